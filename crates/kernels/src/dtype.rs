@@ -1,0 +1,344 @@
+//! Element types: the `DType` tag, the `Element` trait that ties it to a Rust type, and
+//! `for_dtype!`, the one place where a tag becomes a type. `Bool` is a byte of its own so that
+//! memory that came from elsewhere (numpy, DLPack) can never be an invalid Rust `bool`.
+
+use half::{bf16, f16};
+use num_complex::Complex;
+
+/// One byte that is true if it is not zero.
+#[derive(Clone, Copy, Default, Debug)]
+#[repr(transparent)]
+pub struct Bool(u8);
+
+impl Bool {
+    /// Wraps `value` as the byte 0 or 1.
+    #[inline(always)]
+    pub fn new(value: bool) -> Self {
+        Self(u8::from(value))
+    }
+    /// Whether the byte is not zero.
+    #[inline(always)]
+    pub fn get(self) -> bool {
+        self.0 != 0
+    }
+}
+
+impl PartialEq for Bool {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+/// Complex number of two `f32`.
+pub type C64 = Complex<f32>;
+/// Complex number of two `f64`.
+pub type C128 = Complex<f64>;
+
+/// The type of a tensor's elements.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum DType {
+    /// Truth value, one byte.
+    Bool,
+    /// Unsigned 8-bit integer.
+    U8,
+    /// Signed 8-bit integer.
+    I8,
+    /// Signed 16-bit integer.
+    I16,
+    /// Signed 32-bit integer.
+    I32,
+    /// Signed 64-bit integer.
+    I64,
+    /// Unsigned 16-bit integer.
+    U16,
+    /// Unsigned 32-bit integer.
+    U32,
+    /// Unsigned 64-bit integer.
+    U64,
+    /// IEEE 754 half precision.
+    F16,
+    /// bfloat16: the upper half of an `f32`.
+    BF16,
+    /// IEEE 754 single precision.
+    F32,
+    /// IEEE 754 double precision.
+    F64,
+    /// Complex of two `f32`.
+    C64,
+    /// Complex of two `f64`.
+    C128,
+}
+
+impl DType {
+    /// How many dtypes there are (for tables indexed by `dtype as usize`).
+    pub const COUNT: usize = 15;
+    /// Every dtype, in tag order.
+    pub const ALL: [DType; Self::COUNT] = [
+        DType::Bool,
+        DType::U8,
+        DType::I8,
+        DType::I16,
+        DType::I32,
+        DType::I64,
+        DType::U16,
+        DType::U32,
+        DType::U64,
+        DType::F16,
+        DType::BF16,
+        DType::F32,
+        DType::F64,
+        DType::C64,
+        DType::C128,
+    ];
+
+    /// Bytes of one element.
+    #[inline(always)]
+    pub const fn size(self) -> usize {
+        match self {
+            DType::Bool | DType::U8 | DType::I8 => 1,
+            DType::I16 | DType::U16 | DType::F16 | DType::BF16 => 2,
+            DType::I32 | DType::U32 | DType::F32 => 4,
+            DType::I64 | DType::U64 | DType::F64 | DType::C64 => 8,
+            DType::C128 => 16,
+        }
+    }
+    /// Whether it is `f16`, `bf16`, `f32` or `f64`.
+    #[inline(always)]
+    pub const fn is_floating_point(self) -> bool {
+        matches!(self, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
+    }
+    /// Whether it is complex.
+    #[inline(always)]
+    pub const fn is_complex(self) -> bool {
+        matches!(self, DType::C64 | DType::C128)
+    }
+    /// Whether it is an integer; `include_bool` says whether bool counts as one.
+    #[inline(always)]
+    pub const fn is_integral(self, include_bool: bool) -> bool {
+        match self {
+            DType::Bool => include_bool,
+            _ => !self.is_floating_point() && !self.is_complex(),
+        }
+    }
+    /// Whether values can be negative.
+    pub const fn is_signed(self) -> bool {
+        !matches!(self, DType::Bool | DType::U8 | DType::U16 | DType::U32 | DType::U64)
+    }
+    /// Whether tensors of this dtype can require gradients (real floating and complex).
+    #[inline(always)]
+    pub const fn is_differentiable(self) -> bool {
+        self.is_floating_point() || self.is_complex()
+    }
+    /// The real dtype of a complex one's parts; other dtypes unchanged.
+    pub const fn to_real(self) -> DType {
+        match self {
+            DType::C64 => DType::F32,
+            DType::C128 => DType::F64,
+            other => other,
+        }
+    }
+    /// The complex dtype whose parts hold this one.
+    pub const fn to_complex(self) -> DType {
+        match self {
+            DType::F64 | DType::C128 => DType::C128,
+            _ => DType::C64,
+        }
+    }
+    /// PyTorch's short name: `float32`, `int64`, `bool`, ...
+    pub const fn name(self) -> &'static str {
+        match self {
+            DType::Bool => "bool",
+            DType::U8 => "uint8",
+            DType::I8 => "int8",
+            DType::I16 => "int16",
+            DType::I32 => "int32",
+            DType::I64 => "int64",
+            DType::U16 => "uint16",
+            DType::U32 => "uint32",
+            DType::U64 => "uint64",
+            DType::F16 => "float16",
+            DType::BF16 => "bfloat16",
+            DType::F32 => "float32",
+            DType::F64 => "float64",
+            DType::C64 => "complex64",
+            DType::C128 => "complex128",
+        }
+    }
+    /// The name that PyTorch's kernel errors print: `Float`, `Long`, `ComplexDouble`, ...
+    pub const fn scalar_name(self) -> &'static str {
+        match self {
+            DType::Bool => "Bool",
+            DType::U8 => "Byte",
+            DType::I8 => "Char",
+            DType::I16 => "Short",
+            DType::I32 => "Int",
+            DType::I64 => "Long",
+            DType::U16 => "UInt16",
+            DType::U32 => "UInt32",
+            DType::U64 => "UInt64",
+            DType::F16 => "Half",
+            DType::BF16 => "BFloat16",
+            DType::F32 => "Float",
+            DType::F64 => "Double",
+            DType::C64 => "ComplexFloat",
+            DType::C128 => "ComplexDouble",
+        }
+    }
+}
+
+/// A Rust type that tensors can hold.
+pub trait Element: Copy + Send + Sync + Default + std::fmt::Debug + 'static {
+    /// Its tag.
+    const DTYPE: DType;
+    /// Converts from a real double (saturating for integers as C++'s `static_cast` would not promise).
+    fn from_f64(value: f64) -> Self;
+    /// Converts from an integer, wrapping.
+    fn from_i64(value: i64) -> Self;
+    /// Converts from a complex number; real types keep the real part.
+    fn from_c128(value: C128) -> Self;
+    /// The real part as a double.
+    fn to_f64(self) -> f64;
+    /// The value as an integer: wrapping for integers, truncating for floats.
+    fn to_i64(self) -> i64;
+    /// The value as a complex number.
+    fn to_c128(self) -> C128;
+    /// Whether it differs from zero (NaN does).
+    fn is_true(self) -> bool;
+}
+
+macro_rules! integer_element {
+    ($($t:ty => $tag:ident),*) => {$(
+        impl Element for $t {
+            const DTYPE: DType = DType::$tag;
+            // Float to integer goes through i64 and wraps, as the x86 builds of PyTorch do.
+            #[inline(always)] fn from_f64(value: f64) -> Self { value as i64 as $t }
+            #[inline(always)] fn from_i64(value: i64) -> Self { value as $t }
+            #[inline(always)] fn from_c128(value: C128) -> Self { value.re as i64 as $t }
+            #[inline(always)] fn to_f64(self) -> f64 { self as f64 }
+            #[inline(always)] fn to_i64(self) -> i64 { self as i64 }
+            #[inline(always)] fn to_c128(self) -> C128 { C128::new(self as f64, 0.0) }
+            #[inline(always)] fn is_true(self) -> bool { self != 0 }
+        }
+    )*};
+}
+integer_element!(u8 => U8, i8 => I8, i16 => I16, i32 => I32, i64 => I64, u16 => U16, u32 => U32, u64 => U64);
+
+impl Element for Bool {
+    const DTYPE: DType = DType::Bool;
+    #[inline(always)]
+    fn from_f64(value: f64) -> Self {
+        Bool::new(value != 0.0)
+    }
+    #[inline(always)]
+    fn from_i64(value: i64) -> Self {
+        Bool::new(value != 0)
+    }
+    #[inline(always)]
+    fn from_c128(value: C128) -> Self {
+        Bool::new(value.re != 0.0 || value.im != 0.0)
+    }
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        f64::from(u8::from(self.get()))
+    }
+    #[inline(always)]
+    fn to_i64(self) -> i64 {
+        i64::from(self.get())
+    }
+    #[inline(always)]
+    fn to_c128(self) -> C128 {
+        C128::new(self.to_f64(), 0.0)
+    }
+    #[inline(always)]
+    fn is_true(self) -> bool {
+        self.get()
+    }
+}
+
+macro_rules! float_element {
+    ($($t:ty => $tag:ident, $from:expr, $to:expr);*) => {$(
+        impl Element for $t {
+            const DTYPE: DType = DType::$tag;
+            #[inline(always)] fn from_f64(value: f64) -> Self { $from(value) }
+            #[inline(always)] fn from_i64(value: i64) -> Self { $from(value as f64) }
+            #[inline(always)] fn from_c128(value: C128) -> Self { $from(value.re) }
+            #[inline(always)] fn to_f64(self) -> f64 { $to(self) }
+            #[inline(always)] fn to_i64(self) -> i64 { $to(self) as i64 }
+            #[inline(always)] fn to_c128(self) -> C128 { C128::new($to(self), 0.0) }
+            #[inline(always)] fn is_true(self) -> bool { $to(self) != 0.0 }
+        }
+    )*};
+}
+float_element!(
+    f16 => F16, f16::from_f64, f16::to_f64;
+    bf16 => BF16, bf16::from_f64, bf16::to_f64;
+    f32 => F32, |v: f64| v as f32, f64::from;
+    f64 => F64, |v: f64| v, |v: f64| v
+);
+
+macro_rules! complex_element {
+    ($($t:ty, $part:ty => $tag:ident);*) => {$(
+        impl Element for $t {
+            const DTYPE: DType = DType::$tag;
+            #[inline(always)] fn from_f64(value: f64) -> Self { Complex::new(value as $part, 0.0) }
+            #[inline(always)] fn from_i64(value: i64) -> Self { Complex::new(value as $part, 0.0) }
+            #[inline(always)] fn from_c128(value: C128) -> Self {
+                Complex::new(value.re as $part, value.im as $part)
+            }
+            #[inline(always)] fn to_f64(self) -> f64 { self.re as f64 }
+            #[inline(always)] fn to_i64(self) -> i64 { self.re as i64 }
+            #[inline(always)] fn to_c128(self) -> C128 { C128::new(self.re as f64, self.im as f64) }
+            #[inline(always)] fn is_true(self) -> bool { self.re != 0.0 || self.im != 0.0 }
+        }
+    )*};
+}
+complex_element!(C64, f32 => C64; C128, f64 => C128);
+
+/// Runs an expression with a type alias bound to the Rust type of a dtype.
+///
+/// `for_dtype!(dtype, all, T => expr)`; the family (`all`, `real`, `integral`, `float`, `complex`,
+/// `float_complex`, `numeric`) says which dtypes have an arm; for the others the `else` block runs.
+#[macro_export]
+macro_rules! for_dtype {
+    (@arms $dtype:expr, $T:ident, $body:expr, $other:expr, [$($tag:ident = $t:ty),*]) => {
+        match $dtype {
+            $($crate::DType::$tag => { type $T = $t; $body })*
+            #[allow(unreachable_patterns, reason = "a family may list every dtype")]
+            _ => $other,
+        }
+    };
+    ($dtype:expr, all, $T:ident => $body:expr) => {
+        $crate::for_dtype!(@arms $dtype, $T, $body, unreachable!("every dtype is listed"), [
+            Bool = $crate::Bool, U8 = u8, I8 = i8, I16 = i16, I32 = i32, I64 = i64, U16 = u16, U32 = u32,
+            U64 = u64, F16 = $crate::f16, BF16 = $crate::bf16, F32 = f32, F64 = f64,
+            C64 = $crate::C64, C128 = $crate::C128])
+    };
+    ($dtype:expr, real, $T:ident => $body:expr, else $other:expr) => {
+        $crate::for_dtype!(@arms $dtype, $T, $body, $other, [
+            U8 = u8, I8 = i8, I16 = i16, I32 = i32, I64 = i64, U16 = u16, U32 = u32,
+            U64 = u64, F16 = $crate::f16, BF16 = $crate::bf16, F32 = f32, F64 = f64])
+    };
+    ($dtype:expr, numeric, $T:ident => $body:expr, else $other:expr) => {
+        $crate::for_dtype!(@arms $dtype, $T, $body, $other, [
+            U8 = u8, I8 = i8, I16 = i16, I32 = i32, I64 = i64, U16 = u16, U32 = u32,
+            U64 = u64, F16 = $crate::f16, BF16 = $crate::bf16, F32 = f32, F64 = f64,
+            C64 = $crate::C64, C128 = $crate::C128])
+    };
+    ($dtype:expr, integral, $T:ident => $body:expr, else $other:expr) => {
+        $crate::for_dtype!(@arms $dtype, $T, $body, $other, [
+            U8 = u8, I8 = i8, I16 = i16, I32 = i32, I64 = i64, U16 = u16, U32 = u32, U64 = u64])
+    };
+    ($dtype:expr, float, $T:ident => $body:expr, else $other:expr) => {
+        $crate::for_dtype!(@arms $dtype, $T, $body, $other, [
+            F16 = $crate::f16, BF16 = $crate::bf16, F32 = f32, F64 = f64])
+    };
+    ($dtype:expr, complex, $T:ident => $body:expr, else $other:expr) => {
+        $crate::for_dtype!(@arms $dtype, $T, $body, $other, [C64 = $crate::C64, C128 = $crate::C128])
+    };
+    ($dtype:expr, float_complex, $T:ident => $body:expr, else $other:expr) => {
+        $crate::for_dtype!(@arms $dtype, $T, $body, $other, [
+            F16 = $crate::f16, BF16 = $crate::bf16, F32 = f32, F64 = f64,
+            C64 = $crate::C64, C128 = $crate::C128])
+    };
+}

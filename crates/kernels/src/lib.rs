@@ -1,0 +1,18 @@
+//! Numbers in, numbers out: the kernels under pullback.
+//!
+//! A kernel takes checked strided views (`StridedRef`, `StridedMut`) or an `Iter` over several of
+//! them, plus plain arguments; it knows no tensor, no graph and no Python. One file starts threads
+//! (`parallel`), one folder picks the instruction set (`simd`). Results never depend on the number
+//! of threads: work is split in fixed-size blocks. Start at `strided`, then `elementwise`.
+
+pub mod dtype;
+pub mod error;
+pub mod parallel;
+pub mod scalar;
+pub mod strided;
+
+pub use dtype::{Bool, C64, C128, DType, Element};
+pub use error::{Error, Result};
+pub use half::{bf16, f16};
+pub use scalar::Scalar;
+pub use strided::{Iter, StridedMut, StridedRef};

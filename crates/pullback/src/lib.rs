@@ -1,0 +1,1 @@
+//! Tensors with automatic differentiation.

@@ -1,0 +1,207 @@
+//! `cargo xtask test`: every check of the project, all of them run even when one fails.
+//!
+//! Three parts: `--lint` (nothing is executed), `--rust`, `--python`. The Rust tests and the extension that the Python
+//! tests import come from one Cargo profile, so that no crate is compiled twice. `--asan` is a part of its own: the Rust
+//! tests again, compiled with the address sanitizer.
+
+use crate::argument::Arguments;
+use crate::environment::{self, Environment};
+use crate::extension::{self, Profile, cargo};
+use crate::step::{Done, Report};
+use crate::{Result, command, generate, tidy};
+use std::path::Path;
+use std::process::Command;
+
+/// The extension cannot be linked as a test program: Python's symbols are found only inside Python.
+const RUST_TESTS: [&str; 4] = ["test", "--workspace", "--exclude", "pullback-python"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Lint,
+    Rust,
+    AddressSanitizer,
+    Python,
+}
+
+/// The parts in the order they run; without a flag, all but the sanitizer.
+fn parts(arguments: &mut Arguments) -> Vec<Part> {
+    let flags = [
+        ("--lint", Part::Lint),
+        ("--rust", Part::Rust),
+        ("--asan", Part::AddressSanitizer),
+        ("--python", Part::Python),
+    ];
+    let mut parts: Vec<Part> = Vec::new();
+    for (name, part) in flags {
+        if arguments.flag(name) {
+            parts.push(part);
+        }
+    }
+    if parts.is_empty() { vec![Part::Lint, Part::Rust, Part::Python] } else { parts }
+}
+
+pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
+    let parts = parts(&mut arguments);
+    let profile = if arguments.flag("--release") { Profile::Release } else { Profile::Dev };
+    arguments.finish()?;
+    // The Rust tests alone need no Python.
+    let needed = parts.iter().any(|part| matches!(part, Part::Lint | Part::Python));
+    let environment = needed.then(|| environment::setup(root)).transpose()?;
+    let mut report = Report::default();
+    for part in parts {
+        match (part, &environment) {
+            (Part::Lint, Some(environment)) => lint(root, environment, &mut report),
+            (Part::Python, Some(environment)) => python(root, environment, profile, &mut report),
+            (Part::Lint | Part::Python, None) => report.skip("setup", "there is no environment"),
+            (Part::Rust, _) => rust(root, profile, &mut report),
+            (Part::AddressSanitizer, _) => {
+                report.step("Rust tests, address sanitizer", || address_sanitizer(root));
+            }
+        }
+    }
+    report.finish()
+}
+
+fn lint(root: &Path, environment: &Environment, report: &mut Report) {
+    report.step("rustfmt", || command::run(cargo(root).args(["fmt", "--all", "--check"])));
+    report.step("tidy", || tidy::check(root));
+    report.step("clippy", || {
+        let arguments = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+        command::run(cargo(root).args(arguments))
+    });
+    report.step("rustdoc", || {
+        let mut doc = cargo(root);
+        doc.env("RUSTDOCFLAGS", "-D warnings");
+        command::run(doc.args(["doc", "--workspace", "--no-deps", "--quiet"]))
+    });
+    report.step("ruff check", || tool(root, environment, &["ruff", "check", "."]));
+    report.step("ruff format", || tool(root, environment, &["ruff", "format", "--check", "."]));
+    report.step("mypy", || tool(root, environment, &["mypy"]));
+}
+
+fn rust(root: &Path, profile: Profile, report: &mut Report) {
+    report.step("Rust tests", || {
+        let mut tests = cargo(root);
+        tests.args(RUST_TESTS).arg("--no-fail-fast").args(profile.options());
+        rust_tests(&mut tests)
+    });
+}
+
+/// The sanitizer is an unstable compiler option. `RUSTC_BOOTSTRAP=1` lets the stable compiler accept it, so the run
+/// tests exactly the compiler that ships the library. The target is named explicitly because only then the flag is kept
+/// from build scripts and procedural macros, which the unsanitised compiler itself runs or loads. Documentation tests
+/// are left out: rustdoc takes its own flags and would find no additional memory error.
+fn address_sanitizer(root: &Path) -> Done {
+    let target = match command::capture(Command::new("rustc").arg("-vV")) {
+        Ok(version) => host(&version),
+        Err(error) => Err(error),
+    };
+    let target = match target {
+        Ok(target) => target,
+        Err(error) => return Err(error).into(),
+    };
+    let mut tests = cargo(root);
+    tests.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address");
+    tests.args(RUST_TESTS).args(["--exclude", "pullback-macros", "--exclude", "xtask"]);
+    tests.args(["--tests", "--no-fail-fast", "--target", &target]);
+    rust_tests(&mut tests)
+}
+
+/// The `host:` line of `rustc -vV`.
+fn host(version: &str) -> Result<String> {
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).ok_or_else(|| "`rustc -vV` names no host".to_owned())
+}
+
+fn rust_tests(tests: &mut Command) -> Done {
+    let mut kept = command::run_keeping(tests, |line| line.starts_with("test result: "));
+    kept.lines = total(&kept.lines).into_iter().collect();
+    kept.into()
+}
+
+/// One closing line for all test programs of a run, in the form each of them prints.
+fn total(lines: &[String]) -> Option<String> {
+    let mut sums = [0_u64; 5];
+    for line in lines {
+        for (sum, count) in sums.iter_mut().zip(counts(line)) {
+            *sum += count;
+        }
+    }
+    let word =
+        if lines.iter().all(|line| line.starts_with("test result: ok.")) { "ok" } else { "FAILED" };
+    let [passed, failed, ignored, measured, filtered] = sums;
+    (!lines.is_empty()).then(|| {
+        format!(
+            "test result: {word}. {passed} passed; {failed} failed; {ignored} ignored; {measured} measured; \
+             {filtered} filtered out; {} test programs",
+            lines.len()
+        )
+    })
+}
+
+/// The five counts of `test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in ...`.
+fn counts(line: &str) -> impl Iterator<Item = u64> {
+    let counts = line.split_once(". ").map_or("", |(_, counts)| counts);
+    counts.split("; ").map_while(|part| part.split(' ').next()?.parse().ok())
+}
+
+fn python(root: &Path, environment: &Environment, profile: Profile, report: &mut Report) {
+    let installed =
+        report.step("extension", || extension::build_and_install(root, environment, profile));
+    if !installed {
+        report.skip("generated files", "the extension could not be built");
+        report.skip("pytest", "the extension could not be built");
+        return;
+    }
+    report.step("generated files", || generate::check(root, environment));
+    report.step("pytest", || tool(root, environment, &["pytest"]));
+}
+
+/// Runs a Python tool of the environment and keeps the line that closes its report.
+fn tool(root: &Path, environment: &Environment, words: &[&str]) -> Done {
+    let mut python = Command::new(&environment.python);
+    python.current_dir(root).arg("-m").args(words);
+    let mut done: Done = command::run_keeping(&mut python, |line| !line.trim().is_empty()).into();
+    let last = done.closing.pop();
+    done.closing = last
+        .map(|line| format!("{}: {}", words[0], line.trim_matches(['=', ' '])))
+        .into_iter()
+        .collect();
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Vec<Part> {
+        parts(&mut Arguments::new(text.split_whitespace().map(str::to_owned).collect()))
+    }
+
+    #[test]
+    fn without_flags_everything_but_the_sanitizer_runs() {
+        assert_eq!(of(""), [Part::Lint, Part::Rust, Part::Python]);
+        assert_eq!(of("--rust"), [Part::Rust]);
+        assert_eq!(of("--asan --lint"), [Part::Lint, Part::AddressSanitizer]);
+    }
+
+    #[test]
+    fn test_results_are_added_up() {
+        let one = "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.01s";
+        let two = "test result: FAILED. 4 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1s";
+        assert_eq!(total(&[]), None);
+        let sum = total(&[one.to_owned(), two.to_owned()]).unwrap();
+        assert_eq!(
+            sum,
+            "test result: FAILED. 7 passed; 1 failed; 1 ignored; 0 measured; 2 filtered out; 2 test programs"
+        );
+        assert!(total(&[one.to_owned()]).unwrap().starts_with("test result: ok. 3 passed"));
+    }
+
+    #[test]
+    fn the_host_is_read_from_the_compilers_version() {
+        let text = "rustc 1.90.0\nbinary: rustc\nhost: aarch64-apple-darwin\nrelease: 1.90.0";
+        assert_eq!(host(text).as_deref(), Ok("aarch64-apple-darwin"));
+        assert!(host("rustc 1.90.0").is_err());
+    }
+}

@@ -1,0 +1,228 @@
+//! The project's Python environment, `.venv`: made once, checked in a millisecond afterwards.
+//!
+//! A stamp inside `.venv` holds a hash of the requirement list and the interpreter's version. While it agrees, nothing
+//! is run. Only CPython is accepted: the extension uses its object layout. The environment variable `PYTHON` chooses
+//! the interpreter; without it the environment keeps the one it was made with.
+
+use crate::Result;
+use crate::argument::Arguments;
+use crate::{command, step};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const OLDEST: (u32, u32) = (3, 10);
+const REQUIREMENTS: &str = include_str!("../requirements.txt");
+const STAMP: &str = ".pullback-setup";
+
+/// A ready environment.
+pub(crate) struct Environment {
+    /// The interpreter inside `.venv`.
+    pub(crate) python: PathBuf,
+    /// Where its packages lie.
+    pub(crate) site_packages: PathBuf,
+}
+
+/// An interpreter's implementation and version, as `cpython 3.11.7`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Interpreter {
+    implementation: String,
+    version: String,
+}
+
+pub(crate) fn command(root: &Path, arguments: Arguments) -> Result<()> {
+    arguments.finish()?;
+    setup(root).map(|_| ())
+}
+
+/// Makes `.venv` if need be and installs what is missing.
+pub(crate) fn setup(root: &Path) -> Result<Environment> {
+    let folder = root.join(".venv");
+    let chosen = std::env::var_os("PYTHON").filter(|path| !path.is_empty());
+    let chosen = chosen.map(|path| Ok::<_, String>((inspect(&path)?, path))).transpose()?;
+    if let Some((interpreter, path)) = &chosen {
+        suitable(interpreter)
+            .map_err(|why| format!("PYTHON is {}, but {why}", path.to_string_lossy()))?;
+    }
+    let wanted = chosen.as_ref().map(|(interpreter, _)| interpreter);
+    if let Some(interpreter) = stamped(&folder, wanted) {
+        println!("==> setup: .venv is ready ({interpreter})");
+        return Ok(environment(&folder, &interpreter));
+    }
+    step::single("setup: the Python environment .venv", || make(root, &folder, chosen))
+}
+
+fn make(
+    root: &Path,
+    folder: &Path,
+    chosen: Option<(Interpreter, OsString)>,
+) -> Result<Environment> {
+    let python = python_of(folder);
+    let present = inspect(python.as_os_str()).ok();
+    let keep = present.as_ref().is_some_and(|present| {
+        suitable(present).is_ok() && chosen.as_ref().is_none_or(|(wanted, _)| wanted == present)
+    });
+    if !keep {
+        let (interpreter, path) = chosen.map_or_else(find, Ok)?;
+        println!("    {interpreter} at {}", path.to_string_lossy());
+        let mut venv = Command::new(&path);
+        command::run(venv.current_dir(root).args(["-m", "venv", "--clear"]).arg(folder)).map_err(
+            |error| {
+                format!(
+                    "{error}\n(on Debian and Ubuntu the venv module is the package python3-venv)"
+                )
+            },
+        )?;
+    }
+    let mut pip = Command::new(&python);
+    pip.current_dir(root).args(["-m", "pip", "install", "--disable-pip-version-check", "--quiet"]);
+    command::run(pip.args(["--requirement", "xtask/requirements.txt"]))?;
+    let interpreter = inspect(python.as_os_str())?;
+    write(&folder.join(STAMP), &stamp(&interpreter))?;
+    Ok(environment(folder, &interpreter))
+}
+
+fn environment(folder: &Path, interpreter: &Interpreter) -> Environment {
+    let (major, minor) = interpreter.release().unwrap_or(OLDEST);
+    let site_packages = if cfg!(windows) {
+        folder.join("Lib").join("site-packages")
+    } else {
+        folder.join("lib").join(format!("python{major}.{minor}")).join("site-packages")
+    };
+    Environment { python: python_of(folder), site_packages }
+}
+
+fn python_of(folder: &Path) -> PathBuf {
+    if cfg!(windows) { folder.join("Scripts/python.exe") } else { folder.join("bin/python") }
+}
+
+/// The first suitable interpreter on the search path.
+fn find() -> Result<(Interpreter, OsString)> {
+    let mut seen = Vec::new();
+    let numbered = (OLDEST.1..=14).rev().map(|minor| format!("python3.{minor}"));
+    for name in ["python3".to_owned()].into_iter().chain(numbered).chain(["python".to_owned()]) {
+        let Ok(interpreter) = inspect(name.as_ref()) else { continue };
+        match suitable(&interpreter) {
+            Ok(()) => return Ok((interpreter, name.into())),
+            Err(why) => seen.push(format!("{name}: {why}")),
+        }
+    }
+    let seen = if seen.is_empty() { "none on the search path".to_owned() } else { seen.join("; ") };
+    Err(format!(
+        "no CPython {}.{} or newer ({seen}); install one, or name it: PYTHON=/path/to/python",
+        OLDEST.0, OLDEST.1
+    ))
+}
+
+fn inspect(python: &std::ffi::OsStr) -> Result<Interpreter> {
+    let program = "import platform, sys; print(sys.implementation.name, platform.python_version())";
+    let text = command::capture(Command::new(python).args(["-I", "-c", program]))?;
+    Interpreter::parse(&text)
+        .ok_or_else(|| format!("{} does not answer as Python does", python.to_string_lossy()))
+}
+
+fn suitable(interpreter: &Interpreter) -> Result<()> {
+    if interpreter.implementation != "cpython" {
+        return Err(format!("{interpreter} is not CPython"));
+    }
+    if interpreter.release().is_none_or(|release| release < OLDEST) {
+        return Err(format!("{interpreter} is older than {}.{}", OLDEST.0, OLDEST.1));
+    }
+    Ok(())
+}
+
+impl Interpreter {
+    fn parse(text: &str) -> Option<Self> {
+        let (implementation, version) = text.trim().split_once(' ')?;
+        let known = Self { implementation: implementation.to_owned(), version: version.to_owned() };
+        known.release().map(|_| known)
+    }
+
+    /// Major and minor version.
+    fn release(&self) -> Option<(u32, u32)> {
+        let mut numbers = self.version.split('.');
+        Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+    }
+}
+
+impl std::fmt::Display for Interpreter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.implementation, self.version)
+    }
+}
+
+/// The interpreter of a finished environment, if its stamp agrees with the requirements and with `wanted`.
+fn stamped(folder: &Path, wanted: Option<&Interpreter>) -> Option<Interpreter> {
+    let text = fs::read_to_string(folder.join(STAMP)).ok()?;
+    let interpreter = Interpreter::parse(text.split_once('\n')?.1)?;
+    let agrees = text == stamp(&interpreter) && wanted.is_none_or(|wanted| *wanted == interpreter);
+    // `exists` follows links: an environment whose base interpreter was removed is not ready.
+    (agrees && python_of(folder).exists()).then_some(interpreter)
+}
+
+fn stamp(interpreter: &Interpreter) -> String {
+    format!("{:016x}\n{interpreter}\n", hash(REQUIREMENTS.as_bytes()))
+}
+
+/// FNV-1a, 64 bits: the standard library's hash may change from one compiler to the next.
+fn hash(bytes: &[u8]) -> u64 {
+    let mix = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
+/// Writes a file; the error names it.
+pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interpreter(text: &str) -> Interpreter {
+        Interpreter::parse(text).unwrap()
+    }
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        assert!(suitable(&interpreter("cpython 3.10.0")).is_ok());
+        assert!(suitable(&interpreter("cpython 3.15.0a1")).is_ok());
+        assert!(suitable(&interpreter("cpython 3.9.18")).unwrap_err().contains("older than 3.10"));
+        assert!(suitable(&interpreter("pypy 3.11.1")).unwrap_err().contains("not CPython"));
+        assert_eq!(Interpreter::parse("Python"), None);
+        assert_eq!(Interpreter::parse("cpython three"), None);
+    }
+
+    #[test]
+    fn the_hash_is_fnv_1a() {
+        assert_eq!(hash(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(hash(b"a"), 0xaf63_dc4c_8601_ec8c);
+    }
+
+    #[test]
+    fn a_stamp_must_agree_with_requirements_interpreter_and_files() {
+        let folder = std::env::temp_dir().join(format!("xtask-stamp-{}", std::process::id()));
+        let python = python_of(&folder);
+        fs::create_dir_all(python.parent().unwrap()).unwrap();
+        let here = interpreter("cpython 3.11.7");
+        assert_eq!(stamped(&folder, None), None);
+        fs::write(folder.join(STAMP), stamp(&here)).unwrap();
+        assert_eq!(stamped(&folder, None), None, "the interpreter is missing");
+        fs::write(&python, "").unwrap();
+        assert_eq!(stamped(&folder, None), Some(here.clone()));
+        assert_eq!(stamped(&folder, Some(&here)), Some(here.clone()));
+        assert_eq!(stamped(&folder, Some(&interpreter("cpython 3.12.1"))), None);
+        fs::write(folder.join(STAMP), "0000000000000000\ncpython 3.11.7\n").unwrap();
+        assert_eq!(stamped(&folder, None), None, "another requirement list");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn every_requirement_is_pinned() {
+        let lines = REQUIREMENTS.lines().filter(|l| !l.is_empty() && !l.starts_with('#'));
+        for line in lines {
+            assert!(line.contains("=="), "{line}");
+        }
+    }
+}

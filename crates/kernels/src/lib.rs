@@ -5,8 +5,10 @@
 //! (`parallel`), one folder picks the instruction set (`simd`). Results never depend on the number
 //! of threads: work is split in fixed-size blocks. Start at `strided`, then `elementwise`.
 
+mod dense;
 pub mod dtype;
 pub mod error;
+pub mod gemm;
 pub mod parallel;
 pub mod scalar;
 pub mod strided;

@@ -1,0 +1,324 @@
+//! Contiguous access for kernels that work on whole rows: a view is borrowed as a slice when it
+//! already is one, and copied (and converted) when it is not.
+//!
+//! The compute type `T` may differ from the view's dtype: half-precision inputs are widened to
+//! `f32` once, so that every kernel above this file is written for `f32` and `f64` only. Copies are
+//! the slow path by design; nothing here starts from a contiguous view of `T` and copies.
+
+use crate::{DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Defines a function compiled once per instruction set and chosen at run time.
+///
+/// The body must be plain loops; `#[inline(always)]` carries it into each version.
+macro_rules! vectorised {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident $(<$($g:ident : $bound:path),+>)?
+     ($($arg:ident : $t:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
+        $(#[$meta])*
+        #[inline]
+        $vis fn $name $(<$($g: $bound),+>)? ($($arg: $t),*) $(-> $ret)? {
+            #[inline(always)]
+            fn plain $(<$($g: $bound),+>)? ($($arg: $t),*) $(-> $ret)? $body
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,bmi2")]
+                fn avx512 $(<$($g: $bound),+>)? ($($arg: $t),*) $(-> $ret)? { plain($($arg),*) }
+                #[target_feature(enable = "avx2,fma,bmi2")]
+                fn avx2 $(<$($g: $bound),+>)? ($($arg: $t),*) $(-> $ret)? { plain($($arg),*) }
+                match $crate::dense::level() {
+                    // SAFETY: `level` found these instructions.
+                    2 => return unsafe { avx512($($arg),*) },
+                    // SAFETY: as above.
+                    1 => return unsafe { avx2($($arg),*) },
+                    _ => {}
+                }
+            }
+            plain($($arg),*)
+        }
+    };
+}
+pub(crate) use vectorised;
+
+/// The instruction set: 0 baseline, 1 AVX2 with FMA, 2 AVX-512. Found once.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) fn level() -> u8 {
+    use std::sync::atomic::{AtomicU8, Ordering};
+    static LEVEL: AtomicU8 = AtomicU8::new(u8::MAX);
+    #[cold]
+    fn detect() -> u8 {
+        let avx2 = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("bmi2");
+        let avx512 = avx2
+            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq");
+        let level = u8::from(avx2) + u8::from(avx512);
+        LEVEL.store(level, Ordering::Relaxed);
+        level
+    }
+    match LEVEL.load(Ordering::Relaxed) {
+        u8::MAX => detect(),
+        level => level,
+    }
+}
+
+/// A pointer that several threads may use, each for elements of its own.
+pub(crate) struct SharedMut<T>(*mut T);
+
+impl<T> Clone for SharedMut<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for SharedMut<T> {}
+// SAFETY: the users of `slice` promise disjoint ranges.
+unsafe impl<T: Send> Send for SharedMut<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for SharedMut<T> {}
+
+impl<T> SharedMut<T> {
+    pub(crate) fn new(slice: &mut [T]) -> Self {
+        Self(slice.as_mut_ptr())
+    }
+    pub(crate) fn from_ptr(ptr: *mut T) -> Self {
+        Self(ptr)
+    }
+    pub(crate) fn ptr(self) -> *mut T {
+        self.0
+    }
+    /// The elements `range`.
+    ///
+    /// # Safety
+    /// The range lies inside the slice this was made from, and no one else uses it meanwhile.
+    #[allow(clippy::mut_from_ref, reason = "disjointness is the caller's promise")]
+    pub(crate) unsafe fn slice<'a>(self, range: Range<usize>) -> &'a mut [T] {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(self.0.add(range.start), range.len()) }
+    }
+}
+
+/// A real or complex type that kernels compute in.
+pub(crate) trait Compute: Element {
+    /// Converts an element of any dtype; within a family it is exact or rounds once.
+    fn convert<S: Element>(value: S) -> Self;
+    /// Converts back to a storage type.
+    fn store<D: Element>(self) -> D;
+}
+
+macro_rules! compute {
+    ($($t:ty, $from:ident, $to:ident);*) => {$(
+        impl Compute for $t {
+            #[inline(always)] fn convert<S: Element>(value: S) -> Self { Self::$from(value.$to()) }
+            #[inline(always)] fn store<D: Element>(self) -> D { D::$from(self.$to()) }
+        }
+    )*};
+}
+compute!(f32, from_f64, to_f64; f64, from_f64, to_f64; crate::C64, from_c128, to_c128;
+         crate::C128, from_c128, to_c128; i64, from_i64, to_i64);
+
+/// Calls `each(offset)` with the element offset of every element of a view, in row-major order.
+fn for_offsets(shape: &[i64], strides: &[i64], mut each: impl FnMut(isize)) {
+    let Some((&inner, outer)) = shape.split_last() else { return each(0) };
+    if shape.contains(&0) {
+        return;
+    }
+    let step = strides[outer.len()] as isize;
+    let mut index = vec![0_i64; outer.len()];
+    let mut base = 0_isize;
+    loop {
+        for i in 0..inner as isize {
+            each(base + i * step);
+        }
+        let mut dim = outer.len();
+        loop {
+            if dim == 0 {
+                return;
+            }
+            dim -= 1;
+            index[dim] += 1;
+            base += strides[dim] as isize;
+            if index[dim] < outer[dim] {
+                break;
+            }
+            base -= (strides[dim] * outer[dim]) as isize;
+            index[dim] = 0;
+        }
+    }
+}
+
+/// The elements of `view`, row by row, as `T`: borrowed if they already lie so.
+pub(crate) fn load<T: Compute>(view: StridedRef<'_>) -> Cow<'_, [T]> {
+    if let Some(slice) = view.as_slice::<T>() {
+        return Cow::Borrowed(slice);
+    }
+    let mut out = Vec::with_capacity(view.numel());
+    load_into(view, &mut out);
+    Cow::Owned(out)
+}
+
+/// Appends the elements of `view` to `out`.
+fn load_into<T: Compute>(view: StridedRef<'_>, out: &mut Vec<T>) {
+    let n = view.numel();
+    if n == 0 {
+        return;
+    }
+    if T::DTYPE == DType::F32 && view.is_contiguous() {
+        let target = out.spare_capacity_mut().as_mut_ptr().cast::<f32>();
+        if widen(view, target) {
+            // SAFETY: `widen` wrote all `n` elements into the spare capacity; T is f32.
+            unsafe { out.set_len(out.len() + n) };
+            return;
+        }
+    }
+    for_dtype!(view.dtype(), all, S => {
+        let ptr = view.ptr().cast::<S>();
+        for_offsets(view.shape(), view.strides(), |offset| {
+            // SAFETY: the view's constructor promised every element its strides reach.
+            out.push(T::convert(unsafe { *ptr.offset(offset) }));
+        });
+    });
+}
+
+/// Writes a contiguous half-precision view as `f32`; false if the dtype is another one.
+fn widen(view: StridedRef<'_>, target: *mut f32) -> bool {
+    let n = view.numel();
+    // SAFETY: the caller has room for `numel` elements.
+    let target = unsafe { std::slice::from_raw_parts_mut(target.cast::<u32>(), n) };
+    if let Some(source) = view.as_slice::<bf16>() {
+        for (to, from) in target.iter_mut().zip(source) {
+            *to = u32::from(from.to_bits()) << 16;
+        }
+        true
+    } else if let Some(source) = view.as_slice::<f16>() {
+        for (to, from) in target.iter_mut().zip(source) {
+            *to = from.to_f32().to_bits();
+        }
+        true
+    } else {
+        false
+    }
+}
+
+/// Runs `fill` on the elements of `out` as `T`: in place if they lie so, else through a buffer that
+/// holds zeros at first (so `fill` must not read what was in `out`).
+pub(crate) fn with_output<T: Compute, R>(
+    out: &mut StridedMut<'_>,
+    fill: impl FnOnce(&mut [T]) -> R,
+) -> R {
+    if let Some(slice) = out.as_slice_mut::<T>() {
+        return fill(slice);
+    }
+    let mut buffer = vec![T::default(); out.numel()];
+    let result = fill(&mut buffer);
+    store(out, &buffer);
+    result
+}
+
+/// As [`with_output`], but `update` sees the present elements.
+pub(crate) fn with_inout<T: Compute, R>(
+    out: &mut StridedMut<'_>,
+    update: impl FnOnce(&mut [T]) -> R,
+) -> R {
+    if let Some(slice) = out.as_slice_mut::<T>() {
+        return update(slice);
+    }
+    let mut buffer = load::<T>(out.as_ref()).into_owned();
+    let result = update(&mut buffer);
+    store(out, &buffer);
+    result
+}
+
+/// Writes `source`, row by row, into `out`, converting.
+pub(crate) fn store<T: Compute>(out: &mut StridedMut<'_>, source: &[T]) {
+    if source.is_empty() {
+        return;
+    }
+    let mut source = source.iter();
+    for_dtype!(out.dtype(), all, D => {
+        let ptr = out.ptr().cast::<D>();
+        for_offsets(out.shape(), out.strides(), |offset| {
+            if let Some(value) = source.next() {
+                // SAFETY: the view's constructor promised every element its strides reach.
+                unsafe { *ptr.offset(offset) = value.store() };
+            }
+        });
+    });
+}
+
+/// Runs an expression with `$T` bound to the type a floating dtype is computed in: `f32` for the
+/// half types and `f32`, else `f64`; other dtypes give `op`'s `NotImplementedError`.
+macro_rules! for_compute {
+    ($dtype:expr, $op:expr, $T:ident => $body:expr) => {
+        match $dtype {
+            $crate::DType::F16 | $crate::DType::BF16 | $crate::DType::F32 => {
+                type $T = f32;
+                $body
+            }
+            $crate::DType::F64 => {
+                type $T = f64;
+                $body
+            }
+            other => Err($crate::Error::not_implemented($op, other)),
+        }
+    };
+}
+pub(crate) use for_compute;
+
+/// Refuses a view whose sizes are not `expected`; `name` says which in the message.
+pub(crate) fn expect_shape(name: &str, shape: &[i64], expected: &[i64]) -> Result<()> {
+    if shape == expected {
+        return Ok(());
+    }
+    Err(Error::Runtime(format!("Expected {name} to have shape {expected:?}, but got {shape:?}")))
+}
+
+/// Floating-point arithmetic that the `f32` and `f64` kernels share.
+pub(crate) trait Real:
+    Compute
+    + PartialOrd
+    + std::ops::Add<Output = Self>
+    + std::ops::Sub<Output = Self>
+    + std::ops::Mul<Output = Self>
+    + std::ops::Div<Output = Self>
+    + std::ops::Neg<Output = Self>
+    + std::ops::AddAssign
+    + std::ops::SubAssign
+    + std::ops::MulAssign
+    + std::ops::DivAssign
+    + std::iter::Sum
+{
+    const ZERO: Self;
+    const ONE: Self;
+    const NEG_INFINITY: Self;
+    fn of(value: f64) -> Self;
+    fn sqrt(self) -> Self;
+    fn mul_add(self, a: Self, b: Self) -> Self;
+    fn exp(self) -> Self;
+    fn ln(self) -> Self;
+    fn abs(self) -> Self;
+    fn is_nan(self) -> bool;
+    fn wide(self) -> f64;
+}
+
+macro_rules! real {
+    ($($t:ident),*) => {$(
+        impl Real for $t {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            const NEG_INFINITY: Self = $t::NEG_INFINITY;
+            #[inline(always)] fn of(value: f64) -> Self { value as $t }
+            #[inline(always)] fn sqrt(self) -> Self { $t::sqrt(self) }
+            #[inline(always)] fn mul_add(self, a: Self, b: Self) -> Self { $t::mul_add(self, a, b) }
+            #[inline(always)] fn exp(self) -> Self { $t::exp(self) }
+            #[inline(always)] fn ln(self) -> Self { $t::ln(self) }
+            #[inline(always)] fn abs(self) -> Self { $t::abs(self) }
+            #[inline(always)] fn is_nan(self) -> bool { $t::is_nan(self) }
+            #[inline(always)] fn wide(self) -> f64 { self as f64 }
+        }
+    )*};
+}
+real!(f32, f64);

@@ -1,0 +1,193 @@
+//! Matrix times vector, vector times matrix, and dot products: bound by memory, so each element of
+//! the matrix is read once, in the order it lies in memory.
+//!
+//! Invariant: an output's sum depends on `k` and the orientation only: rows are summed in fixed lanes
+//! (`dot`), columns one after the other (`axpy`), long dot products in fixed chunks.
+
+use super::{Matrix, MulAdd, Sizes, small};
+use crate::dense::{SharedMut, vectorised};
+use crate::parallel;
+
+/// Partial sums of a dot product.
+const LANES: usize = 64;
+/// Elements of a long dot product that one task sums.
+const CHUNK: usize = 1 << 16;
+/// Matrix elements worth a thread of their own.
+const GRAIN: usize = 1 << 17;
+
+/// `c = beta * c + alpha * a @ b` where `c` has one row or one column.
+///
+/// # Safety
+/// As [`super::product`].
+pub(super) unsafe fn product<T: MulAdd>(
+    s: Sizes,
+    c: Matrix<T>,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    alpha: T,
+    beta: T,
+    threads: bool,
+) {
+    if s.n != 1 {
+        // A row times a matrix is the transposed matrix times a column.
+        let s = Sizes { m: s.n, n: 1, k: s.k };
+        // SAFETY: the caller's promise.
+        return unsafe { product(s, c.t(), b.t(), a.t(), alpha, beta, threads) };
+    }
+    let mut copy = Vec::new();
+    let x = vector(b.ptr, b.rs, s.k, &mut copy);
+    let mut sums = vec![T::default(); s.m];
+    if s.m == 1 {
+        let mut row = Vec::new();
+        sums[0] = long_dot(vector(a.ptr, a.cs, s.k, &mut row), x, threads);
+    } else if a.cs == 1 || a.rs != 1 {
+        by_rows(s, a, x, &mut sums, threads);
+    } else {
+        by_columns(s, a, x, &mut sums, threads);
+    }
+    // SAFETY: `c` has one column, `sums.len()` rows.
+    unsafe { small::finish(c.t(), &sums, alpha, beta) };
+}
+
+/// A strided vector as a slice, copied into `copy` if it has gaps.
+fn vector<T: MulAdd>(ptr: *const T, stride: isize, n: usize, copy: &mut Vec<T>) -> &[T] {
+    if stride == 1 || n == 0 {
+        // SAFETY: `n` live elements without gaps, as the views promised.
+        return unsafe { std::slice::from_raw_parts(ptr, n) };
+    }
+    // SAFETY: inside the view.
+    copy.extend((0..n as isize).map(|i| unsafe { *ptr.offset(i * stride) }));
+    copy
+}
+
+fn by_rows<T: MulAdd>(s: Sizes, a: Matrix<T>, x: &[T], sums: &mut [T], threads: bool) {
+    let grain = if threads { (GRAIN / s.k).max(1) } else { s.m };
+    let sums = SharedMut::new(sums);
+    let run = |range: std::ops::Range<usize>| {
+        // SAFETY: ranges are disjoint.
+        let out = unsafe { sums.slice(range.clone()) };
+        rows(a.at(range.start, 0), x, out);
+    };
+    if grain >= s.m { run(0..s.m) } else { parallel::for_range(s.m, grain, &run) }
+}
+
+fn by_columns<T: MulAdd>(s: Sizes, a: Matrix<T>, x: &[T], sums: &mut [T], threads: bool) {
+    // Blocks of outputs that stay in the first-level cache.
+    const BLOCK: usize = 2048;
+    let blocks = s.m.div_ceil(BLOCK);
+    let sums = SharedMut::new(sums);
+    let run = |range: std::ops::Range<usize>| {
+        for block in range {
+            let rows = block * BLOCK..s.m.min((block + 1) * BLOCK);
+            // SAFETY: blocks are disjoint.
+            columns(a.at(rows.start, 0), x, unsafe { sums.slice(rows.clone()) });
+        }
+    };
+    if threads && blocks > 1 && s.work() > GRAIN {
+        parallel::for_range(blocks, 1, &run);
+    } else {
+        run(0..blocks);
+    }
+}
+
+vectorised! {
+    /// `out[i] = sum over p of a[i, p] * x[p]`, lanes along the row.
+    fn rows<T: MulAdd>(a: Matrix<T>, x: &[T], out: &mut [T]) {
+        for (i, sum) in out.iter_mut().enumerate() {
+            let row = a.at(i, 0);
+            *sum = if row.cs == 1 {
+                // SAFETY: a live row of `x.len()` elements.
+                lanes(unsafe { std::slice::from_raw_parts(row.ptr, x.len()) }, x)
+            } else {
+                let mut acc = T::default();
+                for (p, &x) in x.iter().enumerate() {
+                    // SAFETY: inside the row.
+                    acc = unsafe { *row.at(0, p).ptr }.mul_add_to(x, acc);
+                }
+                acc
+            };
+        }
+    }
+}
+
+vectorised! {
+    /// `out[i] = sum over p of a[i, p] * x[p]`, lanes along the column; `out` starts as zeros.
+    fn columns<T: MulAdd>(a: Matrix<T>, x: &[T], out: &mut [T]) {
+        let n = out.len();
+        // SAFETY: live columns of `n` elements.
+        let column = |p: usize| unsafe { std::slice::from_raw_parts(a.at(0, p).ptr, n) };
+        let mut p = 0;
+        while p + 4 <= x.len() {
+            let (a0, a1, a2, a3) = (column(p), column(p + 1), column(p + 2), column(p + 3));
+            for i in 0..n {
+                let sum = a0[i].mul_add_to(x[p], out[i]);
+                let sum = a1[i].mul_add_to(x[p + 1], sum);
+                let sum = a2[i].mul_add_to(x[p + 2], sum);
+                out[i] = a3[i].mul_add_to(x[p + 3], sum);
+            }
+            p += 4;
+        }
+        while p < x.len() {
+            let a0 = column(p);
+            for i in 0..n {
+                out[i] = a0[i].mul_add_to(x[p], out[i]);
+            }
+            p += 1;
+        }
+    }
+}
+
+/// A dot product in chunks, added up in order.
+fn long_dot<T: MulAdd>(a: &[T], b: &[T], threads: bool) -> T {
+    if a.len() <= CHUNK {
+        return short_dot(a, b);
+    }
+    let chunks = a.len().div_ceil(CHUNK);
+    let mut parts = vec![T::default(); chunks];
+    let shared = SharedMut::new(&mut parts);
+    let run = |range: std::ops::Range<usize>| {
+        for chunk in range {
+            let span = chunk * CHUNK..a.len().min((chunk + 1) * CHUNK);
+            // SAFETY: one chunk, one element.
+            let part = unsafe { shared.slice(chunk..chunk + 1) };
+            part[0] = short_dot(&a[span.clone()], &b[span]);
+        }
+    };
+    if threads {
+        parallel::for_range(chunks, 4, &run)
+    } else {
+        run(0..chunks)
+    }
+    parts.into_iter().fold(T::default(), T::plus)
+}
+
+vectorised! {
+    fn short_dot<T: MulAdd>(a: &[T], b: &[T]) -> T {
+        lanes(a, b)
+    }
+}
+
+/// The dot product in `LANES` partial sums, folded in halves.
+#[inline(always)]
+fn lanes<T: MulAdd>(a: &[T], b: &[T]) -> T {
+    let mut acc = [T::default(); LANES];
+    let (a_blocks, b_blocks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let (a_rest, b_rest) = (a_blocks.remainder(), b_blocks.remainder());
+    for (a, b) in a_blocks.zip(b_blocks) {
+        for l in 0..LANES {
+            acc[l] = a[l].mul_add_to(b[l], acc[l]);
+        }
+    }
+    let mut width = LANES / 2;
+    while width > 0 {
+        for l in 0..width {
+            acc[l] = acc[l].plus(acc[l + width]);
+        }
+        width /= 2;
+    }
+    let mut sum = acc[0];
+    for (a, b) in a_rest.iter().zip(b_rest) {
+        sum = a.mul_add_to(*b, sum);
+    }
+    sum
+}

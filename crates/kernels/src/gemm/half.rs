@@ -1,0 +1,98 @@
+//! Half-precision products: operands are widened to `f32`, the right one whole, the left one in
+//! blocks of rows; sums are `f32` and each output is rounded once.
+
+use super::{Matrix, Sizes};
+use crate::{Element, parallel};
+
+/// Rows widened at a time.
+const ROWS: usize = 128;
+
+/// `c = beta * c + alpha * a @ b`.
+///
+/// # Safety
+/// As [`super::product`].
+pub(super) unsafe fn product<T: Narrow>(
+    s: Sizes,
+    c: Matrix<T>,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    alpha: f32,
+    beta: f32,
+    threads: bool,
+) {
+    if s.m == 0 || s.n == 0 {
+        return;
+    }
+    let right = widen(b, s.k, s.n);
+    let blocks = s.m.div_ceil(ROWS);
+    let run = |range: std::ops::Range<usize>| {
+        for block in range {
+            let start = block * ROWS;
+            let part = Sizes { m: ROWS.min(s.m - start), ..s };
+            let left = widen(a.at(start, 0), part.m, s.k);
+            let mut sums = vec![0.0_f32; part.m * s.n];
+            let (sum, left, right) = (
+                Matrix::rows(sums.as_ptr(), s.n),
+                Matrix::rows(left.as_ptr(), s.k),
+                Matrix::rows(right.as_ptr(), s.n),
+            );
+            // SAFETY: three fresh row-major buffers of these sizes.
+            unsafe { super::product(part, sum, left, right, 1.0, 0.0, false) };
+            narrow(c.at(start, 0), part, &mut sums, alpha, beta);
+        }
+    };
+    if threads && s.work() > super::THREAD_GRAIN {
+        parallel::for_range(blocks, 1, &run);
+    } else {
+        run(0..blocks);
+    }
+}
+
+/// `f16` and `bf16`.
+pub(crate) trait Narrow: Element {
+    fn widen(self) -> f32;
+    fn round(value: f32) -> Self;
+}
+impl Narrow for crate::f16 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        self.to_f32()
+    }
+    #[inline(always)]
+    fn round(value: f32) -> Self {
+        Self::from_f32(value)
+    }
+}
+impl Narrow for crate::bf16 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        self.to_f32()
+    }
+    #[inline(always)]
+    fn round(value: f32) -> Self {
+        Self::from_f32(value)
+    }
+}
+
+fn widen<T: Narrow>(from: Matrix<T>, rows: usize, columns: usize) -> Vec<f32> {
+    let mut out = Vec::with_capacity(rows * columns);
+    for i in 0..rows {
+        let row = from.at(i, 0);
+        // SAFETY: inside the matrix.
+        out.extend((0..columns).map(|j| unsafe { *row.at(0, j).ptr }.widen()));
+    }
+    out
+}
+
+fn narrow<T: Narrow>(c: Matrix<T>, s: Sizes, sums: &mut [f32], alpha: f32, beta: f32) {
+    for (i, row) in sums.chunks_exact(s.n).enumerate() {
+        for (j, &sum) in row.iter().enumerate() {
+            let at = c.at(i, j).ptr;
+            // SAFETY: inside `c`.
+            unsafe {
+                let old = if beta == 0.0 { 0.0 } else { beta * (*at).widen() };
+                *at = T::round(alpha.mul_add(sum, old));
+            }
+        }
+    }
+}

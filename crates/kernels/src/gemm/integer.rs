@@ -1,0 +1,90 @@
+//! Integer products, wrapping. Wrapping arithmetic is a ring, so every type sums in itself and any
+//! order gives the same result.
+
+use super::{Matrix, MulAdd, Sizes, gemv, small};
+use crate::dense::vectorised;
+use crate::parallel;
+
+/// Rows of the left operand that one task multiplies.
+const ROWS: usize = 32;
+
+/// `c = beta * c + alpha * a @ b`.
+///
+/// # Safety
+/// As [`super::product`].
+pub(super) unsafe fn product<T: MulAdd>(
+    s: Sizes,
+    c: Matrix<T>,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    alpha: T,
+    beta: T,
+    threads: bool,
+) {
+    if s.m == 0 || s.n == 0 {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        if s.k == 0 || alpha == T::default() {
+            return small::scale(s, c, beta);
+        }
+        if s.n == 1 || s.m == 1 {
+            return gemv::product(s, c, a, b, alpha, beta, threads);
+        }
+    }
+    let copy = if b.cs == 1 { Vec::new() } else { packed(b, s) };
+    let b = if b.cs == 1 { b } else { Matrix::rows(copy.as_ptr(), s.n) };
+    let run = |range: std::ops::Range<usize>| {
+        let start = range.start * ROWS;
+        let part = Sizes { m: (range.end * ROWS).min(s.m) - start, ..s };
+        panel(part, c.at(start, 0), a.at(start, 0), b, alpha, beta);
+    };
+    let blocks = s.m.div_ceil(ROWS);
+    if threads && s.work() > super::THREAD_GRAIN {
+        parallel::for_range(blocks, 1, &run);
+    } else {
+        run(0..blocks);
+    }
+}
+
+/// A row-major copy of the right operand.
+fn packed<T: MulAdd>(b: Matrix<T>, s: Sizes) -> Vec<T> {
+    let at = |i: usize| b.at(i / s.n, i % s.n).ptr;
+    // SAFETY: inside `b`.
+    (0..s.k * s.n).map(|i| unsafe { *at(i) }).collect()
+}
+
+vectorised! {
+    /// Four rows at a time over blocks of columns, the sums of a block in the first-level cache.
+    fn panel<T: MulAdd>(s: Sizes, c: Matrix<T>, a: Matrix<T>, b: Matrix<T>, alpha: T, beta: T) {
+        const COLUMNS: usize = 256;
+        let mut sums = [[T::default(); COLUMNS]; 4];
+        let mut j = 0;
+        while j < s.n {
+            let width = COLUMNS.min(s.n - j);
+            let mut i = 0;
+            while i < s.m {
+                let rows = 4.min(s.m - i);
+                sums.iter_mut().for_each(|sum| sum.fill(T::default()));
+                for p in 0..s.k {
+                    // SAFETY: `width` columns of row `p` lie inside `b`.
+                    let right = unsafe { std::slice::from_raw_parts(b.at(p, j).ptr, width) };
+                    for (r, sum) in sums[..rows].iter_mut().enumerate() {
+                        // SAFETY: inside `a`.
+                        let left = unsafe { *a.at(i + r, p).ptr };
+                        for (sum, &right) in sum.iter_mut().zip(right) {
+                            *sum = left.mul_add_to(right, *sum);
+                        }
+                    }
+                }
+                for (r, sum) in sums[..rows].iter().enumerate() {
+                    // SAFETY: inside `c`.
+                    unsafe { small::finish(c.at(i + r, j), &sum[..width], alpha, beta) };
+                }
+                i += rows;
+            }
+            j += width;
+        }
+    }
+}

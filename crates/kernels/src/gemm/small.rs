@@ -1,0 +1,144 @@
+//! Products too small for blocking and packing: a register tile of rows by lanes, straight from the
+//! operands. The right operand is copied only when its rows are not contiguous.
+
+use super::{Matrix, MulAdd, Sizes};
+use crate::dense::vectorised;
+
+/// Whether a product is small enough for these loops to win.
+pub(super) fn fits(s: Sizes) -> bool {
+    s.work() <= 32 * 32 * 32 && s.k * s.n <= LIMIT && s.k * s.m <= LIMIT
+}
+
+/// Most elements of the right operand, for the copy on the stack.
+const LIMIT: usize = 2048;
+
+/// `c = beta * c`, writing zeros without reading if `beta` is zero.
+///
+/// # Safety
+/// All elements of `c` are live.
+pub(super) unsafe fn scale<T: MulAdd>(s: Sizes, c: Matrix<T>, beta: T) {
+    let zero = T::default();
+    for i in 0..s.m {
+        for j in 0..s.n {
+            let at = c.at(i, j).ptr;
+            // SAFETY: inside `c`.
+            unsafe { *at = if beta == zero { zero } else { (*at).mul_add_to(beta, zero) } };
+        }
+    }
+}
+
+/// `c = beta * c + alpha * a @ b`.
+///
+/// # Safety
+/// As [`super::product`].
+pub(super) unsafe fn product<T: MulAdd>(
+    s: Sizes,
+    c: Matrix<T>,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    alpha: T,
+    beta: T,
+) {
+    if c.cs != 1 && c.rs == 1 {
+        let s = Sizes { m: s.n, n: s.m, k: s.k };
+        // SAFETY: the transposed product, with the caller's promise. Its `c` has unit columns.
+        return unsafe { product(s, c.t(), b.t(), a.t(), alpha, beta) };
+    }
+    if b.cs == 1 {
+        return tiles(s, c, a, b, alpha, beta);
+    }
+    let mut copy = [std::mem::MaybeUninit::<T>::uninit(); LIMIT];
+    for p in 0..s.k {
+        for j in 0..s.n {
+            // SAFETY: inside `b`; `fits` bounds the copy.
+            copy[p * s.n + j].write(unsafe { *b.at(p, j).ptr });
+        }
+    }
+    tiles(s, c, a, Matrix::rows(copy.as_ptr().cast::<T>(), s.n), alpha, beta);
+}
+
+vectorised! {
+    fn tiles<T: MulAdd>(s: Sizes, c: Matrix<T>, a: Matrix<T>, b: Matrix<T>, alpha: T, beta: T) {
+        let mut j = 0;
+        while j < s.n {
+            let left = s.n - j;
+            let part = Sizes { n: left, ..s };
+            let (c, b) = (c.at(0, j), b.at(0, j));
+            // SAFETY: `product`'s caller promised live matrices; the tiles stay inside the sizes.
+            unsafe {
+                j += match left {
+                    16.. => column::<T, 16>(part, c, a, b, alpha, beta),
+                    8.. => column::<T, 8>(part, c, a, b, alpha, beta),
+                    4.. => column::<T, 4>(part, c, a, b, alpha, beta),
+                    _ => column::<T, 1>(part, c, a, b, alpha, beta),
+                };
+            }
+        }
+    }
+}
+
+/// All rows of `W` columns; returns `W`.
+#[inline(always)]
+unsafe fn column<T: MulAdd, const W: usize>(
+    s: Sizes,
+    c: Matrix<T>,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    alpha: T,
+    beta: T,
+) -> usize {
+    let mut i = 0;
+    // SAFETY: the caller's promise.
+    unsafe {
+        while i + 4 <= s.m {
+            tile::<T, 4, W>(s.k, c.at(i, 0), a.at(i, 0), b, alpha, beta);
+            i += 4;
+        }
+        while i < s.m {
+            tile::<T, 1, W>(s.k, c.at(i, 0), a.at(i, 0), b, alpha, beta);
+            i += 1;
+        }
+    }
+    W
+}
+
+#[inline(always)]
+unsafe fn tile<T: MulAdd, const R: usize, const W: usize>(
+    k: usize,
+    c: Matrix<T>,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    alpha: T,
+    beta: T,
+) {
+    let mut acc = [[T::default(); W]; R];
+    // SAFETY: the caller's promise: R rows, W columns and k steps lie inside the matrices.
+    unsafe {
+        for p in 0..k {
+            let row = *b.ptr.offset(p as isize * b.rs).cast::<[T; W]>();
+            for r in 0..R {
+                let x = *a.ptr.offset(r as isize * a.rs + p as isize * a.cs);
+                for w in 0..W {
+                    acc[r][w] = x.mul_add_to(row[w], acc[r][w]);
+                }
+            }
+        }
+        for (r, sums) in acc.iter().enumerate() {
+            finish(c.at(r, 0), sums, alpha, beta);
+        }
+    }
+}
+
+/// `c[w] = beta * c[w] + alpha * sums[w]`.
+#[inline(always)]
+pub(super) unsafe fn finish<T: MulAdd>(c: Matrix<T>, sums: &[T], alpha: T, beta: T) {
+    let zero = T::default();
+    for (w, &sum) in sums.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let at = c.ptr.offset(w as isize * c.cs);
+            let scaled = if alpha == T::one() { sum } else { sum.mul_add_to(alpha, zero) };
+            *at = if beta == zero { scaled } else { beta.mul_add_to(*at, scaled) };
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Matrix products against a naive twin, over dtypes, shapes, strides and factors; and the same bits
+//! for one and two threads.
+
+mod tensor;
+
+use pullback_kernels::{C128, DType, Scalar, gemm, parallel};
+use tensor::{Rng, Tensor};
+
+const FLOATS: [DType; 6] =
+    [DType::F32, DType::F64, DType::C64, DType::C128, DType::F16, DType::BF16];
+const INTEGERS: [DType; 5] = [DType::U8, DType::I8, DType::I16, DType::I32, DType::I64];
+
+fn naive(a: &Tensor, b: &Tensor, c: &Tensor, alpha: f64, beta: f64) -> Vec<C128> {
+    let (m, k, n) = (a.shape[0], a.shape[1], b.shape[1]);
+    let mut out = Vec::new();
+    for i in 0..m {
+        for j in 0..n {
+            let sum: C128 = (0..k).map(|p| a.at(&[i, p]) * b.at(&[p, j])).sum();
+            out.push(
+                sum * alpha + if beta == 0.0 { C128::default() } else { c.at(&[i, j]) * beta },
+            );
+        }
+    }
+    out
+}
+
+fn check(rng: &mut Rng, dtype: DType, m: i64, k: i64, n: i64, alpha: f64, beta: f64) {
+    let (a, b) = (rng.tensor(dtype, &[m, k]), rng.tensor(dtype, &[k, n]));
+    let mut c = rng.tensor(dtype, &[m, n]);
+    let expected = naive(&a, &b, &c, alpha, beta);
+    let factor = |f: f64| {
+        if dtype.is_integral(true) { Scalar::Int(f as i64) } else { Scalar::Float(f) }
+    };
+    gemm::matmul(&mut c.view_mut(), a.view(), b.view(), factor(alpha), factor(beta)).unwrap();
+    c.assert_close(
+        &expected,
+        &format!("{dtype:?} {m}x{k}x{n} {alpha} {beta} {:?} {:?}", a.strides, b.strides),
+    );
+}
+
+#[test]
+fn products_equal_the_naive_sum() {
+    let mut rng = Rng(1);
+    for dtype in FLOATS.into_iter().chain(INTEGERS) {
+        for (m, k, n) in [
+            (0, 3, 2),
+            (3, 0, 2),
+            (1, 1, 1),
+            (4, 4, 4),
+            (16, 16, 16),
+            (1, 70, 9),
+            (9, 70, 1),
+            (7, 5, 3),
+            (33, 65, 34),
+            (70, 3, 80),
+        ] {
+            for (alpha, beta) in [(1.0, 0.0), (1.0, 1.0), (2.0, -3.0), (0.0, 2.0)] {
+                check(&mut rng, dtype, m, k, n, alpha, beta);
+            }
+        }
+        for _ in 0..40 {
+            let (m, k, n) = (rng.below(40) + 1, rng.below(40) + 1, rng.below(40) + 1);
+            check(&mut rng, dtype, m, k, n, 1.0, 0.0);
+        }
+    }
+}
+
+#[test]
+fn zero_beta_does_not_read_the_output() {
+    for (m, k, n) in [(4, 4, 4), (4, 0, 4), (1, 9, 5), (50, 50, 50)] {
+        let mut rng = Rng(2);
+        let (a, b) = (rng.tensor(DType::F32, &[m, k]), rng.tensor(DType::F32, &[k, n]));
+        let mut c = Tensor::full(DType::F32, &[m, n], f64::NAN);
+        gemm::matmul(&mut c.view_mut(), a.view(), b.view(), Scalar::Int(1), Scalar::Int(0))
+            .unwrap();
+        assert!(c.values().iter().all(|v| v.re.is_finite()));
+    }
+}
+
+#[test]
+fn batches_equal_single_products() {
+    let mut rng = Rng(3);
+    for dtype in FLOATS.into_iter().chain(INTEGERS) {
+        for (batch, m, k, n) in [(0, 2, 2, 2), (3, 4, 5, 6), (5, 1, 9, 3), (2, 40, 41, 42)] {
+            let (a, b) = (rng.tensor(dtype, &[batch, m, k]), rng.tensor(dtype, &[batch, k, n]));
+            let mut c = rng.tensor(dtype, &[batch, m, n]);
+            let mut expected = Vec::new();
+            for i in 0..batch {
+                for r in 0..m {
+                    for s in 0..n {
+                        expected.push((0..k).map(|p| a.at(&[i, r, p]) * b.at(&[i, p, s])).sum());
+                    }
+                }
+            }
+            gemm::bmm(&mut c.view_mut(), a.view(), b.view(), Scalar::Int(1), Scalar::Int(0))
+                .unwrap();
+            c.assert_close(&expected, &format!("bmm {dtype:?}"));
+        }
+    }
+}
+
+#[test]
+fn dot_equals_the_naive_sum() {
+    let mut rng = Rng(4);
+    for dtype in FLOATS.into_iter().chain(INTEGERS) {
+        for n in [0, 1, 5, 64, 1000] {
+            let (a, b) = (rng.tensor(dtype, &[n]), rng.tensor(dtype, &[n]));
+            let mut out = Tensor::full(dtype, &[], 0.0);
+            gemm::dot(&mut out.view_mut(), a.view(), b.view()).unwrap();
+            let sum: C128 = (0..n).map(|i| a.at(&[i]) * b.at(&[i])).sum();
+            out.assert_close(&[sum], &format!("dot {dtype:?} {n}"));
+        }
+    }
+}
+
+#[test]
+fn one_and_two_threads_give_the_same_bits() {
+    let mut rng = Rng(5);
+    for dtype in [DType::F32, DType::F64, DType::C64, DType::BF16] {
+        for (m, k, n) in [
+            (500, 700, 64),
+            (64, 700, 500),
+            (400, 1500, 400),
+            (385, 600, 3),
+            (3000, 500, 1),
+            (1, 500, 3000),
+            (1, 300_000, 1),
+        ] {
+            let (a, b) = (rng.tensor(dtype, &[m, k]), rng.tensor(dtype, &[k, n]));
+            let run = |threads: usize| {
+                parallel::set_num_threads(threads);
+                let mut c = Tensor::full(dtype, &[m, n], 0.0);
+                gemm::matmul(&mut c.view_mut(), a.view(), b.view(), Scalar::Int(1), Scalar::Int(0))
+                    .unwrap();
+                c.data
+            };
+            assert!(run(1) == run(2), "{dtype:?} {m}x{k}x{n}");
+        }
+    }
+}
+
+#[test]
+fn bad_shapes_and_dtypes_are_refused() {
+    let (a, b) = (Tensor::full(DType::F32, &[2, 3], 1.0), Tensor::full(DType::F32, &[4, 5], 1.0));
+    let mut c = Tensor::full(DType::F32, &[2, 5], 1.0);
+    let error = gemm::matmul(&mut c.view_mut(), a.view(), b.view(), Scalar::Int(1), Scalar::Int(0));
+    assert!(
+        error
+            .unwrap_err()
+            .message()
+            .contains("mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)")
+    );
+    let t = Tensor::full(DType::Bool, &[2, 2], 1.0);
+    let mut c = Tensor::full(DType::Bool, &[2, 2], 1.0);
+    let error = gemm::matmul(&mut c.view_mut(), t.view(), t.view(), Scalar::Int(1), Scalar::Int(0));
+    assert!(error.unwrap_err().message().contains("not implemented for 'Bool'"));
+}

@@ -28,11 +28,9 @@ impl Display for Schema {
     }
 }
 
-/// A lone unnamed value stands bare, as in `-> Tensor`; all else is in parentheses.
+/// A lone value stands bare, as in `-> Tensor`; all else is in parentheses.
 fn fmt_returns(returns: &[Return], f: &mut Formatter<'_>) -> fmt::Result {
-    if let [only] = returns
-        && only.name.is_none()
-    {
+    if let [only] = returns {
         return Display::fmt(only, f);
     }
     f.write_char('(')?;

@@ -105,7 +105,8 @@ impl<'a> Reader<'a> {
     fn returns(&mut self) -> Result<Vec<Return>> {
         if !self.take("(") {
             let (ty, alias) = self.annotated_type()?;
-            return Ok(vec![Return { name: None, ty, alias }]);
+            let name = self.optional_identifier().map(str::to_owned);
+            return Ok(vec![Return { name, ty, alias }]);
         }
         let mut returns: Vec<Return> = Vec::new();
         if self.take(")") {

@@ -40,11 +40,7 @@ pub(crate) fn command(root: &Path, arguments: Arguments) -> Result<()> {
 pub(crate) fn setup(root: &Path) -> Result<Environment> {
     let folder = root.join(".venv");
     let chosen = std::env::var_os("PYTHON").filter(|path| !path.is_empty());
-    let chosen = chosen.map(|path| Ok::<_, String>((inspect(&path)?, path))).transpose()?;
-    if let Some((interpreter, path)) = &chosen {
-        suitable(interpreter)
-            .map_err(|why| format!("PYTHON is {}, but {why}", path.to_string_lossy()))?;
-    }
+    let chosen = chosen.map(inspect_chosen).transpose()?;
     let wanted = chosen.as_ref().map(|(interpreter, _)| interpreter);
     if let Some(interpreter) = stamped(&folder, wanted) {
         println!("==> setup: .venv is ready ({interpreter})");
@@ -113,6 +109,15 @@ fn find() -> Result<(Interpreter, OsString)> {
         "no CPython {}.{} or newer ({seen}); install one, or name it: PYTHON=/path/to/python",
         OLDEST.0, OLDEST.1
     ))
+}
+
+/// The interpreter that `PYTHON` names; an unsuitable one is an error, where [`find`] goes on to the next.
+fn inspect_chosen(path: OsString) -> Result<(Interpreter, OsString)> {
+    let interpreter = inspect(&path).and_then(|known| suitable(&known).map(|()| known));
+    match interpreter {
+        Ok(interpreter) => Ok((interpreter, path)),
+        Err(why) => Err(format!("PYTHON is {}, but {why}", path.to_string_lossy())),
+    }
 }
 
 fn inspect(python: &std::ffi::OsStr) -> Result<Interpreter> {

@@ -1,0 +1,917 @@
+"""The operations of ``pullback.nn`` as functions: what modules compute in ``forward``.
+
+Natives that need no argument handling are exported as they are; the rest add what PyTorch's
+functions add (in-place variants, defaults, checks, warnings). Losses live in ``_loss.py``,
+attention in ``_attention.py``. Invariant: no state; random numbers come from the default
+generator in the order in which PyTorch draws them.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from .. import _C
+from .._tensor import Tensor
+from ._attention import multi_head_attention_forward, scaled_dot_product_attention
+from ._loss import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cosine_embedding_loss,
+    cosine_similarity,
+    cross_entropy,
+    gaussian_nll_loss,
+    hinge_embedding_loss,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    margin_ranking_loss,
+    mse_loss,
+    multi_margin_loss,
+    multilabel_soft_margin_loss,
+    nll_loss,
+    pairwise_distance,
+    poisson_nll_loss,
+    smooth_l1_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
+from .modules.utils import _list_with_default
+
+__all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "alpha_dropout",
+    "avg_pool1d",
+    "avg_pool2d",
+    "batch_norm",
+    "bilinear",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "celu",
+    "celu_",
+    "conv1d",
+    "conv2d",
+    "cosine_embedding_loss",
+    "cosine_similarity",
+    "cross_entropy",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "elu",
+    "elu_",
+    "embedding",
+    "feature_alpha_dropout",
+    "gaussian_nll_loss",
+    "gelu",
+    "glu",
+    "group_norm",
+    "gumbel_softmax",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "hardtanh_",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "instance_norm",
+    "kl_div",
+    "l1_loss",
+    "layer_norm",
+    "leaky_relu",
+    "leaky_relu_",
+    "linear",
+    "log_softmax",
+    "logsigmoid",
+    "margin_ranking_loss",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool2d_with_indices",
+    "mish",
+    "mse_loss",
+    "multi_head_attention_forward",
+    "multi_margin_loss",
+    "multilabel_soft_margin_loss",
+    "nll_loss",
+    "normalize",
+    "one_hot",
+    "pad",
+    "pairwise_distance",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "poisson_nll_loss",
+    "prelu",
+    "relu",
+    "relu6",
+    "relu_",
+    "rms_norm",
+    "scaled_dot_product_attention",
+    "selu",
+    "selu_",
+    "sigmoid",
+    "silu",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "tanh",
+    "tanhshrink",
+    "threshold",
+    "threshold_",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+]
+
+_nn = _C._nn
+_VF = _C._VariableFunctions
+
+# Exported as they are.
+linear = _nn.linear
+conv1d = _VF.conv1d
+conv2d = _VF.conv2d
+gelu = _nn.gelu
+logsigmoid = _nn.log_sigmoid
+softplus = _nn.softplus
+prelu = _VF.prelu
+avg_pool2d = _nn.avg_pool2d
+one_hot = _nn.one_hot
+relu_ = _VF.relu_
+elu_ = _nn.elu_
+celu_ = _VF.celu_
+selu_ = _VF.selu_
+hardtanh_ = _nn.hardtanh_
+leaky_relu_ = _nn.leaky_relu_
+threshold_ = _VF.threshold_
+
+_relu = _VF.relu
+_layer_norm = _VF.layer_norm
+_batch_norm = _VF.batch_norm
+_dropout = _VF.dropout
+_max_pool2d = _VF.max_pool2d
+_embedding = _VF.embedding
+_pad = _nn.pad
+
+
+# ---- activations ----
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``max(0, x)``; the derivative at 0 is 0."""
+    return relu_(input) if inplace else _relu(input)  # type: ignore[no-any-return]
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """``min(max(0, x), 6)``."""
+    return _nn.relu6_(input) if inplace else _nn.relu6(input)  # type: ignore[no-any-return]
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """``x`` where it is greater than ``threshold``, else ``value``."""
+    function = threshold_ if inplace else _VF.threshold
+    return function(input, threshold, value)  # type: ignore[no-any-return]
+
+
+def hardtanh(
+    input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> Tensor:
+    """``x`` clamped to ``[min_val, max_val]``.
+
+    Raises:
+        ValueError: ``min_val`` is greater than ``max_val``.
+    """
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    function = hardtanh_ if inplace else _nn.hardtanh
+    return function(input, min_val, max_val)  # type: ignore[no-any-return]
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """``x`` where positive, else ``alpha (exp(x) - 1)``."""
+    return (elu_ if inplace else _nn.elu)(input, alpha)  # type: ignore[no-any-return]
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``scale * elu(x, alpha)`` with the constants that keep mean 0 and variance 1."""
+    return (selu_ if inplace else _VF.selu)(input)  # type: ignore[no-any-return]
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """``max(0, x) + min(0, alpha (exp(x / alpha) - 1))``."""
+    return (celu_ if inplace else _VF.celu)(input, alpha)  # type: ignore[no-any-return]
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """``x`` where positive, else ``negative_slope * x``."""
+    function = leaky_relu_ if inplace else _nn.leaky_relu
+    return function(input, negative_slope)  # type: ignore[no-any-return]
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``x * sigmoid(x)``."""
+    return (_nn.silu_ if inplace else _nn.silu)(input)  # type: ignore[no-any-return]
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """``x * tanh(softplus(x))``."""
+    return (_nn.mish_ if inplace else _nn.mish)(input)  # type: ignore[no-any-return]
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """``x * relu6(x + 3) / 6``."""
+    return (_nn.hardswish_ if inplace else _nn.hardswish)(input)  # type: ignore[no-any-return]
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """``relu6(x + 3) / 6``."""
+    function = _nn.hardsigmoid_ if inplace else _nn.hardsigmoid
+    return function(input)  # type: ignore[no-any-return]
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """``a * sigmoid(b)`` for the two halves ``a``, ``b`` of the input along ``dim``.
+
+    Raises:
+        RuntimeError: the input is a scalar, or its size along ``dim`` is odd.
+    """
+    if input.dim() == 0:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    return _nn.glu(input, dim)  # type: ignore[no-any-return]
+
+
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """``x`` where ``|x| > lambd``, else 0; NaN stays."""
+    return input.masked_fill(input.abs() <= lambd, 0)
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """``x - lambd`` above ``lambd``, ``x + lambd`` below ``-lambd``, else 0; NaN stays.
+
+    Raises:
+        RuntimeError: ``lambd`` is negative.
+    """
+    if not lambd >= 0:
+        raise RuntimeError(
+            f"lambda must be in range [0, inf) for input dtype {input.dtype}, "
+            f"but found {lambd:g}"
+        )
+    return input - input.clamp(-lambd, lambd)
+
+
+def softsign(input: Tensor) -> Tensor:
+    """``x / (1 + |x|)``."""
+    return input / (input.abs() + 1)
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """``x - tanh(x)``."""
+    return input - input.tanh()
+
+
+def tanh(input: Tensor) -> Tensor:
+    """``tanh(x)``."""
+    return input.tanh()
+
+
+def sigmoid(input: Tensor) -> Tensor:
+    """``1 / (1 + exp(-x))``."""
+    return input.sigmoid()
+
+
+def _softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
+    """The dimension that was implied before ``dim`` had to be given."""
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. "
+        "Change the call to include dim=X as an argument.",
+        stacklevel=stacklevel,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> Tensor:
+    """``exp(x_i) / sum_j exp(x_j)`` along ``dim``; cast to ``dtype`` first when given."""
+    if dim is None:
+        dim = _softmax_dim("softmax", input.dim(), _stacklevel)
+    return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
+
+
+def softmin(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> Tensor:
+    """``softmax(-x)`` along ``dim``."""
+    if dim is None:
+        dim = _softmax_dim("softmin", input.dim(), _stacklevel)
+    return (-input).softmax(dim) if dtype is None else (-input).softmax(dim, dtype=dtype)
+
+
+def log_softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> Tensor:
+    """``log(softmax(x))`` along ``dim``, computed without overflow."""
+    if dim is None:
+        dim = _softmax_dim("log_softmax", input.dim(), _stacklevel)
+    return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)
+
+
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
+    """A sample of the Gumbel-softmax distribution: ``softmax((logits + g) / tau)``.
+
+    Args:
+        tau: the temperature.
+        hard: whether the value is one-hot; gradients are those of the soft sample.
+        eps: has no effect.
+    """
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    # -log(e) of an exponential e is distributed as Gumbel(0, 1).
+    gumbels = -_VF.empty_like(logits).exponential_().log()
+    soft: Tensor = ((logits + gumbels) / tau).softmax(dim)
+    if not hard:
+        return soft
+    index = soft.argmax(dim, keepdim=True)
+    one = _VF.zeros_like(logits).scatter_(dim, index, 1.0)
+    return one - soft.detach() + soft  # type: ignore[no-any-return]
+
+
+# ---- dropout ----
+
+
+def _check_probability(p: float) -> None:
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def dropout(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Zeroes elements with probability ``p`` and scales the others by ``1 / (1 - p)``.
+
+    Outside of training the input is returned.
+
+    Raises:
+        ValueError: ``p`` is not in [0, 1].
+    """
+    if p < 0.0 or p > 1.0:
+        _check_probability(p)
+    if inplace:
+        return _noisy(input, p, training, inplace=True)
+    return _dropout(input, p, training)  # type: ignore[no-any-return]
+
+
+def _noisy(
+    input: Tensor,
+    p: float,
+    training: bool,
+    *,
+    feature: bool = False,
+    alpha: bool = False,
+    inplace: bool = False,
+) -> Tensor:
+    """Dropout with a noise tensor of our own: in place, of whole features, or of alpha kind."""
+    if p == 0 or not training or input.numel() == 0:
+        return input
+    if p == 1:
+        return input.mul_(0.0) if inplace else input * 0.0
+    noise = _VF.empty_like(input)
+    if feature:
+        if input.dim() < 2:
+            raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+        noise = input.new_empty([*input.shape[:2], *[1] * (input.dim() - 2)])
+    noise.bernoulli_(1 - p)
+    if not alpha:
+        noise.div_(1 - p)
+        return input.mul_(noise) if inplace else input * noise
+    # Dropped elements take SELU's negative saturation; a and b restore mean 0, variance 1.
+    saturation = 1.7580993408473766
+    a = 1.0 / math.sqrt((saturation * saturation * p + 1) * (1 - p))
+    shift = (noise - 1).mul_(saturation * a).add_(saturation * a * p)
+    noise.mul_(a)
+    return input.mul_(noise).add_(shift) if inplace else input * noise + shift
+
+
+def alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """Dropout that keeps the mean and variance of SELU activations."""
+    _check_probability(p)
+    return _noisy(input, p, training, alpha=True, inplace=inplace)
+
+
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """:func:`alpha_dropout` of whole channels: one draw for each ``(n, c)``."""
+    _check_probability(p)
+    return _noisy(input, p, training, feature=True, alpha=True, inplace=inplace)
+
+
+def dropout1d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Dropout of whole channels of ``(N, C, L)`` or ``(C, L)``.
+
+    Raises:
+        RuntimeError: the input has another number of dimensions.
+    """
+    _check_probability(p)
+    dims = input.dim()
+    if dims not in (2, 3):
+        raise RuntimeError(
+            f"dropout1d: Expected 2D or 3D input, but received a {dims}D input. Note that "
+            "dropout1d exists to provide channel-wise dropout on inputs with 1 spatial "
+            "dimension, a channel dimension, and an optional batch dimension "
+            "(i.e. 2D or 3D inputs)."
+        )
+    if dims == 3:
+        return _noisy(input, p, training, feature=True, inplace=inplace)
+    result = _noisy(input.unsqueeze(0), p, training, feature=True, inplace=inplace)
+    return input if inplace else result.squeeze(0)
+
+
+def dropout2d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Dropout of whole channels of ``(N, C, H, W)``.
+
+    A three-dimensional input is taken as ``(N, C, L)``, with a warning.
+    """
+    _check_probability(p)
+    dims = input.dim()
+    if dims not in (3, 4):
+        warnings.warn(
+            f"dropout2d: Received a {dims}-D input to dropout2d, which is deprecated and will "
+            "result in an error in a future release. Please use dropout instead.",
+            stacklevel=2,
+        )
+    elif dims == 3:
+        warnings.warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D "
+            "dropout behavior is desired - input is interpreted as shape (N, C, L). Please "
+            "switch to using dropout1d instead.",
+            stacklevel=2,
+        )
+    return _noisy(input, p, training, feature=True, inplace=inplace)
+
+
+def dropout3d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Dropout of whole channels of ``(N, C, D, H, W)`` or ``(C, D, H, W)``."""
+    _check_probability(p)
+    dims = input.dim()
+    if dims not in (4, 5):
+        warnings.warn(
+            f"dropout3d: Received a {dims}-D input to dropout3d, which is deprecated and will "
+            "result in an error in a future release. Please use dropout instead.",
+            stacklevel=2,
+        )
+    if dims != 4:
+        return _noisy(input, p, training, feature=True, inplace=inplace)
+    result = _noisy(input.unsqueeze(0), p, training, feature=True, inplace=inplace)
+    return input if inplace else result.squeeze(0)
+
+
+# ---- normalisation ----
+
+
+def _check_batch(size: Any) -> None:
+    """A channel with a single value has no variance to train on."""
+    count = size[0]
+    for extent in size[2:]:
+        count *= extent
+    if count == 1:
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {size}"
+        )
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` for each channel of ``(N, C, *)``.
+
+    In training the statistics are the batch's, and the running ones move towards them by
+    ``momentum`` (the variance in its unbiased form); otherwise the running ones are used.
+
+    Raises:
+        ValueError: one value per channel in training, or ``eps`` out of range.
+    """
+    if training:
+        _check_batch(input.size())
+        if eps <= 0.0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    elif eps < 0.0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
+    return _batch_norm(  # type: ignore[no-any-return]
+        input, weight, bias, running_mean, running_var, training, momentum, eps, False
+    )
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """:func:`batch_norm` with statistics of their own for each ``(n, c)`` of ``(N, C, *)``.
+
+    Raises:
+        ValueError: one spatial value per channel.
+        RuntimeError: neither input nor running statistics to use.
+    """
+    if use_input_stats:
+        count = math.prod(input.shape[2:])
+        if count == 1:
+            raise ValueError(
+                "Expected more than 1 spatial element when training, "
+                f"got input size {input.size()}"
+            )
+    elif running_mean is None or running_var is None:
+        raise RuntimeError(
+            "Expected running_mean and running_var to be defined when use_input_stats is false"
+        )
+    n, c = input.shape[:2]
+    # Samples become channels; per-sample copies of the running statistics are averaged after.
+    spread = [None if t is None else t.repeat(n) for t in (weight, bias)]
+    mean, var = (None if t is None else t.repeat(n) for t in (running_mean, running_var))
+    flat = input.contiguous().view(1, n * c, *input.shape[2:])
+    out = _batch_norm(flat, *spread, mean, var, use_input_stats, momentum, eps, False)
+    for running, copies in ((running_mean, mean), (running_var, var)):
+        if running is not None and copies is not None:
+            running.copy_(copies.view(n, c).mean(0))
+    return out.view(input.shape)  # type: ignore[no-any-return]
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: list[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dimensions.
+
+    Args:
+        normalized_shape: the sizes of those dimensions.
+    """
+    return _layer_norm(  # type: ignore[no-any-return]
+        input, normalized_shape, weight, bias, eps, False
+    )
+
+
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalises ``(N, C, *)`` over groups of ``C / num_groups`` channels of each sample.
+
+    Raises:
+        RuntimeError: fewer than two dimensions.
+        ValueError: one value per group.
+    """
+    if input.dim() < 2:
+        raise RuntimeError(
+            f"Expected at least 2 dimensions for input tensor but received {input.dim()}"
+        )
+    n, c = input.shape[:2]
+    _check_batch([n * c // num_groups, num_groups, *input.shape[2:]])
+    return _VF.group_norm(  # type: ignore[no-any-return]
+        input, num_groups, weight, bias, eps, False
+    )
+
+
+def rms_norm(
+    input: Tensor,
+    normalized_shape: list[int],
+    weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Tensor:
+    """``x / sqrt(mean(x**2) + eps) * weight`` over the last dimensions.
+
+    Args:
+        normalized_shape: the sizes of those dimensions.
+        eps: default: the machine epsilon of the dtype.
+
+    Raises:
+        RuntimeError: the shapes do not agree.
+    """
+    shape = list(normalized_shape)
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least "
+            "one element, but got normalized_shape = []"
+        )
+    if weight is not None and list(weight.shape) != shape:
+        raise RuntimeError(
+            "Expected weight to be of same shape as normalized_shape, but got weight of shape "
+            f"{list(weight.shape)} and normalized_shape = {shape}"
+        )
+    if list(input.shape[-len(shape) :]) != shape:
+        raise RuntimeError(
+            f"Given normalized_shape={shape}, expected input with shape "
+            f"[*{', '.join(map(str, shape))}], but got input of size{list(input.shape)}"
+        )
+    # Half precision is squared and averaged in float, as its range is too small.
+    wide = input.float() if input.element_size() == 2 else input
+    if eps is None:
+        eps = _machine_epsilon(wide)
+    dims = tuple(range(-len(shape), 0))
+    square = wide * wide.conj() if wide.is_complex() else wide.square()
+    out = wide * (square.mean(dims, keepdim=True) + eps).rsqrt()
+    if weight is not None:
+        out = out * weight
+    return out.to(input.dtype)
+
+
+def _machine_epsilon(tensor: Tensor) -> float:
+    """The distance from 1 to the next number of the tensor's real dtype."""
+    size = tensor.element_size() // (2 if tensor.is_complex() else 1)
+    return 2.0**-52 if size == 8 else 2.0**-23
+
+
+def normalize(
+    input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None
+) -> Tensor:
+    """``x / max(|x|_p, eps)`` along ``dim``."""
+    denominator = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
+    return input / denominator if out is None else _VF.div(input, denominator, out=out)
+
+
+# ---- linear, embedding ----
+
+
+def bilinear(
+    input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None
+) -> Tensor:
+    """``y_k = x1^T W_k x2 + b_k`` for ``(*, i)`` and ``(*, j)`` with ``weight`` ``(k, i, j)``.
+
+    Raises:
+        RuntimeError: the leading sizes or the features do not agree.
+    """
+    if input1.shape[:-1] != input2.shape[:-1]:
+        raise RuntimeError(
+            "bilinear(): input batch dimensions do not match: got "
+            f"{list(input1.shape)} and {list(input2.shape)}"
+        )
+    for name, position, input in (("input1", 1, input1), ("input2", 2, input2)):
+        if input.size(-1) != weight.size(position):
+            raise RuntimeError(
+                f"bilinear(): {name} size does not match weight size: got {input.size(-1)} "
+                f"but expected {weight.size(position)}"
+            )
+    rows1 = input1.reshape(-1, input1.size(-1))
+    rows2 = input2.reshape(-1, input2.size(-1))
+    out = _VF.einsum("ni,kij,nj->nk", [rows1, weight, rows2])
+    out = out.reshape([*input1.shape[:-1], weight.size(0)])
+    return out if bias is None else out + bias  # type: ignore[no-any-return]
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """Looks up rows of ``weight``: shape ``(*)`` of indices to ``(*, D)``.
+
+    Args:
+        padding_idx: the row of this index gets no gradient.
+        max_norm: rows that are looked up and whose ``norm_type``-norm is greater are scaled
+            down to it, in place.
+        scale_grad_by_freq: whether gradients are divided by how often the row occurs.
+        sparse: whether the gradient of ``weight`` is sparse.
+
+    Raises:
+        AssertionError: ``padding_idx`` is no row of ``weight``.
+    """
+    if padding_idx is None:
+        padding_idx = -1
+    else:
+        rows = weight.size(0)
+        if not -rows <= padding_idx < rows:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx %= rows
+    if max_norm is not None:
+        _renormalise_rows(weight, input, max_norm, norm_type)
+    return _embedding(  # type: ignore[no-any-return]
+        weight, input, padding_idx, scale_grad_by_freq, sparse
+    )
+
+
+def _renormalise_rows(weight: Tensor, indices: Tensor, max_norm: float, p: float) -> None:
+    from ..autograd import no_grad
+
+    with no_grad():
+        unique = sorted(set(indices.reshape(-1).tolist()))
+        index = _VF.tensor(unique, dtype=indices.dtype, device=weight.device)
+        rows = weight.index_select(0, index)
+        norm = rows.norm(p, 1, keepdim=True)
+        scale = (max_norm / (norm + 1e-7)).masked_fill(norm <= max_norm, 1.0)
+        weight.index_copy_(0, index.long(), rows * scale)
+
+
+# ---- pooling, padding, pixels ----
+
+
+def max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """:func:`max_pool2d` and the flat positions of the maxima within each plane."""
+    stride = () if stride is None else stride
+    return _nn.max_pool2d_with_indices(  # type: ignore[no-any-return]
+        input, kernel_size, stride, padding, dilation, ceil_mode
+    )
+
+
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The maximum of each window of ``(N, C, H, W)`` or ``(C, H, W)``.
+
+    Args:
+        stride: default: ``kernel_size``.
+        padding: minus infinity on both sides, at most half a kernel.
+        ceil_mode: whether partial windows at the end count.
+        return_indices: whether the positions of the maxima are returned, too.
+    """
+    if stride is None:
+        stride = ()
+    if return_indices:
+        function = _nn.max_pool2d_with_indices
+        return function(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return _max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The maximum of each window of ``(N, C, L)`` or ``(C, L)``; see :func:`max_pool2d`."""
+    stride = kernel_size if stride is None else stride
+    result = max_pool2d(
+        input.unsqueeze(-2),
+        (1, _only(kernel_size)),
+        (1, _only(stride)),
+        (0, _only(padding)),
+        (1, _only(dilation)),
+        ceil_mode,
+        return_indices,
+    )
+    if return_indices:
+        return result[0].squeeze(-2), result[1].squeeze(-2)
+    return result.squeeze(-2)
+
+
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """The mean of each window of ``(N, C, L)`` or ``(C, L)``.
+
+    Args:
+        stride: default: ``kernel_size``.
+        count_include_pad: whether the zeros of ``padding`` count in the mean.
+    """
+    size = _only(kernel_size)
+    step = size if stride is None else _only(stride)
+    out = avg_pool2d(
+        input.unsqueeze(-2),
+        (1, size),
+        (1, step),
+        (0, _only(padding)),
+        ceil_mode,
+        count_include_pad,
+    )
+    return out.squeeze(-2)  # type: ignore[no-any-return]
+
+
+def _only(size: Any) -> int:
+    """The one number of a size for one dimension."""
+    return int(size) if isinstance(size, int) else int(size[0])
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of ``(N, C, H, W)`` or ``(C, H, W)`` over windows chosen to give ``output_size``.
+
+    Args:
+        output_size: one number or two; ``None`` keeps the input's size.
+    """
+    sizes = _list_with_default(output_size, input.size())
+    return _nn.adaptive_avg_pool2d(input, sizes)  # type: ignore[no-any-return]
+
+
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of ``(N, C, L)`` or ``(C, L)`` over windows chosen to give ``output_size``."""
+    size = (1, _only(output_size))
+    return _nn.adaptive_avg_pool2d(  # type: ignore[no-any-return]
+        input.unsqueeze(-2), size
+    ).squeeze(-2)
+
+
+def pad(
+    input: Tensor, pad: Any, mode: str = "constant", value: float | None = None
+) -> Tensor:
+    """Pads the last dimensions.
+
+    Args:
+        pad: two numbers per dimension, the last dimension first; negative numbers crop.
+        mode: ``'constant'``, ``'reflect'``, ``'replicate'`` or ``'circular'``.
+        value: what ``'constant'`` fills with. Default: 0.
+    """
+    return _pad(input, pad, mode, value)  # type: ignore[no-any-return]
+
+
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """``(*, C r**2, H, W)`` to ``(*, C, H r, W r)``: channels become pixels.
+
+    Raises:
+        RuntimeError: fewer than three dimensions, or channels not divisible by ``r**2``.
+    """
+    r = upscale_factor
+    if input.dim() < 3:
+        raise RuntimeError(
+            "pixel_shuffle expects input to have at least 3 dimensions, but got input with "
+            f"{input.dim()} dimension(s)"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    *batch, c, h, w = input.shape
+    if c % (r * r) != 0:
+        raise RuntimeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
+            f"of upscale_factor, but input.size(-3)={c} is not divisible by {r * r}"
+        )
+    planes = input.reshape(-1, c // (r * r), r, r, h, w).permute(0, 1, 4, 2, 5, 3)
+    return planes.reshape([*batch, c // (r * r), h * r, w * r])
+
+
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """The inverse of :func:`pixel_shuffle`.
+
+    Raises:
+        RuntimeError: fewer than three dimensions, or a size not divisible by the factor.
+    """
+    r = downscale_factor
+    if input.dim() < 3:
+        raise RuntimeError(
+            "pixel_unshuffle expects input to have at least 3 dimensions, but got input with "
+            f"{input.dim()} dimension(s)"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    *batch, c, h, w = input.shape
+    for name, extent, position in (("height", h, -2), ("width", w, -1)):
+        if extent % r != 0:
+            raise RuntimeError(
+                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, "
+                f"but input.size({position})={extent} is not divisible by {r}"
+            )
+    planes = input.reshape(-1, c, h // r, r, w // r, r).permute(0, 1, 3, 5, 2, 4)
+    return planes.reshape([*batch, c * r * r, h // r, w // r])

@@ -1,0 +1,286 @@
+"""Convolution layers. The arithmetic is native; here are the parameters and the padding modes.
+
+Invariant: ``kernel_size``, ``stride``, ``dilation`` and a numeric ``padding`` are tuples with one
+entry per spatial dimension.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ... import _C
+from ..._tensor import Tensor
+from .. import functional as F
+from .. import init
+from ..parameter import Parameter
+from .module import Module
+from .utils import _pair, _reverse_repeat_tuple, _single
+
+__all__ = ["Conv1d", "Conv2d"]
+
+_conv1d = _C._VariableFunctions.conv1d
+_conv2d = _C._VariableFunctions.conv2d
+_PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
+
+
+class _ConvNd(Module):
+    """What convolutions of any number of dimensions share.
+
+    Attributes:
+        weight: ``(out_channels, in_channels / groups, *kernel_size)``, at first from
+            ``U(-k, k)``, ``k = 1 / sqrt(in_channels / groups * prod(kernel_size))``.
+        bias: ``(out_channels)``, from the same distribution, or ``None``.
+    """
+
+    in_channels: int
+    out_channels: int
+    kernel_size: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: str | tuple[int, ...]
+    dilation: tuple[int, ...]
+    transposed: bool
+    output_padding: tuple[int, ...]
+    groups: int
+    padding_mode: str
+    weight: Tensor
+    bias: Tensor | None
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...],
+        padding: str | tuple[int, ...],
+        dilation: tuple[int, ...],
+        transposed: bool,
+        output_padding: tuple[int, ...],
+        groups: int,
+        bias: bool,
+        padding_mode: str,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        _check_options(in_channels, out_channels, groups, stride, padding, padding_mode)
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+        self.transposed = transposed
+        self.output_padding = output_padding
+        self.groups = groups
+        self.padding_mode = padding_mode
+        self._reversed_padding_repeated_twice = self._pads()
+        if transposed:
+            shape = (in_channels, out_channels // groups, *kernel_size)
+        else:
+            shape = (out_channels, in_channels // groups, *kernel_size)
+        empty = _C._VariableFunctions.empty
+        self.weight = Parameter(empty(shape, device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(empty(out_channels, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def _pads(self) -> list[int]:
+        """The padding in the order that ``F.pad`` takes: last dimension first, both sides."""
+        if not isinstance(self.padding, str):
+            return list(_reverse_repeat_tuple(self.padding, 2))
+        pads: list[int] = []
+        for dilation, kernel in zip(
+            reversed(self.dilation), reversed(self.kernel_size), strict=True
+        ):
+            total = dilation * (kernel - 1) if self.padding == "same" else 0
+            pads += [total // 2, total - total // 2]
+        return pads
+
+    def reset_parameters(self) -> None:
+        """Draws the parameters anew: weight, then bias."""
+        # With a = sqrt(5) the bound of kaiming_uniform_ is 1 / sqrt(fan_in).
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
+            bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
+            init.uniform_(self.bias, -bound, bound)
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        raise NotImplementedError
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Convolves a batch, or one sample without the batch dimension."""
+        params = self._parameters
+        try:
+            weight: Any = params["weight"]
+            bias: Any = params["bias"]
+        except KeyError:
+            weight, bias = self.weight, self.bias
+        return self._conv_forward(input, weight, bias)
+
+    def _padded(self, input: Tensor) -> Tensor:
+        return F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
+
+    def extra_repr(self) -> str:
+        """The options that differ from their defaults."""
+        shown = [
+            f"{self.in_channels}",
+            f"{self.out_channels}",
+            f"kernel_size={self.kernel_size}",
+            f"stride={self.stride}",
+        ]
+        if self.padding != (0,) * len(self.padding):
+            shown.append(f"padding={self.padding}")
+        if self.dilation != (1,) * len(self.dilation):
+            shown.append(f"dilation={self.dilation}")
+        if self.output_padding != (0,) * len(self.output_padding):
+            shown.append(f"output_padding={self.output_padding}")
+        if self.groups != 1:
+            shown.append(f"groups={self.groups}")
+        if self.bias is None:
+            shown.append("bias=False")
+        if self.padding_mode != "zeros":
+            shown.append(f"padding_mode={self.padding_mode}")
+        return ", ".join(shown)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.__dict__.setdefault("padding_mode", "zeros")
+
+
+def _check_options(
+    in_channels: int,
+    out_channels: int,
+    groups: int,
+    stride: tuple[int, ...],
+    padding: str | tuple[int, ...],
+    padding_mode: str,
+) -> None:
+    if groups <= 0:
+        raise ValueError("groups must be a positive integer")
+    if in_channels % groups != 0:
+        raise ValueError("in_channels must be divisible by groups")
+    if out_channels % groups != 0:
+        raise ValueError("out_channels must be divisible by groups")
+    if isinstance(padding, str):
+        if padding not in ("same", "valid"):
+            raise ValueError(
+                f"Invalid padding string '{padding}', should be one of {{'same', 'valid'}}"
+            )
+        if padding == "same" and any(step != 1 for step in stride):
+            raise ValueError("padding='same' is not supported for strided convolutions")
+    if padding_mode not in _PADDING_MODES:
+        raise ValueError(
+            f"padding_mode must be one of {set(_PADDING_MODES)}, "
+            f"but got padding_mode='{padding_mode}'"
+        )
+
+
+class Conv1d(_ConvNd):
+    """Cross-correlation of ``(N, C_in, L)`` with learnt filters: ``(N, C_out, L_out)``.
+
+    ``L_out = floor((L + 2 padding - dilation (kernel_size - 1) - 1) / stride + 1)``.
+
+    Args:
+        in_channels: ``C_in``.
+        out_channels: ``C_out``.
+        kernel_size: the length of the filters.
+        stride: the step between outputs.
+        padding: added on both sides; or ``'valid'`` (none) or ``'same'`` (output as long).
+        dilation: the step between the points of a filter.
+        groups: in how many groups the channels are split; both counts are divisible by it.
+        bias: whether a bias is added.
+        padding_mode: ``'zeros'``, ``'reflect'``, ``'replicate'`` or ``'circular'``.
+        device: where the parameters are made.
+        dtype: of the parameters.
+
+    Raises:
+        ValueError: options that do not fit together.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            in_channels,
+            out_channels,
+            _single(kernel_size),
+            _single(stride),
+            padding if isinstance(padding, str) else _single(padding),
+            _single(dilation),
+            False,
+            _single(0),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        padding: Any = self.padding
+        if self.padding_mode != "zeros":
+            input, padding = self._padded(input), (0,)
+        return _conv1d(  # type: ignore[no-any-return]
+            input, weight, bias, self.stride, padding, self.dilation, self.groups
+        )
+
+
+class Conv2d(_ConvNd):
+    """Cross-correlation of ``(N, C_in, H, W)`` with learnt filters: ``(N, C_out, H_out, W_out)``.
+
+    Sizes and arguments as in :class:`Conv1d`, for each of the two spatial dimensions; where one
+    number is given it serves for both.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            in_channels,
+            out_channels,
+            _pair(kernel_size),
+            _pair(stride),
+            padding if isinstance(padding, str) else _pair(padding),
+            _pair(dilation),
+            False,
+            _pair(0),
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        padding: Any = self.padding
+        if self.padding_mode != "zeros":
+            input, padding = self._padded(input), (0, 0)
+        return _conv2d(  # type: ignore[no-any-return]
+            input, weight, bias, self.stride, padding, self.dilation, self.groups
+        )

@@ -1,0 +1,208 @@
+"""Pooling layers: one number for each window of the input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._tensor import Tensor
+from .. import functional as F
+from .module import Module
+from .utils import _single
+
+__all__ = [
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AvgPool1d",
+    "AvgPool2d",
+    "MaxPool1d",
+    "MaxPool2d",
+]
+
+
+class _MaxPoolNd(Module):
+    """The maximum of each window.
+
+    Args:
+        kernel_size: the size of the window.
+        stride: the step between windows. Default: ``kernel_size``.
+        padding: minus infinity on both sides, at most half a window.
+        dilation: the step between the points of a window.
+        return_indices: whether the positions of the maxima are returned, too.
+        ceil_mode: whether partial windows at the end count.
+    """
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
+            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+        )
+
+
+class MaxPool1d(_MaxPoolNd):
+    """The maximum of each window of ``(N, C, L)`` or ``(C, L)``."""
+
+    def forward(self, input: Tensor) -> Any:
+        """The maxima, and their positions with ``return_indices``."""
+        return F.max_pool1d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
+        )
+
+
+class MaxPool2d(_MaxPoolNd):
+    """The maximum of each window of ``(N, C, H, W)`` or ``(C, H, W)``."""
+
+    def forward(self, input: Tensor) -> Any:
+        """The maxima, and their positions with ``return_indices``."""
+        return F.max_pool2d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
+        )
+
+
+class AvgPool1d(Module):
+    """The mean of each window of ``(N, C, L)`` or ``(C, L)``.
+
+    Args:
+        kernel_size: the length of the window.
+        stride: the step between windows. Default: ``kernel_size``.
+        padding: zeros on both sides.
+        ceil_mode: whether partial windows at the end count.
+        count_include_pad: whether the zeros of ``padding`` count in the mean.
+    """
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = _single(kernel_size)
+        self.stride = _single(kernel_size if stride is None else stride)
+        self.padding = _single(padding)
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The means."""
+        return F.avg_pool1d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+        )
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool2d(Module):
+    """The mean of each window of ``(N, C, H, W)`` or ``(C, H, W)``.
+
+    Args:
+        kernel_size: the size of the window.
+        stride: the step between windows. Default: ``kernel_size``.
+        padding: zeros on both sides.
+        ceil_mode: whether partial windows at the end count.
+        count_include_pad: whether the zeros of ``padding`` count in the mean.
+        divisor_override: what sums are divided by in place of the window's size.
+    """
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The means."""
+        return F.avg_pool2d(  # type: ignore[no-any-return]
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class _AdaptiveAvgPoolNd(Module):
+    """Means over windows chosen to give an output of a certain size.
+
+    Args:
+        output_size: one number for all dimensions, or one for each; ``None`` keeps a size.
+    """
+
+    def __init__(self, output_size: Any) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
+    """``(N, C, L)`` or ``(C, L)`` to that many means per channel."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The means."""
+        return F.adaptive_avg_pool1d(input, self.output_size)
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
+    """``(N, C, H, W)`` or ``(C, H, W)`` to a plane of means per channel."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The means."""
+        return F.adaptive_avg_pool2d(input, self.output_size)

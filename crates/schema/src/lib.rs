@@ -2,11 +2,12 @@
 //!
 //! [`Schema::parse`] reads one signature in the notation of PyTorch's `native_functions.yaml`
 //! and [`Schema`]'s `Display` prints it back in canonical form; [`python`] derives what Python
-//! shows of it and the order in which its overloads are tried. The crate knows no tensor and no
+//! shows of it and the order in which its overloads are tried; [`bind`] matches a call with them. The crate knows no tensor and no
 //! Python object, and has no dependencies, because a procedural macro reads it at build time.
 //! Invariant: a parsed `Schema` prints to a text that parses to an equal `Schema`.
 //! Start at [`Schema`]; the reader itself is `parse.rs`.
 
+pub mod bind;
 mod display;
 mod parse;
 pub mod python;

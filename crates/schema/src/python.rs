@@ -284,11 +284,11 @@ fn tensor_options(schema: &Schema) -> Vec<usize> {
     }
 }
 
-/// Whether the op makes a tensor from options: it returns one and takes none, or it is one of
-/// the `*_like` and `new_*` families.
+/// Whether the op makes a tensor from options: it returns one and takes none as `self`, or it
+/// is one of the `*_like` and `new_*` families.
 fn makes_tensor(schema: &Schema) -> bool {
-    let takes_tensor = schema.args.iter().any(|arg| arg.ty.is_tensor_like() && !arg.is_out());
+    let takes_self = schema.args.iter().any(|arg| arg.name == "self" && arg.ty.is_tensor_like());
     let returns_tensor = schema.returns.iter().any(|returned| returned.ty.is_tensor_like());
     let is_family = schema.name.ends_with("_like") || schema.name.starts_with("new_");
-    is_family || (returns_tensor && !takes_tensor)
+    is_family || (returns_tensor && !takes_self)
 }

@@ -1,0 +1,234 @@
+//! Lines of a tensor: the walk over all positions of the dimensions that a kernel does not work
+//! along, for several views at once, and the typed reads and writes at byte offsets it hands out.
+//!
+//! Positions come in row-major order of the shape, so that a kernel with order (random draws,
+//! accumulation) sees a fixed one. Byte offsets are relative to each view's first element.
+
+use crate::{DType, Element, Error, Result, StridedMut, StridedRef, parallel};
+use smallvec::SmallVec;
+use std::ops::Range;
+
+/// Strides and element size of a view, all that the walk needs of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Layout<'a> {
+    strides: &'a [i64],
+    size: usize,
+}
+
+impl<'a> From<&StridedRef<'a>> for Layout<'a> {
+    fn from(view: &StridedRef<'a>) -> Self {
+        Layout { strides: view.strides(), size: view.dtype().size() }
+    }
+}
+
+impl<'a> From<&StridedMut<'a>> for Layout<'a> {
+    fn from(view: &StridedMut<'a>) -> Self {
+        Layout { strides: view.strides(), size: view.dtype().size() }
+    }
+}
+
+/// Length of a view along a dimension and the byte stride there; a 0-dim view is one line of one element.
+#[inline]
+pub(crate) fn along<'a>(shape: &[i64], view: impl Into<Layout<'a>>, dim: usize) -> (usize, isize) {
+    let view = view.into();
+    if shape.is_empty() {
+        return (1, view.size as isize);
+    }
+    (shape[dim] as usize, view.strides[dim] as isize * view.size as isize)
+}
+
+/// The walk over the positions of some dimensions.
+pub(crate) struct Lines<const N: usize> {
+    /// Size and byte strides of each walked dimension, outermost first; neighbours merged where possible.
+    dims: SmallVec<[(usize, [isize; N]); 5]>,
+    count: usize,
+}
+
+impl<const N: usize> Lines<N> {
+    /// The walk over every dimension of `shape` except `skip` (`None`: all of them).
+    pub(crate) fn new(shape: &[i64], skip: Option<usize>, views: [Layout<'_>; N]) -> Self {
+        Self::select(shape, |dim| Some(dim) != skip, views)
+    }
+
+    /// The walk over the dimensions that `keep` accepts.
+    pub(crate) fn select(
+        shape: &[i64],
+        keep: impl Fn(usize) -> bool,
+        views: [Layout<'_>; N],
+    ) -> Self {
+        let mut dims: SmallVec<[(usize, [isize; N]); 5]> = SmallVec::new();
+        let mut count = 1;
+        for (dim, &size) in shape.iter().enumerate().filter(|&(dim, _)| keep(dim)) {
+            count *= size as usize;
+            if size == 1 {
+                continue;
+            }
+            let strides = views.map(|v| v.strides[dim] as isize * v.size as isize);
+            match dims.last_mut() {
+                Some((last, outer)) if (0..N).all(|i| outer[i] == strides[i] * size as isize) => {
+                    *last *= size as usize;
+                    *outer = strides;
+                }
+                _ => dims.push((size as usize, strides)),
+            }
+        }
+        Lines { dims, count }
+    }
+
+    /// How many positions there are.
+    #[inline]
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Byte strides of the innermost walked dimension.
+    #[inline]
+    pub(crate) fn inner(&self) -> Option<[isize; N]> {
+        self.dims.last().map(|dim| dim.1)
+    }
+
+    /// The byte offsets of position `at`.
+    pub(crate) fn offsets(&self, mut at: usize) -> [isize; N] {
+        let mut offsets = [0; N];
+        for (size, strides) in self.dims.iter().rev() {
+            let index = (at % size) as isize;
+            at /= size;
+            for i in 0..N {
+                offsets[i] += index * strides[i];
+            }
+        }
+        offsets
+    }
+
+    /// Calls `visit` with the byte offsets of each position in `range`, in order.
+    #[inline]
+    pub(crate) fn visit(&self, range: Range<usize>, mut visit: impl FnMut([isize; N])) {
+        self.visit_runs(range, |mut offsets, strides, length| {
+            for _ in 0..length {
+                visit(offsets);
+                for i in 0..N {
+                    offsets[i] += strides[i];
+                }
+            }
+        });
+    }
+
+    /// Calls `visit` with runs (offsets, byte strides, length) that cover `range` in order.
+    #[inline]
+    pub(crate) fn visit_runs(
+        &self,
+        range: Range<usize>,
+        mut visit: impl FnMut([isize; N], [isize; N], usize),
+    ) {
+        let Some(&(inner, strides)) = self.dims.last() else {
+            if !range.is_empty() {
+                visit([0; N], [0; N], 1);
+            }
+            return;
+        };
+        let mut at = range.start;
+        while at < range.end {
+            let length = (inner - at % inner).min(range.end - at);
+            visit(self.offsets(at), strides, length);
+            at += length;
+        }
+    }
+
+    /// Calls `visit` for every position, on several threads if the `work` per position is worth it.
+    pub(crate) fn for_each(&self, work: usize, visit: &(dyn Fn([isize; N]) + Sync)) {
+        let grain = (GRAIN / work.max(1)).max(1);
+        if self.count <= grain {
+            return self.visit(0..self.count, visit);
+        }
+        parallel::for_range(self.count, grain, &|range| self.visit(range, visit));
+    }
+}
+
+/// Element steps that are worth a thread of their own.
+pub(crate) const GRAIN: usize = 32_768;
+
+/// Reads the element at a byte offset.
+///
+/// # Safety
+/// The offset is one of the view that `ptr` belongs to, and `T` is its element type.
+#[inline(always)]
+pub(crate) unsafe fn get<T: Copy>(ptr: *const u8, offset: isize) -> T {
+    // SAFETY: promised by the caller.
+    unsafe { ptr.offset(offset).cast::<T>().read() }
+}
+
+/// Writes the element at a byte offset.
+///
+/// # Safety
+/// As [`get`], and nothing else accesses the element now.
+#[inline(always)]
+pub(crate) unsafe fn put<T: Copy>(ptr: *mut u8, offset: isize, value: T) {
+    // SAFETY: promised by the caller.
+    unsafe { ptr.offset(offset).cast::<T>().write(value) }
+}
+
+/// Refuses a view whose dtype is not `dtype`.
+pub(crate) fn check_dtype(what: &str, found: DType, dtype: DType) -> Result<()> {
+    if found == dtype {
+        return Ok(());
+    }
+    Err(Error::Runtime(format!(
+        "{what}: expected dtype {} but got {}",
+        dtype.scalar_name(),
+        found.scalar_name()
+    )))
+}
+
+/// Refuses a view whose shape is not `shape`.
+pub(crate) fn check_shape(what: &str, found: &[i64], shape: &[i64]) -> Result<()> {
+    if found == shape {
+        return Ok(());
+    }
+    Err(Error::Runtime(format!("{what}: expected shape {shape:?} but got {found:?}")))
+}
+
+/// Refuses a dimension that does not exist (0-dim views have a dimension 0).
+pub(crate) fn check_dim(dim: usize, ndim: usize) -> Result<()> {
+    if dim < ndim.max(1) {
+        return Ok(());
+    }
+    let last = ndim.max(1) as i64 - 1;
+    Err(Error::Index(format!(
+        "Dimension out of range (expected to be in range of [{}, {last}], but got {dim})",
+        -last - 1
+    )))
+}
+
+/// Copies a strided line into a slice.
+///
+/// # Safety
+/// `ptr` has `buffer.len()` elements of `T` at byte distance `stride`.
+#[inline]
+pub(crate) unsafe fn read_line<T: Element>(ptr: *const u8, stride: isize, buffer: &mut [T]) {
+    if stride == size_of::<T>() as isize {
+        // SAFETY: the line has no gaps, so it is a slice; the caller promised the elements.
+        unsafe { ptr.cast::<T>().copy_to_nonoverlapping(buffer.as_mut_ptr(), buffer.len()) };
+        return;
+    }
+    for (i, slot) in buffer.iter_mut().enumerate() {
+        // SAFETY: promised by the caller.
+        *slot = unsafe { get(ptr, i as isize * stride) };
+    }
+}
+
+/// Copies a slice into a strided line.
+///
+/// # Safety
+/// As [`read_line`], writable, and not overlapping `buffer`.
+#[inline]
+pub(crate) unsafe fn write_line<T: Copy>(ptr: *mut u8, stride: isize, buffer: &[T]) {
+    if stride == size_of::<T>() as isize {
+        // SAFETY: the line has no gaps; the caller promised the elements.
+        unsafe { ptr.cast::<T>().copy_from_nonoverlapping(buffer.as_ptr(), buffer.len()) };
+        return;
+    }
+    for (i, &value) in buffer.iter().enumerate() {
+        // SAFETY: promised by the caller.
+        unsafe { put(ptr, i as isize * stride, value) };
+    }
+}

@@ -1,0 +1,591 @@
+//! Walks a strided input and folds it into results: the part of a reduction that does not depend on
+//! what is computed.
+//!
+//! Invariant: the tree in which items are combined depends only on shape and strides, never on the
+//! number of threads. Along a line, blocks of `BLOCK` items are folded and combined pairwise (a binary
+//! counter); across rows, groups of `ROWS` rows, then chunks of rows, likewise.
+
+use super::load::Load;
+use crate::line::{GRAIN, check_shape};
+use crate::wide::wide;
+use crate::{DType, Element, Error, Result, StridedMut, StridedRef, parallel};
+use smallvec::SmallVec;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Items folded at once along a line.
+pub(crate) const BLOCK: usize = 4096;
+/// Blocks of a line that one thread takes at once.
+const CHUNK_BLOCKS: usize = 32;
+/// Rows folded at once when whole rows are reduced.
+pub(crate) const ROWS: usize = 32;
+/// Columns worked on together.
+const TILE: usize = 512;
+/// Groups of `ROWS` rows that one thread takes at once.
+const CHUNK_ROWS: usize = 32 * ROWS;
+
+/// What a reduction computes.
+pub(crate) trait Reducer: Sync {
+    /// What it consumes.
+    type Item: Copy + Default + Send + Sync;
+    /// A partial result.
+    type Acc: Copy + Send + Sync;
+    /// Whether items must come in the logical order of the reduced dimensions.
+    const IS_ORDERED: bool = false;
+    /// The result of no items.
+    fn identity(&self) -> Self::Acc;
+    /// Adds one item, whose number in the reduced order is `at`.
+    fn step(&self, acc: Self::Acc, item: Self::Item, at: usize) -> Self::Acc;
+    /// Joins two partial results, the left one of earlier items.
+    fn combine(&self, left: Self::Acc, right: Self::Acc) -> Self::Acc;
+    /// Folds at most `BLOCK` items, the first of which is number `at`.
+    #[inline(always)]
+    fn fold(&self, items: &[Self::Item], at: usize) -> Self::Acc {
+        fold_by_step(self, items, at)
+    }
+    /// Folds at most `ROWS` rows into one partial result per column, replacing what `accs` held.
+    #[inline(always)]
+    fn fold_rows(&self, accs: &mut [Self::Acc], rows: &[&[Self::Item]], at: usize) {
+        rows_by_step(self, accs, rows, at);
+    }
+}
+
+/// Folds with one accumulator per vector lane.
+#[inline(always)]
+pub(crate) fn fold_by_step<R: Reducer + ?Sized>(r: &R, items: &[R::Item], at: usize) -> R::Acc {
+    let width = size_of::<R::Acc>().max(size_of::<R::Item>());
+    match items.len() {
+        0..8 => items.iter().enumerate().fold(r.identity(), |acc, (i, &x)| r.step(acc, x, at + i)),
+        8..128 => fold_lanes::<R, 8>(r, items, at),
+        _ if width <= 4 => fold_lanes::<R, 64>(r, items, at),
+        _ if width <= 8 => fold_lanes::<R, 32>(r, items, at),
+        _ => fold_lanes::<R, 8>(r, items, at),
+    }
+}
+
+#[inline(always)]
+fn fold_lanes<R: Reducer + ?Sized, const N: usize>(r: &R, items: &[R::Item], at: usize) -> R::Acc {
+    let mut lanes = [r.identity(); N];
+    let (groups, rest) = items.as_chunks::<N>();
+    for (g, group) in groups.iter().enumerate() {
+        for (j, (lane, &item)) in lanes.iter_mut().zip(group).enumerate() {
+            *lane = r.step(*lane, item, at + g * N + j);
+        }
+    }
+    let start = at + groups.len() * N;
+    for (j, (lane, &item)) in lanes.iter_mut().zip(rest).enumerate() {
+        *lane = r.step(*lane, item, start + j);
+    }
+    let mut width = N / 2;
+    while width > 0 {
+        for j in 0..width {
+            lanes[j] = r.combine(lanes[j], lanes[j + width]);
+        }
+        width /= 2;
+    }
+    lanes[0]
+}
+
+/// Folds rows eight at a time, so that partial results are read and written once for eight.
+#[inline(always)]
+pub(crate) fn rows_by_step<R: Reducer + ?Sized>(
+    r: &R,
+    accs: &mut [R::Acc],
+    rows: &[&[R::Item]],
+    at: usize,
+) {
+    accs.fill(r.identity());
+    let n = accs.len();
+    let (groups, rest) = rows.as_chunks::<8>();
+    for (g, group) in groups.iter().enumerate() {
+        let [a, b, c, d, e, f, h, i] = group.map(|row| &row[..n]);
+        let at = at + g * 8;
+        for (j, acc) in accs.iter_mut().enumerate() {
+            let mut value = r.step(*acc, a[j], at);
+            value = r.step(value, b[j], at + 1);
+            value = r.step(value, c[j], at + 2);
+            value = r.step(value, d[j], at + 3);
+            value = r.step(value, e[j], at + 4);
+            value = r.step(value, f[j], at + 5);
+            value = r.step(value, h[j], at + 6);
+            *acc = r.step(value, i[j], at + 7);
+        }
+    }
+    for (i, row) in rest.iter().enumerate() {
+        let at = at + groups.len() * 8 + i;
+        for (acc, &item) in accs.iter_mut().zip(*row) {
+            *acc = r.step(*acc, item, at);
+        }
+    }
+}
+
+wide! {
+fn fold_wide<R: Reducer>(r: &R, items: &[R::Item], at: usize) -> R::Acc {
+    r.fold(items, at)
+}
+}
+
+wide! {
+fn fold_rows_wide<R: Reducer>(r: &R, accs: &mut [R::Acc], rows: &[&[R::Item]], at: usize) {
+    r.fold_rows(accs, rows, at);
+}
+}
+
+/// Combines partial results pairwise, like a binary counter: only one per level is kept.
+struct Cascade<A> {
+    levels: SmallVec<[A; 16]>,
+    count: usize,
+}
+
+impl<A: Copy> Cascade<A> {
+    fn new() -> Self {
+        Cascade { levels: SmallVec::new(), count: 0 }
+    }
+    fn push<R: Reducer<Acc = A>>(&mut self, r: &R, mut acc: A) {
+        self.count += 1;
+        for _ in 0..self.count.trailing_zeros() {
+            if let Some(left) = self.levels.pop() {
+                acc = r.combine(left, acc);
+            }
+        }
+        self.levels.push(acc);
+    }
+    fn finish<R: Reducer<Acc = A>>(mut self, r: &R) -> A {
+        let Some(mut acc) = self.levels.pop() else { return r.identity() };
+        while let Some(left) = self.levels.pop() {
+            acc = r.combine(left, acc);
+        }
+        acc
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Dim {
+    size: usize,
+    stride: isize,
+    out: [isize; 2],
+}
+
+type Dims = SmallVec<[Dim; 5]>;
+
+/// Shape of a reduction: kept and reduced dimensions, outermost first, merged where possible.
+pub(crate) struct Plan {
+    kept: Dims,
+    reduced: Dims,
+    kept_count: usize,
+    reduced_count: usize,
+}
+
+/// Refuses dimensions out of range or named twice, and an output that is not the input's shape with
+/// size 1 at `dims`.
+pub(crate) fn check(out: &StridedMut<'_>, input: &StridedRef<'_>, dims: &[usize]) -> Result<()> {
+    let shape = input.shape();
+    for (i, &dim) in dims.iter().enumerate() {
+        if shape.is_empty() && dim == 0 {
+            continue;
+        }
+        crate::line::check_dim(dim, shape.len())?;
+        if dims[..i].contains(&dim) {
+            return Err(Error::Runtime(format!(
+                "dim {dim} appears multiple times in the list of dims"
+            )));
+        }
+    }
+    let same = out.ndim() == shape.len()
+        && out
+            .shape()
+            .iter()
+            .zip(shape)
+            .enumerate()
+            .all(|(dim, (&o, &s))| if dims.contains(&dim) { o == 1 } else { o == s });
+    if same {
+        return Ok(());
+    }
+    let expected: Vec<i64> =
+        shape.iter().enumerate().map(|(dim, &s)| if dims.contains(&dim) { 1 } else { s }).collect();
+    check_shape("reduction output", out.shape(), &expected)
+}
+
+impl Plan {
+    fn new(
+        input: &StridedRef<'_>,
+        outs: [&StridedMut<'_>; 2],
+        dims: &[usize],
+        is_ordered: bool,
+    ) -> Plan {
+        let mut plan =
+            Plan { kept: Dims::new(), reduced: Dims::new(), kept_count: 1, reduced_count: 1 };
+        let item = input.dtype().size() as isize;
+        for (dim, (&size, &stride)) in input.shape().iter().zip(input.strides()).enumerate() {
+            let out = outs.map(|o| o.strides()[dim] as isize * o.dtype().size() as isize);
+            let new = Dim { size: size as usize, stride: stride as isize * item, out };
+            let is_reduced = dims.contains(&dim);
+            let count = if is_reduced { &mut plan.reduced_count } else { &mut plan.kept_count };
+            *count *= new.size;
+            if new.size != 1 {
+                if is_reduced { &mut plan.reduced } else { &mut plan.kept }.push(new);
+            }
+        }
+        sort(&mut plan.kept);
+        merge(&mut plan.kept, true);
+        if !is_ordered {
+            sort(&mut plan.reduced);
+        }
+        merge(&mut plan.reduced, false);
+        plan
+    }
+}
+
+/// Puts the largest strides outermost.
+fn sort(dims: &mut Dims) {
+    for end in 1..dims.len() {
+        let mut i = end;
+        while i > 0 && dims[i - 1].stride.unsigned_abs() < dims[i].stride.unsigned_abs() {
+            dims.swap(i - 1, i);
+            i -= 1;
+        }
+    }
+}
+
+fn merge(dims: &mut Dims, with_out: bool) {
+    let mut last = 0;
+    for i in 1..dims.len() {
+        let (outer, inner) = (dims[last], dims[i]);
+        let joins = |a: isize, b: isize| a == b * inner.size as isize;
+        let can_merge = joins(outer.stride, inner.stride)
+            && (!with_out || (0..2).all(|o| joins(outer.out[o], inner.out[o])));
+        if can_merge {
+            dims[last] = Dim { size: outer.size * inner.size, ..inner };
+        } else {
+            last += 1;
+            dims[last] = inner;
+        }
+    }
+    dims.truncate(last + 1);
+}
+
+/// Byte offset in the input of position `at` of some dimensions.
+#[inline]
+fn offset(dims: &[Dim], mut at: usize) -> isize {
+    let mut sum = 0;
+    for dim in dims.iter().rev() {
+        sum += (at % dim.size) as isize * dim.stride;
+        at /= dim.size;
+    }
+    sum
+}
+
+/// Byte offsets in input and outputs of position `at` of the kept dimensions.
+#[inline]
+fn offsets(dims: &[Dim], mut at: usize) -> (isize, [isize; 2]) {
+    let (mut sum, mut outs) = (0, [0; 2]);
+    for dim in dims.iter().rev() {
+        let index = (at % dim.size) as isize;
+        at /= dim.size;
+        sum += index * dim.stride;
+        outs[0] += index * dim.out[0];
+        outs[1] += index * dim.out[1];
+    }
+    (sum, outs)
+}
+
+/// An input as the engine reads it.
+struct Source<'a, R: Reducer> {
+    ptr: *const u8,
+    /// Bytes of an element if elements are items, so that memory can be used in place.
+    item: Option<isize>,
+    /// Bytes of an element.
+    element: isize,
+    load: Load<R::Item>,
+    reduced: &'a [Dim],
+    count: usize,
+}
+
+// SAFETY: it only reads memory that the input view keeps alive and shared.
+unsafe impl<R: Reducer> Sync for Source<'_, R> {}
+
+/// Runs a reduction; `finish` gets, for each result, its byte offsets in the two outputs.
+///
+/// `is_direct` says that elements of the input are the reducer's items.
+pub(crate) fn run<R: Reducer>(
+    r: &R,
+    (input, load, is_direct): (&StridedRef<'_>, Load<R::Item>, bool),
+    outs: [&StridedMut<'_>; 2],
+    dims: &[usize],
+    finish: impl Fn([isize; 2], R::Acc) + Sync,
+) {
+    let size = input.dtype().size() as isize;
+    if is_direct && outs[0].numel() == 1 && input.is_contiguous() {
+        let dim = Dim { size: input.numel(), stride: size, out: [0; 2] };
+        let source = Source {
+            ptr: input.ptr(),
+            item: Some(size),
+            element: size,
+            load,
+            reduced: &[dim],
+            count: dim.size,
+        };
+        return finish([0; 2], line::<R>(r, &source, input.ptr()));
+    }
+    let plan = Plan::new(input, outs, dims, R::IS_ORDERED);
+    if plan.kept_count == 0 {
+        return;
+    }
+    let source = Source::<R> {
+        ptr: input.ptr(),
+        item: is_direct.then_some(size),
+        element: size,
+        load,
+        reduced: &plan.reduced,
+        count: plan.reduced_count,
+    };
+    let innermost = plan.reduced.last().map_or(isize::MAX, |d| d.stride.abs());
+    match plan.kept.last() {
+        Some(kept) if kept.stride == size && kept.size >= 4 && innermost > size => {
+            columns(r, &source, &plan, finish);
+        }
+        _ => rows(r, &source, &plan, finish),
+    }
+}
+
+/// One result per position of the kept dimensions, each folded from its own line.
+fn rows<R: Reducer>(
+    r: &R,
+    source: &Source<'_, R>,
+    plan: &Plan,
+    finish: impl Fn([isize; 2], R::Acc) + Sync,
+) {
+    let grain = GRAIN / plan.reduced_count.max(1);
+    let work = |range: std::ops::Range<usize>| {
+        for at in range {
+            let (start, outs) = offsets(&plan.kept, at);
+            finish(outs, line(r, source, source.ptr.wrapping_offset(start)));
+        }
+    };
+    if plan.kept_count <= grain || plan.reduced_count > BLOCK * CHUNK_BLOCKS {
+        return work(0..plan.kept_count);
+    }
+    parallel::for_range(plan.kept_count, grain.max(1), &work);
+}
+
+/// Folds one line: everything that the reduced dimensions reach from `ptr`.
+fn line<R: Reducer>(r: &R, source: &Source<'_, R>, ptr: *const u8) -> R::Acc {
+    if source.count <= BLOCK {
+        return block(r, source, ptr, 0, source.count);
+    }
+    let blocks = source.count.div_ceil(BLOCK);
+    if blocks <= CHUNK_BLOCKS {
+        return chunk(r, source, ptr, 0..blocks);
+    }
+    let chunks = blocks.div_ceil(CHUNK_BLOCKS);
+    let mut partial = vec![r.identity(); chunks];
+    let slots = AtomicPtr::new(partial.as_mut_ptr());
+    let address = AtomicPtr::new(ptr.cast_mut());
+    parallel::for_range(chunks, 1, &|range| {
+        for c in range {
+            let first = c * CHUNK_BLOCKS;
+            let ptr = address.load(Ordering::Relaxed).cast_const();
+            let acc = chunk(r, source, ptr, first..(first + CHUNK_BLOCKS).min(blocks));
+            // SAFETY: each chunk has a slot of its own in `partial`, which outlives the loop.
+            unsafe { slots.load(Ordering::Relaxed).add(c).write(acc) };
+        }
+    });
+    let mut cascade = Cascade::new();
+    for acc in partial {
+        cascade.push(r, acc);
+    }
+    cascade.finish(r)
+}
+
+fn chunk<R: Reducer>(
+    r: &R,
+    source: &Source<'_, R>,
+    ptr: *const u8,
+    blocks: std::ops::Range<usize>,
+) -> R::Acc {
+    let mut cascade = Cascade::new();
+    for b in blocks {
+        let at = b * BLOCK;
+        cascade.push(r, block(r, source, ptr, at, BLOCK.min(source.count - at)));
+    }
+    cascade.finish(r)
+}
+
+/// Folds items `at..at + n` of a line, in place if they lie without gaps, else through a buffer.
+#[inline]
+fn block<R: Reducer>(r: &R, source: &Source<'_, R>, ptr: *const u8, at: usize, n: usize) -> R::Acc {
+    if n == 0 {
+        return r.identity();
+    }
+    let (inner, stride) = source.reduced.last().map_or((1, 0), |d| (d.size, d.stride));
+    let stride = if inner == 1 { source.item.unwrap_or(0) } else { stride };
+    if source.item == Some(stride) && at % inner + n <= inner {
+        let start = ptr.wrapping_offset(offset(source.reduced, at)).cast::<R::Item>();
+        // SAFETY: the items are consecutive elements of the input view, of the reducer's item type.
+        return fold_wide(r, unsafe { std::slice::from_raw_parts(start, n) }, at);
+    }
+    if n <= 64 {
+        return gathered::<R, 64>(r, source, ptr, at, n);
+    }
+    gathered::<R, BLOCK>(r, source, ptr, at, n)
+}
+
+#[inline(never)]
+fn gathered<R: Reducer, const N: usize>(
+    r: &R,
+    source: &Source<'_, R>,
+    ptr: *const u8,
+    at: usize,
+    n: usize,
+) -> R::Acc {
+    let mut buffer = [R::Item::default(); N];
+    let (inner, stride) = source.reduced.last().map_or((1, 0), |d| (d.size, d.stride));
+    let mut filled = 0;
+    while filled < n {
+        let position = at + filled;
+        let length = (inner - position % inner).min(n - filled);
+        let start = ptr.wrapping_offset(offset(source.reduced, position));
+        // SAFETY: the run lies inside the input view.
+        unsafe { (source.load)(start, stride, &mut buffer[filled..filled + length]) };
+        filled += length;
+    }
+    fold_wide(r, &buffer[..n], at)
+}
+
+/// One result per column of memory: the innermost kept dimension has stride one and whole rows are folded.
+fn columns<R: Reducer>(
+    r: &R,
+    source: &Source<'_, R>,
+    plan: &Plan,
+    finish: impl Fn([isize; 2], R::Acc) + Sync,
+) {
+    let Some((inner, outer)) = plan.kept.split_last() else { return };
+    let tiles = inner.size.div_ceil(TILE);
+    let units = tiles * (plan.kept_count / inner.size);
+    let chunks = plan.reduced_count.div_ceil(CHUNK_ROWS).max(1);
+    let place = |unit: usize| {
+        let (start, outs) = offsets(outer, unit / tiles);
+        let first = unit % tiles * TILE;
+        let width = TILE.min(inner.size - first);
+        let ptr = source.ptr.wrapping_offset(start + first as isize * inner.stride);
+        (ptr, outs.map(|o| o), first, width)
+    };
+    let emit = |outs: [isize; 2], first: usize, accs: &[R::Acc]| {
+        for (j, &acc) in accs.iter().enumerate() {
+            let column = (first + j) as isize;
+            finish([outs[0] + column * inner.out[0], outs[1] + column * inner.out[1]], acc);
+        }
+    };
+    if chunks == 1 {
+        let grain = (GRAIN / (plan.reduced_count.max(1) * inner.size.min(TILE))).max(1);
+        let work = |range: std::ops::Range<usize>| {
+            let mut accs = [r.identity(); TILE];
+            for unit in range {
+                let (ptr, outs, first, width) = place(unit);
+                row_chunk(r, source, ptr, 0..source.count, &mut accs[..width]);
+                emit(outs, first, &accs[..width]);
+            }
+        };
+        return if units <= grain {
+            work(0..units)
+        } else {
+            parallel::for_range(units, grain, &work)
+        };
+    }
+    let mut partial = vec![r.identity(); units * chunks * TILE];
+    let slots = AtomicPtr::new(partial.as_mut_ptr());
+    parallel::for_range(units * chunks, 1, &|range| {
+        for index in range {
+            let (ptr, _, _, width) = place(index / chunks);
+            let row = index % chunks * CHUNK_ROWS;
+            // SAFETY: each (unit, chunk) has a slot of its own in `partial`, which outlives the loop.
+            let accs = unsafe {
+                let slot = slots.load(Ordering::Relaxed).add(index * TILE);
+                std::slice::from_raw_parts_mut(slot, width)
+            };
+            row_chunk(r, source, ptr, row..(row + CHUNK_ROWS).min(source.count), accs);
+        }
+    });
+    for unit in 0..units {
+        let (_, outs, first, width) = place(unit);
+        for j in 0..width {
+            let mut cascade = Cascade::new();
+            for c in 0..chunks {
+                cascade.push(r, partial[(unit * chunks + c) * TILE + j]);
+            }
+            emit(outs, first + j, &[cascade.finish(r)]);
+        }
+    }
+}
+
+/// Folds some rows of a tile into `accs`.
+fn row_chunk<R: Reducer>(
+    r: &R,
+    source: &Source<'_, R>,
+    ptr: *const u8,
+    rows: std::ops::Range<usize>,
+    accs: &mut [R::Acc],
+) {
+    let width = accs.len();
+    let is_first_only = rows.len() <= ROWS;
+    let mut total: SmallVec<[R::Acc; TILE]> = SmallVec::new();
+    if !is_first_only {
+        total.resize(width, r.identity());
+    }
+    let mut converted = Vec::new();
+    if source.item.is_none() {
+        converted.resize(ROWS * width, R::Item::default());
+    }
+    let mut at = rows.start;
+    if rows.is_empty() {
+        accs.fill(r.identity());
+    }
+    while at < rows.end {
+        let n = ROWS.min(rows.end - at);
+        fold_group(r, source, ptr, at..at + n, (accs, &mut converted));
+        if !is_first_only {
+            for (total, &acc) in total.iter_mut().zip(&*accs) {
+                *total = r.combine(*total, acc);
+            }
+        }
+        at += n;
+    }
+    if !is_first_only {
+        accs.copy_from_slice(&total);
+    }
+}
+
+fn fold_group<R: Reducer>(
+    r: &R,
+    source: &Source<'_, R>,
+    ptr: *const u8,
+    rows: std::ops::Range<usize>,
+    (accs, converted): (&mut [R::Acc], &mut [R::Item]),
+) {
+    let width = accs.len();
+    let n = rows.len();
+    let mut slices: [&[R::Item]; ROWS] = [&[]; ROWS];
+    if let Some(item) = source.item {
+        debug_assert_eq!(item as usize, size_of::<R::Item>());
+        for (i, slice) in slices[..n].iter_mut().enumerate() {
+            let start = ptr.wrapping_offset(offset(source.reduced, rows.start + i));
+            // SAFETY: the row lies inside the input view, without gaps, and elements are items.
+            *slice = unsafe { std::slice::from_raw_parts(start.cast(), width) };
+        }
+    } else {
+        let (filled, _) = converted.split_at_mut(n * width);
+        for (i, row) in filled.chunks_exact_mut(width).enumerate() {
+            let start = ptr.wrapping_offset(offset(source.reduced, rows.start + i));
+            // SAFETY: the row lies inside the input view; its elements have the loader's dtype.
+            unsafe { (source.load)(start, source.element, row) };
+        }
+        for (slice, row) in slices.iter_mut().zip(filled.chunks_exact(width)) {
+            *slice = row;
+        }
+    }
+    fold_rows_wide(r, accs, &slices[..n], rows.start);
+}
+
+/// Whether elements of `dtype` are items of type `T` as they lie in memory.
+pub(crate) fn is_direct<T: Element>(dtype: DType) -> bool {
+    dtype == T::DTYPE
+}

@@ -1,0 +1,284 @@
+//! How elements of any dtype become the items that a reducer works on, and how results are stored.
+//!
+//! Reducers exist only for a few compute types; every other dtype is converted block by block in
+//! cache, so that there are not dtype x reducer instances of the engine.
+
+use crate::line::{get, put};
+use crate::wide::wide;
+use crate::{Bool, C64, C128, DType, Element, bf16, f16, for_dtype};
+
+/// Reads `items.len()` elements from an address, at a byte distance, into items.
+pub(crate) type Load<I> = unsafe fn(*const u8, isize, &mut [I]);
+
+/// A compute type that elements of every dtype convert to.
+pub(crate) trait Item: Copy + Default + Send + Sync + 'static {
+    /// Converts one element.
+    fn convert<T: Element>(value: T) -> Self;
+    /// The nearest element of another type.
+    fn element<T: Element>(self) -> T;
+}
+
+impl Item for f32 {
+    #[inline(always)]
+    fn convert<T: Element>(value: T) -> f32 {
+        match T::DTYPE {
+            DType::I64 => value.to_i64() as f32,
+            DType::U64 => value.to_i64() as u64 as f32,
+            _ => value.to_f64() as f32,
+        }
+    }
+    #[inline(always)]
+    fn element<T: Element>(self) -> T {
+        T::from_f64(f64::from(self))
+    }
+}
+impl Item for f64 {
+    #[inline(always)]
+    fn convert<T: Element>(value: T) -> f64 {
+        value.to_f64()
+    }
+    #[inline(always)]
+    fn element<T: Element>(self) -> T {
+        T::from_f64(self)
+    }
+}
+impl Item for i64 {
+    #[inline(always)]
+    fn convert<T: Element>(value: T) -> i64 {
+        value.to_i64()
+    }
+    #[inline(always)]
+    fn element<T: Element>(self) -> T {
+        T::from_i64(self)
+    }
+}
+impl Item for C64 {
+    #[inline(always)]
+    fn convert<T: Element>(value: T) -> C64 {
+        C64::from_c128(value.to_c128())
+    }
+    #[inline(always)]
+    fn element<T: Element>(self) -> T {
+        T::from_c128(self.to_c128())
+    }
+}
+impl Item for C128 {
+    #[inline(always)]
+    fn convert<T: Element>(value: T) -> C128 {
+        value.to_c128()
+    }
+    #[inline(always)]
+    fn element<T: Element>(self) -> T {
+        T::from_c128(self)
+    }
+}
+/// Truth of an element, for `any`, `all` and counting.
+impl Item for Bool {
+    #[inline(always)]
+    fn convert<T: Element>(value: T) -> Bool {
+        Bool::new(value.is_true())
+    }
+    #[inline(always)]
+    fn element<T: Element>(self) -> T {
+        T::from_i64(i64::from(self.get()))
+    }
+}
+
+unsafe fn load_any<T: Element, I: Item>(ptr: *const u8, stride: isize, items: &mut [I]) {
+    for (i, item) in items.iter_mut().enumerate() {
+        // SAFETY: promised by the caller of the loader.
+        *item = I::convert(unsafe { get::<T>(ptr, i as isize * stride) });
+    }
+}
+
+wide! {
+fn widen_bf16(from: &[u16], to: &mut [f32]) {
+    for (to, &from) in to.iter_mut().zip(from) {
+        *to = f32::from_bits(u32::from(from) << 16);
+    }
+}
+}
+
+wide! {
+fn widen_f16(from: &[u16], to: &mut [f32]) {
+    for (to, &from) in to.iter_mut().zip(from) {
+        *to = f32_of_f16(from);
+    }
+}
+}
+
+/// Half to single precision in integer steps that vectorise: the exponent is rebased by a multiplication
+/// with 2^112, which also normalises subnormal numbers.
+#[inline(always)]
+pub(crate) fn f32_of_f16(bits: u16) -> f32 {
+    let magnitude = (u32::from(bits) & 0x7fff) << 13;
+    let rebased = f32::from_bits(magnitude) * f32::from_bits(0x7780_0000);
+    let is_special = u32::from(bits) & 0x7c00 == 0x7c00;
+    let special = if is_special { 0x7f80_0000 } else { 0 };
+    f32::from_bits(rebased.to_bits() | special | ((u32::from(bits) & 0x8000) << 16))
+}
+
+wide! {
+fn convert_dense<T: Element, I: Item>(from: &[T], to: &mut [I]) {
+    for (to, &from) in to.iter_mut().zip(from) {
+        *to = I::convert(from);
+    }
+}
+}
+
+unsafe fn load_dense<T: Element, I: Item>(ptr: *const u8, stride: isize, items: &mut [I]) {
+    if stride != size_of::<T>() as isize {
+        // SAFETY: as promised to this loader.
+        return unsafe { load_any::<T, I>(ptr, stride, items) };
+    }
+    // SAFETY: the elements have no gaps and are live, as the caller promised.
+    convert_dense(unsafe { std::slice::from_raw_parts(ptr.cast::<T>(), items.len()) }, items);
+}
+
+unsafe fn load_half<const BRAIN: bool>(ptr: *const u8, stride: isize, items: &mut [f32]) {
+    if stride != 2 {
+        for (i, item) in items.iter_mut().enumerate() {
+            // SAFETY: promised by the caller of the loader.
+            let bits = unsafe { get::<u16>(ptr, i as isize * stride) };
+            *item = if BRAIN { f32::from_bits(u32::from(bits) << 16) } else { f32_of_f16(bits) };
+        }
+        return;
+    }
+    // SAFETY: the elements have no gaps and are live, as the caller promised.
+    let bits = unsafe { std::slice::from_raw_parts(ptr.cast::<u16>(), items.len()) };
+    if BRAIN { widen_bf16(bits, items) } else { widen_f16(bits, items) }
+}
+
+/// The loader from `dtype` to real single precision.
+pub(crate) fn load_f32(dtype: DType) -> Load<f32> {
+    match dtype {
+        DType::F16 => load_half::<false>,
+        DType::BF16 => load_half::<true>,
+        other => load_converted(other),
+    }
+}
+
+/// The loader from `dtype` to integers; the common narrow ones vectorise.
+pub(crate) fn load_i64(dtype: DType) -> Load<i64> {
+    match dtype {
+        DType::Bool => load_dense::<Bool, i64>,
+        DType::U8 => load_dense::<u8, i64>,
+        DType::I32 => load_dense::<i32, i64>,
+        other => load_converted(other),
+    }
+}
+
+/// The loader from `dtype` to truth values.
+pub(crate) fn load_bool(dtype: DType) -> Load<Bool> {
+    match dtype {
+        DType::F32 => load_dense::<f32, Bool>,
+        DType::I64 => load_dense::<i64, Bool>,
+        other => load_converted(other),
+    }
+}
+
+/// The loader from `dtype` to any item type.
+pub(crate) fn load_converted<I: Item>(dtype: DType) -> Load<I> {
+    for_dtype!(dtype, all, T => load_any::<T, I>)
+}
+
+/// Copies elements that are items already.
+pub(crate) unsafe fn load_same<T: Element>(ptr: *const u8, stride: isize, items: &mut [T]) {
+    for (i, item) in items.iter_mut().enumerate() {
+        // SAFETY: promised by the caller of the loader.
+        *item = unsafe { get(ptr, i as isize * stride) };
+    }
+}
+
+unsafe fn load_abs_f32(ptr: *const u8, stride: isize, items: &mut [f32]) {
+    for (i, item) in items.iter_mut().enumerate() {
+        // SAFETY: promised by the caller of the loader.
+        let value = unsafe { get::<C64>(ptr, i as isize * stride) };
+        *item = value.re.hypot(value.im);
+    }
+}
+
+unsafe fn load_abs_f64<T: Element>(ptr: *const u8, stride: isize, items: &mut [f64]) {
+    for (i, item) in items.iter_mut().enumerate() {
+        // SAFETY: promised by the caller of the loader.
+        let value = unsafe { get::<T>(ptr, i as isize * stride) }.to_c128();
+        *item = if T::DTYPE.is_complex() { value.re.hypot(value.im) } else { value.re };
+    }
+}
+
+/// The loader of values, or of magnitudes if complex, in single precision.
+pub(crate) fn load_magnitude_f32(dtype: DType) -> Load<f32> {
+    if dtype == DType::C64 { load_abs_f32 } else { load_f32(dtype) }
+}
+
+/// The loader of values, or of magnitudes if complex, in double precision.
+pub(crate) fn load_magnitude_f64(dtype: DType) -> Load<f64> {
+    match dtype {
+        DType::C64 => load_abs_f64::<C64>,
+        DType::C128 => load_abs_f64::<C128>,
+        other => load_converted(other),
+    }
+}
+
+/// Writes items as elements at an address, at a byte distance.
+pub(crate) type Store<I> = unsafe fn(*mut u8, isize, &[I]);
+
+unsafe fn store_any<T: Element, I: Item>(ptr: *mut u8, stride: isize, items: &[I]) {
+    for (i, &item) in items.iter().enumerate() {
+        // SAFETY: promised by the caller of the function.
+        unsafe { put(ptr, i as isize * stride, item.element::<T>()) };
+    }
+}
+
+/// The function that stores items as elements of `dtype`.
+pub(crate) fn store_converted<I: Item>(dtype: DType) -> Store<I> {
+    for_dtype!(dtype, all, T => store_any::<T, I>)
+}
+
+/// Stores a real number as an element of `dtype`.
+///
+/// # Safety
+/// `ptr + offset` is a writable element of `dtype`.
+#[inline]
+pub(crate) unsafe fn store_f64(ptr: *mut u8, offset: isize, dtype: DType, value: f64) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        match dtype {
+            DType::F32 => put(ptr, offset, value as f32),
+            DType::F64 => put(ptr, offset, value),
+            _ => for_dtype!(dtype, all, T => put(ptr, offset, T::from_f64(value))),
+        }
+    }
+}
+
+/// Stores an integer as an element of `dtype`.
+///
+/// # Safety
+/// As [`store_f64`].
+#[inline]
+pub(crate) unsafe fn store_i64(ptr: *mut u8, offset: isize, dtype: DType, value: i64) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        match dtype {
+            DType::I64 => put(ptr, offset, value),
+            _ => for_dtype!(dtype, all, T => put(ptr, offset, T::from_i64(value))),
+        }
+    }
+}
+
+/// Stores a complex number as an element of `dtype`.
+///
+/// # Safety
+/// As [`store_f64`].
+#[inline]
+pub(crate) unsafe fn store_c128(ptr: *mut u8, offset: isize, dtype: DType, value: C128) {
+    // SAFETY: promised by the caller.
+    unsafe { for_dtype!(dtype, all, T => put(ptr, offset, T::from_c128(value))) }
+}
+
+/// Half precision types are computed in `f32`; this says which storage types those are.
+pub(crate) const fn is_half(dtype: DType) -> bool {
+    matches!(dtype, DType::F16 | DType::BF16)
+}
+
+const _: () = assert!(size_of::<f16>() == 2 && size_of::<bf16>() == 2);

@@ -1,0 +1,616 @@
+//! What the reductions compute, item by item: sums, products, extremes, truth, norms and moments.
+//!
+//! Floating-point extremes propagate NaN. Every `combine` keeps the order left then right, so that
+//! results do not depend on how work is shared out.
+
+use super::engine::{BLOCK, Reducer, fold_by_step, rows_by_step};
+use crate::{Bool, C64, C128};
+use num_complex::Complex;
+
+/// Numbers that can be added and multiplied; integers wrap.
+pub(crate) trait Number: Copy + Default + Send + Sync + 'static {
+    /// One.
+    const ONE: Self;
+    /// The sum.
+    fn plus(self, other: Self) -> Self;
+    /// The product.
+    fn times(self, other: Self) -> Self;
+    /// Whether it is not a number.
+    fn is_nan(self) -> bool;
+}
+
+macro_rules! float_number {
+    ($($t:ty),*) => {$(
+        impl Number for $t {
+            const ONE: Self = 1.0;
+            #[inline(always)] fn plus(self, other: Self) -> Self { self + other }
+            #[inline(always)] fn times(self, other: Self) -> Self { self * other }
+            #[inline(always)] fn is_nan(self) -> bool { self != self }
+        }
+        impl Number for Complex<$t> {
+            const ONE: Self = Complex::new(1.0, 0.0);
+            #[inline(always)] fn plus(self, other: Self) -> Self { self + other }
+            #[inline(always)] fn times(self, other: Self) -> Self { self * other }
+            #[inline(always)] fn is_nan(self) -> bool { self.re != self.re || self.im != self.im }
+        }
+    )*};
+}
+float_number!(f32, f64);
+
+impl Number for i64 {
+    const ONE: Self = 1;
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        self.wrapping_add(other)
+    }
+    #[inline(always)]
+    fn times(self, other: Self) -> Self {
+        self.wrapping_mul(other)
+    }
+    #[inline(always)]
+    fn is_nan(self) -> bool {
+        false
+    }
+}
+
+/// Declares a reducer whose partial result is one value and whose step ignores the position.
+macro_rules! simple {
+    ($(#[$meta:meta])* $name:ident<$T:ident: $bound:path>, $item:ty => $acc:ty,
+     $identity:expr, |$this:ident, $a:ident, $x:ident| $step:expr, |$l:ident, $r:ident| $combine:expr) => {
+        impl<$T: $bound> Reducer for $name<$T> {
+            type Item = $item;
+            type Acc = $acc;
+            #[inline(always)]
+            fn identity(&self) -> $acc {
+                $identity
+            }
+            #[inline(always)]
+            fn step(&self, $a: $acc, $x: $item, _: usize) -> $acc {
+                let $this = self;
+                let _ = $this;
+                $step
+            }
+            #[inline(always)]
+            fn combine(&self, $l: $acc, $r: $acc) -> $acc {
+                $combine
+            }
+        }
+    };
+}
+
+use std::marker::PhantomData;
+
+/// Sum.
+pub(crate) struct Sum<T>(pub(crate) PhantomData<T>);
+simple!(Sum<T: Number>, T => T, T::default(), |this, a, x| a.plus(x), |l, r| l.plus(r));
+
+/// Sum that takes NaN as zero.
+pub(crate) struct NanSum<T>(pub(crate) PhantomData<T>);
+simple!(NanSum<T: Number>, T => T, T::default(),
+    |this, a, x| a.plus(if x.is_nan() { T::default() } else { x }), |l, r| l.plus(r));
+
+/// Product.
+pub(crate) struct Prod<T>(pub(crate) PhantomData<T>);
+simple!(Prod<T: Number>, T => T, T::ONE, |this, a, x| a.times(x), |l, r| l.times(r));
+
+/// Numbers with a total order up to NaN.
+pub(crate) trait Ordered: Copy + Default + PartialOrd + Send + Sync + 'static {
+    /// Not above anything.
+    const LOWEST: Self;
+    /// Not below anything.
+    const HIGHEST: Self;
+    /// Whether it is not a number.
+    #[inline(always)]
+    #[allow(clippy::eq_op, reason = "NaN is what differs from itself")]
+    fn is_unordered(self) -> bool {
+        self != self
+    }
+}
+macro_rules! ordered {
+    ($($t:ty, $low:expr, $high:expr;)*) => {$(
+        impl Ordered for $t { const LOWEST: Self = $low; const HIGHEST: Self = $high; }
+    )*};
+}
+ordered! {
+    u8, 0, u8::MAX; i8, i8::MIN, i8::MAX; i16, i16::MIN, i16::MAX; i32, i32::MIN, i32::MAX;
+    i64, i64::MIN, i64::MAX; u16, 0, u16::MAX; u32, 0, u32::MAX; u64, 0, u64::MAX;
+    f32, f32::NEG_INFINITY, f32::INFINITY; f64, f64::NEG_INFINITY, f64::INFINITY;
+}
+
+/// Largest (or, if not `MAX`, smallest) value; NaN if there is one.
+pub(crate) struct Extreme<T, const MAX: bool>(pub(crate) PhantomData<T>);
+
+/// The better of two values; NaN wins.
+#[inline(always)]
+pub(crate) fn better<T: Ordered, const MAX: bool>(a: T, x: T) -> T {
+    let is_better = if MAX { x > a } else { x < a };
+    if is_better | x.is_unordered() { x } else { a }
+}
+
+impl<T: Ordered, const MAX: bool> Reducer for Extreme<T, MAX> {
+    type Item = T;
+    type Acc = T;
+    #[inline(always)]
+    fn identity(&self) -> T {
+        if MAX { T::LOWEST } else { T::HIGHEST }
+    }
+    #[inline(always)]
+    fn step(&self, acc: T, item: T, _: usize) -> T {
+        better::<T, MAX>(acc, item)
+    }
+    #[inline(always)]
+    fn combine(&self, left: T, right: T) -> T {
+        better::<T, MAX>(left, right)
+    }
+}
+
+/// A value and the place where it was first seen; no place yet is `usize::MAX`.
+#[derive(Clone, Copy)]
+pub(crate) struct Found<T> {
+    /// The value.
+    pub(crate) value: T,
+    /// Its number in the reduced order.
+    pub(crate) at: usize,
+}
+
+/// Largest or smallest value with its first position; the first NaN wins.
+pub(crate) struct Locate<T, const MAX: bool>(pub(crate) PhantomData<T>);
+
+impl<T: Ordered, const MAX: bool> Reducer for Locate<T, MAX> {
+    type Item = T;
+    type Acc = Found<T>;
+    const IS_ORDERED: bool = true;
+    #[inline(always)]
+    fn identity(&self) -> Found<T> {
+        Found { value: Extreme::<T, MAX>(PhantomData).identity(), at: usize::MAX }
+    }
+    #[inline(always)]
+    fn step(&self, acc: Found<T>, item: T, at: usize) -> Found<T> {
+        self.combine(acc, Found { value: item, at })
+    }
+    #[inline(always)]
+    fn combine(&self, left: Found<T>, right: Found<T>) -> Found<T> {
+        let is_better = if MAX { right.value > left.value } else { right.value < left.value };
+        let takes = is_better || (right.value.is_unordered() && !left.value.is_unordered());
+        if (takes || left.at == usize::MAX) && right.at != usize::MAX { right } else { left }
+    }
+    /// The extreme first, then its place: both loops vectorise.
+    #[inline(always)]
+    fn fold(&self, items: &[T], at: usize) -> Found<T> {
+        if items.is_empty() {
+            return self.identity();
+        }
+        let value = fold_by_step(&Extreme::<T, MAX>(PhantomData), items, 0);
+        let is_nan = value.is_unordered();
+        Found { value, at: at + position(items, |x| (x == value) | (is_nan & x.is_unordered())) }
+    }
+    #[inline(always)]
+    fn fold_rows(&self, accs: &mut [Found<T>], rows: &[&[T]], at: usize) {
+        for (block, accs) in accs.chunks_mut(64).enumerate() {
+            let mut values = [self.identity().value; 64];
+            let mut places = [u32::MAX; 64];
+            let n = accs.len();
+            for (i, row) in rows.iter().enumerate() {
+                let row = &row[block * 64..block * 64 + n];
+                for ((value, place), &x) in values.iter_mut().zip(&mut places).zip(row) {
+                    let is_better = if MAX { x > *value } else { x < *value };
+                    let takes = is_better
+                        | (x.is_unordered() & !value.is_unordered())
+                        | (*place == u32::MAX);
+                    *value = if takes { x } else { *value };
+                    *place = if takes { i as u32 } else { *place };
+                }
+            }
+            for ((acc, &value), &place) in accs.iter_mut().zip(&values).zip(&places) {
+                *acc = Found { value, at: at + place as usize };
+            }
+        }
+    }
+}
+
+/// Index of the first item that `is_it` accepts; there must be one.
+#[inline(always)]
+fn position<T: Copy>(items: &[T], is_it: impl Fn(T) -> bool) -> usize {
+    let (groups, rest) = items.as_chunks::<64>();
+    for (g, group) in groups.iter().enumerate() {
+        let mut found = false;
+        for &x in group {
+            found |= is_it(x);
+        }
+        if found {
+            return g * 64 + group.iter().position(|&x| is_it(x)).unwrap_or(0);
+        }
+    }
+    groups.len() * 64 + rest.iter().position(|&x| is_it(x)).unwrap_or(0)
+}
+
+/// Whether any (or, if not `ANY`, every) item is true.
+pub(crate) struct Truth<const ANY: bool>;
+
+impl<const ANY: bool> Reducer for Truth<ANY> {
+    type Item = Bool;
+    type Acc = u8;
+    #[inline(always)]
+    fn identity(&self) -> u8 {
+        u8::from(!ANY)
+    }
+    #[inline(always)]
+    fn step(&self, acc: u8, item: Bool, _: usize) -> u8 {
+        let item = u8::from(item.get());
+        if ANY { acc | item } else { acc & item }
+    }
+    #[inline(always)]
+    fn combine(&self, left: u8, right: u8) -> u8 {
+        if ANY { left | right } else { left & right }
+    }
+}
+
+/// How many items are true.
+pub(crate) struct Count;
+
+impl Reducer for Count {
+    type Item = Bool;
+    type Acc = i64;
+    #[inline(always)]
+    fn identity(&self) -> i64 {
+        0
+    }
+    #[inline(always)]
+    fn step(&self, acc: i64, item: Bool, _: usize) -> i64 {
+        acc + i64::from(item.get())
+    }
+    #[inline(always)]
+    fn combine(&self, left: i64, right: i64) -> i64 {
+        left + right
+    }
+    #[inline(always)]
+    fn fold(&self, items: &[Bool], _: usize) -> i64 {
+        // A byte counts up to 255, so 64 lanes of bytes hold any block of up to 64 * 255 items.
+        const { assert!(BLOCK <= 64 * 255) };
+        let mut lanes = [0_u8; 64];
+        let (groups, rest) = items.as_chunks::<64>();
+        for group in groups {
+            for (lane, item) in lanes.iter_mut().zip(group) {
+                *lane += u8::from(item.get());
+            }
+        }
+        let whole: i64 = lanes.iter().map(|&lane| i64::from(lane)).sum();
+        whole + rest.iter().map(|item| i64::from(item.get())).sum::<i64>()
+    }
+}
+
+/// Real floating-point arithmetic for norms and moments.
+pub(crate) trait Real: Number + Ordered {
+    /// From double precision.
+    fn of(value: f64) -> Self;
+    /// To double precision.
+    fn wide(self) -> f64;
+    /// Magnitude.
+    fn abs(self) -> Self;
+    /// Power.
+    fn power(self, exponent: Self) -> Self;
+    /// Difference.
+    fn minus(self, other: Self) -> Self;
+    /// Exponential.
+    fn exponential(self) -> Self;
+}
+macro_rules! real {
+    ($($t:ty),*) => {$(
+        impl Real for $t {
+            #[inline(always)] fn of(value: f64) -> Self { value as $t }
+            #[inline(always)] fn wide(self) -> f64 { self as f64 }
+            #[inline(always)] fn abs(self) -> Self { self.abs() }
+            #[inline(always)] fn power(self, exponent: Self) -> Self { self.powf(exponent) }
+            #[inline(always)] fn minus(self, other: Self) -> Self { self - other }
+            #[inline(always)] fn exponential(self) -> Self { self.exp() }
+        }
+    )*};
+}
+real!(f32, f64);
+
+/// Sum of magnitudes.
+pub(crate) struct NormOne<T>(pub(crate) PhantomData<T>);
+simple!(NormOne<T: Real>, T => T, T::default(), |this, a, x| a.plus(x.abs()), |l, r| l.plus(r));
+
+/// Sum of squares.
+pub(crate) struct NormTwo<T>(pub(crate) PhantomData<T>);
+simple!(NormTwo<T: Real>, T => T, T::default(), |this, a, x| a.plus(x.times(x)), |l, r| l.plus(r));
+
+/// Number of items that are not zero.
+pub(crate) struct NormZero<T>(pub(crate) PhantomData<T>);
+simple!(NormZero<T: Real>, T => T, T::default(),
+    |this, a, x| a.plus(if x == T::default() { T::default() } else { T::ONE }), |l, r| l.plus(r));
+
+/// Largest or smallest magnitude.
+pub(crate) struct NormExtreme<T, const MAX: bool>(pub(crate) PhantomData<T>);
+
+impl<T: Real, const MAX: bool> Reducer for NormExtreme<T, MAX> {
+    type Item = T;
+    type Acc = T;
+    #[inline(always)]
+    fn identity(&self) -> T {
+        if MAX { T::default() } else { T::HIGHEST }
+    }
+    #[inline(always)]
+    fn step(&self, acc: T, item: T, _: usize) -> T {
+        better::<T, MAX>(acc, item.abs())
+    }
+    #[inline(always)]
+    fn combine(&self, left: T, right: T) -> T {
+        better::<T, MAX>(left, right)
+    }
+}
+
+/// Sum of magnitudes to a power.
+pub(crate) struct NormPower<T>(pub(crate) T);
+simple!(NormPower<T: Real>, T => T, T::default(),
+    |this, a, x| a.plus(x.abs().power(this.0)), |l, r| l.plus(r));
+
+/// Count, mean and sum of squared deviations of some items.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Moments<M> {
+    /// How many.
+    pub(crate) count: f64,
+    /// Their mean.
+    pub(crate) mean: M,
+    /// The sum of squared distances from the mean.
+    pub(crate) squares: f64,
+}
+
+/// Mean and variance: two passes within a block in cache, blocks joined by Chan, Golub and LeVeque's formula
+/// ("Updating formulae and a pairwise algorithm for computing sample variances", 1979).
+pub(crate) struct Variance<T>(pub(crate) PhantomData<T>);
+
+/// Sum of distances and of squared distances from a centre.
+struct Deviation<T>(T);
+
+#[derive(Clone, Copy)]
+struct Pair<T>(T, T);
+
+impl<T: Real> Reducer for Deviation<T> {
+    type Item = T;
+    type Acc = Pair<T>;
+    #[inline(always)]
+    fn identity(&self) -> Pair<T> {
+        Pair(T::default(), T::default())
+    }
+    #[inline(always)]
+    fn step(&self, acc: Pair<T>, item: T, _: usize) -> Pair<T> {
+        let distance = item.minus(self.0);
+        Pair(acc.0.plus(distance), acc.1.plus(distance.times(distance)))
+    }
+    #[inline(always)]
+    fn combine(&self, left: Pair<T>, right: Pair<T>) -> Pair<T> {
+        Pair(left.0.plus(right.0), left.1.plus(right.1))
+    }
+}
+
+#[inline(always)]
+fn moments_of<T: Real>(count: usize, centre: T, distance: f64, squares: f64) -> Moments<f64> {
+    let n = count as f64;
+    // The centre is the mean rounded to T; the sum of distances corrects it.
+    Moments {
+        count: n,
+        mean: centre.wide() + distance / n,
+        squares: squares - distance * distance / n,
+    }
+}
+
+#[inline(always)]
+fn squares_of<T: Real>(items: &[T], centre: T) -> (f64, f64) {
+    // Two arrays rather than an array of pairs: this is what vectorises.
+    let (mut distances, mut squares) = ([T::default(); 32], [T::default(); 32]);
+    let (groups, rest) = items.as_chunks::<32>();
+    for group in groups {
+        for j in 0..32 {
+            let distance = group[j].minus(centre);
+            distances[j] = distances[j].plus(distance);
+            squares[j] = squares[j].plus(distance.times(distance));
+        }
+    }
+    let tail =
+        rest.iter().fold(Deviation(centre).identity(), |acc, &x| Deviation(centre).step(acc, x, 0));
+    let sum = |lanes: [T; 32], last: T| lanes.iter().fold(last.wide(), |s, x| s + x.wide());
+    (sum(distances, tail.0), sum(squares, tail.1))
+}
+
+impl<T: Real> Reducer for Variance<T> {
+    type Item = T;
+    type Acc = Moments<f64>;
+    #[inline(always)]
+    fn identity(&self) -> Moments<f64> {
+        Moments::default()
+    }
+    #[inline(always)]
+    fn step(&self, acc: Moments<f64>, item: T, _: usize) -> Moments<f64> {
+        self.combine(acc, Moments { count: 1.0, mean: item.wide(), squares: 0.0 })
+    }
+    #[inline(always)]
+    fn combine(&self, left: Moments<f64>, right: Moments<f64>) -> Moments<f64> {
+        if left.count == 0.0 {
+            return right;
+        }
+        if right.count == 0.0 {
+            return left;
+        }
+        let count = left.count + right.count;
+        let distance = right.mean - left.mean;
+        Moments {
+            count,
+            mean: left.mean + distance * (right.count / count),
+            squares: left.squares
+                + right.squares
+                + distance * distance * (left.count * right.count / count),
+        }
+    }
+    #[inline(always)]
+    fn fold(&self, items: &[T], _: usize) -> Moments<f64> {
+        if items.is_empty() {
+            return Moments::default();
+        }
+        let sum = fold_by_step(&Sum(PhantomData), items, 0);
+        let centre = T::of(sum.wide() / items.len() as f64);
+        let (distance, squares) = squares_of(items, centre);
+        moments_of(items.len(), centre, distance, squares)
+    }
+    #[inline(always)]
+    fn fold_rows(&self, accs: &mut [Moments<f64>], rows: &[&[T]], _: usize) {
+        let n = rows.len() as f64;
+        for (block, accs) in accs.chunks_mut(64).enumerate() {
+            let columns = block * 64..block * 64 + accs.len();
+            let mut part: [&[T]; super::engine::ROWS] = [&[]; super::engine::ROWS];
+            for (part, row) in part.iter_mut().zip(rows) {
+                *part = &row[columns.clone()];
+            }
+            let part = &part[..rows.len()];
+            let (mut sums, mut distances, mut squares) =
+                ([T::default(); 64], [T::default(); 64], [T::default(); 64]);
+            rows_by_step(&Sum(PhantomData), &mut sums[..accs.len()], part, 0);
+            for sum in &mut sums {
+                *sum = T::of(sum.wide() / n);
+            }
+            for row in part {
+                for (j, &x) in row.iter().enumerate() {
+                    let distance = x.minus(sums[j]);
+                    distances[j] = distances[j].plus(distance);
+                    squares[j] = squares[j].plus(distance.times(distance));
+                }
+            }
+            for (j, acc) in accs.iter_mut().enumerate() {
+                *acc = moments_of(rows.len(), sums[j], distances[j].wide(), squares[j].wide());
+            }
+        }
+    }
+}
+
+/// Mean and variance of complex numbers: `squares` adds up both parts.
+pub(crate) struct ComplexVariance;
+
+impl Reducer for ComplexVariance {
+    type Item = C128;
+    type Acc = Moments<C128>;
+    #[inline(always)]
+    fn identity(&self) -> Moments<C128> {
+        Moments::default()
+    }
+    #[inline(always)]
+    fn step(&self, acc: Moments<C128>, item: C128, _: usize) -> Moments<C128> {
+        self.combine(acc, Moments { count: 1.0, mean: item, squares: 0.0 })
+    }
+    #[inline(always)]
+    fn combine(&self, left: Moments<C128>, right: Moments<C128>) -> Moments<C128> {
+        if left.count == 0.0 {
+            return right;
+        }
+        if right.count == 0.0 {
+            return left;
+        }
+        let count = left.count + right.count;
+        let distance = right.mean - left.mean;
+        Moments {
+            count,
+            mean: left.mean + distance * (right.count / count),
+            squares: left.squares
+                + right.squares
+                + distance.norm_sqr() * (left.count * right.count / count),
+        }
+    }
+}
+
+/// Largest value and the sum of exponentials relative to it.
+#[derive(Clone, Copy)]
+pub(crate) struct Scaled<T> {
+    /// The largest value.
+    pub(crate) max: T,
+    /// `sum(exp(x - max))`.
+    pub(crate) sum: T,
+}
+
+/// `log(sum(exp(x)))` in one pass over memory.
+pub(crate) struct LogSumExp<T>(pub(crate) PhantomData<T>);
+
+/// What exponentials are taken relative to: the largest value, or zero if it is infinite.
+#[inline(always)]
+fn centre<T: Real>(max: T) -> T {
+    if max.abs() == T::HIGHEST { T::default() } else { max }
+}
+
+impl<T: Real> Reducer for LogSumExp<T> {
+    type Item = T;
+    type Acc = Scaled<T>;
+    #[inline(always)]
+    fn identity(&self) -> Scaled<T> {
+        Scaled { max: T::LOWEST, sum: T::default() }
+    }
+    #[inline(always)]
+    fn step(&self, acc: Scaled<T>, item: T, _: usize) -> Scaled<T> {
+        let exp = item.minus(centre(item)).exponential();
+        self.combine(acc, Scaled { max: item, sum: exp })
+    }
+    #[inline(always)]
+    fn combine(&self, left: Scaled<T>, right: Scaled<T>) -> Scaled<T> {
+        let max = better::<T, true>(left.max, right.max);
+        let scale = |part: Scaled<T>| {
+            if part.max == max || part.sum == T::default() {
+                return part.sum;
+            }
+            part.sum.times(centre(part.max).minus(centre(max)).exponential())
+        };
+        Scaled { max, sum: scale(left).plus(scale(right)) }
+    }
+    #[inline(always)]
+    fn fold(&self, items: &[T], _: usize) -> Scaled<T> {
+        let max = fold_by_step(&Extreme::<T, true>(PhantomData), items, 0);
+        let centre = centre(max);
+        let mut lanes = [T::default(); 16];
+        let (groups, rest) = items.as_chunks::<16>();
+        for group in groups {
+            for (lane, &x) in lanes.iter_mut().zip(group) {
+                *lane = lane.plus(x.minus(centre).exponential());
+            }
+        }
+        for (lane, &x) in lanes.iter_mut().zip(rest) {
+            *lane = lane.plus(x.minus(centre).exponential());
+        }
+        Scaled { max, sum: fold_by_step(&Sum(PhantomData), &lanes, 0) }
+    }
+}
+
+/// `log(sum(exp(z)))` of complex numbers, relative to the largest real part.
+pub(crate) struct ComplexLogSumExp;
+
+/// The largest real part and the sum of exponentials relative to it.
+#[derive(Clone, Copy)]
+pub(crate) struct ComplexScaled {
+    /// The largest real part.
+    pub(crate) max: f64,
+    /// `sum(exp(z - max))`.
+    pub(crate) sum: C128,
+}
+
+impl Reducer for ComplexLogSumExp {
+    type Item = C128;
+    type Acc = ComplexScaled;
+    #[inline(always)]
+    fn identity(&self) -> ComplexScaled {
+        ComplexScaled { max: f64::NEG_INFINITY, sum: C128::default() }
+    }
+    #[inline(always)]
+    fn step(&self, acc: ComplexScaled, item: C128, _: usize) -> ComplexScaled {
+        let sum = (item - centre(item.re)).exp();
+        self.combine(acc, ComplexScaled { max: item.re, sum })
+    }
+    #[inline(always)]
+    fn combine(&self, left: ComplexScaled, right: ComplexScaled) -> ComplexScaled {
+        let max = better::<f64, true>(left.max, right.max);
+        let scale = |part: ComplexScaled| {
+            if part.max == max || part.sum == C128::default() {
+                return part.sum;
+            }
+            part.sum * (centre(part.max) - centre(max)).exp()
+        };
+        ComplexScaled { max, sum: scale(left) + scale(right) }
+    }
+}
+
+const _: () = assert!(size_of::<C64>() == 8);

@@ -7,6 +7,7 @@
 
 mod dense;
 pub mod dtype;
+pub mod elementwise;
 pub mod error;
 pub mod gemm;
 mod line;
@@ -17,6 +18,8 @@ pub mod parallel;
 pub mod reduce;
 pub mod scalar;
 pub mod scan;
+pub mod sort;
+pub mod simd;
 pub mod strided;
 
 pub use dtype::{Bool, C64, C128, DType, Element};

@@ -1,0 +1,314 @@
+//! Ops of two inputs of one type: arithmetic, division and its remainders, powers, extremes, bits.
+//! Comparisons are in `compare`.
+
+use super::dense::{run1, run2};
+use super::math::{ComplexNumber, Math, Real};
+use super::number::{Int, Number, Ordered as Order};
+use crate::{Bool, C64, C128, DType, Error, Iter, Result, Scalar};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Declares ops of two inputs and an output of one type.
+macro_rules! binary {
+    ($($(#[$meta:meta])* $name:ident, $error:literal, [$($kind:ident)+], $($width:ident)? =>
+        $Map:ident<$T:ident: $bound:path>($a:ident, $b:ident) $body:expr;)*) => {$(
+        map!($($width)? $Map<$T: $bound>($a: $T, $b: $T) -> $T { $body });
+        $(#[$meta])*
+        pub fn $name(iter: &mut Iter) -> Result<()> {
+            compute!(iter.input_dtype(0), $error, [$($kind)+], E => run2::<$Map<E>>(iter, ()))
+        }
+    )*};
+}
+
+binary! {
+    /// `a * b`; integers wrap, for `bool` "and".
+    mul, "mul_cpu", [bool int unsigned float complex], => Mul<T: Number>(a, b) a.times(b);
+    /// `a / b`, of floating and complex numbers.
+    true_divide, "div_true_cpu", [float complex], => TrueDivide<T: Math>(a, b) a.over(b);
+    /// The angle of the point `(b, a)` in `[-π, π]`.
+    atan2, "atan2_cpu", [float], => Atan2<T: Real>(a, b) Real::atan2(a, b);
+    /// `sqrt(a² + b²)` without overflow.
+    hypot, "hypot_cpu", [float], narrow => Hypot<T: Real>(a, b) Real::hypot(a, b);
+    /// The size of `a` with the sign of `b`.
+    copysign, "copysign_cpu", [float], => Copysign<T: Real>(a, b) Real::copysign(a, b);
+    /// `a ln b`, 0 where `a` is 0; NaN where `b` is NaN.
+    xlogy, "xlogy_cpu", [float], => Xlogy<T: Real>(a, b) {
+        let product = a.times(Math::log(b));
+        let zero = if a == T::zero() { T::zero() } else { product };
+        if b.is_not_a_number() { b } else { zero }
+    };
+    /// `ln(e^a + e^b)` without overflow.
+    logaddexp, "logaddexp_cpu", [float complex], math => Logaddexp<T: Math>(a, b) Math::logaddexp(a, b);
+    /// 0 below 0, 1 above, `b` at 0; 0 for NaN.
+    heaviside, "heaviside_cpu", [bool int float], => Heaviside<T: Order>(a, b) {
+        let step = if T::zero().less(a) { T::one() } else { T::zero() };
+        if a == T::zero() { b } else { step }
+    };
+    /// The larger; NaN if either is.
+    maximum, "maximum_cpu", [bool int unsigned float], => Maximum<T: Order>(a, b) {
+        let larger = if a.less(b) { b } else { a };
+        if b.is_not_a_number() { b } else if a.is_not_a_number() { a } else { larger }
+    };
+    /// The smaller; NaN if either is.
+    minimum, "minimum_cpu", [bool int unsigned float], => Minimum<T: Order>(a, b) {
+        let smaller = if b.less(a) { b } else { a };
+        if b.is_not_a_number() { b } else if a.is_not_a_number() { a } else { smaller }
+    };
+    /// The larger; the other one if one is NaN.
+    fmax, "fmax_cpu", [bool int unsigned float], => Fmax<T: Order>(a, b) {
+        let larger = if a.less(b) { b } else { a };
+        if a.is_not_a_number() { b } else { larger }
+    };
+    /// The smaller; the other one if one is NaN.
+    fmin, "fmin_cpu", [bool int unsigned float], => Fmin<T: Order>(a, b) {
+        let smaller = if b.less(a) { b } else { a };
+        if a.is_not_a_number() { b } else { smaller }
+    };
+    /// `a << b`; 0 if `b` is negative or at least the width.
+    bitwise_left_shift, "lshift_cpu", [int], => ShiftLeft<T: Int>(a, b) a.shift_left(b);
+    /// `a >> b`, keeping the sign; only the sign is left if `b` is negative or at least the width.
+    bitwise_right_shift, "rshift_cpu", [int], => ShiftRight<T: Int>(a, b) a.shift_right(b);
+}
+
+map!(Add<T: Number>(a: T, b: T) -> T { a.plus(b) });
+map!(Sub<T: Number>(a: T, b: T) -> T { a.minus(b) });
+map!(AddScaled<T: Number>[alpha => T](a: T, b: T) -> T { a.plus(alpha.times(b)) });
+/// `a + alpha b`; integers wrap, for `bool` "or".
+pub fn add(iter: &mut Iter, alpha: Scalar) -> Result<()> {
+    let dtype = iter.input_dtype(0);
+    if alpha.is(1.0) {
+        return compute!(dtype, "add_stub", [bool int float complex], T => run2::<Add<T>>(iter, ()));
+    }
+    compute!(dtype, "add_stub", [bool int float complex], T => run2::<AddScaled<T>>(iter, alpha.to::<T>()))
+}
+
+/// `a - alpha b`; integers wrap; refused for `bool`.
+pub fn sub(iter: &mut Iter, alpha: Scalar) -> Result<()> {
+    let dtype = iter.input_dtype(0);
+    if dtype == DType::Bool {
+        return Err(Error::NotImplemented(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or \
+             `logical_xor()` operator instead."
+                .into(),
+        ));
+    }
+    if alpha.is(1.0) {
+        return compute!(dtype, "add_stub", [int float complex], T => run2::<Sub<T>>(iter, ()));
+    }
+    compute!(dtype, "add_stub", [int float complex], T => {
+        run2::<AddScaled<T>>(iter, alpha.to::<T>().negative())
+    })
+}
+
+map!(RsubScaled<T: Number>[alpha => T](a: T, b: T) -> T { b.minus(alpha.times(a)) });
+/// `b - alpha a`.
+pub fn rsub(iter: &mut Iter, alpha: Scalar) -> Result<()> {
+    compute!(iter.input_dtype(0), "add_stub", [int float complex], T => {
+        run2::<RsubScaled<T>>(iter, alpha.to::<T>())
+    })
+}
+
+/// Set by an integer division that met a zero divisor.
+type ZeroSeen<'a> = &'a AtomicBool;
+
+/// Declares a map of whole numbers that may divide by zero, and of real numbers.
+macro_rules! division {
+    ($($(#[$meta:meta])* $name:ident, $error:literal,
+        $MapInt:ident($a:ident, $b:ident) $whole:expr, $MapReal:ident $body:expr;)*) => {$(
+        struct $MapInt<'a, T>(std::marker::PhantomData<&'a T>);
+        impl<'a, T: Int> super::dense::Map2 for $MapInt<'a, T> {
+            type P = ZeroSeen<'a>;
+            type A = T;
+            type B = T;
+            type Out = T;
+            type Width = super::dense::Narrow;
+            #[inline(always)]
+            fn map(zero_seen: ZeroSeen<'a>, $a: T, $b: T) -> T {
+                if $b == T::zero() {
+                    zero_seen.store(true, Ordering::Relaxed);
+                    return T::zero();
+                }
+                $whole
+            }
+        }
+        map!($MapReal<T: Real>($a: T, $b: T) -> T { $body });
+        $(#[$meta])*
+        pub fn $name(iter: &mut Iter) -> Result<()> {
+            let dtype = iter.input_dtype(0);
+            if !dtype.is_integral(true) {
+                return compute!(dtype, $error, [float], T => run2::<$MapReal<T>>(iter, ()));
+            }
+            let zero_seen = AtomicBool::new(false);
+            compute!(dtype, $error, [int], T => run2::<$MapInt<'_, T>>(iter, &zero_seen))?;
+            if zero_seen.into_inner() {
+                return Err(Error::Runtime("ZeroDivisionError".into()));
+            }
+            Ok(())
+        }
+    )*};
+}
+
+division! {
+    /// `floor(a / b)`. Integers: `ZeroDivisionError` where `b` is 0.
+    floor_divide, "div_floor_cpu",
+        FloorDivideInt(a, b) {
+            let (quotient, rest) = (a.quotient(b), a.rest(b));
+            let lower = (rest != T::zero()) & (rest.less(T::zero()) != b.less(T::zero()));
+            if lower { quotient.minus(T::one()) } else { quotient }
+        },
+        FloorDivideReal floor_quotient(a, b);
+    /// `trunc(a / b)`. Integers: `ZeroDivisionError` where `b` is 0.
+    trunc_divide, "div_trunc_cpu",
+        TruncDivideInt(a, b) a.quotient(b),
+        TruncDivideReal Real::trunc(a.over(b));
+    /// `a - b floor(a / b)`: the remainder with the sign of `b`. Integers: `ZeroDivisionError` where `b` is 0.
+    remainder, "remainder_cpu",
+        RemainderInt(a, b) {
+            let rest = a.rest(b);
+            let add = (rest != T::zero()) & (rest.less(T::zero()) != b.less(T::zero()));
+            if add { rest.plus(b) } else { rest }
+        },
+        RemainderReal {
+            let rest = Real::rest(a, b);
+            let add = (rest != T::zero()) & (rest.less(T::zero()) != b.less(T::zero()));
+            if add { rest.plus(b) } else { rest }
+        };
+    /// The remainder with the sign of `a` (C's `fmod`). Integers: `ZeroDivisionError` where `b` is 0.
+    fmod, "fmod_cpu",
+        FmodInt(a, b) a.rest(b),
+        FmodReal Real::rest(a, b);
+}
+
+/// The floor of `a / b` from the exact remainder, so that rounding of the quotient cannot pass a
+/// whole number (Python's rule: `1.0 // 0.1` is 9).
+#[inline(always)]
+fn floor_quotient<T: Real>(a: T, b: T) -> T {
+    if b == T::zero() {
+        return a.over(b);
+    }
+    let rest = Real::rest(a, b);
+    let quotient = a.minus(rest).over(b);
+    let lower = (rest != T::zero()) & (b.less(T::zero()) != rest.less(T::zero()));
+    let quotient = if lower { quotient.minus(T::one()) } else { quotient };
+    if quotient == T::zero() {
+        return Real::copysign(T::zero(), a.over(b));
+    }
+    let floor = Real::floor(quotient);
+    // The subtraction above may have rounded to just below the next whole number.
+    if T::of(0.5).less(quotient.minus(floor)) { floor.plus(T::one()) } else { floor }
+}
+
+map!(narrow PowInt<T: Int>(a: T, b: T) -> T { Int::power(a, b.to_i64()) });
+map!(math Pow<T: Math>(a: T, b: T) -> T { Math::power(a, b) });
+/// `a^b`; integers wrap, and with a negative exponent give 1/a^|b| towards zero.
+pub fn pow(iter: &mut Iter) -> Result<()> {
+    match iter.input_dtype(0) {
+        d if d.is_integral(true) => {
+            compute!(d, "pow", [int], T => run2::<PowInt<T>>(iter, ()))
+        }
+        d => compute!(d, "pow", [float complex], T => run2::<Pow<T>>(iter, ())),
+    }
+}
+
+map!(narrow PowIntScalar<T: Int>[b => i64](a: T) -> T { Int::power(a, b) });
+map!(math PowScalar<T: Math>[b => T](a: T) -> T { Math::power(a, b) });
+map!(Cube<T: Number>(a: T) -> T { a.times(a).times(a) });
+map!(math InverseSquare<T: Math>(a: T) -> T { Math::reciprocal(a.times(a)) });
+/// `a^exponent` for one exponent (1 input); integers refuse negative ones.
+pub fn pow_scalar(iter: &mut Iter, exponent: Scalar) -> Result<()> {
+    let dtype = iter.input_dtype(0);
+    if dtype.is_integral(true) {
+        if exponent.to_i64() < 0 {
+            return Err(Error::Runtime(
+                "Integers to negative integer powers are not allowed.".into(),
+            ));
+        }
+        let power = exponent.to_i64();
+        return match power {
+            1 => super::copy(iter),
+            2 => super::square(iter),
+            _ => compute!(dtype, "pow", [int], T => run1::<PowIntScalar<T>>(iter, power)),
+        };
+    }
+    match exponent {
+        e if e.is(1.0) => super::copy(iter),
+        e if e.is(2.0) => super::square(iter),
+        e if e.is(0.5) => super::sqrt(iter),
+        e if e.is(-0.5) => super::rsqrt(iter),
+        e if e.is(-1.0) => super::reciprocal(iter),
+        e if e.is(3.0) => {
+            compute!(dtype, "pow", [float complex], T => run1::<Cube<T>>(iter, ()))
+        }
+        e if e.is(-2.0) => {
+            compute!(dtype, "pow", [float complex], T => run1::<InverseSquare<T>>(iter, ()))
+        }
+        e => compute!(dtype, "pow", [float complex], T => run1::<PowScalar<T>>(iter, e.to::<T>())),
+    }
+}
+
+macro_rules! bitwise {
+    ($($(#[$meta:meta])* $name:ident, $error:literal, $Map:ident, $MapBool:ident, $method:ident, $op:tt;)*) => {$(
+        map!($Map<T: Int>(a: T, b: T) -> T { a.$method(b) });
+        map!($MapBool<T: Truth>(a: T, b: T) -> T { T::of(a.truth() $op b.truth()) });
+        $(#[$meta])*
+        pub fn $name(iter: &mut Iter) -> Result<()> {
+            match iter.input_dtype(0) {
+                DType::Bool => run2::<$MapBool<Bool>>(iter, ()),
+                d => compute!(d, $error, [int unsigned], T => run2::<$Map<T>>(iter, ())),
+            }
+        }
+    )*};
+}
+/// `Bool`, as a bound.
+trait Truth: Number {
+    fn truth(self) -> bool;
+    fn of(value: bool) -> Self;
+}
+impl Truth for Bool {
+    #[inline(always)]
+    fn truth(self) -> bool {
+        self.get()
+    }
+    #[inline(always)]
+    fn of(value: bool) -> Self {
+        Bool::new(value)
+    }
+}
+bitwise! {
+    /// Bits set in both; for `bool` "and".
+    bitwise_and, "bitwise_and_cpu", BitAnd, BoolAnd, and, &;
+    /// Bits set in either; for `bool` "or".
+    bitwise_or, "bitwise_or_cpu", BitOr, BoolOr, or, |;
+    /// Bits set in exactly one; for `bool` "exclusive or".
+    bitwise_xor, "bitwise_xor_cpu", BitXor, BoolXor, xor, ^;
+}
+
+/// Complex numbers by the type of their parts, for maps from parts.
+trait Parts: Real {
+    type Whole: ComplexNumber<Part = Self>;
+}
+impl Parts for f32 {
+    type Whole = C64;
+}
+impl Parts for f64 {
+    type Whole = C128;
+}
+map!(ToComplex<T: Parts>(re: T, im: T) -> T::Whole { T::Whole::from_parts(re, im) });
+map!(Polar<T: Parts>(size: T, angle: T) -> T::Whole {
+    T::Whole::from_parts(size.times(Math::cos(angle)), size.times(Math::sin(angle)))
+});
+/// `re + i im`; the output has the complex dtype of the inputs.
+pub fn complex(iter: &mut Iter) -> Result<()> {
+    match iter.input_dtype(0) {
+        DType::F32 => run2::<ToComplex<f32>>(iter, ()),
+        DType::F64 => run2::<ToComplex<f64>>(iter, ()),
+        d => Err(Error::not_implemented("complex_cpu", d)),
+    }
+}
+/// `size (cos angle + i sin angle)`; the output has the complex dtype of the inputs.
+pub fn polar(iter: &mut Iter) -> Result<()> {
+    match iter.input_dtype(0) {
+        DType::F32 => run2::<Polar<f32>>(iter, ()),
+        DType::F64 => run2::<Polar<f64>>(iter, ()),
+        d => Err(Error::not_implemented("polar_cpu", d)),
+    }
+}

@@ -1,0 +1,150 @@
+//! Conversion between any two dtypes.
+//!
+//! Integers wrap; floating point to integer truncates, through `i64` where the value fits; complex to
+//! real keeps the real part; anything to `bool` asks whether it is not zero. Half types go through
+//! `f32`, in `drive`, so there is one loop per pair of the other thirteen dtypes.
+
+use super::dense::{Map1, Widest, run1};
+use super::number::Lane;
+use crate::{Bool, C64, C128, DType, Iter, Result};
+use num_complex::Complex;
+use std::marker::PhantomData;
+
+/// What an element is on its way from one type to another.
+trait Source: Lane {
+    fn convert<T: Target>(self) -> T;
+}
+/// What can be made from each kind of source.
+trait Target: Lane {
+    fn of_int(value: i64) -> Self;
+    fn of_f32(value: f32) -> Self;
+    fn of_f64(value: f64) -> Self;
+    fn of_u64(value: u64) -> Self;
+    fn of_c64(value: C64) -> Self {
+        Self::of_f32(value.re)
+    }
+    fn of_c128(value: C128) -> Self {
+        Self::of_f64(value.re)
+    }
+}
+
+macro_rules! source {
+    ($($t:ty: $x:ident => $method:ident($value:expr));* $(;)?) => {$(
+        impl Source for $t {
+            #[inline(always)]
+            fn convert<T: Target>(self) -> T { let $x = self; T::$method($value) }
+        }
+    )*};
+}
+source!(Bool: x => of_int(i64::from(x.get())); u8: x => of_int(x as i64); i8: x => of_int(x as i64);
+    i16: x => of_int(x as i64); i32: x => of_int(x as i64); i64: x => of_int(x);
+    u16: x => of_int(x as i64); u32: x => of_int(x as i64); u64: x => of_u64(x);
+    f32: x => of_f32(x); f64: x => of_f64(x); C64: x => of_c64(x); C128: x => of_c128(x));
+
+macro_rules! int_target {
+    ($($t:ty),*) => {$(
+        impl Target for $t {
+            #[inline(always)] fn of_int(value: i64) -> Self { value as $t }
+            #[inline(always)] fn of_u64(value: u64) -> Self { value as $t }
+            #[inline(always)] fn of_f32(value: f32) -> Self { value as i64 as $t }
+            #[inline(always)] fn of_f64(value: f64) -> Self { value as i64 as $t }
+        }
+    )*};
+}
+int_target!(u8, i8, i16, i32, i64, u16, u32);
+
+impl Target for u64 {
+    #[inline(always)]
+    fn of_int(value: i64) -> Self {
+        value as u64
+    }
+    #[inline(always)]
+    fn of_u64(value: u64) -> Self {
+        value
+    }
+    #[inline(always)]
+    fn of_f32(value: f32) -> Self {
+        Self::of_f64(f64::from(value))
+    }
+    #[inline(always)]
+    fn of_f64(value: f64) -> Self {
+        // Negative values wrap; those above the signed range are taken as they are.
+        if value < 9_223_372_036_854_775_808.0 { value as i64 as u64 } else { value as u64 }
+    }
+}
+
+impl Target for Bool {
+    #[inline(always)]
+    fn of_int(value: i64) -> Self {
+        Bool::new(value != 0)
+    }
+    #[inline(always)]
+    fn of_u64(value: u64) -> Self {
+        Bool::new(value != 0)
+    }
+    #[inline(always)]
+    fn of_f32(value: f32) -> Self {
+        Bool::new(value != 0.0)
+    }
+    #[inline(always)]
+    fn of_f64(value: f64) -> Self {
+        Bool::new(value != 0.0)
+    }
+    #[inline(always)]
+    fn of_c64(value: C64) -> Self {
+        Bool::new((value.re != 0.0) | (value.im != 0.0))
+    }
+    #[inline(always)]
+    fn of_c128(value: C128) -> Self {
+        Bool::new((value.re != 0.0) | (value.im != 0.0))
+    }
+}
+
+macro_rules! float_target {
+    ($($t:ty),*) => {$(
+        impl Target for $t {
+            #[inline(always)] fn of_int(value: i64) -> Self { value as $t }
+            #[inline(always)] fn of_u64(value: u64) -> Self { value as $t }
+            #[inline(always)] fn of_f32(value: f32) -> Self { value as $t }
+            #[inline(always)] fn of_f64(value: f64) -> Self { value as $t }
+        }
+        impl Target for Complex<$t> {
+            #[inline(always)] fn of_int(value: i64) -> Self { Complex::new(value as $t, 0.0) }
+            #[inline(always)] fn of_u64(value: u64) -> Self { Complex::new(value as $t, 0.0) }
+            #[inline(always)] fn of_f32(value: f32) -> Self { Complex::new(value as $t, 0.0) }
+            #[inline(always)] fn of_f64(value: f64) -> Self { Complex::new(value as $t, 0.0) }
+            #[inline(always)]
+            fn of_c64(value: C64) -> Self { Complex::new(value.re as $t, value.im as $t) }
+            #[inline(always)]
+            fn of_c128(value: C128) -> Self { Complex::new(value.re as $t, value.im as $t) }
+        }
+    )*};
+}
+float_target!(f32, f64);
+
+struct Convert<A, T>(PhantomData<(A, T)>);
+impl<A: Source, T: Target> Map1 for Convert<A, T> {
+    type P = ();
+    type A = A;
+    type Out = T;
+    type Width = Widest;
+    #[inline(always)]
+    fn map((): (), a: A) -> T {
+        a.convert()
+    }
+}
+
+/// Converts the input to the output's dtype (1 output, 1 input).
+pub fn cast(iter: &mut Iter) -> Result<()> {
+    let (to, from) = (iter.dtype(0), iter.input_dtype(0));
+    if to == from {
+        return super::copy(iter);
+    }
+    compute!(from, "copy_kernel", [bool int unsigned float complex], A => to_any::<A>(iter, to))
+}
+
+fn to_any<A: Source>(iter: &Iter, to: DType) -> Result<()> {
+    compute!(to, "copy_kernel", [bool int unsigned float complex], T => {
+        run1::<Convert<A, T>>(iter, ())
+    })
+}

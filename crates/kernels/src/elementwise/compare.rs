@@ -1,0 +1,116 @@
+//! Ops that answer with a `Bool`: comparisons, logic, and the kinds of numbers.
+
+use super::dense::{run1, run2};
+use super::math::{ComplexNumber, Real};
+use super::number::{Int, Number, Ordered};
+use crate::{Bool, C64, C128, DType, Iter, Result};
+
+/// Declares comparisons of two inputs of one type.
+macro_rules! comparison {
+    ($($(#[$meta:meta])* $name:ident, $error:literal, [$($kind:ident)+],
+        $Map:ident<$T:ident: $bound:path>($a:ident, $b:ident) $body:expr;)*) => {$(
+        map!($Map<$T: $bound>($a: $T, $b: $T) -> Bool { Bool::new($body) });
+        $(#[$meta])*
+        pub fn $name(iter: &mut Iter) -> Result<()> {
+            compute!(iter.input_dtype(0), $error, [$($kind)+], E => run2::<$Map<E>>(iter, ()))
+        }
+    )*};
+}
+
+comparison! {
+    /// `a == b`; never for NaN.
+    eq, "eq_cpu", [bool int unsigned float complex], Eq<T: Number>(a, b) a == b;
+    /// `a != b`; always for NaN.
+    ne, "ne_cpu", [bool int unsigned float complex], Ne<T: Number>(a, b) a != b;
+    /// `a < b`.
+    lt, "lt_cpu", [bool int float], Lt<T: Ordered>(a, b) a.less(b);
+    /// `a <= b`.
+    le, "le_cpu", [bool int float], Le<T: Ordered>(a, b) a.less_equal(b);
+    /// `a > b`.
+    gt, "gt_cpu", [bool int float], Gt<T: Ordered>(a, b) b.less(a);
+    /// `a >= b`.
+    ge, "ge_cpu", [bool int float], Ge<T: Ordered>(a, b) b.less_equal(a);
+    /// Both not zero (NaN is not zero).
+    logical_and, "logical_and_cpu", [bool int float complex], And<T: Number>(a, b) a.is_true() & b.is_true();
+    /// At least one not zero.
+    logical_or, "logical_or_cpu", [bool int float complex], Or<T: Number>(a, b) a.is_true() | b.is_true();
+    /// Exactly one not zero.
+    logical_xor, "logical_xor_cpu", [bool int float complex], Xor<T: Number>(a, b) a.is_true() ^ b.is_true();
+}
+
+map!(LogicalNot<T: Number>(x: T) -> Bool { Bool::new(!x.is_true()) });
+/// Whether `x` is zero.
+pub fn logical_not(iter: &mut Iter) -> Result<()> {
+    compute!(iter.input_dtype(0), "logical_not_cpu", [bool int float complex], T => run1::<LogicalNot<T>>(iter, ()))
+}
+
+map!(Always<T: Number>[answer => bool](_x: T) -> Bool { Bool::new(answer) });
+/// Declares questions about the kind of a number; integers have one answer.
+macro_rules! kind {
+    ($($(#[$meta:meta])* $name:ident, $whole:literal, $Map:ident, $MapComplex:ident, $join:tt, $x:ident => $body:expr;)*) => {$(
+        map!($Map<T: Real>($x: T) -> Bool { Bool::new($body) });
+        map!($MapComplex<T: ComplexNumber>(z: T) -> Bool {
+            let re = { let $x = z.part_re(); $body };
+            let im = { let $x = z.part_im(); $body };
+            Bool::new(re $join im)
+        });
+        $(#[$meta])*
+        pub fn $name(iter: &mut Iter) -> Result<()> {
+            match iter.input_dtype(0) {
+                DType::C64 => run1::<$MapComplex<C64>>(iter, ()),
+                DType::C128 => run1::<$MapComplex<C128>>(iter, ()),
+                d if d.is_floating_point() => {
+                    compute!(d, stringify!($name), [float], T => run1::<$Map<T>>(iter, ()))
+                }
+                d => compute!(d, stringify!($name), [bool int unsigned], T => run1::<Always<T>>(iter, $whole)),
+            }
+        }
+    )*};
+}
+kind! {
+    /// Whether `x` is NaN (of a complex number: either part).
+    isnan, false, IsNan, IsNanComplex, |, x => x.is_not_a_number();
+    /// Whether `x` is infinite (of a complex number: either part).
+    isinf, false, IsInf, IsInfComplex, |, x => Real::magnitude(x) == Real::INFINITY;
+    /// Whether `x` is neither infinite nor NaN (of a complex number: both parts).
+    isfinite, true, IsFinite, IsFiniteComplex, &, x => x.is_finite_number();
+}
+
+/// How close is close.
+#[derive(Clone, Copy)]
+struct Tolerance {
+    relative: f64,
+    absolute: f64,
+    equal_nan: bool,
+}
+map!(CloseInt<T: Int>[p => Tolerance](a: T, b: T) -> Bool {
+    // The difference as PyTorch takes it: in the integer type, wrapping.
+    let allowed = p.absolute + (p.relative * b.to_f64()).abs();
+    Bool::new(a == b || a.minus(b).magnitude().to_f64() <= allowed)
+});
+map!(CloseReal<T: Real>[p => Tolerance](a: T, b: T) -> Bool {
+    let allowed = T::of(p.absolute).plus(Real::magnitude(T::of(p.relative).times(b)));
+    let gap = Real::magnitude(a.minus(b));
+    let both_nan = p.equal_nan & a.is_not_a_number() & b.is_not_a_number();
+    Bool::new((a == b) | (gap.is_finite_number() & (gap <= allowed)) | both_nan)
+});
+map!(CloseComplex<T: ComplexNumber>[p => Tolerance](a: T, b: T) -> Bool {
+    let nan = |z: T| z.part_re().is_not_a_number() || z.part_im().is_not_a_number();
+    let allowed = p.absolute + (p.relative * ComplexNumber::magnitude(b).wide()).abs();
+    let gap = ComplexNumber::magnitude(a.minus(b)).wide();
+    Bool::new(a == b || (gap.is_finite() && gap <= allowed) || (p.equal_nan && nan(a) && nan(b)))
+});
+map!(CloseBool<T: Ordered>(a: T, b: T) -> Bool { Bool::new(a == b) });
+/// Whether `|a - b| <= atol + rtol |b|`; equal infinities are close, NaN only with `equal_nan`.
+pub fn isclose(iter: &mut Iter, rtol: f64, atol: f64, equal_nan: bool) -> Result<()> {
+    let p = Tolerance { relative: rtol, absolute: atol, equal_nan };
+    match iter.input_dtype(0) {
+        DType::Bool => run2::<CloseBool<Bool>>(iter, ()),
+        DType::C64 => run2::<CloseComplex<C64>>(iter, p),
+        DType::C128 => run2::<CloseComplex<C128>>(iter, p),
+        d if d.is_floating_point() => {
+            compute!(d, "isclose", [float], T => run2::<CloseReal<T>>(iter, p))
+        }
+        d => compute!(d, "isclose", [int unsigned], T => run2::<CloseInt<T>>(iter, p)),
+    }
+}

@@ -1,0 +1,299 @@
+//! From a map of one element to a loop over dense memory, compiled once per instruction set.
+//!
+//! `Map1`, `Map2`, `Map3` say what one element becomes; `run1`, `run2`, `run3` hand the loop of the
+//! level in use to `drive`. Invariant of a loop: every operand is dense, aligned, of the map's types,
+//! and the output overlaps no input (`drive` copies where a caller works in place), which lets LLVM
+//! vectorise without checks at run time.
+
+use super::drive::{Loop, drive};
+use crate::{Element, Iter, Result};
+
+/// Which levels an op is compiled for: none but the baseline, up to AVX2, or all.
+pub(crate) trait Width {
+    fn loop1<K: Map1>() -> Loop;
+    fn loop2<K: Map2>() -> Loop;
+    fn loop3<K: Map3>() -> Loop;
+}
+
+/// Compiled for the baseline only: library functions that no wider register would speed up.
+pub(crate) struct Narrow;
+/// Compiled up to AVX2: integers and complex numbers, where memory is the limit anyway.
+pub(crate) struct Wide;
+/// Compiled for every level.
+pub(crate) struct Widest;
+
+/// A map of one input.
+pub(crate) trait Map1 {
+    type P: Copy + Sync;
+    type A: Element;
+    type Out: Element;
+    type Width: Width;
+    fn map(p: Self::P, a: Self::A) -> Self::Out;
+}
+
+/// A map of two inputs.
+pub(crate) trait Map2 {
+    type P: Copy + Sync;
+    type A: Element;
+    type B: Element;
+    type Out: Element;
+    type Width: Width;
+    fn map(p: Self::P, a: Self::A, b: Self::B) -> Self::Out;
+}
+
+/// A map of three inputs.
+pub(crate) trait Map3 {
+    type P: Copy + Sync;
+    type A: Element;
+    type B: Element;
+    type C: Element;
+    type Out: Element;
+    type Width: Width;
+    fn map(p: Self::P, a: Self::A, b: Self::B, c: Self::C) -> Self::Out;
+}
+
+/// The loops of one arity, one per level.
+macro_rules! dense_loops {
+    ($module:ident, $map:ident, [$($arg:ident: $In:ident = $index:literal),+]) => {
+        mod $module {
+            use super::$map;
+
+            #[inline(always)]
+            fn body<K: $map>(out: &mut [K::Out], $($arg: &[K::$In],)+ p: K::P) {
+                let n = out.len();
+                $(let $arg = &$arg[..n];)+
+                for i in 0..n {
+                    out[i] = K::map(p, $($arg[i]),+);
+                }
+            }
+
+            // The slices are parameters of a function that is not inlined, so that LLVM knows that
+            // they do not overlap.
+            #[inline(never)]
+            fn on_baseline<K: $map>(out: &mut [K::Out], $($arg: &[K::$In],)+ p: K::P) {
+                body::<K>(out, $($arg,)+ p);
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+            fn on_avx2<K: $map>(out: &mut [K::Out], $($arg: &[K::$In],)+ p: K::P) {
+                body::<K>(out, $($arg,)+ p);
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+            fn on_avx512<K: $map>(out: &mut [K::Out], $($arg: &[K::$In],)+ p: K::P) {
+                body::<K>(out, $($arg,)+ p);
+            }
+
+            dense_loops!(@erase $map, baseline, on_baseline, [$($arg: $In = $index),+]);
+            #[cfg(target_arch = "x86_64")]
+            dense_loops!(@erase $map, avx2, on_avx2, [$($arg: $In = $index),+]);
+            #[cfg(target_arch = "x86_64")]
+            dense_loops!(@erase $map, avx512, on_avx512, [$($arg: $In = $index),+]);
+        }
+    };
+    (@erase $map:ident, $name:ident, $typed:ident, [$($arg:ident: $In:ident = $index:literal),+]) => {
+        /// # Safety
+        /// The pointers have `n` dense elements of the map's types, the output apart from the
+        /// inputs; `p` points to the map's parameters; the level is present.
+        #[allow(unused_unsafe, reason = "the baseline version needs no instruction set")]
+        pub(super) unsafe fn $name<K: $map>(ptrs: &[*mut u8], n: usize, p: *const u8) {
+            // SAFETY: as promised by the caller.
+            unsafe {
+                let out = std::slice::from_raw_parts_mut(ptrs[0].cast::<K::Out>(), n);
+                $(let $arg = std::slice::from_raw_parts(ptrs[$index].cast::<K::$In>(), n);)+
+                $typed::<K>(out, $($arg,)+ *p.cast::<K::P>());
+            }
+        }
+    };
+}
+dense_loops!(one, Map1, [a: A = 1]);
+dense_loops!(two, Map2, [a: A = 1, b: B = 2]);
+dense_loops!(three, Map3, [a: A = 1, b: B = 2, c: C = 3]);
+
+macro_rules! pick {
+    ($module:ident, $K:ident) => {{
+        #[cfg(target_arch = "x86_64")]
+        match crate::simd::level() {
+            crate::simd::Level::Avx512 => return $module::avx512::<$K>,
+            crate::simd::Level::Avx2 => return $module::avx2::<$K>,
+            crate::simd::Level::Baseline => {}
+        }
+        $module::baseline::<$K>
+    }};
+    (wide $module:ident, $K:ident) => {{
+        #[cfg(target_arch = "x86_64")]
+        if crate::simd::level() >= crate::simd::Level::Avx2 {
+            return $module::avx2::<$K>;
+        }
+        $module::baseline::<$K>
+    }};
+}
+
+impl Width for Narrow {
+    #[inline(always)]
+    fn loop1<K: Map1>() -> Loop {
+        one::baseline::<K>
+    }
+    #[inline(always)]
+    fn loop2<K: Map2>() -> Loop {
+        two::baseline::<K>
+    }
+    #[inline(always)]
+    fn loop3<K: Map3>() -> Loop {
+        three::baseline::<K>
+    }
+}
+
+impl Width for Wide {
+    #[inline(always)]
+    fn loop1<K: Map1>() -> Loop {
+        pick!(wide one, K)
+    }
+    #[inline(always)]
+    fn loop2<K: Map2>() -> Loop {
+        pick!(wide two, K)
+    }
+    #[inline(always)]
+    fn loop3<K: Map3>() -> Loop {
+        pick!(wide three, K)
+    }
+}
+
+impl Width for Widest {
+    #[inline(always)]
+    fn loop1<K: Map1>() -> Loop {
+        pick!(one, K)
+    }
+    #[inline(always)]
+    fn loop2<K: Map2>() -> Loop {
+        pick!(two, K)
+    }
+    #[inline(always)]
+    fn loop3<K: Map3>() -> Loop {
+        pick!(three, K)
+    }
+}
+
+/// Applies a map of one input to every element.
+#[inline]
+pub(crate) fn run1<K: Map1>(iter: &Iter, p: K::P) -> Result<()> {
+    let dtypes = [K::Out::DTYPE, K::A::DTYPE];
+    // SAFETY: the loop reads operands of these dtypes and parameters of this type.
+    unsafe { drive(iter, &dtypes, K::Width::loop1::<K>(), (&raw const p).cast()) }
+}
+
+/// Applies a map of two inputs to every element.
+#[inline]
+pub(crate) fn run2<K: Map2>(iter: &Iter, p: K::P) -> Result<()> {
+    let dtypes = [K::Out::DTYPE, K::A::DTYPE, K::B::DTYPE];
+    // SAFETY: the loop reads operands of these dtypes and parameters of this type.
+    unsafe { drive(iter, &dtypes, K::Width::loop2::<K>(), (&raw const p).cast()) }
+}
+
+/// Applies a map of three inputs to every element.
+#[inline]
+pub(crate) fn run3<K: Map3>(iter: &Iter, p: K::P) -> Result<()> {
+    let dtypes = [K::Out::DTYPE, K::A::DTYPE, K::B::DTYPE, K::C::DTYPE];
+    // SAFETY: the loop reads operands of these dtypes and parameters of this type.
+    unsafe { drive(iter, &dtypes, K::Width::loop3::<K>(), (&raw const p).cast()) }
+}
+
+/// Declares a map: `map!(Exp<T: Math>(x: T) -> T { x.exp() })`, with parameters
+/// `map!(Elu<T: Real>[p: EluParams<T>](x: T) -> T { ... })`. `narrow` before the name: baseline only.
+macro_rules! map {
+    (narrow $($rest:tt)+) => { map!(@[$crate::elementwise::dense::Narrow] $($rest)+); };
+    (math $name:ident<$T:ident: $bound:path> $($rest:tt)+) => {
+        map!(@[<$T as $crate::elementwise::number::Lane>::MathWidth] $name<$T: $bound> $($rest)+);
+    };
+    (@[$width:ty] $name:ident<$T:ident: $bound:path>[$p:pat => $P:ty]($($arg:ident: $In:ty),+) -> $Out:ty $body:block) => {
+        map!(@impl [$width] $name, $T, $bound, $p, $P, [$($arg: $In),+], $Out, $body);
+    };
+    (@[$width:ty] $name:ident<$T:ident: $bound:path>($($arg:ident: $In:ty),+) -> $Out:ty $body:block) => {
+        map!(@impl [$width] $name, $T, $bound, (), (), [$($arg: $In),+], $Out, $body);
+    };
+    (@impl [$width:ty] $name:ident, $T:ident, $bound:path, $p:pat, $P:ty, [$a:ident: $A:ty], $Out:ty, $body:block) => {
+        struct $name<$T>(std::marker::PhantomData<$T>);
+        impl<$T: $bound> $crate::elementwise::dense::Map1 for $name<$T> {
+            type P = $P;
+            type A = $A;
+            type Out = $Out;
+            type Width = $width;
+            #[inline(always)]
+            fn map($p: $P, $a: $A) -> $Out $body
+        }
+    };
+    (@impl [$width:ty] $name:ident, $T:ident, $bound:path, $p:pat, $P:ty, [$a:ident: $A:ty, $b:ident: $B:ty], $Out:ty, $body:block) => {
+        struct $name<$T>(std::marker::PhantomData<$T>);
+        impl<$T: $bound> $crate::elementwise::dense::Map2 for $name<$T> {
+            type P = $P;
+            type A = $A;
+            type B = $B;
+            type Out = $Out;
+            type Width = $width;
+            #[inline(always)]
+            fn map($p: $P, $a: $A, $b: $B) -> $Out $body
+        }
+    };
+    (@impl [$width:ty] $name:ident, $T:ident, $bound:path, $p:pat, $P:ty, [$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty], $Out:ty, $body:block) => {
+        struct $name<$T>(std::marker::PhantomData<$T>);
+        impl<$T: $bound> $crate::elementwise::dense::Map3 for $name<$T> {
+            type P = $P;
+            type A = $A;
+            type B = $B;
+            type C = $C;
+            type Out = $Out;
+            type Width = $width;
+            #[inline(always)]
+            fn map($p: $P, $a: $A, $b: $B, $c: $C) -> $Out $body
+        }
+    };
+    ($name:ident<$T:ident: $bound:path> $($rest:tt)+) => {
+        map!(@[<$T as $crate::elementwise::number::Lane>::Width] $name<$T: $bound> $($rest)+);
+    };
+}
+
+/// Runs an expression with `T` bound to the type that a dtype is computed in (half types: `f32`), for
+/// the listed kinds (`bool int unsigned float complex`); refuses other dtypes in the name given.
+macro_rules! compute {
+    ($dtype:expr, $name:expr, [$($kind:ident)+], $T:ident => $body:expr) => {
+        compute!(@go $dtype, $name, $T, $body, [$($kind)+], {})
+    };
+    (@go $dtype:expr, $name:expr, $T:ident, $body:expr, [], {$($arms:tt)*}) => {
+        match $dtype {
+            $($arms)*
+            #[allow(unreachable_patterns, reason = "an op may take every dtype")]
+            other => Err($crate::Error::not_implemented($name, other)),
+        }
+    };
+    (@go $d:expr, $n:expr, $T:ident, $b:expr, [bool $($k:ident)*], {$($arms:tt)*}) => {
+        compute!(@go $d, $n, $T, $b, [$($k)*], {$($arms)* $crate::DType::Bool => { type $T = $crate::Bool; $b }})
+    };
+    (@go $d:expr, $n:expr, $T:ident, $b:expr, [int $($k:ident)*], {$($arms:tt)*}) => {
+        compute!(@go $d, $n, $T, $b, [$($k)*], {$($arms)*
+            $crate::DType::U8 => { type $T = u8; $b }
+            $crate::DType::I8 => { type $T = i8; $b }
+            $crate::DType::I16 => { type $T = i16; $b }
+            $crate::DType::I32 => { type $T = i32; $b }
+            $crate::DType::I64 => { type $T = i64; $b }
+        })
+    };
+    (@go $d:expr, $n:expr, $T:ident, $b:expr, [unsigned $($k:ident)*], {$($arms:tt)*}) => {
+        compute!(@go $d, $n, $T, $b, [$($k)*], {$($arms)*
+            $crate::DType::U16 => { type $T = u16; $b }
+            $crate::DType::U32 => { type $T = u32; $b }
+            $crate::DType::U64 => { type $T = u64; $b }
+        })
+    };
+    (@go $d:expr, $n:expr, $T:ident, $b:expr, [float $($k:ident)*], {$($arms:tt)*}) => {
+        compute!(@go $d, $n, $T, $b, [$($k)*], {$($arms)*
+            $crate::DType::F16 | $crate::DType::BF16 | $crate::DType::F32 => { type $T = f32; $b }
+            $crate::DType::F64 => { type $T = f64; $b }
+        })
+    };
+    (@go $d:expr, $n:expr, $T:ident, $b:expr, [complex $($k:ident)*], {$($arms:tt)*}) => {
+        compute!(@go $d, $n, $T, $b, [$($k)*], {$($arms)*
+            $crate::DType::C64 => { type $T = $crate::C64; $b }
+            $crate::DType::C128 => { type $T = $crate::C128; $b }
+        })
+    };
+}

@@ -1,0 +1,271 @@
+//! Feeds a dense loop with operands of any stride and with half-precision operands.
+//!
+//! Operands that are already dense go to the loop as they are. Others pass through buffers of
+//! `BLOCK` elements in the first-level cache: gathered (or spread, for a broadcast element),
+//! converted from half to single precision, and on the way out converted back and scattered. The
+//! same holds for an input that is also the output. Nothing here depends on the op, so this code
+//! exists once.
+
+use crate::strided::MAX_OPERANDS;
+use crate::{DType, Error, Iter, Result, bf16, f16};
+use std::mem::MaybeUninit;
+
+/// A loop over dense memory: addresses (output first), number of elements, address of the op's parameters.
+pub(crate) type Loop = unsafe fn(&[*mut u8], usize, *const u8);
+
+/// Elements per block; a buffer holds so many of the largest type.
+const BLOCK: usize = 256;
+/// Most operands of a pointwise op.
+const OPERANDS: usize = 4;
+/// Elements from which work is worth splitting over threads.
+const GRAIN: usize = 32768;
+
+#[repr(C, align(64))]
+struct Buffer([MaybeUninit<u8>; BLOCK * 16]);
+
+/// How an operand's elements lie in memory and in the loop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    Same,
+    Half,
+    Brain,
+}
+
+/// A loop together with what it expects.
+struct Plan {
+    run: Loop,
+    params: *const u8,
+    forms: [Form; OPERANDS],
+    /// Bytes of an element, in memory.
+    sizes: [usize; OPERANDS],
+    operands: usize,
+}
+
+// SAFETY: the parameters are `Sync` (the maps' `P` is) and outlive the call.
+unsafe impl Sync for Plan {}
+
+/// Runs `run` over all elements, if the operands have the `wanted` dtypes (`f32` accepts half types).
+///
+/// # Safety
+/// `run` must be fit for operands of the `wanted` dtypes and for `params`, and usable from any thread.
+#[inline]
+pub(crate) unsafe fn drive(
+    iter: &Iter,
+    wanted: &[DType],
+    run: Loop,
+    params: *const u8,
+) -> Result<()> {
+    let operands = wanted.len();
+    let exact = iter.operands() == operands
+        && iter.outputs() == 1
+        && (0..operands).all(|i| iter.dtype(i) == wanted[i]);
+    if exact
+        && iter.numel() <= GRAIN
+        && let Some(ptrs) = iter.as_contiguous()
+        && !ptrs[1..].contains(&ptrs[0])
+    {
+        // SAFETY: dense operands of the wanted dtypes; the output is no input.
+        unsafe { run(ptrs, iter.numel(), params) };
+        return Ok(());
+    }
+    drive_any(iter, wanted, run, params)
+}
+
+/// As `drive`, but only the elements' sizes count (for ops that move values without looking).
+///
+/// # Safety
+/// As for `drive`, with operands of the `sizes`.
+pub(crate) unsafe fn drive_raw(
+    iter: &Iter,
+    sizes: &[usize],
+    run: Loop,
+    params: *const u8,
+) -> Result<()> {
+    let operands = sizes.len();
+    let fits = iter.operands() == operands
+        && iter.outputs() == 1
+        && (0..operands).all(|i| iter.dtype(i).size() == sizes[i]);
+    if !fits {
+        return Err(mismatch(iter));
+    }
+    let mut plan =
+        Plan { run, params, forms: [Form::Same; OPERANDS], sizes: [0; OPERANDS], operands };
+    plan.sizes[..operands].copy_from_slice(sizes);
+    plan.walk(iter);
+    Ok(())
+}
+
+#[inline(never)]
+fn drive_any(iter: &Iter, wanted: &[DType], run: Loop, params: *const u8) -> Result<()> {
+    let operands = wanted.len();
+    if iter.operands() != operands || iter.outputs() != 1 {
+        return Err(mismatch(iter));
+    }
+    let mut plan =
+        Plan { run, params, forms: [Form::Same; OPERANDS], sizes: [0; OPERANDS], operands };
+    for (i, &want) in wanted.iter().enumerate() {
+        let dtype = iter.dtype(i);
+        plan.sizes[i] = dtype.size();
+        plan.forms[i] = match (want, dtype) {
+            (DType::F32, DType::F16) => Form::Half,
+            (DType::F32, DType::BF16) => Form::Brain,
+            _ if want == dtype => Form::Same,
+            _ => return Err(mismatch(iter)),
+        };
+    }
+    plan.walk(iter);
+    Ok(())
+}
+
+#[cold]
+fn mismatch(iter: &Iter) -> Error {
+    let found: Vec<_> = (0..iter.operands()).map(|i| iter.dtype(i).scalar_name()).collect();
+    Error::Runtime(format!(
+        "Found dtypes {found:?} ({} of them outputs), which this kernel does not combine",
+        iter.outputs()
+    ))
+}
+
+impl Plan {
+    fn walk(&self, iter: &Iter) {
+        iter.for_each(GRAIN, &|ptrs, strides, n| self.run_over(ptrs, strides, n));
+    }
+
+    /// One run of elements at regular distances.
+    fn run_over(&self, ptrs: &[*mut u8], strides: &[isize], n: usize) {
+        let mut staged = [false; OPERANDS];
+        for i in 0..self.operands {
+            staged[i] = self.forms[i] != Form::Same
+                || (n > 1 && strides[i] != self.sizes[i] as isize)
+                || (i > 0 && ptrs[i] == ptrs[0]);
+        }
+        if staged[..self.operands].contains(&true) {
+            self.run_staged(ptrs, strides, n, staged);
+        } else {
+            // SAFETY: every operand is dense, of the right dtype, and no input is the output.
+            unsafe { (self.run)(&ptrs[..self.operands], n, self.params) };
+        }
+    }
+
+    #[inline(never)]
+    fn run_staged(&self, ptrs: &[*mut u8], strides: &[isize], n: usize, staged: [bool; OPERANDS]) {
+        let mut buffers = [const { MaybeUninit::<Buffer>::uninit() }; OPERANDS];
+        let mut at: [*mut u8; OPERANDS] = [std::ptr::null_mut(); OPERANDS];
+        for start in (0..n).step_by(BLOCK) {
+            let length = BLOCK.min(n - start);
+            for i in 0..self.operands {
+                let from = ptrs[i].wrapping_offset(start as isize * strides[i]);
+                if !staged[i] {
+                    at[i] = from;
+                    continue;
+                }
+                at[i] = buffers[i].as_mut_ptr().cast();
+                // A broadcast element fills the buffer once, in the first (longest) block.
+                if i > 0 && (start == 0 || strides[i] != 0) {
+                    // SAFETY: the run has `length` elements from `from`; the buffer has room for a block.
+                    unsafe {
+                        gather(self.forms[i], self.sizes[i], from, strides[i], at[i], length)
+                    };
+                }
+            }
+            // SAFETY: every address is now dense and of the loop's dtype; buffers are nobody else's.
+            unsafe { (self.run)(&at[..self.operands], length, self.params) };
+            if staged[0] {
+                let to = ptrs[0].wrapping_offset(start as isize * strides[0]);
+                // SAFETY: the output run has `length` elements from `to`; the loop has filled the buffer.
+                unsafe { scatter(self.forms[0], self.sizes[0], at[0], to, strides[0], length) };
+            }
+        }
+    }
+}
+
+/// Copies a strided run into a dense buffer.
+///
+/// # Safety
+/// `from` has `n` elements at `stride`, `to` has room for `n`.
+unsafe fn gather(form: Form, size: usize, from: *const u8, stride: isize, to: *mut u8, n: usize) {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        match (form, size) {
+            (Form::Half, _) => convert_in::<f16>(from, stride, to.cast(), n, f16::to_f32),
+            (Form::Brain, _) => convert_in::<bf16>(from, stride, to.cast(), n, bf16::to_f32),
+            (Form::Same, 1) => gather_as::<u8>(from, stride, to, n),
+            (Form::Same, 2) => gather_as::<u16>(from, stride, to, n),
+            (Form::Same, 4) => gather_as::<u32>(from, stride, to, n),
+            (Form::Same, 8) => gather_as::<u64>(from, stride, to, n),
+            (Form::Same, _) => gather_as::<[u64; 2]>(from, stride, to, n),
+        }
+    }
+}
+
+/// Copies a dense buffer to a strided run.
+///
+/// # Safety
+/// `from` has `n` elements, `to` has `n` writable ones at `stride`.
+unsafe fn scatter(form: Form, size: usize, from: *const u8, to: *mut u8, stride: isize, n: usize) {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        match (form, size) {
+            (Form::Half, _) => convert_out::<f16>(from.cast(), to, stride, n, f16::from_f32),
+            (Form::Brain, _) => convert_out::<bf16>(from.cast(), to, stride, n, bf16::from_f32),
+            (Form::Same, 1) => scatter_as::<u8>(from, to, stride, n),
+            (Form::Same, 2) => scatter_as::<u16>(from, to, stride, n),
+            (Form::Same, 4) => scatter_as::<u32>(from, to, stride, n),
+            (Form::Same, 8) => scatter_as::<u64>(from, to, stride, n),
+            (Form::Same, _) => scatter_as::<[u64; 2]>(from, to, stride, n),
+        }
+    }
+}
+
+unsafe fn gather_as<T: Copy>(from: *const u8, stride: isize, to: *mut u8, n: usize) {
+    let to = to.cast::<T>();
+    // SAFETY: `n` elements on both sides, as promised by `gather`'s caller.
+    unsafe {
+        if stride == size_of::<T>() as isize {
+            std::ptr::copy_nonoverlapping(from.cast::<T>(), to, n);
+        } else if stride == 0 {
+            std::slice::from_raw_parts_mut(to.cast::<MaybeUninit<T>>(), n)
+                .fill(MaybeUninit::new(*from.cast::<T>()));
+        } else {
+            for i in 0..n {
+                *to.add(i) = *from.offset(i as isize * stride).cast::<T>();
+            }
+        }
+    }
+}
+
+unsafe fn scatter_as<T: Copy>(from: *const u8, to: *mut u8, stride: isize, n: usize) {
+    let from = from.cast::<T>();
+    for i in 0..n {
+        // SAFETY: `n` elements on both sides, as promised by `scatter`'s caller.
+        unsafe { *to.offset(i as isize * stride).cast::<T>() = *from.add(i) };
+    }
+}
+
+unsafe fn convert_in<T: Copy>(
+    from: *const u8,
+    stride: isize,
+    to: *mut f32,
+    n: usize,
+    convert: impl Fn(T) -> f32,
+) {
+    for i in 0..n {
+        // SAFETY: `n` elements on both sides, as promised by `gather`'s caller.
+        unsafe { *to.add(i) = convert(*from.offset(i as isize * stride).cast::<T>()) };
+    }
+}
+
+unsafe fn convert_out<T: Copy>(
+    from: *const f32,
+    to: *mut u8,
+    stride: isize,
+    n: usize,
+    convert: impl Fn(f32) -> T,
+) {
+    for i in 0..n {
+        // SAFETY: `n` elements on both sides, as promised by `scatter`'s caller.
+        unsafe { *to.offset(i as isize * stride).cast::<T>() = convert(*from.add(i)) };
+    }
+}
+
+const _: () = assert!(OPERANDS <= MAX_OPERANDS);

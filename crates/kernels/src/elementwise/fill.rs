@@ -1,0 +1,26 @@
+//! Writes one value to every element.
+
+use crate::{Error, Iter, Result, Scalar, for_dtype};
+
+/// Sets every element of the output (1 output, no inputs) to `value`.
+pub fn fill(iter: &mut Iter, value: Scalar) -> Result<()> {
+    if iter.outputs() != 1 || iter.operands() != 1 {
+        return Err(Error::Runtime("fill: expected one output and no input".into()));
+    }
+    for_dtype!(iter.dtype(0), all, T => {
+        let value = value.to::<T>();
+        iter.for_each(32768, &|ptrs, strides, n| {
+            let to = ptrs[0];
+            if n == 1 || strides[0] == size_of::<T>() as isize {
+                // SAFETY: the run has `n` dense writable elements of this type.
+                unsafe { std::slice::from_raw_parts_mut(to.cast::<T>(), n) }.fill(value);
+            } else {
+                for i in 0..n {
+                    // SAFETY: as above, at this distance.
+                    unsafe { *to.wrapping_offset(i as isize * strides[0]).cast::<T>() = value };
+                }
+            }
+        });
+    });
+    Ok(())
+}

@@ -1,0 +1,33 @@
+//! Kernels that compute each output element from the input elements at the same place.
+//!
+//! One public function per op, taking an `Iter` whose operands are the output and the inputs, all
+//! of one compute dtype (comparisons write `Bool`; `abs`, `angle`, `real`, `imag` of complex input
+//! write the real dtype). An output may be the very same view as an input. How it is built: an op
+//! is a map of one element (`dense::Map1` ...); `dense` compiles it into one loop over dense memory
+//! per instruction set; `drive` feeds that loop, copying blocks of whatever is not dense, or is half
+//! precision, through small buffers. So an op costs one loop per dtype and level, nothing more.
+
+#[macro_use]
+mod dense;
+mod activation;
+mod binary;
+mod cast;
+mod compare;
+mod complex;
+mod copy;
+mod drive;
+mod fill;
+mod math;
+mod number;
+mod special;
+mod ternary;
+mod unary;
+
+pub use activation::*;
+pub use binary::*;
+pub use cast::cast;
+pub use compare::*;
+pub use copy::copy;
+pub use fill::fill;
+pub use ternary::*;
+pub use unary::*;

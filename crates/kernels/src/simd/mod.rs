@@ -1,0 +1,129 @@
+//! The one place that picks the instruction set.
+//!
+//! A loop is written once, as plain Rust, and compiled once per `Level`; LLVM turns it into vector
+//! code for the registers that level has. `level()` is asked once per kernel call. Invariant: all
+//! levels give the same bits, because the code is the same and Rust never contracts or reorders
+//! floating-point arithmetic (fused multiply-adds are written as `mul_add`). On machines other than
+//! x86-64 there is one level, which on aarch64 already means NEON.
+
+pub mod math_f32;
+pub mod math_f64;
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Which instructions a loop may use.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Level {
+    /// What every machine of the target has (SSE2 on x86-64, NEON on aarch64).
+    Baseline = 1,
+    /// AVX2, FMA, BMI and F16C: 256-bit registers.
+    Avx2 = 2,
+    /// AVX-512 F, BW, CD, DQ and VL: 512-bit registers.
+    Avx512 = 3,
+}
+
+impl Level {
+    /// Every level, lowest first.
+    pub const ALL: [Level; 3] = [Level::Baseline, Level::Avx2, Level::Avx512];
+}
+
+/// The level in use; 0 until the first question.
+static LEVEL: AtomicU8 = AtomicU8::new(0);
+
+/// The level that kernels use: the highest this machine has, unless [`set_level`] lowered it.
+#[inline(always)]
+pub fn level() -> Level {
+    match LEVEL.load(Ordering::Relaxed) {
+        1 => Level::Baseline,
+        2 => Level::Avx2,
+        3 => Level::Avx512,
+        _ => first_level(),
+    }
+}
+
+/// Asks the processor, and remembers the answer.
+#[cold]
+#[inline(never)]
+fn first_level() -> Level {
+    set_level(Level::Avx512)
+}
+
+/// Restricts kernels to `wanted` or to what the machine has, whichever is lower; returns the level
+/// now in use. For tests: every level gives the same bits, so programs have no reason to call it.
+pub fn set_level(wanted: Level) -> Level {
+    let level = wanted.min(highest_level());
+    LEVEL.store(level as u8, Ordering::Relaxed);
+    level
+}
+
+/// The highest level of this machine.
+#[cfg(target_arch = "x86_64")]
+pub fn highest_level() -> Level {
+    let avx2 = is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("f16c")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt");
+    let avx512 = avx2
+        && is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512cd")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl");
+    if avx512 {
+        Level::Avx512
+    } else if avx2 {
+        Level::Avx2
+    } else {
+        Level::Baseline
+    }
+}
+
+/// The highest level of this machine.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn highest_level() -> Level {
+    Level::Baseline
+}
+
+/// Compiles a function once per [`Level`] and calls the version of the level in use.
+///
+/// `multiversion! { pub fn sum<T: Number>(a: &[T]) -> T { ... } }`. What the body calls must be
+/// `#[inline(always)]` to be compiled with it; closures passed to other functions are not.
+#[macro_export]
+macro_rules! multiversion {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident $(<$($g:ident : $bound:path),+>)?
+        ($($arg:ident : $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
+        $(#[$meta])*
+        #[inline]
+        $vis fn $name $(<$($g: $bound),+>)? ($($arg: $ty),*) $(-> $ret)? {
+            #[inline(always)]
+            fn body $(<$($g: $bound),+>)? ($($arg: $ty),*) $(-> $ret)? $body
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+            fn avx2 $(<$($g: $bound),+>)? ($($arg: $ty),*) $(-> $ret)? {
+                body $(::<$($g),+>)? ($($arg),*)
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+            fn avx512 $(<$($g: $bound),+>)? ($($arg: $ty),*) $(-> $ret)? {
+                body $(::<$($g),+>)? ($($arg),*)
+            }
+            #[inline(never)]
+            fn baseline $(<$($g: $bound),+>)? ($($arg: $ty),*) $(-> $ret)? {
+                body $(::<$($g),+>)? ($($arg),*)
+            }
+            #[cfg(target_arch = "x86_64")]
+            match $crate::simd::level() {
+                // SAFETY: `level` returns only what the processor was found to have.
+                $crate::simd::Level::Avx512 => return unsafe { avx512 $(::<$($g),+>)? ($($arg),*) },
+                // SAFETY: as above.
+                $crate::simd::Level::Avx2 => return unsafe { avx2 $(::<$($g),+>)? ($($arg),*) },
+                $crate::simd::Level::Baseline => {}
+            }
+            baseline $(::<$($g),+>)? ($($arg),*)
+        }
+    };
+}

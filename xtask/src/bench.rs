@@ -11,6 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
+    // The options first: what is left without a dash is then no option's value.
+    let only = arguments.value("--only")?;
+    let (threads, rounds) = (arguments.count("--threads", 1)?, arguments.count("--rounds", 3)?);
+    let reference = arguments.value("--reference")?;
     if let Some(word) = arguments.word() {
         return Err(match word.as_str() {
             "ops" => "`bench ops` (every op of the registry by itself) does not exist yet; the benchmarks that exist \
@@ -19,9 +23,6 @@ pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
             _ => format!("there is no benchmark set `{word}`"),
         });
     }
-    let only = arguments.value("--only")?;
-    let (threads, rounds) = (arguments.count("--threads", 1)?, arguments.count("--rounds", 3)?);
-    let reference = arguments.value("--reference")?;
     let passed_on = arguments.rest()?;
     let referee = referee(root)?;
     let reference = checked_reference(reference)?;
@@ -75,6 +76,13 @@ mod tests {
     fn the_reserved_set_is_an_error_that_says_so() {
         let arguments = Arguments::new(vec!["ops".to_owned()]);
         assert!(command(Path::new("."), arguments).unwrap_err().contains("does not exist yet"));
+    }
+
+    #[test]
+    fn the_value_of_an_option_is_no_benchmark_set() {
+        let words = ["--reference", "no-such-python", "--only", "^A"].map(str::to_owned);
+        let message = command(Path::new("/no/such/folder"), Arguments::new(words.to_vec()));
+        assert!(message.unwrap_err().contains("compare.py"));
     }
 
     #[test]

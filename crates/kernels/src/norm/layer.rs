@@ -1,0 +1,301 @@
+//! Layer norm and RMS norm: statistics over the trailing elements of each row.
+
+use super::{GRAIN, buffer, load_optional, reciprocal_std, store_optional, sum, sum_squares};
+use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, store, vectorised, with_output};
+use crate::row::{LANES, fold};
+use crate::{Error, Result, StridedMut, StridedRef, parallel};
+use std::ops::Range;
+
+/// Optional outputs of a backward pass.
+type Wanted<'o, 'v> = Option<&'o mut StridedMut<'v>>;
+
+/// `out = (x - mean) * rstd * weight + bias` over rows of `n` trailing elements.
+///
+/// `x` and `out` have one shape whose trailing sizes multiply to `n`; `weight` and `bias` have `n`
+/// elements; `mean` and `rstd` receive one value per row. `var` is the biased variance.
+///
+/// # Errors
+/// Sizes that do not fit, or a dtype that is not floating.
+#[allow(clippy::too_many_arguments, reason = "three outputs, three inputs, two numbers")]
+pub fn layer_norm(
+    out: &mut StridedMut<'_>,
+    mean: &mut StridedMut<'_>,
+    rstd: &mut StridedMut<'_>,
+    x: StridedRef<'_>,
+    weight: Option<StridedRef<'_>>,
+    bias: Option<StridedRef<'_>>,
+    n: usize,
+    eps: f64,
+) -> Result<()> {
+    let rows = rows_of(x, n)?;
+    expect_shape("output", out.shape(), x.shape())?;
+    for_compute!(x.dtype(), "LayerNormKernelImpl", T => {
+        let (w, b) = (load_optional::<T>("weight", weight, n)?, load_optional::<T>("bias", bias, n)?);
+        let x = load::<T>(x);
+        let (mut means, mut rstds) = (vec![T::ZERO; rows], vec![T::ZERO; rows]);
+        with_output::<T, _>(out, |out| {
+            let (out, means, rstds) = (SharedMut::new(out), SharedMut::new(&mut means), SharedMut::new(&mut rstds));
+            for_rows(rows, n, &|row| {
+                let x = &x[row * n..(row + 1) * n];
+                let mean = T::of(sum(x) / n as f64);
+                let rstd = reciprocal_std(sum_squares(x, mean) / n as f64, eps);
+                // SAFETY: one task per row.
+                unsafe {
+                    means.slice(row..row + 1)[0] = mean;
+                    rstds.slice(row..row + 1)[0] = rstd;
+                    normalise(out.slice(row * n..(row + 1) * n), x, mean, rstd, w.as_deref(), b.as_deref());
+                }
+            });
+        });
+        store(mean, &means);
+        store(rstd, &rstds);
+        Ok(())
+    })
+}
+
+/// The gradients of [`layer_norm`]; each output may be left out.
+///
+/// With `h = (x - mean) * rstd` and `g = grad * weight`:
+/// `grad_x = rstd * (g - mean(g) - h * mean(g * h))`, `grad_weight = sum over rows of grad * h`,
+/// `grad_bias = sum over rows of grad`.
+#[allow(clippy::too_many_arguments, reason = "three outputs, five inputs, one number")]
+pub fn layer_norm_backward(
+    grad_x: Wanted<'_, '_>,
+    grad_weight: Wanted<'_, '_>,
+    grad_bias: Wanted<'_, '_>,
+    grad: StridedRef<'_>,
+    x: StridedRef<'_>,
+    mean: StridedRef<'_>,
+    rstd: StridedRef<'_>,
+    weight: Option<StridedRef<'_>>,
+    n: usize,
+) -> Result<()> {
+    backward(grad_x, grad_weight, grad_bias, grad, x, Some(mean), rstd, weight, n)
+}
+
+/// `out = x * rstd * weight` with `rstd = 1 / sqrt(mean(x^2) + eps)` over rows of `n` trailing
+/// elements; `rstd` receives one value per row.
+pub fn rms_norm(
+    out: &mut StridedMut<'_>,
+    rstd: &mut StridedMut<'_>,
+    x: StridedRef<'_>,
+    weight: Option<StridedRef<'_>>,
+    n: usize,
+    eps: f64,
+) -> Result<()> {
+    let rows = rows_of(x, n)?;
+    expect_shape("output", out.shape(), x.shape())?;
+    for_compute!(x.dtype(), "rms_norm", T => {
+        let w = load_optional::<T>("weight", weight, n)?;
+        let x = load::<T>(x);
+        let mut rstds = vec![T::ZERO; rows];
+        with_output::<T, _>(out, |out| {
+            let (out, rstds) = (SharedMut::new(out), SharedMut::new(&mut rstds));
+            for_rows(rows, n, &|row| {
+                let x = &x[row * n..(row + 1) * n];
+                let rstd = reciprocal_std(sum_squares(x, T::ZERO) / n as f64, eps);
+                // SAFETY: one task per row.
+                unsafe {
+                    rstds.slice(row..row + 1)[0] = rstd;
+                    normalise(out.slice(row * n..(row + 1) * n), x, T::ZERO, rstd, w.as_deref(), None);
+                }
+            });
+        });
+        store(rstd, &rstds);
+        Ok(())
+    })
+}
+
+/// The gradients of [`rms_norm`]: with `h = x * rstd` and `g = grad * weight`,
+/// `grad_x = rstd * (g - h * mean(g * h))` and `grad_weight = sum over rows of grad * h`.
+pub fn rms_norm_backward(
+    grad_x: Wanted<'_, '_>,
+    grad_weight: Wanted<'_, '_>,
+    grad: StridedRef<'_>,
+    x: StridedRef<'_>,
+    rstd: StridedRef<'_>,
+    weight: Option<StridedRef<'_>>,
+    n: usize,
+) -> Result<()> {
+    backward(grad_x, grad_weight, None, grad, x, None, rstd, weight, n)
+}
+
+/// How many rows of `n` elements `x` has.
+fn rows_of(x: StridedRef<'_>, n: usize) -> Result<usize> {
+    let mut trailing = 1;
+    let mut rows: usize = x.shape().iter().map(|&s| s as usize).product();
+    let mut dims = x.shape().iter().rev().map(|&s| s as usize);
+    while trailing != n {
+        let Some(size) = dims.next() else {
+            return Err(Error::Runtime(format!(
+                "Given normalized_shape of {n} elements, expected input with that many trailing elements, but got input of size {:?}",
+                x.shape()
+            )));
+        };
+        trailing *= size;
+    }
+    if n > 0 {
+        rows /= n;
+    } else {
+        rows = dims.product();
+    }
+    Ok(rows)
+}
+
+fn for_rows(rows: usize, n: usize, work: &(dyn Fn(usize) + Sync)) {
+    parallel::for_range(rows, (GRAIN / n.max(1)).max(1), &|range| range.for_each(work));
+}
+
+vectorised! {
+    fn normalise<T: Real>(out: &mut [T], x: &[T], mean: T, rstd: T, w: Option<&[T]>, b: Option<&[T]>) {
+        match (w, b) {
+            (Some(w), Some(b)) => {
+                for (((out, &x), &w), &b) in out.iter_mut().zip(x).zip(w).zip(b) {
+                    *out = ((x - mean) * rstd).mul_add(w, b);
+                }
+            }
+            (Some(w), None) => {
+                for ((out, &x), &w) in out.iter_mut().zip(x).zip(w) {
+                    *out = (x - mean) * rstd * w;
+                }
+            }
+            (None, Some(b)) => {
+                for ((out, &x), &b) in out.iter_mut().zip(x).zip(b) {
+                    *out = (x - mean).mul_add(rstd, b);
+                }
+            }
+            (None, None) => {
+                for (out, &x) in out.iter_mut().zip(x) {
+                    *out = (x - mean) * rstd;
+                }
+            }
+        }
+    }
+}
+
+/// Rows of one block of the weight gradient's sum; depends on the shape only.
+fn block_rows(rows: usize) -> usize {
+    rows.div_ceil(32).max(32)
+}
+
+#[allow(clippy::too_many_arguments, reason = "the union of the two norms")]
+fn backward(
+    mut grad_x: Wanted<'_, '_>,
+    grad_weight: Wanted<'_, '_>,
+    grad_bias: Wanted<'_, '_>,
+    grad: StridedRef<'_>,
+    x: StridedRef<'_>,
+    mean: Option<StridedRef<'_>>,
+    rstd: StridedRef<'_>,
+    weight: Option<StridedRef<'_>>,
+    n: usize,
+) -> Result<()> {
+    let rows = rows_of(x, n)?;
+    expect_shape("grad_output", grad.shape(), x.shape())?;
+    for_compute!(x.dtype(), "LayerNormBackwardKernelImpl", T => {
+        let w = load_optional::<T>("weight", weight, n)?;
+        let means = load_optional::<T>("mean", mean, rows)?;
+        let (x, grad, rstd) = (load::<T>(x), load::<T>(grad), load::<T>(rstd));
+        let input = Input { x: &x, grad: &grad, mean: means.as_deref(), rstd: &rstd, weight: w.as_deref(), n };
+        if let Some(view) = grad_x.as_deref_mut() {
+            expect_shape("grad_input", view.shape(), shape_of(&input, view.shape()))?;
+            with_output::<T, _>(view, |out| input_gradient(out, &input, rows));
+        }
+        if grad_weight.is_some() || grad_bias.is_some() {
+            let (mut w, mut b) = (buffer::<T>(grad_weight.as_deref(), n), buffer::<T>(grad_bias.as_deref(), n));
+            parameter_gradients(&mut w, &mut b, &input, rows);
+            store_optional(grad_weight, &w);
+            store_optional(grad_bias, &b);
+        }
+        Ok(())
+    })
+}
+
+/// The operands of a backward pass as slices.
+struct Input<'a, T> {
+    x: &'a [T],
+    grad: &'a [T],
+    mean: Option<&'a [T]>,
+    rstd: &'a [T],
+    weight: Option<&'a [T]>,
+    n: usize,
+}
+
+/// The shape a gradient must have; only its number of elements can be wrong here.
+fn shape_of<'s, T>(input: &Input<'_, T>, shape: &'s [i64]) -> &'s [i64] {
+    let n: i64 = shape.iter().product();
+    if n as usize == input.x.len() { shape } else { &[] }
+}
+
+fn input_gradient<T: Real>(out: &mut [T], input: &Input<'_, T>, rows: usize) {
+    let out = SharedMut::new(out);
+    let n = input.n;
+    for_rows(rows, n, &|row| {
+        let span = row * n..(row + 1) * n;
+        let mean = input.mean.map(|m| m[row]);
+        // SAFETY: one task per row.
+        let out = unsafe { out.slice(span.clone()) };
+        row_gradient(out, &input.grad[span.clone()], &input.x[span], mean, input.rstd[row], input.weight);
+    });
+}
+
+vectorised! {
+    fn row_gradient<T: Real>(out: &mut [T], g: &[T], x: &[T], mean: Option<T>, rstd: T, w: Option<&[T]>) {
+        let n = out.len();
+        let centre = mean.unwrap_or(T::ZERO);
+        let (mut total, mut along) = ([T::ZERO; LANES], [T::ZERO; LANES]);
+        let weighted = |i: usize| w.map_or(g[i], |w| g[i] * w[i]);
+        let mut start = 0;
+        while start < n {
+            let end = n.min(start + LANES);
+            for (lane, i) in (start..end).enumerate() {
+                let g = weighted(i);
+                total[lane] += g;
+                along[lane] = g.mul_add((x[i] - centre) * rstd, along[lane]);
+            }
+            start = end;
+        }
+        let count = T::of(n as f64);
+        let add = |a: T, b: T| a + b;
+        let along = fold(along, add) / count;
+        let total = if mean.is_some() { fold(total, add) / count } else { T::ZERO };
+        for i in 0..n {
+            out[i] = (weighted(i) - total - (x[i] - centre) * rstd * along) * rstd;
+        }
+    }
+}
+
+fn parameter_gradients<T: Real>(w: &mut [T], b: &mut [T], input: &Input<'_, T>, rows: usize) {
+    let n = input.n;
+    let each = block_rows(rows);
+    let blocks = rows.div_ceil(each);
+    let mut parts = vec![T::ZERO; blocks * 2 * n];
+    let shared = SharedMut::new(&mut parts);
+    parallel::for_range(blocks, (GRAIN / (each * n).max(1)).max(1), &|range| {
+        for block in range {
+            // SAFETY: one part per block.
+            let part = unsafe { shared.slice(block * 2 * n..(block + 1) * 2 * n) };
+            let (w, b) = part.split_at_mut(n);
+            block_gradients(w, b, input, block * each..rows.min((block + 1) * each));
+        }
+    });
+    for part in parts.chunks_exact((2 * n).max(1)) {
+        let (part_w, part_b) = part.split_at(n);
+        crate::row::add_into(w, part_w);
+        crate::row::add_into(b, part_b);
+    }
+}
+
+vectorised! {
+    fn block_gradients<T: Real>(w: &mut [T], b: &mut [T], input: &Input<'_, T>, rows: Range<usize>) {
+        let n = input.n;
+        for row in rows {
+            let (g, x) = (&input.grad[row * n..(row + 1) * n], &input.x[row * n..(row + 1) * n]);
+            let (mean, rstd) = (input.mean.map_or(T::ZERO, |m| m[row]), input.rstd[row]);
+            for (((w, b), &g), &x) in w.iter_mut().zip(b.iter_mut()).zip(g).zip(x) {
+                *w = g.mul_add((x - mean) * rstd, *w);
+                *b += g;
+            }
+        }
+    }
+}

@@ -11,6 +11,8 @@ pub mod bind;
 mod display;
 mod parse;
 pub mod python;
+#[cfg(test)]
+mod tests;
 
 pub use parse::ParseError;
 pub use python::sort_overloads;

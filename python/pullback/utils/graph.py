@@ -1,0 +1,262 @@
+"""Pictures of an autograd graph: a layered drawing as SVG or HTML, and Graphviz text.
+
+`collect` walks `grad_fn.next_functions` without recursion into a plain `Graph`; `to_dot`
+writes that as text; `draw_graph` lays it out (see `graph_layout`) and writes a file. The
+forward pass runs downwards: leaves on top, the result at the bottom. Invariant: the graph
+is only read; nothing runs, and no node is kept after the call.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from .. import Tensor
+from .graph_layout import Layout, lay_out
+
+__all__ = ["Graph", "GraphNode", "collect", "draw_graph", "to_dot"]
+
+Names = Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] | None
+
+
+class GraphNode(NamedTuple):
+    """A box: `kind` is "leaf", "op" or "result"; `lines` are a title and details."""
+
+    kind: str
+    lines: tuple[str, ...]
+
+
+class Graph(NamedTuple):
+    """`edges` are (consumer, producer, times): the consumer's node points to the producer's."""
+
+    nodes: list[GraphNode]
+    edges: list[tuple[int, int, int]]
+
+
+def _shape_text(value: Any) -> str:
+    sizes = ", ".join(str(size) for size in value.shape)
+    return f"({sizes}) {str(value.dtype).rpartition('.')[2]}"
+
+
+def _saved_lines(node: Any) -> list[str]:
+    lines = []
+    for attribute in dir(node):
+        if not attribute.startswith("_saved_"):
+            continue
+        label = attribute[len("_saved_") :]
+        try:
+            value = getattr(node, attribute)
+        except RuntimeError:
+            # Freed by an earlier backward pass.
+            lines.append(f"{label}: freed")
+            continue
+        text = _shape_text(value) if isinstance(value, Tensor) else repr(value)
+        lines.append(f"{label}: {text if len(text) <= 40 else text[:37] + '...'}")
+    return lines
+
+
+def _describe(node: Any, names: dict[int, str], show_saved: bool) -> GraphNode:
+    variable = getattr(node, "variable", None)
+    if isinstance(variable, Tensor):
+        title = names.get(id(variable), "leaf")
+        return GraphNode("leaf", (title, _shape_text(variable)))
+    name = str(node.name())
+    short = name.rstrip("0123456789")
+    title = short.removesuffix("Backward") or name
+    details = _saved_lines(node) if show_saved else []
+    return GraphNode("op", (title, *([name] if title != name else []), *details))
+
+
+def collect(tensor: Tensor, names: Names = None, show_saved: bool = False) -> Graph:
+    """Reads the graph behind `tensor` into plain data.
+
+    `names` gives leaves their names: a mapping or pairs, as `module.named_parameters()`.
+    Raises `ValueError` if `tensor` has no graph.
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"expected a Tensor to draw the graph of, but got {type(tensor)}")
+    pairs = names.items() if isinstance(names, Mapping) else (names or ())
+    labels = {id(value): name for name, value in pairs}
+    result = GraphNode("result", ("result", _shape_text(tensor)))
+    root = tensor.grad_fn
+    if root is None:
+        if not tensor.requires_grad:
+            raise ValueError(
+                f"a tensor of shape {tuple(tensor.shape)} that does not require grad has no "
+                "graph to draw"
+            )
+        leaf = GraphNode("leaf", (labels.get(id(tensor), "leaf"), _shape_text(tensor)))
+        return Graph([leaf], [])
+    # Numbers by the node itself; the dict also keeps the nodes' wrappers alive and unique.
+    numbers: dict[Any, int] = {root: 1}
+    nodes = [result, _describe(root, labels, show_saved)]
+    times: dict[tuple[int, int], int] = {(0, 1): 1}
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        for producer, _ in node.next_functions:
+            if producer is None:
+                continue
+            if producer not in numbers:
+                numbers[producer] = len(nodes)
+                nodes.append(_describe(producer, labels, show_saved))
+                waiting.append(producer)
+            edge = (numbers[node], numbers[producer])
+            times[edge] = times.get(edge, 0) + 1
+    return Graph(nodes, [(consumer, producer, count) for (consumer, producer), count in times.items()])
+
+
+def to_dot(tensor: Tensor, names: Names = None, show_saved: bool = False) -> str:
+    """The graph behind `tensor` in Graphviz's language; arguments as for `draw_graph`."""
+    graph = collect(tensor, names, show_saved)
+    lines = [
+        "digraph autograd {",
+        '  rankdir=TB; node [shape=box, style="rounded,filled", fontname="sans-serif"];',
+    ]
+    for number, node in enumerate(graph.nodes):
+        text = "\\n".join(_dot_escape(line) for line in node.lines)
+        lines.append(f'  n{number} [label="{text}", fillcolor="{_FILL[node.kind]}"];')
+    for consumer, producer, count in graph.edges:
+        label = f' [label="x{count}"]' if count > 1 else ""
+        lines.append(f"  n{producer} -> n{consumer}{label};")
+    return "\n".join([*lines, "}", ""])
+
+
+def _dot_escape(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+_FILL = {"leaf": "#dbeafe", "op": "#ffffff", "result": "#dcfce7"}
+_STROKE = {"leaf": "#3b82f6", "op": "#94a3b8", "result": "#16a34a"}
+_STYLE = (
+    "text{font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;"
+    "text-anchor:middle}"
+    ".t{font-size:14px;font-weight:600;fill:#0f172a}.d{font-size:11px;fill:#64748b}"
+    ".e{fill:none;stroke:#94a3b8;stroke-width:1.4}.n{font-size:11px;fill:#475569}"
+    "g.b:hover rect{stroke-width:3}"
+)
+
+
+def draw_graph(
+    tensor: Tensor,
+    path: str | os.PathLike[str],
+    names: Names = None,
+    show_saved: bool = False,
+    title: str = "",
+) -> None:
+    """Draws the graph behind `tensor` into `path`, an `.svg` or a self-contained `.html` file.
+
+    Leaves carry the names found in `names` (a mapping or pairs, as
+    `module.named_parameters()`), with shape and dtype; ops carry the names of their nodes and,
+    with `show_saved`, what they keep for backward. In the HTML file the mouse moves and zooms.
+
+    Raises `ValueError` for another suffix or for a tensor without a graph.
+    """
+    where = os.fspath(path)
+    if not where.endswith((".svg", ".html")):
+        raise ValueError(f"expected a path that ends in .svg or .html, but got {where}")
+    graph = collect(tensor, names, show_saved)
+    layout = lay_out(
+        [_box_size(node) for node in graph.nodes],
+        [(producer, consumer) for consumer, producer, _ in graph.edges],
+    )
+    picture = _svg(graph, layout, title)
+    with open(where, "w", encoding="utf-8") as file:
+        file.write(_PAGE.format(title=html.escape(title or "autograd graph"), svg=picture)
+                   if where.endswith(".html") else picture)  # fmt: skip
+
+
+def _box_size(node: GraphNode) -> tuple[float, float]:
+    # Widths of a sans-serif face, on the generous side: no text may leave its box.
+    widths = [len(node.lines[0]) * 8.6, *(len(line) * 6.6 for line in node.lines[1:])]
+    return max(64.0, max(widths) + 22.0), 14.0 + 18.0 + 14.0 * (len(node.lines) - 1)
+
+
+def _svg(graph: Graph, layout: Layout, title: str) -> str:
+    top = 40.0 if title else 0.0
+    width, height = layout.width, layout.height + top
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}">',
+        f"<style>{_STYLE}</style>",
+        '<defs><marker id="a" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
+        'markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" fill="#94a3b8"/></marker></defs>',
+        '<rect width="100%" height="100%" fill="#f8fafc"/>',
+    ]
+    if title:
+        out.append(
+            f'<text class="t" x="{width / 2:.1f}" y="28" style="font-size:18px">'
+            f"{html.escape(title)}</text>"
+        )
+    out.append(f'<g transform="translate(0 {top:.0f})">')
+    for (_, _, count), points in zip(graph.edges, layout.routes, strict=True):
+        out.append(f'<path class="e" marker-end="url(#a)" d="{_curve(points)}"/>')
+        if count > 1:
+            x, y = points[0]
+            out.append(f'<text class="n" x="{x + 14:.1f}" y="{y + 14:.1f}">×{count}</text>')
+    for node, box in zip(graph.nodes, layout.boxes, strict=True):
+        out += _svg_box(node, box)
+    return "\n".join([*out, "</g>", "</svg>", ""])
+
+
+def _svg_box(node: GraphNode, box: tuple[float, float, float, float]) -> list[str]:
+    x, y, width, height = box
+    middle = x + width / 2
+    radius = 6 if node.kind == "op" else 14
+    out = [
+        f'<g class="b"><rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
+        f'rx="{radius}" fill="{_FILL[node.kind]}" stroke="{_STROKE[node.kind]}" '
+        'stroke-width="1.5"/>'
+    ]
+    baseline = y + 21
+    for position, line in enumerate(node.lines):
+        style = "d" if position else "t"
+        out.append(
+            f'<text class="{style}" x="{middle:.1f}" y="{baseline:.1f}">{html.escape(line)}</text>'
+        )
+        baseline += 15 if position == 0 else 14
+    out.append("</g>")
+    return out
+
+
+def _curve(points: list[tuple[float, float]]) -> str:
+    """A path through the points that leaves and enters each of them vertically."""
+    x, y = points[0]
+    parts = [f"M{x:.1f} {y:.1f}"]
+    for next_x, next_y in points[1:]:
+        bend = (next_y - y) / 2
+        if abs(next_x - x) < 0.05:
+            parts.append(f"L{next_x:.1f} {next_y:.1f}")
+        else:
+            parts.append(
+                f"C{x:.1f} {y + bend:.1f} {next_x:.1f} {next_y - bend:.1f} {next_x:.1f} {next_y:.1f}"
+            )
+        x, y = next_x, next_y
+    return "".join(parts)
+
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<style>html,body{{margin:0;height:100%;background:#f8fafc;overflow:hidden}}
+#v{{width:100%;height:100%;cursor:grab;touch-action:none}}#v:active{{cursor:grabbing}}
+#v>svg{{transform-origin:0 0}}</style></head><body><div id="v">{svg}</div>
+<script>
+const view = document.getElementById("v"), picture = view.firstElementChild;
+const fit = Math.min(1, view.clientWidth / picture.clientWidth);
+let scale = Math.max(fit, 0.3), x = (view.clientWidth - picture.clientWidth * scale) / 2, y = 0;
+const show = () => {{ picture.style.transform = `translate(${{x}}px,${{y}}px) scale(${{scale}})`; }};
+view.addEventListener("wheel", event => {{
+  event.preventDefault();
+  const factor = Math.exp(-event.deltaY * 0.0015);
+  x = event.clientX - (event.clientX - x) * factor;
+  y = event.clientY - (event.clientY - y) * factor;
+  scale *= factor; show();
+}}, {{passive: false}});
+view.addEventListener("pointermove", event => {{
+  if (event.buttons & 1) {{ x += event.movementX; y += event.movementY; show(); }}
+}});
+show();
+</script></body></html>
+"""

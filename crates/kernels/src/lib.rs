@@ -5,6 +5,7 @@
 //! (`parallel`), one folder picks the instruction set (`simd`). Results never depend on the number
 //! of threads: work is split in fixed-size blocks. Start at `strided`, then `elementwise`.
 
+pub mod conv;
 mod dense;
 pub mod dtype;
 pub mod elementwise;

@@ -1,0 +1,577 @@
+//! Sorting along a dimension: `sort`, `argsort`, `topk`, `kthvalue`, and `unique` of all elements.
+//!
+//! Every element becomes an unsigned key whose order is the wanted order (NaN above everything, both
+//! zeros equal), packed with its index; a pair is therefore unique and any sort of pairs is stable.
+//! Long lines are sorted by radix, short ones by comparison. Descending order inverts the key, so
+//! ties still keep their original order.
+
+use crate::line::{Layout, Lines, along, check_dim, check_dtype, check_shape, get, put, read_line};
+use crate::reduce::f32_of_f16;
+use crate::{Bool, DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype};
+
+/// An element that can be sorted.
+pub(crate) trait SortKey: Element {
+    /// Whether keys fit 32 bits.
+    const IS_NARROW: bool;
+    /// The key: ordered as unsigned integer as the elements are.
+    fn key(self) -> u64;
+}
+
+#[inline(always)]
+fn key_of_f32(value: f32) -> u64 {
+    // Adding zero makes both zeros one.
+    let bits = (value + 0.0).to_bits();
+    let key = bits ^ (((bits as i32 >> 31) as u32) | 0x8000_0000);
+    u64::from(if value.is_nan() { u32::MAX } else { key })
+}
+
+macro_rules! integer_key {
+    ($($t:ty, $unsigned:ty, $flip:expr);*) => {$(
+        impl SortKey for $t {
+            const IS_NARROW: bool = size_of::<$t>() <= 4;
+            #[inline(always)] fn key(self) -> u64 { u64::from(self as $unsigned ^ $flip) }
+        }
+    )*};
+}
+integer_key!(u8, u8, 0; u16, u16, 0; u32, u32, 0; u64, u64, 0;
+    i8, u8, 0x80; i16, u16, 0x8000; i32, u32, 0x8000_0000; i64, u64, 0x8000_0000_0000_0000);
+
+impl SortKey for Bool {
+    const IS_NARROW: bool = true;
+    #[inline(always)]
+    fn key(self) -> u64 {
+        u64::from(self.get())
+    }
+}
+impl SortKey for f16 {
+    const IS_NARROW: bool = true;
+    #[inline(always)]
+    fn key(self) -> u64 {
+        key_of_f32(f32_of_f16(self.to_bits()))
+    }
+}
+impl SortKey for bf16 {
+    const IS_NARROW: bool = true;
+    #[inline(always)]
+    fn key(self) -> u64 {
+        key_of_f32(f32::from_bits(u32::from(self.to_bits()) << 16))
+    }
+}
+impl SortKey for f32 {
+    const IS_NARROW: bool = true;
+    #[inline(always)]
+    fn key(self) -> u64 {
+        key_of_f32(self)
+    }
+}
+impl SortKey for f64 {
+    const IS_NARROW: bool = false;
+    #[inline(always)]
+    fn key(self) -> u64 {
+        let bits = (self + 0.0).to_bits();
+        let key = bits ^ (((bits as i64 >> 63) as u64) | (1 << 63));
+        if self.is_nan() { u64::MAX } else { key }
+    }
+}
+
+/// A key together with the index of its element, ordered by key, then index.
+trait Pair: Copy + Ord + Default + Send + Sync {
+    /// Bits of the key.
+    const BITS: u32;
+    fn new(key: u64, index: usize) -> Self;
+    fn key(self) -> u64;
+    fn index(self) -> usize;
+}
+
+/// 32-bit key above, 32-bit index below.
+impl Pair for u64 {
+    const BITS: u32 = 32;
+    #[inline(always)]
+    fn new(key: u64, index: usize) -> Self {
+        key << 32 | index as u64
+    }
+    #[inline(always)]
+    fn key(self) -> u64 {
+        self >> 32
+    }
+    #[inline(always)]
+    fn index(self) -> usize {
+        self as u32 as usize
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+struct WidePair {
+    key: u64,
+    index: u64,
+}
+impl Pair for WidePair {
+    const BITS: u32 = 64;
+    #[inline(always)]
+    fn new(key: u64, index: usize) -> Self {
+        WidePair { key, index: index as u64 }
+    }
+    #[inline(always)]
+    fn key(self) -> u64 {
+        self.key
+    }
+    #[inline(always)]
+    fn index(self) -> usize {
+        self.index as usize
+    }
+}
+
+/// Lines up to this length are sorted by comparison.
+const SHORT: usize = 768;
+/// Bits of a radix digit.
+const DIGIT: u32 = 11;
+const BUCKETS: usize = 1 << DIGIT;
+
+/// Sorts pairs, whose indices ascend on entry; `spare` is scratch space of the same length.
+fn sort_pairs<P: Pair>(pairs: &mut Vec<P>, spare: &mut Vec<P>) {
+    if pairs.len() <= SHORT {
+        pairs.sort_unstable();
+        return;
+    }
+    let (all, any) =
+        pairs.iter().fold((u64::MAX, 0), |(all, any), p| (all & p.key(), any | p.key()));
+    // Bits in which keys differ; digits without such a bit need no pass.
+    let differing = all ^ any;
+    spare.resize(pairs.len(), P::default());
+    let mut shift = 0;
+    while shift < P::BITS {
+        let rest = differing >> shift;
+        if rest == 0 {
+            break;
+        }
+        // Start each digit at the lowest bit that matters.
+        shift += rest.trailing_zeros();
+        radix_pass(pairs, spare, shift);
+        std::mem::swap(pairs, spare);
+        shift += DIGIT;
+    }
+}
+
+/// Distributes pairs by one digit, keeping their order within a bucket.
+fn radix_pass<P: Pair>(from: &[P], to: &mut [P], shift: u32) {
+    let digit = |p: P| (p.key() >> shift) as usize & (BUCKETS - 1);
+    let mut starts = [0_usize; BUCKETS];
+    for &p in from {
+        starts[digit(p)] += 1;
+    }
+    let mut sum = 0;
+    for start in &mut starts {
+        sum += std::mem::replace(start, sum);
+    }
+    for &p in from {
+        let slot = &mut starts[digit(p)];
+        // SAFETY: the starts are prefix sums of the digit counts of `from`, so slots stay below its
+        // length, which is that of `to`.
+        unsafe { *to.get_unchecked_mut(*slot) = p };
+        *slot += 1;
+    }
+}
+
+/// Reads a line as pairs; `flip` is all ones for descending order.
+fn read_pairs<T: SortKey, P: Pair>(
+    ptr: *const u8,
+    step: isize,
+    n: usize,
+    flip: u64,
+    pairs: &mut Vec<P>,
+) {
+    pairs.clear();
+    // SAFETY: the caller gives a line of `n` elements of `T`.
+    let pair = |i: usize| P::new(unsafe { get::<T>(ptr, i as isize * step) }.key() ^ flip, i);
+    if step == size_of::<T>() as isize {
+        let dense = size_of::<T>() as isize;
+        // SAFETY: as above; the constant step lets the loop vectorise.
+        pairs.extend(
+            (0..n).map(|i| P::new(unsafe { get::<T>(ptr, i as isize * dense) }.key() ^ flip, i)),
+        );
+    } else {
+        pairs.extend((0..n).map(pair));
+    }
+}
+
+/// Descending order flips the bits that the key type has.
+fn flip_of<T: SortKey>(descending: bool) -> u64 {
+    match (descending, T::IS_NARROW) {
+        (false, _) => 0,
+        (true, true) => u64::from(u32::MAX),
+        (true, false) => u64::MAX,
+    }
+}
+
+/// Calls `$f::<T, P>` with the element type of `$dtype` and the pair type that suits it and lines of `$n`.
+macro_rules! with_pair {
+    ($dtype:expr, $n:expr, $f:ident($($arg:expr),*), else $other:expr) => {{
+        let is_short = u32::try_from($n).is_ok();
+        match $dtype {
+            DType::Bool => if is_short { $f::<Bool, u64>($($arg),*) } else { $f::<Bool, WidePair>($($arg),*) },
+            dtype => for_dtype!(dtype, real, T => {
+                if T::IS_NARROW && is_short { $f::<T, u64>($($arg),*) } else { $f::<T, WidePair>($($arg),*) }
+            }, else $other),
+        }
+    }};
+}
+
+/// Sorts along `dim`, stably: `values` ascending (or descending) and the `indices` they came from. NaN counts as the
+/// largest value.
+///
+/// # Errors
+/// For complex dtypes.
+pub fn sort(
+    values: &mut StridedMut<'_>,
+    indices: &mut StridedMut<'_>,
+    input: StridedRef<'_>,
+    dim: usize,
+    descending: bool,
+) -> Result<()> {
+    check_dtype("sort", values.dtype(), input.dtype())?;
+    check_shape("sort", values.shape(), input.shape())?;
+    sort_into(Some(values), indices, &input, dim, descending)
+}
+
+/// The `indices` of [`sort`] alone.
+///
+/// # Errors
+/// For complex dtypes.
+pub fn argsort(
+    indices: &mut StridedMut<'_>,
+    input: StridedRef<'_>,
+    dim: usize,
+    descending: bool,
+) -> Result<()> {
+    sort_into(None, indices, &input, dim, descending)
+}
+
+fn sort_into(
+    values: Option<&StridedMut<'_>>,
+    indices: &StridedMut<'_>,
+    input: &StridedRef<'_>,
+    dim: usize,
+    descending: bool,
+) -> Result<()> {
+    check_dim(dim, input.ndim())?;
+    check_dtype("sort", indices.dtype(), DType::I64)?;
+    check_shape("sort", indices.shape(), input.shape())?;
+    let (n, _) = along(input.shape(), input, dim);
+    with_pair!(input.dtype(), n, sort_lines(values, indices, input, dim, descending), else {
+        return Err(Error::NotImplemented(" Sort does not support complex dtypes on CPU".into()));
+    });
+    Ok(())
+}
+
+fn sort_lines<T: SortKey, P: Pair>(
+    values: Option<&StridedMut<'_>>,
+    indices: &StridedMut<'_>,
+    input: &StridedRef<'_>,
+    dim: usize,
+    descending: bool,
+) {
+    let shape = input.shape();
+    let (n, step) = along(shape, input, dim);
+    let (_, index_step) = along(shape, indices, dim);
+    let value_view = values.map_or(Layout::from(indices), Layout::from);
+    let (_, value_step) = values.map_or((n, 0), |v| along(shape, v, dim));
+    let views = [Layout::from(input), value_view, Layout::from(indices)];
+    let lines = Lines::new(shape, Some(dim), views);
+    let flip = flip_of::<T>(descending);
+    let grain = (4096 / n.max(1)).max(1);
+    crate::parallel::for_range(lines.count(), grain, &|range| {
+        let (mut pairs, mut spare) = (Vec::<P>::with_capacity(n), Vec::new());
+        lines.visit(range, |[from, to, index_to]| {
+            let line = input.ptr().wrapping_offset(from);
+            read_pairs::<T, P>(line, step, n, flip, &mut pairs);
+            sort_pairs(&mut pairs, &mut spare);
+            for (i, p) in pairs.iter().enumerate() {
+                let i = i as isize;
+                // SAFETY: the line lies inside the views, whose dtypes were checked.
+                unsafe {
+                    put(indices.ptr().offset(index_to), i * index_step, p.index() as i64);
+                    if let Some(values) = values {
+                        let value: T = get(line, p.index() as isize * step);
+                        put(values.ptr().offset(to), i * value_step, value);
+                    }
+                }
+            }
+        });
+    });
+}
+
+/// The `k` largest (or smallest) values along `dim`, best first, and their indices; of equal values the first ones.
+///
+/// # Errors
+/// If `k` exceeds the size; for bool and complex dtypes.
+pub fn topk(
+    values: &mut StridedMut<'_>,
+    indices: &mut StridedMut<'_>,
+    input: StridedRef<'_>,
+    (k, dim): (usize, usize),
+    largest: bool,
+) -> Result<()> {
+    check_dim(dim, input.ndim())?;
+    let (n, _) = along(input.shape(), &input, dim);
+    if k > n {
+        return Err(Error::Runtime("selected index k out of range".into()));
+    }
+    check_dtype("topk", values.dtype(), input.dtype())?;
+    check_dtype("topk", indices.dtype(), DType::I64)?;
+    check_shape("topk", indices.shape(), values.shape())?;
+    check_selected("topk", values, &input, dim, k)?;
+    let kind = match input.dtype() {
+        DType::Bool => "bool",
+        dtype if dtype.is_complex() => "complex",
+        _ => "",
+    };
+    if !kind.is_empty() {
+        return Err(Error::NotImplemented(format!("topk does not support {kind} dtypes on CPU")));
+    }
+    let (values, indices) = (&*values, &*indices);
+    let input = &input;
+    with_pair!(input.dtype(), n, topk_lines(values, indices, input, (k, dim), largest), else {});
+    Ok(())
+}
+
+/// Refuses an output that is not the input's shape with size `k` along `dim`.
+fn check_selected(
+    name: &str,
+    out: &StridedMut<'_>,
+    input: &StridedRef<'_>,
+    dim: usize,
+    k: usize,
+) -> Result<()> {
+    let fits = out.ndim() == input.ndim()
+        && out
+            .shape()
+            .iter()
+            .zip(input.shape())
+            .enumerate()
+            .all(|(d, (&o, &s))| if d == dim { o == k as i64 } else { o == s });
+    if fits {
+        return Ok(());
+    }
+    let mut expected = input.shape().to_vec();
+    if let Some(size) = expected.get_mut(dim) {
+        *size = k as i64;
+    }
+    check_shape(name, out.shape(), &expected)
+}
+
+/// The best `k` pairs of a line, sorted.
+fn select<T: SortKey, P: Pair>(
+    ptr: *const u8,
+    step: isize,
+    (n, k): (usize, usize),
+    flip: u64,
+    pairs: &mut Vec<P>,
+) {
+    let capacity = (4 * k).max(1024);
+    if n <= capacity {
+        read_pairs::<T, P>(ptr, step, n, flip, pairs);
+    } else {
+        candidates::<T, P>(ptr, step, (n, k), flip, pairs);
+    }
+    if k < pairs.len() && k > 0 {
+        pairs.select_nth_unstable(k - 1);
+    }
+    pairs.truncate(k);
+    pairs.sort_unstable();
+}
+
+/// Collects pairs that may be among the best `k`: whenever the buffer is full, it is cut down to the best `k`, the worst of
+/// which is from then on the bar that others must beat.
+fn candidates<T: SortKey, P: Pair>(
+    ptr: *const u8,
+    step: isize,
+    (n, k): (usize, usize),
+    flip: u64,
+    pairs: &mut Vec<P>,
+) {
+    const GROUP: usize = 64;
+    let capacity = (4 * k).max(1024);
+    pairs.clear();
+    let mut bar = u64::MAX;
+    let mut items = [T::default(); GROUP];
+    for at in (0..n).step_by(GROUP) {
+        let length = GROUP.min(n - at);
+        // SAFETY: the caller gives a line of `n` elements of `T`.
+        unsafe { read_line(ptr.offset(at as isize * step), step, &mut items[..length]) };
+        if !beats(&items, flip, bar) {
+            continue;
+        }
+        for (i, &item) in items[..length].iter().enumerate() {
+            let key = item.key() ^ flip;
+            // An equal key that comes later is never better, but before the first cut all are wanted.
+            if key < bar || bar == u64::MAX {
+                pairs.push(P::new(key, at + i));
+            }
+        }
+        if pairs.len() + GROUP > capacity && k > 0 {
+            pairs.select_nth_unstable(k - 1);
+            bar = pairs[k - 1].key();
+            pairs.truncate(k);
+        }
+    }
+}
+
+crate::wide::wide! {
+/// Whether any key of the group is below the bar (the tail of a short group may say yes for nothing).
+fn beats<T: SortKey>(items: &[T; 64], flip: u64, bar: u64) -> bool {
+    let mut any = bar == u64::MAX;
+    for item in items {
+        any |= (item.key() ^ flip) < bar;
+    }
+    any
+}
+}
+
+fn topk_lines<T: SortKey, P: Pair>(
+    values: &StridedMut<'_>,
+    indices: &StridedMut<'_>,
+    input: &StridedRef<'_>,
+    (k, dim): (usize, usize),
+    largest: bool,
+) {
+    let (n, step) = along(input.shape(), input, dim);
+    let (_, value_step) = along(input.shape(), values, dim);
+    let (_, index_step) = along(input.shape(), indices, dim);
+    let views = [Layout::from(input), Layout::from(values), Layout::from(indices)];
+    let lines = Lines::new(input.shape(), Some(dim), views);
+    let flip = flip_of::<T>(largest);
+    crate::parallel::for_range(lines.count(), (16_384 / n.max(1)).max(1), &|range| {
+        let mut pairs = Vec::<P>::new();
+        lines.visit(range, |[from, to, index_to]| {
+            let line = input.ptr().wrapping_offset(from);
+            select::<T, P>(line, step, (n, k), flip, &mut pairs);
+            for (i, p) in pairs.iter().enumerate() {
+                let i = i as isize;
+                // SAFETY: the line lies inside the views, whose dtypes were checked.
+                unsafe {
+                    put(indices.ptr().offset(index_to), i * index_step, p.index() as i64);
+                    let value: T = get(line, p.index() as isize * step);
+                    put(values.ptr().offset(to), i * value_step, value);
+                }
+            }
+        });
+    });
+}
+
+/// The `k`-th smallest value along `dim` (`k` counts from 1) and its index; outputs have size 1 there. NaN counts as the
+/// largest value; of equal values the one that a stable sort puts at `k`.
+///
+/// # Errors
+/// If `k` is not in `1..=size`; for bool and complex dtypes.
+pub fn kthvalue(
+    values: &mut StridedMut<'_>,
+    indices: &mut StridedMut<'_>,
+    input: StridedRef<'_>,
+    k: usize,
+    dim: usize,
+) -> Result<()> {
+    check_dim(dim, input.ndim())?;
+    let (n, _) = along(input.shape(), &input, dim);
+    if n == 0 {
+        return Err(Error::Index(format!(
+            "kthvalue(): Expected reduction dim {dim} to have non-zero size."
+        )));
+    }
+    if k == 0 || k > n {
+        return Err(Error::Runtime(format!(
+            "kthvalue(): selected number k out of range for dimension {dim}"
+        )));
+    }
+    check_dtype("kthvalue", values.dtype(), input.dtype())?;
+    check_dtype("kthvalue", indices.dtype(), DType::I64)?;
+    check_shape("kthvalue", indices.shape(), values.shape())?;
+    check_selected("kthvalue", values, &input, dim, 1)?;
+    let dtype = input.dtype();
+    if dtype == DType::Bool || dtype.is_complex() {
+        return Err(Error::not_implemented("kthvalue_cpu", dtype));
+    }
+    let (values, indices) = (&*values, &*indices);
+    let input = &input;
+    with_pair!(dtype, n, kth_lines(values, indices, input, k, dim), else {});
+    Ok(())
+}
+
+fn kth_lines<T: SortKey, P: Pair>(
+    values: &StridedMut<'_>,
+    indices: &StridedMut<'_>,
+    input: &StridedRef<'_>,
+    k: usize,
+    dim: usize,
+) {
+    let (n, step) = along(input.shape(), input, dim);
+    let views = [Layout::from(input), Layout::from(values), Layout::from(indices)];
+    let lines = Lines::new(input.shape(), Some(dim), views);
+    crate::parallel::for_range(lines.count(), (16_384 / n).max(1), &|range| {
+        let mut pairs = Vec::<P>::new();
+        lines.visit(range, |[from, to, index_to]| {
+            let line = input.ptr().wrapping_offset(from);
+            read_pairs::<T, P>(line, step, n, 0, &mut pairs);
+            let (_, kth, _) = pairs.select_nth_unstable(k - 1);
+            let index = kth.index();
+            // SAFETY: the line lies inside the views, whose dtypes were checked.
+            unsafe {
+                put(indices.ptr(), index_to, index as i64);
+                put(values.ptr(), to, get::<T>(line, index as isize * step));
+            }
+        });
+    });
+}
+
+/// The distinct elements of a tensor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unique {
+    /// Flat position of the first occurrence of each distinct element, in ascending order of elements; reading
+    /// the input there (`index::take`) gives the sorted distinct elements.
+    pub positions: Vec<i64>,
+    /// For each element of the input, in row-major order, the number of its distinct element.
+    pub inverse: Vec<i64>,
+    /// How often each distinct element occurs.
+    pub counts: Vec<i64>,
+}
+
+/// The distinct elements in ascending order. Each NaN counts as distinct, as in PyTorch; both zeros are one.
+///
+/// # Errors
+/// For complex dtypes.
+pub fn unique(input: StridedRef<'_>) -> Result<Unique> {
+    let n = input.numel();
+    Ok(with_pair!(input.dtype(), n, unique_of(&input), else {
+        return Err(Error::not_implemented("unique", input.dtype()));
+    }))
+}
+
+fn unique_of<T: SortKey, P: Pair>(input: &StridedRef<'_>) -> Unique {
+    let n = input.numel();
+    let mut pairs = Vec::<P>::with_capacity(n);
+    let nan = f64::NAN.key();
+    let nan_key = if T::DTYPE.is_floating_point() {
+        Some(if T::IS_NARROW { nan >> 32 } else { nan })
+    } else {
+        None
+    };
+    let lines = Lines::new(input.shape(), None, [Layout::from(input)]);
+    lines.visit(0..lines.count(), |[at]| {
+        // SAFETY: the walk stays inside the view.
+        let value: T = unsafe { get(input.ptr(), at) };
+        pairs.push(P::new(value.key(), pairs.len()));
+    });
+    sort_pairs(&mut pairs, &mut Vec::new());
+    let mut found = Unique { inverse: vec![0; n], ..Unique::default() };
+    let mut last = None;
+    for p in pairs {
+        if last != Some(p.key()) || nan_key == last {
+            found.positions.push(p.index() as i64);
+            found.counts.push(0);
+            last = Some(p.key());
+        }
+        let number = found.counts.len() - 1;
+        found.counts[number] += 1;
+        found.inverse[p.index()] = number as i64;
+    }
+    found
+}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 from .. import _C
@@ -38,7 +39,6 @@ from ._loss import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from .modules.utils import _list_with_default
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -835,6 +835,17 @@ def avg_pool1d(
 def _only(size: Any) -> int:
     """The one number of a size for one dimension."""
     return int(size) if isinstance(size, int) else int(size[0])
+
+
+def _list_with_default(out_size: Any, defaults: Iterable[int]) -> list[int]:
+    """Replaces ``None`` in ``out_size`` by the trailing sizes in ``defaults``."""
+    given = list(defaults)
+    if isinstance(out_size, int):
+        return [out_size, out_size]
+    if len(given) <= len(out_size):
+        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
+    tail = given[-len(out_size) :]
+    return [d if v is None else v for v, d in zip(out_size, tail, strict=True)]
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:

@@ -30,14 +30,3 @@ _quadruple = _ntuple(4, "_quadruple")
 def _reverse_repeat_tuple(t: Iterable[Any], n: int) -> tuple[Any, ...]:
     """Each element ``n`` times, last element first: paddings in the order that ``pad`` wants."""
     return tuple(x for x in reversed(tuple(t)) for _ in range(n))
-
-
-def _list_with_default(out_size: Any, defaults: Iterable[int]) -> list[int]:
-    """Replaces ``None`` in ``out_size`` by the trailing sizes in ``defaults``."""
-    given = list(defaults)
-    if isinstance(out_size, int):
-        return [out_size, out_size]
-    if len(given) <= len(out_size):
-        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
-    tail = given[-len(out_size) :]
-    return [d if v is None else v for v, d in zip(out_size, tail, strict=True)]

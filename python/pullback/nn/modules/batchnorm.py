@@ -1,0 +1,255 @@
+"""Normalisation with running statistics: batch norm and instance norm.
+
+Invariant: running statistics are buffers, change only in training, and only in ``forward``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import _C
+from ..._tensor import Tensor
+from .. import functional as F
+from .module import Module
+from .normalization import _make_affine, _reset_affine
+
+__all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+]
+
+_VF = _C._VariableFunctions
+
+
+def _count(value: int, device: Any) -> Tensor:
+    """A 0-dimensional int64 tensor."""
+    counter: Tensor = _VF.full((), value, device=device).long()
+    return counter
+
+
+class _NormBase(Module):
+    """Parameters and running statistics of a normalisation over channels.
+
+    Args:
+        num_features: the number of channels ``C``.
+        eps: keeps the root away from 0.
+        momentum: the weight of the newest statistics; ``None`` keeps a plain average.
+        affine: whether ``weight`` and ``bias`` exist.
+        track_running_stats: whether running statistics are kept (and used in evaluation).
+        device: where parameters and buffers are made.
+        dtype: of parameters and buffers.
+        bias: whether ``bias`` exists.
+    """
+
+    # Version 2 added the buffer num_batches_tracked.
+    _version = 2
+
+    num_features: int
+    eps: float
+    momentum: float | None
+    affine: bool
+    track_running_stats: bool
+    weight: Tensor | None
+    bias: Tensor | None
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        _make_affine(self, num_features, affine, affine and bias, device, dtype)
+        statistics: list[Any] = [None, None, None]
+        if track_running_stats:
+            statistics = [
+                _VF.zeros(num_features, device=device, dtype=dtype),
+                _VF.ones(num_features, device=device, dtype=dtype),
+                _count(0, device),
+            ]
+        for name, buffer in zip(
+            ("running_mean", "running_var", "num_batches_tracked"), statistics, strict=True
+        ):
+            self.register_buffer(name, buffer)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Sets the running mean to 0, the running variance to 1 and the count to 0."""
+        if not self.track_running_stats:
+            return
+        for buffer, value in (
+            (self.running_mean, 0),
+            (self.running_var, 1),
+            (self.num_batches_tracked, 0),
+        ):
+            if buffer is not None:
+                buffer.fill_(value)
+
+    def reset_parameters(self) -> None:
+        """Resets the statistics, sets ``weight`` to 1 and ``bias`` to 0."""
+        self.reset_running_stats()
+        _reset_affine(self)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"affine={self.affine}, bias={self.bias is not None}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+    def _load_from_state_dict(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        version = local_metadata.get("version")
+        key = prefix + "num_batches_tracked"
+        if (version is None or version < 2) and self.track_running_stats:
+            counter = self.num_batches_tracked
+            if key not in state_dict:
+                usable = counter is not None and not counter.is_meta
+                state_dict[key] = counter if usable else _count(0, None)
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
+
+
+class _BatchNorm(_NormBase):
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` for each channel, over the batch."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Normalises by the batch's statistics in training, by the running ones otherwise."""
+        self._check_input_dim(input)
+        training = self.training
+        mean, var = self.running_mean, self.running_var
+        momentum = 0.0 if self.momentum is None else self.momentum
+        if training and self.track_running_stats:
+            if self.num_batches_tracked is not None:
+                self.num_batches_tracked.add_(1)
+                if self.momentum is None:
+                    momentum = 1.0 / float(self.num_batches_tracked)
+        elif training:
+            # Statistics that are not tracked take no part in training.
+            mean = var = None
+        use_batch = training or (mean is None and var is None)
+        return F.batch_norm(
+            input, mean, var, self.weight, self.bias, use_batch, momentum, self.eps
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalisation of ``(N, C)`` or ``(N, C, L)``."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() not in (2, 3):
+            raise ValueError(f"expected 2D or 3D input (got {input.dim()}D input)")
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalisation of ``(N, C, H, W)``."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() != 4:
+            raise ValueError(f"expected 4D input (got {input.dim()}D input)")
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalisation of ``(N, C, D, H, W)``."""
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() != 5:
+            raise ValueError(f"expected 5D input (got {input.dim()}D input)")
+
+
+class _InstanceNorm(_NormBase):
+    """Normalisation with statistics of their own for each sample and channel."""
+
+    # The spatial dimensions; a subclass sets it.
+    _spatial: int = 0
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        low, high = self._spatial + 1, self._spatial + 2
+        if input.dim() not in (low, high):
+            raise ValueError(f"expected {low}D or {high}D input (got {input.dim()}D input)")
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Normalises a batch, or one sample without the batch dimension."""
+        self._check_input_dim(input)
+        batched = input.dim() == self._spatial + 2
+        if input.size(1 if batched else 0) != self.num_features and self.affine:
+            raise ValueError(
+                f"expected input's size at dim={1 if batched else 0} to match num_features "
+                f"({self.num_features}), but got: {input.size(1 if batched else 0)}."
+            )
+        out = F.instance_norm(
+            input if batched else input.unsqueeze(0),
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            0.0 if self.momentum is None else self.momentum,
+            self.eps,
+        )
+        return out if batched else out.squeeze(0)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Instance normalisation of ``(N, C, L)`` or ``(C, L)``."""
+
+    _spatial = 1
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Instance normalisation of ``(N, C, H, W)`` or ``(C, H, W)``."""
+
+    _spatial = 2
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Instance normalisation of ``(N, C, D, H, W)`` or ``(C, D, H, W)``."""
+
+    _spatial = 3

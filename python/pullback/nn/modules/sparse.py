@@ -1,0 +1,161 @@
+"""Embedding: a table of vectors that integers look up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ... import _C
+from ..._tensor import Tensor
+from .. import functional as F
+from .. import init
+from ..parameter import Parameter
+from .conversion import no_grad
+from .module import Module
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["Embedding"]
+
+
+class Embedding(Module):
+    """Looks up rows of a table: indices ``(*)`` to vectors ``(*, embedding_dim)``.
+
+    Args:
+        num_embeddings: the number of rows.
+        embedding_dim: the length of a row.
+        padding_idx: the row of this index starts at 0 and gets no gradient.
+        max_norm: rows that are looked up and whose norm is greater are scaled down to it.
+        norm_type: the ``p`` of that norm.
+        scale_grad_by_freq: whether gradients are divided by how often the row occurs.
+        sparse: whether the gradient of ``weight`` is sparse.
+        device: where the table is made.
+        dtype: of the table.
+
+    Attributes:
+        weight: ``(num_embeddings, embedding_dim)``, at first from ``N(0, 1)``.
+
+    Raises:
+        AssertionError: ``padding_idx`` is no row.
+    """
+
+    num_embeddings: int
+    embedding_dim: int
+    padding_idx: int | None
+    max_norm: float | None
+    norm_type: float
+    scale_grad_by_freq: bool
+    sparse: bool
+    weight: Tensor
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise AssertionError("Padding_idx must be within num_embeddings")
+            padding_idx %= num_embeddings
+        self.padding_idx = padding_idx
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        shape = (num_embeddings, embedding_dim)
+        if _weight is None:
+            table = _C._VariableFunctions.empty(shape, device=device, dtype=dtype)
+            self.weight = Parameter(table, requires_grad=not _freeze)
+            self.reset_parameters()
+        else:
+            if tuple(_weight.shape) != shape:
+                raise AssertionError(
+                    "Shape of weight does not match num_embeddings and embedding_dim"
+                )
+            self.weight = Parameter(_weight, requires_grad=not _freeze)
+        self.sparse = sparse
+
+    def reset_parameters(self) -> None:
+        """Draws the table anew; the row of ``padding_idx`` becomes 0."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx].fill_(0)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The rows of the indices ``input``."""
+        return F.embedding(
+            input,
+            self.weight,
+            self.padding_idx,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.sparse,
+        )
+
+    def extra_repr(self) -> str:
+        """The sizes, and the options that differ from their defaults."""
+        shown = [f"{self.num_embeddings}", f"{self.embedding_dim}"]
+        if self.padding_idx is not None:
+            shown.append(f"padding_idx={self.padding_idx}")
+        if self.max_norm is not None:
+            shown.append(f"max_norm={self.max_norm}")
+        if self.norm_type != 2:
+            shown.append(f"norm_type={self.norm_type}")
+        if self.scale_grad_by_freq is not False:
+            shown.append(f"scale_grad_by_freq={self.scale_grad_by_freq}")
+        if self.sparse is not False:
+            shown.append("sparse=True")
+        return ", ".join(shown)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+    ) -> Self:
+        """An embedding whose table is the matrix ``embeddings``, shared.
+
+        Args:
+            embeddings: ``(num_embeddings, embedding_dim)``.
+            freeze: whether the table gets no gradient.
+            padding_idx: as in the constructor, and so the other arguments.
+            max_norm: see there.
+            norm_type: see there.
+            scale_grad_by_freq: see there.
+            sparse: see there.
+
+        Raises:
+            AssertionError: ``embeddings`` is no matrix.
+        """
+        if embeddings.dim() != 2:
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        rows, cols = embeddings.shape
+        return cls(
+            rows,
+            cols,
+            padding_idx,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            sparse,
+            _weight=embeddings,
+            _freeze=freeze,
+        )

@@ -66,8 +66,8 @@ fn lint(root: &Path, environment: &Environment, report: &mut Report) {
     report.step("rustfmt", || command::run(cargo(root).args(["fmt", "--all", "--check"])));
     report.step("tidy", || tidy::check(root));
     report.step("clippy", || {
-        let arguments = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
-        command::run(cargo(root).args(arguments))
+        let arguments = ["clippy", "--workspace", "--all-targets", "--keep-going"];
+        command::run(cargo(root).args(arguments).args(["--", "-D", "warnings"]))
     });
     report.step("rustdoc", || {
         let mut doc = cargo(root);

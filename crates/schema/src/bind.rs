@@ -115,15 +115,28 @@ pub struct Call<'a, G> {
 /// # Errors
 /// The message says which argument is at fault, or which signatures would be accepted.
 pub fn bind<G: Given>(overloads: &[Signature], call: &Call<'_, G>) -> Result<Bound> {
-    if let [only] = overloads {
-        return match (Binder { signature: only, call }).bind()? {
-            Ok(slots) => Ok(Bound { overload: 0, slots }),
-            Err(mismatch) => Err(BindError(mismatch.message(only, call))),
-        };
-    }
+    let mut slots = Vec::new();
+    let overload = bind_into(overloads, call, &mut slots)?;
+    Ok(Bound { overload, slots })
+}
+
+/// As [`bind`], but writes the slots over those in `slots`, so that calls can share one buffer,
+/// and gives the position of the overload.
+///
+/// # Errors
+/// As [`bind`]; `slots` then holds nothing of use.
+pub fn bind_into<G: Given>(
+    overloads: &[Signature],
+    call: &Call<'_, G>,
+    slots: &mut Vec<Slot>,
+) -> Result<usize> {
     for (overload, signature) in overloads.iter().enumerate() {
-        if let Ok(slots) = (Binder { signature, call }).bind()? {
-            return Ok(Bound { overload, slots });
+        match (Binder { signature, call }).bind(slots)? {
+            Ok(()) => return Ok(overload),
+            Err(mismatch) if overloads.len() == 1 => {
+                return Err(BindError(mismatch.message(signature, call)));
+            }
+            Err(_) => {}
         }
     }
     Err(no_overload(overloads, call))
@@ -152,10 +165,10 @@ fn no_overload<G: Given>(overloads: &[Signature], call: &Call<'_, G>) -> BindErr
     let fits = |s: &&&Signature| s.min_given() <= given && given <= s.parameters.len();
     let plausible: Vec<&&Signature> = visible.iter().filter(fits).collect();
     if let [only] = plausible.as_slice() {
-        match (Binder { signature: only, call }).bind() {
+        match (Binder { signature: only, call }).bind(&mut Vec::new()) {
             Ok(Err(mismatch)) => return BindError(mismatch.message(only, call)),
             Err(error) => return error,
-            Ok(Ok(_)) => {}
+            Ok(Ok(())) => {}
         }
     }
     BindError(mismatch::invalid_combination(&visible, call))
@@ -178,13 +191,13 @@ struct Binder<'a, G> {
 impl<G: Given> Binder<'_, G> {
     /// Binds the call to this one overload. The outer error is final, the inner one lets the next
     /// overload try.
-    fn bind(&self) -> Result<std::result::Result<Vec<Slot>, Mismatch>> {
+    fn bind(&self, slots: &mut Vec<Slot>) -> Result<std::result::Result<(), Mismatch>> {
         let (signature, call) = (self.signature, self.call);
         let spreads = signature.takes_varargs() && call.args.first().is_some_and(Given::is_int);
         if call.args.len() > signature.max_positional() && !spreads {
             return Ok(Err(Mismatch::TooManyArguments));
         }
-        let mut slots = Vec::with_capacity(signature.parameters.len());
+        slots.clear();
         let mut used_keywords = 0;
         for (index, parameter) in signature.parameters.iter().enumerate() {
             let slot = match self.find(index, parameter) {
@@ -201,7 +214,7 @@ impl<G: Given> Binder<'_, G> {
             slots.push(slot);
         }
         let all_used = used_keywords == call.keywords.len();
-        Ok(if all_used { Ok(slots) } else { Err(Mismatch::Keyword) })
+        Ok(if all_used { Ok(()) } else { Err(Mismatch::Keyword) })
     }
 
     /// The value given for a parameter: by position, else by its own name, else by `NumPy`'s.

@@ -99,6 +99,9 @@ pub struct Signature {
     pub returns: Vec<Return>,
     /// Whether the overload still binds but is not shown, because it is deprecated.
     pub hidden: bool,
+    /// Kept because binding asks at each call.
+    positional: usize,
+    numbers: bool,
 }
 
 impl Signature {
@@ -118,13 +121,20 @@ impl Signature {
             parameters.extend(options.iter().map(option));
             parameters.push(requires_grad_parameter());
         }
-        let (name, returns) = (schema.name.clone(), schema.returns.clone());
-        Signature { name, form, parameters, returns, hidden: false }
+        Signature {
+            name: schema.name.clone(),
+            form,
+            positional: parameters.iter().filter(|parameter| !parameter.keyword_only).count(),
+            numbers: accepts_numbers(&schema.name),
+            parameters,
+            returns: schema.returns.clone(),
+            hidden: false,
+        }
     }
 
     /// How many parameters may be given by position.
     pub fn max_positional(&self) -> usize {
-        self.parameters.iter().filter(|parameter| !parameter.keyword_only).count()
+        self.positional
     }
 
     /// How many parameters must be given, by position or keyword.
@@ -140,23 +150,7 @@ impl Signature {
 
     /// Whether a Python number is accepted where a tensor is expected.
     pub fn accepts_numbers(&self) -> bool {
-        let family = self.name.strip_suffix('_').unwrap_or(&self.name);
-        matches!(
-            family,
-            "add"
-                | "sub"
-                | "subtract"
-                | "mul"
-                | "multiply"
-                | "div"
-                | "divide"
-                | "true_divide"
-                | "floor_divide"
-                | "copy"
-                | "to"
-                | "_to_copy"
-                | "_conj"
-        )
+        self.numbers
     }
 
     /// The comma-separated parts of the text, among them the bare `*`.
@@ -178,6 +172,16 @@ impl Display for Signature {
             write!(f, "({})", self.pieces().join(", "))
         }
     }
+}
+
+/// The arithmetic ops and copies, in-place forms too, take a number for a tensor.
+fn accepts_numbers(name: &str) -> bool {
+    let family = name.strip_suffix('_').unwrap_or(name);
+    let is_arithmetic = matches!(
+        family,
+        "add" | "sub" | "subtract" | "mul" | "multiply" | "div" | "divide" | "true_divide"
+    );
+    is_arithmetic || matches!(family, "floor_divide" | "copy" | "to" | "_to_copy" | "_conj")
 }
 
 /// The name of a type in error messages, as in `argument 'dim' must be int, not str`.

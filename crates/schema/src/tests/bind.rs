@@ -202,7 +202,7 @@ fn missing_arguments_are_listed() {
 fn wrong_keywords_are_named() {
     let lone = Value::List(vec![Tensor]);
     let message = "cat() got an unexpected keyword argument 'foo'";
-    assert_message(method(CAT, &[lone.clone()], &[("foo", Int)]), message);
+    assert_message(method(CAT, std::slice::from_ref(&lone), &[("foo", Int)]), message);
     let message = "cat() got multiple values for argument 'dim'";
     assert_message(method(CAT, &[lone, Int], &[("dim", Int)]), message);
 }

@@ -11,13 +11,13 @@ import math
 import warnings
 from typing import Any
 
-from .. import _C
 from .._tensor import Tensor
+from ._native import VF as _VF
+from ._native import nn as _nn
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
-_VF = _C._VariableFunctions
-_linear = _C._nn.linear
+_linear = _nn.linear
 
 
 def scaled_dot_product_attention(
@@ -264,13 +264,13 @@ def _masks(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
             "method `generate_square_subsequent_mask` to create this mask."
         )
-    if attn_mask is not None and key_padding_mask is not None:
-        if attn_mask.dtype != key_padding_mask.dtype:
-            warnings.warn(
-                "Support for mismatched key_padding_mask and attn_mask is deprecated. "
-                "Use same type for both instead.",
-                stacklevel=4,
-            )
+    both = attn_mask is not None and key_padding_mask is not None
+    if both and attn_mask.dtype != key_padding_mask.dtype:  # type: ignore[union-attr]
+        warnings.warn(
+            "Support for mismatched key_padding_mask and attn_mask is deprecated. "
+            "Use same type for both instead.",
+            stacklevel=4,
+        )
     return (
         additive_mask(attn_mask, "attn_mask", query.dtype),
         additive_mask(key_padding_mask, "key_padding_mask", query.dtype),
@@ -297,9 +297,7 @@ def _project(
 ) -> list[Tensor]:
     for name, weight in zip("qkv", weights, strict=True):
         if weight is None:
-            raise AssertionError(
-                f"use_separate_proj_weight is True but {name}_proj_weight is None"
-            )
+            raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
     biases = (None, None, None) if bias is None else bias.chunk(3)
     inputs = (query, key, value)
     return [_linear(x, w, b) for x, w, b in zip(inputs, weights, biases, strict=True)]
@@ -340,7 +338,7 @@ def _merged(
     num_heads: int,
 ) -> Tensor | None:
     """Both masks as one that is added to scores of shape ``(N * heads, L, S)``."""
-    pad = _C._nn.pad
+    pad = _nn.pad
     if appended and attn_mask is not None:
         attn_mask = pad(attn_mask, (0, appended))
     if key_padding_mask is None:

@@ -12,8 +12,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .. import _C
 from .._tensor import Tensor
+from ._native import VF as _VF
+from ._native import nn as _nn
 from ._reduction import get_enum, resolved
 
 __all__ = [
@@ -40,8 +41,6 @@ __all__ = [
     "triplet_margin_with_distance_loss",
 ]
 
-_nn = _C._nn
-_VF = _C._VariableFunctions
 _mse_loss = _nn.mse_loss
 _cross_entropy_loss = _nn.cross_entropy_loss
 
@@ -53,9 +52,7 @@ def _reduce(loss: Tensor, reduction: str) -> Tensor:
         return loss.sum()
     if reduction == "none":
         return loss
-    raise ValueError(
-        f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'."
-    )
+    raise ValueError(f"Invalid reduction mode: {reduction}. Expected one of 'none', 'mean', 'sum'.")
 
 
 def _weighted(loss: Tensor, weight: Tensor, input: Tensor, reduction: str) -> Tensor:
@@ -266,9 +263,7 @@ def binary_cross_entropy_with_logits(
         raise ValueError(
             f"Target size ({target.size()}) must be the same as input size ({input.size()})"
         )
-    loss: Tensor = _VF.binary_cross_entropy_with_logits(
-        input, target, weight, pos_weight, number
-    )
+    loss: Tensor = _VF.binary_cross_entropy_with_logits(input, target, weight, pos_weight, number)
     return loss
 
 
@@ -349,29 +344,31 @@ def gaussian_nll_loss(
     Raises:
         ValueError: a negative variance, one of another shape, or an unknown reduction.
     """
-    if isinstance(var, float):
-        if var < 0:
-            raise ValueError("var has negative entry/entries")
-        var = var * _VF.ones_like(input)
-    elif bool((var < 0).any()):
-        raise ValueError("var has negative entry/entries")
-    if var.size() != input.size():
-        var = _spread_variance(var, input)
+    variance = _variance(var, input)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")
     from ..autograd import no_grad
 
     # The floor must not cut the gradient of var, so it is put under the data only.
-    var = var.clone()
+    variance = variance.clone()
     with no_grad():
-        var.clamp_(min=eps)
-    loss = 0.5 * (var.log() + (input - target) ** 2 / var)
+        variance.clamp_(min=eps)
+    loss = 0.5 * (variance.log() + (input - target) ** 2 / variance)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
     return _reduce(loss, reduction)
 
 
-def _spread_variance(var: Tensor, input: Tensor) -> Tensor:
+def _variance(var: Tensor | float, input: Tensor) -> Tensor:
+    """The variance as a tensor that broadcasts against the input."""
+    if isinstance(var, float):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        return var * _VF.ones_like(input)
+    if bool((var < 0).any()):
+        raise ValueError("var has negative entry/entries")
+    if var.size() == input.size():
+        return var
     if input.size()[:-1] == var.size():
         return var.unsqueeze(-1)
     if input.dim() == var.dim():
@@ -541,7 +538,7 @@ def multi_margin_loss(
         excess = excess * weight.index_select(0, index.reshape(-1)).unsqueeze(1)
     excess = excess.scatter(1, index, 0.0)
     loss = excess.sum(1) / rows.size(1)
-    return _reduce(loss if input.dim() == 2 else loss.reshape(()), reduction)
+    return _reduce(loss if input.dim() == 2 else loss.reshape(target.shape), reduction)
 
 
 def triplet_margin_loss(

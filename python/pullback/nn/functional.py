@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from .. import _C
 from .._tensor import Tensor
 from ._attention import multi_head_attention_forward, scaled_dot_product_attention
 from ._loss import (
@@ -39,6 +38,8 @@ from ._loss import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
+from ._native import VF as _VF
+from ._native import nn as _nn
 
 __all__ = [
     "adaptive_avg_pool1d",
@@ -128,8 +129,6 @@ __all__ = [
     "triplet_margin_with_distance_loss",
 ]
 
-_nn = _C._nn
-_VF = _C._VariableFunctions
 
 # Exported as they are.
 linear = _nn.linear
@@ -163,18 +162,18 @@ _pad = _nn.pad
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """``max(0, x)``; the derivative at 0 is 0."""
-    return relu_(input) if inplace else _relu(input)  # type: ignore[no-any-return]
+    return relu_(input) if inplace else _relu(input)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """``min(max(0, x), 6)``."""
-    return _nn.relu6_(input) if inplace else _nn.relu6(input)  # type: ignore[no-any-return]
+    return _nn.relu6_(input) if inplace else _nn.relu6(input)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """``x`` where it is greater than ``threshold``, else ``value``."""
     function = threshold_ if inplace else _VF.threshold
-    return function(input, threshold, value)  # type: ignore[no-any-return]
+    return function(input, threshold, value)
 
 
 def hardtanh(
@@ -188,49 +187,49 @@ def hardtanh(
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     function = hardtanh_ if inplace else _nn.hardtanh
-    return function(input, min_val, max_val)  # type: ignore[no-any-return]
+    return function(input, min_val, max_val)
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``x`` where positive, else ``alpha (exp(x) - 1)``."""
-    return (elu_ if inplace else _nn.elu)(input, alpha)  # type: ignore[no-any-return]
+    return (elu_ if inplace else _nn.elu)(input, alpha)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """``scale * elu(x, alpha)`` with the constants that keep mean 0 and variance 1."""
-    return (selu_ if inplace else _VF.selu)(input)  # type: ignore[no-any-return]
+    return (selu_ if inplace else _VF.selu)(input)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``max(0, x) + min(0, alpha (exp(x / alpha) - 1))``."""
-    return (celu_ if inplace else _VF.celu)(input, alpha)  # type: ignore[no-any-return]
+    return (celu_ if inplace else _VF.celu)(input, alpha)
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """``x`` where positive, else ``negative_slope * x``."""
     function = leaky_relu_ if inplace else _nn.leaky_relu
-    return function(input, negative_slope)  # type: ignore[no-any-return]
+    return function(input, negative_slope)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """``x * sigmoid(x)``."""
-    return (_nn.silu_ if inplace else _nn.silu)(input)  # type: ignore[no-any-return]
+    return (_nn.silu_ if inplace else _nn.silu)(input)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """``x * tanh(softplus(x))``."""
-    return (_nn.mish_ if inplace else _nn.mish)(input)  # type: ignore[no-any-return]
+    return (_nn.mish_ if inplace else _nn.mish)(input)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """``x * relu6(x + 3) / 6``."""
-    return (_nn.hardswish_ if inplace else _nn.hardswish)(input)  # type: ignore[no-any-return]
+    return (_nn.hardswish_ if inplace else _nn.hardswish)(input)
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """``relu6(x + 3) / 6``."""
     function = _nn.hardsigmoid_ if inplace else _nn.hardsigmoid
-    return function(input)  # type: ignore[no-any-return]
+    return function(input)
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
@@ -241,7 +240,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     """
     if input.dim() == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
-    return _nn.glu(input, dim)  # type: ignore[no-any-return]
+    return _nn.glu(input, dim)
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
@@ -257,8 +256,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """
     if not lambd >= 0:
         raise RuntimeError(
-            f"lambda must be in range [0, inf) for input dtype {input.dtype}, "
-            f"but found {lambd:g}"
+            f"lambda must be in range [0, inf) for input dtype {input.dtype}, but found {lambd:g}"
         )
     return input - input.clamp(-lambd, lambd)
 
@@ -339,7 +337,7 @@ def gumbel_softmax(
         return soft
     index = soft.argmax(dim, keepdim=True)
     one = _VF.zeros_like(logits).scatter_(dim, index, 1.0)
-    return one - soft.detach() + soft  # type: ignore[no-any-return]
+    return one - soft.detach() + soft
 
 
 # ---- dropout ----
@@ -350,9 +348,7 @@ def _check_probability(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def dropout(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> Tensor:
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zeroes elements with probability ``p`` and scales the others by ``1 / (1 - p)``.
 
     Outside of training the input is returned.
@@ -364,7 +360,7 @@ def dropout(
         _check_probability(p)
     if inplace:
         return _noisy(input, p, training, inplace=True)
-    return _dropout(input, p, training)  # type: ignore[no-any-return]
+    return _dropout(input, p, training)
 
 
 def _noisy(
@@ -518,7 +514,7 @@ def batch_norm(
             raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     elif eps < 0.0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
-    return _batch_norm(  # type: ignore[no-any-return]
+    return _batch_norm(
         input, weight, bias, running_mean, running_var, training, momentum, eps, False
     )
 
@@ -543,8 +539,7 @@ def instance_norm(
         count = math.prod(input.shape[2:])
         if count == 1:
             raise ValueError(
-                "Expected more than 1 spatial element when training, "
-                f"got input size {input.size()}"
+                f"Expected more than 1 spatial element when training, got input size {input.size()}"
             )
     elif running_mean is None or running_var is None:
         raise RuntimeError(
@@ -559,7 +554,7 @@ def instance_norm(
     for running, copies in ((running_mean, mean), (running_var, var)):
         if running is not None and copies is not None:
             running.copy_(copies.view(n, c).mean(0))
-    return out.view(input.shape)  # type: ignore[no-any-return]
+    return out.view(input.shape)
 
 
 def layer_norm(
@@ -574,9 +569,7 @@ def layer_norm(
     Args:
         normalized_shape: the sizes of those dimensions.
     """
-    return _layer_norm(  # type: ignore[no-any-return]
-        input, normalized_shape, weight, bias, eps, False
-    )
+    return _layer_norm(input, normalized_shape, weight, bias, eps, False)
 
 
 def group_norm(
@@ -598,9 +591,7 @@ def group_norm(
         )
     n, c = input.shape[:2]
     _check_batch([n * c // num_groups, num_groups, *input.shape[2:]])
-    return _VF.group_norm(  # type: ignore[no-any-return]
-        input, num_groups, weight, bias, eps, False
-    )
+    return _VF.group_norm(input, num_groups, weight, bias, eps, False)
 
 
 def rms_norm(
@@ -663,9 +654,7 @@ def normalize(
 # ---- linear, embedding ----
 
 
-def bilinear(
-    input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None
-) -> Tensor:
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``y_k = x1^T W_k x2 + b_k`` for ``(*, i)`` and ``(*, j)`` with ``weight`` ``(k, i, j)``.
 
     Raises:
@@ -686,7 +675,7 @@ def bilinear(
     rows2 = input2.reshape(-1, input2.size(-1))
     out = _VF.einsum("ni,kij,nj->nk", [rows1, weight, rows2])
     out = out.reshape([*input1.shape[:-1], weight.size(0)])
-    return out if bias is None else out + bias  # type: ignore[no-any-return]
+    return out if bias is None else out + bias
 
 
 def embedding(
@@ -719,9 +708,7 @@ def embedding(
         padding_idx %= rows
     if max_norm is not None:
         _renormalise_rows(weight, input, max_norm, norm_type)
-    return _embedding(  # type: ignore[no-any-return]
-        weight, input, padding_idx, scale_grad_by_freq, sparse
-    )
+    return _embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
 def _renormalise_rows(weight: Tensor, indices: Tensor, max_norm: float, p: float) -> None:
@@ -750,9 +737,10 @@ def max_pool2d_with_indices(
 ) -> tuple[Tensor, Tensor]:
     """:func:`max_pool2d` and the flat positions of the maxima within each plane."""
     stride = () if stride is None else stride
-    return _nn.max_pool2d_with_indices(  # type: ignore[no-any-return]
+    both: Any = _nn.max_pool2d_with_indices(
         input, kernel_size, stride, padding, dilation, ceil_mode
     )
+    return both[0], both[1]
 
 
 def max_pool2d(
@@ -829,7 +817,7 @@ def avg_pool1d(
         ceil_mode,
         count_include_pad,
     )
-    return out.squeeze(-2)  # type: ignore[no-any-return]
+    return out.squeeze(-2)
 
 
 def _only(size: Any) -> int:
@@ -855,20 +843,16 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
         output_size: one number or two; ``None`` keeps the input's size.
     """
     sizes = _list_with_default(output_size, input.size())
-    return _nn.adaptive_avg_pool2d(input, sizes)  # type: ignore[no-any-return]
+    return _nn.adaptive_avg_pool2d(input, sizes)
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """Means of ``(N, C, L)`` or ``(C, L)`` over windows chosen to give ``output_size``."""
     size = (1, _only(output_size))
-    return _nn.adaptive_avg_pool2d(  # type: ignore[no-any-return]
-        input.unsqueeze(-2), size
-    ).squeeze(-2)
+    return _nn.adaptive_avg_pool2d(input.unsqueeze(-2), size).squeeze(-2)
 
 
-def pad(
-    input: Tensor, pad: Any, mode: str = "constant", value: float | None = None
-) -> Tensor:
+def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
     """Pads the last dimensions.
 
     Args:
@@ -876,7 +860,7 @@ def pad(
         mode: ``'constant'``, ``'reflect'``, ``'replicate'`` or ``'circular'``.
         value: what ``'constant'`` fills with. Default: 0.
     """
-    return _pad(input, pad, mode, value)  # type: ignore[no-any-return]
+    return _pad(input, pad, mode, value)
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:

@@ -11,8 +11,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .. import _C
 from .._tensor import Tensor
+from ._native import VF as _VF
+from ._native import linalg as _linalg
 
 __all__ = [
     "calculate_gain",
@@ -43,7 +44,6 @@ __all__ = [
     "zeros_",
 ]
 
-_VF = _C._VariableFunctions
 
 # Nonlinearities whose gain is 1: they keep the variance of a signal.
 _UNIT_GAIN = (
@@ -100,9 +100,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
         return tensor.uniform_(a, b, generator=generator)
 
 
-def normal_(
-    tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None
-) -> Tensor:
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Fills with draws of the normal distribution ``N(mean, std**2)``."""
     with _no_grad():
         return tensor.normal_(mean, std, generator=generator)
@@ -228,7 +226,8 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
         tensor.zero_()
         for group in range(groups):
             for channel in range(min(per_group, channels)):
-                tensor[(group * per_group + channel, channel, *centre)] = 1
+                place = (group * per_group + channel, channel, *centre)
+                tensor[place] = 1
     return tensor
 
 
@@ -320,17 +319,15 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     cols = tensor.numel() // rows
     with _no_grad():
         flat = tensor.new_empty((rows, cols)).normal_(0, 1, generator=generator)
-        q, r = _C._linalg.linalg_qr(flat.t() if rows < cols else flat)
+        factors: Any = _linalg.linalg_qr(flat.t() if rows < cols else flat)
         # The signs of R's diagonal make the distribution uniform (Mezzadri 2006).
-        q = q * r.diagonal().sign()
+        q: Tensor = factors[0] * factors[1].diagonal().sign()
         tensor.copy_((q.t() if rows < cols else q).reshape(tensor.shape))
         tensor.mul_(gain)
     return tensor
 
 
-def sparse_(
-    tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None
-) -> Tensor:
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
     """Fills a matrix from ``N(0, std**2)`` with a share ``sparsity`` of each column at zero.
 
     Raises:

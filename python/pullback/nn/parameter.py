@@ -9,14 +9,13 @@ true for exact instances, subclasses, and foreign tensor subclasses marked by ``
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import Any, cast
 
 from .. import _C
 from .._tensor import Tensor
+from ._native import VF as _VF
 
 __all__ = ["Buffer", "Parameter"]
-
-_VF = _C._VariableFunctions
 
 
 class _ParameterMeta(_C._TensorMeta):  # type: ignore[misc, name-defined, unused-ignore]
@@ -43,13 +42,13 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         requires_grad: whether gradients are accumulated into it. Default: ``True``.
     """
 
-    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Parameter:
+        """Makes a parameter that shares the memory of ``data``."""
         if data is None:
             data = _VF.empty(0)
         kind = type(data)
         if kind is Tensor or kind is Parameter:
-            made: Parameter = Tensor._make_subclass(cls, data, requires_grad)
-            return made
+            return cast("Parameter", Tensor._make_subclass(cls, data, requires_grad))
         # A subclass with its own storage rules keeps its type and is only marked.
         alias: Any = data.detach().requires_grad_(requires_grad)
         if type(alias) is not kind:
@@ -59,8 +58,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
                 f"{type(alias).__name__} was found instead."
             )
         alias._is_param = True
-        marked: Parameter = alias
-        return marked
+        return cast("Parameter", alias)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         known = memo.get(id(self))
@@ -74,7 +72,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return "Parameter containing:\n" + super().__repr__(**options)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        arguments = (self.data, self.requires_grad, OrderedDict())
+        arguments: tuple[Any, ...] = (self.data, self.requires_grad, OrderedDict())
         state = getattr(self, "__dict__", None)
         if state:
             return _rebuild_parameter_with_state, (*arguments, dict(state))
@@ -121,13 +119,13 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 
     persistent: bool
 
-    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Buffer:
+        """Makes a buffer that shares the memory of ``data``."""
         if data is None:
             data = _VF.empty(0)
         alias: Any = data.detach().requires_grad_(data.requires_grad)
         alias.persistent = persistent
         alias._is_buffer = True
-        marked: Buffer = alias
-        return marked
+        return cast("Buffer", alias)
 
     __torch_function__ = _C._disabled_torch_function_impl

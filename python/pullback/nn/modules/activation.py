@@ -9,10 +9,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ... import _C
 from ..._tensor import Tensor
 from .. import functional as F
 from .. import init as _init
+from .._native import VF as _VF
 from ..parameter import Parameter
 from .module import Module
 
@@ -46,7 +46,6 @@ __all__ = [
     "Threshold",
 ]
 
-_VF = _C._VariableFunctions
 _relu = _VF.relu
 _relu_ = _VF.relu_
 
@@ -100,7 +99,7 @@ class ReLU(_InPlace):
 
     def forward(self, input: Tensor) -> Tensor:
         """Applies the function to every element; the shape stays."""
-        return _relu_(input) if self.inplace else _relu(input)  # type: ignore[no-any-return]
+        return _relu_(input) if self.inplace else _relu(input)
 
 
 class Hardtanh(Module):
@@ -294,7 +293,7 @@ class GELU(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Applies the function to every element; the shape stays."""
-        return F.gelu(input, approximate=self.approximate)  # type: ignore[no-any-return]
+        return F.gelu(input, approximate=self.approximate)
 
     def extra_repr(self) -> str:
         """The options."""
@@ -344,7 +343,7 @@ class LogSigmoid(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Applies the function to every element; the shape stays."""
-        return F.logsigmoid(input)  # type: ignore[no-any-return]
+        return F.logsigmoid(input)
 
 
 class Softplus(Module):
@@ -360,7 +359,7 @@ class Softplus(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Applies the function to every element; the shape stays."""
-        return F.softplus(input, self.beta, self.threshold)  # type: ignore[no-any-return]
+        return F.softplus(input, self.beta, self.threshold)
 
     def extra_repr(self) -> str:
         """The options."""
@@ -429,7 +428,7 @@ class PReLU(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Applies the function to every element; the shape stays."""
-        return F.prelu(input, self.weight)  # type: ignore[no-any-return]
+        return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
         """The options."""
@@ -445,7 +444,7 @@ class _AlongDim(Module):
 
     dim: int | None
 
-    def __init__(self, dim: int | None = None) -> None:
+    def __init__(self, dim: Any = None) -> None:
         if dim is not None and (not isinstance(dim, int) or isinstance(dim, bool)):
             raise TypeError(f"dim must be an int or None, got {type(dim)}")
         super().__init__()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import _C
 from ..._tensor import Tensor
 from .. import functional as F
 from .. import init
+from .._native import VF as _VF
 from ..parameter import Parameter
 from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
@@ -87,7 +87,7 @@ class MultiheadAttention(Module):
         self._reset_parameters()
 
     def _add(self, name: str, shape: tuple[int, ...], device: Any, dtype: Any) -> None:
-        empty = _C._VariableFunctions.empty
+        empty = _VF.empty
         setattr(self, name, Parameter(empty(shape, device=device, dtype=dtype)))
 
     def _add_projections(self, bias: bool, device: Any, dtype: Any) -> None:
@@ -116,8 +116,9 @@ class MultiheadAttention(Module):
             if weight is not None:
                 init.xavier_uniform_(weight)
         if self.in_proj_bias is not None:
-            init.constant_(self.in_proj_bias, 0.0)
-            init.constant_(self.out_proj.bias, 0.0)
+            for bias in (self.in_proj_bias, self.out_proj.bias):
+                if bias is not None:
+                    init.constant_(bias, 0.0)
         for extra in (self.bias_k, self.bias_v):
             if extra is not None:
                 init.xavier_normal_(extra)

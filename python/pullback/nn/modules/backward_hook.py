@@ -27,11 +27,13 @@ class BackwardHookFunction(Function):
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
+        """Returns the tensors as they are."""
         ctx.mark_non_differentiable(*[arg for arg in args if not arg.requires_grad])
         return args
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
+        """Returns the gradients as they are."""
         return grads
 
 
@@ -196,9 +198,7 @@ def _incomplete_gradients(args: Any, result: Any, node: Any) -> str | None:
         return "a non-full backward hook when outputs are nested in python data structure"
     before = {tensor.grad_fn for tensor in inputs if tensor.grad_fn is not None}
     if before != {entry[0] for entry in node.next_functions}:
-        return (
-            "a non-full backward hook when the forward contains multiple autograd Nodes"
-        )
+        return "a non-full backward hook when the forward contains multiple autograd Nodes"
     return None
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import _C
 from ..._tensor import Tensor
 from .. import functional as F
+from .._native import VF as _VF
 from .module import Module
 from .normalization import _make_affine, _reset_affine
 
@@ -21,8 +21,6 @@ __all__ = [
     "InstanceNorm2d",
     "InstanceNorm3d",
 ]
-
-_VF = _C._VariableFunctions
 
 
 def _count(value: int, device: Any) -> Tensor:
@@ -159,9 +157,7 @@ class _BatchNorm(_NormBase):
             # Statistics that are not tracked take no part in training.
             mean = var = None
         use_batch = training or (mean is None and var is None)
-        return F.batch_norm(
-            input, mean, var, self.weight, self.bias, use_batch, momentum, self.eps
-        )
+        return F.batch_norm(input, mean, var, self.weight, self.bias, use_batch, momentum, self.eps)
 
 
 class BatchNorm1d(_BatchNorm):

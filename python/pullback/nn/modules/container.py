@@ -168,8 +168,7 @@ class Sequential(_Row):
 def _check_sequential(other: object) -> None:
     if not isinstance(other, Sequential):
         raise ValueError(
-            "add operator supports only objects of Sequential class, "
-            f"but {type(other)} is given."
+            f"add operator supports only objects of Sequential class, but {type(other)} is given."
         )
 
 
@@ -266,8 +265,7 @@ def _checked_pairs(source: Iterable[Any], owner: str) -> Iterator[tuple[Any, Any
     for i, pair in enumerate(source):
         if not isinstance(pair, Iterable):
             raise TypeError(
-                f"{owner} update sequence element #{i} should be Iterable; "
-                f"is{type(pair).__name__}"
+                f"{owner} update sequence element #{i} should be Iterable; is{type(pair).__name__}"
             )
         entry = tuple(pair)
         if len(entry) != 2:
@@ -401,7 +399,7 @@ class ParameterList(Module):
         self[self._size - 1] = value
         return self
 
-    def extend(self, values: Iterable[Any]) -> Self:
+    def extend(self, values: Any) -> Self:
         """Adds values at the end; returns the list.
 
         Raises:
@@ -423,7 +421,12 @@ class ParameterList(Module):
             for i, value in enumerate(self)
         )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Is an error: there is nothing to compute.
+
+        Raises:
+            RuntimeError: always.
+        """
         raise RuntimeError("ParameterList should not be called.")
 
 
@@ -502,7 +505,7 @@ class ParameterDict(Module):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of ``key``, or ``default``."""
-        return self[key] if key in self else default
+        return getattr(self, key) if key in self._keys else default
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
         """A new dictionary with ``default`` for every key."""
@@ -537,7 +540,12 @@ class ParameterDict(Module):
         """One line for each value."""
         return "\n".join(f"  ({key}): {_summary(value, typename)}" for key, value in self.items())
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # type: ignore[override]
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Is an error: there is nothing to compute.
+
+        Raises:
+            RuntimeError: always.
+        """
         raise RuntimeError("ParameterDict should not be called.")
 
     def __or__(self, other: ParameterDict) -> ParameterDict:

@@ -9,18 +9,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ... import _C
 from ..._tensor import Tensor
 from .. import functional as F
 from .. import init
+from .._native import VF as _VF
 from ..parameter import Parameter
 from .module import Module
 from .utils import _pair, _reverse_repeat_tuple, _single
 
 __all__ = ["Conv1d", "Conv2d"]
 
-_conv1d = _C._VariableFunctions.conv1d
-_conv2d = _C._VariableFunctions.conv2d
+_conv1d = _VF.conv1d
+_conv2d = _VF.conv2d
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
@@ -79,7 +79,7 @@ class _ConvNd(Module):
             shape = (in_channels, out_channels // groups, *kernel_size)
         else:
             shape = (out_channels, in_channels // groups, *kernel_size)
-        empty = _C._VariableFunctions.empty
+        empty = _VF.empty
         self.weight = Parameter(empty(shape, device=device, dtype=dtype))
         if bias:
             self.bias = Parameter(empty(out_channels, device=device, dtype=dtype))
@@ -235,9 +235,7 @@ class Conv1d(_ConvNd):
         padding: Any = self.padding
         if self.padding_mode != "zeros":
             input, padding = self._padded(input), (0,)
-        return _conv1d(  # type: ignore[no-any-return]
-            input, weight, bias, self.stride, padding, self.dilation, self.groups
-        )
+        return _conv1d(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
 
 class Conv2d(_ConvNd):
@@ -281,6 +279,4 @@ class Conv2d(_ConvNd):
         padding: Any = self.padding
         if self.padding_mode != "zeros":
             input, padding = self._padded(input), (0, 0)
-        return _conv2d(  # type: ignore[no-any-return]
-            input, weight, bias, self.stride, padding, self.dilation, self.groups
-        )
+        return _conv2d(input, weight, bias, self.stride, padding, self.dilation, self.groups)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import _C
 from ..._tensor import Tensor
+from .._native import VF as _VF
 from ..parameter import Parameter
 from .traversal import Traversal
 
@@ -109,7 +110,7 @@ class Conversion(Traversal):
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
         """Moves to ``device`` without copying values: the new memory is uninitialised."""
-        empty_like = _C._VariableFunctions.empty_like
+        empty_like = _VF.empty_like
         return self._apply(lambda t: empty_like(t, device=device), recurse=recurse)
 
     def to(self, *args: Any, **kwargs: Any) -> Self:

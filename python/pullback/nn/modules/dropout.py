@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ... import _C
 from ..._tensor import Tensor
 from .. import functional as F
+from .._native import VF as _VF
 from .module import Module
 
 __all__ = [
@@ -16,7 +16,7 @@ __all__ = [
     "FeatureAlphaDropout",
 ]
 
-_dropout = _C._VariableFunctions.dropout
+_dropout = _VF.dropout
 
 
 class _DropoutNd(Module):
@@ -52,7 +52,7 @@ class Dropout(_DropoutNd):
         """Drops elements in training, returns the input otherwise."""
         if self.inplace:
             return F.dropout(input, self.p, self.training, True)
-        return _dropout(input, self.p, self.training)  # type: ignore[no-any-return]
+        return _dropout(input, self.p, self.training)
 
 
 class Dropout1d(_DropoutNd):

@@ -32,7 +32,7 @@ Hook = Callable[..., Any]
 
 _holders: weakref.WeakValueDictionary[int, HookDict] = weakref.WeakValueDictionary()
 # The dictionary inside: testing it is one C-level load, and dead holders leave it by themselves.
-active: dict[int, Any] = _holders.data
+active: dict[int, Any] = _holders.data  # type: ignore[attr-defined]
 
 
 class HookDict(OrderedDict[int, Hook]):

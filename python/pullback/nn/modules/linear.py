@@ -1,6 +1,8 @@
-"""Affine layers. ``Linear.forward`` is on the path that is measured: it reads its two parameters
-straight from the dictionary of parameters, and falls back to attributes only when they are not
-there (a program may replace a parameter by a plain tensor or a property).
+"""Affine layers.
+
+``Linear.forward`` is on the path that is measured: it reads its two parameters straight from the
+dictionary of parameters, and falls back to attributes only when they are not there (a program may
+replace a parameter by a plain tensor or a property).
 """
 
 from __future__ import annotations
@@ -8,17 +10,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ... import _C
 from ..._tensor import Tensor
 from .. import functional as F
 from .. import init
+from .._native import VF as _VF
+from .._native import nn as _nn
 from ..parameter import Parameter
 from .module import Module
 
 __all__ = ["Bilinear", "Identity", "Linear"]
 
-_empty = _C._VariableFunctions.empty
-_linear = _C._nn.linear
+_empty = _VF.empty
+_linear = _nn.linear
 
 
 class Identity(Module):
@@ -88,7 +91,7 @@ class Linear(Module):
             bias: Any = params["bias"]
         except KeyError:
             weight, bias = self.weight, self.bias
-        return _linear(input, weight, bias)  # type: ignore[no-any-return]
+        return _linear(input, weight, bias)
 
     def extra_repr(self) -> str:
         """The sizes, and whether there is a bias."""

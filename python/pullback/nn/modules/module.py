@@ -116,9 +116,7 @@ class Module(State):
             if kwargs:
                 unknown = next(iter(kwargs))
                 raise TypeError(f"{name} got an unexpected keyword argument '{unknown}'")
-            raise TypeError(
-                f"{name} takes 1 positional argument but {len(args) + 1} were given"
-            )
+            raise TypeError(f"{name} takes 1 positional argument but {len(args) + 1} were given")
         self.__dict__.update(_new_state())
         if self.call_super_init:
             super().__init__(*args, **kwargs)
@@ -355,7 +353,7 @@ class Module(State):
             TypeError, KeyError: the name or the value is unfit, or the name is taken.
         """
         self._check_name("buffer", name, "_buffers", "cannot assign buffer")
-        if not (tensor is None or isinstance(tensor, Tensor) or _is_tensor_like(tensor)):
+        if tensor is not None and not _is_tensor_like(tensor):
             raise TypeError(
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
                 "(torch Tensor or None required)"
@@ -406,9 +404,7 @@ class Module(State):
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{typename(module)} is not a Module subclass")
         self._check_name("module", name, "_modules", "cannot assign module")
-        self._modules[name] = _hook.registered(
-            _hook.module_registration_hooks, self, name, module
-        )
+        self._modules[name] = _hook.registered(_hook.module_registration_hooks, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """Alias of :meth:`add_module`."""
@@ -490,7 +486,7 @@ class Module(State):
         modules[name] = _hook.registered(_hook.module_registration_hooks, self, name, value)
 
     def _set_buffer(self, name: str, value: Any) -> None:
-        if not (value is None or isinstance(value, Tensor) or _is_tensor_like(value)):
+        if value is not None and not _is_tensor_like(value):
             raise TypeError(
                 f"cannot assign '{typename(value)}' as buffer '{name}' "
                 "(torch.nn.Buffer, torch.Tensor or None expected)"
@@ -514,7 +510,7 @@ class Module(State):
     def __delattr__(self, name: str) -> None:
         for store in (self._parameters, self._buffers, self._modules):
             if name in store:
-                del store[name]  # type: ignore[attr-defined]
+                del store[name]
                 self._non_persistent_buffers_set.discard(name)
                 return
         super().__delattr__(name)
@@ -576,7 +572,7 @@ class Module(State):
 
 
 def _is_tensor_like(value: object) -> bool:
-    return hasattr(value, "__torch_function__")
+    return isinstance(value, Tensor) or hasattr(value, "__torch_function__")
 
 
 def _indented(text: str) -> str:

@@ -8,23 +8,23 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
-from ... import _C
 from ..._tensor import Tensor
 from .. import functional as F
 from .. import init
+from .._native import VF as _VF
 from ..parameter import Parameter
 from .module import Module
 
 __all__ = ["GroupNorm", "LayerNorm", "RMSNorm"]
 
-_layer_norm = _C._VariableFunctions.layer_norm
+_layer_norm = _VF.layer_norm
 
 
 def _make_affine(
     module: Module, shape: Any, weight: bool, bias: bool, device: Any, dtype: Any
 ) -> None:
     """Registers ``weight`` and ``bias``, ``None`` for those that are not wanted."""
-    empty = _C._VariableFunctions.empty
+    empty = _VF.empty
     for name, wanted in (("weight", weight), ("bias", bias)):
         if wanted:
             setattr(module, name, Parameter(empty(shape, device=device, dtype=dtype)))
@@ -92,9 +92,7 @@ class LayerNorm(Module):
             bias: Any = params["bias"]
         except KeyError:
             weight, bias = self.weight, self.bias
-        return _layer_norm(  # type: ignore[no-any-return]
-            input, self.normalized_shape, weight, bias, self.eps, False
-        )
+        return _layer_norm(input, self.normalized_shape, weight, bias, self.eps, False)
 
     def extra_repr(self) -> str:
         """The options."""
@@ -195,7 +193,7 @@ class RMSNorm(Module):
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         if elementwise_affine:
-            empty = _C._VariableFunctions.empty
+            empty = _VF.empty
             self.weight = Parameter(empty(self.normalized_shape, device=device, dtype=dtype))
         else:
             self.register_parameter("weight", None)
@@ -213,6 +211,5 @@ class RMSNorm(Module):
     def extra_repr(self) -> str:
         """The options."""
         return (
-            f"{self.normalized_shape}, eps={self.eps}, "
-            f"elementwise_affine={self.elementwise_affine}"
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
         )

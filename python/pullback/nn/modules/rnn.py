@@ -13,17 +13,17 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ... import _C
 from ..._tensor import Tensor
 from .. import init
+from .._native import VF as _VF
+from .._native import nn as _nn
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
 from .module import Module
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 
-_VF = _C._VariableFunctions
-_linear = _C._nn.linear
+_linear = _nn.linear
 
 State = tuple[Tensor, ...]
 Cell = Callable[[Tensor, State, Any], State]
@@ -261,9 +261,7 @@ class RNNBase(Module):
         if tuple(hx.shape) != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
 
-    def check_forward_args(
-        self, input: Tensor, hidden: Any, batch_sizes: Tensor | None
-    ) -> None:
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
         """Refuses inputs and states that do not fit."""
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
@@ -289,8 +287,7 @@ class RNNBase(Module):
         if state[0].dim() != dims:
             kind = "batched 3-D" if batched else "unbatched 2-D"
             raise RuntimeError(
-                f"For {kind} input, hx should also be {dims}-D "
-                f"but got {state[0].dim()}-D tensor"
+                f"For {kind} input, hx should also be {dims}-D but got {state[0].dim()}-D tensor"
             )
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
@@ -441,9 +438,7 @@ def _check_sizes(
         if value <= 0:
             raise ValueError(f"{name} must be greater than zero")
     if proj_size < 0:
-        raise ValueError(
-            "proj_size should be a positive integer or zero to disable projections"
-        )
+        raise ValueError("proj_size should be a positive integer or zero to disable projections")
     if proj_size >= hidden_size:
         raise ValueError("proj_size has to be smaller than hidden_size")
 
@@ -506,9 +501,7 @@ class LSTM(RNNBase):
         """The shape that ``c_0`` must have for this input."""
         return self._state_size(input, batch_sizes, self.hidden_size)
 
-    def check_forward_args(
-        self, input: Tensor, hidden: Any, batch_sizes: Tensor | None
-    ) -> None:
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
         """Refuses inputs and states that do not fit."""
         self.check_input(input, batch_sizes)
         for index, expected in enumerate(
@@ -605,9 +598,7 @@ class RNNCellBase(Module):
         """One step of ``cell``, on a batch ``(N, *)`` or one sample."""
         kind = type(self).__name__
         if input.dim() not in (1, 2):
-            raise ValueError(
-                f"{kind}: Expected input to be 1D or 2D, got {input.dim()}D instead"
-            )
+            raise ValueError(f"{kind}: Expected input to be 1D or 2D, got {input.dim()}D instead")
         for name, part in zip(names, state or (), strict=False):
             if part.dim() not in (1, 2):
                 raise ValueError(
@@ -630,8 +621,7 @@ class RNNCellBase(Module):
     def _check_step(self, input: Tensor, state: State) -> None:
         if input.size(1) != self.input_size:
             raise RuntimeError(
-                f"input has inconsistent input_size: got {input.size(1)} "
-                f"expected {self.input_size}"
+                f"input has inconsistent input_size: got {input.size(1)} expected {self.input_size}"
             )
         for index, part in enumerate(state):
             if part.size(0) != input.size(0):

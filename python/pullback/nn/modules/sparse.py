@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ... import _C
 from ..._tensor import Tensor
 from .. import functional as F
 from .. import init
+from .._native import VF as _VF
 from ..parameter import Parameter
 from .conversion import no_grad
 from .module import Module
@@ -75,7 +75,7 @@ class Embedding(Module):
         self.scale_grad_by_freq = scale_grad_by_freq
         shape = (num_embeddings, embedding_dim)
         if _weight is None:
-            table = _C._VariableFunctions.empty(shape, device=device, dtype=dtype)
+            table = _VF.empty(shape, device=device, dtype=dtype)
             self.weight = Parameter(table, requires_grad=not _freeze)
             self.reset_parameters()
         else:

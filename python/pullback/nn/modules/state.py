@@ -82,9 +82,7 @@ class State(Conversion):
             keep_vars: whether the tensors stay attached to autograd instead of detached.
         """
         if args:
-            destination, prefix, keep_vars = _from_positional(
-                args, destination, prefix, keep_vars
-            )
+            destination, prefix, keep_vars = _from_positional(args, destination, prefix, keep_vars)
         if destination is None:
             destination = cast(_StateDict, OrderedDict())
             destination._metadata = OrderedDict()
@@ -151,8 +149,7 @@ class State(Conversion):
             errors = _key_errors(keys) + errors
         if errors:
             raise RuntimeError(
-                f"Error(s) in loading state_dict for {self._get_name()}:\n\t"
-                + "\n\t".join(errors)
+                f"Error(s) in loading state_dict for {self._get_name()}:\n\t" + "\n\t".join(errors)
             )
         return keys
 
@@ -181,9 +178,11 @@ class State(Conversion):
                 error_msgs,
             )
         own: dict[str, Tensor] = {k: p for k, p in self._parameters.items() if p is not None}
-        for name, buffer in self._buffers.items():
-            if buffer is not None and name not in self._non_persistent_buffers_set:
-                own[name] = buffer
+        own |= {
+            name: buffer
+            for name, buffer in self._buffers.items()
+            if buffer is not None and name not in self._non_persistent_buffers_set
+        }
         assign = bool(local_metadata.get("assign_to_params_buffers", False))
         for name, tensor in own.items():
             key = prefix + name

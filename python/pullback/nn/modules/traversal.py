@@ -165,7 +165,7 @@ class Traversal(ModuleState):
         Raises:
             AttributeError: there is nothing of that name, or it is not a parameter.
         """
-        module, name, param = self._get_member(target)
+        _, name, param = self._get_member(target)
         if not isinstance(param, Parameter):
             raise AttributeError(f"`{name}` is not an nn.Parameter")
         return param

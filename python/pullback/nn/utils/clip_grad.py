@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from types import GeneratorType
 from typing import Any
 
-from ... import _C
 from ..._tensor import Tensor
+from .._native import VF as _VF
+from .._native import linalg as _linalg
 
 __all__ = [
     "clip_grad_norm",
@@ -20,8 +21,6 @@ __all__ = [
     "clip_grads_with_norm_",
     "get_total_norm",
 ]
-
-_VF = _C._VariableFunctions
 
 
 def _no_grad() -> Any:
@@ -64,7 +63,7 @@ def get_total_norm(
     if not tensors:
         empty: Tensor = _VF.zeros(())
         return empty
-    vector_norm = _C._linalg.linalg_vector_norm
+    vector_norm = _linalg.linalg_vector_norm
     device = tensors[0].device
     with _no_grad():
         norms: list[Tensor] = []

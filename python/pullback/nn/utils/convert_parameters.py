@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ... import _C
 from ..._tensor import Tensor
+from .._native import VF as _VF
 from ..modules._base import typename
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
@@ -23,7 +23,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     for param in parameters:
         device = _same_device(param, device)
         parts.append(param.view(-1))
-    joined: Tensor = _C._VariableFunctions.cat(parts)
+    joined: Tensor = _VF.cat(parts)
     return joined
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ... import _C
 from ..._tensor import Tensor
+from .._native import VF as _VF
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -25,8 +25,6 @@ __all__ = [
     "unpack_sequence",
     "unpad_sequence",
 ]
-
-_VF = _C._VariableFunctions
 
 
 class _Packed(NamedTuple):
@@ -56,6 +54,7 @@ class PackedSequence(_Packed):
         sorted_indices: Tensor | None = None,
         unsorted_indices: Tensor | None = None,
     ) -> Self:
+        """Checks the parts and completes the indices."""
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes is None:
@@ -188,7 +187,7 @@ def _check_lengths(input: Tensor, sizes: list[int]) -> None:
             "Length of all samples has to be greater than 0, but found an element in 'lengths' "
             "that is <= 0"
         )
-    if any(a < b for a, b in zip(sizes, sizes[1:], strict=False)):
+    if sizes != sorted(sizes, reverse=True):
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. "
             "You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to "
@@ -220,12 +219,11 @@ def pad_packed_sequence(
     """
     batch_sizes = _as_lengths(sequence.batch_sizes)
     steps = len(batch_sizes)
-    if total_length is not None:
-        if total_length < steps:
-            raise ValueError(
-                "Expected total_length to be at least the length of the longest sequence in "
-                f"input, but got total_length={total_length} and max sequence length being {steps}"
-            )
+    if total_length is not None and total_length < steps:
+        raise ValueError(
+            "Expected total_length to be at least the length of the longest sequence in "
+            f"input, but got total_length={total_length} and max sequence length being {steps}"
+        )
     data = sequence.data
     count = batch_sizes[0]
     rows = []

@@ -12,6 +12,8 @@ mod integer;
 mod large;
 mod small;
 
+pub(crate) use large::Blocked;
+
 use crate::dense::expect_shape;
 use crate::{C64, C128, DType, Element, Error, Result, Scalar, StridedMut, StridedRef, parallel};
 
@@ -296,7 +298,7 @@ fn run(
 ///
 /// # Safety
 /// All elements of the matrices are live; `c` overlaps neither `a` nor `b`.
-pub(crate) unsafe fn product<T: large::Blocked>(
+pub(crate) unsafe fn product<T: Blocked>(
     sizes: Sizes,
     c: Matrix<T>,
     a: Matrix<T>,

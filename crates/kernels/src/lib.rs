@@ -6,16 +6,22 @@
 //! of threads: work is split in fixed-size blocks. Start at `strided`, then `elementwise`.
 
 pub mod conv;
+pub mod creation;
 mod dense;
 pub mod dtype;
 pub mod elementwise;
 pub mod error;
 pub mod gemm;
+pub mod index;
+pub mod layout;
 mod line;
 pub mod norm;
 mod row;
 pub mod softmax;
+pub mod optim;
+pub mod loss;
 pub mod parallel;
+pub mod pool;
 pub mod reduce;
 pub mod scalar;
 pub mod scan;

@@ -1,0 +1,181 @@
+//! Convolution over one, two or three spatial dimensions: forward, and the gradients of input, weight
+//! and bias, with stride, padding, dilation and groups, transposed or not.
+//!
+//! All shapes are seen with three spatial dimensions (`geometry`). Three products on non-transposed
+//! geometry do everything: `forward`, `backward_input`, `backward_weight`; a transposed convolution is
+//! the input gradient of a plain one with the roles of input and gradient exchanged. The operands of a
+//! block of positions are gathered into a matrix that stays in the second-level cache (`gather`) and
+//! multiplied; a depthwise convolution has loops of its own (`depthwise`). Blocks depend on the shapes
+//! only, so results do not depend on threads.
+
+mod depthwise;
+mod gather;
+mod geometry;
+mod product;
+
+pub use geometry::{Conv, output_shape};
+
+use crate::dense::{Compute, expect_shape, load, with_output};
+use crate::gemm::Blocked;
+use crate::{C64, C128, DType, Error, Result, StridedMut, StridedRef};
+use geometry::Geometry;
+
+/// A type convolutions compute in.
+pub(crate) trait Number: Compute + Blocked {}
+impl Number for f32 {}
+impl Number for f64 {}
+impl Number for C64 {}
+impl Number for C128 {}
+
+macro_rules! for_number {
+    ($dtype:expr, $op:expr, $T:ident => $body:expr) => {
+        match $dtype {
+            DType::F16 | DType::BF16 | DType::F32 => {
+                type $T = f32;
+                $body
+            }
+            DType::F64 => {
+                type $T = f64;
+                $body
+            }
+            DType::C64 => {
+                type $T = C64;
+                $body
+            }
+            DType::C128 => {
+                type $T = C128;
+                $body
+            }
+            other => Err(Error::not_implemented($op, other)),
+        }
+    };
+}
+
+/// `out[n, o] = bias[o] + sum over c of x[n, c] (cross-correlated with) weight[o, c]`.
+///
+/// `x` is (N, C, *), `weight` (O, C / groups, *kernel), or (C, O / groups, *kernel) if transposed, `out`
+/// as [`output_shape`] says, `bias` (O).
+///
+/// # Errors
+/// Shapes that do not fit, unequal dtypes, or a dtype that is neither floating nor complex.
+pub fn convolution(
+    out: &mut StridedMut<'_>,
+    x: StridedRef<'_>,
+    weight: StridedRef<'_>,
+    bias: Option<StridedRef<'_>>,
+    conv: &Conv,
+) -> Result<()> {
+    let shape = output_shape(x.shape(), weight.shape(), conv)?;
+    expect_shape("output", out.shape(), &shape)?;
+    same_dtype(x, weight)?;
+    if let Some(bias) = bias {
+        expect_shape("bias", bias.shape(), &shape[1..2])?;
+    }
+    let geometry = Geometry::new(x.shape(), weight.shape(), &shape, conv);
+    for_number!(x.dtype(), "convolution", T => {
+        let (x, weight) = (load::<T>(x), load::<T>(weight));
+        let bias = bias.map(load::<T>);
+        with_output::<T, _>(out, |out| {
+            if conv.transposed {
+                backward_input(out, &x, &weight, &geometry);
+                if let Some(bias) = &bias {
+                    product::add_bias(out, bias, geometry.input_size());
+                }
+            } else {
+                forward(out, &x, &weight, bias.as_deref(), &geometry);
+            }
+        });
+        Ok(())
+    })
+}
+
+/// The gradient of [`convolution`] with respect to its input, from `grad` (the output's shape).
+pub fn convolution_backward_input(
+    grad_x: &mut StridedMut<'_>,
+    grad: StridedRef<'_>,
+    weight: StridedRef<'_>,
+    conv: &Conv,
+) -> Result<()> {
+    let shape = output_shape(grad_x.shape(), weight.shape(), conv)?;
+    expect_shape("grad_output", grad.shape(), &shape)?;
+    same_dtype(grad, weight)?;
+    let geometry = Geometry::new(grad_x.shape(), weight.shape(), &shape, conv);
+    for_number!(grad.dtype(), "convolution_backward", T => {
+        let (grad, weight) = (load::<T>(grad), load::<T>(weight));
+        with_output::<T, _>(grad_x, |out| {
+            if conv.transposed {
+                forward(out, &grad, &weight, None, &geometry);
+            } else {
+                backward_input(out, &grad, &weight, &geometry);
+            }
+        });
+        Ok(())
+    })
+}
+
+/// The gradient of [`convolution`] with respect to its weight.
+pub fn convolution_backward_weight(
+    grad_weight: &mut StridedMut<'_>,
+    grad: StridedRef<'_>,
+    x: StridedRef<'_>,
+    conv: &Conv,
+) -> Result<()> {
+    let shape = output_shape(x.shape(), grad_weight.shape(), conv)?;
+    expect_shape("grad_output", grad.shape(), &shape)?;
+    same_dtype(grad, x)?;
+    let geometry = Geometry::new(x.shape(), grad_weight.shape(), &shape, conv);
+    for_number!(grad.dtype(), "convolution_backward", T => {
+        let (grad, x) = (load::<T>(grad), load::<T>(x));
+        let (grad, x) = if conv.transposed { (&x, &grad) } else { (&grad, &x) };
+        with_output::<T, _>(grad_weight, |out| {
+            if geometry.is_depthwise() {
+                depthwise::backward_weight(out, grad, x, &geometry);
+            } else {
+                product::backward_weight(out, grad, x, &geometry);
+            }
+        });
+        Ok(())
+    })
+}
+
+/// The gradient of [`convolution`] with respect to its bias: the sum of `grad` (N, O, *) over all but
+/// the channels.
+pub fn convolution_backward_bias(grad_bias: &mut StridedMut<'_>, grad: StridedRef<'_>) -> Result<()> {
+    if grad.ndim() < 2 {
+        return Err(Error::Runtime(format!("Expected grad_output of at least 2D, but got {}D", grad.ndim())));
+    }
+    expect_shape("grad_bias", grad_bias.shape(), &grad.shape()[1..2])?;
+    for_number!(grad.dtype(), "convolution_backward", T => {
+        let (n, c) = (grad.shape()[0] as usize, grad.shape()[1] as usize);
+        let grad = load::<T>(grad);
+        with_output::<T, _>(grad_bias, |out| product::backward_bias(out, &grad, n, c));
+        Ok(())
+    })
+}
+
+fn forward<T: Number>(out: &mut [T], x: &[T], w: &[T], bias: Option<&[T]>, g: &Geometry) {
+    if g.is_depthwise() {
+        depthwise::forward(out, x, w, bias, g);
+    } else {
+        product::forward(out, x, w, bias, g);
+    }
+}
+
+fn backward_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &Geometry) {
+    if g.is_depthwise() {
+        depthwise::backward_input(out, grad, w, g);
+    } else {
+        product::backward_input(out, grad, w, g);
+    }
+}
+
+fn same_dtype(a: StridedRef<'_>, b: StridedRef<'_>) -> Result<()> {
+    if a.dtype() == b.dtype() {
+        return Ok(());
+    }
+    Err(Error::Runtime(format!(
+        "Input type ({}) and weight type ({}) should be the same",
+        a.dtype().scalar_name(),
+        b.dtype().scalar_name()
+    )))
+}

@@ -1,0 +1,265 @@
+//! Average pooling with fixed windows, and adaptive average pooling, whose windows divide the input
+//! into a given number of (nearly) equal parts.
+
+use super::maximum::{each_step, for_taps};
+use super::{Geometry, Window, output_shape, sizes};
+use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, vectorised, with_output};
+use crate::{Error, Result, StridedMut, StridedRef};
+use std::ops::Range;
+
+/// What an average is divided by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AvgPool {
+    /// Count the padding as elements (of value zero).
+    pub count_include_pad: bool,
+    /// Divide by this instead of the number of elements.
+    pub divisor_override: Option<i64>,
+}
+
+/// `out[o] = sum of x over the window of o / divisor`; the divisor is the window's size, clipped to
+/// the padded input, or to the input if padding does not count.
+///
+/// # Errors
+/// Shapes that do not fit, a divisor of zero, or a dtype that is not real floating.
+pub fn avg_pool(out: &mut StridedMut<'_>, x: StridedRef<'_>, window: &Window, how: AvgPool) -> Result<()> {
+    let shape = output_shape(x.shape(), window)?;
+    expect_shape("output", out.shape(), &shape)?;
+    let scales = Scales::new(Geometry::new(x.shape(), &shape, window), how)?;
+    for_compute!(x.dtype(), "avg_pool2d", T => {
+        let x = load::<T>(x);
+        with_output::<T, _>(out, |out| {
+            let (size, from) = (scales.g.output_size(), scales.g.input_size());
+            let out = SharedMut::new(out);
+            scales.g.for_planes(&|plane| {
+                // SAFETY: one task per plane.
+                let out = unsafe { out.slice(plane * size..(plane + 1) * size) };
+                plane_forward(out, &x[plane * from..(plane + 1) * from], &scales.g);
+                scales.apply(out);
+            });
+        });
+        Ok(())
+    })
+}
+
+/// The gradient of [`avg_pool`]: each element of `grad`, divided as in the forward pass, is added to
+/// every input element of its window.
+pub fn avg_pool_backward(
+    grad_x: &mut StridedMut<'_>,
+    grad: StridedRef<'_>,
+    window: &Window,
+    how: AvgPool,
+) -> Result<()> {
+    let shape = output_shape(grad_x.shape(), window)?;
+    expect_shape("grad_output", grad.shape(), &shape)?;
+    let scales = Scales::new(Geometry::new(grad_x.shape(), &shape, window), how)?;
+    for_compute!(grad.dtype(), "avg_pool2d_backward", T => {
+        let grad = load::<T>(grad);
+        with_output::<T, _>(grad_x, |out| {
+            let (size, to) = (scales.g.output_size(), scales.g.input_size());
+            let out = SharedMut::new(out);
+            scales.g.for_planes(&|plane| {
+                // SAFETY: one task per plane.
+                let out = unsafe { out.slice(plane * to..(plane + 1) * to) };
+                out.fill(T::ZERO);
+                let mut scaled = grad[plane * size..(plane + 1) * size].to_vec();
+                scales.apply(&mut scaled);
+                plane_backward(out, &scaled, &scales.g);
+            });
+        });
+        Ok(())
+    })
+}
+
+/// The divisors of every output: a product of per-dimension counts, or one number.
+struct Scales {
+    g: Geometry,
+    counts: [Vec<f64>; 3],
+    fixed: Option<f64>,
+}
+
+impl Scales {
+    fn new(g: Geometry, how: AvgPool) -> Result<Scales> {
+        if how.divisor_override == Some(0) {
+            return Err(Error::Runtime("divisor must be not zero".to_owned()));
+        }
+        let counts = [0, 1, 2].map(|dim| {
+            (0..g.output[dim])
+                .map(|o| {
+                    let start = (o * g.stride[dim]) as isize - g.padding[dim] as isize;
+                    let padded = (g.input[dim] + g.padding[dim]) as isize;
+                    let end = (start + g.kernel[dim] as isize).min(padded);
+                    let inside = end.min(g.input[dim] as isize) - start.max(0);
+                    (if how.count_include_pad { end - start } else { inside }) as f64
+                })
+                .collect()
+        });
+        Ok(Scales { g, counts, fixed: how.divisor_override.map(|d| d as f64) })
+    }
+    fn apply<T: Real>(&self, out: &mut [T]) {
+        if let Some(fixed) = self.fixed {
+            return divide(out, T::of(fixed));
+        }
+        let [rows, width] = [self.g.output[1], self.g.output[2]];
+        let columns: Vec<T> = self.counts[2].iter().map(|&c| T::of(c)).collect();
+        for (line, out) in out.chunks_exact_mut(width).enumerate() {
+            let outer = T::of(self.counts[0][line / rows] * self.counts[1][line % rows]);
+            divide_each(out, &columns, outer);
+        }
+    }
+}
+
+vectorised! {
+    fn divide<T: Real>(out: &mut [T], by: T) {
+        for out in out {
+            *out /= by;
+        }
+    }
+}
+
+vectorised! {
+    fn divide_each<T: Real>(out: &mut [T], columns: &[T], outer: T) {
+        for (out, &column) in out.iter_mut().zip(columns) {
+            *out /= column * outer;
+        }
+    }
+}
+
+vectorised! {
+    fn plane_forward<T: Real>(out: &mut [T], x: &[T], g: &Geometry) {
+        out.fill(T::ZERO);
+        for_taps(g, |o, i, n| {
+            let (out, x) = (&mut out[o..o + n], &x[i..]);
+            each_step(g.stride[2], n, |j, at| out[j] += x[at]);
+        });
+    }
+}
+
+vectorised! {
+    fn plane_backward<T: Real>(out: &mut [T], grad: &[T], g: &Geometry) {
+        for_taps(g, |o, i, n| {
+            let (grad, out) = (&grad[o..o + n], &mut out[i..]);
+            each_step(g.stride[2], n, |j, at| out[at] += grad[j]);
+        });
+    }
+}
+
+/// The input positions of adaptive output `o` of `outputs`.
+fn part(o: usize, outputs: usize, inputs: usize) -> Range<usize> {
+    o * inputs / outputs..((o + 1) * inputs).div_ceil(outputs)
+}
+
+/// The planes and sizes of an adaptive pooling, checked.
+fn adaptive(x: &[i64], out: &[i64], spatial: usize) -> Result<(usize, [usize; 3], [usize; 3])> {
+    if !(1..=3).contains(&spatial) || x.len() < spatial + 1 {
+        return Err(Error::Runtime(format!(
+            "adaptive_avg_pool{spatial}d(): Expected {}D or {}D tensor, but got {x:?}",
+            spatial + 1,
+            spatial + 2
+        )));
+    }
+    let planes = x.len() - spatial;
+    if let Some(d) = (planes..x.len()).find(|&d| x[d] == 0) {
+        return Err(Error::Runtime(format!(
+            "adaptive_avg_pool{spatial}d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {x:?} with dimension {d} being empty"
+        )));
+    }
+    if out.len() != x.len() || out[..planes] != x[..planes] {
+        return Err(Error::Runtime(format!(
+            "adaptive_avg_pool{spatial}d(): output of size {out:?} does not fit input of size {x:?}"
+        )));
+    }
+    let count = x[..planes].iter().map(|&s| s as usize).product();
+    Ok((count, sizes(&x[planes..]), sizes(&out[planes..])))
+}
+
+/// `out[o] = mean of x over part o`, where output `o` of `n` covers the inputs
+/// `floor(o * L / n) .. ceil((o + 1) * L / n)` of each of the last `spatial` dimensions.
+///
+/// # Errors
+/// An empty spatial dimension, shapes that do not fit, or a dtype that is not real floating.
+pub fn adaptive_avg_pool(out: &mut StridedMut<'_>, x: StridedRef<'_>, spatial: usize) -> Result<()> {
+    let (planes, input, output) = adaptive(x.shape(), out.shape(), spatial)?;
+    for_compute!(x.dtype(), "adaptive_avg_pool2d", T => {
+        let x = load::<T>(x);
+        with_output::<T, _>(out, |out| {
+            for_parts(out, planes, input, output, &|out, plane, parts, count| {
+                let mut sum = 0.0;
+                for_lines(parts, input, |line| {
+                    sum += lane_sum(&x[plane * input.iter().product::<usize>()..][line]);
+                });
+                *out = T::of(sum / count);
+            });
+        });
+        Ok(())
+    })
+}
+
+/// Calls `each(output, plane, its parts, elements)` for every output, planes on several threads.
+fn for_parts<T: Real>(
+    out: &mut [T],
+    planes: usize,
+    input: [usize; 3],
+    output: [usize; 3],
+    each: &(dyn Fn(&mut T, usize, &[Range<usize>; 3], f64) + Sync),
+) {
+    let size: usize = output.iter().product();
+    let work = (size + input.iter().product::<usize>()).max(1);
+    let shared = SharedMut::new(out);
+    crate::parallel::for_range(planes, (super::GRAIN / work).max(1), &|range| {
+        for plane in range {
+            // SAFETY: one task per plane.
+            let out = unsafe { shared.slice(plane * size..(plane + 1) * size) };
+            for (i, out) in out.iter_mut().enumerate() {
+                let at = [i / output[2] / output[1], i / output[2] % output[1], i % output[2]];
+                let parts = [0, 1, 2].map(|d| part(at[d], output[d], input[d]));
+                let count: usize = parts.iter().map(Range::len).product();
+                each(out, plane, &parts, count as f64);
+            }
+        }
+    });
+}
+
+/// Calls `each` with the range of every line of a box.
+fn for_lines(parts: &[Range<usize>; 3], input: [usize; 3], mut each: impl FnMut(Range<usize>)) {
+    for d in parts[0].clone() {
+        for h in parts[1].clone() {
+            let line = (d * input[1] + h) * input[2];
+            each(line + parts[2].start..line + parts[2].end);
+        }
+    }
+}
+
+vectorised! {
+    fn lane_sum<T: Real>(x: &[T]) -> f64 {
+        if x.len() < crate::row::LANES {
+            return x.iter().map(|v| v.wide()).sum();
+        }
+        crate::row::reduce(x, T::ZERO, |a, b| a + b, |v| v).wide()
+    }
+}
+
+/// The gradient of [`adaptive_avg_pool`]: each element of `grad`, divided by the size of its part, is
+/// added to the inputs of the part.
+pub fn adaptive_avg_pool_backward(
+    grad_x: &mut StridedMut<'_>,
+    grad: StridedRef<'_>,
+    spatial: usize,
+) -> Result<()> {
+    let (planes, input, output) = adaptive(grad_x.shape(), grad.shape(), spatial)?;
+    for_compute!(grad.dtype(), "adaptive_avg_pool2d_backward", T => {
+        // The parts write into the input's plane, so the gradient is the buffer that is walked.
+        let mut grad = load::<T>(grad).into_owned();
+        with_output::<T, _>(grad_x, |out| {
+            out.fill(T::ZERO);
+            let shared = SharedMut::new(out);
+            let size: usize = input.iter().product();
+            for_parts(&mut grad, planes, input, output, &|grad, plane, parts, count| {
+                // SAFETY: one task per plane.
+                let out = unsafe { shared.slice(plane * size..(plane + 1) * size) };
+                let share = *grad / T::of(count);
+                for_lines(parts, input, |line| out[line].iter_mut().for_each(|o| *o += share));
+            });
+        });
+        Ok(())
+    })
+}

@@ -1,0 +1,223 @@
+//! Max pooling: the largest element of each window and its position in the plane.
+//!
+//! Ties go to the first element in row-major order, a NaN wins over everything, as in PyTorch. The
+//! running maxima of a row of outputs, and their positions, live in two small buffers.
+
+use super::{Geometry, Window, output_shape};
+use crate::dense::{Compute, Real, SharedMut, expect_shape, load, vectorised, with_output};
+use crate::{DType, Error, Result, StridedMut, StridedRef};
+
+/// What max pooling compares: floats in their compute type, integers as `i64`.
+trait Ordered: Compute {
+    const LOWEST: Self;
+    /// Whether `self` replaces `best`.
+    fn beats(self, best: Self) -> bool;
+}
+macro_rules! ordered_float {
+    ($($t:ident),*) => {$(
+        impl Ordered for $t {
+            const LOWEST: Self = $t::NEG_INFINITY;
+            #[inline(always)]
+            fn beats(self, best: Self) -> bool { (self > best) | Real::is_nan(self) }
+        }
+    )*};
+}
+ordered_float!(f32, f64);
+impl Ordered for i64 {
+    const LOWEST: Self = i64::MIN;
+    #[inline(always)]
+    fn beats(self, best: Self) -> bool {
+        self > best
+    }
+}
+
+/// `out[o] = max of x over the window of o`; `indices` (i64, the output's shape) receives each
+/// maximum's position in its plane (row-major over the spatial dimensions).
+///
+/// # Errors
+/// Shapes that do not fit, or a complex or bool dtype.
+pub fn max_pool(
+    out: &mut StridedMut<'_>,
+    indices: Option<&mut StridedMut<'_>>,
+    x: StridedRef<'_>,
+    window: &Window,
+) -> Result<()> {
+    let shape = output_shape(x.shape(), window)?;
+    expect_shape("output", out.shape(), &shape)?;
+    if let Some(indices) = &indices {
+        expect_shape("indices", indices.shape(), &shape)?;
+    }
+    let g = Geometry::new(x.shape(), &shape, window);
+    match x.dtype() {
+        DType::F16 | DType::BF16 | DType::F32 => forward::<f32>(out, indices, x, &g),
+        DType::F64 => forward::<f64>(out, indices, x, &g),
+        dtype if dtype.is_integral(false) => forward::<i64>(out, indices, x, &g),
+        dtype => return Err(Error::not_implemented("max_pool2d", dtype)),
+    }
+    Ok(())
+}
+
+fn forward<T: Ordered>(
+    out: &mut StridedMut<'_>,
+    indices: Option<&mut StridedMut<'_>>,
+    x: StridedRef<'_>,
+    g: &Geometry,
+) {
+    let x = load::<T>(x);
+    with_output::<T, _>(out, |out| match indices {
+        Some(indices) => with_output::<i64, _>(indices, |indices| all_planes(out, indices, &x, g)),
+        None => all_planes(out, &mut [], &x, g),
+    });
+}
+
+fn all_planes<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], g: &Geometry) {
+    let (size, from) = (g.output_size(), g.input_size());
+    let wanted = !indices.is_empty();
+    let (out, indices) = (SharedMut::new(out), SharedMut::new(indices));
+    g.for_planes(&|plane| {
+        let span = plane * size..(plane + 1) * size;
+        // SAFETY: one task per plane.
+        let out = unsafe { out.slice(span.clone()) };
+        let x = &x[plane * from..(plane + 1) * from];
+        if wanted {
+            // SAFETY: as above.
+            plane_indices(out, unsafe { indices.slice(span) }, x, g);
+        } else {
+            plane_values(out, x, g);
+        }
+    });
+}
+
+vectorised! {
+    fn plane_values<T: Ordered>(out: &mut [T], x: &[T], g: &Geometry) {
+        out.fill(T::LOWEST);
+        for_taps(g, |o, i, n| {
+            let (out, x) = (&mut out[o..o + n], &x[i..]);
+            each_step(g.stride[2], n, |j, at| {
+                let (value, best) = (x[at], out[j]);
+                out[j] = if value.beats(best) { value } else { best };
+            });
+        });
+    }
+}
+
+vectorised! {
+    fn plane_indices<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], g: &Geometry) {
+        out.fill(T::LOWEST);
+        start_indices(indices, g);
+        for_taps(g, |o, i, n| {
+            let (out, indices, x) = (&mut out[o..o + n], &mut indices[o..o + n], &x[i..]);
+            each_step(g.stride[2], n, |j, at| {
+                let (value, best) = (x[at], out[j]);
+                let wins = value.beats(best);
+                out[j] = if wins { value } else { best };
+                indices[j] = if wins { (i + at) as i64 } else { indices[j] };
+            });
+        });
+    }
+}
+
+/// Each window's first element inside the input: the answer if nothing beats the lowest value.
+#[inline(always)]
+fn start_indices(indices: &mut [i64], g: &Geometry) {
+    let first = |dim: usize, o: usize| {
+        let (taps, first) = g.taps(dim, o);
+        (first + (taps.start * g.dilation[dim]) as isize) as usize
+    };
+    let mut at = 0;
+    for d in 0..g.output[0] {
+        for h in 0..g.output[1] {
+            let row = (first(0, d) * g.input[1] + first(1, h)) * g.input[2];
+            for w in 0..g.output[2] {
+                indices[at] = (row + first(2, w)) as i64;
+                at += 1;
+            }
+        }
+    }
+}
+
+/// Calls `each(j, j * stride)` for `n` steps, with the common strides as constants.
+#[inline(always)]
+pub(super) fn each_step(stride: usize, n: usize, mut each: impl FnMut(usize, usize)) {
+    match stride {
+        1 => (0..n).for_each(|j| each(j, j)),
+        2 => (0..n).for_each(|j| each(j, 2 * j)),
+        _ => (0..n).for_each(|j| each(j, j * stride)),
+    }
+}
+
+/// For every output row and kernel element inside: `work(first output, its input, outputs)`. Kernel
+/// elements come in row-major order for each output.
+#[inline(always)]
+pub(super) fn for_taps(g: &Geometry, mut work: impl FnMut(usize, usize, usize)) {
+    for d in 0..g.output[0] {
+        let (depths, first_d) = g.taps(0, d);
+        for h in 0..g.output[1] {
+            let (rows, first_h) = g.taps(1, h);
+            let out = (d * g.output[1] + h) * g.output[2];
+            for kd in depths.clone() {
+                let id = (first_d + (kd * g.dilation[0]) as isize) as usize;
+                for kh in rows.clone() {
+                    let ih = (first_h + (kh * g.dilation[1]) as isize) as usize;
+                    let line = (id * g.input[1] + ih) * g.input[2];
+                    for kw in 0..g.kernel[2] {
+                        let (columns, first) = g.columns(kw);
+                        if !columns.is_empty() {
+                            let iw = (columns.start * g.stride[2]) as isize + first;
+                            work(out + columns.start, line + iw as usize, columns.len());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The gradient of [`max_pool`]: adds each element of `grad` to the input element its index names.
+/// `grad_x` is (*, spatial...) with `spatial` pooled dimensions.
+///
+/// # Errors
+/// Shapes that do not fit, an index outside its plane, or a dtype that is not real floating.
+pub fn max_pool_backward(
+    grad_x: &mut StridedMut<'_>,
+    grad: StridedRef<'_>,
+    indices: StridedRef<'_>,
+    spatial: usize,
+) -> Result<()> {
+    expect_shape("indices", indices.shape(), grad.shape())?;
+    let planes = grad.ndim().saturating_sub(spatial);
+    if grad_x.ndim() != grad.ndim() || grad_x.shape()[..planes] != grad.shape()[..planes] {
+        return Err(Error::Runtime(format!(
+            "Expected grad_output with the planes of the input {:?}, but got {:?}",
+            grad_x.shape(),
+            grad.shape()
+        )));
+    }
+    let size = |shape: &[i64]| shape.iter().map(|&s| s as usize).product::<usize>();
+    let (from, to) = (size(&grad.shape()[planes..]), size(&grad_x.shape()[planes..]));
+    let indices = load::<i64>(indices);
+    if let Some(bad) = indices.iter().find(|&&i| i < 0 || i as usize >= to) {
+        return Err(Error::Runtime(format!("found an invalid max index: {bad} (output volumes are of size {to})")));
+    }
+    let count = size(&grad.shape()[..planes]);
+    crate::dense::for_compute!(grad.dtype(), "max_pool2d_backward", T => {
+        let grad = load::<T>(grad);
+        with_output::<T, _>(grad_x, |out| scatter(out, &grad, &indices, count, from, to));
+        Ok(())
+    })
+}
+
+fn scatter<T: Real>(out: &mut [T], grad: &[T], indices: &[i64], planes: usize, from: usize, to: usize) {
+    let out = SharedMut::new(out);
+    crate::parallel::for_range(planes, (super::GRAIN / (from + to).max(1)).max(1), &|range| {
+        for plane in range {
+            // SAFETY: one task per plane.
+            let out = unsafe { out.slice(plane * to..(plane + 1) * to) };
+            out.fill(T::ZERO);
+            let span = plane * from..(plane + 1) * from;
+            for (&g, &i) in grad[span.clone()].iter().zip(&indices[span]) {
+                out[i as usize] += g;
+            }
+        }
+    });
+}

@@ -1,0 +1,154 @@
+//! Convolutions against a naive twin over dtypes, layouts and parameters; the gradients through the
+//! adjoint identity: `<conv(x, w), g> = <x, backward_input(g, w)> = <w, backward_weight(g, x)>`.
+
+mod tensor;
+
+use pullback_kernels::conv::{self, Conv};
+use pullback_kernels::{C128, DType};
+use tensor::{Rng, Tensor};
+
+const DTYPES: [DType; 6] =
+    [DType::F32, DType::F64, DType::C64, DType::C128, DType::F16, DType::BF16];
+
+fn unflat(mut flat: i64, shape: &[i64]) -> Vec<i64> {
+    let mut index = vec![0; shape.len()];
+    for d in (0..shape.len()).rev() {
+        index[d] = flat % shape[d];
+        flat /= shape[d];
+    }
+    index
+}
+
+/// Calls `each(x index, weight index, output index)` for every product of the convolution.
+fn for_products(x: &[i64], w: &[i64], out: &[i64], c: &Conv, each: &mut dyn FnMut(&[i64], &[i64], &[i64])) {
+    let spatial = c.stride.len();
+    // The side the kernel slides over, and the side whose positions it is placed at.
+    let (wide, narrow) = if c.transposed { (out, x) } else { (x, out) };
+    let groups = c.groups as i64;
+    for flat in 0..w.iter().product::<i64>() {
+        let wi = unflat(flat, w);
+        for group in 0..groups {
+            if wi[0] / (w[0] / groups) != group {
+                continue;
+            }
+            let wide_channel = group * w[1] + wi[1];
+            for n in 0..x[0] {
+                for p in 0..narrow[2..].iter().product::<i64>() {
+                    let at = unflat(p, &narrow[2..]);
+                    let (mut wide_at, mut narrow_at) = (vec![n, wide_channel], vec![n, wi[0]]);
+                    for d in 0..spatial {
+                        wide_at.push(at[d] * c.stride[d] as i64 + wi[d + 2] * c.dilation[d] as i64 - c.padding[d] as i64);
+                        narrow_at.push(at[d]);
+                    }
+                    if (0..spatial).all(|d| (0..wide[d + 2]).contains(&wide_at[d + 2])) {
+                        if c.transposed { each(&narrow_at, &wi, &wide_at) } else { each(&wide_at, &wi, &narrow_at) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn flat(index: &[i64], shape: &[i64]) -> usize {
+    index.iter().zip(shape).fold(0, |f, (i, s)| f * s + i) as usize
+}
+
+fn check(rng: &mut Rng, dtype: DType, x_shape: &[i64], w_shape: &[i64], c: &Conv) {
+    let (x, w) = (rng.tensor(dtype, x_shape), rng.tensor(dtype, w_shape));
+    let shape = conv::output_shape(x_shape, w_shape, c).unwrap();
+    let what = format!("{dtype:?} x {x_shape:?} w {w_shape:?} {c:?}");
+    let bias = (rng.below(2) == 0).then(|| rng.tensor(dtype, &shape[1..2]));
+    let mut out = rng.tensor(dtype, &shape);
+    conv::convolution(&mut out.view_mut(), x.view(), w.view(), bias.as_ref().map(Tensor::view), c).unwrap();
+    let grad = rng.tensor(dtype, &shape);
+    let (mut gx, mut gw) = (rng.tensor(dtype, x_shape), rng.tensor(dtype, w_shape));
+    conv::convolution_backward_input(&mut gx.view_mut(), grad.view(), w.view(), c).unwrap();
+    conv::convolution_backward_weight(&mut gw.view_mut(), grad.view(), x.view(), c).unwrap();
+    let inner: i64 = shape[2..].iter().product();
+    let mut y: Vec<C128> = (0..out.numel() as i64)
+        .map(|i| bias.as_ref().map_or(C128::default(), |b| b.at(&[i / inner % shape[1]])))
+        .collect();
+    let (mut ex, mut ew) = (vec![C128::default(); x.numel()], vec![C128::default(); w.numel()]);
+    for_products(x_shape, w_shape, &shape, c, &mut |xi, wi, oi| {
+        y[flat(oi, &shape)] += x.at(xi) * w.at(wi);
+        ex[flat(xi, x_shape)] += grad.at(oi) * w.at(wi);
+        ew[flat(wi, w_shape)] += grad.at(oi) * x.at(xi);
+    });
+    out.assert_close(&y, &what);
+    gx.assert_close(&ex, &format!("input gradient {what}"));
+    gw.assert_close(&ew, &format!("weight gradient {what}"));
+    let mut gb = rng.tensor(dtype, &shape[1..2]);
+    conv::convolution_backward_bias(&mut gb.view_mut(), grad.view()).unwrap();
+    let mut eb = vec![C128::default(); shape[1] as usize];
+    for (i, g) in grad.values().into_iter().enumerate() {
+        eb[i / inner as usize % shape[1] as usize] += g;
+    }
+    gb.assert_close(&eb, &format!("bias gradient {what}"));
+}
+
+#[test]
+fn random_convolutions_and_their_gradients_equal_the_naive_twin() {
+    let mut rng = Rng(7);
+    for dtype in DTYPES {
+        let mut done = 0;
+        while done < 60 {
+            let spatial = rng.below(3) as usize + 1;
+            let groups = [1, 1, 2, 3][rng.below(4) as usize];
+            let (ci, co) = (rng.below(3) + 1, rng.below(4) + 1);
+            let mut c = Conv::plain(spatial);
+            c.groups = groups as usize;
+            c.transposed = rng.below(3) == 0;
+            for d in 0..spatial {
+                c.stride[d] = rng.below(3) as usize + 1;
+                c.padding[d] = rng.below(3) as usize;
+                c.dilation[d] = rng.below(2) as usize + 1;
+                c.output_padding[d] = rng.below(c.stride[d].max(c.dilation[d]) as i64) as usize;
+            }
+            let mut x = vec![rng.below(3) + 1, ci * groups];
+            let mut w = if c.transposed { vec![ci * groups, co] } else { vec![co * groups, ci] };
+            for _ in 0..spatial {
+                x.push(rng.below(7) + 1);
+                w.push(rng.below(3) + 1);
+            }
+            let Ok(shape) = conv::output_shape(&x, &w, &c) else { continue };
+            if shape.contains(&0) {
+                continue;
+            }
+            check(&mut rng, dtype, &x, &w, &c);
+            done += 1;
+        }
+    }
+}
+
+#[test]
+fn larger_and_special_convolutions_equal_the_naive_twin() {
+    let mut rng = Rng(8);
+    let conv2 = |stride: usize, padding: usize, groups: usize| Conv {
+        stride: [stride; 2].as_slice().into(),
+        padding: [padding; 2].as_slice().into(),
+        groups,
+        ..Conv::plain(2)
+    };
+    for dtype in [DType::F32, DType::F64] {
+        check(&mut rng, dtype, &[2, 16, 20, 20], &[24, 16, 3, 3], &conv2(1, 1, 1));
+        check(&mut rng, dtype, &[1, 17, 33, 31], &[33, 17, 3, 3], &conv2(2, 1, 1));
+        check(&mut rng, dtype, &[2, 16, 9, 9], &[20, 16, 1, 1], &conv2(1, 0, 1));
+        check(&mut rng, dtype, &[2, 12, 19, 19], &[12, 1, 3, 3], &conv2(1, 1, 12));
+        check(&mut rng, dtype, &[2, 12, 19, 19], &[12, 1, 5, 5], &conv2(2, 2, 12));
+        check(&mut rng, dtype, &[1, 3, 40, 40], &[8, 3, 7, 7], &conv2(2, 3, 1));
+    }
+}
+
+#[test]
+fn an_empty_batch_gives_empty_outputs_and_zero_weight_gradients() {
+    let mut rng = Rng(9);
+    check(&mut rng, DType::F32, &[0, 3, 5, 5], &[4, 3, 3, 3], &Conv::plain(2));
+}
+
+#[test]
+fn bad_shapes_are_refused_in_pytorchs_words() {
+    let error = conv::output_shape(&[1, 3, 5, 5], &[4, 2, 3, 3], &Conv::plain(2)).unwrap_err();
+    assert!(error.message().contains("to have 2 channels, but got 3 channels instead"), "{error}");
+    let error = conv::output_shape(&[1, 2, 2, 5], &[4, 2, 3, 3], &Conv::plain(2)).unwrap_err();
+    assert!(error.message().contains("Kernel size can't be greater than actual input size"), "{error}");
+}

@@ -15,6 +15,21 @@ pub(crate) struct Layout<'a> {
     size: usize,
 }
 
+impl<'a> Layout<'a> {
+    /// Strides in elements of `size` bytes.
+    pub(crate) fn of(strides: &'a [i64], size: usize) -> Self {
+        Layout { strides, size }
+    }
+    /// Bytes of an element.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+    /// The strides, in elements.
+    pub(crate) fn strides(&self) -> &'a [i64] {
+        self.strides
+    }
+}
+
 impl<'a> From<&StridedRef<'a>> for Layout<'a> {
     fn from(view: &StridedRef<'a>) -> Self {
         Layout { strides: view.strides(), size: view.dtype().size() }
@@ -85,6 +100,16 @@ impl<const N: usize> Lines<N> {
     #[inline]
     pub(crate) fn inner(&self) -> Option<[isize; N]> {
         self.dims.last().map(|dim| dim.1)
+    }
+
+    /// Whether the walk is one run with these byte strides (or at most one position).
+    #[inline]
+    pub(crate) fn is_dense(&self, steps: [isize; N]) -> bool {
+        match self.dims.len() {
+            0 => true,
+            1 => self.dims[0].1 == steps,
+            _ => false,
+        }
     }
 
     /// The byte offsets of position `at`.

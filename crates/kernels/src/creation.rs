@@ -1,0 +1,182 @@
+//! Filling a tensor from a rule: `arange`, `linspace`, `logspace`, `eye`.
+//!
+//! Values are computed in the accumulate type (`f32` for halves, `i64` for integers) and rounded as
+//! PyTorch's CPU kernels do; `linspace` counts from both ends so that it is symmetrical.
+
+use crate::line::{GRAIN, Layout, Lines, put};
+use crate::{
+    C64, C128, DType, Element, Error, Result, Scalar, StridedMut, bf16, f16, for_dtype, parallel,
+};
+
+/// How many elements `arange(start, end, step)` has: `ceil((end - start) / step)`.
+///
+/// # Errors
+/// If `step` is zero, a bound is not finite, or the bounds contradict the sign of `step`.
+pub fn arange_size(start: Scalar, end: Scalar, step: Scalar) -> Result<usize> {
+    let (a, b, s) = (start.to_f64(), end.to_f64(), step.to_f64());
+    if s == 0.0 {
+        return Err(Error::Runtime("step must be nonzero".into()));
+    }
+    if !a.is_finite() || !b.is_finite() {
+        return Err(Error::Runtime(format!("unsupported range: {a} -> {b}")));
+    }
+    if (s > 0.0 && b < a) || (s < 0.0 && b > a) {
+        return Err(Error::Runtime(
+            "upper bound and lower bound inconsistent with step sign".into(),
+        ));
+    }
+    if let (true, true, true) = (start.is_integral(), end.is_integral(), step.is_integral()) {
+        let (a, b, s) = (start.to_i64() as i128, end.to_i64() as i128, step.to_i64() as i128);
+        let sign = s.signum();
+        return Ok(((b - a + s - sign) / s) as usize);
+    }
+    Ok(((b - a) / s).ceil() as usize)
+}
+
+/// Stores `value(i)` at element `i` of a one-dimensional tensor, on several threads if it is large.
+fn fill_by<T: Element>(out: &mut StridedMut<'_>, value: impl Fn(usize) -> T + Sync) {
+    let out = &*out;
+    let lines = Lines::new(out.shape(), None, [Layout::from(out)]);
+    parallel::for_range(lines.count(), GRAIN, &|range| {
+        let mut i = range.start;
+        lines.visit(range, |[at]| {
+            // SAFETY: the walk stays inside the view.
+            unsafe { put(out.ptr(), at, value(i)) };
+            i += 1;
+        });
+    });
+}
+
+/// `start + i * step` for each element `i`, in the accumulate type of the dtype.
+///
+/// # Errors
+/// For bool and complex dtypes.
+pub fn arange(out: &mut StridedMut<'_>, start: Scalar, step: Scalar) -> Result<()> {
+    match out.dtype() {
+        DType::F32 => {
+            let (start, step) = (start.to_f64() as f32, step.to_f64() as f32);
+            // In single precision the index times the step is added without rounding in between.
+            fill_by(out, |i| (f64::from(start) + f64::from(step) * i as f64) as f32);
+        }
+        DType::F64 => {
+            let (start, step) = (start.to_f64(), step.to_f64());
+            fill_by(out, |i| start + step * i as f64);
+        }
+        DType::F16 => {
+            let (start, step) = (start.to_f64() as f32, step.to_f64() as f32);
+            fill_by(out, |i| f16::from_f32(start + step * i as f32));
+        }
+        DType::BF16 => {
+            let (start, step) = (start.to_f64() as f32, step.to_f64() as f32);
+            fill_by(out, |i| bf16::from_f32(start + step * i as f32));
+        }
+        dtype => {
+            let (start, step) = (start.to_i64(), step.to_i64());
+            for_dtype!(dtype, integral, T => {
+                fill_by(out, |i| T::from_i64(start.wrapping_add(step.wrapping_mul(i as i64))));
+            }, else return Err(Error::not_implemented("arange_cpu", dtype)));
+        }
+    }
+    Ok(())
+}
+
+/// `start` and `end` and `steps - 2` evenly spaced numbers between; computed from the nearer end.
+///
+/// # Errors
+/// For bool.
+pub fn linspace(out: &mut StridedMut<'_>, start: Scalar, end: Scalar) -> Result<()> {
+    spaced(out, start, end, "linspace_cpu", None)
+}
+
+/// `base` to the power of the numbers of [`linspace`].
+///
+/// # Errors
+/// For bool.
+pub fn logspace(out: &mut StridedMut<'_>, start: Scalar, end: Scalar, base: f64) -> Result<()> {
+    spaced(out, start, end, "logspace_cpu", Some(base))
+}
+
+fn spaced(
+    out: &mut StridedMut<'_>,
+    start: Scalar,
+    end: Scalar,
+    name: &str,
+    base: Option<f64>,
+) -> Result<()> {
+    let n = out.numel();
+    let half = n / 2;
+    let last = n.saturating_sub(1);
+    macro_rules! float {
+        ($t:ty, $from:expr) => {{
+            let (a, b) = (start.to_f64() as $t, end.to_f64() as $t);
+            let step = (b - a) / last.max(1) as $t;
+            let power = |x: $t| base.map_or(x, |base| (base as $t).powf(x));
+            fill_by(out, |i| {
+                $from(power(if i < half || n == 1 {
+                    a + step * i as $t
+                } else {
+                    b - step * (last - i) as $t
+                }))
+            });
+        }};
+    }
+    macro_rules! complex {
+        ($t:ty, $part:ty) => {{
+            let (a, b): ($t, $t) = (start.to(), end.to());
+            let step = (b - a) / last.max(1) as $part;
+            let power = |x: $t| base.map_or(x, |base| (x * (base as $part).ln()).exp());
+            fill_by(out, |i| {
+                power(if i < half || n == 1 {
+                    a + step * i as $part
+                } else {
+                    b - step * (last - i) as $part
+                })
+            });
+        }};
+    }
+    match out.dtype() {
+        DType::F32 => float!(f32, |x: f32| x),
+        DType::F64 => float!(f64, |x: f64| x),
+        DType::F16 => float!(f32, f16::from_f32),
+        DType::BF16 => float!(f32, bf16::from_f32),
+        DType::C64 => complex!(C64, f32),
+        DType::C128 => complex!(C128, f64),
+        dtype => {
+            let (a, b) = (start.to_i64(), end.to_i64());
+            // Integers step in single precision, as the reference kernels do.
+            let step = (b as f32 - a as f32) / last.max(1) as f32;
+            for_dtype!(dtype, integral, T => match base {
+                None => fill_by(out, |i| {
+                    let near = if i < half || n == 1 { a + (step * i as f32) as i64 } else { b - (step * (last - i) as f32) as i64 };
+                    T::from_i64(near)
+                }),
+                Some(base) => fill_by(out, |i| {
+                    let exponent = if i < half || n == 1 { a as f32 + step * i as f32 } else { b as f32 - step * (last - i) as f32 };
+                    T::from_i64((base as f32).powf(exponent) as i64)
+                }),
+            }, else return Err(Error::not_implemented(name, dtype)));
+        }
+    }
+    Ok(())
+}
+
+/// Ones on the diagonal of a matrix, zeros elsewhere; any dtype.
+///
+/// # Errors
+/// If `out` is not two-dimensional.
+pub fn eye(out: &mut StridedMut<'_>) -> Result<()> {
+    let &[rows, columns] = out.shape() else {
+        return Err(Error::Runtime(format!("eye: expected a matrix but got {:?}", out.shape())));
+    };
+    let out = &*out;
+    let &[row_step, step] = out.strides() else { return Ok(()) };
+    let size = out.dtype().size() as isize;
+    for_dtype!(out.dtype(), all, T => for i in 0..rows as isize {
+        for j in 0..columns as isize {
+            let at = (i * row_step as isize + j * step as isize) * size;
+            // SAFETY: row and column lie inside the view.
+            unsafe { put(out.ptr(), at, T::from_i64(i64::from(i == j))) };
+        }
+    });
+    Ok(())
+}

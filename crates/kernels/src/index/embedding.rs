@@ -1,0 +1,198 @@
+//! Rows of a table: `embedding`, its gradient, and `one_hot`.
+
+use super::select::copy_slices;
+use super::{Accumulate, check_bounds, with_i64};
+use crate::line::{Layout, Lines, check_dtype, check_shape, get, put};
+use crate::{DType, Error, Result, Scalar, StridedMut, StridedRef, for_dtype, parallel};
+use smallvec::SmallVec;
+
+/// The indices in row-major order, checked to lie in `0..rows`.
+fn rows_of(indices: StridedRef<'_>, rows: i64) -> Result<SmallVec<[i64; 16]>> {
+    with_i64(indices, |indices| {
+        check_bounds(&indices, (0, rows), |_| Error::Index("index out of range in self".into()))?;
+        let lines = Lines::new(indices.shape(), None, [Layout::from(&indices)]);
+        let mut list = SmallVec::with_capacity(lines.count());
+        // SAFETY: the walk stays inside the view, whose dtype is i64.
+        lines.visit(0..lines.count(), |[at]| list.push(unsafe { get::<i64>(indices.ptr(), at) }));
+        Ok(list)
+    })
+}
+
+fn check_rows(name: &str, shape: &[i64], indices: &[i64], table: &[i64]) -> Result<()> {
+    if table.len() != 2 {
+        return Err(Error::Runtime("'weight' must be 2-D".into()));
+    }
+    let mut expected: SmallVec<[i64; 6]> = SmallVec::from_slice(indices);
+    expected.push(table[1]);
+    check_shape(name, shape, &expected)
+}
+
+/// Rows of `weight` (`(rows, width)`): `out[..., :] = weight[indices[...], :]`.
+///
+/// # Errors
+/// `IndexError` if an index is not in `0..rows`.
+pub fn embedding(
+    out: &mut StridedMut<'_>,
+    weight: StridedRef<'_>,
+    indices: StridedRef<'_>,
+) -> Result<()> {
+    check_dtype("embedding", out.dtype(), weight.dtype())?;
+    check_rows("embedding", out.shape(), indices.shape(), weight.shape())?;
+    let rows = rows_of(indices, weight.shape()[0])?;
+    let size = weight.dtype().size();
+    let out = &*out;
+    let last = out.ndim() - 1;
+    let shape = [rows.len() as i64, weight.shape()[1]];
+    let table = Layout::of(weight.strides(), size);
+    let row_step = weight.strides()[0] as isize * size as isize;
+    if let Some(stride) = flat_stride(&out.shape()[..last], &out.strides()[..last]) {
+        let strides = [stride, out.strides()[last]];
+        copy_slices(
+            (out.ptr(), &Layout::of(&strides, size), stride as isize * size as isize),
+            (weight.ptr(), &table, row_step),
+            &shape,
+            0,
+            &|j| (j as i64, rows[j]),
+            rows.len(),
+        );
+        return Ok(());
+    }
+    // Rows of the output do not lie at one distance: row by row.
+    let mut number = 0;
+    let targets = Lines::new(out.shape(), Some(last), [Layout::from(out)]);
+    targets.visit(0..targets.count(), |[to]| {
+        let strides = [0, out.strides()[last]];
+        let row = rows[number];
+        number += 1;
+        copy_slices(
+            (out.ptr().wrapping_offset(to), &Layout::of(&strides, size), 0),
+            (weight.ptr(), &table, row_step),
+            &[1, shape[1]],
+            0,
+            &|_| (0, row),
+            1,
+        );
+    });
+    Ok(())
+}
+
+/// The distance of consecutive positions of some dimensions, if it is the same everywhere.
+fn flat_stride(shape: &[i64], strides: &[i64]) -> Option<i64> {
+    let mut found: Option<(i64, i64)> = None;
+    for (&size, &stride) in shape.iter().zip(strides).rev().filter(|(size, _)| **size != 1) {
+        found = match found {
+            None => Some((stride, stride * size)),
+            Some((first, next)) if next == stride => Some((first, stride * size)),
+            Some(_) => return None,
+        };
+    }
+    Some(found.map_or(0, |(first, _)| first))
+}
+
+/// The gradient of [`embedding`] for its table: `out[r] = sum of grad rows whose index is r`, in order; rows with index
+/// `padding_idx` are left out, and with `scale_grad_by_freq` each row is divided by how often its index occurs.
+///
+/// # Errors
+/// `IndexError` if an index is not in `0..rows`.
+pub fn embedding_backward(
+    out: &mut StridedMut<'_>,
+    grad: StridedRef<'_>,
+    indices: StridedRef<'_>,
+    padding_idx: Option<i64>,
+    scale_grad_by_freq: bool,
+) -> Result<()> {
+    check_dtype("embedding_backward", grad.dtype(), out.dtype())?;
+    check_rows("embedding_backward", grad.shape(), indices.shape(), out.shape())?;
+    let rows = rows_of(indices, out.shape()[0])?;
+    let mut counts = Vec::new();
+    if scale_grad_by_freq {
+        counts.resize(out.shape()[0] as usize, 0_i64);
+        rows.iter().for_each(|&row| counts[row as usize] += 1);
+    }
+    let out = &*out;
+    for_dtype!(out.dtype(), all, T => {
+        sum_rows::<T>(out, &grad, &rows, padding_idx, &counts);
+    });
+    Ok(())
+}
+
+fn sum_rows<T: Accumulate>(
+    out: &StridedMut<'_>,
+    grad: &StridedRef<'_>,
+    rows: &[i64],
+    padding_idx: Option<i64>,
+    counts: &[i64],
+) {
+    let size = size_of::<T>() as isize;
+    let last = grad.ndim() - 1;
+    let (row_step, step) = (out.strides()[0] as isize * size, out.strides()[1] as isize * size);
+    let grad_step = grad.strides()[last] as isize * size;
+    let width = out.shape()[1] as usize;
+    let lines = Lines::new(grad.shape(), Some(last), [Layout::from(grad)]);
+    let zero = T::default();
+    // Threads own disjoint columns, so each sum is made by one thread in order.
+    let grain = (crate::line::GRAIN / rows.len().max(1)).max(64);
+    parallel::for_range(width, grain, &|columns| {
+        for row in 0..out.shape()[0] as isize {
+            for column in columns.clone() {
+                // SAFETY: row and column lie inside `out`.
+                unsafe { put(out.ptr(), row * row_step + column as isize * step, zero) };
+            }
+        }
+        let mut number = 0;
+        lines.visit(0..lines.count(), |[from]| {
+            let row = rows[number];
+            number += 1;
+            if Some(row) == padding_idx {
+                return;
+            }
+            let scale: Option<T> =
+                counts.get(row as usize).map(|&count| Scalar::Float(1.0 / count as f64).to());
+            for column in columns.clone() {
+                let column = column as isize;
+                // SAFETY: rows were checked; the column lies inside both views.
+                unsafe {
+                    let to = out.ptr().offset(row as isize * row_step + column * step);
+                    let new = get::<T>(grad.ptr(), from + column * grad_step);
+                    let new = scale.map_or(new, |scale| new.mul(scale));
+                    put(to, 0, get::<T>(to, 0).add(new));
+                }
+            }
+        });
+    });
+}
+
+/// One-hot rows: `out[..., c] = 1` where `c` is the index, else 0; `out` (`i64`) has one more dimension, of size `num_classes`.
+///
+/// # Errors
+/// If an index is negative or not below `num_classes`.
+pub fn one_hot(out: &mut StridedMut<'_>, indices: StridedRef<'_>) -> Result<()> {
+    check_dtype("one_hot", out.dtype(), DType::I64)?;
+    let Some((&classes, leading)) = out.shape().split_last() else {
+        return Err(Error::Runtime("one_hot: output has no class dimension".into()));
+    };
+    check_shape("one_hot", leading, indices.shape())?;
+    let out = &*out;
+    with_i64(indices, |indices| {
+        check_bounds(&indices, (0, i64::MAX), |_| {
+            Error::Runtime("Class values must be non-negative.".into())
+        })?;
+        check_bounds(&indices, (0, classes), |_| {
+            Error::Runtime("Class values must be smaller than num_classes.".into())
+        })?;
+        let last = out.ndim() - 1;
+        let step = out.strides()[last] as isize * 8;
+        let views = [Layout::of(&out.strides()[..last], 8), Layout::from(&indices)];
+        let lines = Lines::new(indices.shape(), None, views);
+        lines.visit(0..lines.count(), |[to, from]| {
+            // SAFETY: the walk stays inside both views, indices were checked.
+            unsafe {
+                let index = get::<i64>(indices.ptr(), from);
+                for class in 0..classes {
+                    put(out.ptr(), to + class as isize * step, i64::from(class == index));
+                }
+            }
+        });
+        Ok(())
+    })
+}

@@ -1,0 +1,312 @@
+//! Rearranging elements: `cat`, `flip`, `roll`, `tril`, `triu`, `repeat`.
+//!
+//! Elements move by their size; nothing is computed. Outputs never overlap inputs. Copies between two
+//! layouts of the same shape (transposed ones too) belong to `elementwise`.
+
+use crate::index::for_size;
+use crate::line::{GRAIN, Layout, Lines, check_dim, check_dtype, check_shape, get, put};
+use crate::{Error, Result, StridedMut, StridedRef, parallel};
+use smallvec::SmallVec;
+
+/// A rectangular part of a copy: addresses, shape and strides (in elements) on both sides.
+struct Part<'a> {
+    to: *mut u8,
+    to_strides: &'a [i64],
+    from: *const u8,
+    from_strides: &'a [i64],
+    shape: &'a [i64],
+    size: usize,
+}
+
+// SAFETY: threads write disjoint elements of the output and only read the input.
+unsafe impl Sync for Part<'_> {}
+
+impl Part<'_> {
+    /// Copies the part.
+    ///
+    /// # Safety
+    /// Both sides are live elements of `size` bytes for the whole shape, and do not overlap.
+    unsafe fn copy(&self) {
+        let views =
+            [Layout::of(self.to_strides, self.size), Layout::of(self.from_strides, self.size)];
+        let lines = Lines::new(self.shape, None, views);
+        let dense = [self.size as isize; 2];
+        parallel::for_range(lines.count(), 4 * GRAIN, &|range| {
+            lines.visit_runs(range, |[to, from], steps, n| {
+                let to = self.to.wrapping_offset(to);
+                let from = self.from.wrapping_offset(from);
+                // SAFETY: promised by the caller.
+                unsafe {
+                    if steps == dense && n > 1 {
+                        to.copy_from_nonoverlapping(from, n * self.size);
+                        return;
+                    }
+                    for_size!(self.size, T => for j in 0..n as isize {
+                        put(to, j * steps[0], get::<T>(from, j * steps[1]));
+                    });
+                }
+            });
+        });
+    }
+}
+
+/// Byte distance of `count` elements along a dimension.
+fn distance(strides: &[i64], dim: usize, count: i64, size: usize) -> isize {
+    strides[dim] as isize * count as isize * size as isize
+}
+
+/// Joins `inputs` along `dim`, one behind the other. One-dimensional empty inputs are skipped, as in PyTorch.
+///
+/// # Errors
+/// If dtypes or the other sizes differ, or the sizes along `dim` do not add up to that of `out`.
+pub fn cat(out: &mut StridedMut<'_>, inputs: &[StridedRef<'_>], dim: usize) -> Result<()> {
+    check_dim(dim, out.ndim())?;
+    let is_skipped = |input: &StridedRef<'_>| input.shape() == [0];
+    let mut total = 0;
+    for (number, input) in inputs.iter().enumerate().filter(|(_, i)| !is_skipped(i)) {
+        check_dtype("cat", input.dtype(), out.dtype())?;
+        if input.ndim() != out.ndim() || input.ndim() == 0 {
+            return Err(Error::Runtime(format!(
+                "Tensors must have same number of dimensions: got {} and {}",
+                out.ndim(),
+                input.ndim()
+            )));
+        }
+        for (d, (&o, &i)) in out.shape().iter().zip(input.shape()).enumerate() {
+            if d != dim && o != i {
+                return Err(Error::Runtime(format!(
+                    "Sizes of tensors must match except in dimension {dim}. Expected size {o} but got size {i} for tensor number {number} in the list."
+                )));
+            }
+        }
+        total += input.shape()[dim];
+    }
+    if total != out.shape().get(dim).copied().unwrap_or(0) {
+        return Err(Error::Runtime(format!(
+            "cat: expected size {total} along dimension {dim} but got {:?}",
+            out.shape()
+        )));
+    }
+    let size = out.dtype().size();
+    let mut at = 0;
+    for input in inputs.iter().filter(|i| !is_skipped(i)) {
+        let part = Part {
+            to: out.ptr().wrapping_offset(distance(out.strides(), dim, at, size)),
+            to_strides: out.strides(),
+            from: input.ptr(),
+            from_strides: input.strides(),
+            shape: input.shape(),
+            size,
+        };
+        // SAFETY: the part of `out` has the input's shape, as checked; views promise live elements.
+        unsafe { part.copy() };
+        at += input.shape()[dim];
+    }
+    Ok(())
+}
+
+/// Reverses the order of elements along `dims`.
+///
+/// # Errors
+/// If shapes or dtypes differ.
+pub fn flip(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
+    check_dtype("flip", out.dtype(), input.dtype())?;
+    check_shape("flip", out.shape(), input.shape())?;
+    let size = out.dtype().size();
+    let mut strides: SmallVec<[i64; 6]> = SmallVec::from_slice(input.strides());
+    let mut from = input.ptr();
+    for (i, &dim) in dims.iter().enumerate() {
+        check_dim(dim, input.ndim())?;
+        if dims[..i].contains(&dim) {
+            return Err(Error::Runtime(format!(
+                "dim {dim} appears multiple times in the list of dims"
+            )));
+        }
+        if input.ndim() > 0 && input.numel() > 0 {
+            from =
+                from.wrapping_offset(distance(input.strides(), dim, input.shape()[dim] - 1, size));
+            strides[dim] = -strides[dim];
+        }
+    }
+    let part = Part {
+        to: out.ptr(),
+        to_strides: out.strides(),
+        from,
+        from_strides: &strides,
+        shape: input.shape(),
+        size,
+    };
+    // SAFETY: the reversed strides reach exactly the input's elements.
+    unsafe { part.copy() };
+    Ok(())
+}
+
+/// Moves elements along `dims[k]` by `shifts[k]`, those that leave at the end come in at the start.
+///
+/// # Errors
+/// If shapes, dtypes, or the lengths of `shifts` and `dims` differ.
+pub fn roll(
+    out: &mut StridedMut<'_>,
+    input: StridedRef<'_>,
+    shifts: &[i64],
+    dims: &[usize],
+) -> Result<()> {
+    check_dtype("roll", out.dtype(), input.dtype())?;
+    check_shape("roll", out.shape(), input.shape())?;
+    if shifts.len() != dims.len() {
+        return Err(Error::Runtime(format!(
+            "shifts and dimensions must align. shifts: {}, dims:{}",
+            shifts.len(),
+            dims.len()
+        )));
+    }
+    if input.numel() == 0 {
+        return Ok(());
+    }
+    let mut shift: SmallVec<[i64; 6]> = SmallVec::from_elem(0, input.ndim());
+    for (&by, &dim) in shifts.iter().zip(dims) {
+        check_dim(dim, input.ndim())?;
+        if let Some(&size) = input.shape().get(dim) {
+            shift[dim] = (shift[dim] + by.rem_euclid(size)) % size;
+        }
+    }
+    let mut shape: SmallVec<[i64; 6]> = SmallVec::from_slice(input.shape());
+    roll_parts((out, &input), &shift, 0, (out.ptr(), input.ptr()), &mut shape);
+    Ok(())
+}
+
+/// Splits dimension `dim` where it wraps, then the next; without dimensions left, copies.
+fn roll_parts(
+    (out, input): (&StridedMut<'_>, &StridedRef<'_>),
+    shift: &[i64],
+    dim: usize,
+    (to, from): (*mut u8, *const u8),
+    shape: &mut SmallVec<[i64; 6]>,
+) {
+    let size = out.dtype().size();
+    if dim == shift.len() {
+        let part = Part {
+            to,
+            to_strides: out.strides(),
+            from,
+            from_strides: input.strides(),
+            shape,
+            size,
+        };
+        // SAFETY: the parts are boxes inside both views.
+        return unsafe { part.copy() };
+    }
+    let (by, whole) = (shift[dim], input.shape()[dim]);
+    for (start, target, length) in [(0, by, whole - by), (whole - by, 0, by)] {
+        if length > 0 {
+            shape[dim] = length;
+            let to = to.wrapping_offset(distance(out.strides(), dim, target, size));
+            let from = from.wrapping_offset(distance(input.strides(), dim, start, size));
+            roll_parts((out, input), shift, dim + 1, (to, from), shape);
+        }
+    }
+    shape[dim] = whole;
+}
+
+/// Copies the lower (`j - i <= diagonal`) or upper (`j - i >= diagonal`) triangle of each matrix, zeros elsewhere.
+fn triangle(
+    name: &str,
+    out: &mut StridedMut<'_>,
+    input: StridedRef<'_>,
+    diagonal: i64,
+    is_lower: bool,
+) -> Result<()> {
+    check_dtype(name, out.dtype(), input.dtype())?;
+    check_shape(name, out.shape(), input.shape())?;
+    if input.ndim() < 2 {
+        return Err(Error::Runtime(format!(
+            "{name}: input tensor must have at least 2 dimensions"
+        )));
+    }
+    let out = &*out;
+    let last = input.ndim() - 1;
+    let (rows, columns) = (input.shape()[last - 1], input.shape()[last]);
+    let size = out.dtype().size();
+    let views = [Layout::from(out), Layout::from(&input)];
+    let matrices = Lines::select(input.shape(), |d| d < last - 1, views);
+    let steps =
+        |strides: &[i64]| [strides[last - 1], strides[last]].map(|s| s as isize * size as isize);
+    let ([row_step, step], [from_row, from_step]) = (steps(out.strides()), steps(input.strides()));
+    let grain = (GRAIN as i64 / columns.max(1)).max(1) as usize;
+    parallel::for_range(matrices.count() * rows as usize, grain, &|range| {
+        for_size!(size, T => for at in range {
+            let row = (at as i64 % rows) as isize;
+            let [to, from] = matrices.offsets(at / rows as usize);
+            let to = out.ptr().wrapping_offset(to + row * row_step);
+            let from = input.ptr().wrapping_offset(from + row * from_row);
+            // The first column of the upper part.
+            let edge = (row as i64).saturating_add(diagonal).saturating_add(i64::from(is_lower));
+            let edge = edge.clamp(0, columns) as isize;
+            let (kept, zeros) = if is_lower { (0..edge, edge..columns as isize) } else { (edge..columns as isize, 0..edge) };
+            // SAFETY: rows and columns lie inside both views.
+            unsafe {
+                kept.for_each(|j| put(to, j * step, get::<T>(from, j * from_step)));
+                zeros.for_each(|j| put(to, j * step, T::default()));
+            }
+        });
+    });
+    Ok(())
+}
+
+/// The lower triangle of each matrix up to `diagonal`, zeros above.
+///
+/// # Errors
+/// If shapes or dtypes differ, or there are fewer than two dimensions.
+pub fn tril(out: &mut StridedMut<'_>, input: StridedRef<'_>, diagonal: i64) -> Result<()> {
+    triangle("tril", out, input, diagonal, true)
+}
+
+/// The upper triangle of each matrix from `diagonal`, zeros below.
+///
+/// # Errors
+/// If shapes or dtypes differ, or there are fewer than two dimensions.
+pub fn triu(out: &mut StridedMut<'_>, input: StridedRef<'_>, diagonal: i64) -> Result<()> {
+    triangle("triu", out, input, diagonal, false)
+}
+
+/// Repeats `input` `repeats[d]` times along each dimension of `out`; missing leading dimensions of `input` count as size 1.
+///
+/// # Errors
+/// If there are fewer repeats than dimensions, one is negative, or `out` has another shape.
+pub fn repeat(out: &mut StridedMut<'_>, input: StridedRef<'_>, repeats: &[i64]) -> Result<()> {
+    check_dtype("repeat", out.dtype(), input.dtype())?;
+    if repeats.len() < input.ndim() {
+        return Err(Error::Runtime(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor".into(),
+        ));
+    }
+    if let Some(negative) = repeats.iter().find(|&&r| r < 0) {
+        return Err(Error::Runtime(format!(
+            "Trying to create tensor with negative dimension {negative}: {repeats:?}"
+        )));
+    }
+    let missing = repeats.len() - input.ndim();
+    let sizes = (0..missing).map(|_| 1).chain(input.shape().iter().copied());
+    let sizes: SmallVec<[i64; 6]> = sizes.collect();
+    let expected: SmallVec<[i64; 6]> = sizes.iter().zip(repeats).map(|(s, r)| s * r).collect();
+    check_shape("repeat", out.shape(), &expected)?;
+    // Both sides seen as (repeat, size) pairs of dimensions: the repeat has stride zero in the input.
+    let (mut shape, mut to, mut from) = (Vec::new(), Vec::new(), Vec::new());
+    for (d, (&size, &count)) in sizes.iter().zip(repeats).enumerate() {
+        let stride = if d < missing { 0 } else { input.strides()[d - missing] };
+        shape.extend([count, size]);
+        to.extend([out.strides()[d] * size, out.strides()[d]]);
+        from.extend([0, stride]);
+    }
+    let part = Part {
+        to: out.ptr(),
+        to_strides: &to,
+        from: input.ptr(),
+        from_strides: &from,
+        shape: &shape,
+        size: out.dtype().size(),
+    };
+    // SAFETY: the paired dimensions reach exactly the elements of both views.
+    unsafe { part.copy() };
+    Ok(())
+}

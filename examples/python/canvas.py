@@ -124,7 +124,11 @@ class Canvas:
         header = struct.pack(">IIBBBBB", self.width, self.height, 8, 2, 0, 0, 0)
         with open(path, "wb") as file:
             file.write(b"\x89PNG\r\n\x1a\n")
-            for kind, data in ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b"")):
+            for kind, data in (
+                (b"IHDR", header),
+                (b"IDAT", zlib.compress(rows, 9)),
+                (b"IEND", b""),
+            ):
                 checksum = zlib.crc32(kind + data)
                 file.write(struct.pack(">I", len(data)) + kind + data + struct.pack(">I", checksum))
 
@@ -154,9 +158,7 @@ def _cover_segment(
                 cover[x, y] = coverage
 
 
-def _row_span(
-    x1: float, y1: float, x2: float, y2: float, y: int, reach: float
-) -> tuple[int, int]:
+def _row_span(x1: float, y1: float, x2: float, y2: float, y: int, reach: float) -> tuple[int, int]:
     low, high = min(x1, x2), max(x1, x2)
     if y1 != y2:
         ends = []

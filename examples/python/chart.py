@@ -65,7 +65,9 @@ def _label(value: float, step: float, percent: bool) -> str:
 class _Axes:
     """The plot area: maps numbers to pixels and draws what is not data."""
 
-    def __init__(self, canvas: Canvas, box: tuple[int, int, int, int], x: Sequence[float], y: Sequence[float]) -> None:
+    def __init__(
+        self, canvas: Canvas, box: tuple[int, int, int, int], x: Sequence[float], y: Sequence[float]
+    ) -> None:
         self.canvas = canvas
         self.left, self.top, self.right, self.bottom = box
         self.x_low, self.x_high = x
@@ -130,7 +132,9 @@ def line_chart(
     axes = _Axes(canvas, (104, 84, 1080, 596), (min(xs), max(xs)), y_range)
     axes.draw(x_label, y_label, percent)
     for line in series:
-        points = [axes.place(x, y) for x, y in zip(line.xs, line.ys, strict=True) if math.isfinite(y)]
+        points = [
+            axes.place(x, y) for x, y in zip(line.xs, line.ys, strict=True) if math.isfinite(y)
+        ]
         canvas.polyline(points, line.color, line.width, line.alpha)
         if line.markers:
             for x, y in points:
@@ -193,7 +197,10 @@ def _draw_cell(
     part = count / of_row
     # A single error must be seen, so errors start at a visible shade.
     depth = (0.12 + 0.88 * part) if is_right else (0.0 if count == 0 else 0.25 + 0.75 * part)
-    shade = tuple(round(back + (front - back) * depth) for front, back in zip(full, (246, 248, 251), strict=True))
+    shade = tuple(
+        round(back + (front - back) * depth)
+        for front, back in zip(full, (246, 248, 251), strict=True)
+    )
     canvas.fill(x + 1, y + 1, cell - 2, cell - 2, (shade[0], shade[1], shade[2]))
     if count:
         ink = WHITE if depth > 0.55 else INK

@@ -16,14 +16,14 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from chart import PALETTE, Series, confusion_matrix, line_chart, smooth
+from digits_model import make_cnn, make_mlp, make_optimizer, test_rows, train_rows
+from progress import Progress
+
 import pullback as torch
 from pullback.utils.data import DataLoader, TensorDataset
 from pullback.utils.graph import draw_graph
 from pullback.utils.safetensors import load_file, save_file
-
-from chart import PALETTE, Series, confusion_matrix, line_chart, smooth
-from digits_model import make_cnn, make_mlp, make_optimizer, test_rows, train_rows
-from progress import Progress
 
 BATCH_SIZE = 64
 MAKERS = {"mlp": make_mlp, "cnn": make_cnn}
@@ -86,7 +86,8 @@ def train(kind: str, train_split: Split, test_split: Split, epochs: int, seed: i
     )
     loss_of = torch.nn.CrossEntropyLoss()
     progress = Progress(f"{kind.upper()}", epochs * len(loader))
-    history = History(model, [], [], [], 0.0)
+    losses: list[float] = []
+    history = History(model, losses, [], [], 0.0)
     busy = 0.0
     for epoch in range(epochs):
         right = seen = 0
@@ -100,15 +101,16 @@ def train(kind: str, train_split: Split, test_split: Split, epochs: int, seed: i
             optimizer.step()
             schedule.step()
             busy += time.perf_counter() - started
-            history.losses.append(loss.item())
+            losses.append(loss.item())
             right += int((output.detach().argmax(1) == labels).sum())
             seen += len(labels)
-            text = f"epoch {epoch + 1:2d}/{epochs}  loss {loss.item():.4f}  accuracy {right / seen:.1%}"
-            progress.update(len(history.losses), text)
+            score = f"loss {losses[-1]:.4f}  accuracy {right / seen:.1%}"
+            text = f"epoch {epoch + 1:2d}/{epochs}  {score}"
+            progress.update(len(losses), text)
         history.train_accuracy.append(right / seen)
         history.test_accuracy.append(accuracy(model, test_split))
         progress.note(f"{text}  test {history.test_accuracy[-1]:.2%}")
-    history = history._replace(ms_per_step=1000 * busy / len(history.losses))
+    history = history._replace(ms_per_step=1000 * busy / len(losses))
     progress.finish(
         f"test accuracy {history.test_accuracy[-1]:.2%} after {len(history.losses)} steps, "
         f"{history.ms_per_step:.3f} ms per step"
@@ -124,8 +126,12 @@ def draw_charts(out: Path, runs: dict[str, History], test_split: Split) -> None:
         losses.append(Series("", steps, run.losses, color, 1.3, 0.28))
         losses.append(Series(kind.upper(), steps, smooth(run.losses, 0.85), color))
         epochs = list(range(1, len(run.test_accuracy) + 1))
-        accuracies.append(Series(f"{kind.upper()}, training", epochs, run.train_accuracy, color, 1.6, 0.45))
-        accuracies.append(Series(f"{kind.upper()}, test", epochs, run.test_accuracy, color, markers=True))
+        accuracies.append(
+            Series(f"{kind.upper()}, training", epochs, run.train_accuracy, color, 1.6, 0.45)
+        )
+        accuracies.append(
+            Series(f"{kind.upper()}, test", epochs, run.test_accuracy, color, markers=True)
+        )
     line_chart(out / "loss.png", losses, "Training loss", "step", "cross-entropy")
     line_chart(
         out / "accuracy.png", accuracies, "Accuracy", "epoch", "share of right answers",
@@ -145,7 +151,9 @@ def draw_step(out: Path, model: Any, split: Split) -> None:
     loss = torch.nn.CrossEntropyLoss()(model(split.images[:BATCH_SIZE]), split.labels[:BATCH_SIZE])
     names = dict(model.named_parameters())
     draw_graph(loss, out / "graph.svg", names, title="one training step of the CNN")
-    draw_graph(loss, out / "graph.html", names, show_saved=True, title="one training step of the CNN")
+    draw_graph(
+        loss, out / "graph.html", names, show_saved=True, title="one training step of the CNN"
+    )
 
 
 def reload_and_show(out: Path, model: Any, split: Split) -> None:
@@ -183,7 +191,8 @@ def peak_memory() -> str:
         import resource
     except ImportError:
         return "peak memory unknown on this system"
-    return f"peak memory of the process {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB"
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return f"peak memory of the process {kilobytes / 1024:.0f} MB"
 
 
 def main() -> None:
@@ -207,9 +216,11 @@ def main() -> None:
     print(f"\nWritten to {out}/:")
     for path in sorted(out.iterdir()):
         print(f"   {path.name:<18} {path.stat().st_size / 1024:8.1f} KB")
+    print()
     for kind, run in runs.items():
-        print(f"\n{kind.upper()}: test accuracy {run.test_accuracy[-1]:.2%}, {run.ms_per_step:.3f} ms per step", end="")
-    print(f"\n{peak_memory()}, {time.perf_counter() - started:.1f} s in all")
+        score = f"test accuracy {run.test_accuracy[-1]:.2%}, {run.ms_per_step:.3f} ms per step"
+        print(f"{kind.upper()}: {score}")
+    print(f"{peak_memory()}, {time.perf_counter() - started:.1f} s in all")
 
 
 if __name__ == "__main__":

@@ -10,8 +10,9 @@ import json
 import sys
 from pathlib import Path
 
-import pullback
 import pytest
+
+import pullback
 
 RECORDED = Path(__file__).with_name("recorded")
 sys.path.insert(0, str(RECORDED))

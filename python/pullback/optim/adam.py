@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .. import Tensor, _C, maximum, tensor, view_as_real, zeros, zeros_like
+from .. import _C, Tensor, maximum, tensor, view_as_real, zeros, zeros_like
 from .optimizer import (
     Closure,
     Optimizer,
@@ -76,12 +76,12 @@ class Adam(Optimizer):
         eager_foreach = bool(foreach) and not capturable
         _check_lr(lr, eager_foreach)
         # Written as `not (valid)` so that a NaN is refused as well.
-        if not 0.0 <= lr:
+        if not lr >= 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
-        if not 0.0 <= eps:
+        if not eps >= 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")
         _check_betas(betas, eager_foreach)
-        if not 0.0 <= weight_decay:
+        if not weight_decay >= 0.0:
             raise ValueError(f"Invalid weight_decay value: {weight_decay}")
         defaults = {
             "lr": lr,
@@ -118,9 +118,7 @@ class Adam(Optimizer):
                 param_state = self.state.get(param)
                 # Old checkpoints hold the counter as a plain number.
                 if param_state and not isinstance(param_state["step"], Tensor):
-                    param_state["step"] = _step_counter(
-                        group, param, float(param_state["step"])
-                    )
+                    param_state["step"] = _step_counter(group, param, float(param_state["step"]))
 
     @use_grad_for_differentiable
     def step(self, closure: Closure | None = None) -> Any:
@@ -140,9 +138,7 @@ class Adam(Optimizer):
         amsgrad = group["amsgrad"]
         lists = self._state_lists(group, params, grads, amsgrad)
         if group["differentiable"] and any(count.requires_grad for count in lists[3]):
-            raise RuntimeError(
-                "`requires_grad` is not supported for `step` in differentiable mode"
-            )
+            raise RuntimeError("`requires_grad` is not supported for `step` in differentiable mode")
         beta1, beta2 = group["betas"]
         adam(
             params,
@@ -187,9 +183,7 @@ def _check_lr(lr: float | Tensor, eager_foreach: bool) -> None:
     if not isinstance(lr, Tensor):
         return
     if eager_foreach:
-        raise ValueError(
-            "lr as a Tensor is not supported for capturable=False and foreach=True"
-        )
+        raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
     if lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
 
@@ -207,8 +201,7 @@ def _check_betas(betas: tuple[float | Tensor, float | Tensor], eager_foreach: bo
             continue
         if eager_foreach:
             raise ValueError(
-                f"betas[{index}] as a Tensor is not supported for capturable=False and "
-                "foreach=True"
+                f"betas[{index}] as a Tensor is not supported for capturable=False and foreach=True"
             )
         if beta.numel() != 1:
             raise ValueError(f"Tensor betas[{index}] must be 1-element")
@@ -273,9 +266,7 @@ def adam(
     if not fused and (grad_scale is not None or found_inf is not None):
         raise AssertionError("Expected grad_scale and found_inf to be None")
     if foreach and not capturable and isinstance(lr, Tensor):
-        raise RuntimeError(
-            "lr as a Tensor is not supported for capturable=False and foreach=True"
-        )
+        raise RuntimeError("lr as a Tensor is not supported for capturable=False and foreach=True")
     if capturable:
         check_capturable(params, state_steps)
     native = all(map(is_native, kinds))
@@ -347,12 +338,12 @@ def _native_adam(
 
 
 class _Rule(NamedTuple):
-    """The options of one step in tensor operations."""
+    """The options of one step in tensor operations; `Any` is a float or a 0-dim tensor."""
 
-    lr: float | Tensor
-    beta1: float | Tensor
-    beta2: float | Tensor
-    weight_decay: float | Tensor
+    lr: Any
+    beta1: Any
+    beta2: Any
+    weight_decay: Any
     eps: float
     maximize: bool
     decoupled: bool
@@ -396,13 +387,15 @@ def _plain_adam(
 def _decay(rule: _Rule, param: Tensor, grad: Tensor) -> Tensor:
     decay = rule.weight_decay
     if isinstance(decay, Tensor) and decay.requires_grad and not rule.decoupled:
-        return grad.addcmul(param.clone(), decay)
-    if decay == 0:
-        return grad
-    if rule.decoupled:
+        # The clone keeps the value that the product needs: the parameter changes below.
+        grad = grad.addcmul(param.clone(), decay)
+    elif decay == 0:
+        pass
+    elif rule.decoupled:
         param.mul_(1 - rule.lr * decay)
-        return grad
-    return grad.add(param, alpha=decay)
+    else:
+        grad = grad.add(param, alpha=decay)
+    return grad
 
 
 def _update_moments(rule: _Rule, grad: Tensor, exp_avg: Tensor, exp_avg_sq: Tensor) -> None:

@@ -19,8 +19,8 @@ from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from .. import (
-    Tensor,
     _C,
+    Tensor,
     bfloat16,
     enable_grad,
     float16,
@@ -29,7 +29,7 @@ from .. import (
     get_default_dtype,
     strided,
 )
-from ..utils.hooks import RemovableHandle
+from ..nn.modules.hook import RemovableHandle
 
 __all__ = [
     "Optimizer",
@@ -39,9 +39,7 @@ __all__ = [
 
 StateDict: TypeAlias = dict[str, Any]
 ParamGroup: TypeAlias = dict[str, Any]
-ParamsT: TypeAlias = (
-    Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
-)
+ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 Args: TypeAlias = tuple[Any, ...]
 Kwargs: TypeAlias = dict[str, Any]
 StepPreHook: TypeAlias = Callable[["Optimizer", Args, Kwargs], tuple[Args, Kwargs] | None]
@@ -79,9 +77,7 @@ def is_native(kind: Kind) -> bool:
     return kind[0] in _NATIVE_DTYPES and kind[1] == strided
 
 
-def split_by_kind(
-    tensors: list[Tensor], *others: list[Any]
-) -> list[tuple[Kind, list[list[Any]]]]:
+def split_by_kind(tensors: list[Tensor], *others: list[Any]) -> list[tuple[Kind, list[list[Any]]]]:
     """Splits parallel lists into runs of one kind, decided by `tensors`.
 
     An empty list among `others` stands for "not used" and stays empty.
@@ -161,9 +157,7 @@ def use_grad_for_differentiable(step: _F) -> _F:
 _use_grad_for_differentiable = use_grad_for_differentiable
 
 
-def _add_hook(
-    hooks: OrderedDict[int, _H], hook: _H, prepend: bool = False
-) -> RemovableHandle:
+def _add_hook(hooks: OrderedDict[int, _H], hook: _H, prepend: bool = False) -> RemovableHandle:
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     if prepend:
@@ -418,9 +412,7 @@ class Optimizer:
                 "loaded state dict has a different number of parameter groups: "
                 f"{len(saved_groups)} against {len(self.param_groups)}"
             )
-        for number, (own, saved) in enumerate(
-            zip(self.param_groups, saved_groups, strict=True)
-        ):
+        for number, (own, saved) in enumerate(zip(self.param_groups, saved_groups, strict=True)):
             if len(own["params"]) != len(saved["params"]):
                 raise ValueError(
                     "loaded state dict contains a parameter group that doesn't match the size "
@@ -439,9 +431,7 @@ class Optimizer:
     ) -> Any:
         """Rebuilds a state value with every tensor in it moved to where `param` is."""
         if isinstance(value, Tensor):
-            return cls._process_value_according_to_param_policy(
-                param, value, number, groups, key
-            )
+            return cls._process_value_according_to_param_policy(param, value, number, groups, key)
         if isinstance(value, dict):
             return {k: cls._fit(param, v, number, groups, k) for k, v in value.items()}
         if isinstance(value, (str, bytes)):
@@ -461,16 +451,16 @@ class Optimizer:
         key: str | None = None,
     ) -> Tensor:
         """Casts a state tensor like its parameter; `step` counters keep their own dtype."""
+        placed: Tensor = value
         if key == "step":
-            for group in param_groups:
-                if param_id in group["params"]:
-                    if group.get("fused", False) or group.get("capturable", False):
-                        return value.to(dtype=float32, device=param.device)
-                    break
-            return value
-        if param.is_floating_point():
-            return value.to(dtype=param.dtype, device=param.device)
-        return value.to(device=param.device)
+            group = next((group for group in param_groups if param_id in group["params"]), {})
+            if group.get("fused", False) or group.get("capturable", False):
+                placed = value.to(dtype=float32, device=param.device)
+        elif param.is_floating_point():
+            placed = value.to(dtype=param.dtype, device=param.device)
+        else:
+            placed = value.to(device=param.device)
+        return placed
 
     # --- groups -------------------------------------------------------------------------
 
@@ -517,9 +507,7 @@ class Optimizer:
             raise TypeError(
                 f"optimizer can only optimize Tensors, but one of the params is {typename(param)}"
             )
-        if not self.defaults.get("differentiable") and not (
-            param.is_leaf or param.retains_grad
-        ):
+        if not self.defaults.get("differentiable") and not (param.is_leaf or param.retains_grad):
             raise ValueError("can't optimize a non-leaf Tensor")
 
 
@@ -548,7 +536,10 @@ def _unpack_params(group: ParamGroup) -> None:
 
 def _step_with_hooks(func: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
     optimizer: Optimizer = args[0]
-    pre_hooks = (*_global_optimizer_pre_hooks.values(), *optimizer._optimizer_step_pre_hooks.values())
+    pre_hooks = (
+        *_global_optimizer_pre_hooks.values(),
+        *optimizer._optimizer_step_pre_hooks.values(),
+    )
     for pre_hook in pre_hooks:
         result = pre_hook(optimizer, args, kwargs)
         if result is None:
@@ -559,7 +550,10 @@ def _step_with_hooks(func: Callable[..., Any], args: Args, kwargs: Kwargs) -> An
             )
         args, kwargs = result
     loss = func(*args, **kwargs)
-    post_hooks = (*optimizer._optimizer_step_post_hooks.values(), *_global_optimizer_post_hooks.values())
+    post_hooks = (
+        *optimizer._optimizer_step_post_hooks.values(),
+        *_global_optimizer_post_hooks.values(),
+    )
     for post_hook in post_hooks:
         post_hook(optimizer, args, kwargs)
     return loss

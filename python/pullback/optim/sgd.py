@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import Tensor, _C, empty_like
+from .. import _C, Tensor, empty_like
 from .optimizer import (
     Closure,
     Optimizer,
@@ -216,9 +216,7 @@ def _native_sgd(
 ) -> None:
     """Calls the kernel once per kind of tensor, apart for buffers that are made here."""
     if not options["momentum"]:
-        runs = (
-            [run for _, run in split_by_kind(grads, params)] if is_mixed else [[grads, params]]
-        )
+        runs = [run for _, run in split_by_kind(grads, params)] if is_mixed else [[grads, params]]
         for run_grads, run_params in runs:
             _fused_sgd_(run_params, run_grads, [], is_first_step=False, **options)
         return
@@ -231,8 +229,11 @@ def _native_sgd(
     # A parameter that gets its first gradient late starts its buffer while others decay theirs.
     for is_first in (True, False):
         rows = [row for row in range(len(params)) if (row in set(fresh)) == is_first]
-        picked = ([column[row] for row in rows] for column in (grads, params, buffers))
-        for _, (run_grads, run_params, run_buffers) in split_by_kind(*picked):
+        some_grads = [grads[row] for row in rows]
+        some_params = [params[row] for row in rows]
+        some_buffers = [buffers[row] for row in rows]
+        for _, run in split_by_kind(some_grads, some_params, some_buffers):
+            run_grads, run_params, run_buffers = run
             _fused_sgd_(run_params, run_grads, run_buffers, is_first_step=is_first, **options)
 
 

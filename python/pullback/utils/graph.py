@@ -105,7 +105,9 @@ def collect(tensor: Tensor, names: Names = None, show_saved: bool = False) -> Gr
                 waiting.append(producer)
             edge = (numbers[node], numbers[producer])
             times[edge] = times.get(edge, 0) + 1
-    return Graph(nodes, [(consumer, producer, count) for (consumer, producer), count in times.items()])
+    return Graph(
+        nodes, [(consumer, producer, count) for (consumer, producer), count in times.items()]
+    )
 
 
 def to_dot(tensor: Tensor, names: Names = None, show_saved: bool = False) -> str:
@@ -195,7 +197,7 @@ def _svg(graph: Graph, layout: Layout, title: str) -> str:
         out.append(f'<path class="e" marker-end="url(#a)" d="{_curve(points)}"/>')
         if count > 1:
             x, y = points[0]
-            out.append(f'<text class="n" x="{x + 14:.1f}" y="{y + 14:.1f}">×{count}</text>')
+            out.append(f'<text class="n" x="{x + 14:.1f}" y="{y + 14:.1f}">&#215;{count}</text>')
     for node, box in zip(graph.nodes, layout.boxes, strict=True):
         out += _svg_box(node, box)
     return "\n".join([*out, "</g>", "</svg>", ""])
@@ -230,9 +232,8 @@ def _curve(points: list[tuple[float, float]]) -> str:
         if abs(next_x - x) < 0.05:
             parts.append(f"L{next_x:.1f} {next_y:.1f}")
         else:
-            parts.append(
-                f"C{x:.1f} {y + bend:.1f} {next_x:.1f} {next_y - bend:.1f} {next_x:.1f} {next_y:.1f}"
-            )
+            bends = f"{x:.1f} {y + bend:.1f} {next_x:.1f} {next_y - bend:.1f}"
+            parts.append(f"C{bends} {next_x:.1f} {next_y:.1f}")
         x, y = next_x, next_y
     return "".join(parts)
 
@@ -246,7 +247,9 @@ _PAGE = """<!doctype html>
 const view = document.getElementById("v"), picture = view.firstElementChild;
 const fit = Math.min(1, view.clientWidth / picture.clientWidth);
 let scale = Math.max(fit, 0.3), x = (view.clientWidth - picture.clientWidth * scale) / 2, y = 0;
-const show = () => {{ picture.style.transform = `translate(${{x}}px,${{y}}px) scale(${{scale}})`; }};
+const show = () => {{
+  picture.style.transform = `translate(${{x}}px,${{y}}px) scale(${{scale}})`;
+}};
 view.addEventListener("wheel", event => {{
   event.preventDefault();
   const factor = Math.exp(-event.deltaY * 0.0015);

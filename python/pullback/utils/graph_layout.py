@@ -83,7 +83,9 @@ def _layers(count: int, edges: list[tuple[int, int]]) -> list[int]:
             if open_targets[source] == 0:
                 ready.append(source)
     if done != count:
-        raise ValueError(f"the graph has a cycle: {count - done} of {count} nodes are on or behind it")
+        raise ValueError(
+            f"the graph has a cycle: {count - done} of {count} nodes are on or behind it"
+        )
     highest = max(rank, default=0)
     return [highest - value for value in rank]
 

@@ -79,10 +79,13 @@ class _Entry(NamedTuple):
     end: int
 
 
-def _dtype(code: str) -> Any:
-    from .. import __dict__ as package
+def _package() -> Any:
+    # At call time: this module is imported while the package is still being set up.
+    return sys.modules[__name__.partition(".")[0]]
 
-    return package[_DTYPE_NAMES[code]]
+
+def _dtype(code: str) -> Any:
+    return getattr(_package(), _DTYPE_NAMES[code])
 
 
 def _code_of(value: Tensor, name: str, where: str) -> str:
@@ -96,7 +99,9 @@ def _code_of(value: Tensor, name: str, where: str) -> str:
 
 
 def save_file(
-    tensors: Mapping[str, Tensor], path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None
+    tensors: Mapping[str, Tensor],
+    path: str | os.PathLike[str],
+    metadata: Mapping[str, str] | None = None,
 ) -> None:
     """Writes named tensors to `path`; a file of that name is replaced as a whole or not at all.
 
@@ -122,9 +127,7 @@ def save(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = Non
     return _encode(tensors, metadata, "<bytes>")
 
 
-def _encode(
-    tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None, where: str
-) -> bytes:
+def _encode(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None, where: str) -> bytes:
     header: dict[str, Any] = {}
     if metadata is not None:
         header["__metadata__"] = _checked_metadata(dict(metadata), where)
@@ -197,12 +200,16 @@ def load_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
 def _decode(content: bytes, where: str) -> dict[str, Tensor]:
     header, data = _split(content, where)
     _checked_metadata(header.pop("__metadata__", {}), where)
-    entries = {name: _checked_entry(entry, f"{where}: tensor {name!r}") for name, entry in header.items()}
+    entries = {
+        name: _checked_entry(entry, f"{where}: tensor {name!r}") for name, entry in header.items()
+    }
     in_order = sorted(entries.items(), key=lambda item: (item[1].begin, item[1].end))
     expected = 0
     for name, entry in in_order:
         if entry.begin != expected:
-            kind = "overlaps the one before" if entry.begin < expected else "leaves a hole before it"
+            kind = (
+                "overlaps the one before" if entry.begin < expected else "leaves a hole before it"
+            )
             raise SafetensorError(
                 f"{where}: tensor {name!r} {kind}: it begins at {entry.begin}, not {expected}"
             )
@@ -276,15 +283,16 @@ def _checked_entry(entry: Any, where: str) -> _Entry:
 
 
 def _from_raw(raw: memoryview, entry: _Entry) -> Tensor:
-    from .. import __dict__ as package
-
     dtype = _dtype(entry.code)
-    frombuffer = package.get("frombuffer")
+    frombuffer = getattr(_package(), "frombuffer", None)
+    flat: Tensor
     if frombuffer is not None and len(raw) and sys.byteorder == "little":
         # The copy is what makes the tensor own its memory, and makes it writable.
-        owned: Tensor = frombuffer(bytearray(raw), dtype=dtype)
-        return owned.reshape(entry.shape)
-    return tensor(_numbers(raw, entry.code), dtype=dtype).reshape(entry.shape)
+        flat = frombuffer(bytearray(raw), dtype=dtype)
+    else:
+        flat = tensor(_numbers(raw, entry.code), dtype=dtype)
+    result: Tensor = flat.reshape(entry.shape)
+    return result
 
 
 def _numbers(raw: memoryview, code: str) -> list[Any]:

@@ -43,9 +43,7 @@ def first_losses(library: Any, kind: str, count: int, seed: int = 0) -> list[flo
     data = library.utils.data
     library.manual_seed(seed)
     model, optimizer = _make(library, kind)
-    loader = data.DataLoader(
-        data.TensorDataset(*read_digits(library)), batch_size=64, shuffle=True
-    )
+    loader = data.DataLoader(data.TensorDataset(*read_digits(library)), batch_size=64, shuffle=True)
     loss_of = library.nn.CrossEntropyLoss()
     losses: list[float] = []
     while True:

@@ -92,9 +92,7 @@ class CyclicLR(LRScheduler):
             self.base_momentums = per_group("base_momentum", optimizer, base_momentum)
             self.max_momentums = per_group("max_momentum", optimizer, max_momentum)
             if last_epoch == -1:
-                _start_momentum(
-                    optimizer, self.max_momentums, self.base_momentums, self.use_beta1
-                )
+                _start_momentum(optimizer, self.max_momentums, self.base_momentums, self.use_beta1)
         super().__init__(optimizer, last_epoch)
         self.base_lrs = base_lrs
 
@@ -103,8 +101,8 @@ class CyclicLR(LRScheduler):
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         if self.mode == "triangular2":
-            return 1 / (2.0 ** (x - 1))
-        return self.gamma**x if self.mode == "exp_range" else 1.0
+            return float(1 / (2.0 ** (x - 1)))
+        return float(self.gamma**x) if self.mode == "exp_range" else 1.0
 
     def get_lr(self) -> list[Rate]:
         """The rates at `last_epoch`; sets the momentum as well with `cycle_momentum`."""
@@ -278,8 +276,7 @@ class OneCycleLR(LRScheduler):
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(
-                "anneal_strategy must be one of 'cos' or 'linear', instead got "
-                f"{anneal_strategy}"
+                f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}"
             )
         self._schedule_phases = self._phases(pct_start, three_phase)
         self._anneal_func_type = anneal_strategy
@@ -336,9 +333,7 @@ class OneCycleLR(LRScheduler):
         fraction = (step - start) / (phase["end_step"] - start)
         rates = []
         for group in self.optimizer.param_groups:
-            rates.append(
-                self._anneal(group[phase["start_lr"]], group[phase["end_lr"]], fraction)
-            )
+            rates.append(self._anneal(group[phase["start_lr"]], group[phase["end_lr"]], fraction))
             if self.cycle_momentum:
                 momentum = self._anneal(
                     group[phase["start_momentum"]], group[phase["end_momentum"]], fraction
@@ -347,9 +342,7 @@ class OneCycleLR(LRScheduler):
         return rates
 
 
-def _count_steps(
-    total_steps: int | None, epochs: int | None, steps_per_epoch: int | None
-) -> int:
+def _count_steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
     if total_steps is not None:
         if total_steps <= 0 or not isinstance(total_steps, int):
             raise ValueError(f"Expected positive integer total_steps, but got {total_steps}")

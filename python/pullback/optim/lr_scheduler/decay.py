@@ -84,9 +84,7 @@ class MultiplicativeLR(_FunctionLR):
             return self._present_lrs()
         return [
             group["lr"] * function(self.last_epoch)
-            for function, group in zip(
-                self.lr_lambdas, self.optimizer.param_groups, strict=True
-            )
+            for function, group in zip(self.lr_lambdas, self.optimizer.param_groups, strict=True)
         ]
 
 
@@ -107,7 +105,7 @@ class StepLR(LRScheduler):
             return self._present_lrs()
         return self._scaled_lrs(self.gamma)
 
-    def _get_closed_form_lr(self) -> list[Rate]:  # type: ignore[override]
+    def _get_closed_form_lr(self) -> list[Rate]:
         factor = self.gamma ** (self.last_epoch // self.step_size)
         return [base * factor for base in self.base_lrs]
 
@@ -133,7 +131,7 @@ class MultiStepLR(LRScheduler):
             return self._present_lrs()
         return self._scaled_lrs(self.gamma ** self.milestones[self.last_epoch])
 
-    def _get_closed_form_lr(self) -> list[Rate]:  # type: ignore[override]
+    def _get_closed_form_lr(self) -> list[Rate]:
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
         return [base * self.gamma**passed for base in self.base_lrs]
 
@@ -153,8 +151,7 @@ class ConstantLR(LRScheduler):
     ) -> None:
         if factor > 1.0 or factor < 0:
             raise ValueError(
-                "Constant multiplicative factor expected to be between 0 and 1, "
-                f"but got {factor}."
+                f"Constant multiplicative factor expected to be between 0 and 1, but got {factor}."
             )
         self.factor = factor
         self.total_iters = total_iters
@@ -169,7 +166,7 @@ class ConstantLR(LRScheduler):
             return self._present_lrs()
         return self._scaled_lrs(1.0 / self.factor)
 
-    def _get_closed_form_lr(self) -> list[Rate]:  # type: ignore[override]
+    def _get_closed_form_lr(self) -> list[Rate]:
         is_over = self.last_epoch >= self.total_iters
         return [base * (self.factor + is_over * (1 - self.factor)) for base in self.base_lrs]
 
@@ -196,7 +193,8 @@ class LinearLR(LRScheduler):
             )
         if end_factor > 1.0 or end_factor < 0:
             raise ValueError(
-                f"Ending multiplicative factor expected to be between 0 and 1, but got {end_factor}."
+                "Ending multiplicative factor expected to be between 0 and 1, "
+                f"but got {end_factor}."
             )
         self.start_factor = start_factor
         self.end_factor = end_factor
@@ -214,12 +212,11 @@ class LinearLR(LRScheduler):
         before = self.total_iters * self.start_factor + (self.last_epoch - 1) * rise
         return self._scaled_lrs(1.0 + rise / before)
 
-    def _get_closed_form_lr(self) -> list[Rate]:  # type: ignore[override]
+    def _get_closed_form_lr(self) -> list[Rate]:
         rise = self.end_factor - self.start_factor
         done = min(self.total_iters, self.last_epoch)
         return [
-            base * (self.start_factor + rise * done / self.total_iters)
-            for base in self.base_lrs
+            base * (self.start_factor + rise * done / self.total_iters) for base in self.base_lrs
         ]
 
 
@@ -235,7 +232,7 @@ class ExponentialLR(LRScheduler):
         self._warn_outside_step()
         return self._present_lrs() if self._is_initial else self._scaled_lrs(self.gamma)
 
-    def _get_closed_form_lr(self) -> list[Rate]:  # type: ignore[override]
+    def _get_closed_form_lr(self) -> list[Rate]:
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]
 
 
@@ -262,7 +259,7 @@ class PolynomialLR(LRScheduler):
         before = 1.0 - (self.last_epoch - 1) / self.total_iters
         return self._scaled_lrs((now / before) ** self.power)
 
-    def _get_closed_form_lr(self) -> list[Rate]:  # type: ignore[override]
+    def _get_closed_form_lr(self) -> list[Rate]:
         left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
         return [base * left**self.power for base in self.base_lrs]
 
@@ -295,19 +292,15 @@ class CosineAnnealingLR(LRScheduler):
             rise = 1 - math.cos(math.pi / self.T_max)
             return [
                 group["lr"] + (base - low) * rise / 2
-                for base, group in zip(
-                    self.base_lrs, self.optimizer.param_groups, strict=True
-                )
+                for base, group in zip(self.base_lrs, self.optimizer.param_groups, strict=True)
             ]
         now = 1 + math.cos(math.pi * time / self.T_max)
         before = 1 + math.cos(math.pi * (time - 1) / self.T_max)
-        return [
-            now / before * (group["lr"] - low) + low for group in self.optimizer.param_groups
-        ]
+        return [now / before * (group["lr"] - low) + low for group in self.optimizer.param_groups]
 
     def _on_curve(self, cosine: float) -> list[Rate]:
         low = self.eta_min
         return [low + (base - low) * (1 + cosine) / 2 for base in self.base_lrs]
 
-    def _get_closed_form_lr(self) -> list[Rate]:  # type: ignore[override]
+    def _get_closed_form_lr(self) -> list[Rate]:
         return self._on_curve(math.cos(math.pi * self.last_epoch / self.T_max))

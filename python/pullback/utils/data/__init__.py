@@ -17,6 +17,7 @@ from .dataset import (
     TensorDataset,
     random_split,
 )
+from .info import WorkerInfo, get_worker_info
 from .sampler import (
     BatchSampler,
     RandomSampler,
@@ -25,7 +26,6 @@ from .sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
-from .info import WorkerInfo, get_worker_info
 
 __all__ = [
     "BatchSampler",

@@ -132,9 +132,7 @@ def _collate_sequence(batch: Any, collate_fn_map: CollateMap | None) -> Any:
         raise RuntimeError(
             f"each element in list of batch should be of equal size, but got sizes {lengths}"
         )
-    joined = [
-        collate(column, collate_fn_map=collate_fn_map) for column in zip(*batch, strict=True)
-    ]
+    joined = [collate(column, collate_fn_map=collate_fn_map) for column in zip(*batch, strict=True)]
     # A tuple becomes a list: programs unpack a batch and some assign to its places.
     return joined if isinstance(first, tuple) else _rebuild_sequence(first, joined)
 

@@ -82,9 +82,7 @@ class DataLoader(Generic[T_co]):
         _check_worker_options(num_workers, timeout, prefetch_factor, persistent_workers)
         self.dataset = dataset
         self.num_workers = num_workers
-        self.prefetch_factor = (
-            2 if num_workers > 0 and prefetch_factor is None else prefetch_factor
-        )
+        self.prefetch_factor = 2 if num_workers > 0 and prefetch_factor is None else prefetch_factor
         self.pin_memory = pin_memory
         self.pin_memory_device = pin_memory_device
         self.timeout = timeout
@@ -247,8 +245,7 @@ def _check_batch_options(
             )
     elif batch_size is None and drop_last:
         raise ValueError(
-            "batch_size=None option disables auto-batching and is mutually exclusive with "
-            "drop_last"
+            "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
         )
 
 

@@ -99,7 +99,9 @@ class StackDataset(Dataset[Any]):
     def __getitems__(self, indices: list[Any]) -> list[Any]:
         if isinstance(self.datasets, dict):
             columns = [_fetch(part, indices) for part in self.datasets.values()]
-            return [dict(zip(self.datasets, row, strict=True)) for row in zip(*columns, strict=True)]
+            return [
+                dict(zip(self.datasets, row, strict=True)) for row in zip(*columns, strict=True)
+            ]
         return list(zip(*(_fetch(part, indices) for part in self.datasets), strict=True))
 
     def __len__(self) -> int:
@@ -114,8 +116,7 @@ def _fetch(dataset: Any, indices: list[Any]) -> list[Any]:
     items: list[Any] = fetch_many(indices)
     if len(items) != len(indices):
         raise ValueError(
-            "Nested dataset's output size mismatch. "
-            f"Expected {len(indices)}, got {len(items)}"
+            f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(items)}"
         )
     return items
 
@@ -197,10 +198,7 @@ class Subset(Dataset[T_co]):
         self.dataset = dataset
         self.indices = indices
         cls = type(self)
-        if (
-            cls.__getitem__ is not Subset.__getitem__
-            and cls.__getitems__ is Subset.__getitems__
-        ):
+        if cls.__getitem__ is not Subset.__getitem__ and cls.__getitems__ is Subset.__getitems__:
             raise NotImplementedError(
                 f"{cls.__name__} overrides __getitem__ but not __getitems__. A loader fetches "
                 "through __getitems__; define it too, for example as "
@@ -249,8 +247,7 @@ def random_split(
     order: list[int] = randperm(size, generator=generator).tolist()
     ends = itertools.accumulate(counts)
     return [
-        Subset(dataset, order[end - count : end])
-        for end, count in zip(ends, counts, strict=True)
+        Subset(dataset, order[end - count : end]) for end, count in zip(ends, counts, strict=True)
     ]
 
 

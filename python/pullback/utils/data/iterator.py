@@ -6,6 +6,7 @@ of the workers, before the sampler draws anything; PyTorch does so with and with
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
 
 def has_accelerator() -> bool:
     """Whether there is a device whose copies profit from pinned memory."""
-    from ... import __dict__ as package
-
-    cuda = package.get("cuda")
+    cuda = getattr(sys.modules[__name__.partition(".")[0]], "cuda", None)
     return cuda is not None and bool(cuda.is_available())
 
 

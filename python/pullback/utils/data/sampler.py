@@ -137,8 +137,7 @@ class WeightedRandomSampler(Sampler[int]):
     ) -> None:
         if not _is_count(num_samples):
             raise ValueError(
-                "num_samples should be a positive integer value, but got "
-                f"num_samples={num_samples}"
+                f"num_samples should be a positive integer value, but got num_samples={num_samples}"
             )
         if not isinstance(replacement, bool):
             raise ValueError(
@@ -178,9 +177,7 @@ class BatchSampler(Sampler[list[int]]):
                 f"batch_size should be a positive integer value, but got batch_size={batch_size}"
             )
         if not isinstance(drop_last, bool):
-            raise ValueError(
-                f"drop_last should be a boolean value, but got drop_last={drop_last}"
-            )
+            raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
         self.sampler: Any = sampler
         self.batch_size = batch_size
         self.drop_last = drop_last

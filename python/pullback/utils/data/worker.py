@@ -105,7 +105,9 @@ def _pickled(result: Result, where: str) -> bytes:
         if isinstance(result.data, CaughtError):
             # A class defined inside a function, for one: send its text under a known class.
             caught = result.data
-            caught.exc_msg = f"{caught.exc_type.__qualname__}, which cannot be sent: {caught.exc_msg}"
+            caught.exc_msg = (
+                f"{caught.exc_type.__qualname__}, which cannot be sent: {caught.exc_msg}"
+            )
             caught.exc_type = RuntimeError
         return pickle.dumps(result._replace(data=caught), pickle.HIGHEST_PROTOCOL)
 
@@ -166,9 +168,7 @@ def _messages(pipe: Connection) -> Iterator[Restart | Task]:
             yield message
 
 
-def _serve(
-    setup: WorkerSetup, pipe: Connection, outbox: queue.SimpleQueue[bytes | None]
-) -> None:
+def _serve(setup: WorkerSetup, pipe: Connection, outbox: queue.SimpleQueue[bytes | None]) -> None:
     where = f"in DataLoader worker process {setup.worker_id}"
     fetcher: IterableFetcher | MapFetcher | None = None
     failure: CaughtError | None = None

@@ -1,0 +1,8 @@
+"""Tools around training: data loading, pictures of graphs, checkpoint files.
+
+A name space only. `data` is imported with it, as programs expect; the others on demand.
+"""
+
+from . import data
+
+__all__ = ["data"]

@@ -145,19 +145,27 @@ class _BatchNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
         """Normalises by the batch's statistics in training, by the running ones otherwise."""
         self._check_input_dim(input)
-        training = self.training
-        mean, var = self.running_mean, self.running_var
-        momentum = 0.0 if self.momentum is None else self.momentum
+        buffers, params = self._buffers, self._parameters
+        try:
+            mean, var = buffers["running_mean"], buffers["running_var"]
+            tracked = buffers["num_batches_tracked"]
+            weight: Any = params["weight"]
+            bias: Any = params["bias"]
+        except KeyError:
+            mean, var, tracked = self.running_mean, self.running_var, self.num_batches_tracked
+            weight, bias = self.weight, self.bias
+        training, momentum = self.training, self.momentum
         if training and self.track_running_stats:
-            if self.num_batches_tracked is not None:
-                self.num_batches_tracked.add_(1)
-                if self.momentum is None:
-                    momentum = 1.0 / float(self.num_batches_tracked)
+            if tracked is not None:
+                tracked.add_(1)
+                if momentum is None:
+                    momentum = 1.0 / float(tracked)
         elif training:
             # Statistics that are not tracked take no part in training.
             mean = var = None
         use_batch = training or (mean is None and var is None)
-        return F.batch_norm(input, mean, var, self.weight, self.bias, use_batch, momentum, self.eps)
+        rate = 0.0 if momentum is None else momentum
+        return F.batch_norm(input, mean, var, weight, bias, use_batch, rate, self.eps)
 
 
 class BatchNorm1d(_BatchNorm):

@@ -86,6 +86,21 @@ def _new_state() -> dict[str, Any]:
     }
 
 
+class _Call(property):
+    """``Module.__call__``: Python asks it for the thing to call, and then calls that.
+
+    Being a property, it can answer with ``forward`` itself, so that a call without hooks is one
+    Python frame more than ``forward`` and packs its arguments once. The answer counts for the
+    call at hand only: do not keep ``module.__call__`` around, hooks that come later miss it.
+    """
+
+    fget: Callable[[Any], Any]
+
+    def __call__(self, module: Module, *args: Any, **kwargs: Any) -> Any:
+        """Serves ``Module.__call__(module, ...)``, as programs that wrap calls write it."""
+        return self.fget(module)(*args, **kwargs)
+
+
 class Module(State):
     """Base class of all neural network modules.
 
@@ -125,12 +140,23 @@ class Module(State):
 
     # ---- calls ----
 
-    def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
+    def _callee(self) -> Callable[..., Any]:
+        """What a call is to run: ``forward`` itself unless some hook asks for more."""
         if active and self._has_call_hooks():
-            return self._call_with_hooks(args, kwargs)
-        return self.forward(*args, **kwargs)
+            return self._call_with_hooks
+        return self.forward
 
-    __call__: Callable[..., Any] = _call_impl
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            """Calls ``forward`` and the hooks."""
+
+    else:
+        __call__ = _Call(_callee)
+
+    def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
+        """A call under the name by which programs written for PyTorch reach it."""
+        return self._callee()(*args, **kwargs)
 
     def _has_call_hooks(self) -> bool:
         return bool(
@@ -144,7 +170,7 @@ class Module(State):
             or _hook.backward_pre_hooks
         )
 
-    def _call_with_hooks(self, args: Any, kwargs: dict[str, Any]) -> Any:
+    def _call_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
         """One call of a module that has hooks of some kind."""
         done: set[int] = set()
         call: dict[str, Any] = {"args": args, "kwargs": kwargs, "result": None}
@@ -430,12 +456,15 @@ class Module(State):
         # Python comes here only when the instance and its class know no such attribute.
         own = self.__dict__
         try:
-            if name in own["_parameters"]:
-                return own["_parameters"][name]
-            if name in own["_buffers"]:
-                return own["_buffers"][name]
-            if name in own["_modules"]:
-                return own["_modules"][name]
+            params = own["_parameters"]
+            if name in params:
+                return params[name]
+            modules = own["_modules"]
+            if name in modules:
+                return modules[name]
+            buffers = own["_buffers"]
+            if name in buffers:
+                return buffers[name]
         except KeyError:
             pass  # __init__ has not run.
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")

@@ -13,10 +13,10 @@ pub(crate) use load::{
     Item, Load, Store, f32_of_f16, is_half, load_converted, load_same, store_converted, store_f64,
     store_i64,
 };
-pub(crate) use reducer::{Number, Ordered, Real};
+pub(crate) use reducer::Ordered;
 
 use crate::line::{check_dtype, check_shape};
-use crate::{Bool, C64, C128, DType, Error, Result, StridedMut, StridedRef, for_dtype};
+use crate::{Bool, C64, C128, DType, Error, Result, StridedMut, StridedRef};
 use engine::{Reducer, check, is_direct, run};
 use load::{load_bool, load_f32, load_i64, load_magnitude_f32, load_magnitude_f64, store_c128};
 use num_complex::Complex;

@@ -1,0 +1,505 @@
+//! Random fills, bit for bit PyTorch's CPU streams: the same seed gives the same numbers.
+//!
+//! A contiguous output is filled in its order; any other in the order of its memory (largest stride
+//! outermost), as PyTorch's element loops go. Draws are serial by nature, so nothing here uses threads.
+//! `generator` holds the engine, `normal` the vectorised normal numbers, this file the distributions,
+//! `sample` permutations and multinomial draws.
+
+mod generator;
+mod normal;
+mod sample;
+
+pub use generator::{DEFAULT_SEED, Generator, STATE_SIZE};
+pub use sample::{multinomial, randperm};
+
+use crate::line::{Layout, Lines, check_shape, get, put};
+use crate::wide::wide;
+use crate::{DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype};
+use smallvec::SmallVec;
+
+/// The walk over a view in the order of its memory.
+fn memory_order(out: &StridedMut<'_>) -> Lines<1> {
+    let mut dims: SmallVec<[usize; 6]> = (0..out.ndim()).collect();
+    dims.sort_by_key(|&d| std::cmp::Reverse(out.strides()[d].unsigned_abs()));
+    let shape: SmallVec<[i64; 6]> = dims.iter().map(|&d| out.shape()[d]).collect();
+    let strides: SmallVec<[i64; 6]> = dims.iter().map(|&d| out.strides()[d]).collect();
+    Lines::new(&shape, None, [Layout::of(&strides, out.dtype().size())])
+}
+
+/// Stores `draw()` at every element, in the order of memory.
+fn fill_each<T: Element>(out: &StridedMut<'_>, mut draw: impl FnMut() -> T) {
+    let lines = memory_order(out);
+    lines.visit(0..lines.count(), |[at]| {
+        // SAFETY: the walk stays inside the view; the caller chose `T` by its dtype.
+        unsafe { put(out.ptr(), at, draw()) };
+    });
+}
+
+/// A complex output seen as real numbers: one more dimension of two parts.
+fn with_real_view<R>(
+    out: &mut StridedMut<'_>,
+    body: impl FnOnce(&mut StridedMut<'_>) -> Result<R>,
+) -> Result<R> {
+    if !out.dtype().is_complex() {
+        return body(out);
+    }
+    let mut shape: SmallVec<[i64; 6]> = SmallVec::from_slice(out.shape());
+    let mut strides: SmallVec<[i64; 6]> = out.strides().iter().map(|s| 2 * s).collect();
+    shape.push(2);
+    strides.push(1);
+    // SAFETY: a complex number is two reals in memory; the view reaches exactly those.
+    let mut view = unsafe { StridedMut::new(out.ptr(), out.dtype().to_real(), &shape, &strides) };
+    body(&mut view)
+}
+
+wide! {
+fn scale_f32(data: &mut [f32], from: f32, range: f32) {
+    for u in data {
+        *u = u.mul_add(range, from);
+    }
+}
+}
+
+wide! {
+fn scale_f64(data: &mut [f64], from: f64, range: f64) {
+    for u in data {
+        *u = u.mul_add(range, from);
+    }
+}
+}
+
+/// Uniform numbers in `[0, 1)`; complex ones have both parts so.
+///
+/// # Errors
+/// For integers and bool.
+pub fn rand(out: &mut StridedMut<'_>, generator: &mut Generator) -> Result<()> {
+    uniform(out, 0.0, 1.0, generator)
+}
+
+/// Uniform numbers in `[from, to)`: `u * (to - from) + from`, in the dtype.
+///
+/// # Errors
+/// If `from > to`; for integers and bool.
+pub fn uniform(
+    out: &mut StridedMut<'_>,
+    from: f64,
+    to: f64,
+    generator: &mut Generator,
+) -> Result<()> {
+    if !out.dtype().is_differentiable() {
+        return Err(Error::not_implemented("check_uniform_bounds", out.dtype()));
+    }
+    if from > to {
+        return Err(Error::Runtime(format!(
+            "uniform_ expects to return a [from, to) range, but found from={from} > to={to}"
+        )));
+    }
+    with_real_view(out, |out| {
+        match out.dtype() {
+            DType::F64 => uniform_f64(out, from, to, generator),
+            DType::F32 => uniform_f32(out, from as f32, to as f32, generator),
+            DType::F16 => {
+                let (low, high) = (f16::from_f64(from), f16::from_f64(to));
+                let (a, b) = (low.to_f32(), high.to_f32());
+                fill_each(out, || {
+                    let value = f16::from_f32(generator.next_f32().mul_add(b - a, a));
+                    if value == high { low } else { value }
+                });
+            }
+            _ => {
+                let (low, high) = (bf16::from_f64(from), bf16::from_f64(to));
+                let (a, b) = (low.to_f32(), high.to_f32());
+                fill_each(out, || {
+                    let value = bf16::from_f32(generator.next_f32().mul_add(b - a, a));
+                    if value == high { low } else { value }
+                });
+            }
+        }
+        Ok(())
+    })
+}
+
+fn uniform_f32(out: &mut StridedMut<'_>, from: f32, to: f32, generator: &mut Generator) {
+    if let Some(data) = out.as_slice_mut::<f32>() {
+        // In parts, so that the second step finds the numbers in cache.
+        for part in data.chunks_mut(4096) {
+            generator.fill_f32(part);
+            if (from, to) != (0.0, 1.0) {
+                scale_f32(part, from, to - from);
+            }
+        }
+        return;
+    }
+    fill_each(out, || generator.next_f32().mul_add(to - from, from));
+}
+
+fn uniform_f64(out: &mut StridedMut<'_>, from: f64, to: f64, generator: &mut Generator) {
+    if let Some(data) = out.as_slice_mut::<f64>() {
+        for part in data.chunks_mut(2048) {
+            generator.fill_f64(part);
+            if (from, to) != (0.0, 1.0) {
+                scale_f64(part, from, to - from);
+            }
+        }
+        return;
+    }
+    fill_each(out, || generator.next_f64().mul_add(to - from, from));
+}
+
+/// Standard normal numbers; complex ones have variance 1 (each part 1/2).
+///
+/// # Errors
+/// For integers and bool.
+pub fn randn(out: &mut StridedMut<'_>, generator: &mut Generator) -> Result<()> {
+    normal(out, 0.0, 1.0, generator)
+}
+
+/// Normal numbers with mean `mean` and standard deviation `std`; complex ones have parts of `std / sqrt(2)`.
+///
+/// # Errors
+/// If `std` is negative; for integers and bool.
+pub fn normal(
+    out: &mut StridedMut<'_>,
+    mean: f64,
+    std: f64,
+    generator: &mut Generator,
+) -> Result<()> {
+    // A negated comparison would let NaN pass, as PyTorch does not.
+    if std.is_nan() || std < 0.0 {
+        return Err(Error::Runtime(format!("normal expects std >= 0.0, but found std {std}")));
+    }
+    if !out.dtype().is_differentiable() {
+        return Err(Error::not_implemented("normal_kernel_cpu", out.dtype()));
+    }
+    let std = if out.dtype().is_complex() { std * 0.5_f64.sqrt() } else { std };
+    with_real_view(out, |out| {
+        let is_blocked = out.numel() >= 16 && out.is_contiguous();
+        match out.dtype() {
+            DType::F32 if is_blocked => {
+                if let Some(data) = out.as_slice_mut() {
+                    normal_f32(data, mean as f32, std as f32, generator);
+                }
+            }
+            DType::F64 if is_blocked => {
+                if let Some(data) = out.as_slice_mut() {
+                    normal_f64(data, mean, std, generator);
+                }
+            }
+            DType::F16 if is_blocked => {
+                if let Some(data) = out.as_slice_mut() {
+                    normal_half(data, (mean, std), f16::from_f32, generator);
+                }
+            }
+            DType::BF16 if is_blocked => {
+                if let Some(data) = out.as_slice_mut() {
+                    normal_half(data, (mean, std), bf16::from_f32, generator);
+                }
+            }
+            dtype => for_dtype!(dtype, float, T => {
+                fill_each(out, || T::from_f64(generator.next_normal() * std + mean));
+            }, else {}),
+        }
+        Ok(())
+    })
+}
+
+/// All uniforms first, blocks of 16 after; the last 16 are drawn anew if the blocks do not fill the whole.
+fn normal_f32(data: &mut [f32], mean: f32, std: f32, generator: &mut Generator) {
+    let whole = data.len() / 16 * 16;
+    for part in data[..whole].chunks_mut(4096) {
+        generator.fill_f32(part);
+        normal::blocks_f32(part, mean, std);
+    }
+    if whole < data.len() {
+        // The rest is drawn as well, though replaced: the stream has moved on by it.
+        generator.fill_f32(&mut data[whole..]);
+        let start = data.len() - 16;
+        generator.fill_f32(&mut data[start..]);
+        normal::blocks_f32(&mut data[start..], mean, std);
+    }
+}
+
+fn normal_f64(data: &mut [f64], mean: f64, std: f64, generator: &mut Generator) {
+    let whole = data.len() / 16 * 16;
+    for part in data[..whole].chunks_mut(2048) {
+        generator.fill_f64(part);
+        normal::blocks_f64(part, mean, std);
+    }
+    if whole < data.len() {
+        generator.fill_f64(&mut data[whole..]);
+        let start = data.len() - 16;
+        generator.fill_f64(&mut data[start..]);
+        normal::blocks_f64(&mut data[start..], mean, std);
+    }
+}
+
+/// Halves draw block by block and compute in single precision.
+fn normal_half<T: Copy>(
+    data: &mut [T],
+    (mean, std): (f64, f64),
+    round: impl Fn(f32) -> T,
+    generator: &mut Generator,
+) {
+    let (mean, std) = (mean as f32, std as f32);
+    let mut block = [0.0; 16];
+    let mut fill = |slots: &mut [T]| {
+        generator.fill_f32(&mut block);
+        normal::blocks_f32(&mut block, mean, std);
+        for (slot, &value) in slots.iter_mut().zip(&block) {
+            *slot = round(value);
+        }
+    };
+    let mut chunks = data.chunks_exact_mut(16);
+    chunks.by_ref().for_each(&mut fill);
+    if !chunks.into_remainder().is_empty() {
+        let start = data.len() - 16;
+        fill(&mut data[start..]);
+    }
+}
+
+/// How many whole numbers a floating-point type counts up to without gaps.
+fn exact_limit(dtype: DType) -> Option<u64> {
+    match dtype {
+        DType::F16 => Some(1 << 11),
+        DType::BF16 => Some(1 << 8),
+        DType::F32 => Some(1 << 24),
+        DType::F64 => Some(1 << 53),
+        _ => None,
+    }
+}
+
+/// Whole numbers from 0 to the largest of the dtype (for floats: as far as they count without gaps).
+///
+/// # Errors
+/// For unsigned types of more than 8 bits and complex ones.
+pub fn random(out: &mut StridedMut<'_>, generator: &mut Generator) -> Result<()> {
+    let dtype = out.dtype();
+    if matches!(dtype, DType::U16 | DType::U32 | DType::U64) || dtype.is_complex() {
+        return Err(Error::not_implemented("random_kernel_cpu", dtype));
+    }
+    let out = &*out;
+    if let Some(limit) = exact_limit(dtype) {
+        for_dtype!(dtype, float, T => fill_each(out, || {
+            let draw = if dtype == DType::F64 { generator.next_u64() } else { u64::from(generator.next_u32()) };
+            T::from_i64((draw % (limit + 1)) as i64)
+        }), else {});
+        return Ok(());
+    }
+    for_dtype!(dtype, all, T => match dtype {
+        DType::I64 => fill_each(out, || T::from_i64((generator.next_u64() & (i64::MAX as u64)) as i64)),
+        DType::Bool => fill_each(out, || T::from_i64(i64::from(generator.next_u32() & 1))),
+        _ => {
+            let bits = dtype.size() as u32 * 8 - u32::from(dtype.is_signed());
+            let mask = ((1_u64 << bits) - 1) as u32;
+            fill_each(out, || T::from_i64(i64::from(generator.next_u32() & mask)));
+        }
+    });
+    Ok(())
+}
+
+/// Ranges from here on use 64-bit draws.
+const WIDE_RANGE: u64 = 1 << 28;
+
+/// Whole numbers in `[low, high)`; `high` of `None` means up to and including the largest `i64`.
+///
+/// # Errors
+/// If the range is empty, or exceeds the dtype.
+pub fn randint(
+    out: &mut StridedMut<'_>,
+    low: i64,
+    high: Option<i64>,
+    generator: &mut Generator,
+) -> Result<()> {
+    let dtype = out.dtype();
+    if matches!(dtype, DType::U16 | DType::U32 | DType::U64) || dtype.is_complex() {
+        return Err(Error::not_implemented("random_from_to_kernel_cpu", dtype));
+    }
+    if let Some(high) = high.filter(|&high| low >= high) {
+        return Err(Error::Runtime(format!(
+            "random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )));
+    }
+    check_range(dtype, low, high)?;
+    let range = high.map(|high| high.wrapping_sub(low) as u64);
+    let out = &*out;
+    for_dtype!(dtype, all, T => match range {
+        Some(range) if range < WIDE_RANGE => {
+            let range = range as u32;
+            fill_each(out, || T::from_i64(low.wrapping_add(i64::from(generator.next_u32() % range))));
+        }
+        Some(range) => fill_each(out, || T::from_i64(low.wrapping_add((generator.next_u64() % range) as i64))),
+        None if low == i64::MIN => fill_each(out, || T::from_i64(generator.next_u64() as i64)),
+        None => {
+            let range = (i64::MAX as u64).wrapping_sub(low as u64).wrapping_add(1);
+            fill_each(out, || T::from_i64(low.wrapping_add((generator.next_u64() % range) as i64)));
+        }
+    });
+    Ok(())
+}
+
+/// Refuses bounds that the dtype does not hold.
+fn check_range(dtype: DType, low: i64, high: Option<i64>) -> Result<()> {
+    let bits = dtype.size() as u32 * 8;
+    let (least, most) = match dtype {
+        DType::Bool => (0, 1),
+        DType::I64 => return Ok(()),
+        // Floats beyond their exact range only lose precision, which PyTorch warns about.
+        dtype if dtype.is_floating_point() => return Ok(()),
+        dtype if dtype.is_signed() => (-(1_i64 << (bits - 1)), (1 << (bits - 1)) - 1),
+        _ => (0, (1_i64 << bits) - 1),
+    };
+    let name = match dtype {
+        DType::Bool => "bool",
+        DType::U8 => "unsigned char",
+        DType::I8 => "signed char",
+        DType::I16 => "short",
+        _ => "int",
+    };
+    for (what, value) in [("from", Some(low)), ("to - 1", high.map(|h| h - 1))] {
+        if value.is_some_and(|v| v < least || v > most) {
+            return Err(Error::Runtime(format!("{what} is out of bounds for {name}")));
+        }
+    }
+    Ok(())
+}
+
+/// Ones with probability `p`, else zeros; any dtype.
+///
+/// # Errors
+/// If `p` is not in `[0, 1]`.
+pub fn bernoulli(out: &mut StridedMut<'_>, p: f64, generator: &mut Generator) -> Result<()> {
+    if !(0.0..=1.0).contains(&p) {
+        return Err(Error::Runtime(format!("bernoulli_ expects p to be in [0, 1], but got p={p}")));
+    }
+    let out = &*out;
+    for_dtype!(out.dtype(), all, T => {
+        fill_each(out, || T::from_i64(i64::from(generator.next_f64() < p)));
+    });
+    Ok(())
+}
+
+/// Ones with the probabilities of `p` (equal shape, floating-point), else zeros, in row-major order.
+///
+/// # Errors
+/// If a probability is not in `[0, 1]`; if `p` is not floating-point.
+pub fn bernoulli_tensor(
+    out: &mut StridedMut<'_>,
+    p: StridedRef<'_>,
+    generator: &mut Generator,
+) -> Result<()> {
+    check_shape("bernoulli", out.shape(), p.shape())?;
+    if !p.dtype().is_floating_point() {
+        return Err(Error::not_implemented("bernoulli_tensor_cpu_p_", p.dtype()));
+    }
+    let out = &*out;
+    let lines = Lines::new(out.shape(), None, [Layout::from(out), Layout::from(&p)]);
+    // SAFETY: the walk stays inside the view, read by its dtype.
+    let probability = |at: isize| for_dtype!(p.dtype(), float, T => unsafe { get::<T>(p.ptr(), at) }.to_f64(), else 0.0);
+    let mut is_valid = true;
+    lines.visit(0..lines.count(), |[_, at]| is_valid &= (0.0..=1.0).contains(&probability(at)));
+    if !is_valid {
+        return Err(Error::Runtime("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)".into()));
+    }
+    let is_double = p.dtype() == DType::F64;
+    for_dtype!(out.dtype(), all, T => lines.visit(0..lines.count(), |[to, at]| {
+        let draw = if is_double { generator.next_f64() } else { f64::from(generator.next_f32()) };
+        // SAFETY: the walk stays inside the view.
+        unsafe { put(out.ptr(), to, T::from_i64(i64::from(draw < probability(at)))) };
+    }));
+    Ok(())
+}
+
+/// The words in which PyTorch calls a C++ type.
+fn cpp_name(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool => "bool",
+        DType::U8 => "unsigned char",
+        DType::I8 => "signed char",
+        DType::I16 => "short int",
+        DType::I32 => "int",
+        DType::I64 => "long int",
+        DType::C64 => "c10::complex<float>",
+        DType::C128 => "c10::complex<double>",
+        _ => "unsigned int",
+    }
+}
+
+/// Exponential numbers with rate `lambda`: `-log1p(-u) / lambda`.
+///
+/// # Errors
+/// If `lambda` is not positive; unless the dtype is floating-point.
+pub fn exponential(out: &mut StridedMut<'_>, lambda: f64, generator: &mut Generator) -> Result<()> {
+    if lambda.is_nan() || lambda <= 0.0 {
+        return Err(Error::Runtime(format!(
+            "exponential_ expects lambda > 0.0, but found lambda={lambda}"
+        )));
+    }
+    let out = &*out;
+    for_dtype!(out.dtype(), float, T => {
+        fill_each(out, || T::from_f64(-1.0 / lambda * (-generator.next_f64()).ln_1p()));
+    }, else return Err(Error::Runtime(format!(
+        "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified {}",
+        out.dtype().scalar_name()
+    ))));
+    Ok(())
+}
+
+/// Cauchy numbers: `median + sigma * tan(pi * (u - 1/2))`.
+///
+/// # Errors
+/// If `sigma` is not positive; unless the dtype is floating-point.
+pub fn cauchy(
+    out: &mut StridedMut<'_>,
+    median: f64,
+    sigma: f64,
+    generator: &mut Generator,
+) -> Result<()> {
+    if sigma.is_nan() || sigma <= 0.0 {
+        return Err(Error::Runtime(format!(
+            "cauchy_ expects sigma > 0.0, but found sigma={sigma}"
+        )));
+    }
+    let out = &*out;
+    for_dtype!(out.dtype(), float, T => fill_each(out, || {
+        T::from_f64(median + sigma * (std::f64::consts::PI * (generator.next_f64() - 0.5)).tan())
+    }), else return Err(Error::Runtime(format!(
+        "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you specified {}",
+        cpp_name(out.dtype())
+    ))));
+    Ok(())
+}
+
+/// Number of trials up to the first success with probability `p`: `ceil(log(u) / log1p(-p))`.
+///
+/// # Errors
+/// If `p` is not in `(0, 1)`; for bool and complex dtypes.
+pub fn geometric(out: &mut StridedMut<'_>, p: f64, generator: &mut Generator) -> Result<()> {
+    if p.is_nan() || p <= 0.0 || p >= 1.0 {
+        return Err(Error::Runtime(format!("geometric_ expects p to be in (0, 1), but got p={p}")));
+    }
+    let out = &*out;
+    for_dtype!(out.dtype(), real, T => fill_each(out, || {
+        T::from_f64((generator.next_f64().ln() / (-p).ln_1p()).ceil())
+    }), else return Err(Error::not_implemented("geometric_cpu", out.dtype())));
+    Ok(())
+}
+
+/// Exponentials of normal numbers: `exp(normal * std + mean)`.
+///
+/// # Errors
+/// If `std` is not positive; unless the dtype is floating-point.
+pub fn log_normal(
+    out: &mut StridedMut<'_>,
+    mean: f64,
+    std: f64,
+    generator: &mut Generator,
+) -> Result<()> {
+    if std.is_nan() || std <= 0.0 {
+        return Err(Error::Runtime(format!("log_normal_ expects std > 0.0, but found std={std}")));
+    }
+    let out = &*out;
+    for_dtype!(out.dtype(), float, T => fill_each(out, || {
+        T::from_f64((generator.next_normal() * std + mean).exp())
+    }), else return Err(Error::not_implemented("log_normal_cpu", out.dtype())));
+    Ok(())
+}

@@ -1,0 +1,281 @@
+//! Writes the static `OpDef` and the adapters between typed functions and the uniform call.
+
+use crate::item::{Function, Op, doc, mangle};
+use crate::method::{method_name, methods, rust_type};
+use crate::rule::{Saves, resolve};
+use proc_macro2::TokenStream;
+use pullback_schema::Base;
+use quote::{format_ident, quote};
+use syn::{Error, Result};
+
+/// The whole output of one `#[op]`.
+pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
+    let def = format_ident!("{}", crate::method::snake(&op.name.to_string()).to_uppercase());
+    let (ty, block, text) = (&op.name, op.block, doc(op.block));
+    let (name, overload, schema) = (&op.schema.name, &op.schema.overload, &op.text);
+    let method = method_name(op);
+    let node = op.word("node").map_or_else(|| camel(name), crate::item::Word::text);
+    let module = op.word("module").map(crate::item::Word::text).unwrap_or_default();
+    let list = |word: &str| op.word(word).map(|w| w.args.clone()).unwrap_or_default();
+    let (aliases, tags, outputs) = (list("alias"), list("tags"), op.outputs());
+    let (vjp, saves, with_vjp) = vjp(op)?;
+    let args = args(op, &with_vjp)?;
+    let (traits, kernel, meta) = (traits(op), kernel(op)?, meta(op)?);
+    let jvp = jvp(op)?;
+    let batch = match op.word("batch") {
+        None if op.function("composite").is_some() => quote!(Composite),
+        None => quote!(None),
+        Some(word) => {
+            let name = format_ident!("{}", camel(&word.text()));
+            quote!(#name)
+        }
+    };
+    let samples = samples(op, "samples");
+    let invalid = samples_fn(op, "invalid_samples");
+    let methods = methods(op, &def)?;
+    let args_struct = args_struct(op);
+    Ok(quote! {
+        struct #ty;
+        #[allow(clippy::needless_pass_by_value, clippy::unnecessary_wraps, clippy::too_many_arguments, clippy::doc_markdown, clippy::trivially_copy_pass_by_ref, reason = "an op's functions have the form that their binding asks for")]
+        #block
+        #args_struct
+        #[doc = concat!("The definition of `", #schema, "`.")]
+        pub static #def: crate::dispatch::OpDef = crate::dispatch::OpDef {
+            schema_text: #schema,
+            name: #name,
+            overload: #overload,
+            method: #method,
+            node_name: #node,
+            doc: #text,
+            module: #module,
+            aliases: &[#(#aliases),*],
+            tags: &[#(#tags),*],
+            traits: #traits,
+            args: &[#(#args),*],
+            outputs: &[#(#outputs),*],
+            meta: #meta,
+            kernel: #kernel,
+            saves: #saves,
+            vjp: &[#(#vjp),*],
+            jvp: #jvp,
+            batch: crate::dispatch::Batch::#batch,
+            samples: #samples,
+            invalid_samples: #invalid,
+            parsed: std::sync::OnceLock::new(),
+        };
+        #methods
+    })
+}
+
+/// `index_put` -> `IndexPut`.
+fn camel(name: &str) -> String {
+    name.split('_')
+        .filter(|part| !part.is_empty())
+        .map(|part| part[..1].to_uppercase() + &part[1..])
+        .collect()
+}
+
+/// Expressions that fetch a function's parameters from `args`.
+fn from_args(op: &Op<'_>, function: &Function<'_>, skip: usize) -> Result<Vec<TokenStream>> {
+    let params = function.params.iter().skip(skip);
+    params
+        .map(|(name, _)| {
+            if name == "args" {
+                let ty = format_ident!("{}Args", op.name);
+                let fields = plain_args(op).map(|i| {
+                    let field = format_ident!("{}", mangle(&op.schema.args[i].name));
+                    quote!(#field: crate::dispatch::FromArg::from_arg(args[#i]))
+                });
+                return Ok(quote!(&#ty { #(#fields,)* marker: std::marker::PhantomData }));
+            }
+            let Some(index) = op.arg(&name.to_string()) else {
+                return Err(Error::new(name.span(), format!("the signature has no argument `{name}`")));
+            };
+            Ok(quote!(crate::dispatch::FromArg::from_arg(args[#index])))
+        })
+        .collect()
+}
+
+fn plain_args<'a>(op: &'a Op<'_>) -> impl Iterator<Item = usize> + use<'a> {
+    (0..op.schema.args.len()).filter(|&i| !op.is_tensor(i))
+}
+
+/// `<Op>Args`, if a function asks for `args`.
+fn args_struct(op: &Op<'_>) -> Option<TokenStream> {
+    op.functions.iter().flat_map(|f| &f.params).find(|(name, _)| name == "args")?;
+    let ty = format_ident!("{}Args", op.name);
+    let text = format!("The arguments of `{}` that are not tensors.", op.schema.name);
+    let fields = plain_args(op).map(|i| {
+        let arg = &op.schema.args[i];
+        let (name, ty) = (format_ident!("{}", mangle(&arg.name)), rust_type(arg));
+        let ty: TokenStream = ty.to_string().replace("& ", "&'a ").parse().expect("a type stays a type");
+        quote!(pub(crate) #name: #ty)
+    });
+    Some(quote! {
+        #[doc = #text]
+        #[derive(Clone, Copy)]
+        pub(crate) struct #ty<'a> { #(#fields,)* marker: std::marker::PhantomData<&'a ()> }
+    })
+}
+
+fn meta(op: &Op<'_>) -> Result<TokenStream> {
+    if let Some(word) = op.word("meta") {
+        let path = &word.value;
+        return Ok(quote!(Some(crate::ops::classes::meta::#path)));
+    }
+    let Some(function) = op.function("meta") else { return Ok(quote!(None)) };
+    let (ty, values) = (&op.name, from_args(op, function, 0)?);
+    Ok(quote!(Some(|args| Ok(crate::dispatch::IntoSpecs::into_specs(#ty::meta(#(#values),*)?)))))
+}
+
+fn kernel(op: &Op<'_>) -> Result<TokenStream> {
+    let ty = &op.name;
+    let k = quote!(crate::dispatch::Kernel);
+    if let Some(word) = op.word("cpu") {
+        let path = &word.value;
+        return Ok(quote!(#k::Pointwise(|iter, _| Ok(pullback_kernels::elementwise::#path(iter)?))));
+    }
+    if let Some(f) = op.function("cpu") {
+        let is_pointwise = f.params.first().is_some_and(|(name, _)| name == "iter");
+        if is_pointwise {
+            let values = from_args(op, f, 1)?;
+            return Ok(quote!(#k::Pointwise(|iter, args| { let _ = args; Ok(#ty::cpu(iter #(, #values)*)?) })));
+        }
+        let values = from_args(op, f, 0)?;
+        return Ok(quote!(#k::Function(|args| { let _ = args; Ok(crate::dispatch::IntoOutputs::into_outputs(#ty::cpu(#(#values),*)?)) })));
+    }
+    if let Some(f) = op.function("cpu_") {
+        let values = from_args(op, f, 0)?;
+        return Ok(quote!(#k::Inplace(|args| Ok(#ty::cpu_(#(#values),*)?))));
+    }
+    if let Some(f) = op.function("composite") {
+        let values = from_args(op, f, 0)?;
+        return Ok(quote!(#k::Composite(|args| { let _ = args; Ok(crate::dispatch::IntoOutputs::into_outputs(#ty::composite(#(#values),*)?)) })));
+    }
+    Err(Error::new(op.name.span(), "an op needs `cpu`, `cpu_` or `composite`"))
+}
+
+fn traits(op: &Op<'_>) -> TokenStream {
+    let mut flags = vec![];
+    for (word, flag) in [
+        ("inplace", "INPLACE"),
+        ("out", "OUT"),
+        ("view", "VIEW"),
+        ("multi_view", "VIEW"),
+        ("multi_view", "MULTI_VIEW"),
+        ("pointwise", "POINTWISE"),
+        ("method_only", "METHOD_ONLY"),
+        ("function_only", "FUNCTION_ONLY"),
+        ("random", "RANDOM"),
+        ("numbers", "NUMBERS_AS_TENSORS"),
+        ("internal", "INTERNAL"),
+    ] {
+        if op.has(word) {
+            flags.push(flag);
+        }
+    }
+    if op.word("not_differentiable").is_some_and(|w| w.args.is_empty()) {
+        flags.push("NOT_DIFFERENTIABLE");
+    }
+    if op.schema.is_inplace() {
+        flags.push("INPLACE_ONLY");
+    }
+    if op.schema.returns.first().is_some_and(|r| r.ty.list.is_some()) {
+        flags.push("LIST_OUTPUT");
+    }
+    let is_pointwise = op.has("cpu")
+        || op.function("cpu").is_some_and(|f| f.params.first().is_some_and(|(n, _)| n == "iter"));
+    if is_pointwise && !op.has("pointwise") {
+        flags.push("POINTWISE");
+    }
+    let flags = flags.iter().map(|f| format_ident!("{f}"));
+    quote!(crate::dispatch::Traits::NONE #(.with(crate::dispatch::Traits::#flags))*)
+}
+
+fn args(op: &Op<'_>, with_vjp: &[bool]) -> Result<Vec<TokenStream>> {
+    let stopped = op.word("not_differentiable").map(|w| (w.args.clone(), w.span));
+    if let Some((names, span)) = &stopped {
+        for name in names {
+            if op.arg(name).is_none() {
+                return Err(Error::new(*span, format!("the signature has no argument `{name}`")));
+            }
+        }
+    }
+    let describe = |(index, arg): (usize, &pullback_schema::Argument)| {
+        let name = &arg.name;
+        let kind = match (arg.ty.base, arg.ty.list) {
+            (Base::Tensor, None) if arg.ty.optional => "OptTensor",
+            (Base::Tensor, None) => "Tensor",
+            (Base::Tensor, Some(list)) if list.element_optional => "OptTensors",
+            (Base::Tensor, Some(_)) => "Tensors",
+            _ => "Plain",
+        };
+        let kind = format_ident!("{kind}");
+        let has_vjp = with_vjp[index];
+        let stops = stopped.as_ref().is_some_and(|(n, _)| n.iter().any(|n| op.arg(n) == Some(index)));
+        quote!(crate::dispatch::ArgDef { name: #name, kind: crate::dispatch::ArgKind::#kind, has_vjp: #has_vjp, not_differentiable: #stops })
+    };
+    Ok(op.schema.args.iter().enumerate().map(describe).collect())
+}
+
+/// The gradient rules, what they save, and which arguments have one.
+fn vjp(op: &Op<'_>) -> Result<(Vec<TokenStream>, TokenStream, Vec<bool>)> {
+    let ty = &op.name;
+    let mut saves = Saves::default();
+    let mut rules = Vec::new();
+    let mut with = vec![false; op.schema.args.len()];
+    let stopped: Vec<usize> =
+        op.word("not_differentiable").map(|w| w.args.iter().filter_map(|n| op.arg(n)).collect()).unwrap_or_default();
+    for function in &op.functions {
+        let name = function.ident.to_string();
+        let targets: Vec<usize> = if name == "vjp" {
+            (0..op.schema.args.len()).filter(|i| op.is_tensor(*i) && !stopped.contains(i)).collect()
+        } else if let Some(target) = name.strip_prefix("vjp_") {
+            op.arg(target).into_iter().collect()
+        } else {
+            continue;
+        };
+        let number = rules.len() as u32;
+        let rule = resolve(op, function, number, &targets, &mut saves)?;
+        let mask = targets.iter().fold(0_u64, |m, &i| m | 1 << i);
+        targets.iter().for_each(|&i| with[i] = true);
+        let (ident, params, grads) = (function.ident, &rule.params, rule.grads);
+        rules.push(quote!(crate::dispatch::VjpRule {
+            args: #mask,
+            grads: #grads,
+            call: |ctx| { let _ = ctx; Ok(crate::dispatch::IntoGrads::into_grads(#ty::#ident(#(#params),*)?)) },
+        }));
+    }
+    Ok((rules, saves.tokens(), with))
+}
+
+fn jvp(op: &Op<'_>) -> Result<TokenStream> {
+    let j = quote!(crate::dispatch::Jvp);
+    if let Some(word) = op.word("jvp") {
+        return match word.text().as_str() {
+            "linear" => Ok(quote!(#j::Linear)),
+            "elementwise" => Ok(quote!(#j::Elementwise)),
+            _ => Err(Error::new(word.span, "expected linear or elementwise")),
+        };
+    }
+    let Some(function) = op.function("jvp") else { return Ok(quote!(#j::None)) };
+    let mut saves = Saves::default();
+    let rule = resolve(op, function, 0, &[], &mut saves)?;
+    let (ty, params, saves) = (&op.name, &rule.params, saves.tokens());
+    Ok(quote!(#j::Rule(#saves, |ctx| { let _ = ctx; Ok(crate::dispatch::IntoGrads::into_grads(#ty::jvp(#(#params),*)?)) })))
+}
+
+fn samples(op: &Op<'_>, name: &str) -> TokenStream {
+    match op.word(name) {
+        Some(word) => {
+            let path = &word.value;
+            quote!(Some(crate::ops::classes::samples::#path))
+        }
+        None => samples_fn(op, name),
+    }
+}
+
+fn samples_fn(op: &Op<'_>, name: &str) -> TokenStream {
+    let (ty, ident) = (&op.name, format_ident!("{name}"));
+    if op.function(name).is_some() { quote!(Some(#ty::#ident)) } else { quote!(None) }
+}

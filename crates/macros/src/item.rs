@@ -1,0 +1,180 @@
+//! Reads the attribute's words and the block's functions.
+
+use proc_macro2::{Span, TokenStream};
+use pullback_schema::{Base, Schema};
+use quote::ToTokens;
+use syn::punctuated::Punctuated;
+use syn::{
+    Error, Expr, ExprLit, FnArg, Ident, ImplItem, ItemImpl, Lit, Meta, Pat, PatType, Result, Token,
+    parse::Parser, spanned::Spanned,
+};
+
+/// One op as written.
+pub(crate) struct Op<'a> {
+    pub(crate) schema: Schema,
+    pub(crate) text: String,
+    pub(crate) block: &'a ItemImpl,
+    pub(crate) name: Ident,
+    pub(crate) functions: Vec<Function<'a>>,
+    pub(crate) words: Vec<Word>,
+}
+
+/// One function of the block: its name and parameters.
+pub(crate) struct Function<'a> {
+    pub(crate) ident: &'a Ident,
+    pub(crate) params: Vec<(Ident, &'a syn::Type)>,
+}
+
+/// One word of the attribute: `inplace`, `alias("x")`, `jvp = linear`.
+pub(crate) struct Word {
+    pub(crate) name: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) value: Option<TokenStream>,
+    pub(crate) span: Span,
+}
+
+const WORDS: &[&str] = &[
+    "inplace", "out", "view", "multi_view", "pointwise", "method_only", "function_only", "random",
+    "numbers", "internal", "not_differentiable", "alias", "tags", "batch", "jvp", "module", "meta",
+    "cpu", "samples", "node", "method",
+];
+const FUNCTIONS: &[&str] =
+    &["meta", "cpu", "cpu_", "composite", "vjp", "jvp", "samples", "invalid_samples"];
+
+impl<'a> Op<'a> {
+    pub(crate) fn read(attr: TokenStream, block: &'a ItemImpl) -> Result<Op<'a>> {
+        let mut exprs = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(attr)?.into_iter();
+        let Some(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) = exprs.next() else {
+            return Err(Error::new(block.span(), "the first argument of #[op] is the signature string"));
+        };
+        let schema = Schema::parse(&text.value())
+            .map_err(|e| Error::new(text.span(), format!("not a signature: {e}")))?;
+        let words = exprs.map(Word::read).collect::<Result<Vec<_>>>()?;
+        let syn::Type::Path(path) = &*block.self_ty else {
+            return Err(Error::new(block.self_ty.span(), "#[op] goes on `impl Name { .. }`"));
+        };
+        let name = path.path.require_ident()?.clone();
+        let functions = block.items.iter().map(Function::read).collect::<Result<Vec<_>>>()?;
+        let op = Op { schema, text: text.value(), block, name, functions, words };
+        op.check_functions()?;
+        Ok(op)
+    }
+
+    fn check_functions(&self) -> Result<()> {
+        for function in &self.functions {
+            let name = function.ident.to_string();
+            if let Some(target) = name.strip_prefix("vjp_") {
+                if self.arg(target).is_none() {
+                    return Err(Error::new(
+                        function.ident.span(),
+                        format!("the signature has no argument `{target}`"),
+                    ));
+                }
+            } else if !FUNCTIONS.contains(&name.as_str()) {
+                return Err(Error::new(
+                    function.ident.span(),
+                    format!("expected vjp_<argument> or one of {}", FUNCTIONS.join(", ")),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn function(&self, name: &str) -> Option<&Function<'a>> {
+        self.functions.iter().find(|f| f.ident == name)
+    }
+    pub(crate) fn word(&self, name: &str) -> Option<&Word> {
+        self.words.iter().find(|w| w.name == name)
+    }
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.word(name).is_some()
+    }
+    /// The argument whose Rust name is `name`.
+    pub(crate) fn arg(&self, name: &str) -> Option<usize> {
+        let name = if name == "self" { "self_" } else { name };
+        self.schema.args.iter().position(|a| mangle(&a.name) == name)
+    }
+    /// The output whose name is `name`.
+    pub(crate) fn output(&self, name: &str) -> Option<usize> {
+        self.outputs().iter().position(|o| mangle(o) == name)
+    }
+    /// Names of the outputs: `result`, or `result0`, ... where the signature gives none.
+    pub(crate) fn outputs(&self) -> Vec<String> {
+        let many = self.schema.returns.len() > 1;
+        let default = |i: usize| if many { format!("result{i}") } else { "result".to_string() };
+        let names = self.schema.returns.iter().enumerate();
+        names.map(|(i, r)| r.name.clone().unwrap_or_else(|| default(i))).collect()
+    }
+    pub(crate) fn is_tensor(&self, arg: usize) -> bool {
+        self.schema.args[arg].ty.base == Base::Tensor
+    }
+}
+
+impl<'a> Function<'a> {
+    fn read(item: &'a ImplItem) -> Result<Function<'a>> {
+        let ImplItem::Fn(f) = item else {
+            return Err(Error::new(item.span(), "an op's block holds functions only"));
+        };
+        let params = f.sig.inputs.iter().map(|input| match input {
+            FnArg::Typed(PatType { pat, ty, .. }) => match &**pat {
+                Pat::Ident(name) => Ok((name.ident.clone(), &**ty)),
+                other => Err(Error::new(other.span(), "parameters are plain names")),
+            },
+            FnArg::Receiver(r) => Err(Error::new(r.span(), "functions of an op take no receiver; use `self_`")),
+        });
+        Ok(Function { ident: &f.sig.ident, params: params.collect::<Result<_>>()? })
+    }
+}
+
+impl Word {
+    fn read(expr: Expr) -> Result<Word> {
+        let span = expr.span();
+        let (name, args, value) = match expr {
+            Expr::Path(path) => (path.path.require_ident()?.to_string(), Vec::new(), None),
+            Expr::Call(call) => {
+                let args = call.args.iter().map(|a| match a {
+                    Expr::Lit(ExprLit { lit: Lit::Str(s), .. }) => s.value(),
+                    other => other.to_token_stream().to_string(),
+                });
+                (call.func.to_token_stream().to_string(), args.collect(), None)
+            }
+            Expr::Assign(assign) => (
+                assign.left.to_token_stream().to_string(),
+                Vec::new(),
+                Some(assign.right.to_token_stream()),
+            ),
+            other => return Err(Error::new(other.span(), "expected a word, word(..) or word = ..")),
+        };
+        if !WORDS.contains(&name.as_str()) {
+            return Err(Error::new(span, format!("unknown word; expected one of {}", WORDS.join(", "))));
+        }
+        Ok(Word { name, args, value, span })
+    }
+    /// The value as plain text, quotes removed.
+    pub(crate) fn text(&self) -> String {
+        self.value.as_ref().map(|v| v.to_string().trim_matches('"').to_string()).unwrap_or_default()
+    }
+}
+
+/// The Rust name of a name in a signature.
+pub(crate) fn mangle(name: &str) -> String {
+    match name {
+        "self" => "self_".into(),
+        "type" | "where" | "move" | "ref" | "in" | "loop" => format!("{name}_"),
+        other => other.to_lowercase(),
+    }
+}
+
+/// The doc comment's lines.
+pub(crate) fn doc(block: &ItemImpl) -> String {
+    let lines = block.attrs.iter().filter_map(|attr| match &attr.meta {
+        Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(s), .. }) => {
+                Some(s.value().strip_prefix(' ').map_or_else(|| s.value(), str::to_string))
+            }
+            _ => None,
+        },
+        _ => None,
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,184 @@
+//! The Rust face of an op: a method of `Tensor` if its first argument is a tensor, else a function.
+//!
+//! Keyword-only arguments that have defaults are left out; the form with `_with` takes them all.
+
+use crate::item::{Op, doc, mangle};
+use proc_macro2::TokenStream;
+use pullback_schema::{Argument, Base, Default};
+use quote::{format_ident, quote};
+use syn::{Error, Ident, Result};
+
+/// The Rust type of an argument.
+pub(crate) fn rust_type(arg: &Argument) -> TokenStream {
+    let base = match (arg.ty.base, arg.ty.list) {
+        (Base::Tensor, None) => quote!(&Tensor),
+        (Base::Tensor, Some(list)) if list.element_optional => quote!(&[Option<Tensor>]),
+        (Base::Tensor, Some(_)) => quote!(&[Tensor]),
+        (Base::Int | Base::SymInt, None) => quote!(i64),
+        (Base::Int | Base::SymInt, Some(_)) => quote!(&[i64]),
+        (Base::Float, None) => quote!(f64),
+        (Base::Float, Some(_)) => quote!(&[f64]),
+        (Base::Bool, _) => quote!(bool),
+        (Base::Str, _) => quote!(&str),
+        (Base::Scalar, _) => quote!(crate::Scalar),
+        (Base::ScalarType, _) => quote!(crate::DType),
+        (Base::Layout, _) => quote!(crate::Layout),
+        (Base::Device, _) => quote!(crate::Device),
+        (Base::MemoryFormat, _) => quote!(crate::MemoryFormat),
+        (Base::Generator, _) => quote!(&crate::Generator),
+        (Base::Any, _) => quote!(crate::dispatch::Arg<'_>),
+    };
+    if arg.ty.optional { quote!(Option<#base>) } else { base }
+}
+
+/// The `Arg` of a default value.
+pub(crate) fn default_arg(arg: &Argument) -> TokenStream {
+    let a = quote!(crate::dispatch::Arg);
+    match arg.default.as_ref().expect("only called for arguments with a default") {
+        Default::None => quote!(#a::None),
+        Default::Bool(b) if arg.ty.base == Base::Scalar => quote!(#a::Scalar(crate::Scalar::Bool(#b))),
+        Default::Bool(b) => quote!(#a::Bool(#b)),
+        Default::Int(i) => match (arg.ty.base, arg.ty.list) {
+            (Base::Scalar, _) => quote!(#a::Scalar(crate::Scalar::Int(#i))),
+            (Base::Float, _) => {
+                let f = *i as f64;
+                quote!(#a::Float(#f))
+            }
+            (_, Some(list)) => {
+                let n = list.size.unwrap_or(1);
+                quote!(#a::Ints(&[#i; #n]))
+            }
+            _ => quote!(#a::Int(#i)),
+        },
+        Default::Float(f) if arg.ty.base == Base::Scalar => quote!(#a::Scalar(crate::Scalar::Float(#f))),
+        Default::Float(f) => quote!(#a::Float(#f)),
+        Default::Str(s) => quote!(#a::Str(#s)),
+        Default::Ints(v) => quote!(#a::Ints(&[#(#v),*])),
+        Default::Floats(v) => quote!(#a::Floats(&[#(#v),*])),
+        Default::EmptyList if arg.ty.base == Base::Tensor => quote!(#a::Tensors(&[])),
+        Default::EmptyList => quote!(#a::Ints(&[])),
+        Default::MemoryFormat(name) => {
+            let format = match name.as_str() {
+                "preserve_format" => quote!(Preserve),
+                "channels_last" => quote!(ChannelsLast),
+                "channels_last_3d" => quote!(ChannelsLast3d),
+                _ => quote!(Contiguous),
+            };
+            quote!(#a::MemoryFormat(crate::MemoryFormat::#format))
+        }
+        Default::Dtype(name) => {
+            let dtype = match name.as_str() {
+                "long" => quote!(I64),
+                "float" => quote!(F32),
+                "double" => quote!(F64),
+                _ => quote!(Bool),
+            };
+            quote!(#a::DType(crate::DType::#dtype))
+        }
+    }
+}
+
+/// `SumDim` -> `sum_dim`.
+pub(crate) fn snake(name: &str) -> String {
+    let mut out = String::new();
+    for (index, c) in name.char_indices() {
+        if c.is_ascii_uppercase() && index > 0 {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
+}
+
+/// The method's name: the type's, unless the word `method = name` says otherwise.
+pub(crate) fn method_name(op: &Op<'_>) -> String {
+    let stem = snake(&op.name.to_string());
+    let default = if op.schema.is_inplace() { format!("{stem}_") } else { stem };
+    op.word("method").map_or(default, crate::item::Word::text)
+}
+
+struct Shape {
+    returns: TokenStream,
+    finish: TokenStream,
+}
+
+fn result_shape(op: &Op<'_>) -> Result<Shape> {
+    let n = op.schema.returns.len();
+    let all_tensors = op.schema.returns.iter().all(|r| r.ty.base == Base::Tensor);
+    Ok(match op.schema.returns.as_slice() {
+        [] => Shape { returns: quote!(()), finish: quote!(drop(outputs)) },
+        [one] if one.ty.base == Base::Tensor && one.ty.list.is_some() => {
+            Shape { returns: quote!(Vec<Tensor>), finish: quote!(outputs.tensors().into_vec()) }
+        }
+        [one] if one.ty.base == Base::Tensor => {
+            Shape { returns: quote!(Tensor), finish: quote!(outputs.one()) }
+        }
+        [one] => match one.ty.base {
+            Base::Bool => Shape { returns: quote!(bool), finish: quote!(!outputs.number().is(0.0)) },
+            Base::Int | Base::SymInt => {
+                Shape { returns: quote!(i64), finish: quote!(outputs.number().to_i64()) }
+            }
+            Base::Float => Shape { returns: quote!(f64), finish: quote!(outputs.number().to_f64()) },
+            _ => Shape { returns: quote!(crate::Scalar), finish: quote!(outputs.number()) },
+        },
+        _ if all_tensors => Shape { returns: quote!([Tensor; #n]), finish: quote!(outputs.array()) },
+        _ => return Err(Error::new(op.name.span(), "mixed tensor and number results are not supported")),
+    })
+}
+
+/// Writes the methods.
+pub(crate) fn methods(op: &Op<'_>, def: &Ident) -> Result<TokenStream> {
+    let args = &op.schema.args;
+    let optional = |a: &Argument| a.keyword_only && a.default.is_some();
+    let has_receiver = args.first().is_some_and(|a| {
+        a.ty.base == Base::Tensor && a.ty.list.is_none() && !a.ty.optional
+    });
+    let name = method_name(op);
+    let text = doc(op.block);
+    let mut out = Vec::new();
+    let full = args.iter().any(optional);
+    let forms: &[(bool, &str)] = if full { &[(false, ""), (true, "_with")] } else { &[(true, "")] };
+    let shape = result_shape(op)?;
+    let inplace_only = op.schema.is_inplace();
+    for &(all, suffix) in forms {
+        let mut params = Vec::new();
+        let mut values = Vec::new();
+        for (index, arg) in args.iter().enumerate() {
+            if index == 0 && has_receiver {
+                values.push(quote!(crate::dispatch::Arg::Tensor(self)));
+            } else if !all && optional(arg) {
+                values.push(default_arg(arg));
+            } else {
+                let (ident, ty) = (format_ident!("{}", mangle(&arg.name)), rust_type(arg));
+                params.push(quote!(#ident: #ty));
+                values.push(if arg.ty.base == Base::Any { quote!(#ident) } else { quote!(crate::dispatch::Arg::from(#ident)) });
+            }
+        }
+        let receiver = has_receiver.then(|| quote!(&self,));
+        let mut add = |kind: &str, extra: TokenStream, returns: &TokenStream, body: TokenStream, note: &str| {
+            let ident = format_ident!("{}{kind}{suffix}", name);
+            let text = format!("{text}{note}");
+            out.push(quote! {
+                #[doc = #text]
+                #[allow(clippy::too_many_arguments, clippy::doc_markdown, clippy::missing_errors_doc, clippy::many_single_char_names, reason = "generated from the op's signature and text")]
+                pub fn #ident(#receiver #(#params,)* #extra) -> crate::Result<#returns> { #body }
+            });
+        };
+        let (returns, finish) = (&shape.returns, &shape.finish);
+        add("", quote!(), returns, quote! {
+            let outputs = crate::dispatch::call(&#def, &[#(#values),*])?;
+            Ok(#finish)
+        }, "");
+        if op.has("inplace") && !inplace_only {
+            add("_", quote!(), &quote!(Tensor), quote! {
+                crate::dispatch::call_inplace(&#def, &[#(#values),*])
+            }, "\n\nThis form writes the result into `self` and returns it.");
+        }
+        if op.has("out") {
+            add("_out", quote!(out: &[&Tensor]), &quote!(()), quote! {
+                crate::dispatch::call_out(&#def, &[#(#values),*], out)
+            }, "\n\nThis form writes the results into `out`, resized if need be.");
+        }
+    }
+    Ok(if has_receiver { quote!(impl Tensor { #(#out)* }) } else { quote!(#(#out)*) })
+}

@@ -1,0 +1,114 @@
+//! What a rule's parameters mean, and what a node must therefore save.
+
+use crate::item::{Function, Op, mangle};
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote, quote_spanned};
+use syn::{Error, Ident, Result};
+
+/// Everything saved for an op's rules, each thing once.
+#[derive(Default)]
+pub(crate) struct Saves {
+    /// (kind, index, users)
+    list: Vec<(&'static str, usize, u32)>,
+}
+
+impl Saves {
+    fn slot(&mut self, kind: &'static str, index: usize, rule: u32) -> usize {
+        let users = 1_u32 << rule;
+        if let Some(at) = self.list.iter().position(|(k, i, _)| (*k, *i) == (kind, index)) {
+            self.list[at].2 |= users;
+            return at;
+        }
+        self.list.push((kind, index, users));
+        self.list.len() - 1
+    }
+    pub(crate) fn tokens(&self) -> TokenStream {
+        let items = self.list.iter().map(|(kind, index, users)| {
+            let kind = format_ident!("{kind}");
+            quote!(crate::dispatch::Save { what: crate::dispatch::SaveKind::#kind, index: #index, users: #users })
+        });
+        quote!(&[#(#items),*])
+    }
+}
+
+/// One rule ready to be called.
+pub(crate) struct Rule {
+    /// Which outputs' gradients it looks at.
+    pub(crate) grads: u64,
+    /// The expressions that fetch its parameters from `ctx`.
+    pub(crate) params: Vec<TokenStream>,
+}
+
+/// Finds the meaning of each parameter of `function`, rule number `rule`.
+pub(crate) fn resolve(op: &Op<'_>, function: &Function<'_>, rule: u32, targets: &[usize], saves: &mut Saves) -> Result<Rule> {
+    let mut grads = 0;
+    let mut params = Vec::new();
+    for (name, _) in &function.params {
+        params.push(one(op, name, rule, targets, saves, &mut grads)?);
+    }
+    Ok(Rule { grads: if grads == 0 { u64::MAX } else { grads }, params })
+}
+
+const SUFFIXES: &[(&str, &str)] =
+    &[("_dtype", "DType"), ("_shapes", "Shapes"), ("_shape", "Shape"), ("_spec", "Spec")];
+
+fn one(op: &Op<'_>, param: &Ident, rule: u32, targets: &[usize], saves: &mut Saves, grads: &mut u64) -> Result<TokenStream> {
+    let (name, span) = (param.to_string(), param.span());
+    let from = quote_spanned!(span=> crate::dispatch::FromArg::from_arg);
+    if name == "grad" {
+        *grads |= 1;
+        return Ok(quote_spanned!(span=> #from(ctx.grad(0))));
+    }
+    if name == "grads" {
+        *grads = u64::MAX;
+        return Ok(quote_spanned!(span=> ctx.grads));
+    }
+    if name == "needs" {
+        return Ok(quote_spanned!(span=> ctx.needs([#(#targets),*])));
+    }
+    if name == "args" {
+        let (fields, values): (Vec<_>, Vec<_>) = (0..op.schema.args.len())
+            .filter(|&i| !op.is_tensor(i))
+            .map(|i| {
+                let slot = saves.slot("Input", i, rule);
+                (format_ident!("{}", mangle(&op.schema.args[i].name)), quote!(#from(ctx.value(#slot))))
+            })
+            .unzip();
+        let ty = format_ident!("{}Args", op.name);
+        return Ok(quote_spanned!(span=> &#ty { #(#fields: #values,)* marker: std::marker::PhantomData }));
+    }
+    if let Some(output) = name.strip_prefix("grad_").and_then(|o| op.output(o)) {
+        *grads |= 1 << output;
+        return Ok(quote_spanned!(span=> #from(ctx.grad(#output))));
+    }
+    if let Some(output) = op.output(&name).filter(|_| op.arg(&name).is_none()) {
+        let slot = saves.slot("Output", output, rule);
+        return Ok(quote_spanned!(span=> #from(ctx.value(#slot))));
+    }
+    if let Some(arg) = op.arg(&name) {
+        let slot = saves.slot("Input", arg, rule);
+        return Ok(quote_spanned!(span=> #from(ctx.value(#slot))));
+    }
+    for (suffix, kind) in SUFFIXES {
+        if let Some(arg) = name.strip_suffix(suffix).and_then(|b| op.arg(b)).filter(|&a| op.is_tensor(a)) {
+            let slot = saves.slot(kind, arg, rule);
+            return Ok(quote_spanned!(span=> #from(ctx.value(#slot))));
+        }
+    }
+    if let Some(arg) = name.strip_suffix("_p").and_then(|b| op.arg(b)) {
+        let slot = saves.slot("Input", arg, rule);
+        return Ok(quote_spanned!(span=> #from(ctx.value(#slot))));
+    }
+    if let Some(arg) = name.strip_suffix("_t").and_then(|b| op.arg(b)) {
+        return Ok(quote_spanned!(span=> #from(ctx.tangent(#arg))));
+    }
+    let mut known: Vec<String> = op.schema.args.iter().map(|a| mangle(&a.name)).collect();
+    known.extend(op.outputs());
+    Err(Error::new(
+        span,
+        format!(
+            "`{name}` is neither `grad`, an argument nor an output of the signature; expected one of grad, needs, args, {} (also with _shape, _dtype, _spec)",
+            known.join(", ")
+        ),
+    ))
+}

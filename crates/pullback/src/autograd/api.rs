@@ -1,0 +1,188 @@
+//! The entry points: `backward`, `grad`, and the tensor's methods that lead there.
+
+use super::engine::{Request, execute};
+use super::node::Edge;
+use super::{Node, arithmetic};
+use crate::error::{bail, ensure};
+use crate::{Error, Result, Tensor};
+
+/// Options of [`backward`] and [`grad`].
+#[derive(Clone, Copy, Default)]
+pub struct Options {
+    /// Whether the graph can be run again; defaults to `create_graph`.
+    pub retain_graph: Option<bool>,
+    /// Whether the backward is itself recorded, for higher derivatives.
+    pub create_graph: bool,
+    /// For [`grad`]: an input that was not used gives `None` instead of an error.
+    pub allow_unused: bool,
+}
+
+/// The gradient that starts at `output`: the given one, checked, or ones for a single element.
+fn root_grad(output: &Tensor, grad: Option<&Tensor>, index: usize) -> Result<Option<Tensor>> {
+    let Some(grad) = grad else {
+        if !output.requires_grad() {
+            return Ok(None);
+        }
+        ensure!(output.numel() == 1, runtime, "grad can be implicitly created only for scalar outputs");
+        ensure!(
+            output.dtype().is_floating_point(),
+            runtime,
+            "grad can be implicitly created only for real scalar outputs but got torch.{}",
+            output.dtype().name()
+        );
+        return arithmetic::ones_like(output).map(Some);
+    };
+    ensure!(
+        grad.shape() == output.shape(),
+        runtime,
+        "Mismatch in shape: grad_output[{index}] has a shape of torch.Size({}) and output[{index}] has a shape of torch.Size({}).",
+        arithmetic::shape_text(grad.shape()),
+        arithmetic::shape_text(output.shape())
+    );
+    ensure!(
+        grad.dtype().is_complex() == output.dtype().is_complex(),
+        runtime,
+        "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: grad_output[{index}] has a dtype of torch.{} and output[{index}] has a dtype of torch.{}.",
+        grad.dtype().name(),
+        output.dtype().name()
+    );
+    Ok(Some(grad.clone()))
+}
+
+fn roots(outputs: &[&Tensor], grads: &[Option<&Tensor>]) -> Result<(Vec<Edge>, Vec<Option<Tensor>>)> {
+    ensure!(
+        outputs.len() == grads.len(),
+        runtime,
+        "got {} tensors and {} gradients",
+        outputs.len(),
+        grads.len()
+    );
+    let mut edges = Vec::with_capacity(outputs.len());
+    let mut starts = Vec::with_capacity(outputs.len());
+    for (index, (output, grad)) in outputs.iter().zip(grads).enumerate() {
+        starts.push(root_grad(output, *grad, index)?);
+        let edge = output.gradient_edge()?;
+        ensure!(
+            edge.is_valid(),
+            runtime,
+            "element {index} of tensors does not require grad and does not have a grad_fn"
+        );
+        edges.push(edge);
+    }
+    Ok((edges, starts))
+}
+
+/// Adds the gradients of `outputs` to the `.grad` of every leaf (or only of `inputs`).
+///
+/// # Errors
+/// `RuntimeError` for outputs without graph, gradients of the wrong shape, freed graphs.
+pub fn backward(
+    outputs: &[&Tensor],
+    grads: &[Option<&Tensor>],
+    inputs: Option<&[&Tensor]>,
+    options: Options,
+) -> Result<()> {
+    let (edges, starts) = roots(outputs, grads)?;
+    let mut targets = None;
+    if let Some(inputs) = inputs {
+        ensure!(!inputs.is_empty(), runtime, "`inputs` argument to `backward()` cannot be empty.");
+        let mut list = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            input.retain_grad()?;
+            list.push(input.gradient_edge()?);
+        }
+        targets = Some(list);
+    }
+    execute(Request {
+        roots: edges,
+        grads: starts,
+        keep_graph: options.retain_graph.unwrap_or(options.create_graph),
+        create_graph: options.create_graph,
+        targets: targets.as_deref(),
+        accumulate: true,
+    })?;
+    Ok(())
+}
+
+/// The gradients of the sum of `outputs` (weighted by `grads`) with respect to `inputs`, as a list in
+/// their order; `.grad` is left alone.
+///
+/// # Errors
+/// As [`backward`]; also for inputs that do not require grad or were not used.
+pub fn grad(
+    outputs: &[&Tensor],
+    inputs: &[&Tensor],
+    grads: &[Option<&Tensor>],
+    options: Options,
+) -> Result<Vec<Option<Tensor>>> {
+    let (edges, starts) = roots(outputs, grads)?;
+    let mut targets = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        ensure!(
+            input.requires_grad(),
+            runtime,
+            "One of the differentiated Tensors does not require grad"
+        );
+        targets.push(match input.grad_fn()? {
+            Some(node) => Edge::new(node, input.output_nr()),
+            // A leaf that no graph uses has no accumulator: nothing will arrive.
+            None => Edge { node: input.live_accumulator(), nr: 0 },
+        });
+    }
+    grad_of_edges(edges, starts, &targets, options)
+}
+
+/// As [`grad`], between edges of the graph.
+///
+/// # Errors
+/// As [`grad`].
+pub fn grad_of_edges(
+    roots: Vec<Edge>,
+    grads: Vec<Option<Tensor>>,
+    targets: &[Edge],
+    options: Options,
+) -> Result<Vec<Option<Tensor>>> {
+    let found = execute(Request {
+        roots,
+        grads,
+        keep_graph: options.retain_graph.unwrap_or(options.create_graph),
+        create_graph: options.create_graph,
+        targets: Some(targets),
+        accumulate: false,
+    })?;
+    if !options.allow_unused && found.iter().any(Option::is_none) {
+        bail!(
+            runtime,
+            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
+        );
+    }
+    Ok(found)
+}
+
+impl Tensor {
+    /// Computes the gradients of this (one-element) tensor with respect to the leaves it came from and
+    /// adds them to their `.grad`.
+    ///
+    /// # Errors
+    /// As [`backward`].
+    pub fn backward(&self) -> Result<()> {
+        backward(&[self], &[None], None, Options::default())
+    }
+    /// As [`Tensor::backward`], starting from `grad` (of this tensor's shape).
+    ///
+    /// # Errors
+    /// As [`backward`].
+    pub fn backward_with(&self, grad: &Tensor) -> Result<()> {
+        backward(&[self], &[Some(grad)], None, Options::default())
+    }
+    /// Where a gradient of this tensor enters the graph.
+    ///
+    /// # Errors
+    /// `RuntimeError` if it does not require grad.
+    pub fn get_gradient_edge(&self) -> Result<(Node, u32)> {
+        let edge = self.gradient_edge()?;
+        edge.node.map(|n| (n, edge.nr)).ok_or_else(|| {
+            Error::runtime("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+        })
+    }
+}

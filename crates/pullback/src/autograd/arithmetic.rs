@@ -1,0 +1,89 @@
+//! The few ops that the engine itself needs. The only file outside `ops` that names one.
+
+use super::mode;
+use crate::tensor::{preserved_strides, shape::list};
+use crate::{DType, Result, Tensor};
+
+/// `a + b`, recorded if grad mode is on.
+pub(super) fn add(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    a.add(b)
+}
+/// `a += b`.
+pub(super) fn add_in_place(a: &Tensor, b: &Tensor) -> Result<()> {
+    a.add_(b).map(|_| ())
+}
+/// A copy of `t` with history.
+pub(super) fn clone(t: &Tensor) -> Result<Tensor> {
+    t.clone_tensor(None)
+}
+/// A row-major copy.
+pub(super) fn contiguous_clone(t: &Tensor) -> Result<Tensor> {
+    t.clone_tensor(Some(crate::MemoryFormat::Contiguous))
+}
+/// A copy of `grad` in the layout that the contract asks of `leaf`'s gradient.
+pub(super) fn clone_like(grad: &Tensor, leaf: &Tensor) -> Result<Tensor> {
+    let strides = if crate::tensor::is_non_overlapping_and_dense(leaf.shape(), leaf.strides()) {
+        preserved_strides(leaf.shape(), leaf.strides())
+    } else {
+        crate::tensor::contiguous_strides(leaf.shape())
+    };
+    copy_with_strides(grad, leaf.shape(), &strides)
+}
+/// A copy of `t` with these strides (row-major if they are not dense).
+pub(super) fn copy_with_strides(t: &Tensor, shape: &[i64], strides: &[i64]) -> Result<Tensor> {
+    let strides = preserved_strides(shape, strides);
+    let out = Tensor::empty_strided(shape, &strides, t.dtype(), t.device())?;
+    if mode::is_grad_enabled() && t.requires_grad() {
+        out.copy_(t, false)?;
+    } else {
+        out.copy_data(t)?;
+    }
+    Ok(out)
+}
+/// A view by sizes, strides and offset.
+pub(super) fn as_strided(t: &Tensor, shape: &[i64], strides: &[i64], offset: i64) -> Result<Tensor> {
+    t.as_strided(shape, strides, Some(offset))
+}
+/// Writes `source` into `target`.
+pub(super) fn copy_in_place(target: &Tensor, source: &Tensor) -> Result<()> {
+    target.copy_(source, false).map(|_| ())
+}
+/// Writes zeros.
+pub(super) fn zero_in_place(target: &Tensor) -> Result<()> {
+    target.zero_().map(|_| ())
+}
+/// Converts, recorded if grad mode is on.
+pub(super) fn to_dtype(t: &Tensor, dtype: DType) -> Result<Tensor> {
+    t.to_dtype(dtype)
+}
+/// Ones of the same shape, dtype and device.
+pub(super) fn ones_like(t: &Tensor) -> Result<Tensor> {
+    let out = Tensor::empty_of(t.shape(), t.dtype())?;
+    let mut iter = pullback_kernels::Iter::new(&[out.view_mut()], &[])?;
+    pullback_kernels::elementwise::fill(&mut iter, crate::Scalar::Int(1))?;
+    Ok(out)
+}
+
+/// Sums `grad` down to `shape`, which broadcasts to the gradient's shape.
+pub(super) fn sum_to(grad: &Tensor, shape: &[i64]) -> Result<Tensor> {
+    let skip = grad.ndim() - shape.len();
+    let mut dims: crate::Dims = (0..skip as i64).collect();
+    for (index, &size) in shape.iter().enumerate() {
+        if size == 1 && grad.shape()[skip + index] != 1 {
+            dims.push((skip + index) as i64);
+        }
+    }
+    let summed = if dims.is_empty() { grad.clone() } else { grad.sum_dim(Some(&dims), true)? };
+    if skip == 0 { Ok(summed) } else { summed.reshape(shape) }
+}
+
+/// Whether `shape` broadcasts to `larger`.
+pub(super) fn is_expandable(shape: &[i64], larger: &[i64]) -> bool {
+    shape.len() <= larger.len()
+        && shape.iter().rev().zip(larger.iter().rev()).all(|(&a, &b)| a == b || a == 1)
+}
+
+/// Messages print shapes as `[2, 3]`.
+pub(super) fn shape_text(shape: &[i64]) -> String {
+    list(shape)
+}

@@ -1,0 +1,492 @@
+//! The engine: runs a graph backwards.
+//!
+//! One execution is a `Task`: the nodes to run, how many gradients each still waits for, the buffers that
+//! sum what has arrived, and what to capture. Nodes run in order of sequence number, latest first, and a
+//! node runs when everything it depends on has. Sums are made in that order too, so results are the same
+//! bits every time. A backward inside a node runs as a task of its own on the same stack, and on a fresh
+//! thread once that stack is deep.
+
+use super::node::{Body, Edge, InputMeta, Node};
+use super::{arithmetic, leaf, mode};
+use crate::dispatch::Grads;
+use crate::error::{bail, ensure};
+use crate::{Result, Tensor};
+use smallvec::SmallVec;
+use std::cell::{Cell, RefCell};
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// Nested backwards on one stack before a new thread takes over.
+const MAX_DEPTH: u32 = 60;
+
+/// What to do in one execution.
+pub struct Request<'a> {
+    /// Where to start.
+    pub roots: Vec<Edge>,
+    /// The gradients that start there.
+    pub grads: Vec<Option<Tensor>>,
+    /// Whether the graph can be run again.
+    pub keep_graph: bool,
+    /// Whether the backward is itself recorded.
+    pub create_graph: bool,
+    /// If given: only what leads to these edges runs.
+    pub targets: Option<&'a [Edge]>,
+    /// Whether targets accumulate into `.grad` (backward) instead of being captured (grad).
+    pub accumulate: bool,
+}
+
+/// Nodes are keyed by address: spreading its bits is all the hashing needed.
+#[derive(Default, Clone, Copy)]
+struct AddressHasher(u64);
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        }
+    }
+    fn write_usize(&mut self, value: usize) {
+        self.0 = ((value as u64) >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26);
+    }
+}
+type Map<V> = HashMap<usize, V, BuildHasherDefault<AddressHasher>>;
+type Set = HashSet<usize, BuildHasherDefault<AddressHasher>>;
+
+/// What a task knows of one node.
+#[derive(Default)]
+struct State {
+    /// Gradients still to come.
+    missing: u32,
+    buffer: Grads,
+    /// With targets: whether it must run.
+    needed: bool,
+    /// Where to put input `nr`: (nr, slot of the result).
+    captures: SmallVec<[(u32, usize); 1]>,
+}
+
+struct Ready {
+    node: Node,
+    order: u64,
+}
+impl PartialEq for Ready {
+    fn eq(&self, other: &Self) -> bool {
+        self.order == other.order
+    }
+}
+impl Eq for Ready {}
+impl PartialOrd for Ready {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Ready {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.order.cmp(&other.order)
+    }
+}
+
+type Callback = Box<dyn FnOnce() -> Result<()> + Send>;
+
+struct Running {
+    id: i64,
+    keep_graph: bool,
+    callbacks: Vec<Callback>,
+    node: Option<Node>,
+}
+
+thread_local! {
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    static RUNNING: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
+}
+static IDS: AtomicI64 = AtomicI64::new(0);
+
+/// Number of the execution running on this thread; -1 outside of one.
+pub fn current_task_id() -> i64 {
+    RUNNING.with(|r| r.borrow().last().map_or(-1, |t| t.id))
+}
+/// Whether the execution running on this thread keeps its graph; true outside of one.
+pub fn current_task_keeps_graph() -> bool {
+    RUNNING.with(|r| r.borrow().last().is_none_or(|t| t.keep_graph))
+}
+/// The node being run on this thread.
+pub fn current_node() -> Option<Node> {
+    RUNNING.with(|r| r.borrow().last().and_then(|t| t.node.clone()))
+}
+/// Runs `callback` when the execution running on this thread has finished.
+///
+/// # Errors
+/// `RuntimeError` outside of one.
+pub fn queue_callback(callback: Callback) -> Result<()> {
+    RUNNING.with(|r| match r.borrow_mut().last_mut() {
+        Some(task) => {
+            task.callbacks.push(callback);
+            Ok(())
+        }
+        None => bail!(runtime, "Final callbacks can only be installed during backward pass."),
+    })
+}
+
+/// Runs a request and gives the captured gradients, one per target.
+///
+/// # Errors
+/// The first error of any node; the engine is usable afterwards.
+pub fn execute(mut request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
+    ensure!(
+        request.accumulate || request.targets.is_some_and(|t| !t.is_empty()),
+        value,
+        "grad requires non-empty inputs."
+    );
+    for (index, (root, grad)) in request.roots.iter().zip(&mut request.grads).enumerate() {
+        if let (Some(node), Some(g)) = (&root.node, grad.as_ref())
+            && let Some(Some(meta)) = node.0.inputs.get(root.nr as usize)
+        {
+            *grad = Some(fit(g.clone(), meta, || format!("invalid gradient at index {index}"))?);
+        }
+    }
+    if DEPTH.with(Cell::get) >= MAX_DEPTH {
+        return on_new_thread(request);
+    }
+    run_here(request)
+}
+
+/// A deep nest of backwards goes on with an empty stack.
+fn on_new_thread(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
+    let modes = mode::snapshot();
+    std::thread::scope(|scope| {
+        let run = move || {
+            mode::restore(modes);
+            run_here(request)
+        };
+        match std::thread::Builder::new().name("pullback_autograd".into()).spawn_scoped(scope, run) {
+            Ok(handle) => handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(error) => bail!(runtime, "could not start a thread for a nested backward: {error}"),
+        }
+    })
+}
+
+fn run_here(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
+    let _mode = mode::set_grad(request.create_graph);
+    let _entry = Entry::new(request.keep_graph);
+    let result = Task::new(&request)?.run();
+    // Callbacks may add callbacks.
+    while let Some(callback) = RUNNING.with(|r| {
+        let mut running = r.borrow_mut();
+        let callbacks = &mut running.last_mut().expect("this task is running").callbacks;
+        (result.is_ok() && !callbacks.is_empty()).then(|| callbacks.remove(0))
+    }) {
+        callback()?;
+    }
+    result
+}
+
+/// Counts the depth and names the running task; undone on every way out.
+struct Entry;
+impl Entry {
+    fn new(keep_graph: bool) -> Self {
+        DEPTH.with(|d| d.set(d.get() + 1));
+        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        RUNNING.with(|r| {
+            r.borrow_mut().push(Running { id, keep_graph, callbacks: Vec::new(), node: None });
+        });
+        Entry
+    }
+}
+impl Drop for Entry {
+    fn drop(&mut self) {
+        DEPTH.with(|d| d.set(d.get() - 1));
+        let done = RUNNING.with(|r| r.borrow_mut().pop());
+        drop(done);
+    }
+}
+
+struct Task<'a> {
+    request: &'a Request<'a>,
+    states: Map<State>,
+    ready: BinaryHeap<Ready>,
+    captured: Vec<Option<Tensor>>,
+    /// Whether only what leads to the targets runs.
+    trimmed: bool,
+}
+
+impl<'a> Task<'a> {
+    fn new(request: &'a Request<'a>) -> Result<Self> {
+        let trimmed = request.targets.is_some();
+        let captured = vec![None; request.targets.map_or(0, <[Edge]>::len)];
+        let mut task = Task {
+            request,
+            states: Map::default(),
+            ready: BinaryHeap::new(),
+            captured,
+            trimmed,
+        };
+        task.count_dependencies();
+        task.mark_targets();
+        task.seed()?;
+        Ok(task)
+    }
+
+    /// Walks the graph once and counts, for each node, the edges that lead to it.
+    fn count_dependencies(&mut self) {
+        let lowest = self.request.targets.map_or(0, |targets| {
+            targets.iter().filter_map(|e| e.node.as_ref()).map(Node::topological_nr).min().unwrap_or(0)
+        });
+        let mut stack: Vec<&Node> = Vec::new();
+        for root in self.request.roots.iter().filter_map(|e| e.node.as_ref()) {
+            if !self.states.contains_key(&root.id()) {
+                self.states.insert(root.id(), State::default());
+                stack.push(root);
+            }
+        }
+        while let Some(node) = stack.pop() {
+            if self.trimmed && node.topological_nr() < lowest {
+                continue;
+            }
+            for next in node.next_edges().iter().filter_map(|e| e.node.as_ref()) {
+                let state = self.states.entry(next.id()).or_insert_with(|| {
+                    stack.push(next);
+                    State::default()
+                });
+                state.missing += 1;
+            }
+        }
+    }
+
+    /// With targets: marks what leads to one, children before parents, without recursion.
+    fn mark_targets(&mut self) {
+        let Some(targets) = self.request.targets else { return };
+        for (slot, target) in targets.iter().enumerate() {
+            let Some(node) = &target.node else { continue };
+            let Some(state) = self.states.get_mut(&node.id()) else { continue };
+            if self.request.accumulate {
+                state.needed = true;
+            } else {
+                state.captures.push((target.nr, slot));
+            }
+        }
+        let mut seen = Set::default();
+        let mut stack: Vec<(&Node, usize)> = Vec::new();
+        for root in self.request.roots.iter().filter_map(|e| e.node.as_ref()) {
+            if seen.insert(root.id()) {
+                stack.push((root, 0));
+            }
+            while let Some((node, next)) = stack.pop() {
+                if let Some(edge) = node.next_edges().get(next) {
+                    stack.push((node, next + 1));
+                    if let Some(child) = &edge.node
+                        && self.states.contains_key(&child.id())
+                        && seen.insert(child.id())
+                    {
+                        stack.push((child, 0));
+                    }
+                    continue;
+                }
+                let leads = node.next_edges().iter().filter_map(|e| e.node.as_ref()).any(|child| {
+                    self.states.get(&child.id()).is_some_and(|s| s.needed || !s.captures.is_empty())
+                });
+                if leads && let Some(state) = self.states.get_mut(&node.id()) {
+                    state.needed = true;
+                }
+            }
+        }
+    }
+
+    fn seed(&mut self) -> Result<()> {
+        let mut roots = Set::default();
+        for (root, grad) in self.request.roots.iter().zip(&self.request.grads) {
+            let Some(node) = &root.node else { continue };
+            self.add(node, root.nr, grad.clone())?;
+            if roots.insert(node.id()) && self.states[&node.id()].missing == 0 {
+                self.push(node.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, node: Node) {
+        self.ready.push(Ready { order: node.0.sequence_nr, node });
+    }
+
+    fn runs(&self, node: &Node) -> bool {
+        !self.trimmed
+            || self.states.get(&node.id()).is_some_and(|s| s.needed || !s.captures.is_empty())
+    }
+
+    /// Adds a gradient to what has arrived at input `nr` of `node`.
+    fn add(&mut self, node: &Node, nr: u32, grad: Option<Tensor>) -> Result<()> {
+        let state = self.states.get_mut(&node.id()).expect("counted before");
+        if state.buffer.is_empty() {
+            state.buffer = SmallVec::from_elem(None, node.0.inputs.len().max(1));
+        }
+        let Some(grad) = grad else { return Ok(()) };
+        let slot = &mut state.buffer[nr as usize];
+        let Some(old) = slot.take() else {
+            *slot = Some(grad);
+            return Ok(());
+        };
+        let sole = !mode::is_grad_enabled()
+            && old.use_count() == 1
+            && old.geometry().storage.as_ref().is_some_and(|s| s.use_count() == 1)
+            && old.shape() == grad.shape()
+            && old.dtype() == grad.dtype()
+            && old.is_contiguous();
+        let sum = if sole {
+            arithmetic::add_in_place(&old, &grad)?;
+            old
+        } else {
+            arithmetic::add(&old, &grad)?
+        };
+        self.states.get_mut(&node.id()).expect("counted before").buffer[nr as usize] = Some(sum);
+        Ok(())
+    }
+
+    fn run(mut self) -> Result<Vec<Option<Tensor>>> {
+        while let Some(Ready { node, .. }) = self.ready.pop() {
+            let state = self.states.get_mut(&node.id()).expect("counted before");
+            let grads = std::mem::take(&mut state.buffer);
+            let outputs = self.evaluate(&node, grads)?;
+            self.hand_on(&node, outputs)?;
+        }
+        Ok(self.captured)
+    }
+
+    /// Runs hooks and the node; gives one gradient per edge, fitted to the edge's target.
+    fn evaluate(&mut self, node: &Node, mut grads: Grads) -> Result<Option<Grads>> {
+        let has_hooks = node.0.has_hooks.load(Ordering::Acquire);
+        let (needed, captures) = if self.trimmed {
+            let state = &self.states[&node.id()];
+            (state.needed, state.captures.clone())
+        } else {
+            (true, SmallVec::new())
+        };
+        let is_leaf = node.leaf();
+        let tensor_hooks = |grads: &mut Grads| {
+            if let Some(leaf) = is_leaf {
+                leaf::leaf_hooks(leaf, grads)?;
+            }
+            if has_hooks { node.run_tensor_hooks(grads) } else { Ok(()) }
+        };
+        if !captures.is_empty() || !needed {
+            let mut seen = grads.clone();
+            if !needed {
+                tensor_hooks(&mut seen)?;
+            }
+            for (nr, slot) in captures {
+                self.captured[slot] = seen.get(nr as usize).cloned().flatten();
+            }
+            if !needed {
+                return Ok(None);
+            }
+        }
+        tensor_hooks(&mut grads)?;
+        if has_hooks {
+            for hook in node.pre_hooks() {
+                if let Some(new) = hook(&grads)? {
+                    grads = new;
+                }
+            }
+        }
+        let posts = if has_hooks { node.post_hooks() } else { Vec::new() };
+        let kept = if posts.is_empty() { Grads::new() } else { grads.clone() };
+        let mut outputs = self.apply(node, grads)?;
+        for hook in posts {
+            if let Some(new) = hook(&outputs, &kept)? {
+                outputs = new;
+            }
+        }
+        if !self.request.keep_graph {
+            node.release();
+        }
+        Ok(Some(outputs))
+    }
+
+    fn apply(&self, node: &Node, grads: Grads) -> Result<Grads> {
+        let edges = node.next_edges();
+        let wanted = |i: usize| {
+            edges.get(i).and_then(|e| e.node.as_ref()).is_some_and(|n| self.runs(n))
+        };
+        let is_custom = matches!(node.0.body, Body::Custom(_));
+        if is_custom {
+            RUNNING.with(|r| {
+                if let Some(task) = r.borrow_mut().last_mut() {
+                    task.node = Some(node.clone());
+                }
+            });
+        }
+        let mut outputs = node.apply(grads, &wanted)?;
+        ensure!(
+            outputs.len() >= edges.len() || edges.is_empty(),
+            runtime,
+            "Function {} returned an invalid number of gradients - expected {}, but got {}",
+            node.name(),
+            edges.len(),
+            outputs.len()
+        );
+        for (index, (edge, output)) in edges.iter().zip(outputs.iter_mut()).enumerate() {
+            let Some(target) = &edge.node else { continue };
+            let Some(Some(meta)) = target.0.inputs.get(edge.nr as usize) else { continue };
+            if let Some(grad) = output.take() {
+                let name =
+                    || format!("Function {} returned an invalid gradient at index {index}", node.name());
+                *output = Some(fit(grad, meta, name)?);
+            }
+        }
+        Ok(outputs)
+    }
+
+    /// Passes gradients along the edges and queues nodes that have all of theirs.
+    fn hand_on(&mut self, node: &Node, outputs: Option<Grads>) -> Result<()> {
+        let Some(mut outputs) = outputs else {
+            // Captured only: what lies behind it is not needed.
+            return Ok(());
+        };
+        for (index, edge) in node.next_edges().iter().enumerate() {
+            let Some(next) = &edge.node else { continue };
+            if !self.runs(next) {
+                continue;
+            }
+            let grad = outputs.get_mut(index).and_then(Option::take);
+            self.add(next, edge.nr, grad)?;
+            let state = self.states.get_mut(&next.id()).expect("counted before");
+            ensure!(state.missing > 0, runtime, "dependency not found for {}", next.name());
+            state.missing -= 1;
+            if state.missing == 0 {
+                self.push(next.clone());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes a produced gradient fit the tensor it is for: sums broadcast dimensions, converts the dtype.
+#[inline]
+pub(super) fn fit(grad: Tensor, meta: &InputMeta, what: impl Fn() -> String) -> Result<Tensor> {
+    if grad.dtype() == meta.dtype && grad.shape() == meta.shape.as_slice() {
+        return Ok(grad);
+    }
+    let mut grad = grad;
+    if grad.shape() != meta.shape.as_slice() {
+        ensure!(
+            arithmetic::is_expandable(&meta.shape, grad.shape()),
+            runtime,
+            "{} - got {} but expected shape compatible with {}",
+            what(),
+            arithmetic::shape_text(grad.shape()),
+            arithmetic::shape_text(&meta.shape)
+        );
+        grad = arithmetic::sum_to(&grad, &meta.shape)?;
+    }
+    if grad.dtype() != meta.dtype {
+        ensure!(
+            meta.dtype.is_complex() || !grad.dtype().is_complex(),
+            runtime,
+            "{} - expected a real gradient for a real tensor but got dtype {}",
+            what(),
+            grad.dtype().name()
+        );
+        grad = arithmetic::to_dtype(&grad, meta.dtype)?;
+    }
+    Ok(grad)
+}

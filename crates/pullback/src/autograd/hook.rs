@@ -1,0 +1,124 @@
+//! Hooks: what a user may have done with gradients as they pass.
+//!
+//! Order for one node: tensor hooks, retain-grad, node pre-hooks, the node itself, node post-hooks.
+//! Hooks of one kind run in the order of registration; each sees what the one before made of the gradient.
+
+use crate::dispatch::Grads;
+use crate::{Result, Tensor};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Sees the gradient of one tensor and may give another.
+pub type TensorHook = Arc<dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync>;
+/// Sees a node's inputs and may give others.
+pub type PreHook = Arc<dyn Fn(&Grads) -> Result<Option<Grads>> + Send + Sync>;
+/// Sees a node's outputs and inputs and may give other outputs.
+pub type PostHook = Arc<dyn Fn(&Grads, &Grads) -> Result<Option<Grads>> + Send + Sync>;
+/// Sees a leaf whose `.grad` was just updated.
+pub type AccumulateHook = Arc<dyn Fn(&Tensor) -> Result<()> + Send + Sync>;
+
+static IDS: AtomicU64 = AtomicU64::new(0);
+
+/// Names a hook for removal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct HookId(u64);
+
+pub(crate) fn next_id() -> HookId {
+    HookId(IDS.fetch_add(1, Relaxed))
+}
+
+/// The hooks of one node.
+#[derive(Default)]
+pub(super) struct Hooks {
+    /// Tensor hooks with the input they belong to.
+    pub(super) tensor: Vec<(HookId, u32, TensorHook)>,
+    /// Inputs whose gradient a tensor retains.
+    pub(super) retain: Vec<(u32, crate::tensor::WeakTensor)>,
+    pub(super) pre: Vec<(HookId, PreHook)>,
+    pub(super) post: Vec<(HookId, PostHook)>,
+}
+
+impl super::Node {
+    fn with_hooks<R>(&self, f: impl FnOnce(&mut Hooks) -> R) -> R {
+        let mut hooks = self.0.hooks.lock().unwrap_or_else(|e| e.into_inner());
+        let result = f(hooks.get_or_insert_with(Box::default));
+        self.0.has_hooks.store(true, std::sync::atomic::Ordering::Release);
+        result
+    }
+    pub(super) fn add_tensor_hook(&self, nr: u32, hook: TensorHook) -> HookId {
+        let id = next_id();
+        self.with_hooks(|h| h.tensor.push((id, nr, hook)));
+        id
+    }
+    pub(super) fn add_retain(&self, nr: u32, tensor: &Tensor) {
+        self.with_hooks(|h| h.retain.push((nr, tensor.downgrade())));
+    }
+    /// Lets `hook` see, and replace, the node's inputs.
+    pub fn register_prehook(&self, hook: PreHook) -> HookId {
+        let id = next_id();
+        self.with_hooks(|h| h.pre.push((id, hook)));
+        id
+    }
+    /// Lets `hook` see, and replace, the node's outputs.
+    pub fn register_hook(&self, hook: PostHook) -> HookId {
+        let id = next_id();
+        self.with_hooks(|h| h.post.push((id, hook)));
+        id
+    }
+    /// Forgets a hook; unknown ids are ignored.
+    pub fn remove_hook(&self, id: HookId) {
+        self.with_hooks(|h| {
+            h.tensor.retain(|(i, ..)| *i != id);
+            h.pre.retain(|(i, _)| *i != id);
+            h.post.retain(|(i, _)| *i != id);
+        });
+    }
+
+    /// Tensor hooks and retain-grad: they run even if the node itself does not.
+    pub(super) fn run_tensor_hooks(&self, grads: &mut Grads) -> Result<()> {
+        let (tensor, retain): (Vec<_>, Vec<_>) = self.with_hooks(|h| {
+            let retain = h.retain.iter().filter_map(|(nr, t)| Some((*nr, t.upgrade()?))).collect();
+            (h.tensor.iter().map(|(_, nr, hook)| (*nr, hook.clone())).collect(), retain)
+        });
+        for (nr, hook) in tensor {
+            if let Some(grad) = &grads[nr as usize]
+                && let Some(new) = hook(grad)?
+            {
+                check_replacement(grad, &new, "hook")?;
+                grads[nr as usize] = Some(new);
+            }
+        }
+        for (nr, tensor) in retain {
+            if let Some(grad) = &grads[nr as usize] {
+                super::leaf::retain(&tensor, grad)?;
+            }
+        }
+        Ok(())
+    }
+    pub(super) fn pre_hooks(&self) -> Vec<PreHook> {
+        self.with_hooks(|h| h.pre.iter().map(|(_, hook)| hook.clone()).collect())
+    }
+    pub(super) fn post_hooks(&self) -> Vec<PostHook> {
+        self.with_hooks(|h| h.post.iter().map(|(_, hook)| hook.clone()).collect())
+    }
+}
+
+/// Refuses a gradient that a hook gave in another shape or dtype.
+pub(crate) fn check_replacement(old: &Tensor, new: &Tensor, name: &str) -> Result<()> {
+    use crate::error::ensure;
+    ensure!(
+        old.dtype() == new.dtype() && old.layout() == new.layout(),
+        runtime,
+        "hook '{name}' has changed the type of value (was torch.{}Tensor got torch.{}Tensor)",
+        old.dtype().scalar_name(),
+        new.dtype().scalar_name()
+    );
+    ensure!(
+        old.shape() == new.shape(),
+        runtime,
+        "hook '{name}' has changed the size of value (was {:?} got {:?})",
+        old.shape(),
+        new.shape()
+    );
+    Ok(())
+}

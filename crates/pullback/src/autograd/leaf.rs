@@ -1,0 +1,350 @@
+//! The tensor's side of autograd: flags, `grad`, `grad_fn`, and accumulation into leaves.
+
+use super::hook::{AccumulateHook, HookId, TensorHook, next_id};
+use super::node::{Body, Edge, InputMeta, Node, WeakNode};
+use super::{arithmetic, mode, view};
+use crate::dispatch::Grads;
+use crate::error::{bail, ensure};
+use crate::tensor::{Flag, is_non_overlapping_and_dense};
+use crate::{Result, Tensor};
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
+
+/// The rarely used part of a tensor's autograd state.
+#[derive(Default)]
+pub struct Meta {
+    grad: Option<Tensor>,
+    accumulator: WeakNode,
+    hooks: Vec<(HookId, TensorHook)>,
+    accumulate_hooks: Vec<(HookId, AccumulateHook)>,
+    /// What the Python face keeps with the tensor (hook dictionaries).
+    pub(crate) python: Option<std::sync::Arc<dyn std::any::Any + Send + Sync>>,
+}
+
+fn lock(tensor: &Tensor) -> MutexGuard<'_, Meta> {
+    tensor.meta().lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// The producer without refreshing views.
+pub(super) fn grad_fn_of(tensor: &Tensor) -> Option<Node> {
+    if tensor.has_flag(Flag::HAS_GRAD_FN) { tensor.grad_fn_slot().with(|n| n.clone()) } else { None }
+}
+
+impl Tensor {
+    /// Whether gradients are wanted for it: its own flag, a `grad_fn`, or a base that requires grad.
+    #[inline]
+    pub fn requires_grad(&self) -> bool {
+        let flags = self.flags();
+        if flags & (Flag::REQUIRES_GRAD | Flag::HAS_GRAD_FN) != 0 {
+            return true;
+        }
+        flags & Flag::VIEW != 0 && self.base_slot().get().is_some_and(Tensor::requires_grad)
+    }
+    /// Whether no op produced it. Refreshes the history of a view first.
+    pub fn is_leaf(&self) -> bool {
+        !matches!(self.grad_fn(), Ok(Some(_)))
+    }
+    pub(super) fn is_leaf_now(&self) -> bool {
+        !self.has_flag(Flag::HAS_GRAD_FN)
+    }
+    /// The node that produced it; for views that of the current state of their base.
+    ///
+    /// # Errors
+    /// `RuntimeError` if a view's base was changed in a way that leaves the view without history.
+    #[inline]
+    pub fn grad_fn(&self) -> Result<Option<Node>> {
+        let flags = self.flags();
+        if flags & Flag::VIEW != 0 {
+            return view::refreshed_grad_fn(self);
+        }
+        Ok(if flags & Flag::HAS_GRAD_FN != 0 { self.grad_fn_slot().with(|n| n.clone()) } else { None })
+    }
+    /// Which output of its `grad_fn` it is.
+    #[inline]
+    pub fn output_nr(&self) -> u32 {
+        self.output_slot().load(Ordering::Acquire)
+    }
+    /// Makes it output `nr` of `node`.
+    #[inline]
+    pub fn set_history(&self, node: Node, nr: u32) {
+        self.output_slot().store(nr, Ordering::Release);
+        let old = self.grad_fn_slot().with(|slot| slot.replace(node));
+        self.set_flag(Flag::HAS_GRAD_FN, true);
+        if self.has_flag(Flag::REQUIRES_GRAD) {
+            self.set_flag(Flag::REQUIRES_GRAD, false);
+        }
+        if self.has_flag(Flag::VIEW) {
+            self.attr_version().store(self.version(), Ordering::Release);
+        }
+        drop(old);
+    }
+    /// Forgets its producer.
+    pub(super) fn clear_history(&self) {
+        self.set_flag(Flag::HAS_GRAD_FN | Flag::REQUIRES_GRAD | Flag::RETAINS_GRAD, false);
+        self.output_slot().store(0, Ordering::Release);
+        drop(self.grad_fn_slot().with(Option::take));
+    }
+
+    /// Where a gradient of this tensor goes.
+    ///
+    /// # Errors
+    /// As [`Tensor::grad_fn`].
+    #[inline]
+    pub fn gradient_edge(&self) -> Result<Edge> {
+        if let Some(node) = self.grad_fn()? {
+            return Ok(Edge::new(node, self.output_nr()));
+        }
+        Ok(Edge { node: self.accumulator(), nr: 0 })
+    }
+
+    /// The node that adds to this leaf's `.grad`, made when needed; `None` unless its flag is set.
+    pub fn accumulator(&self) -> Option<Node> {
+        if !self.has_flag(Flag::REQUIRES_GRAD) {
+            return None;
+        }
+        let mut meta = lock(self);
+        if let Some(node) = meta.accumulator.upgrade() {
+            return Some(node);
+        }
+        let inputs = smallvec::smallvec![Some(InputMeta::of(self))];
+        let node = Node::new(Body::AccumulateGrad(self.clone()), smallvec::SmallVec::new(), inputs);
+        meta.accumulator = node.downgrade();
+        Some(node)
+    }
+    /// The accumulator if one is alive.
+    pub(super) fn live_accumulator(&self) -> Option<Node> {
+        lock(self).accumulator.upgrade()
+    }
+    /// Lets later graphs make a fresh accumulator (its metadata changed).
+    pub(crate) fn forget_accumulator(&self) {
+        if self.meta_if_any().is_some() {
+            lock(self).accumulator = WeakNode::default();
+        }
+    }
+
+    /// Sets the leaf flag.
+    ///
+    /// # Errors
+    /// `RuntimeError` for non-leaves (when turning off) and dtypes without gradient.
+    pub fn requires_grad_(&self, requires: bool) -> Result<&Tensor> {
+        if !self.is_leaf() {
+            ensure!(
+                requires,
+                runtime,
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            );
+            return Ok(self);
+        }
+        self.set_requires_grad(requires, "only Tensors of floating point dtype can require gradients")?;
+        Ok(self)
+    }
+    pub(crate) fn set_requires_grad(&self, requires: bool, dtype_message: &str) -> Result<()> {
+        ensure!(!requires || self.dtype().is_differentiable(), runtime, "{dtype_message}");
+        ensure!(
+            !requires || !self.has_flag(Flag::INFERENCE) || mode::is_inference_mode(),
+            runtime,
+            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+        );
+        self.set_flag(Flag::REQUIRES_GRAD, requires);
+        Ok(())
+    }
+    /// `requires_grad_(true)` by value, for construction.
+    ///
+    /// # Errors
+    /// As [`Tensor::requires_grad_`].
+    pub fn with_grad(self) -> Result<Tensor> {
+        self.requires_grad_(true)?;
+        Ok(self)
+    }
+    /// Whether it was made in inference mode.
+    pub fn is_inference(&self) -> bool {
+        self.has_flag(Flag::INFERENCE)
+    }
+
+    /// The gradient that backward left here.
+    pub fn grad(&self) -> Option<Tensor> {
+        self.meta_if_any().and_then(|_| lock(self).grad.clone())
+    }
+    /// Replaces the gradient without any check.
+    pub(crate) fn put_grad(&self, grad: Option<Tensor>) {
+        if grad.is_none() && self.meta_if_any().is_none() {
+            return;
+        }
+        let old = std::mem::replace(&mut lock(self).grad, grad);
+        drop(old);
+    }
+    /// Replaces the gradient.
+    ///
+    /// # Errors
+    /// `RuntimeError` if it does not fit this tensor.
+    pub fn set_grad(&self, grad: Option<Tensor>) -> Result<()> {
+        if let Some(g) = &grad {
+            ensure!(!g.is_same(self), runtime, "can't assign Variable as its own grad");
+            ensure!(
+                g.dtype() == self.dtype(),
+                runtime,
+                "attempting to assign a gradient with dtype '{}' to a tensor with dtype '{}'. Please ensure that the gradient and the tensor have the same dtype",
+                g.dtype().name(),
+                self.dtype().name()
+            );
+            ensure!(
+                g.device() == self.device(),
+                runtime,
+                "attempting to assign a gradient with device type '{}' to a tensor with device type '{}'. Please ensure that the gradient and the tensor are on the same device",
+                g.device(),
+                self.device()
+            );
+            ensure!(
+                g.shape() == self.shape(),
+                runtime,
+                "attempting to assign a gradient of size '{}' to a tensor of size '{}'. Please ensure that the gradient and the tensor are the same size",
+                crate::tensor::shape::list(g.shape()),
+                crate::tensor::shape::list(self.shape())
+            );
+        }
+        self.put_grad(grad);
+        Ok(())
+    }
+
+    /// Keeps the gradient of a non-leaf in its `.grad` as well.
+    ///
+    /// # Errors
+    /// `RuntimeError` if it does not require grad.
+    pub fn retain_grad(&self) -> Result<()> {
+        ensure!(self.requires_grad(), runtime, "can't retain_grad on Tensor that has requires_grad=False");
+        let Some(node) = self.grad_fn()? else { return Ok(()) };
+        if !self.has_flag(Flag::RETAINS_GRAD) {
+            self.set_flag(Flag::RETAINS_GRAD, true);
+            node.add_retain(self.output_nr(), self);
+        }
+        Ok(())
+    }
+    /// Whether a non-leaf keeps its gradient.
+    pub fn retains_grad(&self) -> bool {
+        self.has_flag(Flag::RETAINS_GRAD) && !self.is_leaf_now()
+    }
+
+    /// Lets `hook` see, and replace, the gradient of this tensor.
+    ///
+    /// # Errors
+    /// `RuntimeError` if it does not require grad.
+    pub fn register_hook(&self, hook: TensorHook) -> Result<HookId> {
+        ensure!(
+            self.requires_grad(),
+            runtime,
+            "cannot register a hook on a tensor that doesn't require gradient"
+        );
+        if let Some(node) = self.grad_fn()? {
+            return Ok(node.add_tensor_hook(self.output_nr(), hook));
+        }
+        let id = next_id();
+        lock(self).hooks.push((id, hook));
+        Ok(id)
+    }
+    /// Lets `hook` see this leaf after its `.grad` was updated.
+    ///
+    /// # Errors
+    /// `RuntimeError` unless it is a leaf that requires grad.
+    pub fn register_post_accumulate_grad_hook(&self, hook: AccumulateHook) -> Result<HookId> {
+        ensure!(
+            self.requires_grad(),
+            runtime,
+            "cannot register a hook on a tensor that doesn't require gradient"
+        );
+        ensure!(
+            self.is_leaf(),
+            runtime,
+            "post accumulate grad hooks cannot be registered on non-leaf tensors"
+        );
+        let id = next_id();
+        lock(self).accumulate_hooks.push((id, hook));
+        Ok(id)
+    }
+    /// Forgets a hook of this tensor; unknown ids are ignored.
+    pub fn remove_hook(&self, id: HookId) {
+        if self.meta_if_any().is_some() {
+            let mut meta = lock(self);
+            meta.hooks.retain(|(i, _)| *i != id);
+            meta.accumulate_hooks.retain(|(i, _)| *i != id);
+        }
+        if let Some(node) = grad_fn_of(self) {
+            node.remove_hook(id);
+        }
+    }
+}
+
+/// Tensor hooks of a leaf.
+pub(super) fn leaf_hooks(tensor: &Tensor, grads: &mut Grads) -> Result<()> {
+    if tensor.meta_if_any().is_none() {
+        return Ok(());
+    }
+    let hooks: Vec<TensorHook> = lock(tensor).hooks.iter().map(|(_, h)| h.clone()).collect();
+    for hook in hooks {
+        if let Some(grad) = &grads[0]
+            && let Some(new) = hook(grad)?
+        {
+            super::hook::check_replacement(grad, &new, "hook")?;
+            grads[0] = Some(new);
+        }
+    }
+    Ok(())
+}
+
+/// Adds `grad` to the `.grad` that a non-leaf retains.
+pub(super) fn retain(tensor: &Tensor, grad: &Tensor) -> Result<()> {
+    let new = match tensor.grad() {
+        None => arithmetic::contiguous_clone(grad)?,
+        Some(old) => arithmetic::add(&old, grad)?,
+    };
+    tensor.put_grad(Some(new));
+    Ok(())
+}
+
+/// `AccumulateGrad`: the sink of every leaf.
+pub(super) fn accumulate(node: &Node, leaf: &Tensor, mut grads: Grads) -> Result<()> {
+    let Some(grad) = grads.pop().flatten() else { return Ok(()) };
+    if leaf.has_flag(Flag::HAS_GRAD_FN) {
+        bail!(runtime, "leaf variable has been moved into the graph interior");
+    }
+    if !leaf.has_flag(Flag::REQUIRES_GRAD) {
+        return Ok(());
+    }
+    // One thread at a time reads, adds and writes.
+    let _node = node.0.hooks.lock().unwrap_or_else(|e| e.into_inner());
+    let recording = mode::is_grad_enabled();
+    match leaf.grad() {
+        None => {
+            let unshared = grad.use_count() == 1
+                && grad.geometry().storage.as_ref().is_none_or(|s| s.use_count() == 1);
+            let new = if !recording && unshared && obeys_layout(leaf, &grad) {
+                if grad.requires_grad() { grad.detached()? } else { grad }
+            } else {
+                arithmetic::clone_like(&grad, leaf)?
+            };
+            leaf.put_grad(Some(new));
+        }
+        Some(old) if recording => leaf.put_grad(Some(arithmetic::add(&old, &grad)?)),
+        Some(old) => arithmetic::add_in_place(&old, &grad)?,
+    }
+    let hooks: Vec<AccumulateHook> =
+        lock(leaf).accumulate_hooks.iter().map(|(_, h)| h.clone()).collect();
+    drop(_node);
+    for hook in hooks {
+        hook(leaf)?;
+    }
+    Ok(())
+}
+
+/// The layout contract: a dense leaf's gradient has its strides, any other's is row-major.
+pub(super) fn obeys_layout(leaf: &Tensor, grad: &Tensor) -> bool {
+    if is_non_overlapping_and_dense(leaf.shape(), leaf.strides()) {
+        grad.shape() == leaf.shape()
+            && leaf
+                .shape()
+                .iter()
+                .zip(leaf.strides().iter().zip(grad.strides()))
+                .all(|(&size, (&a, &b))| if size > 1 { a == b } else { b != 0 })
+    } else {
+        grad.is_contiguous()
+    }
+}

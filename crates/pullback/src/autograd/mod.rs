@@ -1,0 +1,32 @@
+//! Reverse-mode differentiation: nodes, saved values, the engine, leaves, views, modes.
+//!
+//! The life of a recorded op: `record` makes a node with what its rules need (`saved`) and hangs the
+//! outputs onto it (`leaf`); `engine` later runs nodes in reverse order; `leaf` adds to `.grad`. `view` is
+//! about tensors that share memory and in-place writes to them. Nothing here names an op, except
+//! `arithmetic`, which has the few that the engine itself needs. Start at `node`, then `engine`.
+
+mod api;
+mod arithmetic;
+pub mod engine;
+pub mod hook;
+mod leaf;
+pub mod mode;
+mod node;
+mod record;
+mod saved;
+mod view;
+
+pub use api::{Options, backward, grad, grad_of_edges};
+pub use leaf::Meta;
+pub use mode::{enable_grad, inference_mode, is_grad_enabled, no_grad};
+pub use node::{Backward, Edge, InputMeta, Node, WeakNode, peek_sequence_nr};
+pub(crate) use record::{needed, record, rules_need_self, save_inputs};
+pub use saved::SavedTensor;
+pub(crate) use view::{check_inplace, check_out, link_views};
+
+use crate::{Result, Tensor};
+
+/// Writes `source` into `target` with history: the in-place form of a composite op.
+pub(crate) fn copy_into(target: &Tensor, source: &Tensor) -> Result<()> {
+    arithmetic::copy_in_place(target, source)
+}

@@ -1,0 +1,85 @@
+//! The thread's modes: one bit mask, read once on every op's fast path.
+
+use std::cell::Cell;
+
+/// The bits.
+pub(crate) mod bit {
+    /// Ops on tensors that require grad are recorded.
+    pub(crate) const GRAD: u32 = 1;
+    /// New tensors are inference tensors.
+    pub(crate) const INFERENCE: u32 = 2;
+    /// Forward-mode tangents are computed.
+    pub(crate) const FORWARD: u32 = 4;
+}
+
+thread_local! {
+    static MODE: Cell<u32> = const { Cell::new(bit::GRAD | bit::FORWARD) };
+}
+
+/// All bits.
+#[inline(always)]
+pub(crate) fn current() -> u32 {
+    MODE.with(Cell::get)
+}
+
+/// Puts back what the modes were when it was made.
+#[must_use = "the mode lasts as long as the guard"]
+pub struct ModeGuard {
+    previous: u32,
+    // Modes belong to a thread: the guard must not leave it.
+    thread: std::marker::PhantomData<*const ()>,
+}
+
+impl Drop for ModeGuard {
+    #[inline(always)]
+    fn drop(&mut self) {
+        MODE.with(|m| m.set(self.previous));
+    }
+}
+
+#[inline(always)]
+fn set_bits(mask: u32, on: u32) -> ModeGuard {
+    let previous = current();
+    MODE.with(|m| m.set(previous & !mask | on));
+    ModeGuard { previous, thread: std::marker::PhantomData }
+}
+
+/// Turns recording on or off for this thread as long as the guard lives.
+#[inline(always)]
+pub fn set_grad(enabled: bool) -> ModeGuard {
+    set_bits(bit::GRAD, if enabled { bit::GRAD } else { 0 })
+}
+/// Turns recording on or off for this thread for good.
+pub fn set_grad_enabled(enabled: bool) {
+    std::mem::forget(set_grad(enabled));
+}
+/// Whether ops are recorded on this thread.
+#[inline(always)]
+pub fn is_grad_enabled() -> bool {
+    current() & bit::GRAD != 0
+}
+/// No recording as long as the guard lives.
+pub fn no_grad() -> ModeGuard {
+    set_grad(false)
+}
+/// Recording as long as the guard lives.
+pub fn enable_grad() -> ModeGuard {
+    set_grad(true)
+}
+/// Turns inference mode on or off: off also turns recording back on, as PyTorch has it.
+pub fn inference_mode(enabled: bool) -> ModeGuard {
+    let on = if enabled { bit::INFERENCE } else { bit::GRAD | bit::FORWARD };
+    set_bits(bit::INFERENCE | bit::GRAD | bit::FORWARD, on)
+}
+/// Whether this thread is in inference mode.
+pub fn is_inference_mode() -> bool {
+    current() & bit::INFERENCE != 0
+}
+/// The thread's modes as one opaque number, for scopes that do not nest lexically (Python's).
+pub fn snapshot() -> u32 {
+    current()
+}
+/// Puts back what [`snapshot`] gave.
+pub fn restore(modes: u32) {
+    MODE.with(|m| m.set(modes));
+}

@@ -1,0 +1,327 @@
+//! Nodes and edges of the backward graph.
+//!
+//! A node consumes the gradients of a forward op's outputs (its inputs) and gives those of the op's
+//! inputs (its outputs, one per edge). Edges are fixed when the node is made. Invariant: edges lead to
+//! nodes made earlier or to leaves, so the graph has no cycles; freeing is iterative, so a chain may be
+//! as long as memory allows. Start at [`Node`]; what it does when run is its [`Body`].
+
+use super::hook::Hooks;
+use super::leaf;
+use super::saved::Slot;
+use crate::dispatch::{Grads, OpDef};
+use crate::tensor::{Device, Dims, Layout};
+use crate::{DType, Result, Tensor};
+use smallvec::SmallVec;
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, Weak};
+
+/// A counted handle to a node.
+#[derive(Clone)]
+pub struct Node(pub(super) Arc<Inner>);
+
+/// A handle that does not keep its node alive.
+#[derive(Clone, Default)]
+pub struct WeakNode(Weak<Inner>);
+
+/// Where a gradient goes: input `nr` of `node`, or nowhere.
+#[derive(Clone, Default)]
+pub struct Edge {
+    /// The node, if the gradient is wanted.
+    pub node: Option<Node>,
+    /// Which of its inputs.
+    pub nr: u32,
+}
+
+/// What a gradient that arrives at a node must look like.
+#[derive(Clone, Debug)]
+pub struct InputMeta {
+    /// Sizes of the forward output.
+    pub shape: Dims,
+    /// Its dtype.
+    pub dtype: DType,
+    /// Its device.
+    pub device: Device,
+    /// Its layout.
+    pub layout: Layout,
+}
+
+impl InputMeta {
+    /// Of a forward output.
+    #[inline]
+    pub fn of(tensor: &Tensor) -> Self {
+        let g = tensor.geometry();
+        InputMeta { shape: g.shape.clone(), dtype: g.dtype, device: g.device, layout: g.layout }
+    }
+}
+
+pub(super) struct Inner {
+    pub(super) sequence_nr: u64,
+    pub(super) thread_id: u64,
+    pub(super) topological_nr: u64,
+    pub(super) edges: SmallVec<[Edge; 2]>,
+    /// One per forward output; `None` for outputs without gradient.
+    pub(super) inputs: SmallVec<[Option<InputMeta>; 1]>,
+    pub(super) body: Body,
+    pub(super) has_hooks: AtomicBool,
+    pub(super) hooks: Mutex<Option<Box<Hooks>>>,
+    pub(super) python: AtomicPtr<()>,
+}
+
+/// What a node does.
+pub(super) enum Body {
+    /// The rules of an op.
+    Op { def: &'static OpDef, slots: Mutex<SmallVec<[Slot; 2]>>, list_len: u32 },
+    /// Adds what arrives to a leaf's `.grad`.
+    AccumulateGrad(Tensor),
+    /// Anything else: custom functions, `CopySlices`, errors.
+    Custom(Box<dyn Backward>),
+}
+
+/// A node written by hand.
+pub trait Backward: Send + Sync {
+    /// What `grad_fn.name()` says.
+    fn name(&self) -> String;
+    /// Gives one gradient per edge.
+    ///
+    /// # Errors
+    /// Whatever the computation gives; backward stops with it.
+    fn apply(&self, node: &Node, grads: Grads) -> Result<Grads>;
+    /// Drops what was saved.
+    fn release(&self) {}
+    /// The Python context of a custom function, for the Python face.
+    fn python_context(&self) -> Option<*mut ()> {
+        None
+    }
+    /// For downcasts by the crate that made it.
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        None
+    }
+}
+
+thread_local! {
+    static SEQUENCE: Cell<u64> = const { Cell::new(0) };
+    static THREAD: Cell<u64> = const { Cell::new(0) };
+    /// Nodes whose parts wait to be dropped by the loop further up this thread's stack.
+    static DROPPING: RefCell<Option<Vec<Parts>>> = const { RefCell::new(None) };
+}
+static THREADS: AtomicU64 = AtomicU64::new(1);
+
+type Parts = (SmallVec<[Edge; 2]>, Option<Body>);
+
+fn thread_id() -> u64 {
+    THREAD.with(|t| {
+        if t.get() == 0 {
+            t.set(THREADS.fetch_add(1, Relaxed));
+        }
+        t.get()
+    })
+}
+
+fn next_sequence_nr() -> u64 {
+    SEQUENCE.with(|s| {
+        let nr = s.get();
+        s.set(nr + 1);
+        nr
+    })
+}
+
+/// The number that the next node made on this thread will have.
+pub fn peek_sequence_nr() -> u64 {
+    SEQUENCE.with(Cell::get)
+}
+
+impl Node {
+    #[inline]
+    pub(super) fn new(
+        body: Body,
+        edges: SmallVec<[Edge; 2]>,
+        inputs: SmallVec<[Option<InputMeta>; 1]>,
+    ) -> Node {
+        let is_leaf = matches!(body, Body::AccumulateGrad(_));
+        let topological_nr =
+            edges.iter().filter_map(|e| e.node.as_ref()).map(|n| n.0.topological_nr + 1).max();
+        Node(Arc::new(Inner {
+            sequence_nr: if is_leaf { u64::MAX } else { next_sequence_nr() },
+            thread_id: thread_id(),
+            topological_nr: topological_nr.unwrap_or(0),
+            edges,
+            inputs,
+            body,
+            has_hooks: AtomicBool::new(false),
+            hooks: Mutex::new(None),
+            python: AtomicPtr::new(std::ptr::null_mut()),
+        }))
+    }
+
+    /// A node written by hand: `edges` say where its gradients go, `outputs` which forward results'
+    /// gradients it takes.
+    pub fn custom(
+        backward: Box<dyn Backward>,
+        edges: SmallVec<[Edge; 2]>,
+        inputs: SmallVec<[Option<InputMeta>; 1]>,
+    ) -> Node {
+        Node::new(Body::Custom(backward), edges, inputs)
+    }
+
+    /// `MulBackward0`, `torch::autograd::AccumulateGrad`, ...
+    pub fn name(&self) -> String {
+        match &self.0.body {
+            Body::Op { def, .. } => format!("{}Backward0", def.node_name),
+            Body::AccumulateGrad(_) => "torch::autograd::AccumulateGrad".into(),
+            Body::Custom(custom) => custom.name(),
+        }
+    }
+    /// Where the gradients go: one edge per differentiable forward input.
+    pub fn next_edges(&self) -> &[Edge] {
+        &self.0.edges
+    }
+    /// What arriving gradients must look like; `None` for outputs without gradient.
+    pub fn input_meta(&self) -> &[Option<InputMeta>] {
+        &self.0.inputs
+    }
+    /// Counts up on each thread as nodes are made; leaves have the largest number.
+    pub fn sequence_nr(&self) -> u64 {
+        self.0.sequence_nr
+    }
+    /// Length of the longest path to a leaf.
+    pub fn topological_nr(&self) -> u64 {
+        self.0.topological_nr
+    }
+    /// The thread that made it.
+    pub fn thread_id(&self) -> u64 {
+        self.0.thread_id
+    }
+    /// Whether two handles mean the same node.
+    #[inline(always)]
+    pub fn is_same(&self, other: &Node) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+    /// Identity of the node.
+    #[inline(always)]
+    pub fn id(&self) -> usize {
+        Arc::as_ptr(&self.0) as usize
+    }
+    /// How many handles there are.
+    pub fn use_count(&self) -> usize {
+        Arc::strong_count(&self.0)
+    }
+    /// A handle that does not keep it alive.
+    pub fn downgrade(&self) -> WeakNode {
+        WeakNode(Arc::downgrade(&self.0))
+    }
+    /// The leaf of an `AccumulateGrad` node.
+    pub fn leaf(&self) -> Option<&Tensor> {
+        match &self.0.body {
+            Body::AccumulateGrad(tensor) => Some(tensor),
+            _ => None,
+        }
+    }
+    /// The op whose rules it runs.
+    pub fn op(&self) -> Option<&'static OpDef> {
+        match &self.0.body {
+            Body::Op { def, .. } => Some(def),
+            _ => None,
+        }
+    }
+    /// The hand-written part of a node made by [`Node::custom`].
+    pub fn backward(&self) -> Option<&dyn Backward> {
+        match &self.0.body {
+            Body::Custom(custom) => Some(&**custom),
+            _ => None,
+        }
+    }
+    /// The Python wrapper's slot.
+    pub fn python_slot(&self) -> &AtomicPtr<()> {
+        &self.0.python
+    }
+
+    /// Runs it: one gradient per edge.
+    #[inline]
+    pub(super) fn apply(&self, grads: Grads, wanted: &dyn Fn(usize) -> bool) -> Result<Grads> {
+        match &self.0.body {
+            Body::Op { def, slots, list_len } => {
+                super::record::apply(self, def, slots, *list_len as usize, &grads, wanted)
+            }
+            Body::AccumulateGrad(tensor) => leaf::accumulate(self, tensor, grads).map(|()| Grads::new()),
+            Body::Custom(custom) => custom.apply(self, grads),
+        }
+    }
+
+    /// Drops what it saved.
+    pub(super) fn release(&self) {
+        match &self.0.body {
+            Body::Op { slots, .. } => {
+                let mut slots = slots.lock().unwrap_or_else(|e| e.into_inner());
+                let old: SmallVec<[Slot; 2]> = slots.iter_mut().map(Slot::take).collect();
+                drop(slots);
+                drop(old);
+            }
+            Body::AccumulateGrad(_) => {}
+            Body::Custom(custom) => custom.release(),
+        }
+    }
+}
+
+impl WeakNode {
+    /// A strong handle, if the node is still alive.
+    pub fn upgrade(&self) -> Option<Node> {
+        self.0.upgrade().map(Node)
+    }
+}
+
+impl Edge {
+    /// An edge to input `nr` of `node`.
+    pub fn new(node: Node, nr: u32) -> Self {
+        Edge { node: Some(node), nr }
+    }
+    /// Whether it leads anywhere.
+    #[inline(always)]
+    pub fn is_valid(&self) -> bool {
+        self.node.is_some()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let has_children = self.edges.iter().any(Edge::is_valid);
+        if !has_children && matches!(self.body, Body::AccumulateGrad(_)) {
+            return;
+        }
+        let body = std::mem::replace(&mut self.body, Body::Custom(Box::new(Gone)));
+        let parts = (std::mem::take(&mut self.edges), Some(body));
+        // Dropping an edge or a saved tensor may drop the next node, whose parts then join this list
+        // instead of this stack.
+        let outermost = DROPPING.try_with(|list| {
+            let mut list = list.borrow_mut();
+            match &mut *list {
+                Some(waiting) => {
+                    waiting.push(parts);
+                    None
+                }
+                None => {
+                    *list = Some(Vec::new());
+                    Some(parts)
+                }
+            }
+        });
+        let Ok(Some(parts)) = outermost else { return };
+        let mut next = Some(parts);
+        while let Some(parts) = next {
+            drop(parts);
+            next = DROPPING.with(|list| list.borrow_mut().as_mut().and_then(Vec::pop));
+        }
+        DROPPING.with(|list| *list.borrow_mut() = None);
+    }
+}
+
+/// Stands in a node whose body was taken away to be dropped.
+struct Gone;
+impl Backward for Gone {
+    fn name(&self) -> String {
+        "Freed".into()
+    }
+    fn apply(&self, _: &Node, _: Grads) -> Result<Grads> {
+        Err(crate::Error::runtime("a node was run after it had been freed: this is a bug in pullback"))
+    }
+}

@@ -1,0 +1,271 @@
+//! Recording an op: what to save, where the gradients go, and running the rules when they come.
+
+use super::node::{Body, Edge, InputMeta, Node};
+use super::saved::{SavedTensor, Slot};
+use super::{mode, view};
+use crate::dispatch::{
+    Arg, ArgKind, Grads, OpDef, RuleCtx, SaveKind, Traits, Value, VjpRule, each_tensor,
+};
+use crate::error::bail;
+use crate::tensor::{Dims, TensorSpec};
+use crate::{Error, Result, Tensor};
+use smallvec::SmallVec;
+use std::sync::Mutex;
+
+pub(crate) type Slots = SmallVec<[Slot; 2]>;
+
+#[inline]
+fn any_requires_grad(arg: &Arg<'_>) -> bool {
+    match arg {
+        Arg::Tensor(t) => t.requires_grad(),
+        Arg::Tensors(list) => list.iter().any(Tensor::requires_grad),
+        Arg::OptTensors(list) => list.iter().flatten().any(Tensor::requires_grad),
+        _ => false,
+    }
+}
+
+/// Which arguments want gradients, one bit each; 0 if nothing is to be recorded.
+#[inline]
+pub(crate) fn needed(def: &'static OpDef, args: &[Arg<'_>]) -> Result<u64> {
+    if !mode::is_grad_enabled() || def.is(Traits::NOT_DIFFERENTIABLE) {
+        return Ok(0);
+    }
+    let mut needs = 0;
+    for (index, arg) in args.iter().enumerate() {
+        if any_requires_grad(arg) {
+            if def.args[index].not_differentiable {
+                return Err(not_differentiable(def, index));
+            }
+            needs |= 1 << index;
+        }
+    }
+    Ok(needs)
+}
+
+#[cold]
+fn not_differentiable(def: &OpDef, index: usize) -> Error {
+    Error::runtime(format!(
+        "The function '{}' is not differentiable with respect to argument '{}'. This input cannot have requires_grad True.",
+        def.name, def.args[index].name
+    ))
+}
+
+fn wanted_rules(def: &OpDef, needs: u64) -> u32 {
+    def.vjp.iter().enumerate().filter(|(_, r)| r.args & needs != 0).fold(0, |m, (i, _)| m | 1 << i)
+}
+
+/// Whether a rule that will run wants the first argument's value (which an in-place form destroys).
+pub(crate) fn rules_need_self(def: &OpDef, needs: u64) -> bool {
+    let rules = wanted_rules(def, needs);
+    def.saves.iter().any(|s| s.what == SaveKind::Input && s.index == 0 && s.users & rules != 0)
+}
+
+/// Saves what the rules want of the inputs; outputs follow in [`record`].
+pub(crate) fn save_inputs(
+    def: &OpDef,
+    args: &[Arg<'_>],
+    needs: u64,
+    original_self: Option<Tensor>,
+) -> Result<Slots> {
+    let rules = wanted_rules(def, needs);
+    let mut slots = Slots::new();
+    for save in def.saves {
+        slots.push(if save.users & rules == 0 || save.what == SaveKind::Output {
+            Slot::Empty
+        } else if let (SaveKind::Input, 0, Some(original)) = (save.what, save.index, &original_self) {
+            Slot::Tensor(SavedTensor::input(original)?)
+        } else {
+            save_arg(save.what, &args[save.index])?
+        });
+    }
+    Ok(slots)
+}
+
+fn save_arg(what: SaveKind, arg: &Arg<'_>) -> Result<Slot> {
+    Ok(match (what, arg) {
+        (_, Arg::None) => Slot::Empty,
+        (SaveKind::Input, Arg::Tensor(t)) => Slot::Tensor(SavedTensor::input(t)?),
+        (SaveKind::Input, Arg::Tensors(list)) => {
+            Slot::Tensors(list.iter().map(SavedTensor::input).collect::<Result<_>>()?)
+        }
+        (SaveKind::Input, Arg::OptTensors(list)) => Slot::OptTensors(
+            list.iter().map(|t| t.as_ref().map(SavedTensor::input).transpose()).collect::<Result<_>>()?,
+        ),
+        (SaveKind::Shape, Arg::Tensor(t)) => Slot::Value(Value::Ints(Dims::from_slice(t.shape()))),
+        (SaveKind::DType, Arg::Tensor(t)) => Slot::Value(Value::DType(t.dtype())),
+        (SaveKind::Spec, Arg::Tensor(t)) => Slot::Value(Value::Spec(Box::new(TensorSpec::like(t)))),
+        (SaveKind::Shapes, Arg::Tensors(list)) => Slot::Value(Value::Ints(flatten_shapes(list))),
+        (SaveKind::Input, other) => Slot::Value(Value::from_arg(*other)),
+        _ => panic!("a rule asks for a tensor's metadata of an argument that is no tensor: this is a bug in pullback"),
+    })
+}
+
+/// The shapes of a list as one list: for each tensor its rank and then its sizes.
+fn flatten_shapes(list: &[Tensor]) -> Dims {
+    let mut out = Dims::new();
+    for tensor in list {
+        out.push(tensor.ndim() as i64);
+        out.extend_from_slice(tensor.shape());
+    }
+    out
+}
+
+/// One edge per tensor of each argument that has a rule.
+fn edges(def: &OpDef, args: &[Arg<'_>]) -> Result<(SmallVec<[Edge; 2]>, u32)> {
+    let mut edges = SmallVec::new();
+    let mut list_len = 0;
+    for (arg, info) in args.iter().zip(def.args) {
+        if !info.has_vjp {
+            continue;
+        }
+        match arg {
+            Arg::Tensor(t) => edges.push(edge(t)?),
+            Arg::Tensors(list) => {
+                list_len = list.len() as u32;
+                for t in *list {
+                    edges.push(edge(t)?);
+                }
+            }
+            Arg::OptTensors(list) => {
+                list_len = list.len() as u32;
+                for t in *list {
+                    edges.push(t.as_ref().map_or_else(|| Ok(Edge::default()), edge)?);
+                }
+            }
+            _ => edges.push(Edge::default()),
+        }
+    }
+    Ok((edges, list_len))
+}
+
+#[inline]
+fn edge(tensor: &Tensor) -> Result<Edge> {
+    if tensor.requires_grad() { tensor.gradient_edge() } else { Ok(Edge::default()) }
+}
+
+/// Makes the node of a call and hangs the outputs onto it. For an in-place form `saved` holds what was
+/// saved before the write and `outputs` is the written tensor.
+pub(crate) fn record(
+    def: &'static OpDef,
+    args: &[Arg<'_>],
+    needs: u64,
+    outputs: &[Tensor],
+    saved: Option<Slots>,
+) -> Result<()> {
+    let is_inplace = saved.is_some();
+    if def.vjp.is_empty() {
+        return record_not_implemented(def, args, outputs, is_inplace);
+    }
+    let mut slots = match saved {
+        Some(slots) => slots,
+        None => save_inputs(def, args, needs, None)?,
+    };
+    let rules = wanted_rules(def, needs);
+    for (slot, save) in slots.iter_mut().zip(def.saves) {
+        if save.what == SaveKind::Output && save.users & rules != 0 {
+            let saved = SavedTensor::output(&outputs[save.index], save.index as u32)?;
+            *slot = Slot::Tensor(saved);
+        }
+    }
+    let (edges, list_len) = edges(def, args)?;
+    let inputs = outputs.iter().map(|t| t.dtype().is_differentiable().then(|| InputMeta::of(t)));
+    let node = Node::new(
+        Body::Op { def, slots: Mutex::new(slots), list_len },
+        edges,
+        inputs.collect(),
+    );
+    attach(outputs, &node, is_inplace)
+}
+
+fn attach(outputs: &[Tensor], node: &Node, is_inplace: bool) -> Result<()> {
+    if is_inplace {
+        return view::rebase_history(&outputs[0], node.clone());
+    }
+    for (nr, output) in outputs.iter().enumerate() {
+        if output.dtype().is_differentiable() {
+            output.set_history(node.clone(), nr as u32);
+        }
+    }
+    Ok(())
+}
+
+/// An op without rules: backward through it says so.
+fn record_not_implemented(
+    def: &'static OpDef,
+    args: &[Arg<'_>],
+    outputs: &[Tensor],
+    is_inplace: bool,
+) -> Result<()> {
+    let mut edges = SmallVec::new();
+    let mut failed = None;
+    each_tensor(args, |t| match edge(t) {
+        Ok(edge) => edges.push(edge),
+        Err(error) => failed = Some(error),
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let inputs = outputs.iter().map(|t| t.dtype().is_differentiable().then(|| InputMeta::of(t)));
+    let node = Node::custom(Box::new(NotImplemented(def)), edges, inputs.collect());
+    attach(outputs, &node, is_inplace)
+}
+
+struct NotImplemented(&'static OpDef);
+impl super::Backward for NotImplemented {
+    fn name(&self) -> String {
+        "NotImplemented".into()
+    }
+    fn apply(&self, _: &Node, _: Grads) -> Result<Grads> {
+        Err(Error::not_implemented(format!("derivative for {} is not implemented", self.0.name)))
+    }
+}
+
+/// Runs the rules of an op: one gradient per edge.
+pub(super) fn apply(
+    node: &Node,
+    def: &'static OpDef,
+    slots: &Mutex<Slots>,
+    list_len: usize,
+    grads: &Grads,
+    wanted: &dyn Fn(usize) -> bool,
+) -> Result<Grads> {
+    let count = |kind: ArgKind| match kind {
+        ArgKind::Tensors | ArgKind::OptTensors => list_len,
+        _ => 1,
+    };
+    let (mut needs, mut first, mut total) = (0_u64, [0_u16; 64], 0_usize);
+    for (index, info) in def.args.iter().enumerate().filter(|(_, a)| a.has_vjp) {
+        first[index] = total as u16;
+        let n = count(info.kind);
+        if (total..total + n).any(wanted) {
+            needs |= 1 << index;
+        }
+        total += n;
+    }
+    let mut out: Grads = SmallVec::from_elem(None, total);
+    let defined = grads.iter().enumerate().fold(0_u64, |m, (i, g)| m | (u64::from(g.is_some()) << i.min(63)));
+    let runs = |rule: &VjpRule| rule.args & needs != 0 && rule.grads & defined != 0;
+    if !def.vjp.iter().any(runs) {
+        return Ok(out);
+    }
+    let saved: SmallVec<[Value; 3]> = {
+        let slots = slots.lock().unwrap_or_else(|e| e.into_inner());
+        slots.iter().map(|slot| slot.unpack(node)).collect::<Result<_>>()?
+    };
+    let ctx = RuleCtx { grads, saved: &saved, needs, tangents: &[] };
+    for rule in def.vjp.iter().filter(|r| runs(r)) {
+        let mut given = (rule.call)(&ctx)?.into_iter();
+        for index in (0..def.args.len()).filter(|i| rule.args & (1 << i) != 0) {
+            let start = first[index] as usize;
+            for slot in start..start + count(def.args[index].kind) {
+                let Some(grad) = given.next() else {
+                    bail!(runtime, "a rule of {} gave too few gradients: this is a bug in pullback", def.name);
+                };
+                if wanted(slot) {
+                    out[slot] = grad;
+                }
+            }
+        }
+    }
+    Ok(out)
+}

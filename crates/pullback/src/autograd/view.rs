@@ -1,0 +1,297 @@
+//! Views and in-place writes: who shares memory with whom, and whose history a write changes.
+//!
+//! A view knows its root base; the base does not know its views. A write through a view gives the base a
+//! `CopySlices` node; other views notice by the shared version counter that their history is out of date
+//! and make it anew from the base when asked.
+
+use super::node::{Backward, Edge, InputMeta, Node};
+use super::{arithmetic, leaf, mode, saved};
+use crate::dispatch::{Arg, Grads, OpDef, Traits};
+use crate::error::{bail, ensure};
+use crate::tensor::{Dims, Flag};
+use crate::{Error, Result, Tensor};
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+
+/// How a view came to be: decides whether writing through it can be recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub(crate) enum CreationMeta {
+    Default = 0,
+    InCustomFunction = 1,
+    MultiOutput = 2,
+    NoGrad = 3,
+    Inference = 4,
+}
+
+impl Tensor {
+    pub(crate) fn creation_meta(&self) -> CreationMeta {
+        match self.flags() >> Flag::CREATION_SHIFT & 15 {
+            0 => CreationMeta::Default,
+            1 => CreationMeta::InCustomFunction,
+            2 => CreationMeta::MultiOutput,
+            3 => CreationMeta::NoGrad,
+            _ => CreationMeta::Inference,
+        }
+    }
+    pub(crate) fn set_creation_meta(&self, meta: CreationMeta) {
+        self.set_flag(15 << Flag::CREATION_SHIFT, false);
+        self.set_flag((meta as u32) << Flag::CREATION_SHIFT, true);
+    }
+    /// The tensor whose memory this view shows, if it is a view that autograd tracks.
+    pub fn base(&self) -> Option<&Tensor> {
+        self.base_slot().get()
+    }
+    /// Whether autograd tracks it as a view.
+    pub fn is_view(&self) -> bool {
+        self.has_flag(Flag::VIEW)
+    }
+    /// Makes `self`, which is fresh, a view of `source` (of its root base).
+    pub(crate) fn link_to_base(&self, source: &Tensor, multi: bool) {
+        let modes = mode::current();
+        if source.has_flag(Flag::INFERENCE) {
+            self.set_flag_fresh(Flag::INFERENCE);
+            return;
+        }
+        let mut meta = if modes & mode::bit::INFERENCE != 0 {
+            CreationMeta::Inference
+        } else if modes & mode::bit::GRAD == 0 {
+            CreationMeta::NoGrad
+        } else if multi {
+            CreationMeta::MultiOutput
+        } else {
+            CreationMeta::Default
+        };
+        let base = source.base().unwrap_or(source);
+        if source.is_view() {
+            let inherited = source.creation_meta();
+            if meta == CreationMeta::Default || inherited == CreationMeta::Inference {
+                meta = inherited;
+            }
+        }
+        if self.base_slot().set(base.clone()).is_ok() {
+            self.set_flag_fresh(Flag::VIEW | (meta as u32) << Flag::CREATION_SHIFT);
+            self.attr_version().store(self.version(), Ordering::Release);
+        }
+    }
+}
+
+/// Links the outputs of a view op to the base of its first argument.
+#[inline]
+pub(crate) fn link_views(def: &OpDef, args: &[Arg<'_>], outputs: &[Tensor]) {
+    let Some(Arg::Tensor(source)) = args.first() else { return };
+    for output in outputs {
+        output.link_to_base(source, def.is(Traits::MULTI_VIEW));
+    }
+}
+
+/// The history of a view, made anew if its base was written to.
+pub(super) fn refreshed_grad_fn(view: &Tensor) -> Result<Option<Node>> {
+    let Some(base) = view.base() else { return Ok(leaf::grad_fn_of(view)) };
+    if !view.has_flag(Flag::HAS_GRAD_FN) && !base.requires_grad() {
+        return Ok(None);
+    }
+    let version = view.version();
+    if view.attr_version().load(Ordering::Acquire) == version {
+        return Ok(leaf::grad_fn_of(view));
+    }
+    check_view_write(view, "its base or another view of its base has been modified inplace")?;
+    if base.dtype() != view.dtype() {
+        bail!(
+            runtime,
+            "the history of a view of another dtype than its base cannot be made anew after an in-place write; clone() the view first"
+        );
+    }
+    let node = {
+        let _grad = mode::enable_grad();
+        let geometry = view.geometry();
+        let again =
+            arithmetic::as_strided(base, &geometry.shape, &geometry.strides, geometry.offset)?;
+        leaf::grad_fn_of(&again)
+    };
+    if let Some(node) = &node {
+        view.output_slot().store(0, Ordering::Release);
+        let old = view.grad_fn_slot().with(|slot| slot.replace(node.clone()));
+        view.set_flag(Flag::HAS_GRAD_FN, true);
+        drop(old);
+    }
+    view.attr_version().store(version, Ordering::Release);
+    Ok(node)
+}
+
+/// Refuses writes through views whose history could not be told.
+fn check_view_write(view: &Tensor, what: &str) -> Result<()> {
+    let meta = view.creation_meta();
+    if meta == CreationMeta::Default {
+        return Ok(());
+    }
+    let node = leaf::grad_fn_of(view);
+    let prefix = match &node {
+        Some(node) => format!("Output {} of {} is a view", view.output_nr(), node.name()),
+        None => "A view was created in no_grad mode".to_string(),
+    };
+    let message = match meta {
+        CreationMeta::NoGrad | CreationMeta::Inference => {
+            let (mode, block) = if meta == CreationMeta::NoGrad {
+                ("no_grad mode", "no_grad block")
+            } else {
+                ("inference mode", "inference_mode block")
+            };
+            let start = match &node {
+                Some(_) => format!("{prefix} of a view which was created in {mode}"),
+                None => format!("A view was created in {mode}"),
+            };
+            format!(
+                "{start} and {what} with grad mode enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the {block} (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+            )
+        }
+        CreationMeta::MultiOutput => format!(
+            "{prefix} and {what}. This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
+        ),
+        _ => format!(
+            "{prefix} and {what}. This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+        ),
+    };
+    Err(Error::runtime(message))
+}
+
+/// Refuses in-place writes that autograd cannot follow. Called before every one of them.
+#[inline]
+pub(crate) fn check_inplace(target: &Tensor, will_require_grad: bool) -> Result<()> {
+    target.check_version_writable()?;
+    if !mode::is_grad_enabled() || !(will_require_grad || target.requires_grad()) {
+        return Ok(());
+    }
+    if target.is_view() {
+        check_view_write(target, "is being modified inplace")?;
+        let base = target.base().expect("a view has a base");
+        ensure!(
+            !(base.has_flag(Flag::REQUIRES_GRAD) && base.is_leaf_now()),
+            runtime,
+            "a view of a leaf Variable that requires grad is being used in an in-place operation."
+        );
+        // Brings the history up to date before it is built upon.
+        refreshed_grad_fn(target)?;
+        return Ok(());
+    }
+    ensure!(
+        !(target.has_flag(Flag::REQUIRES_GRAD) && target.is_leaf_now()),
+        runtime,
+        "a leaf Variable that requires grad is being used in an in-place operation."
+    );
+    Ok(())
+}
+
+impl Tensor {
+    pub(crate) fn check_version_writable(&self) -> Result<()> {
+        ensure!(
+            !self.has_flag(Flag::INFERENCE) || mode::is_inference_mode(),
+            runtime,
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing inplace update."
+        );
+        Ok(())
+    }
+}
+
+/// Refuses `out=` where a gradient would be expected.
+pub(crate) fn check_out(def: &OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result<()> {
+    if !mode::is_grad_enabled() {
+        return Ok(());
+    }
+    let mut requires = outs.iter().any(|t| t.requires_grad());
+    if !def.is(Traits::NOT_DIFFERENTIABLE) {
+        crate::dispatch::each_tensor(args, |t| requires |= t.requires_grad());
+    }
+    ensure!(
+        !requires,
+        runtime,
+        "{}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad.",
+        def.name
+    );
+    Ok(())
+}
+
+/// After an in-place write recorded as `node`: the target's history, and its base's.
+pub(crate) fn rebase_history(target: &Tensor, node: Node) -> Result<()> {
+    let retained = target.has_flag(Flag::RETAINS_GRAD);
+    if !target.is_view() {
+        target.set_history(node, 0);
+    } else {
+        let base = target.base().expect("a view has a base").clone();
+        ensure!(
+            node.input_meta().len() == 1,
+            runtime,
+            "Functions which modify views in-place must return a single Variable"
+        );
+        let base_edge = if base.requires_grad() { base.gradient_edge()? } else { Edge::default() };
+        let geometry = target.geometry();
+        let slices = CopySlices {
+            shape: geometry.shape.clone(),
+            strides: geometry.strides.clone(),
+            offset: geometry.offset - base.storage_offset(),
+            base: InputMeta::of(&base),
+            base_strides: base.strides().into(),
+            inner: Mutex::new(Some(node.clone())),
+        };
+        let mut edges = smallvec::smallvec![base_edge];
+        edges.extend(node.next_edges().iter().skip(1).cloned());
+        let inputs = smallvec::smallvec![Some(InputMeta::of(&base))];
+        base.set_history(Node::custom(Box::new(slices), edges, inputs), 0);
+        // Out of date on purpose: the next look makes the view's history from the base's new one.
+        target.attr_version().store(target.version().wrapping_sub(1), Ordering::Release);
+        refreshed_grad_fn(target)?;
+    }
+    if retained && let Some(node) = target.grad_fn()? {
+        node.add_retain(target.output_nr(), target);
+    }
+    Ok(())
+}
+
+/// The backward of a write through a view, seen from the base: the written part's gradient goes through
+/// the inner node, the rest passes.
+struct CopySlices {
+    base: InputMeta,
+    base_strides: Dims,
+    shape: Dims,
+    strides: Dims,
+    offset: i64,
+    inner: Mutex<Option<Node>>,
+}
+
+impl Backward for CopySlices {
+    fn name(&self) -> String {
+        "CopySlices".into()
+    }
+    fn release(&self) {
+        if let Some(node) = self.inner.lock().unwrap_or_else(|e| e.into_inner()).take() {
+            node.release();
+        }
+    }
+    fn apply(&self, node: &Node, mut grads: Grads) -> Result<Grads> {
+        let mut out: Grads = smallvec::SmallVec::from_elem(None, node.next_edges().len());
+        let Some(grad) = grads.pop().flatten() else { return Ok(out) };
+        let inner = self.inner.lock().unwrap_or_else(|e| e.into_inner()).clone();
+        let Some(inner) = inner else { return Err(saved::freed()) };
+        let result =
+            arithmetic::copy_with_strides(&grad, &self.base.shape, &self.base_strides)?;
+        let slice = arithmetic::as_strided(&result, &self.shape, &self.strides, self.offset)?;
+        let mut input = Grads::new();
+        input.push(Some(arithmetic::clone(&slice)?));
+        let edges = node.next_edges();
+        let wanted = |i: usize| edges.get(i).is_some_and(Edge::is_valid);
+        let inner_out = inner.apply(input, &wanted)?;
+        for (index, grad) in inner_out.into_iter().enumerate() {
+            if index > 0 {
+                out[index] = grad;
+            } else if edges[0].is_valid() {
+                // What the inner node gives for the old slice; nothing means zero.
+                match grad {
+                    Some(g) => arithmetic::copy_in_place(&slice, &g)?,
+                    None => arithmetic::zero_in_place(&slice)?,
+                }
+                out[0] = Some(result.clone());
+            }
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,252 @@
+//! What the `#[op]` macro makes of one item: a static `OpDef`, pure data and function pointers.
+
+use super::arg::{Arg, Grads, Outputs, Specs, Value};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::{Result, Tensor};
+use pullback_kernels::Iter;
+use pullback_schema::Schema;
+use std::sync::OnceLock;
+
+/// Everything the library knows of one op.
+pub struct OpDef {
+    /// The signature.
+    pub schema_text: &'static str,
+    /// Name without overload: `mul`.
+    pub name: &'static str,
+    /// Overload: `Tensor`, or empty.
+    pub overload: &'static str,
+    /// Name of the Rust method or function.
+    pub method: &'static str,
+    /// Stem of the node's name: `Mul` gives `MulBackward0`.
+    pub node_name: &'static str,
+    /// The doc comment.
+    pub doc: &'static str,
+    /// Python namespace: empty, `nn`, `linalg`, `special`.
+    pub module: &'static str,
+    /// Other names.
+    pub aliases: &'static [&'static str],
+    /// Words that the op was declared with.
+    pub tags: &'static [&'static str],
+    /// What holds of it.
+    pub traits: Traits,
+    /// Its arguments.
+    pub args: &'static [ArgDef],
+    /// Names of its outputs; `result` if unnamed.
+    pub outputs: &'static [&'static str],
+    /// Shapes and dtypes of the outputs.
+    pub meta: Option<fn(&[Arg<'_>]) -> Result<Specs>>,
+    /// What computes it.
+    pub kernel: Kernel,
+    /// What its rules need, once each.
+    pub saves: &'static [Save],
+    /// Its gradient rules.
+    pub vjp: &'static [VjpRule],
+    /// Its forward-mode rule.
+    pub jvp: Jvp,
+    /// Its batching rule.
+    pub batch: Batch,
+    /// Inputs for the property tests.
+    pub samples: Option<fn(&Sampler) -> Vec<Sample>>,
+    /// Inputs it must refuse.
+    pub invalid_samples: Option<fn(&Sampler) -> Vec<InvalidSample>>,
+    /// The parsed schema, on first use.
+    pub parsed: OnceLock<Schema>,
+}
+
+impl OpDef {
+    /// The parsed signature.
+    pub fn schema(&self) -> &Schema {
+        self.parsed.get_or_init(|| {
+            Schema::parse(self.schema_text).expect("the macro parsed this signature before")
+        })
+    }
+    /// Whether `flag` holds.
+    #[inline(always)]
+    pub const fn is(&self, flag: Traits) -> bool {
+        self.traits.0 & flag.0 != 0
+    }
+    /// `mul.Tensor`, or just the name.
+    pub fn full_name(&self) -> String {
+        if self.overload.is_empty() {
+            self.name.to_string()
+        } else {
+            format!("{}.{}", self.name, self.overload)
+        }
+    }
+}
+
+/// A set of facts about an op.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traits(pub u32);
+impl Traits {
+    /// Has the form that writes into its first argument (`mul_`).
+    pub const INPLACE: Traits = Traits(1);
+    /// Has the form with `out=`.
+    pub const OUT: Traits = Traits(2);
+    /// Its outputs share memory with its first argument.
+    pub const VIEW: Traits = Traits(4);
+    /// Element by element.
+    pub const POINTWISE: Traits = Traits(8);
+    /// Is no function of the namespace (only a method).
+    pub const METHOD_ONLY: Traits = Traits(16);
+    /// Is no method (only a function).
+    pub const FUNCTION_ONLY: Traits = Traits(32);
+    /// Draws random numbers.
+    pub const RANDOM: Traits = Traits(64);
+    /// Never has a gradient, whatever its inputs (comparisons, `argmax`).
+    pub const NOT_DIFFERENTIABLE: Traits = Traits(128);
+    /// Only exists as the in-place form (`fill_`, `uniform_`): the schema's name ends with `_`.
+    pub const INPLACE_ONLY: Traits = Traits(256);
+    /// Python numbers are accepted where the schema says `Tensor`.
+    pub const NUMBERS_AS_TENSORS: Traits = Traits(512);
+    /// Returns a list of views.
+    pub const MULTI_VIEW: Traits = Traits(1024);
+    /// Returns a list of tensors (`Tensor[]`).
+    pub const LIST_OUTPUT: Traits = Traits(2048);
+    /// Not shown to Python users.
+    pub const INTERNAL: Traits = Traits(4096);
+    /// No flags.
+    pub const NONE: Traits = Traits(0);
+    /// The union.
+    #[must_use]
+    pub const fn with(self, other: Traits) -> Traits {
+        Traits(self.0 | other.0)
+    }
+}
+
+/// One argument.
+pub struct ArgDef {
+    /// Its name in the schema.
+    pub name: &'static str,
+    /// Whether it holds tensors.
+    pub kind: ArgKind,
+    /// Whether a gradient rule exists for it.
+    pub has_vjp: bool,
+    /// Whether `not_differentiable(name)` was said of it.
+    pub not_differentiable: bool,
+}
+
+/// How an argument holds tensors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ArgKind {
+    /// `Tensor`.
+    Tensor,
+    /// `Tensor?`.
+    OptTensor,
+    /// `Tensor[]`.
+    Tensors,
+    /// `Tensor?[]`.
+    OptTensors,
+    /// Something else.
+    Plain,
+}
+
+/// What computes an op on the CPU.
+pub enum Kernel {
+    /// Element by element over an `Iter` that the dispatcher prepares from `meta`.
+    Pointwise(fn(&mut Iter, &[Arg<'_>]) -> Result<()>),
+    /// A function of its own that makes its outputs.
+    Function(fn(&[Arg<'_>]) -> Result<Outputs>),
+    /// Writes into the first argument; the functional form clones first.
+    Inplace(fn(&[Arg<'_>]) -> Result<()>),
+    /// Made of other ops: has their derivative.
+    Composite(fn(&[Arg<'_>]) -> Result<Outputs>),
+}
+
+/// Something a node keeps for its rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Save {
+    /// What.
+    pub what: SaveKind,
+    /// Which argument (or output, for [`SaveKind::Output`]).
+    pub index: usize,
+    /// Which rules use it, one bit per rule.
+    pub users: u32,
+}
+
+/// Which aspect of an argument a node keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SaveKind {
+    /// The argument itself.
+    Input,
+    /// An output tensor.
+    Output,
+    /// The sizes of a tensor argument.
+    Shape,
+    /// The dtype of a tensor argument.
+    DType,
+    /// Shape, dtype and device of a tensor argument.
+    Spec,
+    /// The length and shapes of a list argument are kept by keeping its specs.
+    Shapes,
+}
+
+/// One gradient rule.
+pub struct VjpRule {
+    /// Which arguments it gives gradients for, one bit each.
+    pub args: u64,
+    /// Runs when any of these outputs' gradients is defined (one bit each).
+    pub grads: u64,
+    /// The rule.
+    pub call: fn(&RuleCtx<'_>) -> Result<Grads>,
+}
+
+/// What a rule sees.
+pub struct RuleCtx<'a> {
+    /// Gradients of the outputs.
+    pub grads: &'a [Option<Tensor>],
+    /// What was saved, in the order of [`OpDef::saves`].
+    pub saved: &'a [Value],
+    /// Which arguments' gradients are wanted, one bit each.
+    pub needs: u64,
+    /// Tangents of the inputs, for forward-mode rules.
+    pub tangents: &'a [Option<Tensor>],
+}
+
+impl<'a> RuleCtx<'a> {
+    /// Gradient of output `index`.
+    #[inline(always)]
+    pub fn grad(&self, index: usize) -> Arg<'a> {
+        self.grads[index].as_ref().map_or(Arg::None, Arg::Tensor)
+    }
+    /// Saved value `index`.
+    #[inline(always)]
+    pub fn value(&self, index: usize) -> Arg<'a> {
+        self.saved[index].as_arg()
+    }
+    /// Tangent of argument `index`.
+    pub fn tangent(&self, index: usize) -> Arg<'a> {
+        self.tangents[index].as_ref().map_or(Arg::None, Arg::Tensor)
+    }
+    /// For each of the arguments `indices`: whether its gradient is wanted.
+    pub fn needs<const N: usize>(&self, indices: [usize; N]) -> [bool; N] {
+        indices.map(|i| self.needs & (1 << i) != 0)
+    }
+}
+
+/// A forward-mode rule.
+pub enum Jvp {
+    /// None given.
+    None,
+    /// The op applied to the tangents.
+    Linear,
+    /// The gradient rule with the tangent as gradient, conjugated twice.
+    Elementwise,
+    /// A function of primals and tangents, and what it wants saved.
+    Rule(&'static [Save], fn(&RuleCtx<'_>) -> Result<Grads>),
+}
+
+/// A batching rule for `vmap`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Batch {
+    /// None given.
+    None,
+    /// Batch dimensions in front, broadcast.
+    Pointwise,
+    /// As pointwise, with dimensions shifted by one.
+    Reduction,
+    /// Leading dimensions are batch dimensions already.
+    Matrix,
+    /// Runs its parts.
+    Composite,
+}

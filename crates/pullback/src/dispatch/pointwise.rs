@@ -1,0 +1,116 @@
+//! Pointwise ops: promotion, broadcasting and the walk, prepared once for every kernel.
+//!
+//! The kernel sees inputs of one (compute) dtype and outputs of the spec's dtype. Inputs of another
+//! dtype are converted first. The contiguous same-shape case takes a short way through all this.
+
+use super::{Arg, OpDef, check_cast, overlaps_partly};
+use crate::error::ensure;
+use crate::tensor::shape::{broadcast_strides, list};
+use crate::tensor::{Dims, TensorSpec};
+use crate::{DType, Result, Tensor};
+use pullback_kernels::{Iter, StridedMut, StridedRef};
+use smallvec::SmallVec;
+
+type Kernel = fn(&mut Iter, &[Arg<'_>]) -> Result<()>;
+type Inputs<'a> = SmallVec<[&'a Tensor; 4]>;
+
+fn inputs<'a>(args: &[Arg<'a>]) -> Inputs<'a> {
+    args.iter().filter_map(|arg| if let Arg::Tensor(t) = arg { Some(*t) } else { None }).collect()
+}
+
+fn spec_of(def: &OpDef, args: &[Arg<'_>]) -> Result<TensorSpec> {
+    let meta = def.meta.expect("a pointwise op has a meta function");
+    Ok(meta(args)?.pop().expect("a meta function gives one spec per output"))
+}
+
+/// Makes the output and computes it.
+#[inline]
+pub(super) fn run(def: &OpDef, kernel: Kernel, args: &[Arg<'_>]) -> Result<Tensor> {
+    let spec = spec_of(def, args)?;
+    let out = spec.empty()?;
+    walk(kernel, &out, &inputs(args), spec.compute, args)?;
+    Ok(out)
+}
+
+/// Computes into `out`, which is the first argument (`inplace`) or an `out=` target.
+pub(super) fn run_into(
+    def: &OpDef,
+    kernel: Kernel,
+    args: &[Arg<'_>],
+    out: &Tensor,
+    inplace: bool,
+) -> Result<()> {
+    let spec = spec_of(def, args)?;
+    check_cast(spec.dtype, out.dtype())?;
+    if inplace {
+        ensure!(
+            spec.shape.as_slice() == out.shape(),
+            runtime,
+            "output with shape {} doesn't match the broadcast shape {}",
+            list(out.shape()),
+            list(&spec.shape)
+        );
+    } else {
+        out.resize_output(&spec.shape)?;
+    }
+    let inputs = inputs(args);
+    for input in &inputs {
+        ensure!(
+            !overlaps_partly(out, input),
+            runtime,
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() the tensor before performing the operation."
+        );
+    }
+    if out.dtype() == spec.dtype {
+        return walk(kernel, out, &inputs, spec.compute, args);
+    }
+    let temporary = spec.empty()?;
+    walk(kernel, &temporary, &inputs, spec.compute, args)?;
+    out.copy_data(&temporary)
+}
+
+#[inline]
+fn walk(kernel: Kernel, out: &Tensor, inputs: &Inputs<'_>, compute: DType, args: &[Arg<'_>]) -> Result<()> {
+    let device = out.device();
+    if inputs.iter().any(|t| t.device() != device && t.ndim() > 0) {
+        let other = inputs.iter().find(|t| t.device() != device).map_or(device, |t| t.device());
+        return Err(super::device_mismatch(device, other));
+    }
+    let og = out.geometry();
+    let dense = og.is_contiguous
+        && inputs.iter().all(|t| {
+            let g = t.geometry();
+            g.is_contiguous && g.dtype == compute && g.shape == og.shape
+        });
+    if dense {
+        let mut operands: SmallVec<[(*mut u8, DType); 5]> = SmallVec::new();
+        operands.push((og.data_ptr(), og.dtype));
+        operands.extend(inputs.iter().map(|t| (t.data_ptr(), compute)));
+        // SAFETY: all are contiguous tensors of this many elements; an input that is the output is the
+        // very same view, which pointwise kernels allow, and other overlaps were refused.
+        let mut iter = unsafe { Iter::contiguous(&operands, 1, og.numel as usize) };
+        return kernel(&mut iter, args);
+    }
+    general(kernel, out, inputs, compute, args)
+}
+
+fn general(kernel: Kernel, out: &Tensor, inputs: &Inputs<'_>, compute: DType, args: &[Arg<'_>]) -> Result<()> {
+    let converted: SmallVec<[Tensor; 4]> = inputs
+        .iter()
+        .map(|t| if t.dtype() == compute { Ok((*t).clone()) } else { t.converted(compute) })
+        .collect::<Result<_>>()?;
+    let strides: SmallVec<[Dims; 4]> = converted
+        .iter()
+        .map(|t| broadcast_strides(t.shape(), t.strides(), out.shape()))
+        .collect::<Result<_>>()?;
+    let refs: SmallVec<[StridedRef<'_>; 4]> = converted
+        .iter()
+        .zip(&strides)
+        // SAFETY: broadcasting reaches only elements that the tensor reaches; `converted` keeps them alive.
+        .map(|(t, s)| unsafe { StridedRef::new(t.data_ptr(), compute, out.shape(), s) })
+        .collect();
+    // SAFETY: the output was made for this call or checked for overlap by the caller.
+    let target = unsafe { StridedMut::new(out.data_ptr(), out.dtype(), out.shape(), out.strides()) };
+    let mut iter = Iter::new(&[target], &refs)?;
+    kernel(&mut iter, args)
+}

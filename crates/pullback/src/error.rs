@@ -1,0 +1,116 @@
+//! The one error type. Its kinds are the exception classes PyTorch raises, so that the Python face
+//! maps them one to one; the message names what was wrong with which value.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+/// Result of everything that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// The class of an error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// `RuntimeError`.
+    Runtime,
+    /// `ValueError`.
+    Value,
+    /// `TypeError`.
+    Type,
+    /// `IndexError`.
+    Index,
+    /// `NotImplementedError`.
+    NotImplemented,
+    /// `torch.linalg.LinAlgError` (a `RuntimeError`).
+    LinAlg,
+    /// `torch.OutOfMemoryError` (a `RuntimeError`).
+    OutOfMemory,
+    /// A Python exception travelling through native code; see [`Error::payload`].
+    Python,
+}
+
+/// What went wrong.
+#[derive(Clone)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    payload: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+macro_rules! constructors {
+    ($($name:ident => $kind:ident),*) => {$(
+        #[doc = concat!("An error of kind [`ErrorKind::", stringify!($kind), "`].")]
+        #[cold]
+        pub fn $name(message: impl Into<String>) -> Self { Self::new(ErrorKind::$kind, message) }
+    )*};
+}
+
+impl Error {
+    /// An error of `kind` that says `message`.
+    #[cold]
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner { kind, message: message.into(), payload: None }))
+    }
+    constructors!(runtime => Runtime, value => Value, type_error => Type, index => Index,
+                  not_implemented => NotImplemented, out_of_memory => OutOfMemory);
+    /// A foreign exception, carried untouched.
+    pub fn foreign(message: impl Into<String>, payload: Arc<dyn Any + Send + Sync>) -> Self {
+        let message = message.into();
+        Self(Box::new(Inner { kind: ErrorKind::Python, message, payload: Some(payload) }))
+    }
+    /// Its class.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+    /// Its text.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+    /// The foreign exception of an [`ErrorKind::Python`] error.
+    pub fn payload(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
+        self.0.payload.as_ref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.0.kind, self.0.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<pullback_kernels::Error> for Error {
+    fn from(error: pullback_kernels::Error) -> Self {
+        use pullback_kernels::Error as Kernel;
+        match error {
+            Kernel::Runtime(m) if m.starts_with("linalg.") => Error::new(ErrorKind::LinAlg, m),
+            Kernel::Runtime(m) => Error::runtime(m),
+            Kernel::Value(m) => Error::value(m),
+            Kernel::Index(m) => Error::index(m),
+            Kernel::NotImplemented(m) => Error::not_implemented(m),
+        }
+    }
+}
+
+/// `bail!(runtime, "...", ..)`: returns an error of that constructor.
+macro_rules! bail {
+    ($kind:ident, $($text:tt)+) => { return Err($crate::Error::$kind(format!($($text)+))) };
+}
+/// `ensure!(condition, runtime, "...", ..)`: returns that error unless the condition holds.
+macro_rules! ensure {
+    ($condition:expr, $kind:ident, $($text:tt)+) => {
+        if !$condition { return Err($crate::Error::$kind(format!($($text)+))) }
+    };
+}
+pub(crate) use {bail, ensure};

@@ -1,0 +1,105 @@
+//! Words that stand for whole functions in `#[op]`: `meta = binary`, `samples = unary_positive`.
+//!
+//! A family that repeats itself gets a word here.
+
+/// `meta` words: shape and dtype of the output from the arguments.
+pub(crate) mod meta {
+    use crate::dispatch::{Arg, Specs};
+    use crate::tensor::TensorSpec;
+    use crate::{DType, Result, Tensor};
+    use smallvec::{SmallVec, smallvec};
+
+    fn tensors<'a>(args: &[Arg<'a>]) -> SmallVec<[&'a Tensor; 4]> {
+        args.iter().filter_map(|a| if let Arg::Tensor(t) = a { Some(*t) } else { None }).collect()
+    }
+    fn spec(args: &[Arg<'_>]) -> Result<TensorSpec> {
+        TensorSpec::broadcast(&tensors(args))
+    }
+    /// The tensors broadcast; their dtypes promote.
+    pub(crate) fn broadcast(args: &[Arg<'_>]) -> Result<Specs> {
+        Ok(smallvec![spec(args)?])
+    }
+    /// As `broadcast`; integers and bools become the default floating dtype.
+    pub(crate) fn float(args: &[Arg<'_>]) -> Result<Specs> {
+        Ok(smallvec![spec(args)?.to_float()])
+    }
+    /// As `broadcast`; the result is bool.
+    pub(crate) fn predicate(args: &[Arg<'_>]) -> Result<Specs> {
+        Ok(smallvec![spec(args)?.with_dtype(DType::Bool)])
+    }
+    /// As `broadcast`; complex inputs give their real dtype.
+    pub(crate) fn real(args: &[Arg<'_>]) -> Result<Specs> {
+        let spec = spec(args)?;
+        let dtype = spec.dtype.to_real();
+        Ok(smallvec![spec.with_dtype(dtype)])
+    }
+}
+
+/// `samples` words.
+pub(crate) mod samples {
+    use crate::dispatch::Value;
+    use crate::gradcheck::{Sample, Sampler};
+    use crate::Tensor;
+
+    fn each_shape(s: &Sampler, make: impl Fn(&[i64]) -> Tensor) -> Vec<Sample> {
+        s.shapes().iter().map(|shape| Sample::of(make(shape))).collect()
+    }
+    /// One tensor, values in -2..2.
+    pub(crate) fn unary(s: &Sampler) -> Vec<Sample> {
+        let mut out = each_shape(s, |shape| s.normal(shape));
+        out.push(Sample::of(s.transposed(3, 2)));
+        out
+    }
+    /// One tensor without zeros.
+    pub(crate) fn unary_nonzero(s: &Sampler) -> Vec<Sample> {
+        each_shape(s, |shape| s.away_from_zero(shape))
+    }
+    /// One tensor of positive numbers.
+    pub(crate) fn unary_positive(s: &Sampler) -> Vec<Sample> {
+        each_shape(s, |shape| s.positive(shape))
+    }
+    /// One tensor of numbers in -0.9..0.9.
+    pub(crate) fn unary_unit(s: &Sampler) -> Vec<Sample> {
+        each_shape(s, |shape| s.uniform(shape, -0.9, 0.9))
+    }
+    /// One tensor of numbers in 1.1..3.
+    pub(crate) fn unary_above_one(s: &Sampler) -> Vec<Sample> {
+        each_shape(s, |shape| s.uniform(shape, 1.1, 3.0))
+    }
+    /// The pairs of shapes that broadcasting is tried with.
+    pub(crate) fn pairs() -> Vec<(Vec<i64>, Vec<i64>)> {
+        vec![
+            (vec![], vec![]),
+            (vec![2, 3], vec![2, 3]),
+            (vec![2, 3], vec![3]),
+            (vec![2, 1], vec![1, 3]),
+            (vec![], vec![2]),
+            (vec![2, 0], vec![1]),
+        ]
+    }
+    fn each_pair(make: impl Fn(&[i64]) -> Tensor, second: impl Fn(&[i64]) -> Tensor) -> Vec<Sample> {
+        let pairs = pairs().into_iter();
+        pairs.map(|(a, b)| Sample::new([Value::Tensor(make(&a)), Value::Tensor(second(&b))])).collect()
+    }
+    /// Two tensors.
+    pub(crate) fn binary(s: &Sampler) -> Vec<Sample> {
+        let mut out = each_pair(|a| s.normal(a), |b| s.normal(b));
+        out.push(Sample::new([Value::Tensor(s.transposed(3, 2)), Value::Tensor(s.normal(&[3, 2]))]));
+        out
+    }
+    /// Two tensors, the second without zeros.
+    pub(crate) fn binary_nonzero(s: &Sampler) -> Vec<Sample> {
+        each_pair(|a| s.normal(a), |b| s.away_from_zero(b))
+    }
+    /// Two tensors of positive numbers.
+    pub(crate) fn binary_positive(s: &Sampler) -> Vec<Sample> {
+        each_pair(|a| s.positive(a), |b| s.positive(b))
+    }
+    /// Three tensors.
+    pub(crate) fn ternary(s: &Sampler) -> Vec<Sample> {
+        let shapes: [[&[i64]; 3]; 4] =
+            [[&[], &[], &[]], [&[2, 3], &[2, 3], &[2, 3]], [&[2, 3], &[3], &[2, 1]], [&[0], &[1], &[]]];
+        let make = |shapes: &[&[i64]; 3]| Sample::new(shapes.map(|x| Value::Tensor(s.away_from_zero(x))));
+        shapes.iter().map(make).collect()
+    }
+}

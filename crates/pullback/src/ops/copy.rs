@@ -1,0 +1,139 @@
+//! Copies, conversions and filling.
+
+use crate::dispatch::OpDef;
+use crate::{DType, MemoryFormat, Result, Scalar, Tensor};
+use pullback_kernels::{Iter, elementwise};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub static OPS: &[&OpDef] =
+    &[&CLONE_TENSOR, &COPY, &CONVERT, &FILL_SCALAR, &ZERO, &CONJ_PHYSICAL, &REAL_PART, &IMAG_PART];
+
+/// Copies the elements into a new tensor that keeps the order of dimensions in memory, or takes
+/// `memory_format`'s.
+#[op("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", method = clone_tensor_default,
+     batch = pointwise, jvp = linear, samples = unary)]
+impl CloneTensor {
+    fn cpu(self_: &Tensor, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
+        let strides = self_.strides_in(memory_format.unwrap_or(MemoryFormat::Preserve))?;
+        let out = Tensor::empty_strided(self_.shape(), &strides, self_.dtype(), self_.device())?;
+        out.copy_data(self_)?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        Ok(grad.clone())
+    }
+}
+
+/// Writes `src`, converted and broadcast, into `self`.
+#[op("copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", node = "Copy", method_only)]
+impl Copy {
+    fn cpu_(self_: &Tensor, src: &Tensor) -> Result<()> {
+        self_.copy_data(src)
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
+        let _ = grad;
+        Ok(None)
+    }
+    fn vjp_src(grad: &Tensor, src_dtype: DType) -> Result<Tensor> {
+        grad.real_if(src_dtype)
+    }
+}
+
+/// Copies the elements into a new tensor of another dtype, order of dimensions or device.
+#[op("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+     node = "ToCopy", internal, batch = pointwise, jvp = linear, samples = unary)]
+impl Convert {
+    fn cpu(
+        self_: &Tensor,
+        dtype: Option<DType>,
+        device: Option<crate::Device>,
+        memory_format: Option<MemoryFormat>,
+    ) -> Result<Tensor> {
+        let strides = self_.strides_in(memory_format.unwrap_or(MemoryFormat::Preserve))?;
+        let (dtype, device) = (dtype.unwrap_or(self_.dtype()), device.unwrap_or(self_.device()));
+        let out = Tensor::empty_strided(self_.shape(), &strides, dtype, device)?;
+        out.copy_data(self_)?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, self_dtype: DType) -> Result<Tensor> {
+        grad.real_if(self_dtype)?.to_dtype(self_dtype)
+    }
+}
+
+/// Writes `value` into every element.
+#[op("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", method = fill_, node = "Fill")]
+impl FillScalar {
+    fn cpu_(self_: &Tensor, value: Scalar) -> Result<()> {
+        let mut iter = Iter::new(&[self_.view_mut()], &[])?;
+        Ok(elementwise::fill(&mut iter, value)?)
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
+        let _ = grad;
+        Ok(None)
+    }
+}
+
+/// Writes zero into every element.
+#[op("zero_(Tensor(a!) self) -> Tensor(a!)", method = zero_, node = "Zero")]
+impl Zero {
+    fn cpu_(self_: &Tensor) -> Result<()> {
+        let mut iter = Iter::new(&[self_.view_mut()], &[])?;
+        Ok(elementwise::fill(&mut iter, Scalar::Int(0))?)
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
+        let _ = grad;
+        Ok(None)
+    }
+}
+
+/// The complex conjugate of every element, computed at once.
+#[op("conj_physical(Tensor self) -> Tensor", inplace, out, meta = broadcast, cpu = conj,
+     batch = pointwise, samples = unary)]
+impl ConjPhysical {
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        grad.conj_physical()
+    }
+}
+
+/// The real parts, copied.
+#[op("_real_part(Tensor self) -> Tensor", internal, method = real_part, meta = real, cpu = real, batch = pointwise, samples = unary)]
+impl RealPart {
+    fn vjp_self(grad: &Tensor, self_dtype: DType) -> Result<Tensor> {
+        grad.to_dtype(self_dtype)
+    }
+}
+
+/// The imaginary parts, copied.
+#[op("_imag_part(Tensor self) -> Tensor", internal, method = imag_part, meta = real, cpu = imag, batch = pointwise)]
+impl ImagPart {
+    fn vjp_self(grad: &Tensor, self_dtype: DType) -> Result<Tensor> {
+        let unit = Scalar::Complex(0.0, 1.0);
+        if self_dtype.is_complex() { grad.to_dtype(self_dtype)?.times(unit) } else { grad.times(Scalar::Int(0)) }
+    }
+}
+
+impl Tensor {
+    /// As [`Tensor::clone_tensor_default`] with a memory format.
+    pub fn clone_tensor(&self, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
+        self.clone_tensor_default_with(memory_format)
+    }
+    /// The tensor in `dtype`: itself if it has it already.
+    pub fn to_dtype(&self, dtype: DType) -> Result<Tensor> {
+        if self.dtype() == dtype {
+            return Ok(self.clone());
+        }
+        self.convert_with(Some(dtype), None, None, None, false, None)
+    }
+    /// The real part: the tensor itself if it is real.
+    pub fn real(&self) -> Result<Tensor> {
+        if self.dtype().is_complex() { self.real_part() } else { Ok(self.clone()) }
+    }
+    /// The tensor row by row in memory: itself if it is so already.
+    pub fn contiguous(&self) -> Result<Tensor> {
+        if self.is_contiguous() {
+            return Ok(self.clone());
+        }
+        self.clone_tensor(Some(MemoryFormat::Contiguous))
+    }
+}

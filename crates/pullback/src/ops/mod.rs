@@ -1,0 +1,24 @@
+//! The ops, a family per file; the first item of each file is its table of contents.
+//!
+//! An op is one `#[op]` item: signature, shapes, kernel, rules, samples. Its functions must not keep
+//! state and must not look at modes; what is the same for every op (broadcast gradients, casts, in-place
+//! and `out=` forms, versions, views) is done by `dispatch` and `autograd`. Start at `arithmetic`.
+
+pub(crate) mod classes;
+
+mod arithmetic;
+mod copy;
+mod reduce;
+mod view;
+
+use crate::dispatch::OpDef;
+
+/// One family.
+type Family = &'static [&'static OpDef];
+
+static FAMILIES: &[Family] = &[arithmetic::OPS, copy::OPS, reduce::OPS, view::OPS];
+
+/// Every op.
+pub fn registry() -> impl Iterator<Item = &'static OpDef> {
+    FAMILIES.iter().flat_map(|family| family.iter().copied())
+}

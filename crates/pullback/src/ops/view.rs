@@ -1,0 +1,260 @@
+//! Views: other sizes, strides and offsets over the same memory.
+
+use crate::dispatch::OpDef;
+use crate::error::{bail, ensure};
+use crate::tensor::shape::{broadcast_strides, infer_shape, list, view_strides, wrap_dim};
+use crate::{Dims, Result, Tensor};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub static OPS: &[&OpDef] = &[&VIEW, &RESHAPE, &EXPAND, &AS_STRIDED, &DETACH, &ALIAS, &PERMUTE, &TRANSPOSE, &SELECT, &SLICE];
+
+/// The same elements with another shape of equal element count; one size may be -1. Never copies.
+#[op("view(Tensor(a) self, int[] size) -> Tensor(a)", view, method_only, jvp = linear)]
+impl View {
+    fn cpu(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
+        let shape = infer_shape(size, self_.numel())?;
+        let Some(strides) = view_strides(self_.shape(), self_.strides(), &shape) else {
+            bail!(
+                runtime,
+                "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous subspaces). Use .reshape(...) instead."
+            );
+        };
+        self_.alias_with(shape, strides, self_.storage_offset())
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
+        grad.reshape(self_shape)
+    }
+}
+
+/// The same elements with another shape; copies only if the memory's order asks for it.
+#[op("reshape(Tensor(a) self, int[] shape) -> Tensor(a)")]
+impl Reshape {
+    fn composite(self_: &Tensor, shape: &[i64]) -> Result<Tensor> {
+        let shape = infer_shape(shape, self_.numel())?;
+        if view_strides(self_.shape(), self_.strides(), &shape).is_some() {
+            return self_.view(&shape);
+        }
+        self_.contiguous()?.view(&shape)
+    }
+}
+
+/// Dimensions of size 1 repeated without copying; -1 keeps a size.
+#[op("expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)", view, method_only, jvp = linear, method = expand_view)]
+impl Expand {
+    fn cpu(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
+        ensure!(
+            size.len() >= self_.ndim(),
+            runtime,
+            "expand(torch.{}Tensor{{{}}}, size={}): the number of sizes provided ({}) must be greater or equal to the number of dimensions in the tensor ({})",
+            self_.dtype().scalar_name(),
+            list(self_.shape()),
+            list(size),
+            size.len(),
+            self_.ndim()
+        );
+        let skip = size.len() - self_.ndim();
+        let mut shape = Dims::from_slice(size);
+        for (index, size) in shape.iter_mut().enumerate() {
+            if *size == -1 {
+                ensure!(
+                    index >= skip,
+                    runtime,
+                    "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {index}"
+                );
+                *size = self_.shape()[index - skip];
+            }
+            ensure!(*size >= 0, runtime, "expand: invalid size {size} at dimension {index}");
+        }
+        let strides = broadcast_strides(self_.shape(), self_.strides(), &shape)?;
+        self_.alias_with(shape, strides, self_.storage_offset())
+    }
+    // The engine sums the gradient down to the input's shape.
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        Ok(grad.clone())
+    }
+}
+
+impl Tensor {
+    /// As [`Tensor::expand_view`]; `implicit` has no effect.
+    pub fn expand(&self, size: &[i64], implicit: bool) -> Result<Tensor> {
+        self.expand_view_with(size, implicit)
+    }
+}
+
+/// A view by explicit sizes, strides and offset into the storage (in elements).
+#[op("as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)", view)]
+impl AsStrided {
+    fn cpu(self_: &Tensor, size: &[i64], stride: &[i64], storage_offset: Option<i64>) -> Result<Tensor> {
+        ensure!(
+            size.len() == stride.len(),
+            runtime,
+            "mismatch in length of strides and shape: {} sizes, {} strides",
+            size.len(),
+            stride.len()
+        );
+        let offset = storage_offset.unwrap_or(self_.storage_offset());
+        self_.geometry().check_bounds(size, stride, offset)?;
+        self_.alias_with(size.into(), stride.into(), offset)
+    }
+    fn vjp_self(
+        grad: &Tensor,
+        self_: &Tensor,
+        size: &[i64],
+        stride: &[i64],
+        storage_offset: Option<i64>,
+    ) -> Result<Tensor> {
+        let offset = storage_offset.unwrap_or(self_.storage_offset()) - self_.storage_offset();
+        as_strided_backward(grad, self_, size, stride, offset)
+    }
+}
+
+/// The gradient of the memory that `input` covers, then seen as `input`. Elements that several output
+/// indices share get the sum of their gradients.
+fn as_strided_backward(grad: &Tensor, input: &Tensor, size: &[i64], stride: &[i64], offset: i64) -> Result<Tensor> {
+    let reach = crate::tensor::extent(input.shape(), input.strides())?;
+    let memory = crate::TensorSpec::of(&[reach.max(offset + crate::tensor::extent(size, stride)?)], grad.dtype()).zeros()?;
+    let target = memory.as_strided(size, stride, Some(offset))?;
+    if crate::tensor::may_overlap_itself(size, stride) {
+        bail!(runtime, "the gradient of as_strided() with overlapping elements is not implemented; clone() first");
+    }
+    target.copy_(grad, false)?;
+    memory.as_strided(input.shape(), input.strides(), Some(0))
+}
+
+/// The same memory without history; in-place writes to either are seen by both.
+#[op("detach(Tensor(a) self) -> Tensor(a)", not_differentiable)]
+impl Detach {
+    fn cpu(self_: &Tensor) -> Result<Tensor> {
+        self_.detached()
+    }
+}
+
+/// A view of everything.
+#[op("alias(Tensor(a) self) -> Tensor(a)", view, internal, jvp = linear)]
+impl Alias {
+    fn cpu(self_: &Tensor) -> Result<Tensor> {
+        self_.alias_with(self_.shape().into(), self_.strides().into(), self_.storage_offset())
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        Ok(grad.clone())
+    }
+}
+
+/// The dimensions in another order.
+#[op("permute(Tensor(a) self, int[] dims) -> Tensor(a)", view, jvp = linear)]
+impl Permute {
+    fn cpu(self_: &Tensor, dims: &[i64]) -> Result<Tensor> {
+        ensure!(
+            dims.len() == self_.ndim(),
+            runtime,
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions i.e. input.dim() = {} is not equal to len(dims) = {}",
+            self_.ndim(),
+            dims.len()
+        );
+        let (mut shape, mut strides) = (Dims::new(), Dims::new());
+        let mut seen = 0_u64;
+        for &dim in dims {
+            let dim = wrap_dim(dim, self_.ndim())?;
+            ensure!(seen & (1 << dim) == 0, runtime, "permute(): duplicate dims are not allowed.");
+            seen |= 1 << dim;
+            shape.push(self_.shape()[dim]);
+            strides.push(self_.strides()[dim]);
+        }
+        self_.alias_with(shape, strides, self_.storage_offset())
+    }
+    fn vjp_self(grad: &Tensor, dims: &[i64]) -> Result<Tensor> {
+        let n = dims.len();
+        let mut inverse = vec![0; n];
+        for (to, &from) in dims.iter().enumerate() {
+            inverse[wrap_dim(from, n)?] = to as i64;
+        }
+        grad.permute(&inverse)
+    }
+}
+
+/// Two dimensions swapped.
+#[op("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", view, jvp = linear, alias("swapaxes", "swapdims"))]
+impl Transpose {
+    fn cpu(self_: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
+        let (a, b) = (wrap_dim(dim0, self_.ndim())?, wrap_dim(dim1, self_.ndim())?);
+        let (mut shape, mut strides) = (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
+        if self_.ndim() > 0 {
+            shape.swap(a, b);
+            strides.swap(a, b);
+        }
+        self_.alias_with(shape, strides, self_.storage_offset())
+    }
+    fn vjp_self(grad: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
+        grad.transpose(dim0, dim1)
+    }
+}
+
+/// The slice at `index` of dimension `dim`, without that dimension.
+#[op("select.int(Tensor(a) self, int dim, int index) -> Tensor(a)", view, jvp = linear)]
+impl Select {
+    fn cpu(self_: &Tensor, dim: i64, index: i64) -> Result<Tensor> {
+        ensure!(self_.ndim() > 0, index, "select() cannot be applied to a 0-dim tensor.");
+        let dim = wrap_dim(dim, self_.ndim())?;
+        let size = self_.shape()[dim];
+        ensure!(
+            index >= -size && index < size,
+            index,
+            "select(): index {index} out of range for tensor of size {} at dimension {dim}",
+            list(self_.shape())
+        );
+        let at = if index < 0 { index + size } else { index };
+        let (mut shape, mut strides) = (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
+        let offset = self_.storage_offset() + at * strides[dim];
+        shape.remove(dim);
+        strides.remove(dim);
+        self_.alias_with(shape, strides, offset)
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: i64, index: i64) -> Result<Tensor> {
+        grad.select_backward(self_shape, dim, index)
+    }
+}
+
+/// Every `step`-th index of dimension `dim` from `start` up to `end`; both may count from the end.
+#[op("slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)", view, internal, jvp = linear)]
+impl Slice {
+    fn cpu(self_: &Tensor, dim: i64, start: Option<i64>, end: Option<i64>, step: i64) -> Result<Tensor> {
+        ensure!(self_.ndim() > 0, runtime, "slice() cannot be applied to a 0-dim tensor.");
+        ensure!(step > 0, runtime, "slice step must be positive");
+        let dim = wrap_dim(dim, self_.ndim())?;
+        let size = self_.shape()[dim];
+        let clip = |v: i64| (if v < 0 { v + size } else { v }).clamp(0, size);
+        let start = clip(start.unwrap_or(0));
+        let end = clip(end.unwrap_or(i64::MAX)).max(start);
+        let (mut shape, mut strides) = (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
+        shape[dim] = (end - start + step - 1) / step;
+        let offset = self_.storage_offset() + start * strides[dim];
+        strides[dim] *= step;
+        self_.alias_with(shape, strides, offset)
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: i64, start: Option<i64>, end: Option<i64>, step: i64) -> Result<Tensor> {
+        grad.slice_backward(self_shape, dim, start, end, step)
+    }
+}
+
+impl Tensor {
+    /// Zeros of `shape` with `self` at `index` of `dim`.
+    pub(crate) fn select_backward(&self, shape: &[i64], dim: i64, index: i64) -> Result<Tensor> {
+        let out = crate::TensorSpec::of(shape, self.dtype()).zeros()?;
+        out.select(dim, index)?.copy_(self, false)?;
+        Ok(out)
+    }
+    /// Zeros of `shape` with `self` at a slice.
+    pub(crate) fn slice_backward(
+        &self,
+        shape: &[i64],
+        dim: i64,
+        start: Option<i64>,
+        end: Option<i64>,
+        step: i64,
+    ) -> Result<Tensor> {
+        let out = crate::TensorSpec::of(shape, self.dtype()).zeros()?;
+        out.slice(dim, start, end, step)?.copy_(self, false)?;
+        Ok(out)
+    }
+}

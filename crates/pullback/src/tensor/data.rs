@@ -1,0 +1,253 @@
+//! Elements in and out: views for kernels, copies, conversions, construction from Rust data.
+//!
+//! Nothing here records history; the ops `copy_`, `clone` and `to` are made of these.
+
+use super::shape::broadcast_strides;
+use super::{Dims, Flag, Geometry, TensorSpec, checked_numel, contiguous_strides, extent, preserved_strides};
+use crate::error::ensure;
+use crate::{DType, Element, Error, Result, Scalar, Tensor};
+use pullback_kernels::{Iter, StridedMut, StridedRef, elementwise, for_dtype};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+impl Tensor {
+    /// The elements for a kernel to read.
+    #[inline]
+    pub fn view_ref(&self) -> StridedRef<'_> {
+        let g = self.geometry();
+        // SAFETY: a geometry's sizes and strides were checked against its storage, which it keeps alive.
+        unsafe { StridedRef::new(g.data_ptr(), g.dtype, &g.shape, &g.strides) }
+    }
+    /// The elements for a kernel to write. The caller is an op that was allowed to write here: the
+    /// tensor is fresh, or is the checked target of an in-place or `out=` form.
+    #[inline]
+    pub(crate) fn view_mut(&self) -> StridedMut<'_> {
+        let g = self.geometry();
+        // SAFETY: as above; that nobody else uses the elements meanwhile is the caller's check.
+        unsafe { StridedMut::new(g.data_ptr(), g.dtype, &g.shape, &g.strides) }
+    }
+
+    /// Writes the elements of `source` (converted, broadcast) here. No history, no version.
+    pub(crate) fn copy_data(&self, source: &Tensor) -> Result<()> {
+        let strides = broadcast_strides(source.shape(), source.strides(), self.shape())?;
+        let moved;
+        let source = if crate::dispatch::overlaps_partly(self, source) {
+            moved = source.dense_copy()?;
+            return self.copy_data(&moved);
+        } else {
+            source
+        };
+        // SAFETY: broadcasting reaches only elements that the tensor reaches.
+        let from = unsafe { StridedRef::new(source.data_ptr(), source.dtype(), self.shape(), &strides) };
+        let mut iter = Iter::new(&[self.view_mut()], &[from])?;
+        if self.dtype() == source.dtype() {
+            elementwise::copy(&mut iter)?;
+        } else {
+            elementwise::cast(&mut iter)?;
+        }
+        Ok(())
+    }
+
+    /// A copy of the elements with the same order of dimensions in memory. No history.
+    pub(crate) fn dense_copy(&self) -> Result<Tensor> {
+        self.converted(self.dtype())
+    }
+
+    /// A copy in another dtype. No history.
+    pub(crate) fn converted(&self, dtype: DType) -> Result<Tensor> {
+        let strides = if self.is_contiguous() {
+            contiguous_strides(self.shape())
+        } else {
+            preserved_strides(self.shape(), self.strides())
+        };
+        let out = Tensor::empty_strided(self.shape(), &strides, dtype, self.device())?;
+        out.copy_data(self)?;
+        Ok(out)
+    }
+
+    /// The same elements row by row: the tensor itself if it is so already. No history.
+    pub(crate) fn dense(&self) -> Result<Tensor> {
+        if self.is_contiguous() {
+            return Ok(self.clone());
+        }
+        let out = Tensor::empty_of(self.shape(), self.dtype())?;
+        out.copy_data(self)?;
+        Ok(out)
+    }
+
+    /// Another tensor over the same memory. No history, no link to a base.
+    #[inline]
+    pub(crate) fn alias_with(&self, shape: Dims, strides: Dims, offset: i64) -> Result<Tensor> {
+        Tensor::from_geometry(self.geometry().with_view(shape, strides, offset))
+    }
+
+    /// Another tensor with exactly this geometry: shares memory and version counter, has no history.
+    pub(crate) fn detached(&self) -> Result<Tensor> {
+        let out = Tensor::from_geometry(self.geometry().clone())?;
+        if self.has_flag(Flag::INFERENCE) {
+            out.set_flag_fresh(Flag::INFERENCE);
+        }
+        Ok(out)
+    }
+
+    /// As [`Tensor::detached`] with a version counter of its own that starts at 0 (`.data`).
+    pub(crate) fn with_own_version(&self) -> Result<Tensor> {
+        let mut geometry = self.geometry().clone();
+        geometry.version = Some(AtomicU32::new(0).into());
+        Tensor::from_geometry(geometry)
+    }
+
+    fn version_counter(&self) -> Option<&AtomicU32> {
+        let g = self.geometry();
+        g.version.as_deref().or_else(|| g.storage.as_ref().map(super::Storage::version))
+    }
+    /// How often the memory was written to in place, through this tensor or any that shares its counter.
+    #[inline]
+    pub fn version(&self) -> u32 {
+        self.version_counter().map_or(0, |c| c.load(Ordering::Acquire))
+    }
+    /// Counts one in-place write.
+    #[inline]
+    pub(crate) fn bump_version(&self) {
+        if !self.has_flag(Flag::INFERENCE)
+            && let Some(counter) = self.version_counter()
+        {
+            counter.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+    /// Sets the counter.
+    pub(crate) fn set_version(&self, version: u32) {
+        if let Some(counter) = self.version_counter() {
+            counter.store(version, Ordering::Release);
+        }
+    }
+
+    /// Gives an `out=` target the shape of the result, with PyTorch's warning if it had elements.
+    pub(crate) fn resize_output(&self, shape: &[i64]) -> Result<()> {
+        if self.shape() == shape {
+            return Ok(());
+        }
+        if self.numel() != 0 {
+            crate::warn(format!(
+                "An output with one or more elements was resized since it had shape {}, which does not match the required output shape {}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+                super::shape::list(self.shape()),
+                super::shape::list(shape)
+            ));
+        }
+        self.resize_to(shape)
+    }
+
+    /// Changes the sizes in place, row-major; the storage grows if it must.
+    pub(crate) fn resize_to(&self, shape: &[i64]) -> Result<()> {
+        checked_numel(shape)?;
+        let g = self.geometry();
+        let strides = contiguous_strides(shape);
+        let bytes = (g.offset + extent(shape, &strides)?)
+            .checked_mul(g.dtype.size() as i64)
+            .ok_or_else(|| Error::runtime(format!("size in bytes overflows for shape {shape:?}")))?;
+        if let Some(storage) = &g.storage {
+            storage.grow(bytes as usize)?;
+        }
+        self.set_geometry(g.with_view(Dims::from_slice(shape), strides, g.offset));
+        Ok(())
+    }
+
+    /// A tensor of `shape` holding `data`.
+    ///
+    /// # Errors
+    /// `RuntimeError` if the number of elements differs.
+    pub fn from_slice<T: Element>(data: &[T], shape: &[i64]) -> Result<Tensor> {
+        let numel = checked_numel(shape)?;
+        ensure!(
+            numel as usize == data.len(),
+            runtime,
+            "shape {shape:?} needs {numel} elements, got {}",
+            data.len()
+        );
+        let out = Tensor::empty_of(shape, T::DTYPE)?;
+        if let Some(slice) = out.view_mut().as_slice_mut::<T>() {
+            slice.copy_from_slice(data);
+        }
+        Ok(out)
+    }
+
+    /// The elements in row-major order, converted to `T`.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        let copy = self.converted(T::DTYPE)?.dense()?;
+        Ok(copy.view_ref().as_slice::<T>().map(<[T]>::to_vec).unwrap_or_default())
+    }
+
+    /// A 0-dim tensor of `value` in `dtype`.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn scalar_of(value: impl Into<Scalar>, dtype: DType) -> Result<Tensor> {
+        let out = TensorSpec::of(&[], dtype).empty()?;
+        let value = value.into();
+        let place = out.data_ptr();
+        for_dtype!(dtype, all, T => {
+            // SAFETY: the storage has one element of this dtype, 64-byte aligned, and nobody else knows it.
+            unsafe { place.cast::<T>().write(value.to::<T>()) }
+        });
+        Ok(out)
+    }
+
+    /// A number as PyTorch wraps Python's: 0-dim, of the number's own dtype, of low rank in promotion.
+    #[inline]
+    pub fn wrapped(value: impl Into<Scalar>) -> Result<Tensor> {
+        let value = value.into();
+        let out = Tensor::scalar_of(value, value.dtype())?;
+        out.set_flag_fresh(Flag::WRAPPED_NUMBER);
+        Ok(out)
+    }
+
+    /// The only element as a number.
+    ///
+    /// # Errors
+    /// `RuntimeError` unless there is exactly one element.
+    pub fn item(&self) -> Result<Scalar> {
+        let n = self.numel();
+        ensure!(n == 1, runtime, "a Tensor with {n} elements cannot be converted to Scalar");
+        let place = self.data_ptr();
+        let dtype = self.dtype();
+        Ok(for_dtype!(dtype, all, T => {
+            // SAFETY: one live element of this dtype.
+            let value = unsafe { place.cast::<T>().read() };
+            if dtype == DType::Bool {
+                Scalar::Bool(value.is_true())
+            } else if dtype.is_complex() {
+                let c = value.to_c128();
+                Scalar::Complex(c.re, c.im)
+            } else if dtype.is_floating_point() {
+                Scalar::Float(value.to_f64())
+            } else {
+                Scalar::Int(value.to_i64())
+            }
+        }))
+    }
+}
+
+impl Geometry {
+    /// Checks that a view of `shape`/`strides` from `offset` stays inside the storage.
+    pub(crate) fn check_bounds(&self, shape: &[i64], strides: &[i64], offset: i64) -> Result<()> {
+        checked_numel(shape)?;
+        ensure!(offset >= 0, runtime, "Tensor: invalid storage offset {offset}");
+        ensure!(
+            strides.iter().all(|&s| s >= 0),
+            runtime,
+            "as_strided: Negative strides are not supported at the moment, got strides: {strides:?}"
+        );
+        let reach = extent(shape, strides)?;
+        let have = self.storage.as_ref().map_or(0, super::Storage::nbytes);
+        let need = (offset.saturating_add(reach)).saturating_mul(self.dtype.size() as i64);
+        ensure!(
+            reach == 0 || need as usize <= have,
+            runtime,
+            "setStorage: sizes {shape:?}, strides {strides:?}, storage offset {offset}, and itemsize {} requiring a storage size of {need} are out of bounds for storage of size {have}",
+            self.dtype.size()
+        );
+        Ok(())
+    }
+}

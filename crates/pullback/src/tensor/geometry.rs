@@ -1,0 +1,202 @@
+//! Where the elements of a tensor are: storage, offset, sizes, strides, dtype.
+//!
+//! A geometry never changes once a tensor shows it: calls that change one (`resize_`, `t_`,
+//! `set_data`) put a new one in its place. Sizes and strides are `i64` and count elements.
+
+use super::{Device, Layout, Storage};
+use crate::{DType, Error, Result};
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+/// Sizes or strides, inline up to five dimensions.
+pub type Dims = SmallVec<[i64; 5]>;
+
+/// Everything a kernel needs to know of a tensor.
+#[derive(Clone)]
+pub struct Geometry {
+    /// The memory; `None` only for devices without any.
+    pub(crate) storage: Option<Storage>,
+    /// Elements before the first one.
+    pub(crate) offset: i64,
+    pub(crate) shape: Dims,
+    pub(crate) strides: Dims,
+    pub(crate) numel: i64,
+    pub(crate) dtype: DType,
+    pub(crate) device: Device,
+    pub(crate) layout: Layout,
+    pub(crate) is_contiguous: bool,
+    /// A counter of its own, for `.data` aliases; otherwise the storage's counter is used.
+    pub(crate) version: Option<Arc<AtomicU32>>,
+}
+
+impl Geometry {
+    /// A strided geometry over `storage`; the caller has checked that it fits.
+    #[inline]
+    pub(crate) fn new(storage: Storage, offset: i64, shape: Dims, strides: Dims, dtype: DType) -> Self {
+        let numel = shape.iter().product();
+        let is_contiguous = pullback_kernels::strided::is_contiguous(&shape, &strides);
+        let device = storage.device();
+        Geometry {
+            storage: Some(storage),
+            offset,
+            shape,
+            strides,
+            numel,
+            dtype,
+            device,
+            layout: Layout::Strided,
+            is_contiguous,
+            version: None,
+        }
+    }
+
+    /// The same memory seen with other sizes, strides and offset.
+    pub(crate) fn with_view(&self, shape: Dims, strides: Dims, offset: i64) -> Self {
+        let numel = shape.iter().product();
+        let is_contiguous = pullback_kernels::strided::is_contiguous(&shape, &strides);
+        Geometry { shape, strides, offset, numel, is_contiguous, ..self.clone() }
+    }
+
+    /// The first element's address.
+    #[inline(always)]
+    pub(crate) fn data_ptr(&self) -> *mut u8 {
+        match &self.storage {
+            Some(storage) => {
+                storage.data_ptr().wrapping_offset(self.offset as isize * self.dtype.size() as isize)
+            }
+            None => std::ptr::null_mut(),
+        }
+    }
+}
+
+/// Row-major strides of `shape`.
+#[inline]
+pub fn contiguous_strides(shape: &[i64]) -> Dims {
+    let mut strides = Dims::from_elem(1, shape.len());
+    let mut stride = 1_i64;
+    for (index, &size) in shape.iter().enumerate().rev() {
+        strides[index] = stride;
+        stride = stride.wrapping_mul(size.max(1));
+    }
+    strides
+}
+
+/// Number of elements of `shape`.
+///
+/// # Errors
+/// `RuntimeError` for negative sizes or a product that does not fit.
+pub fn checked_numel(shape: &[i64]) -> Result<i64> {
+    let mut numel = 1_i64;
+    for &size in shape {
+        if size < 0 {
+            return Err(Error::runtime(format!(
+                "Trying to create tensor with negative dimension {size}: {shape:?}"
+            )));
+        }
+    }
+    if shape.contains(&0) {
+        return Ok(0);
+    }
+    for &size in shape {
+        numel = numel.checked_mul(size).ok_or_else(|| {
+            Error::runtime(format!("numel: integer multiplication overflow for shape {shape:?}"))
+        })?;
+    }
+    Ok(numel)
+}
+
+/// Elements from the first to one past the last that `shape` and `strides` (not negative) reach.
+pub fn extent(shape: &[i64], strides: &[i64]) -> Result<i64> {
+    if shape.contains(&0) {
+        return Ok(0);
+    }
+    let mut last = 0_i64;
+    for (&size, &stride) in shape.iter().zip(strides) {
+        last = (size - 1)
+            .checked_mul(stride)
+            .and_then(|step| last.checked_add(step))
+            .ok_or_else(|| Error::runtime(format!("strides {strides:?} overflow for shape {shape:?}")))?;
+    }
+    Ok(last + 1)
+}
+
+/// Whether the elements fill their memory exactly, in some order of the dimensions.
+pub fn is_non_overlapping_and_dense(shape: &[i64], strides: &[i64]) -> bool {
+    if shape.contains(&0) {
+        return true;
+    }
+    let mut dims: SmallVec<[(i64, i64); 5]> =
+        strides.iter().zip(shape).filter(|&(_, &size)| size != 1).map(|(&s, &n)| (s, n)).collect();
+    dims.sort_unstable();
+    let mut expected = 1;
+    dims.iter().all(|&(stride, size)| {
+        let fits = stride == expected;
+        expected *= size;
+        fits
+    })
+}
+
+/// Whether two different indices may mean the same element. Exact for what views can make;
+/// errs on the side of `true`... never for dense layouts.
+pub fn may_overlap_itself(shape: &[i64], strides: &[i64]) -> bool {
+    if shape.contains(&0) {
+        return false;
+    }
+    let mut dims: SmallVec<[(i64, i64); 5]> =
+        strides.iter().zip(shape).filter(|&(_, &size)| size > 1).map(|(&s, &n)| (s, n)).collect();
+    dims.sort_unstable();
+    let mut reach = 0;
+    for (stride, size) in dims {
+        if stride <= reach {
+            return true;
+        }
+        reach += stride * (size - 1);
+    }
+    false
+}
+
+/// Strides for a new tensor like `shape`/`strides`: the same if dense, else row-major over the
+/// dimensions sorted by their old strides.
+pub fn preserved_strides(shape: &[i64], strides: &[i64]) -> Dims {
+    if is_non_overlapping_and_dense(shape, strides) {
+        return Dims::from_slice(strides);
+    }
+    let mut order: SmallVec<[usize; 5]> = (0..shape.len()).collect();
+    // Stable insertion: dimensions of stride 0 (broadcast) keep their place, as PyTorch has it.
+    for end in 1..order.len() {
+        let mut at = end;
+        while at > 0 {
+            let (outer, inner) = (order[at - 1], order[at]);
+            let swap = strides[outer] != 0 && strides[inner] != 0 && strides[outer] < strides[inner];
+            if !swap {
+                break;
+            }
+            order.swap(at - 1, at);
+            at -= 1;
+        }
+    }
+    let mut new = Dims::from_elem(1, shape.len());
+    let mut stride = 1;
+    for &dim in order.iter().rev() {
+        new[dim] = stride;
+        stride *= shape[dim].max(1);
+    }
+    new
+}
+
+/// Strides of the channels-last order for 4-d and 5-d shapes.
+pub fn channels_last_strides(shape: &[i64]) -> Option<Dims> {
+    let rank = shape.len();
+    if rank != 4 && rank != 5 {
+        return None;
+    }
+    let mut strides = Dims::from_elem(1, rank);
+    let mut stride = shape[1].max(1);
+    for dim in (2..rank).rev() {
+        strides[dim] = stride;
+        stride *= shape[dim].max(1);
+    }
+    strides[0] = stride;
+    Some(strides)
+}

@@ -1,0 +1,218 @@
+//! Where tensor memory comes from: a caching allocator.
+//!
+//! Blocks are 64-byte aligned and come in size classes. Classes up to 4 KiB live in thread-local
+//! pools (taking one is a few instructions); larger ones in one shared cache, because returning
+//! memory to the system means page faults at the next use, which cost more than most kernels.
+//! Invariant: a block's class is a function of its requested size alone, so freeing needs no look-up.
+
+use crate::{Error, Result};
+use std::alloc::{Layout, alloc, dealloc};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ptr::NonNull;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
+
+const ALIGN: usize = 64;
+const SMALL: usize = 4096;
+/// Small classes are multiples of 64 bytes.
+const SMALL_CLASSES: usize = SMALL / ALIGN;
+/// How many free blocks of one small class a thread keeps.
+const SMALL_KEPT: usize = 256;
+
+/// Bytes in blocks that tensors hold (large blocks exactly; small ones are added on reading).
+static LARGE_LIVE: AtomicUsize = AtomicUsize::new(0);
+static SMALL_LIVE: AtomicIsize = AtomicIsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+static CACHED: AtomicUsize = AtomicUsize::new(0);
+/// Most bytes the shared cache keeps; beyond it freed blocks go back to the system.
+static CACHE_LIMIT: AtomicUsize = AtomicUsize::new(4 << 30);
+static LARGE: Mutex<BTreeMap<usize, Vec<Block>>> = Mutex::new(BTreeMap::new());
+
+struct Block(NonNull<u8>);
+// SAFETY: a free block is owned by whoever holds this value.
+unsafe impl Send for Block {}
+
+struct Pool {
+    free: [Vec<Block>; SMALL_CLASSES + 1],
+    /// Bytes taken less bytes returned on this thread since it last told the global counter.
+    unreported: isize,
+}
+
+impl Pool {
+    fn count(&mut self, bytes: isize) {
+        self.unreported += bytes;
+        if self.unreported.abs() > 1 << 16 {
+            SMALL_LIVE.fetch_add(std::mem::take(&mut self.unreported), Relaxed);
+            note_peak();
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        SMALL_LIVE.fetch_add(self.unreported, Relaxed);
+        self.clear();
+    }
+}
+
+impl Pool {
+    fn clear(&mut self) {
+        for (class, list) in self.free.iter_mut().enumerate() {
+            for block in list.drain(..) {
+                to_system(block, class * ALIGN);
+            }
+        }
+    }
+}
+
+thread_local! {
+    static POOL: RefCell<Pool> = const {
+        RefCell::new(Pool { free: [const { Vec::new() }; SMALL_CLASSES + 1], unreported: 0 })
+    };
+}
+
+/// The size a request of `bytes` is rounded up to.
+fn class_size(bytes: usize) -> Option<usize> {
+    if bytes <= SMALL {
+        return Some(bytes.max(1).next_multiple_of(ALIGN));
+    }
+    // Eight classes per power of two: at most 12.5 % of a block is unused.
+    let step = (bytes.checked_next_power_of_two()? / 16).max(ALIGN);
+    bytes.checked_next_multiple_of(step).filter(|&b| b <= isize::MAX as usize / 2)
+}
+
+fn layout(size: usize) -> Layout {
+    Layout::from_size_align(size, ALIGN).expect("class sizes are valid layouts")
+}
+
+fn from_system(size: usize) -> Option<NonNull<u8>> {
+    // SAFETY: the layout has a non-zero size.
+    NonNull::new(unsafe { alloc(layout(size)) })
+}
+
+fn to_system(block: Block, size: usize) {
+    // SAFETY: blocks of class `size` were allocated with exactly this layout.
+    unsafe { dealloc(block.0.as_ptr(), layout(size)) }
+}
+
+fn note_peak() {
+    PEAK.fetch_max(live_bytes(), Relaxed);
+}
+
+/// Takes a block of at least `bytes` bytes (64-byte aligned, not initialised).
+#[inline]
+pub(crate) fn allocate(bytes: usize) -> Result<NonNull<u8>> {
+    if bytes <= SMALL {
+        let size = bytes.max(1).next_multiple_of(ALIGN);
+        let pooled = POOL.try_with(|pool| {
+            let mut pool = pool.borrow_mut();
+            pool.count(size as isize);
+            pool.free[size / ALIGN].pop()
+        });
+        if let Ok(Some(block)) = pooled {
+            return Ok(block.0);
+        }
+        return from_system(size).ok_or_else(|| out_of_memory(bytes));
+    }
+    allocate_large(bytes)
+}
+
+fn allocate_large(bytes: usize) -> Result<NonNull<u8>> {
+    let size = class_size(bytes).ok_or_else(|| out_of_memory(bytes))?;
+    let cached = LARGE.lock().unwrap_or_else(|e| e.into_inner()).get_mut(&size).and_then(Vec::pop);
+    let block = if let Some(block) = cached {
+        CACHED.fetch_sub(size, Relaxed);
+        block.0
+    } else {
+        match from_system(size) {
+            Some(block) => block,
+            None => {
+                empty_cache();
+                from_system(size).ok_or_else(|| out_of_memory(bytes))?
+            }
+        }
+    };
+    LARGE_LIVE.fetch_add(size, Relaxed);
+    note_peak();
+    Ok(block)
+}
+
+/// Gives back a block that [`allocate`] returned for `bytes`.
+///
+/// # Safety
+/// `block` came from `allocate(bytes)` and nobody uses it any more.
+#[inline]
+pub(crate) unsafe fn release(block: NonNull<u8>, bytes: usize) {
+    let block = Block(block);
+    if bytes <= SMALL {
+        let size = bytes.max(1).next_multiple_of(ALIGN);
+        let mut block = Some(block);
+        let _ = POOL.try_with(|pool| {
+            let mut pool = pool.borrow_mut();
+            pool.count(-(size as isize));
+            let list = &mut pool.free[size / ALIGN];
+            if list.len() < SMALL_KEPT {
+                list.push(block.take().expect("set above"));
+            }
+        });
+        if let Some(block) = block {
+            to_system(block, size);
+        }
+        return;
+    }
+    let size = class_size(bytes).expect("the size was valid when the block was allocated");
+    LARGE_LIVE.fetch_sub(size, Relaxed);
+    if CACHED.load(Relaxed) + size > CACHE_LIMIT.load(Relaxed) {
+        return to_system(block, size);
+    }
+    CACHED.fetch_add(size, Relaxed);
+    LARGE.lock().unwrap_or_else(|e| e.into_inner()).entry(size).or_default().push(block);
+}
+
+#[cold]
+fn out_of_memory(bytes: usize) -> Error {
+    Error::out_of_memory(format!(
+        "DefaultCPUAllocator: can't allocate memory: you tried to allocate {bytes} bytes."
+    ))
+}
+
+/// Bytes in blocks that tensors hold now (rounded up to block sizes).
+pub fn live_bytes() -> usize {
+    let own = POOL.try_with(|pool| pool.try_borrow().map_or(0, |p| p.unreported)).unwrap_or(0);
+    LARGE_LIVE.load(Relaxed).saturating_add_signed(SMALL_LIVE.load(Relaxed) + own)
+}
+
+/// Bytes of freed large blocks kept for the next allocation.
+pub fn cached_bytes() -> usize {
+    CACHED.load(Relaxed)
+}
+
+/// The most [`live_bytes`] has been since the start or the last [`reset_peak`]: exact for blocks over
+/// 4 KiB, smaller ones are counted in steps of 64 KiB.
+pub fn peak_bytes() -> usize {
+    note_peak();
+    PEAK.load(Relaxed)
+}
+
+/// Lets [`peak_bytes`] start again from the present.
+pub fn reset_peak() {
+    PEAK.store(live_bytes(), Relaxed);
+}
+
+/// Returns every cached block of the shared cache, and of this thread's pools, to the system.
+pub fn empty_cache() {
+    let all = std::mem::take(&mut *LARGE.lock().unwrap_or_else(|e| e.into_inner()));
+    for (size, blocks) in all {
+        for block in blocks {
+            CACHED.fetch_sub(size, Relaxed);
+            to_system(block, size);
+        }
+    }
+    let _ = POOL.try_with(|pool| pool.borrow_mut().clear());
+}
+
+/// Sets how many bytes of freed blocks the shared cache may keep.
+pub fn set_cache_limit(bytes: usize) {
+    CACHE_LIMIT.store(bytes, Relaxed);
+}

@@ -1,0 +1,24 @@
+//! The tensor: a thin counted pointer to a record of geometry and autograd state.
+//!
+//! This folder knows memory, shapes and dtypes. It holds the fields that autograd needs (so that a
+//! tensor is one allocation) but gives them no meaning. Invariants: a geometry that was ever shown
+//! stays valid as long as the tensor (see `geometry`); flags and slots are changed only through
+//! atomics and locks, so a `Tensor` may be used from any thread. Start at [`Tensor`].
+
+mod data;
+mod device;
+mod geometry;
+pub mod memory;
+pub mod promote;
+mod raw;
+pub mod shape;
+mod spec;
+mod storage;
+
+pub use device::{Device, Layout, MemoryFormat};
+pub(crate) use geometry::*;
+pub use geometry::{Dims, Geometry, contiguous_strides};
+pub use raw::Tensor;
+pub(crate) use raw::{Flag, WeakTensor};
+pub use spec::TensorSpec;
+pub use storage::Storage;

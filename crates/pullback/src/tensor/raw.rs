@@ -1,0 +1,383 @@
+//! The tensor record and its counted handle.
+//!
+//! Everything here is about the record's memory: counting, the slots, swapping geometries. The record
+//! comes from the allocator's small pools. The count is exact and readable, because autograd steals
+//! buffers that nobody else holds and the Python face decides by it who owns whom.
+
+use super::{Device, Geometry, Layout, Storage, memory};
+use crate::autograd::{Meta, Node};
+use crate::{DType, Result};
+use std::cell::UnsafeCell;
+use std::ptr::NonNull;
+use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed, fence,
+};
+use std::sync::{Mutex, OnceLock};
+
+/// An n-dimensional array that can remember how it was computed.
+///
+/// Cloning copies the handle, not the elements.
+pub struct Tensor(NonNull<Record>);
+
+/// A handle that does not keep its tensor alive.
+pub(crate) struct WeakTensor(NonNull<Record>);
+
+/// Facts about a tensor, one bit each.
+pub(crate) struct Flag;
+impl Flag {
+    /// The leaf's own flag.
+    pub(crate) const REQUIRES_GRAD: u32 = 1;
+    /// `grad_fn` is set.
+    pub(crate) const HAS_GRAD_FN: u32 = 2;
+    /// Stands for a Python number: lower priority in type promotion.
+    pub(crate) const WRAPPED_NUMBER: u32 = 4;
+    /// Made in inference mode.
+    pub(crate) const INFERENCE: u32 = 8;
+    /// A view that autograd tracks: `base` is set.
+    pub(crate) const VIEW: u32 = 16;
+    /// Keeps its gradient although it is no leaf.
+    pub(crate) const RETAINS_GRAD: u32 = 32;
+    /// The Python wrapper is kept alive by this record (see the Python crate).
+    pub(crate) const OWNS_PYTHON: u32 = 64;
+    /// Has tangents.
+    pub(crate) const HAS_TANGENT: u32 = 128;
+    /// Bits 8..12: how a view was made (`CreationMeta`).
+    pub(crate) const CREATION_SHIFT: u32 = 8;
+}
+
+struct Record {
+    handles: AtomicUsize,
+    /// Weak handles, plus one for all the strong ones together.
+    weak: AtomicUsize,
+    flags: AtomicU32,
+    output_nr: AtomicU32,
+    /// For views: the version their `grad_fn` was computed at.
+    attr_version: AtomicU32,
+    geometry: AtomicPtr<Geometry>,
+    grad_fn: SpinLock<Option<Node>>,
+    base: OnceLock<Tensor>,
+    meta: OnceLock<Box<Mutex<Meta>>>,
+    python: AtomicPtr<()>,
+    first: UnsafeCell<std::mem::MaybeUninit<Geometry>>,
+    /// Geometries that were replaced while others may still have been reading them.
+    retired: SpinLock<Vec<Box<Geometry>>>,
+}
+
+// SAFETY: all fields that change do so through atomics and locks.
+unsafe impl Send for Tensor {}
+// SAFETY: as above.
+unsafe impl Sync for Tensor {}
+// SAFETY: a weak handle touches only the two counts until it is upgraded.
+unsafe impl Send for WeakTensor {}
+// SAFETY: as above.
+unsafe impl Sync for WeakTensor {}
+
+/// A lock for a few instructions' work.
+pub(crate) struct SpinLock<T> {
+    locked: AtomicBool,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is only reached while `locked` was won.
+unsafe impl<T: Send> Send for SpinLock<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for SpinLock<T> {}
+
+impl<T> SpinLock<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    }
+    /// Runs `f` on the value. `f` must be short and must not take this lock again.
+    #[inline]
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+        while self.locked.compare_exchange_weak(false, true, Ordering::Acquire, Relaxed).is_err() {
+            std::hint::spin_loop();
+        }
+        struct Unlock<'a>(&'a AtomicBool);
+        impl Drop for Unlock<'_> {
+            fn drop(&mut self) {
+                self.0.store(false, Ordering::Release);
+            }
+        }
+        let _unlock = Unlock(&self.locked);
+        // SAFETY: the lock was won just above and is held until `_unlock` drops.
+        f(unsafe { &mut *self.value.get() })
+    }
+}
+
+/// What the Python face does when a record that keeps its wrapper alive goes away.
+pub(crate) static PYTHON_RELEASE: OnceLock<fn(*mut ())> = OnceLock::new();
+
+impl Tensor {
+    /// A tensor of this geometry, without history.
+    #[inline]
+    pub(crate) fn from_geometry(geometry: Geometry) -> Result<Tensor> {
+        let place = memory::allocate(size_of::<Record>())?.cast::<Record>();
+        let record = Record {
+            handles: AtomicUsize::new(1),
+            weak: AtomicUsize::new(1),
+            flags: AtomicU32::new(0),
+            output_nr: AtomicU32::new(0),
+            attr_version: AtomicU32::new(0),
+            geometry: AtomicPtr::new(std::ptr::null_mut()),
+            grad_fn: SpinLock::new(None),
+            base: OnceLock::new(),
+            meta: OnceLock::new(),
+            python: AtomicPtr::new(std::ptr::null_mut()),
+            first: UnsafeCell::new(std::mem::MaybeUninit::new(geometry)),
+            retired: SpinLock::new(Vec::new()),
+        };
+        // SAFETY: a fresh block, large and aligned enough.
+        unsafe { place.write(record) };
+        let tensor = Tensor(place);
+        let first = tensor.record().first.get().cast::<Geometry>();
+        tensor.record().geometry.store(first, Ordering::Release);
+        Ok(tensor)
+    }
+
+    #[inline(always)]
+    fn record(&self) -> &Record {
+        // SAFETY: the record lives as long as this handle counts.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// Storage, sizes, strides, dtype.
+    #[inline(always)]
+    pub(crate) fn geometry(&self) -> &Geometry {
+        // SAFETY: the pointer always means a geometry that lives as long as the record.
+        unsafe { &*self.record().geometry.load(Ordering::Acquire) }
+    }
+
+    /// Puts another geometry in place; the old one stays valid for those who are reading it.
+    pub(crate) fn set_geometry(&self, geometry: Geometry) {
+        let record = self.record();
+        record.retired.with(|retired| {
+            let mut boxed = Box::new(geometry);
+            record.geometry.store(&raw mut *boxed, Ordering::Release);
+            retired.push(boxed);
+        });
+    }
+
+    /// Frees replaced geometries if nobody else has a handle. `&mut` rules out borrows through this one.
+    pub(crate) fn reclaim_geometries(&mut self) {
+        if self.use_count() != 1 {
+            return;
+        }
+        let record = self.record();
+        let current = record.geometry.load(Ordering::Acquire).cast_const();
+        record.retired.with(|retired| retired.retain(|old| std::ptr::eq(&raw const **old, current)));
+    }
+
+    /// The sizes.
+    #[inline(always)]
+    pub fn shape(&self) -> &[i64] {
+        &self.geometry().shape
+    }
+    /// The strides, in elements.
+    #[inline(always)]
+    pub fn strides(&self) -> &[i64] {
+        &self.geometry().strides
+    }
+    /// Elements of the storage before the first one.
+    pub fn storage_offset(&self) -> i64 {
+        self.geometry().offset
+    }
+    /// How many dimensions.
+    #[inline(always)]
+    pub fn ndim(&self) -> usize {
+        self.geometry().shape.len()
+    }
+    /// How many elements.
+    #[inline(always)]
+    pub fn numel(&self) -> i64 {
+        self.geometry().numel
+    }
+    /// The element type.
+    #[inline(always)]
+    pub fn dtype(&self) -> DType {
+        self.geometry().dtype
+    }
+    /// Where the elements are.
+    #[inline(always)]
+    pub fn device(&self) -> Device {
+        self.geometry().device
+    }
+    /// Strided or sparse.
+    #[inline(always)]
+    pub fn layout(&self) -> Layout {
+        self.geometry().layout
+    }
+    /// Whether the elements lie row by row without gaps.
+    #[inline(always)]
+    pub fn is_contiguous(&self) -> bool {
+        self.geometry().is_contiguous
+    }
+    /// The memory, if the device has any.
+    pub fn storage(&self) -> Option<Storage> {
+        self.geometry().storage.clone()
+    }
+    /// The first element's address.
+    #[inline(always)]
+    pub fn data_ptr(&self) -> *mut u8 {
+        self.geometry().data_ptr()
+    }
+
+    /// Whether two handles mean the same tensor.
+    #[inline(always)]
+    pub fn is_same(&self, other: &Tensor) -> bool {
+        self.0 == other.0
+    }
+    /// Identity of the tensor: equal only for handles of one tensor that is alive.
+    pub fn id(&self) -> usize {
+        self.0.as_ptr() as usize
+    }
+    /// How many handles there are.
+    #[inline(always)]
+    pub fn use_count(&self) -> usize {
+        self.record().handles.load(Ordering::Acquire)
+    }
+    pub(crate) fn downgrade(&self) -> WeakTensor {
+        self.record().weak.fetch_add(1, Relaxed);
+        WeakTensor(self.0)
+    }
+
+    #[inline(always)]
+    pub(crate) fn flags(&self) -> u32 {
+        self.record().flags.load(Relaxed)
+    }
+    #[inline(always)]
+    pub(crate) fn has_flag(&self, flag: u32) -> bool {
+        self.flags() & flag != 0
+    }
+    pub(crate) fn set_flag(&self, flag: u32, on: bool) {
+        if on {
+            self.record().flags.fetch_or(flag, Ordering::AcqRel);
+        } else {
+            self.record().flags.fetch_and(!flag, Ordering::AcqRel);
+        }
+    }
+    /// Sets bits of a tensor that no other thread can know yet.
+    #[inline(always)]
+    pub(crate) fn set_flag_fresh(&self, flag: u32) {
+        let flags = &self.record().flags;
+        flags.store(flags.load(Relaxed) | flag, Relaxed);
+    }
+    #[inline(always)]
+    pub(crate) fn output_slot(&self) -> &AtomicU32 {
+        &self.record().output_nr
+    }
+    #[inline(always)]
+    pub(crate) fn attr_version(&self) -> &AtomicU32 {
+        &self.record().attr_version
+    }
+    #[inline(always)]
+    pub(crate) fn grad_fn_slot(&self) -> &SpinLock<Option<Node>> {
+        &self.record().grad_fn
+    }
+    #[inline(always)]
+    pub(crate) fn base_slot(&self) -> &OnceLock<Tensor> {
+        &self.record().base
+    }
+    /// The leaf-only and rare state, if there is any.
+    #[inline(always)]
+    pub(crate) fn meta_if_any(&self) -> Option<&Mutex<Meta>> {
+        self.record().meta.get().map(|m| &**m)
+    }
+    /// The leaf-only and rare state, made on first use.
+    pub(crate) fn meta(&self) -> &Mutex<Meta> {
+        self.record().meta.get_or_init(Box::default)
+    }
+    /// The Python wrapper's slot; what is in it is the Python face's business.
+    #[inline(always)]
+    pub fn python_slot(&self) -> &AtomicPtr<()> {
+        &self.record().python
+    }
+    /// Whether this record keeps its Python wrapper alive.
+    pub fn owns_python(&self) -> bool {
+        self.has_flag(Flag::OWNS_PYTHON)
+    }
+    /// Says whether this record keeps its Python wrapper alive.
+    pub fn set_owns_python(&self, owns: bool) {
+        self.set_flag(Flag::OWNS_PYTHON, owns);
+    }
+    /// Registers what to do with a wrapper whose record goes away while it keeps it alive.
+    pub fn register_python_release(release: fn(*mut ())) {
+        let _ = PYTHON_RELEASE.set(release);
+    }
+}
+
+impl std::fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let g = self.geometry();
+        write!(f, "Tensor({}, shape {:?}, strides {:?})", g.dtype.name(), g.shape, g.strides)
+    }
+}
+
+impl Clone for Tensor {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        self.record().handles.fetch_add(1, Relaxed);
+        Tensor(self.0)
+    }
+}
+
+impl Drop for Tensor {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.record().handles.fetch_sub(1, Ordering::Release) == 1 {
+            fence(Ordering::Acquire);
+            drop_record(self.0);
+        }
+    }
+}
+
+#[inline(never)]
+fn drop_record(record: NonNull<Record>) {
+    // SAFETY: the last strong handle is gone; weak ones touch only the counts.
+    let it = unsafe { record.as_ref() };
+    let flags = it.flags.load(Relaxed);
+    if flags & Flag::OWNS_PYTHON != 0 {
+        let object = it.python.swap(std::ptr::null_mut(), Ordering::AcqRel);
+        if let (false, Some(release)) = (object.is_null(), PYTHON_RELEASE.get()) {
+            release(object);
+        }
+    }
+    let raw = record.as_ptr();
+    // SAFETY: nobody else can reach these fields any more; each is dropped exactly once. `first` was
+    // initialised at construction.
+    unsafe {
+        std::ptr::drop_in_place(&raw mut (*raw).grad_fn);
+        std::ptr::drop_in_place(&raw mut (*raw).base);
+        std::ptr::drop_in_place(&raw mut (*raw).meta);
+        std::ptr::drop_in_place(&raw mut (*raw).retired);
+        (*(*raw).first.get()).assume_init_drop();
+    }
+    release_weak(record);
+}
+
+fn release_weak(record: NonNull<Record>) {
+    // SAFETY: the block is alive while the weak count is not zero.
+    if unsafe { record.as_ref() }.weak.fetch_sub(1, Ordering::Release) == 1 {
+        fence(Ordering::Acquire);
+        // SAFETY: allocated with this size, nobody left.
+        unsafe { memory::release(record.cast(), size_of::<Record>()) };
+    }
+}
+
+impl WeakTensor {
+    /// A strong handle, if the tensor is still alive.
+    pub(crate) fn upgrade(&self) -> Option<Tensor> {
+        // SAFETY: the block is alive while this weak handle counts.
+        let handles = &unsafe { self.0.as_ref() }.handles;
+        handles
+            .fetch_update(Ordering::Acquire, Relaxed, |n| (n > 0).then_some(n + 1))
+            .ok()
+            .map(|_| Tensor(self.0))
+    }
+}
+
+impl Drop for WeakTensor {
+    fn drop(&mut self) {
+        release_weak(self.0);
+    }
+}

@@ -1,0 +1,171 @@
+//! What a tensor will look like before it exists: shape, dtype, device, strides. A `meta` function
+//! answers with one; the dispatcher then makes or checks the output.
+
+use super::shape::broadcast_shapes;
+use super::{
+    Device, Dims, Geometry, MemoryFormat, Storage, Tensor, channels_last_strides, checked_numel,
+    contiguous_strides, extent, preserved_strides, promote::default_dtype, promote::result_type,
+};
+use crate::{DType, Error, Result};
+
+/// The shape, dtypes and place of an output.
+#[derive(Clone, Debug)]
+pub struct TensorSpec {
+    /// Sizes.
+    pub shape: Dims,
+    /// Element type of the output.
+    pub dtype: DType,
+    /// The dtype the inputs are brought to before a pointwise kernel runs.
+    pub compute: DType,
+    /// Where.
+    pub device: Device,
+    /// Strides if they are not to be row-major.
+    pub strides: Option<Dims>,
+}
+
+impl TensorSpec {
+    /// A row-major tensor in main memory.
+    pub fn of(shape: &[i64], dtype: DType) -> Self {
+        Self {
+            shape: Dims::from_slice(shape),
+            dtype,
+            compute: dtype,
+            device: Device::Cpu,
+            strides: None,
+        }
+    }
+    /// Shape, dtype and device of `tensor`.
+    pub fn like(tensor: &Tensor) -> Self {
+        Self { device: tensor.device(), ..Self::of(tensor.shape(), tensor.dtype()) }
+    }
+    /// The common shape and dtype of `tensors`; strides follow them as PyTorch's do.
+    ///
+    /// # Errors
+    /// `RuntimeError` if the shapes do not broadcast.
+    #[inline]
+    pub fn broadcast(tensors: &[&Tensor]) -> Result<Self> {
+        let first = tensors[0];
+        let dtype = if let [one] = tensors { one.dtype() } else { result_type(tensors) };
+        let same = tensors[1..].iter().all(|t| t.shape() == first.shape());
+        let shape = if same {
+            Dims::from_slice(first.shape())
+        } else {
+            let shapes: smallvec::SmallVec<[&[i64]; 4]> = tensors.iter().map(|t| t.shape()).collect();
+            broadcast_shapes(&shapes)?
+        };
+        let mut strides = None;
+        if !tensors.iter().all(|t| t.is_contiguous()) {
+            // The first operand of full shape that has an order of its own decides the output's order.
+            strides = tensors
+                .iter()
+                .find(|t| t.shape() == shape.as_slice() && t.ndim() > 1)
+                .filter(|t| !t.is_contiguous())
+                .map(|t| preserved_strides(t.shape(), t.strides()));
+        }
+        Ok(Self { shape, dtype, compute: dtype, device: first.device(), strides })
+    }
+    /// The same with another output dtype (the compute dtype stays).
+    pub fn with_dtype(mut self, dtype: DType) -> Self {
+        self.dtype = dtype;
+        self
+    }
+    /// Computes and gives the default floating dtype if the inputs are integers or bools.
+    pub fn to_float(mut self) -> Self {
+        if self.compute.is_integral(true) {
+            self.compute = default_dtype();
+            self.dtype = self.compute;
+        }
+        self
+    }
+    /// Computes in `dtype` and gives it.
+    pub fn computed_in(mut self, dtype: DType) -> Self {
+        self.compute = dtype;
+        self.dtype = dtype;
+        self
+    }
+
+    /// A tensor of this spec with elements not set.
+    ///
+    /// # Errors
+    /// `RuntimeError` for negative sizes, overflow, a device without backend; out of memory.
+    #[inline]
+    pub fn empty(&self) -> Result<Tensor> {
+        let strides = self.strides.clone().unwrap_or_else(|| contiguous_strides(&self.shape));
+        Tensor::empty_strided(&self.shape, &strides, self.dtype, self.device)
+    }
+    /// A tensor of zeros.
+    ///
+    /// # Errors
+    /// As [`TensorSpec::empty`].
+    pub fn zeros(&self) -> Result<Tensor> {
+        let tensor = self.empty()?;
+        tensor.zero_bytes();
+        Ok(tensor)
+    }
+}
+
+impl Tensor {
+    /// A tensor with these sizes and strides, elements not set.
+    ///
+    /// # Errors
+    /// `RuntimeError` for negative sizes or strides, overflow, a device without backend; out of memory.
+    #[inline]
+    pub fn empty_strided(
+        shape: &[i64],
+        strides: &[i64],
+        dtype: DType,
+        device: Device,
+    ) -> Result<Tensor> {
+        device.check_available()?;
+        checked_numel(shape)?;
+        if let Some(&stride) = strides.iter().find(|&&s| s < 0) {
+            return Err(Error::runtime(format!("Tensor strides must be non-negative, got {stride}")));
+        }
+        let bytes = extent(shape, strides)?
+            .checked_mul(dtype.size() as i64)
+            .ok_or_else(|| Error::runtime(format!("size in bytes overflows for shape {shape:?}")))?;
+        let storage = Storage::uninitialized(bytes as usize)?;
+        let (shape, strides) = (Dims::from_slice(shape), Dims::from_slice(strides));
+        Tensor::from_geometry(Geometry::new(storage, 0, shape, strides, dtype))
+    }
+
+    /// A row-major tensor with elements not set.
+    ///
+    /// # Errors
+    /// As [`Tensor::empty_strided`].
+    pub fn empty_of(shape: &[i64], dtype: DType) -> Result<Tensor> {
+        checked_numel(shape)?;
+        Tensor::empty_strided(shape, &contiguous_strides(shape), dtype, Device::Cpu)
+    }
+
+    /// Strides that a new tensor of this one's shape has in `format`.
+    ///
+    /// # Errors
+    /// `RuntimeError` for channels-last with another rank than it needs.
+    pub(crate) fn strides_in(&self, format: MemoryFormat) -> Result<Dims> {
+        match format {
+            MemoryFormat::Contiguous => Ok(contiguous_strides(self.shape())),
+            MemoryFormat::Preserve => Ok(preserved_strides(self.shape(), self.strides())),
+            MemoryFormat::ChannelsLast | MemoryFormat::ChannelsLast3d => {
+                let rank = if format == MemoryFormat::ChannelsLast { 4 } else { 5 };
+                channels_last_strides(self.shape()).filter(|_| self.ndim() == rank).ok_or_else(|| {
+                    Error::runtime(format!(
+                        "required rank {rank} tensor to use channels_last{} format",
+                        if rank == 5 { "_3d" } else { "" }
+                    ))
+                })
+            }
+        }
+    }
+
+    /// Sets every byte of the elements' extent to zero. Only for fresh, dense tensors.
+    pub(crate) fn zero_bytes(&self) {
+        let geometry = self.geometry();
+        let elements = extent(&geometry.shape, &geometry.strides).unwrap_or(0);
+        let bytes = elements as usize * geometry.dtype.size();
+        if bytes > 0 {
+            // SAFETY: the extent was checked against the storage when the geometry was made.
+            unsafe { std::ptr::write_bytes(geometry.data_ptr(), 0, bytes) };
+        }
+    }
+}

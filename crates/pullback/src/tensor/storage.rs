@@ -1,0 +1,173 @@
+//! Storage: counted memory that tensors view.
+//!
+//! The header is its own small block; the data is a block of the caching allocator or memory that
+//! somebody else owns (numpy, DLPack). The version counter that views and detached aliases share
+//! lives here. Invariant: the data pointer stays valid as long as any handle lives; growing swaps it
+//! and keeps the old block until the last handle goes, so that a kernel running elsewhere never reads
+//! freed memory.
+
+use super::{Device, memory};
+use crate::Result;
+use std::any::Any;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Mutex};
+
+/// A counted handle to memory.
+pub struct Storage(NonNull<Header>);
+
+struct Header {
+    handles: AtomicUsize,
+    data: AtomicPtr<u8>,
+    bytes: AtomicUsize,
+    version: AtomicU32,
+    device: Device,
+    owner: Mutex<Owner>,
+    /// The Python object that stands for this storage, if one was made.
+    python: AtomicPtr<()>,
+}
+
+enum Owner {
+    /// Blocks of the caching allocator with the sizes they were asked for; the last one is in use.
+    Blocks(smallvec::SmallVec<[(NonNull<u8>, usize); 1]>),
+    /// Memory of somebody else, alive as long as this value; cannot grow.
+    Foreign(#[allow(dead_code, reason = "kept for its drop")] Arc<dyn Any + Send + Sync>),
+}
+
+// SAFETY: the header is only changed through atomics and a mutex; element access is the kernels' business.
+unsafe impl Send for Storage {}
+// SAFETY: as above.
+unsafe impl Sync for Storage {}
+
+impl Storage {
+    /// Memory for `bytes` bytes, not initialised.
+    pub fn uninitialized(bytes: usize) -> Result<Storage> {
+        let block = memory::allocate(bytes)?;
+        Self::from_owner(block.as_ptr(), bytes, Owner::Blocks(smallvec::smallvec![(block, bytes)]))
+    }
+
+    /// Memory that `owner` keeps alive.
+    ///
+    /// # Safety
+    /// `data` points to `bytes` readable and writable bytes that stay valid until `owner` is dropped.
+    pub unsafe fn foreign(
+        data: *mut u8,
+        bytes: usize,
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> Result<Storage> {
+        Self::from_owner(data, bytes, Owner::Foreign(owner))
+    }
+
+    fn from_owner(data: *mut u8, bytes: usize, owner: Owner) -> Result<Storage> {
+        let place = memory::allocate(size_of::<Header>())?.cast::<Header>();
+        let header = Header {
+            handles: AtomicUsize::new(1),
+            data: AtomicPtr::new(data),
+            bytes: AtomicUsize::new(bytes),
+            version: AtomicU32::new(0),
+            device: Device::Cpu,
+            owner: Mutex::new(owner),
+            python: AtomicPtr::new(std::ptr::null_mut()),
+        };
+        // SAFETY: a fresh block, large and aligned enough for the header.
+        unsafe { place.write(header) };
+        Ok(Storage(place))
+    }
+
+    #[inline(always)]
+    fn header(&self) -> &Header {
+        // SAFETY: the header lives as long as this handle counts.
+        unsafe { self.0.as_ref() }
+    }
+    /// The first byte.
+    #[inline(always)]
+    pub fn data_ptr(&self) -> *mut u8 {
+        self.header().data.load(Ordering::Acquire)
+    }
+    /// How many bytes.
+    #[inline(always)]
+    pub fn nbytes(&self) -> usize {
+        self.header().bytes.load(Ordering::Acquire)
+    }
+    /// Where the memory is.
+    pub fn device(&self) -> Device {
+        self.header().device
+    }
+    /// The counter that everything viewing this memory shares.
+    #[inline(always)]
+    pub(crate) fn version(&self) -> &AtomicU32 {
+        &self.header().version
+    }
+    /// How many handles there are.
+    #[inline(always)]
+    pub fn use_count(&self) -> usize {
+        self.header().handles.load(Ordering::Acquire)
+    }
+    /// Whether two handles mean the same memory object.
+    pub fn ptr_eq(&self, other: &Storage) -> bool {
+        self.0 == other.0
+    }
+    /// Identity of the memory object.
+    pub fn id(&self) -> usize {
+        self.0.as_ptr() as usize
+    }
+    /// Whether [`Storage::grow`] can work.
+    pub fn is_resizable(&self) -> bool {
+        matches!(*self.header().owner.lock().unwrap_or_else(|e| e.into_inner()), Owner::Blocks(_))
+    }
+    /// The Python object slot.
+    pub fn python_slot(&self) -> &AtomicPtr<()> {
+        &self.header().python
+    }
+
+    /// Makes room for `bytes` bytes, keeping the content.
+    ///
+    /// # Errors
+    /// `RuntimeError` if the memory belongs to somebody else; out of memory.
+    pub fn grow(&self, bytes: usize) -> Result<()> {
+        let header = self.header();
+        let mut owner = header.owner.lock().unwrap_or_else(|e| e.into_inner());
+        let old = header.bytes.load(Ordering::Acquire);
+        if bytes <= old {
+            return Ok(());
+        }
+        let Owner::Blocks(blocks) = &mut *owner else {
+            return Err(crate::Error::runtime("Trying to resize storage that is not resizable"));
+        };
+        let block = memory::allocate(bytes)?;
+        // SAFETY: both blocks have at least `old` bytes and are distinct.
+        unsafe { std::ptr::copy_nonoverlapping(self.data_ptr(), block.as_ptr(), old) };
+        blocks.push((block, bytes));
+        header.data.store(block.as_ptr(), Ordering::Release);
+        header.bytes.store(bytes, Ordering::Release);
+        Ok(())
+    }
+}
+
+impl Clone for Storage {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        self.header().handles.fetch_add(1, Ordering::Relaxed);
+        Storage(self.0)
+    }
+}
+
+impl Drop for Storage {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.header().handles.fetch_sub(1, Ordering::Release) != 1 {
+            return;
+        }
+        fence(Ordering::Acquire);
+        // SAFETY: this was the last handle; the header is moved out before its block is given back.
+        let header = unsafe { self.0.read() };
+        // SAFETY: the block was allocated for a header and holds nothing any more.
+        unsafe { memory::release(self.0.cast(), size_of::<Header>()) };
+        if let Owner::Blocks(blocks) = header.owner.into_inner().unwrap_or_else(|e| e.into_inner()) {
+            for (block, bytes) in blocks {
+                // SAFETY: the block came from the allocator for `bytes` and no handle is left.
+                unsafe { memory::release(block, bytes) };
+            }
+        }
+    }
+}

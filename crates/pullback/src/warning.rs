@@ -1,0 +1,28 @@
+//! Warnings: what the library has to say that is no error. They go to a handler (the Python face makes
+//! Python warnings of them); without one they are kept for [`take_warnings`].
+
+use std::sync::{Mutex, RwLock};
+
+type Handler = fn(&str);
+
+static HANDLER: RwLock<Option<Handler>> = RwLock::new(None);
+static KEPT: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Sends later warnings to `handler`.
+pub fn set_warning_handler(handler: Option<fn(&str)>) {
+    *HANDLER.write().unwrap_or_else(|e| e.into_inner()) = handler;
+}
+
+/// The warnings kept since the last call.
+pub fn take_warnings() -> Vec<String> {
+    std::mem::take(&mut *KEPT.lock().unwrap_or_else(|e| e.into_inner()))
+}
+
+/// Warns.
+pub(crate) fn warn(message: String) {
+    let handler = *HANDLER.read().unwrap_or_else(|e| e.into_inner());
+    match handler {
+        Some(handler) => handler(&message),
+        None => KEPT.lock().unwrap_or_else(|e| e.into_inner()).push(message),
+    }
+}

@@ -1,0 +1,100 @@
+//! The autograd system from Rust.
+
+use pullback::{Result, Tensor, autograd};
+
+fn vector(data: &[f64]) -> Tensor {
+    Tensor::from_slice(data, &[data.len() as i64]).unwrap()
+}
+
+#[test]
+fn gradient_of_a_square_is_twice_the_input() -> Result<()> {
+    let x = vector(&[1.0, 2.0, 3.0]).with_grad()?;
+    let y = x.mul(&x)?.sum()?;
+    assert_eq!(y.grad_fn()?.unwrap().name(), "SumBackward0");
+    y.backward()?;
+    assert_eq!(x.grad().unwrap().to_vec::<f64>()?, [2.0, 4.0, 6.0]);
+    Ok(())
+}
+
+#[test]
+fn broadcast_gradients_are_summed_to_the_input_shape() -> Result<()> {
+    let x = vector(&[1.0, 2.0]).with_grad()?;
+    let m = Tensor::from_slice(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[3, 2])?.with_grad()?;
+    x.add(&m)?.mul(&m)?.sum()?.backward()?;
+    assert_eq!(x.grad().unwrap().to_vec::<f64>()?, [9.0, 12.0]);
+    assert_eq!(m.grad().unwrap().shape(), [3, 2]);
+    Ok(())
+}
+
+#[test]
+fn second_backward_through_a_freed_graph_is_an_error() -> Result<()> {
+    let x = vector(&[1.0]).with_grad()?;
+    let y = x.mul(&x)?.sum()?;
+    y.backward()?;
+    let error = y.backward().unwrap_err();
+    assert!(error.message().contains("Trying to backward through the graph a second time"));
+    Ok(())
+}
+
+#[test]
+fn double_backward_gives_second_derivatives() -> Result<()> {
+    let x = vector(&[2.0, 3.0]).with_grad()?;
+    let y = x.mul(&x)?.mul(&x)?.sum()?;
+    let options = autograd::Options { create_graph: true, ..Default::default() };
+    let g = autograd::grad(&[&y], &[&x], &[None], options)?.remove(0).unwrap();
+    let h = autograd::grad(&[&g.sum()?], &[&x], &[None], Default::default())?.remove(0).unwrap();
+    assert_eq!(h.to_vec::<f64>()?, [12.0, 18.0]);
+    assert!(x.grad().is_none());
+    Ok(())
+}
+
+#[test]
+fn writing_to_a_saved_tensor_is_detected() -> Result<()> {
+    let x = vector(&[1.0, 2.0]).with_grad()?;
+    let y = x.mul(&vector(&[1.0, 1.0]))?;
+    let z = y.mul(&y)?;
+    y.add_(&vector(&[1.0, 1.0]))?;
+    let error = z.sum()?.backward().unwrap_err();
+    assert!(error.message().contains("modified by an inplace operation"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn writing_through_a_view_changes_the_history_of_its_base() -> Result<()> {
+    let x = vector(&[1.0, 2.0, 3.0]).with_grad()?;
+    let base = x.mul(&vector(&[1.0, 1.0, 1.0]))?;
+    let view = base.select(0, 1)?;
+    view.mul_(&Tensor::wrapped(10.0)?)?;
+    assert_eq!(base.grad_fn()?.unwrap().name(), "CopySlices");
+    assert_eq!(view.grad_fn()?.unwrap().name(), "AsStridedBackward0");
+    base.sum()?.backward()?;
+    assert_eq!(x.grad().unwrap().to_vec::<f64>()?, [1.0, 10.0, 1.0]);
+    Ok(())
+}
+
+#[test]
+fn leaves_cannot_be_written_to_in_place() -> Result<()> {
+    let x = vector(&[1.0]).with_grad()?;
+    let error = x.add_(&vector(&[1.0])).unwrap_err();
+    assert!(error.message().contains("a leaf Variable that requires grad"));
+    let error = x.select(0, 0)?.zero_().unwrap_err();
+    assert!(error.message().contains("a view of a leaf Variable that requires grad"));
+    Ok(())
+}
+
+#[test]
+fn million_node_chain_is_built_run_and_freed() -> Result<()> {
+    let x = vector(&[1.0]).with_grad()?;
+    let one = vector(&[1.0]);
+    let build = || {
+        let mut y = x.clone();
+        for _ in 0..1_000_000 {
+            y = y.add(&one)?;
+        }
+        Ok::<_, pullback::Error>(y)
+    };
+    build()?.backward()?;
+    assert_eq!(x.grad().unwrap().to_vec::<f64>()?, [1.0]);
+    drop(build()?);
+    Ok(())
+}

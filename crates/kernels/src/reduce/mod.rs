@@ -22,7 +22,8 @@ use load::{load_bool, load_f32, load_i64, load_magnitude_f32, load_magnitude_f64
 use num_complex::Complex;
 use reducer::{
     ComplexLogSumExp, ComplexScaled, ComplexVariance, Count, Extreme, Locate, LogSumExp, Moments,
-    NanSum, NormExtreme, NormOne, NormPower, NormTwo, NormZero, Prod, Scaled, Sum, Truth, Variance,
+    NanSum, NormExtreme, NormOne, NormPower, NormTwo, NormZero, Prod, Real, Scaled, Sum, Truth,
+    Variance,
 };
 use std::marker::PhantomData;
 

@@ -1,0 +1,168 @@
+"""Steps of the optimisers: recorded courses, and paths that have to agree with each other."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pullback as torch
+
+RECORDED = Path(__file__).parents[1] / "recorded"
+sys.path.insert(0, str(RECORDED))
+
+import optim_program as program  # noqa: E402
+
+COURSES = json.loads((RECORDED / "optim_courses.json").read_text())["optimizers"]
+CASES = sorted(COURSES)
+
+
+def assert_close(found: list[list[float]], expected: list[list[float]], tolerance: float) -> None:
+    for values, recorded in zip(found, expected, strict=True):
+        assert values == pytest.approx(recorded, rel=tolerance, abs=tolerance)
+
+
+@pytest.mark.parametrize("gaps", ["full", "gaps"])
+@pytest.mark.parametrize("case", CASES)
+def test_a_course_equals_the_recorded_one(case: str, gaps: str) -> None:
+    for dtype, tolerance in (("float64", 1e-12), ("float32", 2e-6)):
+        course = program.optimizer_course(torch, case, gaps == "gaps", dtype)
+        assert_close(course, COURSES[case][gaps], tolerance)
+
+
+@pytest.mark.parametrize("options", [{"fused": True}, {"foreach": True}, {"foreach": False}])
+@pytest.mark.parametrize("case", CASES)
+def test_the_choice_of_implementation_does_not_change_the_course(
+    case: str, options: dict[str, Any]
+) -> None:
+    course = program.optimizer_course(torch, case, dtype="float64", **options)
+    assert_close(course, COURSES[case]["full"], 1e-12)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_learning_rate_in_a_tensor_gives_the_same_course(case: str) -> None:
+    lr = torch.tensor(program.OPTIMIZERS[case][1]["lr"], dtype=torch.float64)
+    name, options = program.OPTIMIZERS[case]
+    params = program.make_params(torch, torch.float64)
+    groups = [{"params": params[:2]}, {"params": params[2:], "lr": torch.tensor(0.02).double()}]
+    optimizer = getattr(torch.optim, name)(groups, **{**options, "lr": lr})
+    for step in range(program.STEPS):
+        program.set_grads(torch, params, step, False)
+        optimizer.step()
+    found = [param.detach().reshape(-1).tolist() for param in params]
+    assert_close(found, COURSES[case]["full"], 1e-7)
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam"])
+def test_complex_parameters_move_like_their_real_and_imaginary_parts(kind: str) -> None:
+    real = torch.tensor([[1.0, -2.0], [0.5, 3.0]], requires_grad=True)
+    whole = torch.view_as_complex(real.detach().clone()).requires_grad_()
+    optimizers = [getattr(torch.optim, kind)([param], lr=0.1) for param in (real, whole)]
+    for step in range(4):
+        grad = torch.tensor([[0.3, -0.7], [1.5, 0.2]]) * (step + 1)
+        real.grad, whole.grad = grad, torch.view_as_complex(grad.clone())
+        for optimizer in optimizers:
+            optimizer.step()
+    assert torch.allclose(torch.view_as_real(whole.detach()), real.detach())
+
+
+def test_mixed_dtypes_in_one_group_each_move_by_their_own_gradient() -> None:
+    params = [
+        torch.ones(3, dtype=dtype).requires_grad_() for dtype in (torch.float32, torch.float64)
+    ]
+    for kind, options in (("Adam", {}), ("SGD", {"momentum": 0.9}), ("SGD", {})):
+        optimizer = getattr(torch.optim, kind)(params, lr=0.1, **options)
+        before = [param.detach().clone() for param in params]
+        for param in params:
+            param.grad = torch.ones_like(param)
+        optimizer.step()
+        for param, old in zip(params, before, strict=True):
+            assert torch.allclose(param.detach(), old - 0.1, atol=1e-6)
+
+
+def test_a_differentiable_step_carries_gradient_to_the_start_and_to_the_rate() -> None:
+    start = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    lr = torch.tensor(0.1, dtype=torch.float64, requires_grad=True)
+    param = start.clone()
+    optimizer = torch.optim.SGD([param], lr=lr, differentiable=True)
+    param.grad = start**2
+    optimizer.step()
+    by_start, by_lr = torch.autograd.grad(param.sum(), [start, lr])
+    # d/dx (x - lr x^2) = 1 - 2 lr x, and d/dlr = -sum x^2.
+    assert torch.allclose(by_start, 1 - 0.2 * start.detach())
+    assert by_lr.item() == pytest.approx(-5.0)
+
+
+@pytest.mark.parametrize("kind", ["Adam", "AdamW"])
+def test_a_differentiable_adam_step_moves_as_the_plain_one(kind: str) -> None:
+    start = torch.tensor([1.0, -2.0], dtype=torch.float64)
+    leaf = start.clone().requires_grad_()
+    carried = (start.clone().requires_grad_() * 1.0)  # fmt: skip
+    for param, differentiable in ((leaf, False), (carried, True)):
+        optimizer = getattr(torch.optim, kind)([param], lr=0.1, differentiable=differentiable)
+        param.grad = torch.tensor([0.4, -0.2], dtype=torch.float64)
+        optimizer.step()
+    assert carried.grad_fn is not None
+    assert torch.allclose(carried.detach(), leaf.detach())
+
+
+def test_state_has_the_recorded_layout() -> None:
+    param = torch.ones(2, 3, requires_grad=True)
+    param.grad = torch.ones(2, 3)
+    adam = torch.optim.Adam([param], amsgrad=True)
+    adam.step()
+    adam.step()
+    state = adam.state[param]
+    assert sorted(state) == ["exp_avg", "exp_avg_sq", "max_exp_avg_sq", "step"]
+    assert state["step"].item() == 2.0
+    assert state["step"].dtype == torch.float32
+    assert state["step"].shape == ()
+    sgd = torch.optim.SGD([param], momentum=0.5)
+    sgd.step()
+    assert torch.equal(sgd.state[param]["momentum_buffer"], torch.ones(2, 3))
+    plain = torch.optim.SGD([param])
+    plain.step()
+    assert len(plain.state) == 0
+
+
+def test_steps_build_no_graph_and_leave_grad_mode_alone() -> None:
+    param = torch.ones(2, requires_grad=True)
+    param.grad = torch.ones(2)
+    torch.optim.SGD([param], lr=0.1).step()
+    assert param.is_leaf
+    assert torch.is_grad_enabled()
+
+
+def test_a_closure_runs_with_gradients_and_gives_its_loss() -> None:
+    param = torch.tensor([2.0], requires_grad=True)
+    optimizer = torch.optim.SGD([param], lr=0.25)
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = (param * param).sum()
+        loss.backward()
+        return loss
+
+    with torch.no_grad():
+        loss = optimizer.step(closure)
+    assert loss.item() == 4.0
+    assert param.item() == 1.0
+
+
+def test_empty_parameters_and_groups_without_gradients_take_part() -> None:
+    empty, still = torch.zeros(0, 3, requires_grad=True), torch.ones(2, requires_grad=True)
+    for kind in ("SGD", "Adam"):
+        optimizer = getattr(torch.optim, kind)([{"params": [empty]}, {"params": [still]}], lr=0.1)
+        empty.grad = torch.zeros(0, 3)
+        optimizer.step()
+        assert torch.equal(still.detach(), torch.ones(2))
+
+
+def test_a_capturable_step_needs_an_accelerator() -> None:
+    param = torch.ones(2, requires_grad=True)
+    param.grad = torch.ones(2)
+    with pytest.raises(AssertionError, match="If capturable=True"):
+        torch.optim.Adam([param], capturable=True).step()

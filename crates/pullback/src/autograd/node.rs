@@ -224,6 +224,16 @@ impl Node {
             _ => None,
         }
     }
+    /// What it keeps under number `index` of its op's saved list, checked and with its history; `None` if it
+    /// keeps nothing there.
+    pub fn saved(&self, index: usize) -> Option<Result<crate::dispatch::Value>> {
+        let Body::Op { slots, .. } = &self.0.body else { return None };
+        let slots = slots.lock().unwrap_or_else(|e| e.into_inner());
+        match slots.get(index)? {
+            Slot::Empty => None,
+            slot => Some(slot.unpack(self)),
+        }
+    }
     /// The hand-written part of a node made by [`Node::custom`].
     pub fn backward(&self) -> Option<&dyn Backward> {
         match &self.0.body {

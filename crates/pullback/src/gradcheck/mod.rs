@@ -4,6 +4,8 @@
 //! `tests/properties.rs` loops over the registry and checks each. The generator is a small fixed one so
 //! that a failure can be repeated.
 
+mod check;
 mod sample;
 
+pub use check::{Function, Tolerance, analytic, gradcheck, gradgradcheck, op_jvp};
 pub use sample::{InvalidSample, Sample, Sampler, default_value};

@@ -1,0 +1,214 @@
+//! Derivatives checked against differences.
+//!
+//! For a loss `L = Re(sum(conj(v) * f(x)))` with fixed random weights `v`, the gradient that backward gives
+//! is compared, element by element, with the central difference `(L(x+e) - L(x-e)) / 2e`; for complex
+//! elements in both directions, `dL/da + i dL/db` (the conjugate Wirtinger gradient).
+
+use crate::autograd::{self, Options, mode};
+use crate::dispatch::{Jvp, OpDef, Outputs, RuleCtx, SaveKind, Value};
+use crate::{C128, DType, Result, Tensor};
+
+/// How close is close, and how far to step.
+#[derive(Clone, Copy, Debug)]
+pub struct Tolerance {
+    /// Step of the difference.
+    pub step: f64,
+    /// Absolute part.
+    pub absolute: f64,
+    /// Relative part.
+    pub relative: f64,
+}
+
+impl std::default::Default for Tolerance {
+    fn default() -> Self {
+        Tolerance { step: 1e-6, absolute: 1e-5, relative: 1e-3 }
+    }
+}
+
+/// A function from tensors to tensors.
+pub type Function<'a> = &'a dyn Fn(&[Tensor]) -> Result<Vec<Tensor>>;
+
+/// Fixed weights of either sign, different for every position.
+fn weights(like: &Tensor, salt: u64) -> Result<Tensor> {
+    let n = like.numel() as usize;
+    let number = |i: usize| ((i as f64 + 1.0) * 0.754_877_666 + salt as f64 * 0.569_840_291).fract() * 2.0 - 1.0;
+    let data: Vec<C128> = (0..n).map(|i| C128::new(number(i), number(i + 7919))).collect();
+    Tensor::from_slice(&data, like.shape())?.converted(like.dtype())
+}
+
+fn is_checked(t: &Tensor) -> bool {
+    matches!(t.dtype(), DType::F64 | DType::C128)
+}
+
+/// `Re(sum(conj(v) * y))` over all floating outputs.
+fn loss(outputs: &[Tensor]) -> Result<f64> {
+    let mut total = 0.0;
+    for (index, y) in outputs.iter().enumerate().filter(|(_, y)| is_checked(y)) {
+        let (y, v) = (y.to_vec::<C128>()?, weights(y, index as u64)?.to_vec::<C128>()?);
+        total += y.iter().zip(v).map(|(y, v)| (v.conj() * y).re).sum::<f64>();
+    }
+    Ok(total)
+}
+
+/// The gradients that backward gives for that loss, one per input that requires grad.
+///
+/// # Errors
+/// Whatever `f` or the backward gives.
+pub fn analytic(f: Function<'_>, inputs: &[Tensor], create_graph: bool) -> Result<Vec<Tensor>> {
+    let outputs = f(inputs)?;
+    let wanted: Vec<&Tensor> = inputs.iter().filter(|t| t.requires_grad()).collect();
+    let mut roots = Vec::new();
+    let mut starts = Vec::new();
+    for (index, y) in outputs.iter().enumerate().filter(|(_, y)| is_checked(y) && y.requires_grad()) {
+        roots.push(y);
+        starts.push(weights(y, index as u64)?);
+    }
+    let zeros = |t: &Tensor| crate::TensorSpec::like(t).zeros();
+    if roots.is_empty() {
+        return wanted.into_iter().map(zeros).collect();
+    }
+    let starts: Vec<Option<&Tensor>> = starts.iter().map(Some).collect();
+    let options = Options { create_graph, allow_unused: true, ..Options::default() };
+    let grads = autograd::grad(&roots, &wanted, &starts, options)?;
+    grads.into_iter().zip(wanted).map(|(g, t)| g.map_or_else(|| zeros(t), Ok)).collect()
+}
+
+/// The gradients by differences, as complex numbers, one list per input that requires grad.
+fn numerical(f: Function<'_>, inputs: &[Tensor], step: f64) -> Result<Vec<Vec<C128>>> {
+    let _mode = mode::no_grad();
+    let mut all = Vec::new();
+    for (index, input) in inputs.iter().enumerate().filter(|(_, t)| t.requires_grad()) {
+        let base = input.to_vec::<C128>()?;
+        let at = |position: usize, change: C128| -> Result<f64> {
+            let mut data = base.clone();
+            data[position] += change;
+            let moved = Tensor::from_slice(&data, input.shape())?.converted(input.dtype())?;
+            let mut changed: Vec<Tensor> = inputs.to_vec();
+            // The same strides as before: only the value changes.
+            changed[index] = Tensor::empty_strided(input.shape(), input.strides(), input.dtype(), input.device())?;
+            changed[index].copy_data(&moved)?;
+            loss(&f(&changed)?)
+        };
+        let slope = |position: usize, unit: C128| -> Result<f64> {
+            Ok((at(position, unit * step)? - at(position, unit * -step)?) / (2.0 * step))
+        };
+        let mut grads = Vec::with_capacity(base.len());
+        for position in 0..base.len() {
+            let re = slope(position, C128::new(1.0, 0.0))?;
+            let complex = input.dtype().is_complex();
+            let im = if complex { slope(position, C128::new(0.0, 1.0))? } else { 0.0 };
+            grads.push(C128::new(re, im));
+        }
+        all.push(grads);
+    }
+    Ok(all)
+}
+
+/// The worst element of `got` against `expected`, if it is too far.
+fn worst(got: &[C128], expected: &[C128], tolerance: Tolerance) -> Option<String> {
+    let far = |(g, e): &(C128, C128)| {
+        let limit = tolerance.absolute + tolerance.relative * e.norm();
+        let distance = (g - e).norm();
+        if distance.is_nan() { f64::INFINITY } else { distance - limit }
+    };
+    let pairs = got.iter().copied().zip(expected.iter().copied()).enumerate();
+    let (index, pair) = pairs.max_by(|a, b| far(&a.1).total_cmp(&far(&b.1)))?;
+    (far(&pair) > 0.0).then(|| format!("element {index}: backward gives {}, differences give {}", pair.0, pair.1))
+}
+
+/// Checks the gradients of `f` at `inputs` (those that require grad, f64 or c128) against differences.
+///
+/// # Errors
+/// What `f` gives; `Ok(Err(text))` describes the worst element that is wrong.
+pub fn gradcheck(f: Function<'_>, inputs: &[Tensor], tolerance: Tolerance) -> Result<std::result::Result<(), String>> {
+    let analytic = analytic(f, inputs, false)?;
+    let numerical = numerical(f, inputs, tolerance.step)?;
+    for (number, (got, expected)) in analytic.iter().zip(&numerical).enumerate() {
+        if let Some(text) = worst(&got.to_vec::<C128>()?, expected, tolerance) {
+            return Ok(Err(format!("gradient of differentiable input {number}, {text}")));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Checks the gradients of the gradients of `f` in the same way.
+///
+/// # Errors
+/// As [`gradcheck`].
+pub fn gradgradcheck(f: Function<'_>, inputs: &[Tensor], tolerance: Tolerance) -> Result<std::result::Result<(), String>> {
+    let first = |inputs: &[Tensor]| {
+        let _mode = mode::enable_grad();
+        analytic(f, inputs, true)
+    };
+    // The inputs that differences make do not require grad: the inner gradient needs them to.
+    let requires: Vec<bool> = inputs.iter().map(Tensor::requires_grad).collect();
+    let inner = |inputs: &[Tensor]| {
+        for (t, &requires) in inputs.iter().zip(&requires) {
+            if requires && !t.requires_grad() {
+                t.requires_grad_(true)?;
+            }
+        }
+        first(inputs)
+    };
+    gradcheck(&inner, inputs, tolerance)
+}
+
+/// The tangent of each output of an op for given tangents of its tensor arguments, by its forward rule.
+/// `None` if it has none.
+///
+/// # Errors
+/// Whatever the rule gives.
+pub fn op_jvp(def: &'static OpDef, values: &[Value], tangents: &[Option<Tensor>]) -> Result<Option<Vec<Option<Tensor>>>> {
+    let args: Vec<_> = values.iter().map(Value::as_arg).collect();
+    match &def.jvp {
+        Jvp::None => Ok(None),
+        Jvp::Linear => {
+            let moved: Vec<Value> = values
+                .iter()
+                .zip(tangents)
+                .map(|(v, t)| t.as_ref().map_or_else(|| v.clone(), |t| Value::Tensor(t.clone())))
+                .collect();
+            let args: Vec<_> = moved.iter().map(Value::as_arg).collect();
+            let outputs = crate::dispatch::call(def, &args)?.tensors();
+            Ok(Some(outputs.into_iter().map(Some).collect()))
+        }
+        Jvp::Elementwise => {
+            let Some(tangent) = tangents.iter().flatten().next() else { return Ok(None) };
+            let Some(rule) = def.vjp.first() else { return Ok(None) };
+            let outputs = outputs_of(def, &args)?;
+            let saved = saved(def.saves, values, &outputs)?;
+            let grads = [Some(tangent.conj()?)];
+            let ctx = RuleCtx { grads: &grads, saved: &saved, needs: rule.args, tangents };
+            let out = (rule.call)(&ctx)?.into_iter().next().flatten();
+            Ok(Some(vec![out.map(|t| t.conj()).transpose()?]))
+        }
+        Jvp::Rule(saves, rule) => {
+            let outputs = outputs_of(def, &args)?;
+            let saved = saved(saves, values, &outputs)?;
+            let ctx = RuleCtx { grads: &[], saved: &saved, needs: u64::MAX, tangents };
+            Ok(Some(rule(&ctx)?.into_vec()))
+        }
+    }
+}
+
+fn outputs_of(def: &'static OpDef, args: &[crate::dispatch::Arg<'_>]) -> Result<Vec<Tensor>> {
+    Ok(match crate::dispatch::call(def, args)? {
+        Outputs::Tensors(tensors) => tensors.into_vec(),
+        Outputs::Number(_) => Vec::new(),
+    })
+}
+
+/// What a rule's saved list holds for these arguments and outputs.
+fn saved(saves: &[crate::dispatch::Save], values: &[Value], outputs: &[Tensor]) -> Result<Vec<Value>> {
+    let value = |save: &crate::dispatch::Save| {
+        Ok(match (save.what, values.get(save.index)) {
+            (SaveKind::Output, _) => Value::Tensor(outputs[save.index].clone()),
+            (SaveKind::Shape, Some(Value::Tensor(t))) => Value::Ints(t.shape().into()),
+            (SaveKind::DType, Some(Value::Tensor(t))) => Value::DType(t.dtype()),
+            (SaveKind::Spec, Some(Value::Tensor(t))) => Value::Spec(Box::new(crate::TensorSpec::like(t))),
+            (SaveKind::Input, Some(value)) => value.clone(),
+            (_, Some(_) | None) => Value::None,
+        })
+    };
+    saves.iter().map(value).collect()
+}

@@ -1,0 +1,387 @@
+//! What must hold for every op of the registry and every one of its samples.
+//!
+//! Each test is one property; it runs over the whole registry and prints every failure with the op, the
+//! sample and the worst element. `PULLBACK_OP=name` restricts a run to one op.
+
+use pullback::dispatch::{
+    Arg, ArgKind, Kernel, OpDef, Outputs, Traits, Value, call, call_inplace, call_out,
+};
+use pullback::gradcheck::{Sample, Sampler, Tolerance, gradcheck, gradgradcheck, op_jvp};
+use pullback::{C128, DType, Error, Result, Tensor, manual_seed, ops};
+use std::fmt::Write as _;
+
+/// Runs `check` for every op and sample and panics with all failures.
+fn for_all(property: &str, dtype: DType, check: impl Fn(&'static OpDef, &Sample) -> std::result::Result<(), String>) {
+    let only = std::env::var("PULLBACK_OP").ok();
+    let (mut failures, mut checked) = (String::new(), 0);
+    for def in ops::registry().filter(|d| only.as_deref().is_none_or(|o| o == d.name)) {
+        let Some(samples) = def.samples else { continue };
+        for sample in samples(&Sampler::new(dtype)) {
+            manual_seed(1);
+            checked += 1;
+            if let Err(text) = check(def, &sample) {
+                let _ = writeln!(failures, "- {} with {:?}: {text}", def.full_name(), sample);
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{property} fails for:\n{failures}");
+    assert!(checked > 0 || only.is_some(), "no sample was checked");
+}
+
+fn text(error: Error) -> String {
+    format!("{error:?}")
+}
+
+fn args(values: &[Value]) -> Vec<Arg<'_>> {
+    values.iter().map(Value::as_arg).collect()
+}
+
+fn tensors(outputs: Outputs) -> Vec<Tensor> {
+    match outputs {
+        Outputs::Tensors(tensors) => tensors.into_vec(),
+        Outputs::Number(_) => Vec::new(),
+    }
+}
+
+/// Every tensor of the arguments, with where it stands.
+fn tensor_slots(values: &[Value]) -> Vec<(usize, usize, Tensor)> {
+    let mut out = Vec::new();
+    for (index, value) in values.iter().enumerate() {
+        match value {
+            Value::Tensor(t) => out.push((index, 0, t.clone())),
+            Value::Tensors(list) => out.extend(list.iter().enumerate().map(|(n, t)| (index, n, t.clone()))),
+            Value::OptTensors(list) => {
+                out.extend(list.iter().enumerate().filter_map(|(n, t)| Some((index, n, t.clone()?))));
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+fn replace(values: &[Value], slots: &[(usize, usize, Tensor)], new: &[Tensor]) -> Vec<Value> {
+    let mut values = values.to_vec();
+    for ((index, n, _), t) in slots.iter().zip(new) {
+        match &mut values[*index] {
+            Value::Tensor(old) => *old = t.clone(),
+            Value::Tensors(list) => list[*n] = t.clone(),
+            Value::OptTensors(list) => list[*n] = Some(t.clone()),
+            _ => unreachable!("slots hold tensors"),
+        }
+    }
+    values
+}
+
+fn differs(a: &Tensor, b: &Tensor, tolerance: f64) -> Option<String> {
+    if a.shape() != b.shape() || a.dtype() != b.dtype() {
+        return Some(format!("{a:?} against {b:?}"));
+    }
+    let (a, b) = (a.to_vec::<C128>().unwrap(), b.to_vec::<C128>().unwrap());
+    let same = |x: C128, y: C128| {
+        let close = |p: f64, q: f64| p == q || p.is_nan() && q.is_nan() || (p - q).abs() <= tolerance * (1.0 + q.abs());
+        close(x.re, y.re) && close(x.im, y.im)
+    };
+    let at = a.iter().zip(&b).position(|(&x, &y)| !same(x, y))?;
+    Some(format!("element {at}: {} against {}", a[at], b[at]))
+}
+
+fn all_equal(got: &[Tensor], expected: &[Tensor], tolerance: f64) -> std::result::Result<(), String> {
+    if got.len() != expected.len() {
+        return Err(format!("{} outputs against {}", got.len(), expected.len()));
+    }
+    let bad = got.iter().zip(expected).enumerate().find_map(|(i, (a, b))| Some((i, differs(a, b, tolerance)?)));
+    bad.map_or(Ok(()), |(i, text)| Err(format!("output {i}, {text}")))
+}
+
+fn functional(def: &'static OpDef, values: &[Value]) -> Result<Vec<Tensor>> {
+    manual_seed(1);
+    call(def, &args(values)).map(tensors)
+}
+
+/// In-place-only ops write into a copy of their first argument, so that they are functions too.
+fn function_of(def: &'static OpDef, values: &[Value]) -> Result<Vec<Tensor>> {
+    if !def.is(Traits::INPLACE_ONLY) {
+        return functional(def, values);
+    }
+    let mut values = values.to_vec();
+    if let Some(Value::Tensor(t)) = values.first().cloned() {
+        values[0] = Value::Tensor(t.clone_tensor(None)?);
+    }
+    functional(def, &values)
+}
+
+type Check = fn(pullback::gradcheck::Function<'_>, &[Tensor], Tolerance) -> Result<std::result::Result<(), String>>;
+
+fn derivative(def: &'static OpDef, sample: &Sample, check: Check, tolerance: Tolerance) -> std::result::Result<(), String> {
+    if !sample.differentiable || def.is(Traits::NOT_DIFFERENTIABLE) {
+        return Ok(());
+    }
+    let values = sample.values(def).map_err(text)?;
+    let slots = tensor_slots(&values);
+    let mut inputs = Vec::new();
+    for (index, _, t) in &slots {
+        let fresh = t.clone_tensor(None).map_err(text)?;
+        let is_input = matches!(t.dtype(), DType::F64 | DType::C128) && !def.args[*index].not_differentiable;
+        if is_input {
+            fresh.requires_grad_(true).map_err(text)?;
+        }
+        inputs.push(fresh);
+    }
+    let f = |inputs: &[Tensor]| function_of(def, &replace(&values, &slots, inputs));
+    check(&f, &inputs, tolerance).map_err(text)?
+}
+
+#[test]
+fn backward_agrees_with_differences() {
+    for_all("backward agrees with differences", DType::F64, |def, sample| {
+        derivative(def, sample, gradcheck, Tolerance::default())
+    });
+}
+
+#[test]
+fn second_backward_agrees_with_differences() {
+    for_all("the backward's backward agrees with differences", DType::F64, |def, sample| {
+        derivative(def, sample, gradgradcheck, Tolerance::default())
+    });
+}
+
+#[test]
+fn complex_backward_agrees_with_differences() {
+    for_all("backward agrees with differences for complex numbers", DType::C128, |def, sample| {
+        let values = sample.values(def).map_err(text)?;
+        match function_of(def, &values) {
+            Ok(_) => derivative(def, sample, gradcheck, Tolerance::default()),
+            // Whether an op takes complex numbers is its own business; what it takes must be right.
+            Err(_) => Ok(()),
+        }
+    });
+}
+
+#[test]
+fn forward_rule_agrees_with_differences() {
+    for_all("the forward rule agrees with differences", DType::F64, |def, sample| {
+        if !sample.differentiable || def.is(Traits::INPLACE_ONLY) {
+            return Ok(());
+        }
+        let values = sample.values(def).map_err(text)?;
+        if values.iter().any(|v| matches!(v, Value::Tensors(_) | Value::OptTensors(_))) {
+            return Ok(());
+        }
+        let s = Sampler::new(DType::F64);
+        let tangent = |v: &Value| match v {
+            Value::Tensor(t) if t.dtype() == DType::F64 => Some(s.normal(t.shape())),
+            _ => None,
+        };
+        let tangents: Vec<Option<Tensor>> = values.iter().map(tangent).collect();
+        if tangents.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        manual_seed(1);
+        let Some(got) = op_jvp(def, &values, &tangents).map_err(text)? else { return Ok(()) };
+        let moved = |step: f64| {
+            let at = |(v, t): (&Value, &Option<Tensor>)| match (v, t) {
+                (Value::Tensor(v), Some(t)) => {
+                    let data: Vec<f64> = v.to_vec::<f64>()?.iter().zip(t.to_vec::<f64>()?).map(|(a, b)| a + step * b).collect();
+                    Tensor::from_slice(&data, v.shape()).map(Value::Tensor)
+                }
+                _ => Ok(v.clone()),
+            };
+            let values = values.iter().zip(&tangents).map(at).collect::<Result<Vec<_>>>()?;
+            functional(def, &values)
+        };
+        let (above, below) = (moved(1e-6).map_err(text)?, moved(-1e-6).map_err(text)?);
+        for (index, (a, b)) in above.iter().zip(&below).enumerate().filter(|(_, (a, _))| a.dtype() == DType::F64) {
+            let (a, b) = (a.to_vec::<f64>().unwrap(), b.to_vec::<f64>().unwrap());
+            let Some(Some(got)) = got.get(index) else { return Err(format!("no tangent for output {index}")) };
+            let got = got.to_vec::<f64>().unwrap();
+            for (at, (a, b)) in a.iter().zip(&b).enumerate() {
+                let expected = (a - b) / 2e-6;
+                let close = (got[at] - expected).abs() <= 1e-5 + 1e-3 * expected.abs();
+                if !close {
+                    return Err(format!("output {index}, element {at}: rule gives {}, differences give {expected}", got[at]));
+                }
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn inplace_form_equals_functional_form() {
+    for_all("the in-place form equals the functional one", DType::F64, |def, sample| {
+        if !def.is(Traits::INPLACE) {
+            return Ok(());
+        }
+        let values = sample.values(def).map_err(text)?;
+        let expected = functional(def, &values).map_err(text)?;
+        let Some(Value::Tensor(first)) = values.first() else { return Err("no receiver".into()) };
+        if expected[0].shape() != first.shape() || expected[0].dtype() != first.dtype() {
+            return Ok(());
+        }
+        let target = first.clone_tensor(None).map_err(text)?;
+        let version = target.version();
+        let mut values = values.clone();
+        values[0] = Value::Tensor(target.clone());
+        manual_seed(1);
+        let returned = call_inplace(def, &args(&values)).map_err(text)?;
+        if !returned.is_same(&target) || target.version() != version + 1 {
+            return Err("it must return its target and count one write".into());
+        }
+        all_equal(&[target], &expected[..1], 0.0)
+    });
+}
+
+#[test]
+fn out_form_equals_functional_form() {
+    for_all("the out= form equals the functional one", DType::F64, |def, sample| {
+        if !def.is(Traits::OUT) {
+            return Ok(());
+        }
+        let values = sample.values(def).map_err(text)?;
+        let expected = functional(def, &values).map_err(text)?;
+        let fresh = |t: &Tensor| Tensor::empty_strided(&[0], &[1], t.dtype(), t.device());
+        let outs = expected.iter().map(fresh).collect::<Result<Vec<_>>>().map_err(text)?;
+        manual_seed(1);
+        call_out(def, &args(&values), &outs.iter().collect::<Vec<_>>()).map_err(text)?;
+        all_equal(&outs, &expected, 0.0)
+    });
+}
+
+/// The same values with a gap after every element.
+fn spread(t: &Tensor) -> Result<Tensor> {
+    let mut shape = t.shape().to_vec();
+    shape.push(2);
+    let wide = Tensor::empty_of(&shape, t.dtype())?;
+    let view = wide.select(-1, 1)?;
+    view.copy_(t, false)?;
+    view.detach()
+}
+
+#[test]
+fn strides_do_not_matter() {
+    for_all("strides do not matter", DType::F64, |def, sample| {
+        if def.name == "as_strided" {
+            return Ok(()); // Its arguments are strides.
+        }
+        let values = sample.values(def).map_err(text)?;
+        let expected = function_of(def, &values).map_err(text)?;
+        let slots = tensor_slots(&values);
+        let spread = slots.iter().map(|(_, _, t)| spread(t)).collect::<Result<Vec<_>>>().map_err(text)?;
+        let got = match function_of(def, &replace(&values, &slots, &spread)) {
+            // Only what never copies may refuse some strides.
+            Err(_) if def.is(Traits::VIEW) => return Ok(()),
+            other => other.map_err(text)?,
+        };
+        if def.name.starts_with("empty") || def.name.starts_with("new_empty") {
+            return Ok(());
+        }
+        all_equal(&got, &expected, 1e-12)
+    });
+}
+
+#[test]
+fn nothing_is_recorded_unless_an_input_requires_grad() {
+    for_all("no graph without need", DType::F64, |def, sample| {
+        let values = sample.values(def).map_err(text)?;
+        let outputs = function_of(def, &values).map_err(text)?;
+        match outputs.iter().any(Tensor::requires_grad) {
+            true => Err("an output requires grad".into()),
+            false => Ok(()),
+        }
+    });
+}
+
+#[test]
+fn meta_function_agrees_with_kernel() {
+    for_all("meta agrees with the kernel", DType::F64, |def, sample| {
+        let Some(meta) = def.meta else { return Ok(()) };
+        let values = sample.values(def).map_err(text)?;
+        let specs = meta(&args(&values)).map_err(text)?;
+        for (spec, out) in specs.iter().zip(function_of(def, &values).map_err(text)?) {
+            if spec.shape.as_slice() != out.shape() || spec.dtype != out.dtype() {
+                return Err(format!("{spec:?} against {out:?}"));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn writing_to_a_saved_input_is_detected() {
+    for_all("a write to a saved tensor is detected", DType::F64, |def, sample| {
+        if !sample.differentiable || def.vjp.is_empty() || def.is(Traits::INPLACE_ONLY) || def.is(Traits::VIEW) {
+            return Ok(());
+        }
+        let values = sample.values(def).map_err(text)?;
+        let slots = tensor_slots(&values);
+        let copies: Vec<Tensor> = slots.iter().map(|(_, _, t)| t.clone_tensor(None).unwrap()).collect();
+        for ((index, ..), t) in slots.iter().zip(&copies) {
+            if t.dtype() == DType::F64 && def.args[*index].has_vjp {
+                t.requires_grad_(true).map_err(text)?;
+            }
+        }
+        let outputs = functional(def, &replace(&values, &slots, &copies)).map_err(text)?;
+        let Some(root) = outputs.iter().find(|t| t.requires_grad()) else { return Ok(()) };
+        let Some(node) = root.grad_fn().map_err(text)? else { return Ok(()) };
+        for (index, save) in def.saves.iter().enumerate() {
+            let Some(value) = node.saved(index) else { continue };
+            let Ok(Value::Tensor(saved)) = value else { continue };
+            let _mode = pullback::no_grad();
+            saved.add_(&Tensor::wrapped(0.0).unwrap()).or_else(|_| saved.zero_()).map_err(text)?;
+            if node.saved(index).is_some_and(|v| v.is_ok()) {
+                return Err(format!("a write to what {save:?} keeps goes unnoticed"));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn invalid_samples_are_refused() {
+    let mut failures = String::new();
+    for def in ops::registry() {
+        let Some(samples) = def.invalid_samples else { continue };
+        for invalid in samples(&Sampler::new(DType::F64)) {
+            let result = invalid.sample.values(def).and_then(|values| call(def, &args(&values)).map(drop));
+            let bad = match result {
+                Ok(()) => "it was accepted".to_string(),
+                Err(e) if e.kind() == invalid.kind && e.message().contains(invalid.phrase) => continue,
+                Err(e) => format!("got {e:?}, expected {:?} with '{}'", invalid.kind, invalid.phrase),
+            };
+            let _ = writeln!(failures, "- {} with {:?}: {bad}", def.full_name(), invalid.sample);
+        }
+    }
+    assert!(failures.is_empty(), "invalid calls:\n{failures}");
+}
+
+#[test]
+fn every_op_has_samples() {
+    let missing: Vec<String> = ops::registry().filter(|d| d.samples.is_none()).map(OpDef::full_name).collect();
+    assert!(missing.is_empty(), "ops without samples: {missing:?}");
+}
+
+#[test]
+fn every_differentiable_input_has_a_rule() {
+    let mut bad = Vec::new();
+    for def in ops::registry() {
+        if def.vjp.is_empty() || matches!(def.kernel, Kernel::Composite(_)) {
+            continue;
+        }
+        for arg in def.args.iter().filter(|a| a.kind != ArgKind::Plain && !a.has_vjp && !a.not_differentiable) {
+            // Index and mask arguments are integers or bools; their names say so.
+            let is_index = ["index", "indices", "target", "mask", "condition", "offsets", "sorted_sequence", "out"];
+            if !is_index.contains(&arg.name) {
+                bad.push(format!("{}({})", def.full_name(), arg.name));
+            }
+        }
+    }
+    assert!(bad.is_empty(), "arguments without gradient rule: {bad:?}");
+}
+
+#[test]
+fn full_names_are_unique() {
+    let mut seen = std::collections::HashSet::new();
+    for def in ops::registry() {
+        assert!(seen.insert(def.full_name()), "{} is declared twice", def.full_name());
+    }
+}

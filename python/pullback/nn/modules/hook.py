@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,8 +35,14 @@ _holders: weakref.WeakValueDictionary[int, HookDict] = weakref.WeakValueDictiona
 active: dict[int, Any] = _holders.data  # type: ignore[attr-defined]
 
 
-class HookDict(OrderedDict[int, Hook]):
-    """An ordered dictionary of hooks that is listed in ``active`` while it is not empty."""
+class HookDict(dict[int, Hook]):
+    """A dictionary of hooks that is listed in ``active`` while it is not empty."""
+
+    __slots__ = ("__weakref__",)
+
+    def __init__(self, hooks: Iterable[Any] = ()) -> None:
+        super().__init__()
+        self.update(hooks)
 
     def __setitem__(self, key: int, hook: Hook) -> None:
         super().__setitem__(key, hook)
@@ -49,6 +55,30 @@ class HookDict(OrderedDict[int, Hook]):
     def clear(self) -> None:
         super().clear()
         self._leave_if_empty()
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """Adds hooks, each through ``__setitem__``."""
+        for key, hook in dict(*args, **kwargs).items():
+            self[key] = hook
+
+    def setdefault(self, key: int, default: Any = None) -> Any:
+        """The hook of ``key``, which becomes ``default`` if it did not exist."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def __ior__(self, other: Any) -> HookDict:  # type: ignore[override, misc]
+        self.update(other)
+        return self
+
+    def move_to_end(self, key: int, last: bool = True) -> None:
+        """Makes a hook the last one to run, or the first."""
+        hook = super().pop(key)
+        others = [] if last else list(self.items())
+        if others:
+            super().clear()
+        super().__setitem__(key, hook)
+        super().update(others)
 
     def _leave_if_empty(self) -> None:
         if not self:
@@ -142,14 +172,19 @@ parameter_registration_hooks: OrderedDict[int, Hook] = OrderedDict()
 is_full_backward: bool | None = None
 
 
-def insert(hooks: OrderedDict[int, Hook], hook: Hook, *extras: Any) -> RemovableHandle:
+def any_global() -> bool:
+    """Whether any hook on the calls of all modules exists."""
+    return bool(forward_hooks or forward_pre_hooks or backward_hooks or backward_pre_hooks)
+
+
+def insert(hooks: dict[int, Hook], hook: Hook, *extras: Any) -> RemovableHandle:
     """Puts ``hook`` under a fresh id into ``hooks``; ``extras`` are cleaned with it."""
     handle = RemovableHandle(hooks, extra_dict=list(extras) if extras else None)
     hooks[handle.id] = hook
     return handle
 
 
-def registered(hooks: OrderedDict[int, Hook], module: Module, name: str, value: Any) -> Any:
+def registered(hooks: dict[int, Hook], module: Module, name: str, value: Any) -> Any:
     """Passes a value about to be registered through the registration hooks."""
     for hook in hooks.values():
         replacement = hook(module, name, value)

@@ -142,9 +142,7 @@ class Module(State):
 
     def _callee(self) -> Callable[..., Any]:
         """What a call is to run: ``forward`` itself unless some hook asks for more."""
-        if active and self._has_call_hooks():
-            return self._call_with_hooks
-        return self.forward
+        return self._hooked_callee() if active else self.forward
 
     if TYPE_CHECKING:
 
@@ -158,17 +156,34 @@ class Module(State):
         """A call under the name by which programs written for PyTorch reach it."""
         return self._callee()(*args, **kwargs)
 
-    def _has_call_hooks(self) -> bool:
-        return bool(
-            self._forward_hooks
-            or self._forward_pre_hooks
-            or self._backward_hooks
-            or self._backward_pre_hooks
-            or _hook.forward_hooks
-            or _hook.forward_pre_hooks
-            or _hook.backward_hooks
-            or _hook.backward_pre_hooks
+    def _hooked_callee(self) -> Callable[..., Any]:
+        """As ``_callee`` when there are hooks somewhere: are there any for this module?"""
+        own = self.__dict__
+        forward_hooks = own.get("_forward_hooks")
+        if forward_hooks is None:
+            return self.forward  # __init__ has not run.
+        others = (
+            own["_forward_pre_hooks"]
+            or own["_backward_hooks"]
+            or own["_backward_pre_hooks"]
+            or _hook.any_global()
         )
+        if others:
+            return self._call_with_hooks
+        if not forward_hooks:
+            return self.forward
+        if own["_forward_hooks_with_kwargs"] or own["_forward_hooks_always_called"]:
+            return self._call_with_hooks
+        return self._call_with_forward_hooks
+
+    def _call_with_forward_hooks(self, *args: Any, **kwargs: Any) -> Any:
+        """A call when plain forward hooks are all there is."""
+        result = self.forward(*args, **kwargs)
+        for hook in tuple(self._forward_hooks.values()):
+            replaced = hook(self, args, result)
+            if replaced is not None:
+                result = replaced
+        return result
 
     def _call_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
         """One call of a module that has hooks of some kind."""

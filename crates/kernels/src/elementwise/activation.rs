@@ -144,9 +144,7 @@ pub fn glu(iter: &mut Iter) -> Result<()> {
 }
 
 map!(math GeluErf<T: Real>(x: T) -> T {
-    // erfc keeps the left tail's digits, where 1 + erf would cancel.
-    let half = T::of(0.5);
-    x.times(half).times(Real::erfc(x.times(T::of(-std::f64::consts::FRAC_1_SQRT_2))))
+    x.times(Real::normal_cdf(x))
 });
 map!(math GeluTanh<T: Real>(x: T) -> T { x.times(gelu_gate(x)) });
 /// `(1 + tanh(sqrt(2/π) (x + 0.044715 x³))) / 2`, as a sigmoid of twice the argument.
@@ -167,7 +165,7 @@ pub fn gelu(iter: &mut Iter, tanh: bool) -> Result<()> {
 }
 map!(math GeluErfBackward<T: Real>(g: T, x: T) -> T {
     let half = T::of(0.5);
-    let cdf = half.times(Real::erfc(x.times(T::of(-std::f64::consts::FRAC_1_SQRT_2))));
+    let cdf = Real::normal_cdf(x);
     // 1 / sqrt(2π)
     let norm = T::of(std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2 * 0.5);
     let pdf = norm.times(Math::exp(half.negative().times(x.times(x))));

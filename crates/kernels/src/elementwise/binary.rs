@@ -27,7 +27,7 @@ binary! {
     /// The angle of the point `(b, a)` in `[-π, π]`.
     atan2, "atan2_cpu", [float], => Atan2<T: Real>(a, b) Real::atan2(a, b);
     /// `sqrt(a² + b²)` without overflow.
-    hypot, "hypot_cpu", [float], narrow => Hypot<T: Real>(a, b) Real::hypot(a, b);
+    hypot, "hypot_cpu", [float], => Hypot<T: Real>(a, b) Real::hypot(a, b);
     /// The size of `a` with the sign of `b`.
     copysign, "copysign_cpu", [float], => Copysign<T: Real>(a, b) Real::copysign(a, b);
     /// `a ln b`, 0 where `a` is 0; NaN where `b` is NaN.
@@ -293,8 +293,8 @@ impl Parts for f64 {
     type Whole = C128;
 }
 map!(ToComplex<T: Parts>(re: T, im: T) -> T::Whole { T::Whole::from_parts(re, im) });
-map!(Polar<T: Parts>(size: T, angle: T) -> T::Whole {
-    T::Whole::from_parts(size.times(Math::cos(angle)), size.times(Math::sin(angle)))
+map!(narrow Polar<T: Parts>(size: T, angle: T) -> T::Whole {
+    T::Whole::from_parts(size.times(angle.cos_any()), size.times(angle.sin_any()))
 });
 /// `re + i im`; the output has the complex dtype of the inputs.
 pub fn complex(iter: &mut Iter) -> Result<()> {

@@ -29,6 +29,15 @@ pub(crate) trait Map1 {
     type Out: Element;
     type Width: Width;
     fn map(p: Self::P, a: Self::A) -> Self::Out;
+    /// Whether `map` does not hold for some inputs (`is_hard`), which `repair` then computes.
+    const REPAIRS: bool = false;
+    #[inline(always)]
+    fn is_hard(_a: Self::A) -> bool {
+        false
+    }
+    fn repair(p: Self::P, a: Self::A) -> Self::Out {
+        Self::map(p, a)
+    }
 }
 
 /// A map of two inputs.
@@ -52,20 +61,65 @@ pub(crate) trait Map3 {
     fn map(p: Self::P, a: Self::A, b: Self::B, c: Self::C) -> Self::Out;
 }
 
+/// Elements between two looks for hard ones.
+const CHUNK: usize = 256;
+
+#[inline(always)]
+fn body1<K: Map1>(out: &mut [K::Out], a: &[K::A], p: K::P) {
+    let n = out.len();
+    let a = &a[..n];
+    if !K::REPAIRS {
+        for i in 0..n {
+            out[i] = K::map(p, a[i]);
+        }
+        return;
+    }
+    for (out, a) in out.chunks_mut(CHUNK).zip(a.chunks(CHUNK)) {
+        let mut hard = false;
+        for (out, &a) in out.iter_mut().zip(a) {
+            *out = K::map(p, a);
+            hard |= K::is_hard(a);
+        }
+        if hard {
+            repair1::<K>(out, a, p);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn repair1<K: Map1>(out: &mut [K::Out], a: &[K::A], p: K::P) {
+    for (out, &a) in out.iter_mut().zip(a) {
+        if K::is_hard(a) {
+            *out = K::repair(p, a);
+        }
+    }
+}
+
+#[inline(always)]
+fn body2<K: Map2>(out: &mut [K::Out], a: &[K::A], b: &[K::B], p: K::P) {
+    let n = out.len();
+    let (a, b) = (&a[..n], &b[..n]);
+    for i in 0..n {
+        out[i] = K::map(p, a[i], b[i]);
+    }
+}
+
+#[inline(always)]
+fn body3<K: Map3>(out: &mut [K::Out], a: &[K::A], b: &[K::B], c: &[K::C], p: K::P) {
+    let n = out.len();
+    let (a, b, c) = (&a[..n], &b[..n], &c[..n]);
+    for i in 0..n {
+        out[i] = K::map(p, a[i], b[i], c[i]);
+    }
+}
+
 /// The loops of one arity, one per level.
 macro_rules! dense_loops {
-    ($module:ident, $map:ident, [$($arg:ident: $In:ident = $index:literal),+]) => {
+    ($module:ident, $map:ident, $body:ident, [$($arg:ident: $In:ident = $index:literal),+]) => {
         mod $module {
             use super::$map;
-
-            #[inline(always)]
-            fn body<K: $map>(out: &mut [K::Out], $($arg: &[K::$In],)+ p: K::P) {
-                let n = out.len();
-                $(let $arg = &$arg[..n];)+
-                for i in 0..n {
-                    out[i] = K::map(p, $($arg[i]),+);
-                }
-            }
+            use super::$body as body;
 
             // The slices are parameters of a function that is not inlined, so that LLVM knows that
             // they do not overlap.
@@ -106,9 +160,9 @@ macro_rules! dense_loops {
         }
     };
 }
-dense_loops!(one, Map1, [a: A = 1]);
-dense_loops!(two, Map2, [a: A = 1, b: B = 2]);
-dense_loops!(three, Map3, [a: A = 1, b: B = 2, c: C = 3]);
+dense_loops!(one, Map1, body1, [a: A = 1]);
+dense_loops!(two, Map2, body2, [a: A = 1, b: B = 2]);
+dense_loops!(three, Map3, body3, [a: A = 1, b: B = 2, c: C = 3]);
 
 macro_rules! pick {
     ($module:ident, $K:ident) => {{

@@ -4,6 +4,7 @@
 use super::complex;
 use super::number::{Number, Ordered};
 use super::special;
+use crate::simd::{math_f32, math_f64};
 use crate::{C64, C128};
 use num_complex::Complex;
 
@@ -36,6 +37,20 @@ pub(crate) trait Math: Number {
     fn power(self, exponent: Self) -> Self;
     fn logaddexp(self, other: Self) -> Self;
     fn conjugate(self) -> Self;
+    /// Whether `sin`, `cos`, `tan` do not hold for this angle, so that the `_any` versions must be used.
+    #[inline(always)]
+    fn is_hard_angle(self) -> bool {
+        false
+    }
+    fn sin_any(self) -> Self {
+        Math::sin(self)
+    }
+    fn cos_any(self) -> Self {
+        Math::cos(self)
+    }
+    fn tan_any(self) -> Self {
+        Math::tan(self)
+    }
 }
 
 /// Functions of real numbers only.
@@ -51,6 +66,8 @@ pub(crate) trait Real: Math + Ordered {
     fn round(self) -> Self;
     fn erf(self) -> Self;
     fn erfc(self) -> Self;
+    /// The normal distribution's `Φ(x)`.
+    fn normal_cdf(self) -> Self;
     fn lgamma(self) -> Self;
     fn digamma(self) -> Self;
     fn atan2(self, x: Self) -> Self;
@@ -63,67 +80,60 @@ pub(crate) trait Real: Math + Ordered {
     const INFINITY: Self;
 }
 
+/// Implements both traits for one type: functions of `simd`, and those of the standard library for
+/// which there is no vector version.
 macro_rules! real {
-    ($($t:ident, $m:ident);*) => {$(
+    ($t:ident, $m:ident, vector [$($v:ident),*], std [$($s:ident = $std:ident),*]) => {
         impl Math for $t {
-            #[inline(always)] fn exp(self) -> Self { self.exp() }
-            #[inline(always)] fn exp2(self) -> Self { self.exp2() }
-            #[inline(always)] fn expm1(self) -> Self { self.exp_m1() }
-            #[inline(always)] fn log(self) -> Self { self.ln() }
-            #[inline(always)] fn log2(self) -> Self { self.log2() }
-            #[inline(always)] fn log10(self) -> Self { self.log10() }
-            #[inline(always)] fn log1p(self) -> Self { self.ln_1p() }
-            #[inline(always)] fn sqrt(self) -> Self { self.sqrt() }
-            #[inline(always)] fn rsqrt(self) -> Self { 1.0 / self.sqrt() }
+            $(#[inline(always)] fn $v(self) -> Self { $m::$v(self) })*
+            $(#[inline(always)] fn $s(self) -> Self { <$t>::$std(self) })*
+            #[inline(always)] fn sqrt(self) -> Self { <$t>::sqrt(self) }
+            #[inline(always)] fn rsqrt(self) -> Self { 1.0 / <$t>::sqrt(self) }
             #[inline(always)] fn reciprocal(self) -> Self { 1.0 / self }
-            #[inline(always)] fn sin(self) -> Self { self.sin() }
-            #[inline(always)] fn cos(self) -> Self { self.cos() }
-            #[inline(always)] fn tan(self) -> Self { self.tan() }
-            #[inline(always)] fn asin(self) -> Self { self.asin() }
-            #[inline(always)] fn acos(self) -> Self { self.acos() }
-            #[inline(always)] fn atan(self) -> Self { self.atan() }
-            #[inline(always)] fn sinh(self) -> Self { self.sinh() }
-            #[inline(always)] fn cosh(self) -> Self { self.cosh() }
-            #[inline(always)] fn tanh(self) -> Self { self.tanh() }
-            #[inline(always)] fn asinh(self) -> Self { self.asinh() }
-            #[inline(always)] fn acosh(self) -> Self { self.acosh() }
-            #[inline(always)] fn atanh(self) -> Self { self.atanh() }
-            #[inline(always)] fn sigmoid(self) -> Self { 1.0 / (1.0 + (-self).exp()) }
             #[inline(always)] fn over(self, other: Self) -> Self { self / other }
-            #[inline(always)] fn power(self, exponent: Self) -> Self { self.powf(exponent) }
+            #[inline(always)] fn power(self, exponent: Self) -> Self { $m::pow(self, exponent) }
             #[inline(always)]
             fn logaddexp(self, other: Self) -> Self {
                 let big = if self < other { other } else { self };
-                let gap = -(self - other).abs();
+                let sum = big + Math::log1p(Math::exp(-(self - other).abs()));
                 // Equal infinities: their difference is NaN, their sum themselves.
-                if self == other && self.is_infinite() { self } else { big + Math::log1p(Math::exp(gap)) }
+                if (self == other) & (self.abs() == $t::INFINITY) { self } else { sum }
             }
             #[inline(always)] fn conjugate(self) -> Self { self }
+            #[inline(always)] fn is_hard_angle(self) -> bool { self.abs() > $m::TRIG_LIMIT }
+            fn sin_any(self) -> Self { (self as f64).sin() as $t }
+            fn cos_any(self) -> Self { (self as f64).cos() as $t }
+            fn tan_any(self) -> Self { (self as f64).tan() as $t }
         }
 
         impl Real for $t {
             #[inline(always)] fn of(value: f64) -> Self { value as $t }
             #[inline(always)] fn wide(self) -> f64 { self as f64 }
             #[inline(always)] fn magnitude(self) -> Self { self.abs() }
-            #[inline(always)] fn floor(self) -> Self { self.floor() }
-            #[inline(always)] fn ceil(self) -> Self { self.ceil() }
-            #[inline(always)] fn trunc(self) -> Self { self.trunc() }
+            #[inline(always)] fn floor(self) -> Self { <$t>::floor(self) }
+            #[inline(always)] fn ceil(self) -> Self { <$t>::ceil(self) }
+            #[inline(always)] fn trunc(self) -> Self { <$t>::trunc(self) }
             #[inline(always)] fn round(self) -> Self { self.round_ties_even() }
-            #[inline(always)] fn erf(self) -> Self { special::erf(self as f64) as $t }
-            #[inline(always)] fn erfc(self) -> Self { special::erfc(self as f64) as $t }
+            #[inline(always)] fn erf(self) -> Self { $m::erf(self) }
+            #[inline(always)] fn erfc(self) -> Self { $m::erfc(self) }
+            #[inline(always)] fn normal_cdf(self) -> Self { $m::normal_cdf(self) }
             #[inline(always)] fn lgamma(self) -> Self { special::lgamma(self as f64) as $t }
             #[inline(always)] fn digamma(self) -> Self { special::digamma(self as f64) as $t }
-            #[inline(always)] fn atan2(self, x: Self) -> Self { self.atan2(x) }
-            #[inline(always)] fn hypot(self, other: Self) -> Self { self.hypot(other) }
-            #[inline(always)] fn copysign(self, sign: Self) -> Self { self.copysign(sign) }
+            #[inline(always)] fn atan2(self, x: Self) -> Self { $m::atan2(self, x) }
+            #[inline(always)] fn hypot(self, other: Self) -> Self { $m::hypot(self, other) }
+            #[inline(always)] fn copysign(self, sign: Self) -> Self { <$t>::copysign(self, sign) }
             #[inline(always)] fn rest(self, other: Self) -> Self { self % other }
             #[inline(always)] fn fused(self, factor: Self, term: Self) -> Self { self.mul_add(factor, term) }
             #[inline(always)] fn is_finite_number(self) -> bool { self.abs() < $t::INFINITY }
             const INFINITY: Self = $t::INFINITY;
         }
-    )*};
+    };
 }
-real!(f32, math_f32; f64, math_f64);
+real!(f32, math_f32, vector [exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos,
+    atan, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid], std []);
+real!(f64, math_f64, vector [exp, exp2, expm1, log, log1p, sin, cos, tan, sinh, cosh, tanh, asinh,
+    acosh, atanh, sigmoid],
+    std [log2 = log2, log10 = log10, asin = asin, acos = acos, atan = atan]);
 
 /// What a complex number has beside `Math`.
 pub(crate) trait ComplexNumber: Math {
@@ -167,7 +177,7 @@ macro_rules! complex_math {
             #[inline(always)] fn part_im(self) -> $part { self.im }
             #[inline(always)] fn from_parts(re: $part, im: $part) -> Self { Complex::new(re, im) }
             #[inline(always)]
-            fn magnitude(self) -> $part { (self.re as f64).hypot(self.im as f64) as $part }
+            fn magnitude(self) -> $part { Real::hypot(self.re, self.im) }
             #[inline(always)] fn sgn(self) -> Self { narrow(complex::sgn(widen(self))) }
         }
     };

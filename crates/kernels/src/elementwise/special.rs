@@ -1,28 +1,14 @@
-//! Functions that the standard library lacks: `erf`, `erfc`, `lgamma`, `digamma` of a double, from
-//! the C mathematics library (which the standard library links in any case) or by their series.
+//! Functions that the standard library lacks: `lgamma` and `digamma` of a double, from
+//! the C mathematics library (which the standard library links in any case) and by its series.
 
 mod c {
     // Also what `std` calls for its own unstable gamma functions.
     unsafe extern "C" {
-        pub(super) fn erf(x: f64) -> f64;
-        pub(super) fn erfc(x: f64) -> f64;
         #[cfg(not(windows))]
         pub(super) fn lgamma_r(x: f64, sign: &mut i32) -> f64;
         #[cfg(windows)]
         pub(super) fn lgamma(x: f64) -> f64;
     }
-}
-
-/// The error function.
-pub(super) fn erf(x: f64) -> f64 {
-    // SAFETY: a pure function of a number.
-    unsafe { c::erf(x) }
-}
-
-/// `1 - erf(x)` without cancellation.
-pub(super) fn erfc(x: f64) -> f64 {
-    // SAFETY: a pure function of a number.
-    unsafe { c::erfc(x) }
 }
 
 /// `ln |Γ(x)|`.

@@ -1,7 +1,7 @@
 //! Ops of one input: arithmetic, rounding, exponentials, circular and hyperbolic functions, and the
 //! parts of complex numbers. Activations are in `activation`, predicates in `compare`.
 
-use super::dense::run1;
+use super::dense::{Map1, run1};
 use super::math::{ComplexNumber, Math, Real};
 use super::number::{Int, Number, Ordered};
 use crate::{Bool, C64, C128, DType, Error, Iter, Result};
@@ -39,12 +39,6 @@ unary! {
     rsqrt, "rsqrt_cpu", [float complex], math => Rsqrt<T: Math>(x) Math::rsqrt(x);
     /// `1 / x`.
     reciprocal, "reciprocal_cpu", [float complex], math => Reciprocal<T: Math>(x) Math::reciprocal(x);
-    /// The sine of `x` radians.
-    sin, "sin_vml_cpu", [float complex], math => Sin<T: Math>(x) Math::sin(x);
-    /// The cosine of `x` radians.
-    cos, "cos_vml_cpu", [float complex], math => Cos<T: Math>(x) Math::cos(x);
-    /// The tangent of `x` radians.
-    tan, "tan_vml_cpu", [float complex], math => Tan<T: Math>(x) Math::tan(x);
     /// The inverse sine, in `[-π/2, π/2]`.
     asin, "asin_vml_cpu", [float complex], math => Asin<T: Math>(x) Math::asin(x);
     /// The inverse cosine, in `[0, π]`.
@@ -77,6 +71,43 @@ unary! {
     frac, "frac_cpu", [float], => Frac<T: Real>(x) x.minus(Real::trunc(x));
     /// `x * x`.
     square, "pow", [int float complex], => Square<T: Number>(x) x.times(x);
+}
+
+/// Declares the circular functions, whose vector versions hold for angles of usual size only.
+macro_rules! circular {
+    ($($(#[$meta:meta])* $name:ident, $error:literal, $Map:ident, $any:ident;)*) => {$(
+        struct $Map<T>(std::marker::PhantomData<T>);
+        impl<T: Math> Map1 for $Map<T> {
+            type P = ();
+            type A = T;
+            type Out = T;
+            type Width = T::MathWidth;
+            #[inline(always)]
+            fn map((): (), x: T) -> T {
+                Math::$name(x)
+            }
+            const REPAIRS: bool = true;
+            #[inline(always)]
+            fn is_hard(x: T) -> bool {
+                x.is_hard_angle()
+            }
+            fn repair((): (), x: T) -> T {
+                x.$any()
+            }
+        }
+        $(#[$meta])*
+        pub fn $name(iter: &mut Iter) -> Result<()> {
+            compute!(iter.input_dtype(0), $error, [float complex], T => run1::<$Map<T>>(iter, ()))
+        }
+    )*};
+}
+circular! {
+    /// The sine of `x` radians.
+    sin, "sin_vml_cpu", Sin, sin_any;
+    /// The cosine of `x` radians.
+    cos, "cos_vml_cpu", Cos, cos_any;
+    /// The tangent of `x` radians.
+    tan, "tan_vml_cpu", Tan, tan_any;
 }
 
 map!(Negative<T: Number>(x: T) -> T { x.negative() });

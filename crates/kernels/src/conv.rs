@@ -140,9 +140,15 @@ pub fn convolution_backward_weight(
 
 /// The gradient of [`convolution`] with respect to its bias: the sum of `grad` (N, O, *) over all but
 /// the channels.
-pub fn convolution_backward_bias(grad_bias: &mut StridedMut<'_>, grad: StridedRef<'_>) -> Result<()> {
+pub fn convolution_backward_bias(
+    grad_bias: &mut StridedMut<'_>,
+    grad: StridedRef<'_>,
+) -> Result<()> {
     if grad.ndim() < 2 {
-        return Err(Error::Runtime(format!("Expected grad_output of at least 2D, but got {}D", grad.ndim())));
+        return Err(Error::Runtime(format!(
+            "Expected grad_output of at least 2D, but got {}D",
+            grad.ndim()
+        )));
     }
     expect_shape("grad_bias", grad_bias.shape(), &grad.shape()[1..2])?;
     for_number!(grad.dtype(), "convolution_backward", T => {

@@ -39,9 +39,9 @@ impl Shape {
             (&[n, _, ..], &[tn, ..]) if tn != n => Err(Error::Value(format!(
                 "Expected input batch_size ({n}) to match target batch_size ({tn})."
             ))),
-            _ => Err(Error::Runtime(format!(
-                "size mismatch (got input: {x:?}, target: {target:?})"
-            ))),
+            _ => {
+                Err(Error::Runtime(format!("size mismatch (got input: {x:?}, target: {target:?})")))
+            }
         }
     }
     fn samples(self) -> usize {
@@ -54,7 +54,11 @@ impl Shape {
 }
 
 /// The targets as class numbers, `None` for the ignored ones.
-fn targets(target: StridedRef<'_>, classes: usize, ignore_index: i64) -> Result<Vec<Option<usize>>> {
+fn targets(
+    target: StridedRef<'_>,
+    classes: usize,
+    ignore_index: i64,
+) -> Result<Vec<Option<usize>>> {
     if !matches!(target.dtype(), DType::I64 | DType::U8 | DType::I32) {
         return Err(Error::Runtime(format!(
             "expected scalar type Long but found {}",

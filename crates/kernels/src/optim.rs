@@ -124,7 +124,10 @@ impl<T: Real> Step for Block<'_, T> {
 
 fn run(state: &mut State<'_, '_>, buffers: usize, op: &str, work: &Work<'_>) -> Result<()> {
     if state.buffers.len() < buffers {
-        return Err(Error::Runtime(format!("{op}: expected {buffers} state buffers, got {}", state.buffers.len())));
+        return Err(Error::Runtime(format!(
+            "{op}: expected {buffers} state buffers, got {}",
+            state.buffers.len()
+        )));
     }
     let shape = state.param.shape();
     let others = std::iter::once(&*state.grad).chain(&state.buffers[..buffers]);

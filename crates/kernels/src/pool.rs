@@ -81,13 +81,19 @@ fn check(x: &[i64], window: &Window, spatial: usize) -> Result<()> {
     for d in 0..spatial {
         let (kernel, padding) = (window.kernel[d], window.padding[d]);
         if kernel == 0 {
-            return fail(format!("kernel size should be greater than zero, but got {:?}", window.kernel));
+            return fail(format!(
+                "kernel size should be greater than zero, but got {:?}",
+                window.kernel
+            ));
         }
         if window.stride[d] == 0 {
             return fail("stride should not be zero".to_owned());
         }
         if window.dilation[d] == 0 {
-            return fail(format!("dilation should be greater than zero, but got {:?}", window.dilation));
+            return fail(format!(
+                "dilation should be greater than zero, but got {:?}",
+                window.dilation
+            ));
         }
         if padding > ((kernel - 1) * window.dilation[d] + 1) / 2 {
             return fail(format!(

@@ -238,6 +238,9 @@ mod test {
         assert!(super::exp_f32(f32::NAN).is_nan() && super::exp_f64(f64::NAN).is_nan());
         assert_eq!(super::exp_f32(f32::INFINITY), f32::INFINITY);
         assert_eq!(super::exp_f64(f64::INFINITY), f64::INFINITY);
-        assert_eq!((super::exp_f32(f32::NEG_INFINITY), super::exp_f64(f64::NEG_INFINITY)), (0.0, 0.0));
+        assert_eq!(
+            (super::exp_f32(f32::NEG_INFINITY), super::exp_f64(f64::NEG_INFINITY)),
+            (0.0, 0.0)
+        );
     }
 }

@@ -20,7 +20,13 @@ fn unflat(mut flat: i64, shape: &[i64]) -> Vec<i64> {
 }
 
 /// Calls `each(x index, weight index, output index)` for every product of the convolution.
-fn for_products(x: &[i64], w: &[i64], out: &[i64], c: &Conv, each: &mut dyn FnMut(&[i64], &[i64], &[i64])) {
+fn for_products(
+    x: &[i64],
+    w: &[i64],
+    out: &[i64],
+    c: &Conv,
+    each: &mut dyn FnMut(&[i64], &[i64], &[i64]),
+) {
     let spatial = c.stride.len();
     // The side the kernel slides over, and the side whose positions it is placed at.
     let (wide, narrow) = if c.transposed { (out, x) } else { (x, out) };
@@ -37,11 +43,18 @@ fn for_products(x: &[i64], w: &[i64], out: &[i64], c: &Conv, each: &mut dyn FnMu
                     let at = unflat(p, &narrow[2..]);
                     let (mut wide_at, mut narrow_at) = (vec![n, wide_channel], vec![n, wi[0]]);
                     for d in 0..spatial {
-                        wide_at.push(at[d] * c.stride[d] as i64 + wi[d + 2] * c.dilation[d] as i64 - c.padding[d] as i64);
+                        wide_at.push(
+                            at[d] * c.stride[d] as i64 + wi[d + 2] * c.dilation[d] as i64
+                                - c.padding[d] as i64,
+                        );
                         narrow_at.push(at[d]);
                     }
                     if (0..spatial).all(|d| (0..wide[d + 2]).contains(&wide_at[d + 2])) {
-                        if c.transposed { each(&narrow_at, &wi, &wide_at) } else { each(&wide_at, &wi, &narrow_at) }
+                        if c.transposed {
+                            each(&narrow_at, &wi, &wide_at)
+                        } else {
+                            each(&wide_at, &wi, &narrow_at)
+                        }
                     }
                 }
             }
@@ -59,7 +72,8 @@ fn check(rng: &mut Rng, dtype: DType, x_shape: &[i64], w_shape: &[i64], c: &Conv
     let what = format!("{dtype:?} x {x_shape:?} w {w_shape:?} {c:?}");
     let bias = (rng.below(2) == 0).then(|| rng.tensor(dtype, &shape[1..2]));
     let mut out = rng.tensor(dtype, &shape);
-    conv::convolution(&mut out.view_mut(), x.view(), w.view(), bias.as_ref().map(Tensor::view), c).unwrap();
+    conv::convolution(&mut out.view_mut(), x.view(), w.view(), bias.as_ref().map(Tensor::view), c)
+        .unwrap();
     let grad = rng.tensor(dtype, &shape);
     let (mut gx, mut gw) = (rng.tensor(dtype, x_shape), rng.tensor(dtype, w_shape));
     conv::convolution_backward_input(&mut gx.view_mut(), grad.view(), w.view(), c).unwrap();
@@ -150,5 +164,8 @@ fn bad_shapes_are_refused_in_pytorchs_words() {
     let error = conv::output_shape(&[1, 3, 5, 5], &[4, 2, 3, 3], &Conv::plain(2)).unwrap_err();
     assert!(error.message().contains("to have 2 channels, but got 3 channels instead"), "{error}");
     let error = conv::output_shape(&[1, 2, 2, 5], &[4, 2, 3, 3], &Conv::plain(2)).unwrap_err();
-    assert!(error.message().contains("Kernel size can't be greater than actual input size"), "{error}");
+    assert!(
+        error.message().contains("Kernel size can't be greater than actual input size"),
+        "{error}"
+    );
 }

@@ -8,7 +8,8 @@ use pullback_kernels::{DType, softmax};
 use tensor::{Rng, Tensor};
 
 const DTYPES: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];
-const SHAPES: [&[i64]; 7] = [&[3, 5], &[2, 70], &[4, 3, 6], &[2, 4, 3, 5], &[1, 2, 1], &[5, 4, 130], &[3, 0, 2]];
+const SHAPES: [&[i64]; 7] =
+    [&[3, 5], &[2, 70], &[4, 3, 6], &[2, 4, 3, 5], &[1, 2, 1], &[5, 4, 130], &[3, 0, 2]];
 
 /// The naive softmax of `x` along `dim`.
 fn naive_softmax(shape: &[i64], x: &[f64], dim: usize, log: bool) -> Vec<f64> {
@@ -66,9 +67,12 @@ fn softmax_and_its_gradient_equal_the_naive_twin() {
                     }
                     let grad = rng.tensor(dtype, shape);
                     let mut gx = rng.tensor(dtype, shape);
-                    let b = if log { softmax::log_softmax_backward } else { softmax::softmax_backward };
+                    let b =
+                        if log { softmax::log_softmax_backward } else { softmax::softmax_backward };
                     b(&mut gx.view_mut(), grad.view(), y.view(), dim).unwrap();
-                    let expected = difference(&x.reals(), &grad.reals(), &|x| naive_softmax(shape, x, dim, log));
+                    let expected = difference(&x.reals(), &grad.reals(), &|x| {
+                        naive_softmax(shape, x, dim, log)
+                    });
                     assert_near(&gx, &expected, &what);
                 }
             }
@@ -114,7 +118,15 @@ fn affine(rng: &mut Rng, dtype: DType, n: i64) -> Affine {
 }
 
 /// Normalises each set of indices; `channel` gives the parameter's index of an element.
-fn naive_norm(x: &[f64], group: &dyn Fn(usize) -> usize, channel: &dyn Fn(usize) -> usize, w: &[f64], b: &[f64], eps: f64, centred: bool) -> Vec<f64> {
+fn naive_norm(
+    x: &[f64],
+    group: &dyn Fn(usize) -> usize,
+    channel: &dyn Fn(usize) -> usize,
+    w: &[f64],
+    b: &[f64],
+    eps: f64,
+    centred: bool,
+) -> Vec<f64> {
     let groups = (0..x.len()).map(group).max().map_or(0, |g| g + 1);
     let (mut count, mut mean, mut var) = (vec![0.0; groups], vec![0.0; groups], vec![0.0; groups]);
     for (i, v) in x.iter().enumerate() {
@@ -144,7 +156,13 @@ fn reals(t: Option<&Tensor>) -> Vec<f64> {
 fn layer_and_rms_norm_equal_the_naive_twin() {
     let mut rng = Rng(2);
     for dtype in DTYPES {
-        for (shape, n) in [(vec![3, 5], 5), (vec![2, 3, 4], 12), (vec![4, 100], 100), (vec![2, 0, 3], 3), (vec![70, 3], 3)] {
+        for (shape, n) in [
+            (vec![3, 5], 5),
+            (vec![2, 3, 4], 12),
+            (vec![4, 100], 100),
+            (vec![2, 0, 3], 3),
+            (vec![70, 3], 3),
+        ] {
             for centred in [true, false] {
                 let p = affine(&mut rng, dtype, n);
                 let x = rng.tensor(dtype, &shape);
@@ -152,15 +170,37 @@ fn layer_and_rms_norm_equal_the_naive_twin() {
                 let b = if centred { reals(p.bias.as_ref()) } else { vec![] };
                 let rows = xs.len() as i64 / n;
                 let mut y = rng.tensor(dtype, &shape);
-                let (mut mean, mut rstd) = (rng.tensor(dtype, &[rows]), rng.tensor(DType::F32, &[rows]));
-                let (weight, bias) = (p.weight.as_ref().map(Tensor::view), p.bias.as_ref().map(Tensor::view));
+                let (mut mean, mut rstd) =
+                    (rng.tensor(dtype, &[rows]), rng.tensor(DType::F32, &[rows]));
+                let (weight, bias) =
+                    (p.weight.as_ref().map(Tensor::view), p.bias.as_ref().map(Tensor::view));
                 let n = n as usize;
                 if centred {
-                    norm::layer_norm(&mut y.view_mut(), &mut mean.view_mut(), &mut rstd.view_mut(), x.view(), weight, bias, n, 1e-3).unwrap();
+                    norm::layer_norm(
+                        &mut y.view_mut(),
+                        &mut mean.view_mut(),
+                        &mut rstd.view_mut(),
+                        x.view(),
+                        weight,
+                        bias,
+                        n,
+                        1e-3,
+                    )
+                    .unwrap();
                 } else {
-                    norm::rms_norm(&mut y.view_mut(), &mut rstd.view_mut(), x.view(), weight, n, 1e-3).unwrap();
+                    norm::rms_norm(
+                        &mut y.view_mut(),
+                        &mut rstd.view_mut(),
+                        x.view(),
+                        weight,
+                        n,
+                        1e-3,
+                    )
+                    .unwrap();
                 }
-                let f = |x: &[f64], w: &[f64], b: &[f64]| naive_norm(x, &|i| i / n, &|i| i % n, w, b, 1e-3, centred);
+                let f = |x: &[f64], w: &[f64], b: &[f64]| {
+                    naive_norm(x, &|i| i / n, &|i| i % n, w, b, 1e-3, centred)
+                };
                 let what = format!("{dtype:?} {shape:?} {centred}");
                 y.assert_reals(&f(&xs, &w, &b), &what);
                 if dtype != DType::F64 && dtype != DType::F32 {
@@ -168,14 +208,36 @@ fn layer_and_rms_norm_equal_the_naive_twin() {
                 }
                 let grad = rng.tensor(dtype, &shape);
                 let mut gx = rng.tensor(dtype, &shape);
-                let (mut gw, mut gb) = (rng.tensor(dtype, &[n as i64]), rng.tensor(dtype, &[n as i64]));
+                let (mut gw, mut gb) =
+                    (rng.tensor(dtype, &[n as i64]), rng.tensor(dtype, &[n as i64]));
                 if centred {
-                    norm::layer_norm_backward(Some(&mut gx.view_mut()), Some(&mut gw.view_mut()), Some(&mut gb.view_mut()), grad.view(), x.view(), mean.view(), rstd.view(), weight, n).unwrap();
+                    norm::layer_norm_backward(
+                        Some(&mut gx.view_mut()),
+                        Some(&mut gw.view_mut()),
+                        Some(&mut gb.view_mut()),
+                        grad.view(),
+                        x.view(),
+                        mean.view(),
+                        rstd.view(),
+                        weight,
+                        n,
+                    )
+                    .unwrap();
                 } else {
-                    norm::rms_norm_backward(Some(&mut gx.view_mut()), Some(&mut gw.view_mut()), grad.view(), x.view(), rstd.view(), weight, n).unwrap();
+                    norm::rms_norm_backward(
+                        Some(&mut gx.view_mut()),
+                        Some(&mut gw.view_mut()),
+                        grad.view(),
+                        x.view(),
+                        rstd.view(),
+                        weight,
+                        n,
+                    )
+                    .unwrap();
                 }
                 let g = grad.reals();
-                let (full_w, full_b) = (if w.is_empty() { vec![1.0; n] } else { w.clone() }, vec![0.0; n]);
+                let (full_w, full_b) =
+                    (if w.is_empty() { vec![1.0; n] } else { w.clone() }, vec![0.0; n]);
                 assert_near(&gx, &difference(&xs, &g, &|x| f(x, &w, &b)), &what);
                 assert_near(&gw, &difference(&full_w, &g, &|w| f(&xs, w, &b)), &what);
                 if centred {
@@ -190,19 +252,34 @@ fn layer_and_rms_norm_equal_the_naive_twin() {
 fn group_norm_equals_the_naive_twin() {
     let mut rng = Rng(3);
     for dtype in DTYPES {
-        for (shape, groups) in [(vec![3, 4], 2), (vec![2, 6, 5], 3), (vec![2, 4, 3, 5], 4), (vec![0, 4, 2], 2)] {
+        for (shape, groups) in
+            [(vec![3, 4], 2), (vec![2, 6, 5], 3), (vec![2, 4, 3, 5], 4), (vec![0, 4, 2], 2)]
+        {
             let c = shape[1] as usize;
             let inner = shape[2..].iter().product::<i64>() as usize;
             let p = affine(&mut rng, dtype, shape[1]);
             let x = rng.tensor(dtype, &shape);
             let (xs, w, b) = (x.reals(), reals(p.weight.as_ref()), reals(p.bias.as_ref()));
-            let (weight, bias) = (p.weight.as_ref().map(Tensor::view), p.bias.as_ref().map(Tensor::view));
+            let (weight, bias) =
+                (p.weight.as_ref().map(Tensor::view), p.bias.as_ref().map(Tensor::view));
             let mut y = rng.tensor(dtype, &shape);
             let stat = [shape[0], groups as i64];
             let stat_type = if dtype == DType::F64 { dtype } else { DType::F32 };
             let (mut mean, mut rstd) = (rng.tensor(stat_type, &stat), rng.tensor(stat_type, &stat));
-            norm::group_norm(&mut y.view_mut(), &mut mean.view_mut(), &mut rstd.view_mut(), x.view(), weight, bias, groups, 1e-3).unwrap();
-            let f = |x: &[f64], w: &[f64], b: &[f64]| naive_norm(x, &|i| i / (inner * c / groups), &|i| i / inner % c, w, b, 1e-3, true);
+            norm::group_norm(
+                &mut y.view_mut(),
+                &mut mean.view_mut(),
+                &mut rstd.view_mut(),
+                x.view(),
+                weight,
+                bias,
+                groups,
+                1e-3,
+            )
+            .unwrap();
+            let f = |x: &[f64], w: &[f64], b: &[f64]| {
+                naive_norm(x, &|i| i / (inner * c / groups), &|i| i / inner % c, w, b, 1e-3, true)
+            };
             let what = format!("{dtype:?} {shape:?} {groups}");
             y.assert_reals(&f(&xs, &w, &b), &what);
             if dtype != DType::F64 && dtype != DType::F32 {
@@ -210,8 +287,20 @@ fn group_norm_equals_the_naive_twin() {
             }
             let grad = rng.tensor(dtype, &shape);
             let mut gx = rng.tensor(dtype, &shape);
-            let (mut gw, mut gb) = (rng.tensor(dtype, &shape[1..2]), rng.tensor(dtype, &shape[1..2]));
-            norm::group_norm_backward(Some(&mut gx.view_mut()), Some(&mut gw.view_mut()), Some(&mut gb.view_mut()), grad.view(), x.view(), mean.view(), rstd.view(), weight, groups).unwrap();
+            let (mut gw, mut gb) =
+                (rng.tensor(dtype, &shape[1..2]), rng.tensor(dtype, &shape[1..2]));
+            norm::group_norm_backward(
+                Some(&mut gx.view_mut()),
+                Some(&mut gw.view_mut()),
+                Some(&mut gb.view_mut()),
+                grad.view(),
+                x.view(),
+                mean.view(),
+                rstd.view(),
+                weight,
+                groups,
+            )
+            .unwrap();
             let g = grad.reals();
             let full_w = if w.is_empty() { vec![1.0; c] } else { w.clone() };
             assert_near(&gx, &difference(&xs, &g, &|x| f(x, &w, &b)), &what);
@@ -231,20 +320,38 @@ fn batch_norm_equals_the_naive_twin() {
             let p = affine(&mut rng, dtype, shape[1]);
             let x = rng.tensor(dtype, &shape);
             let (xs, w, b) = (x.reals(), reals(p.weight.as_ref()), reals(p.bias.as_ref()));
-            let (weight, bias) = (p.weight.as_ref().map(Tensor::view), p.bias.as_ref().map(Tensor::view));
+            let (weight, bias) =
+                (p.weight.as_ref().map(Tensor::view), p.bias.as_ref().map(Tensor::view));
             let mut y = rng.tensor(dtype, &shape);
             let stat_type = if dtype == DType::F64 { dtype } else { DType::F32 };
-            let (mut mean, mut rstd) = (rng.tensor(stat_type, &shape[1..2]), rng.tensor(stat_type, &shape[1..2]));
-            let (mut run_mean, mut run_var) = (Tensor::full(stat_type, &shape[1..2], 0.5), Tensor::full(stat_type, &shape[1..2], 2.0));
+            let (mut mean, mut rstd) =
+                (rng.tensor(stat_type, &shape[1..2]), rng.tensor(stat_type, &shape[1..2]));
+            let (mut run_mean, mut run_var) = (
+                Tensor::full(stat_type, &shape[1..2], 0.5),
+                Tensor::full(stat_type, &shape[1..2], 2.0),
+            );
             let how = BatchNorm { training: true, momentum: 0.25, eps: 1e-3 };
             let saved = Some((&mut mean.view_mut(), &mut rstd.view_mut()));
-            norm::batch_norm(&mut y.view_mut(), saved, x.view(), weight, bias, Some(&mut run_mean.view_mut()), Some(&mut run_var.view_mut()), how).unwrap();
-            let f = |x: &[f64], w: &[f64], b: &[f64]| naive_norm(x, &|i| i / inner % c, &|i| i / inner % c, w, b, 1e-3, true);
+            norm::batch_norm(
+                &mut y.view_mut(),
+                saved,
+                x.view(),
+                weight,
+                bias,
+                Some(&mut run_mean.view_mut()),
+                Some(&mut run_var.view_mut()),
+                how,
+            )
+            .unwrap();
+            let f = |x: &[f64], w: &[f64], b: &[f64]| {
+                naive_norm(x, &|i| i / inner % c, &|i| i / inner % c, w, b, 1e-3, true)
+            };
             let what = format!("{dtype:?} {shape:?}");
             y.assert_reals(&f(&xs, &w, &b), &what);
             let count = (xs.len() / c) as f64;
             for ch in 0..c {
-                let all: Vec<f64> = (0..xs.len()).filter(|i| i / inner % c == ch).map(|i| xs[i]).collect();
+                let all: Vec<f64> =
+                    (0..xs.len()).filter(|i| i / inner % c == ch).map(|i| xs[i]).collect();
                 let m = all.iter().sum::<f64>() / count;
                 let v = all.iter().map(|x| (x - m).powi(2)).sum::<f64>() / (count - 1.0);
                 assert!((run_mean.reals()[ch] - (0.375 + 0.25 * m)).abs() < 1e-4, "{what}");
@@ -252,13 +359,26 @@ fn batch_norm_equals_the_naive_twin() {
             }
             let mut eval = rng.tensor(dtype, &shape);
             let how_eval = BatchNorm { training: false, ..how };
-            norm::batch_norm(&mut eval.view_mut(), None, x.view(), weight, bias, Some(&mut run_mean.view_mut()), Some(&mut run_var.view_mut()), how_eval).unwrap();
+            norm::batch_norm(
+                &mut eval.view_mut(),
+                None,
+                x.view(),
+                weight,
+                bias,
+                Some(&mut run_mean.view_mut()),
+                Some(&mut run_var.view_mut()),
+                how_eval,
+            )
+            .unwrap();
             let (rm, rv) = (run_mean.reals(), run_var.reals());
             let f_eval = |x: &[f64]| -> Vec<f64> {
-                (0..x.len()).map(|i| {
-                    let ch = i / inner % c;
-                    (x[i] - rm[ch]) / (rv[ch] + 1e-3).sqrt() * w.get(ch).copied().unwrap_or(1.0) + b.get(ch).copied().unwrap_or(0.0)
-                }).collect()
+                (0..x.len())
+                    .map(|i| {
+                        let ch = i / inner % c;
+                        (x[i] - rm[ch]) / (rv[ch] + 1e-3).sqrt() * w.get(ch).copied().unwrap_or(1.0)
+                            + b.get(ch).copied().unwrap_or(0.0)
+                    })
+                    .collect()
             };
             eval.assert_reals(&f_eval(&xs), &what);
             if dtype != DType::F64 && dtype != DType::F32 || shape[0] == 2 && inner == 1 {
@@ -267,13 +387,36 @@ fn batch_norm_equals_the_naive_twin() {
             let grad = rng.tensor(dtype, &shape);
             let g = grad.reals();
             let mut gx = rng.tensor(dtype, &shape);
-            let (mut gw, mut gb) = (rng.tensor(dtype, &shape[1..2]), rng.tensor(dtype, &shape[1..2]));
-            norm::batch_norm_backward(Some(&mut gx.view_mut()), Some(&mut gw.view_mut()), Some(&mut gb.view_mut()), grad.view(), x.view(), weight, mean.view(), rstd.view(), how).unwrap();
+            let (mut gw, mut gb) =
+                (rng.tensor(dtype, &shape[1..2]), rng.tensor(dtype, &shape[1..2]));
+            norm::batch_norm_backward(
+                Some(&mut gx.view_mut()),
+                Some(&mut gw.view_mut()),
+                Some(&mut gb.view_mut()),
+                grad.view(),
+                x.view(),
+                weight,
+                mean.view(),
+                rstd.view(),
+                how,
+            )
+            .unwrap();
             let full_w = if w.is_empty() { vec![1.0; c] } else { w.clone() };
             assert_near(&gx, &difference(&xs, &g, &|x| f(x, &w, &b)), &what);
             assert_near(&gw, &difference(&full_w, &g, &|w| f(&xs, w, &b)), &what);
             assert_near(&gb, &difference(&vec![0.0; c], &g, &|b| f(&xs, &w, b)), &what);
-            norm::batch_norm_backward(Some(&mut gx.view_mut()), None, None, grad.view(), x.view(), weight, run_mean.view(), run_var.view(), how_eval).unwrap();
+            norm::batch_norm_backward(
+                Some(&mut gx.view_mut()),
+                None,
+                None,
+                grad.view(),
+                x.view(),
+                weight,
+                run_mean.view(),
+                run_var.view(),
+                how_eval,
+            )
+            .unwrap();
             assert_near(&gx, &difference(&xs, &g, &f_eval), &what);
         }
     }

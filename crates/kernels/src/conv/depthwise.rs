@@ -44,7 +44,13 @@ fn for_channels(g: &Geometry, channels: usize, work: &(dyn Fn(usize) + Sync)) {
     parallel::for_range(channels, (GRAIN / size).max(1), &|range| range.for_each(work));
 }
 
-pub(super) fn forward<T: Number>(out: &mut [T], x: &[T], w: &[T], bias: Option<&[T]>, g: &Geometry) {
+pub(super) fn forward<T: Number>(
+    out: &mut [T],
+    x: &[T],
+    w: &[T],
+    bias: Option<&[T]>,
+    g: &Geometry,
+) {
     let (size, from, kernel) = (g.output_size(), g.input_size(), g.kernel_size());
     let out = SharedMut::new(out);
     for_channels(g, g.batch * g.groups, &|i| {

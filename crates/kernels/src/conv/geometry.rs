@@ -98,7 +98,9 @@ fn check(x: &[i64], weight: &[i64], conv: &Conv, spatial: usize) -> Result<()> {
         return fail("dilation should be greater than zero".to_owned());
     }
     if weight[2..].contains(&0) {
-        return fail(format!("kernel size should be greater than zero, but got weight of size {weight:?}"));
+        return fail(format!(
+            "kernel size should be greater than zero, but got weight of size {weight:?}"
+        ));
     }
     let groups = conv.groups as i64;
     if groups <= 0 {

@@ -6,9 +6,9 @@
 //! `weight (O, K) += grad (O, P) @ gathered^T`. Each task owns its outputs, and sums over batch and
 //! blocks in order.
 
+use super::Number;
 use super::gather::{gather, scatter};
 use super::geometry::Geometry;
-use super::Number;
 use crate::dense::SharedMut;
 use crate::gemm::{Matrix, Sizes, product};
 use crate::parallel;
@@ -38,7 +38,13 @@ fn input_channels(g: &Geometry, n: usize, group: usize) -> Range<usize> {
     start..start + size
 }
 
-pub(super) fn forward<T: Number>(out: &mut [T], x: &[T], w: &[T], bias: Option<&[T]>, g: &Geometry) {
+pub(super) fn forward<T: Number>(
+    out: &mut [T],
+    x: &[T],
+    w: &[T],
+    bias: Option<&[T]>,
+    g: &Geometry,
+) {
     let positions = g.output_size();
     if out.is_empty() {
         return;
@@ -63,7 +69,8 @@ pub(super) fn forward<T: Number>(out: &mut [T], x: &[T], w: &[T], bias: Option<&
             let sizes = Sizes { m: g.out_channels, n: span.len(), k };
             let first = group * g.out_channels;
             let at = (n * g.groups * g.out_channels + first) * positions + span.start;
-            let target = Matrix { ptr: shared.ptr().wrapping_add(at), rs: positions as isize, cs: 1 };
+            let target =
+                Matrix { ptr: shared.ptr().wrapping_add(at), rs: positions as isize, cs: 1 };
             let beta = start_with_bias(target, sizes, bias, first);
             let left = Matrix::rows(w[first * k..].as_ptr(), k);
             // SAFETY: the task owns these channels and positions of the output.

@@ -3,7 +3,10 @@
 //! Each channel is one task; a two-dimensional input, whose channels are columns, is transposed first
 //! so that every channel's elements lie in runs.
 
-use super::{GRAIN, affine, combine, load_optional, reciprocal_std, store_optional, sum, sum_products, sum_squares};
+use super::{
+    GRAIN, affine, combine, load_optional, reciprocal_std, store_optional, sum, sum_products,
+    sum_squares,
+};
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, with_output};
 use crate::{Error, Result, StridedMut, StridedRef, parallel};
 
@@ -223,11 +226,13 @@ fn statistics<T: Real>(
     rstds: &mut [T],
     variances: &mut [f64],
 ) {
-    let (means, rstds, variances) = (SharedMut::new(means), SharedMut::new(rstds), SharedMut::new(variances));
+    let (means, rstds, variances) =
+        (SharedMut::new(means), SharedMut::new(rstds), SharedMut::new(variances));
     let count = s.count() as f64;
     s.for_channels(&|c| {
         let mean = T::of((0..s.batch).map(|n| sum(&x[s.run(n, c)])).sum::<f64>() / count);
-        let variance = (0..s.batch).map(|n| sum_squares(&x[s.run(n, c)], mean)).sum::<f64>() / count;
+        let variance =
+            (0..s.batch).map(|n| sum_squares(&x[s.run(n, c)], mean)).sum::<f64>() / count;
         // SAFETY: one task per channel.
         unsafe {
             means.slice(c..c + 1)[0] = mean;

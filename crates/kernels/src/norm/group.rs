@@ -1,6 +1,9 @@
 //! Group norm over (N, C, *): statistics per batch element and group of channels.
 
-use super::{GRAIN, affine, combine, load_optional, reciprocal_std, store_optional, sum, sum_products, sum_squares};
+use super::{
+    GRAIN, affine, combine, load_optional, reciprocal_std, store_optional, sum, sum_products,
+    sum_squares,
+};
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, store, with_output};
 use crate::{Error, Result, StridedMut, StridedRef, parallel};
 
@@ -153,7 +156,8 @@ fn channel_sums<T: Real>(input: &Input<'_, T>, sums: &mut [(f64, f64)]) {
         for i in 0..s.per_group() {
             let span = s.channel(row, i);
             let grad = &input.grad[span.clone()];
-            let along = sum_products(grad, &input.x[span], input.mean[row]) * input.rstd[row].wide();
+            let along =
+                sum_products(grad, &input.x[span], input.mean[row]) * input.rstd[row].wide();
             let at = row * s.per_group() + i;
             // SAFETY: one element per channel of a row.
             unsafe { sums.slice(at..at + 1)[0] = (along, sum(grad)) };
@@ -166,7 +170,8 @@ fn input_gradient<T: Real>(out: &mut [T], input: &Input<'_, T>, sums: &[(f64, f6
     let out = SharedMut::new(out);
     let m = (s.per_group() * s.inner) as f64;
     s.for_rows(&|row| {
-        let weight = |i: usize| input.weight.map_or(T::ONE, |w| w[row % s.groups * s.per_group() + i]);
+        let weight =
+            |i: usize| input.weight.map_or(T::ONE, |w| w[row % s.groups * s.per_group() + i]);
         let (mut along, mut total) = (0.0, 0.0);
         for i in 0..s.per_group() {
             let (a, t) = sums[row * s.per_group() + i];

@@ -1,7 +1,9 @@
 //! Layer norm and RMS norm: statistics over the trailing elements of each row.
 
 use super::{GRAIN, buffer, load_optional, reciprocal_std, store_optional, sum, sum_squares};
-use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, store, vectorised, with_output};
+use crate::dense::{
+    Real, SharedMut, expect_shape, for_compute, load, store, vectorised, with_output,
+};
 use crate::row::{LANES, fold};
 use crate::{Error, Result, StridedMut, StridedRef, parallel};
 use std::ops::Range;
@@ -235,7 +237,14 @@ fn input_gradient<T: Real>(out: &mut [T], input: &Input<'_, T>, rows: usize) {
         let mean = input.mean.map(|m| m[row]);
         // SAFETY: one task per row.
         let out = unsafe { out.slice(span.clone()) };
-        row_gradient(out, &input.grad[span.clone()], &input.x[span], mean, input.rstd[row], input.weight);
+        row_gradient(
+            out,
+            &input.grad[span.clone()],
+            &input.x[span],
+            mean,
+            input.rstd[row],
+            input.weight,
+        );
     });
 }
 

@@ -21,7 +21,12 @@ pub struct AvgPool {
 ///
 /// # Errors
 /// Shapes that do not fit, a divisor of zero, or a dtype that is not real floating.
-pub fn avg_pool(out: &mut StridedMut<'_>, x: StridedRef<'_>, window: &Window, how: AvgPool) -> Result<()> {
+pub fn avg_pool(
+    out: &mut StridedMut<'_>,
+    x: StridedRef<'_>,
+    window: &Window,
+    how: AvgPool,
+) -> Result<()> {
     let shape = output_shape(x.shape(), window)?;
     expect_shape("output", out.shape(), &shape)?;
     let scales = Scales::new(Geometry::new(x.shape(), &shape, window), how)?;
@@ -177,7 +182,11 @@ fn adaptive(x: &[i64], out: &[i64], spatial: usize) -> Result<(usize, [usize; 3]
 ///
 /// # Errors
 /// An empty spatial dimension, shapes that do not fit, or a dtype that is not real floating.
-pub fn adaptive_avg_pool(out: &mut StridedMut<'_>, x: StridedRef<'_>, spatial: usize) -> Result<()> {
+pub fn adaptive_avg_pool(
+    out: &mut StridedMut<'_>,
+    x: StridedRef<'_>,
+    spatial: usize,
+) -> Result<()> {
     let (planes, input, output) = adaptive(x.shape(), out.shape(), spatial)?;
     for_compute!(x.dtype(), "adaptive_avg_pool2d", T => {
         let x = load::<T>(x);

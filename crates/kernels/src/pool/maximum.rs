@@ -197,7 +197,9 @@ pub fn max_pool_backward(
     let (from, to) = (size(&grad.shape()[planes..]), size(&grad_x.shape()[planes..]));
     let indices = load::<i64>(indices);
     if let Some(bad) = indices.iter().find(|&&i| i < 0 || i as usize >= to) {
-        return Err(Error::Runtime(format!("found an invalid max index: {bad} (output volumes are of size {to})")));
+        return Err(Error::Runtime(format!(
+            "found an invalid max index: {bad} (output volumes are of size {to})"
+        )));
     }
     let count = size(&grad.shape()[..planes]);
     crate::dense::for_compute!(grad.dtype(), "max_pool2d_backward", T => {
@@ -207,7 +209,14 @@ pub fn max_pool_backward(
     })
 }
 
-fn scatter<T: Real>(out: &mut [T], grad: &[T], indices: &[i64], planes: usize, from: usize, to: usize) {
+fn scatter<T: Real>(
+    out: &mut [T],
+    grad: &[T],
+    indices: &[i64],
+    planes: usize,
+    from: usize,
+    to: usize,
+) {
     let out = SharedMut::new(out);
     crate::parallel::for_range(planes, (super::GRAIN / (from + to).max(1)).max(1), &|range| {
         for plane in range {

@@ -1,0 +1,194 @@
+//! Dense linear algebra over batches of matrices: `svd`, `solve`, `inv`, `det`, `qr`, `cholesky`,
+//! `eigh`, for `f32`, `f64`, `c64` and `c128`.
+//!
+//! LU with partial pivoting is our own up to 64 x 64 (`lu`), everything else is `faer`, one thread per
+//! matrix; the batch is split over threads, so results do not depend on them. Views are (*, m, n) with
+//! any strides; an error names the first batch element that failed.
+
+mod decomposition;
+mod lu;
+
+pub use decomposition::{cholesky, eigh, qr, svd};
+pub use lu::{det, inv, solve};
+
+use crate::dense::{Compute, SharedMut};
+use crate::gemm::MulAdd;
+use crate::{C64, C128, DType, Error, Result, StridedMut, StridedRef, parallel};
+use faer::Mat;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Multiply-adds worth a thread of their own.
+const GRAIN: usize = 1 << 15;
+
+/// A type that matrices are factorised in.
+pub(crate) trait Field: Compute + MulAdd + faer::traits::ComplexField {
+    /// The type of singular values.
+    type Part: Compute;
+    fn over(self, by: Self) -> Self;
+    fn minus(self, by: Self) -> Self;
+    /// The size that LAPACK pivots by: |re| + |im|.
+    fn size(self) -> f64;
+    fn is_finite(self) -> bool;
+    fn conjugate(self) -> Self;
+    fn part(self) -> Self::Part;
+}
+
+macro_rules! field {
+    ($($t:ident => $part:ty, $size:expr, $conj:expr, $real:expr);*) => {$(
+        impl Field for $t {
+            type Part = $part;
+            #[inline(always)] fn over(self, by: Self) -> Self { self / by }
+            #[inline(always)] fn minus(self, by: Self) -> Self { self - by }
+            #[inline(always)] fn size(self) -> f64 { $size(self) }
+            #[inline(always)] fn is_finite(self) -> bool { ($size)(self).is_finite() }
+            #[inline(always)] fn conjugate(self) -> Self { $conj(self) }
+            #[inline(always)] fn part(self) -> $part { $real(self) }
+        }
+    )*};
+}
+field!(f32 => f32, |v: f32| f64::from(v.abs()), |v| v, |v| v;
+       f64 => f64, f64::abs, |v| v, |v| v;
+       C64 => f32, |v: C64| f64::from(v.re.abs()) + f64::from(v.im.abs()), |v: C64| v.conj(), |v: C64| v.re;
+       C128 => f64, |v: C128| v.re.abs() + v.im.abs(), |v: C128| v.conj(), |v: C128| v.re);
+
+/// Runs an expression with `$T` bound to the type of a dtype that has linear algebra.
+macro_rules! for_field {
+    ($dtype:expr, $name:expr, $kernel:expr, $T:ident => $body:expr) => {
+        match $dtype {
+            $crate::DType::F32 => {
+                type $T = f32;
+                $body
+            }
+            $crate::DType::F64 => {
+                type $T = f64;
+                $body
+            }
+            $crate::DType::C64 => {
+                type $T = $crate::C64;
+                $body
+            }
+            $crate::DType::C128 => {
+                type $T = $crate::C128;
+                $body
+            }
+            other => Err($crate::linalg::unsupported($name, $kernel, other)),
+        }
+    };
+}
+use for_field;
+
+fn unsupported(name: &str, kernel: &str, dtype: DType) -> Error {
+    if dtype.is_floating_point() {
+        return Error::not_implemented(kernel, dtype);
+    }
+    Error::NotImplemented(format!(
+        "{name}: Expected a floating point or complex tensor as input. Got {}",
+        dtype.scalar_name()
+    ))
+}
+
+/// Batch size, rows and columns of (*, m, n).
+fn matrices(name: &str, shape: &[i64]) -> Result<(usize, usize, usize)> {
+    let [batch @ .., m, n] = shape else {
+        return Err(Error::Runtime(format!(
+            "{name}: The input tensor A must have at least 2 dimensions."
+        )));
+    };
+    Ok((batch.iter().map(|&s| s as usize).product(), *m as usize, *n as usize))
+}
+
+/// As [`matrices`], for square ones: batch size and order.
+fn squares(name: &str, shape: &[i64]) -> Result<(usize, usize)> {
+    let (batch, m, n) = matrices(name, shape)?;
+    if m != n {
+        return Err(Error::Runtime(format!(
+            "{name}: A must be batches of square matrices, but they are {m} by {n} matrices"
+        )));
+    }
+    Ok((batch, n))
+}
+
+/// The shape (*, trailing...) that goes with `a`'s batch.
+fn with_batch(a: &[i64], trailing: &[usize]) -> Vec<i64> {
+    let batch = &a[..a.len() - 2];
+    batch.iter().copied().chain(trailing.iter().map(|&s| s as i64)).collect()
+}
+
+/// Runs `work` for each matrix of a batch; the message of the first failure names its element if
+/// there is a batch dimension.
+fn for_batch(
+    batch: usize,
+    cost: usize,
+    name: &str,
+    is_batched: bool,
+    work: &(dyn Fn(usize) -> std::result::Result<(), String> + Sync),
+) -> Result<()> {
+    let failed = AtomicUsize::new(usize::MAX);
+    parallel::for_range(batch, (GRAIN / cost.max(1)).max(1), &|range| {
+        for i in range {
+            if work(i).is_err() {
+                failed.fetch_min(i, Ordering::Relaxed);
+                return;
+            }
+        }
+    });
+    let first = failed.into_inner();
+    if first == usize::MAX {
+        return Ok(());
+    }
+    let message = work(first).err().unwrap_or_default();
+    let element = if is_batched { format!("(Batch element {first}): ") } else { String::new() };
+    Err(Error::Runtime(format!("{name}: {element}{message}")))
+}
+
+/// Matrix `i` of a row-major batch as a matrix of `faer`.
+fn to_mat<T: Field>(a: &[T], i: usize, m: usize, n: usize) -> Mat<T> {
+    let a = &a[i * m * n..(i + 1) * m * n];
+    Mat::from_fn(m, n, |r, c| a[r * n + c])
+}
+
+/// Writes elements of a matrix of `faer` row by row.
+///
+/// # Safety
+/// No one else uses matrix `i` of `out`.
+unsafe fn write<T>(
+    out: SharedMut<T>,
+    i: usize,
+    m: usize,
+    n: usize,
+    at: impl Fn(usize, usize) -> T,
+) {
+    // SAFETY: the caller's promise.
+    let out = unsafe { out.slice(i * m * n..(i + 1) * m * n) };
+    for (flat, out) in out.iter_mut().enumerate() {
+        *out = at(flat / n, flat % n);
+    }
+}
+
+/// A zeroed buffer for an optional output with its expected shape checked.
+fn optional<T: Compute>(
+    name: &str,
+    view: Option<&StridedMut<'_>>,
+    shape: &[i64],
+) -> Result<Vec<T>> {
+    let Some(view) = view else { return Ok(Vec::new()) };
+    crate::dense::expect_shape(name, view.shape(), shape)?;
+    Ok(vec![T::default(); view.numel()])
+}
+
+fn store_optional<T: Compute>(view: Option<&mut StridedMut<'_>>, values: &[T]) {
+    if let Some(view) = view {
+        crate::dense::store(view, values);
+    }
+}
+
+fn expect_dtype(a: StridedRef<'_>, b: DType, name: &str) -> Result<()> {
+    if a.dtype() == b {
+        return Ok(());
+    }
+    Err(Error::Runtime(format!(
+        "{name}: Expected A and B to have the same dtype, but found A of type {} and B of type {} instead",
+        a.dtype().scalar_name(),
+        b.scalar_name()
+    )))
+}

@@ -1,0 +1,198 @@
+//! Decompositions through `faer`: SVD, QR, Cholesky and the Hermitian eigenvalue problem.
+
+use super::{
+    Field, for_batch, for_field, matrices, optional, squares, store_optional, to_mat, with_batch,
+    write,
+};
+use crate::dense::{SharedMut, expect_shape, load, store, with_output};
+use crate::{Result, StridedMut, StridedRef};
+use faer::Side;
+
+/// An output that may be left out.
+type Wanted<'o, 'v> = Option<&'o mut StridedMut<'v>>;
+
+const NOT_FINITE: &str =
+    "The algorithm failed to converge because the input matrix contained non-finite values.";
+
+/// `a = u diag(s) vh` for `a` (*, m, n): `s` (*, k) descending with k = min(m, n), `u` (*, m, m) or (*, m, k),
+/// `vh` (*, n, n) or (*, k, n), the first form with `full_matrices`. `s` has the real dtype.
+///
+/// # Errors
+/// Non-finite input, shapes that do not fit, or a dtype without linear algebra.
+pub fn svd(
+    u: Wanted<'_, '_>,
+    s: &mut StridedMut<'_>,
+    vh: Wanted<'_, '_>,
+    a: StridedRef<'_>,
+    full_matrices: bool,
+) -> Result<()> {
+    let (batch, m, n) = matrices("linalg.svd", a.shape())?;
+    let k = m.min(n);
+    let (columns, rows) = if full_matrices { (m, n) } else { (k, k) };
+    expect_shape("S", s.shape(), &with_batch(a.shape(), &[k]))?;
+    let (shape, is_batched) = (a.shape(), a.ndim() > 2);
+    for_field!(a.dtype(), "linalg.svd", "linalg_svd_cpu", T => {
+        let a = load::<T>(a);
+        let mut us = optional::<T>("U", u.as_deref(), &with_batch(shape, &[m, columns]))?;
+        let mut vs = optional::<T>("Vh", vh.as_deref(), &with_batch(shape, &[rows, n]))?;
+        let mut ss = vec![<T as Field>::Part::default(); batch * k];
+        let wanted = (u.is_some(), vh.is_some());
+        let (us_, vs_, ss_) = (SharedMut::new(&mut us), SharedMut::new(&mut vs), SharedMut::new(&mut ss));
+        for_batch(batch, 8 * m * n * k, "linalg.svd", is_batched, &|i| {
+            let mat = finite(&a, i, m, n)?;
+            // SAFETY: one task per matrix.
+            let ss = unsafe { ss_.slice(i * k..(i + 1) * k) };
+            let svd = if full_matrices { mat.svd() } else { mat.thin_svd() }.map_err(|_| NOT_FINITE.to_owned())?;
+            for (j, s) in ss.iter_mut().enumerate() {
+                *s = svd.S()[j].part();
+            }
+            // SAFETY: as above.
+            unsafe {
+                if wanted.0 {
+                    write(us_, i, m, columns, |r, c| svd.U()[(r, c)]);
+                }
+                if wanted.1 {
+                    write(vs_, i, rows, n, |r, c| svd.V()[(c, r)].conjugate());
+                }
+            }
+            Ok(())
+        })?;
+        store(s, &ss);
+        store_optional(u, &us);
+        store_optional(vh, &vs);
+        Ok(())
+    })
+}
+
+/// Matrix `i`, if all its elements are finite.
+fn finite<T: Field>(
+    a: &[T],
+    i: usize,
+    m: usize,
+    n: usize,
+) -> std::result::Result<faer::Mat<T>, String> {
+    if a[i * m * n..(i + 1) * m * n].iter().all(|v| Field::is_finite(*v)) {
+        return Ok(to_mat(a, i, m, n));
+    }
+    Err(NOT_FINITE.to_owned())
+}
+
+/// `a = q r` for `a` (*, m, n), `r` upper triangular (its diagonal may be negative): `q` (*, m, m) and `r`
+/// (*, m, n) if `complete`, else `q` (*, m, k) and `r` (*, k, n) with k = min(m, n).
+///
+/// # Errors
+/// Shapes that do not fit or a dtype without linear algebra.
+pub fn qr(
+    q: Wanted<'_, '_>,
+    r: &mut StridedMut<'_>,
+    a: StridedRef<'_>,
+    complete: bool,
+) -> Result<()> {
+    let (batch, m, n) = matrices("linalg.qr", a.shape())?;
+    let k = if complete { m } else { m.min(n) };
+    expect_shape("R", r.shape(), &with_batch(a.shape(), &[k, n]))?;
+    let shape = a.shape();
+    for_field!(a.dtype(), "linalg.qr", "geqrf_cpu", T => {
+        let a = load::<T>(a);
+        let mut qs = optional::<T>("Q", q.as_deref(), &with_batch(shape, &[m, k]))?;
+        let wanted = q.is_some();
+        let qs_ = SharedMut::new(&mut qs);
+        with_output::<T, _>(r, |r| {
+            let r = SharedMut::new(r);
+            for_batch(batch, 4 * m * n * n, "linalg.qr", true, &|i| {
+                let qr = to_mat(&a, i, m, n).qr();
+                let upper = qr.thin_R();
+                // SAFETY: one task per matrix.
+                unsafe {
+                    write(r, i, k, n, |row, c| if row <= c { upper[(row, c)] } else { T::default() });
+                    if wanted {
+                        let q = if complete { qr.compute_Q() } else { qr.compute_thin_Q() };
+                        write(qs_, i, m, k, |row, c| q[(row, c)]);
+                    }
+                }
+                Ok(())
+            })
+        })?;
+        store_optional(q, &qs);
+        Ok(())
+    })
+}
+
+/// `a = l l^H` for Hermitian positive definite `a` (*, n, n), of which one triangle is read; gives the
+/// lower factor, or with `upper` its conjugate transpose.
+///
+/// # Errors
+/// A matrix that is not positive definite, with the order of the failing leading minor; shapes that do
+/// not fit; a dtype without linear algebra.
+pub fn cholesky(out: &mut StridedMut<'_>, a: StridedRef<'_>, upper: bool) -> Result<()> {
+    let (batch, n) = squares("linalg.cholesky", a.shape())?;
+    expect_shape("output", out.shape(), a.shape())?;
+    let is_batched = a.ndim() > 2;
+    for_field!(a.dtype(), "linalg.cholesky", "cholesky_cpu", T => {
+        let a = load::<T>(a);
+        with_output::<T, _>(out, |out| {
+            let out = SharedMut::new(out);
+            for_batch(batch, n * n * n / 2, "linalg.cholesky", is_batched, &|i| {
+                let side = if upper { Side::Upper } else { Side::Lower };
+                let mat = to_mat(&a, i, n, n);
+                let llt = mat.llt(side).map_err(|e| {
+                    let faer::linalg::cholesky::llt::factor::LltError::NonPositivePivot { index } = e;
+                    format!(
+                        "The factorization could not be completed because the input is not positive-definite (the leading minor of order {} is not positive-definite).",
+                        index + 1
+                    )
+                })?;
+                let l = llt.L();
+                let lower = |r: usize, c: usize| if r >= c { l[(r, c)] } else { T::default() };
+                // SAFETY: one task per matrix.
+                unsafe {
+                    write(out, i, n, n, |r, c| if upper { lower(c, r).conjugate() } else { lower(r, c) });
+                }
+                Ok(())
+            })
+        })
+    })
+}
+
+/// `a = v diag(w) v^H` for Hermitian `a` (*, n, n), of which one triangle is read: `w` (*, n) ascending with
+/// the real dtype, `v` (*, n, n) with eigenvectors as columns.
+///
+/// # Errors
+/// Non-finite input, shapes that do not fit, or a dtype without linear algebra.
+pub fn eigh(
+    w: &mut StridedMut<'_>,
+    v: Wanted<'_, '_>,
+    a: StridedRef<'_>,
+    upper: bool,
+) -> Result<()> {
+    let (batch, n) = squares("linalg.eigh", a.shape())?;
+    expect_shape("eigenvalues", w.shape(), &with_batch(a.shape(), &[n]))?;
+    let (shape, is_batched) = (a.shape(), a.ndim() > 2);
+    for_field!(a.dtype(), "linalg.eigh", "linalg_eigh_cpu", T => {
+        let a = load::<T>(a);
+        let mut vs = optional::<T>("eigenvectors", v.as_deref(), shape)?;
+        let wanted = v.is_some();
+        let mut ws = vec![<T as Field>::Part::default(); batch * n];
+        let (vs_, ws_) = (SharedMut::new(&mut vs), SharedMut::new(&mut ws));
+        // Matrices of order 0 have no eigenvalues, and `faer` does not take them.
+        let count = if n == 0 { 0 } else { batch };
+        for_batch(count, 8 * n * n * n, "linalg.eigh", is_batched, &|i| {
+            let mat = finite(&a, i, n, n)?;
+            let side = if upper { Side::Upper } else { Side::Lower };
+            let eigen = mat.self_adjoint_eigen(side).map_err(|_| NOT_FINITE.to_owned())?;
+            // SAFETY: one task per matrix.
+            unsafe {
+                for (j, w) in ws_.slice(i * n..(i + 1) * n).iter_mut().enumerate() {
+                    *w = eigen.S()[j].part();
+                }
+                if wanted {
+                    write(vs_, i, n, n, |r, c| eigen.U()[(r, c)]);
+                }
+            }
+            Ok(())
+        })?;
+        store(w, &ws);
+        store_optional(v, &vs);
+        Ok(())
+    })
+}

@@ -1,0 +1,235 @@
+//! LU factorisation with partial pivoting and what follows from it: `solve`, `inv`, `det`.
+//!
+//! Matrices up to 64 x 64 are factorised here, row-major in place, rank-1 update by rank-1 update with
+//! vector rows; larger ones by `faer`. A zero pivot means singular, exactly as LAPACK reports it.
+
+use super::{
+    Field, expect_dtype, for_batch, for_field, matrices, squares, to_mat, with_batch, write,
+};
+use crate::dense::{SharedMut, expect_shape, load, vectorised, with_output};
+use crate::gemm::MulAdd;
+use crate::{Error, Result, StridedMut, StridedRef};
+use faer::linalg::solvers::Solve;
+
+/// Largest order factorised here.
+const SMALL: usize = 64;
+
+/// `x = a^-1 b` for `a` (*, n, n) and `b`, `x` (*, n, k).
+///
+/// # Errors
+/// A singular matrix (a pivot is exactly zero), shapes that do not fit, or a dtype without linear algebra.
+pub fn solve(x: &mut StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Result<()> {
+    let (batch, n) = squares("linalg.solve", a.shape())?;
+    let (batch_b, rows, k) = matrices("linalg.solve", b.shape())?;
+    expect_dtype(a, b.dtype(), "linalg.solve")?;
+    if rows != n || batch != batch_b {
+        return Err(Error::Runtime(format!(
+            "linalg.solve: Incompatible shapes of A and B for the equation AX = B ({n}x{n} and {rows}x{k})"
+        )));
+    }
+    expect_shape("output", x.shape(), b.shape())?;
+    let is_batched = a.ndim() > 2;
+    for_field!(a.dtype(), "linalg.solve", "linalg_solve_cpu", T => {
+        let (a, b) = (load::<T>(a), load::<T>(b));
+        with_output::<T, _>(x, |x| {
+            let x = SharedMut::new(x);
+            for_batch(batch, n * n * (n + k), "torch.linalg.solve", is_batched, &|i| {
+                // SAFETY: one task per matrix.
+                let x = unsafe { x.slice(i * n * k..(i + 1) * n * k) };
+                x.copy_from_slice(&b[i * n * k..(i + 1) * n * k]);
+                let singular = || "The solver failed because the input matrix is singular.".to_owned();
+                solve_one(&a, i, n, x, k).map_err(|_| singular())
+            })
+        })
+    })
+}
+
+/// `out = a^-1` for (*, n, n).
+///
+/// # Errors
+/// A singular matrix, with the number of the zero diagonal element of U; otherwise as [`solve`].
+pub fn inv(out: &mut StridedMut<'_>, a: StridedRef<'_>) -> Result<()> {
+    let (batch, n) = squares("linalg.inv", a.shape())?;
+    expect_shape("output", out.shape(), a.shape())?;
+    let is_batched = a.ndim() > 2;
+    for_field!(a.dtype(), "linalg.inv", "linalg_inv_cpu", T => {
+        let a = load::<T>(a);
+        with_output::<T, _>(out, |out| {
+            let out = SharedMut::new(out);
+            for_batch(batch, 2 * n * n * n, "linalg.inv", is_batched, &|i| {
+                let eye = |r, c| if r == c { T::one() } else { T::default() };
+                // SAFETY: one task per matrix.
+                let x = unsafe {
+                    write(out, i, n, n, eye);
+                    out.slice(i * n * n..(i + 1) * n * n)
+                };
+                solve_one(&a, i, n, x, n).map_err(|pivot| format!(
+                    "The diagonal element {pivot} is zero, the inversion could not be completed because the input matrix is singular."
+                ))
+            })
+        })
+    })
+}
+
+/// The determinants of (*, n, n), into `out` (*); 1 for n = 0, 0 for a singular matrix.
+///
+/// # Errors
+/// Shapes that do not fit or a dtype without linear algebra.
+pub fn det(out: &mut StridedMut<'_>, a: StridedRef<'_>) -> Result<()> {
+    let (batch, n) = squares("linalg.det", a.shape())?;
+    expect_shape("output", out.shape(), &with_batch(a.shape(), &[]))?;
+    for_field!(a.dtype(), "linalg.det", "linalg_det_cpu", T => {
+        let a = load::<T>(a);
+        with_output::<T, _>(out, |out| {
+            let out = SharedMut::new(out);
+            for_batch(batch, n * n * n, "linalg.det", true, &|i| {
+                // SAFETY: one task per matrix.
+                unsafe { out.slice(i..i + 1)[0] = det_one(&a, i, n) };
+                Ok(())
+            })
+        })
+    })
+}
+
+fn det_one<T: Field>(a: &[T], i: usize, n: usize) -> T {
+    let product = |sign: bool, diagonal: &dyn Fn(usize) -> T| {
+        let start = if sign { T::default().minus(T::one()) } else { T::one() };
+        (0..n).fold(start, |p, d| p.mul_add_to(diagonal(d), T::default()))
+    };
+    if n > SMALL {
+        let lu = to_mat(a, i, n, n).partial_piv_lu();
+        let (forward, _) = lu.P().arrays();
+        return product(is_odd(forward), &|d| lu.U()[(d, d)]);
+    }
+    let mut lu = a[i * n * n..(i + 1) * n * n].to_vec();
+    let mut rows = [0; SMALL];
+    factor(&mut lu, n, &mut rows[..n]);
+    product(is_odd(&rows[..n]), &|d| lu[d * n + d])
+}
+
+/// Whether a permutation is odd.
+fn is_odd(permutation: &[usize]) -> bool {
+    let mut seen = vec![false; permutation.len()];
+    let mut odd = false;
+    for start in 0..permutation.len() {
+        let mut at = start;
+        while !std::mem::replace(&mut seen[at], true) {
+            at = permutation[at];
+            odd ^= at != start;
+        }
+    }
+    odd
+}
+
+/// Solves matrix `i` for the right-hand sides in `x` (n, k), in place; else the number (from 1) of the
+/// first zero pivot.
+fn solve_one<T: Field>(
+    a: &[T],
+    i: usize,
+    n: usize,
+    x: &mut [T],
+    k: usize,
+) -> std::result::Result<(), usize> {
+    if n == 0 {
+        return Ok(());
+    }
+    let zero = T::default();
+    if n > SMALL {
+        let lu = to_mat(a, i, n, n).partial_piv_lu();
+        if let Some(d) = (0..n).find(|&d| lu.U()[(d, d)] == zero) {
+            return Err(d + 1);
+        }
+        let mut right = to_mat(x, 0, n, k);
+        lu.solve_in_place(&mut right);
+        for (flat, x) in x.iter_mut().enumerate() {
+            *x = right[(flat / k, flat % k)];
+        }
+        return Ok(());
+    }
+    let mut lu = [zero; 16 * 16];
+    let mut large = Vec::new();
+    let source = &a[i * n * n..(i + 1) * n * n];
+    let lu = if n <= 16 {
+        lu[..n * n].copy_from_slice(source);
+        &mut lu[..n * n]
+    } else {
+        large.extend_from_slice(source);
+        &mut large[..]
+    };
+    let mut rows = [0; SMALL];
+    factor(lu, n, &mut rows[..n]);
+    if let Some(d) = (0..n).find(|&d| lu[d * n + d] == zero) {
+        return Err(d + 1);
+    }
+    let from = x.to_vec();
+    for (r, &row) in rows[..n].iter().enumerate() {
+        x[r * k..(r + 1) * k].copy_from_slice(&from[row * k..(row + 1) * k]);
+    }
+    substitute(lu, n, x, k);
+    Ok(())
+}
+
+vectorised! {
+    /// `a = P^T L U` in place; `rows[r]` is the row of `a` that became row `r`.
+    fn factor<T: Field>(a: &mut [T], n: usize, rows: &mut [usize]) {
+        rows.iter_mut().enumerate().for_each(|(r, row)| *row = r);
+        for p in 0..n {
+            let mut best = p;
+            for r in p + 1..n {
+                if a[r * n + p].size() > a[best * n + p].size() {
+                    best = r;
+                }
+            }
+            if best != p {
+                rows.swap(p, best);
+                let (upper, lower) = a.split_at_mut(best * n);
+                upper[p * n..(p + 1) * n].swap_with_slice(&mut lower[..n]);
+            }
+            let (upper, lower) = a.split_at_mut((p + 1) * n);
+            let pivot = &upper[p * n..];
+            if pivot[p] == T::default() {
+                continue;
+            }
+            let inverse = T::one().over(pivot[p]);
+            for row in lower.chunks_exact_mut(n) {
+                let factor = row[p].mul_add_to(inverse, T::default());
+                row[p] = factor;
+                let minus = T::default().minus(factor);
+                for (value, &pivot) in row[p + 1..].iter_mut().zip(&pivot[p + 1..]) {
+                    *value = minus.mul_add_to(pivot, *value);
+                }
+            }
+        }
+    }
+}
+
+vectorised! {
+    /// Forward and backward substitution on the rows of `x` (n, k).
+    fn substitute<T: Field>(lu: &[T], n: usize, x: &mut [T], k: usize) {
+        if k == 0 {
+            return;
+        }
+        for p in 0..n {
+            let (upper, lower) = x.split_at_mut((p + 1) * k);
+            let from = &upper[p * k..];
+            for (r, row) in lower.chunks_exact_mut(k).enumerate() {
+                let minus = T::default().minus(lu[(p + 1 + r) * n + p]);
+                for (value, &from) in row.iter_mut().zip(from) {
+                    *value = minus.mul_add_to(from, *value);
+                }
+            }
+        }
+        for p in (0..n).rev() {
+            let (upper, lower) = x.split_at_mut(p * k);
+            let from = &mut lower[..k];
+            let pivot = lu[p * n + p];
+            from.iter_mut().for_each(|v| *v = v.over(pivot));
+            for (r, row) in upper.chunks_exact_mut(k).enumerate() {
+                let minus = T::default().minus(lu[r * n + p]);
+                for (value, &from) in row.iter_mut().zip(&*from) {
+                    *value = minus.mul_add_to(from, *value);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Decompositions and solvers by what they promise: products give back the input, factors have their
+//! shape, errors name the batch element.
+
+mod tensor;
+
+use pullback_kernels::{C128, DType, linalg};
+use tensor::{Rng, Tensor};
+
+const DTYPES: [DType; 4] = [DType::F32, DType::F64, DType::C64, DType::C128];
+const ORDERS: [i64; 8] = [0, 1, 2, 5, 16, 33, 65, 70];
+
+/// A matrix of a batch, by rows.
+struct Matrix {
+    rows: usize,
+    columns: usize,
+    values: Vec<C128>,
+}
+
+impl Matrix {
+    fn of(t: &Tensor, batch: usize) -> Matrix {
+        let (m, n) = (t.shape[t.shape.len() - 2] as usize, t.shape[t.shape.len() - 1] as usize);
+        let values = t.values()[batch * m * n..(batch + 1) * m * n].to_vec();
+        Matrix { rows: m, columns: n, values }
+    }
+    fn at(&self, r: usize, c: usize) -> C128 {
+        self.values[r * self.columns + c]
+    }
+    fn times(&self, other: &Matrix) -> Matrix {
+        assert_eq!(self.columns, other.rows);
+        let at = |i: usize| {
+            let (r, c) = (i / other.columns, i % other.columns);
+            (0..self.columns).map(|p| self.at(r, p) * other.at(p, c)).sum()
+        };
+        let values = (0..self.rows * other.columns).map(at).collect();
+        Matrix { rows: self.rows, columns: other.columns, values }
+    }
+    fn adjoint(&self) -> Matrix {
+        let at = |i: usize| self.at(i % self.rows, i / self.rows).conj();
+        let values = (0..self.rows * self.columns).map(at).collect();
+        Matrix { rows: self.columns, columns: self.rows, values }
+    }
+    fn assert_near(&self, other: &Matrix, tolerance: f64, what: &str) {
+        assert_eq!((self.rows, self.columns), (other.rows, other.columns), "{what}");
+        for (i, (a, b)) in self.values.iter().zip(&other.values).enumerate() {
+            assert!((a - b).norm() <= tolerance * (1.0 + b.norm()), "{what}: {i}: {a} {b}");
+        }
+    }
+    fn eye(n: usize) -> Matrix {
+        let values =
+            (0..n * n).map(|i| C128::new(f64::from(u8::from(i / n == i % n)), 0.0)).collect();
+        Matrix { rows: n, columns: n, values }
+    }
+    fn diagonal(s: &[f64]) -> Matrix {
+        let mut m = Matrix::eye(s.len());
+        for (i, &s) in s.iter().enumerate() {
+            m.values[i * m.columns + i] = C128::new(s, 0.0);
+        }
+        m
+    }
+}
+
+fn real_of(dtype: DType) -> DType {
+    dtype.to_real()
+}
+
+fn tolerance(dtype: DType) -> f64 {
+    if dtype.to_real() == DType::F32 { 2e-3 } else { 1e-9 }
+}
+
+/// A random matrix that is well conditioned: a large diagonal is added.
+fn regular(rng: &mut Rng, dtype: DType, batch: i64, n: i64) -> Tensor {
+    let mut t = rng.tensor(dtype, &[batch, n, n]);
+    let values = t.values();
+    for b in 0..batch as usize {
+        for d in 0..n as usize {
+            // Shifted by one row, so that pivoting has something to do.
+            let at = (b * n as usize + (d + 1) % n as usize) * n as usize + d;
+            t.set_flat(at, values[at] + C128::new(n as f64 * 0.5 + 1.0, 0.0));
+        }
+    }
+    t
+}
+
+#[test]
+fn solutions_inverses_and_determinants_fit() {
+    let mut rng = Rng(1);
+    for dtype in DTYPES {
+        for n in ORDERS {
+            let a = regular(&mut rng, dtype, 2, n);
+            let b = rng.tensor(dtype, &[2, n, 3]);
+            let (mut x, mut i, mut d) = (
+                rng.tensor(dtype, &[2, n, 3]),
+                rng.tensor(dtype, &[2, n, n]),
+                rng.tensor(dtype, &[2]),
+            );
+            linalg::solve(&mut x.view_mut(), a.view(), b.view()).unwrap();
+            linalg::inv(&mut i.view_mut(), a.view()).unwrap();
+            linalg::det(&mut d.view_mut(), a.view()).unwrap();
+            for k in 0..2 {
+                let (ma, what) = (Matrix::of(&a, k), format!("{dtype:?} {n}"));
+                ma.times(&Matrix::of(&x, k)).assert_near(
+                    &Matrix::of(&b, k),
+                    tolerance(dtype),
+                    &what,
+                );
+                ma.times(&Matrix::of(&i, k)).assert_near(
+                    &Matrix::eye(n as usize),
+                    tolerance(dtype),
+                    &what,
+                );
+                if n <= 16 {
+                    let (got, want) = (d.values()[k], naive_det(&ma));
+                    assert!(
+                        (got - want).norm() <= tolerance(dtype) * (1.0 + want.norm()),
+                        "{what} det {got} {want}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn naive_det(a: &Matrix) -> C128 {
+    let (n, mut m, mut det) = (a.rows, a.values.clone(), C128::new(1.0, 0.0));
+    for p in 0..n {
+        let best =
+            (p..n).max_by(|&x, &y| m[x * n + p].norm().total_cmp(&m[y * n + p].norm())).unwrap();
+        if best != p {
+            (0..n).for_each(|c| m.swap(p * n + c, best * n + c));
+            det = -det;
+        }
+        det *= m[p * n + p];
+        for r in p + 1..n {
+            let f = m[r * n + p] / m[p * n + p];
+            for c in p..n {
+                let v = m[p * n + c];
+                m[r * n + c] -= f * v;
+            }
+        }
+    }
+    det
+}
+
+#[test]
+fn svd_gives_back_the_matrix() {
+    let mut rng = Rng(2);
+    for dtype in DTYPES {
+        for (m, n) in [(0, 3), (1, 1), (3, 5), (5, 3), (20, 20), (40, 7)] {
+            for full in [false, true] {
+                let k = m.min(n);
+                let a = rng.tensor(dtype, &[2, m, n]);
+                let (c, r) = if full { (m, n) } else { (k, k) };
+                let (mut u, mut s, mut v) = (
+                    rng.tensor(dtype, &[2, m, c]),
+                    rng.tensor(real_of(dtype), &[2, k]),
+                    rng.tensor(dtype, &[2, r, n]),
+                );
+                linalg::svd(
+                    Some(&mut u.view_mut()),
+                    &mut s.view_mut(),
+                    Some(&mut v.view_mut()),
+                    a.view(),
+                    full,
+                )
+                .unwrap();
+                for i in 0..2 {
+                    let what = format!("{dtype:?} {m} {n} {full}");
+                    let (mu, mv) = (Matrix::of(&u, i), Matrix::of(&v, i));
+                    let k = k as usize;
+                    let ss = s.reals()[i * k..(i + 1) * k].to_vec();
+                    assert!(ss.windows(2).all(|w| w[0] >= w[1]) && ss.iter().all(|&s| s >= 0.0));
+                    let cut_u = Matrix {
+                        rows: m as usize,
+                        columns: k,
+                        values: (0..m as usize * k).map(|f| mu.at(f / k, f % k)).collect(),
+                    };
+                    let cut_v = Matrix {
+                        rows: k,
+                        columns: n as usize,
+                        values: (0..n as usize * k)
+                            .map(|f| mv.at(f / n as usize, f % n as usize))
+                            .collect(),
+                    };
+                    cut_u.times(&Matrix::diagonal(&ss)).times(&cut_v).assert_near(
+                        &Matrix::of(&a, i),
+                        tolerance(dtype),
+                        &what,
+                    );
+                    mu.adjoint().times(&mu).assert_near(
+                        &Matrix::eye(c as usize),
+                        tolerance(dtype),
+                        &what,
+                    );
+                    mv.times(&mv.adjoint()).assert_near(
+                        &Matrix::eye(r as usize),
+                        tolerance(dtype),
+                        &what,
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn qr_gives_back_the_matrix() {
+    let mut rng = Rng(3);
+    for dtype in DTYPES {
+        for (m, n) in [(1, 1), (3, 5), (5, 3), (20, 20), (4, 0)] {
+            for complete in [false, true] {
+                let k = if complete { m } else { m.min(n) };
+                let a = rng.tensor(dtype, &[2, m, n]);
+                let (mut q, mut r) = (rng.tensor(dtype, &[2, m, k]), rng.tensor(dtype, &[2, k, n]));
+                linalg::qr(Some(&mut q.view_mut()), &mut r.view_mut(), a.view(), complete).unwrap();
+                for i in 0..2 {
+                    let what = format!("{dtype:?} {m} {n} {complete}");
+                    let (mq, mr) = (Matrix::of(&q, i), Matrix::of(&r, i));
+                    mq.times(&mr).assert_near(&Matrix::of(&a, i), tolerance(dtype), &what);
+                    mq.adjoint().times(&mq).assert_near(
+                        &Matrix::eye(k as usize),
+                        tolerance(dtype),
+                        &what,
+                    );
+                    for row in 0..k as usize {
+                        for c in 0..row.min(n as usize) {
+                            assert_eq!(mr.at(row, c), C128::default(), "{what}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn qr_has_the_signs_of_lapack() {
+    let a = Tensor::from(DType::F64, &[3, 3], &[1., 2., 3., 4., 5., 6., 7., 8., 10.]);
+    let mut r = Tensor::full(DType::F64, &[3, 3], 0.0);
+    linalg::qr(None, &mut r.view_mut(), a.view(), false).unwrap();
+    let signs: Vec<bool> = [0, 4, 8].iter().map(|&i| r.reals()[i] > 0.0).collect();
+    assert_eq!(signs, [false, true, true]);
+    let eye = Tensor::from(DType::F64, &[3, 3], &[1., 0., 0., 0., 1., 0., 0., 0., 1.]);
+    linalg::qr(None, &mut r.view_mut(), eye.view(), false).unwrap();
+    assert_eq!(r.reals(), [1., 0., 0., 0., 1., 0., 0., 0., 1.]);
+}
+
+#[test]
+fn cholesky_and_eigh_give_back_the_matrix() {
+    let mut rng = Rng(4);
+    for dtype in DTYPES {
+        for n in [0, 1, 2, 7, 30] {
+            for upper in [false, true] {
+                let b = Matrix::of(&rng.tensor(dtype, &[1, n, n]), 0);
+                let mut spd = b.times(&b.adjoint());
+                for d in 0..n as usize {
+                    spd.values[d * n as usize + d] += C128::new(1.0, 0.0);
+                }
+                let mut a = rng.tensor(dtype, &[n, n]);
+                spd.values.iter().enumerate().for_each(|(i, &v)| a.set_flat(i, v));
+                let (mut l, mut v, mut w) = (
+                    rng.tensor(dtype, &[n, n]),
+                    rng.tensor(dtype, &[n, n]),
+                    rng.tensor(real_of(dtype), &[n]),
+                );
+                linalg::cholesky(&mut l.view_mut(), a.view(), upper).unwrap();
+                let f = Matrix::of(&l, 0);
+                let product = if upper { f.adjoint().times(&f) } else { f.times(&f.adjoint()) };
+                product.assert_near(&spd, tolerance(dtype), &format!("cholesky {dtype:?} {n}"));
+                linalg::eigh(&mut w.view_mut(), Some(&mut v.view_mut()), a.view(), upper).unwrap();
+                let (mv, ws) = (Matrix::of(&v, 0), w.reals());
+                assert!(ws.windows(2).all(|w| w[0] <= w[1]));
+                mv.times(&Matrix::diagonal(&ws)).times(&mv.adjoint()).assert_near(
+                    &spd,
+                    tolerance(dtype) * 10.0,
+                    &format!("eigh {dtype:?} {n}"),
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn failures_are_named_in_pytorchs_words() {
+    let zero = Tensor::full(DType::F32, &[2, 2], 0.0);
+    let nan = Tensor::full(DType::F32, &[2, 2], f64::NAN);
+    let two = Tensor::from(DType::F32, &[2, 2, 2], &[1., 0., 0., 1., 1., 2., 2., 4.]);
+    let mut x = Tensor::full(DType::F32, &[2, 2], 0.0);
+    let mut y = Tensor::full(DType::F32, &[2, 2, 2], 0.0);
+    let mut s = Tensor::full(DType::F32, &[2], 0.0);
+    let text = |r: pullback_kernels::Result<()>| r.unwrap_err().message().to_owned();
+    assert_eq!(
+        text(linalg::solve(&mut x.view_mut(), zero.view(), zero.view())),
+        "torch.linalg.solve: The solver failed because the input matrix is singular."
+    );
+    assert_eq!(
+        text(linalg::inv(&mut y.view_mut(), two.view())),
+        "linalg.inv: (Batch element 1): The diagonal element 2 is zero, the inversion could not be completed because the input matrix is singular."
+    );
+    assert_eq!(
+        text(linalg::cholesky(&mut x.view_mut(), zero.view(), false)),
+        "linalg.cholesky: The factorization could not be completed because the input is not positive-definite (the leading minor of order 1 is not positive-definite)."
+    );
+    assert_eq!(
+        text(linalg::svd(None, &mut s.view_mut(), None, nan.view(), true)),
+        "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values."
+    );
+    assert!(
+        text(linalg::cholesky(&mut x.view_mut(), nan.view(), false))
+            .contains("not positive-definite")
+    );
+    let int = Tensor::full(DType::I32, &[2, 2], 0.0);
+    assert_eq!(
+        text(linalg::inv(&mut x.view_mut(), int.view())),
+        "linalg.inv: Expected a floating point or complex tensor as input. Got Int"
+    );
+}

@@ -9,9 +9,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from canvas import WHITE, Canvas, Color, parse_color, text_width
+
+Point = tuple[float, float]
 
 INK = parse_color("#1e293b")
 MUTED = parse_color("#64748b")
@@ -74,13 +77,30 @@ class _Axes:
         self.y_low, self.y_high = y
 
     def place(self, x: float, y: float) -> tuple[float, float]:
-        """The pixel of a point; outside points are held at the border."""
+        """The pixel of a point."""
         x_part = (x - self.x_low) / ((self.x_high - self.x_low) or 1)
-        y_part = min(max((y - self.y_low) / ((self.y_high - self.y_low) or 1), 0.0), 1.0)
+        y_part = (y - self.y_low) / ((self.y_high - self.y_low) or 1)
         return (
             self.left + x_part * (self.right - self.left),
             self.bottom - y_part * (self.bottom - self.top),
         )
+
+    def clipped(self, points: list[Point]) -> list[list[Point]]:
+        """The parts of a line, in pixels, that lie between the top and the bottom."""
+        parts: list[list[Point]] = []
+        for (x1, y1), (x2, y2) in pairwise(points):
+            crossed = [edge for edge in (self.top, self.bottom) if (y1 - edge) * (y2 - edge) < 0]
+            cuts = sorted([0.0, 1.0, *((edge - y1) / (y2 - y1) for edge in crossed)])
+            for start, end in pairwise(cuts):
+                if not self.top <= y1 + (start + end) / 2 * (y2 - y1) <= self.bottom:
+                    continue
+                first = (x1 + start * (x2 - x1), y1 + start * (y2 - y1))
+                last = (x1 + end * (x2 - x1), y1 + end * (y2 - y1))
+                if parts and parts[-1][-1] == first:
+                    parts[-1].append(last)
+                else:
+                    parts.append([first, last])
+        return parts
 
     def draw(self, x_label: str, y_label: str, percent: bool) -> None:
         """Draws the panel, the grid, the ticks and the names of the axes."""
@@ -116,7 +136,8 @@ def line_chart(
 ) -> None:
     """Draws lines over a common grid; `legend` is "top" or "bottom", at the right.
 
-    Without `y_range` the axis covers the finite values; `percent` shows fractions as such.
+    Without `y_range` the axis covers the finite values, with it lines are cut at its ends.
+    `percent` shows fractions as such.
     Raises `ValueError` if there is no point to draw.
     """
     xs = [float(x) for line in series for x in line.xs]
@@ -135,9 +156,10 @@ def line_chart(
         points = [
             axes.place(x, y) for x, y in zip(line.xs, line.ys, strict=True) if math.isfinite(y)
         ]
-        canvas.polyline(points, line.color, line.width, line.alpha)
-        if line.markers:
-            for x, y in points:
+        for part in axes.clipped(points):
+            canvas.polyline(part, line.color, line.width, line.alpha)
+        for x, y in points if line.markers else ():
+            if axes.top <= y <= axes.bottom:
                 canvas.disc(x, y, line.width + 2.2, WHITE)
                 canvas.disc(x, y, line.width + 0.6, line.color)
     _draw_legend(canvas, [line for line in series if line.name], axes, legend)
@@ -155,7 +177,7 @@ def _draw_legend(canvas: Canvas, series: Sequence[Series], axes: _Axes, where: s
     canvas.round_box(left, top, width, height, 8, WHITE)
     for row, line in enumerate(series):
         y = top + 22 + 28 * row
-        canvas.line(left + 16, y, left + 44, y, line.color, line.width + 0.6)
+        canvas.line(left + 16, y, left + 44, y, line.color, line.width + 0.6, line.alpha)
         canvas.text(left + 56, y, line.name, INK)
 
 

@@ -21,7 +21,11 @@ import data_program as program  # noqa: E402
 
 DRAWS = json.loads((RECORDED / "data_draws.json").read_text())
 
-pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning"),
+    # From Python 3.12 on, forking warns in any process that has threads.
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
+]
 
 
 @pytest.mark.parametrize("case", sorted(program.CASES))

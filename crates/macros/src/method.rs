@@ -166,17 +166,17 @@ pub(crate) fn methods(op: &Op<'_>, def: &Ident) -> Result<TokenStream> {
         };
         let (returns, finish) = (&shape.returns, &shape.finish);
         add("", quote!(), returns, quote! {
-            let outputs = crate::dispatch::call(&#def, &[#(#values),*])?;
+            let outputs = crate::autograd::call(&#def, &[#(#values),*])?;
             Ok(#finish)
         }, "");
         if op.has("inplace") && !inplace_only {
             add("_", quote!(), &quote!(Tensor), quote! {
-                crate::dispatch::call_inplace(&#def, &[#(#values),*])
+                crate::autograd::call_inplace(&#def, &[#(#values),*])
             }, "\n\nThis form writes the result into `self` and returns it.");
         }
         if op.has("out") {
             add("_out", quote!(out: &[&Tensor]), &quote!(()), quote! {
-                crate::dispatch::call_out(&#def, &[#(#values),*], out)
+                crate::autograd::call_out(&#def, &[#(#values),*], out)
             }, "\n\nThis form writes the results into `out`, resized if need be.");
         }
     }

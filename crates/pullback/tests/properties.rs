@@ -3,15 +3,17 @@
 //! Each test is one property; it runs over the whole registry and prints every failure with the op, the
 //! sample and the worst element. `PULLBACK_OP=name` restricts a run to one op.
 
-use pullback::dispatch::{
-    Arg, ArgKind, Kernel, OpDef, Outputs, Traits, Value, call, call_inplace, call_out,
-};
+use pullback::autograd::{call, call_inplace, call_out};
+use pullback::dispatch::{Arg, ArgKind, Kernel, OpDef, Outputs, Traits, Value};
 use pullback::gradcheck::{Sample, Sampler, Tolerance, gradcheck, gradgradcheck, op_jvp};
 use pullback::{C128, DType, Error, Result, Tensor, manual_seed, ops};
 use std::fmt::Write as _;
 
 /// Runs `check` for every op and sample and panics with all failures.
 fn for_all(property: &str, dtype: DType, check: impl Fn(&'static OpDef, &Sample) -> std::result::Result<(), String>) {
+    // Random ops draw from one generator: one property at a time.
+    static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let only = std::env::var("PULLBACK_OP").ok();
     let (mut failures, mut checked) = (String::new(), 0);
     for def in ops::registry().filter(|d| only.as_deref().is_none_or(|o| o == d.name)) {

@@ -7,6 +7,7 @@
 
 mod api;
 mod arithmetic;
+mod call;
 pub mod engine;
 pub mod hook;
 mod leaf;
@@ -16,6 +17,7 @@ mod record;
 mod saved;
 mod view;
 
+pub use call::{call, call_inplace, call_out};
 pub use api::{Options, backward, grad, grad_of_edges};
 pub use leaf::Meta;
 pub use mode::{enable_grad, inference_mode, is_grad_enabled, no_grad};

@@ -3,10 +3,10 @@
 //! The kernel sees inputs of one (compute) dtype and outputs of the spec's dtype. Inputs of another
 //! dtype are converted first. The contiguous same-shape case takes a short way through all this.
 
-use super::{Arg, OpDef, check_cast, overlaps_partly};
+use super::{Arg, OpDef, check_cast};
 use crate::error::ensure;
 use crate::tensor::shape::{broadcast_strides, list};
-use crate::tensor::{Dims, TensorSpec};
+use crate::tensor::{Dims, TensorSpec, overlaps_partly};
 use crate::{DType, Result, Tensor};
 use pullback_kernels::{Iter, StridedMut, StridedRef};
 use smallvec::SmallVec;
@@ -33,7 +33,7 @@ pub(super) fn run(def: &OpDef, kernel: Kernel, args: &[Arg<'_>]) -> Result<Tenso
 }
 
 /// Computes into `out`, which is the first argument (`inplace`) or an `out=` target.
-pub(super) fn run_into(
+pub(crate) fn run_into(
     def: &OpDef,
     kernel: Kernel,
     args: &[Arg<'_>],

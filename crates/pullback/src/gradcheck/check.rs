@@ -169,7 +169,7 @@ pub fn op_jvp(def: &'static OpDef, values: &[Value], tangents: &[Option<Tensor>]
                 .map(|(v, t)| t.as_ref().map_or_else(|| v.clone(), |t| Value::Tensor(t.clone())))
                 .collect();
             let args: Vec<_> = moved.iter().map(Value::as_arg).collect();
-            let outputs = crate::dispatch::call(def, &args)?.tensors();
+            let outputs = crate::autograd::call(def, &args)?.tensors();
             Ok(Some(outputs.into_iter().map(Some).collect()))
         }
         Jvp::Elementwise => {
@@ -192,7 +192,7 @@ pub fn op_jvp(def: &'static OpDef, values: &[Value], tangents: &[Option<Tensor>]
 }
 
 fn outputs_of(def: &'static OpDef, args: &[crate::dispatch::Arg<'_>]) -> Result<Vec<Tensor>> {
-    Ok(match crate::dispatch::call(def, args)? {
+    Ok(match crate::autograd::call(def, args)? {
         Outputs::Tensors(tensors) => tensors.into_vec(),
         Outputs::Number(_) => Vec::new(),
     })

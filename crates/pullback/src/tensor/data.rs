@@ -30,7 +30,7 @@ impl Tensor {
     pub(crate) fn copy_data(&self, source: &Tensor) -> Result<()> {
         let strides = broadcast_strides(source.shape(), source.strides(), self.shape())?;
         let moved;
-        let source = if crate::dispatch::overlaps_partly(self, source) {
+        let source = if super::overlaps_partly(self, source) {
             moved = source.dense_copy()?;
             return self.copy_data(&moved);
         } else {

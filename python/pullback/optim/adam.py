@@ -32,8 +32,7 @@ from .optimizer import (
 
 __all__ = ["Adam", "adam"]
 
-_fused_adam_ = _C._VariableFunctions._fused_adam_
-_fused_adamw_ = _C._VariableFunctions._fused_adamw_
+_VF = _C._VariableFunctions
 
 
 class Adam(Optimizer):
@@ -284,7 +283,7 @@ def adam(
         _native_adam(
             [params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps],
             len(kinds) > 1,
-            _fused_adamw_ if decoupled_weight_decay else _fused_adam_,
+            _VF._fused_adamw_ if decoupled_weight_decay else _VF._fused_adam_,
             {
                 "amsgrad": amsgrad,
                 "lr": lr,

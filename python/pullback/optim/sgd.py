@@ -27,7 +27,7 @@ from .optimizer import (
 
 __all__ = ["SGD", "sgd"]
 
-_fused_sgd_ = _C._VariableFunctions._fused_sgd_
+_VF = _C._VariableFunctions
 
 
 class SGD(Optimizer):
@@ -218,13 +218,13 @@ def _native_sgd(
     if not options["momentum"]:
         runs = [run for _, run in split_by_kind(grads, params)] if is_mixed else [[grads, params]]
         for run_grads, run_params in runs:
-            _fused_sgd_(run_params, run_grads, [], is_first_step=False, **options)
+            _VF._fused_sgd_(run_params, run_grads, [], is_first_step=False, **options)
         return
     fresh = [row for row, buffer in enumerate(buffers) if buffer is None]
     for row in fresh:
         buffers[row] = empty_like(grads[row])
     if not is_mixed and len(fresh) in (0, len(params)):
-        _fused_sgd_(params, grads, buffers, is_first_step=bool(fresh), **options)
+        _VF._fused_sgd_(params, grads, buffers, is_first_step=bool(fresh), **options)
         return
     # A parameter that gets its first gradient late starts its buffer while others decay theirs.
     for is_first in (True, False):
@@ -234,7 +234,7 @@ def _native_sgd(
         some_buffers = [buffers[row] for row in rows]
         for _, run in split_by_kind(some_grads, some_params, some_buffers):
             run_grads, run_params, run_buffers = run
-            _fused_sgd_(run_params, run_grads, run_buffers, is_first_step=is_first, **options)
+            _VF._fused_sgd_(run_params, run_grads, run_buffers, is_first_step=is_first, **options)
 
 
 def _plain_sgd(

@@ -167,7 +167,7 @@ impl Node {
     /// `MulBackward0`, `torch::autograd::AccumulateGrad`, ...
     pub fn name(&self) -> String {
         match &self.0.body {
-            Body::Op { def, .. } => format!("{}Backward0", def.node_name),
+            Body::Op { def, .. } => op_name(def.node_name),
             Body::AccumulateGrad(_) => "torch::autograd::AccumulateGrad".into(),
             Body::Custom(custom) => custom.name(),
         }
@@ -334,4 +334,10 @@ impl Backward for Gone {
     fn apply(&self, _: &Node, _: Grads) -> Result<Grads> {
         Err(crate::Error::runtime("a node was run after it had been freed: this is a bug in pullback"))
     }
+}
+
+/// `Mul` is `MulBackward0`; a stem that says its number itself (`SqueezeBackward1`) stays.
+fn op_name(stem: &str) -> String {
+    let numbered = stem.strip_suffix(|c: char| c.is_ascii_digit());
+    if numbered.is_some_and(|s| s.ends_with("Backward")) { stem.into() } else { format!("{stem}Backward0") }
 }

@@ -175,6 +175,8 @@ pub enum SaveKind {
     Shape,
     /// The dtype of a tensor argument.
     DType,
+    /// The strides of a tensor argument.
+    Strides,
     /// Shape, dtype and device of a tensor argument.
     Spec,
     /// The length and shapes of a list argument are kept by keeping its specs.

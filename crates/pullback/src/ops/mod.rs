@@ -8,6 +8,7 @@ pub(crate) mod classes;
 
 mod arithmetic;
 mod copy;
+pub mod creation;
 mod reduce;
 mod view;
 
@@ -16,7 +17,14 @@ use crate::dispatch::OpDef;
 /// One family.
 type Family = &'static [&'static OpDef];
 
-static FAMILIES: &[Family] = &[arithmetic::OPS, copy::OPS, reduce::OPS, view::OPS];
+#[rustfmt::skip]
+static FAMILIES: &[Family] = &[
+    arithmetic::OPS,
+    copy::OPS,
+    creation::OPS,
+    reduce::OPS,
+    view::OPS,
+];
 
 /// Every op.
 pub fn registry() -> impl Iterator<Item = &'static OpDef> {

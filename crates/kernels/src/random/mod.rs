@@ -35,6 +35,13 @@ fn fill_each<T: Element>(out: &StridedMut<'_>, mut draw: impl FnMut() -> T) {
     });
 }
 
+/// Rounds to an element type; to a half by way of single precision, as PyTorch's conversions do.
+#[inline(always)]
+fn cast<T: Element>(value: f64) -> T {
+    let is_half = matches!(T::DTYPE, DType::F16 | DType::BF16);
+    T::from_f64(if is_half { f64::from(value as f32) } else { value })
+}
+
 /// A complex output seen as real numbers: one more dimension of two parts.
 fn with_real_view<R>(
     out: &mut StridedMut<'_>,
@@ -171,7 +178,7 @@ pub fn normal(
     if !out.dtype().is_differentiable() {
         return Err(Error::not_implemented("normal_kernel_cpu", out.dtype()));
     }
-    let std = if out.dtype().is_complex() { std * 0.5_f64.sqrt() } else { std };
+    let std = if out.dtype().is_complex() { std / std::f64::consts::SQRT_2 } else { std };
     with_real_view(out, |out| {
         let is_blocked = out.numel() >= 16 && out.is_contiguous();
         match out.dtype() {
@@ -196,7 +203,7 @@ pub fn normal(
                 }
             }
             dtype => for_dtype!(dtype, float, T => {
-                fill_each(out, || T::from_f64(generator.next_normal() * std + mean));
+                fill_each(out, || cast::<T>(generator.next_normal().mul_add(std, mean)));
             }, else {}),
         }
         Ok(())
@@ -436,7 +443,7 @@ pub fn exponential(out: &mut StridedMut<'_>, lambda: f64, generator: &mut Genera
     }
     let out = &*out;
     for_dtype!(out.dtype(), float, T => {
-        fill_each(out, || T::from_f64(-1.0 / lambda * (-generator.next_f64()).ln_1p()));
+        fill_each(out, || cast::<T>(-1.0 / lambda * (-generator.next_f64()).ln_1p()));
     }, else return Err(Error::Runtime(format!(
         "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified {}",
         out.dtype().scalar_name()
@@ -461,7 +468,7 @@ pub fn cauchy(
     }
     let out = &*out;
     for_dtype!(out.dtype(), float, T => fill_each(out, || {
-        T::from_f64(median + sigma * (std::f64::consts::PI * (generator.next_f64() - 0.5)).tan())
+        cast::<T>(median + sigma * (std::f64::consts::PI * (generator.next_f64() - 0.5)).tan())
     }), else return Err(Error::Runtime(format!(
         "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you specified {}",
         cpp_name(out.dtype())
@@ -479,7 +486,7 @@ pub fn geometric(out: &mut StridedMut<'_>, p: f64, generator: &mut Generator) ->
     }
     let out = &*out;
     for_dtype!(out.dtype(), real, T => fill_each(out, || {
-        T::from_f64((generator.next_f64().ln() / (-p).ln_1p()).ceil())
+        cast::<T>((generator.next_f64().ln() / (-p).ln_1p()).ceil())
     }), else return Err(Error::not_implemented("geometric_cpu", out.dtype())));
     Ok(())
 }
@@ -499,7 +506,7 @@ pub fn log_normal(
     }
     let out = &*out;
     for_dtype!(out.dtype(), float, T => fill_each(out, || {
-        T::from_f64((generator.next_normal() * std + mean).exp())
+        cast::<T>(generator.next_normal().mul_add(std, mean).exp())
     }), else return Err(Error::not_implemented("log_normal_cpu", out.dtype())));
     Ok(())
 }

@@ -7,16 +7,16 @@ use pullback_kernels::{C128, DType, Element, StridedMut, StridedRef, for_dtype};
 
 /// A tensor of a test.
 #[derive(Clone, Debug)]
-pub struct Array {
+pub(crate) struct Array {
     memory: Vec<u128>,
     offset: usize,
-    pub dtype: DType,
-    pub shape: Vec<i64>,
-    pub strides: Vec<i64>,
+    pub(crate) dtype: DType,
+    pub(crate) shape: Vec<i64>,
+    pub(crate) strides: Vec<i64>,
 }
 
 /// Strides of a row-major array.
-pub fn row_major(shape: &[i64]) -> Vec<i64> {
+pub(crate) fn row_major(shape: &[i64]) -> Vec<i64> {
     let mut strides = vec![1; shape.len()];
     for d in (1..shape.len()).rev() {
         strides[d - 1] = strides[d] * shape[d].max(1);
@@ -26,11 +26,11 @@ pub fn row_major(shape: &[i64]) -> Vec<i64> {
 
 impl Array {
     /// Zeros without gaps.
-    pub fn zeros(dtype: DType, shape: &[i64]) -> Self {
+    pub(crate) fn zeros(dtype: DType, shape: &[i64]) -> Self {
         Self::with_strides(dtype, shape, &row_major(shape))
     }
     /// Zeros with the given strides, which may be negative.
-    pub fn with_strides(dtype: DType, shape: &[i64], strides: &[i64]) -> Self {
+    pub(crate) fn with_strides(dtype: DType, shape: &[i64], strides: &[i64]) -> Self {
         let reach = |sign: i64| -> i64 {
             shape
                 .iter()
@@ -50,24 +50,24 @@ impl Array {
         }
     }
     /// Row-major values.
-    pub fn of<T: Element>(shape: &[i64], values: &[T]) -> Self {
+    pub(crate) fn of<T: Element>(shape: &[i64], values: &[T]) -> Self {
         let mut array = Self::zeros(T::DTYPE, shape);
         array.view_mut().as_slice_mut::<T>().unwrap().copy_from_slice(values);
         array
     }
     /// A vector.
-    pub fn vector<T: Element>(values: &[T]) -> Self {
+    pub(crate) fn vector<T: Element>(values: &[T]) -> Self {
         Self::of(&[values.len() as i64], values)
     }
-    pub fn numel(&self) -> usize {
+    pub(crate) fn numel(&self) -> usize {
         self.shape.iter().map(|&s| s as usize).product()
     }
-    pub fn view(&self) -> StridedRef<'_> {
+    pub(crate) fn view(&self) -> StridedRef<'_> {
         let ptr = self.memory.as_ptr().cast::<u8>().wrapping_add(self.offset);
         // SAFETY: the memory was sized to hold what shape and strides reach.
         unsafe { StridedRef::new(ptr, self.dtype, &self.shape, &self.strides) }
     }
-    pub fn view_mut(&mut self) -> StridedMut<'_> {
+    pub(crate) fn view_mut(&mut self) -> StridedMut<'_> {
         let ptr = self.memory.as_mut_ptr().cast::<u8>().wrapping_add(self.offset);
         // SAFETY: as above, borrowed exclusively.
         unsafe { StridedMut::new(ptr, self.dtype, &self.shape, &self.strides) }
@@ -85,31 +85,31 @@ impl Array {
         self.view().ptr().cast_mut().wrapping_offset(self.place(at))
     }
     /// The element at a row-major position.
-    pub fn get<T: Element>(&self, at: usize) -> T {
+    pub(crate) fn get<T: Element>(&self, at: usize) -> T {
         assert_eq!(T::DTYPE, self.dtype);
         // SAFETY: the position lies in the memory.
         unsafe { self.address(at).cast::<T>().read() }
     }
     /// The element at a row-major position as a double.
-    pub fn at(&self, at: usize) -> f64 {
+    pub(crate) fn at(&self, at: usize) -> f64 {
         for_dtype!(self.dtype, all, T => self.get::<T>(at).to_f64())
     }
     /// The element at a row-major position as a complex number.
-    pub fn complex_at(&self, at: usize) -> C128 {
+    pub(crate) fn complex_at(&self, at: usize) -> C128 {
         for_dtype!(self.dtype, all, T => self.get::<T>(at).to_c128())
     }
     /// Writes the element at a row-major position.
-    pub fn put(&mut self, at: usize, value: C128) {
+    pub(crate) fn put(&mut self, at: usize, value: C128) {
         let address = self.address(at);
         // SAFETY: the position lies in the memory, borrowed exclusively.
         for_dtype!(self.dtype, all, T => unsafe { address.cast::<T>().write(T::from_c128(value)) });
     }
     /// All elements as doubles, row by row.
-    pub fn values(&self) -> Vec<f64> {
+    pub(crate) fn values(&self) -> Vec<f64> {
         (0..self.numel()).map(|i| self.at(i)).collect()
     }
     /// All bytes, row by row.
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let size = self.dtype.size();
         // SAFETY: every position lies in the memory.
         let element = |i| unsafe { std::slice::from_raw_parts(self.address(i), size) };
@@ -118,33 +118,30 @@ impl Array {
 }
 
 /// A small generator for tests (splitmix64).
-pub struct Dice(pub u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    pub fn roll(&mut self) -> u64 {
+    pub(crate) fn roll(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
-    pub fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.roll() % n.max(1) as u64) as usize
     }
-    pub fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         (self.roll() >> 11) as f64 / (1_u64 << 53) as f64
     }
     /// A shape with up to four dimensions, now and then empty.
-    pub fn shape(&mut self) -> Vec<i64> {
+    pub(crate) fn shape(&mut self) -> Vec<i64> {
         let ndim = self.below(5);
-        (0..ndim)
-            .map(|_| {
-                [1, 2, 3, 4, 5, 7, 17, 40, 0][self.below(if self.below(8) == 0 { 9 } else { 8 })]
-            })
-            .collect()
+        let count = if self.below(8) == 0 { 9 } else { 8 };
+        (0..ndim).map(|_| [1, 2, 3, 4, 5, 7, 17, 40, 0][self.below(count)]).collect()
     }
     /// Zeros whose dimensions lie in any order in memory, with gaps, some reversed.
-    pub fn layout(&mut self, dtype: DType, shape: &[i64]) -> Array {
+    pub(crate) fn layout(&mut self, dtype: DType, shape: &[i64]) -> Array {
         if self.below(2) == 0 {
             return Array::zeros(dtype, shape);
         }
@@ -161,10 +158,10 @@ impl Dice {
         Array::with_strides(dtype, shape, &strides)
     }
     /// An array of values with ties: small whole numbers, halves for floats, NaN and infinities on request.
-    pub fn array(&mut self, dtype: DType, shape: &[i64], specials: bool) -> Array {
+    pub(crate) fn array(&mut self, dtype: DType, shape: &[i64], specials: bool) -> Array {
         let mut array = self.layout(dtype, shape);
         for i in 0..array.numel() {
-            let mut value = |d: &mut Self| {
+            let value = |d: &mut Self| {
                 let low = if dtype.is_signed() { -6.0 } else { 0.0 };
                 let number = low + d.below(13) as f64;
                 let half = if dtype.is_integral(true) { 0.0 } else { d.below(2) as f64 * 0.5 };
@@ -183,7 +180,7 @@ impl Dice {
 }
 
 /// All positions with `dim` removed, as (base position in row-major order of the whole, step along `dim`, size).
-pub fn lines(shape: &[i64], dim: usize) -> Vec<(usize, usize, usize)> {
+pub(crate) fn lines(shape: &[i64], dim: usize) -> Vec<(usize, usize, usize)> {
     if shape.is_empty() {
         return vec![(0, 1, 1)];
     }
@@ -194,7 +191,7 @@ pub fn lines(shape: &[i64], dim: usize) -> Vec<(usize, usize, usize)> {
 }
 
 /// The real dtypes.
-pub const REAL: [DType; 12] = [
+pub(crate) const REAL: [DType; 12] = [
     DType::U8,
     DType::I8,
     DType::I16,
@@ -210,7 +207,7 @@ pub const REAL: [DType; 12] = [
 ];
 
 /// Equal, or both NaN, or within `tolerance` relative to the larger.
-pub fn close(a: f64, b: f64, tolerance: f64) -> bool {
+pub(crate) fn close(a: f64, b: f64, tolerance: f64) -> bool {
     a == b
         || (a.is_nan() && b.is_nan())
         || (a - b).abs() <= tolerance * a.abs().max(b.abs()).max(1.0)

@@ -2,8 +2,9 @@
 
 import math
 
-import pullback
 import pytest
+
+import pullback
 from pullback import nn
 from pullback.nn import init
 

@@ -6,8 +6,9 @@ import pickle
 import warnings
 from collections import OrderedDict
 
-import pullback
 import pytest
+
+import pullback
 from pullback import nn
 
 

@@ -1,0 +1,299 @@
+"""``nn.functional`` and ``nn.utils``: what the functions add to the natives."""
+
+import math
+
+import pytest
+
+import pullback
+from pullback import nn
+from pullback.nn import functional as F
+
+
+def close(tensor, values, tol=1e-5):
+    return tensor.reshape(-1).tolist() == pytest.approx(values, abs=tol)
+
+
+X = [-2.0, -0.5, 0.0, 0.5, 2.0]
+
+
+def x():
+    return pullback.tensor(X)
+
+
+@pytest.mark.parametrize(
+    ("function", "formula"),
+    [
+        (F.relu, lambda v: max(v, 0.0)),
+        (F.relu6, lambda v: min(max(v, 0.0), 6.0)),
+        (F.silu, lambda v: v / (1 + math.exp(-v))),
+        (F.mish, lambda v: v * math.tanh(math.log1p(math.exp(v)))),
+        (F.hardsigmoid, lambda v: min(max(v + 3, 0), 6) / 6),
+        (F.hardswish, lambda v: v * min(max(v + 3, 0), 6) / 6),
+        (F.gelu, lambda v: v * (1 + math.erf(v / math.sqrt(2))) / 2),
+        (F.logsigmoid, lambda v: -math.log1p(math.exp(-v))),
+        (F.softsign, lambda v: v / (1 + abs(v))),
+        (F.tanhshrink, lambda v: v - math.tanh(v)),
+        (F.hardshrink, lambda v: v if abs(v) > 0.5 else 0.0),
+        (F.softshrink, lambda v: math.copysign(max(abs(v) - 0.5, 0.0), v)),
+        (F.elu, lambda v: v if v > 0 else math.expm1(v)),
+        (F.celu, lambda v: v if v > 0 else math.expm1(v)),
+        (F.leaky_relu, lambda v: v if v > 0 else 0.01 * v),
+        (F.hardtanh, lambda v: min(max(v, -1.0), 1.0)),
+    ],
+)
+def test_activation_follows_its_formula(function, formula):
+    assert close(function(x()), [formula(v) for v in X])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        F.relu,
+        F.relu6,
+        F.silu,
+        F.mish,
+        F.hardsigmoid,
+        F.hardswish,
+        F.elu,
+        F.celu,
+        F.selu,
+        F.leaky_relu,
+        F.hardtanh,
+    ],
+)
+def test_in_place_variant_changes_its_input(function):
+    source = x()
+    expected = function(x()).tolist()
+    out = function(source, inplace=True)
+    assert out.data_ptr() == source.data_ptr()
+    assert source.tolist() == expected
+
+
+def test_shrinking_keeps_nan():
+    nan = pullback.tensor([math.nan])
+    assert math.isnan(F.hardshrink(nan).item())
+    assert math.isnan(F.softshrink(nan).item())
+    with pytest.raises(RuntimeError, match=r"lambda must be in range"):
+        F.softshrink(nan, -1.0)
+
+
+def test_activations_refuse():
+    with pytest.raises(ValueError, match=r"min_val cannot be greater than max_val"):
+        F.hardtanh(x(), 1.0, -1.0)
+    with pytest.raises(RuntimeError, match=r"glu does not support scalars"):
+        F.glu(pullback.tensor(1.0))
+
+
+def test_softmax_chooses_a_dimension_with_a_warning():
+    two = pullback.zeros(2, 4)
+    with pytest.warns(UserWarning, match=r"Implicit dimension choice for softmax"):
+        assert close(F.softmax(two), [0.25] * 8)
+    with pytest.warns(UserWarning, match=r"for log_softmax has been deprecated"):
+        F.log_softmax(two)
+    assert F.softmax(two, 0, dtype=pullback.float64).dtype == pullback.float64
+    assert close(F.softmin(x(), -1), F.softmax(-x(), -1).tolist())
+
+
+def test_gumbel_softmax_is_one_hot_when_hard():
+    logits = pullback.zeros(3, 5, requires_grad=True)
+    out = F.gumbel_softmax(logits, hard=True)
+    assert sorted(out.detach().reshape(-1).round().tolist()) == [0.0] * 12 + [1.0] * 3
+    (out * pullback.arange(5.0)).sum().backward()
+    assert logits.grad.abs().sum().item() > 0
+
+
+def test_layer_and_rms_norm_agree_with_their_formulas():
+    v = pullback.tensor([[1.0, 2.0, 3.0, 6.0]])
+    mean, var = 3.0, 3.5
+    assert close(F.layer_norm(v, (4,)), [(a - mean) / math.sqrt(var + 1e-5) for a in (1, 2, 3, 6)])
+    rms = math.sqrt(50 / 4)
+    assert close(F.rms_norm(v, [4]), [a / rms for a in (1, 2, 3, 6)])
+    assert F.rms_norm(v.half(), [4]).dtype == pullback.float16
+    with pytest.raises(RuntimeError, match=r"Given normalized_shape=\[3\], expected input"):
+        F.rms_norm(v, [3])
+    with pytest.raises(RuntimeError, match=r"Expected normalized_shape to be at least 1-dim"):
+        F.rms_norm(v, [])
+
+
+def test_group_norm_refuses_one_value_per_group():
+    with pytest.raises(ValueError, match=r"Expected more than 1 value per channel"):
+        F.group_norm(pullback.ones(1, 2), 2)
+    with pytest.raises(RuntimeError, match=r"Expected at least 2 dimensions"):
+        F.group_norm(pullback.ones(2), 2)
+
+
+def test_instance_norm_updates_running_statistics():
+    mean, var = pullback.zeros(1), pullback.ones(1)
+    v = pullback.tensor([[[0.0, 2.0]], [[4.0, 6.0]]])
+    out = F.instance_norm(v, mean, var, momentum=0.5)
+    assert close(out, [-1.0, 1.0, -1.0, 1.0], 1e-4)
+    assert mean.item() == pytest.approx(1.5)
+    assert var.item() == pytest.approx(1.5)
+    with pytest.raises(ValueError, match=r"Expected more than 1 spatial element"):
+        F.instance_norm(pullback.ones(2, 3, 1))
+
+
+def test_normalize():
+    assert close(F.normalize(pullback.tensor([[3.0, 4.0]])), [0.6, 0.8])
+    assert close(F.normalize(pullback.zeros(1, 2)), [0.0, 0.0])
+
+
+def test_bilinear():
+    weight = pullback.arange(6.0).reshape(1, 2, 3)
+    out = F.bilinear(pullback.ones(2), pullback.ones(3), weight, pullback.ones(1))
+    assert out.tolist() == [16.0]
+    with pytest.raises(RuntimeError, match=r"bilinear\(\): input2 size does not match"):
+        F.bilinear(pullback.ones(2), pullback.ones(4), weight)
+
+
+def test_pooling_in_one_dimension():
+    v = pullback.tensor([[[1.0, 5.0, 2.0, 4.0, 3.0]]])
+    out, where = F.max_pool1d(v, 2, return_indices=True)
+    assert out.tolist() == [[[5.0, 4.0]]]
+    assert where.tolist() == [[[1, 3]]]
+    assert F.avg_pool1d(v, 2, stride=1).tolist() == [[[3.0, 3.5, 3.0, 3.5]]]
+    assert F.max_pool1d(v[0], 5).tolist() == [[5.0]]
+    assert close(F.adaptive_avg_pool1d(v, 1), [3.0])
+
+
+def test_adaptive_pooling_keeps_sizes_for_none():
+    assert F.adaptive_avg_pool2d(pullback.ones(1, 1, 4, 6), (2, None)).shape == (1, 1, 2, 6)
+    with pytest.raises(ValueError, match=r"Input dimension should be at least 3"):
+        F.adaptive_avg_pool2d(pullback.ones(4, 6), (2, None))
+
+
+def test_pixel_shuffle_is_inverted():
+    v = pullback.arange(16.0).reshape(1, 4, 2, 2)
+    wide = F.pixel_shuffle(v, 2)
+    assert wide.shape == (1, 1, 4, 4)
+    assert wide[0, 0, 0].tolist() == [0.0, 4.0, 1.0, 5.0]
+    assert F.pixel_unshuffle(wide, 2).tolist() == v.tolist()
+    with pytest.raises(RuntimeError, match=r"divisible by the square"):
+        F.pixel_shuffle(v, 3)
+
+
+def test_attention_equals_its_formula():
+    q = pullback.tensor([[1.0, 0.0]])
+    k = pullback.tensor([[1.0, 0.0], [0.0, 1.0]])
+    v = pullback.tensor([[1.0], [3.0]])
+    a = math.exp(1 / math.sqrt(2))
+    assert close(F.scaled_dot_product_attention(q, k, v), [(a + 3) / (a + 1)])
+    mask = pullback.tensor([[False, True]])
+    assert close(F.scaled_dot_product_attention(q, k, v, mask), [3.0])
+    none = pullback.tensor([[False, False]])
+    assert close(F.scaled_dot_product_attention(q, k, v, none), [0.0])
+    assert close(F.scaled_dot_product_attention(k, k, v, is_causal=True)[:1], [1.0])
+    assert close(F.scaled_dot_product_attention(q, k, v, scale=0.0), [2.0])
+    with pytest.raises(RuntimeError, match=r"Explicit attn_mask should not be set when"):
+        F.scaled_dot_product_attention(q, k, v, mask, is_causal=True)
+
+
+# ---- losses ----
+
+
+def test_reductions():
+    a, b = pullback.tensor([1.0, 2.0]), pullback.tensor([3.0, 5.0])
+    assert F.mse_loss(a, b).item() == 6.5
+    assert F.mse_loss(a, b, reduction="sum").item() == 13.0
+    assert F.mse_loss(a, b, reduction="none").tolist() == [4.0, 9.0]
+    assert F.l1_loss(a, b, weight=pullback.tensor([1.0, 3.0])).item() == 2.75
+    with pytest.raises(ValueError, match=r"median is not a valid value for reduction"):
+        F.mse_loss(a, b, reduction="median")
+    with pytest.raises(ValueError, match=r"Weights and input must have the same size"):
+        F.mse_loss(a, b, weight=pullback.ones(1))
+
+
+def test_sizes_that_differ_broadcast_with_a_warning():
+    with pytest.warns(UserWarning, match=r"Using a target size"):
+        assert F.mse_loss(pullback.ones(2, 1), pullback.zeros(2)).item() == 1.0
+    with pytest.raises(ValueError, match=r"is deprecated. Please ensure they have the same size"):
+        F.binary_cross_entropy(pullback.ones(2), pullback.ones(3))
+    with pytest.raises(ValueError, match=r"must be the same as input size"):
+        F.binary_cross_entropy_with_logits(pullback.ones(2), pullback.ones(3))
+
+
+def test_cross_entropy_of_indices_and_probabilities():
+    logits = pullback.tensor([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]])
+    first = math.log(math.exp(-2) + math.exp(-1) + 1)
+    index = pullback.tensor([2, 0])
+    assert F.cross_entropy(logits, index).item() == pytest.approx((first + math.log(3)) / 2)
+    hot = F.one_hot(index, 3).float()
+    assert F.cross_entropy(logits, hot).item() == pytest.approx((first + math.log(3)) / 2)
+    kept = F.cross_entropy(logits, index, ignore_index=0)
+    assert kept.item() == pytest.approx(first)
+    weighted = F.cross_entropy(logits, index, weight=pullback.tensor([3.0, 1.0, 1.0]))
+    assert weighted.item() == pytest.approx((first + 3 * math.log(3)) / 4)
+    log = F.log_softmax(logits, 1)
+    assert F.nll_loss(log, index, reduction="sum").item() == pytest.approx(first + math.log(3))
+
+
+def test_divergence_by_batch():
+    p = pullback.tensor([[0.5, 0.5], [0.9, 0.1]])
+    q = pullback.tensor([[0.5, 0.5], [0.5, 0.5]])
+    total = 0.9 * math.log(1.8) + 0.1 * math.log(0.2)
+    assert F.kl_div(q.log(), p, reduction="batchmean").item() == pytest.approx(total / 2, abs=1e-6)
+    with pytest.warns(UserWarning, match=r"'batchmean' divides only by the batch size"):
+        F.kl_div(q.log(), p)
+
+
+def test_losses_without_a_native():
+    a = pullback.tensor([[1.0, 0.0], [0.0, 2.0]])
+    b = pullback.tensor([[0.0, 1.0], [0.0, 1.0]])
+    sign = pullback.tensor([-1.0, 1.0])
+    assert close(F.cosine_embedding_loss(a, b, sign, reduction="none"), [0.0, 0.0])
+    assert close(F.cosine_similarity(a, b), [0.0, 1.0])
+    assert close(F.margin_ranking_loss(sign, -sign, sign, margin=0.5, reduction="none"), [0, 0])
+    assert close(F.hinge_embedding_loss(sign, sign, reduction="none"), [2.0, 1.0])
+    assert F.gaussian_nll_loss(a, a, pullback.ones(2, 2)).item() == 0.0
+    assert F.triplet_margin_loss(a, a, b).item() == pytest.approx(0.0, abs=1e-4)
+    with pytest.raises(ValueError, match=r"var has negative entry"):
+        F.gaussian_nll_loss(a, b, -pullback.ones(2, 2))
+    with pytest.raises(ValueError, match=r"margin must be greater than 0, got 0"):
+        F.triplet_margin_loss(a, a, b, margin=0)
+    with pytest.raises(RuntimeError, match=r"multi-target not supported"):
+        F.cosine_embedding_loss(a, b, a)
+
+
+# ---- utilities ----
+
+
+def grads():
+    params = [nn.Parameter(pullback.zeros(2)), nn.Parameter(pullback.zeros(1))]
+    params[0].grad = pullback.tensor([3.0, 0.0])
+    params[1].grad = pullback.tensor([4.0])
+    return [*params, nn.Parameter(pullback.zeros(1))]
+
+
+def test_gradients_are_clipped_by_their_norm():
+    params = grads()
+    assert nn.utils.clip_grad_norm_(params, 2.5).item() == pytest.approx(5.0)
+    assert close(params[0].grad, [1.5, 0.0])
+    assert close(params[1].grad, [2.0])
+    assert nn.utils.clip_grad_norm_(params, 10.0).item() == pytest.approx(2.5)
+    assert close(params[1].grad, [2.0])
+    assert nn.utils.clip_grad_norm_(grads(), 1.0, math.inf).item() == 4.0
+    assert nn.utils.clip_grad_norm_(grads(), 1.0, 1.0, foreach=False).item() == 7.0
+    assert nn.utils.clip_grad_norm_([], 1.0).item() == 0.0
+    params[0].grad[0] = math.nan
+    with pytest.raises(RuntimeError, match=r"is non-finite, so it cannot be clipped"):
+        nn.utils.clip_grad_norm_(params, 1.0, error_if_nonfinite=True)
+    with pytest.warns(UserWarning, match=r"`parameters` is an empty generator"):
+        nn.utils.clip_grad_norm_((p for p in []), 1.0)
+
+
+def test_gradients_are_clipped_by_value():
+    params = grads()
+    nn.utils.clip_grad_value_(params, 3.5)
+    assert params[0].grad.tolist() == [3.0, 0.0]
+    assert params[1].grad.tolist() == [3.5]
+
+
+def test_parameters_become_a_vector_and_come_back():
+    model = nn.Linear(2, 1)
+    vector = nn.utils.parameters_to_vector(model.parameters())
+    assert vector.shape == (3,)
+    nn.utils.vector_to_parameters(pullback.arange(3.0), model.parameters())
+    assert model.weight.tolist() == [[0.0, 1.0]]
+    assert model.bias.tolist() == [2.0]
+    with pytest.raises(TypeError, match=r"expected torch.Tensor, but got"):
+        nn.utils.vector_to_parameters([1.0], model.parameters())

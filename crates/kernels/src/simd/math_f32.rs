@@ -23,7 +23,8 @@ fn clamp(x: f64, low: f64, high: f64) -> f64 {
 /// `(e^r - 1)` for `|r| <= ln(2)/2`, by the Taylor series.
 #[inline(always)]
 fn expm1_near_zero(r: f64) -> f64 {
-    let p = horner!(r; 1.0 / 2.0, 1.0 / 6.0, 1.0 / 24.0, 1.0 / 120.0, 1.0 / 720.0, 1.0 / 5040.0);
+    let p = horner!(r; 1.0 / 2.0, 1.0 / 6.0, 1.0 / 24.0, 1.0 / 120.0, 1.0 / 720.0, 1.0 / 5040.0,
+        1.0 / 40320.0);
     (r * r).mul_add(p, r)
 }
 
@@ -75,12 +76,11 @@ pub fn tanh(x: f32) -> f32 {
     let result = (e / (e + 2.0)) as f32;
     if x == 0.0 { x } else { result }
 }
-/// `(e^x - e^-x) / 2`.
+/// `(e^x - e^-x) / 2`, of `|x|` because `e^x - 1` forgets `e^x` far below 0.
 #[inline(always)]
 pub fn sinh(x: f32) -> f32 {
-    let e = expm1_wide(f64::from(x));
-    let result = (0.5 * (e + e / (e + 1.0))) as f32;
-    if x == 0.0 { x } else { result }
+    let e = expm1_wide(f64::from(x).abs());
+    ((0.5 * (e + e / (e + 1.0))) as f32).copysign(x)
 }
 /// `(e^x + e^-x) / 2`.
 #[inline(always)]

@@ -1,0 +1,156 @@
+//! Sorting against a stable sort of the standard library, on random shapes, strides and dtypes.
+
+mod array;
+
+use array::{Array, Dice, REAL, lines};
+use pullback_kernels::{DType, sort};
+use std::cmp::Ordering;
+
+/// The order of PyTorch's sort: NaN above everything.
+fn order(a: f64, b: f64) -> Ordering {
+    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}
+
+fn sorted(input: &Array, (base, step, n): (usize, usize, usize), descending: bool) -> Vec<usize> {
+    let mut indices: Vec<usize> = (0..n).collect();
+    let at = |i: usize| input.at(base + i * step);
+    indices.sort_by(|&i, &j| if descending { order(at(j), at(i)) } else { order(at(i), at(j)) });
+    indices
+}
+
+fn sample(dice: &mut Dice, round: usize) -> (Array, usize) {
+    let dtype = REAL[round % REAL.len()];
+    let shape = if round % 20 == 19 { vec![2, 2500 + round as i64] } else { dice.shape() };
+    let dim = dice.below(shape.len().max(1));
+    (dice.array(dtype, &shape, true), dim)
+}
+
+#[test]
+fn sort_is_stable_and_puts_nan_last() {
+    let mut dice = Dice(1);
+    for round in 0..300 {
+        let (input, dim) = sample(&mut dice, round);
+        let descending = dice.below(2) == 0;
+        let mut values = dice.layout(input.dtype, &input.shape);
+        let mut indices = dice.layout(DType::I64, &input.shape);
+        sort::sort(&mut values.view_mut(), &mut indices.view_mut(), input.view(), dim, descending)
+            .unwrap();
+        for line in lines(&input.shape, dim) {
+            for (i, &wanted) in sorted(&input, line, descending).iter().enumerate() {
+                let at = line.0 + i * line.1;
+                assert_eq!(
+                    indices.get::<i64>(at),
+                    wanted as i64,
+                    "{:?} {:?}",
+                    input.dtype,
+                    input.shape
+                );
+                let (a, b) = (values.at(at), input.at(line.0 + wanted * line.1));
+                assert_eq!(a.to_bits(), b.to_bits());
+            }
+        }
+    }
+}
+
+#[test]
+fn wide_keys_sort_over_their_whole_range() {
+    let mut dice = Dice(2);
+    let ints: Vec<i64> = (0..5000).map(|_| dice.roll() as i64 >> dice.below(64)).collect();
+    let floats: Vec<f64> = ints.iter().map(|&i| f64::from_bits(i as u64)).collect();
+    for input in [Array::vector(&ints), Array::vector(&floats)] {
+        let mut values = Array::zeros(input.dtype, &[5000]);
+        let mut indices = Array::zeros(DType::I64, &[5000]);
+        sort::sort(&mut values.view_mut(), &mut indices.view_mut(), input.view(), 0, false)
+            .unwrap();
+        let wanted: Vec<f64> = if input.dtype == DType::I64 {
+            let mut order: Vec<usize> = (0..5000).collect();
+            order.sort_by_key(|&i| ints[i]);
+            order.iter().map(|&i| i as f64).collect()
+        } else {
+            sorted(&input, (0, 1, 5000), false).iter().map(|&i| i as f64).collect()
+        };
+        assert_eq!(indices.values(), wanted);
+    }
+}
+
+#[test]
+fn topk_and_kthvalue_are_parts_of_the_sort() {
+    let mut dice = Dice(3);
+    for round in 0..300 {
+        let (input, dim) = sample(&mut dice, round);
+        let n = input.shape.get(dim).map_or(1, |&s| s as usize);
+        let (k, largest) = (dice.below(n + 1), dice.below(2) == 0);
+        let mut shape = input.shape.clone();
+        if let Some(size) = shape.get_mut(dim) {
+            *size = k as i64;
+        } else if k == 0 {
+            continue;
+        }
+        let mut values = dice.layout(input.dtype, &shape);
+        let mut indices = dice.layout(DType::I64, &shape);
+        sort::topk(
+            &mut values.view_mut(),
+            &mut indices.view_mut(),
+            input.view(),
+            (k, dim),
+            largest,
+        )
+        .unwrap();
+        for (line, out) in lines(&input.shape, dim).into_iter().zip(lines(&shape, dim)) {
+            for (i, &wanted) in sorted(&input, line, largest).iter().take(k).enumerate() {
+                assert_eq!(indices.get::<i64>(out.0 + i * out.1), wanted as i64);
+            }
+        }
+        if k == 0 {
+            continue;
+        }
+        shape.iter_mut().skip(dim).take(1).for_each(|s| *s = 1);
+        let (mut value, mut index) =
+            (dice.layout(input.dtype, &shape), dice.layout(DType::I64, &shape));
+        sort::kthvalue(&mut value.view_mut(), &mut index.view_mut(), input.view(), k, dim).unwrap();
+        for (line, out) in lines(&input.shape, dim).into_iter().zip(lines(&shape, dim)) {
+            assert_eq!(index.get::<i64>(out.0), sorted(&input, line, false)[k - 1] as i64);
+        }
+    }
+}
+
+#[test]
+fn topk_of_long_lines_finds_the_best() {
+    let mut dice = Dice(4);
+    let data: Vec<f32> = (0..200_000).map(|_| dice.unit() as f32).collect();
+    let input = Array::vector(&data);
+    for k in [1, 7, 300, 5000] {
+        let (mut v, mut i) = (Array::zeros(DType::F32, &[k]), Array::zeros(DType::I64, &[k]));
+        sort::topk(&mut v.view_mut(), &mut i.view_mut(), input.view(), (k as usize, 0), true)
+            .unwrap();
+        let wanted: Vec<f64> = sorted(&input, (0, 1, data.len()), true)[..k as usize]
+            .iter()
+            .map(|&i| i as f64)
+            .collect();
+        assert_eq!(i.values(), wanted);
+    }
+}
+
+#[test]
+fn unique_sorts_counts_and_inverts() {
+    let x = Array::of(&[2, 3], &[3.0_f32, f32::NAN, 1.0, f32::NAN, 3.0, -0.0]);
+    let u = sort::unique(x.view()).unwrap();
+    assert_eq!(u.positions, [5, 2, 0, 1, 3]);
+    assert_eq!(u.inverse, [2, 3, 1, 4, 2, 0]);
+    assert_eq!(u.counts, [1, 1, 2, 1, 1]);
+    assert_eq!(
+        sort::unique(Array::zeros(DType::I32, &[0]).view()).unwrap(),
+        sort::Unique::default()
+    );
+    assert!(sort::unique(Array::zeros(DType::C64, &[2]).view()).is_err());
+}
+
+#[test]
+fn bad_arguments_are_refused() {
+    let x = Array::zeros(DType::F32, &[3]);
+    let (mut v, mut i) = (Array::zeros(DType::F32, &[4]), Array::zeros(DType::I64, &[4]));
+    let e = sort::topk(&mut v.view_mut(), &mut i.view_mut(), x.view(), (4, 0), true).unwrap_err();
+    assert_eq!(e.message(), "selected index k out of range");
+    let e = sort::kthvalue(&mut v.view_mut(), &mut i.view_mut(), x.view(), 4, 0).unwrap_err();
+    assert_eq!(e.message(), "kthvalue(): selected number k out of range for dimension 0");
+}

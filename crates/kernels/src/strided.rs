@@ -287,6 +287,27 @@ impl Iter {
         dense.then(|| &self.ptrs[..self.operands])
     }
 
+    /// How many dimensions are left after merging; dimension 0 is innermost.
+    #[inline(always)]
+    pub(crate) fn dims(&self) -> usize {
+        self.shape.len()
+    }
+    /// The size of dimension `dim`.
+    #[inline(always)]
+    pub(crate) fn size(&self, dim: usize) -> usize {
+        self.shape[dim]
+    }
+    /// The byte stride of an operand along dimension `dim`.
+    #[inline(always)]
+    pub(crate) fn stride(&self, dim: usize, operand: usize) -> isize {
+        self.strides[dim * self.operands + operand]
+    }
+    /// The address of an operand's first element.
+    #[inline(always)]
+    pub(crate) fn ptr(&self, operand: usize) -> *mut u8 {
+        self.ptrs[operand]
+    }
+
     /// Sorts dimensions so that the first operand's smallest stride is innermost.
     fn sort_dims(&mut self) {
         let n = self.operands;

@@ -1,6 +1,12 @@
-//! Copies elements without looking at them.
+//! Copies elements without looking at them: dense memory at once, transposed views tile by tile so
+//! that both sides use whole cache lines, everything else run by run.
 
-use crate::{Error, Iter, Result};
+use crate::{Error, Iter, Result, parallel};
+
+/// Elements from which work is worth splitting over threads.
+const GRAIN: usize = 32768;
+/// Side of a tile of a transposed copy: its lines on both sides fit the first-level cache.
+const TILE: usize = 32;
 
 /// Copies the input to the output (1 output, 1 input of one dtype).
 pub fn copy(iter: &mut Iter) -> Result<()> {
@@ -19,7 +25,10 @@ pub fn copy(iter: &mut Iter) -> Result<()> {
 
 fn copy_as<T: Copy>(iter: &Iter) {
     let size = size_of::<T>() as isize;
-    iter.for_each(32768, &|ptrs, strides, n| {
+    if let Some(across) = transposed_dim::<T>(iter) {
+        return copy_transposed::<T>(iter, across);
+    }
+    iter.for_each(GRAIN, &|ptrs, strides, n| {
         let (to, from) = (ptrs[0], ptrs[1].cast_const());
         if n == 1 || (strides[0] == size && strides[1] == size) {
             // SAFETY: `n` dense elements on both sides; `copy` allows the very same view.
@@ -34,4 +43,68 @@ fn copy_as<T: Copy>(iter: &Iter) {
             }
         }
     });
+}
+
+/// The dimension along which the input is dense, if the output is dense along another, and both are
+/// long enough for tiles to pay.
+fn transposed_dim<T>(iter: &Iter) -> Option<usize> {
+    let size = size_of::<T>() as isize;
+    if iter.dims() < 2 || iter.size(0) < 8 || iter.stride(0, 0) != size || iter.stride(0, 1) == size
+    {
+        return None;
+    }
+    (1..iter.dims()).find(|&dim| iter.stride(dim, 1) == size && iter.size(dim) >= 8)
+}
+
+/// Copies tile by tile: dimension 0 is dense in the output, dimension `across` in the input.
+fn copy_transposed<T: Copy>(iter: &Iter, across: usize) {
+    let (n, m) = (iter.size(0), iter.size(across));
+    let strips = m.div_ceil(TILE);
+    let planes = iter.numel() / (n * m);
+    parallel::for_range(planes * strips, (GRAIN / (n * TILE)).max(1), &|tasks| {
+        for task in tasks {
+            let (mut plane, first) = (task / strips, task % strips * TILE);
+            let (mut to, mut from) = (iter.ptr(0), iter.ptr(1));
+            for dim in (1..iter.dims()).filter(|&dim| dim != across) {
+                let position = (plane % iter.size(dim)) as isize;
+                plane /= iter.size(dim);
+                to = to.wrapping_offset(position * iter.stride(dim, 0));
+                from = from.wrapping_offset(position * iter.stride(dim, 1));
+            }
+            to = to.wrapping_offset(first as isize * iter.stride(across, 0));
+            from = from.wrapping_offset(first as isize * iter.stride(across, 1));
+            let width = TILE.min(m - first);
+            for start in (0..n).step_by(TILE) {
+                let (to, from) = (
+                    to.wrapping_offset(start as isize * iter.stride(0, 0)),
+                    from.wrapping_offset(start as isize * iter.stride(0, 1)),
+                );
+                let strides = (iter.stride(across, 0), iter.stride(0, 1));
+                // SAFETY: the tile lies inside both views.
+                unsafe { copy_tile::<T>(to, from, strides, TILE.min(n - start), width) };
+            }
+        }
+    });
+}
+
+/// Copies `from[i * strides.1 + j * size]` to `to[j * strides.0 + i * size]` for `i < n`, `j < width`.
+///
+/// # Safety
+/// All these elements are live, those of `to` writable.
+#[inline(always)]
+unsafe fn copy_tile<T: Copy>(
+    to: *mut u8,
+    from: *const u8,
+    strides: (isize, isize),
+    n: usize,
+    width: usize,
+) {
+    for j in 0..width {
+        let row = to.wrapping_offset(j as isize * strides.0).cast::<T>();
+        let column = from.cast::<T>().wrapping_add(j).cast::<u8>();
+        for i in 0..n {
+            // SAFETY: as promised by the caller.
+            unsafe { *row.add(i) = *column.wrapping_offset(i as isize * strides.1).cast::<T>() };
+        }
+    }
 }

@@ -7,7 +7,7 @@
 //! exists once.
 
 use crate::strided::MAX_OPERANDS;
-use crate::{DType, Error, Iter, Result, bf16, f16};
+use crate::{DType, Error, Iter, Result};
 use std::mem::MaybeUninit;
 
 /// A loop over dense memory: addresses (output first), number of elements, address of the op's parameters.
@@ -182,18 +182,31 @@ impl Plan {
 /// Copies a strided run into a dense buffer.
 ///
 /// # Safety
-/// `from` has `n` elements at `stride`, `to` has room for `n`.
+/// `from` has `n <= BLOCK` elements at `stride`, `to` has room for `n`, aligned for any of them.
 unsafe fn gather(form: Form, size: usize, from: *const u8, stride: isize, to: *mut u8, n: usize) {
     // SAFETY: as promised by the caller.
     unsafe {
         match (form, size) {
-            (Form::Half, _) => convert_in::<f16>(from, stride, to.cast(), n, f16::to_f32),
-            (Form::Brain, _) => convert_in::<bf16>(from, stride, to.cast(), n, bf16::to_f32),
             (Form::Same, 1) => gather_as::<u8>(from, stride, to, n),
             (Form::Same, 2) => gather_as::<u16>(from, stride, to, n),
             (Form::Same, 4) => gather_as::<u32>(from, stride, to, n),
             (Form::Same, 8) => gather_as::<u64>(from, stride, to, n),
             (Form::Same, _) => gather_as::<[u64; 2]>(from, stride, to, n),
+            (half, _) => {
+                let mut dense = [0u16; BLOCK];
+                let to = std::slice::from_raw_parts_mut(to.cast::<f32>(), n);
+                let bits = if stride == 2 || n <= 1 {
+                    std::slice::from_raw_parts(from.cast::<u16>(), n)
+                } else {
+                    gather_as::<u16>(from, stride, dense.as_mut_ptr().cast(), n);
+                    &dense[..n]
+                };
+                if half == Form::Half {
+                    half_to_single(bits, to)
+                } else {
+                    brain_to_single(bits, to)
+                }
+            }
         }
     }
 }
@@ -201,18 +214,85 @@ unsafe fn gather(form: Form, size: usize, from: *const u8, stride: isize, to: *m
 /// Copies a dense buffer to a strided run.
 ///
 /// # Safety
-/// `from` has `n` elements, `to` has `n` writable ones at `stride`.
+/// `from` has `n <= BLOCK` elements, `to` has `n` writable ones at `stride`.
 unsafe fn scatter(form: Form, size: usize, from: *const u8, to: *mut u8, stride: isize, n: usize) {
     // SAFETY: as promised by the caller.
     unsafe {
         match (form, size) {
-            (Form::Half, _) => convert_out::<f16>(from.cast(), to, stride, n, f16::from_f32),
-            (Form::Brain, _) => convert_out::<bf16>(from.cast(), to, stride, n, bf16::from_f32),
             (Form::Same, 1) => scatter_as::<u8>(from, to, stride, n),
             (Form::Same, 2) => scatter_as::<u16>(from, to, stride, n),
             (Form::Same, 4) => scatter_as::<u32>(from, to, stride, n),
             (Form::Same, 8) => scatter_as::<u64>(from, to, stride, n),
             (Form::Same, _) => scatter_as::<[u64; 2]>(from, to, stride, n),
+            (half, _) => {
+                let mut dense = [0u16; BLOCK];
+                let from = std::slice::from_raw_parts(from.cast::<f32>(), n);
+                let direct = stride == 2 || n <= 1;
+                let bits = if direct {
+                    std::slice::from_raw_parts_mut(to.cast::<u16>(), n)
+                } else {
+                    &mut dense[..n]
+                };
+                if half == Form::Half {
+                    single_to_half(from, bits)
+                } else {
+                    single_to_brain(from, bits)
+                }
+                if !direct {
+                    scatter_as::<u16>(dense.as_ptr().cast(), to, stride, n);
+                }
+            }
+        }
+    }
+}
+
+crate::multiversion! {
+    fn brain_to_single(from: &[u16], to: &mut [f32]) {
+        for (to, &bits) in to.iter_mut().zip(from) {
+            *to = f32::from_bits(u32::from(bits) << 16);
+        }
+    }
+}
+
+crate::multiversion! {
+    fn single_to_brain(from: &[f32], to: &mut [u16]) {
+        for (to, &x) in to.iter_mut().zip(from) {
+            let bits = x.to_bits();
+            // To the nearest, ties to even: the carry goes into the exponent as it should.
+            let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
+            let nan = (bits >> 16) | 0x40;
+            *to = (if x.is_nan() { nan } else { rounded }) as u16;
+        }
+    }
+}
+
+crate::multiversion! {
+    fn half_to_single(from: &[u16], to: &mut [f32]) {
+        for (to, &bits) in to.iter_mut().zip(from) {
+            let size = u32::from(bits & 0x7fff) << 13;
+            // Read as a single the exponent is too low by 112; the product is exact, also for denormals.
+            let finite = (f32::from_bits(size) * f32::from_bits(239 << 23)).to_bits();
+            let magnitude = if size >= 0x7c00 << 13 { size | 0x7f80_0000 } else { finite };
+            // A signalling NaN becomes a quiet one, as the processor's conversion does.
+            let quiet = if size > 0x7c00 << 13 { magnitude | 0x40_0000 } else { magnitude };
+            *to = f32::from_bits(quiet | (u32::from(bits & 0x8000) << 16));
+        }
+    }
+}
+
+crate::multiversion! {
+    fn single_to_half(from: &[f32], to: &mut [u16]) {
+        for (to, &x) in to.iter_mut().zip(from) {
+            let size = x.to_bits() & 0x7fff_ffff;
+            // Rebias the exponent by -112 and round to the nearest, ties to even.
+            let normal = size.wrapping_add(0xc800_0fff + ((size >> 13) & 1)) >> 13;
+            // Below 2^-14 adding 1/2 lines the mantissa up with the denormals, and rounds it.
+            let denormal = (f32::from_bits(size) + 0.5).to_bits().wrapping_sub(0.5f32.to_bits());
+            let finite = if size < 113 << 23 { denormal } else { normal };
+            let limited = if size >= 0x477f_f000 { 0x7c00 } else { finite };
+            let nan = 0x7e00 | ((size >> 13) & 0x1ff);
+            let magnitude = if size > 0x7f80_0000 { nan } else { limited };
+            *to = (magnitude | (x.to_bits() >> 16) & 0x8000) as u16;
         }
     }
 }
@@ -242,30 +322,43 @@ unsafe fn scatter_as<T: Copy>(from: *const u8, to: *mut u8, stride: isize, n: us
     }
 }
 
-unsafe fn convert_in<T: Copy>(
-    from: *const u8,
-    stride: isize,
-    to: *mut f32,
-    n: usize,
-    convert: impl Fn(T) -> f32,
-) {
-    for i in 0..n {
-        // SAFETY: `n` elements on both sides, as promised by `gather`'s caller.
-        unsafe { *to.add(i) = convert(*from.offset(i as isize * stride).cast::<T>()) };
-    }
-}
-
-unsafe fn convert_out<T: Copy>(
-    from: *const f32,
-    to: *mut u8,
-    stride: isize,
-    n: usize,
-    convert: impl Fn(f32) -> T,
-) {
-    for i in 0..n {
-        // SAFETY: `n` elements on both sides, as promised by `scatter`'s caller.
-        unsafe { *to.offset(i as isize * stride).cast::<T>() = convert(*from.add(i)) };
-    }
-}
-
 const _: () = assert!(OPERANDS <= MAX_OPERANDS);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{bf16, f16};
+
+    #[test]
+    fn half_conversions_agree_with_the_half_crate_bit_for_bit() {
+        let all: Vec<u16> = (0..=u16::MAX).collect();
+        let mut wide = vec![0f32; all.len()];
+        half_to_single(&all, &mut wide);
+        for (&bits, x) in all.iter().zip(&wide) {
+            assert_eq!(x.to_bits(), f16::from_bits(bits).to_f32().to_bits(), "{bits:#x}");
+        }
+        brain_to_single(&all, &mut wide);
+        for (&bits, x) in all.iter().zip(&wide) {
+            let want = bf16::from_bits(bits).to_f32();
+            assert!(x.to_bits() == want.to_bits() || (x.is_nan() && want.is_nan()), "{bits:#x}");
+        }
+        let singles: Vec<f32> = (0..=u32::MAX).step_by(4093).map(f32::from_bits).collect();
+        let mut narrow = vec![0u16; singles.len()];
+        single_to_half(&singles, &mut narrow);
+        for (x, &bits) in singles.iter().zip(&narrow) {
+            let want = f16::from_f32(*x);
+            assert!(
+                bits == want.to_bits() || (x.is_nan() && f16::from_bits(bits).is_nan()),
+                "{x:e}"
+            );
+        }
+        single_to_brain(&singles, &mut narrow);
+        for (x, &bits) in singles.iter().zip(&narrow) {
+            let want = bf16::from_f32(*x);
+            assert!(
+                bits == want.to_bits() || (x.is_nan() && bf16::from_bits(bits).is_nan()),
+                "{x:e}"
+            );
+        }
+    }
+}

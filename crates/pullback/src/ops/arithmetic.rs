@@ -1,18 +1,28 @@
-//! Sums, differences, products and quotients.
+//! Sums, differences, products, quotients and remainders.
+//!
+//! Powers, extremes and other functions of two numbers are in `binary`. The methods at the end of the
+//! file are what rules are written with. Invariant: a rule is made of dispatching methods only, so that
+//! it can be differentiated again.
 
-use crate::dispatch::OpDef;
-use crate::{DType, Result, Scalar, Tensor};
+use crate::dispatch::{OpDef, Value};
+use crate::error::{bail, ensure};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::TensorSpec;
+use crate::{DType, ErrorKind, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[&ADD, &MUL];
+pub static OPS: &[&OpDef] = &[&ADD, &SUB, &RSUB, &MUL, &DIV, &DIV_MODE, &FLOOR_DIVIDE, &REMAINDER, &FMOD];
 
 /// Adds `other`, multiplied by `alpha`: `out[i] = self[i] + alpha * other[i]`.
-/// Shapes broadcast; dtypes promote.
+/// Shapes broadcast; dtypes promote; for bool this is "or".
 #[op("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-     inplace, out, numbers, meta = broadcast, batch = pointwise, jvp = linear, samples = binary)]
+     inplace, out, numbers, batch = pointwise, jvp = linear)]
 impl Add {
+    fn meta(self_: &Tensor, other: &Tensor, alpha: Scalar) -> Result<TensorSpec> {
+        scaled_spec(self_, other, alpha)
+    }
     fn cpu(iter: &mut Iter, alpha: Scalar) -> pullback_kernels::Result<()> {
         elementwise::add(iter, alpha)
     }
@@ -22,10 +32,66 @@ impl Add {
     fn vjp_other(grad: &Tensor, alpha: Scalar, other_dtype: DType) -> Result<Tensor> {
         grad.times(alpha.conj())?.real_if(other_dtype)
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        scaled_samples(s)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        scaled_invalid_samples(s)
+    }
+}
+
+/// Subtracts `other`, multiplied by `alpha`: `out[i] = self[i] - alpha * other[i]`.
+/// Shapes broadcast; dtypes promote; bool is refused.
+#[op("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+     inplace, out, numbers, alias("subtract"), batch = pointwise, jvp = linear)]
+impl Sub {
+    fn meta(self_: &Tensor, other: &Tensor, alpha: Scalar) -> Result<TensorSpec> {
+        refuse_one_bool(self_, other)?;
+        scaled_spec(self_, other, alpha)
+    }
+    fn cpu(iter: &mut Iter, alpha: Scalar) -> pullback_kernels::Result<()> {
+        elementwise::sub(iter, alpha)
+    }
+    fn vjp_self(grad: &Tensor, self_dtype: DType) -> Result<Tensor> {
+        grad.real_if(self_dtype)
+    }
+    fn vjp_other(grad: &Tensor, alpha: Scalar, other_dtype: DType) -> Result<Tensor> {
+        grad.neg()?.times(alpha.conj())?.real_if(other_dtype)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        scaled_samples(s)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let mut out = scaled_invalid_samples(s);
+        let mixed = [s.bools(&[2]).into(), s.normal(&[2]).into()];
+        out.push(InvalidSample::new(Sample::new(mixed), ErrorKind::NotImplemented, "with a bool tensor"));
+        out
+    }
+}
+
+/// Subtracts `self`, multiplied by `alpha`, from `other`: `out[i] = other[i] - alpha * self[i]`.
+#[op("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", numbers, batch = pointwise, jvp = linear)]
+impl Rsub {
+    fn meta(self_: &Tensor, other: &Tensor, alpha: Scalar) -> Result<TensorSpec> {
+        refuse_one_bool(self_, other)?;
+        scaled_spec(self_, other, alpha)
+    }
+    fn cpu(iter: &mut Iter, alpha: Scalar) -> pullback_kernels::Result<()> {
+        elementwise::rsub(iter, alpha)
+    }
+    fn vjp_self(grad: &Tensor, alpha: Scalar, self_dtype: DType) -> Result<Tensor> {
+        grad.neg()?.times(alpha.conj())?.real_if(self_dtype)
+    }
+    fn vjp_other(grad: &Tensor, other_dtype: DType) -> Result<Tensor> {
+        grad.real_if(other_dtype)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        scaled_samples(s)
+    }
 }
 
 /// Multiplies by `other`: `out[i] = self[i] * other[i]`.
-/// Shapes broadcast; dtypes promote.
+/// Shapes broadcast; dtypes promote; for bool this is "and".
 #[op("mul.Tensor(Tensor self, Tensor other) -> Tensor",
      inplace, out, numbers, alias("multiply"), meta = broadcast, cpu = mul, batch = pointwise, samples = binary)]
 impl Mul {
@@ -40,10 +106,186 @@ impl Mul {
     }
 }
 
+/// Divides by `other`: `out[i] = self[i] / other[i]`. Integers and bools give the default floating dtype;
+/// division by zero gives an infinity or NaN.
+#[op("div.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, alias("divide", "true_divide"),
+     meta = float, cpu = true_divide, batch = pointwise, samples = binary_nonzero)]
+impl Div {
+    fn vjp_self(grad: &Tensor, other: &Tensor, self_dtype: DType) -> Result<Tensor> {
+        grad.div(&other.conj()?)?.real_if(self_dtype)
+    }
+    fn vjp_other(grad: &Tensor, self_: &Tensor, other: &Tensor, other_dtype: DType) -> Result<Tensor> {
+        quotient_grad(grad, self_, other)?.real_if(other_dtype)
+    }
+    fn jvp(self_t: &Tensor, other_p: &Tensor, other_t: &Tensor, result: &Tensor) -> Result<Tensor> {
+        self_t.sub(&other_t.mul(result)?)?.div(other_p)
+    }
+}
+
+/// Divides by `other` and rounds: `rounding_mode` is `None` (true division), `"trunc"` (towards zero) or
+/// `"floor"` (downwards). The rounded quotients have gradient zero; integers refuse a zero divisor.
+#[op("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", inplace, out, numbers,
+     alias("divide"), node = "DivBackward2", batch = pointwise)]
+impl DivMode {
+    fn meta(self_: &Tensor, other: &Tensor, rounding_mode: Option<&str>) -> Result<TensorSpec> {
+        let spec = TensorSpec::broadcast(&[self_, other])?;
+        Ok(if rounding_mode.is_none() { spec.to_float() } else { spec })
+    }
+    fn cpu(iter: &mut Iter, rounding_mode: Option<&str>) -> Result<()> {
+        match rounding_mode {
+            None => elementwise::true_divide(iter)?,
+            Some("trunc") => elementwise::trunc_divide(iter)?,
+            Some("floor") => elementwise::floor_divide(iter)?,
+            Some(other) => bail!(
+                runtime,
+                "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{other}'"
+            ),
+        }
+        Ok(())
+    }
+    fn vjp_self(grad: &Tensor, other: &Tensor, rounding_mode: Option<&str>, self_dtype: DType) -> Result<Tensor> {
+        if rounding_mode.is_some() { grad.zeros_like() } else { grad.div(&other.conj()?)?.real_if(self_dtype) }
+    }
+    fn vjp_other(
+        grad: &Tensor,
+        self_: &Tensor,
+        other: &Tensor,
+        rounding_mode: Option<&str>,
+        other_dtype: DType,
+    ) -> Result<Tensor> {
+        if rounding_mode.is_some() {
+            return grad.zeros_like();
+        }
+        quotient_grad(grad, self_, other)?.real_if(other_dtype)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let pair = |a: &[i64], b: &[i64]| Sample::new([s.normal(a).into(), s.away_from_zero(b).into()]);
+        vec![
+            pair(&[2, 3], &[3]).with("rounding_mode", Value::None),
+            pair(&[2, 3], &[2, 1]).with("rounding_mode", "trunc"),
+            pair(&[], &[2]).with("rounding_mode", "floor"),
+            pair(&[0], &[]).with("rounding_mode", "floor"),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let pair = [s.normal(&[2]).into(), s.away_from_zero(&[2]).into()];
+        let sample = Sample::new(pair).with("rounding_mode", "up");
+        vec![InvalidSample::new(sample, ErrorKind::Runtime, "but found 'up'")]
+    }
+}
+
+/// The floor of the quotient, as Python's `//`. Has no derivative.
+#[op("floor_divide(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, meta = broadcast,
+     cpu = floor_divide, batch = pointwise)]
+impl FloorDivide {
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        crate::ops::classes::samples::values_only(crate::ops::classes::samples::binary_nonzero(s))
+    }
+}
+
+/// The remainder with the sign of `other`: `self - other * floor(self / other)`, as Python's `%`.
+/// Integers refuse a zero divisor; for floating-point numbers it gives NaN.
+#[op("remainder.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, node = "RemainderBackward1",
+     meta = broadcast, cpu = remainder, batch = pointwise, samples = binary_nonzero)]
+impl Remainder {
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        Ok(grad.clone())
+    }
+    fn vjp_other(grad: &Tensor, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
+        grad.neg()?.mul(&self_.div_mode(other, Some("floor"))?)
+    }
+    fn jvp(self_p: &Tensor, self_t: &Tensor, other_p: &Tensor, other_t: &Tensor) -> Result<Tensor> {
+        self_t.sub(&other_t.mul(&self_p.div_mode(other_p, Some("floor"))?)?)
+    }
+}
+
+/// The remainder with the sign of `self`: `self - other * trunc(self / other)`, as C's `fmod`.
+/// Integers refuse a zero divisor; for floating-point numbers it gives NaN.
+#[op("fmod.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, node = "FmodBackward1",
+     meta = broadcast, cpu = fmod, batch = pointwise, samples = binary_nonzero)]
+impl Fmod {
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        Ok(grad.clone())
+    }
+    fn vjp_other(grad: &Tensor, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
+        grad.neg()?.mul(&self_.div_mode(other, Some("trunc"))?)
+    }
+    fn jvp(self_p: &Tensor, self_t: &Tensor, other_p: &Tensor, other_t: &Tensor) -> Result<Tensor> {
+        self_t.sub(&other_t.mul(&self_p.div_mode(other_p, Some("trunc"))?)?)
+    }
+}
+
+/// `d(a/b)/db = -a / b^2`, computed as `(a / b) / b` so that `b^2` cannot overflow.
+fn quotient_grad(grad: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    grad.neg()?.mul(&a.div(b)?.div(b)?.conj()?)
+}
+
+/// The spec of a sum, with `alpha` checked against the result's kind.
+fn scaled_spec(a: &Tensor, b: &Tensor, alpha: Scalar) -> Result<TensorSpec> {
+    let spec = TensorSpec::broadcast(&[a, b])?;
+    let dtype = spec.dtype;
+    match alpha {
+        Scalar::Int(_) => {}
+        Scalar::Bool(_) => ensure!(dtype == DType::Bool, runtime, "Boolean alpha only supported for Boolean results."),
+        Scalar::Float(_) => ensure!(
+            !dtype.is_integral(true),
+            runtime,
+            "For integral input tensors, argument alpha must not be a floating point number."
+        ),
+        Scalar::Complex(..) => ensure!(
+            dtype.is_complex(),
+            runtime,
+            "For non-complex input tensors, argument alpha must not be a complex number."
+        ),
+    }
+    Ok(spec)
+}
+
+/// Two bools are refused by the kernel with a hint of its own.
+fn refuse_one_bool(a: &Tensor, b: &Tensor) -> Result<()> {
+    ensure!(
+        (a.dtype() == DType::Bool) == (b.dtype() == DType::Bool),
+        not_implemented,
+        "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
+    );
+    Ok(())
+}
+
+fn scaled_samples(s: &Sampler) -> Vec<Sample> {
+    let mut out = crate::ops::classes::samples::binary(s);
+    let pair = |a: &[i64], b: &[i64]| Sample::new([s.normal(a).into(), s.normal(b).into()]);
+    out.push(pair(&[2, 3], &[3]).with("alpha", Scalar::Float(-1.5)));
+    out.push(pair(&[2], &[2]).with("alpha", Scalar::Int(0)));
+    out
+}
+
+fn scaled_invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+    let integers = || Sample::new([s.integers(&[2], 0, 5).into(), s.integers(&[2], 0, 5).into()]);
+    let sizes = Sample::new([s.normal(&[2]).into(), s.normal(&[3]).into()]);
+    vec![
+        InvalidSample::new(sizes, ErrorKind::Runtime, "must match the size of tensor b (3)"),
+        InvalidSample::new(integers().with("alpha", Scalar::Float(0.5)), ErrorKind::Runtime, "floating point number"),
+        InvalidSample::new(integers().with("alpha", Scalar::Bool(true)), ErrorKind::Runtime, "Boolean alpha"),
+    ]
+}
+
 impl Tensor {
     /// `self * factor`, without multiplying by one.
-    pub(crate) fn times(&self, factor: Scalar) -> Result<Tensor> {
+    pub(crate) fn times(&self, factor: impl Into<Scalar>) -> Result<Tensor> {
+        let factor = factor.into();
         if factor.is(1.0) { Ok(self.clone()) } else { self.mul(&Tensor::wrapped(factor)?) }
+    }
+    /// `self + value`.
+    pub(crate) fn plus(&self, value: impl Into<Scalar>) -> Result<Tensor> {
+        self.add(&Tensor::wrapped(value)?)
+    }
+    /// `value - self`.
+    pub(crate) fn minus_from(&self, value: impl Into<Scalar>) -> Result<Tensor> {
+        self.rsub(&Tensor::wrapped(value)?)
+    }
+    /// `self / value`.
+    pub(crate) fn over(&self, value: impl Into<Scalar>) -> Result<Tensor> {
+        self.div(&Tensor::wrapped(value)?)
     }
     /// The real part if `dtype` is real: what a real input's gradient is.
     pub(crate) fn real_if(self: &Tensor, dtype: DType) -> Result<Tensor> {

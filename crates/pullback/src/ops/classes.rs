@@ -95,6 +95,10 @@ pub(crate) mod samples {
     pub(crate) fn binary_positive(s: &Sampler) -> Vec<Sample> {
         each_pair(|a| s.positive(a), |b| s.positive(b))
     }
+    /// The same calls, values only.
+    pub(crate) fn values_only(samples: Vec<Sample>) -> Vec<Sample> {
+        samples.into_iter().map(Sample::without_gradient).collect()
+    }
     /// Three tensors.
     pub(crate) fn ternary(s: &Sampler) -> Vec<Sample> {
         let shapes: [[&[i64]; 3]; 4] =

@@ -10,6 +10,13 @@ mod arithmetic;
 mod copy;
 pub mod creation;
 mod reduce;
+mod binary;
+mod clamp;
+mod compare;
+mod ternary;
+mod trigonometry;
+mod truth;
+mod unary;
 mod view;
 
 use crate::dispatch::OpDef;
@@ -23,6 +30,13 @@ static FAMILIES: &[Family] = &[
     copy::OPS,
     creation::OPS,
     reduce::OPS,
+    binary::OPS,
+    clamp::OPS,
+    compare::OPS,
+    ternary::OPS,
+    trigonometry::OPS,
+    truth::OPS,
+    unary::OPS,
     view::OPS,
 ];
 

@@ -3,7 +3,7 @@
 use crate::dispatch::OpDef;
 use crate::tensor::shape::wrap_dims;
 use crate::{DType, Dims, Result, Tensor};
-use pullback_kernels::reduce;
+use pullback_kernels::{StridedMut, StridedRef, reduce};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -55,6 +55,19 @@ fn sum(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool, dtype: Option<DType>)
     let out = Tensor::empty_of(&kept_shape(self_.shape(), &dims), dtype)?;
     reduce::sum(&mut out.view_mut(), input.view_ref(), &dims)?;
     squeeze_dims(out, &dims, keepdim)
+}
+
+/// Reduces `dims` of `x` into a new tensor of `dtype` with `kernel`.
+pub(crate) fn reduced(
+    x: &Tensor,
+    dims: &[usize],
+    keepdim: bool,
+    dtype: DType,
+    kernel: impl FnOnce(&mut StridedMut<'_>, StridedRef<'_>, &[usize]) -> pullback_kernels::Result<()>,
+) -> Result<Tensor> {
+    let out = Tensor::empty_of(&kept_shape(x.shape(), dims), dtype)?;
+    kernel(&mut out.view_mut(), x.view_ref(), dims)?;
+    squeeze_dims(out, dims, keepdim)
 }
 
 /// `shape` with size 1 at `dims`.

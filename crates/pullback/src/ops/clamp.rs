@@ -1,0 +1,194 @@
+//! Limiting elements from below and above.
+
+use crate::dispatch::{OpDef, Value};
+use crate::error::bail;
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::ternary::walk_as_is;
+use crate::tensor::TensorSpec;
+use crate::{ErrorKind, Result, Scalar, Tensor};
+use pullback_kernels::{Iter, elementwise};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub static OPS: &[&OpDef] =
+    &[&CLAMP, &CLAMP_TENSOR, &CLAMP_MIN, &CLAMP_MIN_TENSOR, &CLAMP_MAX, &CLAMP_MAX_TENSOR];
+
+/// Limits to `min..=max`: `min(max(self, min), max)`; `max` wins if it is below `min`. At least one limit is
+/// given; NaN stays NaN; the gradient passes where `self` lies between the limits, ends included.
+#[op("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", inplace, out, alias("clip"),
+     node = "ClampBackward1", batch = pointwise)]
+impl Clamp {
+    fn meta(self_: &Tensor, min: Option<Scalar>, max: Option<Scalar>) -> Result<TensorSpec> {
+        limited_spec(self_, &[min, max])
+    }
+    fn cpu(iter: &mut Iter, min: Option<Scalar>, max: Option<Scalar>) -> pullback_kernels::Result<()> {
+        elementwise::clamp(iter, min, max)
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, min: Option<Scalar>, max: Option<Scalar>) -> Result<Tensor> {
+        pass_inside(grad, self_, wrapped(min)?.as_ref(), wrapped(max)?.as_ref())
+    }
+    fn jvp(self_p: &Tensor, self_t: &Tensor, min: Option<Scalar>, max: Option<Scalar>) -> Result<Tensor> {
+        pass_inside(self_t, self_p, wrapped(min)?.as_ref(), wrapped(max)?.as_ref())
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |shape: &[i64]| Sample::of(s.normal(shape));
+        let number = |v: f64| Value::Scalar(Scalar::Float(v));
+        vec![
+            sample(&[2, 3]).with("min", number(-0.5)).with("max", number(1.0)),
+            sample(&[3]).with("min", number(0.1)),
+            sample(&[]).with("max", number(0.3)),
+            sample(&[0]).with("min", number(0.0)),
+            Sample::of(s.transposed(3, 2)).with("min", number(1.0)).with("max", number(-1.0)),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let sample = Sample::of(s.normal(&[2]));
+        vec![InvalidSample::new(sample, ErrorKind::Runtime, "At least one of 'min' or 'max' must not be None")]
+    }
+}
+
+/// Limits element by element to `min..=max`, tensors that broadcast; as `clamp` with numbers.
+#[op("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", inplace, out, alias("clip"),
+     batch = pointwise)]
+impl ClampTensor {
+    fn cpu(self_: &Tensor, min: Option<&Tensor>, max: Option<&Tensor>) -> Result<Tensor> {
+        let (min, max) = match (min, max) {
+            (Some(min), Some(max)) => (min, max),
+            (Some(min), None) => return self_.maximum(min),
+            (None, Some(max)) => return self_.minimum(max),
+            (None, None) => bail!(runtime, "torch.clamp: At least one of 'min' or 'max' must not be None"),
+        };
+        let spec = TensorSpec::broadcast(&[self_, min, max])?;
+        let out = spec.empty()?;
+        let inputs = [self_.in_dtype(spec.dtype)?, min.in_dtype(spec.dtype)?, max.in_dtype(spec.dtype)?];
+        walk_as_is(&out, &inputs, elementwise::clamp_tensor)?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, min: Option<&Tensor>, max: Option<&Tensor>) -> Result<Tensor> {
+        pass_inside(grad, self_, min, max)
+    }
+    fn vjp_min(grad: &Tensor, self_: &Tensor, min: Option<&Tensor>, max: Option<&Tensor>) -> Result<Option<Tensor>> {
+        let Some(min) = min else { return Ok(None) };
+        let mut raised = self_.lt(min)?;
+        if let Some(max) = max {
+            raised = raised.logical_and(&min.lt(max)?)?;
+        }
+        raised.where_self(grad, &Tensor::wrapped(0)?).map(Some)
+    }
+    fn vjp_max(grad: &Tensor, self_: &Tensor, min: Option<&Tensor>, max: Option<&Tensor>) -> Result<Option<Tensor>> {
+        let Some(max) = max else { return Ok(None) };
+        let mut lowered = self_.gt(max)?;
+        if let Some(min) = min {
+            lowered = lowered.logical_or(&max.lt(min)?)?;
+        }
+        lowered.where_self(grad, &Tensor::wrapped(0)?).map(Some)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |shape: &[i64]| Sample::of(s.normal(shape));
+        vec![
+            sample(&[2, 3]).with("min", s.uniform(&[2, 3], -1.0, -0.2)).with("max", s.uniform(&[3], 0.2, 1.0)),
+            sample(&[2, 3]).with("min", s.normal(&[3])),
+            sample(&[3]).with("max", s.normal(&[2, 1])),
+            sample(&[4]).with("min", s.normal(&[])).with("max", s.normal(&[4])),
+            sample(&[0]).with("max", s.normal(&[1])),
+        ]
+    }
+}
+
+/// Limits from below: `max(self, min)`; NaN stays NaN.
+#[op("clamp_min(Tensor self, Scalar min) -> Tensor", inplace, out, batch = pointwise)]
+impl ClampMin {
+    fn meta(self_: &Tensor, min: Scalar) -> Result<TensorSpec> {
+        limited_spec(self_, &[Some(min)])
+    }
+    fn cpu(iter: &mut Iter, min: Scalar) -> pullback_kernels::Result<()> {
+        elementwise::clamp(iter, Some(min), None)
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, min: Scalar) -> Result<Tensor> {
+        pass_inside(grad, self_, wrapped(Some(min))?.as_ref(), None)
+    }
+    fn jvp(self_p: &Tensor, self_t: &Tensor, min: Scalar) -> Result<Tensor> {
+        pass_inside(self_t, self_p, wrapped(Some(min))?.as_ref(), None)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        limit_samples(s, "min")
+    }
+}
+
+/// Limits from below element by element; equal elements pass the gradient to `self`.
+#[op("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", inplace, out, node = "ClampMinBackward1",
+     meta = broadcast, cpu = maximum, batch = pointwise, samples = binary)]
+impl ClampMinTensor {
+    fn vjp_self(grad: &Tensor, self_: &Tensor, min: &Tensor) -> Result<Tensor> {
+        self_.ge(min)?.where_self(grad, &Tensor::wrapped(0)?)
+    }
+    fn vjp_min(grad: &Tensor, self_: &Tensor, min: &Tensor) -> Result<Tensor> {
+        self_.lt(min)?.where_self(grad, &Tensor::wrapped(0)?)
+    }
+    fn jvp(self_p: &Tensor, self_t: &Tensor, min_p: &Tensor, min_t: &Tensor) -> Result<Tensor> {
+        self_p.ge(min_p)?.where_self(self_t, min_t)
+    }
+}
+
+/// Limits from above: `min(self, max)`; NaN stays NaN.
+#[op("clamp_max(Tensor self, Scalar max) -> Tensor", inplace, out, batch = pointwise)]
+impl ClampMax {
+    fn meta(self_: &Tensor, max: Scalar) -> Result<TensorSpec> {
+        limited_spec(self_, &[Some(max)])
+    }
+    fn cpu(iter: &mut Iter, max: Scalar) -> pullback_kernels::Result<()> {
+        elementwise::clamp(iter, None, Some(max))
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, max: Scalar) -> Result<Tensor> {
+        pass_inside(grad, self_, None, wrapped(Some(max))?.as_ref())
+    }
+    fn jvp(self_p: &Tensor, self_t: &Tensor, max: Scalar) -> Result<Tensor> {
+        pass_inside(self_t, self_p, None, wrapped(Some(max))?.as_ref())
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        limit_samples(s, "max")
+    }
+}
+
+/// Limits from above element by element; equal elements pass the gradient to `self`.
+#[op("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", inplace, out, node = "ClampMaxBackward1",
+     meta = broadcast, cpu = minimum, batch = pointwise, samples = binary)]
+impl ClampMaxTensor {
+    fn vjp_self(grad: &Tensor, self_: &Tensor, max: &Tensor) -> Result<Tensor> {
+        self_.le(max)?.where_self(grad, &Tensor::wrapped(0)?)
+    }
+    fn vjp_max(grad: &Tensor, self_: &Tensor, max: &Tensor) -> Result<Tensor> {
+        self_.gt(max)?.where_self(grad, &Tensor::wrapped(0)?)
+    }
+    fn jvp(self_p: &Tensor, self_t: &Tensor, max_p: &Tensor, max_t: &Tensor) -> Result<Tensor> {
+        self_p.le(max_p)?.where_self(self_t, max_t)
+    }
+}
+
+/// A number limit as a tensor of low rank in promotion.
+fn wrapped(limit: Option<Scalar>) -> Result<Option<Tensor>> {
+    limit.map(Tensor::wrapped).transpose()
+}
+
+fn limited_spec(x: &Tensor, limits: &[Option<Scalar>]) -> Result<TensorSpec> {
+    let limits = limits.iter().flatten().map(|&v| Tensor::wrapped(v)).collect::<Result<Vec<_>>>()?;
+    let mut all = vec![x];
+    all.extend(&limits);
+    TensorSpec::broadcast(&all)
+}
+
+/// `grad` where `x` lies between the limits, ends included, else 0.
+fn pass_inside(grad: &Tensor, x: &Tensor, min: Option<&Tensor>, max: Option<&Tensor>) -> Result<Tensor> {
+    let inside = match (min, max) {
+        (Some(min), Some(max)) => x.ge(min)?.logical_and(&x.le(max)?)?,
+        (Some(min), None) => x.ge(min)?,
+        (None, Some(max)) => x.le(max)?,
+        (None, None) => return Ok(grad.clone()),
+    };
+    inside.where_self(grad, &Tensor::wrapped(0)?)
+}
+
+fn limit_samples(s: &Sampler, name: &'static str) -> Vec<Sample> {
+    let sample = |shape: &[i64], v: f64| Sample::of(s.normal(shape)).with(name, Scalar::Float(v));
+    vec![sample(&[2, 3], 0.1), sample(&[], -0.5), sample(&[0], 0.0)]
+}

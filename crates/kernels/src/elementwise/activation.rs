@@ -54,11 +54,6 @@ fn smaller<T: Real>(a: T, b: T) -> T {
 fn larger<T: Real>(a: T, b: T) -> T {
     if a.is_not_a_number() || b < a { a } else { b }
 }
-/// `ln(1 + e^x)` without overflow.
-#[inline(always)]
-fn log1p_exp<T: Real>(x: T) -> T {
-    larger(x, T::zero()).plus(Math::log1p(Math::exp(Real::magnitude(x).negative())))
-}
 /// `x` limited to `0..=6`.
 #[inline(always)]
 fn limit6<T: Real>(x: T) -> T {
@@ -67,7 +62,7 @@ fn limit6<T: Real>(x: T) -> T {
 
 plain! {
     /// `x tanh(ln(1 + e^x))`.
-    mish, "mish_cpu", Mish<T>(x) x.times(Math::tanh(log1p_exp(x)));
+    mish, "mish_cpu", Mish<T>(x) x.times(Real::tanh_softplus(x));
     /// `x min(max(x + 3, 0), 6) / 6`.
     hardswish, "hardswish_cpu", Hardswish<T>(x) {
         x.times(limit6(x.plus(T::of(3.0)))).over(T::of(6.0))
@@ -83,7 +78,7 @@ plain! {
 plain_backward! {
     /// The derivative of `mish`; inputs: gradient, `x`.
     mish_backward, "mish_backward_cpu", MishBackward<T>(g, x) {
-        let tanh = Math::tanh(log1p_exp(x));
+        let tanh = Real::tanh_softplus(x);
         let slope = x.times(Math::sigmoid(x)).times(T::one().minus(tanh.times(tanh)));
         g.times(tanh.plus(slope))
     };

@@ -5,8 +5,11 @@ use crate::{Error, Iter, Result, parallel};
 
 /// Elements from which work is worth splitting over threads.
 const GRAIN: usize = 32768;
-/// Side of a tile of a transposed copy: its lines on both sides fit the first-level cache.
+/// A tile of a transposed copy: elements along the output's rows.
 const TILE: usize = 32;
+/// And along the input's rows: many, so that each page of the input is visited seldom. Both sides'
+/// lines together still fit the first-level cache.
+const STRIP: usize = 128;
 
 /// Copies the input to the output (1 output, 1 input of one dtype).
 pub fn copy(iter: &mut Iter) -> Result<()> {
@@ -59,11 +62,11 @@ fn transposed_dim<T>(iter: &Iter) -> Option<usize> {
 /// Copies tile by tile: dimension 0 is dense in the output, dimension `across` in the input.
 fn copy_transposed<T: Copy>(iter: &Iter, across: usize) {
     let (n, m) = (iter.size(0), iter.size(across));
-    let strips = m.div_ceil(TILE);
+    let strips = m.div_ceil(STRIP);
     let planes = iter.numel() / (n * m);
-    parallel::for_range(planes * strips, (GRAIN / (n * TILE)).max(1), &|tasks| {
+    parallel::for_range(planes * strips, (GRAIN / (n * STRIP)).max(1), &|tasks| {
         for task in tasks {
-            let (mut plane, first) = (task / strips, task % strips * TILE);
+            let (mut plane, first) = (task / strips, task % strips * STRIP);
             let (mut to, mut from) = (iter.ptr(0), iter.ptr(1));
             for dim in (1..iter.dims()).filter(|&dim| dim != across) {
                 let position = (plane % iter.size(dim)) as isize;
@@ -73,7 +76,7 @@ fn copy_transposed<T: Copy>(iter: &Iter, across: usize) {
             }
             to = to.wrapping_offset(first as isize * iter.stride(across, 0));
             from = from.wrapping_offset(first as isize * iter.stride(across, 1));
-            let width = TILE.min(m - first);
+            let width = STRIP.min(m - first);
             for start in (0..n).step_by(TILE) {
                 let (to, from) = (
                     to.wrapping_offset(start as isize * iter.stride(0, 0)),

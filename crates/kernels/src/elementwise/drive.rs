@@ -20,6 +20,12 @@ const OPERANDS: usize = 4;
 /// Elements from which work is worth splitting over threads.
 const GRAIN: usize = 32768;
 
+/// Bytes of output up to which an in-place call takes the short way.
+const SMALL: usize = 512;
+
+#[repr(C, align(64))]
+struct Small([MaybeUninit<u8>; SMALL]);
+
 #[repr(C, align(64))]
 struct Buffer([MaybeUninit<u8>; BLOCK * 16]);
 
@@ -62,13 +68,36 @@ pub(crate) unsafe fn drive(
     if exact
         && iter.numel() <= GRAIN
         && let Some(ptrs) = iter.as_contiguous()
-        && !ptrs[1..].contains(&ptrs[0])
     {
-        // SAFETY: dense operands of the wanted dtypes; the output is no input.
-        unsafe { run(ptrs, iter.numel(), params) };
-        return Ok(());
+        if !ptrs[1..].contains(&ptrs[0]) {
+            // SAFETY: dense operands of the wanted dtypes; the output is no input.
+            unsafe { run(ptrs, iter.numel(), params) };
+            return Ok(());
+        }
+        if iter.numel() * wanted[0].size() <= SMALL {
+            // SAFETY: as above, and the result fits the buffer.
+            unsafe { run_in_place(ptrs, iter.numel(), wanted[0].size(), run, params) };
+            return Ok(());
+        }
     }
     drive_any(iter, wanted, run, params)
+}
+
+/// Runs a small dense loop whose output is also an input, through a buffer for the output.
+///
+/// # Safety
+/// The operands are dense and of the loop's dtypes, the output at most `SMALL` bytes.
+#[inline(never)]
+unsafe fn run_in_place(ptrs: &[*mut u8], n: usize, size: usize, run: Loop, params: *const u8) {
+    let mut buffer = MaybeUninit::<Small>::uninit();
+    let mut at = [std::ptr::null_mut(); OPERANDS];
+    at[..ptrs.len()].copy_from_slice(ptrs);
+    at[0] = buffer.as_mut_ptr().cast();
+    // SAFETY: the loop fills `n` elements of the buffer, which are then copied to the output.
+    unsafe {
+        run(&at[..ptrs.len()], n, params);
+        std::ptr::copy_nonoverlapping(at[0].cast_const(), ptrs[0], n * size);
+    }
 }
 
 /// As `drive`, but only the elements' sizes count (for ops that move values without looking).

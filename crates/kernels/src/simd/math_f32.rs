@@ -352,3 +352,11 @@ pub fn pow(x: f32, y: f32) -> f32 {
     let signed = if odd { size.copysign(x) } else { size };
     if (x < 0.0) & !whole & (base != f64::INFINITY) { f32::NAN } else { signed }
 }
+
+/// `tanh(ln(1 + e^x)) = w / (w + 2)` with `w = e^x (e^x + 2)`; 1 long before `x` reaches 60.
+#[inline(always)]
+pub fn tanh_softplus(x: f32) -> f32 {
+    let w = exp_wide(clamp(f64::from(x), -200.0, 60.0));
+    let w = w * (w + 2.0);
+    (w / (w + 2.0)) as f32
+}

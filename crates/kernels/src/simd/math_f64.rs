@@ -314,3 +314,11 @@ pub fn hypot(x: f64, y: f64) -> f64 {
 pub fn pow(x: f64, y: f64) -> f64 {
     x.powf(y)
 }
+
+/// `tanh(ln(1 + e^x)) = w / (w + 2)` with `w = e^x (e^x + 2)`; 1 long before `x` reaches 60.
+#[inline(always)]
+pub fn tanh_softplus(x: f64) -> f64 {
+    let w = exp(clamp(x, -746.0, 60.0));
+    let w = w * (w + 2.0);
+    w / (w + 2.0)
+}

@@ -63,43 +63,45 @@ impl Scan for SumF32 {
         *state += f64::from(item);
         *state as f32
     }
-    /// Prefix sums within groups of 16 in three shifted additions, the carry added to all: the chain from group to
-    /// group is one addition.
     #[inline(always)]
     fn block(&self, state: &mut f64, items: &mut [f32]) {
-        let (groups, rest) = items.as_chunks_mut::<16>();
-        for group in groups {
-            let mut sums = [0.0_f64; 16];
-            for (sum, &item) in sums.iter_mut().zip(&*group) {
-                *sum = f64::from(item);
-            }
-            prefix(&mut sums);
-            for (item, sum) in group.iter_mut().zip(&sums) {
-                *item = (*state + sum) as f32;
-            }
-            *state += sums[15];
-        }
-        for item in rest {
-            *item = self.next(state, *item);
-        }
+        chains(state, items, f64::from, |sum| sum as f32);
     }
 }
 
-/// Prefix sums of 16 numbers in four steps of shifted additions.
+/// Running sums of a block in eight chains side by side, so that a sum waits for the one before it only in its own chain;
+/// the totals of earlier chains are added after.
 #[inline(always)]
-fn prefix(sums: &mut [f64; 16]) {
-    macro_rules! step {
-        ($shift:literal) => {
-            let before = *sums;
-            for j in $shift..16 {
-                sums[j] = before[j] + before[j - $shift];
-            }
-        };
+fn chains<T: Copy>(
+    state: &mut f64,
+    items: &mut [T],
+    widen: impl Fn(T) -> f64,
+    round: impl Fn(f64) -> T,
+) {
+    if items.len() != BLOCK {
+        for item in items {
+            *state += widen(*item);
+            *item = round(*state);
+        }
+        return;
     }
-    step!(1);
-    step!(2);
-    step!(4);
-    step!(8);
+    const CHAIN: usize = BLOCK / 8;
+    let mut sums = [0.0_f64; BLOCK];
+    let mut totals = [0.0_f64; 8];
+    for i in 0..CHAIN {
+        for (chain, total) in totals.iter_mut().enumerate() {
+            *total += widen(items[chain * CHAIN + i]);
+            sums[chain * CHAIN + i] = *total;
+        }
+    }
+    let (lines, _) = items.as_chunks_mut::<CHAIN>();
+    let (parts, _) = sums.as_chunks::<CHAIN>();
+    for ((line, part), total) in lines.iter_mut().zip(parts).zip(totals) {
+        for (item, &sum) in line.iter_mut().zip(part) {
+            *item = round(*state + sum);
+        }
+        *state += total;
+    }
 }
 
 struct SumF64;
@@ -116,18 +118,7 @@ impl Scan for SumF64 {
     }
     #[inline(always)]
     fn block(&self, state: &mut f64, items: &mut [f64]) {
-        let (groups, rest) = items.as_chunks_mut::<16>();
-        for group in groups {
-            prefix(group);
-            let carry = *state;
-            *state += group[15];
-            for item in group {
-                *item += carry;
-            }
-        }
-        for item in rest {
-            *item = self.next(state, *item);
-        }
+        chains(state, items, |x| x, |sum| sum);
     }
 }
 
@@ -272,9 +263,29 @@ fn check(name: &str, out: &StridedMut<'_>, input: &StridedRef<'_>, dim: usize) -
     check_shape(name, out.shape(), input.shape())
 }
 
+/// The loader for a scan's items: a plain copy where elements are items already.
+fn loader<S: Scan>(_: &S, dtype: DType) -> Load<S::Item>
+where
+    S::Item: crate::Element,
+{
+    if dtype == <S::Item as crate::Element>::DTYPE { load_same } else { load_converted(dtype) }
+}
+
+/// The function that stores a scan's items: a plain copy where elements are items already.
+fn storer<S: Scan>(_: &S, dtype: DType) -> Store<S::Item>
+where
+    S::Item: crate::Element,
+{
+    if dtype == <S::Item as crate::Element>::DTYPE {
+        crate::line::write_line
+    } else {
+        store_converted(dtype)
+    }
+}
+
 macro_rules! scan {
     ($s:expr, $out:expr, $input:expr, $dim:expr) => {{
-        let (load, store) = (load_converted($input.dtype()), store_converted($out.dtype()));
+        let (load, store) = (loader(&$s, $input.dtype()), storer(&$s, $out.dtype()));
         run(&$s, $out, ($input, load), store, $dim);
     }};
 }

@@ -74,21 +74,23 @@ wide! {
 /// Turns uniform numbers into normal ones, 16 at a time: 8 radii from the first half, 8 angles from the second. A rest that
 /// does not fill a block stays as it is.
 pub(super) fn blocks_f32(data: &mut [f32], mean: f32, std: f32) {
-    let (doubles, _) = data.as_chunks_mut::<32>();
-    let done = doubles.len() * 32;
-    for block in doubles {
-        let (mut u1, mut u2) = ([0.0; 16], [0.0; 16]);
-        u1[..8].copy_from_slice(&block[..8]);
-        u2[..8].copy_from_slice(&block[8..16]);
-        u1[8..].copy_from_slice(&block[16..24]);
-        u2[8..].copy_from_slice(&block[24..]);
-        for (a, b) in u1.iter_mut().zip(&mut u2) {
-            (*a, *b) = pair(*a, *b, mean, std);
+    // Many blocks at once: a long loop over arrays is what becomes vector code.
+    const PAIRS: usize = 128;
+    let mut done = 0;
+    for group in data.chunks_exact_mut(2 * PAIRS) {
+        let (mut u1, mut u2) = ([0.0; PAIRS], [0.0; PAIRS]);
+        for (b, block) in group.chunks_exact(16).enumerate() {
+            u1[8 * b..8 * b + 8].copy_from_slice(&block[..8]);
+            u2[8 * b..8 * b + 8].copy_from_slice(&block[8..]);
         }
-        block[..8].copy_from_slice(&u1[..8]);
-        block[8..16].copy_from_slice(&u2[..8]);
-        block[16..24].copy_from_slice(&u1[8..]);
-        block[24..].copy_from_slice(&u2[8..]);
+        for j in 0..PAIRS {
+            (u1[j], u2[j]) = pair(u1[j], u2[j], mean, std);
+        }
+        for (b, block) in group.chunks_exact_mut(16).enumerate() {
+            block[..8].copy_from_slice(&u1[8 * b..8 * b + 8]);
+            block[8..].copy_from_slice(&u2[8 * b..8 * b + 8]);
+        }
+        done += 2 * PAIRS;
     }
     let (singles, _) = data[done..].as_chunks_mut::<16>();
     for block in singles {

@@ -52,37 +52,59 @@ pub(crate) trait Reducer: Sync {
 /// Folds with one accumulator per vector lane.
 #[inline(always)]
 pub(crate) fn fold_by_step<R: Reducer + ?Sized>(r: &R, items: &[R::Item], at: usize) -> R::Acc {
-    let width = size_of::<R::Acc>().max(size_of::<R::Item>());
     match items.len() {
         0..8 => items.iter().enumerate().fold(r.identity(), |acc, (i, &x)| r.step(acc, x, at + i)),
-        8..128 => fold_lanes::<R, 8>(r, items, at),
-        _ if width <= 4 => fold_lanes::<R, 64>(r, items, at),
-        _ if width <= 8 => fold_lanes::<R, 32>(r, items, at),
-        _ => fold_lanes::<R, 8>(r, items, at),
+        _ if size_of::<R::Acc>() > 8 || size_of::<R::Item>() > 8 => {
+            fold_lanes::<R, 4>(r, items, at)
+        }
+        _ => fold_lanes::<R, 16>(r, items, at),
     }
 }
 
+/// Four independent groups of lanes hide the latency of an addition; each group is an array of its own, because
+/// that is what stays in registers.
 #[inline(always)]
 fn fold_lanes<R: Reducer + ?Sized, const N: usize>(r: &R, items: &[R::Item], at: usize) -> R::Acc {
-    let mut lanes = [r.identity(); N];
+    let (mut a, mut b) = ([r.identity(); N], [r.identity(); N]);
+    let (mut c, mut d) = ([r.identity(); N], [r.identity(); N]);
     let (groups, rest) = items.as_chunks::<N>();
-    for (g, group) in groups.iter().enumerate() {
-        for (j, (lane, &item)) in lanes.iter_mut().zip(group).enumerate() {
-            *lane = r.step(*lane, item, at + g * N + j);
+    let (quads, singles) = groups.as_chunks::<4>();
+    let mut next = at;
+    for [w, x, y, z] in quads {
+        for j in 0..N {
+            a[j] = r.step(a[j], w[j], next + j);
         }
+        for j in 0..N {
+            b[j] = r.step(b[j], x[j], next + N + j);
+        }
+        for j in 0..N {
+            c[j] = r.step(c[j], y[j], next + 2 * N + j);
+        }
+        for j in 0..N {
+            d[j] = r.step(d[j], z[j], next + 3 * N + j);
+        }
+        next += 4 * N;
     }
-    let start = at + groups.len() * N;
-    for (j, (lane, &item)) in lanes.iter_mut().zip(rest).enumerate() {
-        *lane = r.step(*lane, item, start + j);
+    for group in singles {
+        for j in 0..N {
+            a[j] = r.step(a[j], group[j], next + j);
+        }
+        next += N;
+    }
+    for (j, &item) in rest.iter().enumerate() {
+        a[j] = r.step(a[j], item, next + j);
+    }
+    for j in 0..N {
+        a[j] = r.combine(r.combine(a[j], b[j]), r.combine(c[j], d[j]));
     }
     let mut width = N / 2;
     while width > 0 {
         for j in 0..width {
-            lanes[j] = r.combine(lanes[j], lanes[j + width]);
+            a[j] = r.combine(a[j], a[j + width]);
         }
         width /= 2;
     }
-    lanes[0]
+    a[0]
 }
 
 /// Folds rows eight at a time, so that partial results are read and written once for eight.

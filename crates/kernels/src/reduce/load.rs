@@ -184,6 +184,11 @@ pub(crate) fn load_converted<I: Item>(dtype: DType) -> Load<I> {
 
 /// Copies elements that are items already.
 pub(crate) unsafe fn load_same<T: Element>(ptr: *const u8, stride: isize, items: &mut [T]) {
+    if stride == size_of::<T>() as isize {
+        // SAFETY: the elements have no gaps and are live, as the caller promised.
+        unsafe { ptr.cast::<T>().copy_to_nonoverlapping(items.as_mut_ptr(), items.len()) };
+        return;
+    }
     for (i, item) in items.iter_mut().enumerate() {
         // SAFETY: promised by the caller of the loader.
         *item = unsafe { get(ptr, i as isize * stride) };

@@ -398,20 +398,29 @@ fn moments_of<T: Real>(count: usize, centre: T, distance: f64, squares: f64) -> 
 
 #[inline(always)]
 fn squares_of<T: Real>(items: &[T], centre: T) -> (f64, f64) {
-    // Two arrays rather than an array of pairs: this is what vectorises.
-    let (mut distances, mut squares) = ([T::default(); 32], [T::default(); 32]);
-    let (groups, rest) = items.as_chunks::<32>();
-    for group in groups {
-        for j in 0..32 {
-            let distance = group[j].minus(centre);
+    // Arrays rather than an array of pairs, two of each: this is what vectorises and hides latency.
+    let (mut distances, mut squares) = ([T::default(); 16], [T::default(); 16]);
+    let (mut others, mut other_squares) = ([T::default(); 16], [T::default(); 16]);
+    let (groups, rest) = items.as_chunks::<16>();
+    let (pairs, single) = groups.as_chunks::<2>();
+    for [a, b] in pairs {
+        for j in 0..16 {
+            let distance = a[j].minus(centre);
             distances[j] = distances[j].plus(distance);
             squares[j] = squares[j].plus(distance.times(distance));
         }
+        for j in 0..16 {
+            let distance = b[j].minus(centre);
+            others[j] = others[j].plus(distance);
+            other_squares[j] = other_squares[j].plus(distance.times(distance));
+        }
     }
-    let tail =
-        rest.iter().fold(Deviation(centre).identity(), |acc, &x| Deviation(centre).step(acc, x, 0));
-    let sum = |lanes: [T; 32], last: T| lanes.iter().fold(last.wide(), |s, x| s + x.wide());
-    (sum(distances, tail.0), sum(squares, tail.1))
+    let tail = single.as_flattened().iter().chain(rest);
+    let tail = tail.fold(Deviation(centre).identity(), |acc, &x| Deviation(centre).step(acc, x, 0));
+    let sum = |lanes: [T; 16], more: [T; 16], last: T| {
+        lanes.iter().chain(&more).fold(last.wide(), |s, x| s + x.wide())
+    };
+    (sum(distances, others, tail.0), sum(squares, other_squares, tail.1))
 }
 
 impl<T: Real> Reducer for Variance<T> {

@@ -102,10 +102,35 @@ unsafe fn copy_tile<T: Copy>(
     n: usize,
     width: usize,
 ) {
+    // Squares of one cache line go through registers: whole lines are read and written.
+    const SQUARE: usize = 16;
+    let (whole_n, whole_width) = (n - n % SQUARE, width - width % SQUARE);
+    for j in (0..whole_width).step_by(SQUARE) {
+        for i in (0..whole_n).step_by(SQUARE) {
+            let mut square = [[std::mem::MaybeUninit::<T>::uninit(); SQUARE]; SQUARE];
+            for (k, line) in square.iter_mut().enumerate() {
+                let row = from.wrapping_offset((i + k) as isize * strides.1).cast::<T>();
+                // SAFETY: the square lies inside the tile.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(row.add(j), line.as_mut_ptr().cast(), SQUARE)
+                };
+            }
+            for k in 0..SQUARE {
+                let row = to.wrapping_offset((j + k) as isize * strides.0).cast::<T>();
+                let column: [std::mem::MaybeUninit<T>; SQUARE] =
+                    std::array::from_fn(|l| square[l][k]);
+                // SAFETY: as above.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(column.as_ptr().cast(), row.add(i), SQUARE)
+                };
+            }
+        }
+    }
     for j in 0..width {
+        let first = if j < whole_width { whole_n } else { 0 };
         let row = to.wrapping_offset(j as isize * strides.0).cast::<T>();
         let column = from.cast::<T>().wrapping_add(j).cast::<u8>();
-        for i in 0..n {
+        for i in first..n {
             // SAFETY: as promised by the caller.
             unsafe { *row.add(i) = *column.wrapping_offset(i as isize * strides.1).cast::<T>() };
         }

@@ -1,17 +1,15 @@
 //! Random number generators: a shared handle to the kernels' Mersenne Twister, and the default one.
 
+use crate::Result;
+use pullback_kernels::random::{DEFAULT_SEED, Generator as State};
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
-
-/// Stand-in.
-pub struct State(u64);
-impl State { fn new(seed: u64) -> Self { State(seed) } }
 
 /// A source of random numbers; clones share it.
 #[derive(Clone)]
 pub struct Generator(Arc<Mutex<State>>);
 
-static DEFAULT: LazyLock<Generator> = LazyLock::new(|| Generator::new(67_280_421_310_721));
+static DEFAULT: LazyLock<Generator> = LazyLock::new(|| Generator::new(DEFAULT_SEED));
 
 impl Generator {
     /// A generator that starts at `seed`.
@@ -21,6 +19,25 @@ impl Generator {
     /// The generator itself, locked: numbers are drawn by one caller at a time.
     pub fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
+    }
+    /// Starts the stream of `seed` anew.
+    pub fn set_seed(&self, seed: u64) {
+        self.lock().set_seed(seed);
+    }
+    /// The seed it was given last.
+    pub fn initial_seed(&self) -> u64 {
+        self.lock().seed()
+    }
+    /// The state in PyTorch's layout.
+    pub fn state(&self) -> Vec<u8> {
+        self.lock().state()
+    }
+    /// Takes over a state that [`Generator::state`] (or PyTorch) gave.
+    ///
+    /// # Errors
+    /// `RuntimeError` if the size or the counters are impossible.
+    pub fn set_state(&self, bytes: &[u8]) -> Result<()> {
+        Ok(self.lock().set_state(bytes)?)
     }
     /// Whether two handles mean the same generator.
     pub fn is_same(&self, other: &Generator) -> bool {
@@ -41,5 +58,5 @@ pub fn default_generator() -> &'static Generator {
 
 /// Starts the default generator at `seed`.
 pub fn manual_seed(seed: u64) {
-    *DEFAULT.lock() = State::new(seed);
+    DEFAULT.set_seed(seed);
 }

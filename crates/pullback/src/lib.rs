@@ -19,6 +19,7 @@
 extern crate self as pullback;
 
 pub mod autograd;
+pub mod binding;
 pub mod dispatch;
 mod error;
 mod generator;

@@ -10,6 +10,7 @@ mod arithmetic;
 mod call;
 pub mod engine;
 pub mod hook;
+mod inspect;
 mod leaf;
 pub mod mode;
 mod node;

@@ -1,0 +1,225 @@
+//! What a language binding needs of tensors beyond the public methods: aliases with their own version
+//! counter, memory of somebody else, tensors from loose numbers, questions of the cycle collector.
+//!
+//! Nothing here records history. Invariant: memory taken from elsewhere is kept alive by its owner.
+
+use crate::autograd::mode;
+use crate::error::ensure;
+use crate::tensor::{Dims, Flag, Geometry, checked_numel, extent};
+use crate::{DType, Error, Result, Scalar, Storage, Tensor};
+use pullback_kernels::for_dtype;
+pub use pullback_kernels::random::DEFAULT_SEED;
+use std::any::Any;
+use std::sync::Arc;
+
+/// Sends a warning the way the library's own go.
+pub fn warn(message: String) {
+    crate::warning::warn(message);
+}
+
+/// A tensor over memory that `owner` keeps alive; strides count elements and are not negative.
+///
+/// # Safety
+/// `data` points to the memory that sizes and strides reach, readable and writable until `owner` drops.
+///
+/// # Errors
+/// `RuntimeError` for sizes that overflow.
+pub unsafe fn foreign(
+    data: *mut u8,
+    shape: &[i64],
+    strides: &[i64],
+    dtype: DType,
+    owner: Arc<dyn Any + Send + Sync>,
+) -> Result<Tensor> {
+    checked_numel(shape)?;
+    let bytes = extent(shape, strides)?.saturating_mul(dtype.size() as i64) as usize;
+    // SAFETY: the caller's promise.
+    let storage = unsafe { Storage::foreign(data, bytes, owner) }?;
+    Tensor::from_geometry(Geometry::new(storage, 0, shape.into(), strides.into(), dtype))
+}
+
+/// A row-major tensor of `values`, converted to `dtype`.
+///
+/// # Errors
+/// `RuntimeError` if the count does not fit the shape or an integer does not fit the dtype.
+pub fn from_scalars(values: &[Scalar], shape: &[i64], dtype: DType) -> Result<Tensor> {
+    let numel = checked_numel(shape)?;
+    ensure!(numel as usize == values.len(), runtime, "shape {shape:?} needs {numel} elements");
+    let out = Tensor::empty_of(shape, dtype)?;
+    let place = out.data_ptr();
+    for_dtype!(dtype, all, T => {
+        for (index, value) in values.iter().enumerate() {
+            // SAFETY: the storage has this many elements and nobody else knows it.
+            unsafe { place.cast::<T>().add(index).write(value.to::<T>()) }
+        }
+    });
+    Ok(out)
+}
+
+/// A tensor over part of `storage`.
+///
+/// # Errors
+/// `RuntimeError` if the sizes and strides reach outside of it.
+pub fn over_storage(
+    storage: &Storage,
+    shape: &[i64],
+    strides: &[i64],
+    offset: i64,
+    dtype: DType,
+) -> Result<Tensor> {
+    let whole = Geometry::new(storage.clone(), 0, Dims::new(), Dims::new(), dtype);
+    whole.check_bounds(shape, strides, offset)?;
+    Tensor::from_geometry(Geometry::new(storage.clone(), offset, shape.into(), strides.into(), dtype))
+}
+
+impl Tensor {
+    /// The same memory without history and with a version counter of its own that starts at 0.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn data(&self) -> Result<Tensor> {
+        self.with_own_version()
+    }
+    /// The same memory and version counter without history.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn detached_alias(&self) -> Result<Tensor> {
+        self.detached()
+    }
+    /// Shows the memory of `other` from now on; keeps its own identity, version counter, hooks and grad.
+    ///
+    /// # Errors
+    /// `RuntimeError` if it requires grad and the new dtype cannot.
+    pub fn set_data(&self, other: &Tensor) -> Result<()> {
+        ensure!(
+            !self.requires_grad() || other.dtype().is_differentiable(),
+            runtime,
+            "data set to a tensor that requires gradients must be floating point or complex dtype"
+        );
+        ensure!(
+            self.layout() == other.layout(),
+            runtime,
+            "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
+        );
+        let changed = self.dtype() != other.dtype() || self.device() != other.device();
+        let version = self.version();
+        let mut geometry = other.geometry().clone();
+        geometry.version = Some(Arc::new(version.into()));
+        self.set_geometry(geometry);
+        if changed {
+            self.forget_accumulator();
+        }
+        Ok(())
+    }
+    /// Forgets its history in place.
+    ///
+    /// # Errors
+    /// `RuntimeError` for views.
+    pub fn detach_(&self) -> Result<()> {
+        ensure!(
+            !self.is_view() || !self.requires_grad() && self.base().is_none(),
+            runtime,
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution."
+        );
+        self.forget_history();
+        Ok(())
+    }
+    /// The version counter as Python shows it.
+    ///
+    /// # Errors
+    /// `RuntimeError` for inference tensors.
+    pub fn tracked_version(&self) -> Result<u32> {
+        ensure!(
+            !self.has_flag(Flag::INFERENCE),
+            runtime,
+            "Inference tensors do not track version counter."
+        );
+        Ok(self.version())
+    }
+    /// Counts one in-place write that was made past the library.
+    pub fn count_write(&self) {
+        self.bump_version();
+    }
+    /// Sets the version counter.
+    ///
+    /// # Errors
+    /// `RuntimeError` for inference tensors and negative versions.
+    pub fn overwrite_version(&self, version: i64) -> Result<()> {
+        ensure!(
+            !self.has_flag(Flag::INFERENCE),
+            runtime,
+            "Cannot set version_counter for inference tensor"
+        );
+        ensure!(version >= 0, runtime, "Cannot set a version_counter to a value below 0: {version}");
+        self.set_version(version as u32);
+        Ok(())
+    }
+    /// Refuses writes to inference tensors outside of inference mode.
+    ///
+    /// # Errors
+    /// `RuntimeError` that says so.
+    pub fn check_writable_now(&self) -> Result<()> {
+        self.check_version_writable()
+    }
+    /// Changes the sizes in place as `resize_` does; the storage grows if it must.
+    ///
+    /// # Errors
+    /// `RuntimeError` for tensors that require grad and memory that cannot grow.
+    pub fn resize(&self, shape: &[i64]) -> Result<()> {
+        ensure!(!self.requires_grad(), runtime, "cannot resize variables that require grad");
+        self.check_version_writable()?;
+        if self.shape() != shape {
+            self.resize_to(shape)?;
+            self.bump_version();
+        }
+        Ok(())
+    }
+    /// Shows `storage` with these sizes from now on.
+    ///
+    /// # Errors
+    /// `RuntimeError` if they reach outside of it.
+    pub fn set_storage(&self, source: &Tensor) -> Result<()> {
+        ensure!(
+            source.dtype() == self.dtype(),
+            runtime,
+            "Could not set tensor of type {} to a tensor of type {}",
+            source.dtype().scalar_name(),
+            self.dtype().scalar_name()
+        );
+        self.check_version_writable()?;
+        self.set_geometry(source.geometry().clone());
+        self.forget_accumulator();
+        self.bump_version();
+        Ok(())
+    }
+    /// Marks a Python number's tensor: of low rank in type promotion.
+    pub fn is_wrapped_number(&self) -> bool {
+        self.has_flag(Flag::WRAPPED_NUMBER)
+    }
+    /// Whether modes make new tensors inference tensors, and marks this new one if so.
+    pub fn mark_inference_if_due(&self) {
+        if mode::is_inference_mode() && !self.is_view() {
+            self.set_flag(Flag::INFERENCE, true);
+        }
+    }
+    /// Whether it is a leaf whose hooks are its own (and not its node's).
+    pub fn has_own_hooks(&self) -> bool {
+        !self.has_flag(Flag::HAS_GRAD_FN) && self.meta_if_any().is_some()
+    }
+    /// The Python context of the node that only this tensor keeps alive, for the cycle collector.
+    /// Never makes history anew.
+    pub fn sole_python_context(&self) -> Option<*mut ()> {
+        if !self.has_flag(Flag::HAS_GRAD_FN) {
+            return None;
+        }
+        let node = self.grad_fn_slot().with(|n| n.clone())?;
+        // One handle here, one in the tensor.
+        (node.use_count() == 2).then(|| node.backward().and_then(|b| b.python_context())).flatten()
+    }
+}
+
+/// The error of a wrong index or of anything else that a binding refuses itself.
+pub fn index_error(message: impl Into<String>) -> Error {
+    Error::index(message)
+}

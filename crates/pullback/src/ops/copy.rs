@@ -1,6 +1,7 @@
 //! Copies, conversions and filling.
 
 use crate::dispatch::OpDef;
+use crate::gradcheck::{Sample, Sampler};
 use crate::{DType, MemoryFormat, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
@@ -38,6 +39,13 @@ impl Copy {
     fn vjp_src(grad: &Tensor, src_dtype: DType) -> Result<Tensor> {
         grad.real_if(src_dtype)
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::new([s.normal(&[2, 3]).into(), s.normal(&[3]).into()]),
+            Sample::new([s.normal(&[]).into(), s.normal(&[]).into()]),
+            Sample::new([s.normal(&[2]).into(), s.integers(&[2], 0, 5).into()]),
+        ]
+    }
 }
 
 /// Copies the elements into a new tensor of another dtype, order of dimensions or device.
@@ -72,10 +80,13 @@ impl FillScalar {
         let _ = grad;
         Ok(None)
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 3])).with("value", Scalar::Float(1.5))]
+    }
 }
 
 /// Writes zero into every element.
-#[op("zero_(Tensor(a!) self) -> Tensor(a!)", method = zero_, node = "Zero")]
+#[op("zero_(Tensor(a!) self) -> Tensor(a!)", method = zero_, node = "Zero", samples = unary)]
 impl Zero {
     fn cpu_(self_: &Tensor) -> Result<()> {
         let mut iter = Iter::new(&[self_.view_mut()], &[])?;
@@ -105,7 +116,7 @@ impl RealPart {
 }
 
 /// The imaginary parts, copied.
-#[op("_imag_part(Tensor self) -> Tensor", internal, method = imag_part, meta = real, cpu = imag, batch = pointwise)]
+#[op("_imag_part(Tensor self) -> Tensor", internal, method = imag_part, meta = real, cpu = imag, batch = pointwise, samples = unary)]
 impl ImagPart {
     fn vjp_self(grad: &Tensor, self_dtype: DType) -> Result<Tensor> {
         let unit = Scalar::Complex(0.0, 1.0);

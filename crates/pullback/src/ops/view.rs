@@ -3,7 +3,9 @@
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::tensor::shape::{broadcast_strides, infer_shape, list, view_strides, wrap_dim};
-use crate::{Dims, Result, Tensor};
+use crate::dispatch::Value;
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::{Dims, ErrorKind, Result, Tensor};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -25,6 +27,24 @@ impl View {
     fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
         grad.reshape(self_shape)
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::of(s.normal(&[2, 3])).with("size", [3, -1]),
+            Sample::of(s.normal(&[])).with("size", [1, 1]),
+            Sample::of(s.normal(&[0, 2])).with("size", [2, 0, 3]),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |t: Tensor, size: &[i64], phrase| {
+            InvalidSample::new(Sample::of(t).with("size", size), ErrorKind::Runtime, phrase)
+        };
+        vec![
+            bad(s.normal(&[2, 3]), &[4, -1], "shape '[4, -1]' is invalid for input of size 6"),
+            bad(s.normal(&[2, 3]), &[-1, -1], "only one dimension can be inferred"),
+            bad(s.normal(&[2, 3]), &[-2, 3], "invalid shape dimension -2"),
+            bad(s.transposed(2, 3), &[6], "view size is not compatible"),
+        ]
+    }
 }
 
 /// The same elements with another shape; copies only if the memory's order asks for it.
@@ -36,6 +56,13 @@ impl Reshape {
             return self_.view(&shape);
         }
         self_.contiguous()?.view(&shape)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::of(s.transposed(3, 2)).with("shape", [6]),
+            Sample::of(s.normal(&[2, 3])).with("shape", [3, -1]),
+            Sample::of(s.normal(&[1])).with("shape", Value::Ints(Dims::new())),
+        ]
     }
 }
 
@@ -73,6 +100,24 @@ impl Expand {
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         Ok(grad.clone())
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::of(s.normal(&[2, 1])).with("size", [3, 2, 4]),
+            Sample::of(s.normal(&[1, 3])).with("size", [2, -1]),
+            Sample::of(s.normal(&[])).with("size", [2]),
+            Sample::of(s.normal(&[1])).with("size", [0]),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |size: &[i64], phrase| {
+            InvalidSample::new(Sample::of(s.normal(&[2, 3])).with("size", size), ErrorKind::Runtime, phrase)
+        };
+        vec![
+            bad(&[3], "must be greater or equal to the number of dimensions"),
+            bad(&[4, 3], "The expanded size of the tensor (4) must match the existing size (2)"),
+            bad(&[-1, 2, 3], "isn't allowed in a leading, non-existing dimension 0"),
+        ]
+    }
 }
 
 impl Tensor {
@@ -104,22 +149,51 @@ impl AsStrided {
         stride: &[i64],
         storage_offset: Option<i64>,
     ) -> Result<Tensor> {
-        let offset = storage_offset.unwrap_or(self_.storage_offset()) - self_.storage_offset();
-        as_strided_backward(grad, self_, size, stride, offset)
+        let offset = storage_offset.unwrap_or(self_.storage_offset());
+        let view = (size, stride, offset - self_.storage_offset());
+        as_strided_backward(grad, (self_.shape(), self_.strides()), view)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |t: Tensor, size: &[i64], stride: &[i64], offset: i64| {
+            Sample::of(t).with("size", size).with("stride", stride).with("storage_offset", offset)
+        };
+        vec![
+            sample(s.normal(&[6]), &[2, 2], &[3, 1], 1),
+            sample(s.normal(&[2, 3]), &[3], &[2], 0),
+            sample(s.normal(&[5]), &[3, 3], &[1, 1], 0),
+            sample(s.normal(&[2]), &[0], &[1], 0),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |size: &[i64], stride: &[i64], phrase| {
+            let sample = Sample::of(s.normal(&[4])).with("size", size).with("stride", stride);
+            InvalidSample::new(sample, ErrorKind::Runtime, phrase)
+        };
+        vec![
+            bad(&[5], &[1], "out of bounds for storage"),
+            bad(&[2], &[-1], "Negative strides"),
+            bad(&[2], &[1, 1], "mismatch in length of strides and shape"),
+            bad(&[i64::MAX, 2], &[1, 1], "overflow"),
+        ]
     }
 }
 
-/// The gradient of the memory that `input` covers, then seen as `input`. Elements that several output
-/// indices share get the sum of their gradients.
-fn as_strided_backward(grad: &Tensor, input: &Tensor, size: &[i64], stride: &[i64], offset: i64) -> Result<Tensor> {
-    let reach = crate::tensor::extent(input.shape(), input.strides())?;
-    let memory = crate::TensorSpec::of(&[reach.max(offset + crate::tensor::extent(size, stride)?)], grad.dtype()).zeros()?;
-    let target = memory.as_strided(size, stride, Some(offset))?;
-    if crate::tensor::may_overlap_itself(size, stride) {
-        bail!(runtime, "the gradient of as_strided() with overlapping elements is not implemented; clone() first");
+/// The gradient of a view by strides: what arrives is put where input and view share memory, which is then
+/// seen as the input.
+fn as_strided_backward(
+    grad: &Tensor,
+    (in_shape, in_strides): (&[i64], &[i64]),
+    (shape, strides, offset): (&[i64], &[i64], i64),
+) -> Result<Tensor> {
+    use crate::tensor::{extent, may_overlap_itself};
+    let shift = (-offset).max(0);
+    let reach = (extent(in_shape, in_strides)? + shift).max(extent(shape, strides)? + offset + shift);
+    if may_overlap_itself(shape, strides) {
+        bail!(not_implemented, "the gradient of as_strided() with overlapping elements is not implemented");
     }
-    target.copy_(grad, false)?;
-    memory.as_strided(input.shape(), input.strides(), Some(0))
+    let memory = crate::TensorSpec::of(&[reach], grad.dtype()).zeros()?;
+    memory.as_strided(shape, strides, Some(offset + shift))?.copy_(grad, false)?;
+    memory.as_strided(in_shape, in_strides, Some(shift))
 }
 
 /// The same memory without history; in-place writes to either are seen by both.
@@ -128,10 +202,13 @@ impl Detach {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         self_.detached()
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        crate::ops::classes::samples::unary(s)
+    }
 }
 
 /// A view of everything.
-#[op("alias(Tensor(a) self) -> Tensor(a)", view, internal, jvp = linear)]
+#[op("alias(Tensor(a) self) -> Tensor(a)", view, internal, jvp = linear, samples = unary)]
 impl Alias {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         self_.alias_with(self_.shape().into(), self_.strides().into(), self_.storage_offset())
@@ -171,6 +248,19 @@ impl Permute {
         }
         grad.permute(&inverse)
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::of(s.normal(&[2, 3, 4])).with("dims", [2, 0, -2]),
+            Sample::of(s.normal(&[])).with("dims", Value::Ints(Dims::new())),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let sample = |dims: &[i64]| Sample::of(s.normal(&[2, 3])).with("dims", dims);
+        vec![
+            InvalidSample::new(sample(&[0, 0]), ErrorKind::Runtime, "duplicate dims are not allowed"),
+            InvalidSample::new(sample(&[0, 2]), ErrorKind::Index, "Dimension out of range"),
+        ]
+    }
 }
 
 /// Two dimensions swapped.
@@ -187,6 +277,12 @@ impl Transpose {
     }
     fn vjp_self(grad: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
         grad.transpose(dim0, dim1)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::new([s.normal(&[2, 3, 4]).into(), Value::Int(0), Value::Int(-1)]),
+            Sample::new([s.normal(&[]).into(), Value::Int(0), Value::Int(-1)]),
+        ]
     }
 }
 
@@ -213,6 +309,22 @@ impl Select {
     fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: i64, index: i64) -> Result<Tensor> {
         grad.select_backward(self_shape, dim, index)
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::new([s.normal(&[2, 3]).into(), Value::Int(1), Value::Int(-1)]),
+            Sample::new([s.normal(&[4]).into(), Value::Int(0), Value::Int(2)]),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |t: Tensor, phrase| {
+            let sample = Sample::new([t.into(), Value::Int(0), Value::Int(2)]);
+            InvalidSample::new(sample, ErrorKind::Index, phrase)
+        };
+        vec![
+            bad(s.normal(&[2, 3]), "index 2 out of range for tensor of size [2, 3] at dimension 0"),
+            bad(s.normal(&[]), "select() cannot be applied to a 0-dim tensor."),
+        ]
+    }
 }
 
 /// Every `step`-th index of dimension `dim` from `start` up to `end`; both may count from the end.
@@ -234,6 +346,16 @@ impl Slice {
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: i64, start: Option<i64>, end: Option<i64>, step: i64) -> Result<Tensor> {
         grad.slice_backward(self_shape, dim, start, end, step)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |t: Tensor, dim: i64, start: i64, end: i64, step: i64| {
+            Sample::new([t.into(), Value::Int(dim), Value::Int(start), Value::Int(end), Value::Int(step)])
+        };
+        vec![
+            sample(s.normal(&[5, 2]), 0, 1, 5, 2),
+            sample(s.normal(&[2, 4]), -1, -3, -1, 1),
+            sample(s.normal(&[3]), 0, 2, 1, 1),
+        ]
     }
 }
 

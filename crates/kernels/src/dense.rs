@@ -9,63 +9,6 @@ use crate::{DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, fo
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Defines a function compiled once per instruction set and chosen at run time.
-///
-/// The body must be plain loops; `#[inline(always)]` carries it into each version.
-macro_rules! vectorised {
-    ($(#[$meta:meta])* $vis:vis fn $name:ident $(<$($g:ident : $bound:path),+>)?
-     ($($arg:ident : $t:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
-        $(#[$meta])*
-        #[inline]
-        $vis fn $name $(<$($g: $bound),+>)? ($($arg: $t),*) $(-> $ret)? {
-            #[inline(always)]
-            fn plain $(<$($g: $bound),+>)? ($($arg: $t),*) $(-> $ret)? $body
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,fma,bmi2")]
-                fn avx512 $(<$($g: $bound),+>)? ($($arg: $t),*) $(-> $ret)? { plain($($arg),*) }
-                #[target_feature(enable = "avx2,fma,bmi2")]
-                fn avx2 $(<$($g: $bound),+>)? ($($arg: $t),*) $(-> $ret)? { plain($($arg),*) }
-                match $crate::dense::level() {
-                    // SAFETY: `level` found these instructions.
-                    2 => return unsafe { avx512($($arg),*) },
-                    // SAFETY: as above.
-                    1 => return unsafe { avx2($($arg),*) },
-                    _ => {}
-                }
-            }
-            plain($($arg),*)
-        }
-    };
-}
-pub(crate) use vectorised;
-
-/// The instruction set: 0 baseline, 1 AVX2 with FMA, 2 AVX-512. Found once.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub(crate) fn level() -> u8 {
-    use std::sync::atomic::{AtomicU8, Ordering};
-    static LEVEL: AtomicU8 = AtomicU8::new(u8::MAX);
-    #[cold]
-    fn detect() -> u8 {
-        let avx2 = is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("fma")
-            && is_x86_feature_detected!("bmi2");
-        let avx512 = avx2
-            && is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq");
-        let level = u8::from(avx2) + u8::from(avx512);
-        LEVEL.store(level, Ordering::Relaxed);
-        level
-    }
-    match LEVEL.load(Ordering::Relaxed) {
-        u8::MAX => detect(),
-        level => level,
-    }
-}
-
 /// A pointer that several threads may use, each for elements of its own.
 pub(crate) struct SharedMut<T>(*mut T);
 

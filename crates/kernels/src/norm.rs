@@ -13,7 +13,7 @@ pub use batch::{BatchNorm, batch_norm, batch_norm_backward};
 pub use group::{group_norm, group_norm_backward};
 pub use layer::{layer_norm, layer_norm_backward, rms_norm, rms_norm_backward};
 
-use crate::dense::{Compute, Real, expect_shape, load, vectorised};
+use crate::dense::{Compute, Real, expect_shape, load};
 use crate::row::{reduce, sum_pairs};
 use crate::{Result, StridedMut, StridedRef};
 use std::borrow::Cow;
@@ -47,14 +47,14 @@ fn store_optional<T: Compute>(view: Option<&mut StridedMut<'_>>, values: &[T]) {
     }
 }
 
-vectorised! {
+crate::multiversion! {
     /// The sum of a row.
     fn sum<T: Real>(x: &[T]) -> f64 {
         x.chunks(CHUNK).map(|c| reduce(c, T::ZERO, |a, b| a + b, |v| v).wide()).sum()
     }
 }
 
-vectorised! {
+crate::multiversion! {
     /// The sum of `(x - mean)^2`.
     fn sum_squares<T: Real>(x: &[T], mean: T) -> f64 {
         let square = |v: T| (v - mean) * (v - mean);
@@ -62,7 +62,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+crate::multiversion! {
     /// The sum of `g * (x - mean)`.
     fn sum_products<T: Real>(g: &[T], x: &[T], mean: T) -> f64 {
         let product = |g: T, x: T| g * (x - mean);
@@ -70,7 +70,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+crate::multiversion! {
     /// `out = x * scale + shift`.
     fn affine<T: Real>(out: &mut [T], x: &[T], scale: T, shift: T) {
         for (out, &x) in out.iter_mut().zip(x) {
@@ -79,7 +79,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+crate::multiversion! {
     /// `out = g * a + x * b + c`: the form of every norm's input gradient for one channel.
     fn combine<T: Real>(out: &mut [T], g: &[T], x: &[T], a: T, b: T, c: T) {
         for ((out, &g), &x) in out.iter_mut().zip(g).zip(x) {

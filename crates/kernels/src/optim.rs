@@ -4,7 +4,7 @@
 //! doubles and rounded to the compute type once, half-precision state is computed in `f32` and rounded
 //! back. Every element is independent; the norm sums fixed blocks, so results do not depend on threads.
 
-use crate::dense::{Real, SharedMut, for_compute, load, store, vectorised};
+use crate::dense::{Real, SharedMut, for_compute, load, store};
 use crate::{Error, Result, StridedMut, StridedRef, parallel};
 use std::ops::Range;
 
@@ -173,7 +173,7 @@ fn all_blocks<T: Real>(tensors: &mut [&mut StridedMut<'_>], work: &Work<'_>) {
     }
 }
 
-vectorised! {
+crate::multiversion! {
     fn sgd_block<T: Real>(param: &mut [T], grad: &mut [T], buffer: &mut [T], o: &Sgd) {
         let n = param.len();
         let (lr, momentum) = (T::of(o.lr), T::of(o.momentum));
@@ -209,7 +209,7 @@ fn unscale<T: Real>(grad: &mut [T], scale: Option<f64>) {
     }
 }
 
-vectorised! {
+crate::multiversion! {
     fn adam_block<T: Real>(
         param: &mut [T], grad: &mut [T], m: &mut [T], v: &mut [T], top: &mut [T], o: &Adam, decoupled: bool,
     ) {
@@ -292,7 +292,7 @@ fn norm(tensor: StridedRef<'_>, p: f64) -> Result<f64> {
     })
 }
 
-vectorised! {
+crate::multiversion! {
     /// The sum of squares for p = 2, else the p-norm.
     fn block_norm<T: Real>(x: &[T], p: f64) -> f64 {
         if p == 2.0 {
@@ -326,7 +326,7 @@ pub fn scale(tensors: &mut [StridedMut<'_>], factor: f64) -> Result<()> {
     Ok(())
 }
 
-vectorised! {
+crate::multiversion! {
     fn multiply<T: Real>(x: &mut [T], factor: T) {
         for x in x {
             *x *= factor;

@@ -4,7 +4,7 @@
 //! Invariant: a row's result depends on the row alone. Sums use `LANES` partial sums that are folded
 //! in halves, so they are pairwise in effect and the same on every machine with the same lanes.
 
-use crate::dense::{Real, vectorised};
+use crate::dense::{Real};
 
 /// Partial sums of a row.
 pub(crate) const LANES: usize = 32;
@@ -67,7 +67,7 @@ pub(crate) fn maximum<T: Real>(a: T, b: T) -> T {
     if a > b || a.is_nan() { a } else { b }
 }
 
-vectorised! {
+crate::multiversion! {
     /// `top[i] = max(top[i], x[i])`.
     pub(crate) fn maximum_into<T: Real>(top: &mut [T], x: &[T]) {
         for (top, &x) in top.iter_mut().zip(x) {
@@ -76,7 +76,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+crate::multiversion! {
     /// `sum[i] += x[i]`.
     pub(crate) fn add_into<T: Real>(sum: &mut [T], x: &[T]) {
         for (sum, &x) in sum.iter_mut().zip(x) {
@@ -85,7 +85,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+crate::multiversion! {
     /// `out[i] = x[i] - y[i]`.
     pub(crate) fn subtract<T: Real>(out: &mut [T], x: &[T], y: &[T]) {
         for ((out, &x), &y) in out.iter_mut().zip(x).zip(y) {
@@ -108,7 +108,7 @@ macro_rules! rows {
     ($t:ident, $exp:path) => {
         impl Rows for $t {
             fn exp_row(x: &mut [Self]) {
-                vectorised! {
+                crate::multiversion! {
                     fn run(x: &mut [$t]) {
                         for value in x {
                             *value = $exp(*value);
@@ -118,20 +118,20 @@ macro_rules! rows {
                 run(x);
             }
             fn softmax_row(out: &mut [Self], x: &[Self], log: bool) {
-                vectorised! {
+                crate::multiversion! {
                     fn run(out: &mut [$t], x: &[$t], log: bool) {
                         let top = reduce(x, $t::NEG_INFINITY, maximum, |v| v);
+                        for (out, &x) in out.iter_mut().zip(x) {
+                            *out = $exp(x - top);
+                        }
+                        let sum = reduce(out, 0.0, |a, b| a + b, |v| v);
                         if log {
-                            let sum = reduce(x, 0.0, |a, b| a + b, |v| $exp(v - top));
                             let shift = sum.ln();
                             for (out, &x) in out.iter_mut().zip(x) {
                                 *out = x - top - shift;
                             }
                         } else {
-                            for (out, &x) in out.iter_mut().zip(x) {
-                                *out = $exp(x - top);
-                            }
-                            let scale = 1.0 / reduce(out, 0.0, |a, b| a + b, |v| v);
+                            let scale = 1.0 / sum;
                             for out in out {
                                 *out *= scale;
                             }
@@ -141,7 +141,7 @@ macro_rules! rows {
                 run(out, x, log);
             }
             fn softmax_backward_row(out: &mut [Self], grad: &[Self], y: &[Self], log: bool) {
-                vectorised! {
+                crate::multiversion! {
                     fn run(out: &mut [$t], grad: &[$t], y: &[$t], log: bool) {
                         if log {
                             let sum = reduce(grad, 0.0, |a, b| a + b, |v| v);
@@ -161,86 +161,5 @@ macro_rules! rows {
         }
     };
 }
-rows!(f32, exp_f32);
-rows!(f64, exp_f64);
-
-/// `exp(x)` for `f32` without branches, within 1 ULP: `x = n ln 2 + r`, a polynomial in `r`, and `2^n`
-/// in two factors so that subnormal results round once.
-#[inline(always)]
-pub(crate) fn exp_f32(x: f32) -> f32 {
-    let clamped = x.clamp(-104.0, 89.0);
-    let n = (clamped * std::f32::consts::LOG2_E).round_ties_even();
-    let r = n.mul_add(-0.693_145_75, clamped);
-    let r = n.mul_add(-1.428_606_8e-6, r);
-    let mut p = 1.388_888_9e-3_f32.mul_add(r, 8.333_333e-3);
-    p = 1.984_127e-4_f32.mul_add(r * r, p);
-    p = p.mul_add(r, 4.166_666_6e-2);
-    p = p.mul_add(r, 0.166_666_67);
-    p = p.mul_add(r, 0.5);
-    p = p.mul_add(r * r, r) + 1.0;
-    let n = n as i32;
-    let half = n >> 1;
-    let power = |n: i32| f32::from_bits(((n + 127) << 23) as u32);
-    let value = p * power(half) * power(n - half);
-    if x.is_nan() { x } else { value }
-}
-
-/// `exp(x)` for `f64`, as [`exp_f32`].
-#[inline(always)]
-pub(crate) fn exp_f64(x: f64) -> f64 {
-    let clamped = x.clamp(-746.0, 710.0);
-    let n = (clamped * std::f64::consts::LOG2_E).round_ties_even();
-    let r = n.mul_add(-6.931_471_803_691_238e-1, clamped);
-    let r = n.mul_add(-1.908_214_929_270_588e-10, r);
-    // Taylor coefficients 1/k!; |r| <= 0.3466, so the term after 1/13! is below 2^-60.
-    let mut p = 1.605_904_383_682_161_5e-10_f64;
-    for c in [
-        2.087_675_698_786_81e-9,
-        2.505_210_838_544_172e-8,
-        2.755_731_922_398_589e-7,
-        2.755_731_922_398_589_3e-6,
-        2.480_158_730_158_73e-5,
-        1.984_126_984_126_984e-4,
-        1.388_888_888_888_889e-3,
-        8.333_333_333_333_333e-3,
-        4.166_666_666_666_666_4e-2,
-        1.666_666_666_666_666_6e-1,
-        0.5,
-    ] {
-        p = p.mul_add(r, c);
-    }
-    p = p.mul_add(r * r, r) + 1.0;
-    let n = n as i64;
-    let half = n >> 1;
-    let power = |n: i64| f64::from_bits(((n + 1023) << 52) as u64);
-    let value = p * power(half) * power(n - half);
-    if x.is_nan() { x } else { value }
-}
-
-#[cfg(test)]
-mod test {
-    #[test]
-    fn exponentials_are_accurate_over_their_whole_range() {
-        for i in -110_000..95_000 {
-            let x = i as f32 * 1e-3;
-            let exact = f64::from(x).exp();
-            let got = f64::from(super::exp_f32(x));
-            let ulp = f64::from(f32::EPSILON) * exact.max(f64::from(f32::MIN_POSITIVE));
-            assert!(
-                (got - exact).abs() <= ulp || (exact > f64::from(f32::MAX) && got.is_infinite()),
-                "{x}: {got} {exact}"
-            );
-            let x = i as f64 * 7.3e-3;
-            let (exact, got) = (x.exp(), super::exp_f64(x));
-            let ulp = f64::EPSILON * exact.max(f64::MIN_POSITIVE);
-            assert!((got - exact).abs() <= ulp || got == exact, "{x}: {got} {exact}");
-        }
-        assert!(super::exp_f32(f32::NAN).is_nan() && super::exp_f64(f64::NAN).is_nan());
-        assert_eq!(super::exp_f32(f32::INFINITY), f32::INFINITY);
-        assert_eq!(super::exp_f64(f64::INFINITY), f64::INFINITY);
-        assert_eq!(
-            (super::exp_f32(f32::NEG_INFINITY), super::exp_f64(f64::NEG_INFINITY)),
-            (0.0, 0.0)
-        );
-    }
-}
+rows!(f32, crate::simd::math_f32::exp);
+rows!(f64, crate::simd::math_f64::exp);

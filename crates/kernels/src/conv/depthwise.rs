@@ -3,7 +3,7 @@
 
 use super::Number;
 use super::geometry::Geometry;
-use crate::dense::{SharedMut, vectorised};
+use crate::dense::{SharedMut};
 use crate::parallel;
 
 /// Elements worth a thread of their own.
@@ -62,21 +62,41 @@ pub(super) fn forward<T: Number>(
     });
 }
 
-vectorised! {
-    fn channel_forward<T: Number>(out: &mut [T], x: &[T], w: &[T], g: &Geometry) {
-        let stride = g.stride[2];
-        for_rows(g, |k, o, i, n| {
-            let (out, w) = (&mut out[o..o + n], w[k]);
-            if stride == 1 {
-                for (out, &x) in out.iter_mut().zip(&x[i..i + n]) {
-                    *out = x.mul_add_to(w, *out);
-                }
-            } else {
-                for (out, &x) in out.iter_mut().zip(x[i..].iter().step_by(stride)) {
-                    *out = x.mul_add_to(w, *out);
-                }
-            }
-        });
+fn channel_forward<T: Number>(out: &mut [T], x: &[T], w: &[T], g: &Geometry) {
+    let stride = g.stride[2];
+    for_rows(g, |k, o, i, n| {
+        if stride == 1 {
+            add_scaled(&mut out[o..o + n], &x[i..i + n], w[k]);
+        } else {
+            add_sampled(&mut out[o..o + n], &x[i..], stride, w[k]);
+        }
+    });
+}
+
+crate::multiversion! {
+    /// `out += w * x`.
+    fn add_scaled<T: Number>(out: &mut [T], x: &[T], w: T) {
+        for (out, &x) in out.iter_mut().zip(x) {
+            *out = x.mul_add_to(w, *out);
+        }
+    }
+}
+
+crate::multiversion! {
+    /// `out += w * x`, with every `stride`-th element of `x`.
+    fn add_sampled<T: Number>(out: &mut [T], x: &[T], stride: usize, w: T) {
+        for (out, &x) in out.iter_mut().zip(x.iter().step_by(stride)) {
+            *out = x.mul_add_to(w, *out);
+        }
+    }
+}
+
+crate::multiversion! {
+    /// Every `stride`-th element of `out += w * x`.
+    fn add_spread<T: Number>(out: &mut [T], x: &[T], stride: usize, w: T) {
+        for (out, &x) in out.iter_mut().step_by(stride).zip(x) {
+            *out = x.mul_add_to(w, *out);
+        }
     }
 }
 
@@ -92,22 +112,15 @@ pub(super) fn backward_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &
     });
 }
 
-vectorised! {
-    fn channel_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &Geometry) {
-        let stride = g.stride[2];
-        for_rows(g, |k, o, i, n| {
-            let (grad, w) = (&grad[o..o + n], w[k]);
-            if stride == 1 {
-                for (out, &grad) in out[i..i + n].iter_mut().zip(grad) {
-                    *out = grad.mul_add_to(w, *out);
-                }
-            } else {
-                for (out, &grad) in out[i..].iter_mut().step_by(stride).zip(grad) {
-                    *out = grad.mul_add_to(w, *out);
-                }
-            }
-        });
-    }
+fn channel_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &Geometry) {
+    let stride = g.stride[2];
+    for_rows(g, |k, o, i, n| {
+        if stride == 1 {
+            add_scaled(&mut out[i..i + n], &grad[o..o + n], w[k]);
+        } else {
+            add_spread(&mut out[i..], &grad[o..o + n], stride, w[k]);
+        }
+    });
 }
 
 pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: &Geometry) {
@@ -124,25 +137,43 @@ pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: 
     });
 }
 
-vectorised! {
-    fn channel_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: &Geometry) {
+fn channel_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: &Geometry) {
+    let stride = g.stride[2];
+    for_rows(g, |k, o, i, n| {
+        let grad = &grad[o..o + n];
+        let sum = if stride == 1 { dot_row(grad, &x[i..i + n]) } else { dot_sampled(grad, &x[i..], stride) };
+        out[k] = out[k].plus(sum);
+    });
+}
+
+crate::multiversion! {
+    fn dot_row<T: Number>(a: &[T], b: &[T]) -> T {
         const LANES: usize = 16;
-        let stride = g.stride[2];
-        for_rows(g, |k, o, i, n| {
-            let (grad, x) = (&grad[o..o + n], &x[i..]);
-            let mut lanes = [T::default(); LANES];
-            if stride == 1 {
-                for (grad, x) in grad.chunks(LANES).zip(x[..n].chunks(LANES)) {
-                    for ((lane, &grad), &x) in lanes.iter_mut().zip(grad).zip(x) {
-                        *lane = grad.mul_add_to(x, *lane);
-                    }
-                }
-            } else {
-                for (&grad, &x) in grad.iter().zip(x.iter().step_by(stride)) {
-                    lanes[0] = grad.mul_add_to(x, lanes[0]);
-                }
+        let mut lanes = [T::default(); LANES];
+        let (a_blocks, b_blocks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+        let (a_rest, b_rest) = (a_blocks.remainder(), b_blocks.remainder());
+        for (a, b) in a_blocks.zip(b_blocks) {
+            for l in 0..LANES {
+                lanes[l] = a[l].mul_add_to(b[l], lanes[l]);
             }
-            out[k] = lanes.iter().fold(out[k], |sum, &lane| sum.plus(lane));
-        });
+        }
+        for ((lane, &a), &b) in lanes.iter_mut().zip(a_rest).zip(b_rest) {
+            *lane = a.mul_add_to(b, *lane);
+        }
+        let mut sum = T::default();
+        for lane in lanes {
+            sum = sum.plus(lane);
+        }
+        sum
+    }
+}
+
+crate::multiversion! {
+    fn dot_sampled<T: Number>(a: &[T], b: &[T], stride: usize) -> T {
+        let mut sum = T::default();
+        for (&a, &b) in a.iter().zip(b.iter().step_by(stride)) {
+            sum = a.mul_add_to(b, sum);
+        }
+        sum
     }
 }

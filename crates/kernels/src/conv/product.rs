@@ -215,7 +215,7 @@ pub(super) fn backward_bias<T: Number>(out: &mut [T], grad: &[T], batch: usize, 
     });
 }
 
-crate::dense::vectorised! {
+crate::multiversion! {
     fn channel_sum<T: Number>(x: &[T]) -> T {
         crate::row::reduce(x, T::default(), T::plus, |v| v)
     }

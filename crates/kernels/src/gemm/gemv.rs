@@ -5,7 +5,7 @@
 //! (`dot`), columns one after the other (`axpy`), long dot products in fixed chunks.
 
 use super::{Matrix, MulAdd, Sizes, small};
-use crate::dense::{SharedMut, vectorised};
+use crate::dense::{SharedMut};
 use crate::parallel;
 
 /// Partial sums of a dot product.
@@ -90,7 +90,7 @@ fn by_columns<T: MulAdd>(s: Sizes, a: Matrix<T>, x: &[T], sums: &mut [T], thread
     }
 }
 
-vectorised! {
+crate::multiversion! {
     /// `out[i] = sum over p of a[i, p] * x[p]`, lanes along the row.
     fn rows<T: MulAdd>(a: Matrix<T>, x: &[T], out: &mut [T]) {
         for (i, sum) in out.iter_mut().enumerate() {
@@ -110,7 +110,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+crate::multiversion! {
     /// `out[i] = sum over p of a[i, p] * x[p]`, lanes along the column; `out` starts as zeros.
     fn columns<T: MulAdd>(a: Matrix<T>, x: &[T], out: &mut [T]) {
         let n = out.len();
@@ -161,7 +161,7 @@ fn long_dot<T: MulAdd>(a: &[T], b: &[T], threads: bool) -> T {
     parts.into_iter().fold(T::default(), T::plus)
 }
 
-vectorised! {
+crate::multiversion! {
     fn short_dot<T: MulAdd>(a: &[T], b: &[T]) -> T {
         lanes(a, b)
     }

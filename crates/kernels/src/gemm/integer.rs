@@ -2,7 +2,6 @@
 //! order gives the same result.
 
 use super::{Matrix, MulAdd, Sizes, gemv, small};
-use crate::dense::vectorised;
 use crate::parallel;
 
 /// Rows of the left operand that one task multiplies.
@@ -55,7 +54,7 @@ fn packed<T: MulAdd>(b: Matrix<T>, s: Sizes) -> Vec<T> {
     (0..s.k * s.n).map(|i| unsafe { *at(i) }).collect()
 }
 
-vectorised! {
+crate::multiversion! {
     /// Four rows at a time over blocks of columns, the sums of a block in the first-level cache.
     fn panel<T: MulAdd>(s: Sizes, c: Matrix<T>, a: Matrix<T>, b: Matrix<T>, alpha: T, beta: T) {
         const COLUMNS: usize = 256;

@@ -2,7 +2,6 @@
 //! operands. The right operand is copied only when its rows are not contiguous.
 
 use super::{Matrix, MulAdd, Sizes};
-use crate::dense::vectorised;
 
 /// Whether a product is small enough for these loops to win.
 pub(super) fn fits(s: Sizes) -> bool {
@@ -57,7 +56,7 @@ pub(super) unsafe fn product<T: MulAdd>(
     tiles(s, c, a, Matrix::rows(copy.as_ptr().cast::<T>(), s.n), alpha, beta);
 }
 
-vectorised! {
+crate::multiversion! {
     fn tiles<T: MulAdd>(s: Sizes, c: Matrix<T>, a: Matrix<T>, b: Matrix<T>, alpha: T, beta: T) {
         let mut j = 0;
         while j < s.n {

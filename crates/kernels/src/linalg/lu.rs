@@ -6,7 +6,7 @@
 use super::{
     Field, expect_dtype, for_batch, for_field, matrices, squares, to_mat, with_batch, write,
 };
-use crate::dense::{SharedMut, expect_shape, load, vectorised, with_output};
+use crate::dense::{SharedMut, expect_shape, load, with_output};
 use crate::gemm::MulAdd;
 use crate::{Error, Result, StridedMut, StridedRef};
 use faer::linalg::solvers::Solve;
@@ -169,7 +169,7 @@ fn solve_one<T: Field>(
     Ok(())
 }
 
-vectorised! {
+crate::multiversion! {
     /// `a = P^T L U` in place; `rows[r]` is the row of `a` that became row `r`.
     fn factor<T: Field>(a: &mut [T], n: usize, rows: &mut [usize]) {
         rows.iter_mut().enumerate().for_each(|(r, row)| *row = r);
@@ -203,7 +203,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+crate::multiversion! {
     /// Forward and backward substitution on the rows of `x` (n, k).
     fn substitute<T: Field>(lu: &[T], n: usize, x: &mut [T], k: usize) {
         if k == 0 {

@@ -2,7 +2,7 @@
 
 use super::{GRAIN, buffer, load_optional, reciprocal_std, store_optional, sum, sum_squares};
 use crate::dense::{
-    Real, SharedMut, expect_shape, for_compute, load, store, vectorised, with_output,
+    Real, SharedMut, expect_shape, for_compute, load, store, with_output,
 };
 use crate::row::{LANES, fold};
 use crate::{Error, Result, StridedMut, StridedRef, parallel};
@@ -148,7 +148,7 @@ fn for_rows(rows: usize, n: usize, work: &(dyn Fn(usize) + Sync)) {
     parallel::for_range(rows, (GRAIN / n.max(1)).max(1), &|range| range.for_each(work));
 }
 
-vectorised! {
+crate::multiversion! {
     fn normalise<T: Real>(out: &mut [T], x: &[T], mean: T, rstd: T, w: Option<&[T]>, b: Option<&[T]>) {
         match (w, b) {
             (Some(w), Some(b)) => {
@@ -248,7 +248,7 @@ fn input_gradient<T: Real>(out: &mut [T], input: &Input<'_, T>, rows: usize) {
     });
 }
 
-vectorised! {
+crate::multiversion! {
     fn row_gradient<T: Real>(out: &mut [T], g: &[T], x: &[T], mean: Option<T>, rstd: T, w: Option<&[T]>) {
         let n = out.len();
         let centre = mean.unwrap_or(T::ZERO);
@@ -295,7 +295,7 @@ fn parameter_gradients<T: Real>(w: &mut [T], b: &mut [T], input: &Input<'_, T>, 
     }
 }
 
-vectorised! {
+crate::multiversion! {
     fn block_gradients<T: Real>(w: &mut [T], b: &mut [T], input: &Input<'_, T>, rows: Range<usize>) {
         let n = input.n;
         for row in rows {

@@ -1,9 +1,9 @@
 //! Average pooling with fixed windows, and adaptive average pooling, whose windows divide the input
 //! into a given number of (nearly) equal parts.
 
-use super::maximum::{each_step, for_taps};
+use super::maximum::for_taps;
 use super::{Geometry, Window, output_shape, sizes};
-use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, vectorised, with_output};
+use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, with_output};
 use crate::{Error, Result, StridedMut, StridedRef};
 use std::ops::Range;
 
@@ -113,7 +113,7 @@ impl Scales {
     }
 }
 
-vectorised! {
+crate::multiversion! {
     fn divide<T: Real>(out: &mut [T], by: T) {
         for out in out {
             *out /= by;
@@ -121,7 +121,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+crate::multiversion! {
     fn divide_each<T: Real>(out: &mut [T], columns: &[T], outer: T) {
         for (out, &column) in out.iter_mut().zip(columns) {
             *out /= column * outer;
@@ -129,22 +129,43 @@ vectorised! {
     }
 }
 
-vectorised! {
-    fn plane_forward<T: Real>(out: &mut [T], x: &[T], g: &Geometry) {
-        out.fill(T::ZERO);
-        for_taps(g, |o, i, n| {
-            let (out, x) = (&mut out[o..o + n], &x[i..]);
-            each_step(g.stride[2], n, |j, at| out[j] += x[at]);
-        });
+fn plane_forward<T: Real>(out: &mut [T], x: &[T], g: &Geometry) {
+    out.fill(T::ZERO);
+    for_taps(g, |o, i, n| add_sampled(&mut out[o..o + n], &x[i..], g.stride[2]));
+}
+
+fn plane_backward<T: Real>(out: &mut [T], grad: &[T], g: &Geometry) {
+    for_taps(g, |o, i, n| add_spread(&mut out[i..], &grad[o..o + n], g.stride[2]));
+}
+
+crate::multiversion! {
+    /// `out[j] += x[j * stride]`.
+    fn add_sampled<T: Real>(out: &mut [T], x: &[T], stride: usize) {
+        match stride {
+            1 => add_sampled_at::<T, 1>(out, x, 1),
+            2 => add_sampled_at::<T, 2>(out, x, 2),
+            _ => add_sampled_at::<T, 0>(out, x, stride),
+        }
     }
 }
 
-vectorised! {
-    fn plane_backward<T: Real>(out: &mut [T], grad: &[T], g: &Geometry) {
-        for_taps(g, |o, i, n| {
-            let (grad, out) = (&grad[o..o + n], &mut out[i..]);
-            each_step(g.stride[2], n, |j, at| out[at] += grad[j]);
-        });
+/// The loop of [`add_sampled`]; `S` is the stride, or 0 if it is not a constant.
+#[inline(always)]
+fn add_sampled_at<T: Real, const S: usize>(out: &mut [T], x: &[T], stride: usize) {
+    let step = if S == 0 { stride } else { S };
+    assert!(out.is_empty() || (out.len() - 1) * step < x.len());
+    for (j, out) in out.iter_mut().enumerate() {
+        // SAFETY: the assertion covers the last and so every element.
+        *out += unsafe { *x.get_unchecked(j * step) };
+    }
+}
+
+crate::multiversion! {
+    /// `out[j * stride] += x[j]`.
+    fn add_spread<T: Real>(out: &mut [T], x: &[T], stride: usize) {
+        for (out, &x) in out.iter_mut().step_by(stride).zip(x) {
+            *out += x;
+        }
     }
 }
 
@@ -238,7 +259,7 @@ fn for_lines(parts: &[Range<usize>; 3], input: [usize; 3], mut each: impl FnMut(
     }
 }
 
-vectorised! {
+crate::multiversion! {
     fn lane_sum<T: Real>(x: &[T]) -> f64 {
         if x.len() < crate::row::LANES {
             return x.iter().map(|v| v.wide()).sum();

@@ -4,7 +4,7 @@
 //! running maxima of a row of outputs, and their positions, live in two small buffers.
 
 use super::{Geometry, Window, output_shape};
-use crate::dense::{Compute, Real, SharedMut, expect_shape, load, vectorised, with_output};
+use crate::dense::{Compute, Real, SharedMut, expect_shape, load, with_output};
 use crate::{DType, Error, Result, StridedMut, StridedRef};
 
 /// What max pooling compares: floats in their compute type, integers as `i64`.
@@ -88,32 +88,70 @@ fn all_planes<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], g: &Geome
     });
 }
 
-vectorised! {
-    fn plane_values<T: Ordered>(out: &mut [T], x: &[T], g: &Geometry) {
-        out.fill(T::LOWEST);
-        for_taps(g, |o, i, n| {
-            let (out, x) = (&mut out[o..o + n], &x[i..]);
-            each_step(g.stride[2], n, |j, at| {
-                let (value, best) = (x[at], out[j]);
-                out[j] = if value.beats(best) { value } else { best };
-            });
-        });
+fn plane_values<T: Ordered>(out: &mut [T], x: &[T], g: &Geometry) {
+    out.fill(T::LOWEST);
+    for_taps(g, |o, i, n| keep_larger(&mut out[o..o + n], &x[i..], g.stride[2]));
+}
+
+crate::multiversion! {
+    /// `best[j] = max(best[j], x[j * stride])`.
+    fn keep_larger<T: Ordered>(best: &mut [T], x: &[T], stride: usize) {
+        match stride {
+            1 => keep_larger_at::<T, 1>(best, x, 1),
+            2 => keep_larger_at::<T, 2>(best, x, 2),
+            _ => keep_larger_at::<T, 0>(best, x, stride),
+        }
     }
 }
 
-vectorised! {
-    fn plane_indices<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], g: &Geometry) {
-        out.fill(T::LOWEST);
-        start_indices(indices, g);
-        for_taps(g, |o, i, n| {
-            let (out, indices, x) = (&mut out[o..o + n], &mut indices[o..o + n], &x[i..]);
-            each_step(g.stride[2], n, |j, at| {
-                let (value, best) = (x[at], out[j]);
-                let wins = value.beats(best);
-                out[j] = if wins { value } else { best };
-                indices[j] = if wins { (i + at) as i64 } else { indices[j] };
-            });
-        });
+/// The loop of [`keep_larger`]; `S` is the stride, or 0 if it is not a constant.
+#[inline(always)]
+fn keep_larger_at<T: Ordered, const S: usize>(best: &mut [T], x: &[T], stride: usize) {
+    let step = if S == 0 { stride } else { S };
+    assert!(best.is_empty() || (best.len() - 1) * step < x.len());
+    for (j, best) in best.iter_mut().enumerate() {
+        // SAFETY: the assertion covers the last and so every element.
+        let value = unsafe { *x.get_unchecked(j * step) };
+        *best = if value.beats(*best) { value } else { *best };
+    }
+}
+
+fn plane_indices<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], g: &Geometry) {
+    out.fill(T::LOWEST);
+    start_indices(indices, g);
+    for_taps(g, |o, i, n| {
+        keep_larger_index(&mut out[o..o + n], &mut indices[o..o + n], &x[i..], i as i64, g.stride[2]);
+    });
+}
+
+crate::multiversion! {
+    /// As [`keep_larger`], with the position of each maximum, which is `first + j * stride`.
+    fn keep_larger_index<T: Ordered>(best: &mut [T], at: &mut [i64], x: &[T], first: i64, stride: usize) {
+        match stride {
+            1 => keep_larger_index_at::<T, 1>(best, at, x, first, 1),
+            2 => keep_larger_index_at::<T, 2>(best, at, x, first, 2),
+            _ => keep_larger_index_at::<T, 0>(best, at, x, first, stride),
+        }
+    }
+}
+
+/// The loop of [`keep_larger_index`].
+#[inline(always)]
+fn keep_larger_index_at<T: Ordered, const S: usize>(
+    best: &mut [T],
+    at: &mut [i64],
+    x: &[T],
+    first: i64,
+    stride: usize,
+) {
+    let step = if S == 0 { stride } else { S };
+    assert!(best.is_empty() || (best.len() - 1) * step < x.len());
+    for (j, (best, at)) in best.iter_mut().zip(at).enumerate() {
+        // SAFETY: the assertion covers the last and so every element.
+        let value = unsafe { *x.get_unchecked(j * step) };
+        let wins = value.beats(*best);
+        *best = if wins { value } else { *best };
+        *at = if wins { first + (j * step) as i64 } else { *at };
     }
 }
 
@@ -133,16 +171,6 @@ fn start_indices(indices: &mut [i64], g: &Geometry) {
                 at += 1;
             }
         }
-    }
-}
-
-/// Calls `each(j, j * stride)` for `n` steps, with the common strides as constants.
-#[inline(always)]
-pub(super) fn each_step(stride: usize, n: usize, mut each: impl FnMut(usize, usize)) {
-    match stride {
-        1 => (0..n).for_each(|j| each(j, j)),
-        2 => (0..n).for_each(|j| each(j, 2 * j)),
-        _ => (0..n).for_each(|j| each(j, j * stride)),
     }
 }
 

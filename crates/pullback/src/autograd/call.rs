@@ -7,11 +7,12 @@
 
 use super::{check_inplace, check_out, copy_into, link_views, mode, needed, record, rules_need_self, save_inputs};
 use crate::dispatch::{
-    Arg, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_cast, check_result, check_writable, receiver, run,
-    run_pointwise_into, write_into,
+    Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_cast, check_result, check_writable, receiver, run,
+    run_pointwise_fast, run_pointwise_into, write_into,
 };
 use crate::error::{bail, ensure};
 use crate::{Result, Tensor};
+use smallvec::SmallVec;
 
 /// Runs an op and records it if that is due.
 #[inline]
@@ -23,15 +24,37 @@ pub fn call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
         return call_inplace(def, args).map(IntoOutputs::into_outputs);
     }
     let needs = needed(def, args)?;
-    let outputs = if needs == 0 {
-        run(def, args)?
+    let fast = match def.kernel {
+        Kernel::Pointwise(kernel) => run_pointwise_fast(def, kernel, args).transpose()?,
+        _ => None,
+    };
+    if let (0, Some(_)) = (needs, &fast)
+        && !mode::is_inference_mode()
+        && let Some(out) = fast
+    {
+        return Ok(out.into_outputs());
+    }
+    let numbers = wrap_numbers(def, args)?;
+    let with_numbers;
+    let args = if numbers.is_empty() {
+        args
     } else {
-        let _below = mode::set_grad(false);
-        run(def, args)?
+        with_numbers = replace_numbers(def, args, &numbers);
+        &with_numbers
+    };
+    let outputs = match fast {
+        Some(out) => out.into_outputs(),
+        None if needs == 0 => run(def, args)?,
+        None => {
+            let _below = mode::set_grad(false);
+            run(def, args)?
+        }
     };
     if let Outputs::Tensors(tensors) = &outputs {
         if def.is(Traits::VIEW) {
             link_views(def, args, tensors);
+        } else if mode::is_inference_mode() {
+            tensors.iter().for_each(Tensor::mark_inference);
         }
         if needs != 0 {
             record(def, args, needs, tensors, None)?;
@@ -40,8 +63,38 @@ pub fn call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
     Ok(outputs)
 }
 
+/// Tensors for the numbers that stand where the signature says `Tensor`.
+#[inline]
+fn wrap_numbers(def: &OpDef, args: &[Arg<'_>]) -> Result<SmallVec<[Tensor; 2]>> {
+    let mut numbers = SmallVec::new();
+    for (arg, info) in args.iter().zip(def.args) {
+        if let (Arg::Scalar(number), ArgKind::Tensor) = (arg, info.kind) {
+            numbers.push(Tensor::wrapped(*number)?);
+        }
+    }
+    Ok(numbers)
+}
+
+/// The arguments with those tensors in their places.
+fn replace_numbers<'a>(def: &OpDef, args: &[Arg<'a>], numbers: &'a [Tensor]) -> SmallVec<[Arg<'a>; 8]> {
+    let mut numbers = numbers.iter();
+    let place = |(arg, info): (&Arg<'a>, &crate::dispatch::ArgDef)| match (arg, info.kind) {
+        (Arg::Scalar(_), ArgKind::Tensor) => numbers.next().map_or(*arg, Arg::Tensor),
+        _ => *arg,
+    };
+    args.iter().zip(def.args).map(place).collect()
+}
+
 /// Runs the form that writes into its first argument and returns that argument.
 pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
+    let numbers = wrap_numbers(def, args)?;
+    let with_numbers;
+    let args = if numbers.is_empty() {
+        args
+    } else {
+        with_numbers = replace_numbers(def, args, &numbers);
+        &with_numbers
+    };
     let target = receiver(args);
     if let Kernel::Composite(compose) = def.kernel {
         if def.is(Traits::INPLACE_ONLY) {
@@ -54,7 +107,9 @@ pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
     }
     let needs = needed(def, args)?;
     check_inplace(target, needs != 0)?;
-    check_writable(target)?;
+    if !def.is(Traits::VIEW) {
+        check_writable(target)?;
+    }
     // A rule that wants the old value of what is overwritten gets a copy of it.
     let original = if needs != 0 && rules_need_self(def, needs) {
         let _below = mode::set_grad(false);
@@ -76,6 +131,14 @@ pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
 
 /// Runs the form with `out=`: the outputs are resized if they must be, then written.
 pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result<()> {
+    let numbers = wrap_numbers(def, args)?;
+    let with_numbers;
+    let args = if numbers.is_empty() {
+        args
+    } else {
+        with_numbers = replace_numbers(def, args, &numbers);
+        &with_numbers
+    };
     check_out(def, args, outs)?;
     for out in outs {
         check_writable(out)?;

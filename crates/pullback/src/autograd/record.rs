@@ -175,6 +175,9 @@ pub(crate) fn record(
         edges,
         inputs.collect(),
     );
+    if is_inplace && def.is(Traits::VIEW) {
+        return view::replace_history(&outputs[0], node);
+    }
     attach(outputs, &node, is_inplace)
 }
 

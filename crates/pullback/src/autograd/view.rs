@@ -211,6 +211,17 @@ pub(crate) fn check_out(def: &OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
     Ok(())
 }
 
+/// After a change of `target`'s sizes or strides recorded as `node`: no element changed, so its base, if it
+/// is a view, keeps its history.
+pub(crate) fn replace_history(target: &Tensor, node: Node) -> Result<()> {
+    let retained = target.has_flag(Flag::RETAINS_GRAD);
+    target.set_history(node, 0);
+    if retained && let Some(node) = target.grad_fn()? {
+        node.add_retain(target.output_nr(), target);
+    }
+    Ok(())
+}
+
 /// After an in-place write recorded as `node`: the target's history, and its base's.
 pub(crate) fn rebase_history(target: &Tensor, node: Node) -> Result<()> {
     let retained = target.has_flag(Flag::RETAINS_GRAD);

@@ -9,6 +9,13 @@ pub(crate) mod classes;
 mod arithmetic;
 mod copy;
 pub mod creation;
+pub mod einsum;
+pub mod join;
+mod matmul;
+mod view_shape;
+mod index;
+mod scatter;
+mod pad;
 mod reduce;
 mod binary;
 mod clamp;
@@ -17,6 +24,12 @@ mod ternary;
 mod trigonometry;
 mod truth;
 mod unary;
+mod mean;
+mod extreme;
+mod moment;
+mod vector_norm;
+mod activation;
+mod activation_smooth;
 mod view;
 
 use crate::dispatch::OpDef;
@@ -29,6 +42,13 @@ static FAMILIES: &[Family] = &[
     arithmetic::OPS,
     copy::OPS,
     creation::OPS,
+    einsum::OPS,
+    join::OPS,
+    matmul::OPS,
+    view_shape::OPS,
+    index::OPS,
+    scatter::OPS,
+    pad::OPS,
     reduce::OPS,
     binary::OPS,
     clamp::OPS,
@@ -37,6 +57,12 @@ static FAMILIES: &[Family] = &[
     trigonometry::OPS,
     truth::OPS,
     unary::OPS,
+    mean::OPS,
+    extreme::OPS,
+    moment::OPS,
+    vector_norm::OPS,
+    activation::OPS,
+    activation_smooth::OPS,
     view::OPS,
 ];
 

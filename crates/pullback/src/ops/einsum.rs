@@ -1,0 +1,251 @@
+//! `einsum`: sums of products written with one letter per dimension.
+//!
+//! The equation becomes one list of labels per operand. Operands are joined from left to right; a label
+//! that neither the output nor a later operand has is summed as soon as it is met, so that each join is
+//! one batched matrix product.
+
+use crate::dispatch::{OpDef, Value};
+use crate::error::{bail, ensure};
+use crate::gradcheck::{Sample, Sampler};
+use crate::{Dims, Result, Tensor};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub static OPS: &[&OpDef] = &[&EINSUM];
+
+/// A letter, or a dimension of an ellipsis counted from its end.
+type Label = u32;
+const ELLIPSIS: Label = 1 << 16;
+
+/// A tensor and what its dimensions are called.
+struct Operand {
+    tensor: Tensor,
+    labels: Vec<Label>,
+}
+
+/// One side of a comma: letters, with `None` for the ellipsis.
+type Term = Vec<Option<Label>>;
+
+fn name(label: Label) -> String {
+    char::from_u32(label).filter(|_| label < ELLIPSIS).map_or_else(|| "...".into(), String::from)
+}
+
+fn parse_term(text: &str, what: &str, offset: usize) -> Result<Term> {
+    let (mut term, mut rest) = (Term::new(), text);
+    while let Some(c) = rest.chars().next() {
+        if c == '.' {
+            ensure!(!term.contains(&None), runtime, "einsum(): found '.' for {what} for which an ellipsis was already found");
+            let Some(after) = rest.strip_prefix("...") else {
+                bail!(runtime, "einsum(): found '.' for {what} that is not part of any ellipsis");
+            };
+            term.push(None);
+            rest = after;
+            continue;
+        }
+        rest = &rest[c.len_utf8()..];
+        if c == ' ' {
+            continue;
+        }
+        ensure!(
+            c.is_ascii_alphabetic(),
+            runtime,
+            "einsum(): invalid subscript given at index {} in the equation string, subscripts must be in [a-zA-Z]",
+            offset + text.len() - rest.len() - 1
+        );
+        term.push(Some(u32::from(c)));
+    }
+    Ok(term)
+}
+
+/// The labels of an operand's dimensions; repeated ones are brought together on the diagonal.
+fn label_operand(tensor: &Tensor, term: &Term, index: usize) -> Result<Operand> {
+    let (letters, rank) = (term.iter().flatten().count(), tensor.ndim());
+    let has_ellipsis = term.contains(&None);
+    ensure!(
+        has_ellipsis || letters == rank,
+        runtime,
+        "einsum(): the number of subscripts in the equation ({letters}) does not match the number of dimensions ({rank}) for operand {index} and no ellipsis was given"
+    );
+    ensure!(
+        letters <= rank,
+        runtime,
+        "einsum(): the number of subscripts in the equation ({letters}) is more than the number of dimensions ({rank}) for operand {index}"
+    );
+    let spare = (rank - letters) as u32;
+    let mut all = Vec::with_capacity(rank);
+    for part in term {
+        match part {
+            Some(label) => all.push(*label),
+            None => all.extend((0..spare).rev().map(|i| ELLIPSIS + i)),
+        }
+    }
+    let mut operand = Operand { tensor: tensor.clone(), labels: Vec::new() };
+    for label in all {
+        let at = operand.labels.len() as i64;
+        match operand.labels.iter().position(|&l| l == label) {
+            None => operand.labels.push(label),
+            Some(first) => {
+                let (m, n) = (operand.tensor.shape()[first], operand.tensor.shape()[at as usize]);
+                ensure!(
+                    m == n,
+                    runtime,
+                    "einsum(): subscript {} is repeated for operand {index} but the sizes don't match, {n} != {m}",
+                    name(label)
+                );
+                let diagonal = operand.tensor.diagonal(0, first as i64, at)?;
+                operand.tensor = diagonal.movedim_int(-1, first as i64)?;
+            }
+        }
+    }
+    Ok(operand)
+}
+
+fn output_labels(term: Option<Term>, operands: &[Operand]) -> Result<Vec<Label>> {
+    let all: Vec<Label> = operands.iter().flat_map(|o| o.labels.iter().copied()).collect();
+    let mut ellipsis: Vec<Label> = all.iter().copied().filter(|&l| l >= ELLIPSIS).collect();
+    ellipsis.sort_unstable_by(|a, b| b.cmp(a));
+    ellipsis.dedup();
+    let Some(term) = term else {
+        let mut letters: Vec<Label> =
+            all.iter().copied().filter(|&l| l < ELLIPSIS && all.iter().filter(|&&m| m == l).count() == 1).collect();
+        letters.sort_unstable();
+        return Ok([ellipsis, letters].concat());
+    };
+    let mut out = Vec::new();
+    for part in term {
+        let Some(label) = part else {
+            out.extend(&ellipsis);
+            continue;
+        };
+        ensure!(!out.contains(&label), runtime, "einsum(): output subscript {} appears more than once in the output", name(label));
+        ensure!(
+            all.contains(&label),
+            runtime,
+            "einsum(): output subscript {} does not appear in the equation for any input operand",
+            name(label)
+        );
+        out.push(label);
+    }
+    Ok(out)
+}
+
+/// Checks that sizes of equal labels broadcast.
+fn check_sizes(operands: &[Operand]) -> Result<()> {
+    let mut seen: Vec<(Label, i64)> = Vec::new();
+    for (index, operand) in operands.iter().enumerate() {
+        for (&label, &size) in operand.labels.iter().zip(operand.tensor.shape()) {
+            match seen.iter_mut().find(|(l, _)| *l == label) {
+                None => seen.push((label, size)),
+                Some((_, known)) if *known == 1 => *known = size,
+                Some((_, known)) => ensure!(
+                    size == 1 || size == *known,
+                    runtime,
+                    "einsum(): subscript {} has size {size} for operand {index} which does not broadcast with previously seen size {known}",
+                    name(label)
+                ),
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Operand {
+    fn size(&self, label: Label) -> Option<i64> {
+        self.labels.iter().position(|&l| l == label).map(|i| self.tensor.shape()[i])
+    }
+    /// Sums the dimensions that `is_needed` does not name.
+    fn reduced(self, is_needed: impl Fn(Label) -> bool) -> Result<Operand> {
+        let dims: Vec<i64> = (0..self.labels.len()).filter(|&i| !is_needed(self.labels[i])).map(|i| i as i64).collect();
+        if dims.is_empty() {
+            return Ok(self);
+        }
+        let labels = self.labels.iter().copied().filter(|&l| is_needed(l)).collect();
+        Ok(Operand { tensor: self.tensor.sum_dim(Some(&dims), false)?, labels })
+    }
+    /// The dimensions in the order of `labels`, each list of which becomes one dimension.
+    fn grouped(&self, groups: [&[Label]; 3], sizes: &dyn Fn(Label) -> i64) -> Result<Tensor> {
+        let order: Vec<Label> = groups.concat();
+        let position = |l: &Label| self.labels.iter().position(|m| m == l).unwrap_or(0) as i64;
+        let dims: Vec<i64> = order.iter().map(position).collect();
+        let full: Dims = order.iter().map(|&l| sizes(l)).collect();
+        let shape = groups.map(|g| g.iter().map(|&l| sizes(l)).product::<i64>());
+        let mut tensor = self.tensor.permute(&dims)?;
+        if tensor.shape() != full.as_slice() {
+            tensor = tensor.expand(&full, false)?;
+        }
+        tensor.reshape(&shape)
+    }
+}
+
+/// Multiplies two operands and sums the shared labels that `is_needed` does not name.
+fn join(a: Operand, b: Operand, is_needed: &dyn Fn(Label) -> bool) -> Result<Operand> {
+    let a = a.reduced(|l| is_needed(l) || b.labels.contains(&l))?;
+    let b = b.reduced(|l| is_needed(l) || a.labels.contains(&l))?;
+    let shared = |l: &&Label| b.labels.contains(l);
+    let batch: Vec<Label> = a.labels.iter().filter(shared).copied().filter(|&l| is_needed(l)).collect();
+    let inner: Vec<Label> = a.labels.iter().filter(shared).copied().filter(|&l| !is_needed(l)).collect();
+    let left: Vec<Label> = a.labels.iter().copied().filter(|l| !b.labels.contains(l)).collect();
+    let right: Vec<Label> = b.labels.iter().copied().filter(|l| !a.labels.contains(l)).collect();
+    let size = |l: Label| match (a.size(l), b.size(l)) {
+        (Some(1) | None, Some(n)) | (Some(n), _) => n,
+        (None, None) => 1,
+    };
+    let x = a.grouped([&batch, &left, &inner], &size)?;
+    let y = b.grouped([&batch, &inner, &right], &size)?;
+    let product = if inner.is_empty() { x.mul(&y)? } else { x.bmm(&y)? };
+    let labels = [batch, left, right].concat();
+    let shape: Dims = labels.iter().map(|&l| size(l)).collect();
+    Ok(Operand { tensor: product.reshape(&shape)?, labels })
+}
+
+/// Sums of products in Einstein's notation: `einsum("ij,jk->ik", [a, b])` is the matrix product. A letter that the
+/// output does not have is summed; without `->` the output has the letters that occur once, in alphabetical
+/// order; `...` stands for any further dimensions, which broadcast; a letter repeated in one operand takes its diagonal.
+#[op("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor")]
+impl Einsum {
+    fn composite(equation: &str, tensors: &[Tensor]) -> Result<Tensor> {
+        ensure!(!tensors.is_empty(), runtime, "einsum(): must provide at least one operand");
+        let (inputs, output) = equation.split_once("->").map_or((equation, None), |(i, o)| (i, Some(o)));
+        let terms: Vec<&str> = inputs.split(',').collect();
+        ensure!(terms.len() >= tensors.len(), runtime, "einsum(): more operands were provided than specified in the equation");
+        ensure!(terms.len() <= tensors.len(), runtime, "einsum(): fewer operands were provided than specified in the equation");
+        let (mut operands, mut offset) = (Vec::with_capacity(tensors.len()), 0);
+        for (index, (text, tensor)) in terms.iter().zip(tensors).enumerate() {
+            let term = parse_term(text, &format!("operand {index}"), offset)?;
+            operands.push(label_operand(tensor, &term, index)?);
+            offset += text.len() + 1;
+        }
+        let output = output.map(|o| parse_term(o, "the output", inputs.len() + 2)).transpose()?;
+        let wanted = output_labels(output, &operands)?;
+        check_sizes(&operands)?;
+        let mut rest = operands.into_iter();
+        let mut result = rest.next().ok_or_else(|| crate::Error::runtime("einsum(): no operand"))?;
+        while let Some(next) = rest.next() {
+            let later: Vec<Label> = rest.as_slice().iter().flat_map(|o| o.labels.iter().copied()).collect();
+            result = join(result, next, &|l| wanted.contains(&l) || later.contains(&l))?;
+        }
+        let result = result.reduced(|l| wanted.contains(&l))?;
+        let order: Vec<i64> = wanted
+            .iter()
+            .filter_map(|l| result.labels.iter().position(|m| m == l).map(|i| i as i64))
+            .collect();
+        result.tensor.permute(&order)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |equation: &str, shapes: &[&[i64]]| {
+            let tensors: Vec<Tensor> = shapes.iter().map(|shape| s.normal(shape)).collect();
+            Sample::new([Value::Str(equation.into()), Value::Tensors(tensors)])
+        };
+        vec![
+            sample("ij,jk->ik", &[&[2, 3], &[3, 4]]),
+            sample("ij,j", &[&[2, 3], &[3]]),
+            sample("bij,bjk->bik", &[&[2, 2, 3], &[2, 3, 2]]),
+            sample("...ij,...jk->...ik", &[&[2, 2, 3], &[3, 2]]),
+            sample("i,j,k->kij", &[&[2], &[3], &[2]]),
+            sample("ii->i", &[&[3, 3]]),
+            sample("ii", &[&[3, 3]]),
+            sample("ij->ji", &[&[2, 3]]),
+            sample("ij,ij->", &[&[2, 3], &[2, 1]]),
+        ]
+    }
+}

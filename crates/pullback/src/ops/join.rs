@@ -1,0 +1,544 @@
+//! Joining, repeating and rearranging: `cat`, `stack`, `repeat`, `flip`, `roll`, `tril`, `meshgrid`.
+//!
+//! Elements are moved, never changed. What only stacks or flips along named dimensions is made of the
+//! general op.
+
+use crate::dispatch::{OpDef, Value};
+use crate::error::{bail, ensure};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::promote::result_type;
+use crate::tensor::shape::{broadcast_shapes, list, wrap_dim, wrap_dims};
+use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
+use pullback_kernels::layout;
+use pullback_macros::op;
+use smallvec::SmallVec;
+
+/// The ops of this family.
+pub static OPS: &[&OpDef] = &[
+    &CAT, &STACK, &HSTACK, &VSTACK, &DSTACK, &ATLEAST1D, &ATLEAST2D, &ATLEAST3D, &REPEAT, &TILE, &FLIP, &FLIPLR,
+    &FLIPUD, &ROLL, &ROT90, &TRIL, &TRIU, &REPEAT_INTERLEAVE, &REPEAT_INTERLEAVE_TENSOR, &REPEAT_INTERLEAVE_INT,
+    &MESHGRID, &MESHGRID_INDEXING, &BROADCAST_TENSORS,
+];
+
+/// A one-dimensional tensor without elements joins anything, for old programs.
+fn is_skipped(shape: &[i64]) -> bool {
+    shape == [0]
+}
+
+/// The tensors in their common dtype.
+fn promoted(tensors: &[Tensor]) -> Result<SmallVec<[Tensor; 4]>> {
+    let dtype = result_type(&tensors.iter().collect::<SmallVec<[&Tensor; 4]>>());
+    tensors.iter().map(|t| if t.dtype() == dtype { Ok(t.clone()) } else { t.converted(dtype) }).collect()
+}
+
+/// The output shape of `cat` and the wrapped dimension.
+fn cat_shape(tensors: &[Tensor], dim: i64) -> Result<(Dims, usize)> {
+    for (position, tensor) in tensors.iter().enumerate() {
+        ensure!(tensor.ndim() > 0, runtime, "zero-dimensional tensor (at position {position}) cannot be concatenated");
+    }
+    let Some(model) = tensors.iter().find(|t| !is_skipped(t.shape())) else {
+        return Ok((Dims::from_slice(&[0]), wrap_dim(dim, 1)?));
+    };
+    let at = wrap_dim(dim, model.ndim())?;
+    let mut shape = Dims::from_slice(model.shape());
+    shape[at] = 0;
+    for (position, tensor) in tensors.iter().enumerate().filter(|(_, t)| !is_skipped(t.shape())) {
+        ensure!(
+            tensor.ndim() == shape.len(),
+            runtime,
+            "Tensors must have same number of dimensions: got {} and {}",
+            shape.len(),
+            tensor.ndim()
+        );
+        for (d, (&have, &want)) in tensor.shape().iter().zip(model.shape()).enumerate() {
+            ensure!(
+                d == at || have == want,
+                runtime,
+                "Sizes of tensors must match except in dimension {at}. Expected size {want} but got size {have} for tensor number {position} in the list."
+            );
+        }
+        shape[at] += tensor.shape()[at];
+    }
+    Ok((shape, at))
+}
+
+/// Joins tensors of equal size in all dimensions but `dim`; their dtypes promote. One-dimensional tensors
+/// without elements are skipped.
+#[op("cat(Tensor[] tensors, int dim=0) -> Tensor", out, alias("concat", "concatenate"))]
+impl Cat {
+    fn cpu(tensors: &[Tensor], dim: i64) -> Result<Tensor> {
+        ensure!(!tensors.is_empty(), value, "torch.cat(): expected a non-empty list of Tensors");
+        let (shape, at) = cat_shape(tensors, dim)?;
+        let inputs = promoted(tensors)?;
+        let out = Tensor::empty_of(&shape, inputs[0].dtype())?;
+        let refs: SmallVec<[_; 8]> =
+            inputs.iter().filter(|t| !is_skipped(t.shape())).map(Tensor::view_ref).collect();
+        if !refs.is_empty() {
+            layout::cat(&mut out.view_mut(), &refs, at)?;
+        }
+        Ok(out)
+    }
+    fn vjp_tensors(grad: &Tensor, tensors_shapes: &[i64], dim: i64) -> Result<Vec<Tensor>> {
+        let at = wrap_dim(dim, grad.ndim())?;
+        let (mut out, mut start, mut rest) = (Vec::new(), 0, tensors_shapes);
+        while let Some((&rank, after)) = rest.split_first() {
+            let (shape, after) = after.split_at(rank as usize);
+            rest = after;
+            if is_skipped(shape) {
+                out.push(TensorSpec::of(shape, grad.dtype()).zeros()?);
+                continue;
+            }
+            out.push(grad.narrow(at as i64, start, shape[at])?);
+            start += shape[at];
+        }
+        Ok(out)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::new([Value::Tensors(vec![s.normal(&[2, 3]), s.normal(&[1, 3])])]),
+            Sample::new([Value::Tensors(vec![s.transposed(2, 3), s.normal(&[2, 1])]), Value::Int(-1)]),
+            Sample::new([Value::Tensors(vec![s.normal(&[0]), s.normal(&[2, 2]), s.normal(&[0, 2])])]),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |tensors: Vec<Tensor>, kind, phrase| InvalidSample::new(Sample::new([Value::Tensors(tensors)]), kind, phrase);
+        vec![
+            bad(vec![], ErrorKind::Value, "expected a non-empty list of Tensors"),
+            bad(vec![s.normal(&[])], ErrorKind::Runtime, "zero-dimensional tensor (at position 0) cannot be concatenated"),
+            bad(vec![s.normal(&[2, 3]), s.normal(&[2, 4])], ErrorKind::Runtime, "Expected size 3 but got size 4 for tensor number 1"),
+            bad(vec![s.normal(&[2, 3]), s.normal(&[3])], ErrorKind::Runtime, "Tensors must have same number of dimensions"),
+        ]
+    }
+}
+
+/// Joins tensors of equal shape along a new dimension.
+#[op("stack(Tensor[] tensors, int dim=0) -> Tensor", out)]
+impl Stack {
+    fn cpu(tensors: &[Tensor], dim: i64) -> Result<Tensor> {
+        let Some(first) = tensors.first() else { bail!(runtime, "stack expects a non-empty TensorList") };
+        let at = wrap_dim(dim, first.ndim() + 1)? as i64;
+        for (index, tensor) in tensors.iter().enumerate() {
+            ensure!(
+                tensor.shape() == first.shape(),
+                runtime,
+                "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry {index}",
+                list(first.shape()),
+                list(tensor.shape())
+            );
+        }
+        let columns = promoted(tensors)?.iter().map(|t| t.unsqueeze(at)).collect::<Result<SmallVec<[Tensor; 4]>>>()?;
+        let mut shape = Dims::from_slice(first.shape());
+        shape.insert(at as usize, tensors.len() as i64);
+        let out = Tensor::empty_of(&shape, columns[0].dtype())?;
+        let refs: SmallVec<[_; 8]> = columns.iter().map(Tensor::view_ref).collect();
+        layout::cat(&mut out.view_mut(), &refs, at as usize)?;
+        Ok(out)
+    }
+    fn vjp_tensors(grad: &Tensor, dim: i64) -> Result<Vec<Tensor>> {
+        grad.unbind(dim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::new([Value::Tensors(vec![s.normal(&[2, 3]), s.normal(&[2, 3])])]),
+            Sample::new([Value::Tensors(vec![s.normal(&[2]), s.normal(&[2])]), Value::Int(-1)]),
+            Sample::new([Value::Tensors(vec![s.normal(&[]), s.normal(&[])])]),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |tensors: Vec<Tensor>, phrase| InvalidSample::new(Sample::new([Value::Tensors(tensors)]), ErrorKind::Runtime, phrase);
+        vec![
+            bad(vec![], "stack expects a non-empty TensorList"),
+            bad(vec![s.normal(&[2]), s.normal(&[3])], "stack expects each tensor to be equal size, but got [2] at entry 0 and [3] at entry 1"),
+        ]
+    }
+}
+
+/// The tensor with at least one dimension.
+#[op("atleast_1d(Tensor self) -> Tensor", function_only, method = atleast_1d)]
+impl Atleast1d {
+    fn composite(self_: &Tensor) -> Result<Tensor> {
+        if self_.ndim() == 0 { self_.reshape(&[1]) } else { Ok(self_.clone()) }
+    }
+}
+
+/// The tensor with at least two dimensions; a vector becomes a row.
+#[op("atleast_2d(Tensor self) -> Tensor", function_only, method = atleast_2d)]
+impl Atleast2d {
+    fn composite(self_: &Tensor) -> Result<Tensor> {
+        match self_.ndim() {
+            0 => self_.reshape(&[1, 1]),
+            1 => self_.unsqueeze(0),
+            _ => Ok(self_.clone()),
+        }
+    }
+}
+
+/// The tensor with at least three dimensions: (n) becomes (1, n, 1), (m, n) becomes (m, n, 1).
+#[op("atleast_3d(Tensor self) -> Tensor", function_only, method = atleast_3d)]
+impl Atleast3d {
+    fn composite(self_: &Tensor) -> Result<Tensor> {
+        match self_.ndim() {
+            0 => self_.reshape(&[1, 1, 1]),
+            1 => self_.unsqueeze(0)?.unsqueeze(-1),
+            2 => self_.unsqueeze(-1),
+            _ => Ok(self_.clone()),
+        }
+    }
+}
+
+fn each(tensors: &[Tensor], name: &str, f: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Vec<Tensor>> {
+    ensure!(!tensors.is_empty(), runtime, "{name} expects a non-empty TensorList");
+    tensors.iter().map(f).collect()
+}
+
+/// Joins vectors end to end and other tensors along dimension 1.
+#[op("hstack(Tensor[] tensors) -> Tensor", out)]
+impl Hstack {
+    fn composite(tensors: &[Tensor]) -> Result<Tensor> {
+        let tensors = each(tensors, "hstack", Tensor::atleast_1d)?;
+        let dim = i64::from(tensors[0].ndim() > 1);
+        cat(&tensors, dim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([Value::Tensors(vec![s.normal(&[2, 1]), s.normal(&[2, 2])])])]
+    }
+}
+
+/// Joins tensors along dimension 0; vectors are rows.
+#[op("vstack(Tensor[] tensors) -> Tensor", out, alias("row_stack"))]
+impl Vstack {
+    fn composite(tensors: &[Tensor]) -> Result<Tensor> {
+        cat(&each(tensors, "vstack", Tensor::atleast_2d)?, 0)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([Value::Tensors(vec![s.normal(&[3]), s.normal(&[2, 3])])])]
+    }
+}
+
+/// Joins tensors along dimension 2.
+#[op("dstack(Tensor[] tensors) -> Tensor", out)]
+impl Dstack {
+    fn composite(tensors: &[Tensor]) -> Result<Tensor> {
+        cat(&each(tensors, "dstack", Tensor::atleast_3d)?, 2)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([Value::Tensors(vec![s.normal(&[3]), s.normal(&[3])])])]
+    }
+}
+
+/// The tensor repeated `repeats[d]` times along each dimension; more repeats than dimensions add leading ones.
+#[op("repeat(Tensor self, int[] repeats) -> Tensor", method_only, jvp = linear)]
+impl Repeat {
+    fn cpu(self_: &Tensor, repeats: &[i64]) -> Result<Tensor> {
+        ensure!(
+            repeats.len() >= self_.ndim(),
+            runtime,
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
+        );
+        if let Some(n) = repeats.iter().find(|&&n| n < 0) {
+            bail!(runtime, "Trying to create tensor with negative dimension {n}: {}", list(repeats));
+        }
+        let skip = repeats.len() - self_.ndim();
+        let size = |i: usize| if i < skip { 1 } else { self_.shape()[i - skip] };
+        let shape: Dims = repeats.iter().enumerate().map(|(i, &n)| n * size(i)).collect();
+        let out = Tensor::empty_of(&shape, self_.dtype())?;
+        layout::repeat(&mut out.view_mut(), self_.view_ref(), repeats)?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64], repeats: &[i64]) -> Result<Tensor> {
+        if repeats.contains(&0) {
+            return TensorSpec::of(self_shape, grad.dtype()).zeros();
+        }
+        let skip = repeats.len() - self_shape.len();
+        let (mut shape, mut dims) = (Dims::new(), Dims::new());
+        for (index, &n) in repeats.iter().enumerate() {
+            dims.push(shape.len() as i64);
+            shape.push(n);
+            if index >= skip {
+                shape.push(self_shape[index - skip]);
+            }
+        }
+        if dims.is_empty() {
+            return Ok(grad.clone());
+        }
+        grad.reshape(&shape)?.sum_dim(Some(&dims), false)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |shape: &[i64], repeats: &[i64]| Sample::of(s.normal(shape)).with("repeats", repeats);
+        vec![sample(&[2, 3], &[2, 1]), sample(&[2], &[3, 2]), sample(&[], &[2]), sample(&[2], &[0]), sample(&[], &[])]
+    }
+}
+
+/// As `repeat`; fewer repeats than dimensions mean the last ones.
+#[op("tile(Tensor self, int[] dims) -> Tensor")]
+impl Tile {
+    fn composite(self_: &Tensor, dims: &[i64]) -> Result<Tensor> {
+        let missing = self_.ndim().saturating_sub(dims.len());
+        let repeats: Dims = std::iter::repeat_n(1, missing).chain(dims.iter().copied()).collect();
+        self_.repeat(&repeats)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 3])).with("dims", [2])]
+    }
+}
+
+/// The order of elements reversed along `dims`.
+#[op("flip(Tensor self, int[] dims) -> Tensor", jvp = linear)]
+impl Flip {
+    fn cpu(self_: &Tensor, dims: &[i64]) -> Result<Tensor> {
+        let out = Tensor::empty_strided(
+            self_.shape(),
+            &self_.strides_in(crate::MemoryFormat::Preserve)?,
+            self_.dtype(),
+            self_.device(),
+        )?;
+        let dims = if dims.is_empty() { SmallVec::new() } else { wrap_dims(Some(dims), self_.ndim())? };
+        layout::flip(&mut out.view_mut(), self_.view_ref(), &dims)?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, dims: &[i64]) -> Result<Tensor> {
+        grad.flip(dims)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::of(s.normal(&[2, 3])).with("dims", [0, -1]),
+            Sample::of(s.transposed(3, 2)).with("dims", [1]),
+            Sample::of(s.normal(&[])).with("dims", [0]),
+        ]
+    }
+}
+
+/// Columns in reverse order.
+#[op("fliplr(Tensor self) -> Tensor")]
+impl Fliplr {
+    fn composite(self_: &Tensor) -> Result<Tensor> {
+        ensure!(self_.ndim() >= 2, runtime, "Input must be >= 2-d.");
+        self_.flip(&[1])
+    }
+}
+
+/// Rows in reverse order.
+#[op("flipud(Tensor self) -> Tensor")]
+impl Flipud {
+    fn composite(self_: &Tensor) -> Result<Tensor> {
+        ensure!(self_.ndim() >= 1, runtime, "Input must be >= 1-d.");
+        self_.flip(&[0])
+    }
+}
+
+/// Elements moved by `shifts` along `dims`, those that leave at the end come in at the start; without `dims` the
+/// tensor is rolled as if it were flat.
+#[op("roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor", jvp = linear)]
+impl Roll {
+    fn cpu(self_: &Tensor, shifts: &[i64], dims: &[i64]) -> Result<Tensor> {
+        ensure!(!shifts.is_empty(), runtime, "`shifts` required");
+        let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
+        if dims.is_empty() && shifts.len() == 1 {
+            let flat = self_.dense()?.view(&[-1])?;
+            layout::roll(&mut out.view(&[self_.numel()])?.view_mut(), flat.view_ref(), shifts, &[0])?;
+            return Ok(out);
+        }
+        ensure!(
+            shifts.len() == dims.len(),
+            runtime,
+            "shifts and dimensions must align. shifts: {}, dims:{}",
+            shifts.len(),
+            dims.len()
+        );
+        let dims = dims.iter().map(|&d| wrap_dim(d, self_.ndim())).collect::<Result<SmallVec<[usize; 5]>>>()?;
+        layout::roll(&mut out.view_mut(), self_.view_ref(), shifts, &dims)?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, shifts: &[i64], dims: &[i64]) -> Result<Tensor> {
+        grad.roll(&shifts.iter().map(|s| -s).collect::<Dims>(), dims)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::of(s.normal(&[2, 3])).with("shifts", [1]),
+            Sample::of(s.normal(&[2, 3])).with("shifts", [-1, 2]).with("dims", [0, 1]),
+        ]
+    }
+}
+
+/// The plane of `dims` turned by `k` quarter turns from the first of them towards the second.
+#[op("rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor")]
+impl Rot90 {
+    fn composite(self_: &Tensor, k: i64, dims: &[i64]) -> Result<Tensor> {
+        ensure!(dims.len() == 2, runtime, "expected total rotation dims == 2, but got dims = {}", dims.len());
+        ensure!(self_.ndim() >= 2, runtime, "expected total dims >= 2, but got total dims = {}", self_.ndim());
+        let (a, b) = (wrap_dim(dims[0], self_.ndim())? as i64, wrap_dim(dims[1], self_.ndim())? as i64);
+        ensure!(a != b, runtime, "expected rotation dims to be different, but got dim0 = {} and dim1 = {}", dims[0], dims[1]);
+        match k.rem_euclid(4) {
+            1 => self_.flip(&[b])?.transpose(a, b),
+            2 => self_.flip(&[a, b]),
+            3 => self_.flip(&[a])?.transpose(a, b),
+            _ => self_.clone_tensor(Some(crate::MemoryFormat::Contiguous)),
+        }
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 3])), Sample::of(s.normal(&[2, 3])).with("k", -1_i64)]
+    }
+}
+
+type Triangle = fn(&mut pullback_kernels::StridedMut<'_>, pullback_kernels::StridedRef<'_>, i64) -> pullback_kernels::Result<()>;
+
+fn triangle(self_: &Tensor, name: &str, diagonal: i64, kernel: Triangle) -> Result<Tensor> {
+    ensure!(self_.ndim() >= 2, runtime, "{name}: input tensor must have at least 2 dimensions");
+    let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
+    kernel(&mut out.view_mut(), self_.view_ref(), diagonal)?;
+    Ok(out)
+}
+
+/// The lower triangle of each matrix up to `diagonal`, zeros above.
+#[op("tril(Tensor self, int diagonal=0) -> Tensor", inplace, out, jvp = linear, batch = matrix)]
+impl Tril {
+    fn cpu(self_: &Tensor, diagonal: i64) -> Result<Tensor> {
+        triangle(self_, "tril", diagonal, layout::tril)
+    }
+    fn vjp_self(grad: &Tensor, diagonal: i64) -> Result<Tensor> {
+        grad.tril(diagonal)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[3, 3])), Sample::of(s.normal(&[2, 2, 3])).with("diagonal", 1_i64), Sample::of(s.normal(&[0, 2]))]
+    }
+}
+
+/// The upper triangle of each matrix from `diagonal`, zeros below.
+#[op("triu(Tensor self, int diagonal=0) -> Tensor", inplace, out, jvp = linear, batch = matrix)]
+impl Triu {
+    fn cpu(self_: &Tensor, diagonal: i64) -> Result<Tensor> {
+        triangle(self_, "triu", diagonal, layout::triu)
+    }
+    fn vjp_self(grad: &Tensor, diagonal: i64) -> Result<Tensor> {
+        grad.triu(diagonal)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[3, 3])), Sample::of(s.normal(&[2, 2, 3])).with("diagonal", -1_i64)]
+    }
+}
+
+/// The number of each place, `repeats[place]` times: `[0, 2]` gives `[1, 1]`.
+#[op("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor", function_only, not_differentiable,
+     method = repeat_interleave_places)]
+impl RepeatInterleave {
+    fn cpu(repeats: &Tensor, output_size: Option<i64>) -> Result<Tensor> {
+        ensure!(repeats.ndim() == 1, runtime, "repeat_interleave only accept 1D vector as repeat");
+        ensure!(
+            matches!(repeats.dtype(), DType::I64 | DType::I32),
+            runtime,
+            "repeats has to be Long or Int tensor"
+        );
+        let counts = repeats.to_vec::<i64>()?;
+        ensure!(counts.iter().all(|&n| n >= 0), runtime, "repeats can not be negative");
+        let total: i64 = counts.iter().sum();
+        ensure!(
+            output_size.is_none_or(|n| n == total),
+            runtime,
+            "allocated size does not match required size: {} and {total}",
+            output_size.unwrap_or(total)
+        );
+        let places: Vec<i64> =
+            counts.iter().enumerate().flat_map(|(i, &n)| std::iter::repeat_n(i as i64, n as usize)).collect();
+        Tensor::from_slice(&places, &[total])?.converted(repeats.dtype())
+    }
+}
+
+/// Each element (or slice along `dim`) repeated `repeats[i]` times; without `dim` the tensor is flattened.
+#[op("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+     not_differentiable(repeats), method = repeat_interleave_by)]
+impl RepeatInterleaveTensor {
+    fn composite(self_: &Tensor, repeats: &Tensor, dim: Option<i64>, output_size: Option<i64>) -> Result<Tensor> {
+        let input = if dim.is_none() { self_.flatten(0, -1)? } else { self_.clone() };
+        let dim = wrap_dim(dim.unwrap_or(0), input.ndim())? as i64;
+        let size = input.shape().get(dim as usize).copied().unwrap_or(1);
+        let repeats = match (repeats.ndim(), repeats.numel()) {
+            (0 | 1, 1) => repeats.reshape(&[1])?.expand(&[size], false)?,
+            (1, n) => {
+                ensure!(n == size, runtime, "repeats must have the same size as input along dim, but got repeats.size(0) = {n} and input.size({dim}) = {size}");
+                repeats.clone()
+            }
+            _ => bail!(runtime, "repeats must be 0-dim or 1-dim tensor"),
+        };
+        input.index_select(dim, &repeats.repeat_interleave_places_with(output_size)?)
+    }
+}
+
+/// Each element (or slice along `dim`) `repeats` times, one after the other; without `dim` the tensor is flattened.
+#[op("repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> Tensor",
+     method = repeat_interleave)]
+impl RepeatInterleaveInt {
+    fn composite(self_: &Tensor, repeats: i64, dim: Option<i64>) -> Result<Tensor> {
+        ensure!(repeats >= 0, runtime, "Repeats must be non-negative");
+        let input = if dim.is_none() { self_.flatten(0, -1)? } else { self_.clone() };
+        let dim = wrap_dim(dim.unwrap_or(0), input.ndim())?;
+        let input = if input.ndim() == 0 { input.reshape(&[1])? } else { input };
+        let mut shape = Dims::from_slice(input.shape());
+        shape.insert(dim + 1, repeats);
+        let spread = input.unsqueeze(dim as i64 + 1)?.expand(&shape, false)?;
+        spread.clone_tensor(Some(crate::MemoryFormat::Contiguous))?.flatten(dim as i64, dim as i64 + 1)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::of(s.normal(&[2, 3])).with("repeats", 2_i64),
+            Sample::of(s.normal(&[2, 3])).with("repeats", 3_i64).with("dim", 1_i64),
+        ]
+    }
+}
+
+fn grids(tensors: &[Tensor]) -> Result<Vec<Tensor>> {
+    ensure!(!tensors.is_empty(), runtime, "meshgrid expects a non-empty TensorList");
+    for tensor in tensors {
+        ensure!(
+            tensor.ndim() <= 1,
+            runtime,
+            "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {}",
+            list(tensor.shape())
+        );
+        ensure!(tensor.dtype() == tensors[0].dtype(), runtime, "torch.meshgrid expects all tensors to have the same dtype");
+    }
+    let shape: Dims = tensors.iter().map(Tensor::numel).collect();
+    let grid = |(index, tensor): (usize, &Tensor)| {
+        let mut own = Dims::from_elem(1, tensors.len());
+        own[index] = tensor.numel();
+        tensor.view(&own)?.expand(&shape, false)
+    };
+    tensors.iter().enumerate().map(grid).collect()
+}
+
+/// Coordinate grids of vectors: output `i` varies along dimension `i` only.
+#[op("meshgrid(Tensor[] tensors) -> Tensor[]")]
+impl Meshgrid {
+    fn composite(tensors: &[Tensor]) -> Result<Vec<Tensor>> {
+        grids(tensors)
+    }
+}
+
+/// As `meshgrid`; with `indexing` "xy" the first two dimensions are swapped.
+#[op("meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]")]
+impl MeshgridIndexing {
+    fn composite(tensors: &[Tensor], indexing: &str) -> Result<Vec<Tensor>> {
+        ensure!(
+            matches!(indexing, "ij" | "xy"),
+            runtime,
+            "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {indexing}"
+        );
+        if indexing == "ij" || tensors.len() < 2 {
+            return grids(tensors);
+        }
+        let mut order = tensors.to_vec();
+        order.swap(0, 1);
+        let mut out = grids(&order)?;
+        out.swap(0, 1);
+        out.iter().map(|t| t.transpose(0, 1)).collect()
+    }
+}
+
+/// All tensors expanded to their common shape.
+#[op("broadcast_tensors(Tensor[] tensors) -> Tensor[]")]
+impl BroadcastTensors {
+    fn composite(tensors: &[Tensor]) -> Result<Vec<Tensor>> {
+        let shapes: SmallVec<[&[i64]; 4]> = tensors.iter().map(Tensor::shape).collect();
+        let shape = broadcast_shapes(&shapes)?;
+        tensors.iter().map(|t| t.expand(&shape, false)).collect()
+    }
+}

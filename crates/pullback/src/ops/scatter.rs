@@ -1,0 +1,462 @@
+//! Writing elements at places given by tensors: `index_put`, `scatter`, `index_add`, `index_copy`,
+//! `index_fill`, `masked_scatter`, `put`.
+//!
+//! Every op writes into `self`; its functional form writes into a copy. Indices are checked before the
+//! first write. Contributions to one place are added in row-major order, so results never vary.
+
+use super::index::{as_vector, check_index_dtype, plan};
+use crate::dispatch::{OpDef, Value};
+use crate::error::{bail, ensure};
+use crate::gradcheck::{Sample, Sampler};
+use crate::tensor::shape::{list, wrap_dim};
+use crate::{DType, Dims, Result, Scalar, Tensor, TensorSpec};
+use pullback_kernels::index::{self as kernel, Reduce, ScatterSource};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub static OPS: &[&OpDef] = &[
+    &INDEX_PUT, &SCATTER, &SCATTER_VALUE, &SCATTER_REDUCE_MODE, &SCATTER_VALUE_REDUCE, &SCATTER_ADD, &SCATTER_REDUCE,
+    &INDEX_ADD, &INDEX_COPY, &INDEX_FILL, &INDEX_FILL_SCALAR, &MASKED_SCATTER, &PUT,
+];
+
+/// Refuses an index of another rank than the tensor (0-dim counts as 1-d).
+pub(super) fn check_rank(self_: &Tensor, index: &Tensor, what: &str) -> Result<()> {
+    ensure!(
+        self_.ndim().max(1) == index.ndim().max(1) || index.numel() == 0,
+        runtime,
+        "Index tensor must have the same number of dimensions as {what} tensor"
+    );
+    Ok(())
+}
+
+fn check_dtypes(name: &str, self_: &Tensor, source: &Tensor, what: &str) -> Result<()> {
+    ensure!(
+        self_.dtype() == source.dtype(),
+        runtime,
+        "{name}(): Expected self.dtype to be equal to {what}.dtype, but got {} and {}",
+        self_.dtype().scalar_name(),
+        source.dtype().scalar_name()
+    );
+    Ok(())
+}
+
+/// Writes `values`, broadcast, at the places that `indices` name (see `index`); with `accumulate` adds them.
+#[op("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", inplace, not_differentiable(indices))]
+impl IndexPut {
+    fn cpu_(self_: &Tensor, indices: &[Option<Tensor>], values: &Tensor, accumulate: bool) -> Result<()> {
+        ensure!(
+            self_.dtype() == values.dtype() || values.ndim() == 0,
+            runtime,
+            "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source.",
+            self_.dtype().scalar_name(),
+            values.dtype().scalar_name()
+        );
+        let plan = plan(self_, indices)?;
+        let values = if values.dtype() == self_.dtype() { values.clone() } else { values.converted(self_.dtype())? };
+        let values = match values.expand(&plan.shape, false) {
+            Ok(values) => values,
+            Err(_) => bail!(
+                runtime,
+                "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}",
+                list(values.shape()),
+                list(&plan.shape)
+            ),
+        };
+        if plan.dims.is_empty() {
+            return if accumulate { self_.add_(&values).map(|_| ()) } else { self_.copy_data(&values) };
+        }
+        let refs: Vec<_> = plan.indices.iter().map(Tensor::view_ref).collect();
+        Ok(kernel::index_put(&mut plan.input.view_mut(), &plan.dims, &refs, values.view_ref(), accumulate)?)
+    }
+    fn vjp_self(grad: &Tensor, indices: &[Option<Tensor>], accumulate: bool) -> Result<Tensor> {
+        if accumulate {
+            return Ok(grad.clone());
+        }
+        grad.index_put(indices, &TensorSpec::of(&[], grad.dtype()).zeros()?, false)
+    }
+    fn vjp_values(grad: &Tensor, indices: &[Option<Tensor>]) -> Result<Tensor> {
+        grad.index(indices)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let places = |v: &[i64]| Tensor::from_slice(v, &[v.len() as i64]).ok();
+        let sample = |t: Tensor, indices: Vec<Option<Tensor>>, values: Tensor, accumulate: bool| {
+            Sample::new([t.into(), Value::OptTensors(indices), values.into(), Value::Bool(accumulate)])
+        };
+        vec![
+            sample(s.normal(&[4, 3]), vec![places(&[0, 2])], s.normal(&[2, 3]), false),
+            sample(s.normal(&[4, 3]), vec![places(&[0, 0, -1])], s.normal(&[3]), true),
+            sample(s.normal(&[4, 3]), vec![None, places(&[1])], s.normal(&[]), false),
+        ]
+    }
+}
+
+fn scatter(self_: &Tensor, dim: i64, index: &Tensor, source: ScatterSource<'_>, how: (Reduce, bool)) -> Result<()> {
+    let dim = wrap_dim(dim, self_.ndim())?;
+    check_index_dtype("scatter", index)?;
+    check_rank(self_, index, "self")?;
+    if index.numel() == 0 {
+        return Ok(());
+    }
+    let (target, places) = (as_vector(self_)?, as_vector(index)?);
+    Ok(kernel::scatter(&mut target.view_mut(), dim, places.view_ref(), source, how)?)
+}
+
+fn scatter_tensor(name: &str, self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor, how: (Reduce, bool)) -> Result<()> {
+    check_dtypes(name, self_, src, "src")?;
+    check_rank(src, index, "src")?;
+    let src = as_vector(src)?;
+    scatter(self_, dim, index, ScatterSource::Tensor(src.view_ref()), how)
+}
+
+fn zero_at(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
+    grad.scatter_value(dim, index, Scalar::Int(0))
+}
+
+fn scatter_sample(s: &Sampler) -> (Tensor, Tensor, Tensor) {
+    let index = Tensor::from_slice(&[0_i64, 2, 1, 0, 1, 2], &[2, 3]).expect("samples are small");
+    (s.normal(&[3, 3]), index, s.normal(&[2, 3]))
+}
+
+/// Writes the elements of `src` at the places `index` along `dim`: `self[index[i][j]][j] = src[i][j]` for `dim` 0. Of
+/// repeated places the last one stays.
+#[op("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", inplace, out, not_differentiable(index))]
+impl Scatter {
+    fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<()> {
+        scatter_tensor("scatter", self_, dim, index, src, (Reduce::Assign, true))
+    }
+    fn vjp_self(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
+        zero_at(grad, dim, index)
+    }
+    fn vjp_src(grad: &Tensor, dim: i64, index: &Tensor, src_shape: &[i64]) -> Result<Tensor> {
+        spread_to(&grad.gather(dim, index)?, src_shape)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let (t, index, src) = scatter_sample(s);
+        vec![Sample::new([t.into(), Value::Int(0), index.into(), src.into()])]
+    }
+}
+
+/// A gradient for the part of a source that was read, with zeros for the rest.
+fn spread_to(grad: &Tensor, shape: &[i64]) -> Result<Tensor> {
+    if grad.shape() == shape {
+        return Ok(grad.clone());
+    }
+    let mut pad = Dims::new();
+    for (&have, &want) in grad.shape().iter().zip(shape).rev() {
+        pad.push(0);
+        pad.push(want - have);
+    }
+    grad.constant_pad_nd(&pad, Scalar::Int(0))
+}
+
+/// Writes `value` at the places `index` along `dim`.
+#[op("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", inplace, out, not_differentiable(index))]
+impl ScatterValue {
+    fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<()> {
+        scatter(self_, dim, index, ScatterSource::Scalar(value), (Reduce::Assign, true))
+    }
+    fn vjp_self(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
+        zero_at(grad, dim, index)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let (t, index, _) = scatter_sample(s);
+        vec![Sample::new([t.into(), Value::Int(0), index.into(), Value::Scalar(Scalar::Float(2.0))])]
+    }
+}
+
+fn simple_reduce(reduce: &str) -> Result<Reduce> {
+    match reduce {
+        "add" => Ok(Reduce::Sum),
+        "multiply" => Ok(Reduce::Prod),
+        _ => bail!(runtime, "reduce argument must be either add or multiply."),
+    }
+}
+
+/// As `scatter.src`, joining with what is there: `reduce` is "add" or "multiply". Has no derivative.
+#[op("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor", inplace, out)]
+impl ScatterReduceMode {
+    fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor, reduce: &str) -> Result<()> {
+        scatter_tensor("scatter", self_, dim, index, src, (simple_reduce(reduce)?, true))
+    }
+}
+
+/// As `scatter.value`, joining with what is there: `reduce` is "add" or "multiply". Has no derivative.
+#[op("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor", inplace, out)]
+impl ScatterValueReduce {
+    fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar, reduce: &str) -> Result<()> {
+        scatter(self_, dim, index, ScatterSource::Scalar(value), (simple_reduce(reduce)?, true))
+    }
+}
+
+/// Adds the elements of `src` at the places `index` along `dim`.
+#[op("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", inplace, out, not_differentiable(index))]
+impl ScatterAdd {
+    fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<()> {
+        scatter_tensor("scatter", self_, dim, index, src, (Reduce::Sum, true))
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        Ok(grad.clone())
+    }
+    fn vjp_src(grad: &Tensor, dim: i64, index: &Tensor, src_shape: &[i64]) -> Result<Tensor> {
+        spread_to(&grad.gather(dim, index)?, src_shape)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let (t, _, src) = scatter_sample(s);
+        vec![Sample::new([t.into(), Value::Int(0), s.integers(&[2, 3], 0, 3).into(), src.into()])]
+    }
+}
+
+/// Joins the elements of `src` at the places `index` along `dim`: `reduce` is "sum", "prod", "mean", "amax" or "amin";
+/// what is there takes part if `include_self`. Ties of "amax" and "amin" share the gradient evenly.
+#[op("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+     inplace, out, not_differentiable(index))]
+impl ScatterReduce {
+    fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor, reduce: &str, include_self: bool) -> Result<()> {
+        let how = match reduce {
+            "sum" => Reduce::Sum,
+            "prod" => Reduce::Prod,
+            "mean" => Reduce::Mean,
+            "amax" => Reduce::Amax,
+            "amin" => Reduce::Amin,
+            _ => bail!(runtime, "reduce argument must be either sum, prod, mean, amax or amin, got {reduce}."),
+        };
+        scatter_tensor("scatter_reduce", self_, dim, index, src, (how, include_self))
+    }
+    fn vjp(
+        grad: &Tensor,
+        self_: &Tensor,
+        dim: i64,
+        index: &Tensor,
+        src: &Tensor,
+        reduce: &str,
+        include_self: bool,
+        result: &Tensor,
+    ) -> Result<[Option<Tensor>; 2]> {
+        let (mut own, mut theirs) = reduce_grads(grad, self_, (dim, index), src, (reduce, include_self), result)?;
+        if !include_self {
+            own = zero_at(&own, dim, index)?;
+        }
+        theirs = spread_to(&theirs, src.shape())?;
+        Ok([Some(own), Some(theirs)])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |reduce: &str, include: bool| {
+            let (_, index, _) = scatter_sample(s);
+            Sample::new([s.distinct(&[3, 3]).into(), Value::Int(0), index.into(), s.positive(&[2, 3]).into(), reduce.into()])
+                .with("include_self", include)
+        };
+        let reduces: &[&str] = if s.dtype.is_complex() { &["sum"] } else { &["sum", "prod", "mean", "amax", "amin"] };
+        reduces.iter().flat_map(|r| [sample(r, true), sample(r, false)]).collect()
+    }
+}
+
+/// Gradients of `scatter_reduce` for `self` (before places without self are cleared) and for what was read of `src`.
+fn reduce_grads(
+    grad: &Tensor,
+    self_: &Tensor,
+    (dim, index): (i64, &Tensor),
+    src: &Tensor,
+    (reduce, include_self): (&str, bool),
+    result: &Tensor,
+) -> Result<(Tensor, Tensor)> {
+    // What was read of `src`: the part of the shape of the index.
+    let mut read = src.clone();
+    for (d, &n) in index.shape().iter().enumerate() {
+        read = read.narrow(d as i64, 0, n)?;
+    }
+    match reduce {
+        "sum" => Ok((grad.clone(), grad.gather(dim, index)?)),
+        "mean" => {
+            let ones = super::creation::filled(&TensorSpec::of(index.shape(), grad.dtype()), Scalar::Int(1))?;
+            let start = super::creation::filled(&TensorSpec::like(grad), Scalar::Int(1))?;
+            let start = if include_self { start } else { zero_at(&start, dim, index)? };
+            let count = start.scatter_add(dim, index, &ones)?;
+            let share = grad.div(&count)?;
+            Ok((share.clone(), share.gather(dim, index)?))
+        }
+        "prod" => {
+            // Holds where no factor is zero; zeros make the product's own derivative undefined here.
+            let own = grad.mul(result)?.div(self_)?;
+            let theirs = grad.mul(result)?.gather(dim, index)?.div(&read)?;
+            Ok((own, theirs))
+        }
+        _ => {
+            let won = self_.eq(result)?.to_dtype(grad.dtype())?;
+            let start = if include_self { won.clone() } else { zero_at(&won, dim, index)? };
+            let taken = read.eq(&result.gather(dim, index)?)?.to_dtype(grad.dtype())?;
+            let count = start.scatter_add(dim, index, &taken)?;
+            let share = grad.div(&count)?;
+            Ok((share.mul(&won)?, share.gather(dim, index)?.mul(&taken)?))
+        }
+    }
+}
+
+fn check_slices(name: &str, self_: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Result<usize> {
+    let dim = wrap_dim(dim, self_.ndim())?;
+    ensure!(index.ndim() <= 1, index, "{name}(): Index should have dimension 1 or 0 (got {})", index.ndim());
+    check_index_dtype(name, index)?;
+    ensure!(
+        self_.dtype() == source.dtype(),
+        runtime,
+        "{name}(): self ({}) and source ({}) must have the same scalar type",
+        self_.dtype().scalar_name(),
+        source.dtype().scalar_name()
+    );
+    let have = source.shape().get(dim).copied().unwrap_or(1);
+    ensure!(
+        have == index.numel(),
+        index,
+        "{name}(): Number of indices ({}) should be equal to source.size(dim) ({have})",
+        index.numel()
+    );
+    Ok(dim)
+}
+
+/// Adds slices: `self[:, index[j]] += alpha * source[:, j]` along `dim`.
+#[op("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", inplace, out, not_differentiable(index))]
+impl IndexAdd {
+    fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, source: &Tensor, alpha: Scalar) -> Result<()> {
+        let dim = check_slices("index_add", self_, dim, index, source)?;
+        let (target, places, source) = (as_vector(self_)?, as_vector(index)?, as_vector(source)?);
+        Ok(kernel::index_add(&mut target.view_mut(), dim, places.view_ref(), source.view_ref(), alpha)?)
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        Ok(grad.clone())
+    }
+    fn vjp_source(grad: &Tensor, dim: i64, index: &Tensor, source_shape: &[i64], alpha: Scalar) -> Result<Tensor> {
+        grad.index_select(dim, index)?.times(alpha.conj())?.reshape(source_shape)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let index = s.integers(&[4], 0, 3);
+        vec![Sample::new([s.normal(&[3, 2]).into(), Value::Int(0), index.into(), s.normal(&[4, 2]).into()]).with("alpha", Scalar::Float(2.0))]
+    }
+}
+
+/// Writes slices: `self[:, index[j]] = source[:, j]` along `dim`.
+#[op("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", inplace, out, not_differentiable(index))]
+impl IndexCopy {
+    fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Result<()> {
+        let dim = check_slices("index_copy", self_, dim, index, source)?;
+        let (target, places, source) = (as_vector(self_)?, as_vector(index)?, as_vector(source)?);
+        Ok(kernel::index_copy(&mut target.view_mut(), dim, places.view_ref(), source.view_ref())?)
+    }
+    fn vjp_self(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
+        grad.index_fill_scalar(dim, index, Scalar::Int(0))
+    }
+    fn vjp_source(grad: &Tensor, dim: i64, index: &Tensor, source_shape: &[i64]) -> Result<Tensor> {
+        grad.index_select(dim, index)?.reshape(source_shape)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let index = Tensor::from_slice(&[2_i64, 0], &[2]).expect("samples are small");
+        vec![Sample::new([s.normal(&[3, 2]).into(), Value::Int(0), index.into(), s.normal(&[2, 2]).into()])]
+    }
+}
+
+/// Writes the number `value` into the slices `index` along `dim`.
+#[op("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", inplace, not_differentiable(index))]
+impl IndexFillScalar {
+    fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<()> {
+        let dim = wrap_dim(dim, self_.ndim())?;
+        ensure!(index.ndim() <= 1, index, "Index is supposed to be a vector");
+        check_index_dtype("index_fill_", index)?;
+        let (target, places) = (as_vector(self_)?, as_vector(index)?);
+        Ok(kernel::index_fill(&mut target.view_mut(), dim, places.view_ref(), value)?)
+    }
+    fn vjp_self(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
+        grad.index_fill_scalar(dim, index, Scalar::Int(0))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let index = Tensor::from_slice(&[2_i64, 0], &[2]).expect("samples are small");
+        vec![Sample::new([s.normal(&[3, 2]).into(), Value::Int(0), index.into(), Value::Scalar(Scalar::Float(3.0))])]
+    }
+}
+
+/// Writes the 0-dim `value` into the slices `index` along `dim`.
+#[op("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", inplace, not_differentiable(index))]
+impl IndexFill {
+    fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: &Tensor) -> Result<()> {
+        ensure!(
+            value.ndim() == 0,
+            runtime,
+            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with {} dimension(s).",
+            value.ndim()
+        );
+        IndexFillScalar::cpu_(self_, dim, index, value.item()?)
+    }
+    fn vjp_self(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
+        grad.index_fill_scalar(dim, index, Scalar::Int(0))
+    }
+    fn vjp_value(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
+        grad.index_select(dim, index)?.sum()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let index = Tensor::from_slice(&[2_i64, 0], &[2]).expect("samples are small");
+        vec![Sample::new([s.normal(&[3, 2]).into(), Value::Int(0), index.into(), s.normal(&[]).into()])]
+    }
+}
+
+/// Writes the elements of `source`, in row-major order, to the places where `mask` (bool, broadcast) is true.
+#[op("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", inplace, not_differentiable(mask))]
+impl MaskedScatter {
+    fn cpu_(self_: &Tensor, mask: &Tensor, source: &Tensor) -> Result<()> {
+        ensure!(mask.dtype() == DType::Bool, runtime, "masked_scatter_ only supports boolean masks, but got mask with dtype {}", mask.dtype().scalar_name());
+        ensure!(
+            self_.dtype() == source.dtype(),
+            runtime,
+            "masked_scatter: expected self and source to have same dtypes but got {} and {}",
+            self_.dtype().scalar_name(),
+            source.dtype().scalar_name()
+        );
+        let mask = mask.expand(self_.shape(), false)?;
+        Ok(kernel::masked_scatter(&mut self_.view_mut(), mask.view_ref(), source.view_ref())?)
+    }
+    fn vjp_self(grad: &Tensor, mask: &Tensor) -> Result<Tensor> {
+        let zeros = TensorSpec::of(grad.shape(), grad.dtype()).zeros()?;
+        grad.masked_scatter(mask, &zeros)
+    }
+    fn vjp_source(grad: &Tensor, mask: &Tensor, source_shape: &[i64]) -> Result<Tensor> {
+        let taken = grad.masked_select(mask)?;
+        let numel: i64 = source_shape.iter().product();
+        taken.constant_pad_nd(&[0, numel - taken.numel()], Scalar::Int(0))?.view(source_shape)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([s.normal(&[2, 3]).into(), s.bools(&[2, 3]).into(), s.normal(&[7]).into()])]
+    }
+}
+
+/// Writes (or adds) the elements of `source` at row-major positions of `self`.
+#[op("put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", inplace, not_differentiable(index))]
+impl Put {
+    fn cpu_(self_: &Tensor, index: &Tensor, source: &Tensor, accumulate: bool) -> Result<()> {
+        ensure!(index.dtype() == DType::I64, runtime, "put_(): Expected a long tensor for index, but got {}", index.dtype().scalar_name());
+        ensure!(
+            self_.dtype() == source.dtype(),
+            runtime,
+            "put_(): self and source expected to have the same dtype, but got self.dtype = {} and source.dtype = {}",
+            self_.dtype().scalar_name(),
+            source.dtype().scalar_name()
+        );
+        ensure!(
+            index.numel() == source.numel(),
+            runtime,
+            "put_(): Expected source and index to have the same number of elements, but got source.numel() = {}, index.numel() = {}",
+            source.numel(),
+            index.numel()
+        );
+        let source = source.dense()?.view(index.shape())?;
+        Ok(kernel::put(&mut self_.view_mut(), index.view_ref(), source.view_ref(), accumulate)?)
+    }
+    fn vjp_self(grad: &Tensor, index: &Tensor, source_shape: &[i64], accumulate: bool) -> Result<Tensor> {
+        if accumulate {
+            return Ok(grad.clone());
+        }
+        grad.put(index, &TensorSpec::of(source_shape, grad.dtype()).zeros()?, false)
+    }
+    fn vjp_source(grad: &Tensor, index: &Tensor, source_shape: &[i64]) -> Result<Tensor> {
+        grad.take(index)?.reshape(source_shape)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let index = Tensor::from_slice(&[0_i64, 4, 2], &[3]).expect("samples are small");
+        vec![Sample::new([s.normal(&[2, 3]).into(), index.into(), s.normal(&[3]).into()])]
+    }
+}

@@ -294,6 +294,9 @@ fn run(
     Ok(())
 }
 
+/// Vectors up to this many multiply-adds skip the set-up of `gemv`.
+const TINY: usize = 64;
+
 /// `c = beta * c + alpha * a @ b`, choosing among the loops by shape.
 ///
 /// # Safety
@@ -314,7 +317,7 @@ pub(crate) unsafe fn product<T: Blocked>(
     unsafe {
         if sizes.k == 0 || alpha == T::default() {
             small::scale(sizes, c, beta);
-        } else if sizes.n == 1 || sizes.m == 1 {
+        } else if (sizes.n == 1 || sizes.m == 1) && sizes.work() > TINY {
             gemv::product(sizes, c, a, b, alpha, beta, threads);
         } else if small::fits(sizes) {
             small::product(sizes, c, a, b, alpha, beta);

@@ -4,7 +4,7 @@
 //! Invariant: a row's result depends on the row alone. Sums use `LANES` partial sums that are folded
 //! in halves, so they are pairwise in effect and the same on every machine with the same lanes.
 
-use crate::dense::{Real};
+use crate::dense::Real;
 
 /// Partial sums of a row.
 pub(crate) const LANES: usize = 32;

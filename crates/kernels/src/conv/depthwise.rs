@@ -3,7 +3,7 @@
 
 use super::Number;
 use super::geometry::Geometry;
-use crate::dense::{SharedMut};
+use crate::dense::SharedMut;
 use crate::parallel;
 
 /// Elements worth a thread of their own.
@@ -141,7 +141,11 @@ fn channel_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: &Geometry) {
     let stride = g.stride[2];
     for_rows(g, |k, o, i, n| {
         let grad = &grad[o..o + n];
-        let sum = if stride == 1 { dot_row(grad, &x[i..i + n]) } else { dot_sampled(grad, &x[i..], stride) };
+        let sum = if stride == 1 {
+            dot_row(grad, &x[i..i + n])
+        } else {
+            dot_sampled(grad, &x[i..], stride)
+        };
         out[k] = out[k].plus(sum);
     });
 }

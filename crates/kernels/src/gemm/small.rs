@@ -5,9 +5,11 @@ use super::{Matrix, MulAdd, Sizes};
 
 /// Whether a product is small enough for these loops to win.
 pub(super) fn fits(s: Sizes) -> bool {
-    s.work() <= 32 * 32 * 32 && s.k * s.n <= LIMIT && s.k * s.m <= LIMIT
+    s.work() <= LARGEST && s.k * s.n <= LIMIT && s.k * s.m <= LIMIT
 }
 
+/// Most multiply-adds; above, packing pays.
+const LARGEST: usize = 18 * 18 * 18;
 /// Most elements of the right operand, for the copy on the stack.
 const LIMIT: usize = 2048;
 
@@ -132,12 +134,18 @@ unsafe fn tile<T: MulAdd, const R: usize, const W: usize>(
 #[inline(always)]
 pub(super) unsafe fn finish<T: MulAdd>(c: Matrix<T>, sums: &[T], alpha: T, beta: T) {
     let zero = T::default();
+    let (scales, reads) = (alpha != T::one(), beta != zero);
+    if c.cs == 1 && !scales && !reads {
+        // SAFETY: the caller's promise: `sums.len()` elements in a row.
+        return unsafe { std::ptr::copy_nonoverlapping(sums.as_ptr(), c.ptr, sums.len()) };
+    }
+    let step = if c.cs == 1 { 1 } else { c.cs };
     for (w, &sum) in sums.iter().enumerate() {
         // SAFETY: the caller's promise.
         unsafe {
-            let at = c.ptr.offset(w as isize * c.cs);
-            let scaled = if alpha == T::one() { sum } else { sum.mul_add_to(alpha, zero) };
-            *at = if beta == zero { scaled } else { beta.mul_add_to(*at, scaled) };
+            let at = c.ptr.offset(w as isize * step);
+            let scaled = if scales { sum.mul_add_to(alpha, zero) } else { sum };
+            *at = if reads { beta.mul_add_to(*at, scaled) } else { scaled };
         }
     }
 }

@@ -1,9 +1,7 @@
 //! Layer norm and RMS norm: statistics over the trailing elements of each row.
 
 use super::{GRAIN, buffer, load_optional, reciprocal_std, store_optional, sum, sum_squares};
-use crate::dense::{
-    Real, SharedMut, expect_shape, for_compute, load, store, with_output,
-};
+use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, store, with_output};
 use crate::row::{LANES, fold};
 use crate::{Error, Result, StridedMut, StridedRef, parallel};
 use std::ops::Range;

@@ -120,7 +120,13 @@ fn plane_indices<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], g: &Ge
     out.fill(T::LOWEST);
     start_indices(indices, g);
     for_taps(g, |o, i, n| {
-        keep_larger_index(&mut out[o..o + n], &mut indices[o..o + n], &x[i..], i as i64, g.stride[2]);
+        keep_larger_index(
+            &mut out[o..o + n],
+            &mut indices[o..o + n],
+            &x[i..],
+            i as i64,
+            g.stride[2],
+        );
     });
 }
 

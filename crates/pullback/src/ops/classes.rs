@@ -91,6 +91,10 @@ pub(crate) mod samples {
     pub(crate) fn binary_nonzero(s: &Sampler) -> Vec<Sample> {
         each_pair(|a| s.normal(a), |b| s.away_from_zero(b))
     }
+    /// Two tensors, the first without zeros.
+    pub(crate) fn binary_first_nonzero(s: &Sampler) -> Vec<Sample> {
+        each_pair(|a| s.away_from_zero(a), |b| s.normal(b))
+    }
     /// Two tensors of positive numbers.
     pub(crate) fn binary_positive(s: &Sampler) -> Vec<Sample> {
         each_pair(|a| s.positive(a), |b| s.positive(b))

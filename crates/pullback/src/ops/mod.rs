@@ -16,6 +16,8 @@ mod view_shape;
 mod index;
 mod scatter;
 mod pad;
+mod sort;
+pub mod random;
 mod reduce;
 mod binary;
 mod clamp;
@@ -30,6 +32,9 @@ mod moment;
 mod vector_norm;
 mod activation;
 mod activation_smooth;
+mod softmax;
+mod loss;
+mod loss_class;
 mod view;
 
 use crate::dispatch::OpDef;
@@ -49,6 +54,8 @@ static FAMILIES: &[Family] = &[
     index::OPS,
     scatter::OPS,
     pad::OPS,
+    sort::OPS,
+    random::OPS,
     reduce::OPS,
     binary::OPS,
     clamp::OPS,
@@ -63,6 +70,9 @@ static FAMILIES: &[Family] = &[
     vector_norm::OPS,
     activation::OPS,
     activation_smooth::OPS,
+    softmax::OPS,
+    loss::OPS,
+    loss_class::OPS,
     view::OPS,
 ];
 

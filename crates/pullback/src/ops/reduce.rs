@@ -1,6 +1,10 @@
-//! Reductions.
+//! Sums, and what every reduction is made with.
+//!
+//! A kernel writes an output with size 1 at the reduced dimensions; [`squeeze_dims`] then drops them. Means are in
+//! `mean`, extremes in `extreme`, truth in `truth`, variances in `moment`, norms in `vector_norm`.
 
-use crate::dispatch::OpDef;
+use crate::dispatch::{OpDef, Value};
+use crate::gradcheck::{Sample, Sampler};
 use crate::tensor::shape::wrap_dims;
 use crate::{DType, Dims, Result, Tensor};
 use pullback_kernels::{StridedMut, StridedRef, reduce};
@@ -23,7 +27,7 @@ impl Sum {
 /// Sums over `dim`, or over every dimension if `dim` is `None` or empty.
 /// Integer and bool inputs sum in int64 unless `dtype` is given.
 #[op("sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-     out, jvp = linear, batch = reduction)]
+     out, node = "SumBackward1", jvp = linear, batch = reduction)]
 impl SumDim {
     fn cpu(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool, dtype: Option<DType>) -> Result<Tensor> {
         sum(self_, dim, keepdim, dtype)
@@ -31,15 +35,8 @@ impl SumDim {
     fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
         unreduce(grad, self_shape, dim, keepdim)
     }
-    fn samples(s: &crate::gradcheck::Sampler) -> Vec<crate::gradcheck::Sample> {
-        use crate::gradcheck::Sample;
-        vec![
-            Sample::of(s.normal(&[2, 3, 2])).with("dim", [1]),
-            Sample::of(s.normal(&[2, 3])).with("dim", [-1]).with("keepdim", true),
-            Sample::of(s.normal(&[2, 3])).with("dim", [0, 1]),
-            Sample::of(s.normal(&[])).with("dim", [0]),
-            Sample::of(s.normal(&[0, 3])).with("dim", [0]),
-        ]
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        dim_samples(s)
     }
 }
 
@@ -79,6 +76,26 @@ pub(crate) fn kept_shape(shape: &[i64], dims: &[usize]) -> Dims {
         }
     }
     kept
+}
+
+/// A reduction's result, or its gradient, with the reduced dimensions in it as size 1.
+pub(crate) fn restore(t: &Tensor, shape: &[i64], dim: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+    if keepdim || t.ndim() == shape.len() {
+        return Ok(t.clone());
+    }
+    t.reshape(&kept_shape(shape, &wrap_dims(dim, shape.len())?))
+}
+
+/// Calls of a reduction over a list of dimensions.
+pub(crate) fn dim_samples(s: &Sampler) -> Vec<Sample> {
+    vec![
+        Sample::of(s.normal(&[2, 3, 2])).with("dim", [1]),
+        Sample::of(s.normal(&[2, 3])).with("dim", [-1]).with("keepdim", true),
+        Sample::of(s.normal(&[2, 3])).with("dim", [0, 1]),
+        Sample::of(s.normal(&[2, 3])).with("dim", Value::None),
+        Sample::of(s.normal(&[])).with("dim", [0]),
+        Sample::of(s.normal(&[2, 0])).with("dim", [0]),
+    ]
 }
 
 /// Drops the reduced dimensions of a fresh result unless they are to be kept.

@@ -1,0 +1,320 @@
+//! Activation functions without parameters of their own shape: rectifiers, sigmoids and their smooth kin.
+//!
+//! Each derivative is one fused kernel, an op of its own (`*_backward`) that can be differentiated again.
+//! Exponential and gated units are in `activation_smooth`.
+
+use crate::dispatch::OpDef;
+use crate::error::ensure;
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::TensorSpec;
+use crate::{ErrorKind, Result, Scalar, Tensor};
+use pullback_kernels::{Iter, elementwise};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub static OPS: &[&OpDef] = &[
+    &RELU, &THRESHOLD, &THRESHOLD_BACKWARD, &RELU6, &HARDTANH, &HARDTANH_BACKWARD, &LEAKY_RELU, &LEAKY_RELU_BACKWARD,
+    &PRELU, &PRELU_KERNEL, &PRELU_BACKWARD_INPUT, &PRELU_BACKWARD_WEIGHT, &HARDSIGMOID, &HARDSIGMOID_BACKWARD,
+    &HARDSWISH, &HARDSWISH_BACKWARD,
+];
+
+/// `max(self, 0)`; NaN stays. The gradient at 0 is 0.
+#[op("relu(Tensor self) -> Tensor", inplace, out, meta = broadcast, cpu = relu, batch = pointwise,
+     jvp = elementwise, samples = unary_nonzero)]
+impl Relu {
+    fn vjp_self(grad: &Tensor, result: &Tensor) -> Result<Tensor> {
+        grad.threshold_backward(result, Scalar::Int(0))
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let sample = Sample::of(s.bools(&[2]));
+        vec![InvalidSample::new(sample, ErrorKind::NotImplemented, "Boolean inputs not supported for relu")]
+    }
+}
+
+/// `self` above `threshold`, else `value`. The gradient is 0 where `value` is taken.
+#[op("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", inplace, out, meta = broadcast,
+     batch = pointwise, jvp = elementwise)]
+impl Threshold {
+    fn cpu(iter: &mut Iter, threshold: Scalar, value: Scalar) -> pullback_kernels::Result<()> {
+        elementwise::threshold(iter, threshold, value)
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, threshold: Scalar) -> Result<Tensor> {
+        grad.threshold_backward(self_, threshold)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |shape: &[i64]| {
+            Sample::of(s.away_from_zero(shape)).with("threshold", Scalar::Float(0.1)).with("value", Scalar::Float(-3.0))
+        };
+        vec![sample(&[2, 3]), sample(&[]), sample(&[0])]
+    }
+}
+
+/// The gradient where `self` is above `threshold`, else 0.
+#[op("threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor", out, internal,
+     meta = broadcast, batch = pointwise)]
+impl ThresholdBackward {
+    fn cpu(iter: &mut Iter, threshold: Scalar) -> pullback_kernels::Result<()> {
+        elementwise::threshold_backward(iter, threshold)
+    }
+    fn vjp_grad_output(grad: &Tensor, self_: &Tensor, threshold: Scalar) -> Result<Tensor> {
+        grad.threshold_backward(self_, threshold)
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
+        flat(grad)
+    }
+    fn jvp(grad_output_t: &Tensor, self_p: &Tensor, threshold: Scalar) -> Result<Tensor> {
+        grad_output_t.threshold_backward(self_p, threshold)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |shape: &[i64]| {
+            Sample::new([s.normal(shape).into(), s.away_from_zero(shape).into(), Scalar::Float(0.1).into()])
+        };
+        vec![sample(&[2, 3]), sample(&[]), sample(&[0])]
+    }
+}
+
+/// `min(max(self, 0), 6)`. The gradient at both ends is 0.
+#[op("relu6(Tensor self) -> Tensor", inplace, module = "nn", samples = unary_nonzero)]
+impl Relu6 {
+    fn composite(self_: &Tensor) -> Result<Tensor> {
+        self_.hardtanh(Scalar::Int(0), Scalar::Int(6))
+    }
+}
+
+/// `min(max(self, min_val), max_val)`. The gradient at both ends is 0.
+#[op("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", inplace, out, module = "nn",
+     batch = pointwise, jvp = elementwise)]
+impl Hardtanh {
+    fn meta(self_: &Tensor, min_val: Scalar, max_val: Scalar) -> Result<TensorSpec> {
+        let _ = (min_val, max_val);
+        TensorSpec::broadcast(&[self_])
+    }
+    fn cpu(iter: &mut Iter, min_val: Scalar, max_val: Scalar) -> pullback_kernels::Result<()> {
+        elementwise::hardtanh(iter, min_val, max_val)
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, min_val: Scalar, max_val: Scalar) -> Result<Tensor> {
+        grad.hardtanh_backward(self_, min_val, max_val)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |shape: &[i64]| Sample::of(s.normal(shape));
+        let limits = sample(&[4]).with("min_val", Scalar::Float(-0.5)).with("max_val", Scalar::Float(1.5));
+        vec![sample(&[2, 3]), limits, sample(&[]), sample(&[0])]
+    }
+}
+
+/// The gradient where `min_val < self < max_val`, else 0.
+#[op("hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor", out, internal,
+     meta = broadcast, batch = pointwise)]
+impl HardtanhBackward {
+    fn cpu(iter: &mut Iter, min_val: Scalar, max_val: Scalar) -> pullback_kernels::Result<()> {
+        elementwise::hardtanh_backward(iter, min_val, max_val)
+    }
+    fn vjp_grad_output(grad: &Tensor, self_: &Tensor, min_val: Scalar, max_val: Scalar) -> Result<Tensor> {
+        grad.hardtanh_backward(self_, min_val, max_val)
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
+        flat(grad)
+    }
+    fn jvp(grad_output_t: &Tensor, self_p: &Tensor, min_val: Scalar, max_val: Scalar) -> Result<Tensor> {
+        grad_output_t.hardtanh_backward(self_p, min_val, max_val)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let limits = [Scalar::Float(-1.0), Scalar::Float(1.0)];
+        let sample = |shape: &[i64]| {
+            Sample::new([s.normal(shape).into(), s.normal(shape).into(), limits[0].into(), limits[1].into()])
+        };
+        vec![sample(&[2, 3]), sample(&[]), sample(&[0])]
+    }
+}
+
+/// `self` above 0, `negative_slope * self` below. The gradient at 0 is `negative_slope`.
+#[op("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", inplace, out, module = "nn", meta = broadcast,
+     batch = pointwise, jvp = elementwise)]
+impl LeakyRelu {
+    fn cpu(iter: &mut Iter, negative_slope: Scalar) -> pullback_kernels::Result<()> {
+        elementwise::leaky_relu(iter, negative_slope)
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, negative_slope: Scalar) -> Result<Tensor> {
+        grad.leaky_relu_backward(self_, negative_slope, false)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let steep = Sample::of(s.away_from_zero(&[3])).with("negative_slope", Scalar::Float(-0.5));
+        vec![Sample::of(s.away_from_zero(&[2, 3])), steep, Sample::of(s.away_from_zero(&[])), Sample::of(s.normal(&[0]))]
+    }
+}
+
+/// The derivative of `leaky_relu` from its input, or with `self_is_result` from its result.
+#[op("leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor", out,
+     internal, batch = pointwise)]
+impl LeakyReluBackward {
+    fn meta(grad_output: &Tensor, self_: &Tensor, negative_slope: Scalar, self_is_result: bool) -> Result<TensorSpec> {
+        ensure!(
+            !self_is_result || negative_slope.to_f64() >= 0.0,
+            runtime,
+            "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This is caused by calling in-place forward function with a negative slope, please call out-of-place version instead."
+        );
+        TensorSpec::broadcast(&[grad_output, self_])
+    }
+    fn cpu(iter: &mut Iter, negative_slope: Scalar) -> pullback_kernels::Result<()> {
+        elementwise::leaky_relu_backward(iter, negative_slope)
+    }
+    fn vjp_grad_output(grad: &Tensor, self_: &Tensor, negative_slope: Scalar, self_is_result: bool) -> Result<Tensor> {
+        grad.leaky_relu_backward(self_, negative_slope, self_is_result)
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
+        flat(grad)
+    }
+    fn jvp(grad_output_t: &Tensor, self_p: &Tensor, negative_slope: Scalar, self_is_result: bool) -> Result<Tensor> {
+        grad_output_t.leaky_relu_backward(self_p, negative_slope, self_is_result)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |shape: &[i64], is_result: bool| {
+            let (grad, x) = (s.normal(shape), s.away_from_zero(shape));
+            Sample::new([grad.into(), x.into(), Scalar::Float(0.2).into(), is_result.into()])
+        };
+        vec![sample(&[2, 3], false), sample(&[3], true), sample(&[0], false)]
+    }
+}
+
+/// `self` above 0, `weight * self` below, with one weight or one per channel (dimension 1).
+#[op("prelu(Tensor self, Tensor weight) -> Tensor")]
+impl Prelu {
+    fn composite(self_: &Tensor, weight: &Tensor) -> Result<Tensor> {
+        ensure!(
+            self_.dtype() == weight.dtype(),
+            runtime,
+            "prelu: Type promoting not supported. Got {} and {}",
+            self_.dtype().name(),
+            weight.dtype().name()
+        );
+        if weight.numel() == 1 && weight.ndim() <= 1 {
+            return self_.prelu_kernel(&weight.reshape(&[])?);
+        }
+        ensure!(self_.ndim() > 0, runtime, "Not allow zero-dim input tensor.");
+        let channels = if self_.ndim() > 1 { self_.shape()[1] } else { 1 };
+        ensure!(
+            channels == weight.numel(),
+            runtime,
+            "Mismatch of parameter numbers and input channel size. Found parameter numbers = {} and channel size = {channels}.",
+            weight.numel()
+        );
+        ensure!(
+            weight.ndim() <= 1,
+            runtime,
+            "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {}",
+            weight.ndim()
+        );
+        let mut shape = vec![1; self_.ndim()];
+        shape[1.min(self_.ndim() - 1)] = channels;
+        self_.prelu_kernel(&weight.reshape(&shape)?)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |x: &[i64], w: &[i64]| Sample::new([s.away_from_zero(x).into(), s.normal(w).into()]);
+        vec![sample(&[2, 3, 2], &[3]), sample(&[2, 3], &[1]), sample(&[4], &[]), sample(&[0, 3], &[3])]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let sample = Sample::new([s.normal(&[2, 3]).into(), s.normal(&[2]).into()]);
+        vec![InvalidSample::new(sample, ErrorKind::Runtime, "parameter numbers = 2 and channel size = 3")]
+    }
+}
+
+/// `prelu` with a weight that broadcasts.
+#[op("_prelu_kernel(Tensor self, Tensor weight) -> Tensor", internal, method = prelu_kernel, meta = broadcast,
+     cpu = prelu, batch = pointwise, samples = binary_first_nonzero)]
+impl PreluKernel {
+    fn vjp_self(grad: &Tensor, self_: &Tensor, weight: &Tensor) -> Result<Tensor> {
+        grad.prelu_backward_input(self_, weight)
+    }
+    fn vjp_weight(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
+        grad.prelu_backward_weight(self_)
+    }
+    fn jvp(self_p: &Tensor, self_t: &Tensor, weight_p: &Tensor, weight_t: &Tensor) -> Result<Tensor> {
+        self_t.prelu_backward_input(self_p, weight_p)?.add(&weight_t.prelu_backward_weight(self_p)?)
+    }
+}
+
+/// The derivative of `prelu` by its input: the gradient above 0, `weight` times it below.
+#[op("_prelu_backward_input(Tensor grad_output, Tensor self, Tensor weight) -> Tensor", internal,
+     method = prelu_backward_input, meta = broadcast, cpu = prelu_backward, batch = pointwise, samples = ternary)]
+impl PreluBackwardInput {
+    fn vjp_grad_output(grad: &Tensor, self_: &Tensor, weight: &Tensor) -> Result<Tensor> {
+        grad.prelu_backward_input(self_, weight)
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
+        flat(grad)
+    }
+    fn vjp_weight(grad: &Tensor, grad_output: &Tensor, self_: &Tensor) -> Result<Tensor> {
+        grad.mul(grad_output)?.masked_fill(&self_.gt(&Tensor::wrapped(0)?)?, Scalar::Int(0))
+    }
+}
+
+/// The derivative of `prelu` by its weight: `grad_output * self` below 0, else 0.
+#[op("_prelu_backward_weight(Tensor grad_output, Tensor self) -> Tensor", internal, method = prelu_backward_weight,
+     meta = broadcast, cpu = prelu_backward_weight, batch = pointwise, samples = binary_nonzero)]
+impl PreluBackwardWeight {
+    fn vjp_grad_output(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
+        grad.prelu_backward_weight(self_)
+    }
+    fn vjp_self(grad: &Tensor, grad_output: &Tensor, self_: &Tensor) -> Result<Tensor> {
+        grad.mul(grad_output)?.masked_fill(&self_.gt(&Tensor::wrapped(0)?)?, Scalar::Int(0))
+    }
+}
+
+/// `min(max(self + 3, 0), 6) / 6`: a sigmoid of three straight pieces.
+#[op("hardsigmoid(Tensor self) -> Tensor", inplace, out, module = "nn", meta = broadcast, cpu = hardsigmoid,
+     batch = pointwise, jvp = elementwise, samples = unary)]
+impl Hardsigmoid {
+    fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
+        grad.hardsigmoid_backward(self_)
+    }
+}
+
+/// The derivative of `hardsigmoid`: `grad_output / 6` where `-3 < self < 3`, else 0.
+#[op("hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", out, internal, meta = broadcast,
+     cpu = hardsigmoid_backward, batch = pointwise, samples = binary)]
+impl HardsigmoidBackward {
+    fn vjp_grad_output(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
+        grad.hardsigmoid_backward(self_)
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
+        flat(grad)
+    }
+    fn jvp(grad_output_t: &Tensor, self_p: &Tensor) -> Result<Tensor> {
+        grad_output_t.hardsigmoid_backward(self_p)
+    }
+}
+
+/// `self * min(max(self + 3, 0), 6) / 6` (Howard et al. 2019).
+#[op("hardswish(Tensor self) -> Tensor", inplace, out, module = "nn", meta = broadcast, cpu = hardswish,
+     batch = pointwise, jvp = elementwise, samples = unary)]
+impl Hardswish {
+    fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
+        grad.hardswish_backward(self_)
+    }
+}
+
+/// The derivative of `hardswish`: `grad_output * (self / 3 + 1/2)` between -3 and 3, 0 below, the gradient above.
+#[op("hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", internal, meta = broadcast,
+     cpu = hardswish_backward, batch = pointwise, samples = binary)]
+impl HardswishBackward {
+    fn vjp_grad_output(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
+        grad.hardswish_backward(self_)
+    }
+    fn vjp_self(grad: &Tensor, grad_output: &Tensor, self_: &Tensor) -> Result<Tensor> {
+        hardswish_bend(grad, grad_output, self_)
+    }
+    fn jvp(grad_output_p: &Tensor, grad_output_t: &Tensor, self_p: &Tensor, self_t: &Tensor) -> Result<Tensor> {
+        grad_output_t.hardswish_backward(self_p)?.add(&hardswish_bend(self_t, grad_output_p, self_p)?)
+    }
+}
+
+/// `a * b * hardswish''(x)`: a third between -3 and 3.
+fn hardswish_bend(a: &Tensor, b: &Tensor, x: &Tensor) -> Result<Tensor> {
+    a.mul(b)?.over(3)?.hardtanh_backward(x, Scalar::Int(-3), Scalar::Int(3))
+}
+
+/// No gradient: the function is flat there.
+pub(crate) fn flat(grad: &Tensor) -> Result<Option<Tensor>> {
+    let _ = grad;
+    Ok(None)
+}

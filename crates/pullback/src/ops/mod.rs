@@ -35,6 +35,7 @@ mod activation_smooth;
 mod softmax;
 mod loss;
 mod loss_class;
+mod scan;
 mod view;
 
 use crate::dispatch::OpDef;
@@ -73,6 +74,7 @@ static FAMILIES: &[Family] = &[
     softmax::OPS,
     loss::OPS,
     loss_class::OPS,
+    scan::OPS,
     view::OPS,
 ];
 

@@ -1,0 +1,329 @@
+//! Order: `sort`, `argsort`, `topk`, `kthvalue`, `median`, `unique`.
+//!
+//! NaN counts as larger than every number, ties keep their order. A gradient goes to the element that was
+//! picked.
+
+use crate::dispatch::{OpDef, Value};
+use crate::error::ensure;
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::shape::wrap_dim;
+use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
+use pullback_kernels::{index, reduce, sort as kernel};
+use pullback_macros::op;
+
+use super::index::as_vector;
+
+/// The ops of this family.
+pub static OPS: &[&OpDef] = &[
+    &SORT, &SORT_STABLE, &ARGSORT, &ARGSORT_STABLE, &MSORT, &TOPK, &KTHVALUE, &MEDIAN, &MEDIAN_DIM, &UNIQUE,
+    &UNIQUE_DIM, &UNIQUE_CONSECUTIVE,
+];
+
+/// Zeros with the gradient of picked elements at their places.
+fn put_back(grad: &Tensor, shape: &[i64], dim: i64, indices: &Tensor) -> Result<Tensor> {
+    TensorSpec::of(shape, grad.dtype()).zeros()?.scatter(dim, indices, grad)
+}
+
+/// As `put_back`, for results without the dimension.
+fn put_one_back(grad: &Tensor, shape: &[i64], dim: i64, keepdim: bool, indices: &Tensor) -> Result<Tensor> {
+    if keepdim || shape.is_empty() {
+        return put_back(grad, shape, dim, indices);
+    }
+    put_back(&grad.unsqueeze(dim)?, shape, dim, &indices.unsqueeze(dim)?)
+}
+
+/// An output pair of `shape`: values of the tensor's dtype and int64 indices.
+fn pair(self_: &Tensor, shape: &[i64]) -> Result<[Tensor; 2]> {
+    Ok([Tensor::empty_of(shape, self_.dtype())?, Tensor::empty_of(shape, DType::I64)?])
+}
+
+/// Drops the dimension that a pick left with size 1.
+fn picked(outputs: [Tensor; 2], dim: usize, keepdim: bool, ndim: usize) -> Result<[Tensor; 2]> {
+    if keepdim && ndim > 0 {
+        return Ok(outputs);
+    }
+    let drop = |t: &Tensor| {
+        let (mut shape, mut strides) = (Dims::from_slice(t.shape()), Dims::from_slice(t.strides()));
+        shape.remove(dim);
+        strides.remove(dim);
+        t.alias_with(shape, strides, 0)
+    };
+    Ok([drop(&outputs[0])?, drop(&outputs[1])?])
+}
+
+fn sample_of_distinct(s: &Sampler, shape: &[i64]) -> Option<Tensor> {
+    (!s.dtype.is_complex()).then(|| s.distinct(shape))
+}
+
+/// The elements sorted along `dim`, and the places they came from. Stable.
+#[op("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", out)]
+impl Sort {
+    fn composite(self_: &Tensor, dim: i64, descending: bool) -> Result<[Tensor; 2]> {
+        self_.sort_stable_with(Some(false), dim, descending)
+    }
+}
+
+/// As `sort`; every sort here is stable.
+#[op("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", out)]
+impl SortStable {
+    fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<[Tensor; 2]> {
+        let at = wrap_dim(dim, self_.ndim())?;
+        let out = pair(self_, self_.shape())?;
+        let (values, indices) = (as_vector(&out[0])?, as_vector(&out[1])?);
+        kernel::sort(&mut values.view_mut(), &mut indices.view_mut(), as_vector(self_)?.view_ref(), at, descending)?;
+        Ok(out)
+    }
+    fn vjp_self(grad_values: &Tensor, self_shape: &[i64], dim: i64, indices: &Tensor) -> Result<Tensor> {
+        put_back(grad_values, self_shape, dim, indices)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let tensors = [vec![5], vec![2, 3], vec![], vec![0]].map(|shape: Vec<i64>| sample_of_distinct(s, &shape));
+        let sample = |t: Tensor| Sample::of(t).with("stable", Value::None);
+        let mut out: Vec<Sample> = tensors.into_iter().flatten().map(sample).collect();
+        if let Some(t) = sample_of_distinct(s, &[3, 2]) {
+            out.push(sample(t).with("dim", 0_i64).with("descending", true));
+        }
+        out
+    }
+}
+
+/// The places of the elements in sorted order.
+#[op("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", not_differentiable)]
+impl Argsort {
+    fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<Tensor> {
+        let at = wrap_dim(dim, self_.ndim())?;
+        let out = Tensor::empty_of(self_.shape(), DType::I64)?;
+        kernel::argsort(&mut as_vector(&out)?.view_mut(), as_vector(self_)?.view_ref(), at, descending)?;
+        Ok(out)
+    }
+}
+
+/// As `argsort`, which is always stable.
+#[op("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor", not_differentiable)]
+impl ArgsortStable {
+    fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<Tensor> {
+        Argsort::cpu(self_, dim, descending)
+    }
+}
+
+/// The values of `sort` along the first dimension.
+#[op("msort(Tensor self) -> Tensor", out)]
+impl Msort {
+    fn composite(self_: &Tensor) -> Result<Tensor> {
+        let [values, _] = self_.sort(0, false)?;
+        Ok(values)
+    }
+}
+
+/// The `k` largest (or smallest) elements along `dim`, best first, and their places.
+#[op("topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)", out)]
+impl Topk {
+    fn cpu(self_: &Tensor, k: i64, dim: i64, largest: bool) -> Result<[Tensor; 2]> {
+        let at = wrap_dim(dim, self_.ndim())?;
+        let size = self_.shape().get(at).copied().unwrap_or(1);
+        ensure!(k >= 0 && k <= size, runtime, "selected index k out of range");
+        let mut shape = Dims::from_slice(self_.shape());
+        if let Some(n) = shape.get_mut(at) {
+            *n = k;
+        }
+        let out = pair(self_, &shape)?;
+        if k > 0 {
+            let (values, indices) = (as_vector(&out[0])?, as_vector(&out[1])?);
+            let input = as_vector(self_)?;
+            kernel::topk(&mut values.view_mut(), &mut indices.view_mut(), input.view_ref(), (k as usize, at), largest)?;
+        }
+        Ok(out)
+    }
+    fn vjp_self(grad_values: &Tensor, self_shape: &[i64], dim: i64, indices: &Tensor) -> Result<Tensor> {
+        put_back(grad_values, self_shape, dim, indices)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let Some(t) = sample_of_distinct(s, &[2, 4]) else { return Vec::new() };
+        vec![
+            Sample::of(t.clone()).with("k", 2_i64),
+            Sample::of(t).with("k", 1_i64).with("dim", 0_i64).with("largest", false),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let sample = Sample::of(s.normal(&[3])).with("k", 4_i64);
+        vec![InvalidSample::new(sample, ErrorKind::Runtime, "selected index k out of range")]
+    }
+}
+
+/// The `k`-th smallest element along `dim` (counted from 1) and its place.
+#[op("kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", out)]
+impl Kthvalue {
+    fn cpu(self_: &Tensor, k: i64, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
+        let at = wrap_dim(dim, self_.ndim())?;
+        let input = as_vector(self_)?;
+        ensure!(
+            input.shape()[at] > 0,
+            index,
+            "kthvalue(): Expected reduction dim {at} to have non-zero size."
+        );
+        ensure!(k >= 1 && k <= input.shape()[at], runtime, "kthvalue(): selected number k out of range for dimension {at}");
+        let mut shape = Dims::from_slice(input.shape());
+        shape[at] = 1;
+        let out = pair(self_, &shape)?;
+        kernel::kthvalue(&mut out[0].view_mut(), &mut out[1].view_mut(), input.view_ref(), k as usize, at)?;
+        picked(out, at, keepdim, self_.ndim())
+    }
+    fn vjp_self(grad_values: &Tensor, self_shape: &[i64], dim: i64, keepdim: bool, indices: &Tensor) -> Result<Tensor> {
+        put_one_back(grad_values, self_shape, dim, keepdim, indices)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let Some(t) = sample_of_distinct(s, &[2, 4]) else { return Vec::new() };
+        vec![
+            Sample::of(t.clone()).with("k", 2_i64),
+            Sample::of(t).with("k", 1_i64).with("dim", 0_i64).with("keepdim", true),
+            Sample::of(s.distinct(&[])).with("k", 1_i64),
+        ]
+    }
+}
+
+/// The lower median along `dim` (NaN if there is one) and its place.
+#[op("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", out)]
+impl MedianDim {
+    fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
+        let at = wrap_dim(dim, self_.ndim())?;
+        let input = as_vector(self_)?;
+        let size = input.shape()[at];
+        ensure!(size > 0, index, "median(): Expected reduction dim {at} to have non-zero size.");
+        let mut shape = Dims::from_slice(input.shape());
+        shape[at] = 1;
+        let (out, largest) = (pair(self_, &shape)?, pair(self_, &shape)?);
+        kernel::kthvalue(&mut out[0].view_mut(), &mut out[1].view_mut(), input.view_ref(), (size as usize - 1) / 2 + 1, at)?;
+        if self_.dtype().is_floating_point() && out[0].numel() > 0 {
+            // A line with a NaN has NaN as its largest element, and as its median.
+            reduce::max_dim(&mut largest[0].view_mut(), &mut largest[1].view_mut(), input.view_ref(), at)?;
+            let is_nan = largest[0].ne(&largest[0])?;
+            for (median, nan) in out.iter().zip(&largest) {
+                let taken = nan.masked_select(&is_nan)?;
+                index::masked_scatter(&mut median.view_mut(), is_nan.view_ref(), taken.view_ref())?;
+            }
+        }
+        picked(out, at, keepdim, self_.ndim())
+    }
+    fn vjp_self(grad_values: &Tensor, self_shape: &[i64], dim: i64, keepdim: bool, indices: &Tensor) -> Result<Tensor> {
+        put_one_back(grad_values, self_shape, dim, keepdim, indices)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let Some(t) = sample_of_distinct(s, &[2, 4]) else { return Vec::new() };
+        vec![Sample::of(t).with("dim", 1_i64)]
+    }
+}
+
+/// The lower median of all elements; NaN if there is one or no element.
+#[op("median(Tensor self) -> Tensor")]
+impl Median {
+    fn cpu(self_: &Tensor) -> Result<Tensor> {
+        if self_.numel() == 0 {
+            return Tensor::scalar_of(f64::NAN, self_.dtype());
+        }
+        let [value, _] = MedianDim::cpu(&self_.dense()?.view(&[-1])?, 0, false)?;
+        Ok(value)
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
+        let same = self_.eq(result)?.to_dtype(grad.dtype())?;
+        same.mul(&grad.div(&same.sum()?)?)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        sample_of_distinct(s, &[2, 4]).into_iter().map(Sample::of).collect()
+    }
+}
+
+fn from_counts(values: &[i64], shape: &[i64], wanted: bool) -> Result<Tensor> {
+    if wanted { Tensor::from_slice(values, shape) } else { Tensor::empty_of(&[0], DType::I64) }
+}
+
+/// The distinct elements, sorted; for each element the number of its distinct one; and how often each occurs (empty
+/// unless asked for). Each NaN is distinct.
+#[op("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+     not_differentiable, method = unique)]
+impl Unique {
+    fn cpu(self_: &Tensor, return_inverse: bool, return_counts: bool) -> Result<[Tensor; 3]> {
+        let found = kernel::unique(self_.view_ref())?;
+        let count = found.positions.len() as i64;
+        let places = Tensor::from_slice(&found.positions, &[count])?;
+        let values = Tensor::empty_of(&[count], self_.dtype())?;
+        index::take(&mut values.view_mut(), self_.view_ref(), places.view_ref())?;
+        Ok([
+            values,
+            from_counts(&found.inverse, self_.shape(), return_inverse)?,
+            from_counts(&found.counts, &[count], return_counts)?,
+        ])
+    }
+}
+
+/// Slices along `dim` in one row each, elements replaced by their rank among all elements.
+fn ranked_rows(self_: &Tensor, dim: usize) -> Result<(usize, Vec<i64>)> {
+    let front = self_.movedim_int(dim as i64, 0)?;
+    let ranks = kernel::unique(front.view_ref())?.inverse;
+    Ok((self_.shape()[dim] as usize, ranks))
+}
+
+/// Distinct rows out of a grouping: `firsts` are the places of representatives, `inverse` the group of each row.
+fn grouped(self_: &Tensor, dim: usize, firsts: &[i64], inverse: &[i64], wanted: (bool, bool)) -> Result<[Tensor; 3]> {
+    let count = firsts.len() as i64;
+    let mut counts = vec![0_i64; firsts.len()];
+    inverse.iter().for_each(|&group| counts[group as usize] += 1);
+    let places = Tensor::from_slice(firsts, &[count])?;
+    Ok([
+        self_.index_select(dim as i64, &places)?,
+        from_counts(inverse, &[inverse.len() as i64], wanted.0)?,
+        from_counts(&counts, &[count], wanted.1)?,
+    ])
+}
+
+/// The distinct slices along `dim`, in lexicographic order; inverse and counts as for all elements.
+#[op("unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+     function_only, not_differentiable)]
+impl UniqueDim {
+    fn cpu(self_: &Tensor, dim: i64, return_inverse: bool, return_counts: bool) -> Result<[Tensor; 3]> {
+        let dim = wrap_dim(dim, self_.ndim())?;
+        let (rows, ranks) = ranked_rows(self_, dim)?;
+        ensure!(
+            self_.numel() > 0 || self_.shape().iter().filter(|&&n| n == 0).count() == 1 && rows == 0,
+            runtime,
+            "unique_dim(): There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
+        );
+        let width = if rows == 0 { 0 } else { ranks.len() / rows };
+        let row = |i: usize| &ranks[i * width..(i + 1) * width];
+        let mut order: Vec<usize> = (0..rows).collect();
+        order.sort_by(|&a, &b| row(a).cmp(row(b)));
+        let (mut firsts, mut inverse) = (Vec::new(), vec![0; rows]);
+        for (position, &i) in order.iter().enumerate() {
+            if position == 0 || row(order[position - 1]) != row(i) {
+                firsts.push(i as i64);
+            }
+            inverse[i] = firsts.len() as i64 - 1;
+        }
+        grouped(self_, dim, &firsts, &inverse, (return_inverse, return_counts))
+    }
+}
+
+/// The elements (or slices along `dim`) without those that equal their predecessor; inverse and counts per run.
+#[op("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)",
+     not_differentiable)]
+impl UniqueConsecutive {
+    fn cpu(self_: &Tensor, return_inverse: bool, return_counts: bool, dim: Option<i64>) -> Result<[Tensor; 3]> {
+        let flat = if dim.is_none() { self_.dense()?.view(&[-1])? } else { self_.clone() };
+        let at = wrap_dim(dim.unwrap_or(0), flat.ndim())?;
+        let flat = as_vector(&flat)?;
+        let (rows, ranks) = ranked_rows(&flat, at)?;
+        let width = if rows == 0 { 0 } else { ranks.len() / rows };
+        let row = |i: usize| &ranks[i * width..(i + 1) * width];
+        let (mut firsts, mut inverse) = (Vec::new(), Vec::new());
+        for i in 0..rows {
+            if i == 0 || row(i - 1) != row(i) {
+                firsts.push(i as i64);
+            }
+            inverse.push(firsts.len() as i64 - 1);
+        }
+        let [values, mut inverse, counts] = grouped(&flat, at, &firsts, &inverse, (return_inverse, return_counts))?;
+        if dim.is_none() && return_inverse {
+            inverse = inverse.view(self_.shape())?;
+        }
+        Ok([values, inverse, counts])
+    }
+}

@@ -13,7 +13,7 @@ mod gather;
 mod geometry;
 mod product;
 
-pub use geometry::{Conv, output_shape};
+pub use geometry::{Conv, PerDim, output_shape};
 
 use crate::dense::{Compute, expect_shape, load, with_output};
 use crate::gemm::Blocked;

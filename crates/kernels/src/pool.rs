@@ -95,7 +95,7 @@ fn check(x: &[i64], window: &Window, spatial: usize) -> Result<()> {
                 window.dilation
             ));
         }
-        if padding > ((kernel - 1) * window.dilation[d] + 1) / 2 {
+        if padding > ((kernel - 1) * window.dilation[d]).div_ceil(2) {
             return fail(format!(
                 "pad should be at most half of effective kernel size, but got pad={padding}, kernel_size={kernel} and dilation={}",
                 window.dilation[d]

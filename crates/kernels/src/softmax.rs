@@ -4,7 +4,7 @@
 //! together, a block of neighbouring columns at a time. Half precision computes in `f32`. Each row is
 //! one task, so results do not depend on threads.
 
-use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, with_output};
+use crate::dense::{SharedMut, expect_shape, for_compute, load, with_output};
 use crate::row::{self, Rows};
 use crate::{Error, Result, StridedMut, StridedRef};
 

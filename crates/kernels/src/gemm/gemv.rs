@@ -160,9 +160,9 @@ fn long_dot<T: MulAdd>(a: &[T], b: &[T], threads: bool) -> T {
         }
     };
     if threads {
-        parallel::for_range(chunks, 4, &run)
+        parallel::for_range(chunks, 4, &run);
     } else {
-        run(0..chunks)
+        run(0..chunks);
     }
     parts.into_iter().fold(T::default(), T::plus)
 }

@@ -65,7 +65,9 @@ crate::multiversion! {
             let mut i = 0;
             while i < s.m {
                 let rows = 4.min(s.m - i);
-                sums.iter_mut().for_each(|sum| sum.fill(T::default()));
+                for sum in &mut sums {
+                    sum.fill(T::default());
+                }
                 for p in 0..s.k {
                     // SAFETY: `width` columns of row `p` lie inside `b`.
                     let right = unsafe { std::slice::from_raw_parts(b.at(p, j).ptr, width) };

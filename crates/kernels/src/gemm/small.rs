@@ -117,10 +117,10 @@ unsafe fn tile<T: MulAdd, const R: usize, const W: usize>(
     unsafe {
         for p in 0..k {
             let row = *b.ptr.offset(p as isize * b.rs).cast::<[T; W]>();
-            for r in 0..R {
+            for (r, acc) in acc.iter_mut().enumerate() {
                 let x = *a.ptr.offset(r as isize * a.rs + p as isize * a.cs);
                 for w in 0..W {
-                    acc[r][w] = x.mul_add_to(row[w], acc[r][w]);
+                    acc[w] = x.mul_add_to(row[w], acc[w]);
                 }
             }
         }

@@ -223,7 +223,9 @@ crate::multiversion! {
             let (upper, lower) = x.split_at_mut(p * k);
             let from = &mut lower[..k];
             let pivot = lu[p * n + p];
-            from.iter_mut().for_each(|v| *v = v.over(pivot));
+            for v in from.iter_mut() {
+                *v = v.over(pivot);
+            }
             for (r, row) in upper.chunks_exact_mut(k).enumerate() {
                 let minus = T::default().minus(lu[r * n + p]);
                 for (value, &from) in row.iter_mut().zip(&*from) {

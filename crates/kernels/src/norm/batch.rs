@@ -195,13 +195,11 @@ fn transpose<T: Real>(out: &mut [T], x: &[T], rows: usize, columns: usize) {
     }
 }
 
+/// Writes one run of a channel: channel, output, where the run lies.
+type Write<'w, T> = dyn Fn(usize, &mut [T], std::ops::Range<usize>) + Sync + 'w;
+
 /// Calls `write(channel, out, span)` for every run of the output in the layout `run`.
-fn write_channels<T: Real>(
-    view: &mut StridedMut<'_>,
-    s: Shape,
-    run: Shape,
-    write: &(dyn Fn(usize, &mut [T], std::ops::Range<usize>) + Sync),
-) {
+fn write_channels<T: Real>(view: &mut StridedMut<'_>, s: Shape, run: Shape, write: &Write<'_, T>) {
     with_output::<T, _>(view, |out| {
         let mut turned = vec![T::ZERO; if s.inner == 1 { out.len() } else { 0 }];
         let shared = SharedMut::new(if s.inner == 1 { &mut turned } else { &mut *out });

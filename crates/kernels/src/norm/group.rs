@@ -24,7 +24,7 @@ impl Shape {
             )));
         }
         let channels = shape[1] as usize;
-        if groups == 0 || channels % groups != 0 {
+        if groups == 0 || !channels.is_multiple_of(groups) {
             return Err(Error::Runtime(format!(
                 "Expected number of channels in input to be divisible by num_groups, but got input of shape {shape:?} and num_groups={groups}"
             )));

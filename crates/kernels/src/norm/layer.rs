@@ -123,7 +123,7 @@ pub fn rms_norm_backward(
 /// How many rows of `n` elements `x` has.
 fn rows_of(x: StridedRef<'_>, n: usize) -> Result<usize> {
     let mut trailing = 1;
-    let mut rows: usize = x.shape().iter().map(|&s| s as usize).product();
+    let rows: usize = x.shape().iter().map(|&s| s as usize).product();
     let mut dims = x.shape().iter().rev().map(|&s| s as usize);
     while trailing != n {
         let Some(size) = dims.next() else {
@@ -134,12 +134,9 @@ fn rows_of(x: StridedRef<'_>, n: usize) -> Result<usize> {
         };
         trailing *= size;
     }
-    if n > 0 {
-        rows /= n;
-    } else {
-        rows = dims.product();
-    }
-    Ok(rows)
+    // With n = 0 the division says nothing; the leading sizes do.
+    let leading = dims.product();
+    Ok(rows.checked_div(n).unwrap_or(leading))
 }
 
 fn for_rows(rows: usize, n: usize, work: &(dyn Fn(usize) + Sync)) {
@@ -180,7 +177,7 @@ fn block_rows(rows: usize) -> usize {
 
 #[allow(clippy::too_many_arguments, reason = "the union of the two norms")]
 fn backward(
-    mut grad_x: Wanted<'_, '_>,
+    grad_x: Wanted<'_, '_>,
     grad_weight: Wanted<'_, '_>,
     grad_bias: Wanted<'_, '_>,
     grad: StridedRef<'_>,
@@ -197,7 +194,7 @@ fn backward(
         let means = load_optional::<T>("mean", mean, rows)?;
         let (x, grad, rstd) = (load::<T>(x), load::<T>(grad), load::<T>(rstd));
         let input = Input { x: &x, grad: &grad, mean: means.as_deref(), rstd: &rstd, weight: w.as_deref(), n };
-        if let Some(view) = grad_x.as_deref_mut() {
+        if let Some(view) = grad_x {
             expect_shape("grad_input", view.shape(), shape_of(&input, view.shape()))?;
             with_output::<T, _>(view, |out| input_gradient(out, &input, rows));
         }

@@ -224,13 +224,16 @@ pub fn adaptive_avg_pool(
     })
 }
 
+/// Works on one output: itself, its plane, its parts, how many elements they have.
+type Each<'e, T> = dyn Fn(&mut T, usize, &[Range<usize>; 3], f64) + Sync + 'e;
+
 /// Calls `each(output, plane, its parts, elements)` for every output, planes on several threads.
 fn for_parts<T: Real>(
     out: &mut [T],
     planes: usize,
     input: [usize; 3],
     output: [usize; 3],
-    each: &(dyn Fn(&mut T, usize, &[Range<usize>; 3], f64) + Sync),
+    each: &Each<'_, T>,
 ) {
     let size: usize = output.iter().product();
     let work = (size + input.iter().product::<usize>()).max(1);

@@ -18,6 +18,7 @@ pub static OPS: &[&OpDef] = &[
 #[op("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", out, module = "nn")]
 impl MseLoss {
     fn cpu(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
+        refuse_complex("mse_cpu", self_, target)?;
         let gap = self_.sub(target)?;
         reduced(gap.mul_(&gap)?, reduction)
     }
@@ -56,6 +57,7 @@ impl L1Loss {
 #[op("smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor", out, module = "nn")]
 impl SmoothL1Loss {
     fn cpu(self_: &Tensor, target: &Tensor, reduction: i64, beta: f64) -> Result<Tensor> {
+        refuse_complex("smooth_l1_cpu", self_, target)?;
         ensure!(beta >= 0.0, runtime, "smooth_l1_loss does not support negative values for beta.");
         if beta == 0.0 {
             return self_.l1_loss(target, reduction);
@@ -93,6 +95,7 @@ impl SmoothL1Loss {
 #[op("huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor", out, module = "nn")]
 impl HuberLoss {
     fn cpu(self_: &Tensor, target: &Tensor, reduction: i64, delta: f64) -> Result<Tensor> {
+        refuse_complex("huber_cpu", self_, target)?;
         ensure!(delta > 0.0, runtime, "huber_loss does not support non-positive values for delta.");
         reduced(bent(&self_.sub(target)?, delta)?, reduction)
     }
@@ -240,6 +243,12 @@ impl KlDiv {
         let pair = || Sample::new([s.normal(&[2, 3]).into(), s.uniform(&[2, 3], 0.1, 0.9).into()]);
         vec![pair(), pair().with("reduction", 2), pair().with("log_target", true), pair().with("reduction", 0)]
     }
+}
+
+fn refuse_complex(name: &str, x: &Tensor, target: &Tensor) -> Result<()> {
+    let complex = [x, target].into_iter().find(|t| t.dtype().is_complex());
+    let Some(complex) = complex else { return Ok(()) };
+    bail!(not_implemented, "\"{name}\" not implemented for '{}'", complex.dtype().scalar_name())
 }
 
 /// The loss reduced as asked.

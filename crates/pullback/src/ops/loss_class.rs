@@ -22,7 +22,7 @@ pub static OPS: &[&OpDef] = &[
 /// `-weight[t] * self[t]` for each target class `t`, reduced; input (C) or (N, C). Targets equal to
 /// `ignore_index` count nothing.
 #[op("nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
-     out, module = "nn")]
+     out, module = "nn", not_differentiable(weight))]
 impl NllLoss {
     fn composite(self_: &Tensor, target: &Tensor, weight: Option<&Tensor>, reduction: i64, ignore_index: i64) -> Result<Tensor> {
         let [output, _] = self_.nll_loss_forward(target, weight, reduction, ignore_index)?;
@@ -46,7 +46,7 @@ impl NllLoss {
 
 /// `nll_loss` of images: input (N, C, H, W), target (N, H, W).
 #[op("nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
-     out, module = "nn")]
+     out, module = "nn", not_differentiable(weight))]
 impl NllLoss2d {
     fn composite(self_: &Tensor, target: &Tensor, weight: Option<&Tensor>, reduction: i64, ignore_index: i64) -> Result<Tensor> {
         ensure!(
@@ -65,7 +65,7 @@ impl NllLoss2d {
 
 /// `nll_loss` of any number of dimensions.
 #[op("nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
-     module = "nn")]
+     module = "nn", not_differentiable(weight))]
 impl NllLossNd {
     fn composite(self_: &Tensor, target: &Tensor, weight: Option<&Tensor>, reduction: i64, ignore_index: i64) -> Result<Tensor> {
         ensure!(self_.ndim() > 0, value, "Expected 1 or more dimensions (got {})", self_.ndim());
@@ -96,7 +96,7 @@ impl NllLossForward {
         ignore_index: i64,
         total_weight: &Tensor,
     ) -> Result<Tensor> {
-        grad_output.nll_loss_backward(self_shape, target, weight, reduction, ignore_index, total_weight)
+        grad_output.nll_loss_backward(self_shape, target, weight, reduction, ignore_index, &total_weight.detach()?)
     }
     fn jvp(
         self_t: &Tensor,
@@ -104,9 +104,9 @@ impl NllLossForward {
         weight_p: Option<&Tensor>,
         reduction: i64,
         ignore_index: i64,
-    ) -> Result<[Option<Tensor>; 2]> {
-        let [output, _] = self_t.nll_loss_forward(target_p, weight_p, reduction, ignore_index)?;
-        Ok([Some(output), None])
+    ) -> Result<[Tensor; 2]> {
+        let [output, total] = self_t.nll_loss_forward(target_p, weight_p, reduction, ignore_index)?;
+        Ok([output, total.zeros_like()?])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         core_samples(s)
@@ -129,7 +129,7 @@ impl NllLoss2dForward {
         ignore_index: i64,
         total_weight: &Tensor,
     ) -> Result<Tensor> {
-        grad_output.nll_loss_backward(self_shape, target, weight, reduction, ignore_index, total_weight)
+        grad_output.nll_loss_backward(self_shape, target, weight, reduction, ignore_index, &total_weight.detach()?)
     }
     fn jvp(
         self_t: &Tensor,
@@ -137,9 +137,9 @@ impl NllLoss2dForward {
         weight_p: Option<&Tensor>,
         reduction: i64,
         ignore_index: i64,
-    ) -> Result<[Option<Tensor>; 2]> {
-        let [output, _] = self_t.nll_loss2d_forward(target_p, weight_p, reduction, ignore_index)?;
-        Ok([Some(output), None])
+    ) -> Result<[Tensor; 2]> {
+        let [output, total] = self_t.nll_loss2d_forward(target_p, weight_p, reduction, ignore_index)?;
+        Ok([output, total.zeros_like()?])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         core_samples(s)
@@ -197,7 +197,7 @@ impl NllLossBackward {
 /// `nll_loss` of `log_softmax(self)`. Targets are class indices or, in the input's dtype and shape,
 /// probabilities; `label_smoothing` mixes the target with the uniform distribution (Szegedy et al. 2016).
 #[op("cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, float label_smoothing=0.0) -> Tensor",
-     module = "nn")]
+     module = "nn", not_differentiable(weight))]
 impl CrossEntropyLoss {
     fn composite(
         self_: &Tensor,
@@ -395,7 +395,7 @@ fn core_samples(s: &Sampler) -> Vec<Sample> {
         let call = Sample::new([s.normal(x).into(), s.integers(t, 0, 3).into(), weight]);
         call.with("reduction", reduction).with("ignore_index", -100)
     };
-    let weight = || Value::Tensor(s.positive(&[3]));
+    let weight = || Value::Tensor(s.positive(&[3]).converted(DType::F32).expect("a small tensor"));
     vec![
         sample(&[4, 3], &[4], Value::None, 1),
         sample(&[4, 3], &[4], weight(), 1),

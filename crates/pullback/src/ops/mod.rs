@@ -14,6 +14,7 @@ pub mod join;
 mod matmul;
 mod view_shape;
 mod index;
+pub mod indexing;
 mod scatter;
 mod pad;
 mod sort;
@@ -36,6 +37,8 @@ mod softmax;
 mod loss;
 mod loss_class;
 mod scan;
+mod norm;
+mod norm_backward;
 mod view;
 
 use crate::dispatch::OpDef;
@@ -75,6 +78,8 @@ static FAMILIES: &[Family] = &[
     loss::OPS,
     loss_class::OPS,
     scan::OPS,
+    norm::OPS,
+    norm_backward::OPS,
     view::OPS,
 ];
 

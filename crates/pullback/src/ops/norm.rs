@@ -1,0 +1,431 @@
+//! Layer, RMS, batch and group norm.
+//!
+//! Forward and backward are fused kernels. Where the backward must itself be differentiable it is computed
+//! by [`Spread`] from plain ops; the fused backward ops (`_*_norm_backward`) are for all other passes.
+
+use crate::dispatch::{OpDef, Value};
+use crate::error::{bail, ensure};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::norm_backward::{Spread, check_channels, channel_shape, mask_of, stats_dtype, wanted};
+use crate::tensor::shape::list;
+use crate::{Dims, ErrorKind, Result, Tensor};
+use pullback_kernels::norm;
+use pullback_macros::op;
+
+/// The ops of this family.
+pub static OPS: &[&OpDef] = &[
+    &LAYER_NORM, &NATIVE_LAYER_NORM, &RMS_NORM, &FUSED_RMS_NORM, &BATCH_NORM, &NATIVE_BATCH_NORM, &GROUP_NORM,
+    &NATIVE_GROUP_NORM,
+];
+
+/// `(input - mean) / sqrt(var + eps) * weight + bias` with mean and biased variance over the trailing
+/// dimensions `normalized_shape` (Ba et al. 2016).
+#[op("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
+     function_only)]
+impl LayerNorm {
+    fn composite(input: &Tensor, normalized_shape: &[i64], weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64) -> Result<Tensor> {
+        let [output, ..] = input.native_layer_norm(normalized_shape, weight, bias, eps)?;
+        Ok(output)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |x: &[i64], n: &[i64]| Sample::of(s.normal(x)).with("normalized_shape", n);
+        vec![
+            sample(&[2, 3, 2], &[3, 2]),
+            sample(&[3, 4], &[4]).with("weight", s.normal(&[4])).with("bias", s.normal(&[4])),
+            sample(&[3, 4], &[4]).with("bias", s.normal(&[4])).with("eps", 0.1),
+            sample(&[0, 3], &[3]).with("weight", s.normal(&[3])),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let (x, empty) = (Sample::of(s.normal(&[3, 4])), Sample::of(s.normal(&[3])));
+        let wrong = x.clone().with("normalized_shape", [3]);
+        let weight = x.with("normalized_shape", [4]).with("weight", s.normal(&[3]));
+        vec![
+            InvalidSample::new(wrong, ErrorKind::Runtime, "Given normalized_shape=[3], expected input with shape [*, 3]"),
+            InvalidSample::new(weight, ErrorKind::Runtime, "Expected weight to be of same shape as normalized_shape"),
+            InvalidSample::new(empty.with("normalized_shape", []), ErrorKind::Runtime, "at least 1-dimensional"),
+        ]
+    }
+}
+
+/// `layer_norm` with the mean and `1 / sqrt(var + eps)` of each row.
+#[op("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
+     function_only)]
+impl NativeLayerNorm {
+    fn cpu(
+        input: &Tensor,
+        normalized_shape: &[i64],
+        weight: Option<&Tensor>,
+        bias: Option<&Tensor>,
+        eps: f64,
+    ) -> Result<[Tensor; 3]> {
+        let (stats, n) = rows(input, normalized_shape, &[("weight", weight), ("bias", bias)])?;
+        let out = Tensor::empty_of(input.shape(), input.dtype())?;
+        let make = || Tensor::empty_of(&stats, stats_dtype(input));
+        let (mean, rstd) = (make()?, make()?);
+        let [w, b] = in_input_dtype(input, [weight, bias])?;
+        norm::layer_norm(
+            &mut out.view_mut(),
+            &mut mean.view_mut(),
+            &mut rstd.view_mut(),
+            input.view_ref(),
+            w.as_ref().map(Tensor::view_ref),
+            b.as_ref().map(Tensor::view_ref),
+            n,
+            eps,
+        )?;
+        Ok([out, mean, rstd])
+    }
+    fn vjp(
+        grad: &Tensor,
+        input: &Tensor,
+        normalized_shape: &[i64],
+        weight: Option<&Tensor>,
+        eps: f64,
+        result1: &Tensor,
+        result2: &Tensor,
+        needs: [bool; 3],
+    ) -> Result<[Option<Tensor>; 3]> {
+        if crate::is_grad_enabled() {
+            return Spread::trailing(input, normalized_shape, eps, true).backward(grad, input, weight, needs);
+        }
+        let outputs = grad.layer_norm_backward(input, normalized_shape, result1, result2, weight, mask_of(needs))?;
+        Ok(wanted(outputs, needs))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |x: &[i64], n: &[i64], weight: Value, bias: Value| {
+            Sample::new([s.normal(x).into(), n.into(), weight, bias, Value::Float(1e-5)])
+        };
+        let four = || Value::Tensor(s.normal(&[4]));
+        // The statistics have no gradient; their differences do.
+        vec![
+            sample(&[3, 4], &[4], four(), four()).without_gradient(),
+            sample(&[3, 4], &[3, 4], Value::None, Value::None).without_gradient(),
+        ]
+    }
+}
+
+/// `input / sqrt(mean(input^2) + eps) * weight` over the trailing dimensions `normalized_shape`; `eps` is the
+/// dtype's machine epsilon if not given (Zhang and Sennrich 2019).
+#[op("rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor", function_only)]
+impl RmsNorm {
+    fn composite(input: &Tensor, normalized_shape: &[i64], weight: Option<&Tensor>, eps: Option<f64>) -> Result<Tensor> {
+        let [output, _] = input.fused_rms_norm(normalized_shape, weight, eps)?;
+        Ok(output)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |x: &[i64], n: &[i64]| Sample::of(s.normal(x)).with("normalized_shape", n);
+        vec![
+            sample(&[2, 3, 2], &[3, 2]),
+            sample(&[3, 4], &[4]).with("weight", s.normal(&[4])).with("eps", 0.1),
+            sample(&[0, 3], &[3]),
+        ]
+    }
+}
+
+/// `rms_norm` with `1 / sqrt(mean(input^2) + eps)` of each row.
+#[op("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)", internal,
+     method = fused_rms_norm)]
+impl FusedRmsNorm {
+    fn cpu(input: &Tensor, normalized_shape: &[i64], weight: Option<&Tensor>, eps: Option<f64>) -> Result<[Tensor; 2]> {
+        let (stats, n) = rows(input, normalized_shape, &[("weight", weight)])?;
+        let (out, rstd) = (Tensor::empty_of(input.shape(), input.dtype())?, Tensor::empty_of(&stats, stats_dtype(input))?);
+        let [w, _] = in_input_dtype(input, [weight, None])?;
+        norm::rms_norm(
+            &mut out.view_mut(),
+            &mut rstd.view_mut(),
+            input.view_ref(),
+            w.as_ref().map(Tensor::view_ref),
+            n,
+            eps.unwrap_or(epsilon(input)),
+        )?;
+        Ok([out, rstd])
+    }
+    fn vjp(
+        grad: &Tensor,
+        input: &Tensor,
+        normalized_shape: &[i64],
+        weight: Option<&Tensor>,
+        eps: Option<f64>,
+        result1: &Tensor,
+        needs: [bool; 2],
+    ) -> Result<[Option<Tensor>; 2]> {
+        let needs = [needs[0], needs[1], false];
+        let [by_input, by_weight, _] = if crate::is_grad_enabled() {
+            let eps = eps.unwrap_or(epsilon(input));
+            Spread::trailing(input, normalized_shape, eps, false).backward(grad, input, weight, needs)?
+        } else {
+            let [x, w] = grad.rms_norm_backward(input, normalized_shape, result1, weight, mask_of(needs))?;
+            wanted([x, w.clone(), w], needs)
+        };
+        Ok([by_input, by_weight])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let call = Sample::new([s.normal(&[3, 4]).into(), [4].as_slice().into(), s.normal(&[4]).into(), Value::None]);
+        vec![call.without_gradient()]
+    }
+}
+
+/// `(input - mean) / sqrt(var + eps) * weight + bias` per channel (dimension 1). In training mean and biased
+/// variance are the batch's, and the running statistics move by `momentum` towards the batch's mean and
+/// unbiased variance; otherwise the running statistics are used (Ioffe and Szegedy 2015).
+#[op("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+     function_only, not_differentiable(running_mean, running_var))]
+impl BatchNorm {
+    fn composite(
+        input: &Tensor,
+        weight: Option<&Tensor>,
+        bias: Option<&Tensor>,
+        running_mean: Option<&Tensor>,
+        running_var: Option<&Tensor>,
+        training: bool,
+        momentum: f64,
+        eps: f64,
+    ) -> Result<Tensor> {
+        let [output, ..] =
+            input.native_batch_norm(weight, bias, running_mean, running_var, training, momentum, eps)?;
+        Ok(output)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |x: &[i64], training: bool| {
+            let call = Sample::of(s.normal(x)).with("training", training).with("momentum", 0.0);
+            let none = || Value::None;
+            let call = call.with("weight", none()).with("bias", none()).with("running_mean", none());
+            call.with("running_var", none()).with("eps", 1e-3).with("cudnn_enabled", false)
+        };
+        let given = |mut call: Sample, name: &'static str, value: Tensor| {
+            call.named.retain(|(n, _)| *n != name);
+            call.with(name, value)
+        };
+        let affine = |call: Sample| given(given(call, "weight", s.normal(&[3])), "bias", s.normal(&[3]));
+        let stats = |call: Sample| given(given(call, "running_mean", s.normal(&[3])), "running_var", s.positive(&[3]));
+        vec![
+            sample(&[4, 3], true),
+            affine(sample(&[2, 3, 2, 2], true)),
+            affine(stats(sample(&[4, 3], true))),
+            affine(stats(sample(&[2, 3, 2], false))),
+            stats(sample(&[4, 3], false)),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let call = |training: bool, weight: Value| {
+            let start = Sample::new([s.normal(&[4, 3]).into(), weight, Value::None, Value::None, Value::None]);
+            let call = start.with("training", training).with("momentum", 0.1);
+            call.with("eps", 1e-5).with("cudnn_enabled", false)
+        };
+        let short = call(true, s.normal(&[2]).into());
+        vec![
+            InvalidSample::new(call(false, Value::None), ErrorKind::Runtime, "running_mean must be defined in evaluation mode"),
+            InvalidSample::new(short, ErrorKind::Runtime, "weight should contain 3 elements not 2"),
+        ]
+    }
+}
+
+/// `batch_norm` with the batch's mean and `1 / sqrt(var + eps)` per channel (empty outside training).
+#[op("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+     function_only, not_differentiable(running_mean, running_var))]
+impl NativeBatchNorm {
+    fn cpu(
+        input: &Tensor,
+        weight: Option<&Tensor>,
+        bias: Option<&Tensor>,
+        running_mean: Option<&Tensor>,
+        running_var: Option<&Tensor>,
+        training: bool,
+        momentum: f64,
+        eps: f64,
+    ) -> Result<[Tensor; 3]> {
+        let stats = [("running_mean", running_mean), ("running_var", running_var)];
+        for (name, given) in stats {
+            ensure!(training || given.is_some(), runtime, "{name} must be defined in evaluation mode");
+        }
+        check_channels(input, &[("weight", weight), ("bias", bias), stats[0], stats[1]])?;
+        let size = if training { input.shape()[1] } else { 0 };
+        let out = Tensor::empty_strided(input.shape(), &crate::tensor::contiguous_strides(input.shape()), input.dtype(), input.device())?;
+        let make = || Tensor::empty_of(&[size], stats_dtype(input));
+        let (mean, rstd) = (make()?, make()?);
+        let [w, b] = in_input_dtype(input, [weight, bias])?;
+        let (mut saved_mean, mut saved_rstd) = (mean.view_mut(), rstd.view_mut());
+        let (mut moving_mean, mut moving_var) = (running_mean.map(Tensor::view_mut), running_var.map(Tensor::view_mut));
+        norm::batch_norm(
+            &mut out.view_mut(),
+            training.then_some((&mut saved_mean, &mut saved_rstd)),
+            input.view_ref(),
+            w.as_ref().map(Tensor::view_ref),
+            b.as_ref().map(Tensor::view_ref),
+            moving_mean.as_mut(),
+            moving_var.as_mut(),
+            norm::BatchNorm { training, momentum, eps },
+        )?;
+        Ok([out, mean, rstd])
+    }
+    fn vjp(
+        grad: &Tensor,
+        input: &Tensor,
+        weight: Option<&Tensor>,
+        running_mean: Option<&Tensor>,
+        running_var: Option<&Tensor>,
+        training: bool,
+        eps: f64,
+        result1: &Tensor,
+        result2: &Tensor,
+        needs: [bool; 3],
+    ) -> Result<[Option<Tensor>; 3]> {
+        let (mean, spread) = match (running_mean, running_var) {
+            (Some(mean), Some(var)) if !training => (mean, var),
+            _ => (result1, result2),
+        };
+        if crate::is_grad_enabled() {
+            let fixed = (!training).then_some((mean, spread));
+            return Spread::channels(input, eps, fixed)?.backward(grad, input, weight, needs);
+        }
+        let outputs = grad.batch_norm_backward(input, weight, mean, spread, training, eps, mask_of(needs))?;
+        Ok(wanted(outputs, needs))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let start = [s.normal(&[4, 3]).into(), s.normal(&[3]).into(), s.normal(&[3]).into(), Value::None, Value::None];
+        vec![Sample::new(start).with("training", true).with("momentum", 0.1).with("eps", 1e-5).without_gradient()]
+    }
+}
+
+/// `(input - mean) / sqrt(var + eps) * weight + bias`, mean and biased variance over each of `num_groups`
+/// groups of channels and everything after them; weight and bias per channel (Wu and He 2018).
+#[op("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
+     function_only)]
+impl GroupNorm {
+    fn composite(input: &Tensor, num_groups: i64, weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64) -> Result<Tensor> {
+        let shape = input.shape();
+        ensure!(num_groups > 0, runtime, "Expected num groups to be greater than 0, got {num_groups}");
+        ensure!(shape.len() >= 2, runtime, "Expected at least 2 dimensions for input tensor but received {}", shape.len());
+        ensure!(
+            shape[1] % num_groups == 0,
+            runtime,
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape {} and num_groups={num_groups}",
+            list(shape)
+        );
+        let inner = shape[2..].iter().product();
+        let [output, ..] = input.native_group_norm(weight, bias, shape[0], shape[1], inner, num_groups, eps)?;
+        Ok(output)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |x: &[i64], groups: i64| Sample::of(s.normal(x)).with("num_groups", groups);
+        vec![
+            sample(&[2, 4, 3], 2),
+            sample(&[2, 4, 2, 2], 2).with("weight", s.normal(&[4])).with("bias", s.normal(&[4])),
+            sample(&[2, 6], 3).with("weight", s.normal(&[6])),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let sample = Sample::of(s.normal(&[2, 4])).with("num_groups", 3);
+        vec![InvalidSample::new(sample, ErrorKind::Runtime, "divisible by num_groups, but got input of shape [2, 4]")]
+    }
+}
+
+/// `group_norm` with the mean and `1 / sqrt(var + eps)` of each group, (N, group).
+#[op("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
+     function_only)]
+impl NativeGroupNorm {
+    fn cpu(
+        input: &Tensor,
+        weight: Option<&Tensor>,
+        bias: Option<&Tensor>,
+        n: i64,
+        group: i64,
+        eps: f64,
+    ) -> Result<[Tensor; 3]> {
+        check_channels(input, &[("weight", weight), ("bias", bias)])?;
+        let out = Tensor::empty_of(input.shape(), input.dtype())?;
+        let make = || Tensor::empty_of(&[n, group], stats_dtype(input));
+        let (mean, rstd) = (make()?, make()?);
+        let [w, b] = in_input_dtype(input, [weight, bias])?;
+        norm::group_norm(
+            &mut out.view_mut(),
+            &mut mean.view_mut(),
+            &mut rstd.view_mut(),
+            input.view_ref(),
+            w.as_ref().map(Tensor::view_ref),
+            b.as_ref().map(Tensor::view_ref),
+            group as usize,
+            eps,
+        )?;
+        Ok([out, mean, rstd])
+    }
+    fn vjp(
+        grad: &Tensor,
+        input: &Tensor,
+        weight: Option<&Tensor>,
+        group: i64,
+        eps: f64,
+        result1: &Tensor,
+        result2: &Tensor,
+        needs: [bool; 3],
+    ) -> Result<[Option<Tensor>; 3]> {
+        if !crate::is_grad_enabled() {
+            let outputs = grad.group_norm_backward(input, result1, result2, weight, group, mask_of(needs))?;
+            return Ok(wanted(outputs, needs));
+        }
+        let shape = input.shape();
+        let inner: i64 = shape[2..].iter().product();
+        let split: Dims = [shape[0], group, shape[1] / group, inner].as_slice().into();
+        let weight = weight.map(|w| w.reshape(&[1, group, shape[1] / group, 1])).transpose()?;
+        let spread = Spread::groups(eps);
+        let [x, w, b] =
+            spread.backward(&grad.reshape(&split)?, &input.reshape(&split)?, weight.as_ref(), needs)?;
+        let flat = |t: Option<Tensor>, shape: &[i64]| t.map(|t| t.reshape(shape)).transpose();
+        Ok([flat(x, shape)?, flat(w, &[shape[1]])?, flat(b, &[shape[1]])?])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let start = [s.normal(&[2, 4, 3]).into(), s.normal(&[4]).into(), s.normal(&[4]).into()];
+        let call = Sample::new(start).with("N", 2).with("C", 4).with("HxW", 3).with("group", 2).with("eps", 1e-5);
+        vec![call.without_gradient()]
+    }
+}
+
+/// The shape of the statistics (one per row) and how many elements a row has.
+fn rows(input: &Tensor, normalized: &[i64], parameters: &[(&str, Option<&Tensor>)]) -> Result<(Dims, usize)> {
+    ensure!(
+        !normalized.is_empty(),
+        runtime,
+        "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = {}",
+        list(normalized)
+    );
+    for (name, parameter) in parameters {
+        if let Some(t) = parameter.filter(|t| t.shape() != normalized) {
+            bail!(
+                runtime,
+                "Expected {name} to be of same shape as normalized_shape, but got {name} of shape {} and normalized_shape = {}",
+                list(t.shape()),
+                list(normalized)
+            );
+        }
+    }
+    let shape = input.shape();
+    let fits = shape.len() >= normalized.len() && shape[shape.len() - normalized.len()..] == *normalized;
+    ensure!(
+        fits,
+        runtime,
+        "Given normalized_shape={}, expected input with shape [*, {}], but got input of size{}",
+        list(normalized),
+        list(normalized).trim_matches(['[', ']']),
+        list(shape)
+    );
+    let mut stats = channel_shape(&shape[..shape.len() - normalized.len()], normalized.len());
+    stats.truncate(shape.len());
+    Ok((stats, normalized.iter().product::<i64>() as usize))
+}
+
+/// The parameters in the input's dtype.
+fn in_input_dtype(input: &Tensor, parameters: [Option<&Tensor>; 2]) -> Result<[Option<Tensor>; 2]> {
+    let [a, b] = parameters.map(|p| p.map(|t| t.in_dtype(input.dtype())).transpose());
+    Ok([a?, b?])
+}
+
+/// The distance from 1 to the next number of the input's dtype.
+fn epsilon(input: &Tensor) -> f64 {
+    match input.dtype() {
+        crate::DType::F64 => f64::EPSILON,
+        crate::DType::F16 => 2.0_f64.powi(-10),
+        crate::DType::BF16 => 2.0_f64.powi(-7),
+        _ => f64::from(f32::EPSILON),
+    }
+}

@@ -1,0 +1,310 @@
+//! The derivatives of the norms: fused kernels, and the same from plain ops for second derivatives.
+//!
+//! With `h = (x - mean) * rstd` and `g = grad * weight`: `grad_x = rstd (g - mean(g) - h mean(g h))` over the
+//! normalised dimensions, `grad_weight = sum(grad h)`, `grad_bias = sum(grad)`. The fused ops compute the parts
+//! that `output_mask` (bits 1, 2, 4) asks for; the others are empty. They record nothing.
+
+use crate::dispatch::{OpDef, Value};
+use crate::error::ensure;
+use crate::gradcheck::{Sample, Sampler};
+use crate::tensor::Dims;
+use crate::{DType, Result, Scalar, Tensor};
+use pullback_kernels::{StridedMut, norm};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub static OPS: &[&OpDef] =
+    &[&LAYER_NORM_BACKWARD, &RMS_NORM_BACKWARD, &BATCH_NORM_BACKWARD, &GROUP_NORM_BACKWARD];
+
+/// The gradients of `layer_norm` by input, weight and bias.
+#[op("_layer_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, int output_mask) -> (Tensor, Tensor, Tensor)",
+     internal, not_differentiable, method = layer_norm_backward)]
+impl LayerNormBackward {
+    fn cpu(
+        grad_out: &Tensor,
+        input: &Tensor,
+        normalized_shape: &[i64],
+        mean: &Tensor,
+        rstd: &Tensor,
+        weight: Option<&Tensor>,
+        output_mask: i64,
+    ) -> Result<[Tensor; 3]> {
+        let outputs = outputs(input, normalized_shape, output_mask)?;
+        let weight = weight.map(|w| w.in_dtype(input.dtype())).transpose()?;
+        let [mut x, mut w, mut b] = views(&outputs, output_mask);
+        norm::layer_norm_backward(
+            x.as_mut(),
+            w.as_mut(),
+            b.as_mut(),
+            grad_out.view_ref(),
+            input.view_ref(),
+            mean.view_ref(),
+            rstd.view_ref(),
+            weight.as_ref().map(Tensor::view_ref),
+            normalized_shape.iter().product::<i64>() as usize,
+        )?;
+        Ok(outputs)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let call = |mask: i64| {
+            let start = [s.normal(&[3, 4]).into(), s.normal(&[3, 4]).into(), [4].as_slice().into()];
+            let call = Sample::new(start).with("mean", s.normal(&[3, 1])).with("rstd", s.positive(&[3, 1]));
+            call.with("weight", s.normal(&[4])).with("output_mask", mask)
+        };
+        vec![call(7), call(1), call(6)]
+    }
+}
+
+/// The gradients of `rms_norm` by input and weight.
+#[op("_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd, Tensor? weight, int output_mask) -> (Tensor, Tensor)",
+     internal, not_differentiable, method = rms_norm_backward)]
+impl RmsNormBackward {
+    fn cpu(
+        grad_out: &Tensor,
+        input: &Tensor,
+        normalized_shape: &[i64],
+        rstd: &Tensor,
+        weight: Option<&Tensor>,
+        output_mask: i64,
+    ) -> Result<[Tensor; 2]> {
+        let outputs = outputs(input, normalized_shape, output_mask & 3)?;
+        let weight = weight.map(|w| w.in_dtype(input.dtype())).transpose()?;
+        let [mut x, mut w, _] = views(&outputs, output_mask & 3);
+        norm::rms_norm_backward(
+            x.as_mut(),
+            w.as_mut(),
+            grad_out.view_ref(),
+            input.view_ref(),
+            rstd.view_ref(),
+            weight.as_ref().map(Tensor::view_ref),
+            normalized_shape.iter().product::<i64>() as usize,
+        )?;
+        let [x, w, _] = outputs;
+        Ok([x, w])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let start = [s.normal(&[3, 4]).into(), s.normal(&[3, 4]).into(), [4].as_slice().into()];
+        let call = Sample::new(start).with("rstd", s.positive(&[3, 1])).with("weight", Value::None);
+        vec![call.with("output_mask", 3)]
+    }
+}
+
+/// The gradients of `batch_norm` by input, weight and bias. In training `mean` and `rstd` are the batch's, else
+/// they are the running mean and variance.
+#[op("_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor mean, Tensor rstd, bool training, float eps, int output_mask) -> (Tensor, Tensor, Tensor)",
+     internal, not_differentiable, method = batch_norm_backward)]
+impl BatchNormBackward {
+    fn cpu(
+        grad_out: &Tensor,
+        input: &Tensor,
+        weight: Option<&Tensor>,
+        mean: &Tensor,
+        rstd: &Tensor,
+        training: bool,
+        eps: f64,
+        output_mask: i64,
+    ) -> Result<[Tensor; 3]> {
+        let outputs = outputs(input, &input.shape()[1..2], output_mask)?;
+        let weight = weight.map(|w| w.in_dtype(input.dtype())).transpose()?;
+        let [mut x, mut w, mut b] = views(&outputs, output_mask);
+        norm::batch_norm_backward(
+            x.as_mut(),
+            w.as_mut(),
+            b.as_mut(),
+            grad_out.view_ref(),
+            input.view_ref(),
+            weight.as_ref().map(Tensor::view_ref),
+            mean.view_ref(),
+            rstd.view_ref(),
+            norm::BatchNorm { training, momentum: 0.0, eps },
+        )?;
+        Ok(outputs)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let call = |training: bool| {
+            let start = [s.normal(&[4, 3]).into(), s.normal(&[4, 3]).into(), s.normal(&[3]).into()];
+            let call = Sample::new(start).with("mean", s.normal(&[3])).with("rstd", s.positive(&[3]));
+            call.with("training", training).with("eps", 1e-5).with("output_mask", 7)
+        };
+        vec![call(true), call(false)]
+    }
+}
+
+/// The gradients of `group_norm` by input, weight and bias.
+#[op("_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, int group, int output_mask) -> (Tensor, Tensor, Tensor)",
+     internal, not_differentiable, method = group_norm_backward)]
+impl GroupNormBackward {
+    fn cpu(
+        grad_out: &Tensor,
+        input: &Tensor,
+        mean: &Tensor,
+        rstd: &Tensor,
+        weight: Option<&Tensor>,
+        group: i64,
+        output_mask: i64,
+    ) -> Result<[Tensor; 3]> {
+        let outputs = outputs(input, &input.shape()[1..2], output_mask)?;
+        let weight = weight.map(|w| w.in_dtype(input.dtype())).transpose()?;
+        let [mut x, mut w, mut b] = views(&outputs, output_mask);
+        norm::group_norm_backward(
+            x.as_mut(),
+            w.as_mut(),
+            b.as_mut(),
+            grad_out.view_ref(),
+            input.view_ref(),
+            mean.view_ref(),
+            rstd.view_ref(),
+            weight.as_ref().map(Tensor::view_ref),
+            group as usize,
+        )?;
+        Ok(outputs)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let start = [s.normal(&[2, 4, 3]).into(), s.normal(&[2, 4, 3]).into()];
+        let call = Sample::new(start).with("mean", s.normal(&[2, 2])).with("rstd", s.positive(&[2, 2]));
+        vec![call.with("weight", s.normal(&[4])).with("group", 2).with("output_mask", 7)]
+    }
+}
+
+/// A norm as plain ops see it: what is averaged over, and where the parameters lie.
+pub(crate) struct Spread {
+    /// Dimensions whose elements share mean and variance.
+    averaged: Dims,
+    /// Dimensions over which the parameters' gradients are summed; their shape has size 1 there.
+    summed: Dims,
+    /// The parameters' own shape, if it is not what summing leaves.
+    parameter_shape: Option<Dims>,
+    eps: f64,
+    /// Whether the mean is subtracted (not for RMS norm).
+    centred: bool,
+    /// Mean and variance that do not depend on the input.
+    fixed: Option<(Tensor, Tensor)>,
+}
+
+impl Spread {
+    /// Layer and RMS norm.
+    pub(crate) fn trailing(input: &Tensor, normalized: &[i64], eps: f64, centred: bool) -> Spread {
+        let (ndim, first) = (input.ndim() as i64, (input.ndim() - normalized.len()) as i64);
+        let parameter_shape = Some(Dims::from_slice(normalized));
+        Spread { averaged: (first..ndim).collect(), summed: (0..first).collect(), parameter_shape, eps, centred, fixed: None }
+    }
+    /// Batch norm; `fixed` are the running mean and variance outside training.
+    pub(crate) fn channels(input: &Tensor, eps: f64, fixed: Option<(&Tensor, &Tensor)>) -> Result<Spread> {
+        let dims: Dims = (0..input.ndim() as i64).filter(|&d| d != 1).collect();
+        let per_channel = channel_shape(&[1, input.shape()[1]], input.ndim() - 2);
+        let fixed = match fixed {
+            Some((mean, var)) => Some((mean.reshape(&per_channel)?, var.reshape(&per_channel)?)),
+            None => None,
+        };
+        let parameter_shape = Some(Dims::from_slice(&input.shape()[1..2]));
+        Ok(Spread { averaged: dims.clone(), summed: dims, parameter_shape, eps, centred: true, fixed })
+    }
+    /// Group norm of an input split into (N, group, channel of the group, rest).
+    pub(crate) fn groups(eps: f64) -> Spread {
+        let (averaged, summed) = ([2, 3].as_slice().into(), [0, 3].as_slice().into());
+        Spread { averaged, summed, parameter_shape: None, eps, centred: true, fixed: None }
+    }
+
+    fn normalised(&self, x: &Tensor) -> Result<(Tensor, Tensor)> {
+        if let Some((mean, var)) = &self.fixed {
+            let rstd = var.plus(self.eps)?.rsqrt()?;
+            return Ok((x.sub(mean)?.mul(&rstd)?, rstd));
+        }
+        let centred = if self.centred { x.sub(&x.mean_dim(Some(&self.averaged), true)?)? } else { x.clone() };
+        let spread = centred.mul(&centred)?.mean_dim(Some(&self.averaged), true)?;
+        let rstd = spread.plus(self.eps)?.rsqrt()?;
+        Ok((centred.mul(&rstd)?, rstd))
+    }
+
+    /// The gradients by input, weight and bias, differentiable themselves.
+    pub(crate) fn backward(&self, grad: &Tensor, x: &Tensor, weight: Option<&Tensor>, needs: [bool; 3]) -> Result<[Option<Tensor>; 3]> {
+        let (h, rstd) = self.normalised(x)?;
+        let summed = |t: Tensor| {
+            let total = if self.summed.is_empty() { t } else { t.sum_dim(Some(&self.summed), true)? };
+            self.parameter_shape.as_ref().map_or_else(|| Ok(total.clone()), |shape| total.reshape(shape))
+        };
+        let by_weight = needs[1].then(|| summed(grad.mul(&h)?)).transpose()?;
+        let by_bias = needs[2].then(|| summed(grad.clone())).transpose()?;
+        if !needs[0] {
+            return Ok([None, by_weight, by_bias]);
+        }
+        let g = match weight {
+            Some(w) => grad.mul(&self.placed(w, x)?)?,
+            None => grad.clone(),
+        };
+        if self.fixed.is_some() {
+            return Ok([Some(g.mul(&rstd)?), by_weight, by_bias]);
+        }
+        let mean = |t: &Tensor| t.mean_dim(Some(&self.averaged), true);
+        let along = h.mul(&mean(&g.mul(&h)?)?)?;
+        let rest = if self.centred { g.sub(&mean(&g)?)? } else { g };
+        Ok([Some(rest.sub(&along)?.mul(&rstd)?), by_weight, by_bias])
+    }
+
+    /// A parameter shaped so that it broadcasts against the input.
+    fn placed(&self, parameter: &Tensor, x: &Tensor) -> Result<Tensor> {
+        if parameter.ndim() == x.ndim() {
+            return Ok(parameter.clone());
+        }
+        let mut shape = Dims::from_slice(x.shape());
+        for &dim in &self.summed {
+            shape[dim as usize] = 1;
+        }
+        parameter.reshape(&shape)
+    }
+}
+
+/// `lead` followed by `ones` sizes of 1.
+pub(crate) fn channel_shape(lead: &[i64], ones: usize) -> Dims {
+    let mut shape = Dims::from_slice(lead);
+    shape.extend(std::iter::repeat_n(1, ones));
+    shape
+}
+
+/// The dtype of statistics: single precision for half precision input.
+pub(crate) fn stats_dtype(input: &Tensor) -> DType {
+    match input.dtype() {
+        DType::F16 | DType::BF16 => DType::F32,
+        other => other,
+    }
+}
+
+/// Refuses tensors that do not have one element per channel.
+pub(crate) fn check_channels(input: &Tensor, given: &[(&str, Option<&Tensor>)]) -> Result<()> {
+    ensure!(
+        input.ndim() >= 2,
+        runtime,
+        "Expected 2 or more dimensions for batch_norm, but got input of size {}",
+        crate::tensor::shape::list(input.shape())
+    );
+    let channels = input.shape()[1];
+    for (name, tensor) in given {
+        let n = tensor.map_or(channels, Tensor::numel);
+        ensure!(n == channels, runtime, "{name} should contain {channels} elements not {n}");
+    }
+    Ok(())
+}
+
+/// Bits 1, 2, 4 for input, weight and bias.
+pub(crate) fn mask_of(needs: [bool; 3]) -> i64 {
+    needs.iter().enumerate().map(|(i, &n)| i64::from(n) << i).sum()
+}
+
+/// The outputs that were asked for.
+pub(crate) fn wanted(outputs: [Tensor; 3], needs: [bool; 3]) -> [Option<Tensor>; 3] {
+    let [x, w, b] = outputs;
+    [needs[0].then_some(x), needs[1].then_some(w), needs[2].then_some(b)]
+}
+
+fn outputs(input: &Tensor, parameter: &[i64], mask: i64) -> Result<[Tensor; 3]> {
+    let make = |bit: i64, shape: &[i64]| {
+        let t = Tensor::empty_of(if mask & bit != 0 { shape } else { &[0] }, input.dtype())?;
+        // A sum over no rows is 0, whether or not the kernel comes to write it.
+        if input.numel() == 0 { t.fill_(Scalar::Int(0)) } else { Ok(t) }
+    };
+    Ok([make(1, input.shape())?, make(2, parameter)?, make(4, parameter)?])
+}
+
+fn views(outputs: &[Tensor; 3], mask: i64) -> [Option<StridedMut<'_>>; 3] {
+    [0, 1, 2].map(|i| (mask & (1 << i) != 0).then(|| outputs[i].view_mut()))
+}

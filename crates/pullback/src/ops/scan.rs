@@ -1,0 +1,357 @@
+//! Running sums, products and extremes along a dimension, and products of whole dimensions.
+//!
+//! Products are here because the gradient of one at zeros is made of running products.
+
+use crate::dispatch::OpDef;
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::extreme::lifted;
+use crate::ops::reduce::{reduced, restore};
+use crate::tensor::TensorSpec;
+use crate::tensor::shape::{wrap_dim, wrap_dims};
+use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor};
+use pullback_kernels::{StridedMut, StridedRef, reduce, scan};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub static OPS: &[&OpDef] =
+    &[&CUMSUM, &CUMPROD, &LOGCUMSUMEXP, &CUMMAX, &CUMMIN, &PICK_BACKWARD, &PICK, &PROD, &PROD_DIM];
+
+/// The running sum along `dim`: `out[i] = self[0] + ... + self[i]`. Integers and bools sum in int64 unless
+/// `dtype` is given.
+#[op("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace, out, jvp = linear)]
+impl Cumsum {
+    fn cpu(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
+        running(self_, dim, dtype, scan::cumsum)
+    }
+    fn vjp_self(grad: &Tensor, dim: i64) -> Result<Tensor> {
+        back_sum(grad, dim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        dim_samples(s)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let sample = Sample::of(s.normal(&[2])).with("dim", 3);
+        vec![InvalidSample::new(sample, ErrorKind::Index, "expected to be in range of [-1, 0], but got 3")]
+    }
+}
+
+/// The running product along `dim`. Integers and bools multiply in int64 unless `dtype` is given.
+#[op("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace, out)]
+impl Cumprod {
+    fn cpu(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
+        running(self_, dim, dtype, scan::cumprod)
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
+        cumprod_grad(grad, self_, result, dim)
+    }
+    fn jvp(self_p: &Tensor, self_t: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
+        cumprod_tangent(self_t, self_p, result, dim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let mut out = dim_samples(s);
+        let zeros = |shape: &[i64]| s.normal(shape).mul(&s.bools(shape)).expect("samples are small");
+        out.push(Sample::of(zeros(&[3, 4])).with("dim", 1));
+        out.push(Sample::of(s.away_from_zero(&[2, 3])).with("dim", 0));
+        out
+    }
+}
+
+/// `ln` of the running sum of `e^self` along `dim`, without overflow.
+#[op("logcumsumexp(Tensor self, int dim) -> Tensor", out)]
+impl Logcumsumexp {
+    fn cpu(self_: &Tensor, dim: i64) -> Result<Tensor> {
+        along(self_, self_.dtype(), dim, scan::logcumsumexp)
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
+        log_sum_grad(grad, self_, result, dim)
+    }
+    fn jvp(self_p: &Tensor, self_t: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
+        // Shifted by the line's maximum, which divides out.
+        let top = self_p.detach()?.amax(&[dim], true)?;
+        self_t.mul(&self_p.sub(&top)?.exp()?)?.cumsum(dim)?.div(&result.sub(&top)?.exp()?)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::of(s.normal(&[2, 3, 2])).with("dim", 1),
+            Sample::of(s.normal(&[2, 3])).with("dim", -1),
+            Sample::of(s.normal(&[])).with("dim", 0),
+            Sample::of(s.normal(&[0, 3])).with("dim", 1),
+        ]
+    }
+}
+
+/// The running maximum along `dim` and where it was last reached; NaN stays.
+#[op("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", out)]
+impl Cummax {
+    fn cpu(self_: &Tensor, dim: i64) -> Result<[Tensor; 2]> {
+        extremes(self_, dim, scan::cummax)
+    }
+    fn vjp_self(grad_values: &Tensor, self_shape: &[i64], indices: &Tensor, dim: i64) -> Result<Tensor> {
+        grad_values.pick_backward(self_shape, indices, dim)
+    }
+    fn jvp(self_t: &Tensor, indices: &Tensor, dim: i64) -> Result<[Option<Tensor>; 2]> {
+        Ok([Some(self_t.pick(indices, dim)?), None])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        distinct_samples(s)
+    }
+}
+
+/// The running minimum along `dim` and where it was last reached; NaN stays.
+#[op("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)", out)]
+impl Cummin {
+    fn cpu(self_: &Tensor, dim: i64) -> Result<[Tensor; 2]> {
+        extremes(self_, dim, scan::cummin)
+    }
+    fn vjp_self(grad_values: &Tensor, self_shape: &[i64], indices: &Tensor, dim: i64) -> Result<Tensor> {
+        grad_values.pick_backward(self_shape, indices, dim)
+    }
+    fn jvp(self_t: &Tensor, indices: &Tensor, dim: i64) -> Result<[Option<Tensor>; 2]> {
+        Ok([Some(self_t.pick(indices, dim)?), None])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        distinct_samples(s)
+    }
+}
+
+/// Adds each gradient at the place that `indices` names along `dim`, into zeros of shape `sizes`.
+#[op("_cum_extreme_backward(Tensor grad_output, int[] sizes, Tensor indices, int dim) -> Tensor", internal,
+     method = pick_backward, jvp = linear)]
+impl PickBackward {
+    fn cpu(grad_output: &Tensor, sizes: &[i64], indices: &Tensor, dim: i64) -> Result<Tensor> {
+        use pullback_kernels::index::{Reduce, ScatterSource, scatter};
+        let out = TensorSpec::of(sizes, grad_output.dtype()).zeros()?;
+        let (target, source, indices) = (lifted(&out)?, lifted(grad_output)?, lifted(indices)?);
+        let source = ScatterSource::Tensor(source.view_ref());
+        scatter(&mut target.view_mut(), wrap_dim(dim, sizes.len())?, indices.view_ref(), source, (Reduce::Sum, true))?;
+        Ok(out)
+    }
+    fn vjp_grad_output(grad: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
+        grad.pick(indices, dim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let shape: &[i64] = &[2, 3];
+        vec![Sample::new([s.normal(shape).into(), shape.into(), s.integers(shape, 0, 3).into(), 1_i64.into()])]
+    }
+}
+
+/// The elements that `indices` (of the input's shape) names along `dim`.
+#[op("_cum_extreme_pick(Tensor self, Tensor indices, int dim) -> Tensor", internal, method = pick, jvp = linear)]
+impl Pick {
+    fn cpu(self_: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
+        let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
+        let (target, input, indices) = (lifted(&out)?, lifted(self_)?, lifted(indices)?);
+        let dim = wrap_dim(dim, self_.ndim())?;
+        pullback_kernels::index::gather(&mut target.view_mut(), input.view_ref(), dim, indices.view_ref())?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64], indices: &Tensor, dim: i64) -> Result<Tensor> {
+        grad.pick_backward(self_shape, indices, dim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([s.normal(&[2, 3]).into(), s.integers(&[2, 3], 0, 3).into(), 1_i64.into()])]
+    }
+}
+
+/// The product of all elements; 1 of none. Integers and bools multiply in int64 unless `dtype` is given. The
+/// gradient is exact at zeros too.
+#[op("prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", batch = reduction)]
+impl Prod {
+    fn cpu(self_: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+        product(self_, None, false, dtype)
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
+        let flat = self_.reshape(&[-1])?;
+        product_grad(grad, &flat, result, 0)?.reshape(self_.shape())
+    }
+    fn jvp(self_p: &Tensor, self_t: &Tensor, result: &Tensor) -> Result<Tensor> {
+        let slope = product_grad(&one_of(result)?, &self_p.reshape(&[-1])?, result, 0)?;
+        slope.conj()?.mul(&self_t.reshape(&[-1])?)?.sum()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let zero = s.normal(&[2, 2]).masked_fill(&first(&[2, 2]), Scalar::Int(0)).expect("samples are small");
+        vec![
+            Sample::of(s.normal(&[2, 3])),
+            Sample::of(zero),
+            Sample::of(s.normal(&[])),
+            Sample::of(s.normal(&[0])),
+            Sample::of(s.normal(&[3]).times(0).expect("samples are small")),
+        ]
+    }
+}
+
+/// The product along `dim`; 1 of no elements.
+#[op("prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out,
+     node = "ProdBackward1", batch = reduction)]
+impl ProdDim {
+    fn cpu(self_: &Tensor, dim: i64, keepdim: bool, dtype: Option<DType>) -> Result<Tensor> {
+        wrap_dim(dim, self_.ndim())?;
+        product(self_, Some(&[dim]), keepdim, dtype)
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor, dim: i64, keepdim: bool) -> Result<Tensor> {
+        let grad = restore(grad, self_.shape(), Some(&[dim]), keepdim)?;
+        product_grad(&grad, self_, &restore(result, self_.shape(), Some(&[dim]), keepdim)?, dim)
+    }
+    fn jvp(self_p: &Tensor, self_t: &Tensor, result: &Tensor, dim: i64, keepdim: bool) -> Result<Tensor> {
+        let result = restore(result, self_p.shape(), Some(&[dim]), keepdim)?;
+        product_grad(&one_of(&result)?, self_p, &result, dim)?.conj()?.mul(self_t)?.sum_dim(Some(&[dim]), keepdim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let zero = s.normal(&[2, 3]).masked_fill(&first(&[2, 3]), Scalar::Int(0)).expect("samples are small");
+        vec![
+            Sample::of(s.normal(&[2, 3, 2])).with("dim", 1),
+            Sample::of(zero).with("dim", -1).with("keepdim", true),
+            Sample::of(s.normal(&[])).with("dim", 0),
+            Sample::of(s.normal(&[2, 0])).with("dim", 1),
+        ]
+    }
+}
+
+type Kernel = fn(&mut StridedMut<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
+type PairKernel =
+    fn(&mut StridedMut<'_>, &mut StridedMut<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
+
+fn along(x: &Tensor, dtype: DType, dim: i64, kernel: Kernel) -> Result<Tensor> {
+    let dim = wrap_dim(dim, x.ndim())?;
+    let out = Tensor::empty_of(x.shape(), dtype)?;
+    kernel(&mut lifted(&out)?.view_mut(), lifted(x)?.view_ref(), dim)?;
+    Ok(out)
+}
+
+fn running(x: &Tensor, dim: i64, dtype: Option<DType>, kernel: Kernel) -> Result<Tensor> {
+    let natural = if x.dtype().is_integral(true) { DType::I64 } else { x.dtype() };
+    let dtype = dtype.unwrap_or(natural);
+    along(&x.in_dtype(dtype)?, dtype, dim, kernel)
+}
+
+fn extremes(x: &Tensor, dim: i64, kernel: PairKernel) -> Result<[Tensor; 2]> {
+    let dim = wrap_dim(dim, x.ndim())?;
+    let (values, indices) = (Tensor::empty_of(x.shape(), x.dtype())?, Tensor::empty_of(x.shape(), DType::I64)?);
+    kernel(&mut lifted(&values)?.view_mut(), &mut lifted(&indices)?.view_mut(), lifted(x)?.view_ref(), dim)?;
+    Ok([values, indices])
+}
+
+fn product(x: &Tensor, dim: Option<&[i64]>, keepdim: bool, dtype: Option<DType>) -> Result<Tensor> {
+    let natural = if x.dtype().is_integral(true) { DType::I64 } else { x.dtype() };
+    let dtype = dtype.unwrap_or(natural);
+    reduced(&x.in_dtype(dtype)?, &wrap_dims(dim, x.ndim())?, keepdim, dtype, reduce::prod)
+}
+
+/// The sum from each place to the end of the line.
+fn back_sum(x: &Tensor, dim: i64) -> Result<Tensor> {
+    if x.ndim() == 0 || x.shape()[wrap_dim(dim, x.ndim())?] <= 1 {
+        return Ok(x.clone());
+    }
+    x.flip(&[dim])?.cumsum(dim)?.flip(&[dim])
+}
+
+/// The product of everything before each place of the line.
+fn product_before(x: &Tensor, dim: i64) -> Result<Tensor> {
+    let size = x.shape()[wrap_dim(dim, x.ndim())?];
+    let mut one = Dims::from_slice(x.shape());
+    one[wrap_dim(dim, x.ndim())?] = 1;
+    let ones = TensorSpec::of(&one, x.dtype()).zeros()?.plus(1)?;
+    super::join::cat(&[ones, x.slice(dim, Some(0), Some(size - 1), 1)?], dim)?.cumprod(dim)
+}
+
+/// The gradient of a product: `grad * conj(result / x)`, at zeros the product of all the others. `grad` and
+/// `result` have the reduced dimension in them.
+fn product_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
+    if x.ndim() == 0 || x.numel() == 0 {
+        return grad.expand(x.shape(), false);
+    }
+    if x.detach()?.all()?.item()?.is(1.0) {
+        return grad.mul(&result.div(x)?.conj()?);
+    }
+    let after = product_before(&x.flip(&[dim])?, dim)?.flip(&[dim])?;
+    grad.mul(&product_before(x, dim)?.mul(&after)?.conj()?)
+}
+
+/// The gradient of a running product: the sum over later outputs of `grad * out / x`; at zeros place by place.
+fn cumprod_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
+    if x.ndim() == 0 || x.numel() == 0 {
+        return Ok(grad.clone());
+    }
+    let dim = wrap_dim(dim, x.ndim())? as i64;
+    if x.detach()?.all()?.item()?.is(1.0) && !crate::is_grad_enabled() {
+        return back_sum(&grad.mul(&result.conj()?)?, dim)?.div(&x.conj()?);
+    }
+    // Place k reaches output i >= k with the product of the others up to i.
+    let size = x.shape()[dim as usize];
+    let mut parts = Vec::with_capacity(size as usize);
+    for k in 0..size {
+        let before = x.slice(dim, Some(0), Some(k), 1)?.prod_dim(dim, true)?;
+        let ones = before.detach()?.times(0)?.plus(1)?;
+        let after = super::join::cat(&[ones, x.slice(dim, Some(k + 1), None, 1)?], dim)?.cumprod(dim)?;
+        let reach = before.mul(&after)?.conj()?.mul(&grad.slice(dim, Some(k), None, 1)?)?;
+        parts.push(reach.sum_dim(Some(&[dim]), true)?);
+    }
+    super::join::cat(&parts, dim)
+}
+
+fn cumprod_tangent(tangent: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
+    if x.ndim() == 0 || x.numel() == 0 {
+        return Ok(tangent.clone());
+    }
+    if x.detach()?.all()?.item()?.is(1.0) {
+        return tangent.div(x)?.cumsum(dim)?.mul(result);
+    }
+    let dim = wrap_dim(dim, x.ndim())? as i64;
+    let mut parts = Vec::new();
+    for i in 0..x.shape()[dim as usize] {
+        let upto = x.slice(dim, Some(0), Some(i + 1), 1)?;
+        let product = upto.prod_dim(dim, true)?;
+        let slope = product_grad(&one_of(&product)?, &upto, &product, dim)?.conj()?;
+        parts.push(slope.mul(&tangent.slice(dim, Some(0), Some(i + 1), 1)?)?.sum_dim(Some(&[dim]), true)?);
+    }
+    super::join::cat(&parts, dim)
+}
+
+/// The gradient of `logcumsumexp`: the sum over later outputs of `grad * e^(x - out)`, for each sign of the
+/// gradient in logarithms, so that nothing overflows.
+fn log_sum_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
+    if x.ndim() == 0 || x.numel() == 0 {
+        return Ok(grad.clone());
+    }
+    if x.dtype().is_complex() || grad.requires_grad() || x.requires_grad() {
+        // Relative to the line's maximum; differentiable, and exact while the line spans fewer than 700 units.
+        let top = x.real()?.detach()?.amax(&[dim], true)?;
+        let scaled = grad.mul(&top.sub(result)?.exp()?.conj()?)?;
+        return back_sum(&scaled, dim)?.mul(&x.sub(&top)?.exp()?.conj()?);
+    }
+    let part = |grad: &Tensor| {
+        let log = grad.log()?.masked_fill(&grad.le(&Tensor::wrapped(0)?)?, Scalar::Float(f64::NEG_INFINITY))?;
+        log.sub(result)?.flip(&[dim])?.logcumsumexp(dim)?.flip(&[dim])?.add(x)?.exp()
+    };
+    part(grad)?.sub(&part(&grad.neg()?)?)
+}
+
+fn one_of(like: &Tensor) -> Result<Tensor> {
+    like.zeros_like()?.plus(1)
+}
+
+/// A mask of the first element.
+fn first(shape: &[i64]) -> Tensor {
+    let mut data = vec![crate::Bool::new(false); shape.iter().product::<i64>() as usize];
+    data[0] = crate::Bool::new(true);
+    Tensor::from_slice(&data, shape).expect("samples are small")
+}
+
+fn dim_samples(s: &Sampler) -> Vec<Sample> {
+    vec![
+        Sample::of(s.normal(&[2, 3, 2])).with("dim", 1),
+        Sample::of(s.normal(&[2, 3])).with("dim", -1),
+        Sample::of(s.normal(&[])).with("dim", 0),
+        Sample::of(s.normal(&[0, 3])).with("dim", 1),
+        Sample::of(s.normal(&[2, 0])).with("dim", 1),
+    ]
+}
+
+fn distinct_samples(s: &Sampler) -> Vec<Sample> {
+    vec![
+        Sample::of(s.distinct(&[2, 3, 2])).with("dim", 1),
+        Sample::of(s.distinct(&[2, 3])).with("dim", -1),
+        Sample::of(s.distinct(&[])).with("dim", 0),
+        Sample::of(s.distinct(&[0, 3])).with("dim", 1),
+    ]
+}

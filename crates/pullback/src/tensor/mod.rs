@@ -7,6 +7,7 @@
 
 mod data;
 mod device;
+pub mod display;
 mod geometry;
 pub mod memory;
 mod overlap;

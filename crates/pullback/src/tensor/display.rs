@@ -1,0 +1,406 @@
+//! How tensors print: digits, columns, brackets and the notes behind them, as PyTorch prints.
+//!
+//! All elements of a tensor share one width and one of three styles (whole numbers, fixed point,
+//! powers of ten), chosen from the finite non-zero values that will be shown. Large tensors are
+//! summarised by their edges. Start at [`text`].
+
+use super::promote::default_dtype;
+use crate::{DType, Device, Element, Result, Scalar, Tensor};
+use std::fmt;
+use std::sync::RwLock;
+
+/// How to print.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrintOptions {
+    /// Digits after the point.
+    pub precision: usize,
+    /// Number of elements above which only edges are shown.
+    pub threshold: usize,
+    /// Elements at each edge of a dimension.
+    pub edgeitems: usize,
+    /// Characters per line.
+    pub linewidth: usize,
+    /// Powers of ten: always, never, or where they help.
+    pub sci_mode: Option<bool>,
+}
+
+impl PrintOptions {
+    /// What holds at the start.
+    pub const DEFAULT: PrintOptions =
+        PrintOptions { precision: 4, threshold: 1000, edgeitems: 3, linewidth: 80, sci_mode: None };
+    /// Two digits, two elements at each edge.
+    pub const SHORT: PrintOptions = PrintOptions { precision: 2, edgeitems: 2, ..Self::DEFAULT };
+    /// Every element of every tensor.
+    pub const FULL: PrintOptions = PrintOptions { threshold: usize::MAX, ..Self::DEFAULT };
+}
+
+impl Default for PrintOptions {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+static OPTIONS: RwLock<PrintOptions> = RwLock::new(PrintOptions::DEFAULT);
+
+/// The options in force.
+pub fn print_options() -> PrintOptions {
+    *OPTIONS.read().unwrap_or_else(|e| e.into_inner())
+}
+
+/// Sets the options for every later print.
+pub fn set_print_options(options: PrintOptions) {
+    *OPTIONS.write().unwrap_or_else(|e| e.into_inner()) = options;
+}
+
+/// Whether the tensor's grad state is told, and under which class name it prints.
+#[derive(Clone, Copy, Debug)]
+pub struct Heading<'a> {
+    /// `tensor`, or a subclass's name.
+    pub name: &'a str,
+    /// The name of its `grad_fn`, if it has one.
+    pub grad_fn: Option<&'a str>,
+    /// Whether it is a leaf that requires grad.
+    pub requires_grad: bool,
+}
+
+/// The whole text, as in `tensor([1., 2.], requires_grad=True)`.
+///
+/// # Errors
+/// Out of memory.
+pub fn text(tensor: &Tensor, heading: Heading<'_>, options: &PrintOptions) -> Result<String> {
+    let prefix = format!("{}(", heading.name);
+    let indent = prefix.chars().count();
+    let mut notes = Vec::new();
+    let dtype = tensor.dtype();
+    let size = || format!("size={}", tuple(tensor.shape()));
+    let name = || format!("dtype=torch.{}", dtype.name());
+    let body = if tensor.device() != Device::Cpu {
+        // Elements that are not in main memory cannot be read here.
+        notes.extend([format!("device='{}'", tensor.device()), size()]);
+        if dtype != default_dtype() {
+            notes.push(name());
+        }
+        "...".to_string()
+    } else if tensor.numel() == 0 {
+        if tensor.ndim() != 1 {
+            notes.push(size());
+        }
+        if dtype != default_dtype() {
+            notes.push(name());
+        }
+        "[]".to_string()
+    } else {
+        if options.edgeitems == 0 {
+            notes.push(size());
+        }
+        let usual = [default_dtype(), default_dtype().to_complex(), DType::I64, DType::Bool];
+        if !usual.contains(&dtype) {
+            notes.push(name());
+        }
+        body(tensor, indent, options)?
+    };
+    if let Some(name) = heading.grad_fn {
+        notes.push(format!("grad_fn=<{name}>"));
+    } else if heading.requires_grad {
+        notes.push("requires_grad=True".to_string());
+    }
+    Ok(with_notes(prefix + &body, &notes, indent, options.linewidth))
+}
+
+/// The elements in brackets.
+///
+/// # Errors
+/// Out of memory.
+pub fn body(tensor: &Tensor, indent: usize, options: &PrintOptions) -> Result<String> {
+    if tensor.numel() == 0 {
+        return Ok("[]".to_string());
+    }
+    let summarize = tensor.numel() as usize > options.threshold;
+    let printer = Printer::new(tensor, summarize, options)?;
+    Ok(printer.block(&mut 0, 0, indent))
+}
+
+fn tuple(shape: &[i64]) -> String {
+    let items: Vec<String> = shape.iter().map(i64::to_string).collect();
+    if items.len() == 1 { format!("({},)", items[0]) } else { format!("({})", items.join(", ")) }
+}
+
+/// Appends the notes, on lines of their own where the last line would be too long.
+fn with_notes(text: String, notes: &[String], indent: usize, linewidth: usize) -> String {
+    let last_line = text.rsplit('\n').next().map_or(0, |l| l.chars().count());
+    // The bracket that closes everything and the comma before the note have their place.
+    let mut length = last_line + 2;
+    let mut out = text;
+    for note in notes {
+        let size = note.chars().count();
+        if length + size + 2 > linewidth {
+            out.push_str(&format!(",\n{}{note}", " ".repeat(indent)));
+            length = indent + size;
+        } else {
+            out.push_str(&format!(", {note}"));
+            length += size + 2;
+        }
+    }
+    out.push(')');
+    out
+}
+
+/// One number column: style and width.
+#[derive(Debug)]
+struct Column {
+    floating: bool,
+    whole: bool,
+    powers: bool,
+    width: usize,
+    precision: usize,
+}
+
+impl Column {
+    fn of_words(words: &[Scalar]) -> Column {
+        let width = words.iter().map(|w| word(*w).len()).max().unwrap_or(1).max(1);
+        Column { floating: false, whole: true, powers: false, width, precision: 0 }
+    }
+
+    fn of_floats(values: &[f64], options: &PrintOptions) -> Column {
+        let precision = options.precision;
+        let mut column = Column { floating: true, whole: true, powers: false, width: 1, precision };
+        let finite: Vec<f64> = values.iter().copied().filter(|v| v.is_finite() && *v != 0.0).collect();
+        if finite.is_empty() {
+            return column;
+        }
+        let largest = finite.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+        let smallest = finite.iter().fold(f64::INFINITY, |m, v| m.min(v.abs()));
+        column.whole = finite.iter().all(|v| v.ceil() == *v);
+        let helps = largest / smallest > 1000.0 || largest > 1e8 || smallest < 1e-4;
+        column.powers = options.sci_mode.unwrap_or(helps);
+        let longest = |f: &dyn Fn(f64) -> String| finite.iter().map(|v| f(*v).len()).max().unwrap_or(1);
+        column.width = if column.powers {
+            longest(&|v| power(v, precision))
+        } else if column.whole {
+            longest(&|v| fixed(v, 0)) + 1
+        } else {
+            longest(&|v| fixed(v, precision))
+        };
+        column
+    }
+
+    fn float(&self, value: f64) -> String {
+        let text = if self.powers {
+            power(value, self.precision)
+        } else if self.whole {
+            let mut text = fixed(value, 0);
+            if value.is_finite() {
+                text.push('.');
+            }
+            text
+        } else {
+            fixed(value, self.precision)
+        };
+        self.pad(text)
+    }
+
+    fn pad(&self, text: String) -> String {
+        format!("{text:>width$}", width = self.width)
+    }
+}
+
+fn word(value: Scalar) -> String {
+    match value {
+        Scalar::Bool(b) => if b { "True" } else { "False" }.to_string(),
+        Scalar::Int(i) => i.to_string(),
+        Scalar::Float(f) => fixed(f, 0),
+        Scalar::Complex(re, _) => fixed(re, 0),
+    }
+}
+
+fn fixed(value: f64, precision: usize) -> String {
+    if value.is_nan() { "nan".to_string() } else { format!("{value:.precision$}") }
+}
+
+/// `1.0000e+10`: at least two digits in the exponent, with its sign.
+fn power(value: f64, precision: usize) -> String {
+    if !value.is_finite() {
+        return fixed(value, precision);
+    }
+    let text = format!("{value:.precision$e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (sign, digits) = match exponent.strip_prefix('-') {
+        Some(digits) => ('-', digits),
+        None => ('+', exponent),
+    };
+    format!("{mantissa}e{sign}{digits:0>2}")
+}
+
+/// The elements to show, in order, with the shape they came from.
+struct Printer {
+    shape: Vec<i64>,
+    summarize: bool,
+    edge: i64,
+    linewidth: usize,
+    shown: Shown,
+}
+
+enum Shown {
+    Words(Vec<String>, Column),
+    Floats(Vec<f64>, Column),
+    Complex(Vec<(f64, f64)>, Column, Column),
+}
+
+impl Printer {
+    fn new(tensor: &Tensor, summarize: bool, options: &PrintOptions) -> Result<Printer> {
+        let edge = options.edgeitems as i64;
+        let mut values = Vec::new();
+        let shape = tensor.shape();
+        let visit = Visit { summarize, edge };
+        visit.collect(tensor, 0, 0, &mut values);
+        let dtype = tensor.dtype();
+        let shown = if dtype.is_complex() {
+            let pairs: Vec<(f64, f64)> = values
+                .iter()
+                .map(|v| match v {
+                    Scalar::Complex(re, im) => (*re, *im),
+                    other => (other.to_f64(), 0.0),
+                })
+                .collect();
+            let real: Vec<f64> = pairs.iter().map(|p| p.0).collect();
+            let imag: Vec<f64> = pairs.iter().map(|p| p.1).collect();
+            Shown::Complex(pairs, Column::of_floats(&real, options), Column::of_floats(&imag, options))
+        } else if dtype.is_floating_point() {
+            let floats: Vec<f64> = values.iter().map(|v| v.to_f64()).collect();
+            let column = Column::of_floats(&floats, options);
+            Shown::Floats(floats, column)
+        } else if dtype == DType::U64 {
+            // Half of the range does not fit the number type.
+            let words: Vec<String> = values.iter().map(|v| (v.to_i64() as u64).to_string()).collect();
+            let mut column = Column::of_words(&[]);
+            column.width = words.iter().map(String::len).max().unwrap_or(1);
+            Shown::Words(words, column)
+        } else {
+            let column = Column::of_words(&values);
+            Shown::Words(values.iter().map(|v| word(*v)).collect(), column)
+        };
+        Ok(Printer { shape: shape.to_vec(), summarize, edge, linewidth: options.linewidth, shown })
+    }
+
+    fn element(&self, at: usize) -> String {
+        match &self.shown {
+            Shown::Words(words, column) => column.pad(words[at].clone()),
+            Shown::Floats(values, column) => column.float(values[at]),
+            Shown::Complex(pairs, real, imag) => {
+                let (re, im) = pairs[at];
+                let real = real.float(re);
+                let imag = format!("{}j", imag.float(im)).trim_start().to_string();
+                let sign = if imag.starts_with(['+', '-']) { "" } else { "+" };
+                format!("{real}{sign}{imag}")
+            }
+        }
+    }
+
+    fn element_width(&self) -> usize {
+        match &self.shown {
+            Shown::Words(_, column) | Shown::Floats(_, column) => column.width + 2,
+            Shown::Complex(_, real, imag) => real.width + imag.width + 3,
+        }
+    }
+
+    /// Dimension `dim` from element `at` on.
+    fn block(&self, at: &mut usize, dim: usize, indent: usize) -> String {
+        if dim == self.shape.len() {
+            *at += 1;
+            return self.element(*at - 1);
+        }
+        let size = self.shape[dim];
+        let cut = self.summarize && size > 2 * self.edge;
+        let count = if cut { 2 * self.edge } else { size };
+        let is_row = dim + 1 == self.shape.len();
+        let mut parts = Vec::new();
+        for index in 0..count {
+            if cut && index == self.edge {
+                parts.push(if is_row { " ..." } else { "..." }.to_string());
+            }
+            parts.push(self.block(at, dim + 1, indent + 1));
+        }
+        if cut && self.edge == 0 {
+            parts.push("...".to_string());
+        }
+        let gap = " ".repeat(indent + 1);
+        if !is_row {
+            let lines = "\n".repeat(self.shape.len() - dim - 1);
+            return format!("[{}]", parts.join(&format!(",{lines}{gap}")));
+        }
+        let room = self.linewidth.saturating_sub(indent);
+        let per_line = (room / self.element_width()).max(1);
+        let lines: Vec<String> = parts.chunks(per_line).map(|line| line.join(", ")).collect();
+        format!("[{}]", lines.join(&format!(",\n{gap}")))
+    }
+}
+
+/// Walks the elements that will be shown.
+struct Visit {
+    summarize: bool,
+    edge: i64,
+}
+
+impl Visit {
+    fn collect(&self, tensor: &Tensor, dim: usize, offset: i64, values: &mut Vec<Scalar>) {
+        if dim == tensor.ndim() {
+            values.push(tensor.element_at(offset));
+            return;
+        }
+        let (size, stride) = (tensor.shape()[dim], tensor.strides()[dim]);
+        for index in 0..size {
+            if self.summarize && size > 2 * self.edge && index >= self.edge && index < size - self.edge {
+                continue;
+            }
+            self.collect(tensor, dim + 1, offset + index * stride, values);
+        }
+    }
+}
+
+impl Tensor {
+    /// The element this many elements behind the first one; the caller stays inside the shape.
+    pub(crate) fn element_at(&self, offset: i64) -> Scalar {
+        let dtype = self.dtype();
+        let place = self.data_ptr();
+        pullback_kernels::for_dtype!(dtype, all, T => {
+            // SAFETY: offsets made of indices inside the shape and the strides stay inside the storage.
+            let value = unsafe { place.cast::<T>().offset(offset as isize).read() };
+            if dtype == DType::Bool {
+                Scalar::Bool(value.is_true())
+            } else if dtype.is_complex() {
+                let c = value.to_c128();
+                Scalar::Complex(c.re, c.im)
+            } else if dtype.is_floating_point() {
+                Scalar::Float(value.to_f64())
+            } else {
+                Scalar::Int(value.to_i64())
+            }
+        })
+    }
+
+    /// All elements in row-major order.
+    pub fn elements(&self) -> Vec<Scalar> {
+        let mut values = Vec::with_capacity(self.numel().max(0) as usize);
+        Visit { summarize: false, edge: 0 }.collect(self, 0, 0, &mut values);
+        values
+    }
+}
+
+impl fmt::Display for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let node = match self.grad_fn() {
+            Ok(node) => node.map(|n| n.name()),
+            Err(_) => Some("Invalid".to_string()),
+        };
+        let heading = Heading {
+            name: "tensor",
+            // Nodes of the engine's own print without the namespace they are in.
+            grad_fn: node.as_deref().map(|n| n.rsplit("::").next().unwrap_or(n)),
+            requires_grad: self.requires_grad(),
+        };
+        match text(self, heading, &print_options()) {
+            Ok(text) => f.write_str(&text),
+            Err(error) => f.write_str(error.message()),
+        }
+    }
+}

@@ -4,7 +4,7 @@
 //! `compare`. Derivatives of the saturating functions (`tanh`, `sigmoid`) have a kernel of their own.
 
 use crate::dispatch::{OpDef, Value};
-use crate::error::bail;
+use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::TensorSpec;
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
@@ -14,7 +14,7 @@ use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10};
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &NEG, &ABS, &SIGN, &SGN, &POSITIVE, &ANGLE, &CONJ_OP, &RESOLVE_CONJ, &RESOLVE_NEG, &FLOOR, &CEIL, &ROUND,
+    &NEG, &ABS, &SIGN, &SGN, &POSITIVE, &ANGLE, &REAL_VIEW, &IMAG_VIEW, &CONJ_OP, &RESOLVE_CONJ, &RESOLVE_NEG, &FLOOR, &CEIL, &ROUND,
     &ROUND_DECIMALS, &TRUNC, &FRAC, &NAN_TO_NUM, &EXP, &EXP2, &EXPM1, &LOG, &LOG2, &LOG10, &LOG1P, &SQRT, &RSQRT,
     &SQUARE, &RECIPROCAL, &SIGMOID, &SIGMOID_BACKWARD, &ERF, &ERFC, &LGAMMA, &DIGAMMA,
 ];
@@ -114,6 +114,34 @@ impl Angle {
         }
         let length = self_p.abs()?;
         self_p.conj()?.mul(self_t)?.imag_part()?.div(&length.mul(&length)?)
+    }
+}
+
+/// A view of the real parts; real tensors are returned as they are.
+#[op("real(Tensor(a) self) -> Tensor(a)", method = real_view, samples = unary)]
+impl RealView {
+    fn composite(self_: &Tensor) -> Result<Tensor> {
+        if self_.dtype().is_complex() { self_.view_as_real()?.select(-1, 0) } else { Ok(self_.clone()) }
+    }
+}
+
+/// A view of the imaginary parts of a complex tensor.
+#[op("imag(Tensor(a) self) -> Tensor(a)", method = imag_view)]
+impl ImagView {
+    fn composite(self_: &Tensor) -> Result<Tensor> {
+        ensure!(
+            self_.dtype().is_complex(),
+            runtime,
+            "imag is not implemented for tensors with non-complex dtypes."
+        );
+        self_.view_as_real()?.select(-1, 1)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let complex = |shape: &[i64]| s.normal(shape).to_dtype(DType::C128).expect("samples are small");
+        vec![Sample::of(complex(&[2, 3])), Sample::of(complex(&[])), Sample::of(complex(&[0]))]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(Sample::of(s.normal(&[2])), ErrorKind::Runtime, "imag is not implemented for tensors")]
     }
 }
 

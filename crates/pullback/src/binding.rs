@@ -137,6 +137,39 @@ impl Tensor {
         );
         Ok(self.version())
     }
+    /// A copy of the elements in `dtype`, without history.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn copied(&self, dtype: DType) -> Result<Tensor> {
+        self.converted(dtype)
+    }
+    /// Whether the elements lie in the order of `format` without gaps.
+    pub fn is_contiguous_in(&self, format: crate::MemoryFormat) -> bool {
+        self.strides_in(format).is_ok_and(|strides| {
+            let same = |((&size, &a), &b): ((&i64, &i64), &i64)| size == 1 || a == b;
+            self.shape().iter().zip(self.strides()).zip(&strides).all(same)
+        })
+    }
+    /// The tensor in another dtype, device or order of dimensions: itself if it is so already and no copy
+    /// is asked for. Recorded.
+    ///
+    /// # Errors
+    /// `RuntimeError` for devices without backend and formats of another rank.
+    pub fn to(
+        &self,
+        dtype: Option<DType>,
+        device: Option<crate::Device>,
+        copy: bool,
+        format: Option<crate::MemoryFormat>,
+    ) -> Result<Tensor> {
+        let in_format = format.is_none_or(|f| f == crate::MemoryFormat::Preserve || self.is_contiguous_in(f));
+        let same = dtype.is_none_or(|d| d == self.dtype()) && device.is_none_or(|d| d == self.device());
+        if same && in_format && !copy {
+            return Ok(self.clone());
+        }
+        self.convert_with(dtype, None, device, None, false, format)
+    }
     /// Counts one in-place write that was made past the library.
     pub fn count_write(&self) {
         self.bump_version();

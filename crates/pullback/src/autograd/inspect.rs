@@ -28,3 +28,14 @@ impl Tensor {
         self.clear_history();
     }
 }
+
+impl Node {
+    /// Runs the node by hand, outside of any backward: one gradient per edge.
+    ///
+    /// # Errors
+    /// As the node's rules.
+    pub fn run(&self, grads: crate::dispatch::Grads) -> crate::Result<crate::dispatch::Grads> {
+        let edges = self.next_edges();
+        self.apply(grads, &|index| edges.get(index).is_some_and(super::Edge::is_valid))
+    }
+}

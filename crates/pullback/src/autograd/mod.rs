@@ -8,6 +8,7 @@
 mod api;
 mod arithmetic;
 mod call;
+pub mod custom;
 pub mod engine;
 pub mod hook;
 mod inspect;

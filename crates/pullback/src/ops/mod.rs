@@ -12,6 +12,7 @@ pub mod creation;
 pub mod einsum;
 pub mod join;
 mod matmul;
+pub mod operator;
 mod view_shape;
 mod index;
 pub mod indexing;
@@ -19,6 +20,8 @@ mod scatter;
 mod pad;
 mod sort;
 pub mod random;
+mod conv;
+mod pool;
 mod reduce;
 mod binary;
 mod clamp;
@@ -60,6 +63,8 @@ static FAMILIES: &[Family] = &[
     pad::OPS,
     sort::OPS,
     random::OPS,
+    conv::OPS,
+    pool::OPS,
     reduce::OPS,
     binary::OPS,
     clamp::OPS,

@@ -1,54 +1,54 @@
 //! Random number generators: a shared handle to the kernels' Mersenne Twister, and the default one.
 
 use crate::Result;
-use pullback_kernels::random;
+use pullback_kernels::random::{DEFAULT_SEED, Generator as State};
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 /// A source of random numbers; clones share it.
 #[derive(Clone)]
-pub struct Generator(Arc<Mutex<random::Generator>>);
+pub struct Generator(Arc<Mutex<State>>);
 
-static DEFAULT: LazyLock<Generator> = LazyLock::new(|| Generator::new(random::DEFAULT_SEED));
+static DEFAULT: LazyLock<Generator> = LazyLock::new(|| Generator::new(DEFAULT_SEED));
 
 impl Generator {
     /// A generator that starts at `seed`.
     pub fn new(seed: u64) -> Self {
-        Generator(Arc::new(Mutex::new(random::Generator::new(seed))))
+        Generator(Arc::new(Mutex::new(State::new(seed))))
     }
-    /// The engine itself, locked: numbers are drawn by one caller at a time.
-    pub fn lock(&self) -> MutexGuard<'_, random::Generator> {
+    /// The generator itself, locked: numbers are drawn by one caller at a time.
+    pub fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
     /// Starts the stream of `seed` anew.
-    pub fn manual_seed(&self, seed: u64) {
+    pub fn set_seed(&self, seed: u64) {
         self.lock().set_seed(seed);
     }
-    /// The seed that the stream started with.
+    /// The seed it was given last.
     pub fn initial_seed(&self) -> u64 {
         self.lock().seed()
     }
+    /// The state in PyTorch's layout.
+    pub fn state(&self) -> Vec<u8> {
+        self.lock().state()
+    }
+    /// Takes over a state that [`Generator::state`] (or PyTorch) gave.
+    ///
+    /// # Errors
+    /// `RuntimeError` if the size or the counters are impossible.
+    pub fn set_state(&self, bytes: &[u8]) -> Result<()> {
+        Ok(self.lock().set_state(bytes)?)
+    }
     /// Starts a stream that no other run has, and returns its seed.
-    pub fn seed(&self) -> u64 {
+    pub fn reseed(&self) -> u64 {
         use std::hash::{BuildHasher, Hasher, RandomState};
         // The hasher's keys are the system's random numbers.
         let mut hasher = RandomState::new().build_hasher();
         let elapsed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         hasher.write_u128(elapsed.map_or(0, |d| d.as_nanos()));
         let seed = hasher.finish();
-        self.manual_seed(seed);
+        self.set_seed(seed);
         seed
-    }
-    /// The state in bytes, in PyTorch's layout.
-    pub fn get_state(&self) -> Vec<u8> {
-        self.lock().state()
-    }
-    /// Takes over a state that [`Generator::get_state`] gave.
-    ///
-    /// # Errors
-    /// `RuntimeError` if it is not one.
-    pub fn set_state(&self, state: &[u8]) -> Result<()> {
-        Ok(self.lock().set_state(state)?)
     }
     /// Another generator in the same state.
     pub fn clone_state(&self) -> Generator {
@@ -73,5 +73,5 @@ pub fn default_generator() -> &'static Generator {
 
 /// Starts the default generator at `seed`.
 pub fn manual_seed(seed: u64) {
-    DEFAULT.manual_seed(seed);
+    DEFAULT.set_seed(seed);
 }

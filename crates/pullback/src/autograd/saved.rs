@@ -89,7 +89,9 @@ impl SavedTensor {
     /// # Errors
     /// Out of memory.
     pub fn output(tensor: &Tensor, nr: u32) -> Result<SavedTensor> {
-        if tensor.is_leaf_now() && tensor.has_flag(Flag::REQUIRES_GRAD) {
+        let is_leaf = tensor.is_leaf_now() && tensor.has_flag(Flag::REQUIRES_GRAD);
+        // Indices and the like get no history, so that keeping them makes no cycle.
+        if is_leaf || !tensor.dtype().is_differentiable() {
             return SavedTensor::input(tensor);
         }
         let alias = tensor.detached()?;

@@ -265,6 +265,11 @@ impl IntoOutputs for Tensor {
         Outputs::Tensors(tensors)
     }
 }
+impl IntoOutputs for () {
+    fn into_outputs(self) -> Outputs {
+        Outputs::Tensors(TensorVec::new())
+    }
+}
 impl<const N: usize> IntoOutputs for [Tensor; N] {
     fn into_outputs(self) -> Outputs {
         Outputs::Tensors(self.into_iter().collect())

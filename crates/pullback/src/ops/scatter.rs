@@ -113,7 +113,7 @@ fn zero_at(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
 }
 
 fn scatter_sample(s: &Sampler) -> (Tensor, Tensor, Tensor) {
-    let index = Tensor::from_slice(&[0_i64, 2, 1, 0, 1, 2], &[2, 3]).expect("samples are small");
+    let index = Tensor::from_slice(&[0_i64, 2, 1, 1, 0, 2], &[2, 3]).expect("samples are small");
     (s.normal(&[3, 3]), index, s.normal(&[2, 3]))
 }
 

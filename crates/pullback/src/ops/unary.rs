@@ -16,7 +16,7 @@ use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10};
 pub static OPS: &[&OpDef] = &[
     &NEG, &ABS, &SIGN, &SGN, &POSITIVE, &ANGLE, &REAL_VIEW, &IMAG_VIEW, &CONJ_OP, &RESOLVE_CONJ, &RESOLVE_NEG, &FLOOR, &CEIL, &ROUND,
     &ROUND_DECIMALS, &TRUNC, &FRAC, &NAN_TO_NUM, &EXP, &EXP2, &EXPM1, &LOG, &LOG2, &LOG10, &LOG1P, &SQRT, &RSQRT,
-    &SQUARE, &RECIPROCAL, &SIGMOID, &SIGMOID_BACKWARD, &ERF, &ERFC, &LGAMMA, &DIGAMMA,
+    &SQUARE, &RECIPROCAL, &SIGMOID, &SIGMOID_BACKWARD, &ERF, &ERFC, &LGAMMA, &DIGAMMA, &POLYGAMMA,
 ];
 
 /// The negative: `out[i] = -self[i]`. Integers wrap; bool is refused.
@@ -412,10 +412,33 @@ impl Lgamma {
     }
 }
 
-/// The logarithmic derivative of the gamma function. Its own derivative (polygamma) is not implemented.
-#[op("digamma(Tensor self) -> Tensor", inplace, out, alias("psi"), meta = float, cpu = digamma, batch = pointwise)]
+/// The logarithmic derivative of the gamma function.
+#[op("digamma(Tensor self) -> Tensor", inplace, out, alias("psi"), meta = float, cpu = digamma, batch = pointwise,
+     jvp = elementwise, samples = unary_positive)]
 impl Digamma {
+    fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
+        grad.mul(&polygamma(1, self_)?)
+    }
+}
+
+/// The `n`-th derivative of `digamma`; infinite at 0 and the negative whole numbers.
+#[op("polygamma(int n, Tensor self) -> Tensor", out, batch = pointwise, jvp = elementwise)]
+impl Polygamma {
+    fn meta(self_: &Tensor) -> Result<TensorSpec> {
+        Ok(TensorSpec::broadcast(&[self_])?.to_float())
+    }
+    fn cpu(iter: &mut Iter, n: i64) -> pullback_kernels::Result<()> {
+        elementwise::polygamma(iter, n)
+    }
+    fn vjp_self(grad: &Tensor, n: i64, self_: &Tensor) -> Result<Tensor> {
+        grad.mul(&polygamma(n + 1, self_)?)
+    }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        crate::ops::classes::samples::values_only(crate::ops::classes::samples::unary_positive(s))
+        let sample = |n: i64, shape: &[i64]| Sample::new([n.into(), s.positive(shape).into()]);
+        vec![sample(1, &[2, 3]), sample(0, &[3]), sample(3, &[]), sample(2, &[0])]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let sample = Sample::new([(-1_i64).into(), s.positive(&[2]).into()]);
+        vec![InvalidSample::new(sample, ErrorKind::Runtime, "polygamma(n, x) does not support negative n.")]
     }
 }

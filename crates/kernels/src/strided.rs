@@ -253,6 +253,30 @@ impl Iter {
         iter
     }
 
+    /// The walk over one run with a byte stride per operand: the element size, or 0 for a repeated number.
+    ///
+    /// # Safety
+    /// From each pointer `numel` steps of its stride stay in live elements of its dtype; the first `outputs`
+    /// operands are writable and have strides of their element size.
+    #[inline]
+    pub unsafe fn flat(operands: &[(*mut u8, DType, isize)], outputs: usize, numel: usize) -> Iter {
+        let mut iter = Iter {
+            shape: SmallVec::from_slice(&[numel]),
+            strides: SmallVec::new(),
+            ptrs: [std::ptr::null_mut(); MAX_OPERANDS],
+            dtypes: [DType::U8; MAX_OPERANDS],
+            operands: operands.len(),
+            outputs,
+            numel,
+        };
+        for (index, &(ptr, dtype, stride)) in operands.iter().enumerate() {
+            iter.ptrs[index] = ptr;
+            iter.dtypes[index] = dtype;
+            iter.strides.push(stride);
+        }
+        iter
+    }
+
     /// Elements in all.
     #[inline(always)]
     pub fn numel(&self) -> usize {

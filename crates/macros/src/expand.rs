@@ -22,6 +22,11 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
     let args = args(op, &with_vjp)?;
     let (traits, kernel, meta) = (traits(op), kernel(op)?, meta(op)?);
     let jvp = jvp(op)?;
+    let result = match op.word("meta").map(crate::item::Word::text).as_deref() {
+        Some("broadcast" | "float" | "real") => quote!(Same),
+        Some("predicate") => quote!(Bool),
+        _ => quote!(Custom),
+    };
     let batch = match op.word("batch") {
         None if op.function("composite").is_some() => quote!(Composite),
         None => quote!(None),
@@ -54,6 +59,7 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
             args: &[#(#args),*],
             outputs: &[#(#outputs),*],
             meta: #meta,
+            result: crate::dispatch::ResultKind::#result,
             kernel: #kernel,
             saves: #saves,
             vjp: &[#(#vjp),*],

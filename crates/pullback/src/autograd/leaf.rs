@@ -156,6 +156,12 @@ impl Tensor {
         self.requires_grad_(true)?;
         Ok(self)
     }
+    /// Says that it was made in inference mode.
+    pub(crate) fn mark_inference(&self) {
+        if !self.is_view() {
+            self.set_flag(Flag::INFERENCE, true);
+        }
+    }
     /// Whether it was made in inference mode.
     pub fn is_inference(&self) -> bool {
         self.has_flag(Flag::INFERENCE)

@@ -35,6 +35,8 @@ pub struct OpDef {
     pub outputs: &'static [&'static str],
     /// Shapes and dtypes of the outputs.
     pub meta: Option<fn(&[Arg<'_>]) -> Result<Specs>>,
+    /// What is known of the output's dtype without asking `meta`.
+    pub result: super::ResultKind,
     /// What computes it.
     pub kernel: Kernel,
     /// What its rules need, once each.

@@ -8,7 +8,8 @@ mod arg;
 mod def;
 mod pointwise;
 
-pub(crate) use pointwise::run_into as run_pointwise_into;
+pub use pointwise::ResultKind;
+pub(crate) use pointwise::{run_fast as run_pointwise_fast, run_into as run_pointwise_into};
 pub(crate) use arg::{device_mismatch, each_tensor};
 pub use arg::{
     Arg, FromArg, Grads, IntoGrads, IntoOutputs, IntoSpecs, Outputs, Specs, TensorVec, Value,

@@ -3,11 +3,11 @@
 //! The kernel sees inputs of one (compute) dtype and outputs of the spec's dtype. Inputs of another
 //! dtype are converted first. The contiguous same-shape case takes a short way through all this.
 
-use super::{Arg, OpDef, check_cast};
+use super::{Arg, ArgKind, OpDef, check_cast};
 use crate::error::ensure;
 use crate::tensor::shape::{broadcast_strides, list};
-use crate::tensor::{Dims, TensorSpec, overlaps_partly};
-use crate::{DType, Result, Tensor};
+use crate::tensor::{Dims, Flag, Geometry, TensorSpec, overlaps_partly};
+use crate::{DType, Result, Scalar, Storage, Tensor};
 use pullback_kernels::{Iter, StridedMut, StridedRef};
 use smallvec::SmallVec;
 
@@ -21,6 +21,83 @@ fn inputs<'a>(args: &[Arg<'a>]) -> Inputs<'a> {
 fn spec_of(def: &OpDef, args: &[Arg<'_>]) -> Result<TensorSpec> {
     let meta = def.meta.expect("a pointwise op has a meta function");
     Ok(meta(args)?.pop().expect("a meta function gives one spec per output"))
+}
+
+/// What a `meta` word says of the result when all tensors have one floating dtype.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ResultKind {
+    /// The inputs' dtype.
+    Same,
+    /// Bool.
+    Bool,
+    /// Only `meta` knows.
+    Custom,
+}
+
+/// The short way: row-major tensors of one shape and one floating dtype, and numbers. `None` if the
+/// arguments are not so; then nothing was done.
+#[inline]
+pub(crate) fn run_fast(def: &OpDef, kernel: Kernel, args: &[Arg<'_>]) -> Option<Result<Tensor>> {
+    let Some(Arg::Tensor(first)) = args.first() else { return None };
+    let g = first.geometry();
+    let dtype = g.dtype;
+    if def.result == ResultKind::Custom
+        || !g.is_contiguous
+        || !matches!(dtype, DType::F32 | DType::F64)
+        || first.has_flag(Flag::WRAPPED_NUMBER)
+    {
+        return None;
+    }
+    let out_dtype = if def.result == ResultKind::Bool { DType::Bool } else { dtype };
+    let mut numbers = [0_u64; 3];
+    let mut operands = [(std::ptr::null_mut(), dtype, 0_isize); 4];
+    let mut count = 1;
+    for (arg, info) in args.iter().zip(def.args) {
+        let step = dtype.size() as isize;
+        let (ptr, step) = match arg {
+            Arg::Tensor(t) => {
+                let o = t.geometry();
+                if o.dtype != dtype || !o.is_contiguous || o.shape != g.shape || t.has_flag(Flag::WRAPPED_NUMBER) {
+                    return None;
+                }
+                (o.data_ptr(), step)
+            }
+            Arg::Scalar(scalar) if info.kind == ArgKind::Tensor => {
+                if matches!(scalar, Scalar::Complex(..)) {
+                    return None;
+                }
+                let place = numbers.get_mut(count - 1)?;
+                *place = if dtype == DType::F32 {
+                    u64::from(scalar.to::<f32>().to_bits())
+                } else {
+                    scalar.to::<f64>().to_bits()
+                };
+                (std::ptr::from_mut(place).cast::<u8>(), 0)
+            }
+            _ => continue,
+        };
+        *operands.get_mut(count)? = (ptr, dtype, step);
+        count += 1;
+    }
+    Some(finish_fast(kernel, g, out_dtype, &mut operands[..count], args))
+}
+
+#[inline]
+fn finish_fast(
+    kernel: Kernel,
+    like: &Geometry,
+    dtype: DType,
+    operands: &mut [(*mut u8, DType, isize)],
+    args: &[Arg<'_>],
+) -> Result<Tensor> {
+    let storage = Storage::uninitialized(like.numel as usize * dtype.size())?;
+    operands[0] = (storage.data_ptr(), dtype, dtype.size() as isize);
+    let out = Tensor::from_geometry(Geometry::contiguous_like(like, storage, dtype))?;
+    // SAFETY: each tensor operand has this many elements of its dtype, each number one that is read again and
+    // again (step 0); the output is fresh.
+    let mut iter = unsafe { Iter::flat(operands, 1, like.numel as usize) };
+    kernel(&mut iter, args)?;
+    Ok(out)
 }
 
 /// Makes the output and computes it.

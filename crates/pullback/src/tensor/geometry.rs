@@ -51,6 +51,23 @@ impl Geometry {
         }
     }
 
+    /// A row-major geometry that fills fresh `storage`.
+    #[inline(always)]
+    pub(crate) fn contiguous_like(like: &Geometry, storage: Storage, dtype: DType) -> Self {
+        Geometry {
+            storage: Some(storage),
+            offset: 0,
+            shape: like.shape.clone(),
+            strides: like.strides.clone(),
+            numel: like.numel,
+            dtype,
+            device: like.device,
+            layout: Layout::Strided,
+            is_contiguous: true,
+            version: None,
+        }
+    }
+
     /// The same memory seen with other sizes, strides and offset.
     pub(crate) fn with_view(&self, shape: Dims, strides: Dims, offset: i64) -> Self {
         let numel = shape.iter().product();

@@ -113,26 +113,24 @@ impl Tensor {
     #[inline]
     pub(crate) fn from_geometry(geometry: Geometry) -> Result<Tensor> {
         let place = memory::allocate(size_of::<Record>())?.cast::<Record>();
-        let record = Record {
-            handles: AtomicUsize::new(1),
-            weak: AtomicUsize::new(1),
-            flags: AtomicU32::new(0),
-            output_nr: AtomicU32::new(0),
-            attr_version: AtomicU32::new(0),
-            geometry: AtomicPtr::new(std::ptr::null_mut()),
-            grad_fn: SpinLock::new(None),
-            base: OnceLock::new(),
-            meta: OnceLock::new(),
-            python: AtomicPtr::new(std::ptr::null_mut()),
-            first: UnsafeCell::new(std::mem::MaybeUninit::new(geometry)),
-            retired: SpinLock::new(Vec::new()),
-        };
-        // SAFETY: a fresh block, large and aligned enough.
-        unsafe { place.write(record) };
-        let tensor = Tensor(place);
-        let first = tensor.record().first.get().cast::<Geometry>();
-        tensor.record().geometry.store(first, Ordering::Release);
-        Ok(tensor)
+        let raw = place.as_ptr();
+        // Field by field, so that the geometry is moved once.
+        // SAFETY: a fresh block, large and aligned enough; every field is written before anybody sees it.
+        unsafe {
+            (&raw mut (*raw).first).write(UnsafeCell::new(std::mem::MaybeUninit::new(geometry)));
+            (&raw mut (*raw).handles).write(AtomicUsize::new(1));
+            (&raw mut (*raw).weak).write(AtomicUsize::new(1));
+            (&raw mut (*raw).flags).write(AtomicU32::new(0));
+            (&raw mut (*raw).output_nr).write(AtomicU32::new(0));
+            (&raw mut (*raw).attr_version).write(AtomicU32::new(0));
+            (&raw mut (*raw).geometry).write(AtomicPtr::new((&raw mut (*raw).first).cast()));
+            (&raw mut (*raw).grad_fn).write(SpinLock::new(None));
+            (&raw mut (*raw).base).write(OnceLock::new());
+            (&raw mut (*raw).meta).write(OnceLock::new());
+            (&raw mut (*raw).python).write(AtomicPtr::new(std::ptr::null_mut()));
+            (&raw mut (*raw).retired).write(SpinLock::new(Vec::new()));
+        }
+        Ok(Tensor(place))
     }
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! Storage: counted memory that tensors view.
 //!
-//! The header is its own small block; the data is a block of the caching allocator or memory that
-//! somebody else owns (numpy, DLPack). The version counter that views and detached aliases share
+//! The header is a small block that holds short data too; longer data is a block of its own of the caching
+//! allocator, or memory that somebody else owns (numpy, DLPack). The version counter that views and detached aliases share
 //! lives here. Invariant: the data pointer stays valid as long as any handle lives; growing swaps it
 //! and keeps the old block until the last handle goes, so that a kernel running elsewhere never reads
 //! freed memory.
@@ -20,6 +20,8 @@ struct Header {
     handles: AtomicUsize,
     data: AtomicPtr<u8>,
     bytes: AtomicUsize,
+    /// How much of the header's own block is data (needed to give the block back).
+    inline_bytes: usize,
     version: AtomicU32,
     device: Device,
     owner: Mutex<Owner>,
@@ -27,7 +29,14 @@ struct Header {
     python: AtomicPtr<()>,
 }
 
+/// Data up to this many bytes lies behind the header in one block.
+const INLINE: usize = 1024;
+/// Where it begins: the header's size, rounded up to keep the data aligned.
+const INLINE_AT: usize = size_of::<Header>().next_multiple_of(64);
+
 enum Owner {
+    /// Data behind the header.
+    Inline,
     /// Blocks of the caching allocator with the sizes they were asked for; the last one is in use.
     Blocks(smallvec::SmallVec<[(NonNull<u8>, usize); 1]>),
     /// Memory of somebody else, alive as long as this value; cannot grow.
@@ -41,7 +50,14 @@ unsafe impl Sync for Storage {}
 
 impl Storage {
     /// Memory for `bytes` bytes, not initialised.
+    #[inline]
     pub fn uninitialized(bytes: usize) -> Result<Storage> {
+        if bytes <= INLINE {
+            let place = memory::allocate(INLINE_AT + bytes)?;
+            // SAFETY: the block has `bytes` bytes from there on.
+            let data = unsafe { place.as_ptr().add(INLINE_AT) };
+            return Ok(Self::write_header(place.cast(), data, bytes, Owner::Inline));
+        }
         let block = memory::allocate(bytes)?;
         Self::from_owner(block.as_ptr(), bytes, Owner::Blocks(smallvec::smallvec![(block, bytes)]))
     }
@@ -59,11 +75,17 @@ impl Storage {
     }
 
     fn from_owner(data: *mut u8, bytes: usize, owner: Owner) -> Result<Storage> {
-        let place = memory::allocate(size_of::<Header>())?.cast::<Header>();
+        let place = memory::allocate(INLINE_AT)?.cast::<Header>();
+        Ok(Self::write_header(place, data, bytes, owner))
+    }
+
+    #[inline(always)]
+    fn write_header(place: NonNull<Header>, data: *mut u8, bytes: usize, owner: Owner) -> Storage {
         let header = Header {
             handles: AtomicUsize::new(1),
             data: AtomicPtr::new(data),
             bytes: AtomicUsize::new(bytes),
+            inline_bytes: if matches!(owner, Owner::Inline) { bytes } else { 0 },
             version: AtomicU32::new(0),
             device: Device::Cpu,
             owner: Mutex::new(owner),
@@ -71,7 +93,7 @@ impl Storage {
         };
         // SAFETY: a fresh block, large and aligned enough for the header.
         unsafe { place.write(header) };
-        Ok(Storage(place))
+        Storage(place)
     }
 
     #[inline(always)]
@@ -113,7 +135,7 @@ impl Storage {
     }
     /// Whether [`Storage::grow`] can work.
     pub fn is_resizable(&self) -> bool {
-        matches!(*self.header().owner.lock().unwrap_or_else(|e| e.into_inner()), Owner::Blocks(_))
+        !matches!(*self.header().owner.lock().unwrap_or_else(|e| e.into_inner()), Owner::Foreign(_))
     }
     /// The Python object slot.
     pub fn python_slot(&self) -> &AtomicPtr<()> {
@@ -131,13 +153,16 @@ impl Storage {
         if bytes <= old {
             return Ok(());
         }
-        let Owner::Blocks(blocks) = &mut *owner else {
+        if matches!(*owner, Owner::Foreign(_)) {
             return Err(crate::Error::runtime("Trying to resize storage that is not resizable"));
-        };
+        }
         let block = memory::allocate(bytes)?;
         // SAFETY: both blocks have at least `old` bytes and are distinct.
         unsafe { std::ptr::copy_nonoverlapping(self.data_ptr(), block.as_ptr(), old) };
-        blocks.push((block, bytes));
+        match &mut *owner {
+            Owner::Blocks(blocks) => blocks.push((block, bytes)),
+            other => *other = Owner::Blocks(smallvec::smallvec![(block, bytes)]),
+        }
         header.data.store(block.as_ptr(), Ordering::Release);
         header.bytes.store(bytes, Ordering::Release);
         Ok(())
@@ -161,8 +186,8 @@ impl Drop for Storage {
         fence(Ordering::Acquire);
         // SAFETY: this was the last handle; the header is moved out before its block is given back.
         let header = unsafe { self.0.read() };
-        // SAFETY: the block was allocated for a header and holds nothing any more.
-        unsafe { memory::release(self.0.cast(), size_of::<Header>()) };
+        // SAFETY: the block was allocated with this size and holds nothing any more.
+        unsafe { memory::release(self.0.cast(), INLINE_AT + header.inline_bytes) };
         if let Owner::Blocks(blocks) = header.owner.into_inner().unwrap_or_else(|e| e.into_inner()) {
             for (block, bytes) in blocks {
                 // SAFETY: the block came from the allocator for `bytes` and no handle is left.

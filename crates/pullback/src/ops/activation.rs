@@ -13,9 +13,22 @@ use pullback_macros::op;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &RELU, &THRESHOLD, &THRESHOLD_BACKWARD, &RELU6, &HARDTANH, &HARDTANH_BACKWARD, &LEAKY_RELU, &LEAKY_RELU_BACKWARD,
-    &PRELU, &PRELU_KERNEL, &PRELU_BACKWARD_INPUT, &PRELU_BACKWARD_WEIGHT, &HARDSIGMOID, &HARDSIGMOID_BACKWARD,
-    &HARDSWISH, &HARDSWISH_BACKWARD,
+    &RELU,
+    &THRESHOLD,
+    &THRESHOLD_BACKWARD,
+    &RELU6,
+    &HARDTANH,
+    &HARDTANH_BACKWARD,
+    &LEAKY_RELU,
+    &LEAKY_RELU_BACKWARD,
+    &PRELU,
+    &PRELU_KERNEL,
+    &PRELU_BACKWARD_INPUT,
+    &PRELU_BACKWARD_WEIGHT,
+    &HARDSIGMOID,
+    &HARDSIGMOID_BACKWARD,
+    &HARDSWISH,
+    &HARDSWISH_BACKWARD,
 ];
 
 /// `max(self, 0)`; NaN stays. The gradient at 0 is 0.
@@ -27,7 +40,11 @@ impl Relu {
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let sample = Sample::of(s.bools(&[2]));
-        vec![InvalidSample::new(sample, ErrorKind::NotImplemented, "Boolean inputs not supported for relu")]
+        vec![InvalidSample::new(
+            sample,
+            ErrorKind::NotImplemented,
+            "Boolean inputs not supported for relu",
+        )]
     }
 }
 
@@ -43,7 +60,9 @@ impl Threshold {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |shape: &[i64]| {
-            Sample::of(s.away_from_zero(shape)).with("threshold", Scalar::Float(0.1)).with("value", Scalar::Float(-3.0))
+            Sample::of(s.away_from_zero(shape))
+                .with("threshold", Scalar::Float(0.1))
+                .with("value", Scalar::Float(-3.0))
         };
         vec![sample(&[2, 3]), sample(&[]), sample(&[0])]
     }
@@ -67,7 +86,11 @@ impl ThresholdBackward {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |shape: &[i64]| {
-            Sample::new([s.normal(shape).into(), s.away_from_zero(shape).into(), Scalar::Float(0.1).into()])
+            Sample::new([
+                s.normal(shape).into(),
+                s.away_from_zero(shape).into(),
+                Scalar::Float(0.1).into(),
+            ])
         };
         vec![sample(&[2, 3]), sample(&[]), sample(&[0])]
     }
@@ -97,7 +120,8 @@ impl Hardtanh {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |shape: &[i64]| Sample::of(s.normal(shape));
-        let limits = sample(&[4]).with("min_val", Scalar::Float(-0.5)).with("max_val", Scalar::Float(1.5));
+        let limits =
+            sample(&[4]).with("min_val", Scalar::Float(-0.5)).with("max_val", Scalar::Float(1.5));
         vec![sample(&[2, 3]), limits, sample(&[]), sample(&[0])]
     }
 }
@@ -109,19 +133,34 @@ impl HardtanhBackward {
     fn cpu(iter: &mut Iter, min_val: Scalar, max_val: Scalar) -> pullback_kernels::Result<()> {
         elementwise::hardtanh_backward(iter, min_val, max_val)
     }
-    fn vjp_grad_output(grad: &Tensor, self_: &Tensor, min_val: Scalar, max_val: Scalar) -> Result<Tensor> {
+    fn vjp_grad_output(
+        grad: &Tensor,
+        self_: &Tensor,
+        min_val: Scalar,
+        max_val: Scalar,
+    ) -> Result<Tensor> {
         grad.hardtanh_backward(self_, min_val, max_val)
     }
     fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
         flat(grad)
     }
-    fn jvp(grad_output_t: &Tensor, self_p: &Tensor, min_val: Scalar, max_val: Scalar) -> Result<Tensor> {
+    fn jvp(
+        grad_output_t: &Tensor,
+        self_p: &Tensor,
+        min_val: Scalar,
+        max_val: Scalar,
+    ) -> Result<Tensor> {
         grad_output_t.hardtanh_backward(self_p, min_val, max_val)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let limits = [Scalar::Float(-1.0), Scalar::Float(1.0)];
         let sample = |shape: &[i64]| {
-            Sample::new([s.normal(shape).into(), s.normal(shape).into(), limits[0].into(), limits[1].into()])
+            Sample::new([
+                s.normal(shape).into(),
+                s.normal(shape).into(),
+                limits[0].into(),
+                limits[1].into(),
+            ])
         };
         vec![sample(&[2, 3]), sample(&[]), sample(&[0])]
     }
@@ -139,7 +178,12 @@ impl LeakyRelu {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let steep = Sample::of(s.away_from_zero(&[3])).with("negative_slope", Scalar::Float(-0.5));
-        vec![Sample::of(s.away_from_zero(&[2, 3])), steep, Sample::of(s.away_from_zero(&[])), Sample::of(s.normal(&[0]))]
+        vec![
+            Sample::of(s.away_from_zero(&[2, 3])),
+            steep,
+            Sample::of(s.away_from_zero(&[])),
+            Sample::of(s.normal(&[0])),
+        ]
     }
 }
 
@@ -147,7 +191,12 @@ impl LeakyRelu {
 #[op("leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor", out,
      internal, batch = pointwise)]
 impl LeakyReluBackward {
-    fn meta(grad_output: &Tensor, self_: &Tensor, negative_slope: Scalar, self_is_result: bool) -> Result<TensorSpec> {
+    fn meta(
+        grad_output: &Tensor,
+        self_: &Tensor,
+        negative_slope: Scalar,
+        self_is_result: bool,
+    ) -> Result<TensorSpec> {
         ensure!(
             !self_is_result || negative_slope.to_f64() >= 0.0,
             runtime,
@@ -158,13 +207,23 @@ impl LeakyReluBackward {
     fn cpu(iter: &mut Iter, negative_slope: Scalar) -> pullback_kernels::Result<()> {
         elementwise::leaky_relu_backward(iter, negative_slope)
     }
-    fn vjp_grad_output(grad: &Tensor, self_: &Tensor, negative_slope: Scalar, self_is_result: bool) -> Result<Tensor> {
+    fn vjp_grad_output(
+        grad: &Tensor,
+        self_: &Tensor,
+        negative_slope: Scalar,
+        self_is_result: bool,
+    ) -> Result<Tensor> {
         grad.leaky_relu_backward(self_, negative_slope, self_is_result)
     }
     fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
         flat(grad)
     }
-    fn jvp(grad_output_t: &Tensor, self_p: &Tensor, negative_slope: Scalar, self_is_result: bool) -> Result<Tensor> {
+    fn jvp(
+        grad_output_t: &Tensor,
+        self_p: &Tensor,
+        negative_slope: Scalar,
+        self_is_result: bool,
+    ) -> Result<Tensor> {
         grad_output_t.leaky_relu_backward(self_p, negative_slope, self_is_result)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -209,12 +268,22 @@ impl Prelu {
         self_.prelu_kernel(&weight.reshape(&shape)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let sample = |x: &[i64], w: &[i64]| Sample::new([s.away_from_zero(x).into(), s.normal(w).into()]);
-        vec![sample(&[2, 3, 2], &[3]), sample(&[2, 3], &[1]), sample(&[4], &[]), sample(&[0, 3], &[3])]
+        let sample =
+            |x: &[i64], w: &[i64]| Sample::new([s.away_from_zero(x).into(), s.normal(w).into()]);
+        vec![
+            sample(&[2, 3, 2], &[3]),
+            sample(&[2, 3], &[1]),
+            sample(&[4], &[]),
+            sample(&[0, 3], &[3]),
+        ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let sample = Sample::new([s.normal(&[2, 3]).into(), s.normal(&[2]).into()]);
-        vec![InvalidSample::new(sample, ErrorKind::Runtime, "parameter numbers = 2 and channel size = 3")]
+        vec![InvalidSample::new(
+            sample,
+            ErrorKind::Runtime,
+            "parameter numbers = 2 and channel size = 3",
+        )]
     }
 }
 
@@ -228,7 +297,12 @@ impl PreluKernel {
     fn vjp_weight(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
         grad.prelu_backward_weight(self_)
     }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, weight_p: &Tensor, weight_t: &Tensor) -> Result<Tensor> {
+    fn jvp(
+        self_p: &Tensor,
+        self_t: &Tensor,
+        weight_p: &Tensor,
+        weight_t: &Tensor,
+    ) -> Result<Tensor> {
         self_t.prelu_backward_input(self_p, weight_p)?.add(&weight_t.prelu_backward_weight(self_p)?)
     }
 }
@@ -303,8 +377,17 @@ impl HardswishBackward {
     fn vjp_self(grad: &Tensor, grad_output: &Tensor, self_: &Tensor) -> Result<Tensor> {
         hardswish_bend(grad, grad_output, self_)
     }
-    fn jvp(grad_output_p: &Tensor, grad_output_t: &Tensor, self_p: &Tensor, self_t: &Tensor) -> Result<Tensor> {
-        grad_output_t.hardswish_backward(self_p)?.add(&hardswish_bend(self_t, grad_output_p, self_p)?)
+    fn jvp(
+        grad_output_p: &Tensor,
+        grad_output_t: &Tensor,
+        self_p: &Tensor,
+        self_t: &Tensor,
+    ) -> Result<Tensor> {
+        grad_output_t.hardswish_backward(self_p)?.add(&hardswish_bend(
+            self_t,
+            grad_output_p,
+            self_p,
+        )?)
     }
 }
 

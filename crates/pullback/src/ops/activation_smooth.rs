@@ -15,8 +15,21 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, SQRT_2};
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &GELU, &GELU_BACKWARD, &SILU, &SILU_BACKWARD, &MISH, &MISH_BACKWARD, &SOFTPLUS, &SOFTPLUS_BACKWARD, &LOG_SIGMOID,
-    &LOG_SIGMOID_BACKWARD, &ELU, &ELU_BACKWARD, &CELU, &SELU, &GLU,
+    &GELU,
+    &GELU_BACKWARD,
+    &SILU,
+    &SILU_BACKWARD,
+    &MISH,
+    &MISH_BACKWARD,
+    &SOFTPLUS,
+    &SOFTPLUS_BACKWARD,
+    &LOG_SIGMOID,
+    &LOG_SIGMOID_BACKWARD,
+    &ELU,
+    &ELU_BACKWARD,
+    &CELU,
+    &SELU,
+    &GLU,
 ];
 
 /// `self * Φ(self)` with the normal distribution function (Hendrycks and Gimpel 2016), or with `approximate`
@@ -36,11 +49,20 @@ impl Gelu {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let tanh = Sample::of(s.normal(&[2, 3])).with("approximate", "tanh");
-        vec![Sample::of(s.normal(&[2, 3])), tanh, Sample::of(s.normal(&[])), Sample::of(s.normal(&[0]))]
+        vec![
+            Sample::of(s.normal(&[2, 3])),
+            tanh,
+            Sample::of(s.normal(&[])),
+            Sample::of(s.normal(&[0])),
+        ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let sample = Sample::of(s.normal(&[2])).with("approximate", "erf");
-        vec![InvalidSample::new(sample, ErrorKind::Runtime, "approximate argument must be either none or tanh.")]
+        vec![InvalidSample::new(
+            sample,
+            ErrorKind::Runtime,
+            "approximate argument must be either none or tanh.",
+        )]
     }
 }
 
@@ -54,7 +76,12 @@ impl GeluBackward {
     fn vjp_grad_output(grad: &Tensor, self_: &Tensor, approximate: &str) -> Result<Tensor> {
         grad.gelu_backward_with(self_, approximate)
     }
-    fn vjp_self(grad: &Tensor, grad_output: &Tensor, self_: &Tensor, approximate: &str) -> Result<Tensor> {
+    fn vjp_self(
+        grad: &Tensor,
+        grad_output: &Tensor,
+        self_: &Tensor,
+        approximate: &str,
+    ) -> Result<Tensor> {
         grad.mul(grad_output)?.mul(&gelu_bend(self_, is_tanh(approximate)?)?)
     }
     fn jvp(
@@ -65,7 +92,9 @@ impl GeluBackward {
         approximate: &str,
     ) -> Result<Tensor> {
         let bend = gelu_bend(self_p, is_tanh(approximate)?)?;
-        grad_output_t.gelu_backward_with(self_p, approximate)?.add(&self_t.mul(grad_output_p)?.mul(&bend)?)
+        grad_output_t
+            .gelu_backward_with(self_p, approximate)?
+            .add(&self_t.mul(grad_output_p)?.mul(&bend)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |shape: &[i64]| Sample::new([s.normal(shape).into(), s.normal(shape).into()]);
@@ -116,7 +145,12 @@ impl SiluBackward {
     fn vjp_self(grad: &Tensor, grad_output: &Tensor, self_: &Tensor) -> Result<Tensor> {
         grad.conj()?.mul(grad_output)?.mul(&silu_bend(self_)?.conj()?)
     }
-    fn jvp(grad_output_p: &Tensor, grad_output_t: &Tensor, self_p: &Tensor, self_t: &Tensor) -> Result<Tensor> {
+    fn jvp(
+        grad_output_p: &Tensor,
+        grad_output_t: &Tensor,
+        self_p: &Tensor,
+        self_t: &Tensor,
+    ) -> Result<Tensor> {
         let by_self = self_t.mul(&silu_bend(self_p)?)?.conj()?.mul(grad_output_p)?;
         grad_output_t.silu_backward(self_p)?.add(&by_self)
     }
@@ -148,8 +182,15 @@ impl MishBackward {
     fn vjp_self(grad: &Tensor, grad_output: &Tensor, self_: &Tensor) -> Result<Tensor> {
         grad.mul(grad_output)?.mul(&mish_bend(self_)?)
     }
-    fn jvp(grad_output_p: &Tensor, grad_output_t: &Tensor, self_p: &Tensor, self_t: &Tensor) -> Result<Tensor> {
-        grad_output_t.mish_backward(self_p)?.add(&self_t.mul(grad_output_p)?.mul(&mish_bend(self_p)?)?)
+    fn jvp(
+        grad_output_p: &Tensor,
+        grad_output_t: &Tensor,
+        self_p: &Tensor,
+        self_t: &Tensor,
+    ) -> Result<Tensor> {
+        grad_output_t
+            .mish_backward(self_p)?
+            .add(&self_t.mul(grad_output_p)?.mul(&mish_bend(self_p)?)?)
     }
 }
 
@@ -172,8 +213,15 @@ impl Softplus {
         grad.softplus_backward(self_, beta, threshold)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let steep = Sample::of(s.normal(&[3])).with("beta", Scalar::Float(2.5)).with("threshold", Scalar::Float(1.0));
-        vec![Sample::of(s.normal(&[2, 3])), steep.without_gradient(), Sample::of(s.normal(&[])), Sample::of(s.normal(&[0]))]
+        let steep = Sample::of(s.normal(&[3]))
+            .with("beta", Scalar::Float(2.5))
+            .with("threshold", Scalar::Float(1.0));
+        vec![
+            Sample::of(s.normal(&[2, 3])),
+            steep.without_gradient(),
+            Sample::of(s.normal(&[])),
+            Sample::of(s.normal(&[0])),
+        ]
     }
 }
 
@@ -184,10 +232,21 @@ impl SoftplusBackward {
     fn cpu(iter: &mut Iter, beta: Scalar, threshold: Scalar) -> pullback_kernels::Result<()> {
         elementwise::softplus_backward(iter, beta, threshold)
     }
-    fn vjp_grad_output(grad: &Tensor, self_: &Tensor, beta: Scalar, threshold: Scalar) -> Result<Tensor> {
+    fn vjp_grad_output(
+        grad: &Tensor,
+        self_: &Tensor,
+        beta: Scalar,
+        threshold: Scalar,
+    ) -> Result<Tensor> {
         grad.softplus_backward(self_, beta, threshold)
     }
-    fn vjp_self(grad: &Tensor, grad_output: &Tensor, self_: &Tensor, beta: Scalar, threshold: Scalar) -> Result<Tensor> {
+    fn vjp_self(
+        grad: &Tensor,
+        grad_output: &Tensor,
+        self_: &Tensor,
+        beta: Scalar,
+        threshold: Scalar,
+    ) -> Result<Tensor> {
         grad.mul(grad_output)?.mul(&softplus_bend(self_, beta, threshold)?)
     }
     fn jvp(
@@ -204,7 +263,9 @@ impl SoftplusBackward {
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |shape: &[i64], beta: f64| {
             let pair = [s.normal(shape).into(), s.normal(shape).into()];
-            Sample::new(pair).with("beta", Scalar::Float(beta)).with("threshold", Scalar::Float(20.0))
+            Sample::new(pair)
+                .with("beta", Scalar::Float(beta))
+                .with("threshold", Scalar::Float(20.0))
         };
         vec![sample(&[2, 3], 1.0), sample(&[3], 2.5), sample(&[0], 1.0)]
     }
@@ -237,7 +298,12 @@ impl LogSigmoidBackward {
     fn vjp_self(grad: &Tensor, grad_output: &Tensor, self_: &Tensor) -> Result<Tensor> {
         grad.mul(grad_output)?.sigmoid_backward(&self_.sigmoid()?)?.neg()
     }
-    fn jvp(grad_output_p: &Tensor, grad_output_t: &Tensor, self_p: &Tensor, self_t: &Tensor) -> Result<Tensor> {
+    fn jvp(
+        grad_output_p: &Tensor,
+        grad_output_t: &Tensor,
+        self_p: &Tensor,
+        self_t: &Tensor,
+    ) -> Result<Tensor> {
         let by_self = self_t.mul(grad_output_p)?.sigmoid_backward(&self_p.sigmoid()?)?;
         grad_output_t.log_sigmoid_backward(self_p)?.sub(&by_self)
     }
@@ -247,16 +313,33 @@ impl LogSigmoidBackward {
 #[op("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", inplace, out, module = "nn",
      meta = broadcast, batch = pointwise, jvp = elementwise)]
 impl Elu {
-    fn cpu(iter: &mut Iter, alpha: Scalar, scale: Scalar, input_scale: Scalar) -> pullback_kernels::Result<()> {
+    fn cpu(
+        iter: &mut Iter,
+        alpha: Scalar,
+        scale: Scalar,
+        input_scale: Scalar,
+    ) -> pullback_kernels::Result<()> {
         elementwise::elu(iter, alpha, scale, input_scale)
     }
-    fn vjp_self(grad: &Tensor, self_: &Tensor, alpha: Scalar, scale: Scalar, input_scale: Scalar) -> Result<Tensor> {
+    fn vjp_self(
+        grad: &Tensor,
+        self_: &Tensor,
+        alpha: Scalar,
+        scale: Scalar,
+        input_scale: Scalar,
+    ) -> Result<Tensor> {
         grad.elu_backward(alpha, scale, input_scale, false, self_)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |shape: &[i64]| Sample::of(s.away_from_zero(shape));
-        let scaled = sample(&[3]).with("alpha", Scalar::Float(1.5)).with("scale", Scalar::Float(0.8));
-        vec![sample(&[2, 3]), scaled.with("input_scale", Scalar::Float(2.0)), sample(&[]), sample(&[0])]
+        let scaled =
+            sample(&[3]).with("alpha", Scalar::Float(1.5)).with("scale", Scalar::Float(0.8));
+        vec![
+            sample(&[2, 3]),
+            scaled.with("input_scale", Scalar::Float(2.0)),
+            sample(&[]),
+            sample(&[0]),
+        ]
     }
 }
 
@@ -264,7 +347,13 @@ impl Elu {
 #[op("elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor",
      out, internal, meta = broadcast, batch = pointwise)]
 impl EluBackward {
-    fn cpu(iter: &mut Iter, alpha: Scalar, scale: Scalar, input_scale: Scalar, is_result: bool) -> pullback_kernels::Result<()> {
+    fn cpu(
+        iter: &mut Iter,
+        alpha: Scalar,
+        scale: Scalar,
+        input_scale: Scalar,
+        is_result: bool,
+    ) -> pullback_kernels::Result<()> {
         elementwise::elu_backward(iter, alpha, scale, input_scale, is_result)
     }
     fn vjp_grad_output(
@@ -291,7 +380,10 @@ impl EluBackward {
         let below = if is_result {
             below
         } else {
-            let curve = self_or_result.times(inner)?.exp()?.times(alpha.to_f64() * scale.to_f64() * inner)?;
+            let curve = self_or_result
+                .times(inner)?
+                .exp()?
+                .times(alpha.to_f64() * scale.to_f64() * inner)?;
             below.mul(&curve)?
         };
         below.masked_fill(&self_or_result.gt(&Tensor::wrapped(0)?)?, Scalar::Int(0))
@@ -318,11 +410,20 @@ impl Celu {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let wide = Sample::of(s.away_from_zero(&[3])).with("alpha", Scalar::Float(2.5));
-        vec![Sample::of(s.away_from_zero(&[2, 3])), wide, Sample::of(s.away_from_zero(&[])), Sample::of(s.normal(&[0]))]
+        vec![
+            Sample::of(s.away_from_zero(&[2, 3])),
+            wide,
+            Sample::of(s.away_from_zero(&[])),
+            Sample::of(s.normal(&[0])),
+        ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let sample = Sample::of(s.normal(&[2])).with("alpha", Scalar::Int(0));
-        vec![InvalidSample::new(sample, ErrorKind::Runtime, "ZeroDivisionError: alpha cannot be 0 for CELU")]
+        vec![InvalidSample::new(
+            sample,
+            ErrorKind::Runtime,
+            "ZeroDivisionError: alpha cannot be 0 for CELU",
+        )]
     }
 }
 
@@ -357,13 +458,25 @@ impl Glu {
         a_t.mul(&gate)?.add(&b_t.mul(&a)?.sigmoid_backward(&gate)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.normal(&[2, 4])), Sample::of(s.normal(&[4, 3])).with("dim", 0), Sample::of(s.normal(&[0, 2]))]
+        vec![
+            Sample::of(s.normal(&[2, 4])),
+            Sample::of(s.normal(&[4, 3])).with("dim", 0),
+            Sample::of(s.normal(&[0, 2])),
+        ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let (odd, none) = (Sample::of(s.normal(&[2, 3])), Sample::of(s.normal(&[])));
         vec![
-            InvalidSample::new(odd, ErrorKind::Runtime, "Halving dimension must be even, but dimension 1 is size 3"),
-            InvalidSample::new(none, ErrorKind::Runtime, "glu does not support 0-dimensional tensors"),
+            InvalidSample::new(
+                odd,
+                ErrorKind::Runtime,
+                "Halving dimension must be even, but dimension 1 is size 3",
+            ),
+            InvalidSample::new(
+                none,
+                ErrorKind::Runtime,
+                "glu does not support 0-dimensional tensors",
+            ),
         ]
     }
 }

@@ -5,7 +5,7 @@
 //! it can be differentiated again.
 
 use crate::dispatch::{OpDef, Value};
-use crate::error::{bail, ensure};
+use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::TensorSpec;
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
@@ -13,7 +13,8 @@ use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[&ADD, &SUB, &RSUB, &MUL, &DIV, &DIV_MODE, &FLOOR_DIVIDE, &REMAINDER, &FMOD];
+pub static OPS: &[&OpDef] =
+    &[&ADD, &SUB, &RSUB, &MUL, &DIV, &DIV_MODE, &FLOOR_DIVIDE, &REMAINDER, &FMOD];
 
 /// Adds `other`, multiplied by `alpha`: `out[i] = self[i] + alpha * other[i]`.
 /// Shapes broadcast; dtypes promote; for bool this is "or".
@@ -64,7 +65,11 @@ impl Sub {
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let mut out = scaled_invalid_samples(s);
         let mixed = [s.bools(&[2]).into(), s.normal(&[2]).into()];
-        out.push(InvalidSample::new(Sample::new(mixed), ErrorKind::NotImplemented, "with a bool tensor"));
+        out.push(InvalidSample::new(
+            Sample::new(mixed),
+            ErrorKind::NotImplemented,
+            "with a bool tensor",
+        ));
         out
     }
 }
@@ -114,7 +119,12 @@ impl Div {
     fn vjp_self(grad: &Tensor, other: &Tensor, self_dtype: DType) -> Result<Tensor> {
         grad.div(&other.conj()?)?.real_if(self_dtype)
     }
-    fn vjp_other(grad: &Tensor, self_: &Tensor, other: &Tensor, other_dtype: DType) -> Result<Tensor> {
+    fn vjp_other(
+        grad: &Tensor,
+        self_: &Tensor,
+        other: &Tensor,
+        other_dtype: DType,
+    ) -> Result<Tensor> {
         quotient_grad(grad, self_, other)?.real_if(other_dtype)
     }
     fn jvp(self_t: &Tensor, other_p: &Tensor, other_t: &Tensor, result: &Tensor) -> Result<Tensor> {
@@ -131,20 +141,27 @@ impl DivMode {
         let spec = TensorSpec::broadcast(&[self_, other])?;
         Ok(if rounding_mode.is_none() { spec.to_float() } else { spec })
     }
-    fn cpu(iter: &mut Iter, rounding_mode: Option<&str>) -> Result<()> {
+    fn cpu(iter: &mut Iter, rounding_mode: Option<&str>) -> pullback_kernels::Result<()> {
         match rounding_mode {
-            None => elementwise::true_divide(iter)?,
-            Some("trunc") => elementwise::trunc_divide(iter)?,
-            Some("floor") => elementwise::floor_divide(iter)?,
-            Some(other) => bail!(
-                runtime,
+            None => elementwise::true_divide(iter),
+            Some("trunc") => elementwise::trunc_divide(iter),
+            Some("floor") => elementwise::floor_divide(iter),
+            Some(other) => Err(pullback_kernels::Error::Runtime(format!(
                 "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{other}'"
-            ),
+            ))),
         }
-        Ok(())
     }
-    fn vjp_self(grad: &Tensor, other: &Tensor, rounding_mode: Option<&str>, self_dtype: DType) -> Result<Tensor> {
-        if rounding_mode.is_some() { grad.zeros_like() } else { grad.div(&other.conj()?)?.real_if(self_dtype) }
+    fn vjp_self(
+        grad: &Tensor,
+        other: &Tensor,
+        rounding_mode: Option<&str>,
+        self_dtype: DType,
+    ) -> Result<Tensor> {
+        if rounding_mode.is_some() {
+            grad.zeros_like()
+        } else {
+            grad.div(&other.conj()?)?.real_if(self_dtype)
+        }
     }
     fn vjp_other(
         grad: &Tensor,
@@ -159,7 +176,8 @@ impl DivMode {
         quotient_grad(grad, self_, other)?.real_if(other_dtype)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let pair = |a: &[i64], b: &[i64]| Sample::new([s.normal(a).into(), s.away_from_zero(b).into()]);
+        let pair =
+            |a: &[i64], b: &[i64]| Sample::new([s.normal(a).into(), s.away_from_zero(b).into()]);
         vec![
             pair(&[2, 3], &[3]).with("rounding_mode", Value::None),
             pair(&[2, 3], &[2, 1]).with("rounding_mode", "trunc"),
@@ -226,7 +244,11 @@ fn scaled_spec(a: &Tensor, b: &Tensor, alpha: Scalar) -> Result<TensorSpec> {
     let dtype = spec.dtype;
     match alpha {
         Scalar::Int(_) => {}
-        Scalar::Bool(_) => ensure!(dtype == DType::Bool, runtime, "Boolean alpha only supported for Boolean results."),
+        Scalar::Bool(_) => ensure!(
+            dtype == DType::Bool,
+            runtime,
+            "Boolean alpha only supported for Boolean results."
+        ),
         Scalar::Float(_) => ensure!(
             !dtype.is_integral(true),
             runtime,
@@ -264,8 +286,16 @@ fn scaled_invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
     let sizes = Sample::new([s.normal(&[2]).into(), s.normal(&[3]).into()]);
     vec![
         InvalidSample::new(sizes, ErrorKind::Runtime, "must match the size of tensor b (3)"),
-        InvalidSample::new(integers().with("alpha", Scalar::Float(0.5)), ErrorKind::Runtime, "floating point number"),
-        InvalidSample::new(integers().with("alpha", Scalar::Bool(true)), ErrorKind::Runtime, "Boolean alpha"),
+        InvalidSample::new(
+            integers().with("alpha", Scalar::Float(0.5)),
+            ErrorKind::Runtime,
+            "floating point number",
+        ),
+        InvalidSample::new(
+            integers().with("alpha", Scalar::Bool(true)),
+            ErrorKind::Runtime,
+            "Boolean alpha",
+        ),
     ]
 }
 
@@ -289,7 +319,11 @@ impl Tensor {
     }
     /// The real part if `dtype` is real: what a real input's gradient is.
     pub(crate) fn real_if(self: &Tensor, dtype: DType) -> Result<Tensor> {
-        if self.dtype().is_complex() && !dtype.is_complex() { self.real() } else { Ok(self.clone()) }
+        if self.dtype().is_complex() && !dtype.is_complex() {
+            self.real()
+        } else {
+            Ok(self.clone())
+        }
     }
     /// The conjugate; real tensors are returned as they are.
     pub fn conj(&self) -> Result<Tensor> {

@@ -13,8 +13,19 @@ use pullback_macros::op;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &POW_SCALAR, &POW, &POW_OF_SCALAR, &ATAN2, &MAXIMUM, &MINIMUM, &FMAX, &FMIN, &HYPOT, &COPYSIGN, &XLOGY,
-    &LOGADDEXP, &HEAVISIDE,
+    &POW_SCALAR,
+    &POW,
+    &POW_OF_SCALAR,
+    &ATAN2,
+    &MAXIMUM,
+    &MINIMUM,
+    &FMAX,
+    &FMIN,
+    &HYPOT,
+    &COPYSIGN,
+    &XLOGY,
+    &LOGADDEXP,
+    &HEAVISIDE,
 ];
 
 /// Raises to one exponent: `out[i] = self[i]^exponent`. Integers refuse negative exponents; the gradient of
@@ -45,7 +56,11 @@ impl PowScalar {
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let sample = Sample::of(s.integers(&[2], 1, 4)).with("exponent", Scalar::Int(-1));
-        vec![InvalidSample::new(sample, ErrorKind::Runtime, "Integers to negative integer powers are not allowed.")]
+        vec![InvalidSample::new(
+            sample,
+            ErrorKind::Runtime,
+            "Integers to negative integer powers are not allowed.",
+        )]
     }
 }
 
@@ -57,10 +72,21 @@ impl Pow {
     fn vjp_self(grad: &Tensor, self_: &Tensor, exponent: &Tensor) -> Result<Tensor> {
         power_grad(grad, self_, exponent)?.real_if(self_.dtype())
     }
-    fn vjp_exponent(grad: &Tensor, self_: &Tensor, exponent: &Tensor, result: &Tensor) -> Result<Tensor> {
+    fn vjp_exponent(
+        grad: &Tensor,
+        self_: &Tensor,
+        exponent: &Tensor,
+        result: &Tensor,
+    ) -> Result<Tensor> {
         exponent_grad(grad, self_, exponent, result)?.real_if(exponent.dtype())
     }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, exponent_p: &Tensor, exponent_t: &Tensor, result: &Tensor) -> Result<Tensor> {
+    fn jvp(
+        self_p: &Tensor,
+        self_t: &Tensor,
+        exponent_p: &Tensor,
+        exponent_t: &Tensor,
+        result: &Tensor,
+    ) -> Result<Tensor> {
         let by_base = power_grad(&self_t.conj()?, self_p, exponent_p)?.conj()?;
         by_base.add(&exponent_grad(&exponent_t.conj()?, self_p, exponent_p, result)?.conj()?)
     }
@@ -78,11 +104,18 @@ impl PowOfScalar {
     fn cpu(self_: Scalar, exponent: &Tensor) -> Result<Tensor> {
         Tensor::wrapped(self_)?.pow(exponent)
     }
-    fn vjp_exponent(grad: &Tensor, self_: Scalar, exponent: &Tensor, result: &Tensor) -> Result<Tensor> {
+    fn vjp_exponent(
+        grad: &Tensor,
+        self_: Scalar,
+        exponent: &Tensor,
+        result: &Tensor,
+    ) -> Result<Tensor> {
         exponent_grad(grad, &Tensor::wrapped(self_)?, exponent, result)?.real_if(exponent.dtype())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let sample = |base: f64, shape: &[i64]| Sample::new([Scalar::Float(base).into(), s.normal(shape).into()]);
+        let sample = |base: f64, shape: &[i64]| {
+            Sample::new([Scalar::Float(base).into(), s.normal(shape).into()])
+        };
         vec![sample(2.5, &[2, 3]), sample(1.0, &[]), sample(0.5, &[0])]
     }
 }
@@ -92,7 +125,12 @@ impl PowOfScalar {
 #[op("atan2(Tensor self, Tensor other) -> Tensor", inplace, out, alias("arctan2"), meta = float, cpu = atan2,
      batch = pointwise, samples = binary_nonzero)]
 impl Atan2 {
-    fn vjp(grad: &Tensor, self_: &Tensor, other: &Tensor, needs: [bool; 2]) -> Result<[Option<Tensor>; 2]> {
+    fn vjp(
+        grad: &Tensor,
+        self_: &Tensor,
+        other: &Tensor,
+        needs: [bool; 2],
+    ) -> Result<[Option<Tensor>; 2]> {
         let scaled = grad.mul(&square_sum(self_, other)?.reciprocal()?)?;
         let by_self = needs[0].then(|| scaled.mul(other)).transpose()?;
         let by_other = needs[1].then(|| scaled.mul(&self_.neg()?)).transpose()?;
@@ -185,7 +223,13 @@ impl Hypot {
     fn vjp_other(grad: &Tensor, other: &Tensor, result: &Tensor) -> Result<Tensor> {
         grad.mul(&other.div(result)?)
     }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, other_p: &Tensor, other_t: &Tensor, result: &Tensor) -> Result<Tensor> {
+    fn jvp(
+        self_p: &Tensor,
+        self_t: &Tensor,
+        other_p: &Tensor,
+        other_t: &Tensor,
+        result: &Tensor,
+    ) -> Result<Tensor> {
         self_p.mul(self_t)?.add(&other_p.mul(other_t)?)?.div(result)
     }
 }
@@ -278,7 +322,12 @@ fn power_grad(grad: &Tensor, base: &Tensor, exponent: &Tensor) -> Result<Tensor>
 }
 
 /// `grad * conj(result * ln(base))`, 0 where `0^exponent` is constant.
-fn exponent_grad(grad: &Tensor, base: &Tensor, exponent: &Tensor, result: &Tensor) -> Result<Tensor> {
+fn exponent_grad(
+    grad: &Tensor,
+    base: &Tensor,
+    exponent: &Tensor,
+    result: &Tensor,
+) -> Result<Tensor> {
     let zero = Tensor::wrapped(0)?;
     let mut flat = exponent.real()?.ge(&zero)?;
     if exponent.dtype().is_complex() {

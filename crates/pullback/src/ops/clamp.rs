@@ -21,13 +21,27 @@ impl Clamp {
     fn meta(self_: &Tensor, min: Option<Scalar>, max: Option<Scalar>) -> Result<TensorSpec> {
         limited_spec(self_, &[min, max])
     }
-    fn cpu(iter: &mut Iter, min: Option<Scalar>, max: Option<Scalar>) -> pullback_kernels::Result<()> {
+    fn cpu(
+        iter: &mut Iter,
+        min: Option<Scalar>,
+        max: Option<Scalar>,
+    ) -> pullback_kernels::Result<()> {
         elementwise::clamp(iter, min, max)
     }
-    fn vjp_self(grad: &Tensor, self_: &Tensor, min: Option<Scalar>, max: Option<Scalar>) -> Result<Tensor> {
+    fn vjp_self(
+        grad: &Tensor,
+        self_: &Tensor,
+        min: Option<Scalar>,
+        max: Option<Scalar>,
+    ) -> Result<Tensor> {
         pass_inside(grad, self_, wrapped(min)?.as_ref(), wrapped(max)?.as_ref())
     }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, min: Option<Scalar>, max: Option<Scalar>) -> Result<Tensor> {
+    fn jvp(
+        self_p: &Tensor,
+        self_t: &Tensor,
+        min: Option<Scalar>,
+        max: Option<Scalar>,
+    ) -> Result<Tensor> {
         pass_inside(self_t, self_p, wrapped(min)?.as_ref(), wrapped(max)?.as_ref())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -43,7 +57,11 @@ impl Clamp {
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let sample = Sample::of(s.normal(&[2]));
-        vec![InvalidSample::new(sample, ErrorKind::Runtime, "At least one of 'min' or 'max' must not be None")]
+        vec![InvalidSample::new(
+            sample,
+            ErrorKind::Runtime,
+            "At least one of 'min' or 'max' must not be None",
+        )]
     }
 }
 
@@ -56,18 +74,31 @@ impl ClampTensor {
             (Some(min), Some(max)) => (min, max),
             (Some(min), None) => return self_.maximum(min),
             (None, Some(max)) => return self_.minimum(max),
-            (None, None) => bail!(runtime, "torch.clamp: At least one of 'min' or 'max' must not be None"),
+            (None, None) => {
+                bail!(runtime, "torch.clamp: At least one of 'min' or 'max' must not be None")
+            }
         };
         let spec = TensorSpec::broadcast(&[self_, min, max])?;
         let out = spec.empty()?;
-        let inputs = [self_.in_dtype(spec.dtype)?, min.in_dtype(spec.dtype)?, max.in_dtype(spec.dtype)?];
+        let inputs =
+            [self_.in_dtype(spec.dtype)?, min.in_dtype(spec.dtype)?, max.in_dtype(spec.dtype)?];
         walk_as_is(&out, &inputs, elementwise::clamp_tensor)?;
         Ok(out)
     }
-    fn vjp_self(grad: &Tensor, self_: &Tensor, min: Option<&Tensor>, max: Option<&Tensor>) -> Result<Tensor> {
+    fn vjp_self(
+        grad: &Tensor,
+        self_: &Tensor,
+        min: Option<&Tensor>,
+        max: Option<&Tensor>,
+    ) -> Result<Tensor> {
         pass_inside(grad, self_, min, max)
     }
-    fn vjp_min(grad: &Tensor, self_: &Tensor, min: Option<&Tensor>, max: Option<&Tensor>) -> Result<Option<Tensor>> {
+    fn vjp_min(
+        grad: &Tensor,
+        self_: &Tensor,
+        min: Option<&Tensor>,
+        max: Option<&Tensor>,
+    ) -> Result<Option<Tensor>> {
         let Some(min) = min else { return Ok(None) };
         let mut raised = self_.lt(min)?;
         if let Some(max) = max {
@@ -75,7 +106,12 @@ impl ClampTensor {
         }
         raised.where_self(grad, &Tensor::wrapped(0)?).map(Some)
     }
-    fn vjp_max(grad: &Tensor, self_: &Tensor, min: Option<&Tensor>, max: Option<&Tensor>) -> Result<Option<Tensor>> {
+    fn vjp_max(
+        grad: &Tensor,
+        self_: &Tensor,
+        min: Option<&Tensor>,
+        max: Option<&Tensor>,
+    ) -> Result<Option<Tensor>> {
         let Some(max) = max else { return Ok(None) };
         let mut lowered = self_.gt(max)?;
         if let Some(min) = min {
@@ -86,7 +122,9 @@ impl ClampTensor {
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |shape: &[i64]| Sample::of(s.normal(shape));
         vec![
-            sample(&[2, 3]).with("min", s.uniform(&[2, 3], -1.0, -0.2)).with("max", s.uniform(&[3], 0.2, 1.0)),
+            sample(&[2, 3])
+                .with("min", s.uniform(&[2, 3], -1.0, -0.2))
+                .with("max", s.uniform(&[3], 0.2, 1.0)),
             sample(&[2, 3]).with("min", s.normal(&[3])),
             sample(&[3]).with("max", s.normal(&[2, 1])),
             sample(&[4]).with("min", s.normal(&[])).with("max", s.normal(&[4])),
@@ -171,14 +209,20 @@ fn wrapped(limit: Option<Scalar>) -> Result<Option<Tensor>> {
 }
 
 fn limited_spec(x: &Tensor, limits: &[Option<Scalar>]) -> Result<TensorSpec> {
-    let limits = limits.iter().flatten().map(|&v| Tensor::wrapped(v)).collect::<Result<Vec<_>>>()?;
+    let limits =
+        limits.iter().flatten().map(|&v| Tensor::wrapped(v)).collect::<Result<Vec<_>>>()?;
     let mut all = vec![x];
     all.extend(&limits);
     TensorSpec::broadcast(&all)
 }
 
 /// `grad` where `x` lies between the limits, ends included, else 0.
-fn pass_inside(grad: &Tensor, x: &Tensor, min: Option<&Tensor>, max: Option<&Tensor>) -> Result<Tensor> {
+fn pass_inside(
+    grad: &Tensor,
+    x: &Tensor,
+    min: Option<&Tensor>,
+    max: Option<&Tensor>,
+) -> Result<Tensor> {
     let inside = match (min, max) {
         (Some(min), Some(max)) => x.ge(min)?.logical_and(&x.le(max)?)?,
         (Some(min), None) => x.ge(min)?,

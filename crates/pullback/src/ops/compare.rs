@@ -13,9 +13,28 @@ use pullback_macros::op;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &EQ, &NE, &LT, &LE, &GT, &GE, &LOGICAL_AND, &LOGICAL_OR, &LOGICAL_XOR, &LOGICAL_NOT, &BITWISE_AND, &BITWISE_OR,
-    &BITWISE_XOR, &BITWISE_NOT, &BITWISE_LEFT_SHIFT, &BITWISE_RIGHT_SHIFT, &ISCLOSE, &ALLCLOSE, &EQUAL, &ISNAN,
-    &ISINF, &ISFINITE,
+    &EQ,
+    &NE,
+    &LT,
+    &LE,
+    &GT,
+    &GE,
+    &LOGICAL_AND,
+    &LOGICAL_OR,
+    &LOGICAL_XOR,
+    &LOGICAL_NOT,
+    &BITWISE_AND,
+    &BITWISE_OR,
+    &BITWISE_XOR,
+    &BITWISE_NOT,
+    &BITWISE_LEFT_SHIFT,
+    &BITWISE_RIGHT_SHIFT,
+    &ISCLOSE,
+    &ALLCLOSE,
+    &EQUAL,
+    &ISNAN,
+    &ISINF,
+    &ISFINITE,
 ];
 
 /// Whether `self == other`, element by element; never for NaN. Shapes broadcast; dtypes promote.
@@ -77,7 +96,11 @@ impl BitwiseAnd {
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let floats = Sample::new([s.normal(&[2]).into(), s.normal(&[2]).into()]);
-        vec![InvalidSample::new(floats, ErrorKind::NotImplemented, "\"bitwise_and_cpu\" not implemented for 'Double'")]
+        vec![InvalidSample::new(
+            floats,
+            ErrorKind::NotImplemented,
+            "\"bitwise_and_cpu\" not implemented for 'Double'",
+        )]
     }
 }
 
@@ -104,7 +127,11 @@ impl BitwiseXor {
      batch = pointwise)]
 impl BitwiseNot {
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.integers(&[2, 3], -5, 5)), Sample::of(s.bools(&[3])), Sample::of(s.integers(&[], 0, 9))]
+        vec![
+            Sample::of(s.integers(&[2, 3], -5, 5)),
+            Sample::of(s.bools(&[3])),
+            Sample::of(s.integers(&[], 0, 9)),
+        ]
     }
 }
 
@@ -150,7 +177,12 @@ impl Isclose {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let mut out = close_samples(s);
-        out.push(Sample::of(s.normal(&[2])).with("other", s.normal(&[])).with("rtol", 0.5).with("equal_nan", true));
+        out.push(
+            Sample::of(s.normal(&[2]))
+                .with("other", s.normal(&[]))
+                .with("rtol", 0.5)
+                .with("equal_nan", true),
+        );
         out
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
@@ -164,10 +196,18 @@ impl Isclose {
 }
 
 /// Whether all elements are close, as `isclose`.
-#[op("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool",
-     not_differentiable)]
+#[op(
+    "allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool",
+    not_differentiable
+)]
 impl Allclose {
-    fn composite(self_: &Tensor, other: &Tensor, rtol: f64, atol: f64, equal_nan: bool) -> Result<bool> {
+    fn composite(
+        self_: &Tensor,
+        other: &Tensor,
+        rtol: f64,
+        atol: f64,
+        equal_nan: bool,
+    ) -> Result<bool> {
         Ok(!self_.isclose(other, rtol, atol, equal_nan)?.all()?.item()?.is(0.0))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -203,8 +243,10 @@ impl Isfinite {}
 
 fn integer_samples(s: &Sampler) -> Vec<Sample> {
     let integers = |shape: &[i64]| s.integers(shape, -20, 20);
-    let mut out: Vec<_> =
-        pairs().iter().map(|(a, b)| Sample::new([integers(a).into(), integers(b).into()])).collect();
+    let mut out: Vec<_> = pairs()
+        .iter()
+        .map(|(a, b)| Sample::new([integers(a).into(), integers(b).into()]))
+        .collect();
     out.push(Sample::new([s.bools(&[2, 3]).into(), s.bools(&[3]).into()]));
     out.push(Sample::new([s.bools(&[2, 3]).into(), integers(&[3]).into()]));
     out

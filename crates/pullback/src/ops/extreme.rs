@@ -17,8 +17,19 @@ use pullback_macros::op;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &MAX, &MAX_DIM, &MAX_OTHER, &MIN, &MIN_DIM, &MIN_OTHER, &AMAX, &AMIN, &AMINMAX, &ARGMAX, &ARGMIN,
-    &SELECT_ALONG, &SELECT_ALONG_BACKWARD,
+    &MAX,
+    &MAX_DIM,
+    &MAX_OTHER,
+    &MIN,
+    &MIN_DIM,
+    &MIN_OTHER,
+    &AMAX,
+    &AMIN,
+    &AMINMAX,
+    &ARGMAX,
+    &ARGMIN,
+    &SELECT_ALONG,
+    &SELECT_ALONG_BACKWARD,
 ];
 
 /// The largest of all elements. Equal ones share the gradient evenly.
@@ -38,7 +49,11 @@ impl Max {
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let sample = Sample::of(s.normal(&[0, 3]));
-        vec![InvalidSample::new(sample, ErrorKind::Runtime, "max(): Expected reduction dim to be specified")]
+        vec![InvalidSample::new(
+            sample,
+            ErrorKind::Runtime,
+            "max(): Expected reduction dim to be specified",
+        )]
     }
 }
 
@@ -48,10 +63,21 @@ impl MaxDim {
     fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
         along(self_, dim, keepdim, reduce::max_dim)
     }
-    fn vjp_self(grad_values: &Tensor, indices: &Tensor, self_shape: &[i64], dim: i64, keepdim: bool) -> Result<Tensor> {
+    fn vjp_self(
+        grad_values: &Tensor,
+        indices: &Tensor,
+        self_shape: &[i64],
+        dim: i64,
+        keepdim: bool,
+    ) -> Result<Tensor> {
         grad_values.select_along_backward(dim, indices, self_shape, keepdim)
     }
-    fn jvp(self_t: &Tensor, indices: &Tensor, dim: i64, keepdim: bool) -> Result<[Option<Tensor>; 2]> {
+    fn jvp(
+        self_t: &Tensor,
+        indices: &Tensor,
+        dim: i64,
+        keepdim: bool,
+    ) -> Result<[Option<Tensor>; 2]> {
         Ok([Some(self_t.select_along(dim, indices, keepdim)?), None])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -61,8 +87,16 @@ impl MaxDim {
         let empty = Sample::of(s.normal(&[0, 3])).with("dim", 0);
         let far = Sample::of(s.normal(&[2])).with("dim", 1);
         vec![
-            InvalidSample::new(empty, ErrorKind::Index, "max(): Expected reduction dim 0 to have non-zero size."),
-            InvalidSample::new(far, ErrorKind::Index, "Dimension out of range (expected to be in range of [-1, 0], but got 1)"),
+            InvalidSample::new(
+                empty,
+                ErrorKind::Index,
+                "max(): Expected reduction dim 0 to have non-zero size.",
+            ),
+            InvalidSample::new(
+                far,
+                ErrorKind::Index,
+                "Dimension out of range (expected to be in range of [-1, 0], but got 1)",
+            ),
         ]
     }
 }
@@ -98,10 +132,21 @@ impl MinDim {
     fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
         along(self_, dim, keepdim, reduce::min_dim)
     }
-    fn vjp_self(grad_values: &Tensor, indices: &Tensor, self_shape: &[i64], dim: i64, keepdim: bool) -> Result<Tensor> {
+    fn vjp_self(
+        grad_values: &Tensor,
+        indices: &Tensor,
+        self_shape: &[i64],
+        dim: i64,
+        keepdim: bool,
+    ) -> Result<Tensor> {
         grad_values.select_along_backward(dim, indices, self_shape, keepdim)
     }
-    fn jvp(self_t: &Tensor, indices: &Tensor, dim: i64, keepdim: bool) -> Result<[Option<Tensor>; 2]> {
+    fn jvp(
+        self_t: &Tensor,
+        indices: &Tensor,
+        dim: i64,
+        keepdim: bool,
+    ) -> Result<[Option<Tensor>; 2]> {
         Ok([Some(self_t.select_along(dim, indices, keepdim)?), None])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -123,11 +168,26 @@ impl Amax {
     fn cpu(self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
         over_dims("amax", self_, dim, keepdim, reduce::amax)
     }
-    fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
-        let (grad, result) = (restore(grad, self_.shape(), Some(dim), keepdim)?, restore(result, self_.shape(), Some(dim), keepdim)?);
+    fn vjp_self(
+        grad: &Tensor,
+        self_: &Tensor,
+        result: &Tensor,
+        dim: &[i64],
+        keepdim: bool,
+    ) -> Result<Tensor> {
+        let (grad, result) = (
+            restore(grad, self_.shape(), Some(dim), keepdim)?,
+            restore(result, self_.shape(), Some(dim), keepdim)?,
+        );
         share(&grad, self_, &result, dim)
     }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, result: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
+    fn jvp(
+        self_p: &Tensor,
+        self_t: &Tensor,
+        result: &Tensor,
+        dim: &[i64],
+        keepdim: bool,
+    ) -> Result<Tensor> {
         average(self_t, self_p, &restore(result, self_p.shape(), Some(dim), keepdim)?, dim, keepdim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -141,11 +201,26 @@ impl Amin {
     fn cpu(self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
         over_dims("amin", self_, dim, keepdim, reduce::amin)
     }
-    fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
-        let (grad, result) = (restore(grad, self_.shape(), Some(dim), keepdim)?, restore(result, self_.shape(), Some(dim), keepdim)?);
+    fn vjp_self(
+        grad: &Tensor,
+        self_: &Tensor,
+        result: &Tensor,
+        dim: &[i64],
+        keepdim: bool,
+    ) -> Result<Tensor> {
+        let (grad, result) = (
+            restore(grad, self_.shape(), Some(dim), keepdim)?,
+            restore(result, self_.shape(), Some(dim), keepdim)?,
+        );
         share(&grad, self_, &result, dim)
     }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, result: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
+    fn jvp(
+        self_p: &Tensor,
+        self_t: &Tensor,
+        result: &Tensor,
+        dim: &[i64],
+        keepdim: bool,
+    ) -> Result<Tensor> {
         average(self_t, self_p, &restore(result, self_p.shape(), Some(dim), keepdim)?, dim, keepdim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -157,7 +232,7 @@ impl Amin {
 #[op("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", out, batch = reduction)]
 impl Aminmax {
     fn cpu(self_: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<[Tensor; 2]> {
-        let dims = wrap_dims(as_list(&dim), self_.ndim())?;
+        let dims = wrap_dims(as_list(dim.as_ref()), self_.ndim())?;
         reduce::check_not_empty("aminmax", &self_.view_ref(), &dims)?;
         let one = |kernel: Kernel| reduced(self_, &dims, keepdim, self_.dtype(), kernel);
         Ok([one(reduce::amin)?, one(reduce::amax)?])
@@ -171,10 +246,13 @@ impl Aminmax {
         dim: Option<i64>,
         keepdim: bool,
     ) -> Result<Option<Tensor>> {
-        let dims = as_list(&dim);
+        let dims = as_list(dim.as_ref());
         let part = |grad: Option<&Tensor>, value: &Tensor| {
             let Some(grad) = grad else { return Ok(None) };
-            let (grad, value) = (restore(grad, self_.shape(), dims, keepdim)?, restore(value, self_.shape(), dims, keepdim)?);
+            let (grad, value) = (
+                restore(grad, self_.shape(), dims, keepdim)?,
+                restore(value, self_.shape(), dims, keepdim)?,
+            );
             share(&grad, self_, &value, dims.unwrap_or(&[])).map(Some)
         };
         Ok(match (part(grad_min, min)?, part(grad_max, max)?) {
@@ -190,7 +268,7 @@ impl Aminmax {
         dim: Option<i64>,
         keepdim: bool,
     ) -> Result<[Option<Tensor>; 2]> {
-        let dims = as_list(&dim);
+        let dims = as_list(dim.as_ref());
         let part = |value: &Tensor| {
             let value = restore(value, self_p.shape(), dims, keepdim)?;
             average(self_t, self_p, &value, dims.unwrap_or(&[]), keepdim).map(Some)
@@ -208,7 +286,13 @@ impl Aminmax {
 #[op("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction)]
 impl Argmax {
     fn cpu(self_: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<Tensor> {
-        reduced(self_, &wrap_dims(as_list(&dim), self_.ndim())?, keepdim, DType::I64, reduce::argmax)
+        reduced(
+            self_,
+            &wrap_dims(as_list(dim.as_ref()), self_.ndim())?,
+            keepdim,
+            DType::I64,
+            reduce::argmax,
+        )
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let mut out = full_samples(s);
@@ -218,8 +302,16 @@ impl Argmax {
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let (none, bools) = (Sample::of(s.normal(&[0, 3])), Sample::of(s.bools(&[2])));
         vec![
-            InvalidSample::new(none, ErrorKind::Index, "argmax(): Expected reduction dim to be specified for input.numel() == 0."),
-            InvalidSample::new(bools, ErrorKind::NotImplemented, "argmax(): does not support bool input"),
+            InvalidSample::new(
+                none,
+                ErrorKind::Index,
+                "argmax(): Expected reduction dim to be specified for input.numel() == 0.",
+            ),
+            InvalidSample::new(
+                bools,
+                ErrorKind::NotImplemented,
+                "argmax(): does not support bool input",
+            ),
         ]
     }
 }
@@ -228,7 +320,13 @@ impl Argmax {
 #[op("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction)]
 impl Argmin {
     fn cpu(self_: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<Tensor> {
-        reduced(self_, &wrap_dims(as_list(&dim), self_.ndim())?, keepdim, DType::I64, reduce::argmin)
+        reduced(
+            self_,
+            &wrap_dims(as_list(dim.as_ref()), self_.ndim())?,
+            keepdim,
+            DType::I64,
+            reduce::argmin,
+        )
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let mut out = full_samples(s);
@@ -241,19 +339,38 @@ impl Argmin {
 #[op("_select_along(Tensor self, int dim, Tensor indices, bool keepdim) -> Tensor", internal, method = select_along, jvp = linear)]
 impl SelectAlong {
     fn cpu(self_: &Tensor, dim: i64, indices: &Tensor, keepdim: bool) -> Result<Tensor> {
-        let (input, indices, at) = (lifted(self_)?, kept(indices, self_.shape(), dim, keepdim)?, wrap_dim(dim, self_.ndim())?);
+        let (input, indices, at) = (
+            lifted(self_)?,
+            kept(indices, self_.shape(), dim, keepdim)?,
+            wrap_dim(dim, self_.ndim())?,
+        );
         let out = Tensor::empty_of(indices.shape(), self_.dtype())?;
         index::gather(&mut out.view_mut(), input.view_ref(), at, indices.view_ref())?;
         finish(out, self_.ndim(), at, keepdim)
     }
-    fn vjp_self(grad: &Tensor, indices: &Tensor, self_shape: &[i64], dim: i64, keepdim: bool) -> Result<Tensor> {
+    fn vjp_self(
+        grad: &Tensor,
+        indices: &Tensor,
+        self_shape: &[i64],
+        dim: i64,
+        keepdim: bool,
+    ) -> Result<Tensor> {
         grad.select_along_backward(dim, indices, self_shape, keepdim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |x: &[i64], dim: i64, i: &[i64], keepdim: bool| {
-            Sample::new([s.normal(x).into(), dim.into(), s.integers(i, 0, 2).into(), keepdim.into()])
+            Sample::new([
+                s.normal(x).into(),
+                dim.into(),
+                s.integers(i, 0, 2).into(),
+                keepdim.into(),
+            ])
         };
-        vec![sample(&[2, 3], 0, &[3], false), sample(&[3, 2], -1, &[3, 1], true), sample(&[2], 0, &[], false)]
+        vec![
+            sample(&[2, 3], 0, &[3], false),
+            sample(&[3, 2], -1, &[3, 1], true),
+            sample(&[2], 0, &[], false),
+        ]
     }
 }
 
@@ -261,13 +378,26 @@ impl SelectAlong {
 #[op("value_selecting_reduction_backward(Tensor grad_output, int dim, Tensor indices, int[] sizes, bool keepdim) -> Tensor",
      internal, method = select_along_backward, jvp = linear)]
 impl SelectAlongBackward {
-    fn cpu(grad_output: &Tensor, dim: i64, indices: &Tensor, sizes: &[i64], keepdim: bool) -> Result<Tensor> {
+    fn cpu(
+        grad_output: &Tensor,
+        dim: i64,
+        indices: &Tensor,
+        sizes: &[i64],
+        keepdim: bool,
+    ) -> Result<Tensor> {
         let out = TensorSpec::of(sizes, grad_output.dtype()).zeros()?;
         let at = wrap_dim(dim, sizes.len())?;
-        let (source, indices) = (kept(grad_output, sizes, dim, keepdim)?, kept(indices, sizes, dim, keepdim)?);
+        let (source, indices) =
+            (kept(grad_output, sizes, dim, keepdim)?, kept(indices, sizes, dim, keepdim)?);
         let source = ScatterSource::Tensor(source.view_ref());
         let target = lifted(&out)?;
-        index::scatter(&mut target.view_mut(), at, indices.view_ref(), source, (Reduce::Assign, true))?;
+        index::scatter(
+            &mut target.view_mut(),
+            at,
+            indices.view_ref(),
+            source,
+            (Reduce::Assign, true),
+        )?;
         Ok(out)
     }
     fn vjp_grad_output(grad: &Tensor, dim: i64, indices: &Tensor, keepdim: bool) -> Result<Tensor> {
@@ -275,18 +405,32 @@ impl SelectAlongBackward {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |g: &[i64], dim: i64, sizes: &[i64], keepdim: bool| {
-            Sample::new([s.normal(g).into(), dim.into(), s.integers(g, 0, 2).into(), sizes.into(), keepdim.into()])
+            Sample::new([
+                s.normal(g).into(),
+                dim.into(),
+                s.integers(g, 0, 2).into(),
+                sizes.into(),
+                keepdim.into(),
+            ])
         };
-        vec![sample(&[3], 0, &[2, 3], false), sample(&[3, 1], -1, &[3, 2], true), sample(&[], 0, &[2], false)]
+        vec![
+            sample(&[3], 0, &[2, 3], false),
+            sample(&[3, 1], -1, &[3, 2], true),
+            sample(&[], 0, &[2], false),
+        ]
     }
 }
 
 type Kernel = fn(&mut StridedMut<'_>, StridedRef<'_>, &[usize]) -> pullback_kernels::Result<()>;
-type DimKernel =
-    fn(&mut StridedMut<'_>, &mut StridedMut<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
+type DimKernel = fn(
+    &mut StridedMut<'_>,
+    &mut StridedMut<'_>,
+    StridedRef<'_>,
+    usize,
+) -> pullback_kernels::Result<()>;
 
-fn as_list(dim: &Option<i64>) -> Option<&[i64]> {
-    dim.as_ref().map(std::slice::from_ref)
+fn as_list(dim: Option<&i64>) -> Option<&[i64]> {
+    dim.map(std::slice::from_ref)
 }
 
 /// Tensors without dimensions as tensors with one element.
@@ -303,7 +447,8 @@ fn kept(result: &Tensor, shape: &[i64], dim: i64, keepdim: bool) -> Result<Tenso
     if keepdim || shape.is_empty() {
         return lifted(result);
     }
-    let (mut sizes, mut strides) = (crate::Dims::from_slice(result.shape()), crate::Dims::from_slice(result.strides()));
+    let (mut sizes, mut strides) =
+        (crate::Dims::from_slice(result.shape()), crate::Dims::from_slice(result.strides()));
     sizes.insert(at, 1);
     strides.insert(at, 1);
     result.alias_with(sizes, strides, result.storage_offset())
@@ -318,7 +463,8 @@ fn along(x: &Tensor, dim: i64, keepdim: bool, kernel: DimKernel) -> Result<[Tens
     let at = wrap_dim(dim, x.ndim())?;
     let input = lifted(x)?;
     let shape = kept_shape(input.shape(), &[at]);
-    let (values, indices) = (Tensor::empty_of(&shape, x.dtype())?, Tensor::empty_of(&shape, DType::I64)?);
+    let (values, indices) =
+        (Tensor::empty_of(&shape, x.dtype())?, Tensor::empty_of(&shape, DType::I64)?);
     kernel(&mut values.view_mut(), &mut indices.view_mut(), input.view_ref(), at)?;
     Ok([finish(values, x.ndim(), at, keepdim)?, finish(indices, x.ndim(), at, keepdim)?])
 }
@@ -346,7 +492,13 @@ fn share(grad: &Tensor, x: &Tensor, value: &Tensor, dim: &[i64]) -> Result<Tenso
 }
 
 /// The mean tangent over the elements that are the extreme `value`.
-fn average(tangent: &Tensor, x: &Tensor, value: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
+fn average(
+    tangent: &Tensor,
+    x: &Tensor,
+    value: &Tensor,
+    dim: &[i64],
+    keepdim: bool,
+) -> Result<Tensor> {
     let mask = x.eq(value)?;
     tangent.mul(&mask)?.sum_dim(Some(dim), keepdim)?.div(&mask.sum_dim(Some(dim), keepdim)?)
 }

@@ -11,7 +11,13 @@ use pullback_macros::op;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &MSE_LOSS, &L1_LOSS, &SMOOTH_L1_LOSS, &HUBER_LOSS, &BINARY_CROSS_ENTROPY, &BINARY_CROSS_ENTROPY_WITH_LOGITS, &KL_DIV,
+    &MSE_LOSS,
+    &L1_LOSS,
+    &SMOOTH_L1_LOSS,
+    &HUBER_LOSS,
+    &BINARY_CROSS_ENTROPY,
+    &BINARY_CROSS_ENTROPY_WITH_LOGITS,
+    &KL_DIV,
 ];
 
 /// `(self - target)^2`, reduced.
@@ -22,11 +28,23 @@ impl MseLoss {
         let gap = self_.sub(target)?;
         reduced(gap.mul_(&gap)?, reduction)
     }
-    fn vjp(grad: &Tensor, self_: &Tensor, target: &Tensor, reduction: i64, needs: [bool; 2]) -> Result<[Option<Tensor>; 2]> {
+    fn vjp(
+        grad: &Tensor,
+        self_: &Tensor,
+        target: &Tensor,
+        reduction: i64,
+        needs: [bool; 2],
+    ) -> Result<[Option<Tensor>; 2]> {
         let grad = each(grad, &[self_.shape(), target.shape()], reduction)?.times(2)?;
         opposite(grad.mul(&self_.sub(target)?)?, needs)
     }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, target_p: &Tensor, target_t: &Tensor, reduction: i64) -> Result<Tensor> {
+    fn jvp(
+        self_p: &Tensor,
+        self_t: &Tensor,
+        target_p: &Tensor,
+        target_t: &Tensor,
+        reduction: i64,
+    ) -> Result<Tensor> {
         reduced(self_p.sub(target_p)?.mul(&self_t.sub(target_t)?)?.times(2)?, reduction)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -54,7 +72,11 @@ impl L1Loss {
 }
 
 /// `z^2 / (2 beta)` where `z = |self - target|` is below `beta`, else `z - beta/2`, reduced.
-#[op("smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor", out, module = "nn")]
+#[op(
+    "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor",
+    out,
+    module = "nn"
+)]
 impl SmoothL1Loss {
     fn cpu(self_: &Tensor, target: &Tensor, reduction: i64, beta: f64) -> Result<Tensor> {
         refuse_complex("smooth_l1_cpu", self_, target)?;
@@ -75,7 +97,14 @@ impl SmoothL1Loss {
         let grad = each(grad, &[self_.shape(), target.shape()], reduction)?;
         opposite(grad.mul(&smooth_slope(&self_.sub(target)?, beta)?)?, needs)
     }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, target_p: &Tensor, target_t: &Tensor, reduction: i64, beta: f64) -> Result<Tensor> {
+    fn jvp(
+        self_p: &Tensor,
+        self_t: &Tensor,
+        target_p: &Tensor,
+        target_t: &Tensor,
+        reduction: i64,
+        beta: f64,
+    ) -> Result<Tensor> {
         reduced(smooth_slope(&self_p.sub(target_p)?, beta)?.mul(&self_t.sub(target_t)?)?, reduction)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -87,12 +116,20 @@ impl SmoothL1Loss {
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let sample = Sample::new([s.normal(&[2]).into(), s.normal(&[2]).into()]).with("beta", -1.0);
-        vec![InvalidSample::new(sample, ErrorKind::Runtime, "does not support negative values for beta")]
+        vec![InvalidSample::new(
+            sample,
+            ErrorKind::Runtime,
+            "does not support negative values for beta",
+        )]
     }
 }
 
 /// `z^2 / 2` where `z = |self - target|` is at most `delta`, else `delta (z - delta/2)`, reduced (Huber 1964).
-#[op("huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor", out, module = "nn")]
+#[op(
+    "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor",
+    out,
+    module = "nn"
+)]
 impl HuberLoss {
     fn cpu(self_: &Tensor, target: &Tensor, reduction: i64, delta: f64) -> Result<Tensor> {
         refuse_complex("huber_cpu", self_, target)?;
@@ -110,61 +147,112 @@ impl HuberLoss {
         let grad = each(grad, &[self_.shape(), target.shape()], reduction)?;
         opposite(grad.mul(&limited(&self_.sub(target)?, delta)?)?, needs)
     }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, target_p: &Tensor, target_t: &Tensor, reduction: i64, delta: f64) -> Result<Tensor> {
+    fn jvp(
+        self_p: &Tensor,
+        self_t: &Tensor,
+        target_p: &Tensor,
+        target_t: &Tensor,
+        reduction: i64,
+        delta: f64,
+    ) -> Result<Tensor> {
         reduced(limited(&self_p.sub(target_p)?, delta)?.mul(&self_t.sub(target_t)?)?, reduction)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let mut out = pair_samples(s);
-        out.push(Sample::new([s.normal(&[2, 3]).into(), s.normal(&[2, 3]).into()]).with("delta", 0.3));
+        out.push(
+            Sample::new([s.normal(&[2, 3]).into(), s.normal(&[2, 3]).into()]).with("delta", 0.3),
+        );
         out
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let sample = Sample::new([s.normal(&[2]).into(), s.normal(&[2]).into()]).with("delta", 0.0);
-        vec![InvalidSample::new(sample, ErrorKind::Runtime, "does not support non-positive values for delta")]
+        vec![InvalidSample::new(
+            sample,
+            ErrorKind::Runtime,
+            "does not support non-positive values for delta",
+        )]
     }
 }
 
 /// `-weight (target ln(self) + (1 - target) ln(1 - self))`, reduced; the logarithms are at least -100.
 /// Elements of `self` lie between 0 and 1.
-#[op("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor", out, module = "nn",
-     not_differentiable(weight))]
+#[op(
+    "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
+    out,
+    module = "nn",
+    not_differentiable(weight)
+)]
 impl BinaryCrossEntropy {
-    fn cpu(self_: &Tensor, target: &Tensor, weight: Option<&Tensor>, reduction: i64) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        target: &Tensor,
+        weight: Option<&Tensor>,
+        reduction: i64,
+    ) -> Result<Tensor> {
         let (zero, one) = (Tensor::wrapped(0)?, Tensor::wrapped(1)?);
         let outside = self_.lt(&zero)?.logical_or(&self_.gt(&one)?)?.any()?;
-        ensure!(outside.item()?.is(0.0), runtime, "all elements of input should be between 0 and 1");
-        let loss = target.plus(-1)?.mul(&log_of_rest(self_)?)?.sub(&target.mul(&log_of(self_)?)?)?;
+        ensure!(
+            outside.item()?.is(0.0),
+            runtime,
+            "all elements of input should be between 0 and 1"
+        );
+        let loss =
+            target.plus(-1)?.mul(&log_of_rest(self_)?)?.sub(&target.mul(&log_of(self_)?)?)?;
         reduced(weighted(loss, weight)?, reduction)
     }
-    fn vjp_self(grad: &Tensor, self_: &Tensor, target: &Tensor, weight: Option<&Tensor>, reduction: i64) -> Result<Tensor> {
+    fn vjp_self(
+        grad: &Tensor,
+        self_: &Tensor,
+        target: &Tensor,
+        weight: Option<&Tensor>,
+        reduction: i64,
+    ) -> Result<Tensor> {
         let grad = weighted(each(grad, &shapes(self_, target, weight), reduction)?, weight)?;
         let width = self_.minus_from(1)?.mul(self_)?.clamp_min(Scalar::Float(1e-12))?;
         grad.mul(&self_.sub(target)?)?.div(&width)
     }
-    fn vjp_target(grad: &Tensor, self_: &Tensor, target_shape: &[i64], weight: Option<&Tensor>, reduction: i64) -> Result<Tensor> {
+    fn vjp_target(
+        grad: &Tensor,
+        self_: &Tensor,
+        target_shape: &[i64],
+        weight: Option<&Tensor>,
+        reduction: i64,
+    ) -> Result<Tensor> {
         let mut all = vec![self_.shape(), target_shape];
         all.extend(weight.map(Tensor::shape));
-        weighted(each(grad, &all, reduction)?, weight)?.mul(&log_of_rest(self_)?.sub(&log_of(self_)?)?)
+        weighted(each(grad, &all, reduction)?, weight)?
+            .mul(&log_of_rest(self_)?.sub(&log_of(self_)?)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let pair = |shape: &[i64]| Sample::new([s.uniform(shape, 0.1, 0.9).into(), s.uniform(shape, 0.1, 0.9).into()]);
+        let pair = |shape: &[i64]| {
+            Sample::new([s.uniform(shape, 0.1, 0.9).into(), s.uniform(shape, 0.1, 0.9).into()])
+        };
         vec![
             pair(&[2, 3]),
-            pair(&[2, 3]).with("weight", s.positive(&[3]).detach().expect("a small tensor")).with("reduction", 2),
+            pair(&[2, 3])
+                .with("weight", s.positive(&[3]).detach().expect("a small tensor"))
+                .with("reduction", 2),
             pair(&[3]).with("reduction", 0),
             pair(&[]),
         ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        let sample = Sample::new([s.uniform(&[2], 1.5, 2.0).into(), s.uniform(&[2], 0.0, 1.0).into()]);
-        vec![InvalidSample::new(sample, ErrorKind::Runtime, "all elements of input should be between 0 and 1")]
+        let sample =
+            Sample::new([s.uniform(&[2], 1.5, 2.0).into(), s.uniform(&[2], 0.0, 1.0).into()]);
+        vec![InvalidSample::new(
+            sample,
+            ErrorKind::Runtime,
+            "all elements of input should be between 0 and 1",
+        )]
     }
 }
 
 /// Binary cross entropy of `sigmoid(self)`, without underflow:
 /// `-weight (pos_weight target ln s + (1 - target) ln(1 - s))` with `s = sigmoid(self)`, reduced.
-#[op("binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
-     not_differentiable(weight, pos_weight))]
+#[op(
+    "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
+    not_differentiable(weight, pos_weight)
+)]
 impl BinaryCrossEntropyWithLogits {
     fn cpu(
         self_: &Tensor,
@@ -211,7 +299,9 @@ impl BinaryCrossEntropyWithLogits {
         grad.mul(&self_.neg()?.log_sigmoid()?.sub(&pos_weight.mul(&self_.log_sigmoid()?)?)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let pair = |shape: &[i64]| Sample::new([s.normal(shape).into(), s.uniform(shape, 0.1, 0.9).into()]);
+        let pair = |shape: &[i64]| {
+            Sample::new([s.normal(shape).into(), s.uniform(shape, 0.1, 0.9).into()])
+        };
         vec![
             pair(&[2, 3]),
             pair(&[2, 3]).with("weight", s.positive(&[3])).with("reduction", 2),
@@ -226,7 +316,12 @@ impl BinaryCrossEntropyWithLogits {
 /// is given as its logarithm. The mean is over all elements.
 #[op("kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor")]
 impl KlDiv {
-    fn composite(self_: &Tensor, target: &Tensor, reduction: i64, log_target: bool) -> Result<Tensor> {
+    fn composite(
+        self_: &Tensor,
+        target: &Tensor,
+        reduction: i64,
+        log_target: bool,
+    ) -> Result<Tensor> {
         ensure!(
             !self_.dtype().is_complex() && !target.dtype().is_complex(),
             runtime,
@@ -241,7 +336,12 @@ impl KlDiv {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let pair = || Sample::new([s.normal(&[2, 3]).into(), s.uniform(&[2, 3], 0.1, 0.9).into()]);
-        vec![pair(), pair().with("reduction", 2), pair().with("log_target", true), pair().with("reduction", 0)]
+        vec![
+            pair(),
+            pair().with("reduction", 2),
+            pair().with("log_target", true),
+            pair().with("reduction", 0),
+        ]
     }
 }
 

@@ -16,15 +16,31 @@ use pullback_macros::op;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &NLL_LOSS, &NLL_LOSS2D, &NLL_LOSS_ND, &NLL_LOSS_FORWARD, &NLL_LOSS2D_FORWARD, &NLL_LOSS_BACKWARD, &CROSS_ENTROPY_LOSS,
+    &NLL_LOSS,
+    &NLL_LOSS2D,
+    &NLL_LOSS_ND,
+    &NLL_LOSS_FORWARD,
+    &NLL_LOSS2D_FORWARD,
+    &NLL_LOSS_BACKWARD,
+    &CROSS_ENTROPY_LOSS,
 ];
 
 /// `-weight[t] * self[t]` for each target class `t`, reduced; input (C) or (N, C). Targets equal to
 /// `ignore_index` count nothing.
-#[op("nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
-     out, module = "nn", not_differentiable(weight))]
+#[op(
+    "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
+    out,
+    module = "nn",
+    not_differentiable(weight)
+)]
 impl NllLoss {
-    fn composite(self_: &Tensor, target: &Tensor, weight: Option<&Tensor>, reduction: i64, ignore_index: i64) -> Result<Tensor> {
+    fn composite(
+        self_: &Tensor,
+        target: &Tensor,
+        weight: Option<&Tensor>,
+        reduction: i64,
+        ignore_index: i64,
+    ) -> Result<Tensor> {
         let [output, _] = self_.nll_loss_forward(target, weight, reduction, ignore_index)?;
         Ok(output)
     }
@@ -37,18 +53,36 @@ impl NllLoss {
         let far = call(&[2, 3], s.integers(&[2], 3, 4));
         let sizes = call(&[3, 3], s.integers(&[2], 0, 3));
         vec![
-            InvalidSample::new(floats, ErrorKind::Runtime, "expected target dtype to be Long or Byte, but got Double"),
+            InvalidSample::new(
+                floats,
+                ErrorKind::Runtime,
+                "expected target dtype to be Long or Byte, but got Double",
+            ),
             InvalidSample::new(far, ErrorKind::Index, "Target 3 is out of bounds."),
-            InvalidSample::new(sizes, ErrorKind::Value, "Expected input batch_size (3) to match target batch_size (2)."),
+            InvalidSample::new(
+                sizes,
+                ErrorKind::Value,
+                "Expected input batch_size (3) to match target batch_size (2).",
+            ),
         ]
     }
 }
 
 /// `nll_loss` of images: input (N, C, H, W), target (N, H, W).
-#[op("nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
-     out, module = "nn", not_differentiable(weight))]
+#[op(
+    "nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
+    out,
+    module = "nn",
+    not_differentiable(weight)
+)]
 impl NllLoss2d {
-    fn composite(self_: &Tensor, target: &Tensor, weight: Option<&Tensor>, reduction: i64, ignore_index: i64) -> Result<Tensor> {
+    fn composite(
+        self_: &Tensor,
+        target: &Tensor,
+        weight: Option<&Tensor>,
+        reduction: i64,
+        ignore_index: i64,
+    ) -> Result<Tensor> {
         ensure!(
             self_.ndim() == 4,
             runtime,
@@ -64,10 +98,19 @@ impl NllLoss2d {
 }
 
 /// `nll_loss` of any number of dimensions.
-#[op("nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
-     module = "nn", not_differentiable(weight))]
+#[op(
+    "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
+    module = "nn",
+    not_differentiable(weight)
+)]
 impl NllLossNd {
-    fn composite(self_: &Tensor, target: &Tensor, weight: Option<&Tensor>, reduction: i64, ignore_index: i64) -> Result<Tensor> {
+    fn composite(
+        self_: &Tensor,
+        target: &Tensor,
+        weight: Option<&Tensor>,
+        reduction: i64,
+        ignore_index: i64,
+    ) -> Result<Tensor> {
         ensure!(self_.ndim() > 0, value, "Expected 1 or more dimensions (got {})", self_.ndim());
         if self_.ndim() <= 2 {
             return self_.nll_loss(target, weight, reduction, ignore_index);
@@ -81,10 +124,21 @@ impl NllLossNd {
 }
 
 /// The loss and the sum of the weights used.
-#[op("nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)",
-     out, internal, node = "NllLoss", not_differentiable(weight))]
+#[op(
+    "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)",
+    out,
+    internal,
+    node = "NllLoss",
+    not_differentiable(weight)
+)]
 impl NllLossForward {
-    fn cpu(self_: &Tensor, target: &Tensor, weight: Option<&Tensor>, reduction: i64, ignore_index: i64) -> Result<[Tensor; 2]> {
+    fn cpu(
+        self_: &Tensor,
+        target: &Tensor,
+        weight: Option<&Tensor>,
+        reduction: i64,
+        ignore_index: i64,
+    ) -> Result<[Tensor; 2]> {
         forward(self_, target, weight, reduction, ignore_index)
     }
     fn vjp_self(
@@ -96,7 +150,14 @@ impl NllLossForward {
         ignore_index: i64,
         total_weight: &Tensor,
     ) -> Result<Tensor> {
-        grad_output.nll_loss_backward(self_shape, target, weight, reduction, ignore_index, &total_weight.detach()?)
+        grad_output.nll_loss_backward(
+            self_shape,
+            target,
+            weight,
+            reduction,
+            ignore_index,
+            &total_weight.detach()?,
+        )
     }
     fn jvp(
         self_t: &Tensor,
@@ -105,7 +166,8 @@ impl NllLossForward {
         reduction: i64,
         ignore_index: i64,
     ) -> Result<[Tensor; 2]> {
-        let [output, total] = self_t.nll_loss_forward(target_p, weight_p, reduction, ignore_index)?;
+        let [output, total] =
+            self_t.nll_loss_forward(target_p, weight_p, reduction, ignore_index)?;
         Ok([output, total.zeros_like()?])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -114,10 +176,21 @@ impl NllLossForward {
 }
 
 /// As `nll_loss_forward`, for inputs with dimensions after the class.
-#[op("nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)",
-     out, internal, node = "NllLoss2D", not_differentiable(weight))]
+#[op(
+    "nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)",
+    out,
+    internal,
+    node = "NllLoss2D",
+    not_differentiable(weight)
+)]
 impl NllLoss2dForward {
-    fn cpu(self_: &Tensor, target: &Tensor, weight: Option<&Tensor>, reduction: i64, ignore_index: i64) -> Result<[Tensor; 2]> {
+    fn cpu(
+        self_: &Tensor,
+        target: &Tensor,
+        weight: Option<&Tensor>,
+        reduction: i64,
+        ignore_index: i64,
+    ) -> Result<[Tensor; 2]> {
         forward(self_, target, weight, reduction, ignore_index)
     }
     fn vjp_self(
@@ -129,7 +202,14 @@ impl NllLoss2dForward {
         ignore_index: i64,
         total_weight: &Tensor,
     ) -> Result<Tensor> {
-        grad_output.nll_loss_backward(self_shape, target, weight, reduction, ignore_index, &total_weight.detach()?)
+        grad_output.nll_loss_backward(
+            self_shape,
+            target,
+            weight,
+            reduction,
+            ignore_index,
+            &total_weight.detach()?,
+        )
     }
     fn jvp(
         self_t: &Tensor,
@@ -138,7 +218,8 @@ impl NllLoss2dForward {
         reduction: i64,
         ignore_index: i64,
     ) -> Result<[Tensor; 2]> {
-        let [output, total] = self_t.nll_loss2d_forward(target_p, weight_p, reduction, ignore_index)?;
+        let [output, total] =
+            self_t.nll_loss2d_forward(target_p, weight_p, reduction, ignore_index)?;
         Ok([output, total.zeros_like()?])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -185,10 +266,15 @@ impl NllLossBackward {
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |reduction: i64, grad: &[i64], total: f64| {
             let total = Tensor::scalar_of(total, s.dtype).expect("a small tensor");
-            Sample::new([s.normal(grad).into(), [2, 3].as_slice().into(), s.integers(&[2], 0, 3).into(), Value::None])
-                .with("reduction", reduction)
-                .with("ignore_index", -100)
-                .with("total_weight", total)
+            Sample::new([
+                s.normal(grad).into(),
+                [2, 3].as_slice().into(),
+                s.integers(&[2], 0, 3).into(),
+                Value::None,
+            ])
+            .with("reduction", reduction)
+            .with("ignore_index", -100)
+            .with("total_weight", total)
         };
         vec![sample(1, &[], 2.0), sample(0, &[2], 0.0), sample(2, &[], 2.0)]
     }
@@ -196,8 +282,11 @@ impl NllLossBackward {
 
 /// `nll_loss` of `log_softmax(self)`. Targets are class indices or, in the input's dtype and shape,
 /// probabilities; `label_smoothing` mixes the target with the uniform distribution (Szegedy et al. 2016).
-#[op("cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, float label_smoothing=0.0) -> Tensor",
-     module = "nn", not_differentiable(weight))]
+#[op(
+    "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, float label_smoothing=0.0) -> Tensor",
+    module = "nn",
+    not_differentiable(weight)
+)]
 impl CrossEntropyLoss {
     fn composite(
         self_: &Tensor,
@@ -210,7 +299,11 @@ impl CrossEntropyLoss {
         let class_dim = i64::from(self_.ndim() > 1);
         let input = self_.log_softmax(class_dim, None)?;
         if self_.shape() == target.shape() && target.dtype().is_floating_point() {
-            ensure!(ignore_index < 0, runtime, "ignore_index is not supported for floating point target");
+            ensure!(
+                ignore_index < 0,
+                runtime,
+                "ignore_index is not supported for floating point target"
+            );
             return soft(&input, target, weight, reduction, label_smoothing, class_dim);
         }
         ensure!(
@@ -228,7 +321,9 @@ impl CrossEntropyLoss {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let mut out = class_samples(s);
-        out.extend(class_samples(s).into_iter().take(7).map(|sample| sample.with("label_smoothing", 0.1)));
+        out.extend(
+            class_samples(s).into_iter().take(7).map(|sample| sample.with("label_smoothing", 0.1)),
+        );
         let soft = || Sample::new([s.normal(&[2, 3]).into(), s.uniform(&[2, 3], 0.1, 0.9).into()]);
         out.push(soft());
         out.push(soft().with("label_smoothing", 0.2).with("reduction", 2));
@@ -239,10 +334,26 @@ impl CrossEntropyLoss {
         let call = |target: Tensor| Sample::new([s.normal(&[2, 3]).into(), target.into()]);
         let hard = || call(s.integers(&[2], 0, 3));
         vec![
-            InvalidSample::new(hard().with("label_smoothing", 2.0), ErrorKind::Runtime, "label_smoothing must be between 0.0 and 1.0"),
-            InvalidSample::new(hard().with("weight", s.positive(&[2])), ErrorKind::Runtime, "for all 3 classes or no classes"),
-            InvalidSample::new(call(s.normal(&[2, 3])).with("ignore_index", 1), ErrorKind::Runtime, "ignore_index is not supported"),
-            InvalidSample::new(call(s.normal(&[2, 5])), ErrorKind::Runtime, "multi-target not supported"),
+            InvalidSample::new(
+                hard().with("label_smoothing", 2.0),
+                ErrorKind::Runtime,
+                "label_smoothing must be between 0.0 and 1.0",
+            ),
+            InvalidSample::new(
+                hard().with("weight", s.positive(&[2])),
+                ErrorKind::Runtime,
+                "for all 3 classes or no classes",
+            ),
+            InvalidSample::new(
+                call(s.normal(&[2, 3])).with("ignore_index", 1),
+                ErrorKind::Runtime,
+                "ignore_index is not supported",
+            ),
+            InvalidSample::new(
+                call(s.normal(&[2, 5])),
+                ErrorKind::Runtime,
+                "multi-target not supported",
+            ),
         ]
     }
 }
@@ -293,13 +404,15 @@ fn spread_evenly(
         None => input.clone(),
     };
     let ignored = target.eq(&Tensor::wrapped(ignore_index)?)?;
-    let even = weighted.sum_dim(Some(&[class_dim]), false)?.neg()?.masked_fill(&ignored, 0.into())?;
+    let even =
+        weighted.sum_dim(Some(&[class_dim]), false)?.neg()?.masked_fill(&ignored, 0.into())?;
     if reduction != 1 {
         return reduced(even, reduction);
     }
     let total = match weight {
         Some(weight) => {
-            let classes = target.masked_fill(&ignored, 0.into())?.to_dtype(DType::I64)?.reshape(&[-1])?;
+            let classes =
+                target.masked_fill(&ignored, 0.into())?.to_dtype(DType::I64)?.reshape(&[-1])?;
             let used = weight.select_along(0, &classes, true)?;
             used.masked_fill(&ignored.reshape(&[-1])?, 0.into())?.sum()?
         }
@@ -341,7 +454,11 @@ fn check_weight(weight: Option<&Tensor>, classes: i64) -> Result<()> {
 fn check(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<()> {
     ensure!(x.ndim() > 0, runtime, "input tensor should be 1D or 2D");
     if x.ndim() <= 2 {
-        ensure!(target.ndim() <= 1, runtime, "0D or 1D target tensor expected, multi-target not supported");
+        ensure!(
+            target.ndim() <= 1,
+            runtime,
+            "0D or 1D target tensor expected, multi-target not supported"
+        );
         ensure!(
             x.ndim() == 2 || target.ndim() == 0 || target.numel() == 1,
             value,
@@ -358,7 +475,13 @@ fn check(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<()> {
     check_weight(weight, x.shape()[usize::from(x.ndim() > 1)])
 }
 
-fn forward(x: &Tensor, target: &Tensor, weight: Option<&Tensor>, reduction: i64, ignore_index: i64) -> Result<[Tensor; 2]> {
+fn forward(
+    x: &Tensor,
+    target: &Tensor,
+    weight: Option<&Tensor>,
+    reduction: i64,
+    ignore_index: i64,
+) -> Result<[Tensor; 2]> {
     check(x, target, weight)?;
     let kind = kind(reduction)?;
     let shape = if kind == Reduction::None { target.shape() } else { &[] };
@@ -377,7 +500,8 @@ fn forward(x: &Tensor, target: &Tensor, weight: Option<&Tensor>, reduction: i64,
 }
 
 fn class_samples(s: &Sampler) -> Vec<Sample> {
-    let sample = |x: &[i64], t: &[i64]| Sample::new([s.normal(x).into(), s.integers(t, 0, 3).into()]);
+    let sample =
+        |x: &[i64], t: &[i64]| Sample::new([s.normal(x).into(), s.integers(t, 0, 3).into()]);
     vec![
         sample(&[4, 3], &[4]),
         sample(&[4, 3], &[4]).with("reduction", 0).with("ignore_index", 1),

@@ -23,7 +23,12 @@ impl Mean {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let none = Sample::of(s.normal(&[2, 0])).without_gradient();
-        vec![Sample::of(s.normal(&[2, 3])), Sample::of(s.normal(&[])), Sample::of(s.transposed(3, 2)), none]
+        vec![
+            Sample::of(s.normal(&[2, 3])),
+            Sample::of(s.normal(&[])),
+            Sample::of(s.transposed(3, 2)),
+            none,
+        ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let sample = Sample::of(s.integers(&[2], 0, 3));
@@ -35,10 +40,20 @@ impl Mean {
 #[op("mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out,
      node = "MeanBackward1", jvp = linear, batch = reduction)]
 impl MeanDim {
-    fn cpu(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool, dtype: Option<DType>) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        keepdim: bool,
+        dtype: Option<DType>,
+    ) -> Result<Tensor> {
         mean(self_, dim, keepdim, dtype)
     }
-    fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+    fn vjp_self(
+        grad: &Tensor,
+        self_shape: &[i64],
+        dim: Option<&[i64]>,
+        keepdim: bool,
+    ) -> Result<Tensor> {
         let dims = wrap_dims(dim, self_shape.len())?;
         let count: i64 = dims.iter().map(|&d| self_shape[d]).product();
         unreduce(&grad.over(count)?, self_shape, dim, keepdim)
@@ -51,13 +66,29 @@ impl MeanDim {
 /// The sum over `dim` (all dimensions if `None`) with NaN taken as zero. Complex numbers are refused.
 #[op("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out, batch = reduction)]
 impl Nansum {
-    fn cpu(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool, dtype: Option<DType>) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        keepdim: bool,
+        dtype: Option<DType>,
+    ) -> Result<Tensor> {
         ensure!(!self_.dtype().is_complex(), runtime, "nansum does not support complex inputs");
         let natural = if self_.dtype().is_integral(true) { DType::I64 } else { self_.dtype() };
         let dtype = dtype.unwrap_or(natural);
-        reduced(&self_.in_dtype(dtype)?, &wrap_dims(dim, self_.ndim())?, keepdim, dtype, reduce::nansum)
+        reduced(
+            &self_.in_dtype(dtype)?,
+            &wrap_dims(dim, self_.ndim())?,
+            keepdim,
+            dtype,
+            reduce::nansum,
+        )
     }
-    fn vjp_self(grad: &Tensor, self_: &Tensor, dim: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+    fn vjp_self(
+        grad: &Tensor,
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        keepdim: bool,
+    ) -> Result<Tensor> {
         unreduce(grad, self_.shape(), dim, keepdim)?.mul(&self_.isnan()?.logical_not()?)
     }
     fn jvp(self_p: &Tensor, self_t: &Tensor, dim: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
@@ -74,9 +105,17 @@ impl Nansum {
 }
 
 /// The mean over `dim` (all dimensions if `None`) of what is not NaN.
-#[op("nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out)]
+#[op(
+    "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    out
+)]
 impl Nanmean {
-    fn composite(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool, dtype: Option<DType>) -> Result<Tensor> {
+    fn composite(
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        keepdim: bool,
+        dtype: Option<DType>,
+    ) -> Result<Tensor> {
         ensure!(
             self_.dtype().is_differentiable(),
             runtime,

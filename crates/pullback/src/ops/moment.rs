@@ -14,8 +14,18 @@ use pullback_macros::op;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &VAR, &VAR_DIM, &VAR_CORRECTION, &STD, &STD_DIM, &STD_CORRECTION, &VAR_MEAN, &VAR_MEAN_DIM, &VAR_MEAN_CORRECTION,
-    &STD_MEAN, &STD_MEAN_DIM, &STD_MEAN_CORRECTION,
+    &VAR,
+    &VAR_DIM,
+    &VAR_CORRECTION,
+    &STD,
+    &STD_DIM,
+    &STD_CORRECTION,
+    &VAR_MEAN,
+    &VAR_MEAN_DIM,
+    &VAR_MEAN_CORRECTION,
+    &STD_MEAN,
+    &STD_MEAN_DIM,
+    &STD_MEAN_CORRECTION,
 ];
 
 /// The variance of all elements.
@@ -32,7 +42,12 @@ impl Var {
 /// The variance over `dim` (all dimensions if `None`).
 #[op("var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor", out)]
 impl VarDim {
-    fn composite(self_: &Tensor, dim: Option<&[i64]>, unbiased: bool, keepdim: bool) -> Result<Tensor> {
+    fn composite(
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        unbiased: bool,
+        keepdim: bool,
+    ) -> Result<Tensor> {
         self_.var_correction_with(dim, Some(correction_of(unbiased)), keepdim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -44,14 +59,31 @@ impl VarDim {
 #[op("var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", out,
      batch = reduction)]
 impl VarCorrection {
-    fn cpu(self_: &Tensor, dim: Option<&[i64]>, correction: Option<Scalar>, keepdim: bool) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        correction: Option<Scalar>,
+        keepdim: bool,
+    ) -> Result<Tensor> {
         let (dims, c) = prepared("var", self_, dim, correction)?;
         reduced(self_, &dims, keepdim, self_.dtype().to_real(), |o, x, d| reduce::var(o, x, d, c))
     }
-    fn vjp_self(grad: &Tensor, self_: &Tensor, dim: Option<&[i64]>, correction: Option<Scalar>, keepdim: bool) -> Result<Tensor> {
+    fn vjp_self(
+        grad: &Tensor,
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        correction: Option<Scalar>,
+        keepdim: bool,
+    ) -> Result<Tensor> {
         var_grad(&restore(grad, self_.shape(), dim, keepdim)?, self_, dim, correction)
     }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, dim: Option<&[i64]>, correction: Option<Scalar>, keepdim: bool) -> Result<Tensor> {
+    fn jvp(
+        self_p: &Tensor,
+        self_t: &Tensor,
+        dim: Option<&[i64]>,
+        correction: Option<Scalar>,
+        keepdim: bool,
+    ) -> Result<Tensor> {
         var_tangent(self_t, self_p, dim, correction, keepdim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -73,7 +105,12 @@ impl Std {
 /// The standard deviation over `dim` (all dimensions if `None`).
 #[op("std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor", out)]
 impl StdDim {
-    fn composite(self_: &Tensor, dim: Option<&[i64]>, unbiased: bool, keepdim: bool) -> Result<Tensor> {
+    fn composite(
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        unbiased: bool,
+        keepdim: bool,
+    ) -> Result<Tensor> {
         self_.std_correction_with(dim, Some(correction_of(unbiased)), keepdim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -85,7 +122,12 @@ impl StdDim {
 #[op("std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor", out,
      batch = reduction)]
 impl StdCorrection {
-    fn cpu(self_: &Tensor, dim: Option<&[i64]>, correction: Option<Scalar>, keepdim: bool) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        correction: Option<Scalar>,
+        keepdim: bool,
+    ) -> Result<Tensor> {
         let (dims, c) = prepared("std", self_, dim, correction)?;
         reduced(self_, &dims, keepdim, self_.dtype().to_real(), |o, x, d| reduce::std(o, x, d, c))
     }
@@ -127,9 +169,16 @@ impl VarMean {
 }
 
 /// Variance and mean over `dim` (all dimensions if `None`).
-#[op("var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)")]
+#[op(
+    "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)"
+)]
 impl VarMeanDim {
-    fn composite(self_: &Tensor, dim: Option<&[i64]>, unbiased: bool, keepdim: bool) -> Result<[Tensor; 2]> {
+    fn composite(
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        unbiased: bool,
+        keepdim: bool,
+    ) -> Result<[Tensor; 2]> {
         self_.var_mean_correction_with(dim, Some(correction_of(unbiased)), keepdim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -141,7 +190,12 @@ impl VarMeanDim {
 #[op("var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
      batch = reduction)]
 impl VarMeanCorrection {
-    fn cpu(self_: &Tensor, dim: Option<&[i64]>, correction: Option<Scalar>, keepdim: bool) -> Result<[Tensor; 2]> {
+    fn cpu(
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        correction: Option<Scalar>,
+        keepdim: bool,
+    ) -> Result<[Tensor; 2]> {
         with_mean("var_mean", self_, dim, correction, keepdim, reduce::var_mean)
     }
     fn vjp_self(
@@ -183,9 +237,16 @@ impl StdMean {
 }
 
 /// Standard deviation and mean over `dim` (all dimensions if `None`).
-#[op("std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)")]
+#[op(
+    "std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)"
+)]
 impl StdMeanDim {
-    fn composite(self_: &Tensor, dim: Option<&[i64]>, unbiased: bool, keepdim: bool) -> Result<[Tensor; 2]> {
+    fn composite(
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        unbiased: bool,
+        keepdim: bool,
+    ) -> Result<[Tensor; 2]> {
         self_.std_mean_correction_with(dim, Some(correction_of(unbiased)), keepdim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -197,7 +258,12 @@ impl StdMeanDim {
 #[op("std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
      batch = reduction)]
 impl StdMeanCorrection {
-    fn cpu(self_: &Tensor, dim: Option<&[i64]>, correction: Option<Scalar>, keepdim: bool) -> Result<[Tensor; 2]> {
+    fn cpu(
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        correction: Option<Scalar>,
+        keepdim: bool,
+    ) -> Result<[Tensor; 2]> {
         with_mean("std_mean", self_, dim, correction, keepdim, reduce::std_mean)
     }
     fn vjp_self(
@@ -210,7 +276,14 @@ impl StdMeanCorrection {
         keepdim: bool,
     ) -> Result<Option<Tensor>> {
         let by_std = grad_result0
-            .map(|g| var_grad(&restore(&of_root(g, result0)?, self_.shape(), dim, keepdim)?, self_, dim, correction))
+            .map(|g| {
+                var_grad(
+                    &restore(&of_root(g, result0)?, self_.shape(), dim, keepdim)?,
+                    self_,
+                    dim,
+                    correction,
+                )
+            })
             .transpose()?;
         joined(by_std, mean_grad(grad_result1, self_, dim, keepdim)?)
     }
@@ -248,7 +321,12 @@ fn number(correction: Option<Scalar>) -> f64 {
 }
 
 /// The dimensions and the correction as the kernel takes them.
-fn prepared(name: &str, x: &Tensor, dim: Option<&[i64]>, correction: Option<Scalar>) -> Result<(WrappedDims, f64)> {
+fn prepared(
+    name: &str,
+    x: &Tensor,
+    dim: Option<&[i64]>,
+    correction: Option<Scalar>,
+) -> Result<(WrappedDims, f64)> {
     let dims = wrap_dims(dim, x.ndim())?;
     let correction = number(correction);
     let kept: i64 = kept_shape(x.shape(), &dims).iter().product();
@@ -274,22 +352,39 @@ fn with_mean(
 ) -> Result<[Tensor; 2]> {
     let (dims, correction) = prepared(name, x, dim, correction)?;
     let shape = kept_shape(x.shape(), &dims);
-    let (spread, mean) = (Tensor::empty_of(&shape, x.dtype().to_real())?, Tensor::empty_of(&shape, x.dtype())?);
+    let (spread, mean) =
+        (Tensor::empty_of(&shape, x.dtype().to_real())?, Tensor::empty_of(&shape, x.dtype())?);
     kernel(&mut spread.view_mut(), &mut mean.view_mut(), x.view_ref(), &dims, correction)?;
     Ok([squeeze_dims(spread, &dims, keepdim)?, squeeze_dims(mean, &dims, keepdim)?])
 }
 
 /// `grad * 2 (x - mean) / (n - correction)`; `grad` has the reduced dimensions in it.
-fn var_grad(grad: &Tensor, x: &Tensor, dim: Option<&[i64]>, correction: Option<Scalar>) -> Result<Tensor> {
+fn var_grad(
+    grad: &Tensor,
+    x: &Tensor,
+    dim: Option<&[i64]>,
+    correction: Option<Scalar>,
+) -> Result<Tensor> {
     let freedom = count(x.shape(), &wrap_dims(dim, x.ndim())?) - number(correction);
     grad.times(2.0 / freedom)?.mul(&x.sub(&x.mean_dim(dim, true)?)?)
 }
 
-fn var_tangent(tangent: &Tensor, x: &Tensor, dim: Option<&[i64]>, correction: Option<Scalar>, keepdim: bool) -> Result<Tensor> {
+fn var_tangent(
+    tangent: &Tensor,
+    x: &Tensor,
+    dim: Option<&[i64]>,
+    correction: Option<Scalar>,
+    keepdim: bool,
+) -> Result<Tensor> {
     var_grad(&tangent.conj()?, x, dim, correction)?.sum_dim(dim, keepdim)?.real()
 }
 
-fn mean_grad(grad: Option<&Tensor>, x: &Tensor, dim: Option<&[i64]>, keepdim: bool) -> Result<Option<Tensor>> {
+fn mean_grad(
+    grad: Option<&Tensor>,
+    x: &Tensor,
+    dim: Option<&[i64]>,
+    keepdim: bool,
+) -> Result<Option<Tensor>> {
     let Some(grad) = grad else { return Ok(None) };
     let n = count(x.shape(), &wrap_dims(dim, x.ndim())?);
     restore(&grad.over(n)?, x.shape(), dim, keepdim)?.expand(x.shape(), false).map(Some)
@@ -314,7 +409,10 @@ fn full_samples(s: &Sampler) -> Vec<Sample> {
 fn unbiased_samples(s: &Sampler) -> Vec<Sample> {
     vec![
         Sample::of(s.normal(&[2, 3])).with("dim", [1]),
-        Sample::of(s.normal(&[2, 3])).with("dim", [0]).with("unbiased", false).with("keepdim", true),
+        Sample::of(s.normal(&[2, 3]))
+            .with("dim", [0])
+            .with("unbiased", false)
+            .with("keepdim", true),
         Sample::of(s.normal(&[2, 3])).with("dim", [0, -1]),
     ]
 }
@@ -322,7 +420,10 @@ fn unbiased_samples(s: &Sampler) -> Vec<Sample> {
 fn correction_samples(s: &Sampler) -> Vec<Sample> {
     vec![
         Sample::of(s.normal(&[2, 3, 2])).with("dim", [1]),
-        Sample::of(s.normal(&[2, 3])).with("dim", [0, 1]).with("correction", Scalar::Float(0.5)).with("keepdim", true),
+        Sample::of(s.normal(&[2, 3]))
+            .with("dim", [0, 1])
+            .with("correction", Scalar::Float(0.5))
+            .with("keepdim", true),
         Sample::of(s.normal(&[5])).with("correction", Scalar::Int(0)),
         Sample::of(s.normal(&[0, 3])).with("dim", [1]),
         Sample::of(s.normal(&[])).with("correction", Scalar::Int(0)).without_gradient(),

@@ -6,7 +6,9 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::ops::norm_backward::{Spread, check_channels, channel_shape, mask_of, stats_dtype, wanted};
+use crate::ops::norm_backward::{
+    Spread, channel_shape, check_channels, mask_of, stats_dtype, wanted,
+};
 use crate::tensor::shape::list;
 use crate::{Dims, ErrorKind, Result, Tensor};
 use pullback_kernels::norm;
@@ -14,16 +16,30 @@ use pullback_macros::op;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &LAYER_NORM, &NATIVE_LAYER_NORM, &RMS_NORM, &FUSED_RMS_NORM, &BATCH_NORM, &NATIVE_BATCH_NORM, &GROUP_NORM,
+    &LAYER_NORM,
+    &NATIVE_LAYER_NORM,
+    &RMS_NORM,
+    &FUSED_RMS_NORM,
+    &BATCH_NORM,
+    &NATIVE_BATCH_NORM,
+    &GROUP_NORM,
     &NATIVE_GROUP_NORM,
 ];
 
 /// `(input - mean) / sqrt(var + eps) * weight + bias` with mean and biased variance over the trailing
 /// dimensions `normalized_shape` (Ba et al. 2016).
-#[op("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
-     function_only)]
+#[op(
+    "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
+    function_only
+)]
 impl LayerNorm {
-    fn composite(input: &Tensor, normalized_shape: &[i64], weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64) -> Result<Tensor> {
+    fn composite(
+        input: &Tensor,
+        normalized_shape: &[i64],
+        weight: Option<&Tensor>,
+        bias: Option<&Tensor>,
+        eps: f64,
+    ) -> Result<Tensor> {
         let [output, ..] = input.native_layer_norm(normalized_shape, weight, bias, eps)?;
         Ok(output)
     }
@@ -41,16 +57,30 @@ impl LayerNorm {
         let wrong = x.clone().with("normalized_shape", [3]);
         let weight = x.with("normalized_shape", [4]).with("weight", s.normal(&[3]));
         vec![
-            InvalidSample::new(wrong, ErrorKind::Runtime, "Given normalized_shape=[3], expected input with shape [*, 3]"),
-            InvalidSample::new(weight, ErrorKind::Runtime, "Expected weight to be of same shape as normalized_shape"),
-            InvalidSample::new(empty.with("normalized_shape", []), ErrorKind::Runtime, "at least 1-dimensional"),
+            InvalidSample::new(
+                wrong,
+                ErrorKind::Runtime,
+                "Given normalized_shape=[3], expected input with shape [*, 3]",
+            ),
+            InvalidSample::new(
+                weight,
+                ErrorKind::Runtime,
+                "Expected weight to be of same shape as normalized_shape",
+            ),
+            InvalidSample::new(
+                empty.with("normalized_shape", []),
+                ErrorKind::Runtime,
+                "at least 1-dimensional",
+            ),
         ]
     }
 }
 
 /// `layer_norm` with the mean and `1 / sqrt(var + eps)` of each row.
-#[op("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
-     function_only)]
+#[op(
+    "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
+    function_only
+)]
 impl NativeLayerNorm {
     fn cpu(
         input: &Tensor,
@@ -87,9 +117,17 @@ impl NativeLayerNorm {
         needs: [bool; 3],
     ) -> Result<[Option<Tensor>; 3]> {
         if crate::is_grad_enabled() {
-            return Spread::trailing(input, normalized_shape, eps, true).backward(grad, input, weight, needs);
+            return Spread::trailing(input, normalized_shape, eps, true)
+                .backward(grad, input, weight, needs);
         }
-        let outputs = grad.layer_norm_backward(input, normalized_shape, result1, result2, weight, mask_of(needs))?;
+        let outputs = grad.layer_norm_backward(
+            input,
+            normalized_shape,
+            result1,
+            result2,
+            weight,
+            mask_of(needs),
+        )?;
         Ok(wanted(outputs, needs))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -107,9 +145,17 @@ impl NativeLayerNorm {
 
 /// `input / sqrt(mean(input^2) + eps) * weight` over the trailing dimensions `normalized_shape`; `eps` is the
 /// dtype's machine epsilon if not given (Zhang and Sennrich 2019).
-#[op("rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor", function_only)]
+#[op(
+    "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
+    function_only
+)]
 impl RmsNorm {
-    fn composite(input: &Tensor, normalized_shape: &[i64], weight: Option<&Tensor>, eps: Option<f64>) -> Result<Tensor> {
+    fn composite(
+        input: &Tensor,
+        normalized_shape: &[i64],
+        weight: Option<&Tensor>,
+        eps: Option<f64>,
+    ) -> Result<Tensor> {
         let [output, _] = input.fused_rms_norm(normalized_shape, weight, eps)?;
         Ok(output)
     }
@@ -127,9 +173,17 @@ impl RmsNorm {
 #[op("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)", internal,
      method = fused_rms_norm)]
 impl FusedRmsNorm {
-    fn cpu(input: &Tensor, normalized_shape: &[i64], weight: Option<&Tensor>, eps: Option<f64>) -> Result<[Tensor; 2]> {
+    fn cpu(
+        input: &Tensor,
+        normalized_shape: &[i64],
+        weight: Option<&Tensor>,
+        eps: Option<f64>,
+    ) -> Result<[Tensor; 2]> {
         let (stats, n) = rows(input, normalized_shape, &[("weight", weight)])?;
-        let (out, rstd) = (Tensor::empty_of(input.shape(), input.dtype())?, Tensor::empty_of(&stats, stats_dtype(input))?);
+        let (out, rstd) = (
+            Tensor::empty_of(input.shape(), input.dtype())?,
+            Tensor::empty_of(&stats, stats_dtype(input))?,
+        );
         let [w, _] = in_input_dtype(input, [weight, None])?;
         norm::rms_norm(
             &mut out.view_mut(),
@@ -153,15 +207,22 @@ impl FusedRmsNorm {
         let needs = [needs[0], needs[1], false];
         let [by_input, by_weight, _] = if crate::is_grad_enabled() {
             let eps = eps.unwrap_or(epsilon(input));
-            Spread::trailing(input, normalized_shape, eps, false).backward(grad, input, weight, needs)?
+            Spread::trailing(input, normalized_shape, eps, false)
+                .backward(grad, input, weight, needs)?
         } else {
-            let [x, w] = grad.rms_norm_backward(input, normalized_shape, result1, weight, mask_of(needs))?;
+            let [x, w] =
+                grad.rms_norm_backward(input, normalized_shape, result1, weight, mask_of(needs))?;
             wanted([x, w.clone(), w], needs)
         };
         Ok([by_input, by_weight])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let call = Sample::new([s.normal(&[3, 4]).into(), [4].as_slice().into(), s.normal(&[4]).into(), Value::None]);
+        let call = Sample::new([
+            s.normal(&[3, 4]).into(),
+            [4].as_slice().into(),
+            s.normal(&[4]).into(),
+            Value::None,
+        ]);
         vec![call.without_gradient()]
     }
 }
@@ -169,8 +230,11 @@ impl FusedRmsNorm {
 /// `(input - mean) / sqrt(var + eps) * weight + bias` per channel (dimension 1). In training mean and biased
 /// variance are the batch's, and the running statistics move by `momentum` towards the batch's mean and
 /// unbiased variance; otherwise the running statistics are used (Ioffe and Szegedy 2015).
-#[op("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
-     function_only, not_differentiable(running_mean, running_var))]
+#[op(
+    "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+    function_only,
+    not_differentiable(running_mean, running_var)
+)]
 impl BatchNorm {
     fn composite(
         input: &Tensor,
@@ -182,23 +246,34 @@ impl BatchNorm {
         momentum: f64,
         eps: f64,
     ) -> Result<Tensor> {
-        let [output, ..] =
-            input.native_batch_norm(weight, bias, running_mean, running_var, training, momentum, eps)?;
+        let [output, ..] = input.native_batch_norm(
+            weight,
+            bias,
+            running_mean,
+            running_var,
+            training,
+            momentum,
+            eps,
+        )?;
         Ok(output)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |x: &[i64], training: bool| {
             let call = Sample::of(s.normal(x)).with("training", training).with("momentum", 0.0);
             let none = || Value::None;
-            let call = call.with("weight", none()).with("bias", none()).with("running_mean", none());
+            let call =
+                call.with("weight", none()).with("bias", none()).with("running_mean", none());
             call.with("running_var", none()).with("eps", 1e-3).with("cudnn_enabled", false)
         };
         let given = |mut call: Sample, name: &'static str, value: Tensor| {
             call.named.retain(|(n, _)| *n != name);
             call.with(name, value)
         };
-        let affine = |call: Sample| given(given(call, "weight", s.normal(&[3])), "bias", s.normal(&[3]));
-        let stats = |call: Sample| given(given(call, "running_mean", s.normal(&[3])), "running_var", s.positive(&[3]));
+        let affine =
+            |call: Sample| given(given(call, "weight", s.normal(&[3])), "bias", s.normal(&[3]));
+        let stats = |call: Sample| {
+            given(given(call, "running_mean", s.normal(&[3])), "running_var", s.positive(&[3]))
+        };
         vec![
             sample(&[4, 3], true),
             affine(sample(&[2, 3, 2, 2], true)),
@@ -209,21 +284,34 @@ impl BatchNorm {
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let call = |training: bool, weight: Value| {
-            let start = Sample::new([s.normal(&[4, 3]).into(), weight, Value::None, Value::None, Value::None]);
+            let start = Sample::new([
+                s.normal(&[4, 3]).into(),
+                weight,
+                Value::None,
+                Value::None,
+                Value::None,
+            ]);
             let call = start.with("training", training).with("momentum", 0.1);
             call.with("eps", 1e-5).with("cudnn_enabled", false)
         };
         let short = call(true, s.normal(&[2]).into());
         vec![
-            InvalidSample::new(call(false, Value::None), ErrorKind::Runtime, "running_mean must be defined in evaluation mode"),
+            InvalidSample::new(
+                call(false, Value::None),
+                ErrorKind::Runtime,
+                "running_mean must be defined in evaluation mode",
+            ),
             InvalidSample::new(short, ErrorKind::Runtime, "weight should contain 3 elements not 2"),
         ]
     }
 }
 
 /// `batch_norm` with the batch's mean and `1 / sqrt(var + eps)` per channel (empty outside training).
-#[op("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-     function_only, not_differentiable(running_mean, running_var))]
+#[op(
+    "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+    function_only,
+    not_differentiable(running_mean, running_var)
+)]
 impl NativeBatchNorm {
     fn cpu(
         input: &Tensor,
@@ -237,16 +325,26 @@ impl NativeBatchNorm {
     ) -> Result<[Tensor; 3]> {
         let stats = [("running_mean", running_mean), ("running_var", running_var)];
         for (name, given) in stats {
-            ensure!(training || given.is_some(), runtime, "{name} must be defined in evaluation mode");
+            ensure!(
+                training || given.is_some(),
+                runtime,
+                "{name} must be defined in evaluation mode"
+            );
         }
         check_channels(input, &[("weight", weight), ("bias", bias), stats[0], stats[1]])?;
         let size = if training { input.shape()[1] } else { 0 };
-        let out = Tensor::empty_strided(input.shape(), &crate::tensor::contiguous_strides(input.shape()), input.dtype(), input.device())?;
+        let out = Tensor::empty_strided(
+            input.shape(),
+            &crate::tensor::contiguous_strides(input.shape()),
+            input.dtype(),
+            input.device(),
+        )?;
         let make = || Tensor::empty_of(&[size], stats_dtype(input));
         let (mean, rstd) = (make()?, make()?);
         let [w, b] = in_input_dtype(input, [weight, bias])?;
         let (mut saved_mean, mut saved_rstd) = (mean.view_mut(), rstd.view_mut());
-        let (mut moving_mean, mut moving_var) = (running_mean.map(Tensor::view_mut), running_var.map(Tensor::view_mut));
+        let (mut moving_mean, mut moving_var) =
+            (running_mean.map(Tensor::view_mut), running_var.map(Tensor::view_mut));
         norm::batch_norm(
             &mut out.view_mut(),
             training.then_some((&mut saved_mean, &mut saved_rstd)),
@@ -279,24 +377,54 @@ impl NativeBatchNorm {
             let fixed = (!training).then_some((mean, spread));
             return Spread::channels(input, eps, fixed)?.backward(grad, input, weight, needs);
         }
-        let outputs = grad.batch_norm_backward(input, weight, mean, spread, training, eps, mask_of(needs))?;
+        let outputs =
+            grad.batch_norm_backward(input, weight, mean, spread, training, eps, mask_of(needs))?;
         Ok(wanted(outputs, needs))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let start = [s.normal(&[4, 3]).into(), s.normal(&[3]).into(), s.normal(&[3]).into(), Value::None, Value::None];
-        vec![Sample::new(start).with("training", true).with("momentum", 0.1).with("eps", 1e-5).without_gradient()]
+        let start = [
+            s.normal(&[4, 3]).into(),
+            s.normal(&[3]).into(),
+            s.normal(&[3]).into(),
+            Value::None,
+            Value::None,
+        ];
+        vec![
+            Sample::new(start)
+                .with("training", true)
+                .with("momentum", 0.1)
+                .with("eps", 1e-5)
+                .without_gradient(),
+        ]
     }
 }
 
 /// `(input - mean) / sqrt(var + eps) * weight + bias`, mean and biased variance over each of `num_groups`
 /// groups of channels and everything after them; weight and bias per channel (Wu and He 2018).
-#[op("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
-     function_only)]
+#[op(
+    "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
+    function_only
+)]
 impl GroupNorm {
-    fn composite(input: &Tensor, num_groups: i64, weight: Option<&Tensor>, bias: Option<&Tensor>, eps: f64) -> Result<Tensor> {
+    fn composite(
+        input: &Tensor,
+        num_groups: i64,
+        weight: Option<&Tensor>,
+        bias: Option<&Tensor>,
+        eps: f64,
+    ) -> Result<Tensor> {
         let shape = input.shape();
-        ensure!(num_groups > 0, runtime, "Expected num groups to be greater than 0, got {num_groups}");
-        ensure!(shape.len() >= 2, runtime, "Expected at least 2 dimensions for input tensor but received {}", shape.len());
+        ensure!(
+            num_groups > 0,
+            runtime,
+            "Expected num groups to be greater than 0, got {num_groups}"
+        );
+        ensure!(
+            shape.len() >= 2,
+            runtime,
+            "Expected at least 2 dimensions for input tensor but received {}",
+            shape.len()
+        );
         ensure!(
             shape[1] % num_groups == 0,
             runtime,
@@ -304,7 +432,8 @@ impl GroupNorm {
             list(shape)
         );
         let inner = shape[2..].iter().product();
-        let [output, ..] = input.native_group_norm(weight, bias, shape[0], shape[1], inner, num_groups, eps)?;
+        let [output, ..] =
+            input.native_group_norm(weight, bias, shape[0], shape[1], inner, num_groups, eps)?;
         Ok(output)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -317,13 +446,19 @@ impl GroupNorm {
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let sample = Sample::of(s.normal(&[2, 4])).with("num_groups", 3);
-        vec![InvalidSample::new(sample, ErrorKind::Runtime, "divisible by num_groups, but got input of shape [2, 4]")]
+        vec![InvalidSample::new(
+            sample,
+            ErrorKind::Runtime,
+            "divisible by num_groups, but got input of shape [2, 4]",
+        )]
     }
 }
 
 /// `group_norm` with the mean and `1 / sqrt(var + eps)` of each group, (N, group).
-#[op("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
-     function_only)]
+#[op(
+    "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
+    function_only
+)]
 impl NativeGroupNorm {
     fn cpu(
         input: &Tensor,
@@ -361,7 +496,8 @@ impl NativeGroupNorm {
         needs: [bool; 3],
     ) -> Result<[Option<Tensor>; 3]> {
         if !crate::is_grad_enabled() {
-            let outputs = grad.group_norm_backward(input, result1, result2, weight, group, mask_of(needs))?;
+            let outputs =
+                grad.group_norm_backward(input, result1, result2, weight, group, mask_of(needs))?;
             return Ok(wanted(outputs, needs));
         }
         let shape = input.shape();
@@ -369,20 +505,33 @@ impl NativeGroupNorm {
         let split: Dims = [shape[0], group, shape[1] / group, inner].as_slice().into();
         let weight = weight.map(|w| w.reshape(&[1, group, shape[1] / group, 1])).transpose()?;
         let spread = Spread::groups(eps);
-        let [x, w, b] =
-            spread.backward(&grad.reshape(&split)?, &input.reshape(&split)?, weight.as_ref(), needs)?;
+        let [x, w, b] = spread.backward(
+            &grad.reshape(&split)?,
+            &input.reshape(&split)?,
+            weight.as_ref(),
+            needs,
+        )?;
         let flat = |t: Option<Tensor>, shape: &[i64]| t.map(|t| t.reshape(shape)).transpose();
         Ok([flat(x, shape)?, flat(w, &[shape[1]])?, flat(b, &[shape[1]])?])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let start = [s.normal(&[2, 4, 3]).into(), s.normal(&[4]).into(), s.normal(&[4]).into()];
-        let call = Sample::new(start).with("N", 2).with("C", 4).with("HxW", 3).with("group", 2).with("eps", 1e-5);
+        let call = Sample::new(start)
+            .with("N", 2)
+            .with("C", 4)
+            .with("HxW", 3)
+            .with("group", 2)
+            .with("eps", 1e-5);
         vec![call.without_gradient()]
     }
 }
 
 /// The shape of the statistics (one per row) and how many elements a row has.
-fn rows(input: &Tensor, normalized: &[i64], parameters: &[(&str, Option<&Tensor>)]) -> Result<(Dims, usize)> {
+fn rows(
+    input: &Tensor,
+    normalized: &[i64],
+    parameters: &[(&str, Option<&Tensor>)],
+) -> Result<(Dims, usize)> {
     ensure!(
         !normalized.is_empty(),
         runtime,
@@ -400,7 +549,8 @@ fn rows(input: &Tensor, normalized: &[i64], parameters: &[(&str, Option<&Tensor>
         }
     }
     let shape = input.shape();
-    let fits = shape.len() >= normalized.len() && shape[shape.len() - normalized.len()..] == *normalized;
+    let fits =
+        shape.len() >= normalized.len() && shape[shape.len() - normalized.len()..] == *normalized;
     ensure!(
         fits,
         runtime,

@@ -48,7 +48,9 @@ impl LayerNormBackward {
     fn samples(s: &Sampler) -> Vec<Sample> {
         let call = |mask: i64| {
             let start = [s.normal(&[3, 4]).into(), s.normal(&[3, 4]).into(), [4].as_slice().into()];
-            let call = Sample::new(start).with("mean", s.normal(&[3, 1])).with("rstd", s.positive(&[3, 1]));
+            let call = Sample::new(start)
+                .with("mean", s.normal(&[3, 1]))
+                .with("rstd", s.positive(&[3, 1]));
             call.with("weight", s.normal(&[4])).with("output_mask", mask)
         };
         vec![call(7), call(1), call(6)]
@@ -123,7 +125,8 @@ impl BatchNormBackward {
     fn samples(s: &Sampler) -> Vec<Sample> {
         let call = |training: bool| {
             let start = [s.normal(&[4, 3]).into(), s.normal(&[4, 3]).into(), s.normal(&[3]).into()];
-            let call = Sample::new(start).with("mean", s.normal(&[3])).with("rstd", s.positive(&[3]));
+            let call =
+                Sample::new(start).with("mean", s.normal(&[3])).with("rstd", s.positive(&[3]));
             call.with("training", training).with("eps", 1e-5).with("output_mask", 7)
         };
         vec![call(true), call(false)]
@@ -161,7 +164,8 @@ impl GroupNormBackward {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let start = [s.normal(&[2, 4, 3]).into(), s.normal(&[2, 4, 3]).into()];
-        let call = Sample::new(start).with("mean", s.normal(&[2, 2])).with("rstd", s.positive(&[2, 2]));
+        let call =
+            Sample::new(start).with("mean", s.normal(&[2, 2])).with("rstd", s.positive(&[2, 2]));
         vec![call.with("weight", s.normal(&[4])).with("group", 2).with("output_mask", 7)]
     }
 }
@@ -186,10 +190,21 @@ impl Spread {
     pub(crate) fn trailing(input: &Tensor, normalized: &[i64], eps: f64, centred: bool) -> Spread {
         let (ndim, first) = (input.ndim() as i64, (input.ndim() - normalized.len()) as i64);
         let parameter_shape = Some(Dims::from_slice(normalized));
-        Spread { averaged: (first..ndim).collect(), summed: (0..first).collect(), parameter_shape, eps, centred, fixed: None }
+        Spread {
+            averaged: (first..ndim).collect(),
+            summed: (0..first).collect(),
+            parameter_shape,
+            eps,
+            centred,
+            fixed: None,
+        }
     }
     /// Batch norm; `fixed` are the running mean and variance outside training.
-    pub(crate) fn channels(input: &Tensor, eps: f64, fixed: Option<(&Tensor, &Tensor)>) -> Result<Spread> {
+    pub(crate) fn channels(
+        input: &Tensor,
+        eps: f64,
+        fixed: Option<(&Tensor, &Tensor)>,
+    ) -> Result<Spread> {
         let dims: Dims = (0..input.ndim() as i64).filter(|&d| d != 1).collect();
         let per_channel = channel_shape(&[1, input.shape()[1]], input.ndim() - 2);
         let fixed = match fixed {
@@ -197,7 +212,14 @@ impl Spread {
             None => None,
         };
         let parameter_shape = Some(Dims::from_slice(&input.shape()[1..2]));
-        Ok(Spread { averaged: dims.clone(), summed: dims, parameter_shape, eps, centred: true, fixed })
+        Ok(Spread {
+            averaged: dims.clone(),
+            summed: dims,
+            parameter_shape,
+            eps,
+            centred: true,
+            fixed,
+        })
     }
     /// Group norm of an input split into (N, group, channel of the group, rest).
     pub(crate) fn groups(eps: f64) -> Spread {
@@ -210,18 +232,28 @@ impl Spread {
             let rstd = var.plus(self.eps)?.rsqrt()?;
             return Ok((x.sub(mean)?.mul(&rstd)?, rstd));
         }
-        let centred = if self.centred { x.sub(&x.mean_dim(Some(&self.averaged), true)?)? } else { x.clone() };
+        let centred =
+            if self.centred { x.sub(&x.mean_dim(Some(&self.averaged), true)?)? } else { x.clone() };
         let spread = centred.mul(&centred)?.mean_dim(Some(&self.averaged), true)?;
         let rstd = spread.plus(self.eps)?.rsqrt()?;
         Ok((centred.mul(&rstd)?, rstd))
     }
 
     /// The gradients by input, weight and bias, differentiable themselves.
-    pub(crate) fn backward(&self, grad: &Tensor, x: &Tensor, weight: Option<&Tensor>, needs: [bool; 3]) -> Result<[Option<Tensor>; 3]> {
+    pub(crate) fn backward(
+        &self,
+        grad: &Tensor,
+        x: &Tensor,
+        weight: Option<&Tensor>,
+        needs: [bool; 3],
+    ) -> Result<[Option<Tensor>; 3]> {
         let (h, rstd) = self.normalised(x)?;
         let summed = |t: Tensor| {
-            let total = if self.summed.is_empty() { t } else { t.sum_dim(Some(&self.summed), true)? };
-            self.parameter_shape.as_ref().map_or_else(|| Ok(total.clone()), |shape| total.reshape(shape))
+            let total =
+                if self.summed.is_empty() { t } else { t.sum_dim(Some(&self.summed), true)? };
+            self.parameter_shape
+                .as_ref()
+                .map_or_else(|| Ok(total.clone()), |shape| total.reshape(shape))
         };
         let by_weight = needs[1].then(|| summed(grad.mul(&h)?)).transpose()?;
         let by_bias = needs[2].then(|| summed(grad.clone())).transpose()?;

@@ -29,10 +29,20 @@ impl Sum {
 #[op("sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      out, node = "SumBackward1", jvp = linear, batch = reduction)]
 impl SumDim {
-    fn cpu(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool, dtype: Option<DType>) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        keepdim: bool,
+        dtype: Option<DType>,
+    ) -> Result<Tensor> {
         sum(self_, dim, keepdim, dtype)
     }
-    fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+    fn vjp_self(
+        grad: &Tensor,
+        self_shape: &[i64],
+        dim: Option<&[i64]>,
+        keepdim: bool,
+    ) -> Result<Tensor> {
         unreduce(grad, self_shape, dim, keepdim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -44,7 +54,8 @@ fn sum(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool, dtype: Option<DType>)
     let natural = if self_.dtype().is_integral(true) { DType::I64 } else { self_.dtype() };
     let dtype = dtype.unwrap_or(natural);
     let dims = wrap_dims(dim, self_.ndim())?;
-    let input = if self_.dtype() == dtype || self_.dtype().is_integral(true) && dtype == DType::I64 {
+    let input = if self_.dtype() == dtype || self_.dtype().is_integral(true) && dtype == DType::I64
+    {
         self_.clone()
     } else {
         self_.converted(dtype)?
@@ -79,7 +90,12 @@ pub(crate) fn kept_shape(shape: &[i64], dims: &[usize]) -> Dims {
 }
 
 /// A reduction's result, or its gradient, with the reduced dimensions in it as size 1.
-pub(crate) fn restore(t: &Tensor, shape: &[i64], dim: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+pub(crate) fn restore(
+    t: &Tensor,
+    shape: &[i64],
+    dim: Option<&[i64]>,
+    keepdim: bool,
+) -> Result<Tensor> {
     if keepdim || t.ndim() == shape.len() {
         return Ok(t.clone());
     }
@@ -110,7 +126,12 @@ pub(crate) fn squeeze_dims(out: Tensor, dims: &[usize], keepdim: bool) -> Result
 }
 
 /// Spreads a reduction's gradient over the reduced dimensions again.
-pub(crate) fn unreduce(grad: &Tensor, shape: &[i64], dim: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+pub(crate) fn unreduce(
+    grad: &Tensor,
+    shape: &[i64],
+    dim: Option<&[i64]>,
+    keepdim: bool,
+) -> Result<Tensor> {
     let dims = wrap_dims(dim, shape.len())?;
     let grad = if keepdim { grad.clone() } else { grad.reshape(&kept_shape(shape, &dims))? };
     grad.expand(shape, false)

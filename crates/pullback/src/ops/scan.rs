@@ -31,7 +31,11 @@ impl Cumsum {
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let sample = Sample::of(s.normal(&[2])).with("dim", 3);
-        vec![InvalidSample::new(sample, ErrorKind::Index, "expected to be in range of [-1, 0], but got 3")]
+        vec![InvalidSample::new(
+            sample,
+            ErrorKind::Index,
+            "expected to be in range of [-1, 0], but got 3",
+        )]
     }
 }
 
@@ -49,7 +53,8 @@ impl Cumprod {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let mut out = dim_samples(s);
-        let zeros = |shape: &[i64]| s.normal(shape).mul(&s.bools(shape)).expect("samples are small");
+        let zeros =
+            |shape: &[i64]| s.normal(shape).mul(&s.bools(shape)).expect("samples are small");
         out.push(Sample::of(zeros(&[3, 4])).with("dim", 1));
         out.push(Sample::of(s.away_from_zero(&[2, 3])).with("dim", 0));
         out
@@ -86,7 +91,12 @@ impl Cummax {
     fn cpu(self_: &Tensor, dim: i64) -> Result<[Tensor; 2]> {
         extremes(self_, dim, scan::cummax)
     }
-    fn vjp_self(grad_values: &Tensor, self_shape: &[i64], indices: &Tensor, dim: i64) -> Result<Tensor> {
+    fn vjp_self(
+        grad_values: &Tensor,
+        self_shape: &[i64],
+        indices: &Tensor,
+        dim: i64,
+    ) -> Result<Tensor> {
         grad_values.pick_backward(self_shape, indices, dim)
     }
     fn jvp(self_t: &Tensor, indices: &Tensor, dim: i64) -> Result<[Option<Tensor>; 2]> {
@@ -103,7 +113,12 @@ impl Cummin {
     fn cpu(self_: &Tensor, dim: i64) -> Result<[Tensor; 2]> {
         extremes(self_, dim, scan::cummin)
     }
-    fn vjp_self(grad_values: &Tensor, self_shape: &[i64], indices: &Tensor, dim: i64) -> Result<Tensor> {
+    fn vjp_self(
+        grad_values: &Tensor,
+        self_shape: &[i64],
+        indices: &Tensor,
+        dim: i64,
+    ) -> Result<Tensor> {
         grad_values.pick_backward(self_shape, indices, dim)
     }
     fn jvp(self_t: &Tensor, indices: &Tensor, dim: i64) -> Result<[Option<Tensor>; 2]> {
@@ -123,7 +138,13 @@ impl PickBackward {
         let out = TensorSpec::of(sizes, grad_output.dtype()).zeros()?;
         let (target, source, indices) = (lifted(&out)?, lifted(grad_output)?, lifted(indices)?);
         let source = ScatterSource::Tensor(source.view_ref());
-        scatter(&mut target.view_mut(), wrap_dim(dim, sizes.len())?, indices.view_ref(), source, (Reduce::Sum, true))?;
+        scatter(
+            &mut target.view_mut(),
+            wrap_dim(dim, sizes.len())?,
+            indices.view_ref(),
+            source,
+            (Reduce::Sum, true),
+        )?;
         Ok(out)
     }
     fn vjp_grad_output(grad: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
@@ -131,7 +152,12 @@ impl PickBackward {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let shape: &[i64] = &[2, 3];
-        vec![Sample::new([s.normal(shape).into(), shape.into(), s.integers(shape, 0, 3).into(), 1_i64.into()])]
+        vec![Sample::new([
+            s.normal(shape).into(),
+            shape.into(),
+            s.integers(shape, 0, 3).into(),
+            1_i64.into(),
+        ])]
     }
 }
 
@@ -142,14 +168,23 @@ impl Pick {
         let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
         let (target, input, indices) = (lifted(&out)?, lifted(self_)?, lifted(indices)?);
         let dim = wrap_dim(dim, self_.ndim())?;
-        pullback_kernels::index::gather(&mut target.view_mut(), input.view_ref(), dim, indices.view_ref())?;
+        pullback_kernels::index::gather(
+            &mut target.view_mut(),
+            input.view_ref(),
+            dim,
+            indices.view_ref(),
+        )?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], indices: &Tensor, dim: i64) -> Result<Tensor> {
         grad.pick_backward(self_shape, indices, dim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([s.normal(&[2, 3]).into(), s.integers(&[2, 3], 0, 3).into(), 1_i64.into()])]
+        vec![Sample::new([
+            s.normal(&[2, 3]).into(),
+            s.integers(&[2, 3], 0, 3).into(),
+            1_i64.into(),
+        ])]
     }
 }
 
@@ -169,7 +204,10 @@ impl Prod {
         slope.conj()?.mul(&self_t.reshape(&[-1])?)?.sum()
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let zero = s.normal(&[2, 2]).masked_fill(&first(&[2, 2]), Scalar::Int(0)).expect("samples are small");
+        let zero = s
+            .normal(&[2, 2])
+            .masked_fill(&first(&[2, 2]), Scalar::Int(0))
+            .expect("samples are small");
         vec![
             Sample::of(s.normal(&[2, 3])),
             Sample::of(zero),
@@ -188,16 +226,34 @@ impl ProdDim {
         wrap_dim(dim, self_.ndim())?;
         product(self_, Some(&[dim]), keepdim, dtype)
     }
-    fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor, dim: i64, keepdim: bool) -> Result<Tensor> {
+    fn vjp_self(
+        grad: &Tensor,
+        self_: &Tensor,
+        result: &Tensor,
+        dim: i64,
+        keepdim: bool,
+    ) -> Result<Tensor> {
         let grad = restore(grad, self_.shape(), Some(&[dim]), keepdim)?;
         product_grad(&grad, self_, &restore(result, self_.shape(), Some(&[dim]), keepdim)?, dim)
     }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, result: &Tensor, dim: i64, keepdim: bool) -> Result<Tensor> {
+    fn jvp(
+        self_p: &Tensor,
+        self_t: &Tensor,
+        result: &Tensor,
+        dim: i64,
+        keepdim: bool,
+    ) -> Result<Tensor> {
         let result = restore(result, self_p.shape(), Some(&[dim]), keepdim)?;
-        product_grad(&one_of(&result)?, self_p, &result, dim)?.conj()?.mul(self_t)?.sum_dim(Some(&[dim]), keepdim)
+        product_grad(&one_of(&result)?, self_p, &result, dim)?
+            .conj()?
+            .mul(self_t)?
+            .sum_dim(Some(&[dim]), keepdim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let zero = s.normal(&[2, 3]).masked_fill(&first(&[2, 3]), Scalar::Int(0)).expect("samples are small");
+        let zero = s
+            .normal(&[2, 3])
+            .masked_fill(&first(&[2, 3]), Scalar::Int(0))
+            .expect("samples are small");
         vec![
             Sample::of(s.normal(&[2, 3, 2])).with("dim", 1),
             Sample::of(zero).with("dim", -1).with("keepdim", true),
@@ -208,8 +264,12 @@ impl ProdDim {
 }
 
 type Kernel = fn(&mut StridedMut<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
-type PairKernel =
-    fn(&mut StridedMut<'_>, &mut StridedMut<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
+type PairKernel = fn(
+    &mut StridedMut<'_>,
+    &mut StridedMut<'_>,
+    StridedRef<'_>,
+    usize,
+) -> pullback_kernels::Result<()>;
 
 fn along(x: &Tensor, dtype: DType, dim: i64, kernel: Kernel) -> Result<Tensor> {
     let dim = wrap_dim(dim, x.ndim())?;
@@ -226,8 +286,14 @@ fn running(x: &Tensor, dim: i64, dtype: Option<DType>, kernel: Kernel) -> Result
 
 fn extremes(x: &Tensor, dim: i64, kernel: PairKernel) -> Result<[Tensor; 2]> {
     let dim = wrap_dim(dim, x.ndim())?;
-    let (values, indices) = (Tensor::empty_of(x.shape(), x.dtype())?, Tensor::empty_of(x.shape(), DType::I64)?);
-    kernel(&mut lifted(&values)?.view_mut(), &mut lifted(&indices)?.view_mut(), lifted(x)?.view_ref(), dim)?;
+    let (values, indices) =
+        (Tensor::empty_of(x.shape(), x.dtype())?, Tensor::empty_of(x.shape(), DType::I64)?);
+    kernel(
+        &mut lifted(&values)?.view_mut(),
+        &mut lifted(&indices)?.view_mut(),
+        lifted(x)?.view_ref(),
+        dim,
+    )?;
     Ok([values, indices])
 }
 
@@ -282,7 +348,8 @@ fn cumprod_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<
     for k in 0..size {
         let before = x.slice(dim, Some(0), Some(k), 1)?.prod_dim(dim, true)?;
         let ones = before.detach()?.times(0)?.plus(1)?;
-        let after = super::join::cat(&[ones, x.slice(dim, Some(k + 1), None, 1)?], dim)?.cumprod(dim)?;
+        let after =
+            super::join::cat(&[ones, x.slice(dim, Some(k + 1), None, 1)?], dim)?.cumprod(dim)?;
         let reach = before.mul(&after)?.conj()?.mul(&grad.slice(dim, Some(k), None, 1)?)?;
         parts.push(reach.sum_dim(Some(&[dim]), true)?);
     }
@@ -302,7 +369,11 @@ fn cumprod_tangent(tangent: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> R
         let upto = x.slice(dim, Some(0), Some(i + 1), 1)?;
         let product = upto.prod_dim(dim, true)?;
         let slope = product_grad(&one_of(&product)?, &upto, &product, dim)?.conj()?;
-        parts.push(slope.mul(&tangent.slice(dim, Some(0), Some(i + 1), 1)?)?.sum_dim(Some(&[dim]), true)?);
+        parts.push(
+            slope
+                .mul(&tangent.slice(dim, Some(0), Some(i + 1), 1)?)?
+                .sum_dim(Some(&[dim]), true)?,
+        );
     }
     super::join::cat(&parts, dim)
 }
@@ -320,7 +391,9 @@ fn log_sum_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<
         return back_sum(&scaled, dim)?.mul(&x.sub(&top)?.exp()?.conj()?);
     }
     let part = |grad: &Tensor| {
-        let log = grad.log()?.masked_fill(&grad.le(&Tensor::wrapped(0)?)?, Scalar::Float(f64::NEG_INFINITY))?;
+        let log = grad
+            .log()?
+            .masked_fill(&grad.le(&Tensor::wrapped(0)?)?, Scalar::Float(f64::NEG_INFINITY))?;
         log.sub(result)?.flip(&[dim])?.logcumsumexp(dim)?.flip(&[dim])?.add(x)?.exp()
     };
     part(grad)?.sub(&part(&grad.neg()?)?)

@@ -13,7 +13,12 @@ use pullback_macros::op;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &SOFTMAX_INT, &LOG_SOFTMAX_INT, &SOFTMAX, &LOG_SOFTMAX, &SOFTMAX_BACKWARD_DATA, &LOG_SOFTMAX_BACKWARD_DATA,
+    &SOFTMAX_INT,
+    &LOG_SOFTMAX_INT,
+    &SOFTMAX,
+    &LOG_SOFTMAX,
+    &SOFTMAX_BACKWARD_DATA,
+    &LOG_SOFTMAX_BACKWARD_DATA,
 ];
 
 /// `e^self / sum(e^self)` along `dim`, computed in `dtype` if one is given. Shifted by the maximum so that it
@@ -27,9 +32,16 @@ impl SoftmaxInt {
         line_samples(s)
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        let (far, integers) = (Sample::of(s.normal(&[2])).with("dim", 5), Sample::of(s.integers(&[2], 0, 3)).with("dim", 0));
+        let (far, integers) = (
+            Sample::of(s.normal(&[2])).with("dim", 5),
+            Sample::of(s.integers(&[2], 0, 3)).with("dim", 0),
+        );
         vec![
-            InvalidSample::new(far, ErrorKind::Index, "expected to be in range of [-1, 0], but got 5"),
+            InvalidSample::new(
+                far,
+                ErrorKind::Index,
+                "expected to be in range of [-1, 0], but got 5",
+            ),
             InvalidSample::new(integers, ErrorKind::NotImplemented, "not implemented for 'Long'"),
         ]
     }
@@ -50,7 +62,11 @@ impl LogSoftmaxInt {
 #[op("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", out, internal, method = softmax_data)]
 impl Softmax {
     fn cpu(self_: &Tensor, dim: i64, half_to_float: bool) -> Result<Tensor> {
-        ensure!(!half_to_float, runtime, "softmax with half to float conversion is not supported on CPU");
+        ensure!(
+            !half_to_float,
+            runtime,
+            "softmax with half to float conversion is not supported on CPU"
+        );
         line(self_, dim, softmax::softmax)
     }
     fn vjp_self(grad: &Tensor, result: &Tensor, dim: i64, self_dtype: DType) -> Result<Tensor> {
@@ -69,7 +85,11 @@ impl Softmax {
 #[op("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", out, internal, method = log_softmax_data)]
 impl LogSoftmax {
     fn cpu(self_: &Tensor, dim: i64, half_to_float: bool) -> Result<Tensor> {
-        ensure!(!half_to_float, runtime, "softmax with half to float conversion is not supported on CPU");
+        ensure!(
+            !half_to_float,
+            runtime,
+            "softmax with half to float conversion is not supported on CPU"
+        );
         line(self_, dim, softmax::log_softmax)
     }
     fn vjp_self(grad: &Tensor, result: &Tensor, dim: i64, self_dtype: DType) -> Result<Tensor> {
@@ -90,10 +110,20 @@ impl SoftmaxBackwardData {
     fn cpu(grad_output: &Tensor, output: &Tensor, dim: i64, input_dtype: DType) -> Result<Tensor> {
         line_backward(grad_output, output, dim, input_dtype, softmax::softmax_backward)
     }
-    fn vjp_grad_output(grad: &Tensor, output: &Tensor, dim: i64, input_dtype: DType) -> Result<Tensor> {
+    fn vjp_grad_output(
+        grad: &Tensor,
+        output: &Tensor,
+        dim: i64,
+        input_dtype: DType,
+    ) -> Result<Tensor> {
         grad.softmax_backward_data(output, dim, input_dtype)
     }
-    fn vjp_output(grad: &Tensor, grad_output: &Tensor, output: &Tensor, dim: i64) -> Result<Tensor> {
+    fn vjp_output(
+        grad: &Tensor,
+        grad_output: &Tensor,
+        output: &Tensor,
+        dim: i64,
+    ) -> Result<Tensor> {
         let total = |a: &Tensor| a.mul(output)?.sum_dim(Some(&[dim]), true);
         let centred = grad_output.sub(&total(grad_output)?)?;
         grad.mul(&centred)?.sub(&grad_output.mul(&total(grad)?)?)
@@ -113,7 +143,12 @@ impl LogSoftmaxBackwardData {
     fn vjp_grad_output(grad: &Tensor, output: &Tensor, dim: i64) -> Result<Tensor> {
         grad.sub(&grad.mul(&output.exp()?)?.sum_dim(Some(&[dim]), true)?)
     }
-    fn vjp_output(grad: &Tensor, grad_output: &Tensor, output: &Tensor, dim: i64) -> Result<Tensor> {
+    fn vjp_output(
+        grad: &Tensor,
+        grad_output: &Tensor,
+        output: &Tensor,
+        dim: i64,
+    ) -> Result<Tensor> {
         grad.mul(&output.exp()?)?.mul(&grad_output.sum_dim(Some(&[dim]), true)?)?.neg()
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -132,7 +167,13 @@ fn line(x: &Tensor, dim: i64, kernel: Forward) -> Result<Tensor> {
     Ok(out)
 }
 
-fn line_backward(grad: &Tensor, y: &Tensor, dim: i64, dtype: DType, kernel: Backward) -> Result<Tensor> {
+fn line_backward(
+    grad: &Tensor,
+    y: &Tensor,
+    dim: i64,
+    dtype: DType,
+    kernel: Backward,
+) -> Result<Tensor> {
     let dim = wrap_dim(dim, y.ndim())?;
     let out = Tensor::empty_of(y.shape(), dtype)?;
     let grad = grad.in_dtype(y.dtype())?;

@@ -14,9 +14,8 @@ use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
-    &WHERE_SELF, &MASKED_FILL, &MASKED_FILL_TENSOR, &LERP_SCALAR, &LERP, &ADDCMUL, &ADDCDIV,
-];
+pub static OPS: &[&OpDef] =
+    &[&WHERE_SELF, &MASKED_FILL, &MASKED_FILL_TENSOR, &LERP_SCALAR, &LERP, &ADDCMUL, &ADDCDIV];
 
 /// `self` where `condition` holds, else `other`. Shapes broadcast; the dtypes of `self` and `other` promote.
 #[op("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", out, numbers, batch = pointwise)]
@@ -38,7 +37,8 @@ impl WhereSelf {
         let dtype = result_type(&[self_, other]);
         let shape = broadcast_shapes(&[condition.shape(), self_.shape(), other.shape()])?;
         let out = Tensor::empty_of(&shape, dtype)?;
-        let inputs = [condition.in_dtype(DType::Bool)?, self_.in_dtype(dtype)?, other.in_dtype(dtype)?];
+        let inputs =
+            [condition.in_dtype(DType::Bool)?, self_.in_dtype(dtype)?, other.in_dtype(dtype)?];
         walk_as_is(&out, &inputs, elementwise::where_)?;
         Ok(out)
     }
@@ -65,8 +65,13 @@ impl WhereSelf {
         shapes.iter().map(make).collect()
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        let sample = Sample::new([s.normal(&[2]).into(), s.normal(&[2]).into(), s.normal(&[2]).into()]);
-        vec![InvalidSample::new(sample, ErrorKind::Runtime, "where expected condition to be a boolean tensor")]
+        let sample =
+            Sample::new([s.normal(&[2]).into(), s.normal(&[2]).into(), s.normal(&[2]).into()]);
+        vec![InvalidSample::new(
+            sample,
+            ErrorKind::Runtime,
+            "where expected condition to be a boolean tensor",
+        )]
     }
 }
 
@@ -84,15 +89,32 @@ impl MaskedFill {
         let sample = |a: &[i64], m: &[i64], v: f64| {
             Sample::new([s.normal(a).into(), s.bools(m).into(), Scalar::Float(v).into()])
         };
-        vec![sample(&[2, 3], &[2, 3], 1.5), sample(&[2, 3], &[3], 0.0), sample(&[], &[], 2.0), sample(&[0], &[1], 1.0)]
+        vec![
+            sample(&[2, 3], &[2, 3], 1.5),
+            sample(&[2, 3], &[3], 0.0),
+            sample(&[], &[], 2.0),
+            sample(&[0], &[1], 1.0),
+        ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let value = Value::Scalar(Scalar::Float(0.0));
         let integers = Sample::new([s.normal(&[2]).into(), s.integers(&[2], 0, 2).into(), value]);
-        let large = Sample::new([s.integers(&[2], 0, 2).into(), s.bools(&[2]).into(), Scalar::Float(1e30).into()]);
+        let large = Sample::new([
+            s.integers(&[2], 0, 2).into(),
+            s.bools(&[2]).into(),
+            Scalar::Float(1e30).into(),
+        ]);
         vec![
-            InvalidSample::new(integers, ErrorKind::Runtime, "only supports boolean masks, but got mask with dtype long int"),
-            InvalidSample::new(large, ErrorKind::Runtime, "value cannot be converted to type int64_t without overflow"),
+            InvalidSample::new(
+                integers,
+                ErrorKind::Runtime,
+                "only supports boolean masks, but got mask with dtype long int",
+            ),
+            InvalidSample::new(
+                large,
+                ErrorKind::Runtime,
+                "value cannot be converted to type int64_t without overflow",
+            ),
         ]
     }
 }
@@ -120,7 +142,9 @@ impl MaskedFillTensor {
         self_t.masked_fill_tensor(mask_p, value_t)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let sample = |a: &[i64], m: &[i64]| Sample::new([s.normal(a).into(), s.bools(m).into(), s.normal(&[]).into()]);
+        let sample = |a: &[i64], m: &[i64]| {
+            Sample::new([s.normal(a).into(), s.bools(m).into(), s.normal(&[]).into()])
+        };
         vec![sample(&[2, 3], &[2, 3]), sample(&[2, 1], &[3]), sample(&[], &[]), sample(&[0], &[1])]
     }
 }
@@ -148,12 +172,21 @@ impl LerpScalar {
         let sample = |a: &[i64], b: &[i64], w: f64| {
             Sample::new([s.normal(a).into(), s.normal(b).into(), Scalar::Float(w).into()])
         };
-        vec![sample(&[2, 3], &[3], 0.3), sample(&[], &[], 0.8), sample(&[2, 1], &[3], -1.5), sample(&[0], &[0], 0.5)]
+        vec![
+            sample(&[2, 3], &[3], 0.3),
+            sample(&[], &[], 0.8),
+            sample(&[2, 1], &[3], -1.5),
+            sample(&[0], &[0], 0.5),
+        ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let weight = Value::Scalar(Scalar::Float(0.5));
         let sample = Sample::new([s.normal(&[2]).into(), s.integers(&[2], 0, 3).into(), weight]);
-        vec![InvalidSample::new(sample, ErrorKind::Runtime, "expected dtype double for `end` but got dtype long")]
+        vec![InvalidSample::new(
+            sample,
+            ErrorKind::Runtime,
+            "expected dtype double for `end` but got dtype long",
+        )]
     }
 }
 
@@ -175,7 +208,14 @@ impl Lerp {
     fn vjp_weight(grad: &Tensor, self_: &Tensor, end: &Tensor) -> Result<Tensor> {
         grad.mul(&end.sub(self_)?.conj()?)
     }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, end_p: &Tensor, end_t: &Tensor, weight_p: &Tensor, weight_t: &Tensor) -> Result<Tensor> {
+    fn jvp(
+        self_p: &Tensor,
+        self_t: &Tensor,
+        end_p: &Tensor,
+        end_t: &Tensor,
+        weight_p: &Tensor,
+        weight_t: &Tensor,
+    ) -> Result<Tensor> {
         self_t.lerp(end_t, weight_p)?.add(&weight_t.mul(&end_p.sub(self_p)?)?)
     }
 }
@@ -190,10 +230,20 @@ impl Addcmul {
     fn vjp_self(grad: &Tensor, self_dtype: DType) -> Result<Tensor> {
         grad.real_if(self_dtype)
     }
-    fn vjp_tensor1(grad: &Tensor, tensor2: &Tensor, value: Scalar, tensor1_dtype: DType) -> Result<Tensor> {
+    fn vjp_tensor1(
+        grad: &Tensor,
+        tensor2: &Tensor,
+        value: Scalar,
+        tensor1_dtype: DType,
+    ) -> Result<Tensor> {
         grad.mul(&tensor2.times(value)?.conj()?)?.real_if(tensor1_dtype)
     }
-    fn vjp_tensor2(grad: &Tensor, tensor1: &Tensor, value: Scalar, tensor2_dtype: DType) -> Result<Tensor> {
+    fn vjp_tensor2(
+        grad: &Tensor,
+        tensor1: &Tensor,
+        value: Scalar,
+        tensor2_dtype: DType,
+    ) -> Result<Tensor> {
         grad.mul(&tensor1.times(value)?.conj()?)?.real_if(tensor2_dtype)
     }
     fn jvp(
@@ -227,10 +277,21 @@ impl Addcdiv {
     fn vjp_self(grad: &Tensor, self_dtype: DType) -> Result<Tensor> {
         grad.real_if(self_dtype)
     }
-    fn vjp_tensor1(grad: &Tensor, tensor2: &Tensor, value: Scalar, tensor1_dtype: DType) -> Result<Tensor> {
+    fn vjp_tensor1(
+        grad: &Tensor,
+        tensor2: &Tensor,
+        value: Scalar,
+        tensor1_dtype: DType,
+    ) -> Result<Tensor> {
         grad.times(value.conj())?.div(&tensor2.conj()?)?.real_if(tensor1_dtype)
     }
-    fn vjp_tensor2(grad: &Tensor, tensor1: &Tensor, tensor2: &Tensor, value: Scalar, tensor2_dtype: DType) -> Result<Tensor> {
+    fn vjp_tensor2(
+        grad: &Tensor,
+        tensor1: &Tensor,
+        tensor2: &Tensor,
+        value: Scalar,
+        tensor2_dtype: DType,
+    ) -> Result<Tensor> {
         let slope = tensor1.times(value)?.div(&tensor2.mul(tensor2)?)?;
         grad.neg()?.mul(&slope.conj()?)?.real_if(tensor2_dtype)
     }
@@ -289,13 +350,17 @@ fn check_value(value: Scalar, dtype: DType) -> Result<()> {
         (DType::I8, _) => (-128.0..=127.0).contains(&number),
         (DType::I16, _) => (-32768.0..=32767.0).contains(&number),
         (DType::I32, _) => (-2_147_483_648.0..=2_147_483_647.0).contains(&number),
-        (DType::I64, _) => number.abs() <= 9.223_372_036_854_775_8e18,
+        (DType::I64, _) => number.abs() <= 2.0_f64.powi(63),
         (DType::F16, _) => !number.is_finite() || number.abs() <= 65504.0,
         (DType::F32, _) => !number.is_finite() || number.abs() <= f64::from(f32::MAX),
         _ => true,
     };
     if !fits {
-        bail!(runtime, "value cannot be converted to type {} without overflow", c_name(dtype).replace("long int", "int64_t"));
+        bail!(
+            runtime,
+            "value cannot be converted to type {} without overflow",
+            c_name(dtype).replace("long int", "int64_t")
+        );
     }
     Ok(())
 }

@@ -9,7 +9,20 @@ use pullback_macros::op;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &SIN, &COS, &TAN, &ASIN, &ACOS, &ATAN, &SINH, &COSH, &TANH, &TANH_BACKWARD, &ASINH, &ACOSH, &ATANH, &DEG2RAD,
+    &SIN,
+    &COS,
+    &TAN,
+    &ASIN,
+    &ACOS,
+    &ATAN,
+    &SINH,
+    &COSH,
+    &TANH,
+    &TANH_BACKWARD,
+    &ASINH,
+    &ACOSH,
+    &ATANH,
+    &DEG2RAD,
     &RAD2DEG,
 ];
 
@@ -104,7 +117,12 @@ impl TanhBackward {
     fn vjp_output(grad: &Tensor, grad_output: &Tensor, output: &Tensor) -> Result<Tensor> {
         grad.conj()?.mul(&output.conj()?.mul(grad_output)?.times(-2)?)
     }
-    fn jvp(grad_output_p: &Tensor, grad_output_t: &Tensor, output_p: &Tensor, output_t: &Tensor) -> Result<Tensor> {
+    fn jvp(
+        grad_output_p: &Tensor,
+        grad_output_t: &Tensor,
+        output_p: &Tensor,
+        output_t: &Tensor,
+    ) -> Result<Tensor> {
         let by_output = output_t.mul(output_p)?.conj()?.mul(grad_output_p)?.times(-2)?;
         grad_output_t.tanh_backward(output_p)?.add(&by_output)
     }

@@ -27,7 +27,13 @@ impl Any {
 impl AnyDim {
     fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<Tensor> {
         wrap_dim(dim, self_.ndim())?;
-        reduced(self_, &wrap_dims(Some(&[dim]), self_.ndim())?, keepdim, truth_dtype(self_), reduce::any)
+        reduced(
+            self_,
+            &wrap_dims(Some(&[dim]), self_.ndim())?,
+            keepdim,
+            truth_dtype(self_),
+            reduce::any,
+        )
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         dim_samples(s)
@@ -58,7 +64,13 @@ impl All {
 impl AllDim {
     fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<Tensor> {
         wrap_dim(dim, self_.ndim())?;
-        reduced(self_, &wrap_dims(Some(&[dim]), self_.ndim())?, keepdim, truth_dtype(self_), reduce::all)
+        reduced(
+            self_,
+            &wrap_dims(Some(&[dim]), self_.ndim())?,
+            keepdim,
+            truth_dtype(self_),
+            reduce::all,
+        )
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         dim_samples(s)
@@ -84,7 +96,11 @@ impl CountNonzero {
         reduced(self_, &dims, false, DType::I64, reduce::count_nonzero)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.bools(&[2, 3])), Sample::of(s.normal(&[2, 3])).with("dim", 1), Sample::of(s.normal(&[0]))]
+        vec![
+            Sample::of(s.bools(&[2, 3])),
+            Sample::of(s.normal(&[2, 3])).with("dim", 1),
+            Sample::of(s.normal(&[0])),
+        ]
     }
 }
 
@@ -92,10 +108,19 @@ impl CountNonzero {
 #[op("count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", not_differentiable, batch = reduction)]
 impl CountNonzeroDims {
     fn cpu(self_: &Tensor, dim: &[i64]) -> Result<Tensor> {
-        reduced(self_, &wrap_dims(Some(dim), self_.ndim())?, false, DType::I64, reduce::count_nonzero)
+        reduced(
+            self_,
+            &wrap_dims(Some(dim), self_.ndim())?,
+            false,
+            DType::I64,
+            reduce::count_nonzero,
+        )
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.bools(&[2, 3])).with("dim", [0, 1]), Sample::of(s.bools(&[2, 3])).with("dim", [-1])]
+        vec![
+            Sample::of(s.bools(&[2, 3])).with("dim", [0, 1]),
+            Sample::of(s.bools(&[2, 3])).with("dim", [-1]),
+        ]
     }
 }
 
@@ -105,7 +130,11 @@ fn truth_dtype(x: &Tensor) -> DType {
 
 /// As `wrap_dims`, but an empty list means no dimension at all.
 fn listed(dim: Option<&[i64]>, ndim: usize) -> Result<smallvec::SmallVec<[usize; 5]>> {
-    if dim.is_some_and(<[i64]>::is_empty) { Ok(smallvec::SmallVec::new()) } else { wrap_dims(dim, ndim) }
+    if dim.is_some_and(<[i64]>::is_empty) {
+        Ok(smallvec::SmallVec::new())
+    } else {
+        wrap_dims(dim, ndim)
+    }
 }
 
 fn dim_samples(s: &Sampler) -> Vec<Sample> {

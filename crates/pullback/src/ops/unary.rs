@@ -14,9 +14,42 @@ use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10};
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &NEG, &ABS, &SIGN, &SGN, &POSITIVE, &ANGLE, &REAL_VIEW, &IMAG_VIEW, &CONJ_OP, &RESOLVE_CONJ, &RESOLVE_NEG, &FLOOR, &CEIL, &ROUND,
-    &ROUND_DECIMALS, &TRUNC, &FRAC, &NAN_TO_NUM, &EXP, &EXP2, &EXPM1, &LOG, &LOG2, &LOG10, &LOG1P, &SQRT, &RSQRT,
-    &SQUARE, &RECIPROCAL, &SIGMOID, &SIGMOID_BACKWARD, &ERF, &ERFC, &LGAMMA, &DIGAMMA, &POLYGAMMA,
+    &NEG,
+    &ABS,
+    &SIGN,
+    &SGN,
+    &POSITIVE,
+    &ANGLE,
+    &REAL_VIEW,
+    &IMAG_VIEW,
+    &CONJ_OP,
+    &RESOLVE_CONJ,
+    &RESOLVE_NEG,
+    &FLOOR,
+    &CEIL,
+    &ROUND,
+    &ROUND_DECIMALS,
+    &TRUNC,
+    &FRAC,
+    &NAN_TO_NUM,
+    &EXP,
+    &EXP2,
+    &EXPM1,
+    &LOG,
+    &LOG2,
+    &LOG10,
+    &LOG1P,
+    &SQRT,
+    &RSQRT,
+    &SQUARE,
+    &RECIPROCAL,
+    &SIGMOID,
+    &SIGMOID_BACKWARD,
+    &ERF,
+    &ERFC,
+    &LGAMMA,
+    &DIGAMMA,
+    &POLYGAMMA,
 ];
 
 /// The negative: `out[i] = -self[i]`. Integers wrap; bool is refused.
@@ -28,7 +61,11 @@ impl Neg {
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let sample = Sample::of(s.bools(&[2]));
-        vec![InvalidSample::new(sample, ErrorKind::NotImplemented, "Negation, the `-` operator, on a bool tensor")]
+        vec![InvalidSample::new(
+            sample,
+            ErrorKind::NotImplemented,
+            "Negation, the `-` operator, on a bool tensor",
+        )]
     }
 }
 
@@ -121,7 +158,11 @@ impl Angle {
 #[op("real(Tensor(a) self) -> Tensor(a)", method = real_view, samples = unary)]
 impl RealView {
     fn composite(self_: &Tensor) -> Result<Tensor> {
-        if self_.dtype().is_complex() { self_.view_as_real()?.select(-1, 0) } else { Ok(self_.clone()) }
+        if self_.dtype().is_complex() {
+            self_.view_as_real()?.select(-1, 0)
+        } else {
+            Ok(self_.clone())
+        }
     }
 }
 
@@ -137,11 +178,16 @@ impl ImagView {
         self_.view_as_real()?.select(-1, 1)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let complex = |shape: &[i64]| s.normal(shape).to_dtype(DType::C128).expect("samples are small");
+        let complex =
+            |shape: &[i64]| s.normal(shape).to_dtype(DType::C128).expect("samples are small");
         vec![Sample::of(complex(&[2, 3])), Sample::of(complex(&[])), Sample::of(complex(&[0]))]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        vec![InvalidSample::new(Sample::of(s.normal(&[2])), ErrorKind::Runtime, "imag is not implemented for tensors")]
+        vec![InvalidSample::new(
+            Sample::of(s.normal(&[2])),
+            ErrorKind::Runtime,
+            "imag is not implemented for tensors",
+        )]
     }
 }
 
@@ -237,7 +283,12 @@ impl Frac {
 #[op("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", inplace, out,
      meta = broadcast, batch = pointwise)]
 impl NanToNum {
-    fn cpu(iter: &mut Iter, nan: Option<f64>, posinf: Option<f64>, neginf: Option<f64>) -> pullback_kernels::Result<()> {
+    fn cpu(
+        iter: &mut Iter,
+        nan: Option<f64>,
+        posinf: Option<f64>,
+        neginf: Option<f64>,
+    ) -> pullback_kernels::Result<()> {
         elementwise::nan_to_num(iter, nan, posinf, neginf)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
@@ -251,7 +302,10 @@ impl NanToNum {
         vec![
             Sample::of(s.normal(&[2, 3])),
             Sample::of(s.normal(&[])).with("nan", 1.0),
-            Sample::of(with_infinity).with("posinf", 2.0).with("neginf", Value::None).without_gradient(),
+            Sample::of(with_infinity)
+                .with("posinf", 2.0)
+                .with("neginf", Value::None)
+                .without_gradient(),
             Sample::of(s.normal(&[0])),
         ]
     }
@@ -374,8 +428,14 @@ impl SigmoidBackward {
     fn vjp_output(grad: &Tensor, grad_output: &Tensor, output: &Tensor) -> Result<Tensor> {
         grad.conj()?.mul(grad_output)?.mul(&output.conj()?.times(-2)?.plus(1)?)
     }
-    fn jvp(grad_output_p: &Tensor, grad_output_t: &Tensor, output_p: &Tensor, output_t: &Tensor) -> Result<Tensor> {
-        let by_output = output_t.conj()?.mul(grad_output_p)?.mul(&output_p.conj()?.times(-2)?.plus(1)?)?;
+    fn jvp(
+        grad_output_p: &Tensor,
+        grad_output_t: &Tensor,
+        output_p: &Tensor,
+        output_t: &Tensor,
+    ) -> Result<Tensor> {
+        let by_output =
+            output_t.conj()?.mul(grad_output_p)?.mul(&output_p.conj()?.times(-2)?.plus(1)?)?;
         grad_output_t.sigmoid_backward(output_p)?.add(&by_output)
     }
 }
@@ -439,6 +499,10 @@ impl Polygamma {
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let sample = Sample::new([(-1_i64).into(), s.positive(&[2]).into()]);
-        vec![InvalidSample::new(sample, ErrorKind::Runtime, "polygamma(n, x) does not support negative n.")]
+        vec![InvalidSample::new(
+            sample,
+            ErrorKind::Runtime,
+            "polygamma(n, x) does not support negative n.",
+        )]
     }
 }

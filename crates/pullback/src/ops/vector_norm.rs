@@ -19,7 +19,13 @@ pub static OPS: &[&OpDef] =
 #[op("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
      out, module = "linalg", batch = reduction)]
 impl LinalgVectorNorm {
-    fn cpu(self_: &Tensor, ord: Scalar, dim: Option<&[i64]>, keepdim: bool, dtype: Option<DType>) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        ord: Scalar,
+        dim: Option<&[i64]>,
+        keepdim: bool,
+        dtype: Option<DType>,
+    ) -> Result<Tensor> {
         let dims = wrap_dims(dim, self_.ndim())?;
         let input = self_.in_dtype(dtype.unwrap_or(self_.dtype()))?;
         let p = ord.to_f64();
@@ -46,12 +52,15 @@ impl LinalgVectorNorm {
         keepdim: bool,
     ) -> Result<Tensor> {
         let norm = restore(result, self_p.shape(), dim, keepdim)?;
-        let slope = norm_grad(&Tensor::scalar_of(1.0, result.dtype())?, self_p, &norm, ord.to_f64(), dim)?;
+        let slope =
+            norm_grad(&Tensor::scalar_of(1.0, result.dtype())?, self_p, &norm, ord.to_f64(), dim)?;
         slope.conj()?.mul(self_t)?.real()?.sum_dim(dim, keepdim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let orders = [2.0, 1.0, 0.0, 3.0, 1.5, 0.5, -1.0, f64::INFINITY, f64::NEG_INFINITY];
-        let sample = |&p: &f64| Sample::of(s.away_from_zero(&[2, 3])).with("ord", Scalar::Float(p)).with("dim", [1]);
+        let sample = |&p: &f64| {
+            Sample::of(s.away_from_zero(&[2, 3])).with("ord", Scalar::Float(p)).with("dim", [1])
+        };
         let mut out: Vec<_> = orders.iter().map(sample).collect();
         out.push(Sample::of(s.normal(&[2, 3])).with("keepdim", true));
         out.push(Sample::of(s.away_from_zero(&[])).with("dim", [0]));
@@ -67,7 +76,10 @@ impl Norm {
         self_.linalg_vector_norm(p, None, false)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.away_from_zero(&[2, 3])), Sample::of(s.away_from_zero(&[3])).with("p", Scalar::Float(3.0))]
+        vec![
+            Sample::of(s.away_from_zero(&[2, 3])),
+            Sample::of(s.away_from_zero(&[3])).with("p", Scalar::Float(3.0)),
+        ]
     }
 }
 
@@ -94,9 +106,18 @@ impl NormDtype {
 }
 
 /// The norm of order `p` (2 if `None`) over `dim`, computed in `dtype`.
-#[op("norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim=False, *, ScalarType dtype) -> Tensor", out)]
+#[op(
+    "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim=False, *, ScalarType dtype) -> Tensor",
+    out
+)]
 impl NormDimDtype {
-    fn composite(self_: &Tensor, p: Option<Scalar>, dim: &[i64], keepdim: bool, dtype: DType) -> Result<Tensor> {
+    fn composite(
+        self_: &Tensor,
+        p: Option<Scalar>,
+        dim: &[i64],
+        keepdim: bool,
+        dtype: DType,
+    ) -> Result<Tensor> {
         self_.linalg_vector_norm_with(p.unwrap_or(Scalar::Int(2)), Some(dim), keepdim, Some(dtype))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -110,13 +131,31 @@ impl NormDimDtype {
 impl Logsumexp {
     fn cpu(self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
         let dtype = if self_.dtype().is_integral(true) { default_dtype() } else { self_.dtype() };
-        reduced(&self_.in_dtype(dtype)?, &wrap_dims(Some(dim), self_.ndim())?, keepdim, dtype, reduce::logsumexp)
+        reduced(
+            &self_.in_dtype(dtype)?,
+            &wrap_dims(Some(dim), self_.ndim())?,
+            keepdim,
+            dtype,
+            reduce::logsumexp,
+        )
     }
-    fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
+    fn vjp_self(
+        grad: &Tensor,
+        self_: &Tensor,
+        result: &Tensor,
+        dim: &[i64],
+        keepdim: bool,
+    ) -> Result<Tensor> {
         let result = restore(result, self_.shape(), Some(dim), keepdim)?;
         restore(grad, self_.shape(), Some(dim), keepdim)?.mul(&self_.sub(&result)?.exp()?.conj()?)
     }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, result: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
+    fn jvp(
+        self_p: &Tensor,
+        self_t: &Tensor,
+        result: &Tensor,
+        dim: &[i64],
+        keepdim: bool,
+    ) -> Result<Tensor> {
         let result = restore(result, self_p.shape(), Some(dim), keepdim)?;
         self_t.mul(&self_p.sub(&result)?.exp()?)?.sum_dim(Some(dim), keepdim)
     }
@@ -132,7 +171,13 @@ impl Logsumexp {
 
 /// The gradient of a norm; `grad` and `norm` have the reduced dimensions in them. Where the norm (or, for
 /// orders below 1, the element) is 0 the subgradient 0 is taken.
-fn norm_grad(grad: &Tensor, x: &Tensor, norm: &Tensor, p: f64, dim: Option<&[i64]>) -> Result<Tensor> {
+fn norm_grad(
+    grad: &Tensor,
+    x: &Tensor,
+    norm: &Tensor,
+    p: f64,
+    dim: Option<&[i64]>,
+) -> Result<Tensor> {
     let zero = Tensor::wrapped(0)?;
     let x_dtype = x.dtype();
     let without_nan = |t: Tensor| t.masked_fill(&norm.eq(&zero)?, Scalar::Int(0));
@@ -153,7 +198,10 @@ fn norm_grad(grad: &Tensor, x: &Tensor, norm: &Tensor, p: f64, dim: Option<&[i64
         return x.sgn()?.mul(&share.to_dtype(x_dtype.to_real())?);
     }
     if p < 1.0 {
-        let scaled = x.sgn()?.mul(&power(&x.abs()?, p - 1.0)?)?.masked_fill(&x.eq(&zero)?, Scalar::Int(0))?;
+        let scaled = x
+            .sgn()?
+            .mul(&power(&x.abs()?, p - 1.0)?)?
+            .masked_fill(&x.eq(&zero)?, Scalar::Int(0))?;
         return scaled.mul(&grad.mul(&power(norm, 1.0 - p)?)?);
     }
     let scale = without_nan(grad.div(&power(norm, p - 1.0)?)?)?;
@@ -168,6 +216,9 @@ fn norm_grad(grad: &Tensor, x: &Tensor, norm: &Tensor, p: f64, dim: Option<&[i64
 fn norm_dim_samples(s: &Sampler) -> Vec<Sample> {
     vec![
         Sample::of(s.away_from_zero(&[2, 3])).with("p", Value::None).with("dim", [1]),
-        Sample::of(s.away_from_zero(&[2, 3])).with("p", Scalar::Float(1.0)).with("dim", [0, 1]).with("keepdim", true),
+        Sample::of(s.away_from_zero(&[2, 3]))
+            .with("p", Scalar::Float(1.0))
+            .with("dim", [0, 1])
+            .with("keepdim", true),
     ]
 }

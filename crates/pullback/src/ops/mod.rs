@@ -22,6 +22,7 @@ mod sort;
 pub mod random;
 mod conv;
 mod pool;
+pub mod optim;
 mod reduce;
 mod binary;
 mod clamp;
@@ -65,6 +66,7 @@ static FAMILIES: &[Family] = &[
     random::OPS,
     conv::OPS,
     pool::OPS,
+    optim::OPS,
     reduce::OPS,
     binary::OPS,
     clamp::OPS,

@@ -116,11 +116,19 @@ impl RealPart {
 }
 
 /// The imaginary parts, copied.
-#[op("_imag_part(Tensor self) -> Tensor", internal, method = imag_part, meta = real, cpu = imag, batch = pointwise, samples = unary)]
+#[op("_imag_part(Tensor self) -> Tensor", internal, method = imag_part, meta = real, cpu = imag, batch = pointwise)]
 impl ImagPart {
     fn vjp_self(grad: &Tensor, self_dtype: DType) -> Result<Tensor> {
         let unit = Scalar::Complex(0.0, 1.0);
         if self_dtype.is_complex() { grad.to_dtype(self_dtype)?.times(unit) } else { grad.times(Scalar::Int(0)) }
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        // Real tensors have no imaginary part: under a real dtype there is nothing to differentiate.
+        if s.dtype.is_complex() {
+            return crate::ops::classes::samples::unary(s);
+        }
+        let complex = Sampler::new(DType::C128);
+        vec![Sample::of(complex.normal(&[2, 3])).without_gradient()]
     }
 }
 

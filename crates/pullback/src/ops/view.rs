@@ -178,21 +178,36 @@ impl AsStrided {
     }
 }
 
-/// The gradient of a view by strides: what arrives is put where input and view share memory, which is then
-/// seen as the input.
+/// The gradient of a view by strides: what arrives is added up in the memory that input and view share, which
+/// is then seen as the input. Where several indices of the input mean one element, each gets an equal part.
 fn as_strided_backward(
     grad: &Tensor,
     (in_shape, in_strides): (&[i64], &[i64]),
     (shape, strides, offset): (&[i64], &[i64], i64),
 ) -> Result<Tensor> {
     use crate::tensor::{extent, may_overlap_itself};
+    // The view may begin before the input does.
     let shift = (-offset).max(0);
     let reach = (extent(in_shape, in_strides)? + shift).max(extent(shape, strides)? + offset + shift);
-    if may_overlap_itself(shape, strides) {
-        bail!(not_implemented, "the gradient of as_strided() with overlapping elements is not implemented");
-    }
-    let memory = crate::TensorSpec::of(&[reach], grad.dtype()).zeros()?;
-    memory.as_strided(shape, strides, Some(offset + shift))?.copy_(grad, false)?;
+    let positions = Tensor::from_slice(&(0..reach).collect::<Vec<i64>>(), &[reach])?;
+    let sums = |values: &Tensor, shape: &[i64], strides: &[i64], offset: i64| -> Result<Tensor> {
+        let memory = crate::TensorSpec::of(&[reach], values.dtype()).zeros()?;
+        let at = positions.as_strided(shape, strides, Some(offset))?.reshape(&[-1])?;
+        memory.index_add(0, &at, &values.reshape(&[-1])?)
+    };
+    let memory = if may_overlap_itself(shape, strides) {
+        sums(grad, shape, strides, offset + shift)?
+    } else {
+        let memory = crate::TensorSpec::of(&[reach], grad.dtype()).zeros()?;
+        memory.as_strided(shape, strides, Some(offset + shift))?.copy_(grad, false)?;
+        memory
+    };
+    let memory = if may_overlap_itself(in_shape, in_strides) {
+        let ones = crate::TensorSpec::of(in_shape, grad.dtype()).zeros()?.add(&Tensor::wrapped(1.0)?)?;
+        memory.div(&sums(&ones, in_shape, in_strides, shift)?)?
+    } else {
+        memory
+    };
     memory.as_strided(in_shape, in_strides, Some(shift))
 }
 

@@ -23,6 +23,7 @@ pub mod random;
 mod conv;
 mod pool;
 pub mod optim;
+mod linalg;
 mod reduce;
 mod binary;
 mod clamp;
@@ -67,6 +68,7 @@ static FAMILIES: &[Family] = &[
     conv::OPS,
     pool::OPS,
     optim::OPS,
+    linalg::OPS,
     reduce::OPS,
     binary::OPS,
     clamp::OPS,

@@ -107,7 +107,8 @@ macro_rules! operator {
         operator!(@any $trait, $name, $method, &Tensor);
         operator!(@any $trait, $name, $method, Tensor);
         operator!(@any $trait, $name, $method, Computed);
-        operator!(@each $trait, $name, $method, f32, f64, i32, i64, Scalar, Result<Tensor>);
+        // One float and one integer type only, so that literals on the left need no suffix.
+        operator!(@each $trait, $name, $method, f64, i64, Scalar, Result<Tensor>);
     };
     (@any $trait:ident, $name:ident, $method:ident, $left:ty) => {
         impl<R: Operand> $trait<R> for $left {

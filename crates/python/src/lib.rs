@@ -1,1 +1,45 @@
-//! The Python face of pullback.
+//! The Python face of pullback: the extension module `pullback._C`.
+//!
+//! `raw` holds what needs CPython's type slots (the tensor class, the callables of ops, `Size`);
+//! everything else is ordinary PyO3. `bind` and `convert` take a call to an op, `registry` makes the
+//! functions and methods, `tensor` and `autograd` hold what is written by hand. This crate names no op.
+
+#![allow(non_snake_case, reason = "the extension module is called _C, as PyTorch's is")]
+
+use pyo3::prelude::*;
+
+mod autograd;
+mod bind;
+mod convert;
+mod dtype;
+mod error;
+mod held;
+mod indexing;
+mod misc;
+mod raw;
+mod registry;
+mod result;
+mod tensor;
+
+#[pymodule]
+fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    pullback::Tensor::register_python_release(raw::object::release);
+    module.add("OutOfMemoryError", py.get_type::<error::OutOfMemoryError>())?;
+    module.add("_LinAlgError", py.get_type::<error::LinAlgError>())?;
+    raw::size::init()?;
+    // SAFETY: a static type that lives forever.
+    let size = unsafe { Bound::from_borrowed_ptr(py, raw::size::size_type().cast()) };
+    module.add("Size", size)?;
+    dtype::init(module)?;
+    raw::class::init(module)?;
+    module.add_function(wrap_pyfunction!(raw::class::_set_tensor_class, module)?)?;
+    tensor::display::init(module)?;
+    tensor::storage::init(module)?;
+    autograd::node::init(module)?;
+    autograd::engine::init(module)?;
+    autograd::mode::init(module)?;
+    autograd::function::init(module)?;
+    misc::init(module)?;
+    registry::init(module)
+}

@@ -1,0 +1,219 @@
+//! The engine's entry: `backward` and `grad` as Python's `torch.autograd` calls them.
+//!
+//! The interpreter is free while the graph runs; Python exceptions of hooks and custom functions
+//! come back as they were raised.
+
+use super::node::{node_of, wrap_node};
+use crate::convert::type_name;
+use crate::error::{carry, raise};
+use crate::held::Held;
+use crate::raw::object::as_tensor;
+use pullback::Tensor;
+use pullback::autograd::engine::{self, Request, execute};
+use pullback::autograd::Edge;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+/// The edge that a tensor, or a pair of node and number, stands for; and whether it requires grad.
+fn edge_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Edge>> {
+    if let Some(tensor) = as_tensor(object) {
+        return tensor.gradient_edge().map(Some).map_err(raise);
+    }
+    if let Ok(pair) = object.cast::<PyTuple>()
+        && pair.len() >= 2
+    {
+        let Some(node) = node_of(&pair.get_item(0)?) else {
+            return Err(PyTypeError::new_err(
+                "GradientEdge's first object must be an autograd.graph.Node (like grad_fn)",
+            ));
+        };
+        let nr: u32 = pair.get_item(1)?.extract()?;
+        if nr as usize >= node.input_meta().len().max(1) {
+            return Err(PyRuntimeError::new_err(format!(
+                "GradientEdge's output_nr {nr} is out of range for {}",
+                node.name()
+            )));
+        }
+        return Ok(Some(Edge::new(node, nr)));
+    }
+    Ok(None)
+}
+
+/// Runs the engine: `_engine_run_backward(tensors, grad_tensors, keep_graph, create_graph, inputs,
+/// allow_unreachable, accumulate_grad)`.
+#[pyfunction]
+#[pyo3(signature = (tensors, grad_tensors, keep_graph, create_graph, inputs=None, allow_unreachable=false, accumulate_grad=true))]
+fn _engine_run_backward<'py>(
+    py: Python<'py>,
+    tensors: Vec<Bound<'py, PyAny>>,
+    grad_tensors: Vec<Bound<'py, PyAny>>,
+    keep_graph: bool,
+    create_graph: bool,
+    inputs: Option<Vec<Bound<'py, PyAny>>>,
+    allow_unreachable: bool,
+    accumulate_grad: bool,
+) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    if tensors.len() != grad_tensors.len() {
+        return Err(PyRuntimeError::new_err(format!(
+            "got {} tensors and {} gradients",
+            tensors.len(),
+            grad_tensors.len()
+        )));
+    }
+    let (mut roots, mut grads) = (Vec::new(), Vec::new());
+    for (index, (root, grad)) in tensors.iter().zip(&grad_tensors).enumerate() {
+        let Some(edge) = edge_of(root)? else {
+            return Err(PyTypeError::new_err(format!(
+                "element {index} of tensors is neither a Tensor nor a GradientEdge, but {}",
+                type_name(root)
+            )));
+        };
+        if !edge.is_valid() {
+            return Err(PyRuntimeError::new_err(format!(
+                "element {index} of tensors does not require grad and does not have a grad_fn"
+            )));
+        }
+        grads.push(match as_tensor(grad) {
+            Some(grad) => Some(grad.clone()),
+            None if grad.is_none() => None,
+            None => {
+                return Err(PyTypeError::new_err(format!(
+                    "element {index} of gradients tuple is not a Tensor or None"
+                )));
+            }
+        });
+        roots.push(edge);
+    }
+    let has_inputs = inputs.is_some();
+    let targets = inputs.map(|list| targets(&list, accumulate_grad)).transpose()?;
+    let request = Request {
+        roots,
+        grads,
+        keep_graph,
+        create_graph,
+        targets: targets.as_deref(),
+        accumulate: accumulate_grad,
+    };
+    let found = py.detach(|| execute(request)).map_err(raise)?;
+    if accumulate_grad || !has_inputs {
+        return Ok(None);
+    }
+    if !allow_unreachable && found.iter().any(Option::is_none) {
+        return Err(PyRuntimeError::new_err(
+            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.",
+        ));
+    }
+    let items: PyResult<Vec<_>> =
+        found.iter().map(|g| super::hook::optional(py, g.as_ref())).collect();
+    PyTuple::new(py, items?).map(Some)
+}
+
+fn targets(inputs: &[Bound<'_, PyAny>], accumulate: bool) -> PyResult<Vec<Edge>> {
+    let mut targets = Vec::new();
+    for (index, input) in inputs.iter().enumerate() {
+        let Some(tensor) = as_tensor(input) else {
+            match edge_of(input)? {
+                Some(edge) => targets.push(edge),
+                None => {
+                    return Err(PyTypeError::new_err(format!(
+                        "element {index} of inputs is neither a Tensor nor a GradientEdge, but {}",
+                        type_name(input)
+                    )));
+                }
+            }
+            continue;
+        };
+        targets.push(target_of(tensor, accumulate)?);
+    }
+    Ok(targets)
+}
+
+fn target_of(tensor: &Tensor, accumulate: bool) -> PyResult<Edge> {
+    if accumulate {
+        tensor.retain_grad().map_err(raise)?;
+        return tensor.gradient_edge().map_err(raise);
+    }
+    if !tensor.requires_grad() {
+        return Err(PyRuntimeError::new_err(
+            "One of the differentiated Tensors does not require grad",
+        ));
+    }
+    // A leaf without accumulator gets one that no graph leads to: nothing arrives there.
+    tensor.gradient_edge().map_err(raise)
+}
+
+/// The node and number where a gradient of the tensor enters the graph.
+#[pyfunction]
+fn _gradient_edge<'py>(
+    py: Python<'py>,
+    tensor: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyAny>, u32)> {
+    let Some(tensor) = as_tensor(tensor) else {
+        return Err(PyTypeError::new_err("get_gradient_edge() expects a Tensor"));
+    };
+    let (node, nr) = tensor.get_gradient_edge().map_err(raise)?;
+    Ok((wrap_node(py, &node)?, nr))
+}
+
+/// Runs `callback()` when the backward that is running has finished.
+#[pyfunction]
+fn _queue_callback(callback: Bound<'_, PyAny>) -> PyResult<()> {
+    let callback = Held::new(callback.unbind());
+    engine::queue_callback(Box::new(move || {
+        Python::attach(|py| callback.bind(py).call0().map(|_| ()).map_err(carry))
+    }))
+    .map_err(raise)
+}
+
+#[pyfunction]
+fn _current_graph_task_id() -> i64 {
+    engine::current_task_id()
+}
+#[pyfunction]
+fn _current_graph_task_keep_graph() -> bool {
+    engine::current_task_keeps_graph()
+}
+#[pyfunction]
+fn _current_autograd_node(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    match engine::current_node() {
+        Some(node) => wrap_node(py, &node),
+        None => Ok(py.None().into_bound(py)),
+    }
+}
+#[pyfunction]
+fn _peek_sequence_nr() -> u64 {
+    pullback::autograd::peek_sequence_nr()
+}
+
+/// Counts a write that was made past the library; inference tensors have no counter.
+#[pyfunction]
+fn _increment_version(tensors: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
+    for object in &tensors {
+        let Some(tensor) = as_tensor(object) else {
+            return Err(PyTypeError::new_err(format!("expected a Tensor, got {}", type_name(object))));
+        };
+        tensor.count_write();
+    }
+    Ok(())
+}
+#[pyfunction]
+fn _unsafe_set_version_counter(tensor: &Bound<'_, PyAny>, version: i64) -> PyResult<()> {
+    let Some(tensor) = as_tensor(tensor) else {
+        return Err(PyTypeError::new_err("expected a Tensor"));
+    };
+    tensor.overwrite_version(version).map_err(raise)
+}
+
+/// Adds the functions.
+pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(_engine_run_backward, module)?)?;
+    module.add_function(wrap_pyfunction!(_gradient_edge, module)?)?;
+    module.add_function(wrap_pyfunction!(_queue_callback, module)?)?;
+    module.add_function(wrap_pyfunction!(_current_graph_task_id, module)?)?;
+    module.add_function(wrap_pyfunction!(_current_graph_task_keep_graph, module)?)?;
+    module.add_function(wrap_pyfunction!(_current_autograd_node, module)?)?;
+    module.add_function(wrap_pyfunction!(_peek_sequence_nr, module)?)?;
+    module.add_function(wrap_pyfunction!(_increment_version, module)?)?;
+    module.add_function(wrap_pyfunction!(_unsafe_set_version_counter, module)?)
+}

@@ -1,0 +1,190 @@
+//! Python hooks as library hooks.
+//!
+//! A tensor's hooks live in one ordered dictionary; the library holds one closure over it. Values are
+//! taken before the first runs, so a hook may remove hooks.
+
+use crate::convert::type_name;
+use crate::error::{carry, raise};
+use crate::held::Held;
+use crate::raw::object::{as_tensor, wrap_bound};
+use pullback::Tensor;
+use pullback::dispatch::Grads;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use std::sync::Arc;
+
+/// `None` or the wrapper.
+pub(crate) fn optional<'py>(py: Python<'py>, tensor: Option<&Tensor>) -> PyResult<Bound<'py, PyAny>> {
+    match tensor {
+        Some(tensor) => wrap_bound(py, tensor.clone()),
+        None => Ok(py.None().into_bound(py)),
+    }
+}
+
+/// A dictionary for hooks: handles refer to it weakly, which plain dictionaries do not allow.
+pub(crate) fn ordered_dict(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let made = py.import("collections")?.getattr("OrderedDict")?.call0()?;
+    Ok(made.cast_into::<PyDict>()?)
+}
+
+fn hook_name(hook: &Bound<'_, PyAny>) -> String {
+    hook.getattr("__name__").and_then(|n| n.extract()).unwrap_or_else(|_| "<unknown>".to_owned())
+}
+
+/// Refuses a replacement of another kind, dtype or shape.
+fn check(old: &Tensor, new: &Bound<'_, PyAny>, hook: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let name = hook_name(hook);
+    let Some(new) = as_tensor(new) else {
+        return Err(PyTypeError::new_err(format!(
+            "expected Variable, but hook returned '{}'",
+            type_name(new)
+        )));
+    };
+    if old.dtype() != new.dtype() || old.layout() != new.layout() {
+        return Err(PyRuntimeError::new_err(format!(
+            "hook '{name}' has changed the type of value (was torch.{}Tensor got torch.{}Tensor)",
+            old.dtype().scalar_name(),
+            new.dtype().scalar_name()
+        )));
+    }
+    if old.shape() != new.shape() {
+        return Err(PyRuntimeError::new_err(format!(
+            "hook '{name}' has changed the size of value"
+        )));
+    }
+    Ok(new.clone())
+}
+
+fn run_tensor_hooks(dict: &Py<PyDict>, grad: &Tensor) -> PyResult<Option<Tensor>> {
+    Python::attach(|py| {
+        let hooks: Vec<Bound<'_, PyAny>> = dict.bind(py).values().iter().collect();
+        let mut current: Option<Tensor> = None;
+        for hook in hooks {
+            let value = current.as_ref().unwrap_or(grad);
+            let given = wrap_bound(py, value.clone())?;
+            let result = hook.call1((&given,))?;
+            if !result.is_none() && !result.is(&given) {
+                current = Some(check(value, &result, &hook)?);
+            }
+        }
+        Ok(current)
+    })
+}
+
+/// Registers the closure over a tensor's dictionary of hooks.
+pub(crate) fn register(tensor: &Tensor, dict: Py<PyDict>) -> PyResult<()> {
+    let dict = Held::new(dict);
+    let hook = Arc::new(move |grad: &Tensor| run_tensor_hooks(&dict, grad).map_err(carry));
+    tensor.register_hook(hook).map(|_| ()).map_err(raise)
+}
+
+/// Registers the closure over a leaf's dictionary of post-accumulation hooks.
+pub(crate) fn register_accumulate(tensor: &Tensor, dict: Py<PyDict>) -> PyResult<()> {
+    let dict = Held::new(dict);
+    let hook = Arc::new(move |leaf: &Tensor| {
+        Python::attach(|py| {
+            let hooks: Vec<Bound<'_, PyAny>> = dict.bind(py).values().iter().collect();
+            for hook in hooks {
+                let given = wrap_bound(py, leaf.clone())?;
+                let result = hook.call1((&given,))?;
+                if !result.is_none() && !result.is(&given) {
+                    return Err(PyRuntimeError::new_err("hooks should return None."));
+                }
+            }
+            Ok(())
+        })
+        .map_err(carry)
+    });
+    tensor.register_post_accumulate_grad_hook(hook).map(|_| ()).map_err(raise)
+}
+
+/// The tuple a node hook sees.
+pub(crate) fn tuple<'py>(py: Python<'py>, grads: &Grads) -> PyResult<Bound<'py, PyTuple>> {
+    let items: PyResult<Vec<_>> = grads.iter().map(|g| optional(py, g.as_ref())).collect();
+    PyTuple::new(py, items?)
+}
+
+/// What a node hook gave instead of `old`.
+fn replaced(
+    old: &Grads,
+    given: &Bound<'_, PyTuple>,
+    result: &Bound<'_, PyAny>,
+    hook: &Bound<'_, PyAny>,
+) -> PyResult<Option<Grads>> {
+    if result.is_none() || result.is(given) {
+        return Ok(None);
+    }
+    let wrapped;
+    let result = if as_tensor(result).is_some() && old.len() == 1 {
+        wrapped = PyTuple::new(result.py(), [result])?;
+        &wrapped
+    } else {
+        result.cast::<PyTuple>().map_err(|_| {
+            PyTypeError::new_err(format!("expected tuple, but hook returned '{}'", type_name(result)))
+        })?
+    };
+    if result.len() != old.len() {
+        return Err(PyRuntimeError::new_err(format!(
+            "hook '{}' has returned an incorrect number of values (got {}, but expected {})",
+            hook_name(hook),
+            result.len(),
+            old.len()
+        )));
+    }
+    let mut grads = Grads::new();
+    for (old, new) in old.iter().zip(result.iter()) {
+        grads.push(match old {
+            _ if new.is_none() => None,
+            Some(old) => Some(check(old, &new, hook)?),
+            None => {
+                return Err(PyRuntimeError::new_err(format!(
+                    "can't replace a None gradient with a non-None value (hook '{}')",
+                    hook_name(hook)
+                )));
+            }
+        });
+    }
+    Ok(Some(grads))
+}
+
+/// Registers the closure over a node's dictionary of pre-hooks.
+pub(crate) fn register_pre(node: &pullback::autograd::Node, dict: Py<PyDict>) {
+    let dict = Held::new(dict);
+    node.register_prehook(Arc::new(move |grads: &Grads| {
+        Python::attach(|py| {
+            let hooks: Vec<Bound<'_, PyAny>> = dict.bind(py).values().iter().collect();
+            let mut current: Option<Grads> = None;
+            for hook in hooks {
+                let value = current.as_ref().unwrap_or(grads);
+                let given = tuple(py, value)?;
+                if let Some(new) = replaced(value, &given, &hook.call1((&given,))?, &hook)? {
+                    current = Some(new);
+                }
+            }
+            Ok(current)
+        })
+        .map_err(carry)
+    }));
+}
+
+/// Registers the closure over a node's dictionary of post-hooks.
+pub(crate) fn register_post(node: &pullback::autograd::Node, dict: Py<PyDict>) {
+    let dict = Held::new(dict);
+    node.register_hook(Arc::new(move |outputs: &Grads, inputs: &Grads| {
+        Python::attach(|py| {
+            let hooks: Vec<Bound<'_, PyAny>> = dict.bind(py).values().iter().collect();
+            let mut current: Option<Grads> = None;
+            for hook in hooks {
+                let value = current.as_ref().unwrap_or(outputs);
+                let (given, seen) = (tuple(py, value)?, tuple(py, inputs)?);
+                let result = hook.call1((&given, seen))?;
+                if let Some(new) = replaced(value, &given, &result, &hook)? {
+                    current = Some(new);
+                }
+            }
+            Ok(current)
+        })
+        .map_err(carry)
+    }));
+}

@@ -1,0 +1,7 @@
+//! The Python face of autograd: nodes, hooks, the engine's entry, custom functions, modes.
+
+pub(crate) mod engine;
+pub(crate) mod function;
+pub(crate) mod hook;
+pub(crate) mod mode;
+pub(crate) mod node;

@@ -1,0 +1,313 @@
+//! `grad_fn` objects: graph nodes as Python sees them.
+//!
+//! A node has at most one wrapper, which owns the node; the node's way back is weak. The classes are
+//! made per node name, so that `type(x.grad_fn).__name__` says what it is. The `grad_fn` of a custom
+//! function is its context object.
+
+use crate::convert::type_name;
+use crate::error::raise;
+use crate::raw::object::{as_tensor, wrap_bound};
+use crate::raw::size::new_size;
+use pullback::autograd::Node;
+use pullback::dispatch::{Grads, Value};
+use pyo3::exceptions::{PyAttributeError, PyTypeError};
+use pyo3::ffi::PyObject;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple, PyType};
+use std::cell::RefCell;
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The base of all `grad_fn` objects.
+#[pyclass(name = "_NodeBase", module = "torch._C", subclass)]
+pub(crate) struct PyNode {
+    node: Node,
+    pre: OnceLock<Py<PyDict>>,
+    post: OnceLock<Py<PyDict>>,
+    metadata: OnceLock<Py<PyDict>>,
+}
+
+impl Drop for PyNode {
+    fn drop(&mut self) {
+        self.node.python_slot().store(null_mut(), Relaxed);
+    }
+}
+
+thread_local! {
+    /// The node that the constructor is about to wrap.
+    static PENDING: RefCell<Option<Node>> = const { RefCell::new(None) };
+}
+static CLASSES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+
+/// The class of nodes called `name`.
+fn class_of<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    let classes = CLASSES.get_or_init(py, || PyDict::new(py).unbind()).bind(py);
+    if let Some(class) = classes.get_item(name)? {
+        return Ok(class);
+    }
+    let namespace = PyDict::new(py);
+    namespace.set_item("__module__", "torch.autograd.graph")?;
+    namespace.set_item("__slots__", PyTuple::empty(py))?;
+    let bases = PyTuple::new(py, [py.get_type::<PyNode>()])?;
+    let class = py.get_type::<PyType>().call1((name, bases, namespace))?;
+    classes.set_item(name, &class)?;
+    Ok(class)
+}
+
+/// The node's Python object: a new reference.
+pub(crate) fn wrap_node<'py>(py: Python<'py>, node: &Node) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(context) = node.backward().and_then(|b| b.python_context()) {
+        // SAFETY: the node keeps its context alive.
+        return Ok(unsafe { Bound::from_borrowed_ptr(py, context.cast()) });
+    }
+    let existing = node.python_slot().load(Relaxed).cast::<PyObject>();
+    if !existing.is_null() {
+        // SAFETY: the slot is emptied when the wrapper goes.
+        return Ok(unsafe { Bound::from_borrowed_ptr(py, existing) });
+    }
+    let name = node.name();
+    let class = class_of(py, name.rsplit("::").next().unwrap_or(&name))?;
+    PENDING.with(|p| *p.borrow_mut() = Some(node.clone()));
+    let object = class.call0();
+    PENDING.with(|p| p.borrow_mut().take());
+    let object = object?;
+    node.python_slot().store(object.as_ptr().cast(), Relaxed);
+    Ok(object)
+}
+
+/// The name that a tensor's repr shows.
+pub(crate) fn short_name(_: Python<'_>, node: &Node) -> PyResult<String> {
+    let name = node.name();
+    Ok(name.rsplit("::").next().unwrap_or(&name).to_owned())
+}
+
+/// The node of a `grad_fn` object.
+pub(crate) fn node_of(object: &Bound<'_, PyAny>) -> Option<Node> {
+    if let Ok(wrapper) = object.cast::<PyNode>() {
+        return Some(wrapper.borrow().node.clone());
+    }
+    super::function::node_of_context(object)
+}
+
+/// The Python value of a saved value.
+pub(crate) fn value<'py>(py: Python<'py>, value: Value) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: each call gives a new reference.
+    let own = |p: *mut PyObject| unsafe { Bound::from_owned_ptr(py, p) };
+    Ok(match value {
+        Value::None => py.None().into_bound(py),
+        Value::Tensor(t) => wrap_bound(py, t)?,
+        Value::Tensors(list) => {
+            let items: PyResult<Vec<_>> = list.into_iter().map(|t| wrap_bound(py, t)).collect();
+            PyTuple::new(py, items?)?.into_any()
+        }
+        Value::OptTensors(list) => {
+            let items: PyResult<Vec<_>> =
+                list.iter().map(|t| super::hook::optional(py, t.as_ref())).collect();
+            PyTuple::new(py, items?)?.into_any()
+        }
+        Value::Bool(b) => b.into_pyobject(py)?.to_owned().into_any(),
+        Value::Int(i) => i.into_pyobject(py)?.into_any(),
+        Value::Float(f) => f.into_pyobject(py)?.into_any(),
+        Value::Scalar(s) => own(crate::result::scalar(py, s)?),
+        Value::Ints(list) => PyTuple::new(py, list.iter())?.into_any(),
+        Value::Floats(list) => PyTuple::new(py, list.iter())?.into_any(),
+        Value::Str(s) => s.as_ref().into_pyobject(py)?.into_any(),
+        Value::DType(d) => crate::dtype::dtype_object(py, d),
+        Value::Device(d) => crate::dtype::device_object(py, d)?,
+        Value::Layout(l) => crate::dtype::layout_object(py, l),
+        Value::Spec(spec) => own(new_size(&spec.shape)?),
+        _ => py.None().into_bound(py),
+    })
+}
+
+/// `next_functions` of any node.
+pub(crate) fn next_functions<'py>(py: Python<'py>, node: &Node) -> PyResult<Bound<'py, PyTuple>> {
+    let mut pairs = Vec::new();
+    for edge in node.next_edges() {
+        let next = match &edge.node {
+            Some(node) => wrap_node(py, node)?,
+            None => py.None().into_bound(py),
+        };
+        pairs.push((next, edge.nr));
+    }
+    PyTuple::new(py, pairs)
+}
+
+/// Gradients given to a node that is called from Python.
+pub(crate) fn grads_from(args: &Bound<'_, PyTuple>, expected: usize) -> PyResult<Grads> {
+    if args.len() != expected {
+        return Err(PyTypeError::new_err(format!(
+            "expected {expected} arguments, got {} instead",
+            args.len()
+        )));
+    }
+    args.iter()
+        .enumerate()
+        .map(|(index, arg)| match as_tensor(&arg) {
+            Some(tensor) => Ok(Some(tensor.clone())),
+            None if arg.is_none() => Ok(None),
+            None => Err(PyTypeError::new_err(format!(
+                "argument {index} is not a Variable (got {})",
+                type_name(&arg)
+            ))),
+        })
+        .collect()
+}
+
+#[pymethods]
+impl PyNode {
+    #[new]
+    fn new() -> PyResult<Self> {
+        let node = PENDING.with(|p| p.borrow_mut().take());
+        let Some(node) = node else {
+            return Err(PyTypeError::new_err("cannot create 'Node' instances"));
+        };
+        Ok(PyNode { node, pre: OnceLock::new(), post: OnceLock::new(), metadata: OnceLock::new() })
+    }
+    fn name(&self) -> String {
+        self.node.name()
+    }
+    #[getter]
+    fn next_functions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        next_functions(py, &self.node)
+    }
+    #[getter]
+    fn metadata<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
+        self.metadata.get_or_init(|| PyDict::new(py).unbind()).bind(py).clone()
+    }
+    #[getter]
+    fn requires_grad(&self) -> bool {
+        true
+    }
+    #[getter]
+    fn variable<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.node.leaf() {
+            Some(leaf) => wrap_bound(py, leaf.clone()),
+            None => Err(self.missing("variable")),
+        }
+    }
+    fn _sequence_nr(&self) -> u64 {
+        self.node.sequence_nr()
+    }
+    #[getter]
+    fn _input_metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        input_metadata(py, &self.node)
+    }
+    /// The dictionary of pre-hooks, registered on first use.
+    fn _pre_hooks<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
+        let make = || {
+            let dict = super::hook::ordered_dict(py).expect("collections is importable").unbind();
+            super::hook::register_pre(&self.node, dict.clone_ref(py));
+            dict
+        };
+        self.pre.get_or_init(make).bind(py).clone()
+    }
+    /// The dictionary of post-hooks, registered on first use.
+    fn _post_hooks<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
+        let make = || {
+            let dict = super::hook::ordered_dict(py).expect("collections is importable").unbind();
+            super::hook::register_post(&self.node, dict.clone_ref(py));
+            dict
+        };
+        self.post.get_or_init(make).bind(py).clone()
+    }
+    #[pyo3(signature = (*args))]
+    fn __call__<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+        call(py, &self.node, args)
+    }
+    fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let Some(saved) = name.strip_prefix("_saved_") else { return Err(self.missing(name)) };
+        let names = self.node.saved_names();
+        if let Some(index) = names.iter().position(|n| n == saved) {
+            return match self.node.saved(index) {
+                None => Ok(py.None().into_bound(py)),
+                Some(found) => value(py, found.map_err(raise)?),
+            };
+        }
+        Err(self.missing(name))
+    }
+    fn __dir__(slf: &Bound<'_, Self>) -> PyResult<Vec<String>> {
+        let mut names: Vec<String> = slf.get_type().dir()?.extract()?;
+        let saved = slf.borrow().node.saved_names();
+        names.extend(saved.into_iter().map(|n| format!("_saved_{n}")));
+        Ok(names)
+    }
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let name = slf.get_type().name()?.to_string();
+        Ok(format!("<{name} object at {:#x}>", slf.as_ptr() as usize))
+    }
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        for dict in [&self.pre, &self.post, &self.metadata].into_iter().filter_map(|d| d.get()) {
+            visit.call(dict)?;
+        }
+        Ok(())
+    }
+}
+
+impl PyNode {
+    fn missing(&self, name: &str) -> PyErr {
+        let own = self.node.name();
+        let own = own.rsplit("::").next().unwrap_or(&own).to_owned();
+        PyAttributeError::new_err(format!("'{own}' object has no attribute '{name}'"))
+    }
+}
+
+/// Runs a node by hand.
+pub(crate) fn call<'py>(
+    py: Python<'py>,
+    node: &Node,
+    args: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let grads = grads_from(args, node.input_meta().len())?;
+    let results = py.detach(|| node.run(grads)).map_err(raise)?;
+    let tuple = super::hook::tuple(py, &results)?;
+    if tuple.len() == 1 { tuple.get_item(0) } else { Ok(tuple.into_any()) }
+}
+
+/// `_input_metadata` of any node.
+pub(crate) fn input_metadata<'py>(py: Python<'py>, node: &Node) -> PyResult<Bound<'py, PyTuple>> {
+    let mut items = Vec::new();
+    for meta in node.input_meta() {
+        items.push(match meta {
+            None => py.None().into_bound(py),
+            Some(meta) => {
+                // SAFETY: a new reference.
+                let shape = unsafe { Bound::from_owned_ptr(py, new_size(&meta.shape)?) };
+                let data = InputMetadata {
+                    shape: shape.unbind(),
+                    dtype: crate::dtype::dtype_object(py, meta.dtype).unbind(),
+                    device: crate::dtype::device_object(py, meta.device)?.unbind(),
+                };
+                Bound::new(py, data)?.into_any()
+            }
+        });
+    }
+    PyTuple::new(py, items)
+}
+
+/// What a gradient arriving at a node must look like.
+#[pyclass(name = "_InputMetadata", module = "torch._C", frozen, get_all)]
+struct InputMetadata {
+    shape: Py<PyAny>,
+    dtype: Py<PyAny>,
+    device: Py<PyAny>,
+}
+
+#[pymethods]
+impl InputMetadata {
+    #[getter]
+    fn is_nested_tensor(&self) -> bool {
+        false
+    }
+    #[getter]
+    fn is_cpp_nested_tensor(&self) -> bool {
+        false
+    }
+}
+
+/// Adds the class.
+pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyNode>()
+}

@@ -1,0 +1,429 @@
+//! From a Python call to an op: which overload, which argument, which form.
+//!
+//! A [`Function`] is all overloads of one name. A call first tries the quick way: exact types by
+//! position or interned keyword, overload by overload; whatever it is unsure of goes to the schema
+//! crate's binder, which knows every rule and every error text. Nothing here names an op.
+//! Start at [`Function::call`].
+
+use crate::convert::{Arena, Value, convert, quick};
+use crate::raw::entry::{Args, Reply};
+use crate::result::run;
+use pullback::dispatch::{Arg, OpDef};
+use pullback_schema::bind::{Call, Slot, bind_into};
+use pullback_schema::python::{Form, Signature, Source, sort_signatures, struct_fields};
+use pullback_schema::{Alias, Argument, Base, Default, Schema, Type};
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+use smallvec::SmallVec;
+use std::sync::OnceLock;
+
+/// Which form of its ops a function calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// The functional form, with `out=` where there is one.
+    Functional,
+    /// The form that writes into its first argument.
+    Inplace,
+}
+
+/// All overloads of one name.
+pub(crate) struct Function {
+    /// The name it is called by, aliases and underscore included.
+    pub(crate) name: String,
+    /// The namespace it is found in.
+    pub(crate) module: String,
+    pub(crate) form: Form,
+    pub(crate) kind: Kind,
+    pub(crate) ops: Vec<&'static OpDef>,
+    overloads: OnceLock<Overloads>,
+}
+
+pub(crate) struct Overloads {
+    pub(crate) signatures: Vec<Signature>,
+    pub(crate) plans: Vec<Plan>,
+}
+
+/// One overload made ready for calls.
+pub(crate) struct Plan {
+    pub(crate) op: &'static OpDef,
+    pub(crate) params: Vec<Param>,
+    positional: usize,
+    varargs: bool,
+    pub(crate) numbers: bool,
+    defaults: Vec<Arg<'static>>,
+    receiver: Option<usize>,
+    pub(crate) kind: Kind,
+    /// The name of the returned named tuple and its fields.
+    pub(crate) fields: Option<(String, Vec<String>)>,
+    pub(crate) outs: usize,
+    pub(crate) returns_nothing: bool,
+}
+
+/// One parameter of a plan.
+pub(crate) struct Param {
+    pub(crate) ty: Type,
+    pub(crate) source: Source,
+    pub(crate) required: bool,
+    pub(crate) allows_none: bool,
+    keyword_only: bool,
+    /// The interned name; keywords of a call are usually this very object.
+    name: Py<PyAny>,
+}
+
+/// What a bound call runs with, besides its plain arguments.
+#[derive(Default)]
+pub(crate) struct Extras {
+    pub(crate) outs: SmallVec<[*mut PyObject; 2]>,
+    pub(crate) out_object: Option<*mut PyObject>,
+    pub(crate) requires_grad: bool,
+}
+
+pub(crate) type ArgVec<'a> = SmallVec<[Arg<'a>; 8]>;
+
+enum Quick<'a> {
+    Bound(ArgVec<'a>, Extras),
+    No,
+    Unsure,
+}
+
+impl Function {
+    pub(crate) fn new(name: String, module: &str, form: Form, kind: Kind) -> Function {
+        Function {
+            name,
+            module: module.to_owned(),
+            form,
+            kind,
+            ops: Vec::new(),
+            overloads: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn overloads(&self, py: Python<'_>) -> &Overloads {
+        self.overloads.get_or_init(|| Overloads::new(py, self))
+    }
+
+    /// The signatures and what the first op says of itself.
+    pub(crate) fn documentation(&self) -> String {
+        Python::attach(|py| {
+            let signatures = &self.overloads(py).signatures;
+            let lines = signatures.iter().map(|s| format!("{}{s}", self.name));
+            let mut text = lines.collect::<Vec<_>>().join("\n");
+            if let Some(op) = self.ops.first() {
+                text.push_str("\n\n");
+                text.push_str(op.doc.trim());
+            }
+            text
+        })
+    }
+
+    /// Calls the op; `receiver` is a tensor's wrapper for methods.
+    #[inline]
+    pub(crate) fn call(&self, py: Python<'_>, receiver: Option<*mut PyObject>, args: Args<'_>) -> Reply {
+        let overloads = self.overloads(py);
+        let arena = Arena::default();
+        for plan in &overloads.plans {
+            match plan.quick(py, receiver, args, &arena) {
+                Quick::Bound(values, extras) => return run(py, plan, &values, &extras),
+                Quick::No => {}
+                Quick::Unsure => break,
+            }
+        }
+        self.call_general(py, receiver, args)
+    }
+
+    /// The whole binder, with its errors.
+    #[cold]
+    #[inline(never)]
+    fn call_general(&self, py: Python<'_>, receiver: Option<*mut PyObject>, args: Args<'_>) -> Reply {
+        let Overloads { signatures, plans } = self.overloads(py);
+        // SAFETY: borrowed references that live through the call.
+        let object = |&p: &*mut PyObject| Value(unsafe { Bound::from_borrowed_ptr(py, p) });
+        let positional: Vec<Value<'_>> = args.all[..args.positional].iter().map(object).collect();
+        if let [only] = signatures.as_slice()
+            && only.form == Form::Method
+            && only.parameters.is_empty()
+            && !args.all.is_empty()
+        {
+            return Err(takes_no_arguments(&self.name, args));
+        }
+        let mut names = Vec::with_capacity(args.keywords());
+        for index in 0..args.keywords() {
+            // SAFETY: keyword names are strings.
+            let name = unsafe { Bound::from_borrowed_ptr(py, args.name(index)) };
+            names.push(name.extract::<String>()?);
+        }
+        let values = args.all[args.positional..].iter().map(object);
+        let keywords: Vec<(&str, Value<'_>)> =
+            names.iter().map(String::as_str).zip(values).collect();
+        let call = Call { args: &positional, keywords: &keywords };
+        let mut slots = Vec::new();
+        let chosen = bind_into(signatures, &call, &mut slots)
+            .map_err(|error| PyTypeError::new_err(error.0))?;
+        let plan = &plans[chosen];
+        let arena = Arena::default();
+        let mut values = plan.start(receiver);
+        let mut extras = Extras::default();
+        for (index, (param, slot)) in plan.params.iter().zip(&slots).enumerate() {
+            let parameter = &signatures[chosen].parameters[index];
+            let given = match *slot {
+                Slot::Positional(at) => &positional[at],
+                Slot::Keyword(at) => &keywords[at].1,
+                Slot::Varargs => {
+                    let list = pyo3::types::PyTuple::new(py, positional.iter().map(|v| &v.0))?;
+                    let list = arena.keep(list.into_any());
+                    let value = convert(&self.name, parameter, plan, list, &arena)?;
+                    plan.put(param, value, list.as_ptr(), &mut values, &mut extras)?;
+                    continue;
+                }
+                Slot::Absent => {
+                    // `None` that was said is not the default where `None` is a value of its own.
+                    let said = positional.get(index).filter(|_| !param.keyword_only).is_some()
+                        || keywords.iter().any(|(name, _)| *name == parameter.name);
+                    if said && param.ty.optional && let Source::Argument(at) = param.source {
+                        values[at] = Arg::None;
+                    }
+                    continue;
+                }
+            };
+            let value = convert(&self.name, parameter, plan, &given.0, &arena)?;
+            plan.put(param, value, given.0.as_ptr(), &mut values, &mut extras)?;
+        }
+        run(py, plan, &values, &extras)
+    }
+}
+
+#[cold]
+fn takes_no_arguments(name: &str, args: Args<'_>) -> PyErr {
+    if args.keywords() > 0 {
+        return PyTypeError::new_err(format!("TensorBase.{name}() takes no keyword arguments"));
+    }
+    PyTypeError::new_err(format!(
+        "TensorBase.{name}() takes no arguments ({} given)",
+        args.positional
+    ))
+}
+
+impl Plan {
+    /// Defaults everywhere, and the receiver in its place.
+    #[inline(always)]
+    fn start<'a>(&self, receiver: Option<*mut PyObject>) -> ArgVec<'a> {
+        let mut values: ArgVec<'a> = self.defaults.iter().copied().collect();
+        if let (Some(object), Some(at)) = (receiver, self.receiver) {
+            // SAFETY: checked to be a tensor by the method object; the call keeps it alive.
+            values[at] = Arg::Tensor(unsafe { crate::raw::object::tensor_of(object) });
+        }
+        values
+    }
+
+    /// Binds exact types only.
+    #[inline]
+    fn quick<'a>(
+        &'a self,
+        py: Python<'_>,
+        receiver: Option<*mut PyObject>,
+        args: Args<'a>,
+        arena: &'a Arena<'_>,
+    ) -> Quick<'a> {
+        let count = args.positional;
+        if count > self.positional {
+            if self.varargs && args.keywords() == 0 {
+                return self.quick_varargs(py, receiver, args, arena);
+            }
+            return if self.varargs { Quick::Unsure } else { Quick::No };
+        }
+        if self.params.len() > 24 {
+            return Quick::Unsure;
+        }
+        let mut given = [std::ptr::null_mut::<PyObject>(); 24];
+        given[..count].copy_from_slice(&args.all[..count]);
+        for index in 0..args.keywords() {
+            let name = args.name(index);
+            let Some(at) = self.params.iter().position(|p| p.name.as_ptr() == name) else {
+                return Quick::Unsure;
+            };
+            if !given[at].is_null() {
+                return Quick::Unsure;
+            }
+            given[at] = args.all[count + index];
+        }
+        let mut values: ArgVec<'a> = self.start(receiver);
+        let mut extras = Extras::default();
+        let mut refused = false;
+        for (param, &object) in self.params.iter().zip(&given) {
+            if object.is_null() {
+                if param.required {
+                    return Quick::No;
+                }
+                continue;
+            }
+            match quick(py, param, self.numbers, object, arena) {
+                Ok(Some(value)) => {
+                    if self.put(param, value, object, &mut values, &mut extras).is_err() {
+                        return Quick::Unsure;
+                    }
+                }
+                Ok(None) => refused = true,
+                Err(()) => return Quick::Unsure,
+            }
+        }
+        if refused { Quick::No } else { Quick::Bound(values, extras) }
+    }
+
+    /// `view(2, 3)`: all ints.
+    fn quick_varargs<'a>(
+        &'a self,
+        py: Python<'_>,
+        receiver: Option<*mut PyObject>,
+        args: Args<'a>,
+        arena: &'a Arena<'_>,
+    ) -> Quick<'a> {
+        let Source::Argument(at) = self.params[0].source else { return Quick::Unsure };
+        let mut dims = pullback::Dims::new();
+        for &object in args.all {
+            match crate::convert::exact_int(py, object) {
+                Some(value) => dims.push(value),
+                None => return Quick::Unsure,
+            }
+        }
+        let mut values: ArgVec<'a> = self.start(receiver);
+        values[at] = Arg::Ints(arena.dims(dims));
+        Quick::Bound(values, Extras::default())
+    }
+
+    /// Puts one converted value where it goes.
+    #[inline(always)]
+    fn put<'a>(
+        &self,
+        param: &Param,
+        value: Arg<'a>,
+        object: *mut PyObject,
+        values: &mut ArgVec<'a>,
+        extras: &mut Extras,
+    ) -> PyResult<()> {
+        match param.source {
+            Source::Argument(at) => values[at] = value,
+            Source::RequiresGrad => extras.requires_grad = matches!(value, Arg::Bool(true)),
+            Source::Out => {
+                if !matches!(value, Arg::None) {
+                    extras.out_object = Some(object);
+                    crate::result::collect_outs(object, self.outs, &mut extras.outs)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Overloads {
+    fn new(py: Python<'_>, function: &Function) -> Overloads {
+        let mut pairs = Vec::new();
+        for &op in &function.ops {
+            let schema = op.schema();
+            let has_out = function.form == Form::Function
+                && function.kind == Kind::Functional
+                && op.is(pullback::dispatch::Traits::OUT);
+            let out = has_out.then(|| out_schema(op, schema));
+            let mut signature = Signature::new(schema, out.as_ref(), function.form);
+            signature.name.clone_from(&function.name);
+            pairs.push((op, signature));
+        }
+        let order = sort_signatures(&pairs.iter().map(|(_, s)| s.clone()).collect::<Vec<_>>());
+        let mut overloads = Overloads { signatures: Vec::new(), plans: Vec::new() };
+        for index in order {
+            let (op, signature) = &pairs[index];
+            overloads.plans.push(Plan::new(py, op, signature, function));
+            overloads.signatures.push(signature.clone());
+        }
+        overloads
+    }
+}
+
+impl Plan {
+    fn new(py: Python<'_>, op: &'static OpDef, signature: &Signature, function: &Function) -> Plan {
+        let schema = op.schema();
+        let params = signature.parameters.iter().map(|p| Param {
+            ty: p.ty,
+            source: p.source,
+            required: p.default.is_none(),
+            allows_none: p.allows_none(),
+            keyword_only: p.keyword_only,
+            name: pyo3::types::PyString::intern(py, &p.name).into_any().unbind(),
+        });
+        let name = schema.name.clone();
+        let fields = struct_fields(&schema.returns)
+            .map(|fields| (name, fields.into_iter().map(str::to_owned).collect()));
+        Plan {
+            op,
+            params: params.collect(),
+            positional: signature.max_positional(),
+            varargs: signature.takes_varargs(),
+            numbers: signature.accepts_numbers(),
+            defaults: schema.args.iter().map(default_arg).collect(),
+            receiver: (function.form == Form::Method).then(|| schema.arg("self")).flatten(),
+            kind: function.kind,
+            fields,
+            outs: schema.returns.len(),
+            returns_nothing: schema.returns.is_empty(),
+        }
+    }
+}
+
+/// The schema of the form with `out=`: the op's own with one more argument per result.
+fn out_schema(op: &OpDef, schema: &Schema) -> Schema {
+    let mut schema = schema.clone();
+    let several = schema.returns.len() > 1;
+    for (index, returned) in schema.returns.clone().iter().enumerate() {
+        let set = char::from(b'a' + index as u8);
+        schema.args.push(Argument {
+            name: if several { op.outputs[index].to_owned() } else { "out".to_owned() },
+            ty: returned.ty,
+            default: None,
+            keyword_only: true,
+            alias: Some(Alias { set, is_write: true, is_wildcard: false }),
+        });
+    }
+    schema
+}
+
+/// The schema's own default. Functions live forever, so what it holds may too.
+fn default_arg(arg: &Argument) -> Arg<'static> {
+    use pullback::Scalar;
+    let is_list = arg.ty.list.is_some();
+    let Some(default) = &arg.default else { return Arg::None };
+    match default {
+        Default::None => Arg::None,
+        Default::Bool(b) if arg.ty.base == Base::Scalar => Arg::Scalar(Scalar::Bool(*b)),
+        Default::Bool(b) => Arg::Bool(*b),
+        Default::Int(i) if arg.ty.base == Base::Scalar => Arg::Scalar(Scalar::Int(*i)),
+        Default::Int(i) if arg.ty.base == Base::Float && !is_list => Arg::Float(*i as f64),
+        Default::Int(i) if is_list => {
+            let count = arg.ty.list.and_then(|l| l.size).unwrap_or(1);
+            Arg::Ints(Vec::leak(vec![*i; count]))
+        }
+        Default::Int(i) => Arg::Int(*i),
+        Default::Float(f) if arg.ty.base == Base::Scalar => Arg::Scalar(Scalar::Float(*f)),
+        Default::Float(f) => Arg::Float(*f),
+        Default::Str(s) => Arg::Str(String::leak(s.clone())),
+        Default::Ints(v) => Arg::Ints(Vec::leak(v.clone())),
+        Default::Floats(v) => Arg::Floats(Vec::leak(v.clone())),
+        Default::EmptyList if arg.ty.base == Base::Tensor => Arg::Tensors(&[]),
+        Default::EmptyList => Arg::Ints(&[]),
+        Default::MemoryFormat(name) => {
+            crate::dtype::memory_format_by_name(name).map_or(Arg::None, Arg::MemoryFormat)
+        }
+        Default::Dtype(name) => crate::dtype::dtype_by_name(name).map_or(Arg::None, Arg::DType),
+    }
+}
+
+
+/// Calls `function` with positional arguments from Rust.
+pub(crate) fn call_with(
+    py: Python<'_>,
+    function: &Function,
+    receiver: Option<*mut PyObject>,
+    args: &[*mut PyObject],
+) -> Reply {
+    let args = Args { all: args, positional: args.len(), names: std::ptr::null_mut::<ffi::PyObject>() };
+    function.call(py, receiver, args)
+}

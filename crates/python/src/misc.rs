@@ -1,0 +1,258 @@
+//! Functions of the module that are no ops: random state, threads, memory, dtypes, number limits.
+
+use crate::convert::{to_scalar, type_name};
+use crate::dtype::{as_dtype, check_seed, dtype_object};
+use crate::error::raise;
+use crate::raw::entry::{Args, Reply, fast};
+use crate::raw::object::{as_tensor, is_tensor};
+use crate::tensor::{construct, dlpack, numpy};
+use pullback::tensor::promote;
+use pullback::{DType, Tensor, memory, threads};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::ffi::{self, PyMethodDef, PyMethodDefPointer, PyObject};
+use pyo3::prelude::*;
+use std::ffi::CStr;
+
+/// A fast built-in function object.
+pub(crate) fn native<'py>(
+    py: Python<'py>,
+    name: &'static CStr,
+    function: PyMethodDefPointer,
+) -> PyResult<Bound<'py, PyAny>> {
+    let def = Box::leak(Box::new(PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: function,
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: std::ptr::null(),
+    }));
+    // SAFETY: the definition lives forever.
+    unsafe {
+        let object =
+            ffi::PyCFunction_NewEx(def, std::ptr::null_mut(), std::ptr::null_mut());
+        Bound::from_owned_ptr_or_err(py, object)
+    }
+}
+
+fn is_tensor_function(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
+    let [object] = args.bind(py, "is_tensor", ["obj"], 1)?;
+    // SAFETY: a live argument.
+    let answer = object.is_some_and(|o| unsafe { is_tensor(o.as_ptr()) });
+    crate::result::scalar(py, pullback::Scalar::Bool(answer))
+}
+
+#[pyfunction]
+fn manual_seed<'py>(py: Python<'py>, seed: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let seed: i128 = seed
+        .call_method0("__int__")
+        .and_then(|s| s.extract())
+        .map_err(|_| PyTypeError::new_err(format!("manual_seed expected a long, but got {}", type_name(seed))))?;
+    pullback::manual_seed(check_seed(seed)?);
+    py.import("pullback._C")?.getattr("default_generator")
+}
+#[pyfunction]
+fn initial_seed() -> u64 {
+    pullback::default_generator().initial_seed()
+}
+#[pyfunction]
+fn seed() -> u64 {
+    pullback::default_generator().reseed()
+}
+
+#[pyfunction]
+fn get_num_threads() -> usize {
+    threads::num_threads()
+}
+#[pyfunction]
+fn set_num_threads(threads: i64) -> PyResult<()> {
+    if threads < 1 {
+        return Err(PyRuntimeError::new_err("set_num_threads expects a positive integer"));
+    }
+    threads::set_num_threads(threads as usize);
+    Ok(())
+}
+
+#[pyfunction]
+fn get_default_dtype(py: Python<'_>) -> Bound<'_, PyAny> {
+    dtype_object(py, promote::default_dtype())
+}
+#[pyfunction]
+fn set_default_dtype(d: &Bound<'_, PyAny>) -> PyResult<()> {
+    let Some(dtype) = as_dtype(d) else {
+        return Err(PyTypeError::new_err("invalid dtype object"));
+    };
+    promote::set_default_dtype(dtype).map_err(raise)
+}
+
+fn need_dtype(object: &Bound<'_, PyAny>, function: &str, name: &str) -> PyResult<DType> {
+    as_dtype(object).ok_or_else(|| {
+        PyTypeError::new_err(format!(
+            "{function}(): argument '{name}' must be torch.dtype, not {}",
+            type_name(object)
+        ))
+    })
+}
+#[pyfunction]
+fn promote_types<'py>(type1: &Bound<'py, PyAny>, type2: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let a = need_dtype(type1, "promote_types", "type1")?;
+    let b = need_dtype(type2, "promote_types", "type2")?;
+    Ok(dtype_object(type1.py(), promote::promote_types(a, b)))
+}
+#[pyfunction]
+#[pyo3(signature = (from_, to))]
+fn can_cast(from_: &Bound<'_, PyAny>, to: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let a = need_dtype(from_, "can_cast", "from_")?;
+    let b = need_dtype(to, "can_cast", "to")?;
+    Ok(promote::can_cast(a, b))
+}
+#[pyfunction]
+fn result_type<'py>(tensor1: &Bound<'py, PyAny>, tensor2: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let read = |o: &Bound<'py, PyAny>| -> PyResult<Tensor> {
+        match as_tensor(o) {
+            Some(tensor) => Ok(tensor.clone()),
+            None => Tensor::wrapped(to_scalar(o)?).map_err(raise),
+        }
+    };
+    let (a, b) = (read(tensor1)?, read(tensor2)?);
+    Ok(dtype_object(tensor1.py(), promote::result_type(&[&a, &b])))
+}
+
+/// The numbers of `finfo`: bits, eps, max, tiny, resolution, smallest subnormal.
+#[pyfunction]
+fn _finfo(dtype: &Bound<'_, PyAny>) -> PyResult<(u32, f64, f64, f64, f64, f64, &'static str)> {
+    let dtype = need_dtype(dtype, "finfo", "type")?;
+    let real = dtype.to_real();
+    Ok(match real {
+        DType::F64 => (64, f64::EPSILON, f64::MAX, f64::MIN_POSITIVE, 1e-15, 5e-324, "float64"),
+        DType::F32 => (
+            32,
+            f64::from(f32::EPSILON),
+            f64::from(f32::MAX),
+            f64::from(f32::MIN_POSITIVE),
+            1e-6,
+            f64::from(f32::from_bits(1)),
+            "float32",
+        ),
+        DType::F16 => (16, 2f64.powi(-10), 65504.0, 2f64.powi(-14), 1e-3, 2f64.powi(-24), "float16"),
+        DType::BF16 => (
+            16,
+            2f64.powi(-7),
+            3.389_531_389_251_535_5e38,
+            f64::from(f32::MIN_POSITIVE),
+            1e-2,
+            2f64.powi(-133),
+            "bfloat16",
+        ),
+        _ => {
+            return Err(PyTypeError::new_err(
+                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'",
+            ));
+        }
+    })
+}
+
+/// The numbers of `iinfo`: bits, min, max.
+#[pyfunction]
+fn _iinfo(dtype: &Bound<'_, PyAny>) -> PyResult<(u32, i128, i128, &'static str)> {
+    let dtype = need_dtype(dtype, "iinfo", "type")?;
+    if dtype == DType::Bool || !dtype.is_integral(false) {
+        let text = if dtype == DType::Bool {
+            "torch.bool is not supported by torch.iinfo"
+        } else {
+            "torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'"
+        };
+        return Err(PyTypeError::new_err(text));
+    }
+    let bits = dtype.size() as u32 * 8;
+    let (low, high) = if dtype.is_signed() {
+        (-(1_i128 << (bits - 1)), (1_i128 << (bits - 1)) - 1)
+    } else {
+        (0, (1_i128 << bits) - 1)
+    };
+    Ok((bits, low, high, dtype.name()))
+}
+
+#[pyfunction]
+fn _memory_live() -> usize {
+    memory::live_bytes()
+}
+#[pyfunction]
+fn _memory_cached() -> usize {
+    memory::cached_bytes()
+}
+#[pyfunction]
+fn _memory_peak() -> usize {
+    memory::peak_bytes()
+}
+#[pyfunction]
+fn _memory_reset_peak() {
+    memory::reset_peak();
+}
+#[pyfunction]
+fn _memory_empty_cache() {
+    memory::empty_cache();
+}
+#[pyfunction]
+fn _memory_set_cache_limit(bytes: usize) -> PyResult<()> {
+    if bytes > isize::MAX as usize {
+        return Err(PyValueError::new_err(format!("a cache of {bytes} bytes is no limit")));
+    }
+    memory::set_cache_limit(bytes);
+    Ok(())
+}
+
+/// What a tensor's own `__torch_function__` answers where it is turned off.
+#[pyfunction]
+#[pyo3(signature = (func, types, args=None, kwargs=None))]
+fn _disabled_torch_function_impl<'py>(
+    func: &Bound<'py, PyAny>,
+    types: &Bound<'py, PyAny>,
+    args: Option<Bound<'py, pyo3::types::PyTuple>>,
+    kwargs: Option<Bound<'py, pyo3::types::PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _ = types;
+    let args = args.unwrap_or_else(|| pyo3::types::PyTuple::empty(func.py()));
+    func.call(args, kwargs.as_ref())
+}
+
+/// Makes library warnings Python warnings.
+fn warn(message: &str) {
+    let _ = Python::try_attach(|py| {
+        let text = std::ffi::CString::new(message).unwrap_or_default();
+        let category = py.get_type::<pyo3::exceptions::PyUserWarning>();
+        // An exception already under way is not to be lost over a warning.
+        if PyErr::occurred(py) {
+            return;
+        }
+        if let Err(error) = PyErr::warn(py, &category, &text, 1) {
+            error.restore(py);
+        }
+    });
+}
+
+/// Adds everything.
+pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let natives = [
+        (c"is_tensor", fast!(is_tensor_function)),
+        (c"tensor", fast!(construct::tensor)), // tidy: not an op
+        (c"as_tensor", fast!(construct::as_tensor_function)),
+        (c"asarray", fast!(construct::asarray)),
+        (c"from_numpy", fast!(numpy::from_numpy)),
+        (c"frombuffer", fast!(numpy::frombuffer)),
+        (c"from_dlpack", fast!(dlpack::from_dlpack)),
+    ];
+    for (name, function) in natives {
+        module.add(name.to_str().unwrap_or_default(), native(py, name, function)?)?;
+    }
+    pullback::set_warning_handler(Some(warn));
+    macro_rules! functions {
+        ($($name:ident),* $(,)?) => { $(module.add_function(wrap_pyfunction!($name, module)?)?;)* };
+    }
+    functions![
+        manual_seed, initial_seed, seed, get_num_threads, set_num_threads, get_default_dtype,
+        set_default_dtype, promote_types, can_cast, result_type, _finfo, _iinfo, _memory_live,
+        _memory_cached, _memory_peak, _memory_reset_peak, _memory_empty_cache,
+        _memory_set_cache_limit, _disabled_torch_function_impl,
+    ];
+    Ok(())
+}

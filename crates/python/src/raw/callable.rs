@@ -1,0 +1,224 @@
+//! The function and method objects of ops: vectorcall straight into the binder.
+//!
+//! One Rust [`Function`] per name; the Python object holds only a pointer to it. Methods carry the
+//! flag that lets the interpreter call them without making a bound method. Functions are never freed.
+
+use crate::bind::Function;
+use crate::raw::entry::{Args, guard};
+use crate::raw::object::is_tensor;
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi::{self, PyObject, PyTypeObject};
+use pyo3::prelude::*;
+use std::ffi::{CStr, c_void};
+use std::mem::{offset_of, zeroed};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+#[repr(C)]
+struct Callable {
+    base: PyObject,
+    vectorcall: Option<ffi::vectorcallfunc>,
+    function: &'static Function,
+}
+
+static FUNCTION: AtomicPtr<PyTypeObject> = AtomicPtr::new(null_mut());
+static METHOD: AtomicPtr<PyTypeObject> = AtomicPtr::new(null_mut());
+
+unsafe extern "C" {
+    fn PyMethod_New(function: *mut PyObject, slf: *mut PyObject) -> *mut PyObject;
+}
+
+unsafe extern "C" fn call_function(
+    callable: *mut PyObject,
+    args: *const *mut PyObject,
+    count: usize,
+    names: *mut PyObject,
+) -> *mut PyObject {
+    // SAFETY: the interpreter calls objects of this type by this convention, with the GIL.
+    unsafe {
+        let function = (*callable.cast::<Callable>()).function;
+        let args = Args::new(args, ffi::PyVectorcall_NARGS(count) as usize, names);
+        guard(|py| function.call(py, None, args))
+    }
+}
+
+unsafe extern "C" fn call_method(
+    callable: *mut PyObject,
+    args: *const *mut PyObject,
+    count: usize,
+    names: *mut PyObject,
+) -> *mut PyObject {
+    // SAFETY: as above; the first positional argument is the receiver.
+    unsafe {
+        let function = (*callable.cast::<Callable>()).function;
+        let count = ffi::PyVectorcall_NARGS(count) as usize;
+        if count == 0 || !is_tensor(*args) {
+            return guard(|_| Err(wrong_receiver(function, (count > 0).then(|| *args))));
+        }
+        let receiver = *args;
+        let args = Args::new(args.add(1), count - 1, names);
+        guard(|py| function.call(py, Some(receiver), args))
+    }
+}
+
+#[cold]
+unsafe fn wrong_receiver(function: &Function, given: Option<*mut PyObject>) -> PyErr {
+    let name = &function.name;
+    let Some(given) = given else {
+        return PyTypeError::new_err(format!(
+            "unbound method TensorBase.{name}() needs an argument"
+        ));
+    };
+    // SAFETY: a live argument.
+    let ty = unsafe { CStr::from_ptr((*ffi::Py_TYPE(given)).tp_name) }.to_string_lossy();
+    PyTypeError::new_err(format!(
+        "descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a '{ty}' object"
+    ))
+}
+
+unsafe extern "C" fn describe(object: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called on an object of these types.
+    unsafe {
+        guard(|py| {
+            let function = (*object.cast::<Callable>()).function;
+            let text = if ffi::Py_TYPE(object) == METHOD.load(Relaxed) {
+                format!("<method '{}' of 'torch._C.TensorBase' objects>", function.name)
+            } else {
+                format!("<built-in method {} of type object>", function.name)
+            };
+            Ok(text.into_pyobject(py)?.into_any().into_ptr())
+        })
+    }
+}
+
+unsafe extern "C" fn bind_receiver(
+    object: *mut PyObject,
+    receiver: *mut PyObject,
+    _: *mut PyObject,
+) -> *mut PyObject {
+    // SAFETY: live objects, with the GIL.
+    unsafe {
+        if receiver.is_null() {
+            ffi::Py_INCREF(object);
+            object
+        } else {
+            PyMethod_New(object, receiver)
+        }
+    }
+}
+
+unsafe extern "C" fn name(object: *mut PyObject, _: *mut c_void) -> *mut PyObject {
+    // SAFETY: called on an object of these types.
+    unsafe {
+        guard(|py| {
+            let function = (*object.cast::<Callable>()).function;
+            Ok(function.name.as_str().into_pyobject(py)?.into_any().into_ptr())
+        })
+    }
+}
+
+unsafe extern "C" fn documentation(object: *mut PyObject, _: *mut c_void) -> *mut PyObject {
+    // SAFETY: called on an object of these types.
+    unsafe {
+        guard(|py| {
+            let function = (*object.cast::<Callable>()).function;
+            Ok(function.documentation().into_pyobject(py)?.into_any().into_ptr())
+        })
+    }
+}
+
+/// `copy`, `deepcopy` and `pickle` find the function again by its name.
+unsafe extern "C" fn reduce(object: *mut PyObject, _: *mut PyObject) -> *mut PyObject {
+    // SAFETY: called on an object of these types.
+    unsafe {
+        guard(|py| {
+            let function = (*object.cast::<Callable>()).function;
+            let finder = py.import("pullback._C")?.getattr("_find_callable")?;
+            let is_method = ffi::Py_TYPE(object) == METHOD.load(Relaxed);
+            let args = (function.module.as_str(), function.name.as_str(), is_method);
+            Ok((finder, args).into_pyobject(py)?.into_any().into_ptr())
+        })
+    }
+}
+
+unsafe extern "C" fn dealloc(object: *mut PyObject) {
+    // SAFETY: the last reference is gone.
+    unsafe { ffi::PyObject_Free(object.cast()) }
+}
+
+fn make_type(name: &'static CStr, is_method: bool) -> PyResult<*mut PyTypeObject> {
+    // SAFETY: a static type: zeroed memory with the fields below set is what `PyType_Ready` expects.
+    unsafe {
+        let getset = Box::leak(Box::new([
+            getset(c"__name__", self::name),
+            getset(c"__qualname__", self::name),
+            getset(c"__doc__", documentation),
+            zeroed(),
+        ]));
+        let methods = Box::leak(Box::new([
+            ffi::PyMethodDef {
+                ml_name: c"__reduce__".as_ptr(),
+                ml_meth: ffi::PyMethodDefPointer { PyCFunction: reduce },
+                ml_flags: ffi::METH_NOARGS,
+                ml_doc: null_mut(),
+            },
+            zeroed(),
+        ]));
+        let ty = Box::leak(Box::new(zeroed::<PyTypeObject>()));
+        ty.tp_name = name.as_ptr();
+        ty.tp_basicsize = size_of::<Callable>() as isize;
+        ty.tp_vectorcall_offset = offset_of!(Callable, vectorcall) as isize;
+        ty.tp_call = Some(ffi::PyVectorcall_Call);
+        ty.tp_repr = Some(describe);
+        ty.tp_dealloc = Some(dealloc);
+        ty.tp_flags = ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_HAVE_VECTORCALL;
+        ty.tp_getset = getset.as_mut_ptr();
+        ty.tp_methods = methods.as_mut_ptr();
+        if is_method {
+            ty.tp_flags |= ffi::Py_TPFLAGS_METHOD_DESCRIPTOR;
+            ty.tp_descr_get = Some(bind_receiver);
+        }
+        if ffi::PyType_Ready(ty) < 0 {
+            return Err(PyErr::fetch(Python::assume_attached()));
+        }
+        Ok(ty)
+    }
+}
+
+fn getset(name: &'static CStr, get: ffi::getter) -> ffi::PyGetSetDef {
+    ffi::PyGetSetDef {
+        name: name.as_ptr(),
+        get: Some(get),
+        set: None,
+        doc: null_mut(),
+        closure: null_mut(),
+    }
+}
+
+/// Makes the two types.
+pub(crate) fn init() -> PyResult<()> {
+    FUNCTION.store(make_type(c"builtin_function_or_method", false)?, Relaxed);
+    METHOD.store(make_type(c"method_descriptor", true)?, Relaxed);
+    Ok(())
+}
+
+/// The Python object that calls `function`.
+pub(crate) fn object<'py>(
+    py: Python<'py>,
+    function: &'static Function,
+    is_method: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let ty = if is_method { METHOD.load(Relaxed) } else { FUNCTION.load(Relaxed) };
+    // SAFETY: a ready type whose objects are `Callable`s without collector header.
+    unsafe {
+        let memory = ffi::PyObject_Malloc(size_of::<Callable>()).cast::<PyObject>();
+        if memory.is_null() {
+            return Err(pyo3::exceptions::PyMemoryError::new_err("out of memory"));
+        }
+        let object = ffi::PyObject_Init(memory, ty).cast::<Callable>();
+        (&raw mut (*object).vectorcall)
+            .write(Some(if is_method { call_method } else { call_function }));
+        (&raw mut (*object).function).write(function);
+        Ok(Bound::from_owned_ptr(py, object.cast()))
+    }
+}

@@ -1,0 +1,228 @@
+//! The types `TensorBase` and `_TensorMeta`.
+//!
+//! The metaclass gives every subclass the life cycle of [`super::object`]; the base has the slots. Its
+//! methods are in `crate::tensor`, those made from the registry in `crate::registry`.
+
+use crate::raw::entry::{guard, guard_or};
+use crate::raw::object::{self, TensorObject};
+use crate::raw::{callable, number};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::ffi::{self, PyObject, PyTypeObject};
+use pyo3::prelude::*;
+use std::ffi::c_int;
+use std::mem::{offset_of, zeroed};
+use std::ptr::null_mut;
+
+unsafe extern "C" fn meta_init(
+    cls: *mut PyObject,
+    args: *mut PyObject,
+    kwargs: *mut PyObject,
+) -> c_int {
+    // SAFETY: the interpreter makes a new class; its slots are ours to set.
+    unsafe {
+        let init = ffi::PyType_Type.tp_init.expect("types can be made");
+        if init(cls, args, kwargs) < 0 {
+            return -1;
+        }
+        let ty = cls.cast::<PyTypeObject>();
+        (*ty).tp_dealloc = Some(object::dealloc);
+        (*ty).tp_traverse = Some(object::traverse);
+        (*ty).tp_clear = Some(object::clear);
+        0
+    }
+}
+
+unsafe extern "C" fn new(
+    ty: *mut PyTypeObject,
+    args: *mut PyObject,
+    kwargs: *mut PyObject,
+) -> *mut PyObject {
+    // SAFETY: the interpreter calls with a type, a tuple and a dictionary or null.
+    unsafe {
+        guard(|py| {
+            if ty == object::base_type() {
+                return Err(PyRuntimeError::new_err("Cannot directly construct TensorBase"));
+            }
+            let args = Bound::from_borrowed_ptr(py, args);
+            let kwargs = Bound::from_borrowed_ptr_or_opt(py, kwargs);
+            let tensor = crate::tensor::construct::legacy(&args, kwargs.as_ref())?;
+            object::wrap_new(tensor, ty)
+        })
+    }
+}
+
+unsafe extern "C" fn set_attribute(
+    slf: *mut PyObject,
+    name: *mut PyObject,
+    value: *mut PyObject,
+) -> c_int {
+    // SAFETY: a slot of tensors, called with the GIL.
+    unsafe {
+        let result = ffi::PyObject_GenericSetAttr(slf, name, value);
+        if result == 0 && !(*slf.cast::<TensorObject>()).dict.is_null() {
+            object::track(slf);
+        }
+        result
+    }
+}
+
+unsafe extern "C" fn dictionary(
+    slf: *mut PyObject,
+    closure: *mut std::ffi::c_void,
+) -> *mut PyObject {
+    // SAFETY: a getter of tensors, called with the GIL.
+    unsafe {
+        object::track(slf);
+        ffi::PyObject_GenericGetDict(slf, closure)
+    }
+}
+
+unsafe extern "C" fn hash(slf: *mut PyObject) -> ffi::Py_hash_t {
+    // Objects are aligned: the low bits say nothing.
+    (slf as usize).rotate_right(4) as ffi::Py_hash_t
+}
+
+unsafe extern "C" fn length(slf: *mut PyObject) -> isize {
+    // SAFETY: a slot of tensors, called with the GIL.
+    unsafe {
+        guard_or(-1, |_| match object::tensor_of(slf).shape().first() {
+            Some(&size) => Ok(size as isize),
+            None => Err(PyTypeError::new_err("len() of a 0-d tensor")),
+        })
+    }
+}
+
+unsafe extern "C" fn get_item(slf: *mut PyObject, index: *mut PyObject) -> *mut PyObject {
+    // SAFETY: a slot of tensors, called with the GIL.
+    unsafe {
+        guard(|py| crate::indexing::get(py, slf, &Bound::from_borrowed_ptr(py, index)))
+    }
+}
+
+unsafe extern "C" fn set_item(
+    slf: *mut PyObject,
+    index: *mut PyObject,
+    value: *mut PyObject,
+) -> c_int {
+    // SAFETY: a slot of tensors, called with the GIL; a null value means deletion.
+    unsafe {
+        guard_or(-1, |py| {
+            let value = Bound::from_borrowed_ptr_or_opt(py, value);
+            let Some(value) = value else {
+                return Err(PyTypeError::new_err("Tensor does not support deleting items"));
+            };
+            crate::indexing::set(py, slf, &Bound::from_borrowed_ptr(py, index), &value)?;
+            Ok(0)
+        })
+    }
+}
+
+unsafe extern "C" fn repr(slf: *mut PyObject) -> *mut PyObject {
+    // SAFETY: a slot of tensors, called with the GIL.
+    unsafe {
+        guard(|py| {
+            let text = crate::tensor::display::repr(py, slf)?;
+            Ok(text.into_pyobject(py)?.into_any().into_ptr())
+        })
+    }
+}
+
+fn ready(ty: &mut PyTypeObject) -> PyResult<()> {
+    // SAFETY: a static type with its fields set.
+    if unsafe { ffi::PyType_Ready(ty) } < 0 {
+        return Err(Python::attach(PyErr::fetch));
+    }
+    Ok(())
+}
+
+/// Makes the types and adds them to the module.
+pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    // SAFETY: static types: zeroed memory with the fields below set is what `PyType_Ready` expects;
+    // tables live forever.
+    unsafe {
+        let meta = Box::leak(Box::new(zeroed::<PyTypeObject>()));
+        meta.tp_name = c"torch._C._TensorMeta".as_ptr();
+        meta.tp_base = &raw mut ffi::PyType_Type;
+        meta.tp_flags = ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE;
+        meta.tp_init = Some(meta_init);
+        ready(meta)?;
+
+        let mapping = Box::leak(Box::new(zeroed::<ffi::PyMappingMethods>()));
+        mapping.mp_length = Some(length);
+        mapping.mp_subscript = Some(get_item);
+        mapping.mp_ass_subscript = Some(set_item);
+        let mut getset = crate::tensor::property::table();
+        getset.push(ffi::PyGetSetDef {
+            name: c"__dict__".as_ptr(),
+            get: Some(dictionary),
+            set: Some(ffi::PyObject_GenericSetDict),
+            doc: null_mut(),
+            closure: null_mut(),
+        });
+        getset.push(zeroed());
+        let mut methods = crate::tensor::method::table();
+        methods.push(zeroed());
+
+        let base = Box::leak(Box::new(zeroed::<PyTypeObject>()));
+        base.ob_base.ob_base.ob_type = meta;
+        base.tp_name = c"torch._C.TensorBase".as_ptr();
+        base.tp_basicsize = size_of::<TensorObject>() as isize;
+        base.tp_flags =
+            ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE | ffi::Py_TPFLAGS_HAVE_GC;
+        base.tp_dictoffset = offset_of!(TensorObject, dict) as isize;
+        base.tp_weaklistoffset = offset_of!(TensorObject, weak) as isize;
+        base.tp_dealloc = Some(object::dealloc);
+        base.tp_traverse = Some(object::traverse);
+        base.tp_clear = Some(object::clear);
+        base.tp_new = Some(new);
+        base.tp_hash = Some(hash);
+        base.tp_repr = Some(repr);
+        base.tp_richcompare = Some(number::compare);
+        base.tp_setattro = Some(set_attribute);
+        base.tp_as_number = Box::leak(Box::new(number::slots()));
+        base.tp_as_mapping = mapping;
+        base.tp_getset = Vec::leak(getset).as_mut_ptr();
+        base.tp_methods = Vec::leak(methods).as_mut_ptr();
+        ready(base)?;
+        object::set_types(base, base);
+        module.add("_TensorMeta", Bound::from_borrowed_ptr(py, std::ptr::from_mut(meta).cast()))?;
+        module.add("TensorBase", Bound::from_borrowed_ptr(py, std::ptr::from_mut(base).cast()))?;
+    }
+    callable::init()?;
+    Ok(())
+}
+
+/// Puts something into the dictionary of `TensorBase`, before any subclass is made.
+pub(crate) fn add_to_base(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = value.py();
+    // SAFETY: the static base type's own dictionary; nobody has cached a look-up in it yet.
+    unsafe {
+        let dict = Bound::from_borrowed_ptr(py, (*object::base_type()).tp_dict);
+        if dict.contains(name)? {
+            return Ok(false);
+        }
+        dict.set_item(name, value)?;
+        ffi::PyType_Modified(object::base_type());
+    }
+    Ok(true)
+}
+
+/// Makes `class`, a subclass of `TensorBase`, the class of new wrappers.
+#[pyfunction]
+pub(crate) fn _set_tensor_class(class: &Bound<'_, PyAny>) -> PyResult<()> {
+    let ty = class.as_ptr().cast::<PyTypeObject>();
+    // SAFETY: checked to be a type first.
+    let fits = unsafe {
+        ffi::PyType_Check(class.as_ptr()) != 0
+            && ffi::PyType_IsSubtype(ty, object::base_type()) != 0
+            && (*ty).tp_basicsize == size_of::<TensorObject>() as isize
+    };
+    if !fits {
+        return Err(PyTypeError::new_err("the tensor class must be a plain subclass of TensorBase"));
+    }
+    // It lives as long as the process.
+    std::mem::forget(class.clone());
+    object::set_types(object::base_type(), ty);
+    Ok(())
+}

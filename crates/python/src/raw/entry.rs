@@ -1,0 +1,225 @@
+//! The way from a C call into a Rust function: arguments by position and keyword, errors, panics.
+//!
+//! A panic becomes a `RuntimeError` that says it is a bug; it never crosses into Python.
+
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// What a slot function gives: a new reference.
+pub(crate) type Reply = PyResult<*mut PyObject>;
+
+/// Runs `body` for a slot that returns an object.
+///
+/// # Safety
+/// The caller holds the GIL.
+#[inline(always)]
+pub(crate) unsafe fn guard(body: impl FnOnce(Python<'_>) -> Reply) -> *mut PyObject {
+    // SAFETY: the caller holds the GIL.
+    unsafe { guard_or(std::ptr::null_mut(), body) }
+}
+
+/// Runs `body` for a slot that returns `failed` with an exception set when something is wrong.
+///
+/// # Safety
+/// The caller holds the GIL.
+#[inline(always)]
+pub(crate) unsafe fn guard_or<T: Copy>(
+    failed: T,
+    body: impl FnOnce(Python<'_>) -> PyResult<T>,
+) -> T {
+    // SAFETY: the caller holds the GIL.
+    let py = unsafe { Python::assume_attached() };
+    match catch_unwind(AssertUnwindSafe(|| body(py))) {
+        Ok(Ok(value)) => value,
+        Ok(Err(error)) => {
+            error.restore(py);
+            failed
+        }
+        Err(panic) => {
+            bug(&*panic).restore(py);
+            failed
+        }
+    }
+}
+
+/// The error for a panic.
+#[cold]
+pub(crate) fn bug(panic: &(dyn std::any::Any + Send)) -> PyErr {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown panic");
+    PyRuntimeError::new_err(format!("this is a bug in pullback, please report it: {text}"))
+}
+
+/// The arguments of a fast call.
+#[derive(Clone, Copy)]
+pub(crate) struct Args<'a> {
+    pub(crate) all: &'a [*mut PyObject],
+    pub(crate) positional: usize,
+    pub(crate) names: *mut PyObject,
+}
+
+impl<'a> Args<'a> {
+    /// # Safety
+    /// As for CPython's `vectorcall` convention.
+    #[inline(always)]
+    pub(crate) unsafe fn new(
+        args: *const *mut PyObject,
+        positional: usize,
+        names: *mut PyObject,
+    ) -> Args<'a> {
+        let keywords = if names.is_null() {
+            0
+        } else {
+            // SAFETY: keyword names are a tuple.
+            unsafe { ffi::PyTuple_GET_SIZE(names) as usize }
+        };
+        let count = positional + keywords;
+        let all = if count == 0 {
+            &[][..]
+        } else {
+            // SAFETY: the caller passes this many borrowed references.
+            unsafe { std::slice::from_raw_parts(args, count) }
+        };
+        Args { all, positional, names }
+    }
+
+    /// How many keywords there are.
+    #[inline(always)]
+    pub(crate) fn keywords(&self) -> usize {
+        self.all.len() - self.positional
+    }
+
+    /// The name of keyword `index` (borrowed).
+    #[inline(always)]
+    pub(crate) fn name(&self, index: usize) -> *mut PyObject {
+        // SAFETY: the names are a tuple with one string per keyword.
+        unsafe { ffi::PyTuple_GET_ITEM(self.names, index as isize) }
+    }
+
+    /// The arguments given by position.
+    pub(crate) fn positionals<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyAny>> {
+        // SAFETY: borrowed references that live through the call.
+        self.all[..self.positional]
+            .iter()
+            .map(|&p| unsafe { Bound::from_borrowed_ptr(py, p) })
+            .collect()
+    }
+
+    /// Sorts the arguments by parameter name; the first `required` must be given.
+    pub(crate) fn bind<'py, const N: usize>(
+        &self,
+        py: Python<'py>,
+        function: &str,
+        names: [&str; N],
+        required: usize,
+    ) -> PyResult<[Option<Bound<'py, PyAny>>; N]> {
+        let mut values = [const { None }; N];
+        if self.positional > N {
+            let plural = if N == 1 { "" } else { "s" };
+            return Err(PyTypeError::new_err(format!(
+                "{function}() takes {N} positional argument{plural} but {} were given",
+                self.positional
+            )));
+        }
+        for (slot, &object) in values.iter_mut().zip(&self.all[..self.positional]) {
+            // SAFETY: a borrowed reference that lives through the call.
+            *slot = Some(unsafe { Bound::from_borrowed_ptr(py, object) });
+        }
+        for index in 0..self.keywords() {
+            // SAFETY: keyword names are strings.
+            let name = unsafe { Bound::from_borrowed_ptr(py, self.name(index)) };
+            let text = name.extract::<String>()?;
+            let Some(at) = names.iter().position(|&n| n == text) else {
+                return Err(PyTypeError::new_err(format!(
+                    "{function}() got an unexpected keyword argument '{text}'"
+                )));
+            };
+            if values[at].is_some() {
+                return Err(PyTypeError::new_err(format!(
+                    "{function}() got multiple values for argument '{text}'"
+                )));
+            }
+            // SAFETY: keyword values follow the positional ones.
+            values[at] =
+                Some(unsafe { Bound::from_borrowed_ptr(py, self.all[self.positional + index]) });
+        }
+        let missing = (0..required.min(N)).find(|&i| values[i].is_none());
+        if let Some(missing) = missing {
+            return Err(PyTypeError::new_err(format!(
+                "{function}() missing 1 required positional arguments: \"{}\"",
+                names[missing]
+            )));
+        }
+        Ok(values)
+    }
+}
+
+/// Makes a C function of the fast keyword convention of `fn(Python, *mut PyObject, Args) -> Reply`.
+macro_rules! fast {
+    ($function:path) => {{
+        unsafe extern "C" fn entry(
+            slf: *mut pyo3::ffi::PyObject,
+            args: *const *mut pyo3::ffi::PyObject,
+            count: isize,
+            names: *mut pyo3::ffi::PyObject,
+        ) -> *mut pyo3::ffi::PyObject {
+            // SAFETY: CPython calls with the GIL and by this convention.
+            unsafe {
+                let args = $crate::raw::entry::Args::new(args, count as usize, names);
+                $crate::raw::entry::guard(|py| $function(py, slf, args))
+            }
+        }
+        pyo3::ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: entry }
+    }};
+}
+
+/// Makes a C function without arguments of `fn(Python, *mut PyObject) -> Reply`.
+macro_rules! noargs {
+    ($function:path) => {{
+        unsafe extern "C" fn entry(
+            slf: *mut pyo3::ffi::PyObject,
+            _: *mut pyo3::ffi::PyObject,
+        ) -> *mut pyo3::ffi::PyObject {
+            // SAFETY: CPython calls with the GIL.
+            unsafe { $crate::raw::entry::guard(|py| $function(py, slf)) }
+        }
+        pyo3::ffi::PyMethodDefPointer { PyCFunction: entry }
+    }};
+}
+
+/// Makes a getter of `fn(Python, *mut PyObject) -> Reply`.
+macro_rules! getter {
+    ($function:path) => {{
+        unsafe extern "C" fn entry(
+            slf: *mut pyo3::ffi::PyObject,
+            _: *mut std::ffi::c_void,
+        ) -> *mut pyo3::ffi::PyObject {
+            // SAFETY: CPython calls with the GIL.
+            unsafe { $crate::raw::entry::guard(|py| $function(py, slf)) }
+        }
+        entry as pyo3::ffi::getter
+    }};
+}
+
+/// Makes a setter of `fn(Python, *mut PyObject, Option<Bound<PyAny>>) -> PyResult<()>`.
+macro_rules! setter {
+    ($function:path) => {{
+        unsafe extern "C" fn entry(
+            slf: *mut pyo3::ffi::PyObject,
+            value: *mut pyo3::ffi::PyObject,
+            _: *mut std::ffi::c_void,
+        ) -> std::ffi::c_int {
+            // SAFETY: CPython calls with the GIL; a null value means deletion.
+            unsafe {
+                $crate::raw::entry::guard_or(-1, |py| {
+                    let value = pyo3::Bound::from_borrowed_ptr_or_opt(py, value);
+                    $function(py, slf, value).map(|()| 0)
+                })
+            }
+        }
+        entry as pyo3::ffi::setter
+    }};
+}
+pub(crate) use {fast, getter, noargs, setter};

@@ -1,0 +1,13 @@
+//! The raw module: everything that needs CPython's type slots instead of PyO3's classes.
+//!
+//! [`object`] is the life of a tensor's wrapper, [`class`] the types `TensorBase` and its metaclass,
+//! [`size`] the tuple type of shapes, [`callable`] the function and method objects of ops, [`entry`] the
+//! way from C calls into Rust functions. Invariant: nothing here unwinds into C, and every pointer to
+//! a wrapper was checked by type before its fields are read. Start at [`object`].
+
+pub(crate) mod callable;
+pub(crate) mod class;
+pub(crate) mod entry;
+pub(crate) mod number;
+pub(crate) mod object;
+pub(crate) mod size;

@@ -1,0 +1,296 @@
+//! Operators: the number, comparison and conversion slots of `TensorBase`.
+//!
+//! Each operator slot holds the [`Function`] found in the registry under the operator's name; a
+//! `TypeError` of the binder means that the other operand may try. The table is the only place
+//! where the binding spells names that ops have, because Python's operators have names of their own.
+
+use crate::bind::{Function, call_with};
+use crate::raw::entry::{Reply, guard, guard_or};
+use crate::raw::object::{is_tensor, tensor_of};
+use pullback::Scalar;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+/// A function by the name of its operator, found at import.
+struct Named {
+    name: &'static str,
+    function: AtomicPtr<Function>,
+}
+
+impl Named {
+    const fn new(name: &'static str) -> Self {
+        Named { name, function: AtomicPtr::new(std::ptr::null_mut()) }
+    }
+    #[inline(always)]
+    fn get(&self) -> Option<&'static Function> {
+        // SAFETY: null or a function that lives forever.
+        unsafe { self.function.load(Relaxed).as_ref() }
+    }
+}
+
+macro_rules! table {
+    ($($id:ident = $name:literal),* $(,)?) => {
+        $(static $id: Named = Named::new($name);)*
+        static ALL: &[&Named] = &[$(&$id),*];
+    };
+}
+// tidy: not an op (the operators of Python, each line)
+table! {
+    ADD = "add", // tidy: not an op
+    SUB = "sub", // tidy: not an op
+    MUL = "mul", // tidy: not an op
+    TRUEDIV = "div", // tidy: not an op
+    FLOORDIV = "floor_divide", // tidy: not an op
+    REMAINDER = "remainder", // tidy: not an op
+    POW = "pow", // tidy: not an op
+    MATMUL = "matmul", // tidy: not an op
+    AND = "bitwise_and", // tidy: not an op
+    OR = "bitwise_or", // tidy: not an op
+    XOR = "bitwise_xor", // tidy: not an op
+    LSHIFT = "__lshift__", // tidy: not an op
+    RSHIFT = "__rshift__", // tidy: not an op
+    NEG = "neg", // tidy: not an op
+    POS = "positive", // tidy: not an op
+    ABS = "abs", // tidy: not an op
+    INVERT = "bitwise_not", // tidy: not an op
+    LT = "lt", // tidy: not an op
+    LE = "le", // tidy: not an op
+    EQ = "eq", // tidy: not an op
+    NE = "ne", // tidy: not an op
+    GT = "gt", // tidy: not an op
+    GE = "ge", // tidy: not an op
+    IADD = "add_", // tidy: not an op
+    ISUB = "sub_", // tidy: not an op
+    IMUL = "mul_", // tidy: not an op
+    ITRUEDIV = "div_", // tidy: not an op
+    IFLOORDIV = "floor_divide_", // tidy: not an op
+    IREMAINDER = "remainder_", // tidy: not an op
+    IPOW = "pow_", // tidy: not an op
+    IAND = "bitwise_and_", // tidy: not an op
+    IOR = "bitwise_or_", // tidy: not an op
+    IXOR = "bitwise_xor_", // tidy: not an op
+    ILSHIFT = "__ilshift__", // tidy: not an op
+    IRSHIFT = "__irshift__", // tidy: not an op
+}
+
+/// Fills the table from what the registry has.
+pub(crate) fn init(find: impl Fn(&str) -> Option<&'static Function>) {
+    for named in ALL {
+        if let Some(function) = find(named.name) {
+            named.function.store(std::ptr::from_ref(function).cast_mut(), Relaxed);
+        }
+    }
+}
+
+fn not_implemented() -> *mut PyObject {
+    // SAFETY: the singleton always lives.
+    unsafe {
+        let object = ffi::Py_NotImplemented();
+        ffi::Py_INCREF(object);
+        object
+    }
+}
+
+#[inline(always)]
+fn operate(py: Python<'_>, named: &Named, args: &[*mut PyObject]) -> Reply {
+    let Some(function) = named.get() else { return Ok(not_implemented()) };
+    let receiver = (function.form == pullback_schema::python::Form::Method).then(|| args[0]);
+    let rest = if receiver.is_some() { &args[1..] } else { args };
+    match call_with(py, function, receiver, rest) {
+        // The binder refused the other operand: its type may know better.
+        Err(error) if error.is_instance_of::<PyTypeError>(py) && !all_known(&args[..args.len().min(2)]) => {
+            Ok(not_implemented())
+        }
+        other => other,
+    }
+}
+
+/// Whether nobody but us can know what these operands mean together.
+fn all_known(args: &[*mut PyObject]) -> bool {
+    // SAFETY: live operands.
+    args.iter().all(|&a| unsafe { is_tensor(a) || ffi::PyFloat_CheckExact(a) != 0 || ffi::PyLong_Check(a) != 0 })
+}
+
+macro_rules! binary {
+    ($($slot:ident => $named:ident),* $(,)?) => {$(
+        unsafe extern "C" fn $slot(a: *mut PyObject, b: *mut PyObject) -> *mut PyObject {
+            // SAFETY: a slot, called with the GIL.
+            unsafe { guard(|py| operate(py, &$named, &[a, b])) }
+        }
+    )*};
+}
+binary! {
+    add => ADD, subtract => SUB, multiply => MUL, true_divide => TRUEDIV, floor_divide => FLOORDIV,
+    remainder => REMAINDER, matrix_multiply => MATMUL, and => AND, or => OR, xor => XOR,
+    lshift => LSHIFT, rshift => RSHIFT,
+    inplace_add => IADD, inplace_subtract => ISUB, inplace_multiply => IMUL,
+    inplace_true_divide => ITRUEDIV, inplace_floor_divide => IFLOORDIV,
+    inplace_remainder => IREMAINDER, inplace_and => IAND, inplace_or => IOR, inplace_xor => IXOR,
+    inplace_lshift => ILSHIFT, inplace_rshift => IRSHIFT,
+}
+
+macro_rules! unary {
+    ($($slot:ident => $named:ident),* $(,)?) => {$(
+        unsafe extern "C" fn $slot(a: *mut PyObject) -> *mut PyObject {
+            // SAFETY: a slot, called with the GIL.
+            unsafe { guard(|py| operate(py, &$named, &[a])) }
+        }
+    )*};
+}
+unary! { negative => NEG, positive => POS, absolute => ABS, invert => INVERT }
+
+unsafe extern "C" fn power(a: *mut PyObject, b: *mut PyObject, m: *mut PyObject) -> *mut PyObject {
+    // SAFETY: a slot, called with the GIL.
+    unsafe {
+        guard(|py| {
+            if m != ffi::Py_None() { Ok(not_implemented()) } else { operate(py, &POW, &[a, b]) }
+        })
+    }
+}
+
+unsafe extern "C" fn inplace_power(
+    a: *mut PyObject,
+    b: *mut PyObject,
+    _: *mut PyObject,
+) -> *mut PyObject {
+    // SAFETY: a slot, called with the GIL.
+    unsafe { guard(|py| operate(py, &IPOW, &[a, b])) }
+}
+
+pub(crate) unsafe extern "C" fn compare(
+    a: *mut PyObject,
+    b: *mut PyObject,
+    op: c_int,
+) -> *mut PyObject {
+    let named = match op {
+        ffi::Py_LT => &LT,
+        ffi::Py_LE => &LE,
+        ffi::Py_EQ => &EQ,
+        ffi::Py_NE => &NE,
+        ffi::Py_GT => &GT,
+        _ => &GE,
+    };
+    // SAFETY: a slot, called with the GIL.
+    unsafe { guard(|py| operate(py, named, &[a, b])) }
+}
+
+unsafe extern "C" fn truth(a: *mut PyObject) -> c_int {
+    // SAFETY: a slot of tensors, called with the GIL.
+    unsafe {
+        guard_or(-1, |_| {
+            let tensor = tensor_of(a);
+            match tensor.numel() {
+                1 => Ok(c_int::from(!is_zero(tensor.item().map_err(crate::error::raise)?))),
+                0 => Err(PyRuntimeError::new_err("Boolean value of Tensor with no values is ambiguous")),
+                _ => Err(PyRuntimeError::new_err(
+                    "Boolean value of Tensor with more than one value is ambiguous",
+                )),
+            }
+        })
+    }
+}
+
+fn is_zero(value: Scalar) -> bool {
+    match value {
+        Scalar::Bool(b) => !b,
+        Scalar::Int(i) => i == 0,
+        Scalar::Float(f) => f == 0.0,
+        Scalar::Complex(re, im) => re == 0.0 && im == 0.0,
+    }
+}
+
+unsafe fn number(a: *mut PyObject) -> PyResult<Scalar> {
+    // SAFETY: called for tensors.
+    let tensor = unsafe { tensor_of(a) };
+    if tensor.numel() != 1 {
+        return Err(PyRuntimeError::new_err(format!(
+            "a Tensor with {} elements cannot be converted to Scalar",
+            tensor.numel()
+        )));
+    }
+    tensor.item().map_err(crate::error::raise)
+}
+
+unsafe extern "C" fn to_float(a: *mut PyObject) -> *mut PyObject {
+    // SAFETY: a slot of tensors, called with the GIL.
+    unsafe {
+        guard(|_| match number(a)? {
+            Scalar::Complex(_, im) if im != 0.0 => Err(PyRuntimeError::new_err(
+                "value cannot be converted to type double without overflow",
+            )),
+            other => Ok(ffi::PyFloat_FromDouble(other.to_f64())),
+        })
+    }
+}
+
+unsafe extern "C" fn to_int(a: *mut PyObject) -> *mut PyObject {
+    // SAFETY: a slot of tensors, called with the GIL.
+    unsafe {
+        guard(|py| {
+            let object = match number(a)? {
+                // Python's own words for nan and infinity.
+                Scalar::Float(f) => ffi::PyLong_FromDouble(f),
+                other => ffi::PyLong_FromLongLong(other.to_i64()),
+            };
+            if object.is_null() { Err(PyErr::fetch(py)) } else { Ok(object) }
+        })
+    }
+}
+
+unsafe extern "C" fn to_index(a: *mut PyObject) -> *mut PyObject {
+    // SAFETY: a slot of tensors, called with the GIL.
+    unsafe {
+        guard(|_| {
+            let tensor = tensor_of(a);
+            if tensor.numel() != 1 || !tensor.dtype().is_integral(true) {
+                return Err(PyTypeError::new_err(
+                    "only integer tensors of a single element can be converted to an index",
+                ));
+            }
+            Ok(ffi::PyLong_FromLongLong(number(a)?.to_i64()))
+        })
+    }
+}
+
+/// The number slots.
+pub(crate) fn slots() -> ffi::PyNumberMethods {
+    // SAFETY: every slot may be null.
+    let mut slots: ffi::PyNumberMethods = unsafe { std::mem::zeroed() };
+    slots.nb_add = Some(add);
+    slots.nb_subtract = Some(subtract);
+    slots.nb_multiply = Some(multiply);
+    slots.nb_true_divide = Some(true_divide);
+    slots.nb_floor_divide = Some(floor_divide);
+    slots.nb_remainder = Some(remainder);
+    slots.nb_power = Some(power);
+    slots.nb_matrix_multiply = Some(matrix_multiply);
+    slots.nb_and = Some(and);
+    slots.nb_or = Some(or);
+    slots.nb_xor = Some(xor);
+    slots.nb_lshift = Some(lshift);
+    slots.nb_rshift = Some(rshift);
+    slots.nb_inplace_add = Some(inplace_add);
+    slots.nb_inplace_subtract = Some(inplace_subtract);
+    slots.nb_inplace_multiply = Some(inplace_multiply);
+    slots.nb_inplace_true_divide = Some(inplace_true_divide);
+    slots.nb_inplace_floor_divide = Some(inplace_floor_divide);
+    slots.nb_inplace_remainder = Some(inplace_remainder);
+    slots.nb_inplace_power = Some(inplace_power);
+    slots.nb_inplace_and = Some(inplace_and);
+    slots.nb_inplace_or = Some(inplace_or);
+    slots.nb_inplace_xor = Some(inplace_xor);
+    slots.nb_inplace_lshift = Some(inplace_lshift);
+    slots.nb_inplace_rshift = Some(inplace_rshift);
+    slots.nb_negative = Some(negative);
+    slots.nb_positive = Some(positive);
+    slots.nb_absolute = Some(absolute);
+    slots.nb_invert = Some(invert);
+    slots.nb_bool = Some(truth);
+    slots.nb_int = Some(to_int);
+    slots.nb_float = Some(to_float);
+    slots.nb_index = Some(to_index);
+    slots
+}

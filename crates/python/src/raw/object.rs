@@ -1,0 +1,396 @@
+//! The life of a tensor's Python wrapper.
+//!
+//! A tensor has at most one wrapper, found through its Python slot. Usually the wrapper owns a handle
+//! to the tensor. When the last Python reference goes while Rust still holds the tensor, a wrapper that
+//! has state (attributes, a subclass, weak references, hooks) is kept: ownership flips, the record now
+//! owns the wrapper, and the next time the tensor is shown to Python it flips back. A wrapper without
+//! state is simply dropped and made anew. Invariant: exactly one of the two owns the other.
+
+use pullback::{DType, Tensor};
+use pyo3::ffi::{self, PyObject, PyTypeObject};
+use pyo3::prelude::*;
+use std::ffi::c_int;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+/// The memory of a wrapper.
+#[repr(C)]
+pub(crate) struct TensorObject {
+    base: PyObject,
+    tensor: MaybeUninit<Tensor>,
+    state: State,
+    pub(crate) dict: *mut PyObject,
+    pub(crate) weak: *mut PyObject,
+    /// The dictionary of gradient hooks; the library's closure holds it as well.
+    pub(crate) hooks: *mut PyObject,
+    /// The dictionary of hooks that run after accumulation.
+    pub(crate) accumulate_hooks: *mut PyObject,
+    /// The node (by address) that the gradient hooks belong to; 0 for a leaf's.
+    pub(crate) hooks_node: usize,
+}
+
+/// Who owns whom.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum State {
+    /// No tensor (zeroed memory).
+    Empty = 0,
+    /// The wrapper holds a counted handle.
+    Owns = 1,
+    /// The record holds a reference to the wrapper; the bits here are a handle that is not counted.
+    Owned = 2,
+}
+
+static BASE: AtomicPtr<PyTypeObject> = AtomicPtr::new(null_mut());
+static CLASS: AtomicPtr<PyTypeObject> = AtomicPtr::new(null_mut());
+/// Wrappers' memory for reuse, linked through `dict`. Guarded by the GIL.
+static FREE: AtomicPtr<TensorObject> = AtomicPtr::new(null_mut());
+static FREE_COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+const FREE_LIMIT: usize = 512;
+
+/// Tells which types wrap tensors: the base, and the class of new wrappers.
+pub(crate) fn set_types(base: *mut PyTypeObject, class: *mut PyTypeObject) {
+    BASE.store(base, Relaxed);
+    CLASS.store(class, Relaxed);
+}
+/// `TensorBase`.
+pub(crate) fn base_type() -> *mut PyTypeObject {
+    BASE.load(Relaxed)
+}
+/// The class of new wrappers.
+pub(crate) fn class() -> *mut PyTypeObject {
+    CLASS.load(Relaxed)
+}
+
+/// Whether `object` is a tensor's wrapper.
+///
+/// # Safety
+/// `object` is a live object and the GIL is held.
+#[inline(always)]
+pub(crate) unsafe fn is_tensor(object: *mut PyObject) -> bool {
+    // SAFETY: a live object has a type.
+    let ty = unsafe { ffi::Py_TYPE(object) };
+    // SAFETY: both are live types.
+    ty == class() || unsafe { ffi::PyType_IsSubtype(ty, base_type()) != 0 }
+}
+
+/// The tensor of a wrapper.
+///
+/// # Safety
+/// `object` passed [`is_tensor`]; the reference is used only while the wrapper lives.
+#[inline(always)]
+pub(crate) unsafe fn tensor_of<'a>(object: *mut PyObject) -> &'a Tensor {
+    let this = object.cast::<TensorObject>();
+    // SAFETY: checked by type.
+    unsafe {
+        if (*this).state != State::Owns {
+            take_back(this);
+        }
+        (*this).tensor.assume_init_ref()
+    }
+}
+
+/// The tensor of `object` if it is one.
+#[inline(always)]
+pub(crate) fn as_tensor<'a>(object: &'a Bound<'_, PyAny>) -> Option<&'a Tensor> {
+    // SAFETY: the borrow keeps the wrapper alive.
+    unsafe { is_tensor(object.as_ptr()).then(|| tensor_of(object.as_ptr())) }
+}
+
+/// A wrapper that the record owned was reached another way (a weak reference): it owns again.
+#[cold]
+unsafe fn take_back(this: *mut TensorObject) {
+    // SAFETY: the caller checked the type and holds a reference to the wrapper.
+    unsafe {
+        match (*this).state {
+            State::Owns => {}
+            State::Owned => {
+                let borrowed = ManuallyDrop::new(std::ptr::read((*this).tensor.as_ptr()));
+                borrowed.set_owns_python(false);
+                (*this).tensor.write(Tensor::clone(&borrowed));
+                (*this).state = State::Owns;
+                // The record's reference goes; the caller's keeps the wrapper alive.
+                ffi::Py_DECREF(this.cast());
+            }
+            State::Empty => {
+                let place = placeholder();
+                place.python_slot().store(this.cast(), Relaxed);
+                (*this).tensor.write(place);
+                (*this).state = State::Owns;
+            }
+        }
+    }
+}
+
+/// What a wrapper shows whose tensor is gone.
+fn placeholder() -> Tensor {
+    Tensor::empty_of(&[0], DType::F32).expect("an empty tensor can be made")
+}
+
+/// The wrapper of `tensor`: the one it has, or a new one. A new reference.
+#[inline(always)]
+pub(crate) fn wrap(tensor: Tensor) -> PyResult<*mut PyObject> {
+    let existing = tensor.python_slot().load(Relaxed).cast::<TensorObject>();
+    if existing.is_null() {
+        // SAFETY: the class is set at import.
+        return unsafe { wrap_new(tensor, class()) };
+    }
+    // SAFETY: the slot holds the tensor's live wrapper.
+    unsafe {
+        if (*existing).state == State::Owned {
+            tensor.set_owns_python(false);
+            (*existing).tensor.write(tensor);
+            (*existing).state = State::Owns;
+        } else {
+            ffi::Py_INCREF(existing.cast());
+            drop(tensor);
+        }
+    }
+    Ok(existing.cast())
+}
+
+/// As [`wrap`], as a PyO3 value.
+pub(crate) fn wrap_bound(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    let object = wrap(tensor)?;
+    // SAFETY: a new reference.
+    Ok(unsafe { Bound::from_owned_ptr(py, object) })
+}
+
+/// Whether the tensor has a wrapper.
+pub(crate) fn has_wrapper(tensor: &Tensor) -> bool {
+    !tensor.python_slot().load(Relaxed).is_null()
+}
+
+/// A new wrapper of type `ty` for a tensor that has none.
+///
+/// # Safety
+/// `ty` is `TensorBase` or a subclass; the GIL is held.
+#[inline(always)]
+pub(crate) unsafe fn wrap_new(tensor: Tensor, ty: *mut PyTypeObject) -> PyResult<*mut PyObject> {
+    // SAFETY: the list is only touched with the GIL held.
+    unsafe {
+        let free = FREE.load(Relaxed);
+        let object = if ty == class() && !free.is_null() {
+            FREE.store((*free).dict.cast(), Relaxed);
+            FREE_COUNT.store(FREE_COUNT.load(Relaxed) - 1, Relaxed);
+            (*free).dict = null_mut();
+            ffi::PyObject_Init(free.cast(), ty)
+        } else {
+            let alloc = (*ty).tp_alloc.expect("every ready type can allocate");
+            let object = alloc(ty, 0);
+            if object.is_null() {
+                return Err(PyErr::fetch(Python::assume_attached()));
+            }
+            if ty == class() {
+                // Plain wrappers are tracked once they can be part of a cycle.
+                ffi::PyObject_GC_UnTrack(object.cast());
+            }
+            object
+        };
+        let this = object.cast::<TensorObject>();
+        tensor.python_slot().store(object.cast(), Relaxed);
+        (*this).tensor.write(tensor);
+        (*this).state = State::Owns;
+        Ok(object)
+    }
+}
+
+/// Lets the cycle collector see the wrapper: it got attributes or hooks.
+///
+/// # Safety
+/// `object` is a wrapper and the GIL is held.
+pub(crate) unsafe fn track(object: *mut PyObject) {
+    // SAFETY: wrappers have a collector header.
+    unsafe {
+        if ffi::PyObject_GC_IsTracked(object) == 0 {
+            ffi::PyObject_GC_Track(object.cast());
+        }
+    }
+}
+
+unsafe fn has_state(this: *mut TensorObject) -> bool {
+    // SAFETY: a wrapper.
+    unsafe {
+        ffi::Py_TYPE(this.cast()) != class()
+            || !(*this).weak.is_null()
+            || !(*this).hooks.is_null()
+            || !(*this).accumulate_hooks.is_null()
+            || (!(*this).dict.is_null() && ffi::PyDict_Size((*this).dict) > 0)
+    }
+}
+
+/// Whether the record would keep the wrapper if Python let go of it now (or keeps it already).
+unsafe fn outlives_python(this: *mut TensorObject) -> bool {
+    // SAFETY: a wrapper; the state says whether the tensor is there.
+    unsafe {
+        match (*this).state {
+            State::Empty => false,
+            State::Owned => true,
+            State::Owns => (*this).tensor.assume_init_ref().use_count() > 1 && has_state(this),
+        }
+    }
+}
+
+/// `tp_dealloc`: flips ownership, or takes the wrapper apart.
+pub(crate) unsafe extern "C" fn dealloc(object: *mut PyObject) {
+    let this = object.cast::<TensorObject>();
+    // SAFETY: called once the count is zero, with the GIL; fields are taken apart exactly once.
+    unsafe {
+        if (*this).state == State::Owns && outlives_python(this) {
+            // The record's reference.
+            ffi::Py_INCREF(object);
+            let tensor = (*this).tensor.as_ptr().read();
+            tensor.set_owns_python(true);
+            (*this).state = State::Owned;
+            // Last: this may be the last handle after all, and then takes the wrapper with it.
+            drop(tensor);
+            return;
+        }
+        let ty = ffi::Py_TYPE(object);
+        if (*ty).tp_finalize.is_some() && ffi::PyObject_CallFinalizerFromDealloc(object) < 0 {
+            return;
+        }
+        if ffi::PyObject_GC_IsTracked(object) != 0 {
+            ffi::PyObject_GC_UnTrack(object.cast());
+        }
+        if !(*this).weak.is_null() {
+            ffi::PyObject_ClearWeakRefs(object);
+        }
+        if ty != class() {
+            each_slot(object, |slot| clear_slot(slot));
+        }
+        clear_fields(this);
+        if (*this).state == State::Owns {
+            (*this).state = State::Empty;
+            let tensor = (*this).tensor.as_ptr().read();
+            tensor.python_slot().store(null_mut(), Relaxed);
+            drop(tensor);
+        }
+        let count = FREE_COUNT.load(Relaxed);
+        if ty == class() && count < FREE_LIMIT {
+            (*this).dict = FREE.load(Relaxed).cast();
+            FREE.store(this, Relaxed);
+            FREE_COUNT.store(count + 1, Relaxed);
+        } else if let Some(free) = (*ty).tp_free {
+            free(object.cast());
+        }
+        ffi::Py_DECREF(ty.cast());
+    }
+}
+
+unsafe fn clear_fields(this: *mut TensorObject) {
+    // SAFETY: each is null or a reference that the wrapper owns.
+    unsafe {
+        clear_slot(&raw mut (*this).dict);
+        clear_slot(&raw mut (*this).hooks);
+        clear_slot(&raw mut (*this).accumulate_hooks);
+    }
+}
+
+/// Empties a field that holds a reference or nothing; empty first, because the drop runs code.
+unsafe fn clear_slot(slot: *mut *mut PyObject) {
+    // SAFETY: the slot is a field of a live object.
+    unsafe {
+        let old = slot.replace(null_mut());
+        ffi::Py_XDECREF(old);
+    }
+}
+
+/// Runs `f` on every `__slots__` member that subclasses of `TensorBase` added.
+unsafe fn each_slot(object: *mut PyObject, mut f: impl FnMut(*mut *mut PyObject)) {
+    const OBJECT_EX: c_int = 16;
+    // SAFETY: member tables end with a null name; offsets of this kind hold object pointers.
+    unsafe {
+        let mut ty = ffi::Py_TYPE(object);
+        while !ty.is_null() && ty != base_type() {
+            let mut member = (*ty).tp_members;
+            while !member.is_null() && !(*member).name.is_null() {
+                if (*member).type_code == OBJECT_EX {
+                    f(object.cast::<u8>().offset((*member).offset).cast());
+                }
+                member = member.add(1);
+            }
+            ty = (*ty).tp_base;
+        }
+    }
+}
+
+/// `tp_traverse`: a wrapper that its record would keep is a root; else its own references, and those
+/// that it alone holds through the tensor.
+pub(crate) unsafe extern "C" fn traverse(
+    object: *mut PyObject,
+    visit: ffi::visitproc,
+    arg: *mut std::ffi::c_void,
+) -> c_int {
+    let this = object.cast::<TensorObject>();
+    // SAFETY: the collector calls with the GIL on a live wrapper.
+    unsafe {
+        if outlives_python(this) {
+            return 0;
+        }
+        let mut result = 0;
+        let mut see = |target: *mut PyObject| {
+            if result == 0 && !target.is_null() {
+                result = visit(target, arg);
+            }
+        };
+        see(ffi::Py_TYPE(object).cast());
+        see((*this).dict);
+        see((*this).hooks);
+        see((*this).accumulate_hooks);
+        each_slot(object, |slot| see(*slot));
+        if (*this).state == State::Owns {
+            let tensor = (*this).tensor.assume_init_ref();
+            if tensor.use_count() == 1 {
+                // The library's closures hold the dictionaries once more, for this tensor only.
+                if !tensor.is_view() && tensor.has_own_hooks() {
+                    see((*this).hooks);
+                    see((*this).accumulate_hooks);
+                }
+                if let Some(context) = tensor.sole_python_context() {
+                    see(context.cast());
+                }
+            }
+        }
+        result
+    }
+}
+
+/// `tp_clear`.
+pub(crate) unsafe extern "C" fn clear(object: *mut PyObject) -> c_int {
+    let this = object.cast::<TensorObject>();
+    // SAFETY: as for `traverse`.
+    unsafe {
+        if outlives_python(this) {
+            return 0;
+        }
+        each_slot(object, |slot| clear_slot(slot));
+        if !(*this).hooks.is_null() {
+            ffi::PyDict_Clear((*this).hooks);
+        }
+        if !(*this).accumulate_hooks.is_null() {
+            ffi::PyDict_Clear((*this).accumulate_hooks);
+        }
+        clear_fields(this);
+    }
+    0
+}
+
+/// What the library calls when a record that keeps its wrapper goes away.
+pub(crate) fn release(object: *mut ()) {
+    let Some(object) = NonNull::new(object) else { return };
+    let address = object.as_ptr() as usize;
+    // Without an interpreter the wrapper is left alone.
+    let _ = Python::try_attach(move |_| {
+        let this = address as *mut TensorObject;
+        // SAFETY: the record owned this live wrapper; its old tensor must not be touched any more.
+        unsafe {
+            let place = placeholder();
+            place.python_slot().store(this.cast(), Relaxed);
+            (*this).tensor.write(place);
+            (*this).state = State::Owns;
+            ffi::Py_DECREF(this.cast());
+        }
+    });
+}

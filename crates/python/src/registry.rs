@@ -1,0 +1,190 @@
+//! Functions and methods made of the op registry.
+//!
+//! Overloads are grouped by namespace and name once at import; signatures are made at the first
+//! call of each name. Methods written by hand win over ops of the same name.
+
+use crate::bind::{Function, Kind};
+use crate::raw::{callable, class, number};
+use pullback::dispatch::{OpDef, Traits};
+use pullback_schema::python::Form;
+use pyo3::exceptions::PyAttributeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyModule};
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+type Group = BTreeMap<(String, String), Function>;
+
+struct Registry {
+    functions: BTreeMap<(String, String), &'static Function>,
+    methods: BTreeMap<String, &'static Function>,
+}
+
+static REGISTRY: OnceLock<Registry> = OnceLock::new();
+
+/// The namespaces that are modules of their own; everything else is in `_VariableFunctions`.
+const MODULES: [&str; 5] = ["nn", "linalg", "special", "fft", "sparse"];
+
+fn add(group: &mut Group, module: &str, name: String, form: Form, kind: Kind, op: &'static OpDef) {
+    let key = (module.to_owned(), name.clone());
+    let function = group.entry(key).or_insert_with(|| Function::new(name, module, form, kind));
+    if function.kind == kind {
+        function.ops.push(op);
+    }
+}
+
+fn takes_self(op: &OpDef) -> bool {
+    let first = op.args.first();
+    first.is_some_and(|a| a.name == "self" && a.kind == pullback::dispatch::ArgKind::Tensor)
+}
+
+fn group() -> (Group, Group) {
+    let (mut functions, mut methods) = (Group::new(), Group::new());
+    for op in pullback::ops::registry() {
+        let names = std::iter::once(op.name).chain(op.aliases.iter().copied());
+        for name in names {
+            let inplace_only = op.is(Traits::INPLACE_ONLY);
+            let kind = if inplace_only { Kind::Inplace } else { Kind::Functional };
+            if !op.is(Traits::METHOD_ONLY) {
+                add(&mut functions, op.module, name.to_owned(), Form::Function, kind, op);
+            }
+            let is_method =
+                op.module.is_empty() && !op.is(Traits::FUNCTION_ONLY) && takes_self(op);
+            if is_method {
+                add(&mut methods, "", name.to_owned(), Form::Method, kind, op);
+            }
+            if op.is(Traits::INPLACE) && !inplace_only && takes_self(op) {
+                let name = format!("{name}_");
+                add(&mut functions, op.module, name.clone(), Form::Function, Kind::Inplace, op);
+                if op.module.is_empty() {
+                    add(&mut methods, "", name, Form::Method, Kind::Inplace, op);
+                }
+            }
+        }
+    }
+    (functions, methods)
+}
+
+fn build() -> Registry {
+    let (functions, methods) = group();
+    let keep = |f: Function| -> &'static Function { Box::leak(Box::new(f)) };
+    Registry {
+        functions: functions.into_iter().map(|(k, f)| (k, keep(f))).collect(),
+        methods: methods.into_iter().map(|((_, name), f)| (name, keep(f))).collect(),
+    }
+}
+
+fn registry() -> &'static Registry {
+    REGISTRY.get_or_init(build)
+}
+
+/// The callable object that `__reduce__` names.
+#[pyfunction]
+fn _find_callable<'py>(
+    py: Python<'py>,
+    module: &str,
+    name: &str,
+    is_method: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let c = py.import("pullback._C")?;
+    if is_method {
+        return c.getattr("TensorBase")?.getattr(name);
+    }
+    let place = if module.is_empty() { "_VariableFunctions".to_owned() } else { format!("_{module}") };
+    c.getattr(place.as_str())?.getattr(name)
+}
+
+/// What the generators of stubs and pages need of every op, as plain Python data.
+#[pyfunction]
+fn _describe_ops(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let list = PyList::empty(py);
+    let describe = |function: &Function, is_method: bool| -> PyResult<()> {
+        let overloads = function.overloads(py);
+        for (signature, plan) in overloads.signatures.iter().zip(&overloads.plans) {
+            let dict = PyDict::new(py);
+            let op = plan.op;
+            dict.set_item("name", &function.name)?;
+            dict.set_item("module", &function.module)?;
+            dict.set_item("method", is_method)?;
+            dict.set_item("inplace", function.kind == Kind::Inplace)?;
+            dict.set_item("schema", op.schema_text)?;
+            dict.set_item("op", op.full_name())?;
+            dict.set_item("signature", signature.to_string())?;
+            dict.set_item("stub", signature.stub())?;
+            dict.set_item("doc", op.doc.trim())?;
+            dict.set_item("internal", op.is(Traits::INTERNAL))?;
+            dict.set_item("differentiable", !op.is(Traits::NOT_DIFFERENTIABLE) && (!op.vjp.is_empty() || matches!(op.kernel, pullback::dispatch::Kernel::Composite(_))))?;
+            dict.set_item("view", op.is(Traits::VIEW))?;
+            dict.set_item("out", op.is(Traits::OUT))?;
+            dict.set_item("aliases", op.aliases.to_vec())?;
+            dict.set_item("fields", plan.fields.as_ref().map(|(_, f)| f.clone()))?;
+            list.append(dict)?;
+        }
+        Ok(())
+    };
+    for function in registry().functions.values() {
+        describe(function, false)?;
+    }
+    for function in registry().methods.values() {
+        describe(function, true)?;
+    }
+    Ok(list)
+}
+
+/// The named tuple type of an op's results.
+#[pyfunction]
+fn _return_type<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    for op in pullback::ops::registry().filter(|op| op.name == name) {
+        if let Some(fields) = pullback_schema::python::struct_fields(&op.schema().returns) {
+            let fields: Vec<String> = fields.into_iter().map(str::to_owned).collect();
+            let ty = crate::result::return_type(py, name, &fields)?;
+            // SAFETY: types made there live forever.
+            return Ok(unsafe { Bound::from_borrowed_ptr(py, ty.cast()) });
+        }
+    }
+    Err(PyAttributeError::new_err(format!("module 'torch.return_types' has no attribute '{name}'")))
+}
+
+/// The public functions of the main namespace.
+#[pyfunction]
+fn _public_names() -> Vec<&'static str> {
+    let shown = |f: &&&'static Function| {
+        f.module.is_empty()
+            && !f.name.starts_with('_')
+            && f.ops.iter().any(|op| !op.is(Traits::INTERNAL))
+    };
+    registry().functions.values().filter(shown).map(|f| f.name.as_str()).collect()
+}
+
+/// Adds the namespaces to the module, the methods to the class, and fills the operators.
+pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let registry = registry();
+    let main = PyModule::new(py, "pullback._C._VariableFunctions")?;
+    module.add("_VariableFunctions", &main)?;
+    let mut spaces = BTreeMap::new();
+    for name in MODULES {
+        let space = PyModule::new(py, &format!("pullback._C._{name}"))?;
+        module.add(format!("_{name}"), &space)?;
+        spaces.insert(name, space);
+    }
+    for ((place, name), &function) in &registry.functions {
+        let object = callable::object(py, function, false)?;
+        spaces.get(place.as_str()).unwrap_or(&main).add(name.as_str(), object)?;
+    }
+    for (name, &function) in &registry.methods {
+        class::add_to_base(name, &callable::object(py, function, true)?)?;
+    }
+    number::init(|name| {
+        let main = registry.functions.get(&(String::new(), name.to_owned())).copied();
+        main.or_else(|| registry.methods.get(name).copied())
+    });
+    if let Some(space) = spaces.get("nn") {
+        let parse_to = crate::misc::native(py, c"_parse_to", crate::raw::entry::fast!(crate::tensor::conversion::parse_to))?;
+        space.add("_parse_to", parse_to)?;
+    }
+    module.add_function(wrap_pyfunction!(_find_callable, module)?)?;
+    module.add_function(wrap_pyfunction!(_describe_ops, module)?)?;
+    module.add_function(wrap_pyfunction!(_return_type, module)?)?;
+    module.add_function(wrap_pyfunction!(_public_names, module)?)
+}

@@ -1,0 +1,389 @@
+//! Tensors from Python data: nested sequences, numbers, arrays, other tensors.
+//!
+//! The dtype follows the data: bool < int < float < complex; floats get the default dtype.
+
+use crate::convert::{items, to_scalar, type_name};
+use crate::dtype::{as_device, as_dtype};
+use crate::error::raise;
+use crate::raw::entry::{Args, Reply};
+use crate::raw::object::{as_tensor, wrap};
+use pullback::tensor::promote::{default_dtype, promote_types};
+use pullback::{DType, Device, Scalar, Tensor, binding};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+
+/// Deeper nests than this are taken for lists that contain themselves.
+const MAX_DEPTH: usize = 128;
+
+/// Flattened data.
+struct Flat {
+    shape: Vec<i64>,
+    values: Vec<Scalar>,
+    dtype: Option<DType>,
+}
+
+fn is_sequence(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<PyList>()
+        || object.is_instance_of::<PyTuple>()
+        || (object.hasattr("__len__").unwrap_or(false)
+            && object.hasattr("__getitem__").unwrap_or(false)
+            && !object.is_instance_of::<PyString>()
+            && !object.is_instance_of::<PyBytes>()
+            && !object.is_instance_of::<PyDict>())
+}
+
+/// The elements of a sequence that is no tensor.
+fn elements<'py>(object: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    if let Some(items) = items(object.as_ptr()) {
+        // SAFETY: live items of a list that the caller holds.
+        return Ok(items
+            .iter()
+            .map(|&i| unsafe { Bound::from_borrowed_ptr(object.py(), i) })
+            .collect());
+    }
+    let length = object.len()?;
+    (0..length).map(|index| object.get_item(index)).collect()
+}
+
+/// The shape by the first element of each level.
+fn shape_of(data: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
+    let mut shape = Vec::new();
+    let mut current = data.clone();
+    while is_sequence(&current) {
+        if let Some(tensor) = as_tensor(&current) {
+            shape.extend_from_slice(tensor.shape());
+            return Ok(shape);
+        }
+        let length = current.len()?;
+        shape.push(length as i64);
+        if shape.len() > MAX_DEPTH {
+            return Err(PyValueError::new_err(format!("too many dimensions '{}'", type_name(data))));
+        }
+        if length == 0 {
+            return Ok(shape);
+        }
+        current = current.get_item(0)?;
+    }
+    Ok(shape)
+}
+
+impl Flat {
+    fn read(data: &Bound<'_, PyAny>) -> PyResult<Flat> {
+        let mut flat = Flat { shape: shape_of(data)?, values: Vec::new(), dtype: None };
+        flat.fill(data, 0)?;
+        Ok(flat)
+    }
+
+    fn note(&mut self, dtype: DType) {
+        self.dtype = Some(self.dtype.map_or(dtype, |d| promote_types(d, dtype)));
+    }
+
+    fn fill(&mut self, data: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
+        if let Some(tensor) = as_tensor(data) {
+            if tensor.shape() != &self.shape[depth..] {
+                if tensor.numel() == 1 && depth == self.shape.len() {
+                    self.note(tensor.dtype());
+                    self.values.push(tensor.item().map_err(raise)?);
+                    return Ok(());
+                }
+                return Err(length_mismatch(self.shape.get(depth), tensor.numel() as usize, depth));
+            }
+            self.note(tensor.dtype());
+            self.values.extend(tensor.elements());
+            return Ok(());
+        }
+        if depth == self.shape.len() {
+            return self.number(data);
+        }
+        if !is_sequence(data) {
+            return Err(PyTypeError::new_err(format!(
+                "not a sequence: expected length {} at dim {depth}, got {}",
+                self.shape[depth],
+                type_name(data)
+            )));
+        }
+        let elements = elements(data)?;
+        if elements.len() as i64 != self.shape[depth] {
+            return Err(length_mismatch(self.shape.get(depth), elements.len(), depth));
+        }
+        elements.iter().try_for_each(|element| self.fill(element, depth + 1))
+    }
+
+    fn number(&mut self, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        if data.is_instance_of::<PyString>() {
+            return Err(PyTypeError::new_err("new(): invalid data type 'str'"));
+        }
+        if is_sequence(data) {
+            return Err(PyValueError::new_err(format!(
+                "only one element tensors can be converted to Python scalars (at dim {})",
+                self.shape.len()
+            )));
+        }
+        let value = to_scalar(data).map_err(|error| {
+            if type_name(data) == "int" {
+                return error;
+            }
+            match data.is_none() {
+                true => PyRuntimeError::new_err("Could not infer dtype of NoneType"),
+                false => PyRuntimeError::new_err(format!(
+                    "Could not infer dtype of {}",
+                    type_name(data)
+                )),
+            }
+        })?;
+        self.note(match value {
+            Scalar::Bool(_) => DType::Bool,
+            Scalar::Int(_) => DType::I64,
+            Scalar::Float(_) => match type_name(data).as_str() {
+                "numpy.float64" => DType::F64,
+                "numpy.float32" => DType::F32,
+                _ => default_dtype(),
+            },
+            Scalar::Complex(..) => default_dtype().to_complex(),
+        });
+        self.values.push(value);
+        Ok(())
+    }
+
+    fn tensor(self, dtype: Option<DType>) -> PyResult<Tensor> {
+        let dtype = dtype.or(self.dtype).unwrap_or_else(default_dtype);
+        for value in &self.values {
+            check_fits(*value, dtype)?;
+        }
+        binding::from_scalars(&self.values, &self.shape, dtype).map_err(raise)
+    }
+}
+
+fn length_mismatch(expected: Option<&i64>, got: usize, dim: usize) -> PyErr {
+    PyValueError::new_err(format!(
+        "expected sequence of length {} at dim {dim} (got {got})",
+        expected.copied().unwrap_or(1)
+    ))
+}
+
+/// Refuses numbers that the dtype cannot hold.
+fn check_fits(value: Scalar, dtype: DType) -> PyResult<()> {
+    let range = match dtype {
+        DType::U8 => (0, 255),
+        DType::I8 => (-128, 127),
+        DType::I16 => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        DType::I32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        DType::U16 => (0, i64::from(u16::MAX)),
+        DType::U32 => (0, i64::from(u32::MAX)),
+        _ => {
+            if matches!(value, Scalar::Complex(_, im) if im != 0.0) && !dtype.is_complex() {
+                return Err(PyRuntimeError::new_err(format!(
+                    "value cannot be converted to type {} without overflow",
+                    cpp_name(dtype)
+                )));
+            }
+            return Ok(());
+        }
+    };
+    let fits = match value {
+        // PyTorch lets -1 stand for 255 and the like.
+        Scalar::Int(i) if range.0 == 0 => i.unsigned_abs() <= range.1 as u64,
+        Scalar::Int(i) => (range.0..=range.1).contains(&i),
+        _ => true,
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(PyRuntimeError::new_err(format!(
+        "value cannot be converted to type {} without overflow",
+        cpp_name(dtype)
+    )))
+}
+
+fn cpp_name(dtype: DType) -> &'static str {
+    match dtype {
+        DType::U8 => "uint8_t",
+        DType::I8 => "int8_t",
+        DType::I16 => "int16_t",
+        DType::I32 => "int",
+        DType::U16 => "uint16_t",
+        DType::U32 => "uint32_t",
+        DType::F64 => "double",
+        DType::F32 => "float",
+        _ => dtype.name(),
+    }
+}
+
+/// A tensor of `data`; arrays share memory where `copy` is not set.
+pub(crate) fn from_data(
+    data: &Bound<'_, PyAny>,
+    dtype: Option<DType>,
+    device: Option<Device>,
+    copy: bool,
+) -> PyResult<Tensor> {
+    if let Some(device) = device {
+        device.check_available().map_err(raise)?;
+    }
+    if let Some(tensor) = as_tensor(data) {
+        let tensor = if copy { tensor.detached_alias().map_err(raise)? } else { tensor.clone() };
+        let dtype = dtype.unwrap_or(tensor.dtype());
+        return if copy { tensor.copied(dtype) } else { tensor.to_dtype(dtype) }.map_err(raise);
+    }
+    if data.is_instance_of::<PyString>() {
+        return Err(PyTypeError::new_err("new(): invalid data type 'str'"));
+    }
+    let shared = if super::numpy::is_array(data) {
+        Some(super::numpy::from_array(data, false)?)
+    } else if data.hasattr("__dlpack__")? && !is_sequence(data) {
+        Some(super::dlpack::import(data)?)
+    } else {
+        None
+    };
+    if let Some(tensor) = shared {
+        let dtype = dtype.unwrap_or(tensor.dtype());
+        return if copy { tensor.copied(dtype) } else { tensor.to_dtype(dtype) }.map_err(raise);
+    }
+    Flat::read(data)?.tensor(dtype)
+}
+
+fn option<T>(
+    value: Option<&Bound<'_, PyAny>>,
+    function: &str,
+    name: &str,
+    expected: &str,
+    read: impl Fn(&Bound<'_, PyAny>) -> PyResult<Option<T>>,
+) -> PyResult<Option<T>> {
+    let Some(value) = value.filter(|v| !v.is_none()) else { return Ok(None) };
+    match read(value)? {
+        Some(read) => Ok(Some(read)),
+        None => Err(PyTypeError::new_err(format!(
+            "{function}(): argument '{name}' must be {expected}, not {}",
+            type_name(value)
+        ))),
+    }
+}
+
+pub(crate) fn dtype_option(
+    value: Option<&Bound<'_, PyAny>>,
+    function: &str,
+) -> PyResult<Option<DType>> {
+    option(value, function, "dtype", "torch.dtype", |v| Ok(as_dtype(v)))
+}
+pub(crate) fn device_option(
+    value: Option<&Bound<'_, PyAny>>,
+    function: &str,
+) -> PyResult<Option<Device>> {
+    option(value, function, "device", "torch.device", as_device)
+}
+
+fn flag(value: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+    value.map_or(Ok(false), PyAnyMethods::is_truthy)
+}
+
+fn finish(py: Python<'_>, tensor: Tensor, requires_grad: bool) -> Reply {
+    let _ = py;
+    tensor.mark_inference_if_due();
+    if requires_grad {
+        if !tensor.dtype().is_differentiable() {
+            return Err(PyRuntimeError::new_err(
+                "Only Tensors of floating point and complex dtype can require gradients",
+            ));
+        }
+        tensor.requires_grad_(true).map_err(raise)?;
+    }
+    wrap(tensor)
+}
+
+/// `torch.tensor(data, *, dtype, device, requires_grad, pin_memory)`: always a copy.
+pub(crate) fn tensor(py: Python<'_>, _: *mut pyo3::ffi::PyObject, args: Args<'_>) -> Reply {
+    let names = ["data", "dtype", "device", "requires_grad", "pin_memory"];
+    let [data, dtype, device, requires_grad, _] = args.bind(py, "tensor", names, 1)?;
+    let data = data.expect("required");
+    if as_tensor(&data).is_some() {
+        binding::warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).".into());
+    }
+    let dtype = dtype_option(dtype.as_ref(), "tensor")?;
+    let device = device_option(device.as_ref(), "tensor")?;
+    let made = from_data(&data, dtype, device, true)?;
+    finish(py, made, flag(requires_grad.as_ref())?)
+}
+
+/// `torch.as_tensor(data, dtype, device)`: shares memory where it can.
+pub(crate) fn as_tensor_function(py: Python<'_>, _: *mut pyo3::ffi::PyObject, args: Args<'_>) -> Reply {
+    let [data, dtype, device] = args.bind(py, "as_tensor", ["data", "dtype", "device"], 1)?;
+    let dtype = dtype_option(dtype.as_ref(), "as_tensor")?;
+    let device = device_option(device.as_ref(), "as_tensor")?;
+    let made = from_data(&data.expect("required"), dtype, device, false)?;
+    wrap(made)
+}
+
+/// `torch.asarray(obj, *, dtype, device, copy, requires_grad)`.
+pub(crate) fn asarray(py: Python<'_>, _: *mut pyo3::ffi::PyObject, args: Args<'_>) -> Reply {
+    let names = ["obj", "dtype", "device", "copy", "requires_grad"];
+    let [data, dtype, device, copy, requires_grad] = args.bind(py, "asarray", names, 1)?;
+    let dtype = dtype_option(dtype.as_ref(), "asarray")?;
+    let device = device_option(device.as_ref(), "asarray")?;
+    let copy = flag(copy.as_ref().filter(|c| !c.is_none()))?;
+    let data = data.expect("required");
+    let made = from_data(&data, dtype, device, copy)?;
+    let requires_grad = flag(requires_grad.as_ref())?;
+    if requires_grad && as_tensor(&data).is_some_and(|t| t.is_same(&made)) {
+        return finish(py, made.detached_alias().map_err(raise)?, true);
+    }
+    finish(py, made, requires_grad)
+}
+
+/// `x.new_tensor(data, *, dtype, device, requires_grad)`.
+pub(crate) fn new_tensor(py: Python<'_>, slf: *mut pyo3::ffi::PyObject, args: Args<'_>) -> Reply {
+    let names = ["data", "dtype", "device", "requires_grad"];
+    let [data, dtype, device, requires_grad] = args.bind(py, "new_tensor", names, 1)?;
+    let dtype = dtype_option(dtype.as_ref(), "new_tensor")?;
+    // SAFETY: a method of tensors.
+    let like = unsafe { crate::raw::object::tensor_of(slf) };
+    let device = device_option(device.as_ref(), "new_tensor")?;
+    let made = from_data(&data.expect("required"), Some(dtype.unwrap_or(like.dtype())), device, true)?;
+    finish(py, made, flag(requires_grad.as_ref())?)
+}
+
+/// `Tensor(...)`: nothing, sizes, data, or another tensor; always of the default dtype.
+pub(crate) fn legacy(
+    args: &Bound<'_, PyAny>,
+    kwargs: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Tensor> {
+    let args = args.cast::<PyTuple>()?;
+    if let Some(kwargs) = kwargs.and_then(|k| k.cast::<PyDict>().ok())
+        && let Some(device) = kwargs.get_item("device")?
+    {
+        device_option(Some(&device), "Tensor")?
+            .unwrap_or_default()
+            .check_available()
+            .map_err(raise)?;
+    }
+    let dtype = default_dtype();
+    if args.is_empty() {
+        return Tensor::empty_of(&[0], dtype).map_err(raise);
+    }
+    let first = args.get_item(0)?;
+    if args.len() == 1 && crate::convert::exact_int(args.py(), first.as_ptr()).is_none() {
+        if let Some(tensor) = as_tensor(&first) {
+            if tensor.dtype() != dtype {
+                return Err(PyTypeError::new_err(format!(
+                    "expected {} (got {})",
+                    cpp_name(dtype),
+                    cpp_name(tensor.dtype())
+                )));
+            }
+            return tensor.detached_alias().map_err(raise);
+        }
+        let is_size = first.get_type().as_ptr() == crate::raw::size::size_type().cast();
+        if !is_size {
+            if !is_sequence(&first) {
+                return Err(PyTypeError::new_err(format!(
+                    "new(): data must be a sequence (got {})",
+                    type_name(&first)
+                )));
+            }
+            return from_data(&first, Some(dtype), None, true);
+        }
+        return Tensor::empty_of(&first.extract::<Vec<i64>>()?, dtype).map_err(raise);
+    }
+    let sizes: PyResult<Vec<i64>> =
+        args.iter().map(|size| crate::convert::to_int(&size)).collect();
+    Tensor::empty_of(&sizes?, dtype).map_err(raise)
+}

@@ -1,0 +1,207 @@
+//! `to` in its three forms, and the short conversions: `float()`, `cpu()`, `type()`.
+
+use crate::convert::type_name;
+use crate::dtype::{as_device, as_dtype, as_memory_format, dtype_by_name};
+use crate::error::raise;
+use crate::raw::entry::{Args, Reply};
+use crate::raw::object::{as_tensor, tensor_of, wrap};
+use pullback::{DType, Device, MemoryFormat, Tensor};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::ffi::PyObject;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+/// What a call of `to` asks for.
+#[derive(Default)]
+pub(crate) struct Target {
+    pub(crate) dtype: Option<DType>,
+    pub(crate) device: Option<Device>,
+    pub(crate) non_blocking: bool,
+    pub(crate) copy: bool,
+    pub(crate) format: Option<MemoryFormat>,
+}
+
+const FORMS: &str = "to() received an invalid combination of arguments - got (%), but expected one of:\n * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n";
+
+fn refuse(py: Python<'_>, args: Args<'_>) -> PyErr {
+    let mut given: Vec<String> = args.positionals(py).iter().map(type_name).collect();
+    for index in 0..args.keywords() {
+        // SAFETY: live names and values.
+        unsafe {
+            let name = Bound::from_borrowed_ptr(py, args.name(index));
+            let value = Bound::from_borrowed_ptr(py, args.all[args.positional + index]);
+            given.push(format!("{name}={}", type_name(&value)));
+        }
+    }
+    PyTypeError::new_err(FORMS.replacen('%', &given.join(", "), 1))
+}
+
+/// Reads the arguments of `to`.
+pub(crate) fn parse(py: Python<'_>, args: Args<'_>) -> PyResult<Target> {
+    let mut target = Target::default();
+    let mut place = 0;
+    for object in args.positionals(py) {
+        let flags_from = if place == 0 { 0 } else { 1 };
+        if place == 0 && let Some(other) = as_tensor(&object) {
+            (target.dtype, target.device) = (Some(other.dtype()), Some(other.device()));
+            place = 2;
+        } else if place == 0 && let Some(dtype) = as_dtype(&object) {
+            target.dtype = Some(dtype);
+            place = 2;
+        } else if place == 0 && (object.is_none() || as_device(&object)?.is_some()) {
+            target.device = as_device(&object)?;
+            place = 1;
+        } else if place == 1 && (object.is_none() || as_dtype(&object).is_some()) {
+            target.dtype = as_dtype(&object);
+            place = 2;
+        } else if let Ok(flag) = object.cast::<pyo3::types::PyBool>()
+            && flags_from == 1
+            && place < 4
+        {
+            let place_of_flag = place.max(2);
+            if place_of_flag == 2 { target.non_blocking = flag.is_true() } else { target.copy = flag.is_true() }
+            place = place_of_flag + 1;
+        } else {
+            return Err(refuse(py, args));
+        }
+    }
+    for index in 0..args.keywords() {
+        // SAFETY: live names and values.
+        let (name, value) = unsafe {
+            (
+                Bound::from_borrowed_ptr(py, args.name(index)),
+                Bound::from_borrowed_ptr(py, args.all[args.positional + index]),
+            )
+        };
+        let is_none = value.is_none();
+        match name.cast::<PyString>()?.to_str()? {
+            "device" if is_none || as_device(&value)?.is_some() => target.device = as_device(&value)?,
+            "dtype" if is_none || as_dtype(&value).is_some() => target.dtype = as_dtype(&value),
+            "non_blocking" => target.non_blocking = value.is_truthy()?,
+            "copy" => target.copy = value.is_truthy()?,
+            "memory_format" if is_none || as_memory_format(&value).is_some() => {
+                target.format = as_memory_format(&value);
+            }
+            "other" | "tensor" if as_tensor(&value).is_some() => {
+                let other = as_tensor(&value).expect("just asked");
+                (target.dtype, target.device) = (Some(other.dtype()), Some(other.device()));
+            }
+            _ => return Err(refuse(py, args)),
+        }
+    }
+    if args.all.is_empty() {
+        return Err(refuse(py, args));
+    }
+    Ok(target)
+}
+
+/// Converts with history; the tensor itself if nothing changes and no copy is asked for.
+pub(crate) fn convert(py: Python<'_>, tensor: &Tensor, target: &Target) -> PyResult<Tensor> {
+    let run = || tensor.to(target.dtype, target.device, target.copy, target.format);
+    let result = if tensor.numel() > 50_000 { py.detach(run) } else { run() };
+    result.map_err(raise)
+}
+
+/// `x.to(...)`.
+pub(crate) fn to(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    let target = parse(py, args)?;
+    // SAFETY: a method of tensors.
+    wrap(convert(py, unsafe { tensor_of(slf) }, &target)?)
+}
+
+fn to_dtype(py: Python<'_>, slf: *mut PyObject, args: Args<'_>, name: &str, dtype: DType) -> Reply {
+    let [format] = args.bind(py, name, ["memory_format"], 0)?;
+    let format = format.as_ref().and_then(as_memory_format);
+    let target = Target { dtype: Some(dtype), format, ..Target::default() };
+    // SAFETY: a method of tensors.
+    wrap(convert(py, unsafe { tensor_of(slf) }, &target)?)
+}
+
+macro_rules! short {
+    ($($name:ident => $dtype:ident),* $(,)?) => {$(
+        pub(crate) fn $name(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+            to_dtype(py, slf, args, stringify!($name), DType::$dtype)
+        }
+    )*};
+}
+short! {
+    float => F32, double => F64, half => F16, bfloat16 => BF16, long => I64, int => I32, short => I16,
+    char => I8, byte => U8, bool => Bool, cfloat => C64, cdouble => C128,
+}
+
+/// `x.cpu()`.
+pub(crate) fn cpu(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    let [format] = args.bind(py, "cpu", ["memory_format"], 0)?;
+    let format = format.as_ref().and_then(as_memory_format);
+    let target = Target { device: Some(Device::Cpu), format, ..Target::default() };
+    // SAFETY: a method of tensors.
+    wrap(convert(py, unsafe { tensor_of(slf) }, &target)?)
+}
+
+/// `x.cuda()`: an error without the backend.
+pub(crate) fn cuda(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    let names = ["device", "non_blocking", "memory_format"];
+    let [device, ..] = args.bind(py, "cuda", names, 0)?;
+    let device = match device.filter(|d| !d.is_none()) {
+        None => Device::Cuda(0),
+        Some(device) => match as_device(&device)? {
+            Some(device @ Device::Cuda(_)) => device,
+            Some(_) => return Err(PyRuntimeError::new_err("Invalid device, must be cuda device")),
+            None => Device::Cuda(device.extract::<u8>()?),
+        },
+    };
+    let target = Target { device: Some(device), ..Target::default() };
+    // SAFETY: a method of tensors.
+    wrap(convert(py, unsafe { tensor_of(slf) }, &target)?)
+}
+
+/// `x.type()`: the legacy name; `x.type(dtype)`: conversion.
+pub(crate) fn type_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    let [dtype, _] = args.bind(py, "type", ["dtype", "non_blocking"], 0)?;
+    // SAFETY: a method of tensors.
+    let tensor = unsafe { tensor_of(slf) };
+    let Some(dtype) = dtype.filter(|d| !d.is_none()) else {
+        let name = format!("torch.{}Tensor", tensor.dtype().scalar_name());
+        return Ok(name.into_pyobject(py)?.into_any().into_ptr());
+    };
+    let wanted = if let Some(dtype) = as_dtype(&dtype) {
+        dtype
+    } else {
+        let text = if dtype.is_instance_of::<PyString>() {
+            dtype.extract::<String>()?
+        } else if let (Ok(module), Ok(name)) = (dtype.getattr("__module__"), dtype.getattr("__name__")) {
+            format!("{module}.{name}")
+        } else {
+            return Err(PyTypeError::new_err("dtype must be a type, str, or dtype object"));
+        };
+        let short = text.rsplit('.').next().unwrap_or(&text);
+        let name = short.strip_suffix("Tensor").unwrap_or(short).to_lowercase();
+        dtype_by_name(&name)
+            .ok_or_else(|| PyValueError::new_err(format!("invalid type: '{text}'")))?
+    };
+    let target = Target { dtype: Some(wanted), ..Target::default() };
+    wrap(convert(py, tensor, &target)?)
+}
+
+/// `nn`'s reading of `to`: device, dtype, flag, format.
+pub(crate) fn parse_to(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
+    let target = parse(py, args)?;
+    if target.copy {
+        return Err(PyRuntimeError::new_err(".to() does not accept copy argument"));
+    }
+    let none = || py.None().into_bound(py);
+    let device = target.device.map(|d| crate::dtype::device_object(py, d)).transpose()?;
+    let dtype = target.dtype.map(|d| crate::dtype::dtype_object(py, d));
+    let format = match target.format {
+        Some(f) => py.import("pullback._C")?.getattr(crate::dtype::memory_format_name(f))?,
+        None => none(),
+    };
+    let tuple = (
+        device.unwrap_or_else(none),
+        dtype.unwrap_or_else(none),
+        target.non_blocking,
+        format,
+    );
+    let object: Bound<'_, pyo3::types::PyTuple> = tuple.into_pyobject(py)?;
+    Ok(object.into_any().into_ptr())
+}

@@ -1,0 +1,278 @@
+//! DLPack: memory shared with any array library, both ways, in the plain and the versioned form.
+//!
+//! A capsule is consumed once; whoever holds the managed tensor calls its deleter exactly once.
+
+use crate::error::raise;
+use crate::raw::entry::{Args, Reply};
+use crate::raw::object::{tensor_of, wrap};
+use pullback::{DType, Tensor, binding};
+use pyo3::exceptions::{PyBufferError, PyRuntimeError, PyTypeError};
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+use std::ffi::{CStr, c_void};
+use std::sync::Arc;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Device {
+    kind: i32,
+    id: i32,
+}
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Type {
+    code: u8,
+    bits: u8,
+    lanes: u16,
+}
+#[repr(C)]
+struct Shared {
+    data: *mut c_void,
+    device: Device,
+    ndim: i32,
+    dtype: Type,
+    shape: *mut i64,
+    strides: *mut i64,
+    byte_offset: u64,
+}
+#[repr(C)]
+struct Managed {
+    shared: Shared,
+    context: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut Managed)>,
+}
+#[repr(C)]
+struct Version {
+    major: u32,
+    minor: u32,
+}
+#[repr(C)]
+struct ManagedVersioned {
+    version: Version,
+    context: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut ManagedVersioned)>,
+    flags: u64,
+    shared: Shared,
+}
+
+const CPU: i32 = 1;
+const READ_ONLY: u64 = 1;
+const PLAIN: &CStr = c"dltensor";
+const PLAIN_USED: &CStr = c"used_dltensor";
+const VERSIONED: &CStr = c"dltensor_versioned";
+const VERSIONED_USED: &CStr = c"used_dltensor_versioned";
+
+/// Sizes, strides and the tensor, alive until the consumer is done.
+struct Context {
+    _tensor: Tensor,
+    shape: Vec<i64>,
+    strides: Vec<i64>,
+}
+
+fn type_of(dtype: DType) -> Type {
+    let code = match dtype {
+        DType::Bool => 6,
+        DType::BF16 => 4,
+        d if d.is_complex() => 5,
+        d if d.is_floating_point() => 2,
+        d if d.is_signed() => 0,
+        _ => 1,
+    };
+    Type { code, bits: (dtype.size() * 8) as u8, lanes: 1 }
+}
+
+fn dtype_of(ty: Type) -> Option<DType> {
+    let same = |d: &DType| {
+        let own = type_of(*d);
+        own.code == ty.code && own.bits == ty.bits && ty.lanes == 1
+    };
+    DType::ALL.into_iter().find(same)
+}
+
+fn share(tensor: &Tensor) -> (Shared, *mut c_void) {
+    let mut context = Box::new(Context {
+        _tensor: tensor.clone(),
+        shape: tensor.shape().to_vec(),
+        strides: tensor.strides().to_vec(),
+    });
+    let shared = Shared {
+        data: tensor.data_ptr().cast(),
+        device: Device { kind: CPU, id: 0 },
+        ndim: tensor.ndim() as i32,
+        dtype: type_of(tensor.dtype()),
+        shape: context.shape.as_mut_ptr(),
+        strides: context.strides.as_mut_ptr(),
+        byte_offset: 0,
+    };
+    (shared, Box::into_raw(context).cast())
+}
+
+unsafe extern "C" fn delete_plain(managed: *mut Managed) {
+    // SAFETY: made by `export`; the consumer calls this once.
+    unsafe {
+        let managed = Box::from_raw(managed);
+        drop(Box::from_raw(managed.context.cast::<Context>()));
+    }
+}
+unsafe extern "C" fn delete_versioned(managed: *mut ManagedVersioned) {
+    // SAFETY: made by `export`; the consumer calls this once.
+    unsafe {
+        let managed = Box::from_raw(managed);
+        drop(Box::from_raw(managed.context.cast::<Context>()));
+    }
+}
+unsafe extern "C" fn drop_capsule(capsule: *mut PyObject) {
+    // SAFETY: a capsule made by `export`; a used one has another name and is the consumer's.
+    unsafe {
+        if ffi::PyCapsule_IsValid(capsule, PLAIN.as_ptr()) != 0 {
+            delete_plain(ffi::PyCapsule_GetPointer(capsule, PLAIN.as_ptr()).cast());
+        } else if ffi::PyCapsule_IsValid(capsule, VERSIONED.as_ptr()) != 0 {
+            delete_versioned(ffi::PyCapsule_GetPointer(capsule, VERSIONED.as_ptr()).cast());
+        }
+    }
+}
+
+/// `x._to_dlpack(versioned=False, copied=False)`: a capsule.
+pub(crate) fn export(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    let [versioned, copied] = args.bind(py, "_to_dlpack", ["versioned", "copied"], 0)?;
+    let truthy = |v: Option<Bound<'_, PyAny>>| v.map_or(Ok(false), |v| v.is_truthy());
+    // SAFETY: a method of tensors.
+    let tensor = unsafe { tensor_of(slf) };
+    if tensor.requires_grad() {
+        return Err(PyBufferError::new_err(
+            "Can't export tensors that require gradient, use tensor.detach()",
+        ));
+    }
+    let tensor = tensor.detached_alias().map_err(raise)?;
+    let (shared, context) = share(&tensor);
+    // SAFETY: the capsule owns the managed tensor until somebody consumes it.
+    let capsule = unsafe {
+        if truthy(versioned)? {
+            let flags = if truthy(copied)? { 2 } else { 0 };
+            let version = Version { major: 1, minor: 0 };
+            let deleter = Some(delete_versioned as unsafe extern "C" fn(*mut ManagedVersioned));
+            let managed = ManagedVersioned { version, context, deleter, flags, shared };
+            let place = Box::into_raw(Box::new(managed));
+            ffi::PyCapsule_New(place.cast(), VERSIONED.as_ptr(), Some(drop_capsule))
+        } else {
+            let deleter = Some(delete_plain as unsafe extern "C" fn(*mut Managed));
+            let place = Box::into_raw(Box::new(Managed { shared, context, deleter }));
+            ffi::PyCapsule_New(place.cast(), PLAIN.as_ptr(), Some(drop_capsule))
+        }
+    };
+    if capsule.is_null() { Err(PyErr::fetch(py)) } else { Ok(capsule) }
+}
+
+/// Calls the producer's deleter when the memory is not needed any more.
+enum Owner {
+    Plain(*mut Managed),
+    Versioned(*mut ManagedVersioned),
+}
+// SAFETY: DLPack's deleters may be called from any thread; ours is called once.
+unsafe impl Send for Owner {}
+// SAFETY: the pointers are only used for the deleter.
+unsafe impl Sync for Owner {}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        let run = || {
+            // SAFETY: taken from a capsule that was marked as used.
+            unsafe {
+                match *self {
+                    Owner::Plain(m) => (*m).deleter.map(|d| d(m)),
+                    Owner::Versioned(m) => (*m).deleter.map(|d| d(m)),
+                };
+            }
+        };
+        // Producers written in Python expect the interpreter.
+        let _ = Python::try_attach(|_| run());
+    }
+}
+
+/// A tensor over the memory of any object with `__dlpack__`, or of a capsule.
+pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    let py = object.py();
+    let capsule = if object.is_instance_of::<pyo3::types::PyCapsule>() {
+        object.clone()
+    } else {
+        if let Ok(device) = object.call_method0("__dlpack_device__") {
+            let (kind, _): (i32, i32) = device.extract()?;
+            if kind != CPU {
+                return Err(PyRuntimeError::new_err(format!(
+                    "the array lives on DLPack device type {kind}; only main memory is supported by this build"
+                )));
+            }
+        }
+        let kwargs = pyo3::types::PyDict::new(py);
+        kwargs.set_item("max_version", (1, 0))?;
+        match object.call_method("__dlpack__", (), Some(&kwargs)) {
+            Ok(capsule) => capsule,
+            Err(error) if error.is_instance_of::<PyTypeError>(py) => object.call_method0("__dlpack__")?,
+            Err(error) => return Err(error),
+        }
+    };
+    let pointer = capsule.as_ptr();
+    // SAFETY: the capsule's name says what it points to; renaming it makes its content ours.
+    unsafe {
+        if ffi::PyCapsule_IsValid(pointer, VERSIONED.as_ptr()) != 0 {
+            let managed: *mut ManagedVersioned =
+                ffi::PyCapsule_GetPointer(pointer, VERSIONED.as_ptr()).cast();
+            if (*managed).version.major > 1 {
+                return Err(PyBufferError::new_err(format!(
+                    "Unsupported major DLPack version {}",
+                    (*managed).version.major
+                )));
+            }
+            ffi::PyCapsule_SetName(pointer, VERSIONED_USED.as_ptr());
+            if (*managed).flags & READ_ONLY != 0 {
+                binding::warn("The given array is read-only; writing to this tensor is undefined behavior.".into());
+            }
+            return adopt(&(*managed).shared, Owner::Versioned(managed));
+        }
+        if ffi::PyCapsule_IsValid(pointer, PLAIN.as_ptr()) == 0 {
+            return Err(PyRuntimeError::new_err(
+                "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, so you might have already constructed a tensor from it once.",
+            ));
+        }
+        let managed: *mut Managed = ffi::PyCapsule_GetPointer(pointer, PLAIN.as_ptr()).cast();
+        ffi::PyCapsule_SetName(pointer, PLAIN_USED.as_ptr());
+        adopt(&(*managed).shared, Owner::Plain(managed))
+    }
+}
+
+/// # Safety
+/// `shared` is what `owner` manages.
+unsafe fn adopt(shared: &Shared, owner: Owner) -> PyResult<Tensor> {
+    if shared.device.kind != CPU {
+        return Err(PyRuntimeError::new_err("Unsupported device_type: only main memory"));
+    }
+    let Some(dtype) = dtype_of(shared.dtype) else {
+        return Err(PyBufferError::new_err(format!(
+            "Unsupported DLPack type: code {} with {} bits and {} lanes",
+            shared.dtype.code, shared.dtype.bits, shared.dtype.lanes
+        )));
+    };
+    let rank = shared.ndim.max(0) as usize;
+    // SAFETY: the producer's arrays have `ndim` entries.
+    let list = |p: *mut i64| -> Vec<i64> {
+        if rank == 0 { Vec::new() } else { unsafe { std::slice::from_raw_parts(p, rank) }.to_vec() }
+    };
+    let shape = list(shared.shape);
+    let strides = if shared.strides.is_null() {
+        pullback::tensor::contiguous_strides(&shape).to_vec()
+    } else {
+        list(shared.strides)
+    };
+    if strides.iter().any(|&s| s < 0) {
+        return Err(PyBufferError::new_err("arrays with negative strides cannot be imported"));
+    }
+    let data = shared.data.cast::<u8>().wrapping_add(shared.byte_offset as usize);
+    // SAFETY: the producer's description of its memory, alive until `owner` drops.
+    unsafe { binding::foreign(data, &shape, &strides, dtype, Arc::new(owner)) }.map_err(raise)
+}
+
+/// `torch.from_dlpack(ext_tensor)`.
+pub(crate) fn from_dlpack(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
+    let [object] = args.bind(py, "from_dlpack", ["ext_tensor"], 1)?;
+    wrap(import(&object.expect("required"))?)
+}

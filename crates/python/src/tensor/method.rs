@@ -1,0 +1,379 @@
+//! The methods of tensors that are no ops.
+
+use crate::convert::{to_int, type_name};
+use crate::dtype::as_memory_format;
+use crate::error::raise;
+use crate::raw::entry::{Args, Reply, fast, noargs};
+use crate::raw::object::{TensorObject, as_tensor, base_type, tensor_of, track, wrap, wrap_new};
+use crate::raw::size::new_size;
+use crate::result::{none, scalar};
+use crate::tensor::{construct, conversion, display, dlpack, numpy, storage};
+use pullback::tensor::shape::wrap_dim;
+use pullback::{MemoryFormat, Scalar, Tensor};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::ffi::{self, PyMethodDef, PyObject, PyTypeObject};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use std::ptr::null_mut;
+
+fn this<'a>(slf: *mut PyObject) -> &'a Tensor {
+    // SAFETY: methods are called on tensors only, which the interpreter checks.
+    unsafe { tensor_of(slf) }
+}
+
+fn same(slf: *mut PyObject) -> Reply {
+    // SAFETY: a live object.
+    unsafe { ffi::Py_INCREF(slf) };
+    Ok(slf)
+}
+
+fn size(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    let tensor = this(slf);
+    if args.all.is_empty() {
+        return new_size(tensor.shape());
+    }
+    let [dim] = args.bind(py, "size", ["dim"], 0)?;
+    match dim.filter(|d| !d.is_none()) {
+        None => new_size(tensor.shape()),
+        Some(dim) => one_dim(py, tensor, &dim, tensor.shape(), "size"),
+    }
+}
+
+fn stride(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    let tensor = this(slf);
+    let [dim] = args.bind(py, "stride", ["dim"], 0)?;
+    match dim.filter(|d| !d.is_none()) {
+        None => Ok(PyTuple::new(py, tensor.strides())?.into_any().into_ptr()),
+        Some(dim) => one_dim(py, tensor, &dim, tensor.strides(), "stride"),
+    }
+}
+
+fn one_dim(
+    py: Python<'_>,
+    tensor: &Tensor,
+    dim: &Bound<'_, PyAny>,
+    values: &[i64],
+    name: &str,
+) -> Reply {
+    if dim.is_instance_of::<pyo3::types::PyFloat>() || dim.is_instance_of::<pyo3::types::PyString>() {
+        return Err(PyTypeError::new_err(format!(
+            "{name}(): argument 'dim' must be int, not {}",
+            type_name(dim)
+        )));
+    }
+    let wanted = to_int(dim)?;
+    if tensor.ndim() == 0 {
+        return Err(pyo3::exceptions::PyIndexError::new_err(format!(
+            "Dimension specified as {wanted} but tensor has no dimensions"
+        )));
+    }
+    let at = wrap_dim(wanted, tensor.ndim()).map_err(raise)?;
+    scalar(py, Scalar::Int(values[at]))
+}
+
+macro_rules! facts {
+    ($($name:ident($t:ident) $value:expr;)*) => {$(
+        fn $name(py: Python<'_>, slf: *mut PyObject) -> Reply {
+            let $t = this(slf);
+            scalar(py, $value)
+        }
+    )*};
+}
+facts! {
+    dim(t) Scalar::Int(t.ndim() as i64);
+    numel(t) Scalar::Int(t.numel());
+    storage_offset(t) Scalar::Int(t.storage_offset());
+    data_ptr(t) Scalar::Int(if t.numel() == 0 { 0 } else { t.data_ptr() as i64 });
+    element_size(t) Scalar::Int(t.dtype().size() as i64);
+    is_floating_point(t) Scalar::Bool(t.dtype().is_floating_point());
+    is_complex(t) Scalar::Bool(t.dtype().is_complex());
+    is_signed(t) Scalar::Bool(t.dtype().is_signed() || t.dtype().is_floating_point() || t.dtype().is_complex());
+    is_inference(t) Scalar::Bool(t.is_inference());
+    is_view(t) Scalar::Bool(t.is_view());
+    use_count(t) Scalar::Int(t.use_count() as i64);
+    get_device(t) Scalar::Int(t.device().index().map_or(-1, i64::from));
+}
+fn no(py: Python<'_>, _: *mut PyObject) -> Reply {
+    scalar(py, Scalar::Bool(false))
+}
+fn itself(_: Python<'_>, slf: *mut PyObject) -> Reply {
+    same(slf)
+}
+
+fn is_contiguous(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    let [format] = args.bind(py, "is_contiguous", ["memory_format"], 0)?;
+    let tensor = this(slf);
+    let format = format.as_ref().and_then(as_memory_format).unwrap_or(MemoryFormat::Contiguous);
+    let answer = match format {
+        MemoryFormat::Contiguous => tensor.is_contiguous(),
+        MemoryFormat::Preserve => {
+            return Err(PyRuntimeError::new_err("preserve memory format is unsupported by the contiguous operator"));
+        }
+        other => tensor.is_contiguous_in(other),
+    };
+    scalar(py, Scalar::Bool(answer))
+}
+
+fn item(py: Python<'_>, slf: *mut PyObject) -> Reply {
+    scalar(py, this(slf).item().map_err(raise)?)
+}
+
+fn tolist(py: Python<'_>, slf: *mut PyObject) -> Reply {
+    let tensor = this(slf);
+    let values = tensor.elements();
+    let mut at = 0;
+    Ok(nest(py, tensor.shape(), &values, &mut at)?.into_ptr())
+}
+
+fn nest<'py>(
+    py: Python<'py>,
+    shape: &[i64],
+    values: &[Scalar],
+    at: &mut usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Some((&size, rest)) = shape.split_first() else {
+        *at += 1;
+        // SAFETY: a new reference.
+        return Ok(unsafe { Bound::from_owned_ptr(py, scalar(py, values[*at - 1])?) });
+    };
+    let items: PyResult<Vec<_>> = (0..size).map(|_| nest(py, rest, values, at)).collect();
+    Ok(PyList::new(py, items?)?.into_any())
+}
+
+fn requires_grad_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    let [flag] = args.bind(py, "requires_grad_", ["requires_grad"], 0)?;
+    let flag = flag.map_or(Ok(true), |f| {
+        f.cast::<pyo3::types::PyBool>().map(|b| b.is_true()).map_err(|_| {
+            PyTypeError::new_err(format!(
+                "requires_grad_(): argument 'requires_grad' must be bool, not {}",
+                type_name(&f)
+            ))
+        })
+    })?;
+    this(slf).requires_grad_(flag).map_err(raise)?;
+    same(slf)
+}
+fn detach_(_: Python<'_>, slf: *mut PyObject) -> Reply {
+    this(slf).detach_().map_err(raise)?;
+    same(slf)
+}
+fn retain_grad(_: Python<'_>, slf: *mut PyObject) -> Reply {
+    this(slf).retain_grad().map_err(raise)?;
+    Ok(none())
+}
+
+fn resize_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    let given = args.positionals(py);
+    let sizes: Vec<i64> = match given.as_slice() {
+        [one] if one.is_instance_of::<PyTuple>() || one.is_instance_of::<PyList>() => one.extract()?,
+        many => many.iter().map(to_int).collect::<PyResult<_>>()?,
+    };
+    this(slf).resize(&sizes).map_err(raise)?;
+    same(slf)
+}
+fn set_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    let names = ["source", "storage_offset", "size", "stride"];
+    let [source, offset, size, stride] = args.bind(py, "set_", names, 0)?;
+    let tensor = this(slf);
+    let made = match source {
+        None => Tensor::empty_of(&[0], tensor.dtype()).map_err(raise)?,
+        Some(source) => match as_tensor(&source) {
+            Some(source) => source.clone(),
+            None => storage::tensor_over(
+                &source,
+                tensor.dtype(),
+                offset.map_or(Ok(0), |o| to_int(&o))?,
+                size.map(|s| s.extract()).transpose()?,
+                stride.map(|s| s.extract()).transpose()?,
+            )?,
+        },
+    };
+    tensor.set_storage(&made).map_err(raise)?;
+    same(slf)
+}
+fn is_set_to(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    let [other] = args.bind(py, "is_set_to", ["tensor"], 1)?;
+    let (a, other) = (this(slf), other.expect("required"));
+    let Some(b) = as_tensor(&other) else {
+        return Err(PyTypeError::new_err("is_set_to(): argument 'tensor' must be Tensor"));
+    };
+    let equal = a.data_ptr() == b.data_ptr() && a.shape() == b.shape() && a.strides() == b.strides();
+    scalar(py, Scalar::Bool(equal))
+}
+fn is_same_size(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    let [other] = args.bind(py, "is_same_size", ["other"], 1)?;
+    let other = other.expect("required");
+    let same = as_tensor(&other).is_some_and(|o| o.shape() == this(slf).shape());
+    scalar(py, Scalar::Bool(same))
+}
+
+/// The dictionary of hooks for the tensor's present `grad_fn`, made and registered if need be.
+fn hook_dict(py: Python<'_>, slf: *mut PyObject) -> Reply {
+    let tensor = this(slf);
+    if !tensor.requires_grad() {
+        return Err(PyRuntimeError::new_err(
+            "cannot register a hook on a tensor that doesn't require gradient",
+        ));
+    }
+    let node = tensor.grad_fn().map_err(raise)?.map_or(0, |n| n.id());
+    let object = slf.cast::<TensorObject>();
+    // SAFETY: fields of a live wrapper, with the GIL.
+    unsafe {
+        if (*object).hooks.is_null() || (*object).hooks_node != node {
+            let dict = crate::autograd::hook::ordered_dict(py)?;
+            crate::autograd::hook::register(tensor, dict.clone().unbind())?;
+            let old = std::mem::replace(&mut (*object).hooks, dict.into_any().into_ptr());
+            (*object).hooks_node = node;
+            track(slf);
+            ffi::Py_XDECREF(old);
+        }
+        ffi::Py_INCREF((*object).hooks);
+        Ok((*object).hooks)
+    }
+}
+
+/// The dictionary of hooks that run after this leaf's `.grad` was updated.
+fn accumulate_hook_dict(py: Python<'_>, slf: *mut PyObject) -> Reply {
+    let object = slf.cast::<TensorObject>();
+    // SAFETY: fields of a live wrapper, with the GIL.
+    unsafe {
+        if (*object).accumulate_hooks.is_null() {
+            let dict = crate::autograd::hook::ordered_dict(py)?;
+            crate::autograd::hook::register_accumulate(this(slf), dict.clone().unbind())?;
+            (*object).accumulate_hooks = dict.into_any().into_ptr();
+            track(slf);
+        }
+        ffi::Py_INCREF((*object).accumulate_hooks);
+        Ok((*object).accumulate_hooks)
+    }
+}
+
+fn subclass_type(cls: &Bound<'_, PyAny>) -> PyResult<*mut PyTypeObject> {
+    // SAFETY: checked to be a type before it is read as one.
+    unsafe {
+        if ffi::PyType_Check(cls.as_ptr()) == 0 {
+            return Err(PyTypeError::new_err(format!("cls must be a type (got {})", type_name(cls))));
+        }
+        let ty = cls.as_ptr().cast::<PyTypeObject>();
+        if ffi::PyType_IsSubtype(ty, base_type()) == 0 {
+            return Err(PyTypeError::new_err(
+                "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class inherits from Tensor.",
+            ));
+        }
+        Ok(ty)
+    }
+}
+
+/// `Tensor._make_subclass(cls, data, require_grad=False)`.
+fn make_subclass(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
+    let [cls, data, requires_grad] =
+        args.bind(py, "_make_subclass", ["cls", "data", "require_grad"], 2)?;
+    let (cls, data) = (cls.expect("required"), data.expect("required"));
+    let ty = subclass_type(&cls)?;
+    let Some(tensor) = as_tensor(&data) else {
+        return Err(PyTypeError::new_err(format!(
+            "_make_subclass(): argument 'data' (position 2) must be Tensor, not {}",
+            type_name(&data)
+        )));
+    };
+    let made = tensor.detached_alias().map_err(raise)?;
+    if requires_grad.is_some_and(|r| r.is_truthy().unwrap_or(false)) {
+        if !made.dtype().is_differentiable() {
+            return Err(PyRuntimeError::new_err(
+                "Only Tensors of floating point and complex dtype can require gradients",
+            ));
+        }
+        made.requires_grad_(true).map_err(raise)?;
+    }
+    // SAFETY: a subclass of `TensorBase`; a fresh tensor.
+    unsafe { wrap_new(made, ty) }
+}
+
+/// `x.as_subclass(cls)`: an alias with history.
+fn as_subclass(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    let [cls] = args.bind(py, "as_subclass", ["cls"], 1)?;
+    let ty = subclass_type(&cls.expect("required"))?;
+    let made = this(slf).alias().map_err(raise)?;
+    // SAFETY: a subclass of `TensorBase`; a fresh tensor.
+    unsafe { wrap_new(made, ty) }
+}
+
+/// The table of methods.
+pub(crate) fn table() -> Vec<PyMethodDef> {
+    use std::ffi::CStr;
+    let def = |name: &'static CStr, meth, flags| PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: meth,
+        ml_flags: flags,
+        ml_doc: null_mut(),
+    };
+    let plain = |name, meth| def(name, meth, ffi::METH_NOARGS);
+    let args = |name, meth| def(name, meth, ffi::METH_FASTCALL | ffi::METH_KEYWORDS);
+    let fixed =
+        |name, meth| def(name, meth, ffi::METH_FASTCALL | ffi::METH_KEYWORDS | ffi::METH_STATIC);
+    vec![
+        args(c"size", fast!(size)),
+        args(c"stride", fast!(stride)),
+        plain(c"dim", noargs!(dim)),
+        plain(c"ndimension", noargs!(dim)),
+        plain(c"numel", noargs!(numel)),
+        plain(c"nelement", noargs!(numel)),
+        plain(c"storage_offset", noargs!(storage_offset)),
+        plain(c"data_ptr", noargs!(data_ptr)),
+        plain(c"element_size", noargs!(element_size)),
+        plain(c"is_floating_point", noargs!(is_floating_point)),
+        plain(c"is_complex", noargs!(is_complex)),
+        plain(c"is_signed", noargs!(is_signed)),
+        plain(c"is_inference", noargs!(is_inference)),
+        plain(c"_is_view", noargs!(is_view)),
+        plain(c"_use_count", noargs!(use_count)),
+        plain(c"get_device", noargs!(get_device)),
+        plain(c"is_conj", noargs!(no)),
+        plain(c"is_neg", noargs!(no)),
+        plain(c"is_pinned", noargs!(no)),
+        plain(c"is_shared", noargs!(no)),
+        plain(c"has_names", noargs!(no)),
+        plain(c"resolve_neg", noargs!(itself)),
+        args(c"is_contiguous", fast!(is_contiguous)),
+        plain(c"item", noargs!(item)),
+        plain(c"tolist", noargs!(tolist)),
+        args(c"requires_grad_", fast!(requires_grad_)),
+        plain(c"detach_", noargs!(detach_)),
+        plain(c"retain_grad", noargs!(retain_grad)),
+        args(c"resize_", fast!(resize_)),
+        args(c"set_", fast!(set_)),
+        args(c"is_set_to", fast!(is_set_to)),
+        args(c"is_same_size", fast!(is_same_size)),
+        plain(c"_hook_dict", noargs!(hook_dict)),
+        plain(c"_accumulate_hook_dict", noargs!(accumulate_hook_dict)),
+        fixed(c"_make_subclass", fast!(make_subclass)),
+        args(c"as_subclass", fast!(as_subclass)),
+        args(c"new_tensor", fast!(construct::new_tensor)),
+        args(c"to", fast!(conversion::to)),
+        args(c"type", fast!(conversion::type_)),
+        args(c"cpu", fast!(conversion::cpu)),
+        args(c"cuda", fast!(conversion::cuda)),
+        args(c"float", fast!(conversion::float)),
+        args(c"double", fast!(conversion::double)),
+        args(c"half", fast!(conversion::half)),
+        args(c"bfloat16", fast!(conversion::bfloat16)),
+        args(c"long", fast!(conversion::long)),
+        args(c"int", fast!(conversion::int)),
+        args(c"short", fast!(conversion::short)),
+        args(c"char", fast!(conversion::char)),
+        args(c"byte", fast!(conversion::byte)),
+        args(c"bool", fast!(conversion::bool)),
+        args(c"cfloat", fast!(conversion::cfloat)),
+        args(c"cdouble", fast!(conversion::cdouble)),
+        args(c"numpy", fast!(numpy::numpy)),
+        plain(c"untyped_storage", noargs!(storage::untyped_storage)),
+        args(c"_to_dlpack", fast!(dlpack::export)),
+        plain(c"_repr", noargs!(display::repr_method)),
+    ]
+}
+
+/// Wraps a tensor for PyO3 code.
+pub(crate) fn wrapped(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: a new reference.
+    Ok(unsafe { Bound::from_owned_ptr(py, wrap(tensor)?) })
+}

@@ -1,0 +1,11 @@
+//! What tensors have in Python beyond the ops of the registry: construction, properties, methods by
+//! hand, printing, other libraries' arrays.
+
+pub(crate) mod construct;
+pub(crate) mod conversion;
+pub(crate) mod display;
+pub(crate) mod dlpack;
+pub(crate) mod method;
+pub(crate) mod numpy;
+pub(crate) mod property;
+pub(crate) mod storage;

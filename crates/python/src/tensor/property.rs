@@ -1,0 +1,255 @@
+//! The attributes of tensors.
+
+use crate::convert::type_name;
+use crate::dtype::{device_object, dtype_object, layout_object};
+use crate::error::raise;
+use crate::raw::entry::{Reply, getter, setter};
+use crate::raw::object::{TensorObject, as_tensor, tensor_of, wrap};
+use crate::raw::size::new_size;
+use crate::result::{none, scalar};
+use pullback::{Layout, Scalar, Tensor, binding};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+use std::ptr::null_mut;
+
+fn bool_reply(value: bool) -> Reply {
+    // SAFETY: the interpreter is attached in every getter.
+    scalar(unsafe { Python::assume_attached() }, Scalar::Bool(value))
+}
+
+/// Wraps an optional tensor.
+pub(crate) fn optional(tensor: Option<Tensor>) -> Reply {
+    tensor.map_or_else(|| Ok(none()), wrap)
+}
+
+macro_rules! flags {
+    ($($name:ident($t:ident) $body:expr;)*) => {$(
+        fn $name(_: Python<'_>, slf: *mut PyObject) -> Reply {
+            // SAFETY: a getter of tensors.
+            let $t = unsafe { tensor_of(slf) };
+            bool_reply($body)
+        }
+    )*};
+}
+flags! {
+    requires_grad(t) t.requires_grad();
+    is_leaf(t) t.is_leaf();
+    retains_grad(t) t.retains_grad();
+    is_sparse(t) t.layout() == Layout::SparseCoo;
+    is_sparse_csr(t) t.layout() == Layout::SparseCsr;
+    is_cuda(t) t.device().kind() == "cuda";
+    is_cpu(t) t.device().kind() == "cpu";
+    is_meta(t) t.device().kind() == "meta";
+}
+fn never(_: Python<'_>, _: *mut PyObject) -> Reply {
+    bool_reply(false)
+}
+
+macro_rules! ints {
+    ($($name:ident($t:ident) $body:expr;)*) => {$(
+        fn $name(py: Python<'_>, slf: *mut PyObject) -> Reply {
+            // SAFETY: a getter of tensors.
+            let $t = unsafe { tensor_of(slf) };
+            scalar(py, Scalar::Int($body as i64))
+        }
+    )*};
+}
+ints! {
+    ndim(t) t.ndim();
+    itemsize(t) t.dtype().size();
+    nbytes(t) t.numel() * t.dtype().size() as i64;
+    output_nr(t) t.output_nr();
+    version(t) t.tracked_version().map_err(raise)?;
+    cdata(t) t.id();
+}
+
+fn shape(_: Python<'_>, slf: *mut PyObject) -> Reply {
+    // SAFETY: a getter of tensors.
+    new_size(unsafe { tensor_of(slf) }.shape())
+}
+fn dtype(py: Python<'_>, slf: *mut PyObject) -> Reply {
+    // SAFETY: a getter of tensors.
+    Ok(dtype_object(py, unsafe { tensor_of(slf) }.dtype()).into_ptr())
+}
+fn device(py: Python<'_>, slf: *mut PyObject) -> Reply {
+    // SAFETY: a getter of tensors.
+    Ok(device_object(py, unsafe { tensor_of(slf) }.device())?.into_ptr())
+}
+fn layout(py: Python<'_>, slf: *mut PyObject) -> Reply {
+    // SAFETY: a getter of tensors.
+    Ok(layout_object(py, unsafe { tensor_of(slf) }.layout()).into_ptr())
+}
+fn grad_fn(py: Python<'_>, slf: *mut PyObject) -> Reply {
+    // SAFETY: a getter of tensors.
+    match unsafe { tensor_of(slf) }.grad_fn().map_err(raise)? {
+        Some(node) => Ok(crate::autograd::node::wrap_node(py, &node)?.into_ptr()),
+        None => Ok(none()),
+    }
+}
+fn set_grad_fn(_: Python<'_>, slf: *mut PyObject, value: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+    match value {
+        None => Err(PyRuntimeError::new_err("Deletion of _grad_fn not allowed. Detach tensor instead!")),
+        // SAFETY: a setter of tensors.
+        Some(v) if v.is_none() => unsafe { tensor_of(slf) }.detach_().map_err(raise),
+        Some(_) => Err(PyRuntimeError::new_err("_grad_fn can be only set to None")),
+    }
+}
+fn set_requires_grad(_: Python<'_>, slf: *mut PyObject, value: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+    // SAFETY: a setter of tensors.
+    let tensor = unsafe { tensor_of(slf) };
+    let flag = value.as_ref().and_then(|v| v.cast::<pyo3::types::PyBool>().ok());
+    let Some(flag) = flag else {
+        return Err(PyRuntimeError::new_err("requires_grad must be a bool"));
+    };
+    let flag = flag.is_true();
+    if !tensor.is_leaf() {
+        let advice = if flag {
+            ""
+        } else {
+            " If you want to use a computed variable in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+        };
+        return Err(PyRuntimeError::new_err(format!(
+            "you can only change requires_grad flags of leaf variables.{advice}"
+        )));
+    }
+    if flag && !tensor.dtype().is_differentiable() {
+        return Err(PyRuntimeError::new_err(
+            "only Tensors of floating point and complex dtype can require gradients",
+        ));
+    }
+    tensor.requires_grad_(flag).map(|_| ()).map_err(raise)
+}
+fn grad(_: Python<'_>, slf: *mut PyObject) -> Reply {
+    // SAFETY: a getter of tensors.
+    let tensor = unsafe { tensor_of(slf) };
+    if tensor.requires_grad() && !tensor.is_leaf() && !tensor.retains_grad() && tensor.grad().is_none() {
+        binding::warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead.".into());
+        // A warning that was turned into an error is waiting.
+        // SAFETY: the interpreter is attached.
+        unsafe {
+            if !ffi::PyErr_Occurred().is_null() {
+                return Err(PyErr::fetch(Python::assume_attached()));
+            }
+        }
+    }
+    optional(tensor.grad())
+}
+fn set_grad(_: Python<'_>, slf: *mut PyObject, value: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+    // SAFETY: a setter of tensors.
+    let tensor = unsafe { tensor_of(slf) };
+    let Some(value) = value.filter(|v| !v.is_none()) else {
+        return tensor.set_grad(None).map_err(raise);
+    };
+    let Some(grad) = as_tensor(&value) else {
+        return Err(PyTypeError::new_err(format!(
+            "assigned grad expected to be a Tensor or None but got grad of type {}",
+            type_name(&value)
+        )));
+    };
+    tensor.set_grad(Some(grad.clone())).map_err(raise)
+}
+fn data(_: Python<'_>, slf: *mut PyObject) -> Reply {
+    // SAFETY: a getter of tensors.
+    wrap(unsafe { tensor_of(slf) }.data().map_err(raise)?)
+}
+fn set_data(_: Python<'_>, slf: *mut PyObject, value: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+    // SAFETY: a setter of tensors.
+    let tensor = unsafe { tensor_of(slf) };
+    let Some(value) = value else {
+        return Err(PyRuntimeError::new_err("Deleting tensor data is not allowed. Delete tensor instead!"));
+    };
+    let Some(other) = as_tensor(&value) else {
+        return Err(PyTypeError::new_err(format!(
+            "Variable data has to be a tensor, but got {}",
+            type_name(&value)
+        )));
+    };
+    tensor.set_data(other).map_err(raise)
+}
+fn base(_: Python<'_>, slf: *mut PyObject) -> Reply {
+    // SAFETY: a getter of tensors.
+    optional(unsafe { tensor_of(slf) }.base().cloned())
+}
+fn names(py: Python<'_>, slf: *mut PyObject) -> Reply {
+    // SAFETY: a getter of tensors.
+    let ndim = unsafe { tensor_of(slf) }.ndim();
+    Ok(pyo3::types::PyTuple::new(py, (0..ndim).map(|_| py.None()))?.into_any().into_ptr())
+}
+fn name(_: Python<'_>, _: *mut PyObject) -> Reply {
+    Ok(none())
+}
+
+fn field(slf: *mut PyObject, pick: impl Fn(*mut TensorObject) -> *mut *mut PyObject) -> Reply {
+    // SAFETY: a getter of tensors; the field is null or an owned reference.
+    unsafe {
+        let object = *pick(slf.cast());
+        if object.is_null() {
+            return Ok(none());
+        }
+        ffi::Py_INCREF(object);
+        Ok(object)
+    }
+}
+fn hooks(_: Python<'_>, slf: *mut PyObject) -> Reply {
+    // SAFETY: only the address of a field.
+    field(slf, |t| unsafe { &raw mut (*t).hooks })
+}
+fn accumulate_hooks(_: Python<'_>, slf: *mut PyObject) -> Reply {
+    // SAFETY: only the address of a field.
+    field(slf, |t| unsafe { &raw mut (*t).accumulate_hooks })
+}
+fn set_hooks(_: Python<'_>, _: *mut PyObject, value: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+    match value {
+        Some(v) if v.is_none() || v.is_instance_of::<pyo3::types::PyDict>() => Ok(()),
+        _ => Err(PyTypeError::new_err("_backward_hooks can only be a dict or None")),
+    }
+}
+
+/// The table of getters and setters.
+pub(crate) fn table() -> Vec<ffi::PyGetSetDef> {
+    let entry = |name: &'static std::ffi::CStr, get, set| ffi::PyGetSetDef {
+        name: name.as_ptr(),
+        get: Some(get),
+        set,
+        doc: null_mut(),
+        closure: null_mut(),
+    };
+    let read = |name, get| entry(name, get, None);
+    vec![
+        read(c"shape", getter!(shape)),
+        read(c"dtype", getter!(dtype)),
+        read(c"device", getter!(device)),
+        read(c"layout", getter!(layout)),
+        read(c"ndim", getter!(ndim)),
+        read(c"itemsize", getter!(itemsize)),
+        read(c"nbytes", getter!(nbytes)),
+        read(c"output_nr", getter!(output_nr)),
+        read(c"_version", getter!(version)),
+        read(c"_cdata", getter!(cdata)),
+        read(c"_base", getter!(base)),
+        read(c"names", getter!(names)),
+        read(c"name", getter!(name)),
+        read(c"grad_fn", getter!(grad_fn)),
+        entry(c"_grad_fn", getter!(grad_fn), Some(setter!(set_grad_fn))),
+        entry(c"requires_grad", getter!(requires_grad), Some(setter!(set_requires_grad))),
+        entry(c"grad", getter!(grad), Some(setter!(set_grad))),
+        entry(c"_grad", getter!(grad), Some(setter!(set_grad))),
+        entry(c"data", getter!(data), Some(setter!(set_data))),
+        entry(c"_backward_hooks", getter!(hooks), Some(setter!(set_hooks))),
+        entry(c"_post_accumulate_grad_hooks", getter!(accumulate_hooks), Some(setter!(set_hooks))),
+        read(c"is_leaf", getter!(is_leaf)),
+        read(c"retains_grad", getter!(retains_grad)),
+        read(c"is_sparse", getter!(is_sparse)),
+        read(c"is_sparse_csr", getter!(is_sparse_csr)),
+        read(c"is_cuda", getter!(is_cuda)),
+        read(c"is_cpu", getter!(is_cpu)),
+        read(c"is_meta", getter!(is_meta)),
+        read(c"is_quantized", getter!(never)),
+        read(c"is_mkldnn", getter!(never)),
+        read(c"is_nested", getter!(never)),
+        read(c"is_mps", getter!(never)),
+        read(c"is_xpu", getter!(never)),
+        read(c"is_vulkan", getter!(never)),
+    ]
+}

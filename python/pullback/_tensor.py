@@ -1,0 +1,259 @@
+"""The Tensor class: what tensors have in Python that is not made natively.
+
+The methods of ops come from the op registry and stand on ``TensorBase``; here is what takes hooks,
+copies, pickles or other Python protocols.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from . import _C
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from .autograd.graph import GradientEdge
+    from .nn.modules.hook import RemovableHandle
+
+__all__ = ["Tensor"]
+
+
+def _rebuild_tensor(
+    storage: Any, dtype: Any, offset: int, size: Sequence[int], stride: Sequence[int]
+) -> Tensor:
+    return cast("Tensor", _C._tensor_over(storage, dtype, offset, list(size), list(stride)))
+
+
+def _rebuild(
+    cls: type[Tensor],
+    parts: tuple[Any, ...],
+    requires_grad: bool,
+    state: dict[str, Any] | None,
+) -> Tensor:
+    tensor = _rebuild_tensor(*parts)
+    if cls is not Tensor:
+        tensor = cast("Tensor", _C.TensorBase._make_subclass(cls, tensor, requires_grad))
+    else:
+        tensor.requires_grad = requires_grad
+    if state:
+        tensor.__dict__.update(state)
+    return tensor
+
+
+class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
+    """An n-dimensional array that can remember how it was computed."""
+
+    __array_priority__ = 1000
+
+    # --- autograd ------------------------------------------------------------------------------
+
+    def backward(
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Tensor | GradientEdge | Sequence[Tensor | GradientEdge] | None = None,
+    ) -> None:
+        """Adds the gradient of this tensor with respect to the graph's leaves to their ``.grad``.
+
+        Args:
+            gradient: the gradient with respect to this tensor, of its shape; may be left out for
+                one real element.
+            retain_graph: keep what the graph saved, to run it again; defaults to ``create_graph``.
+            create_graph: record the backward itself, for higher derivatives.
+            inputs: accumulate into these only.
+
+        Raises:
+            RuntimeError: for a graph that was freed, a gradient of another shape, or no graph.
+        """
+        from . import autograd
+
+        autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+        """Lets ``hook(grad)`` see, and replace, the gradient of this tensor.
+
+        Raises:
+            RuntimeError: if the tensor does not require grad.
+        """
+        from .nn.modules.hook import RemovableHandle
+
+        hooks = self._hook_dict()
+        handle = RemovableHandle(hooks)
+        hooks[handle.id] = hook
+        return handle
+
+    def register_post_accumulate_grad_hook(
+        self, hook: Callable[[Tensor], None]
+    ) -> RemovableHandle:
+        """Lets ``hook(leaf)`` run after this leaf's ``.grad`` was updated.
+
+        Raises:
+            RuntimeError: unless it is a leaf that requires grad.
+        """
+        from .nn.modules.hook import RemovableHandle
+
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if self.grad_fn is not None:
+            raise RuntimeError(
+                "post accumulate grad hooks cannot be registered on non-leaf tensors"
+            )
+        hooks = self._accumulate_hook_dict()
+        handle = RemovableHandle(hooks)
+        hooks[handle.id] = hook
+        return handle
+
+    # --- copies --------------------------------------------------------------------------------
+
+    def _parts(self) -> tuple[Any, ...]:
+        return (
+            self.untyped_storage(),
+            self.dtype,
+            self.storage_offset(),
+            tuple(self.size()),
+            self.stride(),
+        )
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Self:
+        """Copies storage, attributes and ``.grad``; aliasing within one deep copy is kept.
+
+        Raises:
+            RuntimeError: for tensors that are no leaves.
+        """
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment.  If you were attempting to deepcopy a module, this may "
+                "be because of a torch.nn.utils.weight_norm usage, see "
+                "https://github.com/pytorch/pytorch/pull/103001"
+            )
+        if id(self) in memo:
+            return cast("Self", memo[id(self)])
+        parts = self._parts()
+        storage = copy.deepcopy(parts[0], memo)
+        new = _rebuild(type(self), (storage, *parts[1:]), self.requires_grad, None)
+        memo[id(self)] = new
+        if self.grad is not None:
+            new.grad = copy.deepcopy(self.grad, memo)
+        if self.__dict__:
+            new.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return cast("Self", new)
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        if self._backward_hooks:
+            warnings.warn(
+                "backward hook on a tensor will not be serialized. If this is expected, "
+                "remove the hook first",
+                stacklevel=2,
+            )
+        state = dict(self.__dict__) or None
+        return (_rebuild, (type(self), self._parts(), self.requires_grad, state))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if not self.is_leaf:
+            raise RuntimeError("__setstate__ can be only called on leaf Tensors")
+        self.__dict__.update(state)
+
+    # --- Python protocols ----------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self.dim() == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __reversed__(self) -> Tensor:
+        return self if self.dim() == 0 else self.flip(0)
+
+    def __contains__(self, element: object) -> bool:
+        if isinstance(element, (Tensor, int, float, complex, bool)):
+            return bool((self == element).any().item())
+        raise RuntimeError(
+            "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
+        )
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __format__(self, spec: str) -> str:
+        if self.dim() == 0 and type(self) is Tensor:
+            return format(self.item(), spec)
+        return object.__format__(self, spec)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(type(self)), *self.__dict__})
+
+    # --- other libraries -----------------------------------------------------------------------
+
+    def __array__(self, dtype: Any = None) -> Any:
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
+        if array.dtype == bool:
+            array = array.astype("uint8")
+        return cast("Tensor", _C.from_numpy(array))
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule that shares this tensor's memory.
+
+        Raises:
+            BufferError: if the tensor requires grad, or lives elsewhere than asked for.
+            TypeError: if ``stream`` is no int.
+        """
+        if self.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if stream is not None and type(stream) is not int:
+            raise TypeError("stream must be ``int`` or ``none``")
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError(f"cannot export a tensor on cpu to DLPack device {dl_device}")
+        versioned = max_version is not None and max_version[0] >= 1
+        source = self.clone() if copy else self
+        return source._to_dlpack(versioned, bool(copy))
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        if self.device.type != "cpu":
+            raise ValueError(f"Unknown device type {self.device} for Dlpack")
+        return (1, 0)
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        raise AttributeError(
+            f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} "
+            "If CUDA data is required use tensor.cuda() to copy tensor to device memory."
+        )
+
+    # --- conveniences --------------------------------------------------------------------------
+
+    def __rsub__(self, other: Any) -> Any:
+        return _C._VariableFunctions.rsub(self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return _C._VariableFunctions.pow(other, self)
+
+    def storage_type(self) -> type:
+        """The class of the storage."""
+        return cast("type", _C.UntypedStorage)
+
+    def is_shared(self) -> bool:
+        """Whether the memory is shared between processes: never here."""
+        return False
+
+    def share_memory_(self) -> Self:
+        """Does nothing: workers get copies."""
+        return self
+
+
+_C._set_tensor_class(Tensor)

@@ -1,0 +1,297 @@
+"""Automatic differentiation: ``backward``, ``grad``, custom functions, modes, graph access."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import _C
+from . import function, grad_mode, graph
+from .function import Function
+from .grad_mode import (
+    enable_grad,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
+from .graph import GradientEdge
+
+if TYPE_CHECKING:
+    from .._tensor import Tensor
+
+__all__ = [
+    "Function",
+    "GradientEdge",
+    "Variable",
+    "backward",
+    "enable_grad",
+    "function",
+    "grad",
+    "grad_mode",
+    "graph",
+    "inference_mode",
+    "is_grad_enabled",
+    "no_grad",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]
+
+is_grad_enabled = _C.is_grad_enabled
+
+
+class _VariableMeta(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, _C.TensorBase)
+
+
+class Variable(metaclass=_VariableMeta):
+    """The old name of tensors."""
+
+    def __new__(
+        cls, data: Any = None, requires_grad: bool = False, volatile: Any = None, name: Any = None
+    ) -> Any:
+        """Returns the tensor.
+
+        Raises:
+            ValueError: if both ``volatile`` and ``requires_grad`` are set.
+        """
+        if volatile:
+            if requires_grad:
+                raise ValueError("Variable can't be volatile and require_grad at the same time!")
+            warnings.warn(
+                "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
+                stacklevel=2,
+            )
+        made = _C.tensor(0.0) if data is None else data.detach()
+        return made.requires_grad_(requires_grad)
+
+    @staticmethod
+    def _execution_engine_queue_callback(callback: Any) -> None:
+        _C._queue_callback(callback)
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, (_C.TensorBase, GradientEdge)):
+        return (value,)
+    return tuple(value)
+
+
+def _shape_and_dtype(output: Any) -> tuple[Any, Any]:
+    if isinstance(output, _C.TensorBase):
+        return output.shape, output.dtype
+    meta = output[0]._input_metadata[output[1]]
+    return meta.shape, meta.dtype
+
+
+def _start(output: Any, grad: Any, index: int, batched: bool) -> Any:
+    """The gradient that starts at ``output``: the given one, checked, or ones."""
+    from .._tensor import Tensor
+
+    if grad is None:
+        if isinstance(output, Tensor):
+            if not output.requires_grad:
+                return None
+            if output.numel() != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            if not output.is_floating_point():
+                raise RuntimeError(
+                    "grad can be implicitly created only for real scalar outputs but got "
+                    f"{output.dtype}"
+                )
+            made = Tensor.detach(output).clone()
+            return made.fill_(1)
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    if not isinstance(grad, Tensor):
+        raise TypeError(
+            f"gradients can be either Tensors or None, but got {type(grad).__name__}"
+        )
+    shape, dtype = _shape_and_dtype(output)
+    if batched:
+        if tuple(grad.shape[1:]) != tuple(shape):
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each "
+                "grad_output as the batch dimension. The sizes of the remaining dimensions are "
+                "expected to match the shape of corresponding output, but a mismatch was "
+                f"detected: grad_output[{index}] has a shape of {grad.shape} and output[{index}] "
+                f"has a shape of {shape}."
+            )
+    elif tuple(grad.shape) != tuple(shape):
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{index}] has a shape of {grad.shape} and "
+            f"output[{index}] has a shape of {shape}."
+        )
+    if dtype.is_complex != grad.dtype.is_complex:
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same "
+            f"dtype. Mismatch in dtype: grad_output[{index}] has a dtype of {grad.dtype} and "
+            f"output[{index}] has a dtype of {dtype}."
+        )
+    return grad
+
+
+def _starts(outputs: tuple[Any, ...], grads: Any, batched: bool = False) -> list[Any]:
+    if grads is None:
+        grads = (None,) * len(outputs)
+    grads = _tuple(grads)
+    if len(grads) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
+    return [_start(o, g, i, batched) for i, (o, g) in enumerate(zip(outputs, grads, strict=True))]
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Adds the gradients of the sum of ``tensors`` to the ``.grad`` of the graph's leaves.
+
+    Args:
+        tensors: one tensor (or gradient edge), or several.
+        grad_tensors: a gradient for each; None for real tensors of one element.
+        retain_graph: keep what the graph saved; defaults to ``create_graph``.
+        create_graph: record the backward itself.
+        grad_variables: the old name of ``grad_tensors``.
+        inputs: accumulate into these only.
+
+    Raises:
+        RuntimeError: for a freed graph, outputs without graph, gradients of another shape.
+    """
+    if grad_variables is not None:
+        warnings.warn(
+            "`grad_variables` is deprecated. Use `grad_tensors` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
+                "`backward()`. Please only use `grad_tensors`."
+            )
+        grad_tensors = grad_variables
+    outputs = _tuple(tensors)
+    targets: list[Any] | None = None
+    if inputs is not None:
+        targets = list(_tuple(inputs))
+        if not targets:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    _C._engine_run_backward(
+        list(outputs),
+        _starts(outputs, grad_tensors),
+        create_graph if retain_graph is None else retain_graph,
+        create_graph,
+        targets,
+        True,
+        True,
+    )
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor, ...]:
+    """The gradients of the sum of ``outputs`` with respect to ``inputs``; ``.grad`` is left alone.
+
+    Args:
+        outputs: one tensor (or gradient edge), or several.
+        inputs: one tensor (or gradient edge), or several.
+        grad_outputs: a gradient for each output; None for real tensors of one element.
+        retain_graph: keep what the graph saved; defaults to ``create_graph``.
+        create_graph: record the backward itself.
+        only_inputs: must be True.
+        allow_unused: give None for inputs that were not used, instead of an error.
+        is_grads_batched: the first dimension of each ``grad_outputs`` counts independent runs.
+        materialize_grads: give zeros for inputs that were not used.
+
+    Raises:
+        RuntimeError: for an input that was not used or does not require grad.
+        ValueError: if ``allow_unused=False`` contradicts ``materialize_grads=True``.
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but "
+            "got: allow_unused=False."
+        )
+    allow = materialize_grads if allow_unused is None else allow_unused
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To "
+            "accumulate gradient for other parts of the graph, please use "
+            "torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    roots, targets = _tuple(outputs), _tuple(inputs)
+    if materialize_grads and any(isinstance(t, GradientEdge) for t in targets):
+        raise RuntimeError(
+            "materialize_grads cannot be used when the given input is a GradientEdge"
+        )
+    starts = _starts(roots, grad_outputs, is_grads_batched)
+    keep = create_graph if retain_graph is None else retain_graph
+    if is_grads_batched:
+        found = _batched(roots, targets, starts, keep, create_graph, allow)
+    else:
+        found = _C._engine_run_backward(
+            list(roots), starts, keep, create_graph, list(targets), allow, False
+        )
+    if materialize_grads:
+        return tuple(
+            _C._VariableFunctions.zeros_like(t).requires_grad_() if g is None else g
+            for g, t in zip(found, targets, strict=True)
+        )
+    return tuple(found)
+
+
+def _batched(
+    roots: Sequence[Any],
+    targets: Sequence[Any],
+    starts: Sequence[Any],
+    keep: bool,
+    create_graph: bool,
+    allow: bool,
+) -> list[Any]:
+    """One run per entry of the first dimension; the results stacked."""
+    sizes = {s.shape[0] for s in starts if s is not None}
+    if len(sizes) != 1:
+        raise RuntimeError(f"the batched gradients have different first sizes: {sorted(sizes)}")
+    size = sizes.pop()
+    runs = [
+        _C._engine_run_backward(
+            list(roots),
+            [None if s is None else s[i] for s in starts],
+            keep or i + 1 < size,
+            create_graph,
+            list(targets),
+            allow,
+            False,
+        )
+        for i in range(size)
+    ]
+    stack = _C._VariableFunctions.stack
+    return [
+        None if any(run[i] is None for run in runs) else stack([run[i] for run in runs])
+        for i in range(len(targets))
+    ]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a module of the package at first use."""
+    if not name.startswith("__"):
+        try:
+            return importlib.import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,274 @@
+"""Custom functions: ``Function``, its context, and ``once_differentiable``.
+
+The call itself is native; here are the class protocol and its errors. Every subclass of
+``Function`` gets a class of contexts called ``<Name>Backward``, whose objects are the ``grad_fn`` of
+the outputs.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import warnings
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from .. import _C
+from .graph import _register_hook, _register_prehook
+
+__all__ = [
+    "BackwardCFunction",
+    "Function",
+    "FunctionCtx",
+    "FunctionMeta",
+    "InplaceFunction",
+    "NestedIOFunction",
+    "once_differentiable",
+]
+
+_ids = itertools.count()
+
+
+class FunctionCtx:
+    """The calls that ``ctx`` understands; they are native, see ``_C._FunctionBase``."""
+
+    save_for_backward: Callable[..., None]
+    mark_dirty: Callable[..., None]
+    mark_non_differentiable: Callable[..., None]
+    set_materialize_grads: Callable[[bool], None]
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keeps tensors for ``jvp``.
+
+        Raises:
+            AssertionError: if an argument is neither a tensor nor None.
+        """
+        for tensor in tensors:
+            if not (isinstance(tensor, _C.TensorBase) or tensor is None):
+                raise AssertionError(
+                    "save_for_forward expects all arguments to be tensors; you should save "
+                    "non-tensors as attributes on ctx."
+                )
+        self.saved_for_forward = tensors
+
+    def mark_shared_storage(self, *pairs: Any) -> None:
+        """Does nothing: sharing is detected."""
+        warnings.warn(
+            "mark_shared_storage is deprecated. Tensors with shared storages are automatically "
+            "tracked. Note that calls to `set_()` are not tracked",
+            FutureWarning,
+            stacklevel=2,
+        )
+
+
+class BackwardCFunction(_C._FunctionBase, FunctionCtx):
+    """The base of contexts: runs the user's backward."""
+
+    _forward_cls: ClassVar[Any]
+
+    def apply(self, *grads: Any) -> Any:
+        """Runs ``backward`` (or ``vjp``) of the user's class.
+
+        Raises:
+            RuntimeError: if the class has both.
+        """
+        backward = self._forward_cls.backward
+        vjp = self._forward_cls.vjp
+        if backward is not Function.backward and vjp is not Function.vjp:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. "
+                "You should only implement one of them."
+            )
+        return (vjp if vjp is not Function.vjp else backward)(self, *grads)
+
+    def apply_jvp(self, *tangents: Any) -> Any:
+        """Runs ``jvp`` of the user's class."""
+        return self._forward_cls.jvp(self, *tangents)
+
+    register_hook = _register_hook
+    register_prehook = _register_prehook
+
+    def __call__(self, *grads: Any) -> Any:
+        return self._call_node(*grads)
+
+
+class FunctionMeta(type):
+    """Gives each function class its class of contexts."""
+
+    def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
+        context = type(f"{name}Backward", (BackwardCFunction,), {"_forward_cls": cls})
+        context.__module__ = cls.__module__
+        cls._autograd_function_id = next(_ids)
+        cls._backward_cls = context
+        setup = getattr(cls, "setup_context", None)
+        base = _Protocol.__dict__["setup_context"].__func__
+        cls._has_setup_context = getattr(setup, "__func__", setup) is not base
+        super().__init__(name, bases, attributes)
+
+
+class _Protocol:
+    """What a user's class may define."""
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Computes the outputs; must be overridden.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Keeps what backward needs, where ``forward`` takes no ``ctx``.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """Computes one gradient per input of ``forward``; must be overridden, or ``vjp`` is.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD."
+        )
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """Computes the outputs' tangents.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD."
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """Computes a batch at once.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap static method "
+            "or set generate_vmap_rule=True."
+        )
+
+
+class Function(_Protocol, _C._FunctionBase, metaclass=FunctionMeta):
+    """A function with a derivative of the user's own; used through :meth:`apply`."""
+
+    generate_vmap_rule = False
+    _has_setup_context: ClassVar[bool]
+    _backward_cls: ClassVar[Any]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all "
+            "static, so you should invoke them on the class itself. Instantiating an autograd "
+            "function will raise an error in a future version of PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use "
+            "new-style autograd function with static forward method. (Example: "
+            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+        )
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Calls ``forward`` on ``args`` and records it as one node.
+
+        Raises:
+            TypeError: for keyword arguments.
+        """
+        if cls._has_setup_context:
+            bound = _signature(cls.forward).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args, kwargs = bound.args, bound.kwargs
+        return super().apply(*args, **kwargs)
+
+
+@functools.lru_cache(maxsize=256)
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+class InplaceFunction(Function):
+    """An old name."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+
+class NestedIOFunction(Function):
+    """An old name: the functions here take flat arguments."""
+
+
+class _Delayed(Function):
+    """Passes tensors on; a second derivative through them is an error."""
+
+    @staticmethod
+    def forward(ctx: Any, *tensors: Any) -> Any:
+        """Aliases without history."""
+        return tuple(t.detach() for t in tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """Refuses.
+
+        Raises:
+            RuntimeError: always.
+        """
+        raise RuntimeError(
+            "trying to differentiate twice a function that was marked with @once_differentiable"
+        )
+
+
+def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a backward that is not made of differentiable ops: a second derivative is an error."""
+
+    @functools.wraps(fn)
+    def wrapper(ctx: Any, *args: Any) -> Any:
+        from .grad_mode import no_grad
+
+        with no_grad():
+            outputs = fn(ctx, *args)
+        if not _C.is_grad_enabled():
+            return outputs
+        if not any(isinstance(a, _C.TensorBase) and a.requires_grad for a in args):
+            return outputs
+        if not isinstance(outputs, tuple):
+            outputs = (outputs,)
+        places = [i for i, o in enumerate(outputs) if isinstance(o, _C.TensorBase)]
+        fakes = [
+            outputs[i].detach().requires_grad_()
+            for i in places
+            if outputs[i].is_floating_point() or outputs[i].is_complex()
+        ]
+        delayed = iter(_Delayed.apply(*fakes)) if fakes else iter(())
+        result = list(outputs)
+        for i in places:
+            if outputs[i].is_floating_point() or outputs[i].is_complex():
+                result[i] = next(delayed)
+        return tuple(result)
+
+    return wrapper

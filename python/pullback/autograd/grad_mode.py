@@ -1,0 +1,169 @@
+"""Grad mode and inference mode as contexts and decorators.
+
+Each call of a decorated function enters a fresh context. A decorated generator has the mode only
+while its own body runs; the consumer never sees it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar, cast
+
+from .. import _C
+
+__all__ = [
+    "enable_grad",
+    "inference_mode",
+    "no_grad",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _wrap_generator(make: Callable[[], Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        generator = function(*args, **kwargs)
+        try:
+            with make():
+                response = generator.send(None)
+            while True:
+                try:
+                    request = yield response
+                except GeneratorExit:
+                    with make():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    with make():
+                        response = generator.throw(error)
+                else:
+                    with make():
+                        response = generator.send(request)
+        except StopIteration as stop:
+            return stop.value
+
+    return wrapper
+
+
+def _decorate(make: Callable[[], Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    if inspect.isclass(function):
+        warnings.warn(
+            "Decorating classes is deprecated and will be disabled in future versions. You "
+            "should only decorate functions or methods. To preserve the current behavior of "
+            "class decoration, you can directly decorate the `__init__` method and nothing else.",
+            FutureWarning,
+            stacklevel=3,
+        )
+    elif inspect.isgeneratorfunction(function):
+        return _wrap_generator(make, function)
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with make():
+            return function(*args, **kwargs)
+
+    return wrapper
+
+
+class _Mode(_C._ModeContext):
+    """A mode that can be entered, and used as a decorator."""
+
+    def clone(self) -> _Mode:
+        """A fresh context of the same setting."""
+        return type(self)()
+
+    def __call__(self, function: F) -> F:
+        return cast("F", _decorate(self.clone, function))
+
+
+class _NoParameter(_Mode):
+    """Also works as a decorator without parentheses."""
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        if function is None:
+            return super().__new__(cls)
+        return _decorate(cls, function)
+
+
+class no_grad(_NoParameter):
+    """Within it nothing is recorded: results do not require grad."""
+
+    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+        self._configure("grad", False)
+
+
+class enable_grad(_NoParameter):
+    """Within it ops are recorded, also inside of :class:`no_grad`."""
+
+    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+        self._configure("grad", True)
+
+
+class set_grad_enabled(_Mode):
+    """Sets grad mode at once; as a context it also puts the old one back."""
+
+    def __init__(self, mode: bool) -> None:
+        self.prev = _C.is_grad_enabled()
+        self.mode = mode
+        _C._set_grad_enabled(mode)
+        self._configure("grad", mode)
+
+    def __enter__(self) -> None:
+        _C._set_grad_enabled(self.mode)
+
+    def __exit__(self, *exception: object) -> None:
+        _C._set_grad_enabled(self.prev)
+
+    def __call__(self, function: F) -> F:
+        # Decorating undoes what the constructor did.
+        _C._set_grad_enabled(self.prev)
+        return super().__call__(function)
+
+    def clone(self) -> set_grad_enabled:
+        """A fresh context of the same setting."""
+        return type(self)(self.mode)
+
+    def __str__(self) -> str:
+        return f"torch.set_grad_enabled(mode={self.mode})"
+
+    __repr__ = __str__
+
+
+class inference_mode(_Mode):
+    """Within it nothing is recorded, and new tensors can never take part in recording."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        if isinstance(mode, bool):
+            return super().__new__(cls)
+        return _decorate(cls, mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        self.mode = mode
+        self._configure("inference", mode)
+
+    def clone(self) -> inference_mode:
+        """A fresh context of the same setting."""
+        return type(self)(self.mode)
+
+
+class set_multithreading_enabled(_Mode):
+    """Accepted for compatibility: gradients are the same bits with any number of threads."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        """Changes nothing."""
+
+    def __exit__(self, *exception: object) -> None:
+        """Changes nothing."""
+
+    def clone(self) -> set_multithreading_enabled:
+        """A fresh context of the same setting."""
+        return type(self)(self.mode)

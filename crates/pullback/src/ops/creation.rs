@@ -3,8 +3,9 @@
 //! Nothing here has a derivative and nothing here is random (see `random`). All options go through
 //! [`Options`], which knows the default dtype and refuses layouts and devices this build has not.
 
-use crate::dispatch::OpDef;
+use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
+use crate::gradcheck::{Sample, Sampler};
 use crate::tensor::{TensorSpec, promote::default_dtype};
 use crate::{DType, Device, Layout, MemoryFormat, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, creation, elementwise};
@@ -118,6 +119,9 @@ impl Zeros {
     fn cpu(size: &[i64], dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
         Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?.zeros()
     }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([Value::from([2, 3])]).without_gradient()]
+    }
 }
 
 /// Ones of shape `size`.
@@ -126,6 +130,9 @@ impl Zeros {
 impl Ones {
     fn cpu(size: &[i64], dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
         filled(&Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?, Scalar::Int(1))
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([Value::from([2, 3])]).without_gradient()]
     }
 }
 
@@ -136,6 +143,9 @@ impl Full {
     fn cpu(size: &[i64], fill_value: Scalar, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
         filled(&Options(dtype, layout, device, pin_memory).spec(size, natural(fill_value))?, fill_value)
     }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([Value::from([2, 3]), Value::Scalar(Scalar::Float(1.5))]).without_gradient()]
+    }
 }
 
 /// A 0-dim tensor of `s`; the default floating dtype unless `dtype` is given.
@@ -144,6 +154,9 @@ impl Full {
 impl ScalarTensor {
     fn cpu(s: Scalar, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
         filled(&Options(dtype, layout, device, pin_memory).spec(&[], default_dtype())?, s)
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([Value::Scalar(Scalar::Float(1.5))]).without_gradient()]
     }
 }
 
@@ -163,6 +176,9 @@ impl Arange {
     fn cpu(end: Scalar, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
         arithmetic_series(Scalar::Int(0), end, Scalar::Int(1), Options(dtype, layout, device, pin_memory))
     }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([Value::Scalar(Scalar::Int(5))]).without_gradient()]
+    }
 }
 
 /// The numbers `start`, `start + 1`, ... below `end`.
@@ -172,6 +188,9 @@ impl ArangeStart {
     fn cpu(start: Scalar, end: Scalar, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
         arithmetic_series(start, end, Scalar::Int(1), Options(dtype, layout, device, pin_memory))
     }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([Value::Scalar(Scalar::Int(1)), Value::Scalar(Scalar::Float(4.5))]).without_gradient()]
+    }
 }
 
 /// `start + i * step` for `i = 0, 1, ...` as long as it lies before `end`: `ceil((end - start) / step)` numbers.
@@ -180,6 +199,9 @@ impl ArangeStart {
 impl ArangeStartStep {
     fn cpu(start: Scalar, end: Scalar, step: Scalar, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
         arithmetic_series(start, end, step, Options(dtype, layout, device, pin_memory))
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([Value::Scalar(Scalar::Int(5)), Value::Scalar(Scalar::Int(0)), Value::Scalar(Scalar::Int(-2))]).without_gradient()]
     }
 }
 
@@ -200,6 +222,9 @@ impl Linspace {
         creation::linspace(&mut out.view_mut(), start, end)?;
         Ok(out)
     }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([Value::Scalar(Scalar::Int(0)), Value::Scalar(Scalar::Int(1)), Value::Int(5)]).without_gradient()]
+    }
 }
 
 /// `base` to the power of `steps` numbers evenly spaced from `start` to `end`.
@@ -212,6 +237,9 @@ impl Logspace {
         let out = spec.empty()?;
         creation::logspace(&mut out.view_mut(), start, end, base)?;
         Ok(out)
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([Value::Scalar(Scalar::Int(0)), Value::Scalar(Scalar::Int(1)), Value::Int(5)]).without_gradient()]
     }
 }
 
@@ -230,6 +258,9 @@ impl Eye {
     fn cpu(n: i64, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
         identity(n, n, Options(dtype, layout, device, pin_memory))
     }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([Value::Int(3)]).without_gradient()]
+    }
 }
 
 /// An n x m matrix with ones on the diagonal and zeros elsewhere.
@@ -238,6 +269,9 @@ impl Eye {
 impl EyeM {
     fn cpu(n: i64, m: i64, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
         identity(n, m, Options(dtype, layout, device, pin_memory))
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([Value::Int(3), Value::Int(2)]).without_gradient()]
     }
 }
 
@@ -262,6 +296,9 @@ impl TrilIndices {
     fn cpu(row: i64, col: i64, offset: i64, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
         triangle(row, col, Options(dtype, layout, device, pin_memory), |i, j| j - i <= offset)
     }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([Value::Int(3), Value::Int(2)]).without_gradient()]
+    }
 }
 
 /// The coordinates (2, count) of the upper triangle of a `row` x `col` matrix from diagonal `offset`.
@@ -270,6 +307,9 @@ impl TrilIndices {
 impl TriuIndices {
     fn cpu(row: i64, col: i64, offset: i64, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
         triangle(row, col, Options(dtype, layout, device, pin_memory), |i, j| j - i >= offset)
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([Value::Int(3), Value::Int(2)]).without_gradient()]
     }
 }
 
@@ -289,6 +329,9 @@ impl ZerosLike {
     fn cpu(self_: &Tensor, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
         Options(dtype, layout, device, pin_memory).like(self_, memory_format)?.zeros()
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 3])).without_gradient()]
+    }
 }
 
 /// Ones in the shape of `self`.
@@ -298,6 +341,9 @@ impl OnesLike {
     fn cpu(self_: &Tensor, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
         filled(&Options(dtype, layout, device, pin_memory).like(self_, memory_format)?, Scalar::Int(1))
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 3])).without_gradient()]
+    }
 }
 
 /// The shape of `self`, every element `fill_value`.
@@ -306,6 +352,9 @@ impl OnesLike {
 impl FullLike {
     fn cpu(self_: &Tensor, fill_value: Scalar, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
         filled(&Options(dtype, layout, device, pin_memory).like(self_, memory_format)?, fill_value)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 3])).with("fill_value", Scalar::Float(2.0)).without_gradient()]
     }
 }
 
@@ -334,6 +383,9 @@ impl NewZeros {
     fn cpu(self_: &Tensor, size: &[i64], dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
         Options(dtype, layout, device, pin_memory).beside(self_, size)?.zeros()
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2])).with("size", [3]).without_gradient()]
+    }
 }
 
 /// Ones of shape `size` with dtype and device of `self`.
@@ -343,6 +395,9 @@ impl NewOnes {
     fn cpu(self_: &Tensor, size: &[i64], dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
         filled(&Options(dtype, layout, device, pin_memory).beside(self_, size)?, Scalar::Int(1))
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2])).with("size", [3]).without_gradient()]
+    }
 }
 
 /// Shape `size`, every element `fill_value`, with dtype and device of `self`.
@@ -351,5 +406,8 @@ impl NewOnes {
 impl NewFull {
     fn cpu(self_: &Tensor, size: &[i64], fill_value: Scalar, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
         filled(&Options(dtype, layout, device, pin_memory).beside(self_, size)?, fill_value)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2])).with("size", [3]).with("fill_value", Scalar::Float(2.0)).without_gradient()]
     }
 }

@@ -378,6 +378,9 @@ impl Nonzero {
         }
         Ok(out)
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.bools(&[2, 3])).without_gradient()]
+    }
 }
 
 /// As `nonzero`, one vector per dimension (a number counts as a vector).
@@ -387,6 +390,9 @@ impl NonzeroNumpy {
         let input = if self_.ndim() == 0 { self_.unsqueeze(0)? } else { self_.clone() };
         input.nonzero()?.unbind(1)
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.bools(&[2, 3])).without_gradient()]
+    }
 }
 
 /// As `nonzero`.
@@ -394,6 +400,9 @@ impl NonzeroNumpy {
 impl Argwhere {
     fn composite(self_: &Tensor) -> Result<Tensor> {
         self_.nonzero()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.bools(&[2, 3])).without_gradient()]
     }
 }
 
@@ -417,6 +426,9 @@ impl OneHot {
         let out = Tensor::empty_of(&shape, DType::I64)?;
         kernel::one_hot(&mut out.view_mut(), self_.view_ref())?;
         Ok(out)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.integers(&[2, 3], 0, 4)).without_gradient()]
     }
 }
 
@@ -464,6 +476,9 @@ impl Searchsorted {
         kernel::searchsorted(&mut target.view_mut(), sorted.view_ref(), values.view_ref(), right, sorter.map(Tensor::view_ref))?;
         Ok(out)
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([s.integers(&[4], 0, 1).into(), s.integers(&[3], -1, 2).into()]).without_gradient()]
+    }
 }
 
 /// The bucket of each value among the sorted vector `boundaries`: as `searchsorted` with the arguments swapped.
@@ -478,6 +493,9 @@ impl Bucketize {
             boundaries.ndim()
         );
         boundaries.searchsorted_with(self_, out_int32, right, None, None)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([s.integers(&[3], -1, 2).into(), s.integers(&[4], 0, 1).into()]).without_gradient()]
     }
 }
 
@@ -497,5 +515,8 @@ impl Bincount {
         let out = TensorSpec::of(&[size], dtype).zeros()?;
         kernel::bincount(&mut out.view_mut(), self_.view_ref(), weights.as_ref().map(Tensor::view_ref))?;
         Ok(out)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.integers(&[5], 0, 4)).without_gradient()]
     }
 }

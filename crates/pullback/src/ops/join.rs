@@ -159,6 +159,9 @@ impl Atleast1d {
     fn composite(self_: &Tensor) -> Result<Tensor> {
         if self_.ndim() == 0 { self_.reshape(&[1]) } else { Ok(self_.clone()) }
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[]))]
+    }
 }
 
 /// The tensor with at least two dimensions; a vector becomes a row.
@@ -170,6 +173,9 @@ impl Atleast2d {
             1 => self_.unsqueeze(0),
             _ => Ok(self_.clone()),
         }
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2]))]
     }
 }
 
@@ -183,6 +189,9 @@ impl Atleast3d {
             2 => self_.unsqueeze(-1),
             _ => Ok(self_.clone()),
         }
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 3]))]
     }
 }
 
@@ -315,6 +324,9 @@ impl Fliplr {
         ensure!(self_.ndim() >= 2, runtime, "Input must be >= 2-d.");
         self_.flip(&[1])
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 3]))]
+    }
 }
 
 /// Rows in reverse order.
@@ -323,6 +335,9 @@ impl Flipud {
     fn composite(self_: &Tensor) -> Result<Tensor> {
         ensure!(self_.ndim() >= 1, runtime, "Input must be >= 1-d.");
         self_.flip(&[0])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 3]))]
     }
 }
 
@@ -441,6 +456,9 @@ impl RepeatInterleave {
             counts.iter().enumerate().flat_map(|(i, &n)| std::iter::repeat_n(i as i64, n as usize)).collect();
         Tensor::from_slice(&places, &[total])?.converted(repeats.dtype())
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.integers(&[3], 0, 3)).without_gradient()]
+    }
 }
 
 /// Each element (or slice along `dim`) repeated `repeats[i]` times; without `dim` the tensor is flattened.
@@ -460,6 +478,9 @@ impl RepeatInterleaveTensor {
             _ => bail!(runtime, "repeats must be 0-dim or 1-dim tensor"),
         };
         input.index_select(dim, &repeats.repeat_interleave_places_with(output_size)?)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([s.normal(&[3, 2]).into(), s.integers(&[3], 0, 3).into()]).with("dim", 0_i64)]
     }
 }
 
@@ -511,6 +532,9 @@ impl Meshgrid {
     fn composite(tensors: &[Tensor]) -> Result<Vec<Tensor>> {
         grids(tensors)
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([Value::Tensors(vec![s.normal(&[2]), s.normal(&[3])])])]
+    }
 }
 
 /// As `meshgrid`; with `indexing` "xy" the first two dimensions are swapped.
@@ -531,6 +555,9 @@ impl MeshgridIndexing {
         out.swap(0, 1);
         out.iter().map(|t| t.transpose(0, 1)).collect()
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([Value::Tensors(vec![s.normal(&[2]), s.normal(&[3])])]).with("indexing", "xy")]
+    }
 }
 
 /// All tensors expanded to their common shape.
@@ -540,5 +567,8 @@ impl BroadcastTensors {
         let shapes: SmallVec<[&[i64]; 4]> = tensors.iter().map(Tensor::shape).collect();
         let shape = broadcast_shapes(&shapes)?;
         tensors.iter().map(|t| t.expand(&shape, false)).collect()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([Value::Tensors(vec![s.normal(&[2, 1]), s.normal(&[3])])])]
     }
 }

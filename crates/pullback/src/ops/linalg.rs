@@ -112,7 +112,7 @@ impl SvdKernel {
         if s.dtype.is_complex() {
             return Vec::new();
         }
-        vec![Sample::of(s.normal(&[3, 2])), Sample::of(s.normal(&[2, 2, 3])), Sample::of(regular(s, &[3]))]
+        vec![Sample::of(s.normal(&[3, 2])), Sample::of(s.normal(&[2, 3])), Sample::of(regular(s, &[3]))]
     }
 }
 
@@ -311,11 +311,11 @@ impl LinalgQr {
         let r = Tensor::empty_of(&batch_shape(a, &[columns, n]), a.dtype())?;
         if mode == "r" {
             kernel::qr(None, &mut r.view_mut(), a.view_ref(), false)?;
-            return Ok([Tensor::empty_of(&[0], a.dtype())?, r]);
+            return real_diagonal([Tensor::empty_of(&[0], a.dtype())?, r]);
         }
         let q = Tensor::empty_of(&batch_shape(a, &[m, columns]), a.dtype())?;
         kernel::qr(Some(&mut q.view_mut()), &mut r.view_mut(), a.view_ref(), mode == "complete")?;
-        Ok([q, r])
+        real_diagonal([q, r])
     }
     fn vjp_a(grad_q: Option<&Tensor>, grad_r: Option<&Tensor>, q: &Tensor, r: &Tensor, mode: &str) -> Result<Tensor> {
         if mode == "r" {
@@ -347,6 +347,24 @@ impl LinalgQr {
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(regular(s, &[3])), Sample::of(s.normal(&[4, 2])), Sample::of(s.normal(&[2, 3]))]
     }
+}
+
+/// Turns the phases of a complex decomposition so that the diagonal of `R` is real, as LAPACK has it and as the gradient
+/// supposes. An empty `Q` was not asked for.
+fn real_diagonal([q, r]: [Tensor; 2]) -> Result<[Tensor; 2]> {
+    if !r.dtype().is_complex() || r.numel() == 0 {
+        return Ok([q, r]);
+    }
+    let (columns, n) = sizes(r.shape());
+    let k = columns.min(n);
+    let diagonal = r.diagonal(0, -2, -1)?.to_vec::<crate::C128>()?;
+    let one = crate::C128::new(1.0, 0.0);
+    let phase = |d: crate::C128| if d.norm() == 0.0 { one } else { d / d.norm().copysign(d.re) };
+    let row = |ds: &[crate::C128]| (0..columns as usize).map(|i| ds.get(i).map_or(one, |&d| phase(d))).collect::<Vec<_>>();
+    let phases: Vec<crate::C128> = diagonal.chunks(k as usize).flat_map(row).collect();
+    let phases = Tensor::from_slice(&phases, &batch_shape(&r, &[columns]))?.converted(r.dtype())?;
+    let r = r.mul(&phases.conj()?.unsqueeze(-1)?)?;
+    Ok([if q.ndim() < 2 { q } else { q.mul(&phases.unsqueeze(-2)?)? }, r])
 }
 
 /// For at least as many rows as columns: `(gQ + Q sym(triu(gR R^H - Q^H gQ))) R^-H`, where `sym` mirrors the upper

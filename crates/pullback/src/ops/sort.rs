@@ -96,6 +96,9 @@ impl Argsort {
         kernel::argsort(&mut as_vector(&out)?.view_mut(), as_vector(self_)?.view_ref(), at, descending)?;
         Ok(out)
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.integers(&[2, 3], 0, 9)).without_gradient()]
+    }
 }
 
 /// As `argsort`, which is always stable.
@@ -103,6 +106,9 @@ impl Argsort {
 impl ArgsortStable {
     fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<Tensor> {
         Argsort::cpu(self_, dim, descending)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.integers(&[2, 3], 0, 9)).with("stable", true).without_gradient()]
     }
 }
 
@@ -253,6 +259,9 @@ impl Unique {
             from_counts(&found.counts, &[count], return_counts)?,
         ])
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.integers(&[2, 3], 0, 3)).with("return_inverse", true).with("return_counts", true).without_gradient()]
+    }
 }
 
 /// Slices along `dim` in one row each, elements replaced by their rank among all elements.
@@ -300,6 +309,9 @@ impl UniqueDim {
         }
         grouped(self_, dim, &firsts, &inverse, (return_inverse, return_counts))
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.integers(&[4, 2], 0, 2)).with("dim", 0_i64).with("return_inverse", true).without_gradient()]
+    }
 }
 
 /// The elements (or slices along `dim`) without those that equal their predecessor; inverse and counts per run.
@@ -325,5 +337,8 @@ impl UniqueConsecutive {
             inverse = inverse.view(self_.shape())?;
         }
         Ok([values, inverse, counts])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.integers(&[6], 0, 2)).with("return_counts", true).without_gradient()]
     }
 }

@@ -308,6 +308,9 @@ impl NarrowTensor {
         );
         self_.narrow(dim, start.item()?.to_i64(), length)
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[4])).with("dim", 0_i64).with("start", s.integers(&[], 1, 2)).with("length", 2_i64)]
+    }
 }
 
 /// The diagonals of the planes of `dim1` and `dim2`, `offset` steps above the main one, as the last dimension.
@@ -430,6 +433,9 @@ impl Split {
 impl SplitSizes {
     fn composite(self_: &Tensor, split_size: &[i64], dim: i64) -> Result<Vec<Tensor>> {
         self_.split_with_sizes(split_size, dim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[5, 2])).with("split_size", [2, 3])]
     }
 }
 
@@ -662,6 +668,9 @@ impl MovedimInt {
     fn composite(self_: &Tensor, source: i64, destination: i64) -> Result<Tensor> {
         self_.movedim(&[source], &[destination])
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 3, 4])).with("source", 0_i64).with("destination", 2_i64)]
+    }
 }
 
 /// All dimensions in reverse order.
@@ -676,6 +685,9 @@ impl NumpyT {
         }
         let order: Vec<i64> = (0..self_.ndim() as i64).rev().collect();
         self_.permute(&order)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 3]))]
     }
 }
 
@@ -696,6 +708,9 @@ impl MatrixT {
         check_matrices(self_, "tensor.mT", "")?;
         self_.transpose(-2, -1)
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 3]))]
+    }
 }
 
 /// A matrix transposed and conjugated.
@@ -711,6 +726,9 @@ impl MatrixH {
         );
         if n == 0 { self_.conj() } else { self_.transpose(0, 1)?.conj() }
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 3]))]
+    }
 }
 
 /// The last two dimensions swapped, conjugated.
@@ -719,6 +737,9 @@ impl BatchH {
     fn composite(self_: &Tensor) -> Result<Tensor> {
         check_matrices(self_, "tensor.mH", "")?;
         self_.transpose(-2, -1)?.conj()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 3]))]
     }
 }
 
@@ -729,6 +750,9 @@ impl Adjoint {
         check_matrices(self_, "tensor.adjoint()", "")?;
         self_.transpose(-2, -1)?.conj()
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 3]))]
+    }
 }
 
 /// A view in the shape of `other`.
@@ -736,6 +760,9 @@ impl Adjoint {
 impl ViewAs {
     fn composite(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         self_.view(other.shape())
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([s.normal(&[2, 3]).into(), s.normal(&[6]).into()])]
     }
 }
 
@@ -745,6 +772,9 @@ impl ReshapeAs {
     fn composite(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         self_.reshape(other.shape())
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([s.normal(&[2, 3]).into(), s.normal(&[6]).into()])]
+    }
 }
 
 /// Expanded to the shape of `other`.
@@ -752,6 +782,9 @@ impl ReshapeAs {
 impl ExpandAs {
     fn composite(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         self_.expand(other.shape(), false)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([s.normal(&[1, 3]).into(), s.normal(&[2, 3]).into()])]
     }
 }
 

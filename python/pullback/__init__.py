@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from math import e, inf, nan, pi
 from typing import TYPE_CHECKING, Any
 
 from . import _C
@@ -70,10 +71,6 @@ for _name in _C._public_names():
     globals().setdefault(_name, getattr(_C._VariableFunctions, _name))
 del _name
 
-inf = float("inf")
-nan = float("nan")
-pi = 3.141592653589793
-e = 2.718281828459045
 newaxis = None
 
 

@@ -1,4 +1,336 @@
-//! Maximum, average and adaptive average pooling with their backward ops.
+//! Pooling over one or two spatial dimensions: largest, mean, adaptive mean.
 //!
-//! An input may lack its batch axis; indices count positions inside one plane of
-//! the input, ties going to the first, and a NaN wins over every number.
+//! The one-dimensional forms are two-dimensional ones over a plane of height 1, as in PyTorch. Gradients
+//! are ops of their own that need the input's size, not its elements.
+
+use crate::dispatch::{OpDef, Value};
+use crate::error::ensure;
+use crate::gradcheck::{Sample, Sampler};
+use crate::tensor::shape::list;
+use crate::{DType, Dims, Result, Tensor, TensorSpec};
+use pullback_kernels::pool::{self as kernel, AvgPool, Window};
+use pullback_macros::op;
+use smallvec::SmallVec;
+
+/// The ops of this family.
+pub static OPS: &[&OpDef] = &[
+    &MAX_POOL2D_WITH_INDICES, &MAX_POOL2D_BACKWARD, &MAX_POOL2D, &MAX_POOL1D, &MAX_POOL1D_WITH_INDICES, &AVG_POOL2D,
+    &AVG_POOL2D_BACKWARD, &AVG_POOL1D, &ADAPTIVE_AVG_POOL_KERNEL, &ADAPTIVE_AVG_POOL_BACKWARD, &ADAPTIVE_AVG_POOL2D,
+    &ADAPTIVE_AVG_POOL1D,
+];
+
+fn pair(values: &[i64], name: &str, least: i64) -> Result<SmallVec<[usize; 3]>> {
+    ensure!(
+        matches!(values.len(), 1 | 2),
+        runtime,
+        "{name} must either be a single int, or a tuple of two ints, but got {}",
+        list(values)
+    );
+    ensure!(
+        values.iter().all(|&v| v >= least),
+        runtime,
+        "{name} should be {} zero, but got {}",
+        if least > 0 { "greater than" } else { "at least" },
+        list(values)
+    );
+    Ok([values[0] as usize, values[values.len() - 1] as usize].into_iter().collect())
+}
+
+fn window(kernel_size: &[i64], stride: &[i64], padding: &[i64], dilation: &[i64], ceil_mode: bool) -> Result<Window> {
+    let stride = if stride.is_empty() { kernel_size } else { stride };
+    Ok(Window {
+        kernel: pair(kernel_size, "kernel size", 1)?,
+        stride: pair(stride, "stride", 1)?,
+        padding: pair(padding, "padding", 0)?,
+        dilation: pair(dilation, "dilation", 1)?,
+        ceil_mode,
+    })
+}
+
+fn check_input(name: &str, self_: &Tensor) -> Result<()> {
+    ensure!(
+        matches!(self_.ndim(), 3 | 4),
+        runtime,
+        "{name}: Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got: {}",
+        list(self_.shape())
+    );
+    Ok(())
+}
+
+/// The largest element of each window and its position in its plane; the last two dimensions are pooled.
+#[op("max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor result, Tensor indices)",
+     module = "nn", node = "MaxPool2DWithIndices", method = max_pool2d_with_indices)]
+impl MaxPool2dWithIndices {
+    fn cpu(self_: &Tensor, kernel_size: &[i64], stride: &[i64], padding: &[i64], dilation: &[i64], ceil_mode: bool) -> Result<[Tensor; 2]> {
+        check_input("max_pool2d", self_)?;
+        let window = window(kernel_size, stride, padding, dilation, ceil_mode)?;
+        let shape = kernel::output_shape(self_.shape(), &window)?;
+        let out = [Tensor::empty_of(&shape, self_.dtype())?, Tensor::empty_of(&shape, DType::I64)?];
+        kernel::max_pool(&mut out[0].view_mut(), Some(&mut out[1].view_mut()), self_.view_ref(), &window)?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64], indices: &Tensor) -> Result<Tensor> {
+        grad.max_pool2d_backward(indices, self_shape)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        vec![
+            Sample::of(s.distinct(&[1, 2, 4, 4])).with("kernel_size", [2]),
+            Sample::of(s.distinct(&[1, 5, 5])).with("kernel_size", [3, 2]).with("stride", [2, 1]).with("padding", [1]),
+        ]
+    }
+}
+
+/// Adds each gradient to the element of its plane that `indices` names.
+#[op("_max_pool2d_backward(Tensor grad_output, Tensor indices, int[] input_size) -> Tensor", internal,
+     not_differentiable(indices), method = max_pool2d_backward)]
+impl MaxPool2dBackward {
+    fn cpu(grad_output: &Tensor, indices: &Tensor, input_size: &[i64]) -> Result<Tensor> {
+        let out = TensorSpec::of(input_size, grad_output.dtype()).zeros()?;
+        if grad_output.numel() > 0 {
+            kernel::max_pool_backward(&mut out.view_mut(), grad_output.view_ref(), indices.view_ref(), 2)?;
+        }
+        Ok(out)
+    }
+    fn vjp_grad_output(grad: &Tensor, indices: &Tensor) -> Result<Tensor> {
+        grad.flatten(-2, -1)?.gather(-1, &indices.flatten(-2, -1)?)?.reshape(indices.shape())
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        vec![Sample::new([s.normal(&[1, 2, 2]).into(), s.integers(&[1, 2, 2], 0, 16).into(), Value::from([1, 4, 4])])]
+    }
+}
+
+/// The largest element of each window; the last two dimensions are pooled.
+#[op("max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor",
+     function_only, method = max_pool2d)]
+impl MaxPool2d {
+    fn composite(self_: &Tensor, kernel_size: &[i64], stride: &[i64], padding: &[i64], dilation: &[i64], ceil_mode: bool) -> Result<Tensor> {
+        let [out, _] = self_.max_pool2d_with_indices(kernel_size, stride, padding, dilation, ceil_mode)?;
+        Ok(out)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        vec![Sample::of(s.distinct(&[1, 1, 4, 4])).with("kernel_size", [2])]
+    }
+}
+
+fn row(values: &[i64], first: i64) -> Dims {
+    if values.is_empty() { Dims::new() } else { Dims::from_slice(&[first, values[0]]) }
+}
+
+fn check_line(name: &str, self_: &Tensor) -> Result<()> {
+    ensure!(
+        matches!(self_.ndim(), 2 | 3),
+        runtime,
+        "{name}() Expected 2D or 3D input tensor, but got {}",
+        list(self_.shape())
+    );
+    Ok(())
+}
+
+/// As `max_pool2d_with_indices` over the last dimension.
+#[op("max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+     function_only, method = max_pool1d_with_indices)]
+impl MaxPool1dWithIndices {
+    fn composite(self_: &Tensor, kernel_size: &[i64], stride: &[i64], padding: &[i64], dilation: &[i64], ceil_mode: bool) -> Result<[Tensor; 2]> {
+        check_line("max_pool1d", self_)?;
+        let plane = self_.unsqueeze(-2)?;
+        let [out, indices] = plane.max_pool2d_with_indices(&row(kernel_size, 1), &row(stride, 1), &row(padding, 0), &row(dilation, 1), ceil_mode)?;
+        Ok([out.squeeze_dim(-2)?, indices.squeeze_dim(-2)?])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        vec![Sample::of(s.distinct(&[2, 6])).with("kernel_size", [3]).with("stride", [2])]
+    }
+}
+
+/// The largest element of each window of the last dimension.
+#[op("max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor",
+     function_only, method = max_pool1d)]
+impl MaxPool1d {
+    fn composite(self_: &Tensor, kernel_size: &[i64], stride: &[i64], padding: &[i64], dilation: &[i64], ceil_mode: bool) -> Result<Tensor> {
+        let [out, _] = self_.max_pool1d_with_indices(kernel_size, stride, padding, dilation, ceil_mode)?;
+        Ok(out)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        vec![Sample::of(s.distinct(&[1, 2, 6])).with("kernel_size", [3])]
+    }
+}
+
+fn average(count_include_pad: bool, divisor_override: Option<i64>) -> Result<AvgPool> {
+    ensure!(divisor_override != Some(0), runtime, "divisor must be not zero");
+    Ok(AvgPool { count_include_pad, divisor_override })
+}
+
+/// The mean of each window; the last two dimensions are pooled.
+#[op("avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+     module = "nn", jvp = linear, node = "AvgPool2D", method = avg_pool2d)]
+impl AvgPool2d {
+    fn cpu(self_: &Tensor, kernel_size: &[i64], stride: &[i64], padding: &[i64], ceil_mode: bool, count_include_pad: bool, divisor_override: Option<i64>) -> Result<Tensor> {
+        check_input("avg_pool2d", self_)?;
+        let window = window(kernel_size, stride, padding, &[1], ceil_mode)?;
+        let out = Tensor::empty_of(&kernel::output_shape(self_.shape(), &window)?, self_.dtype())?;
+        kernel::avg_pool(&mut out.view_mut(), self_.view_ref(), &window, average(count_include_pad, divisor_override)?)?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64], args: &AvgPool2dArgs<'_>) -> Result<Tensor> {
+        let a = args;
+        grad.avg_pool2d_backward(self_shape, a.kernel_size, a.stride, a.padding, a.ceil_mode, a.count_include_pad, a.divisor_override)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        vec![
+            Sample::of(s.normal(&[1, 2, 4, 4])).with("kernel_size", [2]),
+            Sample::of(s.normal(&[1, 5, 4])).with("kernel_size", [3, 2]).with("padding", [1]).with("count_include_pad", false),
+        ]
+    }
+}
+
+/// The gradient of `avg_pool2d`.
+#[op("_avg_pool2d_backward(Tensor grad_output, int[] input_size, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
+     internal, jvp = linear, method = avg_pool2d_backward)]
+impl AvgPool2dBackward {
+    fn cpu(grad_output: &Tensor, input_size: &[i64], kernel_size: &[i64], stride: &[i64], padding: &[i64], ceil_mode: bool, count_include_pad: bool, divisor_override: Option<i64>) -> Result<Tensor> {
+        let window = window(kernel_size, stride, padding, &[1], ceil_mode)?;
+        let out = TensorSpec::of(input_size, grad_output.dtype()).zeros()?;
+        kernel::avg_pool_backward(&mut out.view_mut(), grad_output.view_ref(), &window, average(count_include_pad, divisor_override)?)?;
+        Ok(out)
+    }
+    fn vjp_grad_output(grad: &Tensor, args: &AvgPool2dBackwardArgs<'_>) -> Result<Tensor> {
+        let a = args;
+        grad.avg_pool2d(a.kernel_size, a.stride, a.padding, a.ceil_mode, a.count_include_pad, a.divisor_override)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        vec![Sample::new([
+            s.normal(&[1, 2, 2]).into(),
+            Value::from([1, 4, 4]),
+            Value::from([2]),
+            Value::from([2]),
+            Value::from([0]),
+            Value::Bool(false),
+            Value::Bool(true),
+            Value::None,
+        ])]
+    }
+}
+
+/// The mean of each window of the last dimension.
+#[op("avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
+     function_only, method = avg_pool1d)]
+impl AvgPool1d {
+    fn composite(self_: &Tensor, kernel_size: &[i64], stride: &[i64], padding: &[i64], ceil_mode: bool, count_include_pad: bool) -> Result<Tensor> {
+        check_line("avg_pool1d", self_)?;
+        let plane = self_.unsqueeze(-2)?;
+        plane.avg_pool2d(&row(kernel_size, 1), &row(stride, 1), &row(padding, 0), ceil_mode, count_include_pad, None)?.squeeze_dim(-2)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        vec![Sample::of(s.normal(&[1, 2, 6])).with("kernel_size", [3]).with("stride", [2])]
+    }
+}
+
+/// The mean of each of `output_size` nearly equal parts of the last two dimensions.
+#[op("_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor", internal, jvp = linear, node = "AdaptiveAvgPool2D",
+     method = adaptive_avg_pool_kernel)]
+impl AdaptiveAvgPoolKernel {
+    fn cpu(self_: &Tensor, output_size: &[i64]) -> Result<Tensor> {
+        ensure!(output_size.len() == 2, runtime, "adaptive_avg_pool2d: output_size must be 2");
+        ensure!(
+            output_size.iter().all(|&n| n >= 0),
+            runtime,
+            "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but received {}",
+            list(output_size)
+        );
+        ensure!(
+            matches!(self_.ndim(), 3 | 4),
+            runtime,
+            "adaptive_avg_pool2d(): Expected 3D or 4D tensor, but got {}",
+            list(self_.shape())
+        );
+        let mut shape = Dims::from_slice(&self_.shape()[..self_.ndim() - 2]);
+        shape.extend_from_slice(output_size);
+        let out = Tensor::empty_of(&shape, self_.dtype())?;
+        if out.numel() > 0 {
+            kernel::adaptive_avg_pool(&mut out.view_mut(), self_.view_ref(), 2)?;
+        }
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
+        grad.adaptive_avg_pool_backward(self_shape)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        vec![Sample::of(s.normal(&[1, 2, 5, 4])).with("output_size", [3, 2])]
+    }
+}
+
+/// The gradient of `_adaptive_avg_pool2d`.
+#[op("_adaptive_avg_pool2d_backward(Tensor grad_output, int[] input_size) -> Tensor", internal, jvp = linear, method = adaptive_avg_pool_backward)]
+impl AdaptiveAvgPoolBackward {
+    fn cpu(grad_output: &Tensor, input_size: &[i64]) -> Result<Tensor> {
+        let out = TensorSpec::of(input_size, grad_output.dtype()).zeros()?;
+        if grad_output.numel() > 0 {
+            kernel::adaptive_avg_pool_backward(&mut out.view_mut(), grad_output.view_ref(), 2)?;
+        }
+        Ok(out)
+    }
+    fn vjp_grad_output(grad: &Tensor, grad_output_shape: &[i64]) -> Result<Tensor> {
+        grad.adaptive_avg_pool_kernel(&grad_output_shape[grad_output_shape.len() - 2..])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        vec![Sample::of(s.normal(&[1, 3, 2])).with("input_size", [1, 5, 4])]
+    }
+}
+
+/// The mean of each of `output_size` nearly equal parts of the last two dimensions.
+#[op("adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor", module = "nn", method = adaptive_avg_pool2d)]
+impl AdaptiveAvgPool2d {
+    fn composite(self_: &Tensor, output_size: &[i64]) -> Result<Tensor> {
+        self_.adaptive_avg_pool_kernel(output_size)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        vec![Sample::of(s.normal(&[2, 3, 3])).with("output_size", [1, 1])]
+    }
+}
+
+/// The mean of each of `output_size` nearly equal parts of the last dimension.
+#[op("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", function_only, method = adaptive_avg_pool1d)]
+impl AdaptiveAvgPool1d {
+    fn composite(self_: &Tensor, output_size: &[i64]) -> Result<Tensor> {
+        check_line("adaptive_avg_pool1d", self_)?;
+        self_.unsqueeze(-2)?.adaptive_avg_pool_kernel(&row(output_size, 1))?.squeeze_dim(-2)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        vec![Sample::of(s.normal(&[1, 2, 5])).with("output_size", [3])]
+    }
+}

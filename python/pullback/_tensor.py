@@ -237,12 +237,6 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     # --- conveniences --------------------------------------------------------------------------
 
-    def __rsub__(self, other: Any) -> Any:
-        return _C._VariableFunctions.rsub(self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return _C._VariableFunctions.pow(other, self)
-
     def storage_type(self) -> type:
         """The class of the storage."""
         return cast("type", _C.UntypedStorage)

@@ -67,6 +67,8 @@ pub(crate) struct Param {
     pub(crate) required: bool,
     pub(crate) allows_none: bool,
     keyword_only: bool,
+    /// A number here becomes a tensor: the op itself takes tensors only.
+    pub(crate) wraps: bool,
     /// The interned name; keywords of a call are usually this very object.
     name: Py<PyAny>,
 }
@@ -172,7 +174,7 @@ impl Function {
                 Slot::Varargs => {
                     let list = pyo3::types::PyTuple::new(py, positional.iter().map(|v| &v.0))?;
                     let list = arena.keep(list.into_any());
-                    let value = convert(&self.name, parameter, plan, list, &arena)?;
+                    let value = convert(&self.name, parameter, plan, param.wraps, list, &arena)?;
                     plan.put(param, value, list.as_ptr(), &mut values, &mut extras)?;
                     continue;
                 }
@@ -186,7 +188,7 @@ impl Function {
                     continue;
                 }
             };
-            let value = convert(&self.name, parameter, plan, &given.0, &arena)?;
+            let value = convert(&self.name, parameter, plan, param.wraps, &given.0, &arena)?;
             plan.put(param, value, given.0.as_ptr(), &mut values, &mut extras)?;
         }
         run(py, plan, &values, &extras)
@@ -315,23 +317,75 @@ impl Plan {
     }
 }
 
+/// One way Python may call an op: the schema as shown, and whether it is shown at all.
+struct Variant {
+    schema: Schema,
+    hidden: bool,
+}
+
+/// The forms of an op's signature: its own; for ops that take numbers, those with `Number` in the
+/// place of tensors; for ops with `alpha`, the old order of arguments.
+fn variants(op: &OpDef, schema: &Schema, form: Form) -> Vec<Variant> {
+    let mut all = vec![Variant { schema: schema.clone(), hidden: false }];
+    let is_tensor = |arg: &Argument| arg.ty == Type::new(Base::Tensor) && !arg.is_out();
+    let accepts = Signature::new(schema, None, form).accepts_numbers();
+    if op.is(pullback::dispatch::Traits::NUMBERS_AS_TENSORS) && !accepts {
+        let places: Vec<usize> = (1..schema.args.len()).filter(|&i| is_tensor(&schema.args[i])).collect();
+        for chosen in 1_u32..1 << places.len().min(3) {
+            let picked = places.iter().enumerate().filter(|(bit, _)| chosen & (1 << bit) != 0);
+            all.push(with_numbers(schema, picked.map(|(_, &place)| place), false));
+        }
+        if form == Form::Function && schema.args.first().is_some_and(is_tensor) {
+            all.push(with_numbers(schema, std::iter::once(0), true));
+        }
+    }
+    let alpha = schema.args.iter().position(|a| a.name == "alpha" && a.keyword_only);
+    if let (Some(alpha), true) = (alpha, schema.arg("other").is_some()) {
+        let mut old = schema.clone();
+        let mut moved = old.args.remove(alpha);
+        (moved.keyword_only, moved.default) = (false, None);
+        old.args.insert(1, moved);
+        all.push(Variant { schema: old, hidden: true });
+    }
+    all
+}
+
+fn with_numbers(schema: &Schema, places: impl Iterator<Item = usize>, hidden: bool) -> Variant {
+    let mut schema = schema.clone();
+    for place in places {
+        schema.args[place].ty = Type::new(Base::Scalar);
+        schema.args[place].alias = None;
+    }
+    Variant { schema, hidden }
+}
+
 impl Overloads {
     fn new(py: Python<'_>, function: &Function) -> Overloads {
-        let mut pairs = Vec::new();
+        let mut all = Vec::new();
         for &op in &function.ops {
-            let schema = op.schema();
             let has_out = function.form == Form::Function
                 && function.kind == Kind::Functional
                 && op.is(pullback::dispatch::Traits::OUT);
-            let out = has_out.then(|| out_schema(op, schema));
-            let mut signature = Signature::new(schema, out.as_ref(), function.form);
-            signature.name.clone_from(&function.name);
-            pairs.push((op, signature));
+            for variant in variants(op, op.schema(), function.form) {
+                let out = has_out.then(|| out_schema(op, &variant.schema));
+                let mut signature = Signature::new(&variant.schema, out.as_ref(), function.form);
+                signature.name.clone_from(&function.name);
+                signature.hidden = variant.hidden;
+                // Where the values go is counted in the op's own schema.
+                for parameter in &mut signature.parameters {
+                    if let Source::Argument(at) = parameter.source {
+                        let name = &variant.schema.args[at].name;
+                        let own = op.schema().arg(name).expect("variants keep the names");
+                        parameter.source = Source::Argument(own);
+                    }
+                }
+                all.push((op, signature));
+            }
         }
-        let order = sort_signatures(&pairs.iter().map(|(_, s)| s.clone()).collect::<Vec<_>>());
+        let order = sort_signatures(&all.iter().map(|(_, s)| s.clone()).collect::<Vec<_>>());
         let mut overloads = Overloads { signatures: Vec::new(), plans: Vec::new() };
         for index in order {
-            let (op, signature) = &pairs[index];
+            let (op, signature) = &all[index];
             overloads.plans.push(Plan::new(py, op, signature, function));
             overloads.signatures.push(signature.clone());
         }
@@ -348,6 +402,8 @@ impl Plan {
             required: p.default.is_none(),
             allows_none: p.allows_none(),
             keyword_only: p.keyword_only,
+            wraps: p.ty.base == Base::Scalar
+                && matches!(p.source, Source::Argument(at) if schema.args[at].ty.base == Base::Tensor),
             name: pyo3::types::PyString::intern(py, &p.name).into_any().unbind(),
         });
         let name = schema.name.clone();

@@ -189,7 +189,14 @@ pub(crate) fn quick<'a>(
                     None => Err(()),
                 }
             }
-            Base::Scalar => exact_scalar(py, object).map(|v| Some(Arg::Scalar(v))).ok_or(()),
+            Base::Scalar => match exact_scalar(py, object) {
+                Some(value) if param.wraps => {
+                    let tensor = Tensor::wrapped(value).map_err(|_| ())?;
+                    Ok(Some(Arg::Tensor(arena.tensor(tensor))))
+                }
+                Some(value) => Ok(Some(Arg::Scalar(value))),
+                None => Err(()),
+            },
             Base::Int | Base::SymInt => exact_int(py, object).map(|v| Some(Arg::Int(v))).ok_or(()),
             Base::Float => match exact_scalar(py, object) {
                 Some(Scalar::Float(v)) => Ok(Some(Arg::Float(v))),
@@ -432,6 +439,7 @@ pub(crate) fn convert<'a, 'py>(
     function: &str,
     parameter: &Parameter,
     plan: &Plan,
+    wraps: bool,
     object: &'a Bound<'py, PyAny>,
     arena: &'a Arena<'py>,
 ) -> PyResult<Arg<'a>> {
@@ -450,6 +458,9 @@ pub(crate) fn convert<'a, 'py>(
             }
             None => return Err(PyTypeError::new_err(format!("expected Tensor, got {}", type_name(object)))),
         },
+        Base::Scalar if wraps => {
+            Arg::Tensor(arena.tensor(Tensor::wrapped(to_scalar(object)?).map_err(raise)?))
+        }
         Base::Scalar => Arg::Scalar(to_scalar(object)?),
         Base::Int | Base::SymInt => Arg::Int(to_int(object)?),
         Base::Float => Arg::Float(float(object)?),

@@ -268,8 +268,8 @@ impl PyDevice {
         (self.device.kind(), self.index).hash(&mut hasher);
         hasher.finish()
     }
-    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, (String,)) {
-        (py.get_type::<PyDevice>().into_any(), (self.__str__(),))
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        Ok((py.import("pullback._C")?.getattr("_make_device")?, (self.__str__(),)))
     }
     fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
         slf
@@ -339,6 +339,12 @@ pub(crate) fn check_seed(seed: i128) -> PyResult<u64> {
     Ok(seed as u64)
 }
 
+/// The device called `name`, for pickle.
+#[pyfunction]
+fn _make_device(name: &Bound<'_, PyAny>) -> PyResult<PyDevice> {
+    PyDevice::new(name, None)
+}
+
 /// The dtype called `name`.
 #[pyfunction]
 fn _dtype_by_name<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
@@ -387,6 +393,7 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let _ = CPU.set(py, cpu.into_any());
     let generator = PyGenerator(pullback::default_generator().clone());
     module.add("default_generator", Py::new(py, generator)?)?;
+    module.add_function(wrap_pyfunction!(_make_device, module)?)?;
     module.add_function(wrap_pyfunction!(_dtype_by_name, module)?)?;
     module.add_function(wrap_pyfunction!(_constant_by_name, module)?)?;
     Ok(())

@@ -31,6 +31,7 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // SAFETY: a static type that lives forever.
     let size = unsafe { Bound::from_borrowed_ptr(py, raw::size::size_type().cast()) };
     module.add("Size", size)?;
+    module.add_function(wrap_pyfunction!(raw::size::_make_size, module)?)?;
     dtype::init(module)?;
     raw::class::init(module)?;
     module.add_function(wrap_pyfunction!(raw::class::_set_tensor_class, module)?)?;

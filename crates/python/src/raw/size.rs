@@ -159,11 +159,18 @@ unsafe extern "C" fn reduce(size: *mut PyObject, _: *mut PyObject) -> *mut PyObj
                 return Err(PyErr::fetch(py));
             }
             let list = Bound::from_owned_ptr(py, items);
-            let ty = Bound::from_borrowed_ptr(py, size_type().cast());
-            let pair = (ty, (list.try_iter()?.collect::<PyResult<Vec<_>>>()?,));
+            let make = py.import("pullback._C")?.getattr("_make_size")?;
+            let pair = (make, (list.try_iter()?.collect::<PyResult<Vec<_>>>()?,));
             Ok(pair.into_pyobject(py)?.into_any().into_ptr())
         })
     }
+}
+
+/// A `Size` of `sizes`, for pickle, which cannot find the type by its printed module.
+#[pyfunction]
+pub(crate) fn _make_size<'py>(py: Python<'py>, sizes: Vec<i64>) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: a new reference.
+    Ok(unsafe { Bound::from_owned_ptr(py, new_size(&sizes)?) })
 }
 
 /// Makes the type.

@@ -33,7 +33,12 @@ fn refuse(py: Python<'_>, args: Args<'_>) -> PyErr {
             given.push(format!("{name}={}", type_name(&value)));
         }
     }
-    PyTypeError::new_err(FORMS.replacen('%', &given.join(", "), 1))
+    let mut list = given.join(", ");
+    // PyTorch's comma behind keywords that no positional argument precedes.
+    if args.positional == 0 && args.keywords() > 0 {
+        list.push_str(", ");
+    }
+    PyTypeError::new_err(FORMS.replacen('%', &list, 1))
 }
 
 /// Reads the arguments of `to`.

@@ -145,7 +145,8 @@ fn requires_grad_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let flag = flag.map_or(Ok(true), |f| {
         f.cast::<pyo3::types::PyBool>().map(|b| b.is_true()).map_err(|_| {
             PyTypeError::new_err(format!(
-                "requires_grad_(): argument 'requires_grad' must be bool, not {}",
+                "requires_grad_(): argument 'requires_grad'{} must be bool, not {}",
+                if args.positional > 0 { " (position 1)" } else { "" },
                 type_name(&f)
             ))
         })

@@ -173,12 +173,18 @@ impl PyStorage {
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
-        let make = slf.py().get_type::<PyStorage>().getattr("_from_bytes")?;
+        let make = slf.py().import("pullback._C")?.getattr("_storage_from_bytes")?;
         Ok((make, (slf.get()._bytes(slf.py()),)))
     }
     fn __repr__(&self) -> String {
         format!("<torch.UntypedStorage of {} bytes on {}>", self.0.nbytes(), self.0.device())
     }
+}
+
+/// A storage that holds a copy of `data`.
+#[pyfunction]
+fn _storage_from_bytes<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    PyStorage::_from_bytes(py, data)
 }
 
 /// A tensor over a storage: `_tensor_over(storage, dtype, offset, size, stride)`.
@@ -199,5 +205,6 @@ fn _tensor_over<'py>(
 /// Adds the class and its function.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyStorage>()?;
+    module.add_function(wrap_pyfunction!(_storage_from_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(_tensor_over, module)?)
 }

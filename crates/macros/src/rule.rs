@@ -50,7 +50,7 @@ pub(crate) fn resolve(op: &Op<'_>, function: &Function<'_>, rule: u32, targets: 
 }
 
 const SUFFIXES: &[(&str, &str)] =
-    &[("_dtype", "DType"), ("_strides", "Strides"), ("_shapes", "Shapes"), ("_shape", "Shape"), ("_spec", "Spec")];
+    &[("_dtype", "DType"), ("_strides", "Strides"), ("_storage_offset", "Offset"), ("_shapes", "Shapes"), ("_shape", "Shape"), ("_spec", "Spec")];
 
 fn one(op: &Op<'_>, param: &Ident, rule: u32, targets: &[usize], saves: &mut Saves, grads: &mut u64) -> Result<TokenStream> {
     let (name, span) = (param.to_string(), param.span());
@@ -107,7 +107,7 @@ fn one(op: &Op<'_>, param: &Ident, rule: u32, targets: &[usize], saves: &mut Sav
     Err(Error::new(
         span,
         format!(
-            "`{name}` is neither `grad`, an argument nor an output of the signature; expected one of grad, needs, args, {} (also with _shape, _strides, _dtype, _spec)",
+            "`{name}` is neither `grad`, an argument nor an output of the signature; expected one of grad, needs, args, {} (also with _shape, _strides, _storage_offset, _dtype, _spec)",
             known.join(", ")
         ),
     ))

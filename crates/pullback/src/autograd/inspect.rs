@@ -14,6 +14,7 @@ impl Node {
             SaveKind::Input => op.args[save.index].name.to_owned(),
             SaveKind::Shape => format!("{}_sym_sizes", op.args[save.index].name),
             SaveKind::DType => format!("{}_scalar_type", op.args[save.index].name),
+            SaveKind::Offset => format!("{}_storage_offset", op.args[save.index].name),
             SaveKind::Strides => format!("{}_sym_strides", op.args[save.index].name),
             SaveKind::Spec => format!("{}_options", op.args[save.index].name),
             SaveKind::Shapes => format!("{}_args_sizes", op.args[save.index].name),

@@ -92,6 +92,7 @@ fn save_arg(what: SaveKind, arg: &Arg<'_>) -> Result<Slot> {
             list.iter().map(|t| t.as_ref().map(SavedTensor::input).transpose()).collect::<Result<_>>()?,
         ),
         (SaveKind::Shape, Arg::Tensor(t)) => Slot::Value(Value::Ints(Dims::from_slice(t.shape()))),
+        (SaveKind::Offset, Arg::Tensor(t)) => Slot::Value(Value::Int(t.storage_offset())),
         (SaveKind::Strides, Arg::Tensor(t)) => Slot::Value(Value::Ints(Dims::from_slice(t.strides()))),
         (SaveKind::DType, Arg::Tensor(t)) => Slot::Value(Value::DType(t.dtype())),
         (SaveKind::Spec, Arg::Tensor(t)) => Slot::Value(Value::Spec(Box::new(TensorSpec::like(t)))),

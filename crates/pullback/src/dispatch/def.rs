@@ -179,6 +179,8 @@ pub enum SaveKind {
     DType,
     /// The strides of a tensor argument.
     Strides,
+    /// An input's offset into its storage, in elements.
+    Offset,
     /// Shape, dtype and device of a tensor argument.
     Spec,
     /// The length and shapes of a list argument are kept by keeping its specs.

@@ -144,14 +144,16 @@ impl AsStrided {
     }
     fn vjp_self(
         grad: &Tensor,
-        self_: &Tensor,
+        self_shape: &[i64],
+        self_strides: &[i64],
+        self_storage_offset: i64,
         size: &[i64],
         stride: &[i64],
         storage_offset: Option<i64>,
     ) -> Result<Tensor> {
-        let offset = storage_offset.unwrap_or(self_.storage_offset());
-        let view = (size, stride, offset - self_.storage_offset());
-        as_strided_backward(grad, (self_.shape(), self_.strides()), view)
+        // The input itself is not saved: histories of views are made again after writes to their base.
+        let offset = storage_offset.unwrap_or(self_storage_offset);
+        as_strided_backward(grad, (self_shape, self_strides), (size, stride, offset - self_storage_offset))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |t: Tensor, size: &[i64], stride: &[i64], offset: i64| {

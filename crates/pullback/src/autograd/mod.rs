@@ -10,6 +10,7 @@ mod arithmetic;
 mod call;
 pub mod custom;
 pub mod engine;
+mod function;
 pub mod hook;
 mod inspect;
 mod leaf;
@@ -21,6 +22,7 @@ mod view;
 
 pub use call::{call, call_inplace, call_out};
 pub use api::{Options, backward, grad, grad_of_edges};
+pub use function::{Context, Function, apply};
 pub use leaf::Meta;
 pub use mode::{enable_grad, inference_mode, is_grad_enabled, no_grad};
 pub use node::{Backward, Edge, InputMeta, Node, WeakNode, peek_sequence_nr};

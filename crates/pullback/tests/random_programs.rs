@@ -1,0 +1,379 @@
+//! Random programs of views, indexing, broadcasting and in-place writes, run by the library and by a naive model.
+//!
+//! After each step every array must hold the same numbers; at the end so must the gradient of the sum of all
+//! arrays. Numbers are small integers, so everything is exact. Steps are numbers that are read modulo what is
+//! there (how many arrays, dimensions, sizes): every list of steps is a program, and proptest can drop and shrink
+//! them freely. A failure prints the program as text.
+
+mod model;
+
+use model::{Array, Binary, Dual, LEAF, Memory, Slot, common, index as model_index};
+use proptest::prelude::*;
+use pullback::index::{self, Index};
+use pullback::{Bool, Tensor};
+
+/// One part of a random index.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Int(u8),
+    Slice(u8, u8, u8),
+    NewAxis,
+    Ellipsis,
+    Positions(u8, u8),
+    Mask(u8),
+}
+
+/// One step; numbers name arrays, dimensions and positions modulo what is there.
+#[derive(Clone, Debug)]
+enum Step {
+    Get(u8, Vec<Part>),
+    Set(u8, Vec<Part>, u8),
+    Transpose(u8, u8, u8),
+    Expand(u8, u8),
+    Reshape(u8),
+    Binary(Binary, u8, u8),
+    Inplace(Binary, u8, u8),
+}
+
+fn part() -> impl Strategy<Value = Part> {
+    prop_oneof![
+        3 => any::<u8>().prop_map(Part::Int),
+        4 => any::<(u8, u8, u8)>().prop_map(|(a, b, c)| Part::Slice(a, b, c)),
+        1 => Just(Part::NewAxis),
+        1 => Just(Part::Ellipsis),
+        2 => any::<(u8, u8)>().prop_map(|(a, b)| Part::Positions(a, b)),
+        1 => any::<u8>().prop_map(Part::Mask),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let parts = || prop::collection::vec(part(), 0..4);
+    let binary = || prop_oneof![Just(Binary::Add), Just(Binary::Sub), Just(Binary::Mul)];
+    prop_oneof![
+        4 => (any::<u8>(), parts()).prop_map(|(a, p)| Step::Get(a, p)),
+        3 => (any::<u8>(), parts(), any::<u8>()).prop_map(|(a, p, v)| Step::Set(a, p, v)),
+        1 => any::<(u8, u8, u8)>().prop_map(|(a, b, c)| Step::Transpose(a, b, c)),
+        1 => any::<(u8, u8)>().prop_map(|(a, b)| Step::Expand(a, b)),
+        1 => any::<u8>().prop_map(Step::Reshape),
+        2 => (binary(), any::<u8>(), any::<u8>()).prop_map(|(o, a, b)| Step::Binary(o, a, b)),
+        3 => (binary(), any::<u8>(), any::<u8>()).prop_map(|(o, a, b)| Step::Inplace(o, a, b)),
+    ]
+}
+
+/// Both worlds: array `i` of the one is array `i` of the other.
+struct Run {
+    tensors: Vec<Tensor>,
+    arrays: Vec<Array>,
+    memory: Memory,
+    text: Vec<String>,
+}
+
+type Check = Result<(), String>;
+
+fn sizes(shape: &[usize]) -> Vec<i64> {
+    shape.iter().map(|&n| n as i64).collect()
+}
+
+impl Run {
+    fn start() -> (Run, Tensor) {
+        let numbers: Vec<f64> = (0..LEAF).map(|i| i as f64 - 2.0).collect();
+        let leaf = Tensor::from_slice(&numbers, &[2, 3]).unwrap().with_grad().unwrap();
+        let mut run = Run { tensors: vec![], arrays: vec![], memory: Memory::default(), text: vec![] };
+        let duals = numbers.iter().enumerate().map(|(i, &v)| Dual::leaf(v, i)).collect();
+        let array = run.memory.make(&[2, 3], duals);
+        run.push("leaf * 1".into(), (&leaf * 1.0).get().unwrap(), array);
+        for shape in [vec![3, 2, 2], vec![3], vec![]] {
+            let count: usize = shape.iter().product();
+            let numbers: Vec<f64> = (0..count).map(|i| (i % 5) as f64 - 1.0).collect();
+            let array = run.memory.make(&shape, numbers.iter().copied().map(Dual::constant).collect());
+            let tensor = Tensor::from_slice(&numbers, &sizes(&shape)).unwrap();
+            run.push(format!("numbers of shape {shape:?}"), tensor, array);
+        }
+        (run, leaf)
+    }
+
+    fn push(&mut self, text: String, tensor: Tensor, array: Array) {
+        self.text.push(format!("x{} = {text}", self.tensors.len()));
+        self.tensors.push(tensor);
+        self.arrays.push(array);
+    }
+
+    fn pick(&self, number: u8) -> usize {
+        number as usize % self.tensors.len()
+    }
+
+    /// The parts as the library and the model take them.
+    fn resolve(&self, at: usize, parts: &[Part]) -> (Vec<Index>, Vec<Slot>) {
+        let shape = &self.arrays[at].shape;
+        let takes = |p: &Part| !matches!(p, Part::NewAxis | Part::Ellipsis);
+        let mut seen = 0;
+        let mut ellipsis = false;
+        // As many as there are dimensions for, and one `...`.
+        let parts: Vec<Part> = parts
+            .iter()
+            .copied()
+            .filter(|p| {
+                seen += usize::from(takes(p));
+                let again = matches!(p, Part::Ellipsis) && std::mem::replace(&mut ellipsis, true);
+                !(takes(p) && seen > shape.len()) && !again
+            })
+            .collect();
+        let taken = parts.iter().filter(|p| takes(p)).count();
+        let tensors = parts.iter().filter(|p| matches!(p, Part::Positions(..) | Part::Mask(_))).count();
+        let (mut indices, mut slots, mut dim) = (vec![], vec![], 0);
+        for part in parts {
+            let size = shape.get(dim).copied().unwrap_or(1);
+            dim += usize::from(takes(&part));
+            let (index, slot) = match part {
+                Part::NewAxis => (Index::NewAxis, Slot::New),
+                Part::Ellipsis => {
+                    indices.push(Index::Ellipsis);
+                    slots.extend(shape[dim..][..shape.len() - taken].iter().map(|&n| Slot::Keep((0..n).collect())));
+                    dim += shape.len() - taken;
+                    continue;
+                }
+                Part::Int(i) if size > 0 => {
+                    let i = i as usize % (2 * size);
+                    (Index::Int(i as i64 - size as i64), Slot::Fixed(i % size))
+                }
+                Part::Positions(a, b) if size > 0 && tensors == 1 => {
+                    let places: Vec<usize> = if b % 2 == 0 {
+                        vec![a as usize % size]
+                    } else {
+                        vec![a as usize % size, (a as usize + 1 + b as usize / 2) % size]
+                    };
+                    positions(places)
+                }
+                Part::Positions(a, _) if size > 0 => positions(vec![a as usize % size, (a as usize / 7) % size]),
+                Part::Mask(bits) if tensors == 1 => {
+                    let chosen: Vec<bool> = (0..size).map(|i| bits >> (i % 8) & 1 == 1).collect();
+                    let bools: Vec<Bool> = chosen.iter().map(|&b| Bool::new(b)).collect();
+                    let mask = Tensor::from_slice(&bools, &[size as i64]).unwrap();
+                    (Index::Tensor(mask), Slot::Tensor((0..size).filter(|&i| chosen[i]).collect()))
+                }
+                Part::Slice(a, b, c) => slice(size, a, b, c),
+                _ => slice(size, 0, 255, 0),
+            };
+            indices.push(index);
+            slots.push(slot);
+        }
+        slots.extend(shape[dim..].iter().map(|&n| Slot::Keep((0..n).collect())));
+        (indices, slots)
+    }
+
+    fn step(&mut self, step: &Step) -> Check {
+        match step {
+            Step::Get(a, parts) => self.get(self.pick(*a), parts),
+            Step::Set(a, parts, v) => self.set(self.pick(*a), parts, self.pick(*v)),
+            Step::Transpose(a, d0, d1) => {
+                let a = self.pick(*a);
+                let array = &self.arrays[a];
+                let n = array.shape.len().max(1);
+                let (d0, d1) = (*d0 as usize % n, *d1 as usize % n);
+                let mut shape = array.shape.clone();
+                if !shape.is_empty() {
+                    shape.swap(d0, d1);
+                }
+                let seen = array.seen(&shape, |at| {
+                    let mut at = at.to_vec();
+                    if !at.is_empty() {
+                        at.swap(d0, d1);
+                    }
+                    at
+                });
+                let tensor = self.tensors[a].transpose(d0 as i64, d1 as i64).map_err(|e| e.to_string())?;
+                self.push(format!("x{a}.transpose({d0}, {d1})"), tensor, seen);
+                Ok(())
+            }
+            Step::Expand(a, n) => {
+                let a = self.pick(*a);
+                let mut shape = self.arrays[a].shape.clone();
+                shape.insert(0, *n as usize % 3 + 1);
+                let seen = self.arrays[a].broadcast(&shape).unwrap();
+                let tensor = self.tensors[a].expand(&sizes(&shape), false).map_err(|e| e.to_string())?;
+                self.push(format!("x{a}.expand({shape:?})"), tensor, seen);
+                Ok(())
+            }
+            Step::Reshape(a) => {
+                // To a copy first: whether a reshape copies is the library's business.
+                let a = self.pick(*a);
+                let mut flat = self.memory.copy(&self.arrays[a]);
+                flat.shape = vec![flat.places.len()];
+                let tensor = self.tensors[a].clone_tensor(None).and_then(|t| t.reshape(&[flat.places.len() as i64]));
+                self.push(format!("x{a}.clone().flatten()"), tensor.map_err(|e| e.to_string())?, flat);
+                Ok(())
+            }
+            Step::Binary(op, a, b) => self.binary(*op, self.pick(*a), self.pick(*b)),
+            Step::Inplace(op, a, b) => self.inplace(*op, self.pick(*a), self.pick(*b)),
+        }
+    }
+
+    fn get(&mut self, a: usize, parts: &[Part]) -> Check {
+        let (indices, slots) = self.resolve(a, parts);
+        let (mut seen, is_copy) = model_index(&self.arrays[a], &slots);
+        if is_copy {
+            seen = self.memory.copy(&seen);
+        }
+        let tensor = index::get(&self.tensors[a], &indices).map_err(|e| format!("{e} at x{a}[{indices:?}]"))?;
+        self.push(format!("x{a}[{indices:?}]"), tensor, seen);
+        Ok(())
+    }
+
+    fn set(&mut self, a: usize, parts: &[Part], v: usize) -> Check {
+        let (indices, slots) = self.resolve(a, parts);
+        let (target, _) = model_index(&self.arrays[a], &slots);
+        // Two values for one place: which one stays is not specified.
+        if target.has_twins() || self.arrays[a].has_twins() {
+            return Ok(());
+        }
+        self.text.push(format!("x{a}[{indices:?}] = x{v}.clone()"));
+        let value = self.tensors[v].clone_tensor(None).map_err(|e| e.to_string())?;
+        let mut source = self.arrays[v].clone();
+        while source.shape.first() == Some(&1) && source.shape.len() > target.shape.len() {
+            source.shape.remove(0);
+        }
+        let source = source.broadcast(&target.shape);
+        match (index::set(&self.tensors[a], &indices, &value), source) {
+            (Ok(()), Some(source)) => {
+                let values = self.memory.read(&source);
+                self.memory.write(&target, &values);
+                Ok(())
+            }
+            (Err(_), None) => Ok(()),
+            (Err(error), Some(_)) => Err(format!("refused: {error}")),
+            (Ok(()), None) => Err("a value that does not broadcast was taken".into()),
+        }
+    }
+
+    fn binary(&mut self, op: Binary, a: usize, b: usize) -> Check {
+        let (x, y) = (self.saved(a)?, self.saved(b)?);
+        let result = match op {
+            Binary::Add => x.add(&y),
+            Binary::Sub => x.sub(&y),
+            Binary::Mul => x.mul(&y),
+        };
+        match (result, common(&self.arrays[a].shape, &self.arrays[b].shape)) {
+            (Ok(tensor), Some(shape)) => {
+                let (a_, b_) = (self.arrays[a].broadcast(&shape), self.arrays[b].broadcast(&shape));
+                let values = self.memory.compute(op, &a_.unwrap(), &b_.unwrap());
+                let array = self.memory.make(&shape, values);
+                self.push(format!("{op:?}(x{a}, x{b})"), tensor, array);
+                Ok(())
+            }
+            (Err(_), None) => Ok(()),
+            (Err(error), Some(_)) => Err(format!("{op:?}(x{a}, x{b}) was refused: {error}")),
+            (Ok(_), None) => Err(format!("{op:?}(x{a}, x{b}) does not broadcast")),
+        }
+    }
+
+    /// A copy to compute with: what a product saves must not be written to later.
+    fn saved(&self, a: usize) -> Result<Tensor, String> {
+        self.tensors[a].clone_tensor(None).map_err(|e| e.to_string())
+    }
+
+    fn inplace(&mut self, op: Binary, a: usize, b: usize) -> Check {
+        self.text.push(format!("x{a}.{op:?}_(x{b}.clone())"));
+        let y = self.saved(b)?;
+        let x = &self.tensors[a];
+        let result = match op {
+            Binary::Add => x.add_(&y),
+            Binary::Sub => x.sub_(&y),
+            Binary::Mul => x.mul_(&y),
+        };
+        let target = self.arrays[a].clone();
+        let other = self.arrays[b].broadcast(&target.shape);
+        match (result, other) {
+            (Ok(_), Some(other)) if !target.has_twins() => {
+                let values = self.memory.compute(op, &target, &other);
+                self.memory.write(&target, &values);
+                Ok(())
+            }
+            (Err(_), None) => Ok(()),
+            (Err(_), _) if target.has_twins() => Ok(()),
+            (Err(error), _) => Err(format!("refused: {error}")),
+            (Ok(_), _) => Err("a write that had to be refused was made".into()),
+        }
+    }
+
+    fn compare(&self) -> Check {
+        for (nr, (tensor, array)) in self.tensors.iter().zip(&self.arrays).enumerate() {
+            if tensor.shape() != sizes(&array.shape) {
+                return Err(format!("x{nr} has shape {:?}, not {:?}", tensor.shape(), array.shape));
+            }
+            let values: Vec<f64> = self.memory.read(array).iter().map(|d| d.value).collect();
+            let found = tensor.to_vec::<f64>().map_err(|e| e.to_string())?;
+            if found != values {
+                return Err(format!("x{nr} is\n{found:?}, not\n{values:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn compare_gradients(&self, leaf: &Tensor) -> Check {
+        let mut expected = [0.0; LEAF];
+        let mut total = Tensor::scalar_of(0.0, pullback::DType::F64).unwrap();
+        for (tensor, array) in self.tensors.iter().zip(&self.arrays) {
+            total = tensor.sum().and_then(|s| total.add(&s)).map_err(|e| e.to_string())?;
+            for dual in self.memory.read(array) {
+                (0..LEAF).for_each(|i| expected[i] += dual.slope[i]);
+            }
+        }
+        let found = if total.requires_grad() {
+            total.backward().map_err(|e| format!("backward: {e}"))?;
+            leaf.grad().map_or(vec![0.0; LEAF], |g| g.to_vec::<f64>().unwrap())
+        } else {
+            vec![0.0; LEAF]
+        };
+        if found == expected { Ok(()) } else { Err(format!("gradient {found:?}, not {expected:?}")) }
+    }
+
+    /// Beyond this, sums of integers in doubles may round.
+    fn is_exact(&self) -> bool {
+        let small = |x: f64| x.abs() < 1e10;
+        self.arrays.iter().all(|array| {
+            self.memory.read(array).iter().all(|d| small(d.value) && d.slope.iter().all(|&s| small(s)))
+        })
+    }
+}
+
+fn positions(places: Vec<usize>) -> (Index, Slot) {
+    let data = sizes(&places);
+    let tensor = Tensor::from_slice(&data, &[data.len() as i64]).unwrap();
+    (Index::Tensor(tensor), Slot::Tensor(places))
+}
+
+/// A slice that may start and stop before, in and behind the dimension.
+fn slice(size: usize, a: u8, b: u8, c: u8) -> (Index, Slot) {
+    let bound = |v: u8| match v {
+        255 => None,
+        v => Some(i64::from(v) % (2 * size as i64 + 3) - size as i64 - 1),
+    };
+    let (start, stop, step) = (bound(a), bound(b), i64::from(c % 3) + 1);
+    let size = size as i64;
+    let clip = |v: Option<i64>, absent: i64| {
+        let v = v.unwrap_or(absent);
+        if v < 0 { (v + size).max(0) } else { v.min(size) }
+    };
+    let positions = (clip(start, 0)..clip(stop, size)).step_by(step as usize).map(|i| i as usize);
+    (Index::slice(start, stop, step), Slot::Keep(positions.collect()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn library_and_model_agree(steps in prop::collection::vec(step(), 1..14)) {
+        let (mut run, leaf) = Run::start();
+        for step in &steps {
+            let checked = run.step(step).and_then(|()| run.compare());
+            prop_assert!(checked.is_ok(), "{}\n=> {}", run.text.join("\n"), checked.unwrap_err());
+            if !run.is_exact() {
+                break;
+            }
+        }
+        if run.is_exact() {
+            let checked = run.compare_gradients(&leaf);
+            prop_assert!(checked.is_ok(), "{}\n=> {}", run.text.join("\n"), checked.unwrap_err());
+        }
+    }
+}

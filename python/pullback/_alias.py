@@ -1,0 +1,45 @@
+"""``import torch`` meaning this package: an importer for the name ``torch`` and what lies below."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+_OLD, _NEW = "torch", __name__.rpartition(".")[0]
+
+
+class _Importer(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds ``torch.x`` as this package's ``x``; both names mean one module object."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """The spec of ``torch`` and everything below it."""
+        if name == _OLD or name.startswith(_OLD + "."):
+            return importlib.machinery.ModuleSpec(name, self)
+        return None
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        """This package's own module."""
+        return importlib.import_module(_NEW + spec.name[len(_OLD) :])
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Puts back the spec that the import system wrote over."""
+        spec = importlib.machinery.PathFinder.find_spec
+        own = module.__name__
+        if module.__spec__ is not None and module.__spec__.name != own:
+            parent = sys.modules.get(own.rpartition(".")[0])
+            found = spec(own, getattr(parent, "__path__", None))
+            if found is not None:
+                module.__spec__ = found
+
+
+def install() -> None:
+    """Adds the importer once."""
+    if not any(isinstance(finder, _Importer) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Importer())
+    sys.modules[_OLD] = sys.modules[_NEW]

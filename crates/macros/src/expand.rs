@@ -183,7 +183,9 @@ fn traits(op: &Op<'_>) -> TokenStream {
     if op.word("not_differentiable").is_some_and(|w| w.args.is_empty()) {
         flags.push("NOT_DIFFERENTIABLE");
     }
-    if op.schema.is_inplace() {
+    // An op that writes into lists (an optimiser's step) has no one tensor to return.
+    let first_is_tensor = op.schema.args.first().is_some_and(|a| a.ty.list.is_none());
+    if op.schema.is_inplace() && first_is_tensor {
         flags.push("INPLACE_ONLY");
     }
     if op.schema.returns.first().is_some_and(|r| r.ty.list.is_some()) {

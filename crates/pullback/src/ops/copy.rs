@@ -1,6 +1,7 @@
 //! Copies, conversions and filling.
 
 use crate::dispatch::OpDef;
+use crate::error::bail;
 use crate::gradcheck::{Sample, Sampler};
 use crate::{DType, MemoryFormat, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, elementwise};
@@ -8,7 +9,7 @@ use pullback_macros::op;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] =
-    &[&CLONE_TENSOR, &COPY, &CONVERT, &FILL_SCALAR, &ZERO, &CONJ_PHYSICAL, &REAL_PART, &IMAG_PART];
+    &[&CLONE_TENSOR, &COPY, &CONVERT, &FILL_SCALAR, &ZERO, &CONJ_PHYSICAL, &REAL_PART, &IMAG_PART, &CONTIGUOUS];
 
 /// Copies the elements into a new tensor that keeps the order of dimensions in memory, or takes
 /// `memory_format`'s.
@@ -132,6 +133,28 @@ impl ImagPart {
     }
 }
 
+/// The elements in `memory_format`'s order in memory: the tensor itself if they lie so already.
+#[op("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", method_only)]
+impl Contiguous {
+    fn composite(self_: &Tensor, memory_format: MemoryFormat) -> Result<Tensor> {
+        if memory_format == MemoryFormat::Preserve {
+            bail!(runtime, "preserve memory format is unsupported by the contiguous operator");
+        }
+        let is_so = match memory_format {
+            MemoryFormat::Contiguous => self_.is_contiguous(),
+            other => self_.strides_in(other)?.as_slice() == self_.strides(),
+        };
+        if is_so { Ok(self_.clone()) } else { self_.clone_tensor(Some(memory_format)) }
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::of(s.transposed(3, 2)),
+            Sample::of(s.normal(&[2, 3])),
+            Sample::of(s.normal(&[2, 3, 2, 2])).with("memory_format", MemoryFormat::ChannelsLast),
+        ]
+    }
+}
+
 impl Tensor {
     /// As [`Tensor::clone_tensor_default`] with a memory format.
     pub fn clone_tensor(&self, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
@@ -147,12 +170,5 @@ impl Tensor {
     /// The real part: the tensor itself if it is real.
     pub fn real(&self) -> Result<Tensor> {
         if self.dtype().is_complex() { self.real_part() } else { Ok(self.clone()) }
-    }
-    /// The tensor row by row in memory: itself if it is so already.
-    pub fn contiguous(&self) -> Result<Tensor> {
-        if self.is_contiguous() {
-            return Ok(self.clone());
-        }
-        self.clone_tensor(Some(MemoryFormat::Contiguous))
     }
 }

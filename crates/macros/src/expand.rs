@@ -95,7 +95,10 @@ fn from_args(op: &Op<'_>, function: &Function<'_>, skip: usize) -> Result<Vec<To
                 return Ok(quote!(&#ty { #(#fields,)* marker: std::marker::PhantomData }));
             }
             let Some(index) = op.arg(&name.to_string()) else {
-                return Err(Error::new(name.span(), format!("the signature has no argument `{name}`")));
+                return Err(Error::new(
+                    name.span(),
+                    format!("the signature has no argument `{name}`"),
+                ));
             };
             Ok(quote!(crate::dispatch::FromArg::from_arg(args[#index])))
         })
@@ -114,7 +117,8 @@ fn args_struct(op: &Op<'_>) -> Option<TokenStream> {
     let fields = plain_args(op).map(|i| {
         let arg = &op.schema.args[i];
         let (name, ty) = (format_ident!("{}", mangle(&arg.name)), rust_type(arg));
-        let ty: TokenStream = ty.to_string().replace("& ", "&'a ").parse().expect("a type stays a type");
+        let ty: TokenStream =
+            ty.to_string().replace("& ", "&'a ").parse().expect("a type stays a type");
         quote!(pub(crate) #name: #ty)
     });
     Some(quote! {
@@ -139,16 +143,22 @@ fn kernel(op: &Op<'_>) -> Result<TokenStream> {
     let k = quote!(crate::dispatch::Kernel);
     if let Some(word) = op.word("cpu") {
         let path = &word.value;
-        return Ok(quote!(#k::Pointwise(|iter, _| Ok(pullback_kernels::elementwise::#path(iter)?))));
+        return Ok(
+            quote!(#k::Pointwise(|iter, _| Ok(pullback_kernels::elementwise::#path(iter)?))),
+        );
     }
     if let Some(f) = op.function("cpu") {
         let is_pointwise = f.params.first().is_some_and(|(name, _)| name == "iter");
         if is_pointwise {
             let values = from_args(op, f, 1)?;
-            return Ok(quote!(#k::Pointwise(|iter, args| { let _ = args; Ok(#ty::cpu(iter #(, #values)*)?) })));
+            return Ok(
+                quote!(#k::Pointwise(|iter, args| { let _ = args; Ok(#ty::cpu(iter #(, #values)*)?) })),
+            );
         }
         let values = from_args(op, f, 0)?;
-        return Ok(quote!(#k::Function(|args| { let _ = args; Ok(crate::dispatch::IntoOutputs::into_outputs(#ty::cpu(#(#values),*)?)) })));
+        return Ok(
+            quote!(#k::Function(|args| { let _ = args; Ok(crate::dispatch::IntoOutputs::into_outputs(#ty::cpu(#(#values),*)?)) })),
+        );
     }
     if let Some(f) = op.function("cpu_") {
         let values = from_args(op, f, 0)?;
@@ -156,7 +166,9 @@ fn kernel(op: &Op<'_>) -> Result<TokenStream> {
     }
     if let Some(f) = op.function("composite") {
         let values = from_args(op, f, 0)?;
-        return Ok(quote!(#k::Composite(|args| { let _ = args; Ok(crate::dispatch::IntoOutputs::into_outputs(#ty::composite(#(#values),*)?)) })));
+        return Ok(
+            quote!(#k::Composite(|args| { let _ = args; Ok(crate::dispatch::IntoOutputs::into_outputs(#ty::composite(#(#values),*)?)) })),
+        );
     }
     Err(Error::new(op.name.span(), "an op needs `cpu`, `cpu_` or `composite`"))
 }
@@ -220,7 +232,8 @@ fn args(op: &Op<'_>, with_vjp: &[bool]) -> Result<Vec<TokenStream>> {
         };
         let kind = format_ident!("{kind}");
         let has_vjp = with_vjp[index];
-        let stops = stopped.as_ref().is_some_and(|(n, _)| n.iter().any(|n| op.arg(n) == Some(index)));
+        let stops =
+            stopped.as_ref().is_some_and(|(n, _)| n.iter().any(|n| op.arg(n) == Some(index)));
         quote!(crate::dispatch::ArgDef { name: #name, kind: crate::dispatch::ArgKind::#kind, has_vjp: #has_vjp, not_differentiable: #stops })
     };
     Ok(op.schema.args.iter().enumerate().map(describe).collect())
@@ -232,8 +245,10 @@ fn vjp(op: &Op<'_>) -> Result<(Vec<TokenStream>, TokenStream, Vec<bool>)> {
     let mut saves = Saves::default();
     let mut rules = Vec::new();
     let mut with = vec![false; op.schema.args.len()];
-    let stopped: Vec<usize> =
-        op.word("not_differentiable").map(|w| w.args.iter().filter_map(|n| op.arg(n)).collect()).unwrap_or_default();
+    let stopped: Vec<usize> = op
+        .word("not_differentiable")
+        .map(|w| w.args.iter().filter_map(|n| op.arg(n)).collect())
+        .unwrap_or_default();
     for function in &op.functions {
         let name = function.ident.to_string();
         let targets: Vec<usize> = if name == "vjp" {
@@ -270,7 +285,9 @@ fn jvp(op: &Op<'_>) -> Result<TokenStream> {
     let mut saves = Saves::default();
     let rule = resolve(op, function, 0, &[], &mut saves)?;
     let (ty, params, saves) = (&op.name, &rule.params, saves.tokens());
-    Ok(quote!(#j::Rule(#saves, |ctx| { let _ = ctx; Ok(crate::dispatch::IntoGrads::into_grads(#ty::jvp(#(#params),*)?)) })))
+    Ok(
+        quote!(#j::Rule(#saves, |ctx| { let _ = ctx; Ok(crate::dispatch::IntoGrads::into_grads(#ty::jvp(#(#params),*)?)) })),
+    )
 }
 
 fn samples(op: &Op<'_>, name: &str) -> TokenStream {

@@ -34,9 +34,27 @@ pub(crate) struct Word {
 }
 
 const WORDS: &[&str] = &[
-    "inplace", "out", "view", "multi_view", "pointwise", "method_only", "function_only", "random",
-    "numbers", "internal", "not_differentiable", "alias", "tags", "batch", "jvp", "module", "meta",
-    "cpu", "samples", "node", "method",
+    "inplace",
+    "out",
+    "view",
+    "multi_view",
+    "pointwise",
+    "method_only",
+    "function_only",
+    "random",
+    "numbers",
+    "internal",
+    "not_differentiable",
+    "alias",
+    "tags",
+    "batch",
+    "jvp",
+    "module",
+    "meta",
+    "cpu",
+    "samples",
+    "node",
+    "method",
 ];
 const FUNCTIONS: &[&str] =
     &["meta", "cpu", "cpu_", "composite", "vjp", "jvp", "samples", "invalid_samples"];
@@ -45,7 +63,10 @@ impl<'a> Op<'a> {
     pub(crate) fn read(attr: TokenStream, block: &'a ItemImpl) -> Result<Op<'a>> {
         let mut exprs = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(attr)?.into_iter();
         let Some(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) = exprs.next() else {
-            return Err(Error::new(block.span(), "the first argument of #[op] is the signature string"));
+            return Err(Error::new(
+                block.span(),
+                "the first argument of #[op] is the signature string",
+            ));
         };
         let schema = Schema::parse(&text.value())
             .map_err(|e| Error::new(text.span(), format!("not a signature: {e}")))?;
@@ -120,7 +141,9 @@ impl<'a> Function<'a> {
                 Pat::Ident(name) => Ok((name.ident.clone(), &**ty)),
                 other => Err(Error::new(other.span(), "parameters are plain names")),
             },
-            FnArg::Receiver(r) => Err(Error::new(r.span(), "functions of an op take no receiver; use `self_`")),
+            FnArg::Receiver(r) => {
+                Err(Error::new(r.span(), "functions of an op take no receiver; use `self_`"))
+            }
         });
         Ok(Function { ident: &f.sig.ident, params: params.collect::<Result<_>>()? })
     }
@@ -143,10 +166,15 @@ impl Word {
                 Vec::new(),
                 Some(assign.right.to_token_stream()),
             ),
-            other => return Err(Error::new(other.span(), "expected a word, word(..) or word = ..")),
+            other => {
+                return Err(Error::new(other.span(), "expected a word, word(..) or word = .."));
+            }
         };
         if !WORDS.contains(&name.as_str()) {
-            return Err(Error::new(span, format!("unknown word; expected one of {}", WORDS.join(", "))));
+            return Err(Error::new(
+                span,
+                format!("unknown word; expected one of {}", WORDS.join(", ")),
+            ));
         }
         Ok(Word { name, args, value, span })
     }

@@ -36,7 +36,9 @@ pub(crate) fn default_arg(arg: &Argument) -> TokenStream {
     let a = quote!(crate::dispatch::Arg);
     match arg.default.as_ref().expect("only called for arguments with a default") {
         Default::None => quote!(#a::None),
-        Default::Bool(b) if arg.ty.base == Base::Scalar => quote!(#a::Scalar(crate::Scalar::Bool(#b))),
+        Default::Bool(b) if arg.ty.base == Base::Scalar => {
+            quote!(#a::Scalar(crate::Scalar::Bool(#b)))
+        }
         Default::Bool(b) => quote!(#a::Bool(#b)),
         Default::Int(i) => match (arg.ty.base, arg.ty.list) {
             (Base::Scalar, _) => quote!(#a::Scalar(crate::Scalar::Int(#i))),
@@ -50,7 +52,9 @@ pub(crate) fn default_arg(arg: &Argument) -> TokenStream {
             }
             _ => quote!(#a::Int(#i)),
         },
-        Default::Float(f) if arg.ty.base == Base::Scalar => quote!(#a::Scalar(crate::Scalar::Float(#f))),
+        Default::Float(f) if arg.ty.base == Base::Scalar => {
+            quote!(#a::Scalar(crate::Scalar::Float(#f)))
+        }
         Default::Float(f) => quote!(#a::Float(#f)),
         Default::Str(s) => quote!(#a::Str(#s)),
         Default::Ints(v) => quote!(#a::Ints(&[#(#v),*])),
@@ -114,15 +118,26 @@ fn result_shape(op: &Op<'_>) -> Result<Shape> {
             Shape { returns: quote!(Tensor), finish: quote!(outputs.one()) }
         }
         [one] => match one.ty.base {
-            Base::Bool => Shape { returns: quote!(bool), finish: quote!(!outputs.number().is(0.0)) },
+            Base::Bool => {
+                Shape { returns: quote!(bool), finish: quote!(!outputs.number().is(0.0)) }
+            }
             Base::Int | Base::SymInt => {
                 Shape { returns: quote!(i64), finish: quote!(outputs.number().to_i64()) }
             }
-            Base::Float => Shape { returns: quote!(f64), finish: quote!(outputs.number().to_f64()) },
+            Base::Float => {
+                Shape { returns: quote!(f64), finish: quote!(outputs.number().to_f64()) }
+            }
             _ => Shape { returns: quote!(crate::Scalar), finish: quote!(outputs.number()) },
         },
-        _ if all_tensors => Shape { returns: quote!([Tensor; #n]), finish: quote!(outputs.array()) },
-        _ => return Err(Error::new(op.name.span(), "mixed tensor and number results are not supported")),
+        _ if all_tensors => {
+            Shape { returns: quote!([Tensor; #n]), finish: quote!(outputs.array()) }
+        }
+        _ => {
+            return Err(Error::new(
+                op.name.span(),
+                "mixed tensor and number results are not supported",
+            ));
+        }
     })
 }
 
@@ -130,9 +145,9 @@ fn result_shape(op: &Op<'_>) -> Result<Shape> {
 pub(crate) fn methods(op: &Op<'_>, def: &Ident) -> Result<TokenStream> {
     let args = &op.schema.args;
     let optional = |a: &Argument| a.keyword_only && a.default.is_some();
-    let has_receiver = args.first().is_some_and(|a| {
-        a.ty.base == Base::Tensor && a.ty.list.is_none() && !a.ty.optional
-    });
+    let has_receiver = args
+        .first()
+        .is_some_and(|a| a.ty.base == Base::Tensor && a.ty.list.is_none() && !a.ty.optional);
     let name = method_name(op);
     let text = doc(op.block);
     let mut out = Vec::new();
@@ -151,11 +166,19 @@ pub(crate) fn methods(op: &Op<'_>, def: &Ident) -> Result<TokenStream> {
             } else {
                 let (ident, ty) = (format_ident!("{}", mangle(&arg.name)), rust_type(arg));
                 params.push(quote!(#ident: #ty));
-                values.push(if arg.ty.base == Base::Any { quote!(#ident) } else { quote!(crate::dispatch::Arg::from(#ident)) });
+                values.push(if arg.ty.base == Base::Any {
+                    quote!(#ident)
+                } else {
+                    quote!(crate::dispatch::Arg::from(#ident))
+                });
             }
         }
         let receiver = has_receiver.then(|| quote!(&self,));
-        let mut add = |kind: &str, extra: TokenStream, returns: &TokenStream, body: TokenStream, note: &str| {
+        let mut add = |kind: &str,
+                       extra: TokenStream,
+                       returns: &TokenStream,
+                       body: TokenStream,
+                       note: &str| {
             let ident = format_ident!("{}{kind}{suffix}", name);
             let text = format!("{text}{note}");
             out.push(quote! {
@@ -165,19 +188,37 @@ pub(crate) fn methods(op: &Op<'_>, def: &Ident) -> Result<TokenStream> {
             });
         };
         let (returns, finish) = (&shape.returns, &shape.finish);
-        add("", quote!(), returns, quote! {
-            let outputs = crate::autograd::call(&#def, &[#(#values),*])?;
-            Ok(#finish)
-        }, "");
+        add(
+            "",
+            quote!(),
+            returns,
+            quote! {
+                let outputs = crate::autograd::call(&#def, &[#(#values),*])?;
+                Ok(#finish)
+            },
+            "",
+        );
         if op.has("inplace") && !inplace_only {
-            add("_", quote!(), &quote!(Tensor), quote! {
-                crate::autograd::call_inplace(&#def, &[#(#values),*])
-            }, "\n\nThis form writes the result into `self` and returns it.");
+            add(
+                "_",
+                quote!(),
+                &quote!(Tensor),
+                quote! {
+                    crate::autograd::call_inplace(&#def, &[#(#values),*])
+                },
+                "\n\nThis form writes the result into `self` and returns it.",
+            );
         }
         if op.has("out") {
-            add("_out", quote!(out: &[&Tensor]), &quote!(()), quote! {
-                crate::autograd::call_out(&#def, &[#(#values),*], out)
-            }, "\n\nThis form writes the results into `out`, resized if need be.");
+            add(
+                "_out",
+                quote!(out: &[&Tensor]),
+                &quote!(()),
+                quote! {
+                    crate::autograd::call_out(&#def, &[#(#values),*], out)
+                },
+                "\n\nThis form writes the results into `out`, resized if need be.",
+            );
         }
     }
     Ok(if has_receiver { quote!(impl Tensor { #(#out)* }) } else { quote!(#(#out)*) })

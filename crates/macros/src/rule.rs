@@ -40,7 +40,13 @@ pub(crate) struct Rule {
 }
 
 /// Finds the meaning of each parameter of `function`, rule number `rule`.
-pub(crate) fn resolve(op: &Op<'_>, function: &Function<'_>, rule: u32, targets: &[usize], saves: &mut Saves) -> Result<Rule> {
+pub(crate) fn resolve(
+    op: &Op<'_>,
+    function: &Function<'_>,
+    rule: u32,
+    targets: &[usize],
+    saves: &mut Saves,
+) -> Result<Rule> {
     let mut grads = 0;
     let mut params = Vec::new();
     for (name, _) in &function.params {
@@ -49,10 +55,23 @@ pub(crate) fn resolve(op: &Op<'_>, function: &Function<'_>, rule: u32, targets: 
     Ok(Rule { grads: if grads == 0 { u64::MAX } else { grads }, params })
 }
 
-const SUFFIXES: &[(&str, &str)] =
-    &[("_dtype", "DType"), ("_strides", "Strides"), ("_storage_offset", "Offset"), ("_shapes", "Shapes"), ("_shape", "Shape"), ("_spec", "Spec")];
+const SUFFIXES: &[(&str, &str)] = &[
+    ("_dtype", "DType"),
+    ("_strides", "Strides"),
+    ("_storage_offset", "Offset"),
+    ("_shapes", "Shapes"),
+    ("_shape", "Shape"),
+    ("_spec", "Spec"),
+];
 
-fn one(op: &Op<'_>, param: &Ident, rule: u32, targets: &[usize], saves: &mut Saves, grads: &mut u64) -> Result<TokenStream> {
+fn one(
+    op: &Op<'_>,
+    param: &Ident,
+    rule: u32,
+    targets: &[usize],
+    saves: &mut Saves,
+    grads: &mut u64,
+) -> Result<TokenStream> {
     let (name, span) = (param.to_string(), param.span());
     let from = quote_spanned!(span=> crate::dispatch::FromArg::from_arg);
     if name == "grad" {
@@ -71,11 +90,16 @@ fn one(op: &Op<'_>, param: &Ident, rule: u32, targets: &[usize], saves: &mut Sav
             .filter(|&i| !op.is_tensor(i))
             .map(|i| {
                 let slot = saves.slot("Input", i, rule);
-                (format_ident!("{}", mangle(&op.schema.args[i].name)), quote!(#from(ctx.value(#slot))))
+                (
+                    format_ident!("{}", mangle(&op.schema.args[i].name)),
+                    quote!(#from(ctx.value(#slot))),
+                )
             })
             .unzip();
         let ty = format_ident!("{}Args", op.name);
-        return Ok(quote_spanned!(span=> &#ty { #(#fields: #values,)* marker: std::marker::PhantomData }));
+        return Ok(
+            quote_spanned!(span=> &#ty { #(#fields: #values,)* marker: std::marker::PhantomData }),
+        );
     }
     if let Some(output) = name.strip_prefix("grad_").and_then(|o| op.output(o)) {
         *grads |= 1 << output;
@@ -90,7 +114,9 @@ fn one(op: &Op<'_>, param: &Ident, rule: u32, targets: &[usize], saves: &mut Sav
         return Ok(quote_spanned!(span=> #from(ctx.value(#slot))));
     }
     for (suffix, kind) in SUFFIXES {
-        if let Some(arg) = name.strip_suffix(suffix).and_then(|b| op.arg(b)).filter(|&a| op.is_tensor(a)) {
+        if let Some(arg) =
+            name.strip_suffix(suffix).and_then(|b| op.arg(b)).filter(|&a| op.is_tensor(a))
+        {
             let slot = saves.slot(kind, arg, rule);
             return Ok(quote_spanned!(span=> #from(ctx.value(#slot))));
         }

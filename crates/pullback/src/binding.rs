@@ -69,7 +69,13 @@ pub fn over_storage(
 ) -> Result<Tensor> {
     let whole = Geometry::new(storage.clone(), 0, Dims::new(), Dims::new(), dtype);
     whole.check_bounds(shape, strides, offset)?;
-    Tensor::from_geometry(Geometry::new(storage.clone(), offset, shape.into(), strides.into(), dtype))
+    Tensor::from_geometry(Geometry::new(
+        storage.clone(),
+        offset,
+        shape.into(),
+        strides.into(),
+        dtype,
+    ))
 }
 
 impl Tensor {
@@ -163,8 +169,10 @@ impl Tensor {
         copy: bool,
         format: Option<crate::MemoryFormat>,
     ) -> Result<Tensor> {
-        let in_format = format.is_none_or(|f| f == crate::MemoryFormat::Preserve || self.is_contiguous_in(f));
-        let same = dtype.is_none_or(|d| d == self.dtype()) && device.is_none_or(|d| d == self.device());
+        let in_format =
+            format.is_none_or(|f| f == crate::MemoryFormat::Preserve || self.is_contiguous_in(f));
+        let same =
+            dtype.is_none_or(|d| d == self.dtype()) && device.is_none_or(|d| d == self.device());
         if same && in_format && !copy {
             return Ok(self.clone());
         }
@@ -184,7 +192,11 @@ impl Tensor {
             runtime,
             "Cannot set version_counter for inference tensor"
         );
-        ensure!(version >= 0, runtime, "Cannot set a version_counter to a value below 0: {version}");
+        ensure!(
+            version >= 0,
+            runtime,
+            "Cannot set a version_counter to a value below 0: {version}"
+        );
         self.set_version(version as u32);
         Ok(())
     }

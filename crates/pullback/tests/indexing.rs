@@ -87,20 +87,36 @@ fn what_does_not_fit_is_refused_with_pytorchs_words() -> Result<()> {
     let x = counting(&[2, 3]);
     let one = Tensor::scalar_of(1.0, DType::F64)?;
     refused(x.i(5), ErrorKind::Index, "index 5 is out of bounds for dimension 0 with size 2");
-    refused(x.i((.., -4)), ErrorKind::Index, "index -4 is out of bounds for dimension 1 with size 3");
+    refused(
+        x.i((.., -4)),
+        ErrorKind::Index,
+        "index -4 is out of bounds for dimension 1 with size 3",
+    );
     refused(x.i((0, 0, 0)), ErrorKind::Index, "too many indices for tensor of dimension 2");
     refused(x.i(Index::slice(None, None, 0)), ErrorKind::Value, "step must be greater than zero");
     refused(x.i(Index::slice(None, None, -1)), ErrorKind::Value, "step must be greater than zero");
     refused(one.i(0), ErrorKind::Index, "invalid index of a 0-dim tensor");
     refused(one.i((0, 0)), ErrorKind::Index, "too many indices for tensor of dimension 0");
-    refused(x.i(counting(&[1])), ErrorKind::Index, "tensors used as indices must be long, int, byte or bool");
+    refused(
+        x.i(counting(&[1])),
+        ErrorKind::Index,
+        "tensors used as indices must be long, int, byte or bool",
+    );
     let short = mask(&[true], &[1]);
     let phrase = "The shape of the mask [1] at index 0 does not match the shape of the indexed tensor [2, 3] at index 0";
     refused(x.i(short), ErrorKind::Index, phrase);
     refused(x.set_i(0, &counting(&[2, 3])), ErrorKind::Runtime, "must be greater or equal");
-    refused(x.set_i(places(&[9]), &one), ErrorKind::Index, "index 9 is out of bounds for dimension 0 with size 2");
+    refused(
+        x.set_i(places(&[9]), &one),
+        ErrorKind::Index,
+        "index 9 is out of bounds for dimension 0 with size 2",
+    );
     let leaf = counting(&[2]).with_grad()?;
-    refused(leaf.set_i(0, &one), ErrorKind::Runtime, "a view of a leaf Variable that requires grad");
+    refused(
+        leaf.set_i(0, &one),
+        ErrorKind::Runtime,
+        "a view of a leaf Variable that requires grad",
+    );
     Ok(())
 }
 
@@ -139,6 +155,10 @@ fn operators_need_one_question_mark() -> Result<()> {
     let r: Tensor = (1.5 - x.i(1..)? % 2).try_into()?;
     assert_eq!(values(&r), [0.5, 1.5]);
     assert_eq!((Tensor::from_slice(&[1_i32], &[1])? * 2).get()?.dtype(), DType::I32);
-    refused((&x + counting(&[2]) * 3.0).get(), ErrorKind::Runtime, "must match the size of tensor b");
+    refused(
+        (&x + counting(&[2]) * 3.0).get(),
+        ErrorKind::Runtime,
+        "must match the size of tensor b",
+    );
     Ok(())
 }

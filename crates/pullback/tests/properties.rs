@@ -10,7 +10,11 @@ use pullback::{C128, DType, Error, Result, Tensor, manual_seed, ops};
 use std::fmt::Write as _;
 
 /// Runs `check` for every op and sample and panics with all failures.
-fn for_all(property: &str, dtype: DType, check: impl Fn(&'static OpDef, &Sample) -> std::result::Result<(), String>) {
+fn for_all(
+    property: &str,
+    dtype: DType,
+    check: impl Fn(&'static OpDef, &Sample) -> std::result::Result<(), String>,
+) {
     // Random ops draw from one generator: one property at a time.
     static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -51,9 +55,13 @@ fn tensor_slots(values: &[Value]) -> Vec<(usize, usize, Tensor)> {
     for (index, value) in values.iter().enumerate() {
         match value {
             Value::Tensor(t) => out.push((index, 0, t.clone())),
-            Value::Tensors(list) => out.extend(list.iter().enumerate().map(|(n, t)| (index, n, t.clone()))),
+            Value::Tensors(list) => {
+                out.extend(list.iter().enumerate().map(|(n, t)| (index, n, t.clone())))
+            }
             Value::OptTensors(list) => {
-                out.extend(list.iter().enumerate().filter_map(|(n, t)| Some((index, n, t.clone()?))));
+                out.extend(
+                    list.iter().enumerate().filter_map(|(n, t)| Some((index, n, t.clone()?))),
+                );
             }
             _ => {}
         }
@@ -80,18 +88,28 @@ fn differs(a: &Tensor, b: &Tensor, tolerance: f64) -> Option<String> {
     }
     let (a, b) = (a.to_vec::<C128>().unwrap(), b.to_vec::<C128>().unwrap());
     let same = |x: C128, y: C128| {
-        let close = |p: f64, q: f64| p == q || p.is_nan() && q.is_nan() || (p - q).abs() <= tolerance * (1.0 + q.abs());
+        let close = |p: f64, q: f64| {
+            p == q || p.is_nan() && q.is_nan() || (p - q).abs() <= tolerance * (1.0 + q.abs())
+        };
         close(x.re, y.re) && close(x.im, y.im)
     };
     let at = a.iter().zip(&b).position(|(&x, &y)| !same(x, y))?;
     Some(format!("element {at}: {} against {}", a[at], b[at]))
 }
 
-fn all_equal(got: &[Tensor], expected: &[Tensor], tolerance: f64) -> std::result::Result<(), String> {
+fn all_equal(
+    got: &[Tensor],
+    expected: &[Tensor],
+    tolerance: f64,
+) -> std::result::Result<(), String> {
     if got.len() != expected.len() {
         return Err(format!("{} outputs against {}", got.len(), expected.len()));
     }
-    let bad = got.iter().zip(expected).enumerate().find_map(|(i, (a, b))| Some((i, differs(a, b, tolerance)?)));
+    let bad = got
+        .iter()
+        .zip(expected)
+        .enumerate()
+        .find_map(|(i, (a, b))| Some((i, differs(a, b, tolerance)?)));
     bad.map_or(Ok(()), |(i, text)| Err(format!("output {i}, {text}")))
 }
 
@@ -112,9 +130,18 @@ fn function_of(def: &'static OpDef, values: &[Value]) -> Result<Vec<Tensor>> {
     functional(def, &values)
 }
 
-type Check = fn(pullback::gradcheck::Function<'_>, &[Tensor], Tolerance) -> Result<std::result::Result<(), String>>;
+type Check = fn(
+    pullback::gradcheck::Function<'_>,
+    &[Tensor],
+    Tolerance,
+) -> Result<std::result::Result<(), String>>;
 
-fn derivative(def: &'static OpDef, sample: &Sample, check: Check, tolerance: Tolerance) -> std::result::Result<(), String> {
+fn derivative(
+    def: &'static OpDef,
+    sample: &Sample,
+    check: Check,
+    tolerance: Tolerance,
+) -> std::result::Result<(), String> {
     if !sample.differentiable || def.is(Traits::NOT_DIFFERENTIABLE) {
         return Ok(());
     }
@@ -123,7 +150,8 @@ fn derivative(def: &'static OpDef, sample: &Sample, check: Check, tolerance: Tol
     let mut inputs = Vec::new();
     for (index, _, t) in &slots {
         let fresh = t.clone_tensor(None).map_err(text)?;
-        let is_input = matches!(t.dtype(), DType::F64 | DType::C128) && !def.args[*index].not_differentiable;
+        let is_input =
+            matches!(t.dtype(), DType::F64 | DType::C128) && !def.args[*index].not_differentiable;
         if is_input {
             fresh.requires_grad_(true).map_err(text)?;
         }
@@ -183,7 +211,12 @@ fn forward_rule_agrees_with_differences() {
         let moved = |step: f64| {
             let at = |(v, t): (&Value, &Option<Tensor>)| match (v, t) {
                 (Value::Tensor(v), Some(t)) => {
-                    let data: Vec<f64> = v.to_vec::<f64>()?.iter().zip(t.to_vec::<f64>()?).map(|(a, b)| a + step * b).collect();
+                    let data: Vec<f64> = v
+                        .to_vec::<f64>()?
+                        .iter()
+                        .zip(t.to_vec::<f64>()?)
+                        .map(|(a, b)| a + step * b)
+                        .collect();
                     Tensor::from_slice(&data, v.shape()).map(Value::Tensor)
                 }
                 _ => Ok(v.clone()),
@@ -192,15 +225,22 @@ fn forward_rule_agrees_with_differences() {
             functional(def, &values)
         };
         let (above, below) = (moved(1e-6).map_err(text)?, moved(-1e-6).map_err(text)?);
-        for (index, (a, b)) in above.iter().zip(&below).enumerate().filter(|(_, (a, _))| a.dtype() == DType::F64) {
+        for (index, (a, b)) in
+            above.iter().zip(&below).enumerate().filter(|(_, (a, _))| a.dtype() == DType::F64)
+        {
             let (a, b) = (a.to_vec::<f64>().unwrap(), b.to_vec::<f64>().unwrap());
-            let Some(Some(got)) = got.get(index) else { return Err(format!("no tangent for output {index}")) };
+            let Some(Some(got)) = got.get(index) else {
+                return Err(format!("no tangent for output {index}"));
+            };
             let got = got.to_vec::<f64>().unwrap();
             for (at, (a, b)) in a.iter().zip(&b).enumerate() {
                 let expected = (a - b) / 2e-6;
                 let close = (got[at] - expected).abs() <= 1e-5 + 1e-3 * expected.abs();
                 if !close {
-                    return Err(format!("output {index}, element {at}: rule gives {}, differences give {expected}", got[at]));
+                    return Err(format!(
+                        "output {index}, element {at}: rule gives {}, differences give {expected}",
+                        got[at]
+                    ));
                 }
             }
         }
@@ -268,7 +308,8 @@ fn strides_do_not_matter() {
         let values = sample.values(def).map_err(text)?;
         let expected = function_of(def, &values).map_err(text)?;
         let slots = tensor_slots(&values);
-        let spread = slots.iter().map(|(_, _, t)| spread(t)).collect::<Result<Vec<_>>>().map_err(text)?;
+        let spread =
+            slots.iter().map(|(_, _, t)| spread(t)).collect::<Result<Vec<_>>>().map_err(text)?;
         let got = match function_of(def, &replace(&values, &slots, &spread)) {
             // Only what never copies may refuse some strides.
             Err(_) if def.is(Traits::VIEW) => return Ok(()),
@@ -311,12 +352,17 @@ fn meta_function_agrees_with_kernel() {
 #[test]
 fn writing_to_a_saved_input_is_detected() {
     for_all("a write to a saved tensor is detected", DType::F64, |def, sample| {
-        if !sample.differentiable || def.vjp.is_empty() || def.is(Traits::INPLACE_ONLY) || def.is(Traits::VIEW) {
+        if !sample.differentiable
+            || def.vjp.is_empty()
+            || def.is(Traits::INPLACE_ONLY)
+            || def.is(Traits::VIEW)
+        {
             return Ok(());
         }
         let values = sample.values(def).map_err(text)?;
         let slots = tensor_slots(&values);
-        let copies: Vec<Tensor> = slots.iter().map(|(_, _, t)| t.clone_tensor(None).unwrap()).collect();
+        let copies: Vec<Tensor> =
+            slots.iter().map(|(_, _, t)| t.clone_tensor(None).unwrap()).collect();
         for ((index, ..), t) in slots.iter().zip(&copies) {
             if t.dtype() == DType::F64 && def.args[*index].has_vjp {
                 t.requires_grad_(true).map_err(text)?;
@@ -344,11 +390,16 @@ fn invalid_samples_are_refused() {
     for def in ops::registry() {
         let Some(samples) = def.invalid_samples else { continue };
         for invalid in samples(&Sampler::new(DType::F64)) {
-            let result = invalid.sample.values(def).and_then(|values| call(def, &args(&values)).map(drop));
+            let result =
+                invalid.sample.values(def).and_then(|values| call(def, &args(&values)).map(drop));
             let bad = match result {
                 Ok(()) => "it was accepted".to_string(),
-                Err(e) if e.kind() == invalid.kind && e.message().contains(invalid.phrase) => continue,
-                Err(e) => format!("got {e:?}, expected {:?} with '{}'", invalid.kind, invalid.phrase),
+                Err(e) if e.kind() == invalid.kind && e.message().contains(invalid.phrase) => {
+                    continue;
+                }
+                Err(e) => {
+                    format!("got {e:?}, expected {:?} with '{}'", invalid.kind, invalid.phrase)
+                }
             };
             let _ = writeln!(failures, "- {} with {:?}: {bad}", def.full_name(), invalid.sample);
         }
@@ -358,7 +409,8 @@ fn invalid_samples_are_refused() {
 
 #[test]
 fn every_op_has_samples() {
-    let missing: Vec<String> = ops::registry().filter(|d| d.samples.is_none()).map(OpDef::full_name).collect();
+    let missing: Vec<String> =
+        ops::registry().filter(|d| d.samples.is_none()).map(OpDef::full_name).collect();
     assert!(missing.is_empty(), "ops without samples: {missing:?}");
 }
 
@@ -369,9 +421,22 @@ fn every_differentiable_input_has_a_rule() {
         if def.vjp.is_empty() || matches!(def.kernel, Kernel::Composite(_)) {
             continue;
         }
-        for arg in def.args.iter().filter(|a| a.kind != ArgKind::Plain && !a.has_vjp && !a.not_differentiable) {
+        for arg in def
+            .args
+            .iter()
+            .filter(|a| a.kind != ArgKind::Plain && !a.has_vjp && !a.not_differentiable)
+        {
             // Index and mask arguments are integers or bools; their names say so.
-            let is_index = ["index", "indices", "target", "mask", "condition", "offsets", "sorted_sequence", "out"];
+            let is_index = [
+                "index",
+                "indices",
+                "target",
+                "mask",
+                "condition",
+                "offsets",
+                "sorted_sequence",
+                "out",
+            ];
             if !is_index.contains(&arg.name) {
                 bad.push(format!("{}({})", def.full_name(), arg.name));
             }

@@ -123,14 +123,16 @@ fn modes_belong_to_their_thread() {
 /// A network large enough that kernels split their work.
 fn step() -> Result<Vec<u32>> {
     let numbers = |count: i64, shape: &[i64]| {
-        let data: Vec<f32> = (0..count).map(|i| ((i * 7919 % 1009) as f32 - 504.0) / 512.0).collect();
+        let data: Vec<f32> =
+            (0..count).map(|i| ((i * 7919 % 1009) as f32 - 504.0) / 512.0).collect();
         Tensor::from_slice(&data, shape)
     };
     let x = numbers(300 * 700, &[300, 700])?;
     let w = numbers(700 * 400, &[700, 400])?.with_grad()?;
     let y = x.mm(&w)?.relu()?.log_softmax(1, None)?;
     (&y * &y).get()?.sum()?.backward()?;
-    let mut bits: Vec<u32> = w.grad().unwrap().to_vec::<f32>()?.iter().map(|v| v.to_bits()).collect();
+    let mut bits: Vec<u32> =
+        w.grad().unwrap().to_vec::<f32>()?.iter().map(|v| v.to_bits()).collect();
     bits.extend(y.sum()?.to_vec::<f32>()?.iter().map(|v| v.to_bits()));
     Ok(bits)
 }

@@ -121,7 +121,12 @@ impl Function {
 
     /// Calls the op; `receiver` is a tensor's wrapper for methods.
     #[inline]
-    pub(crate) fn call(&self, py: Python<'_>, receiver: Option<*mut PyObject>, args: Args<'_>) -> Reply {
+    pub(crate) fn call(
+        &self,
+        py: Python<'_>,
+        receiver: Option<*mut PyObject>,
+        args: Args<'_>,
+    ) -> Reply {
         let overloads = self.overloads(py);
         let arena = Arena::default();
         for plan in &overloads.plans {
@@ -137,7 +142,12 @@ impl Function {
     /// The whole binder, with its errors.
     #[cold]
     #[inline(never)]
-    fn call_general(&self, py: Python<'_>, receiver: Option<*mut PyObject>, args: Args<'_>) -> Reply {
+    fn call_general(
+        &self,
+        py: Python<'_>,
+        receiver: Option<*mut PyObject>,
+        args: Args<'_>,
+    ) -> Reply {
         let Overloads { signatures, plans } = self.overloads(py);
         // SAFETY: borrowed references that live through the call.
         let object = |&p: &*mut PyObject| Value(unsafe { Bound::from_borrowed_ptr(py, p) });
@@ -182,7 +192,10 @@ impl Function {
                     // `None` that was said is not the default where `None` is a value of its own.
                     let said = positional.get(index).filter(|_| !param.keyword_only).is_some()
                         || keywords.iter().any(|(name, _)| *name == parameter.name);
-                    if said && param.ty.optional && let Source::Argument(at) = param.source {
+                    if said
+                        && param.ty.optional
+                        && let Source::Argument(at) = param.source
+                    {
                         values[at] = Arg::None;
                     }
                     continue;
@@ -330,7 +343,8 @@ fn variants(op: &OpDef, schema: &Schema, form: Form) -> Vec<Variant> {
     let is_tensor = |arg: &Argument| arg.ty == Type::new(Base::Tensor) && !arg.is_out();
     let accepts = Signature::new(schema, None, form).accepts_numbers();
     if op.is(pullback::dispatch::Traits::NUMBERS_AS_TENSORS) && !accepts {
-        let places: Vec<usize> = (1..schema.args.len()).filter(|&i| is_tensor(&schema.args[i])).collect();
+        let places: Vec<usize> =
+            (1..schema.args.len()).filter(|&i| is_tensor(&schema.args[i])).collect();
         for chosen in 1_u32..1 << places.len().min(3) {
             let picked = places.iter().enumerate().filter(|(bit, _)| chosen & (1 << bit) != 0);
             all.push(with_numbers(schema, picked.map(|(_, &place)| place), false));
@@ -472,7 +486,6 @@ fn default_arg(arg: &Argument) -> Arg<'static> {
     }
 }
 
-
 /// Calls `function` with positional arguments from Rust.
 pub(crate) fn call_with(
     py: Python<'_>,
@@ -480,6 +493,7 @@ pub(crate) fn call_with(
     receiver: Option<*mut PyObject>,
     args: &[*mut PyObject],
 ) -> Reply {
-    let args = Args { all: args, positional: args.len(), names: std::ptr::null_mut::<ffi::PyObject>() };
+    let args =
+        Args { all: args, positional: args.len(), names: std::ptr::null_mut::<ffi::PyObject>() };
     function.call(py, receiver, args)
 }

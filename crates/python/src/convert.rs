@@ -142,7 +142,10 @@ pub(crate) fn items<'a>(object: *mut PyObject) -> Option<&'a [*mut PyObject]> {
     // SAFETY: a live object; the items stay while the GIL is held and the list is not changed.
     unsafe {
         let (count, first) = if ffi::PyTuple_Check(object) != 0 {
-            (ffi::PyTuple_GET_SIZE(object), (&raw mut (*object.cast::<ffi::PyTupleObject>()).ob_item).cast())
+            (
+                ffi::PyTuple_GET_SIZE(object),
+                (&raw mut (*object.cast::<ffi::PyTupleObject>()).ob_item).cast(),
+            )
         } else if ffi::PyList_Check(object) != 0 {
             (ffi::PyList_GET_SIZE(object), (*object.cast::<ffi::PyListObject>()).ob_item)
         } else {
@@ -319,12 +322,15 @@ fn accepts_one(ty: Type, object: &Bound<'_, PyAny>, numbers: bool) -> bool {
                 || is_zero_dim(object, |t| !t.dtype().is_complex())
         }
         Base::Bool => {
-            object.is_instance_of::<PyBool>() || matches!(&*type_name(object), "numpy.bool" | "numpy.bool_")
+            object.is_instance_of::<PyBool>()
+                || matches!(&*type_name(object), "numpy.bool" | "numpy.bool_")
         }
         Base::Str => object.is_instance_of::<PyString>(),
         Base::ScalarType => as_dtype(object).is_some(),
         Base::Layout => as_layout(object).is_some(),
-        Base::Device => as_device(object).is_ok_and(|d| d.is_some()) || object.is_instance_of::<PyString>(),
+        Base::Device => {
+            as_device(object).is_ok_and(|d| d.is_some()) || object.is_instance_of::<PyString>()
+        }
         Base::MemoryFormat => as_memory_format(object).is_some(),
         Base::Generator => as_generator(object).is_some(),
         Base::Any => true,
@@ -348,7 +354,11 @@ impl Given for Value<'_> {
         };
         let element = Type { list: None, optional: false, ..parameter.ty };
         let Some(items) = items(self.0.as_ptr()) else {
-            return refused(list.size.is_some() && accepts_one(element, &self.0, false) && parameter.ty.base != Base::Tensor);
+            return refused(
+                list.size.is_some()
+                    && accepts_one(element, &self.0, false)
+                    && parameter.ty.base != Base::Tensor,
+            );
         };
         let py = self.0.py();
         for (position, &item) in items.iter().enumerate() {
@@ -422,9 +432,9 @@ pub(crate) fn to_int(object: &Bound<'_, PyAny>) -> PyResult<i64> {
         return Ok(tensor.item().map_err(raise)?.to_i64());
     }
     let number = object.call_method0("__index__")?;
-    number.extract::<i64>().map_err(|_| {
-        PyRuntimeError::new_err("Overflow when unpacking long long")
-    })
+    number
+        .extract::<i64>()
+        .map_err(|_| PyRuntimeError::new_err("Overflow when unpacking long long"))
 }
 
 fn float(object: &Bound<'_, PyAny>) -> PyResult<f64> {
@@ -456,7 +466,12 @@ pub(crate) fn convert<'a, 'py>(
             None if plan.numbers => {
                 Arg::Tensor(arena.tensor(Tensor::wrapped(to_scalar(object)?).map_err(raise)?))
             }
-            None => return Err(PyTypeError::new_err(format!("expected Tensor, got {}", type_name(object)))),
+            None => {
+                return Err(PyTypeError::new_err(format!(
+                    "expected Tensor, got {}",
+                    type_name(object)
+                )));
+            }
         },
         Base::Scalar if wraps => {
             Arg::Tensor(arena.tensor(Tensor::wrapped(to_scalar(object)?).map_err(raise)?))
@@ -516,9 +531,9 @@ fn convert_list<'a, 'py>(
             let tensors = elements.iter().map(|e| as_tensor(e).cloned()).collect();
             Arg::OptTensors(arena.opt_tensors(tensors))
         }
-        Base::Tensor => {
-            Arg::Tensors(arena.tensors(elements.iter().filter_map(|e| as_tensor(e).cloned()).collect()))
-        }
+        Base::Tensor => Arg::Tensors(
+            arena.tensors(elements.iter().filter_map(|e| as_tensor(e).cloned()).collect()),
+        ),
         Base::Bool => {
             let ints = elements.iter().map(|e| Ok(i64::from(e.is_truthy()?)));
             Arg::Ints(arena.dims(ints.collect::<PyResult<Dims>>()?))

@@ -27,8 +27,7 @@ pub(crate) fn native<'py>(
     }));
     // SAFETY: the definition lives forever.
     unsafe {
-        let object =
-            ffi::PyCFunction_NewEx(def, std::ptr::null_mut(), std::ptr::null_mut());
+        let object = ffi::PyCFunction_NewEx(def, std::ptr::null_mut(), std::ptr::null_mut());
         Bound::from_owned_ptr_or_err(py, object)
     }
 }
@@ -42,10 +41,9 @@ fn is_tensor_function(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply
 
 #[pyfunction]
 fn manual_seed<'py>(py: Python<'py>, seed: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let seed: i128 = seed
-        .call_method0("__int__")
-        .and_then(|s| s.extract())
-        .map_err(|_| PyTypeError::new_err(format!("manual_seed expected a long, but got {}", type_name(seed))))?;
+    let seed: i128 = seed.call_method0("__int__").and_then(|s| s.extract()).map_err(|_| {
+        PyTypeError::new_err(format!("manual_seed expected a long, but got {}", type_name(seed)))
+    })?;
     pullback::manual_seed(check_seed(seed)?);
     py.import("pullback._C")?.getattr("default_generator")
 }
@@ -92,7 +90,10 @@ fn need_dtype(object: &Bound<'_, PyAny>, function: &str, name: &str) -> PyResult
     })
 }
 #[pyfunction]
-fn promote_types<'py>(type1: &Bound<'py, PyAny>, type2: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+fn promote_types<'py>(
+    type1: &Bound<'py, PyAny>,
+    type2: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
     let a = need_dtype(type1, "promote_types", "type1")?;
     let b = need_dtype(type2, "promote_types", "type2")?;
     Ok(dtype_object(type1.py(), promote::promote_types(a, b)))
@@ -105,7 +106,10 @@ fn can_cast(from_: &Bound<'_, PyAny>, to: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(promote::can_cast(a, b))
 }
 #[pyfunction]
-fn result_type<'py>(tensor1: &Bound<'py, PyAny>, tensor2: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+fn result_type<'py>(
+    tensor1: &Bound<'py, PyAny>,
+    tensor2: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
     let read = |o: &Bound<'py, PyAny>| -> PyResult<Tensor> {
         match as_tensor(o) {
             Some(tensor) => Ok(tensor.clone()),
@@ -132,7 +136,9 @@ fn _finfo(dtype: &Bound<'_, PyAny>) -> PyResult<(u32, f64, f64, f64, f64, f64, &
             f64::from(f32::from_bits(1)),
             "float32",
         ),
-        DType::F16 => (16, 2f64.powi(-10), 65504.0, 2f64.powi(-14), 1e-3, 2f64.powi(-24), "float16"),
+        DType::F16 => {
+            (16, 2f64.powi(-10), 65504.0, 2f64.powi(-14), 1e-3, 2f64.powi(-24), "float16")
+        }
         DType::BF16 => (
             16,
             2f64.powi(-7),
@@ -249,10 +255,25 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ($($name:ident),* $(,)?) => { $(module.add_function(wrap_pyfunction!($name, module)?)?;)* };
     }
     functions![
-        manual_seed, initial_seed, seed, get_num_threads, set_num_threads, get_default_dtype,
-        set_default_dtype, promote_types, can_cast, result_type, _finfo, _iinfo, _memory_live,
-        _memory_cached, _memory_peak, _memory_reset_peak, _memory_empty_cache,
-        _memory_set_cache_limit, _disabled_torch_function_impl,
+        manual_seed,
+        initial_seed,
+        seed,
+        get_num_threads,
+        set_num_threads,
+        get_default_dtype,
+        set_default_dtype,
+        promote_types,
+        can_cast,
+        result_type,
+        _finfo,
+        _iinfo,
+        _memory_live,
+        _memory_cached,
+        _memory_peak,
+        _memory_reset_peak,
+        _memory_empty_cache,
+        _memory_set_cache_limit,
+        _disabled_torch_function_impl,
     ];
     Ok(())
 }

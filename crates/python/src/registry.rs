@@ -48,8 +48,7 @@ fn group() -> (Group, Group) {
             if !op.is(Traits::METHOD_ONLY) {
                 add(&mut functions, op.module, name.to_owned(), Form::Function, kind, op);
             }
-            let is_method =
-                op.module.is_empty() && !op.is(Traits::FUNCTION_ONLY) && takes_self(op);
+            let is_method = op.module.is_empty() && !op.is(Traits::FUNCTION_ONLY) && takes_self(op);
             if is_method {
                 add(&mut methods, "", name.to_owned(), Form::Method, kind, op);
             }
@@ -90,7 +89,8 @@ fn _find_callable<'py>(
     if is_method {
         return c.getattr("TensorBase")?.getattr(name);
     }
-    let place = if module.is_empty() { "_VariableFunctions".to_owned() } else { format!("_{module}") };
+    let place =
+        if module.is_empty() { "_VariableFunctions".to_owned() } else { format!("_{module}") };
     c.getattr(place.as_str())?.getattr(name)
 }
 
@@ -113,7 +113,12 @@ fn _describe_ops(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
             dict.set_item("stub", signature.stub())?;
             dict.set_item("doc", op.doc.trim())?;
             dict.set_item("internal", op.is(Traits::INTERNAL))?;
-            dict.set_item("differentiable", !op.is(Traits::NOT_DIFFERENTIABLE) && (!op.vjp.is_empty() || matches!(op.kernel, pullback::dispatch::Kernel::Composite(_))))?;
+            dict.set_item(
+                "differentiable",
+                !op.is(Traits::NOT_DIFFERENTIABLE)
+                    && (!op.vjp.is_empty()
+                        || matches!(op.kernel, pullback::dispatch::Kernel::Composite(_))),
+            )?;
             dict.set_item("view", op.is(Traits::VIEW))?;
             dict.set_item("out", op.is(Traits::OUT))?;
             dict.set_item("aliases", op.aliases.to_vec())?;
@@ -180,7 +185,11 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         main.or_else(|| registry.methods.get(name).copied())
     });
     if let Some(space) = spaces.get("nn") {
-        let parse_to = crate::misc::native(py, c"_parse_to", crate::raw::entry::fast!(crate::tensor::conversion::parse_to))?;
+        let parse_to = crate::misc::native(
+            py,
+            c"_parse_to",
+            crate::raw::entry::fast!(crate::tensor::conversion::parse_to),
+        )?;
         space.add("_parse_to", parse_to)?;
     }
     module.add_function(wrap_pyfunction!(_find_callable, module)?)?;

@@ -187,9 +187,7 @@ pub(crate) fn return_type(
     if let Some(found) = types.get(name) {
         return Ok(found.0);
     }
-    let text = |text: &str| {
-        CString::new(text).unwrap_or_default().into_raw().cast_const()
-    };
+    let text = |text: &str| CString::new(text).unwrap_or_default().into_raw().cast_const();
     let mut list: Vec<ffi::PyStructSequence_Field> = fields
         .iter()
         .map(|f| ffi::PyStructSequence_Field { name: text(f), doc: text("") })

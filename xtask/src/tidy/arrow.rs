@@ -24,7 +24,10 @@ pub(super) fn layers(source: &Source, findings: &mut Vec<Finding>) {
     for reference in references(&source.code_without_tests(), &module) {
         let Some(used) = reference.segments.first().and_then(|name| layer(name)) else { continue };
         let is_field = source.path == HOLDS_FIELDS.0
-            && reference.segments.get(1).is_some_and(|name| HOLDS_FIELDS.1.contains(&name.as_str()));
+            && reference
+                .segments
+                .get(1)
+                .is_some_and(|name| HOLDS_FIELDS.1.contains(&name.as_str()));
         if used > own && !is_field {
             let message = format!(
                 "`{}` is below `{}` and must not use it: crate::{}",

@@ -23,7 +23,11 @@ fn root_grad(output: &Tensor, grad: Option<&Tensor>, index: usize) -> Result<Opt
         if !output.requires_grad() {
             return Ok(None);
         }
-        ensure!(output.numel() == 1, runtime, "grad can be implicitly created only for scalar outputs");
+        ensure!(
+            output.numel() == 1,
+            runtime,
+            "grad can be implicitly created only for scalar outputs"
+        );
         ensure!(
             output.dtype().is_floating_point(),
             runtime,
@@ -49,7 +53,10 @@ fn root_grad(output: &Tensor, grad: Option<&Tensor>, index: usize) -> Result<Opt
     Ok(Some(grad.clone()))
 }
 
-fn roots(outputs: &[&Tensor], grads: &[Option<&Tensor>]) -> Result<(Vec<Edge>, Vec<Option<Tensor>>)> {
+fn roots(
+    outputs: &[&Tensor],
+    grads: &[Option<&Tensor>],
+) -> Result<(Vec<Edge>, Vec<Option<Tensor>>)> {
     ensure!(
         outputs.len() == grads.len(),
         runtime,

@@ -41,7 +41,12 @@ pub(super) fn copy_with_strides(t: &Tensor, shape: &[i64], strides: &[i64]) -> R
     Ok(out)
 }
 /// A view by sizes, strides and offset.
-pub(super) fn as_strided(t: &Tensor, shape: &[i64], strides: &[i64], offset: i64) -> Result<Tensor> {
+pub(super) fn as_strided(
+    t: &Tensor,
+    shape: &[i64],
+    strides: &[i64],
+    offset: i64,
+) -> Result<Tensor> {
     t.as_strided(shape, strides, Some(offset))
 }
 /// Writes `source` into `target`.

@@ -5,10 +5,13 @@
 //! are linked to their base, versions are bumped, and if an input requires grad the op is recorded.
 //! Invariant: when a call fails no tensor has changed its shape, its history or its version.
 
-use super::{check_inplace, check_out, copy_into, link_views, mode, needed, record, rules_need_self, save_inputs};
+use super::{
+    check_inplace, check_out, copy_into, link_views, mode, needed, record, rules_need_self,
+    save_inputs,
+};
 use crate::dispatch::{
-    Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_cast, check_result, check_writable, receiver, run,
-    run_pointwise_fast, run_pointwise_into, write_into,
+    Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_cast, check_result,
+    check_writable, receiver, run, run_pointwise_fast, run_pointwise_into, write_into,
 };
 use crate::error::{bail, ensure};
 use crate::{Result, Tensor};
@@ -76,7 +79,11 @@ fn wrap_numbers(def: &OpDef, args: &[Arg<'_>]) -> Result<SmallVec<[Tensor; 2]>> 
 }
 
 /// The arguments with those tensors in their places.
-fn replace_numbers<'a>(def: &OpDef, args: &[Arg<'a>], numbers: &'a [Tensor]) -> SmallVec<[Arg<'a>; 8]> {
+fn replace_numbers<'a>(
+    def: &OpDef,
+    args: &[Arg<'a>],
+    numbers: &'a [Tensor],
+) -> SmallVec<[Arg<'a>; 8]> {
     let mut numbers = numbers.iter();
     let place = |(arg, info): (&Arg<'a>, &crate::dispatch::ArgDef)| match (arg, info.kind) {
         (Arg::Scalar(_), ArgKind::Tensor) => numbers.next().map_or(*arg, Arg::Tensor),

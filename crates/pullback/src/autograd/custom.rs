@@ -43,7 +43,11 @@ impl CustomCall<'_> {
 ///
 /// # Errors
 /// `RuntimeError` for dirty tensors that were not returned, leaves and views that cannot be written to.
-pub fn attach_outputs(call: &CustomCall<'_>, node: Option<&Node>, outputs: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
+pub fn attach_outputs(
+    call: &CustomCall<'_>,
+    node: Option<&Node>,
+    outputs: &[Option<Tensor>],
+) -> Result<Vec<Option<Tensor>>> {
     for dirty in call.dirty {
         let returned = outputs.iter().flatten().any(|o| o.is_same(dirty));
         ensure!(
@@ -96,7 +100,10 @@ fn attach(
     }
     let result = if is_dirty && is_input {
         if output.is_leaf_now() && output.requires_grad() && !output.is_view() {
-            bail!(runtime, "a leaf Variable that requires grad has been used in an in-place operation.");
+            bail!(
+                runtime,
+                "a leaf Variable that requires grad has been used in an in-place operation."
+            );
         }
         ensure!(
             !output.is_view() || outputs == 1,
@@ -116,7 +123,11 @@ fn attach(
     };
     result.set_history(node.clone(), nr);
     if result.is_view() {
-        let meta = if differentiable > 1 { CreationMeta::MultiOutput } else { CreationMeta::InCustomFunction };
+        let meta = if differentiable > 1 {
+            CreationMeta::MultiOutput
+        } else {
+            CreationMeta::InCustomFunction
+        };
         result.set_creation_meta(meta);
     }
     Ok(result)

@@ -160,7 +160,8 @@ fn on_new_thread(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
             mode::restore(modes);
             run_here(request)
         };
-        match std::thread::Builder::new().name("pullback_autograd".into()).spawn_scoped(scope, run) {
+        match std::thread::Builder::new().name("pullback_autograd".into()).spawn_scoped(scope, run)
+        {
             Ok(handle) => handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             Err(error) => bail!(runtime, "could not start a thread for a nested backward: {error}"),
         }
@@ -215,13 +216,8 @@ impl<'a> Task<'a> {
     fn new(request: &'a Request<'a>) -> Result<Self> {
         let trimmed = request.targets.is_some();
         let captured = vec![None; request.targets.map_or(0, <[Edge]>::len)];
-        let mut task = Task {
-            request,
-            states: Map::default(),
-            ready: BinaryHeap::new(),
-            captured,
-            trimmed,
-        };
+        let mut task =
+            Task { request, states: Map::default(), ready: BinaryHeap::new(), captured, trimmed };
         task.count_dependencies();
         task.mark_targets();
         task.seed()?;
@@ -231,7 +227,12 @@ impl<'a> Task<'a> {
     /// Walks the graph once and counts, for each node, the edges that lead to it.
     fn count_dependencies(&mut self) {
         let lowest = self.request.targets.map_or(0, |targets| {
-            targets.iter().filter_map(|e| e.node.as_ref()).map(Node::topological_nr).min().unwrap_or(0)
+            targets
+                .iter()
+                .filter_map(|e| e.node.as_ref())
+                .map(Node::topological_nr)
+                .min()
+                .unwrap_or(0)
         });
         let mut stack: Vec<&Node> = Vec::new();
         for root in self.request.roots.iter().filter_map(|e| e.node.as_ref()) {
@@ -404,9 +405,8 @@ impl<'a> Task<'a> {
 
     fn apply(&self, node: &Node, grads: Grads) -> Result<Grads> {
         let edges = node.next_edges();
-        let wanted = |i: usize| {
-            edges.get(i).and_then(|e| e.node.as_ref()).is_some_and(|n| self.runs(n))
-        };
+        let wanted =
+            |i: usize| edges.get(i).and_then(|e| e.node.as_ref()).is_some_and(|n| self.runs(n));
         let is_custom = matches!(node.0.body, Body::Custom(_));
         if is_custom {
             RUNNING.with(|r| {
@@ -428,8 +428,12 @@ impl<'a> Task<'a> {
             let Some(target) = &edge.node else { continue };
             let Some(Some(meta)) = target.0.inputs.get(edge.nr as usize) else { continue };
             if let Some(grad) = output.take() {
-                let name =
-                    || format!("Function {} returned an invalid gradient at index {index}", node.name());
+                let name = || {
+                    format!(
+                        "Function {} returned an invalid gradient at index {index}",
+                        node.name()
+                    )
+                };
                 *output = Some(fit(grad, meta, name)?);
             }
         }

@@ -27,7 +27,11 @@ fn lock(tensor: &Tensor) -> MutexGuard<'_, Meta> {
 
 /// The producer without refreshing views.
 pub(super) fn grad_fn_of(tensor: &Tensor) -> Option<Node> {
-    if tensor.has_flag(Flag::HAS_GRAD_FN) { tensor.grad_fn_slot().with(|n| n.clone()) } else { None }
+    if tensor.has_flag(Flag::HAS_GRAD_FN) {
+        tensor.grad_fn_slot().with(|n| n.clone())
+    } else {
+        None
+    }
 }
 
 impl Tensor {
@@ -57,7 +61,11 @@ impl Tensor {
         if flags & Flag::VIEW != 0 {
             return view::refreshed_grad_fn(self);
         }
-        Ok(if flags & Flag::HAS_GRAD_FN != 0 { self.grad_fn_slot().with(|n| n.clone()) } else { None })
+        Ok(if flags & Flag::HAS_GRAD_FN != 0 {
+            self.grad_fn_slot().with(|n| n.clone())
+        } else {
+            None
+        })
     }
     /// Which output of its `grad_fn` it is.
     #[inline]
@@ -135,7 +143,10 @@ impl Tensor {
             );
             return Ok(self);
         }
-        self.set_requires_grad(requires, "only Tensors of floating point dtype can require gradients")?;
+        self.set_requires_grad(
+            requires,
+            "only Tensors of floating point dtype can require gradients",
+        )?;
         Ok(self)
     }
     pub(crate) fn set_requires_grad(&self, requires: bool, dtype_message: &str) -> Result<()> {
@@ -217,7 +228,11 @@ impl Tensor {
     /// # Errors
     /// `RuntimeError` if it does not require grad.
     pub fn retain_grad(&self) -> Result<()> {
-        ensure!(self.requires_grad(), runtime, "can't retain_grad on Tensor that has requires_grad=False");
+        ensure!(
+            self.requires_grad(),
+            runtime,
+            "can't retain_grad on Tensor that has requires_grad=False"
+        );
         let Some(node) = self.grad_fn()? else { return Ok(()) };
         if !self.has_flag(Flag::RETAINS_GRAD) {
             self.set_flag(Flag::RETAINS_GRAD, true);

@@ -20,8 +20,8 @@ mod record;
 mod saved;
 mod view;
 
-pub use call::{call, call_inplace, call_out};
 pub use api::{Options, backward, grad, grad_of_edges};
+pub use call::{call, call_inplace, call_out};
 pub use function::{Context, Function, apply};
 pub use leaf::Meta;
 pub use mode::{enable_grad, inference_mode, is_grad_enabled, no_grad};

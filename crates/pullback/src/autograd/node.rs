@@ -253,7 +253,9 @@ impl Node {
             Body::Op { def, slots, list_len } => {
                 super::record::apply(self, def, slots, *list_len as usize, &grads, wanted)
             }
-            Body::AccumulateGrad(tensor) => leaf::accumulate(self, tensor, grads).map(|()| Grads::new()),
+            Body::AccumulateGrad(tensor) => {
+                leaf::accumulate(self, tensor, grads).map(|()| Grads::new())
+            }
             Body::Custom(custom) => custom.apply(self, grads),
         }
     }
@@ -332,12 +334,18 @@ impl Backward for Gone {
         "Freed".into()
     }
     fn apply(&self, _: &Node, _: Grads) -> Result<Grads> {
-        Err(crate::Error::runtime("a node was run after it had been freed: this is a bug in pullback"))
+        Err(crate::Error::runtime(
+            "a node was run after it had been freed: this is a bug in pullback",
+        ))
     }
 }
 
 /// `Mul` is `MulBackward0`; a stem that says its number itself (`SqueezeBackward1`) stays.
 fn op_name(stem: &str) -> String {
     let numbered = stem.strip_suffix(|c: char| c.is_ascii_digit());
-    if numbered.is_some_and(|s| s.ends_with("Backward")) { stem.into() } else { format!("{stem}Backward0") }
+    if numbered.is_some_and(|s| s.ends_with("Backward")) {
+        stem.into()
+    } else {
+        format!("{stem}Backward0")
+    }
 }

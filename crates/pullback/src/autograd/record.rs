@@ -72,7 +72,8 @@ pub(crate) fn save_inputs(
     for save in def.saves {
         slots.push(if save.users & rules == 0 || save.what == SaveKind::Output {
             Slot::Empty
-        } else if let (SaveKind::Input, 0, Some(original)) = (save.what, save.index, &original_self) {
+        } else if let (SaveKind::Input, 0, Some(original)) = (save.what, save.index, &original_self)
+        {
             Slot::Tensor(SavedTensor::input(original)?)
         } else {
             save_arg(save.what, &args[save.index])?
@@ -89,16 +90,22 @@ fn save_arg(what: SaveKind, arg: &Arg<'_>) -> Result<Slot> {
             Slot::Tensors(list.iter().map(SavedTensor::input).collect::<Result<_>>()?)
         }
         (SaveKind::Input, Arg::OptTensors(list)) => Slot::OptTensors(
-            list.iter().map(|t| t.as_ref().map(SavedTensor::input).transpose()).collect::<Result<_>>()?,
+            list.iter()
+                .map(|t| t.as_ref().map(SavedTensor::input).transpose())
+                .collect::<Result<_>>()?,
         ),
         (SaveKind::Shape, Arg::Tensor(t)) => Slot::Value(Value::Ints(Dims::from_slice(t.shape()))),
         (SaveKind::Offset, Arg::Tensor(t)) => Slot::Value(Value::Int(t.storage_offset())),
-        (SaveKind::Strides, Arg::Tensor(t)) => Slot::Value(Value::Ints(Dims::from_slice(t.strides()))),
+        (SaveKind::Strides, Arg::Tensor(t)) => {
+            Slot::Value(Value::Ints(Dims::from_slice(t.strides())))
+        }
         (SaveKind::DType, Arg::Tensor(t)) => Slot::Value(Value::DType(t.dtype())),
         (SaveKind::Spec, Arg::Tensor(t)) => Slot::Value(Value::Spec(Box::new(TensorSpec::like(t)))),
         (SaveKind::Shapes, Arg::Tensors(list)) => Slot::Value(Value::Ints(flatten_shapes(list))),
         (SaveKind::Input, other) => Slot::Value(Value::from_arg(*other)),
-        _ => panic!("a rule asks for a tensor's metadata of an argument that is no tensor: this is a bug in pullback"),
+        _ => panic!(
+            "a rule asks for a tensor's metadata of an argument that is no tensor: this is a bug in pullback"
+        ),
     })
 }
 
@@ -171,11 +178,8 @@ pub(crate) fn record(
     }
     let (edges, list_len) = edges(def, args)?;
     let inputs = outputs.iter().map(|t| t.dtype().is_differentiable().then(|| InputMeta::of(t)));
-    let node = Node::new(
-        Body::Op { def, slots: Mutex::new(slots), list_len },
-        edges,
-        inputs.collect(),
-    );
+    let node =
+        Node::new(Body::Op { def, slots: Mutex::new(slots), list_len }, edges, inputs.collect());
     if is_inplace && def.is(Traits::VIEW) {
         return view::replace_history(&outputs[0], node);
     }
@@ -248,7 +252,8 @@ pub(super) fn apply(
         total += n;
     }
     let mut out: Grads = SmallVec::from_elem(None, total);
-    let defined = grads.iter().enumerate().fold(0_u64, |m, (i, g)| m | (u64::from(g.is_some()) << i.min(63)));
+    let defined =
+        grads.iter().enumerate().fold(0_u64, |m, (i, g)| m | (u64::from(g.is_some()) << i.min(63)));
     let runs = |rule: &VjpRule| rule.args & needs != 0 && rule.grads & defined != 0;
     if !def.vjp.iter().any(runs) {
         return Ok(out);
@@ -264,7 +269,11 @@ pub(super) fn apply(
             let start = first[index] as usize;
             for slot in start..start + count(def.args[index].kind) {
                 let Some(grad) = given.next() else {
-                    bail!(runtime, "a rule of {} gave too few gradients: this is a bug in pullback", def.name);
+                    bail!(
+                        runtime,
+                        "a rule of {} gave too few gradients: this is a bug in pullback",
+                        def.name
+                    );
                 };
                 if wanted(slot) {
                     out[slot] = grad;

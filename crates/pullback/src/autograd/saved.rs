@@ -46,7 +46,9 @@ impl Slot {
                 Value::Tensors(list.iter().map(|s| s.unpack(node)).collect::<Result<_>>()?)
             }
             Slot::OptTensors(list) => Value::OptTensors(
-                list.iter().map(|s| s.as_ref().map(|s| s.unpack(node)).transpose()).collect::<Result<_>>()?,
+                list.iter()
+                    .map(|s| s.as_ref().map(|s| s.unpack(node)).transpose())
+                    .collect::<Result<_>>()?,
             ),
             Slot::Value(value) => value.clone(),
         })

@@ -283,8 +283,7 @@ impl Backward for CopySlices {
         let Some(grad) = grads.pop().flatten() else { return Ok(out) };
         let inner = self.inner.lock().unwrap_or_else(|e| e.into_inner()).clone();
         let Some(inner) = inner else { return Err(saved::freed()) };
-        let result =
-            arithmetic::copy_with_strides(&grad, &self.base.shape, &self.base_strides)?;
+        let result = arithmetic::copy_with_strides(&grad, &self.base.shape, &self.base_strides)?;
         let slice = arithmetic::as_strided(&result, &self.shape, &self.strides, self.offset)?;
         let mut input = Grads::new();
         input.push(Some(arithmetic::clone(&slice)?));

@@ -56,7 +56,9 @@ pub trait FromArg<'a>: Sized {
 #[cold]
 #[inline(never)]
 fn mismatch(expected: &str) -> ! {
-    panic!("an op argument is not of the kind its schema says ({expected}): this is a bug in pullback")
+    panic!(
+        "an op argument is not of the kind its schema says ({expected}): this is a bug in pullback"
+    )
 }
 
 macro_rules! from_arg {

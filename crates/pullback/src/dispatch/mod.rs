@@ -8,15 +8,15 @@ mod arg;
 mod def;
 mod pointwise;
 
-pub use pointwise::ResultKind;
-pub(crate) use pointwise::{run_fast as run_pointwise_fast, run_into as run_pointwise_into};
-pub(crate) use arg::{device_mismatch, each_tensor};
 pub use arg::{
     Arg, FromArg, Grads, IntoGrads, IntoOutputs, IntoSpecs, Outputs, Specs, TensorVec, Value,
 };
+pub(crate) use arg::{device_mismatch, each_tensor};
 pub use def::{
     ArgDef, ArgKind, Batch, Jvp, Kernel, OpDef, RuleCtx, Save, SaveKind, Traits, VjpRule,
 };
+pub use pointwise::ResultKind;
+pub(crate) use pointwise::{run_fast as run_pointwise_fast, run_into as run_pointwise_into};
 
 use crate::error::ensure;
 use crate::tensor::{may_overlap_itself, promote, shape};
@@ -27,7 +27,9 @@ use smallvec::SmallVec;
 #[inline]
 pub(crate) fn run(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
     match def.kernel {
-        Kernel::Pointwise(kernel) => pointwise::run(def, kernel, args).map(IntoOutputs::into_outputs),
+        Kernel::Pointwise(kernel) => {
+            pointwise::run(def, kernel, args).map(IntoOutputs::into_outputs)
+        }
         Kernel::Function(function) => function(args),
         Kernel::Inplace(write) => {
             let copy = receiver(args).dense_copy()?;
@@ -97,4 +99,3 @@ pub(crate) fn check_writable(target: &Tensor) -> Result<()> {
     );
     Ok(())
 }
-

@@ -57,7 +57,11 @@ pub(crate) fn run_fast(def: &OpDef, kernel: Kernel, args: &[Arg<'_>]) -> Option<
         let (ptr, step) = match arg {
             Arg::Tensor(t) => {
                 let o = t.geometry();
-                if o.dtype != dtype || !o.is_contiguous || o.shape != g.shape || t.has_flag(Flag::WRAPPED_NUMBER) {
+                if o.dtype != dtype
+                    || !o.is_contiguous
+                    || o.shape != g.shape
+                    || t.has_flag(Flag::WRAPPED_NUMBER)
+                {
                     return None;
                 }
                 (o.data_ptr(), step)
@@ -147,7 +151,13 @@ pub(crate) fn run_into(
 }
 
 #[inline]
-fn walk(kernel: Kernel, out: &Tensor, inputs: &Inputs<'_>, compute: DType, args: &[Arg<'_>]) -> Result<()> {
+fn walk(
+    kernel: Kernel,
+    out: &Tensor,
+    inputs: &Inputs<'_>,
+    compute: DType,
+    args: &[Arg<'_>],
+) -> Result<()> {
     let device = out.device();
     if inputs.iter().any(|t| t.device() != device && t.ndim() > 0) {
         let other = inputs.iter().find(|t| t.device() != device).map_or(device, |t| t.device());
@@ -171,7 +181,13 @@ fn walk(kernel: Kernel, out: &Tensor, inputs: &Inputs<'_>, compute: DType, args:
     general(kernel, out, inputs, compute, args)
 }
 
-fn general(kernel: Kernel, out: &Tensor, inputs: &Inputs<'_>, compute: DType, args: &[Arg<'_>]) -> Result<()> {
+fn general(
+    kernel: Kernel,
+    out: &Tensor,
+    inputs: &Inputs<'_>,
+    compute: DType,
+    args: &[Arg<'_>],
+) -> Result<()> {
     let converted: SmallVec<[Tensor; 4]> = inputs
         .iter()
         .map(|t| if t.dtype() == compute { Ok((*t).clone()) } else { t.converted(compute) })
@@ -187,7 +203,8 @@ fn general(kernel: Kernel, out: &Tensor, inputs: &Inputs<'_>, compute: DType, ar
         .map(|(t, s)| unsafe { StridedRef::new(t.data_ptr(), compute, out.shape(), s) })
         .collect();
     // SAFETY: the output was made for this call or checked for overlap by the caller.
-    let target = unsafe { StridedMut::new(out.data_ptr(), out.dtype(), out.shape(), out.strides()) };
+    let target =
+        unsafe { StridedMut::new(out.data_ptr(), out.dtype(), out.shape(), out.strides()) };
     let mut iter = Iter::new(&[target], &refs)?;
     kernel(&mut iter, args)
 }

@@ -31,7 +31,9 @@ pub type Function<'a> = &'a dyn Fn(&[Tensor]) -> Result<Vec<Tensor>>;
 /// Fixed weights of either sign, different for every position.
 fn weights(like: &Tensor, salt: u64) -> Result<Tensor> {
     let n = like.numel() as usize;
-    let number = |i: usize| ((i as f64 + 1.0) * 0.754_877_666 + salt as f64 * 0.569_840_291).fract() * 2.0 - 1.0;
+    let number = |i: usize| {
+        ((i as f64 + 1.0) * 0.754_877_666 + salt as f64 * 0.569_840_291).fract() * 2.0 - 1.0
+    };
     let data: Vec<C128> = (0..n).map(|i| C128::new(number(i), number(i + 7919))).collect();
     Tensor::from_slice(&data, like.shape())?.converted(like.dtype())
 }
@@ -59,7 +61,8 @@ pub fn analytic(f: Function<'_>, inputs: &[Tensor], create_graph: bool) -> Resul
     let wanted: Vec<&Tensor> = inputs.iter().filter(|t| t.requires_grad()).collect();
     let mut roots = Vec::new();
     let mut starts = Vec::new();
-    for (index, y) in outputs.iter().enumerate().filter(|(_, y)| is_checked(y) && y.requires_grad()) {
+    for (index, y) in outputs.iter().enumerate().filter(|(_, y)| is_checked(y) && y.requires_grad())
+    {
         roots.push(y);
         starts.push(weights(y, index as u64)?);
     }
@@ -85,7 +88,12 @@ fn numerical(f: Function<'_>, inputs: &[Tensor], step: f64) -> Result<Vec<Vec<C1
             let moved = Tensor::from_slice(&data, input.shape())?.converted(input.dtype())?;
             let mut changed: Vec<Tensor> = inputs.to_vec();
             // The same strides as before: only the value changes.
-            changed[index] = Tensor::empty_strided(input.shape(), input.strides(), input.dtype(), input.device())?;
+            changed[index] = Tensor::empty_strided(
+                input.shape(),
+                input.strides(),
+                input.dtype(),
+                input.device(),
+            )?;
             changed[index].copy_data(&moved)?;
             loss(&f(&changed)?)
         };
@@ -113,14 +121,19 @@ fn worst(got: &[C128], expected: &[C128], tolerance: Tolerance) -> Option<String
     };
     let pairs = got.iter().copied().zip(expected.iter().copied()).enumerate();
     let (index, pair) = pairs.max_by(|a, b| far(&a.1).total_cmp(&far(&b.1)))?;
-    (far(&pair) > 0.0).then(|| format!("element {index}: backward gives {}, differences give {}", pair.0, pair.1))
+    (far(&pair) > 0.0)
+        .then(|| format!("element {index}: backward gives {}, differences give {}", pair.0, pair.1))
 }
 
 /// Checks the gradients of `f` at `inputs` (those that require grad, f64 or c128) against differences.
 ///
 /// # Errors
 /// What `f` gives; `Ok(Err(text))` describes the worst element that is wrong.
-pub fn gradcheck(f: Function<'_>, inputs: &[Tensor], tolerance: Tolerance) -> Result<std::result::Result<(), String>> {
+pub fn gradcheck(
+    f: Function<'_>,
+    inputs: &[Tensor],
+    tolerance: Tolerance,
+) -> Result<std::result::Result<(), String>> {
     let analytic = analytic(f, inputs, false)?;
     let numerical = numerical(f, inputs, tolerance.step)?;
     for (number, (got, expected)) in analytic.iter().zip(&numerical).enumerate() {
@@ -135,7 +148,11 @@ pub fn gradcheck(f: Function<'_>, inputs: &[Tensor], tolerance: Tolerance) -> Re
 ///
 /// # Errors
 /// As [`gradcheck`].
-pub fn gradgradcheck(f: Function<'_>, inputs: &[Tensor], tolerance: Tolerance) -> Result<std::result::Result<(), String>> {
+pub fn gradgradcheck(
+    f: Function<'_>,
+    inputs: &[Tensor],
+    tolerance: Tolerance,
+) -> Result<std::result::Result<(), String>> {
     let first = |inputs: &[Tensor]| {
         let _mode = mode::enable_grad();
         analytic(f, inputs, true)
@@ -158,7 +175,11 @@ pub fn gradgradcheck(f: Function<'_>, inputs: &[Tensor], tolerance: Tolerance) -
 ///
 /// # Errors
 /// Whatever the rule gives.
-pub fn op_jvp(def: &'static OpDef, values: &[Value], tangents: &[Option<Tensor>]) -> Result<Option<Vec<Option<Tensor>>>> {
+pub fn op_jvp(
+    def: &'static OpDef,
+    values: &[Value],
+    tangents: &[Option<Tensor>],
+) -> Result<Option<Vec<Option<Tensor>>>> {
     let args: Vec<_> = values.iter().map(Value::as_arg).collect();
     match &def.jvp {
         Jvp::None => Ok(None),
@@ -199,13 +220,19 @@ fn outputs_of(def: &'static OpDef, args: &[crate::dispatch::Arg<'_>]) -> Result<
 }
 
 /// What a rule's saved list holds for these arguments and outputs.
-fn saved(saves: &[crate::dispatch::Save], values: &[Value], outputs: &[Tensor]) -> Result<Vec<Value>> {
+fn saved(
+    saves: &[crate::dispatch::Save],
+    values: &[Value],
+    outputs: &[Tensor],
+) -> Result<Vec<Value>> {
     let value = |save: &crate::dispatch::Save| {
         Ok(match (save.what, values.get(save.index)) {
             (SaveKind::Output, _) => Value::Tensor(outputs[save.index].clone()),
             (SaveKind::Shape, Some(Value::Tensor(t))) => Value::Ints(t.shape().into()),
             (SaveKind::DType, Some(Value::Tensor(t))) => Value::DType(t.dtype()),
-            (SaveKind::Spec, Some(Value::Tensor(t))) => Value::Spec(Box::new(crate::TensorSpec::like(t))),
+            (SaveKind::Spec, Some(Value::Tensor(t))) => {
+                Value::Spec(Box::new(crate::TensorSpec::like(t)))
+            }
             (SaveKind::Input, Some(value)) => value.clone(),
             (_, Some(_) | None) => Value::None,
         })

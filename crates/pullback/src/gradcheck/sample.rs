@@ -42,10 +42,15 @@ impl Sample {
     pub fn values(&self, def: &OpDef) -> Result<Vec<Value>> {
         let args = def.schema().args.iter().enumerate();
         args.map(|(index, arg)| {
-            let named = self.named.iter().find(|(name, _)| *name == arg.name).map(|(_, v)| v.clone());
+            let named =
+                self.named.iter().find(|(name, _)| *name == arg.name).map(|(_, v)| v.clone());
             let given = named.or_else(|| self.args.get(index).cloned());
             given.or_else(|| default_value(arg)).ok_or_else(|| {
-                Error::runtime(format!("a sample of {} gives no value for '{}'", def.full_name(), arg.name))
+                Error::runtime(format!(
+                    "a sample of {} gives no value for '{}'",
+                    def.full_name(),
+                    arg.name
+                ))
             })
         })
         .collect()
@@ -190,7 +195,9 @@ impl Sampler {
         for i in (1..numel).rev() {
             data.swap(i, (self.next() * (i + 1) as f64) as usize);
         }
-        Tensor::from_slice(&data, shape).and_then(|t| t.converted(self.dtype)).expect("samples are small")
+        Tensor::from_slice(&data, shape)
+            .and_then(|t| t.converted(self.dtype))
+            .expect("samples are small")
     }
     /// Integers in `low..high`.
     pub fn integers(&self, shape: &[i64], low: i64, high: i64) -> Tensor {
@@ -202,7 +209,8 @@ impl Sampler {
     /// Truth values.
     pub fn bools(&self, shape: &[i64]) -> Tensor {
         let numel = shape.iter().product::<i64>() as usize;
-        let data: Vec<crate::Bool> = (0..numel).map(|_| crate::Bool::new(self.next() < 0.5)).collect();
+        let data: Vec<crate::Bool> =
+            (0..numel).map(|_| crate::Bool::new(self.next() < 0.5)).collect();
         Tensor::from_slice(&data, shape).expect("samples are small")
     }
     /// The shapes that pointwise ops and reductions are tried with: 0-dim, vector, matrix, empty.

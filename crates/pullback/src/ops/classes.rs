@@ -37,9 +37,9 @@ pub(crate) mod meta {
 
 /// `samples` words.
 pub(crate) mod samples {
+    use crate::Tensor;
     use crate::dispatch::Value;
     use crate::gradcheck::{Sample, Sampler};
-    use crate::Tensor;
 
     fn each_shape(s: &Sampler, make: impl Fn(&[i64]) -> Tensor) -> Vec<Sample> {
         s.shapes().iter().map(|shape| Sample::of(make(shape))).collect()
@@ -77,14 +77,22 @@ pub(crate) mod samples {
             (vec![2, 0], vec![1]),
         ]
     }
-    fn each_pair(make: impl Fn(&[i64]) -> Tensor, second: impl Fn(&[i64]) -> Tensor) -> Vec<Sample> {
+    fn each_pair(
+        make: impl Fn(&[i64]) -> Tensor,
+        second: impl Fn(&[i64]) -> Tensor,
+    ) -> Vec<Sample> {
         let pairs = pairs().into_iter();
-        pairs.map(|(a, b)| Sample::new([Value::Tensor(make(&a)), Value::Tensor(second(&b))])).collect()
+        pairs
+            .map(|(a, b)| Sample::new([Value::Tensor(make(&a)), Value::Tensor(second(&b))]))
+            .collect()
     }
     /// Two tensors.
     pub(crate) fn binary(s: &Sampler) -> Vec<Sample> {
         let mut out = each_pair(|a| s.normal(a), |b| s.normal(b));
-        out.push(Sample::new([Value::Tensor(s.transposed(3, 2)), Value::Tensor(s.normal(&[3, 2]))]));
+        out.push(Sample::new([
+            Value::Tensor(s.transposed(3, 2)),
+            Value::Tensor(s.normal(&[3, 2])),
+        ]));
         out
     }
     /// Two tensors, the second without zeros.
@@ -105,9 +113,14 @@ pub(crate) mod samples {
     }
     /// Three tensors.
     pub(crate) fn ternary(s: &Sampler) -> Vec<Sample> {
-        let shapes: [[&[i64]; 3]; 4] =
-            [[&[], &[], &[]], [&[2, 3], &[2, 3], &[2, 3]], [&[2, 3], &[3], &[2, 1]], [&[0], &[1], &[]]];
-        let make = |shapes: &[&[i64]; 3]| Sample::new(shapes.map(|x| Value::Tensor(s.away_from_zero(x))));
+        let shapes: [[&[i64]; 3]; 4] = [
+            [&[], &[], &[]],
+            [&[2, 3], &[2, 3], &[2, 3]],
+            [&[2, 3], &[3], &[2, 1]],
+            [&[0], &[1], &[]],
+        ];
+        let make =
+            |shapes: &[&[i64]; 3]| Sample::new(shapes.map(|x| Value::Tensor(s.away_from_zero(x))));
         shapes.iter().map(make).collect()
     }
 }

@@ -14,8 +14,18 @@ use smallvec::SmallVec;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &CONVOLUTION, &CONVOLUTION_BACKWARD_INPUT, &CONVOLUTION_BACKWARD_WEIGHT, &CONV1D, &CONV2D, &CONV3D,
-    &CONV1D_PADDING, &CONV2D_PADDING, &CONV3D_PADDING, &CONV_TRANSPOSE1D, &CONV_TRANSPOSE2D, &CONV_TRANSPOSE3D,
+    &CONVOLUTION,
+    &CONVOLUTION_BACKWARD_INPUT,
+    &CONVOLUTION_BACKWARD_WEIGHT,
+    &CONV1D,
+    &CONV2D,
+    &CONV3D,
+    &CONV1D_PADDING,
+    &CONV2D_PADDING,
+    &CONV3D_PADDING,
+    &CONV_TRANSPOSE1D,
+    &CONV_TRANSPOSE2D,
+    &CONV_TRANSPOSE3D,
 ];
 
 /// One number per spatial dimension; a single number stands for all.
@@ -33,8 +43,15 @@ fn per_dim(values: &[i64], name: &str, spatial: usize, least: i64) -> Result<Sma
 
 type Movement<'a> = (&'a [i64], &'a [i64], &'a [i64], bool, &'a [i64], i64);
 
-fn conv_of(rank: usize, (stride, padding, dilation, transposed, output_padding, groups): Movement<'_>) -> Result<Conv> {
-    ensure!((3..=5).contains(&rank), runtime, "expected a 3D, 4D or 5D input to convolution, but got {rank}D");
+fn conv_of(
+    rank: usize,
+    (stride, padding, dilation, transposed, output_padding, groups): Movement<'_>,
+) -> Result<Conv> {
+    ensure!(
+        (3..=5).contains(&rank),
+        runtime,
+        "expected a 3D, 4D or 5D input to convolution, but got {rank}D"
+    );
     ensure!(groups > 0, runtime, "non-positive groups is not supported");
     let spatial = rank - 2;
     Ok(Conv {
@@ -69,11 +86,24 @@ fn check_dtypes(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Resul
 
 /// Cross-correlates `input` (N, C, *) with `weight` (O, C / groups, *kernel) and adds `bias` (O); transposed, it is
 /// the gradient of that with `weight` (C, O / groups, *kernel).
-#[op("convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
-     function_only)]
+#[op(
+    "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
+    function_only
+)]
 impl Convolution {
-    fn cpu(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>, stride: &[i64], padding: &[i64], dilation: &[i64], transposed: bool, output_padding: &[i64], groups: i64) -> Result<Tensor> {
-        let conv = conv_of(input.ndim(), (stride, padding, dilation, transposed, output_padding, groups))?;
+    fn cpu(
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        transposed: bool,
+        output_padding: &[i64],
+        groups: i64,
+    ) -> Result<Tensor> {
+        let conv =
+            conv_of(input.ndim(), (stride, padding, dilation, transposed, output_padding, groups))?;
         check_dtypes(input, weight, bias)?;
         let shape = kernel::output_shape(input.shape(), weight.shape(), &conv)?;
         if let Some(bias) = bias {
@@ -89,37 +119,72 @@ impl Convolution {
         }
         let out = Tensor::empty_of(&shape, input.dtype())?;
         if out.numel() > 0 {
-            kernel::convolution(&mut out.view_mut(), input.view_ref(), weight.view_ref(), bias.map(Tensor::view_ref), &conv)?;
+            kernel::convolution(
+                &mut out.view_mut(),
+                input.view_ref(),
+                weight.view_ref(),
+                bias.map(Tensor::view_ref),
+                &conv,
+            )?;
         }
         Ok(out)
     }
-    fn vjp_input(grad: &Tensor, weight: &Tensor, input_shape: &[i64], args: &ConvolutionArgs<'_>) -> Result<Tensor> {
+    fn vjp_input(
+        grad: &Tensor,
+        weight: &Tensor,
+        input_shape: &[i64],
+        args: &ConvolutionArgs<'_>,
+    ) -> Result<Tensor> {
         let a = args;
-        grad.convolution_backward_input(&weight.conj()?, input_shape, a.stride, a.padding, a.dilation, a.transposed, a.output_padding, a.groups)
+        grad.convolution_backward_input(
+            &weight.conj()?,
+            input_shape,
+            a.stride,
+            a.padding,
+            a.dilation,
+            a.transposed,
+            a.output_padding,
+            a.groups,
+        )
     }
-    fn vjp_weight(grad: &Tensor, input: &Tensor, weight_shape: &[i64], args: &ConvolutionArgs<'_>) -> Result<Tensor> {
+    fn vjp_weight(
+        grad: &Tensor,
+        input: &Tensor,
+        weight_shape: &[i64],
+        args: &ConvolutionArgs<'_>,
+    ) -> Result<Tensor> {
         let a = args;
-        grad.convolution_backward_weight(&input.conj()?, weight_shape, a.stride, a.padding, a.dilation, a.transposed, a.output_padding, a.groups)
+        grad.convolution_backward_weight(
+            &input.conj()?,
+            weight_shape,
+            a.stride,
+            a.padding,
+            a.dilation,
+            a.transposed,
+            a.output_padding,
+            a.groups,
+        )
     }
     fn vjp_bias(grad: &Tensor) -> Result<Tensor> {
         let dims: Dims = (0..grad.ndim() as i64).filter(|&d| d != 1).collect();
         grad.sum_dim(Some(&dims), false)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let sample = |x: &[i64], w: &[i64], transposed: bool, groups: i64, (stride, padding): (i64, i64)| {
-            let outs = if transposed { w[1] * groups } else { w[0] };
-            Sample::new([
-                s.normal(x).into(),
-                s.normal(w).into(),
-                s.normal(&[outs]).into(),
-                Value::from([stride]),
-                Value::from([padding]),
-                Value::from([1]),
-                Value::Bool(transposed),
-                Value::from([0]),
-                Value::Int(groups),
-            ])
-        };
+        let sample =
+            |x: &[i64], w: &[i64], transposed: bool, groups: i64, (stride, padding): (i64, i64)| {
+                let outs = if transposed { w[1] * groups } else { w[0] };
+                Sample::new([
+                    s.normal(x).into(),
+                    s.normal(w).into(),
+                    s.normal(&[outs]).into(),
+                    Value::from([stride]),
+                    Value::from([padding]),
+                    Value::from([1]),
+                    Value::Bool(transposed),
+                    Value::from([0]),
+                    Value::Int(groups),
+                ])
+            };
         vec![
             sample(&[2, 2, 5], &[3, 2, 3], false, 1, (1, 1)),
             sample(&[1, 2, 4, 5], &[2, 2, 3, 2], false, 1, (2, 1)),
@@ -133,21 +198,66 @@ impl Convolution {
 #[op("_convolution_backward_input(Tensor grad_output, Tensor weight, int[] input_size, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
      internal, method = convolution_backward_input)]
 impl ConvolutionBackwardInput {
-    fn cpu(grad_output: &Tensor, weight: &Tensor, input_size: &[i64], stride: &[i64], padding: &[i64], dilation: &[i64], transposed: bool, output_padding: &[i64], groups: i64) -> Result<Tensor> {
-        let conv = conv_of(input_size.len(), (stride, padding, dilation, transposed, output_padding, groups))?;
+    fn cpu(
+        grad_output: &Tensor,
+        weight: &Tensor,
+        input_size: &[i64],
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        transposed: bool,
+        output_padding: &[i64],
+        groups: i64,
+    ) -> Result<Tensor> {
+        let conv = conv_of(
+            input_size.len(),
+            (stride, padding, dilation, transposed, output_padding, groups),
+        )?;
         let out = crate::TensorSpec::of(input_size, grad_output.dtype()).zeros()?;
         if grad_output.numel() > 0 {
-            kernel::convolution_backward_input(&mut out.view_mut(), grad_output.view_ref(), weight.view_ref(), &conv)?;
+            kernel::convolution_backward_input(
+                &mut out.view_mut(),
+                grad_output.view_ref(),
+                weight.view_ref(),
+                &conv,
+            )?;
         }
         Ok(out)
     }
-    fn vjp_grad_output(grad: &Tensor, weight: &Tensor, args: &ConvolutionBackwardInputArgs<'_>) -> Result<Tensor> {
+    fn vjp_grad_output(
+        grad: &Tensor,
+        weight: &Tensor,
+        args: &ConvolutionBackwardInputArgs<'_>,
+    ) -> Result<Tensor> {
         let a = args;
-        grad.convolution(&weight.conj()?, None, a.stride, a.padding, a.dilation, a.transposed, a.output_padding, a.groups)
+        grad.convolution(
+            &weight.conj()?,
+            None,
+            a.stride,
+            a.padding,
+            a.dilation,
+            a.transposed,
+            a.output_padding,
+            a.groups,
+        )
     }
-    fn vjp_weight(grad: &Tensor, grad_output: &Tensor, weight_shape: &[i64], args: &ConvolutionBackwardInputArgs<'_>) -> Result<Tensor> {
+    fn vjp_weight(
+        grad: &Tensor,
+        grad_output: &Tensor,
+        weight_shape: &[i64],
+        args: &ConvolutionBackwardInputArgs<'_>,
+    ) -> Result<Tensor> {
         let a = args;
-        grad_output.conj()?.convolution_backward_weight(grad, weight_shape, a.stride, a.padding, a.dilation, a.transposed, a.output_padding, a.groups)
+        grad_output.conj()?.convolution_backward_weight(
+            grad,
+            weight_shape,
+            a.stride,
+            a.padding,
+            a.dilation,
+            a.transposed,
+            a.output_padding,
+            a.groups,
+        )
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([
@@ -168,21 +278,64 @@ impl ConvolutionBackwardInput {
 #[op("_convolution_backward_weight(Tensor grad_output, Tensor input, int[] weight_size, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
      internal, method = convolution_backward_weight)]
 impl ConvolutionBackwardWeight {
-    fn cpu(grad_output: &Tensor, input: &Tensor, weight_size: &[i64], stride: &[i64], padding: &[i64], dilation: &[i64], transposed: bool, output_padding: &[i64], groups: i64) -> Result<Tensor> {
-        let conv = conv_of(input.ndim(), (stride, padding, dilation, transposed, output_padding, groups))?;
+    fn cpu(
+        grad_output: &Tensor,
+        input: &Tensor,
+        weight_size: &[i64],
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        transposed: bool,
+        output_padding: &[i64],
+        groups: i64,
+    ) -> Result<Tensor> {
+        let conv =
+            conv_of(input.ndim(), (stride, padding, dilation, transposed, output_padding, groups))?;
         let out = crate::TensorSpec::of(weight_size, grad_output.dtype()).zeros()?;
         if grad_output.numel() > 0 {
-            kernel::convolution_backward_weight(&mut out.view_mut(), grad_output.view_ref(), input.view_ref(), &conv)?;
+            kernel::convolution_backward_weight(
+                &mut out.view_mut(),
+                grad_output.view_ref(),
+                input.view_ref(),
+                &conv,
+            )?;
         }
         Ok(out)
     }
-    fn vjp_grad_output(grad: &Tensor, input: &Tensor, args: &ConvolutionBackwardWeightArgs<'_>) -> Result<Tensor> {
+    fn vjp_grad_output(
+        grad: &Tensor,
+        input: &Tensor,
+        args: &ConvolutionBackwardWeightArgs<'_>,
+    ) -> Result<Tensor> {
         let a = args;
-        input.conj()?.convolution(grad, None, a.stride, a.padding, a.dilation, a.transposed, a.output_padding, a.groups)
+        input.conj()?.convolution(
+            grad,
+            None,
+            a.stride,
+            a.padding,
+            a.dilation,
+            a.transposed,
+            a.output_padding,
+            a.groups,
+        )
     }
-    fn vjp_input(grad: &Tensor, grad_output: &Tensor, input_shape: &[i64], args: &ConvolutionBackwardWeightArgs<'_>) -> Result<Tensor> {
+    fn vjp_input(
+        grad: &Tensor,
+        grad_output: &Tensor,
+        input_shape: &[i64],
+        args: &ConvolutionBackwardWeightArgs<'_>,
+    ) -> Result<Tensor> {
         let a = args;
-        grad_output.conj()?.convolution_backward_input(grad, input_shape, a.stride, a.padding, a.dilation, a.transposed, a.output_padding, a.groups)
+        grad_output.conj()?.convolution_backward_input(
+            grad,
+            input_shape,
+            a.stride,
+            a.padding,
+            a.dilation,
+            a.transposed,
+            a.output_padding,
+            a.groups,
+        )
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([
@@ -200,7 +353,12 @@ impl ConvolutionBackwardWeight {
 }
 
 /// Adds a batch dimension to an unbatched input, runs, and takes it off again.
-fn batched(input: &Tensor, name: &str, spatial: usize, run: impl FnOnce(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
+fn batched(
+    input: &Tensor,
+    name: &str,
+    spatial: usize,
+    run: impl FnOnce(&Tensor) -> Result<Tensor>,
+) -> Result<Tensor> {
     ensure!(
         input.ndim() == spatial + 1 || input.ndim() == spatial + 2,
         runtime,
@@ -213,7 +371,13 @@ fn batched(input: &Tensor, name: &str, spatial: usize, run: impl FnOnce(&Tensor)
 }
 
 /// A convolution with padding "same" (the output has the input's size; stride 1 only) or "valid" (none).
-fn padded(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>, padding: &str, (stride, dilation, groups): (&[i64], &[i64], i64)) -> Result<Tensor> {
+fn padded(
+    input: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    padding: &str,
+    (stride, dilation, groups): (&[i64], &[i64], i64),
+) -> Result<Tensor> {
     if padding == "valid" {
         return input.convolution(weight, bias, stride, &[0], dilation, false, &[0], groups);
     }
@@ -222,20 +386,40 @@ fn padded(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>, padding: &str,
         bail!(runtime, "padding='same' is not supported for strided convolutions");
     }
     let spatial = input.ndim() - 2;
-    ensure!(weight.ndim() == spatial + 2, runtime, "expected a {}D weight, but got {}", spatial + 2, list(weight.shape()));
+    ensure!(
+        weight.ndim() == spatial + 2,
+        runtime,
+        "expected a {}D weight, but got {}",
+        spatial + 2,
+        list(weight.shape())
+    );
     let total = |d: usize| dilation[d % dilation.len()] * (weight.shape()[d + 2] - 1);
     let left: Dims = (0..spatial).map(|d| total(d) / 2).collect();
     // An odd total has one more on the right.
     let extra: Dims = (0..spatial).rev().flat_map(|d| [0, total(d) % 2]).collect();
-    let input = if extra.iter().any(|&e| e > 0) { input.constant_pad_nd(&extra, Scalar::Int(0))? } else { input.clone() };
+    let input = if extra.iter().any(|&e| e > 0) {
+        input.constant_pad_nd(&extra, Scalar::Int(0))?
+    } else {
+        input.clone()
+    };
     input.convolution(weight, bias, stride, &left, dilation, false, &[0], groups)
 }
 
 /// Cross-correlates (N, C, L) or (C, L) with `weight` (O, C / groups, k).
 #[op("conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor", function_only, method = conv1d)]
 impl Conv1d {
-    fn composite(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>, stride: &[i64], padding: &[i64], dilation: &[i64], groups: i64) -> Result<Tensor> {
-        batched(input, "conv1d", 1, |x| x.convolution(weight, bias, stride, padding, dilation, false, &[0], groups))
+    fn composite(
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        groups: i64,
+    ) -> Result<Tensor> {
+        batched(input, "conv1d", 1, |x| {
+            x.convolution(weight, bias, stride, padding, dilation, false, &[0], groups)
+        })
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([s.normal(&[2, 5]).into(), s.normal(&[3, 2, 3]).into()])]
@@ -245,19 +429,43 @@ impl Conv1d {
 /// Cross-correlates (N, C, H, W) or (C, H, W) with `weight` (O, C / groups, kh, kw).
 #[op("conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor", function_only, method = conv2d)]
 impl Conv2d {
-    fn composite(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>, stride: &[i64], padding: &[i64], dilation: &[i64], groups: i64) -> Result<Tensor> {
-        batched(input, "conv2d", 2, |x| x.convolution(weight, bias, stride, padding, dilation, false, &[0], groups))
+    fn composite(
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        groups: i64,
+    ) -> Result<Tensor> {
+        batched(input, "conv2d", 2, |x| {
+            x.convolution(weight, bias, stride, padding, dilation, false, &[0], groups)
+        })
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([s.normal(&[1, 2, 4, 4]).into(), s.normal(&[2, 2, 3, 3]).into(), s.normal(&[2]).into()])]
+        vec![Sample::new([
+            s.normal(&[1, 2, 4, 4]).into(),
+            s.normal(&[2, 2, 3, 3]).into(),
+            s.normal(&[2]).into(),
+        ])]
     }
 }
 
 /// Cross-correlates (N, C, D, H, W) or (C, D, H, W) with `weight` (O, C / groups, kd, kh, kw).
 #[op("conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor", function_only, method = conv3d)]
 impl Conv3d {
-    fn composite(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>, stride: &[i64], padding: &[i64], dilation: &[i64], groups: i64) -> Result<Tensor> {
-        batched(input, "conv3d", 3, |x| x.convolution(weight, bias, stride, padding, dilation, false, &[0], groups))
+    fn composite(
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        groups: i64,
+    ) -> Result<Tensor> {
+        batched(input, "conv3d", 3, |x| {
+            x.convolution(weight, bias, stride, padding, dilation, false, &[0], groups)
+        })
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([s.normal(&[1, 1, 2, 3, 3]).into(), s.normal(&[1, 1, 2, 2, 2]).into()])]
@@ -267,63 +475,142 @@ impl Conv3d {
 /// As `conv1d` with `padding` "same" or "valid".
 #[op("conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding=\"valid\", int[1] dilation=1, int groups=1) -> Tensor", function_only, method = conv1d_padding)]
 impl Conv1dPadding {
-    fn composite(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>, stride: &[i64], padding: &str, dilation: &[i64], groups: i64) -> Result<Tensor> {
-        batched(input, "conv1d", 1, |x| padded(x, weight, bias, padding, (stride, dilation, groups)))
+    fn composite(
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &str,
+        dilation: &[i64],
+        groups: i64,
+    ) -> Result<Tensor> {
+        batched(input, "conv1d", 1, |x| {
+            padded(x, weight, bias, padding, (stride, dilation, groups))
+        })
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([s.normal(&[1, 2, 5]).into(), s.normal(&[3, 2, 2]).into()]).with("padding", "same")]
+        vec![
+            Sample::new([s.normal(&[1, 2, 5]).into(), s.normal(&[3, 2, 2]).into()])
+                .with("padding", "same"),
+        ]
     }
 }
 
 /// As `conv2d` with `padding` "same" or "valid".
 #[op("conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding=\"valid\", int[2] dilation=1, int groups=1) -> Tensor", function_only, method = conv2d_padding)]
 impl Conv2dPadding {
-    fn composite(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>, stride: &[i64], padding: &str, dilation: &[i64], groups: i64) -> Result<Tensor> {
-        batched(input, "conv2d", 2, |x| padded(x, weight, bias, padding, (stride, dilation, groups)))
+    fn composite(
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &str,
+        dilation: &[i64],
+        groups: i64,
+    ) -> Result<Tensor> {
+        batched(input, "conv2d", 2, |x| {
+            padded(x, weight, bias, padding, (stride, dilation, groups))
+        })
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([s.normal(&[1, 1, 3, 3]).into(), s.normal(&[1, 1, 2, 3]).into()]).with("padding", "same")]
+        vec![
+            Sample::new([s.normal(&[1, 1, 3, 3]).into(), s.normal(&[1, 1, 2, 3]).into()])
+                .with("padding", "same"),
+        ]
     }
 }
 
 /// As `conv3d` with `padding` "same" or "valid".
 #[op("conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding=\"valid\", int[3] dilation=1, int groups=1) -> Tensor", function_only, method = conv3d_padding)]
 impl Conv3dPadding {
-    fn composite(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>, stride: &[i64], padding: &str, dilation: &[i64], groups: i64) -> Result<Tensor> {
-        batched(input, "conv3d", 3, |x| padded(x, weight, bias, padding, (stride, dilation, groups)))
+    fn composite(
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &str,
+        dilation: &[i64],
+        groups: i64,
+    ) -> Result<Tensor> {
+        batched(input, "conv3d", 3, |x| {
+            padded(x, weight, bias, padding, (stride, dilation, groups))
+        })
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([s.normal(&[1, 1, 2, 2, 2]).into(), s.normal(&[1, 1, 2, 2, 2]).into()]).with("padding", "same")]
+        vec![
+            Sample::new([s.normal(&[1, 1, 2, 2, 2]).into(), s.normal(&[1, 1, 2, 2, 2]).into()])
+                .with("padding", "same"),
+        ]
     }
 }
 
 /// The transpose of `conv1d`: (N, C, L) with `weight` (C, O / groups, k).
 #[op("conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor", function_only, method = conv_transpose1d)]
 impl ConvTranspose1d {
-    fn composite(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>, stride: &[i64], padding: &[i64], output_padding: &[i64], groups: i64, dilation: &[i64]) -> Result<Tensor> {
-        batched(input, "conv_transpose1d", 1, |x| x.convolution(weight, bias, stride, padding, dilation, true, output_padding, groups))
+    fn composite(
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &[i64],
+        output_padding: &[i64],
+        groups: i64,
+        dilation: &[i64],
+    ) -> Result<Tensor> {
+        batched(input, "conv_transpose1d", 1, |x| {
+            x.convolution(weight, bias, stride, padding, dilation, true, output_padding, groups)
+        })
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([s.normal(&[1, 2, 3]).into(), s.normal(&[2, 2, 2]).into()]).with("stride", [2])]
+        vec![
+            Sample::new([s.normal(&[1, 2, 3]).into(), s.normal(&[2, 2, 2]).into()])
+                .with("stride", [2]),
+        ]
     }
 }
 
 /// The transpose of `conv2d`: (N, C, H, W) with `weight` (C, O / groups, kh, kw).
 #[op("conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor", function_only, method = conv_transpose2d)]
 impl ConvTranspose2d {
-    fn composite(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>, stride: &[i64], padding: &[i64], output_padding: &[i64], groups: i64, dilation: &[i64]) -> Result<Tensor> {
-        batched(input, "conv_transpose2d", 2, |x| x.convolution(weight, bias, stride, padding, dilation, true, output_padding, groups))
+    fn composite(
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &[i64],
+        output_padding: &[i64],
+        groups: i64,
+        dilation: &[i64],
+    ) -> Result<Tensor> {
+        batched(input, "conv_transpose2d", 2, |x| {
+            x.convolution(weight, bias, stride, padding, dilation, true, output_padding, groups)
+        })
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([s.normal(&[1, 2, 2, 2]).into(), s.normal(&[2, 1, 2, 2]).into(), s.normal(&[1]).into()])]
+        vec![Sample::new([
+            s.normal(&[1, 2, 2, 2]).into(),
+            s.normal(&[2, 1, 2, 2]).into(),
+            s.normal(&[1]).into(),
+        ])]
     }
 }
 
 /// The transpose of `conv3d`: (N, C, D, H, W) with `weight` (C, O / groups, kd, kh, kw).
 #[op("conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor", function_only, method = conv_transpose3d)]
 impl ConvTranspose3d {
-    fn composite(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>, stride: &[i64], padding: &[i64], output_padding: &[i64], groups: i64, dilation: &[i64]) -> Result<Tensor> {
-        batched(input, "conv_transpose3d", 3, |x| x.convolution(weight, bias, stride, padding, dilation, true, output_padding, groups))
+    fn composite(
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &[i64],
+        output_padding: &[i64],
+        groups: i64,
+        dilation: &[i64],
+    ) -> Result<Tensor> {
+        batched(input, "conv_transpose3d", 3, |x| {
+            x.convolution(weight, bias, stride, padding, dilation, true, output_padding, groups)
+        })
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([s.normal(&[1, 1, 2, 2, 2]).into(), s.normal(&[1, 1, 2, 2, 2]).into()])]

@@ -8,8 +8,17 @@ use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] =
-    &[&CLONE_TENSOR, &COPY, &CONVERT, &FILL_SCALAR, &ZERO, &CONJ_PHYSICAL, &REAL_PART, &IMAG_PART, &CONTIGUOUS];
+pub static OPS: &[&OpDef] = &[
+    &CLONE_TENSOR,
+    &COPY,
+    &CONVERT,
+    &FILL_SCALAR,
+    &ZERO,
+    &CONJ_PHYSICAL,
+    &REAL_PART,
+    &IMAG_PART,
+    &CONTIGUOUS,
+];
 
 /// Copies the elements into a new tensor that keeps the order of dimensions in memory, or takes
 /// `memory_format`'s.
@@ -28,7 +37,11 @@ impl CloneTensor {
 }
 
 /// Writes `src`, converted and broadcast, into `self`.
-#[op("copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)", node = "Copy", method_only)]
+#[op(
+    "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
+    node = "Copy",
+    method_only
+)]
 impl Copy {
     fn cpu_(self_: &Tensor, src: &Tensor) -> Result<()> {
         self_.copy_data(src)
@@ -121,7 +134,11 @@ impl RealPart {
 impl ImagPart {
     fn vjp_self(grad: &Tensor, self_dtype: DType) -> Result<Tensor> {
         let unit = Scalar::Complex(0.0, 1.0);
-        if self_dtype.is_complex() { grad.to_dtype(self_dtype)?.times(unit) } else { grad.times(Scalar::Int(0)) }
+        if self_dtype.is_complex() {
+            grad.to_dtype(self_dtype)?.times(unit)
+        } else {
+            grad.times(Scalar::Int(0))
+        }
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         // Real tensors have no imaginary part: under a real dtype there is nothing to differentiate.
@@ -134,7 +151,10 @@ impl ImagPart {
 }
 
 /// The elements in `memory_format`'s order in memory: the tensor itself if they lie so already.
-#[op("contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", method_only)]
+#[op(
+    "contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
+    method_only
+)]
 impl Contiguous {
     fn composite(self_: &Tensor, memory_format: MemoryFormat) -> Result<Tensor> {
         if memory_format == MemoryFormat::Preserve {

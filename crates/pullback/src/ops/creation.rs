@@ -13,9 +13,30 @@ use pullback_macros::op;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &EMPTY, &EMPTY_STRIDED, &ZEROS, &ONES, &FULL, &ARANGE, &ARANGE_START, &ARANGE_START_STEP, &LINSPACE,
-    &LOGSPACE, &EYE, &EYE_M, &SCALAR_TENSOR, &TRIL_INDICES, &TRIU_INDICES, &EMPTY_LIKE, &ZEROS_LIKE,
-    &ONES_LIKE, &FULL_LIKE, &NEW_EMPTY, &NEW_EMPTY_STRIDED, &NEW_ZEROS, &NEW_ONES, &NEW_FULL,
+    &EMPTY,
+    &EMPTY_STRIDED,
+    &ZEROS,
+    &ONES,
+    &FULL,
+    &ARANGE,
+    &ARANGE_START,
+    &ARANGE_START_STEP,
+    &LINSPACE,
+    &LOGSPACE,
+    &EYE,
+    &EYE_M,
+    &SCALAR_TENSOR,
+    &TRIL_INDICES,
+    &TRIU_INDICES,
+    &EMPTY_LIKE,
+    &ZEROS_LIKE,
+    &ONES_LIKE,
+    &FULL_LIKE,
+    &NEW_EMPTY,
+    &NEW_EMPTY_STRIDED,
+    &NEW_ZEROS,
+    &NEW_ONES,
+    &NEW_FULL,
 ];
 
 /// Dtype, layout, device and pinning of a new tensor, as the caller gave them.
@@ -51,7 +72,8 @@ impl Options {
     }
     /// A spec with dtype and device of `tensor` and another shape.
     fn beside(self, tensor: &Tensor, shape: &[i64]) -> Result<TensorSpec> {
-        Options(self.0, self.1, self.2.or(Some(tensor.device())), self.3).spec(shape, tensor.dtype())
+        Options(self.0, self.1, self.2.or(Some(tensor.device())), self.3)
+            .spec(shape, tensor.dtype())
     }
 }
 
@@ -74,10 +96,20 @@ fn natural(value: Scalar) -> DType {
 }
 
 /// A tensor of shape `size` with elements not set.
-#[op("empty.memory_format(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-     out, not_differentiable)]
+#[op(
+    "empty.memory_format(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    out,
+    not_differentiable
+)]
 impl Empty {
-    fn cpu(size: &[i64], dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
+    fn cpu(
+        size: &[i64],
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+        memory_format: Option<MemoryFormat>,
+    ) -> Result<Tensor> {
         ensure!(
             memory_format != Some(MemoryFormat::Preserve),
             runtime,
@@ -92,10 +124,19 @@ impl Empty {
 }
 
 /// A tensor with these sizes and strides, elements not set.
-#[op("empty_strided(int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     not_differentiable)]
+#[op(
+    "empty_strided(int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    not_differentiable
+)]
 impl EmptyStrided {
-    fn cpu(size: &[i64], stride: &[i64], dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
+    fn cpu(
+        size: &[i64],
+        stride: &[i64],
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
         strided(Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?, stride)
     }
 }
@@ -113,10 +154,19 @@ fn strided(mut spec: TensorSpec, stride: &[i64]) -> Result<Tensor> {
 }
 
 /// Zeros of shape `size`.
-#[op("zeros(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, not_differentiable)]
+#[op(
+    "zeros(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    not_differentiable
+)]
 impl Zeros {
-    fn cpu(size: &[i64], dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
+    fn cpu(
+        size: &[i64],
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
         Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?.zeros()
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
@@ -125,11 +175,23 @@ impl Zeros {
 }
 
 /// Ones of shape `size`.
-#[op("ones(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, not_differentiable)]
+#[op(
+    "ones(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    not_differentiable
+)]
 impl Ones {
-    fn cpu(size: &[i64], dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
-        filled(&Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?, Scalar::Int(1))
+    fn cpu(
+        size: &[i64],
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        filled(
+            &Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?,
+            Scalar::Int(1),
+        )
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([Value::from([2, 3])]).without_gradient()]
@@ -137,22 +199,46 @@ impl Ones {
 }
 
 /// Shape `size`, every element `fill_value`; without `dtype` the number's kind decides.
-#[op("full(int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, not_differentiable)]
+#[op(
+    "full(int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    not_differentiable
+)]
 impl Full {
-    fn cpu(size: &[i64], fill_value: Scalar, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
-        filled(&Options(dtype, layout, device, pin_memory).spec(size, natural(fill_value))?, fill_value)
+    fn cpu(
+        size: &[i64],
+        fill_value: Scalar,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        filled(
+            &Options(dtype, layout, device, pin_memory).spec(size, natural(fill_value))?,
+            fill_value,
+        )
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([Value::from([2, 3]), Value::Scalar(Scalar::Float(1.5))]).without_gradient()]
+        vec![
+            Sample::new([Value::from([2, 3]), Value::Scalar(Scalar::Float(1.5))])
+                .without_gradient(),
+        ]
     }
 }
 
 /// A 0-dim tensor of `s`; the default floating dtype unless `dtype` is given.
-#[op("scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     not_differentiable)]
+#[op(
+    "scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    not_differentiable
+)]
 impl ScalarTensor {
-    fn cpu(s: Scalar, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
+    fn cpu(
+        s: Scalar,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
         filled(&Options(dtype, layout, device, pin_memory).spec(&[], default_dtype())?, s)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
@@ -170,11 +256,25 @@ fn arithmetic_series(start: Scalar, end: Scalar, step: Scalar, options: Options)
 }
 
 /// The numbers 0, 1, ... below `end`; int64 if `end` is whole, else the default floating dtype.
-#[op("arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, not_differentiable)]
+#[op(
+    "arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    not_differentiable
+)]
 impl Arange {
-    fn cpu(end: Scalar, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
-        arithmetic_series(Scalar::Int(0), end, Scalar::Int(1), Options(dtype, layout, device, pin_memory))
+    fn cpu(
+        end: Scalar,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        arithmetic_series(
+            Scalar::Int(0),
+            end,
+            Scalar::Int(1),
+            Options(dtype, layout, device, pin_memory),
+        )
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([Value::Scalar(Scalar::Int(5))]).without_gradient()]
@@ -182,26 +282,56 @@ impl Arange {
 }
 
 /// The numbers `start`, `start + 1`, ... below `end`.
-#[op("arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     not_differentiable)]
+#[op(
+    "arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    not_differentiable
+)]
 impl ArangeStart {
-    fn cpu(start: Scalar, end: Scalar, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
+    fn cpu(
+        start: Scalar,
+        end: Scalar,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
         arithmetic_series(start, end, Scalar::Int(1), Options(dtype, layout, device, pin_memory))
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([Value::Scalar(Scalar::Int(1)), Value::Scalar(Scalar::Float(4.5))]).without_gradient()]
+        vec![
+            Sample::new([Value::Scalar(Scalar::Int(1)), Value::Scalar(Scalar::Float(4.5))])
+                .without_gradient(),
+        ]
     }
 }
 
 /// `start + i * step` for `i = 0, 1, ...` as long as it lies before `end`: `ceil((end - start) / step)` numbers.
-#[op("arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, not_differentiable)]
+#[op(
+    "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    not_differentiable
+)]
 impl ArangeStartStep {
-    fn cpu(start: Scalar, end: Scalar, step: Scalar, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
+    fn cpu(
+        start: Scalar,
+        end: Scalar,
+        step: Scalar,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
         arithmetic_series(start, end, step, Options(dtype, layout, device, pin_memory))
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([Value::Scalar(Scalar::Int(5)), Value::Scalar(Scalar::Int(0)), Value::Scalar(Scalar::Int(-2))]).without_gradient()]
+        vec![
+            Sample::new([
+                Value::Scalar(Scalar::Int(5)),
+                Value::Scalar(Scalar::Int(0)),
+                Value::Scalar(Scalar::Int(-2)),
+            ])
+            .without_gradient(),
+        ]
     }
 }
 
@@ -212,10 +342,21 @@ fn spaced(start: Scalar, end: Scalar) -> DType {
 }
 
 /// `steps` numbers evenly spaced from `start` to `end`, both included.
-#[op("linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, not_differentiable)]
+#[op(
+    "linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    not_differentiable
+)]
 impl Linspace {
-    fn cpu(start: Scalar, end: Scalar, steps: i64, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
+    fn cpu(
+        start: Scalar,
+        end: Scalar,
+        steps: i64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
         ensure!(steps >= 0, runtime, "number of steps must be non-negative");
         let spec = Options(dtype, layout, device, pin_memory).spec(&[steps], spaced(start, end))?;
         let out = spec.empty()?;
@@ -223,15 +364,34 @@ impl Linspace {
         Ok(out)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([Value::Scalar(Scalar::Int(0)), Value::Scalar(Scalar::Int(1)), Value::Int(5)]).without_gradient()]
+        vec![
+            Sample::new([
+                Value::Scalar(Scalar::Int(0)),
+                Value::Scalar(Scalar::Int(1)),
+                Value::Int(5),
+            ])
+            .without_gradient(),
+        ]
     }
 }
 
 /// `base` to the power of `steps` numbers evenly spaced from `start` to `end`.
-#[op("logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, not_differentiable)]
+#[op(
+    "logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    not_differentiable
+)]
 impl Logspace {
-    fn cpu(start: Scalar, end: Scalar, steps: i64, base: f64, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
+    fn cpu(
+        start: Scalar,
+        end: Scalar,
+        steps: i64,
+        base: f64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
         ensure!(steps >= 0, runtime, "number of steps must be non-negative");
         let spec = Options(dtype, layout, device, pin_memory).spec(&[steps], spaced(start, end))?;
         let out = spec.empty()?;
@@ -239,7 +399,14 @@ impl Logspace {
         Ok(out)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([Value::Scalar(Scalar::Int(0)), Value::Scalar(Scalar::Int(1)), Value::Int(5)]).without_gradient()]
+        vec![
+            Sample::new([
+                Value::Scalar(Scalar::Int(0)),
+                Value::Scalar(Scalar::Int(1)),
+                Value::Int(5),
+            ])
+            .without_gradient(),
+        ]
     }
 }
 
@@ -252,10 +419,19 @@ fn identity(n: i64, m: i64, options: Options) -> Result<Tensor> {
 }
 
 /// The n x n identity matrix.
-#[op("eye(int n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, not_differentiable)]
+#[op(
+    "eye(int n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    not_differentiable
+)]
 impl Eye {
-    fn cpu(n: i64, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
+    fn cpu(
+        n: i64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
         identity(n, n, Options(dtype, layout, device, pin_memory))
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
@@ -264,10 +440,20 @@ impl Eye {
 }
 
 /// An n x m matrix with ones on the diagonal and zeros elsewhere.
-#[op("eye.m(int n, int m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, not_differentiable)]
+#[op(
+    "eye.m(int n, int m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    not_differentiable
+)]
 impl EyeM {
-    fn cpu(n: i64, m: i64, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
+    fn cpu(
+        n: i64,
+        m: i64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
         identity(n, m, Options(dtype, layout, device, pin_memory))
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
@@ -276,10 +462,16 @@ impl EyeM {
 }
 
 /// Row and column numbers of the places where `keep(row, column)`, as a (2, count) tensor.
-fn triangle(row: i64, col: i64, options: Options, keep: impl Fn(i64, i64) -> bool) -> Result<Tensor> {
+fn triangle(
+    row: i64,
+    col: i64,
+    options: Options,
+    keep: impl Fn(i64, i64) -> bool,
+) -> Result<Tensor> {
     ensure!(row >= 0, runtime, "row must be non-negative, got{row}");
     ensure!(col >= 0, runtime, "col must be non-negative, got{col}");
-    let places = || (0..row).flat_map(|i| (0..col).map(move |j| (i, j))).filter(|&(i, j)| keep(i, j));
+    let places =
+        || (0..row).flat_map(|i| (0..col).map(move |j| (i, j))).filter(|&(i, j)| keep(i, j));
     let mut numbers: Vec<i64> = places().map(|p| p.0).collect();
     let count = numbers.len() as i64;
     numbers.extend(places().map(|p| p.1));
@@ -290,10 +482,20 @@ fn triangle(row: i64, col: i64, options: Options, keep: impl Fn(i64, i64) -> boo
 }
 
 /// The coordinates (2, count) of the lower triangle of a `row` x `col` matrix up to diagonal `offset`.
-#[op("tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     not_differentiable)]
+#[op(
+    "tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    not_differentiable
+)]
 impl TrilIndices {
-    fn cpu(row: i64, col: i64, offset: i64, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
+    fn cpu(
+        row: i64,
+        col: i64,
+        offset: i64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
         triangle(row, col, Options(dtype, layout, device, pin_memory), |i, j| j - i <= offset)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
@@ -302,10 +504,20 @@ impl TrilIndices {
 }
 
 /// The coordinates (2, count) of the upper triangle of a `row` x `col` matrix from diagonal `offset`.
-#[op("triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     not_differentiable)]
+#[op(
+    "triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    not_differentiable
+)]
 impl TriuIndices {
-    fn cpu(row: i64, col: i64, offset: i64, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
+    fn cpu(
+        row: i64,
+        col: i64,
+        offset: i64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
         triangle(row, col, Options(dtype, layout, device, pin_memory), |i, j| j - i >= offset)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
@@ -314,19 +526,39 @@ impl TriuIndices {
 }
 
 /// A tensor of the same shape, dtype, device and order of dimensions with elements not set.
-#[op("empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-     function_only, not_differentiable)]
+#[op(
+    "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    function_only,
+    not_differentiable
+)]
 impl EmptyLike {
-    fn cpu(self_: &Tensor, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+        memory_format: Option<MemoryFormat>,
+    ) -> Result<Tensor> {
         Options(dtype, layout, device, pin_memory).like(self_, memory_format)?.empty()
     }
 }
 
 /// Zeros in the shape of `self`.
-#[op("zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-     function_only, not_differentiable)]
+#[op(
+    "zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    function_only,
+    not_differentiable
+)]
 impl ZerosLike {
-    fn cpu(self_: &Tensor, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+        memory_format: Option<MemoryFormat>,
+    ) -> Result<Tensor> {
         Options(dtype, layout, device, pin_memory).like(self_, memory_format)?.zeros()
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -335,11 +567,24 @@ impl ZerosLike {
 }
 
 /// Ones in the shape of `self`.
-#[op("ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-     function_only, not_differentiable)]
+#[op(
+    "ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    function_only,
+    not_differentiable
+)]
 impl OnesLike {
-    fn cpu(self_: &Tensor, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
-        filled(&Options(dtype, layout, device, pin_memory).like(self_, memory_format)?, Scalar::Int(1))
+    fn cpu(
+        self_: &Tensor,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+        memory_format: Option<MemoryFormat>,
+    ) -> Result<Tensor> {
+        filled(
+            &Options(dtype, layout, device, pin_memory).like(self_, memory_format)?,
+            Scalar::Int(1),
+        )
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.normal(&[2, 3])).without_gradient()]
@@ -347,40 +592,84 @@ impl OnesLike {
 }
 
 /// The shape of `self`, every element `fill_value`.
-#[op("full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-     function_only, not_differentiable)]
+#[op(
+    "full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    function_only,
+    not_differentiable
+)]
 impl FullLike {
-    fn cpu(self_: &Tensor, fill_value: Scalar, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        fill_value: Scalar,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+        memory_format: Option<MemoryFormat>,
+    ) -> Result<Tensor> {
         filled(&Options(dtype, layout, device, pin_memory).like(self_, memory_format)?, fill_value)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.normal(&[2, 3])).with("fill_value", Scalar::Float(2.0)).without_gradient()]
+        vec![
+            Sample::of(s.normal(&[2, 3])).with("fill_value", Scalar::Float(2.0)).without_gradient(),
+        ]
     }
 }
 
 /// Shape `size`, dtype and device of `self`, elements not set.
-#[op("new_empty(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     method_only, not_differentiable)]
+#[op(
+    "new_empty(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    method_only,
+    not_differentiable
+)]
 impl NewEmpty {
-    fn cpu(self_: &Tensor, size: &[i64], dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        size: &[i64],
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
         Options(dtype, layout, device, pin_memory).beside(self_, size)?.empty()
     }
 }
 
 /// These sizes and strides, dtype and device of `self`, elements not set.
-#[op("new_empty_strided(Tensor self, int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     method_only, not_differentiable)]
+#[op(
+    "new_empty_strided(Tensor self, int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    method_only,
+    not_differentiable
+)]
 impl NewEmptyStrided {
-    fn cpu(self_: &Tensor, size: &[i64], stride: &[i64], dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        size: &[i64],
+        stride: &[i64],
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
         strided(Options(dtype, layout, device, pin_memory).beside(self_, size)?, stride)
     }
 }
 
 /// Zeros of shape `size` with dtype and device of `self`.
-#[op("new_zeros(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     method_only, not_differentiable)]
+#[op(
+    "new_zeros(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    method_only,
+    not_differentiable
+)]
 impl NewZeros {
-    fn cpu(self_: &Tensor, size: &[i64], dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        size: &[i64],
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
         Options(dtype, layout, device, pin_memory).beside(self_, size)?.zeros()
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -389,10 +678,20 @@ impl NewZeros {
 }
 
 /// Ones of shape `size` with dtype and device of `self`.
-#[op("new_ones(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     method_only, not_differentiable)]
+#[op(
+    "new_ones(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    method_only,
+    not_differentiable
+)]
 impl NewOnes {
-    fn cpu(self_: &Tensor, size: &[i64], dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        size: &[i64],
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
         filled(&Options(dtype, layout, device, pin_memory).beside(self_, size)?, Scalar::Int(1))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -401,13 +700,29 @@ impl NewOnes {
 }
 
 /// Shape `size`, every element `fill_value`, with dtype and device of `self`.
-#[op("new_full(Tensor self, int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     method_only, not_differentiable)]
+#[op(
+    "new_full(Tensor self, int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    method_only,
+    not_differentiable
+)]
 impl NewFull {
-    fn cpu(self_: &Tensor, size: &[i64], fill_value: Scalar, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        size: &[i64],
+        fill_value: Scalar,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
         filled(&Options(dtype, layout, device, pin_memory).beside(self_, size)?, fill_value)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.normal(&[2])).with("size", [3]).with("fill_value", Scalar::Float(2.0)).without_gradient()]
+        vec![
+            Sample::of(s.normal(&[2]))
+                .with("size", [3])
+                .with("fill_value", Scalar::Float(2.0))
+                .without_gradient(),
+        ]
     }
 }

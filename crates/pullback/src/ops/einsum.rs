@@ -34,7 +34,11 @@ fn parse_term(text: &str, what: &str, offset: usize) -> Result<Term> {
     let (mut term, mut rest) = (Term::new(), text);
     while let Some(c) = rest.chars().next() {
         if c == '.' {
-            ensure!(!term.contains(&None), runtime, "einsum(): found '.' for {what} for which an ellipsis was already found");
+            ensure!(
+                !term.contains(&None),
+                runtime,
+                "einsum(): found '.' for {what} for which an ellipsis was already found"
+            );
             let Some(after) = rest.strip_prefix("...") else {
                 bail!(runtime, "einsum(): found '.' for {what} that is not part of any ellipsis");
             };
@@ -106,8 +110,11 @@ fn output_labels(term: Option<Term>, operands: &[Operand]) -> Result<Vec<Label>>
     ellipsis.sort_unstable_by(|a, b| b.cmp(a));
     ellipsis.dedup();
     let Some(term) = term else {
-        let mut letters: Vec<Label> =
-            all.iter().copied().filter(|&l| l < ELLIPSIS && all.iter().filter(|&&m| m == l).count() == 1).collect();
+        let mut letters: Vec<Label> = all
+            .iter()
+            .copied()
+            .filter(|&l| l < ELLIPSIS && all.iter().filter(|&&m| m == l).count() == 1)
+            .collect();
         letters.sort_unstable();
         return Ok([ellipsis, letters].concat());
     };
@@ -117,7 +124,12 @@ fn output_labels(term: Option<Term>, operands: &[Operand]) -> Result<Vec<Label>>
             out.extend(&ellipsis);
             continue;
         };
-        ensure!(!out.contains(&label), runtime, "einsum(): output subscript {} appears more than once in the output", name(label));
+        ensure!(
+            !out.contains(&label),
+            runtime,
+            "einsum(): output subscript {} appears more than once in the output",
+            name(label)
+        );
         ensure!(
             all.contains(&label),
             runtime,
@@ -155,7 +167,10 @@ impl Operand {
     }
     /// Sums the dimensions that `is_needed` does not name.
     fn reduced(self, is_needed: impl Fn(Label) -> bool) -> Result<Operand> {
-        let dims: Vec<i64> = (0..self.labels.len()).filter(|&i| !is_needed(self.labels[i])).map(|i| i as i64).collect();
+        let dims: Vec<i64> = (0..self.labels.len())
+            .filter(|&i| !is_needed(self.labels[i]))
+            .map(|i| i as i64)
+            .collect();
         if dims.is_empty() {
             return Ok(self);
         }
@@ -182,8 +197,10 @@ fn join(a: Operand, b: Operand, is_needed: &dyn Fn(Label) -> bool) -> Result<Ope
     let a = a.reduced(|l| is_needed(l) || b.labels.contains(&l))?;
     let b = b.reduced(|l| is_needed(l) || a.labels.contains(&l))?;
     let shared = |l: &&Label| b.labels.contains(l);
-    let batch: Vec<Label> = a.labels.iter().filter(shared).copied().filter(|&l| is_needed(l)).collect();
-    let inner: Vec<Label> = a.labels.iter().filter(shared).copied().filter(|&l| !is_needed(l)).collect();
+    let batch: Vec<Label> =
+        a.labels.iter().filter(shared).copied().filter(|&l| is_needed(l)).collect();
+    let inner: Vec<Label> =
+        a.labels.iter().filter(shared).copied().filter(|&l| !is_needed(l)).collect();
     let left: Vec<Label> = a.labels.iter().copied().filter(|l| !b.labels.contains(l)).collect();
     let right: Vec<Label> = b.labels.iter().copied().filter(|l| !a.labels.contains(l)).collect();
     let size = |l: Label| match (a.size(l), b.size(l)) {
@@ -205,10 +222,19 @@ fn join(a: Operand, b: Operand, is_needed: &dyn Fn(Label) -> bool) -> Result<Ope
 impl Einsum {
     fn composite(equation: &str, tensors: &[Tensor]) -> Result<Tensor> {
         ensure!(!tensors.is_empty(), runtime, "einsum(): must provide at least one operand");
-        let (inputs, output) = equation.split_once("->").map_or((equation, None), |(i, o)| (i, Some(o)));
+        let (inputs, output) =
+            equation.split_once("->").map_or((equation, None), |(i, o)| (i, Some(o)));
         let terms: Vec<&str> = inputs.split(',').collect();
-        ensure!(terms.len() >= tensors.len(), runtime, "einsum(): more operands were provided than specified in the equation");
-        ensure!(terms.len() <= tensors.len(), runtime, "einsum(): fewer operands were provided than specified in the equation");
+        ensure!(
+            terms.len() >= tensors.len(),
+            runtime,
+            "einsum(): more operands were provided than specified in the equation"
+        );
+        ensure!(
+            terms.len() <= tensors.len(),
+            runtime,
+            "einsum(): fewer operands were provided than specified in the equation"
+        );
         let (mut operands, mut offset) = (Vec::with_capacity(tensors.len()), 0);
         for (index, (text, tensor)) in terms.iter().zip(tensors).enumerate() {
             let term = parse_term(text, &format!("operand {index}"), offset)?;
@@ -219,9 +245,11 @@ impl Einsum {
         let wanted = output_labels(output, &operands)?;
         check_sizes(&operands)?;
         let mut rest = operands.into_iter();
-        let mut result = rest.next().ok_or_else(|| crate::Error::runtime("einsum(): no operand"))?;
+        let mut result =
+            rest.next().ok_or_else(|| crate::Error::runtime("einsum(): no operand"))?;
         while let Some(next) = rest.next() {
-            let later: Vec<Label> = rest.as_slice().iter().flat_map(|o| o.labels.iter().copied()).collect();
+            let later: Vec<Label> =
+                rest.as_slice().iter().flat_map(|o| o.labels.iter().copied()).collect();
             result = join(result, next, &|l| wanted.contains(&l) || later.contains(&l))?;
         }
         let result = result.reduced(|l| wanted.contains(&l))?;

@@ -15,8 +15,21 @@ use pullback_macros::op;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &INDEX, &INDEX_SELECT, &GATHER, &MASKED_SELECT, &TAKE, &TAKE_ALONG_DIM, &EMBEDDING, &EMBEDDING_BACKWARD,
-    &NONZERO, &NONZERO_NUMPY, &ARGWHERE, &ONE_HOT, &SEARCHSORTED, &BUCKETIZE, &BINCOUNT,
+    &INDEX,
+    &INDEX_SELECT,
+    &GATHER,
+    &MASKED_SELECT,
+    &TAKE,
+    &TAKE_ALONG_DIM,
+    &EMBEDDING,
+    &EMBEDDING_BACKWARD,
+    &NONZERO,
+    &NONZERO_NUMPY,
+    &ARGWHERE,
+    &ONE_HOT,
+    &SEARCHSORTED,
+    &BUCKETIZE,
+    &BINCOUNT,
 ];
 
 /// Refuses index tensors that hold no whole numbers.
@@ -98,11 +111,16 @@ pub(super) fn plan(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Plan> {
         self_.ndim(),
         indices.len()
     );
-    let given: Vec<(usize, &Tensor)> = indices.iter().enumerate().filter_map(|(d, i)| i.as_ref().map(|i| (d, i))).collect();
+    let given: Vec<(usize, &Tensor)> =
+        indices.iter().enumerate().filter_map(|(d, i)| i.as_ref().map(|i| (d, i))).collect();
     let shapes: Vec<&[i64]> = given.iter().map(|(_, i)| i.shape()).collect();
     let Ok(common) = broadcast_shapes(&shapes) else {
         let shapes: Vec<String> = shapes.iter().map(|s| list(s)).collect();
-        bail!(index, "shape mismatch: indexing tensors could not be broadcast together with shapes {}", shapes.join(", "));
+        bail!(
+            index,
+            "shape mismatch: indexing tensors could not be broadcast together with shapes {}",
+            shapes.join(", ")
+        );
     };
     let dims: Vec<usize> = given.iter().map(|(d, _)| *d).collect();
     let adjacent = dims.windows(2).all(|w| w[0] + 1 == w[1]);
@@ -118,7 +136,11 @@ pub(super) fn plan(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Plan> {
     shape.extend_from_slice(&common);
     shape.extend_from_slice(&input.shape()[at + dims.len()..]);
     let wide = |(_, index): &(usize, &Tensor)| {
-        let index = if index.dtype() == DType::I64 { (*index).clone() } else { index.converted(DType::I64)? };
+        let index = if index.dtype() == DType::I64 {
+            (*index).clone()
+        } else {
+            index.converted(DType::I64)?
+        };
         index.expand(&common, false)
     };
     Ok(Plan { dims, indices: given.iter().map(wide).collect::<Result<_>>()?, shape, input })
@@ -126,7 +148,12 @@ pub(super) fn plan(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Plan> {
 
 /// The elements at the places that `indices` name: one index tensor per dimension (`None` takes all of it), which
 /// broadcast together. Masks stand for the coordinates of their true elements. Negative indices count from the end.
-#[op("index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", function_only, not_differentiable(indices), internal)]
+#[op(
+    "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+    function_only,
+    not_differentiable(indices),
+    internal
+)]
 impl Index {
     fn cpu(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Tensor> {
         let plan = plan(self_, indices)?;
@@ -143,9 +170,15 @@ impl Index {
         zeros.index_put(indices, grad, true)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let sample = |t: Tensor, indices: Vec<Option<Tensor>>| Sample::new([t.into(), Value::OptTensors(indices)]);
+        let sample = |t: Tensor, indices: Vec<Option<Tensor>>| {
+            Sample::new([t.into(), Value::OptTensors(indices)])
+        };
         let places = |v: &[i64]| Tensor::from_slice(v, &[v.len() as i64]).ok();
-        let mask = Tensor::from_slice(&[crate::Bool::new(true), crate::Bool::new(false), crate::Bool::new(true)], &[3]).ok();
+        let mask = Tensor::from_slice(
+            &[crate::Bool::new(true), crate::Bool::new(false), crate::Bool::new(true)],
+            &[3],
+        )
+        .ok();
         vec![
             sample(s.normal(&[4, 3]), vec![places(&[0, 2, -1, 0])]),
             sample(s.normal(&[4, 3]), vec![None, places(&[0, 2])]),
@@ -175,10 +208,15 @@ impl IndexSelect {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |t: Tensor, dim: i64, index: &[i64]| {
-            let index = Tensor::from_slice(index, &[index.len() as i64]).expect("samples are small");
+            let index =
+                Tensor::from_slice(index, &[index.len() as i64]).expect("samples are small");
             Sample::new([t.into(), Value::Int(dim), index.into()])
         };
-        vec![sample(s.normal(&[3, 2]), 0, &[2, 0, 2]), sample(s.transposed(2, 3), -1, &[1]), sample(s.normal(&[3]), 0, &[])]
+        vec![
+            sample(s.normal(&[3, 2]), 0, &[2, 0, 2]),
+            sample(s.transposed(2, 3), -1, &[1]),
+            sample(s.normal(&[3]), 0, &[]),
+        ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let index = Tensor::from_slice(&[3_i64], &[1]).expect("samples are small");
@@ -189,7 +227,11 @@ impl IndexSelect {
 
 /// Elements along `dim` at the places `index`, which has the shape of the result:
 /// `out[i][j] = self[index[i][j]][j]` for `dim` 0.
-#[op("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", out, not_differentiable(index))]
+#[op(
+    "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+    out,
+    not_differentiable(index)
+)]
 impl Gather {
     fn cpu(self_: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         let dim = wrap_dim(dim, self_.ndim())?;
@@ -207,7 +249,9 @@ impl Gather {
         zeros.scatter_add(dim, index, grad)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let sample = |t: Tensor, dim: i64, index: Tensor| Sample::new([t.into(), Value::Int(dim), index.into()]);
+        let sample = |t: Tensor, dim: i64, index: Tensor| {
+            Sample::new([t.into(), Value::Int(dim), index.into()])
+        };
         vec![
             sample(s.normal(&[3, 2]), 0, s.integers(&[2, 2], 0, 3)),
             sample(s.normal(&[3, 4]), -1, s.integers(&[3, 2], 0, 4)),
@@ -220,7 +264,11 @@ impl Gather {
 #[op("masked_select(Tensor self, Tensor mask) -> Tensor", out, not_differentiable(mask))]
 impl MaskedSelect {
     fn cpu(self_: &Tensor, mask: &Tensor) -> Result<Tensor> {
-        ensure!(mask.dtype() == DType::Bool, runtime, "masked_select: expected BoolTensor for mask");
+        ensure!(
+            mask.dtype() == DType::Bool,
+            runtime,
+            "masked_select: expected BoolTensor for mask"
+        );
         let shape = broadcast_shapes(&[self_.shape(), mask.shape()])?;
         let (input, mask) = (self_.expand(&shape, false)?, mask.expand(&shape, false)?);
         let out = Tensor::empty_of(&[kernel::count_true(mask.view_ref()) as i64], self_.dtype())?;
@@ -250,7 +298,11 @@ impl Take {
             "take(): Expected a long tensor for index, but got {}",
             index.dtype().scalar_name()
         );
-        ensure!(self_.numel() > 0 || index.numel() == 0, index, "take(): tried to take from an empty tensor");
+        ensure!(
+            self_.numel() > 0 || index.numel() == 0,
+            index,
+            "take(): tried to take from an empty tensor"
+        );
         let out = Tensor::empty_of(index.shape(), self_.dtype())?;
         kernel::take(&mut out.view_mut(), self_.view_ref(), index.view_ref())?;
         Ok(out)
@@ -265,7 +317,11 @@ impl Take {
 }
 
 /// As `gather`, with the other dimensions of `self` and `indices` broadcast; without `dim` the tensor is flattened.
-#[op("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", out, not_differentiable(indices))]
+#[op(
+    "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
+    out,
+    not_differentiable(indices)
+)]
 impl TakeAlongDim {
     fn composite(self_: &Tensor, indices: &Tensor, dim: Option<i64>) -> Result<Tensor> {
         let Some(dim) = dim else { return self_.view(&[-1])?.gather(0, &indices.reshape(&[-1])?) };
@@ -289,18 +345,29 @@ impl TakeAlongDim {
         input.gather(dim, &indices.expand(&common, false)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([s.normal(&[3, 2]).into(), s.integers(&[1, 2], 0, 3).into(), Value::Int(0)])]
+        vec![Sample::new([
+            s.normal(&[3, 2]).into(),
+            s.integers(&[1, 2], 0, 3).into(),
+            Value::Int(0),
+        ])]
     }
 }
 
 /// Rows of `weight` (n, d) at the places `indices` (*): (*, d). The gradient leaves out row `padding_idx` (-1: none);
 /// with `scale_grad_by_freq` each row's gradient is divided by how often the row was read.
-#[op("embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
-     function_only, not_differentiable(indices))]
+#[op(
+    "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    function_only,
+    not_differentiable(indices)
+)]
 impl Embedding {
     fn cpu(weight: &Tensor, indices: &Tensor, sparse: bool) -> Result<Tensor> {
         ensure!(weight.ndim() == 2, runtime, "'weight' must be 2-D");
-        ensure!(!sparse, not_implemented, "embedding(): sparse gradients are not supported by this build");
+        ensure!(
+            !sparse,
+            not_implemented,
+            "embedding(): sparse gradients are not supported by this build"
+        );
         ensure!(
             matches!(indices.dtype(), DType::I64 | DType::I32),
             runtime,
@@ -313,11 +380,18 @@ impl Embedding {
         kernel::embedding(&mut out.view_mut(), weight.view_ref(), indices.view_ref())?;
         Ok(out)
     }
-    fn vjp_weight(grad: &Tensor, indices: &Tensor, weight_shape: &[i64], padding_idx: i64, scale_grad_by_freq: bool) -> Result<Tensor> {
+    fn vjp_weight(
+        grad: &Tensor,
+        indices: &Tensor,
+        weight_shape: &[i64],
+        padding_idx: i64,
+        scale_grad_by_freq: bool,
+    ) -> Result<Tensor> {
         grad.embedding_dense_backward(indices, weight_shape[0], padding_idx, scale_grad_by_freq)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let sample = |shape: &[i64]| Sample::new([s.normal(&[4, 3]).into(), s.integers(shape, 0, 4).into()]);
+        let sample =
+            |shape: &[i64]| Sample::new([s.normal(&[4, 3]).into(), s.integers(shape, 0, 4).into()]);
         vec![sample(&[5]), sample(&[2, 2]), sample(&[0])]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
@@ -328,17 +402,37 @@ impl Embedding {
 }
 
 /// The gradient of `embedding` for its table of `num_weights` rows.
-#[op("embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor",
-     internal, not_differentiable(indices))]
+#[op(
+    "embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor",
+    internal,
+    not_differentiable(indices)
+)]
 impl EmbeddingBackward {
-    fn cpu(grad_output: &Tensor, indices: &Tensor, num_weights: i64, padding_idx: i64, scale_grad_by_freq: bool) -> Result<Tensor> {
+    fn cpu(
+        grad_output: &Tensor,
+        indices: &Tensor,
+        num_weights: i64,
+        padding_idx: i64,
+        scale_grad_by_freq: bool,
+    ) -> Result<Tensor> {
         let width = grad_output.shape().last().copied().unwrap_or(1);
         let out = TensorSpec::of(&[num_weights, width], grad_output.dtype()).zeros()?;
         let padding = (padding_idx >= 0).then_some(padding_idx);
-        kernel::embedding_backward(&mut out.view_mut(), grad_output.view_ref(), indices.view_ref(), padding, scale_grad_by_freq)?;
+        kernel::embedding_backward(
+            &mut out.view_mut(),
+            grad_output.view_ref(),
+            indices.view_ref(),
+            padding,
+            scale_grad_by_freq,
+        )?;
         Ok(out)
     }
-    fn vjp_grad_output(grad: &Tensor, indices: &Tensor, padding_idx: i64, scale_grad_by_freq: bool) -> Result<Tensor> {
+    fn vjp_grad_output(
+        grad: &Tensor,
+        indices: &Tensor,
+        padding_idx: i64,
+        scale_grad_by_freq: bool,
+    ) -> Result<Tensor> {
         ensure!(
             !scale_grad_by_freq,
             runtime,
@@ -356,13 +450,25 @@ impl EmbeddingBackward {
         grad.index_select(0, &rows)?.view(&shape)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let sample = Sample::new([s.normal(&[5, 3]).into(), s.integers(&[5], 0, 4).into(), Value::Int(4), Value::Int(1), Value::Bool(false)]);
+        let sample = Sample::new([
+            s.normal(&[5, 3]).into(),
+            s.integers(&[5], 0, 4).into(),
+            Value::Int(4),
+            Value::Int(1),
+            Value::Bool(false),
+        ]);
         vec![sample]
     }
 }
 impl Tensor {
     /// As [`Tensor::embedding_backward`].
-    fn embedding_dense_backward(&self, indices: &Tensor, rows: i64, padding_idx: i64, scale: bool) -> Result<Tensor> {
+    fn embedding_dense_backward(
+        &self,
+        indices: &Tensor,
+        rows: i64,
+        padding_idx: i64,
+        scale: bool,
+    ) -> Result<Tensor> {
         self.embedding_backward(indices, rows, padding_idx, scale)
     }
 }
@@ -415,12 +521,20 @@ impl OneHot {
             runtime,
             "one_hot is only applicable to index tensor of type LongTensor."
         );
-        ensure!(self_.numel() > 0 || num_classes > 0, runtime, "Can not infer total number of classes from empty tensor.");
+        ensure!(
+            self_.numel() > 0 || num_classes > 0,
+            runtime,
+            "Can not infer total number of classes from empty tensor."
+        );
         let numbers = self_.to_vec::<i64>()?;
         ensure!(numbers.iter().all(|&n| n >= 0), runtime, "Class values must be non-negative.");
         let needed = numbers.iter().max().map_or(0, |m| m + 1);
         ensure!(num_classes != 0, runtime, "num_classes should be positive");
-        ensure!(num_classes < 0 || needed <= num_classes, runtime, "Class values must be smaller than num_classes.");
+        ensure!(
+            num_classes < 0 || needed <= num_classes,
+            runtime,
+            "Class values must be smaller than num_classes."
+        );
         let mut shape = Dims::from_slice(self_.shape());
         shape.push(if num_classes < 0 { needed } else { num_classes });
         let out = Tensor::empty_of(&shape, DType::I64)?;
@@ -444,46 +558,93 @@ fn search_side(right: bool, side: Option<&str>) -> Result<bool> {
         runtime,
         "torch.searchsorted(): side can only be 'left' or 'right' but got {side}"
     );
-    ensure!(!right || side == "right", runtime, "torch.searchsorted(): side and right can't be set to opposites, got side of {side} while right was True");
+    ensure!(
+        !right || side == "right",
+        runtime,
+        "torch.searchsorted(): side and right can't be set to opposites, got side of {side} while right was True"
+    );
     Ok(side == "right")
 }
 
 /// For each of `self`'s values the first place in its row of `sorted_sequence` where it could be inserted (after equal
 /// elements if `right`).
-#[op("searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
-     function_only, numbers, not_differentiable)]
+#[op(
+    "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    function_only,
+    numbers,
+    not_differentiable
+)]
 impl Searchsorted {
-    fn cpu(sorted_sequence: &Tensor, self_: &Tensor, out_int32: bool, right: bool, side: Option<&str>, sorter: Option<&Tensor>) -> Result<Tensor> {
+    fn cpu(
+        sorted_sequence: &Tensor,
+        self_: &Tensor,
+        out_int32: bool,
+        right: bool,
+        side: Option<&str>,
+        sorter: Option<&Tensor>,
+    ) -> Result<Tensor> {
         let right = search_side(right, side)?;
         let dtype = result_type(&[sorted_sequence, self_]);
-        ensure!(sorted_sequence.ndim() > 0, runtime, "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor dim(0) and input value's dim({}) numel({})", self_.ndim(), self_.numel());
+        ensure!(
+            sorted_sequence.ndim() > 0,
+            runtime,
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor dim(0) and input value's dim({}) numel({})",
+            self_.ndim(),
+            self_.numel()
+        );
         let rows = |t: &Tensor| t.shape()[..t.ndim().max(1) - 1].to_vec();
         ensure!(
-            sorted_sequence.ndim() == 1 || (self_.ndim() == sorted_sequence.ndim() && rows(self_) == rows(sorted_sequence)),
+            sorted_sequence.ndim() == 1
+                || (self_.ndim() == sorted_sequence.ndim() && rows(self_) == rows(sorted_sequence)),
             runtime,
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, but we got boundaries tensor {} and input value tensor {}",
             list(sorted_sequence.shape()),
             list(self_.shape())
         );
         if let Some(sorter) = sorter {
-            ensure!(sorter.shape() == sorted_sequence.shape(), runtime, "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor {}and got sorter tensor {}", list(sorted_sequence.shape()), list(sorter.shape()));
-            ensure!(sorter.dtype() == DType::I64, runtime, "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {}", sorter.dtype().scalar_name());
+            ensure!(
+                sorter.shape() == sorted_sequence.shape(),
+                runtime,
+                "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor {}and got sorter tensor {}",
+                list(sorted_sequence.shape()),
+                list(sorter.shape())
+            );
+            ensure!(
+                sorter.dtype() == DType::I64,
+                runtime,
+                "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {}",
+                sorter.dtype().scalar_name()
+            );
         }
-        let bring = |t: &Tensor| if t.dtype() == dtype { Ok(t.clone()) } else { t.converted(dtype) };
+        let bring =
+            |t: &Tensor| if t.dtype() == dtype { Ok(t.clone()) } else { t.converted(dtype) };
         let (sorted, values) = (bring(sorted_sequence)?, bring(self_)?);
         let out = Tensor::empty_of(self_.shape(), search_dtype(out_int32))?;
         let (target, values) = (as_vector(&out)?, as_vector(&values)?);
-        kernel::searchsorted(&mut target.view_mut(), sorted.view_ref(), values.view_ref(), right, sorter.map(Tensor::view_ref))?;
+        kernel::searchsorted(
+            &mut target.view_mut(),
+            sorted.view_ref(),
+            values.view_ref(),
+            right,
+            sorter.map(Tensor::view_ref),
+        )?;
         Ok(out)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([s.integers(&[4], 0, 1).into(), s.integers(&[3], -1, 2).into()]).without_gradient()]
+        vec![
+            Sample::new([s.integers(&[4], 0, 1).into(), s.integers(&[3], -1, 2).into()])
+                .without_gradient(),
+        ]
     }
 }
 
 /// The bucket of each value among the sorted vector `boundaries`: as `searchsorted` with the arguments swapped.
-#[op("bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
-     function_only, numbers, not_differentiable)]
+#[op(
+    "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+    function_only,
+    numbers,
+    not_differentiable
+)]
 impl Bucketize {
     fn cpu(self_: &Tensor, boundaries: &Tensor, out_int32: bool, right: bool) -> Result<Tensor> {
         ensure!(
@@ -495,7 +656,10 @@ impl Bucketize {
         boundaries.searchsorted_with(self_, out_int32, right, None, None)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([s.integers(&[3], -1, 2).into(), s.integers(&[4], 0, 1).into()]).without_gradient()]
+        vec![
+            Sample::new([s.integers(&[3], -1, 2).into(), s.integers(&[4], 0, 1).into()])
+                .without_gradient(),
+        ]
     }
 }
 
@@ -513,7 +677,11 @@ impl Bincount {
         let weights = weights.transpose()?;
         let dtype = weights.as_ref().map_or(DType::I64, Tensor::dtype);
         let out = TensorSpec::of(&[size], dtype).zeros()?;
-        kernel::bincount(&mut out.view_mut(), self_.view_ref(), weights.as_ref().map(Tensor::view_ref))?;
+        kernel::bincount(
+            &mut out.view_mut(),
+            self_.view_ref(),
+            weights.as_ref().map(Tensor::view_ref),
+        )?;
         Ok(out)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

@@ -15,9 +15,29 @@ use smallvec::SmallVec;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &CAT, &STACK, &HSTACK, &VSTACK, &DSTACK, &ATLEAST1D, &ATLEAST2D, &ATLEAST3D, &REPEAT, &TILE, &FLIP, &FLIPLR,
-    &FLIPUD, &ROLL, &ROT90, &TRIL, &TRIU, &REPEAT_INTERLEAVE, &REPEAT_INTERLEAVE_TENSOR, &REPEAT_INTERLEAVE_INT,
-    &MESHGRID, &MESHGRID_INDEXING, &BROADCAST_TENSORS,
+    &CAT,
+    &STACK,
+    &HSTACK,
+    &VSTACK,
+    &DSTACK,
+    &ATLEAST1D,
+    &ATLEAST2D,
+    &ATLEAST3D,
+    &REPEAT,
+    &TILE,
+    &FLIP,
+    &FLIPLR,
+    &FLIPUD,
+    &ROLL,
+    &ROT90,
+    &TRIL,
+    &TRIU,
+    &REPEAT_INTERLEAVE,
+    &REPEAT_INTERLEAVE_TENSOR,
+    &REPEAT_INTERLEAVE_INT,
+    &MESHGRID,
+    &MESHGRID_INDEXING,
+    &BROADCAST_TENSORS,
 ];
 
 /// A one-dimensional tensor without elements joins anything, for old programs.
@@ -28,13 +48,20 @@ fn is_skipped(shape: &[i64]) -> bool {
 /// The tensors in their common dtype.
 fn promoted(tensors: &[Tensor]) -> Result<SmallVec<[Tensor; 4]>> {
     let dtype = result_type(&tensors.iter().collect::<SmallVec<[&Tensor; 4]>>());
-    tensors.iter().map(|t| if t.dtype() == dtype { Ok(t.clone()) } else { t.converted(dtype) }).collect()
+    tensors
+        .iter()
+        .map(|t| if t.dtype() == dtype { Ok(t.clone()) } else { t.converted(dtype) })
+        .collect()
 }
 
 /// The output shape of `cat` and the wrapped dimension.
 fn cat_shape(tensors: &[Tensor], dim: i64) -> Result<(Dims, usize)> {
     for (position, tensor) in tensors.iter().enumerate() {
-        ensure!(tensor.ndim() > 0, runtime, "zero-dimensional tensor (at position {position}) cannot be concatenated");
+        ensure!(
+            tensor.ndim() > 0,
+            runtime,
+            "zero-dimensional tensor (at position {position}) cannot be concatenated"
+        );
     }
     let Some(model) = tensors.iter().find(|t| !is_skipped(t.shape())) else {
         return Ok((Dims::from_slice(&[0]), wrap_dim(dim, 1)?));
@@ -96,17 +123,38 @@ impl Cat {
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![
             Sample::new([Value::Tensors(vec![s.normal(&[2, 3]), s.normal(&[1, 3])])]),
-            Sample::new([Value::Tensors(vec![s.transposed(2, 3), s.normal(&[2, 1])]), Value::Int(-1)]),
-            Sample::new([Value::Tensors(vec![s.normal(&[0]), s.normal(&[2, 2]), s.normal(&[0, 2])])]),
+            Sample::new([
+                Value::Tensors(vec![s.transposed(2, 3), s.normal(&[2, 1])]),
+                Value::Int(-1),
+            ]),
+            Sample::new([Value::Tensors(vec![
+                s.normal(&[0]),
+                s.normal(&[2, 2]),
+                s.normal(&[0, 2]),
+            ])]),
         ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        let bad = |tensors: Vec<Tensor>, kind, phrase| InvalidSample::new(Sample::new([Value::Tensors(tensors)]), kind, phrase);
+        let bad = |tensors: Vec<Tensor>, kind, phrase| {
+            InvalidSample::new(Sample::new([Value::Tensors(tensors)]), kind, phrase)
+        };
         vec![
             bad(vec![], ErrorKind::Value, "expected a non-empty list of Tensors"),
-            bad(vec![s.normal(&[])], ErrorKind::Runtime, "zero-dimensional tensor (at position 0) cannot be concatenated"),
-            bad(vec![s.normal(&[2, 3]), s.normal(&[2, 4])], ErrorKind::Runtime, "Expected size 3 but got size 4 for tensor number 1"),
-            bad(vec![s.normal(&[2, 3]), s.normal(&[3])], ErrorKind::Runtime, "Tensors must have same number of dimensions"),
+            bad(
+                vec![s.normal(&[])],
+                ErrorKind::Runtime,
+                "zero-dimensional tensor (at position 0) cannot be concatenated",
+            ),
+            bad(
+                vec![s.normal(&[2, 3]), s.normal(&[2, 4])],
+                ErrorKind::Runtime,
+                "Expected size 3 but got size 4 for tensor number 1",
+            ),
+            bad(
+                vec![s.normal(&[2, 3]), s.normal(&[3])],
+                ErrorKind::Runtime,
+                "Tensors must have same number of dimensions",
+            ),
         ]
     }
 }
@@ -115,7 +163,9 @@ impl Cat {
 #[op("stack(Tensor[] tensors, int dim=0) -> Tensor", out)]
 impl Stack {
     fn cpu(tensors: &[Tensor], dim: i64) -> Result<Tensor> {
-        let Some(first) = tensors.first() else { bail!(runtime, "stack expects a non-empty TensorList") };
+        let Some(first) = tensors.first() else {
+            bail!(runtime, "stack expects a non-empty TensorList")
+        };
         let at = wrap_dim(dim, first.ndim() + 1)? as i64;
         for (index, tensor) in tensors.iter().enumerate() {
             ensure!(
@@ -126,7 +176,10 @@ impl Stack {
                 list(tensor.shape())
             );
         }
-        let columns = promoted(tensors)?.iter().map(|t| t.unsqueeze(at)).collect::<Result<SmallVec<[Tensor; 4]>>>()?;
+        let columns = promoted(tensors)?
+            .iter()
+            .map(|t| t.unsqueeze(at))
+            .collect::<Result<SmallVec<[Tensor; 4]>>>()?;
         let mut shape = Dims::from_slice(first.shape());
         shape.insert(at as usize, tensors.len() as i64);
         let out = Tensor::empty_of(&shape, columns[0].dtype())?;
@@ -145,10 +198,15 @@ impl Stack {
         ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        let bad = |tensors: Vec<Tensor>, phrase| InvalidSample::new(Sample::new([Value::Tensors(tensors)]), ErrorKind::Runtime, phrase);
+        let bad = |tensors: Vec<Tensor>, phrase| {
+            InvalidSample::new(Sample::new([Value::Tensors(tensors)]), ErrorKind::Runtime, phrase)
+        };
         vec![
             bad(vec![], "stack expects a non-empty TensorList"),
-            bad(vec![s.normal(&[2]), s.normal(&[3])], "stack expects each tensor to be equal size, but got [2] at entry 0 and [3] at entry 1"),
+            bad(
+                vec![s.normal(&[2]), s.normal(&[3])],
+                "stack expects each tensor to be equal size, but got [2] at entry 0 and [3] at entry 1",
+            ),
         ]
     }
 }
@@ -195,7 +253,11 @@ impl Atleast3d {
     }
 }
 
-fn each(tensors: &[Tensor], name: &str, f: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Vec<Tensor>> {
+fn each(
+    tensors: &[Tensor],
+    name: &str,
+    f: impl Fn(&Tensor) -> Result<Tensor>,
+) -> Result<Vec<Tensor>> {
     ensure!(!tensors.is_empty(), runtime, "{name} expects a non-empty TensorList");
     tensors.iter().map(f).collect()
 }
@@ -245,7 +307,11 @@ impl Repeat {
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
         );
         if let Some(n) = repeats.iter().find(|&&n| n < 0) {
-            bail!(runtime, "Trying to create tensor with negative dimension {n}: {}", list(repeats));
+            bail!(
+                runtime,
+                "Trying to create tensor with negative dimension {n}: {}",
+                list(repeats)
+            );
         }
         let skip = repeats.len() - self_.ndim();
         let size = |i: usize| if i < skip { 1 } else { self_.shape()[i - skip] };
@@ -273,8 +339,15 @@ impl Repeat {
         grad.reshape(&shape)?.sum_dim(Some(&dims), false)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let sample = |shape: &[i64], repeats: &[i64]| Sample::of(s.normal(shape)).with("repeats", repeats);
-        vec![sample(&[2, 3], &[2, 1]), sample(&[2], &[3, 2]), sample(&[], &[2]), sample(&[2], &[0]), sample(&[], &[])]
+        let sample =
+            |shape: &[i64], repeats: &[i64]| Sample::of(s.normal(shape)).with("repeats", repeats);
+        vec![
+            sample(&[2, 3], &[2, 1]),
+            sample(&[2], &[3, 2]),
+            sample(&[], &[2]),
+            sample(&[2], &[0]),
+            sample(&[], &[]),
+        ]
     }
 }
 
@@ -301,7 +374,8 @@ impl Flip {
             self_.dtype(),
             self_.device(),
         )?;
-        let dims = if dims.is_empty() { SmallVec::new() } else { wrap_dims(Some(dims), self_.ndim())? };
+        let dims =
+            if dims.is_empty() { SmallVec::new() } else { wrap_dims(Some(dims), self_.ndim())? };
         layout::flip(&mut out.view_mut(), self_.view_ref(), &dims)?;
         Ok(out)
     }
@@ -350,7 +424,12 @@ impl Roll {
         let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
         if dims.is_empty() && shifts.len() == 1 {
             let flat = self_.dense()?.view(&[-1])?;
-            layout::roll(&mut out.view(&[self_.numel()])?.view_mut(), flat.view_ref(), shifts, &[0])?;
+            layout::roll(
+                &mut out.view(&[self_.numel()])?.view_mut(),
+                flat.view_ref(),
+                shifts,
+                &[0],
+            )?;
             return Ok(out);
         }
         ensure!(
@@ -360,7 +439,10 @@ impl Roll {
             shifts.len(),
             dims.len()
         );
-        let dims = dims.iter().map(|&d| wrap_dim(d, self_.ndim())).collect::<Result<SmallVec<[usize; 5]>>>()?;
+        let dims = dims
+            .iter()
+            .map(|&d| wrap_dim(d, self_.ndim()))
+            .collect::<Result<SmallVec<[usize; 5]>>>()?;
         layout::roll(&mut out.view_mut(), self_.view_ref(), shifts, &dims)?;
         Ok(out)
     }
@@ -379,10 +461,27 @@ impl Roll {
 #[op("rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor")]
 impl Rot90 {
     fn composite(self_: &Tensor, k: i64, dims: &[i64]) -> Result<Tensor> {
-        ensure!(dims.len() == 2, runtime, "expected total rotation dims == 2, but got dims = {}", dims.len());
-        ensure!(self_.ndim() >= 2, runtime, "expected total dims >= 2, but got total dims = {}", self_.ndim());
-        let (a, b) = (wrap_dim(dims[0], self_.ndim())? as i64, wrap_dim(dims[1], self_.ndim())? as i64);
-        ensure!(a != b, runtime, "expected rotation dims to be different, but got dim0 = {} and dim1 = {}", dims[0], dims[1]);
+        ensure!(
+            dims.len() == 2,
+            runtime,
+            "expected total rotation dims == 2, but got dims = {}",
+            dims.len()
+        );
+        ensure!(
+            self_.ndim() >= 2,
+            runtime,
+            "expected total dims >= 2, but got total dims = {}",
+            self_.ndim()
+        );
+        let (a, b) =
+            (wrap_dim(dims[0], self_.ndim())? as i64, wrap_dim(dims[1], self_.ndim())? as i64);
+        ensure!(
+            a != b,
+            runtime,
+            "expected rotation dims to be different, but got dim0 = {} and dim1 = {}",
+            dims[0],
+            dims[1]
+        );
         match k.rem_euclid(4) {
             1 => self_.flip(&[b])?.transpose(a, b),
             2 => self_.flip(&[a, b]),
@@ -395,7 +494,11 @@ impl Rot90 {
     }
 }
 
-type Triangle = fn(&mut pullback_kernels::StridedMut<'_>, pullback_kernels::StridedRef<'_>, i64) -> pullback_kernels::Result<()>;
+type Triangle = fn(
+    &mut pullback_kernels::StridedMut<'_>,
+    pullback_kernels::StridedRef<'_>,
+    i64,
+) -> pullback_kernels::Result<()>;
 
 fn triangle(self_: &Tensor, name: &str, diagonal: i64, kernel: Triangle) -> Result<Tensor> {
     ensure!(self_.ndim() >= 2, runtime, "{name}: input tensor must have at least 2 dimensions");
@@ -414,7 +517,11 @@ impl Tril {
         grad.tril(diagonal)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.normal(&[3, 3])), Sample::of(s.normal(&[2, 2, 3])).with("diagonal", 1_i64), Sample::of(s.normal(&[0, 2]))]
+        vec![
+            Sample::of(s.normal(&[3, 3])),
+            Sample::of(s.normal(&[2, 2, 3])).with("diagonal", 1_i64),
+            Sample::of(s.normal(&[0, 2])),
+        ]
     }
 }
 
@@ -428,7 +535,10 @@ impl Triu {
         grad.triu(diagonal)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.normal(&[3, 3])), Sample::of(s.normal(&[2, 2, 3])).with("diagonal", -1_i64)]
+        vec![
+            Sample::of(s.normal(&[3, 3])),
+            Sample::of(s.normal(&[2, 2, 3])).with("diagonal", -1_i64),
+        ]
     }
 }
 
@@ -452,8 +562,11 @@ impl RepeatInterleave {
             "allocated size does not match required size: {} and {total}",
             output_size.unwrap_or(total)
         );
-        let places: Vec<i64> =
-            counts.iter().enumerate().flat_map(|(i, &n)| std::iter::repeat_n(i as i64, n as usize)).collect();
+        let places: Vec<i64> = counts
+            .iter()
+            .enumerate()
+            .flat_map(|(i, &n)| std::iter::repeat_n(i as i64, n as usize))
+            .collect();
         Tensor::from_slice(&places, &[total])?.converted(repeats.dtype())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -465,14 +578,23 @@ impl RepeatInterleave {
 #[op("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) -> Tensor",
      not_differentiable(repeats), method = repeat_interleave_by)]
 impl RepeatInterleaveTensor {
-    fn composite(self_: &Tensor, repeats: &Tensor, dim: Option<i64>, output_size: Option<i64>) -> Result<Tensor> {
+    fn composite(
+        self_: &Tensor,
+        repeats: &Tensor,
+        dim: Option<i64>,
+        output_size: Option<i64>,
+    ) -> Result<Tensor> {
         let input = if dim.is_none() { self_.flatten(0, -1)? } else { self_.clone() };
         let dim = wrap_dim(dim.unwrap_or(0), input.ndim())? as i64;
         let size = input.shape().get(dim as usize).copied().unwrap_or(1);
         let repeats = match (repeats.ndim(), repeats.numel()) {
             (0 | 1, 1) => repeats.reshape(&[1])?.expand(&[size], false)?,
             (1, n) => {
-                ensure!(n == size, runtime, "repeats must have the same size as input along dim, but got repeats.size(0) = {n} and input.size({dim}) = {size}");
+                ensure!(
+                    n == size,
+                    runtime,
+                    "repeats must have the same size as input along dim, but got repeats.size(0) = {n} and input.size({dim}) = {size}"
+                );
                 repeats.clone()
             }
             _ => bail!(runtime, "repeats must be 0-dim or 1-dim tensor"),
@@ -480,7 +602,10 @@ impl RepeatInterleaveTensor {
         input.index_select(dim, &repeats.repeat_interleave_places_with(output_size)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([s.normal(&[3, 2]).into(), s.integers(&[3], 0, 3).into()]).with("dim", 0_i64)]
+        vec![
+            Sample::new([s.normal(&[3, 2]).into(), s.integers(&[3], 0, 3).into()])
+                .with("dim", 0_i64),
+        ]
     }
 }
 
@@ -496,7 +621,9 @@ impl RepeatInterleaveInt {
         let mut shape = Dims::from_slice(input.shape());
         shape.insert(dim + 1, repeats);
         let spread = input.unsqueeze(dim as i64 + 1)?.expand(&shape, false)?;
-        spread.clone_tensor(Some(crate::MemoryFormat::Contiguous))?.flatten(dim as i64, dim as i64 + 1)
+        spread
+            .clone_tensor(Some(crate::MemoryFormat::Contiguous))?
+            .flatten(dim as i64, dim as i64 + 1)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![
@@ -515,7 +642,11 @@ fn grids(tensors: &[Tensor]) -> Result<Vec<Tensor>> {
             "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {}",
             list(tensor.shape())
         );
-        ensure!(tensor.dtype() == tensors[0].dtype(), runtime, "torch.meshgrid expects all tensors to have the same dtype");
+        ensure!(
+            tensor.dtype() == tensors[0].dtype(),
+            runtime,
+            "torch.meshgrid expects all tensors to have the same dtype"
+        );
     }
     let shape: Dims = tensors.iter().map(Tensor::numel).collect();
     let grid = |(index, tensor): (usize, &Tensor)| {
@@ -556,7 +687,10 @@ impl MeshgridIndexing {
         out.iter().map(|t| t.transpose(0, 1)).collect()
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([Value::Tensors(vec![s.normal(&[2]), s.normal(&[3])])]).with("indexing", "xy")]
+        vec![
+            Sample::new([Value::Tensors(vec![s.normal(&[2]), s.normal(&[3])])])
+                .with("indexing", "xy"),
+        ]
     }
 }
 

@@ -14,12 +14,25 @@ use pullback_macros::op;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &SVD_KERNEL, &LINALG_SVD, &LINALG_SOLVE, &LINALG_INV, &LINALG_DET, &LINALG_QR, &LINALG_CHOLESKY, &EIGH_KERNEL,
-    &LINALG_EIGH, &COMPLEX, &POLAR,
+    &SVD_KERNEL,
+    &LINALG_SVD,
+    &LINALG_SOLVE,
+    &LINALG_INV,
+    &LINALG_DET,
+    &LINALG_QR,
+    &LINALG_CHOLESKY,
+    &EIGH_KERNEL,
+    &LINALG_EIGH,
+    &COMPLEX,
+    &POLAR,
 ];
 
 fn check_matrix(name: &str, a: &Tensor, square: bool) -> Result<()> {
-    ensure!(a.ndim() >= 2, runtime, "linalg.{name}: The input tensor A must have at least 2 dimensions.");
+    ensure!(
+        a.ndim() >= 2,
+        runtime,
+        "linalg.{name}: The input tensor A must have at least 2 dimensions."
+    );
     ensure!(
         a.dtype().is_floating_point() || a.dtype().is_complex(),
         runtime,
@@ -101,10 +114,23 @@ impl SvdKernel {
         let u = Tensor::empty_of(&batch_shape(a, &[m, rows]), a.dtype())?;
         let s = Tensor::empty_of(&batch_shape(a, &[k]), a.dtype().to_real())?;
         let vh = Tensor::empty_of(&batch_shape(a, &[columns, n]), a.dtype())?;
-        kernel::svd(Some(&mut u.view_mut()), &mut s.view_mut(), Some(&mut vh.view_mut()), a.view_ref(), full_matrices)?;
+        kernel::svd(
+            Some(&mut u.view_mut()),
+            &mut s.view_mut(),
+            Some(&mut vh.view_mut()),
+            a.view_ref(),
+            full_matrices,
+        )?;
         Ok([u, s, vh])
     }
-    fn vjp_a(grad_u: Option<&Tensor>, grad_s: Option<&Tensor>, grad_vh: Option<&Tensor>, u: &Tensor, s: &Tensor, vh: &Tensor) -> Result<Tensor> {
+    fn vjp_a(
+        grad_u: Option<&Tensor>,
+        grad_s: Option<&Tensor>,
+        grad_vh: Option<&Tensor>,
+        u: &Tensor,
+        s: &Tensor,
+        vh: &Tensor,
+    ) -> Result<Tensor> {
         svd_backward((grad_u, grad_s, grad_vh), u, s, vh)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -112,7 +138,11 @@ impl SvdKernel {
         if s.dtype.is_complex() {
             return Vec::new();
         }
-        vec![Sample::of(s.normal(&[3, 2])), Sample::of(s.normal(&[2, 3])), Sample::of(regular(s, &[3]))]
+        vec![
+            Sample::of(s.normal(&[3, 2])),
+            Sample::of(s.normal(&[2, 3])),
+            Sample::of(regular(s, &[3])),
+        ]
     }
 }
 
@@ -170,7 +200,11 @@ fn off_diagonal(a: &Tensor, k: i64) -> Result<Tensor> {
 #[op("linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", module = "linalg", method = linalg_svd)]
 impl LinalgSvd {
     fn composite(a: &Tensor, full_matrices: bool, driver: Option<&str>) -> Result<[Tensor; 3]> {
-        ensure!(driver.is_none(), runtime, "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend.");
+        ensure!(
+            driver.is_none(),
+            runtime,
+            "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
+        );
         a.svd_kernel(full_matrices, true)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -180,7 +214,8 @@ impl LinalgSvd {
 
 /// Whether `b` is a batch of vectors, as `linalg.solve` decides it.
 fn is_vector(a_shape: &[i64], b_shape: &[i64]) -> bool {
-    b_shape.len() == 1 || (a_shape.len() - 1 == b_shape.len() && b_shape == &a_shape[..a_shape.len() - 1])
+    b_shape.len() == 1
+        || (a_shape.len() - 1 == b_shape.len() && b_shape == &a_shape[..a_shape.len() - 1])
 }
 
 /// The solution `X` of `A X = B` (or of `X A = B` unless `left`), batches broadcast; `B` may be vectors.
@@ -196,12 +231,27 @@ impl LinalgSolve {
             b.dtype().scalar_name()
         );
         let vector = is_vector(a.shape(), b.shape());
-        ensure!(left || !vector, runtime, "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)");
+        ensure!(
+            left || !vector,
+            runtime,
+            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
+        );
         let b = if vector { b.unsqueeze(-1)? } else { b.clone() };
-        ensure!(b.ndim() >= 2, runtime, "linalg.solve: The input tensor B must have at least 2 dimensions.");
-        let (a, b) = if left { (a.clone(), b) } else { (a.transpose(-2, -1)?, b.transpose(-2, -1)?) };
+        ensure!(
+            b.ndim() >= 2,
+            runtime,
+            "linalg.solve: The input tensor B must have at least 2 dimensions."
+        );
+        let (a, b) =
+            if left { (a.clone(), b) } else { (a.transpose(-2, -1)?, b.transpose(-2, -1)?) };
         let ((n, _), (rows, _)) = (sizes(a.shape()), sizes(b.shape()));
-        ensure!(n == rows, runtime, "linalg.solve: Incompatible shapes of A and B for the equation AX = B ({n}x{n} and {}x{})", rows, sizes(b.shape()).1);
+        ensure!(
+            n == rows,
+            runtime,
+            "linalg.solve: Incompatible shapes of A and B for the equation AX = B ({n}x{n} and {}x{})",
+            rows,
+            sizes(b.shape()).1
+        );
         let batch = broadcast_shapes(&[&a.shape()[..a.ndim() - 2], &b.shape()[..b.ndim() - 2]])?;
         let full = |t: &Tensor| {
             let (m, n) = sizes(t.shape());
@@ -214,7 +264,14 @@ impl LinalgSolve {
         let x = if left { x } else { x.transpose(-2, -1)? };
         if vector { x.squeeze_dim(-1) } else { Ok(x) }
     }
-    fn vjp(grad: &Tensor, a: &Tensor, b_shape: &[i64], left: bool, result: &Tensor, needs: [bool; 2]) -> Result<[Option<Tensor>; 2]> {
+    fn vjp(
+        grad: &Tensor,
+        a: &Tensor,
+        b_shape: &[i64],
+        left: bool,
+        result: &Tensor,
+        needs: [bool; 2],
+    ) -> Result<[Option<Tensor>; 2]> {
         let vector = is_vector(a.shape(), b_shape);
         let wide = |t: &Tensor| if vector { t.unsqueeze(-1) } else { Ok(t.clone()) };
         let gb = h(a)?.linalg_solve_with(&wide(grad)?, left)?;
@@ -272,7 +329,8 @@ impl LinalgDet {
         Ok(out)
     }
     fn vjp_a(grad: &Tensor, a: &Tensor, result: &Tensor) -> Result<Tensor> {
-        let is_singular = pullback_kernels::index::count_true(result.view_ref()) < result.numel() as usize;
+        let is_singular =
+            pullback_kernels::index::count_true(result.view_ref()) < result.numel() as usize;
         let weight = |t: &Tensor| t.unsqueeze(-1)?.unsqueeze(-1);
         if !is_singular {
             return weight(&grad.mul(&result.conj()?)?)?.mul(&h(&a.linalg_inv()?)?);
@@ -281,10 +339,15 @@ impl LinalgDet {
         let [u, s, vh] = a.svd_kernel(false, true)?;
         let k = s.shape()[s.ndim() - 1];
         let one = eye(k, s.dtype())?;
-        let mut others = super::creation::filled(&TensorSpec::of(s.shape(), s.dtype()), Scalar::Int(1))?;
+        let mut others =
+            super::creation::filled(&TensorSpec::of(s.shape(), s.dtype()), Scalar::Int(1))?;
         for j in 0..k {
             let unit = one.select(0, j)?;
-            let factor = s.select(-1, j)?.unsqueeze(-1)?.mul(&unit.times(Scalar::Int(-1))?.add(&Tensor::wrapped(1.0)?)?)?.add(&unit)?;
+            let factor = s
+                .select(-1, j)?
+                .unsqueeze(-1)?
+                .mul(&unit.times(Scalar::Int(-1))?.add(&Tensor::wrapped(1.0)?)?)?
+                .add(&unit)?;
             others = others.mul(&factor)?;
         }
         let turn = u.linalg_det()?.mul(&vh.linalg_det()?)?.conj()?;
@@ -317,9 +380,18 @@ impl LinalgQr {
         kernel::qr(Some(&mut q.view_mut()), &mut r.view_mut(), a.view_ref(), mode == "complete")?;
         real_diagonal([q, r])
     }
-    fn vjp_a(grad_q: Option<&Tensor>, grad_r: Option<&Tensor>, q: &Tensor, r: &Tensor, mode: &str) -> Result<Tensor> {
+    fn vjp_a(
+        grad_q: Option<&Tensor>,
+        grad_r: Option<&Tensor>,
+        q: &Tensor,
+        r: &Tensor,
+        mode: &str,
+    ) -> Result<Tensor> {
         if mode == "r" {
-            bail!(runtime, "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you are going to require its derivative.");
+            bail!(
+                runtime,
+                "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you are going to require its derivative."
+            );
         }
         let (m, n) = (q.shape()[q.ndim() - 2], r.shape()[r.ndim() - 1]);
         ensure!(
@@ -345,7 +417,11 @@ impl LinalgQr {
         super::join::cat(&[qr_backward(Some(&gq), Some(&gu), q, &u)?, q.matmul(&gv)?], -1)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(regular(s, &[3])), Sample::of(s.normal(&[4, 2])), Sample::of(s.normal(&[2, 3]))]
+        vec![
+            Sample::of(regular(s, &[3])),
+            Sample::of(s.normal(&[4, 2])),
+            Sample::of(s.normal(&[2, 3])),
+        ]
     }
 }
 
@@ -360,7 +436,9 @@ fn real_diagonal([q, r]: [Tensor; 2]) -> Result<[Tensor; 2]> {
     let diagonal = r.diagonal(0, -2, -1)?.to_vec::<crate::C128>()?;
     let one = crate::C128::new(1.0, 0.0);
     let phase = |d: crate::C128| if d.norm() == 0.0 { one } else { d / d.norm().copysign(d.re) };
-    let row = |ds: &[crate::C128]| (0..columns as usize).map(|i| ds.get(i).map_or(one, |&d| phase(d))).collect::<Vec<_>>();
+    let row = |ds: &[crate::C128]| {
+        (0..columns as usize).map(|i| ds.get(i).map_or(one, |&d| phase(d))).collect::<Vec<_>>()
+    };
     let phases: Vec<crate::C128> = diagonal.chunks(k as usize).flat_map(row).collect();
     let phases = Tensor::from_slice(&phases, &batch_shape(&r, &[columns]))?.converted(r.dtype())?;
     let r = r.mul(&phases.conj()?.unsqueeze(-1)?)?;
@@ -376,7 +454,9 @@ fn qr_backward(gq: Option<&Tensor>, gr: Option<&Tensor>, q: &Tensor, r: &Tensor)
     let middle = match (from_r, from_q) {
         (Some(a), Some(b)) => a.add(&b)?,
         (Some(one), None) | (None, Some(one)) => one,
-        (None, None) => bail!(runtime, "the gradient of qr was asked for without one of its outputs"),
+        (None, None) => {
+            bail!(runtime, "the gradient of qr was asked for without one of its outputs")
+        }
     };
     let upper = middle.triu(0)?;
     let both = upper.add(&h(&upper)?)?;
@@ -410,7 +490,10 @@ impl LinalgCholesky {
             a.matmul(&h(&a).expect("samples are small")).expect("samples are small")
         };
         // Only one triangle is read, so that free differences do not apply; the values are checked.
-        vec![Sample::of(positive(&[3])).without_gradient(), Sample::of(positive(&[2, 2])).with("upper", true).without_gradient()]
+        vec![
+            Sample::of(positive(&[3])).without_gradient(),
+            Sample::of(positive(&[2, 2])).with("upper", true).without_gradient(),
+        ]
     }
 }
 
@@ -420,7 +503,11 @@ impl EighKernel {
     fn cpu(a: &Tensor, uplo: &str) -> Result<[Tensor; 2]> {
         check_matrix("eigh", a, true)?;
         let side = uplo.to_uppercase();
-        ensure!(matches!(side.as_str(), "U" | "L"), runtime, "Expected UPLO argument to be 'L' or 'U', but got {uplo}");
+        ensure!(
+            matches!(side.as_str(), "U" | "L"),
+            runtime,
+            "Expected UPLO argument to be 'L' or 'U', but got {uplo}"
+        );
         let n = a.shape()[a.ndim() - 1];
         let w = Tensor::empty_of(&batch_shape(a, &[n]), a.dtype().to_real())?;
         let v = Tensor::empty_of(a.shape(), a.dtype())?;
@@ -428,7 +515,12 @@ impl EighKernel {
         Ok([w, v])
     }
     // V (diag(gW) + (V^H gV) / E) V^H with E_ij = w_j - w_i.
-    fn vjp_a(grad_eigenvalues: Option<&Tensor>, grad_eigenvectors: Option<&Tensor>, eigenvalues: &Tensor, eigenvectors: &Tensor) -> Result<Tensor> {
+    fn vjp_a(
+        grad_eigenvalues: Option<&Tensor>,
+        grad_eigenvectors: Option<&Tensor>,
+        eigenvalues: &Tensor,
+        eigenvectors: &Tensor,
+    ) -> Result<Tensor> {
         let (w, v) = (eigenvalues, eigenvectors);
         let zero = TensorSpec::of(w.shape(), w.dtype()).zeros()?;
         let mut core = diagonal_matrix(grad_eigenvalues.unwrap_or(&zero))?;
@@ -458,7 +550,8 @@ impl LinalgEigh {
 /// What a complex tensor made of two real ones will be.
 fn complex_spec(name: &str, a: &Tensor, b: &Tensor) -> Result<TensorSpec> {
     ensure!(
-        matches!(a.dtype(), DType::F32 | DType::F64) && matches!(b.dtype(), DType::F32 | DType::F64),
+        matches!(a.dtype(), DType::F32 | DType::F64)
+            && matches!(b.dtype(), DType::F32 | DType::F64),
         runtime,
         "Expected both inputs to be Half, Float or Double tensors but got {} and {}",
         a.dtype().scalar_name(),
@@ -517,7 +610,8 @@ impl Polar {
         elementwise::polar(iter)
     }
     fn vjp_abs(grad: &Tensor, angle: &Tensor) -> Result<Tensor> {
-        let one = super::creation::filled(&TensorSpec::of(angle.shape(), angle.dtype()), Scalar::Int(1))?;
+        let one =
+            super::creation::filled(&TensorSpec::of(angle.shape(), angle.dtype()), Scalar::Int(1))?;
         grad.conj()?.mul(&one.polar_with_angle(angle)?)?.real()
     }
     fn vjp_angle(grad: &Tensor, result: &Tensor) -> Result<Tensor> {

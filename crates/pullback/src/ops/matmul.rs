@@ -14,8 +14,8 @@ use pullback_macros::op;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &MM, &ADDMM, &BMM, &BADDBMM, &ADDBMM, &MV, &ADDMV, &DOT, &VDOT, &MATMUL, &LINEAR, &OUTER, &INNER,
-    &TENSORDOT,
+    &MM, &ADDMM, &BMM, &BADDBMM, &ADDBMM, &MV, &ADDMV, &DOT, &VDOT, &MATMUL, &LINEAR, &OUTER,
+    &INNER, &TENSORDOT,
 ];
 
 const ZERO: Scalar = Scalar::Int(0);
@@ -32,8 +32,14 @@ fn c_name(dtype: DType) -> String {
 fn check_matrices(name: &str, a: &Tensor, b: &Tensor) -> Result<()> {
     ensure!(a.ndim() == 2, runtime, "{name}: mat1 must be a matrix, got {}-D tensor", a.ndim());
     ensure!(b.ndim() == 2, runtime, "{name}: mat2 must be a matrix, got {}-D tensor", b.ndim());
-    let (&[m, k], &[k2, n]) = (a.shape(), b.shape()) else { unreachable!("both have two dimensions") };
-    ensure!(k == k2, runtime, "{name}: mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {k2}x{n})");
+    let (&[m, k], &[k2, n]) = (a.shape(), b.shape()) else {
+        unreachable!("both have two dimensions")
+    };
+    ensure!(
+        k == k2,
+        runtime,
+        "{name}: mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {k2}x{n})"
+    );
     ensure!(
         a.dtype() == b.dtype(),
         runtime,
@@ -95,7 +101,12 @@ fn is_column_major(shape: &[i64], strides: &[i64]) -> bool {
 }
 
 /// The gradient of `a` in `a @ b`, laid out as `a` is.
-fn left_grad(grad: &Tensor, b: &Tensor, (shape, strides): (&[i64], &[i64]), alpha: Scalar) -> Result<Tensor> {
+fn left_grad(
+    grad: &Tensor,
+    b: &Tensor,
+    (shape, strides): (&[i64], &[i64]),
+    alpha: Scalar,
+) -> Result<Tensor> {
     let out = if is_column_major(shape, strides) {
         b.conj()?.mm(&grad.t()?)?.t()?
     } else {
@@ -105,7 +116,12 @@ fn left_grad(grad: &Tensor, b: &Tensor, (shape, strides): (&[i64], &[i64]), alph
 }
 
 /// The gradient of `b` in `a @ b`, laid out as `b` is.
-fn right_grad(grad: &Tensor, a: &Tensor, (shape, strides): (&[i64], &[i64]), alpha: Scalar) -> Result<Tensor> {
+fn right_grad(
+    grad: &Tensor,
+    a: &Tensor,
+    (shape, strides): (&[i64], &[i64]),
+    alpha: Scalar,
+) -> Result<Tensor> {
     let out = if is_column_major(shape, strides) {
         grad.t()?.mm(&a.conj()?)?.t()?
     } else {
@@ -133,10 +149,20 @@ impl Mm {
         gemm::matmul(&mut out.view_mut(), self_.view_ref(), mat2.view_ref(), ONE, ZERO)?;
         Ok(out)
     }
-    fn vjp_self(grad: &Tensor, mat2: &Tensor, self_shape: &[i64], self_strides: &[i64]) -> Result<Tensor> {
+    fn vjp_self(
+        grad: &Tensor,
+        mat2: &Tensor,
+        self_shape: &[i64],
+        self_strides: &[i64],
+    ) -> Result<Tensor> {
         left_grad(grad, mat2, (self_shape, self_strides), ONE)
     }
-    fn vjp_mat2(grad: &Tensor, self_: &Tensor, mat2_shape: &[i64], mat2_strides: &[i64]) -> Result<Tensor> {
+    fn vjp_mat2(
+        grad: &Tensor,
+        self_: &Tensor,
+        mat2_shape: &[i64],
+        mat2_strides: &[i64],
+    ) -> Result<Tensor> {
         right_grad(grad, self_, (mat2_shape, mat2_strides), ONE)
     }
     fn jvp(self_p: &Tensor, self_t: &Tensor, mat2_p: &Tensor, mat2_t: &Tensor) -> Result<Tensor> {
@@ -158,9 +184,19 @@ impl Mm {
 }
 
 /// `beta * self + alpha * (mat1 @ mat2)`; `self` broadcasts to (m, n) and is not read if `beta` is 0.
-#[op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace, out)]
+#[op(
+    "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    inplace,
+    out
+)]
 impl Addmm {
-    fn cpu(self_: &Tensor, mat1: &Tensor, mat2: &Tensor, beta: Scalar, alpha: Scalar) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        mat1: &Tensor,
+        mat2: &Tensor,
+        beta: Scalar,
+        alpha: Scalar,
+    ) -> Result<Tensor> {
         check_matrices("addmm", mat1, mat2)?;
         let out = start(self_, &[mat1.shape()[0], mat2.shape()[1]], beta, mat2)?;
         gemm::matmul(&mut out.view_mut(), mat1.view_ref(), mat2.view_ref(), alpha, beta)?;
@@ -169,17 +205,33 @@ impl Addmm {
     fn vjp_self(grad: &Tensor, beta: Scalar) -> Result<Tensor> {
         grad.times(beta.conj())
     }
-    fn vjp_mat1(grad: &Tensor, mat2: &Tensor, mat1_shape: &[i64], mat1_strides: &[i64], alpha: Scalar) -> Result<Tensor> {
+    fn vjp_mat1(
+        grad: &Tensor,
+        mat2: &Tensor,
+        mat1_shape: &[i64],
+        mat1_strides: &[i64],
+        alpha: Scalar,
+    ) -> Result<Tensor> {
         left_grad(grad, mat2, (mat1_shape, mat1_strides), alpha)
     }
-    fn vjp_mat2(grad: &Tensor, mat1: &Tensor, mat2_shape: &[i64], mat2_strides: &[i64], alpha: Scalar) -> Result<Tensor> {
+    fn vjp_mat2(
+        grad: &Tensor,
+        mat1: &Tensor,
+        mat2_shape: &[i64],
+        mat2_strides: &[i64],
+        alpha: Scalar,
+    ) -> Result<Tensor> {
         right_grad(grad, mat1, (mat2_shape, mat2_strides), alpha)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let with = |bias: &[i64]| {
             Sample::new([s.normal(bias).into(), s.normal(&[2, 3]).into(), s.normal(&[3, 4]).into()])
         };
-        vec![with(&[4]), with(&[2, 4]).with("beta", Scalar::Float(0.5)).with("alpha", Scalar::Float(2.0)), with(&[])]
+        vec![
+            with(&[4]),
+            with(&[2, 4]).with("beta", Scalar::Float(0.5)).with("alpha", Scalar::Float(2.0)),
+            with(&[]),
+        ]
     }
 }
 
@@ -211,9 +263,19 @@ impl Bmm {
 }
 
 /// `beta * self + alpha * bmm(batch1, batch2)`; `self` broadcasts and is not read if `beta` is 0.
-#[op("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace, out)]
+#[op(
+    "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    inplace,
+    out
+)]
 impl Baddbmm {
-    fn cpu(self_: &Tensor, batch1: &Tensor, batch2: &Tensor, beta: Scalar, alpha: Scalar) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        batch1: &Tensor,
+        batch2: &Tensor,
+        beta: Scalar,
+        alpha: Scalar,
+    ) -> Result<Tensor> {
         check_batches(batch1, batch2)?;
         let shape = [batch1.shape()[0], batch1.shape()[1], batch2.shape()[2]];
         let out = start(self_, &shape, beta, batch2)?;
@@ -231,18 +293,38 @@ impl Baddbmm {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let batches = |bias: &[i64]| {
-            Sample::new([s.normal(bias).into(), s.normal(&[2, 3, 2]).into(), s.normal(&[2, 2, 4]).into()])
+            Sample::new([
+                s.normal(bias).into(),
+                s.normal(&[2, 3, 2]).into(),
+                s.normal(&[2, 2, 4]).into(),
+            ])
         };
-        vec![batches(&[2, 3, 4]), batches(&[4]).with("beta", Scalar::Float(0.5)).with("alpha", Scalar::Float(3.0))]
+        vec![
+            batches(&[2, 3, 4]),
+            batches(&[4]).with("beta", Scalar::Float(0.5)).with("alpha", Scalar::Float(3.0)),
+        ]
     }
 }
 
 /// `beta * self + alpha * (sum over b of batch1[b] @ batch2[b])`.
-#[op("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace, out)]
+#[op(
+    "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    inplace,
+    out
+)]
 impl Addbmm {
-    fn cpu(self_: &Tensor, batch1: &Tensor, batch2: &Tensor, beta: Scalar, alpha: Scalar) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        batch1: &Tensor,
+        batch2: &Tensor,
+        beta: Scalar,
+        alpha: Scalar,
+    ) -> Result<Tensor> {
         check_batches(batch1, batch2)?;
-        let (batch, out) = (batch1.shape()[0], start(self_, &[batch1.shape()[1], batch2.shape()[2]], beta, batch2)?);
+        let (batch, out) = (
+            batch1.shape()[0],
+            start(self_, &[batch1.shape()[1], batch2.shape()[2]], beta, batch2)?,
+        );
         if batch == 0 {
             return if beta.is(0.0) { out.zero_() } else { out.times(beta) };
         }
@@ -256,16 +338,30 @@ impl Addbmm {
     fn vjp_self(grad: &Tensor, beta: Scalar) -> Result<Tensor> {
         grad.times(beta.conj())
     }
-    fn vjp_batch1(grad: &Tensor, batch2: &Tensor, batch1_shape: &[i64], alpha: Scalar) -> Result<Tensor> {
+    fn vjp_batch1(
+        grad: &Tensor,
+        batch2: &Tensor,
+        batch1_shape: &[i64],
+        alpha: Scalar,
+    ) -> Result<Tensor> {
         let grad = grad.unsqueeze(0)?.expand(&[batch1_shape[0], -1, -1], false)?;
         grad.bmm(&batch2.conj()?.transpose(1, 2)?)?.times(alpha.conj())
     }
-    fn vjp_batch2(grad: &Tensor, batch1: &Tensor, batch2_shape: &[i64], alpha: Scalar) -> Result<Tensor> {
+    fn vjp_batch2(
+        grad: &Tensor,
+        batch1: &Tensor,
+        batch2_shape: &[i64],
+        alpha: Scalar,
+    ) -> Result<Tensor> {
         let grad = grad.unsqueeze(0)?.expand(&[batch2_shape[0], -1, -1], false)?;
         batch1.conj()?.transpose(1, 2)?.bmm(&grad)?.times(alpha.conj())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([s.normal(&[3, 4]).into(), s.normal(&[2, 3, 2]).into(), s.normal(&[2, 2, 4]).into()])]
+        vec![Sample::new([
+            s.normal(&[3, 4]).into(),
+            s.normal(&[2, 3, 2]).into(),
+            s.normal(&[2, 2, 4]).into(),
+        ])]
     }
 }
 
@@ -303,7 +399,13 @@ impl Mv {
     fn cpu(self_: &Tensor, vec: &Tensor) -> Result<Tensor> {
         check_vector(self_, vec, -1)?;
         let out = Tensor::empty_of(&[self_.shape()[0]], self_.dtype())?;
-        gemm::matmul(&mut column(&out)?.view_mut(), self_.view_ref(), column(vec)?.view_ref(), ONE, ZERO)?;
+        gemm::matmul(
+            &mut column(&out)?.view_mut(),
+            self_.view_ref(),
+            column(vec)?.view_ref(),
+            ONE,
+            ZERO,
+        )?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, vec: &Tensor) -> Result<Tensor> {
@@ -325,9 +427,19 @@ impl Mv {
 }
 
 /// `beta * self + alpha * (mat @ vec)`; `self` broadcasts and is not read if `beta` is 0.
-#[op("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace, out)]
+#[op(
+    "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    inplace,
+    out
+)]
 impl Addmv {
-    fn cpu(self_: &Tensor, mat: &Tensor, vec: &Tensor, beta: Scalar, alpha: Scalar) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        mat: &Tensor,
+        vec: &Tensor,
+        beta: Scalar,
+        alpha: Scalar,
+    ) -> Result<Tensor> {
         check_vector(mat, vec, self_.ndim() as i64)?;
         let m = mat.shape()[0];
         ensure!(
@@ -339,7 +451,13 @@ impl Addmv {
             vec.shape()[0]
         );
         let out = start(self_, &[m], beta, vec)?;
-        gemm::matmul(&mut column(&out)?.view_mut(), mat.view_ref(), column(vec)?.view_ref(), alpha, beta)?;
+        gemm::matmul(
+            &mut column(&out)?.view_mut(),
+            mat.view_ref(),
+            column(vec)?.view_ref(),
+            alpha,
+            beta,
+        )?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, beta: Scalar) -> Result<Tensor> {
@@ -352,8 +470,13 @@ impl Addmv {
         mat.conj()?.t()?.mv(grad)?.times(alpha.conj())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let with = |bias: &[i64]| Sample::new([s.normal(bias).into(), s.normal(&[2, 3]).into(), s.normal(&[3]).into()]);
-        vec![with(&[2]), with(&[]).with("beta", Scalar::Float(0.5)).with("alpha", Scalar::Float(2.0))]
+        let with = |bias: &[i64]| {
+            Sample::new([s.normal(bias).into(), s.normal(&[2, 3]).into(), s.normal(&[3]).into()])
+        };
+        vec![
+            with(&[2]),
+            with(&[]).with("beta", Scalar::Float(0.5)).with("alpha", Scalar::Float(2.0)),
+        ]
     }
 }
 
@@ -396,7 +519,12 @@ impl Dot {
     fn vjp_tensor(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
         self_.conj()?.mul(grad)
     }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, tensor_p: &Tensor, tensor_t: &Tensor) -> Result<Tensor> {
+    fn jvp(
+        self_p: &Tensor,
+        self_t: &Tensor,
+        tensor_p: &Tensor,
+        tensor_t: &Tensor,
+    ) -> Result<Tensor> {
         self_t.dot(tensor_p)?.add(&self_p.dot(tensor_t)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -453,7 +581,11 @@ fn folds(a: &Tensor, b: &Tensor) -> Result<bool> {
 fn folded(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let is_left_larger = a.ndim() >= b.ndim();
     let large = if is_left_larger { a.clone() } else { b.transpose(-1, -2)? };
-    let small = if is_left_larger || a.ndim() == 1 { if is_left_larger { b.clone() } else { a.clone() } } else { a.t()? };
+    let small = if is_left_larger || a.ndim() == 1 {
+        if is_left_larger { b.clone() } else { a.clone() }
+    } else {
+        a.t()?
+    };
     let rank = large.ndim();
     let mut shape = Dims::from_slice(&large.shape()[..rank - 1]);
     let flat = large.reshape(&[shape.iter().product(), large.shape()[rank - 1]])?;
@@ -470,7 +602,8 @@ fn batched(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let a = if da == 1 { a.unsqueeze(0)? } else { a.clone() };
     let b = if db == 1 { b.unsqueeze(1)? } else { b.clone() };
     let (sa, sb) = (Dims::from_slice(a.shape()), Dims::from_slice(b.shape()));
-    let ((batch_a, mat_a), (batch_b, mat_b)) = (sa.split_at(sa.len() - 2), sb.split_at(sb.len() - 2));
+    let ((batch_a, mat_a), (batch_b, mat_b)) =
+        (sa.split_at(sa.len() - 2), sb.split_at(sb.len() - 2));
     let mut shape = broadcast_shapes(&[batch_a, batch_b])?;
     let count = shape.iter().product();
     let spread = |t: &Tensor, mat: &[i64]| {
@@ -531,8 +664,16 @@ impl Matmul {
             InvalidSample::new(sample, ErrorKind::Runtime, phrase)
         };
         vec![
-            bad(&[], &[2], "both arguments to matmul need to be at least 1D, but they are 0D and 1D"),
-            bad(&[2, 1, 3], &[3, 3, 2], "The size of tensor a (2) must match the size of tensor b (3)"),
+            bad(
+                &[],
+                &[2],
+                "both arguments to matmul need to be at least 1D, but they are 0D and 1D",
+            ),
+            bad(
+                &[2, 1, 3],
+                &[3, 3, 2],
+                "The size of tensor a (2) must match the size of tensor b (3)",
+            ),
         ]
     }
 }
@@ -572,8 +713,18 @@ impl Linear {
 #[op("outer(Tensor self, Tensor vec2) -> Tensor", out, alias("ger"))]
 impl Outer {
     fn composite(self_: &Tensor, vec2: &Tensor) -> Result<Tensor> {
-        ensure!(self_.ndim() == 1, runtime, "outer: Expected 1-D argument self, but got {}-D", self_.ndim());
-        ensure!(vec2.ndim() == 1, runtime, "outer: Expected 1-D argument vec2, but got {}-D", vec2.ndim());
+        ensure!(
+            self_.ndim() == 1,
+            runtime,
+            "outer: Expected 1-D argument self, but got {}-D",
+            self_.ndim()
+        );
+        ensure!(
+            vec2.ndim() == 1,
+            runtime,
+            "outer: Expected 1-D argument vec2, but got {}-D",
+            vec2.ndim()
+        );
         self_.reshape(&[self_.shape()[0], 1])?.mul(vec2)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -610,7 +761,11 @@ fn contraction(t: &Tensor, dims: &[i64]) -> Result<(Vec<i64>, Vec<i64>)> {
     let mut picked = Vec::with_capacity(dims.len());
     for &dim in dims {
         let dim = wrap_dim(dim, t.ndim())? as i64;
-        ensure!(!picked.contains(&dim), runtime, "dim {dim} appears multiple times in the list of dims");
+        ensure!(
+            !picked.contains(&dim),
+            runtime,
+            "dim {dim} appears multiple times in the list of dims"
+        );
         picked.push(dim);
     }
     let rest = (0..t.ndim() as i64).filter(|d| !picked.contains(d)).collect();
@@ -618,9 +773,18 @@ fn contraction(t: &Tensor, dims: &[i64]) -> Result<(Vec<i64>, Vec<i64>)> {
 }
 
 /// Sums products over `dims_self` of one and `dims_other` of the other; what is left of both stays, in order.
-#[op("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor", function_only, out)]
+#[op(
+    "tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
+    function_only,
+    out
+)]
 impl Tensordot {
-    fn composite(self_: &Tensor, other: &Tensor, dims_self: &[i64], dims_other: &[i64]) -> Result<Tensor> {
+    fn composite(
+        self_: &Tensor,
+        other: &Tensor,
+        dims_self: &[i64],
+        dims_other: &[i64],
+    ) -> Result<Tensor> {
         ensure!(
             dims_self.len() == dims_other.len(),
             runtime,
@@ -628,7 +792,8 @@ impl Tensordot {
             dims_self.len(),
             dims_other.len()
         );
-        let ((pick_a, rest_a), (pick_b, rest_b)) = (contraction(self_, dims_self)?, contraction(other, dims_other)?);
+        let ((pick_a, rest_a), (pick_b, rest_b)) =
+            (contraction(self_, dims_self)?, contraction(other, dims_other)?);
         let (mut a, mut b) = (self_.clone(), other.clone());
         for (&i, &j) in pick_a.iter().zip(&pick_b) {
             let (m, n) = (a.shape()[i as usize], b.shape()[j as usize]);
@@ -638,11 +803,17 @@ impl Tensordot {
             } else if n == 1 && m != 1 {
                 a = a.sum_dim(Some(&[i]), true)?;
             } else if m != n {
-                bail!(runtime, "contracted dimensions need to match, but first has size {m} in dim {i} and second has size {n} in dim {j}");
+                bail!(
+                    runtime,
+                    "contracted dimensions need to match, but first has size {m} in dim {i} and second has size {n} in dim {j}"
+                );
             }
         }
-        let sizes = |t: &Tensor, dims: &[i64]| dims.iter().map(|&d| t.shape()[d as usize]).collect::<Dims>();
-        let (out_a, out_b, inner) = (sizes(&a, &rest_a), sizes(&b, &rest_b), sizes(&a, &pick_a).iter().product::<i64>());
+        let sizes = |t: &Tensor, dims: &[i64]| {
+            dims.iter().map(|&d| t.shape()[d as usize]).collect::<Dims>()
+        };
+        let (out_a, out_b, inner) =
+            (sizes(&a, &rest_a), sizes(&b, &rest_b), sizes(&a, &pick_a).iter().product::<i64>());
         let (order_a, order_b) = ([rest_a, pick_a].concat(), [pick_b, rest_b].concat());
         let left = a.permute(&order_a)?.reshape(&[out_a.iter().product(), inner])?;
         let right = b.permute(&order_b)?.reshape(&[inner, out_b.iter().product()])?;
@@ -651,8 +822,18 @@ impl Tensordot {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![
-            Sample::new([s.normal(&[2, 3, 4]).into(), s.normal(&[4, 2, 2]).into(), Value::from([0, 2]), Value::from([1, 0])]),
-            Sample::new([s.normal(&[2]).into(), s.normal(&[3]).into(), Value::Ints(Dims::new()), Value::Ints(Dims::new())]),
+            Sample::new([
+                s.normal(&[2, 3, 4]).into(),
+                s.normal(&[4, 2, 2]).into(),
+                Value::from([0, 2]),
+                Value::from([1, 0]),
+            ]),
+            Sample::new([
+                s.normal(&[2]).into(),
+                s.normal(&[3]).into(),
+                Value::Ints(Dims::new()),
+                Value::Ints(Dims::new()),
+            ]),
         ]
     }
 }

@@ -6,45 +6,46 @@
 
 pub(crate) mod classes;
 
+mod activation;
+mod activation_smooth;
 mod arithmetic;
-mod copy;
-pub mod creation;
-pub mod einsum;
-pub mod join;
-mod matmul;
-pub mod operator;
-mod view_shape;
-mod index;
-pub mod indexing;
-mod scatter;
-mod pad;
-mod sort;
-pub mod random;
-mod conv;
-mod pool;
-pub mod optim;
-mod linalg;
-mod reduce;
 mod binary;
 mod clamp;
 mod compare;
+mod conv;
+mod copy;
+pub mod creation;
+pub mod einsum;
+mod extreme;
+mod index;
+pub mod indexing;
+pub mod join;
+mod linalg;
+mod loss;
+mod loss_class;
+mod matmul;
+mod mean;
+mod moment;
+mod norm;
+mod norm_backward;
+mod dropout;
+pub mod operator;
+pub mod optim;
+mod pad;
+mod pool;
+pub mod random;
+mod reduce;
+mod scan;
+mod scatter;
+mod softmax;
+mod sort;
 mod ternary;
 mod trigonometry;
 mod truth;
 mod unary;
-mod mean;
-mod extreme;
-mod moment;
 mod vector_norm;
-mod activation;
-mod activation_smooth;
-mod softmax;
-mod loss;
-mod loss_class;
-mod scan;
-mod norm;
-mod norm_backward;
 mod view;
+mod view_shape;
 
 use crate::dispatch::OpDef;
 
@@ -89,6 +90,7 @@ static FAMILIES: &[Family] = &[
     scan::OPS,
     norm::OPS,
     norm_backward::OPS,
+    dropout::OPS,
     view::OPS,
 ];
 

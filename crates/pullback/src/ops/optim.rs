@@ -12,7 +12,12 @@ use pullback_macros::op;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &FUSED_SGD, &FUSED_SGD_TENSOR_LR, &FUSED_ADAM, &FUSED_ADAM_TENSOR_LR, &FUSED_ADAMW, &FUSED_ADAMW_TENSOR_LR,
+    &FUSED_SGD,
+    &FUSED_SGD_TENSOR_LR,
+    &FUSED_ADAM,
+    &FUSED_ADAM_TENSOR_LR,
+    &FUSED_ADAMW,
+    &FUSED_ADAMW_TENSOR_LR,
     &FOREACH_NORM,
 ];
 
@@ -57,7 +62,8 @@ fn each_param(
             autograd::check_inplace(written, false)?;
         }
         let mut views: Vec<_> = own.iter().map(|t| t.view_mut()).collect();
-        let mut state = State { param: &mut param.view_mut(), grad: &mut grad.view_mut(), buffers: &mut views };
+        let mut state =
+            State { param: &mut param.view_mut(), grad: &mut grad.view_mut(), buffers: &mut views };
         step(index, &mut state)?;
         own.iter().copied().chain([param]).for_each(Tensor::bump_version);
         if is_scaled {
@@ -67,7 +73,13 @@ fn each_param(
     Ok(())
 }
 
-fn sgd(params: &[Tensor], grads: &[Tensor], buffers: &[Tensor], options: Sgd, found_inf: Option<&Tensor>) -> Result<()> {
+fn sgd(
+    params: &[Tensor],
+    grads: &[Tensor],
+    buffers: &[Tensor],
+    options: Sgd,
+    found_inf: Option<&Tensor>,
+) -> Result<()> {
     if number(found_inf)? == Some(1.0) {
         return Ok(());
     }
@@ -76,7 +88,9 @@ fn sgd(params: &[Tensor], grads: &[Tensor], buffers: &[Tensor], options: Sgd, fo
     for list in lists {
         check_list(params, list, "momentum_buffer_list")?;
     }
-    each_param(params, grads, lists, options.grad_scale.is_some(), |_, state| Ok(kernel::sgd(state, &options)?))
+    each_param(params, grads, lists, options.grad_scale.is_some(), |_, state| {
+        Ok(kernel::sgd(state, &options)?)
+    })
 }
 
 /// One step of stochastic gradient descent for every parameter:
@@ -84,9 +98,31 @@ fn sgd(params: &[Tensor], grads: &[Tensor], buffers: &[Tensor], options: Sgd, fo
 #[op("_fused_sgd_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, float weight_decay, float momentum, float lr, float dampening, bool nesterov, bool maximize, bool is_first_step, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
      function_only, method = fused_sgd_)]
 impl FusedSgd {
-    fn composite(self_: &[Tensor], grads: &[Tensor], momentum_buffer_list: &[Tensor], weight_decay: f64, momentum: f64, lr: f64, dampening: f64, nesterov: bool, maximize: bool, is_first_step: bool, grad_scale: Option<&Tensor>, found_inf: Option<&Tensor>) -> Result<()> {
+    fn composite(
+        self_: &[Tensor],
+        grads: &[Tensor],
+        momentum_buffer_list: &[Tensor],
+        weight_decay: f64,
+        momentum: f64,
+        lr: f64,
+        dampening: f64,
+        nesterov: bool,
+        maximize: bool,
+        is_first_step: bool,
+        grad_scale: Option<&Tensor>,
+        found_inf: Option<&Tensor>,
+    ) -> Result<()> {
         let grad_scale = number(grad_scale)?;
-        let options = Sgd { lr, momentum, dampening, weight_decay, nesterov, maximize, is_first_step, grad_scale };
+        let options = Sgd {
+            lr,
+            momentum,
+            dampening,
+            weight_decay,
+            nesterov,
+            maximize,
+            is_first_step,
+            grad_scale,
+        };
         sgd(self_, grads, momentum_buffer_list, options, found_inf)
     }
 }
@@ -95,9 +131,35 @@ impl FusedSgd {
 #[op("_fused_sgd_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, float weight_decay, float momentum, Tensor lr, float dampening, bool nesterov, bool maximize, bool is_first_step, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
      function_only, method = fused_sgd_tensor_lr_)]
 impl FusedSgdTensorLr {
-    fn composite(self_: &[Tensor], grads: &[Tensor], momentum_buffer_list: &[Tensor], weight_decay: f64, momentum: f64, lr: &Tensor, dampening: f64, nesterov: bool, maximize: bool, is_first_step: bool, grad_scale: Option<&Tensor>, found_inf: Option<&Tensor>) -> Result<()> {
+    fn composite(
+        self_: &[Tensor],
+        grads: &[Tensor],
+        momentum_buffer_list: &[Tensor],
+        weight_decay: f64,
+        momentum: f64,
+        lr: &Tensor,
+        dampening: f64,
+        nesterov: bool,
+        maximize: bool,
+        is_first_step: bool,
+        grad_scale: Option<&Tensor>,
+        found_inf: Option<&Tensor>,
+    ) -> Result<()> {
         let lr = lr.item()?.to_f64();
-        FusedSgd::composite(self_, grads, momentum_buffer_list, weight_decay, momentum, lr, dampening, nesterov, maximize, is_first_step, grad_scale, found_inf)
+        FusedSgd::composite(
+            self_,
+            grads,
+            momentum_buffer_list,
+            weight_decay,
+            momentum,
+            lr,
+            dampening,
+            nesterov,
+            maximize,
+            is_first_step,
+            grad_scale,
+            found_inf,
+        )
     }
 }
 
@@ -109,7 +171,12 @@ struct Lists<'a> {
     steps: &'a [Tensor],
 }
 
-fn adam(lists: &Lists<'_>, options: Adam, decoupled: bool, (grad_scale, found_inf): (Option<&Tensor>, Option<&Tensor>)) -> Result<()> {
+fn adam(
+    lists: &Lists<'_>,
+    options: Adam,
+    decoupled: bool,
+    (grad_scale, found_inf): (Option<&Tensor>, Option<&Tensor>),
+) -> Result<()> {
     if number(found_inf)? == Some(1.0) {
         return Ok(());
     }
@@ -119,7 +186,12 @@ fn adam(lists: &Lists<'_>, options: Adam, decoupled: bool, (grad_scale, found_in
         check_list(lists.params, list, name)?;
     }
     if lists.steps.len() != lists.params.len() {
-        bail!(runtime, "Tensor lists must have the same number of tensors, got {} parameters and {} state_steps", lists.params.len(), lists.steps.len());
+        bail!(
+            runtime,
+            "Tensor lists must have the same number of tensors, got {} parameters and {} state_steps",
+            lists.params.len(),
+            lists.steps.len()
+        );
     }
     let options = Adam { grad_scale: number(grad_scale)?, ..options };
     each_param(lists.params, lists.grads, buffers, options.grad_scale.is_some(), |index, state| {
@@ -133,9 +205,40 @@ fn adam(lists: &Lists<'_>, options: Adam, decoupled: bool, (grad_scale, found_in
 #[op("_fused_adam_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
      function_only, method = fused_adam_)]
 impl FusedAdam {
-    fn composite(self_: &[Tensor], grads: &[Tensor], exp_avgs: &[Tensor], exp_avg_sqs: &[Tensor], max_exp_avg_sqs: &[Tensor], state_steps: &[Tensor], lr: f64, beta1: f64, beta2: f64, weight_decay: f64, eps: f64, amsgrad: bool, maximize: bool, grad_scale: Option<&Tensor>, found_inf: Option<&Tensor>) -> Result<()> {
-        let lists = Lists { params: self_, grads, buffers: [exp_avgs, exp_avg_sqs, max_exp_avg_sqs], steps: state_steps };
-        let options = Adam { lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, step: 0.0, grad_scale: None };
+    fn composite(
+        self_: &[Tensor],
+        grads: &[Tensor],
+        exp_avgs: &[Tensor],
+        exp_avg_sqs: &[Tensor],
+        max_exp_avg_sqs: &[Tensor],
+        state_steps: &[Tensor],
+        lr: f64,
+        beta1: f64,
+        beta2: f64,
+        weight_decay: f64,
+        eps: f64,
+        amsgrad: bool,
+        maximize: bool,
+        grad_scale: Option<&Tensor>,
+        found_inf: Option<&Tensor>,
+    ) -> Result<()> {
+        let lists = Lists {
+            params: self_,
+            grads,
+            buffers: [exp_avgs, exp_avg_sqs, max_exp_avg_sqs],
+            steps: state_steps,
+        };
+        let options = Adam {
+            lr,
+            beta1,
+            beta2,
+            weight_decay,
+            eps,
+            amsgrad,
+            maximize,
+            step: 0.0,
+            grad_scale: None,
+        };
         adam(&lists, options, false, (grad_scale, found_inf))
     }
 }
@@ -144,9 +247,41 @@ impl FusedAdam {
 #[op("_fused_adam_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, Tensor lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
      function_only, method = fused_adam_tensor_lr_)]
 impl FusedAdamTensorLr {
-    fn composite(self_: &[Tensor], grads: &[Tensor], exp_avgs: &[Tensor], exp_avg_sqs: &[Tensor], max_exp_avg_sqs: &[Tensor], state_steps: &[Tensor], lr: &Tensor, beta1: f64, beta2: f64, weight_decay: f64, eps: f64, amsgrad: bool, maximize: bool, grad_scale: Option<&Tensor>, found_inf: Option<&Tensor>) -> Result<()> {
+    fn composite(
+        self_: &[Tensor],
+        grads: &[Tensor],
+        exp_avgs: &[Tensor],
+        exp_avg_sqs: &[Tensor],
+        max_exp_avg_sqs: &[Tensor],
+        state_steps: &[Tensor],
+        lr: &Tensor,
+        beta1: f64,
+        beta2: f64,
+        weight_decay: f64,
+        eps: f64,
+        amsgrad: bool,
+        maximize: bool,
+        grad_scale: Option<&Tensor>,
+        found_inf: Option<&Tensor>,
+    ) -> Result<()> {
         let lr = lr.item()?.to_f64();
-        FusedAdam::composite(self_, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf)
+        FusedAdam::composite(
+            self_,
+            grads,
+            exp_avgs,
+            exp_avg_sqs,
+            max_exp_avg_sqs,
+            state_steps,
+            lr,
+            beta1,
+            beta2,
+            weight_decay,
+            eps,
+            amsgrad,
+            maximize,
+            grad_scale,
+            found_inf,
+        )
     }
 }
 
@@ -154,9 +289,40 @@ impl FusedAdamTensorLr {
 #[op("_fused_adamw_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
      function_only, method = fused_adamw_)]
 impl FusedAdamw {
-    fn composite(self_: &[Tensor], grads: &[Tensor], exp_avgs: &[Tensor], exp_avg_sqs: &[Tensor], max_exp_avg_sqs: &[Tensor], state_steps: &[Tensor], lr: f64, beta1: f64, beta2: f64, weight_decay: f64, eps: f64, amsgrad: bool, maximize: bool, grad_scale: Option<&Tensor>, found_inf: Option<&Tensor>) -> Result<()> {
-        let lists = Lists { params: self_, grads, buffers: [exp_avgs, exp_avg_sqs, max_exp_avg_sqs], steps: state_steps };
-        let options = Adam { lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, step: 0.0, grad_scale: None };
+    fn composite(
+        self_: &[Tensor],
+        grads: &[Tensor],
+        exp_avgs: &[Tensor],
+        exp_avg_sqs: &[Tensor],
+        max_exp_avg_sqs: &[Tensor],
+        state_steps: &[Tensor],
+        lr: f64,
+        beta1: f64,
+        beta2: f64,
+        weight_decay: f64,
+        eps: f64,
+        amsgrad: bool,
+        maximize: bool,
+        grad_scale: Option<&Tensor>,
+        found_inf: Option<&Tensor>,
+    ) -> Result<()> {
+        let lists = Lists {
+            params: self_,
+            grads,
+            buffers: [exp_avgs, exp_avg_sqs, max_exp_avg_sqs],
+            steps: state_steps,
+        };
+        let options = Adam {
+            lr,
+            beta1,
+            beta2,
+            weight_decay,
+            eps,
+            amsgrad,
+            maximize,
+            step: 0.0,
+            grad_scale: None,
+        };
         adam(&lists, options, true, (grad_scale, found_inf))
     }
 }
@@ -165,9 +331,41 @@ impl FusedAdamw {
 #[op("_fused_adamw_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, Tensor lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
      function_only, method = fused_adamw_tensor_lr_)]
 impl FusedAdamwTensorLr {
-    fn composite(self_: &[Tensor], grads: &[Tensor], exp_avgs: &[Tensor], exp_avg_sqs: &[Tensor], max_exp_avg_sqs: &[Tensor], state_steps: &[Tensor], lr: &Tensor, beta1: f64, beta2: f64, weight_decay: f64, eps: f64, amsgrad: bool, maximize: bool, grad_scale: Option<&Tensor>, found_inf: Option<&Tensor>) -> Result<()> {
+    fn composite(
+        self_: &[Tensor],
+        grads: &[Tensor],
+        exp_avgs: &[Tensor],
+        exp_avg_sqs: &[Tensor],
+        max_exp_avg_sqs: &[Tensor],
+        state_steps: &[Tensor],
+        lr: &Tensor,
+        beta1: f64,
+        beta2: f64,
+        weight_decay: f64,
+        eps: f64,
+        amsgrad: bool,
+        maximize: bool,
+        grad_scale: Option<&Tensor>,
+        found_inf: Option<&Tensor>,
+    ) -> Result<()> {
         let lr = lr.item()?.to_f64();
-        FusedAdamw::composite(self_, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, amsgrad, maximize, grad_scale, found_inf)
+        FusedAdamw::composite(
+            self_,
+            grads,
+            exp_avgs,
+            exp_avg_sqs,
+            max_exp_avg_sqs,
+            state_steps,
+            lr,
+            beta1,
+            beta2,
+            weight_decay,
+            eps,
+            amsgrad,
+            maximize,
+            grad_scale,
+            found_inf,
+        )
     }
 }
 

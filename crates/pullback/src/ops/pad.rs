@@ -6,8 +6,8 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
-use crate::tensor::shape::list;
 use crate::tensor::TensorSpec;
+use crate::tensor::shape::list;
 use crate::{Dims, Result, Scalar, Tensor};
 use pullback_macros::op;
 
@@ -19,7 +19,12 @@ pub static OPS: &[&OpDef] = &[&CONSTANT_PAD_ND, &PAD];
 #[op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", method = constant_pad_nd)]
 impl ConstantPadNd {
     fn cpu(self_: &Tensor, pad: &[i64], value: Scalar) -> Result<Tensor> {
-        ensure!(pad.len() % 2 == 0, runtime, "Length of pad must be even but instead it equals {}", pad.len());
+        ensure!(
+            pad.len() % 2 == 0,
+            runtime,
+            "Length of pad must be even but instead it equals {}",
+            pad.len()
+        );
         ensure!(
             pad.len() / 2 <= self_.ndim(),
             runtime,
@@ -40,7 +45,12 @@ impl ConstantPadNd {
                 sides[1]
             );
             let from = (-sides[0]).max(0);
-            source = source.slice(dim as i64, Some(from), Some((shape[dim] + sides[1].min(0)).max(from)), 1)?;
+            source = source.slice(
+                dim as i64,
+                Some(from),
+                Some((shape[dim] + sides[1].min(0)).max(from)),
+                1,
+            )?;
             shape[dim] = size;
         }
         let out = super::creation::filled(&TensorSpec::of(&shape, self_.dtype()), value)?;
@@ -62,7 +72,9 @@ impl ConstantPadNd {
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![
             Sample::of(s.normal(&[2, 3])).with("pad", [1, 2]),
-            Sample::of(s.normal(&[3, 4])).with("pad", [-1, 2, 1, -2]).with("value", Scalar::Float(0.5)),
+            Sample::of(s.normal(&[3, 4]))
+                .with("pad", [-1, 2, 1, -2])
+                .with("value", Scalar::Float(0.5)),
         ]
     }
 }
@@ -86,7 +98,12 @@ fn pad_dim(x: &Tensor, dim: i64, (before, after): (i64, i64), mode: &str) -> Res
             parts.push(piece(size - 1 - tail, size - 1)?.flip(&[dim])?);
         }
         "replicate" => {
-            ensure!(size > 0, runtime, "Expected a non-empty dimension {dim} for replicate padding, but got input of size {}", list(x.shape()));
+            ensure!(
+                size > 0,
+                runtime,
+                "Expected a non-empty dimension {dim} for replicate padding, but got input of size {}",
+                list(x.shape())
+            );
             let edge = |from: i64, n: i64| {
                 let mut shape = Dims::from_slice(x.shape());
                 shape[dim as usize] = n;
@@ -97,7 +114,11 @@ fn pad_dim(x: &Tensor, dim: i64, (before, after): (i64, i64), mode: &str) -> Res
             parts.push(edge(size - 1, tail)?);
         }
         _ => {
-            ensure!(head <= size && tail <= size, runtime, "Padding value causes wrapping around more than once.");
+            ensure!(
+                head <= size && tail <= size,
+                runtime,
+                "Padding value causes wrapping around more than once."
+            );
             parts.push(piece(size - head, size)?);
             parts.push(piece((-before).max(0), size + after.min(0))?);
             parts.push(piece(0, tail)?);
@@ -108,7 +129,10 @@ fn pad_dim(x: &Tensor, dim: i64, (before, after): (i64, i64), mode: &str) -> Res
 }
 
 /// Pads the last dimensions as `pad` lists them: mode "constant" (with `value`), "reflect", "replicate" or "circular".
-#[op("pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None) -> Tensor", module = "nn")]
+#[op(
+    "pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None) -> Tensor",
+    module = "nn"
+)]
 impl Pad {
     fn composite(self_: &Tensor, pad: &[i64], mode: &str, value: Option<f64>) -> Result<Tensor> {
         ensure!(pad.len() % 2 == 0, runtime, "Padding length must be divisible by 2");
@@ -122,7 +146,11 @@ impl Pad {
         if mode == "constant" {
             return self_.constant_pad_nd(pad, Scalar::Float(value.unwrap_or(0.0)));
         }
-        ensure!(value.is_none_or(|v| v == 0.0), runtime, "Padding mode \"{mode}\" doesn't take in value argument");
+        ensure!(
+            value.is_none_or(|v| v == 0.0),
+            runtime,
+            "Padding mode \"{mode}\" doesn't take in value argument"
+        );
         if !matches!(mode, "reflect" | "replicate" | "circular") {
             bail!(not_implemented, "Unrecognised padding mode {mode}");
         }

@@ -14,8 +14,17 @@ use smallvec::SmallVec;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &MAX_POOL2D_WITH_INDICES, &MAX_POOL2D_BACKWARD, &MAX_POOL2D, &MAX_POOL1D, &MAX_POOL1D_WITH_INDICES, &AVG_POOL2D,
-    &AVG_POOL2D_BACKWARD, &AVG_POOL1D, &ADAPTIVE_AVG_POOL_KERNEL, &ADAPTIVE_AVG_POOL_BACKWARD, &ADAPTIVE_AVG_POOL2D,
+    &MAX_POOL2D_WITH_INDICES,
+    &MAX_POOL2D_BACKWARD,
+    &MAX_POOL2D,
+    &MAX_POOL1D,
+    &MAX_POOL1D_WITH_INDICES,
+    &AVG_POOL2D,
+    &AVG_POOL2D_BACKWARD,
+    &AVG_POOL1D,
+    &ADAPTIVE_AVG_POOL_KERNEL,
+    &ADAPTIVE_AVG_POOL_BACKWARD,
+    &ADAPTIVE_AVG_POOL2D,
     &ADAPTIVE_AVG_POOL1D,
 ];
 
@@ -36,7 +45,13 @@ fn pair(values: &[i64], name: &str, least: i64) -> Result<SmallVec<[usize; 3]>> 
     Ok([values[0] as usize, values[values.len() - 1] as usize].into_iter().collect())
 }
 
-fn window(kernel_size: &[i64], stride: &[i64], padding: &[i64], dilation: &[i64], ceil_mode: bool) -> Result<Window> {
+fn window(
+    kernel_size: &[i64],
+    stride: &[i64],
+    padding: &[i64],
+    dilation: &[i64],
+    ceil_mode: bool,
+) -> Result<Window> {
     let stride = if stride.is_empty() { kernel_size } else { stride };
     Ok(Window {
         kernel: pair(kernel_size, "kernel size", 1)?,
@@ -61,12 +76,24 @@ fn check_input(name: &str, self_: &Tensor) -> Result<()> {
 #[op("max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor result, Tensor indices)",
      module = "nn", node = "MaxPool2DWithIndices", method = max_pool2d_with_indices)]
 impl MaxPool2dWithIndices {
-    fn cpu(self_: &Tensor, kernel_size: &[i64], stride: &[i64], padding: &[i64], dilation: &[i64], ceil_mode: bool) -> Result<[Tensor; 2]> {
+    fn cpu(
+        self_: &Tensor,
+        kernel_size: &[i64],
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        ceil_mode: bool,
+    ) -> Result<[Tensor; 2]> {
         check_input("max_pool2d", self_)?;
         let window = window(kernel_size, stride, padding, dilation, ceil_mode)?;
         let shape = kernel::output_shape(self_.shape(), &window)?;
         let out = [Tensor::empty_of(&shape, self_.dtype())?, Tensor::empty_of(&shape, DType::I64)?];
-        kernel::max_pool(&mut out[0].view_mut(), Some(&mut out[1].view_mut()), self_.view_ref(), &window)?;
+        kernel::max_pool(
+            &mut out[0].view_mut(),
+            Some(&mut out[1].view_mut()),
+            self_.view_ref(),
+            &window,
+        )?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], indices: &Tensor) -> Result<Tensor> {
@@ -78,7 +105,10 @@ impl MaxPool2dWithIndices {
         }
         vec![
             Sample::of(s.distinct(&[1, 2, 4, 4])).with("kernel_size", [2]),
-            Sample::of(s.distinct(&[1, 5, 5])).with("kernel_size", [3, 2]).with("stride", [2, 1]).with("padding", [1]),
+            Sample::of(s.distinct(&[1, 5, 5]))
+                .with("kernel_size", [3, 2])
+                .with("stride", [2, 1])
+                .with("padding", [1]),
         ]
     }
 }
@@ -90,7 +120,12 @@ impl MaxPool2dBackward {
     fn cpu(grad_output: &Tensor, indices: &Tensor, input_size: &[i64]) -> Result<Tensor> {
         let out = TensorSpec::of(input_size, grad_output.dtype()).zeros()?;
         if grad_output.numel() > 0 {
-            kernel::max_pool_backward(&mut out.view_mut(), grad_output.view_ref(), indices.view_ref(), 2)?;
+            kernel::max_pool_backward(
+                &mut out.view_mut(),
+                grad_output.view_ref(),
+                indices.view_ref(),
+                2,
+            )?;
         }
         Ok(out)
     }
@@ -101,7 +136,11 @@ impl MaxPool2dBackward {
         if s.dtype.is_complex() {
             return Vec::new();
         }
-        vec![Sample::new([s.normal(&[1, 2, 2]).into(), s.integers(&[1, 2, 2], 0, 16).into(), Value::from([1, 4, 4])])]
+        vec![Sample::new([
+            s.normal(&[1, 2, 2]).into(),
+            s.integers(&[1, 2, 2], 0, 16).into(),
+            Value::from([1, 4, 4]),
+        ])]
     }
 }
 
@@ -109,8 +148,16 @@ impl MaxPool2dBackward {
 #[op("max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor",
      function_only, method = max_pool2d)]
 impl MaxPool2d {
-    fn composite(self_: &Tensor, kernel_size: &[i64], stride: &[i64], padding: &[i64], dilation: &[i64], ceil_mode: bool) -> Result<Tensor> {
-        let [out, _] = self_.max_pool2d_with_indices(kernel_size, stride, padding, dilation, ceil_mode)?;
+    fn composite(
+        self_: &Tensor,
+        kernel_size: &[i64],
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        ceil_mode: bool,
+    ) -> Result<Tensor> {
+        let [out, _] =
+            self_.max_pool2d_with_indices(kernel_size, stride, padding, dilation, ceil_mode)?;
         Ok(out)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -139,10 +186,23 @@ fn check_line(name: &str, self_: &Tensor) -> Result<()> {
 #[op("max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
      function_only, method = max_pool1d_with_indices)]
 impl MaxPool1dWithIndices {
-    fn composite(self_: &Tensor, kernel_size: &[i64], stride: &[i64], padding: &[i64], dilation: &[i64], ceil_mode: bool) -> Result<[Tensor; 2]> {
+    fn composite(
+        self_: &Tensor,
+        kernel_size: &[i64],
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        ceil_mode: bool,
+    ) -> Result<[Tensor; 2]> {
         check_line("max_pool1d", self_)?;
         let plane = self_.unsqueeze(-2)?;
-        let [out, indices] = plane.max_pool2d_with_indices(&row(kernel_size, 1), &row(stride, 1), &row(padding, 0), &row(dilation, 1), ceil_mode)?;
+        let [out, indices] = plane.max_pool2d_with_indices(
+            &row(kernel_size, 1),
+            &row(stride, 1),
+            &row(padding, 0),
+            &row(dilation, 1),
+            ceil_mode,
+        )?;
         Ok([out.squeeze_dim(-2)?, indices.squeeze_dim(-2)?])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -157,8 +217,16 @@ impl MaxPool1dWithIndices {
 #[op("max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor",
      function_only, method = max_pool1d)]
 impl MaxPool1d {
-    fn composite(self_: &Tensor, kernel_size: &[i64], stride: &[i64], padding: &[i64], dilation: &[i64], ceil_mode: bool) -> Result<Tensor> {
-        let [out, _] = self_.max_pool1d_with_indices(kernel_size, stride, padding, dilation, ceil_mode)?;
+    fn composite(
+        self_: &Tensor,
+        kernel_size: &[i64],
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        ceil_mode: bool,
+    ) -> Result<Tensor> {
+        let [out, _] =
+            self_.max_pool1d_with_indices(kernel_size, stride, padding, dilation, ceil_mode)?;
         Ok(out)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -178,16 +246,37 @@ fn average(count_include_pad: bool, divisor_override: Option<i64>) -> Result<Avg
 #[op("avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
      module = "nn", jvp = linear, node = "AvgPool2D", method = avg_pool2d)]
 impl AvgPool2d {
-    fn cpu(self_: &Tensor, kernel_size: &[i64], stride: &[i64], padding: &[i64], ceil_mode: bool, count_include_pad: bool, divisor_override: Option<i64>) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        kernel_size: &[i64],
+        stride: &[i64],
+        padding: &[i64],
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: Option<i64>,
+    ) -> Result<Tensor> {
         check_input("avg_pool2d", self_)?;
         let window = window(kernel_size, stride, padding, &[1], ceil_mode)?;
         let out = Tensor::empty_of(&kernel::output_shape(self_.shape(), &window)?, self_.dtype())?;
-        kernel::avg_pool(&mut out.view_mut(), self_.view_ref(), &window, average(count_include_pad, divisor_override)?)?;
+        kernel::avg_pool(
+            &mut out.view_mut(),
+            self_.view_ref(),
+            &window,
+            average(count_include_pad, divisor_override)?,
+        )?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], args: &AvgPool2dArgs<'_>) -> Result<Tensor> {
         let a = args;
-        grad.avg_pool2d_backward(self_shape, a.kernel_size, a.stride, a.padding, a.ceil_mode, a.count_include_pad, a.divisor_override)
+        grad.avg_pool2d_backward(
+            self_shape,
+            a.kernel_size,
+            a.stride,
+            a.padding,
+            a.ceil_mode,
+            a.count_include_pad,
+            a.divisor_override,
+        )
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {
@@ -195,7 +284,10 @@ impl AvgPool2d {
         }
         vec![
             Sample::of(s.normal(&[1, 2, 4, 4])).with("kernel_size", [2]),
-            Sample::of(s.normal(&[1, 5, 4])).with("kernel_size", [3, 2]).with("padding", [1]).with("count_include_pad", false),
+            Sample::of(s.normal(&[1, 5, 4]))
+                .with("kernel_size", [3, 2])
+                .with("padding", [1])
+                .with("count_include_pad", false),
         ]
     }
 }
@@ -204,15 +296,36 @@ impl AvgPool2d {
 #[op("_avg_pool2d_backward(Tensor grad_output, int[] input_size, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
      internal, jvp = linear, method = avg_pool2d_backward)]
 impl AvgPool2dBackward {
-    fn cpu(grad_output: &Tensor, input_size: &[i64], kernel_size: &[i64], stride: &[i64], padding: &[i64], ceil_mode: bool, count_include_pad: bool, divisor_override: Option<i64>) -> Result<Tensor> {
+    fn cpu(
+        grad_output: &Tensor,
+        input_size: &[i64],
+        kernel_size: &[i64],
+        stride: &[i64],
+        padding: &[i64],
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: Option<i64>,
+    ) -> Result<Tensor> {
         let window = window(kernel_size, stride, padding, &[1], ceil_mode)?;
         let out = TensorSpec::of(input_size, grad_output.dtype()).zeros()?;
-        kernel::avg_pool_backward(&mut out.view_mut(), grad_output.view_ref(), &window, average(count_include_pad, divisor_override)?)?;
+        kernel::avg_pool_backward(
+            &mut out.view_mut(),
+            grad_output.view_ref(),
+            &window,
+            average(count_include_pad, divisor_override)?,
+        )?;
         Ok(out)
     }
     fn vjp_grad_output(grad: &Tensor, args: &AvgPool2dBackwardArgs<'_>) -> Result<Tensor> {
         let a = args;
-        grad.avg_pool2d(a.kernel_size, a.stride, a.padding, a.ceil_mode, a.count_include_pad, a.divisor_override)
+        grad.avg_pool2d(
+            a.kernel_size,
+            a.stride,
+            a.padding,
+            a.ceil_mode,
+            a.count_include_pad,
+            a.divisor_override,
+        )
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {
@@ -235,10 +348,26 @@ impl AvgPool2dBackward {
 #[op("avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
      function_only, method = avg_pool1d)]
 impl AvgPool1d {
-    fn composite(self_: &Tensor, kernel_size: &[i64], stride: &[i64], padding: &[i64], ceil_mode: bool, count_include_pad: bool) -> Result<Tensor> {
+    fn composite(
+        self_: &Tensor,
+        kernel_size: &[i64],
+        stride: &[i64],
+        padding: &[i64],
+        ceil_mode: bool,
+        count_include_pad: bool,
+    ) -> Result<Tensor> {
         check_line("avg_pool1d", self_)?;
         let plane = self_.unsqueeze(-2)?;
-        plane.avg_pool2d(&row(kernel_size, 1), &row(stride, 1), &row(padding, 0), ceil_mode, count_include_pad, None)?.squeeze_dim(-2)
+        plane
+            .avg_pool2d(
+                &row(kernel_size, 1),
+                &row(stride, 1),
+                &row(padding, 0),
+                ceil_mode,
+                count_include_pad,
+                None,
+            )?
+            .squeeze_dim(-2)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {

@@ -9,16 +9,43 @@ use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
 use crate::tensor::promote::default_dtype;
 use crate::tensor::shape::broadcast_shapes;
-use crate::{DType, Device, Generator, Layout, MemoryFormat, Result, Scalar, Tensor, default_generator};
+use crate::{
+    DType, Device, Generator, Layout, MemoryFormat, Result, Scalar, Tensor, default_generator,
+};
 use pullback_kernels::{StridedMut, random};
 use pullback_macros::op;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &RAND, &RANDN, &RANDINT, &RANDINT_LOW, &RANDPERM, &RAND_LIKE, &RANDN_LIKE, &RANDINT_LIKE, &RANDINT_LIKE_LOW,
-    &UNIFORM, &NORMAL_FILL, &EXPONENTIAL, &CAUCHY, &GEOMETRIC, &LOG_NORMAL, &RANDOM, &RANDOM_TO, &RANDOM_FROM,
-    &BERNOULLI_FILL, &BERNOULLI_FILL_TENSOR, &BERNOULLI, &BERNOULLI_P, &NORMAL, &NORMAL_MEAN, &NORMAL_STD,
-    &NORMAL_TENSOR, &MULTINOMIAL, &DROPOUT, &NATIVE_DROPOUT,
+    &RAND,
+    &RANDN,
+    &RANDINT,
+    &RANDINT_LOW,
+    &RANDPERM,
+    &RAND_LIKE,
+    &RANDN_LIKE,
+    &RANDINT_LIKE,
+    &RANDINT_LIKE_LOW,
+    &UNIFORM,
+    &NORMAL_FILL,
+    &EXPONENTIAL,
+    &CAUCHY,
+    &GEOMETRIC,
+    &LOG_NORMAL,
+    &RANDOM,
+    &RANDOM_TO,
+    &RANDOM_FROM,
+    &BERNOULLI_FILL,
+    &BERNOULLI_FILL_TENSOR,
+    &BERNOULLI,
+    &BERNOULLI_P,
+    &NORMAL,
+    &NORMAL_MEAN,
+    &NORMAL_STD,
+    &NORMAL_TENSOR,
+    &MULTINOMIAL,
+    &DROPOUT,
+    &NATIVE_DROPOUT,
 ];
 
 /// Fills `out` from the given or the default generator.
@@ -44,42 +71,103 @@ fn fresh(
 }
 
 /// Uniform numbers in `[0, 1)`.
-#[op("rand(int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, random, not_differentiable)]
+#[op(
+    "rand(int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    random,
+    not_differentiable
+)]
 impl Rand {
-    fn cpu(size: &[i64], generator: Option<&Generator>, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
-        fresh(size, (Options(dtype, layout, device, pin_memory), default_dtype()), generator, random::rand)
+    fn cpu(
+        size: &[i64],
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        fresh(
+            size,
+            (Options(dtype, layout, device, pin_memory), default_dtype()),
+            generator,
+            random::rand,
+        )
     }
 }
 
 /// Standard normal numbers.
-#[op("randn(int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, random, not_differentiable)]
+#[op(
+    "randn(int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    random,
+    not_differentiable
+)]
 impl Randn {
-    fn cpu(size: &[i64], generator: Option<&Generator>, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
-        fresh(size, (Options(dtype, layout, device, pin_memory), default_dtype()), generator, random::randn)
+    fn cpu(
+        size: &[i64],
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        fresh(
+            size,
+            (Options(dtype, layout, device, pin_memory), default_dtype()),
+            generator,
+            random::randn,
+        )
     }
 }
 
 fn check_range(low: i64, high: i64) -> Result<()> {
-    ensure!(low < high, runtime, "random_ expects 'from' to be less than 'to', but got from={low} >= to={high}");
+    ensure!(
+        low < high,
+        runtime,
+        "random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+    );
     Ok(())
 }
 
 /// Whole numbers in `[0, high)`; int64 unless `dtype` is given.
-#[op("randint(int high, int[] size, *, Generator? generator=None, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, random, not_differentiable)]
+#[op(
+    "randint(int high, int[] size, *, Generator? generator=None, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    random,
+    not_differentiable
+)]
 impl Randint {
-    fn cpu(high: i64, size: &[i64], generator: Option<&Generator>, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
+    fn cpu(
+        high: i64,
+        size: &[i64],
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
         RandintLow::cpu(0, high, size, generator, dtype, layout, device, pin_memory)
     }
 }
 
 /// Whole numbers in `[low, high)`; int64 unless `dtype` is given.
-#[op("randint.low(int low, int high, int[] size, *, Generator? generator=None, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, random, not_differentiable)]
+#[op(
+    "randint.low(int low, int high, int[] size, *, Generator? generator=None, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    random,
+    not_differentiable
+)]
 impl RandintLow {
-    fn cpu(low: i64, high: i64, size: &[i64], generator: Option<&Generator>, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
+    fn cpu(
+        low: i64,
+        high: i64,
+        size: &[i64],
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
         check_range(low, high)?;
         let kind = (Options(dtype, layout, device, pin_memory), DType::I64);
         fresh(size, kind, generator, |out, g| random::randint(out, low, Some(high), g))
@@ -87,12 +175,28 @@ impl RandintLow {
 }
 
 /// A random permutation of `0..n`.
-#[op("randperm(int n, *, Generator? generator=None, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, random, not_differentiable)]
+#[op(
+    "randperm(int n, *, Generator? generator=None, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    random,
+    not_differentiable
+)]
 impl Randperm {
-    fn cpu(n: i64, generator: Option<&Generator>, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
+    fn cpu(
+        n: i64,
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
         ensure!(n >= 0, runtime, "n must be non-negative, got{n}");
-        fresh(&[n], (Options(dtype, layout, device, pin_memory), DType::I64), generator, random::randperm)
+        fresh(
+            &[n],
+            (Options(dtype, layout, device, pin_memory), DType::I64),
+            generator,
+            random::randperm,
+        )
     }
 }
 
@@ -101,10 +205,22 @@ fn like(self_: &Tensor, options: Options, format: Option<MemoryFormat>) -> Resul
 }
 
 /// Uniform numbers in `[0, 1)` in the shape of `self`.
-#[op("rand_like(Tensor self, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-     random, function_only, not_differentiable)]
+#[op(
+    "rand_like(Tensor self, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    random,
+    function_only,
+    not_differentiable
+)]
 impl RandLike {
-    fn cpu(self_: &Tensor, generator: Option<&Generator>, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+        memory_format: Option<MemoryFormat>,
+    ) -> Result<Tensor> {
         let out = like(self_, Options(dtype, layout, device, pin_memory), memory_format)?;
         draw(&out, generator, random::rand)?;
         Ok(out)
@@ -112,10 +228,22 @@ impl RandLike {
 }
 
 /// Standard normal numbers in the shape of `self`.
-#[op("randn_like(Tensor self, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-     random, function_only, not_differentiable)]
+#[op(
+    "randn_like(Tensor self, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    random,
+    function_only,
+    not_differentiable
+)]
 impl RandnLike {
-    fn cpu(self_: &Tensor, generator: Option<&Generator>, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+        memory_format: Option<MemoryFormat>,
+    ) -> Result<Tensor> {
         let out = like(self_, Options(dtype, layout, device, pin_memory), memory_format)?;
         draw(&out, generator, random::randn)?;
         Ok(out)
@@ -123,19 +251,56 @@ impl RandnLike {
 }
 
 /// Whole numbers in `[0, high)` in the shape and dtype of `self`.
-#[op("randint_like(Tensor self, int high, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-     random, function_only, not_differentiable)]
+#[op(
+    "randint_like(Tensor self, int high, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    random,
+    function_only,
+    not_differentiable
+)]
 impl RandintLike {
-    fn cpu(self_: &Tensor, high: i64, generator: Option<&Generator>, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
-        RandintLikeLow::cpu(self_, 0, high, generator, dtype, layout, device, pin_memory, memory_format)
+    fn cpu(
+        self_: &Tensor,
+        high: i64,
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+        memory_format: Option<MemoryFormat>,
+    ) -> Result<Tensor> {
+        RandintLikeLow::cpu(
+            self_,
+            0,
+            high,
+            generator,
+            dtype,
+            layout,
+            device,
+            pin_memory,
+            memory_format,
+        )
     }
 }
 
 /// Whole numbers in `[low, high)` in the shape and dtype of `self`.
-#[op("randint_like.low_dtype(Tensor self, int low, int high, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-     random, function_only, not_differentiable)]
+#[op(
+    "randint_like.low_dtype(Tensor self, int low, int high, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    random,
+    function_only,
+    not_differentiable
+)]
 impl RandintLikeLow {
-    fn cpu(self_: &Tensor, low: i64, high: i64, generator: Option<&Generator>, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        low: i64,
+        high: i64,
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+        memory_format: Option<MemoryFormat>,
+    ) -> Result<Tensor> {
         check_range(low, high)?;
         let out = like(self_, Options(dtype, layout, device, pin_memory), memory_format)?;
         draw(&out, generator, |out, g| random::randint(out, low, Some(high), g))?;
@@ -148,7 +313,11 @@ impl RandintLikeLow {
      method = uniform_, node = "Uniform")]
 impl Uniform {
     fn cpu_(self_: &Tensor, from: f64, to: f64, generator: Option<&Generator>) -> Result<()> {
-        ensure!(from <= to, runtime, "uniform_ expects to return a [from, to) range, but found from={from} > to={to}");
+        ensure!(
+            from <= to,
+            runtime,
+            "uniform_ expects to return a [from, to) range, but found from={from} > to={to}"
+        );
         draw(self_, generator, |out, g| random::uniform(out, from, to, g))
     }
     fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
@@ -181,7 +350,11 @@ impl NormalFill {
      method = exponential_, node = "Exponential")]
 impl Exponential {
     fn cpu_(self_: &Tensor, lambd: f64, generator: Option<&Generator>) -> Result<()> {
-        ensure!(lambd > 0.0, runtime, "exponential_ expects lambda > 0.0, but found lambda={lambd}");
+        ensure!(
+            lambd > 0.0,
+            runtime,
+            "exponential_ expects lambda > 0.0, but found lambda={lambd}"
+        );
         draw(self_, generator, |out, g| random::exponential(out, lambd, g))
     }
     fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
@@ -262,7 +435,12 @@ impl RandomTo {
 #[op("random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
      method = random_from_, node = "Random")]
 impl RandomFrom {
-    fn cpu_(self_: &Tensor, from: i64, to: Option<i64>, generator: Option<&Generator>) -> Result<()> {
+    fn cpu_(
+        self_: &Tensor,
+        from: i64,
+        to: Option<i64>,
+        generator: Option<&Generator>,
+    ) -> Result<()> {
         if let Some(to) = to {
             check_range(from, to)?;
         }
@@ -275,7 +453,11 @@ impl RandomFrom {
 }
 
 fn check_probability(p: f64) -> Result<()> {
-    ensure!((0.0..=1.0).contains(&p), runtime, "bernoulli_ expects p to be in [0, 1], but got p={p}");
+    ensure!(
+        (0.0..=1.0).contains(&p),
+        runtime,
+        "bernoulli_ expects p to be in [0, 1], but got p={p}"
+    );
     Ok(())
 }
 
@@ -346,10 +528,23 @@ impl BernoulliP {
 }
 
 /// Normal numbers of shape `size`.
-#[op("normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, random, not_differentiable)]
+#[op(
+    "normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    random,
+    not_differentiable
+)]
 impl Normal {
-    fn cpu(mean: f64, std: f64, size: &[i64], generator: Option<&Generator>, dtype: Option<DType>, layout: Option<Layout>, device: Option<Device>, pin_memory: Option<bool>) -> Result<Tensor> {
+    fn cpu(
+        mean: f64,
+        std: f64,
+        size: &[i64],
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
         check_std(std)?;
         let kind = (Options(dtype, layout, device, pin_memory), default_dtype());
         fresh(size, kind, generator, |out, g| random::normal(out, mean, std, g))
@@ -372,7 +567,11 @@ impl NormalMean {
 }
 
 fn scaled(std: &Tensor, shape: &[i64], generator: Option<&Generator>) -> Result<Tensor> {
-    ensure!(!std.dtype().is_complex(), runtime, "normal expects standard deviation to be non-complex");
+    ensure!(
+        !std.dtype().is_complex(),
+        runtime,
+        "normal expects standard deviation to be non-complex"
+    );
     if std.to_vec::<f64>()?.iter().any(|&s| s < 0.0) {
         bail!(runtime, "normal expects all elements of std >= 0.0");
     }
@@ -382,7 +581,11 @@ fn scaled(std: &Tensor, shape: &[i64], generator: Option<&Generator>) -> Result<
 }
 
 /// Normal numbers around `mean` with each of the standard deviations `std`.
-#[op("normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor", out, random)]
+#[op(
+    "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
+    out,
+    random
+)]
 impl NormalStd {
     fn cpu(mean: f64, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
         scaled(std, std.shape(), generator)?.add_(&Tensor::wrapped(mean)?)
@@ -407,9 +610,19 @@ impl NormalTensor {
 }
 
 /// `num_samples` category numbers per row of weights `self` ((n) or (m, n)), with or without replacement.
-#[op("multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor", out, random, not_differentiable)]
+#[op(
+    "multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
+    out,
+    random,
+    not_differentiable
+)]
 impl Multinomial {
-    fn cpu(self_: &Tensor, num_samples: i64, replacement: bool, generator: Option<&Generator>) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        num_samples: i64,
+        replacement: bool,
+        generator: Option<&Generator>,
+    ) -> Result<Tensor> {
         ensure!(matches!(self_.ndim(), 1 | 2), runtime, "prob_dist must be 1 or 2 dim");
         ensure!(
             self_.dtype().is_floating_point(),
@@ -429,40 +642,5 @@ impl Multinomial {
         let out = Tensor::empty_of(&shape, DType::I64)?;
         draw(&out, generator, |out, g| random::multinomial(out, self_.view_ref(), replacement, g))?;
         Ok(out)
-    }
-}
-
-/// In training, each element is kept with probability `1 - p` and divided by it, or else zero; otherwise the input itself.
-#[op("dropout(Tensor input, float p, bool train) -> Tensor", random, inplace, function_only)]
-impl Dropout {
-    fn composite(input: &Tensor, p: f64, train: bool) -> Result<Tensor> {
-        ensure!((0.0..=1.0).contains(&p), runtime, "dropout probability has to be between 0 and 1, but got {p}");
-        if p == 0.0 || !train || input.numel() == 0 {
-            return Ok(input.clone());
-        }
-        if p == 1.0 {
-            return input.mul(&Tensor::scalar_of(0.0, input.dtype())?);
-        }
-        let noise = input.empty_like()?;
-        BernoulliFill::cpu_(&noise, 1.0 - p, None)?;
-        input.mul(&noise.div_(&Tensor::wrapped(1.0 - p)?)?)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.normal(&[2, 3])).with("p", 0.4).with("train", false)]
-    }
-}
-
-/// As `dropout`, also returning which elements were kept.
-#[op("native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", random, function_only)]
-impl NativeDropout {
-    fn composite(input: &Tensor, p: f64, train: Option<bool>) -> Result<[Tensor; 2]> {
-        if train == Some(false) || input.numel() == 0 {
-            let kept = super::creation::filled(&crate::TensorSpec::of(input.shape(), DType::Bool), Scalar::Bool(true))?;
-            return Ok([input.clone_tensor(None)?, kept]);
-        }
-        let kept = Tensor::empty_of(input.shape(), DType::Bool)?;
-        BernoulliFill::cpu_(&kept, 1.0 - p, None)?;
-        let scale = if p >= 1.0 { 0.0 } else { 1.0 / (1.0 - p) };
-        Ok([input.mul(&kept)?.times(Scalar::Float(scale))?, kept])
     }
 }

@@ -15,8 +15,19 @@ use pullback_macros::op;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &INDEX_PUT, &SCATTER, &SCATTER_VALUE, &SCATTER_REDUCE_MODE, &SCATTER_VALUE_REDUCE, &SCATTER_ADD, &SCATTER_REDUCE,
-    &INDEX_ADD, &INDEX_COPY, &INDEX_FILL, &INDEX_FILL_SCALAR, &MASKED_SCATTER, &PUT,
+    &INDEX_PUT,
+    &SCATTER,
+    &SCATTER_VALUE,
+    &SCATTER_REDUCE_MODE,
+    &SCATTER_VALUE_REDUCE,
+    &SCATTER_ADD,
+    &SCATTER_REDUCE,
+    &INDEX_ADD,
+    &INDEX_COPY,
+    &INDEX_FILL,
+    &INDEX_FILL_SCALAR,
+    &MASKED_SCATTER,
+    &PUT,
 ];
 
 /// Refuses an index of another rank than the tensor (0-dim counts as 1-d).
@@ -41,9 +52,18 @@ fn check_dtypes(name: &str, self_: &Tensor, source: &Tensor, what: &str) -> Resu
 }
 
 /// Writes `values`, broadcast, at the places that `indices` name (see `index`); with `accumulate` adds them.
-#[op("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", inplace, not_differentiable(indices))]
+#[op(
+    "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+    inplace,
+    not_differentiable(indices)
+)]
 impl IndexPut {
-    fn cpu_(self_: &Tensor, indices: &[Option<Tensor>], values: &Tensor, accumulate: bool) -> Result<()> {
+    fn cpu_(
+        self_: &Tensor,
+        indices: &[Option<Tensor>],
+        values: &Tensor,
+        accumulate: bool,
+    ) -> Result<()> {
         ensure!(
             self_.dtype() == values.dtype() || values.ndim() == 0,
             runtime,
@@ -52,7 +72,11 @@ impl IndexPut {
             values.dtype().scalar_name()
         );
         let plan = plan(self_, indices)?;
-        let values = if values.dtype() == self_.dtype() { values.clone() } else { values.converted(self_.dtype())? };
+        let values = if values.dtype() == self_.dtype() {
+            values.clone()
+        } else {
+            values.converted(self_.dtype())?
+        };
         let values = match values.expand(&plan.shape, false) {
             Ok(values) => values,
             Err(_) => bail!(
@@ -63,10 +87,20 @@ impl IndexPut {
             ),
         };
         if plan.dims.is_empty() {
-            return if accumulate { self_.add_(&values).map(|_| ()) } else { self_.copy_data(&values) };
+            return if accumulate {
+                self_.add_(&values).map(|_| ())
+            } else {
+                self_.copy_data(&values)
+            };
         }
         let refs: Vec<_> = plan.indices.iter().map(Tensor::view_ref).collect();
-        Ok(kernel::index_put(&mut plan.input.view_mut(), &plan.dims, &refs, values.view_ref(), accumulate)?)
+        Ok(kernel::index_put(
+            &mut plan.input.view_mut(),
+            &plan.dims,
+            &refs,
+            values.view_ref(),
+            accumulate,
+        )?)
     }
     fn vjp_self(grad: &Tensor, indices: &[Option<Tensor>], accumulate: bool) -> Result<Tensor> {
         if accumulate {
@@ -80,7 +114,12 @@ impl IndexPut {
     fn samples(s: &Sampler) -> Vec<Sample> {
         let places = |v: &[i64]| Tensor::from_slice(v, &[v.len() as i64]).ok();
         let sample = |t: Tensor, indices: Vec<Option<Tensor>>, values: Tensor, accumulate: bool| {
-            Sample::new([t.into(), Value::OptTensors(indices), values.into(), Value::Bool(accumulate)])
+            Sample::new([
+                t.into(),
+                Value::OptTensors(indices),
+                values.into(),
+                Value::Bool(accumulate),
+            ])
         };
         vec![
             sample(s.normal(&[4, 3]), vec![places(&[0, 2])], s.normal(&[2, 3]), false),
@@ -90,7 +129,13 @@ impl IndexPut {
     }
 }
 
-fn scatter(self_: &Tensor, dim: i64, index: &Tensor, source: ScatterSource<'_>, how: (Reduce, bool)) -> Result<()> {
+fn scatter(
+    self_: &Tensor,
+    dim: i64,
+    index: &Tensor,
+    source: ScatterSource<'_>,
+    how: (Reduce, bool),
+) -> Result<()> {
     let dim = wrap_dim(dim, self_.ndim())?;
     check_index_dtype("scatter", index)?;
     check_rank(self_, index, "self")?;
@@ -101,7 +146,14 @@ fn scatter(self_: &Tensor, dim: i64, index: &Tensor, source: ScatterSource<'_>, 
     Ok(kernel::scatter(&mut target.view_mut(), dim, places.view_ref(), source, how)?)
 }
 
-fn scatter_tensor(name: &str, self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor, how: (Reduce, bool)) -> Result<()> {
+fn scatter_tensor(
+    name: &str,
+    self_: &Tensor,
+    dim: i64,
+    index: &Tensor,
+    src: &Tensor,
+    how: (Reduce, bool),
+) -> Result<()> {
     check_dtypes(name, self_, src, "src")?;
     check_rank(src, index, "src")?;
     let src = as_vector(src)?;
@@ -119,7 +171,12 @@ fn scatter_sample(s: &Sampler) -> (Tensor, Tensor, Tensor) {
 
 /// Writes the elements of `src` at the places `index` along `dim`: `self[index[i][j]][j] = src[i][j]` for `dim` 0. Of
 /// repeated places the last one stays.
-#[op("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", inplace, out, not_differentiable(index))]
+#[op(
+    "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    inplace,
+    out,
+    not_differentiable(index)
+)]
 impl Scatter {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<()> {
         scatter_tensor("scatter", self_, dim, index, src, (Reduce::Assign, true))
@@ -150,7 +207,12 @@ fn spread_to(grad: &Tensor, shape: &[i64]) -> Result<Tensor> {
 }
 
 /// Writes `value` at the places `index` along `dim`.
-#[op("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", inplace, out, not_differentiable(index))]
+#[op(
+    "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    inplace,
+    out,
+    not_differentiable(index)
+)]
 impl ScatterValue {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<()> {
         scatter(self_, dim, index, ScatterSource::Scalar(value), (Reduce::Assign, true))
@@ -160,7 +222,12 @@ impl ScatterValue {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let (t, index, _) = scatter_sample(s);
-        vec![Sample::new([t.into(), Value::Int(0), index.into(), Value::Scalar(Scalar::Float(2.0))])]
+        vec![Sample::new([
+            t.into(),
+            Value::Int(0),
+            index.into(),
+            Value::Scalar(Scalar::Float(2.0)),
+        ])]
     }
 }
 
@@ -173,7 +240,11 @@ fn simple_reduce(reduce: &str) -> Result<Reduce> {
 }
 
 /// As `scatter.src`, joining with what is there: `reduce` is "add" or "multiply". Has no derivative.
-#[op("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor", inplace, out)]
+#[op(
+    "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+    inplace,
+    out
+)]
 impl ScatterReduceMode {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor, reduce: &str) -> Result<()> {
         scatter_tensor("scatter", self_, dim, index, src, (simple_reduce(reduce)?, true))
@@ -181,7 +252,11 @@ impl ScatterReduceMode {
 }
 
 /// As `scatter.value`, joining with what is there: `reduce` is "add" or "multiply". Has no derivative.
-#[op("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor", inplace, out)]
+#[op(
+    "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
+    inplace,
+    out
+)]
 impl ScatterValueReduce {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar, reduce: &str) -> Result<()> {
         scatter(self_, dim, index, ScatterSource::Scalar(value), (simple_reduce(reduce)?, true))
@@ -189,7 +264,12 @@ impl ScatterValueReduce {
 }
 
 /// Adds the elements of `src` at the places `index` along `dim`.
-#[op("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", inplace, out, not_differentiable(index))]
+#[op(
+    "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    inplace,
+    out,
+    not_differentiable(index)
+)]
 impl ScatterAdd {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<()> {
         scatter_tensor("scatter", self_, dim, index, src, (Reduce::Sum, true))
@@ -208,17 +288,31 @@ impl ScatterAdd {
 
 /// Joins the elements of `src` at the places `index` along `dim`: `reduce` is "sum", "prod", "mean", "amax" or "amin";
 /// what is there takes part if `include_self`. Ties of "amax" and "amin" share the gradient evenly.
-#[op("scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
-     inplace, out, not_differentiable(index))]
+#[op(
+    "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+    inplace,
+    out,
+    not_differentiable(index)
+)]
 impl ScatterReduce {
-    fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor, reduce: &str, include_self: bool) -> Result<()> {
+    fn cpu_(
+        self_: &Tensor,
+        dim: i64,
+        index: &Tensor,
+        src: &Tensor,
+        reduce: &str,
+        include_self: bool,
+    ) -> Result<()> {
         let how = match reduce {
             "sum" => Reduce::Sum,
             "prod" => Reduce::Prod,
             "mean" => Reduce::Mean,
             "amax" => Reduce::Amax,
             "amin" => Reduce::Amin,
-            _ => bail!(runtime, "reduce argument must be either sum, prod, mean, amax or amin, got {reduce}."),
+            _ => bail!(
+                runtime,
+                "reduce argument must be either sum, prod, mean, amax or amin, got {reduce}."
+            ),
         };
         scatter_tensor("scatter_reduce", self_, dim, index, src, (how, include_self))
     }
@@ -232,7 +326,8 @@ impl ScatterReduce {
         include_self: bool,
         result: &Tensor,
     ) -> Result<[Option<Tensor>; 2]> {
-        let (mut own, mut theirs) = reduce_grads(grad, self_, (dim, index), src, (reduce, include_self), result)?;
+        let (mut own, mut theirs) =
+            reduce_grads(grad, self_, (dim, index), src, (reduce, include_self), result)?;
         if !include_self {
             own = zero_at(&own, dim, index)?;
         }
@@ -242,10 +337,17 @@ impl ScatterReduce {
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |reduce: &str, include: bool| {
             let (_, index, _) = scatter_sample(s);
-            Sample::new([s.distinct(&[3, 3]).into(), Value::Int(0), index.into(), s.positive(&[2, 3]).into(), reduce.into()])
-                .with("include_self", include)
+            Sample::new([
+                s.distinct(&[3, 3]).into(),
+                Value::Int(0),
+                index.into(),
+                s.positive(&[2, 3]).into(),
+                reduce.into(),
+            ])
+            .with("include_self", include)
         };
-        let reduces: &[&str] = if s.dtype.is_complex() { &["sum"] } else { &["sum", "prod", "mean", "amax", "amin"] };
+        let reduces: &[&str] =
+            if s.dtype.is_complex() { &["sum"] } else { &["sum", "prod", "mean", "amax", "amin"] };
         reduces.iter().flat_map(|r| [sample(r, true), sample(r, false)]).collect()
     }
 }
@@ -267,7 +369,10 @@ fn reduce_grads(
     match reduce {
         "sum" => Ok((grad.clone(), grad.gather(dim, index)?)),
         "mean" => {
-            let ones = super::creation::filled(&TensorSpec::of(index.shape(), grad.dtype()), Scalar::Int(1))?;
+            let ones = super::creation::filled(
+                &TensorSpec::of(index.shape(), grad.dtype()),
+                Scalar::Int(1),
+            )?;
             let start = super::creation::filled(&TensorSpec::like(grad), Scalar::Int(1))?;
             let start = if include_self { start } else { zero_at(&start, dim, index)? };
             let count = start.scatter_add(dim, index, &ones)?;
@@ -291,9 +396,20 @@ fn reduce_grads(
     }
 }
 
-fn check_slices(name: &str, self_: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Result<usize> {
+fn check_slices(
+    name: &str,
+    self_: &Tensor,
+    dim: i64,
+    index: &Tensor,
+    source: &Tensor,
+) -> Result<usize> {
     let dim = wrap_dim(dim, self_.ndim())?;
-    ensure!(index.ndim() <= 1, index, "{name}(): Index should have dimension 1 or 0 (got {})", index.ndim());
+    ensure!(
+        index.ndim() <= 1,
+        index,
+        "{name}(): Index should have dimension 1 or 0 (got {})",
+        index.ndim()
+    );
     check_index_dtype(name, index)?;
     ensure!(
         self_.dtype() == source.dtype(),
@@ -313,27 +429,63 @@ fn check_slices(name: &str, self_: &Tensor, dim: i64, index: &Tensor, source: &T
 }
 
 /// Adds slices: `self[:, index[j]] += alpha * source[:, j]` along `dim`.
-#[op("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", inplace, out, not_differentiable(index))]
+#[op(
+    "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+    inplace,
+    out,
+    not_differentiable(index)
+)]
 impl IndexAdd {
-    fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, source: &Tensor, alpha: Scalar) -> Result<()> {
+    fn cpu_(
+        self_: &Tensor,
+        dim: i64,
+        index: &Tensor,
+        source: &Tensor,
+        alpha: Scalar,
+    ) -> Result<()> {
         let dim = check_slices("index_add", self_, dim, index, source)?;
         let (target, places, source) = (as_vector(self_)?, as_vector(index)?, as_vector(source)?);
-        Ok(kernel::index_add(&mut target.view_mut(), dim, places.view_ref(), source.view_ref(), alpha)?)
+        Ok(kernel::index_add(
+            &mut target.view_mut(),
+            dim,
+            places.view_ref(),
+            source.view_ref(),
+            alpha,
+        )?)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         Ok(grad.clone())
     }
-    fn vjp_source(grad: &Tensor, dim: i64, index: &Tensor, source_shape: &[i64], alpha: Scalar) -> Result<Tensor> {
+    fn vjp_source(
+        grad: &Tensor,
+        dim: i64,
+        index: &Tensor,
+        source_shape: &[i64],
+        alpha: Scalar,
+    ) -> Result<Tensor> {
         grad.index_select(dim, index)?.times(alpha.conj())?.reshape(source_shape)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let index = s.integers(&[4], 0, 3);
-        vec![Sample::new([s.normal(&[3, 2]).into(), Value::Int(0), index.into(), s.normal(&[4, 2]).into()]).with("alpha", Scalar::Float(2.0))]
+        vec![
+            Sample::new([
+                s.normal(&[3, 2]).into(),
+                Value::Int(0),
+                index.into(),
+                s.normal(&[4, 2]).into(),
+            ])
+            .with("alpha", Scalar::Float(2.0)),
+        ]
     }
 }
 
 /// Writes slices: `self[:, index[j]] = source[:, j]` along `dim`.
-#[op("index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", inplace, out, not_differentiable(index))]
+#[op(
+    "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
+    inplace,
+    out,
+    not_differentiable(index)
+)]
 impl IndexCopy {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Result<()> {
         let dim = check_slices("index_copy", self_, dim, index, source)?;
@@ -348,12 +500,21 @@ impl IndexCopy {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let index = Tensor::from_slice(&[2_i64, 0], &[2]).expect("samples are small");
-        vec![Sample::new([s.normal(&[3, 2]).into(), Value::Int(0), index.into(), s.normal(&[2, 2]).into()])]
+        vec![Sample::new([
+            s.normal(&[3, 2]).into(),
+            Value::Int(0),
+            index.into(),
+            s.normal(&[2, 2]).into(),
+        ])]
     }
 }
 
 /// Writes the number `value` into the slices `index` along `dim`.
-#[op("index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", inplace, not_differentiable(index))]
+#[op(
+    "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    inplace,
+    not_differentiable(index)
+)]
 impl IndexFillScalar {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<()> {
         let dim = wrap_dim(dim, self_.ndim())?;
@@ -367,12 +528,21 @@ impl IndexFillScalar {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let index = Tensor::from_slice(&[2_i64, 0], &[2]).expect("samples are small");
-        vec![Sample::new([s.normal(&[3, 2]).into(), Value::Int(0), index.into(), Value::Scalar(Scalar::Float(3.0))])]
+        vec![Sample::new([
+            s.normal(&[3, 2]).into(),
+            Value::Int(0),
+            index.into(),
+            Value::Scalar(Scalar::Float(3.0)),
+        ])]
     }
 }
 
 /// Writes the 0-dim `value` into the slices `index` along `dim`.
-#[op("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor", inplace, not_differentiable(index))]
+#[op(
+    "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+    inplace,
+    not_differentiable(index)
+)]
 impl IndexFill {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: &Tensor) -> Result<()> {
         ensure!(
@@ -391,15 +561,29 @@ impl IndexFill {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let index = Tensor::from_slice(&[2_i64, 0], &[2]).expect("samples are small");
-        vec![Sample::new([s.normal(&[3, 2]).into(), Value::Int(0), index.into(), s.normal(&[]).into()])]
+        vec![Sample::new([
+            s.normal(&[3, 2]).into(),
+            Value::Int(0),
+            index.into(),
+            s.normal(&[]).into(),
+        ])]
     }
 }
 
 /// Writes the elements of `source`, in row-major order, to the places where `mask` (bool, broadcast) is true.
-#[op("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", inplace, not_differentiable(mask))]
+#[op(
+    "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+    inplace,
+    not_differentiable(mask)
+)]
 impl MaskedScatter {
     fn cpu_(self_: &Tensor, mask: &Tensor, source: &Tensor) -> Result<()> {
-        ensure!(mask.dtype() == DType::Bool, runtime, "masked_scatter_ only supports boolean masks, but got mask with dtype {}", mask.dtype().scalar_name());
+        ensure!(
+            mask.dtype() == DType::Bool,
+            runtime,
+            "masked_scatter_ only supports boolean masks, but got mask with dtype {}",
+            mask.dtype().scalar_name()
+        );
         ensure!(
             self_.dtype() == source.dtype(),
             runtime,
@@ -420,15 +604,28 @@ impl MaskedScatter {
         taken.constant_pad_nd(&[0, numel - taken.numel()], Scalar::Int(0))?.view(source_shape)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([s.normal(&[2, 3]).into(), s.bools(&[2, 3]).into(), s.normal(&[7]).into()])]
+        vec![Sample::new([
+            s.normal(&[2, 3]).into(),
+            s.bools(&[2, 3]).into(),
+            s.normal(&[7]).into(),
+        ])]
     }
 }
 
 /// Writes (or adds) the elements of `source` at row-major positions of `self`.
-#[op("put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", inplace, not_differentiable(index))]
+#[op(
+    "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+    inplace,
+    not_differentiable(index)
+)]
 impl Put {
     fn cpu_(self_: &Tensor, index: &Tensor, source: &Tensor, accumulate: bool) -> Result<()> {
-        ensure!(index.dtype() == DType::I64, runtime, "put_(): Expected a long tensor for index, but got {}", index.dtype().scalar_name());
+        ensure!(
+            index.dtype() == DType::I64,
+            runtime,
+            "put_(): Expected a long tensor for index, but got {}",
+            index.dtype().scalar_name()
+        );
         ensure!(
             self_.dtype() == source.dtype(),
             runtime,
@@ -446,7 +643,12 @@ impl Put {
         let source = source.dense()?.view(index.shape())?;
         Ok(kernel::put(&mut self_.view_mut(), index.view_ref(), source.view_ref(), accumulate)?)
     }
-    fn vjp_self(grad: &Tensor, index: &Tensor, source_shape: &[i64], accumulate: bool) -> Result<Tensor> {
+    fn vjp_self(
+        grad: &Tensor,
+        index: &Tensor,
+        source_shape: &[i64],
+        accumulate: bool,
+    ) -> Result<Tensor> {
         if accumulate {
             return Ok(grad.clone());
         }

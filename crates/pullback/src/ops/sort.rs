@@ -15,8 +15,18 @@ use super::index::as_vector;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &SORT, &SORT_STABLE, &ARGSORT, &ARGSORT_STABLE, &MSORT, &TOPK, &KTHVALUE, &MEDIAN, &MEDIAN_DIM, &UNIQUE,
-    &UNIQUE_DIM, &UNIQUE_CONSECUTIVE,
+    &SORT,
+    &SORT_STABLE,
+    &ARGSORT,
+    &ARGSORT_STABLE,
+    &MSORT,
+    &TOPK,
+    &KTHVALUE,
+    &MEDIAN,
+    &MEDIAN_DIM,
+    &UNIQUE,
+    &UNIQUE_DIM,
+    &UNIQUE_CONSECUTIVE,
 ];
 
 /// Zeros with the gradient of picked elements at their places.
@@ -25,7 +35,13 @@ fn put_back(grad: &Tensor, shape: &[i64], dim: i64, indices: &Tensor) -> Result<
 }
 
 /// As `put_back`, for results without the dimension.
-fn put_one_back(grad: &Tensor, shape: &[i64], dim: i64, keepdim: bool, indices: &Tensor) -> Result<Tensor> {
+fn put_one_back(
+    grad: &Tensor,
+    shape: &[i64],
+    dim: i64,
+    keepdim: bool,
+    indices: &Tensor,
+) -> Result<Tensor> {
     if keepdim || shape.is_empty() {
         return put_back(grad, shape, dim, indices);
     }
@@ -56,7 +72,10 @@ fn sample_of_distinct(s: &Sampler, shape: &[i64]) -> Option<Tensor> {
 }
 
 /// The elements sorted along `dim`, and the places they came from. Stable.
-#[op("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", out)]
+#[op(
+    "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+    out
+)]
 impl Sort {
     fn composite(self_: &Tensor, dim: i64, descending: bool) -> Result<[Tensor; 2]> {
         self_.sort_stable_with(Some(false), dim, descending)
@@ -64,20 +83,35 @@ impl Sort {
 }
 
 /// As `sort`; every sort here is stable.
-#[op("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", out)]
+#[op(
+    "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+    out
+)]
 impl SortStable {
     fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<[Tensor; 2]> {
         let at = wrap_dim(dim, self_.ndim())?;
         let out = pair(self_, self_.shape())?;
         let (values, indices) = (as_vector(&out[0])?, as_vector(&out[1])?);
-        kernel::sort(&mut values.view_mut(), &mut indices.view_mut(), as_vector(self_)?.view_ref(), at, descending)?;
+        kernel::sort(
+            &mut values.view_mut(),
+            &mut indices.view_mut(),
+            as_vector(self_)?.view_ref(),
+            at,
+            descending,
+        )?;
         Ok(out)
     }
-    fn vjp_self(grad_values: &Tensor, self_shape: &[i64], dim: i64, indices: &Tensor) -> Result<Tensor> {
+    fn vjp_self(
+        grad_values: &Tensor,
+        self_shape: &[i64],
+        dim: i64,
+        indices: &Tensor,
+    ) -> Result<Tensor> {
         put_back(grad_values, self_shape, dim, indices)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let tensors = [vec![5], vec![2, 3], vec![], vec![0]].map(|shape: Vec<i64>| sample_of_distinct(s, &shape));
+        let tensors = [vec![5], vec![2, 3], vec![], vec![0]]
+            .map(|shape: Vec<i64>| sample_of_distinct(s, &shape));
         let sample = |t: Tensor| Sample::of(t).with("stable", Value::None);
         let mut out: Vec<Sample> = tensors.into_iter().flatten().map(sample).collect();
         if let Some(t) = sample_of_distinct(s, &[3, 2]) {
@@ -93,7 +127,12 @@ impl Argsort {
     fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<Tensor> {
         let at = wrap_dim(dim, self_.ndim())?;
         let out = Tensor::empty_of(self_.shape(), DType::I64)?;
-        kernel::argsort(&mut as_vector(&out)?.view_mut(), as_vector(self_)?.view_ref(), at, descending)?;
+        kernel::argsort(
+            &mut as_vector(&out)?.view_mut(),
+            as_vector(self_)?.view_ref(),
+            at,
+            descending,
+        )?;
         Ok(out)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -102,7 +141,10 @@ impl Argsort {
 }
 
 /// As `argsort`, which is always stable.
-#[op("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor", not_differentiable)]
+#[op(
+    "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
+    not_differentiable
+)]
 impl ArgsortStable {
     fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<Tensor> {
         Argsort::cpu(self_, dim, descending)
@@ -122,7 +164,10 @@ impl Msort {
 }
 
 /// The `k` largest (or smallest) elements along `dim`, best first, and their places.
-#[op("topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)", out)]
+#[op(
+    "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
+    out
+)]
 impl Topk {
     fn cpu(self_: &Tensor, k: i64, dim: i64, largest: bool) -> Result<[Tensor; 2]> {
         let at = wrap_dim(dim, self_.ndim())?;
@@ -136,11 +181,22 @@ impl Topk {
         if k > 0 {
             let (values, indices) = (as_vector(&out[0])?, as_vector(&out[1])?);
             let input = as_vector(self_)?;
-            kernel::topk(&mut values.view_mut(), &mut indices.view_mut(), input.view_ref(), (k as usize, at), largest)?;
+            kernel::topk(
+                &mut values.view_mut(),
+                &mut indices.view_mut(),
+                input.view_ref(),
+                (k as usize, at),
+                largest,
+            )?;
         }
         Ok(out)
     }
-    fn vjp_self(grad_values: &Tensor, self_shape: &[i64], dim: i64, indices: &Tensor) -> Result<Tensor> {
+    fn vjp_self(
+        grad_values: &Tensor,
+        self_shape: &[i64],
+        dim: i64,
+        indices: &Tensor,
+    ) -> Result<Tensor> {
         put_back(grad_values, self_shape, dim, indices)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -157,7 +213,10 @@ impl Topk {
 }
 
 /// The `k`-th smallest element along `dim` (counted from 1) and its place.
-#[op("kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", out)]
+#[op(
+    "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    out
+)]
 impl Kthvalue {
     fn cpu(self_: &Tensor, k: i64, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
         let at = wrap_dim(dim, self_.ndim())?;
@@ -167,14 +226,30 @@ impl Kthvalue {
             index,
             "kthvalue(): Expected reduction dim {at} to have non-zero size."
         );
-        ensure!(k >= 1 && k <= input.shape()[at], runtime, "kthvalue(): selected number k out of range for dimension {at}");
+        ensure!(
+            k >= 1 && k <= input.shape()[at],
+            runtime,
+            "kthvalue(): selected number k out of range for dimension {at}"
+        );
         let mut shape = Dims::from_slice(input.shape());
         shape[at] = 1;
         let out = pair(self_, &shape)?;
-        kernel::kthvalue(&mut out[0].view_mut(), &mut out[1].view_mut(), input.view_ref(), k as usize, at)?;
+        kernel::kthvalue(
+            &mut out[0].view_mut(),
+            &mut out[1].view_mut(),
+            input.view_ref(),
+            k as usize,
+            at,
+        )?;
         picked(out, at, keepdim, self_.ndim())
     }
-    fn vjp_self(grad_values: &Tensor, self_shape: &[i64], dim: i64, keepdim: bool, indices: &Tensor) -> Result<Tensor> {
+    fn vjp_self(
+        grad_values: &Tensor,
+        self_shape: &[i64],
+        dim: i64,
+        keepdim: bool,
+        indices: &Tensor,
+    ) -> Result<Tensor> {
         put_one_back(grad_values, self_shape, dim, keepdim, indices)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -188,7 +263,10 @@ impl Kthvalue {
 }
 
 /// The lower median along `dim` (NaN if there is one) and its place.
-#[op("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", out)]
+#[op(
+    "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    out
+)]
 impl MedianDim {
     fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
         let at = wrap_dim(dim, self_.ndim())?;
@@ -198,10 +276,21 @@ impl MedianDim {
         let mut shape = Dims::from_slice(input.shape());
         shape[at] = 1;
         let (out, largest) = (pair(self_, &shape)?, pair(self_, &shape)?);
-        kernel::kthvalue(&mut out[0].view_mut(), &mut out[1].view_mut(), input.view_ref(), (size as usize - 1) / 2 + 1, at)?;
+        kernel::kthvalue(
+            &mut out[0].view_mut(),
+            &mut out[1].view_mut(),
+            input.view_ref(),
+            (size as usize - 1) / 2 + 1,
+            at,
+        )?;
         if self_.dtype().is_floating_point() && out[0].numel() > 0 {
             // A line with a NaN has NaN as its largest element, and as its median.
-            reduce::max_dim(&mut largest[0].view_mut(), &mut largest[1].view_mut(), input.view_ref(), at)?;
+            reduce::max_dim(
+                &mut largest[0].view_mut(),
+                &mut largest[1].view_mut(),
+                input.view_ref(),
+                at,
+            )?;
             let is_nan = largest[0].ne(&largest[0])?;
             for (median, nan) in out.iter().zip(&largest) {
                 let taken = nan.masked_select(&is_nan)?;
@@ -210,7 +299,13 @@ impl MedianDim {
         }
         picked(out, at, keepdim, self_.ndim())
     }
-    fn vjp_self(grad_values: &Tensor, self_shape: &[i64], dim: i64, keepdim: bool, indices: &Tensor) -> Result<Tensor> {
+    fn vjp_self(
+        grad_values: &Tensor,
+        self_shape: &[i64],
+        dim: i64,
+        keepdim: bool,
+        indices: &Tensor,
+    ) -> Result<Tensor> {
         put_one_back(grad_values, self_shape, dim, keepdim, indices)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -260,7 +355,12 @@ impl Unique {
         ])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.integers(&[2, 3], 0, 3)).with("return_inverse", true).with("return_counts", true).without_gradient()]
+        vec![
+            Sample::of(s.integers(&[2, 3], 0, 3))
+                .with("return_inverse", true)
+                .with("return_counts", true)
+                .without_gradient(),
+        ]
     }
 }
 
@@ -272,7 +372,13 @@ fn ranked_rows(self_: &Tensor, dim: usize) -> Result<(usize, Vec<i64>)> {
 }
 
 /// Distinct rows out of a grouping: `firsts` are the places of representatives, `inverse` the group of each row.
-fn grouped(self_: &Tensor, dim: usize, firsts: &[i64], inverse: &[i64], wanted: (bool, bool)) -> Result<[Tensor; 3]> {
+fn grouped(
+    self_: &Tensor,
+    dim: usize,
+    firsts: &[i64],
+    inverse: &[i64],
+    wanted: (bool, bool),
+) -> Result<[Tensor; 3]> {
     let count = firsts.len() as i64;
     let mut counts = vec![0_i64; firsts.len()];
     inverse.iter().for_each(|&group| counts[group as usize] += 1);
@@ -285,14 +391,23 @@ fn grouped(self_: &Tensor, dim: usize, firsts: &[i64], inverse: &[i64], wanted: 
 }
 
 /// The distinct slices along `dim`, in lexicographic order; inverse and counts as for all elements.
-#[op("unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
-     function_only, not_differentiable)]
+#[op(
+    "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+    function_only,
+    not_differentiable
+)]
 impl UniqueDim {
-    fn cpu(self_: &Tensor, dim: i64, return_inverse: bool, return_counts: bool) -> Result<[Tensor; 3]> {
+    fn cpu(
+        self_: &Tensor,
+        dim: i64,
+        return_inverse: bool,
+        return_counts: bool,
+    ) -> Result<[Tensor; 3]> {
         let dim = wrap_dim(dim, self_.ndim())?;
         let (rows, ranks) = ranked_rows(self_, dim)?;
         ensure!(
-            self_.numel() > 0 || self_.shape().iter().filter(|&&n| n == 0).count() == 1 && rows == 0,
+            self_.numel() > 0
+                || self_.shape().iter().filter(|&&n| n == 0).count() == 1 && rows == 0,
             runtime,
             "unique_dim(): There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
         );
@@ -310,15 +425,27 @@ impl UniqueDim {
         grouped(self_, dim, &firsts, &inverse, (return_inverse, return_counts))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.integers(&[4, 2], 0, 2)).with("dim", 0_i64).with("return_inverse", true).without_gradient()]
+        vec![
+            Sample::of(s.integers(&[4, 2], 0, 2))
+                .with("dim", 0_i64)
+                .with("return_inverse", true)
+                .without_gradient(),
+        ]
     }
 }
 
 /// The elements (or slices along `dim`) without those that equal their predecessor; inverse and counts per run.
-#[op("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)",
-     not_differentiable)]
+#[op(
+    "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)",
+    not_differentiable
+)]
 impl UniqueConsecutive {
-    fn cpu(self_: &Tensor, return_inverse: bool, return_counts: bool, dim: Option<i64>) -> Result<[Tensor; 3]> {
+    fn cpu(
+        self_: &Tensor,
+        return_inverse: bool,
+        return_counts: bool,
+        dim: Option<i64>,
+    ) -> Result<[Tensor; 3]> {
         let flat = if dim.is_none() { self_.dense()?.view(&[-1])? } else { self_.clone() };
         let at = wrap_dim(dim.unwrap_or(0), flat.ndim())?;
         let flat = as_vector(&flat)?;
@@ -332,7 +459,8 @@ impl UniqueConsecutive {
             }
             inverse.push(firsts.len() as i64 - 1);
         }
-        let [values, mut inverse, counts] = grouped(&flat, at, &firsts, &inverse, (return_inverse, return_counts))?;
+        let [values, mut inverse, counts] =
+            grouped(&flat, at, &firsts, &inverse, (return_inverse, return_counts))?;
         if dim.is_none() && return_inverse {
             inverse = inverse.view(self_.shape())?;
         }

@@ -1,15 +1,26 @@
 //! Views: other sizes, strides and offsets over the same memory.
 
 use crate::dispatch::OpDef;
-use crate::error::{bail, ensure};
-use crate::tensor::shape::{broadcast_strides, infer_shape, list, view_strides, wrap_dim};
 use crate::dispatch::Value;
+use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::shape::{broadcast_strides, infer_shape, list, view_strides, wrap_dim};
 use crate::{Dims, ErrorKind, Result, Tensor};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[&VIEW, &RESHAPE, &EXPAND, &AS_STRIDED, &DETACH, &ALIAS, &PERMUTE, &TRANSPOSE, &SELECT, &SLICE];
+pub static OPS: &[&OpDef] = &[
+    &VIEW,
+    &RESHAPE,
+    &EXPAND,
+    &AS_STRIDED,
+    &DETACH,
+    &ALIAS,
+    &PERMUTE,
+    &TRANSPOSE,
+    &SELECT,
+    &SLICE,
+];
 
 /// The same elements with another shape of equal element count; one size may be -1. Never copies.
 #[op("view(Tensor(a) self, int[] size) -> Tensor(a)", view, method_only, jvp = linear)]
@@ -110,7 +121,11 @@ impl Expand {
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let bad = |size: &[i64], phrase| {
-            InvalidSample::new(Sample::of(s.normal(&[2, 3])).with("size", size), ErrorKind::Runtime, phrase)
+            InvalidSample::new(
+                Sample::of(s.normal(&[2, 3])).with("size", size),
+                ErrorKind::Runtime,
+                phrase,
+            )
         };
         vec![
             bad(&[3], "must be greater or equal to the number of dimensions"),
@@ -128,9 +143,17 @@ impl Tensor {
 }
 
 /// A view by explicit sizes, strides and offset into the storage (in elements).
-#[op("as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)", view)]
+#[op(
+    "as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)",
+    view
+)]
 impl AsStrided {
-    fn cpu(self_: &Tensor, size: &[i64], stride: &[i64], storage_offset: Option<i64>) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        size: &[i64],
+        stride: &[i64],
+        storage_offset: Option<i64>,
+    ) -> Result<Tensor> {
         ensure!(
             size.len() == stride.len(),
             runtime,
@@ -153,7 +176,11 @@ impl AsStrided {
     ) -> Result<Tensor> {
         // The input itself is not saved: histories of views are made again after writes to their base.
         let offset = storage_offset.unwrap_or(self_storage_offset);
-        as_strided_backward(grad, (self_shape, self_strides), (size, stride, offset - self_storage_offset))
+        as_strided_backward(
+            grad,
+            (self_shape, self_strides),
+            (size, stride, offset - self_storage_offset),
+        )
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |t: Tensor, size: &[i64], stride: &[i64], offset: i64| {
@@ -190,7 +217,8 @@ fn as_strided_backward(
     use crate::tensor::{extent, may_overlap_itself};
     // The view may begin before the input does.
     let shift = (-offset).max(0);
-    let reach = (extent(in_shape, in_strides)? + shift).max(extent(shape, strides)? + offset + shift);
+    let reach =
+        (extent(in_shape, in_strides)? + shift).max(extent(shape, strides)? + offset + shift);
     let positions = Tensor::from_slice(&(0..reach).collect::<Vec<i64>>(), &[reach])?;
     let sums = |values: &Tensor, shape: &[i64], strides: &[i64], offset: i64| -> Result<Tensor> {
         let memory = crate::TensorSpec::of(&[reach], values.dtype()).zeros()?;
@@ -205,7 +233,8 @@ fn as_strided_backward(
         memory
     };
     let memory = if may_overlap_itself(in_shape, in_strides) {
-        let ones = crate::TensorSpec::of(in_shape, grad.dtype()).zeros()?.add(&Tensor::wrapped(1.0)?)?;
+        let ones =
+            crate::TensorSpec::of(in_shape, grad.dtype()).zeros()?.add(&Tensor::wrapped(1.0)?)?;
         memory.div(&sums(&ones, in_shape, in_strides, shift)?)?
     } else {
         memory
@@ -274,7 +303,11 @@ impl Permute {
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let sample = |dims: &[i64]| Sample::of(s.normal(&[2, 3])).with("dims", dims);
         vec![
-            InvalidSample::new(sample(&[0, 0]), ErrorKind::Runtime, "duplicate dims are not allowed"),
+            InvalidSample::new(
+                sample(&[0, 0]),
+                ErrorKind::Runtime,
+                "duplicate dims are not allowed",
+            ),
             InvalidSample::new(sample(&[0, 2]), ErrorKind::Index, "Dimension out of range"),
         ]
     }
@@ -285,7 +318,8 @@ impl Permute {
 impl Transpose {
     fn cpu(self_: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
         let (a, b) = (wrap_dim(dim0, self_.ndim())?, wrap_dim(dim1, self_.ndim())?);
-        let (mut shape, mut strides) = (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
+        let (mut shape, mut strides) =
+            (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
         if self_.ndim() > 0 {
             shape.swap(a, b);
             strides.swap(a, b);
@@ -317,7 +351,8 @@ impl Select {
             list(self_.shape())
         );
         let at = if index < 0 { index + size } else { index };
-        let (mut shape, mut strides) = (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
+        let (mut shape, mut strides) =
+            (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
         let offset = self_.storage_offset() + at * strides[dim];
         shape.remove(dim);
         strides.remove(dim);
@@ -347,7 +382,13 @@ impl Select {
 /// Every `step`-th index of dimension `dim` from `start` up to `end`; both may count from the end.
 #[op("slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)", view, internal, jvp = linear)]
 impl Slice {
-    fn cpu(self_: &Tensor, dim: i64, start: Option<i64>, end: Option<i64>, step: i64) -> Result<Tensor> {
+    fn cpu(
+        self_: &Tensor,
+        dim: i64,
+        start: Option<i64>,
+        end: Option<i64>,
+        step: i64,
+    ) -> Result<Tensor> {
         ensure!(self_.ndim() > 0, runtime, "slice() cannot be applied to a 0-dim tensor.");
         ensure!(step > 0, runtime, "slice step must be positive");
         let dim = wrap_dim(dim, self_.ndim())?;
@@ -355,18 +396,32 @@ impl Slice {
         let clip = |v: i64| (if v < 0 { v + size } else { v }).clamp(0, size);
         let start = clip(start.unwrap_or(0));
         let end = clip(end.unwrap_or(i64::MAX)).max(start);
-        let (mut shape, mut strides) = (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
+        let (mut shape, mut strides) =
+            (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
         shape[dim] = (end - start + step - 1) / step;
         let offset = self_.storage_offset() + start * strides[dim];
         strides[dim] *= step;
         self_.alias_with(shape, strides, offset)
     }
-    fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: i64, start: Option<i64>, end: Option<i64>, step: i64) -> Result<Tensor> {
+    fn vjp_self(
+        grad: &Tensor,
+        self_shape: &[i64],
+        dim: i64,
+        start: Option<i64>,
+        end: Option<i64>,
+        step: i64,
+    ) -> Result<Tensor> {
         grad.slice_backward(self_shape, dim, start, end, step)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |t: Tensor, dim: i64, start: i64, end: i64, step: i64| {
-            Sample::new([t.into(), Value::Int(dim), Value::Int(start), Value::Int(end), Value::Int(step)])
+            Sample::new([
+                t.into(),
+                Value::Int(dim),
+                Value::Int(start),
+                Value::Int(end),
+                Value::Int(step),
+            ])
         };
         vec![
             sample(s.normal(&[5, 2]), 0, 1, 5, 2),

@@ -14,11 +14,46 @@ use smallvec::SmallVec;
 
 /// The ops of this family.
 pub static OPS: &[&OpDef] = &[
-    &UNSAFE_VIEW, &TRANSPOSED, &T_IN_PLACE, &TRANSPOSE_IN_PLACE, &SQUEEZE, &SQUEEZE_DIM, &SQUEEZE_DIMS, &SQUEEZE_IN_PLACE,
-    &SQUEEZE_DIM_IN_PLACE, &SQUEEZE_DIMS_IN_PLACE, &UNSQUEEZE, &UNSQUEEZE_IN_PLACE, &NARROW, &NARROW_TENSOR, &DIAGONAL, &UNBIND, &SPLIT,
-    &SPLIT_SIZES, &SPLIT_WITH_SIZES, &CHUNK, &TENSOR_SPLIT, &TENSOR_SPLIT_INDICES, &UNFOLD, &UNFOLD_BACKWARD,
-    &FLATTEN, &UNFLATTEN, &MOVEDIM, &MOVEDIM_INT, &NUMPY_T, &MATRIX_T, &MATRIX_H, &BATCH_H, &ADJOINT, &VIEW_AS,
-    &EXPAND_AS, &BROADCAST_TO, &VIEW_AS_REAL, &VIEW_AS_COMPLEX, &VIEW_DTYPE, &RESHAPE_AS,
+    &UNSAFE_VIEW,
+    &TRANSPOSED,
+    &T_IN_PLACE,
+    &TRANSPOSE_IN_PLACE,
+    &SQUEEZE,
+    &SQUEEZE_DIM,
+    &SQUEEZE_DIMS,
+    &SQUEEZE_IN_PLACE,
+    &SQUEEZE_DIM_IN_PLACE,
+    &SQUEEZE_DIMS_IN_PLACE,
+    &UNSQUEEZE,
+    &UNSQUEEZE_IN_PLACE,
+    &NARROW,
+    &NARROW_TENSOR,
+    &DIAGONAL,
+    &UNBIND,
+    &SPLIT,
+    &SPLIT_SIZES,
+    &SPLIT_WITH_SIZES,
+    &CHUNK,
+    &TENSOR_SPLIT,
+    &TENSOR_SPLIT_INDICES,
+    &UNFOLD,
+    &UNFOLD_BACKWARD,
+    &FLATTEN,
+    &UNFLATTEN,
+    &MOVEDIM,
+    &MOVEDIM_INT,
+    &NUMPY_T,
+    &MATRIX_T,
+    &MATRIX_H,
+    &BATCH_H,
+    &ADJOINT,
+    &VIEW_AS,
+    &EXPAND_AS,
+    &BROADCAST_TO,
+    &VIEW_AS_REAL,
+    &VIEW_AS_COMPLEX,
+    &VIEW_DTYPE,
+    &RESHAPE_AS,
 ];
 
 /// As `view`, for results that nobody else holds: not a view to autograd.
@@ -26,7 +61,9 @@ pub static OPS: &[&OpDef] = &[
 impl UnsafeView {
     fn cpu(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
         let shape = infer_shape(size, self_.numel())?;
-        let Some(strides) = crate::tensor::shape::view_strides(self_.shape(), self_.strides(), &shape) else {
+        let Some(strides) =
+            crate::tensor::shape::view_strides(self_.shape(), self_.strides(), &shape)
+        else {
             bail!(runtime, "view size is not compatible with input tensor's size and stride");
         };
         self_.alias_with(shape, strides, self_.storage_offset())
@@ -168,7 +205,11 @@ impl Squeeze {
         unsqueeze_to(grad, self_shape, None)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.normal(&[1, 2, 1])), Sample::of(s.normal(&[])), Sample::of(s.normal(&[2, 3]))]
+        vec![
+            Sample::of(s.normal(&[1, 2, 1])),
+            Sample::of(s.normal(&[])),
+            Sample::of(s.normal(&[2, 3])),
+        ]
     }
 }
 
@@ -255,7 +296,11 @@ impl Unsqueeze {
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let phrase = "Dimension out of range (expected to be in range of [-2, 1], but got 2)";
-        vec![InvalidSample::new(Sample::of(s.normal(&[3])).with("dim", 2_i64), ErrorKind::Index, phrase)]
+        vec![InvalidSample::new(
+            Sample::of(s.normal(&[3])).with("dim", 2_i64),
+            ErrorKind::Index,
+            phrase,
+        )]
     }
 }
 
@@ -309,7 +354,12 @@ impl NarrowTensor {
         self_.narrow(dim, start.item()?.to_i64(), length)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.normal(&[4])).with("dim", 0_i64).with("start", s.integers(&[], 1, 2)).with("length", 2_i64)]
+        vec![
+            Sample::of(s.normal(&[4]))
+                .with("dim", 0_i64)
+                .with("start", s.integers(&[], 1, 2))
+                .with("length", 2_i64),
+        ]
     }
 }
 
@@ -319,7 +369,8 @@ impl Diagonal {
     fn cpu(self_: &Tensor, offset: i64, dim1: i64, dim2: i64) -> Result<Tensor> {
         let (a, b) = (wrap_dim(dim1, self_.ndim())?, wrap_dim(dim2, self_.ndim())?);
         ensure!(a != b, runtime, "diagonal dimensions cannot be identical {dim1}, {dim2}");
-        let (mut shape, mut strides) = (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
+        let (mut shape, mut strides) =
+            (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
         let (down, right) = (offset.min(0).saturating_neg(), offset.max(0));
         let length = (shape[a] - down).min(shape[b] - right).max(0);
         let start = if length > 0 { down * strides[a] + right * strides[b] } else { 0 };
@@ -332,21 +383,40 @@ impl Diagonal {
         strides.push(step);
         self_.alias_with(shape, strides, self_.storage_offset() + start)
     }
-    fn vjp_self(grad: &Tensor, self_shape: &[i64], offset: i64, dim1: i64, dim2: i64) -> Result<Tensor> {
+    fn vjp_self(
+        grad: &Tensor,
+        self_shape: &[i64],
+        offset: i64,
+        dim1: i64,
+        dim2: i64,
+    ) -> Result<Tensor> {
         let out = TensorSpec::of(self_shape, grad.dtype()).zeros()?;
         out.diagonal(offset, dim1, dim2)?.copy_(grad, false)?;
         Ok(out)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |shape: &[i64], args: [i64; 3]| {
-            Sample::new([s.normal(shape).into(), Value::Int(args[0]), Value::Int(args[1]), Value::Int(args[2])])
+            Sample::new([
+                s.normal(shape).into(),
+                Value::Int(args[0]),
+                Value::Int(args[1]),
+                Value::Int(args[2]),
+            ])
         };
-        vec![sample(&[3, 3], [0, 0, 1]), sample(&[2, 3, 4], [1, 2, 0]), sample(&[2, 3], [-1, 0, 1]), sample(&[2, 2], [5, 0, 1])]
+        vec![
+            sample(&[3, 3], [0, 0, 1]),
+            sample(&[2, 3, 4], [1, 2, 0]),
+            sample(&[2, 3], [-1, 0, 1]),
+            sample(&[2, 2], [5, 0, 1]),
+        ]
     }
 }
 
 /// The given gradients, with zeros where there is none; `shapes` gives the shape of each.
-fn all_defined<'a>(grads: &[Option<Tensor>], shapes: impl Iterator<Item = Dims> + 'a) -> Result<Vec<Tensor>> {
+fn all_defined<'a>(
+    grads: &[Option<Tensor>],
+    shapes: impl Iterator<Item = Dims> + 'a,
+) -> Result<Vec<Tensor>> {
     let dtype = grads.iter().flatten().next().map_or(DType::F32, Tensor::dtype);
     let fill = |(grad, shape): (&Option<Tensor>, Dims)| match grad {
         Some(grad) => Ok(grad.clone()),
@@ -365,11 +435,18 @@ fn with_size(shape: &[i64], dim: usize, size: i64) -> Dims {
 #[op("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear)]
 impl Unbind {
     fn cpu(self_: &Tensor, dim: i64) -> Result<Vec<Tensor>> {
-        ensure!(self_.ndim() > 0, index, "Dimension specified as {dim} but tensor has no dimensions");
+        ensure!(
+            self_.ndim() > 0,
+            index,
+            "Dimension specified as {dim} but tensor has no dimensions"
+        );
         let at = wrap_dim(dim, self_.ndim())?;
-        let (mut shape, mut strides) = (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
+        let (mut shape, mut strides) =
+            (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
         let (count, step) = (shape.remove(at), strides.remove(at));
-        let piece = |i: i64| self_.alias_with(shape.clone(), strides.clone(), self_.storage_offset() + i * step);
+        let piece = |i: i64| {
+            self_.alias_with(shape.clone(), strides.clone(), self_.storage_offset() + i * step)
+        };
         (0..count).map(piece).collect()
     }
     fn vjp_self(grads: &[Option<Tensor>], self_shape: &[i64], dim: i64) -> Result<Tensor> {
@@ -388,7 +465,11 @@ fn pieces(self_: &Tensor, sizes: impl Iterator<Item = i64>, dim: usize) -> Resul
     let (mut start, step) = (self_.storage_offset(), self_.strides()[dim]);
     let mut out = Vec::new();
     for size in sizes {
-        out.push(self_.alias_with(with_size(self_.shape(), dim, size), self_.strides().into(), start)?);
+        out.push(self_.alias_with(
+            with_size(self_.shape(), dim, size),
+            self_.strides().into(),
+            start,
+        )?);
         start += size * step;
     }
     Ok(out)
@@ -405,7 +486,11 @@ fn split_sizes(size: i64, split_size: i64) -> impl Iterator<Item = i64> + Clone 
 impl Split {
     fn cpu(self_: &Tensor, split_size: i64, dim: i64) -> Result<Vec<Tensor>> {
         ensure!(self_.ndim() != 0, runtime, "split expects at least a 1-dimensional tensor");
-        ensure!(split_size >= 0, runtime, "split expects split_size be non-negative, but got split_size={split_size}");
+        ensure!(
+            split_size >= 0,
+            runtime,
+            "split expects split_size be non-negative, but got split_size={split_size}"
+        );
         let dim = wrap_dim(dim, self_.ndim())?;
         let size = self_.shape()[dim];
         ensure!(
@@ -415,7 +500,12 @@ impl Split {
         );
         pieces(self_, split_sizes(size, split_size), dim)
     }
-    fn vjp_self(grads: &[Option<Tensor>], self_shape: &[i64], split_size: i64, dim: i64) -> Result<Tensor> {
+    fn vjp_self(
+        grads: &[Option<Tensor>],
+        self_shape: &[i64],
+        split_size: i64,
+        dim: i64,
+    ) -> Result<Tensor> {
         let at = wrap_dim(dim, self_shape.len())?;
         let sizes = split_sizes(self_shape[at], split_size);
         super::join::cat(&all_defined(grads, sizes.map(|n| with_size(self_shape, at, n)))?, dim)
@@ -460,7 +550,12 @@ impl SplitWithSizes {
         );
         pieces(self_, split_sizes.iter().copied(), dim)
     }
-    fn vjp_self(grads: &[Option<Tensor>], self_shape: &[i64], split_sizes: &[i64], dim: i64) -> Result<Tensor> {
+    fn vjp_self(
+        grads: &[Option<Tensor>],
+        self_shape: &[i64],
+        split_sizes: &[i64],
+        dim: i64,
+    ) -> Result<Tensor> {
         let at = wrap_dim(dim, self_shape.len())?;
         let shapes = split_sizes.iter().map(|&n| with_size(self_shape, at, n));
         super::join::cat(&all_defined(grads, shapes)?, dim)
@@ -503,7 +598,11 @@ fn split_at(self_: &Tensor, dim: i64, points: impl Iterator<Item = i64>) -> Resu
 #[op("tensor_split.sections(Tensor(a -> *) self, int sections, int dim=0) -> Tensor(a)[]")]
 impl TensorSplit {
     fn composite(self_: &Tensor, sections: i64, dim: i64) -> Result<Vec<Tensor>> {
-        ensure!(self_.ndim() > 0, runtime, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
+        ensure!(
+            self_.ndim() > 0,
+            runtime,
+            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        );
         ensure!(sections > 0, runtime, "number of sections must be larger than 0, got {sections}");
         let size = self_.shape()[wrap_dim(dim, self_.ndim())?];
         let (each, larger) = (size / sections, size % sections);
@@ -518,7 +617,11 @@ impl TensorSplit {
 #[op("tensor_split.indices(Tensor(a -> *) self, int[] indices, int dim=0) -> Tensor(a)[]")]
 impl TensorSplitIndices {
     fn composite(self_: &Tensor, indices: &[i64], dim: i64) -> Result<Vec<Tensor>> {
-        ensure!(self_.ndim() > 0, runtime, "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
+        ensure!(
+            self_.ndim() > 0,
+            runtime,
+            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        );
         split_at(self_, dim, indices.iter().copied())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -533,9 +636,14 @@ impl Unfold {
         let dim = wrap_dim(dimension, self_.ndim())?;
         let have = self_.shape().get(dim).copied().unwrap_or(1);
         ensure!(size >= 0, runtime, "size is {size} but must be >= 0");
-        ensure!(size <= have, runtime, "maximum size for tensor at dimension {dim} is {have} but size is {size}");
+        ensure!(
+            size <= have,
+            runtime,
+            "maximum size for tensor at dimension {dim} is {have} but size is {size}"
+        );
         ensure!(step > 0, runtime, "step is {step} but must be > 0");
-        let (mut shape, mut strides) = (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
+        let (mut shape, mut strides) =
+            (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
         let stride = strides.get(dim).copied().unwrap_or(1);
         if let (Some(n), Some(s)) = (shape.get_mut(dim), strides.get_mut(dim)) {
             *n = (have - size) / step + 1;
@@ -545,12 +653,23 @@ impl Unfold {
         strides.push(stride);
         self_.alias_with(shape, strides, self_.storage_offset())
     }
-    fn vjp_self(grad: &Tensor, self_shape: &[i64], dimension: i64, size: i64, step: i64) -> Result<Tensor> {
+    fn vjp_self(
+        grad: &Tensor,
+        self_shape: &[i64],
+        dimension: i64,
+        size: i64,
+        step: i64,
+    ) -> Result<Tensor> {
         grad.unfold_backward(self_shape, dimension, size, step)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |shape: &[i64], args: [i64; 3]| {
-            Sample::new([s.normal(shape).into(), Value::Int(args[0]), Value::Int(args[1]), Value::Int(args[2])])
+            Sample::new([
+                s.normal(shape).into(),
+                Value::Int(args[0]),
+                Value::Int(args[1]),
+                Value::Int(args[2]),
+            ])
         };
         vec![sample(&[5], [0, 3, 1]), sample(&[2, 7], [1, 2, 3]), sample(&[], [0, 1, 1])]
     }
@@ -559,7 +678,13 @@ impl Unfold {
 /// Adds windows up where they overlap: the gradient of `unfold`.
 #[op("unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor", internal, jvp = linear)]
 impl UnfoldBackward {
-    fn cpu(grad_in: &Tensor, input_sizes: &[i64], dim: i64, size: i64, step: i64) -> Result<Tensor> {
+    fn cpu(
+        grad_in: &Tensor,
+        input_sizes: &[i64],
+        dim: i64,
+        size: i64,
+        step: i64,
+    ) -> Result<Tensor> {
         let out = TensorSpec::of(input_sizes, grad_in.dtype()).zeros()?;
         if input_sizes.is_empty() {
             return if size == 0 { Ok(out) } else { grad_in.select(0, 0)?.dense_copy() };
@@ -568,7 +693,8 @@ impl UnfoldBackward {
         let windows = grad_in.shape()[at];
         for offset in 0..size {
             let end = offset + (windows - 1) * step + 1;
-            out.slice(at as i64, Some(offset), Some(end), step)?.add_(&grad_in.select(-1, offset)?)?;
+            out.slice(at as i64, Some(offset), Some(end), step)?
+                .add_(&grad_in.select(-1, offset)?)?;
         }
         Ok(out)
     }
@@ -576,7 +702,13 @@ impl UnfoldBackward {
         grad.unfold(dim, size, step)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([s.normal(&[3, 3]).into(), Value::from([5]), Value::Int(0), Value::Int(3), Value::Int(1)])]
+        vec![Sample::new([
+            s.normal(&[3, 3]).into(),
+            Value::from([5]),
+            Value::Int(0),
+            Value::Int(3),
+            Value::Int(1),
+        ])]
     }
 }
 
@@ -585,7 +717,11 @@ impl UnfoldBackward {
 impl Flatten {
     fn composite(self_: &Tensor, start_dim: i64, end_dim: i64) -> Result<Tensor> {
         let (start, end) = (wrap_dim(start_dim, self_.ndim())?, wrap_dim(end_dim, self_.ndim())?);
-        ensure!(start <= end, runtime, "flatten() has invalid args: start_dim cannot come after end_dim");
+        ensure!(
+            start <= end,
+            runtime,
+            "flatten() has invalid args: start_dim cannot come after end_dim"
+        );
         if self_.ndim() == 0 {
             return self_.reshape(&[1]);
         }
@@ -615,7 +751,11 @@ impl Unflatten {
         let shape = self_.shape();
         let have = shape.get(at).copied().unwrap_or(1);
         let Ok(sizes_known) = infer_shape(sizes, have) else {
-            bail!(runtime, "unflatten: Provided sizes {} don't multiply up to the size of dim {at} ({have}) in the input tensor", list(sizes));
+            bail!(
+                runtime,
+                "unflatten: Provided sizes {} don't multiply up to the size of dim {at} ({have}) in the input tensor",
+                list(sizes)
+            );
         };
         let rest = if shape.is_empty() { &[] } else { &shape[at + 1..] };
         self_.view(&[&shape[..at], &sizes_known, rest].concat())
@@ -626,7 +766,10 @@ impl Unflatten {
 }
 
 /// The dimensions `source` moved to the places `destination`; the others keep their order.
-#[op("movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)", alias("moveaxis"))]
+#[op(
+    "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+    alias("moveaxis")
+)]
 impl Movedim {
     fn composite(self_: &Tensor, source: &[i64], destination: &[i64]) -> Result<Tensor> {
         ensure!(
@@ -641,7 +784,12 @@ impl Movedim {
             let mut out = Vec::new();
             for &dim in dims {
                 let dim = wrap_dim(dim, n)?;
-                ensure!(!out.contains(&dim), runtime, "movedim: repeated dim in `{what}` ({})", list(dims));
+                ensure!(
+                    !out.contains(&dim),
+                    runtime,
+                    "movedim: repeated dim in `{what}` ({})",
+                    list(dims)
+                );
                 out.push(dim);
             }
             Ok(out)
@@ -653,8 +801,10 @@ impl Movedim {
         let mut order = vec![usize::MAX; n];
         from.iter().zip(&to).for_each(|(&f, &t)| order[t] = f);
         let mut rest = (0..n).filter(|d| !from.contains(d));
-        let order: Vec<i64> =
-            order.iter().map(|&d| if d == usize::MAX { rest.next().unwrap_or(0) as i64 } else { d as i64 }).collect();
+        let order: Vec<i64> = order
+            .iter()
+            .map(|&d| if d == usize::MAX { rest.next().unwrap_or(0) as i64 } else { d as i64 })
+            .collect();
         self_.permute(&order)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -808,7 +958,11 @@ fn retyped(t: &Tensor, dtype: DType, (shape, strides): Layout, offset: i64) -> R
 #[op("view_as_real(Tensor(a) self) -> Tensor(a)", view, jvp = linear)]
 impl ViewAsReal {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
-        ensure!(self_.dtype().is_complex(), runtime, "view_as_real is only supported for complex tensors");
+        ensure!(
+            self_.dtype().is_complex(),
+            runtime,
+            "view_as_real is only supported for complex tensors"
+        );
         let mut shape = Dims::from_slice(self_.shape());
         let mut strides: Dims = self_.strides().iter().map(|s| s * 2).collect();
         shape.push(2);
@@ -831,16 +985,25 @@ impl ViewAsComplex {
             "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {}",
             dtype.scalar_name()
         );
-        let (mut shape, mut strides) = (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
+        let (mut shape, mut strides) =
+            (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
         ensure!(!shape.is_empty(), runtime, "Input tensor must have one or more dimensions");
         ensure!(shape.pop() == Some(2), runtime, "Tensor must have a last dimension of size 2");
-        ensure!(strides.pop() == Some(1), runtime, "Tensor must have a last dimension with stride 1");
+        ensure!(
+            strides.pop() == Some(1),
+            runtime,
+            "Tensor must have a last dimension with stride 1"
+        );
         ensure!(
             strides.iter().zip(&shape).all(|(s, &n)| s % 2 == 0 || n < 2),
             runtime,
             "Tensor must have a stride divisible by 2 for all but last dimension"
         );
-        ensure!(self_.storage_offset() % 2 == 0, runtime, "Tensor must have a storage_offset divisible by 2");
+        ensure!(
+            self_.storage_offset() % 2 == 0,
+            runtime,
+            "Tensor must have a storage_offset divisible by 2"
+        );
         strides.iter_mut().for_each(|s| *s /= 2);
         retyped(self_, dtype.to_complex(), (shape, strides), self_.storage_offset() / 2)
     }
@@ -856,14 +1019,24 @@ impl ViewAsComplex {
 #[op("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", view, method_only)]
 impl ViewDtype {
     fn cpu(self_: &Tensor, dtype: DType) -> Result<Tensor> {
-        let (mut shape, mut strides) = (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
+        let (mut shape, mut strides) =
+            (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
         let (old, new) = (self_.dtype().size() as i64, dtype.size() as i64);
         let mut offset = self_.storage_offset();
         if old != new {
-            let words = format!("to view {} as {} (different element sizes)", self_.dtype().scalar_name(), dtype.scalar_name());
+            let words = format!(
+                "to view {} as {} (different element sizes)",
+                self_.dtype().scalar_name(),
+                dtype.scalar_name()
+            );
             ensure!(!shape.is_empty(), runtime, "self.dim() cannot be 0 {words}");
             let last = shape.len() - 1;
-            ensure!(strides[last] == 1, runtime, "self.stride(-1) must be 1 {words}, but got {}", strides[last]);
+            ensure!(
+                strides[last] == 1,
+                runtime,
+                "self.stride(-1) must be 1 {words}, but got {}",
+                strides[last]
+            );
             if old > new {
                 let ratio = old / new;
                 shape[last] *= ratio;
@@ -871,10 +1044,24 @@ impl ViewDtype {
                 offset *= ratio;
             } else {
                 let ratio = new / old;
-                ensure!(shape[last] % ratio == 0, runtime, "self.size(-1) must be divisible by {ratio} {words}, but got {}", shape[last]);
-                ensure!(offset % ratio == 0, runtime, "self.storage_offset() must be divisible by {ratio} {words}, but got {offset}");
+                ensure!(
+                    shape[last] % ratio == 0,
+                    runtime,
+                    "self.size(-1) must be divisible by {ratio} {words}, but got {}",
+                    shape[last]
+                );
+                ensure!(
+                    offset % ratio == 0,
+                    runtime,
+                    "self.storage_offset() must be divisible by {ratio} {words}, but got {offset}"
+                );
                 for dim in 0..last {
-                    ensure!(strides[dim] % ratio == 0, runtime, "self.stride({dim}) must be divisible by {ratio} {words}, but got {}", strides[dim]);
+                    ensure!(
+                        strides[dim] % ratio == 0,
+                        runtime,
+                        "self.stride({dim}) must be divisible by {ratio} {words}, but got {}",
+                        strides[dim]
+                    );
                     strides[dim] /= ratio;
                 }
                 shape[last] /= ratio;

@@ -3,7 +3,9 @@
 //! Nothing here records history; the ops `copy_`, `clone` and `to` are made of these.
 
 use super::shape::broadcast_strides;
-use super::{Dims, Flag, Geometry, TensorSpec, checked_numel, contiguous_strides, extent, preserved_strides};
+use super::{
+    Dims, Flag, Geometry, TensorSpec, checked_numel, contiguous_strides, extent, preserved_strides,
+};
 use crate::error::ensure;
 use crate::{DType, Element, Error, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, StridedMut, StridedRef, elementwise, for_dtype};
@@ -37,7 +39,8 @@ impl Tensor {
             source
         };
         // SAFETY: broadcasting reaches only elements that the tensor reaches.
-        let from = unsafe { StridedRef::new(source.data_ptr(), source.dtype(), self.shape(), &strides) };
+        let from =
+            unsafe { StridedRef::new(source.data_ptr(), source.dtype(), self.shape(), &strides) };
         let mut iter = Iter::new(&[self.view_mut()], &[from])?;
         if self.dtype() == source.dtype() {
             elementwise::copy(&mut iter)?;
@@ -141,9 +144,10 @@ impl Tensor {
         checked_numel(shape)?;
         let g = self.geometry();
         let strides = contiguous_strides(shape);
-        let bytes = (g.offset + extent(shape, &strides)?)
-            .checked_mul(g.dtype.size() as i64)
-            .ok_or_else(|| Error::runtime(format!("size in bytes overflows for shape {shape:?}")))?;
+        let bytes =
+            (g.offset + extent(shape, &strides)?).checked_mul(g.dtype.size() as i64).ok_or_else(
+                || Error::runtime(format!("size in bytes overflows for shape {shape:?}")),
+            )?;
         if let Some(storage) = &g.storage {
             storage.grow(bytes as usize)?;
         }

@@ -164,7 +164,8 @@ impl Column {
     fn of_floats(values: &[f64], options: &PrintOptions) -> Column {
         let precision = options.precision;
         let mut column = Column { floating: true, whole: true, powers: false, width: 1, precision };
-        let finite: Vec<f64> = values.iter().copied().filter(|v| v.is_finite() && *v != 0.0).collect();
+        let finite: Vec<f64> =
+            values.iter().copied().filter(|v| v.is_finite() && *v != 0.0).collect();
         if finite.is_empty() {
             return column;
         }
@@ -173,7 +174,8 @@ impl Column {
         column.whole = finite.iter().all(|v| v.ceil() == *v);
         let helps = largest / smallest > 1000.0 || largest > 1e8 || smallest < 1e-4;
         column.powers = options.sci_mode.unwrap_or(helps);
-        let longest = |f: &dyn Fn(f64) -> String| finite.iter().map(|v| f(*v).len()).max().unwrap_or(1);
+        let longest =
+            |f: &dyn Fn(f64) -> String| finite.iter().map(|v| f(*v).len()).max().unwrap_or(1);
         column.width = if column.powers {
             longest(&|v| power(v, precision))
         } else if column.whole {
@@ -264,14 +266,19 @@ impl Printer {
                 .collect();
             let real: Vec<f64> = pairs.iter().map(|p| p.0).collect();
             let imag: Vec<f64> = pairs.iter().map(|p| p.1).collect();
-            Shown::Complex(pairs, Column::of_floats(&real, options), Column::of_floats(&imag, options))
+            Shown::Complex(
+                pairs,
+                Column::of_floats(&real, options),
+                Column::of_floats(&imag, options),
+            )
         } else if dtype.is_floating_point() {
             let floats: Vec<f64> = values.iter().map(|v| v.to_f64()).collect();
             let column = Column::of_floats(&floats, options);
             Shown::Floats(floats, column)
         } else if dtype == DType::U64 {
             // Half of the range does not fit the number type.
-            let words: Vec<String> = values.iter().map(|v| (v.to_i64() as u64).to_string()).collect();
+            let words: Vec<String> =
+                values.iter().map(|v| (v.to_i64() as u64).to_string()).collect();
             let mut column = Column::of_words(&[]);
             column.width = words.iter().map(String::len).max().unwrap_or(1);
             Shown::Words(words, column)
@@ -349,7 +356,11 @@ impl Visit {
         }
         let (size, stride) = (tensor.shape()[dim], tensor.strides()[dim]);
         for index in 0..size {
-            if self.summarize && size > 2 * self.edge && index >= self.edge && index < size - self.edge {
+            if self.summarize
+                && size > 2 * self.edge
+                && index >= self.edge
+                && index < size - self.edge
+            {
                 continue;
             }
             self.collect(tensor, dim + 1, offset + index * stride, values);

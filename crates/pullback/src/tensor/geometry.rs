@@ -33,7 +33,13 @@ pub struct Geometry {
 impl Geometry {
     /// A strided geometry over `storage`; the caller has checked that it fits.
     #[inline]
-    pub(crate) fn new(storage: Storage, offset: i64, shape: Dims, strides: Dims, dtype: DType) -> Self {
+    pub(crate) fn new(
+        storage: Storage,
+        offset: i64,
+        shape: Dims,
+        strides: Dims,
+        dtype: DType,
+    ) -> Self {
         let numel = shape.iter().product();
         let is_contiguous = pullback_kernels::strided::is_contiguous(&shape, &strides);
         let device = storage.device();
@@ -79,9 +85,9 @@ impl Geometry {
     #[inline(always)]
     pub(crate) fn data_ptr(&self) -> *mut u8 {
         match &self.storage {
-            Some(storage) => {
-                storage.data_ptr().wrapping_offset(self.offset as isize * self.dtype.size() as isize)
-            }
+            Some(storage) => storage
+                .data_ptr()
+                .wrapping_offset(self.offset as isize * self.dtype.size() as isize),
             None => std::ptr::null_mut(),
         }
     }
@@ -130,10 +136,9 @@ pub fn extent(shape: &[i64], strides: &[i64]) -> Result<i64> {
     }
     let mut last = 0_i64;
     for (&size, &stride) in shape.iter().zip(strides) {
-        last = (size - 1)
-            .checked_mul(stride)
-            .and_then(|step| last.checked_add(step))
-            .ok_or_else(|| Error::runtime(format!("strides {strides:?} overflow for shape {shape:?}")))?;
+        last = (size - 1).checked_mul(stride).and_then(|step| last.checked_add(step)).ok_or_else(
+            || Error::runtime(format!("strides {strides:?} overflow for shape {shape:?}")),
+        )?;
     }
     Ok(last + 1)
 }
@@ -185,7 +190,8 @@ pub fn preserved_strides(shape: &[i64], strides: &[i64]) -> Dims {
         let mut at = end;
         while at > 0 {
             let (outer, inner) = (order[at - 1], order[at]);
-            let swap = strides[outer] != 0 && strides[inner] != 0 && strides[outer] < strides[inner];
+            let swap =
+                strides[outer] != 0 && strides[inner] != 0 && strides[outer] < strides[inner];
             if !swap {
                 break;
             }

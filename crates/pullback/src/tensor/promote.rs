@@ -48,11 +48,29 @@ pub fn promote_types(a: DType, b: DType) -> DType {
         // PyTorch refuses it; the larger tag keeps the value range best.
         (U8, I8) | (I8, U8) => I16,
         (U8, h) | (h, U8) => h,
-        (U16, h) | (h, U16) if h.is_signed() => if h.size() <= 2 { I32 } else { h },
-        (U32, h) | (h, U32) if h.is_signed() => if h.size() <= 4 { I64 } else { h },
+        (U16, h) | (h, U16) if h.is_signed() => {
+            if h.size() <= 2 {
+                I32
+            } else {
+                h
+            }
+        }
+        (U32, h) | (h, U32) if h.is_signed() => {
+            if h.size() <= 4 {
+                I64
+            } else {
+                h
+            }
+        }
         (U64, h) | (h, U64) if h.is_signed() => default_dtype(),
         (I8, I16) | (I16, I8) => I16,
-        (l, h) => if l.size() >= h.size() { l } else { h },
+        (l, h) => {
+            if l.size() >= h.size() {
+                l
+            } else {
+                h
+            }
+        }
         #[allow(unreachable_patterns, reason = "spells out the tags that the guards leave")]
         (I32 | I64, _) => I64,
     }

@@ -163,7 +163,9 @@ impl Tensor {
         }
         let record = self.record();
         let current = record.geometry.load(Ordering::Acquire).cast_const();
-        record.retired.with(|retired| retired.retain(|old| std::ptr::eq(&raw const **old, current)));
+        record
+            .retired
+            .with(|retired| retired.retain(|old| std::ptr::eq(&raw const **old, current)));
     }
 
     /// The sizes.

@@ -31,7 +31,11 @@ pub fn wrap_dims(dims: Option<&[i64]>, ndim: usize) -> Result<smallvec::SmallVec
     let mut out = smallvec::SmallVec::new();
     for &dim in dims {
         let dim = wrap_dim(dim, ndim)?;
-        ensure!(seen & (1 << dim) == 0, runtime, "dim {dim} appears multiple times in the list of dims");
+        ensure!(
+            seen & (1 << dim) == 0,
+            runtime,
+            "dim {dim} appears multiple times in the list of dims"
+        );
         seen |= 1 << dim;
         if ndim > 0 {
             out.push(dim);
@@ -112,12 +116,17 @@ pub fn infer_shape(shape: &[i64], numel: i64) -> Result<Dims> {
             ensure!(unknown.is_none(), runtime, "only one dimension can be inferred");
             unknown = Some(index);
         } else {
-            ensure!(size >= 0, runtime, "invalid shape dimension {size} at index {index} of shape {shape:?}");
+            ensure!(
+                size >= 0,
+                runtime,
+                "invalid shape dimension {size} at index {index} of shape {shape:?}"
+            );
             known = known.saturating_mul(size);
         }
     }
     let mut out = Dims::from_slice(shape);
-    let invalid = || Error::runtime(format!("shape '{}' is invalid for input of size {numel}", list(shape)));
+    let invalid =
+        || Error::runtime(format!("shape '{}' is invalid for input of size {numel}", list(shape)));
     match unknown {
         None if known == numel => {}
         Some(index) if known > 0 && numel % known == 0 => out[index] = numel / known,
@@ -150,8 +159,8 @@ pub fn view_strides(shape: &[i64], strides: &[i64], target: &[i64]) -> Option<Di
     // cut up differently.
     for dim in (0..shape.len()).rev() {
         block_numel *= shape[dim];
-        let ends = dim == 0
-            || (shape[dim - 1] != 1 && strides[dim - 1] != block_numel * block_stride);
+        let ends =
+            dim == 0 || (shape[dim - 1] != 1 && strides[dim - 1] != block_numel * block_stride);
         if !ends {
             continue;
         }

@@ -50,7 +50,8 @@ impl TensorSpec {
         let shape = if same {
             Dims::from_slice(first.shape())
         } else {
-            let shapes: smallvec::SmallVec<[&[i64]; 4]> = tensors.iter().map(|t| t.shape()).collect();
+            let shapes: smallvec::SmallVec<[&[i64]; 4]> =
+                tensors.iter().map(|t| t.shape()).collect();
             broadcast_shapes(&shapes)?
         };
         let mut strides = None;
@@ -119,11 +120,13 @@ impl Tensor {
         device.check_available()?;
         checked_numel(shape)?;
         if let Some(&stride) = strides.iter().find(|&&s| s < 0) {
-            return Err(Error::runtime(format!("Tensor strides must be non-negative, got {stride}")));
+            return Err(Error::runtime(format!(
+                "Tensor strides must be non-negative, got {stride}"
+            )));
         }
-        let bytes = extent(shape, strides)?
-            .checked_mul(dtype.size() as i64)
-            .ok_or_else(|| Error::runtime(format!("size in bytes overflows for shape {shape:?}")))?;
+        let bytes = extent(shape, strides)?.checked_mul(dtype.size() as i64).ok_or_else(|| {
+            Error::runtime(format!("size in bytes overflows for shape {shape:?}"))
+        })?;
         let storage = Storage::uninitialized(bytes as usize)?;
         let (shape, strides) = (Dims::from_slice(shape), Dims::from_slice(strides));
         Tensor::from_geometry(Geometry::new(storage, 0, shape, strides, dtype))
@@ -148,12 +151,14 @@ impl Tensor {
             MemoryFormat::Preserve => Ok(preserved_strides(self.shape(), self.strides())),
             MemoryFormat::ChannelsLast | MemoryFormat::ChannelsLast3d => {
                 let rank = if format == MemoryFormat::ChannelsLast { 4 } else { 5 };
-                channels_last_strides(self.shape()).filter(|_| self.ndim() == rank).ok_or_else(|| {
-                    Error::runtime(format!(
-                        "required rank {rank} tensor to use channels_last{} format",
-                        if rank == 5 { "_3d" } else { "" }
-                    ))
-                })
+                channels_last_strides(self.shape()).filter(|_| self.ndim() == rank).ok_or_else(
+                    || {
+                        Error::runtime(format!(
+                            "required rank {rank} tensor to use channels_last{} format",
+                            if rank == 5 { "_3d" } else { "" }
+                        ))
+                    },
+                )
             }
         }
     }

@@ -188,7 +188,8 @@ impl Drop for Storage {
         let header = unsafe { self.0.read() };
         // SAFETY: the block was allocated with this size and holds nothing any more.
         unsafe { memory::release(self.0.cast(), INLINE_AT + header.inline_bytes) };
-        if let Owner::Blocks(blocks) = header.owner.into_inner().unwrap_or_else(|e| e.into_inner()) {
+        if let Owner::Blocks(blocks) = header.owner.into_inner().unwrap_or_else(|e| e.into_inner())
+        {
             for (block, bytes) in blocks {
                 // SAFETY: the block came from the allocator for `bytes` and no handle is left.
                 unsafe { memory::release(block, bytes) };

@@ -68,7 +68,11 @@ impl Array {
         let fits = self.shape.iter().zip(&shape[skip..]).all(|(&a, &b)| a == b || a == 1);
         fits.then(|| {
             self.seen(shape, |at| {
-                self.shape.iter().zip(&at[skip..]).map(|(&n, &i)| if n == 1 { 0 } else { i }).collect()
+                self.shape
+                    .iter()
+                    .zip(&at[skip..])
+                    .map(|(&n, &i)| if n == 1 { 0 } else { i })
+                    .collect()
             })
         })
     }
@@ -124,7 +128,8 @@ pub fn index(array: &Array, slots: &[Slot]) -> (Array, bool) {
     let first = is_tensor.iter().position(|&t| t);
     let last = is_tensor.iter().rposition(|&t| t);
     let adjacent = first.zip(last).is_none_or(|(f, l)| is_tensor[f..=l].iter().all(|&t| t));
-    let lengths = slots.iter().filter_map(|s| if let Slot::Tensor(p) = s { Some(p.len()) } else { None });
+    let lengths =
+        slots.iter().filter_map(|s| if let Slot::Tensor(p) = s { Some(p.len()) } else { None });
     let length = lengths.clone().find(|&n| n != 1).or(lengths.clone().next());
     // Where the tensors' common dimension goes in the result.
     let place = first.map(|f| if adjacent { f } else { 0 });

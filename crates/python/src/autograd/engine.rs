@@ -9,8 +9,8 @@ use crate::error::{carry, raise};
 use crate::held::Held;
 use crate::raw::object::as_tensor;
 use pullback::Tensor;
-use pullback::autograd::engine::{self, Request, execute};
 use pullback::autograd::Edge;
+use pullback::autograd::engine::{self, Request, execute};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -191,7 +191,10 @@ fn _peek_sequence_nr() -> u64 {
 fn _increment_version(tensors: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
     for object in &tensors {
         let Some(tensor) = as_tensor(object) else {
-            return Err(PyTypeError::new_err(format!("expected a Tensor, got {}", type_name(object))));
+            return Err(PyTypeError::new_err(format!(
+                "expected a Tensor, got {}",
+                type_name(object)
+            )));
         };
         tensor.count_write();
     }

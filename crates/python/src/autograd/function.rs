@@ -11,7 +11,9 @@ use crate::error::{carry, raise};
 use crate::held::Held;
 use crate::raw::object::{as_tensor, tensor_of, track, wrap};
 use pullback::autograd::custom::{CustomCall, attach_outputs, save};
-use pullback::autograd::{Backward, Edge, InputMeta, Node, SavedTensor, WeakNode, is_grad_enabled, mode};
+use pullback::autograd::{
+    Backward, Edge, InputMeta, Node, SavedTensor, WeakNode, is_grad_enabled, mode,
+};
 use pullback::dispatch::Grads;
 use pullback::{Result, Tensor, TensorSpec};
 use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError, PyTypeError};
@@ -98,7 +100,12 @@ impl Body {
     }
 
     /// Checks what the user's backward gave: one gradient per tensor argument.
-    fn results(&self, context: &Bound<'_, PyAny>, node: &Node, result: Bound<'_, PyAny>) -> PyResult<Grads> {
+    fn results(
+        &self,
+        context: &Bound<'_, PyAny>,
+        node: &Node,
+        result: Bound<'_, PyAny>,
+    ) -> PyResult<Grads> {
         let context = context.cast::<PyContext>()?.borrow();
         let is_tensor = context.is_tensor.borrow();
         let mut items: Vec<Bound<'_, PyAny>> = match result.cast::<PyTuple>() {
@@ -152,7 +159,9 @@ fn tensors_in(
     slot: &RefCell<Option<Py<PyAny>>>,
     refuse: impl Fn(usize, &Bound<'_, PyAny>) -> String,
 ) -> PyResult<Vec<Option<Tensor>>> {
-    let Some(object) = slot.borrow().as_ref().map(|o| o.clone_ref(py)) else { return Ok(Vec::new()) };
+    let Some(object) = slot.borrow().as_ref().map(|o| o.clone_ref(py)) else {
+        return Ok(Vec::new());
+    };
     let mut tensors = Vec::new();
     for (index, item) in object.bind(py).try_iter()?.enumerate() {
         let item = item?;
@@ -388,11 +397,18 @@ impl PyContext {
         Ok(hook_dict(py, &self.post, |dict| super::hook::register_post(&node, dict)))
     }
     #[pyo3(signature = (*args))]
-    fn _call_node<'py>(&self, py: Python<'py>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+    fn _call_node<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         call(py, &self.live("__call__")?, args)
     }
 
-    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> std::result::Result<(), pyo3::PyTraverseError> {
+    fn __traverse__(
+        &self,
+        visit: pyo3::PyVisit<'_>,
+    ) -> std::result::Result<(), pyo3::PyTraverseError> {
         for slot in [
             &self.to_save,
             &self.dirty,
@@ -490,11 +506,7 @@ fn apply<'py>(cls: &Bound<'py, PyType>, args: &Bound<'py, PyTuple>) -> PyResult<
     finish(py, context, inputs, raw, is_tuple, has_setup, class.getattr("__name__")?.extract()?)
 }
 
-fn marked(
-    py: Python<'_>,
-    slot: &RefCell<Option<Py<PyAny>>>,
-    text: &str,
-) -> PyResult<Vec<Tensor>> {
+fn marked(py: Python<'_>, slot: &RefCell<Option<Py<PyAny>>>, text: &str) -> PyResult<Vec<Tensor>> {
     let refuse = |index: usize, item: &Bound<'_, PyAny>| {
         format!("{text}, but argument {index} is of type {}", type_name(item))
     };
@@ -527,9 +539,9 @@ fn finish<'py>(
     let node = inputs.executable.then(|| {
         let metas: SmallVec<[Option<InputMeta>; 1]> =
             outputs.iter().map(|o| o.as_ref().and_then(|o| custom.input_meta(o))).collect();
-        let fills = outputs.iter().map(|o| {
-            o.as_ref().map(|o| Fill(TensorSpec::like(o), custom.is_differentiable(o)))
-        });
+        let fills = outputs
+            .iter()
+            .map(|o| o.as_ref().map(|o| Fill(TensorSpec::like(o), custom.is_differentiable(o))));
         let body = Body {
             context: Held::new(context.clone().into_any().unbind()),
             name,
@@ -544,7 +556,8 @@ fn finish<'py>(
     if let Some(node) = &node {
         save_tensors(py, &state, &inputs, &outputs, &results, node, has_setup)?;
     }
-    let kept = [&state.to_save, &state.dirty, &state.non_differentiable].map(|s| s.borrow_mut().take());
+    let kept =
+        [&state.to_save, &state.dirty, &state.non_differentiable].map(|s| s.borrow_mut().take());
     *state.saved_for_forward.borrow_mut() = None;
     drop(state);
     drop(kept);
@@ -575,9 +588,10 @@ fn save_tensors(
         };
         let is_input = inputs.tensors.iter().any(|t| t.is_same(tensor));
         let position = raw.iter().position(|o| o.as_ref().is_some_and(|o| o.is_same(tensor)));
-        if has_setup && is_input && position.is_some_and(|p| {
-            results[p].as_ref().is_some_and(|r| !r.is_same(tensor))
-        }) {
+        if has_setup
+            && is_input
+            && position.is_some_and(|p| results[p].as_ref().is_some_and(|r| !r.is_same(tensor)))
+        {
             return Err(PyRuntimeError::new_err(
                 "A input that has been returned as-is as output is being saved for backward. This is not supported if you override setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or setup ctx inside the forward function itself.",
             ));

@@ -15,7 +15,10 @@ use pyo3::types::{PyDict, PyTuple};
 use std::sync::Arc;
 
 /// `None` or the wrapper.
-pub(crate) fn optional<'py>(py: Python<'py>, tensor: Option<&Tensor>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn optional<'py>(
+    py: Python<'py>,
+    tensor: Option<&Tensor>,
+) -> PyResult<Bound<'py, PyAny>> {
     match tensor {
         Some(tensor) => wrap_bound(py, tensor.clone()),
         None => Ok(py.None().into_bound(py)),
@@ -121,7 +124,10 @@ fn replaced(
         &wrapped
     } else {
         result.cast::<PyTuple>().map_err(|_| {
-            PyTypeError::new_err(format!("expected tuple, but hook returned '{}'", type_name(result)))
+            PyTypeError::new_err(format!(
+                "expected tuple, but hook returned '{}'",
+                type_name(result)
+            ))
         })?
     };
     if result.len() != old.len() {

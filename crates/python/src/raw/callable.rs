@@ -216,8 +216,11 @@ pub(crate) fn object<'py>(
             return Err(pyo3::exceptions::PyMemoryError::new_err("out of memory"));
         }
         let object = ffi::PyObject_Init(memory, ty).cast::<Callable>();
-        (&raw mut (*object).vectorcall)
-            .write(Some(if is_method { call_method } else { call_function }));
+        (&raw mut (*object).vectorcall).write(Some(if is_method {
+            call_method
+        } else {
+            call_function
+        }));
         (&raw mut (*object).function).write(function);
         Ok(Bound::from_owned_ptr(py, object.cast()))
     }

@@ -94,9 +94,7 @@ unsafe extern "C" fn length(slf: *mut PyObject) -> isize {
 
 unsafe extern "C" fn get_item(slf: *mut PyObject, index: *mut PyObject) -> *mut PyObject {
     // SAFETY: a slot of tensors, called with the GIL.
-    unsafe {
-        guard(|py| crate::indexing::get(py, slf, &Bound::from_borrowed_ptr(py, index)))
-    }
+    unsafe { guard(|py| crate::indexing::get(py, slf, &Bound::from_borrowed_ptr(py, index))) }
 }
 
 unsafe extern "C" fn set_item(
@@ -219,7 +217,9 @@ pub(crate) fn _set_tensor_class(class: &Bound<'_, PyAny>) -> PyResult<()> {
             && (*ty).tp_basicsize == size_of::<TensorObject>() as isize
     };
     if !fits {
-        return Err(PyTypeError::new_err("the tensor class must be a plain subclass of TensorBase"));
+        return Err(PyTypeError::new_err(
+            "the tensor class must be a plain subclass of TensorBase",
+        ));
     }
     // It lives as long as the process.
     std::mem::forget(class.clone());

@@ -101,7 +101,10 @@ fn operate(py: Python<'_>, named: &Named, args: &[*mut PyObject]) -> Reply {
     let rest = if receiver.is_some() { &args[1..] } else { args };
     match call_with(py, function, receiver, rest) {
         // The binder refused the other operand: its type may know better.
-        Err(error) if error.is_instance_of::<PyTypeError>(py) && !all_known(&args[..args.len().min(2)]) => {
+        Err(error)
+            if error.is_instance_of::<PyTypeError>(py)
+                && !all_known(&args[..args.len().min(2)]) =>
+        {
             Ok(not_implemented())
         }
         other => other,
@@ -111,7 +114,9 @@ fn operate(py: Python<'_>, named: &Named, args: &[*mut PyObject]) -> Reply {
 /// Whether nobody but us can know what these operands mean together.
 fn all_known(args: &[*mut PyObject]) -> bool {
     // SAFETY: live operands.
-    args.iter().all(|&a| unsafe { is_tensor(a) || ffi::PyFloat_CheckExact(a) != 0 || ffi::PyLong_Check(a) != 0 })
+    args.iter().all(|&a| unsafe {
+        is_tensor(a) || ffi::PyFloat_CheckExact(a) != 0 || ffi::PyLong_Check(a) != 0
+    })
 }
 
 macro_rules! binary {
@@ -145,9 +150,11 @@ unary! { negative => NEG, positive => POS, absolute => ABS, invert => INVERT }
 unsafe extern "C" fn power(a: *mut PyObject, b: *mut PyObject, m: *mut PyObject) -> *mut PyObject {
     // SAFETY: a slot, called with the GIL.
     unsafe {
-        guard(|py| {
-            if m != ffi::Py_None() { Ok(not_implemented()) } else { operate(py, &POW, &[a, b]) }
-        })
+        guard(
+            |py| {
+                if m != ffi::Py_None() { Ok(not_implemented()) } else { operate(py, &POW, &[a, b]) }
+            },
+        )
     }
 }
 
@@ -184,7 +191,9 @@ unsafe extern "C" fn truth(a: *mut PyObject) -> c_int {
             let tensor = tensor_of(a);
             match tensor.numel() {
                 1 => Ok(c_int::from(!is_zero(tensor.item().map_err(crate::error::raise)?))),
-                0 => Err(PyRuntimeError::new_err("Boolean value of Tensor with no values is ambiguous")),
+                0 => Err(PyRuntimeError::new_err(
+                    "Boolean value of Tensor with no values is ambiguous",
+                )),
                 _ => Err(PyRuntimeError::new_err(
                     "Boolean value of Tensor with more than one value is ambiguous",
                 )),

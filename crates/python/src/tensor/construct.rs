@@ -58,7 +58,10 @@ fn shape_of(data: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
         let length = current.len()?;
         shape.push(length as i64);
         if shape.len() > MAX_DEPTH {
-            return Err(PyValueError::new_err(format!("too many dimensions '{}'", type_name(data))));
+            return Err(PyValueError::new_err(format!(
+                "too many dimensions '{}'",
+                type_name(data)
+            )));
         }
         if length == 0 {
             return Ok(shape);
@@ -126,10 +129,9 @@ impl Flat {
             }
             match data.is_none() {
                 true => PyRuntimeError::new_err("Could not infer dtype of NoneType"),
-                false => PyRuntimeError::new_err(format!(
-                    "Could not infer dtype of {}",
-                    type_name(data)
-                )),
+                false => {
+                    PyRuntimeError::new_err(format!("Could not infer dtype of {}", type_name(data)))
+                }
             }
         })?;
         self.note(match value {
@@ -305,7 +307,11 @@ pub(crate) fn tensor(py: Python<'_>, _: *mut pyo3::ffi::PyObject, args: Args<'_>
 }
 
 /// `torch.as_tensor(data, dtype, device)`: shares memory where it can.
-pub(crate) fn as_tensor_function(py: Python<'_>, _: *mut pyo3::ffi::PyObject, args: Args<'_>) -> Reply {
+pub(crate) fn as_tensor_function(
+    py: Python<'_>,
+    _: *mut pyo3::ffi::PyObject,
+    args: Args<'_>,
+) -> Reply {
     let [data, dtype, device] = args.bind(py, "as_tensor", ["data", "dtype", "device"], 1)?;
     let dtype = dtype_option(dtype.as_ref(), "as_tensor")?;
     let device = device_option(device.as_ref(), "as_tensor")?;
@@ -337,7 +343,8 @@ pub(crate) fn new_tensor(py: Python<'_>, slf: *mut pyo3::ffi::PyObject, args: Ar
     // SAFETY: a method of tensors.
     let like = unsafe { crate::raw::object::tensor_of(slf) };
     let device = device_option(device.as_ref(), "new_tensor")?;
-    let made = from_data(&data.expect("required"), Some(dtype.unwrap_or(like.dtype())), device, true)?;
+    let made =
+        from_data(&data.expect("required"), Some(dtype.unwrap_or(like.dtype())), device, true)?;
     finish(py, made, flag(requires_grad.as_ref())?)
 }
 
@@ -383,7 +390,6 @@ pub(crate) fn legacy(
         }
         return Tensor::empty_of(&first.extract::<Vec<i64>>()?, dtype).map_err(raise);
     }
-    let sizes: PyResult<Vec<i64>> =
-        args.iter().map(|size| crate::convert::to_int(&size)).collect();
+    let sizes: PyResult<Vec<i64>> = args.iter().map(|size| crate::convert::to_int(&size)).collect();
     Tensor::empty_of(&sizes?, dtype).map_err(raise)
 }

@@ -47,10 +47,14 @@ pub(crate) fn parse(py: Python<'_>, args: Args<'_>) -> PyResult<Target> {
     let mut place = 0;
     for object in args.positionals(py) {
         let flags_from = if place == 0 { 0 } else { 1 };
-        if place == 0 && let Some(other) = as_tensor(&object) {
+        if place == 0
+            && let Some(other) = as_tensor(&object)
+        {
             (target.dtype, target.device) = (Some(other.dtype()), Some(other.device()));
             place = 2;
-        } else if place == 0 && let Some(dtype) = as_dtype(&object) {
+        } else if place == 0
+            && let Some(dtype) = as_dtype(&object)
+        {
             target.dtype = Some(dtype);
             place = 2;
         } else if place == 0 && (object.is_none() || as_device(&object)?.is_some()) {
@@ -64,7 +68,11 @@ pub(crate) fn parse(py: Python<'_>, args: Args<'_>) -> PyResult<Target> {
             && place < 4
         {
             let place_of_flag = place.max(2);
-            if place_of_flag == 2 { target.non_blocking = flag.is_true() } else { target.copy = flag.is_true() }
+            if place_of_flag == 2 {
+                target.non_blocking = flag.is_true()
+            } else {
+                target.copy = flag.is_true()
+            }
             place = place_of_flag + 1;
         } else {
             return Err(refuse(py, args));
@@ -80,7 +88,9 @@ pub(crate) fn parse(py: Python<'_>, args: Args<'_>) -> PyResult<Target> {
         };
         let is_none = value.is_none();
         match name.cast::<PyString>()?.to_str()? {
-            "device" if is_none || as_device(&value)?.is_some() => target.device = as_device(&value)?,
+            "device" if is_none || as_device(&value)?.is_some() => {
+                target.device = as_device(&value)?
+            }
             "dtype" if is_none || as_dtype(&value).is_some() => target.dtype = as_dtype(&value),
             "non_blocking" => target.non_blocking = value.is_truthy()?,
             "copy" => target.copy = value.is_truthy()?,
@@ -174,7 +184,9 @@ pub(crate) fn type_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply
     } else {
         let text = if dtype.is_instance_of::<PyString>() {
             dtype.extract::<String>()?
-        } else if let (Ok(module), Ok(name)) = (dtype.getattr("__module__"), dtype.getattr("__name__")) {
+        } else if let (Ok(module), Ok(name)) =
+            (dtype.getattr("__module__"), dtype.getattr("__name__"))
+        {
             format!("{module}.{name}")
         } else {
             return Err(PyTypeError::new_err("dtype must be a type, str, or dtype object"));
@@ -201,12 +213,8 @@ pub(crate) fn parse_to(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Repl
         Some(f) => py.import("pullback._C")?.getattr(crate::dtype::memory_format_name(f))?,
         None => none(),
     };
-    let tuple = (
-        device.unwrap_or_else(none),
-        dtype.unwrap_or_else(none),
-        target.non_blocking,
-        format,
-    );
+    let tuple =
+        (device.unwrap_or_else(none), dtype.unwrap_or_else(none), target.non_blocking, format);
     let object: Bound<'_, pyo3::types::PyTuple> = tuple.into_pyobject(py)?;
     Ok(object.into_any().into_ptr())
 }

@@ -1,8 +1,8 @@
 //! The printed form of tensors, and its options.
 
+use crate::error::raise;
 use crate::raw::entry::Reply;
 use crate::raw::object::{class, tensor_of};
-use crate::error::raise;
 use pullback::tensor::display::{Heading, PrintOptions, print_options, set_print_options, text};
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi::{self, PyObject};
@@ -15,17 +15,16 @@ pub(crate) fn repr(py: Python<'_>, slf: *mut PyObject) -> PyResult<String> {
     let (tensor, ty) = unsafe { (tensor_of(slf), ffi::Py_TYPE(slf)) };
     // SAFETY: a live object.
     let object = unsafe { Bound::from_borrowed_ptr(py, slf) };
-    let plain = ty == class() || object.getattr("_is_param").is_ok_and(|p| p.is_truthy().unwrap_or(false)) || object.get_type().name()? == "Parameter";
+    let plain = ty == class()
+        || object.getattr("_is_param").is_ok_and(|p| p.is_truthy().unwrap_or(false))
+        || object.get_type().name()? == "Parameter";
     let name = if plain { "tensor".to_owned() } else { object.get_type().name()?.to_string() };
     let node = match tensor.grad_fn() {
         Ok(node) => node.map(|n| crate::autograd::node::short_name(py, &n)).transpose()?,
         Err(_) => Some("Invalid".to_owned()),
     };
-    let heading = Heading {
-        name: &name,
-        grad_fn: node.as_deref(),
-        requires_grad: tensor.requires_grad(),
-    };
+    let heading =
+        Heading { name: &name, grad_fn: node.as_deref(), requires_grad: tensor.requires_grad() };
     text(tensor, heading, &print_options()).map_err(raise)
 }
 

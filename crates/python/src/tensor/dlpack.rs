@@ -207,7 +207,9 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         kwargs.set_item("max_version", (1, 0))?;
         match object.call_method("__dlpack__", (), Some(&kwargs)) {
             Ok(capsule) => capsule,
-            Err(error) if error.is_instance_of::<PyTypeError>(py) => object.call_method0("__dlpack__")?,
+            Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+                object.call_method0("__dlpack__")?
+            }
             Err(error) => return Err(error),
         }
     };
@@ -225,7 +227,10 @@ pub(crate) fn import(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
             }
             ffi::PyCapsule_SetName(pointer, VERSIONED_USED.as_ptr());
             if (*managed).flags & READ_ONLY != 0 {
-                binding::warn("The given array is read-only; writing to this tensor is undefined behavior.".into());
+                binding::warn(
+                    "The given array is read-only; writing to this tensor is undefined behavior."
+                        .into(),
+                );
             }
             return adopt(&(*managed).shared, Owner::Versioned(managed));
         }

@@ -55,7 +55,8 @@ fn one_dim(
     values: &[i64],
     name: &str,
 ) -> Reply {
-    if dim.is_instance_of::<pyo3::types::PyFloat>() || dim.is_instance_of::<pyo3::types::PyString>() {
+    if dim.is_instance_of::<pyo3::types::PyFloat>() || dim.is_instance_of::<pyo3::types::PyString>()
+    {
         return Err(PyTypeError::new_err(format!(
             "{name}(): argument 'dim' must be int, not {}",
             type_name(dim)
@@ -107,7 +108,9 @@ fn is_contiguous(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let answer = match format {
         MemoryFormat::Contiguous => tensor.is_contiguous(),
         MemoryFormat::Preserve => {
-            return Err(PyRuntimeError::new_err("preserve memory format is unsupported by the contiguous operator"));
+            return Err(PyRuntimeError::new_err(
+                "preserve memory format is unsupported by the contiguous operator",
+            ));
         }
         other => tensor.is_contiguous_in(other),
     };
@@ -166,7 +169,9 @@ fn retain_grad(_: Python<'_>, slf: *mut PyObject) -> Reply {
 fn resize_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let given = args.positionals(py);
     let sizes: Vec<i64> = match given.as_slice() {
-        [one] if one.is_instance_of::<PyTuple>() || one.is_instance_of::<PyList>() => one.extract()?,
+        [one] if one.is_instance_of::<PyTuple>() || one.is_instance_of::<PyList>() => {
+            one.extract()?
+        }
         many => many.iter().map(to_int).collect::<PyResult<_>>()?,
     };
     this(slf).resize(&sizes).map_err(raise)?;
@@ -198,7 +203,8 @@ fn is_set_to(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let Some(b) = as_tensor(&other) else {
         return Err(PyTypeError::new_err("is_set_to(): argument 'tensor' must be Tensor"));
     };
-    let equal = a.data_ptr() == b.data_ptr() && a.shape() == b.shape() && a.strides() == b.strides();
+    let equal =
+        a.data_ptr() == b.data_ptr() && a.shape() == b.shape() && a.strides() == b.strides();
     scalar(py, Scalar::Bool(equal))
 }
 fn is_same_size(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
@@ -253,7 +259,10 @@ fn subclass_type(cls: &Bound<'_, PyAny>) -> PyResult<*mut PyTypeObject> {
     // SAFETY: checked to be a type before it is read as one.
     unsafe {
         if ffi::PyType_Check(cls.as_ptr()) == 0 {
-            return Err(PyTypeError::new_err(format!("cls must be a type (got {})", type_name(cls))));
+            return Err(PyTypeError::new_err(format!(
+                "cls must be a type (got {})",
+                type_name(cls)
+            )));
         }
         let ty = cls.as_ptr().cast::<PyTypeObject>();
         if ffi::PyType_IsSubtype(ty, base_type()) == 0 {

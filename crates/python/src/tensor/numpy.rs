@@ -136,7 +136,9 @@ pub(crate) fn from_array(array: &Bound<'_, PyAny>, warn: bool) -> PyResult<Tenso
     }
     let owner = Keeper::new(array.clone().unbind());
     if address % dtype.size().min(8) != 0 {
-        return Err(PyValueError::new_err("given numpy array is not aligned. Copy the numpy array to reallocate the memory."));
+        return Err(PyValueError::new_err(
+            "given numpy array is not aligned. Copy the numpy array to reallocate the memory.",
+        ));
     }
     // SAFETY: the array's own description of its memory, which the owner keeps alive.
     unsafe { binding::foreign(address as *mut u8, &shape, &strides, dtype, owner) }.map_err(raise)
@@ -209,9 +211,10 @@ pub(crate) fn frombuffer(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Re
     };
     let count = count.map_or(Ok(-1), |c| crate::convert::to_int(&c))?;
     let offset = offset.map_or(Ok(0), |o| crate::convert::to_int(&o))?;
-    let view = py.import("builtins")?.call_method1("memoryview", (buffer,)).map_err(|_| {
-        PyValueError::new_err("object does not implement Python buffer protocol.")
-    })?;
+    let view = py
+        .import("builtins")?
+        .call_method1("memoryview", (buffer,))
+        .map_err(|_| PyValueError::new_err("object does not implement Python buffer protocol."))?;
     let bytes = pyo3::buffer::PyUntypedBuffer::get(&view)?;
     let (length, size) = (bytes.len_bytes() as i64, dtype.size() as i64);
     if length == 0 || count == 0 {
@@ -242,7 +245,13 @@ pub(crate) fn frombuffer(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Re
     let data = (bytes.buf_ptr() as usize + offset as usize) as *mut u8;
     // SAFETY: inside the buffer, which the view keeps exported.
     let tensor = unsafe {
-        binding::foreign(data, &[count], &[1], dtype, Arc::new(BufferKeeper { _bytes: bytes, _view: Keeper::new(view.unbind()) }))
+        binding::foreign(
+            data,
+            &[count],
+            &[1],
+            dtype,
+            Arc::new(BufferKeeper { _bytes: bytes, _view: Keeper::new(view.unbind()) }),
+        )
     };
     let tensor = tensor.map_err(raise)?;
     if requires_grad.is_some_and(|r| r.is_truthy().unwrap_or(false)) {

@@ -89,13 +89,19 @@ fn grad_fn(py: Python<'_>, slf: *mut PyObject) -> Reply {
 }
 fn set_grad_fn(_: Python<'_>, slf: *mut PyObject, value: Option<Bound<'_, PyAny>>) -> PyResult<()> {
     match value {
-        None => Err(PyRuntimeError::new_err("Deletion of _grad_fn not allowed. Detach tensor instead!")),
+        None => {
+            Err(PyRuntimeError::new_err("Deletion of _grad_fn not allowed. Detach tensor instead!"))
+        }
         // SAFETY: a setter of tensors.
         Some(v) if v.is_none() => unsafe { tensor_of(slf) }.detach_().map_err(raise),
         Some(_) => Err(PyRuntimeError::new_err("_grad_fn can be only set to None")),
     }
 }
-fn set_requires_grad(_: Python<'_>, slf: *mut PyObject, value: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+fn set_requires_grad(
+    _: Python<'_>,
+    slf: *mut PyObject,
+    value: Option<Bound<'_, PyAny>>,
+) -> PyResult<()> {
     // SAFETY: a setter of tensors.
     let tensor = unsafe { tensor_of(slf) };
     let flag = value.as_ref().and_then(|v| v.cast::<pyo3::types::PyBool>().ok());
@@ -123,7 +129,11 @@ fn set_requires_grad(_: Python<'_>, slf: *mut PyObject, value: Option<Bound<'_, 
 fn grad(_: Python<'_>, slf: *mut PyObject) -> Reply {
     // SAFETY: a getter of tensors.
     let tensor = unsafe { tensor_of(slf) };
-    if tensor.requires_grad() && !tensor.is_leaf() && !tensor.retains_grad() && tensor.grad().is_none() {
+    if tensor.requires_grad()
+        && !tensor.is_leaf()
+        && !tensor.retains_grad()
+        && tensor.grad().is_none()
+    {
         binding::warn("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead.".into());
         // A warning that was turned into an error is waiting.
         // SAFETY: the interpreter is attached.
@@ -157,7 +167,9 @@ fn set_data(_: Python<'_>, slf: *mut PyObject, value: Option<Bound<'_, PyAny>>) 
     // SAFETY: a setter of tensors.
     let tensor = unsafe { tensor_of(slf) };
     let Some(value) = value else {
-        return Err(PyRuntimeError::new_err("Deleting tensor data is not allowed. Delete tensor instead!"));
+        return Err(PyRuntimeError::new_err(
+            "Deleting tensor data is not allowed. Delete tensor instead!",
+        ));
     };
     let Some(other) = as_tensor(&value) else {
         return Err(PyTypeError::new_err(format!(

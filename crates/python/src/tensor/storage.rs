@@ -136,7 +136,10 @@ impl PyStorage {
     fn clone<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Self::_from_bytes(py, self.bytes())
     }
-    fn copy_<'py>(slf: &Bound<'py, Self>, source: &Bound<'py, PyStorage>) -> PyResult<Bound<'py, Self>> {
+    fn copy_<'py>(
+        slf: &Bound<'py, Self>,
+        source: &Bound<'py, PyStorage>,
+    ) -> PyResult<Bound<'py, Self>> {
         let (to, from) = (slf.get(), source.get());
         if to.0.nbytes() != from.0.nbytes() {
             return Err(pyo3::exceptions::PyRuntimeError::new_err(format!(
@@ -161,7 +164,10 @@ impl PyStorage {
     fn is_cuda(&self) -> bool {
         false
     }
-    fn __deepcopy__<'py>(slf: &Bound<'py, Self>, memo: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn __deepcopy__<'py>(
+        slf: &Bound<'py, Self>,
+        memo: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let key = ("storage", slf.get().0.id());
         if let Ok(done) = memo.get_item(key) {
             return Ok(done);
@@ -197,7 +203,8 @@ fn _tensor_over<'py>(
     size: Vec<i64>,
     stride: Vec<i64>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let dtype = crate::dtype::as_dtype(dtype).ok_or_else(|| PyTypeError::new_err("expected a dtype"))?;
+    let dtype =
+        crate::dtype::as_dtype(dtype).ok_or_else(|| PyTypeError::new_err("expected a dtype"))?;
     let tensor = tensor_over(storage, dtype, offset, Some(size), Some(stride))?;
     super::method::wrapped(py, tensor)
 }

@@ -1,15 +1,39 @@
 //! Tensors with automatic differentiation: PyTorch's autograd system in Rust.
 //!
 //! ```
-//! use pullback::Tensor;
+//! use pullback::{Tensor, no_grad};
 //! # fn main() -> pullback::Result<()> {
 //! let x = Tensor::from_slice(&[1.0_f32, 2.0, 3.0], &[3])?.with_grad()?;
-//! let y = x.mul(&x)?.sum(None)?;
+//! let y = (&x * &x + 1.0).get()?.sum()?;
+//! println!("{y}"); // tensor(17., grad_fn=<SumBackward0>)
 //! y.backward()?;
 //! assert_eq!(x.grad().unwrap().to_vec::<f32>()?, [2.0, 4.0, 6.0]);
+//!
+//! let _off = no_grad(); // as long as the guard lives
+//! x.i(1..)?.zero_()?;
+//! assert_eq!(x.to_vec::<f32>()?, [1.0, 0.0, 0.0]);
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Higher derivatives come from running a backward that is itself recorded, hooks see gradients on their way:
+//!
+//! ```
+//! use pullback::{Tensor, autograd};
+//! use std::sync::Arc;
+//! # fn main() -> pullback::Result<()> {
+//! let x = Tensor::from_slice(&[2.0], &[1])?.with_grad()?;
+//! let y = x.mul(&x)?.mul(&x)?;
+//! let options = autograd::Options { create_graph: true, ..Default::default() };
+//! let slope = autograd::grad(&[&y], &[&x], &[None], options)?.remove(0).unwrap();
+//! x.register_hook(Arc::new(|grad| (grad * 10.0).get().map(Some)))?;
+//! slope.backward()?;
+//! assert_eq!(x.grad().unwrap().to_vec::<f64>()?, [120.0]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Functions with a derivative of their own: [`autograd::Function`]. Indexing: [`Tensor::i`] and [`index`].
 //!
 //! Layers, each using only those before it: `tensor` (memory, shapes, dtypes), `dispatch` (calling ops),
 //! `autograd` (recording and running backwards), `ops` (the ops themselves, one place each). Start at

@@ -148,7 +148,6 @@ fn with_notes(text: String, notes: &[String], indent: usize, linewidth: usize) -
 /// One number column: style and width.
 #[derive(Debug)]
 struct Column {
-    floating: bool,
     whole: bool,
     powers: bool,
     width: usize,
@@ -158,12 +157,12 @@ struct Column {
 impl Column {
     fn of_words(words: &[Scalar]) -> Column {
         let width = words.iter().map(|w| word(*w).len()).max().unwrap_or(1).max(1);
-        Column { floating: false, whole: true, powers: false, width, precision: 0 }
+        Column { whole: true, powers: false, width, precision: 0 }
     }
 
     fn of_floats(values: &[f64], options: &PrintOptions) -> Column {
         let precision = options.precision;
-        let mut column = Column { floating: true, whole: true, powers: false, width: 1, precision };
+        let mut column = Column { whole: true, powers: false, width: 1, precision };
         let finite: Vec<f64> =
             values.iter().copied().filter(|v| v.is_finite() && *v != 0.0).collect();
         if finite.is_empty() {

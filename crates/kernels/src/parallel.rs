@@ -193,10 +193,10 @@ impl Pool {
         let shared = &*self.shared;
         let blocks = total.div_ceil(grain);
         // SAFETY: only the lifetime changes; `finish` returns after the last worker has let go of it.
-        let work = unsafe {
+        let work: *const (dyn Fn(Range<usize>) + Sync + 'static) = unsafe {
             std::mem::transmute::<
-                *const (dyn Fn(Range<usize>) + Sync + '_),
-                *const (dyn Fn(Range<usize>) + Sync + 'static),
+                &(dyn Fn(Range<usize>) + Sync + '_),
+                &(dyn Fn(Range<usize>) + Sync + 'static),
             >(work)
         };
         // SAFETY: this thread holds `busy`, the gate is closed, and the last job's workers have left.
@@ -205,7 +205,7 @@ impl Pool {
         }
         shared.next_block.store(0, Ordering::Relaxed);
         shared.left.store(0, Ordering::Relaxed);
-        let epoch = Gate(shared.gate.load(Ordering::Relaxed)).epoch() + 1 & (1 << 31) - 1;
+        let epoch = (Gate(shared.gate.load(Ordering::Relaxed)).epoch() + 1) & ((1 << 31) - 1);
         shared.gate.store(Gate::open(epoch, threads - 1).0, Ordering::SeqCst);
         self.wake(threads - 1);
         shared.take_part();

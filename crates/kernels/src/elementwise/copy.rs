@@ -112,7 +112,7 @@ unsafe fn copy_tile<T: Copy>(
                 let row = from.wrapping_offset((i + k) as isize * strides.1).cast::<T>();
                 // SAFETY: the square lies inside the tile.
                 unsafe {
-                    std::ptr::copy_nonoverlapping(row.add(j), line.as_mut_ptr().cast(), SQUARE)
+                    std::ptr::copy_nonoverlapping(row.add(j), line.as_mut_ptr().cast(), SQUARE);
                 };
             }
             for k in 0..SQUARE {
@@ -121,7 +121,7 @@ unsafe fn copy_tile<T: Copy>(
                     std::array::from_fn(|l| square[l][k]);
                 // SAFETY: as above.
                 unsafe {
-                    std::ptr::copy_nonoverlapping(column.as_ptr().cast(), row.add(i), SQUARE)
+                    std::ptr::copy_nonoverlapping(column.as_ptr().cast(), row.add(i), SQUARE);
                 };
             }
         }

@@ -250,9 +250,9 @@ fn scatter_elements<T: Accumulate>(
         // SAFETY: targets are elements of `out`, as every index was checked.
         walk.each(|to, _, _| unsafe { put(to, 0, identity) });
     }
-    // SAFETY: as above; sources are elements of the source's dtype, which is that of `out`.
     macro_rules! join {
         (|$old:ident, $new:ident| $value:expr) => {
+            // SAFETY: as above; sources are elements of the source's dtype, which is that of `out`.
             walk.each(|to, from, _| unsafe {
                 let ($old, $new) = (get::<T>(to, 0), get::<T>(from, 0));
                 put(to, 0, $value);

@@ -151,7 +151,9 @@ fn draw_rows<T: Probability>(
             total = accumulate(total);
             *v = total;
         }
-        row.iter_mut().for_each(|v| *v = *v / total);
+        for v in row.iter_mut() {
+            *v = *v / total;
+        }
         for j in 0..draws as isize {
             let u = generator.next_f64();
             let category = row.partition_point(|v| v.to_f64() < u).min(classes - 1);

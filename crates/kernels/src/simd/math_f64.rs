@@ -18,8 +18,8 @@ pub(crate) use horner;
 const MAGIC: f64 = 6_755_399_441_055_744.0;
 const LOG2_E: f64 = std::f64::consts::LOG2_E;
 /// ln 2 in two parts, of which the first has zeros at its end.
-const LN2_HIGH: f64 = 6.931_471_803_691_238_164_90e-1;
-const LN2_LOW: f64 = 1.908_214_929_270_587_700_02e-10;
+const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
+const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
 /// 2 to the whole number that stands in the low bits of `t`, a sum with `MAGIC` (-1022 ..= 1023).
 #[inline(always)]
@@ -140,7 +140,7 @@ pub fn log1p(x: f64) -> f64 {
 pub const TRIG_LIMIT: f64 = 1.0e9;
 /// π/2 in three parts of full precision: multiples of the first differ from `x` exactly.
 const PIO2: [f64; 3] =
-    [1.570_796_326_794_896_6, 6.123_233_995_736_766e-17, -1.497_384_904_859_17e-33];
+    [std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17, -1.497_384_904_859_17e-33];
 
 /// The quarter turn that `x` is in (low bits) and what is left, in `[-π/4, π/4]`.
 #[inline(always)]

@@ -1,5 +1,291 @@
 //! Dropout: elements, or whole channels, set to zero at random while training.
 //!
-//! One Bernoulli mask per call, drawn in the element order of the default generator's stream; the rest are
-//! products. Not here: the draws themselves (`random`). Invariant: in evaluation, or with p = 0 where the
-//! reference draws nothing, the stream does not move.
+//! One Bernoulli mask per call, drawn from the default generator in the memory order of the mask; the rest
+//! are products. Not here: the draws themselves (`random`). Invariant: outside training, with p of 0 or 1
+//! and for empty inputs nothing is drawn.
+
+use crate::dispatch::{OpDef, Value};
+use crate::error::ensure;
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub static OPS: &[&OpDef] = &[
+    &DROPOUT,
+    &DROPOUT_INPLACE,
+    &FEATURE_DROPOUT,
+    &FEATURE_DROPOUT_INPLACE,
+    &ALPHA_DROPOUT,
+    &ALPHA_DROPOUT_INPLACE,
+    &FEATURE_ALPHA_DROPOUT,
+    &FEATURE_ALPHA_DROPOUT_INPLACE,
+    &NATIVE_DROPOUT,
+    &NATIVE_DROPOUT_BACKWARD,
+];
+
+/// In training each element becomes 0 with probability `p`, else `input / (1 - p)` (Srivastava et al. 2014);
+/// otherwise the result is the input itself. One draw per element; any shape.
+#[op("dropout(Tensor input, float p, bool train) -> Tensor", random, function_only)]
+impl Dropout {
+    fn composite(input: &Tensor, p: f64, train: bool) -> Result<Tensor> {
+        Mask { whole_channels: false, alpha: false }.applied(input, p, train)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        certain_samples(s)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        improbable_samples(s)
+    }
+}
+
+/// `dropout` in place.
+#[op("dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", random, function_only, method = dropout_)]
+impl DropoutInplace {
+    fn composite(self_: &Tensor, p: f64, train: bool) -> Result<Tensor> {
+        Mask { whole_channels: false, alpha: false }.written(self_, p, train)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        identity_samples(s)
+    }
+}
+
+/// `dropout` of whole channels: one draw for each `(n, c)` of an input (N, C, ...) (Tompson et al. 2015).
+#[op("feature_dropout(Tensor input, float p, bool train) -> Tensor", random, function_only)]
+impl FeatureDropout {
+    fn composite(input: &Tensor, p: f64, train: bool) -> Result<Tensor> {
+        Mask { whole_channels: true, alpha: false }.applied(input, p, train)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        certain_samples(s)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let mut all = improbable_samples(s);
+        let flat = Sample::of(s.normal(&[3])).with("p", 0.5).with("train", true);
+        let phrase = "Feature dropout requires at least 2 dimensions in the input";
+        all.push(InvalidSample::new(flat, ErrorKind::Runtime, phrase));
+        all
+    }
+}
+
+/// `feature_dropout` in place.
+#[op("feature_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", random, function_only,
+     method = feature_dropout_)]
+impl FeatureDropoutInplace {
+    fn composite(self_: &Tensor, p: f64, train: bool) -> Result<Tensor> {
+        Mask { whole_channels: true, alpha: false }.written(self_, p, train)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        identity_samples(s)
+    }
+}
+
+/// In training each element becomes SELU's lower limit with probability `p`, and all are scaled and shifted
+/// so that mean 0 and variance 1 stay (Klambauer et al. 2017); otherwise the result is the input itself.
+#[op("alpha_dropout(Tensor input, float p, bool train) -> Tensor", random, function_only)]
+impl AlphaDropout {
+    fn composite(input: &Tensor, p: f64, train: bool) -> Result<Tensor> {
+        Mask { whole_channels: false, alpha: true }.applied(input, p, train)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        certain_samples(s)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        improbable_samples(s)
+    }
+}
+
+/// `alpha_dropout` in place.
+#[op("alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", random, function_only,
+     method = alpha_dropout_)]
+impl AlphaDropoutInplace {
+    fn composite(self_: &Tensor, p: f64, train: bool) -> Result<Tensor> {
+        Mask { whole_channels: false, alpha: true }.written(self_, p, train)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        identity_samples(s)
+    }
+}
+
+/// `alpha_dropout` of whole channels: one draw for each `(n, c)` of an input (N, C, ...).
+#[op("feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor", random, function_only)]
+impl FeatureAlphaDropout {
+    fn composite(input: &Tensor, p: f64, train: bool) -> Result<Tensor> {
+        Mask { whole_channels: true, alpha: true }.applied(input, p, train)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        certain_samples(s)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        improbable_samples(s)
+    }
+}
+
+/// `feature_alpha_dropout` in place.
+#[op("feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", random, function_only,
+     method = feature_alpha_dropout_)]
+impl FeatureAlphaDropoutInplace {
+    fn composite(self_: &Tensor, p: f64, train: bool) -> Result<Tensor> {
+        Mask { whole_channels: true, alpha: true }.written(self_, p, train)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        identity_samples(s)
+    }
+}
+
+/// `dropout` together with its bool mask of kept elements. `train` of `None` means training; outside training
+/// the first result is a copy and the mask is all true. With p = 1 everything is 0.
+#[op("native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", random, function_only)]
+impl NativeDropout {
+    fn cpu(input: &Tensor, p: f64, train: Option<bool>) -> Result<[Tensor; 2]> {
+        let kept = input.empty_like_with(Some(DType::Bool), None, None, None, None)?;
+        if train == Some(false) {
+            return Ok([input.clone_tensor(None)?, kept.fill_(Scalar::Bool(true))?]);
+        }
+        kept.bernoulli_(1.0 - p)?;
+        Ok([input.mul(&kept)?.times(Scalar::Float(scale(p, train)))?, kept])
+    }
+    fn vjp_input(grad: &Tensor, result1: &Tensor, p: f64, train: Option<bool>) -> Result<Tensor> {
+        grad.native_dropout_backward(result1, scale(p, train))
+    }
+    fn jvp(input_t: &Tensor, result1: &Tensor, p: f64, train: Option<bool>) -> Result<[Option<Tensor>; 2]> {
+        Ok([Some(input_t.native_dropout_backward(result1, scale(p, train))?), None])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let call = |p: f64, train: Value| Sample::of(s.normal(&[2, 3])).with("p", p).with("train", train);
+        vec![call(0.4, Value::Bool(false)), call(1.0, Value::Bool(true)), call(0.0, Value::None)]
+    }
+}
+
+/// The derivative of `native_dropout`: `grad_output * mask * scale`.
+#[op("native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor", function_only,
+     not_differentiable(mask))]
+impl NativeDropoutBackward {
+    fn cpu(grad_output: &Tensor, mask: &Tensor, scale: f64) -> Result<Tensor> {
+        ensure!(
+            mask.dtype() == DType::Bool,
+            runtime,
+            "Mask should be Bool Scalar Type{}",
+            mask.dtype().scalar_name()
+        );
+        grad_output.mul(mask)?.times(Scalar::Float(scale))
+    }
+    fn vjp_grad_output(grad: &Tensor, mask: &Tensor, scale: f64) -> Result<Tensor> {
+        grad.native_dropout_backward(mask, scale)
+    }
+    fn jvp(grad_output_t: &Tensor, mask_p: &Tensor, scale: f64) -> Result<Tensor> {
+        grad_output_t.native_dropout_backward(mask_p, scale)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let start = [s.normal(&[2, 3]).into(), s.bools(&[2, 3]).into()];
+        vec![Sample::new(start).with("scale", 1.5)]
+    }
+}
+
+/// What kept elements are multiplied with in `native_dropout`.
+fn scale(p: f64, train: Option<bool>) -> f64 {
+    match train {
+        Some(false) => 1.0,
+        // All is dropped: 1 / (1 - p) has no value, and needs none.
+        _ if p == 1.0 => 0.0,
+        _ => 1.0 / (1.0 - p),
+    }
+}
+
+/// The limit of SELU towards minus infinity, `scale * alpha`, negated.
+const SATURATION: f64 = 1.758_099_340_847_376_6;
+
+/// What is drawn: one number per element or per channel; zeros or SELU's limit in place of what is dropped.
+struct Mask {
+    whole_channels: bool,
+    alpha: bool,
+}
+
+impl Mask {
+    fn applied(&self, input: &Tensor, p: f64, train: bool) -> Result<Tensor> {
+        if is_identity(input, p, train)? {
+            return Ok(input.clone());
+        }
+        if p == 1.0 {
+            return input.mul(&Tensor::scalar_of(0.0, input.dtype())?);
+        }
+        let (factor, shift) = self.draw(input, p)?;
+        let product = input.mul(&factor)?;
+        shift.map_or_else(|| Ok(product.clone()), |shift| product.add_(&shift))
+    }
+
+    fn written(&self, input: &Tensor, p: f64, train: bool) -> Result<Tensor> {
+        if is_identity(input, p, train)? {
+            return Ok(input.clone());
+        }
+        if p == 1.0 {
+            return input.mul_(&Tensor::scalar_of(0.0, input.dtype())?);
+        }
+        let (factor, shift) = self.draw(input, p)?;
+        input.mul_(&factor)?;
+        shift.map_or_else(|| Ok(input.clone()), |shift| input.add_(&shift))
+    }
+
+    /// The factor of the input, and what is added to it.
+    fn draw(&self, input: &Tensor, p: f64) -> Result<(Tensor, Option<Tensor>)> {
+        let kept = if self.whole_channels { channels_of(input)? } else { input.empty_like()? };
+        kept.bernoulli_(1.0 - p)?;
+        if !self.alpha {
+            return Ok((kept.div_(&Tensor::wrapped(1.0 - p)?)?, None));
+        }
+        // Dropped elements become -SATURATION; with a and this shift the mean stays 0 and the variance 1.
+        let a = 1.0 / ((SATURATION * SATURATION * p + 1.0) * (1.0 - p)).sqrt();
+        let shift = kept.plus(-1)?.mul_(&Tensor::wrapped(SATURATION * a)?)?;
+        let shift = shift.add_(&Tensor::wrapped(SATURATION * a * p)?)?;
+        Ok((kept.mul_(&Tensor::wrapped(a)?)?, Some(shift)))
+    }
+}
+
+/// Whether nothing is dropped, or nothing is there.
+fn is_identity(input: &Tensor, p: f64, train: bool) -> Result<bool> {
+    ensure!(
+        (0.0..=1.0).contains(&p),
+        runtime,
+        "dropout probability has to be between 0 and 1, but got {p}"
+    );
+    Ok(p == 0.0 || !train || input.numel() == 0)
+}
+
+/// An empty tensor (N, C, 1, ...) for an input (N, C, ...).
+fn channels_of(input: &Tensor) -> Result<Tensor> {
+    ensure!(
+        input.ndim() >= 2,
+        runtime,
+        "Feature dropout requires at least 2 dimensions in the input"
+    );
+    let mut shape = Dims::from_elem(1, input.ndim());
+    shape[..2].copy_from_slice(&input.shape()[..2]);
+    Tensor::empty_strided(
+        &shape,
+        &crate::tensor::contiguous_strides(&shape),
+        input.dtype(),
+        input.device(),
+    )
+}
+
+/// Calls whose result does not depend on the draw.
+fn certain_samples(s: &Sampler) -> Vec<Sample> {
+    let mut all = identity_samples(s);
+    all.push(Sample::of(s.normal(&[2, 3])).with("p", 1.0).with("train", true));
+    all
+}
+
+fn identity_samples(s: &Sampler) -> Vec<Sample> {
+    let call = |shape: &[i64]| Sample::of(s.normal(shape));
+    vec![
+        call(&[2, 3, 2]).with("p", 0.4).with("train", false),
+        call(&[2, 3]).with("p", 0.0).with("train", true),
+        call(&[2, 0]).with("p", 0.4).with("train", true),
+    ]
+}
+
+fn improbable_samples(s: &Sampler) -> Vec<InvalidSample> {
+    let sample = Sample::of(s.normal(&[2, 3])).with("p", 1.5).with("train", true);
+    let phrase = "dropout probability has to be between 0 and 1, but got 1.5";
+    vec![InvalidSample::new(sample, ErrorKind::Runtime, phrase)]
+}

@@ -6,12 +6,9 @@
 use super::creation::Options;
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
-use crate::gradcheck::{Sample, Sampler};
 use crate::tensor::promote::default_dtype;
 use crate::tensor::shape::broadcast_shapes;
-use crate::{
-    DType, Device, Generator, Layout, MemoryFormat, Result, Scalar, Tensor, default_generator,
-};
+use crate::{DType, Device, Generator, Layout, MemoryFormat, Result, Tensor, default_generator};
 use pullback_kernels::{StridedMut, random};
 use pullback_macros::op;
 
@@ -44,8 +41,6 @@ pub static OPS: &[&OpDef] = &[
     &NORMAL_STD,
     &NORMAL_TENSOR,
     &MULTINOMIAL,
-    &DROPOUT,
-    &NATIVE_DROPOUT,
 ];
 
 /// Fills `out` from the given or the default generator.

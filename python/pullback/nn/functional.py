@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
+from .. import _C
 from .._tensor import Tensor
 from ._attention import multi_head_attention_forward, scaled_dot_product_attention
 from ._loss import (
@@ -716,7 +717,7 @@ def _renormalise_rows(weight: Tensor, indices: Tensor, max_norm: float, p: float
 
     with no_grad():
         unique = sorted(set(indices.reshape(-1).tolist()))
-        index = _VF.tensor(unique, dtype=indices.dtype, device=weight.device)
+        index = _C.tensor(unique, dtype=indices.dtype, device=weight.device)
         rows = weight.index_select(0, index)
         norm = rows.norm(p, 1, keepdim=True)
         scale = (max_norm / (norm + 1e-7)).masked_fill(norm <= max_norm, 1.0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ... import _C
 from ..._tensor import Tensor
 from .._native import VF as _VF
 
@@ -134,7 +135,7 @@ def _as_lengths(lengths: Any) -> list[int]:
 
 def _int_tensor(numbers: Sequence[int]) -> Tensor:
     """An int64 tensor of one dimension, on the CPU."""
-    made: Tensor = _VF.tensor(list(numbers), device="cpu").long()
+    made: Tensor = _C.tensor(list(numbers), device="cpu").long()
     return made
 
 

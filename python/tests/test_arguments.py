@@ -1,0 +1,64 @@
+"""Calls with wrong arguments raise what PyTorch raises: class and message, from recorded calls."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pullback
+
+RECORDS = json.loads((Path(__file__).parent / "recorded" / "argument_errors.json").read_text())[
+    "records"
+]
+
+# Where the list of overloads that a message shows is another one.
+EXPECTED_DIFFERENT = {
+    "torch.mean(t, 'x')": "the overload without dim takes no out=",
+    "torch.mean(t, dtype=1)": "the overload without dim takes no out=",
+    "t.view('x')": "view's overloads are declared in another order",
+    "t.view()": "view's overloads are declared in another order",
+    "t.view(size=2)": "view's overloads are declared in another order",
+    "torch.where()": "the overload of only a condition is another op",
+    "torch.where(t, 1)": "the overload of only a condition is another op",
+    "torch.where(1, 'x', 3)": "the overload of only a condition is another op",
+    "t.fill_('x')": "only the overload for numbers is a method",
+    "t.fill_(None)": "only the overload for numbers is a method",
+    "torch.remainder(1, 2)": "no overload with a number first",
+    "torch.randint('x')": "one overload takes a generator or none",
+    "torch.rand(2, generator='x')": "one overload takes a generator or none",
+    "torch.linspace(0, 1, 'x')": "no overloads with tensors as ends",
+    "torch.searchsorted(1, 2)": "no out=",
+}
+# Private names of PyTorch's modules that no public function here stands on.
+ABSENT = {"torch._C._linalg.linalg_matrix_norm(1, 2, 3, 4, 5, 6, 7)"}
+
+
+def raised(expression: str) -> tuple[str, str]:
+    scope: dict[str, Any] = {"torch": pullback, "t": pullback.ones(2, 3)}
+    with warnings.catch_warnings(), pytest.raises(Exception) as caught:  # noqa: PT011
+        warnings.simplefilter("ignore")
+        eval(expression, scope)
+    return type(caught.value).__name__, str(caught.value)
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda r: r["expression"])
+def test_raises_as_recorded(record: dict[str, str]) -> None:
+    expression = record["expression"]
+    if expression in ABSENT:
+        with pytest.raises(AttributeError, match="has no attribute"):
+            eval(expression, {"torch": pullback})
+        return
+    kind, message = raised(expression)
+    assert kind == record["error"]
+    if expression in EXPECTED_DIFFERENT:
+        assert message != record["message"], "no longer different: take it off the list"
+    else:
+        assert message == record["message"]
+
+
+def test_the_list_of_differences_names_recorded_calls() -> None:
+    assert EXPECTED_DIFFERENT.keys() | ABSENT <= {r["expression"] for r in RECORDS}

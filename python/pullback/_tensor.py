@@ -166,6 +166,9 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
             raise TypeError("iteration over a 0-d tensor")
         return iter(self.unbind(0))
 
+    def __hash__(self) -> int:
+        return id(self)
+
     def __reversed__(self) -> Tensor:
         return self if self.dim() == 0 else self.flip(0)
 

@@ -197,7 +197,7 @@ def test_dirty_not_an_input_warns() -> None:
         ctx.mark_dirty(y)
         return y
 
-    with pytest.warns(UserWarning, match="Only input Tensors should be given to ctx.mark_dirty"):
+    with pytest.warns(UserWarning, match="Only input Tensors"):
         made(forward, lambda ctx, g: g).apply(leaf(1.0))
 
 
@@ -297,9 +297,7 @@ def test_saving_what_is_no_tensor() -> None:
         ctx.save_for_backward(x, 3)
         return x.clone()
 
-    with pytest.raises(
-        TypeError, match="save_for_backward can only save variables, but argument 1"
-    ):
+    with pytest.raises(TypeError, match="can only save variables, but argument 1"):
         made(forward, lambda ctx, g: g).apply(leaf(1.0))
 
 
@@ -315,7 +313,7 @@ def test_marking_what_is_no_tensor(mark: str, text: str) -> None:
         getattr(ctx, mark)(3)
         return x.clone()
 
-    with pytest.raises(TypeError, match=text):
+    with pytest.raises((TypeError, RuntimeError), match=text):
         made(forward, lambda ctx, g: g).apply(leaf(1.0))
 
 

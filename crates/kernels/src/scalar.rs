@@ -56,20 +56,24 @@ impl Scalar {
             Scalar::Complex(re, im) => re == value && im == 0.0,
         }
     }
-    /// The negated number; `true` becomes -1.
-    pub fn neg(self) -> Scalar {
-        match self {
-            Scalar::Bool(b) => Scalar::Int(-i64::from(b)),
-            Scalar::Int(i) => Scalar::Int(i.wrapping_neg()),
-            Scalar::Float(f) => Scalar::Float(-f),
-            Scalar::Complex(re, im) => Scalar::Complex(-re, -im),
-        }
-    }
     /// The complex conjugate.
     pub fn conj(self) -> Scalar {
         match self {
             Scalar::Complex(re, im) => Scalar::Complex(re, -im),
             other => other,
+        }
+    }
+}
+
+/// The negated number; `true` becomes -1.
+impl std::ops::Neg for Scalar {
+    type Output = Self;
+    fn neg(self) -> Self {
+        match self {
+            Scalar::Bool(b) => Scalar::Int(-i64::from(b)),
+            Scalar::Int(i) => Scalar::Int(i.wrapping_neg()),
+            Scalar::Float(f) => Scalar::Float(-f),
+            Scalar::Complex(re, im) => Scalar::Complex(-re, -im),
         }
     }
 }

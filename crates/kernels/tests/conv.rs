@@ -19,13 +19,15 @@ fn unflat(mut flat: i64, shape: &[i64]) -> Vec<i64> {
     index
 }
 
+type Each<'a> = &'a mut dyn FnMut(&[i64], &[i64], &[i64]);
+
 /// Calls `each(x index, weight index, output index)` for every product of the convolution.
 fn for_products(
     x: &[i64],
     w: &[i64],
     out: &[i64],
     c: &Conv,
-    each: &mut dyn FnMut(&[i64], &[i64], &[i64]),
+    each: Each<'_>,
 ) {
     let spatial = c.stride.len();
     // The side the kernel slides over, and the side whose positions it is placed at.
@@ -51,9 +53,9 @@ fn for_products(
                     }
                     if (0..spatial).all(|d| (0..wide[d + 2]).contains(&wide_at[d + 2])) {
                         if c.transposed {
-                            each(&narrow_at, &wi, &wide_at)
+                            each(&narrow_at, &wi, &wide_at);
                         } else {
-                            each(&wide_at, &wi, &narrow_at)
+                            each(&wide_at, &wi, &narrow_at);
                         }
                     }
                 }

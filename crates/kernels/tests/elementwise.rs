@@ -115,7 +115,7 @@ fn shape(random: &mut Random) -> Vec<i64> {
         2 => vec![3, 0, 2],
         3 => vec![1 + random.below(700) as i64],
         4 => vec![2, 1 + random.below(300) as i64],
-        _ => (0..1 + random.below(4)).map(|_| 1 + random.below(7) as i64).collect(),
+        _ => (0..=random.below(4)).map(|_| 1 + random.below(7) as i64).collect(),
     }
 }
 
@@ -270,7 +270,8 @@ fn arithmetic_agrees_with_its_twin_in_every_dtype() {
 #[test]
 fn functions_of_real_numbers_agree_with_their_twins() {
     type Kernel = fn(&mut Iter) -> Result<()>;
-    let all: [(&str, Kernel, fn(f64) -> f64); 30] = [
+    type Exact = fn(f64) -> f64;
+    let all: [(&str, Kernel, Exact); 30] = [
         ("exp", ew::exp, f64::exp),
         ("exp2", ew::exp2, f64::exp2),
         ("expm1", ew::expm1, f64::exp_m1),
@@ -669,7 +670,8 @@ fn complex_functions_invert_each_other_and_respect_their_cuts() {
     let mut number = || (random.next() as f64 / u64::MAX as f64 - 0.5) * 6.0;
     let z: Vec<C128> = (0..500).map(|_| C128::new(number(), number())).collect();
     type Kernel = fn(&mut Iter) -> Result<()>;
-    let twins: [(&str, Kernel, fn(C128) -> C128); 11] = [
+    type Exact = fn(C128) -> C128;
+    let twins: [(&str, Kernel, Exact); 11] = [
         ("exp", ew::exp, |z| z.exp()),
         ("log", ew::log, |z| z.ln()),
         ("sqrt", ew::sqrt, |z| z.sqrt()),
@@ -848,7 +850,7 @@ fn double_precision_functions_stay_within_their_error_bounds() {
     }));
     for (name, function, exact, limit, bound) in functions {
         let (mut worst, mut at) = (0.0, 0.0);
-        for &x in points.iter().filter(|x| !(x.abs() > limit)) {
+        for &x in points.iter().filter(|x| x.is_nan() || x.abs() <= limit) {
             let error = ulps64(function(x), exact(x));
             if error > worst {
                 (worst, at) = (error, x);

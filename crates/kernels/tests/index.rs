@@ -34,7 +34,7 @@ fn indices(dice: &mut Dice, dtype: DType, shape: &[i64], size: i64) -> Array {
 fn gather_and_scatter_equal_their_twins() {
     let mut dice = Dice(1);
     for round in 0..300 {
-        let shape: Vec<i64> = (0..1 + dice.below(3)).map(|_| 1 + dice.below(6) as i64).collect();
+        let shape: Vec<i64> = (0..=dice.below(3)).map(|_| 1 + dice.below(6) as i64).collect();
         let dim = dice.below(shape.len());
         let mut small: Vec<i64> =
             shape.iter().map(|&s| 1 + dice.below(s as usize) as i64).collect();
@@ -108,7 +108,7 @@ fn gather_and_scatter_equal_their_twins() {
 fn slices_by_index_equal_their_twins() {
     let mut dice = Dice(2);
     for round in 0..300 {
-        let shape: Vec<i64> = (0..1 + dice.below(3)).map(|_| 1 + dice.below(6) as i64).collect();
+        let shape: Vec<i64> = (0..=dice.below(3)).map(|_| 1 + dice.below(6) as i64).collect();
         let dim = dice.below(shape.len());
         let count = dice.below(7) as i64;
         let mut part = shape.clone();
@@ -202,7 +202,9 @@ fn masks_embeddings_and_searches_do_what_they_say() {
     index::nonzero(&mut places.view_mut(), x.view()).unwrap();
     assert_eq!(places.values(), [0., 0., 0., 2., 1., 1., 1., 2.]);
     let mut mask = Array::zeros(DType::Bool, &[2, 3]);
-    [1, 2, 5].iter().for_each(|&i| mask.put(i, 1.0.into()));
+    for i in [1, 2, 5] {
+        mask.put(i, 1.0.into());
+    }
     let mut some = Array::zeros(DType::F32, &[3]);
     index::masked_select(&mut some.view_mut(), x.view(), mask.view()).unwrap();
     assert_eq!(some.values(), [0.0, 2.0, 3.0]);
@@ -284,7 +286,7 @@ fn indices_out_of_range_are_refused_before_any_write() {
 fn layout_kernels_move_elements() {
     let mut dice = Dice(4);
     for _ in 0..100 {
-        let shape: Vec<i64> = (0..1 + dice.below(3)).map(|_| dice.below(5) as i64).collect();
+        let shape: Vec<i64> = (0..=dice.below(3)).map(|_| dice.below(5) as i64).collect();
         let dim = dice.below(shape.len());
         let x = dice.array(DType::I16, &shape, false);
         let mut out = dice.layout(DType::I16, &shape);

@@ -82,10 +82,10 @@ fn adam_and_adamw_follow_their_formulas() {
                 grad_scale: on(1).then_some(2.0),
             };
             let mut t: Vec<Tensor> = (0..5).map(|_| rng.tensor(dtype, &[9, 3])).collect();
-            for which in 3..5 {
+            for buffer in &mut t[3..] {
                 for i in 0..27 {
-                    let v = t[which].values()[i].re.abs();
-                    t[which].set_flat(i, v.into());
+                    let v = buffer.values()[i].re.abs();
+                    buffer.set_flat(i, v.into());
                 }
             }
             let old: Vec<Vec<f64>> = t.iter().map(Tensor::reals).collect();
@@ -100,9 +100,9 @@ fn adam_and_adamw_follow_their_formulas() {
                     old[1][i] / o.grad_scale.unwrap_or(1.0) * if o.maximize { -1.0 } else { 1.0 };
                 let mut p = old[0][i];
                 if on(3) {
-                    p -= o.lr * o.weight_decay * p
+                    p -= o.lr * o.weight_decay * p;
                 } else {
-                    g += o.weight_decay * p
+                    g += o.weight_decay * p;
                 }
                 let m = o.beta1 * old[2][i] + (1.0 - o.beta1) * g;
                 let v = o.beta2 * old[3][i] + (1.0 - o.beta2) * g * g;

@@ -10,10 +10,10 @@ const DTYPES: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];
 
 fn window(rng: &mut Rng, spatial: usize, dilated: bool) -> Window {
     let mut w = Window {
-        kernel: Default::default(),
-        stride: Default::default(),
-        padding: Default::default(),
-        dilation: Default::default(),
+        kernel: SmallVec::default(),
+        stride: SmallVec::default(),
+        padding: SmallVec::default(),
+        dilation: SmallVec::default(),
         ceil_mode: rng.below(2) == 0,
     };
     for _ in 0..spatial {
@@ -147,7 +147,9 @@ fn average(rng: &mut Rng, dtype: DType, x: &Tensor, w: &Window, spatial: usize) 
             |d| d as f64,
         );
         ey.push(inside.iter().map(|&j| xs[plane + j]).sum::<f64>() / by);
-        inside.iter().for_each(|&j| ex[plane + j] += gs[i] / by);
+        for &j in inside {
+            ex[plane + j] += gs[i] / by;
+        }
     }
     y.assert_reals(&ey, &what);
     gx.assert_reals(&ex, &what);

@@ -86,7 +86,7 @@ fn streams_equal_the_recorded_ones() {
         let mut g = Generator::new(seed.parse().unwrap());
         let out = run(name, dtype_of(dtype), n.parse().unwrap(), &mut g);
         let hash = u64::from_str_radix(&hash[2..], 16).unwrap();
-        let ends = u32::from_str_radix(next, 10).unwrap() == g.next_u32() & 0x7fff_ffff;
+        let ends = next.parse::<u32>().unwrap() == g.next_u32() & 0x7fff_ffff;
         if fnv1a(&out.bytes()) != hash || !ends {
             let values: Vec<f64> = out.values().into_iter().take(4).collect();
             failures.push(format!("{line} (stream position ok: {ends}) {values:?}"));

@@ -162,7 +162,7 @@ fn kernel(op: &Op<'_>) -> Result<TokenStream> {
     }
     if let Some(f) = op.function("cpu_") {
         let values = from_args(op, f, 0)?;
-        return Ok(quote!(#k::Inplace(|args| Ok(#ty::cpu_(#(#values),*)?))));
+        return Ok(quote!(#k::Inplace(|args| #ty::cpu_(#(#values),*))));
     }
     if let Some(f) = op.function("composite") {
         let values = from_args(op, f, 0)?;
@@ -261,7 +261,9 @@ fn vjp(op: &Op<'_>) -> Result<(Vec<TokenStream>, TokenStream, Vec<bool>)> {
         let number = rules.len() as u32;
         let rule = resolve(op, function, number, &targets, &mut saves)?;
         let mask = targets.iter().fold(0_u64, |m, &i| m | 1 << i);
-        targets.iter().for_each(|&i| with[i] = true);
+        for &i in &targets {
+            with[i] = true;
+        }
         let (ident, params, grads) = (function.ident, &rule.params, rule.grads);
         rules.push(quote!(crate::dispatch::VjpRule {
             args: #mask,

@@ -109,8 +109,9 @@ macro_rules! bail {
 }
 /// `ensure!(condition, runtime, "...", ..)`: returns that error unless the condition holds.
 macro_rules! ensure {
-    ($condition:expr, $kind:ident, $($text:tt)+) => {
-        if !$condition { return Err($crate::Error::$kind(format!($($text)+))) }
-    };
+    ($condition:expr, $kind:ident, $($text:tt)+) => {{
+        let holds: bool = $condition;
+        if !holds { return Err($crate::Error::$kind(format!($($text)+))) }
+    }};
 }
 pub(crate) use {bail, ensure};

@@ -18,7 +18,7 @@ impl Generator {
     }
     /// The generator itself, locked: numbers are drawn by one caller at a time.
     pub fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
     /// Starts the stream of `seed` anew.
     pub fn set_seed(&self, seed: u64) {

@@ -15,7 +15,7 @@ pub fn set_warning_handler(handler: Option<fn(&str)>) {
 
 /// The warnings kept since the last call.
 pub fn take_warnings() -> Vec<String> {
-    std::mem::take(&mut *KEPT.lock().unwrap_or_else(|e| e.into_inner()))
+    std::mem::take(&mut *KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
 }
 
 /// Warns.
@@ -23,6 +23,6 @@ pub(crate) fn warn(message: String) {
     let handler = *HANDLER.read().unwrap_or_else(|e| e.into_inner());
     match handler {
         Some(handler) => handler(&message),
-        None => KEPT.lock().unwrap_or_else(|e| e.into_inner()).push(message),
+        None => KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(message),
     }
 }

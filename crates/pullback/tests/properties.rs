@@ -56,7 +56,7 @@ fn tensor_slots(values: &[Value]) -> Vec<(usize, usize, Tensor)> {
         match value {
             Value::Tensor(t) => out.push((index, 0, t.clone())),
             Value::Tensors(list) => {
-                out.extend(list.iter().enumerate().map(|(n, t)| (index, n, t.clone())))
+                out.extend(list.iter().enumerate().map(|(n, t)| (index, n, t.clone())));
             }
             Value::OptTensors(list) => {
                 out.extend(
@@ -327,10 +327,10 @@ fn nothing_is_recorded_unless_an_input_requires_grad() {
     for_all("no graph without need", DType::F64, |def, sample| {
         let values = sample.values(def).map_err(text)?;
         let outputs = function_of(def, &values).map_err(text)?;
-        match outputs.iter().any(Tensor::requires_grad) {
-            true => Err("an output requires grad".into()),
-            false => Ok(()),
+        if outputs.iter().any(Tensor::requires_grad) {
+            return Err("an output requires grad".into());
         }
+        Ok(())
     });
 }
 

@@ -115,7 +115,7 @@ impl Run {
             .filter(|p| {
                 seen += usize::from(takes(p));
                 let again = matches!(p, Part::Ellipsis) && std::mem::replace(&mut ellipsis, true);
-                !(takes(p) && seen > shape.len()) && !again
+                (!takes(p) || seen <= shape.len()) && !again
             })
             .collect();
         let taken = parts.iter().filter(|p| takes(p)).count();

@@ -193,7 +193,7 @@ impl Plan {
                 if i > 0 && (start == 0 || strides[i] != 0) {
                     // SAFETY: the run has `length` elements from `from`; the buffer has room for a block.
                     unsafe {
-                        gather(self.forms[i], self.sizes[i], from, strides[i], at[i], length)
+                        gather(self.forms[i], self.sizes[i], from, strides[i], at[i], length);
                     };
                 }
             }
@@ -231,9 +231,9 @@ unsafe fn gather(form: Form, size: usize, from: *const u8, stride: isize, to: *m
                     &dense[..n]
                 };
                 if half == Form::Half {
-                    half_to_single(bits, to)
+                    half_to_single(bits, to);
                 } else {
-                    brain_to_single(bits, to)
+                    brain_to_single(bits, to);
                 }
             }
         }
@@ -263,9 +263,9 @@ unsafe fn scatter(form: Form, size: usize, from: *const u8, to: *mut u8, stride:
                     &mut dense[..n]
                 };
                 if half == Form::Half {
-                    single_to_half(from, bits)
+                    single_to_half(from, bits);
                 } else {
-                    single_to_brain(from, bits)
+                    single_to_brain(from, bits);
                 }
                 if !direct {
                     scatter_as::<u16>(dense.as_ptr().cast(), to, stride, n);

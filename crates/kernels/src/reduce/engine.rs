@@ -508,9 +508,9 @@ fn columns<R: Reducer>(
             }
         };
         return if units <= grain {
-            work(0..units)
+            work(0..units);
         } else {
-            parallel::for_range(units, grain, &work)
+            parallel::for_range(units, grain, &work);
         };
     }
     let mut partial = vec![r.identity(); units * chunks * TILE];

@@ -236,10 +236,10 @@ impl<'a> Task<'a> {
         });
         let mut stack: Vec<&Node> = Vec::new();
         for root in self.request.roots.iter().filter_map(|e| e.node.as_ref()) {
-            if !self.states.contains_key(&root.id()) {
-                self.states.insert(root.id(), State::default());
+            self.states.entry(root.id()).or_insert_with(|| {
                 stack.push(root);
-            }
+                State::default()
+            });
         }
         while let Some(node) = stack.pop() {
             if self.trimmed && node.topological_nr() < lowest {

@@ -110,7 +110,7 @@ impl Context {
 }
 
 fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
-    place.lock().unwrap_or_else(|e| e.into_inner())
+    place.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// The node of one call.

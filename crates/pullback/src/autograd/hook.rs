@@ -40,7 +40,7 @@ pub(super) struct Hooks {
 
 impl super::Node {
     fn with_hooks<R>(&self, f: impl FnOnce(&mut Hooks) -> R) -> R {
-        let mut hooks = self.0.hooks.lock().unwrap_or_else(|e| e.into_inner());
+        let mut hooks = self.0.hooks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let result = f(hooks.get_or_insert_with(Box::default));
         self.0.has_hooks.store(true, std::sync::atomic::Ordering::Release);
         result

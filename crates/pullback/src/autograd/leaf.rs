@@ -17,12 +17,10 @@ pub struct Meta {
     accumulator: WeakNode,
     hooks: Vec<(HookId, TensorHook)>,
     accumulate_hooks: Vec<(HookId, AccumulateHook)>,
-    /// What the Python face keeps with the tensor (hook dictionaries).
-    pub(crate) python: Option<std::sync::Arc<dyn std::any::Any + Send + Sync>>,
 }
 
 fn lock(tensor: &Tensor) -> MutexGuard<'_, Meta> {
-    tensor.meta().lock().unwrap_or_else(|e| e.into_inner())
+    tensor.meta().lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// The producer without refreshing views.
@@ -331,7 +329,7 @@ pub(super) fn accumulate(node: &Node, leaf: &Tensor, mut grads: Grads) -> Result
         return Ok(());
     }
     // One thread at a time reads, adds and writes.
-    let _node = node.0.hooks.lock().unwrap_or_else(|e| e.into_inner());
+    let turn = node.0.hooks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let recording = mode::is_grad_enabled();
     match leaf.grad() {
         None => {
@@ -349,7 +347,7 @@ pub(super) fn accumulate(node: &Node, leaf: &Tensor, mut grads: Grads) -> Result
     }
     let hooks: Vec<AccumulateHook> =
         lock(leaf).accumulate_hooks.iter().map(|(_, h)| h.clone()).collect();
-    drop(_node);
+    drop(turn);
     for hook in hooks {
         hook(leaf)?;
     }

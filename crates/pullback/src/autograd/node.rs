@@ -228,7 +228,7 @@ impl Node {
     /// keeps nothing there.
     pub fn saved(&self, index: usize) -> Option<Result<crate::dispatch::Value>> {
         let Body::Op { slots, .. } = &self.0.body else { return None };
-        let slots = slots.lock().unwrap_or_else(|e| e.into_inner());
+        let slots = slots.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match slots.get(index)? {
             Slot::Empty => None,
             slot => Some(slot.unpack(self)),
@@ -264,7 +264,7 @@ impl Node {
     pub(super) fn release(&self) {
         match &self.0.body {
             Body::Op { slots, .. } => {
-                let mut slots = slots.lock().unwrap_or_else(|e| e.into_inner());
+                let mut slots = slots.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 let old: SmallVec<[Slot; 2]> = slots.iter_mut().map(Slot::take).collect();
                 drop(slots);
                 drop(old);
@@ -306,16 +306,12 @@ impl Drop for Inner {
         // instead of this stack.
         let outermost = DROPPING.try_with(|list| {
             let mut list = list.borrow_mut();
-            match &mut *list {
-                Some(waiting) => {
-                    waiting.push(parts);
-                    None
-                }
-                None => {
-                    *list = Some(Vec::new());
-                    Some(parts)
-                }
+            if let Some(waiting) = &mut *list {
+                waiting.push(parts);
+                return None;
             }
+            *list = Some(Vec::new());
+            Some(parts)
         });
         let Ok(Some(parts)) = outermost else { return };
         let mut next = Some(parts);

@@ -259,7 +259,7 @@ pub(super) fn apply(
         return Ok(out);
     }
     let saved: SmallVec<[Value; 3]> = {
-        let slots = slots.lock().unwrap_or_else(|e| e.into_inner());
+        let slots = slots.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         slots.iter().map(|slot| slot.unpack(node)).collect::<Result<_>>()?
     };
     let ctx = RuleCtx { grads, saved: &saved, needs, tangents: &[] };

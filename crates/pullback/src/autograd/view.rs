@@ -225,9 +225,7 @@ pub(crate) fn replace_history(target: &Tensor, node: Node) -> Result<()> {
 /// After an in-place write recorded as `node`: the target's history, and its base's.
 pub(crate) fn rebase_history(target: &Tensor, node: Node) -> Result<()> {
     let retained = target.has_flag(Flag::RETAINS_GRAD);
-    if !target.is_view() {
-        target.set_history(node, 0);
-    } else {
+    if target.is_view() {
         let base = target.base().expect("a view has a base").clone();
         ensure!(
             node.input_meta().len() == 1,
@@ -251,6 +249,8 @@ pub(crate) fn rebase_history(target: &Tensor, node: Node) -> Result<()> {
         // Out of date on purpose: the next look makes the view's history from the base's new one.
         target.attr_version().store(target.version().wrapping_sub(1), Ordering::Release);
         refreshed_grad_fn(target)?;
+    } else {
+        target.set_history(node, 0);
     }
     if retained && let Some(node) = target.grad_fn()? {
         node.add_retain(target.output_nr(), target);
@@ -274,14 +274,14 @@ impl Backward for CopySlices {
         "CopySlices".into()
     }
     fn release(&self) {
-        if let Some(node) = self.inner.lock().unwrap_or_else(|e| e.into_inner()).take() {
+        if let Some(node) = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
             node.release();
         }
     }
     fn apply(&self, node: &Node, mut grads: Grads) -> Result<Grads> {
         let mut out: Grads = smallvec::SmallVec::from_elem(None, node.next_edges().len());
         let Some(grad) = grads.pop().flatten() else { return Ok(out) };
-        let inner = self.inner.lock().unwrap_or_else(|e| e.into_inner()).clone();
+        let inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         let Some(inner) = inner else { return Err(saved::freed()) };
         let result = arithmetic::copy_with_strides(&grad, &self.base.shape, &self.base_strides)?;
         let slice = arithmetic::as_strided(&result, &self.shape, &self.strides, self.offset)?;

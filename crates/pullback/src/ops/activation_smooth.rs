@@ -14,7 +14,7 @@ use pullback_macros::op;
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, SQRT_2};
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &GELU,
     &GELU_BACKWARD,
     &SILU,

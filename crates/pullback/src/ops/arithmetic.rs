@@ -13,7 +13,7 @@ use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] =
+pub(crate) static OPS: &[&OpDef] =
     &[&ADD, &SUB, &RSUB, &MUL, &DIV, &DIV_MODE, &FLOOR_DIVIDE, &REMAINDER, &FMOD];
 
 /// Adds `other`, multiplied by `alpha`: `out[i] = self[i] + alpha * other[i]`.

@@ -10,7 +10,7 @@ use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] =
+pub(crate) static OPS: &[&OpDef] =
     &[&CLAMP, &CLAMP_TENSOR, &CLAMP_MIN, &CLAMP_MIN_TENSOR, &CLAMP_MAX, &CLAMP_MAX_TENSOR];
 
 /// Limits to `min..=max`: `min(max(self, min), max)`; `max` wins if it is below `min`. At least one limit is

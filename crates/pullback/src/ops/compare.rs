@@ -12,7 +12,7 @@ use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &EQ,
     &NE,
     &LT,

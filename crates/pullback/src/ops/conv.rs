@@ -13,7 +13,7 @@ use pullback_macros::op;
 use smallvec::SmallVec;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &CONVOLUTION,
     &CONVOLUTION_BACKWARD_INPUT,
     &CONVOLUTION_BACKWARD_WEIGHT,

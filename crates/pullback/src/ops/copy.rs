@@ -8,7 +8,7 @@ use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &CLONE_TENSOR,
     &COPY,
     &CONVERT,

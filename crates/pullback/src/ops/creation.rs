@@ -12,7 +12,7 @@ use pullback_kernels::{Iter, creation, elementwise};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &EMPTY,
     &EMPTY_STRIDED,
     &ZEROS,

@@ -11,7 +11,7 @@ use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &DROPOUT,
     &DROPOUT_INPLACE,
     &FEATURE_DROPOUT,

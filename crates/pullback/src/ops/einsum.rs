@@ -11,7 +11,7 @@ use crate::{Dims, Result, Tensor};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[&EINSUM];
+pub(crate) static OPS: &[&OpDef] = &[&EINSUM];
 
 /// A letter, or a dimension of an ellipsis counted from its end.
 type Label = u32;

@@ -16,7 +16,7 @@ use pullback_kernels::{StridedMut, StridedRef, reduce};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &MAX,
     &MAX_DIM,
     &MAX_OTHER,

@@ -14,7 +14,7 @@ use pullback_kernels::index as kernel;
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &INDEX,
     &INDEX_SELECT,
     &GATHER,

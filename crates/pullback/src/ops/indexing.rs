@@ -209,10 +209,9 @@ fn is_mask(index: &Tensor) -> bool {
 /// How many dimensions an index part takes.
 fn takes(index: &Index) -> usize {
     match index {
-        Index::Int(_) | Index::Slice { .. } => 1,
         Index::Ellipsis | Index::NewAxis | Index::Bool(_) => 0,
         Index::Tensor(t) if is_mask(t) => t.ndim(),
-        Index::Tensor(_) => 1,
+        Index::Int(_) | Index::Slice { .. } | Index::Tensor(_) => 1,
     }
 }
 

@@ -14,7 +14,7 @@ use pullback_macros::op;
 use smallvec::SmallVec;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &CAT,
     &STACK,
     &HSTACK,

@@ -13,7 +13,7 @@ use pullback_kernels::{Iter, elementwise, linalg as kernel};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &SVD_KERNEL,
     &LINALG_SVD,
     &LINALG_SOLVE,

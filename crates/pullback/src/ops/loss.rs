@@ -5,12 +5,13 @@
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::TensorSpec;
 use crate::tensor::shape::broadcast_shapes;
 use crate::{ErrorKind, Result, Scalar, Tensor};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &MSE_LOSS,
     &L1_LOSS,
     &SMOOTH_L1_LOSS,
@@ -24,7 +25,7 @@ pub static OPS: &[&OpDef] = &[
 #[op("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", out, module = "nn")]
 impl MseLoss {
     fn cpu(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
-        refuse_complex("mse_cpu", self_, target)?;
+        check_floating("mse_cpu", self_, target)?;
         let gap = self_.sub(target)?;
         reduced(gap.mul_(&gap)?, reduction)
     }
@@ -79,7 +80,7 @@ impl L1Loss {
 )]
 impl SmoothL1Loss {
     fn cpu(self_: &Tensor, target: &Tensor, reduction: i64, beta: f64) -> Result<Tensor> {
-        refuse_complex("smooth_l1_cpu", self_, target)?;
+        check_floating("smooth_l1_cpu", self_, target)?;
         ensure!(beta >= 0.0, runtime, "smooth_l1_loss does not support negative values for beta.");
         if beta == 0.0 {
             return self_.l1_loss(target, reduction);
@@ -132,7 +133,7 @@ impl SmoothL1Loss {
 )]
 impl HuberLoss {
     fn cpu(self_: &Tensor, target: &Tensor, reduction: i64, delta: f64) -> Result<Tensor> {
-        refuse_complex("huber_cpu", self_, target)?;
+        check_floating("huber_cpu", self_, target)?;
         ensure!(delta > 0.0, runtime, "huber_loss does not support non-positive values for delta.");
         reduced(bent(&self_.sub(target)?, delta)?, reduction)
     }
@@ -345,10 +346,13 @@ impl KlDiv {
     }
 }
 
-fn refuse_complex(name: &str, x: &Tensor, target: &Tensor) -> Result<()> {
-    let complex = [x, target].into_iter().find(|t| t.dtype().is_complex());
-    let Some(complex) = complex else { return Ok(()) };
-    bail!(not_implemented, "\"{name}\" not implemented for '{}'", complex.dtype().scalar_name())
+/// Refuses pairs whose common dtype is not floating.
+fn check_floating(name: &str, x: &Tensor, target: &Tensor) -> Result<()> {
+    let dtype = TensorSpec::broadcast(&[x, target])?.dtype;
+    if dtype.is_floating_point() {
+        return Ok(());
+    }
+    bail!(not_implemented, "\"{name}\" not implemented for '{}'", dtype.scalar_name())
 }
 
 /// The loss reduced as asked.

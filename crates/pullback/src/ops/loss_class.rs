@@ -15,7 +15,7 @@ use pullback_kernels::loss::{self, Reduction};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &NLL_LOSS,
     &NLL_LOSS2D,
     &NLL_LOSS_ND,
@@ -89,6 +89,12 @@ impl NllLoss2d {
             "only batches of spatial inputs supported (4D tensors), but got input of dimension: {}",
             self_.ndim()
         );
+        ensure!(
+            target.ndim() == 3,
+            runtime,
+            "only batches of spatial targets supported (3D tensors) but got targets of dimension: {}",
+            target.ndim()
+        );
         let [output, _] = self_.nll_loss2d_forward(target, weight, reduction, ignore_index)?;
         Ok(output)
     }
@@ -115,8 +121,12 @@ impl NllLossNd {
         if self_.ndim() <= 2 {
             return self_.nll_loss(target, weight, reduction, ignore_index);
         }
+        if self_.ndim() == 4 {
+            return self_.nll_loss2d(target, weight, reduction, ignore_index);
+        }
+        check_places(self_, target)?;
         let [output, _] = self_.nll_loss2d_forward(target, weight, reduction, ignore_index)?;
-        Ok(output)
+        if reduction == 0 { output.view(target.shape()) } else { Ok(output) }
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         class_samples(s)
@@ -298,7 +308,13 @@ impl CrossEntropyLoss {
     ) -> Result<Tensor> {
         let class_dim = i64::from(self_.ndim() > 1);
         let input = self_.log_softmax(class_dim, None)?;
-        if self_.shape() == target.shape() && target.dtype().is_floating_point() {
+        if self_.shape() == target.shape() {
+            ensure!(
+                target.dtype().is_floating_point(),
+                runtime,
+                "Expected floating point type for target with class probabilities, got {}",
+                target.dtype().scalar_name()
+            );
             ensure!(
                 ignore_index < 0,
                 runtime,
@@ -373,7 +389,7 @@ fn soft(
         "label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
     );
     let classes = input.shape()[class_dim as usize];
-    check_weight(weight, classes)?;
+    check_weight("cross_entropy: ", weight, classes)?;
     let mut terms = if label_smoothing > 0.0 {
         target.times(1.0 - label_smoothing)?.plus(label_smoothing / classes as f64)?.mul(input)?
     } else {
@@ -440,13 +456,34 @@ fn kind(reduction: i64) -> Result<Reduction> {
     })
 }
 
-fn check_weight(weight: Option<&Tensor>, classes: i64) -> Result<()> {
+fn check_weight(caller: &str, weight: Option<&Tensor>, classes: i64) -> Result<()> {
     let Some(weight) = weight else { return Ok(()) };
     ensure!(
         weight.ndim() == 1 && weight.numel() == classes,
         runtime,
-        "weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: {}",
+        "{caller}weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: {}",
         list(weight.shape())
+    );
+    Ok(())
+}
+
+/// Refuses targets of (N, C, d1, ...) that are not (N, d1, ...).
+fn check_places(x: &Tensor, target: &Tensor) -> Result<()> {
+    let batch = target.shape().first().copied().unwrap_or(1);
+    let n = x.shape()[0];
+    ensure!(
+        n == batch,
+        value,
+        "Expected input batch_size ({n}) to match target batch_size ({batch})."
+    );
+    let mut expected = Dims::from_slice(x.shape());
+    expected.remove(1);
+    ensure!(
+        expected.as_slice() == target.shape(),
+        runtime,
+        "Expected target size {}, got {}",
+        list(&expected),
+        list(target.shape())
     );
     Ok(())
 }
@@ -465,14 +502,21 @@ fn check(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<()> {
             "For 1D input, 1D target must have size 1, but got target size: {}",
             target.numel()
         );
+        ensure!(
+            x.ndim() == 2 || target.ndim() == 0 || target.numel() == x.numel(),
+            runtime,
+            "size mismatch (got input: {}, target: {})",
+            list(x.shape()),
+            list(target.shape())
+        );
     }
     ensure!(
-        matches!(target.dtype(), DType::I64 | DType::U8 | DType::I32),
+        matches!(target.dtype(), DType::I64 | DType::U8),
         runtime,
         "expected target dtype to be Long or Byte, but got {}",
         target.dtype().scalar_name()
     );
-    check_weight(weight, x.shape()[usize::from(x.ndim() > 1)])
+    check_weight("", weight, x.shape()[usize::from(x.ndim() > 1)])
 }
 
 fn forward(

@@ -13,7 +13,7 @@ use pullback_kernels::gemm;
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &MM, &ADDMM, &BMM, &BADDBMM, &ADDBMM, &MV, &ADDMV, &DOT, &VDOT, &MATMUL, &LINEAR, &OUTER,
     &INNER, &TENSORDOT,
 ];

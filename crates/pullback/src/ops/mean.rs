@@ -10,7 +10,7 @@ use pullback_kernels::reduce;
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[&MEAN, &MEAN_DIM, &NANSUM, &NANMEAN];
+pub(crate) static OPS: &[&OpDef] = &[&MEAN, &MEAN_DIM, &NANSUM, &NANMEAN];
 
 /// The mean of all elements; NaN of none. Integers need `dtype`.
 #[op("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", jvp = linear, batch = reduction)]

@@ -34,6 +34,7 @@ pub mod optim;
 mod pad;
 mod pool;
 pub mod random;
+mod random_range;
 mod reduce;
 mod scan;
 mod scatter;

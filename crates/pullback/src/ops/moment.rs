@@ -13,7 +13,7 @@ use pullback_kernels::reduce;
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &VAR,
     &VAR_DIM,
     &VAR_CORRECTION,

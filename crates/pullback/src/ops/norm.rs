@@ -15,7 +15,7 @@ use pullback_kernels::norm;
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &LAYER_NORM,
     &NATIVE_LAYER_NORM,
     &RMS_NORM,

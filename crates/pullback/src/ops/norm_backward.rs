@@ -13,7 +13,7 @@ use pullback_kernels::{StridedMut, norm};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] =
+pub(crate) static OPS: &[&OpDef] =
     &[&LAYER_NORM_BACKWARD, &RMS_NORM_BACKWARD, &BATCH_NORM_BACKWARD, &GROUP_NORM_BACKWARD];
 
 /// The gradients of `layer_norm` by input, weight and bias.

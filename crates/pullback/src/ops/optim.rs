@@ -11,7 +11,7 @@ use pullback_kernels::reduce;
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &FUSED_SGD,
     &FUSED_SGD_TENSOR_LR,
     &FUSED_ADAM,
@@ -196,7 +196,8 @@ fn adam(
     let options = Adam { grad_scale: number(grad_scale)?, ..options };
     each_param(lists.params, lists.grads, buffers, options.grad_scale.is_some(), |index, state| {
         let options = Adam { step: lists.steps[index].item()?.to_f64(), ..options };
-        Ok(if decoupled { kernel::adamw(state, &options)? } else { kernel::adam(state, &options)? })
+        let step = if decoupled { kernel::adamw } else { kernel::adam };
+        Ok(step(state, &options)?)
     })
 }
 

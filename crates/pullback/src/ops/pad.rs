@@ -12,7 +12,7 @@ use crate::{Dims, Result, Scalar, Tensor};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[&CONSTANT_PAD_ND, &PAD];
+pub(crate) static OPS: &[&OpDef] = &[&CONSTANT_PAD_ND, &PAD];
 
 /// The tensor with `pad` more elements of `value` around it: `pad` lists (before, after) from the last dimension
 /// on; negative numbers crop.
@@ -20,7 +20,7 @@ pub static OPS: &[&OpDef] = &[&CONSTANT_PAD_ND, &PAD];
 impl ConstantPadNd {
     fn cpu(self_: &Tensor, pad: &[i64], value: Scalar) -> Result<Tensor> {
         ensure!(
-            pad.len() % 2 == 0,
+            pad.len().is_multiple_of(2),
             runtime,
             "Length of pad must be even but instead it equals {}",
             pad.len()
@@ -135,7 +135,7 @@ fn pad_dim(x: &Tensor, dim: i64, (before, after): (i64, i64), mode: &str) -> Res
 )]
 impl Pad {
     fn composite(self_: &Tensor, pad: &[i64], mode: &str, value: Option<f64>) -> Result<Tensor> {
-        ensure!(pad.len() % 2 == 0, runtime, "Padding length must be divisible by 2");
+        ensure!(pad.len().is_multiple_of(2), runtime, "Padding length must be divisible by 2");
         ensure!(
             pad.len() / 2 <= self_.ndim(),
             runtime,

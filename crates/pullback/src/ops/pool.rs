@@ -13,7 +13,7 @@ use pullback_macros::op;
 use smallvec::SmallVec;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &MAX_POOL2D_WITH_INDICES,
     &MAX_POOL2D_BACKWARD,
     &MAX_POOL2D,

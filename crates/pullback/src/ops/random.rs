@@ -1,19 +1,24 @@
 //! Random tensors: the numbers PyTorch's CPU generator gives for the same seed.
 //!
-//! Every op locks its generator (the default one unless `generator` is given) for the whole draw. Draws
-//! have no derivative: filling in place cuts the old values' gradient off.
+//! Every op locks its generator (the default one unless `generator` is given) for the whole draw. The
+//! derivative of a draw is 0: filling in place cuts the old values' gradient off. Bounds and parameters are
+//! checked here, the streams are the kernels'. Samples are calls whose result no draw can change.
 
 use super::creation::Options;
+use super::random_range::{check_uniform_limits, whole_range};
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::promote::default_dtype;
 use crate::tensor::shape::broadcast_shapes;
-use crate::{DType, Device, Generator, Layout, MemoryFormat, Result, Tensor, default_generator};
+use crate::{
+    DType, Device, ErrorKind, Generator, Layout, MemoryFormat, Result, Tensor, default_generator,
+};
 use pullback_kernels::{StridedMut, random};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &RAND,
     &RANDN,
     &RANDINT,
@@ -88,6 +93,9 @@ impl Rand {
             random::rand,
         )
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([[2, 0].as_slice().into()])]
+    }
 }
 
 /// Standard normal numbers.
@@ -113,15 +121,20 @@ impl Randn {
             random::randn,
         )
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([[2, 0].as_slice().into()])]
+    }
 }
 
-fn check_range(low: i64, high: i64) -> Result<()> {
-    ensure!(
-        low < high,
-        runtime,
-        "random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
-    );
-    Ok(())
+/// Fills with whole numbers from `low` up to but not including `high`; `None`: up to the largest there is.
+fn draw_whole(
+    out: &Tensor,
+    low: i64,
+    high: Option<i64>,
+    generator: Option<&Generator>,
+) -> Result<()> {
+    let (low, high) = whole_range(out.dtype(), low, high)?;
+    draw(out, generator, |out, g| random::randint(out, low, high, g))
 }
 
 /// Whole numbers in `[0, high)`; int64 unless `dtype` is given.
@@ -143,6 +156,9 @@ impl Randint {
     ) -> Result<Tensor> {
         RandintLow::cpu(0, high, size, generator, dtype, layout, device, pin_memory)
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([1_i64.into(), [2, 3].as_slice().into()])]
+    }
 }
 
 /// Whole numbers in `[low, high)`; int64 unless `dtype` is given.
@@ -163,9 +179,15 @@ impl RandintLow {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        check_range(low, high)?;
-        let kind = (Options(dtype, layout, device, pin_memory), DType::I64);
-        fresh(size, kind, generator, |out, g| random::randint(out, low, Some(high), g))
+        let out = Options(dtype, layout, device, pin_memory).spec(size, DType::I64)?.empty()?;
+        draw_whole(&out, low, Some(high), generator)?;
+        Ok(out)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([4_i64.into(), 5_i64.into(), [2, 3].as_slice().into()])]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(Sample::new([5_i64.into(), 5_i64.into(), [2].as_slice().into()]), ErrorKind::Runtime, "random_ expects 'from' to be less than 'to', but got from=5 >= to=5")]
     }
 }
 
@@ -192,6 +214,12 @@ impl Randperm {
             generator,
             random::randperm,
         )
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([1_i64.into()]), Sample::new([0_i64.into()])]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(Sample::new([(-1_i64).into()]), ErrorKind::Runtime, "n must be non-negative")]
     }
 }
 
@@ -220,6 +248,9 @@ impl RandLike {
         draw(&out, generator, random::rand)?;
         Ok(out)
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 0])).without_gradient()]
+    }
 }
 
 /// Standard normal numbers in the shape of `self`.
@@ -242,6 +273,9 @@ impl RandnLike {
         let out = like(self_, Options(dtype, layout, device, pin_memory), memory_format)?;
         draw(&out, generator, random::randn)?;
         Ok(out)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 0])).without_gradient()]
     }
 }
 
@@ -275,6 +309,9 @@ impl RandintLike {
             memory_format,
         )
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(real(s)).with("high", 1_i64).without_gradient()]
+    }
 }
 
 /// Whole numbers in `[low, high)` in the shape and dtype of `self`.
@@ -296,10 +333,12 @@ impl RandintLikeLow {
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
     ) -> Result<Tensor> {
-        check_range(low, high)?;
         let out = like(self_, Options(dtype, layout, device, pin_memory), memory_format)?;
-        draw(&out, generator, |out, g| random::randint(out, low, Some(high), g))?;
+        draw_whole(&out, low, Some(high), generator)?;
         Ok(out)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(real(s)).with("low", 4_i64).with("high", 5_i64).without_gradient()]
     }
 }
 
@@ -308,6 +347,7 @@ impl RandintLikeLow {
      method = uniform_, node = "Uniform")]
 impl Uniform {
     fn cpu_(self_: &Tensor, from: f64, to: f64, generator: Option<&Generator>) -> Result<()> {
+        check_uniform_limits(self_.dtype(), from, to)?;
         ensure!(
             from <= to,
             runtime,
@@ -315,9 +355,14 @@ impl Uniform {
         );
         draw(self_, generator, |out, g| random::uniform(out, from, to, g))
     }
-    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
-        let _ = grad;
-        Ok(None)
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        grad.zeros_like()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(real(s)).with("from", 1.5).with("to", 1.5).without_gradient()]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(Sample::of(s.normal(&[2])).with("from", 2.0).with("to", 1.0), ErrorKind::Runtime, "uniform_ expects to return a [from, to) range, but found from=2 > to=1"), InvalidSample::new(Sample::of(s.normal(&[2])).with("from", f64::NAN), ErrorKind::Runtime, "from is out of bounds for double")]
     }
 }
 
@@ -334,9 +379,14 @@ impl NormalFill {
         check_std(std)?;
         draw(self_, generator, |out, g| random::normal(out, mean, std, g))
     }
-    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
-        let _ = grad;
-        Ok(None)
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        grad.zeros_like()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(real(s)).with("mean", 1.5).with("std", 0.0).without_gradient()]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(Sample::of(s.normal(&[2])).with("std", -1.0), ErrorKind::Runtime, "normal expects std >= 0.0, but found std -1")]
     }
 }
 
@@ -352,9 +402,14 @@ impl Exponential {
         );
         draw(self_, generator, |out, g| random::exponential(out, lambd, g))
     }
-    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
-        let _ = grad;
-        Ok(None)
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        grad.zeros_like()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(real(s)).with("lambd", 1e300).without_gradient()]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(Sample::of(s.normal(&[2])).with("lambd", 0.0), ErrorKind::Runtime, "exponential_ expects lambda > 0.0, but found lambda=0")]
     }
 }
 
@@ -366,9 +421,14 @@ impl Cauchy {
         ensure!(sigma > 0.0, runtime, "cauchy_ expects sigma > 0.0, but found sigma={sigma}");
         draw(self_, generator, |out, g| random::cauchy(out, median, sigma, g))
     }
-    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
-        let _ = grad;
-        Ok(None)
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        grad.zeros_like()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(real(s)).with("median", 1.5).with("sigma", 1e-300).without_gradient()]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(Sample::of(s.normal(&[2])).with("sigma", -1.0), ErrorKind::Runtime, "cauchy_ expects sigma > 0.0, but found sigma=-1")]
     }
 }
 
@@ -380,9 +440,14 @@ impl Geometric {
         ensure!(p > 0.0 && p < 1.0, runtime, "geometric_ expects p to be in (0, 1), but got p={p}");
         draw(self_, generator, |out, g| random::geometric(out, p, g))
     }
-    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
-        let _ = grad;
-        Ok(None)
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        grad.zeros_like()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 0])).with("p", 0.5).without_gradient()]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(Sample::of(s.normal(&[2])).with("p", 1.5), ErrorKind::Runtime, "geometric_ expects p to be in (0, 1), but got p=1.5")]
     }
 }
 
@@ -394,9 +459,14 @@ impl LogNormal {
         ensure!(std > 0.0, runtime, "log_normal_ expects std > 0.0, but found std={std}");
         draw(self_, generator, |out, g| random::log_normal(out, mean, std, g))
     }
-    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
-        let _ = grad;
-        Ok(None)
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        grad.zeros_like()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(real(s)).with("mean", 0.5).with("std", 1e-300).without_gradient()]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(Sample::of(s.normal(&[2])).with("std", 0.0), ErrorKind::Runtime, "log_normal_ expects std > 0.0, but found std=0")]
     }
 }
 
@@ -406,9 +476,11 @@ impl Random {
     fn cpu_(self_: &Tensor, generator: Option<&Generator>) -> Result<()> {
         draw(self_, generator, random::random)
     }
-    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
-        let _ = grad;
-        Ok(None)
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        grad.zeros_like()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.bools(&[2, 0])).without_gradient()]
     }
 }
 
@@ -417,12 +489,16 @@ impl Random {
      method = random_to_, node = "Random")]
 impl RandomTo {
     fn cpu_(self_: &Tensor, to: i64, generator: Option<&Generator>) -> Result<()> {
-        check_range(0, to)?;
-        draw(self_, generator, |out, g| random::randint(out, 0, Some(to), g))
+        draw_whole(self_, 0, Some(to), generator)
     }
-    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
-        let _ = grad;
-        Ok(None)
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        grad.zeros_like()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(real(s)).with("to", 1_i64).without_gradient()]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(Sample::of(s.normal(&[2])).with("to", 0_i64), ErrorKind::Runtime, "random_ expects 'from' to be less than 'to', but got from=0 >= to=0")]
     }
 }
 
@@ -436,15 +512,28 @@ impl RandomFrom {
         to: Option<i64>,
         generator: Option<&Generator>,
     ) -> Result<()> {
-        if let Some(to) = to {
-            check_range(from, to)?;
-        }
-        draw(self_, generator, |out, g| random::randint(out, from, to, g))
+        draw_whole(self_, from, to, generator)
     }
-    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
-        let _ = grad;
-        Ok(None)
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        grad.zeros_like()
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(real(s)).with("from", 4_i64).with("to", 5_i64).without_gradient()]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(Sample::of(s.integers(&[2], 0, 3).to_dtype(DType::U8).expect("a small tensor")).with("from", -2_i64).with("to", 3_i64), ErrorKind::Runtime, "from is out of bounds for unsigned char")]
+    }
+}
+
+fn refuse_complex(name: &str, x: &Tensor) -> Result<()> {
+    let dtype = x.dtype();
+    ensure!(
+        !dtype.is_complex(),
+        not_implemented,
+        "\"{name}\" not implemented for '{}'",
+        dtype.scalar_name()
+    );
+    Ok(())
 }
 
 fn check_probability(p: f64) -> Result<()> {
@@ -462,19 +551,26 @@ fn check_probability(p: f64) -> Result<()> {
 impl BernoulliFill {
     fn cpu_(self_: &Tensor, p: f64, generator: Option<&Generator>) -> Result<()> {
         check_probability(p)?;
+        refuse_complex("bernoulli_scalar_cpu_", self_)?;
         draw(self_, generator, |out, g| random::bernoulli(out, p, g))
     }
-    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
-        let _ = grad;
-        Ok(None)
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        grad.zeros_like()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(real(s)).with("p", 1.0).without_gradient()]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(Sample::of(s.normal(&[2])).with("p", 1.5), ErrorKind::Runtime, "bernoulli_ expects p to be in [0, 1], but got p=1.5")]
     }
 }
 
 fn bernoulli_of(out: &Tensor, p: &Tensor, generator: Option<&Generator>) -> Result<()> {
+    refuse_complex("bernoulli_tensor_cpu_self_", out)?;
     ensure!(
         p.dtype().is_floating_point(),
-        runtime,
-        "expected probabilities tensor to have floating type, got {}",
+        not_implemented,
+        "\"bernoulli_tensor_cpu_p_\" not implemented for '{}'",
         p.dtype().scalar_name()
     );
     let p = p.expand(out.shape(), false)?;
@@ -489,8 +585,11 @@ impl BernoulliFillTensor {
         bernoulli_of(self_, p, generator)
     }
     fn vjp(grad: &Tensor) -> Result<[Option<Tensor>; 2]> {
-        let _ = grad;
-        Ok([None, None])
+        let zeros = grad.zeros_like()?;
+        Ok([Some(zeros.clone()), Some(zeros)])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([real(s).into(), certain(s).into()]).without_gradient()]
     }
 }
 
@@ -502,9 +601,14 @@ impl Bernoulli {
         bernoulli_of(&out, self_, generator)?;
         Ok(out)
     }
-    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
-        let _ = grad;
-        Ok(None)
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        grad.zeros_like()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(certain(s)).without_gradient()]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(Sample::of(s.integers(&[2], 0, 2)), ErrorKind::NotImplemented, "not implemented for")]
     }
 }
 
@@ -516,9 +620,11 @@ impl BernoulliP {
         BernoulliFill::cpu_(&out, p, generator)?;
         Ok(out)
     }
-    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
-        let _ = grad;
-        Ok(None)
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        grad.zeros_like()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(real(s)).with("p", 0.0).without_gradient()]
     }
 }
 
@@ -544,10 +650,13 @@ impl Normal {
         let kind = (Options(dtype, layout, device, pin_memory), default_dtype());
         fresh(size, kind, generator, |out, g| random::normal(out, mean, std, g))
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([1.5.into(), 0.0.into(), [2, 3].as_slice().into()])]
+    }
 }
 
 /// Normal numbers around each element of `mean`.
-#[op("normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor", out, random, function_only, method = normal_around)]
+#[op("normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor", out, random, node = "NormalBackward1", function_only, method = normal_around)]
 impl NormalMean {
     fn cpu(mean: &Tensor, std: f64, generator: Option<&Generator>) -> Result<Tensor> {
         check_std(std)?;
@@ -555,13 +664,16 @@ impl NormalMean {
         draw(&out, generator, |out, g| random::normal(out, 0.0, std, g))?;
         out.add_(mean)
     }
-    fn vjp_mean(grad: &Tensor) -> Result<Option<Tensor>> {
-        let _ = grad;
-        Ok(None)
+    fn vjp_mean(grad: &Tensor) -> Result<Tensor> {
+        grad.zeros_like()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(real(s)).with("std", 0.0).without_gradient()]
     }
 }
 
-fn scaled(std: &Tensor, shape: &[i64], generator: Option<&Generator>) -> Result<Tensor> {
+/// Normal numbers around 0 in `out`, times `std`.
+fn scaled(out: Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
     ensure!(
         !std.dtype().is_complex(),
         runtime,
@@ -570,7 +682,6 @@ fn scaled(std: &Tensor, shape: &[i64], generator: Option<&Generator>) -> Result<
     if std.to_vec::<f64>()?.iter().any(|&s| s < 0.0) {
         bail!(runtime, "normal expects all elements of std >= 0.0");
     }
-    let out = Tensor::empty_of(shape, std.dtype())?;
     draw(&out, generator, |out, g| random::normal(out, 0.0, 1.0, g))?;
     out.mul_(std)
 }
@@ -579,28 +690,36 @@ fn scaled(std: &Tensor, shape: &[i64], generator: Option<&Generator>) -> Result<
 #[op(
     "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
     out,
-    random
+    random, node = "NormalBackward2"
 )]
 impl NormalStd {
     fn cpu(mean: f64, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
-        scaled(std, std.shape(), generator)?.add_(&Tensor::wrapped(mean)?)
+        scaled(std.empty_like()?, std, generator)?.add_(&Tensor::wrapped(mean)?)
     }
-    fn vjp_std(grad: &Tensor) -> Result<Option<Tensor>> {
-        let _ = grad;
-        Ok(None)
+    fn vjp_std(grad: &Tensor) -> Result<Tensor> {
+        grad.zeros_like()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([1.5.into(), real(s).zeros_like().expect("a small tensor").into()]).without_gradient()]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(Sample::new([1.5.into(), s.uniform(&[2], -2.0, -1.0).into()]), ErrorKind::Runtime, "normal expects all elements of std >= 0.0")]
     }
 }
 
 /// Normal numbers with means and standard deviations element by element; the shapes broadcast.
-#[op("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", out, random, function_only, method = normal_of)]
+#[op("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", out, random, node = "NormalBackward3", function_only, method = normal_of)]
 impl NormalTensor {
     fn cpu(mean: &Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
         let shape = broadcast_shapes(&[mean.shape(), std.shape()])?;
-        scaled(std, &shape, generator)?.add_(mean)
+        scaled(Tensor::empty_of(&shape, mean.dtype())?, std, generator)?.add_(mean)
     }
     fn vjp(grad: &Tensor) -> Result<[Option<Tensor>; 2]> {
-        let _ = grad;
-        Ok([None, None])
+        let zeros = grad.zeros_like()?;
+        Ok([Some(zeros.clone()), Some(zeros)])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([real(s).into(), real(s).zeros_like().expect("a small tensor").into()]).without_gradient()]
     }
 }
 
@@ -635,7 +754,35 @@ impl Multinomial {
         let mut shape = crate::Dims::from_slice(self_.shape());
         shape[self_.ndim() - 1] = num_samples;
         let out = Tensor::empty_of(&shape, DType::I64)?;
-        draw(&out, generator, |out, g| random::multinomial(out, self_.view_ref(), replacement, g))?;
-        Ok(out)
+        let drawn = draw(&out, generator, |out, g| {
+            random::multinomial(out, self_.view_ref(), replacement, g)
+        });
+        match drawn {
+            // Repeated draws go through sums, which find what is wrong by themselves.
+            Err(error) if replacement && num_samples > 1 && error.message().contains("element < 0") => {
+                let all = self_.to_vec::<f64>()?;
+                let what = if all.iter().all(|&p| p >= 0.0) { "= infinity or NaN" } else { "< 0" };
+                bail!(runtime, "invalid multinomial distribution (encountering probability entry {what})")
+            }
+            drawn => drawn.map(|()| out),
+        }
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(certain(s)).with("num_samples", 1_i64).without_gradient()]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(Sample::of(s.positive(&[3])).with("num_samples", 4_i64), ErrorKind::Runtime, "cannot sample n_sample > prob_dist.size(-1) samples without replacement"), InvalidSample::new(Sample::of(s.uniform(&[3], -2.0, -1.0)).with("num_samples", 1_i64), ErrorKind::Runtime, "element < 0")]
+    }
+}
+
+/// Real numbers: most draws know no complex ones.
+fn real(s: &Sampler) -> Tensor {
+    Sampler::new(s.dtype.to_real()).normal(&[2, 3])
+}
+
+/// Probabilities of 0 and 1, with a single 1 in each row.
+fn certain(s: &Sampler) -> Tensor {
+    let rows = [0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
+    let rows = Tensor::from_slice(&rows, &[2, 3]).expect("a small tensor");
+    rows.converted(s.dtype.to_real()).expect("a small tensor")
 }

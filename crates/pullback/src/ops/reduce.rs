@@ -11,7 +11,7 @@ use pullback_kernels::{StridedMut, StridedRef, reduce};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[&SUM, &SUM_DIM];
+pub(crate) static OPS: &[&OpDef] = &[&SUM, &SUM_DIM];
 
 /// Sums all elements. Integer and bool inputs sum in int64 unless `dtype` is given.
 #[op("sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", jvp = linear, batch = reduction, samples = unary)]

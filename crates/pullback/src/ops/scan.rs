@@ -13,7 +13,7 @@ use pullback_kernels::{StridedMut, StridedRef, reduce, scan};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] =
+pub(crate) static OPS: &[&OpDef] =
     &[&CUMSUM, &CUMPROD, &LOGCUMSUMEXP, &CUMMAX, &CUMMIN, &PICK_BACKWARD, &PICK, &PROD, &PROD_DIM];
 
 /// The running sum along `dim`: `out[i] = self[0] + ... + self[i]`. Integers and bools sum in int64 unless

@@ -14,7 +14,7 @@ use pullback_kernels::index::{self as kernel, Reduce, ScatterSource};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &INDEX_PUT,
     &SCATTER,
     &SCATTER_VALUE,
@@ -77,14 +77,13 @@ impl IndexPut {
         } else {
             values.converted(self_.dtype())?
         };
-        let values = match values.expand(&plan.shape, false) {
-            Ok(values) => values,
-            Err(_) => bail!(
+        let Ok(values) = values.expand(&plan.shape, false) else {
+            bail!(
                 runtime,
                 "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}",
                 list(values.shape()),
                 list(&plan.shape)
-            ),
+            )
         };
         if plan.dims.is_empty() {
             return if accumulate {

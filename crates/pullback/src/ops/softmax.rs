@@ -12,7 +12,7 @@ use pullback_kernels::{StridedMut, StridedRef, softmax};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &SOFTMAX_INT,
     &LOG_SOFTMAX_INT,
     &SOFTMAX,

@@ -1,4 +1,4 @@
-//! Order: `sort`, `argsort`, `topk`, `kthvalue`, `median`, `unique`.
+//! Order: `sort`, `argsort`, `topk`, `kthvalue`, `median`, `mode`, `unique`.
 //!
 //! NaN counts as larger than every number, ties keep their order. A gradient goes to the element that was
 //! picked.
@@ -14,7 +14,7 @@ use pullback_macros::op;
 use super::index::as_vector;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &SORT,
     &SORT_STABLE,
     &ARGSORT,
@@ -24,6 +24,9 @@ pub static OPS: &[&OpDef] = &[
     &KTHVALUE,
     &MEDIAN,
     &MEDIAN_DIM,
+    &NANMEDIAN,
+    &NANMEDIAN_DIM,
+    &MODE,
     &UNIQUE,
     &UNIQUE_DIM,
     &UNIQUE_CONSECUTIVE,
@@ -89,6 +92,7 @@ impl Sort {
 )]
 impl SortStable {
     fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<[Tensor; 2]> {
+        refuse_complex("Sort", self_)?;
         let at = wrap_dim(dim, self_.ndim())?;
         let out = pair(self_, self_.shape())?;
         let (values, indices) = (as_vector(&out[0])?, as_vector(&out[1])?);
@@ -170,6 +174,7 @@ impl Msort {
 )]
 impl Topk {
     fn cpu(self_: &Tensor, k: i64, dim: i64, largest: bool) -> Result<[Tensor; 2]> {
+        refuse_complex("topk", self_)?;
         let at = wrap_dim(dim, self_.ndim())?;
         let size = self_.shape().get(at).copied().unwrap_or(1);
         ensure!(k >= 0 && k <= size, runtime, "selected index k out of range");
@@ -269,6 +274,7 @@ impl Kthvalue {
 )]
 impl MedianDim {
     fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
+        check_ordered("median_out", self_)?;
         let at = wrap_dim(dim, self_.ndim())?;
         let input = as_vector(self_)?;
         let size = input.shape()[at];
@@ -318,6 +324,7 @@ impl MedianDim {
 #[op("median(Tensor self) -> Tensor")]
 impl Median {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
+        check_ordered("median_cpu", self_)?;
         if self_.numel() == 0 {
             return Tensor::scalar_of(f64::NAN, self_.dtype());
         }
@@ -331,6 +338,143 @@ impl Median {
     fn samples(s: &Sampler) -> Vec<Sample> {
         sample_of_distinct(s, &[2, 4]).into_iter().map(Sample::of).collect()
     }
+}
+
+/// The lower median along `dim` of the elements that are not NaN, and its place; NaN if all are.
+#[op("nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", out,
+     node = "NanmedianBackward1")]
+impl NanmedianDim {
+    fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
+        check_ordered("median_out", self_)?;
+        let at = wrap_dim(dim, self_.ndim())?;
+        let input = as_vector(self_)?;
+        check_line("nanmedian", &input, at)?;
+        let dim = at as i64;
+        let [values, places] = input.sort_stable_with(Some(true), dim, false)?;
+        // NaN is sorted to the end.
+        let count = input.eq(&input)?.sum_dim(Some(&[dim]), true)?;
+        let middle = count.plus(-1)?.clamp_min(0.into())?.floor_divide(&Tensor::wrapped(2)?)?;
+        picked([values.gather(dim, &middle)?, places.gather(dim, &middle)?], at, keepdim, self_.ndim())
+    }
+    fn vjp_self(
+        grad_values: &Tensor,
+        self_shape: &[i64],
+        dim: i64,
+        keepdim: bool,
+        indices: &Tensor,
+    ) -> Result<Tensor> {
+        put_one_back(grad_values, self_shape, dim, keepdim, indices)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let Some(t) = sample_of_distinct(s, &[2, 4]) else { return Vec::new() };
+        vec![
+            Sample::of(t.clone()).with("dim", 1_i64),
+            Sample::of(t).with("dim", 0_i64).with("keepdim", true),
+        ]
+    }
+}
+
+/// The lower median of all elements that are not NaN; NaN if there is none.
+#[op("nanmedian(Tensor self) -> Tensor")]
+impl Nanmedian {
+    fn cpu(self_: &Tensor) -> Result<Tensor> {
+        check_ordered("nanmedian_cpu", self_)?;
+        if self_.numel() == 0 {
+            return Tensor::scalar_of(f64::NAN, self_.dtype());
+        }
+        let [value, _] = NanmedianDim::cpu(&self_.dense()?.view(&[-1])?, 0, false)?;
+        Ok(value)
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
+        let same = self_.eq(result)?.to_dtype(grad.dtype())?;
+        same.mul(&grad.div(&same.sum()?)?)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        sample_of_distinct(s, &[2, 4]).into_iter().map(Sample::of).collect()
+    }
+}
+
+/// The most frequent element along `dim` and where it stands last; of equally frequent ones the smallest. Each NaN
+/// is a value of its own.
+#[op("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", out)]
+impl Mode {
+    fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
+        ensure!(
+            !self_.dtype().is_complex(),
+            not_implemented,
+            "\"mode_kernel_impl\" not implemented for '{}'",
+            self_.dtype().scalar_name()
+        );
+        let at = wrap_dim(dim, self_.ndim())?;
+        let input = as_vector(self_)?;
+        check_line("mode", &input, at)?;
+        let lines = input.movedim_int(at as i64, -1)?;
+        let ranks = kernel::unique(lines.view_ref())?.inverse;
+        let size = input.shape()[at] as usize;
+        let places: Vec<i64> = ranks.chunks_exact(size).map(most_frequent).collect();
+        let mut shape = Dims::from_slice(input.shape());
+        shape.remove(at);
+        let places = Tensor::from_slice(&places, &shape)?.unsqueeze(at as i64)?;
+        picked([input.gather(at as i64, &places)?, places], at, keepdim, self_.ndim())
+    }
+    fn vjp_self(
+        grad_values: &Tensor,
+        self_shape: &[i64],
+        dim: i64,
+        keepdim: bool,
+        indices: &Tensor,
+    ) -> Result<Tensor> {
+        put_one_back(grad_values, self_shape, dim, keepdim, indices)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let mut all = vec![
+            Sample::of(s.integers(&[3, 4], 0, 3)).without_gradient(),
+            Sample::of(s.integers(&[3, 4], 0, 3)).with("dim", 0_i64).with("keepdim", true).without_gradient(),
+        ];
+        all.extend(sample_of_distinct(s, &[2, 1]).map(Sample::of));
+        all
+    }
+}
+
+/// The last place of the most frequent rank; of equally frequent ones of the lowest.
+fn most_frequent(ranks: &[i64]) -> i64 {
+    let mut order: Vec<usize> = (0..ranks.len()).collect();
+    order.sort_by_key(|&i| ranks[i]);
+    let (mut most, mut place, mut start) = (0, 0, 0);
+    for (end, &i) in order.iter().enumerate() {
+        if order.get(end + 1).is_none_or(|&next| ranks[next] != ranks[i]) {
+            let count = end + 1 - start;
+            if count > most {
+                (most, place) = (count, i as i64);
+            }
+            start = end + 1;
+        }
+    }
+    place
+}
+
+/// Refuses lines without elements, which have no middle and no mode.
+fn check_line(name: &str, x: &Tensor, at: usize) -> Result<()> {
+    let size = x.shape()[at];
+    ensure!(size > 0, index, "{name}(): Expected reduction dim {at} to have non-zero size.");
+    Ok(())
+}
+
+/// Refuses the dtypes that medians are not taken of.
+fn check_ordered(kernel: &str, x: &Tensor) -> Result<()> {
+    let dtype = x.dtype();
+    ensure!(
+        dtype != DType::Bool && !dtype.is_complex(),
+        not_implemented,
+        "\"{kernel}\" not implemented for '{}'",
+        dtype.scalar_name()
+    );
+    Ok(())
+}
+
+fn refuse_complex(name: &str, x: &Tensor) -> Result<()> {
+    ensure!(!x.dtype().is_complex(), type_error, " {name} does not support complex dtypes on CPU");
+    Ok(())
 }
 
 fn from_counts(values: &[i64], shape: &[i64], wanted: bool) -> Result<Tensor> {
@@ -381,7 +525,9 @@ fn grouped(
 ) -> Result<[Tensor; 3]> {
     let count = firsts.len() as i64;
     let mut counts = vec![0_i64; firsts.len()];
-    inverse.iter().for_each(|&group| counts[group as usize] += 1);
+    for &group in inverse {
+        counts[group as usize] += 1;
+    }
     let places = Tensor::from_slice(firsts, &[count])?;
     Ok([
         self_.index_select(dim as i64, &places)?,
@@ -411,7 +557,7 @@ impl UniqueDim {
             runtime,
             "unique_dim(): There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
         );
-        let width = if rows == 0 { 0 } else { ranks.len() / rows };
+        let width = ranks.len().checked_div(rows).unwrap_or(0);
         let row = |i: usize| &ranks[i * width..(i + 1) * width];
         let mut order: Vec<usize> = (0..rows).collect();
         order.sort_by(|&a, &b| row(a).cmp(row(b)));
@@ -449,8 +595,13 @@ impl UniqueConsecutive {
         let flat = if dim.is_none() { self_.dense()?.view(&[-1])? } else { self_.clone() };
         let at = wrap_dim(dim.unwrap_or(0), flat.ndim())?;
         let flat = as_vector(&flat)?;
+        ensure!(
+            dim.is_none() || flat.numel() > 0 || flat.shape()[at] == 0,
+            runtime,
+            "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
+        );
         let (rows, ranks) = ranked_rows(&flat, at)?;
-        let width = if rows == 0 { 0 } else { ranks.len() / rows };
+        let width = ranks.len().checked_div(rows).unwrap_or(0);
         let row = |i: usize| &ranks[i * width..(i + 1) * width];
         let (mut firsts, mut inverse) = (Vec::new(), Vec::new());
         for i in 0..rows {

@@ -14,7 +14,7 @@ use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] =
+pub(crate) static OPS: &[&OpDef] =
     &[&WHERE_SELF, &MASKED_FILL, &MASKED_FILL_TENSOR, &LERP_SCALAR, &LERP, &ADDCMUL, &ADDCDIV];
 
 /// `self` where `condition` holds, else `other`. Shapes broadcast; the dtypes of `self` and `other` promote.

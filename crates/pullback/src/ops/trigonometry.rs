@@ -8,7 +8,7 @@ use crate::{Result, Tensor};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &SIN,
     &COS,
     &TAN,

@@ -11,7 +11,7 @@ use pullback_kernels::reduce;
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] =
+pub(crate) static OPS: &[&OpDef] =
     &[&ANY, &ANY_DIM, &ANY_DIMS, &ALL, &ALL_DIM, &ALL_DIMS, &COUNT_NONZERO, &COUNT_NONZERO_DIMS];
 
 /// Whether any element is not zero; false for no elements.

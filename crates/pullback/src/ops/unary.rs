@@ -13,7 +13,7 @@ use pullback_macros::op;
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10};
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &NEG,
     &ABS,
     &SIGN,

@@ -10,7 +10,7 @@ use pullback_kernels::reduce;
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] =
+pub(crate) static OPS: &[&OpDef] =
     &[&LINALG_VECTOR_NORM, &NORM, &NORM_DIM, &NORM_DTYPE, &NORM_DIM_DTYPE, &LOGSUMEXP];
 
 /// The norm of order `ord` over `dim` (all dimensions if `None`): `sum(|x|^ord)^(1/ord)`; infinite orders take

@@ -9,7 +9,7 @@ use crate::{Dims, ErrorKind, Result, Tensor};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &VIEW,
     &RESHAPE,
     &EXPAND,

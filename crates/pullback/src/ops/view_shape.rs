@@ -13,7 +13,7 @@ use pullback_macros::op;
 use smallvec::SmallVec;
 
 /// The ops of this family.
-pub static OPS: &[&OpDef] = &[
+pub(crate) static OPS: &[&OpDef] = &[
     &UNSAFE_VIEW,
     &TRANSPOSED,
     &T_IN_PLACE,
@@ -153,7 +153,7 @@ fn check_t(self_: &Tensor) -> Result<()> {
 impl Transposed {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         check_t(self_)?;
-        seen_as(self_, swapped(self_, 0, if self_.ndim() < 2 { 0 } else { 1 })?)
+        seen_as(self_, swapped(self_, 0, i64::from(self_.ndim() >= 2))?)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.t()
@@ -172,7 +172,7 @@ impl Transposed {
 impl TInPlace {
     fn cpu_(self_: &Tensor) -> Result<()> {
         check_t(self_)?;
-        let (shape, strides) = swapped(self_, 0, if self_.ndim() < 2 { 0 } else { 1 })?;
+        let (shape, strides) = swapped(self_, 0, i64::from(self_.ndim() >= 2))?;
         set_shape(self_, shape, strides);
         Ok(())
     }

@@ -44,12 +44,12 @@ static OPTIONS: RwLock<PrintOptions> = RwLock::new(PrintOptions::DEFAULT);
 
 /// The options in force.
 pub fn print_options() -> PrintOptions {
-    *OPTIONS.read().unwrap_or_else(|e| e.into_inner())
+    *OPTIONS.read().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Sets the options for every later print.
 pub fn set_print_options(options: PrintOptions) {
-    *OPTIONS.write().unwrap_or_else(|e| e.into_inner()) = options;
+    *OPTIONS.write().unwrap_or_else(std::sync::PoisonError::into_inner) = options;
 }
 
 /// Whether the tensor's grad state is told, and under which class name it prints.
@@ -134,10 +134,10 @@ fn with_notes(text: String, notes: &[String], indent: usize, linewidth: usize) -
     for note in notes {
         let size = note.chars().count();
         if length + size + 2 > linewidth {
-            out.push_str(&format!(",\n{}{note}", " ".repeat(indent)));
+            out.extend([",\n", &" ".repeat(indent), note]);
             length = indent + size;
         } else {
-            out.push_str(&format!(", {note}"));
+            out.extend([", ", note]);
             length += size + 2;
         }
     }

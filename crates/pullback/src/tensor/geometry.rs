@@ -78,7 +78,7 @@ impl Geometry {
     pub(crate) fn with_view(&self, shape: Dims, strides: Dims, offset: i64) -> Self {
         let numel = shape.iter().product();
         let is_contiguous = pullback_kernels::strided::is_contiguous(&shape, &strides);
-        Geometry { shape, strides, offset, numel, is_contiguous, ..self.clone() }
+        Geometry { offset, shape, strides, numel, is_contiguous, ..self.clone() }
     }
 
     /// The first element's address.
@@ -109,7 +109,7 @@ pub fn contiguous_strides(shape: &[i64]) -> Dims {
 ///
 /// # Errors
 /// `RuntimeError` for negative sizes or a product that does not fit.
-pub fn checked_numel(shape: &[i64]) -> Result<i64> {
+pub(crate) fn checked_numel(shape: &[i64]) -> Result<i64> {
     let mut numel = 1_i64;
     for &size in shape {
         if size < 0 {
@@ -130,7 +130,7 @@ pub fn checked_numel(shape: &[i64]) -> Result<i64> {
 }
 
 /// Elements from the first to one past the last that `shape` and `strides` (not negative) reach.
-pub fn extent(shape: &[i64], strides: &[i64]) -> Result<i64> {
+pub(crate) fn extent(shape: &[i64], strides: &[i64]) -> Result<i64> {
     if shape.contains(&0) {
         return Ok(0);
     }
@@ -144,7 +144,7 @@ pub fn extent(shape: &[i64], strides: &[i64]) -> Result<i64> {
 }
 
 /// Whether the elements fill their memory exactly, in some order of the dimensions.
-pub fn is_non_overlapping_and_dense(shape: &[i64], strides: &[i64]) -> bool {
+pub(crate) fn is_non_overlapping_and_dense(shape: &[i64], strides: &[i64]) -> bool {
     if shape.contains(&0) {
         return true;
     }
@@ -161,7 +161,7 @@ pub fn is_non_overlapping_and_dense(shape: &[i64], strides: &[i64]) -> bool {
 
 /// Whether two different indices may mean the same element. Exact for what views can make;
 /// errs on the side of `true`... never for dense layouts.
-pub fn may_overlap_itself(shape: &[i64], strides: &[i64]) -> bool {
+pub(crate) fn may_overlap_itself(shape: &[i64], strides: &[i64]) -> bool {
     if shape.contains(&0) {
         return false;
     }
@@ -180,7 +180,7 @@ pub fn may_overlap_itself(shape: &[i64], strides: &[i64]) -> bool {
 
 /// Strides for a new tensor like `shape`/`strides`: the same if dense, else row-major over the
 /// dimensions sorted by their old strides.
-pub fn preserved_strides(shape: &[i64], strides: &[i64]) -> Dims {
+pub(crate) fn preserved_strides(shape: &[i64], strides: &[i64]) -> Dims {
     if is_non_overlapping_and_dense(shape, strides) {
         return Dims::from_slice(strides);
     }
@@ -209,7 +209,7 @@ pub fn preserved_strides(shape: &[i64], strides: &[i64]) -> Dims {
 }
 
 /// Strides of the channels-last order for 4-d and 5-d shapes.
-pub fn channels_last_strides(shape: &[i64]) -> Option<Dims> {
+pub(crate) fn channels_last_strides(shape: &[i64]) -> Option<Dims> {
     let rank = shape.len();
     if rank != 4 && rank != 5 {
         return None;

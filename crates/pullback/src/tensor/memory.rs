@@ -120,18 +120,15 @@ pub(crate) fn allocate(bytes: usize) -> Result<NonNull<u8>> {
 
 fn allocate_large(bytes: usize) -> Result<NonNull<u8>> {
     let size = class_size(bytes).ok_or_else(|| out_of_memory(bytes))?;
-    let cached = LARGE.lock().unwrap_or_else(|e| e.into_inner()).get_mut(&size).and_then(Vec::pop);
+    let cached = LARGE.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_mut(&size).and_then(Vec::pop);
     let block = if let Some(block) = cached {
         CACHED.fetch_sub(size, Relaxed);
         block.0
+    } else if let Some(block) = from_system(size) {
+        block
     } else {
-        match from_system(size) {
-            Some(block) => block,
-            None => {
-                empty_cache();
-                from_system(size).ok_or_else(|| out_of_memory(bytes))?
-            }
-        }
+        empty_cache();
+        from_system(size).ok_or_else(|| out_of_memory(bytes))?
     };
     LARGE_LIVE.fetch_add(size, Relaxed);
     note_peak();
@@ -167,7 +164,7 @@ pub(crate) unsafe fn release(block: NonNull<u8>, bytes: usize) {
         return to_system(block, size);
     }
     CACHED.fetch_add(size, Relaxed);
-    LARGE.lock().unwrap_or_else(|e| e.into_inner()).entry(size).or_default().push(block);
+    LARGE.lock().unwrap_or_else(std::sync::PoisonError::into_inner).entry(size).or_default().push(block);
 }
 
 #[cold]
@@ -202,7 +199,7 @@ pub fn reset_peak() {
 
 /// Returns every cached block of the shared cache, and of this thread's pools, to the system.
 pub fn empty_cache() {
-    let all = std::mem::take(&mut *LARGE.lock().unwrap_or_else(|e| e.into_inner()));
+    let all = std::mem::take(&mut *LARGE.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     for (size, blocks) in all {
         for block in blocks {
             CACHED.fetch_sub(size, Relaxed);

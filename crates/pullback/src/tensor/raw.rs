@@ -39,8 +39,6 @@ impl Flag {
     pub(crate) const RETAINS_GRAD: u32 = 32;
     /// The Python wrapper is kept alive by this record (see the Python crate).
     pub(crate) const OWNS_PYTHON: u32 = 64;
-    /// Has tangents.
-    pub(crate) const HAS_TANGENT: u32 = 128;
     /// Bits 8..12: how a view was made (`CreationMeta`).
     pub(crate) const CREATION_SHIFT: u32 = 8;
 }
@@ -60,6 +58,7 @@ struct Record {
     python: AtomicPtr<()>,
     first: UnsafeCell<std::mem::MaybeUninit<Geometry>>,
     /// Geometries that were replaced while others may still have been reading them.
+    #[expect(clippy::vec_box, reason = "`geometry` points at one of them: a growing list must not move them")]
     retired: SpinLock<Vec<Box<Geometry>>>,
 }
 

@@ -135,7 +135,7 @@ impl Storage {
     }
     /// Whether [`Storage::grow`] can work.
     pub fn is_resizable(&self) -> bool {
-        !matches!(*self.header().owner.lock().unwrap_or_else(|e| e.into_inner()), Owner::Foreign(_))
+        !matches!(*self.header().owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner), Owner::Foreign(_))
     }
     /// The Python object slot.
     pub fn python_slot(&self) -> &AtomicPtr<()> {
@@ -148,7 +148,7 @@ impl Storage {
     /// `RuntimeError` if the memory belongs to somebody else; out of memory.
     pub fn grow(&self, bytes: usize) -> Result<()> {
         let header = self.header();
-        let mut owner = header.owner.lock().unwrap_or_else(|e| e.into_inner());
+        let mut owner = header.owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let old = header.bytes.load(Ordering::Acquire);
         if bytes <= old {
             return Ok(());
@@ -188,7 +188,7 @@ impl Drop for Storage {
         let header = unsafe { self.0.read() };
         // SAFETY: the block was allocated with this size and holds nothing any more.
         unsafe { memory::release(self.0.cast(), INLINE_AT + header.inline_bytes) };
-        if let Owner::Blocks(blocks) = header.owner.into_inner().unwrap_or_else(|e| e.into_inner())
+        if let Owner::Blocks(blocks) = header.owner.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
         {
             for (block, bytes) in blocks {
                 // SAFETY: the block came from the allocator for `bytes` and no handle is left.

@@ -9,16 +9,16 @@ pub const LEAF: usize = 6;
 
 /// A number and its derivatives.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Dual {
-    pub value: f64,
-    pub slope: [f64; LEAF],
+pub(crate) struct Dual {
+    pub(crate) value: f64,
+    pub(crate) slope: [f64; LEAF],
 }
 
 impl Dual {
-    pub fn constant(value: f64) -> Dual {
+    pub(crate) fn constant(value: f64) -> Dual {
         Dual { value, slope: [0.0; LEAF] }
     }
-    pub fn leaf(value: f64, nr: usize) -> Dual {
+    pub(crate) fn leaf(value: f64, nr: usize) -> Dual {
         let mut dual = Dual::constant(value);
         dual.slope[nr] = 1.0;
         dual
@@ -26,7 +26,7 @@ impl Dual {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub enum Binary {
+pub(crate) enum Binary {
     Add,
     Sub,
     Mul,
@@ -46,24 +46,24 @@ impl Binary {
 
 /// An array: which buffer, and where in it the elements are, row by row.
 #[derive(Clone, Debug)]
-pub struct Array {
-    pub buffer: usize,
-    pub shape: Vec<usize>,
-    pub places: Vec<usize>,
+pub(crate) struct Array {
+    pub(crate) buffer: usize,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) places: Vec<usize>,
 }
 
 impl Array {
-    pub fn has_twins(&self) -> bool {
+    pub(crate) fn has_twins(&self) -> bool {
         let mut sorted = self.places.clone();
         sorted.sort_unstable();
         sorted.windows(2).any(|w| w[0] == w[1])
     }
     /// The same buffer seen through `source_of`, which maps an index of the new shape to one of this array.
-    pub fn seen(&self, shape: &[usize], source_of: impl Fn(&[usize]) -> Vec<usize>) -> Array {
+    pub(crate) fn seen(&self, shape: &[usize], source_of: impl Fn(&[usize]) -> Vec<usize>) -> Array {
         let places = each_index(shape).map(|at| self.places[flat(&self.shape, &source_of(&at))]);
         Array { buffer: self.buffer, shape: shape.to_vec(), places: places.collect() }
     }
-    pub fn broadcast(&self, shape: &[usize]) -> Option<Array> {
+    pub(crate) fn broadcast(&self, shape: &[usize]) -> Option<Array> {
         let skip = shape.len().checked_sub(self.shape.len())?;
         let fits = self.shape.iter().zip(&shape[skip..]).all(|(&a, &b)| a == b || a == 1);
         fits.then(|| {
@@ -79,7 +79,7 @@ impl Array {
 }
 
 /// All indices of `shape`, row by row.
-pub fn each_index(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
+pub(crate) fn each_index(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
     let shape = shape.to_vec();
     (0..shape.iter().product()).map(move |mut nr: usize| {
         let mut at = vec![0; shape.len()];
@@ -96,7 +96,7 @@ fn flat(shape: &[usize], at: &[usize]) -> usize {
 }
 
 /// The common shape of two, if there is one.
-pub fn common(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
+pub(crate) fn common(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
     let ndim = a.len().max(b.len());
     let size = |s: &[usize], d: usize| (d + s.len()).checked_sub(ndim).map_or(1, |i| s[i]);
     (0..ndim)
@@ -110,7 +110,7 @@ pub fn common(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
 
 /// What an index does to the dimensions, in their order.
 #[derive(Clone, Debug)]
-pub enum Slot {
+pub(crate) enum Slot {
     /// One position; the dimension goes.
     Fixed(usize),
     /// These positions, in order.
@@ -122,7 +122,7 @@ pub enum Slot {
 }
 
 /// `array[slots]`: the places, and whether it is a copy.
-pub fn index(array: &Array, slots: &[Slot]) -> (Array, bool) {
+pub(crate) fn index(array: &Array, slots: &[Slot]) -> (Array, bool) {
     let kept: Vec<&Slot> = slots.iter().filter(|s| !matches!(s, Slot::Fixed(_))).collect();
     let is_tensor: Vec<bool> = kept.iter().map(|s| matches!(s, Slot::Tensor(_))).collect();
     let first = is_tensor.iter().position(|&t| t);
@@ -164,28 +164,28 @@ pub fn index(array: &Array, slots: &[Slot]) -> (Array, bool) {
 
 /// The buffers.
 #[derive(Default)]
-pub struct Memory(Vec<Vec<Dual>>);
+pub(crate) struct Memory(Vec<Vec<Dual>>);
 
 impl Memory {
-    pub fn make(&mut self, shape: &[usize], values: Vec<Dual>) -> Array {
+    pub(crate) fn make(&mut self, shape: &[usize], values: Vec<Dual>) -> Array {
         self.0.push(values);
         let places = (0..shape.iter().product()).collect();
         Array { buffer: self.0.len() - 1, shape: shape.to_vec(), places }
     }
-    pub fn read(&self, array: &Array) -> Vec<Dual> {
+    pub(crate) fn read(&self, array: &Array) -> Vec<Dual> {
         array.places.iter().map(|&p| self.0[array.buffer][p]).collect()
     }
-    pub fn copy(&mut self, array: &Array) -> Array {
+    pub(crate) fn copy(&mut self, array: &Array) -> Array {
         let values = self.read(array);
         self.make(&array.shape, values)
     }
-    pub fn write(&mut self, array: &Array, values: &[Dual]) {
+    pub(crate) fn write(&mut self, array: &Array, values: &[Dual]) {
         for (&place, &value) in array.places.iter().zip(values) {
             self.0[array.buffer][place] = value;
         }
     }
     /// Element by element; both have one shape.
-    pub fn compute(&self, op: Binary, a: &Array, b: &Array) -> Vec<Dual> {
+    pub(crate) fn compute(&self, op: Binary, a: &Array, b: &Array) -> Vec<Dual> {
         self.read(a).into_iter().zip(self.read(b)).map(|(a, b)| op.apply(a, b)).collect()
     }
 }

@@ -4,6 +4,7 @@ mod tensor;
 
 use pullback_kernels::DType;
 use pullback_kernels::pool::{self, AvgPool, Window};
+use smallvec::SmallVec;
 use tensor::{Rng, Tensor};
 
 const DTYPES: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];

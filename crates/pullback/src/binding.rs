@@ -260,7 +260,10 @@ impl Tensor {
         }
         let node = self.grad_fn_slot().with(|n| n.clone())?;
         // One handle here, one in the tensor.
-        (node.use_count() == 2).then(|| node.backward().and_then(|b| b.python_context())).flatten()
+        if node.use_count() != 2 {
+            return None;
+        }
+        node.backward()?.python_context()
     }
 }
 

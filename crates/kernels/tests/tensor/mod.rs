@@ -2,9 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use pullback_kernels::{
-    Bool, C64, C128, DType, Element, StridedMut, StridedRef, bf16, f16, for_dtype,
-};
+use pullback_kernels::{C128, DType, Element, StridedMut, StridedRef, for_dtype};
 
 /// Elements of any dtype in memory that may have gaps, reversed or permuted dimensions.
 pub(crate) struct Tensor {

@@ -63,6 +63,9 @@ pub trait Function: Send + Sync + 'static {
     }
 }
 
+/// The saved tensors of a node, shared with the contexts its backward runs in; gone once released.
+type Saved = Arc<Mutex<Option<Vec<SavedTensor>>>>;
+
 /// What forward tells backward, and what both are told.
 #[derive(Default)]
 pub struct Context {
@@ -72,7 +75,7 @@ pub struct Context {
     non_differentiable: Vec<Tensor>,
     keeps_missing: bool,
     /// In backward: where the saved tensors are, and the node they were saved for.
-    run: Option<(Arc<Mutex<Option<Vec<SavedTensor>>>>, Node)>,
+    run: Option<(Saved, Node)>,
 }
 
 impl Context {
@@ -119,7 +122,7 @@ struct Call<F> {
     needs_input_grad: Vec<bool>,
     keeps_missing: bool,
     outputs: Vec<TensorSpec>,
-    saved: Arc<Mutex<Option<Vec<SavedTensor>>>>,
+    saved: Saved,
 }
 
 impl<F: Function> Backward for Call<F> {

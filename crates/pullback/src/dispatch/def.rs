@@ -7,6 +7,9 @@ use pullback_kernels::Iter;
 use pullback_schema::Schema;
 use std::sync::OnceLock;
 
+/// Works out shapes and dtypes of the outputs from the arguments.
+pub(crate) type Meta = fn(&[Arg<'_>]) -> Result<Specs>;
+
 /// Everything the library knows of one op.
 pub struct OpDef {
     /// The signature.
@@ -34,7 +37,7 @@ pub struct OpDef {
     /// Names of its outputs; `result` if unnamed.
     pub outputs: &'static [&'static str],
     /// Shapes and dtypes of the outputs.
-    pub meta: Option<fn(&[Arg<'_>]) -> Result<Specs>>,
+    pub meta: Option<Meta>,
     /// What is known of the output's dtype without asking `meta`.
     pub result: super::ResultKind,
     /// What computes it.

@@ -93,7 +93,7 @@ impl Rand {
             random::rand,
         )
     }
-    fn samples(s: &Sampler) -> Vec<Sample> {
+    fn samples(_: &Sampler) -> Vec<Sample> {
         vec![Sample::new([[2, 0].as_slice().into()])]
     }
 }
@@ -121,7 +121,7 @@ impl Randn {
             random::randn,
         )
     }
-    fn samples(s: &Sampler) -> Vec<Sample> {
+    fn samples(_: &Sampler) -> Vec<Sample> {
         vec![Sample::new([[2, 0].as_slice().into()])]
     }
 }
@@ -156,7 +156,7 @@ impl Randint {
     ) -> Result<Tensor> {
         RandintLow::cpu(0, high, size, generator, dtype, layout, device, pin_memory)
     }
-    fn samples(s: &Sampler) -> Vec<Sample> {
+    fn samples(_: &Sampler) -> Vec<Sample> {
         vec![Sample::new([1_i64.into(), [2, 3].as_slice().into()])]
     }
 }
@@ -183,11 +183,15 @@ impl RandintLow {
         draw_whole(&out, low, Some(high), generator)?;
         Ok(out)
     }
-    fn samples(s: &Sampler) -> Vec<Sample> {
+    fn samples(_: &Sampler) -> Vec<Sample> {
         vec![Sample::new([4_i64.into(), 5_i64.into(), [2, 3].as_slice().into()])]
     }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        vec![InvalidSample::new(Sample::new([5_i64.into(), 5_i64.into(), [2].as_slice().into()]), ErrorKind::Runtime, "random_ expects 'from' to be less than 'to', but got from=5 >= to=5")]
+    fn invalid_samples(_: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(
+            Sample::new([5_i64.into(), 5_i64.into(), [2].as_slice().into()]),
+            ErrorKind::Runtime,
+            "random_ expects 'from' to be less than 'to', but got from=5 >= to=5",
+        )]
     }
 }
 
@@ -215,11 +219,15 @@ impl Randperm {
             random::randperm,
         )
     }
-    fn samples(s: &Sampler) -> Vec<Sample> {
+    fn samples(_: &Sampler) -> Vec<Sample> {
         vec![Sample::new([1_i64.into()]), Sample::new([0_i64.into()])]
     }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        vec![InvalidSample::new(Sample::new([(-1_i64).into()]), ErrorKind::Runtime, "n must be non-negative")]
+    fn invalid_samples(_: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(
+            Sample::new([(-1_i64).into()]),
+            ErrorKind::Runtime,
+            "n must be non-negative",
+        )]
     }
 }
 
@@ -362,7 +370,18 @@ impl Uniform {
         vec![Sample::of(real(s)).with("from", 1.5).with("to", 1.5).without_gradient()]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        vec![InvalidSample::new(Sample::of(s.normal(&[2])).with("from", 2.0).with("to", 1.0), ErrorKind::Runtime, "uniform_ expects to return a [from, to) range, but found from=2 > to=1"), InvalidSample::new(Sample::of(s.normal(&[2])).with("from", f64::NAN), ErrorKind::Runtime, "from is out of bounds for double")]
+        vec![
+            InvalidSample::new(
+                Sample::of(s.normal(&[2])).with("from", 2.0).with("to", 1.0),
+                ErrorKind::Runtime,
+                "uniform_ expects to return a [from, to) range, but found from=2 > to=1",
+            ),
+            InvalidSample::new(
+                Sample::of(s.normal(&[2])).with("from", f64::NAN),
+                ErrorKind::Runtime,
+                "from is out of bounds for double",
+            ),
+        ]
     }
 }
 
@@ -386,7 +405,11 @@ impl NormalFill {
         vec![Sample::of(real(s)).with("mean", 1.5).with("std", 0.0).without_gradient()]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        vec![InvalidSample::new(Sample::of(s.normal(&[2])).with("std", -1.0), ErrorKind::Runtime, "normal expects std >= 0.0, but found std -1")]
+        vec![InvalidSample::new(
+            Sample::of(s.normal(&[2])).with("std", -1.0),
+            ErrorKind::Runtime,
+            "normal expects std >= 0.0, but found std -1",
+        )]
     }
 }
 
@@ -409,7 +432,11 @@ impl Exponential {
         vec![Sample::of(real(s)).with("lambd", 1e300).without_gradient()]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        vec![InvalidSample::new(Sample::of(s.normal(&[2])).with("lambd", 0.0), ErrorKind::Runtime, "exponential_ expects lambda > 0.0, but found lambda=0")]
+        vec![InvalidSample::new(
+            Sample::of(s.normal(&[2])).with("lambd", 0.0),
+            ErrorKind::Runtime,
+            "exponential_ expects lambda > 0.0, but found lambda=0",
+        )]
     }
 }
 
@@ -428,7 +455,11 @@ impl Cauchy {
         vec![Sample::of(real(s)).with("median", 1.5).with("sigma", 1e-300).without_gradient()]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        vec![InvalidSample::new(Sample::of(s.normal(&[2])).with("sigma", -1.0), ErrorKind::Runtime, "cauchy_ expects sigma > 0.0, but found sigma=-1")]
+        vec![InvalidSample::new(
+            Sample::of(s.normal(&[2])).with("sigma", -1.0),
+            ErrorKind::Runtime,
+            "cauchy_ expects sigma > 0.0, but found sigma=-1",
+        )]
     }
 }
 
@@ -447,7 +478,11 @@ impl Geometric {
         vec![Sample::of(s.normal(&[2, 0])).with("p", 0.5).without_gradient()]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        vec![InvalidSample::new(Sample::of(s.normal(&[2])).with("p", 1.5), ErrorKind::Runtime, "geometric_ expects p to be in (0, 1), but got p=1.5")]
+        vec![InvalidSample::new(
+            Sample::of(s.normal(&[2])).with("p", 1.5),
+            ErrorKind::Runtime,
+            "geometric_ expects p to be in (0, 1), but got p=1.5",
+        )]
     }
 }
 
@@ -466,7 +501,11 @@ impl LogNormal {
         vec![Sample::of(real(s)).with("mean", 0.5).with("std", 1e-300).without_gradient()]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        vec![InvalidSample::new(Sample::of(s.normal(&[2])).with("std", 0.0), ErrorKind::Runtime, "log_normal_ expects std > 0.0, but found std=0")]
+        vec![InvalidSample::new(
+            Sample::of(s.normal(&[2])).with("std", 0.0),
+            ErrorKind::Runtime,
+            "log_normal_ expects std > 0.0, but found std=0",
+        )]
     }
 }
 
@@ -498,7 +537,11 @@ impl RandomTo {
         vec![Sample::of(real(s)).with("to", 1_i64).without_gradient()]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        vec![InvalidSample::new(Sample::of(s.normal(&[2])).with("to", 0_i64), ErrorKind::Runtime, "random_ expects 'from' to be less than 'to', but got from=0 >= to=0")]
+        vec![InvalidSample::new(
+            Sample::of(s.normal(&[2])).with("to", 0_i64),
+            ErrorKind::Runtime,
+            "random_ expects 'from' to be less than 'to', but got from=0 >= to=0",
+        )]
     }
 }
 
@@ -521,7 +564,13 @@ impl RandomFrom {
         vec![Sample::of(real(s)).with("from", 4_i64).with("to", 5_i64).without_gradient()]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        vec![InvalidSample::new(Sample::of(s.integers(&[2], 0, 3).to_dtype(DType::U8).expect("a small tensor")).with("from", -2_i64).with("to", 3_i64), ErrorKind::Runtime, "from is out of bounds for unsigned char")]
+        vec![InvalidSample::new(
+            Sample::of(s.integers(&[2], 0, 3).to_dtype(DType::U8).expect("a small tensor"))
+                .with("from", -2_i64)
+                .with("to", 3_i64),
+            ErrorKind::Runtime,
+            "from is out of bounds for unsigned char",
+        )]
     }
 }
 
@@ -561,7 +610,11 @@ impl BernoulliFill {
         vec![Sample::of(real(s)).with("p", 1.0).without_gradient()]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        vec![InvalidSample::new(Sample::of(s.normal(&[2])).with("p", 1.5), ErrorKind::Runtime, "bernoulli_ expects p to be in [0, 1], but got p=1.5")]
+        vec![InvalidSample::new(
+            Sample::of(s.normal(&[2])).with("p", 1.5),
+            ErrorKind::Runtime,
+            "bernoulli_ expects p to be in [0, 1], but got p=1.5",
+        )]
     }
 }
 
@@ -608,7 +661,11 @@ impl Bernoulli {
         vec![Sample::of(certain(s)).without_gradient()]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        vec![InvalidSample::new(Sample::of(s.integers(&[2], 0, 2)), ErrorKind::NotImplemented, "not implemented for")]
+        vec![InvalidSample::new(
+            Sample::of(s.integers(&[2], 0, 2)),
+            ErrorKind::NotImplemented,
+            "not implemented for",
+        )]
     }
 }
 
@@ -650,7 +707,7 @@ impl Normal {
         let kind = (Options(dtype, layout, device, pin_memory), default_dtype());
         fresh(size, kind, generator, |out, g| random::normal(out, mean, std, g))
     }
-    fn samples(s: &Sampler) -> Vec<Sample> {
+    fn samples(_: &Sampler) -> Vec<Sample> {
         vec![Sample::new([1.5.into(), 0.0.into(), [2, 3].as_slice().into()])]
     }
 }
@@ -690,7 +747,8 @@ fn scaled(out: Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<Te
 #[op(
     "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
     out,
-    random, node = "NormalBackward2"
+    random,
+    node = "NormalBackward2"
 )]
 impl NormalStd {
     fn cpu(mean: f64, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
@@ -700,10 +758,17 @@ impl NormalStd {
         grad.zeros_like()
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([1.5.into(), real(s).zeros_like().expect("a small tensor").into()]).without_gradient()]
+        vec![
+            Sample::new([1.5.into(), real(s).zeros_like().expect("a small tensor").into()])
+                .without_gradient(),
+        ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        vec![InvalidSample::new(Sample::new([1.5.into(), s.uniform(&[2], -2.0, -1.0).into()]), ErrorKind::Runtime, "normal expects all elements of std >= 0.0")]
+        vec![InvalidSample::new(
+            Sample::new([1.5.into(), s.uniform(&[2], -2.0, -1.0).into()]),
+            ErrorKind::Runtime,
+            "normal expects all elements of std >= 0.0",
+        )]
     }
 }
 
@@ -719,7 +784,10 @@ impl NormalTensor {
         Ok([Some(zeros.clone()), Some(zeros)])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([real(s).into(), real(s).zeros_like().expect("a small tensor").into()]).without_gradient()]
+        vec![
+            Sample::new([real(s).into(), real(s).zeros_like().expect("a small tensor").into()])
+                .without_gradient(),
+        ]
     }
 }
 
@@ -759,10 +827,15 @@ impl Multinomial {
         });
         match drawn {
             // Repeated draws go through sums, which find what is wrong by themselves.
-            Err(error) if replacement && num_samples > 1 && error.message().contains("element < 0") => {
+            Err(error)
+                if replacement && num_samples > 1 && error.message().contains("element < 0") =>
+            {
                 let all = self_.to_vec::<f64>()?;
                 let what = if all.iter().all(|&p| p >= 0.0) { "= infinity or NaN" } else { "< 0" };
-                bail!(runtime, "invalid multinomial distribution (encountering probability entry {what})")
+                bail!(
+                    runtime,
+                    "invalid multinomial distribution (encountering probability entry {what})"
+                )
             }
             drawn => drawn.map(|()| out),
         }
@@ -771,7 +844,18 @@ impl Multinomial {
         vec![Sample::of(certain(s)).with("num_samples", 1_i64).without_gradient()]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        vec![InvalidSample::new(Sample::of(s.positive(&[3])).with("num_samples", 4_i64), ErrorKind::Runtime, "cannot sample n_sample > prob_dist.size(-1) samples without replacement"), InvalidSample::new(Sample::of(s.uniform(&[3], -2.0, -1.0)).with("num_samples", 1_i64), ErrorKind::Runtime, "element < 0")]
+        vec![
+            InvalidSample::new(
+                Sample::of(s.positive(&[3])).with("num_samples", 4_i64),
+                ErrorKind::Runtime,
+                "cannot sample n_sample > prob_dist.size(-1) samples without replacement",
+            ),
+            InvalidSample::new(
+                Sample::of(s.uniform(&[3], -2.0, -1.0)).with("num_samples", 1_i64),
+                ErrorKind::Runtime,
+                "element < 0",
+            ),
+        ]
     }
 }
 

@@ -156,6 +156,7 @@ impl Tensor {
     }
 
     /// Frees replaced geometries if nobody else has a handle. `&mut` rules out borrows through this one.
+    #[expect(dead_code, reason = "until a caller has `&mut`, they are freed with the record")]
     pub(crate) fn reclaim_geometries(&mut self) {
         if self.use_count() != 1 {
             return;

@@ -5,7 +5,7 @@
 //! library.
 
 /// Elements of the one leaf.
-pub const LEAF: usize = 6;
+pub(crate) const LEAF: usize = 6;
 
 /// A number and its derivatives.
 #[derive(Clone, Copy, Debug, PartialEq)]

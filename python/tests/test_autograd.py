@@ -539,7 +539,7 @@ def test_detach() -> None:
 
 
 def test_out_does_not_differentiate() -> None:
-    with pytest.raises(RuntimeError, match="out=... arguments don't support automatic"):
+    with pytest.raises(RuntimeError, match=r"out=... arguments don't support automatic"):
         torch.add(leaf(1.0), 1, out=torch.empty(1))
 
 

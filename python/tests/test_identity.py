@@ -199,11 +199,11 @@ def test_cycles_through_attributes_are_collected() -> None:
 def test_cycles_through_hooks_of_leaves_are_collected() -> None:
     def hook(marker: Marker) -> None:
         x = torch.ones(2, requires_grad=True)
-        x.register_hook(lambda g: (x, marker) and None)
+        x.register_hook(lambda g: [x, marker].clear())
 
     def after(marker: Marker) -> None:
         x = torch.ones(2, requires_grad=True)
-        x.register_post_accumulate_grad_hook(lambda leaf: (x, marker) and None)
+        x.register_post_accumulate_grad_hook(lambda leaf: [x, marker].clear())
 
     watched(hook)
     watched(after)

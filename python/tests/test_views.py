@@ -1,0 +1,132 @@
+"""Random programs of views and in-place ops compute what NumPy computes on shared memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pullback as torch
+
+
+@st.composite
+def starts(draw: st.DrawFn) -> np.ndarray[Any, Any]:
+    shape = draw(st.lists(st.integers(0, 4), min_size=1, max_size=4))
+    return np.arange(np.prod(shape), dtype=np.int64).reshape(shape)
+
+
+def indices(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """A basic index for the shape: numbers, slices, None, dots."""
+    parts: list[Any] = []
+    for size in shape[: draw(st.integers(0, len(shape)))]:
+        kinds = ["slice", "slice", "all"] + (["number"] if size else [])
+        kind = draw(st.sampled_from(kinds))
+        if kind == "number":
+            parts.append(draw(st.integers(-size, size - 1)))
+        elif kind == "all":
+            parts.append(slice(None))
+        else:
+            bound = st.one_of(st.none(), st.integers(-size - 1, size + 1))
+            parts.append(slice(draw(bound), draw(bound), draw(st.integers(1, 3))))
+    if draw(st.booleans()):
+        parts.insert(draw(st.integers(0, len(parts))), None)
+    if draw(st.booleans()):
+        parts.append(Ellipsis)
+    return tuple(parts)
+
+
+def view(data: st.DataObject, x: Any, a: Any) -> tuple[Any, Any]:
+    """One more view of both."""
+    kind = data.draw(
+        st.sampled_from(["index", "permute", "unsqueeze", "squeeze", "narrow", "diagonal"])
+    )
+    rank = a.ndim
+    if kind == "permute" and rank:
+        order = data.draw(st.permutations(range(rank)))
+        return x.permute(order), a.transpose(order)
+    if kind == "unsqueeze" and rank < 5:
+        dim = data.draw(st.integers(-rank - 1, rank))
+        return x.unsqueeze(dim), np.expand_dims(a, dim)
+    if kind == "squeeze":
+        return x.squeeze(), np.squeeze(a)
+    if kind == "narrow" and rank:
+        dim = data.draw(st.integers(0, rank - 1))
+        start = data.draw(st.integers(0, a.shape[dim]))
+        length = data.draw(st.integers(0, a.shape[dim] - start))
+        place = (slice(None),) * dim + (slice(start, start + length),)
+        return x.narrow(dim, start, length), a[place]
+    if kind == "diagonal" and rank >= 2:
+        offset = data.draw(st.integers(-2, 2))
+        if -a.shape[0] <= offset <= a.shape[1]:
+            one = a.diagonal(offset, 0, 1)
+            one.flags.writeable = True
+            return x.diagonal(offset, 0, 1), one
+    if rank < 5:
+        index = data.draw(st.composite(lambda draw: indices(draw, a.shape))())
+        return x[index], a[index] if index else a[...]
+    return x, a
+
+
+def write(data: st.DataObject, x: Any, a: Any) -> None:
+    """Changes both in place in the same way."""
+    kind = data.draw(st.sampled_from(["add", "mul", "fill", "set", "mask", "copy"]))
+    number = data.draw(st.integers(-3, 3))
+    if kind == "add":
+        x.add_(number)
+        a[...] += number
+    elif kind == "mul":
+        x.mul_(number)
+        a[...] *= number
+    elif kind == "fill":
+        x.fill_(number)
+        a[...] = number
+    elif kind == "set":
+        index = data.draw(st.composite(lambda draw: indices(draw, a.shape))())
+        x[index] = number
+        a[index] = number
+    elif kind == "mask":
+        x[x > number] = 7
+        a[a > number] = 7
+    else:
+        values = np.arange(a.size, dtype=np.int64).reshape(a.shape)
+        x.copy_(torch.from_numpy(values))
+        a[...] = values
+
+
+@settings(max_examples=150, deadline=None)
+@given(starts(), st.data())
+def test_programs_agree(start: np.ndarray[Any, Any], data: st.DataObject) -> None:
+    base = torch.tensor(start.tolist(), dtype=torch.int64).reshape(start.shape)
+    array = start.copy()
+    views = [(base, array)]
+    for _ in range(data.draw(st.integers(1, 8))):
+        x, a = data.draw(st.sampled_from(views))
+        if data.draw(st.booleans()):
+            x, a = view(data, x, a)
+            a = np.asarray(a)
+            views.append((x, a))
+        # NumPy gives a copy for a whole index; then there is nothing shared to write to.
+        if np.shares_memory(a, array) or not a.size:
+            write(data, x, a)
+        else:
+            views.pop()
+        for seen, expected in views:
+            assert tuple(seen.shape) == expected.shape
+            assert seen.tolist() == expected.tolist()
+
+
+@settings(max_examples=80, deadline=None)
+@given(starts(), st.data())
+def test_gradients_of_programs(start: np.ndarray[Any, Any], data: st.DataObject) -> None:
+    """A chain of views sends ones to the elements that it shows, as often as it shows them."""
+    x = torch.zeros(start.shape, dtype=torch.float64, requires_grad=True)
+    count = np.zeros(start.shape)
+    y, places = x, start
+    for _ in range(data.draw(st.integers(1, 4))):
+        y, places = view(data, y, places)
+        places = np.asarray(places)
+    (y * 1).sum().backward()
+    np.add.at(count.reshape(-1), places.reshape(-1), 1)
+    assert x.grad.tolist() == count.tolist()

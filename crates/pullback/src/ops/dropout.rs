@@ -135,7 +135,11 @@ impl FeatureAlphaDropoutInplace {
 
 /// `dropout` together with its bool mask of kept elements. `train` of `None` means training; outside training
 /// the first result is a copy and the mask is all true. With p = 1 everything is 0.
-#[op("native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)", random, function_only)]
+#[op(
+    "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
+    random,
+    function_only
+)]
 impl NativeDropout {
     fn cpu(input: &Tensor, p: f64, train: Option<bool>) -> Result<[Tensor; 2]> {
         let kept = input.empty_like_with(Some(DType::Bool), None, None, None, None)?;
@@ -148,18 +152,27 @@ impl NativeDropout {
     fn vjp_input(grad: &Tensor, result1: &Tensor, p: f64, train: Option<bool>) -> Result<Tensor> {
         grad.native_dropout_backward(result1, scale(p, train))
     }
-    fn jvp(input_t: &Tensor, result1: &Tensor, p: f64, train: Option<bool>) -> Result<[Option<Tensor>; 2]> {
+    fn jvp(
+        input_t: &Tensor,
+        result1: &Tensor,
+        p: f64,
+        train: Option<bool>,
+    ) -> Result<[Option<Tensor>; 2]> {
         Ok([Some(input_t.native_dropout_backward(result1, scale(p, train))?), None])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let call = |p: f64, train: Value| Sample::of(s.normal(&[2, 3])).with("p", p).with("train", train);
+        let call =
+            |p: f64, train: Value| Sample::of(s.normal(&[2, 3])).with("p", p).with("train", train);
         vec![call(0.4, Value::Bool(false)), call(1.0, Value::Bool(true)), call(0.0, Value::None)]
     }
 }
 
 /// The derivative of `native_dropout`: `grad_output * mask * scale`.
-#[op("native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor", function_only,
-     not_differentiable(mask))]
+#[op(
+    "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
+    function_only,
+    not_differentiable(mask)
+)]
 impl NativeDropoutBackward {
     fn cpu(grad_output: &Tensor, mask: &Tensor, scale: f64) -> Result<Tensor> {
         ensure!(

@@ -1,4 +1,4 @@
-//! Layer, RMS, batch and group norm.
+//! Layer, RMS, batch, instance and group norm.
 //!
 //! Forward and backward are fused kernels. Where the backward must itself be differentiable it is computed
 //! by [`Spread`] from plain ops; the fused backward ops (`_*_norm_backward`) are for all other passes.
@@ -22,6 +22,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &FUSED_RMS_NORM,
     &BATCH_NORM,
     &NATIVE_BATCH_NORM,
+    &INSTANCE_NORM,
     &GROUP_NORM,
     &NATIVE_GROUP_NORM,
 ];
@@ -156,6 +157,13 @@ impl RmsNorm {
         weight: Option<&Tensor>,
         eps: Option<f64>,
     ) -> Result<Tensor> {
+        ensure!(
+            input.ndim() >= normalized_shape.len(),
+            value,
+            "Input tensor must have at least {} dimensions, but got {}",
+            normalized_shape.len(),
+            input.ndim()
+        );
         let [output, _] = input.fused_rms_norm(normalized_shape, weight, eps)?;
         Ok(output)
     }
@@ -399,6 +407,80 @@ impl NativeBatchNorm {
     }
 }
 
+/// `batch_norm` with statistics of their own for each sample and channel `(n, c)` of an input (N, C, ...); the
+/// running statistics move towards the mean of the samples' statistics (Ulyanov et al. 2016).
+#[op(
+    "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+    function_only,
+    not_differentiable(running_mean, running_var)
+)]
+impl InstanceNorm {
+    fn composite(
+        input: &Tensor,
+        weight: Option<&Tensor>,
+        bias: Option<&Tensor>,
+        running_mean: Option<&Tensor>,
+        running_var: Option<&Tensor>,
+        use_input_stats: bool,
+        momentum: f64,
+        eps: f64,
+        cudnn_enabled: bool,
+    ) -> Result<Tensor> {
+        ensure!(
+            use_input_stats || (running_mean.is_some() && running_var.is_some()),
+            runtime,
+            "Expected running_mean and running_var to be defined when use_input_stats is false"
+        );
+        check_channels(input, &[])?;
+        // Samples become channels; the copies of the running statistics are averaged after.
+        let (n, c) = (input.shape()[0], input.shape()[1]);
+        let mut flat = Dims::from_slice(input.shape());
+        (flat[0], flat[1]) = (1, n * c);
+        let repeated = |t: Option<&Tensor>| t.map(|t| t.repeat(&[n])).transpose();
+        let (mean, var) = (repeated(running_mean)?, repeated(running_var)?);
+        let out = input.reshape(&flat)?.batch_norm(
+            repeated(weight)?.as_ref(),
+            repeated(bias)?.as_ref(),
+            mean.as_ref(),
+            var.as_ref(),
+            use_input_stats,
+            momentum,
+            eps,
+            cudnn_enabled,
+        )?;
+        for (running, copies) in [(running_mean, mean), (running_var, var)] {
+            if let (Some(running), Some(copies)) = (running, copies) {
+                let average = copies.view(&[n, c])?.mean_dim(Some(&[0]), false)?;
+                running.detach()?.copy_(&average, false)?;
+            }
+        }
+        out.view(input.shape())
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |x: &[i64], [w, b, mean, var]: [Value; 4], stats: bool| {
+            let call = Sample::new([s.normal(x).into(), w, b, mean, var]);
+            let call = call.with("use_input_stats", stats).with("momentum", 0.0);
+            call.with("eps", 1e-3).with("cudnn_enabled", false)
+        };
+        let none = || [Value::None, Value::None, Value::None, Value::None];
+        let three = || Value::Tensor(s.normal(&[3]));
+        let spread = || Value::Tensor(s.positive(&[3]));
+        vec![
+            sample(&[2, 3, 4], none(), true),
+            sample(&[2, 3, 2, 2], [three(), three(), Value::None, Value::None], true),
+            sample(&[2, 3, 2], [three(), Value::None, three(), spread()], false),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let none = [Value::None, Value::None, Value::None, Value::None];
+        let call = Sample::new(std::iter::once(s.normal(&[2, 3, 2]).into()).chain(none));
+        let call = call.with("use_input_stats", false).with("momentum", 0.1);
+        let call = call.with("eps", 1e-5).with("cudnn_enabled", false);
+        let phrase = "to be defined when use_input_stats is false";
+        vec![InvalidSample::new(call, ErrorKind::Runtime, phrase)]
+    }
+}
+
 /// `(input - mean) / sqrt(var + eps) * weight + bias`, mean and biased variance over each of `num_groups`
 /// groups of channels and everything after them; weight and bias per channel (Wu and He 2018).
 #[op(
@@ -431,6 +513,16 @@ impl GroupNorm {
             "Expected number of channels in input to be divisible by num_groups, but got input of shape {} and num_groups={num_groups}",
             list(shape)
         );
+        for (name, parameter) in [("weight", weight), ("bias", bias)] {
+            if let Some(t) = parameter.filter(|t| t.shape() != &shape[1..2]) {
+                bail!(
+                    runtime,
+                    "Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape {} and input of shape {}",
+                    list(t.shape()),
+                    list(shape)
+                );
+            }
+        }
         let inner = shape[2..].iter().product();
         let [output, ..] =
             input.native_group_norm(weight, bias, shape[0], shape[1], inner, num_groups, eps)?;
@@ -468,6 +560,8 @@ impl NativeGroupNorm {
         group: i64,
         eps: f64,
     ) -> Result<[Tensor; 3]> {
+        let inner: i64 = input.shape().get(2..).unwrap_or_default().iter().product();
+        ensure!(inner > 0, runtime, "Expected HxW to be greater than 0, got {inner}");
         check_channels(input, &[("weight", weight), ("bias", bias)])?;
         let out = Tensor::empty_of(input.shape(), input.dtype())?;
         let make = || Tensor::empty_of(&[n, group], stats_dtype(input));

@@ -93,7 +93,7 @@ impl Rand {
             random::rand,
         )
     }
-    fn samples(_: &Sampler) -> Vec<Sample> {
+    fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([[2, 0].as_slice().into()])]
     }
 }
@@ -121,7 +121,7 @@ impl Randn {
             random::randn,
         )
     }
-    fn samples(_: &Sampler) -> Vec<Sample> {
+    fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([[2, 0].as_slice().into()])]
     }
 }
@@ -156,7 +156,7 @@ impl Randint {
     ) -> Result<Tensor> {
         RandintLow::cpu(0, high, size, generator, dtype, layout, device, pin_memory)
     }
-    fn samples(_: &Sampler) -> Vec<Sample> {
+    fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([1_i64.into(), [2, 3].as_slice().into()])]
     }
 }
@@ -183,10 +183,10 @@ impl RandintLow {
         draw_whole(&out, low, Some(high), generator)?;
         Ok(out)
     }
-    fn samples(_: &Sampler) -> Vec<Sample> {
+    fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([4_i64.into(), 5_i64.into(), [2, 3].as_slice().into()])]
     }
-    fn invalid_samples(_: &Sampler) -> Vec<InvalidSample> {
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
         vec![InvalidSample::new(
             Sample::new([5_i64.into(), 5_i64.into(), [2].as_slice().into()]),
             ErrorKind::Runtime,
@@ -219,10 +219,10 @@ impl Randperm {
             random::randperm,
         )
     }
-    fn samples(_: &Sampler) -> Vec<Sample> {
+    fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([1_i64.into()]), Sample::new([0_i64.into()])]
     }
-    fn invalid_samples(_: &Sampler) -> Vec<InvalidSample> {
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
         vec![InvalidSample::new(
             Sample::new([(-1_i64).into()]),
             ErrorKind::Runtime,
@@ -707,7 +707,7 @@ impl Normal {
         let kind = (Options(dtype, layout, device, pin_memory), default_dtype());
         fresh(size, kind, generator, |out, g| random::normal(out, mean, std, g))
     }
-    fn samples(_: &Sampler) -> Vec<Sample> {
+    fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([1.5.into(), 0.0.into(), [2, 3].as_slice().into()])]
     }
 }

@@ -83,6 +83,26 @@ impl Sort {
     fn composite(self_: &Tensor, dim: i64, descending: bool) -> Result<[Tensor; 2]> {
         self_.sort_stable_with(Some(false), dim, descending)
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let Some(t) = sample_of_distinct(s, &[2, 3]) else { return Vec::new() };
+        vec![Sample::of(t.clone()), Sample::of(t).with("dim", 0_i64).with("descending", true)]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let complex = Sampler::new(DType::C128).normal(&[2]);
+        let far = Sample::of(s.normal(&[2])).with("dim", 3_i64);
+        vec![
+            InvalidSample::new(
+                Sample::of(complex),
+                ErrorKind::Type,
+                "Sort does not support complex dtypes",
+            ),
+            InvalidSample::new(
+                far,
+                ErrorKind::Index,
+                "expected to be in range of [-1, 0], but got 3",
+            ),
+        ]
+    }
 }
 
 /// As `sort`; every sort here is stable.
@@ -164,6 +184,9 @@ impl Msort {
     fn composite(self_: &Tensor) -> Result<Tensor> {
         let [values, _] = self_.sort(0, false)?;
         Ok(values)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        sample_of_distinct(s, &[3, 2]).into_iter().map(Sample::of).collect()
     }
 }
 
@@ -341,8 +364,11 @@ impl Median {
 }
 
 /// The lower median along `dim` of the elements that are not NaN, and its place; NaN if all are.
-#[op("nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", out,
-     node = "NanmedianBackward1")]
+#[op(
+    "nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    out,
+    node = "NanmedianBackward1"
+)]
 impl NanmedianDim {
     fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
         check_ordered("median_out", self_)?;
@@ -354,7 +380,12 @@ impl NanmedianDim {
         // NaN is sorted to the end.
         let count = input.eq(&input)?.sum_dim(Some(&[dim]), true)?;
         let middle = count.plus(-1)?.clamp_min(0.into())?.floor_divide(&Tensor::wrapped(2)?)?;
-        picked([values.gather(dim, &middle)?, places.gather(dim, &middle)?], at, keepdim, self_.ndim())
+        picked(
+            [values.gather(dim, &middle)?, places.gather(dim, &middle)?],
+            at,
+            keepdim,
+            self_.ndim(),
+        )
     }
     fn vjp_self(
         grad_values: &Tensor,
@@ -429,7 +460,10 @@ impl Mode {
     fn samples(s: &Sampler) -> Vec<Sample> {
         let mut all = vec![
             Sample::of(s.integers(&[3, 4], 0, 3)).without_gradient(),
-            Sample::of(s.integers(&[3, 4], 0, 3)).with("dim", 0_i64).with("keepdim", true).without_gradient(),
+            Sample::of(s.integers(&[3, 4], 0, 3))
+                .with("dim", 0_i64)
+                .with("keepdim", true)
+                .without_gradient(),
         ];
         all.extend(sample_of_distinct(s, &[2, 1]).map(Sample::of));
         all

@@ -22,13 +22,7 @@ fn unflat(mut flat: i64, shape: &[i64]) -> Vec<i64> {
 type Each<'a> = &'a mut dyn FnMut(&[i64], &[i64], &[i64]);
 
 /// Calls `each(x index, weight index, output index)` for every product of the convolution.
-fn for_products(
-    x: &[i64],
-    w: &[i64],
-    out: &[i64],
-    c: &Conv,
-    each: Each<'_>,
-) {
+fn for_products(x: &[i64], w: &[i64], out: &[i64], c: &Conv, each: Each<'_>) {
     let spatial = c.stride.len();
     // The side the kernel slides over, and the side whose positions it is placed at.
     let (wide, narrow) = if c.transposed { (out, x) } else { (x, out) };

@@ -26,7 +26,8 @@ struct Split {
 /// The training and the test images: every fifth is for the test.
 fn load() -> Result<(Split, Split)> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/data/digits.bin");
-    let bytes = std::fs::read(path).map_err(|e| pullback::Error::runtime(format!("{path}: {e}")))?;
+    let bytes =
+        std::fs::read(path).map_err(|e| pullback::Error::runtime(format!("{path}: {e}")))?;
     if bytes.len() != IMAGES * (PIXELS + 1) {
         let text = format!("{path} has {} bytes, not {}", bytes.len(), IMAGES * (PIXELS + 1));
         return Err(pullback::Error::runtime(text));
@@ -180,6 +181,9 @@ fn main() -> Result<()> {
     let model = Mlp(Linear::new(PIXELS as i64, 64)?, Linear::new(64, 10)?);
     train(&model, &data, &test, epochs as usize)?;
     let peak = memory::peak_bytes() as f64 / f64::from(1 << 20);
-    println!("peak memory of tensors {peak:.1} MB, {:.1} s in all", started.elapsed().as_secs_f64());
+    println!(
+        "peak memory of tensors {peak:.1} MB, {:.1} s in all",
+        started.elapsed().as_secs_f64()
+    );
     Ok(())
 }

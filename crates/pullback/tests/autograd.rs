@@ -42,7 +42,9 @@ fn double_backward_gives_second_derivatives() -> Result<()> {
     let y = x.mul(&x)?.mul(&x)?.sum()?;
     let options = autograd::Options { create_graph: true, ..Default::default() };
     let g = autograd::grad(&[&y], &[&x], &[None], options)?.remove(0).unwrap();
-    let h = autograd::grad(&[&g.sum()?], &[&x], &[None], autograd::Options::default())?.remove(0).unwrap();
+    let h = autograd::grad(&[&g.sum()?], &[&x], &[None], autograd::Options::default())?
+        .remove(0)
+        .unwrap();
     assert_eq!(h.to_vec::<f64>()?, [12.0, 18.0]);
     assert!(x.grad().is_none());
     Ok(())

@@ -44,7 +44,10 @@ fn ints_and_slices_are_views_with_one_node_each() -> Result<()> {
 }
 
 #[test]
-#[expect(clippy::reversed_empty_ranges, reason = "ends count from the end, and reversed ones are a case")]
+#[expect(
+    clippy::reversed_empty_ranges,
+    reason = "ends count from the end, and reversed ones are a case"
+)]
 fn slices_clip_and_count_from_the_end() -> Result<()> {
     let x = counting(&[5]);
     assert_eq!(values(&x.i(-2..)?), [3.0, 4.0]);

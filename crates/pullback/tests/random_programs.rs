@@ -78,14 +78,16 @@ impl Run {
     fn start() -> (Run, Tensor) {
         let numbers: Vec<f64> = (0..LEAF).map(|i| i as f64 - 2.0).collect();
         let leaf = Tensor::from_slice(&numbers, &[2, 3]).unwrap().with_grad().unwrap();
-        let mut run = Run { tensors: vec![], arrays: vec![], memory: Memory::default(), text: vec![] };
+        let mut run =
+            Run { tensors: vec![], arrays: vec![], memory: Memory::default(), text: vec![] };
         let duals = numbers.iter().enumerate().map(|(i, &v)| Dual::leaf(v, i)).collect();
         let array = run.memory.make(&[2, 3], duals);
         run.push("leaf * 1".into(), (&leaf * 1.0).get().unwrap(), array);
         for shape in [vec![3, 2, 2], vec![3], vec![]] {
             let count: usize = shape.iter().product();
             let numbers: Vec<f64> = (0..count).map(|i| (i % 5) as f64 - 1.0).collect();
-            let array = run.memory.make(&shape, numbers.iter().copied().map(Dual::constant).collect());
+            let array =
+                run.memory.make(&shape, numbers.iter().copied().map(Dual::constant).collect());
             let tensor = Tensor::from_slice(&numbers, &sizes(&shape)).unwrap();
             run.push(format!("numbers of shape {shape:?}"), tensor, array);
         }
@@ -119,7 +121,8 @@ impl Run {
             })
             .collect();
         let taken = parts.iter().filter(|p| takes(p)).count();
-        let tensors = parts.iter().filter(|p| matches!(p, Part::Positions(..) | Part::Mask(_))).count();
+        let tensors =
+            parts.iter().filter(|p| matches!(p, Part::Positions(..) | Part::Mask(_))).count();
         let (mut indices, mut slots, mut dim) = (vec![], vec![], 0);
         for part in parts {
             let size = shape.get(dim).copied().unwrap_or(1);
@@ -128,7 +131,11 @@ impl Run {
                 Part::NewAxis => (Index::NewAxis, Slot::New),
                 Part::Ellipsis => {
                     indices.push(Index::Ellipsis);
-                    slots.extend(shape[dim..][..shape.len() - taken].iter().map(|&n| Slot::Keep((0..n).collect())));
+                    slots.extend(
+                        shape[dim..][..shape.len() - taken]
+                            .iter()
+                            .map(|&n| Slot::Keep((0..n).collect())),
+                    );
                     dim += shape.len() - taken;
                     continue;
                 }
@@ -144,7 +151,9 @@ impl Run {
                     };
                     positions(places)
                 }
-                Part::Positions(a, _) if size > 0 => positions(vec![a as usize % size, (a as usize / 7) % size]),
+                Part::Positions(a, _) if size > 0 => {
+                    positions(vec![a as usize % size, (a as usize / 7) % size])
+                }
                 Part::Mask(bits) if tensors == 1 => {
                     let chosen: Vec<bool> = (0..size).map(|i| bits >> (i % 8) & 1 == 1).collect();
                     let bools: Vec<Bool> = chosen.iter().map(|&b| Bool::new(b)).collect();
@@ -181,7 +190,8 @@ impl Run {
                     }
                     at
                 });
-                let tensor = self.tensors[a].transpose(d0 as i64, d1 as i64).map_err(|e| e.to_string())?;
+                let tensor =
+                    self.tensors[a].transpose(d0 as i64, d1 as i64).map_err(|e| e.to_string())?;
                 self.push(format!("x{a}.transpose({d0}, {d1})"), tensor, seen);
                 Ok(())
             }
@@ -190,7 +200,8 @@ impl Run {
                 let mut shape = self.arrays[a].shape.clone();
                 shape.insert(0, *n as usize % 3 + 1);
                 let seen = self.arrays[a].broadcast(&shape).unwrap();
-                let tensor = self.tensors[a].expand(&sizes(&shape), false).map_err(|e| e.to_string())?;
+                let tensor =
+                    self.tensors[a].expand(&sizes(&shape), false).map_err(|e| e.to_string())?;
                 self.push(format!("x{a}.expand({shape:?})"), tensor, seen);
                 Ok(())
             }
@@ -199,8 +210,14 @@ impl Run {
                 let a = self.pick(*a);
                 let mut flat = self.memory.copy(&self.arrays[a]);
                 flat.shape = vec![flat.places.len()];
-                let tensor = self.tensors[a].clone_tensor(None).and_then(|t| t.reshape(&[flat.places.len() as i64]));
-                self.push(format!("x{a}.clone().flatten()"), tensor.map_err(|e| e.to_string())?, flat);
+                let tensor = self.tensors[a]
+                    .clone_tensor(None)
+                    .and_then(|t| t.reshape(&[flat.places.len() as i64]));
+                self.push(
+                    format!("x{a}.clone().flatten()"),
+                    tensor.map_err(|e| e.to_string())?,
+                    flat,
+                );
                 Ok(())
             }
             Step::Binary(op, a, b) => self.binary(*op, self.pick(*a), self.pick(*b)),
@@ -214,7 +231,8 @@ impl Run {
         if is_copy {
             seen = self.memory.copy(&seen);
         }
-        let tensor = index::get(&self.tensors[a], &indices).map_err(|e| format!("{e} at x{a}[{indices:?}]"))?;
+        let tensor = index::get(&self.tensors[a], &indices)
+            .map_err(|e| format!("{e} at x{a}[{indices:?}]"))?;
         self.push(format!("x{a}[{indices:?}]"), tensor, seen);
         Ok(())
     }
@@ -324,14 +342,21 @@ impl Run {
         } else {
             vec![0.0; LEAF]
         };
-        if found == expected { Ok(()) } else { Err(format!("gradient {found:?}, not {expected:?}")) }
+        if found == expected {
+            Ok(())
+        } else {
+            Err(format!("gradient {found:?}, not {expected:?}"))
+        }
     }
 
     /// Beyond this, sums of integers in doubles may round.
     fn is_exact(&self) -> bool {
         let small = |x: f64| x.abs() < 1e10;
         self.arrays.iter().all(|array| {
-            self.memory.read(array).iter().all(|d| small(d.value) && d.slope.iter().all(|&s| small(s)))
+            self.memory
+                .read(array)
+                .iter()
+                .all(|d| small(d.value) && d.slope.iter().all(|&s| small(s)))
         })
     }
 }

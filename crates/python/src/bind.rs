@@ -190,7 +190,7 @@ impl Function {
                 }
                 Slot::Absent => {
                     // `None` that was said is not the default where `None` is a value of its own.
-                    let said = positional.get(index).filter(|_| !param.keyword_only).is_some()
+                    let said = positional.get(index).as_ref().is_some_and(|_| !param.keyword_only)
                         || keywords.iter().any(|(name, _)| *name == parameter.name);
                     if said
                         && param.ty.optional

@@ -24,10 +24,11 @@ fn bound_of(value: *mut PyObject, py: Python<'_>) -> PyResult<Option<i64>> {
     if value.is_none() {
         return Ok(None);
     }
-    if let Some(tensor) = as_tensor(&value) {
-        if tensor.numel() == 1 && tensor.dtype().is_integral(true) {
-            return Ok(Some(tensor.item().map_err(raise)?.to_i64()));
-        }
+    if let Some(tensor) = as_tensor(&value)
+        && tensor.numel() == 1
+        && tensor.dtype().is_integral(true)
+    {
+        return Ok(Some(tensor.item().map_err(raise)?.to_i64()));
     }
     // SAFETY: a live object; out of range values are clipped.
     unsafe {
@@ -131,8 +132,8 @@ fn is_tuple_in_disguise(list: &[*mut PyObject], py: Python<'_>) -> bool {
 
 fn indices(object: &Bound<'_, PyAny>) -> PyResult<Indices> {
     let py = object.py();
-    // SAFETY: live items, of a tuple that the caller holds.
     let each = |list: &[*mut PyObject]| -> PyResult<Indices> {
+        // SAFETY: live items, of a tuple that the caller holds.
         list.iter().map(|&item| one(&unsafe { Bound::from_borrowed_ptr(py, item) })).collect()
     };
     if object.is_instance_of::<PyTuple>() {

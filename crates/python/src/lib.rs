@@ -5,6 +5,28 @@
 //! functions and methods, `tensor` and `autograd` hold what is written by hand. This crate names no op.
 
 #![allow(non_snake_case, reason = "the extension module is called _C, as PyTorch's is")]
+#![allow(
+    clippy::unused_self,
+    clippy::too_many_arguments,
+    clippy::fn_params_excessive_bools,
+    clippy::struct_excessive_bools,
+    clippy::used_underscore_items,
+    clippy::unsafe_removed_from_name,
+    clippy::elidable_lifetime_names,
+    reason = "the form of these functions is given by Python's protocols, by PyTorch's signatures or by PyO3's macros"
+)]
+#![allow(
+    clippy::large_enum_variant,
+    clippy::vec_box,
+    reason = "argument buffers live on the stack of one call; boxes keep their addresses"
+)]
+#![allow(
+    clippy::match_same_arms,
+    clippy::if_not_else,
+    clippy::match_bool,
+    clippy::single_match_else,
+    reason = "tables of cases read in the order of PyTorch's rules"
+)]
 
 use pyo3::prelude::*;
 

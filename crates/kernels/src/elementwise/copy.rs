@@ -115,7 +115,10 @@ unsafe fn copy_tile<T: Copy>(
                     std::ptr::copy_nonoverlapping(row.add(j), line.as_mut_ptr().cast(), SQUARE);
                 };
             }
-            #[expect(clippy::needless_range_loop, reason = "`k` is a column of `square`, not a row")]
+            #[expect(
+                clippy::needless_range_loop,
+                reason = "`k` is a column of `square`, not a row"
+            )]
             for k in 0..SQUARE {
                 let row = to.wrapping_offset((j + k) as isize * strides.0).cast::<T>();
                 let column: [std::mem::MaybeUninit<T>; SQUARE] =

@@ -274,7 +274,9 @@ impl Backward for CopySlices {
         "CopySlices".into()
     }
     fn release(&self) {
-        if let Some(node) = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
+        if let Some(node) =
+            self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+        {
             node.release();
         }
     }

@@ -7,7 +7,7 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::tensor::shape::{broadcast_shapes};
+use crate::tensor::shape::broadcast_shapes;
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::{Iter, elementwise, linalg as kernel};
 use pullback_macros::op;

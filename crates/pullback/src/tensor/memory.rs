@@ -120,7 +120,11 @@ pub(crate) fn allocate(bytes: usize) -> Result<NonNull<u8>> {
 
 fn allocate_large(bytes: usize) -> Result<NonNull<u8>> {
     let size = class_size(bytes).ok_or_else(|| out_of_memory(bytes))?;
-    let cached = LARGE.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_mut(&size).and_then(Vec::pop);
+    let cached = LARGE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+        .get_mut(&size)
+        .and_then(Vec::pop);
     let block = if let Some(block) = cached {
         CACHED.fetch_sub(size, Relaxed);
         block.0
@@ -164,7 +168,12 @@ pub(crate) unsafe fn release(block: NonNull<u8>, bytes: usize) {
         return to_system(block, size);
     }
     CACHED.fetch_add(size, Relaxed);
-    LARGE.lock().unwrap_or_else(std::sync::PoisonError::into_inner).entry(size).or_default().push(block);
+    LARGE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+        .entry(size)
+        .or_default()
+        .push(block);
 }
 
 #[cold]

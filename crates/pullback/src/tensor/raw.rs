@@ -58,7 +58,10 @@ struct Record {
     python: AtomicPtr<()>,
     first: UnsafeCell<std::mem::MaybeUninit<Geometry>>,
     /// Geometries that were replaced while others may still have been reading them.
-    #[expect(clippy::vec_box, reason = "`geometry` points at one of them: a growing list must not move them")]
+    #[expect(
+        clippy::vec_box,
+        reason = "`geometry` points at one of them: a growing list must not move them"
+    )]
     retired: SpinLock<Vec<Box<Geometry>>>,
 }
 

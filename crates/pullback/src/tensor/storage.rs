@@ -135,7 +135,10 @@ impl Storage {
     }
     /// Whether [`Storage::grow`] can work.
     pub fn is_resizable(&self) -> bool {
-        !matches!(*self.header().owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner), Owner::Foreign(_))
+        !matches!(
+            *self.header().owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
+            Owner::Foreign(_)
+        )
     }
     /// The Python object slot.
     pub fn python_slot(&self) -> &AtomicPtr<()> {
@@ -188,7 +191,8 @@ impl Drop for Storage {
         let header = unsafe { self.0.read() };
         // SAFETY: the block was allocated with this size and holds nothing any more.
         unsafe { memory::release(self.0.cast(), INLINE_AT + header.inline_bytes) };
-        if let Owner::Blocks(blocks) = header.owner.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+        if let Owner::Blocks(blocks) =
+            header.owner.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
         {
             for (block, bytes) in blocks {
                 // SAFETY: the block came from the allocator for `bytes` and no handle is left.

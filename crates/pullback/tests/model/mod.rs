@@ -59,7 +59,11 @@ impl Array {
         sorted.windows(2).any(|w| w[0] == w[1])
     }
     /// The same buffer seen through `source_of`, which maps an index of the new shape to one of this array.
-    pub(crate) fn seen(&self, shape: &[usize], source_of: impl Fn(&[usize]) -> Vec<usize>) -> Array {
+    pub(crate) fn seen(
+        &self,
+        shape: &[usize],
+        source_of: impl Fn(&[usize]) -> Vec<usize>,
+    ) -> Array {
         let places = each_index(shape).map(|at| self.places[flat(&self.shape, &source_of(&at))]);
         Array { buffer: self.buffer, shape: shape.to_vec(), places: places.collect() }
     }

@@ -113,7 +113,9 @@ impl Body {
             Err(_) => vec![result],
         };
         let given = items.len();
-        while items.len() > is_tensor.len() && items.last().is_some_and(|i| i.is_none()) {
+        while items.len() > is_tensor.len()
+            && items.last().is_some_and(pyo3::types::PyAnyMethods::is_none)
+        {
             items.pop();
         }
         if items.len() != is_tensor.len() {

@@ -51,7 +51,7 @@ impl PyMode {
 }
 
 fn flag(value: &Bound<'_, PyAny>, function: &str) -> PyResult<bool> {
-    value.cast::<PyBool>().map(|b| b.is_true()).map_err(|_| {
+    value.cast::<PyBool>().map(pyo3::types::PyBoolMethods::is_true).map_err(|_| {
         PyTypeError::new_err(format!(
             "{function}(): argument 'enabled' (position 1) must be bool, not {}",
             crate::convert::type_name(value)

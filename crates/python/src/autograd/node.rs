@@ -58,7 +58,7 @@ fn class_of<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
 
 /// The node's Python object: a new reference.
 pub(crate) fn wrap_node<'py>(py: Python<'py>, node: &Node) -> PyResult<Bound<'py, PyAny>> {
-    if let Some(context) = node.backward().and_then(|b| b.python_context()) {
+    if let Some(context) = node.backward().and_then(pullback::autograd::Backward::python_context) {
         // SAFETY: the node keeps its context alive.
         return Ok(unsafe { Bound::from_borrowed_ptr(py, context.cast()) });
     }

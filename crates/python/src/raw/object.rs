@@ -157,11 +157,6 @@ pub(crate) fn wrap_bound(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, P
     Ok(unsafe { Bound::from_owned_ptr(py, object) })
 }
 
-/// Whether the tensor has a wrapper.
-pub(crate) fn has_wrapper(tensor: &Tensor) -> bool {
-    !tensor.python_slot().load(Relaxed).is_null()
-}
-
 /// A new wrapper of type `ty` for a tensor that has none.
 ///
 /// # Safety

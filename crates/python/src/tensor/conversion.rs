@@ -46,7 +46,7 @@ pub(crate) fn parse(py: Python<'_>, args: Args<'_>) -> PyResult<Target> {
     let mut target = Target::default();
     let mut place = 0;
     for object in args.positionals(py) {
-        let flags_from = if place == 0 { 0 } else { 1 };
+        let flags_from = i32::from(place != 0);
         if place == 0
             && let Some(other) = as_tensor(&object)
         {
@@ -69,9 +69,9 @@ pub(crate) fn parse(py: Python<'_>, args: Args<'_>) -> PyResult<Target> {
         {
             let place_of_flag = place.max(2);
             if place_of_flag == 2 {
-                target.non_blocking = flag.is_true()
+                target.non_blocking = flag.is_true();
             } else {
-                target.copy = flag.is_true()
+                target.copy = flag.is_true();
             }
             place = place_of_flag + 1;
         } else {
@@ -89,7 +89,7 @@ pub(crate) fn parse(py: Python<'_>, args: Args<'_>) -> PyResult<Target> {
         let is_none = value.is_none();
         match name.cast::<PyString>()?.to_str()? {
             "device" if is_none || as_device(&value)?.is_some() => {
-                target.device = as_device(&value)?
+                target.device = as_device(&value)?;
             }
             "dtype" if is_none || as_dtype(&value).is_some() => target.dtype = as_dtype(&value),
             "non_blocking" => target.non_blocking = value.is_truthy()?,

@@ -146,7 +146,7 @@ fn nest<'py>(
 fn requires_grad_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let [flag] = args.bind(py, "requires_grad_", ["requires_grad"], 0)?;
     let flag = flag.map_or(Ok(true), |f| {
-        f.cast::<pyo3::types::PyBool>().map(|b| b.is_true()).map_err(|_| {
+        f.cast::<pyo3::types::PyBool>().map(pyo3::types::PyBoolMethods::is_true).map_err(|_| {
             PyTypeError::new_err(format!(
                 "requires_grad_(): argument 'requires_grad'{} must be bool, not {}",
                 if args.positional > 0 { " (position 1)" } else { "" },

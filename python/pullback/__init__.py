@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import importlib
 import sys
-from math import e, inf, nan, pi
+from math import e as e
+from math import inf as inf
+from math import nan as nan
+from math import pi as pi
 from typing import TYPE_CHECKING, Any
 
 from . import _C
@@ -160,7 +163,7 @@ def are_deterministic_algorithms_enabled() -> bool:
     return True
 
 
-def compile(model: Any = None, **options: Any) -> Any:  # noqa: A001
+def compile(model: Any = None, **options: Any) -> Any:
     """Returns the model as it is (used as a decorator too)."""
     return (lambda given: given) if model is None else model
 

@@ -87,9 +87,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         hooks[handle.id] = hook
         return handle
 
-    def register_post_accumulate_grad_hook(
-        self, hook: Callable[[Tensor], None]
-    ) -> RemovableHandle:
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
         """Lets ``hook(leaf)`` run after this leaf's ``.grad`` was updated.
 
         Raises:
@@ -197,7 +195,9 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         array = self.numpy()
         return array if dtype is None else array.astype(dtype, copy=False)
 
-    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
+    def __array_wrap__(
+        self, array: Any, context: Any = None, return_scalar: bool = False
+    ) -> Tensor:
         if array.dtype == bool:
             array = array.astype("uint8")
         return cast("Tensor", _C.from_numpy(array))

@@ -100,3 +100,13 @@ fn million_node_chain_is_built_run_and_freed() -> Result<()> {
     drop(build()?);
     Ok(())
 }
+
+#[test]
+fn node_without_saved_tensors_can_run_twice() -> Result<()> {
+    let x = vector(&[1.0, 2.0]).with_grad()?;
+    let y = x.add(&x)?.sum()?;
+    y.backward()?;
+    y.backward()?;
+    assert_eq!(x.grad().unwrap().to_vec::<f64>()?, [4.0, 4.0]);
+    Ok(())
+}

@@ -418,6 +418,7 @@ pub(crate) fn to_scalar(object: &Bound<'_, PyAny>) -> PyResult<Scalar> {
         let (re, im) = unsafe {
             (
                 ffi::PyComplex_RealAsDouble(object.as_ptr()),
+                // tidy: not an op, but Python's attribute
                 object.getattr("imag")?.extract::<f64>()?,
             )
         };

@@ -119,6 +119,7 @@ fn _describe_ops(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
                     && (!op.vjp.is_empty()
                         || matches!(op.kernel, pullback::dispatch::Kernel::Composite(_))),
             )?;
+            // tidy: not an op, but a trait
             dict.set_item("view", op.is(Traits::VIEW))?;
             dict.set_item("out", op.is(Traits::OUT))?;
             dict.set_item("aliases", op.aliases.to_vec())?;

@@ -105,9 +105,7 @@ def _start(output: Any, grad: Any, index: int, batched: bool) -> Any:
             return made.fill_(1)
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
     if not isinstance(grad, Tensor):
-        raise TypeError(
-            f"gradients can be either Tensors or None, but got {type(grad).__name__}"
-        )
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
     shape, dtype = _shape_and_dtype(output)
     if batched:
         if tuple(grad.shape[1:]) != tuple(shape):

@@ -1,8 +1,8 @@
 """Custom functions: ``Function``, its context, and ``once_differentiable``.
 
 The call itself is native; here are the class protocol and its errors. Every subclass of
-``Function`` gets a class of contexts called ``<Name>Backward``, whose objects are the ``grad_fn`` of
-the outputs.
+``Function`` gets a class of contexts called ``<Name>Backward``, whose objects are the ``grad_fn``
+of the outputs.
 """
 
 from __future__ import annotations
@@ -90,6 +90,7 @@ class BackwardCFunction(_C._FunctionBase, FunctionCtx):
     register_prehook = _register_prehook
 
     def __call__(self, *grads: Any) -> Any:
+        """Runs the node: one gradient per edge."""
         return self._call_node(*grads)
 
 
@@ -186,6 +187,7 @@ class Function(_Protocol, _C._FunctionBase, metaclass=FunctionMeta):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuses: functions are applied, not called."""
         raise RuntimeError(
             "Legacy autograd function with non-static forward method is deprecated. Please use "
             "new-style autograd function with static forward method. (Example: "

@@ -121,6 +121,7 @@ class set_grad_enabled(_Mode):
         _C._set_grad_enabled(self.prev)
 
     def __call__(self, function: F) -> F:
+        """Makes the function run in this mode."""
         # Decorating undoes what the constructor did.
         _C._set_grad_enabled(self.prev)
         return super().__call__(function)
@@ -139,6 +140,7 @@ class inference_mode(_Mode):
     """Within it nothing is recorded, and new tensors can never take part in recording."""
 
     def __new__(cls, mode: Any = True) -> Any:
+        """A mode, or a function that runs in it (the form without brackets)."""
         if isinstance(mode, bool):
             return super().__new__(cls)
         return _decorate(cls, mode)

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 
-class Node(abc.ABC):
+class Node(abc.ABC):  # noqa: B024 (its methods are those of the native nodes)
     """A node of the backward graph; ``isinstance`` holds for every ``grad_fn``."""
 
     @classmethod

@@ -58,9 +58,10 @@ pub(super) fn binding(source: &Source, ops: &BTreeSet<String>, findings: &mut Ve
         }
     }
     for (at, _) in code.match_indices("ops::") {
-        let before = code[..at].chars().next_back();
-        let is_word = before.is_some_and(|c| c.is_alphanumeric() || c == '_');
-        if !is_word && !code[at + 5..].starts_with("registry") {
+        let before = &code[..at];
+        let is_word = before.ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        let is_standard = before.ends_with("std::") || before.ends_with("core::");
+        if !is_word && !is_standard && !code[at + 5..].starts_with("registry") {
             let message = "the binding reaches into `ops`; only `ops::registry` is its business";
             findings.push(Finding::new(source, source.line(at), message));
         }
@@ -106,5 +107,6 @@ mod tests {
     fn only_the_registry_is_reached() {
         assert_eq!(check("use pullback::ops::binary::Mul;"), [1]);
         assert!(check("for op in pullback::ops::registry() {} my_ops::f();").is_empty());
+        assert!(check("use std::ops::Deref; use core::ops::Range;").is_empty());
     }
 }

@@ -30,7 +30,7 @@ impl Slot {
     pub(super) fn take(&mut self) -> Slot {
         match self {
             // Plain values stay: a node without saved tensors can run again.
-            Slot::Empty | Slot::Freed => Slot::Empty,
+            Slot::Empty | Slot::Freed | Slot::Value(_) => Slot::Empty,
             _ => std::mem::replace(self, Slot::Freed),
         }
     }

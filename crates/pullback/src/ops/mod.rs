@@ -34,6 +34,7 @@ pub mod optim;
 mod pad;
 mod pool;
 pub mod random;
+mod random_fill;
 mod random_range;
 mod reduce;
 mod scan;
@@ -67,6 +68,7 @@ static FAMILIES: &[Family] = &[
     pad::OPS,
     sort::OPS,
     random::OPS,
+    random_fill::OPS,
     conv::OPS,
     pool::OPS,
     optim::OPS,

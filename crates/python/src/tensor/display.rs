@@ -56,6 +56,7 @@ fn set_printoptions(
         None => options,
         Some("default") => sizes(options, 4, 1000, 3),
         Some("short") => sizes(options, 2, 1000, 2),
+        // tidy: not an op, but a profile
         Some("full") => sizes(options, 4, usize::MAX, 3),
         Some(other) => return Err(PyValueError::new_err(format!("unknown profile '{other}'"))),
     };
@@ -81,11 +82,9 @@ fn _get_printoptions(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let options = print_options();
     let dict = PyDict::new(py);
     dict.set_item("precision", options.precision)?;
-    if options.threshold == usize::MAX {
-        dict.set_item("threshold", f64::INFINITY)?;
-    } else {
-        dict.set_item("threshold", options.threshold)?;
-    }
+    let threshold = Some(options.threshold).filter(|&n| n != usize::MAX);
+    // tidy: not an op, but an option
+    dict.set_item("threshold", threshold.map_or(f64::INFINITY, |n| n as f64))?;
     dict.set_item("edgeitems", options.edgeitems)?;
     dict.set_item("linewidth", options.linewidth)?;
     dict.set_item("sci_mode", options.sci_mode)?;

@@ -12,6 +12,7 @@ mod arithmetic;
 mod binary;
 mod clamp;
 mod compare;
+mod contraction;
 mod conv;
 mod copy;
 pub mod creation;
@@ -37,10 +38,12 @@ pub mod random;
 mod random_fill;
 mod random_range;
 mod reduce;
+mod reinterpret;
 mod scan;
 mod scatter;
 mod softmax;
 mod sort;
+mod split;
 mod ternary;
 mod trigonometry;
 mod truth;
@@ -62,7 +65,10 @@ static FAMILIES: &[Family] = &[
     einsum::OPS,
     join::OPS,
     matmul::OPS,
+    contraction::OPS,
     view_shape::OPS,
+    split::OPS,
+    reinterpret::OPS,
     index::OPS,
     scatter::OPS,
     pad::OPS,

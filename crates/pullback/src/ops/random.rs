@@ -11,9 +11,7 @@ use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::promote::default_dtype;
 use crate::tensor::shape::broadcast_shapes;
-use crate::{
-    DType, Device, ErrorKind, Generator, Layout, MemoryFormat, Result, Tensor, default_generator,
-};
+use crate::{DType, Device, ErrorKind, Generator, Layout, MemoryFormat, Result, Tensor};
 use pullback_kernels::{StridedMut, random};
 use pullback_macros::op;
 

@@ -1,0 +1,141 @@
+//! Products over chosen dimensions, made of reshapes and matrix products: `outer` (none), `inner` (the
+//! last ones) and `tensordot` (any). They have no kernels and no rules of their own.
+
+use crate::dispatch::{OpDef, Value};
+use crate::error::{bail, ensure};
+use crate::gradcheck::{Sample, Sampler};
+use crate::tensor::shape::{list, wrap_dim};
+use crate::{Dims, Result, Tensor};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[&OUTER, &INNER, &TENSORDOT];
+
+/// All products of two vectors' elements: `out[i, j] = self[i] * vec2[j]`.
+#[op("outer(Tensor self, Tensor vec2) -> Tensor", out, alias("ger"))]
+impl Outer {
+    fn composite(self_: &Tensor, vec2: &Tensor) -> Result<Tensor> {
+        ensure!(
+            self_.ndim() == 1,
+            runtime,
+            "outer: Expected 1-D argument self, but got {}-D",
+            self_.ndim()
+        );
+        ensure!(
+            vec2.ndim() == 1,
+            runtime,
+            "outer: Expected 1-D argument vec2, but got {}-D",
+            vec2.ndim()
+        );
+        self_.reshape(&[self_.shape()[0], 1])?.mul(vec2)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([s.normal(&[2]).into(), s.normal(&[3]).into()])]
+    }
+}
+
+/// Dot products over the last dimensions: (*a, k) and (*b, k) give (*a, *b); numbers multiply.
+#[op("inner(Tensor self, Tensor other) -> Tensor", out)]
+impl Inner {
+    fn composite(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
+        if self_.ndim() == 0 || other.ndim() == 0 {
+            return self_.mul(other);
+        }
+        ensure!(
+            self_.shape().last() == other.shape().last(),
+            runtime,
+            "inner() the last dimension must match on both input tensors but got shapes {} and {}",
+            list(self_.shape()),
+            list(other.shape())
+        );
+        self_.tensordot(other, &[-1], &[-1])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::new([s.normal(&[2, 3]).into(), s.normal(&[4, 3]).into()]),
+            Sample::new([s.normal(&[3]).into(), s.normal(&[]).into()]),
+        ]
+    }
+}
+
+/// The dimensions to contract, wrapped, and the others.
+fn contraction(t: &Tensor, dims: &[i64]) -> Result<(Vec<i64>, Vec<i64>)> {
+    let mut picked = Vec::with_capacity(dims.len());
+    for &dim in dims {
+        let dim = wrap_dim(dim, t.ndim())? as i64;
+        ensure!(
+            !picked.contains(&dim),
+            runtime,
+            "dim {dim} appears multiple times in the list of dims"
+        );
+        picked.push(dim);
+    }
+    let rest = (0..t.ndim() as i64).filter(|d| !picked.contains(d)).collect();
+    Ok((picked, rest))
+}
+
+/// Sums products over `dims_self` of one and `dims_other` of the other; what is left of both stays, in order.
+#[op(
+    "tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
+    function_only,
+    out
+)]
+impl Tensordot {
+    fn composite(
+        self_: &Tensor,
+        other: &Tensor,
+        dims_self: &[i64],
+        dims_other: &[i64],
+    ) -> Result<Tensor> {
+        ensure!(
+            dims_self.len() == dims_other.len(),
+            runtime,
+            "both dimension lists should have same length, got {} and {}",
+            dims_self.len(),
+            dims_other.len()
+        );
+        let ((pick_a, rest_a), (pick_b, rest_b)) =
+            (contraction(self_, dims_self)?, contraction(other, dims_other)?);
+        let (mut a, mut b) = (self_.clone(), other.clone());
+        for (&i, &j) in pick_a.iter().zip(&pick_b) {
+            let (m, n) = (a.shape()[i as usize], b.shape()[j as usize]);
+            // A dimension of size 1 meets any size: the other side is summed.
+            if m == 1 && n != 1 {
+                b = b.sum_dim(Some(&[j]), true)?;
+            } else if n == 1 && m != 1 {
+                a = a.sum_dim(Some(&[i]), true)?;
+            } else if m != n {
+                bail!(
+                    runtime,
+                    "contracted dimensions need to match, but first has size {m} in dim {i} and second has size {n} in dim {j}"
+                );
+            }
+        }
+        let sizes = |t: &Tensor, dims: &[i64]| {
+            dims.iter().map(|&d| t.shape()[d as usize]).collect::<Dims>()
+        };
+        let (out_a, out_b, inner) =
+            (sizes(&a, &rest_a), sizes(&b, &rest_b), sizes(&a, &pick_a).iter().product::<i64>());
+        let (order_a, order_b) = ([rest_a, pick_a].concat(), [pick_b, rest_b].concat());
+        let left = a.permute(&order_a)?.reshape(&[out_a.iter().product(), inner])?;
+        let right = b.permute(&order_b)?.reshape(&[inner, out_b.iter().product()])?;
+        let shape: Dims = out_a.iter().chain(&out_b).copied().collect();
+        left.mm(&right)?.reshape(&shape)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::new([
+                s.normal(&[2, 3, 4]).into(),
+                s.normal(&[4, 2, 2]).into(),
+                Value::from([0, 2]),
+                Value::from([1, 0]),
+            ]),
+            Sample::new([
+                s.normal(&[2]).into(),
+                s.normal(&[3]).into(),
+                Value::Ints(Dims::new()),
+                Value::Ints(Dims::new()),
+            ]),
+        ]
+    }
+}

@@ -1,0 +1,139 @@
+//! The same bytes read as another dtype: complex numbers as pairs of real ones and back, and any dtype
+//! as any other. Nothing is computed; sizes, strides and offset are rescaled, or refused where they do
+//! not divide.
+
+use crate::dispatch::OpDef;
+use crate::error::ensure;
+use crate::gradcheck::{Sample, Sampler};
+use crate::tensor::Geometry;
+use crate::{DType, Dims, Result, Tensor};
+use pullback_macros::op;
+
+/// Sizes and strides.
+type Layout = (Dims, Dims);
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[&VIEW_AS_REAL, &VIEW_AS_COMPLEX, &VIEW_DTYPE];
+
+/// Another tensor over the same memory with elements of another dtype.
+fn retyped(t: &Tensor, dtype: DType, (shape, strides): Layout, offset: i64) -> Result<Tensor> {
+    Tensor::from_geometry(Geometry { dtype, ..t.geometry().with_view(shape, strides, offset) })
+}
+
+/// Complex numbers as pairs of real ones: a last dimension of size 2.
+#[op("view_as_real(Tensor(a) self) -> Tensor(a)", view, jvp = linear)]
+impl ViewAsReal {
+    fn cpu(self_: &Tensor) -> Result<Tensor> {
+        ensure!(
+            self_.dtype().is_complex(),
+            runtime,
+            "view_as_real is only supported for complex tensors"
+        );
+        let mut shape = Dims::from_slice(self_.shape());
+        let mut strides: Dims = self_.strides().iter().map(|s| s * 2).collect();
+        shape.push(2);
+        strides.push(1);
+        retyped(self_, self_.dtype().to_real(), (shape, strides), self_.storage_offset() * 2)
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        grad.contiguous()?.view_as_complex()
+    }
+}
+
+/// Pairs of real numbers (a last dimension of size 2) as complex ones.
+#[op("view_as_complex(Tensor(a) self) -> Tensor(a)", view, jvp = linear)]
+impl ViewAsComplex {
+    fn cpu(self_: &Tensor) -> Result<Tensor> {
+        let dtype = self_.dtype();
+        ensure!(
+            matches!(dtype, DType::F32 | DType::F64),
+            runtime,
+            "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {}",
+            dtype.scalar_name()
+        );
+        let (mut shape, mut strides) =
+            (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
+        ensure!(!shape.is_empty(), runtime, "Input tensor must have one or more dimensions");
+        ensure!(shape.pop() == Some(2), runtime, "Tensor must have a last dimension of size 2");
+        ensure!(
+            strides.pop() == Some(1),
+            runtime,
+            "Tensor must have a last dimension with stride 1"
+        );
+        ensure!(
+            strides.iter().zip(&shape).all(|(s, &n)| s % 2 == 0 || n < 2),
+            runtime,
+            "Tensor must have a stride divisible by 2 for all but last dimension"
+        );
+        ensure!(
+            self_.storage_offset() % 2 == 0,
+            runtime,
+            "Tensor must have a storage_offset divisible by 2"
+        );
+        strides.iter_mut().for_each(|s| *s /= 2);
+        retyped(self_, dtype.to_complex(), (shape, strides), self_.storage_offset() / 2)
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        grad.contiguous()?.view_as_real()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() { Vec::new() } else { vec![Sample::of(s.normal(&[3, 2]))] }
+    }
+}
+
+/// The same bytes read as another dtype; the last dimension grows or shrinks if the sizes of elements differ.
+#[op("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", view, method_only)]
+impl ViewDtype {
+    fn cpu(self_: &Tensor, dtype: DType) -> Result<Tensor> {
+        let (mut shape, mut strides) =
+            (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
+        let (old, new) = (self_.dtype().size() as i64, dtype.size() as i64);
+        let mut offset = self_.storage_offset();
+        if old != new {
+            let words = format!(
+                "to view {} as {} (different element sizes)",
+                self_.dtype().scalar_name(),
+                dtype.scalar_name()
+            );
+            ensure!(!shape.is_empty(), runtime, "self.dim() cannot be 0 {words}");
+            let last = shape.len() - 1;
+            ensure!(
+                strides[last] == 1,
+                runtime,
+                "self.stride(-1) must be 1 {words}, but got {}",
+                strides[last]
+            );
+            if old > new {
+                let ratio = old / new;
+                shape[last] *= ratio;
+                strides[..last].iter_mut().for_each(|s| *s *= ratio);
+                offset *= ratio;
+            } else {
+                let ratio = new / old;
+                ensure!(
+                    shape[last] % ratio == 0,
+                    runtime,
+                    "self.size(-1) must be divisible by {ratio} {words}, but got {}",
+                    shape[last]
+                );
+                ensure!(
+                    offset % ratio == 0,
+                    runtime,
+                    "self.storage_offset() must be divisible by {ratio} {words}, but got {offset}"
+                );
+                for dim in 0..last {
+                    ensure!(
+                        strides[dim] % ratio == 0,
+                        runtime,
+                        "self.stride({dim}) must be divisible by {ratio} {words}, but got {}",
+                        strides[dim]
+                    );
+                    strides[dim] /= ratio;
+                }
+                shape[last] /= ratio;
+                offset /= ratio;
+            }
+        }
+        retyped(self_, dtype, (shape, strides), offset)
+    }
+}

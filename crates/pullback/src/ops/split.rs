@@ -1,0 +1,237 @@
+//! A tensor in pieces along a dimension: `unbind`, `split`, `chunk`, `tensor_split`. All are views of the
+//! same memory, made in one call; `split_with_sizes` carries the rule of those that end in it.
+
+use crate::dispatch::OpDef;
+use crate::error::ensure;
+use crate::gradcheck::{Sample, Sampler};
+use crate::tensor::shape::{list, wrap_dim};
+use crate::{DType, Dims, Result, Tensor, TensorSpec};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[
+    &UNBIND,
+    &SPLIT,
+    &SPLIT_SIZES,
+    &SPLIT_WITH_SIZES,
+    &CHUNK,
+    &TENSOR_SPLIT,
+    &TENSOR_SPLIT_INDICES,
+];
+
+/// The given gradients, with zeros where there is none; `shapes` gives the shape of each.
+fn all_defined<'a>(
+    grads: &[Option<Tensor>],
+    shapes: impl Iterator<Item = Dims> + 'a,
+) -> Result<Vec<Tensor>> {
+    let dtype = grads.iter().flatten().next().map_or(DType::F32, Tensor::dtype);
+    let fill = |(grad, shape): (&Option<Tensor>, Dims)| match grad {
+        Some(grad) => Ok(grad.clone()),
+        None => TensorSpec::of(&shape, dtype).zeros(),
+    };
+    grads.iter().zip(shapes).map(fill).collect()
+}
+
+fn with_size(shape: &[i64], dim: usize, size: i64) -> Dims {
+    let mut out = Dims::from_slice(shape);
+    out[dim] = size;
+    out
+}
+
+/// All slices along `dim`, without that dimension.
+#[op("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear)]
+impl Unbind {
+    fn cpu(self_: &Tensor, dim: i64) -> Result<Vec<Tensor>> {
+        ensure!(
+            self_.ndim() > 0,
+            index,
+            "Dimension specified as {dim} but tensor has no dimensions"
+        );
+        let at = wrap_dim(dim, self_.ndim())?;
+        let (mut shape, mut strides) =
+            (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
+        let (count, step) = (shape.remove(at), strides.remove(at));
+        let piece = |i: i64| {
+            self_.alias_with(shape.clone(), strides.clone(), self_.storage_offset() + i * step)
+        };
+        (0..count).map(piece).collect()
+    }
+    fn vjp_self(grads: &[Option<Tensor>], self_shape: &[i64], dim: i64) -> Result<Tensor> {
+        let mut shape = Dims::from_slice(self_shape);
+        shape.remove(wrap_dim(dim, self_shape.len())?);
+        let grads = all_defined(grads, std::iter::repeat(shape))?;
+        super::join::stack(&grads, dim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 3])), Sample::of(s.normal(&[2, 3])).with("dim", -1_i64)]
+    }
+}
+
+/// Consecutive pieces of `sizes` along `dim`, as aliases.
+fn pieces(self_: &Tensor, sizes: impl Iterator<Item = i64>, dim: usize) -> Result<Vec<Tensor>> {
+    let (mut start, step) = (self_.storage_offset(), self_.strides()[dim]);
+    let mut out = Vec::new();
+    for size in sizes {
+        out.push(self_.alias_with(
+            with_size(self_.shape(), dim, size),
+            self_.strides().into(),
+            start,
+        )?);
+        start += size * step;
+    }
+    Ok(out)
+}
+
+/// The sizes of pieces of `split_size` out of `size`, the last one smaller if need be.
+fn split_sizes(size: i64, split_size: i64) -> impl Iterator<Item = i64> + Clone {
+    let count = if split_size == 0 { 1 } else { ((size + split_size - 1) / split_size).max(1) };
+    (0..count).map(move |i| if split_size == 0 { 0 } else { split_size.min(size - i * split_size) })
+}
+
+/// Pieces of size `split_size` along `dim`; the last one is smaller if it does not divide.
+#[op("split.Tensor(Tensor(a -> *) self, int split_size, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear)]
+impl Split {
+    fn cpu(self_: &Tensor, split_size: i64, dim: i64) -> Result<Vec<Tensor>> {
+        ensure!(self_.ndim() != 0, runtime, "split expects at least a 1-dimensional tensor");
+        ensure!(
+            split_size >= 0,
+            runtime,
+            "split expects split_size be non-negative, but got split_size={split_size}"
+        );
+        let dim = wrap_dim(dim, self_.ndim())?;
+        let size = self_.shape()[dim];
+        ensure!(
+            split_size > 0 || size == 0,
+            runtime,
+            "split_size can only be 0 if dimension size is 0, but got dimension size of {size}"
+        );
+        pieces(self_, split_sizes(size, split_size), dim)
+    }
+    fn vjp_self(
+        grads: &[Option<Tensor>],
+        self_shape: &[i64],
+        split_size: i64,
+        dim: i64,
+    ) -> Result<Tensor> {
+        let at = wrap_dim(dim, self_shape.len())?;
+        let sizes = split_sizes(self_shape[at], split_size);
+        super::join::cat(&all_defined(grads, sizes.map(|n| with_size(self_shape, at, n)))?, dim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::of(s.normal(&[5, 2])).with("split_size", 2_i64),
+            Sample::of(s.normal(&[2, 3])).with("split_size", 1_i64).with("dim", -1_i64),
+        ]
+    }
+}
+
+/// Pieces of the given sizes along `dim`, which must add up to its size.
+#[op("split.sizes(Tensor(a -> *) self, int[] split_size, int dim=0) -> Tensor(a)[]")]
+impl SplitSizes {
+    fn composite(self_: &Tensor, split_size: &[i64], dim: i64) -> Result<Vec<Tensor>> {
+        self_.split_with_sizes(split_size, dim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[5, 2])).with("split_size", [2, 3])]
+    }
+}
+
+/// Pieces of the given sizes along `dim`, which must add up to its size.
+#[op("split_with_sizes(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear)]
+impl SplitWithSizes {
+    fn cpu(self_: &Tensor, split_sizes: &[i64], dim: i64) -> Result<Vec<Tensor>> {
+        ensure!(self_.ndim() != 0, runtime, "split expects at least a 1-dimensional tensor");
+        let dim = wrap_dim(dim, self_.ndim())?;
+        let size = self_.shape()[dim];
+        ensure!(
+            split_sizes.iter().all(|&n| n >= 0),
+            runtime,
+            "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={}",
+            list(split_sizes)
+        );
+        ensure!(
+            split_sizes.iter().sum::<i64>() == size,
+            runtime,
+            "split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {dim}), but got split_sizes={}",
+            list(split_sizes)
+        );
+        pieces(self_, split_sizes.iter().copied(), dim)
+    }
+    fn vjp_self(
+        grads: &[Option<Tensor>],
+        self_shape: &[i64],
+        split_sizes: &[i64],
+        dim: i64,
+    ) -> Result<Tensor> {
+        let at = wrap_dim(dim, self_shape.len())?;
+        let shapes = split_sizes.iter().map(|&n| with_size(self_shape, at, n));
+        super::join::cat(&all_defined(grads, shapes)?, dim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[5, 2])).with("split_sizes", [2, 0, 3])]
+    }
+}
+
+/// At most `chunks` pieces of equal size along `dim`, the last one smaller if it does not divide.
+#[op("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]")]
+impl Chunk {
+    fn composite(self_: &Tensor, chunks: i64, dim: i64) -> Result<Vec<Tensor>> {
+        ensure!(self_.ndim() > 0, runtime, "chunk expects at least a 1-dimensional tensor");
+        ensure!(chunks > 0, runtime, "chunk expects `chunks` to be greater than 0, got: {chunks}");
+        let size = self_.shape()[wrap_dim(dim, self_.ndim())?];
+        let each = (size + chunks - 1) / chunks;
+        if each == 0 && size == 0 {
+            return self_.split_with_sizes(&vec![0; chunks as usize], dim);
+        }
+        self_.split(each, dim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[5, 2])).with("chunks", 2_i64)]
+    }
+}
+
+fn split_at(self_: &Tensor, dim: i64, points: impl Iterator<Item = i64>) -> Result<Vec<Tensor>> {
+    let mut start = 0;
+    let mut out = Vec::new();
+    for point in points {
+        out.push(self_.slice(dim, Some(start), Some(point), 1)?);
+        start = point;
+    }
+    out.push(self_.slice(dim, Some(start), None, 1)?);
+    Ok(out)
+}
+
+/// `sections` pieces along `dim`; the first ones are larger by one if it does not divide.
+#[op("tensor_split.sections(Tensor(a -> *) self, int sections, int dim=0) -> Tensor(a)[]")]
+impl TensorSplit {
+    fn composite(self_: &Tensor, sections: i64, dim: i64) -> Result<Vec<Tensor>> {
+        ensure!(
+            self_.ndim() > 0,
+            runtime,
+            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        );
+        ensure!(sections > 0, runtime, "number of sections must be larger than 0, got {sections}");
+        let size = self_.shape()[wrap_dim(dim, self_.ndim())?];
+        let (each, larger) = (size / sections, size % sections);
+        split_at(self_, dim, (1..sections).map(|i| i * each + i.min(larger)))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[5, 2])).with("sections", 3_i64)]
+    }
+}
+
+/// The pieces between the given positions along `dim`.
+#[op("tensor_split.indices(Tensor(a -> *) self, int[] indices, int dim=0) -> Tensor(a)[]")]
+impl TensorSplitIndices {
+    fn composite(self_: &Tensor, indices: &[i64], dim: i64) -> Result<Vec<Tensor>> {
+        ensure!(
+            self_.ndim() > 0,
+            runtime,
+            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        );
+        split_at(self_, dim, indices.iter().copied())
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[5, 2])).with("indices", [1, 4])]
+    }
+}

@@ -186,7 +186,7 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         main.or_else(|| registry.methods.get(name).copied())
     });
     if let Some(space) = spaces.get("nn") {
-        let parse_to = crate::misc::native(
+        let parse_to = crate::setting::native(
             py,
             c"_parse_to",
             crate::raw::entry::fast!(crate::tensor::conversion::parse_to),

@@ -37,10 +37,10 @@ mod dtype;
 mod error;
 mod held;
 mod indexing;
-mod misc;
 mod raw;
 mod registry;
 mod result;
+mod setting;
 mod tensor;
 
 #[pymodule]
@@ -63,6 +63,6 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     autograd::engine::init(module)?;
     autograd::mode::init(module)?;
     autograd::function::init(module)?;
-    misc::init(module)?;
+    setting::init(module)?;
     registry::init(module)
 }

@@ -6,6 +6,7 @@ attention in ``_attention.py``. Invariant: no state; random numbers come from th
 generator in the order in which PyTorch draws them.
 """
 
+# tidy: long because the functional names of one namespace stand together.
 from __future__ import annotations
 
 import math

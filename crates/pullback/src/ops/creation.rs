@@ -1,7 +1,7 @@
 //! New tensors: of one value, of a rule (`arange`, `eye`), like another tensor.
 //!
 //! Nothing here has a derivative and nothing here is random (see `random`). All options go through
-//! [`Options`], which knows the default dtype and refuses layouts and devices this build has not.
+//! `Options`, which knows the default dtype and refuses layouts and devices this build has not.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};

@@ -191,9 +191,10 @@ impl BinaryCrossEntropy {
         reduction: i64,
     ) -> Result<Tensor> {
         let (zero, one) = (Tensor::wrapped(0)?, Tensor::wrapped(1)?);
-        let outside = self_.lt(&zero)?.logical_or(&self_.gt(&one)?)?.any()?;
+        // NaN is not between them either.
+        let between = self_.ge(&zero)?.logical_and(&self_.le(&one)?)?.all()?;
         ensure!(
-            outside.item()?.is(0.0),
+            between.item()?.is(1.0),
             runtime,
             "all elements of input should be between 0 and 1"
         );

@@ -449,7 +449,7 @@ impl InstanceNorm {
             cudnn_enabled,
         )?;
         for (running, copies) in [(running_mean, mean), (running_var, var)] {
-            if let (Some(running), Some(copies)) = (running, copies) {
+            if let (true, Some(running), Some(copies)) = (use_input_stats, running, copies) {
                 let average = copies.view(&[n, c])?.mean_dim(Some(&[0]), false)?;
                 running.detach()?.copy_(&average, false)?;
             }

@@ -320,7 +320,7 @@ impl RandintLikeLow {
 #[op("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", random, out)]
 impl Bernoulli {
     fn cpu(self_: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
-        let out = self_.empty_like()?;
+        let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
         bernoulli_of(&out, self_, generator)?;
         Ok(out)
     }
@@ -343,7 +343,7 @@ impl Bernoulli {
 #[op("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", random)]
 impl BernoulliP {
     fn cpu(self_: &Tensor, p: f64, generator: Option<&Generator>) -> Result<Tensor> {
-        let out = self_.empty_like()?;
+        let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
         out.bernoulli__with(p, generator)?;
         Ok(out)
     }

@@ -7,7 +7,7 @@ use super::random_range::{check_uniform_limits, whole_range};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::{DType, ErrorKind, Generator, Result, Tensor, default_generator};
+use crate::{DType, Dims, ErrorKind, Generator, Result, Tensor, default_generator};
 use pullback_kernels::{StridedMut, random};
 use pullback_macros::op;
 
@@ -324,7 +324,11 @@ pub(crate) fn bernoulli_of(out: &Tensor, p: &Tensor, generator: Option<&Generato
         p.dtype().scalar_name()
     );
     let p = p.expand(out.shape(), false)?;
-    draw(out, generator, |out, g| random::bernoulli_tensor(out, p.view_ref(), g))
+    // The kernel goes through the dimensions in their order, the stream through memory.
+    let mut order: Dims = (0..out.ndim() as i64).collect();
+    order.sort_by_key(|&dim| std::cmp::Reverse(out.strides()[dim as usize]));
+    let (out, p) = (out.permute(&order)?, p.permute(&order)?);
+    draw(&out, generator, |out, g| random::bernoulli_tensor(out, p.view_ref(), g))
 }
 
 /// Fills with ones of the probabilities `p` (broadcast), else zeros.

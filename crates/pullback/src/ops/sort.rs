@@ -374,7 +374,7 @@ impl NanmedianDim {
         check_ordered("median_out", self_)?;
         let at = wrap_dim(dim, self_.ndim())?;
         let input = as_vector(self_)?;
-        check_line("nanmedian", &input, at)?;
+        check_line("median", &input, at)?;
         let dim = at as i64;
         let [values, places] = input.sort_stable_with(Some(true), dim, false)?;
         // NaN is sorted to the end.

@@ -343,6 +343,7 @@ pub(crate) fn table() -> Vec<PyMethodDef> {
         plain(c"is_pinned", noargs!(no)),
         plain(c"is_shared", noargs!(no)),
         plain(c"has_names", noargs!(no)),
+        // tidy: not an op
         plain(c"resolve_neg", noargs!(itself)),
         args(c"is_contiguous", fast!(is_contiguous)),
         plain(c"item", noargs!(item)),

@@ -1,5 +1,6 @@
 """``nn.Module``: registration, saving, hooks, conversions, printing, pickling; and containers."""
 
+# tidy: long because it follows one class from end to end.
 import copy
 import gc
 import pickle

@@ -344,7 +344,6 @@ pub(crate) fn table() -> Vec<PyMethodDef> {
         plain(c"is_shared", noargs!(no)),
         plain(c"has_names", noargs!(no)),
         // tidy: not an op
-        plain(c"resolve_neg", noargs!(itself)),
         args(c"is_contiguous", fast!(is_contiguous)),
         plain(c"item", noargs!(item)),
         plain(c"tolist", noargs!(tolist)),

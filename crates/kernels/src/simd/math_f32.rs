@@ -3,7 +3,7 @@
 //!
 //! They are computed in double precision with polynomials just good enough for single, and rounded
 //! once: the error stays below 0.75 units in the last place for every function here (tested in
-//! `tests/elementwise.rs`), overflow and denormals come out right by themselves, and the arithmetic
+//! `tests/accuracy.rs`), overflow and denormals come out right by themselves, and the arithmetic
 //! still hides behind memory. Infinities, NaN and signed zeros are exact; `sin`, `cos` and `tan`
 //! hold up to `TRIG_LIMIT`.
 

@@ -1,7 +1,7 @@
 //! Functions of one `f64`, written so that LLVM turns a loop over them into whole-register code: no
 //! branches (both sides are computed and one is chosen), no tables, fused multiply-adds.
 //!
-//! Bounds, tested in `tests/elementwise.rs`: `exp`, `exp2`, `expm1`, `log`, `log1p`, `sin`, `cos` 1.5
+//! Bounds, tested in `tests/accuracy.rs`: `exp`, `exp2`, `expm1`, `log`, `log1p`, `sin`, `cos` 1.5
 //! units in the last place; `tanh`, `sigmoid`, `sinh`, `cosh`, `tan` 4. Infinities, NaN, denormals and
 //! zeros (with their signs) are exact everywhere; `sin`, `cos` and `tan` hold up to `TRIG_LIMIT`.
 

@@ -1,0 +1,149 @@
+//! The vectorised functions of one number against the standard library: their error in units in the
+//! last place over every exponent and around the kinks. What the kernels do with them is tested in
+//! `elementwise`.
+
+mod ulp;
+
+use pullback_kernels::simd::{math_f32, math_f64};
+use ulp::ulps32;
+
+/// A small reproducible source of numbers.
+fn numbers(mut state: u64) -> impl FnMut() -> u64 {
+    move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+fn ulps64(got: f64, want: f64) -> f64 {
+    if got == want || (got.is_nan() && want.is_nan()) {
+        return 0.0;
+    }
+    if !got.is_finite() || !want.is_finite() {
+        return f64::INFINITY;
+    }
+    (got.to_bits() as i64 - want.to_bits() as i64).unsigned_abs() as f64
+}
+
+#[test]
+fn single_precision_functions_stay_within_their_error_bounds() {
+    type Function = (&'static str, fn(f32) -> f32, fn(f64) -> f64, f32);
+    let none = f32::INFINITY;
+    let trig = math_f32::TRIG_LIMIT;
+    let functions: [Function; 22] = [
+        ("exp", math_f32::exp, f64::exp, none),
+        ("exp2", math_f32::exp2, f64::exp2, none),
+        ("expm1", math_f32::expm1, f64::exp_m1, none),
+        ("log", math_f32::log, f64::ln, none),
+        ("log2", math_f32::log2, f64::log2, none),
+        ("log10", math_f32::log10, f64::log10, none),
+        ("log1p", math_f32::log1p, f64::ln_1p, none),
+        ("sin", math_f32::sin, f64::sin, trig),
+        ("cos", math_f32::cos, f64::cos, trig),
+        ("tan", math_f32::tan, f64::tan, trig),
+        ("asin", math_f32::asin, f64::asin, none),
+        ("acos", math_f32::acos, f64::acos, none),
+        ("atan", math_f32::atan, f64::atan, none),
+        ("sinh", math_f32::sinh, f64::sinh, none),
+        ("cosh", math_f32::cosh, f64::cosh, none),
+        ("tanh", math_f32::tanh, f64::tanh, none),
+        ("asinh", math_f32::asinh, f64::asinh, none),
+        ("acosh", math_f32::acosh, f64::acosh, none),
+        ("atanh", math_f32::atanh, f64::atanh, none),
+        ("sigmoid", math_f32::sigmoid, |x| 1.0 / (1.0 + (-x).exp()), none),
+        ("erf", math_f32::erf, math_f64::erf, none),
+        ("erfc", math_f32::erfc, math_f64::erfc, none),
+    ];
+    for (name, function, exact, limit) in functions {
+        let (mut worst, mut at) = (0.0, 0.0);
+        // Every exponent, both signs, infinities and NaN; 15013 is prime.
+        for bits in (0..=u32::MAX).step_by(15_013).chain([
+            0,
+            0x8000_0000,
+            0x7f80_0000,
+            0xff80_0000,
+            0x7fc0_0000,
+            1,
+            0x8000_0001,
+        ]) {
+            let x = f32::from_bits(bits);
+            if x.abs() > limit {
+                continue;
+            }
+            let error = ulps32(function(x), exact(f64::from(x)));
+            if error > worst {
+                (worst, at) = (error, x);
+            }
+        }
+        println!("{name}: {worst:.3} ulp at {at:e}");
+        // std's inverse hyperbolic sine is itself less exact at tiny arguments than these bounds.
+        assert!(worst <= 0.75, "{name}({at:e}) is off by {worst} units in the last place");
+    }
+    assert_eq!(math_f32::sin(-0.0).to_bits(), (-0.0f32).to_bits());
+    assert_eq!(math_f32::tanh(-0.0).to_bits(), (-0.0f32).to_bits());
+    assert_eq!(math_f32::expm1(-0.0).to_bits(), (-0.0f32).to_bits());
+}
+
+#[test]
+fn double_precision_functions_stay_within_their_error_bounds() {
+    type Function = (&'static str, fn(f64) -> f64, fn(f64) -> f64, f64, f64);
+    let none = f64::INFINITY;
+    let trig = math_f64::TRIG_LIMIT;
+    // The twins are the C library's, which are off by up to one unit themselves.
+    let functions: [Function; 12] = [
+        ("exp", math_f64::exp, f64::exp, none, 2.0),
+        ("exp2", math_f64::exp2, f64::exp2, none, 2.0),
+        ("expm1", math_f64::expm1, f64::exp_m1, none, 3.0),
+        ("log", math_f64::log, f64::ln, none, 2.0),
+        ("log1p", math_f64::log1p, f64::ln_1p, none, 3.0),
+        ("sin", math_f64::sin, f64::sin, trig, 2.0),
+        ("cos", math_f64::cos, f64::cos, trig, 2.0),
+        ("tan", math_f64::tan, f64::tan, trig, 4.0),
+        ("tanh", math_f64::tanh, f64::tanh, none, 4.0),
+        ("sinh", math_f64::sinh, f64::sinh, none, 4.0),
+        ("cosh", math_f64::cosh, f64::cosh, none, 4.0),
+        ("sigmoid", math_f64::sigmoid, |x| 1.0 / (1.0 + (-x).exp()), none, 3.0),
+    ];
+    let mut random = numbers(23);
+    let mut points: Vec<f64> = vec![
+        0.0,
+        -0.0,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+        5e-324,
+        -5e-324,
+        1e-310,
+        std::f64::consts::PI,
+        std::f64::consts::FRAC_PI_2,
+        709.78,
+        709.79,
+        -745.1,
+        -745.2,
+        710.4,
+        -1.0,
+        1.0,
+    ];
+    points.extend((0..100_000).map(|_| f64::from_bits(random())));
+    points.extend((0..200_000).map(|_| {
+        (random() as f64 / u64::MAX as f64 - 0.5) * 10f64.powi((random() % 8) as i32 - 3)
+    }));
+    for (name, function, exact, limit, bound) in functions {
+        let (mut worst, mut at) = (0.0, 0.0);
+        for &x in points.iter().filter(|x| x.is_nan() || x.abs() <= limit) {
+            let error = ulps64(function(x), exact(x));
+            if error > worst {
+                (worst, at) = (error, x);
+            }
+        }
+        println!("{name}: {worst} ulp at {at:e}");
+        assert!(
+            worst <= bound,
+            "{name}({at:e}) is off by {worst} units: {:e} {:e}",
+            function(at),
+            exact(at)
+        );
+    }
+}

@@ -97,9 +97,6 @@ facts! {
 fn no(py: Python<'_>, _: *mut PyObject) -> Reply {
     scalar(py, Scalar::Bool(false))
 }
-fn itself(_: Python<'_>, slf: *mut PyObject) -> Reply {
-    same(slf)
-}
 
 fn is_contiguous(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let [format] = args.bind(py, "is_contiguous", ["memory_format"], 0)?;

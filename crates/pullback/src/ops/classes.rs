@@ -37,9 +37,9 @@ pub(crate) mod meta {
 
 /// `samples` words.
 pub(crate) mod samples {
-    use crate::Tensor;
     use crate::dispatch::Value;
     use crate::gradcheck::{Sample, Sampler};
+    use crate::{DType, MemoryFormat, Tensor};
 
     fn each_shape(s: &Sampler, make: impl Fn(&[i64]) -> Tensor) -> Vec<Sample> {
         s.shapes().iter().map(|shape| Sample::of(make(shape))).collect()
@@ -122,5 +122,35 @@ pub(crate) mod samples {
         let make =
             |shapes: &[&[i64]; 3]| Sample::new(shapes.map(|x| Value::Tensor(s.away_from_zero(x))));
         shapes.iter().map(make).collect()
+    }
+    /// A size, without and with a dtype.
+    pub(crate) fn creation_size(_s: &Sampler) -> Vec<Sample> {
+        let sample = |size: &[i64]| Sample::new([size.into()]).without_gradient();
+        vec![
+            sample(&[2, 3]),
+            sample(&[]),
+            sample(&[0, 2]),
+            sample(&[3]).with("dtype", DType::I64),
+            sample(&[2]).with("dtype", DType::C64),
+        ]
+    }
+    /// A tensor to be like: rows, columns, no dimension, no element, another dtype and order.
+    pub(crate) fn creation_like(s: &Sampler) -> Vec<Sample> {
+        let mut all = values_only(unary(s));
+        all.push(Sample::of(s.normal(&[2])).with("dtype", DType::I32).without_gradient());
+        let images = Sample::of(s.normal(&[2, 3, 2, 2])).without_gradient();
+        all.push(images.with("memory_format", MemoryFormat::ChannelsLast));
+        all
+    }
+    /// A tensor for dtype and device, and a size.
+    pub(crate) fn creation_beside(s: &Sampler) -> Vec<Sample> {
+        let beside =
+            |t: Tensor, size: &[i64]| Sample::new([t.into(), size.into()]).without_gradient();
+        vec![
+            beside(s.normal(&[2]), &[3, 2]),
+            beside(s.bools(&[2, 2]), &[]),
+            beside(s.integers(&[], 0, 5), &[0, 2]),
+            beside(s.normal(&[0]), &[2]).with("dtype", DType::F32),
+        ]
     }
 }

@@ -1,13 +1,15 @@
-//! New tensors: of one value, of a rule (`arange`, `eye`), like another tensor.
+//! New tensors: of one value or of a rule (`arange`, `eye`).
 //!
-//! Nothing here has a derivative and nothing here is random (see `random`). All options go through
-//! `Options`, which knows the default dtype and refuses layouts and devices this build has not.
+//! Nothing here has a derivative and nothing here is random (see `random`); tensors like others are in
+//! `creation_like`. All options go through [`Options`], which knows the default dtype and refuses layouts
+//! and devices this build has not.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
-use crate::gradcheck::{Sample, Sampler};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::classes::samples::values_only;
 use crate::tensor::{TensorSpec, promote::default_dtype};
-use crate::{DType, Device, Layout, MemoryFormat, Result, Scalar, Tensor};
+use crate::{DType, Device, Dims, ErrorKind, Layout, MemoryFormat, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, creation, elementwise};
 use pullback_macros::op;
 
@@ -28,15 +30,6 @@ pub(crate) static OPS: &[&OpDef] = &[
     &SCALAR_TENSOR,
     &TRIL_INDICES,
     &TRIU_INDICES,
-    &EMPTY_LIKE,
-    &ZEROS_LIKE,
-    &ONES_LIKE,
-    &FULL_LIKE,
-    &NEW_EMPTY,
-    &NEW_EMPTY_STRIDED,
-    &NEW_ZEROS,
-    &NEW_ONES,
-    &NEW_FULL,
 ];
 
 /// Dtype, layout, device and pinning of a new tensor, as the caller gave them.
@@ -64,14 +57,14 @@ impl Options {
         Ok(TensorSpec { device: device.unwrap_or_default(), ..spec })
     }
     /// A spec like `tensor`, in its order of dimensions unless `format` says another.
-    fn like(self, tensor: &Tensor, format: Option<MemoryFormat>) -> Result<TensorSpec> {
+    pub(super) fn like(self, tensor: &Tensor, format: Option<MemoryFormat>) -> Result<TensorSpec> {
         let own = Options(self.0, self.1, self.2.or(Some(tensor.device())), self.3);
         let mut spec = own.spec(tensor.shape(), tensor.dtype())?;
         spec.strides = Some(tensor.strides_in(format.unwrap_or(MemoryFormat::Preserve))?);
         Ok(spec)
     }
     /// A spec with dtype and device of `tensor` and another shape.
-    fn beside(self, tensor: &Tensor, shape: &[i64]) -> Result<TensorSpec> {
+    pub(super) fn beside(self, tensor: &Tensor, shape: &[i64]) -> Result<TensorSpec> {
         Options(self.0, self.1, self.2.or(Some(tensor.device())), self.3)
             .spec(shape, tensor.dtype())
     }
@@ -99,7 +92,8 @@ fn natural(value: Scalar) -> DType {
 #[op(
     "empty.memory_format(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     out,
-    not_differentiable
+    not_differentiable,
+    samples = creation_size
 )]
 impl Empty {
     fn cpu(
@@ -113,13 +107,32 @@ impl Empty {
         ensure!(
             memory_format != Some(MemoryFormat::Preserve),
             runtime,
-            "memory format option is only supported by empty_like and the other like-functions"
+            "unsupported memory format Preserve"
         );
         let mut spec = Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?;
         let plain = spec.empty()?;
         let Some(format) = memory_format else { return Ok(plain) };
         spec.strides = Some(plain.strides_in(format)?);
         spec.empty()
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![
+            refused(
+                [[2, -1].into()],
+                "Trying to create tensor with negative dimension -1: [2, -1]",
+            ),
+            refused([[i64::MAX, 2].into()], "overflow"),
+            InvalidSample::new(
+                Sample::new([[2, 3].into()]).with("memory_format", MemoryFormat::ChannelsLast),
+                ErrorKind::Runtime,
+                "required rank 4 tensor to use channels_last format",
+            ),
+            InvalidSample::new(
+                Sample::new([[2, 3].into()]).with("memory_format", MemoryFormat::Preserve),
+                ErrorKind::Runtime,
+                "unsupported memory format Preserve",
+            ),
+        ]
     }
 }
 
@@ -139,13 +152,33 @@ impl EmptyStrided {
     ) -> Result<Tensor> {
         strided(Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?, stride)
     }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        [
+            Sample::new([[2, 3].into(), [1, 2].into()]),
+            Sample::new([[2, 3].into(), [0, 4].into()]).with("dtype", DType::I16),
+            Sample::new([[0, 3].into(), [3, 1].into()]),
+            Sample::new([Value::Ints(Dims::new()), Value::Ints(Dims::new())]),
+        ]
+        .map(Sample::without_gradient)
+        .into()
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![
+            refused(
+                [[2, 3].into(), [1].into()],
+                "dimensionality of sizes (2) must match dimensionality of strides (1)",
+            ),
+            refused([[2, 3].into(), [-1, 1].into()], "strides must be non-negative"),
+            refused([[-2, 3].into(), [3, 1].into()], "negative dimension -2"),
+        ]
+    }
 }
 
-fn strided(mut spec: TensorSpec, stride: &[i64]) -> Result<Tensor> {
+pub(super) fn strided(mut spec: TensorSpec, stride: &[i64]) -> Result<Tensor> {
     ensure!(
         spec.shape.len() == stride.len(),
         runtime,
-        "mismatch in length of strides and shape: {} sizes, {} strides",
+        "dimensionality of sizes ({}) must match dimensionality of strides ({})",
         spec.shape.len(),
         stride.len()
     );
@@ -157,7 +190,8 @@ fn strided(mut spec: TensorSpec, stride: &[i64]) -> Result<Tensor> {
 #[op(
     "zeros(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     out,
-    not_differentiable
+    not_differentiable,
+    samples = creation_size
 )]
 impl Zeros {
     fn cpu(
@@ -167,10 +201,15 @@ impl Zeros {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
+        ensure!(
+            size.iter().all(|&n| n >= 0),
+            runtime,
+            "zeros: Dimension size must be non-negative."
+        );
         Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?.zeros()
     }
-    fn samples(_s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([Value::from([2, 3])]).without_gradient()]
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![refused([[2, -1].into()], "zeros: Dimension size must be non-negative.")]
     }
 }
 
@@ -178,7 +217,8 @@ impl Zeros {
 #[op(
     "ones(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     out,
-    not_differentiable
+    not_differentiable,
+    samples = creation_size
 )]
 impl Ones {
     fn cpu(
@@ -193,8 +233,8 @@ impl Ones {
             Scalar::Int(1),
         )
     }
-    fn samples(_s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([Value::from([2, 3])]).without_gradient()]
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![refused([[-1].into()], "Trying to create tensor with negative dimension -1: [-1]")]
     }
 }
 
@@ -219,9 +259,22 @@ impl Full {
         )
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
+        let numbers = [1.5.into(), Scalar::Int(-2), Scalar::Bool(true), Scalar::Complex(1.0, -2.0)];
+        let mut all: Vec<_> =
+            numbers.iter().map(|&v| Sample::new([[2, 3].into(), v.into()])).collect();
+        all.push(Sample::new([Value::Ints(Dims::new()), Scalar::Int(2).into()]));
+        all.push(Sample::new([[0, 2].into(), Scalar::Int(2).into()]).with("dtype", DType::F16));
+        values_only(all)
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
         vec![
-            Sample::new([Value::from([2, 3]), Value::Scalar(Scalar::Float(1.5))])
-                .without_gradient(),
+            refused([[-1].into(), Scalar::Int(1).into()], "negative dimension -1"),
+            InvalidSample::new(
+                Sample::new([[2].into(), Scalar::Complex(0.0, 1.0).into()])
+                    .with("dtype", DType::F32),
+                ErrorKind::Runtime,
+                "value cannot be converted to type float without overflow",
+            ),
         ]
     }
 }
@@ -242,7 +295,19 @@ impl ScalarTensor {
         filled(&Options(dtype, layout, device, pin_memory).spec(&[], default_dtype())?, s)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([Value::Scalar(Scalar::Float(1.5))]).without_gradient()]
+        let sample = |v: Scalar| Sample::new([v.into()]).without_gradient();
+        vec![
+            sample(1.5.into()),
+            sample(Scalar::Bool(true)),
+            sample(Scalar::Int(3)).with("dtype", DType::U8),
+            sample(Scalar::Complex(1.0, 2.0)).with("dtype", DType::C64),
+        ]
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![refused(
+            [Scalar::Complex(0.0, 1.0).into()],
+            "value cannot be converted to type float without overflow",
+        )]
     }
 }
 
@@ -277,7 +342,22 @@ impl Arange {
         )
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([Value::Scalar(Scalar::Int(5))]).without_gradient()]
+        vec![
+            series([Scalar::Int(5)]),
+            series([Scalar::Float(2.5)]),
+            series([Scalar::Int(0)]),
+            series([Scalar::Int(4)]).with("dtype", DType::BF16),
+        ]
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![
+            refused(
+                [Scalar::Int(-3).into()],
+                "upper bound and lower bound inconsistent with step sign",
+            ),
+            refused([Scalar::Float(f64::NAN).into()], "unsupported range: 0 -> nan"),
+            refused([Scalar::Float(f64::INFINITY).into()], "unsupported range: 0 -> inf"),
+        ]
     }
 }
 
@@ -299,9 +379,16 @@ impl ArangeStart {
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![
-            Sample::new([Value::Scalar(Scalar::Int(1)), Value::Scalar(Scalar::Float(4.5))])
-                .without_gradient(),
+            series([Scalar::Int(1), Scalar::Float(4.5)]),
+            series([Scalar::Int(-2), Scalar::Int(3)]),
+            series([Scalar::Int(3), Scalar::Int(3)]),
         ]
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![refused(
+            [Scalar::Int(4).into(), Scalar::Int(3).into()],
+            "upper bound and lower bound inconsistent with step sign",
+        )]
     }
 }
 
@@ -325,12 +412,16 @@ impl ArangeStartStep {
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![
-            Sample::new([
-                Value::Scalar(Scalar::Int(5)),
-                Value::Scalar(Scalar::Int(0)),
-                Value::Scalar(Scalar::Int(-2)),
-            ])
-            .without_gradient(),
+            series([Scalar::Int(5), Scalar::Int(0), Scalar::Int(-2)]),
+            series([Scalar::Float(0.0), Scalar::Float(1.0), Scalar::Float(0.25)]),
+            series([Scalar::Int(1), Scalar::Int(8), Scalar::Int(3)]).with("dtype", DType::U8),
+        ]
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        let numbers = |step: i64| [0, 5, step].map(|v| Scalar::Int(v).into());
+        vec![
+            refused(numbers(0), "step must be nonzero"),
+            refused(numbers(-1), "upper bound and lower bound inconsistent with step sign"),
         ]
     }
 }
@@ -364,14 +455,13 @@ impl Linspace {
         Ok(out)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
-        vec![
-            Sample::new([
-                Value::Scalar(Scalar::Int(0)),
-                Value::Scalar(Scalar::Int(1)),
-                Value::Int(5),
-            ])
-            .without_gradient(),
-        ]
+        spaced_samples()
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![refused(
+            [Scalar::Int(0).into(), Scalar::Int(1).into(), (-1_i64).into()],
+            "number of steps must be non-negative",
+        )]
     }
 }
 
@@ -399,14 +489,13 @@ impl Logspace {
         Ok(out)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
-        vec![
-            Sample::new([
-                Value::Scalar(Scalar::Int(0)),
-                Value::Scalar(Scalar::Int(1)),
-                Value::Int(5),
-            ])
-            .without_gradient(),
-        ]
+        spaced_samples()
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![refused(
+            [Scalar::Int(0).into(), Scalar::Int(1).into(), (-1_i64).into()],
+            "number of steps must be non-negative",
+        )]
     }
 }
 
@@ -435,7 +524,12 @@ impl Eye {
         identity(n, n, Options(dtype, layout, device, pin_memory))
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([Value::Int(3)]).without_gradient()]
+        let sizes = [3_i64, 1, 0].map(|n| Sample::new([n.into()]).without_gradient());
+        let [first, ..] = sizes.clone();
+        sizes.into_iter().chain([first.with("dtype", DType::Bool)]).collect()
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![refused([(-1_i64).into()], "n must be greater or equal to 0, got -1")]
     }
 }
 
@@ -457,7 +551,14 @@ impl EyeM {
         identity(n, m, Options(dtype, layout, device, pin_memory))
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([Value::Int(3), Value::Int(2)]).without_gradient()]
+        let sizes = [(3_i64, 2_i64), (2, 3), (0, 2)];
+        sizes.map(|(n, m)| Sample::new([n.into(), m.into()]).without_gradient()).into()
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![
+            refused([(-1_i64).into(), 2_i64.into()], "n must be greater or equal to 0, got -1"),
+            refused([2_i64.into(), (-1_i64).into()], "m must be greater or equal to 0, got -1"),
+        ]
     }
 }
 
@@ -499,7 +600,13 @@ impl TrilIndices {
         triangle(row, col, Options(dtype, layout, device, pin_memory), |i, j| j - i <= offset)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([Value::Int(3), Value::Int(2)]).without_gradient()]
+        triangle_samples()
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![
+            refused([(-1_i64).into(), 2_i64.into()], "row must be non-negative, got-1"),
+            refused([2_i64.into(), (-2_i64).into()], "col must be non-negative, got-2"),
+        ]
     }
 }
 
@@ -521,208 +628,48 @@ impl TriuIndices {
         triangle(row, col, Options(dtype, layout, device, pin_memory), |i, j| j - i >= offset)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([Value::Int(3), Value::Int(2)]).without_gradient()]
+        triangle_samples()
     }
-}
-
-/// A tensor of the same shape, dtype, device and order of dimensions with elements not set.
-#[op(
-    "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-    function_only,
-    not_differentiable
-)]
-impl EmptyLike {
-    fn cpu(
-        self_: &Tensor,
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-        device: Option<Device>,
-        pin_memory: Option<bool>,
-        memory_format: Option<MemoryFormat>,
-    ) -> Result<Tensor> {
-        Options(dtype, layout, device, pin_memory).like(self_, memory_format)?.empty()
-    }
-}
-
-/// Zeros in the shape of `self`.
-#[op(
-    "zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-    function_only,
-    not_differentiable
-)]
-impl ZerosLike {
-    fn cpu(
-        self_: &Tensor,
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-        device: Option<Device>,
-        pin_memory: Option<bool>,
-        memory_format: Option<MemoryFormat>,
-    ) -> Result<Tensor> {
-        Options(dtype, layout, device, pin_memory).like(self_, memory_format)?.zeros()
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.normal(&[2, 3])).without_gradient()]
-    }
-}
-
-/// Ones in the shape of `self`.
-#[op(
-    "ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-    function_only,
-    not_differentiable
-)]
-impl OnesLike {
-    fn cpu(
-        self_: &Tensor,
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-        device: Option<Device>,
-        pin_memory: Option<bool>,
-        memory_format: Option<MemoryFormat>,
-    ) -> Result<Tensor> {
-        filled(
-            &Options(dtype, layout, device, pin_memory).like(self_, memory_format)?,
-            Scalar::Int(1),
-        )
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.normal(&[2, 3])).without_gradient()]
-    }
-}
-
-/// The shape of `self`, every element `fill_value`.
-#[op(
-    "full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-    function_only,
-    not_differentiable
-)]
-impl FullLike {
-    fn cpu(
-        self_: &Tensor,
-        fill_value: Scalar,
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-        device: Option<Device>,
-        pin_memory: Option<bool>,
-        memory_format: Option<MemoryFormat>,
-    ) -> Result<Tensor> {
-        filled(&Options(dtype, layout, device, pin_memory).like(self_, memory_format)?, fill_value)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
         vec![
-            Sample::of(s.normal(&[2, 3])).with("fill_value", Scalar::Float(2.0)).without_gradient(),
+            refused([(-1_i64).into(), 2_i64.into()], "row must be non-negative, got-1"),
+            refused([2_i64.into(), (-2_i64).into()], "col must be non-negative, got-2"),
         ]
     }
 }
 
-/// Shape `size`, dtype and device of `self`, elements not set.
-#[op(
-    "new_empty(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-    method_only,
-    not_differentiable
-)]
-impl NewEmpty {
-    fn cpu(
-        self_: &Tensor,
-        size: &[i64],
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-        device: Option<Device>,
-        pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        Options(dtype, layout, device, pin_memory).beside(self_, size)?.empty()
-    }
+/// A call with these first arguments that must fail with a `RuntimeError`.
+pub(super) fn refused<const N: usize>(args: [Value; N], phrase: &'static str) -> InvalidSample {
+    InvalidSample::new(Sample::new(args), ErrorKind::Runtime, phrase)
 }
 
-/// These sizes and strides, dtype and device of `self`, elements not set.
-#[op(
-    "new_empty_strided(Tensor self, int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-    method_only,
-    not_differentiable
-)]
-impl NewEmptyStrided {
-    fn cpu(
-        self_: &Tensor,
-        size: &[i64],
-        stride: &[i64],
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-        device: Option<Device>,
-        pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        strided(Options(dtype, layout, device, pin_memory).beside(self_, size)?, stride)
-    }
+/// A call with these numbers.
+fn series<const N: usize>(numbers: [Scalar; N]) -> Sample {
+    Sample::new(numbers.map(Value::Scalar)).without_gradient()
 }
 
-/// Zeros of shape `size` with dtype and device of `self`.
-#[op(
-    "new_zeros(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-    method_only,
-    not_differentiable
-)]
-impl NewZeros {
-    fn cpu(
-        self_: &Tensor,
-        size: &[i64],
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-        device: Option<Device>,
-        pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        Options(dtype, layout, device, pin_memory).beside(self_, size)?.zeros()
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.normal(&[2])).with("size", [3]).without_gradient()]
-    }
+fn spaced_samples() -> Vec<Sample> {
+    let sample = |start: Scalar, end: Scalar, steps: i64| {
+        Sample::new([start.into(), end.into(), steps.into()]).without_gradient()
+    };
+    vec![
+        sample(Scalar::Int(0), Scalar::Int(1), 5),
+        sample(Scalar::Float(1.5), Scalar::Float(-0.5), 4).with("dtype", DType::F64),
+        sample(Scalar::Int(1), Scalar::Complex(2.0, 1.0), 3),
+        sample(Scalar::Int(1), Scalar::Int(2), 1),
+        sample(Scalar::Int(1), Scalar::Int(2), 0),
+    ]
 }
 
-/// Ones of shape `size` with dtype and device of `self`.
-#[op(
-    "new_ones(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-    method_only,
-    not_differentiable
-)]
-impl NewOnes {
-    fn cpu(
-        self_: &Tensor,
-        size: &[i64],
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-        device: Option<Device>,
-        pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        filled(&Options(dtype, layout, device, pin_memory).beside(self_, size)?, Scalar::Int(1))
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.normal(&[2])).with("size", [3]).without_gradient()]
-    }
-}
-
-/// Shape `size`, every element `fill_value`, with dtype and device of `self`.
-#[op(
-    "new_full(Tensor self, int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-    method_only,
-    not_differentiable
-)]
-impl NewFull {
-    fn cpu(
-        self_: &Tensor,
-        size: &[i64],
-        fill_value: Scalar,
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-        device: Option<Device>,
-        pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        filled(&Options(dtype, layout, device, pin_memory).beside(self_, size)?, fill_value)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![
-            Sample::of(s.normal(&[2]))
-                .with("size", [3])
-                .with("fill_value", Scalar::Float(2.0))
-                .without_gradient(),
-        ]
-    }
+fn triangle_samples() -> Vec<Sample> {
+    let sample = |row: i64, col: i64, offset: i64| {
+        Sample::new([row.into(), col.into(), offset.into()]).without_gradient()
+    };
+    vec![
+        sample(3, 2, 0),
+        sample(2, 4, 1),
+        sample(4, 3, -2),
+        sample(0, 3, 0),
+        sample(3, 3, 0).with("dtype", DType::I32),
+    ]
 }

@@ -16,6 +16,7 @@ mod contraction;
 mod conv;
 mod copy;
 pub mod creation;
+mod creation_like;
 mod dropout;
 pub mod einsum;
 mod extreme;
@@ -62,6 +63,7 @@ static FAMILIES: &[Family] = &[
     arithmetic::OPS,
     copy::OPS,
     creation::OPS,
+    creation_like::OPS,
     einsum::OPS,
     join::OPS,
     matmul::OPS,

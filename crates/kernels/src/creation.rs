@@ -18,7 +18,8 @@ pub fn arange_size(start: Scalar, end: Scalar, step: Scalar) -> Result<usize> {
         return Err(Error::Runtime("step must be nonzero".into()));
     }
     if !a.is_finite() || !b.is_finite() {
-        return Err(Error::Runtime(format!("unsupported range: {a} -> {b}")));
+        let range = format!("unsupported range: {a} -> {b}").replace("NaN", "nan");
+        return Err(Error::Runtime(range));
     }
     if (s > 0.0 && b < a) || (s < 0.0 && b > a) {
         return Err(Error::Runtime(

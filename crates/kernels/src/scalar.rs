@@ -1,6 +1,6 @@
 //! A number without a tensor: what a Python number or a Rust literal becomes as an op argument.
 
-use crate::{C128, DType, Element};
+use crate::{C128, DType, Element, Error, Result, bf16};
 
 /// A number of one of the four kinds that PyTorch tells apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,6 +56,42 @@ impl Scalar {
             Scalar::Complex(re, im) => re == value && im == 0.0,
         }
     }
+    /// Refuses a number that elements of `dtype` cannot hold: beyond its range, not a number for an integer, or
+    /// with an imaginary part for a real one. Infinities fit every floating dtype, anything fits a bool, and
+    /// negative numbers down to the largest value wrap round in unsigned dtypes.
+    ///
+    /// # Errors
+    /// `Runtime`, with the dtype.
+    pub fn check_fits(self, dtype: DType) -> Result<()> {
+        let number = self.to_f64();
+        let is_imaginary = matches!(self, Scalar::Complex(_, im) if im != 0.0);
+        let fits = match dtype {
+            DType::Bool | DType::C128 | DType::C64 => true,
+            _ if is_imaginary => false,
+            DType::F64 => true,
+            DType::F16 => !number.is_finite() || number.abs() <= 65504.0,
+            DType::BF16 => !number.is_finite() || number.abs() <= bf16::MAX.to_f64(),
+            DType::F32 => !number.is_finite() || number.abs() <= f64::from(f32::MAX),
+            DType::I64 | DType::U64 if self.is_integral() => true,
+            _ => {
+                let bits = dtype.size() as i32 * 8;
+                let above = 2.0_f64.powi(bits - i32::from(dtype.is_signed()));
+                let least = if dtype.is_signed() { -above } else { -above + 1.0 };
+                number >= least && number < above
+            }
+        };
+        if fits {
+            return Ok(());
+        }
+        let name = match dtype {
+            DType::I32 => "int".to_owned(),
+            DType::F32 => "float".to_owned(),
+            DType::F16 => "at::Half".to_owned(),
+            DType::BF16 => "at::BFloat16".to_owned(),
+            other => format!("{}_t", other.name()),
+        };
+        Err(Error::Runtime(format!("value cannot be converted to type {name} without overflow")))
+    }
     /// The complex conjugate.
     pub fn conj(self) -> Scalar {
         match self {
@@ -91,5 +127,34 @@ scalar_from!(bool => Bool as bool, i32 => Int as i64, i64 => Int as i64, u8 => I
 impl From<C128> for Scalar {
     fn from(value: C128) -> Self {
         Scalar::Complex(value.re, value.im)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_fit_up_to_the_last_value_of_a_dtype() {
+        let fits = |value: Scalar, dtype| value.check_fits(dtype).is_ok();
+        for (value, dtype) in [(255, DType::U8), (-255, DType::U8), (-128, DType::I8)] {
+            assert!(fits(Scalar::Int(value), dtype), "{value} fits {dtype:?}");
+        }
+        for (value, dtype) in [(256, DType::U8), (-256, DType::U8), (-129, DType::I8)] {
+            assert!(!fits(Scalar::Int(value), dtype), "{value} does not fit {dtype:?}");
+        }
+        assert!(fits(Scalar::Int(i64::MAX), DType::I64) && fits(Scalar::Int(i64::MIN), DType::I64));
+        assert!(
+            !fits(Scalar::Float(9.3e18), DType::I64) && !fits(Scalar::Float(f64::NAN), DType::I32)
+        );
+        assert!(fits(Scalar::Float(f64::INFINITY), DType::F16));
+        assert!(
+            !fits(Scalar::Float(65536.0), DType::F16) && !fits(Scalar::Float(1e39), DType::BF16)
+        );
+        assert!(fits(Scalar::Complex(1.0, 0.0), DType::F32));
+        assert!(
+            !fits(Scalar::Complex(1.0, 1.0), DType::F64)
+                && fits(Scalar::Complex(1.0, 1.0), DType::C64)
+        );
     }
 }

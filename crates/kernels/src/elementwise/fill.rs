@@ -7,6 +7,7 @@ pub fn fill(iter: &mut Iter, value: Scalar) -> Result<()> {
     if iter.outputs() != 1 || iter.operands() != 1 {
         return Err(Error::Runtime("fill: expected one output and no input".into()));
     }
+    value.check_fits(iter.dtype(0))?;
     for_dtype!(iter.dtype(0), all, T => {
         let value = value.to::<T>();
         iter.for_each(32768, &|ptrs, strides, n| {

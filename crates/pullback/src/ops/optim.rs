@@ -3,9 +3,11 @@
 //! These write into their lists and return nothing. They are steps, not functions of a graph: nothing is
 //! recorded, and parameters that require grad are refused while recording is on.
 
-use crate::dispatch::OpDef;
+use super::vector_norm::norm_grad;
+use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
-use crate::{DType, Dims, Result, Scalar, Tensor, autograd};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, autograd};
 use pullback_kernels::optim::{self as kernel, Adam, Sgd, State};
 use pullback_kernels::reduce;
 use pullback_macros::op;
@@ -125,6 +127,12 @@ impl FusedSgd {
         };
         sgd(self_, grads, momentum_buffer_list, options, found_inf)
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        sgd_samples(s, &LR.into())
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        refused_sgd(s, &LR.into())
+    }
 }
 
 /// As `_fused_sgd_` with the learning rate in a tensor.
@@ -160,6 +168,12 @@ impl FusedSgdTensorLr {
             grad_scale,
             found_inf,
         )
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        sgd_samples(s, &lr_tensor())
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        refused_sgd(s, &lr_tensor())
     }
 }
 
@@ -242,6 +256,12 @@ impl FusedAdam {
         };
         adam(&lists, options, false, (grad_scale, found_inf))
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        adam_samples(s, &LR.into())
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        refused_adam(s, &LR.into())
+    }
 }
 
 /// As `_fused_adam_` with the learning rate in a tensor.
@@ -283,6 +303,12 @@ impl FusedAdamTensorLr {
             grad_scale,
             found_inf,
         )
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        adam_samples(s, &lr_tensor())
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        refused_adam(s, &lr_tensor())
     }
 }
 
@@ -326,6 +352,12 @@ impl FusedAdamw {
         };
         adam(&lists, options, true, (grad_scale, found_inf))
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        adam_samples(s, &LR.into())
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        refused_adam(s, &LR.into())
+    }
 }
 
 /// As `_fused_adamw_` with the learning rate in a tensor.
@@ -368,13 +400,32 @@ impl FusedAdamwTensorLr {
             found_inf,
         )
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        adam_samples(s, &lr_tensor())
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        refused_adam(s, &lr_tensor())
+    }
 }
 
-/// The `ord`-norm of every tensor of a list, each as a 0-dim tensor. Has no derivative.
+/// The `ord`-norm of every tensor of a list, each as a 0-dim tensor; differentiable as `linalg_vector_norm`.
 #[op("_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]", method = foreach_norm)]
 impl ForeachNorm {
     fn cpu(self_: &[Tensor], ord: Scalar, dtype: Option<DType>) -> Result<Vec<Tensor>> {
+        ensure!(!self_.is_empty(), runtime, "Tensor list must have at least one tensor.");
         let norm = |t: &Tensor| {
+            let has_no_norm = t.numel() == 0 && ord.is(f64::INFINITY);
+            ensure!(
+                !has_no_norm,
+                runtime,
+                "_foreach_norm cannot compute the infinity norm on an empty tensor because the operation does not have an identity"
+            );
+            ensure!(
+                t.dtype().is_floating_point() || t.dtype().is_complex(),
+                not_implemented,
+                "linalg.vector_norm: Expected a floating point or complex tensor as input. Got {}",
+                t.dtype().scalar_name()
+            );
             let input = match dtype.filter(|d| *d != t.dtype()) {
                 Some(dtype) => t.converted(dtype)?,
                 None => t.clone(),
@@ -386,4 +437,165 @@ impl ForeachNorm {
         };
         self_.iter().map(norm).collect()
     }
+    fn vjp_self(
+        grads: &[Option<Tensor>],
+        self_: &[Tensor],
+        ord: Scalar,
+        dtype: Option<DType>,
+    ) -> Result<Vec<Option<Tensor>>> {
+        // The norms themselves are cheap beside what keeping them as a list would ask for.
+        let one = |(grad, x): (&Option<Tensor>, &Tensor)| {
+            let back = |grad: &Tensor| {
+                let norm = x.linalg_vector_norm_with(ord, None, false, dtype)?;
+                norm_grad(grad, x, &norm, ord.to_f64(), None)
+            };
+            grad.as_ref().map(back).transpose()
+        };
+        grads.iter().zip(self_).map(one).collect()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let list =
+            || vec![s.away_from_zero(&[2, 3]), s.away_from_zero(&[]), s.away_from_zero(&[1])];
+        let orders = [2.0, 1.0, 0.0, 3.0, -1.5, f64::INFINITY, f64::NEG_INFINITY];
+        let sample = |&ord: &f64| Sample::new([list().into(), Scalar::Float(ord).into()]);
+        let mut all: Vec<_> = orders.iter().map(sample).collect();
+        all.push(Sample::new([vec![s.normal(&[0, 2]), s.normal(&[2])].into()]));
+        all
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let empty = vec![s.normal(&[0])];
+        vec![
+            InvalidSample::new(
+                Sample::new([Value::Tensors(Vec::new())]),
+                ErrorKind::Runtime,
+                "Tensor list must have at least one tensor.",
+            ),
+            InvalidSample::new(
+                Sample::new([empty.into(), Scalar::Float(f64::INFINITY).into()]),
+                ErrorKind::Runtime,
+                "infinity norm on an empty tensor",
+            ),
+            InvalidSample::new(
+                Sample::new([vec![s.integers(&[2], 0, 3)].into()]),
+                ErrorKind::NotImplemented,
+                "Expected a floating point or complex tensor as input. Got Long",
+            ),
+        ]
+    }
+}
+
+/// The learning rate of the samples.
+const LR: f64 = 0.1;
+
+fn lr_tensor() -> Value {
+    number_tensor(LR)
+}
+
+fn number_tensor(value: f64) -> Value {
+    Value::Tensor(Tensor::scalar_of(value, DType::F64).expect("samples are small"))
+}
+
+/// Parameters, or what goes with them: a matrix, a number, nothing.
+fn sample_list(s: &Sampler) -> Value {
+    vec![s.positive(&[2, 3]), s.positive(&[]), s.positive(&[0])].into()
+}
+
+fn sgd_samples(s: &Sampler, lr: &Value) -> Vec<Sample> {
+    let step = |momentum: f64, buffers: Value, dampening: f64, flags: [bool; 3]| {
+        Sample::new([sample_list(s), sample_list(s), buffers])
+            .with("weight_decay", 0.01)
+            .with("momentum", momentum)
+            .with("lr", lr.clone())
+            .with("dampening", dampening)
+            .with("nesterov", flags[0])
+            .with("maximize", flags[1])
+            .with("is_first_step", flags[2])
+            .without_gradient()
+    };
+    let plain = || step(0.0, Value::Tensors(Vec::new()), 0.0, [false, false, false]);
+    vec![
+        plain(),
+        plain().with("grad_scale", number_tensor(4.0)).with("found_inf", number_tensor(0.0)),
+        plain().with("grad_scale", number_tensor(4.0)).with("found_inf", number_tensor(1.0)),
+        step(0.9, sample_list(s), 0.5, [false, true, false]),
+        step(0.9, sample_list(s), 0.0, [true, false, true]),
+    ]
+}
+
+fn adam_samples(s: &Sampler, lr: &Value) -> Vec<Sample> {
+    let step = |largest: Value, amsgrad: bool, maximize: bool, weight_decay: f64| {
+        let steps = Value::Tensors([1.0_f32, 2.0, 7.0].map(sample_step).into());
+        let [params, grads, avgs, squares] = [(); 4].map(|()| sample_list(s));
+        Sample::new([params, grads, avgs, squares, largest, steps])
+            .with("lr", lr.clone())
+            .with("beta1", 0.9)
+            .with("beta2", 0.99)
+            .with("weight_decay", weight_decay)
+            .with("eps", 1e-8)
+            .with("amsgrad", amsgrad)
+            .with("maximize", maximize)
+            .without_gradient()
+    };
+    let plain = || step(Value::Tensors(Vec::new()), false, false, 0.0);
+    vec![
+        plain(),
+        plain().with("grad_scale", number_tensor(4.0)).with("found_inf", number_tensor(0.0)),
+        plain().with("grad_scale", number_tensor(4.0)).with("found_inf", number_tensor(1.0)),
+        step(sample_list(s), true, true, 0.1),
+    ]
+}
+
+fn sample_step(count: f32) -> Tensor {
+    Tensor::scalar_of(f64::from(count), DType::F32).expect("samples are small")
+}
+
+/// The last sample with `lists` in place of its own must fail.
+fn refused(
+    samples: &[Sample],
+    lists: &[(usize, Vec<Tensor>)],
+    kind: ErrorKind,
+    phrase: &'static str,
+) -> InvalidSample {
+    let mut sample = samples[samples.len() - 1].clone();
+    for (index, list) in lists {
+        sample.args[*index] = Value::Tensors(list.clone());
+    }
+    InvalidSample::new(sample, kind, phrase)
+}
+
+fn refused_sgd(s: &Sampler, lr: &Value) -> Vec<InvalidSample> {
+    let samples = sgd_samples(s, lr);
+    let whole = |index: usize| (index, vec![s.integers(&[2], 0, 3)]);
+    vec![
+        refused(&samples, &[(2, Vec::new())], ErrorKind::Runtime, "same number of tensors"),
+        refused(&samples, &[(1, vec![s.normal(&[2])])], ErrorKind::Runtime, "same number"),
+        refused(
+            &samples,
+            &[(0, vec![s.normal(&[2])]), (1, vec![s.normal(&[3])])],
+            ErrorKind::Runtime,
+            "must have same dtype and shape",
+        ),
+        refused(
+            &samples,
+            &[whole(0), whole(1), whole(2)],
+            ErrorKind::NotImplemented,
+            "\"fused_sgd_kernel\" not implemented for 'Long'",
+        ),
+    ]
+}
+
+fn refused_adam(s: &Sampler, lr: &Value) -> Vec<InvalidSample> {
+    let samples = adam_samples(s, lr);
+    let whole = |index: usize| (index, vec![s.integers(&[2], 0, 3)]);
+    vec![
+        refused(&samples, &[(5, Vec::new())], ErrorKind::Runtime, "and 0 state_steps"),
+        refused(&samples, &[(4, Vec::new())], ErrorKind::Runtime, "and 0 max_exp_avg_sqs"),
+        refused(&samples, &[(2, Vec::new())], ErrorKind::Runtime, "and 0 exp_avgs"),
+        refused(
+            &samples,
+            &[whole(0), whole(1), whole(2), whole(3), whole(4), (5, vec![sample_step(1.0)])],
+            ErrorKind::NotImplemented,
+            "\"fused_adam_kernel\" not implemented for 'Long'",
+        ),
+    ]
 }

@@ -7,9 +7,9 @@
 use super::index::{as_vector, check_index_dtype, plan};
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
-use crate::gradcheck::{Sample, Sampler};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::{list, wrap_dim};
-use crate::{DType, Dims, Result, Scalar, Tensor, TensorSpec};
+use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::index::{self as kernel, Reduce, ScatterSource};
 use pullback_macros::op;
 
@@ -248,6 +248,40 @@ impl ScatterReduceMode {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor, reduce: &str) -> Result<()> {
         scatter_tensor("scatter", self_, dim, index, src, (simple_reduce(reduce)?, true))
     }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |reduce: &str| {
+            let (t, index, src) = scatter_sample(s);
+            Sample::new([t.into(), Value::Int(0), index.into(), src.into()])
+                .with("reduce", reduce)
+                .without_gradient()
+        };
+        vec![sample("add"), sample("multiply")]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let (t, index, src) = scatter_sample(s);
+        let sample = |dim: i64, src: &Tensor, reduce: &str| {
+            Sample::new([t.clone().into(), dim.into(), index.clone().into(), src.clone().into()])
+                .with("reduce", reduce)
+        };
+        let single = src.converted(DType::F32).expect("samples are small");
+        vec![
+            InvalidSample::new(
+                sample(0, &src, "sum"),
+                ErrorKind::Runtime,
+                "reduce argument must be either add or multiply.",
+            ),
+            InvalidSample::new(
+                sample(0, &single, "add"),
+                ErrorKind::Runtime,
+                "scatter(): Expected self.dtype to be equal to src.dtype",
+            ),
+            InvalidSample::new(
+                sample(2, &src, "add"),
+                ErrorKind::Index,
+                "Dimension out of range (expected to be in range of [-2, 1], but got 2)",
+            ),
+        ]
+    }
 }
 
 /// As `scatter.value`, joining with what is there: `reduce` is "add" or "multiply". Has no derivative.
@@ -259,6 +293,36 @@ impl ScatterReduceMode {
 impl ScatterValueReduce {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar, reduce: &str) -> Result<()> {
         scatter(self_, dim, index, ScatterSource::Scalar(value), (simple_reduce(reduce)?, true))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |reduce: &str| {
+            let (t, index, _) = scatter_sample(s);
+            Sample::new([t.into(), Value::Int(0), index.into(), Value::Scalar(2.5.into())])
+                .with("reduce", reduce)
+                .without_gradient()
+        };
+        vec![sample("add"), sample("multiply")]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |index: Tensor, reduce: &str, phrase| {
+            let args =
+                [s.normal(&[3, 3]).into(), Value::Int(0), index.into(), Scalar::Int(2).into()];
+            InvalidSample::new(Sample::new(args).with("reduce", reduce), ErrorKind::Runtime, phrase)
+        };
+        let places = s.integers(&[1, 3], 0, 3);
+        vec![
+            bad(places, "mean", "reduce argument must be either add or multiply."),
+            bad(
+                s.integers(&[1, 3], 3, 4),
+                "add",
+                "index 3 is out of bounds for dimension 0 with size 3",
+            ),
+            bad(
+                s.integers(&[3], 0, 3),
+                "add",
+                "Index tensor must have the same number of dimensions as self tensor",
+            ),
+        ]
     }
 }
 

@@ -4,7 +4,7 @@
 //! pointwise form does not do; they prepare the walk themselves with [`walk_as_is`].
 
 use crate::dispatch::{OpDef, Value};
-use crate::error::{bail, ensure};
+use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::promote::result_type;
 use crate::tensor::shape::{broadcast_shapes, broadcast_strides};
@@ -331,7 +331,7 @@ fn fill_masked(x: &Tensor, mask: &Tensor, value: Scalar) -> Result<Tensor> {
         "masked_fill_ only supports boolean masks, but got mask with dtype {}",
         c_name(mask.dtype())
     );
-    check_value(value, x.dtype())?;
+    value.check_fits(x.dtype())?;
     let mut spec = TensorSpec::like(x);
     if x.shape() != mask.shape() {
         spec.shape = broadcast_shapes(&[x.shape(), mask.shape()])?;
@@ -339,30 +339,6 @@ fn fill_masked(x: &Tensor, mask: &Tensor, value: Scalar) -> Result<Tensor> {
     let out = spec.empty()?;
     walk_as_is(&out, &[x.clone(), mask.clone()], |iter| elementwise::masked_fill(iter, value))?;
     Ok(out)
-}
-
-/// Refuses a number that the dtype cannot hold.
-fn check_value(value: Scalar, dtype: DType) -> Result<()> {
-    let number = value.to_f64();
-    let fits = match (dtype, value) {
-        (d, Scalar::Complex(_, im)) if !d.is_complex() && im != 0.0 => false,
-        (DType::U8, _) => (-255.0..=255.0).contains(&number),
-        (DType::I8, _) => (-128.0..=127.0).contains(&number),
-        (DType::I16, _) => (-32768.0..=32767.0).contains(&number),
-        (DType::I32, _) => (-2_147_483_648.0..=2_147_483_647.0).contains(&number),
-        (DType::I64, _) => number.abs() <= 2.0_f64.powi(63),
-        (DType::F16, _) => !number.is_finite() || number.abs() <= 65504.0,
-        (DType::F32, _) => !number.is_finite() || number.abs() <= f64::from(f32::MAX),
-        _ => true,
-    };
-    if !fits {
-        bail!(
-            runtime,
-            "value cannot be converted to type {} without overflow",
-            c_name(dtype).replace("long int", "int64_t")
-        );
-    }
-    Ok(())
 }
 
 /// The name of the C++ type, which PyTorch prints here.

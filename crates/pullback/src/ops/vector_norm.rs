@@ -171,7 +171,7 @@ impl Logsumexp {
 
 /// The gradient of a norm; `grad` and `norm` have the reduced dimensions in them. Where the norm (or, for
 /// orders below 1, the element) is 0 the subgradient 0 is taken.
-fn norm_grad(
+pub(super) fn norm_grad(
     grad: &Tensor,
     x: &Tensor,
     norm: &Tensor,

@@ -1,7 +1,7 @@
 //! New tensors: of one value or of a rule (`arange`, `eye`).
 //!
 //! Nothing here has a derivative and nothing here is random (see `random`); tensors like others are in
-//! `creation_like`. All options go through [`Options`], which knows the default dtype and refuses layouts
+//! `creation_like`. All options go through `Options`, which knows the default dtype and refuses layouts
 //! and devices this build has not.
 
 use crate::dispatch::{OpDef, Value};

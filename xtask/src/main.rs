@@ -58,7 +58,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "gen",
-        usage: "write the stub and docs/ops.md from the op registry [--check: only say if stale]",
+        usage: "write the type stubs and docs/ops.md from the op registry [--check: only say if stale]",
         run: generate::command,
     },
     Command {

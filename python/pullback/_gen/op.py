@@ -1,0 +1,50 @@
+"""Ops as the generator sees them: one record per signature of a function or method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .. import _C
+
+__all__ = ["Op", "described"]
+
+
+@dataclass(frozen=True)
+class Op:
+    """One signature under one name, as ``_C._describe_ops`` tells it."""
+
+    name: str
+    module: str
+    method: bool
+    inplace: bool
+    schema: str
+    op: str
+    signature: str
+    stub: tuple[str, ...]
+    doc: str
+    internal: bool
+    differentiable: bool
+    out: bool
+    fields: tuple[str, ...] | None
+
+    @property
+    def is_misnamed(self) -> bool:
+        """Whether it is the in-place form of an operator, which Python calls otherwise.
+
+        The registry appends an underscore to every name, but nobody calls ``__and___``.
+        """
+        return self.name.startswith("__") and self.name.endswith("___")
+
+
+def described() -> list[Op]:
+    """All signatures, functions before methods, each in the registry's order of names."""
+    names = Op.__dataclass_fields__
+    return [op for op in (_op(entry, names) for entry in _C._describe_ops()) if not op.is_misnamed]
+
+
+def _op(entry: dict[str, Any], names: Any) -> Op:
+    values = {name: entry[name] for name in names}
+    values["stub"] = tuple(values["stub"])
+    values["fields"] = tuple(values["fields"]) if values["fields"] else None
+    return Op(**values)

@@ -48,20 +48,50 @@ from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_e
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 
 if TYPE_CHECKING:
-    from . import (  # noqa: F401
-        autograd,
-        fft,
-        func,
-        linalg,
-        memory,
-        nn,
-        optim,
-        profiler,
-        random,
-        return_types,
-        special,
-        utils,
-    )
+    from builtins import bool as _bool
+    from builtins import int as _int
+
+    from . import autograd as autograd
+    from . import memory as memory
+    from . import nn as nn
+    from . import optim as optim
+    from . import random as random
+    from . import return_types as return_types
+    from . import types as types
+    from . import utils as utils
+    from ._C import bfloat16 as bfloat16
+    from ._C import bool as bool
+    from ._C import byte as byte
+    from ._C import cdouble as cdouble
+    from ._C import cfloat as cfloat
+    from ._C import channels_last as channels_last
+    from ._C import channels_last_3d as channels_last_3d
+    from ._C import char as char
+    from ._C import complex64 as complex64
+    from ._C import complex128 as complex128
+    from ._C import contiguous_format as contiguous_format
+    from ._C import double as double
+    from ._C import float as float
+    from ._C import float16 as float16
+    from ._C import float32 as float32
+    from ._C import float64 as float64
+    from ._C import half as half
+    from ._C import int as int
+    from ._C import int8 as int8
+    from ._C import int16 as int16
+    from ._C import int32 as int32
+    from ._C import int64 as int64
+    from ._C import long as long
+    from ._C import preserve_format as preserve_format
+    from ._C import short as short
+    from ._C import sparse_coo as sparse_coo
+    from ._C import sparse_csr as sparse_csr
+    from ._C import strided as strided
+    from ._C import uint8 as uint8
+    from ._C import uint16 as uint16
+    from ._C import uint32 as uint32
+    from ._C import uint64 as uint64
+    from ._C._VariableFunctions import *  # noqa: F403 (whatever ops there are)
 
 __version__ = "0.1.0"
 
@@ -105,27 +135,27 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def is_floating_point(input: Tensor) -> bool:
+def is_floating_point(input: Tensor) -> _bool:
     """Whether the dtype is a floating-point one."""
     return input.is_floating_point()
 
 
-def is_complex(input: Tensor) -> bool:
+def is_complex(input: Tensor) -> _bool:
     """Whether the dtype is complex."""
     return input.is_complex()
 
 
-def is_inference(input: Tensor) -> bool:
+def is_inference(input: Tensor) -> _bool:
     """Whether the tensor was made in inference mode."""
     return input.is_inference()
 
 
-def is_storage(obj: object) -> bool:
+def is_storage(obj: object) -> _bool:
     """Whether ``obj`` is a storage."""
     return isinstance(obj, UntypedStorage)
 
 
-def numel(input: Tensor) -> int:
+def numel(input: Tensor) -> _int:
     """The number of elements."""
     return input.numel()
 
@@ -154,11 +184,11 @@ def typename(obj: object) -> str:
     return kind.__qualname__ if module in ("", "builtins") else f"{module}.{kind.__qualname__}"
 
 
-def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool = False) -> None:
     """Does nothing: every algorithm here is deterministic."""
 
 
-def are_deterministic_algorithms_enabled() -> bool:
+def are_deterministic_algorithms_enabled() -> _bool:
     """True: every algorithm here is deterministic."""
     return True
 

@@ -25,7 +25,7 @@ __all__ = ["Tensor"]
 def _rebuild_tensor(
     storage: Any, dtype: Any, offset: int, size: Sequence[int], stride: Sequence[int]
 ) -> Tensor:
-    return cast("Tensor", _C._tensor_over(storage, dtype, offset, list(size), list(stride)))
+    return _C._tensor_over(storage, dtype, offset, list(size), list(stride))
 
 
 def _rebuild(
@@ -36,7 +36,7 @@ def _rebuild(
 ) -> Tensor:
     tensor = _rebuild_tensor(*parts)
     if cls is not Tensor:
-        tensor = cast("Tensor", _C.TensorBase._make_subclass(cls, tensor, requires_grad))
+        tensor = _C.TensorBase._make_subclass(cls, tensor, requires_grad)
     else:
         tensor.requires_grad = requires_grad
     if state:
@@ -200,7 +200,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     ) -> Tensor:
         if array.dtype == bool:
             array = array.astype("uint8")
-        return cast("Tensor", _C.from_numpy(array))
+        return _C.from_numpy(array)
 
     def __dlpack__(
         self,

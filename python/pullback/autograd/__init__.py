@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .. import _C
 from . import function, grad_mode, graph
@@ -238,6 +238,7 @@ def grad(
         )
     starts = _starts(roots, grad_outputs, is_grads_batched)
     keep = create_graph if retain_graph is None else retain_graph
+    found: Sequence[Tensor | None]
     if is_grads_batched:
         found = _batched(roots, targets, starts, keep, create_graph, allow)
     else:
@@ -249,7 +250,8 @@ def grad(
             _C._VariableFunctions.zeros_like(t).requires_grad_() if g is None else g
             for g, t in zip(found, targets, strict=True)
         )
-    return tuple(found)
+    # None comes only where `allow_unused` asked for it; as in PyTorch the type leaves that out.
+    return cast("tuple[Tensor, ...]", tuple(found))
 
 
 def _batched(
@@ -259,7 +261,7 @@ def _batched(
     keep: bool,
     create_graph: bool,
     allow: bool,
-) -> list[Any]:
+) -> list[Tensor | None]:
     """One run per entry of the first dimension; the results stacked."""
     sizes = {s.shape[0] for s in starts if s is not None}
     if len(sizes) != 1:
@@ -277,11 +279,12 @@ def _batched(
         )
         for i in range(size)
     ]
-    stack = _C._VariableFunctions.stack
-    return [
-        None if any(run[i] is None for run in runs) else stack([run[i] for run in runs])
-        for i in range(len(targets))
-    ]
+    return [_stacked([run[i] for run in runs]) for i in range(len(targets))]
+
+
+def _stacked(grads: list[Tensor | None]) -> Tensor | None:
+    present = [grad for grad in grads if grad is not None]
+    return _C._VariableFunctions.stack(present) if len(present) == len(grads) else None
 
 
 def __getattr__(name: str) -> Any:

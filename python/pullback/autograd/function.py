@@ -67,7 +67,8 @@ class BackwardCFunction(_C._FunctionBase, FunctionCtx):
 
     _forward_cls: ClassVar[Any]
 
-    def apply(self, *grads: Any) -> Any:
+    # On a function class `apply` is called on the class, on a context on the object.
+    def apply(self, *grads: Any) -> Any:  # type: ignore[override]
         """Runs ``backward`` (or ``vjp``) of the user's class.
 
         Raises:

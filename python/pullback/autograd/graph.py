@@ -27,7 +27,7 @@ class Node(abc.ABC):  # noqa: B024 (its methods are those of the native nodes)
     """A node of the backward graph; ``isinstance`` holds for every ``grad_fn``."""
 
     @classmethod
-    def __subclasshook__(cls, subclass: type) -> bool:
+    def __subclasshook__(cls, subclass: type) -> Any:
         if cls is not Node:
             return NotImplemented
         return issubclass(subclass, (_C._NodeBase, _C._FunctionBase))

@@ -48,7 +48,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             data = _VF.empty(0)
         kind = type(data)
         if kind is Tensor or kind is Parameter:
-            return cast("Parameter", Tensor._make_subclass(cls, data, requires_grad))
+            return Tensor._make_subclass(cls, data, requires_grad)
         # A subclass with its own storage rules keeps its type and is only marked.
         alias: Any = data.detach().requires_grad_(requires_grad)
         if type(alias) is not kind:

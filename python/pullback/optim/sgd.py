@@ -224,7 +224,8 @@ def _native_sgd(
     for row in fresh:
         buffers[row] = empty_like(grads[row])
     if not is_mixed and len(fresh) in (0, len(params)):
-        _VF._fused_sgd_(params, grads, buffers, is_first_step=bool(fresh), **options)
+        full = [buffer for buffer in buffers if buffer is not None]
+        _VF._fused_sgd_(params, grads, full, is_first_step=bool(fresh), **options)
         return
     # A parameter that gets its first gradient late starts its buffer while others decay theirs.
     for is_first in (True, False):
@@ -255,7 +256,7 @@ def _plain_sgd(
             # The clone keeps the value that the product needs: the parameter changes below.
             grad = grad.addcmul(param.clone(), weight_decay)
         elif weight_decay != 0:
-            grad = grad.add(param, alpha=weight_decay)
+            grad = grad.add(param, alpha=scalar_of(weight_decay))
         if momentum != 0:
             buffer = buffers[row]
             if buffer is None:
@@ -266,4 +267,4 @@ def _plain_sgd(
         if isinstance(lr, Tensor) and lr.requires_grad:
             param.addcmul_(grad, lr, value=-1)
         else:
-            param.add_(grad, alpha=-lr)
+            param.add_(grad, alpha=-scalar_of(lr))

@@ -159,9 +159,8 @@ def _encode(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None, w
 def _raw_bytes(value: Tensor, code: str) -> bytes:
     flat = value.detach().cpu().contiguous().reshape(-1)
     if sys.byteorder == "little" and flat.numel():
-        # The buffer protocol gives the bytes at once, for the dtypes it has a name for.
-        with contextlib.suppress(TypeError, BufferError, ValueError):
-            return memoryview(flat).tobytes()
+        # The copy has a storage of its own, which holds these elements and nothing else.
+        return flat.clone().untyped_storage()._bytes()
     numbers: list[Any] = flat.tolist()
     if code == "BF16":
         # Exact: a bf16 is the upper half of an f32.

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ... import Tensor
 from .fetch import IterableFetcher, MapFetcher
 from .sampler import draw_seed
 
@@ -27,8 +26,6 @@ def has_accelerator() -> bool:
 
 def pin_memory(data: Any) -> Any:
     """The same structure with every tensor in pinned memory."""
-    if isinstance(data, Tensor):
-        return data.pin_memory()
     if isinstance(data, (str, bytes)):
         return data
     if hasattr(data, "pin_memory"):

@@ -70,9 +70,8 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         Raises:
             RuntimeError: for a graph that was freed, a gradient of another shape, or no graph.
         """
-        from . import autograd
-
-        autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        keep_graph = create_graph if retain_graph is None else retain_graph
+        _C._engine_run_backward(self, gradient, keep_graph, create_graph, inputs, True, True)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
         """Lets ``hook(grad)`` see, and replace, the gradient of this tensor.

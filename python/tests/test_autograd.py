@@ -592,3 +592,11 @@ def test_a_hundred_thousand_nodes() -> None:
     for _ in range(100_000):
         y = y * 1
     del y
+
+
+@pytest.mark.parametrize("sequence", [tuple, list, lambda pair: iter(list(pair))])
+def test_grad_takes_any_sequence_of_outputs_gradients_and_inputs(sequence: Any) -> None:
+    a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    outputs, ones = (a * 2, b * 3), (torch.ones(2), torch.ones(2))
+    left, right = torch.autograd.grad(sequence(outputs), sequence((a, b)), sequence(ones))
+    assert left.tolist() == [2, 2] and right.tolist() == [3, 3]

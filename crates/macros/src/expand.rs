@@ -22,8 +22,9 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
     let args = args(op, &with_vjp)?;
     let (traits, kernel, meta) = (traits(op), kernel(op)?, meta(op)?);
     let jvp = jvp(op)?;
-    let result = match op.word("meta").map(crate::item::Word::text).as_deref() {
-        Some("broadcast" | "float" | "real") => quote!(Same),
+    let word = |name: &str| op.word(name).map(crate::item::Word::text);
+    let result = match word("result").or_else(|| word("meta")).as_deref() {
+        Some("same" | "broadcast" | "float" | "real") => quote!(Same),
         Some("predicate") => quote!(Bool),
         _ => quote!(Custom),
     };

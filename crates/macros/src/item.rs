@@ -47,6 +47,7 @@ const WORDS: &[&str] = &[
     "not_differentiable",
     "alias",
     "tags",
+    "result",
     "batch",
     "jvp",
     "module",

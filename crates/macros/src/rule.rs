@@ -117,6 +117,15 @@ fn one(
         if let Some(arg) =
             name.strip_suffix(suffix).and_then(|b| op.arg(b)).filter(|&a| op.is_tensor(a))
         {
+            if *kind == "DType" {
+                if arg >= 16 {
+                    return Err(Error::new(
+                        span,
+                        "nodes keep the dtypes of the first 16 arguments",
+                    ));
+                }
+                return Ok(quote_spanned!(span=> ctx.dtype(#arg)));
+            }
             let slot = saves.slot(kind, arg, rule);
             return Ok(quote_spanned!(span=> #from(ctx.value(#slot))));
         }

@@ -81,11 +81,16 @@ pub(crate) struct Extras {
     pub(crate) requires_grad: bool,
 }
 
-pub(crate) type ArgVec<'a> = SmallVec<[Arg<'a>; 8]>;
+/// The op's arguments; made once per call and filled in place.
+pub(crate) type ArgVec<'a> = SmallVec<[Arg<'a>; 12]>;
 
-enum Quick<'a> {
-    Bound(ArgVec<'a>, Extras),
+/// What the quick way says of one overload.
+enum Quick {
+    /// The arguments are bound.
+    Bound,
+    /// Certainly not this one.
     No,
+    /// The whole binder must decide.
     Unsure,
 }
 
@@ -129,9 +134,11 @@ impl Function {
     ) -> Reply {
         let overloads = self.overloads(py);
         let arena = Arena::default();
+        let mut values = ArgVec::new();
+        let mut extras = Extras::default();
         for plan in &overloads.plans {
-            match plan.quick(py, receiver, args, &arena) {
-                Quick::Bound(values, extras) => return run(py, plan, &values, &extras),
+            match plan.quick(py, receiver, args, &arena, &mut values, &mut extras) {
+                Quick::Bound => return run(py, plan, &values, &extras),
                 Quick::No => {}
                 Quick::Unsure => break,
             }
@@ -174,7 +181,8 @@ impl Function {
             .map_err(|error| PyTypeError::new_err(error.0))?;
         let plan = &plans[chosen];
         let arena = Arena::default();
-        let mut values = plan.start(receiver);
+        let mut values = ArgVec::new();
+        plan.start(receiver, &mut values);
         let mut extras = Extras::default();
         for (index, (param, slot)) in plan.params.iter().zip(&slots).enumerate() {
             let parameter = &signatures[chosen].parameters[index];
@@ -222,13 +230,13 @@ fn takes_no_arguments(name: &str, args: Args<'_>) -> PyErr {
 impl Plan {
     /// Defaults everywhere, and the receiver in its place.
     #[inline(always)]
-    fn start<'a>(&self, receiver: Option<*mut PyObject>) -> ArgVec<'a> {
-        let mut values: ArgVec<'a> = self.defaults.iter().copied().collect();
+    fn start(&self, receiver: Option<*mut PyObject>, values: &mut ArgVec<'_>) {
+        values.clear();
+        values.extend_from_slice(&self.defaults);
         if let (Some(object), Some(at)) = (receiver, self.receiver) {
             // SAFETY: checked to be a tensor by the method object; the call keeps it alive.
             values[at] = Arg::Tensor(unsafe { crate::raw::object::tensor_of(object) });
         }
-        values
     }
 
     /// Binds exact types only.
@@ -239,33 +247,40 @@ impl Plan {
         receiver: Option<*mut PyObject>,
         args: Args<'a>,
         arena: &'a Arena<'_>,
-    ) -> Quick<'a> {
+        values: &mut ArgVec<'a>,
+        extras: &mut Extras,
+    ) -> Quick {
         let count = args.positional;
-        if count > self.positional {
-            if self.varargs && args.keywords() == 0 {
-                return self.quick_varargs(py, receiver, args, arena);
-            }
+        // `view(2, 3)`: the sizes themselves are the arguments.
+        let spread = self.varargs && count > 0 && is_exact_int(args.all[0]);
+        if count > self.positional && !spread {
             return if self.varargs { Quick::Unsure } else { Quick::No };
         }
         if self.params.len() > 24 {
             return Quick::Unsure;
         }
         let mut given = [std::ptr::null_mut::<PyObject>(); 24];
-        given[..count].copy_from_slice(&args.all[..count]);
+        if !spread {
+            given[..count].copy_from_slice(&args.all[..count]);
+        }
         for index in 0..args.keywords() {
             let name = args.name(index);
             let Some(at) = self.params.iter().position(|p| p.name.as_ptr() == name) else {
                 return Quick::Unsure;
             };
-            if !given[at].is_null() {
+            if !given[at].is_null() || (spread && at == 0) {
                 return Quick::Unsure;
             }
             given[at] = args.all[count + index];
         }
-        let mut values: ArgVec<'a> = self.start(receiver);
-        let mut extras = Extras::default();
+        self.start(receiver, values);
+        *extras = Extras::default();
         let mut refused = false;
-        for (param, &object) in self.params.iter().zip(&given) {
+        let skipped = usize::from(spread);
+        if spread && !self.spread_sizes(py, &args.all[..count], arena, values) {
+            return Quick::Unsure;
+        }
+        for (param, &object) in self.params.iter().zip(&given).skip(skipped) {
             if object.is_null() {
                 if param.required {
                     return Quick::No;
@@ -274,7 +289,7 @@ impl Plan {
             }
             match quick(py, param, self.numbers, object, arena) {
                 Ok(Some(value)) => {
-                    if self.put(param, value, object, &mut values, &mut extras).is_err() {
+                    if self.put(param, value, object, values, extras).is_err() {
                         return Quick::Unsure;
                     }
                 }
@@ -282,28 +297,23 @@ impl Plan {
                 Err(()) => return Quick::Unsure,
             }
         }
-        if refused { Quick::No } else { Quick::Bound(values, extras) }
+        if refused { Quick::No } else { Quick::Bound }
     }
 
-    /// `view(2, 3)`: all ints.
-    fn quick_varargs<'a>(
-        &'a self,
+    /// Puts sizes that were given one by one in their place; `false` if one is no exact int.
+    fn spread_sizes<'a>(
+        &self,
         py: Python<'_>,
-        receiver: Option<*mut PyObject>,
-        args: Args<'a>,
+        sizes: &[*mut PyObject],
         arena: &'a Arena<'_>,
-    ) -> Quick<'a> {
-        let Source::Argument(at) = self.params[0].source else { return Quick::Unsure };
-        let mut dims = pullback::Dims::new();
-        for &object in args.all {
-            match crate::convert::exact_int(py, object) {
-                Some(value) => dims.push(value),
-                None => return Quick::Unsure,
-            }
-        }
-        let mut values: ArgVec<'a> = self.start(receiver);
+        values: &mut ArgVec<'a>,
+    ) -> bool {
+        let Source::Argument(at) = self.params[0].source else { return false };
+        let dims: Option<pullback::Dims> =
+            sizes.iter().map(|&size| crate::convert::exact_int(py, size)).collect();
+        let Some(dims) = dims else { return false };
         values[at] = Arg::Ints(arena.dims(dims));
-        Quick::Bound(values, Extras::default())
+        true
     }
 
     /// Puts one converted value where it goes.
@@ -328,6 +338,11 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+fn is_exact_int(object: *mut PyObject) -> bool {
+    // SAFETY: a live argument.
+    unsafe { ffi::PyLong_CheckExact(object) != 0 }
 }
 
 /// One way Python may call an op: the schema as shown, and whether it is shown at all.

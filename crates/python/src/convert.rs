@@ -24,8 +24,7 @@ use std::ffi::CStr;
 /// Owner of what a call's arguments borrow.
 #[derive(Default)]
 pub(crate) struct Arena<'py> {
-    tensors: [OnceCell<Tensor>; 4],
-    dims: [OnceCell<Dims>; 4],
+    dims: [OnceCell<Dims>; 2],
     tensor_list: OnceCell<Vec<Tensor>>,
     rest: RefCell<Vec<Box<Rest<'py>>>>,
 }
@@ -51,9 +50,6 @@ impl<'py> Arena<'py> {
     }
     #[inline]
     pub(crate) fn tensor(&self, tensor: Tensor) -> &Tensor {
-        if let Some(cell) = self.tensors.iter().find(|c| c.get().is_none()) {
-            return cell.get_or_init(|| tensor);
-        }
         let Rest::Tensor(kept) = self.put(Rest::Tensor(tensor)) else { unreachable!("just put") };
         kept
     }
@@ -113,7 +109,7 @@ pub(crate) fn exact_int(py: Python<'_>, object: *mut PyObject) -> Option<i64> {
 
 /// The number of an exact Python number.
 #[inline(always)]
-fn exact_scalar(py: Python<'_>, object: *mut PyObject) -> Option<Scalar> {
+pub(crate) fn exact_scalar(py: Python<'_>, object: *mut PyObject) -> Option<Scalar> {
     // SAFETY: a live object; the GIL is held.
     unsafe {
         let ty = ffi::Py_TYPE(object);
@@ -184,19 +180,13 @@ pub(crate) fn quick<'a>(
                     return Ok(Some(Arg::Tensor(tensor_of(object))));
                 }
                 match exact_scalar(py, object) {
-                    Some(value) if numbers => {
-                        let tensor = Tensor::wrapped(value).map_err(|_| ())?;
-                        Ok(Some(Arg::Tensor(arena.tensor(tensor))))
-                    }
+                    // The library makes a tensor of it where it needs one.
+                    Some(value) if numbers => Ok(Some(Arg::Scalar(value))),
                     Some(_) => Ok(None),
                     None => Err(()),
                 }
             }
             Base::Scalar => match exact_scalar(py, object) {
-                Some(value) if param.wraps => {
-                    let tensor = Tensor::wrapped(value).map_err(|_| ())?;
-                    Ok(Some(Arg::Tensor(arena.tensor(tensor))))
-                }
                 Some(value) => Ok(Some(Arg::Scalar(value))),
                 None => Err(()),
             },

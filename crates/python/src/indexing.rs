@@ -183,6 +183,9 @@ fn assigned(target: &Tensor, value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     if let Some(tensor) = as_tensor(value) {
         return Ok(tensor.clone());
     }
+    if let Some(number) = crate::convert::exact_scalar(value.py(), value.as_ptr()) {
+        return Tensor::scalar_of(number, target.dtype()).map_err(raise);
+    }
     if crate::tensor::numpy::is_array(value) {
         return from_data(value, None, None, false);
     }

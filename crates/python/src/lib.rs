@@ -43,6 +43,9 @@ mod result;
 mod setting;
 mod tensor;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[pymodule]
 fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();

@@ -86,28 +86,15 @@ def _shape_and_dtype(output: Any) -> tuple[Any, Any]:
     return meta.shape, meta.dtype
 
 
-def _start(output: Any, grad: Any, index: int, batched: bool) -> Any:
-    """The gradient that starts at ``output``: the given one, checked, or ones."""
-    from .._tensor import Tensor
-
-    if grad is None:
-        if isinstance(output, Tensor):
-            if not output.requires_grad:
-                return None
-            if output.numel() != 1:
-                raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            if not output.is_floating_point():
-                raise RuntimeError(
-                    "grad can be implicitly created only for real scalar outputs but got "
-                    f"{output.dtype}"
-                )
-            made = Tensor.detach(output).clone()
-            return made.fill_(1)
-        raise RuntimeError("grad can be implicitly created only for scalar outputs")
-    if not isinstance(grad, Tensor):
-        raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
-    shape, dtype = _shape_and_dtype(output)
-    if batched:
+def _batched_starts(outputs: tuple[Any, ...], grads: Any) -> list[Any]:
+    """The given gradients, checked to have one dimension more than their outputs."""
+    starts = [None] * len(outputs) if grads is None else list(_tuple(grads))
+    if len(starts) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(starts)} gradients")
+    for index, (output, grad) in enumerate(zip(outputs, starts, strict=True)):
+        if not isinstance(grad, _C.TensorBase):
+            continue
+        shape, _ = _shape_and_dtype(output)
         if tuple(grad.shape[1:]) != tuple(shape):
             raise RuntimeError(
                 "If `is_grads_batched=True`, we interpret the first dimension of each "
@@ -116,27 +103,7 @@ def _start(output: Any, grad: Any, index: int, batched: bool) -> Any:
                 f"detected: grad_output[{index}] has a shape of {grad.shape} and output[{index}] "
                 f"has a shape of {shape}."
             )
-    elif tuple(grad.shape) != tuple(shape):
-        raise RuntimeError(
-            f"Mismatch in shape: grad_output[{index}] has a shape of {grad.shape} and "
-            f"output[{index}] has a shape of {shape}."
-        )
-    if dtype.is_complex != grad.dtype.is_complex:
-        raise RuntimeError(
-            "For complex Tensors, both grad_output and output are required to have the same "
-            f"dtype. Mismatch in dtype: grad_output[{index}] has a dtype of {grad.dtype} and "
-            f"output[{index}] has a dtype of {dtype}."
-        )
-    return grad
-
-
-def _starts(outputs: tuple[Any, ...], grads: Any, batched: bool = False) -> list[Any]:
-    if grads is None:
-        grads = (None,) * len(outputs)
-    grads = _tuple(grads)
-    if len(grads) != len(outputs):
-        raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
-    return [_start(o, g, i, batched) for i, (o, g) in enumerate(zip(outputs, grads, strict=True))]
+    return starts
 
 
 def backward(
@@ -172,18 +139,12 @@ def backward(
                 "`backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
-    outputs = _tuple(tensors)
-    targets: list[Any] | None = None
-    if inputs is not None:
-        targets = list(_tuple(inputs))
-        if not targets:
-            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     _C._engine_run_backward(
-        list(outputs),
-        _starts(outputs, grad_tensors),
+        tensors,
+        grad_tensors,
         create_graph if retain_graph is None else retain_graph,
         create_graph,
-        targets,
+        inputs,
         True,
         True,
     )
@@ -231,24 +192,24 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    roots, targets = _tuple(outputs), _tuple(inputs)
-    if materialize_grads and any(isinstance(t, GradientEdge) for t in targets):
+    if materialize_grads and any(isinstance(t, GradientEdge) for t in _tuple(inputs)):
         raise RuntimeError(
             "materialize_grads cannot be used when the given input is a GradientEdge"
         )
-    starts = _starts(roots, grad_outputs, is_grads_batched)
     keep = create_graph if retain_graph is None else retain_graph
     found: Sequence[Tensor | None]
     if is_grads_batched:
-        found = _batched(roots, targets, starts, keep, create_graph, allow)
+        roots = _tuple(outputs)
+        starts = _batched_starts(roots, grad_outputs)
+        found = _batched(roots, _tuple(inputs), starts, keep, create_graph, allow)
     else:
         found = _C._engine_run_backward(
-            list(roots), starts, keep, create_graph, list(targets), allow, False
+            outputs, grad_outputs, keep, create_graph, inputs, allow, False
         )
     if materialize_grads:
         return tuple(
             _C._VariableFunctions.zeros_like(t).requires_grad_() if g is None else g
-            for g, t in zip(found, targets, strict=True)
+            for g, t in zip(found, _tuple(inputs), strict=True)
         )
     # None comes only where `allow_unused` asked for it; as in PyTorch the type leaves that out.
     return cast("tuple[Tensor, ...]", tuple(found))

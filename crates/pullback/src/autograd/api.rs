@@ -4,7 +4,7 @@ use super::engine::{Request, execute};
 use super::node::Edge;
 use super::{Node, arithmetic};
 use crate::error::{bail, ensure};
-use crate::{Error, Result, Tensor};
+use crate::{DType, Error, Result, Tensor};
 
 /// Options of [`backward`] and [`grad`].
 #[derive(Clone, Copy, Default)]
@@ -17,40 +17,49 @@ pub struct Options {
     pub allow_unused: bool,
 }
 
-/// The gradient that starts at `output`: the given one, checked, or ones for a single element.
-fn root_grad(output: &Tensor, grad: Option<&Tensor>, index: usize) -> Result<Option<Tensor>> {
-    let Some(grad) = grad else {
-        if !output.requires_grad() {
-            return Ok(None);
-        }
-        ensure!(
-            output.numel() == 1,
-            runtime,
-            "grad can be implicitly created only for scalar outputs"
-        );
-        ensure!(
-            output.dtype().is_floating_point(),
-            runtime,
-            "grad can be implicitly created only for real scalar outputs but got torch.{}",
-            output.dtype().name()
-        );
-        return arithmetic::ones_like(output).map(Some);
-    };
+/// The gradient that starts at `output`: the given one, checked, or ones for a single element; `None` if
+/// there is none and `output` does not require grad.
+///
+/// # Errors
+/// `RuntimeError` if there is none and `output` is no single real number; as [`check_start`].
+pub fn start(output: &Tensor, grad: Option<&Tensor>, index: usize) -> Result<Option<Tensor>> {
+    if let Some(grad) = grad {
+        check_start(output.shape(), output.dtype(), grad, index)?;
+        return Ok(Some(grad.clone()));
+    }
+    if !output.requires_grad() {
+        return Ok(None);
+    }
+    ensure!(output.numel() == 1, runtime, "grad can be implicitly created only for scalar outputs");
     ensure!(
-        grad.shape() == output.shape(),
+        output.dtype().is_floating_point(),
+        runtime,
+        "grad can be implicitly created only for real scalar outputs but got torch.{}",
+        output.dtype().name()
+    );
+    arithmetic::ones_like(output).map(Some)
+}
+
+/// Refuses a gradient that cannot start at output `index`, which has this shape and dtype.
+///
+/// # Errors
+/// `RuntimeError` if the shapes differ, or one is complex and the other is not.
+pub fn check_start(shape: &[i64], dtype: DType, grad: &Tensor, index: usize) -> Result<()> {
+    ensure!(
+        grad.shape() == shape,
         runtime,
         "Mismatch in shape: grad_output[{index}] has a shape of torch.Size({}) and output[{index}] has a shape of torch.Size({}).",
         arithmetic::shape_text(grad.shape()),
-        arithmetic::shape_text(output.shape())
+        arithmetic::shape_text(shape)
     );
     ensure!(
-        grad.dtype().is_complex() == output.dtype().is_complex(),
+        grad.dtype().is_complex() == dtype.is_complex(),
         runtime,
         "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: grad_output[{index}] has a dtype of torch.{} and output[{index}] has a dtype of torch.{}.",
         grad.dtype().name(),
-        output.dtype().name()
+        dtype.name()
     );
-    Ok(Some(grad.clone()))
+    Ok(())
 }
 
 fn roots(
@@ -67,7 +76,7 @@ fn roots(
     let mut edges = Vec::with_capacity(outputs.len());
     let mut starts = Vec::with_capacity(outputs.len());
     for (index, (output, grad)) in outputs.iter().zip(grads).enumerate() {
-        starts.push(root_grad(output, *grad, index)?);
+        starts.push(start(output, *grad, index)?);
         let edge = output.gradient_edge()?;
         ensure!(
             edge.is_valid(),

@@ -20,23 +20,37 @@ use smallvec::SmallVec;
 /// Runs an op and records it if that is due.
 #[inline]
 pub fn call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
-    if let Kernel::Composite(compose) = def.kernel {
-        return compose(args);
+    match def.kernel {
+        Kernel::Pointwise(kernel) => {
+            let needs = needed(def, args)?;
+            let fast = run_pointwise_fast(def, kernel, args).transpose()?;
+            if let (0, Some(_)) = (needs, &fast)
+                && !mode::is_inference_mode()
+                && let Some(out) = fast
+            {
+                return Ok(out.into_outputs());
+            }
+            call_general(def, args, needs, fast)
+        }
+        Kernel::Composite(_) => call_composite(def, args),
+        _ if def.is(Traits::INPLACE_ONLY) => call_inplace(def, args).map(IntoOutputs::into_outputs),
+        _ => call_general(def, args, needed(def, args)?, None),
     }
-    if def.is(Traits::INPLACE_ONLY) {
-        return call_inplace(def, args).map(IntoOutputs::into_outputs);
-    }
-    let needs = needed(def, args)?;
-    let fast = match def.kernel {
-        Kernel::Pointwise(kernel) => run_pointwise_fast(def, kernel, args).transpose()?,
-        _ => None,
-    };
-    if let (0, Some(_)) = (needs, &fast)
-        && !mode::is_inference_mode()
-        && let Some(out) = fast
-    {
-        return Ok(out.into_outputs());
-    }
+}
+
+fn call_composite(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
+    let Kernel::Composite(compose) = def.kernel else { unreachable!("checked by the caller") };
+    let numbers = wrap_numbers(def, args)?;
+    if numbers.is_empty() { compose(args) } else { compose(&replace_numbers(def, args, &numbers)) }
+}
+
+/// What is left to do once it is known what must be recorded; `done` is the result if there is one already.
+fn call_general(
+    def: &'static OpDef,
+    args: &[Arg<'_>],
+    needs: u64,
+    done: Option<Tensor>,
+) -> Result<Outputs> {
     let numbers = wrap_numbers(def, args)?;
     let with_numbers;
     let args = if numbers.is_empty() {
@@ -45,7 +59,7 @@ pub fn call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
         with_numbers = replace_numbers(def, args, &numbers);
         &with_numbers
     };
-    let outputs = match fast {
+    let outputs = match done {
         Some(out) => out.into_outputs(),
         None if needs == 0 => run(def, args)?,
         None => {

@@ -13,7 +13,6 @@ impl Node {
             SaveKind::Output => op.outputs[save.index].to_owned(),
             SaveKind::Input => op.args[save.index].name.to_owned(),
             SaveKind::Shape => format!("{}_sym_sizes", op.args[save.index].name),
-            SaveKind::DType => format!("{}_scalar_type", op.args[save.index].name),
             SaveKind::Offset => format!("{}_storage_offset", op.args[save.index].name),
             SaveKind::Strides => format!("{}_sym_strides", op.args[save.index].name),
             SaveKind::Spec => format!("{}_options", op.args[save.index].name),

@@ -40,7 +40,7 @@ impl Tensor {
         if flags & (Flag::REQUIRES_GRAD | Flag::HAS_GRAD_FN) != 0 {
             return true;
         }
-        flags & Flag::VIEW != 0 && self.base_slot().get().is_some_and(Tensor::requires_grad)
+        flags & Flag::VIEW != 0 && self.base_if_any().is_some_and(Tensor::requires_grad)
     }
     /// Whether no op produced it. Refreshes the history of a view first.
     pub fn is_leaf(&self) -> bool {
@@ -82,6 +82,17 @@ impl Tensor {
         if self.has_flag(Flag::VIEW) {
             self.attr_version().store(self.version(), Ordering::Release);
         }
+        drop(old);
+    }
+    /// As [`Tensor::set_history`] for a tensor that was made just now and nobody else knows.
+    #[inline]
+    pub(super) fn set_first_history(&self, node: Node, nr: u32) {
+        if self.use_count() != 1 || self.flags() != 0 {
+            return self.set_history(node, nr);
+        }
+        self.output_slot().store(nr, Ordering::Relaxed);
+        let old = self.grad_fn_slot().with(|slot| slot.replace(node));
+        self.set_flag_fresh(Flag::HAS_GRAD_FN);
         drop(old);
     }
     /// Forgets its producer.

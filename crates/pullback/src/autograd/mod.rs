@@ -20,7 +20,7 @@ mod record;
 mod saved;
 mod view;
 
-pub use api::{Options, backward, grad, grad_of_edges};
+pub use api::{Options, backward, check_start, grad, grad_of_edges, start};
 pub use call::{call, call_inplace, call_out};
 pub use function::{Context, Function, apply};
 pub use leaf::Meta;

@@ -7,9 +7,10 @@
 
 use super::hook::Hooks;
 use super::leaf;
+use super::record::Slots;
 use super::saved::Slot;
-use crate::dispatch::{Grads, OpDef};
-use crate::tensor::{Device, Dims, Layout};
+use crate::dispatch::{DTypes, Grads, OpDef};
+use crate::tensor::{Device, Layout};
 use crate::{DType, Result, Tensor};
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
@@ -33,11 +34,14 @@ pub struct Edge {
     pub nr: u32,
 }
 
+/// The sizes of a forward output. Inline for up to three dimensions, which keeps nodes small.
+pub(crate) type Sizes = SmallVec<[i64; 3]>;
+
 /// What a gradient that arrives at a node must look like.
 #[derive(Clone, Debug)]
 pub struct InputMeta {
     /// Sizes of the forward output.
-    pub shape: Dims,
+    pub shape: Sizes,
     /// Its dtype.
     pub dtype: DType,
     /// Its device.
@@ -51,7 +55,12 @@ impl InputMeta {
     #[inline]
     pub fn of(tensor: &Tensor) -> Self {
         let g = tensor.geometry();
-        InputMeta { shape: g.shape.clone(), dtype: g.dtype, device: g.device, layout: g.layout }
+        InputMeta {
+            shape: Sizes::from_slice(&g.shape),
+            dtype: g.dtype,
+            device: g.device,
+            layout: g.layout,
+        }
     }
 }
 
@@ -71,7 +80,7 @@ pub(super) struct Inner {
 /// What a node does.
 pub(super) enum Body {
     /// The rules of an op.
-    Op { def: &'static OpDef, slots: Mutex<SmallVec<[Slot; 2]>>, list_len: u32 },
+    Op { def: &'static OpDef, slots: Slots, list_len: u32, dtypes: DTypes },
     /// Adds what arrives to a leaf's `.grad`.
     AccumulateGrad(Tensor),
     /// Anything else: custom functions, `CopySlices`, errors.
@@ -132,7 +141,7 @@ pub fn peek_sequence_nr() -> u64 {
 }
 
 impl Node {
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(
         body: Body,
         edges: SmallVec<[Edge; 2]>,
@@ -141,17 +150,23 @@ impl Node {
         let is_leaf = matches!(body, Body::AccumulateGrad(_));
         let topological_nr =
             edges.iter().filter_map(|e| e.node.as_ref()).map(|n| n.0.topological_nr + 1).max();
-        Node(Arc::new(Inner {
-            sequence_nr: if is_leaf { u64::MAX } else { next_sequence_nr() },
-            thread_id: thread_id(),
-            topological_nr: topological_nr.unwrap_or(0),
-            edges,
-            inputs,
-            body,
-            has_hooks: AtomicBool::new(false),
-            hooks: Mutex::new(None),
-            python: AtomicPtr::new(std::ptr::null_mut()),
-        }))
+        let mut place = Arc::<Inner>::new_uninit();
+        let inner = Arc::get_mut(&mut place).expect("nobody else has it yet").as_mut_ptr();
+        // Field by field, so that the large ones are moved once.
+        // SAFETY: a fresh block that nobody else sees; every field is written.
+        unsafe {
+            let sequence_nr = if is_leaf { u64::MAX } else { next_sequence_nr() };
+            (&raw mut (*inner).sequence_nr).write(sequence_nr);
+            (&raw mut (*inner).thread_id).write(thread_id());
+            (&raw mut (*inner).topological_nr).write(topological_nr.unwrap_or(0));
+            (&raw mut (*inner).edges).write(edges);
+            (&raw mut (*inner).inputs).write(inputs);
+            (&raw mut (*inner).body).write(body);
+            (&raw mut (*inner).has_hooks).write(AtomicBool::new(false));
+            (&raw mut (*inner).hooks).write(Mutex::new(None));
+            (&raw mut (*inner).python).write(AtomicPtr::new(std::ptr::null_mut()));
+            Node(place.assume_init())
+        }
     }
 
     /// A node written by hand: `edges` say where its gradients go, `outputs` which forward results'
@@ -228,9 +243,9 @@ impl Node {
     /// keeps nothing there.
     pub fn saved(&self, index: usize) -> Option<Result<crate::dispatch::Value>> {
         let Body::Op { slots, .. } = &self.0.body else { return None };
-        let slots = slots.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match slots.get(index)? {
             Slot::Empty => None,
+            Slot::Plain(value) => Some(Ok(value.clone())),
             slot => Some(slot.unpack(self)),
         }
     }
@@ -250,8 +265,9 @@ impl Node {
     #[inline]
     pub(super) fn apply(&self, grads: Grads, wanted: &dyn Fn(usize) -> bool) -> Result<Grads> {
         match &self.0.body {
-            Body::Op { def, slots, list_len } => {
-                super::record::apply(self, def, slots, *list_len as usize, &grads, wanted)
+            Body::Op { def, slots, list_len, dtypes } => {
+                let kept = (slots.as_slice(), *list_len as usize, *dtypes);
+                super::record::apply(self, def, kept, &grads, wanted)
             }
             Body::AccumulateGrad(tensor) => {
                 leaf::accumulate(self, tensor, grads).map(|()| Grads::new())
@@ -264,10 +280,7 @@ impl Node {
     pub(super) fn release(&self) {
         match &self.0.body {
             Body::Op { slots, .. } => {
-                let mut slots = slots.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                let old: SmallVec<[Slot; 2]> = slots.iter_mut().map(Slot::take).collect();
-                drop(slots);
-                drop(old);
+                slots.iter().for_each(Slot::release);
             }
             Body::AccumulateGrad(_) => {}
             Body::Custom(custom) => custom.release(),
@@ -294,10 +307,27 @@ impl Edge {
     }
 }
 
+impl Edge {
+    /// Whether dropping it cannot free a node that leads on: it goes nowhere or to a leaf.
+    fn ends_here(&self) -> bool {
+        self.node.as_ref().is_none_or(|n| matches!(n.0.body, Body::AccumulateGrad(_)))
+    }
+}
+
+impl Body {
+    /// Whether dropping it may free nodes: what it keeps has, or may have, a history.
+    fn holds_history(&self) -> bool {
+        match self {
+            Body::Op { slots, .. } => !slots.iter().all(Slot::is_plain),
+            Body::AccumulateGrad(_) => false,
+            Body::Custom(_) => true,
+        }
+    }
+}
+
 impl Drop for Inner {
     fn drop(&mut self) {
-        let has_children = self.edges.iter().any(Edge::is_valid);
-        if !has_children && matches!(self.body, Body::AccumulateGrad(_)) {
+        if self.edges.iter().all(Edge::ends_here) && !self.body.holds_history() {
             return;
         }
         let body = std::mem::replace(&mut self.body, Body::Custom(Box::new(Gone)));

@@ -4,14 +4,13 @@ use super::node::{Body, Edge, InputMeta, Node};
 use super::saved::{SavedTensor, Slot};
 use super::{mode, view};
 use crate::dispatch::{
-    Arg, ArgKind, Grads, OpDef, RuleCtx, SaveKind, Traits, Value, VjpRule, each_tensor,
+    Arg, ArgKind, DTypes, Grads, OpDef, RuleCtx, SaveKind, Traits, Value, VjpRule, each_tensor,
 };
-use crate::error::bail;
-use crate::tensor::{Dims, TensorSpec};
+use crate::tensor::{SpinLock, TensorSpec};
 use crate::{Error, Result, Tensor};
 use smallvec::SmallVec;
-use std::sync::Mutex;
 
+/// What a node saved, in the order of [`OpDef::saves`].
 pub(crate) type Slots = SmallVec<[Slot; 2]>;
 
 #[inline]
@@ -74,7 +73,7 @@ pub(crate) fn save_inputs(
             Slot::Empty
         } else if let (SaveKind::Input, 0, Some(original)) = (save.what, save.index, &original_self)
         {
-            Slot::Tensor(SavedTensor::input(original)?)
+            Slot::tensor(SavedTensor::input(original)?)
         } else {
             save_arg(save.what, &args[save.index])?
         });
@@ -85,24 +84,22 @@ pub(crate) fn save_inputs(
 fn save_arg(what: SaveKind, arg: &Arg<'_>) -> Result<Slot> {
     Ok(match (what, arg) {
         (_, Arg::None) => Slot::Empty,
-        (SaveKind::Input, Arg::Tensor(t)) => Slot::Tensor(SavedTensor::input(t)?),
+        (SaveKind::Input, Arg::Tensor(t)) => Slot::tensor(SavedTensor::input(t)?),
         (SaveKind::Input, Arg::Tensors(list)) => {
-            Slot::Tensors(list.iter().map(SavedTensor::input).collect::<Result<_>>()?)
+            let list: Box<[_]> = list.iter().map(SavedTensor::input).collect::<Result<_>>()?;
+            Slot::Tensors(SpinLock::new(Some(list)))
         }
-        (SaveKind::Input, Arg::OptTensors(list)) => Slot::OptTensors(
-            list.iter()
-                .map(|t| t.as_ref().map(SavedTensor::input).transpose())
-                .collect::<Result<_>>()?,
-        ),
-        (SaveKind::Shape, Arg::Tensor(t)) => Slot::Value(Value::Ints(Dims::from_slice(t.shape()))),
-        (SaveKind::Offset, Arg::Tensor(t)) => Slot::Value(Value::Int(t.storage_offset())),
-        (SaveKind::Strides, Arg::Tensor(t)) => {
-            Slot::Value(Value::Ints(Dims::from_slice(t.strides())))
+        (SaveKind::Input, Arg::OptTensors(list)) => {
+            let one = |t: &Option<Tensor>| t.as_ref().map(SavedTensor::input).transpose();
+            let list: Box<[_]> = list.iter().map(one).collect::<Result<_>>()?;
+            Slot::OptTensors(SpinLock::new(Some(list)))
         }
-        (SaveKind::DType, Arg::Tensor(t)) => Slot::Value(Value::DType(t.dtype())),
-        (SaveKind::Spec, Arg::Tensor(t)) => Slot::Value(Value::Spec(Box::new(TensorSpec::like(t)))),
-        (SaveKind::Shapes, Arg::Tensors(list)) => Slot::Value(Value::Ints(flatten_shapes(list))),
-        (SaveKind::Input, other) => Slot::Value(Value::from_arg(*other)),
+        (SaveKind::Shape, Arg::Tensor(t)) => Slot::Plain(Value::Ints(t.shape().into())),
+        (SaveKind::Offset, Arg::Tensor(t)) => Slot::Plain(Value::Int(t.storage_offset())),
+        (SaveKind::Strides, Arg::Tensor(t)) => Slot::Plain(Value::Ints(t.strides().into())),
+        (SaveKind::Spec, Arg::Tensor(t)) => Slot::Plain(Value::Spec(Box::new(TensorSpec::like(t)))),
+        (SaveKind::Shapes, Arg::Tensors(list)) => Slot::Plain(Value::Ints(flatten_shapes(list))),
+        (SaveKind::Input, other) => Slot::Plain(Value::from_arg(*other)),
         _ => panic!(
             "a rule asks for a tensor's metadata of an argument that is no tensor: this is a bug in pullback"
         ),
@@ -110,13 +107,13 @@ fn save_arg(what: SaveKind, arg: &Arg<'_>) -> Result<Slot> {
 }
 
 /// The shapes of a list as one list: for each tensor its rank and then its sizes.
-fn flatten_shapes(list: &[Tensor]) -> Dims {
-    let mut out = Dims::new();
+fn flatten_shapes(list: &[Tensor]) -> Box<[i64]> {
+    let mut out = Vec::new();
     for tensor in list {
         out.push(tensor.ndim() as i64);
         out.extend_from_slice(tensor.shape());
     }
-    out
+    out.into()
 }
 
 /// One edge per tensor of each argument that has a rule.
@@ -173,13 +170,16 @@ pub(crate) fn record(
     for (slot, save) in slots.iter_mut().zip(def.saves) {
         if save.what == SaveKind::Output && save.users & rules != 0 {
             let saved = SavedTensor::output(&outputs[save.index], save.index as u32)?;
-            *slot = Slot::Tensor(saved);
+            *slot = Slot::tensor(saved);
         }
     }
     let (edges, list_len) = edges(def, args)?;
     let inputs = outputs.iter().map(|t| t.dtype().is_differentiable().then(|| InputMeta::of(t)));
-    let node =
-        Node::new(Body::Op { def, slots: Mutex::new(slots), list_len }, edges, inputs.collect());
+    let node = Node::new(
+        Body::Op { def, slots, list_len, dtypes: DTypes::of(args) },
+        edges,
+        inputs.collect(),
+    );
     if is_inplace && def.is(Traits::VIEW) {
         return view::replace_history(&outputs[0], node);
     }
@@ -192,7 +192,7 @@ fn attach(outputs: &[Tensor], node: &Node, is_inplace: bool) -> Result<()> {
     }
     for (nr, output) in outputs.iter().enumerate() {
         if output.dtype().is_differentiable() {
-            output.set_history(node.clone(), nr as u32);
+            output.set_first_history(node.clone(), nr as u32);
         }
     }
     Ok(())
@@ -233,53 +233,65 @@ impl super::Backward for NotImplemented {
 pub(super) fn apply(
     node: &Node,
     def: &'static OpDef,
-    slots: &Mutex<Slots>,
-    list_len: usize,
+    (slots, list_len, dtypes): (&[Slot], usize, DTypes),
     grads: &Grads,
     wanted: &dyn Fn(usize) -> bool,
 ) -> Result<Grads> {
-    let count = |kind: ArgKind| match kind {
+    let count = |index: usize| match def.args[index].kind {
         ArgKind::Tensors | ArgKind::OptTensors => list_len,
         _ => 1,
     };
-    let (mut needs, mut first, mut total) = (0_u64, [0_u16; 64], 0_usize);
-    for (index, info) in def.args.iter().enumerate().filter(|(_, a)| a.has_vjp) {
-        first[index] = total as u16;
-        let n = count(info.kind);
-        if (total..total + n).any(wanted) {
-            needs |= 1 << index;
+    // Each argument with a rule has its edges in a row; `first` is where they start.
+    let mut first: SmallVec<[u16; 8]> = SmallVec::new();
+    let (mut needs, mut total) = (0_u64, 0_usize);
+    for (index, info) in def.args.iter().enumerate() {
+        first.push(total as u16);
+        if info.has_vjp {
+            let edges = total..total + count(index);
+            total = edges.end;
+            if edges.into_iter().any(wanted) {
+                needs |= 1 << index;
+            }
         }
-        total += n;
     }
-    let mut out: Grads = SmallVec::from_elem(None, total);
+    let mut out = Grads::new();
+    out.resize_with(total, || None);
     let defined =
         grads.iter().enumerate().fold(0_u64, |m, (i, g)| m | (u64::from(g.is_some()) << i.min(63)));
-    let runs = |rule: &VjpRule| rule.args & needs != 0 && rule.grads & defined != 0;
-    if !def.vjp.iter().any(runs) {
+    let runs = |rule: &&VjpRule| rule.args & needs != 0 && rule.grads & defined != 0;
+    if !def.vjp.iter().any(|rule| runs(&rule)) {
         return Ok(out);
     }
-    let saved: SmallVec<[Value; 3]> = {
-        let slots = slots.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        slots.iter().map(|slot| slot.unpack(node)).collect::<Result<_>>()?
-    };
-    let ctx = RuleCtx { grads, saved: &saved, needs, tangents: &[] };
-    for rule in def.vjp.iter().filter(|r| runs(r)) {
+    let tensors: SmallVec<[Value; 4]> =
+        slots.iter().map(|slot| slot.unpack(node)).collect::<Result<_>>()?;
+    let saved: SmallVec<[Arg<'_>; 4]> = slots
+        .iter()
+        .zip(&tensors)
+        .map(|(slot, tensor)| match slot {
+            Slot::Plain(value) => value.as_arg(),
+            _ => tensor.as_arg(),
+        })
+        .collect();
+    let ctx = RuleCtx { grads, saved: &saved, dtypes, needs, tangents: &[] };
+    for rule in def.vjp.iter().filter(runs) {
         let mut given = (rule.call)(&ctx)?.into_iter();
         for index in (0..def.args.len()).filter(|i| rule.args & (1 << i) != 0) {
             let start = first[index] as usize;
-            for slot in start..start + count(def.args[index].kind) {
-                let Some(grad) = given.next() else {
-                    bail!(
-                        runtime,
-                        "a rule of {} gave too few gradients: this is a bug in pullback",
-                        def.name
-                    );
-                };
-                if wanted(slot) {
-                    out[slot] = grad;
+            for edge in start..start + count(index) {
+                let Some(grad) = given.next() else { return Err(too_few(def)) };
+                if wanted(edge) {
+                    out[edge] = grad;
                 }
             }
         }
     }
     Ok(out)
+}
+
+#[cold]
+fn too_few(def: &OpDef) -> Error {
+    Error::runtime(format!(
+        "a rule of {} gave too few gradients: this is a bug in pullback",
+        def.name
+    ))
 }

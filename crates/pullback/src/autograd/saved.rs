@@ -7,50 +7,68 @@
 use super::{Node, leaf};
 use crate::dispatch::Value;
 use crate::error::bail;
-use crate::tensor::Flag;
+use crate::tensor::{Flag, SpinLock};
 use crate::{Error, Result, Tensor};
 
-/// One saved value.
+/// One saved value. Tensors can be taken away (the graph was freed) while another thread reads.
 pub(crate) enum Slot {
     /// Nothing was needed, or it was `None`.
     Empty,
-    /// It was here, until the graph was freed.
-    Freed,
-    /// A tensor.
-    Tensor(SavedTensor),
-    /// A list of tensors.
-    Tensors(Vec<SavedTensor>),
-    /// A list with gaps.
-    OptTensors(Vec<Option<SavedTensor>>),
     /// Anything without version.
-    Value(Value),
+    Plain(Value),
+    /// A tensor, until the graph is freed.
+    Tensor(SpinLock<Option<SavedTensor>>),
+    /// A list of tensors.
+    Tensors(SpinLock<Option<Box<[SavedTensor]>>>),
+    /// A list with gaps.
+    OptTensors(SpinLock<Option<Box<[Option<SavedTensor>]>>>),
 }
 
 impl Slot {
-    pub(super) fn take(&mut self) -> Slot {
+    #[inline]
+    pub(super) fn tensor(saved: SavedTensor) -> Slot {
+        Slot::Tensor(SpinLock::new(Some(saved)))
+    }
+
+    /// Whether it keeps no tensor.
+    pub(super) fn is_plain(&self) -> bool {
         match self {
-            // Plain values stay: a node without saved tensors can run again.
-            Slot::Empty | Slot::Freed | Slot::Value(_) => Slot::Empty,
-            _ => std::mem::replace(self, Slot::Freed),
+            Slot::Empty | Slot::Plain(_) => true,
+            Slot::Tensor(saved) => saved.with(|s| s.is_none()),
+            Slot::Tensors(list) => list.with(|l| l.is_none()),
+            Slot::OptTensors(list) => list.with(|l| l.is_none()),
         }
     }
 
-    /// The value, checked and with its history.
+    /// Drops tensors; plain values stay: a node without saved tensors can run again.
+    pub(super) fn release(&self) {
+        // Dropped after the lock: what goes away may run code of users.
+        match self {
+            Slot::Empty | Slot::Plain(_) => {}
+            Slot::Tensor(saved) => drop(saved.with(Option::take)),
+            Slot::Tensors(list) => drop(list.with(Option::take)),
+            Slot::OptTensors(list) => drop(list.with(Option::take)),
+        }
+    }
+
+    /// The tensors in it, checked and with their history; `Value::None` for what is none.
     #[inline]
     pub(super) fn unpack(&self, node: &Node) -> Result<Value> {
         Ok(match self {
-            Slot::Empty => Value::None,
-            Slot::Freed => return Err(freed()),
-            Slot::Tensor(saved) => Value::Tensor(saved.unpack(node)?),
+            Slot::Empty | Slot::Plain(_) => Value::None,
+            Slot::Tensor(saved) => {
+                let saved = saved.with(|s| s.clone()).ok_or_else(freed)?;
+                Value::Tensor(saved.into_tensor(node)?)
+            }
             Slot::Tensors(list) => {
+                let list = list.with(|l| l.clone()).ok_or_else(freed)?;
                 Value::Tensors(list.iter().map(|s| s.unpack(node)).collect::<Result<_>>()?)
             }
-            Slot::OptTensors(list) => Value::OptTensors(
-                list.iter()
-                    .map(|s| s.as_ref().map(|s| s.unpack(node)).transpose())
-                    .collect::<Result<_>>()?,
-            ),
-            Slot::Value(value) => value.clone(),
+            Slot::OptTensors(list) => {
+                let list = list.with(|l| l.clone()).ok_or_else(freed)?;
+                let one = |s: &Option<SavedTensor>| s.as_ref().map(|s| s.unpack(node)).transpose();
+                Value::OptTensors(list.iter().map(one).collect::<Result<_>>()?)
+            }
         })
     }
 }
@@ -63,12 +81,16 @@ pub(crate) fn freed() -> Error {
 }
 
 /// A tensor as a node keeps it. Custom functions use it too.
+#[derive(Clone)]
 pub struct SavedTensor {
     tensor: Tensor,
     version: u32,
-    /// Which output of the node it is, if it is one.
-    output_nr: Option<u32>,
+    /// Which output of the node it is, or [`NO_OUTPUT`].
+    output_nr: u32,
 }
+
+/// The output number of a saved input.
+const NO_OUTPUT: u32 = u32::MAX;
 
 impl SavedTensor {
     /// Keeps an input.
@@ -83,7 +105,7 @@ impl SavedTensor {
                 "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor and use it in autograd."
             );
         }
-        Ok(SavedTensor { tensor: tensor.clone(), version: tensor.version(), output_nr: None })
+        Ok(SavedTensor { tensor: tensor.clone(), version: tensor.version(), output_nr: NO_OUTPUT })
     }
 
     /// Keeps output `nr` of the node under construction.
@@ -97,35 +119,37 @@ impl SavedTensor {
             return SavedTensor::input(tensor);
         }
         let alias = tensor.detached()?;
-        Ok(SavedTensor { version: tensor.version(), tensor: alias, output_nr: Some(nr) })
+        Ok(SavedTensor { version: tensor.version(), tensor: alias, output_nr: nr })
     }
 
     /// The tensor with its history.
     ///
     /// # Errors
     /// `RuntimeError` if it was written to since it was saved.
-    #[inline]
     pub fn unpack(&self, saved_for: &Node) -> Result<Tensor> {
+        self.clone().into_tensor(saved_for)
+    }
+
+    #[inline]
+    fn into_tensor(self, saved_for: &Node) -> Result<Tensor> {
         let version = self.tensor.version();
         if version != self.version {
             return Err(self.stale(saved_for, version));
         }
-        match self.output_nr {
-            None => Ok(self.tensor.clone()),
-            Some(nr) => {
-                let tensor = self.tensor.detached()?;
-                tensor.set_history(saved_for.clone(), nr);
-                Ok(tensor)
-            }
+        if self.output_nr == NO_OUTPUT {
+            return Ok(self.tensor);
         }
+        let tensor = self.tensor.detached()?;
+        tensor.set_history(saved_for.clone(), self.output_nr);
+        Ok(tensor)
     }
 
     #[cold]
     fn stale(&self, saved_for: &Node, version: u32) -> Error {
         let t = &self.tensor;
         let source = match self.output_nr {
-            Some(nr) => Some((nr, saved_for.name())),
-            None => leaf::grad_fn_of(t).map(|n| (t.output_nr(), n.name())),
+            NO_OUTPUT => leaf::grad_fn_of(t).map(|n| (t.output_nr(), n.name())),
+            nr => Some((nr, saved_for.name())),
         };
         let source =
             source.map_or(String::new(), |(nr, name)| format!(", which is output {nr} of {name},"));

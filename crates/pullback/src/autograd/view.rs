@@ -40,7 +40,7 @@ impl Tensor {
     }
     /// The tensor whose memory this view shows, if it is a view that autograd tracks.
     pub fn base(&self) -> Option<&Tensor> {
-        self.base_slot().get()
+        self.base_if_any()
     }
     /// Whether autograd tracks it as a view.
     pub fn is_view(&self) -> bool {
@@ -69,7 +69,7 @@ impl Tensor {
                 meta = inherited;
             }
         }
-        if self.base_slot().set(base.clone()).is_ok() {
+        if self.set_base(base.clone()) {
             self.set_flag_fresh(Flag::VIEW | (meta as u32) << Flag::CREATION_SHIFT);
             self.attr_version().store(self.version(), Ordering::Release);
         }

@@ -4,7 +4,7 @@
 //! Python face exist once and not per op. `FromArg` and `IntoOutputs` turn the typed functions of an
 //! op into this form; a mismatch is a bug of the binding (the macro checks types against the schema).
 
-use crate::tensor::{Device, Dims, Layout, MemoryFormat, TensorSpec};
+use crate::tensor::{Device, Layout, MemoryFormat, TensorSpec};
 use crate::{DType, Error, Generator, Scalar, Tensor};
 use smallvec::SmallVec;
 
@@ -140,7 +140,7 @@ pub enum Value {
     /// `Scalar`.
     Scalar(Scalar),
     /// `int[]`.
-    Ints(Dims),
+    Ints(Box<[i64]>),
     /// `float[]`.
     Floats(Box<[f64]>),
     /// `str`.
@@ -194,7 +194,7 @@ impl Value {
             Arg::Int(i) => Value::Int(i),
             Arg::Float(f) => Value::Float(f),
             Arg::Scalar(s) => Value::Scalar(s),
-            Arg::Ints(i) => Value::Ints(Dims::from_slice(i)),
+            Arg::Ints(i) => Value::Ints(i.into()),
             Arg::Floats(f) => Value::Floats(f.into()),
             Arg::Str(s) => Value::Str(s.into()),
             Arg::DType(d) => Value::DType(d),

@@ -1,8 +1,8 @@
 //! What the `#[op]` macro makes of one item: a static `OpDef`, pure data and function pointers.
 
-use super::arg::{Arg, Grads, Outputs, Specs, Value};
+use super::arg::{Arg, Grads, Outputs, Specs};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::{Result, Tensor};
+use crate::{DType, Result, Tensor};
 use pullback_kernels::Iter;
 use pullback_schema::Schema;
 use std::sync::OnceLock;
@@ -178,8 +178,6 @@ pub enum SaveKind {
     Output,
     /// The sizes of a tensor argument.
     Shape,
-    /// The dtype of a tensor argument.
-    DType,
     /// The strides of a tensor argument.
     Strides,
     /// An input's offset into its storage, in elements.
@@ -200,12 +198,39 @@ pub struct VjpRule {
     pub call: fn(&RuleCtx<'_>) -> Result<Grads>,
 }
 
+/// The dtypes of an op's tensor arguments, four bits each: every node keeps them.
+#[derive(Clone, Copy, Debug)]
+pub struct DTypes(u64);
+
+impl DTypes {
+    const NONE: u64 = 15;
+
+    /// Of the first sixteen arguments that are tensors; no signature has one behind.
+    #[inline]
+    pub fn of(args: &[Arg<'_>]) -> Self {
+        let mut packed = u64::MAX;
+        for (index, arg) in args.iter().enumerate().take(16) {
+            if let Arg::Tensor(tensor) = arg {
+                packed ^= (Self::NONE ^ tensor.dtype() as u64) << (4 * index);
+            }
+        }
+        DTypes(packed)
+    }
+    /// The dtype of argument `index`, if that was a tensor.
+    #[inline]
+    pub fn get(self, index: usize) -> Option<DType> {
+        DType::ALL.get((self.0 >> (4 * index) & Self::NONE) as usize).copied()
+    }
+}
+
 /// What a rule sees.
 pub struct RuleCtx<'a> {
     /// Gradients of the outputs.
     pub grads: &'a [Option<Tensor>],
     /// What was saved, in the order of [`OpDef::saves`].
-    pub saved: &'a [Value],
+    pub saved: &'a [Arg<'a>],
+    /// What the arguments were made of.
+    pub dtypes: DTypes,
     /// Which arguments' gradients are wanted, one bit each.
     pub needs: u64,
     /// Tangents of the inputs, for forward-mode rules.
@@ -221,7 +246,12 @@ impl<'a> RuleCtx<'a> {
     /// Saved value `index`.
     #[inline(always)]
     pub fn value(&self, index: usize) -> Arg<'a> {
-        self.saved[index].as_arg()
+        self.saved[index]
+    }
+    /// Dtype of tensor argument `index`.
+    #[inline(always)]
+    pub fn dtype(&self, index: usize) -> DType {
+        self.dtypes.get(index).expect("only asked of arguments that are tensors")
     }
     /// Tangent of argument `index`.
     pub fn tangent(&self, index: usize) -> Arg<'a> {

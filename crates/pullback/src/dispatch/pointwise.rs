@@ -38,7 +38,7 @@ pub enum ResultKind {
 /// arguments are not so; then nothing was done.
 #[inline]
 pub(crate) fn run_fast(def: &OpDef, kernel: Kernel, args: &[Arg<'_>]) -> Option<Result<Tensor>> {
-    let Some(Arg::Tensor(first)) = args.first() else { return None };
+    let first = largest(args)?;
     let g = first.geometry();
     let dtype = g.dtype;
     if def.result == ResultKind::Custom
@@ -53,37 +53,59 @@ pub(crate) fn run_fast(def: &OpDef, kernel: Kernel, args: &[Arg<'_>]) -> Option<
     let mut operands = [(std::ptr::null_mut(), dtype, 0_isize); 4];
     let mut count = 1;
     for (arg, info) in args.iter().zip(def.args) {
-        let step = dtype.size() as isize;
-        let (ptr, step) = match arg {
+        let number = match arg {
             Arg::Tensor(t) => {
                 let o = t.geometry();
-                if o.dtype != dtype
-                    || !o.is_contiguous
-                    || o.shape != g.shape
-                    || t.has_flag(Flag::WRAPPED_NUMBER)
+                let is_single = o.shape.is_empty() && !g.shape.is_empty();
+                if !t.has_flag(Flag::WRAPPED_NUMBER)
+                    && o.dtype == dtype
+                    && o.is_contiguous
+                    && (is_single || o.shape == g.shape)
                 {
+                    // A tensor of one element is read again and again.
+                    let step = if is_single { 0 } else { dtype.size() as isize };
+                    *operands.get_mut(count)? = (o.data_ptr(), dtype, step);
+                    count += 1;
+                    continue;
+                }
+                if !(is_single && t.has_flag(Flag::WRAPPED_NUMBER)) {
                     return None;
                 }
-                (o.data_ptr(), step)
+                t.item().ok()?
             }
-            Arg::Scalar(scalar) if info.kind == ArgKind::Tensor => {
-                if matches!(scalar, Scalar::Complex(..)) {
-                    return None;
-                }
-                let place = numbers.get_mut(count - 1)?;
-                *place = if dtype == DType::F32 {
-                    u64::from(scalar.to::<f32>().to_bits())
-                } else {
-                    scalar.to::<f64>().to_bits()
-                };
-                (std::ptr::from_mut(place).cast::<u8>(), 0)
-            }
+            Arg::Scalar(number) if info.kind == ArgKind::Tensor => *number,
+            // Only `meta` knows what a complex factor makes of real inputs.
+            Arg::Scalar(Scalar::Complex(..)) => return None,
             _ => continue,
         };
-        *operands.get_mut(count)? = (ptr, dtype, step);
+        if matches!(number, Scalar::Complex(..)) {
+            return None;
+        }
+        let place = numbers.get_mut(count - 1)?;
+        *place = if dtype == DType::F32 {
+            u64::from(number.to::<f32>().to_bits())
+        } else {
+            number.to::<f64>().to_bits()
+        };
+        *operands.get_mut(count)? = (std::ptr::from_mut(place).cast::<u8>(), dtype, 0);
         count += 1;
     }
     Some(finish_fast(kernel, g, out_dtype, &mut operands[..count], args))
+}
+
+/// The first tensor that has dimensions, else the first.
+#[inline]
+fn largest<'a>(args: &[Arg<'a>]) -> Option<&'a Tensor> {
+    let mut first = None;
+    for arg in args {
+        if let Arg::Tensor(tensor) = arg {
+            if tensor.ndim() > 0 {
+                return Some(tensor);
+            }
+            first = first.or(Some(*tensor));
+        }
+    }
+    first
 }
 
 #[inline]

@@ -5,7 +5,7 @@
 //! elements in both directions, `dL/da + i dL/db` (the conjugate Wirtinger gradient).
 
 use crate::autograd::{self, Options, mode};
-use crate::dispatch::{Jvp, OpDef, Outputs, RuleCtx, SaveKind, Value};
+use crate::dispatch::{DTypes, Jvp, OpDef, Outputs, RuleCtx, SaveKind, Value};
 use crate::{C128, DType, Result, Tensor};
 
 /// How close is close, and how far to step.
@@ -199,14 +199,16 @@ pub fn op_jvp(
             let outputs = outputs_of(def, &args)?;
             let saved = saved(def.saves, values, &outputs)?;
             let grads = [Some(tangent.conj()?)];
-            let ctx = RuleCtx { grads: &grads, saved: &saved, needs: rule.args, tangents };
+            let (saved, dtypes) = (as_args(&saved), DTypes::of(&args));
+            let ctx = RuleCtx { grads: &grads, saved: &saved, dtypes, needs: rule.args, tangents };
             let out = (rule.call)(&ctx)?.into_iter().next().flatten();
             Ok(Some(vec![out.map(|t| t.conj()).transpose()?]))
         }
         Jvp::Rule(saves, rule) => {
             let outputs = outputs_of(def, &args)?;
             let saved = saved(saves, values, &outputs)?;
-            let ctx = RuleCtx { grads: &[], saved: &saved, needs: u64::MAX, tangents };
+            let (saved, dtypes) = (as_args(&saved), DTypes::of(&args));
+            let ctx = RuleCtx { grads: &[], saved: &saved, dtypes, needs: u64::MAX, tangents };
             Ok(Some(rule(&ctx)?.into_vec()))
         }
     }
@@ -229,7 +231,6 @@ fn saved(
         Ok(match (save.what, values.get(save.index)) {
             (SaveKind::Output, _) => Value::Tensor(outputs[save.index].clone()),
             (SaveKind::Shape, Some(Value::Tensor(t))) => Value::Ints(t.shape().into()),
-            (SaveKind::DType, Some(Value::Tensor(t))) => Value::DType(t.dtype()),
             (SaveKind::Spec, Some(Value::Tensor(t))) => {
                 Value::Spec(Box::new(crate::TensorSpec::like(t)))
             }
@@ -238,4 +239,8 @@ fn saved(
         })
     };
     saves.iter().map(value).collect()
+}
+
+fn as_args(values: &[Value]) -> Vec<crate::dispatch::Arg<'_>> {
+    values.iter().map(Value::as_arg).collect()
 }

@@ -19,7 +19,7 @@ pub(crate) static OPS: &[&OpDef] =
 /// Adds `other`, multiplied by `alpha`: `out[i] = self[i] + alpha * other[i]`.
 /// Shapes broadcast; dtypes promote; for bool this is "or".
 #[op("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-     inplace, out, numbers, batch = pointwise, jvp = linear)]
+     inplace, out, numbers, result = same, batch = pointwise, jvp = linear)]
 impl Add {
     fn meta(self_: &Tensor, other: &Tensor, alpha: Scalar) -> Result<TensorSpec> {
         scaled_spec(self_, other, alpha)
@@ -44,7 +44,7 @@ impl Add {
 /// Subtracts `other`, multiplied by `alpha`: `out[i] = self[i] - alpha * other[i]`.
 /// Shapes broadcast; dtypes promote; bool is refused.
 #[op("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-     inplace, out, numbers, alias("subtract"), batch = pointwise, jvp = linear)]
+     inplace, out, numbers, alias("subtract"), result = same, batch = pointwise, jvp = linear)]
 impl Sub {
     fn meta(self_: &Tensor, other: &Tensor, alpha: Scalar) -> Result<TensorSpec> {
         refuse_one_bool(self_, other)?;
@@ -75,7 +75,7 @@ impl Sub {
 }
 
 /// Subtracts `self`, multiplied by `alpha`, from `other`: `out[i] = other[i] - alpha * self[i]`.
-#[op("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", numbers, batch = pointwise, jvp = linear)]
+#[op("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", numbers, result = same, batch = pointwise, jvp = linear)]
 impl Rsub {
     fn meta(self_: &Tensor, other: &Tensor, alpha: Scalar) -> Result<TensorSpec> {
         refuse_one_bool(self_, other)?;

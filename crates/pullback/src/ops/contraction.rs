@@ -133,8 +133,8 @@ impl Tensordot {
             Sample::new([
                 s.normal(&[2]).into(),
                 s.normal(&[3]).into(),
-                Value::Ints(Dims::new()),
-                Value::Ints(Dims::new()),
+                Value::Ints(Box::default()),
+                Value::Ints(Box::default()),
             ]),
         ]
     }

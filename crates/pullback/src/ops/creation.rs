@@ -9,7 +9,7 @@ use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::classes::samples::values_only;
 use crate::tensor::{TensorSpec, promote::default_dtype};
-use crate::{DType, Device, Dims, ErrorKind, Layout, MemoryFormat, Result, Scalar, Tensor};
+use crate::{DType, Device, ErrorKind, Layout, MemoryFormat, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, creation, elementwise};
 use pullback_macros::op;
 
@@ -157,7 +157,7 @@ impl EmptyStrided {
             Sample::new([[2, 3].into(), [1, 2].into()]),
             Sample::new([[2, 3].into(), [0, 4].into()]).with("dtype", DType::I16),
             Sample::new([[0, 3].into(), [3, 1].into()]),
-            Sample::new([Value::Ints(Dims::new()), Value::Ints(Dims::new())]),
+            Sample::new([Value::Ints(Box::default()), Value::Ints(Box::default())]),
         ]
         .map(Sample::without_gradient)
         .into()
@@ -262,7 +262,7 @@ impl Full {
         let numbers = [1.5.into(), Scalar::Int(-2), Scalar::Bool(true), Scalar::Complex(1.0, -2.0)];
         let mut all: Vec<_> =
             numbers.iter().map(|&v| Sample::new([[2, 3].into(), v.into()])).collect();
-        all.push(Sample::new([Value::Ints(Dims::new()), Scalar::Int(2).into()]));
+        all.push(Sample::new([Value::Ints(Box::default()), Scalar::Int(2).into()]));
         all.push(Sample::new([[0, 2].into(), Scalar::Int(2).into()]).with("dtype", DType::F16));
         values_only(all)
     }

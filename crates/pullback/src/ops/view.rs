@@ -72,7 +72,7 @@ impl Reshape {
         vec![
             Sample::of(s.transposed(3, 2)).with("shape", [6]),
             Sample::of(s.normal(&[2, 3])).with("shape", [3, -1]),
-            Sample::of(s.normal(&[1])).with("shape", Value::Ints(Dims::new())),
+            Sample::of(s.normal(&[1])).with("shape", Value::Ints(Box::default())),
         ]
     }
 }
@@ -297,7 +297,7 @@ impl Permute {
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![
             Sample::of(s.normal(&[2, 3, 4])).with("dims", [2, 0, -2]),
-            Sample::of(s.normal(&[])).with("dims", Value::Ints(Dims::new())),
+            Sample::of(s.normal(&[])).with("dims", Value::Ints(Box::default())),
         ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {

@@ -12,8 +12,17 @@ use std::sync::atomic::AtomicU32;
 /// Sizes or strides, inline up to five dimensions.
 pub type Dims = SmallVec<[i64; 5]>;
 
+/// A copy of sizes or strides: of inline ones with a few moves of fixed size.
+#[inline(always)]
+pub(crate) fn copied(dims: &Dims) -> Dims {
+    if dims.spilled() {
+        return dims.clone();
+    }
+    // SAFETY: a list that has not spilled holds plain numbers only and owns nothing.
+    unsafe { std::ptr::read(dims) }
+}
+
 /// Everything a kernel needs to know of a tensor.
-#[derive(Clone)]
 pub struct Geometry {
     /// The memory; `None` only for devices without any.
     pub(crate) storage: Option<Storage>,
@@ -28,6 +37,19 @@ pub struct Geometry {
     pub(crate) is_contiguous: bool,
     /// A counter of its own, for `.data` aliases; otherwise the storage's counter is used.
     pub(crate) version: Option<Arc<AtomicU32>>,
+}
+
+impl Clone for Geometry {
+    #[inline]
+    fn clone(&self) -> Self {
+        Geometry {
+            storage: self.storage.clone(),
+            shape: copied(&self.shape),
+            strides: copied(&self.strides),
+            version: self.version.clone(),
+            ..*self
+        }
+    }
 }
 
 impl Geometry {
@@ -63,8 +85,8 @@ impl Geometry {
         Geometry {
             storage: Some(storage),
             offset: 0,
-            shape: like.shape.clone(),
-            strides: like.strides.clone(),
+            shape: copied(&like.shape),
+            strides: copied(&like.strides),
             numel: like.numel,
             dtype,
             device: like.device,
@@ -75,10 +97,20 @@ impl Geometry {
     }
 
     /// The same memory seen with other sizes, strides and offset.
+    #[inline]
     pub(crate) fn with_view(&self, shape: Dims, strides: Dims, offset: i64) -> Self {
         let numel = shape.iter().product();
         let is_contiguous = pullback_kernels::strided::is_contiguous(&shape, &strides);
-        Geometry { offset, shape, strides, numel, is_contiguous, ..self.clone() }
+        Geometry {
+            storage: self.storage.clone(),
+            offset,
+            shape,
+            strides,
+            numel,
+            is_contiguous,
+            version: self.version.clone(),
+            ..*self
+        }
     }
 
     /// The first element's address.

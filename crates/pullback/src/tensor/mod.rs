@@ -22,6 +22,6 @@ pub(crate) use geometry::*;
 pub use geometry::{Dims, Geometry, contiguous_strides};
 pub(crate) use overlap::overlaps_partly;
 pub use raw::Tensor;
-pub(crate) use raw::{Flag, WeakTensor};
+pub(crate) use raw::{Flag, SpinLock, WeakTensor};
 pub use spec::TensorSpec;
 pub use storage::Storage;

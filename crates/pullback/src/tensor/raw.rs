@@ -17,6 +17,7 @@ use std::sync::{Mutex, OnceLock};
 /// An n-dimensional array that can remember how it was computed.
 ///
 /// Cloning copies the handle, not the elements.
+#[repr(transparent)]
 pub struct Tensor(NonNull<Record>);
 
 /// A handle that does not keep its tensor alive.
@@ -53,7 +54,8 @@ struct Record {
     attr_version: AtomicU32,
     geometry: AtomicPtr<Geometry>,
     grad_fn: SpinLock<Option<Node>>,
-    base: OnceLock<Tensor>,
+    /// The handle of a view's base; null for others. Written once.
+    base: AtomicPtr<Record>,
     meta: OnceLock<Box<Mutex<Meta>>>,
     python: AtomicPtr<()>,
     first: UnsafeCell<std::mem::MaybeUninit<Geometry>>,
@@ -127,7 +129,7 @@ impl Tensor {
             (&raw mut (*raw).attr_version).write(AtomicU32::new(0));
             (&raw mut (*raw).geometry).write(AtomicPtr::new((&raw mut (*raw).first).cast()));
             (&raw mut (*raw).grad_fn).write(SpinLock::new(None));
-            (&raw mut (*raw).base).write(OnceLock::new());
+            (&raw mut (*raw).base).write(AtomicPtr::new(std::ptr::null_mut()));
             (&raw mut (*raw).meta).write(OnceLock::new());
             (&raw mut (*raw).python).write(AtomicPtr::new(std::ptr::null_mut()));
             (&raw mut (*raw).retired).write(SpinLock::new(Vec::new()));
@@ -277,9 +279,26 @@ impl Tensor {
     pub(crate) fn grad_fn_slot(&self) -> &SpinLock<Option<Node>> {
         &self.record().grad_fn
     }
+    /// The base of a view.
     #[inline(always)]
-    pub(crate) fn base_slot(&self) -> &OnceLock<Tensor> {
-        &self.record().base
+    pub(crate) fn base_if_any(&self) -> Option<&Tensor> {
+        let slot = &self.record().base;
+        if slot.load(Ordering::Acquire).is_null() {
+            return None;
+        }
+        // SAFETY: a `Tensor` is a pointer to a record; this one is counted, and stays once it is written.
+        Some(unsafe { &*std::ptr::from_ref(slot).cast::<Tensor>() })
+    }
+    /// Makes `base` the base; a tensor has one at most, so `false` says that it had one.
+    pub(crate) fn set_base(&self, base: Tensor) -> bool {
+        let slot = &self.record().base;
+        let null = std::ptr::null_mut();
+        if slot.compare_exchange(null, base.0.as_ptr(), Ordering::AcqRel, Relaxed).is_err() {
+            return false;
+        }
+        // The slot holds the count now.
+        std::mem::forget(base);
+        true
     }
     /// The leaf-only and rare state, if there is any.
     #[inline(always)]
@@ -350,7 +369,9 @@ fn drop_record(record: NonNull<Record>) {
     // initialised at construction.
     unsafe {
         std::ptr::drop_in_place(&raw mut (*raw).grad_fn);
-        std::ptr::drop_in_place(&raw mut (*raw).base);
+        if let Some(base) = NonNull::new((*raw).base.load(Ordering::Acquire)) {
+            drop(Tensor(base));
+        }
         std::ptr::drop_in_place(&raw mut (*raw).meta);
         std::ptr::drop_in_place(&raw mut (*raw).retired);
         (*(*raw).first.get()).assume_init_drop();

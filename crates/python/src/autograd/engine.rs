@@ -4,16 +4,17 @@
 //! come back as they were raised.
 
 use super::node::{node_of, wrap_node};
-use crate::convert::type_name;
+use crate::convert::{items, type_name};
 use crate::error::{carry, raise};
 use crate::held::Held;
 use crate::raw::object::as_tensor;
 use pullback::Tensor;
-use pullback::autograd::Edge;
 use pullback::autograd::engine::{self, Request, execute};
+use pullback::autograd::{self, Edge};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use smallvec::SmallVec;
 
 /// The edge that a tensor, or a pair of node and number, stands for; and whether it requires grad.
 fn edge_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Edge>> {
@@ -40,51 +41,114 @@ fn edge_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Edge>> {
     Ok(None)
 }
 
+/// The items of a sequence, or the thing itself if it is a tensor or an edge.
+fn each<'py>(object: &Bound<'py, PyAny>) -> PyResult<SmallVec<[Bound<'py, PyAny>; 2]>> {
+    let is_edge = || {
+        let first = object.cast::<PyTuple>().ok().and_then(|pair| pair.get_item(0).ok());
+        first.is_some_and(|first| node_of(&first).is_some())
+    };
+    if as_tensor(object).is_some() || is_edge() {
+        return Ok(smallvec::smallvec![object.clone()]);
+    }
+    if let Some(items) = items(object.as_ptr()) {
+        let item = |&item| {
+            // SAFETY: a live item of a list that the caller holds.
+            unsafe { Bound::from_borrowed_ptr(object.py(), item) }
+        };
+        return Ok(items.iter().map(item).collect());
+    }
+    object.try_iter()?.collect()
+}
+
+/// The gradient that starts at `output`: the given one, checked, or ones.
+fn start(
+    output: &Bound<'_, PyAny>,
+    edge: &Edge,
+    grad: Option<&Bound<'_, PyAny>>,
+    index: usize,
+) -> PyResult<Option<Tensor>> {
+    let given = match grad.filter(|g| !g.is_none()) {
+        None => None,
+        Some(grad) => Some(as_tensor(grad).ok_or_else(|| {
+            PyTypeError::new_err(format!(
+                "gradients can be either Tensors or None, but got {}",
+                plain_type_name(grad)
+            ))
+        })?),
+    };
+    if let Some(output) = as_tensor(output) {
+        return autograd::start(output, given, index).map_err(raise);
+    }
+    let Some(grad) = given else {
+        return Err(PyRuntimeError::new_err(
+            "grad can be implicitly created only for scalar outputs",
+        ));
+    };
+    let node = edge.node.as_ref().expect("an edge that Python holds has a node");
+    if let Some(Some(meta)) = node.input_meta().get(edge.nr as usize) {
+        autograd::check_start(&meta.shape, meta.dtype, grad, index).map_err(raise)?;
+    }
+    Ok(Some(grad.clone()))
+}
+
+fn plain_type_name(object: &Bound<'_, PyAny>) -> String {
+    object.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string())
+}
+
+type Roots = (Vec<Edge>, Vec<Option<Tensor>>);
+
+/// Where to start, and with what. `batched` gradients were checked and taken apart before.
+fn roots(outputs: &Bound<'_, PyAny>, grads: Option<&Bound<'_, PyAny>>) -> PyResult<Roots> {
+    let outputs = each(outputs)?;
+    let grads = grads.filter(|g| !g.is_none()).map(each).transpose()?;
+    if let Some(grads) = &grads
+        && grads.len() != outputs.len()
+    {
+        return Err(PyRuntimeError::new_err(format!(
+            "got {} tensors and {} gradients",
+            outputs.len(),
+            grads.len()
+        )));
+    }
+    let (mut edges, mut starts) = (Vec::new(), Vec::new());
+    for (index, output) in outputs.iter().enumerate() {
+        let Some(edge) = edge_of(output)? else {
+            return Err(PyTypeError::new_err(format!(
+                "element {index} of tensors is neither a Tensor nor a GradientEdge, but {}",
+                type_name(output)
+            )));
+        };
+        let grad = grads.as_ref().map(|grads| &grads[index]);
+        starts.push(start(output, &edge, grad, index)?);
+        edges.push(edge);
+    }
+    if let Some(index) = edges.iter().position(|edge| !edge.is_valid()) {
+        return Err(PyRuntimeError::new_err(format!(
+            "element {index} of tensors does not require grad and does not have a grad_fn"
+        )));
+    }
+    Ok((edges, starts))
+}
+
 /// Runs the engine: `_engine_run_backward(tensors, grad_tensors, keep_graph, create_graph, inputs,
-/// allow_unreachable, accumulate_grad)`.
+/// allow_unreachable, accumulate_grad)`. Tensors, gradients and inputs are one each or sequences.
 #[pyfunction]
 #[pyo3(signature = (tensors, grad_tensors, keep_graph, create_graph, inputs=None, allow_unreachable=false, accumulate_grad=true))]
 fn _engine_run_backward<'py>(
     py: Python<'py>,
-    tensors: Vec<Bound<'py, PyAny>>,
-    grad_tensors: Vec<Bound<'py, PyAny>>,
+    tensors: &Bound<'py, PyAny>,
+    grad_tensors: Option<&Bound<'py, PyAny>>,
     keep_graph: bool,
     create_graph: bool,
-    inputs: Option<Vec<Bound<'py, PyAny>>>,
+    inputs: Option<&Bound<'py, PyAny>>,
     allow_unreachable: bool,
     accumulate_grad: bool,
 ) -> PyResult<Option<Bound<'py, PyTuple>>> {
-    if tensors.len() != grad_tensors.len() {
-        return Err(PyRuntimeError::new_err(format!(
-            "got {} tensors and {} gradients",
-            tensors.len(),
-            grad_tensors.len()
-        )));
+    let inputs = inputs.filter(|i| !i.is_none()).map(each).transpose()?;
+    if accumulate_grad && inputs.as_ref().is_some_and(|list| list.is_empty()) {
+        return Err(PyRuntimeError::new_err("`inputs` argument to `backward()` cannot be empty."));
     }
-    let (mut roots, mut grads) = (Vec::new(), Vec::new());
-    for (index, (root, grad)) in tensors.iter().zip(&grad_tensors).enumerate() {
-        let Some(edge) = edge_of(root)? else {
-            return Err(PyTypeError::new_err(format!(
-                "element {index} of tensors is neither a Tensor nor a GradientEdge, but {}",
-                type_name(root)
-            )));
-        };
-        if !edge.is_valid() {
-            return Err(PyRuntimeError::new_err(format!(
-                "element {index} of tensors does not require grad and does not have a grad_fn"
-            )));
-        }
-        grads.push(match as_tensor(grad) {
-            Some(grad) => Some(grad.clone()),
-            None if grad.is_none() => None,
-            None => {
-                return Err(PyTypeError::new_err(format!(
-                    "element {index} of gradients tuple is not a Tensor or None"
-                )));
-            }
-        });
-        roots.push(edge);
-    }
+    let (roots, grads) = roots(tensors, grad_tensors)?;
     let has_inputs = inputs.is_some();
     let targets = inputs.map(|list| targets(&list, accumulate_grad)).transpose()?;
     let request = Request {
@@ -104,7 +168,7 @@ fn _engine_run_backward<'py>(
             "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.",
         ));
     }
-    let items: PyResult<Vec<_>> =
+    let items: PyResult<SmallVec<[_; 4]>> =
         found.iter().map(|g| super::hook::optional(py, g.as_ref())).collect();
     PyTuple::new(py, items?).map(Some)
 }

@@ -1,6 +1,6 @@
 //! The methods of tensors that are no ops.
 
-use crate::convert::{to_int, type_name};
+use crate::convert::{exact_int, to_int, type_name};
 use crate::dtype::as_memory_format;
 use crate::error::raise;
 use crate::raw::entry::{Args, Reply, fast, noargs};
@@ -31,6 +31,13 @@ fn size(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let tensor = this(slf);
     if args.all.is_empty() {
         return new_size(tensor.shape());
+    }
+    if let (&[dim], 0) = (args.all, args.keywords())
+        && let Some(wanted) = exact_int(py, dim)
+        && tensor.ndim() > 0
+    {
+        let at = wrap_dim(wanted, tensor.ndim()).map_err(raise)?;
+        return scalar(py, Scalar::Int(tensor.shape()[at]));
     }
     let [dim] = args.bind(py, "size", ["dim"], 0)?;
     match dim.filter(|d| !d.is_none()) {

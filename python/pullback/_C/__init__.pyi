@@ -7,6 +7,7 @@ from typing import (
     Any,
     ClassVar,
     Final,
+    Literal,
     NoReturn,
     SupportsIndex,
     TypeAlias,
@@ -238,15 +239,27 @@ def _disabled_torch_function_impl(
     kwargs: dict[str, Any] | None = None,
 ) -> Any: ...
 def _dtype_by_name(name: str) -> _dtype: ...
+# Tensors, their gradients and the inputs are one each, or sequences.
+@overload
 def _engine_run_backward(
-    tensors: Sequence[Any],
-    grad_tensors: Sequence[Tensor | None],
+    tensors: Any,
+    grad_tensors: Any,
     keep_graph: _bool,
     create_graph: _bool,
-    inputs: Sequence[Any] | None = None,
-    allow_unreachable: _bool = False,
-    accumulate_grad: _bool = True,
+    inputs: Any,
+    allow_unreachable: _bool,
+    accumulate_grad: Literal[False],
 ) -> tuple[Tensor | None, ...]: ...
+@overload
+def _engine_run_backward(
+    tensors: Any,
+    grad_tensors: Any,
+    keep_graph: _bool,
+    create_graph: _bool,
+    inputs: Any = None,
+    allow_unreachable: _bool = False,
+    accumulate_grad: Literal[True] = True,
+) -> None: ...
 def _find_callable(module: str, name: str, is_method: _bool) -> Callable[..., Any]: ...
 def _finfo(dtype: _dtype) -> tuple[_int, _float, _float, _float, _float, _float, str]: ...
 def _get_printoptions() -> dict[str, Any]: ...

@@ -599,4 +599,5 @@ def test_grad_takes_any_sequence_of_outputs_gradients_and_inputs(sequence: Any) 
     a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
     outputs, ones = (a * 2, b * 3), (torch.ones(2), torch.ones(2))
     left, right = torch.autograd.grad(sequence(outputs), sequence((a, b)), sequence(ones))
-    assert left.tolist() == [2, 2] and right.tolist() == [3, 3]
+    assert left.tolist() == [2, 2]
+    assert right.tolist() == [3, 3]

@@ -92,6 +92,9 @@ if TYPE_CHECKING:
     from ._C import uint32 as uint32
     from ._C import uint64 as uint64
     from ._C._VariableFunctions import *  # noqa: F403 (whatever ops there are)
+    from ._info import finfo as finfo
+    from ._info import get_printoptions as get_printoptions
+    from ._info import iinfo as iinfo
 
 __version__ = "0.1.0"
 
@@ -228,12 +231,15 @@ __all__ = [
     "device",
     "dtype",
     "enable_grad",
+    "finfo",
     "from_dlpack",
     "from_numpy",
     "frombuffer",
     "get_default_dtype",
     "get_num_threads",
+    "get_printoptions",
     "get_rng_state",
+    "iinfo",
     "inference_mode",
     "initial_seed",
     "is_complex",

@@ -308,9 +308,12 @@ impl Edge {
 }
 
 impl Edge {
-    /// Whether dropping it cannot free a node that leads on: it goes nowhere or to a leaf.
+    /// Whether dropping it frees no node that leads on: it goes nowhere, to a leaf, or to a node that
+    /// others hold too. (If those let go at the same moment, that node decides again for itself.)
     fn ends_here(&self) -> bool {
-        self.node.as_ref().is_none_or(|n| matches!(n.0.body, Body::AccumulateGrad(_)))
+        self.node.as_ref().is_none_or(|n| {
+            matches!(n.0.body, Body::AccumulateGrad(_)) || Arc::strong_count(&n.0) > 1
+        })
     }
 }
 
@@ -318,7 +321,7 @@ impl Body {
     /// Whether dropping it may free nodes: what it keeps has, or may have, a history.
     fn holds_history(&self) -> bool {
         match self {
-            Body::Op { slots, .. } => !slots.iter().all(Slot::is_plain),
+            Body::Op { slots, .. } => !slots.iter().all(Slot::has_no_history),
             Body::AccumulateGrad(_) => false,
             Body::Custom(_) => true,
         }

@@ -174,16 +174,25 @@ pub(crate) fn record(
         }
     }
     let (edges, list_len) = edges(def, args)?;
-    let inputs = outputs.iter().map(|t| t.dtype().is_differentiable().then(|| InputMeta::of(t)));
     let node = Node::new(
         Body::Op { def, slots, list_len, dtypes: DTypes::of(args) },
         edges,
-        inputs.collect(),
+        input_metas(outputs),
     );
     if is_inplace && def.is(Traits::VIEW) {
         return view::replace_history(&outputs[0], node);
     }
     attach(outputs, &node, is_inplace)
+}
+
+/// What the gradients of the outputs must look like.
+#[inline]
+fn input_metas(outputs: &[Tensor]) -> SmallVec<[Option<InputMeta>; 1]> {
+    let mut metas = SmallVec::new();
+    for output in outputs {
+        metas.push(output.dtype().is_differentiable().then(|| InputMeta::of(output)));
+    }
+    metas
 }
 
 fn attach(outputs: &[Tensor], node: &Node, is_inplace: bool) -> Result<()> {
@@ -214,8 +223,7 @@ fn record_not_implemented(
     if let Some(error) = failed {
         return Err(error);
     }
-    let inputs = outputs.iter().map(|t| t.dtype().is_differentiable().then(|| InputMeta::of(t)));
-    let node = Node::custom(Box::new(NotImplemented(def)), edges, inputs.collect());
+    let node = Node::custom(Box::new(NotImplemented(def)), edges, input_metas(outputs));
     attach(outputs, &node, is_inplace)
 }
 

@@ -30,11 +30,13 @@ impl Slot {
         Slot::Tensor(SpinLock::new(Some(saved)))
     }
 
-    /// Whether it keeps no tensor.
-    pub(super) fn is_plain(&self) -> bool {
+    /// Whether dropping it frees no node: it keeps no tensor with a history.
+    pub(super) fn has_no_history(&self) -> bool {
         match self {
             Slot::Empty | Slot::Plain(_) => true,
-            Slot::Tensor(saved) => saved.with(|s| s.is_none()),
+            Slot::Tensor(saved) => {
+                saved.with(|s| s.as_ref().is_none_or(SavedTensor::has_no_history))
+            }
             Slot::Tensors(list) => list.with(|l| l.is_none()),
             Slot::OptTensors(list) => list.with(|l| l.is_none()),
         }
@@ -128,6 +130,10 @@ impl SavedTensor {
     /// `RuntimeError` if it was written to since it was saved.
     pub fn unpack(&self, saved_for: &Node) -> Result<Tensor> {
         self.clone().into_tensor(saved_for)
+    }
+
+    fn has_no_history(&self) -> bool {
+        self.tensor.flags() & (Flag::HAS_GRAD_FN | Flag::VIEW) == 0
     }
 
     #[inline]

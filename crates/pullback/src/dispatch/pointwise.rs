@@ -34,41 +34,42 @@ pub enum ResultKind {
     Custom,
 }
 
-/// The short way: row-major tensors of one shape and one floating dtype, and numbers. `None` if the
-/// arguments are not so; then nothing was done.
+/// The operands of the short way: the output's place, then tensors and numbers in their order.
+struct Flat {
+    operands: [(*mut u8, DType, isize); 4],
+    count: usize,
+    numbers: [u64; 3],
+}
+
+/// The inputs of a call in which all tensors are row-major, of `g`'s shape (or of one element without
+/// dimensions) and floating dtype, and everything else is a number; `None` if it is not so.
 #[inline]
-pub(crate) fn run_fast(def: &OpDef, kernel: Kernel, args: &[Arg<'_>]) -> Option<Result<Tensor>> {
-    let first = largest(args)?;
-    let g = first.geometry();
+fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut Flat) -> Option<()> {
     let dtype = g.dtype;
     if def.result == ResultKind::Custom
         || !g.is_contiguous
         || !matches!(dtype, DType::F32 | DType::F64)
-        || first.has_flag(Flag::WRAPPED_NUMBER)
     {
         return None;
     }
-    let out_dtype = if def.result == ResultKind::Bool { DType::Bool } else { dtype };
-    let mut numbers = [0_u64; 3];
-    let mut operands = [(std::ptr::null_mut(), dtype, 0_isize); 4];
-    let mut count = 1;
     for (arg, info) in args.iter().zip(def.args) {
         let number = match arg {
             Arg::Tensor(t) => {
                 let o = t.geometry();
                 let is_single = o.shape.is_empty() && !g.shape.is_empty();
-                if !t.has_flag(Flag::WRAPPED_NUMBER)
+                let is_number = t.has_flag(Flag::WRAPPED_NUMBER);
+                if !is_number
                     && o.dtype == dtype
                     && o.is_contiguous
                     && (is_single || o.shape == g.shape)
                 {
                     // A tensor of one element is read again and again.
                     let step = if is_single { 0 } else { dtype.size() as isize };
-                    *operands.get_mut(count)? = (o.data_ptr(), dtype, step);
-                    count += 1;
+                    *flat.operands.get_mut(flat.count)? = (o.data_ptr(), dtype, step);
+                    flat.count += 1;
                     continue;
                 }
-                if !(is_single && t.has_flag(Flag::WRAPPED_NUMBER)) {
+                if !(is_single && is_number) {
                     return None;
                 }
                 t.item().ok()?
@@ -81,16 +82,68 @@ pub(crate) fn run_fast(def: &OpDef, kernel: Kernel, args: &[Arg<'_>]) -> Option<
         if matches!(number, Scalar::Complex(..)) {
             return None;
         }
-        let place = numbers.get_mut(count - 1)?;
+        let place = flat.numbers.get_mut(flat.count - 1)?;
         *place = if dtype == DType::F32 {
             u64::from(number.to::<f32>().to_bits())
         } else {
             number.to::<f64>().to_bits()
         };
-        *operands.get_mut(count)? = (std::ptr::from_mut(place).cast::<u8>(), dtype, 0);
-        count += 1;
+        *flat.operands.get_mut(flat.count)? = (std::ptr::from_mut(place).cast::<u8>(), dtype, 0);
+        flat.count += 1;
     }
-    Some(finish_fast(kernel, g, out_dtype, &mut operands[..count], args))
+    Some(())
+}
+
+impl Flat {
+    /// Nothing in it yet but room for the output.
+    #[inline(always)]
+    fn new(dtype: DType) -> Self {
+        let empty = (std::ptr::null_mut(), dtype, 0_isize);
+        Flat { operands: [empty; 4], count: 1, numbers: [0; 3] }
+    }
+}
+
+/// The short way. `None` if the arguments are not so; then nothing was done.
+#[inline]
+pub(crate) fn run_fast(def: &OpDef, kernel: Kernel, args: &[Arg<'_>]) -> Option<Result<Tensor>> {
+    let first = largest(args)?;
+    if first.has_flag(Flag::WRAPPED_NUMBER) {
+        return None;
+    }
+    let g = first.geometry();
+    let mut flat = Flat::new(g.dtype);
+    flat_inputs(def, args, g, &mut flat)?;
+    let out_dtype = if def.result == ResultKind::Bool { DType::Bool } else { g.dtype };
+    Some(finish_fast(kernel, g, out_dtype, &mut flat.operands[..flat.count], args))
+}
+
+/// The short way of the in-place form; `false` if the arguments are not so, and then nothing was done.
+#[inline]
+fn run_fast_into(
+    def: &OpDef,
+    kernel: Kernel,
+    args: &[Arg<'_>],
+    target: &Tensor,
+) -> Option<Result<()>> {
+    let g = target.geometry();
+    if def.result != ResultKind::Same {
+        return None;
+    }
+    let mut flat = Flat::new(g.dtype);
+    flat_inputs(def, args, g, &mut flat)?;
+    let (to, bytes) = (g.data_ptr(), g.numel as usize * g.dtype.size());
+    let overlaps = |&(from, _, step): &(*mut u8, DType, isize)| {
+        let reach = if step == 0 { g.dtype.size() } else { bytes };
+        from != to && (from as usize) < to as usize + bytes && (to as usize) < from as usize + reach
+    };
+    let is_repeated = |o: &(*mut u8, DType, isize)| o.2 == 0 && o.0 == to;
+    if flat.operands[1..flat.count].iter().any(|o| overlaps(o) || is_repeated(o)) {
+        return None;
+    }
+    flat.operands[0] = (to, g.dtype, g.dtype.size() as isize);
+    // SAFETY: as in `finish_fast`; inputs are the target's very elements or apart from them.
+    let mut iter = unsafe { Iter::flat(&flat.operands[..flat.count], 1, g.numel as usize) };
+    Some(kernel(&mut iter, args))
 }
 
 /// The first tensor that has dimensions, else the first.
@@ -143,6 +196,9 @@ pub(crate) fn run_into(
     out: &Tensor,
     inplace: bool,
 ) -> Result<()> {
+    if inplace && let Some(done) = run_fast_into(def, kernel, args, out) {
+        return done;
+    }
     let spec = spec_of(def, args)?;
     check_cast(spec.dtype, out.dtype())?;
     if inplace {

@@ -26,7 +26,11 @@ pub(crate) static OPS: &[&OpDef] = &[
      batch = pointwise, jvp = linear, samples = unary)]
 impl CloneTensor {
     fn cpu(self_: &Tensor, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
-        let strides = self_.strides_in(memory_format.unwrap_or(MemoryFormat::Preserve))?;
+        let format = memory_format.unwrap_or(MemoryFormat::Preserve);
+        if format == MemoryFormat::Preserve {
+            return self_.dense_copy();
+        }
+        let strides = self_.strides_in(format)?;
         let out = Tensor::empty_strided(self_.shape(), &strides, self_.dtype(), self_.device())?;
         out.copy_data(self_)?;
         Ok(out)

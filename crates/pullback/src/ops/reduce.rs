@@ -122,7 +122,7 @@ pub(crate) fn squeeze_dims(out: Tensor, dims: &[usize], keepdim: bool) -> Result
     let kept = |i: &usize| !dims.contains(i);
     let shape: Dims = (0..out.ndim()).filter(kept).map(|i| out.shape()[i]).collect();
     let strides: Dims = (0..out.ndim()).filter(kept).map(|i| out.strides()[i]).collect();
-    out.alias_with(shape, strides, 0)
+    out.reshaped_fresh(shape, strides)
 }
 
 /// Spreads a reduction's gradient over the reduced dimensions again.

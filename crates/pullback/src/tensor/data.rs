@@ -11,6 +11,9 @@ use crate::{DType, Element, Error, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, StridedMut, StridedRef, elementwise, for_dtype};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// Up to this many bytes a copy of dense memory is not worth a kernel's preparations.
+const SMALL_COPY: usize = 1 << 15;
+
 impl Tensor {
     /// The elements for a kernel to read.
     #[inline]
@@ -30,6 +33,18 @@ impl Tensor {
 
     /// Writes the elements of `source` (converted, broadcast) here. No history, no version.
     pub(crate) fn copy_data(&self, source: &Tensor) -> Result<()> {
+        let (to, from) = (self.geometry(), source.geometry());
+        let bytes = to.numel as usize * to.dtype.size();
+        if to.is_contiguous
+            && from.is_contiguous
+            && to.dtype == from.dtype
+            && to.shape == from.shape
+            && bytes <= SMALL_COPY
+        {
+            // SAFETY: both have this many bytes in a row; `copy` allows them to overlap.
+            unsafe { std::ptr::copy(from.data_ptr(), to.data_ptr(), bytes) };
+            return Ok(());
+        }
         let strides = broadcast_strides(source.shape(), source.strides(), self.shape())?;
         let moved;
         let source = if super::overlaps_partly(self, source) {
@@ -57,14 +72,18 @@ impl Tensor {
 
     /// A copy in another dtype. No history.
     pub(crate) fn converted(&self, dtype: DType) -> Result<Tensor> {
-        let strides = if self.is_contiguous() {
-            contiguous_strides(self.shape())
-        } else {
-            preserved_strides(self.shape(), self.strides())
-        };
-        let out = Tensor::empty_strided(self.shape(), &strides, dtype, self.device())?;
+        let out = self.empty_as(dtype)?;
         out.copy_data(self)?;
         Ok(out)
+    }
+
+    /// A tensor of this shape with elements not set, with the same order of dimensions in memory.
+    pub(crate) fn empty_as(&self, dtype: DType) -> Result<Tensor> {
+        if self.is_contiguous() && self.device() == super::Device::Cpu {
+            return Tensor::empty_of(self.shape(), dtype);
+        }
+        let strides = preserved_strides(self.shape(), self.strides());
+        Tensor::empty_strided(self.shape(), &strides, dtype, self.device())
     }
 
     /// The same elements row by row: the tensor itself if it is so already. No history.
@@ -81,6 +100,17 @@ impl Tensor {
     #[inline]
     pub(crate) fn alias_with(&self, shape: Dims, strides: Dims, offset: i64) -> Result<Tensor> {
         Tensor::from_geometry(self.geometry().with_view(shape, strides, offset))
+    }
+
+    /// This tensor, which is fresh, with other sizes and strides over the same elements.
+    pub(crate) fn reshaped_fresh(mut self, shape: Dims, strides: Dims) -> Result<Tensor> {
+        if let Some(geometry) = self.sole_geometry() {
+            geometry.is_contiguous = pullback_kernels::strided::is_contiguous(&shape, &strides);
+            geometry.numel = shape.iter().product();
+            (geometry.shape, geometry.strides) = (shape, strides);
+            return Ok(self);
+        }
+        self.alias_with(shape, strides, self.storage_offset())
     }
 
     /// Another tensor with exactly this geometry: shares memory and version counter, has no history.

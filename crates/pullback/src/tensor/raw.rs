@@ -173,6 +173,23 @@ impl Tensor {
             .with(|retired| retired.retain(|old| std::ptr::eq(&raw const **old, current)));
     }
 
+    /// The geometry to be changed, of a tensor that has nobody else's handle and was never given another.
+    #[inline]
+    pub(crate) fn sole_geometry(&mut self) -> Option<&mut Geometry> {
+        let record = self.record();
+        let first: *mut Geometry = record.first.get().cast();
+        let is_first = std::ptr::eq(record.geometry.load(Ordering::Acquire), first);
+        // Handles that are weak could be upgraded while it is being changed.
+        if record.handles.load(Ordering::Acquire) != 1
+            || record.weak.load(Ordering::Acquire) != 1
+            || !is_first
+        {
+            return None;
+        }
+        // SAFETY: the only handle is borrowed mutably, so that nobody reads it meanwhile.
+        Some(unsafe { &mut *first })
+    }
+
     /// The sizes.
     #[inline(always)]
     pub fn shape(&self) -> &[i64] {

@@ -91,6 +91,9 @@ impl TensorSpec {
     /// `RuntimeError` for negative sizes, overflow, a device without backend; out of memory.
     #[inline]
     pub fn empty(&self) -> Result<Tensor> {
+        if self.strides.is_none() && self.device == Device::Cpu {
+            return Tensor::empty_of(&self.shape, self.dtype);
+        }
         let strides = self.strides.clone().unwrap_or_else(|| contiguous_strides(&self.shape));
         Tensor::empty_strided(&self.shape, &strides, self.dtype, self.device)
     }
@@ -137,8 +140,23 @@ impl Tensor {
     /// # Errors
     /// As [`Tensor::empty_strided`].
     pub fn empty_of(shape: &[i64], dtype: DType) -> Result<Tensor> {
-        checked_numel(shape)?;
-        Tensor::empty_strided(shape, &contiguous_strides(shape), dtype, Device::Cpu)
+        let numel = checked_numel(shape)?;
+        let bytes = numel.checked_mul(dtype.size() as i64).ok_or_else(|| {
+            Error::runtime(format!("size in bytes overflows for shape {shape:?}"))
+        })?;
+        let storage = Storage::uninitialized(bytes as usize)?;
+        Tensor::from_geometry(Geometry {
+            storage: Some(storage),
+            offset: 0,
+            shape: Dims::from_slice(shape),
+            strides: contiguous_strides(shape),
+            numel,
+            dtype,
+            device: Device::Cpu,
+            layout: super::Layout::Strided,
+            is_contiguous: true,
+            version: None,
+        })
     }
 
     /// Strides that a new tensor of this one's shape has in `format`.

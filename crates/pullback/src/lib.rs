@@ -39,6 +39,11 @@
 //! `autograd` (recording and running backwards), `ops` (the ops themselves, one place each). Start at
 //! [`Tensor`]; ARCHITECTURE.md follows one line of user code through the files.
 
+/// The README's program in Rust is compiled and run with the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 // The macro writes paths from the crate's root; these names are what they mean.
 extern crate self as pullback;
 

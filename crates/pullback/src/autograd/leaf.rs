@@ -84,16 +84,18 @@ impl Tensor {
         }
         drop(old);
     }
-    /// As [`Tensor::set_history`] for a tensor that was made just now and nobody else knows.
+    /// As [`Tensor::set_history`], without atomic steps for a tensor that was made just now.
     #[inline]
     pub(super) fn set_first_history(&self, node: Node, nr: u32) {
-        if self.use_count() != 1 || self.flags() != 0 {
-            return self.set_history(node, nr);
+        // `link_to_base` has noted a fresh view's version already.
+        let node = if self.has_flag(Flag::REQUIRES_GRAD) {
+            Err(node)
+        } else {
+            self.set_grad_fn_fresh(node, nr)
+        };
+        if let Err(node) = node {
+            self.set_history(node, nr);
         }
-        self.output_slot().store(nr, Ordering::Relaxed);
-        let old = self.grad_fn_slot().with(|slot| slot.replace(node));
-        self.set_flag_fresh(Flag::HAS_GRAD_FN);
-        drop(old);
     }
     /// Forgets its producer.
     pub(super) fn clear_history(&self) {

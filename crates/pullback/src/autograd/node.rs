@@ -109,8 +109,8 @@ pub trait Backward: Send + Sync {
 }
 
 thread_local! {
-    static SEQUENCE: Cell<u64> = const { Cell::new(0) };
-    static THREAD: Cell<u64> = const { Cell::new(0) };
+    /// The next sequence number, and this thread's number.
+    static COUNTERS: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
     /// Nodes whose parts wait to be dropped by the loop further up this thread's stack.
     static DROPPING: RefCell<Option<Vec<Parts>>> = const { RefCell::new(None) };
 }
@@ -118,26 +118,22 @@ static THREADS: AtomicU64 = AtomicU64::new(1);
 
 type Parts = (SmallVec<[Edge; 2]>, Option<Body>);
 
-fn thread_id() -> u64 {
-    THREAD.with(|t| {
-        if t.get() == 0 {
-            t.set(THREADS.fetch_add(1, Relaxed));
+/// The sequence number of a node made now (leaves take none), and the thread's number.
+#[inline]
+fn next_numbers(is_leaf: bool) -> (u64, u64) {
+    COUNTERS.with(|counters| {
+        let (next, mut thread) = counters.get();
+        if thread == 0 {
+            thread = THREADS.fetch_add(1, Relaxed);
         }
-        t.get()
-    })
-}
-
-fn next_sequence_nr() -> u64 {
-    SEQUENCE.with(|s| {
-        let nr = s.get();
-        s.set(nr + 1);
-        nr
+        counters.set((next + u64::from(!is_leaf), thread));
+        (if is_leaf { u64::MAX } else { next }, thread)
     })
 }
 
 /// The number that the next node made on this thread will have.
 pub fn peek_sequence_nr() -> u64 {
-    SEQUENCE.with(Cell::get)
+    COUNTERS.with(|counters| counters.get().0)
 }
 
 impl Node {
@@ -155,9 +151,9 @@ impl Node {
         // Field by field, so that the large ones are moved once.
         // SAFETY: a fresh block that nobody else sees; every field is written.
         unsafe {
-            let sequence_nr = if is_leaf { u64::MAX } else { next_sequence_nr() };
+            let (sequence_nr, thread_id) = next_numbers(is_leaf);
             (&raw mut (*inner).sequence_nr).write(sequence_nr);
-            (&raw mut (*inner).thread_id).write(thread_id());
+            (&raw mut (*inner).thread_id).write(thread_id);
             (&raw mut (*inner).topological_nr).write(topological_nr.unwrap_or(0));
             (&raw mut (*inner).edges).write(edges);
             (&raw mut (*inner).inputs).write(inputs);

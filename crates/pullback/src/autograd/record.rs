@@ -182,7 +182,7 @@ pub(crate) fn record(
     if is_inplace && def.is(Traits::VIEW) {
         return view::replace_history(&outputs[0], node);
     }
-    attach(outputs, &node, is_inplace)
+    attach(outputs, node, is_inplace)
 }
 
 /// What the gradients of the outputs must look like.
@@ -195,9 +195,15 @@ fn input_metas(outputs: &[Tensor]) -> SmallVec<[Option<InputMeta>; 1]> {
     metas
 }
 
-fn attach(outputs: &[Tensor], node: &Node, is_inplace: bool) -> Result<()> {
+fn attach(outputs: &[Tensor], node: Node, is_inplace: bool) -> Result<()> {
     if is_inplace {
-        return view::rebase_history(&outputs[0], node.clone());
+        return view::rebase_history(&outputs[0], node);
+    }
+    if let [output] = outputs {
+        if output.dtype().is_differentiable() {
+            output.set_first_history(node, 0);
+        }
+        return Ok(());
     }
     for (nr, output) in outputs.iter().enumerate() {
         if output.dtype().is_differentiable() {
@@ -224,7 +230,7 @@ fn record_not_implemented(
         return Err(error);
     }
     let node = Node::custom(Box::new(NotImplemented(def)), edges, input_metas(outputs));
-    attach(outputs, &node, is_inplace)
+    attach(outputs, node, is_inplace)
 }
 
 struct NotImplemented(&'static OpDef);

@@ -137,6 +137,16 @@ impl Tensor {
         Ok(Tensor(place))
     }
 
+    /// Whether no other handle, strong or weak, exists. Then none can come, for new ones are made from old ones,
+    /// and plain reads and writes do what otherwise takes atomic steps.
+    #[inline(always)]
+    fn is_sole(&self) -> bool {
+        let record = self.record();
+        // The weak count first: a weak handle that was upgraded and dropped by another thread shows its upgrade
+        // in `handles` to whoever sees the drop.
+        record.weak.load(Ordering::Acquire) == 1 && record.handles.load(Ordering::Acquire) == 1
+    }
+
     #[inline(always)]
     fn record(&self) -> &Record {
         // SAFETY: the record lives as long as this handle counts.
@@ -179,11 +189,7 @@ impl Tensor {
         let record = self.record();
         let first: *mut Geometry = record.first.get().cast();
         let is_first = std::ptr::eq(record.geometry.load(Ordering::Acquire), first);
-        // Handles that are weak could be upgraded while it is being changed.
-        if record.handles.load(Ordering::Acquire) != 1
-            || record.weak.load(Ordering::Acquire) != 1
-            || !is_first
-        {
+        if !is_first || !self.is_sole() {
             return None;
         }
         // SAFETY: the only handle is borrowed mutably, so that nobody reads it meanwhile.
@@ -306,10 +312,28 @@ impl Tensor {
         // SAFETY: a `Tensor` is a pointer to a record; this one is counted, and stays once it is written.
         Some(unsafe { &*std::ptr::from_ref(slot).cast::<Tensor>() })
     }
+    /// Gives a tensor without any other handle its producer.
+    #[inline]
+    pub(crate) fn set_grad_fn_fresh(&self, node: Node, nr: u32) -> std::result::Result<(), Node> {
+        if !self.is_sole() {
+            return Err(node);
+        }
+        let record = self.record();
+        record.output_nr.store(nr, Relaxed);
+        record.flags.store(record.flags.load(Relaxed) | Flag::HAS_GRAD_FN, Relaxed);
+        // SAFETY: nobody else has a handle, so nobody else can reach the slot.
+        drop(unsafe { (*record.grad_fn.value.get()).replace(node) });
+        Ok(())
+    }
     /// Makes `base` the base; a tensor has one at most, so `false` says that it had one.
     pub(crate) fn set_base(&self, base: Tensor) -> bool {
         let slot = &self.record().base;
         let null = std::ptr::null_mut();
+        if self.is_sole() && slot.load(Relaxed).is_null() {
+            slot.store(base.0.as_ptr(), Ordering::Release);
+            std::mem::forget(base);
+            return true;
+        }
         if slot.compare_exchange(null, base.0.as_ptr(), Ordering::AcqRel, Relaxed).is_err() {
             return false;
         }
@@ -363,7 +387,9 @@ impl Clone for Tensor {
 impl Drop for Tensor {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.record().handles.fetch_sub(1, Ordering::Release) == 1 {
+        if self.is_sole() {
+            drop_record(self.0);
+        } else if self.record().handles.fetch_sub(1, Ordering::Release) == 1 {
             fence(Ordering::Acquire);
             drop_record(self.0);
         }
@@ -398,7 +424,9 @@ fn drop_record(record: NonNull<Record>) {
 
 fn release_weak(record: NonNull<Record>) {
     // SAFETY: the block is alive while the weak count is not zero.
-    if unsafe { record.as_ref() }.weak.fetch_sub(1, Ordering::Release) == 1 {
+    let weak = &unsafe { record.as_ref() }.weak;
+    // The last one of all needs no atomic step: there is nobody left to count with.
+    if weak.load(Ordering::Acquire) == 1 || weak.fetch_sub(1, Ordering::Release) == 1 {
         fence(Ordering::Acquire);
         // SAFETY: allocated with this size, nobody left.
         unsafe { memory::release(record.cast(), size_of::<Record>()) };

@@ -183,7 +183,9 @@ impl Clone for Storage {
 impl Drop for Storage {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.header().handles.fetch_sub(1, Ordering::Release) != 1 {
+        // The only handle needs no atomic step: new ones are made from old ones.
+        let handles = &self.header().handles;
+        if handles.load(Ordering::Acquire) != 1 && handles.fetch_sub(1, Ordering::Release) != 1 {
             return;
         }
         fence(Ordering::Acquire);

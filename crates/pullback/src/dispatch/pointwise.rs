@@ -117,7 +117,7 @@ pub(crate) fn run_fast(def: &OpDef, kernel: Kernel, args: &[Arg<'_>]) -> Option<
     Some(finish_fast(kernel, g, out_dtype, &mut flat.operands[..flat.count], args))
 }
 
-/// The short way of the in-place form; `false` if the arguments are not so, and then nothing was done.
+/// The short way of the in-place and `out=` forms; `None` if the arguments are not so, and then nothing was done.
 #[inline]
 fn run_fast_into(
     def: &OpDef,
@@ -137,7 +137,10 @@ fn run_fast_into(
         from != to && (from as usize) < to as usize + bytes && (to as usize) < from as usize + reach
     };
     let is_repeated = |o: &(*mut u8, DType, isize)| o.2 == 0 && o.0 == to;
-    if flat.operands[1..flat.count].iter().any(|o| overlaps(o) || is_repeated(o)) {
+    let inputs = &flat.operands[1..flat.count];
+    // Without an input of its shape, the target might have to be resized.
+    let is_shaped = inputs.iter().any(|&(_, _, step)| step != 0);
+    if !is_shaped || inputs.iter().any(|o| overlaps(o) || is_repeated(o)) {
         return None;
     }
     flat.operands[0] = (to, g.dtype, g.dtype.size() as isize);
@@ -196,7 +199,7 @@ pub(crate) fn run_into(
     out: &Tensor,
     inplace: bool,
 ) -> Result<()> {
-    if inplace && let Some(done) = run_fast_into(def, kernel, args, out) {
+    if let Some(done) = run_fast_into(def, kernel, args, out) {
         return done;
     }
     let spec = spec_of(def, args)?;

@@ -47,6 +47,9 @@ fn is_skipped(shape: &[i64]) -> bool {
 
 /// The tensors in their common dtype.
 fn promoted(tensors: &[Tensor]) -> Result<SmallVec<[Tensor; 4]>> {
+    if tensors.iter().all(|t| t.dtype() == tensors[0].dtype()) {
+        return Ok(tensors.iter().cloned().collect());
+    }
     let dtype = result_type(&tensors.iter().collect::<SmallVec<[&Tensor; 4]>>());
     tensors
         .iter()

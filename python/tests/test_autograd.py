@@ -601,3 +601,39 @@ def test_grad_takes_any_sequence_of_outputs_gradients_and_inputs(sequence: Any) 
     left, right = torch.autograd.grad(sequence(outputs), sequence((a, b)), sequence(ones))
     assert left.tolist() == [2, 2]
     assert right.tolist() == [3, 3]
+
+
+def test_one_mode_object_can_be_entered_again_inside_itself() -> None:
+    off, on = torch.no_grad(), torch.enable_grad()
+    with off, on:
+        assert torch.is_grad_enabled()
+        with off:
+            assert not torch.is_grad_enabled()
+        assert torch.is_grad_enabled()
+    assert torch.is_grad_enabled()
+    with pytest.raises(ZeroDivisionError), off:
+        raise ZeroDivisionError
+    assert torch.is_grad_enabled()
+
+
+def test_modes_decorate_with_and_without_brackets() -> None:
+    def function() -> bool:
+        return torch.is_grad_enabled()
+
+    assert not torch.no_grad(function)()
+    assert not torch.no_grad()(function)()
+    with torch.no_grad():
+        assert torch.enable_grad(function)()
+        assert torch.enable_grad()(function)()
+    assert torch.no_grad(function).__name__ == "function"
+    assert type(torch.no_grad().clone()) is torch.no_grad
+    with torch.no_grad(None):
+        assert not torch.is_grad_enabled()
+    with pytest.raises(TypeError, match="positional arguments"):
+        torch.no_grad(function, function)
+
+    class Quiet(torch.no_grad):
+        pass
+
+    with Quiet():
+        assert not torch.is_grad_enabled()

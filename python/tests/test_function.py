@@ -498,3 +498,47 @@ def test_hooks_on_the_node() -> None:
     handle.remove()
     y.backward()
     assert order == ["pre", (2.0, 1.0)]
+
+
+def test_setup_context_sees_defaults_and_keywords() -> None:
+    seen: list[Any] = []
+
+    class Scale(Function):
+        @staticmethod
+        def forward(x: Any, factor: float = 3.0) -> Any:
+            return x * factor
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            seen.append(inputs[1:])
+            ctx.factor = inputs[1]
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * ctx.factor, None
+
+    x = leaf(1.0, 2.0)
+    for y in (Scale.apply(x), Scale.apply(x, 4.0), Scale.apply(x, factor=5.0)):
+        y.sum().backward()
+    assert seen == [(3.0,), (4.0,), (5.0,)]
+    assert x.grad.tolist() == [12, 12]
+
+
+def test_what_the_context_says_of_its_inputs_can_be_replaced() -> None:
+    needs: list[Any] = []
+
+    class First(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, n: int, y: Any) -> Any:
+            needs.append(ctx.needs_input_grad)
+            return x * n
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            needs.append(ctx.needs_input_grad)
+            return grad * 2, None, None, None
+
+    First.apply(leaf(1.0), 2, torch.zeros(1)).sum().backward()
+    assert needs == [(True, False, False)] * 2
+    with pytest.raises(TypeError, match="no keyword arguments"):
+        First.apply(leaf(1.0), n=2)

@@ -259,3 +259,52 @@ def test_copy_shares() -> None:
     y = copy.copy(x)
     y[0] = 5
     assert x.tolist() == [5, 1]
+
+
+def test_arrays_of_any_layout_are_shared_both_ways() -> None:
+    block = np.arange(24.0).reshape(2, 3, 4)
+    for array in (block, block.T, block[1], block[:, ::2, 1:3], block[0, 0, 0:0], np.array(3.0)):
+        tensor = torch.from_numpy(array)
+        assert tuple(tensor.shape) == array.shape
+        assert tensor.numpy().tolist() == array.tolist()
+        assert tensor.numpy().strides == array.strides
+    view = torch.from_numpy(block)[1, :, ::2]
+    view.zero_()
+    assert block.sum() == block[0].sum() + block[1, :, 1::2].sum()
+    assert view.numpy().shape == (3, 2)
+    assert np.shares_memory(view.numpy(), block)
+
+
+def test_memory_outlives_whichever_side_goes_first() -> None:
+    array = torch.arange(1000).numpy()
+    assert isinstance(array.base, torch.Tensor)
+    assert array.sum() == 499500
+    tensor = torch.from_numpy(np.arange(1000))
+    assert tensor.sum().item() == 499500
+    owner = torch.zeros(3)
+    before = owner.numpy()
+    owner.data = torch.ones(3)
+    assert before.tolist() == [0, 0, 0]
+
+
+def test_numbers_of_c_that_have_one_size_have_one_dtype() -> None:
+    for name in ("intc", "long", "longlong", "uintc", "ulong", "ulonglong"):
+        array = np.array([1, 2], dtype=name)
+        tensor = torch.from_numpy(array)
+        assert tensor.itemsize == array.itemsize
+        assert tensor.numpy().dtype == array.dtype.newbyteorder("=").str
+
+
+def test_subclasses_and_odd_arrays_keep_their_errors() -> None:
+    assert torch.from_numpy(np.ma.masked_array([1.0, 2.0])).tolist() == [1, 2]
+    with pytest.raises(ValueError, match="negative"):
+        torch.from_numpy(np.arange(3.0)[::-1])
+    with pytest.raises(ValueError, match="byte order"):
+        torch.from_numpy(np.arange(3, dtype=np.dtype("i4").newbyteorder()))
+    with pytest.raises(TypeError, match=r"can't convert np\.ndarray of type numpy\.object_"):
+        torch.from_numpy(np.array([None]))
+    unaligned = np.frombuffer(bytearray(17), dtype=np.uint8)[1:].view(np.float64)
+    with pytest.raises(ValueError, match="not aligned"):
+        torch.from_numpy(unaligned)
+    with pytest.raises(ValueError, match="multiple of the element byte size"):
+        torch.from_numpy(np.zeros(4, dtype="i4,i2")["f0"])

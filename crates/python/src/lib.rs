@@ -60,6 +60,7 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     dtype::init(module)?;
     raw::class::init(module)?;
     module.add_function(wrap_pyfunction!(raw::class::_set_tensor_class, module)?)?;
+    raw::module::init(module)?;
     tensor::display::init(module)?;
     tensor::storage::init(module)?;
     autograd::node::init(module)?;

@@ -195,23 +195,26 @@ class Function(_Protocol, _C._FunctionBase, metaclass=FunctionMeta):
             "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
         )
 
-    @classmethod
-    def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Calls ``forward`` on ``args`` and records it as one node.
-
-        Raises:
-            TypeError: for keyword arguments.
-        """
-        if cls._has_setup_context:
-            bound = _signature(cls.forward).bind(*args, **kwargs)
-            bound.apply_defaults()
-            args, kwargs = bound.args, bound.kwargs
-        return super().apply(*args, **kwargs)
-
 
 @functools.lru_cache(maxsize=256)
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    return inspect.signature(function)
+def _signature(function: Callable[..., Any]) -> tuple[inspect.Signature, int]:
+    """The signature, and how many arguments by position leave nothing to a default."""
+    signature = inspect.signature(function)
+    parameters = signature.parameters.values()
+    plain = all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    return signature, len(parameters) if plain else -1
+
+
+def _bind(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of ``forward``, defaults included, as ``setup_context`` sees them."""
+    signature, count = _signature(cls.forward)
+    if not kwargs and len(args) == count:
+        return args
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise TypeError("apply() takes no keyword arguments")
+    return bound.args
 
 
 class InplaceFunction(Function):

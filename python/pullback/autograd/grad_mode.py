@@ -82,27 +82,16 @@ class _Mode(_C._ModeContext):
         return cast("F", _decorate(self.clone, function))
 
 
-class _NoParameter(_Mode):
-    """Also works as a decorator without parentheses."""
-
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
-        if function is None:
-            return super().__new__(cls)
-        return _decorate(cls, function)
+# The two that programs enter most are made natively, without a Python frame; also as decorators
+# without brackets.
 
 
-class no_grad(_NoParameter):
+class no_grad(_C._NoGrad, _Mode):
     """Within it nothing is recorded: results do not require grad."""
 
-    def __init__(self, function: Callable[..., Any] | None = None) -> None:
-        self._configure("grad", False)
 
-
-class enable_grad(_NoParameter):
+class enable_grad(_C._EnableGrad, _Mode):
     """Within it ops are recorded, also inside of :class:`no_grad`."""
-
-    def __init__(self, function: Callable[..., Any] | None = None) -> None:
-        self._configure("grad", True)
 
 
 class set_grad_enabled(_Mode):

@@ -970,3 +970,55 @@ def test_parameter_dict():
     assert len(m) == 0
     with pytest.raises(TypeError, match=r"not a string"):
         m[3] = 1
+
+
+def test_calls_can_be_wrapped_replaced_and_reached_by_every_name(monkeypatch) -> None:
+    layer = Scale()
+    x = pullback.ones(3)
+    expected = layer(x).tolist()
+    assert nn.Module.__call__(layer, x).tolist() == expected
+    assert layer.__call__(x).tolist() == expected
+    assert layer._call_impl(x).tolist() == expected
+    calls = []
+    original = nn.Module.__call__
+
+    def wrapped(self, *args, **kwargs):
+        calls.append(self)
+        return original(self, *args, **kwargs)
+
+    monkeypatch.setattr(nn.Module, "__call__", wrapped)
+    assert layer(x).tolist() == expected
+    assert calls == [layer]
+    monkeypatch.undo()
+    layer.forward = lambda input, *, shift=0: input + shift
+    assert layer(x, shift=2).tolist() == [3, 3, 3]
+
+
+def test_hooks_added_while_a_call_runs_wait_for_the_next() -> None:
+    layer, seen = nn.Identity(), []
+
+    def second(module, args, output):
+        seen.append("second")
+
+    def first(module, args, output):
+        seen.append("first")
+        layer.register_forward_hook(second)
+        return output + 1
+
+    handle = layer.register_forward_hook(first)
+    assert layer(pullback.zeros(1)).tolist() == [1]
+    handle.remove()
+    assert seen == ["first"]
+    layer(pullback.zeros(1))
+    assert seen == ["first", "second"]
+
+
+def test_a_module_can_have_other_bases_beside_it() -> None:
+    class Named(nn.Module, dict):
+        def forward(self, key):
+            return self[key]
+
+    module = Named()
+    module["a"] = 1
+    assert module("a") == 1
+    assert copy.deepcopy(module)("a") == 1

@@ -145,7 +145,7 @@ fn _engine_run_backward<'py>(
     accumulate_grad: bool,
 ) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let inputs = inputs.filter(|i| !i.is_none()).map(each).transpose()?;
-    if accumulate_grad && inputs.as_ref().is_some_and(|list| list.is_empty()) {
+    if accumulate_grad && inputs.as_ref().is_some_and(SmallVec::is_empty) {
         return Err(PyRuntimeError::new_err("`inputs` argument to `backward()` cannot be empty."));
     }
     let (roots, grads) = roots(tensors, grad_tensors)?;

@@ -4,12 +4,13 @@
 //! is the context. `apply` runs the user's forward without recording, makes the node and lets the
 //! library give the outputs their history. Start at [`PyContext::apply`].
 
-use super::hook::tuple;
+use super::hook::optional;
 use super::node::{call, input_metadata, next_functions};
-use crate::convert::type_name;
+use crate::convert::{items, type_name};
 use crate::error::{carry, raise};
 use crate::held::Held;
-use crate::raw::object::{as_tensor, tensor_of, track, wrap};
+use crate::raw::entry::{Args, Reply, class_method, fast, vectorcall};
+use crate::raw::object::{as_tensor, is_tensor, tensor_of, track, wrap};
 use pullback::autograd::custom::{CustomCall, attach_outputs, save};
 use pullback::autograd::{
     Backward, Edge, InputMeta, Node, SavedTensor, WeakNode, is_grad_enabled, mode,
@@ -17,8 +18,11 @@ use pullback::autograd::{
 use pullback::dispatch::Grads;
 use pullback::{Result, Tensor, TensorSpec};
 use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError, PyTypeError};
+use pyo3::ffi::PyObject;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple, PyType};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple};
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 
@@ -37,8 +41,8 @@ pub(crate) struct PyContext {
     freed: Cell<bool>,
     keep_undefined: Cell<bool>,
     skip_non_differentiable: Cell<bool>,
-    /// Which arguments were tensors.
-    is_tensor: RefCell<Vec<bool>>,
+    /// What the arguments were.
+    inputs: RefCell<Kinds>,
     pre: RefCell<Option<Py<PyDict>>>,
     post: RefCell<Option<Py<PyDict>>>,
 }
@@ -46,22 +50,35 @@ pub(crate) struct PyContext {
 // SAFETY: every field is only touched with the GIL held.
 unsafe impl Sync for PyContext {}
 
+/// What an argument is to the engine.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum InputKind {
+    Other,
+    Tensor,
+    /// A tensor that requires grad.
+    Differentiable,
+}
+
+type Kinds = SmallVec<[InputKind; 8]>;
+
 /// What one output's missing gradient is filled with.
 struct Fill(TensorSpec, bool);
 
 /// The library's side of a context.
 struct Body {
     context: Held,
-    name: String,
-    fills: Vec<Option<Fill>>,
+    fills: SmallVec<[Option<Fill>; 1]>,
 }
 
 impl Backward for Body {
     fn name(&self) -> String {
-        self.name.clone()
+        Python::attach(|py| {
+            let class = self.context.bind(py).get_type();
+            class.name().map_or_else(|_| String::new(), |name| name.to_string())
+        })
     }
-    fn apply(&self, node: &Node, grads: Grads) -> Result<Grads> {
-        Python::attach(|py| self.run(py, node, grads)).map_err(carry)
+    fn apply(&self, _: &Node, grads: Grads) -> Result<Grads> {
+        Python::attach(|py| self.run(py, grads)).map_err(carry)
     }
     fn release(&self) {
         Python::attach(|py| {
@@ -80,7 +97,7 @@ impl Backward for Body {
 }
 
 impl Body {
-    fn run(&self, py: Python<'_>, node: &Node, mut grads: Grads) -> PyResult<Grads> {
+    fn run(&self, py: Python<'_>, mut grads: Grads) -> PyResult<Grads> {
         let context = self.context.bind(py);
         let (fills, skips) = {
             let context = context.cast::<PyContext>()?.borrow();
@@ -95,64 +112,94 @@ impl Body {
                 }
             }
         }
-        let result = context.call_method1("apply", tuple(py, &grads)?)?;
-        self.results(context, node, result)
+        let grads: SmallVec<[Bound<'_, PyAny>; 4]> =
+            grads.iter().map(|grad| optional(py, grad.as_ref())).collect::<PyResult<_>>()?;
+        let mut args: SmallVec<[*mut PyObject; 5]> = smallvec::smallvec![context.as_ptr()];
+        args.extend(grads.iter().map(Bound::as_ptr));
+        // SAFETY: the context and the gradients are held here.
+        let result = unsafe { vectorcall(&users_backward(context)?, &args)? };
+        self.results(context, result)
     }
 
     /// Checks what the user's backward gave: one gradient per tensor argument.
-    fn results(
-        &self,
-        context: &Bound<'_, PyAny>,
-        node: &Node,
-        result: Bound<'_, PyAny>,
-    ) -> PyResult<Grads> {
+    fn results(&self, context: &Bound<'_, PyAny>, result: Bound<'_, PyAny>) -> PyResult<Grads> {
         let context = context.cast::<PyContext>()?.borrow();
-        let is_tensor = context.is_tensor.borrow();
-        let mut items: Vec<Bound<'_, PyAny>> = match result.cast::<PyTuple>() {
-            Ok(tuple) => tuple.iter().collect(),
-            Err(_) => vec![result],
+        let kinds = context.inputs.borrow();
+        let single = [result.as_ptr()];
+        let mut given = match result.cast::<PyTuple>() {
+            Ok(tuple) => items(tuple.as_ptr()).unwrap_or_default(),
+            Err(_) => &single,
         };
-        let given = items.len();
-        while items.len() > is_tensor.len()
-            && items.last().is_some_and(pyo3::types::PyAnyMethods::is_none)
-        {
-            items.pop();
+        let count = given.len();
+        // SAFETY: `None` always lives.
+        let none = unsafe { pyo3::ffi::Py_None() };
+        while given.len() > kinds.len() && given.last() == Some(&none) {
+            given = &given[..given.len() - 1];
         }
-        if items.len() != is_tensor.len() {
+        if given.len() != kinds.len() {
             return Err(PyRuntimeError::new_err(format!(
-                "function {} returned an incorrect number of gradients (expected {}, got {given})",
-                self.name,
-                is_tensor.len()
+                "function {} returned an incorrect number of gradients (expected {}, got {count})",
+                self.name(),
+                kinds.len()
             )));
         }
         let mut grads = Grads::new();
-        for (index, (item, &is_tensor)) in items.iter().zip(is_tensor.iter()).enumerate() {
-            if !is_tensor {
-                if !item.is_none() {
-                    return Err(PyRuntimeError::new_err(format!(
-                        "function {} returned a gradient different than None at position {}, but the corresponding forward input was not a Variable",
-                        self.name,
-                        index + 1
-                    )));
-                }
-                continue;
+        for (index, (&item, &kind)) in given.iter().zip(kinds.iter()).enumerate() {
+            // SAFETY: an item of the result, which is held here.
+            let item = unsafe { Bound::from_borrowed_ptr(result.py(), item) };
+            match (kind, as_tensor(&item)) {
+                (InputKind::Other, _) if item.is_none() => {}
+                (InputKind::Other, _) => return Err(self.misplaced(index)),
+                (_, Some(tensor)) => grads.push(Some(tensor.clone())),
+                (_, None) if item.is_none() => grads.push(None),
+                (_, None) => return Err(self.no_gradient(index, &item)),
             }
-            grads.push(match as_tensor(item) {
-                Some(tensor) => Some(tensor.clone()),
-                None if item.is_none() => None,
-                None => {
-                    return Err(PyRuntimeError::new_err(format!(
-                        "function {} returned a gradient that is no tensor at position {}: expected Variable or None (got {})",
-                        self.name,
-                        index + 1,
-                        type_name(item)
-                    )));
-                }
-            });
         }
-        let _ = node;
         Ok(grads)
     }
+
+    #[cold]
+    fn misplaced(&self, index: usize) -> PyErr {
+        PyRuntimeError::new_err(format!(
+            "function {} returned a gradient different than None at position {}, but the corresponding forward input was not a Variable",
+            self.name(),
+            index + 1
+        ))
+    }
+
+    #[cold]
+    fn no_gradient(&self, index: usize, item: &Bound<'_, PyAny>) -> PyErr {
+        PyRuntimeError::new_err(format!(
+            "function {} returned a gradient that is no tensor at position {}: expected Variable or None (got {})",
+            self.name(),
+            index + 1,
+            type_name(item)
+        ))
+    }
+}
+
+/// `backward` and `vjp` of the class `Function` itself, which stand for "not defined".
+static UNDEFINED: PyOnceLock<[Py<PyAny>; 2]> = PyOnceLock::new();
+
+/// What the user defined of `backward` and `vjp`: not both.
+fn users_backward<'py>(context: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = context.py();
+    let [no_backward, no_vjp] = UNDEFINED.get_or_try_init(py, || -> PyResult<_> {
+        let class = py.import("pullback.autograd.function")?.getattr("Function")?;
+        Ok([class.getattr("backward")?.unbind(), class.getattr("vjp")?.unbind()])
+    })?;
+    let class = context.get_type().getattr(intern!(py, "_forward_cls"))?;
+    let backward = class.getattr(intern!(py, "backward"))?;
+    let vjp = class.getattr(intern!(py, "vjp"))?;
+    if vjp.is(no_vjp) {
+        return Ok(backward);
+    }
+    if !backward.is(no_backward) {
+        return Err(PyRuntimeError::new_err(
+            "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them.",
+        ));
+    }
+    Ok(vjp)
 }
 
 /// The tensors in an attribute that the user set; anything else is refused.
@@ -160,11 +207,11 @@ fn tensors_in(
     py: Python<'_>,
     slot: &RefCell<Option<Py<PyAny>>>,
     refuse: impl Fn(usize, &Bound<'_, PyAny>) -> String,
-) -> PyResult<Vec<Option<Tensor>>> {
+) -> PyResult<SmallVec<[Option<Tensor>; 4]>> {
+    let mut tensors = SmallVec::new();
     let Some(object) = slot.borrow().as_ref().map(|o| o.clone_ref(py)) else {
-        return Ok(Vec::new());
+        return Ok(tensors);
     };
-    let mut tensors = Vec::new();
     for (index, item) in object.bind(py).try_iter()?.enumerate() {
         let item = item?;
         match as_tensor(&item) {
@@ -183,30 +230,26 @@ pub(crate) fn node_of_context(object: &Bound<'_, PyAny>) -> Option<Node> {
 
 /// The arguments as the engine needs them.
 struct Inputs {
-    tensors: Vec<Tensor>,
+    tensors: SmallVec<[Tensor; 4]>,
     edges: SmallVec<[Edge; 2]>,
-    is_tensor: Vec<bool>,
-    needs: Vec<bool>,
     executable: bool,
 }
 
-fn read_inputs(args: &Bound<'_, PyTuple>) -> PyResult<Inputs> {
-    let mut inputs = Inputs {
-        tensors: Vec::new(),
-        edges: SmallVec::new(),
-        is_tensor: Vec::new(),
-        needs: Vec::new(),
-        executable: false,
-    };
-    for arg in args.iter() {
-        let tensor = as_tensor(&arg);
-        inputs.is_tensor.push(tensor.is_some());
-        let needs = tensor.is_some_and(Tensor::requires_grad);
-        inputs.needs.push(needs);
-        inputs.executable |= needs;
+/// # Safety
+/// The arguments are live objects.
+unsafe fn read_inputs(args: &[*mut PyObject], kinds: &mut Kinds) -> PyResult<Inputs> {
+    let mut inputs = Inputs { tensors: SmallVec::new(), edges: SmallVec::new(), executable: false };
+    for &arg in args {
+        // SAFETY: the caller's promise.
+        let tensor = unsafe { is_tensor(arg).then(|| tensor_of(arg)) };
+        kinds.push(match tensor {
+            None => InputKind::Other,
+            Some(tensor) if tensor.requires_grad() => InputKind::Differentiable,
+            Some(_) => InputKind::Tensor,
+        });
         inputs.tensors.extend(tensor.cloned());
     }
-    inputs.executable &= is_grad_enabled();
+    inputs.executable = kinds.contains(&InputKind::Differentiable) && is_grad_enabled();
     if inputs.executable {
         for tensor in &inputs.tensors {
             inputs.edges.push(if tensor.requires_grad() {
@@ -233,20 +276,6 @@ impl PyContext {
     #[pyo3(signature = (*_args, **_kwargs))]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyAny>>) -> Self {
         Self::default()
-    }
-
-    /// Calls the function: `cls.forward` on `args`, recorded as one node.
-    #[classmethod]
-    #[pyo3(signature = (*args, **kwargs))]
-    fn apply<'py>(
-        cls: &Bound<'py, PyType>,
-        args: &Bound<'py, PyTuple>,
-        kwargs: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        if kwargs.is_some_and(|k| !k.is_empty()) {
-            return Err(PyTypeError::new_err("apply() takes no keyword arguments"));
-        }
-        apply(cls, args)
     }
 
     #[pyo3(signature = (*tensors))]
@@ -291,11 +320,11 @@ impl PyContext {
             ));
         }
         let node = self.node.borrow().upgrade();
-        let mut items = Vec::new();
+        let mut items: SmallVec<[Bound<'py, PyAny>; 4]> = SmallVec::new();
         for saved in &*self.saved.borrow() {
             items.push(match (saved, &node) {
                 (Some(saved), Some(node)) => {
-                    super::hook::optional(py, Some(&saved.unpack(node).map_err(raise)?))?
+                    optional(py, Some(&saved.unpack(node).map_err(raise)?))?
                 }
                 _ => py.None().into_bound(py),
             });
@@ -314,8 +343,16 @@ impl PyContext {
         drop(saved);
     }
     #[getter]
-    fn needs_input_grad(&self, py: Python<'_>) -> Py<PyAny> {
-        self.needs_input_grad.borrow().as_ref().map_or_else(|| py.None(), |n| n.clone_ref(py))
+    fn needs_input_grad(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        if let Some(set) = &*self.needs_input_grad.borrow() {
+            return Ok(set.clone_ref(py));
+        }
+        let kinds = self.inputs.borrow();
+        if kinds.is_empty() {
+            return Ok(py.None());
+        }
+        let needs = kinds.iter().map(|&kind| kind == InputKind::Differentiable);
+        Ok(PyTuple::new(py, needs)?.into_any().unbind())
     }
     #[setter]
     fn set_needs_input_grad(&self, value: Py<PyAny>) {
@@ -464,48 +501,79 @@ impl PyContext {
     }
 }
 
-fn forward<'py>(
-    cls: &Bound<'py, PyType>,
+/// Calls the user's forward, and `setup_context` if the class has one.
+///
+/// # Safety
+/// The arguments are live objects.
+unsafe fn forward<'py>(
+    cls: &Bound<'py, PyAny>,
     context: &Bound<'py, PyAny>,
-    args: &Bound<'py, PyTuple>,
-) -> PyResult<(Bound<'py, PyAny>, bool)> {
+    args: &[*mut PyObject],
+    setup: Option<&Bound<'py, PyTuple>>,
+) -> PyResult<Bound<'py, PyAny>> {
     let py = cls.py();
+    let forward = cls.getattr(intern!(py, "forward"))?;
     let _modes = Modes(mode::snapshot());
     mode::set_grad_enabled(false);
-    let has_setup = cls.getattr("_has_setup_context").is_ok_and(|h| h.is_truthy().unwrap_or(false));
-    if has_setup {
-        let output = cls.call_method1("forward", args)?;
-        cls.call_method1("setup_context", (context, args, &output))?;
-        return Ok((output, true));
+    if let Some(args) = setup {
+        let output = forward.call1(args)?;
+        cls.call_method1(intern!(py, "setup_context"), (context, args, &output))?;
+        return Ok(output);
     }
-    let with_context: Vec<Bound<'py, PyAny>> =
-        std::iter::once(context.clone()).chain(args.iter()).collect();
-    Ok((cls.call_method1("forward", PyTuple::new(py, with_context)?)?, false))
+    let mut all: SmallVec<[*mut PyObject; 8]> = smallvec::smallvec![context.as_ptr()];
+    all.extend_from_slice(args);
+    // SAFETY: the caller's promise.
+    unsafe { vectorcall(&forward, &all) }
 }
 
-fn apply<'py>(cls: &Bound<'py, PyType>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+/// `cls.apply(*args)`: calls `cls.forward` on the arguments, recorded as one node.
+fn apply(py: Python<'_>, cls: *mut PyObject, args: Args<'_>) -> Reply {
+    // SAFETY: the interpreter passes a live class and live arguments.
+    unsafe {
+        let cls = Bound::from_borrowed_ptr(py, cls);
+        let has_setup = cls.getattr(intern!(py, "_has_setup_context"));
+        if has_setup.is_ok_and(|has| has.is_truthy().unwrap_or(false)) {
+            // What forward leaves to its defaults is an argument of setup_context too.
+            let module = py.import(intern!(py, "pullback.autograd.function"))?;
+            let (positional, named) = args.to_python(py)?;
+            let bound = module.call_method1("_bind", (&cls, positional, named))?;
+            let bound = bound.cast_into::<PyTuple>()?;
+            let all = items(bound.as_ptr()).unwrap_or_default();
+            return record(&cls, all, Some(&bound)).map(Bound::into_ptr);
+        }
+        if args.keywords() > 0 {
+            return Err(PyTypeError::new_err("apply() takes no keyword arguments"));
+        }
+        record(&cls, args.all, None).map(Bound::into_ptr)
+    }
+}
+
+/// # Safety
+/// The arguments are live objects.
+unsafe fn record<'py>(
+    cls: &Bound<'py, PyAny>,
+    args: &[*mut PyObject],
+    setup: Option<&Bound<'py, PyTuple>>,
+) -> PyResult<Bound<'py, PyAny>> {
     let py = cls.py();
-    let class = cls.getattr("_backward_cls").map_err(|_| {
+    let class = cls.getattr(intern!(py, "_backward_cls")).map_err(|_| {
         PyNotImplementedError::new_err(
             "You must implement the forward function for custom autograd.Function.",
         )
     })?;
     let object = class.call0()?;
-    let inputs = read_inputs(args)?;
     let context = object.cast::<PyContext>()?;
-    {
-        let context = context.borrow();
-        *context.needs_input_grad.borrow_mut() =
-            Some(PyTuple::new(py, &inputs.needs)?.into_any().unbind());
-        context.is_tensor.borrow_mut().clone_from(&inputs.is_tensor);
-    }
-    let (output, has_setup) = forward(cls, &object, args)?;
+    // SAFETY: the caller's promise.
+    let inputs = unsafe { read_inputs(args, &mut context.borrow().inputs.borrow_mut())? };
+    // SAFETY: the caller's promise.
+    let output = unsafe { forward(cls, &object, args, setup)? };
     let is_tuple = output.is_instance_of::<PyTuple>();
-    let raw: Vec<Bound<'py, PyAny>> = match output.cast::<PyTuple>() {
+    let raw: SmallVec<[Bound<'py, PyAny>; 2]> = match output.cast::<PyTuple>() {
         Ok(tuple) => tuple.iter().collect(),
-        Err(_) => vec![output],
+        Err(_) => smallvec::smallvec![output],
     };
-    finish(py, context, inputs, raw, is_tuple, has_setup, class.getattr("__name__")?.extract()?)
+    let results = finish(context, &inputs, &raw, setup.is_some())?;
+    wrap_results(py, raw, results, is_tuple)
 }
 
 fn marked(py: Python<'_>, slot: &RefCell<Option<Py<PyAny>>>, text: &str) -> PyResult<Vec<Tensor>> {
@@ -515,16 +583,16 @@ fn marked(py: Python<'_>, slot: &RefCell<Option<Py<PyAny>>>, text: &str) -> PyRe
     Ok(tensors_in(py, slot, refuse)?.into_iter().flatten().collect())
 }
 
+/// Makes the node and gives the outputs their history.
 fn finish<'py>(
-    py: Python<'py>,
     context: &Bound<'py, PyContext>,
-    inputs: Inputs,
-    raw: Vec<Bound<'py, PyAny>>,
-    is_tuple: bool,
+    inputs: &Inputs,
+    raw: &[Bound<'py, PyAny>],
     has_setup: bool,
-    name: String,
-) -> PyResult<Bound<'py, PyAny>> {
-    let outputs: Vec<Option<Tensor>> = raw.iter().map(|o| as_tensor(o).cloned()).collect();
+) -> PyResult<Vec<Option<Tensor>>> {
+    let py = context.py();
+    let outputs: SmallVec<[Option<Tensor>; 2]> =
+        raw.iter().map(|o| as_tensor(o).cloned()).collect();
     let state = context.borrow();
     let dirty = marked(py, &state.dirty, "mark_dirty can only accept variables")?;
     let plain = marked(
@@ -546,7 +614,6 @@ fn finish<'py>(
             .map(|o| o.as_ref().map(|o| Fill(TensorSpec::like(o), custom.is_differentiable(o))));
         let body = Body {
             context: Held::new(context.clone().into_any().unbind()),
-            name,
             fills: fills.collect(),
         };
         Node::custom(Box::new(body), inputs.edges.clone(), metas)
@@ -556,14 +623,14 @@ fn finish<'py>(
     }
     let results = attach_outputs(&custom, node.as_ref(), &outputs).map_err(raise)?;
     if let Some(node) = &node {
-        save_tensors(py, &state, &inputs, &outputs, &results, node, has_setup)?;
+        save_tensors(py, &state, inputs, &outputs, &results, node, has_setup)?;
     }
     let kept =
         [&state.to_save, &state.dirty, &state.non_differentiable].map(|s| s.borrow_mut().take());
     *state.saved_for_forward.borrow_mut() = None;
     drop(state);
     drop(kept);
-    wrap_results(py, raw, results, is_tuple)
+    Ok(results)
 }
 
 fn save_tensors(
@@ -607,11 +674,11 @@ fn save_tensors(
 
 fn wrap_results<'py>(
     py: Python<'py>,
-    raw: Vec<Bound<'py, PyAny>>,
+    raw: SmallVec<[Bound<'py, PyAny>; 2]>,
     results: Vec<Option<Tensor>>,
     is_tuple: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let mut items = Vec::with_capacity(raw.len());
+    let mut items: SmallVec<[Bound<'py, PyAny>; 2]> = SmallVec::new();
     for (object, result) in raw.into_iter().zip(results) {
         items.push(match result {
             None => object,
@@ -635,5 +702,7 @@ fn wrap_results<'py>(
 
 /// Adds the class.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyContext>()
+    module.add_class::<PyContext>()?;
+    let class = module.py().get_type::<PyContext>();
+    class.setattr("apply", class_method(&class, c"apply", fast!(apply))?)
 }

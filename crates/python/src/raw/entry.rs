@@ -5,6 +5,8 @@
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple, PyType};
+use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a slot function gives: a new reference.
@@ -107,6 +109,26 @@ impl<'a> Args<'a> {
             .collect()
     }
 
+    /// The arguments as a tuple and a dictionary.
+    pub(crate) fn to_python<'py>(
+        self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
+        let named = PyDict::new(py);
+        for index in 0..self.keywords() {
+            // SAFETY: live names and values; the values follow the positional arguments.
+            let (name, value) = unsafe {
+                let value = self.all[self.positional + index];
+                (
+                    Bound::from_borrowed_ptr(py, self.name(index)),
+                    Bound::from_borrowed_ptr(py, value),
+                )
+            };
+            named.set_item(name, value)?;
+        }
+        Ok((PyTuple::new(py, self.positionals(py))?, named))
+    }
+
     /// Sorts the arguments by parameter name; the first `required` must be given.
     pub(crate) fn bind<'py, const N: usize>(
         &self,
@@ -153,6 +175,42 @@ impl<'a> Args<'a> {
             )));
         }
         Ok(values)
+    }
+}
+
+/// Calls `callable` with positional arguments.
+///
+/// # Safety
+/// The arguments are live objects.
+#[inline(always)]
+pub(crate) unsafe fn vectorcall<'py>(
+    callable: &Bound<'py, PyAny>,
+    args: &[*mut PyObject],
+) -> PyResult<Bound<'py, PyAny>> {
+    let names = std::ptr::null_mut();
+    // SAFETY: the caller's promise.
+    unsafe {
+        let reply = ffi::PyObject_Vectorcall(callable.as_ptr(), args.as_ptr(), args.len(), names);
+        Bound::from_owned_ptr_or_err(callable.py(), reply)
+    }
+}
+
+/// A class method of `class` by the fast keyword convention, to be put into its dictionary.
+pub(crate) fn class_method<'py>(
+    class: &Bound<'py, PyType>,
+    name: &'static CStr,
+    function: ffi::PyMethodDefPointer,
+) -> PyResult<Bound<'py, PyAny>> {
+    let def = Box::leak(Box::new(ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: function,
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS | ffi::METH_CLASS,
+        ml_doc: std::ptr::null(),
+    }));
+    // SAFETY: the definition lives forever.
+    unsafe {
+        let method = ffi::PyDescr_NewClassMethod(class.as_type_ptr(), def);
+        Bound::from_owned_ptr_or_err(class.py(), method)
     }
 }
 

@@ -10,8 +10,11 @@ use crate::raw::object::{as_tensor, wrap};
 use pullback::tensor::promote::{default_dtype, promote_types};
 use pullback::{DType, Device, Scalar, Tensor, binding};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use smallvec::SmallVec;
+use std::mem::Discriminant;
 
 /// Deeper nests than this are taken for lists that contain themselves.
 const MAX_DEPTH: usize = 128;
@@ -69,6 +72,94 @@ fn shape_of(data: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
         current = current.get_item(0)?;
     }
     Ok(shape)
+}
+
+/// A list or tuple, and no subclass: their items are read where they lie.
+fn is_plain_sequence(object: *mut PyObject) -> bool {
+    // SAFETY: a live object.
+    unsafe { ffi::PyList_CheckExact(object) != 0 || ffi::PyTuple_CheckExact(object) != 0 }
+}
+
+/// Nested plain lists of plain numbers of one kind: what most data is, read in one pass.
+struct Plain {
+    shape: SmallVec<[i64; 4]>,
+    values: SmallVec<[Scalar; 8]>,
+}
+
+impl Plain {
+    /// `None` for everything else, wrong data included, which [`Flat`] reads and words the errors for.
+    fn read(data: &Bound<'_, PyAny>) -> Option<Plain> {
+        let mut plain = Plain { shape: SmallVec::new(), values: SmallVec::new() };
+        let mut first = data.as_ptr();
+        while is_plain_sequence(first) {
+            let items = items(first)?;
+            plain.shape.push(items.len() as i64);
+            first = *items.first()?;
+            if plain.shape.len() > MAX_DEPTH {
+                return None;
+            }
+        }
+        if plain.shape.is_empty() {
+            return None;
+        }
+        plain.fill(data.as_ptr(), 0, std::mem::discriminant(&plain_number(first)?))?;
+        Some(plain)
+    }
+
+    fn fill(
+        &mut self,
+        object: *mut PyObject,
+        depth: usize,
+        kind: Discriminant<Scalar>,
+    ) -> Option<()> {
+        if !is_plain_sequence(object) {
+            return None;
+        }
+        let items = items(object)?;
+        if items.len() as i64 != self.shape[depth] {
+            return None;
+        }
+        if depth + 1 < self.shape.len() {
+            return items.iter().try_for_each(|&item| self.fill(item, depth + 1, kind));
+        }
+        self.values.reserve(items.len());
+        for &item in items {
+            let value = plain_number(item).filter(|v| std::mem::discriminant(v) == kind)?;
+            self.values.push(value);
+        }
+        Some(())
+    }
+
+    fn tensor(self, dtype: Option<DType>) -> PyResult<Tensor> {
+        let own = match self.values[0] {
+            Scalar::Bool(_) => DType::Bool,
+            Scalar::Int(_) => DType::I64,
+            _ => default_dtype(),
+        };
+        let dtype = dtype.unwrap_or(own);
+        if !dtype.is_floating_point() {
+            self.values.iter().try_for_each(|&value| check_fits(value, dtype))?;
+        }
+        binding::from_scalars(&self.values, &self.shape, dtype).map_err(raise)
+    }
+}
+
+/// A float, an integer that fits, or a bool; no subclass.
+fn plain_number(object: *mut PyObject) -> Option<Scalar> {
+    // SAFETY: a live item of a list that the caller holds; no Python code runs.
+    unsafe {
+        if ffi::PyFloat_CheckExact(object) != 0 {
+            Some(Scalar::Float(ffi::PyFloat_AS_DOUBLE(object)))
+        } else if ffi::PyLong_CheckExact(object) != 0 {
+            let mut overflow = 0;
+            let value = ffi::PyLong_AsLongLongAndOverflow(object, &raw mut overflow);
+            (overflow == 0).then_some(Scalar::Int(value))
+        } else if ffi::PyBool_Check(object) != 0 {
+            Some(Scalar::Bool(object == ffi::Py_True()))
+        } else {
+            None
+        }
+    }
 }
 
 impl Flat {
@@ -222,6 +313,9 @@ pub(crate) fn from_data(
     if let Some(device) = device {
         device.check_available().map_err(raise)?;
     }
+    if let Some(plain) = Plain::read(data) {
+        return plain.tensor(dtype);
+    }
     if let Some(tensor) = as_tensor(data) {
         let tensor = if copy { tensor.detached_alias().map_err(raise)? } else { tensor.clone() };
         let dtype = dtype.unwrap_or(tensor.dtype());
@@ -293,7 +387,7 @@ fn finish(py: Python<'_>, tensor: Tensor, requires_grad: bool) -> Reply {
 }
 
 /// `torch.tensor(data, *, dtype, device, requires_grad, pin_memory)`: always a copy.
-pub(crate) fn tensor(py: Python<'_>, _: *mut pyo3::ffi::PyObject, args: Args<'_>) -> Reply {
+pub(crate) fn tensor(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
     let names = ["data", "dtype", "device", "requires_grad", "pin_memory"];
     let [data, dtype, device, requires_grad, _] = args.bind(py, "tensor", names, 1)?;
     let data = data.expect("required");
@@ -307,11 +401,7 @@ pub(crate) fn tensor(py: Python<'_>, _: *mut pyo3::ffi::PyObject, args: Args<'_>
 }
 
 /// `torch.as_tensor(data, dtype, device)`: shares memory where it can.
-pub(crate) fn as_tensor_function(
-    py: Python<'_>,
-    _: *mut pyo3::ffi::PyObject,
-    args: Args<'_>,
-) -> Reply {
+pub(crate) fn as_tensor_function(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
     let [data, dtype, device] = args.bind(py, "as_tensor", ["data", "dtype", "device"], 1)?;
     let dtype = dtype_option(dtype.as_ref(), "as_tensor")?;
     let device = device_option(device.as_ref(), "as_tensor")?;
@@ -320,7 +410,7 @@ pub(crate) fn as_tensor_function(
 }
 
 /// `torch.asarray(obj, *, dtype, device, copy, requires_grad)`.
-pub(crate) fn asarray(py: Python<'_>, _: *mut pyo3::ffi::PyObject, args: Args<'_>) -> Reply {
+pub(crate) fn asarray(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
     let names = ["obj", "dtype", "device", "copy", "requires_grad"];
     let [data, dtype, device, copy, requires_grad] = args.bind(py, "asarray", names, 1)?;
     let dtype = dtype_option(dtype.as_ref(), "asarray")?;
@@ -336,7 +426,7 @@ pub(crate) fn asarray(py: Python<'_>, _: *mut pyo3::ffi::PyObject, args: Args<'_
 }
 
 /// `x.new_tensor(data, *, dtype, device, requires_grad)`.
-pub(crate) fn new_tensor(py: Python<'_>, slf: *mut pyo3::ffi::PyObject, args: Args<'_>) -> Reply {
+pub(crate) fn new_tensor(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let names = ["data", "dtype", "device", "requires_grad"];
     let [data, dtype, device, requires_grad] = args.bind(py, "new_tensor", names, 1)?;
     let dtype = dtype_option(dtype.as_ref(), "new_tensor")?;

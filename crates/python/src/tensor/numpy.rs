@@ -1,9 +1,12 @@
 //! `NumPy` arrays, both ways, sharing memory. `NumPy` is imported when somebody asks for an array.
 //!
-//! Both directions go through the array interface: a dictionary with address, type, sizes and strides.
+//! What is plain goes through `raw::array`; the rest, and everything that is refused, through the array
+//! interface: a dictionary with address, type, sizes and strides.
 
 use crate::convert::type_name;
 use crate::error::raise;
+use crate::held::Held;
+use crate::raw::array;
 use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{tensor_of, wrap, wrap_bound};
 use pullback::{DType, Tensor, binding, is_grad_enabled};
@@ -11,32 +14,12 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use smallvec::SmallVec;
 use std::sync::Arc;
-
-/// Keeps a Python object alive for memory that a tensor shows.
-pub(crate) struct Keeper(Option<Py<PyAny>>);
-
-impl Keeper {
-    pub(crate) fn new(object: Py<PyAny>) -> Arc<Keeper> {
-        Arc::new(Keeper(Some(object)))
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        let object = self.0.take();
-        // Without an interpreter there is nothing to give back to.
-        if Python::try_attach(|_| ()).is_some() {
-            Python::attach(|_| drop(object));
-        } else {
-            std::mem::forget(object);
-        }
-    }
-}
 
 /// Whether `object` is an array (and no scalar), without importing `NumPy`.
 pub(crate) fn is_array(object: &Bound<'_, PyAny>) -> bool {
-    if type_name(object) == "numpy.ndarray" {
+    if array::is_exact(object) || type_name(object) == "numpy.ndarray" {
         return true;
     }
     object.hasattr("__array_interface__").unwrap_or(false)
@@ -86,8 +69,35 @@ fn code_of(dtype: DType) -> Option<String> {
     Some(format!("{order}{kind}{}", dtype.size()))
 }
 
+/// Whether an element of `dtype` may lie at this address.
+fn is_aligned(address: usize, dtype: DType) -> bool {
+    address.is_multiple_of(dtype.size().min(8))
+}
+
+/// A tensor over the memory of an exact array of which there is nothing to refuse and to warn about.
+fn from_plain(object: &Bound<'_, PyAny>, warn: bool) -> PyResult<Option<Tensor>> {
+    let Some(parts) = array::parts(object) else { return Ok(None) };
+    let size = parts.dtype.size() as isize;
+    let fits = |&stride: &isize| stride >= 0 && stride % size == 0;
+    let is_plain = parts.strides.iter().all(fits)
+        && (parts.is_writeable || !warn)
+        && is_aligned(parts.data as usize, parts.dtype);
+    if !is_plain {
+        return Ok(None);
+    }
+    let shape: SmallVec<[i64; 8]> = parts.sizes.iter().map(|&n| n as i64).collect();
+    let strides: SmallVec<[i64; 8]> = parts.strides.iter().map(|&s| (s / size) as i64).collect();
+    let owner = Arc::new(Held::new(object.clone().unbind()));
+    // SAFETY: the array's own description of its memory, which the owner keeps alive.
+    let tensor = unsafe { binding::foreign(parts.data, &shape, &strides, parts.dtype, owner) };
+    tensor.map(Some).map_err(raise)
+}
+
 /// A tensor over the array's memory.
 pub(crate) fn from_array(array: &Bound<'_, PyAny>, warn: bool) -> PyResult<Tensor> {
+    if let Some(tensor) = from_plain(array, warn)? {
+        return Ok(tensor);
+    }
     let interface = array.getattr("__array_interface__")?;
     let interface = interface.cast::<PyDict>()?;
     let field = |name: &str| -> PyResult<Bound<'_, PyAny>> {
@@ -134,8 +144,8 @@ pub(crate) fn from_array(array: &Bound<'_, PyAny>, warn: bool) -> PyResult<Tenso
     if readonly && warn {
         binding::warn("The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor will result in undefined behavior. You may want to copy the array to protect its data or make it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program.".into());
     }
-    let owner = Keeper::new(array.clone().unbind());
-    if address % dtype.size().min(8) != 0 {
+    let owner = Arc::new(Held::new(array.clone().unbind()));
+    if !is_aligned(address, dtype) {
         return Err(PyValueError::new_err(
             "given numpy array is not aligned. Copy the numpy array to reallocate the memory.",
         ));
@@ -190,11 +200,15 @@ pub(crate) fn numpy(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
         ));
     }
-    if code_of(tensor.dtype()).is_none() {
+    if tensor.dtype() == DType::BF16 {
         return Err(PyTypeError::new_err("Got unsupported ScalarType BFloat16"));
     }
     let tensor = tensor.detached_alias().map_err(raise)?;
+    if let Some(array) = array::make(py, &tensor, wrap_bound(py, tensor.clone())?)? {
+        return Ok(array);
+    }
     let holder = Bound::new(py, ArrayInterface { tensor })?;
+    // Having imported NumPy, the next call finds its table.
     Ok(py.import("numpy")?.call_method1("asarray", (holder,))?.into_ptr())
 }
 
@@ -250,7 +264,7 @@ pub(crate) fn frombuffer(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Re
             &[count],
             &[1],
             dtype,
-            Arc::new(BufferKeeper { _bytes: bytes, _view: Keeper::new(view.unbind()) }),
+            Arc::new(BufferKeeper { _bytes: bytes, _view: Held::new(view.unbind()) }),
         )
     };
     let tensor = tensor.map_err(raise)?;
@@ -263,5 +277,5 @@ pub(crate) fn frombuffer(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Re
 /// An exported buffer and the object it came from.
 struct BufferKeeper {
     _bytes: pyo3::buffer::PyUntypedBuffer,
-    _view: Arc<Keeper>,
+    _view: Held,
 }

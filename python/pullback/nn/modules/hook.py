@@ -13,6 +13,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from ... import _C
+
 if TYPE_CHECKING:
     from .module import Module
 
@@ -172,9 +174,8 @@ parameter_registration_hooks: OrderedDict[int, Hook] = OrderedDict()
 is_full_backward: bool | None = None
 
 
-def any_global() -> bool:
-    """Whether any hook on the calls of all modules exists."""
-    return bool(forward_hooks or forward_pre_hooks or backward_hooks or backward_pre_hooks)
+# The native call of modules looks at these.
+_C._set_hook_tables(active, [forward_hooks, forward_pre_hooks, backward_hooks, backward_pre_hooks])
 
 
 def insert(hooks: dict[int, Hook], hook: Hook, *extras: Any) -> RemovableHandle:

@@ -2,8 +2,8 @@
 
 ``Module`` inherits its tree walks (``traversal.py``), conversions (``conversion.py``) and saving
 (``state.py``). Invariant: parameters, buffers and submodules live in their own dictionaries, never
-in the instance ``__dict__``, so a name means exactly one thing. Start at ``__call__``: without
-hooks anywhere it is one test and the call of ``forward``.
+in the instance ``__dict__``, so a name means exactly one thing. Start at ``_call_with_hooks``:
+without hooks anywhere a call is native, one test and the call of ``forward``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ... import _C
 from ..._tensor import Tensor
 from ..parameter import Buffer, Parameter
 from . import hook as _hook
@@ -21,7 +22,6 @@ from ._base import typename
 from .hook import (
     HookDict,
     RemovableHandle,
-    active,
     insert,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
@@ -86,22 +86,7 @@ def _new_state() -> dict[str, Any]:
     }
 
 
-class _Call(property):
-    """``Module.__call__``: Python asks it for the thing to call, and then calls that.
-
-    Being a property, it can answer with ``forward`` itself, so that a call without hooks is one
-    Python frame more than ``forward`` and packs its arguments once. The answer counts for the
-    call at hand only: do not keep ``module.__call__`` around, hooks that come later miss it.
-    """
-
-    fget: Callable[[Any], Any]
-
-    def __call__(self, module: Module, *args: Any, **kwargs: Any) -> Any:
-        """Serves ``Module.__call__(module, ...)``, as programs that wrap calls write it."""
-        return self.fget(module)(*args, **kwargs)
-
-
-class Module(State):
+class Module(State, _C._ModuleBase):
     """Base class of all neural network modules.
 
     A model subclasses it, assigns parameters and submodules as attributes, and defines
@@ -140,50 +125,9 @@ class Module(State):
 
     # ---- calls ----
 
-    def _callee(self) -> Callable[..., Any]:
-        """What a call is to run: ``forward`` itself unless some hook asks for more."""
-        return self._hooked_callee() if active else self.forward
-
-    if TYPE_CHECKING:
-
-        def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            """Calls ``forward`` and the hooks."""
-
-    else:
-        __call__ = _Call(_callee)
-
-    def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
-        """A call under the name by which programs written for PyTorch reach it."""
-        return self._callee()(*args, **kwargs)
-
-    def _hooked_callee(self) -> Callable[..., Any]:
-        """As ``_callee`` when there are hooks somewhere: are there any for this module?"""
-        own = self.__dict__
-        forward_hooks = own.get("_forward_hooks")
-        if forward_hooks is None:
-            return self.forward  # __init__ has not run.
-        others = (
-            own["_forward_pre_hooks"]
-            or own["_backward_hooks"]
-            or own["_backward_pre_hooks"]
-            or _hook.any_global()
-        )
-        if others:
-            return self._call_with_hooks
-        if not forward_hooks:
-            return self.forward
-        if own["_forward_hooks_with_kwargs"] or own["_forward_hooks_always_called"]:
-            return self._call_with_hooks
-        return self._call_with_forward_hooks
-
-    def _call_with_forward_hooks(self, *args: Any, **kwargs: Any) -> Any:
-        """A call when plain forward hooks are all there is."""
-        result = self.forward(*args, **kwargs)
-        for hook in tuple(self._forward_hooks.values()):
-            replaced = hook(self, args, result)
-            if replaced is not None:
-                result = replaced
-        return result
+    # `__call__` is native: `forward` and plain forward hooks; with hooks of any other kind it is
+    # `_call_with_hooks`. Here is the name by which programs written for PyTorch reach it.
+    _call_impl: Callable[..., Any] = _C._ModuleBase.__call__
 
     def _call_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
         """One call of a module that has hooks of some kind."""

@@ -237,3 +237,93 @@ def test_overlapping_targets() -> None:
         x[1:].mul_(x[:-1])
     assert x.tolist() == [0, 1, 2, 3]
     assert x.mul_(x).tolist() == [0, 1, 4, 9]
+
+
+# --- data from Python ----------------------------------------------------------------------------
+
+
+def test_lists_of_numbers_of_one_kind_and_of_mixed_ones() -> None:
+    for data, dtype in (
+        ([1.5, -2.0], torch.float32),
+        ((3, 2**40), torch.int64),
+        ([True, False], torch.bool),
+        ([[1, 2.5], (True, 0)], torch.float32),
+        ([1, True], torch.int64),
+        ([0.5, 1j], torch.complex64),
+    ):
+        x = torch.tensor(data)
+        assert x.dtype == dtype
+        assert (
+            torch.tensor(data, dtype=torch.complex128).tolist() == x.to(torch.complex128).tolist()
+        )
+    assert torch.tensor([[], []]).shape == (2, 0)
+    assert torch.tensor([[[7]]]).tolist() == [[[7]]]
+    assert torch.tensor([16777217, 1 / 3], dtype=torch.float64).tolist() == [16777217, 1 / 3]
+
+
+def test_wrong_lists_are_refused_as_before() -> None:
+    for data, error, text in (
+        ([[1, 2], [3]], ValueError, r"expected sequence of length 2 at dim 1 \(got 1\)"),
+        ([[1], 2], TypeError, "not a sequence"),
+        ([1, [2]], ValueError, "only one element tensors"),
+        ([1.0, None], RuntimeError, "Could not infer dtype of NoneType"),
+        ([1, 2**70], RuntimeError, "[Oo]verflow"),
+    ):
+        with pytest.raises(error, match=text):
+            torch.tensor(data)
+    with pytest.raises(RuntimeError, match="without overflow"):
+        torch.tensor([1, 300], dtype=torch.uint8)
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(ValueError, match="too many dimensions"):
+        torch.tensor(endless)
+
+
+def test_python_number_types_stand_for_dtypes_of_their_own_width() -> None:
+    kinds = {
+        float: torch.float64,
+        complex: torch.complex128,
+        int: torch.int64,
+        bool: torch.bool,
+    }
+    for kind, dtype in kinds.items():
+        assert torch.zeros(2, dtype=kind).dtype == dtype  # type: ignore[call-overload]
+        assert torch.tensor([1], dtype=kind).dtype == dtype  # type: ignore[arg-type]
+        assert torch.ones(2).to(kind).dtype == dtype  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="invalid dtype object"):
+        torch.set_default_dtype(float)  # type: ignore[arg-type]
+
+
+def test_determinant_and_inverse_have_their_older_names() -> None:
+    x = torch.tensor([[2.0, 1.0], [1.0, 3.0]], requires_grad=True)
+    assert torch.det(x).item() == pytest.approx(5)
+    assert x.det().item() == pytest.approx(5)
+    inverse = torch.inverse(input=x)
+    assert torch.allclose(x.inverse(), inverse)
+    assert torch.allclose(inverse @ x, torch.eye(2), atol=1e-6)
+    out = torch.empty(0)
+    assert torch.inverse(x.detach(), out=out) is out
+    # The derivative of a determinant is the matrix of cofactors.
+    x.det().backward()
+    assert x.grad is not None
+    assert torch.allclose(x.grad, torch.tensor([[3.0, -1.0], [-1.0, 2.0]]))
+
+
+def test_operators_have_no_in_place_names_of_their_own() -> None:
+    names = {*dir(torch.Tensor), *dir(torch._C._VariableFunctions)}
+    assert not [name for name in names if name.endswith("___")]
+    x = torch.tensor([1, 3])
+    y = x
+    y &= torch.tensor([1, 1])
+    y <<= 2
+    y |= 1
+    y >>= 1
+    assert x.tolist() == [2, 2]
+    assert y is x
+
+
+def test_memory_cannot_be_pinned_without_an_accelerator() -> None:
+    x = torch.zeros(2)
+    assert not x.is_pinned()
+    with pytest.raises(RuntimeError, match="accelerator"):
+        x.pin_memory()

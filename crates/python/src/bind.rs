@@ -16,6 +16,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 /// Which form of its ops a function calls.
@@ -395,7 +396,8 @@ impl Overloads {
             let has_out = function.form == Form::Function
                 && function.kind == Kind::Functional
                 && op.is(pullback::dispatch::Traits::OUT);
-            for variant in variants(op, op.schema(), function.form) {
+            let schema = schema_of(op, function);
+            for variant in variants(op, &schema, function.form) {
                 let out = has_out.then(|| out_schema(op, &variant.schema));
                 let mut signature = Signature::new(&variant.schema, out.as_ref(), function.form);
                 signature.name.clone_from(&function.name);
@@ -404,7 +406,7 @@ impl Overloads {
                 for parameter in &mut signature.parameters {
                     if let Source::Argument(at) = parameter.source {
                         let name = &variant.schema.args[at].name;
-                        let own = op.schema().arg(name).expect("variants keep the names");
+                        let own = schema.arg(name).expect("variants keep the names");
                         parameter.source = Source::Argument(own);
                     }
                 }
@@ -424,7 +426,7 @@ impl Overloads {
 
 impl Plan {
     fn new(py: Python<'_>, op: &'static OpDef, signature: &Signature, function: &Function) -> Plan {
-        let schema = op.schema();
+        let schema = &*schema_of(op, function);
         let params = signature.parameters.iter().map(|p| Param {
             ty: p.ty,
             source: p.source,
@@ -452,6 +454,18 @@ impl Plan {
             returns_nothing: schema.returns.is_empty(),
         }
     }
+}
+
+/// The op's schema as this function shows it: under its older name, the first argument is `self`.
+fn schema_of(op: &'static OpDef, function: &Function) -> Cow<'static, Schema> {
+    let schema = op.schema();
+    let is_moved = function.module.is_empty() && !op.module.is_empty();
+    if !is_moved || schema.args.is_empty() {
+        return Cow::Borrowed(schema);
+    }
+    let mut schema = schema.clone();
+    "self".clone_into(&mut schema.args[0].name);
+    Cow::Owned(schema)
 }
 
 /// The schema of the form with `out=`: the op's own with one more argument per result.

@@ -108,13 +108,13 @@ pub(crate) fn as_dtype(object: &Bound<'_, PyAny>) -> Option<DType> {
     }
     let py = object.py();
     if object.is(py.get_type::<PyFloat>()) {
-        Some(pullback::tensor::promote::default_dtype())
+        Some(DType::F64)
     } else if object.is(py.get_type::<PyInt>()) {
         Some(DType::I64)
     } else if object.is(py.get_type::<PyBool>()) {
         Some(DType::Bool)
     } else if object.is(py.get_type::<PyComplex>()) {
-        Some(pullback::tensor::promote::default_dtype().to_complex())
+        Some(DType::C128)
     } else {
         None
     }

@@ -33,6 +33,12 @@ fn add(group: &mut Group, module: &str, name: String, form: Form, kind: Kind, op
     }
 }
 
+/// Whether `name` is the older name, in the main namespace and as a method, of an op that has moved to a
+/// namespace of its own.
+fn is_main_name(op: &OpDef, name: &str) -> bool {
+    op.aliases.contains(&name) && !name.starts_with(&format!("{}_", op.module))
+}
+
 fn takes_self(op: &OpDef) -> bool {
     let first = op.args.first();
     first.is_some_and(|a| a.name == "self" && a.kind == pullback::dispatch::ArgKind::Tensor)
@@ -43,6 +49,11 @@ fn group() -> (Group, Group) {
     for op in pullback::ops::registry() {
         let names = std::iter::once(op.name).chain(op.aliases.iter().copied());
         for name in names {
+            if !op.module.is_empty() && is_main_name(op, name) {
+                add(&mut functions, "", name.to_owned(), Form::Function, Kind::Functional, op);
+                add(&mut methods, "", name.to_owned(), Form::Method, Kind::Functional, op);
+                continue;
+            }
             let inplace_only = op.is(Traits::INPLACE_ONLY);
             let kind = if inplace_only { Kind::Inplace } else { Kind::Functional };
             if !op.is(Traits::METHOD_ONLY) {
@@ -53,6 +64,12 @@ fn group() -> (Group, Group) {
                 add(&mut methods, "", name.to_owned(), Form::Method, kind, op);
             }
             if op.is(Traits::INPLACE) && !inplace_only && takes_self(op) {
+                // The in-place form of an operator `__x__` is `__ix__`, a method only.
+                if let Some(operator) = name.strip_prefix("__") {
+                    let name = format!("__i{operator}");
+                    add(&mut methods, "", name, Form::Method, Kind::Inplace, op);
+                    continue;
+                }
                 let name = format!("{name}_");
                 add(&mut functions, op.module, name.clone(), Form::Function, Kind::Inplace, op);
                 if op.module.is_empty() {

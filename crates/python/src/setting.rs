@@ -11,6 +11,7 @@ use pullback::{DType, Tensor, memory, threads};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi::{self, PyMethodDef, PyMethodDefPointer, PyObject};
 use pyo3::prelude::*;
+use pyo3::types::PyType;
 use std::ffi::CStr;
 
 /// A fast built-in function object.
@@ -75,8 +76,11 @@ fn get_default_dtype(py: Python<'_>) -> Bound<'_, PyAny> {
 }
 #[pyfunction]
 fn set_default_dtype(d: &Bound<'_, PyAny>) -> PyResult<()> {
-    let Some(dtype) = as_dtype(d) else {
-        return Err(PyTypeError::new_err("invalid dtype object"));
+    // Python's number types stand for dtypes everywhere but here.
+    let Some(dtype) = as_dtype(d).filter(|_| !d.is_instance_of::<PyType>()) else {
+        return Err(PyTypeError::new_err(
+            "invalid dtype object: only floating-point types are supported as the default type",
+        ));
     };
     promote::set_default_dtype(dtype).map_err(raise)
 }

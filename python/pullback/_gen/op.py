@@ -29,18 +29,16 @@ class Op:
     fields: tuple[str, ...] | None
 
     @property
-    def is_misnamed(self) -> bool:
-        """Whether it is the in-place form of an operator, which Python calls otherwise.
-
-        The registry appends an underscore to every name, but nobody calls ``__and___``.
-        """
-        return self.name.startswith("__") and self.name.endswith("___")
+    def is_assignment(self) -> bool:
+        """Whether it is an operator's in-place form such as ``__iand__``: the stub has its own."""
+        return self.inplace and self.name.startswith("__")
 
 
 def described() -> list[Op]:
     """All signatures, functions before methods, each in the registry's order of names."""
     names = Op.__dataclass_fields__
-    return [op for op in (_op(entry, names) for entry in _C._describe_ops()) if not op.is_misnamed]
+    ops = (_op(entry, names) for entry in _C._describe_ops())
+    return [op for op in ops if not op.is_assignment]
 
 
 def _op(entry: dict[str, Any], names: Any) -> Op:

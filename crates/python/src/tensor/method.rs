@@ -312,6 +312,18 @@ fn as_subclass(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     unsafe { wrap_new(made, ty) }
 }
 
+/// `x.is_pinned(device=None)`: there is no device to pin memory for.
+fn is_pinned(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
+    args.bind(py, "is_pinned", ["device"], 0)?;
+    crate::result::scalar(py, pullback::Scalar::Bool(false))
+}
+
+/// `x.pin_memory(device=None)`: an error without an accelerator.
+fn pin_memory(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
+    args.bind(py, "pin_memory", ["device"], 0)?;
+    Err(PyRuntimeError::new_err("Cannot access accelerator device when none is available."))
+}
+
 /// The table of methods.
 pub(crate) fn table() -> Vec<PyMethodDef> {
     use std::ffi::CStr;
@@ -344,7 +356,8 @@ pub(crate) fn table() -> Vec<PyMethodDef> {
         plain(c"get_device", noargs!(get_device)),
         plain(c"is_conj", noargs!(no)),
         plain(c"is_neg", noargs!(no)),
-        plain(c"is_pinned", noargs!(no)),
+        args(c"is_pinned", fast!(is_pinned)),
+        args(c"pin_memory", fast!(pin_memory)),
         plain(c"is_shared", noargs!(no)),
         plain(c"has_names", noargs!(no)),
         // tidy: not an op

@@ -52,7 +52,7 @@ impl Hasher for AddressHasher {
         self.0 = ((value as u64) >> 4).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26);
     }
 }
-type Map<V> = HashMap<usize, V, BuildHasherDefault<AddressHasher>>;
+type Index = HashMap<usize, u32, BuildHasherDefault<AddressHasher>>;
 type Set = HashSet<usize, BuildHasherDefault<AddressHasher>>;
 
 /// What a task knows of one node.
@@ -67,9 +67,18 @@ struct State {
     captures: SmallVec<[(u32, usize); 1]>,
 }
 
+impl State {
+    /// With targets: whether its gradients are wanted.
+    fn runs(&self) -> bool {
+        self.needed || !self.captures.is_empty()
+    }
+}
+
 struct Ready {
     node: Node,
     order: u64,
+    /// Where its state is.
+    at: usize,
 }
 impl PartialEq for Ready {
     fn eq(&self, other: &Self) -> bool {
@@ -205,7 +214,10 @@ impl Drop for Entry {
 
 struct Task<'a> {
     request: &'a Request<'a>,
-    states: Map<State>,
+    /// In the order in which the walk found the nodes, so that neighbours in a chain are neighbours here.
+    states: Vec<State>,
+    /// Where the state of a node (by address) is.
+    index: Index,
     ready: BinaryHeap<Ready>,
     captured: Vec<Option<Tensor>>,
     /// Whether only what leads to the targets runs.
@@ -216,8 +228,14 @@ impl<'a> Task<'a> {
     fn new(request: &'a Request<'a>) -> Result<Self> {
         let trimmed = request.targets.is_some();
         let captured = vec![None; request.targets.map_or(0, <[Edge]>::len)];
-        let mut task =
-            Task { request, states: Map::default(), ready: BinaryHeap::new(), captured, trimmed };
+        let mut task = Task {
+            request,
+            states: Vec::new(),
+            index: Index::default(),
+            ready: BinaryHeap::new(),
+            captured,
+            trimmed,
+        };
         task.count_dependencies();
         task.mark_targets();
         task.seed()?;
@@ -236,23 +254,33 @@ impl<'a> Task<'a> {
         });
         let mut stack: Vec<&Node> = Vec::new();
         for root in self.request.roots.iter().filter_map(|e| e.node.as_ref()) {
-            self.states.entry(root.id()).or_insert_with(|| {
-                stack.push(root);
-                State::default()
-            });
+            self.place(root, &mut stack);
         }
         while let Some(node) = stack.pop() {
             if self.trimmed && node.topological_nr() < lowest {
                 continue;
             }
             for next in node.next_edges().iter().filter_map(|e| e.node.as_ref()) {
-                let state = self.states.entry(next.id()).or_insert_with(|| {
-                    stack.push(next);
-                    State::default()
-                });
-                state.missing += 1;
+                let at = self.place(next, &mut stack);
+                self.states[at].missing += 1;
             }
         }
+    }
+
+    /// Where the state of `node` is; a node seen for the first time gets one and is put on the stack.
+    fn place<'n>(&mut self, node: &'n Node, stack: &mut Vec<&'n Node>) -> usize {
+        let next = self.states.len();
+        let at = *self.index.entry(node.id()).or_insert(next as u32) as usize;
+        if at == next {
+            stack.push(node);
+            self.states.push(State::default());
+        }
+        at
+    }
+
+    #[inline]
+    fn find(&self, node: &Node) -> Option<usize> {
+        self.index.get(&node.id()).map(|&at| at as usize)
     }
 
     /// With targets: marks what leads to one, children before parents, without recursion.
@@ -260,7 +288,8 @@ impl<'a> Task<'a> {
         let Some(targets) = self.request.targets else { return };
         for (slot, target) in targets.iter().enumerate() {
             let Some(node) = &target.node else { continue };
-            let Some(state) = self.states.get_mut(&node.id()) else { continue };
+            let Some(at) = self.find(node) else { continue };
+            let state = &mut self.states[at];
             if self.request.accumulate {
                 state.needed = true;
             } else {
@@ -277,18 +306,17 @@ impl<'a> Task<'a> {
                 if let Some(edge) = node.next_edges().get(next) {
                     stack.push((node, next + 1));
                     if let Some(child) = &edge.node
-                        && self.states.contains_key(&child.id())
+                        && self.find(child).is_some()
                         && seen.insert(child.id())
                     {
                         stack.push((child, 0));
                     }
                     continue;
                 }
-                let leads = node.next_edges().iter().filter_map(|e| e.node.as_ref()).any(|child| {
-                    self.states.get(&child.id()).is_some_and(|s| s.needed || !s.captures.is_empty())
-                });
-                if leads && let Some(state) = self.states.get_mut(&node.id()) {
-                    state.needed = true;
+                let mut children = node.next_edges().iter().filter_map(|e| e.node.as_ref());
+                let leads = children.any(|c| self.find(c).is_some_and(|at| self.states[at].runs()));
+                if leads && let Some(at) = self.find(node) {
+                    self.states[at].needed = true;
                 }
             }
         }
@@ -298,26 +326,26 @@ impl<'a> Task<'a> {
         let mut roots = Set::default();
         for (root, grad) in self.request.roots.iter().zip(&self.request.grads) {
             let Some(node) = &root.node else { continue };
-            self.add(node, root.nr, grad.clone())?;
-            if roots.insert(node.id()) && self.states[&node.id()].missing == 0 {
-                self.push(node.clone());
+            let at = self.index[&node.id()] as usize;
+            self.add(at, node, root.nr, grad.clone())?;
+            if roots.insert(node.id()) && self.states[at].missing == 0 {
+                self.push(at, node.clone());
             }
         }
         Ok(())
     }
 
-    fn push(&mut self, node: Node) {
-        self.ready.push(Ready { order: node.0.sequence_nr, node });
+    fn push(&mut self, at: usize, node: Node) {
+        self.ready.push(Ready { order: node.0.sequence_nr, node, at });
     }
 
     fn runs(&self, node: &Node) -> bool {
-        !self.trimmed
-            || self.states.get(&node.id()).is_some_and(|s| s.needed || !s.captures.is_empty())
+        !self.trimmed || self.find(node).is_some_and(|at| self.states[at].runs())
     }
 
-    /// Adds a gradient to what has arrived at input `nr` of `node`.
-    fn add(&mut self, node: &Node, nr: u32, grad: Option<Tensor>) -> Result<()> {
-        let state = self.states.get_mut(&node.id()).expect("counted before");
+    /// Adds a gradient to what has arrived at input `nr` of `node`, whose state is `at`.
+    fn add(&mut self, at: usize, node: &Node, nr: u32, grad: Option<Tensor>) -> Result<()> {
+        let state = &mut self.states[at];
         if state.buffer.is_empty() {
             state.buffer = SmallVec::from_elem(None, node.0.inputs.len().max(1));
         }
@@ -339,25 +367,24 @@ impl<'a> Task<'a> {
         } else {
             arithmetic::add(&old, &grad)?
         };
-        self.states.get_mut(&node.id()).expect("counted before").buffer[nr as usize] = Some(sum);
+        self.states[at].buffer[nr as usize] = Some(sum);
         Ok(())
     }
 
     fn run(mut self) -> Result<Vec<Option<Tensor>>> {
-        while let Some(Ready { node, .. }) = self.ready.pop() {
-            let state = self.states.get_mut(&node.id()).expect("counted before");
-            let grads = std::mem::take(&mut state.buffer);
-            let outputs = self.evaluate(&node, grads)?;
+        while let Some(Ready { node, at, .. }) = self.ready.pop() {
+            let grads = std::mem::take(&mut self.states[at].buffer);
+            let outputs = self.evaluate(at, &node, grads)?;
             self.hand_on(&node, outputs)?;
         }
         Ok(self.captured)
     }
 
     /// Runs hooks and the node; gives one gradient per edge, fitted to the edge's target.
-    fn evaluate(&mut self, node: &Node, mut grads: Grads) -> Result<Option<Grads>> {
+    fn evaluate(&mut self, at: usize, node: &Node, mut grads: Grads) -> Result<Option<Grads>> {
         let has_hooks = node.0.has_hooks.load(Ordering::Acquire);
         let (needed, captures) = if self.trimmed {
-            let state = &self.states[&node.id()];
+            let state = &self.states[at];
             (state.needed, state.captures.clone())
         } else {
             (true, SmallVec::new())
@@ -448,16 +475,17 @@ impl<'a> Task<'a> {
         };
         for (index, edge) in node.next_edges().iter().enumerate() {
             let Some(next) = &edge.node else { continue };
-            if !self.runs(next) {
+            let Some(at) = self.find(next).filter(|&at| !self.trimmed || self.states[at].runs())
+            else {
                 continue;
-            }
+            };
             let grad = outputs.get_mut(index).and_then(Option::take);
-            self.add(next, edge.nr, grad)?;
-            let state = self.states.get_mut(&next.id()).expect("counted before");
+            self.add(at, next, edge.nr, grad)?;
+            let state = &mut self.states[at];
             ensure!(state.missing > 0, runtime, "dependency not found for {}", next.name());
             state.missing -= 1;
             if state.missing == 0 {
-                self.push(next.clone());
+                self.push(at, next.clone());
             }
         }
         Ok(())

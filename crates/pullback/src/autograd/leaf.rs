@@ -14,7 +14,6 @@ use std::sync::atomic::Ordering;
 #[derive(Default)]
 pub struct Meta {
     grad: Option<Tensor>,
-    accumulator: WeakNode,
     hooks: Vec<(HookId, TensorHook)>,
     accumulate_hooks: Vec<(HookId, AccumulateHook)>,
 }
@@ -121,24 +120,25 @@ impl Tensor {
         if !self.has_flag(Flag::REQUIRES_GRAD) {
             return None;
         }
-        let mut meta = lock(self);
-        if let Some(node) = meta.accumulator.upgrade() {
-            return Some(node);
-        }
-        let inputs = smallvec::smallvec![Some(InputMeta::of(self))];
-        let node = Node::new(Body::AccumulateGrad(self.clone()), smallvec::SmallVec::new(), inputs);
-        meta.accumulator = node.downgrade();
+        let node = self.accumulator_slot().with(|slot| {
+            slot.upgrade().unwrap_or_else(|| {
+                let mut inputs = smallvec::SmallVec::new();
+                inputs.push(Some(InputMeta::of(self)));
+                let body = Body::AccumulateGrad(self.clone());
+                let node = Node::new(body, smallvec::SmallVec::new(), inputs);
+                *slot = node.downgrade();
+                node
+            })
+        });
         Some(node)
     }
     /// The accumulator if one is alive.
     pub(super) fn live_accumulator(&self) -> Option<Node> {
-        lock(self).accumulator.upgrade()
+        self.accumulator_slot().with(|slot| slot.upgrade())
     }
     /// Lets later graphs make a fresh accumulator (its metadata changed).
     pub(crate) fn forget_accumulator(&self) {
-        if self.meta_if_any().is_some() {
-            lock(self).accumulator = WeakNode::default();
-        }
+        self.accumulator_slot().with(|slot| *slot = WeakNode::default());
     }
 
     /// Sets the leaf flag.

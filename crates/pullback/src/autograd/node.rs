@@ -9,7 +9,7 @@ use super::hook::Hooks;
 use super::leaf;
 use super::record::Slots;
 use super::saved::Slot;
-use crate::dispatch::{DTypes, Grads, OpDef};
+use crate::dispatch::{DTypes, Grads, OpDef, Value};
 use crate::tensor::{Device, Layout};
 use crate::{DType, Result, Tensor};
 use smallvec::SmallVec;
@@ -50,17 +50,22 @@ pub struct InputMeta {
     pub layout: Layout,
 }
 
+/// A copy; short ones without a call.
+#[inline]
+fn sizes(shape: &[i64]) -> Sizes {
+    let mut sizes = Sizes::new();
+    for &size in shape {
+        sizes.push(size);
+    }
+    sizes
+}
+
 impl InputMeta {
     /// Of a forward output.
     #[inline]
     pub fn of(tensor: &Tensor) -> Self {
         let g = tensor.geometry();
-        InputMeta {
-            shape: Sizes::from_slice(&g.shape),
-            dtype: g.dtype,
-            device: g.device,
-            layout: g.layout,
-        }
+        InputMeta { shape: sizes(&g.shape), dtype: g.dtype, device: g.device, layout: g.layout }
     }
 }
 
@@ -237,11 +242,12 @@ impl Node {
     }
     /// What it keeps under number `index` of its op's saved list, checked and with its history; `None` if it
     /// keeps nothing there.
-    pub fn saved(&self, index: usize) -> Option<Result<crate::dispatch::Value>> {
+    pub fn saved(&self, index: usize) -> Option<Result<Value>> {
         let Body::Op { slots, .. } = &self.0.body else { return None };
         match slots.get(index)? {
             Slot::Empty => None,
             Slot::Plain(value) => Some(Ok(value.clone())),
+            Slot::Sizes(sizes) => Some(Ok(Value::Ints(sizes.as_slice().into()))),
             slot => Some(slot.unpack(self)),
         }
     }

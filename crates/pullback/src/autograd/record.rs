@@ -94,9 +94,9 @@ fn save_arg(what: SaveKind, arg: &Arg<'_>) -> Result<Slot> {
             let list: Box<[_]> = list.iter().map(one).collect::<Result<_>>()?;
             Slot::OptTensors(SpinLock::new(Some(list)))
         }
-        (SaveKind::Shape, Arg::Tensor(t)) => Slot::Plain(Value::Ints(t.shape().into())),
+        (SaveKind::Shape, Arg::Tensor(t)) => Slot::Sizes(SmallVec::from_slice(t.shape())),
         (SaveKind::Offset, Arg::Tensor(t)) => Slot::Plain(Value::Int(t.storage_offset())),
-        (SaveKind::Strides, Arg::Tensor(t)) => Slot::Plain(Value::Ints(t.strides().into())),
+        (SaveKind::Strides, Arg::Tensor(t)) => Slot::Sizes(SmallVec::from_slice(t.strides())),
         (SaveKind::Spec, Arg::Tensor(t)) => Slot::Plain(Value::Spec(Box::new(TensorSpec::like(t)))),
         (SaveKind::Shapes, Arg::Tensors(list)) => Slot::Plain(Value::Ints(flatten_shapes(list))),
         (SaveKind::Input, other) => Slot::Plain(Value::from_arg(*other)),
@@ -283,6 +283,7 @@ pub(super) fn apply(
         .zip(&tensors)
         .map(|(slot, tensor)| match slot {
             Slot::Plain(value) => value.as_arg(),
+            Slot::Sizes(sizes) => Arg::Ints(sizes),
             _ => tensor.as_arg(),
         })
         .collect();

@@ -9,6 +9,7 @@ use crate::dispatch::Value;
 use crate::error::bail;
 use crate::tensor::{Flag, SpinLock};
 use crate::{Error, Result, Tensor};
+use smallvec::SmallVec;
 
 /// One saved value. Tensors can be taken away (the graph was freed) while another thread reads.
 pub(crate) enum Slot {
@@ -16,6 +17,8 @@ pub(crate) enum Slot {
     Empty,
     /// Anything without version.
     Plain(Value),
+    /// Sizes or strides; two fit in without memory of their own.
+    Sizes(SmallVec<[i64; 2]>),
     /// A tensor, until the graph is freed.
     Tensor(SpinLock<Option<SavedTensor>>),
     /// A list of tensors.
@@ -33,7 +36,7 @@ impl Slot {
     /// Whether dropping it frees no node: it keeps no tensor with a history.
     pub(super) fn has_no_history(&self) -> bool {
         match self {
-            Slot::Empty | Slot::Plain(_) => true,
+            Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => true,
             Slot::Tensor(saved) => {
                 saved.with(|s| s.as_ref().is_none_or(SavedTensor::has_no_history))
             }
@@ -46,7 +49,7 @@ impl Slot {
     pub(super) fn release(&self) {
         // Dropped after the lock: what goes away may run code of users.
         match self {
-            Slot::Empty | Slot::Plain(_) => {}
+            Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => {}
             Slot::Tensor(saved) => drop(saved.with(Option::take)),
             Slot::Tensors(list) => drop(list.with(Option::take)),
             Slot::OptTensors(list) => drop(list.with(Option::take)),
@@ -57,7 +60,7 @@ impl Slot {
     #[inline]
     pub(super) fn unpack(&self, node: &Node) -> Result<Value> {
         Ok(match self {
-            Slot::Empty | Slot::Plain(_) => Value::None,
+            Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => Value::None,
             Slot::Tensor(saved) => {
                 let saved = saved.with(|s| s.clone()).ok_or_else(freed)?;
                 Value::Tensor(saved.into_tensor(node)?)

@@ -5,7 +5,7 @@
 //! buffers that nobody else holds and the Python face decides by it who owns whom.
 
 use super::{Device, Geometry, Layout, Storage, memory};
-use crate::autograd::{Meta, Node};
+use crate::autograd::{Meta, Node, WeakNode};
 use crate::{DType, Result};
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
@@ -56,6 +56,8 @@ struct Record {
     grad_fn: SpinLock<Option<Node>>,
     /// The handle of a view's base; null for others. Written once.
     base: AtomicPtr<Record>,
+    /// The node that adds to a leaf's gradient, while a graph holds it.
+    accumulator: SpinLock<WeakNode>,
     meta: OnceLock<Box<Mutex<Meta>>>,
     python: AtomicPtr<()>,
     first: UnsafeCell<std::mem::MaybeUninit<Geometry>>,
@@ -129,6 +131,7 @@ impl Tensor {
             (&raw mut (*raw).attr_version).write(AtomicU32::new(0));
             (&raw mut (*raw).geometry).write(AtomicPtr::new((&raw mut (*raw).first).cast()));
             (&raw mut (*raw).grad_fn).write(SpinLock::new(None));
+            (&raw mut (*raw).accumulator).write(SpinLock::new(WeakNode::default()));
             (&raw mut (*raw).base).write(AtomicPtr::new(std::ptr::null_mut()));
             (&raw mut (*raw).meta).write(OnceLock::new());
             (&raw mut (*raw).python).write(AtomicPtr::new(std::ptr::null_mut()));
@@ -302,6 +305,10 @@ impl Tensor {
     pub(crate) fn grad_fn_slot(&self) -> &SpinLock<Option<Node>> {
         &self.record().grad_fn
     }
+    #[inline(always)]
+    pub(crate) fn accumulator_slot(&self) -> &SpinLock<WeakNode> {
+        &self.record().accumulator
+    }
     /// The base of a view.
     #[inline(always)]
     pub(crate) fn base_if_any(&self) -> Option<&Tensor> {
@@ -416,6 +423,7 @@ fn drop_record(record: NonNull<Record>) {
             drop(Tensor(base));
         }
         std::ptr::drop_in_place(&raw mut (*raw).meta);
+        std::ptr::drop_in_place(&raw mut (*raw).accumulator);
         std::ptr::drop_in_place(&raw mut (*raw).retired);
         (*(*raw).first.get()).assume_init_drop();
     }

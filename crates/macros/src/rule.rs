@@ -57,6 +57,7 @@ pub(crate) fn resolve(
 
 const SUFFIXES: &[(&str, &str)] = &[
     ("_dtype", "DType"),
+    ("_column_major", "ColumnMajor"),
     ("_strides", "Strides"),
     ("_storage_offset", "Offset"),
     ("_shapes", "Shapes"),
@@ -117,14 +118,16 @@ fn one(
         if let Some(arg) =
             name.strip_suffix(suffix).and_then(|b| op.arg(b)).filter(|&a| op.is_tensor(a))
         {
-            if *kind == "DType" {
+            if let "DType" | "ColumnMajor" = *kind {
                 if arg >= 16 {
                     return Err(Error::new(
                         span,
-                        "nodes keep the dtypes of the first 16 arguments",
+                        "nodes keep facts of the first 16 arguments only",
                     ));
                 }
-                return Ok(quote_spanned!(span=> ctx.dtype(#arg)));
+                let method = if *kind == "DType" { "dtype" } else { "is_column_major" };
+                let method = format_ident!("{method}", span = span);
+                return Ok(quote_spanned!(span=> ctx.#method(#arg)));
             }
             let slot = saves.slot(kind, arg, rule);
             return Ok(quote_spanned!(span=> #from(ctx.value(#slot))));
@@ -142,7 +145,7 @@ fn one(
     Err(Error::new(
         span,
         format!(
-            "`{name}` is neither `grad`, an argument nor an output of the signature; expected one of grad, needs, args, {} (also with _shape, _strides, _storage_offset, _dtype, _spec)",
+            "`{name}` is neither `grad`, an argument nor an output of the signature; expected one of grad, needs, args, {} (also with _shape, _strides, _storage_offset, _dtype, _column_major, _spec)",
             known.join(", ")
         ),
     ))

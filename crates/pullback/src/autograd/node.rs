@@ -9,7 +9,7 @@ use super::hook::Hooks;
 use super::leaf;
 use super::record::Slots;
 use super::saved::Slot;
-use crate::dispatch::{DTypes, Grads, OpDef, Value};
+use crate::dispatch::{Facts, Grads, OpDef, Value};
 use crate::tensor::{Device, Layout};
 use crate::{DType, Result, Tensor};
 use smallvec::SmallVec;
@@ -85,7 +85,7 @@ pub(super) struct Inner {
 /// What a node does.
 pub(super) enum Body {
     /// The rules of an op.
-    Op { def: &'static OpDef, slots: Slots, list_len: u32, dtypes: DTypes },
+    Op { def: &'static OpDef, slots: Slots, list_len: u32, facts: Facts },
     /// Adds what arrives to a leaf's `.grad`.
     AccumulateGrad(Tensor),
     /// Anything else: custom functions, `CopySlices`, errors.
@@ -267,8 +267,8 @@ impl Node {
     #[inline]
     pub(super) fn apply(&self, grads: Grads, wanted: &dyn Fn(usize) -> bool) -> Result<Grads> {
         match &self.0.body {
-            Body::Op { def, slots, list_len, dtypes } => {
-                let kept = (slots.as_slice(), *list_len as usize, *dtypes);
+            Body::Op { def, slots, list_len, facts } => {
+                let kept = (slots.as_slice(), *list_len as usize, *facts);
                 super::record::apply(self, def, kept, &grads, wanted)
             }
             Body::AccumulateGrad(tensor) => {

@@ -4,7 +4,7 @@ use super::node::{Body, Edge, InputMeta, Node};
 use super::saved::{SavedTensor, Slot};
 use super::{mode, view};
 use crate::dispatch::{
-    Arg, ArgKind, DTypes, Grads, OpDef, RuleCtx, SaveKind, Traits, Value, VjpRule, each_tensor,
+    Arg, ArgKind, Facts, Grads, OpDef, RuleCtx, SaveKind, Traits, Value, VjpRule, each_tensor,
 };
 use crate::tensor::{SpinLock, TensorSpec};
 use crate::{Error, Result, Tensor};
@@ -175,7 +175,7 @@ pub(crate) fn record(
     }
     let (edges, list_len) = edges(def, args)?;
     let node = Node::new(
-        Body::Op { def, slots, list_len, dtypes: DTypes::of(args) },
+        Body::Op { def, slots, list_len, facts: Facts::of(args) },
         edges,
         input_metas(outputs),
     );
@@ -247,7 +247,7 @@ impl super::Backward for NotImplemented {
 pub(super) fn apply(
     node: &Node,
     def: &'static OpDef,
-    (slots, list_len, dtypes): (&[Slot], usize, DTypes),
+    (slots, list_len, facts): (&[Slot], usize, Facts),
     grads: &Grads,
     wanted: &dyn Fn(usize) -> bool,
 ) -> Result<Grads> {
@@ -287,7 +287,7 @@ pub(super) fn apply(
             _ => tensor.as_arg(),
         })
         .collect();
-    let ctx = RuleCtx { grads, saved: &saved, dtypes, needs, tangents: &[] };
+    let ctx = RuleCtx { grads, saved: &saved, facts, needs, tangents: &[] };
     for rule in def.vjp.iter().filter(runs) {
         let mut given = (rule.call)(&ctx)?.into_iter();
         for index in (0..def.args.len()).filter(|i| rule.args & (1 << i) != 0) {

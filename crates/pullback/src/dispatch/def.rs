@@ -198,28 +198,46 @@ pub struct VjpRule {
     pub call: fn(&RuleCtx<'_>) -> Result<Grads>,
 }
 
-/// The dtypes of an op's tensor arguments, four bits each: every node keeps them.
+/// What every node keeps of its op's first sixteen arguments: dtypes, four bits each, and whether a matrix lies
+/// column by column.
 #[derive(Clone, Copy, Debug)]
-pub struct DTypes(u64);
+pub struct Facts {
+    dtypes: u64,
+    column_major: u16,
+}
 
-impl DTypes {
+impl Facts {
     const NONE: u64 = 15;
 
-    /// Of the first sixteen arguments that are tensors; no signature has one behind.
+    /// Of these arguments.
     #[inline]
     pub fn of(args: &[Arg<'_>]) -> Self {
-        let mut packed = u64::MAX;
+        let mut facts = Facts { dtypes: u64::MAX, column_major: 0 };
         for (index, arg) in args.iter().enumerate().take(16) {
             if let Arg::Tensor(tensor) = arg {
-                packed ^= (Self::NONE ^ tensor.dtype() as u64) << (4 * index);
+                facts.dtypes ^= (Self::NONE ^ tensor.dtype() as u64) << (4 * index);
+                facts.column_major |= u16::from(is_column_major(tensor)) << index;
             }
         }
-        DTypes(packed)
+        facts
     }
     /// The dtype of argument `index`, if that was a tensor.
     #[inline]
-    pub fn get(self, index: usize) -> Option<DType> {
-        DType::ALL.get((self.0 >> (4 * index) & Self::NONE) as usize).copied()
+    pub fn dtype(self, index: usize) -> Option<DType> {
+        DType::ALL.get((self.dtypes >> (4 * index) & Self::NONE) as usize).copied()
+    }
+    /// Whether argument `index` was a matrix whose columns, of more than one element, lie one behind the other.
+    #[inline]
+    pub fn is_column_major(self, index: usize) -> bool {
+        self.column_major >> index & 1 != 0
+    }
+}
+
+#[inline]
+fn is_column_major(tensor: &Tensor) -> bool {
+    match (tensor.shape(), tensor.strides()) {
+        (&[rows, columns], &[1, step]) => step == rows && rows != 1 && columns != 1,
+        _ => false,
     }
 }
 
@@ -229,8 +247,8 @@ pub struct RuleCtx<'a> {
     pub grads: &'a [Option<Tensor>],
     /// What was saved, in the order of [`OpDef::saves`].
     pub saved: &'a [Arg<'a>],
-    /// What the arguments were made of.
-    pub dtypes: DTypes,
+    /// What is known of the arguments.
+    pub facts: Facts,
     /// Which arguments' gradients are wanted, one bit each.
     pub needs: u64,
     /// Tangents of the inputs, for forward-mode rules.
@@ -251,7 +269,12 @@ impl<'a> RuleCtx<'a> {
     /// Dtype of tensor argument `index`.
     #[inline(always)]
     pub fn dtype(&self, index: usize) -> DType {
-        self.dtypes.get(index).expect("only asked of arguments that are tensors")
+        self.facts.dtype(index).expect("only asked of arguments that are tensors")
+    }
+    /// Whether argument `index` was a matrix that lay column by column.
+    #[inline(always)]
+    pub fn is_column_major(&self, index: usize) -> bool {
+        self.facts.is_column_major(index)
     }
     /// Tangent of argument `index`.
     pub fn tangent(&self, index: usize) -> Arg<'a> {

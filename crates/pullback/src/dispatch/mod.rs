@@ -13,7 +13,7 @@ pub use arg::{
 };
 pub(crate) use arg::{device_mismatch, each_tensor};
 pub use def::{
-    ArgDef, ArgKind, Batch, DTypes, Jvp, Kernel, OpDef, RuleCtx, Save, SaveKind, Traits, VjpRule,
+    ArgDef, ArgKind, Batch, Facts, Jvp, Kernel, OpDef, RuleCtx, Save, SaveKind, Traits, VjpRule,
 };
 pub use pointwise::ResultKind;
 pub(crate) use pointwise::{run_fast as run_pointwise_fast, run_into as run_pointwise_into};

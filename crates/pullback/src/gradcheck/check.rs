@@ -5,7 +5,7 @@
 //! elements in both directions, `dL/da + i dL/db` (the conjugate Wirtinger gradient).
 
 use crate::autograd::{self, Options, mode};
-use crate::dispatch::{DTypes, Jvp, OpDef, Outputs, RuleCtx, SaveKind, Value};
+use crate::dispatch::{Facts, Jvp, OpDef, Outputs, RuleCtx, SaveKind, Value};
 use crate::{C128, DType, Result, Tensor};
 
 /// How close is close, and how far to step.
@@ -199,16 +199,16 @@ pub fn op_jvp(
             let outputs = outputs_of(def, &args)?;
             let saved = saved(def.saves, values, &outputs)?;
             let grads = [Some(tangent.conj()?)];
-            let (saved, dtypes) = (as_args(&saved), DTypes::of(&args));
-            let ctx = RuleCtx { grads: &grads, saved: &saved, dtypes, needs: rule.args, tangents };
+            let (saved, facts) = (as_args(&saved), Facts::of(&args));
+            let ctx = RuleCtx { grads: &grads, saved: &saved, facts, needs: rule.args, tangents };
             let out = (rule.call)(&ctx)?.into_iter().next().flatten();
             Ok(Some(vec![out.map(|t| t.conj()).transpose()?]))
         }
         Jvp::Rule(saves, rule) => {
             let outputs = outputs_of(def, &args)?;
             let saved = saved(saves, values, &outputs)?;
-            let (saved, dtypes) = (as_args(&saved), DTypes::of(&args));
-            let ctx = RuleCtx { grads: &[], saved: &saved, dtypes, needs: u64::MAX, tangents };
+            let (saved, facts) = (as_args(&saved), Facts::of(&args));
+            let ctx = RuleCtx { grads: &[], saved: &saved, facts, needs: u64::MAX, tangents };
             Ok(Some(rule(&ctx)?.into_vec()))
         }
     }

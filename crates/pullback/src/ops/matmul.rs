@@ -93,38 +93,17 @@ fn start(input: &Tensor, shape: &[i64], beta: Scalar, like: &Tensor) -> Result<T
     Ok(out)
 }
 
-/// Whether a matrix of this geometry lies column by column.
-fn is_column_major(shape: &[i64], strides: &[i64]) -> bool {
-    strides[0] == 1 && strides[1] == shape[0] && strides[1] != 1 && shape[1] != 1
-}
-
 /// The gradient of `a` in `a @ b`, laid out as `a` is.
-fn left_grad(
-    grad: &Tensor,
-    b: &Tensor,
-    (shape, strides): (&[i64], &[i64]),
-    alpha: Scalar,
-) -> Result<Tensor> {
-    let out = if is_column_major(shape, strides) {
-        b.conj()?.mm(&grad.t()?)?.t()?
-    } else {
-        grad.mm(&b.conj()?.t()?)?
-    };
+fn left_grad(grad: &Tensor, b: &Tensor, is_column_major: bool, alpha: Scalar) -> Result<Tensor> {
+    let out =
+        if is_column_major { b.conj()?.mm(&grad.t()?)?.t()? } else { grad.mm(&b.conj()?.t()?)? };
     out.times(alpha.conj())
 }
 
 /// The gradient of `b` in `a @ b`, laid out as `b` is.
-fn right_grad(
-    grad: &Tensor,
-    a: &Tensor,
-    (shape, strides): (&[i64], &[i64]),
-    alpha: Scalar,
-) -> Result<Tensor> {
-    let out = if is_column_major(shape, strides) {
-        grad.t()?.mm(&a.conj()?)?.t()?
-    } else {
-        a.conj()?.t()?.mm(grad)?
-    };
+fn right_grad(grad: &Tensor, a: &Tensor, is_column_major: bool, alpha: Scalar) -> Result<Tensor> {
+    let out =
+        if is_column_major { grad.t()?.mm(&a.conj()?)?.t()? } else { a.conj()?.t()?.mm(grad)? };
     out.times(alpha.conj())
 }
 
@@ -147,21 +126,11 @@ impl Mm {
         gemm::matmul(&mut out.view_mut(), self_.view_ref(), mat2.view_ref(), ONE, ZERO)?;
         Ok(out)
     }
-    fn vjp_self(
-        grad: &Tensor,
-        mat2: &Tensor,
-        self_shape: &[i64],
-        self_strides: &[i64],
-    ) -> Result<Tensor> {
-        left_grad(grad, mat2, (self_shape, self_strides), ONE)
+    fn vjp_self(grad: &Tensor, mat2: &Tensor, self_column_major: bool) -> Result<Tensor> {
+        left_grad(grad, mat2, self_column_major, ONE)
     }
-    fn vjp_mat2(
-        grad: &Tensor,
-        self_: &Tensor,
-        mat2_shape: &[i64],
-        mat2_strides: &[i64],
-    ) -> Result<Tensor> {
-        right_grad(grad, self_, (mat2_shape, mat2_strides), ONE)
+    fn vjp_mat2(grad: &Tensor, self_: &Tensor, mat2_column_major: bool) -> Result<Tensor> {
+        right_grad(grad, self_, mat2_column_major, ONE)
     }
     fn jvp(self_p: &Tensor, self_t: &Tensor, mat2_p: &Tensor, mat2_t: &Tensor) -> Result<Tensor> {
         self_t.mm(mat2_p)?.add(&self_p.mm(mat2_t)?)
@@ -206,20 +175,18 @@ impl Addmm {
     fn vjp_mat1(
         grad: &Tensor,
         mat2: &Tensor,
-        mat1_shape: &[i64],
-        mat1_strides: &[i64],
+        mat1_column_major: bool,
         alpha: Scalar,
     ) -> Result<Tensor> {
-        left_grad(grad, mat2, (mat1_shape, mat1_strides), alpha)
+        left_grad(grad, mat2, mat1_column_major, alpha)
     }
     fn vjp_mat2(
         grad: &Tensor,
         mat1: &Tensor,
-        mat2_shape: &[i64],
-        mat2_strides: &[i64],
+        mat2_column_major: bool,
         alpha: Scalar,
     ) -> Result<Tensor> {
-        right_grad(grad, mat1, (mat2_shape, mat2_strides), alpha)
+        right_grad(grad, mat1, mat2_column_major, alpha)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let with = |bias: &[i64]| {

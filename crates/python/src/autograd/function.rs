@@ -22,7 +22,7 @@ use pyo3::ffi::PyObject;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyTuple, PyType};
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 
@@ -209,10 +209,10 @@ fn tensors_in(
     refuse: impl Fn(usize, &Bound<'_, PyAny>) -> String,
 ) -> PyResult<SmallVec<[Option<Tensor>; 4]>> {
     let mut tensors = SmallVec::new();
-    let Some(object) = slot.borrow().as_ref().map(|o| o.clone_ref(py)) else {
+    let Some(object) = slot.borrow().as_ref().map(|o| o.bind(py).clone()) else {
         return Ok(tensors);
     };
-    for (index, item) in object.bind(py).try_iter()?.enumerate() {
+    for (index, item) in object.try_iter()?.enumerate() {
         let item = item?;
         match as_tensor(&item) {
             Some(tensor) => tensors.push(Some(tensor.clone())),
@@ -548,6 +548,18 @@ fn apply(py: Python<'_>, cls: *mut PyObject, args: Args<'_>) -> Reply {
     }
 }
 
+/// An object of a context class: `class()`, which has no `__init__` to run.
+fn new_context<'py>(class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = class.py();
+    let class = class.cast::<PyType>()?;
+    // SAFETY: a live type, an empty tuple and no keywords are what the slot takes.
+    unsafe {
+        let Some(new) = (*class.as_type_ptr()).tp_new else { return class.call0() };
+        let object = new(class.as_type_ptr(), PyTuple::empty(py).as_ptr(), std::ptr::null_mut());
+        Bound::from_owned_ptr_or_err(py, object)
+    }
+}
+
 /// # Safety
 /// The arguments are live objects.
 unsafe fn record<'py>(
@@ -561,7 +573,7 @@ unsafe fn record<'py>(
             "You must implement the forward function for custom autograd.Function.",
         )
     })?;
-    let object = class.call0()?;
+    let object = new_context(&class)?;
     let context = object.cast::<PyContext>()?;
     // SAFETY: the caller's promise.
     let inputs = unsafe { read_inputs(args, &mut context.borrow().inputs.borrow_mut())? };
@@ -625,9 +637,9 @@ fn finish<'py>(
     if let Some(node) = &node {
         save_tensors(py, &state, inputs, &outputs, &results, node, has_setup)?;
     }
-    let kept =
-        [&state.to_save, &state.dirty, &state.non_differentiable].map(|s| s.borrow_mut().take());
-    *state.saved_for_forward.borrow_mut() = None;
+    // Bound, so that they go here and not when PyO3 next attaches; after the borrow, as they run code.
+    let kept = [&state.to_save, &state.dirty, &state.non_differentiable, &state.saved_for_forward]
+        .map(|slot| slot.borrow_mut().take().map(|object| object.into_bound(py)));
     drop(state);
     drop(kept);
     Ok(results)

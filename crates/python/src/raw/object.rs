@@ -6,6 +6,7 @@
 //! owns the wrapper, and the next time the tensor is shown to Python it flips back. A wrapper without
 //! state is simply dropped and made anew. Invariant: exactly one of the two owns the other.
 
+use crate::raw::size;
 use pullback::{DType, Tensor};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::prelude::*;
@@ -26,6 +27,8 @@ pub(crate) struct TensorObject {
     pub(crate) hooks: *mut PyObject,
     /// The dictionary of hooks that run after accumulation.
     pub(crate) accumulate_hooks: *mut PyObject,
+    /// The last `Size` that was shown of it, or null.
+    shape: *mut PyObject,
     /// The node (by address) that the gradient hooks belong to; 0 for a leaf's.
     pub(crate) hooks_node: usize,
 }
@@ -191,6 +194,24 @@ pub(crate) unsafe fn wrap_new(tensor: Tensor, ty: *mut PyTypeObject) -> PyResult
     }
 }
 
+/// The shape as a `Size`: the one that was shown last, if it is still right.
+///
+/// # Safety
+/// `object` is a wrapper and the GIL is held.
+pub(crate) unsafe fn shape_of(object: *mut PyObject) -> PyResult<*mut PyObject> {
+    // SAFETY: checked by the caller; the field is null or a `Size` that the wrapper owns.
+    unsafe {
+        let sizes = tensor_of(object).shape();
+        let slot = &raw mut (*object.cast::<TensorObject>()).shape;
+        if (*slot).is_null() || !size::is_size_of(*slot, sizes) {
+            let made = size::new_size(sizes)?;
+            ffi::Py_XDECREF(slot.replace(made));
+        }
+        ffi::Py_INCREF(*slot);
+        Ok(*slot)
+    }
+}
+
 /// Lets the cycle collector see the wrapper: it got attributes or hooks.
 ///
 /// # Safety
@@ -280,6 +301,7 @@ unsafe fn clear_fields(this: *mut TensorObject) {
         clear_slot(&raw mut (*this).dict);
         clear_slot(&raw mut (*this).hooks);
         clear_slot(&raw mut (*this).accumulate_hooks);
+        clear_slot(&raw mut (*this).shape);
     }
 }
 

@@ -4,8 +4,9 @@ use crate::convert::{exact_int, to_int, type_name};
 use crate::dtype::as_memory_format;
 use crate::error::raise;
 use crate::raw::entry::{Args, Reply, fast, noargs};
-use crate::raw::object::{TensorObject, as_tensor, base_type, tensor_of, track, wrap, wrap_new};
-use crate::raw::size::new_size;
+use crate::raw::object::{
+    TensorObject, as_tensor, base_type, shape_of, tensor_of, track, wrap, wrap_new,
+};
 use crate::result::{none, scalar};
 use crate::tensor::{construct, conversion, display, dlpack, numpy, storage};
 use pullback::tensor::shape::wrap_dim;
@@ -30,7 +31,8 @@ fn same(slf: *mut PyObject) -> Reply {
 fn size(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let tensor = this(slf);
     if args.all.is_empty() {
-        return new_size(tensor.shape());
+        // SAFETY: a method of tensors.
+        return unsafe { shape_of(slf) };
     }
     if let (&[dim], 0) = (args.all, args.keywords())
         && let Some(wanted) = exact_int(py, dim)
@@ -41,7 +43,8 @@ fn size(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     }
     let [dim] = args.bind(py, "size", ["dim"], 0)?;
     match dim.filter(|d| !d.is_none()) {
-        None => new_size(tensor.shape()),
+        // SAFETY: as above.
+        None => unsafe { shape_of(slf) },
         Some(dim) => one_dim(py, tensor, &dim, tensor.shape(), "size"),
     }
 }

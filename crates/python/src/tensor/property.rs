@@ -4,8 +4,7 @@ use crate::convert::type_name;
 use crate::dtype::{device_object, dtype_object, layout_object};
 use crate::error::raise;
 use crate::raw::entry::{Reply, getter, setter};
-use crate::raw::object::{TensorObject, as_tensor, tensor_of, wrap};
-use crate::raw::size::new_size;
+use crate::raw::object::{TensorObject, as_tensor, shape_of, tensor_of, wrap};
 use crate::result::{none, scalar};
 use pullback::{Layout, Scalar, Tensor, binding};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -66,7 +65,7 @@ ints! {
 
 fn shape(_: Python<'_>, slf: *mut PyObject) -> Reply {
     // SAFETY: a getter of tensors.
-    new_size(unsafe { tensor_of(slf) }.shape())
+    unsafe { shape_of(slf) }
 }
 fn dtype(py: Python<'_>, slf: *mut PyObject) -> Reply {
     // SAFETY: a getter of tensors.

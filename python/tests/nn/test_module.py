@@ -1022,3 +1022,48 @@ def test_a_module_can_have_other_bases_beside_it() -> None:
     module["a"] = 1
     assert module("a") == 1
     assert copy.deepcopy(module)("a") == 1
+
+
+def test_members_are_found_by_name_and_through_super() -> None:
+    class Careful(Scale):
+        def __getattr__(self, name):
+            return "made up" if name == "other" else super().__getattr__(name)
+
+    layer = Careful()
+    layer.inner = nn.Identity()
+    assert layer.factor is layer._parameters["factor"]
+    assert layer.inner is layer._modules["inner"]
+    assert layer.seen is layer._buffers["seen"]
+    assert layer.other == "made up"
+    with pytest.raises(AttributeError, match="'Scale' object has no attribute 'other'"):
+        _ = Scale().other
+    with pytest.raises(AttributeError, match="'Identity' object has no attribute 'weight'"):
+        _ = nn.Identity.__new__(nn.Identity).weight
+
+
+def test_class_attributes_properties_and_later_changes_go_before_members(monkeypatch) -> None:
+    class Odd(Scale):
+        @property
+        def failing(self):
+            raise AttributeError("inside")
+
+    layer = Odd()
+    Odd.seen = "class"
+    assert layer.seen == "class"
+    with pytest.raises(AttributeError, match="no attribute 'failing'"):
+        _ = layer.failing
+    layer._parameters["failing"] = layer.factor
+    assert layer.failing is layer.factor
+    layer.__dict__["factor"] = "instance"
+    assert layer.factor == "instance"
+    monkeypatch.setattr(Scale, "__getattr__", lambda self, name: name.upper(), raising=False)
+    assert layer.scratch == "SCRATCH"
+    monkeypatch.undo()
+    assert layer.scratch is layer._buffers["scratch"]
+
+    class Own(Scale):
+        def __getattribute__(self, name):
+            return "own" if name == "special" else super().__getattribute__(name)
+
+    assert Own().special == "own"
+    assert Own().factor.shape == (3,)

@@ -1,18 +1,21 @@
-//! The call of a module, `_ModuleBase.__call__`: straight to `forward` where there are no hooks.
+//! The call of a module, `_ModuleBase.__call__`: straight to `forward` where there are no hooks; and
+//! `__getattr__`, which finds its members.
 //!
 //! The package lists its dictionaries of hooks here once. While `active` is empty no module has hooks, and
 //! a call is one test. Plain forward hooks run here too; every other kind is the package's
 //! `_call_with_hooks`. Invariant: what a call does is what `pullback/nn/modules/module.py` describes.
 
 use crate::raw::entry::{Reply, guard};
+use pyo3::exceptions::PyAttributeError;
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyType};
 use smallvec::SmallVec;
 use std::mem::zeroed;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 /// The package's dictionaries: which are in use at all, and those of hooks on all modules.
 struct Tables {
@@ -21,11 +24,17 @@ struct Tables {
 }
 
 static TABLES: PyOnceLock<Tables> = PyOnceLock::new();
+/// `_ModuleBase`.
+static BASE: AtomicPtr<PyTypeObject> = AtomicPtr::new(null_mut());
 
 /// Tells where the hooks are.
 #[pyfunction]
 pub(crate) fn _set_hook_tables(py: Python<'_>, active: Py<PyDict>, global: Vec<Py<PyDict>>) {
     let _ = TABLES.set(py, Tables { active, global });
+}
+
+unsafe extern "C" {
+    fn _PyType_Lookup(class: *mut PyTypeObject, name: *mut PyObject) -> *mut PyObject;
 }
 
 /// What the interpreter passes to `tp_call`.
@@ -89,11 +98,7 @@ fn is_used(own: &Bound<'_, PyDict>, name: &Bound<'_, PyString>) -> PyResult<bool
 /// Looks through the dictionaries of a module; one whose `__init__` has not run has none.
 fn hooks_of<'py>(module: &Bound<'py, PyAny>, tables: &Tables) -> PyResult<Hooks<'py>> {
     let py = module.py();
-    // SAFETY: a live object; the reply is null with an exception, or a new reference.
-    let own = unsafe {
-        let dict = ffi::PyObject_GenericGetDict(module.as_ptr(), null_mut());
-        Bound::from_owned_ptr_or_err(py, dict)?.cast_into::<PyDict>()?
-    };
+    let own = own(module)?;
     let Some(forward) = own.get_item(intern!(py, "_forward_hooks"))? else {
         return Ok(Hooks::None);
     };
@@ -135,12 +140,132 @@ unsafe extern "C" fn call(
     }
 }
 
+/// The instance dictionary.
+fn own<'py>(module: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    // SAFETY: a live object; the reply is null with an exception, or a new reference.
+    unsafe {
+        let dict = ffi::PyObject_GenericGetDict(module.as_ptr(), null_mut());
+        Ok(Bound::from_owned_ptr_or_err(module.py(), dict)?.cast_into::<PyDict>()?)
+    }
+}
+
+/// The parameter, submodule or buffer called `name`, in this order.
+fn find_member<'py>(
+    module: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = module.py();
+    let own = own(module)?;
+    let stores = [intern!(py, "_parameters"), intern!(py, "_modules"), intern!(py, "_buffers")];
+    for store in stores {
+        // Without them, __init__ has not run.
+        let Some(members) = own.get_item(store)? else { break };
+        if let Some(member) = members.cast::<PyDict>()?.get_item(name)? {
+            return Ok(member);
+        }
+    }
+    Err(PyAttributeError::new_err(format!(
+        "'{}' object has no attribute '{}'",
+        module.get_type().name()?,
+        name.str()?
+    )))
+}
+
+/// `__getattr__(name)`: the interpreter comes here when instance and class know no such attribute.
+unsafe extern "C" fn get_member(module: *mut PyObject, name: *mut PyObject) -> *mut PyObject {
+    // SAFETY: the interpreter calls with the GIL and live objects.
+    unsafe {
+        guard(|py| {
+            let module = Bound::from_borrowed_ptr(py, module);
+            Ok(find_member(&module, &Bound::from_borrowed_ptr(py, name))?.into_ptr())
+        })
+    }
+}
+
+/// The slot of classes whose `__getattr__` is the one here: the same answers without an exception between.
+unsafe extern "C" fn get_attribute(module: *mut PyObject, name: *mut PyObject) -> *mut PyObject {
+    // SAFETY: the interpreter calls with the GIL and live objects; borrowed items are used at once.
+    unsafe {
+        let is_plain = ffi::PyUnicode_CheckExact(name) != 0;
+        if is_plain && _PyType_Lookup(ffi::Py_TYPE(module), name).is_null() {
+            let member = find_quickly(module, name);
+            if !member.is_null() {
+                ffi::Py_INCREF(member);
+                return member;
+            }
+        }
+        let found = ffi::PyObject_GenericGetAttr(module, name);
+        if found.is_null() && ffi::PyErr_ExceptionMatches(ffi::PyExc_AttributeError) != 0 {
+            ffi::PyErr_Clear();
+            return get_member(module, name);
+        }
+        found
+    }
+}
+
+/// What instance or members have under a name that the class does not know: borrowed, null without error.
+unsafe fn find_quickly(module: *mut PyObject, name: *mut PyObject) -> *mut PyObject {
+    // SAFETY: live objects; only plain dictionaries are asked, by a string: no Python code runs.
+    unsafe {
+        let py = Python::assume_attached();
+        let own = ffi::PyObject_GenericGetDict(module, null_mut());
+        if own.is_null() {
+            ffi::PyErr_Clear();
+            return null_mut();
+        }
+        // The module holds its dictionary.
+        ffi::Py_DECREF(own);
+        let mut found = ffi::PyDict_GetItemWithError(own, name);
+        let stores = [intern!(py, "_parameters"), intern!(py, "_modules"), intern!(py, "_buffers")];
+        for store in stores {
+            if found.is_null() {
+                let members = ffi::PyDict_GetItemWithError(own, store.as_ptr());
+                if members.is_null() || ffi::PyDict_CheckExact(members) == 0 {
+                    break;
+                }
+                found = ffi::PyDict_GetItemWithError(members, name);
+            }
+        }
+        found
+    }
+}
+
+/// Gives a class of modules the quick slot, unless it or a base has an attribute access of its own. If one
+/// is assigned later, the interpreter puts its general slot back.
+#[pyfunction]
+pub(crate) fn _quicken_module(class: &Bound<'_, PyType>) {
+    let py = class.py();
+    let ty = class.as_type_ptr();
+    // SAFETY: live types and interned strings; look-ups lend what they find.
+    unsafe {
+        let find = |ty, name: &Bound<'_, PyString>| _PyType_Lookup(ty, name.as_ptr());
+        let (getattr, getattribute) = (intern!(py, "__getattr__"), intern!(py, "__getattribute__"));
+        let object = &raw mut ffi::PyBaseObject_Type;
+        let is_ours = find(ty, getattr) == find(BASE.load(Relaxed), getattr)
+            && find(ty, getattribute) == find(object, getattribute);
+        if is_ours {
+            (*ty).tp_getattro = Some(get_attribute);
+            ffi::PyType_Modified(ty);
+        }
+    }
+}
+
 /// Makes the type and adds it to the module.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // SAFETY: a static type: zeroed memory with the fields below set is what `PyType_Ready` expects. It
     // adds nothing to `object`, so that classes can have other bases beside it.
     unsafe {
+        let methods = Box::leak(Box::new([
+            ffi::PyMethodDef {
+                ml_name: c"__getattr__".as_ptr(),
+                ml_meth: ffi::PyMethodDefPointer { PyCFunction: get_member },
+                ml_flags: ffi::METH_O,
+                ml_doc: null_mut(),
+            },
+            zeroed(),
+        ]));
         let ty = Box::leak(Box::new(zeroed::<PyTypeObject>()));
+        ty.tp_methods = methods.as_mut_ptr();
         ty.tp_name = c"torch._C._ModuleBase".as_ptr();
         ty.tp_basicsize = size_of::<PyObject>() as isize;
         ty.tp_flags = ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE;
@@ -154,8 +279,10 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
             return Err(PyErr::fetch(module.py()));
         }
         ffi::PyType_Modified(ty);
+        BASE.store(ty, Relaxed);
         let ty = Bound::from_borrowed_ptr(module.py(), std::ptr::from_mut(ty).cast());
         module.add("_ModuleBase", ty)?;
     }
+    module.add_function(wrap_pyfunction!(_quicken_module, module)?)?;
     module.add_function(wrap_pyfunction!(_set_hook_tables, module)?)
 }

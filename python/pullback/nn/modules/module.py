@@ -121,6 +121,10 @@ class Module(State, _C._ModuleBase):
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        _C._quicken_module(cls)
+
     forward: Callable[..., Any] = _forward_unimplemented
 
     # ---- calls ----
@@ -410,23 +414,6 @@ class Module(State, _C._ModuleBase):
             raise KeyError(f"attribute '{name}' already exists")
 
     # ---- attributes ----
-
-    def __getattr__(self, name: str) -> Any:
-        # Python comes here only when the instance and its class know no such attribute.
-        own = self.__dict__
-        try:
-            params = own["_parameters"]
-            if name in params:
-                return params[name]
-            modules = own["_modules"]
-            if name in modules:
-                return modules[name]
-            buffers = own["_buffers"]
-            if name in buffers:
-                return buffers[name]
-        except KeyError:
-            pass  # __init__ has not run.
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__

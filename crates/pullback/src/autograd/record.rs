@@ -94,6 +94,7 @@ fn save_arg(what: SaveKind, arg: &Arg<'_>) -> Result<Slot> {
             let list: Box<[_]> = list.iter().map(one).collect::<Result<_>>()?;
             Slot::OptTensors(SpinLock::new(Some(list)))
         }
+        (SaveKind::Input, Arg::Ints(ints)) => Slot::Sizes(SmallVec::from_slice(ints)),
         (SaveKind::Shape, Arg::Tensor(t)) => Slot::Sizes(SmallVec::from_slice(t.shape())),
         (SaveKind::Offset, Arg::Tensor(t)) => Slot::Plain(Value::Int(t.storage_offset())),
         (SaveKind::Strides, Arg::Tensor(t)) => Slot::Sizes(SmallVec::from_slice(t.strides())),

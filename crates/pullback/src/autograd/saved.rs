@@ -17,7 +17,7 @@ pub(crate) enum Slot {
     Empty,
     /// Anything without version.
     Plain(Value),
-    /// Sizes or strides; two fit in without memory of their own.
+    /// Sizes, strides or another list of integers; two fit in without memory of their own.
     Sizes(SmallVec<[i64; 2]>),
     /// A tensor, until the graph is freed.
     Tensor(SpinLock<Option<SavedTensor>>),

@@ -54,7 +54,13 @@ impl Call {
                 let count = ffi::PyTuple_GET_SIZE(self.args);
                 let mut all: SmallVec<[*mut PyObject; 8]> = smallvec::smallvec![self.module];
                 all.extend((0..count).map(|index| ffi::PyTuple_GET_ITEM(self.args, index)));
-                ffi::PyObject_VectorcallMethod(name.as_ptr(), all.as_ptr(), all.len(), null_mut())
+                let (all, count) = (all.as_ptr(), all.len());
+                match plain_method(py, self.module, name.as_ptr()) {
+                    Some(function) => {
+                        ffi::PyObject_Vectorcall(function.as_ptr(), all, count, null_mut())
+                    }
+                    None => ffi::PyObject_VectorcallMethod(name.as_ptr(), all, count, null_mut()),
+                }
             } else {
                 let method = ffi::PyObject_GetAttr(self.module, name.as_ptr());
                 let method = Bound::from_owned_ptr_or_err(py, method)?;
@@ -81,6 +87,35 @@ impl Call {
             }
             Ok(result.into_ptr())
         }
+    }
+}
+
+/// The function that the class has under `name`, if calling it with the module is calling the method: an
+/// attribute of the instance would go before it.
+unsafe fn plain_method(
+    py: Python<'_>,
+    module: *mut PyObject,
+    name: *mut PyObject,
+) -> Option<Bound<'_, PyAny>> {
+    // SAFETY: live objects and an exact string: no Python code runs, and no error can be set.
+    unsafe {
+        let ty = ffi::Py_TYPE(module);
+        let quick = get_attribute as *const ();
+        let is_quick = (*ty).tp_getattro.is_some_and(|slot| slot as *const () == quick);
+        let function = if is_quick { _PyType_Lookup(ty, name) } else { null_mut() };
+        if function.is_null() || ffi::Py_TYPE(function) != &raw mut ffi::PyFunction_Type {
+            return None;
+        }
+        let own = ffi::PyObject_GenericGetDict(module, null_mut());
+        if own.is_null() {
+            ffi::PyErr_Clear();
+            return None;
+        }
+        let is_shadowed = !ffi::PyDict_GetItemWithError(own, name).is_null();
+        // The module holds its dictionary.
+        ffi::Py_DECREF(own);
+        // Held while it runs: it may be replaced.
+        (!is_shadowed).then(|| Bound::from_borrowed_ptr(py, function))
     }
 }
 

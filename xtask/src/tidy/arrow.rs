@@ -15,7 +15,8 @@ const READS_REGISTRY: [&str; 1] = ["gradcheck"];
 
 /// The record of a tensor holds the fields of the layers above by type, without giving them meaning, so that a
 /// tensor is one allocation.
-const HOLDS_FIELDS: (&str, [&str; 2]) = ("crates/pullback/src/tensor/raw.rs", ["Meta", "Node"]);
+const HOLDS_FIELDS: (&str, [&str; 3]) =
+    ("crates/pullback/src/tensor/raw.rs", ["Meta", "Node", "WeakNode"]);
 
 /// A lower layer that uses a higher one.
 pub(super) fn layers(source: &Source, findings: &mut Vec<Finding>) {

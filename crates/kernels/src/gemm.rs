@@ -294,8 +294,8 @@ fn run(
     Ok(())
 }
 
-/// Vectors up to this many multiply-adds skip the set-up of `gemv`.
-const TINY: usize = 64;
+/// Products with a vector up to this many multiply-adds skip the set-up of `gemv`.
+const TINY: usize = 512;
 
 /// `c = beta * c + alpha * a @ b`, choosing among the loops by shape.
 ///
@@ -319,6 +319,10 @@ pub(crate) unsafe fn product<T: Blocked>(
             small::scale(sizes, c, beta);
         } else if (sizes.n == 1 || sizes.m == 1) && sizes.work() > TINY {
             gemv::product(sizes, c, a, b, alpha, beta, threads);
+        } else if sizes.n == 1 && sizes.m > 1 {
+            // As a row times a matrix, whose sums lie side by side.
+            let turned = Sizes { m: 1, n: sizes.m, k: sizes.k };
+            small::product(turned, c.t(), b.t(), a.t(), alpha, beta);
         } else if small::fits(sizes) {
             small::product(sizes, c, a, b, alpha, beta);
         } else {

@@ -36,4 +36,3 @@ pub use error::{Error, Result};
 pub use half::{bf16, f16};
 pub use scalar::Scalar;
 pub use strided::{Iter, StridedMut, StridedRef};
-mod wide;

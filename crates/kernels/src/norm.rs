@@ -50,23 +50,35 @@ fn store_optional<T: Compute>(view: Option<&mut StridedMut<'_>>, values: &[T]) {
 crate::multiversion! {
     /// The sum of a row.
     fn sum<T: Real>(x: &[T]) -> f64 {
-        x.chunks(CHUNK).map(|c| reduce(c, T::ZERO, |a, b| a + b, |v| v).wide()).sum()
+        // A loop, here and below: what an iterator's `sum` calls is not compiled with the level.
+        let mut total = 0.0;
+        for chunk in x.chunks(CHUNK) {
+            total += reduce(chunk, T::ZERO, |a, b| a + b, |v| v).wide();
+        }
+        total
     }
 }
 
 crate::multiversion! {
     /// The sum of `(x - mean)^2`.
     fn sum_squares<T: Real>(x: &[T], mean: T) -> f64 {
-        let square = |v: T| (v - mean) * (v - mean);
-        x.chunks(CHUNK).map(|c| reduce(c, T::ZERO, |a, b| a + b, square).wide()).sum()
+        let mut total = 0.0;
+        for chunk in x.chunks(CHUNK) {
+            let square = |v: T| (v - mean) * (v - mean);
+            total += reduce(chunk, T::ZERO, |a, b| a + b, square).wide();
+        }
+        total
     }
 }
 
 crate::multiversion! {
     /// The sum of `g * (x - mean)`.
     fn sum_products<T: Real>(g: &[T], x: &[T], mean: T) -> f64 {
-        let product = |g: T, x: T| g * (x - mean);
-        g.chunks(CHUNK).zip(x.chunks(CHUNK)).map(|(g, x)| sum_pairs(g, x, product).wide()).sum()
+        let mut total = 0.0;
+        for (g, x) in g.chunks(CHUNK).zip(x.chunks(CHUNK)) {
+            total += sum_pairs(g, x, |g: T, x: T| g * (x - mean)).wide();
+        }
+        total
     }
 }
 

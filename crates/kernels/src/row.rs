@@ -6,13 +6,18 @@
 
 use crate::dense::Real;
 
-/// Partial sums of a row.
-pub(crate) const LANES: usize = 32;
+/// Lanes of one group; a power of two that fills the widest register with `f32`.
+pub(crate) const GROUP: usize = 16;
+/// Partial results of a row: four groups, which hide the latency of an addition.
+pub(crate) const LANES: usize = 4 * GROUP;
 
 /// Folds partial results in halves.
 #[inline(always)]
-pub(crate) fn fold<T: Copy>(mut lanes: [T; LANES], join: impl Fn(T, T) -> T) -> T {
-    let mut width = LANES / 2;
+pub(crate) fn fold<T: Copy, const N: usize>(lanes: [T; N], join: impl Fn(T, T) -> T) -> T {
+    // By way of memory: left to itself, LLVM sees the pairs below and keeps pairs, not whole
+    // registers, in the loop that made the lanes.
+    let mut lanes = std::hint::black_box(lanes);
+    let mut width = N / 2;
     while width > 0 {
         for l in 0..width {
             lanes[l] = join(lanes[l], lanes[l + width]);
@@ -20,6 +25,16 @@ pub(crate) fn fold<T: Copy>(mut lanes: [T; LANES], join: impl Fn(T, T) -> T) -> 
         width /= 2;
     }
     lanes[0]
+}
+
+/// Joins four groups of lanes, then folds them.
+#[inline(always)]
+fn fold_groups<T: Copy>(groups: [[T; GROUP]; 4], join: impl Fn(T, T) -> T) -> T {
+    let [mut a, b, c, d] = std::hint::black_box(groups);
+    for l in 0..GROUP {
+        a[l] = join(join(a[l], b[l]), join(c[l], d[l]));
+    }
+    fold(a, join)
 }
 
 /// `map` of each element, reduced with `join` in lanes.
@@ -30,35 +45,68 @@ pub(crate) fn reduce<T: Copy>(
     join: impl Fn(T, T) -> T,
     map: impl Fn(T) -> T,
 ) -> T {
-    let mut lanes = [start; LANES];
-    let blocks = x.chunks_exact(LANES);
-    let rest = blocks.remainder();
-    for block in blocks {
-        for l in 0..LANES {
-            lanes[l] = join(lanes[l], map(block[l]));
+    let mut a = [start; GROUP];
+    let (mut b, mut c, mut d) = (a, a, a);
+    let (quads, rest) = x.as_chunks::<LANES>();
+    for quad in quads {
+        for l in 0..GROUP {
+            a[l] = join(a[l], map(quad[l]));
+        }
+        for l in 0..GROUP {
+            b[l] = join(b[l], map(quad[GROUP + l]));
+        }
+        for l in 0..GROUP {
+            c[l] = join(c[l], map(quad[2 * GROUP + l]));
+        }
+        for l in 0..GROUP {
+            d[l] = join(d[l], map(quad[3 * GROUP + l]));
         }
     }
-    for (lane, &value) in lanes.iter_mut().zip(rest) {
+    let (groups, rest) = rest.as_chunks::<GROUP>();
+    for group in groups {
+        for l in 0..GROUP {
+            a[l] = join(a[l], map(group[l]));
+        }
+    }
+    for (lane, &value) in b.iter_mut().zip(rest) {
         *lane = join(*lane, map(value));
     }
-    fold(lanes, join)
+    fold_groups([a, b, c, d], join)
 }
 
 /// `map` of each pair of elements, summed in lanes.
 #[inline(always)]
-pub(crate) fn sum_pairs<T: Real>(a: &[T], b: &[T], map: impl Fn(T, T) -> T) -> T {
-    let mut lanes = [T::ZERO; LANES];
-    let (a_blocks, b_blocks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
-    let (a_rest, b_rest) = (a_blocks.remainder(), b_blocks.remainder());
-    for (a, b) in a_blocks.zip(b_blocks) {
-        for l in 0..LANES {
-            lanes[l] += map(a[l], b[l]);
+pub(crate) fn sum_pairs<T: Real>(x: &[T], y: &[T], map: impl Fn(T, T) -> T) -> T {
+    let mut a = [T::ZERO; GROUP];
+    let (mut b, mut c, mut d) = (a, a, a);
+    let n = x.len().min(y.len());
+    let ((x_quads, x_rest), (y_quads, y_rest)) =
+        (x[..n].as_chunks::<LANES>(), y[..n].as_chunks::<LANES>());
+    for (x, y) in x_quads.iter().zip(y_quads) {
+        for l in 0..GROUP {
+            a[l] += map(x[l], y[l]);
+        }
+        for l in 0..GROUP {
+            b[l] += map(x[GROUP + l], y[GROUP + l]);
+        }
+        for l in 0..GROUP {
+            c[l] += map(x[2 * GROUP + l], y[2 * GROUP + l]);
+        }
+        for l in 0..GROUP {
+            d[l] += map(x[3 * GROUP + l], y[3 * GROUP + l]);
         }
     }
-    for ((lane, &a), &b) in lanes.iter_mut().zip(a_rest).zip(b_rest) {
-        *lane += map(a, b);
+    let ((x_groups, x_rest), (y_groups, y_rest)) =
+        (x_rest.as_chunks::<GROUP>(), y_rest.as_chunks::<GROUP>());
+    for (x, y) in x_groups.iter().zip(y_groups) {
+        for l in 0..GROUP {
+            a[l] += map(x[l], y[l]);
+        }
     }
-    fold(lanes, |a, b| a + b)
+    for ((lane, &x), &y) in b.iter_mut().zip(x_rest).zip(y_rest) {
+        *lane += map(x, y);
+    }
+    fold_groups([a, b, c, d], |a, b| a + b)
 }
 
 /// The larger of two, NaN if either is.
@@ -161,5 +209,5 @@ macro_rules! rows {
         }
     };
 }
-rows!(f32, crate::simd::math_f32::exp);
+rows!(f32, crate::simd::math_f32::exp_single);
 rows!(f64, crate::simd::math_f64::exp);

@@ -9,7 +9,6 @@ use crate::reduce::{
     Item, Load, Ordered, Store, compute_dtype, is_half, load_converted, load_same, ordered_dtype,
     store_converted,
 };
-use crate::wide::wide;
 use crate::{C64, C128, DType, Error, Result, StridedMut, StridedRef};
 
 /// Items scanned at once along a line.
@@ -36,13 +35,13 @@ pub(crate) trait Scan: Sync {
     }
 }
 
-wide! {
+crate::multiversion! {
 fn scan_block<S: Scan>(s: &S, state: &mut S::State, items: &mut [S::Item]) {
     s.block(state, items);
 }
 }
 
-wide! {
+crate::multiversion! {
 fn scan_row<S: Scan>(s: &S, states: &mut [S::State], items: &mut [S::Item]) {
     for (state, item) in states.iter_mut().zip(items) {
         *item = s.next(state, *item);

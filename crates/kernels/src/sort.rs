@@ -416,7 +416,7 @@ fn candidates<T: SortKey, P: Pair>(
     }
 }
 
-crate::wide::wide! {
+crate::multiversion! {
 /// Whether any key of the group is below the bar (the tail of a short group may say yes for nothing).
 fn beats<T: SortKey>(items: &[T; 64], flip: u64, bar: u64) -> bool {
     let mut any = bar == u64::MAX;

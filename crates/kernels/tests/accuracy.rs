@@ -87,6 +87,31 @@ fn single_precision_functions_stay_within_their_error_bounds() {
 }
 
 #[test]
+fn functions_computed_in_single_precision_stay_within_their_error_bounds() {
+    let gelu = |x: f64| 0.5 * x * math_f64::erfc(-x * std::f64::consts::FRAC_1_SQRT_2);
+    let (mut worst_gelu, mut worst_exp) = (0.0_f64, 0.0_f64);
+    for bits in (0..=u32::MAX).step_by(1_501) {
+        let x = f32::from_bits(bits);
+        let wide = f64::from(x);
+        // Infinity times zero has no value; the limit is 0.
+        let exact = if x == f32::NEG_INFINITY { 0.0 } else { gelu(wide) };
+        worst_gelu = worst_gelu.max(ulps32(math_f32::gelu(x), exact));
+        if (-87.0..=88.3).contains(&x) {
+            worst_exp = worst_exp.max(ulps32(math_f32::exp_single(x), wide.exp()));
+        }
+    }
+    println!("gelu: {worst_gelu:.3} ulp, exp_single: {worst_exp:.3} ulp");
+    assert!(worst_gelu <= 8.0, "gelu is off by {worst_gelu} units in the last place");
+    assert!(worst_exp <= 1.0, "exp_single is off by {worst_exp} units in the last place");
+    assert_eq!(math_f32::exp_single(f32::NEG_INFINITY), 0.0);
+    assert_eq!(math_f32::exp_single(f32::INFINITY), f32::INFINITY);
+    assert_eq!(math_f32::gelu(-0.0).to_bits(), (-0.0f32).to_bits());
+    assert_eq!(math_f32::gelu(0.0).to_bits(), 0);
+    assert_eq!(math_f32::gelu(f32::INFINITY), f32::INFINITY);
+    assert!(math_f32::gelu(f32::NAN).is_nan() && math_f32::exp_single(f32::NAN).is_nan());
+}
+
+#[test]
 fn double_precision_functions_stay_within_their_error_bounds() {
     type Function = (&'static str, fn(f64) -> f64, fn(f64) -> f64, f64, f64);
     let none = f64::INFINITY;

@@ -138,9 +138,7 @@ pub fn glu(iter: &mut Iter) -> Result<()> {
     compute!(iter.input_dtype(0), "glu_cpu", [float], T => run2::<Glu<T>>(iter, ()))
 }
 
-map!(math GeluErf<T: Real>(x: T) -> T {
-    x.times(Real::normal_cdf(x))
-});
+map!(math GeluErf<T: Real>(x: T) -> T { Real::gelu(x) });
 map!(math GeluTanh<T: Real>(x: T) -> T { x.times(gelu_gate(x)) });
 /// `(1 + tanh(sqrt(2/π) (x + 0.044715 x³))) / 2`, as a sigmoid of twice the argument.
 #[inline(always)]

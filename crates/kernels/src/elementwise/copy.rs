@@ -1,6 +1,7 @@
 //! Copies elements without looking at them: dense memory at once, transposed views tile by tile so
 //! that both sides use whole cache lines, everything else run by run.
 
+use crate::simd::transpose::{self, SQUARE};
 use crate::{Error, Iter, Result, parallel};
 
 /// Elements from which work is worth splitting over threads.
@@ -10,6 +11,8 @@ const TILE: usize = 32;
 /// And along the input's rows: many, so that each page of the input is visited seldom. Both sides'
 /// lines together still fit the first-level cache.
 const STRIP: usize = 128;
+/// Bytes from which a copy is written past the caches, which it would only empty.
+const STREAMED: usize = 1 << 22;
 
 /// Copies the input to the output (1 output, 1 input of one dtype).
 pub fn copy(iter: &mut Iter) -> Result<()> {
@@ -64,6 +67,9 @@ fn copy_transposed<T: Copy>(iter: &Iter, across: usize) {
     let (n, m) = (iter.size(0), iter.size(across));
     let strips = m.div_ceil(STRIP);
     let planes = iter.numel() / (n * m);
+    let is_aligned = iter.ptr(0).addr().is_multiple_of(64)
+        && (1..iter.dims()).all(|dim| iter.stride(dim, 0) % 64 == 0);
+    let is_streamed = is_aligned && iter.numel() * size_of::<T>() >= STREAMED;
     parallel::for_range(planes * strips, (GRAIN / (n * STRIP)).max(1), &|tasks| {
         for task in tasks {
             let (mut plane, first) = (task / strips, task % strips * STRIP);
@@ -83,51 +89,44 @@ fn copy_transposed<T: Copy>(iter: &Iter, across: usize) {
                     from.wrapping_offset(start as isize * iter.stride(0, 1)),
                 );
                 let strides = (iter.stride(across, 0), iter.stride(0, 1));
-                // SAFETY: the tile lies inside both views.
-                unsafe { copy_tile::<T>(to, from, strides, TILE.min(n - start), width) };
+                let size = (TILE.min(n - start), width);
+                // SAFETY: the tile lies inside both views; rows of the output are aligned as streaming wants them.
+                unsafe {
+                    if is_streamed {
+                        copy_tile::<T, true>(to, from, strides, size);
+                    } else {
+                        copy_tile::<T, false>(to, from, strides, size);
+                    }
+                }
+            }
+            if is_streamed {
+                transpose::fence();
             }
         }
     });
 }
 
-/// Copies `from[i * strides.1 + j * size]` to `to[j * strides.0 + i * size]` for `i < n`, `j < width`.
+/// Copies `from[i * strides.1 + j * size]` to `to[j * strides.0 + i * size]` for `i < n`, `j < width`; `STREAM` as in
+/// [`transpose::square`].
 ///
 /// # Safety
-/// All these elements are live, those of `to` writable.
+/// All these elements are live, those of `to` writable; with `STREAM` rows of `to` are aligned to 64 bytes.
 #[inline(always)]
-unsafe fn copy_tile<T: Copy>(
+pub(crate) unsafe fn copy_tile<T: Copy, const STREAM: bool>(
     to: *mut u8,
     from: *const u8,
     strides: (isize, isize),
-    n: usize,
-    width: usize,
+    (n, width): (usize, usize),
 ) {
     // Squares of one cache line go through registers: whole lines are read and written.
-    const SQUARE: usize = 16;
     let (whole_n, whole_width) = (n - n % SQUARE, width - width % SQUARE);
-    for j in (0..whole_width).step_by(SQUARE) {
-        for i in (0..whole_n).step_by(SQUARE) {
-            let mut square = [[std::mem::MaybeUninit::<T>::uninit(); SQUARE]; SQUARE];
-            for (k, line) in square.iter_mut().enumerate() {
-                let row = from.wrapping_offset((i + k) as isize * strides.1).cast::<T>();
-                // SAFETY: the square lies inside the tile.
-                unsafe {
-                    std::ptr::copy_nonoverlapping(row.add(j), line.as_mut_ptr().cast(), SQUARE);
-                };
-            }
-            #[expect(
-                clippy::needless_range_loop,
-                reason = "`k` is a column of `square`, not a row"
-            )]
-            for k in 0..SQUARE {
-                let row = to.wrapping_offset((j + k) as isize * strides.0).cast::<T>();
-                let column: [std::mem::MaybeUninit<T>; SQUARE] =
-                    std::array::from_fn(|l| square[l][k]);
-                // SAFETY: as above.
-                unsafe {
-                    std::ptr::copy_nonoverlapping(column.as_ptr().cast(), row.add(i), SQUARE);
-                };
-            }
+    let size = size_of::<T>() as isize;
+    for i in (0..whole_n as isize).step_by(SQUARE) {
+        for j in (0..whole_width as isize).step_by(SQUARE) {
+            let to = to.wrapping_offset(j * strides.0 + i * size);
+            let from = from.wrapping_offset(i * strides.1 + j * size);
+            // SAFETY: the square lies inside the tile.
+            unsafe { transpose::square::<T, STREAM>(to, strides.0, from, strides.1) };
         }
     }
     for j in 0..width {

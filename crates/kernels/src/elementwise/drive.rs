@@ -1,20 +1,29 @@
 //! Feeds a dense loop with operands of any stride and with half-precision operands.
 //!
 //! Operands that are already dense go to the loop as they are. Others pass through buffers of
-//! `BLOCK` elements in the first-level cache: gathered (or spread, for a broadcast element),
+//! `BUFFER` bytes in the first-level cache: gathered (or spread, for a broadcast element),
 //! converted from half to single precision, and on the way out converted back and scattered. The
 //! same holds for an input that is also the output. Nothing here depends on the op, so this code
 //! exists once.
 
+use super::copy::copy_tile;
 use crate::strided::MAX_OPERANDS;
-use crate::{DType, Error, Iter, Result};
+use crate::{DType, Error, Iter, Result, parallel};
 use std::mem::MaybeUninit;
 
 /// A loop over dense memory: addresses (output first), number of elements, address of the op's parameters.
 pub(crate) type Loop = unsafe fn(&[*mut u8], usize, *const u8);
 
-/// Elements per block; a buffer holds so many of the largest type.
-const BLOCK: usize = 256;
+/// Bytes of a block of one operand: few enough that the library's copy of them uses plain vector moves.
+const BUFFER: usize = 2048;
+/// Bytes between two buffers, so that they do not begin at the same place of a page, which makes loads wait for stores.
+const SPACING: usize = 192;
+/// Most elements of a block (loops work on at least four bytes, or on few bytes at a time).
+const BLOCK: usize = BUFFER / 4;
+/// A tile of transposed operands: so many elements along the loop,
+const TILE: usize = 128;
+/// and so many loops (two cache lines of four-byte elements).
+const TILE_ROWS: usize = 32;
 /// Most operands of a pointwise op.
 const OPERANDS: usize = 4;
 /// Elements from which work is worth splitting over threads.
@@ -27,7 +36,10 @@ const SMALL: usize = 512;
 struct Small([MaybeUninit<u8>; SMALL]);
 
 #[repr(C, align(64))]
-struct Buffer([MaybeUninit<u8>; BLOCK * 16]);
+struct Buffer([MaybeUninit<u8>; BUFFER + SPACING]);
+
+#[repr(C, align(64))]
+struct Tile([MaybeUninit<u8>; TILE * TILE_ROWS * 8]);
 
 /// How an operand's elements lie in memory and in the loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,7 +169,99 @@ fn mismatch(iter: &Iter) -> Error {
 
 impl Plan {
     fn walk(&self, iter: &Iter) {
+        if let Some(across) = self.transposed_dim(iter) {
+            return self.walk_tiles(iter, across);
+        }
         iter.for_each(GRAIN, &|ptrs, strides, n| self.run_over(ptrs, strides, n));
+    }
+
+    /// The dimension along which some input is dense while the output is dense along dimension 0, if tiles pay.
+    fn transposed_dim(&self, iter: &Iter) -> Option<usize> {
+        let is_worth = iter.dims() >= 2 && iter.size(0) >= 16 && iter.numel() >= 4096;
+        if !is_worth || iter.stride(0, 0) != self.sizes[0] as isize {
+            return None;
+        }
+        (1..iter.dims()).find(|&dim| {
+            let turned = |i: usize| self.is_transposed(iter, dim, i);
+            iter.size(dim) >= 16 && (1..self.operands).any(turned)
+        })
+    }
+
+    fn is_transposed(&self, iter: &Iter, across: usize, operand: usize) -> bool {
+        let size = self.sizes[operand] as isize;
+        let step = iter.stride(0, operand);
+        iter.stride(across, operand) == size && step != size && step != 0 && size <= 8
+    }
+
+    /// The walk in tiles of dimensions 0 and `across`, for which transposed operands are turned over.
+    fn walk_tiles(&self, iter: &Iter, across: usize) {
+        let (n, m) = (iter.size(0), iter.size(across));
+        let strips = m.div_ceil(TILE_ROWS);
+        let planes = iter.numel() / (n * m);
+        parallel::for_range(planes * strips, (GRAIN / (n * TILE_ROWS)).max(1), &|tasks| {
+            for task in tasks {
+                let (mut plane, first) = (task / strips, task % strips * TILE_ROWS);
+                let mut ptrs = [std::ptr::null_mut(); OPERANDS];
+                for (i, ptr) in ptrs[..self.operands].iter_mut().enumerate() {
+                    *ptr = iter.ptr(i).wrapping_offset(first as isize * iter.stride(across, i));
+                }
+                for dim in (1..iter.dims()).filter(|&dim| dim != across) {
+                    let position = (plane % iter.size(dim)) as isize;
+                    plane /= iter.size(dim);
+                    for (i, ptr) in ptrs[..self.operands].iter_mut().enumerate() {
+                        *ptr = ptr.wrapping_offset(position * iter.stride(dim, i));
+                    }
+                }
+                let rows = TILE_ROWS.min(m - first);
+                for start in (0..n).step_by(TILE) {
+                    let at: [_; OPERANDS] = std::array::from_fn(|i| {
+                        let step = if i < self.operands { iter.stride(0, i) } else { 0 };
+                        ptrs[i].wrapping_offset(start as isize * step)
+                    });
+                    self.run_tile(iter, across, at, (TILE.min(n - start), rows));
+                }
+            }
+        });
+    }
+
+    /// One tile of `n` elements by `rows` from the addresses `at`.
+    fn run_tile(
+        &self,
+        iter: &Iter,
+        across: usize,
+        mut at: [*mut u8; OPERANDS],
+        (n, rows): (usize, usize),
+    ) {
+        #[expect(
+            clippy::large_stack_arrays,
+            reason = "96 KiB, made only for large transposed operands"
+        )]
+        let mut tiles = [const { MaybeUninit::<Tile>::uninit() }; OPERANDS - 1];
+        let (mut steps, mut jumps) = ([0; OPERANDS], [0; OPERANDS]);
+        for i in 0..self.operands {
+            let size = self.sizes[i];
+            (steps[i], jumps[i]) = (iter.stride(0, i), iter.stride(across, i));
+            if i == 0 || !self.is_transposed(iter, across, i) {
+                continue;
+            }
+            let to: *mut u8 = tiles[i - 1].as_mut_ptr().cast();
+            let (from, strides) = (at[i].cast_const(), ((TILE * size) as isize, steps[i]));
+            // SAFETY: the tile lies inside the operand; the buffer has room for one.
+            unsafe {
+                match size {
+                    1 => copy_tile::<u8, false>(to, from, strides, (n, rows)),
+                    2 => copy_tile::<u16, false>(to, from, strides, (n, rows)),
+                    4 => copy_tile::<u32, false>(to, from, strides, (n, rows)),
+                    _ => copy_tile::<u64, false>(to, from, strides, (n, rows)),
+                }
+            }
+            (at[i], steps[i], jumps[i]) = (to, size as isize, strides.0);
+        }
+        for row in 0..rows as isize {
+            let ptrs: [_; OPERANDS] =
+                std::array::from_fn(|i| at[i].wrapping_offset(row * jumps[i]));
+            self.run_over(&ptrs[..self.operands], &steps[..self.operands], n);
+        }
     }
 
     /// One run of elements at regular distances.
@@ -180,8 +284,10 @@ impl Plan {
     fn run_staged(&self, ptrs: &[*mut u8], strides: &[isize], n: usize, staged: [bool; OPERANDS]) {
         let mut buffers = [const { MaybeUninit::<Buffer>::uninit() }; OPERANDS];
         let mut at: [*mut u8; OPERANDS] = [std::ptr::null_mut(); OPERANDS];
-        for start in (0..n).step_by(BLOCK) {
-            let length = BLOCK.min(n - start);
+        let largest = self.sizes[..self.operands].iter().fold(4, |a, &size| a.max(size));
+        let block = BUFFER / largest;
+        for start in (0..n).step_by(block) {
+            let length = block.min(n - start);
             for i in 0..self.operands {
                 let from = ptrs[i].wrapping_offset(start as isize * strides[i]);
                 if !staged[i] {
@@ -222,13 +328,13 @@ unsafe fn gather(form: Form, size: usize, from: *const u8, stride: isize, to: *m
             (Form::Same, 8) => gather_as::<u64>(from, stride, to, n),
             (Form::Same, _) => gather_as::<[u64; 2]>(from, stride, to, n),
             (half, _) => {
-                let mut dense = [0u16; BLOCK];
+                let mut dense = [const { MaybeUninit::<u16>::uninit() }; BLOCK];
                 let to = std::slice::from_raw_parts_mut(to.cast::<f32>(), n);
                 let bits = if stride == 2 || n <= 1 {
                     std::slice::from_raw_parts(from.cast::<u16>(), n)
                 } else {
                     gather_as::<u16>(from, stride, dense.as_mut_ptr().cast(), n);
-                    &dense[..n]
+                    std::slice::from_raw_parts(dense.as_ptr().cast(), n)
                 };
                 if half == Form::Half {
                     half_to_single(bits, to);
@@ -254,14 +360,12 @@ unsafe fn scatter(form: Form, size: usize, from: *const u8, to: *mut u8, stride:
             (Form::Same, 8) => scatter_as::<u64>(from, to, stride, n),
             (Form::Same, _) => scatter_as::<[u64; 2]>(from, to, stride, n),
             (half, _) => {
-                let mut dense = [0u16; BLOCK];
+                let mut dense = [const { MaybeUninit::<u16>::uninit() }; BLOCK];
                 let from = std::slice::from_raw_parts(from.cast::<f32>(), n);
                 let direct = stride == 2 || n <= 1;
-                let bits = if direct {
-                    std::slice::from_raw_parts_mut(to.cast::<u16>(), n)
-                } else {
-                    &mut dense[..n]
-                };
+                let bits: *mut u16 = if direct { to.cast() } else { dense.as_mut_ptr().cast() };
+                // Written before it is read.
+                let bits = std::slice::from_raw_parts_mut(bits, n);
                 if half == Form::Half {
                     single_to_half(from, bits);
                 } else {
@@ -273,6 +377,40 @@ unsafe fn scatter(form: Form, size: usize, from: *const u8, to: *mut u8, stride:
             }
         }
     }
+}
+
+/// A whole conversion between single and half precision as one loop, without buffers, if it is one.
+pub(super) fn cast_half(iter: &Iter) -> Option<Result<()>> {
+    let convert: Loop = match (iter.dtype(0), iter.dtype(1)) {
+        (DType::F32, DType::BF16) => brain_to_single_loop,
+        (DType::BF16, DType::F32) => single_to_brain_loop,
+        (DType::F32, DType::F16) => half_to_single_loop,
+        (DType::F16, DType::F32) => single_to_half_loop,
+        _ => return None,
+    };
+    let sizes = [iter.dtype(0).size(), iter.dtype(1).size()];
+    // SAFETY: the loop is for elements of these dtypes and has no parameters.
+    Some(unsafe { drive_raw(iter, &sizes, convert, std::ptr::null()) })
+}
+
+macro_rules! conversion_loop {
+    ($($name:ident, $convert:ident;)*) => {$(
+        /// # Safety
+        /// As for every [`Loop`]: dense operands, the output apart from the input.
+        unsafe fn $name(ptrs: &[*mut u8], n: usize, _: *const u8) {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let from = std::slice::from_raw_parts(ptrs[1].cast(), n);
+                $convert(from, std::slice::from_raw_parts_mut(ptrs[0].cast(), n));
+            }
+        }
+    )*};
+}
+conversion_loop! {
+    brain_to_single_loop, brain_to_single;
+    single_to_brain_loop, single_to_brain;
+    half_to_single_loop, half_to_single;
+    single_to_half_loop, single_to_half;
 }
 
 crate::multiversion! {
@@ -326,6 +464,12 @@ crate::multiversion! {
     }
 }
 
+crate::multiversion! {
+    fn spread<T: Copy>(to: &mut [T], value: T) {
+        to.fill(value);
+    }
+}
+
 unsafe fn gather_as<T: Copy>(from: *const u8, stride: isize, to: *mut u8, n: usize) {
     let to = to.cast::<T>();
     // SAFETY: `n` elements on both sides, as promised by `gather`'s caller.
@@ -333,8 +477,7 @@ unsafe fn gather_as<T: Copy>(from: *const u8, stride: isize, to: *mut u8, n: usi
         if stride == size_of::<T>() as isize {
             std::ptr::copy_nonoverlapping(from.cast::<T>(), to, n);
         } else if stride == 0 {
-            std::slice::from_raw_parts_mut(to.cast::<MaybeUninit<T>>(), n)
-                .fill(MaybeUninit::new(*from.cast::<T>()));
+            spread(std::slice::from_raw_parts_mut(to, n), *from.cast::<T>());
         } else {
             for i in 0..n {
                 *to.add(i) = *from.offset(i as isize * stride).cast::<T>();

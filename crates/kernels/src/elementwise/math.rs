@@ -68,6 +68,8 @@ pub(crate) trait Real: Math + Ordered {
     fn erfc(self) -> Self;
     /// The normal distribution's `Φ(x)`.
     fn normal_cdf(self) -> Self;
+    /// `x Φ(x)`.
+    fn gelu(self) -> Self;
     /// `tanh(ln(1 + e^x))`.
     fn tanh_softplus(self) -> Self;
     fn lgamma(self) -> Self;
@@ -119,6 +121,7 @@ macro_rules! real {
             #[inline(always)] fn erf(self) -> Self { $m::erf(self) }
             #[inline(always)] fn erfc(self) -> Self { $m::erfc(self) }
             #[inline(always)] fn normal_cdf(self) -> Self { $m::normal_cdf(self) }
+            #[inline(always)] fn gelu(self) -> Self { $m::gelu(self) }
             #[inline(always)] fn tanh_softplus(self) -> Self { $m::tanh_softplus(self) }
             #[inline(always)] fn lgamma(self) -> Self { special::lgamma(self as f64) as $t }
             #[inline(always)] fn digamma(self) -> Self { special::digamma(self as f64) as $t }

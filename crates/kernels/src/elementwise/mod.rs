@@ -29,6 +29,7 @@ pub use binary::*;
 pub use cast::cast;
 pub use compare::*;
 pub use copy::copy;
+pub(crate) use copy::copy_tile;
 pub use fill::fill;
 pub use polygamma::polygamma;
 pub use ternary::*;

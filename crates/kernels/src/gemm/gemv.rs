@@ -7,6 +7,7 @@
 use super::{Matrix, MulAdd, Sizes, small};
 use crate::dense::SharedMut;
 use crate::parallel;
+use smallvec::SmallVec;
 
 /// Partial sums of a dot product.
 const LANES: usize = 32;
@@ -36,7 +37,7 @@ pub(super) unsafe fn product<T: MulAdd>(
     }
     let mut copy = Vec::new();
     let x = vector(b.ptr, b.rs, s.k, &mut copy);
-    let mut sums = vec![T::default(); s.m];
+    let mut sums: SmallVec<[T; 64]> = SmallVec::from_elem(T::default(), s.m);
     if s.m == 1 {
         let mut row = Vec::new();
         sums[0] = long_dot(vector(a.ptr, a.cs, s.k, &mut row), x, threads);

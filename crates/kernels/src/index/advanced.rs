@@ -5,8 +5,7 @@
 
 use super::{Accumulate, check_bounds, contiguous_strides, for_size, out_of_bounds};
 use crate::line::{GRAIN, Layout, Lines, check_dtype, check_shape, get, put};
-use crate::wide::wide;
-use crate::{Bool, DType, Error, Result, StridedMut, StridedRef, for_dtype, parallel};
+use crate::{Bool, DType, Element, Error, Result, StridedMut, StridedRef, for_dtype, parallel};
 use smallvec::SmallVec;
 
 /// An indexed view: where its parts lie.
@@ -197,7 +196,7 @@ fn put_elements<T: Accumulate>(
     });
 }
 
-wide! {
+crate::multiversion! {
 fn count_bytes(bytes: &[u8]) -> usize {
     let mut count = 0;
     for part in bytes.chunks(16_320) {
@@ -227,17 +226,48 @@ pub fn count_true(input: StridedRef<'_>) -> usize {
     count
 }
 
-/// Calls `visit` with the row-major number of every true element.
+/// Elements looked at together.
+const BITS: usize = 64;
+
+crate::multiversion! {
+/// Bit `i` says whether `elements[i]` (of at most `BITS`) is true.
+fn truth_bits<T: Element>(elements: &[T]) -> u64 {
+    let mut bytes = [0_u8; BITS];
+    for (byte, &element) in bytes.iter_mut().zip(elements) {
+        *byte = u8::from(element.is_true());
+    }
+    let (words, _) = bytes.as_chunks::<8>();
+    let mut bits = 0;
+    for (i, &word) in words.iter().enumerate() {
+        // The product gathers the lowest bits of eight bytes in its highest byte.
+        let gathered = u64::from_le_bytes(word).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        bits |= gathered << (8 * i);
+    }
+    bits
+}
+}
+
+/// Calls `visit` with the row-major number of every true element, in order.
 fn each_true(input: &StridedRef<'_>, mut visit: impl FnMut(usize)) {
     let lines = Lines::new(input.shape(), None, [Layout::from(input)]);
     for_dtype!(input.dtype(), all, T => {
-        let mut at = 0;
-        lines.visit(0..lines.count(), |[from]| {
-            // SAFETY: the walk stays inside the view.
-            if crate::Element::is_true(unsafe { get::<T>(input.ptr(), from) }) {
-                visit(at);
+        let mut done = 0;
+        lines.visit_runs(0..lines.count(), |[from], [step], length| {
+            let mut elements = [T::default(); BITS];
+            for first in (0..length).step_by(BITS) {
+                let part = &mut elements[..BITS.min(length - first)];
+                // SAFETY: the run lies inside the view, which has this dtype.
+                unsafe {
+                    let ptr = input.ptr().offset(from + first as isize * step);
+                    crate::line::read_line(ptr, step, part);
+                }
+                let mut bits = truth_bits(part);
+                while bits != 0 {
+                    visit(done + first + bits.trailing_zeros() as usize);
+                    bits &= bits - 1;
+                }
             }
-            at += 1;
+            done += length;
         });
     });
 }
@@ -253,16 +283,23 @@ pub fn nonzero(out: &mut StridedMut<'_>, input: StridedRef<'_>) -> Result<()> {
     let out = &*out;
     let (row_step, column_step) = (out.strides()[0] as isize * 8, out.strides()[1] as isize * 8);
     let dense = contiguous_strides(input.shape());
-    let mut row = 0;
+    let Some((_, outer)) = dense.split_last() else {
+        // A number has no coordinates to write.
+        return Ok(());
+    };
+    let mut row = out.ptr();
     each_true(&input, |at| {
         let mut rest = at as i64;
-        for (column, &stride) in dense.iter().enumerate() {
-            let offset = row * row_step + column as isize * column_step;
+        let mut to = row;
+        for &stride in outer {
             // SAFETY: there are as many rows as true elements and a column per dimension.
-            unsafe { put(out.ptr(), offset, rest / stride) };
+            unsafe { put(to, 0, rest / stride) };
             rest %= stride;
+            to = to.wrapping_offset(column_step);
         }
-        row += 1;
+        // SAFETY: as above.
+        unsafe { put(to, 0, rest) };
+        row = row.wrapping_offset(row_step);
     });
     Ok(())
 }

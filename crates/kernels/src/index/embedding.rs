@@ -1,7 +1,9 @@
 //! Rows of a table: `embedding`, its gradient, and `one_hot`.
 
 use super::select::copy_slices;
-use super::{Accumulate, check_bounds, with_i64};
+use super::{
+    AHEAD, Accumulate, add_row, add_scaled_row, check_bounds, columns_each, prefetch_row, with_i64,
+};
 use crate::line::{Layout, Lines, check_dtype, check_shape, get, put};
 use crate::{DType, Error, Result, Scalar, StridedMut, StridedRef, for_dtype, parallel};
 use smallvec::SmallVec;
@@ -131,12 +133,24 @@ fn sum_rows<T: Accumulate>(
     let lines = Lines::new(grad.shape(), Some(last), [Layout::from(grad)]);
     let zero = T::default();
     // Threads own disjoint columns, so each sum is made by one thread in order.
-    let grain = (crate::line::GRAIN / rows.len().max(1)).max(64);
-    parallel::for_range(width, grain, &|columns| {
-        for row in 0..out.shape()[0] as isize {
+    let is_dense = step == size && grad_step == size;
+    let at = |row: i64, column: usize| {
+        out.ptr().wrapping_offset(row as isize * row_step + column as isize * step)
+    };
+    parallel::for_range(width, columns_each(width, rows.len()), &|columns| {
+        // SAFETY: the columns of one row lie inside `out`, where no other thread works on them.
+        let sums = |row: i64| unsafe {
+            let first = at(row, columns.start).cast::<T>();
+            std::slice::from_raw_parts_mut(first, columns.len())
+        };
+        for row in 0..out.shape()[0] {
+            if is_dense {
+                sums(row).fill(zero);
+                continue;
+            }
             for column in columns.clone() {
                 // SAFETY: row and column lie inside `out`.
-                unsafe { put(out.ptr(), row * row_step + column as isize * step, zero) };
+                unsafe { put(at(row, column), 0, zero) };
             }
         }
         let mut number = 0;
@@ -148,11 +162,27 @@ fn sum_rows<T: Accumulate>(
             }
             let scale: Option<T> =
                 counts.get(row as usize).map(|&count| Scalar::Float(1.0 / count as f64).to());
+            if is_dense {
+                if let Some(&next) = rows.get(number + AHEAD) {
+                    prefetch_row(at(next, columns.start), columns.len() * size as usize);
+                }
+                let from = from + columns.start as isize * size;
+                // SAFETY: a row of `grad` without gaps.
+                let x = unsafe {
+                    let first = grad.ptr().wrapping_offset(from).cast::<T>();
+                    std::slice::from_raw_parts(first, columns.len())
+                };
+                match scale {
+                    None => add_row(sums(row), x),
+                    Some(scale) => add_scaled_row(sums(row), x, scale),
+                }
+                return;
+            }
             for column in columns.clone() {
                 let column = column as isize;
                 // SAFETY: rows were checked; the column lies inside both views.
                 unsafe {
-                    let to = out.ptr().offset(row as isize * row_step + column * step);
+                    let to = at(row, column as usize);
                     let new = get::<T>(grad.ptr(), from + column * grad_step);
                     let new = scale.map_or(new, |scale| new.mul(scale));
                     put(to, 0, get::<T>(to, 0).add(new));

@@ -19,7 +19,6 @@ pub use search::{bincount, bincount_size, bucketize, searchsorted};
 pub use select::{index_add, index_copy, index_fill, index_select, put, take};
 
 use crate::line::{Layout, Lines, get};
-use crate::wide::wide;
 use crate::{Bool, C64, C128, DType, Element, Error, Result, StridedRef, bf16, f16};
 
 /// Runs `$body` with `$T` bound to a type of `$size` bytes that copies as elements of that size do.
@@ -84,7 +83,7 @@ pub(crate) fn contiguous_strides(shape: &[i64]) -> smallvec::SmallVec<[i64; 6]> 
     strides
 }
 
-wide! {
+crate::multiversion! {
 /// Whether every index lies in `low..high`.
 fn all_within(indices: &[i64], low: i64, high: i64) -> bool {
     let mut outside = false;
@@ -133,6 +132,42 @@ pub(crate) trait Accumulate: Element {
     fn larger(self, other: Self) -> Self;
     /// The smaller one; NaN wins. Complex numbers have no order: the first.
     fn smaller(self, other: Self) -> Self;
+}
+
+crate::multiversion! {
+/// `sum[i] += x[i]`.
+fn add_row<T: Accumulate>(sum: &mut [T], x: &[T]) {
+    for (sum, &x) in sum.iter_mut().zip(x) {
+        *sum = sum.add(x);
+    }
+}
+}
+
+crate::multiversion! {
+/// `sum[i] += factor * x[i]`.
+fn add_scaled_row<T: Accumulate>(sum: &mut [T], x: &[T], factor: T) {
+    for (sum, &x) in sum.iter_mut().zip(x) {
+        *sum = sum.add(x.mul(factor));
+    }
+}
+}
+
+/// Rows that an accumulation asks for ahead of its work.
+const AHEAD: usize = 8;
+
+/// Asks for a row of some bytes, or as much of a long one as is worth it, to be fetched.
+#[inline(always)]
+fn prefetch_row(row: *const u8, bytes: usize) {
+    for line in (0..bytes.min(1024)).step_by(64) {
+        crate::simd::prefetch(row.wrapping_add(line));
+    }
+}
+
+/// How many columns of `width` a thread gets where threads own columns. It may depend on the number of threads: each sum is
+/// made by one thread in order, however the columns are shared out.
+fn columns_each(width: usize, rows: usize) -> usize {
+    let least = (crate::line::GRAIN / rows.max(1)).max(64);
+    width.div_ceil(crate::parallel::num_threads()).max(least)
 }
 
 macro_rules! accumulate_integer {

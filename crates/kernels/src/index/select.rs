@@ -1,7 +1,10 @@
 //! A one-dimensional index along one dimension: `index_select`, `index_add`, `index_copy`, `index_fill`; and the flat forms
 //! `take` and `put`.
 
-use super::{Accumulate, check_bounds, for_size, out_of_bounds, with_i64};
+use super::{
+    AHEAD, Accumulate, add_row, add_scaled_row, check_bounds, columns_each, for_size,
+    out_of_bounds, prefetch_row, with_i64,
+};
 use crate::line::{
     GRAIN, Layout, Lines, along, check_dim, check_dtype, check_shape, get, put as put_element,
 };
@@ -218,9 +221,34 @@ fn add_slices<T: Accumulate>(
     let factor: T = alpha.to();
     let is_one = alpha.is(1.0);
     // Threads own disjoint positions of the other dimensions, so each target is added to by one thread in order.
-    let grain = (GRAIN / rows.len().max(1)).max(64);
-    parallel::for_range(lines.count(), grain, &|range| {
+    let size = size_of::<T>() as isize;
+    let is_dense = lines.is_dense([size; 2]);
+    let at = |row: i64, column: usize| {
+        out.ptr().wrapping_offset(row as isize * step + column as isize * size)
+    };
+    parallel::for_range(lines.count(), columns_each(lines.count(), rows.len()), &|range| {
         for (j, &row) in rows.iter().enumerate() {
+            if is_dense {
+                if let Some(&next) = rows.get(j + AHEAD) {
+                    prefetch_row(at(next, range.start), range.len() * size as usize);
+                }
+                let from = j as isize * source_step + range.start as isize * size;
+                let from = source.ptr().wrapping_offset(from).cast::<T>();
+                // SAFETY: both rows lie inside their views without gaps; rows were checked. The views do not overlap.
+                let (sum, x) = unsafe {
+                    let sum = at(row, range.start).cast::<T>();
+                    (
+                        std::slice::from_raw_parts_mut(sum, range.len()),
+                        std::slice::from_raw_parts(from, range.len()),
+                    )
+                };
+                if is_one {
+                    add_row(sum, x);
+                } else {
+                    add_scaled_row(sum, x, factor);
+                }
+                continue;
+            }
             lines.visit(range.clone(), |[to, from]| {
                 // SAFETY: the walk stays inside the views; rows were checked.
                 unsafe {

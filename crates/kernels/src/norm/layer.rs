@@ -2,7 +2,7 @@
 
 use super::{GRAIN, buffer, load_optional, reciprocal_std, store_optional, sum, sum_squares};
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, store, with_output};
-use crate::row::{LANES, fold};
+use crate::row::{GROUP, fold};
 use crate::{Error, Result, StridedMut, StridedRef, parallel};
 use std::ops::Range;
 
@@ -194,16 +194,15 @@ fn backward(
         let means = load_optional::<T>("mean", mean, rows)?;
         let (x, grad, rstd) = (load::<T>(x), load::<T>(grad), load::<T>(rstd));
         let input = Input { x: &x, grad: &grad, mean: means.as_deref(), rstd: &rstd, weight: w.as_deref(), n };
+        let (mut w, mut b) = (buffer::<T>(grad_weight.as_deref(), n), buffer::<T>(grad_bias.as_deref(), n));
         if let Some(view) = grad_x {
             expect_shape("grad_input", view.shape(), shape_of(&input, view.shape()))?;
-            with_output::<T, _>(view, |out| input_gradient(out, &input, rows));
+            with_output::<T, _>(view, |out| gradients(Some(out), (&mut w, &mut b), &input, rows));
+        } else {
+            gradients(None, (&mut w, &mut b), &input, rows);
         }
-        if grad_weight.is_some() || grad_bias.is_some() {
-            let (mut w, mut b) = (buffer::<T>(grad_weight.as_deref(), n), buffer::<T>(grad_bias.as_deref(), n));
-            parameter_gradients(&mut w, &mut b, &input, rows);
-            store_optional(grad_weight, &w);
-            store_optional(grad_bias, &b);
-        }
+        store_optional(grad_weight, &w);
+        store_optional(grad_bias, &b);
         Ok(())
     })
 }
@@ -224,81 +223,157 @@ fn shape_of<'s, T>(input: &Input<'_, T>, shape: &'s [i64]) -> &'s [i64] {
     if n as usize == input.x.len() { shape } else { &[] }
 }
 
-fn input_gradient<T: Real>(out: &mut [T], input: &Input<'_, T>, rows: usize) {
-    let out = SharedMut::new(out);
-    let n = input.n;
-    for_rows(rows, n, &|row| {
-        let span = row * n..(row + 1) * n;
-        let mean = input.mean.map(|m| m[row]);
-        // SAFETY: one task per row.
-        let out = unsafe { out.slice(span.clone()) };
-        row_gradient(
-            out,
-            &input.grad[span.clone()],
-            &input.x[span],
-            mean,
-            input.rstd[row],
-            input.weight,
-        );
-    });
-}
+/// Rows that are worked on together, while they are in the cache.
+const TOGETHER: usize = 4;
 
-crate::multiversion! {
-    fn row_gradient<T: Real>(out: &mut [T], g: &[T], x: &[T], mean: Option<T>, rstd: T, w: Option<&[T]>) {
-        let n = out.len();
-        let centre = mean.unwrap_or(T::ZERO);
-        let (mut total, mut along) = ([T::ZERO; LANES], [T::ZERO; LANES]);
-        let weighted = |i: usize| w.map_or(g[i], |w| g[i] * w[i]);
-        let mut start = 0;
-        while start < n {
-            let end = n.min(start + LANES);
-            for (lane, i) in (start..end).enumerate() {
-                let g = weighted(i);
-                total[lane] += g;
-                along[lane] = g.mul_add((x[i] - centre) * rstd, along[lane]);
-            }
-            start = end;
-        }
-        let count = T::of(n as f64);
-        let add = |a: T, b: T| a + b;
-        let along = fold(along, add) / count;
-        let total = if mean.is_some() { fold(total, add) / count } else { T::ZERO };
-        for i in 0..n {
-            out[i] = (weighted(i) - total - (x[i] - centre) * rstd * along) * rstd;
-        }
-    }
-}
-
-fn parameter_gradients<T: Real>(w: &mut [T], b: &mut [T], input: &Input<'_, T>, rows: usize) {
-    let n = input.n;
-    let each = block_rows(rows);
+/// All gradients in one pass over the rows, `w` and `b` (which may be empty) summed by blocks of rows.
+fn gradients<T: Real>(
+    out: Option<&mut [T]>,
+    (w, b): (&mut [T], &mut [T]),
+    input: &Input<'_, T>,
+    rows: usize,
+) {
+    let (n, each) = (input.n, block_rows(rows));
     let blocks = rows.div_ceil(each);
-    let mut parts = vec![T::ZERO; blocks * 2 * n];
+    let out = out.map(SharedMut::new);
+    let width = if w.is_empty() && b.is_empty() { 0 } else { 2 * n };
+    let mut parts = vec![T::ZERO; blocks * width];
     let shared = SharedMut::new(&mut parts);
     parallel::for_range(blocks, (GRAIN / (each * n).max(1)).max(1), &|range| {
         for block in range {
             // SAFETY: one part per block.
-            let part = unsafe { shared.slice(block * 2 * n..(block + 1) * 2 * n) };
-            let (w, b) = part.split_at_mut(n);
-            block_gradients(w, b, input, block * each..rows.min((block + 1) * each));
+            let part = unsafe { shared.slice(block * width..(block + 1) * width) };
+            let last = rows.min((block + 1) * each);
+            for first in (block * each..last).step_by(TOGETHER) {
+                let rows = first..last.min(first + TOGETHER);
+                if let Some(out) = out {
+                    // SAFETY: every row belongs to one block.
+                    input_gradient(
+                        unsafe { out.slice(rows.start * n..rows.end * n) },
+                        input,
+                        &rows,
+                    );
+                }
+                if width > 0 {
+                    let (w, b) = part.split_at_mut(n);
+                    parameter_gradients(w, b, input, rows);
+                }
+            }
         }
     });
-    for part in parts.chunks_exact((2 * n).max(1)) {
+    for part in parts.chunks_exact(width.max(1)) {
         let (part_w, part_b) = part.split_at(n);
         crate::row::add_into(w, part_w);
         crate::row::add_into(b, part_b);
     }
 }
 
+fn input_gradient<T: Real>(out: &mut [T], input: &Input<'_, T>, rows: &Range<usize>) {
+    let n = input.n;
+    for (i, row) in rows.clone().enumerate() {
+        let span = row * n..(row + 1) * n;
+        row_gradient(
+            &mut out[i * n..(i + 1) * n],
+            &input.grad[span.clone()],
+            &input.x[span],
+            input.mean.map(|m| m[row]),
+            input.rstd[row],
+            input.weight,
+        );
+    }
+}
+
 crate::multiversion! {
-    fn block_gradients<T: Real>(w: &mut [T], b: &mut [T], input: &Input<'_, T>, rows: Range<usize>) {
+    fn row_gradient<T: Real>(out: &mut [T], g: &[T], x: &[T], mean: Option<T>, rstd: T, w: Option<&[T]>) {
+        match w {
+            Some(w) => weighted_gradient::<T, true>(out, (g, x, w), mean, rstd),
+            None => weighted_gradient::<T, false>(out, (g, x, g), mean, rstd),
+        }
+    }
+}
+
+/// The input gradient of one row; without `WEIGHTED` the weights, which then may be any row, are not used.
+#[inline(always)]
+fn weighted_gradient<T: Real, const WEIGHTED: bool>(
+    out: &mut [T],
+    (g, x, w): (&[T], &[T], &[T]),
+    mean: Option<T>,
+    rstd: T,
+) {
+    let n = out.len();
+    let (g, x, w) = (&g[..n], &x[..n], &w[..n]);
+    let centre = mean.unwrap_or(T::ZERO);
+    let weighted = |g: T, w: T| if WEIGHTED { g * w } else { g };
+    let (mut total, mut along) = weighted_sums::<T>(g, x, w, centre, rstd, weighted);
+    let count = T::of(n as f64);
+    along /= count;
+    total = if mean.is_some() { total / count } else { T::ZERO };
+    for i in 0..n {
+        out[i] = (weighted(g[i], w[i]) - total - (x[i] - centre) * rstd * along) * rstd;
+    }
+}
+
+/// The sums of `g` and of `g * (x - centre) * rstd`, `g` being weighted.
+#[inline(always)]
+fn weighted_sums<T: Real>(
+    g: &[T],
+    x: &[T],
+    w: &[T],
+    centre: T,
+    rstd: T,
+    weighted: impl Fn(T, T) -> T,
+) -> (T, T) {
+    const PAIR: usize = 2 * GROUP;
+    let mut total = [T::ZERO; GROUP];
+    let (mut total2, mut along, mut along2) = (total, total, total);
+    let step = |total: &mut [T; GROUP], along: &mut [T; GROUP], g: &[T], x: &[T], w: &[T]| {
+        for l in 0..g.len().min(GROUP) {
+            let g = weighted(g[l], w[l]);
+            total[l] += g;
+            along[l] = g.mul_add((x[l] - centre) * rstd, along[l]);
+        }
+    };
+    let whole = g.len() / PAIR * PAIR;
+    let mut i = 0;
+    while i < whole {
+        let (g, x, w) = (&g[i..i + PAIR], &x[i..i + PAIR], &w[i..i + PAIR]);
+        step(&mut total, &mut along, &g[..GROUP], &x[..GROUP], &w[..GROUP]);
+        step(&mut total2, &mut along2, &g[GROUP..], &x[GROUP..], &w[GROUP..]);
+        i += PAIR;
+    }
+    while i < g.len() {
+        let end = g.len().min(i + GROUP);
+        step(&mut total, &mut along, &g[i..end], &x[i..end], &w[i..end]);
+        i = end;
+    }
+    let add = |a: T, b: T| a + b;
+    (fold(total, add) + fold(total2, add), fold(along, add) + fold(along2, add))
+}
+
+crate::multiversion! {
+    /// `w += grad * h` and `b += grad` over at most `TOGETHER` rows.
+    fn parameter_gradients<T: Real>(w: &mut [T], b: &mut [T], input: &Input<'_, T>, rows: Range<usize>) {
         let n = input.n;
+        let (w, b) = (&mut w[..n], &mut b[..n]);
+        let statistics = |row: usize| (input.mean.map_or(T::ZERO, |m| m[row]), input.rstd[row]);
+        let row_of = |row: usize| (&input.grad[row * n..(row + 1) * n], &input.x[row * n..(row + 1) * n]);
+        if rows.len() == TOGETHER {
+            let [(g0, x0), (g1, x1), (g2, x2), (g3, x3)] = std::array::from_fn(|i| row_of(rows.start + i));
+            let [(m0, r0), (m1, r1), (m2, r2), (m3, r3)] = std::array::from_fn(|i| statistics(rows.start + i));
+            for i in 0..n {
+                let sum = g0[i].mul_add((x0[i] - m0) * r0, w[i]);
+                let sum = g1[i].mul_add((x1[i] - m1) * r1, sum);
+                let sum = g2[i].mul_add((x2[i] - m2) * r2, sum);
+                w[i] = g3[i].mul_add((x3[i] - m3) * r3, sum);
+                b[i] = b[i] + g0[i] + g1[i] + g2[i] + g3[i];
+            }
+            return;
+        }
         for row in rows {
-            let (g, x) = (&input.grad[row * n..(row + 1) * n], &input.x[row * n..(row + 1) * n]);
-            let (mean, rstd) = (input.mean.map_or(T::ZERO, |m| m[row]), input.rstd[row]);
-            for (((w, b), &g), &x) in w.iter_mut().zip(b.iter_mut()).zip(g).zip(x) {
-                *w = g.mul_add((x - mean) * rstd, *w);
-                *b += g;
+            let ((g, x), (mean, rstd)) = (row_of(row), statistics(row));
+            for i in 0..n {
+                w[i] = g[i].mul_add((x[i] - mean) * rstd, w[i]);
+                b[i] += g[i];
             }
         }
     }

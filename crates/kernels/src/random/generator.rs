@@ -4,7 +4,6 @@
 //! pseudo-random number generator", 1998. Draws come from a block of 624 words that is remade when used
 //! up; bulk draws temper whole stretches of the block at once. The state in bytes has PyTorch's layout.
 
-use crate::wide::wide;
 use crate::{Error, Result};
 
 /// Words of state.
@@ -34,7 +33,7 @@ impl Default for Generator {
     }
 }
 
-wide! {
+crate::multiversion! {
 /// Remakes the block. The slices are disjoint, so the loops vectorise.
 fn twist(words: &mut [u32; 624]) {
     #[inline(always)]
@@ -81,7 +80,7 @@ fn unit_f64(draw: u64) -> f64 {
     (draw & ((1 << 53) - 1)) as i64 as f64 * (1.0 / 9_007_199_254_740_992.0)
 }
 
-wide! {
+crate::multiversion! {
 fn temper_into(words: &[u32], out: &mut [u32]) {
     for (out, &word) in out.iter_mut().zip(words) {
         *out = temper(word);
@@ -89,7 +88,7 @@ fn temper_into(words: &[u32], out: &mut [u32]) {
 }
 }
 
-wide! {
+crate::multiversion! {
 fn temper_units(words: &[u32], out: &mut [f32]) {
     for (out, &word) in out.iter_mut().zip(words) {
         *out = unit_f32(temper(word));
@@ -97,7 +96,7 @@ fn temper_units(words: &[u32], out: &mut [f32]) {
 }
 }
 
-wide! {
+crate::multiversion! {
 fn units_of_pairs(draws: &[u32], out: &mut [f64]) {
     let (pairs, _) = draws.as_chunks::<2>();
     for (out, pair) in out.iter_mut().zip(pairs) {

@@ -13,7 +13,6 @@ pub use generator::{DEFAULT_SEED, Generator, STATE_SIZE};
 pub use sample::{multinomial, randperm};
 
 use crate::line::{Layout, Lines, check_shape, get, put};
-use crate::wide::wide;
 use crate::{DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype};
 use smallvec::SmallVec;
 
@@ -59,7 +58,7 @@ fn with_real_view<R>(
     body(&mut view)
 }
 
-wide! {
+crate::multiversion! {
 fn scale_f32(data: &mut [f32], from: f32, range: f32) {
     for u in data {
         *u = u.mul_add(range, from);
@@ -67,7 +66,7 @@ fn scale_f32(data: &mut [f32], from: f32, range: f32) {
 }
 }
 
-wide! {
+crate::multiversion! {
 fn scale_f64(data: &mut [f64], from: f64, range: f64) {
     for u in data {
         *u = u.mul_add(range, from);

@@ -4,8 +4,6 @@
 //! (S. Moshier, <https://www.netlib.org/cephes>), each fused multiply-add placed where PyTorch's build
 //! has it: the bits of the results depend on that.
 
-use crate::wide::wide;
-
 #[inline(always)]
 fn fma(a: f32, b: f32, c: f32) -> f32 {
     a.mul_add(b, c)
@@ -70,7 +68,7 @@ fn pair(u1: f32, u2: f32, mean: f32, std: f32) -> (f32, f32) {
     (fma(radius * cos, std, mean), fma(radius * sin, std, mean))
 }
 
-wide! {
+crate::multiversion! {
 /// Turns uniform numbers into normal ones, 16 at a time: 8 radii from the first half, 8 angles from the second. A rest that
 /// does not fill a block stays as it is.
 pub(super) fn blocks_f32(data: &mut [f32], mean: f32, std: f32) {

@@ -7,7 +7,6 @@
 
 use super::load::Load;
 use crate::line::{GRAIN, check_shape};
-use crate::wide::wide;
 use crate::{DType, Element, Error, Result, StridedMut, StridedRef, parallel};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -94,6 +93,8 @@ fn fold_lanes<R: Reducer + ?Sized, const N: usize>(r: &R, items: &[R::Item], at:
     for (j, &item) in rest.iter().enumerate() {
         a[j] = r.step(a[j], item, next + j);
     }
+    // By way of memory: left to itself, LLVM sees the pairs below and keeps pairs, not whole registers, in the loop.
+    let [mut a, b, c, d] = std::hint::black_box([a, b, c, d]);
     for j in 0..N {
         a[j] = r.combine(r.combine(a[j], b[j]), r.combine(c[j], d[j]));
     }
@@ -140,13 +141,13 @@ pub(crate) fn rows_by_step<R: Reducer + ?Sized>(
     }
 }
 
-wide! {
+crate::multiversion! {
 fn fold_wide<R: Reducer>(r: &R, items: &[R::Item], at: usize) -> R::Acc {
     r.fold(items, at)
 }
 }
 
-wide! {
+crate::multiversion! {
 fn fold_rows_wide<R: Reducer>(r: &R, accs: &mut [R::Acc], rows: &[&[R::Item]], at: usize) {
     r.fold_rows(accs, rows, at);
 }

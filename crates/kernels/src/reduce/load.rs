@@ -4,7 +4,6 @@
 //! cache, so that there are not dtype x reducer instances of the engine.
 
 use crate::line::{get, put};
-use crate::wide::wide;
 use crate::{Bool, C64, C128, DType, Element, bf16, f16, for_dtype};
 
 /// Reads `items.len()` elements from an address, at a byte distance, into items.
@@ -91,7 +90,7 @@ unsafe fn load_any<T: Element, I: Item>(ptr: *const u8, stride: isize, items: &m
     }
 }
 
-wide! {
+crate::multiversion! {
 fn widen_bf16(from: &[u16], to: &mut [f32]) {
     for (to, &from) in to.iter_mut().zip(from) {
         *to = f32::from_bits(u32::from(from) << 16);
@@ -99,7 +98,7 @@ fn widen_bf16(from: &[u16], to: &mut [f32]) {
 }
 }
 
-wide! {
+crate::multiversion! {
 fn widen_f16(from: &[u16], to: &mut [f32]) {
     for (to, &from) in to.iter_mut().zip(from) {
         *to = f32_of_f16(from);
@@ -118,7 +117,7 @@ pub(crate) fn f32_of_f16(bits: u16) -> f32 {
     f32::from_bits(rebased.to_bits() | special | ((u32::from(bits) & 0x8000) << 16))
 }
 
-wide! {
+crate::multiversion! {
 fn convert_dense<T: Element, I: Item>(from: &[T], to: &mut [I]) {
     for (to, &from) in to.iter_mut().zip(from) {
         *to = I::convert(from);

@@ -21,9 +21,9 @@ use engine::{Reducer, check, is_direct, run};
 use load::{load_bool, load_f32, load_i64, load_magnitude_f32, load_magnitude_f64, store_c128};
 use num_complex::Complex;
 use reducer::{
-    ComplexLogSumExp, ComplexScaled, ComplexVariance, Count, Extreme, Locate, LogSumExp, Moments,
-    NanSum, NormExtreme, NormOne, NormPower, NormTwo, NormZero, Prod, Real, Scaled, Sum, Truth,
-    Variance,
+    BrainSum, ComplexLogSumExp, ComplexScaled, ComplexVariance, Count, Extreme, Locate, LogSumExp,
+    Moments, NanSum, NormExtreme, NormOne, NormPower, NormTwo, NormZero, Prod, Real, Scaled, Sum,
+    Truth, Variance,
 };
 use std::marker::PhantomData;
 
@@ -41,6 +41,13 @@ type Source<'a, I> = (&'a StridedRef<'a>, Load<I>, bool);
 
 fn as_f32<'a>(input: &'a StridedRef<'a>) -> Source<'a, f32> {
     (input, load_f32(input.dtype()), is_direct::<f32>(input.dtype()))
+}
+/// Whether `bfloat16` numbers are to be added up in single precision, which is done without a copy.
+fn is_brain(out: &StridedMut<'_>, input: &StridedRef<'_>) -> bool {
+    input.dtype() == DType::BF16 && compute_dtype(out.dtype()) == DType::F32
+}
+fn as_brain<'a>(input: &'a StridedRef<'a>) -> Source<'a, u16> {
+    (input, load_same::<u16>, true)
 }
 fn as_f64<'a>(input: &'a StridedRef<'a>) -> Source<'a, f64> {
     (input, load_converted(input.dtype()), is_direct::<f64>(input.dtype()))
@@ -153,6 +160,10 @@ pub fn sum(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> R
         into_integer(out, as_bool(&input), dims, &Truth::<true>, i64::from);
         return Ok(());
     }
+    if is_brain(out, &input) {
+        into_real(out, as_brain(&input), dims, &BrainSum, f64::from);
+        return Ok(());
+    }
     in_compute_type!(Sum, out, &input, dims, |acc| acc);
     Ok(())
 }
@@ -164,6 +175,10 @@ pub fn mean(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> 
         return Err(Error::not_implemented("mean", out.dtype()));
     }
     let count = reduced_count(&input, dims) as f64;
+    if is_brain(out, &input) {
+        into_real(out, as_brain(&input), dims, &BrainSum, |acc| f64::from(acc) / count);
+        return Ok(());
+    }
     in_compute_type!(Sum, out, &input, dims, |acc| acc / count);
     Ok(())
 }

@@ -84,6 +84,25 @@ use std::marker::PhantomData;
 pub(crate) struct Sum<T>(pub(crate) PhantomData<T>);
 simple!(Sum<T: Number>, T => T, T::default(), |this, a, x| a.plus(x), |l, r| l.plus(r));
 
+/// Sum of `bfloat16` numbers in single precision, exactly as [`Sum`] of the widened numbers.
+pub(crate) struct BrainSum;
+impl Reducer for BrainSum {
+    type Item = u16;
+    type Acc = f32;
+    #[inline(always)]
+    fn identity(&self) -> f32 {
+        0.0
+    }
+    #[inline(always)]
+    fn step(&self, acc: f32, item: u16, _: usize) -> f32 {
+        acc + f32::from_bits(u32::from(item) << 16)
+    }
+    #[inline(always)]
+    fn combine(&self, left: f32, right: f32) -> f32 {
+        left + right
+    }
+}
+
 /// Sum that takes NaN as zero.
 pub(crate) struct NanSum<T>(pub(crate) PhantomData<T>);
 simple!(NanSum<T: Number>, T => T, T::default(),

@@ -58,6 +58,12 @@ fn clamp(x: f64, low: f64, high: f64) -> f64 {
     if x > high { high } else { x }
 }
 
+/// `x Φ(x)`.
+#[inline(always)]
+pub fn gelu(x: f64) -> f64 {
+    x * normal_cdf(x)
+}
+
 /// `e^x`.
 #[inline(always)]
 pub fn exp(x: f64) -> f64 {

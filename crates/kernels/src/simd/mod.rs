@@ -8,8 +8,21 @@
 
 pub mod math_f32;
 pub mod math_f64;
+pub(crate) mod transpose;
 
 use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Asks for the cache line at `at` to be fetched; any address is allowed.
+#[inline(always)]
+pub(crate) fn prefetch(at: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which every x86-64 machine has and which never faults.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
 
 /// Which instructions a loop may use.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

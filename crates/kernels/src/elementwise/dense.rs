@@ -3,9 +3,10 @@
 //! `Map1`, `Map2`, `Map3` say what one element becomes; `run1`, `run2`, `run3` hand the loop of the
 //! level in use to `drive`. Invariant of a loop: every operand is dense, aligned, of the map's types,
 //! and the output overlaps no input (`drive` copies where a caller works in place), which lets LLVM
-//! vectorise without checks at run time.
+//! vectorise without checks at run time. Maps that memory is slower than also have a `Direct` loop, which
+//! takes in-place calls and one number for all elements as they come.
 
-use super::drive::{Loop, drive};
+use super::drive::{Direct, Loop, Loops, drive};
 use crate::{Element, Iter, Result};
 
 /// Which levels an op is compiled for: none but the baseline, up to AVX2, or all.
@@ -13,6 +14,12 @@ pub(crate) trait Width {
     fn loop1<K: Map1>() -> Loop;
     fn loop2<K: Map2>() -> Loop;
     fn loop3<K: Map3>() -> Loop;
+    fn direct1<K: Map1>() -> Option<Direct> {
+        None
+    }
+    fn direct2<K: Map2>() -> Option<Direct> {
+        None
+    }
 }
 
 /// Compiled for the baseline only: library functions that no wider register would speed up.
@@ -29,6 +36,8 @@ pub(crate) trait Map1 {
     type Out: Element;
     type Width: Width;
     fn map(p: Self::P, a: Self::A) -> Self::Out;
+    /// Whether memory is slower than the map.
+    const CHEAP: bool = false;
     /// Whether `map` does not hold for some inputs (`is_hard`), which `repair` then computes.
     const REPAIRS: bool = false;
     #[inline(always)]
@@ -48,6 +57,8 @@ pub(crate) trait Map2 {
     type Out: Element;
     type Width: Width;
     fn map(p: Self::P, a: Self::A, b: Self::B) -> Self::Out;
+    /// Whether memory is slower than the map.
+    const CHEAP: bool = false;
 }
 
 /// A map of three inputs.
@@ -164,7 +175,113 @@ dense_loops!(one, Map1, body1, [a: A = 1]);
 dense_loops!(two, Map2, body2, [a: A = 1, b: B = 2]);
 dense_loops!(three, Map3, body3, [a: A = 1, b: B = 2, c: C = 3]);
 
+/// The direct loop of a map of one input, which is one element for all if `single` is 1.
+///
+/// # Safety
+/// As for [`Direct`], for operands of the map's types.
+#[inline(always)]
+unsafe fn direct_body1<K: Map1>(ptrs: &[*mut u8], n: usize, p: K::P, single: usize) {
+    let (out, a) = (ptrs[0].cast::<K::Out>(), ptrs[1].cast::<K::A>());
+    // SAFETY: `n` elements on both sides. One pointer serves both where they are the same, so that LLVM knows.
+    unsafe {
+        if single == 1 {
+            let value = K::map(p, *a);
+            for i in 0..n {
+                *out.add(i) = value;
+            }
+        } else if a.addr() == out.addr() {
+            for i in 0..n {
+                *out.add(i) = K::map(p, *out.cast::<K::A>().add(i));
+            }
+        } else {
+            for i in 0..n {
+                *out.add(i) = K::map(p, *a.add(i));
+            }
+        }
+    }
+}
+
+/// The direct loop of a map of two inputs, of which the one numbered `single` (0: none) is one element for all.
+///
+/// # Safety
+/// As for [`Direct`], for operands of the map's types.
+#[inline(always)]
+unsafe fn direct_body2<K: Map2>(ptrs: &[*mut u8], n: usize, p: K::P, single: usize) {
+    let (out, a, b) = (ptrs[0].cast::<K::Out>(), ptrs[1].cast::<K::A>(), ptrs[2].cast::<K::B>());
+    // SAFETY: `n` elements on all sides but the single one's. One pointer serves for output and input where they are
+    // the same, so that LLVM knows.
+    unsafe {
+        match (single, a.addr() == out.addr(), b.addr() == out.addr()) {
+            (1, _, true) => {
+                let a = *a;
+                for i in 0..n {
+                    *out.add(i) = K::map(p, a, *out.cast::<K::B>().add(i));
+                }
+            }
+            (1, _, false) => {
+                let a = *a;
+                for i in 0..n {
+                    *out.add(i) = K::map(p, a, *b.add(i));
+                }
+            }
+            (2, true, _) => {
+                let b = *b;
+                for i in 0..n {
+                    *out.add(i) = K::map(p, *out.cast::<K::A>().add(i), b);
+                }
+            }
+            (2, false, _) => {
+                let b = *b;
+                for i in 0..n {
+                    *out.add(i) = K::map(p, *a.add(i), b);
+                }
+            }
+            (_, true, _) => {
+                for i in 0..n {
+                    *out.add(i) = K::map(p, *out.cast::<K::A>().add(i), *b.add(i));
+                }
+            }
+            (_, false, _) => {
+                for i in 0..n {
+                    *out.add(i) = K::map(p, *a.add(i), *b.add(i));
+                }
+            }
+        }
+    }
+}
+
+/// Direct loops per level; the baseline has none.
+macro_rules! direct_loops {
+    ($($name:ident, $map:ident, $body:ident, $features:literal;)*) => {$(
+        /// # Safety
+        /// As for [`Direct`]; the operands are of the map's types, `p` points to its parameters, the level is present.
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = $features)]
+        unsafe fn $name<K: $map>(ptrs: &[*mut u8], n: usize, p: *const u8, single: usize) {
+            // SAFETY: as promised by the caller.
+            unsafe { $body::<K>(ptrs, n, *p.cast::<K::P>(), single) };
+        }
+    )*};
+}
+direct_loops! {
+    direct1_avx2, Map1, direct_body1, "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt";
+    direct2_avx2, Map2, direct_body2, "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt";
+    direct1_avx512, Map1, direct_body1, "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt";
+    direct2_avx512, Map2, direct_body2, "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt";
+}
+
 macro_rules! pick {
+    (direct $K:ident, $avx2:ident, $avx512:ident) => {{
+        #[cfg(target_arch = "x86_64")]
+        if $K::CHEAP {
+            match crate::simd::level() {
+                crate::simd::Level::Avx512 => return Some($avx512::<$K>),
+                crate::simd::Level::Avx2 => return Some($avx2::<$K>),
+                crate::simd::Level::Baseline => {}
+            }
+        }
+        None
+    }};
     ($module:ident, $K:ident) => {{
         #[cfg(target_arch = "x86_64")]
         match crate::simd::level() {
@@ -226,57 +343,69 @@ impl Width for Widest {
     fn loop3<K: Map3>() -> Loop {
         pick!(three, K)
     }
+    #[inline(always)]
+    fn direct1<K: Map1>() -> Option<Direct> {
+        pick!(direct K, direct1_avx2, direct1_avx512)
+    }
+    #[inline(always)]
+    fn direct2<K: Map2>() -> Option<Direct> {
+        pick!(direct K, direct2_avx2, direct2_avx512)
+    }
 }
 
 /// Applies a map of one input to every element.
 #[inline]
 pub(crate) fn run1<K: Map1>(iter: &Iter, p: K::P) -> Result<()> {
     let dtypes = [K::Out::DTYPE, K::A::DTYPE];
-    // SAFETY: the loop reads operands of these dtypes and parameters of this type.
-    unsafe { drive(iter, &dtypes, K::Width::loop1::<K>(), (&raw const p).cast()) }
+    let loops = Loops { dense: K::Width::loop1::<K>(), direct: K::Width::direct1::<K>() };
+    // SAFETY: the loops read operands of these dtypes and parameters of this type.
+    unsafe { drive(iter, &dtypes, loops, (&raw const p).cast()) }
 }
 
 /// Applies a map of two inputs to every element.
 #[inline]
 pub(crate) fn run2<K: Map2>(iter: &Iter, p: K::P) -> Result<()> {
     let dtypes = [K::Out::DTYPE, K::A::DTYPE, K::B::DTYPE];
-    // SAFETY: the loop reads operands of these dtypes and parameters of this type.
-    unsafe { drive(iter, &dtypes, K::Width::loop2::<K>(), (&raw const p).cast()) }
+    let loops = Loops { dense: K::Width::loop2::<K>(), direct: K::Width::direct2::<K>() };
+    // SAFETY: the loops read operands of these dtypes and parameters of this type.
+    unsafe { drive(iter, &dtypes, loops, (&raw const p).cast()) }
 }
 
 /// Applies a map of three inputs to every element.
 #[inline]
 pub(crate) fn run3<K: Map3>(iter: &Iter, p: K::P) -> Result<()> {
     let dtypes = [K::Out::DTYPE, K::A::DTYPE, K::B::DTYPE, K::C::DTYPE];
-    // SAFETY: the loop reads operands of these dtypes and parameters of this type.
-    unsafe { drive(iter, &dtypes, K::Width::loop3::<K>(), (&raw const p).cast()) }
+    let loops = Loops { dense: K::Width::loop3::<K>(), direct: None };
+    // SAFETY: the loops read operands of these dtypes and parameters of this type.
+    unsafe { drive(iter, &dtypes, loops, (&raw const p).cast()) }
 }
 
 /// Declares a map: `map!(Exp<T: Math>(x: T) -> T { x.exp() })`, with parameters
 /// `map!(Elu<T: Real>[p: EluParams<T>](x: T) -> T { ... })`. `narrow` before the name: baseline only.
 macro_rules! map {
-    (narrow $($rest:tt)+) => { map!(@[$crate::elementwise::dense::Narrow] $($rest)+); };
+    (narrow $($rest:tt)+) => { map!(@[$crate::elementwise::dense::Narrow, false] $($rest)+); };
     (math $name:ident<$T:ident: $bound:path> $($rest:tt)+) => {
-        map!(@[<$T as $crate::elementwise::number::Lane>::MathWidth] $name<$T: $bound> $($rest)+);
+        map!(@[<$T as $crate::elementwise::number::Lane>::MathWidth, false] $name<$T: $bound> $($rest)+);
     };
-    (@[$width:ty] $name:ident<$T:ident: $bound:path>[$p:pat => $P:ty]($($arg:ident: $In:ty),+) -> $Out:ty $body:block) => {
-        map!(@impl [$width] $name, $T, $bound, $p, $P, [$($arg: $In),+], $Out, $body);
+    (@[$width:ty, $cheap:literal] $name:ident<$T:ident: $bound:path>[$p:pat => $P:ty]($($arg:ident: $In:ty),+) -> $Out:ty $body:block) => {
+        map!(@impl [$width, $cheap] $name, $T, $bound, $p, $P, [$($arg: $In),+], $Out, $body);
     };
-    (@[$width:ty] $name:ident<$T:ident: $bound:path>($($arg:ident: $In:ty),+) -> $Out:ty $body:block) => {
-        map!(@impl [$width] $name, $T, $bound, (), (), [$($arg: $In),+], $Out, $body);
+    (@[$width:ty, $cheap:literal] $name:ident<$T:ident: $bound:path>($($arg:ident: $In:ty),+) -> $Out:ty $body:block) => {
+        map!(@impl [$width, $cheap] $name, $T, $bound, (), (), [$($arg: $In),+], $Out, $body);
     };
-    (@impl [$width:ty] $name:ident, $T:ident, $bound:path, $p:pat, $P:ty, [$a:ident: $A:ty], $Out:ty, $body:block) => {
+    (@impl [$width:ty, $cheap:literal] $name:ident, $T:ident, $bound:path, $p:pat, $P:ty, [$a:ident: $A:ty], $Out:ty, $body:block) => {
         struct $name<$T>(std::marker::PhantomData<$T>);
         impl<$T: $bound> $crate::elementwise::dense::Map1 for $name<$T> {
             type P = $P;
             type A = $A;
             type Out = $Out;
             type Width = $width;
+            const CHEAP: bool = $cheap;
             #[inline(always)]
             fn map($p: $P, $a: $A) -> $Out $body
         }
     };
-    (@impl [$width:ty] $name:ident, $T:ident, $bound:path, $p:pat, $P:ty, [$a:ident: $A:ty, $b:ident: $B:ty], $Out:ty, $body:block) => {
+    (@impl [$width:ty, $cheap:literal] $name:ident, $T:ident, $bound:path, $p:pat, $P:ty, [$a:ident: $A:ty, $b:ident: $B:ty], $Out:ty, $body:block) => {
         struct $name<$T>(std::marker::PhantomData<$T>);
         impl<$T: $bound> $crate::elementwise::dense::Map2 for $name<$T> {
             type P = $P;
@@ -284,11 +413,12 @@ macro_rules! map {
             type B = $B;
             type Out = $Out;
             type Width = $width;
+            const CHEAP: bool = $cheap;
             #[inline(always)]
             fn map($p: $P, $a: $A, $b: $B) -> $Out $body
         }
     };
-    (@impl [$width:ty] $name:ident, $T:ident, $bound:path, $p:pat, $P:ty, [$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty], $Out:ty, $body:block) => {
+    (@impl [$width:ty, $cheap:literal] $name:ident, $T:ident, $bound:path, $p:pat, $P:ty, [$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty], $Out:ty, $body:block) => {
         struct $name<$T>(std::marker::PhantomData<$T>);
         impl<$T: $bound> $crate::elementwise::dense::Map3 for $name<$T> {
             type P = $P;
@@ -302,7 +432,7 @@ macro_rules! map {
         }
     };
     ($name:ident<$T:ident: $bound:path> $($rest:tt)+) => {
-        map!(@[<$T as $crate::elementwise::number::Lane>::Width] $name<$T: $bound> $($rest)+);
+        map!(@[<$T as $crate::elementwise::number::Lane>::Width, true] $name<$T: $bound> $($rest)+);
     };
 }
 

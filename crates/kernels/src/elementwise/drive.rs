@@ -14,6 +14,16 @@ use std::mem::MaybeUninit;
 /// A loop over dense memory: addresses (output first), number of elements, address of the op's parameters.
 pub(crate) type Loop = unsafe fn(&[*mut u8], usize, *const u8);
 
+/// As [`Loop`], but an input may be the output, and the operand of the last number (0: none) is one element for all.
+pub(crate) type Direct = unsafe fn(&[*mut u8], usize, *const u8, usize);
+
+/// The loops of an op.
+#[derive(Clone, Copy)]
+pub(crate) struct Loops {
+    pub(crate) dense: Loop,
+    pub(crate) direct: Option<Direct>,
+}
+
 /// Bytes of a block of one operand: few enough that the library's copy of them uses plain vector moves.
 const BUFFER: usize = 2048;
 /// Bytes between two buffers, so that they do not begin at the same place of a page, which makes loads wait for stores.
@@ -51,7 +61,7 @@ enum Form {
 
 /// A loop together with what it expects.
 struct Plan {
-    run: Loop,
+    run: Loops,
     params: *const u8,
     forms: [Form; OPERANDS],
     /// Bytes of an element, in memory.
@@ -70,7 +80,7 @@ unsafe impl Sync for Plan {}
 pub(crate) unsafe fn drive(
     iter: &Iter,
     wanted: &[DType],
-    run: Loop,
+    run: Loops,
     params: *const u8,
 ) -> Result<()> {
     let operands = wanted.len();
@@ -83,12 +93,12 @@ pub(crate) unsafe fn drive(
     {
         if !ptrs[1..].contains(&ptrs[0]) {
             // SAFETY: dense operands of the wanted dtypes; the output is no input.
-            unsafe { run(ptrs, iter.numel(), params) };
+            unsafe { (run.dense)(ptrs, iter.numel(), params) };
             return Ok(());
         }
         if iter.numel() * wanted[0].size() <= SMALL {
             // SAFETY: as above, and the result fits the buffer.
-            unsafe { run_in_place(ptrs, iter.numel(), wanted[0].size(), run, params) };
+            unsafe { run_in_place(ptrs, iter.numel(), wanted[0].size(), run.dense, params) };
             return Ok(());
         }
     }
@@ -129,6 +139,7 @@ pub(crate) unsafe fn drive_raw(
     if !fits {
         return Err(mismatch(iter));
     }
+    let run = Loops { dense: run, direct: None };
     let mut plan =
         Plan { run, params, forms: [Form::Same; OPERANDS], sizes: [0; OPERANDS], operands };
     plan.sizes[..operands].copy_from_slice(sizes);
@@ -137,7 +148,7 @@ pub(crate) unsafe fn drive_raw(
 }
 
 #[inline(never)]
-fn drive_any(iter: &Iter, wanted: &[DType], run: Loop, params: *const u8) -> Result<()> {
+fn drive_any(iter: &Iter, wanted: &[DType], run: Loops, params: *const u8) -> Result<()> {
     let operands = wanted.len();
     if iter.operands() != operands || iter.outputs() != 1 {
         return Err(mismatch(iter));
@@ -273,11 +284,37 @@ impl Plan {
                 || (i > 0 && ptrs[i] == ptrs[0]);
         }
         if staged[..self.operands].contains(&true) {
+            if let Some(direct) = self.run.direct
+                && let Some(single) = self.single(ptrs, strides)
+            {
+                // SAFETY: operands are dense or single as the loop is told, and of the right dtypes.
+                unsafe { direct(&ptrs[..self.operands], n, self.params, single) };
+                return;
+            }
             self.run_staged(ptrs, strides, n, staged);
         } else {
             // SAFETY: every operand is dense, of the right dtype, and no input is the output.
-            unsafe { (self.run)(&ptrs[..self.operands], n, self.params) };
+            unsafe { (self.run.dense)(&ptrs[..self.operands], n, self.params) };
         }
+    }
+
+    /// The number of the one operand that a direct loop gets as a single element (0: none), if such a loop takes the run.
+    fn single(&self, ptrs: &[*mut u8], strides: &[isize]) -> Option<usize> {
+        let mut single = 0;
+        for i in 0..self.operands {
+            let is_dense = strides[i] == self.sizes[i] as isize;
+            let is_output = ptrs[i] == ptrs[0];
+            let may_be_single = i > 0 && strides[i] == 0 && single == 0 && !is_output;
+            if self.forms[i] != Form::Same || !(is_dense || may_be_single) {
+                return None;
+            }
+            if !is_dense {
+                single = i;
+            } else if is_output && self.sizes[i] != self.sizes[0] {
+                return None;
+            }
+        }
+        Some(single)
     }
 
     #[inline(never)]
@@ -304,7 +341,7 @@ impl Plan {
                 }
             }
             // SAFETY: every address is now dense and of the loop's dtype; buffers are nobody else's.
-            unsafe { (self.run)(&at[..self.operands], length, self.params) };
+            unsafe { (self.run.dense)(&at[..self.operands], length, self.params) };
             if staged[0] {
                 let to = ptrs[0].wrapping_offset(start as isize * strides[0]);
                 // SAFETY: the output run has `length` elements from `to`; the loop has filled the buffer.

@@ -60,9 +60,9 @@ unary! {
     /// `1 / (1 + e^-x)`.
     sigmoid, "sigmoid_cpu", [float complex], math => Sigmoid<T: Math>(x) Math::sigmoid(x);
     /// The error function.
-    erf, "erf_vml_cpu", [float], => Erf<T: Real>(x) Real::erf(x);
+    erf, "erf_vml_cpu", [float], math => Erf<T: Real>(x) Real::erf(x);
     /// `1 - erf(x)`, without cancellation.
-    erfc, "erfc_vml_cpu", [float], => Erfc<T: Real>(x) Real::erfc(x);
+    erfc, "erfc_vml_cpu", [float], math => Erfc<T: Real>(x) Real::erfc(x);
     /// `ln |Γ(x)|`; infinite at 0 and the negative whole numbers.
     lgamma, "lgamma_vml_cpu", [float], narrow => Lgamma<T: Real>(x) Real::lgamma(x);
     /// The logarithmic derivative of Γ; at 0 infinite, at negative whole numbers NaN.

@@ -95,11 +95,17 @@ pub(super) fn copy_slices(
     let work = inner.count() * count;
     let (to, from) = (Address(to), Address(from.cast_mut()));
     let grain = (GRAIN / inner.count().max(1)).max(1);
+    let row_size = inner.count() * size;
+    let fetches = dense && row_size >= 64;
     let run = |range: std::ops::Range<usize>| {
         let (to, from) = (to.get(), from.get().cast_const());
         for at in range {
             let [out_base, base] = outer.offsets(at / count);
             let (target, source) = places(at % count);
+            if fetches && at % count + AHEAD < count {
+                let (_, next) = places(at % count + AHEAD);
+                prefetch_row(from.wrapping_offset(base + next as isize * step), row_size);
+            }
             let to = to.wrapping_offset(out_base + target as isize * out_step);
             let from = from.wrapping_offset(base + source as isize * step);
             // SAFETY: both slices lie inside their views and have the same shape; sizes are the dtype's.

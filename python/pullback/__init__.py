@@ -43,6 +43,7 @@ from ._C import (
     set_printoptions,
     tensor,
 )
+from ._function import broadcast_tensors, einsum, meshgrid, nonzero, tensordot
 from ._tensor import Tensor
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from builtins import int as _int
 
     from . import autograd as autograd
+    from . import cuda as cuda
+    from . import linalg as linalg
     from . import memory as memory
     from . import nn as nn
     from . import optim as optim
@@ -121,17 +124,11 @@ def __getattr__(name: str) -> Any:
         else:
             globals()[name] = module
             return module
-        for place in ("_function", "_info"):
-            try:
-                module = importlib.import_module(f"{__name__}.{place}")
-            except ModuleNotFoundError as error:
-                if error.name != f"{__name__}.{place}":
-                    raise
-                continue
-            if name in getattr(module, "__all__", ()):
-                value = getattr(module, name)
-                globals()[name] = value
-                return value
+        from . import _info
+
+        if name in _info.__all__:
+            globals()[name] = value = getattr(_info, name)
+            return value
         native = getattr(_C._VariableFunctions, name, None)
         if native is not None:
             return native
@@ -225,11 +222,13 @@ __all__ = [
     "as_tensor",
     "as_torch",
     "asarray",
+    "broadcast_tensors",
     "can_cast",
     "compile",
     "default_generator",
     "device",
     "dtype",
+    "einsum",
     "enable_grad",
     "finfo",
     "from_dlpack",
@@ -251,8 +250,10 @@ __all__ = [
     "is_tensor",
     "layout",
     "manual_seed",
+    "meshgrid",
     "memory_format",
     "no_grad",
+    "nonzero",
     "numel",
     "promote_types",
     "result_type",
@@ -263,6 +264,7 @@ __all__ = [
     "set_printoptions",
     "set_rng_state",
     "tensor",
+    "tensordot",
     "typename",
     *_C._public_names(),
 ]

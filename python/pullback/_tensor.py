@@ -105,6 +105,10 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         hooks[handle.id] = hook
         return handle
 
+    def nonzero(self, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:  # type: ignore[override]
+        """The indices of the elements that are not zero: :func:`pullback.nonzero`."""
+        return tuple(self.nonzero_numpy()) if as_tuple else super().nonzero()
+
     # --- copies --------------------------------------------------------------------------------
 
     def _parts(self) -> tuple[Any, ...]:

@@ -3,12 +3,13 @@
 //!
 //! All shapes are seen with three spatial dimensions (`geometry`). Three products on non-transposed
 //! geometry do everything: `forward`, `backward_input`, `backward_weight`; a transposed convolution is
-//! the input gradient of a plain one with the roles of input and gradient exchanged. The operands of a
-//! block of positions are gathered into a matrix that stays in the second-level cache (`gather`) and
+//! the input gradient of a plain one with the roles of input and gradient exchanged. With stride 1 and images that
+//! are not small the input itself is read in shifted rows (`direct`); else the operands of a block of positions are gathered into a matrix that stays in the second-level cache (`gather`) and
 //! multiplied; a depthwise convolution has loops of its own (`depthwise`). Blocks depend on the shapes
 //! only, so results do not depend on threads.
 
 mod depthwise;
+mod direct;
 mod gather;
 mod geometry;
 mod product;
@@ -18,10 +19,11 @@ pub use geometry::{Conv, PerDim, output_shape};
 use crate::dense::{Compute, expect_shape, load, with_output};
 use crate::gemm::Blocked;
 use crate::{C64, C128, DType, Error, Result, StridedMut, StridedRef};
+use direct::Weights;
 use geometry::Geometry;
 
 /// A type convolutions compute in.
-pub(crate) trait Number: Compute + Blocked {}
+pub(crate) trait Number: Compute + Blocked + direct::Tiled {}
 impl Number for f32 {}
 impl Number for f64 {}
 impl Number for C64 {}
@@ -162,7 +164,9 @@ pub fn convolution_backward_bias(
 fn forward<T: Number>(out: &mut [T], x: &[T], w: &[T], bias: Option<&[T]>, g: &Geometry) {
     if g.is_depthwise() {
         depthwise::forward(out, x, w, bias, g);
-    } else {
+    } else if g.is_pointwise()
+        || !direct::forward(out, x, Weights { data: w, is_turned: false }, bias, g)
+    {
         product::forward(out, x, w, bias, g);
     }
 }
@@ -170,7 +174,11 @@ fn forward<T: Number>(out: &mut [T], x: &[T], w: &[T], bias: Option<&[T]>, g: &G
 fn backward_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &Geometry) {
     if g.is_depthwise() {
         depthwise::backward_input(out, grad, w, g);
-    } else {
+    } else if g.is_pointwise()
+        || !direct::turned(g).is_some_and(|g| {
+            direct::forward(out, grad, Weights { data: w, is_turned: true }, None, &g)
+        })
+    {
         product::backward_input(out, grad, w, g);
     }
 }

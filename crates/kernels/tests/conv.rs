@@ -4,6 +4,7 @@
 mod tensor;
 
 use pullback_kernels::conv::{self, Conv};
+use pullback_kernels::simd::{Level, set_level};
 use pullback_kernels::{C128, DType};
 use tensor::{Rng, Tensor};
 
@@ -139,7 +140,20 @@ fn larger_and_special_convolutions_equal_the_naive_twin() {
         groups,
         ..Conv::plain(2)
     };
-    for dtype in [DType::F32, DType::F64] {
+    let cases = [(DType::F32, Level::Avx512), (DType::F64, Level::Avx512)];
+    let lower =
+        [(DType::F32, Level::Avx2), (DType::F64, Level::Avx2), (DType::F32, Level::Baseline)];
+    for (dtype, level) in cases.into_iter().chain(lower) {
+        set_level(level);
+        // Tiles of other sizes, kernels that are no squares, dilation, groups, three dimensions, one dimension.
+        let wide = Conv { dilation: [2, 1].as_slice().into(), ..conv2(1, 2, 2) };
+        check(&mut rng, dtype, &[3, 8, 17, 23], &[14, 4, 2, 3], &wide);
+        check(&mut rng, dtype, &[2, 9, 96], &[7, 9, 5], &Conv::plain(1));
+        check(&mut rng, dtype, &[1, 3, 6, 9, 30], &[9, 3, 3, 2, 3], &Conv::plain(3));
+        // Images so small that several share a product.
+        check(&mut rng, dtype, &[5, 12, 4, 4], &[10, 12, 3, 3], &conv2(1, 1, 1));
+        check(&mut rng, dtype, &[7, 12, 5, 3], &[10, 6, 3, 3], &conv2(2, 1, 2));
+        check(&mut rng, dtype, &[4, 6, 3, 3], &[8, 6, 1, 1], &conv2(1, 0, 1));
         check(&mut rng, dtype, &[2, 16, 20, 20], &[24, 16, 3, 3], &conv2(1, 1, 1));
         check(&mut rng, dtype, &[1, 17, 33, 31], &[33, 17, 3, 3], &conv2(2, 1, 1));
         check(&mut rng, dtype, &[2, 16, 9, 9], &[20, 16, 1, 1], &conv2(1, 0, 1));
@@ -147,6 +161,7 @@ fn larger_and_special_convolutions_equal_the_naive_twin() {
         check(&mut rng, dtype, &[2, 12, 19, 19], &[12, 1, 5, 5], &conv2(2, 2, 12));
         check(&mut rng, dtype, &[1, 3, 40, 40], &[8, 3, 7, 7], &conv2(2, 3, 1));
     }
+    set_level(Level::Avx512);
 }
 
 #[test]

@@ -17,18 +17,94 @@ use std::ops::Range;
 /// Bytes of a gathered block: about half of a second-level cache.
 const BLOCK_BYTES: usize = 384 << 10;
 
-/// Positions per block for a matrix of `rows` rows.
-fn block_positions<T>(g: &Geometry, rows: usize) -> usize {
-    let fit = BLOCK_BYTES / (rows.max(1) * size_of::<T>());
-    let all = g.output_size().max(1);
-    let wanted = fit.clamp(96, 4096).min(all);
-    // Blocks of even size, so that the last one is no sliver.
-    all.div_ceil(all.div_ceil(wanted))
+/// Output positions below which several images share a product.
+const FEW: usize = 96;
+/// Positions of all images together that such a product should have.
+const ENOUGH: usize = 256;
+
+/// Images and positions whose products are made together.
+struct Block {
+    images: Range<usize>,
+    positions: Range<usize>,
 }
 
-fn blocks(g: &Geometry, each: usize) -> impl Iterator<Item = Range<usize>> + use<> {
-    let all = g.output_size();
-    (0..all.div_ceil(each)).map(move |b| b * each..all.min((b + 1) * each))
+impl Block {
+    /// Columns of the block's matrices.
+    fn columns(&self) -> usize {
+        self.images.len() * self.positions.len()
+    }
+    /// The images with where their columns begin.
+    fn images(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let width = self.positions.len();
+        self.images.clone().enumerate().map(move |(i, n)| (n, i * width))
+    }
+}
+
+/// How images and positions are cut into blocks: parts of one image, or some whole images.
+#[derive(Clone, Copy)]
+struct Blocks {
+    /// Images per block.
+    images: usize,
+    /// Positions per block.
+    positions: usize,
+    batch: usize,
+    all: usize,
+}
+
+impl Blocks {
+    /// For a matrix of `rows` rows, none if the input itself is the matrix.
+    fn new<T>(g: &Geometry, rows: Option<usize>) -> Blocks {
+        let all = g.output_size();
+        let blocks = Blocks { images: 1, positions: all.max(1), batch: g.batch, all };
+        if all < FEW {
+            return Blocks { images: (ENOUGH / all.max(1)).clamp(1, g.batch.max(1)), ..blocks };
+        }
+        let Some(rows) = rows else { return blocks };
+        let fit = BLOCK_BYTES / (rows.max(1) * size_of::<T>());
+        let wanted = fit.clamp(FEW, 4096).min(all);
+        // Blocks of even size, so that the last one is no sliver.
+        Blocks { positions: all.div_ceil(all.div_ceil(wanted)), ..blocks }
+    }
+    /// Blocks per image, or per images.
+    fn per_image(self) -> usize {
+        self.all.div_ceil(self.positions)
+    }
+    fn count(self) -> usize {
+        self.batch.div_ceil(self.images) * self.per_image()
+    }
+    /// Columns of the largest block.
+    fn columns(self) -> usize {
+        self.images * self.positions
+    }
+    fn get(self, index: usize) -> Block {
+        let (first, start) =
+            (index / self.per_image() * self.images, index % self.per_image() * self.positions);
+        Block {
+            images: first..self.batch.min(first + self.images),
+            positions: start..self.all.min(start + self.positions),
+        }
+    }
+}
+
+/// The rows of the matrix if the input has to be gathered.
+fn gathered_rows(g: &Geometry, rows: usize) -> Option<usize> {
+    (!g.is_pointwise()).then_some(rows)
+}
+
+/// Copies a block's columns between images, `channels` rows in each from row `first` of `rows` on, and a matrix.
+fn for_rows(
+    block: &Block,
+    (first, channels, rows): (usize, usize, usize),
+    all: usize,
+    mut each: impl FnMut(Range<usize>, Range<usize>, usize),
+) {
+    let (width, pitch) = (block.positions.len(), block.columns());
+    for (n, column) in block.images() {
+        for o in 0..channels {
+            let at = (n * rows + first + o) * all + block.positions.start;
+            each(at..at + width, o * pitch + column..o * pitch + column + width, o);
+        }
+    }
 }
 
 /// The input channels of one group of one batch element.
@@ -50,31 +126,52 @@ pub(super) fn forward<T: Number>(
         return;
     }
     let k = g.in_channels * g.kernel_size();
-    let each = if g.is_pointwise() { positions } else { block_positions::<T>(g, k) };
-    let per_group = positions.div_ceil(each);
+    let blocks = Blocks::new::<T>(g, gathered_rows(g, k));
+    let is_single = blocks.images == 1;
+    let is_gathered = !(g.is_pointwise() && is_single);
+    let channels = g.groups * g.out_channels;
     let shared = SharedMut::new(out);
-    parallel::for_range(g.batch * g.groups * per_group, 1, &|tasks| {
-        let mut matrix = vec![T::default(); if g.is_pointwise() { 0 } else { k * each }];
+    parallel::for_range(blocks.count() * g.groups, 1, &|tasks| {
+        let mut matrix = vec![T::default(); if is_gathered { k * blocks.columns() } else { 0 }];
+        let mut sums =
+            vec![T::default(); if is_single { 0 } else { g.out_channels * blocks.columns() }];
         for task in tasks {
-            let (n, group) = (task / per_group / g.groups, task / per_group % g.groups);
-            let start = task % per_group * each;
-            let span = start..positions.min(start + each);
-            let x = &x[input_channels(g, n, group)];
-            let right = if g.is_pointwise() {
-                Matrix::rows(x[span.start..].as_ptr(), positions)
+            let (block, group) = (blocks.get(task / g.groups), task % g.groups);
+            let columns = block.columns();
+            let right = if is_gathered {
+                for (n, column) in block.images() {
+                    let x = &x[input_channels(g, n, group)];
+                    gather(&mut matrix[column..], columns, x, g, block.positions.clone());
+                }
+                Matrix::rows(matrix.as_ptr(), columns)
             } else {
-                gather(&mut matrix, x, g, span.clone());
-                Matrix::rows(matrix.as_ptr(), span.len())
+                let x = &x[input_channels(g, block.images.start, group)];
+                Matrix::rows(x[block.positions.start..].as_ptr(), positions)
             };
-            let sizes = Sizes { m: g.out_channels, n: span.len(), k };
+            let sizes = Sizes { m: g.out_channels, n: columns, k };
             let first = group * g.out_channels;
-            let at = (n * g.groups * g.out_channels + first) * positions + span.start;
-            let target =
-                Matrix { ptr: shared.ptr().wrapping_add(at), rs: positions as isize, cs: 1 };
-            let beta = start_with_bias(target, sizes, bias, first);
             let left = Matrix::rows(w[first * k..].as_ptr(), k);
-            // SAFETY: the task owns these channels and positions of the output.
-            unsafe { product(sizes, target, left, right, T::one(), beta, false) };
+            if is_single {
+                let at =
+                    (block.images.start * channels + first) * positions + block.positions.start;
+                let target =
+                    Matrix { ptr: shared.ptr().wrapping_add(at), rs: positions as isize, cs: 1 };
+                let beta = start_with_bias(target, sizes, bias, first);
+                // SAFETY: the task owns these channels and positions of the output.
+                unsafe { product(sizes, target, left, right, T::one(), beta, false) };
+                continue;
+            }
+            let target = Matrix::rows(sums.as_mut_ptr(), columns);
+            // SAFETY: the sums are this task's.
+            unsafe { product(sizes, target, left, right, T::one(), T::default(), false) };
+            for_rows(&block, (first, g.out_channels, channels), positions, |at, from, o| {
+                // SAFETY: as above.
+                let out = unsafe { shared.slice(at) };
+                let bias = bias.map_or(T::default(), |bias| bias[first + o]);
+                for (out, sum) in out.iter_mut().zip(&sums[from]) {
+                    *out = sum.plus(bias);
+                }
+            });
         }
     });
 }
@@ -124,38 +221,67 @@ pub(super) fn backward_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &
     let each = channels_per_task::<T>(g);
     let parts = g.groups * g.in_channels.div_ceil(each);
     let shared = SharedMut::new(out);
-    parallel::for_range(g.batch * parts, 1, &|tasks| {
-        let mut matrix = Vec::new();
+    // A block of images at a time, so that each task owns its images.
+    let images = Blocks::new::<T>(g, None).images;
+    parallel::for_range(g.batch.div_ceil(images) * parts, 1, &|tasks| {
+        let (mut matrix, mut grads) = (Vec::new(), Vec::new());
         for task in tasks {
-            let n = task / parts;
             let Part { group, channels } = part(g, task % parts, each);
             let k = channels.len() * kernel;
-            let start = input_channels(g, n, group).start + channels.start * g.input_size();
-            // SAFETY: the task owns these input channels.
-            let x = unsafe { shared.slice(start..start + channels.len() * g.input_size()) };
-            let step = block_positions::<T>(g, k);
-            matrix.resize(k * step, T::default());
+            let blocks = Blocks::new::<T>(g, gathered_rows(g, k));
             let first = group * g.out_channels;
             let stride = (g.in_channels * kernel) as isize;
             let from = w[first * g.in_channels * kernel + channels.start * kernel..].as_ptr();
             let left = Matrix { ptr: from.cast_mut(), rs: 1, cs: stride };
-            for span in blocks(g, step) {
-                let at = (n * g.groups * g.out_channels + first) * positions + span.start;
-                let right = Matrix::rows(grad[at..].as_ptr(), positions);
-                let sizes = Sizes { m: k, n: span.len(), k: g.out_channels };
-                let target = if g.is_pointwise() {
-                    Matrix::rows(x[span.start..].as_ptr(), positions)
-                } else {
-                    Matrix::rows(matrix.as_ptr(), span.len())
-                };
-                // SAFETY: the target is this task's matrix or input channels.
+            let per_images = blocks.per_image();
+            for index in task / parts * per_images..(task / parts + 1) * per_images {
+                let block = blocks.get(index);
+                let columns = block.columns();
+                let right = columns_of(&mut grads, grad, &block, group, g);
+                let sizes = Sizes { m: k, n: columns, k: g.out_channels };
+                let start_of =
+                    |n: usize| input_channels(g, n, group).start + channels.start * g.input_size();
+                if g.is_pointwise() && block.images.len() == 1 {
+                    let at = start_of(block.images.start) + block.positions.start;
+                    let target = Matrix::rows(shared.ptr().wrapping_add(at), positions);
+                    // SAFETY: the task owns these images and input channels.
+                    unsafe { product(sizes, target, left, right, T::one(), T::default(), false) };
+                    continue;
+                }
+                matrix.resize(k * columns, T::default());
+                let target = Matrix::rows(matrix.as_mut_ptr(), columns);
+                // SAFETY: the matrix is this task's.
                 unsafe { product(sizes, target, left, right, T::one(), T::default(), false) };
-                if !g.is_pointwise() {
-                    scatter(x, &matrix, g, span);
+                for (n, column) in block.images() {
+                    let start = start_of(n);
+                    // SAFETY: as above.
+                    let x = unsafe { shared.slice(start..start + channels.len() * g.input_size()) };
+                    scatter(x, &matrix[column..], columns, g, block.positions.clone());
                 }
             }
         }
     });
+}
+
+/// A block's columns of the output's gradient as a matrix, copied to `copy` if they belong to several images.
+fn columns_of<T: Number>(
+    copy: &mut Vec<T>,
+    grad: &[T],
+    block: &Block,
+    group: usize,
+    g: &Geometry,
+) -> Matrix<T> {
+    let (all, channels) = (g.output_size(), g.groups * g.out_channels);
+    let first = group * g.out_channels;
+    if block.images.len() == 1 {
+        let at = (block.images.start * channels + first) * all + block.positions.start;
+        return Matrix::rows(grad[at..].as_ptr(), all);
+    }
+    copy.resize(g.out_channels * block.columns(), T::default());
+    for_rows(block, (first, g.out_channels, channels), all, |from, to, _| {
+        copy[to].copy_from_slice(&grad[from]);
+    });
+    Matrix::rows(copy.as_ptr(), block.columns())
 }
 
 pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: &Geometry) {
@@ -168,32 +294,35 @@ pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: 
     let parts = g.groups * g.in_channels.div_ceil(each);
     let shared = SharedMut::new(out);
     parallel::for_range(parts, 1, &|tasks| {
-        let mut matrix = Vec::new();
+        let (mut matrix, mut grads) = (Vec::new(), Vec::new());
         for task in tasks {
             let Part { group, channels } = part(g, task, each);
             let k = channels.len() * kernel;
-            let step = block_positions::<T>(g, k);
-            matrix.resize(k * step, T::default());
+            let blocks = Blocks::new::<T>(g, gathered_rows(g, k));
             let first = group * g.out_channels;
             let row = g.in_channels * kernel;
             let at = shared.ptr().wrapping_add(first * row + channels.start * kernel);
             let target = Matrix { ptr: at, rs: row as isize, cs: 1 };
-            for n in 0..g.batch {
-                let start = input_channels(g, n, group).start + channels.start * g.input_size();
-                let x = &x[start..start + channels.len() * g.input_size()];
-                for span in blocks(g, step) {
-                    let at = (n * g.groups * g.out_channels + first) * positions + span.start;
-                    let left = Matrix::rows(grad[at..].as_ptr(), positions);
-                    let right = if g.is_pointwise() {
-                        Matrix::rows(x[span.start..].as_ptr(), positions)
-                    } else {
-                        gather(&mut matrix, x, g, span.clone());
-                        Matrix::rows(matrix.as_ptr(), span.len())
-                    };
-                    let sizes = Sizes { m: g.out_channels, n: k, k: span.len() };
-                    // SAFETY: the task owns these columns of the weight's gradient.
-                    unsafe { product(sizes, target, left, right.t(), T::one(), T::one(), false) };
-                }
+            let start_of =
+                |n: usize| input_channels(g, n, group).start + channels.start * g.input_size();
+            for index in 0..blocks.count() {
+                let block = blocks.get(index);
+                let columns = block.columns();
+                let left = columns_of(&mut grads, grad, &block, group, g);
+                let right = if g.is_pointwise() && block.images.len() == 1 {
+                    let at = start_of(block.images.start) + block.positions.start;
+                    Matrix::rows(x[at..].as_ptr(), positions)
+                } else {
+                    matrix.resize(k * columns, T::default());
+                    for (n, column) in block.images() {
+                        let x = &x[start_of(n)..start_of(n) + channels.len() * g.input_size()];
+                        gather(&mut matrix[column..], columns, x, g, block.positions.clone());
+                    }
+                    Matrix::rows(matrix.as_ptr(), columns)
+                };
+                let sizes = Sizes { m: g.out_channels, n: k, k: columns };
+                // SAFETY: the task owns these columns of the weight's gradient.
+                unsafe { product(sizes, target, left, right.t(), T::one(), T::one(), false) };
             }
         }
     });

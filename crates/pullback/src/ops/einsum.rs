@@ -104,17 +104,16 @@ fn label_operand(tensor: &Tensor, term: &Term, index: usize) -> Result<Operand> 
     Ok(operand)
 }
 
-fn output_labels(term: Option<Term>, operands: &[Operand]) -> Result<Vec<Label>> {
+/// The labels of the result; without a term of its own, the ellipsis and what `terms`, those of the operands, name once.
+fn output_labels(term: Option<Term>, terms: &[Term], operands: &[Operand]) -> Result<Vec<Label>> {
     let all: Vec<Label> = operands.iter().flat_map(|o| o.labels.iter().copied()).collect();
     let mut ellipsis: Vec<Label> = all.iter().copied().filter(|&l| l >= ELLIPSIS).collect();
     ellipsis.sort_unstable_by(|a, b| b.cmp(a));
     ellipsis.dedup();
     let Some(term) = term else {
-        let mut letters: Vec<Label> = all
-            .iter()
-            .copied()
-            .filter(|&l| l < ELLIPSIS && all.iter().filter(|&&m| m == l).count() == 1)
-            .collect();
+        let named: Vec<Label> = terms.iter().flatten().copied().flatten().collect();
+        let is_single = |&l: &Label| named.iter().filter(|&&m| m == l).count() == 1;
+        let mut letters: Vec<Label> = named.iter().copied().filter(is_single).collect();
         letters.sort_unstable();
         return Ok([ellipsis, letters].concat());
     };
@@ -224,25 +223,26 @@ impl Einsum {
         ensure!(!tensors.is_empty(), runtime, "einsum(): must provide at least one operand");
         let (inputs, output) =
             equation.split_once("->").map_or((equation, None), |(i, o)| (i, Some(o)));
-        let terms: Vec<&str> = inputs.split(',').collect();
+        let texts: Vec<&str> = inputs.split(',').collect();
         ensure!(
-            terms.len() >= tensors.len(),
+            texts.len() >= tensors.len(),
             runtime,
             "einsum(): more operands were provided than specified in the equation"
         );
         ensure!(
-            terms.len() <= tensors.len(),
+            texts.len() <= tensors.len(),
             runtime,
             "einsum(): fewer operands were provided than specified in the equation"
         );
-        let (mut operands, mut offset) = (Vec::with_capacity(tensors.len()), 0);
-        for (index, (text, tensor)) in terms.iter().zip(tensors).enumerate() {
+        let (mut terms, mut operands, mut offset) = (Vec::new(), Vec::new(), 0);
+        for (index, (text, tensor)) in texts.iter().zip(tensors).enumerate() {
             let term = parse_term(text, &format!("operand {index}"), offset)?;
             operands.push(label_operand(tensor, &term, index)?);
+            terms.push(term);
             offset += text.len() + 1;
         }
         let output = output.map(|o| parse_term(o, "the output", inputs.len() + 2)).transpose()?;
-        let wanted = output_labels(output, &operands)?;
+        let wanted = output_labels(output, &terms, &operands)?;
         check_sizes(&operands)?;
         let mut rest = operands.into_iter();
         let mut result =

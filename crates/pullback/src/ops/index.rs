@@ -25,6 +25,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &EMBEDDING_BACKWARD,
     &NONZERO,
     &NONZERO_NUMPY,
+    &WHERE_TRUE,
     &ARGWHERE,
     &ONE_HOT,
     &SEARCHSORTED,
@@ -495,6 +496,17 @@ impl NonzeroNumpy {
     fn composite(self_: &Tensor) -> Result<Vec<Tensor>> {
         let input = if self_.ndim() == 0 { self_.unsqueeze(0)? } else { self_.clone() };
         input.nonzero()?.unbind(1)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.bools(&[2, 3])).without_gradient()]
+    }
+}
+
+/// As `nonzero_numpy`.
+#[op("where(Tensor condition) -> Tensor[]", not_differentiable, function_only)]
+impl WhereTrue {
+    fn composite(condition: &Tensor) -> Result<Vec<Tensor>> {
+        condition.nonzero_numpy()
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.bools(&[2, 3])).without_gradient()]

@@ -687,7 +687,7 @@ impl MeshgridIndexing {
         order.swap(0, 1);
         let mut out = grids(&order)?;
         out.swap(0, 1);
-        out.iter().map(|t| t.transpose(0, 1)).collect()
+        Ok(out)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![

@@ -1,0 +1,374 @@
+//! Convolution of stride 1 without a gathered matrix.
+//!
+//! In an input padded with zeros, the elements that meet kernel element `k` of channel `c` lie, for consecutive output
+//! positions, at consecutive addresses: they are a row of the gathered matrix by shifting a pointer. So output positions
+//! are counted along the padded input's rows, those that are no outputs are computed and dropped, and each tile of
+//! (channels, positions) is summed in registers over all `(c, k)` in order. Each output is one such sum, whatever the
+//! tiles and threads. (J. Zhang, F. Franchetti, T. M. Low: "High performance zero-memory overhead direct convolutions",
+//! 2018, have the idea of the loops.)
+
+use super::Number;
+use super::geometry::Geometry;
+use crate::dense::SharedMut;
+use crate::parallel;
+
+/// A loop that sums one tile: `out[r * columns + j] = sum over k of w[k * rows + r] * x[shifts[k] + j]`.
+pub(crate) struct Micro<T> {
+    rows: usize,
+    columns: usize,
+    run: unsafe fn(&[usize], *const T, *const T, *mut T),
+}
+
+/// Tiles of positions that share a block of weights while it is in the cache.
+const TOGETHER: usize = 4;
+/// Most elements of a tile.
+const LARGEST: usize = 512;
+/// The least part of computed positions that must be outputs for this way to pay.
+const USEFUL: f64 = 0.72;
+
+/// The weights of a convolution: as they are, or as the input's gradient sees them, channels exchanged and the kernel
+/// turned round.
+#[derive(Clone, Copy)]
+pub(super) struct Weights<'w, T> {
+    pub(super) data: &'w [T],
+    pub(super) is_turned: bool,
+}
+
+/// The convolution that makes the gradient of `g`'s input from that of its output, if one of stride 1 does.
+pub(super) fn turned(g: &Geometry) -> Option<Geometry> {
+    if g.stride != [1; 3] {
+        return None;
+    }
+    let mut padding = [0; 3];
+    for (d, padding) in padding.iter_mut().enumerate() {
+        *padding = (g.dilation[d] * (g.kernel[d] - 1)).checked_sub(g.padding[d])?;
+    }
+    Some(Geometry {
+        in_channels: g.out_channels,
+        out_channels: g.in_channels,
+        input: g.output,
+        output: g.input,
+        padding,
+        ..g.clone()
+    })
+}
+
+/// How a convolution is laid out for this way.
+struct Layout<T: 'static> {
+    micro: &'static Micro<T>,
+    /// Sizes of the padded input.
+    padded: [usize; 3],
+    /// Positions from the first output to the last, along the padded rows.
+    positions: usize,
+}
+
+/// The best layout, if there is a good one.
+fn layout<T: Number>(g: &Geometry) -> Option<Layout<T>> {
+    let outputs = g.output_size();
+    if g.stride != [1; 3] || outputs == 0 || g.kernel_size() * g.in_channels < 8 {
+        return None;
+    }
+    let padded: [usize; 3] = std::array::from_fn(|d| g.input[d] + 2 * g.padding[d]);
+    let line = |d: usize, h: usize| (d * padded[1] + h) * padded[2];
+    let positions = line(g.output[0] - 1, g.output[1] - 1) + g.output[2];
+    let share = |micro: &Micro<T>| {
+        let rows = g.out_channels as f64 / g.out_channels.next_multiple_of(micro.rows) as f64;
+        rows * outputs as f64 / positions.next_multiple_of(micro.columns) as f64
+    };
+    let micro = T::micros().iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
+    (share(micro) >= USEFUL).then_some(Layout { micro, padded, positions })
+}
+
+/// Convolves if this way fits; says whether it did.
+pub(super) fn forward<T: Number>(
+    out: &mut [T],
+    x: &[T],
+    weights: Weights<'_, T>,
+    bias: Option<&[T]>,
+    g: &Geometry,
+) -> bool {
+    let Some(layout) = layout::<T>(g) else { return false };
+    let Micro { rows, columns, run } = *layout.micro;
+    let shifts = shifts(g, layout.padded);
+    let packed = pack(weights, g, rows);
+    let plane: usize = layout.padded.iter().product();
+    let tiles = layout.positions.div_ceil(columns);
+    let images = g.batch * g.groups;
+    let strips = if images >= 2 * parallel::num_threads() { 1 } else { tiles.div_ceil(TOGETHER) };
+    let each = tiles.div_ceil(strips);
+    let outputs = g.output_size();
+    let shared = SharedMut::new(out);
+    parallel::for_range(images * strips, 1, &|tasks| {
+        // The last tile reads past the last position.
+        let mut padded = vec![T::default(); g.in_channels * plane + columns];
+        let (mut tile, mut filled) = ([T::default(); LARGEST], usize::MAX);
+        for task in tasks {
+            let (image, strip) = (task / strips, task % strips);
+            if filled != image {
+                let size = g.in_channels * g.input_size();
+                pad(&mut padded, &x[image * size..(image + 1) * size], g, layout.padded);
+                filled = image;
+            }
+            let last = tiles.min((strip + 1) * each);
+            for first in (strip * each..last).step_by(TOGETHER) {
+                for block in 0..g.out_channels.div_ceil(rows) {
+                    let count = rows.min(g.out_channels - block * rows);
+                    let channel = image % g.groups * g.out_channels + block * rows;
+                    let weights = &packed[(image % g.groups * g.out_channels.div_ceil(rows)
+                        + block)
+                        * shifts.len()
+                        * rows..];
+                    for number in first..last.min(first + TOGETHER) {
+                        let start = number * columns;
+                        // SAFETY: every shift stays a tile short of the end of `padded`; weights are packed in such
+                        // blocks; a tile has `rows * columns` elements.
+                        unsafe {
+                            let x = padded.as_ptr().add(start);
+                            run(&shifts, x, weights.as_ptr(), tile.as_mut_ptr());
+                        }
+                        for r in 0..count {
+                            let at = (image * g.out_channels + block * rows + r) * outputs;
+                            // SAFETY: tiles own disjoint positions of a channel.
+                            let out = unsafe { shared.slice(at..at + outputs) };
+                            let values = &tile[r * columns..(r + 1) * columns];
+                            let bias = bias.map(|bias| bias[channel + r]);
+                            store(out, values, bias, start, g, layout.padded);
+                        }
+                    }
+                }
+            }
+        }
+    });
+    true
+}
+
+/// The distances from an output's position to the elements that it sums, in the weights' order.
+fn shifts(g: &Geometry, padded: [usize; 3]) -> Vec<usize> {
+    let plane: usize = padded.iter().product();
+    let mut shifts = Vec::with_capacity(g.in_channels * g.kernel_size());
+    for c in 0..g.in_channels {
+        for d in 0..g.kernel[0] {
+            for h in 0..g.kernel[1] {
+                for w in 0..g.kernel[2] {
+                    let line = d * g.dilation[0] * padded[1] + h * g.dilation[1];
+                    shifts.push(c * plane + line * padded[2] + w * g.dilation[2]);
+                }
+            }
+        }
+    }
+    shifts
+}
+
+/// The weights in blocks of `rows` output channels, those of a block side by side, zeros after the last channel.
+fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, rows: usize) -> Vec<T> {
+    let (kernel, blocks) = (g.kernel_size(), g.out_channels.div_ceil(rows));
+    let depth = g.in_channels * kernel;
+    let mut packed = vec![T::default(); g.groups * blocks * depth * rows];
+    for group in 0..g.groups {
+        for o in 0..g.out_channels {
+            let start = (group * blocks + o / rows) * depth * rows + o % rows;
+            for c in 0..g.in_channels {
+                for k in 0..kernel {
+                    let from = if weights.is_turned {
+                        ((group * g.in_channels + c) * g.out_channels + o) * kernel + kernel - 1 - k
+                    } else {
+                        ((group * g.out_channels + o) * g.in_channels + c) * kernel + k
+                    };
+                    packed[start + (c * kernel + k) * rows] = weights.data[from];
+                }
+            }
+        }
+    }
+    packed
+}
+
+/// Copies an image into the middle of the padded one, whose border is zero and stays so.
+fn pad<T: Number>(padded: &mut [T], x: &[T], g: &Geometry, sizes: [usize; 3]) {
+    let [_, height, width] = g.input;
+    let plane: usize = sizes.iter().product();
+    for (line, row) in x.chunks_exact(width.max(1)).enumerate() {
+        let (channel, line) = (line / (g.input[0] * height), line % (g.input[0] * height));
+        let (d, h) = (line / height + g.padding[0], line % height + g.padding[1]);
+        let at = channel * plane + (d * sizes[1] + h) * sizes[2] + g.padding[2];
+        padded[at..at + width].copy_from_slice(row);
+    }
+}
+
+/// Writes those values of a tile row, the first of which belongs to position `start`, that are outputs.
+fn store<T: Number>(
+    out: &mut [T],
+    values: &[T],
+    bias: Option<T>,
+    start: usize,
+    g: &Geometry,
+    padded: [usize; 3],
+) {
+    let [depth, height, width] = g.output;
+    let mut at = 0;
+    while at < values.len() {
+        let position = start + at;
+        let (line, w) = (position / padded[2], position % padded[2]);
+        let (d, h) = (line / padded[1], line % padded[1]);
+        if d >= depth {
+            return;
+        }
+        if h < height && w < width {
+            let n = (width - w).min(values.len() - at);
+            let to = (d * height + h) * width + w;
+            let out = &mut out[to..to + n];
+            match bias {
+                None => out.copy_from_slice(&values[at..at + n]),
+                Some(bias) => {
+                    for (out, value) in out.iter_mut().zip(&values[at..at + n]) {
+                        *out = value.plus(bias);
+                    }
+                }
+            }
+        }
+        at += padded[2] - w;
+    }
+}
+
+/// The tile loops of this machine, none where it has no wide registers.
+pub(crate) trait Tiled: Sized + 'static {
+    fn micros() -> &'static [Micro<Self>] {
+        &[]
+    }
+}
+impl Tiled for crate::C64 {}
+impl Tiled for crate::C128 {}
+#[cfg(not(target_arch = "x86_64"))]
+impl Tiled for f32 {}
+#[cfg(not(target_arch = "x86_64"))]
+impl Tiled for f64 {}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::{Micro, Tiled};
+    use crate::simd::{Level, level};
+    use std::arch::x86_64::*;
+
+    /// A register of numbers.
+    trait Vector: Copy {
+        type T: Copy;
+        const LANES: usize;
+        fn splat(value: Self::T) -> Self;
+        /// # Safety
+        /// `LANES` elements are live at `from`.
+        unsafe fn load(from: *const Self::T) -> Self;
+        /// # Safety
+        /// `LANES` elements are writable at `to`.
+        unsafe fn store(self, to: *mut Self::T);
+        /// `self * b + c`.
+        fn mul_add(self, b: Self, c: Self) -> Self;
+    }
+
+    macro_rules! vector {
+        ($($v:ident, $t:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $fma:ident;)*) => {$(
+            impl Vector for $v {
+                type T = $t;
+                const LANES: usize = $lanes;
+                #[inline(always)]
+                fn splat(value: $t) -> Self {
+                    // SAFETY: only loops of a level that has the instruction are made of this type.
+                    unsafe { $splat(value) }
+                }
+                #[inline(always)]
+                unsafe fn load(from: *const $t) -> Self {
+                    // SAFETY: as above; the elements are live.
+                    unsafe { $load(from) }
+                }
+                #[inline(always)]
+                unsafe fn store(self, to: *mut $t) {
+                    // SAFETY: as above; the elements are writable.
+                    unsafe { $store(to, self) };
+                }
+                #[inline(always)]
+                fn mul_add(self, b: Self, c: Self) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $fma(self, b, c) }
+                }
+            }
+        )*};
+    }
+    vector! {
+        __m512, f32, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps;
+        __m512d, f64, 8, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_fmadd_pd;
+        __m256, f32, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps;
+        __m256d, f64, 4, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd;
+    }
+
+    /// # Safety
+    /// As for [`Micro`], with `M` rows and `N` registers of columns.
+    #[inline(always)]
+    unsafe fn tile<V: Vector, const M: usize, const N: usize>(
+        shifts: &[usize],
+        x: *const V::T,
+        w: *const V::T,
+        out: *mut V::T,
+        zero: V::T,
+    ) {
+        let mut sums = [[V::splat(zero); N]; M];
+        for (k, &shift) in shifts.iter().enumerate() {
+            let mut right = [V::splat(zero); N];
+            for (j, right) in right.iter_mut().enumerate() {
+                // SAFETY: the caller's promise, here and below.
+                *right = unsafe { V::load(x.add(shift + j * V::LANES)) };
+            }
+            for (r, sums) in sums.iter_mut().enumerate() {
+                // SAFETY: as above.
+                let left = V::splat(unsafe { *w.add(k * M + r) });
+                for (sum, right) in sums.iter_mut().zip(right) {
+                    *sum = left.mul_add(right, *sum);
+                }
+            }
+        }
+        for (r, sums) in sums.into_iter().enumerate() {
+            for (j, sum) in sums.into_iter().enumerate() {
+                // SAFETY: as above.
+                unsafe { sum.store(out.add((r * N + j) * V::LANES)) };
+            }
+        }
+    }
+
+    macro_rules! micros {
+        ($($name:ident, $micro:ident, $v:ident, $t:ty, $rows:literal x $registers:literal, $features:literal;)*) => {$(
+            /// # Safety
+            /// As [`tile`]; the level is present.
+            #[target_feature(enable = $features)]
+            unsafe fn $name(shifts: &[usize], x: *const $t, w: *const $t, out: *mut $t) {
+                // SAFETY: the caller's promise.
+                unsafe { tile::<$v, $rows, $registers>(shifts, x, w, out, 0.0) };
+            }
+            const $micro: Micro<$t> =
+                Micro { rows: $rows, columns: $registers * <$v as Vector>::LANES, run: $name };
+        )*};
+    }
+    micros! {
+        single_8x3, SINGLE_8X3, __m512, f32, 8 x 3, "avx512f";
+        single_6x4, SINGLE_6X4, __m512, f32, 6 x 4, "avx512f";
+        double_8x3, DOUBLE_8X3, __m512d, f64, 8 x 3, "avx512f";
+        double_6x4, DOUBLE_6X4, __m512d, f64, 6 x 4, "avx512f";
+        single_4x3, SINGLE_4X3, __m256, f32, 4 x 3, "avx2,fma";
+        double_4x3, DOUBLE_4X3, __m256d, f64, 4 x 3, "avx2,fma";
+    }
+
+    impl Tiled for f32 {
+        fn micros() -> &'static [Micro<f32>] {
+            match level() {
+                Level::Avx512 => &[SINGLE_6X4, SINGLE_8X3],
+                Level::Avx2 => &[SINGLE_4X3],
+                Level::Baseline => &[],
+            }
+        }
+    }
+    impl Tiled for f64 {
+        fn micros() -> &'static [Micro<f64>] {
+            match level() {
+                Level::Avx512 => &[DOUBLE_6X4, DOUBLE_8X3],
+                Level::Avx2 => &[DOUBLE_4X3],
+                Level::Baseline => &[],
+            }
+        }
+    }
+}

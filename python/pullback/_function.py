@@ -1,0 +1,143 @@
+"""Functions whose arguments PyTorch sorts in Python before an op sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from . import _C
+from ._tensor import Tensor
+
+__all__ = ["broadcast_tensors", "einsum", "meshgrid", "nonzero", "tensordot"]
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def _unpacked(tensors: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """The tensors of ``f(a, b)`` or ``f([a, b])``."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        return tuple(tensors[0])
+    return tensors
+
+
+def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The tensors expanded to their common shape, as views.
+
+    Raises:
+        RuntimeError: if the shapes do not broadcast.
+    """
+    return tuple(_C._VariableFunctions.broadcast_tensors(_unpacked(tensors)))
+
+
+def meshgrid(
+    *tensors: Tensor | Sequence[Tensor], indexing: str | None = None
+) -> tuple[Tensor, ...]:
+    """Coordinates of the grid that vectors span, one tensor of the grid's shape per vector.
+
+    Args:
+        tensors: vectors or numbers of one dtype.
+        indexing: ``"ij"`` (the default) for dimensions in the vectors' order, ``"xy"`` for the
+            first two exchanged.
+
+    Raises:
+        RuntimeError: for tensors of two or more dimensions, or another word.
+    """
+    vectors = _unpacked(tensors)
+    if indexing is None:
+        return tuple(_C._VariableFunctions.meshgrid(vectors))
+    return tuple(_C._VariableFunctions.meshgrid(vectors, indexing=indexing))
+
+
+def nonzero(
+    input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False
+) -> Tensor | tuple[Tensor, ...]:
+    """The indices of the elements that are not zero, in row-major order.
+
+    Returns:
+        A matrix of shape (count, dimensions), or with ``as_tuple`` one vector per dimension.
+    """
+    if as_tuple:
+        return tuple(input.nonzero_numpy())
+    if out is None:
+        return _C._VariableFunctions.nonzero(input)
+    return _C._VariableFunctions.nonzero(input, out=out)
+
+
+def tensordot(
+    a: Tensor,
+    b: Tensor,
+    dims: int | Tensor | Sequence[int] | Sequence[Sequence[int]] = 2,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Sums of products over dimensions of both tensors, which leave the result.
+
+    Args:
+        a: the left tensor.
+        b: the right tensor.
+        dims: how many of the last dimensions of ``a`` meet the first of ``b``, or the two lists of
+            dimensions that meet.
+        out: where the result goes.
+
+    Raises:
+        RuntimeError: if sizes of dimensions that meet differ, or ``dims`` is out of range.
+    """
+    if isinstance(dims, Tensor):
+        dims = cast("Any", dims.tolist())
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.dim(), b.dim()):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        left, right = list(range(-dims, 0)), list(range(dims))
+    else:
+        first, second = dims
+        left = [first] if isinstance(first, int) else list(first)
+        right = [second] if isinstance(second, int) else list(second)
+    if out is None:
+        return _C._VariableFunctions.tensordot(a, b, left, right)
+    return _C._VariableFunctions.tensordot(a, b, left, right, out=out)
+
+
+def einsum(*args: Any) -> Tensor:
+    """Sums of products written with one letter per dimension: ``einsum("ij,jk->ik", a, b)``.
+
+    The operands may also come as one list, or each followed by the numbers of its dimensions
+    (and last those of the result): ``einsum(a, [0, 1], b, [1, 2], [0, 2])``.
+
+    Raises:
+        RuntimeError: for an equation that does not fit the operands.
+        ValueError: for fewer than two arguments, or numbers outside 0 to 51.
+    """
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, "
+            "or at least one operand and its subscripts list"
+        )
+    if isinstance(args[0], Tensor):
+        return _C._VariableFunctions.einsum(*_equation_of_lists(args))
+    equation, *operands = args
+    return _C._VariableFunctions.einsum(equation, _unpacked(tuple(operands)))
+
+
+def _equation_of_lists(args: tuple[Any, ...]) -> tuple[str, list[Tensor]]:
+    """The equation and operands of operands that alternate with lists of dimension numbers."""
+    pairs, rest = divmod(len(args), 2)
+    terms = [_letters(args[2 * i + 1]) for i in range(pairs)]
+    equation = ",".join(terms)
+    if rest:
+        equation += "->" + _letters(args[-1])
+    return equation, list(args[: 2 * pairs : 2])
+
+
+def _letters(numbers: Sequence[Any]) -> str:
+    letters = []
+    for number in numbers:
+        if number is Ellipsis:
+            letters.append("...")
+        elif 0 <= number < len(_LETTERS):
+            letters.append(_LETTERS[number])
+        else:
+            raise ValueError(
+                "einsum(): subscript in subscript list is not within the valid range [0, 52)"
+            )
+    return "".join(letters)

@@ -12,7 +12,9 @@ mod depthwise;
 mod direct;
 mod gather;
 mod geometry;
+mod implicit;
 mod product;
+mod tile;
 
 pub use geometry::{Conv, PerDim, output_shape};
 
@@ -23,7 +25,7 @@ use direct::Weights;
 use geometry::Geometry;
 
 /// A type convolutions compute in.
-pub(crate) trait Number: Compute + Blocked + direct::Tiled {}
+pub(crate) trait Number: Compute + Blocked + tile::Tiled {}
 impl Number for f32 {}
 impl Number for f64 {}
 impl Number for C64 {}
@@ -132,7 +134,7 @@ pub fn convolution_backward_weight(
         with_output::<T, _>(grad_weight, |out| {
             if geometry.is_depthwise() {
                 depthwise::backward_weight(out, grad, x, &geometry);
-            } else {
+            } else if geometry.is_pointwise() || !implicit::backward_weight(out, grad, x, &geometry) {
                 product::backward_weight(out, grad, x, &geometry);
             }
         });
@@ -164,23 +166,32 @@ pub fn convolution_backward_bias(
 fn forward<T: Number>(out: &mut [T], x: &[T], w: &[T], bias: Option<&[T]>, g: &Geometry) {
     if g.is_depthwise() {
         depthwise::forward(out, x, w, bias, g);
-    } else if g.is_pointwise()
-        || !direct::forward(out, x, Weights { data: w, is_turned: false }, bias, g)
-    {
+    } else if !without_matrix(out, x, Weights { data: w, is_turned: false }, bias, g) {
         product::forward(out, x, w, bias, g);
     }
 }
 
 fn backward_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &Geometry) {
     if g.is_depthwise() {
-        depthwise::backward_input(out, grad, w, g);
-    } else if g.is_pointwise()
-        || !direct::turned(g).is_some_and(|g| {
-            direct::forward(out, grad, Weights { data: w, is_turned: true }, None, &g)
-        })
-    {
+        return depthwise::backward_input(out, grad, w, g);
+    }
+    let weights = Weights { data: w, is_turned: true };
+    if !direct::turned(g).is_some_and(|g| without_matrix(out, grad, weights, None, &g)) {
         product::backward_input(out, grad, w, g);
     }
+}
+
+/// Convolves without a gathered matrix if one of the ways to do so fits; says whether it did.
+fn without_matrix<T: Number>(
+    out: &mut [T],
+    x: &[T],
+    weights: Weights<'_, T>,
+    bias: Option<&[T]>,
+    g: &Geometry,
+) -> bool {
+    !g.is_pointwise()
+        && (implicit::forward(out, x, weights, bias, g)
+            || direct::forward(out, x, weights, bias, g))
 }
 
 fn same_dtype(a: StridedRef<'_>, b: StridedRef<'_>) -> Result<()> {

@@ -9,22 +9,16 @@
 
 use super::Number;
 use super::geometry::Geometry;
+use super::tile::Micro;
 use crate::dense::SharedMut;
 use crate::parallel;
-
-/// A loop that sums one tile: `out[r * columns + j] = sum over k of w[k * rows + r] * x[shifts[k] + j]`.
-pub(crate) struct Micro<T> {
-    rows: usize,
-    columns: usize,
-    run: unsafe fn(&[usize], *const T, *const T, *mut T),
-}
 
 /// Tiles of positions that share a block of weights while it is in the cache.
 const TOGETHER: usize = 4;
 /// Most elements of a tile.
 const LARGEST: usize = 512;
 /// The least part of computed positions that must be outputs for this way to pay.
-const USEFUL: f64 = 0.72;
+const USEFUL: f64 = 0.5;
 
 /// The weights of a convolution: as they are, or as the input's gradient sees them, channels exchanged and the kernel
 /// turned round.
@@ -32,6 +26,18 @@ const USEFUL: f64 = 0.72;
 pub(super) struct Weights<'w, T> {
     pub(super) data: &'w [T],
     pub(super) is_turned: bool,
+}
+
+impl<'w, T> Weights<'w, T> {
+    /// The kernel, in memory's order, between input channel `c` and output channel `o` of a group of `g`.
+    pub(super) fn of(self, g: &Geometry, group: usize, o: usize, c: usize) -> &'w [T] {
+        let pair = if self.is_turned {
+            (group * g.in_channels + c) * g.out_channels + o
+        } else {
+            (group * g.out_channels + o) * g.in_channels + c
+        };
+        &self.data[pair * g.kernel_size()..][..g.kernel_size()]
+    }
 }
 
 /// The convolution that makes the gradient of `g`'s input from that of its output, if one of stride 1 does.
@@ -88,7 +94,7 @@ pub(super) fn forward<T: Number>(
     g: &Geometry,
 ) -> bool {
     let Some(layout) = layout::<T>(g) else { return false };
-    let Micro { rows, columns, run } = *layout.micro;
+    let Micro { rows, columns, run, .. } = *layout.micro;
     let shifts = shifts(g, layout.padded);
     let packed = pack(weights, g, rows);
     let plane: usize = layout.padded.iter().product();
@@ -168,13 +174,9 @@ fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, rows: usize) -> Vec<T>
         for o in 0..g.out_channels {
             let start = (group * blocks + o / rows) * depth * rows + o % rows;
             for c in 0..g.in_channels {
-                for k in 0..kernel {
-                    let from = if weights.is_turned {
-                        ((group * g.in_channels + c) * g.out_channels + o) * kernel + kernel - 1 - k
-                    } else {
-                        ((group * g.out_channels + o) * g.in_channels + c) * kernel + k
-                    };
-                    packed[start + (c * kernel + k) * rows] = weights.data[from];
+                for (k, &weight) in weights.of(g, group, o, c).iter().enumerate() {
+                    let k = if weights.is_turned { kernel - 1 - k } else { k };
+                    packed[start + (c * kernel + k) * rows] = weight;
                 }
             }
         }
@@ -226,149 +228,5 @@ fn store<T: Number>(
             }
         }
         at += padded[2] - w;
-    }
-}
-
-/// The tile loops of this machine, none where it has no wide registers.
-pub(crate) trait Tiled: Sized + 'static {
-    fn micros() -> &'static [Micro<Self>] {
-        &[]
-    }
-}
-impl Tiled for crate::C64 {}
-impl Tiled for crate::C128 {}
-#[cfg(not(target_arch = "x86_64"))]
-impl Tiled for f32 {}
-#[cfg(not(target_arch = "x86_64"))]
-impl Tiled for f64 {}
-
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    use super::{Micro, Tiled};
-    use crate::simd::{Level, level};
-    use std::arch::x86_64::*;
-
-    /// A register of numbers.
-    trait Vector: Copy {
-        type T: Copy;
-        const LANES: usize;
-        fn splat(value: Self::T) -> Self;
-        /// # Safety
-        /// `LANES` elements are live at `from`.
-        unsafe fn load(from: *const Self::T) -> Self;
-        /// # Safety
-        /// `LANES` elements are writable at `to`.
-        unsafe fn store(self, to: *mut Self::T);
-        /// `self * b + c`.
-        fn mul_add(self, b: Self, c: Self) -> Self;
-    }
-
-    macro_rules! vector {
-        ($($v:ident, $t:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $fma:ident;)*) => {$(
-            impl Vector for $v {
-                type T = $t;
-                const LANES: usize = $lanes;
-                #[inline(always)]
-                fn splat(value: $t) -> Self {
-                    // SAFETY: only loops of a level that has the instruction are made of this type.
-                    unsafe { $splat(value) }
-                }
-                #[inline(always)]
-                unsafe fn load(from: *const $t) -> Self {
-                    // SAFETY: as above; the elements are live.
-                    unsafe { $load(from) }
-                }
-                #[inline(always)]
-                unsafe fn store(self, to: *mut $t) {
-                    // SAFETY: as above; the elements are writable.
-                    unsafe { $store(to, self) };
-                }
-                #[inline(always)]
-                fn mul_add(self, b: Self, c: Self) -> Self {
-                    // SAFETY: as above.
-                    unsafe { $fma(self, b, c) }
-                }
-            }
-        )*};
-    }
-    vector! {
-        __m512, f32, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps;
-        __m512d, f64, 8, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_fmadd_pd;
-        __m256, f32, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps;
-        __m256d, f64, 4, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd;
-    }
-
-    /// # Safety
-    /// As for [`Micro`], with `M` rows and `N` registers of columns.
-    #[inline(always)]
-    unsafe fn tile<V: Vector, const M: usize, const N: usize>(
-        shifts: &[usize],
-        x: *const V::T,
-        w: *const V::T,
-        out: *mut V::T,
-        zero: V::T,
-    ) {
-        let mut sums = [[V::splat(zero); N]; M];
-        for (k, &shift) in shifts.iter().enumerate() {
-            let mut right = [V::splat(zero); N];
-            for (j, right) in right.iter_mut().enumerate() {
-                // SAFETY: the caller's promise, here and below.
-                *right = unsafe { V::load(x.add(shift + j * V::LANES)) };
-            }
-            for (r, sums) in sums.iter_mut().enumerate() {
-                // SAFETY: as above.
-                let left = V::splat(unsafe { *w.add(k * M + r) });
-                for (sum, right) in sums.iter_mut().zip(right) {
-                    *sum = left.mul_add(right, *sum);
-                }
-            }
-        }
-        for (r, sums) in sums.into_iter().enumerate() {
-            for (j, sum) in sums.into_iter().enumerate() {
-                // SAFETY: as above.
-                unsafe { sum.store(out.add((r * N + j) * V::LANES)) };
-            }
-        }
-    }
-
-    macro_rules! micros {
-        ($($name:ident, $micro:ident, $v:ident, $t:ty, $rows:literal x $registers:literal, $features:literal;)*) => {$(
-            /// # Safety
-            /// As [`tile`]; the level is present.
-            #[target_feature(enable = $features)]
-            unsafe fn $name(shifts: &[usize], x: *const $t, w: *const $t, out: *mut $t) {
-                // SAFETY: the caller's promise.
-                unsafe { tile::<$v, $rows, $registers>(shifts, x, w, out, 0.0) };
-            }
-            const $micro: Micro<$t> =
-                Micro { rows: $rows, columns: $registers * <$v as Vector>::LANES, run: $name };
-        )*};
-    }
-    micros! {
-        single_8x3, SINGLE_8X3, __m512, f32, 8 x 3, "avx512f";
-        single_6x4, SINGLE_6X4, __m512, f32, 6 x 4, "avx512f";
-        double_8x3, DOUBLE_8X3, __m512d, f64, 8 x 3, "avx512f";
-        double_6x4, DOUBLE_6X4, __m512d, f64, 6 x 4, "avx512f";
-        single_4x3, SINGLE_4X3, __m256, f32, 4 x 3, "avx2,fma";
-        double_4x3, DOUBLE_4X3, __m256d, f64, 4 x 3, "avx2,fma";
-    }
-
-    impl Tiled for f32 {
-        fn micros() -> &'static [Micro<f32>] {
-            match level() {
-                Level::Avx512 => &[SINGLE_6X4, SINGLE_8X3],
-                Level::Avx2 => &[SINGLE_4X3],
-                Level::Baseline => &[],
-            }
-        }
-    }
-    impl Tiled for f64 {
-        fn micros() -> &'static [Micro<f64>] {
-            match level() {
-                Level::Avx512 => &[DOUBLE_6X4, DOUBLE_8X3],
-                Level::Avx2 => &[DOUBLE_4X3],
-                Level::Baseline => &[],
-            }
-        }
     }
 }

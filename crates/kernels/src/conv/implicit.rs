@@ -1,0 +1,305 @@
+//! Convolution as matrix products whose gathered matrix is never made.
+//!
+//! With the channels of an image side by side (and zeros around it), what output position `p` meets at kernel element `k`
+//! is one run of channels, at `base(p) + shift(k)`. Forward, a tile of (positions, output channels) sums over all runs
+//! against weights packed once; the weight's gradient, a tile of (output channels, channels) per kernel element, sums over
+//! all positions. Any stride and dilation fit. Each sum runs in one order, whatever the tiles and threads.
+
+use super::Number;
+use super::direct::Weights;
+use super::geometry::Geometry;
+use super::tile::{Micro, Tiled};
+use crate::dense::SharedMut;
+use crate::elementwise::copy_tile;
+use crate::parallel;
+use std::ops::Range;
+
+/// Positions of all images of a block together that there should be at least.
+const POSITIONS: usize = 192;
+/// Channels that are summed over at a time, so that a block of weights stays in the cache.
+const DEPTH: usize = 512;
+/// Fewest channels on both sides for which this way pays.
+const CHANNELS: usize = 16;
+/// The least part of a tile that must be filled on average for this way to pay.
+const USEFUL: f64 = 0.6;
+/// Most elements of a tile.
+const LARGEST: usize = 512;
+
+/// The loop that fills its tiles best with `rows` and `columns` that come in so many.
+fn best<T: Number>(rows: Option<usize>, columns: usize) -> Option<Micro<T>> {
+    let part = |n: usize, size: usize| n as f64 / n.next_multiple_of(size) as f64;
+    let share = |m: &Micro<T>| rows.map_or(1.0, |n| part(n, m.rows)) * part(columns, m.columns);
+    let micro = *<T as Tiled>::micros().iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
+    (share(&micro) >= USEFUL).then_some(micro)
+}
+
+/// Images with the channels side by side, in the middle of zeros.
+struct Images<T> {
+    data: Vec<T>,
+    /// Where the outputs' positions begin, image after image.
+    bases: Vec<usize>,
+    padded: [usize; 3],
+}
+
+impl<T: Number> Images<T> {
+    /// For up to `count` images; reads may go `slack` elements past the last.
+    fn new(g: &Geometry, count: usize, slack: usize) -> Images<T> {
+        let padded: [usize; 3] = std::array::from_fn(|d| g.input[d] + 2 * g.padding[d]);
+        let size = padded.iter().product::<usize>() * g.in_channels;
+        let mut bases = Vec::with_capacity(count * g.output_size());
+        for image in 0..count {
+            for d in 0..g.output[0] {
+                for h in 0..g.output[1] {
+                    for w in 0..g.output[2] {
+                        let line = d * g.stride[0] * padded[1] + h * g.stride[1];
+                        let position = line * padded[2] + w * g.stride[2];
+                        bases.push(image * size + position * g.in_channels);
+                    }
+                }
+            }
+        }
+        Images { data: vec![T::default(); count * size + slack], bases, padded }
+    }
+
+    /// Takes in the channels of a group of some images.
+    fn fill(&mut self, x: &[T], images: &Range<usize>, group: usize, g: &Geometry) {
+        let (channels, inputs, size) = (g.in_channels, g.input_size(), size_of::<T>() as isize);
+        let [depth, height, width] = g.input;
+        let whole = self.padded.iter().product::<usize>() * channels;
+        for (image, n) in images.clone().enumerate() {
+            let x = &x[(n * g.groups + group) * channels * inputs..][..channels * inputs];
+            for line in 0..depth * height {
+                let (d, h) = (line / height + g.padding[0], line % height + g.padding[1]);
+                let position = (d * self.padded[1] + h) * self.padded[2] + g.padding[2];
+                let row = &mut self.data[image * whole + position * channels..][..width * channels];
+                let strides = (channels as isize * size, inputs as isize * size);
+                let from = x[line * width..].as_ptr().cast();
+                // SAFETY: a row has `width` runs of `channels` elements; a channel's row has `width` elements.
+                unsafe {
+                    copy_tile::<T, false>(
+                        row.as_mut_ptr().cast(),
+                        from,
+                        strides,
+                        (channels, width),
+                    );
+                }
+            }
+        }
+    }
+
+    /// The distances from a position's base to what it meets at each kernel element.
+    fn shifts(&self, g: &Geometry) -> Vec<usize> {
+        let mut shifts = Vec::with_capacity(g.kernel_size());
+        for d in 0..g.kernel[0] {
+            for h in 0..g.kernel[1] {
+                for w in 0..g.kernel[2] {
+                    let line = d * g.dilation[0] * self.padded[1] + h * g.dilation[1];
+                    shifts.push((line * self.padded[2] + w * g.dilation[2]) * g.in_channels);
+                }
+            }
+        }
+        shifts
+    }
+}
+
+/// How many images are worked on together.
+fn together(g: &Geometry) -> usize {
+    POSITIONS.div_ceil(g.output_size().max(1)).clamp(1, g.batch.max(1))
+}
+
+/// Convolves if this way fits; says whether it did.
+pub(super) fn forward<T: Number>(
+    out: &mut [T],
+    x: &[T],
+    weights: Weights<'_, T>,
+    bias: Option<&[T]>,
+    g: &Geometry,
+) -> bool {
+    let outputs = g.output_size();
+    if g.in_channels < CHANNELS || g.out_channels < CHANNELS || out.is_empty() {
+        return false;
+    }
+    let images = together(g);
+    let Some(micro) = best::<T>(None, g.out_channels) else { return false };
+    let packed = pack(weights, g, micro.columns);
+    let blocks = g.out_channels.div_ceil(micro.columns);
+    let depth = g.in_channels * g.kernel_size();
+    let channels = g.groups * g.out_channels;
+    let shared = SharedMut::new(out);
+    parallel::for_range(g.batch.div_ceil(images) * g.groups, 1, &|tasks| {
+        let mut input = Images::new(g, images, 0);
+        let shifts = input.shifts(g);
+        // Positions that fill the last tile are computed and dropped.
+        let mut bases = input.bases.clone();
+        bases.resize(bases.len().next_multiple_of(micro.rows), 0);
+        let mut sums = vec![T::default(); bases.len() * micro.columns];
+        for task in tasks {
+            let (first, group) = (task / g.groups * images, task % g.groups);
+            let own = first..g.batch.min(first + images);
+            input.fill(x, &own, group, g);
+            let positions = own.len() * outputs;
+            for block in 0..blocks {
+                sums.fill(T::default());
+                let weights = &packed[(group * blocks + block) * depth * micro.columns..];
+                for (k, shift) in shifts.iter().enumerate() {
+                    for c in (0..g.in_channels).step_by(DEPTH) {
+                        let run = DEPTH.min(g.in_channels - c);
+                        let weights = weights[(k * g.in_channels + c) * micro.columns..].as_ptr();
+                        for tile in 0..positions.div_ceil(micro.rows) {
+                            let at = tile * micro.rows;
+                            // SAFETY: bases and shifts lead to runs inside the images; weights are packed in such
+                            // blocks; the sums have whole tiles.
+                            unsafe {
+                                let x = input.data.as_ptr().add(shift + c);
+                                let sums = sums.as_mut_ptr().add(at * micro.columns);
+                                (micro.runs)(&bases[at..at + micro.rows], x, weights, run, sums);
+                            }
+                        }
+                    }
+                }
+                let start = block * micro.columns;
+                let count = micro.columns.min(g.out_channels - start);
+                for (image, n) in own.clone().enumerate() {
+                    let at = (n * channels + group * g.out_channels + start) * outputs;
+                    // SAFETY: each task owns these channels of its images.
+                    let out = unsafe { shared.slice(at..at + count * outputs) };
+                    let sums = &sums[image * outputs * micro.columns..];
+                    store(out, sums, micro.columns, (outputs, count));
+                    if let Some(bias) = bias {
+                        let bias = &bias[group * g.out_channels + start..][..count];
+                        super::product::add_bias(out, bias, outputs);
+                    }
+                }
+            }
+        }
+    });
+    true
+}
+
+/// Turns (positions, columns) sums into (channels, positions) outputs.
+fn store<T: Number>(
+    out: &mut [T],
+    sums: &[T],
+    columns: usize,
+    (positions, channels): (usize, usize),
+) {
+    let size = size_of::<T>() as isize;
+    let strides = (positions as isize * size, columns as isize * size);
+    let (to, from) = (out.as_mut_ptr().cast(), sums.as_ptr().cast());
+    // SAFETY: `channels` rows of `positions` outputs; as many rows of `columns` sums as positions.
+    unsafe { copy_tile::<T, false>(to, from, strides, (positions, channels)) };
+}
+
+/// The weights in blocks of `columns` output channels side by side, zeros after the last channel; within a block by kernel
+/// element, then channel.
+fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, columns: usize) -> Vec<T> {
+    let (kernel, blocks) = (g.kernel_size(), g.out_channels.div_ceil(columns));
+    let depth = g.in_channels * kernel;
+    let mut packed = vec![T::default(); g.groups * blocks * depth * columns];
+    for group in 0..g.groups {
+        for o in 0..g.out_channels {
+            let start = (group * blocks + o / columns) * depth * columns + o % columns;
+            for c in 0..g.in_channels {
+                for (k, &weight) in weights.of(g, group, o, c).iter().enumerate() {
+                    let k = if weights.is_turned { kernel - 1 - k } else { k };
+                    packed[start + (k * g.in_channels + c) * columns] = weight;
+                }
+            }
+        }
+    }
+    packed
+}
+
+/// The weight's gradient if this way fits; says whether it did.
+pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: &Geometry) -> bool {
+    let (outputs, kernel) = (g.output_size(), g.kernel_size());
+    if g.in_channels < CHANNELS || g.out_channels < CHANNELS || outputs == 0 || out.is_empty() {
+        return false;
+    }
+    let Some(micro) = best::<T>(Some(g.out_channels), g.in_channels) else { return false };
+    let (rows, columns) = (micro.rows, micro.columns);
+    let images = together(g);
+    let (row_blocks, column_blocks) =
+        (g.out_channels.div_ceil(rows), g.in_channels.div_ceil(columns));
+    let channels = g.groups * g.out_channels;
+    let shared = SharedMut::new(out);
+    // Threads own rows of the weight; how many does not show in the sums.
+    let each = row_blocks.div_ceil(parallel::num_threads());
+    let parts = row_blocks.div_ceil(each);
+    parallel::for_range(g.groups * parts, 1, &|tasks| {
+        let mut input = Images::new(g, images, columns);
+        let shifts = input.shifts(g);
+        let mut packed = vec![T::default(); images * outputs * rows];
+        for task in tasks {
+            let (group, part) = (task / parts, task % parts);
+            let own = part * each..row_blocks.min((part + 1) * each);
+            let size = rows * columns;
+            let mut sums = vec![T::default(); own.len() * kernel * column_blocks * size];
+            let mut tile = [T::default(); LARGEST];
+            for first in (0..g.batch).step_by(images) {
+                let these = first..g.batch.min(first + images);
+                input.fill(x, &these, group, g);
+                let positions = these.len() * outputs;
+                let mut target = sums.chunks_exact_mut(size);
+                for block in own.clone() {
+                    let start = block * rows;
+                    let count = rows.min(g.out_channels - start);
+                    for (image, n) in these.clone().enumerate() {
+                        let at = (n * channels + group * g.out_channels + start) * outputs;
+                        let to = &mut packed[image * outputs * rows..][..outputs * rows];
+                        let from = &grad[at..at + count * outputs];
+                        store_rows(to, from, rows, (outputs, count));
+                    }
+                    for shift in &shifts {
+                        for column in 0..column_blocks {
+                            // SAFETY: bases and shifts lead to runs inside the images, of which the last may be
+                            // exceeded by a tile's columns; the gradients are packed for as many positions.
+                            unsafe {
+                                let x = input.data.as_ptr().add(shift + column * columns);
+                                let bases = &input.bases[..positions];
+                                (micro.run)(bases, x, packed.as_ptr(), tile.as_mut_ptr());
+                            }
+                            if let Some(target) = target.next() {
+                                for (sum, value) in target.iter_mut().zip(&tile) {
+                                    *sum = sum.plus(*value);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            let mut source = sums.chunks_exact(size);
+            for block in own {
+                for k in 0..kernel {
+                    for column in 0..column_blocks {
+                        let Some(sums) = source.next() else { return };
+                        for o in block * rows..g.out_channels.min((block + 1) * rows) {
+                            for c in column * columns..g.in_channels.min((column + 1) * columns) {
+                                let at =
+                                    ((group * g.out_channels + o) * g.in_channels + c) * kernel + k;
+                                let sum = sums[(o - block * rows) * columns + c - column * columns];
+                                // SAFETY: the task owns these rows.
+                                unsafe { shared.slice(at..at + 1)[0] = sum };
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    });
+    true
+}
+
+/// Turns (channels, positions) gradients into positions of `rows` channels, of which those past `channels` stay.
+fn store_rows<T: Number>(
+    to: &mut [T],
+    from: &[T],
+    rows: usize,
+    (positions, channels): (usize, usize),
+) {
+    let size = size_of::<T>() as isize;
+    let strides = (rows as isize * size, positions as isize * size);
+    let (to, from) = (to.as_mut_ptr().cast(), from.as_ptr().cast());
+    // SAFETY: as many runs of `rows` as positions; `channels` rows of `positions`.
+    unsafe { copy_tile::<T, false>(to, from, strides, (channels, positions)) };
+}

@@ -1,0 +1,211 @@
+//! The innermost loops of convolutions: tiles of sums in registers.
+
+/// The loops of one shape of tile.
+#[derive(Clone, Copy)]
+pub(crate) struct Micro<T> {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    /// `out[r * columns + j] = sum over k of w[k * rows + r] * x[shifts[k] + j]`.
+    pub(super) run: unsafe fn(shifts: &[usize], x: *const T, w: *const T, out: *mut T),
+    /// `sums[r * columns + j] += sum over k < depth of x[bases[r] + k] * w[k * columns + j]`.
+    pub(super) runs:
+        unsafe fn(bases: &[usize], x: *const T, w: *const T, depth: usize, sums: *mut T),
+}
+
+/// The tile loops of this machine, none where it has no wide registers.
+pub(crate) trait Tiled: Sized + 'static {
+    fn micros() -> &'static [Micro<Self>] {
+        &[]
+    }
+}
+impl Tiled for crate::C64 {}
+impl Tiled for crate::C128 {}
+#[cfg(not(target_arch = "x86_64"))]
+impl Tiled for f32 {}
+#[cfg(not(target_arch = "x86_64"))]
+impl Tiled for f64 {}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::{Micro, Tiled};
+    use crate::simd::{Level, level};
+    use std::arch::x86_64::*;
+
+    /// A register of numbers.
+    trait Vector: Copy {
+        type T: Copy;
+        const LANES: usize;
+        fn splat(value: Self::T) -> Self;
+        /// # Safety
+        /// `LANES` elements are live at `from`.
+        unsafe fn load(from: *const Self::T) -> Self;
+        /// # Safety
+        /// `LANES` elements are writable at `to`.
+        unsafe fn store(self, to: *mut Self::T);
+        /// `self * b + c`.
+        fn mul_add(self, b: Self, c: Self) -> Self;
+    }
+
+    macro_rules! vector {
+        ($($v:ident, $t:ty, $lanes:literal, $splat:ident, $load:ident, $store:ident, $fma:ident;)*) => {$(
+            impl Vector for $v {
+                type T = $t;
+                const LANES: usize = $lanes;
+                #[inline(always)]
+                fn splat(value: $t) -> Self {
+                    // SAFETY: only loops of a level that has the instruction are made of this type.
+                    unsafe { $splat(value) }
+                }
+                #[inline(always)]
+                unsafe fn load(from: *const $t) -> Self {
+                    // SAFETY: as above; the elements are live.
+                    unsafe { $load(from) }
+                }
+                #[inline(always)]
+                unsafe fn store(self, to: *mut $t) {
+                    // SAFETY: as above; the elements are writable.
+                    unsafe { $store(to, self) };
+                }
+                #[inline(always)]
+                fn mul_add(self, b: Self, c: Self) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $fma(self, b, c) }
+                }
+            }
+        )*};
+    }
+    vector! {
+        __m512, f32, 16, _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_fmadd_ps;
+        __m512d, f64, 8, _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_fmadd_pd;
+        __m256, f32, 8, _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_fmadd_ps;
+        __m256d, f64, 4, _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_fmadd_pd;
+    }
+
+    /// # Safety
+    /// As for `run` of [`Micro`], with `M` rows and `N` registers of columns.
+    #[inline(always)]
+    unsafe fn tile<V: Vector, const M: usize, const N: usize>(
+        shifts: &[usize],
+        x: *const V::T,
+        w: *const V::T,
+        out: *mut V::T,
+        zero: V::T,
+    ) {
+        let mut sums = [[V::splat(zero); N]; M];
+        for (k, &shift) in shifts.iter().enumerate() {
+            let mut right = [V::splat(zero); N];
+            for (j, right) in right.iter_mut().enumerate() {
+                // SAFETY: the caller's promise, here and below.
+                *right = unsafe { V::load(x.add(shift + j * V::LANES)) };
+            }
+            for (r, sums) in sums.iter_mut().enumerate() {
+                // SAFETY: as above.
+                let left = V::splat(unsafe { *w.add(k * M + r) });
+                for (sum, right) in sums.iter_mut().zip(right) {
+                    *sum = left.mul_add(right, *sum);
+                }
+            }
+        }
+        for (r, sums) in sums.into_iter().enumerate() {
+            for (j, sum) in sums.into_iter().enumerate() {
+                // SAFETY: as above.
+                unsafe { sum.store(out.add((r * N + j) * V::LANES)) };
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `runs` of [`Micro`], with `M` rows and `N` registers of columns.
+    #[inline(always)]
+    unsafe fn tile_of_runs<V: Vector, const M: usize, const N: usize>(
+        bases: &[usize],
+        x: *const V::T,
+        w: *const V::T,
+        depth: usize,
+        out: *mut V::T,
+        zero: V::T,
+    ) {
+        let mut sums = [[V::splat(zero); N]; M];
+        let mut rows = [x; M];
+        for (r, sums) in sums.iter_mut().enumerate() {
+            // SAFETY: the caller's promise, here and below.
+            rows[r] = unsafe { x.add(bases[r]) };
+            for (j, sum) in sums.iter_mut().enumerate() {
+                // SAFETY: as above.
+                *sum = unsafe { V::load(out.add((r * N + j) * V::LANES)) };
+            }
+        }
+        for k in 0..depth {
+            let mut right = [V::splat(zero); N];
+            for (j, right) in right.iter_mut().enumerate() {
+                // SAFETY: as above.
+                *right = unsafe { V::load(w.add((k * N + j) * V::LANES)) };
+            }
+            for (sums, row) in sums.iter_mut().zip(rows) {
+                // SAFETY: as above.
+                let left = V::splat(unsafe { *row.add(k) });
+                for (sum, right) in sums.iter_mut().zip(right) {
+                    *sum = left.mul_add(right, *sum);
+                }
+            }
+        }
+        for (r, sums) in sums.into_iter().enumerate() {
+            for (j, sum) in sums.into_iter().enumerate() {
+                // SAFETY: as above.
+                unsafe { sum.store(out.add((r * N + j) * V::LANES)) };
+            }
+        }
+    }
+
+    macro_rules! micros {
+        ($($name:ident, $runs:ident, $micro:ident, $v:ident, $t:ty, $rows:literal x $registers:literal, $features:literal;)*) => {$(
+            /// # Safety
+            /// As [`tile`]; the level is present.
+            #[target_feature(enable = $features)]
+            unsafe fn $name(shifts: &[usize], x: *const $t, w: *const $t, out: *mut $t) {
+                // SAFETY: the caller's promise.
+                unsafe { tile::<$v, $rows, $registers>(shifts, x, w, out, 0.0) };
+            }
+            /// # Safety
+            /// As [`tile_of_runs`]; the level is present.
+            #[target_feature(enable = $features)]
+            unsafe fn $runs(bases: &[usize], x: *const $t, w: *const $t, depth: usize, sums: *mut $t) {
+                // SAFETY: the caller's promise.
+                unsafe { tile_of_runs::<$v, $rows, $registers>(bases, x, w, depth, sums, 0.0) };
+            }
+            const $micro: Micro<$t> = Micro {
+                rows: $rows,
+                columns: $registers * <$v as Vector>::LANES,
+                run: $name,
+                runs: $runs,
+            };
+        )*};
+    }
+    micros! {
+        single_8x3, single_8x3_of_runs, SINGLE_8X3, __m512, f32, 8 x 3, "avx512f";
+        single_6x4, single_6x4_of_runs, SINGLE_6X4, __m512, f32, 6 x 4, "avx512f";
+        double_8x3, double_8x3_of_runs, DOUBLE_8X3, __m512d, f64, 8 x 3, "avx512f";
+        double_6x4, double_6x4_of_runs, DOUBLE_6X4, __m512d, f64, 6 x 4, "avx512f";
+        single_4x3, single_4x3_of_runs, SINGLE_4X3, __m256, f32, 4 x 3, "avx2,fma";
+        double_4x3, double_4x3_of_runs, DOUBLE_4X3, __m256d, f64, 4 x 3, "avx2,fma";
+    }
+
+    impl Tiled for f32 {
+        fn micros() -> &'static [Micro<f32>] {
+            match level() {
+                Level::Avx512 => &[SINGLE_6X4, SINGLE_8X3],
+                Level::Avx2 => &[SINGLE_4X3],
+                Level::Baseline => &[],
+            }
+        }
+    }
+    impl Tiled for f64 {
+        fn micros() -> &'static [Micro<f64>] {
+            match level() {
+                Level::Avx512 => &[DOUBLE_6X4, DOUBLE_8X3],
+                Level::Avx2 => &[DOUBLE_4X3],
+                Level::Baseline => &[],
+            }
+        }
+    }
+}

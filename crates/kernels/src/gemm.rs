@@ -10,6 +10,7 @@ mod gemv;
 mod half;
 mod integer;
 mod large;
+mod pairs;
 mod small;
 
 pub(crate) use large::Blocked;

@@ -23,6 +23,9 @@ pub(super) unsafe fn product<T: Narrow>(
     if s.m == 0 || s.n == 0 {
         return;
     }
+    if let Some(loops) = T::pairs(s) {
+        return super::pairs::product(s, (c, a, b), (alpha, beta), threads, loops);
+    }
     let right = widen(b, s.k, s.n);
     let blocks = s.m.div_ceil(ROWS);
     let run = |range: std::ops::Range<usize>| {
@@ -32,13 +35,13 @@ pub(super) unsafe fn product<T: Narrow>(
             let left = widen(a.at(start, 0), part.m, s.k);
             let mut sums = vec![0.0_f32; part.m * s.n];
             let (sum, left, right) = (
-                Matrix::rows(sums.as_ptr(), s.n),
+                Matrix::rows(sums.as_mut_ptr(), s.n),
                 Matrix::rows(left.as_ptr(), s.k),
                 Matrix::rows(right.as_ptr(), s.n),
             );
             // SAFETY: three fresh row-major buffers of these sizes.
             unsafe { super::product(part, sum, left, right, 1.0, 0.0, false) };
-            narrow(c.at(start, 0), part, &mut sums, alpha, beta);
+            narrow(c.at(start, 0), part, &sums, s.n, alpha, beta);
         }
     };
     if threads && s.work() > super::THREAD_GRAIN {
@@ -52,6 +55,10 @@ pub(super) unsafe fn product<T: Narrow>(
 pub(crate) trait Narrow: Element {
     fn widen(self) -> f32;
     fn round(value: f32) -> Self;
+    /// The loop that multiplies pairs of numbers as they are, if the machine has one and the product is worth it.
+    fn pairs(_: Sizes) -> Option<super::pairs::Tile> {
+        None
+    }
 }
 impl Narrow for crate::f16 {
     #[inline(always)]
@@ -72,21 +79,47 @@ impl Narrow for crate::bf16 {
     fn round(value: f32) -> Self {
         Self::from_f32(value)
     }
+    fn pairs(s: Sizes) -> Option<super::pairs::Tile> {
+        super::pairs::tile(s)
+    }
 }
 
 fn widen<T: Narrow>(from: Matrix<T>, rows: usize, columns: usize) -> Vec<f32> {
-    let mut out = Vec::with_capacity(rows * columns);
-    for i in 0..rows {
+    let mut out = vec![0.0; rows * columns];
+    for (i, to) in out.chunks_exact_mut(columns.max(1)).enumerate() {
         let row = from.at(i, 0);
-        // SAFETY: inside the matrix.
-        out.extend((0..columns).map(|j| unsafe { *row.at(0, j).ptr }.widen()));
+        if row.cs == 1 {
+            // SAFETY: a row of the matrix.
+            widen_row(unsafe { std::slice::from_raw_parts(row.ptr, columns) }, to);
+            continue;
+        }
+        for (j, to) in to.iter_mut().enumerate() {
+            // SAFETY: inside the matrix.
+            *to = unsafe { *row.at(0, j).ptr }.widen();
+        }
     }
     out
 }
 
-fn narrow<T: Narrow>(c: Matrix<T>, s: Sizes, sums: &mut [f32], alpha: f32, beta: f32) {
-    for (i, row) in sums.chunks_exact(s.n).enumerate() {
-        for (j, &sum) in row.iter().enumerate() {
+crate::multiversion! {
+    fn widen_row<T: Narrow>(from: &[T], to: &mut [f32]) {
+        for (to, from) in to.iter_mut().zip(from) {
+            *to = from.widen();
+        }
+    }
+}
+
+/// Rounds `alpha * sums + beta * c` into `c`.
+pub(super) fn narrow<T: Narrow>(
+    c: Matrix<T>,
+    s: Sizes,
+    sums: &[f32],
+    pitch: usize,
+    alpha: f32,
+    beta: f32,
+) {
+    for (i, row) in sums.chunks_exact(pitch).take(s.m).enumerate() {
+        for (j, &sum) in row[..s.n].iter().enumerate() {
             let at = c.at(i, j).ptr;
             // SAFETY: inside `c`.
             unsafe {

@@ -37,7 +37,11 @@ pub(super) unsafe fn product<T: MulAdd>(
     let run = |range: std::ops::Range<usize>| {
         let start = range.start * ROWS;
         let part = Sizes { m: (range.end * ROWS).min(s.m) - start, ..s };
-        panel(part, c.at(start, 0), a.at(start, 0), b, alpha, beta);
+        if size_of::<T>() == 8 {
+            strips(part, c.at(start, 0), a.at(start, 0), b, alpha, beta);
+        } else {
+            panel(part, c.at(start, 0), a.at(start, 0), b, alpha, beta);
+        }
     };
     let blocks = s.m.div_ceil(ROWS);
     if threads && s.work() > super::THREAD_GRAIN {
@@ -52,6 +56,21 @@ fn packed<T: MulAdd>(b: Matrix<T>, s: Sizes) -> Vec<T> {
     let at = |i: usize| b.at(i / s.n, i % s.n).ptr;
     // SAFETY: inside `b`.
     (0..s.k * s.n).map(|i| unsafe { *at(i) }).collect()
+}
+
+/// Strips of columns, each packed, with the sums of a tile in registers.
+fn strips<T: MulAdd>(s: Sizes, c: Matrix<T>, a: Matrix<T>, b: Matrix<T>, alpha: T, beta: T) {
+    const COLUMNS: usize = 16;
+    let mut strip = vec![T::default(); s.k * COLUMNS];
+    for j in (0..s.n).step_by(COLUMNS) {
+        let width = COLUMNS.min(s.n - j);
+        for (p, to) in strip.chunks_exact_mut(width).take(s.k).enumerate() {
+            // SAFETY: `width` columns of row `p` lie inside `b`.
+            to.copy_from_slice(unsafe { std::slice::from_raw_parts(b.at(p, j).ptr, width) });
+        }
+        let part = Sizes { n: width, ..s };
+        small::tiles(part, c.at(0, j), a, Matrix::rows(strip.as_ptr(), width), alpha, beta);
+    }
 }
 
 crate::multiversion! {

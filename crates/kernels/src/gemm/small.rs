@@ -69,7 +69,8 @@ pub(super) unsafe fn product<T: MulAdd>(
 }
 
 crate::multiversion! {
-    fn tiles<T: MulAdd>(s: Sizes, c: Matrix<T>, a: Matrix<T>, b: Matrix<T>, alpha: T, beta: T) {
+    /// [`product`] with rows of `b` that have no gaps.
+    pub(super) fn tiles<T: MulAdd>(s: Sizes, c: Matrix<T>, a: Matrix<T>, b: Matrix<T>, alpha: T, beta: T) {
         let mut j = 0;
         while j < s.n {
             let left = s.n - j;

@@ -451,7 +451,7 @@ conversion_loop! {
 }
 
 crate::multiversion! {
-    fn brain_to_single(from: &[u16], to: &mut [f32]) {
+    pub(crate) fn brain_to_single(from: &[u16], to: &mut [f32]) {
         for (to, &bits) in to.iter_mut().zip(from) {
             *to = f32::from_bits(u32::from(bits) << 16);
         }
@@ -459,7 +459,7 @@ crate::multiversion! {
 }
 
 crate::multiversion! {
-    fn single_to_brain(from: &[f32], to: &mut [u16]) {
+    pub(crate) fn single_to_brain(from: &[f32], to: &mut [u16]) {
         for (to, &x) in to.iter_mut().zip(from) {
             let bits = x.to_bits();
             // To the nearest, ties to even: the carry goes into the exponent as it should.
@@ -471,7 +471,7 @@ crate::multiversion! {
 }
 
 crate::multiversion! {
-    fn half_to_single(from: &[u16], to: &mut [f32]) {
+    pub(crate) fn half_to_single(from: &[u16], to: &mut [f32]) {
         for (to, &bits) in to.iter_mut().zip(from) {
             let size = u32::from(bits & 0x7fff) << 13;
             // Read as a single the exponent is too low by 112; the product is exact, also for denormals.
@@ -485,7 +485,7 @@ crate::multiversion! {
 }
 
 crate::multiversion! {
-    fn single_to_half(from: &[f32], to: &mut [u16]) {
+    pub(crate) fn single_to_half(from: &[f32], to: &mut [u16]) {
         for (to, &x) in to.iter_mut().zip(from) {
             let size = x.to_bits() & 0x7fff_ffff;
             // Rebias the exponent by -112 and round to the nearest, ties to even.

@@ -30,6 +30,7 @@ pub use cast::cast;
 pub use compare::*;
 pub use copy::copy;
 pub(crate) use copy::copy_tile;
+pub(crate) use drive::{brain_to_single, half_to_single, single_to_brain, single_to_half};
 pub use fill::fill;
 pub use polygamma::polygamma;
 pub use ternary::*;

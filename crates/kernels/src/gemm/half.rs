@@ -2,7 +2,8 @@
 //! blocks of rows; sums are `f32` and each output is rounded once.
 
 use super::{Matrix, Sizes};
-use crate::{Element, parallel};
+use crate::{Element, elementwise, parallel};
+use half::slice::HalfFloatSliceExt;
 
 /// Rows widened at a time.
 const ROWS: usize = 128;
@@ -55,34 +56,44 @@ pub(super) unsafe fn product<T: Narrow>(
 pub(crate) trait Narrow: Element {
     fn widen(self) -> f32;
     fn round(value: f32) -> Self;
+    fn widen_row(from: &[Self], to: &mut [f32]);
+    fn round_row(from: &[f32], to: &mut [Self]);
     /// The loop that multiplies pairs of numbers as they are, if the machine has one and the product is worth it.
     fn pairs(_: Sizes) -> Option<super::pairs::Tile> {
         None
     }
 }
-impl Narrow for crate::f16 {
-    #[inline(always)]
-    fn widen(self) -> f32 {
-        self.to_f32()
-    }
-    #[inline(always)]
-    fn round(value: f32) -> Self {
-        Self::from_f32(value)
-    }
+
+macro_rules! narrow {
+    ($t:ty, $widen_row:ident, $round_row:ident, $($pairs:item)?) => {
+        impl Narrow for $t {
+            #[inline(always)]
+            fn widen(self) -> f32 {
+                self.to_f32()
+            }
+            #[inline(always)]
+            fn round(value: f32) -> Self {
+                Self::from_f32(value)
+            }
+            fn widen_row(from: &[Self], to: &mut [f32]) {
+                elementwise::$widen_row(from.reinterpret_cast(), to);
+            }
+            fn round_row(from: &[f32], to: &mut [Self]) {
+                elementwise::$round_row(from, to.reinterpret_cast_mut());
+            }
+            $($pairs)?
+        }
+    };
 }
-impl Narrow for crate::bf16 {
-    #[inline(always)]
-    fn widen(self) -> f32 {
-        self.to_f32()
-    }
-    #[inline(always)]
-    fn round(value: f32) -> Self {
-        Self::from_f32(value)
-    }
+narrow!(crate::f16, half_to_single, single_to_half,);
+narrow!(
+    crate::bf16,
+    brain_to_single,
+    single_to_brain,
     fn pairs(s: Sizes) -> Option<super::pairs::Tile> {
         super::pairs::tile(s)
     }
-}
+);
 
 fn widen<T: Narrow>(from: Matrix<T>, rows: usize, columns: usize) -> Vec<f32> {
     let mut out = vec![0.0; rows * columns];
@@ -90,7 +101,7 @@ fn widen<T: Narrow>(from: Matrix<T>, rows: usize, columns: usize) -> Vec<f32> {
         let row = from.at(i, 0);
         if row.cs == 1 {
             // SAFETY: a row of the matrix.
-            widen_row(unsafe { std::slice::from_raw_parts(row.ptr, columns) }, to);
+            T::widen_row(unsafe { std::slice::from_raw_parts(row.ptr, columns) }, to);
             continue;
         }
         for (j, to) in to.iter_mut().enumerate() {
@@ -99,14 +110,6 @@ fn widen<T: Narrow>(from: Matrix<T>, rows: usize, columns: usize) -> Vec<f32> {
         }
     }
     out
-}
-
-crate::multiversion! {
-    fn widen_row<T: Narrow>(from: &[T], to: &mut [f32]) {
-        for (to, from) in to.iter_mut().zip(from) {
-            *to = from.widen();
-        }
-    }
 }
 
 /// Rounds `alpha * sums + beta * c` into `c`.
@@ -119,6 +122,12 @@ pub(super) fn narrow<T: Narrow>(
     beta: f32,
 ) {
     for (i, row) in sums.chunks_exact(pitch).take(s.m).enumerate() {
+        if c.cs == 1 && alpha == 1.0 && beta == 0.0 {
+            // SAFETY: a row of `c`.
+            let to = unsafe { std::slice::from_raw_parts_mut(c.at(i, 0).ptr, s.n) };
+            T::round_row(&row[..s.n], to);
+            continue;
+        }
         for (j, &sum) in row[..s.n].iter().enumerate() {
             let at = c.at(i, j).ptr;
             // SAFETY: inside `c`.

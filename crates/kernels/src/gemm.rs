@@ -331,3 +331,31 @@ pub(crate) unsafe fn product<T: Blocked>(
         }
     }
 }
+
+/// Rows up to which a product is not worth packing its right operand for, and the most elements of that.
+const FEW_ROWS: usize = 16;
+const UNPACKED: usize = 1 << 16;
+
+/// `c = beta * c + a @ b` as one step of a recurrent layer needs it: few rows against a matrix that lies row by
+/// row are multiplied from where it lies.
+///
+/// # Safety
+/// As [`product`].
+pub(crate) unsafe fn product_of_few_rows<T: Blocked>(
+    sizes: Sizes,
+    c: Matrix<T>,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    beta: T,
+) {
+    let is_unpacked = b.cs == 1 && c.cs == 1 && sizes.k * sizes.n <= UNPACKED;
+    let is_short = sizes.m > 1 && sizes.m <= FEW_ROWS && sizes.k > 0;
+    // SAFETY: the caller's promise, passed on.
+    unsafe {
+        if is_unpacked && is_short {
+            small::product(sizes, c, a, b, T::one(), beta);
+        } else {
+            product(sizes, c, a, b, T::one(), beta, true);
+        }
+    }
+}

@@ -23,6 +23,7 @@ pub mod parallel;
 pub mod pool;
 pub mod random;
 pub mod reduce;
+pub mod rnn;
 mod row;
 pub mod scalar;
 pub mod scan;

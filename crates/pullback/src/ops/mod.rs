@@ -40,6 +40,8 @@ mod random_fill;
 mod random_range;
 mod reduce;
 mod reinterpret;
+mod rnn;
+mod rnn_layer;
 mod scan;
 mod scatter;
 mod softmax;
@@ -101,6 +103,8 @@ static FAMILIES: &[Family] = &[
     scan::OPS,
     norm::OPS,
     norm_backward::OPS,
+    rnn::OPS,
+    rnn_layer::OPS,
     dropout::OPS,
     view::OPS,
 ];

@@ -1,8 +1,8 @@
-"""Recurrent layers and cells, written in terms of ops.
+"""Recurrent layers and cells.
 
-A layer projects its whole input at once and then walks over the steps; the three kinds of cell are
-functions of ``(projected input, state)``. Sequences of different lengths (``PackedSequence``) take
-the same walk with a batch that shrinks (or, backwards, grows). Invariant: a state is a tuple whose
+The modules hold the parameters and check the calls; a call is one native function (``torch.lstm``,
+``torch.lstm_cell`` and so on), which runs all layers, directions and steps. Sequences of different
+lengths (``PackedSequence``) have an overload of their own. Invariant: a state is a tuple whose
 first member is the output: ``(h,)``, or ``(h, c)`` for LSTM.
 """
 
@@ -10,110 +10,33 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 from ..._tensor import Tensor
 from .. import init
 from .._native import VF as _VF
-from .._native import nn as _nn
 from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
 from .module import Module
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
 
-_linear = _nn.linear
-
 State = tuple[Tensor, ...]
-Cell = Callable[[Tensor, State, Any], State]
 
 # How many gates a cell has: the factor between hidden size and rows of its weights.
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
-
-def _tanh_cell(x: Tensor, state: State, weights: Any) -> State:
-    """``h' = tanh(x + W_hh h + b_hh)``."""
-    return ((x + _linear(state[0], weights[0], weights[1])).tanh(),)
-
-
-def _relu_cell(x: Tensor, state: State, weights: Any) -> State:
-    """``h' = relu(x + W_hh h + b_hh)``."""
-    return ((x + _linear(state[0], weights[0], weights[1])).relu(),)
-
-
-def _lstm_cell(x: Tensor, state: State, weights: Any) -> State:
-    """``c' = f c + i g``, ``h' = o tanh(c')`` for the gates i, f, g, o; ``h'`` may be projected."""
-    h, c = state
-    i, f, g, o = (x + _linear(h, weights[0], weights[1])).chunk(4, -1)
-    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-    h = o.sigmoid() * c.tanh()
-    return (h if weights[2] is None else _linear(h, weights[2])), c
-
-
-def _gru_cell(x: Tensor, state: State, weights: Any) -> State:
-    """``n = tanh(x_n + r h_n)``, ``h' = n + z (h - n)`` for the gates r, z and candidate n."""
-    (h,) = state
-    x_r, x_z, x_n = x.chunk(3, -1)
-    h_r, h_z, h_n = _linear(h, weights[0], weights[1]).chunk(3, -1)
-    r = (x_r + h_r).sigmoid()
-    z = (x_z + h_z).sigmoid()
-    n = (x_n + r * h_n).tanh()
-    return ((h - n) * z + n,)
-
-
-_CELLS: dict[str, Cell] = {
-    "LSTM": _lstm_cell,
-    "GRU": _gru_cell,
-    "RNN_TANH": _tanh_cell,
-    "RNN_RELU": _relu_cell,
+# What runs all layers; a last state or the pair of them comes after the output.
+_LAYERS: dict[str, Callable[..., Any]] = {
+    "LSTM": _VF.lstm,
+    "GRU": _VF.gru,
+    "RNN_TANH": _VF.rnn_tanh,
+    "RNN_RELU": _VF.rnn_relu,
 }
-
-
-def _walk(
-    cell: Cell, steps: Sequence[Tensor], start: State, weights: Any, reverse: bool
-) -> tuple[list[Tensor], State]:
-    """Runs a cell over projected steps; the outputs in order of steps, and the last state.
-
-    The rows of steps never increase in number. Rows that end are put aside; backwards they
-    enter with their part of ``start`` when their last step comes.
-    """
-    if reverse:
-        return _walk_backwards(cell, steps, start, weights)
-    outputs = []
-    ended: list[State] = []
-    state = start
-    rows = start[0].size(0)
-    for step in steps:
-        now = step.size(0)
-        if now < rows:
-            ended.append(tuple(part[now:] for part in state))
-            state = tuple(part[:now] for part in state)
-            rows = now
-        state = cell(step, state, weights)
-        outputs.append(state[0])
-    if ended:
-        pieces = [state, *reversed(ended)]
-        state = tuple(_VF.cat(parts) for parts in zip(*pieces, strict=True))
-    return outputs, state
-
-
-def _walk_backwards(
-    cell: Cell, steps: Sequence[Tensor], start: State, weights: Any
-) -> tuple[list[Tensor], State]:
-    outputs = []
-    rows = steps[-1].size(0)
-    state = start if rows == start[0].size(0) else tuple(part[:rows] for part in start)
-    for step in reversed(steps):
-        now = step.size(0)
-        if now > rows:
-            entering = [part[rows:now] for part in start]
-            state = tuple(_VF.cat(both) for both in zip(state, entering, strict=True))
-            rows = now
-        state = cell(step, state, weights)
-        outputs.append(state[0])
-    outputs.reverse()
-    return outputs, state
+_lstm_cell = cast("Callable[..., tuple[Tensor, Tensor]]", _VF.lstm_cell)
+_gru_cell = _VF.gru_cell
+_CELLS = {"tanh": _VF.rnn_tanh_cell, "relu": _VF.rnn_relu_cell}
 
 
 class RNNBase(Module):
@@ -221,7 +144,7 @@ class RNNBase(Module):
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Refuses inputs of another dtype, rank or number of features."""
-        dtype = self._flat_weights[0].dtype
+        dtype = getattr(self, self._all_weights[0][0]).dtype
         if input.dtype != dtype:
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). "
@@ -326,14 +249,7 @@ class RNNBase(Module):
             if not batched:
                 state = tuple(part.unsqueeze(1) for part in state)
         self.check_forward_args(input, self._from_state(state), None)
-        steps = input.transpose(0, 1) if self.batch_first else input
-        if steps.size(0) == 0:
-            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-        output, state = self._run(
-            steps, state, lambda x: x.unbind(0), lambda outputs: _VF.stack(outputs)
-        )
-        if self.batch_first:
-            output = output.transpose(0, 1)
+        output, state = self._run(input, state, None)
         if not batched:
             output = output.squeeze(batch_dim)
             state = tuple(part.squeeze(1) for part in state)
@@ -346,42 +262,28 @@ class RNNBase(Module):
         else:
             state = self._to_state(self.permute_hidden(hx, sorted_indices))
         self.check_forward_args(data, self._from_state(state), batch_sizes)
-        sizes = batch_sizes.tolist()
-        output, state = self._run(data, state, lambda x: x.split(sizes), _VF.cat)
+        output, state = self._run(data, state, batch_sizes)
         packed = PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
         return packed, self.permute_hidden(self._from_state(state), unsorted_indices)
 
-    def _run(
-        self,
-        x: Tensor,
-        state: State,
-        split: Callable[[Tensor], Sequence[Tensor]],
-        join: Callable[[list[Tensor]], Tensor],
-    ) -> tuple[Tensor, State]:
-        """All layers and directions; ``split`` and ``join`` go to steps and back."""
-        directions = 2 if self.bidirectional else 1
-        cell = _CELLS[self.mode]
-        weights = self.all_weights
-        finals: list[State] = []
-        for layer in range(self.num_layers):
-            outputs = []
-            for direction in range(directions):
-                index = layer * directions + direction
-                w_ih, w_hh, b_ih, b_hh, w_hr = self._unpack(weights[index])
-                steps = split(_linear(x, w_ih, b_ih))
-                start = tuple(part[index] for part in state)
-                out, final = _walk(cell, steps, start, (w_hh, b_hh, w_hr), direction == 1)
-                outputs.append(join(out))
-                finals.append(final)
-            x = outputs[0] if directions == 1 else _VF.cat(outputs, -1)
-            if self.dropout > 0 and layer < self.num_layers - 1:
-                x = _VF.dropout(x, self.dropout, self.training)
-        return x, tuple(_VF.stack(parts) for parts in zip(*finals, strict=True))
-
-    def _unpack(self, weights: list[Any]) -> tuple[Any, ...]:
-        """``w_ih, w_hh, b_ih, b_hh, w_hr`` with ``None`` for those that do not exist."""
-        biases = weights[2:4] if self.bias else [None, None]
-        return (*weights[:2], *biases, weights[-1] if self.proj_size else None)
+    def _run(self, x: Tensor, state: State, batch_sizes: Tensor | None) -> tuple[Tensor, State]:
+        """All layers and directions."""
+        run = _LAYERS[self.mode]
+        hx = self._from_state(state)
+        rest = (
+            hx,
+            self._flat_weights,
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            self.bidirectional,
+        )
+        if batch_sizes is None:
+            output, *state_out = run(x, *rest, self.batch_first)
+        else:
+            output, *state_out = run(x, batch_sizes, *rest)
+        return output, tuple(state_out)
 
     def extra_repr(self) -> str:
         """The sizes, and the options that differ from their defaults."""
@@ -594,46 +496,29 @@ class RNNCellBase(Module):
         for param in self.parameters():
             init.uniform_(param, -bound, bound)
 
-    def _step(self, cell: Cell, input: Tensor, state: State | None, names: Sequence[str]) -> State:
-        """One step of ``cell``, on a batch ``(N, *)`` or one sample."""
-        kind = type(self).__name__
-        if input.dim() not in (1, 2):
-            raise ValueError(f"{kind}: Expected input to be 1D or 2D, got {input.dim()}D instead")
-        for name, part in zip(names, state or (), strict=False):
-            if part.dim() not in (1, 2):
-                raise ValueError(
-                    f"{kind}: Expected {name} to be 1D or 2D, got {part.dim()}D instead"
-                )
-        batched = input.dim() == 2
-        if not batched:
-            input = input.unsqueeze(0)
-        if state is None:
-            size = (input.size(0), self.hidden_size)
-            zeros = _VF.zeros(size, dtype=input.dtype, device=input.device)
-            state = (zeros,) * len(names)
-        elif not batched:
-            state = tuple(part.unsqueeze(0) for part in state)
-        self._check_step(input, state)
-        projected = _linear(input, self.weight_ih, self.bias_ih)
-        state = cell(projected, state, (self.weight_hh, self.bias_hh, None))
-        return state if batched else tuple(part.squeeze(0) for part in state)
+    def _rank_error(self, name: str, dims: int) -> ValueError:
+        return ValueError(
+            f"{type(self).__name__}: Expected {name} to be 1D or 2D, got {dims}D instead"
+        )
 
-    def _check_step(self, input: Tensor, state: State) -> None:
-        if input.size(1) != self.input_size:
-            raise RuntimeError(
-                f"input has inconsistent input_size: got {input.size(1)} expected {self.input_size}"
-            )
-        for index, part in enumerate(state):
-            if part.size(0) != input.size(0):
-                raise RuntimeError(
-                    f"Input batch size {input.size(0)} doesn't match hidden{index} "
-                    f"batch size {part.size(0)}"
-                )
-            if part.size(1) != self.hidden_size:
-                raise RuntimeError(
-                    f"hidden{index} has inconsistent hidden_size: got {part.size(1)}, "
-                    f"expected {self.hidden_size}"
-                )
+    def _zeros(self, input: Tensor) -> Tensor:
+        size = (input.size(0), self.hidden_size)
+        return _VF.zeros(size, dtype=input.dtype, device=input.device)
+
+    def _one_state(self, cell: Callable[..., Tensor], input: Tensor, hx: Tensor | None) -> Tensor:
+        """One step of a cell whose state is one tensor, on a batch or one sample."""
+        dims = input.dim()
+        if dims not in (1, 2):
+            raise self._rank_error("input", dims)
+        if hx is not None and hx.dim() not in (1, 2):
+            raise self._rank_error("hidden", hx.dim())
+        if dims == 1:
+            input = input.unsqueeze(0)
+            hx = None if hx is None else hx.unsqueeze(0)
+        if hx is None:
+            hx = self._zeros(input)
+        state = cell(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        return state if dims == 2 else state.squeeze(0)
 
     def extra_repr(self) -> str:
         """The sizes, and the options that differ from their defaults."""
@@ -674,10 +559,10 @@ class RNNCell(RNNCellBase):
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """The state after one step: ``(N, hidden_size)``, or without ``N``."""
-        cell = _CELLS.get(f"RNN_{self.nonlinearity.upper()}")
+        cell = _CELLS.get(self.nonlinearity)
         if cell is None:
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        return self._step(cell, input, None if hx is None else (hx,), ("hidden",))[0]
+        return self._one_state(cell, input, hx)
 
 
 class LSTMCell(RNNCellBase):
@@ -705,9 +590,20 @@ class LSTMCell(RNNCellBase):
         self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Tensor, Tensor]:
         """The pair ``(h, c)`` after one step."""
-        state = None if hx is None else tuple(hx)
-        h, c = self._step(_lstm_cell, input, state, ("hx[0]", "hx[1]"))
-        return h, c
+        dims = input.dim()
+        if dims not in (1, 2):
+            raise self._rank_error("input", dims)
+        for index, part in enumerate(() if hx is None else hx):
+            if part.dim() not in (1, 2):
+                raise self._rank_error(f"hx[{index}]", part.dim())
+        if dims == 1:
+            input = input.unsqueeze(0)
+            hx = None if hx is None else (hx[0].unsqueeze(0), hx[1].unsqueeze(0))
+        if hx is None:
+            zeros = self._zeros(input)
+            hx = (zeros, zeros)
+        out = _lstm_cell(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        return out if dims == 2 else (out[0].squeeze(0), out[1].squeeze(0))
 
 
 class GRUCell(RNNCellBase):
@@ -733,4 +629,4 @@ class GRUCell(RNNCellBase):
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """The state after one step: ``(N, hidden_size)``, or without ``N``."""
-        return self._step(_gru_cell, input, None if hx is None else (hx,), ("hidden",))[0]
+        return self._one_state(_gru_cell, input, hx)

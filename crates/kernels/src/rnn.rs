@@ -1,0 +1,261 @@
+//! Recurrent layers: LSTM, GRU and plain cells over all steps of a batch of sequences.
+//!
+//! The input is projected for all steps in one product; then the steps follow one another, each with one
+//! product by the hidden weights and one pass over the gates. Backward is the same walk turned round,
+//! with the weights' gradients as one product over all steps at the end. The rows of the input are the steps
+//! laid end to end; sequences that end early make later steps shorter ([`Steps::packed`]), so a state is a
+//! buffer of whose rows each step uses the first few. One step is a cell. The arithmetic of the gates is
+//! in `gate`; whoever wants projections or dropout composes them above.
+
+mod backward;
+mod forward;
+mod gate;
+
+pub use backward::{Gradients, Wanted, backward};
+pub use forward::{Outputs, forward};
+
+use crate::dense::{Real, load};
+use crate::gemm::{self, Blocked, Matrix, Sizes};
+use crate::{Error, Result, StridedRef};
+use smallvec::SmallVec;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// The kinds of cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cell {
+    /// `c' = f c + i g`, `h' = o tanh(c')` (Hochreiter and Schmidhuber 1997; the forget gate is Gers et al. 2000).
+    Lstm,
+    /// `h' = n + z (h - n)` (Cho et al. 2014).
+    Gru,
+    /// `h' = tanh(..)` (Elman 1990).
+    Tanh,
+    /// `h' = max(.., 0)`.
+    Relu,
+}
+
+impl Cell {
+    /// Rows of the weights per element of the state.
+    pub fn gates(self) -> usize {
+        match self {
+            Cell::Lstm => 4,
+            Cell::Gru => 3,
+            Cell::Tanh | Cell::Relu => 1,
+        }
+    }
+    /// What is kept of each step for the backward pass, per element of the state, beside states: the gates, and
+    /// for GRU also the candidate's hidden part.
+    pub fn kept(self) -> usize {
+        match self {
+            Cell::Lstm | Cell::Gru => 4,
+            Cell::Tanh | Cell::Relu => 0,
+        }
+    }
+}
+
+/// Which rows of the data are which step, in the order in which the steps are run.
+#[derive(Clone, Debug)]
+pub struct Steps {
+    spans: SmallVec<[Range<usize>; 2]>,
+    batch: usize,
+}
+
+impl Steps {
+    /// `count` steps of `batch` rows.
+    pub fn uniform(count: usize, batch: usize, reverse: bool) -> Steps {
+        let mut spans: SmallVec<_> = (0..count).map(|t| t * batch..(t + 1) * batch).collect();
+        if reverse {
+            spans.reverse();
+        }
+        Steps { spans, batch }
+    }
+    /// Steps of these numbers of rows, none of which is larger than the one before.
+    ///
+    /// # Errors
+    /// Numbers that grow or that are not positive.
+    pub fn packed(rows: &[i64], reverse: bool) -> Result<Steps> {
+        let is_good = rows.windows(2).all(|w| w[0] >= w[1]) && rows.iter().all(|&n| n > 0);
+        if !is_good {
+            return Err(Error::Runtime(format!(
+                "batch_sizes must be positive and never grow, but got {rows:?}"
+            )));
+        }
+        let mut start = 0;
+        let mut spans: SmallVec<_> = rows
+            .iter()
+            .map(|&n| {
+                start += n as usize;
+                start - n as usize..start
+            })
+            .collect();
+        if reverse {
+            spans.reverse();
+        }
+        Ok(Steps { spans, batch: rows.first().map_or(0, |&n| n as usize) })
+    }
+    /// Rows of all steps together.
+    pub fn rows(&self) -> usize {
+        self.spans.iter().map(Range::len).sum()
+    }
+    /// Rows of the largest step.
+    pub fn batch(&self) -> usize {
+        self.batch
+    }
+}
+
+/// What a layer computes with: `x` (rows, inputs), the state before the first step, weights
+/// (gates * hidden, inputs) and (gates * hidden, hidden), and biases.
+#[derive(Clone, Copy)]
+pub struct Operands<'a> {
+    /// The kind of cell.
+    pub cell: Cell,
+    /// The steps' inputs.
+    pub x: StridedRef<'a>,
+    /// `h` before the first step: `batch * hidden` elements.
+    pub h: StridedRef<'a>,
+    /// For LSTM, `c` before the first step.
+    pub c: Option<StridedRef<'a>>,
+    /// The weights by which the input and the state are multiplied.
+    pub weights: [StridedRef<'a>; 2],
+    /// The biases of the input's and of the state's product.
+    pub biases: [Option<StridedRef<'a>>; 2],
+}
+
+/// The operands as slices.
+struct Layer<'a, T: Clone> {
+    cell: Cell,
+    /// Features of the input and of the state.
+    inputs: usize,
+    hidden: usize,
+    x: Cow<'a, [T]>,
+    h: Cow<'a, [T]>,
+    c: Cow<'a, [T]>,
+    input_weight: Cow<'a, [T]>,
+    hidden_weight: Cow<'a, [T]>,
+}
+
+impl<'a, T: Gate> Layer<'a, T> {
+    fn new(operands: &Operands<'a>, steps: &Steps) -> Result<Self> {
+        let [input, hidden] = operands.weights;
+        let (&[rows, inputs], &[rows2, width]) = (input.shape(), hidden.shape()) else {
+            return Err(Error::Runtime("the weights of a recurrent layer must be 2-D".to_owned()));
+        };
+        let gates = operands.cell.gates() as i64;
+        let state = steps.batch() * width as usize;
+        let biases = operands.biases.iter().flatten().all(|b| b.numel() as i64 == rows);
+        let fits = rows == gates * width
+            && rows2 == rows
+            && operands.x.numel() == steps.rows() * inputs as usize
+            && operands.h.numel() == state
+            && operands.c.is_none_or(|c| c.numel() == state)
+            && operands.c.is_some() == (operands.cell == Cell::Lstm)
+            && biases;
+        if !fits {
+            return Err(Error::Runtime("sizes of a recurrent layer do not fit".to_owned()));
+        }
+        Ok(Layer {
+            cell: operands.cell,
+            inputs: inputs as usize,
+            hidden: width as usize,
+            x: load(operands.x),
+            h: load(operands.h),
+            c: operands.c.map_or(Cow::Borrowed(&[]), load),
+            input_weight: load(input),
+            hidden_weight: load(hidden),
+        })
+    }
+    /// Columns of the weights' products.
+    fn width(&self) -> usize {
+        self.cell.gates() * self.hidden
+    }
+}
+
+/// What the gates need beside arithmetic.
+pub(crate) trait Gate: Real + Blocked {
+    /// `1 / (1 + e^-x)`.
+    fn sigmoid(self) -> Self;
+    /// The hyperbolic tangent.
+    fn tanh(self) -> Self;
+}
+
+impl Gate for f32 {
+    #[inline(always)]
+    fn sigmoid(self) -> f32 {
+        crate::simd::math_f32::sigmoid(self)
+    }
+    #[inline(always)]
+    fn tanh(self) -> f32 {
+        crate::simd::math_f32::tanh(self)
+    }
+}
+
+impl Gate for f64 {
+    #[inline(always)]
+    fn sigmoid(self) -> f64 {
+        crate::simd::math_f64::sigmoid(self)
+    }
+    #[inline(always)]
+    fn tanh(self) -> f64 {
+        crate::simd::math_f64::tanh(self)
+    }
+}
+
+/// A row-major matrix with `columns` columns that lie `stride` apart, or the transposed one.
+#[derive(Clone, Copy)]
+struct Part<'a, T> {
+    data: &'a [T],
+    columns: usize,
+    transposed: bool,
+}
+
+impl<'a, T> Part<'a, T> {
+    fn new(data: &'a [T], columns: usize) -> Self {
+        Part { data, columns, transposed: false }
+    }
+    fn t(self) -> Self {
+        Part { transposed: !self.transposed, ..self }
+    }
+    fn matrix(self) -> Matrix<T> {
+        let matrix = Matrix::rows(self.data.as_ptr(), self.columns);
+        if self.transposed { matrix.t() } else { matrix }
+    }
+}
+
+/// `c = a @ b`, added to `c` if `adds`; rows of `c` begin `stride` elements apart.
+fn multiply<T: Gate>(
+    (c, stride): (&mut [T], usize),
+    a: Part<'_, T>,
+    b: Part<'_, T>,
+    s: Sizes,
+    adds: bool,
+) {
+    let is_inside = |part: Part<'_, T>, rows: usize, columns: usize| {
+        let (rows, columns) = if part.transposed { (columns, rows) } else { (rows, columns) };
+        columns <= part.columns && rows * part.columns <= part.data.len()
+    };
+    assert!(is_inside(a, s.m, s.k) && is_inside(b, s.k, s.n), "the operands hold the product");
+    assert!(s.n <= stride && s.m * stride <= c.len(), "the result holds the product");
+    let beta = if adds { T::ONE } else { T::ZERO };
+    let c = Matrix::rows(c.as_mut_ptr(), stride);
+    // SAFETY: just checked; `c` is borrowed mutably, so it overlaps neither operand.
+    unsafe { gemm::product_of_few_rows(s, c, a.matrix(), b.matrix(), beta) }
+}
+
+/// What each step found in a state: the state before the first step, then what earlier steps left there.
+fn found<'a, T: Gate>(start: &'a [T], after: &[T], steps: &Steps, width: usize) -> Cow<'a, [T]> {
+    if steps.spans.len() == 1 {
+        return Cow::Borrowed(start);
+    }
+    let mut out = vec![T::ZERO; after.len()];
+    let mut last: Range<usize> = 0..0;
+    for span in &steps.spans {
+        let known = span.len().min(last.len()) * width;
+        let to = &mut out[span.start * width..span.end * width];
+        let (old, new) = to.split_at_mut(known);
+        old.copy_from_slice(&after[last.start * width..][..known]);
+        let rows = new.len();
+        new.copy_from_slice(&start[known..known + rows]);
+        last = span.clone();
+    }
+    Cow::Owned(out)
+}

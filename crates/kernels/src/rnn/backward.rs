@@ -1,0 +1,187 @@
+//! The walk backward: the gradients of all operands from those of the results.
+
+use super::{Cell, Gate, Layer, Operands, Part, Steps, found, gate, multiply};
+use crate::dense::{Real, for_compute, load, store, with_output};
+use crate::gemm::Sizes;
+use crate::{Result, StridedMut, StridedRef, row};
+use std::borrow::Cow;
+
+/// What came out of the layer and the gradients of it; a gradient that is `None` is zero.
+#[derive(Clone, Copy)]
+pub struct Gradients<'a> {
+    /// `h` of every step.
+    pub output: StridedRef<'a>,
+    /// What forward kept of the gates; any view for plain cells.
+    pub gates: StridedRef<'a>,
+    /// `c` of every step (LSTM).
+    pub cells: Option<StridedRef<'a>>,
+    /// The gradient of the output.
+    pub by_output: Option<StridedRef<'a>>,
+    /// The gradients of the states after the last step.
+    pub by_h: Option<StridedRef<'a>>,
+    /// The same for `c` (LSTM).
+    pub by_c: Option<StridedRef<'a>>,
+}
+
+/// Where the gradients go: of `x`, `h`, `c`, the two weights and the two biases. `None` is not wanted.
+pub type Wanted<'o, 'v> = [Option<&'o mut StridedMut<'v>>; 7];
+
+/// The gradients of all operands, by the gradients of all results.
+///
+/// # Errors
+/// Sizes that do not fit, or a dtype that is not floating.
+pub fn backward(
+    wanted: Wanted<'_, '_>,
+    operands: &Operands<'_>,
+    results: &Gradients<'_>,
+    steps: &Steps,
+) -> Result<()> {
+    for_compute!(operands.x.dtype(), "rnn_backward", T => {
+        let layer = Layer::<T>::new(operands, steps)?;
+        let (output, gates) = (load::<T>(results.output), load::<T>(results.gates));
+        let cells = results.cells.map_or(Cow::Borrowed(&[][..]), load::<T>);
+        let known = Known {
+            output: &output,
+            gates: &gates,
+            cells: &cells,
+            found: found(&layer.h, &output, steps, layer.hidden),
+            found_c: if layer.cell == Cell::Lstm { found(&layer.c, &cells, steps, layer.hidden) } else { Cow::Borrowed(&[]) },
+            by_output: results.by_output.map(load::<T>),
+        };
+        let state = steps.batch() * layer.hidden;
+        let start = |view: Option<StridedRef<'_>>, count: usize| {
+            view.map_or_else(|| vec![T::ZERO; count], |view| load::<T>(view).into_owned())
+        };
+        let h = start(results.by_h, state);
+        let c = start(results.by_c, if layer.cell == Cell::Lstm { state } else { 0 });
+        let done = walk(&layer, &known, steps, h, c, wanted[1].is_some());
+        finish(wanted, &layer, &known, &done, steps.rows());
+        Ok(())
+    })
+}
+
+/// What forward left, as slices.
+struct Known<'a, T: Clone> {
+    output: &'a [T],
+    gates: &'a [T],
+    cells: &'a [T],
+    /// The states that the steps found.
+    found: Cow<'a, [T]>,
+    found_c: Cow<'a, [T]>,
+    by_output: Option<Cow<'a, [T]>>,
+}
+
+/// The gradients that the steps themselves give.
+struct Done<T> {
+    /// Of the input's products.
+    by_x: Vec<T>,
+    /// Of the state's products, where they are others.
+    by_h: Vec<T>,
+    h: Vec<T>,
+    c: Vec<T>,
+}
+
+/// All steps from the last to the first. The first one's `h` is left out unless `wants_h`.
+fn walk<T: Gate>(
+    layer: &Layer<'_, T>,
+    known: &Known<'_, T>,
+    steps: &Steps,
+    mut h: Vec<T>,
+    mut c: Vec<T>,
+    wants_h: bool,
+) -> Done<T> {
+    let (width, hidden, kept) = (layer.width(), layer.hidden, layer.cell.kept() * layer.hidden);
+    let rows = steps.rows();
+    let mut by_x = vec![T::ZERO; rows * width];
+    let mut by_h = vec![T::ZERO; if layer.cell == Cell::Gru { rows * width } else { 0 }];
+    for (number, span) in steps.spans.iter().enumerate().rev() {
+        let (used, from, to) = (span.len() * hidden, span.start * hidden, span.end * hidden);
+        let (first, last) = (span.start * width, span.end * width);
+        if let Some(grad) = &known.by_output {
+            row::add_into(&mut h[..used], &grad[from..to]);
+        }
+        let gates = &known.gates[..known.gates.len().min(span.end * kept)];
+        let by = &mut by_x[first..last];
+        match layer.cell {
+            Cell::Lstm => {
+                let (old, new) = (&known.found_c[from..to], &known.cells[from..to]);
+                let gates = &gates[span.start * kept..];
+                gate::lstm_backward(by, gates, old, new, &h[..used], &mut c[..used], hidden);
+            }
+            Cell::Gru => {
+                let (gates, found) = (&gates[span.start * kept..], &known.found[from..to]);
+                let by_h = &mut by_h[first..last];
+                gate::gru_backward(by, by_h, gates, found, &mut h[..used], hidden);
+            }
+            Cell::Tanh | Cell::Relu => {
+                let is_relu = layer.cell == Cell::Relu;
+                gate::plain_backward(by, &known.output[from..to], &h[..used], is_relu);
+            }
+        }
+        if number > 0 || wants_h {
+            let by = if layer.cell == Cell::Gru { &by_h } else { &by_x };
+            let s = Sizes { m: span.len(), n: hidden, k: width };
+            let (by, weight) =
+                (Part::new(&by[first..last], width), Part::new(&layer.hidden_weight, hidden));
+            multiply((&mut h[..used], hidden), by, weight, s, layer.cell == Cell::Gru);
+        }
+    }
+    Done { by_x, by_h, h, c }
+}
+
+/// The products over all steps, and everything into its place.
+fn finish<T: Gate>(
+    [x, h, c, input, hidden, bias_x, bias_h]: Wanted<'_, '_>,
+    layer: &Layer<'_, T>,
+    known: &Known<'_, T>,
+    done: &Done<T>,
+    rows: usize,
+) {
+    let width = layer.width();
+    let by_x = Part::new(&done.by_x, width);
+    let by_h = if layer.cell == Cell::Gru { Part::new(&done.by_h, width) } else { by_x };
+    if let Some(view) = x {
+        let weight = Part::new(&layer.input_weight, layer.inputs);
+        store_product(view, by_x, weight, Sizes { m: rows, n: layer.inputs, k: width });
+    }
+    if let Some(view) = input {
+        let x = Part::new(&layer.x, layer.inputs);
+        store_product(view, by_x.t(), x, Sizes { m: width, n: layer.inputs, k: rows });
+    }
+    if let Some(view) = hidden {
+        let found = Part::new(&known.found, layer.hidden);
+        store_product(view, by_h.t(), found, Sizes { m: width, n: layer.hidden, k: rows });
+    }
+    for (view, by) in [(bias_x, by_x), (bias_h, by_h)] {
+        if let Some(view) = view {
+            store(view, &column_sums(by.data, width));
+        }
+    }
+    for (view, values) in [(h, &done.h), (c, &done.c)] {
+        if let Some(view) = view {
+            store(view, values);
+        }
+    }
+}
+
+/// A product into a view, straight if it lies as a matrix.
+fn store_product<T: Gate>(view: &mut StridedMut<'_>, a: Part<'_, T>, b: Part<'_, T>, s: Sizes) {
+    with_output::<T, _>(view, |out| multiply((out, s.n), a, b, s, false));
+}
+
+/// Rows that are summed before their sum is added to the whole.
+const BLOCK: usize = 64;
+
+/// The sum of each column of a matrix of `width` columns, in blocks of rows.
+fn column_sums<T: Gate>(rows: &[T], width: usize) -> Vec<T> {
+    let mut total = vec![T::ZERO; width];
+    let mut part = vec![T::ZERO; width];
+    for block in rows.chunks((BLOCK * width).max(1)) {
+        part.fill(T::ZERO);
+        for row in block.chunks_exact(width.max(1)) {
+            row::add_into(&mut part, row);
+        }
+        row::add_into(&mut total, &part);
+    }
+    total
+}

@@ -1,0 +1,147 @@
+//! The walk forward.
+
+use super::{Cell, Gate, Layer, Operands, Part, Steps, gate, multiply};
+use crate::dense::{expect_shape, for_compute, load, store, with_output};
+use crate::gemm::Sizes;
+use crate::{Result, StridedMut, StridedRef};
+use std::borrow::Cow;
+
+/// Where the results go. What is `None` is not wanted, or is not part of the kind of cell.
+pub struct Outputs<'o, 'v> {
+    /// `h` of every step: rows * hidden elements.
+    pub output: &'o mut StridedMut<'v>,
+    /// The states after the last step: batch * hidden elements.
+    pub h: Option<&'o mut StridedMut<'v>>,
+    /// The same for `c` (LSTM).
+    pub c: Option<&'o mut StridedMut<'v>>,
+    /// What backward needs of the gates: rows * [`Cell::kept`] * hidden elements, in the type computed in.
+    pub gates: Option<&'o mut StridedMut<'v>>,
+    /// `c` of every step (LSTM), in the type computed in.
+    pub cells: Option<&'o mut StridedMut<'v>>,
+}
+
+/// Runs all steps.
+///
+/// # Errors
+/// Sizes that do not fit, or a dtype that is not floating.
+pub fn forward(out: Outputs<'_, '_>, operands: &Operands<'_>, steps: &Steps) -> Result<()> {
+    for_compute!(operands.x.dtype(), "rnn", T => {
+        let layer = Layer::<T>::new(operands, steps)?;
+        let biases = operands.biases.map(|b| bias::<T>(b, layer.width()));
+        expect_elements("output", out.output, steps.rows() * layer.hidden)?;
+        let kept = steps.rows() * layer.hidden * layer.cell.kept();
+        let cells = if layer.cell == Cell::Lstm { steps.rows() * layer.hidden } else { 0 };
+        let wants_state = out.h.is_some() || out.c.is_some();
+        let mut state = (layer.h.clone(), layer.c.clone());
+        with_output::<T, _>(out.output, |output| {
+            with_optional(out.gates, kept, |gates| {
+                with_optional(out.cells, cells, |cells| {
+                    walk(&layer, [&biases[0], &biases[1]], steps, (output, gates, cells), &mut state, wants_state);
+                });
+            });
+        });
+        for (view, state) in [(out.h, &state.0), (out.c, &state.1)] {
+            if let Some(view) = view {
+                expect_elements("state", view, state.len())?;
+                store(view, state);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Refuses a result with another number of elements; its shape is the caller's.
+fn expect_elements(name: &str, view: &StridedMut<'_>, count: usize) -> Result<()> {
+    let found: i64 = view.shape().iter().product();
+    expect_shape(name, &[found], &[count as i64])
+}
+
+/// A bias, zeros if there is none.
+fn bias<T: Gate>(view: Option<StridedRef<'_>>, n: usize) -> Cow<'_, [T]> {
+    view.map_or_else(|| Cow::Owned(vec![T::ZERO; n]), load)
+}
+
+/// Runs `fill` on an output, or on memory of its own if that is not wanted.
+fn with_optional<T: Gate>(
+    view: Option<&mut StridedMut<'_>>,
+    count: usize,
+    fill: impl FnOnce(&mut [T]),
+) {
+    match view {
+        Some(view) if view.numel() == count => with_output(view, fill),
+        _ => fill(&mut vec![T::ZERO; count]),
+    }
+}
+
+/// Rows above which a transposed copy of the hidden weights pays.
+const FEW_STEPS: usize = 3;
+
+fn walk<T: Gate>(
+    layer: &Layer<'_, T>,
+    [bias_x, bias_h]: [&[T]; 2],
+    steps: &Steps,
+    (output, gates, cells): (&mut [T], &mut [T], &mut [T]),
+    state: &mut (Cow<'_, [T]>, Cow<'_, [T]>),
+    wants_state: bool,
+) {
+    let (width, hidden, kept) = (layer.width(), layer.hidden, layer.cell.kept() * layer.hidden);
+    let all = Sizes { m: steps.rows(), n: width, k: layer.inputs };
+    let (x, weight) =
+        (Part::new(&layer.x, layer.inputs), Part::new(&layer.input_weight, layer.inputs).t());
+    // The products become the gates where they lie; those of a plain cell become its output.
+    if kept == 0 {
+        multiply((output, hidden), x, weight, all, false);
+    } else {
+        multiply((gates, kept), x, weight, all, false);
+    }
+    let sum: Vec<T> = bias_x.iter().zip(bias_h).map(|(&a, &b)| a + b).collect();
+    let turned;
+    let mut weight = Part::new(&layer.hidden_weight, hidden).t();
+    if steps.spans.len() > FEW_STEPS {
+        turned = transposed(&layer.hidden_weight, width, hidden);
+        weight = Part::new(&turned, width);
+    }
+    let mut products =
+        vec![T::ZERO; if layer.cell == Cell::Gru { steps.batch() * width } else { 0 }];
+    for (number, span) in steps.spans.iter().enumerate() {
+        let (rows, used) = (span.len(), span.len() * hidden);
+        let (from, to) = (span.start * hidden, span.end * hidden);
+        let s = Sizes { m: rows, n: width, k: hidden };
+        let h = Part::new(&state.0[..used], hidden);
+        let out = &mut output[from..to];
+        match layer.cell {
+            Cell::Lstm => {
+                let gates = &mut gates[span.start * kept..span.end * kept];
+                multiply((gates, kept), h, weight, s, true);
+                gate::lstm(gates, &sum, &state.1[..used], &mut cells[from..to], out, hidden);
+            }
+            Cell::Gru => {
+                let gates = &mut gates[span.start * kept..span.end * kept];
+                let products = &mut products[..rows * width];
+                multiply((products, width), h, weight, s, false);
+                gate::gru(gates, products, (bias_x, bias_h), &state.0[..used], out, hidden);
+            }
+            Cell::Tanh | Cell::Relu => {
+                multiply((out, hidden), h, weight, s, true);
+                gate::plain(out, &sum, layer.cell == Cell::Relu);
+            }
+        }
+        if wants_state || number + 1 < steps.spans.len() {
+            state.0.to_mut()[..used].copy_from_slice(&output[from..to]);
+            if layer.cell == Cell::Lstm {
+                state.1.to_mut()[..used].copy_from_slice(&cells[from..to]);
+            }
+        }
+    }
+}
+
+/// A copy of a (rows, columns) matrix as (columns, rows).
+fn transposed<T: Gate>(from: &[T], rows: usize, columns: usize) -> Vec<T> {
+    let mut to = vec![T::ZERO; from.len()];
+    for (i, row) in from.chunks_exact(columns.max(1)).enumerate() {
+        for (j, &value) in row.iter().enumerate() {
+            to[j * rows + i] = value;
+        }
+    }
+    to
+}

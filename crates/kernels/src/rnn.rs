@@ -14,9 +14,9 @@ mod gate;
 pub use backward::{Gradients, Wanted, backward};
 pub use forward::{Outputs, forward};
 
-use crate::dense::{Real, load};
+use crate::dense::{Real, expect_shape, load, with_output};
 use crate::gemm::{self, Blocked, Matrix, Sizes};
-use crate::{Error, Result, StridedRef};
+use crate::{Error, Result, StridedMut, StridedRef};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -239,6 +239,19 @@ fn multiply<T: Gate>(
     let c = Matrix::rows(c.as_mut_ptr(), stride);
     // SAFETY: just checked; `c` is borrowed mutably, so it overlaps neither operand.
     unsafe { gemm::product_of_few_rows(s, c, a.matrix(), b.matrix(), beta) }
+}
+
+/// Refuses a result with another number of elements; its shape is the caller's.
+fn expect_elements(name: &str, view: &StridedMut<'_>, count: usize) -> Result<()> {
+    let found: i64 = view.shape().iter().product();
+    expect_shape(name, &[found], &[count as i64])
+}
+
+/// Writes `values` into a view of as many elements.
+fn put<T: Gate>(name: &str, view: &mut StridedMut<'_>, values: &[T]) -> Result<()> {
+    expect_elements(name, view, values.len())?;
+    with_output::<T, _>(view, |out| out.copy_from_slice(values));
+    Ok(())
 }
 
 /// What each step found in a state: the state before the first step, then what earlier steps left there.

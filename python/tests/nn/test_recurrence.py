@@ -78,6 +78,9 @@ def as_state(layer, hidden):
 def assert_close(got, expected, dtype):
     assert len(got) == len(expected)
     for a, b in zip(got, expected, strict=True):
+        if b is None:
+            assert a is None or not a.any()
+            continue
         assert a.shape == b.shape
         if a.numel():
             assert (a - b).abs().max().item() <= TOLERANCE[dtype] * (1 + b.abs().max().item())
@@ -251,7 +254,7 @@ def test_a_cell_equals_its_step(mode, dtype, bias):
     assert_close(
         penalty(got[0], got[1:], inputs),
         penalty(expected[0], expected[1:], inputs),
-        dtype if dtype == pullback.float64 else pullback.float32,
+        dtype,
     )
     assert cell(x[0]) is not None
     one = cell(x[0], tuple(s[0] for s in state) if mode == "LSTM" else state[0][0])

@@ -72,6 +72,8 @@ crate::multiversion! {
     /// [`product`] with rows of `b` that have no gaps.
     pub(super) fn tiles<T: MulAdd>(s: Sizes, c: Matrix<T>, a: Matrix<T>, b: Matrix<T>, alpha: T, beta: T) {
         let mut j = 0;
+        // Too few rows to hide the latency of a multiply-add: two registers of columns do, where registers abound.
+        let wide = s.m < 8 && level() == Level::Avx512 && size_of::<T>() <= 4;
         while j < s.n {
             let left = s.n - j;
             let part = Sizes { n: left, ..s };
@@ -79,6 +81,7 @@ crate::multiversion! {
             // SAFETY: `product`'s caller promised live matrices; the tiles stay inside the sizes.
             unsafe {
                 j += match left {
+                    32.. if wide => column::<T, 32>(part, c, a, b, alpha, beta),
                     16.. => column::<T, 16>(part, c, a, b, alpha, beta),
                     8.. => column::<T, 8>(part, c, a, b, alpha, beta),
                     4.. => column::<T, 4>(part, c, a, b, alpha, beta),

@@ -1,7 +1,9 @@
 //! The walk backward: the gradients of all operands from those of the results.
 
-use super::{Cell, Gate, Layer, Operands, Part, Steps, found, gate, multiply};
-use crate::dense::{Real, for_compute, load, store, with_output};
+use super::{
+    Cell, Gate, Layer, Operands, Part, Steps, expect_elements, found, gate, multiply, put,
+};
+use crate::dense::{Real, for_compute, load, with_output};
 use crate::gemm::Sizes;
 use crate::{Result, StridedMut, StridedRef, row};
 use std::borrow::Cow;
@@ -55,8 +57,7 @@ pub fn backward(
         let h = start(results.by_h, state);
         let c = start(results.by_c, if layer.cell == Cell::Lstm { state } else { 0 });
         let done = walk(&layer, &known, steps, h, c, wanted[1].is_some());
-        finish(wanted, &layer, &known, &done, steps.rows());
-        Ok(())
+        finish(wanted, &layer, &known, &done, steps.rows())
     })
 }
 
@@ -136,37 +137,48 @@ fn finish<T: Gate>(
     known: &Known<'_, T>,
     done: &Done<T>,
     rows: usize,
-) {
+) -> Result<()> {
     let width = layer.width();
     let by_x = Part::new(&done.by_x, width);
     let by_h = if layer.cell == Cell::Gru { Part::new(&done.by_h, width) } else { by_x };
     if let Some(view) = x {
         let weight = Part::new(&layer.input_weight, layer.inputs);
-        store_product(view, by_x, weight, Sizes { m: rows, n: layer.inputs, k: width });
+        put_product(view, by_x, weight, Sizes { m: rows, n: layer.inputs, k: width })?;
     }
     if let Some(view) = input {
         let x = Part::new(&layer.x, layer.inputs);
-        store_product(view, by_x.t(), x, Sizes { m: width, n: layer.inputs, k: rows });
+        put_product(view, by_x.t(), x, Sizes { m: width, n: layer.inputs, k: rows })?;
     }
     if let Some(view) = hidden {
         let found = Part::new(&known.found, layer.hidden);
-        store_product(view, by_h.t(), found, Sizes { m: width, n: layer.hidden, k: rows });
+        put_product(view, by_h.t(), found, Sizes { m: width, n: layer.hidden, k: rows })?;
     }
+    let mut sums = None;
     for (view, by) in [(bias_x, by_x), (bias_h, by_h)] {
         if let Some(view) = view {
-            store(view, &column_sums(by.data, width));
+            // Both biases have one gradient where both products have.
+            let kept = if layer.cell == Cell::Gru { None } else { sums.take() };
+            put("bias", view, sums.insert(kept.unwrap_or_else(|| column_sums(by.data, width))))?;
         }
     }
     for (view, values) in [(h, &done.h), (c, &done.c)] {
         if let Some(view) = view {
-            store(view, values);
+            put("state", view, values)?;
         }
     }
+    Ok(())
 }
 
 /// A product into a view, straight if it lies as a matrix.
-fn store_product<T: Gate>(view: &mut StridedMut<'_>, a: Part<'_, T>, b: Part<'_, T>, s: Sizes) {
+fn put_product<T: Gate>(
+    view: &mut StridedMut<'_>,
+    a: Part<'_, T>,
+    b: Part<'_, T>,
+    s: Sizes,
+) -> Result<()> {
+    expect_elements("gradient", view, s.m * s.n)?;
     with_output::<T, _>(view, |out| multiply((out, s.n), a, b, s, false));
+    Ok(())
 }
 
 /// Rows that are summed before their sum is added to the whole.

@@ -1,7 +1,8 @@
 //! The walk forward.
 
-use super::{Cell, Gate, Layer, Operands, Part, Steps, gate, multiply};
-use crate::dense::{expect_shape, for_compute, load, store, with_output};
+use super::{Cell, Gate, Layer, Operands, Part, Steps, expect_elements, gate, multiply, put};
+use crate::dense::{for_compute, load, with_output};
+use crate::elementwise::copy_tile;
 use crate::gemm::Sizes;
 use crate::{Result, StridedMut, StridedRef};
 use std::borrow::Cow;
@@ -42,18 +43,11 @@ pub fn forward(out: Outputs<'_, '_>, operands: &Operands<'_>, steps: &Steps) -> 
         });
         for (view, state) in [(out.h, &state.0), (out.c, &state.1)] {
             if let Some(view) = view {
-                expect_elements("state", view, state.len())?;
-                store(view, state);
+                put("state", view, state)?;
             }
         }
         Ok(())
     })
-}
-
-/// Refuses a result with another number of elements; its shape is the caller's.
-fn expect_elements(name: &str, view: &StridedMut<'_>, count: usize) -> Result<()> {
-    let found: i64 = view.shape().iter().product();
-    expect_shape(name, &[found], &[count as i64])
 }
 
 /// A bias, zeros if there is none.
@@ -137,11 +131,12 @@ fn walk<T: Gate>(
 
 /// A copy of a (rows, columns) matrix as (columns, rows).
 fn transposed<T: Gate>(from: &[T], rows: usize, columns: usize) -> Vec<T> {
+    assert_eq!(from.len(), rows * columns, "the matrix is whole");
     let mut to = vec![T::ZERO; from.len()];
-    for (i, row) in from.chunks_exact(columns.max(1)).enumerate() {
-        for (j, &value) in row.iter().enumerate() {
-            to[j * rows + i] = value;
-        }
-    }
+    let size = size_of::<T>() as isize;
+    let strides = (rows as isize * size, columns as isize * size);
+    let (target, source) = (to.as_mut_ptr().cast(), from.as_ptr().cast());
+    // SAFETY: just checked: both matrices lie without gaps inside their slices.
+    unsafe { copy_tile::<T, false>(target, source, strides, (rows, columns)) };
     to
 }

@@ -41,23 +41,18 @@ impl Lstm {
         input: &Tensor,
         hx: &[Tensor],
         params: &[Tensor],
-        has_biases: bool,
-        num_layers: i64,
-        dropout: f64,
-        train: bool,
-        bidirectional: bool,
-        batch_first: bool,
+        args: &LstmArgs<'_>,
     ) -> Result<[Tensor; 3]> {
         let stack = Stack {
             cell: Cell::Lstm,
             params,
-            has_biases,
-            num_layers,
-            dropout: drawn(dropout, train),
-            bidirectional,
+            has_biases: args.has_biases,
+            num_layers: args.num_layers,
+            dropout: drawn(args.dropout, args.train),
+            bidirectional: args.bidirectional,
             batch_sizes: &[],
         };
-        stack.run_batch(input, pair("lstm", hx)?, batch_first).map(three)
+        stack.run_batch(input, pair("lstm", hx)?, args.batch_first).map(three)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         batch_samples(s, 4)
@@ -110,23 +105,18 @@ impl Gru {
         input: &Tensor,
         hx: &Tensor,
         params: &[Tensor],
-        has_biases: bool,
-        num_layers: i64,
-        dropout: f64,
-        train: bool,
-        bidirectional: bool,
-        batch_first: bool,
+        args: &GruArgs<'_>,
     ) -> Result<[Tensor; 2]> {
         let stack = Stack {
             cell: Cell::Gru,
             params,
-            has_biases,
-            num_layers,
-            dropout: drawn(dropout, train),
-            bidirectional,
+            has_biases: args.has_biases,
+            num_layers: args.num_layers,
+            dropout: drawn(args.dropout, args.train),
+            bidirectional: args.bidirectional,
             batch_sizes: &[],
         };
-        stack.run_batch(input, (hx, None), batch_first).map(two)
+        stack.run_batch(input, (hx, None), args.batch_first).map(two)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         batch_samples(s, 3)
@@ -177,23 +167,18 @@ impl RnnTanh {
         input: &Tensor,
         hx: &Tensor,
         params: &[Tensor],
-        has_biases: bool,
-        num_layers: i64,
-        dropout: f64,
-        train: bool,
-        bidirectional: bool,
-        batch_first: bool,
+        args: &RnnTanhArgs<'_>,
     ) -> Result<[Tensor; 2]> {
         let stack = Stack {
             cell: Cell::Tanh,
             params,
-            has_biases,
-            num_layers,
-            dropout: drawn(dropout, train),
-            bidirectional,
+            has_biases: args.has_biases,
+            num_layers: args.num_layers,
+            dropout: drawn(args.dropout, args.train),
+            bidirectional: args.bidirectional,
             batch_sizes: &[],
         };
-        stack.run_batch(input, (hx, None), batch_first).map(two)
+        stack.run_batch(input, (hx, None), args.batch_first).map(two)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         batch_samples(s, 1)
@@ -244,23 +229,18 @@ impl RnnRelu {
         input: &Tensor,
         hx: &Tensor,
         params: &[Tensor],
-        has_biases: bool,
-        num_layers: i64,
-        dropout: f64,
-        train: bool,
-        bidirectional: bool,
-        batch_first: bool,
+        args: &RnnReluArgs<'_>,
     ) -> Result<[Tensor; 2]> {
         let stack = Stack {
             cell: Cell::Relu,
             params,
-            has_biases,
-            num_layers,
-            dropout: drawn(dropout, train),
-            bidirectional,
+            has_biases: args.has_biases,
+            num_layers: args.num_layers,
+            dropout: drawn(args.dropout, args.train),
+            bidirectional: args.bidirectional,
             batch_sizes: &[],
         };
-        stack.run_batch(input, (hx, None), batch_first).map(two)
+        stack.run_batch(input, (hx, None), args.batch_first).map(two)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         batch_samples(s, 1)
@@ -480,7 +460,10 @@ fn check_step(
         "Expected 2D input (batch x feature), but got {}D input",
         input.ndim()
     );
-    check_features(input.shape()[1], weights)?;
+    check_features(input, weights)?;
+    if let Some(h) = states[0] {
+        check_dtypes(h, weights[1])?;
+    }
     let hidden = weights[1].shape()[1];
     for (index, state) in states.into_iter().flatten().enumerate() {
         ensure!(
@@ -494,16 +477,28 @@ fn check_step(
     check_gates(weights, hidden, gates)
 }
 
-fn check_features(features: i64, weights: [&Tensor; 2]) -> Result<()> {
+fn check_features(input: &Tensor, weights: [&Tensor; 2]) -> Result<()> {
     for (name, weight) in ["weight_ih", "weight_hh"].into_iter().zip(weights) {
         let ndim = weight.ndim();
         ensure!(ndim == 2, runtime, "{name} must be a matrix, got {ndim}-D tensor");
     }
-    let expected = weights[0].shape()[1];
+    let (features, expected) = (input.shape()[input.ndim() - 1], weights[0].shape()[1]);
     ensure!(
         features == expected,
         runtime,
         "input has inconsistent input_size: got {features} expected {expected}"
+    );
+    check_dtypes(input, weights[0])
+}
+
+/// What is multiplied has one dtype; `c`, which is not, may have another.
+fn check_dtypes(a: &Tensor, b: &Tensor) -> Result<()> {
+    ensure!(
+        a.dtype() == b.dtype(),
+        runtime,
+        "mat1 and mat2 must have the same dtype, but got {} and {}",
+        a.dtype().scalar_name(),
+        b.dtype().scalar_name()
     );
     Ok(())
 }
@@ -614,8 +609,9 @@ impl Stack<'_> {
         let weights = [&params[0], &params[1]];
         let biases = if self.has_biases { [Some(&params[2]), Some(&params[3])] } else { [None; 2] };
         let projection = params.get(2 + 2 * usize::from(self.has_biases));
-        let &[.., batch, features] = x.shape() else { unreachable!("an input has a batch") };
-        check_features(features, weights)?;
+        check_features(x, weights)?;
+        check_dtypes(h, weights[1])?;
+        let batch = x.shape()[x.ndim() - 2];
         let (batch, width) =
             (self.batch_sizes.first().copied().unwrap_or(batch), weights[1].shape()[1]);
         check_state(0, h, batch, width)?;

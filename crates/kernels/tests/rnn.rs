@@ -190,10 +190,12 @@ fn gradients_equal_differences_of_the_naive_twin() {
         let mut made: Vec<Tensor> =
             case.inputs.iter().map(|t| Tensor::full(dtype, &t.shape, 0.0)).collect();
         let is_lstm = case.cell == Cell::Lstm;
+        // One step of a cell with gates needs nothing but those.
+        let is_alone = case.rows.len() == 1 && case.cell.kept() > 0;
         let known = Gradients {
-            output: results[0].view(),
-            gates: results[3].view(),
-            cells: is_lstm.then(|| results[4].view()),
+            output: (!is_alone).then(|| results[0].view()),
+            gates: Some(results[3].view()),
+            cells: (is_lstm && !is_alone).then(|| results[4].view()),
             by_output: Some(grads[0].view()),
             by_h: Some(grads[1].view()),
             by_c: is_lstm.then(|| grads[2].view()),

@@ -268,6 +268,22 @@ def test_a_cell_without_state_starts_from_zero():
     assert_close(cell(x), cell(x, (zeros, zeros)), pullback.float32)
 
 
+def test_states_may_be_changed_in_place_after_a_step():
+    cell = nn.LSTMCell(2, 3, dtype=pullback.float64)
+    x = pullback.ones(4, 2, dtype=pullback.float64)
+    grads = []
+    for in_place in (True, False):
+        h, c = cell(x)
+        if in_place:
+            h.mul_(2)
+            c[0] = 0
+        else:
+            h, c = h * 2, c * pullback.tensor([[0.0], [1.0], [1.0], [1.0]], dtype=c.dtype)
+        h, c = cell(x, (h, c))
+        grads.append(pullback.autograd.grad((h * c).sum(), list(cell.parameters())))
+    assert_close(*grads, pullback.float64)
+
+
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_one_tensor_as_both_states_gets_both_gradients(create_graph):
     dtype = pullback.float64

@@ -3,7 +3,7 @@
 use super::{
     Cell, Gate, Layer, Operands, Part, Steps, expect_elements, found, gate, multiply, put,
 };
-use crate::dense::{Real, for_compute, load, with_output};
+use crate::dense::{Real, expect_shape, for_compute, load, with_output};
 use crate::gemm::Sizes;
 use crate::{Result, StridedMut, StridedRef, row};
 use std::borrow::Cow;
@@ -11,11 +11,11 @@ use std::borrow::Cow;
 /// What came out of the layer and the gradients of it; a gradient that is `None` is zero.
 #[derive(Clone, Copy)]
 pub struct Gradients<'a> {
-    /// `h` of every step.
-    pub output: StridedRef<'a>,
-    /// What forward kept of the gates; any view for plain cells.
-    pub gates: StridedRef<'a>,
-    /// `c` of every step (LSTM).
+    /// `h` of every step; not needed for one step of LSTM or GRU.
+    pub output: Option<StridedRef<'a>>,
+    /// What forward kept of the gates (LSTM and GRU).
+    pub gates: Option<StridedRef<'a>>,
+    /// `c` of every step (LSTM); not needed for one step.
     pub cells: Option<StridedRef<'a>>,
     /// The gradient of the output.
     pub by_output: Option<StridedRef<'a>>,
@@ -32,16 +32,21 @@ pub type Wanted<'o, 'v> = [Option<&'o mut StridedMut<'v>>; 7];
 ///
 /// # Errors
 /// Sizes that do not fit, or a dtype that is not floating.
-pub fn backward(
+pub fn backward<'a>(
     wanted: Wanted<'_, '_>,
-    operands: &Operands<'_>,
-    results: &Gradients<'_>,
+    operands: &Operands<'a>,
+    results: &Gradients<'a>,
     steps: &Steps,
 ) -> Result<()> {
     for_compute!(operands.x.dtype(), "rnn_backward", T => {
         let layer = Layer::<T>::new(operands, steps)?;
-        let (output, gates) = (load::<T>(results.output), load::<T>(results.gates));
-        let cells = results.cells.map_or(Cow::Borrowed(&[][..]), load::<T>);
+        let given = |view: Option<StridedRef<'a>>| view.map_or(Cow::Borrowed(&[][..]), load::<T>);
+        let (output, gates) = (given(results.output), given(results.gates));
+        let cells = match results.cells {
+            None if layer.cell == Cell::Lstm => Cow::Owned(gate::cells(&gates, &layer.c, layer.hidden)),
+            cells => given(cells),
+        };
+        check_known(&layer, steps, [&output, &gates, &cells])?;
         let known = Known {
             output: &output,
             gates: &gates,
@@ -59,6 +64,23 @@ pub fn backward(
         let done = walk(&layer, &known, steps, h, c, wanted[1].is_some());
         finish(wanted, &layer, &known, &done, steps.rows())
     })
+}
+
+/// Refuses results that are not those of the layer.
+fn check_known<T: Gate>(layer: &Layer<'_, T>, steps: &Steps, known: [&[T]; 3]) -> Result<()> {
+    let (state, is_step) = (steps.rows() * layer.hidden, steps.spans.len() == 1);
+    let is_plain = layer.cell.kept() == 0;
+    let expected = [
+        if is_step && !is_plain { known[0].len() } else { state },
+        if is_plain { known[1].len() } else { state * layer.cell.kept() },
+        if layer.cell == Cell::Lstm { state } else { known[2].len() },
+    ];
+    for (name, (known, expected)) in
+        ["output", "gates", "cells"].into_iter().zip(known.iter().zip(expected))
+    {
+        expect_shape(name, &[known.len() as i64], &[expected as i64])?;
+    }
+    Ok(())
 }
 
 /// What forward left, as slices.

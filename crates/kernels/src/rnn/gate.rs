@@ -37,14 +37,38 @@ crate::multiversion! {
             sigmoid_row(&mut gates[..2 * width], &bias[..2 * width]);
             tanh_row(&mut gates[2 * width..3 * width], &bias[2 * width..3 * width]);
             sigmoid_row(&mut gates[3 * width..], &bias[3 * width..]);
-            let [i, f, g, o] = parts::<T, 4>(gates, width);
-            for k in 0..width {
-                c[k] = f[k].mul_add(found[k], i[k] * g[k]);
-            }
+            new_cells(gates, found, c);
+            let o = &gates[3 * width..4 * width];
             for k in 0..width {
                 h[k] = o[k] * c[k].tanh();
             }
         }
+    }
+}
+
+/// `c` of one step, from its gates and the `c` it found; as far as there are both.
+pub(super) fn cells<T: Gate>(gates: &[T], found: &[T], width: usize) -> Vec<T> {
+    let mut c = vec![T::ZERO; found.len()];
+    fill_cells(gates, found, &mut c, width.max(1));
+    c
+}
+
+crate::multiversion! {
+    fn fill_cells<T: Gate>(gates: &[T], found: &[T], c: &mut [T], width: usize) {
+        let rows = gates.chunks_exact(4 * width).zip(found.chunks_exact(width));
+        for ((gates, found), c) in rows.zip(c.chunks_exact_mut(width)) {
+            new_cells(gates, found, c);
+        }
+    }
+}
+
+/// `c = f * found + i * g` of one row.
+#[inline(always)]
+fn new_cells<T: Gate>(gates: &[T], found: &[T], c: &mut [T]) {
+    let [i, f, g] = parts::<T, 3>(gates, c.len());
+    let found = &found[..c.len()];
+    for k in 0..c.len() {
+        c[k] = f[k].mul_add(found[k], i[k] * g[k]);
     }
 }
 

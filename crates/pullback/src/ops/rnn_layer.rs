@@ -22,7 +22,7 @@ pub(crate) static OPS: &[&OpDef] =
 /// The LSTM over all steps: `output` (rows, hidden) or (steps, batch, hidden), the last states, and for the
 /// backward the gates and the cells of every step. Without `batch_sizes` the input is (steps, batch, features),
 /// else its rows are steps of those sizes end to end. The states have any shape of `batch * hidden` elements.
-#[op("_lstm_layer(Tensor input, Tensor hx, Tensor cx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse) -> (Tensor output, Tensor hy, Tensor cy, Tensor gates, Tensor cells)",
+#[op("_lstm_layer(Tensor input, Tensor hx, Tensor cx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
      internal, method = lstm_layer)]
 impl LstmLayer {
     fn cpu(
@@ -52,9 +52,9 @@ impl LstmLayer {
         Ok([output, hy, cy, gates, cells])
     }
     fn vjp(
-        grad_output: Option<&Tensor>,
-        grad_hy: Option<&Tensor>,
-        grad_cy: Option<&Tensor>,
+        grad_result0: Option<&Tensor>,
+        grad_result1: Option<&Tensor>,
+        grad_result2: Option<&Tensor>,
         input: &Tensor,
         hx: &Tensor,
         cx: &Tensor,
@@ -64,14 +64,18 @@ impl LstmLayer {
         b_hh: Option<&Tensor>,
         batch_sizes: &[i64],
         reverse: bool,
-        output: &Tensor,
-        gates: &Tensor,
-        cells: &Tensor,
+        result0: &Tensor,
+        result3: &Tensor,
+        result4: &Tensor,
         needs: [bool; 7],
     ) -> Result<[Option<Tensor>; 7]> {
         let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
-        let results = [output, gates, cells];
-        layer.over(batch_sizes, reverse).vjp(results, [grad_output, grad_hy, grad_cy], needs)
+        let results = [result0, result3, result4].map(Some);
+        layer.over(batch_sizes, reverse).vjp(
+            results,
+            [grad_result0, grad_result1, grad_result2],
+            needs,
+        )
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |input: &[i64], batch_sizes: &[i64], reverse: bool| {
@@ -91,7 +95,7 @@ impl LstmLayer {
 }
 
 /// The GRU over all steps, as `_lstm_layer`.
-#[op("_gru_layer(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse) -> (Tensor output, Tensor hy, Tensor gates)",
+#[op("_gru_layer(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse) -> (Tensor, Tensor, Tensor)",
      internal, method = gru_layer)]
 impl GruLayer {
     fn cpu(
@@ -118,8 +122,8 @@ impl GruLayer {
         Ok([output, hy, gates])
     }
     fn vjp(
-        grad_output: Option<&Tensor>,
-        grad_hy: Option<&Tensor>,
+        grad_result0: Option<&Tensor>,
+        grad_result1: Option<&Tensor>,
         input: &Tensor,
         hx: &Tensor,
         w_ih: &Tensor,
@@ -128,14 +132,14 @@ impl GruLayer {
         b_hh: Option<&Tensor>,
         batch_sizes: &[i64],
         reverse: bool,
-        output: &Tensor,
-        gates: &Tensor,
+        result0: &Tensor,
+        result2: &Tensor,
         needs: [bool; 6],
     ) -> Result<[Option<Tensor>; 6]> {
         let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         let layer = layer.over(batch_sizes, reverse);
-        let results = [output, gates, gates];
-        layer.vjp(results, [grad_output, grad_hy, None], with_cell(needs)).map(without_cell)
+        let results = [Some(result0), Some(result2), None];
+        layer.vjp(results, [grad_result0, grad_result1, None], with_cell(needs)).map(without_cell)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |input: &[i64], batch_sizes: &[i64], reverse: bool| {
@@ -149,7 +153,7 @@ impl GruLayer {
 }
 
 /// The plain cell, with `tanh` or relu, over all steps, as `_lstm_layer`.
-#[op("_rnn_layer(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse, bool relu) -> (Tensor output, Tensor hy)",
+#[op("_rnn_layer(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse, bool relu) -> (Tensor, Tensor)",
      internal, method = rnn_layer)]
 impl PlainLayer {
     fn cpu(
@@ -177,8 +181,8 @@ impl PlainLayer {
         Ok([output, hy])
     }
     fn vjp(
-        grad_output: Option<&Tensor>,
-        grad_hy: Option<&Tensor>,
+        grad_result0: Option<&Tensor>,
+        grad_result1: Option<&Tensor>,
         input: &Tensor,
         hx: &Tensor,
         w_ih: &Tensor,
@@ -188,13 +192,13 @@ impl PlainLayer {
         batch_sizes: &[i64],
         reverse: bool,
         relu: bool,
-        output: &Tensor,
+        result0: &Tensor,
         needs: [bool; 6],
     ) -> Result<[Option<Tensor>; 6]> {
         let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         let layer = layer.over(batch_sizes, reverse);
-        let grads = [grad_output, grad_hy, None];
-        layer.vjp([output; 3], grads, with_cell(needs)).map(without_cell)
+        let grads = [grad_result0, grad_result1, None];
+        layer.vjp([Some(result0), None, None], grads, with_cell(needs)).map(without_cell)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |input: &[i64], batch_sizes: &[i64], relu: bool| {
@@ -211,7 +215,7 @@ impl PlainLayer {
 }
 
 /// One step of the LSTM, with the gates for the backward.
-#[op("_lstm_step(Tensor input, Tensor hx, Tensor cx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh) -> (Tensor hy, Tensor cy, Tensor gates)",
+#[op("_lstm_step(Tensor input, Tensor hx, Tensor cx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh) -> (Tensor, Tensor, Tensor)",
      internal, method = lstm_step)]
 impl LstmStep {
     fn cpu(
@@ -236,8 +240,8 @@ impl LstmStep {
         Ok([hy, cy, gates])
     }
     fn vjp(
-        grad_hy: Option<&Tensor>,
-        grad_cy: Option<&Tensor>,
+        grad_result0: Option<&Tensor>,
+        grad_result1: Option<&Tensor>,
         input: &Tensor,
         hx: &Tensor,
         cx: &Tensor,
@@ -245,13 +249,13 @@ impl LstmStep {
         w_hh: &Tensor,
         b_ih: Option<&Tensor>,
         b_hh: Option<&Tensor>,
-        hy: &Tensor,
-        cy: &Tensor,
-        gates: &Tensor,
+        result2: &Tensor,
         needs: [bool; 7],
     ) -> Result<[Option<Tensor>; 7]> {
+        // Only what users cannot write to is kept: they may change the states in place.
         let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
-        layer.vjp([hy, gates, cy], [grad_hy, None, grad_cy], needs)
+        let grads = [grad_result0, None, grad_result1];
+        layer.vjp([None, Some(result2), None], grads, needs)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let mut values = vec![s.normal(&[2, 2]), s.normal(&[2, 3]), s.normal(&[2, 3])];
@@ -262,7 +266,7 @@ impl LstmStep {
 }
 
 /// One step of the GRU, with the gates for the backward.
-#[op("_gru_step(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh) -> (Tensor hy, Tensor gates)",
+#[op("_gru_step(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh) -> (Tensor, Tensor)",
      internal, method = gru_step)]
 impl GruStep {
     fn cpu(
@@ -286,19 +290,20 @@ impl GruStep {
         Ok([hy, gates])
     }
     fn vjp(
-        grad_hy: Option<&Tensor>,
+        grad_result0: Option<&Tensor>,
         input: &Tensor,
         hx: &Tensor,
         w_ih: &Tensor,
         w_hh: &Tensor,
         b_ih: Option<&Tensor>,
         b_hh: Option<&Tensor>,
-        hy: &Tensor,
-        gates: &Tensor,
+        result1: &Tensor,
         needs: [bool; 6],
     ) -> Result<[Option<Tensor>; 6]> {
         let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
-        layer.vjp([hy, gates, gates], [grad_hy, None, None], with_cell(needs)).map(without_cell)
+        layer
+            .vjp([None, Some(result1), None], [grad_result0, None, None], with_cell(needs))
+            .map(without_cell)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let mut values = vec![s.normal(&[2, 2]).into(), s.normal(&[2, 3]).into()];
@@ -308,7 +313,7 @@ impl GruStep {
 }
 
 /// One step of the plain cell.
-#[op("_rnn_step(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, bool relu) -> Tensor hy",
+#[op("_rnn_step(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, bool relu) -> Tensor",
      internal, method = rnn_step)]
 impl PlainStep {
     fn cpu(
@@ -327,7 +332,7 @@ impl PlainStep {
         Ok(hy)
     }
     fn vjp(
-        grad_hy: Option<&Tensor>,
+        grad: Option<&Tensor>,
         input: &Tensor,
         hx: &Tensor,
         w_ih: &Tensor,
@@ -335,11 +340,13 @@ impl PlainStep {
         b_ih: Option<&Tensor>,
         b_hh: Option<&Tensor>,
         relu: bool,
-        hy: &Tensor,
+        result: &Tensor,
         needs: [bool; 6],
     ) -> Result<[Option<Tensor>; 6]> {
         let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
-        layer.vjp([hy; 3], [grad_hy, None, None], with_cell(needs)).map(without_cell)
+        layer
+            .vjp([Some(result), None, None], [grad, None, None], with_cell(needs))
+            .map(without_cell)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |relu: bool| {
@@ -497,10 +504,10 @@ impl<'a> Layer<'a> {
     }
 
     /// The gradients of [`Layer::tensors`] by those of the output and of the last states; `results` are the
-    /// output and what was kept of the gates and cells.
+    /// output, what was kept of the gates, and the cells, as far as [`Gradients`] wants them.
     fn vjp(
         &self,
-        [output, gates, cells]: [&Tensor; 3],
+        results: [Option<&Tensor>; 3],
         grads: [Option<&Tensor>; 3],
         needs: [bool; 7],
     ) -> Result<[Option<Tensor>; 7]> {
@@ -518,14 +525,8 @@ impl<'a> Layer<'a> {
             let wanted = views.each_mut().map(Option::<StridedMut<'_>>::as_mut);
             let [by_output, by_h, by_c]: [Option<StridedRef<'_>>; 3] =
                 grads.map(|g| g.map(Tensor::view_ref));
-            let results = Gradients {
-                output: output.view_ref(),
-                gates: gates.view_ref(),
-                cells: self.c.map(|_| cells.view_ref()),
-                by_output,
-                by_h,
-                by_c,
-            };
+            let [output, gates, cells] = results.map(|t| t.map(Tensor::view_ref));
+            let results = Gradients { output, gates, cells, by_output, by_h, by_c };
             rnn::backward(wanted, &self.operands(), &results, &self.steps()?)?;
         }
         Ok(made)

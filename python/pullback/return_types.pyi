@@ -8,28 +8,6 @@ from typing_extensions import Self
 
 from ._tensor import Tensor
 
-class _gru_layer(tuple[Tensor, Tensor, Tensor]):
-    n_fields: ClassVar[int]
-    n_sequence_fields: ClassVar[int]
-    n_unnamed_fields: ClassVar[int]
-    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
-    @property
-    def output(self) -> Tensor: ...
-    @property
-    def hy(self) -> Tensor: ...
-    @property
-    def gates(self) -> Tensor: ...
-
-class _gru_step(tuple[Tensor, Tensor]):
-    n_fields: ClassVar[int]
-    n_sequence_fields: ClassVar[int]
-    n_unnamed_fields: ClassVar[int]
-    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
-    @property
-    def hy(self) -> Tensor: ...
-    @property
-    def gates(self) -> Tensor: ...
-
 class _linalg_eigh(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -51,44 +29,6 @@ class _linalg_svd(tuple[Tensor, Tensor, Tensor]):
     def S(self) -> Tensor: ...
     @property
     def Vh(self) -> Tensor: ...
-
-class _lstm_layer(tuple[Tensor, Tensor, Tensor, Tensor, Tensor]):
-    n_fields: ClassVar[int]
-    n_sequence_fields: ClassVar[int]
-    n_unnamed_fields: ClassVar[int]
-    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
-    @property
-    def output(self) -> Tensor: ...
-    @property
-    def hy(self) -> Tensor: ...
-    @property
-    def cy(self) -> Tensor: ...
-    @property
-    def gates(self) -> Tensor: ...
-    @property
-    def cells(self) -> Tensor: ...
-
-class _lstm_step(tuple[Tensor, Tensor, Tensor]):
-    n_fields: ClassVar[int]
-    n_sequence_fields: ClassVar[int]
-    n_unnamed_fields: ClassVar[int]
-    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
-    @property
-    def hy(self) -> Tensor: ...
-    @property
-    def cy(self) -> Tensor: ...
-    @property
-    def gates(self) -> Tensor: ...
-
-class _rnn_layer(tuple[Tensor, Tensor]):
-    n_fields: ClassVar[int]
-    n_sequence_fields: ClassVar[int]
-    n_unnamed_fields: ClassVar[int]
-    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
-    @property
-    def output(self) -> Tensor: ...
-    @property
-    def hy(self) -> Tensor: ...
 
 class aminmax(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]

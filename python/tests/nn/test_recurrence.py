@@ -124,7 +124,9 @@ def test_a_layer_equals_its_steps(mode, layers, both, bias, dtype):
 
 
 @pytest.mark.parametrize("mode", KINDS)
-@pytest.mark.parametrize("shape", [(40, 33, 17, 20), (2, 1, 64, 48), (1, 20, 3, 32), (3, 4, 40, 100)])
+@pytest.mark.parametrize(
+    "shape", [(40, 33, 17, 20), (2, 1, 64, 48), (1, 20, 3, 32), (3, 4, 40, 100)]
+)
 def test_a_layer_equals_its_steps_at_sizes_that_other_loops_take(mode, shape):
     steps, batch, features, hidden = shape
     pullback.manual_seed(1)
@@ -313,7 +315,7 @@ def test_half_precision_is_close_to_single(mode, dtype):
     pullback.manual_seed(1)
     layer = make(mode, 3, 4, dtype=dtype)
     x = pullback.randn(5, 2, 3, dtype=dtype, requires_grad=True)
-    output, last = layer(x)
+    output, _ = layer(x)
     output.sum().backward()
     assert output.dtype == x.grad.dtype == layer.weight_hh_l0.grad.dtype == dtype
     twin = make(mode, 3, 4)

@@ -145,6 +145,8 @@ unsafe fn tile<T: MulAdd, const R: usize, const W: usize>(
                 }
             }
         }
+        // By way of memory once: sums whose address is taken would be written there in every step.
+        let acc = std::hint::black_box(acc);
         for (r, sums) in acc.iter().enumerate() {
             finish(c.at(r, 0), sums, alpha, beta);
         }
@@ -160,11 +162,19 @@ pub(super) unsafe fn finish<T: MulAdd>(c: Matrix<T>, sums: &[T], alpha: T, beta:
         // SAFETY: the caller's promise: `sums.len()` elements in a row.
         return unsafe { std::ptr::copy_nonoverlapping(sums.as_ptr(), c.ptr, sums.len()) };
     }
-    let step = if c.cs == 1 { 1 } else { c.cs };
+    if c.cs == 1 {
+        // SAFETY: as above.
+        let c = unsafe { std::slice::from_raw_parts_mut(c.ptr, sums.len()) };
+        for (c, &sum) in c.iter_mut().zip(sums) {
+            let scaled = if scales { sum.mul_add_to(alpha, zero) } else { sum };
+            *c = if reads { beta.mul_add_to(*c, scaled) } else { scaled };
+        }
+        return;
+    }
     for (w, &sum) in sums.iter().enumerate() {
         // SAFETY: the caller's promise.
         unsafe {
-            let at = c.ptr.offset(w as isize * step);
+            let at = c.ptr.offset(w as isize * c.cs);
             let scaled = if scales { sum.mul_add_to(alpha, zero) } else { sum };
             *at = if reads { beta.mul_add_to(*at, scaled) } else { scaled };
         }

@@ -324,8 +324,12 @@ pub fn repeat(out: &mut StridedMut<'_>, input: StridedRef<'_>, repeats: &[i64]) 
     let missing = repeats.len() - input.ndim();
     let sizes = (0..missing).map(|_| 1).chain(input.shape().iter().copied());
     let sizes: SmallVec<[i64; 6]> = sizes.collect();
-    let expected: SmallVec<[i64; 6]> = sizes.iter().zip(repeats).map(|(s, r)| s * r).collect();
+    let expected: SmallVec<[i64; 6]> =
+        sizes.iter().zip(repeats).map(|(s, &r)| s.saturating_mul(r)).collect();
     check_shape("repeat", out.shape(), &expected)?;
+    if out.numel() == 0 {
+        return Ok(());
+    }
     // Both sides seen as (repeat, size) pairs of dimensions: the repeat has stride zero in the input.
     let (mut shape, mut to, mut from) = (Vec::new(), Vec::new(), Vec::new());
     for (d, (&size, &count)) in sizes.iter().zip(repeats).enumerate() {

@@ -78,6 +78,10 @@ fn check(x: &[i64], window: &Window, spatial: usize) -> Result<()> {
     if [&window.stride, &window.padding, &window.dilation].iter().any(|l| l.len() != spatial) {
         return fail(format!("pooling expects {spatial} values per parameter"));
     }
+    let all = [&window.kernel, &window.stride, &window.padding, &window.dilation];
+    if all.iter().any(|list| list.iter().any(|&value| value > i32::MAX as usize)) {
+        return fail("integer out of range".to_owned());
+    }
     for d in 0..spatial {
         let (kernel, padding) = (window.kernel[d], window.padding[d]);
         if kernel == 0 {
@@ -144,7 +148,7 @@ impl Geometry {
     }
     /// Calls `work` for each plane, on several threads if there is enough to do.
     fn for_planes(&self, work: &(dyn Fn(usize) + Sync)) {
-        let size = (self.output_size() * self.kernel.iter().product::<usize>()).max(1);
+        let size = self.kernel.iter().fold(self.output_size().max(1), |n, &k| n.saturating_mul(k));
         crate::parallel::for_range(self.planes, (GRAIN / size).max(1), &|range| {
             range.for_each(work);
         });

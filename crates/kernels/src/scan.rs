@@ -201,6 +201,10 @@ fn run<S: Scan>(
     dim: usize,
 ) {
     let shape = input.shape();
+    // Lines without elements may be too many to walk through.
+    if input.numel() == 0 {
+        return;
+    }
     let (n, step) = along(shape, input, dim);
     let (_, out_step) = along(shape, out, dim);
     let lines = Lines::new(shape, Some(dim), [Layout::from(input), Layout::from(out)]);
@@ -360,6 +364,9 @@ fn extreme_lines<T: Ordered, const MAX: bool>(
     dim: usize,
 ) {
     let shape = input.shape();
+    if input.numel() == 0 {
+        return;
+    }
     let (n, step) = along(shape, input, dim);
     let (_, value_step) = along(shape, values, dim);
     let (_, index_step) = along(shape, indices, dim);

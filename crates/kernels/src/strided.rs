@@ -306,6 +306,25 @@ impl Iter {
     pub fn input_dtype(&self, index: usize) -> DType {
         self.dtypes[if self.operands > self.outputs { self.outputs + index } else { 0 }]
     }
+    /// Whether input `index`, which holds integers or bools, has a zero. An operation in place asks before it
+    /// writes over what it reads.
+    pub fn has_zero(&self, index: usize) -> bool {
+        let (at, size) = (self.outputs + index, self.dtypes[self.outputs + index].size());
+        let seen = std::sync::atomic::AtomicBool::new(false);
+        self.for_each(1 << 15, &|places, strides, n| {
+            // A number that is broadcast is read once.
+            let count = if strides[at] == 0 { 1 } else { n };
+            let is_zero = |i: usize| {
+                let place = places[at].wrapping_offset(i as isize * strides[at]);
+                // SAFETY: the element lies inside the view; an integer is zero if all its bytes are.
+                unsafe { std::slice::from_raw_parts(place, size) }.iter().all(|&byte| byte == 0)
+            };
+            if (0..count).any(is_zero) {
+                seen.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
+        });
+        seen.into_inner()
+    }
     /// If every operand is contiguous in one run: the addresses (the walk is then just `numel` elements).
     #[inline]
     pub fn as_contiguous(&self) -> Option<&[*mut u8]> {

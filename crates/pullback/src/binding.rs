@@ -5,7 +5,7 @@
 
 use crate::autograd::mode;
 use crate::error::ensure;
-use crate::tensor::{Dims, Flag, Geometry, checked_numel, extent};
+use crate::tensor::{Dims, Flag, Geometry, check_reach, checked_numel, extent};
 use crate::{DType, Error, Result, Scalar, Storage, Tensor};
 use pullback_kernels::for_dtype;
 pub use pullback_kernels::random::DEFAULT_SEED;
@@ -32,10 +32,11 @@ pub unsafe fn foreign(
     owner: Arc<dyn Any + Send + Sync>,
 ) -> Result<Tensor> {
     checked_numel(shape)?;
+    check_reach(shape, strides, 0)?;
     let bytes = extent(shape, strides)?.saturating_mul(dtype.size() as i64) as usize;
     // SAFETY: the caller's promise.
     let storage = unsafe { Storage::foreign(data, bytes, owner) }?;
-    Tensor::from_geometry(Geometry::new(storage, 0, shape.into(), strides.into(), dtype))
+    Tensor::from_geometry(Geometry::new(storage, 0, shape.into(), strides.into(), dtype)?)
 }
 
 /// A row-major tensor of `values`, converted to `dtype`.
@@ -67,7 +68,7 @@ pub fn over_storage(
     offset: i64,
     dtype: DType,
 ) -> Result<Tensor> {
-    let whole = Geometry::new(storage.clone(), 0, Dims::new(), Dims::new(), dtype);
+    let whole = Geometry::new(storage.clone(), 0, Dims::new(), Dims::new(), dtype)?;
     whole.check_bounds(shape, strides, offset)?;
     Tensor::from_geometry(Geometry::new(
         storage.clone(),
@@ -75,7 +76,7 @@ pub fn over_storage(
         shape.into(),
         strides.into(),
         dtype,
-    ))
+    )?)
 }
 
 impl Tensor {

@@ -274,7 +274,7 @@ fn is_numpy_scalar(object: &Bound<'_, PyAny>) -> bool {
         && !object.hasattr("__setitem__").unwrap_or(true)
 }
 
-fn has_index(object: &Bound<'_, PyAny>) -> bool {
+pub(crate) fn has_index(object: &Bound<'_, PyAny>) -> bool {
     // SAFETY: a live object.
     unsafe { ffi::PyIndex_Check(object.as_ptr()) != 0 }
 }
@@ -422,7 +422,15 @@ pub(crate) fn to_int(object: &Bound<'_, PyAny>) -> PyResult<i64> {
     if let Some(tensor) = as_tensor(object) {
         return Ok(tensor.item().map_err(raise)?.to_i64());
     }
-    let number = object.call_method0("__index__")?;
+    let number = object.call_method0("__index__").map_err(|error| {
+        if has_index(object) {
+            return error;
+        }
+        PyTypeError::new_err(format!(
+            "'{}' object cannot be interpreted as an integer",
+            type_name(object)
+        ))
+    })?;
     number
         .extract::<i64>()
         .map_err(|_| PyRuntimeError::new_err("Overflow when unpacking long long"))

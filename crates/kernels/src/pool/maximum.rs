@@ -184,6 +184,8 @@ fn start_indices(indices: &mut [i64], g: &Geometry) {
 /// elements come in row-major order for each output.
 #[inline(always)]
 pub(super) fn for_taps(g: &Geometry, mut work: impl FnMut(usize, usize, usize)) {
+    // Kernel elements further on are outside for every output, however large the kernel.
+    let within = g.kernel[2].min((g.input[2] + g.padding[2]).div_ceil(g.dilation[2]));
     for d in 0..g.output[0] {
         let (depths, first_d) = g.taps(0, d);
         for h in 0..g.output[1] {
@@ -194,7 +196,7 @@ pub(super) fn for_taps(g: &Geometry, mut work: impl FnMut(usize, usize, usize)) 
                 for kh in rows.clone() {
                     let ih = (first_h + (kh * g.dilation[1]) as isize) as usize;
                     let line = (id * g.input[1] + ih) * g.input[2];
-                    for kw in 0..g.kernel[2] {
+                    for kw in 0..within {
                         let (columns, first) = g.columns(kw);
                         if !columns.is_empty() {
                             let iw = (columns.start * g.stride[2]) as isize + first;

@@ -556,7 +556,7 @@ fn check_norm(input: &StridedRef<'_>, dims: &[usize], p: f64) -> Result<()> {
 pub fn norm(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize], p: f64) -> Result<()> {
     check(out, &input, dims)?;
     if !input.dtype().is_differentiable() {
-        return Err(Error::Runtime(format!(
+        return Err(Error::NotImplemented(format!(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got {}",
             input.dtype().scalar_name()
         )));

@@ -132,6 +132,23 @@ impl Div {
     }
 }
 
+/// Runs a kernel that divides integers, unless a divisor is zero: then nothing is written.
+fn divided(
+    iter: &mut Iter,
+    kernel: fn(&mut Iter) -> pullback_kernels::Result<()>,
+) -> pullback_kernels::Result<()> {
+    if iter.input_dtype(0).is_integral(true) && iter.has_zero(1) {
+        return Err(pullback_kernels::Error::Runtime("ZeroDivisionError".into()));
+    }
+    kernel(iter)
+}
+
+fn zero_divisors() -> Vec<InvalidSample> {
+    let of = |values: &[i64]| Tensor::from_slice(values, &[2]).expect("two numbers");
+    let sample = Sample::new([of(&[5, 6]).into(), of(&[2, 0]).into()]);
+    vec![InvalidSample::new(sample, ErrorKind::Runtime, "ZeroDivisionError")]
+}
+
 /// Divides by `other` and rounds: `rounding_mode` is `None` (true division), `"trunc"` (towards zero) or
 /// `"floor"` (downwards). The rounded quotients have gradient zero; integers refuse a zero divisor.
 #[op("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", inplace, out, numbers,
@@ -144,8 +161,8 @@ impl DivMode {
     fn cpu(iter: &mut Iter, rounding_mode: Option<&str>) -> pullback_kernels::Result<()> {
         match rounding_mode {
             None => elementwise::true_divide(iter),
-            Some("trunc") => elementwise::trunc_divide(iter),
-            Some("floor") => elementwise::floor_divide(iter),
+            Some("trunc") => divided(iter, elementwise::trunc_divide),
+            Some("floor") => divided(iter, elementwise::floor_divide),
             Some(other) => Err(pullback_kernels::Error::Runtime(format!(
                 "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{other}'"
             ))),
@@ -194,8 +211,14 @@ impl DivMode {
 
 /// The floor of the quotient, as Python's `//`. Has no derivative.
 #[op("floor_divide(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, meta = broadcast,
-     cpu = floor_divide, batch = pointwise)]
+     batch = pointwise)]
 impl FloorDivide {
+    fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {
+        divided(iter, elementwise::floor_divide)
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        zero_divisors()
+    }
     fn samples(s: &Sampler) -> Vec<Sample> {
         crate::ops::classes::samples::values_only(crate::ops::classes::samples::binary_nonzero(s))
     }
@@ -204,8 +227,14 @@ impl FloorDivide {
 /// The remainder with the sign of `other`: `self - other * floor(self / other)`, as Python's `%`.
 /// Integers refuse a zero divisor; for floating-point numbers it gives NaN.
 #[op("remainder.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, node = "RemainderBackward1",
-     meta = broadcast, cpu = remainder, batch = pointwise, samples = binary_nonzero)]
+     meta = broadcast, batch = pointwise, samples = binary_nonzero)]
 impl Remainder {
+    fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {
+        divided(iter, elementwise::remainder)
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        zero_divisors()
+    }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         Ok(grad.clone())
     }
@@ -220,8 +249,14 @@ impl Remainder {
 /// The remainder with the sign of `self`: `self - other * trunc(self / other)`, as C's `fmod`.
 /// Integers refuse a zero divisor; for floating-point numbers it gives NaN.
 #[op("fmod.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, node = "FmodBackward1",
-     meta = broadcast, cpu = fmod, batch = pointwise, samples = binary_nonzero)]
+     meta = broadcast, batch = pointwise, samples = binary_nonzero)]
 impl Fmod {
+    fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {
+        divided(iter, elementwise::fmod)
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        zero_divisors()
+    }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         Ok(grad.clone())
     }

@@ -288,7 +288,7 @@ impl Heaviside {
     fn meta(self_: &Tensor, values: &Tensor) -> Result<TensorSpec> {
         ensure!(
             !self_.dtype().is_complex() && !values.dtype().is_complex(),
-            runtime,
+            not_implemented,
             "heaviside is not yet implemented for complex tensors."
         );
         ensure!(

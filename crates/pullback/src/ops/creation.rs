@@ -562,23 +562,39 @@ impl EyeM {
     }
 }
 
-/// Row and column numbers of the places where `keep(row, column)`, as a (2, count) tensor.
+/// Row and column numbers of the places of a `row` x `col` matrix that lie on one side of diagonal `offset`, as a
+/// (2, count) tensor.
 fn triangle(
-    row: i64,
-    col: i64,
+    (row, col, offset): (i64, i64, i64),
+    is_lower: bool,
     options: Options,
-    keep: impl Fn(i64, i64) -> bool,
 ) -> Result<Tensor> {
     ensure!(row >= 0, runtime, "row must be non-negative, got{row}");
     ensure!(col >= 0, runtime, "col must be non-negative, got{col}");
-    let places =
-        || (0..row).flat_map(|i| (0..col).map(move |j| (i, j))).filter(|&(i, j)| keep(i, j));
-    let mut numbers: Vec<i64> = places().map(|p| p.0).collect();
-    let count = numbers.len() as i64;
-    numbers.extend(places().map(|p| p.1));
+    // The rows that have places, so that no more rows are walked through than the output has columns.
+    let rows = match (col, is_lower) {
+        (0, _) => 0..0,
+        (_, true) => offset.saturating_neg().max(0)..row,
+        (_, false) => 0..col.saturating_sub(offset).min(row),
+    };
+    let columns = |i: i64| {
+        let diagonal = i.saturating_add(offset);
+        if is_lower { 0..diagonal.saturating_add(1).min(col) } else { diagonal.max(0)..col }
+    };
+    let least = usize::try_from(rows.end.saturating_sub(rows.start)).unwrap_or(0);
+    crate::tensor::memory::check_room(least.saturating_mul(2 * size_of::<i64>()))?;
+    let lengths = rows.clone().map(|i| columns(i).end - columns(i).start);
+    let count = lengths.fold(0_i64, i64::saturating_add);
     let spec = options.spec(&[2, count], DType::I64)?;
     spec.device.check_available()?;
-    let out = Tensor::from_slice(&numbers, &[2, count])?;
+    let out = Tensor::empty_of(&[2, count], DType::I64)?;
+    if let Some(numbers) = out.view_mut().as_slice_mut::<i64>() {
+        let (to_rows, to_columns) = numbers.split_at_mut(count as usize);
+        let places = rows.flat_map(|i| columns(i).map(move |j| (i, j)));
+        for ((to_row, to_column), place) in to_rows.iter_mut().zip(to_columns).zip(places) {
+            (*to_row, *to_column) = place;
+        }
+    }
     if spec.dtype == DType::I64 { Ok(out) } else { out.converted(spec.dtype) }
 }
 
@@ -597,7 +613,7 @@ impl TrilIndices {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        triangle(row, col, Options(dtype, layout, device, pin_memory), |i, j| j - i <= offset)
+        triangle((row, col, offset), true, Options(dtype, layout, device, pin_memory))
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         triangle_samples()
@@ -625,7 +641,7 @@ impl TriuIndices {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        triangle(row, col, Options(dtype, layout, device, pin_memory), |i, j| j - i >= offset)
+        triangle((row, col, offset), false, Options(dtype, layout, device, pin_memory))
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         triangle_samples()

@@ -447,6 +447,13 @@ fn kept(result: &Tensor, shape: &[i64], dim: i64, keepdim: bool) -> Result<Tenso
     if keepdim || shape.is_empty() {
         return lifted(result);
     }
+    ensure!(
+        result.ndim() + 1 == shape.len(),
+        runtime,
+        "expected a tensor of {} dimensions, but got {}",
+        shape.len() - 1,
+        result.ndim()
+    );
     let (mut sizes, mut strides) =
         (crate::Dims::from_slice(result.shape()), crate::Dims::from_slice(result.strides()));
     sizes.insert(at, 1);

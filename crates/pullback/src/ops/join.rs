@@ -318,7 +318,8 @@ impl Repeat {
         }
         let skip = repeats.len() - self_.ndim();
         let size = |i: usize| if i < skip { 1 } else { self_.shape()[i - skip] };
-        let shape: Dims = repeats.iter().enumerate().map(|(i, &n)| n * size(i)).collect();
+        let shape: Dims =
+            repeats.iter().enumerate().map(|(i, &n)| n.saturating_mul(size(i))).collect();
         let out = Tensor::empty_of(&shape, self_.dtype())?;
         layout::repeat(&mut out.view_mut(), self_.view_ref(), repeats)?;
         Ok(out)

@@ -35,13 +35,13 @@ fn check_matrix(name: &str, a: &Tensor, square: bool) -> Result<()> {
     );
     ensure!(
         a.dtype().is_floating_point() || a.dtype().is_complex(),
-        runtime,
+        not_implemented,
         "linalg.{name}: Expected a floating point or complex tensor as input. Got {}",
         a.dtype().scalar_name()
     );
     ensure!(
         !matches!(a.dtype(), DType::F16 | DType::BF16),
-        runtime,
+        not_implemented,
         "linalg.{name}: Low precision dtypes not supported. Got {}",
         a.dtype().scalar_name()
     );
@@ -552,7 +552,7 @@ fn complex_spec(name: &str, a: &Tensor, b: &Tensor) -> Result<TensorSpec> {
     ensure!(
         matches!(a.dtype(), DType::F32 | DType::F64)
             && matches!(b.dtype(), DType::F32 | DType::F64),
-        runtime,
+        not_implemented,
         "Expected both inputs to be Half, Float or Double tensors but got {} and {}",
         a.dtype().scalar_name(),
         b.dtype().scalar_name()

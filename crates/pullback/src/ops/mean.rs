@@ -72,7 +72,11 @@ impl Nansum {
         keepdim: bool,
         dtype: Option<DType>,
     ) -> Result<Tensor> {
-        ensure!(!self_.dtype().is_complex(), runtime, "nansum does not support complex inputs");
+        ensure!(
+            !self_.dtype().is_complex(),
+            not_implemented,
+            "nansum does not support complex inputs"
+        );
         let natural = if self_.dtype().is_integral(true) { DType::I64 } else { self_.dtype() };
         let dtype = dtype.unwrap_or(natural);
         reduced(
@@ -118,7 +122,7 @@ impl Nanmean {
     ) -> Result<Tensor> {
         ensure!(
             self_.dtype().is_differentiable(),
-            runtime,
+            not_implemented,
             "nanmean(): expected input to have floating point or complex dtype but got {}",
             self_.dtype().scalar_name()
         );

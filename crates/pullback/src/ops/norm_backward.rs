@@ -29,6 +29,7 @@ impl LayerNormBackward {
         weight: Option<&Tensor>,
         output_mask: i64,
     ) -> Result<[Tensor; 3]> {
+        check_trailing(input, normalized_shape)?;
         let outputs = outputs(input, normalized_shape, output_mask)?;
         let weight = weight.map(|w| w.in_dtype(input.dtype())).transpose()?;
         let [mut x, mut w, mut b] = views(&outputs, output_mask);
@@ -69,6 +70,7 @@ impl RmsNormBackward {
         weight: Option<&Tensor>,
         output_mask: i64,
     ) -> Result<[Tensor; 2]> {
+        check_trailing(input, normalized_shape)?;
         let outputs = outputs(input, normalized_shape, output_mask & 3)?;
         let weight = weight.map(|w| w.in_dtype(input.dtype())).transpose()?;
         let [mut x, mut w, _] = views(&outputs, output_mask & 3);
@@ -106,7 +108,7 @@ impl BatchNormBackward {
         eps: f64,
         output_mask: i64,
     ) -> Result<[Tensor; 3]> {
-        let outputs = outputs(input, &input.shape()[1..2], output_mask)?;
+        let outputs = outputs(input, channels(input)?, output_mask)?;
         let weight = weight.map(|w| w.in_dtype(input.dtype())).transpose()?;
         let [mut x, mut w, mut b] = views(&outputs, output_mask);
         norm::batch_norm_backward(
@@ -146,7 +148,7 @@ impl GroupNormBackward {
         group: i64,
         output_mask: i64,
     ) -> Result<[Tensor; 3]> {
-        let outputs = outputs(input, &input.shape()[1..2], output_mask)?;
+        let outputs = outputs(input, channels(input)?, output_mask)?;
         let weight = weight.map(|w| w.in_dtype(input.dtype())).transpose()?;
         let [mut x, mut w, mut b] = views(&outputs, output_mask);
         norm::group_norm_backward(
@@ -326,6 +328,28 @@ pub(crate) fn mask_of(needs: [bool; 3]) -> i64 {
 pub(crate) fn wanted(outputs: [Tensor; 3], needs: [bool; 3]) -> [Option<Tensor>; 3] {
     let [x, w, b] = outputs;
     [needs[0].then_some(x), needs[1].then_some(w), needs[2].then_some(b)]
+}
+
+/// The shape of a norm's parameters by channel.
+fn channels(input: &Tensor) -> Result<&[i64]> {
+    ensure!(
+        input.ndim() >= 2,
+        runtime,
+        "Expected 2 or more dimensions, but got input of size {}",
+        crate::tensor::shape::list(input.shape())
+    );
+    Ok(&input.shape()[1..2])
+}
+
+fn check_trailing(input: &Tensor, normalized_shape: &[i64]) -> Result<()> {
+    ensure!(
+        input.shape().ends_with(normalized_shape),
+        runtime,
+        "Given normalized_shape={}, but got input of size {}",
+        crate::tensor::shape::list(normalized_shape),
+        crate::tensor::shape::list(input.shape())
+    );
+    Ok(())
 }
 
 fn outputs(input: &Tensor, parameter: &[i64], mask: i64) -> Result<[Tensor; 3]> {

@@ -35,7 +35,7 @@ impl ConstantPadNd {
         let (mut shape, mut source) = (Dims::from_slice(self_.shape()), self_.clone());
         for (index, sides) in pad.chunks(2).enumerate() {
             let dim = self_.ndim() - 1 - index;
-            let size = shape[dim] + sides[0] + sides[1];
+            let size = shape[dim].saturating_add(sides[0]).saturating_add(sides[1]);
             ensure!(
                 size >= 0,
                 runtime,
@@ -44,7 +44,7 @@ impl ConstantPadNd {
                 sides[0],
                 sides[1]
             );
-            let from = (-sides[0]).max(0);
+            let from = sides[0].saturating_neg().max(0);
             source = source.slice(
                 dim as i64,
                 Some(from),

@@ -17,7 +17,7 @@ pub(crate) static OPS: &[&OpDef] = &[&VIEW_AS_REAL, &VIEW_AS_COMPLEX, &VIEW_DTYP
 
 /// Another tensor over the same memory with elements of another dtype.
 fn retyped(t: &Tensor, dtype: DType, (shape, strides): Layout, offset: i64) -> Result<Tensor> {
-    Tensor::from_geometry(Geometry { dtype, ..t.geometry().with_view(shape, strides, offset) })
+    Tensor::from_geometry(Geometry { dtype, ..t.geometry().with_view(shape, strides, offset)? })
 }
 
 /// Complex numbers as pairs of real ones: a last dimension of size 2.
@@ -26,7 +26,7 @@ impl ViewAsReal {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         ensure!(
             self_.dtype().is_complex(),
-            runtime,
+            type_error,
             "view_as_real is only supported for complex tensors"
         );
         let mut shape = Dims::from_slice(self_.shape());
@@ -46,8 +46,13 @@ impl ViewAsComplex {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         let dtype = self_.dtype();
         ensure!(
+            !dtype.is_complex(),
+            type_error,
+            "view_as_complex is not supported for complex tensors"
+        );
+        ensure!(
             matches!(dtype, DType::F32 | DType::F64),
-            runtime,
+            not_implemented,
             "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {}",
             dtype.scalar_name()
         );

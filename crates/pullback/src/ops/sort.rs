@@ -583,6 +583,11 @@ impl UniqueDim {
         return_inverse: bool,
         return_counts: bool,
     ) -> Result<[Tensor; 3]> {
+        ensure!(
+            self_.ndim() > 0,
+            index,
+            "Dimension specified as {dim} but tensor has no dimensions"
+        );
         let dim = wrap_dim(dim, self_.ndim())?;
         let (rows, ranks) = ranked_rows(self_, dim)?;
         ensure!(
@@ -627,6 +632,12 @@ impl UniqueConsecutive {
         dim: Option<i64>,
     ) -> Result<[Tensor; 3]> {
         let flat = if dim.is_none() { self_.dense()?.view(&[-1])? } else { self_.clone() };
+        ensure!(
+            flat.ndim() > 0,
+            index,
+            "Dimension specified as {} but tensor has no dimensions",
+            dim.unwrap_or(0)
+        );
         let at = wrap_dim(dim.unwrap_or(0), flat.ndim())?;
         let flat = as_vector(&flat)?;
         ensure!(

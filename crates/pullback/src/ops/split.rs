@@ -4,6 +4,7 @@
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{Sample, Sampler};
+use crate::tensor::memory;
 use crate::tensor::shape::{list, wrap_dim};
 use crate::{DType, Dims, Result, Tensor, TensorSpec};
 use pullback_macros::op;
@@ -38,6 +39,16 @@ fn with_size(shape: &[i64], dim: usize, size: i64) -> Dims {
     out
 }
 
+/// An empty list, if there is memory for `count` tensors.
+fn room_for(count: i64) -> Result<Vec<Tensor>> {
+    // What a tensor's own record takes, or more.
+    const RECORD: usize = 512;
+    if count >= 1 << 20 {
+        memory::check_room((count as usize).saturating_mul(RECORD))?;
+    }
+    Ok(Vec::with_capacity(count as usize))
+}
+
 /// All slices along `dim`, without that dimension.
 #[op("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear)]
 impl Unbind {
@@ -54,7 +65,11 @@ impl Unbind {
         let piece = |i: i64| {
             self_.alias_with(shape.clone(), strides.clone(), self_.storage_offset() + i * step)
         };
-        (0..count).map(piece).collect()
+        let mut out = room_for(count)?;
+        for i in 0..count {
+            out.push(piece(i)?);
+        }
+        Ok(out)
     }
     fn vjp_self(grads: &[Option<Tensor>], self_shape: &[i64], dim: i64) -> Result<Tensor> {
         let mut shape = Dims::from_slice(self_shape);
@@ -68,9 +83,14 @@ impl Unbind {
 }
 
 /// Consecutive pieces of `sizes` along `dim`, as aliases.
-fn pieces(self_: &Tensor, sizes: impl Iterator<Item = i64>, dim: usize) -> Result<Vec<Tensor>> {
+fn pieces(
+    self_: &Tensor,
+    sizes: impl Iterator<Item = i64>,
+    count: i64,
+    dim: usize,
+) -> Result<Vec<Tensor>> {
     let (mut start, step) = (self_.storage_offset(), self_.strides()[dim]);
-    let mut out = Vec::new();
+    let mut out = room_for(count)?;
     for size in sizes {
         out.push(self_.alias_with(
             with_size(self_.shape(), dim, size),
@@ -82,10 +102,19 @@ fn pieces(self_: &Tensor, sizes: impl Iterator<Item = i64>, dim: usize) -> Resul
     Ok(out)
 }
 
+/// How many pieces of `each` elements `size` elements make, the last one smaller if need be.
+fn pieces_of(size: i64, each: i64) -> i64 {
+    size / each + i64::from(size % each != 0)
+}
+
+fn split_count(size: i64, split_size: i64) -> i64 {
+    if split_size == 0 { 1 } else { pieces_of(size, split_size).max(1) }
+}
+
 /// The sizes of pieces of `split_size` out of `size`, the last one smaller if need be.
 fn split_sizes(size: i64, split_size: i64) -> impl Iterator<Item = i64> + Clone {
-    let count = if split_size == 0 { 1 } else { ((size + split_size - 1) / split_size).max(1) };
-    (0..count).map(move |i| if split_size == 0 { 0 } else { split_size.min(size - i * split_size) })
+    (0..split_count(size, split_size))
+        .map(move |i| if split_size == 0 { 0 } else { split_size.min(size - i * split_size) })
 }
 
 /// Pieces of size `split_size` along `dim`; the last one is smaller if it does not divide.
@@ -105,7 +134,7 @@ impl Split {
             runtime,
             "split_size can only be 0 if dimension size is 0, but got dimension size of {size}"
         );
-        pieces(self_, split_sizes(size, split_size), dim)
+        pieces(self_, split_sizes(size, split_size), split_count(size, split_size), dim)
     }
     fn vjp_self(
         grads: &[Option<Tensor>],
@@ -150,12 +179,12 @@ impl SplitWithSizes {
             list(split_sizes)
         );
         ensure!(
-            split_sizes.iter().sum::<i64>() == size,
+            split_sizes.iter().try_fold(0_i64, |sum, &n| sum.checked_add(n)) == Some(size),
             runtime,
             "split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {dim}), but got split_sizes={}",
             list(split_sizes)
         );
-        pieces(self_, split_sizes.iter().copied(), dim)
+        pieces(self_, split_sizes.iter().copied(), split_sizes.len() as i64, dim)
     }
     fn vjp_self(
         grads: &[Option<Tensor>],
@@ -179,8 +208,9 @@ impl Chunk {
         ensure!(self_.ndim() > 0, runtime, "chunk expects at least a 1-dimensional tensor");
         ensure!(chunks > 0, runtime, "chunk expects `chunks` to be greater than 0, got: {chunks}");
         let size = self_.shape()[wrap_dim(dim, self_.ndim())?];
-        let each = (size + chunks - 1) / chunks;
+        let each = pieces_of(size, chunks);
         if each == 0 && size == 0 {
+            room_for(chunks)?;
             return self_.split_with_sizes(&vec![0; chunks as usize], dim);
         }
         self_.split(each, dim)
@@ -190,9 +220,15 @@ impl Chunk {
     }
 }
 
-fn split_at(self_: &Tensor, dim: i64, points: impl Iterator<Item = i64>) -> Result<Vec<Tensor>> {
+/// The pieces between `count - 1` points.
+fn split_at(
+    self_: &Tensor,
+    dim: i64,
+    points: impl Iterator<Item = i64>,
+    count: i64,
+) -> Result<Vec<Tensor>> {
     let mut start = 0;
-    let mut out = Vec::new();
+    let mut out = room_for(count)?;
     for point in points {
         out.push(self_.slice(dim, Some(start), Some(point), 1)?);
         start = point;
@@ -213,7 +249,7 @@ impl TensorSplit {
         ensure!(sections > 0, runtime, "number of sections must be larger than 0, got {sections}");
         let size = self_.shape()[wrap_dim(dim, self_.ndim())?];
         let (each, larger) = (size / sections, size % sections);
-        split_at(self_, dim, (1..sections).map(|i| i * each + i.min(larger)))
+        split_at(self_, dim, (1..sections).map(|i| i * each + i.min(larger)), sections)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.normal(&[5, 2])).with("sections", 3_i64)]
@@ -229,7 +265,7 @@ impl TensorSplitIndices {
             runtime,
             "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
         );
-        split_at(self_, dim, indices.iter().copied())
+        split_at(self_, dim, indices.iter().copied(), indices.len() as i64 + 1)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.normal(&[5, 2])).with("indices", [1, 4])]

@@ -118,7 +118,7 @@ fn turned(change: &Tensor, z: &Tensor, unit: &Tensor) -> Result<Tensor> {
 impl Positive {
     fn composite(self_: &Tensor) -> Result<Tensor> {
         if self_.dtype() == DType::Bool {
-            bail!(runtime, "The `+` operator, on a bool tensor is not supported.");
+            bail!(not_implemented, "The `+` operator, on a bool tensor is not supported.");
         }
         Ok(self_.clone())
     }
@@ -172,7 +172,7 @@ impl ImagView {
     fn composite(self_: &Tensor) -> Result<Tensor> {
         ensure!(
             self_.dtype().is_complex(),
-            runtime,
+            type_error,
             "imag is not implemented for tensors with non-complex dtypes."
         );
         self_.view_as_real()?.select(-1, 1)
@@ -185,7 +185,7 @@ impl ImagView {
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         vec![InvalidSample::new(
             Sample::of(s.normal(&[2])),
-            ErrorKind::Runtime,
+            ErrorKind::Type,
             "imag is not implemented for tensors",
         )]
     }

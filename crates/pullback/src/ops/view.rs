@@ -398,9 +398,9 @@ impl Slice {
         let end = clip(end.unwrap_or(i64::MAX)).max(start);
         let (mut shape, mut strides) =
             (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
-        shape[dim] = (end - start + step - 1) / step;
+        shape[dim] = (end - start) / step + i64::from((end - start) % step != 0);
         let offset = self_.storage_offset() + start * strides[dim];
-        strides[dim] *= step;
+        strides[dim] = strides[dim].saturating_mul(step).min(crate::tensor::MOST);
         self_.alias_with(shape, strides, offset)
     }
     fn vjp_self(

@@ -66,10 +66,11 @@ impl UnsafeView {
 }
 
 /// Lets `self_` see its memory with other sizes and strides.
-fn set_shape(self_: &Tensor, shape: Dims, strides: Dims) {
+fn set_shape(self_: &Tensor, shape: Dims, strides: Dims) -> Result<()> {
     let geometry = self_.geometry();
-    self_.set_geometry(geometry.with_view(shape, strides, geometry.offset));
+    self_.set_geometry(geometry.with_view(shape, strides, geometry.offset)?);
     self_.forget_accumulator();
+    Ok(())
 }
 
 type Layout = (Dims, Dims);
@@ -162,7 +163,7 @@ impl TInPlace {
     fn cpu_(self_: &Tensor) -> Result<()> {
         check_t(self_)?;
         let (shape, strides) = swapped(self_, 0, i64::from(self_.ndim() >= 2))?;
-        set_shape(self_, shape, strides);
+        set_shape(self_, shape, strides)?;
         Ok(())
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -176,7 +177,7 @@ impl TInPlace {
 impl TransposeInPlace {
     fn cpu_(self_: &Tensor, dim0: i64, dim1: i64) -> Result<()> {
         let (shape, strides) = swapped(self_, dim0, dim1)?;
-        set_shape(self_, shape, strides);
+        set_shape(self_, shape, strides)?;
         Ok(())
     }
     fn vjp_self(grad: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
@@ -236,7 +237,7 @@ impl SqueezeDims {
 impl SqueezeInPlace {
     fn cpu_(self_: &Tensor) -> Result<()> {
         let (shape, strides) = squeezed(self_, None)?;
-        set_shape(self_, shape, strides);
+        set_shape(self_, shape, strides)?;
         Ok(())
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
@@ -249,7 +250,7 @@ impl SqueezeInPlace {
 impl SqueezeDimInPlace {
     fn cpu_(self_: &Tensor, dim: i64) -> Result<()> {
         let (shape, strides) = squeezed(self_, Some(&[dim]))?;
-        set_shape(self_, shape, strides);
+        set_shape(self_, shape, strides)?;
         Ok(())
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: i64) -> Result<Tensor> {
@@ -262,7 +263,7 @@ impl SqueezeDimInPlace {
 impl SqueezeDimsInPlace {
     fn cpu_(self_: &Tensor, dim: &[i64]) -> Result<()> {
         let (shape, strides) = squeezed(self_, Some(dim))?;
-        set_shape(self_, shape, strides);
+        set_shape(self_, shape, strides)?;
         Ok(())
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: &[i64]) -> Result<Tensor> {
@@ -298,7 +299,7 @@ impl Unsqueeze {
 impl UnsqueezeInPlace {
     fn cpu_(self_: &Tensor, dim: i64) -> Result<()> {
         let (shape, strides) = unsqueezed(self_, dim)?;
-        set_shape(self_, shape, strides);
+        set_shape(self_, shape, strides)?;
         Ok(())
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: i64) -> Result<Tensor> {
@@ -419,7 +420,7 @@ impl Unfold {
         let stride = strides.get(dim).copied().unwrap_or(1);
         if let (Some(n), Some(s)) = (shape.get_mut(dim), strides.get_mut(dim)) {
             *n = (have - size) / step + 1;
-            *s *= step;
+            *s = s.saturating_mul(step).min(crate::tensor::MOST);
         }
         shape.push(size);
         strides.push(stride);
@@ -462,9 +463,16 @@ impl UnfoldBackward {
             return if size == 0 { Ok(out) } else { grad_in.select(0, 0)?.dense_copy() };
         }
         let at = wrap_dim(dim, input_sizes.len())?;
+        ensure!(
+            grad_in.ndim() == input_sizes.len() + 1,
+            runtime,
+            "unfold_backward: expected a gradient of {} dimensions, but got {}",
+            input_sizes.len() + 1,
+            grad_in.ndim()
+        );
         let windows = grad_in.shape()[at];
         for offset in 0..size {
-            let end = offset + (windows - 1) * step + 1;
+            let end = step.saturating_mul(windows - 1).saturating_add(offset + 1);
             out.slice(at as i64, Some(offset), Some(end), step)?
                 .add_(&grad_in.select(-1, offset)?)?;
         }

@@ -4,7 +4,8 @@
 
 use super::shape::broadcast_strides;
 use super::{
-    Dims, Flag, Geometry, TensorSpec, checked_numel, contiguous_strides, extent, preserved_strides,
+    Dims, Flag, Geometry, TensorSpec, check_reach, checked_numel, contiguous_strides, extent,
+    preserved_strides,
 };
 use crate::error::ensure;
 use crate::{DType, Element, Error, Result, Scalar, Tensor};
@@ -99,14 +100,15 @@ impl Tensor {
     /// Another tensor over the same memory. No history, no link to a base.
     #[inline]
     pub(crate) fn alias_with(&self, shape: Dims, strides: Dims, offset: i64) -> Result<Tensor> {
-        Tensor::from_geometry(self.geometry().with_view(shape, strides, offset))
+        Tensor::from_geometry(self.geometry().with_view(shape, strides, offset)?)
     }
 
     /// This tensor, which is fresh, with other sizes and strides over the same elements.
     pub(crate) fn reshaped_fresh(mut self, shape: Dims, strides: Dims) -> Result<Tensor> {
+        let numel = checked_numel(&shape)?;
         if let Some(geometry) = self.sole_geometry() {
             geometry.is_contiguous = pullback_kernels::strided::is_contiguous(&shape, &strides);
-            geometry.numel = shape.iter().product();
+            geometry.numel = numel;
             (geometry.shape, geometry.strides) = (shape, strides);
             return Ok(self);
         }
@@ -181,7 +183,7 @@ impl Tensor {
         if let Some(storage) = &g.storage {
             storage.grow(bytes as usize)?;
         }
-        self.set_geometry(g.with_view(Dims::from_slice(shape), strides, g.offset));
+        self.set_geometry(g.with_view(Dims::from_slice(shape), strides, g.offset)?);
         Ok(())
     }
 
@@ -273,6 +275,7 @@ impl Geometry {
             runtime,
             "as_strided: Negative strides are not supported at the moment, got strides: {strides:?}"
         );
+        check_reach(shape, strides, offset)?;
         let reach = extent(shape, strides)?;
         let have = self.storage.as_ref().map_or(0, super::Storage::nbytes);
         let need = (offset.saturating_add(reach)).saturating_mul(self.dtype.size() as i64);

@@ -54,6 +54,9 @@ impl Clone for Geometry {
 
 impl Geometry {
     /// A strided geometry over `storage`; the caller has checked that it fits.
+    ///
+    /// # Errors
+    /// As [`checked_numel`].
     #[inline]
     pub(crate) fn new(
         storage: Storage,
@@ -61,11 +64,11 @@ impl Geometry {
         shape: Dims,
         strides: Dims,
         dtype: DType,
-    ) -> Self {
-        let numel = shape.iter().product();
+    ) -> Result<Self> {
+        let numel = checked_numel(&shape)?;
         let is_contiguous = pullback_kernels::strided::is_contiguous(&shape, &strides);
         let device = storage.device();
-        Geometry {
+        Ok(Geometry {
             storage: Some(storage),
             offset,
             shape,
@@ -76,7 +79,7 @@ impl Geometry {
             layout: Layout::Strided,
             is_contiguous,
             version: None,
-        }
+        })
     }
 
     /// A row-major geometry that fills fresh `storage`.
@@ -97,11 +100,14 @@ impl Geometry {
     }
 
     /// The same memory seen with other sizes, strides and offset.
+    ///
+    /// # Errors
+    /// As [`checked_numel`].
     #[inline]
-    pub(crate) fn with_view(&self, shape: Dims, strides: Dims, offset: i64) -> Self {
-        let numel = shape.iter().product();
+    pub(crate) fn with_view(&self, shape: Dims, strides: Dims, offset: i64) -> Result<Self> {
+        let numel = checked_numel(&shape)?;
         let is_contiguous = pullback_kernels::strided::is_contiguous(&shape, &strides);
-        Geometry {
+        Ok(Geometry {
             storage: self.storage.clone(),
             offset,
             shape,
@@ -110,7 +116,7 @@ impl Geometry {
             is_contiguous,
             version: self.version.clone(),
             ..*self
-        }
+        })
     }
 
     /// The first element's address.
@@ -137,28 +143,55 @@ pub fn contiguous_strides(shape: &[i64]) -> Dims {
     strides
 }
 
+/// The most elements that a tensor may count from its first place to its last, dimensions without elements
+/// counted as one: times the largest element's 16 bytes, every size, stride and offset in bytes fits an `i64`,
+/// so that neither views nor kernels have to ask. PyTorch allows shapes such as `(0, 2**62)`; they are refused here.
+pub(crate) const MOST: i64 = i64::MAX / 16;
+
 /// Number of elements of `shape`.
 ///
 /// # Errors
-/// `RuntimeError` for negative sizes or a product that does not fit.
+/// `RuntimeError` for negative sizes or sizes whose product, zeros counted as one, is beyond [`MOST`].
+#[inline]
 pub(crate) fn checked_numel(shape: &[i64]) -> Result<i64> {
-    let mut numel = 1_i64;
+    let (mut numel, mut reach, mut least) = (1_i64, 1_i64, 0_i64);
     for &size in shape {
-        if size < 0 {
-            return Err(Error::runtime(format!(
-                "Trying to create tensor with negative dimension {size}: {shape:?}"
-            )));
-        }
+        numel = numel.wrapping_mul(size);
+        reach = reach.saturating_mul(size.max(1));
+        least = least.min(size);
     }
-    if shape.contains(&0) {
-        return Ok(0);
-    }
-    for &size in shape {
-        numel = numel.checked_mul(size).ok_or_else(|| {
-            Error::runtime(format!("numel: integer multiplication overflow for shape {shape:?}"))
-        })?;
+    if least < 0 || reach > MOST {
+        return Err(bad_shape(shape));
     }
     Ok(numel)
+}
+
+#[cold]
+fn bad_shape(shape: &[i64]) -> Error {
+    Error::runtime(match shape.iter().find(|&&size| size < 0) {
+        Some(size) => {
+            format!("Trying to create tensor with negative dimension {size}: {shape:?}")
+        }
+        None => format!("numel: integer multiplication overflow for shape {shape:?}"),
+    })
+}
+
+/// Checks that `shape` seen with `strides` from `offset` reaches no further than [`MOST`], dimensions without
+/// elements counted as one. Strides and offset are not negative.
+///
+/// # Errors
+/// `RuntimeError` that names them.
+pub(crate) fn check_reach(shape: &[i64], strides: &[i64], offset: i64) -> Result<()> {
+    let mut reach = offset;
+    for (&size, &stride) in shape.iter().zip(strides) {
+        reach = reach.saturating_add((size.max(2) - 1).saturating_mul(stride));
+    }
+    if reach > MOST {
+        return Err(Error::runtime(format!(
+            "strides {strides:?} and offset {offset} overflow for shape {shape:?}"
+        )));
+    }
+    Ok(())
 }
 
 /// Elements from the first to one past the last that `shape` and `strides` (not negative) reach.

@@ -6,7 +6,7 @@
 //! Invariant: a block's class is a function of its requested size alone, so freeing needs no look-up.
 
 use crate::{Error, Result};
-use std::alloc::{Layout, alloc, dealloc};
+use std::alloc::{GlobalAlloc, Layout, System, alloc, dealloc};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -17,6 +17,10 @@ const ALIGN: usize = 64;
 const SMALL: usize = 4096;
 /// Small classes are multiples of 64 bytes.
 const SMALL_CLASSES: usize = SMALL / ALIGN;
+/// Blocks from this size on come from the C library, whatever the process's allocator is. An allocator that maps
+/// memory without asking the kernel to account for it, as mimalloc does, grants terabytes that are not there; the
+/// process is then killed at the first write, where it should have had an error.
+const FROM_KERNEL: usize = 1 << 30;
 /// How many free blocks of one small class a thread keeps.
 const SMALL_KEPT: usize = 256;
 
@@ -88,12 +92,20 @@ fn layout(size: usize) -> Layout {
 
 fn from_system(size: usize) -> Option<NonNull<u8>> {
     // SAFETY: the layout has a non-zero size.
-    NonNull::new(unsafe { alloc(layout(size)) })
+    NonNull::new(unsafe {
+        if size >= FROM_KERNEL { System.alloc(layout(size)) } else { alloc(layout(size)) }
+    })
 }
 
 fn to_system(block: Block, size: usize) {
-    // SAFETY: blocks of class `size` were allocated with exactly this layout.
-    unsafe { dealloc(block.0.as_ptr(), layout(size)) }
+    // SAFETY: blocks of class `size` were allocated with exactly this layout, by the same allocator.
+    unsafe {
+        if size >= FROM_KERNEL {
+            System.dealloc(block.0.as_ptr(), layout(size));
+        } else {
+            dealloc(block.0.as_ptr(), layout(size));
+        }
+    }
 }
 
 fn note_peak() {
@@ -174,6 +186,20 @@ pub(crate) unsafe fn release(block: NonNull<u8>, bytes: usize) {
         .entry(size)
         .or_default()
         .push(block);
+}
+
+/// Asks whether `bytes` bytes could be had, and leaves things as they are: for what is made in many small parts
+/// whose number a caller chose.
+///
+/// # Errors
+/// Out of memory.
+pub(crate) fn check_room(bytes: usize) -> Result<()> {
+    if bytes < FROM_KERNEL {
+        return Ok(());
+    }
+    let size = class_size(bytes).ok_or_else(|| out_of_memory(bytes))?;
+    to_system(Block(from_system(size).ok_or_else(|| out_of_memory(bytes))?), size);
+    Ok(())
 }
 
 #[cold]

@@ -3,8 +3,9 @@
 
 use super::shape::broadcast_shapes;
 use super::{
-    Device, Dims, Geometry, MemoryFormat, Storage, Tensor, channels_last_strides, checked_numel,
-    contiguous_strides, extent, preserved_strides, promote::default_dtype, promote::result_type,
+    Device, Dims, Geometry, MemoryFormat, Storage, Tensor, channels_last_strides, check_reach,
+    checked_numel, contiguous_strides, extent, preserved_strides, promote::default_dtype,
+    promote::result_type,
 };
 use crate::{DType, Error, Result};
 
@@ -127,12 +128,13 @@ impl Tensor {
                 "Tensor strides must be non-negative, got {stride}"
             )));
         }
+        check_reach(shape, strides, 0)?;
         let bytes = extent(shape, strides)?.checked_mul(dtype.size() as i64).ok_or_else(|| {
             Error::runtime(format!("size in bytes overflows for shape {shape:?}"))
         })?;
         let storage = Storage::uninitialized(bytes as usize)?;
         let (shape, strides) = (Dims::from_slice(shape), Dims::from_slice(strides));
-        Tensor::from_geometry(Geometry::new(storage, 0, shape, strides, dtype))
+        Tensor::from_geometry(Geometry::new(storage, 0, shape, strides, dtype)?)
     }
 
     /// A row-major tensor with elements not set.

@@ -124,9 +124,23 @@ pub(crate) fn to(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     wrap(convert(py, unsafe { tensor_of(slf) }, &target)?)
 }
 
+/// The memory format that a call was given, if any.
+pub(crate) fn format_of(
+    name: &str,
+    given: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Option<MemoryFormat>> {
+    let Some(given) = given.filter(|g| !g.is_none()) else { return Ok(None) };
+    as_memory_format(given).map(Some).ok_or_else(|| {
+        PyTypeError::new_err(format!(
+            "{name}(): argument 'memory_format' must be torch.memory_format, not {}",
+            type_name(given)
+        ))
+    })
+}
+
 fn to_dtype(py: Python<'_>, slf: *mut PyObject, args: Args<'_>, name: &str, dtype: DType) -> Reply {
     let [format] = args.bind(py, name, ["memory_format"], 0)?;
-    let format = format.as_ref().and_then(as_memory_format);
+    let format = format_of(name, format.as_ref())?;
     let target = Target { dtype: Some(dtype), format, ..Target::default() };
     // SAFETY: a method of tensors.
     wrap(convert(py, unsafe { tensor_of(slf) }, &target)?)
@@ -147,7 +161,7 @@ short! {
 /// `x.cpu()`.
 pub(crate) fn cpu(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let [format] = args.bind(py, "cpu", ["memory_format"], 0)?;
-    let format = format.as_ref().and_then(as_memory_format);
+    let format = format_of("cpu", format.as_ref())?;
     let target = Target { device: Some(Device::Cpu), format, ..Target::default() };
     // SAFETY: a method of tensors.
     wrap(convert(py, unsafe { tensor_of(slf) }, &target)?)

@@ -1,7 +1,7 @@
 //! The methods of tensors that are no ops.
 
-use crate::convert::{exact_int, to_int, type_name};
-use crate::dtype::as_memory_format;
+use crate::convert::{exact_int, has_index, to_int, type_name};
+use crate::dtype::as_device;
 use crate::error::raise;
 use crate::raw::entry::{Args, Reply, fast, noargs};
 use crate::raw::object::{
@@ -10,7 +10,7 @@ use crate::raw::object::{
 use crate::result::{none, scalar};
 use crate::tensor::{construct, conversion, display, dlpack, numpy, storage};
 use pullback::tensor::shape::wrap_dim;
-use pullback::{MemoryFormat, Scalar, Tensor};
+use pullback::{DType, MemoryFormat, Scalar, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyMethodDef, PyObject, PyTypeObject};
 use pyo3::prelude::*;
@@ -65,10 +65,13 @@ fn one_dim(
     values: &[i64],
     name: &str,
 ) -> Reply {
-    if dim.is_instance_of::<pyo3::types::PyFloat>() || dim.is_instance_of::<pyo3::types::PyString>()
-    {
+    let is_whole = as_tensor(dim).map_or_else(
+        || has_index(dim) && !dim.is_instance_of::<pyo3::types::PyBool>(),
+        |t| t.numel() == 1 && !t.dtype().is_differentiable() && t.dtype() != DType::Bool,
+    );
+    if !is_whole {
         return Err(PyTypeError::new_err(format!(
-            "{name}(): argument 'dim' must be int, not {}",
+            "{name}(): argument 'dim' (position 1) must be int, not {}",
             type_name(dim)
         )));
     }
@@ -111,7 +114,8 @@ fn no(py: Python<'_>, _: *mut PyObject) -> Reply {
 fn is_contiguous(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let [format] = args.bind(py, "is_contiguous", ["memory_format"], 0)?;
     let tensor = this(slf);
-    let format = format.as_ref().and_then(as_memory_format).unwrap_or(MemoryFormat::Contiguous);
+    let format = conversion::format_of("is_contiguous", format.as_ref())?;
+    let format = format.unwrap_or(MemoryFormat::Contiguous);
     let answer = match format {
         MemoryFormat::Contiguous => tensor.is_contiguous(),
         MemoryFormat::Preserve => {
@@ -175,15 +179,56 @@ fn retain_grad(_: Python<'_>, slf: *mut PyObject) -> Reply {
 
 fn resize_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let given = args.positionals(py);
+    if given.is_empty() {
+        return Err(PyTypeError::new_err(
+            "resize_() missing 1 required positional arguments: \"size\"",
+        ));
+    }
     let sizes: Vec<i64> = match given.as_slice() {
         [one] if one.is_instance_of::<PyTuple>() || one.is_instance_of::<PyList>() => {
             one.extract()?
+        }
+        [one] if !has_index(one) || as_tensor(one).is_some_and(|t| t.numel() != 1) => {
+            return Err(PyTypeError::new_err(format!(
+                "resize_(): argument 'size' (position 1) must be tuple of ints, not {}",
+                type_name(one)
+            )));
         }
         many => many.iter().map(to_int).collect::<PyResult<_>>()?,
     };
     this(slf).resize(&sizes).map_err(raise)?;
     same(slf)
 }
+/// A tensor of `size` in the memory of `source`, for `x.set_(source, storage_offset, size, stride=())`.
+fn part_of(
+    source: &Tensor,
+    offset: Option<Bound<'_, PyAny>>,
+    size: Option<Bound<'_, PyAny>>,
+    stride: Option<Bound<'_, PyAny>>,
+) -> PyResult<Tensor> {
+    let (Some(offset), Some(size)) = (offset, size) else {
+        return Err(PyTypeError::new_err(
+            "set_() received an invalid combination of arguments - storage_offset and size go together",
+        ));
+    };
+    if !source.is_contiguous() {
+        return Err(PyRuntimeError::new_err(
+            "passed in tensor to be used as storage must be contiguous",
+        ));
+    }
+    let offset = source.storage_offset().saturating_add(to_int(&offset)?);
+    let size: Vec<i64> = size.extract()?;
+    let stride: Vec<i64> = stride.map_or(Ok(Vec::new()), |s| s.extract())?;
+    let stride = if stride.is_empty() {
+        pullback::tensor::contiguous_strides(&size).to_vec()
+    } else {
+        stride
+    };
+    // tidy: not an op here, but the check of what the memory holds
+    let alias = source.detached_alias().map_err(raise)?;
+    alias.as_strided(&size, &stride, Some(offset)).map_err(raise)
+}
+
 fn set_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let names = ["source", "storage_offset", "size", "stride"];
     let [source, offset, size, stride] = args.bind(py, "set_", names, 0)?;
@@ -191,7 +236,10 @@ fn set_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let made = match source {
         None => Tensor::empty_of(&[0], tensor.dtype()).map_err(raise)?,
         Some(source) => match as_tensor(&source) {
-            Some(source) => source.clone(),
+            Some(source) if offset.is_none() && size.is_none() && stride.is_none() => {
+                source.clone()
+            }
+            Some(source) => part_of(source, offset, size, stride)?,
             None => storage::tensor_over(
                 &source,
                 tensor.dtype(),
@@ -217,7 +265,13 @@ fn is_set_to(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
 fn is_same_size(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let [other] = args.bind(py, "is_same_size", ["other"], 1)?;
     let other = other.expect("required");
-    let same = as_tensor(&other).is_some_and(|o| o.shape() == this(slf).shape());
+    let Some(other) = as_tensor(&other) else {
+        return Err(PyTypeError::new_err(format!(
+            "is_same_size(): argument 'other' (position 1) must be Tensor, not {}",
+            type_name(&other)
+        )));
+    };
+    let same = other.shape() == this(slf).shape();
     scalar(py, Scalar::Bool(same))
 }
 
@@ -315,15 +369,27 @@ fn as_subclass(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     unsafe { wrap_new(made, ty) }
 }
 
+fn check_device(name: &str, device: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    match device.filter(|d| !d.is_none()) {
+        Some(device) if as_device(device)?.is_none() => Err(PyTypeError::new_err(format!(
+            "{name}(): argument 'device' (position 1) must be torch.device, not {}",
+            type_name(device)
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// `x.is_pinned(device=None)`: there is no device to pin memory for.
 fn is_pinned(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
-    args.bind(py, "is_pinned", ["device"], 0)?;
+    let [device] = args.bind(py, "is_pinned", ["device"], 0)?;
+    check_device("is_pinned", device.as_ref())?;
     crate::result::scalar(py, pullback::Scalar::Bool(false))
 }
 
 /// `x.pin_memory(device=None)`: an error without an accelerator.
 fn pin_memory(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
-    args.bind(py, "pin_memory", ["device"], 0)?;
+    let [device] = args.bind(py, "pin_memory", ["device"], 0)?;
+    check_device("pin_memory", device.as_ref())?;
     Err(PyRuntimeError::new_err("Cannot access accelerator device when none is available."))
 }
 

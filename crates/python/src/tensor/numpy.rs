@@ -191,6 +191,12 @@ impl ArrayInterface {
 
 /// `x.numpy(*, force=False)`.
 pub(crate) fn numpy(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    if args.positional > 0 {
+        return Err(PyTypeError::new_err(format!(
+            "numpy() takes 0 positional arguments but {} was given",
+            args.positional
+        )));
+    }
     let [force] = args.bind(py, "numpy", ["force"], 0)?;
     let force = force.map_or(Ok(false), |f| f.is_truthy())?;
     // SAFETY: a method of tensors.

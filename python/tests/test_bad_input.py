@@ -2,8 +2,8 @@
 
 Every function and method of the registry is called with many wrong and a few right arguments. What
 is asked here is only that errors are of known classes and are not reported as bugs, and that a
-refused call in place leaves its tensor as it was; that the errors are the right ones is asked by the
-tests of arguments and by the refused samples of each op.
+refused call in place leaves its tensor as it was; that the errors are the right ones is asked by
+the tests of arguments and by the refused samples of each op.
 """
 
 from __future__ import annotations

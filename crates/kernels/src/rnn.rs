@@ -74,7 +74,9 @@ impl Steps {
     /// # Errors
     /// Numbers that grow or that are not positive.
     pub fn packed(rows: &[i64], reverse: bool) -> Result<Steps> {
-        let is_good = rows.windows(2).all(|w| w[0] >= w[1]) && rows.iter().all(|&n| n > 0);
+        let total = rows.iter().try_fold(0_i64, |sum, &n| sum.checked_add(n));
+        let is_good =
+            rows.windows(2).all(|w| w[0] >= w[1]) && rows.iter().all(|&n| n > 0) && total.is_some();
         if !is_good {
             return Err(Error::Runtime(format!(
                 "batch_sizes must be positive and never grow, but got {rows:?}"

@@ -7,6 +7,7 @@
 
 use crate::autograd::{self, Options};
 use crate::dispatch::{OpDef, Value};
+use crate::error::ensure;
 use crate::gradcheck::{Sample, Sampler};
 use crate::ops::join::cat;
 use crate::ops::norm_backward::stats_dtype;
@@ -37,7 +38,7 @@ impl LstmLayer {
         reverse: bool,
     ) -> Result<[Tensor; 5]> {
         let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
-        let layer = layer.over(batch_sizes, reverse);
+        let layer = layer.over(batch_sizes, reverse).checked()?;
         let (output, hy, cy) = (layer.output()?, layer.like(hx)?, layer.like(cx)?);
         let (gates, cells) = (layer.kept()?, layer.kept_state()?);
         let (mut out, mut h, mut c) = (output.view_mut(), hy.view_mut(), cy.view_mut());
@@ -109,7 +110,7 @@ impl GruLayer {
         reverse: bool,
     ) -> Result<[Tensor; 3]> {
         let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
-        let layer = layer.over(batch_sizes, reverse);
+        let layer = layer.over(batch_sizes, reverse).checked()?;
         let (output, hy, gates) = (layer.output()?, layer.like(hx)?, layer.kept()?);
         let (mut out, mut h, mut g) = (output.view_mut(), hy.view_mut(), gates.view_mut());
         layer.forward(Outputs {
@@ -168,7 +169,7 @@ impl PlainLayer {
         relu: bool,
     ) -> Result<[Tensor; 2]> {
         let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
-        let layer = layer.over(batch_sizes, reverse);
+        let layer = layer.over(batch_sizes, reverse).checked()?;
         let (output, hy) = (layer.output()?, layer.like(hx)?);
         let (mut out, mut h) = (output.view_mut(), hy.view_mut());
         layer.forward(Outputs {
@@ -227,7 +228,8 @@ impl LstmStep {
         b_ih: Option<&Tensor>,
         b_hh: Option<&Tensor>,
     ) -> Result<[Tensor; 3]> {
-        let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]).checked()?;
         let (hy, cy, gates) = (layer.output()?, layer.output()?, layer.kept()?);
         let (mut h, mut c, mut g) = (hy.view_mut(), cy.view_mut(), gates.view_mut());
         layer.forward(Outputs {
@@ -277,7 +279,8 @@ impl GruStep {
         b_ih: Option<&Tensor>,
         b_hh: Option<&Tensor>,
     ) -> Result<[Tensor; 2]> {
-        let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer =
+            Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]).checked()?;
         let (hy, gates) = (layer.output()?, layer.kept()?);
         let (mut h, mut g) = (hy.view_mut(), gates.view_mut());
         layer.forward(Outputs {
@@ -325,7 +328,8 @@ impl PlainStep {
         b_hh: Option<&Tensor>,
         relu: bool,
     ) -> Result<Tensor> {
-        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh])
+            .checked()?;
         let hy = layer.output()?;
         let mut h = hy.view_mut();
         layer.forward(Outputs { output: &mut h, h: None, c: None, gates: None, cells: None })?;
@@ -415,6 +419,32 @@ impl<'a> Layer<'a> {
     }
     pub(crate) fn projected(self, projection: Option<&'a Tensor>) -> Self {
         Layer { projection, ..self }
+    }
+
+    /// Refuses operands whose dimensions are not as many as the kernels read; sizes they check themselves.
+    fn checked(self) -> Result<Self> {
+        let ranks = if self.batch_sizes.is_empty() { 2..=3 } else { 2..=2 };
+        ensure!(
+            ranks.contains(&self.input.ndim()),
+            runtime,
+            "Expected an input of {} dimensions, but got {}",
+            if self.batch_sizes.is_empty() { "2 or 3" } else { "2" },
+            self.input.ndim()
+        );
+        // One record per step, however few elements the steps have.
+        let steps = self.input.shape()[0].max(self.batch_sizes.len() as i64);
+        crate::tensor::memory::check_room(
+            (steps as usize).saturating_mul(size_of::<[usize; 2]>()),
+        )?;
+        for weight in self.weights {
+            ensure!(
+                weight.ndim() == 2,
+                runtime,
+                "Expected weights of 2 dimensions, but got {}",
+                weight.ndim()
+            );
+        }
+        Ok(self)
     }
 
     /// Whether the kernels take it.

@@ -5,7 +5,9 @@
 //! `f32` once, so that every kernel above this file is written for `f32` and `f64` only. Copies are
 //! the slow path by design; nothing here starts from a contiguous view of `T` and copies.
 
+use crate::elementwise;
 use crate::{DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype};
+use half::slice::HalfFloatSliceExt;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -128,18 +130,31 @@ fn load_into<T: Compute>(view: StridedRef<'_>, out: &mut Vec<T>) {
 
 /// Writes a contiguous half-precision view as `f32`; false if the dtype is another one.
 fn widen(view: StridedRef<'_>, target: *mut f32) -> bool {
-    let n = view.numel();
-    // SAFETY: the caller has room for `numel` elements.
-    let target = unsafe { std::slice::from_raw_parts_mut(target.cast::<u32>(), n) };
+    // SAFETY: the caller has room for `numel` elements, written before they are read.
+    let target = unsafe { std::slice::from_raw_parts_mut(target, view.numel()) };
     if let Some(source) = view.as_slice::<bf16>() {
-        for (to, from) in target.iter_mut().zip(source) {
-            *to = u32::from(from.to_bits()) << 16;
-        }
+        elementwise::brain_to_single(source.reinterpret_cast(), target);
         true
     } else if let Some(source) = view.as_slice::<f16>() {
-        for (to, from) in target.iter_mut().zip(source) {
-            *to = from.to_f32().to_bits();
-        }
+        elementwise::half_to_single(source.reinterpret_cast(), target);
+        true
+    } else {
+        false
+    }
+}
+
+/// Rounds `source` into a contiguous half-precision view; false if the view is another one, or `T` is not `f32`.
+fn narrow<T: Compute>(out: &mut StridedMut<'_>, source: &[T]) -> bool {
+    if T::DTYPE != DType::F32 {
+        return false;
+    }
+    // SAFETY: T is f32, which its dtype says.
+    let source = unsafe { std::slice::from_raw_parts(source.as_ptr().cast::<f32>(), source.len()) };
+    if let Some(target) = out.as_slice_mut::<bf16>() {
+        elementwise::single_to_brain(source, target.reinterpret_cast_mut());
+        true
+    } else if let Some(target) = out.as_slice_mut::<f16>() {
+        elementwise::single_to_half(source, target.reinterpret_cast_mut());
         true
     } else {
         false
@@ -177,7 +192,7 @@ pub(crate) fn with_inout<T: Compute, R>(
 
 /// Writes `source`, row by row, into `out`, converting.
 pub(crate) fn store<T: Compute>(out: &mut StridedMut<'_>, source: &[T]) {
-    if source.is_empty() {
+    if source.is_empty() || narrow(out, source) {
         return;
     }
     let mut source = source.iter();

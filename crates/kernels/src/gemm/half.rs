@@ -121,19 +121,45 @@ pub(super) fn narrow<T: Narrow>(
     alpha: f32,
     beta: f32,
 ) {
+    let mut mixed = Vec::new();
     for (i, row) in sums.chunks_exact(pitch).take(s.m).enumerate() {
-        if c.cs == 1 && alpha == 1.0 && beta == 0.0 {
+        let row = &row[..s.n];
+        if c.cs == 1 {
             // SAFETY: a row of `c`.
             let to = unsafe { std::slice::from_raw_parts_mut(c.at(i, 0).ptr, s.n) };
-            T::round_row(&row[..s.n], to);
+            if alpha == 1.0 && beta == 0.0 {
+                T::round_row(row, to);
+                continue;
+            }
+            mixed.resize(s.n, 0.0);
+            if beta != 0.0 {
+                T::widen_row(to, &mut mixed);
+            }
+            mix(&mut mixed, row, alpha, beta);
+            T::round_row(&mixed, to);
             continue;
         }
-        for (j, &sum) in row[..s.n].iter().enumerate() {
+        for (j, &sum) in row.iter().enumerate() {
             let at = c.at(i, j).ptr;
             // SAFETY: inside `c`.
             unsafe {
                 let old = if beta == 0.0 { 0.0 } else { beta * (*at).widen() };
                 *at = T::round(alpha.mul_add(sum, old));
+            }
+        }
+    }
+}
+
+crate::multiversion! {
+    /// `c[j] = alpha * sums[j] + beta * c[j]`, where `c` is not read if `beta` is zero.
+    fn mix(c: &mut [f32], sums: &[f32], alpha: f32, beta: f32) {
+        if beta == 0.0 {
+            for (c, &sum) in c.iter_mut().zip(sums) {
+                *c = alpha.mul_add(sum, 0.0);
+            }
+        } else {
+            for (c, &sum) in c.iter_mut().zip(sums) {
+                *c = alpha.mul_add(sum, beta * *c);
             }
         }
     }

@@ -94,7 +94,9 @@ if TYPE_CHECKING:
     from ._C import uint16 as uint16
     from ._C import uint32 as uint32
     from ._C import uint64 as uint64
-    from ._C._VariableFunctions import *  # noqa: F403 (whatever ops there are)
+
+    # Where a name is also imported above, that one is meant.
+    from ._C._VariableFunctions import *  # type: ignore[assignment]  # noqa: F403
     from ._info import finfo as finfo
     from ._info import get_printoptions as get_printoptions
     from ._info import iinfo as iinfo

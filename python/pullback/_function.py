@@ -90,7 +90,7 @@ def tensordot(
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         left, right = list(range(-dims, 0)), list(range(dims))
     else:
-        first, second = dims
+        first, second = cast("Sequence[Any]", dims)
         left = [first] if isinstance(first, int) else list(first)
         right = [second] if isinstance(second, int) else list(second)
     if out is None:

@@ -566,12 +566,18 @@ impl Stack<'_> {
     /// Steps as [`Layer`] takes them.
     fn run(&self, input: &Tensor, (h, c): (&Tensor, Option<&Tensor>)) -> Result<States> {
         let directions = if self.bidirectional { 2 } else { 1 };
-        let count = self.num_layers * directions;
+        let count = self.num_layers.saturating_mul(directions);
         ensure!(count > 0, runtime, "stack expects a non-empty TensorList");
+        ensure!(
+            input.ndim() >= 2,
+            runtime,
+            "input must have at least 2 dimensions, got {}",
+            input.ndim()
+        );
         let is_projected = c.is_some_and(|c| c.shape().last() != h.shape().last());
         let each = 2 + 2 * usize::from(self.has_biases) + usize::from(is_projected);
         ensure!(
-            self.params.len() == each * count as usize,
+            self.params.len() == each.saturating_mul(count as usize),
             runtime,
             "got an incorrect number of RNN parameters"
         );

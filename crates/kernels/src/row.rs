@@ -74,6 +74,57 @@ pub(crate) fn reduce<T: Copy>(
     fold_groups([a, b, c, d], join)
 }
 
+/// At most one group of elements, filled up with `fill`.
+#[inline(always)]
+fn padded<T: Copy>(x: &[T], fill: T) -> [T; GROUP] {
+    let mut lanes = [fill; GROUP];
+    lanes[..x.len()].copy_from_slice(x);
+    lanes
+}
+
+/// `map` of each lane. (`array::map` would be a function of its own, compiled without the instruction set.)
+#[inline(always)]
+fn map_lanes<T: Copy>(mut lanes: [T; GROUP], map: impl Fn(T) -> T) -> [T; GROUP] {
+    for lane in &mut lanes {
+        *lane = map(*lane);
+    }
+    lanes
+}
+
+/// `out[i] = map(x[i])`, the last elements as one padded group: a scalar `map` costs as much as a group's.
+#[inline(always)]
+fn map_row<T: Real>(out: &mut [T], x: &[T], map: impl Fn(T) -> T) {
+    let ((outs, out_rest), (groups, rest)) = (out.as_chunks_mut::<GROUP>(), x.as_chunks::<GROUP>());
+    for (out, group) in outs.iter_mut().zip(groups) {
+        for l in 0..GROUP {
+            out[l] = map(group[l]);
+        }
+    }
+    if !rest.is_empty() {
+        let mapped = map_lanes(padded(rest, T::ZERO), map);
+        out_rest.copy_from_slice(&mapped[..rest.len()]);
+    }
+}
+
+/// `out[i] = map(x[i], y[i])`, as [`map_row`].
+#[inline(always)]
+fn map_pairs<T: Real>(out: &mut [T], x: &[T], y: &[T], map: impl Fn(T, T) -> T) {
+    let (outs, out_rest) = out.as_chunks_mut::<GROUP>();
+    let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<GROUP>(), y.as_chunks::<GROUP>());
+    for ((out, x), y) in outs.iter_mut().zip(xs).zip(ys) {
+        for l in 0..GROUP {
+            out[l] = map(x[l], y[l]);
+        }
+    }
+    if !out_rest.is_empty() {
+        let (mut lanes, y) = (padded(x_rest, T::ZERO), padded(y_rest, T::ZERO));
+        for l in 0..GROUP {
+            lanes[l] = map(lanes[l], y[l]);
+        }
+        out_rest.copy_from_slice(&lanes[..out_rest.len()]);
+    }
+}
+
 /// `map` of each pair of elements, summed in lanes.
 #[inline(always)]
 pub(crate) fn sum_pairs<T: Real>(x: &[T], y: &[T], map: impl Fn(T, T) -> T) -> T {
@@ -142,14 +193,68 @@ crate::multiversion! {
     }
 }
 
+/// Up to [`GROUP`] rows of at most [`GROUP`] elements, seen as columns: one lane per row.
+type Short<T> = [[T; GROUP]; GROUP];
+
+/// The rows `x` of `size` elements as columns; the rest is zero.
+#[inline(always)]
+fn columns<T: Real>(x: &[T], size: usize) -> Short<T> {
+    let mut columns = [[T::ZERO; GROUP]; GROUP];
+    for (row, x) in x.chunks_exact(size).enumerate() {
+        for (column, &value) in columns.iter_mut().zip(x) {
+            column[row % GROUP] = value;
+        }
+    }
+    columns
+}
+
+/// Writes columns back as rows.
+#[inline(always)]
+fn store_columns<T: Copy>(out: &mut [T], size: usize, columns: &Short<T>) {
+    for (row, out) in out.chunks_exact_mut(size).enumerate() {
+        for (value, column) in out.iter_mut().zip(columns) {
+            *value = column[row % GROUP];
+        }
+    }
+}
+
+/// Folds the first `size` columns, one after the other.
+#[inline(always)]
+fn fold_columns<T: Copy>(columns: &Short<T>, size: usize, join: impl Fn(T, T) -> T) -> [T; GROUP] {
+    let mut lanes = columns[0];
+    for column in columns.iter().take(size).skip(1) {
+        for l in 0..GROUP {
+            lanes[l] = join(lanes[l], column[l]);
+        }
+    }
+    lanes
+}
+
+/// `map(column element, the lane's value)` of the first `size` columns.
+#[inline(always)]
+fn map_columns<T: Copy>(
+    columns: &mut Short<T>,
+    size: usize,
+    lanes: &[T; GROUP],
+    map: impl Fn(T, T) -> T,
+) {
+    for column in columns.iter_mut().take(size) {
+        // Hidden, or LLVM takes a lane of several columns at a time, gathered from memory.
+        let column = std::hint::black_box(column);
+        for l in 0..GROUP {
+            column[l] = map(column[l], lanes[l]);
+        }
+    }
+}
+
 /// The rows of softmax, per type because the exponential differs.
 pub(crate) trait Rows: Real {
     /// `x[i] = exp(x[i])`.
     fn exp_row(x: &mut [Self]);
-    /// Softmax or log-softmax of one row.
-    fn softmax_row(out: &mut [Self], x: &[Self], log: bool);
+    /// Softmax or log-softmax of each row of `size` elements.
+    fn softmax_rows(out: &mut [Self], x: &[Self], size: usize, log: bool);
     /// Its gradient.
-    fn softmax_backward_row(out: &mut [Self], grad: &[Self], y: &[Self], log: bool);
+    fn softmax_backward_rows(out: &mut [Self], grad: &[Self], y: &[Self], size: usize, log: bool);
 }
 
 macro_rules! rows {
@@ -158,53 +263,126 @@ macro_rules! rows {
             fn exp_row(x: &mut [Self]) {
                 crate::multiversion! {
                     fn run(x: &mut [$t]) {
-                        for value in x {
-                            *value = $exp(*value);
+                        let (groups, rest) = x.as_chunks_mut::<GROUP>();
+                        for group in groups {
+                            *group = map_lanes(*group, $exp);
+                        }
+                        if !rest.is_empty() {
+                            let mapped = map_lanes(padded(rest, 0.0), $exp);
+                            rest.copy_from_slice(&mapped[..rest.len()]);
                         }
                     }
                 }
                 run(x);
             }
-            fn softmax_row(out: &mut [Self], x: &[Self], log: bool) {
+            fn softmax_rows(out: &mut [Self], x: &[Self], size: usize, log: bool) {
                 crate::multiversion! {
-                    fn run(out: &mut [$t], x: &[$t], log: bool) {
-                        let top = reduce(x, $t::NEG_INFINITY, maximum, |v| v);
-                        for (out, &x) in out.iter_mut().zip(x) {
-                            *out = $exp(x - top);
-                        }
-                        let sum = reduce(out, 0.0, |a, b| a + b, |v| v);
-                        if log {
-                            let shift = sum.ln();
-                            for (out, &x) in out.iter_mut().zip(x) {
-                                *out = x - top - shift;
+                    fn short(out: &mut [$t], x: &[$t], size: usize, log: bool) {
+                        let blocks = x.chunks(GROUP * size);
+                        for (out, x) in out.chunks_mut(GROUP * size).zip(blocks) {
+                            let x = columns(x, size);
+                            let top = fold_columns(&x, size, maximum);
+                            let mut y = x;
+                            map_columns(&mut y, size, &top, |x, top| $exp(x - top));
+                            let sum = fold_columns(&y, size, |a, b| a + b);
+                            if log {
+                                let mut shift = sum;
+                                for lane in &mut shift {
+                                    *lane = lane.ln();
+                                }
+                                y = x;
+                                map_columns(&mut y, size, &top, |x, top| x - top);
+                                map_columns(&mut y, size, &shift, |x, shift| x - shift);
+                            } else {
+                                let scale = map_lanes(sum, |sum| 1.0 / sum);
+                                map_columns(&mut y, size, &scale, |y, scale| y * scale);
                             }
-                        } else {
-                            let scale = 1.0 / sum;
-                            for out in out {
-                                *out *= scale;
+                            store_columns(out, size, &y);
+                        }
+                    }
+                }
+                crate::multiversion! {
+                    fn long(out: &mut [$t], x: &[$t], size: usize, log: bool) {
+                        for (out, x) in out.chunks_exact_mut(size).zip(x.chunks_exact(size)) {
+                            let top = reduce(x, $t::NEG_INFINITY, maximum, |v| v);
+                            map_row(out, x, |x| $exp(x - top));
+                            let sum = reduce(out, 0.0, |a, b| a + b, |v| v);
+                            if log {
+                                let shift = sum.ln();
+                                for (out, &x) in out.iter_mut().zip(x) {
+                                    *out = x - top - shift;
+                                }
+                            } else {
+                                let scale = 1.0 / sum;
+                                for out in out {
+                                    *out *= scale;
+                                }
                             }
                         }
                     }
                 }
-                run(out, x, log);
+                if size <= GROUP { short(out, x, size, log) } else { long(out, x, size, log) }
             }
-            fn softmax_backward_row(out: &mut [Self], grad: &[Self], y: &[Self], log: bool) {
+            fn softmax_backward_rows(
+                out: &mut [Self],
+                grad: &[Self],
+                y: &[Self],
+                size: usize,
+                log: bool,
+            ) {
                 crate::multiversion! {
-                    fn run(out: &mut [$t], grad: &[$t], y: &[$t], log: bool) {
-                        if log {
-                            let sum = reduce(grad, 0.0, |a, b| a + b, |v| v);
-                            for ((out, &g), &y) in out.iter_mut().zip(grad).zip(y) {
-                                *out = g - $exp(y) * sum;
+                    fn short(out: &mut [$t], grad: &[$t], y: &[$t], size: usize, log: bool) {
+                        let blocks = grad.chunks(GROUP * size).zip(y.chunks(GROUP * size));
+                        for (out, (grad, y)) in out.chunks_mut(GROUP * size).zip(blocks) {
+                            let (mut grad, mut y) = (columns(grad, size), columns(y, size));
+                            if log {
+                                let sum = fold_columns(&grad, size, |a, b| a + b);
+                                map_columns(&mut y, size, &sum, |y, sum| $exp(y) * sum);
+                                for j in 0..size {
+                                    for l in 0..GROUP {
+                                        grad[j][l] -= y[j][l];
+                                    }
+                                }
+                            } else {
+                                let mut products = grad;
+                                for j in 0..size {
+                                    for l in 0..GROUP {
+                                        products[j][l] *= y[j][l];
+                                    }
+                                }
+                                let sum = fold_columns(&products, size, |a, b| a + b);
+                                map_columns(&mut grad, size, &sum, |g, sum| g - sum);
+                                for j in 0..size {
+                                    for l in 0..GROUP {
+                                        grad[j][l] *= y[j][l];
+                                    }
+                                }
                             }
-                        } else {
-                            let sum = sum_pairs(grad, y, |g, y| g * y);
-                            for ((out, &g), &y) in out.iter_mut().zip(grad).zip(y) {
-                                *out = y * (g - sum);
+                            store_columns(out, size, &grad);
+                        }
+                    }
+                }
+                crate::multiversion! {
+                    fn long(out: &mut [$t], grad: &[$t], y: &[$t], size: usize, log: bool) {
+                        let rows = grad.chunks_exact(size).zip(y.chunks_exact(size));
+                        for (out, (grad, y)) in out.chunks_exact_mut(size).zip(rows) {
+                            if log {
+                                let sum = reduce(grad, 0.0, |a, b| a + b, |v| v);
+                                map_pairs(out, grad, y, |g, y| g - $exp(y) * sum);
+                            } else {
+                                let sum = sum_pairs(grad, y, |g, y| g * y);
+                                for ((out, &g), &y) in out.iter_mut().zip(grad).zip(y) {
+                                    *out = y * (g - sum);
+                                }
                             }
                         }
                     }
                 }
-                run(out, grad, y, log);
+                if size <= GROUP {
+                    short(out, grad, y, size, log);
+                } else {
+                    long(out, grad, y, size, log);
+                }
             }
         }
     };

@@ -104,12 +104,10 @@ fn forward_all<T: Rows>(out: &mut [T], x: &[T], s: Around, log: bool) {
     let out = SharedMut::new(out);
     if s.inner == 1 {
         crate::parallel::for_range(s.outer, (GRAIN / s.size).max(1), &|rows| {
-            for row in rows {
-                let span = row * s.size..(row + 1) * s.size;
-                // SAFETY: rows are disjoint.
-                let out = unsafe { out.slice(span.clone()) };
-                T::softmax_row(out, &x[span], log);
-            }
+            let span = rows.start * s.size..rows.end * s.size;
+            // SAFETY: rows are disjoint.
+            let out = unsafe { out.slice(span.clone()) };
+            T::softmax_rows(out, &x[span], s.size, log);
         });
     } else {
         for_column_blocks(s, &|base, width| {
@@ -184,12 +182,10 @@ fn backward_all<T: Rows>(out: &mut [T], grad: &[T], y: &[T], s: Around, log: boo
     let out = SharedMut::new(out);
     if s.inner == 1 {
         crate::parallel::for_range(s.outer, (GRAIN / s.size).max(1), &|rows| {
-            for row in rows {
-                let span = row * s.size..(row + 1) * s.size;
-                // SAFETY: rows are disjoint.
-                let out = unsafe { out.slice(span.clone()) };
-                T::softmax_backward_row(out, &grad[span.clone()], &y[span], log);
-            }
+            let span = rows.start * s.size..rows.end * s.size;
+            // SAFETY: rows are disjoint.
+            let out = unsafe { out.slice(span.clone()) };
+            T::softmax_backward_rows(out, &grad[span.clone()], &y[span], s.size, log);
         });
     } else {
         for_column_blocks(s, &|base, width| {

@@ -43,10 +43,7 @@ fn args(values: &[Value]) -> Vec<Arg<'_>> {
 }
 
 fn tensors(outputs: Outputs) -> Vec<Tensor> {
-    match outputs {
-        Outputs::Tensors(tensors) => tensors.into_vec(),
-        Outputs::Number(_) => Vec::new(),
-    }
+    outputs.as_slice().to_vec()
 }
 
 /// Every tensor of the arguments, with where it stands.

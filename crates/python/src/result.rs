@@ -5,7 +5,7 @@ use crate::error::raise;
 use crate::raw::entry::Reply;
 use crate::raw::object::{is_tensor, tensor_of, wrap};
 use pullback::autograd;
-use pullback::dispatch::{self, Arg, Outputs, Traits};
+use pullback::dispatch::{Arg, Outputs, Traits};
 use pullback::{Scalar, Tensor};
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
@@ -35,8 +35,7 @@ pub(crate) fn run(py: Python<'_>, plan: &Plan, args: &[Arg<'_>], extras: &Extras
     }
     let call = || match plan.kind {
         Kind::Functional => autograd::call(plan.op, args),
-        Kind::Inplace => autograd::call_inplace(plan.op, args)
-            .map(|t| Outputs::Tensors(dispatch::TensorVec::from_elem(t, 1))),
+        Kind::Inplace => autograd::call_inplace(plan.op, args).map(Outputs::One),
     };
     let outputs = if is_large(args) { py.detach(call) } else { call() };
     let outputs = outputs.map_err(raise)?;
@@ -102,6 +101,8 @@ pub(crate) fn collect_outs(
 #[inline]
 fn wrap_outputs(py: Python<'_>, plan: &Plan, outputs: Outputs) -> Reply {
     match outputs {
+        Outputs::One(tensor) if plan.outs == 1 || !plan.returns_nothing => wrap(tensor),
+        Outputs::One(_) => Ok(none()),
         Outputs::Tensors(mut tensors) => {
             if plan.outs == 1 && !plan.op.is(Traits::LIST_OUTPUT) && tensors.len() == 1 {
                 return wrap(tensors.pop().expect("one output"));

@@ -40,8 +40,7 @@ pub fn call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
 
 fn call_composite(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
     let Kernel::Composite(compose) = def.kernel else { unreachable!("checked by the caller") };
-    let numbers = wrap_numbers(def, args)?;
-    if numbers.is_empty() { compose(args) } else { compose(&replace_numbers(def, args, &numbers)) }
+    with_tensors(def, args, compose)
 }
 
 /// What is left to do once it is known what must be recorded; `done` is the result if there is one already.
@@ -51,37 +50,58 @@ fn call_general(
     needs: u64,
     done: Option<Tensor>,
 ) -> Result<Outputs> {
-    let numbers = wrap_numbers(def, args)?;
-    let with_numbers;
-    let args = if numbers.is_empty() {
-        args
-    } else {
-        with_numbers = replace_numbers(def, args, &numbers);
-        &with_numbers
-    };
-    let outputs = match done {
-        Some(out) => out.into_outputs(),
-        None if needs == 0 => run(def, args)?,
-        None => {
-            let _below = mode::set_grad(false);
-            run(def, args)?
+    with_tensors(def, args, move |args| {
+        // One value from here to the end, so that it is made where the caller wants it.
+        let result = match done {
+            Some(out) => Ok(out.into_outputs()),
+            None if needs == 0 => run(def, args),
+            None => {
+                let _below = mode::set_grad(false);
+                run(def, args)
+            }
+        };
+        if let Ok(outputs) = &result {
+            let tensors = outputs.as_slice();
+            if def.is(Traits::VIEW) {
+                link_views(def, args, tensors);
+            } else if mode::is_inference_mode() {
+                tensors.iter().for_each(Tensor::mark_inference);
+            }
+            if needs != 0
+                && !tensors.is_empty()
+                && let Err(error) = record(def, args, needs, tensors, None)
+            {
+                return Err(error);
+            }
         }
-    };
-    if let Outputs::Tensors(tensors) = &outputs {
-        if def.is(Traits::VIEW) {
-            link_views(def, args, tensors);
-        } else if mode::is_inference_mode() {
-            tensors.iter().for_each(Tensor::mark_inference);
-        }
-        if needs != 0 {
-            record(def, args, needs, tensors, None)?;
-        }
-    }
-    Ok(outputs)
+        result
+    })
 }
 
-/// Tensors for the numbers that stand where the signature says `Tensor`.
-#[inline]
+/// Runs `call` with tensors in the places of the numbers that stand where the signature says `Tensor`.
+#[inline(always)]
+fn with_tensors<R>(
+    def: &OpDef,
+    args: &[Arg<'_>],
+    call: impl FnOnce(&[Arg<'_>]) -> Result<R>,
+) -> Result<R> {
+    let is_number = |(arg, info): (&Arg<'_>, &crate::dispatch::ArgDef)| {
+        matches!((arg, info.kind), (Arg::Scalar(_), ArgKind::Tensor))
+    };
+    let numbers;
+    let with_numbers;
+    let args = if args.iter().zip(def.args).any(is_number) {
+        numbers = wrap_numbers(def, args)?;
+        with_numbers = replace_numbers(def, args, &numbers);
+        &with_numbers
+    } else {
+        args
+    };
+    call(args)
+}
+
+/// Those tensors.
+#[inline(never)]
 fn wrap_numbers(def: &OpDef, args: &[Arg<'_>]) -> Result<SmallVec<[Tensor; 2]>> {
     let mut numbers = SmallVec::new();
     for (arg, info) in args.iter().zip(def.args) {
@@ -108,88 +128,76 @@ fn replace_numbers<'a>(
 
 /// Runs the form that writes into its first argument and returns that argument.
 pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
-    let numbers = wrap_numbers(def, args)?;
-    let with_numbers;
-    let args = if numbers.is_empty() {
-        args
-    } else {
-        with_numbers = replace_numbers(def, args, &numbers);
-        &with_numbers
-    };
-    let target = receiver(args);
-    if let Kernel::Composite(compose) = def.kernel {
-        if def.is(Traits::INPLACE_ONLY) {
-            // It changes its first argument itself.
-            return Ok(compose(args)?.one());
+    with_tensors(def, args, |args| {
+        let target = receiver(args);
+        if let Kernel::Composite(compose) = def.kernel {
+            if def.is(Traits::INPLACE_ONLY) {
+                // It changes its first argument itself.
+                return Ok(compose(args)?.one());
+            }
+            let result = compose(args)?.one();
+            check_result(target, result.shape(), result.dtype())?;
+            return copy_into(target, &result).map(|()| target.clone());
         }
-        let result = compose(args)?.one();
-        check_result(target, result.shape(), result.dtype())?;
-        return copy_into(target, &result).map(|()| target.clone());
-    }
-    let needs = needed(def, args)?;
-    check_inplace(target, needs != 0)?;
-    if !def.is(Traits::VIEW) {
-        check_writable(target)?;
-    }
-    // A rule that wants the old value of what is overwritten gets a copy of it.
-    let original = if needs != 0 && rules_need_self(def, needs) {
-        let _below = mode::set_grad(false);
-        Some(target.dense_copy()?)
-    } else {
-        None
-    };
-    let saved = if needs == 0 { None } else { Some(save_inputs(def, args, needs, original)?) };
-    {
-        let _below = mode::set_grad(false);
-        write_into(def, args, target)?;
-    }
-    target.bump_version();
-    if let Some(saved) = saved {
-        record(def, args, needs, std::slice::from_ref(target), Some(saved))?;
-    }
-    Ok(target.clone())
+        let needs = needed(def, args)?;
+        check_inplace(target, needs != 0)?;
+        if !def.is(Traits::VIEW) {
+            check_writable(target)?;
+        }
+        // A rule that wants the old value of what is overwritten gets a copy of it.
+        let original = if needs != 0 && rules_need_self(def, needs) {
+            let _below = mode::set_grad(false);
+            Some(target.dense_copy()?)
+        } else {
+            None
+        };
+        let saved = if needs == 0 { None } else { Some(save_inputs(def, args, needs, original)?) };
+        {
+            let _below = mode::set_grad(false);
+            write_into(def, args, target)?;
+        }
+        target.bump_version();
+        if let Some(saved) = saved {
+            record(def, args, needs, std::slice::from_ref(target), Some(saved))?;
+        }
+        Ok(target.clone())
+    })
 }
 
 /// Runs the form with `out=`: the outputs are resized if they must be, then written.
 pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result<()> {
-    let numbers = wrap_numbers(def, args)?;
-    let with_numbers;
-    let args = if numbers.is_empty() {
-        args
-    } else {
-        with_numbers = replace_numbers(def, args, &numbers);
-        &with_numbers
-    };
-    check_out(def, args, outs)?;
-    for out in outs {
-        check_writable(out)?;
-        out.check_version_writable()?;
-    }
-    let _below = mode::set_grad(false);
-    if let (Kernel::Pointwise(kernel), [out]) = (&def.kernel, outs) {
-        run_pointwise_into(def, *kernel, args, out, false)?;
-        out.bump_version();
-        return Ok(());
-    }
-    let results = match run(def, args)? {
-        Outputs::Tensors(tensors) => tensors,
-        Outputs::Number(_) => bail!(runtime, "{}() has no out= form", def.name),
-    };
-    ensure!(
-        results.len() == outs.len(),
-        runtime,
-        "{}() expected {} out tensors, got {}",
-        def.name,
-        results.len(),
-        outs.len()
-    );
-    for (result, out) in results.iter().zip(outs) {
-        check_cast(result.dtype(), out.dtype())?;
-    }
-    for (result, out) in results.iter().zip(outs) {
-        out.resize_output(result.shape())?;
-        out.copy_data(result)?;
-        out.bump_version();
-    }
-    Ok(())
+    with_tensors(def, args, |args| {
+        check_out(def, args, outs)?;
+        for out in outs {
+            check_writable(out)?;
+            out.check_version_writable()?;
+        }
+        let _below = mode::set_grad(false);
+        if let (Kernel::Pointwise(kernel), [out]) = (&def.kernel, outs) {
+            run_pointwise_into(def, *kernel, args, out, false)?;
+            out.bump_version();
+            return Ok(());
+        }
+        let results = match run(def, args)? {
+            outputs @ (Outputs::One(_) | Outputs::Tensors(_)) => outputs.tensors(),
+            Outputs::Number(_) => bail!(runtime, "{}() has no out= form", def.name),
+        };
+        ensure!(
+            results.len() == outs.len(),
+            runtime,
+            "{}() expected {} out tensors, got {}",
+            def.name,
+            results.len(),
+            outs.len()
+        );
+        for (result, out) in results.iter().zip(outs) {
+            check_cast(result.dtype(), out.dtype())?;
+        }
+        for (result, out) in results.iter().zip(outs) {
+            out.resize_output(result.shape())?;
+            out.copy_data(result)?;
+            out.bump_version();
+        }
+        Ok(())
+    })
 }

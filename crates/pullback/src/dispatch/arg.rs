@@ -212,17 +212,29 @@ pub type TensorVec = SmallVec<[Tensor; 1]>;
 
 /// What an op returns.
 pub enum Outputs {
-    /// One tensor, a fixed number of them, or a list, as the schema says.
+    /// One tensor.
+    One(Tensor),
+    /// A fixed number of tensors, or a list, as the schema says.
     Tensors(TensorVec),
     /// `bool`, `int`, `float` or `Scalar`.
     Number(Scalar),
 }
 
 impl Outputs {
+    /// The tensors; none if the result is a number.
+    #[inline(always)]
+    pub fn as_slice(&self) -> &[Tensor] {
+        match self {
+            Outputs::One(tensor) => std::slice::from_ref(tensor),
+            Outputs::Tensors(tensors) => tensors,
+            Outputs::Number(_) => &[],
+        }
+    }
     /// The tensors.
     #[inline(always)]
     pub fn tensors(self) -> TensorVec {
         match self {
+            Outputs::One(tensor) => TensorVec::from_buf([tensor]),
             Outputs::Tensors(tensors) => tensors,
             Outputs::Number(_) => mismatch("tensor results"),
         }
@@ -230,9 +242,9 @@ impl Outputs {
     /// The only tensor.
     #[inline(always)]
     pub fn one(self) -> Tensor {
-        let mut tensors = self.tensors();
-        match tensors.pop() {
-            Some(tensor) if tensors.is_empty() => tensor,
+        match self {
+            Outputs::One(tensor) => tensor,
+            Outputs::Tensors(mut tensors) if tensors.len() == 1 => tensors.remove(0),
             _ => mismatch("one tensor result"),
         }
     }
@@ -248,7 +260,7 @@ impl Outputs {
     pub fn number(self) -> Scalar {
         match self {
             Outputs::Number(n) => n,
-            Outputs::Tensors(_) => mismatch("a number result"),
+            _ => mismatch("a number result"),
         }
     }
 }
@@ -262,9 +274,7 @@ pub trait IntoOutputs {
 impl IntoOutputs for Tensor {
     #[inline(always)]
     fn into_outputs(self) -> Outputs {
-        let mut tensors = TensorVec::new();
-        tensors.push(self);
-        Outputs::Tensors(tensors)
+        Outputs::One(self)
     }
 }
 impl IntoOutputs for () {

@@ -5,7 +5,7 @@
 //! elements in both directions, `dL/da + i dL/db` (the conjugate Wirtinger gradient).
 
 use crate::autograd::{self, Options, mode};
-use crate::dispatch::{Facts, Jvp, OpDef, Outputs, RuleCtx, SaveKind, Value};
+use crate::dispatch::{Facts, Jvp, OpDef, RuleCtx, SaveKind, Value};
 use crate::{C128, DType, Result, Tensor};
 
 /// How close is close, and how far to step.
@@ -215,10 +215,7 @@ pub fn op_jvp(
 }
 
 fn outputs_of(def: &'static OpDef, args: &[crate::dispatch::Arg<'_>]) -> Result<Vec<Tensor>> {
-    Ok(match crate::autograd::call(def, args)? {
-        Outputs::Tensors(tensors) => tensors.into_vec(),
-        Outputs::Number(_) => Vec::new(),
-    })
+    Ok(crate::autograd::call(def, args)?.as_slice().to_vec())
 }
 
 /// What a rule's saved list holds for these arguments and outputs.

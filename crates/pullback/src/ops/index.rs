@@ -12,6 +12,8 @@ use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
 use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_kernels::index as kernel;
 use pullback_macros::op;
+use smallvec::SmallVec;
+use std::borrow::Cow;
 
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[
@@ -57,13 +59,19 @@ pub(super) fn as_vector(t: &Tensor) -> Result<Tensor> {
 pub(super) struct Plan {
     /// The tensor, its dimensions moved so that the indexed ones are adjacent.
     pub(super) input: Tensor,
-    pub(super) dims: Vec<usize>,
-    pub(super) indices: Vec<Tensor>,
+    pub(super) dims: SmallVec<[usize; 4]>,
+    pub(super) indices: SmallVec<[Tensor; 4]>,
     pub(super) shape: Dims,
 }
 
 /// Bool and uint8 masks as one index per dimension.
-fn expand_masks(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
+fn expand_masks<'a>(
+    self_: &Tensor,
+    indices: &'a [Option<Tensor>],
+) -> Result<Cow<'a, [Option<Tensor>]>> {
+    if indices.iter().flatten().all(|index| index.dtype() == DType::I64) {
+        return Ok(indices.into());
+    }
     let mut out = Vec::with_capacity(indices.len());
     for index in indices {
         let Some(index) = index else {
@@ -99,7 +107,7 @@ fn expand_masks(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Vec<Option
             bail!(index, "a 0-dim mask is to be made a dimension of its own before indexing");
         }
     }
-    Ok(out)
+    Ok(out.into())
 }
 
 /// Prepares indexing of `self_`. No history.
@@ -112,9 +120,9 @@ pub(super) fn plan(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Plan> {
         self_.ndim(),
         indices.len()
     );
-    let given: Vec<(usize, &Tensor)> =
+    let given: SmallVec<[(usize, &Tensor); 4]> =
         indices.iter().enumerate().filter_map(|(d, i)| i.as_ref().map(|i| (d, i))).collect();
-    let shapes: Vec<&[i64]> = given.iter().map(|(_, i)| i.shape()).collect();
+    let shapes: SmallVec<[&[i64]; 4]> = given.iter().map(|(_, i)| i.shape()).collect();
     let Ok(common) = broadcast_shapes(&shapes) else {
         let shapes: Vec<String> = shapes.iter().map(|s| list(s)).collect();
         bail!(
@@ -123,7 +131,7 @@ pub(super) fn plan(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Plan> {
             shapes.join(", ")
         );
     };
-    let dims: Vec<usize> = given.iter().map(|(d, _)| *d).collect();
+    let dims: SmallVec<[usize; 4]> = given.iter().map(|(d, _)| *d).collect();
     let adjacent = dims.windows(2).all(|w| w[0] + 1 == w[1]);
     let (input, dims) = if adjacent {
         (self_.clone(), dims)
@@ -142,7 +150,7 @@ pub(super) fn plan(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Plan> {
         } else {
             index.converted(DType::I64)?
         };
-        index.expand(&common, false)
+        if index.shape() == &*common { Ok(index) } else { index.expand(&common, false) }
     };
     Ok(Plan { dims, indices: given.iter().map(wide).collect::<Result<_>>()?, shape, input })
 }
@@ -162,7 +170,7 @@ impl Index {
             return self_.dense_copy();
         }
         let out = Tensor::empty_of(&plan.shape, self_.dtype())?;
-        let refs: Vec<_> = plan.indices.iter().map(Tensor::view_ref).collect();
+        let refs: SmallVec<[_; 4]> = plan.indices.iter().map(Tensor::view_ref).collect();
         kernel::index(&mut out.view_mut(), plan.input.view_ref(), &plan.dims, &refs)?;
         Ok(out)
     }

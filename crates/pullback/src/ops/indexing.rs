@@ -143,6 +143,7 @@ pub fn get(source: &Tensor, indices: &[Index]) -> Result<Tensor> {
         [Index::Slice { start, stop, step }] => slice(source, 0, *start, *stop, step.unwrap_or(1)),
         [Index::NewAxis] => source.unsqueeze(0),
         [Index::Ellipsis] => source.alias(),
+        [Index::Tensor(at)] if !is_mask(at) => source.index(&[Some(at.clone())]),
         _ => {
             let Sliced { view, tensors, .. } = apply(source, indices)?;
             if !tensors.is_empty() {

@@ -12,6 +12,7 @@ use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_kernels::layout;
 use pullback_macros::op;
 use smallvec::SmallVec;
+use std::borrow::Cow;
 
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[
@@ -46,9 +47,9 @@ fn is_skipped(shape: &[i64]) -> bool {
 }
 
 /// The tensors in their common dtype.
-fn promoted(tensors: &[Tensor]) -> Result<SmallVec<[Tensor; 4]>> {
+fn promoted(tensors: &[Tensor]) -> Result<Cow<'_, [Tensor]>> {
     if tensors.iter().all(|t| t.dtype() == tensors[0].dtype()) {
-        return Ok(tensors.iter().cloned().collect());
+        return Ok(tensors.into());
     }
     let dtype = result_type(&tensors.iter().collect::<SmallVec<[&Tensor; 4]>>());
     tensors

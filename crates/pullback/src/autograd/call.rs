@@ -6,8 +6,8 @@
 //! Invariant: when a call fails no tensor has changed its shape, its history or its version.
 
 use super::{
-    check_inplace, check_out, copy_into, link_views, mode, needed, record, rules_need_self,
-    save_inputs,
+    Slots, check_inplace, check_out, copy_into, link_views, mode, needed, record, record_inplace,
+    rules_need_self, save_inputs,
 };
 use crate::dispatch::{
     Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_cast, check_result,
@@ -69,7 +69,7 @@ fn call_general(
             }
             if needs != 0
                 && !tensors.is_empty()
-                && let Err(error) = record(def, args, needs, tensors, None)
+                && let Err(error) = record(def, args, needs, tensors)
             {
                 return Err(error);
             }
@@ -151,14 +151,17 @@ pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
         } else {
             None
         };
-        let saved = if needs == 0 { None } else { Some(save_inputs(def, args, needs, original)?) };
+        let mut slots = Slots::new();
+        if needs != 0 {
+            save_inputs(def, args, needs, original, &mut slots)?;
+        }
         {
             let _below = mode::set_grad(false);
             write_into(def, args, target)?;
         }
         target.bump_version();
-        if let Some(saved) = saved {
-            record(def, args, needs, std::slice::from_ref(target), Some(saved))?;
+        if needs != 0 {
+            record_inplace(def, args, needs, target, slots)?;
         }
         Ok(target.clone())
     })

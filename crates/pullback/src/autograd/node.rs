@@ -151,8 +151,9 @@ impl Node {
         let is_leaf = matches!(body, Body::AccumulateGrad(_));
         let topological_nr =
             edges.iter().filter_map(|e| e.node.as_ref()).map(|n| n.0.topological_nr + 1).max();
-        let mut place = Arc::<Inner>::new_uninit();
-        let inner = Arc::get_mut(&mut place).expect("nobody else has it yet").as_mut_ptr();
+        let place = Arc::<Inner>::new_uninit();
+        // (`get_mut` would ask, with a locked instruction, whether there is anybody else.)
+        let inner = Arc::as_ptr(&place).cast::<Inner>().cast_mut();
         // Field by field, so that the large ones are moved once.
         // SAFETY: a fresh block that nobody else sees; every field is written.
         unsafe {

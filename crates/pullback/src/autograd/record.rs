@@ -59,15 +59,15 @@ pub(crate) fn rules_need_self(def: &OpDef, needs: u64) -> bool {
     def.saves.iter().any(|s| s.what == SaveKind::Input && s.index == 0 && s.users & rules != 0)
 }
 
-/// Saves what the rules want of the inputs; outputs follow in [`record`].
+/// Saves what the rules want of the inputs in `slots`, which is empty; outputs follow in [`record`].
 pub(crate) fn save_inputs(
     def: &OpDef,
     args: &[Arg<'_>],
     needs: u64,
     original_self: Option<Tensor>,
-) -> Result<Slots> {
+    slots: &mut Slots,
+) -> Result<()> {
     let rules = wanted_rules(def, needs);
-    let mut slots = Slots::new();
     for save in def.saves {
         slots.push(if save.users & rules == 0 || save.what == SaveKind::Output {
             Slot::Empty
@@ -78,7 +78,7 @@ pub(crate) fn save_inputs(
             save_arg(save.what, &args[save.index])?
         });
     }
-    Ok(slots)
+    Ok(())
 }
 
 fn save_arg(what: SaveKind, arg: &Arg<'_>) -> Result<Slot> {
@@ -150,23 +150,41 @@ fn edge(tensor: &Tensor) -> Result<Edge> {
     if tensor.requires_grad() { tensor.gradient_edge() } else { Ok(Edge::default()) }
 }
 
-/// Makes the node of a call and hangs the outputs onto it. For an in-place form `saved` holds what was
-/// saved before the write and `outputs` is the written tensor.
+/// Makes the node of a call and hangs the outputs onto it.
 pub(crate) fn record(
     def: &'static OpDef,
     args: &[Arg<'_>],
     needs: u64,
     outputs: &[Tensor],
-    saved: Option<Slots>,
 ) -> Result<()> {
-    let is_inplace = saved.is_some();
+    let mut slots = Slots::new();
+    save_inputs(def, args, needs, None, &mut slots)?;
+    make_node(def, args, needs, outputs, slots, false)
+}
+
+/// Makes the node of a call that wrote to `target`; `slots` holds what was saved before the write.
+pub(crate) fn record_inplace(
+    def: &'static OpDef,
+    args: &[Arg<'_>],
+    needs: u64,
+    target: &Tensor,
+    slots: Slots,
+) -> Result<()> {
+    make_node(def, args, needs, std::slice::from_ref(target), slots, true)
+}
+
+#[inline(always)]
+fn make_node(
+    def: &'static OpDef,
+    args: &[Arg<'_>],
+    needs: u64,
+    outputs: &[Tensor],
+    mut slots: Slots,
+    is_inplace: bool,
+) -> Result<()> {
     if def.vjp.is_empty() {
         return record_not_implemented(def, args, outputs, is_inplace);
     }
-    let mut slots = match saved {
-        Some(slots) => slots,
-        None => save_inputs(def, args, needs, None)?,
-    };
     let rules = wanted_rules(def, needs);
     for (slot, save) in slots.iter_mut().zip(def.saves) {
         if save.what == SaveKind::Output && save.users & rules != 0 {

@@ -40,7 +40,7 @@ pub struct Geometry {
 }
 
 impl Clone for Geometry {
-    #[inline]
+    #[inline(always)]
     fn clone(&self) -> Self {
         Geometry {
             storage: self.storage.clone(),
@@ -57,7 +57,7 @@ impl Geometry {
     ///
     /// # Errors
     /// As [`checked_numel`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(
         storage: Storage,
         offset: i64,
@@ -103,7 +103,7 @@ impl Geometry {
     ///
     /// # Errors
     /// As [`checked_numel`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn with_view(&self, shape: Dims, strides: Dims, offset: i64) -> Result<Self> {
         let numel = checked_numel(&shape)?;
         let is_contiguous = pullback_kernels::strided::is_contiguous(&shape, &strides);
@@ -117,6 +117,40 @@ impl Geometry {
             version: self.version.clone(),
             ..*self
         })
+    }
+
+    /// Moves it to `place` field by field: as a whole it would be put together first and then be copied, in
+    /// pieces that wait for the ones just written.
+    ///
+    /// # Safety
+    /// `place` is good for a write of a geometry.
+    #[inline(always)]
+    pub(super) unsafe fn move_to(self, place: *mut Geometry) {
+        let Geometry {
+            storage,
+            offset,
+            shape,
+            strides,
+            numel,
+            dtype,
+            device,
+            layout,
+            is_contiguous,
+            version,
+        } = self;
+        // SAFETY: the caller's promise; every field is written.
+        unsafe {
+            (&raw mut (*place).storage).write(storage);
+            (&raw mut (*place).offset).write(offset);
+            (&raw mut (*place).shape).write(shape);
+            (&raw mut (*place).strides).write(strides);
+            (&raw mut (*place).numel).write(numel);
+            (&raw mut (*place).dtype).write(dtype);
+            (&raw mut (*place).device).write(device);
+            (&raw mut (*place).layout).write(layout);
+            (&raw mut (*place).is_contiguous).write(is_contiguous);
+            (&raw mut (*place).version).write(version);
+        }
     }
 
     /// The first element's address.

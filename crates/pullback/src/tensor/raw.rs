@@ -116,14 +116,13 @@ pub(crate) static PYTHON_RELEASE: OnceLock<fn(*mut ())> = OnceLock::new();
 
 impl Tensor {
     /// A tensor of this geometry, without history.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn from_geometry(geometry: Geometry) -> Result<Tensor> {
         let place = memory::allocate(size_of::<Record>())?.cast::<Record>();
         let raw = place.as_ptr();
-        // Field by field, so that the geometry is moved once.
         // SAFETY: a fresh block, large and aligned enough; every field is written before anybody sees it.
         unsafe {
-            (&raw mut (*raw).first).write(UnsafeCell::new(std::mem::MaybeUninit::new(geometry)));
+            geometry.move_to((&raw mut (*raw).first).cast());
             (&raw mut (*raw).handles).write(AtomicUsize::new(1));
             (&raw mut (*raw).weak).write(AtomicUsize::new(1));
             (&raw mut (*raw).flags).write(AtomicU32::new(0));

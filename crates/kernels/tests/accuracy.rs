@@ -89,25 +89,33 @@ fn single_precision_functions_stay_within_their_error_bounds() {
 #[test]
 fn functions_computed_in_single_precision_stay_within_their_error_bounds() {
     let gelu = |x: f64| 0.5 * x * math_f64::erfc(-x * std::f64::consts::FRAC_1_SQRT_2);
-    let (mut worst_gelu, mut worst_exp) = (0.0_f64, 0.0_f64);
+    let (mut worst_gelu, mut worst_half, mut worst_exp) = (0.0_f64, 0.0_f64, 0.0_f64);
     for bits in (0..=u32::MAX).step_by(1_501) {
         let x = f32::from_bits(bits);
         let wide = f64::from(x);
         // Infinity times zero has no value; the limit is 0.
         let exact = if x == f32::NEG_INFINITY { 0.0 } else { gelu(wide) };
         worst_gelu = worst_gelu.max(ulps32(math_f32::gelu(x), exact));
+        let half = f64::from(math_f32::gelu_half(x));
+        // Relative to what is no denormal number.
+        if half != exact && !exact.is_nan() {
+            worst_half = worst_half.max((half - exact).abs() / exact.abs().max(1e-37));
+        }
         if (-87.0..=88.3).contains(&x) {
             worst_exp = worst_exp.max(ulps32(math_f32::exp_single(x), wide.exp()));
         }
     }
     println!("gelu: {worst_gelu:.3} ulp, exp_single: {worst_exp:.3} ulp");
     assert!(worst_gelu <= 8.0, "gelu is off by {worst_gelu} units in the last place");
+    assert!(worst_half <= 0.5_f64.powi(15), "gelu_half is off by {worst_half:e}");
     assert!(worst_exp <= 1.0, "exp_single is off by {worst_exp} units in the last place");
     assert_eq!(math_f32::exp_single(f32::NEG_INFINITY), 0.0);
     assert_eq!(math_f32::exp_single(f32::INFINITY), f32::INFINITY);
     assert_eq!(math_f32::gelu(-0.0).to_bits(), (-0.0f32).to_bits());
     assert_eq!(math_f32::gelu(0.0).to_bits(), 0);
     assert_eq!(math_f32::gelu(f32::INFINITY), f32::INFINITY);
+    assert_eq!(math_f32::gelu(f32::NEG_INFINITY), 0.0);
+    assert_eq!(math_f64::gelu(f64::NEG_INFINITY), 0.0);
     assert!(math_f32::gelu(f32::NAN).is_nan() && math_f32::exp_single(f32::NAN).is_nan());
 }
 

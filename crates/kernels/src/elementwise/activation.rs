@@ -139,6 +139,17 @@ pub fn glu(iter: &mut Iter) -> Result<()> {
 }
 
 map!(math GeluErf<T: Real>(x: T) -> T { Real::gelu(x) });
+/// The type that half precision is computed in.
+trait Single: Real {
+    fn gelu_half(self) -> Self;
+}
+impl Single for f32 {
+    #[inline(always)]
+    fn gelu_half(self) -> Self {
+        crate::simd::math_f32::gelu_half(self)
+    }
+}
+map!(math GeluErfHalf<T: Single>(x: T) -> T { x.gelu_half() });
 map!(math GeluTanh<T: Real>(x: T) -> T { x.times(gelu_gate(x)) });
 /// `(1 + tanh(sqrt(2/π) (x + 0.044715 x³))) / 2`, as a sigmoid of twice the argument.
 #[inline(always)]
@@ -152,6 +163,8 @@ pub fn gelu(iter: &mut Iter, tanh: bool) -> Result<()> {
     let dtype = iter.input_dtype(0);
     if tanh {
         compute!(dtype, "GeluKernelImpl", [float], T => run1::<GeluTanh<T>>(iter, ()))
+    } else if matches!(dtype, DType::F16 | DType::BF16) {
+        run1::<GeluErfHalf<f32>>(iter, ())
     } else {
         compute!(dtype, "GeluKernelImpl", [float], T => run1::<GeluErf<T>>(iter, ()))
     }

@@ -346,6 +346,13 @@ macro_rules! horner_single {
     };
 }
 
+/// [`horner_single!`] times 2^-64, which costs nothing as it is in the coefficients.
+macro_rules! horner_scaled {
+    ($x:expr; $($c:expr),+) => {
+        horner_single!($x; $($c * f32::from_bits((127 - 64) << 23)),+)
+    };
+}
+
 /// The whole number nearest to `x / ln 2` in the low bits of a sum with `MAGIC_SINGLE`, and `x` less so many `ln 2`.
 #[inline(always)]
 fn reduce_exp_single(x: f32) -> (f32, f32) {
@@ -373,24 +380,47 @@ pub fn exp_single(x: f32) -> f32 {
 
 /// `x Φ(x)`, as `max(x, 0) - |x| Φ(-|x|)`, in single precision: within 8 units in the last place, also where it is tiny.
 ///
-/// `Φ(-a) = exp(-a²/2) R(a)`, and `R(a) / t` is a polynomial in `t = 1 / (1 + 0.35 a)` around the middle of its range
-/// (relative error 2^-25 up to `a` = 14.5, where the result is below every single).
+/// `Φ(-a) = exp(-a²/2) R(a)`, and `R(a) / t` is a polynomial in `t = 1 / (1 + 0.35 a)` (relative error 2^-25 up to
+/// `a` = 14.5, where the result is below every single).
 #[inline(always)]
 pub fn gelu(x: f32) -> f32 {
-    let a = x.abs();
-    let a = if a > 14.5 { 14.5 } else { a };
+    let a = gelu_tail_end(x);
     let square = a * a;
     // What the rounding of the square left out still counts in the exponential.
     let rest = a.mul_add(a, -square);
     let (n, r) = reduce_exp_single(-0.5 * square);
     let e = exp_near_zero_single(rest.mul_add(-0.5, r));
     let t = 1.0 / a.mul_add(0.35, 1.0);
-    let p = horner_single!(t - 0.5625; 0.275_810_87, 0.379_416_67, 0.297_704_34, 0.059_471_64, -0.096_492_95,
-        -0.037_729_73, 0.052_962_13, 0.012_820_456, -0.029_157_978);
-    // The power of two in two factors, because it may be less than the least normal number.
+    let p = horner_scaled!(t; 0.139_621_3, 0.139_863_52, 0.119_821_28, 0.105_552_53, -0.023_212_414, 0.159_319_76, -0.255_839_05, 0.144_030_93, -0.029_157_886);
+    gelu_of_tail(x, p, a * t, n, e)
+}
+
+/// As [`gelu`], for results that are rounded to half precision: relative error 2^-15.
+#[inline(always)]
+pub fn gelu_half(x: f32) -> f32 {
+    let a = gelu_tail_end(x);
+    let exponent = -0.5 * (a * a);
+    let n = exponent.mul_add(std::f32::consts::LOG2_E, MAGIC_SINGLE);
+    let r = (n - MAGIC_SINGLE).mul_add(-std::f32::consts::LN_2, exponent);
+    let e = horner_single!(r; 0.999_999_3, 0.999_963_4, 0.500_043_6, 0.167_909_26, 0.041_458_577);
+    let t = 1.0 / a.mul_add(0.35, 1.0);
+    let p = horner_scaled!(t; 0.139_258_74, 0.144_822_14, 0.096_561_07, 0.142_950_58, 0.009_842_989, -0.033_448_074);
+    gelu_of_tail(x, p, a * t, n, e)
+}
+
+/// `|x|`, or 14.5 beyond it; NaN stays.
+#[inline(always)]
+fn gelu_tail_end(x: f32) -> f32 {
+    let a = x.abs();
+    if a > 14.5 { 14.5 } else { a }
+}
+
+/// `max(x, 0) - tail`, where the tail is `p 2^64 e 2^n factor`. The power of two comes in two factors, because it may be less
+/// than the least normal number.
+#[inline(always)]
+fn gelu_of_tail(x: f32, p: f32, factor: f32, n: f32, e: f32) -> f32 {
     let power = f32::from_bits(n.to_bits().wrapping_add(127 + 64) << 23);
-    let tail = (p * (a * t)) * (e * power) * f32::from_bits((127 - 64) << 23);
-    (if x < 0.0 { 0.0 } else { x }) - tail
+    (if x < 0.0 { 0.0 } else { x }) - (p * (e * power)) * factor
 }
 
 /// `sqrt(x² + y²)`; infinite if either is, even against NaN.

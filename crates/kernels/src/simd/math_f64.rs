@@ -58,9 +58,11 @@ fn clamp(x: f64, low: f64, high: f64) -> f64 {
     if x > high { high } else { x }
 }
 
-/// `x Φ(x)`.
+/// `x Φ(x)`; its limit, 0, at minus infinity.
 #[inline(always)]
 pub fn gelu(x: f64) -> f64 {
+    // Φ(-40) is below every double.
+    let x = if x < -40.0 { -40.0 } else { x };
     x * normal_cdf(x)
 }
 

@@ -9,8 +9,15 @@ use super::{Matrix, Sizes};
 use crate::elementwise::copy_tile;
 use crate::{dense::SharedMut, parallel};
 
-/// `sums[r * COLUMNS + j] += sum over k < n of pair(left[k * ROWS + r]) . pair(right[k * COLUMNS + j])`.
-pub(super) type Tile = unsafe fn(left: *const u32, right: *const u32, n: usize, sums: *mut f32);
+/// `sums[r * COLUMNS + j] += sum over k < n of pair(left[k * ROWS + r]) . pair(right[k * COLUMNS + j])` for `j < columns`
+/// (or more), or `=` if `is_first`.
+pub(super) type Tile = unsafe fn(
+    operands: (*const u32, *const u32),
+    n: usize,
+    columns: usize,
+    is_first: bool,
+    sums: *mut f32,
+);
 
 const ROWS: usize = 8;
 const COLUMNS: usize = 48;
@@ -62,7 +69,6 @@ pub(super) fn product<T: Narrow>(
         let mut sums = vec![0.0_f32; row_blocks * ROWS * COLUMNS];
         for block in range {
             let columns = COLUMNS.min(s.n - block * COLUMNS);
-            sums.fill(0.0);
             for first in (0..pairs).step_by(DEPTH) {
                 let n = DEPTH.min(pairs - first);
                 let depth = 2 * first..s.k.min(2 * (first + n));
@@ -72,7 +78,7 @@ pub(super) fn product<T: Narrow>(
                     unsafe {
                         let left = shared.ptr().add((row * pairs + first) * ROWS);
                         let sums = sums.as_mut_ptr().add(row * ROWS * COLUMNS);
-                        tile(left, right.as_ptr(), n, sums);
+                        tile((left, right.as_ptr()), n, columns, first == 0, sums);
                     }
                 }
             }
@@ -154,16 +160,45 @@ mod x86 {
     /// # Safety
     /// As for [`super::Tile`]: `n` blocks of both operands and a tile of sums are live; the machine has the features.
     #[target_feature(enable = "avx512f,avx512bf16")]
-    pub(super) unsafe fn tile(left: *const u32, right: *const u32, n: usize, out: *mut f32) {
-        let mut sums = [[_mm512_setzero_ps(); VECTORS]; ROWS];
-        for (r, sums) in sums.iter_mut().enumerate() {
-            for (j, sum) in sums.iter_mut().enumerate() {
-                // SAFETY: the caller's promise, here and below.
-                *sum = unsafe { _mm512_loadu_ps(out.add(r * COLUMNS + j * LANES)) };
+    pub(super) unsafe fn tile(
+        operands: (*const u32, *const u32),
+        n: usize,
+        columns: usize,
+        is_first: bool,
+        sums: *mut f32,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match columns.div_ceil(LANES) {
+                1 => vectors::<1>(operands, n, is_first, sums),
+                2 => vectors::<2>(operands, n, is_first, sums),
+                _ => vectors::<VECTORS>(operands, n, is_first, sums),
+            }
+        }
+    }
+
+    /// The first `V` vectors of columns.
+    ///
+    /// # Safety
+    /// As for [`tile`].
+    #[target_feature(enable = "avx512f,avx512bf16")]
+    unsafe fn vectors<const V: usize>(
+        (left, right): (*const u32, *const u32),
+        n: usize,
+        is_first: bool,
+        out: *mut f32,
+    ) {
+        let mut sums = [[_mm512_setzero_ps(); V]; ROWS];
+        if !is_first {
+            for (r, sums) in sums.iter_mut().enumerate() {
+                for (j, sum) in sums.iter_mut().enumerate() {
+                    // SAFETY: the caller's promise, here and below.
+                    *sum = unsafe { _mm512_loadu_ps(out.add(r * COLUMNS + j * LANES)) };
+                }
             }
         }
         for k in 0..n {
-            let mut columns = [_mm512_setzero_si512(); VECTORS];
+            let mut columns = [_mm512_setzero_si512(); V];
             for (j, column) in columns.iter_mut().enumerate() {
                 // SAFETY: as above.
                 *column = unsafe { _mm512_loadu_si512(right.add(k * COLUMNS + j * LANES).cast()) };

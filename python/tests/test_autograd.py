@@ -490,6 +490,34 @@ def test_in_place_on_leaves() -> None:
     assert x.is_leaf
 
 
+@pytest.mark.parametrize(
+    ("write", "first", "second"),
+    [
+        (lambda y: y.pow_(3), [12, 27], [12, 18]),
+        (lambda y: y.square_(), [4, 6], [2, 2]),
+        (lambda y: y[:1].pow_(3), [12, 1], [12, 0]),
+    ],
+)
+def test_in_place_forms_have_higher_derivatives(
+    write: Callable[[torch.Tensor], object], first: list[int], second: list[int]
+) -> None:
+    x = torch.tensor([2.0, 3.0], requires_grad=True)
+    y = x * 1
+    write(y)
+    (grad,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    assert grad.tolist() == first
+    assert torch.autograd.grad(grad.sum(), x)[0].tolist() == second
+
+
+def test_in_place_product_depends_on_the_old_value() -> None:
+    x = torch.tensor([2.0, 3.0], requires_grad=True)
+    z = torch.tensor([5.0, 7.0], requires_grad=True)
+    y = x * 1
+    y.mul_(z)
+    (grad,) = torch.autograd.grad(y.sum(), z, create_graph=True)
+    assert torch.autograd.grad(grad.sum(), x)[0].tolist() == [1, 1]
+
+
 def test_in_place_on_views_rewrites_the_base() -> None:
     x = leaf(1.0, 2.0, 3.0)
     base = x.clone()

@@ -159,7 +159,20 @@ type Check = fn(
     Tolerance,
 ) -> Result<std::result::Result<(), String>>;
 
+/// An op in one of its forms.
+type Form = fn(&'static OpDef, &[Value]) -> Result<Vec<Tensor>>;
+
 fn derivative(
+    def: &'static OpDef,
+    sample: &Sample,
+    check: Check,
+    tolerance: Tolerance,
+) -> std::result::Result<(), String> {
+    derivative_of(function_of, def, sample, check, tolerance)
+}
+
+fn derivative_of(
+    form: Form,
     def: &'static OpDef,
     sample: &Sample,
     check: Check,
@@ -180,7 +193,7 @@ fn derivative(
         }
         inputs.push(fresh);
     }
-    let f = |inputs: &[Tensor]| function_of(def, &replace(&values, &slots, inputs));
+    let f = |inputs: &[Tensor]| form(def, &replace(&values, &slots, inputs));
     check(&f, &inputs, tolerance).map_err(text)?
 }
 
@@ -195,6 +208,32 @@ fn backward_agrees_with_differences() {
 fn second_backward_agrees_with_differences() {
     for_all("the backward's backward agrees with differences", DType::F64, |def, sample| {
         derivative(def, sample, gradgradcheck, Tolerance::default())
+    });
+}
+
+/// The in-place form on a copy of the first argument.
+fn inplace_on_copy(def: &'static OpDef, values: &[Value]) -> Result<Vec<Tensor>> {
+    let mut values = values.to_vec();
+    if let Value::Tensor(first) = &mut values[0] {
+        *first = first.clone_tensor(None)?;
+    }
+    manual_seed(1);
+    Ok(vec![call_inplace(def, &args(&values))?])
+}
+
+#[test]
+fn second_backward_of_inplace_forms_agrees_with_differences() {
+    for_all("the in-place form's second derivatives", DType::F64, |def, sample| {
+        let values = sample.values(def).map_err(text)?;
+        let Some(Value::Tensor(first)) = values.first() else { return Ok(()) };
+        if !def.is(Traits::INPLACE) {
+            return Ok(());
+        }
+        let result = &functional(def, &values).map_err(text)?[0];
+        if result.shape() != first.shape() || result.dtype() != first.dtype() {
+            return Ok(());
+        }
+        derivative_of(inplace_on_copy, def, sample, gradgradcheck, Tolerance::default())
     });
 }
 
@@ -441,6 +480,7 @@ const WITHOUT_SAMPLES: &[&str] = &[
     "squeeze_.dim",
     "squeeze_.dims",
     "unsqueeze_",
+    "as_strided_",
     "view_as_real",
     "view.dtype",
     "scatter.reduce",

@@ -135,7 +135,17 @@ pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
                 // It changes its first argument itself.
                 return Ok(compose(args)?.one());
             }
-            let result = compose(args)?.one();
+            // What it is made of may save the target, which is overwritten afterwards.
+            let old = if needed(def, args)? == 0 { None } else { Some(old_value(target)?) };
+            let result = match &old {
+                None => compose(args)?,
+                Some(old) => {
+                    let mut with_old: SmallVec<[Arg<'_>; 8]> = SmallVec::from_slice(args);
+                    with_old[0] = Arg::Tensor(old);
+                    compose(&with_old)?
+                }
+            };
+            let result = result.one();
             check_result(target, result.shape(), result.dtype())?;
             return copy_into(target, &result).map(|()| target.clone());
         }
@@ -145,12 +155,8 @@ pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
             check_writable(target)?;
         }
         // A rule that wants the old value of what is overwritten gets a copy of it.
-        let original = if needs != 0 && rules_need_self(def, needs) {
-            let _below = mode::set_grad(false);
-            Some(target.dense_copy()?)
-        } else {
-            None
-        };
+        let original =
+            if needs != 0 && rules_need_self(def, needs) { Some(old_value(target)?) } else { None };
         let mut slots = Slots::new();
         if needs != 0 {
             save_inputs(def, args, needs, original, &mut slots)?;
@@ -165,6 +171,18 @@ pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
         }
         Ok(target.clone())
     })
+}
+
+/// A copy of what is about to be overwritten, with its history: higher derivatives go on through it.
+fn old_value(target: &Tensor) -> Result<Tensor> {
+    let copy = target.dense_copy()?;
+    if target.requires_grad() {
+        let edge = target.gradient_edge()?;
+        if let Some(node) = edge.node {
+            copy.set_history(node, edge.nr);
+        }
+    }
+    Ok(copy)
 }
 
 /// Runs the form with `out=`: the outputs are resized if they must be, then written.

@@ -46,6 +46,12 @@ pub(super) fn check_index_dtype(name: &str, index: &Tensor) -> Result<()> {
     Ok(())
 }
 
+/// As `check_index_dtype` for the ops whose index has the shape of what is read or written: without elements
+/// it may be of any dtype.
+pub(super) fn check_places_dtype(name: &str, index: &Tensor) -> Result<()> {
+    if index.numel() == 0 { Ok(()) } else { check_index_dtype(name, index) }
+}
+
 /// A tensor with at least one dimension: 0-dim ones become vectors of one element. No history.
 pub(super) fn as_vector(t: &Tensor) -> Result<Tensor> {
     if t.ndim() > 0 {
@@ -204,12 +210,18 @@ impl IndexSelect {
         let dim = wrap_dim(dim, self_.ndim())?;
         ensure!(index.ndim() <= 1, index, "index_select(): Index is supposed to be a vector");
         check_index_dtype("index_select", index)?;
+        ensure!(
+            self_.ndim() > 0 || index.numel() == 1,
+            runtime,
+            "index_select(): Index to scalar can have only 1 value, got {} value(s)",
+            index.numel()
+        );
         let (input, places) = (as_vector(self_)?, as_vector(index)?);
         let mut shape = Dims::from_slice(input.shape());
         shape[dim] = places.numel();
         let out = Tensor::empty_of(&shape, self_.dtype())?;
         kernel::index_select(&mut out.view_mut(), input.view_ref(), dim, places.view_ref())?;
-        if self_.ndim() == 0 && index.ndim() == 0 { out.view(&[]) } else { Ok(out) }
+        if self_.ndim() == 0 { out.view(&[]) } else { Ok(out) }
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: i64, index: &Tensor) -> Result<Tensor> {
         let zeros = TensorSpec::of(self_shape, grad.dtype()).zeros()?;
@@ -225,12 +237,23 @@ impl IndexSelect {
             sample(s.normal(&[3, 2]), 0, &[2, 0, 2]),
             sample(s.transposed(2, 3), -1, &[1]),
             sample(s.normal(&[3]), 0, &[]),
+            sample(s.normal(&[]), 0, &[0]),
         ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        let index = Tensor::from_slice(&[3_i64], &[1]).expect("samples are small");
-        let sample = Sample::new([s.normal(&[3]).into(), Value::Int(0), index.into()]);
-        vec![InvalidSample::new(sample, ErrorKind::Index, "index out of range")]
+        let sample = |shape: &[i64], index: &[i64]| {
+            let index =
+                Tensor::from_slice(index, &[index.len() as i64]).expect("samples are small");
+            Sample::new([s.normal(shape).into(), Value::Int(0), index.into()])
+        };
+        vec![
+            InvalidSample::new(sample(&[3], &[3]), ErrorKind::Index, "index out of range"),
+            InvalidSample::new(
+                sample(&[], &[0, 0]),
+                ErrorKind::Runtime,
+                "Index to scalar can have only 1 value, got 2 value(s)",
+            ),
+        ]
     }
 }
 
@@ -244,7 +267,7 @@ impl IndexSelect {
 impl Gather {
     fn cpu(self_: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         let dim = wrap_dim(dim, self_.ndim())?;
-        check_index_dtype("gather", index)?;
+        check_places_dtype("gather", index)?;
         super::scatter::check_rank(self_, index, "input")?;
         let out = Tensor::empty_of(index.shape(), self_.dtype())?;
         let (target, input, places) = (as_vector(&out)?, as_vector(self_)?, as_vector(index)?);
@@ -333,7 +356,10 @@ impl Take {
 )]
 impl TakeAlongDim {
     fn composite(self_: &Tensor, indices: &Tensor, dim: Option<i64>) -> Result<Tensor> {
-        let Some(dim) = dim else { return self_.view(&[-1])?.gather(0, &indices.reshape(&[-1])?) };
+        let Some(dim) = dim else {
+            let places = from_start(indices, self_.numel())?;
+            return self_.reshape(&[-1])?.gather(0, &places.reshape(&[-1])?);
+        };
         ensure!(
             self_.ndim() == indices.ndim(),
             runtime,
@@ -342,6 +368,7 @@ impl TakeAlongDim {
             indices.ndim()
         );
         let at = wrap_dim(dim, self_.ndim())?;
+        let indices = &from_start(indices, self_.shape().get(at).copied().unwrap_or(1))?;
         if self_.ndim() == 0 {
             return self_.gather(0, indices);
         }
@@ -354,12 +381,23 @@ impl TakeAlongDim {
         input.gather(dim, &indices.expand(&common, false)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([
-            s.normal(&[3, 2]).into(),
-            s.integers(&[1, 2], 0, 3).into(),
-            Value::Int(0),
-        ])]
+        let sample =
+            |t: Tensor, places: Tensor, dim: Value| Sample::new([t.into(), places.into(), dim]);
+        vec![
+            sample(s.normal(&[3, 2]), s.integers(&[1, 2], 0, 3), Value::Int(0)),
+            sample(s.normal(&[3, 2]), s.integers(&[2, 1], -3, 3), Value::Int(0)),
+            sample(s.transposed(3, 2), s.integers(&[4], -6, 6), Value::None),
+        ]
     }
+}
+
+/// Places counted from the start: negative ones count from the end of a dimension of `size`.
+fn from_start(places: &Tensor, size: i64) -> Result<Tensor> {
+    let negative = places.lt(&Tensor::wrapped(0)?)?;
+    if kernel::count_true(negative.view_ref()) == 0 {
+        return Ok(places.clone());
+    }
+    negative.where_self(&places.plus(size)?, places)
 }
 
 /// Rows of `weight` (n, d) at the places `indices` (*): (*, d). The gradient leaves out row `padding_idx` (-1: none);
@@ -591,6 +629,7 @@ fn search_side(right: bool, side: Option<&str>) -> Result<bool> {
 #[op(
     "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
     function_only,
+    out,
     numbers,
     not_differentiable
 )]
@@ -662,6 +701,7 @@ impl Searchsorted {
 #[op(
     "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
     function_only,
+    out,
     numbers,
     not_differentiable
 )]

@@ -44,6 +44,7 @@ mod rnn;
 mod rnn_layer;
 mod scan;
 mod scatter;
+mod scatter_reduce;
 mod softmax;
 mod sort;
 mod split;
@@ -75,6 +76,7 @@ static FAMILIES: &[Family] = &[
     reinterpret::OPS,
     index::OPS,
     scatter::OPS,
+    scatter_reduce::OPS,
     pad::OPS,
     sort::OPS,
     random::OPS,

@@ -4,11 +4,11 @@
 //! Every op writes into `self`; its functional form writes into a copy. Indices are checked before the
 //! first write. Contributions to one place are added in row-major order, so results never vary.
 
-use super::index::{as_vector, check_index_dtype, plan};
+use super::index::{as_vector, check_index_dtype, check_places_dtype, plan};
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::tensor::shape::{list, wrap_dim};
+use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::index::{self as kernel, Reduce, ScatterSource};
 use pullback_macros::op;
@@ -21,7 +21,6 @@ pub(crate) static OPS: &[&OpDef] = &[
     &SCATTER_REDUCE_MODE,
     &SCATTER_VALUE_REDUCE,
     &SCATTER_ADD,
-    &SCATTER_REDUCE,
     &INDEX_ADD,
     &INDEX_COPY,
     &INDEX_FILL,
@@ -136,7 +135,7 @@ fn scatter(
     how: (Reduce, bool),
 ) -> Result<()> {
     let dim = wrap_dim(dim, self_.ndim())?;
-    check_index_dtype("scatter", index)?;
+    check_places_dtype("scatter", index)?;
     check_rank(self_, index, "self")?;
     if index.numel() == 0 {
         return Ok(());
@@ -145,7 +144,7 @@ fn scatter(
     Ok(kernel::scatter(&mut target.view_mut(), dim, places.view_ref(), source, how)?)
 }
 
-fn scatter_tensor(
+pub(super) fn scatter_tensor(
     name: &str,
     self_: &Tensor,
     dim: i64,
@@ -159,11 +158,11 @@ fn scatter_tensor(
     scatter(self_, dim, index, ScatterSource::Tensor(src.view_ref()), how)
 }
 
-fn zero_at(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
+pub(super) fn zero_at(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
     grad.scatter_value(dim, index, Scalar::Int(0))
 }
 
-fn scatter_sample(s: &Sampler) -> (Tensor, Tensor, Tensor) {
+pub(super) fn scatter_sample(s: &Sampler) -> (Tensor, Tensor, Tensor) {
     let index = Tensor::from_slice(&[0_i64, 2, 1, 1, 0, 2], &[2, 3]).expect("samples are small");
     (s.normal(&[3, 3]), index, s.normal(&[2, 3]))
 }
@@ -193,7 +192,7 @@ impl Scatter {
 }
 
 /// A gradient for the part of a source that was read, with zeros for the rest.
-fn spread_to(grad: &Tensor, shape: &[i64]) -> Result<Tensor> {
+pub(super) fn spread_to(grad: &Tensor, shape: &[i64]) -> Result<Tensor> {
     if grad.shape() == shape {
         return Ok(grad.clone());
     }
@@ -349,114 +348,10 @@ impl ScatterAdd {
     }
 }
 
-/// Joins the elements of `src` at the places `index` along `dim`: `reduce` is "sum", "prod", "mean", "amax" or "amin";
-/// what is there takes part if `include_self`. Ties of "amax" and "amin" share the gradient evenly.
-#[op(
-    "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
-    inplace,
-    out,
-    not_differentiable(index)
-)]
-impl ScatterReduce {
-    fn cpu_(
-        self_: &Tensor,
-        dim: i64,
-        index: &Tensor,
-        src: &Tensor,
-        reduce: &str,
-        include_self: bool,
-    ) -> Result<()> {
-        let how = match reduce {
-            "sum" => Reduce::Sum,
-            "prod" => Reduce::Prod,
-            "mean" => Reduce::Mean,
-            "amax" => Reduce::Amax,
-            "amin" => Reduce::Amin,
-            _ => bail!(
-                runtime,
-                "reduce argument must be either sum, prod, mean, amax or amin, got {reduce}."
-            ),
-        };
-        scatter_tensor("scatter_reduce", self_, dim, index, src, (how, include_self))
-    }
-    fn vjp(
-        grad: &Tensor,
-        self_: &Tensor,
-        dim: i64,
-        index: &Tensor,
-        src: &Tensor,
-        reduce: &str,
-        include_self: bool,
-        result: &Tensor,
-    ) -> Result<[Option<Tensor>; 2]> {
-        let (mut own, mut theirs) =
-            reduce_grads(grad, self_, (dim, index), src, (reduce, include_self), result)?;
-        if !include_self {
-            own = zero_at(&own, dim, index)?;
-        }
-        theirs = spread_to(&theirs, src.shape())?;
-        Ok([Some(own), Some(theirs)])
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        let sample = |reduce: &str, include: bool| {
-            let (_, index, _) = scatter_sample(s);
-            Sample::new([
-                s.distinct(&[3, 3]).into(),
-                Value::Int(0),
-                index.into(),
-                s.positive(&[2, 3]).into(),
-                reduce.into(),
-            ])
-            .with("include_self", include)
-        };
-        let reduces: &[&str] =
-            if s.dtype.is_complex() { &["sum"] } else { &["sum", "prod", "mean", "amax", "amin"] };
-        reduces.iter().flat_map(|r| [sample(r, true), sample(r, false)]).collect()
-    }
-}
-
-/// Gradients of `scatter_reduce` for `self` (before places without self are cleared) and for what was read of `src`.
-fn reduce_grads(
-    grad: &Tensor,
-    self_: &Tensor,
-    (dim, index): (i64, &Tensor),
-    src: &Tensor,
-    (reduce, include_self): (&str, bool),
-    result: &Tensor,
-) -> Result<(Tensor, Tensor)> {
-    // What was read of `src`: the part of the shape of the index.
-    let mut read = src.clone();
-    for (d, &n) in index.shape().iter().enumerate() {
-        read = read.narrow(d as i64, 0, n)?;
-    }
-    match reduce {
-        "sum" => Ok((grad.clone(), grad.gather(dim, index)?)),
-        "mean" => {
-            let ones = super::creation::filled(
-                &TensorSpec::of(index.shape(), grad.dtype()),
-                Scalar::Int(1),
-            )?;
-            let start = super::creation::filled(&TensorSpec::like(grad), Scalar::Int(1))?;
-            let start = if include_self { start } else { zero_at(&start, dim, index)? };
-            let count = start.scatter_add(dim, index, &ones)?;
-            let share = grad.div(&count)?;
-            Ok((share.clone(), share.gather(dim, index)?))
-        }
-        "prod" => {
-            // Holds where no factor is zero; zeros make the product's own derivative undefined here.
-            let own = grad.mul(result)?.div(self_)?;
-            let theirs = grad.mul(result)?.gather(dim, index)?.div(&read)?;
-            Ok((own, theirs))
-        }
-        _ => {
-            let won = self_.eq(result)?.to_dtype(grad.dtype())?;
-            let start = if include_self { won.clone() } else { zero_at(&won, dim, index)? };
-            let taken = read.eq(&result.gather(dim, index)?)?.to_dtype(grad.dtype())?;
-            let count = start.scatter_add(dim, index, &taken)?;
-            let share = grad.div(&count)?;
-            Ok((share.mul(&won)?, share.gather(dim, index)?.mul(&taken)?))
-        }
-    }
+/// The slices `index` of a gradient along `dim`; a 0-dim one has one slice.
+fn slices(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
+    let grad = if grad.ndim() == 0 { grad.unsqueeze(0)? } else { grad.clone() };
+    grad.index_select(dim, index)
 }
 
 fn check_slices(
@@ -526,7 +421,7 @@ impl IndexAdd {
         source_shape: &[i64],
         alpha: Scalar,
     ) -> Result<Tensor> {
-        grad.index_select(dim, index)?.times(alpha.conj())?.reshape(source_shape)
+        slices(grad, dim, index)?.times(alpha.conj())?.reshape(source_shape)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let index = s.integers(&[4], 0, 3);
@@ -559,7 +454,7 @@ impl IndexCopy {
         grad.index_fill_scalar(dim, index, Scalar::Int(0))
     }
     fn vjp_source(grad: &Tensor, dim: i64, index: &Tensor, source_shape: &[i64]) -> Result<Tensor> {
-        grad.index_select(dim, index)?.reshape(source_shape)
+        slices(grad, dim, index)?.reshape(source_shape)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let index = Tensor::from_slice(&[2_i64, 0], &[2]).expect("samples are small");
@@ -620,27 +515,31 @@ impl IndexFill {
         grad.index_fill_scalar(dim, index, Scalar::Int(0))
     }
     fn vjp_value(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
-        grad.index_select(dim, index)?.sum()
+        // A slice that the index names twice was filled once.
+        let size = if grad.ndim() == 0 { 1 } else { grad.shape()[wrap_dim(dim, grad.ndim())?] };
+        let filled = TensorSpec::of(&[size], DType::Bool).zeros()?;
+        filled.index_fill_scalar_(0, index, Scalar::Bool(true))?;
+        slices(grad, dim, &filled.nonzero()?.reshape(&[-1])?)?.sum()
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let index = Tensor::from_slice(&[2_i64, 0], &[2]).expect("samples are small");
-        vec![Sample::new([
-            s.normal(&[3, 2]).into(),
-            Value::Int(0),
-            index.into(),
-            s.normal(&[]).into(),
-        ])]
+        let sample = |shape: &[i64], index: &[i64]| {
+            let index =
+                Tensor::from_slice(index, &[index.len() as i64]).expect("samples are small");
+            Sample::new([s.normal(shape).into(), 0_i64.into(), index.into(), s.normal(&[]).into()])
+        };
+        vec![sample(&[3, 2], &[2, 0]), sample(&[3, 2], &[1, 1, 0]), sample(&[], &[0, 0])]
     }
 }
 
-/// Writes the elements of `source`, in row-major order, to the places where `mask` (bool, broadcast) is true.
+/// Writes the elements of `source`, in row-major order, to the places where `mask` (bool) is true; `self` and `mask`
+/// broadcast together.
 #[op(
     "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
     inplace,
     not_differentiable(mask)
 )]
 impl MaskedScatter {
-    fn cpu_(self_: &Tensor, mask: &Tensor, source: &Tensor) -> Result<()> {
+    fn cpu(self_: &Tensor, mask: &Tensor, source: &Tensor) -> Result<Tensor> {
         ensure!(
             mask.dtype() == DType::Bool,
             runtime,
@@ -654,8 +553,10 @@ impl MaskedScatter {
             self_.dtype().scalar_name(),
             source.dtype().scalar_name()
         );
-        let mask = mask.expand(self_.shape(), false)?;
-        Ok(kernel::masked_scatter(&mut self_.view_mut(), mask.view_ref(), source.view_ref())?)
+        let shape = broadcast_shapes(&[self_.shape(), mask.shape()])?;
+        let (out, mask) = (self_.expand(&shape, false)?.dense_copy()?, mask.expand(&shape, false)?);
+        kernel::masked_scatter(&mut out.view_mut(), mask.view_ref(), source.view_ref())?;
+        Ok(out)
     }
     fn vjp_self(grad: &Tensor, mask: &Tensor) -> Result<Tensor> {
         let zeros = TensorSpec::of(grad.shape(), grad.dtype()).zeros()?;
@@ -667,11 +568,10 @@ impl MaskedScatter {
         taken.constant_pad_nd(&[0, numel - taken.numel()], Scalar::Int(0))?.view(source_shape)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([
-            s.normal(&[2, 3]).into(),
-            s.bools(&[2, 3]).into(),
-            s.normal(&[7]).into(),
-        ])]
+        let sample = |shape: &[i64], mask: &[i64]| {
+            Sample::new([s.normal(shape).into(), s.bools(mask).into(), s.normal(&[7]).into()])
+        };
+        vec![sample(&[2, 3], &[2, 3]), sample(&[2, 3], &[3]), sample(&[3], &[2, 3])]
     }
 }
 

@@ -1,0 +1,217 @@
+//! `scatter_reduce`: elements joined with what is at their places, and the gradients of each way to join.
+
+use super::scatter::{scatter_sample, scatter_tensor, spread_to, zero_at};
+use crate::dispatch::{OpDef, Value};
+use crate::error::bail;
+use crate::gradcheck::{Sample, Sampler};
+use crate::{DType, Result, Scalar, Tensor, TensorSpec};
+use pullback_kernels::index::{self as kernel, Reduce};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[&SCATTER_REDUCE];
+
+/// Joins the elements of `src` at the places `index` along `dim`: `reduce` is "sum", "prod", "mean", "amax" or "amin";
+/// what is there takes part if `include_self`. Ties of "amax" and "amin" share the gradient evenly.
+#[op(
+    "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+    inplace,
+    out,
+    not_differentiable(index)
+)]
+impl ScatterReduce {
+    fn cpu_(
+        self_: &Tensor,
+        dim: i64,
+        index: &Tensor,
+        src: &Tensor,
+        reduce: &str,
+        include_self: bool,
+    ) -> Result<()> {
+        let how = match reduce {
+            "sum" => Reduce::Sum,
+            "prod" => Reduce::Prod,
+            "mean" => Reduce::Mean,
+            "amax" => Reduce::Amax,
+            "amin" => Reduce::Amin,
+            _ => bail!(
+                runtime,
+                "reduce argument must be either sum, prod, mean, amax or amin, got {reduce}."
+            ),
+        };
+        scatter_tensor("scatter_reduce", self_, dim, index, src, (how, include_self))
+    }
+    fn vjp(
+        grad: &Tensor,
+        self_: &Tensor,
+        dim: i64,
+        index: &Tensor,
+        src: &Tensor,
+        reduce: &str,
+        include_self: bool,
+        result: &Tensor,
+    ) -> Result<[Option<Tensor>; 2]> {
+        let (mut own, mut theirs) =
+            reduce_grads(grad, self_, (dim, index), src, (reduce, include_self), result)?;
+        if !include_self {
+            own = zero_at(&own, dim, index)?;
+        }
+        theirs = spread_to(&theirs, src.shape())?;
+        Ok([Some(own), Some(theirs)])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |reduce: &str, include: bool| {
+            let (_, index, _) = scatter_sample(s);
+            Sample::new([
+                s.distinct(&[3, 3]).into(),
+                Value::Int(0),
+                index.into(),
+                s.positive(&[2, 3]).into(),
+                reduce.into(),
+            ])
+            .with("include_self", include)
+        };
+        let reduces: &[&str] =
+            if s.dtype.is_complex() { &["sum"] } else { &["sum", "prod", "mean", "amax", "amin"] };
+        let mut out: Vec<Sample> =
+            reduces.iter().flat_map(|r| [sample(r, true), sample(r, false)]).collect();
+        out.extend(zero_samples(s));
+        out
+    }
+}
+
+/// Products whose groups have no, one, two and three factors that are zero, in `self`, in `src` and in both.
+fn zero_samples(s: &Sampler) -> Vec<Sample> {
+    let keep = |numbers: &[i64], t: Tensor| {
+        let kept = Tensor::from_slice(numbers, t.shape()).and_then(|k| k.converted(t.dtype()));
+        kept.and_then(|k| t.mul(&k)).expect("samples are small")
+    };
+    let sample = |include: bool| {
+        let own = keep(&[1, 0, 1, 0, 1, 1], s.away_from_zero(&[2, 3]));
+        let theirs = keep(&[1, 0, 1, 0, 1, 1, 1, 0, 0, 1, 0, 0], s.away_from_zero(&[2, 6]));
+        let index = [0_i64, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2];
+        let index = Tensor::from_slice(&index, &[2, 6]).expect("samples are small");
+        Sample::new([own.into(), Value::Int(1), index.into(), theirs.into(), "prod".into()])
+            .with("include_self", include)
+    };
+    vec![sample(true), sample(false)]
+}
+
+/// Gradients of `scatter_reduce` for `self` (before places without self are cleared) and for what was read of `src`.
+fn reduce_grads(
+    grad: &Tensor,
+    self_: &Tensor,
+    (dim, index): (i64, &Tensor),
+    src: &Tensor,
+    (reduce, include_self): (&str, bool),
+    result: &Tensor,
+) -> Result<(Tensor, Tensor)> {
+    // What was read of `src`: the part of the shape of the index.
+    let mut read = src.clone();
+    for (d, &n) in index.shape().iter().enumerate() {
+        read = read.narrow(d as i64, 0, n)?;
+    }
+    match reduce {
+        "sum" => Ok((grad.clone(), grad.gather(dim, index)?)),
+        "mean" => {
+            let ones = super::creation::filled(
+                &TensorSpec::of(index.shape(), grad.dtype()),
+                Scalar::Int(1),
+            )?;
+            let start = super::creation::filled(&TensorSpec::like(grad), Scalar::Int(1))?;
+            let start = if include_self { start } else { zero_at(&start, dim, index)? };
+            let count = start.scatter_add(dim, index, &ones)?;
+            let share = grad.div(&count)?;
+            Ok((share.clone(), share.gather(dim, index)?))
+        }
+        "prod" => product_grads(grad, self_, (dim, index), &read, include_self, result),
+        _ => {
+            let won = self_.eq(result)?.to_dtype(grad.dtype())?;
+            let start = if include_self { won.clone() } else { zero_at(&won, dim, index)? };
+            let taken = read.eq(&result.gather(dim, index)?)?.to_dtype(grad.dtype())?;
+            let count = start.scatter_add(dim, index, &taken)?;
+            let share = grad.div(&count)?;
+            Ok((share.mul(&won)?, share.gather(dim, index)?.mul(&taken)?))
+        }
+    }
+}
+
+/// Orders of derivatives that the gradient of a product gives right where factors are zero.
+const ZEROS: i64 = 4;
+
+/// The gradients of a product by places: each factor's is the product of the others. Without zeros that is the result
+/// over the factor. Else a place's product is P Z, P over the factors that are not zero and Z over the n that are. Z is
+/// their elementary symmetric polynomial `e_n`, which Newton's identities give from sums of powers, so that it can be
+/// derived again though its value is zero; without factor x it is `w_(n-1)`, where `w_k = e_k - x w_(k-1)`. With
+/// more than [`ZEROS`] zeros it vanishes together with that many derivatives.
+fn product_grads(
+    grad: &Tensor,
+    self_: &Tensor,
+    (dim, index): (i64, &Tensor),
+    read: &Tensor,
+    include_self: bool,
+    result: &Tensor,
+) -> Result<(Tensor, Tensor)> {
+    let zero = Tensor::wrapped(0)?;
+    let (own_zeros, their_zeros) = (self_.eq(&zero)?, read.eq(&zero)?);
+    let count = |mask: &Tensor| kernel::count_true(mask.view_ref());
+    let part = |slope: &Tensor, grad: &Tensor| grad.mul(&slope.conj()?);
+    if count(&their_zeros) == 0 && (!include_self || count(&own_zeros) == 0) {
+        let theirs = part(&result.gather(dim, index)?.div(read)?, &grad.gather(dim, index)?)?;
+        let own = if include_self { part(&result.div(self_)?, grad)? } else { grad.clone() };
+        return Ok((own, theirs));
+    }
+    let add = |own: &Tensor, theirs: &Tensor| -> Result<Tensor> {
+        let start = if include_self { own.clone() } else { own.zeros_like()? };
+        start.scatter_add(dim, index, theirs)
+    };
+    let dtype = grad.dtype();
+    let zeros = add(&own_zeros.to_dtype(DType::I64)?, &their_zeros.to_dtype(DType::I64)?)?;
+    let most = zeros.max()?.item()?.to_i64().min(ZEROS);
+    // P, with ones for the factors that are zero; and the values of those, with zeros for the others.
+    let (own_rest, their_rest) = (
+        self_.masked_fill(&own_zeros, Scalar::Int(1))?,
+        read.masked_fill(&their_zeros, Scalar::Int(1))?,
+    );
+    let start = if include_self { own_rest.clone() } else { own_rest.zeros_like()?.plus(1)? };
+    let rest = start.scatter_reduce(dim, index, &their_rest, "prod")?;
+    let (own_values, their_values) =
+        (self_.mul(&own_zeros.to_dtype(dtype)?)?, read.mul(&their_zeros.to_dtype(dtype)?)?);
+    let mut sums = Vec::new();
+    let mut symmetric = vec![rest.zeros_like()?.plus(1)?];
+    for k in 1..=most {
+        let power = Scalar::Int(k);
+        sums.push(add(&own_values.pow_scalar(power)?, &their_values.pow_scalar(power)?)?);
+        // k e_k = e_(k-1) p_1 - e_(k-2) p_2 + ...
+        let mut next = rest.zeros_like()?;
+        for (i, sum) in sums.iter().enumerate() {
+            let term = symmetric[k as usize - 1 - i].mul(sum)?;
+            next = if i % 2 == 0 { next.add(&term)? } else { next.sub(&term)? };
+        }
+        symmetric.push(next.over(k)?);
+    }
+    let is = |zeros: &Tensor, k: i64| zeros.eq(&Tensor::wrapped(k)?)?.to_dtype(dtype);
+    let mut all = rest.zeros_like()?;
+    for (k, e) in symmetric.iter().enumerate() {
+        all = all.add(&e.mul(&is(&zeros, k as i64)?)?)?;
+    }
+    let all = all.mul(&rest)?;
+    let slope =
+        |x: &Tensor, x_rest: &Tensor, is_zero: &Tensor, at: &dyn Fn(&Tensor) -> Result<Tensor>| {
+            let (zeros, mut without) = (at(&zeros)?, x.zeros_like()?.plus(1)?);
+            let mut others = x.zeros_like()?;
+            for k in 1..=most {
+                others = others.add(&without.mul(&is(&zeros, k)?)?)?;
+                without = at(&symmetric[k as usize])?.sub(&x.mul(&without)?)?;
+            }
+            is_zero.where_self(&others.mul(&at(&rest)?)?, &at(&all)?.div(x_rest)?)
+        };
+    let gathered = |t: &Tensor| t.gather(dim, index);
+    let theirs = slope(read, &their_rest, &their_zeros, &gathered)?;
+    let theirs = part(&theirs, &grad.gather(dim, index)?)?;
+    if !include_self {
+        return Ok((grad.clone(), theirs));
+    }
+    let own = slope(self_, &own_rest, &own_zeros, &|t: &Tensor| Ok(t.clone()))?;
+    Ok((part(&own, grad)?, theirs))
+}

@@ -8,20 +8,32 @@ from ._C import _LinAlgError as LinAlgError
 __all__ = [
     "LinAlgError",
     "cholesky",
+    "cholesky_ex",
     "det",
     "eigh",
+    "eigvalsh",
     "inv",
+    "inv_ex",
     "qr",
+    "slogdet",
     "solve",
+    "solve_ex",
     "svd",
+    "svdvals",
     "vector_norm",
 ]
 
 cholesky = _linalg.linalg_cholesky
+cholesky_ex = _linalg.linalg_cholesky_ex
 det = _linalg.linalg_det
 eigh = _linalg.linalg_eigh
+eigvalsh = _linalg.linalg_eigvalsh
 inv = _linalg.linalg_inv
+inv_ex = _linalg.linalg_inv_ex
 qr = _linalg.linalg_qr
+slogdet = _linalg.linalg_slogdet
 solve = _linalg.linalg_solve
+solve_ex = _linalg.linalg_solve_ex
 svd = _linalg.linalg_svd
+svdvals = _linalg.linalg_svdvals
 vector_norm = _linalg.linalg_vector_norm

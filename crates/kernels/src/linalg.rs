@@ -6,10 +6,11 @@
 //! any strides; an error names the first batch element that failed.
 
 mod decomposition;
+mod householder;
 mod lu;
 
 pub use decomposition::{cholesky, eigh, qr, svd};
-pub use lu::{det, inv, solve};
+pub use lu::{det, inv, slogdet, solve};
 
 use crate::dense::{Compute, SharedMut};
 use crate::gemm::MulAdd;
@@ -31,6 +32,7 @@ pub(crate) trait Field: Compute + MulAdd + faer::traits::ComplexField {
     fn is_finite(self) -> bool;
     fn conjugate(self) -> Self;
     fn part(self) -> Self::Part;
+    fn magnitude(self) -> f64;
 }
 
 macro_rules! field {
@@ -43,6 +45,7 @@ macro_rules! field {
             #[inline(always)] fn is_finite(self) -> bool { ($size)(self).is_finite() }
             #[inline(always)] fn conjugate(self) -> Self { $conj(self) }
             #[inline(always)] fn part(self) -> $part { $real(self) }
+            #[inline(always)] fn magnitude(self) -> f64 { <C128 as Compute>::convert(self).norm() }
         }
     )*};
 }
@@ -139,6 +142,30 @@ fn for_batch(
     let message = work(first).err().unwrap_or_default();
     let element = if is_batched { format!("(Batch element {first}): ") } else { String::new() };
     Err(Error::Runtime(format!("{name}: {element}{message}")))
+}
+
+/// Runs `work` for each matrix of a batch and gives its codes: 0 where the matrix could be factorised, else the number
+/// (from 1) of the pivot or minor that is at fault.
+fn codes_of_batch(
+    batch: usize,
+    cost: usize,
+    work: &(dyn Fn(usize) -> std::result::Result<(), usize> + Sync),
+) -> Vec<i32> {
+    let mut codes = vec![0; batch];
+    let shared = SharedMut::new(&mut codes);
+    parallel::for_range(batch, (GRAIN / cost.max(1)).max(1), &|range| {
+        for i in range {
+            let code = work(i).map_or_else(|number| number as i32, |()| 0);
+            // SAFETY: one task per matrix.
+            unsafe { shared.slice(i..i + 1)[0] = code };
+        }
+    });
+    codes
+}
+
+/// What a result holds that could not be computed.
+fn undefined<T: Field>() -> T {
+    T::default().over(T::default())
 }
 
 /// Matrix `i` of a row-major batch as a matrix of `faer`.

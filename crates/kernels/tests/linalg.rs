@@ -245,6 +245,33 @@ fn qr_has_the_signs_of_lapack() {
 }
 
 #[test]
+fn complex_qr_has_the_phases_of_lapack() {
+    // Recorded with NumPy 2.4.6.
+    let values = [
+        (1.0, 2.0),
+        (0.5, -1.0),
+        (2.0, 0.0),
+        (-1.0, 0.5),
+        (3.0, 1.0),
+        (0.0, -2.0),
+        (0.0, 1.0),
+        (1.0, -1.0),
+        (-1.0, 1.0),
+    ];
+    let mut a = Tensor::full(DType::C128, &[3, 3], 0.0);
+    for (i, (re, im)) in values.into_iter().enumerate() {
+        a.set_flat(i, C128::new(re, im));
+    }
+    let mut r = Tensor::full(DType::C128, &[3, 3], 0.0);
+    linalg::qr(None, &mut r.view_mut(), a.view(), false).unwrap();
+    let expected = [-2.692_582_403_567_252, -2.372_616_771_589_459, 1.208_697_424_507_991_1];
+    let diagonal = [0, 4, 8].map(|i| Matrix::of(&r, 0).values[i]);
+    for (got, expected) in diagonal.iter().zip(expected) {
+        assert!((got - C128::new(expected, 0.0)).norm() < 1e-12, "{got} against {expected}");
+    }
+}
+
+#[test]
 fn cholesky_and_eigh_give_back_the_matrix() {
     let mut rng = Rng(4);
     for dtype in DTYPES {
@@ -280,7 +307,36 @@ fn cholesky_and_eigh_give_back_the_matrix() {
 }
 
 #[test]
-fn failures_are_named_in_pytorchs_words() {
+fn one_triangle_and_the_real_diagonal_are_read() {
+    let mut rng = Rng(6);
+    let n = 3;
+    for upper in [false, true] {
+        let a = rng.tensor(DType::C128, &[n, n]);
+        let free = Matrix::of(&a, 0);
+        let mut whole = Tensor::full(DType::C128, &[n, n], 0.0);
+        for r in 0..n as usize {
+            for c in 0..n as usize {
+                let value = match (r == c, upper == (r < c)) {
+                    (true, _) => C128::new(free.at(r, c).re, 0.0),
+                    (false, true) => free.at(r, c),
+                    (false, false) => free.at(c, r).conj(),
+                };
+                whole.set_flat(r * n as usize + c, value);
+            }
+        }
+        let values = |a: &Tensor| {
+            let mut w = Tensor::full(DType::F64, &[n], 0.0);
+            linalg::eigh(&mut w.view_mut(), None, a.view(), upper).unwrap();
+            w.reals()
+        };
+        for (a, b) in values(&a).iter().zip(values(&whole)) {
+            assert!((a - b).abs() < 1e-12, "{a} against {b}");
+        }
+    }
+}
+
+#[test]
+fn failures_have_a_code_or_are_named() {
     let zero = Tensor::full(DType::F32, &[2, 2], 0.0);
     let nan = Tensor::full(DType::F32, &[2, 2], f64::NAN);
     let two = Tensor::from(DType::F32, &[2, 2, 2], &[1., 0., 0., 1., 1., 2., 2., 4.]);
@@ -288,29 +344,23 @@ fn failures_are_named_in_pytorchs_words() {
     let mut y = Tensor::full(DType::F32, &[2, 2, 2], 0.0);
     let mut s = Tensor::full(DType::F32, &[2], 0.0);
     let text = |r: pullback_kernels::Result<()>| r.unwrap_err().message().to_owned();
-    assert_eq!(
-        text(linalg::solve(&mut x.view_mut(), zero.view(), zero.view())),
-        "torch.linalg.solve: The solver failed because the input matrix is singular."
-    );
-    assert_eq!(
-        text(linalg::inv(&mut y.view_mut(), two.view())),
-        "linalg.inv: (Batch element 1): The diagonal element 2 is zero, the inversion could not be completed because the input matrix is singular."
-    );
-    assert_eq!(
-        text(linalg::cholesky(&mut x.view_mut(), zero.view(), false)),
-        "linalg.cholesky: The factorization could not be completed because the input is not positive-definite (the leading minor of order 1 is not positive-definite)."
-    );
+    let is_nan = |t: &Tensor, from: usize| t.reals()[from..].iter().all(|v| v.is_nan());
+    assert_eq!(linalg::solve(&mut x.view_mut(), zero.view(), zero.view()).unwrap(), [1]);
+    assert!(is_nan(&x, 0));
+    assert_eq!(linalg::inv(&mut y.view_mut(), two.view()).unwrap(), [0, 2]);
+    assert!(y.reals()[..4] == [1., 0., 0., 1.] && is_nan(&y, 4));
+    assert_eq!(linalg::cholesky(&mut x.view_mut(), zero.view(), false).unwrap(), [1]);
+    let minor = Tensor::from(DType::F32, &[2, 2], &[1., 0., 0., -1.]);
+    assert_eq!(linalg::cholesky(&mut x.view_mut(), minor.view(), true).unwrap(), [2]);
+    assert!(is_nan(&x, 0));
+    assert_eq!(linalg::cholesky(&mut x.view_mut(), nan.view(), false).unwrap(), [1]);
     assert_eq!(
         text(linalg::svd(None, &mut s.view_mut(), None, nan.view(), true)),
         "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values."
     );
-    assert!(
-        text(linalg::cholesky(&mut x.view_mut(), nan.view(), false))
-            .contains("not positive-definite")
-    );
     let int = Tensor::full(DType::I32, &[2, 2], 0.0);
     assert_eq!(
-        text(linalg::inv(&mut x.view_mut(), int.view())),
+        text(linalg::inv(&mut x.view_mut(), int.view()).map(drop)),
         "linalg.inv: Expected a floating point or complex tensor as input. Got Int"
     );
 }

@@ -1,8 +1,8 @@
 //! Decompositions through `faer`: SVD, QR, Cholesky and the Hermitian eigenvalue problem.
 
 use super::{
-    Field, for_batch, for_field, matrices, optional, squares, store_optional, to_mat, with_batch,
-    write,
+    Field, codes_of_batch, for_batch, for_field, householder, matrices, optional, squares,
+    store_optional, to_mat, undefined, with_batch, write,
 };
 use crate::dense::{SharedMut, expect_shape, load, store, with_output};
 use crate::{Result, StridedMut, StridedRef};
@@ -82,7 +82,7 @@ fn finite<T: Field>(
     Err(NOT_FINITE.to_owned())
 }
 
-/// `a = q r` for `a` (*, m, n), `r` upper triangular (its diagonal may be negative): `q` (*, m, m) and `r`
+/// `a = q r` for `a` (*, m, n), `r` upper triangular with a real diagonal (that may be negative): `q` (*, m, m) and `r`
 /// (*, m, n) if `complete`, else `q` (*, m, k) and `r` (*, k, n) with k = min(m, n).
 ///
 /// # Errors
@@ -99,7 +99,7 @@ pub fn qr(
     if r.numel() == 0 && q.as_ref().is_none_or(|q| q.numel() == 0) {
         return Ok(());
     }
-    let shape = a.shape();
+    let (shape, a_dtype) = (a.shape(), a.dtype());
     for_field!(a.dtype(), "linalg.qr", "geqrf_cpu", T => {
         let a = load::<T>(a);
         let mut qs = optional::<T>("Q", q.as_deref(), &with_batch(shape, &[m, k]))?;
@@ -108,6 +108,18 @@ pub fn qr(
         with_output::<T, _>(r, |r| {
             let r = SharedMut::new(r);
             for_batch(batch, 4 * m * n * n, "linalg.qr", true, &|i| {
+                if a_dtype.is_complex() {
+                    let qr = householder::Reflected::of(&a[i * m * n..(i + 1) * m * n], m, n);
+                    // SAFETY: one task per matrix.
+                    unsafe {
+                        write(r, i, k, n, |row, c| qr.r::<T>(row, c));
+                        if wanted {
+                            let q = qr.q(k);
+                            write(qs_, i, m, k, |row, c| q.at::<T>(row, c));
+                        }
+                    }
+                    return Ok(());
+                }
                 let qr = to_mat(&a, i, m, n).qr();
                 let upper = qr.thin_R();
                 // SAFETY: one task per matrix.
@@ -126,29 +138,35 @@ pub fn qr(
     })
 }
 
+/// The Hermitian matrix that one triangle gives: of its diagonal the real parts count.
+fn hermitian<T: Field>(a: faer::Mat<T>, upper: bool) -> faer::Mat<T> {
+    faer::Mat::from_fn(a.nrows(), a.ncols(), |r, c| match (r == c, upper == (r < c)) {
+        (true, _) => T::convert(a[(r, c)].part()),
+        (false, true) => a[(r, c)],
+        (false, false) => a[(c, r)].conjugate(),
+    })
+}
+
 /// `a = l l^H` for Hermitian positive definite `a` (*, n, n), of which one triangle is read; gives the
-/// lower factor, or with `upper` its conjugate transpose.
+/// lower factor, or with `upper` its conjugate transpose. Gives for each matrix 0, or the order of the first leading
+/// minor that is not positive definite; then `out` becomes NaN.
 ///
 /// # Errors
-/// A matrix that is not positive definite, with the order of the failing leading minor; shapes that do
-/// not fit; a dtype without linear algebra.
-pub fn cholesky(out: &mut StridedMut<'_>, a: StridedRef<'_>, upper: bool) -> Result<()> {
+/// Shapes that do not fit; a dtype without linear algebra.
+pub fn cholesky(out: &mut StridedMut<'_>, a: StridedRef<'_>, upper: bool) -> Result<Vec<i32>> {
     let (batch, n) = squares("linalg.cholesky", a.shape())?;
     expect_shape("output", out.shape(), a.shape())?;
-    let is_batched = a.ndim() > 2;
     for_field!(a.dtype(), "linalg.cholesky", "cholesky_cpu", T => {
         let a = load::<T>(a);
         with_output::<T, _>(out, |out| {
             let out = SharedMut::new(out);
-            for_batch(batch, n * n * n / 2, "linalg.cholesky", is_batched, &|i| {
-                let side = if upper { Side::Upper } else { Side::Lower };
-                let mat = to_mat(&a, i, n, n);
-                let llt = mat.llt(side).map_err(|e| {
+            Ok(codes_of_batch(batch, n * n * n / 2, &|i| {
+                let mat = hermitian(to_mat(&a, i, n, n), upper);
+                let llt = mat.llt(Side::Lower).map_err(|e| {
                     let faer::linalg::cholesky::llt::factor::LltError::NonPositivePivot { index } = e;
-                    format!(
-                        "The factorization could not be completed because the input is not positive-definite (the leading minor of order {} is not positive-definite).",
-                        index + 1
-                    )
+                    // SAFETY: one task per matrix.
+                    unsafe { write(out, i, n, n, |_, _| undefined()) };
+                    index + 1
                 })?;
                 let l = llt.L();
                 let lower = |r: usize, c: usize| if r >= c { l[(r, c)] } else { T::default() };
@@ -157,7 +175,7 @@ pub fn cholesky(out: &mut StridedMut<'_>, a: StridedRef<'_>, upper: bool) -> Res
                     write(out, i, n, n, |r, c| if upper { lower(c, r).conjugate() } else { lower(r, c) });
                 }
                 Ok(())
-            })
+            }))
         })
     })
 }
@@ -185,9 +203,8 @@ pub fn eigh(
         // Matrices of order 0 have no eigenvalues, and `faer` does not take them.
         let count = if n == 0 { 0 } else { batch };
         for_batch(count, 8 * n * n * n, "linalg.eigh", is_batched, &|i| {
-            let mat = finite(&a, i, n, n)?;
-            let side = if upper { Side::Upper } else { Side::Lower };
-            let eigen = mat.self_adjoint_eigen(side).map_err(|_| NOT_FINITE.to_owned())?;
+            let mat = hermitian(finite(&a, i, n, n)?, upper);
+            let eigen = mat.self_adjoint_eigen(Side::Lower).map_err(|_| NOT_FINITE.to_owned())?;
             // SAFETY: one task per matrix.
             unsafe {
                 for (j, w) in ws_.slice(i * n..(i + 1) * n).iter_mut().enumerate() {

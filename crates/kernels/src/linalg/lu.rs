@@ -1,12 +1,13 @@
-//! LU factorisation with partial pivoting and what follows from it: `solve`, `inv`, `det`.
+//! LU factorisation with partial pivoting and what follows from it: `solve`, `inv`, `det`, `slogdet`.
 //!
 //! Matrices up to 64 x 64 are factorised here, row-major in place, rank-1 update by rank-1 update with
 //! vector rows; larger ones by `faer`. A zero pivot means singular, exactly as LAPACK reports it.
 
 use super::{
-    Field, expect_dtype, for_batch, for_field, matrices, squares, to_mat, with_batch, write,
+    Field, codes_of_batch, expect_dtype, for_batch, for_field, matrices, squares, to_mat,
+    undefined, with_batch, write,
 };
-use crate::dense::{SharedMut, expect_shape, load, with_output};
+use crate::dense::{Compute, SharedMut, expect_shape, load, store, with_output};
 use crate::gemm::MulAdd;
 use crate::{Error, Result, StridedMut, StridedRef};
 use faer::linalg::solvers::Solve;
@@ -14,11 +15,12 @@ use faer::linalg::solvers::Solve;
 /// Largest order factorised here.
 const SMALL: usize = 64;
 
-/// `x = a^-1 b` for `a` (*, n, n) and `b`, `x` (*, n, k).
+/// `x = a^-1 b` for `a` (*, n, n) and `b`, `x` (*, n, k). Gives for each matrix 0, or the number (from 1) of the first
+/// pivot that is exactly zero; then it is singular and `x` becomes NaN.
 ///
 /// # Errors
-/// A singular matrix (a pivot is exactly zero), shapes that do not fit, or a dtype without linear algebra.
-pub fn solve(x: &mut StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Result<()> {
+/// Shapes that do not fit, or a dtype without linear algebra.
+pub fn solve(x: &mut StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Result<Vec<i32>> {
     let (batch, n) = squares("linalg.solve", a.shape())?;
     let (batch_b, rows, k) = matrices("linalg.solve", b.shape())?;
     expect_dtype(a, b.dtype(), "linalg.solve")?;
@@ -28,45 +30,40 @@ pub fn solve(x: &mut StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Re
         )));
     }
     expect_shape("output", x.shape(), b.shape())?;
-    let is_batched = a.ndim() > 2;
     for_field!(a.dtype(), "linalg.solve", "linalg_solve_cpu", T => {
         let (a, b) = (load::<T>(a), load::<T>(b));
         with_output::<T, _>(x, |x| {
             let x = SharedMut::new(x);
-            for_batch(batch, n * n * (n + k), "torch.linalg.solve", is_batched, &|i| {
+            Ok(codes_of_batch(batch, n * n * (n + k), &|i| {
                 // SAFETY: one task per matrix.
                 let x = unsafe { x.slice(i * n * k..(i + 1) * n * k) };
                 x.copy_from_slice(&b[i * n * k..(i + 1) * n * k]);
-                let singular = || "The solver failed because the input matrix is singular.".to_owned();
-                solve_one(&a, i, n, x, k).map_err(|_| singular())
-            })
+                solve_one(&a, i, n, x, k)
+            }))
         })
     })
 }
 
-/// `out = a^-1` for (*, n, n).
+/// `out = a^-1` for (*, n, n). Codes and errors as for [`solve`].
 ///
 /// # Errors
-/// A singular matrix, with the number of the zero diagonal element of U; otherwise as [`solve`].
-pub fn inv(out: &mut StridedMut<'_>, a: StridedRef<'_>) -> Result<()> {
+/// Shapes that do not fit, or a dtype without linear algebra.
+pub fn inv(out: &mut StridedMut<'_>, a: StridedRef<'_>) -> Result<Vec<i32>> {
     let (batch, n) = squares("linalg.inv", a.shape())?;
     expect_shape("output", out.shape(), a.shape())?;
-    let is_batched = a.ndim() > 2;
     for_field!(a.dtype(), "linalg.inv", "linalg_inv_cpu", T => {
         let a = load::<T>(a);
         with_output::<T, _>(out, |out| {
             let out = SharedMut::new(out);
-            for_batch(batch, 2 * n * n * n, "linalg.inv", is_batched, &|i| {
+            Ok(codes_of_batch(batch, 2 * n * n * n, &|i| {
                 let eye = |r, c| if r == c { T::one() } else { T::default() };
                 // SAFETY: one task per matrix.
                 let x = unsafe {
                     write(out, i, n, n, eye);
                     out.slice(i * n * n..(i + 1) * n * n)
                 };
-                solve_one(&a, i, n, x, n).map_err(|pivot| format!(
-                    "The diagonal element {pivot} is zero, the inversion could not be completed because the input matrix is singular."
-                ))
-            })
+                solve_one(&a, i, n, x, n)
+            }))
         })
     })
 }
@@ -91,20 +88,72 @@ pub fn det(out: &mut StridedMut<'_>, a: StridedRef<'_>) -> Result<()> {
     })
 }
 
+/// The determinants of (*, n, n) as `sign` (*), of magnitude 1, and the logarithm of the magnitude, `log` (*) of the real
+/// dtype; 0 and -inf for a singular matrix.
+///
+/// # Errors
+/// Shapes that do not fit or a dtype without linear algebra.
+pub fn slogdet(
+    sign: &mut StridedMut<'_>,
+    log: &mut StridedMut<'_>,
+    a: StridedRef<'_>,
+) -> Result<()> {
+    let (batch, n) = squares("linalg.slogdet", a.shape())?;
+    expect_shape("sign", sign.shape(), &with_batch(a.shape(), &[]))?;
+    expect_shape("logabsdet", log.shape(), &with_batch(a.shape(), &[]))?;
+    for_field!(a.dtype(), "linalg.slogdet", "linalg_slogdet_cpu", T => {
+        let a = load::<T>(a);
+        let mut logs = vec![<T as Field>::Part::default(); batch];
+        let logs_ = SharedMut::new(&mut logs);
+        with_output::<T, _>(sign, |sign| {
+            let sign = SharedMut::new(sign);
+            for_batch(batch, n * n * n, "linalg.slogdet", true, &|i| {
+                let (unit, sum) = slogdet_one(&a, i, n);
+                // SAFETY: one task per matrix.
+                unsafe {
+                    sign.slice(i..i + 1)[0] = unit;
+                    logs_.slice(i..i + 1)[0] = Compute::convert(sum);
+                }
+                Ok(())
+            })
+        })?;
+        store(log, &logs);
+        Ok(())
+    })
+}
+
+fn slogdet_one<T: Field>(a: &[T], i: usize, n: usize) -> (T, f64) {
+    let (is_negative, diagonal) = pivots(a, i, n);
+    let mut sign = if is_negative { T::default().minus(T::one()) } else { T::one() };
+    let mut log = 0.0;
+    for d in diagonal {
+        let size = d.magnitude();
+        if size == 0.0 {
+            return (T::default(), f64::NEG_INFINITY);
+        }
+        sign = sign.mul_add_to(d.over(T::convert(size)), T::default());
+        log += size.ln();
+    }
+    (sign, log)
+}
+
 fn det_one<T: Field>(a: &[T], i: usize, n: usize) -> T {
-    let product = |sign: bool, diagonal: &dyn Fn(usize) -> T| {
-        let start = if sign { T::default().minus(T::one()) } else { T::one() };
-        (0..n).fold(start, |p, d| p.mul_add_to(diagonal(d), T::default()))
-    };
+    let (is_negative, diagonal) = pivots(a, i, n);
+    let start = if is_negative { T::default().minus(T::one()) } else { T::one() };
+    diagonal.into_iter().fold(start, |p, d| p.mul_add_to(d, T::default()))
+}
+
+/// Whether the permutation of matrix `i` is odd, and the diagonal of its U.
+fn pivots<T: Field>(a: &[T], i: usize, n: usize) -> (bool, Vec<T>) {
     if n > SMALL {
         let lu = to_mat(a, i, n, n).partial_piv_lu();
         let (forward, _) = lu.P().arrays();
-        return product(is_odd(forward), &|d| lu.U()[(d, d)]);
+        return (is_odd(forward), (0..n).map(|d| lu.U()[(d, d)]).collect());
     }
     let mut lu = a[i * n * n..(i + 1) * n * n].to_vec();
     let mut rows = [0; SMALL];
     factor(&mut lu, n, &mut rows[..n]);
-    product(is_odd(&rows[..n]), &|d| lu[d * n + d])
+    (is_odd(&rows[..n]), (0..n).map(|d| lu[d * n + d]).collect())
 }
 
 /// Whether a permutation is odd.
@@ -122,7 +171,7 @@ fn is_odd(permutation: &[usize]) -> bool {
 }
 
 /// Solves matrix `i` for the right-hand sides in `x` (n, k), in place; else the number (from 1) of the
-/// first zero pivot.
+/// first zero pivot, and `x` becomes NaN.
 fn solve_one<T: Field>(
     a: &[T],
     i: usize,
@@ -137,6 +186,7 @@ fn solve_one<T: Field>(
     if n > SMALL {
         let lu = to_mat(a, i, n, n).partial_piv_lu();
         if let Some(d) = (0..n).find(|&d| lu.U()[(d, d)] == zero) {
+            x.fill(undefined());
             return Err(d + 1);
         }
         let mut right = to_mat(x, 0, n, k);
@@ -159,6 +209,7 @@ fn solve_one<T: Field>(
     let mut rows = [0; SMALL];
     factor(lu, n, &mut rows[..n]);
     if let Some(d) = (0..n).find(|&d| lu[d * n + d] == zero) {
+        x.fill(undefined());
         return Err(d + 1);
     }
     let from = x.to_vec();

@@ -1,14 +1,15 @@
-//! Dense linear algebra over batches of matrices, with gradients.
+//! Decompositions of batches of dense matrices, with gradients.
 //!
-//! Formulas follow M. B. Giles, "An extended collection of matrix derivative results" (2008), and, for
-//! complex matrices, C. Boeddeker et al., "On the computation of complex-valued gradients" (2017): a
-//! gradient is the conjugate cotangent, `A^H` is the conjugate transpose.
+//! Linear equations and determinants are in `linalg_solve`. Formulas follow M. B. Giles, "An extended
+//! collection of matrix derivative results" (2008), and, for complex matrices, C. Boeddeker et al., "On the
+//! computation of complex-valued gradients" (2017): a gradient is the conjugate cotangent, `A^H` is the
+//! conjugate transpose.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
-use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::tensor::shape::broadcast_shapes;
-use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
+use crate::gradcheck::{Sample, Sampler};
+use crate::tensor::shape::wrap_dim;
+use crate::{DType, Dims, Error, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::{Iter, elementwise, linalg as kernel};
 use pullback_macros::op;
 
@@ -16,18 +17,18 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] = &[
     &SVD_KERNEL,
     &LINALG_SVD,
-    &LINALG_SOLVE,
-    &LINALG_INV,
-    &LINALG_DET,
+    &LINALG_SVDVALS,
     &LINALG_QR,
+    &LINALG_CHOLESKY_EX,
     &LINALG_CHOLESKY,
     &EIGH_KERNEL,
     &LINALG_EIGH,
+    &LINALG_EIGVALSH,
     &COMPLEX,
     &POLAR,
 ];
 
-fn check_matrix(name: &str, a: &Tensor, square: bool) -> Result<()> {
+pub(super) fn check_matrix(name: &str, a: &Tensor, square: bool) -> Result<()> {
     ensure!(
         a.ndim() >= 2,
         runtime,
@@ -55,22 +56,46 @@ fn check_matrix(name: &str, a: &Tensor, square: bool) -> Result<()> {
 }
 
 /// Rows and columns.
-fn sizes(shape: &[i64]) -> (i64, i64) {
+pub(super) fn sizes(shape: &[i64]) -> (i64, i64) {
     (shape[shape.len() - 2], shape[shape.len() - 1])
 }
 
 /// The batch dimensions of `a` followed by `last`.
-fn batch_shape(a: &Tensor, last: &[i64]) -> Dims {
+pub(super) fn batch_shape(a: &Tensor, last: &[i64]) -> Dims {
     a.shape()[..a.ndim() - 2].iter().chain(last).copied().collect()
 }
 
 /// The conjugate transpose.
-fn h(a: &Tensor) -> Result<Tensor> {
+pub(super) fn h(a: &Tensor) -> Result<Tensor> {
     a.transpose(-2, -1)?.conj()
 }
 
+/// Refuses matrices that could not be factorised: `codes` holds for each 0 or the number that `message` is made of.
+pub(super) fn check_codes(
+    name: &str,
+    a: &Tensor,
+    codes: &Tensor,
+    message: impl Fn(i32) -> String,
+) -> Result<()> {
+    let codes = codes.to_vec::<i32>()?;
+    let Some(first) = codes.iter().position(|&code| code != 0) else { return Ok(()) };
+    let element = if a.ndim() > 2 { format!("(Batch element {first}): ") } else { String::new() };
+    let text = format!("{name}: {element}{}", message(codes[first]));
+    Err(Error::new(ErrorKind::LinAlg, text))
+}
+
+/// The codes of a batch, as a tensor of its shape.
+pub(super) fn codes_of(a: &Tensor, codes: &[i32]) -> Result<Tensor> {
+    Tensor::from_slice(codes, &batch_shape(a, &[]))
+}
+
+/// Whether the vectors of a decomposition are wanted beside its values: for the gradient of the values.
+fn needs_vectors(a: &Tensor) -> bool {
+    a.requires_grad() && crate::is_grad_enabled()
+}
+
 /// The k x k identity.
-fn eye(k: i64, dtype: DType) -> Result<Tensor> {
+pub(super) fn eye(k: i64, dtype: DType) -> Result<Tensor> {
     super::creation::eye_with(k, Some(dtype), None, None, None)
 }
 
@@ -90,12 +115,12 @@ fn gaps(d: &Tensor) -> Result<Tensor> {
     d.unsqueeze(-2)?.sub(&d.unsqueeze(-1)?)?.add(&eye(d.shape()[d.ndim() - 1], d.dtype())?)
 }
 
-fn matrix_samples(s: &Sampler) -> Vec<Sample> {
+pub(super) fn matrix_samples(s: &Sampler) -> Vec<Sample> {
     vec![Sample::of(regular(s, &[3])), Sample::of(regular(s, &[2, 2]))]
 }
 
 /// Square matrices with a dominant diagonal: (*batch, n, n), the last number given being n.
-fn regular(s: &Sampler, shape: &[i64]) -> Tensor {
+pub(super) fn regular(s: &Sampler, shape: &[i64]) -> Tensor {
     let n = shape[shape.len() - 1];
     let full: Dims = shape.iter().copied().chain([n]).collect();
     let diagonal = eye(n, s.dtype).and_then(|e| e.times(Scalar::Float(3.0)));
@@ -106,10 +131,16 @@ fn regular(s: &Sampler, shape: &[i64]) -> Tensor {
 #[op("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
      internal, node = "LinalgSvd", method = svd_kernel)]
 impl SvdKernel {
-    fn cpu(a: &Tensor, full_matrices: bool) -> Result<[Tensor; 3]> {
+    fn cpu(a: &Tensor, full_matrices: bool, compute_uv: bool) -> Result<[Tensor; 3]> {
         check_matrix("svd", a, false)?;
         let (m, n) = sizes(a.shape());
         let k = m.min(n);
+        if !compute_uv {
+            let s = Tensor::empty_of(&batch_shape(a, &[k]), a.dtype().to_real())?;
+            kernel::svd(None, &mut s.view_mut(), None, a.view_ref(), false)?;
+            let none = Tensor::empty_of(&[0], a.dtype())?;
+            return Ok([none.clone(), s, none]);
+        }
         let (rows, columns) = if full_matrices { (m, n) } else { (k, k) };
         let u = Tensor::empty_of(&batch_shape(a, &[m, rows]), a.dtype())?;
         let s = Tensor::empty_of(&batch_shape(a, &[k]), a.dtype().to_real())?;
@@ -152,18 +183,20 @@ type Grads3<'a> = (Option<&'a Tensor>, Option<&'a Tensor>, Option<&'a Tensor>);
 /// and `V^H`; the parts of `gU` and `gV` outside the spans of `U` and `V` are added.
 fn svd_backward((gu, gs, gvh): Grads3<'_>, u: &Tensor, s: &Tensor, vh: &Tensor) -> Result<Tensor> {
     let (m, n, k) = (u.shape()[u.ndim() - 2], vh.shape()[vh.ndim() - 1], s.shape()[s.ndim() - 1]);
-    let is_full = u.shape()[u.ndim() - 1] > k || vh.shape()[vh.ndim() - 2] > k;
-    ensure!(
-        !is_full || (gu.is_none() && gvh.is_none()),
-        runtime,
-        "svd_backward: The singular vectors of a full decomposition have no gradient; use full_matrices=False"
-    );
+    let gu = gu.map(|g| within(g, -1, k)).transpose()?;
+    let gvh = gvh.map(|g| within(g, -2, k)).transpose()?;
+    let (gu, gvh) = (gu.as_ref(), gvh.as_ref());
     let (u, vh) = (u.narrow(-1, 0, k)?, vh.narrow(-2, 0, k)?);
     let zero = TensorSpec::of(s.shape(), s.dtype()).zeros()?;
     let mut core = diagonal_matrix(gs.unwrap_or(&zero))?;
     let (row, column) = (s.unsqueeze(-2)?, s.unsqueeze(-1)?);
     let squares = gaps(&s.mul(s)?)?;
     let left = gu.map(|g| skew(&h(&u)?.matmul(g)?)).transpose()?;
+    let right = gvh.map(|g| skew(&vh.matmul(&h(g)?)?)).transpose()?;
+    check_phases(
+        [&left, &right],
+        "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on this phase term, making it ill-defined.",
+    )?;
     if let Some(left) = &left {
         core = core.add(&off_diagonal(&left.mul(&row)?.div(&squares)?, k)?)?;
         if u.dtype().is_complex() && gvh.is_some() {
@@ -172,8 +205,7 @@ fn svd_backward((gu, gs, gvh): Grads3<'_>, u: &Tensor, s: &Tensor, vh: &Tensor) 
             core = core.add(&diagonal_matrix(&phase)?)?;
         }
     }
-    if let Some(g) = gvh {
-        let right = skew(&vh.matmul(&h(g)?)?)?;
+    if let Some(right) = &right {
         core = core.add(&off_diagonal(&right.mul(&column)?.div(&squares)?, k)?)?;
     }
     let core = core.to_dtype(u.dtype())?;
@@ -190,21 +222,51 @@ fn svd_backward((gu, gs, gvh): Grads3<'_>, u: &Tensor, s: &Tensor, vh: &Tensor) 
     Ok(out)
 }
 
+/// The first `k` of the gradients of singular vectors along `dim`. The others, which `full_matrices` adds, are any basis of
+/// what is left: nothing may depend on them.
+fn within(g: &Tensor, dim: i64, k: i64) -> Result<Tensor> {
+    let more = g.shape()[wrap_dim(dim, g.ndim())?] - k;
+    if more == 0 {
+        return Ok(g.clone());
+    }
+    let rest = g.detach()?.narrow(dim, k, more)?;
+    ensure!(
+        pullback_kernels::index::count_true(rest.view_ref()) == 0,
+        runtime,
+        "svd_backward: The loss depends on singular vectors beyond the first {k}. With full_matrices=True these are an arbitrary basis, so that they have no gradient; use full_matrices=False"
+    );
+    g.narrow(dim, 0, k)
+}
+
+/// Refuses gradients that depend on the free phases of complex vectors: the diagonals of these skew parts, added, must
+/// vanish.
+fn check_phases(skews: [&Option<Tensor>; 2], message: &str) -> Result<()> {
+    let mut sum: Option<Tensor> = None;
+    for skew in skews.into_iter().flatten().filter(|skew| skew.dtype().is_complex()) {
+        let diagonal = skew.detach()?.diagonal(0, -2, -1)?.imag_part()?;
+        sum = Some(sum.map_or_else(|| Ok(diagonal.clone()), |sum| sum.add(&diagonal))?);
+    }
+    let Some(sum) = sum.filter(|sum| sum.numel() > 0) else { return Ok(()) };
+    // A skew part has twice the phase's derivative.
+    let worst = sum.abs()?.max()?.item()?.to_f64() / 2.0;
+    ensure!(worst.is_nan() || worst <= PHASE_TOLERANCE, runtime, "{message}");
+    Ok(())
+}
+
+/// How much of a dependence on phases counts as rounding.
+const PHASE_TOLERANCE: f64 = 1e-2;
+
 fn off_diagonal(a: &Tensor, k: i64) -> Result<Tensor> {
     let one = eye(k, a.dtype())?;
     a.mul(&super::creation::filled(&TensorSpec::of(&[k, k], a.dtype()), Scalar::Int(1))?.sub(&one)?)
 }
 
-/// The singular value decomposition `A = U diag(S) Vh`, singular values descending. Singular vectors have a gradient only
-/// with `full_matrices` false and distinct singular values.
+/// The singular value decomposition `A = U diag(S) Vh`, singular values descending. The first min(m, n) singular vectors
+/// have a gradient where singular values are distinct; for complex matrices, of what does not depend on their phase.
 #[op("linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", module = "linalg", method = linalg_svd)]
 impl LinalgSvd {
     fn composite(a: &Tensor, full_matrices: bool, driver: Option<&str>) -> Result<[Tensor; 3]> {
-        ensure!(
-            driver.is_none(),
-            runtime,
-            "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
-        );
+        check_driver(driver)?;
         a.svd_kernel(full_matrices, true)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -212,151 +274,30 @@ impl LinalgSvd {
     }
 }
 
-/// Whether `b` is a batch of vectors, as `linalg.solve` decides it.
-fn is_vector(a_shape: &[i64], b_shape: &[i64]) -> bool {
-    b_shape.len() == 1
-        || (a_shape.len() - 1 == b_shape.len() && b_shape == &a_shape[..a_shape.len() - 1])
-}
-
-/// The solution `X` of `A X = B` (or of `X A = B` unless `left`), batches broadcast; `B` may be vectors.
-#[op("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", module = "linalg", out, node = "LinalgSolveEx", method = linalg_solve)]
-impl LinalgSolve {
-    fn cpu(a: &Tensor, b: &Tensor, left: bool) -> Result<Tensor> {
-        check_matrix("solve", a, true)?;
-        ensure!(
-            a.dtype() == b.dtype(),
-            runtime,
-            "linalg.solve: Expected A and B to have the same dtype, but found A of type {} and B of type {} instead",
-            a.dtype().scalar_name(),
-            b.dtype().scalar_name()
-        );
-        let vector = is_vector(a.shape(), b.shape());
-        ensure!(
-            left || !vector,
-            runtime,
-            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
-        );
-        let b = if vector { b.unsqueeze(-1)? } else { b.clone() };
-        ensure!(
-            b.ndim() >= 2,
-            runtime,
-            "linalg.solve: The input tensor B must have at least 2 dimensions."
-        );
-        let (a, b) =
-            if left { (a.clone(), b) } else { (a.transpose(-2, -1)?, b.transpose(-2, -1)?) };
-        let ((n, _), (rows, _)) = (sizes(a.shape()), sizes(b.shape()));
-        ensure!(
-            n == rows,
-            runtime,
-            "linalg.solve: Incompatible shapes of A and B for the equation AX = B ({n}x{n} and {}x{})",
-            rows,
-            sizes(b.shape()).1
-        );
-        let batch = broadcast_shapes(&[&a.shape()[..a.ndim() - 2], &b.shape()[..b.ndim() - 2]])?;
-        let full = |t: &Tensor| {
-            let (m, n) = sizes(t.shape());
-            let shape: Dims = batch.iter().copied().chain([m, n]).collect();
-            t.expand(&shape, false)
-        };
-        let (a, b) = (full(&a)?, full(&b)?);
-        let x = Tensor::empty_of(b.shape(), b.dtype())?;
-        kernel::solve(&mut x.view_mut(), a.view_ref(), b.view_ref())?;
-        let x = if left { x } else { x.transpose(-2, -1)? };
-        if vector { x.squeeze_dim(-1) } else { Ok(x) }
-    }
-    fn vjp(
-        grad: &Tensor,
-        a: &Tensor,
-        b_shape: &[i64],
-        left: bool,
-        result: &Tensor,
-        needs: [bool; 2],
-    ) -> Result<[Option<Tensor>; 2]> {
-        let vector = is_vector(a.shape(), b_shape);
-        let wide = |t: &Tensor| if vector { t.unsqueeze(-1) } else { Ok(t.clone()) };
-        let gb = h(a)?.linalg_solve_with(&wide(grad)?, left)?;
-        let ga = if !needs[0] {
-            None
-        } else if left {
-            Some(gb.matmul(&h(&wide(result)?)?)?.times(Scalar::Int(-1))?)
-        } else {
-            Some(h(result)?.matmul(&gb)?.times(Scalar::Int(-1))?)
-        };
-        Ok([ga, Some(if vector { gb.squeeze_dim(-1)? } else { gb })])
+/// The singular values of a matrix, descending.
+#[op("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", module = "linalg", out, method = linalg_svdvals)]
+impl LinalgSvdvals {
+    fn composite(a: &Tensor, driver: Option<&str>) -> Result<Tensor> {
+        check_driver(driver)?;
+        let [_, s, _] = a.svd_kernel(false, needs_vectors(a))?;
+        Ok(s)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![
-            Sample::new([regular(s, &[3]).into(), s.normal(&[3, 2]).into()]),
-            Sample::new([regular(s, &[2, 2]).into(), s.normal(&[2, 2]).into()]),
-            Sample::new([regular(s, &[3]).into(), s.normal(&[3]).into()]),
-            Sample::new([regular(s, &[3]).into(), s.normal(&[2, 3]).into()]).with("left", false),
+            Sample::of(s.normal(&[3, 2])),
+            Sample::of(s.normal(&[2, 2, 3])),
+            Sample::of(s.normal(&[2, 0])),
         ]
     }
 }
 
-/// The inverse matrix.
-#[op("linalg_inv(Tensor A) -> Tensor", module = "linalg", out, alias("inverse"), node = "LinalgInvEx", method = linalg_inv)]
-impl LinalgInv {
-    fn cpu(a: &Tensor) -> Result<Tensor> {
-        check_matrix("inv", a, true)?;
-        let out = Tensor::empty_of(a.shape(), a.dtype())?;
-        kernel::inv(&mut out.view_mut(), a.view_ref())?;
-        Ok(out)
-    }
-    fn vjp_a(grad: &Tensor, result: &Tensor) -> Result<Tensor> {
-        let adjoint = h(result)?;
-        adjoint.matmul(&grad.matmul(&adjoint)?)?.times(Scalar::Int(-1))
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        matrix_samples(s)
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        vec![InvalidSample::new(
-            Sample::of(s.normal(&[2, 3])),
-            ErrorKind::Runtime,
-            "linalg.inv: A must be batches of square matrices, but they are 2 by 3 matrices",
-        )]
-    }
-}
-
-/// The determinant. Its gradient at singular matrices comes from their singular values.
-#[op("linalg_det(Tensor A) -> Tensor", module = "linalg", out, alias("det"), node = "LinalgDet", method = linalg_det)]
-impl LinalgDet {
-    fn cpu(a: &Tensor) -> Result<Tensor> {
-        check_matrix("det", a, true)?;
-        let out = Tensor::empty_of(&batch_shape(a, &[]), a.dtype())?;
-        kernel::det(&mut out.view_mut(), a.view_ref())?;
-        Ok(out)
-    }
-    fn vjp_a(grad: &Tensor, a: &Tensor, result: &Tensor) -> Result<Tensor> {
-        let is_singular =
-            pullback_kernels::index::count_true(result.view_ref()) < result.numel() as usize;
-        let weight = |t: &Tensor| t.unsqueeze(-1)?.unsqueeze(-1);
-        if !is_singular {
-            return weight(&grad.mul(&result.conj()?)?)?.mul(&h(&a.linalg_inv()?)?);
-        }
-        // adj(A)^H = conj(det U det Vh) U diag(prod over j != i of s_j) Vh
-        let [u, s, vh] = a.svd_kernel(false, true)?;
-        let k = s.shape()[s.ndim() - 1];
-        let one = eye(k, s.dtype())?;
-        let mut others =
-            super::creation::filled(&TensorSpec::of(s.shape(), s.dtype()), Scalar::Int(1))?;
-        for j in 0..k {
-            let unit = one.select(0, j)?;
-            let factor = s
-                .select(-1, j)?
-                .unsqueeze(-1)?
-                .mul(&unit.times(Scalar::Int(-1))?.add(&Tensor::wrapped(1.0)?)?)?
-                .add(&unit)?;
-            others = others.mul(&factor)?;
-        }
-        let turn = u.linalg_det()?.mul(&vh.linalg_det()?)?.conj()?;
-        let adjoint = u.mul(&others.unsqueeze(-2)?)?.matmul(&vh)?;
-        weight(&grad.mul(&turn)?)?.mul(&adjoint)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        matrix_samples(s)
-    }
+fn check_driver(driver: Option<&str>) -> Result<()> {
+    ensure!(
+        driver.is_none(),
+        runtime,
+        "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
+    );
+    Ok(())
 }
 
 /// `A = Q R` with orthonormal columns in `Q` and `R` upper triangular; `mode` is "reduced", "complete" or "r" (no Q).
@@ -374,11 +315,11 @@ impl LinalgQr {
         let r = Tensor::empty_of(&batch_shape(a, &[columns, n]), a.dtype())?;
         if mode == "r" {
             kernel::qr(None, &mut r.view_mut(), a.view_ref(), false)?;
-            return real_diagonal([Tensor::empty_of(&[0], a.dtype())?, r]);
+            return Ok([Tensor::empty_of(&[0], a.dtype())?, r]);
         }
         let q = Tensor::empty_of(&batch_shape(a, &[m, columns]), a.dtype())?;
         kernel::qr(Some(&mut q.view_mut()), &mut r.view_mut(), a.view_ref(), mode == "complete")?;
-        real_diagonal([q, r])
+        Ok([q, r])
     }
     fn vjp_a(
         grad_q: Option<&Tensor>,
@@ -425,26 +366,6 @@ impl LinalgQr {
     }
 }
 
-/// Turns the phases of a complex decomposition so that the diagonal of `R` is real, as LAPACK has it and as the gradient
-/// supposes. An empty `Q` was not asked for.
-fn real_diagonal([q, r]: [Tensor; 2]) -> Result<[Tensor; 2]> {
-    if !r.dtype().is_complex() || r.numel() == 0 {
-        return Ok([q, r]);
-    }
-    let (columns, n) = sizes(r.shape());
-    let k = columns.min(n);
-    let diagonal = r.diagonal(0, -2, -1)?.to_vec::<crate::C128>()?;
-    let one = crate::C128::new(1.0, 0.0);
-    let phase = |d: crate::C128| if d.norm() == 0.0 { one } else { d / d.norm().copysign(d.re) };
-    let row = |ds: &[crate::C128]| {
-        (0..columns as usize).map(|i| ds.get(i).map_or(one, |&d| phase(d))).collect::<Vec<_>>()
-    };
-    let phases: Vec<crate::C128> = diagonal.chunks(k as usize).flat_map(row).collect();
-    let phases = Tensor::from_slice(&phases, &batch_shape(&r, &[columns]))?.converted(r.dtype())?;
-    let r = r.mul(&phases.conj()?.unsqueeze(-1)?)?;
-    Ok([if q.ndim() < 2 { q } else { q.mul(&phases.unsqueeze(-2)?)? }, r])
-}
-
 /// For at least as many rows as columns: `(gQ + Q sym(triu(gR R^H - Q^H gQ))) R^-H`, where `sym` mirrors the upper
 /// triangle and keeps the real diagonal.
 fn qr_backward(gq: Option<&Tensor>, gr: Option<&Tensor>, q: &Tensor, r: &Tensor) -> Result<Tensor> {
@@ -469,38 +390,69 @@ fn qr_backward(gq: Option<&Tensor>, gr: Option<&Tensor>, q: &Tensor, r: &Tensor)
 }
 
 /// The lower factor `L` of a Hermitian positive definite matrix, `A = L L^H`; with `upper`, `L^H`.
-#[op("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", module = "linalg", out, node = "LinalgCholeskyEx", method = linalg_cholesky)]
+#[op("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", module = "linalg", out, method = linalg_cholesky)]
 impl LinalgCholesky {
-    fn cpu(self_: &Tensor, upper: bool) -> Result<Tensor> {
+    fn composite(self_: &Tensor, upper: bool) -> Result<Tensor> {
+        let [l, info] = self_.linalg_cholesky_ex_with(upper, false)?;
+        check_codes("linalg.cholesky", self_, &info, not_positive_definite)?;
+        Ok(l)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        cholesky_samples(s)
+    }
+}
+
+fn not_positive_definite(minor: i32) -> String {
+    format!(
+        "The factorization could not be completed because the input is not positive-definite (the leading minor of order {minor} is not positive-definite)."
+    )
+}
+
+/// As `linalg_cholesky`, with `info` (int32) that tells for each matrix 0 or the order of its first leading minor that is
+/// not positive definite; that matrix's factor is NaN. With `check_errors` such a matrix is an error.
+#[op("linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
+     module = "linalg", out, method = linalg_cholesky_ex)]
+impl LinalgCholeskyEx {
+    fn cpu(self_: &Tensor, upper: bool, check_errors: bool) -> Result<[Tensor; 2]> {
         check_matrix("cholesky", self_, true)?;
         let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
-        kernel::cholesky(&mut out.view_mut(), self_.view_ref(), upper)?;
-        Ok(out)
+        let codes = kernel::cholesky(&mut out.view_mut(), self_.view_ref(), upper)?;
+        let info = codes_of(self_, &codes)?;
+        if check_errors {
+            check_codes("linalg.cholesky_ex", self_, &info, not_positive_definite)?;
+        }
+        Ok([out, info])
     }
-    fn vjp_self(grad: &Tensor, upper: bool, result: &Tensor) -> Result<Tensor> {
-        let (l, g) = if upper { (h(result)?, h(grad)?) } else { (result.clone(), grad.clone()) };
+    fn vjp_self(grad_l: &Tensor, upper: bool, l: &Tensor) -> Result<Tensor> {
+        let (l, g) = if upper { (h(l)?, h(grad_l)?) } else { (l.clone(), grad_l.clone()) };
         let lower = h(&l)?.matmul(&g)?.tril(0)?;
         let diagonal = lower.mul(&eye(l.shape()[l.ndim() - 1], l.dtype())?)?;
-        let phi = lower.add(&h(&lower)?)?.sub(&diagonal)?.times(Scalar::Float(0.5))?;
+        // The diagonal of L is real: what its gradient's imaginary part says does not matter.
+        let phi = lower.add(&h(&lower)?)?.sub(&h(&diagonal)?)?.times(Scalar::Float(0.5))?;
         h(&l)?.linalg_solve(&l.linalg_solve_with(&phi, false)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let positive = |shape: &[i64]| {
-            let a = regular(s, shape);
-            a.matmul(&h(&a).expect("samples are small")).expect("samples are small")
-        };
-        // Only one triangle is read, so that free differences do not apply; the values are checked.
-        vec![
-            Sample::of(positive(&[3])).without_gradient(),
-            Sample::of(positive(&[2, 2])).with("upper", true).without_gradient(),
-        ]
+        cholesky_samples(s)
     }
+}
+
+/// Only one triangle is read, so that free differences do not apply: `tests/linalg.rs` checks the gradient over Hermitian
+/// matrices.
+fn cholesky_samples(s: &Sampler) -> Vec<Sample> {
+    let positive = |shape: &[i64]| {
+        let a = regular(s, shape);
+        a.matmul(&h(&a).expect("samples are small")).expect("samples are small")
+    };
+    vec![
+        Sample::of(positive(&[3])).without_gradient(),
+        Sample::of(positive(&[2, 2])).with("upper", true).without_gradient(),
+    ]
 }
 
 /// The decomposition behind `linalg_eigh`.
 #[op("_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)", internal, node = "LinalgEigh", method = eigh_kernel)]
 impl EighKernel {
-    fn cpu(a: &Tensor, uplo: &str) -> Result<[Tensor; 2]> {
+    fn cpu(a: &Tensor, uplo: &str, compute_v: bool) -> Result<[Tensor; 2]> {
         check_matrix("eigh", a, true)?;
         let side = uplo.to_uppercase();
         ensure!(
@@ -510,6 +462,10 @@ impl EighKernel {
         );
         let n = a.shape()[a.ndim() - 1];
         let w = Tensor::empty_of(&batch_shape(a, &[n]), a.dtype().to_real())?;
+        if !compute_v {
+            kernel::eigh(&mut w.view_mut(), None, a.view_ref(), side == "U")?;
+            return Ok([w, Tensor::empty_of(&[0], a.dtype())?]);
+        }
         let v = Tensor::empty_of(a.shape(), a.dtype())?;
         kernel::eigh(&mut w.view_mut(), Some(&mut v.view_mut()), a.view_ref(), side == "U")?;
         Ok([w, v])
@@ -525,7 +481,12 @@ impl EighKernel {
         let zero = TensorSpec::of(w.shape(), w.dtype()).zeros()?;
         let mut core = diagonal_matrix(grad_eigenvalues.unwrap_or(&zero))?;
         if let Some(g) = grad_eigenvectors {
-            let part = h(v)?.matmul(g)?.div(&gaps(w)?)?;
+            let inner = h(v)?.matmul(g)?;
+            check_phases(
+                [&Some(skew(&inner)?), &None],
+                "linalg_eigh_backward: The eigenvectors in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on this quantity, so it is ill-defined.",
+            )?;
+            let part = inner.div(&gaps(w)?)?;
             core = core.add(&off_diagonal(&part, w.shape()[w.ndim() - 1])?)?;
         }
         v.matmul(&core.to_dtype(v.dtype())?)?.matmul(&h(v)?)
@@ -541,6 +502,18 @@ impl EighKernel {
 impl LinalgEigh {
     fn composite(self_: &Tensor, uplo: &str) -> Result<[Tensor; 2]> {
         self_.eigh_kernel(uplo, true)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(regular(s, &[3])).without_gradient()]
+    }
+}
+
+/// The eigenvalues (ascending, real) of a Hermitian matrix, of which the triangle `UPLO` is read.
+#[op("linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", module = "linalg", out, method = linalg_eigvalsh)]
+impl LinalgEigvalsh {
+    fn composite(self_: &Tensor, uplo: &str) -> Result<Tensor> {
+        let [w, _] = self_.eigh_kernel(uplo, needs_vectors(self_))?;
+        Ok(w)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(regular(s, &[3])).without_gradient()]

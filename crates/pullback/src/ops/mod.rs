@@ -24,6 +24,7 @@ mod index;
 pub mod indexing;
 pub mod join;
 mod linalg;
+mod linalg_solve;
 mod loss;
 mod loss_class;
 mod matmul;
@@ -85,6 +86,7 @@ static FAMILIES: &[Family] = &[
     pool::OPS,
     optim::OPS,
     linalg::OPS,
+    linalg_solve::OPS,
     reduce::OPS,
     binary::OPS,
     clamp::OPS,

@@ -1,17 +1,17 @@
 //! Vector norms and `logsumexp`.
 
 use crate::dispatch::{OpDef, Value};
-use crate::gradcheck::{Sample, Sampler};
+use crate::error::ensure;
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::{reduced, restore};
 use crate::tensor::promote::default_dtype;
 use crate::tensor::shape::wrap_dims;
-use crate::{DType, Result, Scalar, Tensor};
+use crate::{DType, ErrorKind, Result, Scalar, Tensor};
 use pullback_kernels::reduce;
 use pullback_macros::op;
 
 /// The ops of this family.
-pub(crate) static OPS: &[&OpDef] =
-    &[&LINALG_VECTOR_NORM, &NORM, &NORM_DIM, &NORM_DTYPE, &NORM_DIM_DTYPE, &LOGSUMEXP];
+pub(crate) static OPS: &[&OpDef] = &[&LINALG_VECTOR_NORM, &NORM, &NORM_NAME, &LOGSUMEXP];
 
 /// The norm of order `ord` over `dim` (all dimensions if `None`): `sum(|x|^ord)^(1/ord)`; infinite orders take
 /// the largest or smallest magnitude, order 0 counts what is not zero. Complex input gives a real result; at 0
@@ -38,10 +38,14 @@ impl LinalgVectorNorm {
         ord: Scalar,
         dim: Option<&[i64]>,
         keepdim: bool,
-    ) -> Result<Tensor> {
+    ) -> Result<Option<Tensor>> {
+        // A count has no gradient at all.
+        if ord.is(0.0) {
+            return Ok(None);
+        }
         let grad = restore(grad, self_.shape(), dim, keepdim)?;
         let norm = restore(result, self_.shape(), dim, keepdim)?;
-        norm_grad(&grad, self_, &norm, ord.to_f64(), dim)
+        norm_grad(&grad, self_, &norm, ord.to_f64(), dim).map(Some)
     }
     fn jvp(
         self_p: &Tensor,
@@ -69,59 +73,96 @@ impl LinalgVectorNorm {
     }
 }
 
-/// The norm of order `p` (2 if `None`) of all elements.
-#[op("norm.Scalar(Tensor self, Scalar p=2) -> Tensor")]
+/// The norm of order `p` (2 if `None`) over `dim` (all dimensions if `None`), computed in `dtype`.
+#[op(
+    "norm(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    out
+)]
 impl Norm {
-    fn composite(self_: &Tensor, p: Scalar) -> Result<Tensor> {
-        self_.linalg_vector_norm(p, None, false)
+    fn composite(
+        self_: &Tensor,
+        p: Option<Scalar>,
+        dim: Option<&[i64]>,
+        keepdim: bool,
+        dtype: Option<DType>,
+    ) -> Result<Tensor> {
+        self_.linalg_vector_norm_with(p.unwrap_or(Scalar::Int(2)), dim, keepdim, dtype)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = || Sample::of(s.away_from_zero(&[2, 3]));
         vec![
-            Sample::of(s.away_from_zero(&[2, 3])),
-            Sample::of(s.away_from_zero(&[3])).with("p", Scalar::Float(3.0)),
+            sample(),
+            sample().with("p", Scalar::Float(3.0)),
+            sample().with("p", Value::None).with("dim", [1]),
+            sample().with("p", Scalar::Float(1.0)).with("dim", [0, 1]).with("keepdim", true),
+            sample().with("p", Value::None).with("dtype", s.dtype),
+            sample().with("dim", [0]).with("dtype", s.dtype),
         ]
     }
 }
 
-/// The norm of order `p` (2 if `None`) over `dim`.
-#[op("norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor", out)]
-impl NormDim {
-    fn composite(self_: &Tensor, p: Option<Scalar>, dim: &[i64], keepdim: bool) -> Result<Tensor> {
-        self_.linalg_vector_norm(p.unwrap_or(Scalar::Int(2)), Some(dim), keepdim)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        norm_dim_samples(s)
-    }
-}
-
-/// The norm of order `p` (2 if `None`) of all elements, computed in `dtype`.
-#[op("norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor")]
-impl NormDtype {
-    fn composite(self_: &Tensor, p: Option<Scalar>, dtype: DType) -> Result<Tensor> {
-        self_.linalg_vector_norm_with(p.unwrap_or(Scalar::Int(2)), None, false, Some(dtype))
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.away_from_zero(&[2, 3])).with("p", Value::None).with("dtype", s.dtype)]
-    }
-}
-
-/// The norm of order `p` (2 if `None`) over `dim`, computed in `dtype`.
-#[op(
-    "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim=False, *, ScalarType dtype) -> Tensor",
-    out
-)]
-impl NormDimDtype {
+/// A norm by its name: "fro", the root of the sum of squares, or "nuc", the sum of the singular values of the
+/// matrices that the two dimensions `dim` (the last two, of a matrix, if `None`) make.
+#[op("norm.name(Tensor self, str p, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out,
+     method = norm_by_name)]
+impl NormName {
     fn composite(
         self_: &Tensor,
-        p: Option<Scalar>,
-        dim: &[i64],
+        p: &str,
+        dim: Option<&[i64]>,
         keepdim: bool,
-        dtype: DType,
+        dtype: Option<DType>,
     ) -> Result<Tensor> {
-        self_.linalg_vector_norm_with(p.unwrap_or(Scalar::Int(2)), Some(dim), keepdim, Some(dtype))
+        ensure!(
+            matches!(p, "fro" | "nuc"),
+            runtime,
+            "linalg.matrix_norm: Order {p} not supported."
+        );
+        let all: Vec<i64> = (0..self_.ndim() as i64).collect();
+        let dims = dim.unwrap_or(&all);
+        let is_matrix = dims.len() == 2;
+        ensure!(
+            is_matrix || p == "fro" && (dim.is_none() || dims.len() < 2),
+            runtime,
+            "linalg.matrix_norm: dim must be a 2-tuple. Got {}",
+            dims.iter().map(i64::to_string).collect::<Vec<_>>().join(" ")
+        );
+        if p == "fro" {
+            return self_.linalg_vector_norm_with(Scalar::Int(2), dim, keepdim, dtype);
+        }
+        let mut rows_and_columns = wrap_dims(Some(dims), self_.ndim())?;
+        rows_and_columns.sort_unstable();
+        let matrices = match dtype {
+            Some(dtype) => self_.to_dtype(dtype)?,
+            None => self_.clone(),
+        };
+        let norm =
+            matrices.movedim(dims, &[-2, -1])?.linalg_svdvals()?.sum_dim(Some(&[-1]), false)?;
+        if !keepdim {
+            return Ok(norm);
+        }
+        rows_and_columns.iter().try_fold(norm, |norm, &d| norm.unsqueeze(d as i64))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        norm_dim_samples(s).into_iter().map(|sample| sample.with("dtype", s.dtype)).collect()
+        let sample = |shape: &[i64], p: &str| Sample::of(s.away_from_zero(shape)).with("p", p);
+        vec![
+            sample(&[2, 3], "fro"),
+            sample(&[2, 3, 2], "fro"),
+            sample(&[2, 3], "fro").with("dim", [1]).with("keepdim", true),
+            sample(&[2, 3], "nuc"),
+            sample(&[2, 2, 3], "nuc").with("dim", [2, 0]),
+            sample(&[2, 2, 3], "nuc").with("dim", [-1, 0]).with("keepdim", true),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |shape: &[i64], p: &str, phrase| {
+            let sample = Sample::of(s.normal(shape)).with("p", p);
+            InvalidSample::new(sample, ErrorKind::Runtime, phrase)
+        };
+        vec![
+            bad(&[2, 2], "foo", "linalg.matrix_norm: Order foo not supported."),
+            bad(&[2, 2, 2], "nuc", "linalg.matrix_norm: dim must be a 2-tuple. Got 0 1 2"),
+        ]
     }
 }
 
@@ -211,14 +252,4 @@ pub(super) fn norm_grad(
         x.mul(&power(&x.abs()?, p - 2.0)?)?
     };
     scaled.mul(&scale)
-}
-
-fn norm_dim_samples(s: &Sampler) -> Vec<Sample> {
-    vec![
-        Sample::of(s.away_from_zero(&[2, 3])).with("p", Value::None).with("dim", [1]),
-        Sample::of(s.away_from_zero(&[2, 3]))
-            .with("p", Scalar::Float(1.0))
-            .with("dim", [0, 1])
-            .with("keepdim", true),
-    ]
 }

@@ -13,6 +13,7 @@ mod direct;
 mod gather;
 mod geometry;
 mod implicit;
+mod integer;
 mod product;
 mod tile;
 
@@ -61,7 +62,7 @@ macro_rules! for_number {
 /// as [`output_shape`] says, `bias` (O).
 ///
 /// # Errors
-/// Shapes that do not fit, unequal dtypes, or a dtype that is neither floating nor complex.
+/// Shapes that do not fit, unequal dtypes, bool, or integers in a transposed convolution.
 pub fn convolution(
     out: &mut StridedMut<'_>,
     x: StridedRef<'_>,
@@ -76,6 +77,14 @@ pub fn convolution(
         expect_shape("bias", bias.shape(), &shape[1..2])?;
     }
     let geometry = Geometry::new(x.shape(), weight.shape(), &shape, conv);
+    if x.dtype().is_integral(false) && !conv.transposed {
+        let (x, weight) = (load::<i64>(x), load::<i64>(weight));
+        let bias = bias.map(load::<i64>);
+        with_output::<i64, _>(out, |out| {
+            integer::forward(out, &x, &weight, bias.as_deref(), &geometry);
+        });
+        return Ok(());
+    }
     for_number!(x.dtype(), "convolution", T => {
         let (x, weight) = (load::<T>(x), load::<T>(weight));
         let bias = bias.map(load::<T>);

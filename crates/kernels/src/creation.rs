@@ -143,18 +143,15 @@ fn spaced(
         DType::C64 => complex!(C64, f32),
         DType::C128 => complex!(C128, f64),
         dtype => {
-            let (a, b) = (start.to_i64(), end.to_i64());
-            // Integers step in single precision, as the reference kernels do.
-            let step = (b as f32 - a as f32) / last.max(1) as f32;
+            // Integers step in double precision, and the sum loses its fraction.
+            let (a, b) = (start.to_i64() as f64, end.to_i64() as f64);
+            let step = (b - a) / last.max(1) as f64;
+            let near = |i: usize| {
+                if i < half || n == 1 { a + step * i as f64 } else { b - step * (last - i) as f64 }
+            };
             for_dtype!(dtype, integral, T => match base {
-                None => fill_by(out, |i| {
-                    let near = if i < half || n == 1 { a + (step * i as f32) as i64 } else { b - (step * (last - i) as f32) as i64 };
-                    T::from_i64(near)
-                }),
-                Some(base) => fill_by(out, |i| {
-                    let exponent = if i < half || n == 1 { a as f32 + step * i as f32 } else { b as f32 - step * (last - i) as f32 };
-                    T::from_i64((base as f32).powf(exponent) as i64)
-                }),
+                None => fill_by(out, |i| T::from_i64(near(i) as i64)),
+                Some(base) => fill_by(out, |i| T::from_i64(base.powf(near(i)) as i64)),
             }, else return Err(Error::not_implemented(name, dtype)));
         }
     }

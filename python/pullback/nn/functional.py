@@ -360,40 +360,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     """
     if p < 0.0 or p > 1.0:
         _check_probability(p)
-    if inplace:
-        return _noisy(input, p, training, inplace=True)
-    return _dropout(input, p, training)
-
-
-def _noisy(
-    input: Tensor,
-    p: float,
-    training: bool,
-    *,
-    feature: bool = False,
-    alpha: bool = False,
-    inplace: bool = False,
-) -> Tensor:
-    """Dropout with a noise tensor of our own: in place, of whole features, or of alpha kind."""
-    if p == 0 or not training or input.numel() == 0:
-        return input
-    if p == 1:
-        return input.mul_(0.0) if inplace else input * 0.0
-    noise = _VF.empty_like(input)
-    if feature:
-        if input.dim() < 2:
-            raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-        noise = input.new_empty([*input.shape[:2], *[1] * (input.dim() - 2)])
-    noise.bernoulli_(1 - p)
-    if not alpha:
-        noise.div_(1 - p)
-        return input.mul_(noise) if inplace else input * noise
-    # Dropped elements take SELU's negative saturation; a and b restore mean 0, variance 1.
-    saturation = 1.7580993408473766
-    a = 1.0 / math.sqrt((saturation * saturation * p + 1) * (1 - p))
-    shift = (noise - 1).mul_(saturation * a).add_(saturation * a * p)
-    noise.mul_(a)
-    return input.mul_(noise).add_(shift) if inplace else input * noise + shift
+    return (_VF.dropout_ if inplace else _dropout)(input, p, training)
 
 
 def alpha_dropout(
@@ -401,7 +368,7 @@ def alpha_dropout(
 ) -> Tensor:
     """Dropout that keeps the mean and variance of SELU activations."""
     _check_probability(p)
-    return _noisy(input, p, training, alpha=True, inplace=inplace)
+    return (_VF.alpha_dropout_ if inplace else _VF.alpha_dropout)(input, p, training)
 
 
 def feature_alpha_dropout(
@@ -409,7 +376,8 @@ def feature_alpha_dropout(
 ) -> Tensor:
     """:func:`alpha_dropout` of whole channels: one draw for each ``(n, c)``."""
     _check_probability(p)
-    return _noisy(input, p, training, feature=True, alpha=True, inplace=inplace)
+    function = _VF.feature_alpha_dropout_ if inplace else _VF.feature_alpha_dropout
+    return function(input, p, training)
 
 
 def dropout1d(
@@ -429,9 +397,10 @@ def dropout1d(
             "dimension, a channel dimension, and an optional batch dimension "
             "(i.e. 2D or 3D inputs)."
         )
+    function = _VF.feature_dropout_ if inplace else _VF.feature_dropout
     if dims == 3:
-        return _noisy(input, p, training, feature=True, inplace=inplace)
-    result = _noisy(input.unsqueeze(0), p, training, feature=True, inplace=inplace)
+        return function(input, p, training)
+    result = function(input.unsqueeze(0), p, training)
     return input if inplace else result.squeeze(0)
 
 
@@ -457,7 +426,7 @@ def dropout2d(
             "switch to using dropout1d instead.",
             stacklevel=2,
         )
-    return _noisy(input, p, training, feature=True, inplace=inplace)
+    return (_VF.feature_dropout_ if inplace else _VF.feature_dropout)(input, p, training)
 
 
 def dropout3d(
@@ -472,9 +441,10 @@ def dropout3d(
             "result in an error in a future release. Please use dropout instead.",
             stacklevel=2,
         )
-    if dims != 4:
-        return _noisy(input, p, training, feature=True, inplace=inplace)
-    result = _noisy(input.unsqueeze(0), p, training, feature=True, inplace=inplace)
+    function = _VF.feature_dropout_ if inplace else _VF.feature_dropout
+    if dims == 5:
+        return function(input, p, training)
+    result = function(input.unsqueeze(0), p, training)
     return input if inplace else result.squeeze(0)
 
 
@@ -632,8 +602,7 @@ def rms_norm(
     if eps is None:
         eps = _machine_epsilon(wide)
     dims = tuple(range(-len(shape), 0))
-    square = wide * wide.conj() if wide.is_complex() else wide.square()
-    out = wide * (square.mean(dims, keepdim=True) + eps).rsqrt()
+    out = wide * (wide.square().mean(dims, keepdim=True) + eps).rsqrt()
     if weight is not None:
         out = out * weight
     return out.to(input.dtype)
@@ -885,7 +854,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
             f"of upscale_factor, but input.size(-3)={c} is not divisible by {r * r}"
         )
-    planes = input.reshape(-1, c // (r * r), r, r, h, w).permute(0, 1, 4, 2, 5, 3)
+    planes = input.reshape(math.prod(batch), c // (r * r), r, r, h, w).permute(0, 1, 4, 2, 5, 3)
     return planes.reshape([*batch, c // (r * r), h * r, w * r])
 
 
@@ -910,5 +879,5 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
                 f"pixel_unshuffle expects {name} to be divisible by downscale_factor, "
                 f"but input.size({position})={extent} is not divisible by {r}"
             )
-    planes = input.reshape(-1, c, h // r, r, w // r, r).permute(0, 1, 3, 5, 2, 4)
+    planes = input.reshape(math.prod(batch), c, h // r, r, w // r, r).permute(0, 1, 3, 5, 2, 4)
     return planes.reshape([*batch, c * r * r, h // r, w // r])

@@ -1,7 +1,9 @@
 """``nn.functional`` and ``nn.utils``: what the functions add to the natives."""
 
 import math
+import warnings
 
+import numpy as np
 import pytest
 
 import pullback
@@ -170,6 +172,103 @@ def test_pixel_shuffle_is_inverted():
     assert F.pixel_unshuffle(wide, 2).tolist() == v.tolist()
     with pytest.raises(RuntimeError, match=r"divisible by the square"):
         F.pixel_shuffle(v, 3)
+
+
+@pytest.mark.parametrize("function", [F.pixel_shuffle, F.pixel_unshuffle])
+def test_pixels_of_no_batch_are_rearranged(function):
+    assert function(pullback.zeros(0, 4, 6, 6), 2).shape[0] == 0
+    assert function(pullback.zeros(1, 0, 6, 6), 1).shape == (1, 0, 6, 6)
+
+
+@pytest.mark.parametrize("mode", ["circular", "replicate", "reflect"])
+@pytest.mark.parametrize("pad", [(-1, 1), (1, -1), (-1, -1), (2, 1), (0, 0), (-1, 0)])
+def test_padding_follows_numpy_in_memory_of_its_own(mode, pad):
+    values = pullback.arange(24.0).reshape(2, 3, 4)
+    result = F.pad(values.expand(2, 2, 3, 4)[0], pad, mode)
+    before, after = pad
+    if mode == "circular":
+        # What is cropped away does not come back at the other side.
+        values = values[..., max(-before, 0) : 4 + min(after, 0)]
+        before, after = max(before, 0), max(after, 0)
+    widths = [(0, 0), (0, 0), (max(before, 0), max(after, 0))]
+    name = {"circular": "wrap", "replicate": "edge", "reflect": "reflect"}[mode]
+    padded = np.pad(values.numpy(), widths, name)
+    padded = padded[..., max(-before, 0) : padded.shape[-1] + min(after, 0)]
+    assert result.tolist() == padded.tolist()
+    assert result.is_contiguous()
+    assert result.data_ptr() != values.data_ptr()
+
+
+def test_wrapping_more_than_once_is_refused():
+    for pad in ((5, 0), (3, -3)):
+        with pytest.raises(RuntimeError, match="wrapping around more than once"):
+            F.pad(pullback.zeros(1, 1, 4), pad, "circular")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "int32", "int64"])
+def test_integers_are_convolved_exactly(dtype):
+    dtype = getattr(pullback, dtype)
+    pullback.manual_seed(0)
+    images = pullback.randint(0, 6, (2, 4, 7, 6), dtype=dtype)
+    weight = pullback.randint(0, 4, (6, 2, 3, 2), dtype=dtype)
+    bias = pullback.randint(0, 9, (6,), dtype=dtype)
+    options = {"stride": (2, 1), "padding": (1, 2), "dilation": (1, 2), "groups": 2}
+    result = F.conv2d(images, weight, bias, **options)
+    assert result.dtype == dtype
+    exact = F.conv2d(images.double(), weight.double(), bias.double(), **options)
+    assert result.tolist() == exact.to(pullback.int64).to(dtype).tolist()
+    lines = F.conv1d(images[:, :, 0], weight[:, :, 0], bias, padding=1, groups=2)
+    exact = F.conv1d(*(t.double() for t in (images[:, :, 0], weight[:, :, 0], bias)), 1, 1, 1, 2)
+    assert lines.tolist() == exact.to(pullback.int64).to(dtype).tolist()
+    with pytest.raises(NotImplementedError, match="Bool"):
+        F.conv2d(images > 0, weight > 0, groups=2)
+
+
+def test_means_of_integers_lose_their_fraction():
+    values = pullback.arange(-12, 24).reshape(1, 6, 6)
+    for options in ((2,), (3, 2, 1), (3, 1, 1, False, False), (2, 2, 0, True, True, 3)):
+        exact = F.avg_pool2d(values.double(), *options)
+        assert F.avg_pool2d(values, *options).tolist() == exact.trunc().tolist()
+    assert F.avg_pool1d(values, 4).tolist() == F.avg_pool1d(values.double(), 4).trunc().tolist()
+    with pytest.raises(NotImplementedError, match="not implemented for 'Int'"):
+        F.avg_pool2d(values.int(), 2)
+
+
+@pytest.mark.parametrize("inplace", [False, True])
+@pytest.mark.parametrize(
+    "function",
+    [F.dropout, F.dropout1d, F.dropout2d, F.dropout3d, F.alpha_dropout, F.feature_alpha_dropout],
+)
+def test_complex_numbers_are_dropped_by_a_real_mask(function, inplace):
+    dims = {F.dropout1d: 3, F.dropout3d: 5}.get(function, 4)
+    real = pullback.ones((4, 8, 2, 2, 2)[:dims], dtype=pullback.float64)
+    pullback.manual_seed(1)
+    expected = function(real, 0.5, True)
+    pullback.manual_seed(1)
+    values = pullback.complex(real, real)
+    dropped = function(values, 0.5, True, inplace)
+    assert pullback.real(dropped).tolist() == expected.tolist()
+    assert (dropped is values) == inplace
+    if function not in (F.alpha_dropout, F.feature_alpha_dropout):
+        assert pullback.imag(dropped).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("shape", [(6,), (6, 5), (6, 5, 2), (6, 5, 2, 3)])
+def test_dropout3d_takes_what_has_no_batch_as_channels(shape):
+    pullback.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kept = F.dropout3d(pullback.ones(shape), 0.5, True).reshape(6, -1)
+    assert kept.tolist() == kept[:, :1].expand_as(kept).tolist()
+    assert 0 < kept[:, 0].count_nonzero().item() < 6
+
+
+def test_rms_norm_squares_complex_numbers_as_they_are():
+    values = pullback.tensor([1 + 2j, 3 - 1j], dtype=pullback.complex128)
+    square = ((1 + 2j) ** 2 + (3 - 1j) ** 2) / 2 + 0.5
+    expected = [v / square**0.5 for v in (1 + 2j, 3 - 1j)]
+    result = F.rms_norm(values, [2], eps=0.5).tolist()
+    assert result == pytest.approx(expected)
 
 
 def test_attention_equals_its_formula():

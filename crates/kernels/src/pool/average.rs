@@ -4,7 +4,7 @@
 use super::maximum::for_taps;
 use super::{Geometry, Window, output_shape, sizes};
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, with_output};
-use crate::{Error, Result, StridedMut, StridedRef};
+use crate::{DType, Error, Result, StridedMut, StridedRef};
 use std::ops::Range;
 
 /// What an average is divided by.
@@ -20,7 +20,8 @@ pub struct AvgPool {
 /// the padded input, or to the input if padding does not count.
 ///
 /// # Errors
-/// Shapes that do not fit, a divisor of zero, or a dtype that is not real floating.
+/// Shapes that do not fit, a divisor of zero, or a dtype that is neither real floating nor int64 (whose means lose their
+/// fraction).
 pub fn avg_pool(
     out: &mut StridedMut<'_>,
     x: StridedRef<'_>,
@@ -33,6 +34,11 @@ pub fn avg_pool(
         return Ok(());
     }
     let scales = Scales::new(Geometry::new(x.shape(), &shape, window), how)?;
+    if x.dtype() == DType::I64 {
+        let x = load::<i64>(x);
+        with_output::<i64, _>(out, |out| average_integers(out, &x, &scales));
+        return Ok(());
+    }
     for_compute!(x.dtype(), "avg_pool2d", T => {
         let x = load::<T>(x);
         with_output::<T, _>(out, |out| {
@@ -103,6 +109,12 @@ impl Scales {
         });
         Ok(Scales { g, counts, fixed: how.divisor_override.map(|d| d as f64) })
     }
+    /// The divisor of output `i` of a plane.
+    fn of(&self, i: usize) -> f64 {
+        let [rows, width] = [self.g.output[1], self.g.output[2]];
+        let [d, h, w] = [i / width / rows, i / width % rows, i % width];
+        self.fixed.unwrap_or_else(|| self.counts[0][d] * self.counts[1][h] * self.counts[2][w])
+    }
     fn apply<T: Real>(&self, out: &mut [T]) {
         if let Some(fixed) = self.fixed {
             return divide(out, T::of(fixed));
@@ -114,6 +126,28 @@ impl Scales {
             divide_each(out, &columns, outer);
         }
     }
+}
+
+/// The windows' sums, wrapping, over their divisors.
+fn average_integers(out: &mut [i64], x: &[i64], scales: &Scales) {
+    let g = &scales.g;
+    let (size, from) = (g.output_size(), g.input_size());
+    let out = SharedMut::new(out);
+    g.for_planes(&|plane| {
+        // SAFETY: one task per plane.
+        let out = unsafe { out.slice(plane * size..(plane + 1) * size) };
+        let x = &x[plane * from..(plane + 1) * from];
+        out.fill(0);
+        for_taps(g, |o, i, n| {
+            for (j, out) in out[o..o + n].iter_mut().enumerate() {
+                *out = out.wrapping_add(x[i + j * g.stride[2]]);
+            }
+        });
+        for (i, out) in out.iter_mut().enumerate() {
+            let by = scales.of(i) as i64;
+            *out = if by == 0 { 0 } else { out.wrapping_div(by) };
+        }
+    });
 }
 
 crate::multiversion! {

@@ -181,7 +181,7 @@ impl NativeDropoutBackward {
             "Mask should be Bool Scalar Type{}",
             mask.dtype().scalar_name()
         );
-        grad_output.mul(mask)?.times(Scalar::Float(scale))
+        grad_output.mul(mask)?.mul(&Tensor::wrapped(scale)?)
     }
     fn vjp_grad_output(grad: &Tensor, mask: &Tensor, scale: f64) -> Result<Tensor> {
         grad.native_dropout_backward(mask, scale)
@@ -241,7 +241,12 @@ impl Mask {
 
     /// The factor of the input, and what is added to it.
     fn draw(&self, input: &Tensor, p: f64) -> Result<(Tensor, Option<Tensor>)> {
-        let kept = if self.whole_channels { channels_of(input)? } else { input.empty_like()? };
+        // The mask of complex numbers is real.
+        let kept = if self.whole_channels {
+            channels_of(input)?
+        } else {
+            input.empty_like_with(Some(input.dtype().to_real()), None, None, None, None)?
+        };
         kept.bernoulli_(1.0 - p)?;
         if !self.alpha {
             return Ok((kept.div_(&Tensor::wrapped(1.0 - p)?)?, None));
@@ -276,7 +281,7 @@ fn channels_of(input: &Tensor) -> Result<Tensor> {
     Tensor::empty_strided(
         &shape,
         &crate::tensor::contiguous_strides(&shape),
-        input.dtype(),
+        input.dtype().to_real(),
         input.device(),
     )
 }

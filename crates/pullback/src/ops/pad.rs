@@ -8,7 +8,7 @@ use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
 use crate::tensor::TensorSpec;
 use crate::tensor::shape::list;
-use crate::{Dims, Result, Scalar, Tensor};
+use crate::{Dims, MemoryFormat, Result, Scalar, Tensor};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -79,7 +79,7 @@ impl ConstantPadNd {
     }
 }
 
-/// One dimension padded by pieces of the tensor itself.
+/// One dimension padded by pieces of the tensor itself, in memory of its own.
 fn pad_dim(x: &Tensor, dim: i64, (before, after): (i64, i64), mode: &str) -> Result<Tensor> {
     let size = x.shape()[dim as usize];
     let piece = |from: i64, to: i64| x.slice(dim, Some(from), Some(to), 1);
@@ -114,18 +114,23 @@ fn pad_dim(x: &Tensor, dim: i64, (before, after): (i64, i64), mode: &str) -> Res
             parts.push(edge(size - 1, tail)?);
         }
         _ => {
+            // What is cropped away does not come back at the other side.
+            let (from, to) = ((-before).max(0), size + after.min(0));
             ensure!(
-                head <= size && tail <= size,
+                head <= to - from && tail <= to - from,
                 runtime,
                 "Padding value causes wrapping around more than once."
             );
-            parts.push(piece(size - head, size)?);
-            parts.push(piece((-before).max(0), size + after.min(0))?);
-            parts.push(piece(0, tail)?);
+            parts.push(piece(to - head, to)?);
+            parts.push(piece(from, to)?);
+            parts.push(piece(from, from + tail)?);
         }
     }
     parts.retain(|p| p.shape()[dim as usize] > 0);
-    if parts.len() == 1 { Ok(parts.remove(0)) } else { super::join::cat(&parts, dim) }
+    match &parts[..] {
+        [piece] => piece.clone_tensor(Some(MemoryFormat::Contiguous)),
+        _ => super::join::cat(&parts, dim),
+    }
 }
 
 /// Pads the last dimensions as `pad` lists them: mode "constant" (with `value`), "reflect", "replicate" or "circular".
@@ -177,6 +182,9 @@ impl Pad {
             sample(&[1, 2, 3], &[2, 1], "reflect"),
             sample(&[1, 1, 3, 3], &[1, 2, 0, 1], "replicate"),
             sample(&[1, 1, 3, 3], &[1, 2, -1, 1], "circular"),
+            sample(&[1, 4, 4], &[-1, 1], "circular"),
+            sample(&[1, 4, 4], &[-1, -1], "reflect"),
+            sample(&[1, 2, 3], &[2, -2], "replicate"),
         ]
     }
 }

@@ -1,0 +1,54 @@
+//! Convolution of integers, wrapping: one loop over the kernel for each pair of channels.
+//!
+//! All types compute in `i64`; what a narrower type keeps of that is what its own wrapping arithmetic gives.
+
+use super::geometry::Geometry;
+use crate::dense::SharedMut;
+use crate::parallel;
+
+/// Multiply-adds worth a thread of their own.
+const GRAIN: usize = 1 << 15;
+
+/// `out = bias + x (cross-correlated with) w`, as `super::convolution` has it.
+pub(super) fn forward(out: &mut [i64], x: &[i64], w: &[i64], bias: Option<&[i64]>, g: &Geometry) {
+    let (size, from, taps) = (g.output_size(), g.input_size(), g.kernel_size());
+    let channels = g.groups * g.out_channels;
+    let work = (size * g.in_channels).saturating_mul(taps).max(1);
+    let out = SharedMut::new(out);
+    parallel::for_range(g.batch * channels, (GRAIN / work).max(1), &|range| {
+        for plane in range {
+            let (n, o) = (plane / channels, plane % channels);
+            // SAFETY: one task per plane.
+            let out = unsafe { out.slice(plane * size..(plane + 1) * size) };
+            out.fill(bias.map_or(0, |bias| bias[o]));
+            for c in 0..g.in_channels {
+                let input = (n * g.groups + o / g.out_channels) * g.in_channels + c;
+                let weight = (o * g.in_channels + c) * taps;
+                let x = &x[input * from..(input + 1) * from];
+                add_plane(out, x, &w[weight..weight + taps], g);
+            }
+        }
+    });
+}
+
+/// Adds what one input channel gives to one output channel.
+fn add_plane(out: &mut [i64], x: &[i64], w: &[i64], g: &Geometry) {
+    let place =
+        |first: isize, o: usize, dim: usize| (first + (o * g.stride[dim]) as isize) as usize;
+    for (k, &w) in w.iter().enumerate() {
+        let (kh, kw) = (k / g.kernel[2] % g.kernel[1], k % g.kernel[2]);
+        let (depths, first_d) = g.inside(0, k / g.kernel[2] / g.kernel[1]);
+        let (rows, first_h) = g.inside(1, kh);
+        let (columns, first_w) = g.inside(2, kw);
+        for d in depths {
+            for h in rows.clone() {
+                let line = (d * g.output[1] + h) * g.output[2];
+                let from = (place(first_d, d, 0) * g.input[1] + place(first_h, h, 1)) * g.input[2];
+                for c in columns.clone() {
+                    let value = x[from + place(first_w, c, 2)].wrapping_mul(w);
+                    out[line + c] = out[line + c].wrapping_add(value);
+                }
+            }
+        }
+    }
+}

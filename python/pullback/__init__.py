@@ -43,7 +43,17 @@ from ._C import (
     set_printoptions,
     tensor,
 )
-from ._function import broadcast_tensors, einsum, meshgrid, nonzero, tensordot
+from ._function import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    broadcast_tensors,
+    einsum,
+    meshgrid,
+    nonzero,
+    tensordot,
+    unique_consecutive,
+)
 from ._tensor import Tensor
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
@@ -224,6 +234,9 @@ __all__ = [
     "as_tensor",
     "as_torch",
     "asarray",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
     "broadcast_tensors",
     "can_cast",
     "compile",
@@ -268,5 +281,6 @@ __all__ = [
     "tensor",
     "tensordot",
     "typename",
+    "unique_consecutive",
     *_C._public_names(),
 ]

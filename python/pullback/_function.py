@@ -8,7 +8,17 @@ from typing import Any, cast
 from . import _C
 from ._tensor import Tensor
 
-__all__ = ["broadcast_tensors", "einsum", "meshgrid", "nonzero", "tensordot"]
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_tensors",
+    "einsum",
+    "meshgrid",
+    "nonzero",
+    "tensordot",
+    "unique_consecutive",
+]
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -18,6 +28,34 @@ def _unpacked(tensors: tuple[Any, ...]) -> tuple[Tensor, ...]:
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         return tuple(tensors[0])
     return tensors
+
+
+def atleast_1d(*tensors: Any) -> Tensor | tuple[Tensor, ...]:
+    """The tensor with at least one dimension: a number becomes ``(1,)``.
+
+    Several tensors, or a list or tuple of them, give a tuple.
+    """
+    given = tensors[0] if len(tensors) == 1 else tensors
+    return _C._VariableFunctions.atleast_1d(given)
+
+
+def atleast_2d(*tensors: Any) -> Tensor | tuple[Tensor, ...]:
+    """The tensor with at least two dimensions: a vector becomes a row.
+
+    Several tensors, or a list or tuple of them, give a tuple.
+    """
+    given = tensors[0] if len(tensors) == 1 else tensors
+    return _C._VariableFunctions.atleast_2d(given)
+
+
+def atleast_3d(*tensors: Any) -> Tensor | tuple[Tensor, ...]:
+    """The tensor with at least three dimensions.
+
+    ``(n,)`` becomes ``(1, n, 1)``, ``(m, n)`` becomes ``(m, n, 1)``. Several tensors, or a list or
+    tuple of them, give a tuple.
+    """
+    given = tensors[0] if len(tensors) == 1 else tensors
+    return _C._VariableFunctions.atleast_3d(given)
 
 
 def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -141,3 +179,31 @@ def _letters(numbers: Sequence[Any]) -> str:
                 "einsum(): subscript in subscript list is not within the valid range [0, 52)"
             )
     return "".join(letters)
+
+
+def unique_consecutive(
+    input: Tensor,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Tensor | tuple[Tensor, ...]:
+    """The elements, or the slices along ``dim``, without those that equal their predecessor.
+
+    Args:
+        input: the tensor; without ``dim`` it is flattened.
+        return_inverse: give for each element (or slice) the number of its run too.
+        return_counts: give the length of each run too.
+        dim: the dimension whose slices are compared.
+
+    Returns:
+        The tensor, or a tuple of it and what else was asked for.
+
+    Raises:
+        RuntimeError: for slices without elements.
+    """
+    values, inverse, counts = _C._VariableFunctions.unique_consecutive(
+        input, return_inverse=return_inverse, return_counts=return_counts, dim=dim
+    )
+    asked = ((inverse, return_inverse), (counts, return_counts))
+    more = tuple(result for result, wanted in asked if wanted)
+    return (values, *more) if more else values

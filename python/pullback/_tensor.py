@@ -109,6 +109,14 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         """The indices of the elements that are not zero: :func:`pullback.nonzero`."""
         return tuple(self.nonzero_numpy()) if as_tuple else super().nonzero()
 
+    def unique_consecutive(  # type: ignore[override]
+        self, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    ) -> Tensor | tuple[Tensor, ...]:
+        """Without what equals its predecessor: :func:`pullback.unique_consecutive`."""
+        from ._function import unique_consecutive
+
+        return unique_consecutive(self, return_inverse, return_counts, dim)
+
     # --- copies --------------------------------------------------------------------------------
 
     def _parts(self) -> tuple[Any, ...]:

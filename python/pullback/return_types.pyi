@@ -70,6 +70,16 @@ class kthvalue(tuple[Tensor, Tensor]):
     @property
     def indices(self) -> Tensor: ...
 
+class linalg_cholesky_ex(tuple[Tensor, Tensor]):
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def L(self) -> Tensor: ...
+    @property
+    def info(self) -> Tensor: ...
+
 class linalg_eigh(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -80,6 +90,16 @@ class linalg_eigh(tuple[Tensor, Tensor]):
     @property
     def eigenvectors(self) -> Tensor: ...
 
+class linalg_inv_ex(tuple[Tensor, Tensor]):
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def inverse(self) -> Tensor: ...
+    @property
+    def info(self) -> Tensor: ...
+
 class linalg_qr(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -89,6 +109,26 @@ class linalg_qr(tuple[Tensor, Tensor]):
     def Q(self) -> Tensor: ...
     @property
     def R(self) -> Tensor: ...
+
+class linalg_slogdet(tuple[Tensor, Tensor]):
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def sign(self) -> Tensor: ...
+    @property
+    def logabsdet(self) -> Tensor: ...
+
+class linalg_solve_ex(tuple[Tensor, Tensor]):
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def result(self) -> Tensor: ...
+    @property
+    def info(self) -> Tensor: ...
 
 class linalg_svd(tuple[Tensor, Tensor, Tensor]):
     n_fields: ClassVar[int]
@@ -181,6 +221,16 @@ class nll_loss_forward(tuple[Tensor, Tensor]):
     def output(self) -> Tensor: ...
     @property
     def total_weight(self) -> Tensor: ...
+
+class slogdet(tuple[Tensor, Tensor]):
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def sign(self) -> Tensor: ...
+    @property
+    def logabsdet(self) -> Tensor: ...
 
 class sort(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -58,10 +60,248 @@ def test_tensordot_takes_a_number_or_two_lists() -> None:
     expected = np.tensordot(a.numpy(), b.numpy(), 2)
     for dims in (2, ([1, 2], [0, 1]), torch.tensor([[1, 2], [0, 1]])):
         np.testing.assert_allclose(torch.tensordot(a, b, dims).numpy(), expected, rtol=1e-5)
+    small = torch.full((2, 3, 4), 200, dtype=torch.uint8)
+    one = torch.full((1, 3), 2, dtype=torch.uint8)
+    sums = torch.tensordot(small, one, ([0, 1], [0, 1]))
+    assert sums.dtype == torch.uint8
+    assert sums.tolist() == [2 * 3 * 2 * 200 % 256] * 4
     with pytest.raises(RuntimeError, match="dims >= 0"):
         torch.tensordot(a, b, -1)
     with pytest.raises(RuntimeError, match="dims < ndim_a"):
         torch.tensordot(a, b, 4)
+
+
+@pytest.mark.parametrize("dim", [None, 0, -1])
+def test_unique_consecutive_gives_what_is_asked_for(dim: int | None) -> None:
+    x = torch.tensor([[1, 1, 2], [1, 1, 2], [3, 1, 2]])
+    runs = {
+        None: ([1, 2, 1, 2, 3, 1, 2], [[0, 0, 1], [2, 2, 3], [4, 5, 6]], [2, 1, 2, 1, 1, 1, 1]),
+        0: ([[1, 1, 2], [3, 1, 2]], [0, 0, 1], [2, 1]),
+        -1: ([[1, 1, 2], [1, 1, 2], [3, 1, 2]], [0, 1, 2], [1, 1, 1]),
+    }
+    values, inverse, counts = runs[dim]
+    for call in (torch.unique_consecutive, torch.Tensor.unique_consecutive):
+        assert call(x, dim=dim).tolist() == values
+        both = call(x, return_counts=True, dim=dim)
+        assert isinstance(both, tuple)
+        assert [t.tolist() for t in both] == [values, counts]
+        assert [t.tolist() for t in call(x, True, True, dim)] == [values, inverse, counts]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_atleast_takes_a_tensor_several_or_a_list(n: int) -> None:
+    function = getattr(torch, f"atleast_{n}d")
+    numpys = getattr(np, f"atleast_{n}d")
+    tensors = [torch.tensor(1.0), torch.ones(2), torch.ones(2, 3), torch.ones(1, 2, 3, 1)]
+    expected = [numpys(t.numpy()).shape for t in tensors]
+    assert [function(t).shape for t in tensors] == expected
+    for result in (function(*tensors), function(tensors), function(tuple(tensors))):
+        assert isinstance(result, tuple)
+        assert [t.shape for t in result] == expected
+    assert function([]) == function() == ()
+    with pytest.raises(TypeError, match="got int"):
+        function([1])
+
+
+def test_methods_take_self_in_its_place() -> None:
+    x = torch.tensor([1.0, -2.0, 3.0])
+    assert x.where(x > 0, -x).tolist() == [1, 2, 3]
+    assert x.where(condition=x > 0, other=0).tolist() == [1, 0, 3]
+    with pytest.raises(TypeError, match=r"\(Tensor condition, Number other\)"):
+        x.where(x > 0)
+    assert not hasattr(torch.Tensor, "threshold_backward")
+    y = torch.tensor([1.0, 2.0], dtype=torch.float64)
+    expected = torch.polygamma(1, y).tolist()
+    assert y.polygamma(1).tolist() == expected
+    grad = torch.polygamma(2, y).tolist()
+    y.requires_grad_()
+    z = y * 1
+    assert z.polygamma_(1) is z
+    assert z.tolist() == expected
+    z.sum().backward()
+    assert y.grad.tolist() == grad
+    with pytest.raises(RuntimeError, match="can't be cast to the desired output type Long"):
+        torch.ones(2, dtype=torch.int64).polygamma_(1)
+
+
+def test_a_tensor_of_one_number_fills() -> None:
+    value = torch.tensor(2.0, requires_grad=True)
+    x = torch.ones(3, requires_grad=True) * 1
+    assert x[1:].fill_(value).tolist() == [2, 2]
+    x.sum().backward()
+    assert value.grad.item() == 2
+    x = torch.ones(3, requires_grad=True)
+    for overwrite in (torch.Tensor.zero_, lambda t: t.fill_(1), lambda t: t.fill_(value)):
+        assert torch.autograd.grad(overwrite(x * 2).sum(), x)[0].tolist() == [0, 0, 0]
+    value.grad = None
+    torch.index_fill(x, 0, torch.tensor([1, 1, 2]), value).sum().backward()
+    assert value.grad.item() == 2
+    assert torch.zeros(2, dtype=torch.int64).fill_(torch.tensor(2.5)).tolist() == [2, 2]
+    for like in (
+        torch.full((2,), torch.tensor(3.0)),
+        torch.full_like(torch.zeros(2), torch.tensor(3)),
+        torch.zeros(2).new_full((2,), torch.tensor(3.0)),
+        torch.randint_like(torch.zeros(2), torch.tensor(3), torch.tensor(4)),
+    ):
+        assert like.tolist() == [3, 3]
+    with pytest.raises(RuntimeError, match="got tensor with 1 dimensions"):
+        torch.zeros(2).fill_(torch.ones(1))
+    with pytest.raises(TypeError, match="must be Number, not Tensor"):
+        torch.full((2,), value)
+
+
+@pytest.mark.parametrize(
+    ("p", "dim", "order"),
+    [
+        ("fro", None, None),
+        ("fro", 1, 2),
+        ("fro", (0, 1), None),
+        ("nuc", (0, 1), "nuc"),
+        ("nuc", None, "nuc"),
+        (None, None, 2),
+        (2, None, 2),
+        (3, 0, 3),
+    ],
+)
+def test_norm_knows_orders_by_name(p: Any, dim: Any, order: Any) -> None:
+    x = torch.tensor([[1.0, -2.0, 2.0], [0.5, 3.0, -1.0]], dtype=torch.float64)
+    given = x.numpy() if dim is not None or order == "nuc" else x.numpy().reshape(-1)
+    axis = None if dim is None else dim
+    for keepdim in (False, True):
+        expected = np.linalg.norm(given, order, axis, keepdims=keepdim)
+        for result in (torch.norm(x, p, dim, keepdim), x.norm(p=p, dim=dim, keepdim=keepdim)):
+            np.testing.assert_allclose(result.reshape(-1).numpy(), np.ravel(expected), rtol=1e-12)
+            assert result.dim() == (2 if keepdim else np.ndim(expected))
+    out = torch.empty(0, dtype=torch.float64)
+    assert torch.norm(x, p, dim, out=out) is out
+    assert torch.norm(x.float(), p, dim, dtype=torch.float64).dtype == torch.float64
+
+
+def test_norm_refuses_names_it_does_not_know() -> None:
+    for x, p, dim, text in (
+        (torch.ones(2, 2), "foo", None, "Order foo not supported"),
+        (torch.ones(2, 2), "nuc", 0, "dim must be a 2-tuple. Got 0"),
+        (torch.ones(2, 2, 2), "fro", (0, 1, 2), "dim must be a 2-tuple. Got 0 1 2"),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            torch.norm(x, p, dim)
+    x = torch.ones(2, requires_grad=True)
+    assert torch.autograd.grad(x.norm(0), x, allow_unused=True) == (None,)
+
+
+def test_results_go_where_out_says() -> None:
+    x = torch.tensor([[1.0, 2.0], [3.0, 5.0]])
+    steps = torch.tensor([1.0, 2.0, 3.0])
+    for function, args in (
+        (torch.mean, (x,)),
+        (torch.searchsorted, (steps, x)),
+        (torch.bucketize, (x, steps)),
+        (torch.linalg.eigvalsh, (x,)),
+        (torch.linalg.svdvals, (x,)),
+    ):
+        expected = function(*args)
+        out = torch.empty(0, dtype=expected.dtype)
+        assert function(*args, out=out) is out
+        assert out.tolist() == expected.tolist()
+
+
+def test_tensors_say_where_to_split() -> None:
+    x = torch.arange(10).reshape(5, 2)
+    for points, plain in ((torch.tensor(3), 3), (torch.tensor([1, 4]), (1, 4))):
+        expected = [t.tolist() for t in torch.tensor_split(x, plain)]
+        assert [t.tolist() for t in x.tensor_split(points)] == expected
+        assert [t.tolist() for t in torch.tensor_split(x, points, dim=0)] == expected
+
+
+def test_places_count_from_the_end() -> None:
+    x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
+    places = torch.tensor([[-1, 0], [-3, 2]])
+    picked = torch.take_along_dim(x, places, 1)
+    assert picked.tolist() == [[3, 1], [4, 6]]
+    picked.sum().backward()
+    assert x.grad.tolist() == [[1, 0, 1], [1, 0, 1]]
+    assert torch.take_along_dim(x.t(), torch.tensor([-1, 1])).tolist() == [6, 4]
+    for bad in (-4, 3):
+        with pytest.raises(RuntimeError, match="out of bounds for dimension 1 with size 3"):
+            torch.take_along_dim(x, torch.tensor([[bad], [0]]), 1)
+
+
+def test_indices_without_elements_may_be_of_any_dtype() -> None:
+    x = torch.ones(2, 3)
+    none = torch.zeros(0, 3, dtype=torch.uint8)
+    assert torch.gather(x, 0, none).shape == (0, 3)
+    assert torch.scatter(x, 0, none, 2.0).tolist() == x.tolist()
+    with pytest.raises(RuntimeError, match="Expected dtype int32/int64 for index"):
+        torch.gather(x, 0, torch.zeros(1, 3, dtype=torch.uint8))
+
+
+def test_masked_scatter_broadcasts_self_and_mask() -> None:
+    x = torch.zeros(3, requires_grad=True)
+    mask = torch.tensor([[True, False, True], [False, True, False]])
+    source = torch.arange(1.0, 5.0, requires_grad=True)
+    result = torch.masked_scatter(x, mask, source)
+    assert result.tolist() == [[1, 0, 2], [0, 3, 0]]
+    result.sum().backward()
+    assert x.grad.tolist() == [1, 1, 1]
+    assert source.grad.tolist() == [1, 1, 1, 0]
+    target = torch.zeros(3)
+    with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+        target.masked_scatter_(mask, source.detach())
+    assert target.tolist() == [0, 0, 0]
+
+
+def test_linspace_of_integers_loses_fractions_last() -> None:
+    # The sum is cut off, not the step's multiple.
+    assert torch.linspace(-2, -3, 5, dtype=torch.int64).tolist() == [-2, -2, -2, -2, -3]
+    assert torch.linspace(5, -5, 4, dtype=torch.int64).tolist() == [5, 1, -1, -5]
+    large = torch.linspace(0, 3 * 16777217, 4, dtype=torch.int64)
+    assert large.tolist() == [0, 16777217, 33554434, 50331651]
+    assert torch.logspace(0, 4, 9, dtype=torch.int64)[3].item() == 31
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "text"),
+    [
+        ("linalg.inv", "inverse", "The diagonal element 2 is zero"),
+        ("torch.linalg.solve", "result", "The solver failed because the input matrix is singular"),
+        ("linalg.cholesky", "L", "the leading minor of order 2 is not positive-definite"),
+    ],
+)
+def test_the_forms_with_codes_say_which_matrices_fail(name: str, field: str, text: str) -> None:
+    a = torch.tensor([[[2.0, 0.0], [0.0, 4.0]], [[1.0, 2.0], [2.0, 4.0]]])
+    short = name.rpartition(".")[2]
+    args = (a, torch.ones(2, 2, 1)) if short == "solve" else (a,)
+    plain, with_code = getattr(torch.linalg, short), getattr(torch.linalg, short + "_ex")
+    found = with_code(*args)
+    assert type(found).__name__ == f"linalg_{short}_ex"
+    assert found.info.dtype == torch.int32
+    assert found.info.tolist() == [0, 2]
+    result = getattr(found, field)
+    assert result[0].tolist() == plain(*(t[0] for t in args)).tolist()
+    assert result[1].isnan().all()
+    with pytest.raises(torch.linalg.LinAlgError, match=f"^{name}: .Batch element 1.: .*{text}"):
+        plain(*args)
+    with pytest.raises(torch.linalg.LinAlgError, match=f"^{name}_ex: .Batch element 1.: .*{text}"):
+        with_code(*args, check_errors=True)
+    leaf = a[0].requires_grad_()
+    code = with_code(leaf, *args[1:])
+    assert not code.info.requires_grad
+    assert code[0].grad_fn.name() == f"Linalg{short.capitalize()}ExBackward0"
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_slogdet_is_the_determinant_in_two_parts(dtype: Any) -> None:
+    torch.manual_seed(0)
+    a = torch.randn(2, 3, 3, dtype=dtype)
+    sign, log = torch.linalg.slogdet(a)
+    assert torch.allclose(sign * log.exp(), torch.linalg.det(a))
+    assert [t.tolist() for t in a.slogdet()] == [sign.tolist(), log.tolist()]
+    sign, log = torch.slogdet(torch.zeros(2, 2, dtype=dtype))
+    assert sign.item() == 0
+    assert log.item() == -torch.inf
+    large = torch.eye(200, dtype=dtype) * 1e10
+    assert torch.linalg.slogdet(large).logabsdet.item() == pytest.approx(2000 * np.log(10))
+    assert torch.linalg.slogdet(torch.zeros(0, 0, dtype=dtype)).sign.item() == 1
 
 
 def test_linalg_has_every_op_of_its_family() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -130,3 +131,21 @@ def test_gradients_of_programs(start: np.ndarray[Any, Any], data: st.DataObject)
     (y * 1).sum().backward()
     np.add.at(count.reshape(-1), places.reshape(-1), 1)
     assert x.grad.tolist() == count.tolist()
+
+
+def test_as_strided_in_place_changes_how_a_tensor_sees_its_memory() -> None:
+    x = torch.arange(6.0, requires_grad=True)
+    y = x * 1
+    for call in (torch.Tensor.as_strided_, torch.as_strided_):
+        z = y.clone()
+        assert call(z, (2, 2), (1, 2), 1) is z
+        assert z.tolist() == [[1, 3], [2, 4]]
+        assert z.storage_offset() == 1
+    (grad,) = torch.autograd.grad((z * torch.tensor([[1.0, 2.0], [3.0, 4.0]])).sum(), x)
+    assert grad.tolist() == [0, 1, 3, 2, 4, 0]
+    plain = torch.arange(4.0)
+    with pytest.raises(RuntimeError, match="out of bounds for storage"):
+        plain.as_strided_((5,), (1,))
+    assert plain.shape == (4,)
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        x.as_strided_((2,), (1,))

@@ -359,8 +359,10 @@ fn variants(op: &OpDef, schema: &Schema, form: Form) -> Vec<Variant> {
     let is_tensor = |arg: &Argument| arg.ty == Type::new(Base::Tensor) && !arg.is_out();
     let accepts = Signature::new(schema, None, form).accepts_numbers();
     if op.is(pullback::dispatch::Traits::NUMBERS_AS_TENSORS) && !accepts {
-        let places: Vec<usize> =
-            (1..schema.args.len()).filter(|&i| is_tensor(&schema.args[i])).collect();
+        let is_receiver = |arg: &Argument| form == Form::Method && arg.name == "self";
+        let may_be_number =
+            |&i: &usize| is_tensor(&schema.args[i]) && !is_receiver(&schema.args[i]);
+        let places: Vec<usize> = (1..schema.args.len()).filter(may_be_number).collect();
         for chosen in 1_u32..1 << places.len().min(3) {
             let picked = places.iter().enumerate().filter(|(bit, _)| chosen & (1 << bit) != 0);
             all.push(with_numbers(schema, picked.map(|(_, &place)| place), false));

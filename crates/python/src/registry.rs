@@ -5,7 +5,7 @@
 
 use crate::bind::{Function, Kind};
 use crate::raw::{callable, class, number};
-use pullback::dispatch::{OpDef, Traits};
+use pullback::dispatch::{ArgDef, ArgKind, OpDef, Traits};
 use pullback_schema::python::Form;
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
@@ -39,9 +39,21 @@ fn is_main_name(op: &OpDef, name: &str) -> bool {
     op.aliases.contains(&name) && !name.starts_with(&format!("{}_", op.module))
 }
 
+/// Whether the first argument is the tensor `self`, which an in-place form writes into.
 fn takes_self(op: &OpDef) -> bool {
-    let first = op.args.first();
-    first.is_some_and(|a| a.name == "self" && a.kind == pullback::dispatch::ArgKind::Tensor)
+    op.args.first().is_some_and(is_self)
+}
+
+fn is_self(arg: &ArgDef) -> bool {
+    arg.name == "self" && arg.kind == ArgKind::Tensor
+}
+
+/// Whether the op is a method: it takes `self`, in whatever place; gradient rules for the package's own use
+/// call the tensor beside the gradient so, and are none.
+fn has_method(op: &OpDef) -> bool {
+    op.module.is_empty()
+        && !op.is(Traits::FUNCTION_ONLY)
+        && (takes_self(op) || !op.is(Traits::INTERNAL) && op.args.iter().any(is_self))
 }
 
 fn group() -> (Group, Group) {
@@ -59,8 +71,7 @@ fn group() -> (Group, Group) {
             if !op.is(Traits::METHOD_ONLY) {
                 add(&mut functions, op.module, name.to_owned(), Form::Function, kind, op);
             }
-            let is_method = op.module.is_empty() && !op.is(Traits::FUNCTION_ONLY) && takes_self(op);
-            if is_method {
+            if has_method(op) {
                 add(&mut methods, "", name.to_owned(), Form::Method, kind, op);
             }
             if op.is(Traits::INPLACE) && !inplace_only && takes_self(op) {

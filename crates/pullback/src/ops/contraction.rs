@@ -101,9 +101,9 @@ impl Tensordot {
             let (m, n) = (a.shape()[i as usize], b.shape()[j as usize]);
             // A dimension of size 1 meets any size: the other side is summed.
             if m == 1 && n != 1 {
-                b = b.sum_dim(Some(&[j]), true)?;
+                b = b.sum_dim_with(Some(&[j]), true, Some(b.dtype()))?;
             } else if n == 1 && m != 1 {
-                a = a.sum_dim(Some(&[i]), true)?;
+                a = a.sum_dim_with(Some(&[i]), true, Some(a.dtype()))?;
             } else if m != n {
                 bail!(
                     runtime,

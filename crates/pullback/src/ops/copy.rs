@@ -1,9 +1,9 @@
 //! Copies, conversions and filling.
 
 use crate::dispatch::OpDef;
-use crate::error::bail;
-use crate::gradcheck::{Sample, Sampler};
-use crate::{DType, MemoryFormat, Result, Scalar, Tensor};
+use crate::error::{bail, ensure};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::{DType, ErrorKind, MemoryFormat, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
 
@@ -13,6 +13,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &COPY,
     &CONVERT,
     &FILL_SCALAR,
+    &FILL_TENSOR,
     &ZERO,
     &CONJ_PHYSICAL,
     &REAL_PART,
@@ -50,9 +51,8 @@ impl Copy {
     fn cpu_(self_: &Tensor, src: &Tensor) -> Result<()> {
         self_.copy_data(src)
     }
-    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
-        let _ = grad;
-        Ok(None)
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        TensorSpec::like(grad).zeros()
     }
     fn vjp_src(grad: &Tensor, src_dtype: DType) -> Result<Tensor> {
         grad.real_if(src_dtype)
@@ -94,12 +94,41 @@ impl FillScalar {
         let mut iter = Iter::new(&[self_.view_mut()], &[])?;
         Ok(elementwise::fill(&mut iter, value)?)
     }
-    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
-        let _ = grad;
-        Ok(None)
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        TensorSpec::like(grad).zeros()
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.normal(&[2, 3])).with("value", Scalar::Float(1.5))]
+    }
+}
+
+/// Writes the element of the 0-dim `value` into every element.
+#[op("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", method = fill_tensor_, node = "FillBackward3")]
+impl FillTensor {
+    fn cpu_(self_: &Tensor, value: &Tensor) -> Result<()> {
+        ensure!(
+            value.ndim() == 0,
+            runtime,
+            "fill_ only supports 0-dimension value tensor but got tensor with {} dimensions.",
+            value.ndim()
+        );
+        self_.copy_data(&value.expand(self_.shape(), false)?)
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        TensorSpec::like(grad).zeros()
+    }
+    fn vjp_value(grad: &Tensor, value_dtype: DType) -> Result<Tensor> {
+        grad.sum()?.real_if(value_dtype)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([s.normal(&[2, 3]).into(), s.normal(&[]).into()])]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(
+            Sample::new([s.normal(&[2]).into(), s.normal(&[1]).into()]),
+            ErrorKind::Runtime,
+            "fill_ only supports 0-dimension value tensor but got tensor with 1 dimensions.",
+        )]
     }
 }
 
@@ -110,9 +139,8 @@ impl Zero {
         let mut iter = Iter::new(&[self_.view_mut()], &[])?;
         Ok(elementwise::fill(&mut iter, Scalar::Int(0))?)
     }
-    fn vjp_self(grad: &Tensor) -> Result<Option<Tensor>> {
-        let _ = grad;
-        Ok(None)
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        TensorSpec::like(grad).zeros()
     }
 }
 

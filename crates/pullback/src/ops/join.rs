@@ -22,8 +22,11 @@ pub(crate) static OPS: &[&OpDef] = &[
     &VSTACK,
     &DSTACK,
     &ATLEAST1D,
+    &ATLEAST1D_EACH,
     &ATLEAST2D,
+    &ATLEAST2D_EACH,
     &ATLEAST3D,
+    &ATLEAST3D_EACH,
     &REPEAT,
     &TILE,
     &FLIP,
@@ -226,6 +229,17 @@ impl Atleast1d {
     }
 }
 
+/// Each of the tensors as `atleast_1d`.
+#[op("atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]", method = atleast_1d_each)]
+impl Atleast1dEach {
+    fn composite(tensors: &[Tensor]) -> Result<Vec<Tensor>> {
+        tensors.iter().map(Tensor::atleast_1d).collect()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        lists(s)
+    }
+}
+
 /// The tensor with at least two dimensions; a vector becomes a row.
 #[op("atleast_2d(Tensor self) -> Tensor", function_only, method = atleast_2d)]
 impl Atleast2d {
@@ -238,6 +252,17 @@ impl Atleast2d {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.normal(&[2]))]
+    }
+}
+
+/// Each of the tensors as `atleast_2d`.
+#[op("atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]", method = atleast_2d_each)]
+impl Atleast2dEach {
+    fn composite(tensors: &[Tensor]) -> Result<Vec<Tensor>> {
+        tensors.iter().map(Tensor::atleast_2d).collect()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        lists(s)
     }
 }
 
@@ -255,6 +280,24 @@ impl Atleast3d {
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.normal(&[2, 3]))]
     }
+}
+
+/// Each of the tensors as `atleast_3d`.
+#[op("atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]", method = atleast_3d_each)]
+impl Atleast3dEach {
+    fn composite(tensors: &[Tensor]) -> Result<Vec<Tensor>> {
+        tensors.iter().map(Tensor::atleast_3d).collect()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        lists(s)
+    }
+}
+
+fn lists(s: &Sampler) -> Vec<Sample> {
+    let list = |shapes: &[&[i64]]| {
+        Sample::new([Value::Tensors(shapes.iter().map(|shape| s.normal(shape)).collect())])
+    };
+    vec![list(&[&[], &[2], &[2, 3], &[1, 2, 3]]), list(&[&[3]])]
 }
 
 fn each(

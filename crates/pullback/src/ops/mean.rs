@@ -13,7 +13,7 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] = &[&MEAN, &MEAN_DIM, &NANSUM, &NANMEAN];
 
 /// The mean of all elements; NaN of none. Integers need `dtype`.
-#[op("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", jvp = linear, batch = reduction)]
+#[op("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", out, jvp = linear, batch = reduction)]
 impl Mean {
     fn cpu(self_: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
         mean(self_, None, false, dtype)

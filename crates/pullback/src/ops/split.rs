@@ -3,10 +3,10 @@
 
 use crate::dispatch::OpDef;
 use crate::error::ensure;
-use crate::gradcheck::{Sample, Sampler};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::memory;
 use crate::tensor::shape::{list, wrap_dim};
-use crate::{DType, Dims, Result, Tensor, TensorSpec};
+use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -18,6 +18,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &CHUNK,
     &TENSOR_SPLIT,
     &TENSOR_SPLIT_INDICES,
+    &TENSOR_SPLIT_BY,
 ];
 
 /// The given gradients, with zeros where there is none; `shapes` gives the shape of each.
@@ -269,5 +270,53 @@ impl TensorSplitIndices {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.normal(&[5, 2])).with("indices", [1, 4])]
+    }
+}
+
+/// As `tensor_split` with the number of pieces in a 0-dim int64 tensor, or with the positions in a vector.
+#[op("tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
+     method = tensor_split_by)]
+impl TensorSplitBy {
+    fn composite(
+        self_: &Tensor,
+        tensor_indices_or_sections: &Tensor,
+        dim: i64,
+    ) -> Result<Vec<Tensor>> {
+        let points = tensor_indices_or_sections;
+        ensure!(
+            points.dtype() == DType::I64,
+            runtime,
+            "tensor_split expected tensor_indices_or_sections to have dtype of long, but got {}",
+            points.dtype().scalar_name()
+        );
+        ensure!(
+            points.ndim() <= 1,
+            runtime,
+            "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor with {} dims",
+            points.ndim()
+        );
+        let numbers = points.to_vec::<i64>()?;
+        if points.ndim() == 0 {
+            return self_.tensor_split(numbers[0], dim);
+        }
+        self_.tensor_split_indices(&numbers, dim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |points: &[i64], shape: &[i64]| {
+            let points = Tensor::from_slice(points, shape).expect("samples are small");
+            Sample::new([s.normal(&[5, 2]).into(), points.into()])
+        };
+        vec![sample(&[3], &[]), sample(&[1, 4], &[2])]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |points: Tensor, phrase| {
+            let sample = Sample::new([s.normal(&[5, 2]).into(), points.into()]);
+            InvalidSample::new(sample, ErrorKind::Runtime, phrase)
+        };
+        vec![
+            bad(s.normal(&[2]), "to have dtype of long, but got Double"),
+            bad(s.integers(&[1, 2], 0, 3), "but got a tensor with 2 dims"),
+            bad(s.integers(&[], 0, 1), "number of sections must be larger than 0, got 0"),
+        ]
     }
 }

@@ -158,18 +158,24 @@ impl Atanh {
 }
 
 /// Degrees to radians: `self * π / 180`.
-#[op("deg2rad(Tensor self) -> Tensor", inplace, out, samples = unary)]
+#[op("deg2rad(Tensor self) -> Tensor", inplace, out, node = "Deg2Rad", batch = pointwise, jvp = linear, samples = unary)]
 impl Deg2rad {
-    fn composite(self_: &Tensor) -> Result<Tensor> {
+    fn cpu(self_: &Tensor) -> Result<Tensor> {
         self_.times(std::f64::consts::PI / 180.0)
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        grad.deg2rad()
     }
 }
 
 /// Radians to degrees: `self * 180 / π`.
-#[op("rad2deg(Tensor self) -> Tensor", inplace, out, samples = unary)]
+#[op("rad2deg(Tensor self) -> Tensor", inplace, out, node = "Rad2Deg", batch = pointwise, jvp = linear, samples = unary)]
 impl Rad2deg {
-    fn composite(self_: &Tensor) -> Result<Tensor> {
+    fn cpu(self_: &Tensor) -> Result<Tensor> {
         self_.times(180.0 / std::f64::consts::PI)
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        grad.rad2deg()
     }
 }
 

@@ -3,7 +3,7 @@
 //! Circular and hyperbolic functions are in `trigonometry`, activations in `activation`, predicates in
 //! `compare`. Derivatives of the saturating functions (`tanh`, `sigmoid`) have a kernel of their own.
 
-use crate::dispatch::{OpDef, Value};
+use crate::dispatch::{OpDef, Value, check_cast};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::TensorSpec;
@@ -50,6 +50,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &LGAMMA,
     &DIGAMMA,
     &POLYGAMMA,
+    &POLYGAMMA_IN_PLACE,
 ];
 
 /// The negative: `out[i] = -self[i]`. Integers wrap; bool is refused.
@@ -366,7 +367,7 @@ impl Log10 {
 }
 
 /// `ln(1 + self)`, exact near 0. Integers give the default floating dtype.
-#[op("log1p(Tensor self) -> Tensor", inplace, out, meta = float, cpu = log1p, batch = pointwise, jvp = elementwise,
+#[op("log1p(Tensor self) -> Tensor", inplace, out, meta = float, cpu = log1p, node = "Log1P", batch = pointwise, jvp = elementwise,
      samples = unary_positive)]
 impl Log1p {
     fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
@@ -504,5 +505,21 @@ impl Polygamma {
             ErrorKind::Runtime,
             "polygamma(n, x) does not support negative n.",
         )]
+    }
+}
+
+/// Replaces this tensor's elements by `polygamma(n, self)`.
+#[op("polygamma_(Tensor(a!) self, int n) -> Tensor(a!)", method_only, method = polygamma_, node = "PolygammaBackward1")]
+impl PolygammaInPlace {
+    fn cpu_(self_: &Tensor, n: i64) -> Result<()> {
+        let result = polygamma(n, self_)?;
+        check_cast(result.dtype(), self_.dtype())?;
+        self_.copy_data(&result)
+    }
+    fn vjp_self(grad: &Tensor, n: i64, self_: &Tensor) -> Result<Tensor> {
+        grad.mul(&polygamma(n + 1, self_)?)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.positive(&[2, 3])).with("n", 1_i64)]
     }
 }

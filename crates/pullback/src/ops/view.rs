@@ -14,6 +14,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &RESHAPE,
     &EXPAND,
     &AS_STRIDED,
+    &AS_STRIDED_IN_PLACE,
     &DETACH,
     &ALIAS,
     &PERMUTE,
@@ -157,15 +158,7 @@ impl AsStrided {
         stride: &[i64],
         storage_offset: Option<i64>,
     ) -> Result<Tensor> {
-        ensure!(
-            size.len() == stride.len(),
-            runtime,
-            "mismatch in length of strides and shape: {} sizes, {} strides",
-            size.len(),
-            stride.len()
-        );
-        let offset = storage_offset.unwrap_or(self_.storage_offset());
-        self_.geometry().check_bounds(size, stride, offset)?;
+        let offset = check_strided(self_, size, stride, storage_offset)?;
         self_.alias_with(size.into(), stride.into(), offset)
     }
     fn vjp_self(
@@ -208,6 +201,60 @@ impl AsStrided {
             bad(&[i64::MAX, 2], &[1, 1], "overflow"),
         ]
     }
+}
+
+/// Lets this tensor itself see its storage by explicit sizes, strides and offset (in elements).
+#[op(
+    "as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)",
+    view,
+    method = as_strided_,
+    node = "AsStridedBackward1"
+)]
+impl AsStridedInPlace {
+    fn cpu_(
+        self_: &Tensor,
+        size: &[i64],
+        stride: &[i64],
+        storage_offset: Option<i64>,
+    ) -> Result<()> {
+        let offset = check_strided(self_, size, stride, storage_offset)?;
+        super::view_shape::set_view(self_, size.into(), stride.into(), offset)
+    }
+    fn vjp_self(
+        grad: &Tensor,
+        self_shape: &[i64],
+        self_strides: &[i64],
+        self_storage_offset: i64,
+        size: &[i64],
+        stride: &[i64],
+        storage_offset: Option<i64>,
+    ) -> Result<Tensor> {
+        let offset = storage_offset.unwrap_or(self_storage_offset);
+        as_strided_backward(
+            grad,
+            (self_shape, self_strides),
+            (size, stride, offset - self_storage_offset),
+        )
+    }
+}
+
+/// The offset of a view by strides, refused if the view does not lie in the storage.
+fn check_strided(
+    self_: &Tensor,
+    size: &[i64],
+    stride: &[i64],
+    storage_offset: Option<i64>,
+) -> Result<i64> {
+    ensure!(
+        size.len() == stride.len(),
+        runtime,
+        "mismatch in length of strides and shape: {} sizes, {} strides",
+        size.len(),
+        stride.len()
+    );
+    let offset = storage_offset.unwrap_or(self_.storage_offset());
+    self_.geometry().check_bounds(size, stride, offset)?;
+    Ok(offset)
 }
 
 /// The gradient of a view by strides: what arrives is added up in the memory that input and view share, which

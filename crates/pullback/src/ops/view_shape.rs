@@ -67,8 +67,12 @@ impl UnsafeView {
 
 /// Lets `self_` see its memory with other sizes and strides.
 fn set_shape(self_: &Tensor, shape: Dims, strides: Dims) -> Result<()> {
-    let geometry = self_.geometry();
-    self_.set_geometry(geometry.with_view(shape, strides, geometry.offset)?);
+    set_view(self_, shape, strides, self_.storage_offset())
+}
+
+/// Lets `self_` see its memory with other sizes and strides, from `offset` on.
+pub(super) fn set_view(self_: &Tensor, shape: Dims, strides: Dims, offset: i64) -> Result<()> {
+    self_.set_geometry(self_.geometry().with_view(shape, strides, offset)?);
     self_.forget_accumulator();
     Ok(())
 }

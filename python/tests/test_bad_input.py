@@ -344,3 +344,278 @@ def test_set_takes_part_of_another_tensor() -> None:
     with pytest.raises(RuntimeError, match="out of bounds"):
         x.set_(memory, 1, (6,))
     assert state(x) == before
+
+
+# Writes to memory that is read in the same call, or that is several elements at once.
+SHAPES = [(3,), (3, 3), (2, 3, 3), (3, 3, 3)]
+# Calls that a function takes, after which the next one is looked at.
+ENOUGH = 20
+# They change sizes, strides or history and write no element.
+NO_WRITE = {
+    "as_strided_",
+    "detach_",
+    "requires_grad_",
+    "resize_",
+    "resize_as_",
+    "set_",
+    "squeeze_",
+    "swapaxes_",
+    "swapdims_",
+    "t_",
+    "transpose_",
+    "unsqueeze_",
+}
+
+
+def memory(dtype: Any) -> Any:
+    values = torch.arange(60) % 3
+    return (values + 1).to(dtype) / 4 if dtype.is_floating_point else values.to(dtype)
+
+
+def shared(buffer: Any, shape: tuple[int, ...]) -> list[Any]:
+    """Views of `buffer` around the target, which begins at its second element, and two others."""
+    count = torch.empty(shape).numel()
+    target = buffer[1 : 1 + count].view(shape)
+    views = [
+        target,
+        buffer[:count].view(shape),
+        target[0],
+        buffer[2:3].view(()),
+        buffer[3:12].view(3, 3),
+        buffer[5:32].view(3, 3, 3),
+        buffer[1:4].expand(shape),
+        target.transpose(0, -1),
+    ]
+    if buffer.dtype == torch.float64:
+        views.append(target.view(torch.int64))
+    return [*views, torch.tensor([0, 2, 1]), target.clone() > 0.3]
+
+
+def drawn(kind: str, choose: random.Random, pool: Sequence[Any]) -> Any:
+    """Something of a kind that a schema names, small, with tensors from `pool`."""
+    if kind.endswith("?"):
+        return None if choose.random() < 0.4 else drawn(kind[:-1], choose, pool)
+    if kind.startswith("Tensor"):
+        many = range(choose.randrange(1, 4))
+        return [choose.choice(pool) for _ in many] if "[" in kind else choose.choice(pool)
+    if kind.startswith("int["):
+        return [choose.randrange(3) for _ in range(choose.choice((1, 2)))]
+    small: dict[str, list[Any]] = {
+        "int": [0, 1, 1, 2, -1],
+        "Scalar": [1, 0.5, 2],
+        "float": [0.5, 1.0],
+        "Generator": [None],
+        "Device": ["cpu"],
+        "str": ["sum", "mean", "prod", "amax"],
+    }
+    return choose.choice(small[kind]) if kind in small else argument(kind, choose)
+
+
+def cloned(value: Any) -> Any:
+    if isinstance(value, list):
+        return [cloned(item) for item in value]
+    return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+def moved(value: Any, origin: Any, buffer: Any) -> Any:
+    """`value` with views of `origin` as the same views of `buffer`, and other tensors copied."""
+    if isinstance(value, list):
+        return [moved(item, origin, buffer) for item in value]
+    if not isinstance(value, torch.Tensor) or value.data_ptr() == 0:
+        return value
+    if value.untyped_storage().data_ptr() != origin.untyped_storage().data_ptr():
+        return value.clone()
+    source = buffer if value.dtype == buffer.dtype else buffer.view(value.dtype)
+    return source.as_strided(value.shape, value.stride(), value.storage_offset())
+
+
+def answer(function: Callable[..., Any], args: Sequence[Any], names: dict[str, Any]) -> Any:
+    """What the call returns, or `None` if it is refused, for a reason that is no bug."""
+    torch.manual_seed(3)
+    refusal = None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return function(*args, **names)
+    except RAISED as error:
+        refusal = str(error)
+    assert "bug in pullback" not in refusal, f"{function}{args!r}{names}: {refusal}"
+    return None
+
+
+def shared_calls(
+    entry: dict[str, Any],
+) -> Iterator[tuple[Any, tuple[int, ...], list[Any], dict[str, Any]]]:
+    choose = random.Random(entry["schema"])
+    by_place, by_name = parameters(entry["schema"])
+    for _ in range(600):
+        shape = choose.choice(SHAPES)
+        buffer = memory(choose.choice([torch.float64, torch.float64, torch.int64, torch.bool]))
+        pool = shared(buffer, shape)
+        args = [drawn(kind, choose, pool) for kind in by_place]
+        names = {name: drawn(k, choose, pool) for k, name in by_name if choose.random() < 0.2}
+        yield buffer, shape, args, names
+
+
+def check_inplace_sharing(entry: dict[str, Any]) -> bool:
+    """Whether a call was found that the function takes, each also right on shared memory."""
+    function, reached = callable_of(entry), 0
+    for buffer, shape, args, names in shared_calls(entry):
+        args[0] = target = shared(buffer, shape)[0]
+        apart, apart_names = cloned(args), {key: cloned(value) for key, value in names.items()}
+        if answer(function, apart, apart_names) is None:
+            continue
+        reached += 1
+        call = f"{entry['schema']} {args!r} {names!r}"
+        repeated, before = buffer[1:2].clone().expand(shape), buffer.tolist()
+        if not same(apart[0], target):
+            with pytest.raises(RuntimeError, match="more than one element of the written-to"):
+                function(repeated, *cloned(args[1:]), **apart_names)
+            assert same(repeated, buffer[1:2].expand(shape)), call
+        if answer(function, args, names) is None:
+            assert buffer.tolist() == before, call
+        else:
+            assert same(target, apart[0]), call
+        if reached == ENOUGH:
+            break
+    return reached > 0
+
+
+def same(a: Any, b: Any) -> bool:
+    return str(a.tolist()) == str(b.tolist())
+
+
+def check_out_sharing(entry: dict[str, Any]) -> bool:
+    """As `check_inplace_sharing`, for targets in `out=`."""
+    function, reached = callable_of(entry), 0
+    for origin, _, args, names in shared_calls(entry):
+        result = answer(function, cloned(args), {key: cloned(v) for key, v in names.items()})
+        expected = [result] if isinstance(result, torch.Tensor) else list(result or [])
+        reached += len(expected)
+        for place, start in itertools.product(range(len(expected)), (0, 2, None)):
+            want = expected[place]
+            if want.numel() > 50 or want.dtype != origin.dtype:
+                continue
+            buffer = memory(origin.dtype)
+            own = moved(args, origin, buffer)
+            own_names = {key: moved(v, origin, buffer) for key, v in names.items()}
+            outs = [torch.empty_like(item) for item in expected]
+            # A part of the memory, or the first input itself, which may have other sizes.
+            part = buffer[start : (start or 0) + want.numel()] if start is not None else None
+            if part is None and not isinstance(own[0], torch.Tensor):
+                continue
+            outs[place] = own[0] if part is None else part.view(want.shape)
+            call = f"{entry['schema']} {args!r} {names!r} {start}"
+            given = outs[0] if isinstance(result, torch.Tensor) else tuple(outs)
+            if answer(function, own, {**own_names, "out": given}) is not None:
+                assert same(outs[place], want.to(outs[place].dtype)), call
+            if want.numel() > 1:
+                outs[place] = want.new_zeros(()).expand(want.shape)
+                given = outs[0] if isinstance(result, torch.Tensor) else tuple(outs)
+                with pytest.raises(RuntimeError, match="more than one element of the written-to"):
+                    function(*cloned(args), **names, out=given)
+        if reached >= ENOUGH:
+            break
+    return reached > 0
+
+
+# Random tensors rarely are what they take; what they share is asked elsewhere.
+NOT_REACHED = {
+    "_fused_adam_",
+    "_fused_adamw_",
+    "_fused_sgd_",
+    "inverse",
+    "linalg_inv",
+    "linalg_solve",
+    "nll_loss2d",
+}
+
+
+@pytest.mark.parametrize("start", range(PARTS))
+def test_a_write_to_memory_that_is_read_is_right_or_refused(start: int) -> None:
+    reached, missed = set(NOT_REACHED), set()
+    for entry in itertools.islice(SIGNATURES, start, None, PARTS):
+        name = entry["name"]
+        if name in LEFT_OUT | NO_WRITE | NOT_REACHED:
+            continue
+        if name.endswith("_") and not name.endswith("__"):
+            done = check_inplace_sharing(entry)
+        elif entry["out"] and not entry["method"]:
+            done = check_out_sharing(entry)
+        else:
+            continue
+        (reached if done else missed).add(name)
+    assert not missed - reached
+
+
+def test_views_that_only_cross_are_told_from_views_that_meet() -> None:
+    choose = random.Random(0)
+    for _ in range(2000):
+        dims = range(choose.choice((1, 2, 3)))
+        shape, strides = ([choose.choice(of) for _ in dims] for of in ((1, 2, 3), (1, 2, 3, 4, 8)))
+        others = strides if choose.random() < 0.7 else choose.sample(range(5), len(shape))
+        buffer = torch.arange(60.0)
+        x = buffer.as_strided(shape, strides, choose.randrange(8))
+        y = buffer.as_strided(shape, others, choose.randrange(8))
+        call = f"{shape} {strides} {x.storage_offset()} {others} {y.storage_offset()}"
+        places = {x.storage_offset() + at for at in reached_by(shape, strides)}
+        meet = places & {y.storage_offset() + at for at in reached_by(shape, others)}
+        # Targets whose strides do not nest are refused without a closer look.
+        if may_repeat(shape, strides) or (meet and x.data_ptr() == y.data_ptr()):
+            continue
+        expected = (x + y).tolist()
+        if answer(x.add_, (y,), {}) is not None:
+            assert not meet, call
+            assert x.tolist() == expected, call
+        else:
+            assert meet, call
+    matrix = torch.arange(12.0).view(3, 4)
+    assert matrix[:, ::2].add_(matrix[:, 1:2]).tolist() == [[1, 3], [9, 11], [17, 19]]
+
+
+def reached_by(shape: Sequence[int], strides: Sequence[int]) -> list[int]:
+    steps = itertools.product(*map(range, shape))
+    return [sum(i * s for i, s in zip(step, strides, strict=True)) for step in steps]
+
+
+def may_repeat(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether a stride is no longer than the shorter ones reach together."""
+    reach = 0
+    for stride, size in sorted((s, n) for s, n in zip(strides, shape, strict=True) if n > 1):
+        if stride <= reach:
+            return True
+        reach += stride * (size - 1)
+    return False
+
+
+def test_outputs_of_one_call_lie_apart() -> None:
+    x, out = torch.arange(4.0), torch.tensor(0.0)
+    with pytest.raises(ValueError, match="the `min` and `max` out= tensors must not overlap"):
+        torch.aminmax(x, out=(out, out))
+    whole = torch.zeros(3, dtype=torch.int64)
+    with pytest.raises(ValueError, match="must not overlap"):
+        torch.sort(torch.tensor([2, 1, 3]), out=(whole, whole))
+    assert whole.tolist() == [0, 0, 0]
+
+
+def test_an_input_is_not_resized_as_output() -> None:
+    x = torch.arange(3.0)
+    with pytest.raises(RuntimeError, match=r"shape \[3\] doesn't match the broadcast shape \[2, 3"):
+        torch.add(x, torch.ones(2, 3), out=x)
+    assert x.tolist() == [0, 1, 2]
+
+
+def test_dimensions_that_a_tensor_has_not_are_refused() -> None:
+    number, many = torch.tensor(1.0), torch.ones([1] * 70)
+    for call in [
+        lambda: torch.roll(number, 1, 0),
+        lambda: torch.tensordot(torch.ones(3), number, dims=([0], [0])),
+        lambda: torch.unbind(number),
+    ]:
+        with pytest.raises(IndexError, match="specified as 0 but tensor has no dimensions"):
+            call()
+    with pytest.raises(RuntimeError, match="only tensors with up to 64 dims"):
+        many.sum((0, 65))
+    with pytest.raises(RuntimeError, match="duplicate dims"):
+        many.permute([69, *range(69, 0, -1)])
+    assert many.permute(list(range(69, -1, -1))).shape == many.shape

@@ -319,16 +319,28 @@ def _native_adam(
     kernel: Callable[..., None],
     options: dict[str, Any],
 ) -> None:
-    """Counts the steps up and calls the kernel once per kind of gradient."""
-    state_steps = columns[5]
-    for count in state_steps:
-        count.add_(1)
+    """Calls the kernel once per kind of gradient."""
     if not is_mixed:
-        kernel(*columns, **options)
+        _count_and_step(columns, kernel, options)
     else:
         params, grads, *others = columns
         for _, (run_grads, run_params, *run_others) in split_by_kind(grads, params, *others):
-            kernel(run_params, run_grads, *run_others, **options)
+            _count_and_step([run_params, run_grads, *run_others], kernel, options)
+
+
+def _count_and_step(
+    columns: list[list[Tensor]], kernel: Callable[..., None], options: dict[str, Any]
+) -> None:
+    """Counts the steps up and calls the kernel, which refuses lists before it writes to any."""
+    state_steps = columns[5]
+    for count in state_steps:
+        count.add_(1)
+    try:
+        kernel(*columns, **options)
+    except BaseException:
+        for count in state_steps:
+            count.sub_(1)
+        raise
     found_inf = options["found_inf"]
     if found_inf is not None:
         # The kernel skips the update where the gradients overflowed: take the count back.

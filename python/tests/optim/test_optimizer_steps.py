@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -166,3 +167,68 @@ def test_a_capturable_step_needs_an_accelerator() -> None:
     param.grad = torch.ones(2)
     with pytest.raises(AssertionError, match="If capturable=True"):
         torch.optim.Adam([param], capturable=True).step()
+
+
+_VF = torch._C._VariableFunctions
+STEPS: dict[str, Callable[..., None]] = {
+    "sgd": lambda p, g, b: _VF._fused_sgd_(
+        p, g, b, weight_decay=0.0, momentum=0.9, lr=0.1, dampening=0.0,
+        nesterov=False, maximize=False, is_first_step=False,
+    ),
+    "adam": lambda p, g, b: _VF._fused_adam_(
+        p, g, b, [torch.ones_like(x) for x in b], [], [torch.tensor(1.0) for _ in p], lr=0.1,
+        beta1=0.9, beta2=0.9, weight_decay=0.0, eps=1e-8, amsgrad=False, maximize=False,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", STEPS)
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        (lambda p, g, b: g.append(torch.ones(2, dtype=torch.float64)), RuntimeError, "same dtype"),
+        (lambda p, g, b: g.append(torch.ones(3)), RuntimeError, "and shape"),
+        (lambda p, g, b: p[2].requires_grad_(), RuntimeError, "a leaf Variable that requires grad"),
+        (lambda p, g, b: p.append(torch.zeros(()).expand(2)), RuntimeError, "written-to tensor"),
+        (lambda p, g, b: b.append(p[2]), RuntimeError, "written-to tensor"),
+        (
+            lambda p, g, b: [x.append(torch.ones(2, dtype=torch.int64)) for x in (p, g, b)],
+            NotImplementedError,
+            "not implemented for 'Long'",
+        ),
+    ],
+)
+def test_a_step_that_is_refused_has_moved_no_parameter(
+    kind: str, change: Callable[..., Any], error: type[Exception], text: str
+) -> None:
+    lists = [[torch.ones(2) for _ in range(3)] for _ in range(3)]
+    lengths = [len(part) for part in lists]
+    change(*lists)
+    for part, length in zip(lists, lengths, strict=True):
+        # What was put at the end takes the third place.
+        part[2:] = part[length:] or part[2:]
+    with pytest.raises(error, match=text):
+        STEPS[kind](*lists)
+    for part in lists:
+        assert all(tensor.tolist() == [1.0, 1.0] and tensor._version == 0 for tensor in part[:2])
+
+
+def test_a_refused_step_is_not_counted() -> None:
+    params = [torch.ones(2, requires_grad=True) for _ in range(2)]
+    optimizer = torch.optim.Adam(params)
+    for param in params:
+        param.grad = torch.ones(2)
+    optimizer.step()
+    optimizer.state[params[1]]["exp_avg"] = torch.ones(3)
+    before = params[0].tolist()
+    with pytest.raises(RuntimeError, match="exp_avgs must have same dtype, device and shape"):
+        optimizer.step()
+    assert params[0].tolist() == before
+    assert [state["step"].item() for state in optimizer.state.values()] == [1.0, 1.0]
+
+
+def test_a_parameter_may_be_its_own_gradient() -> None:
+    param = torch.full((3,), 2.0, requires_grad=True)
+    param.grad = param.detach()
+    torch.optim.SGD([param], lr=0.5).step()
+    assert param.tolist() == [1.0, 1.0, 1.0]

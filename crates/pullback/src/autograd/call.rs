@@ -10,8 +10,9 @@ use super::{
     rules_need_self, save_inputs,
 };
 use crate::dispatch::{
-    Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_cast, check_result,
-    check_writable, receiver, run, run_pointwise_fast, run_pointwise_into, write_into,
+    Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_cast, check_outs,
+    check_result, check_writable, receiver, run, run_pointwise_fast, run_pointwise_into,
+    write_into,
 };
 use crate::error::{bail, ensure};
 use crate::{Result, Tensor};
@@ -193,6 +194,7 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
             check_writable(out)?;
             out.check_version_writable()?;
         }
+        check_outs(def, outs)?;
         let _below = mode::set_grad(false);
         if let (Kernel::Pointwise(kernel), [out]) = (&def.kernel, outs) {
             run_pointwise_into(def, *kernel, args, out, false)?;

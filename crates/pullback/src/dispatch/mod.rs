@@ -19,7 +19,7 @@ pub use pointwise::ResultKind;
 pub(crate) use pointwise::{run_fast as run_pointwise_fast, run_into as run_pointwise_into};
 
 use crate::error::ensure;
-use crate::tensor::{may_overlap_itself, promote, shape};
+use crate::tensor::{may_overlap_itself, overlaps_partly, promote, shape, shares_elements};
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 
@@ -56,7 +56,20 @@ pub(crate) fn receiver<'a>(args: &[Arg<'a>]) -> &'a Tensor {
 pub(crate) fn write_into(def: &'static OpDef, args: &[Arg<'_>], target: &Tensor) -> Result<()> {
     match def.kernel {
         Kernel::Pointwise(kernel) => pointwise::run_into(def, kernel, args, target, true),
-        Kernel::Inplace(write) => write(args),
+        Kernel::Inplace(write) => {
+            // Where the functional form gives this kernel a copy to write to, it may rely on that; a kernel
+            // that has no other form looks after what it shares itself.
+            if !def.is(Traits::INPLACE_ONLY) && !def.is(Traits::VIEW) {
+                let mut separate = Ok(());
+                each_tensor(&args[1..], |input| {
+                    if separate.is_ok() {
+                        separate = check_separate(target, input);
+                    }
+                });
+                separate?;
+            }
+            write(args)
+        }
         Kernel::Function(function) => {
             let result = function(args)?.one();
             check_result(target, result.shape(), result.dtype())?;
@@ -87,6 +100,38 @@ pub(crate) fn check_cast(from: crate::DType, to: crate::DType) -> Result<()> {
         from.scalar_name(),
         to.scalar_name()
     );
+    Ok(())
+}
+
+/// What to say of memory that is read and written.
+const SHARED: &str = "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() the tensor before performing the operation.";
+
+/// Refuses an input that shares elements with the target, unless both are the same ones in the same order.
+pub(crate) fn check_apart(target: &Tensor, input: &Tensor) -> Result<()> {
+    ensure!(!overlaps_partly(target, input), runtime, "{SHARED}");
+    Ok(())
+}
+
+/// Refuses an input that shares any element with the target.
+pub(crate) fn check_separate(target: &Tensor, input: &Tensor) -> Result<()> {
+    ensure!(!shares_elements(target, input), runtime, "{SHARED}");
+    Ok(())
+}
+
+/// Refuses `out=` tensors of one call that share elements: the last would overwrite the others.
+pub(crate) fn check_outs(def: &OpDef, outs: &[&Tensor]) -> Result<()> {
+    for (second, b) in outs.iter().enumerate() {
+        for (first, a) in outs[..second].iter().enumerate() {
+            ensure!(
+                !shares_elements(a, b),
+                value,
+                "{}(): the `{}` and `{}` out= tensors must not overlap.",
+                def.name,
+                def.outputs.get(first).unwrap_or(&"first"),
+                def.outputs.get(second).unwrap_or(&"second")
+            );
+        }
+    }
     Ok(())
 }
 

@@ -6,7 +6,7 @@
 use super::{Arg, ArgKind, OpDef, check_cast};
 use crate::error::ensure;
 use crate::tensor::shape::{broadcast_strides, list};
-use crate::tensor::{Dims, Flag, Geometry, TensorSpec, overlaps_partly};
+use crate::tensor::{Dims, Flag, Geometry, TensorSpec, shares_storage};
 use crate::{DType, Result, Scalar, Storage, Tensor};
 use pullback_kernels::{Iter, StridedMut, StridedRef};
 use smallvec::SmallVec;
@@ -204,30 +204,27 @@ pub(crate) fn run_into(
     }
     let spec = spec_of(def, args)?;
     check_cast(spec.dtype, out.dtype())?;
-    if inplace {
-        ensure!(
-            spec.shape.as_slice() == out.shape(),
-            runtime,
-            "output with shape {} doesn't match the broadcast shape {}",
-            list(out.shape()),
-            list(&spec.shape)
-        );
-    } else {
-        out.resize_output(&spec.shape)?;
-    }
     let inputs = inputs(args);
-    for input in &inputs {
-        ensure!(
-            !overlaps_partly(out, input),
-            runtime,
-            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() the tensor before performing the operation."
-        );
+    let fits = spec.shape.as_slice() == out.shape();
+    ensure!(
+        fits || !(inplace || inputs.iter().any(|input| input.is_same(out))),
+        runtime,
+        "output with shape {} doesn't match the broadcast shape {}",
+        list(out.shape()),
+        list(&spec.shape)
+    );
+    if fits {
+        inputs.iter().try_for_each(|input| super::check_apart(out, input))?;
     }
-    if out.dtype() == spec.dtype {
+    // Other sizes may reach elements of an input that the present ones do not.
+    let is_direct = fits || !inputs.iter().any(|input| shares_storage(input, out));
+    if is_direct && out.dtype() == spec.dtype {
+        out.resize_output(&spec.shape)?;
         return walk(kernel, out, &inputs, spec.compute, args);
     }
     let temporary = spec.empty()?;
     walk(kernel, &temporary, &inputs, spec.compute, args)?;
+    out.resize_output(&spec.shape)?;
     out.copy_data(&temporary)
 }
 

@@ -4,7 +4,7 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
-use crate::tensor::shape::{list, wrap_dim};
+use crate::tensor::shape::{list, wrap_own_dim};
 use crate::{Dims, Result, Tensor};
 use pullback_macros::op;
 
@@ -62,7 +62,7 @@ impl Inner {
 fn contraction(t: &Tensor, dims: &[i64]) -> Result<(Vec<i64>, Vec<i64>)> {
     let mut picked = Vec::with_capacity(dims.len());
     for &dim in dims {
-        let dim = wrap_dim(dim, t.ndim())? as i64;
+        let dim = wrap_own_dim(dim, t.ndim())? as i64;
         ensure!(
             !picked.contains(&dim),
             runtime,

@@ -7,7 +7,7 @@ use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::promote::result_type;
-use crate::tensor::shape::{broadcast_shapes, list, wrap_dim, wrap_dims};
+use crate::tensor::shape::{broadcast_shapes, list, wrap_dim, wrap_dims, wrap_own_dim};
 use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_kernels::layout;
 use pullback_macros::op;
@@ -489,7 +489,7 @@ impl Roll {
         );
         let dims = dims
             .iter()
-            .map(|&d| wrap_dim(d, self_.ndim()))
+            .map(|&d| wrap_own_dim(d, self_.ndim()))
             .collect::<Result<SmallVec<[usize; 5]>>>()?;
         layout::roll(&mut out.view_mut(), self_.view_ref(), shifts, &dims)?;
         Ok(out)

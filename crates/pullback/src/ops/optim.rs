@@ -4,9 +4,10 @@
 //! recorded, and parameters that require grad are refused while recording is on.
 
 use super::vector_norm::norm_grad;
-use crate::dispatch::{OpDef, Value};
+use crate::dispatch::{OpDef, Value, check_separate, check_writable};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::shares_elements;
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, autograd};
 use pullback_kernels::optim::{self as kernel, Adam, Sgd, State};
 use pullback_kernels::reduce;
@@ -34,13 +35,17 @@ fn check_list(params: &[Tensor], list: &[Tensor], what: &str) -> Result<()> {
     );
     for (index, (param, other)) in params.iter().zip(list).enumerate() {
         ensure!(
-            param.shape() == other.shape() && param.dtype() == other.dtype(),
+            param.shape() == other.shape()
+                && param.dtype() == other.dtype()
+                && param.device() == other.device(),
             runtime,
-            "params and {what} must have same dtype and shape, but tensor {index} is {} {:?} and {} {:?}",
+            "params and {what} must have same dtype, device and shape, but tensor {index} is {} {:?} on {} and {} {:?} on {}",
             param.dtype().name(),
             param.shape(),
+            param.device(),
             other.dtype().name(),
-            other.shape()
+            other.shape(),
+            other.device()
         );
     }
     Ok(())
@@ -50,29 +55,67 @@ fn number(tensor: Option<&Tensor>) -> Result<Option<f64>> {
     tensor.map(|t| Ok(t.item()?.to_f64())).transpose()
 }
 
-/// Runs `step` on each parameter with its gradient and buffers, and counts the writes.
-fn each_param(
-    params: &[Tensor],
-    grads: &[Tensor],
-    buffers: &[&[Tensor]],
+/// What a step does to its lists.
+struct Written<'a> {
+    params: &'a [Tensor],
+    grads: &'a [Tensor],
+    buffers: &'a [&'a [Tensor]],
+    /// The gradients are divided by a scale and stored so.
     is_scaled: bool,
-    step: impl Fn(usize, &mut State<'_, '_>) -> Result<()>,
-) -> Result<()> {
-    for (index, (param, grad)) in params.iter().zip(grads).enumerate() {
-        let own: Vec<&Tensor> = buffers.iter().map(|list| &list[index]).collect();
-        for written in own.iter().copied().chain([param]) {
-            autograd::check_inplace(written, false)?;
-        }
-        let mut views: Vec<_> = own.iter().map(|t| t.view_mut()).collect();
-        let mut state =
-            State { param: &mut param.view_mut(), grad: &mut grad.view_mut(), buffers: &mut views };
-        step(index, &mut state)?;
-        own.iter().copied().chain([param]).for_each(Tensor::bump_version);
-        if is_scaled {
-            grad.bump_version();
-        }
+    /// The name of the kernel.
+    kernel: &'static str,
+}
+
+impl Written<'_> {
+    /// The tensors that are written for one parameter.
+    fn of(&self, index: usize) -> Vec<&Tensor> {
+        let mut written: Vec<_> = self.buffers.iter().map(|list| &list[index]).collect();
+        written.push(&self.params[index]);
+        written.extend(self.is_scaled.then(|| &self.grads[index]));
+        written
     }
-    Ok(())
+
+    /// Refuses, before anything is written, what could not be written.
+    fn check(&self) -> Result<()> {
+        for (index, param) in self.params.iter().enumerate() {
+            ensure!(
+                param.dtype().is_floating_point(),
+                not_implemented,
+                "\"{}\" not implemented for '{}'",
+                self.kernel,
+                param.dtype().scalar_name()
+            );
+            let written = self.of(index);
+            for (place, target) in written.iter().enumerate() {
+                autograd::check_inplace(target, false)?;
+                check_writable(target)?;
+                written[..place].iter().try_for_each(|other| check_separate(target, other))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs `step` on each parameter with its gradient and buffers, and counts the writes.
+    fn each(&self, step: impl Fn(usize, &mut State<'_, '_>) -> Result<()>) -> Result<()> {
+        for (index, (param, grad)) in self.params.iter().zip(self.grads).enumerate() {
+            // A parameter may be its own gradient, but the kernel reads and writes apart.
+            let apart = if !self.is_scaled && shares_elements(param, grad) {
+                grad.dense_copy()?
+            } else {
+                grad.clone()
+            };
+            let mut views: Vec<_> =
+                self.buffers.iter().map(|list| list[index].view_mut()).collect();
+            let mut state = State {
+                param: &mut param.view_mut(),
+                grad: &mut apart.view_mut(),
+                buffers: &mut views,
+            };
+            step(index, &mut state)?;
+            self.of(index).into_iter().for_each(Tensor::bump_version);
+        }
+        Ok(())
+    }
 }
 
 fn sgd(
@@ -90,9 +133,10 @@ fn sgd(
     for list in lists {
         check_list(params, list, "momentum_buffer_list")?;
     }
-    each_param(params, grads, lists, options.grad_scale.is_some(), |_, state| {
-        Ok(kernel::sgd(state, &options)?)
-    })
+    let is_scaled = options.grad_scale.is_some();
+    let written = Written { params, grads, buffers: lists, is_scaled, kernel: "fused_sgd_kernel" };
+    written.check()?;
+    written.each(|_, state| Ok(kernel::sgd(state, &options)?))
 }
 
 /// One step of stochastic gradient descent for every parameter:
@@ -208,8 +252,18 @@ fn adam(
         );
     }
     let options = Adam { grad_scale: number(grad_scale)?, ..options };
-    each_param(lists.params, lists.grads, buffers, options.grad_scale.is_some(), |index, state| {
-        let options = Adam { step: lists.steps[index].item()?.to_f64(), ..options };
+    let steps: Vec<f64> =
+        lists.steps.iter().map(|count| Ok(count.item()?.to_f64())).collect::<Result<_>>()?;
+    let written = Written {
+        params: lists.params,
+        grads: lists.grads,
+        buffers,
+        is_scaled: options.grad_scale.is_some(),
+        kernel: "fused_adam_kernel",
+    };
+    written.check()?;
+    written.each(|index, state| {
+        let options = Adam { step: steps[index], ..options };
         let step = if decoupled { kernel::adamw } else { kernel::adam };
         Ok(step(state, &options)?)
     })
@@ -573,7 +627,7 @@ fn refused_sgd(s: &Sampler, lr: &Value) -> Vec<InvalidSample> {
             &samples,
             &[(0, vec![s.normal(&[2])]), (1, vec![s.normal(&[3])])],
             ErrorKind::Runtime,
-            "must have same dtype and shape",
+            "must have same dtype, device and shape",
         ),
         refused(
             &samples,

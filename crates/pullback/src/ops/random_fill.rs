@@ -4,7 +4,7 @@
 //! is cut off. Not here: ops that make tensors (`random`).
 
 use super::random_range::{check_uniform_limits, whole_range};
-use crate::dispatch::OpDef;
+use crate::dispatch::{OpDef, check_apart};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::{DType, Dims, ErrorKind, Generator, Result, Tensor, default_generator};
@@ -336,6 +336,7 @@ pub(crate) fn bernoulli_of(out: &Tensor, p: &Tensor, generator: Option<&Generato
      method = bernoulli_tensor_, node = "Bernoulli")]
 impl BernoulliFillTensor {
     fn cpu_(self_: &Tensor, p: &Tensor, generator: Option<&Generator>) -> Result<()> {
+        check_apart(self_, p)?;
         bernoulli_of(self_, p, generator)
     }
     fn vjp(grad: &Tensor) -> Result<[Option<Tensor>; 2]> {

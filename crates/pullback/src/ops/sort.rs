@@ -6,7 +6,7 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::tensor::shape::wrap_dim;
+use crate::tensor::shape::{wrap_dim, wrap_own_dim};
 use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_kernels::{index, reduce, sort as kernel};
 use pullback_macros::op;
@@ -583,12 +583,7 @@ impl UniqueDim {
         return_inverse: bool,
         return_counts: bool,
     ) -> Result<[Tensor; 3]> {
-        ensure!(
-            self_.ndim() > 0,
-            index,
-            "Dimension specified as {dim} but tensor has no dimensions"
-        );
-        let dim = wrap_dim(dim, self_.ndim())?;
+        let dim = wrap_own_dim(dim, self_.ndim())?;
         let (rows, ranks) = ranked_rows(self_, dim)?;
         ensure!(
             self_.numel() > 0
@@ -632,13 +627,7 @@ impl UniqueConsecutive {
         dim: Option<i64>,
     ) -> Result<[Tensor; 3]> {
         let flat = if dim.is_none() { self_.dense()?.view(&[-1])? } else { self_.clone() };
-        ensure!(
-            flat.ndim() > 0,
-            index,
-            "Dimension specified as {} but tensor has no dimensions",
-            dim.unwrap_or(0)
-        );
-        let at = wrap_dim(dim.unwrap_or(0), flat.ndim())?;
+        let at = wrap_own_dim(dim.unwrap_or(0), flat.ndim())?;
         let flat = as_vector(&flat)?;
         ensure!(
             dim.is_none() || flat.numel() > 0 || flat.shape()[at] == 0,

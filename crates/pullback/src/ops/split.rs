@@ -5,7 +5,7 @@ use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::memory;
-use crate::tensor::shape::{list, wrap_dim};
+use crate::tensor::shape::{list, wrap_dim, wrap_own_dim};
 use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_macros::op;
 
@@ -54,12 +54,7 @@ fn room_for(count: i64) -> Result<Vec<Tensor>> {
 #[op("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear)]
 impl Unbind {
     fn cpu(self_: &Tensor, dim: i64) -> Result<Vec<Tensor>> {
-        ensure!(
-            self_.ndim() > 0,
-            index,
-            "Dimension specified as {dim} but tensor has no dimensions"
-        );
-        let at = wrap_dim(dim, self_.ndim())?;
+        let at = wrap_own_dim(dim, self_.ndim())?;
         let (mut shape, mut strides) =
             (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
         let (count, step) = (shape.remove(at), strides.remove(at));

@@ -326,11 +326,15 @@ impl Permute {
             dims.len()
         );
         let (mut shape, mut strides) = (Dims::new(), Dims::new());
-        let mut seen = 0_u64;
+        let mut seen = Dims::new();
         for &dim in dims {
             let dim = wrap_dim(dim, self_.ndim())?;
-            ensure!(seen & (1 << dim) == 0, runtime, "permute(): duplicate dims are not allowed.");
-            seen |= 1 << dim;
+            ensure!(
+                !seen.contains(&(dim as i64)),
+                runtime,
+                "permute(): duplicate dims are not allowed."
+            );
+            seen.push(dim as i64);
             shape.push(self_.shape()[dim]);
             strides.push(self_.strides()[dim]);
         }

@@ -20,7 +20,7 @@ mod storage;
 pub use device::{Device, Layout, MemoryFormat};
 pub(crate) use geometry::*;
 pub use geometry::{Dims, Geometry, contiguous_strides};
-pub(crate) use overlap::overlaps_partly;
+pub(crate) use overlap::{overlaps_partly, shares_elements, shares_storage};
 pub use raw::Tensor;
 pub(crate) use raw::{Flag, SpinLock, WeakTensor};
 pub use spec::TensorSpec;

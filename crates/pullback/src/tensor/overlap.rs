@@ -1,17 +1,30 @@
 //! Whether two tensors share elements: what in-place and `out=` forms must know before they write.
+//!
+//! Two strided tensors share an element if some combination of steps through the one and the other bridges
+//! the distance of their first elements. That is searched for exactly; where the search would be long, or
+//! where dtypes differ, the answer errs on the side of sharing.
 
 use super::{Geometry, Tensor, extent};
 use smallvec::SmallVec;
 
+/// A stride, and the least and the greatest number of steps along it.
+type Steps = (i64, i64, i64);
+
+/// Combinations of steps that are tried; strides that nest, as views have them, take a few.
+const TRIES: u32 = 1000;
+
 /// Whether `a` and `b` share memory without being the same elements in the same order.
 pub(crate) fn overlaps_partly(a: &Tensor, b: &Tensor) -> bool {
-    let (ga, gb) = (a.geometry(), b.geometry());
-    let (Some(sa), Some(sb)) = (&ga.storage, &gb.storage) else { return false };
-    if !sa.ptr_eq(sb) || ga.numel == 0 || gb.numel == 0 {
+    shares_elements(a, b) && !is_same_elements(a.geometry(), b.geometry())
+}
+
+/// Whether `a` and `b` share memory.
+pub(crate) fn shares_elements(a: &Tensor, b: &Tensor) -> bool {
+    if !shares_storage(a, b) {
         return false;
     }
-    let same = ga.offset == gb.offset && ga.shape == gb.shape && ga.strides == gb.strides;
-    if same && ga.dtype == gb.dtype {
+    let (ga, gb) = (a.geometry(), b.geometry());
+    if ga.numel == 0 || gb.numel == 0 {
         return false;
     }
     let range = |g: &Geometry| {
@@ -20,41 +33,71 @@ pub(crate) fn overlaps_partly(a: &Tensor, b: &Tensor) -> bool {
         (start, start + length)
     };
     let ((a0, a1), (b0, b1)) = (range(ga), range(gb));
-    a0 < b1 && b0 < a1 && !interleaved(ga, gb)
+    a0 < b1 && b0 < a1 && (ga.dtype != gb.dtype || meet(ga, gb))
 }
 
-/// Two column blocks of one matrix overlap as ranges but share no element: the common case of equal
-/// strides, where the offset difference must be a combination of steps.
-fn interleaved(a: &Geometry, b: &Geometry) -> bool {
-    if a.dtype != b.dtype || a.strides != b.strides || a.shape.is_empty() {
+/// Whether `a` and `b` are parts of one memory.
+pub(crate) fn shares_storage(a: &Tensor, b: &Tensor) -> bool {
+    match (&a.geometry().storage, &b.geometry().storage) {
+        (Some(a), Some(b)) => a.ptr_eq(b),
+        _ => false,
+    }
+}
+
+fn is_same_elements(a: &Geometry, b: &Geometry) -> bool {
+    let mut dims = a.shape.iter().zip(a.strides.iter().zip(&b.strides));
+    a.offset == b.offset
+        && a.dtype == b.dtype
+        && a.shape == b.shape
+        && dims.all(|(&size, (from, to))| size == 1 || from == to)
+}
+
+/// Whether steps through `a` and back through `b` make up the distance from the first to the second.
+fn meet(a: &Geometry, b: &Geometry) -> bool {
+    let mut steps: SmallVec<[Steps; 10]> = SmallVec::new();
+    for (g, sign) in [(a, 1), (b, -1)] {
+        for (&stride, &size) in g.strides.iter().zip(&g.shape) {
+            let reach = sign * (size - 1);
+            if stride == 0 || reach == 0 {
+                continue;
+            }
+            let place = match steps.iter().position(|s| s.0 == stride) {
+                Some(place) => place,
+                None => {
+                    steps.push((stride, 0, 0));
+                    steps.len() - 1
+                }
+            };
+            steps[place].1 += reach.min(0);
+            steps[place].2 += reach.max(0);
+        }
+    }
+    steps.sort_unstable_by_key(|s| std::cmp::Reverse(s.0));
+    bridges(&steps, b.offset - a.offset, &mut { TRIES })
+}
+
+/// Whether a combination of `steps`, the longest first, makes up `distance`; also if `tries` are used up.
+fn bridges(steps: &[Steps], distance: i64, tries: &mut u32) -> bool {
+    let Some((&(stride, least, most), shorter)) = steps.split_first() else { return distance == 0 };
+    let common = steps.iter().fold(0, |common, s| divisor(common, s.0));
+    if distance % common != 0 {
         return false;
     }
-    let mut dims: SmallVec<[(i64, i64); 5]> = a
-        .strides
-        .iter()
-        .zip(a.shape.iter().zip(&b.shape))
-        .map(|(&stride, (&m, &n))| (stride, m.max(n)))
-        .filter(|&(stride, _)| stride > 0)
-        .collect();
-    dims.sort_unstable_by_key(|d| std::cmp::Reverse(d.0));
-    // Greedy decomposition is exact when each stride exceeds the reach of the smaller ones.
-    let mut rest = (a.offset - b.offset).abs();
-    let mut shared = true;
-    for &(stride, size) in &dims {
-        let steps = rest / stride;
-        if steps >= size {
-            shared = false;
+    let low: i64 = shorter.iter().map(|s| s.0 * s.1).sum();
+    let high: i64 = shorter.iter().map(|s| s.0 * s.2).sum();
+    // What is left for the shorter strides must lie between `low` and `high`.
+    let first = least.max(-(high - distance).div_euclid(stride));
+    let last = most.min((distance - low).div_euclid(stride));
+    for count in first..=last {
+        if *tries == 0 || bridges(shorter, distance - count * stride, tries) {
+            return true;
         }
-        rest -= steps * stride;
+        *tries -= 1;
     }
-    let inner: i64 = dims.last().map_or(1, |d| d.0);
-    // `rest` is what no whole steps reach; with rows split into blocks the step counts exceed the block.
-    !shared || (rest != 0 && rest < inner) || {
-        let mut rest = (a.offset - b.offset).abs();
-        dims.iter().any(|&(stride, size)| {
-            let steps = rest / stride;
-            rest -= steps * stride;
-            steps >= size
-        })
-    }
+    false
+}
+
+/// The greatest common divisor; `b` is positive.
+fn divisor(a: i64, b: i64) -> i64 {
+    if a == 0 { b } else { divisor(b % a, a) }
 }

@@ -21,12 +21,22 @@ pub fn wrap_dim(dim: i64, ndim: usize) -> Result<usize> {
     )))
 }
 
+/// As [`wrap_dim`], for a dimension that is taken apart: a tensor without dimensions has none.
+///
+/// # Errors
+/// `IndexError` out of range, or if there are no dimensions.
+pub fn wrap_own_dim(dim: i64, ndim: usize) -> Result<usize> {
+    ensure!(ndim > 0, index, "Dimension specified as {dim} but tensor has no dimensions");
+    wrap_dim(dim, ndim)
+}
+
 /// Wraps several dimensions; `None` or an empty list means all of them.
 ///
 /// # Errors
-/// `IndexError` out of range; `RuntimeError` for a dimension named twice.
+/// `IndexError` out of range; `RuntimeError` for a dimension named twice or more than 64 dimensions.
 pub fn wrap_dims(dims: Option<&[i64]>, ndim: usize) -> Result<smallvec::SmallVec<[usize; 5]>> {
     let Some(dims) = dims.filter(|d| !d.is_empty()) else { return Ok((0..ndim).collect()) };
+    ensure!(ndim <= 64, runtime, "only tensors with up to 64 dims are supported, but got {ndim}");
     let mut seen = 0_u64;
     let mut out = smallvec::SmallVec::new();
     for &dim in dims {

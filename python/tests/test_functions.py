@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import pullback as torch
+import pullback.nn.functional as F
 from pullback import _C
 
 
@@ -321,3 +323,97 @@ def test_cuda_says_that_it_is_not_there() -> None:
     torch.cuda.manual_seed_all(1)
     with pytest.raises(RuntimeError, match="no cuda backend"):
         torch.cuda.current_device()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (
+            lambda c, x: torch.maximum(c, torch.ones(0)),
+            TypeError,
+            "maximum not implemented for",
+        ),
+        (lambda c, x: torch.fmax(c, x), TypeError, "fmax not implemented for complex"),
+        (lambda c, x: torch.fmin(x, c), TypeError, "fmin not implemented for complex"),
+        (lambda c, x: torch.argmax(c), TypeError, "argmax.*does not support complex input"),
+        (lambda c, x: torch.argmin(c), TypeError, "argmin.*does not support complex input"),
+        (lambda c, x: torch.aminmax(c), TypeError, "aminmax not implemented for ComplexFloat"),
+        (lambda c, x: torch.deg2rad(c), NotImplementedError, "deg2rad is not supported for comp"),
+        (lambda c, x: c.rad2deg_(), NotImplementedError, "rad2deg is not supported for complex"),
+        (lambda c, x: c.abs_(), RuntimeError, "In-place abs is not supported for complex"),
+        (lambda c, x: F.elu(x, 2j), RuntimeError, "to type float without overflow"),
+        (lambda c, x: _C._nn.hardtanh(x, 2j, 3), RuntimeError, "without overflow"),
+        (lambda c, x: F.leaky_relu_(x, 2j), RuntimeError, "without overflow"),
+        (lambda c, x: F.softplus(x, 2j), RuntimeError, "without overflow"),
+        (lambda c, x: torch.linalg.vector_norm(c, 2j), RuntimeError, "non-complex scalar as the o"),
+        (lambda c, x: x.sub(True), NotImplementedError, "with a bool tensor is not supported"),
+        (lambda c, x: x.sub_(True), NotImplementedError, "with a bool tensor is not supported"),
+        (lambda c, x: torch.kl_div(x.long(), x), RuntimeError, "Integral inputs not"),
+        (lambda c, x: x.__setitem__(0, 1j), RuntimeError, "type float without overflow"),
+        (
+            lambda c, x: x.to(torch.int8).__setitem__(0, 300),
+            RuntimeError,
+            "int8_t without over",
+        ),
+        (
+            lambda c, x: torch.group_norm(torch.ones(1, 0, 3), 1),
+            RuntimeError,
+            "channels to be gre",
+        ),
+    ],
+)
+def test_numbers_and_dtypes_without_a_meaning_are_refused(
+    call: Callable[..., Any], error: type[Exception], text: str
+) -> None:
+    c, x = torch.ones(3, dtype=torch.complex64), torch.ones(3)
+    with pytest.raises(error, match=text):
+        call(c, x)
+    assert c.tolist() == [1, 1, 1]
+    assert x.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda x: F.adaptive_avg_pool1d(x, ()), "'output_size' should contain one int .got 0"),
+        (lambda x: F.adaptive_avg_pool1d(x, (1, 2)), "'output_size' should contain one int .got 2"),
+        (lambda x: F.adaptive_avg_pool2d(x, ()), "output_size must be 2"),
+        (lambda x: F.avg_pool1d(x, (1, 2)), "'kernel_size' should contain one int .got 2"),
+        (lambda x: F.max_pool1d(x, 2, (1, 2)), "'stride' should contain one int .got 2"),
+        (lambda x: F.max_pool1d(x[0, 0], 2), r"max_pool1d: Expected 2D or 3D .* got: \[4\]"),
+        (lambda x: F.max_pool1d(x[:, :0], 2), r"max_pool1d: Expected 2D or 3D .* got: \[1, 0, 4\]"),
+        (lambda x: F.max_pool2d(x[:0], 2), r"max_pool2d: Expected 3D or 4D .* got: \[0, 2, 4\]"),
+        (lambda x: F.max_pool1d(x, 2, padding=-1), "pad must be non-negative, but got pad: -1"),
+    ],
+)
+def test_windows_that_cannot_be_are_refused(call: Callable[..., Any], text: str) -> None:
+    with pytest.raises(RuntimeError, match=text):
+        call(torch.ones(1, 2, 4))
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("amax", (0,)),
+        ("aminmax", ()),
+        ("gather", (0, torch.zeros(1, 3, dtype=torch.int64))),
+        ("index_select", (0, torch.tensor([0]))),
+        ("mm", (torch.ones(3, 2),)),
+        ("sort", ()),
+        ("tril", ()),
+        ("complex", (torch.ones(2, 3),)),
+    ],
+)
+def test_an_output_of_another_dtype_is_refused_where_nothing_is_converted(
+    name: str, args: tuple[Any, ...]
+) -> None:
+    x = torch.ones(2, 3)
+    result = getattr(torch, name)(x, *args)
+    results = [result] if isinstance(result, torch.Tensor) else list(result)
+    wide = torch.complex128 if results[0].is_complex() else torch.float64
+    results[0] = results[0].to(wide).zero_()
+    out = results[0] if isinstance(result, torch.Tensor) else tuple(results)
+    with pytest.raises(RuntimeError, match="Expected out tensor to have dtype"):
+        getattr(torch, name)(x, *args, out=out)
+    assert not results[0].any()
+    assert torch.sum(x, 0, out=torch.empty(3, dtype=torch.float64)).tolist() == [2, 2, 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -149,3 +150,59 @@ def test_as_strided_in_place_changes_how_a_tensor_sees_its_memory() -> None:
     assert plain.shape == (4,)
     with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
         x.as_strided_((2,), (1,))
+
+
+REFUSED_VIEWS: list[tuple[Callable[..., Any], type[Exception], str]] = [
+    (lambda x: x.permute(0), RuntimeError, r"input.dim\(\) = 2 is not equal to len\(dims\) = 1"),
+    (lambda x: x.permute(0, 0), RuntimeError, "duplicate dims are not allowed"),
+    (lambda x: x.permute(0, 2), IndexError, r"range of \[-2, 1\], but got 2"),
+    (lambda x: x.view(5, 2), RuntimeError, r"shape '\[5, 2\]' is invalid for input of size 12"),
+    (lambda x: x.view(-1, 5), RuntimeError, r"shape '\[-1, 5\]' is invalid for input of size 12"),
+    (lambda x: x.view(-1, -1), RuntimeError, "only one dimension can be inferred"),
+    (lambda x: x.view(-2, 6), RuntimeError, "invalid shape dimension -2"),
+    (lambda x: x.t().view(12), RuntimeError, "view size is not compatible with input tensor's"),
+    (lambda x: x[:0].view(-1, 0), RuntimeError, "unspecified dimension size -1 can be any value"),
+    (lambda x: x.reshape(5, 2), RuntimeError, r"shape '\[5, 2\]' is invalid for input of size 12"),
+    (lambda x: x.reshape(-2, 6), RuntimeError, "invalid shape dimension -2"),
+    (lambda x: x[:0].reshape(-1, 0), RuntimeError, "can be any value and is ambiguous"),
+    (lambda x: x.transpose(0, -3), IndexError, r"range of \[-2, 1\], but got -3"),
+    (lambda x: x[None].t(), RuntimeError, "expects a tensor with <= 2 dimensions, but self is 3D"),
+    (lambda x: x.expand(4), RuntimeError, r"sizes provided \(1\) must be greater or equal to the"),
+    (lambda x: x.expand(3, 5), RuntimeError, r"size of the tensor \(5\) must match .* size \(4\)"),
+    (
+        lambda x: x.expand(-2, 4),
+        RuntimeError,
+        r"tensor \(-2\) must match .* size \(3\)",
+    ),
+    (lambda x: x.expand(-2, 3, 4), RuntimeError, "isn't allowed in a leading, non-existing dimen"),
+    (lambda x: x.squeeze(2), IndexError, r"range of \[-2, 1\], but got 2"),
+    (lambda x: x.squeeze((0, 0)), RuntimeError, "dim 0 appears multiple times"),
+    (lambda x: x.unsqueeze(3), IndexError, r"range of \[-3, 2\], but got 3"),
+    (lambda x: x.select(0, 3), IndexError, r"index 3 out of range for tensor of size \[3, 4\]"),
+    (lambda x: x[0, 0].select(0, 0), IndexError, r"select\(\) cannot be applied to a 0-dim tensor"),
+    (lambda x: x.narrow(0, 1, 3), RuntimeError, r"start \(1\) \+ length \(3\) exceeds dimension"),
+    (lambda x: x.narrow(0, -4, 1), IndexError, r"range of \[-3, 3\], but got -4"),
+    (lambda x: x.narrow(0, 0, -1), RuntimeError, "length must be non-negative"),
+    (lambda x: x[0, 0].narrow(0, 0, 1), RuntimeError, "cannot be applied to a 0-dim tensor"),
+    (lambda x: x.unfold(0, 4, 1), RuntimeError, "maximum size for tensor at dimension 0 is 3 but"),
+    (lambda x: x.unfold(0, -1, 1), RuntimeError, "size is -1 but must be >= 0"),
+    (lambda x: x.unfold(0, 2, 0), RuntimeError, "step is 0 but must be > 0"),
+    (lambda x: x[3], IndexError, "index 3 is out of bounds for dimension 0 with size 3"),
+    (lambda x: x[0, 4], IndexError, "index 4 is out of bounds for dimension 1 with size 4"),
+    (lambda x: x[None, ..., -5], IndexError, "index -5 is out of bounds for dimension 1 with size"),
+    (lambda x: x[0, 0, 0], IndexError, "too many indices for tensor of dimension 2"),
+    (lambda x: x[0, 0][0], IndexError, "invalid index of a 0-dim tensor"),
+    (lambda x: x[::-1], ValueError, "step must be greater than zero"),
+    (lambda x: x[torch.tensor([3])], IndexError, "index 3 is out of bounds for dimension 0 with"),
+    (lambda x: x[torch.tensor([1.0])], IndexError, "must be long, int, byte or bool tensors"),
+    (lambda x: x[torch.tensor([True, False])], IndexError, r"mask \[2\] at index 0 does not match"),
+    (lambda x: x[[0, 1], [0, 1, 2]], IndexError, r"broadcast together with shapes \[2\], \[3\]"),
+]
+
+
+@pytest.mark.parametrize(("make", "error", "text"), REFUSED_VIEWS)
+def test_a_view_that_cannot_be_is_refused_with_its_numbers(
+    make: Callable[..., Any], error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=text):
+        make(torch.arange(12.0).view(3, 4))

@@ -179,6 +179,8 @@ fn traits(op: &Op<'_>) -> TokenStream {
     for (word, flag) in [
         ("inplace", "INPLACE"),
         ("out", "OUT"),
+        ("exact_out", "OUT"),
+        ("exact_out", "EXACT_OUT"),
         ("view", "VIEW"),
         ("multi_view", "VIEW"),
         ("multi_view", "MULTI_VIEW"),

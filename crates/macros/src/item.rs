@@ -36,6 +36,7 @@ pub(crate) struct Word {
 const WORDS: &[&str] = &[
     "inplace",
     "out",
+    "exact_out",
     "view",
     "multi_view",
     "pointwise",

@@ -6,7 +6,7 @@ use crate::raw::entry::Reply;
 use crate::raw::object::{as_tensor, tensor_of, wrap};
 use crate::tensor::construct::from_data;
 use pullback::index::{self, Index};
-use pullback::{DType, Tensor, binding};
+use pullback::{DType, Scalar, Tensor, binding};
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -184,7 +184,7 @@ fn assigned(target: &Tensor, value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         return Ok(tensor.clone());
     }
     if let Some(number) = crate::convert::exact_scalar(value.py(), value.as_ptr()) {
-        return Tensor::scalar_of(number, target.dtype()).map_err(raise);
+        return number_for(target, number);
     }
     if crate::tensor::numpy::is_array(value) {
         return from_data(value, None, None, false);
@@ -200,5 +200,11 @@ fn assigned(target: &Tensor, value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         return Err(refuse());
     }
     let number = to_scalar(value).map_err(|_| refuse())?;
+    number_for(target, number)
+}
+
+/// A number as the target's elements hold it.
+fn number_for(target: &Tensor, number: Scalar) -> PyResult<Tensor> {
+    number.check_fits(target.dtype()).map_err(|error| raise(error.into()))?;
     Tensor::scalar_of(number, target.dtype()).map_err(raise)
 }

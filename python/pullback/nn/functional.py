@@ -749,19 +749,9 @@ def max_pool1d(
     return_indices: bool = False,
 ) -> Any:
     """The maximum of each window of ``(N, C, L)`` or ``(C, L)``; see :func:`max_pool2d`."""
-    stride = kernel_size if stride is None else stride
-    result = max_pool2d(
-        input.unsqueeze(-2),
-        (1, _only(kernel_size)),
-        (1, _only(stride)),
-        (0, _only(padding)),
-        (1, _only(dilation)),
-        ceil_mode,
-        return_indices,
-    )
-    if return_indices:
-        return result[0].squeeze(-2), result[1].squeeze(-2)
-    return result.squeeze(-2)
+    pool = _VF.max_pool1d_with_indices if return_indices else _VF.max_pool1d
+    steps = [] if stride is None else stride
+    return pool(input, kernel_size, steps, padding, dilation, ceil_mode)
 
 
 def avg_pool1d(
@@ -778,22 +768,8 @@ def avg_pool1d(
         stride: default: ``kernel_size``.
         count_include_pad: whether the zeros of ``padding`` count in the mean.
     """
-    size = _only(kernel_size)
-    step = size if stride is None else _only(stride)
-    out = avg_pool2d(
-        input.unsqueeze(-2),
-        (1, size),
-        (1, step),
-        (0, _only(padding)),
-        ceil_mode,
-        count_include_pad,
-    )
-    return out.squeeze(-2)
-
-
-def _only(size: Any) -> int:
-    """The one number of a size for one dimension."""
-    return int(size) if isinstance(size, int) else int(size[0])
+    steps = [] if stride is None else stride
+    return _VF.avg_pool1d(input, kernel_size, steps, padding, ceil_mode, count_include_pad)
 
 
 def _list_with_default(out_size: Any, defaults: Iterable[int]) -> list[int]:
@@ -803,7 +779,7 @@ def _list_with_default(out_size: Any, defaults: Iterable[int]) -> list[int]:
         return [out_size, out_size]
     if len(given) <= len(out_size):
         raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
-    tail = given[-len(out_size) :]
+    tail = given[len(given) - len(out_size) :]
     return [d if v is None else v for v, d in zip(out_size, tail, strict=True)]
 
 
@@ -819,8 +795,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """Means of ``(N, C, L)`` or ``(C, L)`` over windows chosen to give ``output_size``."""
-    size = (1, _only(output_size))
-    return _nn.adaptive_avg_pool2d(input.unsqueeze(-2), size).squeeze(-2)
+    return _VF.adaptive_avg_pool1d(input, output_size)
 
 
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:

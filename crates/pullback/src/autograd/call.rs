@@ -10,7 +10,7 @@ use super::{
     rules_need_self, save_inputs,
 };
 use crate::dispatch::{
-    Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_cast, check_outs,
+    Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_out_dtype, check_outs,
     check_result, check_writable, receiver, run, run_pointwise_fast, run_pointwise_into,
     write_into,
 };
@@ -214,7 +214,7 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
             outs.len()
         );
         for (result, out) in results.iter().zip(outs) {
-            check_cast(result.dtype(), out.dtype())?;
+            check_out_dtype(def, result.dtype(), out.dtype())?;
         }
         for (result, out) in results.iter().zip(outs) {
             out.resize_output(result.shape())?;

@@ -110,6 +110,8 @@ impl Traits {
     pub const LIST_OUTPUT: Traits = Traits(2048);
     /// Not shown to Python users.
     pub const INTERNAL: Traits = Traits(4096);
+    /// The form with `out=` takes no target of another dtype than the result's.
+    pub const EXACT_OUT: Traits = Traits(8192);
     /// No flags.
     pub const NONE: Traits = Traits(0);
     /// The union.

@@ -135,6 +135,19 @@ pub(crate) fn check_outs(def: &OpDef, outs: &[&Tensor]) -> Result<()> {
     Ok(())
 }
 
+/// Refuses an `out=` tensor that cannot take a result of dtype `from`.
+pub(crate) fn check_out_dtype(def: &OpDef, from: crate::DType, to: crate::DType) -> Result<()> {
+    ensure!(
+        from == to || !def.is(Traits::EXACT_OUT),
+        runtime,
+        "{}(): Expected out tensor to have dtype {}, but got {} instead",
+        def.name,
+        from.name(),
+        to.name()
+    );
+    check_cast(from, to)
+}
+
 /// Refuses targets whose elements share memory with each other.
 pub(crate) fn check_writable(target: &Tensor) -> Result<()> {
     ensure!(

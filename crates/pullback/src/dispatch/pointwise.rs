@@ -79,7 +79,8 @@ fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut Flat) -> 
             Arg::Scalar(Scalar::Complex(..)) => return None,
             _ => continue,
         };
-        if matches!(number, Scalar::Complex(..)) {
+        // Only `meta` knows what these mean, or that they are refused.
+        if matches!(number, Scalar::Complex(..) | Scalar::Bool(_)) {
             return None;
         }
         let place = flat.numbers.get_mut(flat.count - 1)?;
@@ -203,7 +204,17 @@ pub(crate) fn run_into(
         return done;
     }
     let spec = spec_of(def, args)?;
-    check_cast(spec.dtype, out.dtype())?;
+    if inplace {
+        check_cast(spec.dtype, out.dtype())?;
+    } else {
+        super::check_out_dtype(def, spec.dtype, out.dtype())?;
+    }
+    ensure!(
+        !(inplace && out.dtype().is_complex() && spec.dtype == out.dtype().to_real()),
+        runtime,
+        "In-place {} is not supported for complex tensors.",
+        def.name
+    );
     let inputs = inputs(args);
     let fits = spec.shape.as_slice() == out.shape();
     ensure!(
@@ -236,6 +247,13 @@ fn walk(
     compute: DType,
     args: &[Arg<'_>],
 ) -> Result<()> {
+    for arg in args {
+        if let Arg::Scalar(number @ Scalar::Complex(..)) = arg
+            && !compute.is_complex()
+        {
+            number.check_fits(compute)?;
+        }
+    }
     let device = out.device();
     if inputs.iter().any(|t| t.device() != device && t.ndim() > 0) {
         let other = inputs.iter().find(|t| t.device() != device).map_or(device, |t| t.device());

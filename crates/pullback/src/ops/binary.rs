@@ -186,8 +186,14 @@ impl Minimum {
 }
 
 /// The larger of the two; if one is NaN the other. Equal elements give the whole gradient to `self`.
-#[op("fmax(Tensor self, Tensor other) -> Tensor", out, meta = broadcast, cpu = fmax, batch = pointwise, samples = binary)]
+#[op("fmax(Tensor self, Tensor other) -> Tensor", out, batch = pointwise, samples = binary)]
 impl Fmax {
+    fn meta(self_: &Tensor, other: &Tensor) -> Result<TensorSpec> {
+        ordered_spec("fmax", self_, other)
+    }
+    fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {
+        elementwise::fmax(iter)
+    }
     fn vjp_self(grad: &Tensor, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         grad.masked_fill(&takes_self(&self_.ge(other)?, other)?.logical_not()?, Scalar::Int(0))
     }
@@ -200,8 +206,14 @@ impl Fmax {
 }
 
 /// The smaller of the two; if one is NaN the other. Equal elements give the whole gradient to `self`.
-#[op("fmin(Tensor self, Tensor other) -> Tensor", out, meta = broadcast, cpu = fmin, batch = pointwise, samples = binary)]
+#[op("fmin(Tensor self, Tensor other) -> Tensor", out, batch = pointwise, samples = binary)]
 impl Fmin {
+    fn meta(self_: &Tensor, other: &Tensor) -> Result<TensorSpec> {
+        ordered_spec("fmin", self_, other)
+    }
+    fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {
+        elementwise::fmin(iter)
+    }
     fn vjp_self(grad: &Tensor, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         grad.masked_fill(&takes_self(&self_.le(other)?, other)?.logical_not()?, Scalar::Int(0))
     }
@@ -356,7 +368,7 @@ fn same_sign(from: &Tensor, to: &Tensor) -> Result<Tensor> {
 }
 
 fn ordered_spec(name: &str, a: &Tensor, b: &Tensor) -> Result<TensorSpec> {
-    let spec = TensorSpec::broadcast(&[a, b])?;
-    ensure!(!spec.dtype.is_complex(), type_error, "{name} not implemented for complex tensors.");
-    Ok(spec)
+    let is_complex = a.dtype().is_complex() || b.dtype().is_complex();
+    ensure!(!is_complex, type_error, "{name} not implemented for complex tensors.");
+    TensorSpec::broadcast(&[a, b])
 }

@@ -35,7 +35,7 @@ impl Outer {
 }
 
 /// Dot products over the last dimensions: (*a, k) and (*b, k) give (*a, *b); numbers multiply.
-#[op("inner(Tensor self, Tensor other) -> Tensor", out)]
+#[op("inner(Tensor self, Tensor other) -> Tensor", exact_out)]
 impl Inner {
     fn composite(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         if self_.ndim() == 0 || other.ndim() == 0 {
@@ -78,7 +78,7 @@ fn contraction(t: &Tensor, dims: &[i64]) -> Result<(Vec<i64>, Vec<i64>)> {
 #[op(
     "tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
     function_only,
-    out
+    exact_out
 )]
 impl Tensordot {
     fn composite(

@@ -58,7 +58,7 @@ impl Max {
 }
 
 /// The largest elements along `dim` and the index of the first of each.
-#[op("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", out, batch = reduction)]
+#[op("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", exact_out, batch = reduction)]
 impl MaxDim {
     fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
         along(self_, dim, keepdim, reduce::max_dim)
@@ -127,7 +127,7 @@ impl Min {
 }
 
 /// The smallest elements along `dim` and the index of the first of each.
-#[op("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", out, batch = reduction)]
+#[op("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", exact_out, batch = reduction)]
 impl MinDim {
     fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
         along(self_, dim, keepdim, reduce::min_dim)
@@ -163,7 +163,7 @@ impl MinOther {
 }
 
 /// The largest elements over the dimensions `dim` (all if empty). Equal ones share the gradient evenly.
-#[op("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", out, batch = reduction)]
+#[op("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", exact_out, batch = reduction)]
 impl Amax {
     fn cpu(self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
         over_dims("amax", self_, dim, keepdim, reduce::amax)
@@ -196,7 +196,7 @@ impl Amax {
 }
 
 /// The smallest elements over the dimensions `dim` (all if empty). Equal ones share the gradient evenly.
-#[op("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", out, batch = reduction)]
+#[op("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", exact_out, batch = reduction)]
 impl Amin {
     fn cpu(self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
         over_dims("amin", self_, dim, keepdim, reduce::amin)
@@ -229,9 +229,15 @@ impl Amin {
 }
 
 /// The smallest and the largest elements along `dim`, or of all. Equal ones share the gradient evenly.
-#[op("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", out, batch = reduction)]
+#[op("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", exact_out, batch = reduction)]
 impl Aminmax {
     fn cpu(self_: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<[Tensor; 2]> {
+        ensure!(
+            !self_.dtype().is_complex(),
+            type_error,
+            "aminmax not implemented for {}",
+            self_.dtype().scalar_name()
+        );
         let dims = wrap_dims(as_list(dim.as_ref()), self_.ndim())?;
         reduce::check_not_empty("aminmax", &self_.view_ref(), &dims)?;
         let one = |kernel: Kernel| reduced(self_, &dims, keepdim, self_.dtype(), kernel);
@@ -283,9 +289,14 @@ impl Aminmax {
 }
 
 /// The index of the first largest element along `dim`, or in the flattened tensor.
-#[op("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction)]
+#[op("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", exact_out, not_differentiable, batch = reduction)]
 impl Argmax {
     fn cpu(self_: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<Tensor> {
+        ensure!(
+            !self_.dtype().is_complex(),
+            type_error,
+            "argmax(): does not support complex input"
+        );
         reduced(
             self_,
             &wrap_dims(as_list(dim.as_ref()), self_.ndim())?,
@@ -317,9 +328,14 @@ impl Argmax {
 }
 
 /// The index of the first smallest element along `dim`, or in the flattened tensor.
-#[op("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction)]
+#[op("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", exact_out, not_differentiable, batch = reduction)]
 impl Argmin {
     fn cpu(self_: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<Tensor> {
+        ensure!(
+            !self_.dtype().is_complex(),
+            type_error,
+            "argmin(): does not support complex input"
+        );
         reduced(
             self_,
             &wrap_dims(as_list(dim.as_ref()), self_.ndim())?,

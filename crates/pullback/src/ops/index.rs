@@ -204,7 +204,11 @@ impl Index {
 }
 
 /// Slices along `dim` at the places `index` (a vector): `out[:, j] = self[:, index[j]]`.
-#[op("index_select(Tensor self, int dim, Tensor index) -> Tensor", out, not_differentiable(index))]
+#[op(
+    "index_select(Tensor self, int dim, Tensor index) -> Tensor",
+    exact_out,
+    not_differentiable(index)
+)]
 impl IndexSelect {
     fn cpu(self_: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         let dim = wrap_dim(dim, self_.ndim())?;
@@ -261,7 +265,7 @@ impl IndexSelect {
 /// `out[i][j] = self[index[i][j]][j]` for `dim` 0.
 #[op(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-    out,
+    exact_out,
     not_differentiable(index)
 )]
 impl Gather {
@@ -293,7 +297,7 @@ impl Gather {
 }
 
 /// The elements where `mask` (bool) is true, in row-major order, as a vector; the shapes broadcast.
-#[op("masked_select(Tensor self, Tensor mask) -> Tensor", out, not_differentiable(mask))]
+#[op("masked_select(Tensor self, Tensor mask) -> Tensor", exact_out, not_differentiable(mask))]
 impl MaskedSelect {
     fn cpu(self_: &Tensor, mask: &Tensor) -> Result<Tensor> {
         ensure!(
@@ -321,7 +325,7 @@ impl MaskedSelect {
 }
 
 /// Elements at row-major positions of the flattened tensor; negative ones count from the end.
-#[op("take(Tensor self, Tensor index) -> Tensor", out, not_differentiable(index))]
+#[op("take(Tensor self, Tensor index) -> Tensor", exact_out, not_differentiable(index))]
 impl Take {
     fn cpu(self_: &Tensor, index: &Tensor) -> Result<Tensor> {
         ensure!(
@@ -351,7 +355,7 @@ impl Take {
 /// As `gather`, with the other dimensions of `self` and `indices` broadcast; without `dim` the tensor is flattened.
 #[op(
     "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
-    out,
+    exact_out,
     not_differentiable(indices)
 )]
 impl TakeAlongDim {
@@ -521,7 +525,7 @@ impl Tensor {
 }
 
 /// The coordinates of the elements that are not zero, one row each, in row-major order: (count, ndim).
-#[op("nonzero(Tensor self) -> Tensor", out, not_differentiable)]
+#[op("nonzero(Tensor self) -> Tensor", exact_out, not_differentiable)]
 impl Nonzero {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         let count = kernel::count_true(self_.view_ref()) as i64;

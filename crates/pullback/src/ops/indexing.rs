@@ -139,7 +139,7 @@ impl Tensor {
 #[inline]
 pub fn get(source: &Tensor, indices: &[Index]) -> Result<Tensor> {
     match indices {
-        [Index::Int(at)] => select(source, 0, *at),
+        [Index::Int(at)] => select(source, 0, 0, *at),
         [Index::Slice { start, stop, step }] => slice(source, 0, *start, *stop, step.unwrap_or(1)),
         [Index::NewAxis] => source.unsqueeze(0),
         [Index::Ellipsis] => source.alias(),
@@ -163,7 +163,7 @@ pub fn set(target: &Tensor, indices: &[Index], value: &Tensor) -> Result<()> {
     match indices {
         [Index::Bool(false)] => return Ok(()),
         [Index::Bool(true)] => return assign(&target.unsqueeze(0)?, value),
-        [Index::Int(at)] => return assign(&select(target, 0, *at)?, value),
+        [Index::Int(at)] => return assign(&select(target, 0, 0, *at)?, value),
         [Index::Ellipsis] => return assign(target, value),
         _ => {}
     }
@@ -221,12 +221,13 @@ fn apply(source: &Tensor, indices: &[Index]) -> Result<Sliced> {
     let ndim = source.ndim();
     ensure!(taken <= ndim, index, "too many indices for tensor of dimension {ndim}");
     let mut out = Sliced { view: source.clone(), tensors: Vec::new(), covered: 0 };
-    let mut dim = 0;
+    // The dimension of the view, and the one of the source that it was.
+    let (mut dim, mut own) = (0, 0);
     // Only the first `...` has anything left to take.
     let mut left = ndim - taken;
     for index in indices {
         match index {
-            Index::Int(at) => out.view = select(&out.view, dim, *at)?,
+            Index::Int(at) => out.view = select(&out.view, dim, own, *at)?,
             Index::Slice { start, stop, step } => {
                 let step = step.unwrap_or(1);
                 if step != 1 || !is_whole(out.view.shape()[dim], *start, *stop) {
@@ -234,7 +235,11 @@ fn apply(source: &Tensor, indices: &[Index]) -> Result<Sliced> {
                 }
                 dim += 1;
             }
-            Index::Ellipsis => dim += std::mem::take(&mut left),
+            Index::Ellipsis => {
+                let skipped = std::mem::take(&mut left);
+                dim += skipped;
+                own += skipped;
+            }
             Index::NewAxis => {
                 out.view = out.view.unsqueeze(dim as i64)?;
                 dim += 1;
@@ -248,7 +253,7 @@ fn apply(source: &Tensor, indices: &[Index]) -> Result<Sliced> {
                 dim += 1;
             }
             Index::Tensor(t) if t.ndim() == 0 && t.dtype().is_integral(false) => {
-                out.view = select(&out.view, dim, t.item()?.to_i64())?;
+                out.view = select(&out.view, dim, own, t.item()?.to_i64())?;
             }
             Index::Tensor(t) => {
                 ensure!(
@@ -261,6 +266,7 @@ fn apply(source: &Tensor, indices: &[Index]) -> Result<Sliced> {
                 dim += takes(index);
             }
         }
+        own += takes(index);
     }
     Ok(out)
 }
@@ -286,8 +292,9 @@ fn is_whole(size: i64, start: Option<i64>, stop: Option<i64>) -> bool {
     start.is_none_or(|s| s == 0 || s <= -size) && stop.is_none_or(|s| s >= size)
 }
 
+/// The slice `at` of dimension `dim`, which errors call `own`.
 #[inline]
-fn select(source: &Tensor, dim: usize, at: i64) -> Result<Tensor> {
+fn select(source: &Tensor, dim: usize, own: usize, at: i64) -> Result<Tensor> {
     let Some(&size) = source.shape().get(dim) else {
         bail!(
             index,
@@ -297,7 +304,7 @@ fn select(source: &Tensor, dim: usize, at: i64) -> Result<Tensor> {
     ensure!(
         at >= -size && at < size,
         index,
-        "index {at} is out of bounds for dimension {dim} with size {size}"
+        "index {at} is out of bounds for dimension {own} with size {size}"
     );
     source.select(dim as i64, at)
 }

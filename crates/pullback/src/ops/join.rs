@@ -556,7 +556,7 @@ fn triangle(self_: &Tensor, name: &str, diagonal: i64, kernel: Triangle) -> Resu
 }
 
 /// The lower triangle of each matrix up to `diagonal`, zeros above.
-#[op("tril(Tensor self, int diagonal=0) -> Tensor", inplace, out, jvp = linear, batch = matrix)]
+#[op("tril(Tensor self, int diagonal=0) -> Tensor", inplace, exact_out, jvp = linear, batch = matrix)]
 impl Tril {
     fn cpu(self_: &Tensor, diagonal: i64) -> Result<Tensor> {
         triangle(self_, "tril", diagonal, layout::tril)
@@ -574,7 +574,7 @@ impl Tril {
 }
 
 /// The upper triangle of each matrix from `diagonal`, zeros below.
-#[op("triu(Tensor self, int diagonal=0) -> Tensor", inplace, out, jvp = linear, batch = matrix)]
+#[op("triu(Tensor self, int diagonal=0) -> Tensor", inplace, exact_out, jvp = linear, batch = matrix)]
 impl Triu {
     fn cpu(self_: &Tensor, diagonal: i64) -> Result<Tensor> {
         triangle(self_, "triu", diagonal, layout::triu)

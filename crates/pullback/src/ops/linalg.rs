@@ -275,7 +275,7 @@ impl LinalgSvd {
 }
 
 /// The singular values of a matrix, descending.
-#[op("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", module = "linalg", out, method = linalg_svdvals)]
+#[op("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", module = "linalg", exact_out, method = linalg_svdvals)]
 impl LinalgSvdvals {
     fn composite(a: &Tensor, driver: Option<&str>) -> Result<Tensor> {
         check_driver(driver)?;
@@ -390,7 +390,7 @@ fn qr_backward(gq: Option<&Tensor>, gr: Option<&Tensor>, q: &Tensor, r: &Tensor)
 }
 
 /// The lower factor `L` of a Hermitian positive definite matrix, `A = L L^H`; with `upper`, `L^H`.
-#[op("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", module = "linalg", out, method = linalg_cholesky)]
+#[op("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", module = "linalg", exact_out, method = linalg_cholesky)]
 impl LinalgCholesky {
     fn composite(self_: &Tensor, upper: bool) -> Result<Tensor> {
         let [l, info] = self_.linalg_cholesky_ex_with(upper, false)?;
@@ -411,7 +411,7 @@ fn not_positive_definite(minor: i32) -> String {
 /// As `linalg_cholesky`, with `info` (int32) that tells for each matrix 0 or the order of its first leading minor that is
 /// not positive definite; that matrix's factor is NaN. With `check_errors` such a matrix is an error.
 #[op("linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
-     module = "linalg", out, method = linalg_cholesky_ex)]
+     module = "linalg", exact_out, method = linalg_cholesky_ex)]
 impl LinalgCholeskyEx {
     fn cpu(self_: &Tensor, upper: bool, check_errors: bool) -> Result<[Tensor; 2]> {
         check_matrix("cholesky", self_, true)?;
@@ -509,7 +509,7 @@ impl LinalgEigh {
 }
 
 /// The eigenvalues (ascending, real) of a Hermitian matrix, of which the triangle `UPLO` is read.
-#[op("linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", module = "linalg", out, method = linalg_eigvalsh)]
+#[op("linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", module = "linalg", exact_out, method = linalg_eigvalsh)]
 impl LinalgEigvalsh {
     fn composite(self_: &Tensor, uplo: &str) -> Result<Tensor> {
         let [w, _] = self_.eigh_kernel(uplo, needs_vectors(self_))?;
@@ -554,7 +554,7 @@ fn real_pairs(s: &Sampler) -> Vec<Sample> {
 }
 
 /// Complex numbers from real and imaginary parts.
-#[op("complex(Tensor real, Tensor imag) -> Tensor", function_only, out, batch = pointwise, method = complex_with_imag)]
+#[op("complex(Tensor real, Tensor imag) -> Tensor", function_only, exact_out, batch = pointwise, method = complex_with_imag)]
 impl Complex {
     fn meta(real: &Tensor, imag: &Tensor) -> Result<TensorSpec> {
         complex_spec("complex", real, imag)
@@ -574,7 +574,7 @@ impl Complex {
 }
 
 /// Complex numbers from absolute values and angles: `abs * (cos(angle) + i sin(angle))`.
-#[op("polar(Tensor abs, Tensor angle) -> Tensor", function_only, out, batch = pointwise, method = polar_with_angle)]
+#[op("polar(Tensor abs, Tensor angle) -> Tensor", function_only, exact_out, batch = pointwise, method = polar_with_angle)]
 impl Polar {
     fn meta(abs: &Tensor, angle: &Tensor) -> Result<TensorSpec> {
         complex_spec("polar", abs, angle)

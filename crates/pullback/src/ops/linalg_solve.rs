@@ -25,7 +25,7 @@ fn is_vector(a_shape: &[i64], b_shape: &[i64]) -> bool {
 }
 
 /// The solution `X` of `A X = B` (or of `X A = B` unless `left`), batches broadcast; `B` may be vectors.
-#[op("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", module = "linalg", out, method = linalg_solve)]
+#[op("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", module = "linalg", exact_out, method = linalg_solve)]
 impl LinalgSolve {
     fn composite(a: &Tensor, b: &Tensor, left: bool) -> Result<Tensor> {
         let [x, info] = a.linalg_solve_ex_with(b, left, false)?;
@@ -42,7 +42,7 @@ const UNSOLVED: &str = "The solver failed because the input matrix is singular."
 /// As `linalg_solve`, with `info` (int32) that tells for each matrix 0 or the number of its first pivot that is zero; the
 /// solution is NaN there. With `check_errors` a singular matrix is an error.
 #[op("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
-     module = "linalg", out, method = linalg_solve_ex)]
+     module = "linalg", exact_out, method = linalg_solve_ex)]
 impl LinalgSolveEx {
     fn cpu(a: &Tensor, b: &Tensor, left: bool, check_errors: bool) -> Result<[Tensor; 2]> {
         check_matrix("solve", a, true)?;
@@ -126,7 +126,7 @@ fn solve_samples(s: &Sampler) -> Vec<Sample> {
 }
 
 /// The inverse matrix.
-#[op("linalg_inv(Tensor A) -> Tensor", module = "linalg", out, alias("inverse"), method = linalg_inv)]
+#[op("linalg_inv(Tensor A) -> Tensor", module = "linalg", exact_out, alias("inverse"), method = linalg_inv)]
 impl LinalgInv {
     fn composite(a: &Tensor) -> Result<Tensor> {
         let [inverse, info] = a.linalg_inv_ex()?;
@@ -161,7 +161,7 @@ fn not_invertible(pivot: i32) -> String {
 
 /// As `linalg_inv`, with `info` (int32) that tells for each matrix 0 or the number of its first pivot that is zero; the
 /// inverse is NaN there. With `check_errors` a singular matrix is an error.
-#[op("linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", module = "linalg", out,
+#[op("linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", module = "linalg", exact_out,
      method = linalg_inv_ex)]
 impl LinalgInvEx {
     fn cpu(a: &Tensor, check_errors: bool) -> Result<[Tensor; 2]> {
@@ -184,7 +184,7 @@ impl LinalgInvEx {
 }
 
 /// The determinant. Its gradient at singular matrices comes from their singular values.
-#[op("linalg_det(Tensor A) -> Tensor", module = "linalg", out, alias("det"), node = "LinalgDet", method = linalg_det)]
+#[op("linalg_det(Tensor A) -> Tensor", module = "linalg", exact_out, alias("det"), node = "LinalgDet", method = linalg_det)]
 impl LinalgDet {
     fn cpu(a: &Tensor) -> Result<Tensor> {
         check_matrix("det", a, true)?;
@@ -225,7 +225,7 @@ impl LinalgDet {
 
 /// The determinant in two parts: `sign`, of magnitude 1, and the logarithm of its magnitude, which does not overflow; 0 and
 /// -inf for a singular matrix.
-#[op("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", module = "linalg", out, alias("slogdet"),
+#[op("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", module = "linalg", exact_out, alias("slogdet"),
      method = linalg_slogdet)]
 impl LinalgSlogdet {
     fn cpu(a: &Tensor) -> Result<[Tensor; 2]> {

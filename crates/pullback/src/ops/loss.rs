@@ -329,6 +329,11 @@ impl KlDiv {
             runtime,
             "kl_div: Complex inputs not supported."
         );
+        ensure!(
+            self_.dtype().is_floating_point() && target.dtype().is_floating_point(),
+            runtime,
+            "kl_div: Integral inputs not supported."
+        );
         let loss = if log_target {
             target.exp()?.mul(&target.sub(self_)?)?
         } else {

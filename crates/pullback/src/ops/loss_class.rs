@@ -29,7 +29,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 /// `ignore_index` count nothing.
 #[op(
     "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
-    out,
+    exact_out,
     module = "nn",
     not_differentiable(weight)
 )]
@@ -136,7 +136,7 @@ impl NllLossNd {
 /// The loss and the sum of the weights used.
 #[op(
     "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)",
-    out,
+    exact_out,
     internal,
     node = "NllLoss",
     not_differentiable(weight)

@@ -118,7 +118,7 @@ fn matrix_samples(s: &Sampler) -> Vec<Sample> {
 
 /// The product of two matrices: `out[i, j] = sum over k of self[i, k] * mat2[k, j]`; (m, k) times (k, n).
 /// Integers wrap; dtypes must be equal.
-#[op("mm(Tensor self, Tensor mat2) -> Tensor", out)]
+#[op("mm(Tensor self, Tensor mat2) -> Tensor", exact_out)]
 impl Mm {
     fn cpu(self_: &Tensor, mat2: &Tensor) -> Result<Tensor> {
         check_matrices("mm", self_, mat2)?;
@@ -154,7 +154,7 @@ impl Mm {
 #[op(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace,
-    out
+    exact_out
 )]
 impl Addmm {
     fn cpu(
@@ -201,7 +201,7 @@ impl Addmm {
 }
 
 /// The products of two lists of matrices: (b, n, m) times (b, m, p) gives (b, n, p).
-#[op("bmm(Tensor self, Tensor mat2) -> Tensor", out)]
+#[op("bmm(Tensor self, Tensor mat2) -> Tensor", exact_out)]
 impl Bmm {
     fn cpu(self_: &Tensor, mat2: &Tensor) -> Result<Tensor> {
         check_batches(self_, mat2)?;
@@ -231,7 +231,7 @@ impl Bmm {
 #[op(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace,
-    out
+    exact_out
 )]
 impl Baddbmm {
     fn cpu(
@@ -275,7 +275,7 @@ impl Baddbmm {
 #[op(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace,
-    out
+    exact_out
 )]
 impl Addbmm {
     fn cpu(
@@ -359,7 +359,7 @@ fn check_vector(mat: &Tensor, vec: &Tensor, out: i64) -> Result<()> {
 }
 
 /// A matrix times a vector: `out[i] = sum over k of self[i, k] * vec[k]`.
-#[op("mv(Tensor self, Tensor vec) -> Tensor", out)]
+#[op("mv(Tensor self, Tensor vec) -> Tensor", exact_out)]
 impl Mv {
     fn cpu(self_: &Tensor, vec: &Tensor) -> Result<Tensor> {
         check_vector(self_, vec, -1)?;
@@ -395,7 +395,7 @@ impl Mv {
 #[op(
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace,
-    out
+    exact_out
 )]
 impl Addmv {
     fn cpu(
@@ -470,7 +470,7 @@ fn check_dot(name: &str, a: &Tensor, b: &Tensor) -> Result<()> {
 }
 
 /// The sum of products of two vectors: `sum over i of self[i] * tensor[i]`.
-#[op("dot(Tensor self, Tensor tensor) -> Tensor", out)]
+#[op("dot(Tensor self, Tensor tensor) -> Tensor", exact_out)]
 impl Dot {
     fn cpu(self_: &Tensor, tensor: &Tensor) -> Result<Tensor> {
         check_dot("dot", self_, tensor)?;
@@ -499,7 +499,7 @@ impl Dot {
 }
 
 /// As `dot` with the first vector conjugated: `sum over i of conj(self[i]) * other[i]`.
-#[op("vdot(Tensor self, Tensor other) -> Tensor", out)]
+#[op("vdot(Tensor self, Tensor other) -> Tensor", exact_out)]
 impl Vdot {
     fn cpu(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         check_dot("vdot", self_, other)?;
@@ -588,7 +588,7 @@ fn batched(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 
 /// The matrix product: vectors give a dot product, a matrix and a vector a vector, matrices a matrix; further
 /// leading dimensions are batches, which broadcast. Dtypes must be equal.
-#[op("matmul(Tensor self, Tensor other) -> Tensor", out, alias("__matmul__"))]
+#[op("matmul(Tensor self, Tensor other) -> Tensor", exact_out, alias("__matmul__"))]
 impl Matmul {
     fn composite(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         ensure!(

@@ -508,6 +508,12 @@ impl GroupNorm {
             shape.len()
         );
         ensure!(
+            shape[1] > 0,
+            runtime,
+            "Expected number of channels to be greater than 0, got {}",
+            shape[1]
+        );
+        ensure!(
             shape[1] % num_groups == 0,
             runtime,
             "Expected number of channels in input to be divisible by num_groups, but got input of shape {} and num_groups={num_groups}",

@@ -4,7 +4,7 @@
 //! are ops of their own that need the input's size, not its elements.
 
 use crate::dispatch::{OpDef, Value};
-use crate::error::ensure;
+use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
 use crate::tensor::shape::list;
 use crate::{DType, Dims, Result, Tensor, TensorSpec};
@@ -35,11 +35,16 @@ fn pair(values: &[i64], name: &str, least: i64) -> Result<SmallVec<[usize; 3]>> 
         "{name} must either be a single int, or a tuple of two ints, but got {}",
         list(values)
     );
+    let smallest = values.iter().copied().min().unwrap_or(least);
     ensure!(
-        values.iter().all(|&v| v >= least),
+        least > 0 || smallest >= least,
         runtime,
-        "{name} should be {} zero, but got {}",
-        if least > 0 { "greater than" } else { "at least" },
+        "pad must be non-negative, but got pad: {smallest}"
+    );
+    ensure!(
+        smallest >= least,
+        runtime,
+        "{name} should be greater than zero, but got {}",
         list(values)
     );
     Ok([values[0] as usize, values[values.len() - 1] as usize].into_iter().collect())
@@ -63,10 +68,16 @@ fn window(
 }
 
 fn check_input(name: &str, self_: &Tensor) -> Result<()> {
+    check_filled(name, "3D or 4D", self_, 3)
+}
+
+/// Refuses other than `item` dimensions, or one more for the batch, and sizes of 0 but for the batch.
+fn check_filled(name: &str, what: &str, self_: &Tensor, item: usize) -> Result<()> {
+    let batch = self_.ndim().wrapping_sub(item);
     ensure!(
-        matches!(self_.ndim(), 3 | 4),
+        batch <= 1 && !self_.shape()[batch..].contains(&0),
         runtime,
-        "{name}: Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got: {}",
+        "{name}: Expected {what} (batch mode) tensor with optional 0 dim batch size for input, but got: {}",
         list(self_.shape())
     );
     Ok(())
@@ -168,8 +179,17 @@ impl MaxPool2d {
     }
 }
 
-fn row(values: &[i64], first: i64) -> Dims {
-    if values.is_empty() { Dims::new() } else { Dims::from_slice(&[first, values[0]]) }
+/// The option of one dimension for two, `first` the other's; only the stride may be left out.
+fn row(name: &str, what: &str, values: &[i64], first: i64) -> Result<Dims> {
+    match values {
+        [] if what == "stride" => Ok(Dims::new()),
+        [value] => Ok(Dims::from_slice(&[first, *value])),
+        _ => bail!(
+            runtime,
+            "{name}() argument '{what}' should contain one int (got {})",
+            values.len()
+        ),
+    }
 }
 
 fn check_line(name: &str, self_: &Tensor) -> Result<()> {
@@ -194,13 +214,13 @@ impl MaxPool1dWithIndices {
         dilation: &[i64],
         ceil_mode: bool,
     ) -> Result<[Tensor; 2]> {
-        check_line("max_pool1d", self_)?;
+        check_filled("max_pool1d", "2D or 3D", self_, 2)?;
         let plane = self_.unsqueeze(-2)?;
         let [out, indices] = plane.max_pool2d_with_indices(
-            &row(kernel_size, 1),
-            &row(stride, 1),
-            &row(padding, 0),
-            &row(dilation, 1),
+            &row("max_pool1d", "kernel_size", kernel_size, 1)?,
+            &row("max_pool1d", "stride", stride, 1)?,
+            &row("max_pool1d", "padding", padding, 0)?,
+            &row("max_pool1d", "dilation", dilation, 1)?,
             ceil_mode,
         )?;
         Ok([out.squeeze_dim(-2)?, indices.squeeze_dim(-2)?])
@@ -360,9 +380,9 @@ impl AvgPool1d {
         let plane = self_.unsqueeze(-2)?;
         plane
             .avg_pool2d(
-                &row(kernel_size, 1),
-                &row(stride, 1),
-                &row(padding, 0),
+                &row("avg_pool1d", "kernel_size", kernel_size, 1)?,
+                &row("avg_pool1d", "stride", stride, 1)?,
+                &row("avg_pool1d", "padding", padding, 0)?,
                 ceil_mode,
                 count_include_pad,
                 None,
@@ -454,7 +474,8 @@ impl AdaptiveAvgPool2d {
 impl AdaptiveAvgPool1d {
     fn composite(self_: &Tensor, output_size: &[i64]) -> Result<Tensor> {
         check_line("adaptive_avg_pool1d", self_)?;
-        self_.unsqueeze(-2)?.adaptive_avg_pool_kernel(&row(output_size, 1))?.squeeze_dim(-2)
+        let size = row("adaptive_avg_pool1d", "output_size", output_size, 1)?;
+        self_.unsqueeze(-2)?.adaptive_avg_pool_kernel(&size)?.squeeze_dim(-2)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {

@@ -464,7 +464,7 @@ impl NormalTensor {
 /// `num_samples` category numbers per row of weights `self` ((n) or (m, n)), with or without replacement.
 #[op(
     "multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
-    out,
+    exact_out,
     random,
     not_differentiable
 )]

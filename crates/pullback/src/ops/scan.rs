@@ -62,7 +62,7 @@ impl Cumprod {
 }
 
 /// `ln` of the running sum of `e^self` along `dim`, without overflow.
-#[op("logcumsumexp(Tensor self, int dim) -> Tensor", out)]
+#[op("logcumsumexp(Tensor self, int dim) -> Tensor", exact_out)]
 impl Logcumsumexp {
     fn cpu(self_: &Tensor, dim: i64) -> Result<Tensor> {
         along(self_, self_.dtype(), dim, scan::logcumsumexp)
@@ -86,7 +86,7 @@ impl Logcumsumexp {
 }
 
 /// The running maximum along `dim` and where it was last reached; NaN stays.
-#[op("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", out)]
+#[op("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", exact_out)]
 impl Cummax {
     fn cpu(self_: &Tensor, dim: i64) -> Result<[Tensor; 2]> {
         extremes(self_, dim, scan::cummax)
@@ -108,7 +108,7 @@ impl Cummax {
 }
 
 /// The running minimum along `dim` and where it was last reached; NaN stays.
-#[op("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)", out)]
+#[op("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)", exact_out)]
 impl Cummin {
     fn cpu(self_: &Tensor, dim: i64) -> Result<[Tensor; 2]> {
         extremes(self_, dim, scan::cummin)

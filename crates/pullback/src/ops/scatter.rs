@@ -172,7 +172,7 @@ pub(super) fn scatter_sample(s: &Sampler) -> (Tensor, Tensor, Tensor) {
 #[op(
     "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     inplace,
-    out,
+    exact_out,
     not_differentiable(index)
 )]
 impl Scatter {
@@ -208,7 +208,7 @@ pub(super) fn spread_to(grad: &Tensor, shape: &[i64]) -> Result<Tensor> {
 #[op(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     inplace,
-    out,
+    exact_out,
     not_differentiable(index)
 )]
 impl ScatterValue {
@@ -241,7 +241,7 @@ fn simple_reduce(reduce: &str) -> Result<Reduce> {
 #[op(
     "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
     inplace,
-    out
+    exact_out
 )]
 impl ScatterReduceMode {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor, reduce: &str) -> Result<()> {
@@ -287,7 +287,7 @@ impl ScatterReduceMode {
 #[op(
     "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
     inplace,
-    out
+    exact_out
 )]
 impl ScatterValueReduce {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar, reduce: &str) -> Result<()> {
@@ -329,7 +329,7 @@ impl ScatterValueReduce {
 #[op(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     inplace,
-    out,
+    exact_out,
     not_differentiable(index)
 )]
 impl ScatterAdd {
@@ -390,7 +390,7 @@ fn check_slices(
 #[op(
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
     inplace,
-    out,
+    exact_out,
     not_differentiable(index)
 )]
 impl IndexAdd {
@@ -441,7 +441,7 @@ impl IndexAdd {
 #[op(
     "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
     inplace,
-    out,
+    exact_out,
     not_differentiable(index)
 )]
 impl IndexCopy {

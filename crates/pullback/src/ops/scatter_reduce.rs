@@ -16,7 +16,7 @@ pub(crate) static OPS: &[&OpDef] = &[&SCATTER_REDUCE];
 #[op(
     "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
     inplace,
-    out,
+    exact_out,
     not_differentiable(index)
 )]
 impl ScatterReduce {

@@ -23,7 +23,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// `e^self / sum(e^self)` along `dim`, computed in `dtype` if one is given. Shifted by the maximum so that it
 /// cannot overflow; a line of only -inf gives NaN.
-#[op("softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", out, method = softmax)]
+#[op("softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", exact_out, method = softmax)]
 impl SoftmaxInt {
     fn composite(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
         self_.to_dtype(dtype.unwrap_or(self_.dtype()))?.softmax_data(dim, false)
@@ -48,7 +48,7 @@ impl SoftmaxInt {
 }
 
 /// `ln(softmax(self, dim))`, computed in `dtype` if one is given, without underflow.
-#[op("log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", out, method = log_softmax)]
+#[op("log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", exact_out, method = log_softmax)]
 impl LogSoftmaxInt {
     fn composite(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
         self_.to_dtype(dtype.unwrap_or(self_.dtype()))?.log_softmax_data(dim, false)
@@ -59,7 +59,7 @@ impl LogSoftmaxInt {
 }
 
 /// `softmax` in the input's own dtype; `half_to_float` is for devices that convert on the way.
-#[op("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", out, internal, method = softmax_data)]
+#[op("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", exact_out, internal, method = softmax_data)]
 impl Softmax {
     fn cpu(self_: &Tensor, dim: i64, half_to_float: bool) -> Result<Tensor> {
         ensure!(
@@ -82,7 +82,7 @@ impl Softmax {
 }
 
 /// `log_softmax` in the input's own dtype.
-#[op("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", out, internal, method = log_softmax_data)]
+#[op("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", exact_out, internal, method = log_softmax_data)]
 impl LogSoftmax {
     fn cpu(self_: &Tensor, dim: i64, half_to_float: bool) -> Result<Tensor> {
         ensure!(

@@ -77,7 +77,7 @@ fn sample_of_distinct(s: &Sampler, shape: &[i64]) -> Option<Tensor> {
 /// The elements sorted along `dim`, and the places they came from. Stable.
 #[op(
     "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
-    out
+    exact_out
 )]
 impl Sort {
     fn composite(self_: &Tensor, dim: i64, descending: bool) -> Result<[Tensor; 2]> {
@@ -108,7 +108,7 @@ impl Sort {
 /// As `sort`; every sort here is stable.
 #[op(
     "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
-    out
+    exact_out
 )]
 impl SortStable {
     fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<[Tensor; 2]> {
@@ -179,7 +179,7 @@ impl ArgsortStable {
 }
 
 /// The values of `sort` along the first dimension.
-#[op("msort(Tensor self) -> Tensor", out)]
+#[op("msort(Tensor self) -> Tensor", exact_out)]
 impl Msort {
     fn composite(self_: &Tensor) -> Result<Tensor> {
         let [values, _] = self_.sort(0, false)?;
@@ -193,7 +193,7 @@ impl Msort {
 /// The `k` largest (or smallest) elements along `dim`, best first, and their places.
 #[op(
     "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
-    out
+    exact_out
 )]
 impl Topk {
     fn cpu(self_: &Tensor, k: i64, dim: i64, largest: bool) -> Result<[Tensor; 2]> {
@@ -243,7 +243,7 @@ impl Topk {
 /// The `k`-th smallest element along `dim` (counted from 1) and its place.
 #[op(
     "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    out
+    exact_out
 )]
 impl Kthvalue {
     fn cpu(self_: &Tensor, k: i64, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
@@ -293,7 +293,7 @@ impl Kthvalue {
 /// The lower median along `dim` (NaN if there is one) and its place.
 #[op(
     "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    out
+    exact_out
 )]
 impl MedianDim {
     fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
@@ -366,7 +366,7 @@ impl Median {
 /// The lower median along `dim` of the elements that are not NaN, and its place; NaN if all are.
 #[op(
     "nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    out,
+    exact_out,
     node = "NanmedianBackward1"
 )]
 impl NanmedianDim {
@@ -427,7 +427,10 @@ impl Nanmedian {
 
 /// The most frequent element along `dim` and where it stands last; of equally frequent ones the smallest. Each NaN
 /// is a value of its own.
-#[op("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", out)]
+#[op(
+    "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    exact_out
+)]
 impl Mode {
     fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
         ensure!(

@@ -4,6 +4,7 @@
 //! give the default floating dtype.
 
 use crate::dispatch::OpDef;
+use crate::error::ensure;
 use crate::{Result, Tensor};
 use pullback_macros::op;
 
@@ -161,6 +162,7 @@ impl Atanh {
 #[op("deg2rad(Tensor self) -> Tensor", inplace, out, node = "Deg2Rad", batch = pointwise, jvp = linear, samples = unary)]
 impl Deg2rad {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
+        refuse_complex("deg2rad", self_)?;
         self_.times(std::f64::consts::PI / 180.0)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -172,11 +174,21 @@ impl Deg2rad {
 #[op("rad2deg(Tensor self) -> Tensor", inplace, out, node = "Rad2Deg", batch = pointwise, jvp = linear, samples = unary)]
 impl Rad2deg {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
+        refuse_complex("rad2deg", self_)?;
         self_.times(180.0 / std::f64::consts::PI)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.rad2deg()
     }
+}
+
+fn refuse_complex(name: &str, x: &Tensor) -> Result<()> {
+    ensure!(
+        !x.dtype().is_complex(),
+        not_implemented,
+        "{name} is not supported for complex tensors."
+    );
+    Ok(())
 }
 
 /// `x^2 + value`.

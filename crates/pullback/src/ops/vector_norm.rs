@@ -26,6 +26,11 @@ impl LinalgVectorNorm {
         keepdim: bool,
         dtype: Option<DType>,
     ) -> Result<Tensor> {
+        ensure!(
+            !matches!(ord, Scalar::Complex(..)),
+            runtime,
+            "linalg.vector_norm: Expected a non-complex scalar as the order of norm."
+        );
         let dims = wrap_dims(dim, self_.ndim())?;
         let input = self_.in_dtype(dtype.unwrap_or(self_.dtype()))?;
         let p = ord.to_f64();

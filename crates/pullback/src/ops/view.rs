@@ -96,17 +96,25 @@ impl Expand {
             self_.ndim()
         );
         let skip = size.len() - self_.ndim();
-        let mut shape = Dims::from_slice(size);
+        let (requested, mut shape) = (size, Dims::from_slice(size));
         for (index, size) in shape.iter_mut().enumerate() {
-            if *size == -1 {
-                ensure!(
-                    index >= skip,
-                    runtime,
-                    "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {index}"
-                );
-                *size = self_.shape()[index - skip];
+            if *size >= 0 {
+                continue;
             }
-            ensure!(*size >= 0, runtime, "expand: invalid size {size} at dimension {index}");
+            ensure!(
+                index >= skip,
+                runtime,
+                "The expanded size of the tensor ({size}) isn't allowed in a leading, non-existing dimension {index}"
+            );
+            let own = self_.shape()[index - skip];
+            ensure!(
+                *size == -1,
+                runtime,
+                "The expanded size of the tensor ({size}) must match the existing size ({own}) at non-singleton dimension {index}.  Target sizes: {}.  Tensor sizes: {}",
+                list(requested),
+                list(self_.shape())
+            );
+            *size = own;
         }
         let strides = broadcast_strides(self_.shape(), self_.strides(), &shape)?;
         self_.alias_with(shape, strides, self_.storage_offset())

@@ -417,3 +417,42 @@ def test_an_output_of_another_dtype_is_refused_where_nothing_is_converted(
         getattr(torch, name)(x, *args, out=out)
     assert not results[0].any()
     assert torch.sum(x, 0, out=torch.empty(3, dtype=torch.float64)).tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("number", "dtype"),
+    [
+        (float("nan"), torch.int64),
+        (float("inf"), torch.int32),
+        (1e30, torch.uint8),
+        (300.5, torch.int8),
+        (1j, torch.int8),
+        (1j, torch.float32),
+    ],
+)
+def test_a_tensor_of_numbers_that_its_dtype_has_not_is_refused(number: Any, dtype: Any) -> None:
+    place = torch.zeros(1, dtype=dtype)
+    for make in [
+        lambda: torch.tensor(number, dtype=dtype),
+        lambda: torch.tensor([0, number], dtype=dtype),
+        lambda: place.new_tensor([number]),
+        lambda: place.__setitem__(0, number),
+        lambda: place.__setitem__([0], number),
+        lambda: place.fill_(number),
+    ]:
+        with pytest.raises(RuntimeError, match=r"value cannot be converted to type .* without"):
+            make()
+    assert place.tolist() == [0]
+
+
+def test_numbers_beyond_half_precision_are_infinite_elements() -> None:
+    x = torch.zeros(2, dtype=torch.float16)
+    x[0] = 1e30
+    assert x.tolist() == [float("inf"), 0.0]
+    assert torch.tensor([1j, 0], dtype=torch.bool).tolist() == [True, False]
+    with pytest.raises(RuntimeError, match="type float without overflow"):
+        torch.zeros(1)[0] = 1e300
+    with pytest.raises(RuntimeError, match="type double without overflow"):
+        torch.arange(2j)
+    with pytest.raises(NotImplementedError, match="clamp is not supported for complex types"):
+        torch.ones(1, dtype=torch.complex64).clamp(torch.ones(2))

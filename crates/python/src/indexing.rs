@@ -205,6 +205,11 @@ fn assigned(target: &Tensor, value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
 
 /// A number as the target's elements hold it.
 fn number_for(target: &Tensor, number: Scalar) -> PyResult<Tensor> {
-    number.check_fits(target.dtype()).map_err(|error| raise(error.into()))?;
+    // Numbers come to halves by way of floats, beyond their range as infinity.
+    let through = match target.dtype() {
+        DType::F16 | DType::BF16 => DType::F32,
+        dtype => dtype,
+    };
+    number.check_fits(through).map_err(|error| raise(error.into()))?;
     Tensor::scalar_of(number, target.dtype()).map_err(raise)
 }

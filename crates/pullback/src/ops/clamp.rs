@@ -1,7 +1,7 @@
 //! Limiting elements from below and above.
 
 use crate::dispatch::{OpDef, Value};
-use crate::error::bail;
+use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::ternary::walk_as_is;
 use crate::tensor::TensorSpec;
@@ -70,6 +70,12 @@ impl Clamp {
      batch = pointwise)]
 impl ClampTensor {
     fn cpu(self_: &Tensor, min: Option<&Tensor>, max: Option<&Tensor>) -> Result<Tensor> {
+        let is_complex = |t: &Tensor| t.dtype().is_complex();
+        ensure!(
+            !is_complex(self_) && !min.is_some_and(is_complex) && !max.is_some_and(is_complex),
+            not_implemented,
+            "clamp is not supported for complex types"
+        );
         let (min, max) = match (min, max) {
             (Some(min), Some(max)) => (min, max),
             (Some(min), None) => return self_.maximum(min),

@@ -312,6 +312,11 @@ impl ScalarTensor {
 }
 
 fn arithmetic_series(start: Scalar, end: Scalar, step: Scalar, options: Options) -> Result<Tensor> {
+    ensure!(
+        ![start, end, step].iter().any(|s| matches!(s, Scalar::Complex(_, im) if *im != 0.0)),
+        runtime,
+        "value cannot be converted to type double without overflow"
+    );
     let whole = [start, end, step].iter().all(|s| s.is_integral());
     let size = creation::arange_size(start, end, step)?;
     let spec = options.spec(&[size as i64], if whole { DType::I64 } else { default_dtype() })?;

@@ -257,28 +257,15 @@ fn length_mismatch(expected: Option<&i64>, got: usize, dim: usize) -> PyErr {
 
 /// Refuses numbers that the dtype cannot hold.
 fn check_fits(value: Scalar, dtype: DType) -> PyResult<()> {
-    let range = match dtype {
-        DType::U8 => (0, 255),
-        DType::I8 => (-128, 127),
-        DType::I16 => (i64::from(i16::MIN), i64::from(i16::MAX)),
-        DType::I32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
-        DType::U16 => (0, i64::from(u16::MAX)),
-        DType::U32 => (0, i64::from(u32::MAX)),
-        _ => {
-            if matches!(value, Scalar::Complex(_, im) if im != 0.0) && !dtype.is_complex() {
-                return Err(PyRuntimeError::new_err(format!(
-                    "value cannot be converted to type {} without overflow",
-                    cpp_name(dtype)
-                )));
-            }
-            return Ok(());
-        }
-    };
+    let is_real = dtype.is_floating_point();
     let fits = match value {
-        // PyTorch lets -1 stand for 255 and the like.
-        Scalar::Int(i) if range.0 == 0 => i.unsigned_abs() <= range.1 as u64,
-        Scalar::Int(i) => (range.0..=range.1).contains(&i),
-        _ => true,
+        Scalar::Int(number) => holds(dtype, number),
+        Scalar::Float(_) if !is_real => value.check_fits(dtype).is_ok(),
+        Scalar::Complex(re, im) if !is_real && im == 0.0 => {
+            Scalar::Float(re).check_fits(dtype).is_ok()
+        }
+        Scalar::Complex(_, im) => im == 0.0 || dtype.is_complex() || dtype == DType::Bool,
+        Scalar::Bool(_) | Scalar::Float(_) => true,
     };
     if fits {
         return Ok(());
@@ -287,6 +274,21 @@ fn check_fits(value: Scalar, dtype: DType) -> PyResult<()> {
         "value cannot be converted to type {} without overflow",
         cpp_name(dtype)
     )))
+}
+
+/// Whether `dtype` has a place for a whole number.
+fn holds(dtype: DType, number: i64) -> bool {
+    let (least, most) = match dtype {
+        DType::U8 => (0, 255),
+        DType::I8 => (-128, 127),
+        DType::I16 => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        DType::I32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        DType::U16 => (0, i64::from(u16::MAX)),
+        DType::U32 => (0, i64::from(u32::MAX)),
+        _ => return true,
+    };
+    // PyTorch lets -1 stand for 255 and the like.
+    if least == 0 { number.unsigned_abs() <= most as u64 } else { (least..=most).contains(&number) }
 }
 
 fn cpp_name(dtype: DType) -> &'static str {

@@ -61,13 +61,11 @@ fn meet(a: &Geometry, b: &Geometry) -> bool {
             if stride == 0 || reach == 0 {
                 continue;
             }
-            let place = match steps.iter().position(|s| s.0 == stride) {
-                Some(place) => place,
-                None => {
-                    steps.push((stride, 0, 0));
-                    steps.len() - 1
-                }
-            };
+            let known = steps.iter().position(|s| s.0 == stride);
+            let place = known.unwrap_or(steps.len());
+            if known.is_none() {
+                steps.push((stride, 0, 0));
+            }
             steps[place].1 += reach.min(0);
             steps[place].2 += reach.max(0);
         }

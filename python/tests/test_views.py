@@ -206,3 +206,33 @@ def test_a_view_that_cannot_be_is_refused_with_its_numbers(
 ) -> None:
     with pytest.raises(error, match=text):
         make(torch.arange(12.0).view(3, 4))
+
+
+def test_attributes_show_a_tensor_another_way() -> None:
+    x = torch.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]], requires_grad=True)
+    assert x.T.tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert x.T._base is x
+    assert x.H.shape == x.mT.shape == x.mH.shape == (3, 2)
+    assert torch.zeros(4, 2, 3).mT.shape == (4, 3, 2)
+    (x.T * torch.arange(6.0).view(3, 2)).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [[0, 2, 4], [1, 3, 5]]
+    assert x.real is x
+    z = torch.tensor([1 + 2j, 3 - 4j])
+    assert z.real.tolist() == [1, 3]
+    assert z.imag.tolist() == [2, -4]
+    assert z.view(1, 2).mH.tolist() == [[1 - 2j], [3 + 4j]]
+    z.real = torch.tensor([5.0, 6.0])
+    z.imag = 7
+    assert z.tolist() == [5 + 7j, 6 + 7j]
+    with pytest.raises(TypeError, match="imag is not implemented for tensors with non-complex"):
+        _ = x.imag
+    with pytest.raises(RuntimeError, match=r"tensor.mT is only supported on matrices .* 1-D"):
+        _ = torch.zeros(3).mT
+    with pytest.raises(RuntimeError, match=r"tensor.H is only supported on matrices .* 3-D"):
+        _ = torch.zeros(1, 1, 1).H
+    for name in ("T", "mT", "H", "mH"):
+        with pytest.raises(AttributeError):
+            setattr(x, name, x)
+    with pytest.raises(AttributeError, match="cannot be deleted"):
+        del z.real

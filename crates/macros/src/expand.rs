@@ -187,6 +187,7 @@ fn traits(op: &Op<'_>) -> TokenStream {
         ("pointwise", "POINTWISE"),
         ("method_only", "METHOD_ONLY"),
         ("function_only", "FUNCTION_ONLY"),
+        ("attribute", "ATTRIBUTE"),
         ("random", "RANDOM"),
         ("numbers", "NUMBERS_AS_TENSORS"),
         ("internal", "INTERNAL"),

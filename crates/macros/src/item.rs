@@ -42,6 +42,7 @@ const WORDS: &[&str] = &[
     "pointwise",
     "method_only",
     "function_only",
+    "attribute",
     "random",
     "numbers",
     "internal",

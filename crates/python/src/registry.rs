@@ -18,6 +18,7 @@ type Group = BTreeMap<(String, String), Function>;
 struct Registry {
     functions: BTreeMap<(String, String), &'static Function>,
     methods: BTreeMap<String, &'static Function>,
+    attributes: BTreeMap<String, &'static Function>,
 }
 
 static REGISTRY: OnceLock<Registry> = OnceLock::new();
@@ -56,8 +57,8 @@ fn has_method(op: &OpDef) -> bool {
         && (takes_self(op) || !op.is(Traits::INTERNAL) && op.args.iter().any(is_self))
 }
 
-fn group() -> (Group, Group) {
-    let (mut functions, mut methods) = (Group::new(), Group::new());
+fn group() -> [Group; 3] {
+    let [mut functions, mut methods, mut attributes] = [(); 3].map(|()| Group::new());
     for op in pullback::ops::registry() {
         let names = std::iter::once(op.name).chain(op.aliases.iter().copied());
         for name in names {
@@ -71,7 +72,9 @@ fn group() -> (Group, Group) {
             if !op.is(Traits::METHOD_ONLY) {
                 add(&mut functions, op.module, name.to_owned(), Form::Function, kind, op);
             }
-            if has_method(op) {
+            if op.is(Traits::ATTRIBUTE) {
+                add(&mut attributes, "", name.to_owned(), Form::Method, kind, op);
+            } else if has_method(op) {
                 add(&mut methods, "", name.to_owned(), Form::Method, kind, op);
             }
             if op.is(Traits::INPLACE) && !inplace_only && takes_self(op) {
@@ -89,15 +92,16 @@ fn group() -> (Group, Group) {
             }
         }
     }
-    (functions, methods)
+    [functions, methods, attributes]
 }
 
 fn build() -> Registry {
-    let (functions, methods) = group();
+    let [functions, methods, attributes] = group();
     let keep = |f: Function| -> &'static Function { Box::leak(Box::new(f)) };
     Registry {
         functions: functions.into_iter().map(|(k, f)| (k, keep(f))).collect(),
         methods: methods.into_iter().map(|((_, name), f)| (name, keep(f))).collect(),
+        attributes: attributes.into_iter().map(|((_, name), f)| (name, keep(f))).collect(),
     }
 }
 
@@ -134,6 +138,7 @@ fn _describe_ops(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
             dict.set_item("name", &function.name)?;
             dict.set_item("module", &function.module)?;
             dict.set_item("method", is_method)?;
+            dict.set_item("attribute", is_method && op.is(Traits::ATTRIBUTE))?;
             dict.set_item("inplace", function.kind == Kind::Inplace)?;
             dict.set_item("schema", op.schema_text)?;
             dict.set_item("op", op.full_name())?;
@@ -159,7 +164,7 @@ fn _describe_ops(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     for function in registry().functions.values() {
         describe(function, false)?;
     }
-    for function in registry().methods.values() {
+    for function in registry().methods.values().chain(registry().attributes.values()) {
         describe(function, true)?;
     }
     Ok(list)
@@ -205,6 +210,9 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for ((place, name), &function) in &registry.functions {
         let object = callable::object(py, function, false)?;
         spaces.get(place.as_str()).unwrap_or(&main).add(name.as_str(), object)?;
+    }
+    for (name, &function) in &registry.attributes {
+        class::add_to_base(name, &callable::attribute(py, function)?)?;
     }
     for (name, &function) in &registry.methods {
         class::add_to_base(name, &callable::object(py, function, true)?)?;

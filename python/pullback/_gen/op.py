@@ -17,6 +17,7 @@ class Op:
     name: str
     module: str
     method: bool
+    attribute: bool
     inplace: bool
     schema: str
     op: str

@@ -23,7 +23,8 @@ Every op of the registry by family, written by `cargo xtask gen`. Signatures are
 show them: types before names, optional values with their defaults. A result is one tensor unless
 `->` says otherwise.
 
-- **Forms**: *function* `torch.name(x)`, *method* `x.name()`, *in-place* `x.name_()`, *out* `out=`.
+- **Forms**: *function* `torch.name(x)`, *method* `x.name()`, *attribute* `x.name`, *in-place*
+  `x.name_()`, *out* `out=`.
 - Names that begin with `_C` are what functions of the package are made of.
 - **Gradient**: whether gradients flow through the op to its inputs.
 """
@@ -126,13 +127,19 @@ def _call(name: str, op: Op) -> str:
     signature = re.sub(r", (?:Tensor|tuple of Tensors) out = None", "", signature)
     result = op.schema.rpartition(" -> ")[2]
     arrow = "" if result.startswith("Tensor") and "[" not in result else f" -> {result}"
+    if op.attribute:
+        return f"x.{name}"
     return f"{'x.' if op.method else ''}{name}{signature}{arrow}"
 
 
 def _forms(group: list[Op]) -> list[str]:
     has = {
         "function": any(not op.method and (not op.inplace or _is_only_inplace(op)) for op in group),
-        "method": any(op.method and (not op.inplace or _is_only_inplace(op)) for op in group),
+        "attribute": any(op.attribute for op in group),
+        "method": any(
+            op.method and not op.attribute and (not op.inplace or _is_only_inplace(op))
+            for op in group
+        ),
         "in-place": any(op.inplace for op in group),
         "out": any(" out = None" in op.signature for op in group),
     }

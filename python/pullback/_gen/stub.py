@@ -47,6 +47,8 @@ REFLECTED = "add and floordiv lshift mod mul or pow rshift sub truediv xor"
 INPLACE = "add floordiv mod mul pow sub truediv"
 INPLACE_BITS = "and lshift or rshift xor"
 COMPARED = "ge gt le lt"
+# The attributes that can be assigned to.
+WRITABLE = ["real", "imag"]
 CONVERSIONS = "bfloat16 bool byte cdouble cfloat char double float half int long short"
 
 
@@ -95,6 +97,14 @@ def _definitions(ops: Iterable[Op], indent: str) -> list[str]:
     return lines
 
 
+def _attribute(op: Op) -> list[str]:
+    lines = ["@property", *op.stub]
+    if op.name in WRITABLE:
+        setter = f"def {op.name}(self, value: Tensor | Number) -> None: ..."
+        lines += [f"@{op.name}.setter", setter]
+    return [INDENT + line for line in lines]
+
+
 def _extension(ops: list[Op]) -> str:
     """The template with what the registry and the module know filled in."""
     parts = {
@@ -104,7 +114,8 @@ def _extension(ops: list[Op]) -> str:
             f"{INDENT}def {name}(self, memory_format: memory_format = ...) -> Tensor: ..."
             for name in CONVERSIONS.split()
         ],
-        "OPS": _definitions((op for op in ops if op.method), INDENT),
+        "ATTRIBUTES": [line for op in ops if op.attribute for line in _attribute(op)],
+        "OPS": _definitions((op for op in ops if op.method and not op.attribute), INDENT),
     }
     lines = []
     for line in TEMPLATE.read_text().splitlines():

@@ -112,6 +112,8 @@ impl Traits {
     pub const INTERNAL: Traits = Traits(4096);
     /// The form with `out=` takes no target of another dtype than the result's.
     pub const EXACT_OUT: Traits = Traits(8192);
+    /// An attribute of tensors where others are methods (`x.mT`).
+    pub const ATTRIBUTE: Traits = Traits(16384);
     /// No flags.
     pub const NONE: Traits = Traits(0);
     /// The union.

@@ -608,7 +608,7 @@ impl MovedimInt {
 }
 
 /// All dimensions in reverse order.
-#[op("numpy_T(Tensor(a) self) -> Tensor(a)", method_only, method = numpy_t)]
+#[op("T(Tensor(a) self) -> Tensor(a)", method_only, attribute, method = numpy_t)]
 impl NumpyT {
     fn composite(self_: &Tensor) -> Result<Tensor> {
         if self_.ndim() != 2 && self_.ndim() != 0 {
@@ -636,7 +636,7 @@ fn check_matrices(self_: &Tensor, name: &str, what: &str) -> Result<()> {
 }
 
 /// The last two dimensions swapped.
-#[op("mT(Tensor(a) self) -> Tensor(a)", method_only, method = mt)]
+#[op("mT(Tensor(a) self) -> Tensor(a)", method_only, attribute, method = mt)]
 impl MatrixT {
     fn composite(self_: &Tensor) -> Result<Tensor> {
         check_matrices(self_, "tensor.mT", "")?;
@@ -648,7 +648,7 @@ impl MatrixT {
 }
 
 /// A matrix transposed and conjugated.
-#[op("matrix_H(Tensor(a) self) -> Tensor(a)", method_only, method = matrix_h)]
+#[op("H(Tensor(a) self) -> Tensor(a)", method_only, attribute, method = matrix_h)]
 impl MatrixH {
     fn composite(self_: &Tensor) -> Result<Tensor> {
         let n = self_.ndim();
@@ -666,7 +666,7 @@ impl MatrixH {
 }
 
 /// The last two dimensions swapped, conjugated.
-#[op("mH(Tensor(a) self) -> Tensor(a)", method_only, method = mh)]
+#[op("mH(Tensor(a) self) -> Tensor(a)", method_only, attribute, method = mh)]
 impl BatchH {
     fn composite(self_: &Tensor) -> Result<Tensor> {
         check_matrices(self_, "tensor.mH", "")?;

@@ -4,12 +4,12 @@
 //! flag that lets the interpreter call them without making a bound method. Functions are never freed.
 
 use crate::bind::Function;
-use crate::raw::entry::{Args, guard};
-use crate::raw::object::is_tensor;
-use pyo3::exceptions::PyTypeError;
+use crate::raw::entry::{Args, guard, guard_or};
+use crate::raw::object::{base_type, is_tensor};
+use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::prelude::*;
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::mem::{offset_of, zeroed};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
@@ -58,6 +58,59 @@ unsafe extern "C" fn call_method(
         let receiver = *args;
         let args = Args::new(args.add(1), count - 1, names);
         guard(|py| function.call(py, Some(receiver), args))
+    }
+}
+
+unsafe extern "C" fn get_attribute(slf: *mut PyObject, closure: *mut c_void) -> *mut PyObject {
+    // SAFETY: the getter of an attribute of tensors, whose closure is its function.
+    unsafe {
+        let function = &*closure.cast::<Function>();
+        guard(|py| function.call(py, Some(slf), Args::none()))
+    }
+}
+
+/// `x.real = value` writes into what `x.real` shows.
+unsafe extern "C" fn set_attribute(
+    slf: *mut PyObject,
+    value: *mut PyObject,
+    closure: *mut c_void,
+) -> c_int {
+    // SAFETY: as for the getter; a null value means deletion.
+    unsafe {
+        guard_or(-1, |py| {
+            let function = &*closure.cast::<Function>();
+            if value.is_null() {
+                return Err(PyAttributeError::new_err(format!(
+                    "attribute '{}' of 'torch._C.TensorBase' objects cannot be deleted",
+                    function.name
+                )));
+            }
+            let shown = function.call(py, Some(slf), Args::none())?;
+            let shown: Bound<'_, PyAny> = Bound::from_owned_ptr(py, shown);
+            let value: Bound<'_, PyAny> = Bound::from_borrowed_ptr(py, value);
+            shown.set_item(py.Ellipsis(), value).map(|()| 0)
+        })
+    }
+}
+
+/// The attribute of tensors that an op without further arguments is.
+pub(crate) fn attribute<'py>(
+    py: Python<'py>,
+    function: &'static Function,
+) -> PyResult<Bound<'py, PyAny>> {
+    let text = |text: &str| CString::new(text).unwrap_or_default().into_raw().cast_const();
+    let is_part = matches!(function.name.as_str(), "real" | "imag");
+    let definition = Box::leak(Box::new(ffi::PyGetSetDef {
+        name: text(&function.name),
+        get: Some(get_attribute),
+        set: is_part.then_some(set_attribute as ffi::setter),
+        doc: text(function.ops[0].doc.trim()),
+        closure: std::ptr::from_ref(function).cast_mut().cast(),
+    }));
+    // SAFETY: the definition, its function and the base type live forever.
+    unsafe {
+        let descriptor = ffi::PyDescr_NewGetSet(base_type(), definition);
+        Bound::from_owned_ptr_or_err(py, descriptor)
     }
 }
 

@@ -63,6 +63,11 @@ pub(crate) struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
+    /// No arguments at all.
+    pub(crate) fn none() -> Args<'a> {
+        // SAFETY: nothing is read of an empty list.
+        unsafe { Args::new(std::ptr::null(), 0, std::ptr::null_mut()) }
+    }
     /// # Safety
     /// As for CPython's `vectorcall` convention.
     #[inline(always)]

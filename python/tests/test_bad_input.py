@@ -525,9 +525,11 @@ NOT_REACHED = {
     "_fused_adamw_",
     "_fused_sgd_",
     "inverse",
+    "linalg_eigvalsh",
     "linalg_inv",
     "linalg_solve",
     "nll_loss2d",
+    "norm",
 }
 
 

@@ -188,6 +188,7 @@ fn traits(op: &Op<'_>) -> TokenStream {
         ("method_only", "METHOD_ONLY"),
         ("function_only", "FUNCTION_ONLY"),
         ("attribute", "ATTRIBUTE"),
+        ("writable", "WRITABLE"),
         ("random", "RANDOM"),
         ("numbers", "NUMBERS_AS_TENSORS"),
         ("internal", "INTERNAL"),

@@ -43,6 +43,7 @@ const WORDS: &[&str] = &[
     "method_only",
     "function_only",
     "attribute",
+    "writable",
     "random",
     "numbers",
     "internal",

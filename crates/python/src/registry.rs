@@ -139,6 +139,7 @@ fn _describe_ops(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
             dict.set_item("module", &function.module)?;
             dict.set_item("method", is_method)?;
             dict.set_item("attribute", is_method && op.is(Traits::ATTRIBUTE))?;
+            dict.set_item("writable", op.is(Traits::WRITABLE))?;
             dict.set_item("inplace", function.kind == Kind::Inplace)?;
             dict.set_item("schema", op.schema_text)?;
             dict.set_item("op", op.full_name())?;

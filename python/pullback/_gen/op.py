@@ -18,6 +18,7 @@ class Op:
     module: str
     method: bool
     attribute: bool
+    writable: bool
     inplace: bool
     schema: str
     op: str

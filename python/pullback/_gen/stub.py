@@ -47,8 +47,6 @@ REFLECTED = "add and floordiv lshift mod mul or pow rshift sub truediv xor"
 INPLACE = "add floordiv mod mul pow sub truediv"
 INPLACE_BITS = "and lshift or rshift xor"
 COMPARED = "ge gt le lt"
-# The attributes that can be assigned to.
-WRITABLE = ["real", "imag"]
 CONVERSIONS = "bfloat16 bool byte cdouble cfloat char double float half int long short"
 
 
@@ -99,7 +97,7 @@ def _definitions(ops: Iterable[Op], indent: str) -> list[str]:
 
 def _attribute(op: Op) -> list[str]:
     lines = ["@property", *op.stub]
-    if op.name in WRITABLE:
+    if op.writable:
         setter = f"def {op.name}(self, value: Tensor | Number) -> None: ..."
         lines += [f"@{op.name}.setter", setter]
     return [INDENT + line for line in lines]

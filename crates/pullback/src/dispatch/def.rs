@@ -114,6 +114,8 @@ impl Traits {
     pub const EXACT_OUT: Traits = Traits(8192);
     /// An attribute of tensors where others are methods (`x.mT`).
     pub const ATTRIBUTE: Traits = Traits(16384);
+    /// An attribute whose assignment writes into what it shows.
+    pub const WRITABLE: Traits = Traits(32768);
     /// No flags.
     pub const NONE: Traits = Traits(0);
     /// The union.

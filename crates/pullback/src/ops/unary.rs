@@ -156,7 +156,7 @@ impl Angle {
 }
 
 /// A view of the real parts; real tensors are returned as they are.
-#[op("real(Tensor(a) self) -> Tensor(a)", attribute, method = real_view, samples = unary)]
+#[op("real(Tensor(a) self) -> Tensor(a)", attribute, writable, method = real_view, samples = unary)]
 impl RealView {
     fn composite(self_: &Tensor) -> Result<Tensor> {
         if self_.dtype().is_complex() {
@@ -168,7 +168,7 @@ impl RealView {
 }
 
 /// A view of the imaginary parts of a complex tensor.
-#[op("imag(Tensor(a) self) -> Tensor(a)", attribute, method = imag_view)]
+#[op("imag(Tensor(a) self) -> Tensor(a)", attribute, writable, method = imag_view)]
 impl ImagView {
     fn composite(self_: &Tensor) -> Result<Tensor> {
         ensure!(

@@ -6,6 +6,7 @@
 use crate::bind::Function;
 use crate::raw::entry::{Args, guard, guard_or};
 use crate::raw::object::{base_type, is_tensor};
+use pullback::dispatch::Traits;
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::prelude::*;
@@ -99,11 +100,11 @@ pub(crate) fn attribute<'py>(
     function: &'static Function,
 ) -> PyResult<Bound<'py, PyAny>> {
     let text = |text: &str| CString::new(text).unwrap_or_default().into_raw().cast_const();
-    let is_part = matches!(function.name.as_str(), "real" | "imag");
+    let is_writable = function.ops[0].is(Traits::WRITABLE);
     let definition = Box::leak(Box::new(ffi::PyGetSetDef {
         name: text(&function.name),
         get: Some(get_attribute),
-        set: is_part.then_some(set_attribute as ffi::setter),
+        set: is_writable.then_some(set_attribute as ffi::setter),
         doc: text(function.ops[0].doc.trim()),
         closure: std::ptr::from_ref(function).cast_mut().cast(),
     }));

@@ -665,3 +665,11 @@ def test_modes_decorate_with_and_without_brackets() -> None:
 
     with Quiet():
         assert not torch.is_grad_enabled()
+
+
+def test_the_gradient_of_an_angle_is_zero_at_the_origin() -> None:
+    y, x = torch.zeros(2, requires_grad=True), torch.tensor([0.0, 2.0], requires_grad=True)
+    grads = torch.autograd.grad(torch.atan2(y, x).sum(), (y, x), create_graph=True)
+    assert [g.tolist() for g in grads] == [[0, 0.5], [0, 0]]
+    (second,) = torch.autograd.grad(grads[0].sum(), x)
+    assert second.tolist() == [0, -0.25]

@@ -121,7 +121,7 @@ impl PowOfScalar {
 }
 
 /// The angle of the point `(other, self)` with the positive first axis, in `[-π, π]`. Integers give the
-/// default floating dtype.
+/// default floating dtype. At the origin the gradient is 0.
 #[op("atan2(Tensor self, Tensor other) -> Tensor", inplace, out, alias("arctan2"), meta = float, cpu = atan2,
      batch = pointwise, samples = binary_nonzero)]
 impl Atan2 {
@@ -131,13 +131,14 @@ impl Atan2 {
         other: &Tensor,
         needs: [bool; 2],
     ) -> Result<[Option<Tensor>; 2]> {
-        let scaled = grad.mul(&square_sum(self_, other)?.reciprocal()?)?;
+        let scaled = grad.mul(&inverse_square_sum(self_, other)?)?;
         let by_self = needs[0].then(|| scaled.mul(other)).transpose()?;
         let by_other = needs[1].then(|| scaled.mul(&self_.neg()?)).transpose()?;
         Ok([by_self, by_other])
     }
     fn jvp(self_p: &Tensor, self_t: &Tensor, other_p: &Tensor, other_t: &Tensor) -> Result<Tensor> {
-        self_t.mul(other_p)?.sub(&other_t.mul(self_p)?)?.div(&square_sum(self_p, other_p)?)
+        let turn = self_t.mul(other_p)?.sub(&other_t.mul(self_p)?)?;
+        turn.mul(&inverse_square_sum(self_p, other_p)?)
     }
 }
 
@@ -351,6 +352,13 @@ fn exponent_grad(
 
 fn square_sum(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     a.mul(a)?.add(&b.mul(b)?)
+}
+
+/// `1 / (a² + b²)`, and 0 at the origin.
+fn inverse_square_sum(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let sum = square_sum(a, b)?;
+    let is_origin = sum.eq(&Tensor::wrapped(0)?)?;
+    sum.masked_fill(&is_origin, Scalar::Float(f64::INFINITY))?.reciprocal()
 }
 
 /// The gradient with half of it where both are equal.

@@ -673,3 +673,38 @@ def test_the_gradient_of_an_angle_is_zero_at_the_origin() -> None:
     assert [g.tolist() for g in grads] == [[0, 0.5], [0, 0]]
     (second,) = torch.autograd.grad(grads[0].sum(), x)
     assert second.tolist() == [0, -0.25]
+
+
+@pytest.mark.parametrize(
+    ("function", "values", "expected"),
+    [
+        (lambda x: torch.clamp(x, 1.0, 3.0), (1.0,), (0.0,)),
+        (lambda x: torch.clamp(x, 1.0, 3.0), (3.0,), (0.0,)),
+        (lambda x: torch.clamp_min(x, 1.0), (1.0,), (0.0,)),
+        (lambda x: torch.clamp_max(x, 1.0), (1.0,), (0.0,)),
+        (lambda x, low: torch.clamp(x, min=low), (1.0, 1.0), (0.5, 0.5)),
+        (torch.clamp_min, (1.0, 1.0), (0.5, 0.5)),
+        (torch.clamp_max, (1.0, 1.0), (0.5, 0.5)),
+        (torch.clamp, (1.0, 1.0, 3.0), (0.5, 0.5, 0.0)),
+        (torch.clamp, (3.0, 1.0, 3.0), (0.5, 0.0, 0.5)),
+        (torch.clamp, (1.0, 1.0, 1.0), (1.0, 0.0, 0.0)),
+        (torch.clamp, (2.0, 3.0, 1.0), (0.0, 0.0, 1.0)),
+        (torch.clamp, (3.0, 3.0, 1.0), (0.0, 0.0, 1.0)),
+        (torch.clamp, (0.0, 2.0, 2.0), (0.0, 1.0, 0.0)),
+        (torch.clamp, (5.0, 2.0, 2.0), (0.0, 0.0, 1.0)),
+        (torch.maximum, (1.0, 1.0), (0.5, 0.5)),
+        (torch.fmax, (1.0, 1.0), (0.5, 0.5)),
+        (torch.fmin, (1.0, 1.0), (0.5, 0.5)),
+        (torch.fmax, (float("nan"), 1.0), (0.0, 1.0)),
+        (torch.fmin, (1.0, float("nan")), (1.0, 0.0)),
+        (torch.fmax, (float("nan"), float("nan")), (1.0, 0.0)),
+        (torch.nn.functional.softshrink, (0.5,), (0.0,)),
+        (torch.nn.functional.hardtanh, (1.0,), (0.0,)),
+    ],
+)
+def test_what_meets_its_limit_shares_the_gradient_with_it(
+    function: Any, values: tuple[float, ...], expected: tuple[float, ...]
+) -> None:
+    inputs = [torch.tensor(value, requires_grad=True) for value in values]
+    grads = torch.autograd.grad(function(*inputs), inputs)
+    assert tuple(grad.item() for grad in grads) == expected

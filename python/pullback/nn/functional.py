@@ -260,7 +260,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
         raise RuntimeError(
             f"lambda must be in range [0, inf) for input dtype {input.dtype}, but found {lambd:g}"
         )
-    return input - input.clamp(-lambd, lambd)
+    return (input - input.clamp(-lambd, lambd)).masked_fill(input.abs() <= lambd, 0)
 
 
 def softsign(input: Tensor) -> Tensor:

@@ -158,9 +158,8 @@ impl Maximum {
         halved(grad, self_, other)?.masked_fill(&self_.gt(other)?, Scalar::Int(0))
     }
     fn jvp(self_p: &Tensor, self_t: &Tensor, other_p: &Tensor, other_t: &Tensor) -> Result<Tensor> {
-        let tie = self_t.add(other_t)?.times(0.5)?;
         let chosen = self_p.gt(other_p)?.where_self(self_t, other_t)?;
-        self_p.eq(other_p)?.where_self(&tie, &chosen)
+        mean_of_equal((self_p, self_t), (other_p, other_t), &chosen)
     }
 }
 
@@ -180,13 +179,12 @@ impl Minimum {
         halved(grad, self_, other)?.masked_fill(&self_.lt(other)?, Scalar::Int(0))
     }
     fn jvp(self_p: &Tensor, self_t: &Tensor, other_p: &Tensor, other_t: &Tensor) -> Result<Tensor> {
-        let tie = self_t.add(other_t)?.times(0.5)?;
         let chosen = self_p.lt(other_p)?.where_self(self_t, other_t)?;
-        self_p.eq(other_p)?.where_self(&tie, &chosen)
+        mean_of_equal((self_p, self_t), (other_p, other_t), &chosen)
     }
 }
 
-/// The larger of the two; if one is NaN the other. Equal elements give the whole gradient to `self`.
+/// The larger of the two; if one is NaN the other. Equal elements share the gradient in halves.
 #[op("fmax(Tensor self, Tensor other) -> Tensor", out, batch = pointwise, samples = binary)]
 impl Fmax {
     fn meta(self_: &Tensor, other: &Tensor) -> Result<TensorSpec> {
@@ -196,17 +194,20 @@ impl Fmax {
         elementwise::fmax(iter)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
-        grad.masked_fill(&takes_self(&self_.ge(other)?, other)?.logical_not()?, Scalar::Int(0))
+        halved(grad, self_, other)?
+            .masked_fill(&takes_self(&self_.ge(other)?, other)?.logical_not()?, Scalar::Int(0))
     }
     fn vjp_other(grad: &Tensor, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
-        grad.masked_fill(&takes_self(&self_.ge(other)?, other)?, Scalar::Int(0))
+        halved(grad, self_, other)?
+            .masked_fill(&takes_self(&self_.gt(other)?, other)?, Scalar::Int(0))
     }
     fn jvp(self_p: &Tensor, self_t: &Tensor, other_p: &Tensor, other_t: &Tensor) -> Result<Tensor> {
-        takes_self(&self_p.ge(other_p)?, other_p)?.where_self(self_t, other_t)
+        let chosen = takes_self(&self_p.ge(other_p)?, other_p)?.where_self(self_t, other_t)?;
+        mean_of_equal((self_p, self_t), (other_p, other_t), &chosen)
     }
 }
 
-/// The smaller of the two; if one is NaN the other. Equal elements give the whole gradient to `self`.
+/// The smaller of the two; if one is NaN the other. Equal elements share the gradient in halves.
 #[op("fmin(Tensor self, Tensor other) -> Tensor", out, batch = pointwise, samples = binary)]
 impl Fmin {
     fn meta(self_: &Tensor, other: &Tensor) -> Result<TensorSpec> {
@@ -216,13 +217,16 @@ impl Fmin {
         elementwise::fmin(iter)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
-        grad.masked_fill(&takes_self(&self_.le(other)?, other)?.logical_not()?, Scalar::Int(0))
+        halved(grad, self_, other)?
+            .masked_fill(&takes_self(&self_.le(other)?, other)?.logical_not()?, Scalar::Int(0))
     }
     fn vjp_other(grad: &Tensor, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
-        grad.masked_fill(&takes_self(&self_.le(other)?, other)?, Scalar::Int(0))
+        halved(grad, self_, other)?
+            .masked_fill(&takes_self(&self_.lt(other)?, other)?, Scalar::Int(0))
     }
     fn jvp(self_p: &Tensor, self_t: &Tensor, other_p: &Tensor, other_t: &Tensor) -> Result<Tensor> {
-        takes_self(&self_p.le(other_p)?, other_p)?.where_self(self_t, other_t)
+        let chosen = takes_self(&self_p.le(other_p)?, other_p)?.where_self(self_t, other_t)?;
+        mean_of_equal((self_p, self_t), (other_p, other_t), &chosen)
     }
 }
 
@@ -361,8 +365,17 @@ fn inverse_square_sum(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     sum.masked_fill(&is_origin, Scalar::Float(f64::INFINITY))?.reciprocal()
 }
 
+/// `chosen`, but the mean of both tangents where the values are equal. Operands come with their tangents.
+pub(super) fn mean_of_equal(
+    (a, a_t): (&Tensor, &Tensor),
+    (b, b_t): (&Tensor, &Tensor),
+    chosen: &Tensor,
+) -> Result<Tensor> {
+    a.eq(b)?.where_self(&a_t.add(b_t)?.times(0.5)?, chosen)
+}
+
 /// The gradient with half of it where both are equal.
-fn halved(grad: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+pub(super) fn halved(grad: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     a.eq(b)?.where_self(&grad.over(2)?, grad)
 }
 

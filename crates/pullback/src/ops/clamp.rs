@@ -3,6 +3,7 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::binary::{halved, mean_of_equal};
 use crate::ops::ternary::walk_as_is;
 use crate::tensor::TensorSpec;
 use crate::{ErrorKind, Result, Scalar, Tensor};
@@ -14,7 +15,7 @@ pub(crate) static OPS: &[&OpDef] =
     &[&CLAMP, &CLAMP_TENSOR, &CLAMP_MIN, &CLAMP_MIN_TENSOR, &CLAMP_MAX, &CLAMP_MAX_TENSOR];
 
 /// Limits to `min..=max`: `min(max(self, min), max)`; `max` wins if it is below `min`. At least one limit is
-/// given; NaN stays NaN; the gradient passes where `self` lies between the limits, ends included.
+/// given; NaN stays NaN; the gradient passes where `self` lies between the limits, ends excluded.
 #[op("clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", inplace, out, alias("clip"),
      node = "ClampBackward1", batch = pointwise)]
 impl Clamp {
@@ -65,7 +66,8 @@ impl Clamp {
     }
 }
 
-/// Limits element by element to `min..=max`, tensors that broadcast; as `clamp` with numbers.
+/// Limits element by element to `min..=max`, tensors that broadcast; as `clamp` with numbers, but an element that equals
+/// one of its limits shares the gradient with it in halves.
 #[op("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", inplace, out, alias("clip"),
      batch = pointwise)]
 impl ClampTensor {
@@ -97,7 +99,17 @@ impl ClampTensor {
         min: Option<&Tensor>,
         max: Option<&Tensor>,
     ) -> Result<Tensor> {
-        pass_inside(grad, self_, min, max)
+        let (shares, outside) = match (min, max) {
+            // Between limits that are one, the element itself is the result.
+            (Some(min), Some(max)) => (
+                min.ne(max)?.logical_and(&self_.eq(min)?.logical_or(&self_.eq(max)?)?)?,
+                self_.lt(min)?.logical_or(&self_.gt(max)?)?,
+            ),
+            (Some(min), None) => (self_.eq(min)?, self_.lt(min)?),
+            (None, Some(max)) => (self_.eq(max)?, self_.gt(max)?),
+            (None, None) => return Ok(grad.clone()),
+        };
+        shares.where_self(&grad.over(2)?, grad)?.masked_fill(&outside, Scalar::Int(0))
     }
     fn vjp_min(
         grad: &Tensor,
@@ -106,11 +118,12 @@ impl ClampTensor {
         max: Option<&Tensor>,
     ) -> Result<Option<Tensor>> {
         let Some(min) = min else { return Ok(None) };
-        let mut raised = self_.lt(min)?;
+        let (mut raised, mut shares) = (self_.lt(min)?, self_.eq(min)?);
         if let Some(max) = max {
-            raised = raised.logical_and(&min.lt(max)?)?;
+            raised = raised.logical_and(&min.le(max)?)?;
+            shares = shares.logical_and(&min.lt(max)?)?;
         }
-        raised.where_self(grad, &Tensor::wrapped(0)?).map(Some)
+        raised.where_self(grad, &share(grad, &shares)?).map(Some)
     }
     fn vjp_max(
         grad: &Tensor,
@@ -119,11 +132,12 @@ impl ClampTensor {
         max: Option<&Tensor>,
     ) -> Result<Option<Tensor>> {
         let Some(max) = max else { return Ok(None) };
-        let mut lowered = self_.gt(max)?;
+        let (mut lowered, mut shares) = (self_.gt(max)?, self_.eq(max)?);
         if let Some(min) = min {
             lowered = lowered.logical_or(&max.lt(min)?)?;
+            shares = shares.logical_and(&min.lt(max)?)?;
         }
-        lowered.where_self(grad, &Tensor::wrapped(0)?).map(Some)
+        lowered.where_self(grad, &share(grad, &shares)?).map(Some)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |shape: &[i64]| Sample::of(s.normal(shape));
@@ -159,18 +173,19 @@ impl ClampMin {
     }
 }
 
-/// Limits from below element by element; equal elements pass the gradient to `self`.
+/// Limits from below element by element; equal elements share the gradient in halves.
 #[op("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", inplace, out, node = "ClampMinBackward1",
      meta = broadcast, cpu = maximum, batch = pointwise, samples = binary)]
 impl ClampMinTensor {
     fn vjp_self(grad: &Tensor, self_: &Tensor, min: &Tensor) -> Result<Tensor> {
-        self_.ge(min)?.where_self(grad, &Tensor::wrapped(0)?)
+        halved(grad, self_, min)?.masked_fill(&self_.lt(min)?, Scalar::Int(0))
     }
     fn vjp_min(grad: &Tensor, self_: &Tensor, min: &Tensor) -> Result<Tensor> {
-        self_.lt(min)?.where_self(grad, &Tensor::wrapped(0)?)
+        halved(grad, self_, min)?.masked_fill(&self_.gt(min)?, Scalar::Int(0))
     }
     fn jvp(self_p: &Tensor, self_t: &Tensor, min_p: &Tensor, min_t: &Tensor) -> Result<Tensor> {
-        self_p.ge(min_p)?.where_self(self_t, min_t)
+        let chosen = self_p.gt(min_p)?.where_self(self_t, min_t)?;
+        mean_of_equal((self_p, self_t), (min_p, min_t), &chosen)
     }
 }
 
@@ -194,18 +209,19 @@ impl ClampMax {
     }
 }
 
-/// Limits from above element by element; equal elements pass the gradient to `self`.
+/// Limits from above element by element; equal elements share the gradient in halves.
 #[op("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor", inplace, out, node = "ClampMaxBackward1",
      meta = broadcast, cpu = minimum, batch = pointwise, samples = binary)]
 impl ClampMaxTensor {
     fn vjp_self(grad: &Tensor, self_: &Tensor, max: &Tensor) -> Result<Tensor> {
-        self_.le(max)?.where_self(grad, &Tensor::wrapped(0)?)
+        halved(grad, self_, max)?.masked_fill(&self_.gt(max)?, Scalar::Int(0))
     }
     fn vjp_max(grad: &Tensor, self_: &Tensor, max: &Tensor) -> Result<Tensor> {
-        self_.gt(max)?.where_self(grad, &Tensor::wrapped(0)?)
+        halved(grad, self_, max)?.masked_fill(&self_.lt(max)?, Scalar::Int(0))
     }
     fn jvp(self_p: &Tensor, self_t: &Tensor, max_p: &Tensor, max_t: &Tensor) -> Result<Tensor> {
-        self_p.le(max_p)?.where_self(self_t, max_t)
+        let chosen = self_p.lt(max_p)?.where_self(self_t, max_t)?;
+        mean_of_equal((self_p, self_t), (max_p, max_t), &chosen)
     }
 }
 
@@ -222,7 +238,12 @@ fn limited_spec(x: &Tensor, limits: &[Option<Scalar>]) -> Result<TensorSpec> {
     TensorSpec::broadcast(&all)
 }
 
-/// `grad` where `x` lies between the limits, ends included, else 0.
+/// Half of `grad` where an element and its limit share it, else 0.
+fn share(grad: &Tensor, shares: &Tensor) -> Result<Tensor> {
+    shares.where_self(&grad.over(2)?, &Tensor::wrapped(0)?)
+}
+
+/// `grad` where `x` lies between the limits, ends excluded, else 0.
 fn pass_inside(
     grad: &Tensor,
     x: &Tensor,
@@ -230,9 +251,9 @@ fn pass_inside(
     max: Option<&Tensor>,
 ) -> Result<Tensor> {
     let inside = match (min, max) {
-        (Some(min), Some(max)) => x.ge(min)?.logical_and(&x.le(max)?)?,
-        (Some(min), None) => x.ge(min)?,
-        (None, Some(max)) => x.le(max)?,
+        (Some(min), Some(max)) => x.gt(min)?.logical_and(&x.lt(max)?)?,
+        (Some(min), None) => x.gt(min)?,
+        (None, Some(max)) => x.lt(max)?,
         (None, None) => return Ok(grad.clone()),
     };
     inside.where_self(grad, &Tensor::wrapped(0)?)

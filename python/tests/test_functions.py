@@ -456,3 +456,20 @@ def test_numbers_beyond_half_precision_are_infinite_elements() -> None:
         torch.arange(2j)
     with pytest.raises(NotImplementedError, match="clamp is not supported for complex types"):
         torch.ones(1, dtype=torch.complex64).clamp(torch.ones(2))
+
+
+def test_ravel_type_as_and_is_nonzero() -> None:
+    x = torch.arange(6.0).view(2, 3)
+    assert x.ravel().tolist() == [0, 1, 2, 3, 4, 5]
+    assert x.ravel().data_ptr() == x.data_ptr()
+    assert torch.ravel(x.t()).tolist() == [0, 3, 1, 4, 2, 5]
+    assert x.type_as(x) is x
+    y = x.requires_grad_().type_as(torch.zeros((), dtype=torch.float64))
+    assert y.dtype == torch.float64
+    y.sum().backward()
+    assert x.grad is not None
+    assert x.grad.dtype == torch.float32
+    assert torch.is_nonzero(torch.tensor([[-2j]]))
+    assert not torch.tensor(False).is_nonzero()
+    with pytest.raises(RuntimeError, match="more than one value is ambiguous"):
+        x.is_nonzero()

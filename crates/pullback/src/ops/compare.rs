@@ -3,7 +3,7 @@
 //! Nothing here has a derivative: the results are bools or integers.
 
 use crate::dispatch::OpDef;
-use crate::error::ensure;
+use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::classes::samples::pairs;
 use crate::tensor::TensorSpec;
@@ -32,6 +32,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &ISCLOSE,
     &ALLCLOSE,
     &EQUAL,
+    &IS_NONZERO,
     &ISNAN,
     &ISINF,
     &ISFINITE,
@@ -226,6 +227,31 @@ impl Equal {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         close_samples(s)
+    }
+}
+
+/// Whether the only element is not zero.
+#[op("is_nonzero(Tensor self) -> bool", not_differentiable)]
+impl IsNonzero {
+    fn cpu(self_: &Tensor) -> Result<bool> {
+        let amount = match self_.numel() {
+            1 => return Ok(!self_.item()?.is(0.0)),
+            0 => "no values",
+            _ => "more than one value",
+        };
+        bail!(runtime, "Boolean value of Tensor with {amount} is ambiguous")
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[])), Sample::of(s.normal(&[1, 1]))]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |shape: &[i64], phrase| {
+            InvalidSample::new(Sample::of(s.normal(shape)), ErrorKind::Runtime, phrase)
+        };
+        vec![
+            bad(&[0], "Boolean value of Tensor with no values is ambiguous"),
+            bad(&[2], "Boolean value of Tensor with more than one value is ambiguous"),
+        ]
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &REAL_PART,
     &IMAG_PART,
     &CONTIGUOUS,
+    &RAVEL,
+    &TYPE_AS,
 ];
 
 /// Copies the elements into a new tensor that keeps the order of dimensions in memory, or takes
@@ -203,6 +205,40 @@ impl Contiguous {
             Sample::of(s.transposed(3, 2)),
             Sample::of(s.normal(&[2, 3])),
             Sample::of(s.normal(&[2, 3, 2, 2])).with("memory_format", MemoryFormat::ChannelsLast),
+        ]
+    }
+}
+
+/// The elements in row-major order as a vector; copies only if the memory's order asks for it.
+#[op("ravel(Tensor(a) self) -> Tensor(a)")]
+impl Ravel {
+    fn composite(self_: &Tensor) -> Result<Tensor> {
+        self_.contiguous()?.view(&[self_.numel()])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::of(s.transposed(3, 2)),
+            Sample::of(s.normal(&[2, 1, 3])),
+            Sample::of(s.normal(&[])),
+            Sample::of(s.normal(&[2, 0])),
+        ]
+    }
+}
+
+/// The tensor in the dtype and on the device of `other`: itself if it is so already.
+#[op("type_as(Tensor self, Tensor other) -> Tensor", method_only, not_differentiable(other))]
+impl TypeAs {
+    fn composite(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
+        if self_.device() == other.device() {
+            return self_.to_dtype(other.dtype());
+        }
+        self_.convert_with(Some(other.dtype()), None, Some(other.device()), None, false, None)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::new([s.normal(&[2, 3]).into(), s.integers(&[2], 0, 3).into()])
+                .without_gradient(),
+            Sample::new([s.normal(&[2]).into(), s.normal(&[0]).into()]),
         ]
     }
 }

@@ -13,7 +13,28 @@ mod rule;
 use proc_macro::TokenStream;
 use syn::parse_macro_input;
 
-/// Declares an op. See the crate `pullback`, module `ops`.
+/// Declares an op: `#[op("signature", words...)] impl Name { functions }`. See the crate `pullback`, module `ops`.
+///
+/// Functions, whose parameters are arguments, outputs and saved facts by name: `cpu` (gives the result; or fills an iterator,
+/// if its first parameter is `iter`), `cpu_` (writes into `self`) or `composite` (other ops); `meta` (the result's shape and
+/// dtype); `vjp`, `vjp_<argument>` and `jvp` (the rules); `samples` and `invalid_samples` (for the property tests).
+///
+/// | word | meaning |
+/// |---|---|
+/// | `inplace`, `out` | there is the form `name_`, the form with `out=` |
+/// | `exact_out` | as `out`, for targets of the result's own dtype only |
+/// | `view`, `multi_view` | the result, or the list of them, shares memory with `self` |
+/// | `function_only`, `method_only` | one of the two ways to call it is missing |
+/// | `attribute`, `writable` | `x.name` without call; assignment writes into what it shows |
+/// | `alias("a", ..)` | further names |
+/// | `module = "linalg"` | the namespace, if it is not the main one |
+/// | `numbers` | Python numbers may stand where the signature says `Tensor` |
+/// | `random`, `internal` | draws random numbers; not shown to users |
+/// | `not_differentiable`, `not_differentiable(a, ..)` | never has a gradient; these arguments must not require one |
+/// | `node = "Stem"` | the graph node's name, without `Backward0` |
+/// | `method = name` | the Rust method's name |
+/// | `meta = f`, `cpu = f`, `samples = f`, `result = f` | a shared function stands for the op's own, or for its dtype rule |
+/// | `jvp = linear`, `batch = pointwise` | the forward rule is the op itself; how batch dimensions go through it |
 #[proc_macro_attribute]
 pub fn op(attr: TokenStream, block: TokenStream) -> TokenStream {
     let block = parse_macro_input!(block as syn::ItemImpl);

@@ -17,7 +17,7 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
     let node = op.word("node").map_or_else(|| camel(name), crate::item::Word::text);
     let module = op.word("module").map(crate::item::Word::text).unwrap_or_default();
     let list = |word: &str| op.word(word).map(|w| w.args.clone()).unwrap_or_default();
-    let (aliases, tags, outputs) = (list("alias"), list("tags"), op.outputs());
+    let (aliases, outputs) = (list("alias"), op.outputs());
     let (vjp, saves, with_vjp) = vjp(op)?;
     let args = args(op, &with_vjp)?;
     let (traits, kernel, meta) = (traits(op), kernel(op)?, meta(op)?);
@@ -55,7 +55,6 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
             doc: #text,
             module: #module,
             aliases: &[#(#aliases),*],
-            tags: &[#(#tags),*],
             traits: #traits,
             args: &[#(#args),*],
             outputs: &[#(#outputs),*],
@@ -184,7 +183,6 @@ fn traits(op: &Op<'_>) -> TokenStream {
         ("view", "VIEW"),
         ("multi_view", "VIEW"),
         ("multi_view", "MULTI_VIEW"),
-        ("pointwise", "POINTWISE"),
         ("method_only", "METHOD_ONLY"),
         ("function_only", "FUNCTION_ONLY"),
         ("attribute", "ATTRIBUTE"),
@@ -210,7 +208,7 @@ fn traits(op: &Op<'_>) -> TokenStream {
     }
     let is_pointwise = op.has("cpu")
         || op.function("cpu").is_some_and(|f| f.params.first().is_some_and(|(n, _)| n == "iter"));
-    if is_pointwise && !op.has("pointwise") {
+    if is_pointwise {
         flags.push("POINTWISE");
     }
     let flags = flags.iter().map(|f| format_ident!("{f}"));

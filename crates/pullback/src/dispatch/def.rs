@@ -28,8 +28,6 @@ pub struct OpDef {
     pub module: &'static str,
     /// Other names.
     pub aliases: &'static [&'static str],
-    /// Words that the op was declared with.
-    pub tags: &'static [&'static str],
     /// What holds of it.
     pub traits: Traits,
     /// Its arguments.

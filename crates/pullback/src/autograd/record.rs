@@ -69,22 +69,39 @@ pub(crate) fn save_inputs(
 ) -> Result<()> {
     let rules = wanted_rules(def, needs);
     for save in def.saves {
-        slots.push(if save.users & rules == 0 || save.what == SaveKind::Output {
-            Slot::Empty
-        } else if let (SaveKind::Input, 0, Some(original)) = (save.what, save.index, &original_self)
-        {
-            Slot::tensor(SavedTensor::input(original)?)
-        } else {
-            save_arg(save.what, &args[save.index])?
-        });
+        if save.users & rules == 0 || save.what == SaveKind::Output {
+            slots.push(Slot::Empty);
+            continue;
+        }
+        match (save.what, &args[save.index]) {
+            (SaveKind::Input, Arg::Tensor(t)) => {
+                let kept = original_self.as_ref().filter(|_| save.index == 0).unwrap_or(t);
+                slots.push(Slot::tensor(SavedTensor::input(kept)?));
+            }
+            (SaveKind::Shape, Arg::Tensor(t)) => slots.push(Slot::Sizes(short(t.shape()))),
+            (SaveKind::Strides, Arg::Tensor(t)) => slots.push(Slot::Sizes(short(t.strides()))),
+            (SaveKind::Input, Arg::Ints(ints)) => slots.push(Slot::Sizes(short(ints))),
+            (what, arg) => slots.push(save_arg(what, arg)?),
+        }
     }
     Ok(())
 }
 
+/// A copy, put together in registers if it is short.
+#[inline(always)]
+fn short(ints: &[i64]) -> SmallVec<[i64; 2]> {
+    match *ints {
+        [a] => SmallVec::from_buf_and_len([a, 0], 1),
+        [a, b] => SmallVec::from_buf([a, b]),
+        _ => SmallVec::from_slice(ints),
+    }
+}
+
+/// What is not saved every day.
+#[inline(never)]
 fn save_arg(what: SaveKind, arg: &Arg<'_>) -> Result<Slot> {
     Ok(match (what, arg) {
         (_, Arg::None) => Slot::Empty,
-        (SaveKind::Input, Arg::Tensor(t)) => Slot::tensor(SavedTensor::input(t)?),
         (SaveKind::Input, Arg::Tensors(list)) => {
             let list: Box<[_]> = list.iter().map(SavedTensor::input).collect::<Result<_>>()?;
             Slot::Tensors(SpinLock::new(Some(list)))
@@ -94,10 +111,7 @@ fn save_arg(what: SaveKind, arg: &Arg<'_>) -> Result<Slot> {
             let list: Box<[_]> = list.iter().map(one).collect::<Result<_>>()?;
             Slot::OptTensors(SpinLock::new(Some(list)))
         }
-        (SaveKind::Input, Arg::Ints(ints)) => Slot::Sizes(SmallVec::from_slice(ints)),
-        (SaveKind::Shape, Arg::Tensor(t)) => Slot::Sizes(SmallVec::from_slice(t.shape())),
         (SaveKind::Offset, Arg::Tensor(t)) => Slot::Plain(Value::Int(t.storage_offset())),
-        (SaveKind::Strides, Arg::Tensor(t)) => Slot::Sizes(SmallVec::from_slice(t.strides())),
         (SaveKind::Spec, Arg::Tensor(t)) => Slot::Plain(Value::Spec(Box::new(TensorSpec::like(t)))),
         (SaveKind::Shapes, Arg::Tensors(list)) => Slot::Plain(Value::Ints(flatten_shapes(list))),
         (SaveKind::Input, other) => Slot::Plain(Value::from_arg(*other)),

@@ -50,14 +50,16 @@ pub struct InputMeta {
     pub layout: Layout,
 }
 
-/// A copy; short ones without a call.
-#[inline]
+/// A copy, put together in registers if it is short.
+#[inline(always)]
 fn sizes(shape: &[i64]) -> Sizes {
-    let mut sizes = Sizes::new();
-    for &size in shape {
-        sizes.push(size);
+    match *shape {
+        [] => Sizes::new(),
+        [a] => Sizes::from_buf_and_len([a, 0, 0], 1),
+        [a, b] => Sizes::from_buf_and_len([a, b, 0], 2),
+        [a, b, c] => Sizes::from_buf([a, b, c]),
+        _ => Sizes::from_slice(shape),
     }
-    sizes
 }
 
 impl InputMeta {

@@ -219,11 +219,15 @@ fn make_node(
 }
 
 /// What the gradients of the outputs must look like.
-#[inline]
+#[inline(always)]
 fn input_metas(outputs: &[Tensor]) -> SmallVec<[Option<InputMeta>; 1]> {
+    let meta = |output: &Tensor| output.dtype().is_differentiable().then(|| InputMeta::of(output));
+    if let [output] = outputs {
+        return SmallVec::from_buf([meta(output)]);
+    }
     let mut metas = SmallVec::new();
     for output in outputs {
-        metas.push(output.dtype().is_differentiable().then(|| InputMeta::of(output)));
+        metas.push(meta(output));
     }
     metas
 }

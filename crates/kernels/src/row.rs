@@ -2,7 +2,8 @@
 //! and exponentials, compiled per instruction set.
 //!
 //! Invariant: a row's result depends on the row alone. Sums use `LANES` partial sums that are folded
-//! in halves, so they are pairwise in effect and the same on every machine with the same lanes.
+//! in halves, so they are pairwise in effect and the same on every machine with the same lanes. Rows of
+//! at most `GROUP` elements are taken as columns, a lane per row, and summed in order.
 
 use crate::dense::Real;
 

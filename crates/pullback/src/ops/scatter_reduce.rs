@@ -12,7 +12,8 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] = &[&SCATTER_REDUCE];
 
 /// Joins the elements of `src` at the places `index` along `dim`: `reduce` is "sum", "prod", "mean", "amax" or "amin";
-/// what is there takes part if `include_self`. Ties of "amax" and "amin" share the gradient evenly.
+/// what is there takes part if `include_self`. Ties of "amax" and "amin" share the gradient evenly. Where factors of a
+/// product are zero its derivatives are right up to the fourth.
 #[op(
     "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
     inplace,

@@ -5,6 +5,7 @@
 
 use crate::autograd::mode;
 use crate::error::ensure;
+pub use crate::tensor::replaced;
 use crate::tensor::{Dims, Flag, Geometry, check_reach, checked_numel, extent};
 use crate::{DType, Error, Result, Scalar, Storage, Tensor};
 use pullback_kernels::for_dtype;
@@ -94,7 +95,15 @@ impl Tensor {
     pub fn detached_alias(&self) -> Result<Tensor> {
         self.detached()
     }
+    /// Says that the address of its memory was given away: the block stays as long as anything shows the memory,
+    /// even if it is outgrown.
+    pub fn export_memory(&self) {
+        if let Some(storage) = &self.geometry().storage {
+            storage.export();
+        }
+    }
     /// Shows the memory of `other` from now on; keeps its own identity, version counter, hooks and grad.
+    /// The memory it had is kept while somebody may read it (see [`replaced`]).
     ///
     /// # Errors
     /// `RuntimeError` if it requires grad and the new dtype cannot.

@@ -2,6 +2,7 @@
 
 use crate::convert::{items, to_scalar, type_name};
 use crate::error::raise;
+use crate::lock::without_lock;
 use crate::raw::entry::Reply;
 use crate::raw::object::{as_tensor, tensor_of, wrap};
 use crate::tensor::construct::from_data;
@@ -155,7 +156,7 @@ pub(crate) fn get(py: Python<'_>, slf: *mut PyObject, index: &Bound<'_, PyAny>) 
     let indices = indices(index)?;
     let is_copy = indices.iter().any(|i| matches!(i, Index::Tensor(_)));
     let result = if is_copy && tensor.numel() > 50_000 {
-        py.detach(|| index::get(tensor, &indices))
+        without_lock(py, || index::get(tensor, &indices))
     } else {
         index::get(tensor, &indices)
     };
@@ -174,7 +175,7 @@ pub(crate) fn set(
     let indices = indices(index)?;
     let value = assigned(tensor, value)?;
     let run = || index::set(tensor, &indices, &value);
-    let result = if tensor.numel() > 50_000 { py.detach(run) } else { run() };
+    let result = if tensor.numel() > 50_000 { without_lock(py, run) } else { run() };
     result.map_err(raise)
 }
 

@@ -37,6 +37,7 @@ mod dtype;
 mod error;
 mod held;
 mod indexing;
+mod lock;
 mod raw;
 mod registry;
 mod result;
@@ -50,6 +51,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     pullback::Tensor::register_python_release(raw::object::release);
+    pullback::binding::replaced::collect();
     module.add("OutOfMemoryError", py.get_type::<error::OutOfMemoryError>())?;
     module.add("_LinAlgError", py.get_type::<error::LinAlgError>())?;
     raw::size::init()?;

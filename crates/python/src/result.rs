@@ -2,6 +2,7 @@
 
 use crate::bind::{Extras, Kind, Plan};
 use crate::error::raise;
+use crate::lock::{give_back, without_lock};
 use crate::raw::entry::Reply;
 use crate::raw::object::{is_tensor, tensor_of, wrap};
 use pullback::autograd;
@@ -37,8 +38,11 @@ pub(crate) fn run(py: Python<'_>, plan: &Plan, args: &[Arg<'_>], extras: &Extras
         Kind::Functional => autograd::call(plan.op, args),
         Kind::Inplace => autograd::call_inplace(plan.op, args).map(Outputs::One),
     };
-    let outputs = if is_large(args) { py.detach(call) } else { call() };
+    let outputs = if is_large(args) { without_lock(py, call) } else { call() };
     let outputs = outputs.map_err(raise)?;
+    if matches!(plan.kind, Kind::Inplace) {
+        give_back();
+    }
     let reply = wrap_outputs(py, plan, outputs)?;
     if extras.requires_grad {
         // SAFETY: a new reference to what was just wrapped.
@@ -59,7 +63,7 @@ fn run_out(py: Python<'_>, plan: &Plan, args: &[Arg<'_>], extras: &Extras) -> Re
     // SAFETY: checked to be tensors when they were collected.
     let outs: SmallVec<[&Tensor; 2]> =
         extras.outs.iter().map(|&o| unsafe { tensor_of(o) }).collect();
-    py.detach(|| autograd::call_out(plan.op, args, &outs)).map_err(raise)?;
+    without_lock(py, || autograd::call_out(plan.op, args, &outs)).map_err(raise)?;
     let object = extras.out_object.expect("checked by the caller");
     if outs.len() == 1 && plan.fields.is_none() {
         // SAFETY: a live argument.

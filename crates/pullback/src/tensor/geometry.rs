@@ -119,6 +119,16 @@ impl Geometry {
         })
     }
 
+    /// Whether everything but the memory and its version counter is the same.
+    pub(super) fn is_alike(&self, other: &Geometry) -> bool {
+        self.offset == other.offset
+            && self.shape == other.shape
+            && self.strides == other.strides
+            && self.dtype == other.dtype
+            && self.device == other.device
+            && self.layout == other.layout
+    }
+
     /// Moves it to `place` field by field: as a whole it would be put together first and then be copied, in
     /// pieces that wait for the ones just written.
     ///

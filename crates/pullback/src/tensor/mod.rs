@@ -13,6 +13,7 @@ pub mod memory;
 mod overlap;
 pub mod promote;
 mod raw;
+pub mod replaced;
 pub mod shape;
 mod spec;
 mod storage;

@@ -4,9 +4,10 @@
 //! comes from the allocator's small pools. The count is exact and readable, because autograd steals
 //! buffers that nobody else holds and the Python face decides by it who owns whom.
 
-use super::{Device, Geometry, Layout, Storage, memory};
+use super::{Device, Geometry, Layout, Storage, memory, replaced};
 use crate::autograd::{Meta, Node, WeakNode};
 use crate::{DType, Result};
+use smallvec::SmallVec;
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::atomic::{
@@ -61,12 +62,8 @@ struct Record {
     meta: OnceLock<Box<Mutex<Meta>>>,
     python: AtomicPtr<()>,
     first: UnsafeCell<std::mem::MaybeUninit<Geometry>>,
-    /// Geometries that were replaced while others may still have been reading them.
-    #[expect(
-        clippy::vec_box,
-        reason = "`geometry` points at one of them: a growing list must not move them"
-    )]
-    retired: SpinLock<Vec<Box<Geometry>>>,
+    /// Further geometries: the current one and replaced ones, which others may still be reading. Boxes that this record owns, and that `geometry` and borrowed sizes point into.
+    retired: SpinLock<Vec<NonNull<Geometry>>>,
 }
 
 // SAFETY: all fields that change do so through atomics and locks.
@@ -166,23 +163,55 @@ impl Tensor {
     pub(crate) fn set_geometry(&self, geometry: Geometry) {
         let record = self.record();
         record.retired.with(|retired| {
-            let mut boxed = Box::new(geometry);
-            record.geometry.store(&raw mut *boxed, Ordering::Release);
-            retired.push(boxed);
+            let current = record.geometry.load(Ordering::Acquire);
+            let first = record.first.get().cast::<Geometry>();
+            let emptied = std::iter::once(first)
+                .chain(retired.iter().map(|old| old.as_ptr()))
+                .filter(|_| geometry.storage.is_some())
+                // SAFETY: all live as long as the record; one that is not shown is written only under this lock.
+                .filter(|&old| old != current && unsafe { (*old).storage.is_none() })
+                // SAFETY: as above.
+                .find(|&old| unsafe { (*old).is_alike(&geometry) });
+            let next = if let Some(old) = emptied {
+                // SAFETY: `drop_replaced` emptied it when nobody read it, and nobody could find it since. Only
+                // the fields it emptied are written: its sizes and strides, which are the same, may be borrowed.
+                unsafe {
+                    (&raw mut (*old).storage).write(geometry.storage);
+                    (&raw mut (*old).version).write(geometry.version);
+                }
+                old
+            } else {
+                let boxed = Box::into_raw(Box::new(geometry));
+                retired.extend(NonNull::new(boxed));
+                boxed
+            };
+            record.geometry.store(next, Ordering::Release);
         });
+        replaced::note_tensor(self);
     }
 
-    /// Frees replaced geometries if nobody else has a handle. `&mut` rules out borrows through this one.
-    #[expect(dead_code, reason = "until a caller has `&mut`, they are freed with the record")]
-    pub(crate) fn reclaim_geometries(&mut self) {
-        if self.use_count() != 1 {
-            return;
-        }
+    /// Lets go of the memory of geometries that were replaced; their sizes and strides stay.
+    ///
+    /// # Safety
+    /// Nobody holds one of those geometries, or a reference to their storage.
+    pub(super) unsafe fn drop_replaced(&self) {
         let record = self.record();
-        let current = record.geometry.load(Ordering::Acquire).cast_const();
-        record
-            .retired
-            .with(|retired| retired.retain(|old| std::ptr::eq(&raw const **old, current)));
+        // What storages do when they go (an owner from outside may run anything) is done without the lock.
+        let mut gone: SmallVec<[_; 2]> = SmallVec::new();
+        record.retired.with(|retired| {
+            let current = record.geometry.load(Ordering::Acquire);
+            let first = record.first.get().cast::<Geometry>();
+            let all = std::iter::once(first).chain(retired.iter().map(|old| old.as_ptr()));
+            for old in all.filter(|&old| old != current) {
+                // SAFETY: they live as long as the record, and nobody reads these fields, as the caller promises.
+                gone.push(unsafe {
+                    (
+                        (&raw mut (*old).storage).replace(None),
+                        (&raw mut (*old).version).replace(None),
+                    )
+                });
+            }
+        });
     }
 
     /// The geometry to be changed, of a tensor that has nobody else's handle and was never given another.
@@ -423,7 +452,9 @@ fn drop_record(record: NonNull<Record>) {
         }
         std::ptr::drop_in_place(&raw mut (*raw).meta);
         std::ptr::drop_in_place(&raw mut (*raw).accumulator);
-        std::ptr::drop_in_place(&raw mut (*raw).retired);
+        for geometry in (*raw).retired.with(std::mem::take) {
+            drop(Box::from_raw(geometry.as_ptr()));
+        }
         (*(*raw).first.get()).assume_init_drop();
     }
     release_weak(record);

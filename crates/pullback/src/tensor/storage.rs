@@ -2,15 +2,15 @@
 //!
 //! The header is a small block that holds short data too; longer data is a block of its own of the caching
 //! allocator, or memory that somebody else owns (numpy, DLPack). The version counter that views and detached aliases share
-//! lives here. Invariant: the data pointer stays valid as long as any handle lives; growing swaps it
-//! and keeps the old block until the last handle goes, so that a kernel running elsewhere never reads
+//! lives here. Invariant: an address that was read stays valid while anybody may be using it; growing
+//! swaps the block and keeps the old one (see `replaced`), so that a kernel running elsewhere never reads
 //! freed memory.
 
-use super::{Device, memory};
+use super::{Device, memory, replaced};
 use crate::Result;
 use std::any::Any;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex};
 
 /// A counted handle to memory.
@@ -24,6 +24,8 @@ struct Header {
     inline_bytes: usize,
     version: AtomicU32,
     device: Device,
+    /// Whether the address is known outside of the library.
+    is_exported: AtomicBool,
     owner: Mutex<Owner>,
     /// The Python object that stands for this storage, if one was made.
     python: AtomicPtr<()>,
@@ -88,6 +90,7 @@ impl Storage {
             inline_bytes: if matches!(owner, Owner::Inline) { bytes } else { 0 },
             version: AtomicU32::new(0),
             device: Device::Cpu,
+            is_exported: AtomicBool::new(false),
             owner: Mutex::new(owner),
             python: AtomicPtr::new(std::ptr::null_mut()),
         };
@@ -163,12 +166,40 @@ impl Storage {
         // SAFETY: both blocks have at least `old` bytes and are distinct.
         unsafe { std::ptr::copy_nonoverlapping(self.data_ptr(), block.as_ptr(), old) };
         match &mut *owner {
-            Owner::Blocks(blocks) => blocks.push((block, bytes)),
+            Owner::Blocks(blocks) => {
+                blocks.push((block, bytes));
+                replaced::note_storage(self);
+            }
             other => *other = Owner::Blocks(smallvec::smallvec![(block, bytes)]),
         }
         header.data.store(block.as_ptr(), Ordering::Release);
         header.bytes.store(bytes, Ordering::Release);
         Ok(())
+    }
+
+    /// Says that somebody outside (NumPy, a `DLPack` consumer) was given the address: it stays valid as long as any
+    /// handle lives.
+    pub(crate) fn export(&self) {
+        self.header().is_exported.store(true, Ordering::Relaxed);
+    }
+
+    /// Frees the blocks that growing replaced, unless the address is known outside.
+    ///
+    /// # Safety
+    /// Nobody uses an address read before the last [`Storage::grow`].
+    pub(super) unsafe fn drop_replaced(&self) {
+        let header = self.header();
+        if header.is_exported.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut owner = header.owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Owner::Blocks(blocks) = &mut *owner {
+            let old = blocks.len() - 1;
+            for (block, bytes) in blocks.drain(..old) {
+                // SAFETY: the block came from the allocator for `bytes`; nobody uses it, as the caller promises.
+                unsafe { memory::release(block, bytes) };
+            }
+        }
     }
 }
 

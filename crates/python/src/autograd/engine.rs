@@ -7,6 +7,7 @@ use super::node::{node_of, wrap_node};
 use crate::convert::{items, type_name};
 use crate::error::{carry, raise};
 use crate::held::Held;
+use crate::lock::without_lock;
 use crate::raw::object::as_tensor;
 use pullback::Tensor;
 use pullback::autograd::engine::{self, Request, execute};
@@ -159,7 +160,7 @@ fn _engine_run_backward<'py>(
         targets: targets.as_deref(),
         accumulate: accumulate_grad,
     };
-    let found = py.detach(|| execute(request)).map_err(raise)?;
+    let found = without_lock(py, || execute(request)).map_err(raise)?;
     if accumulate_grad || !has_inputs {
         return Ok(None);
     }

@@ -6,6 +6,7 @@
 
 use crate::convert::type_name;
 use crate::error::raise;
+use crate::lock::without_lock;
 use crate::raw::object::{as_tensor, wrap_bound};
 use crate::raw::size::new_size;
 use pullback::autograd::Node;
@@ -265,7 +266,7 @@ pub(crate) fn call<'py>(
     args: &Bound<'py, PyTuple>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let grads = grads_from(args, node.input_meta().len())?;
-    let results = py.detach(|| node.run(grads)).map_err(raise)?;
+    let results = without_lock(py, || node.run(grads)).map_err(raise)?;
     let tuple = super::hook::tuple(py, &results)?;
     if tuple.len() == 1 { tuple.get_item(0) } else { Ok(tuple.into_any()) }
 }

@@ -3,6 +3,7 @@
 use crate::convert::type_name;
 use crate::dtype::{as_device, as_dtype, as_memory_format, dtype_by_name};
 use crate::error::raise;
+use crate::lock::without_lock;
 use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{as_tensor, tensor_of, wrap};
 use pullback::{DType, Device, MemoryFormat, Tensor};
@@ -113,7 +114,7 @@ pub(crate) fn parse(py: Python<'_>, args: Args<'_>) -> PyResult<Target> {
 /// Converts with history; the tensor itself if nothing changes and no copy is asked for.
 pub(crate) fn convert(py: Python<'_>, tensor: &Tensor, target: &Target) -> PyResult<Tensor> {
     let run = || tensor.to(target.dtype, target.device, target.copy, target.format);
-    let result = if tensor.numel() > 50_000 { py.detach(run) } else { run() };
+    let result = if tensor.numel() > 50_000 { without_lock(py, run) } else { run() };
     result.map_err(raise)
 }
 

@@ -90,6 +90,7 @@ fn dtype_of(ty: Type) -> Option<DType> {
 }
 
 fn share(tensor: &Tensor) -> (Shared, *mut c_void) {
+    tensor.export_memory();
     let mut context = Box::new(Context {
         _tensor: tensor.clone(),
         shape: tensor.shape().to_vec(),

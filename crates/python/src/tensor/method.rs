@@ -3,6 +3,7 @@
 use crate::convert::{exact_int, has_index, to_int, type_name};
 use crate::dtype::as_device;
 use crate::error::raise;
+use crate::lock;
 use crate::raw::entry::{Args, Reply, fast, noargs};
 use crate::raw::object::{
     TensorObject, as_tensor, base_type, shape_of, tensor_of, track, wrap, wrap_new,
@@ -197,6 +198,7 @@ fn resize_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
         many => many.iter().map(to_int).collect::<PyResult<_>>()?,
     };
     this(slf).resize(&sizes).map_err(raise)?;
+    lock::give_back();
     same(slf)
 }
 /// A tensor of `size` in the memory of `source`, for `x.set_(source, storage_offset, size, stride=())`.
@@ -250,6 +252,7 @@ fn set_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
         },
     };
     tensor.set_storage(&made).map_err(raise)?;
+    lock::give_back();
     same(slf)
 }
 fn is_set_to(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {

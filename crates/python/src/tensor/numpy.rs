@@ -178,6 +178,7 @@ impl ArrayInterface {
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let tensor = &self.tensor;
+        tensor.export_memory();
         let dict = PyDict::new(py);
         let size = tensor.dtype().size() as i64;
         dict.set_item("version", 3)?;

@@ -3,6 +3,7 @@
 use crate::convert::type_name;
 use crate::dtype::{device_object, dtype_object, layout_object};
 use crate::error::raise;
+use crate::lock;
 use crate::raw::entry::{Reply, getter, setter};
 use crate::raw::object::{TensorObject, as_tensor, shape_of, tensor_of, wrap};
 use crate::result::{none, scalar};
@@ -176,7 +177,9 @@ fn set_data(_: Python<'_>, slf: *mut PyObject, value: Option<Bound<'_, PyAny>>) 
             type_name(&value)
         )));
     };
-    tensor.set_data(other).map_err(raise)
+    tensor.set_data(other).map_err(raise)?;
+    lock::give_back();
+    Ok(())
 }
 fn base(_: Python<'_>, slf: *mut PyObject) -> Reply {
     // SAFETY: a getter of tensors.

@@ -115,6 +115,7 @@ impl PyStorage {
     }
     fn resize_<'py>(slf: &Bound<'py, Self>, size: usize) -> PyResult<Bound<'py, Self>> {
         slf.get().0.grow(size).map_err(raise)?;
+        crate::lock::give_back();
         Ok(slf.clone())
     }
     fn __getitem__(&self, index: i64) -> PyResult<u8> {

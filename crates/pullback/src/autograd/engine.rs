@@ -150,7 +150,7 @@ pub fn execute(mut request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     );
     for (index, (root, grad)) in request.roots.iter().zip(&mut request.grads).enumerate() {
         if let (Some(node), Some(g)) = (&root.node, grad.as_ref())
-            && let Some(Some(meta)) = node.0.inputs.get(root.nr as usize)
+            && let Some(Some(meta)) = node.input_meta().get(root.nr as usize)
         {
             *grad = Some(fit(g.clone(), meta, || format!("invalid gradient at index {index}"))?);
         }
@@ -347,7 +347,7 @@ impl<'a> Task<'a> {
     fn add(&mut self, at: usize, node: &Node, nr: u32, grad: Option<Tensor>) -> Result<()> {
         let state = &mut self.states[at];
         if state.buffer.is_empty() {
-            state.buffer = SmallVec::from_elem(None, node.0.inputs.len().max(1));
+            state.buffer = SmallVec::from_elem(None, node.input_meta().len().max(1));
         }
         let Some(grad) = grad else { return Ok(()) };
         let slot = &mut state.buffer[nr as usize];
@@ -453,7 +453,7 @@ impl<'a> Task<'a> {
         );
         for (index, (edge, output)) in edges.iter().zip(outputs.iter_mut()).enumerate() {
             let Some(target) = &edge.node else { continue };
-            let Some(Some(meta)) = target.0.inputs.get(edge.nr as usize) else { continue };
+            let Some(Some(meta)) = target.input_meta().get(edge.nr as usize) else { continue };
             if let Some(grad) = output.take() {
                 let name = || {
                     format!(

@@ -38,6 +38,18 @@ pub(super) struct Hooks {
     pub(super) post: Vec<(HookId, PostHook)>,
 }
 
+impl super::node::Inner {
+    /// Takes all hooks away if `is_due`, asked when nobody can be adding one.
+    pub(super) fn take_hooks_if(&self, is_due: impl FnOnce() -> bool) -> Option<Box<Hooks>> {
+        let mut hooks = self.hooks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if !is_due() {
+            return None;
+        }
+        self.has_hooks.store(false, std::sync::atomic::Ordering::Release);
+        hooks.take()
+    }
+}
+
 impl super::Node {
     fn with_hooks<R>(&self, f: impl FnOnce(&mut Hooks) -> R) -> R {
         let mut hooks = self.0.hooks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! The tensor's side of autograd: flags, `grad`, `grad_fn`, and accumulation into leaves.
 
 use super::hook::{AccumulateHook, HookId, TensorHook, next_id};
-use super::node::{Body, Edge, InputMeta, Node, WeakNode};
+use super::node::{Edge, Node};
 use super::{arithmetic, mode, view};
 use crate::dispatch::Grads;
 use crate::error::{bail, ensure};
@@ -120,25 +120,15 @@ impl Tensor {
         if !self.has_flag(Flag::REQUIRES_GRAD) {
             return None;
         }
-        let node = self.accumulator_slot().with(|slot| {
-            slot.upgrade().unwrap_or_else(|| {
-                let mut inputs = smallvec::SmallVec::new();
-                inputs.push(Some(InputMeta::of(self)));
-                let body = Body::AccumulateGrad(self.clone());
-                let node = Node::new(body, smallvec::SmallVec::new(), inputs);
-                *slot = node.downgrade();
-                node
-            })
-        });
-        Some(node)
+        Some(self.accumulator_slot().get(self))
     }
-    /// The accumulator if one is alive.
+    /// The accumulator if a graph uses it.
     pub(super) fn live_accumulator(&self) -> Option<Node> {
-        self.accumulator_slot().with(|slot| slot.upgrade())
+        self.accumulator_slot().live()
     }
     /// Lets later graphs make a fresh accumulator (its metadata changed).
     pub(crate) fn forget_accumulator(&self) {
-        self.accumulator_slot().with(|slot| *slot = WeakNode::default());
+        self.accumulator_slot().forget();
     }
 
     /// Sets the leaf flag.

@@ -5,6 +5,7 @@
 //! about tensors that share memory and in-place writes to them. Nothing here names an op, except
 //! `arithmetic`, which has the few that the engine itself needs. Start at `node`, then `engine`.
 
+mod accumulator;
 mod api;
 mod arithmetic;
 mod call;
@@ -20,6 +21,7 @@ mod record;
 mod saved;
 mod view;
 
+pub(crate) use accumulator::AccumulatorSlot;
 pub use api::{Options, backward, check_start, grad, grad_of_edges, start};
 pub use call::{call, call_inplace, call_out};
 pub use function::{Context, Function, apply};

@@ -5,6 +5,7 @@
 //! nodes made earlier or to leaves, so the graph has no cycles; freeing is iterative, so a chain may be
 //! as long as memory allows. Start at [`Node`]; what it does when run is its [`Body`].
 
+use super::accumulator::{self, Accumulator};
 use super::hook::Hooks;
 use super::leaf;
 use super::record::Slots;
@@ -14,12 +15,12 @@ use crate::tensor::{Device, Layout};
 use crate::{DType, Result, Tensor};
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, Weak};
 
-/// A counted handle to a node.
-#[derive(Clone)]
-pub struct Node(pub(super) Arc<Inner>);
+/// A counted handle to a node. (The accumulator of a leaf counts its handles itself: see `accumulator`.)
+pub struct Node(pub(super) ManuallyDrop<Arc<Inner>>);
 
 /// A handle that does not keep its node alive.
 #[derive(Clone, Default)]
@@ -69,6 +70,14 @@ impl InputMeta {
         let g = tensor.geometry();
         InputMeta { shape: sizes(&g.shape), dtype: g.dtype, device: g.device, layout: g.layout }
     }
+    /// Whether it is what [`InputMeta::of`] gives.
+    pub(super) fn is_of(&self, tensor: &Tensor) -> bool {
+        let g = tensor.geometry();
+        self.shape.as_slice() == g.shape.as_slice()
+            && self.dtype == g.dtype
+            && self.device == g.device
+            && self.layout == g.layout
+    }
 }
 
 pub(super) struct Inner {
@@ -76,8 +85,8 @@ pub(super) struct Inner {
     pub(super) thread_id: u32,
     pub(super) topological_nr: u64,
     pub(super) edges: SmallVec<[Edge; 2]>,
-    /// One per forward output; `None` for outputs without gradient.
-    pub(super) inputs: SmallVec<[Option<InputMeta>; 1]>,
+    /// One per forward output; `None` for outputs without gradient. Accumulators have theirs elsewhere.
+    inputs: SmallVec<[Option<InputMeta>; 1]>,
     pub(super) body: Body,
     pub(super) has_hooks: AtomicBool,
     pub(super) hooks: Mutex<Option<Box<Hooks>>>,
@@ -89,7 +98,7 @@ pub(super) enum Body {
     /// The rules of an op.
     Op { def: &'static OpDef, slots: Slots, list_len: u32, facts: Facts },
     /// Adds what arrives to a leaf's `.grad`.
-    AccumulateGrad(Tensor),
+    AccumulateGrad(Accumulator),
     /// Anything else: custom functions, `CopySlices`, errors.
     Custom(Box<dyn Backward>),
 }
@@ -143,6 +152,61 @@ pub fn peek_sequence_nr() -> u64 {
     COUNTERS.with(|counters| counters.get().0)
 }
 
+/// A node's memory.
+#[inline(always)]
+pub(super) fn block(
+    body: Body,
+    edges: SmallVec<[Edge; 2]>,
+    inputs: SmallVec<[Option<InputMeta>; 1]>,
+) -> Arc<Inner> {
+    let is_leaf = matches!(body, Body::AccumulateGrad(_));
+    let topological_nr =
+        edges.iter().filter_map(|e| e.node.as_ref()).map(|n| n.0.topological_nr + 1).max();
+    let place = Arc::<Inner>::new_uninit();
+    // (`get_mut` would ask, with a locked instruction, whether there is anybody else.)
+    let inner = Arc::as_ptr(&place).cast::<Inner>().cast_mut();
+    // Field by field, so that the large ones are moved once.
+    // SAFETY: a fresh block that nobody else sees; every field is written.
+    unsafe {
+        let (sequence_nr, thread_id) = next_numbers(is_leaf);
+        (&raw mut (*inner).sequence_nr).write(sequence_nr);
+        (&raw mut (*inner).thread_id).write(thread_id as u32);
+        (&raw mut (*inner).topological_nr).write(topological_nr.unwrap_or(0));
+        (&raw mut (*inner).edges).write(edges);
+        (&raw mut (*inner).inputs).write(inputs);
+        (&raw mut (*inner).body).write(body);
+        (&raw mut (*inner).has_hooks).write(AtomicBool::new(false));
+        (&raw mut (*inner).hooks).write(Mutex::new(None));
+        (&raw mut (*inner).python).write(AtomicPtr::new(std::ptr::null_mut()));
+        place.assume_init()
+    }
+}
+
+impl Clone for Node {
+    #[inline]
+    fn clone(&self) -> Self {
+        if let Body::AccumulateGrad(it) = &self.0.body {
+            it.add_handle();
+            // SAFETY: the same pointer; such handles do not count in the `Arc`.
+            return Node(unsafe { std::ptr::read(&self.0) });
+        }
+        Node(self.0.clone())
+    }
+}
+
+impl Drop for Node {
+    #[inline]
+    fn drop(&mut self) {
+        if let Body::AccumulateGrad(it) = &self.0.body {
+            // SAFETY: this handle's own count; it goes here.
+            unsafe { accumulator::drop_handle(&self.0, it) };
+            return;
+        }
+        // SAFETY: dropped once, here.
+        unsafe { ManuallyDrop::drop(&mut self.0) };
+    }
+}
+
 impl Node {
     #[inline(always)]
     pub(super) fn new(
@@ -150,27 +214,7 @@ impl Node {
         edges: SmallVec<[Edge; 2]>,
         inputs: SmallVec<[Option<InputMeta>; 1]>,
     ) -> Node {
-        let is_leaf = matches!(body, Body::AccumulateGrad(_));
-        let topological_nr =
-            edges.iter().filter_map(|e| e.node.as_ref()).map(|n| n.0.topological_nr + 1).max();
-        let place = Arc::<Inner>::new_uninit();
-        // (`get_mut` would ask, with a locked instruction, whether there is anybody else.)
-        let inner = Arc::as_ptr(&place).cast::<Inner>().cast_mut();
-        // Field by field, so that the large ones are moved once.
-        // SAFETY: a fresh block that nobody else sees; every field is written.
-        unsafe {
-            let (sequence_nr, thread_id) = next_numbers(is_leaf);
-            (&raw mut (*inner).sequence_nr).write(sequence_nr);
-            (&raw mut (*inner).thread_id).write(thread_id as u32);
-            (&raw mut (*inner).topological_nr).write(topological_nr.unwrap_or(0));
-            (&raw mut (*inner).edges).write(edges);
-            (&raw mut (*inner).inputs).write(inputs);
-            (&raw mut (*inner).body).write(body);
-            (&raw mut (*inner).has_hooks).write(AtomicBool::new(false));
-            (&raw mut (*inner).hooks).write(Mutex::new(None));
-            (&raw mut (*inner).python).write(AtomicPtr::new(std::ptr::null_mut()));
-            Node(place.assume_init())
-        }
+        Node(ManuallyDrop::new(block(body, edges, inputs)))
     }
 
     /// A node written by hand: `edges` say where its gradients go, `outputs` which forward results'
@@ -196,8 +240,12 @@ impl Node {
         &self.0.edges
     }
     /// What arriving gradients must look like; `None` for outputs without gradient.
+    #[inline]
     pub fn input_meta(&self) -> &[Option<InputMeta>] {
-        &self.0.inputs
+        match &self.0.body {
+            Body::AccumulateGrad(it) => it.expected(),
+            _ => &self.0.inputs,
+        }
     }
     /// Counts up on each thread as nodes are made; leaves have the largest number.
     pub fn sequence_nr(&self) -> u64 {
@@ -223,7 +271,10 @@ impl Node {
     }
     /// How many handles there are.
     pub fn use_count(&self) -> usize {
-        Arc::strong_count(&self.0)
+        match &self.0.body {
+            Body::AccumulateGrad(it) => it.handles(),
+            _ => Arc::strong_count(&self.0),
+        }
     }
     /// A handle that does not keep it alive.
     pub fn downgrade(&self) -> WeakNode {
@@ -232,7 +283,7 @@ impl Node {
     /// The leaf of an `AccumulateGrad` node.
     pub fn leaf(&self) -> Option<&Tensor> {
         match &self.0.body {
-            Body::AccumulateGrad(tensor) => Some(tensor),
+            Body::AccumulateGrad(it) => Some(it.leaf()),
             _ => None,
         }
     }
@@ -274,8 +325,8 @@ impl Node {
                 let kept = (slots.as_slice(), *list_len as usize, *facts);
                 super::record::apply(self, def, kept, &grads, wanted)
             }
-            Body::AccumulateGrad(tensor) => {
-                leaf::accumulate(self, tensor, grads).map(|()| Grads::new())
+            Body::AccumulateGrad(it) => {
+                leaf::accumulate(self, it.leaf(), grads).map(|()| Grads::new())
             }
             Body::Custom(custom) => custom.apply(self, grads),
         }
@@ -296,7 +347,11 @@ impl Node {
 impl WeakNode {
     /// A strong handle, if the node is still alive.
     pub fn upgrade(&self) -> Option<Node> {
-        self.0.upgrade().map(Node)
+        let inner = self.0.upgrade()?;
+        if let Body::AccumulateGrad(it) = &inner.body {
+            return it.try_add_handle().then(|| accumulator::handle(&inner));
+        }
+        Some(Node(ManuallyDrop::new(inner)))
     }
 }
 

@@ -5,7 +5,7 @@
 //! buffers that nobody else holds and the Python face decides by it who owns whom.
 
 use super::{Device, Geometry, Layout, Storage, memory, replaced};
-use crate::autograd::{Meta, Node, WeakNode};
+use crate::autograd::{AccumulatorSlot, Meta, Node};
 use crate::{DType, Result};
 use smallvec::SmallVec;
 use std::cell::UnsafeCell;
@@ -57,8 +57,8 @@ struct Record {
     grad_fn: SpinLock<Option<Node>>,
     /// The handle of a view's base; null for others. Written once.
     base: AtomicPtr<Record>,
-    /// The node that adds to a leaf's gradient, while a graph holds it.
-    accumulator: SpinLock<WeakNode>,
+    /// The node that adds to a leaf's gradient.
+    accumulator: AccumulatorSlot,
     meta: OnceLock<Box<Mutex<Meta>>>,
     python: AtomicPtr<()>,
     first: UnsafeCell<std::mem::MaybeUninit<Geometry>>,
@@ -76,6 +76,7 @@ unsafe impl Send for WeakTensor {}
 unsafe impl Sync for WeakTensor {}
 
 /// A lock for a few instructions' work.
+#[derive(Default)]
 pub(crate) struct SpinLock<T> {
     locked: AtomicBool,
     value: UnsafeCell<T>,
@@ -127,7 +128,7 @@ impl Tensor {
             (&raw mut (*raw).attr_version).write(AtomicU32::new(0));
             (&raw mut (*raw).geometry).write(AtomicPtr::new((&raw mut (*raw).first).cast()));
             (&raw mut (*raw).grad_fn).write(SpinLock::new(None));
-            (&raw mut (*raw).accumulator).write(SpinLock::new(WeakNode::default()));
+            (&raw mut (*raw).accumulator).write(AccumulatorSlot::default());
             (&raw mut (*raw).base).write(AtomicPtr::new(std::ptr::null_mut()));
             (&raw mut (*raw).meta).write(OnceLock::new());
             (&raw mut (*raw).python).write(AtomicPtr::new(std::ptr::null_mut()));
@@ -334,7 +335,7 @@ impl Tensor {
         &self.record().grad_fn
     }
     #[inline(always)]
-    pub(crate) fn accumulator_slot(&self) -> &SpinLock<WeakNode> {
+    pub(crate) fn accumulator_slot(&self) -> &AccumulatorSlot {
         &self.record().accumulator
     }
     /// The base of a view.

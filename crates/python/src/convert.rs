@@ -17,15 +17,17 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::ffi::CStr;
+use std::mem::ManuallyDrop;
 
 /// Owner of what a call's arguments borrow.
 #[derive(Default)]
 pub(crate) struct Arena<'py> {
     dims: [OnceCell<Dims>; 2],
-    tensor_list: OnceCell<Vec<Tensor>>,
+    tensor_list: OnceCell<Borrowed>,
     rest: RefCell<Vec<Box<Rest<'py>>>>,
 }
 
@@ -33,11 +35,48 @@ pub(crate) struct Arena<'py> {
 enum Rest<'py> {
     Tensor(Tensor),
     Dims(Dims),
-    Tensors(Vec<Tensor>),
+    Tensors(Borrowed),
     OptTensors(Vec<Option<Tensor>>),
     Floats(Vec<f64>),
     Generator(Generator),
     Object(Bound<'py, PyAny>),
+}
+
+/// The tensors of a list of Python's. Counting the references to the objects, whose tensors live as long as they
+/// do, is cheaper than counting handles: only threads that hold the interpreter lock do it.
+#[derive(Default)]
+struct Borrowed {
+    objects: SmallVec<[*mut PyObject; 4]>,
+    tensors: SmallVec<[ManuallyDrop<Tensor>; 4]>,
+}
+
+impl Borrowed {
+    /// One more.
+    ///
+    /// # Safety
+    /// `object` is a tensor.
+    #[inline(always)]
+    unsafe fn push(&mut self, object: *mut PyObject) {
+        // SAFETY: a tensor, whose reference is given back on drop; the copied handle is never dropped.
+        unsafe {
+            ffi::Py_INCREF(object);
+            self.objects.push(object);
+            self.tensors.push(std::ptr::read(std::ptr::from_ref(tensor_of(object)).cast()));
+        }
+    }
+    fn as_slice(&self) -> &[Tensor] {
+        // SAFETY: `ManuallyDrop` does not change the layout.
+        unsafe { &*(std::ptr::from_ref(self.tensors.as_slice()) as *const [Tensor]) }
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        for &object in &self.objects {
+            // SAFETY: counted in `push`; arenas live and die with the interpreter lock held.
+            unsafe { ffi::Py_DECREF(object) };
+        }
+    }
 }
 
 impl<'py> Arena<'py> {
@@ -61,12 +100,24 @@ impl<'py> Arena<'py> {
         let Rest::Dims(kept) = self.put(Rest::Dims(dims)) else { unreachable!("just put") };
         kept
     }
-    fn tensors(&self, list: Vec<Tensor>) -> &[Tensor] {
+    /// The tensors that `objects` are; `None` if one is not.
+    #[inline]
+    fn tensors(&self, objects: impl Iterator<Item = *mut PyObject>) -> Option<&[Tensor]> {
+        let mut list = Borrowed::default();
+        for object in objects {
+            // SAFETY: a live object; only tensors are pushed.
+            unsafe {
+                if !is_tensor(object) {
+                    return None;
+                }
+                list.push(object);
+            }
+        }
         if self.tensor_list.get().is_none() {
-            return self.tensor_list.get_or_init(|| list);
+            return Some(self.tensor_list.get_or_init(|| list).as_slice());
         }
         let Rest::Tensors(kept) = self.put(Rest::Tensors(list)) else { unreachable!("just put") };
-        kept
+        Some(kept.as_slice())
     }
     fn opt_tensors(&self, list: Vec<Option<Tensor>>) -> &[Option<Tensor>] {
         let Rest::OptTensors(kept) = self.put(Rest::OptTensors(list)) else {
@@ -241,17 +292,8 @@ fn quick_list<'a>(
         }
         Base::Tensor if !list.element_optional => {
             let items = items(object).ok_or(())?;
-            let mut tensors = Vec::with_capacity(items.len());
-            for &item in items {
-                // SAFETY: live items of a list that the caller holds.
-                unsafe {
-                    if !is_tensor(item) {
-                        return Err(());
-                    }
-                    tensors.push(tensor_of(item).clone());
-                }
-            }
-            Ok(Some(Arg::Tensors(arena.tensors(tensors))))
+            let tensors = arena.tensors(items.iter().copied()).ok_or(())?;
+            Ok(Some(Arg::Tensors(tensors)))
         }
         _ => Err(()),
     }
@@ -530,9 +572,10 @@ fn convert_list<'a, 'py>(
             let tensors = elements.iter().map(|e| as_tensor(e).cloned()).collect();
             Arg::OptTensors(arena.opt_tensors(tensors))
         }
-        Base::Tensor => Arg::Tensors(
-            arena.tensors(elements.iter().filter_map(|e| as_tensor(e).cloned()).collect()),
-        ),
+        Base::Tensor => {
+            let tensors = elements.iter().map(Bound::as_ptr);
+            Arg::Tensors(arena.tensors(tensors).expect("the binder chose by their types"))
+        }
         Base::Bool => {
             let ints = elements.iter().map(|e| Ok(i64::from(e.is_truthy()?)));
             Arg::Ints(arena.dims(ints.collect::<PyResult<Dims>>()?))

@@ -16,7 +16,7 @@ const READS_REGISTRY: [&str; 1] = ["gradcheck"];
 /// The record of a tensor holds the fields of the layers above by type, without giving them meaning, so that a
 /// tensor is one allocation.
 const HOLDS_FIELDS: (&str, [&str; 3]) =
-    ("crates/pullback/src/tensor/raw.rs", ["Meta", "Node", "WeakNode"]);
+    ("crates/pullback/src/tensor/raw.rs", ["AccumulatorSlot", "Meta", "Node"]);
 
 /// A lower layer that uses a higher one.
 pub(super) fn layers(source: &Source, findings: &mut Vec<Finding>) {

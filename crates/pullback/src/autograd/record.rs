@@ -68,6 +68,7 @@ pub(crate) fn save_inputs(
     slots: &mut Slots,
 ) -> Result<()> {
     let rules = wanted_rules(def, needs);
+    slots.reserve_exact(def.saves.len());
     for save in def.saves {
         if save.users & rules == 0 || save.what == SaveKind::Output {
             slots.push(Slot::Empty);
@@ -81,6 +82,8 @@ pub(crate) fn save_inputs(
             (SaveKind::Shape, Arg::Tensor(t)) => slots.push(Slot::Sizes(short(t.shape()))),
             (SaveKind::Strides, Arg::Tensor(t)) => slots.push(Slot::Sizes(short(t.strides()))),
             (SaveKind::Input, Arg::Ints(ints)) => slots.push(Slot::Sizes(short(ints))),
+            (SaveKind::Input, Arg::Int(int)) => slots.push(Slot::Plain(Value::Int(*int))),
+            (SaveKind::Input, Arg::Bool(bool)) => slots.push(Slot::Plain(Value::Bool(*bool))),
             (what, arg) => slots.push(save_arg(what, arg)?),
         }
     }

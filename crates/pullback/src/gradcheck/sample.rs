@@ -220,7 +220,6 @@ impl Sampler {
     /// A transposed view: same values in another order of memory.
     pub fn transposed(&self, rows: i64, columns: i64) -> Tensor {
         let t = self.normal(&[columns, rows]);
-        t.alias_with([rows, columns].as_slice().into(), [1, rows].as_slice().into(), 0)
-            .expect("samples are small")
+        t.alias_with(&[rows, columns], &[1, rows], 0).expect("samples are small")
     }
 }

@@ -454,7 +454,7 @@ pub(crate) fn lifted(x: &Tensor) -> Result<Tensor> {
     if x.ndim() > 0 {
         return Ok(x.clone());
     }
-    x.alias_with([1].as_slice().into(), [1].as_slice().into(), x.storage_offset())
+    x.alias_with(&[1], &[1], x.storage_offset())
 }
 
 /// The result of a reduction of `dim` of `shape`, with that dimension in it.
@@ -474,7 +474,7 @@ fn kept(result: &Tensor, shape: &[i64], dim: i64, keepdim: bool) -> Result<Tenso
         (crate::Dims::from_slice(result.shape()), crate::Dims::from_slice(result.strides()));
     sizes.insert(at, 1);
     strides.insert(at, 1);
-    result.alias_with(sizes, strides, result.storage_offset())
+    result.alias_with(&sizes, &strides, result.storage_offset())
 }
 
 /// A result with the reduced dimension in it as it is to be returned for an input of rank `ndim`.

@@ -57,7 +57,7 @@ pub(super) fn as_vector(t: &Tensor) -> Result<Tensor> {
     if t.ndim() > 0 {
         return Ok(t.clone());
     }
-    t.alias_with([1].as_slice().into(), [1].as_slice().into(), t.storage_offset())
+    t.alias_with(&[1], &[1], t.storage_offset())
 }
 
 /// What advanced indexing does: which dimensions the (broadcast, int64) indices are for, and the shape of the

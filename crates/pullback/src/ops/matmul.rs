@@ -333,7 +333,7 @@ impl Addbmm {
 /// A vector as a matrix of one column.
 fn column(vec: &Tensor) -> Result<Tensor> {
     let (n, stride) = (vec.shape()[0], vec.strides()[0]);
-    vec.alias_with([n, 1].as_slice().into(), [stride, 1].as_slice().into(), vec.storage_offset())
+    vec.alias_with(&[n, 1], &[stride, 1], vec.storage_offset())
 }
 
 fn check_vector(mat: &Tensor, vec: &Tensor, out: i64) -> Result<()> {

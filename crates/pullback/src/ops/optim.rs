@@ -487,7 +487,7 @@ impl ForeachNorm {
             let out = Tensor::empty_of(&Dims::from_elem(1, t.ndim()), input.dtype().to_real())?;
             let dims: Vec<usize> = (0..t.ndim()).collect();
             reduce::norm(&mut out.view_mut(), input.view_ref(), &dims, ord.to_f64())?;
-            out.alias_with(Dims::new(), Dims::new(), 0)
+            out.alias_with(&[], &[], 0)
         };
         self_.iter().map(norm).collect()
     }

@@ -17,7 +17,7 @@ pub(crate) static OPS: &[&OpDef] = &[&VIEW_AS_REAL, &VIEW_AS_COMPLEX, &VIEW_DTYP
 
 /// Another tensor over the same memory with elements of another dtype.
 fn retyped(t: &Tensor, dtype: DType, (shape, strides): Layout, offset: i64) -> Result<Tensor> {
-    Tensor::from_geometry(Geometry { dtype, ..t.geometry().with_view(shape, strides, offset)? })
+    Tensor::from_geometry(Geometry { dtype, ..t.geometry().with_view(&shape, &strides, offset)? })
 }
 
 /// Complex numbers as pairs of real ones: a last dimension of size 2.

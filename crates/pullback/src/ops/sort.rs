@@ -65,7 +65,7 @@ fn picked(outputs: [Tensor; 2], dim: usize, keepdim: bool, ndim: usize) -> Resul
         let (mut shape, mut strides) = (Dims::from_slice(t.shape()), Dims::from_slice(t.strides()));
         shape.remove(dim);
         strides.remove(dim);
-        t.alias_with(shape, strides, 0)
+        t.alias_with(&shape, &strides, 0)
     };
     Ok([drop(&outputs[0])?, drop(&outputs[1])?])
 }

@@ -58,9 +58,7 @@ impl Unbind {
         let (mut shape, mut strides) =
             (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
         let (count, step) = (shape.remove(at), strides.remove(at));
-        let piece = |i: i64| {
-            self_.alias_with(shape.clone(), strides.clone(), self_.storage_offset() + i * step)
-        };
+        let piece = |i: i64| self_.alias_with(&shape, &strides, self_.storage_offset() + i * step);
         let mut out = room_for(count)?;
         for i in 0..count {
             out.push(piece(i)?);
@@ -88,11 +86,7 @@ fn pieces(
     let (mut start, step) = (self_.storage_offset(), self_.strides()[dim]);
     let mut out = room_for(count)?;
     for size in sizes {
-        out.push(self_.alias_with(
-            with_size(self_.shape(), dim, size),
-            self_.strides().into(),
-            start,
-        )?);
+        out.push(self_.alias_with(&with_size(self_.shape(), dim, size), self_.strides(), start)?);
         start += size * step;
     }
     Ok(out)

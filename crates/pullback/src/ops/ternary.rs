@@ -6,9 +6,9 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::TensorSpec;
 use crate::tensor::promote::result_type;
 use crate::tensor::shape::{broadcast_shapes, broadcast_strides};
-use crate::tensor::{Dims, TensorSpec};
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
@@ -317,7 +317,7 @@ pub(crate) fn walk_as_is(
 ) -> Result<()> {
     let spread = |t: &Tensor| {
         let strides = broadcast_strides(t.shape(), t.strides(), out.shape())?;
-        t.alias_with(Dims::from_slice(out.shape()), strides, t.storage_offset())
+        t.alias_with(out.shape(), &strides, t.storage_offset())
     };
     let inputs = inputs.iter().map(spread).collect::<Result<Vec<_>>>()?;
     let refs: Vec<_> = inputs.iter().map(Tensor::view_ref).collect();

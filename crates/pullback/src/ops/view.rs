@@ -34,7 +34,7 @@ impl View {
                 "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous subspaces). Use .reshape(...) instead."
             );
         };
-        self_.alias_with(shape, strides, self_.storage_offset())
+        self_.alias_with(&shape, &strides, self_.storage_offset())
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
         grad.reshape(self_shape)
@@ -117,7 +117,7 @@ impl Expand {
             *size = own;
         }
         let strides = broadcast_strides(self_.shape(), self_.strides(), &shape)?;
-        self_.alias_with(shape, strides, self_.storage_offset())
+        self_.alias_with(&shape, &strides, self_.storage_offset())
     }
     // The engine sums the gradient down to the input's shape.
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -167,7 +167,7 @@ impl AsStrided {
         storage_offset: Option<i64>,
     ) -> Result<Tensor> {
         let offset = check_strided(self_, size, stride, storage_offset)?;
-        self_.alias_with(size.into(), stride.into(), offset)
+        self_.alias_with(size, stride, offset)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -315,7 +315,7 @@ impl Detach {
 #[op("alias(Tensor(a) self) -> Tensor(a)", view, internal, jvp = linear, samples = unary)]
 impl Alias {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
-        self_.alias_with(self_.shape().into(), self_.strides().into(), self_.storage_offset())
+        self_.alias_with(self_.shape(), self_.strides(), self_.storage_offset())
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         Ok(grad.clone())
@@ -346,7 +346,7 @@ impl Permute {
             shape.push(self_.shape()[dim]);
             strides.push(self_.strides()[dim]);
         }
-        self_.alias_with(shape, strides, self_.storage_offset())
+        self_.alias_with(&shape, &strides, self_.storage_offset())
     }
     fn vjp_self(grad: &Tensor, dims: &[i64]) -> Result<Tensor> {
         let n = dims.len();
@@ -386,7 +386,7 @@ impl Transpose {
             shape.swap(a, b);
             strides.swap(a, b);
         }
-        self_.alias_with(shape, strides, self_.storage_offset())
+        self_.alias_with(&shape, &strides, self_.storage_offset())
     }
     fn vjp_self(grad: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
         grad.transpose(dim0, dim1)
@@ -418,7 +418,7 @@ impl Select {
         let offset = self_.storage_offset() + at * strides[dim];
         shape.remove(dim);
         strides.remove(dim);
-        self_.alias_with(shape, strides, offset)
+        self_.alias_with(&shape, &strides, offset)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: i64, index: i64) -> Result<Tensor> {
         grad.select_backward(self_shape, dim, index)
@@ -463,7 +463,7 @@ impl Slice {
         shape[dim] = (end - start) / step + i64::from((end - start) % step != 0);
         let offset = self_.storage_offset() + start * strides[dim];
         strides[dim] = strides[dim].saturating_mul(step).min(crate::tensor::MOST);
-        self_.alias_with(shape, strides, offset)
+        self_.alias_with(&shape, &strides, offset)
     }
     fn vjp_self(
         grad: &Tensor,

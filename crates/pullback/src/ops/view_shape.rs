@@ -55,7 +55,7 @@ impl UnsafeView {
         else {
             bail!(runtime, "view size is not compatible with input tensor's size and stride");
         };
-        self_.alias_with(shape, strides, self_.storage_offset())
+        self_.alias_with(&shape, &strides, self_.storage_offset())
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
         grad.reshape(self_shape)
@@ -72,7 +72,7 @@ fn set_shape(self_: &Tensor, shape: Dims, strides: Dims) -> Result<()> {
 
 /// Lets `self_` see its memory with other sizes and strides, from `offset` on.
 pub(super) fn set_view(self_: &Tensor, shape: Dims, strides: Dims, offset: i64) -> Result<()> {
-    self_.set_geometry(self_.geometry().with_view(shape, strides, offset)?);
+    self_.set_geometry(self_.geometry().with_view(&shape, &strides, offset)?);
     self_.forget_accumulator();
     Ok(())
 }
@@ -113,7 +113,7 @@ fn unsqueezed(t: &Tensor, dim: i64) -> Result<Layout> {
 }
 
 fn seen_as(t: &Tensor, (shape, strides): Layout) -> Result<Tensor> {
-    t.alias_with(shape, strides, t.storage_offset())
+    t.alias_with(&shape, &strides, t.storage_offset())
 }
 
 /// Puts dimensions of size 1 back where `shape` has them.
@@ -375,7 +375,7 @@ impl Diagonal {
         }
         shape.push(length);
         strides.push(step);
-        self_.alias_with(shape, strides, self_.storage_offset() + start)
+        self_.alias_with(&shape, &strides, self_.storage_offset() + start)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -428,7 +428,7 @@ impl Unfold {
         }
         shape.push(size);
         strides.push(stride);
-        self_.alias_with(shape, strides, self_.storage_offset())
+        self_.alias_with(&shape, &strides, self_.storage_offset())
     }
     fn vjp_self(
         grad: &Tensor,

@@ -99,7 +99,7 @@ impl Tensor {
 
     /// Another tensor over the same memory. No history, no link to a base.
     #[inline]
-    pub(crate) fn alias_with(&self, shape: Dims, strides: Dims, offset: i64) -> Result<Tensor> {
+    pub(crate) fn alias_with(&self, shape: &[i64], strides: &[i64], offset: i64) -> Result<Tensor> {
         Tensor::from_geometry(self.geometry().with_view(shape, strides, offset)?)
     }
 
@@ -112,7 +112,7 @@ impl Tensor {
             (geometry.shape, geometry.strides) = (shape, strides);
             return Ok(self);
         }
-        self.alias_with(shape, strides, self.storage_offset())
+        self.alias_with(&shape, &strides, self.storage_offset())
     }
 
     /// Another tensor with exactly this geometry: shares memory and version counter, has no history.
@@ -183,7 +183,7 @@ impl Tensor {
         if let Some(storage) = &g.storage {
             storage.grow(bytes as usize)?;
         }
-        self.set_geometry(g.with_view(Dims::from_slice(shape), strides, g.offset)?);
+        self.set_geometry(g.with_view(shape, &strides, g.offset)?);
         Ok(())
     }
 
@@ -239,6 +239,22 @@ impl Tensor {
         Ok(out)
     }
 
+    /// The only element, if it is one of `f32` or `f64`.
+    #[inline]
+    pub fn item_float(&self) -> Option<f64> {
+        if self.numel() != 1 {
+            return None;
+        }
+        let place = self.data_ptr();
+        // SAFETY: one live element of this dtype.
+        unsafe {
+            match self.dtype() {
+                DType::F32 => Some(f64::from(place.cast::<f32>().read())),
+                DType::F64 => Some(place.cast::<f64>().read()),
+                _ => None,
+            }
+        }
+    }
     /// The only element as a number.
     ///
     /// # Errors

@@ -12,6 +12,20 @@ use std::sync::atomic::AtomicU32;
 /// Sizes or strides, inline up to five dimensions.
 pub type Dims = SmallVec<[i64; 5]>;
 
+/// Sizes or strides as a list: short ones are put together in registers, for whoever reads a list just written
+/// to memory in other pieces waits for it.
+#[inline(always)]
+pub(crate) fn dims(of: &[i64]) -> Dims {
+    match *of {
+        [] => Dims::new(),
+        [a] => Dims::from_buf_and_len([a, 0, 0, 0, 0], 1),
+        [a, b] => Dims::from_buf_and_len([a, b, 0, 0, 0], 2),
+        [a, b, c] => Dims::from_buf_and_len([a, b, c, 0, 0], 3),
+        [a, b, c, d] => Dims::from_buf_and_len([a, b, c, d, 0], 4),
+        _ => Dims::from_slice(of),
+    }
+}
+
 /// A copy of sizes or strides: of inline ones with a few moves of fixed size.
 #[inline(always)]
 pub(crate) fn copied(dims: &Dims) -> Dims {
@@ -104,14 +118,14 @@ impl Geometry {
     /// # Errors
     /// As [`checked_numel`].
     #[inline(always)]
-    pub(crate) fn with_view(&self, shape: Dims, strides: Dims, offset: i64) -> Result<Self> {
-        let numel = checked_numel(&shape)?;
-        let is_contiguous = pullback_kernels::strided::is_contiguous(&shape, &strides);
+    pub(crate) fn with_view(&self, shape: &[i64], strides: &[i64], offset: i64) -> Result<Self> {
+        let numel = checked_numel(shape)?;
+        let is_contiguous = pullback_kernels::strided::is_contiguous(shape, strides);
         Ok(Geometry {
             storage: self.storage.clone(),
             offset,
-            shape,
-            strides,
+            shape: dims(shape),
+            strides: dims(strides),
             numel,
             is_contiguous,
             version: self.version.clone(),
@@ -176,8 +190,19 @@ impl Geometry {
 }
 
 /// Row-major strides of `shape`.
-#[inline]
+#[inline(always)]
 pub fn contiguous_strides(shape: &[i64]) -> Dims {
+    let size = |n: i64| n.max(1);
+    match *shape {
+        [] => Dims::new(),
+        [_] => Dims::from_buf_and_len([1, 0, 0, 0, 0], 1),
+        [_, b] => Dims::from_buf_and_len([size(b), 1, 0, 0, 0], 2),
+        [_, b, c] => Dims::from_buf_and_len([size(b).wrapping_mul(size(c)), size(c), 1, 0, 0], 3),
+        _ => long_contiguous_strides(shape),
+    }
+}
+
+fn long_contiguous_strides(shape: &[i64]) -> Dims {
     let mut strides = Dims::from_elem(1, shape.len());
     let mut stride = 1_i64;
     for (index, &size) in shape.iter().enumerate().rev() {

@@ -4,7 +4,7 @@
 use super::shape::broadcast_shapes;
 use super::{
     Device, Dims, Geometry, MemoryFormat, Storage, Tensor, channels_last_strides, check_reach,
-    checked_numel, contiguous_strides, extent, preserved_strides, promote::default_dtype,
+    checked_numel, contiguous_strides, dims, extent, preserved_strides, promote::default_dtype,
     promote::result_type,
 };
 use crate::{DType, Error, Result};
@@ -150,7 +150,7 @@ impl Tensor {
         Tensor::from_geometry(Geometry {
             storage: Some(storage),
             offset: 0,
-            shape: Dims::from_slice(shape),
+            shape: dims(shape),
             strides: contiguous_strides(shape),
             numel,
             dtype,

@@ -9,6 +9,7 @@ use crate::raw::{callable, number};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
 use std::ffi::c_int;
 use std::mem::{offset_of, zeroed};
 use std::ptr::null_mut;
@@ -206,6 +207,32 @@ pub(crate) fn add_to_base(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool
     Ok(true)
 }
 
+/// Gives `class` method descriptors of its own for those that it inherits: the interpreter takes its short way
+/// (`PRECALL_NO_KW_METHOD_DESCRIPTOR_*` and their successors) only for objects of exactly the class that a
+/// descriptor belongs to.
+fn own_methods(class: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = class.py();
+    let ty = class.as_ptr().cast::<PyTypeObject>();
+    // SAFETY: both are ready types; the definitions live as long as the base type, which is forever.
+    unsafe {
+        let own = Bound::from_borrowed_ptr(py, (*ty).tp_dict).cast_into::<PyDict>()?;
+        let inherited =
+            Bound::from_borrowed_ptr(py, (*object::base_type()).tp_dict).cast_into::<PyDict>()?;
+        for (name, value) in inherited {
+            let is_method = ffi::Py_TYPE(value.as_ptr()) == &raw mut ffi::PyMethodDescr_Type;
+            if is_method && !own.contains(&name)? {
+                let definition = (*value.as_ptr().cast::<ffi::PyMethodDescrObject>()).d_method;
+                let method = ffi::PyDescr_NewMethod(ty, definition);
+                class.setattr(
+                    name.cast_into::<PyString>()?,
+                    Bound::from_owned_ptr_or_err(py, method)?,
+                )?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Makes `class`, a subclass of `TensorBase`, the class of new wrappers.
 #[pyfunction]
 pub(crate) fn _set_tensor_class(class: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -221,6 +248,7 @@ pub(crate) fn _set_tensor_class(class: &Bound<'_, PyAny>) -> PyResult<()> {
             "the tensor class must be a plain subclass of TensorBase",
         ));
     }
+    own_methods(class)?;
     // It lives as long as the process.
     std::mem::forget(class.clone());
     object::set_types(object::base_type(), ty);

@@ -130,6 +130,9 @@ fn is_contiguous(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
 }
 
 fn item(py: Python<'_>, slf: *mut PyObject) -> Reply {
+    if let Some(value) = this(slf).item_float() {
+        return Ok(value.into_pyobject(py)?.into_any().into_ptr());
+    }
     scalar(py, this(slf).item().map_err(raise)?)
 }
 

@@ -1,12 +1,11 @@
 """Tensors with automatic differentiation: PyTorch's autograd system in Rust, under PyTorch's names.
 
 ``import pullback as torch`` runs a program written for PyTorch. The functions of ops come from the
-registry of the extension; subpackages that a program may not need are imported when first used.
+registry of the extension; subpackages that a program may not need are loaded when first used.
 """
 
 from __future__ import annotations
 
-import importlib
 import sys
 from math import e as e
 from math import inf as inf
@@ -14,7 +13,7 @@ from math import nan as nan
 from math import pi as pi
 from typing import TYPE_CHECKING, Any
 
-from . import _C
+from . import _C, _lazy
 from ._C import (
     Generator,
     OutOfMemoryError,
@@ -54,6 +53,7 @@ from ._function import (
     tensordot,
     unique_consecutive,
 )
+from ._info import finfo, get_printoptions, iinfo
 from ._tensor import Tensor
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
@@ -107,9 +107,6 @@ if TYPE_CHECKING:
 
     # Where a name is also imported above, that one is meant.
     from ._C._VariableFunctions import *  # type: ignore[assignment]  # noqa: F403
-    from ._info import finfo as finfo
-    from ._info import get_printoptions as get_printoptions
-    from ._info import iinfo as iinfo
 
 __version__ = "0.1.0"
 
@@ -118,33 +115,15 @@ for _name in dir(_C):
     if type(getattr(_C, _name)).__name__ in ("dtype", "layout", "memory_format"):
         globals()[_name] = getattr(_C, _name)
 # The functions of ops; what is written by hand above wins.
-for _name in _C._public_names():
-    globals().setdefault(_name, getattr(_C._VariableFunctions, _name))
+for _name in dir(_C._VariableFunctions):
+    if not _name.startswith("__"):
+        globals().setdefault(_name, getattr(_C._VariableFunctions, _name))
 del _name
+_lazy.submodules(
+    globals(), "cuda", "linalg", "memory", "nn", "optim", "return_types", "types", "utils"
+)
 
 newaxis = None
-
-
-def __getattr__(name: str) -> Any:
-    """Imports a subpackage, or one of the modules of less used functions, at first use."""
-    if not name.startswith("__"):
-        try:
-            module = importlib.import_module(f"{__name__}.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"{__name__}.{name}":
-                raise
-        else:
-            globals()[name] = module
-            return module
-        from . import _info
-
-        if name in _info.__all__:
-            globals()[name] = value = getattr(_info, name)
-            return value
-        native = getattr(_C._VariableFunctions, name, None)
-        if native is not None:
-            return native
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def is_floating_point(input: Tensor) -> _bool:

@@ -6,11 +6,10 @@
 use crate::autograd::mode;
 use crate::error::ensure;
 pub use crate::tensor::replaced;
-use crate::tensor::{Dims, Flag, Geometry, check_reach, checked_numel, extent};
+use crate::tensor::{Dims, Flag, Geometry, Keeper, check_reach, checked_numel, dims, extent};
 use crate::{DType, Error, Result, Scalar, Storage, Tensor};
 use pullback_kernels::for_dtype;
 pub use pullback_kernels::random::DEFAULT_SEED;
-use std::any::Any;
 use std::sync::Arc;
 
 /// Sends a warning the way the library's own go.
@@ -30,14 +29,13 @@ pub unsafe fn foreign(
     shape: &[i64],
     strides: &[i64],
     dtype: DType,
-    owner: Arc<dyn Any + Send + Sync>,
+    owner: Keeper,
 ) -> Result<Tensor> {
-    checked_numel(shape)?;
     check_reach(shape, strides, 0)?;
     let bytes = extent(shape, strides)?.saturating_mul(dtype.size() as i64) as usize;
     // SAFETY: the caller's promise.
     let storage = unsafe { Storage::foreign(data, bytes, owner) }?;
-    Tensor::from_geometry(Geometry::new(storage, 0, shape.into(), strides.into(), dtype)?)
+    Tensor::from_geometry(Geometry::new(storage, 0, dims(shape), dims(strides), dtype)?)
 }
 
 /// A row-major tensor of `values`, converted to `dtype`.
@@ -74,8 +72,8 @@ pub fn over_storage(
     Tensor::from_geometry(Geometry::new(
         storage.clone(),
         offset,
-        shape.into(),
-        strides.into(),
+        dims(shape),
+        dims(strides),
         dtype,
     )?)
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -246,14 +245,3 @@ def _batched(
 def _stacked(grads: list[Tensor | None]) -> Tensor | None:
     present = [grad for grad in grads if grad is not None]
     return _C._VariableFunctions.stack(present) if len(present) == len(grads) else None
-
-
-def __getattr__(name: str) -> Any:
-    """Imports a module of the package at first use."""
-    if not name.startswith("__"):
-        try:
-            return importlib.import_module(f"{__name__}.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"{__name__}.{name}":
-                raise
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -53,7 +53,7 @@ fn call_general(
 ) -> Result<Outputs> {
     with_tensors(def, args, move |args| {
         // One value from here to the end, so that it is made where the caller wants it.
-        let result = match done {
+        let mut result = match done {
             Some(out) => Ok(out.into_outputs()),
             None if needs == 0 => run(def, args),
             None => {
@@ -72,7 +72,7 @@ fn call_general(
                 && !tensors.is_empty()
                 && let Err(error) = record(def, args, needs, tensors)
             {
-                return Err(error);
+                result = Err(error);
             }
         }
         result

@@ -5,6 +5,7 @@
 
 use crate::dispatch::{OpDef, Value};
 use crate::gradcheck::{Sample, Sampler};
+use crate::tensor::contiguous_strides;
 use crate::tensor::shape::wrap_dims;
 use crate::{DType, Dims, Result, Tensor};
 use pullback_kernels::{StridedMut, StridedRef, reduce};
@@ -54,15 +55,15 @@ fn sum(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool, dtype: Option<DType>)
     let natural = if self_.dtype().is_integral(true) { DType::I64 } else { self_.dtype() };
     let dtype = dtype.unwrap_or(natural);
     let dims = wrap_dims(dim, self_.ndim())?;
+    let converted;
     let input = if self_.dtype() == dtype || self_.dtype().is_integral(true) && dtype == DType::I64
     {
-        self_.clone()
+        self_
     } else {
-        self_.converted(dtype)?
+        converted = self_.converted(dtype)?;
+        &converted
     };
-    let out = Tensor::empty_of(&kept_shape(self_.shape(), &dims), dtype)?;
-    reduce::sum(&mut out.view_mut(), input.view_ref(), &dims)?;
-    squeeze_dims(out, &dims, keepdim)
+    reduced(input, &dims, keepdim, dtype, |out, input, dims| reduce::sum(out, input, dims))
 }
 
 /// Reduces `dims` of `x` into a new tensor of `dtype` with `kernel`.
@@ -73,9 +74,26 @@ pub(crate) fn reduced(
     dtype: DType,
     kernel: impl FnOnce(&mut StridedMut<'_>, StridedRef<'_>, &[usize]) -> pullback_kernels::Result<()>,
 ) -> Result<Tensor> {
-    let out = Tensor::empty_of(&kept_shape(x.shape(), dims), dtype)?;
-    kernel(&mut out.view_mut(), x.view_ref(), dims)?;
-    squeeze_dims(out, dims, keepdim)
+    let kept = kept_shape(x.shape(), dims);
+    if keepdim {
+        let out = Tensor::empty_of(&kept, dtype)?;
+        kernel(&mut out.view_mut(), x.view_ref(), dims)?;
+        return Ok(out);
+    }
+    let out = Tensor::empty_of(&without(x.shape(), dims), dtype)?;
+    kernel(&mut out.view_mut_as(&kept, &contiguous_strides(&kept))?, x.view_ref(), dims)?;
+    Ok(out)
+}
+
+/// `sizes` (or strides) without those of `dims`.
+fn without(sizes: &[i64], dims: &[usize]) -> Dims {
+    let mut left = Dims::new();
+    for (dim, &size) in sizes.iter().enumerate() {
+        if !dims.contains(&dim) {
+            left.push(size);
+        }
+    }
+    left
 }
 
 /// `shape` with size 1 at `dims`.
@@ -119,9 +137,7 @@ pub(crate) fn squeeze_dims(out: Tensor, dims: &[usize], keepdim: bool) -> Result
     if keepdim || out.ndim() == 0 {
         return Ok(out);
     }
-    let kept = |i: &usize| !dims.contains(i);
-    let shape: Dims = (0..out.ndim()).filter(kept).map(|i| out.shape()[i]).collect();
-    let strides: Dims = (0..out.ndim()).filter(kept).map(|i| out.strides()[i]).collect();
+    let (shape, strides) = (without(out.shape(), dims), without(out.strides(), dims));
     out.reshaped_fresh(shape, strides)
 }
 

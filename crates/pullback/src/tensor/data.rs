@@ -32,6 +32,28 @@ impl Tensor {
         unsafe { StridedMut::new(g.data_ptr(), g.dtype, &g.shape, &g.strides) }
     }
 
+    /// As [`Tensor::view_mut`], with sizes and strides that reach no further: the kernel sees dimensions of size 1
+    /// that the tensor does not have.
+    ///
+    /// # Errors
+    /// `RuntimeError` if they reach further: a bug of the op.
+    #[inline]
+    pub(crate) fn view_mut_as<'a>(
+        &'a self,
+        shape: &'a [i64],
+        strides: &'a [i64],
+    ) -> Result<StridedMut<'a>> {
+        let g = self.geometry();
+        ensure!(
+            extent(shape, strides)? <= extent(&g.shape, &g.strides)?,
+            runtime,
+            "sizes {shape:?} reach beyond a tensor of shape {:?}: this is a bug in pullback",
+            g.shape
+        );
+        // SAFETY: as above, and they stay inside of what the geometry reaches.
+        Ok(unsafe { StridedMut::new(g.data_ptr(), g.dtype, shape, strides) })
+    }
+
     /// Writes the elements of `source` (converted, broadcast) here. No history, no version.
     pub(crate) fn copy_data(&self, source: &Tensor) -> Result<()> {
         let (to, from) = (self.geometry(), source.geometry());
@@ -117,7 +139,7 @@ impl Tensor {
 
     /// Another tensor with exactly this geometry: shares memory and version counter, has no history.
     pub(crate) fn detached(&self) -> Result<Tensor> {
-        let out = Tensor::from_geometry(self.geometry().clone())?;
+        let out = Tensor::of_same_geometry(self.geometry())?;
         if self.has_flag(Flag::INFERENCE) {
             out.set_flag_fresh(Flag::INFERENCE);
         }

@@ -16,13 +16,21 @@ pub type Dims = SmallVec<[i64; 5]>;
 /// to memory in other pieces waits for it.
 #[inline(always)]
 pub(crate) fn dims(of: &[i64]) -> Dims {
+    dims_with(of, |n| n)
+}
+
+/// As [`dims`], of what `convert` makes of each.
+#[inline(always)]
+pub fn dims_with<T: Copy>(of: &[T], convert: impl Fn(T) -> i64) -> Dims {
     match *of {
         [] => Dims::new(),
-        [a] => Dims::from_buf_and_len([a, 0, 0, 0, 0], 1),
-        [a, b] => Dims::from_buf_and_len([a, b, 0, 0, 0], 2),
-        [a, b, c] => Dims::from_buf_and_len([a, b, c, 0, 0], 3),
-        [a, b, c, d] => Dims::from_buf_and_len([a, b, c, d, 0], 4),
-        _ => Dims::from_slice(of),
+        [a] => Dims::from_buf_and_len([convert(a), 0, 0, 0, 0], 1),
+        [a, b] => Dims::from_buf_and_len([convert(a), convert(b), 0, 0, 0], 2),
+        [a, b, c] => Dims::from_buf_and_len([convert(a), convert(b), convert(c), 0, 0], 3),
+        [a, b, c, d] => {
+            Dims::from_buf_and_len([convert(a), convert(b), convert(c), convert(d), 0], 4)
+        }
+        _ => of.iter().map(|&n| convert(n)).collect(),
     }
 }
 
@@ -141,6 +149,24 @@ impl Geometry {
             && self.dtype == other.dtype
             && self.device == other.device
             && self.layout == other.layout
+    }
+
+    /// Puts a copy at `place`.
+    ///
+    /// # Safety
+    /// `place` is good for a write of a geometry.
+    #[inline(always)]
+    pub(super) unsafe fn copy_to(&self, place: *mut Geometry) {
+        // SAFETY: the caller's promise. Lists that have not spilled own nothing, and the new handles to what is
+        // counted are those in the copied bytes.
+        unsafe {
+            if self.shape.spilled() || self.strides.spilled() {
+                place.write(self.clone());
+                return;
+            }
+            std::mem::forget((self.storage.clone(), self.version.clone()));
+            std::ptr::copy_nonoverlapping(self, place, 1);
+        }
     }
 
     /// Moves it to `place` field by field: as a whole it would be put together first and then be copied, in

@@ -116,11 +116,28 @@ impl Tensor {
     /// A tensor of this geometry, without history.
     #[inline(always)]
     pub(crate) fn from_geometry(geometry: Geometry) -> Result<Tensor> {
+        // SAFETY: it is moved to the place.
+        unsafe { Tensor::make(|place| geometry.move_to(place)) }
+    }
+
+    /// A tensor of the same geometry, without history.
+    #[inline(always)]
+    pub(crate) fn of_same_geometry(geometry: &Geometry) -> Result<Tensor> {
+        // SAFETY: it is copied to the place.
+        unsafe { Tensor::make(|place| geometry.copy_to(place)) }
+    }
+
+    /// A tensor with the geometry that `write` puts into place.
+    ///
+    /// # Safety
+    /// `write` writes a geometry, and does not panic.
+    #[inline(always)]
+    unsafe fn make(write: impl FnOnce(*mut Geometry)) -> Result<Tensor> {
         let place = memory::allocate(size_of::<Record>())?.cast::<Record>();
         let raw = place.as_ptr();
         // SAFETY: a fresh block, large and aligned enough; every field is written before anybody sees it.
         unsafe {
-            geometry.move_to((&raw mut (*raw).first).cast());
+            write((&raw mut (*raw).first).cast());
             (&raw mut (*raw).handles).write(AtomicUsize::new(1));
             (&raw mut (*raw).weak).write(AtomicUsize::new(1));
             (&raw mut (*raw).flags).write(AtomicU32::new(0));
@@ -453,9 +470,8 @@ fn drop_record(record: NonNull<Record>) {
         }
         std::ptr::drop_in_place(&raw mut (*raw).meta);
         std::ptr::drop_in_place(&raw mut (*raw).accumulator);
-        for geometry in (*raw).retired.with(std::mem::take) {
-            drop(Box::from_raw(geometry.as_ptr()));
-        }
+        let retired = (&raw const (*raw).retired.value).read().into_inner();
+        retired.into_iter().for_each(|geometry| drop(Box::from_raw(geometry.as_ptr())));
         (*(*raw).first.get()).assume_init_drop();
     }
     release_weak(record);

@@ -8,10 +8,9 @@
 
 use super::{Device, memory, replaced};
 use crate::Result;
-use std::any::Any;
 use std::ptr::NonNull;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Mutex};
 
 /// A counted handle to memory.
 pub struct Storage(NonNull<Header>);
@@ -42,7 +41,43 @@ enum Owner {
     /// Blocks of the caching allocator with the sizes they were asked for; the last one is in use.
     Blocks(smallvec::SmallVec<[(NonNull<u8>, usize); 1]>),
     /// Memory of somebody else, alive as long as this value; cannot grow.
-    Foreign(#[allow(dead_code, reason = "kept for its drop")] Arc<dyn Any + Send + Sync>),
+    Foreign(#[allow(dead_code, reason = "kept for its drop")] Keeper),
+}
+
+/// Keeps memory alive for a storage, until it is dropped (on any thread).
+pub struct Keeper {
+    value: *mut (),
+    release: unsafe fn(*mut ()),
+}
+
+// SAFETY: made of values that may be dropped on any thread, or by a caller who promises as much.
+unsafe impl Send for Keeper {}
+// SAFETY: nothing is done through a reference to it.
+unsafe impl Sync for Keeper {}
+
+impl Keeper {
+    /// What lives as long as `value`.
+    pub fn new<T: Send + 'static>(value: T) -> Keeper {
+        unsafe fn release<T>(value: *mut ()) {
+            // SAFETY: the box made below, given back once.
+            drop(unsafe { Box::from_raw(value.cast::<T>()) });
+        }
+        Keeper { value: Box::into_raw(Box::new(value)).cast(), release: release::<T> }
+    }
+    /// What lives until `release(value)` is called.
+    ///
+    /// # Safety
+    /// That call, once and on any thread, is sound.
+    pub unsafe fn from_raw(value: *mut (), release: unsafe fn(*mut ())) -> Keeper {
+        Keeper { value, release }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // SAFETY: what the maker promised; once.
+        unsafe { (self.release)(self.value) }
+    }
 }
 
 // SAFETY: the header is only changed through atomics and a mutex; element access is the kernels' business.
@@ -68,11 +103,7 @@ impl Storage {
     ///
     /// # Safety
     /// `data` points to `bytes` readable and writable bytes that stay valid until `owner` is dropped.
-    pub unsafe fn foreign(
-        data: *mut u8,
-        bytes: usize,
-        owner: Arc<dyn Any + Send + Sync>,
-    ) -> Result<Storage> {
+    pub unsafe fn foreign(data: *mut u8, bytes: usize, owner: Keeper) -> Result<Storage> {
         Self::from_owner(data, bytes, Owner::Foreign(owner))
     }
 

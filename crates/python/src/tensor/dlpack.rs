@@ -5,12 +5,12 @@
 use crate::error::raise;
 use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{tensor_of, wrap};
+use pullback::tensor::Keeper;
 use pullback::{DType, Tensor, binding};
 use pyo3::exceptions::{PyBufferError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use std::ffi::{CStr, c_void};
-use std::sync::Arc;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -274,7 +274,7 @@ unsafe fn adopt(shared: &Shared, owner: Owner) -> PyResult<Tensor> {
     }
     let data = shared.data.cast::<u8>().wrapping_add(shared.byte_offset as usize);
     // SAFETY: the producer's description of its memory, alive until `owner` drops.
-    unsafe { binding::foreign(data, &shape, &strides, dtype, Arc::new(owner)) }.map_err(raise)
+    unsafe { binding::foreign(data, &shape, &strides, dtype, Keeper::new(owner)) }.map_err(raise)
 }
 
 /// `torch.from_dlpack(ext_tensor)`.

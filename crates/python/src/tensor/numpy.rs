@@ -9,13 +9,12 @@ use crate::held::Held;
 use crate::raw::array;
 use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{tensor_of, wrap, wrap_bound};
+use pullback::tensor::{Keeper, dims_with};
 use pullback::{DType, Tensor, binding, is_grad_enabled};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use smallvec::SmallVec;
-use std::sync::Arc;
 
 /// Whether `object` is an array (and no scalar), without importing `NumPy`.
 pub(crate) fn is_array(object: &Bound<'_, PyAny>) -> bool {
@@ -78,16 +77,17 @@ fn is_aligned(address: usize, dtype: DType) -> bool {
 fn from_plain(object: &Bound<'_, PyAny>, warn: bool) -> PyResult<Option<Tensor>> {
     let Some(parts) = array::parts(object) else { return Ok(None) };
     let size = parts.dtype.size() as isize;
-    let fits = |&stride: &isize| stride >= 0 && stride % size == 0;
+    // (A power of two: no division.)
+    let fits = |&stride: &isize| stride >= 0 && stride & (size - 1) == 0;
     let is_plain = parts.strides.iter().all(fits)
         && (parts.is_writeable || !warn)
         && is_aligned(parts.data as usize, parts.dtype);
     if !is_plain {
         return Ok(None);
     }
-    let shape: SmallVec<[i64; 8]> = parts.sizes.iter().map(|&n| n as i64).collect();
-    let strides: SmallVec<[i64; 8]> = parts.strides.iter().map(|&s| (s / size) as i64).collect();
-    let owner = Arc::new(Held::new(object.clone().unbind()));
+    let shape = dims_with(parts.sizes, |n| n as i64);
+    let strides = dims_with(parts.strides, |s| (s >> size.trailing_zeros()) as i64);
+    let owner = Held::new(object.clone().unbind()).into_keeper();
     // SAFETY: the array's own description of its memory, which the owner keeps alive.
     let tensor = unsafe { binding::foreign(parts.data, &shape, &strides, parts.dtype, owner) };
     tensor.map(Some).map_err(raise)
@@ -144,7 +144,7 @@ pub(crate) fn from_array(array: &Bound<'_, PyAny>, warn: bool) -> PyResult<Tenso
     if readonly && warn {
         binding::warn("The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor will result in undefined behavior. You may want to copy the array to protect its data or make it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program.".into());
     }
-    let owner = Arc::new(Held::new(array.clone().unbind()));
+    let owner = Held::new(array.clone().unbind()).into_keeper();
     if !is_aligned(address, dtype) {
         return Err(PyValueError::new_err(
             "given numpy array is not aligned. Copy the numpy array to reallocate the memory.",
@@ -271,7 +271,7 @@ pub(crate) fn frombuffer(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Re
             &[count],
             &[1],
             dtype,
-            Arc::new(BufferKeeper { _bytes: bytes, _view: Held::new(view.unbind()) }),
+            Keeper::new(BufferKeeper { _bytes: bytes, _view: Held::new(view.unbind()) }),
         )
     };
     let tensor = tensor.map_err(raise)?;

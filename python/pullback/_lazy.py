@@ -1,0 +1,70 @@
+"""Submodules that are loaded when something is first asked of them.
+
+A package with a ``__getattr__`` would do as well, but the interpreter's short way to a module's
+names (CPython 3.11 and later) is closed to such packages: every ``torch.add`` would pay for it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import threading
+from types import ModuleType
+from typing import Any
+
+# One for all: what is loaded may load others.
+_LOCK = threading.RLock()
+_LOADING: set[str] = set()
+# How to load those that are not yet: their ``__spec__`` may be another's by then (``_alias``).
+_SPECS: dict[str, Any] = {}
+# What tools ask of a module without meaning to use it; other names with underscores are of use.
+_MEANT = frozenset({"__all__", "__dict__", "__doc__", "__path__", "__version__"})
+
+
+class _Lazy(ModuleType):
+    """A module before its first use; afterwards it is an ordinary one."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if not name.startswith("__") or name in _MEANT:
+            _load(self)
+        return ModuleType.__getattribute__(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("__"):
+            _load(self)
+        ModuleType.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        _load(self)
+        ModuleType.__delattr__(self, name)
+
+
+def _load(module: ModuleType) -> None:
+    """Runs the module's code, once; other threads wait, this one sees what is there so far."""
+    with _LOCK:
+        name = ModuleType.__getattribute__(module, "__name__")
+        if type(module) is not _Lazy or name in _LOADING:
+            return
+        _LOADING.add(name)
+        try:
+            _SPECS[name].loader.exec_module(module)
+            module.__class__ = ModuleType  # type: ignore[assignment]
+            del _SPECS[name]
+        finally:
+            _LOADING.discard(name)
+
+
+def submodules(package: dict[str, Any], *names: str) -> None:
+    """Puts submodules into the namespace of a package, to be loaded at first use."""
+    for name in names:
+        full = f"{package['__name__']}.{name}"
+        if full in sys.modules:
+            package[name] = sys.modules[full]
+            continue
+        spec = importlib.util.find_spec(full)
+        if spec is None:
+            raise ModuleNotFoundError(f"No module named {full!r}", name=full)
+        module = importlib.util.module_from_spec(spec)
+        module.__class__ = _Lazy
+        _SPECS[full] = spec
+        sys.modules[full] = package[name] = module

@@ -1,0 +1,100 @@
+"""Subpackages are loaded at first use, whatever the first use is."""
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import pullback as torch
+from pullback import _lazy
+
+
+def run(program: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+IS_LOADED = "'pullback.nn.modules' in sys.modules"
+
+
+def test_nothing_is_loaded_by_importing_the_package():
+    program = f"import sys, pullback; print({IS_LOADED}, 'pullback.optim.sgd' in sys.modules)"
+    assert run(program) == "False False"
+
+
+def test_tools_that_ask_every_module_load_nothing():
+    program = (
+        "import sys, inspect, pullback\n"
+        "for module in list(sys.modules.values()):\n"
+        "    getattr(module, '__file__', None), getattr(module, '__warningregistry__', None)\n"
+        f"print({IS_LOADED})"
+    )
+    assert run(program) == "False"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "pullback.nn.Linear",
+        "from pullback.nn import Linear",
+        "from pullback import nn; nn.Linear",
+        "import pullback.nn.functional as F; F.relu",
+        "from pullback.nn.modules.linear import Linear",
+        "dir(pullback.nn)",
+        "vars(pullback.nn)['Linear']",
+        "pullback.nn.mine = 1; pullback.nn.Linear",
+        "pullback.as_torch(); import torch.nn; torch.nn.Linear",
+        "pullback.as_torch(); import torch.nn.functional as F; F.relu",
+        "pullback.as_torch(); from torch import nn; nn.Linear",
+    ],
+)
+def test_any_use_loads(use):
+    assert run(f"import sys, pullback; {use}; print({IS_LOADED})") == "True"
+
+
+def test_threads_that_come_while_it_loads_wait():
+    program = (
+        "import threading, pullback\n"
+        "found = []\n"
+        "def use(): found.append(pullback.nn.Linear)\n"
+        "threads = [threading.Thread(target=use) for _ in range(8)]\n"
+        "[t.start() for t in threads]; [t.join() for t in threads]\n"
+        "print(len(set(found)), len(found))"
+    )
+    assert run(program) == "1 8"
+
+
+def test_names_of_the_package_are_reached_the_short_way():
+    assert "__getattr__" not in vars(torch)
+    assert type(torch.nn) is type(sys)
+    with pytest.raises(AttributeError, match="module 'pullback' has no attribute 'nonsense'"):
+        torch.nonsense  # noqa: B018
+
+
+def test_a_failed_load_is_tried_again(tmp_path, monkeypatch):
+    package = tmp_path / "lazy_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "part.py").write_text(
+        "import threading\nif not flags: raise ValueError('not yet')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    import builtins
+    import importlib
+
+    flags: list[int] = []
+    monkeypatch.setattr(builtins, "flags", flags, raising=False)
+    module = importlib.import_module("lazy_package")
+    _lazy.submodules(vars(module), "part")
+    with pytest.raises(ValueError, match="not yet"):
+        module.part.threading  # noqa: B018
+    flags.append(1)
+    assert module.part.threading is threading
+    with pytest.raises(ModuleNotFoundError, match="No module named 'lazy_package.absent'"):
+        _lazy.submodules(vars(module), "absent")
+    for name in ("lazy_package", "lazy_package.part"):
+        sys.modules.pop(name)

@@ -147,7 +147,7 @@ impl AccumulatorSlot {
             let last = handle(inner);
             it.handles.fetch_or(GIVEN_UP, Ordering::AcqRel);
             // Its count belongs to whoever drops the last handle now.
-            slot.take().map(std::mem::forget);
+            std::mem::forget(slot.take());
             Some(last)
         });
         drop(last);

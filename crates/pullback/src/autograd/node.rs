@@ -188,7 +188,7 @@ impl Clone for Node {
         if let Body::AccumulateGrad(it) = &self.0.body {
             it.add_handle();
             // SAFETY: the same pointer; such handles do not count in the `Arc`.
-            return Node(unsafe { std::ptr::read(&self.0) });
+            return Node(unsafe { std::ptr::read(&raw const self.0) });
         }
         Node(self.0.clone())
     }

@@ -63,7 +63,7 @@ fn sum(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool, dtype: Option<DType>)
         converted = self_.converted(dtype)?;
         &converted
     };
-    reduced(input, &dims, keepdim, dtype, |out, input, dims| reduce::sum(out, input, dims))
+    reduced(input, &dims, keepdim, dtype, reduce::sum)
 }
 
 /// Reduces `dims` of `x` into a new tensor of `dtype` with `kernel`.

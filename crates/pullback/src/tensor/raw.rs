@@ -471,7 +471,9 @@ fn drop_record(record: NonNull<Record>) {
         std::ptr::drop_in_place(&raw mut (*raw).meta);
         std::ptr::drop_in_place(&raw mut (*raw).accumulator);
         let retired = (&raw const (*raw).retired.value).read().into_inner();
-        retired.into_iter().for_each(|geometry| drop(Box::from_raw(geometry.as_ptr())));
+        for geometry in retired {
+            drop(Box::from_raw(geometry.as_ptr()));
+        }
         (*(*raw).first.get()).assume_init_drop();
     }
     release_weak(record);

@@ -45,7 +45,7 @@ enum Rest<'py> {
 /// The tensors of a list of Python's. Counting the references to the objects, whose tensors live as long as they
 /// do, is cheaper than counting handles: only threads that hold the interpreter lock do it.
 #[derive(Default)]
-struct Borrowed {
+pub(crate) struct Borrowed {
     objects: SmallVec<[*mut PyObject; 4]>,
     tensors: SmallVec<[ManuallyDrop<Tensor>; 4]>,
 }
@@ -56,7 +56,7 @@ impl Borrowed {
     /// # Safety
     /// `object` is a tensor.
     #[inline(always)]
-    unsafe fn push(&mut self, object: *mut PyObject) {
+    pub(crate) unsafe fn push(&mut self, object: *mut PyObject) {
         // SAFETY: a tensor, whose reference is given back on drop; the copied handle is never dropped.
         unsafe {
             ffi::Py_INCREF(object);
@@ -64,7 +64,7 @@ impl Borrowed {
             self.tensors.push(std::ptr::read(std::ptr::from_ref(tensor_of(object)).cast()));
         }
     }
-    fn as_slice(&self) -> &[Tensor] {
+    pub(crate) fn as_slice(&self) -> &[Tensor] {
         // SAFETY: `ManuallyDrop` does not change the layout.
         unsafe { &*(std::ptr::from_ref(self.tensors.as_slice()) as *const [Tensor]) }
     }

@@ -6,7 +6,7 @@
 
 use super::hook::optional;
 use super::node::{call, input_metadata, next_functions};
-use crate::convert::{items, type_name};
+use crate::convert::{Borrowed, items, type_name};
 use crate::error::{carry, raise};
 use crate::held::Held;
 use crate::raw::entry::{Args, Reply, class_method, fast, vectorcall};
@@ -27,7 +27,7 @@ use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 
 /// The context of one call of a custom function.
-#[pyclass(name = "_FunctionBase", module = "torch._C", subclass, dict, weakref)]
+#[pyclass(name = "_FunctionBase", module = "torch._C", frozen, subclass, dict, weakref)]
 #[derive(Default)]
 pub(crate) struct PyContext {
     node: RefCell<WeakNode>,
@@ -61,13 +61,11 @@ enum InputKind {
 
 type Kinds = SmallVec<[InputKind; 8]>;
 
-/// What one output's missing gradient is filled with.
-struct Fill(TensorSpec, bool);
-
 /// The library's side of a context.
 struct Body {
     context: Held,
-    fills: SmallVec<[Option<Fill>; 1]>,
+    /// What the outputs without gradient are: zeros like them stand for their gradients.
+    others: SmallVec<[Option<Box<TensorSpec>>; 2]>,
 }
 
 impl Backward for Body {
@@ -77,14 +75,14 @@ impl Backward for Body {
             class.name().map_or_else(|_| String::new(), |name| name.to_string())
         })
     }
-    fn apply(&self, _: &Node, grads: Grads) -> Result<Grads> {
-        Python::attach(|py| self.run(py, grads)).map_err(carry)
+    fn apply(&self, node: &Node, grads: Grads) -> Result<Grads> {
+        Python::attach(|py| self.run(py, node, grads)).map_err(carry)
     }
     fn release(&self) {
         Python::attach(|py| {
             let Ok(context) = self.context.bind(py).cast::<PyContext>() else { return };
             let saved = {
-                let context = context.borrow();
+                let context = context.get();
                 context.freed.set(context.has_saved.get());
                 std::mem::take(&mut *context.saved.borrow_mut())
             };
@@ -97,19 +95,22 @@ impl Backward for Body {
 }
 
 impl Body {
-    fn run(&self, py: Python<'_>, mut grads: Grads) -> PyResult<Grads> {
+    fn run(&self, py: Python<'_>, node: &Node, mut grads: Grads) -> PyResult<Grads> {
         let context = self.context.bind(py);
         let (fills, skips) = {
-            let context = context.cast::<PyContext>()?.borrow();
+            let context = context.cast::<PyContext>()?.get();
             (!context.keep_undefined.get(), context.skip_non_differentiable.get())
         };
         if fills {
-            for (grad, fill) in grads.iter_mut().zip(&self.fills) {
-                if let (None, Some(Fill(spec, differentiable))) = (&grad, fill)
-                    && (*differentiable || !skips)
-                {
-                    *grad = Some(spec.zeros().map_err(raise)?);
+            let missing = grads.iter_mut().zip(node.input_meta()).zip(&self.others);
+            for ((grad, meta), other) in missing.filter(|((grad, _), _)| grad.is_none()) {
+                *grad = match (meta, other) {
+                    (Some(meta), _) => Some(TensorSpec::of(&meta.shape, meta.dtype).zeros()),
+                    (None, Some(spec)) if !skips => Some(spec.zeros()),
+                    _ => None,
                 }
+                .transpose()
+                .map_err(raise)?;
             }
         }
         let grads: SmallVec<[Bound<'_, PyAny>; 4]> =
@@ -123,7 +124,7 @@ impl Body {
 
     /// Checks what the user's backward gave: one gradient per tensor argument.
     fn results(&self, context: &Bound<'_, PyAny>, result: Bound<'_, PyAny>) -> PyResult<Grads> {
-        let context = context.cast::<PyContext>()?.borrow();
+        let context = context.cast::<PyContext>()?.get();
         let kinds = context.inputs.borrow();
         let single = [result.as_ptr()];
         let mut given = match result.cast::<PyTuple>() {
@@ -212,33 +213,41 @@ fn tensors_in(
     let Some(object) = slot.borrow().as_ref().map(|o| o.bind(py).clone()) else {
         return Ok(tensors);
     };
-    for (index, item) in object.try_iter()?.enumerate() {
-        let item = item?;
-        match as_tensor(&item) {
-            Some(tensor) => tensors.push(Some(tensor.clone())),
-            None if item.is_none() => tensors.push(None),
-            None => return Err(PyTypeError::new_err(refuse(index, &item))),
-        }
+    let mut add = |index: usize, item: &Bound<'_, PyAny>| {
+        tensors.push(match as_tensor(item) {
+            Some(tensor) => Some(tensor.clone()),
+            None if item.is_none() => None,
+            None => return Err(PyTypeError::new_err(refuse(index, item))),
+        });
+        Ok(())
+    };
+    match object.cast::<PyTuple>() {
+        Ok(tuple) => tuple.iter_borrowed().enumerate().try_for_each(|(i, item)| add(i, &item))?,
+        Err(_) => object.try_iter()?.enumerate().try_for_each(|(i, item)| add(i, &item?))?,
     }
     Ok(tensors)
 }
 
 /// The node of a context object.
 pub(crate) fn node_of_context(object: &Bound<'_, PyAny>) -> Option<Node> {
-    object.cast::<PyContext>().ok()?.borrow().node.borrow().upgrade()
+    object.cast::<PyContext>().ok()?.get().node.borrow().upgrade()
 }
 
 /// The arguments as the engine needs them.
+#[derive(Default)]
 struct Inputs {
-    tensors: SmallVec<[Tensor; 4]>,
+    tensors: Borrowed,
     edges: SmallVec<[Edge; 2]>,
     executable: bool,
 }
 
 /// # Safety
 /// The arguments are live objects.
-unsafe fn read_inputs(args: &[*mut PyObject], kinds: &mut Kinds) -> PyResult<Inputs> {
-    let mut inputs = Inputs { tensors: SmallVec::new(), edges: SmallVec::new(), executable: false };
+unsafe fn read_inputs(
+    args: &[*mut PyObject],
+    kinds: &mut Kinds,
+    inputs: &mut Inputs,
+) -> PyResult<()> {
     for &arg in args {
         // SAFETY: the caller's promise.
         let tensor = unsafe { is_tensor(arg).then(|| tensor_of(arg)) };
@@ -247,11 +256,14 @@ unsafe fn read_inputs(args: &[*mut PyObject], kinds: &mut Kinds) -> PyResult<Inp
             Some(tensor) if tensor.requires_grad() => InputKind::Differentiable,
             Some(_) => InputKind::Tensor,
         });
-        inputs.tensors.extend(tensor.cloned());
+        if tensor.is_some() {
+            // SAFETY: a tensor.
+            unsafe { inputs.tensors.push(arg) };
+        }
     }
     inputs.executable = kinds.contains(&InputKind::Differentiable) && is_grad_enabled();
     if inputs.executable {
-        for tensor in &inputs.tensors {
+        for tensor in inputs.tensors.as_slice() {
             inputs.edges.push(if tensor.requires_grad() {
                 tensor.gradient_edge().map_err(raise)?
             } else {
@@ -259,7 +271,7 @@ unsafe fn read_inputs(args: &[*mut PyObject], kinds: &mut Kinds) -> PyResult<Inp
             });
         }
     }
-    Ok(inputs)
+    Ok(())
 }
 
 /// Puts the thread's modes back on every way out.
@@ -400,7 +412,7 @@ impl PyContext {
     }
     #[getter]
     fn metadata<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        if slf.borrow().node.borrow().upgrade().is_none() {
+        if slf.get().node.borrow().upgrade().is_none() {
             return Err(PyRuntimeError::new_err(
                 "You attempted to access the anomaly metadata of a custom autograd function but the underlying PyNode has already been deallocated.  The most likely reason this occurred is because you assigned x.grad_fn to a local variable and then let the original variable get deallocated.",
             ));
@@ -575,8 +587,9 @@ unsafe fn record<'py>(
     })?;
     let object = new_context(&class)?;
     let context = object.cast::<PyContext>()?;
+    let mut inputs = Inputs::default();
     // SAFETY: the caller's promise.
-    let inputs = unsafe { read_inputs(args, &mut context.borrow().inputs.borrow_mut())? };
+    unsafe { read_inputs(args, &mut context.get().inputs.borrow_mut(), &mut inputs)? };
     // SAFETY: the caller's promise.
     let output = unsafe { forward(cls, &object, args, setup)? };
     let is_tuple = output.is_instance_of::<PyTuple>();
@@ -584,11 +597,14 @@ unsafe fn record<'py>(
         Ok(tuple) => tuple.iter().collect(),
         Err(_) => smallvec::smallvec![output],
     };
-    let results = finish(context, &inputs, &raw, setup.is_some())?;
+    let results = finish(context, &mut inputs, &raw, setup.is_some())?;
     wrap_results(py, raw, results, is_tuple)
 }
 
 fn marked(py: Python<'_>, slot: &RefCell<Option<Py<PyAny>>>, text: &str) -> PyResult<Vec<Tensor>> {
+    if slot.borrow().is_none() {
+        return Ok(Vec::new());
+    }
     let refuse = |index: usize, item: &Bound<'_, PyAny>| {
         format!("{text}, but argument {index} is of type {}", type_name(item))
     };
@@ -598,14 +614,14 @@ fn marked(py: Python<'_>, slot: &RefCell<Option<Py<PyAny>>>, text: &str) -> PyRe
 /// Makes the node and gives the outputs their history.
 fn finish<'py>(
     context: &Bound<'py, PyContext>,
-    inputs: &Inputs,
+    inputs: &mut Inputs,
     raw: &[Bound<'py, PyAny>],
     has_setup: bool,
 ) -> PyResult<Vec<Option<Tensor>>> {
     let py = context.py();
     let outputs: SmallVec<[Option<Tensor>; 2]> =
         raw.iter().map(|o| as_tensor(o).cloned()).collect();
-    let state = context.borrow();
+    let state = context.get();
     let dirty = marked(py, &state.dirty, "mark_dirty can only accept variables")?;
     let plain = marked(
         py,
@@ -613,7 +629,7 @@ fn finish<'py>(
         "mark_non_differentiable only accepts variable arguments",
     )?;
     let custom = CustomCall {
-        inputs: &inputs.tensors,
+        inputs: inputs.tensors.as_slice(),
         dirty: &dirty,
         non_differentiable: &plain,
         executable: inputs.executable,
@@ -621,27 +637,29 @@ fn finish<'py>(
     let node = inputs.executable.then(|| {
         let metas: SmallVec<[Option<InputMeta>; 1]> =
             outputs.iter().map(|o| o.as_ref().and_then(|o| custom.input_meta(o))).collect();
-        let fills = outputs
-            .iter()
-            .map(|o| o.as_ref().map(|o| Fill(TensorSpec::like(o), custom.is_differentiable(o))));
+        let other = |o: &&Tensor| !custom.is_differentiable(o);
         let body = Body {
             context: Held::new(context.clone().into_any().unbind()),
-            fills: fills.collect(),
+            others: outputs
+                .iter()
+                .map(|o| o.as_ref().filter(other).map(|o| Box::new(TensorSpec::like(o))))
+                .collect(),
         };
-        Node::custom(Box::new(body), inputs.edges.clone(), metas)
+        Node::custom(Box::new(body), std::mem::take(&mut inputs.edges), metas)
     });
     if let Some(node) = &node {
         *state.node.borrow_mut() = node.downgrade();
     }
     let results = attach_outputs(&custom, node.as_ref(), &outputs).map_err(raise)?;
     if let Some(node) = &node {
-        save_tensors(py, &state, inputs, &outputs, &results, node, has_setup)?;
+        save_tensors(py, state, inputs, &outputs, &results, node, has_setup)?;
     }
-    // Bound, so that they go here and not when PyO3 next attaches; after the borrow, as they run code.
-    let kept = [&state.to_save, &state.dirty, &state.non_differentiable, &state.saved_for_forward]
-        .map(|slot| slot.borrow_mut().take().map(|object| object.into_bound(py)));
-    drop(state);
-    drop(kept);
+    for slot in [&state.to_save, &state.dirty, &state.non_differentiable, &state.saved_for_forward]
+    {
+        let kept = slot.borrow_mut().take();
+        // Bound, so that it goes here and not when PyO3 next attaches; after the borrow, as it runs code.
+        drop(kept.map(|object| object.into_bound(py)));
+    }
     Ok(results)
 }
 
@@ -667,7 +685,7 @@ fn save_tensors(
             saved.push(None);
             continue;
         };
-        let is_input = inputs.tensors.iter().any(|t| t.is_same(tensor));
+        let is_input = inputs.tensors.as_slice().iter().any(|t| t.is_same(tensor));
         let position = raw.iter().position(|o| o.as_ref().is_some_and(|o| o.is_same(tensor)));
         if has_setup
             && is_input

@@ -158,7 +158,7 @@ pub fn convolution_backward_bias(
     grad: StridedRef<'_>,
 ) -> Result<()> {
     if grad.ndim() < 2 {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "Expected grad_output of at least 2D, but got {}D",
             grad.ndim()
         )));
@@ -207,7 +207,7 @@ fn same_dtype(a: StridedRef<'_>, b: StridedRef<'_>) -> Result<()> {
     if a.dtype() == b.dtype() {
         return Ok(());
     }
-    Err(Error::Runtime(format!(
+    Err(Error::runtime(format!(
         "Input type ({}) and weight type ({}) should be the same",
         a.dtype().scalar_name(),
         b.dtype().scalar_name()

@@ -15,14 +15,14 @@ use crate::{
 pub fn arange_size(start: Scalar, end: Scalar, step: Scalar) -> Result<usize> {
     let (a, b, s) = (start.to_f64(), end.to_f64(), step.to_f64());
     if s == 0.0 {
-        return Err(Error::Runtime("step must be nonzero".into()));
+        return Err(Error::runtime("step must be nonzero".into()));
     }
     if !a.is_finite() || !b.is_finite() {
         let range = format!("unsupported range: {a} -> {b}").replace("NaN", "nan");
-        return Err(Error::Runtime(range));
+        return Err(Error::runtime(range));
     }
     if (s > 0.0 && b < a) || (s < 0.0 && b > a) {
-        return Err(Error::Runtime(
+        return Err(Error::runtime(
             "upper bound and lower bound inconsistent with step sign".into(),
         ));
     }
@@ -164,7 +164,7 @@ fn spaced(
 /// If `out` is not two-dimensional.
 pub fn eye(out: &mut StridedMut<'_>) -> Result<()> {
     let &[rows, columns] = out.shape() else {
-        return Err(Error::Runtime(format!("eye: expected a matrix but got {:?}", out.shape())));
+        return Err(Error::runtime(format!("eye: expected a matrix but got {:?}", out.shape())));
     };
     let out = &*out;
     let &[row_step, step] = out.strides() else { return Ok(()) };

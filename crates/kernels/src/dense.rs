@@ -231,7 +231,7 @@ pub(crate) fn expect_shape(name: &str, shape: &[i64], expected: &[i64]) -> Resul
     if shape == expected {
         return Ok(());
     }
-    Err(Error::Runtime(format!("Expected {name} to have shape {expected:?}, but got {shape:?}")))
+    Err(Error::runtime(format!("Expected {name} to have shape {expected:?}, but got {shape:?}")))
 }
 
 /// Floating-point arithmetic that the `f32` and `f64` kernels share.

@@ -6,30 +6,61 @@ use std::fmt;
 /// Result of a kernel.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a kernel refused its input.
+/// Why a kernel refused its input. A single pointer, so that results without a value are returned in a register.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Error {
+pub struct Error(Box<(ErrorKind, String)>);
+
+/// The class of an [`Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
     /// `RuntimeError`.
-    Runtime(String),
+    Runtime,
     /// `ValueError`.
-    Value(String),
+    Value,
     /// `IndexError`.
-    Index(String),
+    Index,
     /// `NotImplementedError`.
-    NotImplemented(String),
+    NotImplemented,
 }
 
 impl Error {
+    /// A `RuntimeError`.
+    #[cold]
+    pub fn runtime(message: String) -> Self {
+        Error(Box::new((ErrorKind::Runtime, message)))
+    }
+    /// A `ValueError`.
+    #[cold]
+    pub fn value(message: String) -> Self {
+        Error(Box::new((ErrorKind::Value, message)))
+    }
+    /// An `IndexError`.
+    #[cold]
+    pub fn index(message: String) -> Self {
+        Error(Box::new((ErrorKind::Index, message)))
+    }
+    /// A `NotImplementedError`.
+    #[cold]
+    pub fn unsupported(message: String) -> Self {
+        Error(Box::new((ErrorKind::NotImplemented, message)))
+    }
     /// `"add" not implemented for 'Bool'`, in PyTorch's words (a `NotImplementedError`).
     #[cold]
     pub fn not_implemented(op: &str, dtype: crate::DType) -> Self {
-        Error::NotImplemented(format!("\"{op}\" not implemented for '{}'", dtype.scalar_name()))
+        let message = format!("\"{op}\" not implemented for '{}'", dtype.scalar_name());
+        Error::unsupported(message)
+    }
+    /// The class.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.0
     }
     /// The message without the class.
     pub fn message(&self) -> &str {
-        match self {
-            Error::Runtime(m) | Error::Value(m) | Error::Index(m) | Error::NotImplemented(m) => m,
-        }
+        &self.0.1
+    }
+    /// The message alone.
+    pub fn into_message(self) -> String {
+        self.0.1
     }
 }
 

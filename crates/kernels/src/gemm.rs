@@ -162,14 +162,14 @@ pub fn bmm(
 /// The sum of `a[i] * b[i]` over two 1-d views of equal length and dtype, into the 0-dim `out`.
 pub fn dot(out: &mut StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Result<()> {
     if a.ndim() != 1 || b.ndim() != 1 {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "1D tensors expected, but got {}D and {}D tensors",
             a.ndim(),
             b.ndim()
         )));
     }
     if a.shape() != b.shape() {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "inconsistent tensor size, expected tensor [{}] and src [{}] to have the same number of elements, but got {} and {} elements respectively",
             a.shape()[0],
             b.shape()[0],
@@ -208,7 +208,7 @@ fn same_dtype(a: DType, b: DType) -> Result<()> {
     if a == b {
         return Ok(());
     }
-    Err(Error::Runtime(format!(
+    Err(Error::runtime(format!(
         "expected m1 and m2 to have the same dtype, but got: {} != {}",
         a.name(),
         b.name()
@@ -219,14 +219,14 @@ fn check_matmul(c: &StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Res
     same_dtype(a.dtype(), b.dtype())?;
     same_dtype(a.dtype(), c.dtype())?;
     let (&[m, k], &[k2, n]) = (a.shape(), b.shape()) else {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "both arguments of matmul must be 2D, but they are {}D and {}D",
             a.ndim(),
             b.ndim()
         )));
     };
     if k != k2 {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {k2}x{n})"
         )));
     }
@@ -238,10 +238,10 @@ fn check_bmm(c: &StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Result
     same_dtype(a.dtype(), b.dtype())?;
     same_dtype(a.dtype(), c.dtype())?;
     let (&[batch, m, k], &[batch2, k2, n]) = (a.shape(), b.shape()) else {
-        return Err(Error::Runtime("batch1 must be a 3D tensor".to_owned()));
+        return Err(Error::runtime("batch1 must be a 3D tensor".to_owned()));
     };
     if batch != batch2 || k != k2 {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "Expected size for first two dimensions of batch2 tensor to be: [{batch}, {k}] but got: [{batch2}, {k2}]."
         )));
     }

@@ -67,7 +67,7 @@ pub fn cat(out: &mut StridedMut<'_>, inputs: &[StridedRef<'_>], dim: usize) -> R
     for (number, input) in inputs.iter().enumerate().filter(|(_, i)| !is_skipped(i)) {
         check_dtype("cat", input.dtype(), out.dtype())?;
         if input.ndim() != out.ndim() || input.ndim() == 0 {
-            return Err(Error::Runtime(format!(
+            return Err(Error::runtime(format!(
                 "Tensors must have same number of dimensions: got {} and {}",
                 out.ndim(),
                 input.ndim()
@@ -75,7 +75,7 @@ pub fn cat(out: &mut StridedMut<'_>, inputs: &[StridedRef<'_>], dim: usize) -> R
         }
         for (d, (&o, &i)) in out.shape().iter().zip(input.shape()).enumerate() {
             if d != dim && o != i {
-                return Err(Error::Runtime(format!(
+                return Err(Error::runtime(format!(
                     "Sizes of tensors must match except in dimension {dim}. Expected size {o} but got size {i} for tensor number {number} in the list."
                 )));
             }
@@ -83,7 +83,7 @@ pub fn cat(out: &mut StridedMut<'_>, inputs: &[StridedRef<'_>], dim: usize) -> R
         total += input.shape()[dim];
     }
     if total != out.shape().get(dim).copied().unwrap_or(0) {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "cat: expected size {total} along dimension {dim} but got {:?}",
             out.shape()
         )));
@@ -154,7 +154,7 @@ pub fn flip(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> 
     for (i, &dim) in dims.iter().enumerate() {
         check_dim(dim, input.ndim())?;
         if dims[..i].contains(&dim) {
-            return Err(Error::Runtime(format!(
+            return Err(Error::runtime(format!(
                 "dim {dim} appears multiple times in the list of dims"
             )));
         }
@@ -190,7 +190,7 @@ pub fn roll(
     check_dtype("roll", out.dtype(), input.dtype())?;
     check_shape("roll", out.shape(), input.shape())?;
     if shifts.len() != dims.len() {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "shifts and dimensions must align. shifts: {}, dims:{}",
             shifts.len(),
             dims.len()
@@ -255,7 +255,7 @@ fn triangle(
     check_dtype(name, out.dtype(), input.dtype())?;
     check_shape(name, out.shape(), input.shape())?;
     if input.ndim() < 2 {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "{name}: input tensor must have at least 2 dimensions"
         )));
     }
@@ -312,12 +312,12 @@ pub fn triu(out: &mut StridedMut<'_>, input: StridedRef<'_>, diagonal: i64) -> R
 pub fn repeat(out: &mut StridedMut<'_>, input: StridedRef<'_>, repeats: &[i64]) -> Result<()> {
     check_dtype("repeat", out.dtype(), input.dtype())?;
     if repeats.len() < input.ndim() {
-        return Err(Error::Runtime(
+        return Err(Error::runtime(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor".into(),
         ));
     }
     if let Some(negative) = repeats.iter().find(|&&r| r < 0) {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "Trying to create tensor with negative dimension {negative}: {repeats:?}"
         )));
     }

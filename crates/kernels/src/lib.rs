@@ -33,7 +33,7 @@ pub mod sort;
 pub mod strided;
 
 pub use dtype::{Bool, C64, C128, DType, Element};
-pub use error::{Error, Result};
+pub use error::{Error, ErrorKind, Result};
 pub use half::{bf16, f16};
 pub use scalar::Scalar;
 pub use strided::{Iter, StridedMut, StridedRef};

@@ -84,7 +84,7 @@ fn unsupported(name: &str, kernel: &str, dtype: DType) -> Error {
     if dtype.is_floating_point() {
         return Error::not_implemented(kernel, dtype);
     }
-    Error::NotImplemented(format!(
+    Error::unsupported(format!(
         "{name}: Expected a floating point or complex tensor as input. Got {}",
         dtype.scalar_name()
     ))
@@ -93,7 +93,7 @@ fn unsupported(name: &str, kernel: &str, dtype: DType) -> Error {
 /// Batch size, rows and columns of (*, m, n).
 fn matrices(name: &str, shape: &[i64]) -> Result<(usize, usize, usize)> {
     let [batch @ .., m, n] = shape else {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "{name}: The input tensor A must have at least 2 dimensions."
         )));
     };
@@ -104,7 +104,7 @@ fn matrices(name: &str, shape: &[i64]) -> Result<(usize, usize, usize)> {
 fn squares(name: &str, shape: &[i64]) -> Result<(usize, usize)> {
     let (batch, m, n) = matrices(name, shape)?;
     if m != n {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "{name}: A must be batches of square matrices, but they are {m} by {n} matrices"
         )));
     }
@@ -141,7 +141,7 @@ fn for_batch(
     }
     let message = work(first).err().unwrap_or_default();
     let element = if is_batched { format!("(Batch element {first}): ") } else { String::new() };
-    Err(Error::Runtime(format!("{name}: {element}{message}")))
+    Err(Error::runtime(format!("{name}: {element}{message}")))
 }
 
 /// Runs `work` for each matrix of a batch and gives its codes: 0 where the matrix could be factorised, else the number
@@ -213,7 +213,7 @@ fn expect_dtype(a: StridedRef<'_>, b: DType, name: &str) -> Result<()> {
     if a.dtype() == b {
         return Ok(());
     }
-    Err(Error::Runtime(format!(
+    Err(Error::runtime(format!(
         "{name}: Expected A and B to have the same dtype, but found A of type {} and B of type {} instead",
         a.dtype().scalar_name(),
         b.scalar_name()

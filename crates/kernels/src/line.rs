@@ -197,7 +197,7 @@ pub(crate) fn check_dtype(what: &str, found: DType, dtype: DType) -> Result<()> 
     if found == dtype {
         return Ok(());
     }
-    Err(Error::Runtime(format!(
+    Err(Error::runtime(format!(
         "{what}: expected dtype {} but got {}",
         dtype.scalar_name(),
         found.scalar_name()
@@ -209,7 +209,7 @@ pub(crate) fn check_shape(what: &str, found: &[i64], shape: &[i64]) -> Result<()
     if found == shape {
         return Ok(());
     }
-    Err(Error::Runtime(format!("{what}: expected shape {shape:?} but got {found:?}")))
+    Err(Error::runtime(format!("{what}: expected shape {shape:?} but got {found:?}")))
 }
 
 /// Refuses a dimension that does not exist (0-dim views have a dimension 0).
@@ -218,7 +218,7 @@ pub(crate) fn check_dim(dim: usize, ndim: usize) -> Result<()> {
         return Ok(());
     }
     let last = ndim.max(1) as i64 - 1;
-    Err(Error::Index(format!(
+    Err(Error::index(format!(
         "Dimension out of range (expected to be in range of [{}, {last}], but got {dim})",
         -last - 1
     )))

@@ -36,11 +36,11 @@ impl Shape {
             (&[n, c, ref inner @ ..], &[tn, ref rest @ ..]) if tn == n && rest == inner => {
                 Ok(Shape { batch: n as usize, classes: c as usize, inner: product(inner) })
             }
-            (&[n, _, ..], &[tn, ..]) if tn != n => Err(Error::Value(format!(
+            (&[n, _, ..], &[tn, ..]) if tn != n => Err(Error::value(format!(
                 "Expected input batch_size ({n}) to match target batch_size ({tn})."
             ))),
             _ => {
-                Err(Error::Runtime(format!("size mismatch (got input: {x:?}, target: {target:?})")))
+                Err(Error::runtime(format!("size mismatch (got input: {x:?}, target: {target:?})")))
             }
         }
     }
@@ -60,7 +60,7 @@ fn targets(
     ignore_index: i64,
 ) -> Result<Vec<Option<usize>>> {
     if !matches!(target.dtype(), DType::I64 | DType::U8 | DType::I32) {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "expected scalar type Long but found {}",
             target.dtype().scalar_name()
         )));
@@ -68,7 +68,7 @@ fn targets(
     let one = |&t: &i64| match t {
         t if t == ignore_index => Ok(None),
         t if t < 0 || t as usize >= classes => {
-            Err(Error::Index(format!("Target {t} is out of bounds.")))
+            Err(Error::index(format!("Target {t} is out of bounds.")))
         }
         t => Ok(Some(t as usize)),
     };
@@ -78,7 +78,7 @@ fn targets(
 fn load_weight<T: Real>(weight: Option<StridedRef<'_>>, classes: usize) -> Result<Vec<T>> {
     let Some(weight) = weight else { return Ok(vec![T::ONE; classes]) };
     if weight.numel() != classes || weight.ndim() != 1 {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: {:?}",
             weight.shape()
         )));

@@ -124,7 +124,7 @@ impl<T: Real> Step for Block<'_, T> {
 
 fn run(state: &mut State<'_, '_>, buffers: usize, op: &str, work: &Work<'_>) -> Result<()> {
     if state.buffers.len() < buffers {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "{op}: expected {buffers} state buffers, got {}",
             state.buffers.len()
         )));

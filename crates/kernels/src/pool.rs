@@ -55,7 +55,7 @@ pub fn output_shape(x: &[i64], window: &Window) -> Result<SmallVec<[i64; 5]>> {
             size -= 1;
         }
         if size < 1 {
-            return Err(Error::Runtime(format!(
+            return Err(Error::runtime(format!(
                 "Given input size: {:?}. Calculated output size: too small along dimension {} ({size}). Output size is too small",
                 &x[planes.saturating_sub(1)..],
                 planes + d
@@ -67,7 +67,7 @@ pub fn output_shape(x: &[i64], window: &Window) -> Result<SmallVec<[i64; 5]>> {
 }
 
 fn check(x: &[i64], window: &Window, spatial: usize) -> Result<()> {
-    let fail = |message: String| Err(Error::Runtime(message));
+    let fail = |message: String| Err(Error::runtime(message));
     if !(1..=3).contains(&spatial) || x.len() < spatial + 1 {
         return fail(format!(
             "Expected {}D or {}D (batch mode) tensor for pooling, but got input of size {x:?}",

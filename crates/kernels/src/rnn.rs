@@ -78,7 +78,7 @@ impl Steps {
         let is_good =
             rows.windows(2).all(|w| w[0] >= w[1]) && rows.iter().all(|&n| n > 0) && total.is_some();
         if !is_good {
-            return Err(Error::Runtime(format!(
+            return Err(Error::runtime(format!(
                 "batch_sizes must be positive and never grow, but got {rows:?}"
             )));
         }
@@ -140,7 +140,7 @@ impl<'a, T: Gate> Layer<'a, T> {
     fn new(operands: &Operands<'a>, steps: &Steps) -> Result<Self> {
         let [input, hidden] = operands.weights;
         let (&[rows, inputs], &[rows2, width]) = (input.shape(), hidden.shape()) else {
-            return Err(Error::Runtime("the weights of a recurrent layer must be 2-D".to_owned()));
+            return Err(Error::runtime("the weights of a recurrent layer must be 2-D".to_owned()));
         };
         let gates = operands.cell.gates() as i64;
         let state = steps.batch() * width as usize;
@@ -153,7 +153,7 @@ impl<'a, T: Gate> Layer<'a, T> {
             && operands.c.is_some() == (operands.cell == Cell::Lstm)
             && biases;
         if !fits {
-            return Err(Error::Runtime("sizes of a recurrent layer do not fit".to_owned()));
+            return Err(Error::runtime("sizes of a recurrent layer do not fit".to_owned()));
         }
         Ok(Layer {
             cell: operands.cell,

@@ -90,7 +90,7 @@ impl Scalar {
             DType::BF16 => "at::BFloat16".to_owned(),
             other => format!("{}_t", other.name()),
         };
-        Err(Error::Runtime(format!("value cannot be converted to type {name} without overflow")))
+        Err(Error::runtime(format!("value cannot be converted to type {name} without overflow")))
     }
     /// The complex conjugate.
     pub fn conj(self) -> Scalar {

@@ -56,7 +56,7 @@ fn around(shape: &[i64], dim: usize) -> Result<Around> {
         return Ok(Around { outer: 1, size: 1, inner: 1 });
     }
     if dim >= shape.len() {
-        return Err(Error::Index(format!(
+        return Err(Error::index(format!(
             "Dimension out of range (expected to be in range of [-{0}, {1}], but got {dim})",
             shape.len().max(1),
             shape.len().max(1) - 1

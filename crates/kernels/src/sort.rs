@@ -262,7 +262,7 @@ fn sort_into(
         return Ok(());
     }
     with_pair!(input.dtype(), n, sort_lines(values, indices, input, dim, descending), else {
-        return Err(Error::NotImplemented(" Sort does not support complex dtypes on CPU".into()));
+        return Err(Error::unsupported(" Sort does not support complex dtypes on CPU".into()));
     });
     Ok(())
 }
@@ -318,7 +318,7 @@ pub fn topk(
     check_dim(dim, input.ndim())?;
     let (n, _) = along(input.shape(), &input, dim);
     if k > n {
-        return Err(Error::Runtime("selected index k out of range".into()));
+        return Err(Error::runtime("selected index k out of range".into()));
     }
     check_dtype("topk", values.dtype(), input.dtype())?;
     check_dtype("topk", indices.dtype(), DType::I64)?;
@@ -330,7 +330,7 @@ pub fn topk(
         _ => "",
     };
     if !kind.is_empty() {
-        return Err(Error::NotImplemented(format!("topk does not support {kind} dtypes on CPU")));
+        return Err(Error::unsupported(format!("topk does not support {kind} dtypes on CPU")));
     }
     let (values, indices) = (&*values, &*indices);
     let input = &input;
@@ -477,12 +477,12 @@ pub fn kthvalue(
     check_dim(dim, input.ndim())?;
     let (n, _) = along(input.shape(), &input, dim);
     if n == 0 {
-        return Err(Error::Index(format!(
+        return Err(Error::index(format!(
             "kthvalue(): Expected reduction dim {dim} to have non-zero size."
         )));
     }
     if k == 0 || k > n {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "kthvalue(): selected number k out of range for dimension {dim}"
         )));
     }

@@ -199,7 +199,7 @@ impl Iter {
     pub fn new(outputs: &[StridedMut<'_>], inputs: &[StridedRef<'_>]) -> Result<Iter> {
         let operands = outputs.len() + inputs.len();
         if operands == 0 || operands > MAX_OPERANDS {
-            return Err(Error::Runtime(format!(
+            return Err(Error::runtime(format!(
                 "an element loop has 1 to {MAX_OPERANDS} operands, got {operands}"
             )));
         }
@@ -219,7 +219,7 @@ impl Iter {
             .chain(inputs.iter().map(|i| (i.ptr.cast_mut(), i.dtype, i.shape, i.strides)));
         for (index, (ptr, dtype, its_shape, strides)) in views.enumerate() {
             if its_shape != shape {
-                return Err(Error::Runtime(format!(
+                return Err(Error::runtime(format!(
                     "operand {index} has shape {its_shape:?}, expected {shape:?}"
                 )));
             }

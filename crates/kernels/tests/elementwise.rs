@@ -337,7 +337,7 @@ fn divisions_and_powers_follow_python() {
     for kernel in [ew::floor_divide, ew::trunc_divide, ew::remainder, ew::fmod] {
         assert_eq!(
             binary(&[5i32, 1], &[1, 0], kernel),
-            Err(Error::Runtime("ZeroDivisionError".into()))
+            Err(Error::runtime("ZeroDivisionError".into()))
         );
     }
     let inf = f32::INFINITY;
@@ -364,7 +364,7 @@ fn divisions_and_powers_follow_python() {
     let two = |it: &mut Iter| ew::pow_scalar(it, Scalar::Int(-1));
     assert_eq!(
         unary(&[1i64], two),
-        Err(Error::Runtime("Integers to negative integer powers are not allowed.".into()))
+        Err(Error::runtime("Integers to negative integer powers are not allowed.".into()))
     );
     for (x, y) in [
         (-2.0, 3.0),

@@ -250,7 +250,7 @@ fn indices_out_of_range_are_refused_before_any_write() {
     let bad = Array::of(&[1, 2], &[0_i64, 5]);
     let mut out = Array::zeros(DType::F32, &[1, 2]);
     let e = index::gather(&mut out.view_mut(), x.view(), 0, bad.view()).unwrap_err();
-    assert_eq!(e, Error::Runtime("index 5 is out of bounds for dimension 0 with size 3".into()));
+    assert_eq!(e, Error::runtime("index 5 is out of bounds for dimension 0 with size 3".into()));
     let mut y = Array::zeros(DType::F32, &[3, 2]);
     assert!(
         index::scatter(
@@ -266,9 +266,9 @@ fn indices_out_of_range_are_refused_before_any_write() {
     let bad = Array::vector(&[0_i64, -4]);
     let mut out = Array::zeros(DType::F32, &[2, 2]);
     let e = index::index(&mut out.view_mut(), x.view(), &[0], &[bad.view()]).unwrap_err();
-    assert_eq!(e, Error::Index("index -4 is out of bounds for dimension 0 with size 3".into()));
+    assert_eq!(e, Error::index("index -4 is out of bounds for dimension 0 with size 3".into()));
     let e = index::index_select(&mut out.view_mut(), x.view(), 0, bad.view()).unwrap_err();
-    assert_eq!(e, Error::Index("index out of range in self".into()));
+    assert_eq!(e, Error::index("index out of range in self".into()));
     let e = index::take(
         &mut Array::zeros(DType::F32, &[2]).view_mut(),
         x.view(),
@@ -277,7 +277,7 @@ fn indices_out_of_range_are_refused_before_any_write() {
     .unwrap_err();
     assert_eq!(e.message(), "out of range: tried to access index 6 on a tensor of 6 elements.");
     let e = index::embedding(&mut out.view_mut(), x.view(), bad.view()).unwrap_err();
-    assert_eq!(e, Error::Index("index out of range in self".into()));
+    assert_eq!(e, Error::index("index out of range in self".into()));
     let e = index::bincount_size(bad.view(), 0).unwrap_err();
     assert_eq!(e.message(), "bincount only supports 1-d non-negative integral inputs.");
 }

@@ -255,5 +255,5 @@ fn a_target_outside_the_classes_is_an_index_error() {
         Reduction::Mean,
         -100,
     );
-    assert_eq!(error, Err(Error::Index("Target 3 is out of bounds.".to_owned())));
+    assert_eq!(error, Err(Error::index("Target 3 is out of bounds.".to_owned())));
 }

@@ -92,14 +92,15 @@ impl std::error::Error for Error {}
 
 impl From<pullback_kernels::Error> for Error {
     fn from(error: pullback_kernels::Error) -> Self {
-        use pullback_kernels::Error as Kernel;
-        match error {
-            Kernel::Runtime(m) if m.starts_with("linalg.") => Error::new(ErrorKind::LinAlg, m),
-            Kernel::Runtime(m) => Error::runtime(m),
-            Kernel::Value(m) => Error::value(m),
-            Kernel::Index(m) => Error::index(m),
-            Kernel::NotImplemented(m) => Error::not_implemented(m),
-        }
+        use pullback_kernels::ErrorKind as Kernel;
+        let kind = match error.kind() {
+            Kernel::Runtime if error.message().starts_with("linalg.") => ErrorKind::LinAlg,
+            Kernel::Runtime => ErrorKind::Runtime,
+            Kernel::Value => ErrorKind::Value,
+            Kernel::Index => ErrorKind::Index,
+            Kernel::NotImplemented => ErrorKind::NotImplemented,
+        };
+        Error::new(kind, error.into_message())
     }
 }
 

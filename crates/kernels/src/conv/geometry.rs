@@ -64,7 +64,7 @@ pub fn output_shape(x: &[i64], weight: &[i64], conv: &Conv) -> Result<SmallVec<[
             let kernel: Vec<String> = (0..spatial)
                 .map(|d| (conv.dilation[d] as i64 * (weight[d + 2] - 1) + 1).to_string())
                 .collect();
-            return Err(Error::Runtime(format!(
+            return Err(Error::runtime(format!(
                 "Calculated padded input size per channel: ({}). Kernel size: ({}). Kernel size can't be greater than actual input size",
                 padded.join(" x "),
                 kernel.join(" x ")
@@ -76,7 +76,7 @@ pub fn output_shape(x: &[i64], weight: &[i64], conv: &Conv) -> Result<SmallVec<[
 }
 
 fn check(x: &[i64], weight: &[i64], conv: &Conv, spatial: usize) -> Result<()> {
-    let fail = |message: String| Err(Error::Runtime(message));
+    let fail = |message: String| Err(Error::runtime(message));
     if !(1..=3).contains(&spatial) {
         return fail(format!("convolution has 1 to 3 spatial dimensions, got {spatial}"));
     }

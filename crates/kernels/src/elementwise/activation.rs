@@ -9,7 +9,7 @@ use crate::{DType, Error, Iter, Result, Scalar};
 /// `max(x, 0)`; NaN stays.
 pub fn relu(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {
-        DType::Bool => Err(Error::NotImplemented("Boolean inputs not supported for relu".into())),
+        DType::Bool => Err(Error::unsupported("Boolean inputs not supported for relu".into())),
         d => {
             refuse_complex(d)?;
             compute!(d, "clamp_min_scalar_cpu", [int unsigned float], T => run1::<Relu<T>>(iter, ()))
@@ -20,7 +20,7 @@ map!(Relu<T: Ordered>(x: T) -> T { if x.less(T::zero()) { T::zero() } else { x }
 
 fn refuse_complex(dtype: DType) -> Result<()> {
     if dtype.is_complex() {
-        return Err(Error::NotImplemented("clamp is not supported for complex types".into()));
+        return Err(Error::unsupported("clamp is not supported for complex types".into()));
     }
     Ok(())
 }
@@ -265,7 +265,7 @@ pub fn elu_backward(
 ) -> Result<()> {
     let dtype = iter.input_dtype(0);
     if is_result && alpha.to_f64() < 0.0 {
-        return Err(Error::Runtime(
+        return Err(Error::runtime(
             "In-place elu backward calculation is triggered with a negative slope which is not supported. \
              This is caused by calling in-place forward function with a negative slope, please call \
              out-of-place version instead."
@@ -285,7 +285,7 @@ pub fn elu_backward(
 /// `max(0, x) + min(0, alpha (e^(x / alpha) - 1))`.
 pub fn celu(iter: &mut Iter, alpha: Scalar) -> Result<()> {
     if alpha.to_f64() == 0.0 {
-        return Err(Error::Runtime("ZeroDivisionError: alpha cannot be 0 for CELU".into()));
+        return Err(Error::runtime("ZeroDivisionError: alpha cannot be 0 for CELU".into()));
     }
     elu(iter, alpha, Scalar::Float(1.0), Scalar::Float(1.0 / alpha.to_f64()))
 }
@@ -351,7 +351,7 @@ pub fn threshold_backward(iter: &mut Iter, threshold: Scalar) -> Result<()> {
 /// `min(max(x, min), max)`.
 pub fn hardtanh(iter: &mut Iter, min: Scalar, max: Scalar) -> Result<()> {
     if iter.input_dtype(0) == DType::Bool {
-        return Err(Error::NotImplemented("Bool inputs not supported for hardtanh".into()));
+        return Err(Error::unsupported("Bool inputs not supported for hardtanh".into()));
     }
     super::clamp(iter, Some(min), Some(max))
 }

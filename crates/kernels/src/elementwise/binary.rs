@@ -85,7 +85,7 @@ pub fn add(iter: &mut Iter, alpha: Scalar) -> Result<()> {
 pub fn sub(iter: &mut Iter, alpha: Scalar) -> Result<()> {
     let dtype = iter.input_dtype(0);
     if dtype == DType::Bool {
-        return Err(Error::NotImplemented(
+        return Err(Error::unsupported(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or \
              `logical_xor()` operator instead."
                 .into(),
@@ -140,7 +140,7 @@ macro_rules! division {
             let zero_seen = AtomicBool::new(false);
             compute!(dtype, $error, [int], T => run2::<$MapInt<'_, T>>(iter, &zero_seen))?;
             if zero_seen.into_inner() {
-                return Err(Error::Runtime("ZeroDivisionError".into()));
+                return Err(Error::runtime("ZeroDivisionError".into()));
             }
             Ok(())
         }
@@ -218,7 +218,7 @@ pub fn pow_scalar(iter: &mut Iter, exponent: Scalar) -> Result<()> {
     let dtype = iter.input_dtype(0);
     if dtype.is_integral(true) {
         if exponent.to_i64() < 0 {
-            return Err(Error::Runtime(
+            return Err(Error::runtime(
                 "Integers to negative integer powers are not allowed.".into(),
             ));
         }

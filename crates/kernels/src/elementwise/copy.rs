@@ -17,7 +17,7 @@ const STREAMED: usize = 1 << 22;
 /// Copies the input to the output (1 output, 1 input of one dtype).
 pub fn copy(iter: &mut Iter) -> Result<()> {
     if iter.outputs() != 1 || iter.operands() != 2 || iter.dtype(0) != iter.dtype(1) {
-        return Err(Error::Runtime("copy: expected an output and an input of one dtype".into()));
+        return Err(Error::runtime("copy: expected an output and an input of one dtype".into()));
     }
     match iter.dtype(0).size() {
         1 => copy_as::<u8>(iter),

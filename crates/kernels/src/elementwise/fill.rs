@@ -5,7 +5,7 @@ use crate::{Error, Iter, Result, Scalar, for_dtype};
 /// Sets every element of the output (1 output, no inputs) to `value`.
 pub fn fill(iter: &mut Iter, value: Scalar) -> Result<()> {
     if iter.outputs() != 1 || iter.operands() != 1 {
-        return Err(Error::Runtime("fill: expected one output and no input".into()));
+        return Err(Error::runtime("fill: expected one output and no input".into()));
     }
     value.check_fits(iter.dtype(0))?;
     for_dtype!(iter.dtype(0), all, T => {

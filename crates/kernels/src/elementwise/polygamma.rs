@@ -74,7 +74,7 @@ map!(narrow PolygammaMap<T: Real>[n => i32](x: T) -> T { T::of(polygamma_of(n, x
 /// For a negative `n`.
 pub fn polygamma(iter: &mut Iter, n: i64) -> Result<()> {
     if n < 0 {
-        return Err(Error::Runtime("polygamma(n, x) does not support negative n.".into()));
+        return Err(Error::runtime("polygamma(n, x) does not support negative n.".into()));
     }
     if n == 0 {
         return super::digamma(iter);

@@ -30,7 +30,7 @@ pub fn where_(iter: &mut Iter) -> Result<()> {
         && iter.dtype(2) == iter.dtype(0)
         && iter.dtype(3) == iter.dtype(0);
     if !fits {
-        return Err(Error::Runtime(
+        return Err(Error::runtime(
             "where: expected a Bool condition and two inputs of the output's dtype".into(),
         ));
     }
@@ -67,12 +67,12 @@ impl<T: Element> Map2 for Fill<T> {
 pub fn masked_fill(iter: &mut Iter, value: Scalar) -> Result<()> {
     let dtype = iter.dtype(0);
     if iter.operands() != 3 || iter.dtype(1) != dtype {
-        return Err(Error::Runtime(
+        return Err(Error::runtime(
             "masked_fill: expected an input of the output's dtype and a mask".into(),
         ));
     }
     if iter.dtype(2) != DType::Bool {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "masked_fill_ only supports boolean masks, but got mask with dtype {}",
             iter.dtype(2).name()
         )));
@@ -118,7 +118,7 @@ map!(ClampMax<T: Ordered>[high => T](x: T) -> T { if x.is_not_a_number() { x } e
 
 fn refuse_complex(dtype: DType) -> Result<()> {
     if dtype.is_complex() {
-        return Err(Error::NotImplemented("clamp is not supported for complex types".into()));
+        return Err(Error::unsupported("clamp is not supported for complex types".into()));
     }
     Ok(())
 }
@@ -137,7 +137,7 @@ pub fn clamp(iter: &mut Iter, min: Option<Scalar>, max: Option<Scalar>) -> Resul
         (None, Some(high)) => compute!(dtype, "clamp_max_scalar_cpu", [int unsigned float], T => {
             run1::<ClampMax<T>>(iter, high.to::<T>())
         }),
-        (None, None) => Err(Error::Runtime(
+        (None, None) => Err(Error::runtime(
             "torch.clamp: At least one of 'min' or 'max' must not be None".into(),
         )),
     }

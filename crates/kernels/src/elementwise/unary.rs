@@ -114,7 +114,7 @@ map!(Negative<T: Number>(x: T) -> T { x.negative() });
 /// `-x`; integers wrap.
 pub fn neg(iter: &mut Iter) -> Result<()> {
     if iter.input_dtype(0) == DType::Bool {
-        return Err(Error::NotImplemented(
+        return Err(Error::unsupported(
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to \
              invert a mask, use the `~` or `logical_not()` operator instead."
                 .into(),
@@ -151,7 +151,7 @@ map!(narrow SgnComplex<T: ComplexNumber>(x: T) -> T { ComplexNumber::sgn(x) });
 /// -1, 0 or 1 by the sign; 0 for NaN.
 pub fn sign(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {
-        DType::C64 | DType::C128 => Err(Error::NotImplemented(
+        DType::C64 | DType::C128 => Err(Error::unsupported(
             "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
                 .into(),
         )),
@@ -182,7 +182,7 @@ macro_rules! rounding {
                 return super::copy(iter);
             }
             if dtype.is_complex() {
-                return Err(Error::NotImplemented(format!(
+                return Err(Error::unsupported(format!(
                     "{} is not supported for complex inputs", stringify!($name))));
             }
             compute!(dtype, $error, [float], T => run1::<$Map<T>>(iter, ()))
@@ -231,7 +231,7 @@ pub fn bitwise_not(iter: &mut Iter) -> Result<()> {
 /// `+x`: a copy, refused for `bool`.
 pub fn positive(iter: &mut Iter) -> Result<()> {
     if iter.input_dtype(0) == DType::Bool {
-        return Err(Error::Runtime("The `+` operator, on a bool tensor is not supported.".into()));
+        return Err(Error::runtime("The `+` operator, on a bool tensor is not supported.".into()));
     }
     super::copy(iter)
 }

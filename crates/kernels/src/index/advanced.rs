@@ -27,7 +27,7 @@ fn check_indices(indices: &[StridedRef<'_>], dims: &[usize], ndim: usize) -> Res
         || !is_sorted
         || dims[dims.len() - 1] >= ndim
     {
-        return Err(Error::Index(format!(
+        return Err(Error::index(format!(
             "too many indices for tensor of dimension {ndim} (got {} at dimensions {dims:?})",
             indices.len()
         )));
@@ -74,7 +74,7 @@ impl Indexed {
 
     /// Adds one index tensor's part to the offsets.
     fn add(&mut self, index: &StridedRef<'_>, dim: usize, size: i64, step: isize) -> Result<()> {
-        check_bounds(index, (-size, size), |i| Error::Index(out_of_bounds(i, dim, size)))?;
+        check_bounds(index, (-size, size), |i| Error::index(out_of_bounds(i, dim, size)))?;
         let lines = Lines::new(index.shape(), None, [Layout::from(index)]);
         self.offsets.resize(lines.count(), 0);
         let mut at = 0;
@@ -157,7 +157,7 @@ pub fn index_put(
     accumulate: bool,
 ) -> Result<()> {
     if values.dtype() != out.dtype() {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source.",
             out.dtype().scalar_name(),
             values.dtype().scalar_name()
@@ -306,7 +306,7 @@ pub fn nonzero(out: &mut StridedMut<'_>, input: StridedRef<'_>) -> Result<()> {
 
 fn check_mask(name: &str, mask: &StridedRef<'_>, shape: &[i64]) -> Result<()> {
     if !matches!(mask.dtype(), DType::Bool | DType::U8) {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "{name}: expected BoolTensor for mask, got {}",
             mask.dtype().scalar_name()
         )));
@@ -357,7 +357,7 @@ pub fn masked_scatter(
     check_mask("masked_scatter_", &mask, out.shape())?;
     let (needed, given) = (count_true(mask), source.numel());
     if given < needed {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "masked_scatter: expected self and source to have same number of true elements, but got {needed} for the mask and {given} for the source"
         )));
     }

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 /// The indices in row-major order, checked to lie in `0..rows`.
 fn rows_of(indices: StridedRef<'_>, rows: i64) -> Result<SmallVec<[i64; 16]>> {
     with_i64(indices, |indices| {
-        check_bounds(&indices, (0, rows), |_| Error::Index("index out of range in self".into()))?;
+        check_bounds(&indices, (0, rows), |_| Error::index("index out of range in self".into()))?;
         let lines = Lines::new(indices.shape(), None, [Layout::from(&indices)]);
         let mut list = SmallVec::with_capacity(lines.count());
         // SAFETY: the walk stays inside the view, whose dtype is i64.
@@ -22,7 +22,7 @@ fn rows_of(indices: StridedRef<'_>, rows: i64) -> Result<SmallVec<[i64; 16]>> {
 
 fn check_rows(name: &str, shape: &[i64], indices: &[i64], table: &[i64]) -> Result<()> {
     if table.len() != 2 {
-        return Err(Error::Runtime("'weight' must be 2-D".into()));
+        return Err(Error::runtime("'weight' must be 2-D".into()));
     }
     let mut expected: SmallVec<[i64; 6]> = SmallVec::from_slice(indices);
     expected.push(table[1]);
@@ -199,16 +199,16 @@ fn sum_rows<T: Accumulate>(
 pub fn one_hot(out: &mut StridedMut<'_>, indices: StridedRef<'_>) -> Result<()> {
     check_dtype("one_hot", out.dtype(), DType::I64)?;
     let Some((&classes, leading)) = out.shape().split_last() else {
-        return Err(Error::Runtime("one_hot: output has no class dimension".into()));
+        return Err(Error::runtime("one_hot: output has no class dimension".into()));
     };
     check_shape("one_hot", leading, indices.shape())?;
     let out = &*out;
     with_i64(indices, |indices| {
         check_bounds(&indices, (0, i64::MAX), |_| {
-            Error::Runtime("Class values must be non-negative.".into())
+            Error::runtime("Class values must be non-negative.".into())
         })?;
         check_bounds(&indices, (0, classes), |_| {
-            Error::Runtime("Class values must be smaller than num_classes.".into())
+            Error::runtime("Class values must be smaller than num_classes.".into())
         })?;
         let last = out.ndim() - 1;
         let step = out.strides()[last] as isize * 8;

@@ -43,7 +43,7 @@ fn base_strides(strides: &[i64], dim: usize) -> SmallVec<[i64; 6]> {
 /// Refuses an index larger than `whole` in a dimension other than `dim`.
 fn check_index_shape(name: &str, index: &[i64], whole: &[i64], dim: usize) -> Result<()> {
     if index.len() != whole.len() && !(index.len() <= 1 && whole.len() <= 1) {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "Index tensor must have the same number of dimensions as {name} tensor"
         )));
     }
@@ -51,7 +51,7 @@ fn check_index_shape(name: &str, index: &[i64], whole: &[i64], dim: usize) -> Re
     if fits {
         return Ok(());
     }
-    Err(Error::Runtime(format!(
+    Err(Error::runtime(format!(
         "Expected index {index:?} to be no larger than {name} {whole:?} apart from dimension {dim}"
     )))
 }
@@ -74,7 +74,7 @@ pub fn gather(
     with_i64(index, |index| {
         let (size, _) = along(input.shape(), &input, dim);
         let size = size as i64;
-        check_bounds(&index, (0, size), |i| Error::Runtime(out_of_bounds(i, dim, size)))?;
+        check_bounds(&index, (0, size), |i| Error::runtime(out_of_bounds(i, dim, size)))?;
         for_size!(input.dtype().size(), T => gather_elements::<T>(out, &input, dim, &index));
         Ok(())
     })
@@ -151,7 +151,7 @@ pub fn scatter(
     let dtype = out.dtype();
     if let ScatterSource::Tensor(src) = &source {
         if src.dtype() != dtype {
-            return Err(Error::Runtime(
+            return Err(Error::runtime(
                 "scatter(): Expected self.dtype to be equal to src.dtype".into(),
             ));
         }
@@ -169,7 +169,7 @@ pub fn scatter(
     with_i64(index, |index| {
         let (size, _) = along(out.shape(), out, dim);
         let size = size as i64;
-        check_bounds(&index, (0, size), |i| Error::Runtime(out_of_bounds(i, dim, size)))?;
+        check_bounds(&index, (0, size), |i| Error::runtime(out_of_bounds(i, dim, size)))?;
         for_dtype!(dtype, all, T => {
             let value: T;
             let (ptr, strides) = match &source {

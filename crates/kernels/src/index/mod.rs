@@ -67,7 +67,7 @@ fn with_i64<R>(index: StridedRef<'_>, body: impl FnOnce(StridedRef<'_>) -> Resul
                 StridedRef::new(wide.as_ptr().cast(), DType::I64, index.shape(), &strides)
             })
         }
-        other => Err(Error::Index(format!(
+        other => Err(Error::index(format!(
             "tensors used as indices must be long, int, byte or bool tensors, got {}",
             other.scalar_name()
         ))),

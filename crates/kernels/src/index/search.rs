@@ -36,7 +36,7 @@ pub fn searchsorted(
             && sorted.ndim() > 0
             && leading(sorted.shape()) == leading(values.shape()));
     if !fits {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, but we got boundaries tensor {:?} and input value tensor {:?}",
             sorted.shape(),
             values.shape()
@@ -55,7 +55,7 @@ pub fn searchsorted(
         )?;
         let n = sorted.shape().last().copied().unwrap_or(0);
         super::check_bounds(sorter, (0, n), |_| {
-            Error::Runtime("torch.searchsorted(): sorter index out of range".into())
+            Error::runtime("torch.searchsorted(): sorter index out of range".into())
         })?;
     }
     let out = &*out;
@@ -76,7 +76,7 @@ pub fn bucketize(
     right: bool,
 ) -> Result<()> {
     if boundaries.ndim() != 1 {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "boundaries tensor must be 1 dimension, but got dim({})",
             boundaries.ndim()
         )));
@@ -177,7 +177,7 @@ pub fn bincount_size(input: StridedRef<'_>, minlength: usize) -> Result<usize> {
             return Ok(minlength.max((bounds.1 + 1) as usize));
         }
     }
-    Err(Error::Runtime("bincount only supports 1-d non-negative integral inputs.".into()))
+    Err(Error::runtime("bincount only supports 1-d non-negative integral inputs.".into()))
 }
 
 fn each_integer(input: &StridedRef<'_>, mut visit: impl FnMut(i64)) {
@@ -200,7 +200,7 @@ pub fn bincount(
 ) -> Result<()> {
     let size = bincount_size(input, 0)?;
     if out.ndim() != 1 || out.numel() < size {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "bincount: expected at least {size} bins but got {:?}",
             out.shape()
         )));

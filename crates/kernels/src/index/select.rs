@@ -35,7 +35,7 @@ fn check_vector(name: &str, index: &StridedRef<'_>) -> Result<()> {
     if index.ndim() <= 1 {
         return Ok(());
     }
-    Err(Error::Index(format!("{name}(): Index is supposed to be a vector")))
+    Err(Error::index(format!("{name}(): Index is supposed to be a vector")))
 }
 
 /// Refuses a slice tensor that is not the whole one's shape with `count` along `dim`.
@@ -64,7 +64,7 @@ pub fn index_select(
     check_dtype("index_select", out.dtype(), input.dtype())?;
     check_slices("index_select", out.shape(), input.shape(), dim, index.numel())?;
     let (size, step) = along(input.shape(), &input, dim);
-    let refuse = |_| Error::Index("index out of range in self".into());
+    let refuse = |_| Error::index("index out of range in self".into());
     let rows = numbers(index, size as i64, false, refuse)?;
     let out = &*out;
     copy_slices(
@@ -166,7 +166,7 @@ pub fn index_copy(
     check_slices("index_copy_", source.shape(), out.shape(), dim, index.numel())?;
     let (size, step) = along(out.shape(), &*out, dim);
     let size = size as i64;
-    let refuse = |i| Error::Index(format!("index_copy_(): {}", out_of_bounds(i, dim, size)));
+    let refuse = |i| Error::index(format!("index_copy_(): {}", out_of_bounds(i, dim, size)));
     let rows = numbers(index, size, false, refuse)?;
     // Earlier writes that a later one replaces are left out, so that threads never write one place twice.
     let mut last = vec![usize::MAX; size as usize];
@@ -205,7 +205,7 @@ pub fn index_add(
     check_dtype("index_add_", source.dtype(), out.dtype())?;
     check_slices("index_add_", source.shape(), out.shape(), dim, index.numel())?;
     let size = along(out.shape(), &*out, dim).0 as i64;
-    let refuse = |i| Error::Runtime(out_of_bounds(i, dim, size));
+    let refuse = |i| Error::runtime(out_of_bounds(i, dim, size));
     let rows = numbers(index, size, false, refuse)?;
     let out = &*out;
     for_dtype!(out.dtype(), all, T => add_slices::<T>(out, dim, &rows, &source, alpha));
@@ -282,7 +282,7 @@ pub fn index_fill(
     check_vector("index_fill_", &index)?;
     let (size, step) = along(out.shape(), &*out, dim);
     let size = size as i64;
-    let refuse = |i| Error::Index(out_of_bounds(i, dim, size));
+    let refuse = |i| Error::index(out_of_bounds(i, dim, size));
     let rows = numbers(index, size, true, refuse)?;
     let out = &*out;
     let lines = Lines::new(out.shape(), Some(dim), [Layout::from(out)]);
@@ -299,7 +299,7 @@ pub fn index_fill(
 }
 
 fn flat_error(index: i64, count: usize) -> Error {
-    Error::Index(format!(
+    Error::index(format!(
         "out of range: tried to access index {index} on a tensor of {count} elements."
     ))
 }
@@ -340,7 +340,7 @@ pub fn put(
 ) -> Result<()> {
     check_dtype("put_", source.dtype(), out.dtype())?;
     if index.numel() != source.numel() {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "put_(): Expected source and index to have the same number of elements, but got source.numel() = {}, index.numel() = {}",
             source.numel(),
             index.numel()

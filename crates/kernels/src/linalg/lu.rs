@@ -25,7 +25,7 @@ pub fn solve(x: &mut StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Re
     let (batch_b, rows, k) = matrices("linalg.solve", b.shape())?;
     expect_dtype(a, b.dtype(), "linalg.solve")?;
     if rows != n || batch != batch_b {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "linalg.solve: Incompatible shapes of A and B for the equation AX = B ({n}x{n} and {rows}x{k})"
         )));
     }

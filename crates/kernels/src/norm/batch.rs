@@ -32,7 +32,7 @@ struct Shape {
 impl Shape {
     fn of(shape: &[i64]) -> Result<Self> {
         if shape.len() < 2 {
-            return Err(Error::Runtime(format!(
+            return Err(Error::runtime(format!(
                 "Expected 2 or more dimensions for batch_norm, but got input of size {shape:?}"
             )));
         }
@@ -76,7 +76,7 @@ pub fn batch_norm(
     let s = Shape::of(x.shape())?;
     expect_shape("output", out.shape(), x.shape())?;
     if !how.training && (running_mean.is_none() || running_var.is_none()) {
-        return Err(Error::Runtime(
+        return Err(Error::runtime(
             "Expected running_mean and running_var to be defined when training=False".to_owned(),
         ));
     }

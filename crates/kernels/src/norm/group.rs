@@ -18,14 +18,14 @@ struct Shape {
 impl Shape {
     fn of(shape: &[i64], groups: usize) -> Result<Self> {
         if shape.len() < 2 {
-            return Err(Error::Runtime(format!(
+            return Err(Error::runtime(format!(
                 "Expected at least 2 dimensions for input tensor but received {}",
                 shape.len()
             )));
         }
         let channels = shape[1] as usize;
         if groups == 0 || !channels.is_multiple_of(groups) {
-            return Err(Error::Runtime(format!(
+            return Err(Error::runtime(format!(
                 "Expected number of channels in input to be divisible by num_groups, but got input of shape {shape:?} and num_groups={groups}"
             )));
         }

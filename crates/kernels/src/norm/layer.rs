@@ -127,7 +127,7 @@ fn rows_of(x: StridedRef<'_>, n: usize) -> Result<usize> {
     let mut dims = x.shape().iter().rev().map(|&s| s as usize);
     while trailing != n {
         let Some(size) = dims.next() else {
-            return Err(Error::Runtime(format!(
+            return Err(Error::runtime(format!(
                 "Given normalized_shape of {n} elements, expected input with that many trailing elements, but got input of size {:?}",
                 x.shape()
             )));

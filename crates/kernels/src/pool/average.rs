@@ -94,7 +94,7 @@ struct Scales {
 impl Scales {
     fn new(g: Geometry, how: AvgPool) -> Result<Scales> {
         if how.divisor_override == Some(0) {
-            return Err(Error::Runtime("divisor must be not zero".to_owned()));
+            return Err(Error::runtime("divisor must be not zero".to_owned()));
         }
         let counts = [0, 1, 2].map(|dim| {
             (0..g.output[dim])
@@ -214,7 +214,7 @@ fn part(o: usize, outputs: usize, inputs: usize) -> Range<usize> {
 /// The planes and sizes of an adaptive pooling, checked.
 fn adaptive(x: &[i64], out: &[i64], spatial: usize) -> Result<(usize, [usize; 3], [usize; 3])> {
     if !(1..=3).contains(&spatial) || x.len() < spatial + 1 {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "adaptive_avg_pool{spatial}d(): Expected {}D or {}D tensor, but got {x:?}",
             spatial + 1,
             spatial + 2
@@ -222,12 +222,12 @@ fn adaptive(x: &[i64], out: &[i64], spatial: usize) -> Result<(usize, [usize; 3]
     }
     let planes = x.len() - spatial;
     if let Some(d) = (planes..x.len()).find(|&d| x[d] == 0) {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "adaptive_avg_pool{spatial}d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {x:?} with dimension {d} being empty"
         )));
     }
     if out.len() != x.len() || out[..planes] != x[..planes] {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "adaptive_avg_pool{spatial}d(): output of size {out:?} does not fit input of size {x:?}"
         )));
     }

@@ -223,7 +223,7 @@ pub fn max_pool_backward(
     expect_shape("indices", indices.shape(), grad.shape())?;
     let planes = grad.ndim().saturating_sub(spatial);
     if grad_x.ndim() != grad.ndim() || grad_x.shape()[..planes] != grad.shape()[..planes] {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "Expected grad_output with the planes of the input {:?}, but got {:?}",
             grad_x.shape(),
             grad.shape()
@@ -233,7 +233,7 @@ pub fn max_pool_backward(
     let (from, to) = (size(&grad.shape()[planes..]), size(&grad_x.shape()[planes..]));
     let indices = load::<i64>(indices);
     if let Some(bad) = indices.iter().find(|&&i| i < 0 || i as usize >= to) {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "found an invalid max index: {bad} (output volumes are of size {to})"
         )));
     }

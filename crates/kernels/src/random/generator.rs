@@ -256,7 +256,7 @@ impl Generator {
     /// If the size is not [`STATE_SIZE`] or the counters are impossible.
     pub fn set_state(&mut self, bytes: &[u8]) -> Result<()> {
         if bytes.len() != STATE_SIZE {
-            return Err(Error::Runtime(format!(
+            return Err(Error::runtime(format!(
                 "Expected either a CPUGeneratorImplStateLegacy of size 5048 or a CPUGeneratorImplState of size {STATE_SIZE} but found the input RNG state size to be {}",
                 bytes.len()
             )));
@@ -265,7 +265,7 @@ impl Generator {
         let half = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         let (left, next) = (half(8) as usize, word(16) as usize);
         if half(12) == 0 || left == 0 || left > N || next > N || (left > 1 && left - 1 > N - next) {
-            return Err(Error::Runtime("Invalid mt19937 state".into()));
+            return Err(Error::runtime("Invalid mt19937 state".into()));
         }
         self.seed = word(0);
         (self.left, self.next) = (left, next);

@@ -96,7 +96,7 @@ pub fn uniform(
         return Err(Error::not_implemented("check_uniform_bounds", out.dtype()));
     }
     if from > to {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "uniform_ expects to return a [from, to) range, but found from={from} > to={to}"
         )));
     }
@@ -172,7 +172,7 @@ pub fn normal(
 ) -> Result<()> {
     // A negated comparison would let NaN pass, as PyTorch does not.
     if std.is_nan() || std < 0.0 {
-        return Err(Error::Runtime(format!("normal expects std >= 0.0, but found std {std}")));
+        return Err(Error::runtime(format!("normal expects std >= 0.0, but found std {std}")));
     }
     if !out.dtype().is_differentiable() {
         return Err(Error::not_implemented("normal_kernel_cpu", out.dtype()));
@@ -321,7 +321,7 @@ pub fn randint(
         return Err(Error::not_implemented("random_from_to_kernel_cpu", dtype));
     }
     if let Some(high) = high.filter(|&high| low >= high) {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )));
     }
@@ -363,7 +363,7 @@ fn check_range(dtype: DType, low: i64, high: Option<i64>) -> Result<()> {
     };
     for (what, value) in [("from", Some(low)), ("to - 1", high.map(|h| h - 1))] {
         if value.is_some_and(|v| v < least || v > most) {
-            return Err(Error::Runtime(format!("{what} is out of bounds for {name}")));
+            return Err(Error::runtime(format!("{what} is out of bounds for {name}")));
         }
     }
     Ok(())
@@ -375,7 +375,7 @@ fn check_range(dtype: DType, low: i64, high: Option<i64>) -> Result<()> {
 /// If `p` is not in `[0, 1]`.
 pub fn bernoulli(out: &mut StridedMut<'_>, p: f64, generator: &mut Generator) -> Result<()> {
     if !(0.0..=1.0).contains(&p) {
-        return Err(Error::Runtime(format!("bernoulli_ expects p to be in [0, 1], but got p={p}")));
+        return Err(Error::runtime(format!("bernoulli_ expects p to be in [0, 1], but got p={p}")));
     }
     let out = &*out;
     for_dtype!(out.dtype(), all, T => {
@@ -404,7 +404,7 @@ pub fn bernoulli_tensor(
     let mut is_valid = true;
     lines.visit(0..lines.count(), |[_, at]| is_valid &= (0.0..=1.0).contains(&probability(at)));
     if !is_valid {
-        return Err(Error::Runtime("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)".into()));
+        return Err(Error::runtime("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)".into()));
     }
     let is_double = p.dtype() == DType::F64;
     for_dtype!(out.dtype(), all, T => lines.visit(0..lines.count(), |[to, at]| {
@@ -436,14 +436,14 @@ fn cpp_name(dtype: DType) -> &'static str {
 /// If `lambda` is not positive; unless the dtype is floating-point.
 pub fn exponential(out: &mut StridedMut<'_>, lambda: f64, generator: &mut Generator) -> Result<()> {
     if lambda.is_nan() || lambda <= 0.0 {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "exponential_ expects lambda > 0.0, but found lambda={lambda}"
         )));
     }
     let out = &*out;
     for_dtype!(out.dtype(), float, T => {
         fill_each(out, || cast::<T>(-1.0 / lambda * (-generator.next_f64()).ln_1p()));
-    }, else return Err(Error::Runtime(format!(
+    }, else return Err(Error::runtime(format!(
         "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified {}",
         out.dtype().scalar_name()
     ))));
@@ -461,14 +461,14 @@ pub fn cauchy(
     generator: &mut Generator,
 ) -> Result<()> {
     if sigma.is_nan() || sigma <= 0.0 {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "cauchy_ expects sigma > 0.0, but found sigma={sigma}"
         )));
     }
     let out = &*out;
     for_dtype!(out.dtype(), float, T => fill_each(out, || {
         cast::<T>(median + sigma * (std::f64::consts::PI * (generator.next_f64() - 0.5)).tan())
-    }), else return Err(Error::Runtime(format!(
+    }), else return Err(Error::runtime(format!(
         "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you specified {}",
         cpp_name(out.dtype())
     ))));
@@ -481,7 +481,7 @@ pub fn cauchy(
 /// If `p` is not in `(0, 1)`; for bool and complex dtypes.
 pub fn geometric(out: &mut StridedMut<'_>, p: f64, generator: &mut Generator) -> Result<()> {
     if p.is_nan() || p <= 0.0 || p >= 1.0 {
-        return Err(Error::Runtime(format!("geometric_ expects p to be in (0, 1), but got p={p}")));
+        return Err(Error::runtime(format!("geometric_ expects p to be in (0, 1), but got p={p}")));
     }
     let out = &*out;
     for_dtype!(out.dtype(), real, T => fill_each(out, || {
@@ -501,7 +501,7 @@ pub fn log_normal(
     generator: &mut Generator,
 ) -> Result<()> {
     if std.is_nan() || std <= 0.0 {
-        return Err(Error::Runtime(format!("log_normal_ expects std > 0.0, but found std={std}")));
+        return Err(Error::runtime(format!("log_normal_ expects std > 0.0, but found std={std}")));
     }
     let out = &*out;
     for_dtype!(out.dtype(), float, T => fill_each(out, || {

@@ -13,7 +13,7 @@ const WIDE_COUNT: usize = (u32::MAX / 20) as usize;
 /// If the dtype does not hold all the numbers.
 pub fn randperm(out: &mut StridedMut<'_>, generator: &mut Generator) -> Result<()> {
     if out.ndim() != 1 {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "randperm: expected a vector but got {:?}",
             out.shape()
         )));
@@ -41,7 +41,7 @@ pub fn randperm(out: &mut StridedMut<'_>, generator: &mut Generator) -> Result<(
 fn check_count(dtype: DType, n: usize) -> Result<()> {
     if let Some(limit) = exact_limit(dtype) {
         if n as u64 > limit + 1 {
-            return Err(Error::Runtime(format!(
+            return Err(Error::runtime(format!(
                 "n cannot be greater than {} for {} type.",
                 limit + 1,
                 dtype.scalar_name()
@@ -54,7 +54,7 @@ fn check_count(dtype: DType, n: usize) -> Result<()> {
     }
     let bits = dtype.size() as u32 * 8 - u32::from(dtype.is_signed());
     if bits < 63 && n as u64 > 1 << bits {
-        return Err(Error::Runtime(format!(
+        return Err(Error::runtime(format!(
             "value cannot be converted to type {}_t without overflow",
             dtype.name()
         )));
@@ -76,16 +76,16 @@ pub fn multinomial(
     let p = probabilities;
     check_dtype("multinomial", out.dtype(), DType::I64)?;
     if p.ndim() == 0 || p.ndim() > 2 || out.ndim() != p.ndim() {
-        return Err(Error::Runtime("prob_dist must be 1 or 2 dim".into()));
+        return Err(Error::runtime("prob_dist must be 1 or 2 dim".into()));
     }
     let dim = p.ndim() - 1;
     check_shape("multinomial", &out.shape()[..dim], &p.shape()[..dim])?;
     let (classes, draws) = (p.shape()[dim] as usize, out.shape()[dim] as usize);
     if draws == 0 {
-        return Err(Error::Runtime("cannot sample n_sample <= 0 samples".into()));
+        return Err(Error::runtime("cannot sample n_sample <= 0 samples".into()));
     }
     if !replacement && draws > classes {
-        return Err(Error::Runtime(
+        return Err(Error::runtime(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement".into(),
         ));
     }
@@ -98,7 +98,7 @@ pub fn multinomial(
         DType::BF16 => {
             draw_rows::<f32>(out, &p, |v| v, |v| bf16::from_f32(v).to_f32(), replacement, generator)
         }
-        _ => Err(Error::Runtime(
+        _ => Err(Error::runtime(
             "multinomial only supports floating-point dtypes for input, got: ".to_string()
                 + p.dtype().scalar_name(),
         )),
@@ -127,13 +127,13 @@ fn draw_rows<T: Probability>(
         table.push(T::from_f64(unsafe { get::<S>(p.ptr(), at) }.to_f64()));
     }), else {});
     if table.iter().any(|v| !(0.0..f64::INFINITY).contains(&v.to_f64())) {
-        return Err(Error::Runtime(
+        return Err(Error::runtime(
             "probability tensor contains either `inf`, `nan` or element < 0".into(),
         ));
     }
     let sum = |row: &[T]| row.iter().map(|v| v.to_f64()).sum::<f64>();
     if classes == 0 || table.chunks(classes).any(|row| sum(row) <= 0.0) {
-        return Err(Error::Runtime(
+        return Err(Error::runtime(
             "invalid multinomial distribution (sum of probabilities <= 0)".into(),
         ));
     }

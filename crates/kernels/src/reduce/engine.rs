@@ -208,7 +208,7 @@ pub(crate) fn check(out: &StridedMut<'_>, input: &StridedRef<'_>, dims: &[usize]
         }
         crate::line::check_dim(dim, shape.len())?;
         if dims[..i].contains(&dim) {
-            return Err(Error::Runtime(format!(
+            return Err(Error::runtime(format!(
                 "dim {dim} appears multiple times in the list of dims"
             )));
         }
@@ -289,25 +289,31 @@ fn merge(dims: &mut Dims, with_out: bool) {
 /// Byte offset in the input of position `at` of some dimensions.
 #[inline]
 fn offset(dims: &[Dim], mut at: usize) -> isize {
+    // Positions are inside of the dimensions: the outermost needs no division.
+    let Some((outermost, inner)) = dims.split_first() else { return 0 };
     let mut sum = 0;
-    for dim in dims.iter().rev() {
+    for dim in inner.iter().rev() {
         sum += (at % dim.size) as isize * dim.stride;
         at /= dim.size;
     }
-    sum
+    sum + at as isize * outermost.stride
 }
 
 /// Byte offsets in input and outputs of position `at` of the kept dimensions.
 #[inline]
 fn offsets(dims: &[Dim], mut at: usize) -> (isize, [isize; 2]) {
+    let Some((outermost, inner)) = dims.split_first() else { return (0, [0; 2]) };
     let (mut sum, mut outs) = (0, [0; 2]);
-    for dim in dims.iter().rev() {
-        let index = (at % dim.size) as isize;
-        at /= dim.size;
+    let mut add = |dim: &Dim, index: isize| {
         sum += index * dim.stride;
         outs[0] += index * dim.out[0];
         outs[1] += index * dim.out[1];
+    };
+    for dim in inner.iter().rev() {
+        add(dim, (at % dim.size) as isize);
+        at /= dim.size;
     }
+    add(outermost, at as isize);
     (sum, outs)
 }
 
@@ -501,7 +507,15 @@ fn columns<R: Reducer>(
     if chunks == 1 {
         let grain = (GRAIN / (plan.reduced_count.max(1) * inner.size.min(TILE))).max(1);
         let work = |range: std::ops::Range<usize>| {
-            let mut accs = [r.identity(); TILE];
+            // (Few columns need not pay for room for many.)
+            let (mut few, mut many);
+            let accs: &mut [R::Acc] = if inner.size <= 16 {
+                few = [r.identity(); 16];
+                &mut few
+            } else {
+                many = [r.identity(); TILE];
+                &mut many
+            };
             for unit in range {
                 let (ptr, outs, first, width) = place(unit);
                 row_chunk(r, source, ptr, 0..source.count, &mut accs[..width]);

@@ -200,7 +200,7 @@ pub fn prod(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> 
 /// `NotImplementedError` for complex dtypes.
 pub fn nansum(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
     if input.dtype().is_complex() {
-        return Err(Error::NotImplemented("nansum on CPU does not support complex inputs".into()));
+        return Err(Error::unsupported("nansum on CPU does not support complex inputs".into()));
     }
     if !input.dtype().is_floating_point() {
         return sum(out, input, dims);
@@ -224,16 +224,16 @@ pub fn check_not_empty(name: &str, input: &StridedRef<'_>, dims: &[usize]) -> Re
     };
     let is_full = dims.len() == input.ndim() && input.ndim() != 1;
     if !is_full {
-        return Err(Error::Index(format!(
+        return Err(Error::index(format!(
             "{name}(): Expected reduction dim {empty} to have non-zero size."
         )));
     }
     let wanted =
         format!("{name}(): Expected reduction dim to be specified for input.numel() == 0.");
     if name.starts_with("arg") {
-        return Err(Error::Index(wanted));
+        return Err(Error::index(wanted));
     }
-    Err(Error::Runtime(format!("{wanted} Specify the reduction dim with the 'dim' argument.")))
+    Err(Error::runtime(format!("{wanted} Specify the reduction dim with the 'dim' argument.")))
 }
 
 fn extreme<const MAX: bool>(
@@ -394,7 +394,7 @@ fn arg_extreme<const MAX: bool>(
     check_dtype(name, out.dtype(), DType::I64)?;
     check_not_empty(name, &input, dims)?;
     if input.dtype() == DType::Bool {
-        return Err(Error::NotImplemented(format!("{name}(): does not support bool input")));
+        return Err(Error::unsupported(format!("{name}(): does not support bool input")));
     }
     locate::<MAX>(None, out, &input, dims)
         .ok_or_else(|| Error::not_implemented(&format!("{name}_cpu"), input.dtype()))
@@ -454,7 +454,7 @@ fn moments(
         check_shape("mean output", mean.shape(), out.shape())?;
     }
     if !input.dtype().is_differentiable() {
-        return Err(Error::NotImplemented(
+        return Err(Error::unsupported(
             "std and var only support floating point and complex dtypes".into(),
         ));
     }
@@ -545,7 +545,7 @@ fn check_norm(input: &StridedRef<'_>, dims: &[usize], p: f64) -> Result<()> {
             "the dimension {dim}because this dimension is empty and the operation does not have an identity"
         )
     };
-    Err(Error::Runtime(format!("linalg.vector_norm cannot compute the {p} norm on {tail}")))
+    Err(Error::runtime(format!("linalg.vector_norm cannot compute the {p} norm on {tail}")))
 }
 
 /// Vector norm over `dims`: `sum(|x|^p)^(1/p)`; `p` = 0 counts what is not zero, infinite `p` take the largest or
@@ -556,7 +556,7 @@ fn check_norm(input: &StridedRef<'_>, dims: &[usize], p: f64) -> Result<()> {
 pub fn norm(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize], p: f64) -> Result<()> {
     check(out, &input, dims)?;
     if !input.dtype().is_differentiable() {
-        return Err(Error::NotImplemented(format!(
+        return Err(Error::unsupported(format!(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got {}",
             input.dtype().scalar_name()
         )));

@@ -5,13 +5,13 @@
 //! keeps its hooks and the sizes that the leaf had when the first handle was made. With the last handle it forgets
 //! all that. Invariant: handles exist only while the leaf does.
 
+use super::counted::Counted;
 use super::node::{Body, Inner, InputMeta, Node, block};
 use crate::Tensor;
 use crate::tensor::SpinLock;
 use smallvec::SmallVec;
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The part of the node that only accumulators have.
@@ -57,9 +57,9 @@ impl Accumulator {
 }
 
 /// A new handle to the accumulator `block`, which is counted already.
-pub(super) fn handle(block: &Arc<Inner>) -> Node {
-    // SAFETY: handles to accumulators do not count in the `Arc` (see `drop_handle`): its one count is the owner's.
-    Node(ManuallyDrop::new(unsafe { Arc::from_raw(Arc::as_ptr(block)) }))
+pub(super) fn handle(block: &Counted<Inner>) -> Node {
+    // SAFETY: handles to accumulators do not count in the block (see `drop_handle`): its one count is the owner's.
+    Node(ManuallyDrop::new(unsafe { block.uncounted() }))
 }
 
 /// Takes back the handle that `inner` was reached through.
@@ -67,12 +67,13 @@ pub(super) fn handle(block: &Arc<Inner>) -> Node {
 /// # Safety
 /// `inner` has the accumulator `it`; the handle is not used any more.
 #[inline]
-pub(super) unsafe fn drop_handle(inner: &Arc<Inner>, it: &Accumulator) {
+pub(super) unsafe fn drop_handle(inner: &Counted<Inner>, it: &Accumulator) {
     // Whatever is needed afterwards is fetched first: without a handle, others may free the node.
-    let address = Arc::as_ptr(inner);
+    // SAFETY: a pointer without a count; it is dropped below if the owner's count is left for it.
+    let owners = ManuallyDrop::new(unsafe { inner.uncounted() });
     // SAFETY: a pointer without a count; it is dropped below if the count is its own.
     let leaf = unsafe { std::ptr::read(&raw const it.leaf) };
-    let kept = inner.has_hooks.load(Ordering::Acquire).then(|| Arc::clone(inner));
+    let kept = inner.has_hooks.load(Ordering::Acquire).then(|| Counted::clone(inner));
     let before = it.handles.fetch_sub(HANDLE, Ordering::AcqRel);
     if before >= 2 * HANDLE {
         return;
@@ -81,8 +82,7 @@ pub(super) unsafe fn drop_handle(inner: &Arc<Inner>, it: &Accumulator) {
         drop(inner.take_hooks_if(|| handles_of(&inner) == 0));
     }
     if before & GIVEN_UP != 0 {
-        // SAFETY: the owner's count, which the leaf left here.
-        drop(unsafe { Arc::from_raw(address) });
+        drop(ManuallyDrop::into_inner(owners));
     }
     // The count that the maker of the first handle left here. With it the leaf and the node may go.
     drop(ManuallyDrop::into_inner(leaf));
@@ -97,7 +97,7 @@ fn handles_of(inner: &Inner) -> usize {
 
 /// A leaf's place for its accumulator.
 #[derive(Default)]
-pub(crate) struct AccumulatorSlot(SpinLock<Option<Arc<Inner>>>);
+pub(crate) struct AccumulatorSlot(SpinLock<Option<Counted<Inner>>>);
 
 impl AccumulatorSlot {
     /// A handle to the accumulator of `leaf`, whose slot this is.
@@ -155,7 +155,7 @@ impl AccumulatorSlot {
 }
 
 #[cold]
-fn make(leaf: &Tensor) -> Arc<Inner> {
+fn make(leaf: &Tensor) -> Counted<Inner> {
     // SAFETY: a pointer without a count: `get` counts with the first handle.
     let leaf = ManuallyDrop::new(unsafe { std::ptr::read(leaf) });
     let body = Body::AccumulateGrad(Accumulator {
@@ -171,6 +171,7 @@ mod tests {
     use super::*;
     use crate::autograd::WeakNode;
     use crate::dispatch::Grads;
+    use std::sync::Arc;
     use std::sync::atomic::AtomicU32;
 
     fn leaf() -> Tensor {

@@ -9,6 +9,7 @@ mod accumulator;
 mod api;
 mod arithmetic;
 mod call;
+mod counted;
 pub mod custom;
 pub mod engine;
 mod function;

@@ -6,6 +6,7 @@
 //! as long as memory allows. Start at [`Node`]; what it does when run is its [`Body`].
 
 use super::accumulator::{self, Accumulator};
+use super::counted::{Counted, Weak};
 use super::hook::Hooks;
 use super::leaf;
 use super::record::Slots;
@@ -16,11 +17,11 @@ use crate::{DType, Result, Tensor};
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, Weak};
 
 /// A counted handle to a node. (The accumulator of a leaf counts its handles itself: see `accumulator`.)
-pub struct Node(pub(super) ManuallyDrop<Arc<Inner>>);
+pub struct Node(pub(super) ManuallyDrop<Counted<Inner>>);
 
 /// A handle that does not keep its node alive.
 #[derive(Clone, Default)]
@@ -158,27 +159,25 @@ pub(super) fn block(
     body: Body,
     edges: SmallVec<[Edge; 2]>,
     inputs: SmallVec<[Option<InputMeta>; 1]>,
-) -> Arc<Inner> {
+) -> Counted<Inner> {
     let is_leaf = matches!(body, Body::AccumulateGrad(_));
     let topological_nr =
         edges.iter().filter_map(|e| e.node.as_ref()).map(|n| n.0.topological_nr + 1).max();
-    let place = Arc::<Inner>::new_uninit();
-    // (`get_mut` would ask, with a locked instruction, whether there is anybody else.)
-    let inner = Arc::as_ptr(&place).cast::<Inner>().cast_mut();
+    let (sequence_nr, thread_id) = next_numbers(is_leaf);
     // Field by field, so that the large ones are moved once.
-    // SAFETY: a fresh block that nobody else sees; every field is written.
+    // SAFETY: every field is written.
     unsafe {
-        let (sequence_nr, thread_id) = next_numbers(is_leaf);
-        (&raw mut (*inner).sequence_nr).write(sequence_nr);
-        (&raw mut (*inner).thread_id).write(thread_id as u32);
-        (&raw mut (*inner).topological_nr).write(topological_nr.unwrap_or(0));
-        (&raw mut (*inner).edges).write(edges);
-        (&raw mut (*inner).inputs).write(inputs);
-        (&raw mut (*inner).body).write(body);
-        (&raw mut (*inner).has_hooks).write(AtomicBool::new(false));
-        (&raw mut (*inner).hooks).write(Mutex::new(None));
-        (&raw mut (*inner).python).write(AtomicPtr::new(std::ptr::null_mut()));
-        place.assume_init()
+        Counted::make(|inner: *mut Inner| {
+            (&raw mut (*inner).sequence_nr).write(sequence_nr);
+            (&raw mut (*inner).thread_id).write(thread_id as u32);
+            (&raw mut (*inner).topological_nr).write(topological_nr.unwrap_or(0));
+            (&raw mut (*inner).edges).write(edges);
+            (&raw mut (*inner).inputs).write(inputs);
+            (&raw mut (*inner).body).write(body);
+            (&raw mut (*inner).has_hooks).write(AtomicBool::new(false));
+            (&raw mut (*inner).hooks).write(Mutex::new(None));
+            (&raw mut (*inner).python).write(AtomicPtr::new(std::ptr::null_mut()));
+        })
     }
 }
 
@@ -187,8 +186,8 @@ impl Clone for Node {
     fn clone(&self) -> Self {
         if let Body::AccumulateGrad(it) = &self.0.body {
             it.add_handle();
-            // SAFETY: the same pointer; such handles do not count in the `Arc`.
-            return Node(unsafe { std::ptr::read(&raw const self.0) });
+            // SAFETY: such handles do not count in the block.
+            return Node(ManuallyDrop::new(unsafe { self.0.uncounted() }));
         }
         Node(self.0.clone())
     }
@@ -262,23 +261,23 @@ impl Node {
     /// Whether two handles mean the same node.
     #[inline(always)]
     pub fn is_same(&self, other: &Node) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        self.id() == other.id()
     }
     /// Identity of the node.
     #[inline(always)]
     pub fn id(&self) -> usize {
-        Arc::as_ptr(&self.0) as usize
+        self.0.address()
     }
     /// How many handles there are.
     pub fn use_count(&self) -> usize {
         match &self.0.body {
             Body::AccumulateGrad(it) => it.handles(),
-            _ => Arc::strong_count(&self.0),
+            _ => self.0.count(),
         }
     }
     /// A handle that does not keep it alive.
     pub fn downgrade(&self) -> WeakNode {
-        WeakNode(Arc::downgrade(&self.0))
+        WeakNode(self.0.downgrade())
     }
     /// The leaf of an `AccumulateGrad` node.
     pub fn leaf(&self) -> Option<&Tensor> {
@@ -371,9 +370,9 @@ impl Edge {
     /// Whether dropping it frees no node that leads on: it goes nowhere, to a leaf, or to a node that
     /// others hold too. (If those let go at the same moment, that node decides again for itself.)
     fn ends_here(&self) -> bool {
-        self.node.as_ref().is_none_or(|n| {
-            matches!(n.0.body, Body::AccumulateGrad(_)) || Arc::strong_count(&n.0) > 1
-        })
+        self.node
+            .as_ref()
+            .is_none_or(|n| matches!(n.0.body, Body::AccumulateGrad(_)) || n.0.count() > 1)
     }
 }
 

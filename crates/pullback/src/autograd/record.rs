@@ -9,6 +9,7 @@ use crate::dispatch::{
 use crate::tensor::{SpinLock, TensorSpec};
 use crate::{Error, Result, Tensor};
 use smallvec::SmallVec;
+use std::mem::MaybeUninit;
 
 /// What a node saved, in the order of [`OpDef::saves`].
 pub(crate) type Slots = SmallVec<[Slot; 2]>;
@@ -70,24 +71,49 @@ pub(crate) fn save_inputs(
     let rules = wanted_rules(def, needs);
     slots.reserve_exact(def.saves.len());
     for save in def.saves {
+        let count = slots.len();
+        // Each value is put together where it stays: one that is moved there right afterwards is waited for.
+        let place = spare(slots);
         if save.users & rules == 0 || save.what == SaveKind::Output {
-            slots.push(Slot::Empty);
-            continue;
-        }
-        match (save.what, &args[save.index]) {
-            (SaveKind::Input, Arg::Tensor(t)) => {
-                let kept = original_self.as_ref().filter(|_| save.index == 0).unwrap_or(t);
-                slots.push(Slot::tensor(SavedTensor::input(kept)?));
+            place.write(Slot::Empty);
+        } else {
+            match (save.what, &args[save.index]) {
+                (SaveKind::Input, Arg::Tensor(t)) => {
+                    let kept = original_self.as_ref().filter(|_| save.index == 0).unwrap_or(t);
+                    place.write(Slot::tensor(SavedTensor::input(kept)?));
+                }
+                (SaveKind::Shape, Arg::Tensor(t)) => {
+                    place.write(Slot::Sizes(short(t.shape())));
+                }
+                (SaveKind::Strides, Arg::Tensor(t)) => {
+                    place.write(Slot::Sizes(short(t.strides())));
+                }
+                (SaveKind::Input, Arg::Ints(ints)) => {
+                    place.write(Slot::Sizes(short(ints)));
+                }
+                (SaveKind::Input, Arg::Int(int)) => {
+                    place.write(Slot::Plain(Value::Int(*int)));
+                }
+                (SaveKind::Input, Arg::Bool(bool)) => {
+                    place.write(Slot::Plain(Value::Bool(*bool)));
+                }
+                (what, arg) => {
+                    place.write(save_arg(what, arg)?);
+                }
             }
-            (SaveKind::Shape, Arg::Tensor(t)) => slots.push(Slot::Sizes(short(t.shape()))),
-            (SaveKind::Strides, Arg::Tensor(t)) => slots.push(Slot::Sizes(short(t.strides()))),
-            (SaveKind::Input, Arg::Ints(ints)) => slots.push(Slot::Sizes(short(ints))),
-            (SaveKind::Input, Arg::Int(int)) => slots.push(Slot::Plain(Value::Int(*int))),
-            (SaveKind::Input, Arg::Bool(bool)) => slots.push(Slot::Plain(Value::Bool(*bool))),
-            (what, arg) => slots.push(save_arg(what, arg)?),
         }
+        // SAFETY: the place after the last one was written.
+        unsafe { slots.set_len(count + 1) };
     }
     Ok(())
+}
+
+/// The place after the last slot.
+#[inline(always)]
+fn spare(slots: &mut Slots) -> &mut MaybeUninit<Slot> {
+    assert!(slots.len() < slots.capacity(), "room was made for all that is saved");
+    // SAFETY: inside of the capacity; uninitialised memory is what the type says.
+    unsafe { &mut *slots.as_mut_ptr().add(slots.len()).cast() }
 }
 
 /// A copy, put together in registers if it is short.
@@ -134,9 +160,8 @@ fn flatten_shapes(list: &[Tensor]) -> Box<[i64]> {
     out.into()
 }
 
-/// One edge per tensor of each argument that has a rule.
-fn edges(def: &OpDef, args: &[Arg<'_>]) -> Result<(SmallVec<[Edge; 2]>, u32)> {
-    let mut edges = SmallVec::new();
+/// One edge per tensor of each argument that has a rule, into `edges`; how long a list of tensors is.
+fn edges(def: &OpDef, args: &[Arg<'_>], edges: &mut SmallVec<[Edge; 2]>) -> Result<u32> {
     let mut list_len = 0;
     for (arg, info) in args.iter().zip(def.args) {
         if !info.has_vjp {
@@ -159,7 +184,7 @@ fn edges(def: &OpDef, args: &[Arg<'_>]) -> Result<(SmallVec<[Edge; 2]>, u32)> {
             _ => edges.push(Edge::default()),
         }
     }
-    Ok((edges, list_len))
+    Ok(list_len)
 }
 
 #[inline]
@@ -209,10 +234,11 @@ fn make_node(
             *slot = Slot::tensor(saved);
         }
     }
-    let (edges, list_len) = edges(def, args)?;
+    let mut next = SmallVec::new();
+    let list_len = edges(def, args, &mut next)?;
     let node = Node::new(
         Body::Op { def, slots, list_len, facts: Facts::of(args) },
-        edges,
+        next,
         input_metas(outputs),
     );
     if is_inplace && def.is(Traits::VIEW) {

@@ -138,7 +138,7 @@ fn divided(
     kernel: fn(&mut Iter) -> pullback_kernels::Result<()>,
 ) -> pullback_kernels::Result<()> {
     if iter.input_dtype(0).is_integral(true) && iter.has_zero(1) {
-        return Err(pullback_kernels::Error::Runtime("ZeroDivisionError".into()));
+        return Err(pullback_kernels::Error::runtime("ZeroDivisionError".into()));
     }
     kernel(iter)
 }
@@ -163,7 +163,7 @@ impl DivMode {
             None => elementwise::true_divide(iter),
             Some("trunc") => divided(iter, elementwise::trunc_divide),
             Some("floor") => divided(iter, elementwise::floor_divide),
-            Some(other) => Err(pullback_kernels::Error::Runtime(format!(
+            Some(other) => Err(pullback_kernels::Error::runtime(format!(
                 "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{other}'"
             ))),
         }

@@ -81,7 +81,10 @@ pub(crate) fn reduced(
         return Ok(out);
     }
     let out = Tensor::empty_of(&without(x.shape(), dims), dtype)?;
-    kernel(&mut out.view_mut_as(&kept, &contiguous_strides(&kept))?, x.view_ref(), dims)?;
+    let strides = contiguous_strides(&kept);
+    // SAFETY: `out` is row-major, and `kept` has its sizes and dimensions of size 1.
+    let mut view = unsafe { out.view_mut_as(&kept, &strides) };
+    kernel(&mut view, x.view_ref(), dims)?;
     Ok(out)
 }
 

@@ -532,7 +532,12 @@ unsafe fn forward<'py>(
         cls.call_method1(intern!(py, "setup_context"), (context, args, &output))?;
         return Ok(output);
     }
-    let mut all: SmallVec<[*mut PyObject; 8]> = smallvec::smallvec![context.as_ptr()];
+    if let [arg] = *args {
+        // SAFETY: the caller's promise.
+        return unsafe { vectorcall(&forward, &[context.as_ptr(), arg]) };
+    }
+    let mut all: SmallVec<[*mut PyObject; 8]> = SmallVec::with_capacity(args.len() + 1);
+    all.push(context.as_ptr());
     all.extend_from_slice(args);
     // SAFETY: the caller's promise.
     unsafe { vectorcall(&forward, &all) }

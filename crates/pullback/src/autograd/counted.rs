@@ -1,0 +1,217 @@
+//! A counted pointer for nodes: `Arc`, but that the last handle of all goes without an atomic step.
+//!
+//! As for tensors: who holds the only handle, with no weak one besides, knows that none can come, so plain reads
+//! do where `Arc` counts down with a locked instruction, twice. Most nodes die that way.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering, Ordering::Relaxed, fence};
+
+#[repr(C)]
+struct Block<T> {
+    handles: AtomicUsize,
+    /// Weak handles, plus one for all the strong ones together.
+    weak: AtomicUsize,
+    value: T,
+}
+
+/// A handle that keeps its value alive.
+pub(super) struct Counted<T>(NonNull<Block<T>>);
+
+/// A handle that keeps only the memory.
+pub(super) struct Weak<T>(Option<NonNull<Block<T>>>);
+
+// SAFETY: shared like an `Arc`: the value is reached through shared references and dropped by the last handle.
+unsafe impl<T: Send + Sync> Send for Counted<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync> Sync for Counted<T> {}
+// SAFETY: as above; until it is upgraded only the counts are touched.
+unsafe impl<T: Send + Sync> Send for Weak<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync> Sync for Weak<T> {}
+
+impl<T> Counted<T> {
+    /// The first handle to a value that `write` puts into place.
+    ///
+    /// # Safety
+    /// `write` initialises the value and does not panic.
+    #[inline(always)]
+    pub(super) unsafe fn make(write: impl FnOnce(*mut T)) -> Self {
+        let layout = Layout::new::<Block<T>>();
+        // SAFETY: the layout has a size.
+        let Some(block) = NonNull::new(unsafe { alloc(layout) }.cast::<Block<T>>()) else {
+            handle_alloc_error(layout)
+        };
+        let raw = block.as_ptr();
+        // SAFETY: fresh memory of that layout; all fields are written.
+        unsafe {
+            (&raw mut (*raw).handles).write(AtomicUsize::new(1));
+            (&raw mut (*raw).weak).write(AtomicUsize::new(1));
+            write(&raw mut (*raw).value);
+        }
+        Counted(block)
+    }
+    #[inline(always)]
+    fn block(&self) -> &Block<T> {
+        // SAFETY: it lives as long as this handle counts.
+        unsafe { self.0.as_ref() }
+    }
+    /// How many handles there are.
+    #[inline(always)]
+    pub(super) fn count(&self) -> usize {
+        self.block().handles.load(Ordering::Acquire)
+    }
+    /// Identity of the value.
+    #[inline(always)]
+    pub(super) fn address(&self) -> usize {
+        self.0.as_ptr() as usize
+    }
+    /// The same pointer without a count of its own.
+    ///
+    /// # Safety
+    /// It is dropped only if a count is left for it, and not used when the value is gone.
+    #[inline(always)]
+    pub(super) unsafe fn uncounted(&self) -> Self {
+        Counted(self.0)
+    }
+    pub(super) fn downgrade(&self) -> Weak<T> {
+        self.block().weak.fetch_add(1, Relaxed);
+        Weak(Some(self.0))
+    }
+}
+
+impl<T> Deref for Counted<T> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.block().value
+    }
+}
+
+impl<T> Clone for Counted<T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        self.block().handles.fetch_add(1, Relaxed);
+        Counted(self.0)
+    }
+}
+
+impl<T> Drop for Counted<T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let block = self.block();
+        // The weak count first: a weak handle that another thread upgraded and dropped shows its upgrade in
+        // `handles` to whoever sees the drop.
+        let is_sole =
+            block.weak.load(Ordering::Acquire) == 1 && block.handles.load(Ordering::Acquire) == 1;
+        if is_sole || block.handles.fetch_sub(1, Ordering::Release) == 1 {
+            fence(Ordering::Acquire);
+            drop_value(self.0);
+        }
+    }
+}
+
+#[inline(never)]
+fn drop_value<T>(block: NonNull<Block<T>>) {
+    // SAFETY: the last strong handle is gone; weak ones touch only the counts.
+    unsafe { std::ptr::drop_in_place(&raw mut (*block.as_ptr()).value) };
+    release(block);
+}
+
+fn release<T>(block: NonNull<Block<T>>) {
+    // SAFETY: the block is alive while the weak count is not zero.
+    let weak = &unsafe { block.as_ref() }.weak;
+    if weak.load(Ordering::Acquire) == 1 || weak.fetch_sub(1, Ordering::Release) == 1 {
+        fence(Ordering::Acquire);
+        // SAFETY: allocated with this layout; nobody is left.
+        unsafe { dealloc(block.as_ptr().cast(), Layout::new::<Block<T>>()) };
+    }
+}
+
+impl<T> Weak<T> {
+    /// A strong handle, if the value is still alive.
+    pub(super) fn upgrade(&self) -> Option<Counted<T>> {
+        // SAFETY: the block is alive while this weak handle counts.
+        let handles = &unsafe { self.0?.as_ref() }.handles;
+        let more = |n: usize| (n > 0).then_some(n + 1);
+        handles.fetch_update(Ordering::Acquire, Relaxed, more).ok()?;
+        self.0.map(Counted)
+    }
+}
+
+impl<T> Default for Weak<T> {
+    fn default() -> Self {
+        Weak(None)
+    }
+}
+
+impl<T> Clone for Weak<T> {
+    fn clone(&self) -> Self {
+        if let Some(block) = self.0 {
+            // SAFETY: alive while this weak handle counts.
+            unsafe { block.as_ref() }.weak.fetch_add(1, Relaxed);
+        }
+        Weak(self.0)
+    }
+}
+
+impl<T> Drop for Weak<T> {
+    fn drop(&mut self) {
+        if let Some(block) = self.0 {
+            release(block);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    /// Counts how often it is dropped.
+    struct Value(Arc<AtomicUsize>);
+    impl Drop for Value {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+    fn make(drops: &Arc<AtomicUsize>) -> Counted<Value> {
+        let value = Value(drops.clone());
+        // SAFETY: the value is moved to the place.
+        unsafe { Counted::make(|place: *mut Value| place.write(value)) }
+    }
+
+    #[test]
+    fn the_last_handle_drops_the_value_once() {
+        let drops = Arc::new(AtomicUsize::new(0));
+        let (a, weak) = (make(&drops), make(&drops).downgrade());
+        assert_eq!(drops.load(Relaxed), 1);
+        assert!(weak.upgrade().is_none() && weak.clone().upgrade().is_none());
+        let b = a.clone();
+        assert_eq!((a.count(), b.address()), (2, a.address()));
+        let weak = b.downgrade();
+        drop(a);
+        let again = weak.upgrade();
+        drop(b);
+        assert_eq!(drops.load(Relaxed), 1);
+        drop(again);
+        assert_eq!(drops.load(Relaxed), 2);
+        assert!(weak.upgrade().is_none() && Weak::<Value>::default().upgrade().is_none());
+    }
+
+    #[test]
+    fn threads_race_to_be_last() {
+        let drops = Arc::new(AtomicUsize::new(0));
+        for round in 1..=2000 {
+            let value = make(&drops);
+            let (weak, other) = (value.downgrade(), value.clone());
+            std::thread::scope(|scope| {
+                scope.spawn(move || drop(other));
+                scope.spawn(move || drop(weak.upgrade()));
+                drop(value);
+            });
+            assert_eq!(drops.load(Relaxed), round);
+        }
+    }
+}

@@ -27,6 +27,13 @@ fn memory_order(out: &StridedMut<'_>) -> Lines<1> {
 
 /// Stores `draw()` at every element, in the order of memory.
 fn fill_each<T: Element>(out: &StridedMut<'_>, mut draw: impl FnMut() -> T) {
+    if out.is_contiguous() {
+        for index in 0..out.numel() {
+            // SAFETY: inside the view, which is row-major; the caller chose `T` by its dtype.
+            unsafe { put(out.ptr(), (index * size_of::<T>()) as isize, draw()) };
+        }
+        return;
+    }
     let lines = memory_order(out);
     lines.visit(0..lines.count(), |[at]| {
         // SAFETY: the walk stays inside the view; the caller chose `T` by its dtype.

@@ -26,22 +26,25 @@ pub(crate) fn current() -> u32 {
 #[must_use = "the mode lasts as long as the guard"]
 pub struct ModeGuard {
     previous: u32,
-    // Modes belong to a thread: the guard must not leave it.
-    thread: std::marker::PhantomData<*const ()>,
+    /// The thread's modes, found once. (A pointer, so that the guard cannot leave the thread.)
+    modes: *const Cell<u32>,
 }
 
 impl Drop for ModeGuard {
     #[inline(always)]
     fn drop(&mut self) {
-        MODE.with(|m| m.set(self.previous));
+        // SAFETY: a thread's own variable without destructor, which is there as long as the thread, and so the guard, is.
+        unsafe { (*self.modes).set(self.previous) };
     }
 }
 
 #[inline(always)]
 fn set_bits(mask: u32, on: u32) -> ModeGuard {
-    let previous = current();
-    MODE.with(|m| m.set(previous & !mask | on));
-    ModeGuard { previous, thread: std::marker::PhantomData }
+    MODE.with(|modes| {
+        let previous = modes.get();
+        modes.set(previous & !mask | on);
+        ModeGuard { previous, modes }
+    })
 }
 
 /// Turns recording on or off for this thread as long as the guard lives.

@@ -94,6 +94,9 @@ pub(crate) fn save_inputs(
                 (SaveKind::Input, Arg::Int(int)) => {
                     place.write(Slot::Plain(Value::Int(*int)));
                 }
+                (SaveKind::Input, Arg::Scalar(scalar)) => {
+                    place.write(Slot::Plain(Value::Scalar(*scalar)));
+                }
                 (SaveKind::Input, Arg::Bool(bool)) => {
                     place.write(Slot::Plain(Value::Bool(*bool)));
                 }

@@ -14,6 +14,7 @@ use crate::{DType, ErrorKind, Result, Tensor};
 use pullback_kernels::index::{self, Reduce, ScatterSource};
 use pullback_kernels::{StridedMut, StridedRef, reduce};
 use pullback_macros::op;
+use std::borrow::Cow;
 
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[
@@ -356,7 +357,7 @@ impl Argmin {
 impl SelectAlong {
     fn cpu(self_: &Tensor, dim: i64, indices: &Tensor, keepdim: bool) -> Result<Tensor> {
         let (input, indices, at) = (
-            lifted(self_)?,
+            lifted(self_)?.into_owned(),
             kept(indices, self_.shape(), dim, keepdim)?,
             wrap_dim(dim, self_.ndim())?,
         );
@@ -450,18 +451,18 @@ fn as_list(dim: Option<&i64>) -> Option<&[i64]> {
 }
 
 /// Tensors without dimensions as tensors with one element.
-pub(crate) fn lifted(x: &Tensor) -> Result<Tensor> {
+pub(crate) fn lifted(x: &Tensor) -> Result<Cow<'_, Tensor>> {
     if x.ndim() > 0 {
-        return Ok(x.clone());
+        return Ok(Cow::Borrowed(x));
     }
-    x.alias_with(&[1], &[1], x.storage_offset())
+    x.alias_with(&[1], &[1], x.storage_offset()).map(Cow::Owned)
 }
 
 /// The result of a reduction of `dim` of `shape`, with that dimension in it.
 fn kept(result: &Tensor, shape: &[i64], dim: i64, keepdim: bool) -> Result<Tensor> {
     let at = wrap_dim(dim, shape.len())?;
     if keepdim || shape.is_empty() {
-        return lifted(result);
+        return lifted(result).map(Cow::into_owned);
     }
     ensure!(
         result.ndim() + 1 == shape.len(),

@@ -120,6 +120,38 @@ fn solutions_inverses_and_determinants_fit() {
     }
 }
 
+#[test]
+fn triangular_systems_are_solved_without_pivots() {
+    let mut rng = Rng(11);
+    for dtype in DTYPES {
+        for (n, k) in [(3, 2), (65, 1), (70, 5), (130, 0), (130, 70)] {
+            for upper in [false, true] {
+                let mut a = rng.tensor(dtype, &[2, n, n]);
+                let values = a.values();
+                for at in 0..values.len() {
+                    let (r, c) = (at as i64 / n % n, at as i64 % n);
+                    let value = if r == c { C128::new(n as f64, 0.0) } else { values[at] };
+                    let is_inside = r == c || upper == (c > r);
+                    a.set_flat(at, if is_inside { value } else { C128::default() });
+                }
+                let b = rng.tensor(dtype, &[2, n, k]);
+                let mut x = rng.tensor(dtype, &[2, n, k]);
+                let codes = linalg::solve(&mut x.view_mut(), a.view(), b.view()).unwrap();
+                assert_eq!(codes, [0, 0]);
+                for i in 0..2 {
+                    let what = format!("{dtype:?} {n} {k} {upper}");
+                    let product = Matrix::of(&a, i).times(&Matrix::of(&x, i));
+                    product.assert_near(&Matrix::of(&b, i), tolerance(dtype), &what);
+                }
+                // A zero on the diagonal is a singular matrix as before.
+                a.set_flat(((n - 1) * n + n - 1) as usize, C128::default());
+                let codes = linalg::solve(&mut x.view_mut(), a.view(), b.view()).unwrap();
+                assert_eq!(codes, [n as i32, 0], "{dtype:?} {n} {k} {upper}");
+            }
+        }
+    }
+}
+
 fn naive_det(a: &Matrix) -> C128 {
     let (n, mut m, mut det) = (a.rows, a.values.clone(), C128::new(1.0, 0.0));
     for p in 0..n {

@@ -1,7 +1,7 @@
 //! LU factorisation with partial pivoting and what follows from it: `solve`, `inv`, `det`, `slogdet`.
 //!
 //! Matrices up to 64 x 64 are factorised here, row-major in place, rank-1 update by rank-1 update with
-//! vector rows; larger ones by `faer`. A zero pivot means singular, exactly as LAPACK reports it.
+//! vector rows; larger ones by `faer`, which solves triangular ones as they are. A zero pivot means singular, exactly as LAPACK reports it.
 
 use super::{
     Field, codes_of_batch, expect_dtype, for_batch, for_field, matrices, squares, to_mat,
@@ -11,6 +11,10 @@ use crate::dense::{Compute, SharedMut, expect_shape, load, store, with_output};
 use crate::gemm::MulAdd;
 use crate::{Error, Result, StridedMut, StridedRef};
 use faer::linalg::solvers::Solve;
+use faer::linalg::triangular_solve::{
+    solve_lower_triangular_in_place, solve_upper_triangular_in_place,
+};
+use faer::{MatMut, MatRef, Par, Side};
 
 /// Largest order factorised here.
 const SMALL: usize = 64;
@@ -170,6 +174,19 @@ fn is_odd(permutation: &[usize]) -> bool {
     odd
 }
 
+/// The side on which a triangular matrix without zeros on its diagonal has its elements: such a matrix needs no
+/// factorisation. (With a zero there, pivoting decides which pivot is named.)
+fn triangle<T: Field>(a: MatRef<'_, T>) -> Option<Side> {
+    let (n, zero) = (a.nrows(), T::default());
+    if (0..n).any(|d| a[(d, d)] == zero) {
+        return None;
+    }
+    if (0..n).all(|r| (r + 1..n).all(|c| a[(r, c)] == zero)) {
+        return Some(Side::Lower);
+    }
+    (0..n).all(|r| (0..r).all(|c| a[(r, c)] == zero)).then_some(Side::Upper)
+}
+
 /// Solves matrix `i` for the right-hand sides in `x` (n, k), in place; else the number (from 1) of the
 /// first zero pivot, and `x` becomes NaN.
 fn solve_one<T: Field>(
@@ -184,16 +201,21 @@ fn solve_one<T: Field>(
     }
     let zero = T::default();
     if n > SMALL {
-        let lu = to_mat(a, i, n, n).partial_piv_lu();
+        let matrix = MatRef::from_row_major_slice(&a[i * n * n..(i + 1) * n * n], n, n);
+        if let Some(side) = triangle(matrix) {
+            let right = MatMut::from_row_major_slice_mut(x, n, k);
+            match side {
+                Side::Lower => solve_lower_triangular_in_place(matrix, right, Par::Seq),
+                Side::Upper => solve_upper_triangular_in_place(matrix, right, Par::Seq),
+            }
+            return Ok(());
+        }
+        let lu = matrix.partial_piv_lu();
         if let Some(d) = (0..n).find(|&d| lu.U()[(d, d)] == zero) {
             x.fill(undefined());
             return Err(d + 1);
         }
-        let mut right = to_mat(x, 0, n, k);
-        lu.solve_in_place(&mut right);
-        for (flat, x) in x.iter_mut().enumerate() {
-            *x = right[(flat / k, flat % k)];
-        }
+        lu.solve_in_place(MatMut::from_row_major_slice_mut(x, n, k));
         return Ok(());
     }
     let mut lu = [zero; 16 * 16];

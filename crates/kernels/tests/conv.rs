@@ -5,7 +5,7 @@ mod tensor;
 
 use pullback_kernels::conv::{self, Conv};
 use pullback_kernels::simd::{Level, set_level};
-use pullback_kernels::{C128, DType};
+use pullback_kernels::{C128, DType, parallel};
 use tensor::{Rng, Tensor};
 
 const DTYPES: [DType; 6] =
@@ -156,6 +156,9 @@ fn larger_and_special_convolutions_equal_the_naive_twin() {
         check(&mut rng, dtype, &[4, 6, 3, 3], &[8, 6, 1, 1], &conv2(1, 0, 1));
         check(&mut rng, dtype, &[2, 16, 20, 20], &[24, 16, 3, 3], &conv2(1, 1, 1));
         check(&mut rng, dtype, &[1, 17, 33, 31], &[33, 17, 3, 3], &conv2(2, 1, 1));
+        // Several blocks of images and of output channels; kernels of more elements than a vector has.
+        check(&mut rng, dtype, &[9, 20, 7, 7], &[71, 20, 3, 3], &conv2(1, 1, 1));
+        check(&mut rng, dtype, &[2, 36, 9, 9], &[34, 18, 5, 4], &conv2(1, 2, 2));
         check(&mut rng, dtype, &[2, 16, 9, 9], &[20, 16, 1, 1], &conv2(1, 0, 1));
         check(&mut rng, dtype, &[2, 12, 19, 19], &[12, 1, 3, 3], &conv2(1, 1, 12));
         check(&mut rng, dtype, &[2, 12, 19, 19], &[12, 1, 5, 5], &conv2(2, 2, 12));
@@ -165,9 +168,29 @@ fn larger_and_special_convolutions_equal_the_naive_twin() {
 }
 
 #[test]
+fn one_and_two_threads_give_the_same_bits() {
+    let mut rng = Rng(12);
+    let (x_shape, w_shape) = ([9, 40, 7, 7], [70, 40, 3, 3]);
+    let c = Conv { padding: [1; 2].as_slice().into(), ..Conv::plain(2) };
+    let (x, w) = (rng.tensor(DType::F32, &x_shape), rng.tensor(DType::F32, &w_shape));
+    let grad = rng.tensor(DType::F32, &[9, 70, 7, 7]);
+    let run = |threads: usize| {
+        parallel::set_num_threads(threads);
+        let [mut out, mut gx, mut gw] =
+            [[9, 70, 7, 7], x_shape, w_shape].map(|shape| Tensor::full(DType::F32, &shape, 0.0));
+        conv::convolution(&mut out.view_mut(), x.view(), w.view(), None, &c).unwrap();
+        conv::convolution_backward_input(&mut gx.view_mut(), grad.view(), w.view(), &c).unwrap();
+        conv::convolution_backward_weight(&mut gw.view_mut(), grad.view(), x.view(), &c).unwrap();
+        [out.data, gx.data, gw.data]
+    };
+    assert!(run(1) == run(2));
+}
+
+#[test]
 fn an_empty_batch_gives_empty_outputs_and_zero_weight_gradients() {
     let mut rng = Rng(9);
     check(&mut rng, DType::F32, &[0, 3, 5, 5], &[4, 3, 3, 3], &Conv::plain(2));
+    check(&mut rng, DType::F32, &[0, 16, 5, 5], &[17, 16, 3, 3], &Conv::plain(2));
 }
 
 #[test]

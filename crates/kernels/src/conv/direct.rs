@@ -31,12 +31,23 @@ pub(super) struct Weights<'w, T> {
 impl<'w, T> Weights<'w, T> {
     /// The kernel, in memory's order, between input channel `c` and output channel `o` of a group of `g`.
     pub(super) fn of(self, g: &Geometry, group: usize, o: usize, c: usize) -> &'w [T] {
+        self.kernels(g, group, o, c, g.kernel_size())
+    }
+    /// `count` elements from that kernel on.
+    pub(super) fn kernels(
+        self,
+        g: &Geometry,
+        group: usize,
+        o: usize,
+        c: usize,
+        count: usize,
+    ) -> &'w [T] {
         let pair = if self.is_turned {
             (group * g.in_channels + c) * g.out_channels + o
         } else {
             (group * g.out_channels + o) * g.in_channels + c
         };
-        &self.data[pair * g.kernel_size()..][..g.kernel_size()]
+        &self.data[pair * g.kernel_size()..][..count]
     }
 }
 

@@ -190,23 +190,53 @@ fn store<T: Number>(
     unsafe { copy_tile::<T, false>(to, from, strides, (positions, channels)) };
 }
 
+/// Input channels of the weights that are turned over at a time.
+const TURNED: usize = 16;
+
 /// The weights in blocks of `columns` output channels side by side, zeros after the last channel; within a block by kernel
 /// element, then channel.
 fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, columns: usize) -> Vec<T> {
     let (kernel, blocks) = (g.kernel_size(), g.out_channels.div_ceil(columns));
-    let depth = g.in_channels * kernel;
+    let (inputs, size) = (g.in_channels, size_of::<T>() as isize);
+    let depth = inputs * kernel;
     let mut packed = vec![T::default(); g.groups * blocks * depth * columns];
-    for group in 0..g.groups {
-        for o in 0..g.out_channels {
-            let start = (group * blocks + o / columns) * depth * columns + o % columns;
-            for c in 0..g.in_channels {
-                for (k, &weight) in weights.of(g, group, o, c).iter().enumerate() {
-                    let k = if weights.is_turned { kernel - 1 - k } else { k };
-                    packed[start + (k * g.in_channels + c) * columns] = weight;
+    let shared = SharedMut::new(&mut packed);
+    parallel::for_range(g.groups * blocks, 1, &|tasks| {
+        let mut rows =
+            vec![T::default(); if weights.is_turned { 0 } else { TURNED * kernel * columns }];
+        for task in tasks {
+            let (group, first) = (task / blocks, task % blocks * columns);
+            let count = columns.min(g.out_channels - first);
+            // SAFETY: one block each.
+            let to = unsafe { shared.slice(task * depth * columns..(task + 1) * depth * columns) };
+            if weights.is_turned {
+                // Memory holds the kernels of one input channel side by side; their elements come in reverse.
+                let strides = (-((inputs * columns) as isize * size), kernel as isize * size);
+                for c in 0..inputs {
+                    let from = weights.kernels(g, group, first, c, count * kernel).as_ptr().cast();
+                    let to = to[((kernel - 1) * inputs + c) * columns..].as_mut_ptr().cast();
+                    // SAFETY: `count` kernels; for each of their elements a run of `columns`.
+                    unsafe { copy_tile::<T, false>(to, from, strides, (count, kernel)) };
+                }
+                continue;
+            }
+            // Memory holds the kernels of one output channel side by side.
+            for c in (0..inputs).step_by(TURNED) {
+                let run = TURNED.min(inputs - c) * kernel;
+                let strides = (columns as isize * size, depth as isize * size);
+                let last = (count - 1) * depth + run;
+                let from = weights.kernels(g, group, first, c, last).as_ptr().cast();
+                // SAFETY: `count` runs of so many elements; as many rows of `columns`.
+                unsafe {
+                    copy_tile::<T, false>(rows.as_mut_ptr().cast(), from, strides, (count, run))
+                };
+                for (at, row) in rows.chunks_exact(columns).take(run).enumerate() {
+                    let start = ((at % kernel) * inputs + c + at / kernel) * columns;
+                    to[start..start + count].copy_from_slice(&row[..count]);
                 }
             }
         }
-    }
+    });
     packed
 }
 
@@ -252,14 +282,17 @@ pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: 
                     }
                     for shift in &shifts {
                         for column in 0..column_blocks {
+                            let Some(target) = target.next() else { return };
+                            let is_first = first == 0;
+                            let to = if is_first { &mut *target } else { &mut tile[..size] };
                             // SAFETY: bases and shifts lead to runs inside the images, of which the last may be
                             // exceeded by a tile's columns; the gradients are packed for as many positions.
                             unsafe {
                                 let x = input.data.as_ptr().add(shift + column * columns);
                                 let bases = &input.bases[..positions];
-                                (micro.run)(bases, x, packed.as_ptr(), tile.as_mut_ptr());
+                                (micro.run)(bases, x, packed.as_ptr(), to.as_mut_ptr());
                             }
-                            if let Some(target) = target.next() {
+                            if !is_first {
                                 for (sum, value) in target.iter_mut().zip(&tile) {
                                     *sum = sum.plus(*value);
                                 }
@@ -268,19 +301,21 @@ pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: 
                     }
                 }
             }
-            let mut source = sums.chunks_exact(size);
-            for block in own {
-                for k in 0..kernel {
-                    for column in 0..column_blocks {
-                        let Some(sums) = source.next() else { return };
-                        for o in block * rows..g.out_channels.min((block + 1) * rows) {
-                            for c in column * columns..g.in_channels.min((column + 1) * columns) {
-                                let at =
-                                    ((group * g.out_channels + o) * g.in_channels + c) * kernel + k;
-                                let sum = sums[(o - block * rows) * columns + c - column * columns];
-                                // SAFETY: the task owns these rows.
-                                unsafe { shared.slice(at..at + 1)[0] = sum };
-                            }
+            let blocks = sums.chunks_exact(kernel * column_blocks * size);
+            for (block, sums) in own.zip(blocks) {
+                for o in block * rows..g.out_channels.min((block + 1) * rows) {
+                    let start = (group * g.out_channels + o) * g.in_channels * kernel;
+                    // SAFETY: the task owns these rows.
+                    let out = unsafe { shared.slice(start..start + g.in_channels * kernel) };
+                    for (column, out) in out.chunks_mut(columns * kernel).enumerate() {
+                        let from = sums[column * size + (o - block * rows) * columns..].as_ptr();
+                        let bytes = size_of::<T>() as isize;
+                        let strides =
+                            (kernel as isize * bytes, (column_blocks * size) as isize * bytes);
+                        let (to, channels) = (out.as_mut_ptr().cast(), out.len() / kernel);
+                        // SAFETY: a tile for each kernel element, and so many of them for each channel.
+                        unsafe {
+                            copy_tile::<T, false>(to, from.cast(), strides, (kernel, channels));
                         }
                     }
                 }

@@ -84,6 +84,9 @@ fn fold_lanes<R: Reducer + ?Sized, const N: usize>(r: &R, items: &[R::Item], at:
         }
         next += 4 * N;
     }
+    // By way of memory: left to itself, LLVM sees the single items and the pairs below and keeps parts, not whole registers,
+    // in the loop.
+    let [mut a, b, c, d] = std::hint::black_box([a, b, c, d]);
     for group in singles {
         for j in 0..N {
             a[j] = r.step(a[j], group[j], next + j);
@@ -93,8 +96,6 @@ fn fold_lanes<R: Reducer + ?Sized, const N: usize>(r: &R, items: &[R::Item], at:
     for (j, &item) in rest.iter().enumerate() {
         a[j] = r.step(a[j], item, next + j);
     }
-    // By way of memory: left to itself, LLVM sees the pairs below and keeps pairs, not whole registers, in the loop.
-    let [mut a, b, c, d] = std::hint::black_box([a, b, c, d]);
     for j in 0..N {
         a[j] = r.combine(r.combine(a[j], b[j]), r.combine(c[j], d[j]));
     }

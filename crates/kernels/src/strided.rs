@@ -176,6 +176,10 @@ pub const MAX_OPERANDS: usize = 8;
 /// first, then inputs, and the number of elements.
 pub type Run<'r> = dyn Fn(&[*mut u8], &[isize], usize) + Sync + 'r;
 
+/// Several runs handed to a loop at once: as [`Run`], with the bytes from each run to the next, and as the last the number
+/// of elements of a run and of runs.
+pub(crate) type RunRows<'r> = dyn Fn(&[*mut u8], &[isize], &[isize], (usize, usize)) + Sync + 'r;
+
 /// Walks several views of one shape together, in an order that is good for memory: dimensions are
 /// sorted by the strides of the first operand and merged where all operands allow it.
 pub struct Iter {
@@ -418,34 +422,65 @@ impl Iter {
         }
         let n = self.operands;
         if self.shape.len() <= 1 && self.numel <= grain {
-            let zero = [0; MAX_OPERANDS];
-            let strides = if self.shape.is_empty() { &zero[..n] } else { &self.strides[..n] };
-            return run(&self.ptrs[..n], strides, self.numel);
+            return run(&self.ptrs[..n], self.steps(0), self.numel);
+        }
+        self.for_each_rows(grain, &|ptrs, strides, jumps, (length, rows)| {
+            let mut at = [std::ptr::null_mut::<u8>(); MAX_OPERANDS];
+            at[..n].copy_from_slice(&ptrs[..n]);
+            for _ in 0..rows {
+                run(&at[..n], strides, length);
+                for (at, &jump) in at[..n].iter_mut().zip(jumps) {
+                    *at = at.wrapping_offset(jump);
+                }
+            }
+        });
+    }
+
+    /// As [`Iter::for_each`], with runs that lie at regular distances handed over together.
+    pub(crate) fn for_each_rows(&self, grain: usize, run: &RunRows<'_>) {
+        if self.numel == 0 {
+            return;
+        }
+        if self.shape.len() <= 2 && self.numel <= grain {
+            let [inner, outer] = [0, 1].map(|dim| self.shape.get(dim).copied().unwrap_or(1));
+            let ptrs = &self.ptrs[..self.operands];
+            return run(ptrs, self.steps(0), self.steps(1), (inner, outer));
         }
         parallel::for_range(self.numel, grain, &|range| self.walk(range, run));
     }
 
+    /// The byte strides along dimension `dim`, zero if there is none.
+    #[inline]
+    fn steps(&self, dim: usize) -> &[isize] {
+        let n = self.operands;
+        self.strides.get(dim * n..(dim + 1) * n).unwrap_or(&[0; MAX_OPERANDS][..n])
+    }
+
     /// The part of the walk that covers elements `range` of the linear order.
-    fn walk(&self, range: std::ops::Range<usize>, run: &Run<'_>) {
+    fn walk(&self, range: std::ops::Range<usize>, run: &RunRows<'_>) {
         let n = self.operands;
         let inner = self.shape.first().copied().unwrap_or(1);
+        let outer = self.shape.get(1).copied().unwrap_or(1);
         let mut at = range.start;
-        let mut ptrs = [std::ptr::null_mut::<u8>(); MAX_OPERANDS];
-        let zero = [0; MAX_OPERANDS];
-        let strides = if self.shape.is_empty() { &zero[..n] } else { &self.strides[..n] };
+        let (strides, jumps) = (self.steps(0), self.steps(1));
         while at < range.end {
-            let mut rest = at;
-            ptrs[..n].copy_from_slice(&self.ptrs[..n]);
-            for (dim, &size) in self.shape.iter().enumerate() {
-                let position = (rest % size) as isize;
-                rest /= size;
-                for (i, ptr) in ptrs[..n].iter_mut().enumerate() {
-                    *ptr = ptr.wrapping_offset(position * self.strides[dim * n + i]);
+            let mut ptrs = [std::ptr::null_mut::<u8>(); MAX_OPERANDS];
+            for (i, ptr) in ptrs[..n].iter_mut().enumerate() {
+                let (mut rest, mut offset) = (at, 0);
+                for (dim, &size) in self.shape.iter().enumerate() {
+                    offset += (rest % size) as isize * self.strides[dim * n + i];
+                    rest /= size;
                 }
+                *ptr = self.ptrs[i].wrapping_offset(offset);
             }
-            let length = (inner - at % inner).min(range.end - at);
-            run(&ptrs[..n], strides, length);
-            at += length;
+            let (row, column, left) = (at / inner % outer, at % inner, range.end - at);
+            let (length, rows) = if column == 0 && left >= inner {
+                (inner, (left / inner).min(outer - row))
+            } else {
+                (left.min(inner - column), 1)
+            };
+            run(&ptrs[..n], strides, jumps, (length, rows));
+            at += length * rows;
         }
     }
 }

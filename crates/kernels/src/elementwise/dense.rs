@@ -4,9 +4,9 @@
 //! level in use to `drive`. Invariant of a loop: every operand is dense, aligned, of the map's types,
 //! and the output overlaps no input (`drive` copies where a caller works in place), which lets LLVM
 //! vectorise without checks at run time. Maps that memory is slower than also have a `Direct` loop, which
-//! takes in-place calls and one number for all elements as they come.
+//! takes rows, in-place calls and one number for all elements of a row as they come.
 
-use super::drive::{Direct, Loop, Loops, drive};
+use super::drive::{Direct, Loop, Loops, Rows, drive};
 use crate::{Element, Iter, Result};
 
 /// Which levels an op is compiled for: none but the baseline, up to AVX2, or all.
@@ -175,77 +175,99 @@ dense_loops!(one, Map1, body1, [a: A = 1]);
 dense_loops!(two, Map2, body2, [a: A = 1, b: B = 2]);
 dense_loops!(three, Map3, body3, [a: A = 1, b: B = 2, c: C = 3]);
 
-/// The direct loop of a map of one input, which is one element for all if `single` is 1.
-///
-/// # Safety
-/// As for [`Direct`], for operands of the map's types.
+/// Calls `each` with the addresses of each row. What a row needs stays in registers: a value read back from the stack
+/// between rows waits for the output's stores, which are told apart from it by the last twelve bits of their addresses.
 #[inline(always)]
-unsafe fn direct_body1<K: Map1>(ptrs: &[*mut u8], n: usize, p: K::P, single: usize) {
-    let (out, a) = (ptrs[0].cast::<K::Out>(), ptrs[1].cast::<K::A>());
-    // SAFETY: `n` elements on both sides. One pointer serves both where they are the same, so that LLVM knows.
-    unsafe {
-        if single == 1 {
-            let value = K::map(p, *a);
-            for i in 0..n {
-                *out.add(i) = value;
-            }
-        } else if a.addr() == out.addr() {
-            for i in 0..n {
-                *out.add(i) = K::map(p, *out.cast::<K::A>().add(i));
-            }
-        } else {
-            for i in 0..n {
-                *out.add(i) = K::map(p, *a.add(i));
-            }
+fn each_row<const N: usize>(run: &Rows<'_>, each: impl Fn([*mut u8; N])) {
+    let mut at: [*mut u8; N] = std::array::from_fn(|i| run.at[i]);
+    let jumps: [isize; N] = std::array::from_fn(|i| run.jumps[i]);
+    for _ in 0..run.rows {
+        each(at);
+        for (at, jump) in at.iter_mut().zip(jumps) {
+            *at = at.wrapping_offset(jump);
         }
     }
 }
 
-/// The direct loop of a map of two inputs, of which the one numbered `single` (0: none) is one element for all.
+/// The direct loop of a map of one input, which is one element for each row if `single` is 1.
 ///
 /// # Safety
 /// As for [`Direct`], for operands of the map's types.
 #[inline(always)]
-unsafe fn direct_body2<K: Map2>(ptrs: &[*mut u8], n: usize, p: K::P, single: usize) {
-    let (out, a, b) = (ptrs[0].cast::<K::Out>(), ptrs[1].cast::<K::A>(), ptrs[2].cast::<K::B>());
+unsafe fn direct_body1<K: Map1>(run: &Rows<'_>, p: K::P) {
+    let n = run.n;
+    // SAFETY: `n` elements on both sides. One pointer serves both where they are the same, so that LLVM knows.
+    unsafe {
+        if run.single == 1 {
+            each_row(run, |[out, a]| {
+                let value = K::map(p, *a.cast());
+                for i in 0..n {
+                    *out.cast::<K::Out>().add(i) = value;
+                }
+            });
+        } else if run.is_output(1) {
+            each_row(run, |[out]| {
+                for i in 0..n {
+                    *out.cast::<K::Out>().add(i) = K::map(p, *out.cast::<K::A>().add(i));
+                }
+            });
+        } else {
+            each_row(run, |[out, a]| {
+                for i in 0..n {
+                    *out.cast::<K::Out>().add(i) = K::map(p, *a.cast::<K::A>().add(i));
+                }
+            });
+        }
+    }
+}
+
+/// The direct loop of a map of two inputs, of which the one numbered `single` (0: none) is one element for each row.
+///
+/// # Safety
+/// As for [`Direct`], for operands of the map's types.
+#[inline(always)]
+unsafe fn direct_body2<K: Map2>(run: &Rows<'_>, p: K::P) {
+    let n = run.n;
     // SAFETY: `n` elements on all sides but the single one's. One pointer serves for output and input where they are
     // the same, so that LLVM knows.
     unsafe {
-        match (single, a.addr() == out.addr(), b.addr() == out.addr()) {
-            (1, _, true) => {
-                let a = *a;
+        match (run.single, run.is_output(1), run.is_output(2)) {
+            (1, _, true) => each_row(run, |[out, a]| {
+                let a = *a.cast();
                 for i in 0..n {
-                    *out.add(i) = K::map(p, a, *out.cast::<K::B>().add(i));
+                    *out.cast::<K::Out>().add(i) = K::map(p, a, *out.cast::<K::B>().add(i));
                 }
-            }
-            (1, _, false) => {
-                let a = *a;
+            }),
+            (1, _, false) => each_row(run, |[out, a, b]| {
+                let a = *a.cast();
                 for i in 0..n {
-                    *out.add(i) = K::map(p, a, *b.add(i));
+                    *out.cast::<K::Out>().add(i) = K::map(p, a, *b.cast::<K::B>().add(i));
                 }
-            }
-            (2, true, _) => {
-                let b = *b;
+            }),
+            (2, true, _) => each_row(run, |[out, _, b]| {
+                let b = *b.cast();
                 for i in 0..n {
-                    *out.add(i) = K::map(p, *out.cast::<K::A>().add(i), b);
+                    *out.cast::<K::Out>().add(i) = K::map(p, *out.cast::<K::A>().add(i), b);
                 }
-            }
-            (2, false, _) => {
-                let b = *b;
+            }),
+            (2, false, _) => each_row(run, |[out, a, b]| {
+                let b = *b.cast();
                 for i in 0..n {
-                    *out.add(i) = K::map(p, *a.add(i), b);
+                    *out.cast::<K::Out>().add(i) = K::map(p, *a.cast::<K::A>().add(i), b);
                 }
-            }
-            (_, true, _) => {
+            }),
+            (_, true, _) => each_row(run, |[out, _, b]| {
                 for i in 0..n {
-                    *out.add(i) = K::map(p, *out.cast::<K::A>().add(i), *b.add(i));
+                    let (a, b) = (*out.cast::<K::A>().add(i), *b.cast::<K::B>().add(i));
+                    *out.cast::<K::Out>().add(i) = K::map(p, a, b);
                 }
-            }
-            (_, false, _) => {
+            }),
+            (_, false, _) => each_row(run, |[out, a, b]| {
                 for i in 0..n {
-                    *out.add(i) = K::map(p, *a.add(i), *b.add(i));
+                    let (a, b) = (*a.cast::<K::A>().add(i), *b.cast::<K::B>().add(i));
+                    *out.cast::<K::Out>().add(i) = K::map(p, a, b);
                 }
-            }
+            }),
         }
     }
 }
@@ -257,9 +279,9 @@ macro_rules! direct_loops {
         /// As for [`Direct`]; the operands are of the map's types, `p` points to its parameters, the level is present.
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = $features)]
-        unsafe fn $name<K: $map>(ptrs: &[*mut u8], n: usize, p: *const u8, single: usize) {
+        unsafe fn $name<K: $map>(run: &Rows<'_>, p: *const u8) {
             // SAFETY: as promised by the caller.
-            unsafe { $body::<K>(ptrs, n, *p.cast::<K::P>(), single) };
+            unsafe { $body::<K>(run, *p.cast::<K::P>()) };
         }
     )*};
 }

@@ -3,7 +3,8 @@
 //! Operands that are already dense go to the loop as they are. Others pass through buffers of
 //! `BUFFER` bytes in the first-level cache: gathered (or spread, for a broadcast element),
 //! converted from half to single precision, and on the way out converted back and scattered. The
-//! same holds for an input that is also the output. Nothing here depends on the op, so this code
+//! same holds for an input that is also the output. Rows at regular distances are handed over together: to a direct loop
+//! as they are, to a dense loop as one block if they are short. Nothing here depends on the op, so this code
 //! exists once.
 
 use super::copy::copy_tile;
@@ -14,8 +15,21 @@ use std::mem::MaybeUninit;
 /// A loop over dense memory: addresses (output first), number of elements, address of the op's parameters.
 pub(crate) type Loop = unsafe fn(&[*mut u8], usize, *const u8);
 
-/// As [`Loop`], but an input may be the output, and the operand of the last number (0: none) is one element for all.
-pub(crate) type Direct = unsafe fn(&[*mut u8], usize, *const u8, usize);
+/// As [`Loop`] for several rows, but an input may be the output, and one may be a single element for each row.
+pub(crate) type Direct = unsafe fn(&Rows<'_>, *const u8);
+
+/// Rows of elements as a direct loop takes them.
+pub(crate) struct Rows<'r> {
+    /// Addresses in the first row, output first.
+    pub(crate) at: &'r [*mut u8],
+    /// Bytes from a row to the next.
+    pub(crate) jumps: &'r [isize],
+    /// Elements of a row.
+    pub(crate) n: usize,
+    pub(crate) rows: usize,
+    /// The number of the operand that has one element for each row (0: none); the others are dense in a row.
+    pub(crate) single: usize,
+}
 
 /// The loops of an op.
 #[derive(Clone, Copy)]
@@ -39,6 +53,9 @@ const OPERANDS: usize = 4;
 /// Elements from which work is worth splitting over threads.
 const GRAIN: usize = 32768;
 
+/// Parts that a large walk is cut into: for each, reading ahead starts afresh.
+const PARTS: usize = 64;
+
 /// Bytes of output up to which an in-place call takes the short way.
 const SMALL: usize = 512;
 
@@ -57,6 +74,25 @@ enum Form {
     Same,
     Half,
     Brain,
+}
+
+impl Rows<'_> {
+    /// Whether an input is the output, in every row.
+    #[inline(always)]
+    pub(crate) fn is_output(&self, operand: usize) -> bool {
+        self.at[operand] == self.at[0] && (self.rows <= 1 || self.jumps[operand] == self.jumps[0])
+    }
+}
+
+/// The operands that go through buffers, one bit each. (Bytes that are written one by one and read together would have to
+/// wait for all stores before them to reach the cache, which takes long while a large output is written.)
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Staged(u8);
+
+impl Staged {
+    fn has(self, operand: usize) -> bool {
+        self.0 >> operand & 1 != 0
+    }
 }
 
 /// A loop together with what it expects.
@@ -183,7 +219,9 @@ impl Plan {
         if let Some(across) = self.transposed_dim(iter) {
             return self.walk_tiles(iter, across);
         }
-        iter.for_each(GRAIN, &|ptrs, strides, n| self.run_over(ptrs, strides, n));
+        iter.for_each_rows(GRAIN.max(iter.numel() / PARTS), &|ptrs, strides, jumps, size| {
+            self.run_rows(ptrs, strides, jumps, size);
+        });
     }
 
     /// The dimension along which some input is dense while the output is dense along dimension 0, if tiles pay.
@@ -268,33 +306,53 @@ impl Plan {
             }
             (at[i], steps[i], jumps[i]) = (to, size as isize, strides.0);
         }
-        for row in 0..rows as isize {
-            let ptrs: [_; OPERANDS] =
-                std::array::from_fn(|i| at[i].wrapping_offset(row * jumps[i]));
-            self.run_over(&ptrs[..self.operands], &steps[..self.operands], n);
-        }
+        let operands = self.operands;
+        self.run_rows(&at[..operands], &steps[..operands], &jumps[..operands], (n, rows));
     }
 
-    /// One run of elements at regular distances.
-    fn run_over(&self, ptrs: &[*mut u8], strides: &[isize], n: usize) {
-        let mut staged = [false; OPERANDS];
+    /// Runs of elements at regular distances: `n` elements in each of `rows` rows.
+    fn run_rows(
+        &self,
+        ptrs: &[*mut u8],
+        strides: &[isize],
+        jumps: &[isize],
+        (n, rows): (usize, usize),
+    ) {
+        let mut staged = Staged(0);
         for i in 0..self.operands {
-            staged[i] = self.forms[i] != Form::Same
+            let is_staged = self.forms[i] != Form::Same
                 || (n > 1 && strides[i] != self.sizes[i] as isize)
                 || (i > 0 && ptrs[i] == ptrs[0]);
+            staged.0 |= u8::from(is_staged) << i;
         }
-        if staged[..self.operands].contains(&true) {
-            if let Some(direct) = self.run.direct
-                && let Some(single) = self.single(ptrs, strides)
-            {
-                // SAFETY: operands are dense or single as the loop is told, and of the right dtypes.
-                unsafe { direct(&ptrs[..self.operands], n, self.params, single) };
-                return;
+        let is_staged = staged != Staged(0);
+        if (is_staged || rows > 1)
+            && let Some(direct) = self.run.direct
+            && let Some(single) = self.single(ptrs, strides)
+        {
+            let (at, jumps) = (&ptrs[..self.operands], &jumps[..self.operands]);
+            let run = Rows { at, jumps, n, rows, single };
+            // SAFETY: operands are dense or single as the loop is told, and of the right dtypes.
+            return unsafe { direct(&run, self.params) };
+        }
+        let largest = self.sizes[..self.operands].iter().fold(4, |a, &size| a.max(size));
+        let block = BUFFER / largest;
+        // Short rows are staged together.
+        let together = if is_staged { (block / n.max(1)).clamp(1, rows) } else { 1 };
+        let mut at = [std::ptr::null_mut(); OPERANDS];
+        for first in (0..rows).step_by(together) {
+            for i in 0..self.operands {
+                at[i] = ptrs[i].wrapping_offset(first as isize * jumps[i]);
             }
-            self.run_staged(ptrs, strides, n, staged);
-        } else {
-            // SAFETY: every operand is dense, of the right dtype, and no input is the output.
-            unsafe { (self.run.dense)(&ptrs[..self.operands], n, self.params) };
+            if together > 1 {
+                let size = (n, together.min(rows - first));
+                self.run_staged_rows(at, strides, jumps, size, staged);
+            } else if is_staged {
+                self.run_staged(&at, strides, (n, block), staged);
+            } else {
+                // SAFETY: every operand is dense, of the right dtype, and no input is the output.
+                unsafe { (self.run.dense)(&at[..self.operands], n, self.params) };
+            }
         }
     }
 
@@ -317,17 +375,22 @@ impl Plan {
         Some(single)
     }
 
+    /// One row, in blocks of at most `block` elements.
     #[inline(never)]
-    fn run_staged(&self, ptrs: &[*mut u8], strides: &[isize], n: usize, staged: [bool; OPERANDS]) {
+    fn run_staged(
+        &self,
+        ptrs: &[*mut u8; OPERANDS],
+        strides: &[isize],
+        (n, block): (usize, usize),
+        staged: Staged,
+    ) {
         let mut buffers = [const { MaybeUninit::<Buffer>::uninit() }; OPERANDS];
         let mut at: [*mut u8; OPERANDS] = [std::ptr::null_mut(); OPERANDS];
-        let largest = self.sizes[..self.operands].iter().fold(4, |a, &size| a.max(size));
-        let block = BUFFER / largest;
         for start in (0..n).step_by(block) {
             let length = block.min(n - start);
             for i in 0..self.operands {
                 let from = ptrs[i].wrapping_offset(start as isize * strides[i]);
-                if !staged[i] {
+                if !staged.has(i) {
                     at[i] = from;
                     continue;
                 }
@@ -342,10 +405,75 @@ impl Plan {
             }
             // SAFETY: every address is now dense and of the loop's dtype; buffers are nobody else's.
             unsafe { (self.run.dense)(&at[..self.operands], length, self.params) };
-            if staged[0] {
+            if staged.has(0) {
                 let to = ptrs[0].wrapping_offset(start as isize * strides[0]);
                 // SAFETY: the output run has `length` elements from `to`; the loop has filled the buffer.
                 unsafe { scatter(self.forms[0], self.sizes[0], at[0], to, strides[0], length) };
+            }
+        }
+    }
+
+    /// Short rows that together fit one block: the loop runs over all of them at once.
+    #[inline(never)]
+    fn run_staged_rows(
+        &self,
+        ptrs: [*mut u8; OPERANDS],
+        strides: &[isize],
+        jumps: &[isize],
+        (n, rows): (usize, usize),
+        staged: Staged,
+    ) {
+        let mut buffers = [const { MaybeUninit::<Buffer>::uninit() }; OPERANDS];
+        let mut rows_buffer = MaybeUninit::<Buffer>::uninit();
+        let between: *mut u8 = rows_buffer.as_mut_ptr().cast();
+        let mut at = ptrs;
+        // Rows that follow one another at the elements' distance are one run.
+        let is_run = |i: usize| jumps[i] == n as isize * strides[i];
+        for i in 0..self.operands {
+            if !staged.has(i) && is_run(i) {
+                continue;
+            }
+            at[i] = buffers[i].as_mut_ptr().cast();
+            if i == 0 {
+                continue;
+            }
+            let (form, size) = (self.forms[i], self.sizes[i]);
+            // SAFETY: the rows lie inside the operand; the buffers have room for a block, and `between` is filled
+            // before it is read.
+            unsafe {
+                if is_run(i) {
+                    gather(form, size, ptrs[i], strides[i], at[i], n * rows);
+                    continue;
+                }
+                let to = if form == Form::Same { at[i] } else { between };
+                for row in 0..rows {
+                    let from = ptrs[i].wrapping_offset(row as isize * jumps[i]);
+                    gather(Form::Same, size, from, strides[i], to.add(row * n * size), n);
+                }
+                if form != Form::Same {
+                    gather(form, size, between, size as isize, at[i], n * rows);
+                }
+            }
+        }
+        // SAFETY: every address is now dense and of the loop's dtype; buffers are nobody else's.
+        unsafe { (self.run.dense)(&at[..self.operands], n * rows, self.params) };
+        if at[0] == ptrs[0] {
+            return;
+        }
+        let (form, size) = (self.forms[0], self.sizes[0]);
+        // SAFETY: the rows lie inside the output; the loop has filled the buffer, and `between` is filled before it is read.
+        unsafe {
+            if is_run(0) {
+                return scatter(form, size, at[0], ptrs[0], strides[0], n * rows);
+            }
+            let mut from = at[0];
+            if form != Form::Same {
+                scatter(form, size, at[0], between, size as isize, n * rows);
+                from = between;
+            }
+            for row in 0..rows {
+                let to = ptrs[0].wrapping_offset(row as isize * jumps[0]);
+                scatter(Form::Same, size, from.add(row * n * size), to, strides[0], n);
             }
         }
     }

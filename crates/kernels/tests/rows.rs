@@ -1,0 +1,90 @@
+//! Element-by-element kernels over rows of every layout give what they give over dense memory: bit for bit, into fresh
+//! memory and in place, on one and on two threads.
+
+mod tensor;
+
+use pullback_kernels::elementwise as ew;
+use pullback_kernels::{DType, Iter, StridedMut, StridedRef, parallel};
+use tensor::{Rng, Tensor};
+
+/// A matrix with so many elements between rows and between neighbours of a row.
+fn matrix(rng: &mut Rng, dtype: DType, (rows, columns): (i64, i64), layout: [i64; 2]) -> Tensor {
+    let [down, along] = layout;
+    let last = (rows - 1).max(0) * down + (columns - 1).max(0) * along;
+    let mut t = rng.dense(dtype, &[last + 1]);
+    (t.shape, t.strides) = (vec![rows, columns], layout.to_vec());
+    t
+}
+
+fn text(t: &Tensor) -> String {
+    format!("{:?}", t.values())
+}
+
+/// The product of two tensors after copying them to dense memory.
+fn dense_product(a: &Tensor, b: &Tensor) -> String {
+    let [mut x, mut y] = [a, b].map(|t| {
+        let mut dense = Tensor::full(t.dtype, &[t.numel() as i64], 0.0);
+        t.values().into_iter().enumerate().for_each(|(i, value)| dense.set_flat(i, value));
+        dense
+    });
+    let mut out = Tensor::full(a.dtype, &x.shape.clone(), 0.0);
+    let (x, y) = (x.view_mut().as_ref(), y.view_mut().as_ref());
+    ew::mul(&mut Iter::new(&[out.view_mut()], &[x, y]).unwrap()).unwrap();
+    text(&out)
+}
+
+fn check(dtype: DType, size: (i64, i64)) {
+    let (rows, columns) = size;
+    let mut rng = Rng((rows * 1000 + columns) as u64);
+    let dense = [columns, 1];
+    // Whole, one number for each row, one row for all, one number, rows with gaps, every other element.
+    let layouts = [dense, [1, 0], [0, 1], [0, 0], [columns + 3, 1], [2 * columns, 2]];
+    for [left, right] in layouts.iter().flat_map(|&a| layouts.map(|b| [a, b])) {
+        let (a, b) = (matrix(&mut rng, dtype, size, left), matrix(&mut rng, dtype, size, right));
+        let (expected, what) =
+            (dense_product(&a, &b), format!("{dtype:?} {size:?} {left:?} {right:?}"));
+        for threads in [1, 2] {
+            parallel::set_num_threads(threads);
+            for layout in [dense, [columns + 1, 1], [2 * columns, 2]] {
+                let mut out = matrix(&mut rng, dtype, size, layout);
+                ew::mul(&mut Iter::new(&[out.view_mut()], &[a.view(), b.view()]).unwrap()).unwrap();
+                assert!(text(&out) == expected, "{what} to {layout:?}");
+            }
+            for (own, is_left) in [(&a, true), (&b, false)] {
+                if own.strides.contains(&0) {
+                    continue;
+                }
+                let mut out = Tensor {
+                    data: own.data.clone(),
+                    shape: own.shape.clone(),
+                    strides: own.strides.clone(),
+                    ..*own
+                };
+                let ptr = out.view_mut().ptr();
+                // SAFETY: the very same view twice, of live memory.
+                let (target, own) = unsafe {
+                    (
+                        StridedMut::new(ptr, dtype, &own.shape, &own.strides),
+                        StridedRef::new(ptr, dtype, &own.shape, &own.strides),
+                    )
+                };
+                let inputs = if is_left { [own, b.view()] } else { [a.view(), own] };
+                ew::mul(&mut Iter::new(&[target], &inputs).unwrap()).unwrap();
+                assert!(text(&out) == expected, "{what} in place");
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_of_any_layout_give_what_dense_memory_gives() {
+    use DType::*;
+    for size in [(0, 5), (5, 0), (1, 7), (7, 1), (40, 3), (129, 16), (33, 257), (5, 700)] {
+        for dtype in [F32, F64, BF16, F16, I16, I64, C128, Bool] {
+            check(dtype, size);
+        }
+    }
+    for (dtype, size) in [(F32, (1500, 47)), (BF16, (50, 1400)), (U8, (3000, 23))] {
+        check(dtype, size);
+    }
+}

@@ -27,6 +27,7 @@ pub mod rnn;
 mod row;
 pub mod scalar;
 pub mod scan;
+mod scratch;
 pub mod simd;
 pub mod softmax;
 pub mod sort;

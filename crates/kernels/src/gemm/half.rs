@@ -59,7 +59,7 @@ pub(crate) trait Narrow: Element {
     fn widen_row(from: &[Self], to: &mut [f32]);
     fn round_row(from: &[f32], to: &mut [Self]);
     /// The loop that multiplies pairs of numbers as they are, if the machine has one and the product is worth it.
-    fn pairs(_: Sizes) -> Option<super::pairs::Tile> {
+    fn pairs(_: Sizes) -> Option<super::pairs::Loops> {
         None
     }
 }
@@ -90,8 +90,8 @@ narrow!(
     crate::bf16,
     brain_to_single,
     single_to_brain,
-    fn pairs(s: Sizes) -> Option<super::pairs::Tile> {
-        super::pairs::tile(s)
+    fn pairs(s: Sizes) -> Option<super::pairs::Loops> {
+        super::pairs::loops(s)
     }
 );
 

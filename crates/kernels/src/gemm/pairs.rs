@@ -7,17 +7,28 @@
 use super::half::{Narrow, narrow};
 use super::{Matrix, Sizes};
 use crate::elementwise::copy_tile;
-use crate::{dense::SharedMut, parallel};
+use crate::{dense::SharedMut, parallel, scratch};
 
 /// `sums[r * COLUMNS + j] += sum over k < n of pair(left[k * ROWS + r]) . pair(right[k * COLUMNS + j])` for `j < columns`
 /// (or more), or `=` if `is_first`.
-pub(super) type Tile = unsafe fn(
+type Tile = unsafe fn(
     operands: (*const u32, *const u32),
     n: usize,
     columns: usize,
     is_first: bool,
     sums: *mut f32,
 );
+
+/// Rounds `(rows, columns)` sums, `COLUMNS` to a row, to where a matrix begins, whose rows are so many elements apart. Sums
+/// are never denormal: the instruction that makes them sees to that.
+type Round = unsafe fn(sums: *const f32, to: (*mut u16, isize), size: (usize, usize));
+
+/// The loops of a machine that has the instruction.
+#[derive(Clone, Copy)]
+pub(super) struct Loops {
+    tile: Tile,
+    round: Round,
+}
 
 const ROWS: usize = 8;
 const COLUMNS: usize = 48;
@@ -26,14 +37,14 @@ const DEPTH: usize = 512;
 /// Fewest multiply-adds for which packing pays.
 const LEAST: usize = 16 * 16 * 16;
 
-/// The loop, if the machine has the instruction and the product is worth it.
-pub(super) fn tile(s: Sizes) -> Option<Tile> {
+/// The loops, if the machine has the instruction and the product is worth it.
+pub(super) fn loops(s: Sizes) -> Option<Loops> {
     #[cfg(target_arch = "x86_64")]
     {
         use crate::simd::{Level, level};
         let is_worth = s.work() >= LEAST && s.m >= ROWS / 2 && s.n >= 16;
         let is_there = || level() == Level::Avx512 && is_x86_feature_detected!("avx512bf16");
-        (is_worth && is_there()).then_some(x86::tile as Tile)
+        (is_worth && is_there()).then_some(Loops { tile: x86::tile, round: x86::round })
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
@@ -48,50 +59,105 @@ pub(super) fn product<T: Narrow>(
     (c, a, b): (Matrix<T>, Matrix<T>, Matrix<T>),
     (alpha, beta): (f32, f32),
     threads: bool,
-    tile: Tile,
+    loops: Loops,
 ) {
     debug_assert_eq!(size_of::<T>(), 2);
     let pairs = s.k.div_ceil(2);
     let (row_blocks, column_blocks) = (s.m.div_ceil(ROWS), s.n.div_ceil(COLUMNS));
-    let mut left = vec![0_u32; row_blocks * pairs * ROWS];
-    let shared = SharedMut::new(&mut left);
-    let pack_left = |range: std::ops::Range<usize>| {
-        for block in range {
-            let rows = ROWS.min(s.m - block * ROWS);
-            let at = block * pairs * ROWS;
-            // SAFETY: one block each.
-            let to = unsafe { shared.slice(at..at + pairs * ROWS) };
-            pack(to, ROWS, a.at(block * ROWS, 0), rows, 0..s.k);
-        }
-    };
-    let multiply = |range: std::ops::Range<usize>| {
-        let mut right = vec![0_u32; DEPTH.min(pairs) * COLUMNS];
-        let mut sums = vec![0.0_f32; row_blocks * ROWS * COLUMNS];
-        for block in range {
-            let columns = COLUMNS.min(s.n - block * COLUMNS);
-            for first in (0..pairs).step_by(DEPTH) {
-                let n = DEPTH.min(pairs - first);
-                let depth = 2 * first..s.k.min(2 * (first + n));
-                pack(&mut right, COLUMNS, b.at(0, block * COLUMNS).t(), columns, depth);
-                for row in 0..row_blocks {
-                    // SAFETY: a block of rows from pair `first` on, `n` rows of the packed right operand, and a tile.
-                    unsafe {
-                        let left = shared.ptr().add((row * pairs + first) * ROWS);
-                        let sums = sums.as_mut_ptr().add(row * ROWS * COLUMNS);
-                        tile((left, right.as_ptr()), n, columns, first == 0, sums);
-                    }
+    // Words of the packed left operand, and of what a thread needs: the packed right one and the sums.
+    let all_left = (row_blocks * pairs * ROWS).next_multiple_of(16);
+    let all_right = DEPTH.min(pairs) * COLUMNS;
+    let own = all_right + row_blocks * ROWS * COLUMNS;
+    scratch::with(all_left + own, |words| {
+        let (left, mine) = words.split_at_mut(all_left);
+        let left = SharedMut::new(left);
+        let pack_left = |range: std::ops::Range<usize>| {
+            for block in range.clone().step_by(2) {
+                let rows = (2 * ROWS).min(s.m - block * ROWS);
+                let blocks = if block + 1 < range.end { rows.div_ceil(ROWS) } else { 1 };
+                let at = block * pairs * ROWS;
+                // SAFETY: two blocks each, or the last one.
+                let to = unsafe { left.slice(at..at + blocks * pairs * ROWS) };
+                let from = a.at(block * ROWS, 0);
+                if blocks == 2 && rows == 2 * ROWS && s.k % 2 == 0 && lies_in_pairs(from) {
+                    pack_two(to, from, pairs);
+                    continue;
+                }
+                for (half, to) in to.chunks_exact_mut(pairs * ROWS).enumerate() {
+                    let rows = ROWS.min(s.m - (block + half) * ROWS);
+                    pack(to, ROWS, from.at(half * ROWS, 0), rows, 0..s.k);
                 }
             }
-            let part = Sizes { n: columns, ..s };
-            narrow(c.at(0, block * COLUMNS), part, &sums, COLUMNS, alpha, beta);
+        };
+        let multiply = |range: std::ops::Range<usize>, words: &mut [u32]| {
+            let (right, sums) = words.split_at_mut(all_right);
+            // SAFETY: all bits are numbers of either type, which are of one size.
+            let sums = unsafe {
+                std::slice::from_raw_parts_mut(sums.as_mut_ptr().cast::<f32>(), sums.len())
+            };
+            for block in range {
+                let columns = COLUMNS.min(s.n - block * COLUMNS);
+                for first in (0..pairs).step_by(DEPTH) {
+                    let n = DEPTH.min(pairs - first);
+                    let depth = 2 * first..s.k.min(2 * (first + n));
+                    pack(right, COLUMNS, b.at(0, block * COLUMNS).t(), columns, depth);
+                    for row in 0..row_blocks {
+                        // SAFETY: a block of rows from pair `first` on, `n` rows of the packed right operand, and a tile.
+                        unsafe {
+                            let left = left.ptr().add((row * pairs + first) * ROWS);
+                            let sums = sums.as_mut_ptr().add(row * ROWS * COLUMNS);
+                            (loops.tile)((left, right.as_ptr()), n, columns, first == 0, sums);
+                        }
+                    }
+                }
+                let (c, part) = (c.at(0, block * COLUMNS), Sizes { n: columns, ..s });
+                if alpha == 1.0 && beta == 0.0 && c.cs == 1 {
+                    // SAFETY: these rows and columns of `c` are this block's.
+                    unsafe { (loops.round)(sums.as_ptr(), (c.ptr.cast(), c.rs), (s.m, columns)) };
+                } else {
+                    narrow(c, part, sums, COLUMNS, alpha, beta);
+                }
+            }
+        };
+        if threads && s.work() > super::THREAD_GRAIN && parallel::num_threads() > 1 {
+            parallel::for_range(row_blocks, 8, &pack_left);
+            parallel::for_range(column_blocks, 1, &|range| {
+                scratch::with(own, |words| multiply(range, words));
+            });
+        } else {
+            pack_left(0..row_blocks);
+            multiply(0..column_blocks, mine);
         }
-    };
-    if threads && s.work() > super::THREAD_GRAIN {
-        parallel::for_range(row_blocks, 8, &pack_left);
-        parallel::for_range(column_blocks, 1, &multiply);
-    } else {
-        pack_left(0..row_blocks);
-        multiply(0..column_blocks);
+    });
+}
+
+/// Whether a row's pairs lie in memory as the instruction takes them.
+fn lies_in_pairs<T>(from: Matrix<T>) -> bool {
+    from.cs == 1 && from.rs % 2 == 0 && from.ptr.addr().is_multiple_of(4)
+}
+
+/// Packs two whole blocks of rows, by squares of as many pairs as rows.
+fn pack_two<T: Narrow>(to: &mut [u32], from: Matrix<T>, pairs: usize) {
+    const WIDTH: usize = 2 * ROWS;
+    /// Pairs turned over at a time.
+    const RUN: usize = 64;
+    let mut turned = [0_u32; WIDTH * RUN];
+    let (first, second) = to.split_at_mut(pairs * ROWS);
+    for start in (0..pairs).step_by(RUN) {
+        let n = RUN.min(pairs - start);
+        let at = from.at(0, 2 * start).ptr.cast_const().cast();
+        // SAFETY: `WIDTH` rows of `n` pairs, and as many runs of `WIDTH`.
+        unsafe {
+            let strides = (WIDTH as isize * 4, from.rs * 2);
+            copy_tile::<u32, false>(turned.as_mut_ptr().cast(), at, strides, (WIDTH, n));
+        }
+        let targets = first[start * ROWS..].as_chunks_mut::<ROWS>().0.iter_mut();
+        let targets = targets.zip(second[start * ROWS..].as_chunks_mut::<ROWS>().0);
+        for (row, (first, second)) in
+            turned.as_chunks::<ROWS>().0.as_chunks::<2>().0[..n].iter().zip(targets)
+        {
+            (*first, *second) = (row[0], row[1]);
+        }
     }
 }
 
@@ -112,24 +178,18 @@ fn pack<T: Narrow>(
         to.fill(0);
     }
     let start = from.at(0, depth.start).ptr.cast_const();
-    if from.cs == 1 && from.rs % 2 == 0 && start.addr().is_multiple_of(4) {
+    if lies_in_pairs(from.at(0, depth.start)) {
         let (strides, start) = ((width as isize * 4, from.rs * 2), start.cast());
         // SAFETY: `count` rows of as many pairs, and as many runs of `width`.
         unsafe { copy_tile::<u32, false>(to.as_mut_ptr().cast(), start, strides, (count, pairs)) };
+    } else if from.rs == 1 {
+        interleave(to, width, (start.cast(), from.cs), (count, pairs));
     } else {
         for k in 0..pairs {
             let row = &mut to[k * width..][..count];
             let at = depth.start + 2 * k;
-            if from.rs == 1 {
-                // SAFETY: `count` neighbours in two columns of the matrix.
-                let [low, high] = [at, at + 1].map(|k| unsafe {
-                    std::slice::from_raw_parts(from.at(0, k).ptr.cast_const().cast::<u16>(), count)
-                });
-                interleave(row, low, high);
-            } else {
-                for (r, pair) in row.iter_mut().enumerate() {
-                    *pair = bits(r, at) | bits(r, at + 1) << 16;
-                }
+            for (r, pair) in row.iter_mut().enumerate() {
+                *pair = bits(r, at) | bits(r, at + 1) << 16;
             }
         }
     }
@@ -142,9 +202,25 @@ fn pack<T: Narrow>(
 }
 
 crate::multiversion! {
-    fn interleave(to: &mut [u32], low: &[u16], high: &[u16]) {
-        for ((to, &low), &high) in to.iter_mut().zip(low).zip(high) {
-            *to = u32::from(low) | u32::from(high) << 16;
+    /// Puts `2 * pairs` runs of `count` numbers, which begin so many elements apart and must be live, together by two:
+    /// `pairs` runs of pairs, `width` apart.
+    fn interleave(to: &mut [u32], width: usize, from: (*const u16, isize), size: (usize, usize)) {
+        let (count, pairs) = size;
+        for (k, to) in to.chunks_exact_mut(width).take(pairs).enumerate() {
+            let [low, high] = [2 * k, 2 * k + 1].map(|k| {
+                // SAFETY: the runs are live, as the caller promises.
+                unsafe { std::slice::from_raw_parts(from.0.offset(k as isize * from.1), count) }
+            });
+            if count == COLUMNS {
+                // A number of turns that is known, as most blocks have it.
+                for j in 0..COLUMNS {
+                    to[j] = u32::from(low[j]) | u32::from(high[j]) << 16;
+                }
+                continue;
+            }
+            for ((to, &low), &high) in to.iter_mut().zip(low).zip(high) {
+                *to = u32::from(low) | u32::from(high) << 16;
+            }
         }
     }
 }
@@ -173,6 +249,29 @@ mod x86 {
                 1 => vectors::<1>(operands, n, is_first, sums),
                 2 => vectors::<2>(operands, n, is_first, sums),
                 _ => vectors::<VECTORS>(operands, n, is_first, sums),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`super::Round`]: the sums are live, the target's rows writable; the machine has the features.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+    pub(super) unsafe fn round(
+        sums: *const f32,
+        (to, pitch): (*mut u16, isize),
+        (rows, columns): (usize, usize),
+    ) {
+        for r in 0..rows {
+            for j in (0..columns).step_by(LANES) {
+                let mask = u16::MAX >> (LANES - LANES.min(columns - j));
+                // SAFETY: the caller's promise; a row of sums has whole vectors, of the target only what the mask says
+                // is written. Vectors of 256 bits, whatever they are taken to hold.
+                unsafe {
+                    let rounded = _mm512_cvtneps_pbh(_mm512_loadu_ps(sums.add(r * COLUMNS + j)));
+                    let rounded = std::mem::transmute::<__m256bh, __m256i>(rounded);
+                    let to = to.offset(r as isize * pitch).add(j);
+                    _mm256_mask_storeu_epi16(to.cast(), mask, rounded);
+                }
             }
         }
     }

@@ -95,7 +95,7 @@ def nonzero(
         A matrix of shape (count, dimensions), or with ``as_tuple`` one vector per dimension.
     """
     if as_tuple:
-        return tuple(input.nonzero_numpy())
+        return tuple(_C._VariableFunctions.nonzero_numpy(input))
     if out is None:
         return _C._VariableFunctions.nonzero(input)
     return _C._VariableFunctions.nonzero(input, out=out)

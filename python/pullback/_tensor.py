@@ -7,6 +7,7 @@ copies, pickles or other Python protocols.
 from __future__ import annotations
 
 import copy
+import functools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -44,10 +45,55 @@ def _rebuild(
     return tensor
 
 
+@functools.cache
+def _keeps_type() -> frozenset[Any]:
+    """The attributes that show a tensor which was there before, of whatever class it is."""
+    return frozenset(getattr(Tensor, name).__get__ for name in ("_base", "grad", "_grad"))
+
+
+def _as_class(result: Any, cls: type[Tensor]) -> Any:
+    """The tensors in ``result`` as tensors of ``cls``."""
+    if isinstance(result, Tensor):
+        return result if isinstance(result, cls) else result.as_subclass(cls)
+    if isinstance(result, (tuple, list)) and any(isinstance(part, Tensor) for part in result):
+        return type(result)([_as_class(part, cls) for part in result])
+    return result
+
+
 class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     """An n-dimensional array that can remember how it was computed."""
 
     __array_priority__ = 1000
+
+    # --- subclasses ----------------------------------------------------------------------------
+
+    @classmethod
+    def __torch_function__(
+        cls,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Answers a call that has tensors of this class among its arguments.
+
+        This one runs ``func`` and makes what it returns tensors of the class; a subclass may define
+        its own.
+
+        Args:
+            func: the function, method or ``__get__`` of the attribute.
+            types: the classes, other than ``Tensor`` itself, that might answer.
+            args: the arguments given by position.
+            kwargs: the arguments given by name.
+
+        Returns:
+            The result, or ``NotImplemented`` if a class in ``types`` is no base of this one.
+        """
+        if not all(issubclass(cls, kind) for kind in types):
+            return NotImplemented
+        with _C.DisableTorchFunctionSubclass():
+            result = func(*args, **(kwargs or {}))
+            return result if func in _keeps_type() else _as_class(result, cls)
 
     # --- autograd ------------------------------------------------------------------------------
 
@@ -107,7 +153,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     def nonzero(self, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:  # type: ignore[override]
         """The indices of the elements that are not zero: :func:`pullback.nonzero`."""
-        return tuple(self.nonzero_numpy()) if as_tuple else super().nonzero()
+        return tuple(_C._VariableFunctions.nonzero_numpy(self)) if as_tuple else super().nonzero()
 
     def unique_consecutive(  # type: ignore[override]
         self, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None

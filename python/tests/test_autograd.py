@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import pullback as torch
+import pullback.nn.functional as F
 from pullback.autograd import backward, grad
 from pullback.autograd.graph import (
     GradientEdge,
@@ -708,3 +709,40 @@ def test_what_meets_its_limit_shares_the_gradient_with_it(
     inputs = [torch.tensor(value, requires_grad=True) for value in values]
     grads = torch.autograd.grad(function(*inputs), inputs)
     assert tuple(grad.item() for grad in grads) == expected
+
+
+# --- names of nodes ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda x: F.hardshrink(x), "HardshrinkBackward0"),
+        (lambda x: F.softshrink(x), "SoftshrinkBackward0"),
+        (lambda x: F.soft_margin_loss(x, x.detach().sign()), "SoftMarginLossBackward0"),
+        (lambda x: F.multi_margin_loss(x[0], torch.tensor([0, 1])), "MultiMarginLossBackward0"),
+        (lambda x: F.pad(x[0], (1, 1), mode="reflect"), "ReflectionPad1DBackward0"),
+        (lambda x: F.pad(x, (1, 1, 0, 0), mode="replicate"), "ReplicationPad2DBackward0"),
+        (lambda x: F.pixel_shuffle(x.transpose(0, 2), 1), "PixelShuffleBackward0"),
+        (lambda x: F.pixel_unshuffle(x, 2), "PixelUnshuffleBackward0"),
+        (lambda x: F.adaptive_avg_pool2d(x, 1), "MeanBackward1"),
+        (lambda x: F.adaptive_avg_pool2d(x, 2), "AdaptiveAvgPool2DBackward0"),
+        (lambda x: torch.rot90(x[0]), "Rot90Backward0"),
+        (lambda x: torch.einsum("ij->", x[0]), "SumBackward1"),
+        (lambda x: x.sort().values, "SortBackward0"),
+        (lambda x: x.sort(stable=True).values, "SortBackward1"),
+        (lambda x: x.median(), "MedianBackward0"),
+        (lambda x: x.median(0).values, "MedianBackward1"),
+        (lambda x: x.scatter(2, torch.zeros(1, 1, 1).long(), 1.0), "ScatterBackward1"),
+        (lambda x: x.index_fill(0, torch.tensor([0]), 1.0), "IndexFillBackward0"),
+        (lambda x: x.index_fill(0, torch.tensor([0]), torch.ones(())), "IndexFillBackward1"),
+        (lambda x: (x * 1).fill_(2), "FillBackward2"),
+        (lambda x: (x * 1).fill_(torch.ones(())), "FillBackward3"),
+    ],
+)
+def test_nodes_have_the_names_of_their_ops(call: Callable[[Any], Any], name: str) -> None:
+    x = torch.arange(1.0, 5.0).reshape(1, 2, 2).requires_grad_()
+    result = call(x)
+    assert type(result.grad_fn).__name__ == name
+    result.sum().backward()
+    assert x.grad.shape == x.shape

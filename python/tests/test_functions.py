@@ -215,6 +215,75 @@ def test_tensors_say_where_to_split() -> None:
         assert [t.tolist() for t in torch.tensor_split(x, points, dim=0)] == expected
 
 
+def test_a_tensor_of_one_element_says_how_long_pieces_are() -> None:
+    x = torch.arange(5)
+    for size in (torch.tensor(2), torch.tensor([2]), torch.tensor([[2.0]])):
+        assert [t.tolist() for t in x.split(size)] == [[0, 1], [2, 3], [4]]
+        assert [t.tolist() for t in torch.split(x, size, 0)] == [[0, 1], [2, 3], [4]]
+    with pytest.raises(TypeError, match="must be tuple of ints, not Tensor"):
+        x.split(torch.tensor([2, 3]))
+
+
+def test_none_stands_for_a_default_of_no_elements() -> None:
+    x = torch.arange(6.0).reshape(2, 3)
+    assert torch.amax(x, dim=None).item() == x.amax(None).item() == x.amax(()).item() == 5
+    assert x.amin(None, True).tolist() == [[0.0]]
+    assert torch.roll(x, 1, None).tolist() == [[5, 0, 1], [2, 3, 4]]
+
+
+def test_fill_makes_a_new_tensor() -> None:
+    x = torch.zeros(3, 2).t().requires_grad_()
+    value = torch.tensor(2.0, requires_grad=True)
+    for result, name in (
+        (torch.fill(x, 2), "FillBackward0"),
+        (torch.fill(x, value), "FillBackward1"),
+    ):
+        assert result.tolist() == [[2, 2, 2], [2, 2, 2]]
+        assert result.stride() == (1, 2)
+        assert type(result.grad_fn).__name__ == name
+    by_x, by_value = torch.autograd.grad(result.sum(), [x, value])
+    assert by_x.tolist() == [[0, 0, 0], [0, 0, 0]]
+    assert by_value.item() == 6
+    assert x.tolist() == [[0, 0, 0], [0, 0, 0]]
+    with pytest.raises(RuntimeError, match="0-dimension value tensor but got tensor with 1"):
+        torch.fill(x, torch.ones(1))
+
+
+def test_an_element_of_the_tensor_itself_fills_slices() -> None:
+    x = torch.arange(4.0)
+    x.index_fill_(0, torch.tensor([0, 3]), x[3])
+    assert x.tolist() == [3, 1, 2, 3]
+    places = torch.arange(4)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        places.index_fill_(0, places[1:3], places[3])
+
+
+@pytest.mark.parametrize("name", ["linspace", "logspace"])
+def test_bounds_may_stand_in_tensors(name: str) -> None:
+    function = getattr(torch, name)
+    ends = [torch.tensor(1.0, requires_grad=True), torch.tensor(3)]
+    for start, end in (
+        ends,
+        (ends[0], 3),
+        (1, ends[1]),
+        (1, torch.tensor(3.0, requires_grad=True)),
+    ):
+        result = function(start, end, 5)
+        assert result.tolist() == function(1, 3, 5).tolist()
+        assert not result.requires_grad
+        out = torch.zeros(5, dtype=torch.float64)
+        assert function(start, end, 5, out=out) is out
+    assert function(torch.tensor(1j), 2, 3).dtype is torch.complex64
+    long = torch.ones(1)
+    for bounds, said in (
+        ((long, 2), "start with 1"),
+        ((1, long), "end with 1"),
+        ((torch.ones(()), long), r"start with 0 dimension\(s\) and end with 1"),
+    ):
+        with pytest.raises(RuntimeError, match=f"only supports 0-dimensional .* got {said}"):
+            function(*bounds, 3)
+
+
 def test_places_count_from_the_end() -> None:
     x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
     places = torch.tensor([[-1, 0], [-3, 2]])

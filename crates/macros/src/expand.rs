@@ -190,10 +190,14 @@ fn traits(op: &Op<'_>) -> TokenStream {
         ("random", "RANDOM"),
         ("numbers", "NUMBERS_AS_TENSORS"),
         ("internal", "INTERNAL"),
+        ("checks_sharing", "CHECKS_SHARING"),
     ] {
         if op.has(word) {
             flags.push(flag);
         }
+    }
+    if op.word("inplace").is_some_and(|w| w.text() == "method") {
+        flags.push("INPLACE_METHOD");
     }
     if op.word("not_differentiable").is_some_and(|w| w.args.is_empty()) {
         flags.push("NOT_DIFFERENTIABLE");

@@ -46,6 +46,7 @@ const WORDS: &[&str] = &[
     "random",
     "numbers",
     "internal",
+    "checks_sharing",
     "not_differentiable",
     "alias",
     "result",

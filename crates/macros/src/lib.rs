@@ -22,6 +22,7 @@ use syn::parse_macro_input;
 /// | word | meaning |
 /// |---|---|
 /// | `inplace`, `out` | there is the form `name_`, the form with `out=` |
+/// | `inplace = method` | the form `name_` is a method, no function |
 /// | `exact_out` | as `out`, for targets of the result's own dtype only |
 /// | `view`, `multi_view` | the result, or the list of them, shares memory with `self` |
 /// | `function_only`, `method_only` | one of the two ways to call it is missing |
@@ -30,6 +31,7 @@ use syn::parse_macro_input;
 /// | `module = "linalg"` | the namespace, if it is not the main one |
 /// | `numbers` | Python numbers may stand where the signature says `Tensor` |
 /// | `random`, `internal` | draws random numbers; not shown to users |
+/// | `checks_sharing` | the in-place kernel says itself which inputs may share memory with `self` |
 /// | `not_differentiable`, `not_differentiable(a, ..)` | never has a gradient; these arguments must not require one |
 /// | `node = "Stem"` | the graph node's name, without `Backward0` |
 /// | `method = name` | the Rust method's name |

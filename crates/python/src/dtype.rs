@@ -50,14 +50,12 @@ const ALL_FORMATS: [MemoryFormat; 4] = [
 ];
 
 /// The second names of dtypes.
-const ALIASES: [(&str, DType); 12] = [
+const ALIASES: [(&str, DType); 10] = [
     ("float", DType::F32),
     ("double", DType::F64),
     ("half", DType::F16),
     ("cfloat", DType::C64),
     ("cdouble", DType::C128),
-    ("byte", DType::U8),
-    ("char", DType::I8),
     ("short", DType::I16),
     ("int", DType::I32),
     ("long", DType::I64),

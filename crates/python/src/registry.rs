@@ -85,8 +85,10 @@ fn group() -> [Group; 3] {
                     continue;
                 }
                 let name = format!("{name}_");
-                add(&mut functions, op.module, name.clone(), Form::Function, Kind::Inplace, op);
-                if op.module.is_empty() {
+                if !op.is(Traits::INPLACE_METHOD) {
+                    add(&mut functions, op.module, name.clone(), Form::Function, Kind::Inplace, op);
+                }
+                if op.module.is_empty() && !op.is(Traits::FUNCTION_ONLY) {
                     add(&mut methods, "", name, Form::Method, Kind::Inplace, op);
                 }
             }

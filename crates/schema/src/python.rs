@@ -53,9 +53,9 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// Whether `None` may be given: the type is optional or the default is `None`.
+    /// Whether `None` may be given: the type is optional, or the default is `None` or the empty list, which is shown so.
     pub fn allows_none(&self) -> bool {
-        self.ty.optional || self.default == Some(Default::None)
+        self.ty.optional || matches!(self.default, Some(Default::None | Default::EmptyList))
     }
 
     /// Whether a list of integers is expected.

@@ -476,8 +476,7 @@ def soft_margin_loss(
 ) -> Tensor:
     """``log(1 + exp(-target input))`` for ``target`` of 1 and -1; reduced."""
     reduction = resolved(reduction, size_average, reduce)
-    get_enum(reduction)
-    return _reduce((-target * input).exp().log1p(), reduction)
+    return _nn.soft_margin_loss(input, target, get_enum(reduction))
 
 
 def multilabel_soft_margin_loss(
@@ -517,28 +516,11 @@ def multi_margin_loss(
         ValueError: ``p`` is not 1 or 2, or ``weight`` is not one-dimensional.
     """
     reduction = resolved(reduction, size_average, reduce)
-    get_enum(reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
-    rows_given = input.size(0) if input.dim() == 2 else 1
-    if input.dim() > 2 or target.dim() > 1 or target.numel() != rows_given:
-        raise RuntimeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the number of "
-            f"input samples (batch size). Expected target size {list(input.shape[:-1])}, but "
-            f"got {list(target.shape)}. Input has shape {list(input.shape)}."
-        )
-    rows = input.reshape(-1, input.size(-1) if input.dim() else 1)
-    index = target.reshape(-1, 1)
-    excess = (margin - rows.gather(1, index) + rows).clamp_min(0)
-    if p == 2:
-        excess = excess * excess
-    if weight is not None:
-        excess = excess * weight.index_select(0, index.reshape(-1)).unsqueeze(1)
-    excess = excess.scatter(1, index, 0.0)
-    loss = excess.sum(1) / rows.size(1)
-    return _reduce(loss if input.dim() == 2 else loss.reshape(target.shape), reduction)
+    return _nn.multi_margin_loss(input, target, p, margin, weight, get_enum(reduction))
 
 
 def triplet_margin_loss(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -144,22 +143,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     Raises:
         RuntimeError: fewer than three dimensions, or channels not divisible by ``r**2``.
     """
-    r = upscale_factor
-    if input.dim() < 3:
-        raise RuntimeError(
-            "pixel_shuffle expects input to have at least 3 dimensions, but got input with "
-            f"{input.dim()} dimension(s)"
-        )
-    if r <= 0:
-        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
-    *batch, c, h, w = input.shape
-    if c % (r * r) != 0:
-        raise RuntimeError(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
-            f"of upscale_factor, but input.size(-3)={c} is not divisible by {r * r}"
-        )
-    planes = input.reshape(math.prod(batch), c // (r * r), r, r, h, w).permute(0, 1, 4, 2, 5, 3)
-    return planes.reshape([*batch, c // (r * r), h * r, w * r])
+    return _VF.pixel_shuffle(input, upscale_factor)
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
@@ -168,20 +152,4 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     Raises:
         RuntimeError: fewer than three dimensions, or a size not divisible by the factor.
     """
-    r = downscale_factor
-    if input.dim() < 3:
-        raise RuntimeError(
-            "pixel_unshuffle expects input to have at least 3 dimensions, but got input with "
-            f"{input.dim()} dimension(s)"
-        )
-    if r <= 0:
-        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
-    *batch, c, h, w = input.shape
-    for name, extent, position in (("height", h, -2), ("width", w, -1)):
-        if extent % r != 0:
-            raise RuntimeError(
-                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, "
-                f"but input.size({position})={extent} is not divisible by {r}"
-            )
-    planes = input.reshape(math.prod(batch), c, h // r, r, w // r, r).permute(0, 1, 3, 5, 2, 4)
-    return planes.reshape([*batch, c * r * r, h // r, w // r])
+    return _VF.pixel_unshuffle(input, downscale_factor)

@@ -254,7 +254,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """``x`` where ``|x| > lambd``, else 0; NaN stays."""
-    return input.masked_fill(input.abs() <= lambd, 0)
+    return _VF.hardshrink(input, lambd)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
@@ -263,11 +263,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     Raises:
         RuntimeError: ``lambd`` is negative.
     """
-    if not lambd >= 0:
-        raise RuntimeError(
-            f"lambda must be in range [0, inf) for input dtype {input.dtype}, but found {lambd:g}"
-        )
-    return (input - input.clamp(-lambd, lambd)).masked_fill(input.abs() <= lambd, 0)
+    return _nn.softshrink(input, lambd)
 
 
 def softsign(input: Tensor) -> Tensor:

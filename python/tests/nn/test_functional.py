@@ -396,3 +396,18 @@ def test_parameters_become_a_vector_and_come_back():
     assert model.bias.tolist() == [2.0]
     with pytest.raises(TypeError, match=r"expected torch.Tensor, but got"):
         nn.utils.vector_to_parameters([1.0], model.parameters())
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 3, 0)])
+@pytest.mark.parametrize("training", [True, False])
+def test_batch_norm_of_nothing_is_nothing(shape, training):
+    given = pullback.zeros(shape, requires_grad=True)
+    weight = pullback.ones(3, requires_grad=True)
+    mean, var = pullback.zeros(3), pullback.ones(3)
+    result = pullback.batch_norm(given, weight, None, mean, var, training, 0.1, 1e-5, False)
+    assert result.shape == given.shape
+    result.sum().backward()
+    assert weight.grad.tolist() == [0, 0, 0]
+    assert mean.tolist() == [0, 0, 0]
+    with pytest.raises(RuntimeError, match=r"at least one element|2 or more dimensions"):
+        pullback.native_batch_norm(given, weight, None, None, None, True, 0.1, 1e-5)

@@ -114,6 +114,10 @@ impl Traits {
     pub const ATTRIBUTE: Traits = Traits(16384);
     /// An attribute whose assignment writes into what it shows.
     pub const WRITABLE: Traits = Traits(32768);
+    /// The form that writes into its first argument is a method only.
+    pub const INPLACE_METHOD: Traits = Traits(65536);
+    /// The kernel of the in-place form says itself which inputs may share elements with the target.
+    pub const CHECKS_SHARING: Traits = Traits(131_072);
     /// No flags.
     pub const NONE: Traits = Traits(0);
     /// The union.

@@ -59,7 +59,10 @@ pub(crate) fn write_into(def: &'static OpDef, args: &[Arg<'_>], target: &Tensor)
         Kernel::Inplace(write) => {
             // Where the functional form gives this kernel a copy to write to, it may rely on that; a kernel
             // that has no other form looks after what it shares itself.
-            if !def.is(Traits::INPLACE_ONLY) && !def.is(Traits::VIEW) {
+            if !def.is(Traits::INPLACE_ONLY)
+                && !def.is(Traits::VIEW)
+                && !def.is(Traits::CHECKS_SHARING)
+            {
                 let mut separate = Ok(());
                 each_tensor(&args[1..], |input| {
                     if separate.is_ok() {

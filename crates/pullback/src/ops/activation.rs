@@ -4,7 +4,7 @@
 //! Exponential and gated units are in `activation_smooth`.
 
 use crate::dispatch::OpDef;
-use crate::error::ensure;
+use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::TensorSpec;
 use crate::{ErrorKind, Result, Scalar, Tensor};
@@ -16,6 +16,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &RELU,
     &THRESHOLD,
     &THRESHOLD_BACKWARD,
+    &HARDSHRINK,
+    &SOFTSHRINK,
     &RELU6,
     &HARDTANH,
     &HARDTANH_BACKWARD,
@@ -49,7 +51,7 @@ impl Relu {
 }
 
 /// `self` above `threshold`, else `value`. The gradient is 0 where `value` is taken.
-#[op("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", inplace, out, meta = broadcast,
+#[op("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", function_only, inplace, out, meta = broadcast,
      batch = pointwise, jvp = elementwise)]
 impl Threshold {
     fn cpu(iter: &mut Iter, threshold: Scalar, value: Scalar) -> pullback_kernels::Result<()> {
@@ -94,6 +96,76 @@ impl ThresholdBackward {
         };
         vec![sample(&[2, 3]), sample(&[]), sample(&[0])]
     }
+}
+
+/// Where the absolute value is at most `lambd`.
+fn is_small(name: &str, x: &Tensor, lambd: Scalar) -> Result<Tensor> {
+    let kind = x.dtype();
+    if !kind.is_floating_point() {
+        bail!(not_implemented, "\"{name}_cpu\" not implemented for '{}'", kind.scalar_name());
+    }
+    x.abs()?.le(&Tensor::wrapped(lambd)?)
+}
+
+/// `self` where its absolute value is above `lambd`, else 0; NaN stays. The gradient is 0 where 0 is taken.
+#[op("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", batch = pointwise, jvp = elementwise)]
+impl Hardshrink {
+    fn cpu(self_: &Tensor, lambd: Scalar) -> Result<Tensor> {
+        self_.masked_fill(&is_small("hardshrink", self_, lambd)?, Scalar::Int(0))
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, lambd: Scalar) -> Result<Tensor> {
+        grad.masked_fill(&is_small("hardshrink", self_, lambd)?, Scalar::Int(0))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        shrink_samples(s)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(
+            Sample::of(s.integers(&[2], 0, 3)),
+            ErrorKind::NotImplemented,
+            "\"hardshrink_cpu\" not implemented for 'Long'",
+        )]
+    }
+}
+
+/// `self - lambd` above `lambd`, `self + lambd` below `-lambd`, else 0; NaN stays. The gradient is 0 where 0 is taken.
+#[op("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", module = "nn", batch = pointwise, jvp = elementwise)]
+impl Softshrink {
+    fn cpu(self_: &Tensor, lambd: Scalar) -> Result<Tensor> {
+        let limit = lambd.to_f64();
+        ensure!(
+            limit >= 0.0,
+            runtime,
+            "lambda must be in range [0, inf) for input dtype {}, but found {limit}",
+            self_.dtype().scalar_name()
+        );
+        let small = is_small("softshrink", self_, lambd)?;
+        let inside = self_.clamp(Some(Scalar::Float(-limit)), Some(Scalar::Float(limit)))?;
+        self_.sub(&inside)?.masked_fill(&small, Scalar::Int(0))
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, lambd: Scalar) -> Result<Tensor> {
+        grad.masked_fill(&is_small("softshrink", self_, lambd)?, Scalar::Int(0))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        shrink_samples(s)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(
+            Sample::of(s.normal(&[2])).with("lambd", Scalar::Float(-1.0)),
+            ErrorKind::Runtime,
+            "lambda must be in range [0, inf) for input dtype Double, but found -1",
+        )]
+    }
+}
+
+fn shrink_samples(s: &Sampler) -> Vec<Sample> {
+    if s.dtype.is_complex() {
+        return Vec::new();
+    }
+    // Away from zero by more than a quarter, so that no element is near the limit.
+    let sample =
+        |shape: &[i64]| Sample::of(s.away_from_zero(shape)).with("lambd", Scalar::Float(0.05));
+    vec![sample(&[2, 3]), sample(&[]), sample(&[0])]
 }
 
 /// `min(max(self, 0), 6)`. The gradient at both ends is 0.

@@ -400,7 +400,7 @@ impl EluBackward {
 }
 
 /// `max(0, self) + min(0, alpha * (e^(self / alpha) - 1))`: `elu` with a continuous slope.
-#[op("celu(Tensor self, Scalar alpha=1.0) -> Tensor", inplace, meta = broadcast, batch = pointwise, jvp = elementwise)]
+#[op("celu(Tensor self, Scalar alpha=1.0) -> Tensor", function_only, inplace, meta = broadcast, batch = pointwise, jvp = elementwise)]
 impl Celu {
     fn cpu(iter: &mut Iter, alpha: Scalar) -> pullback_kernels::Result<()> {
         elementwise::celu(iter, alpha)
@@ -428,7 +428,7 @@ impl Celu {
 }
 
 /// `elu` with the constants that keep mean and variance (Klambauer et al. 2017).
-#[op("selu(Tensor self) -> Tensor", inplace, samples = unary_nonzero)]
+#[op("selu(Tensor self) -> Tensor", function_only, inplace, samples = unary_nonzero)]
 impl Selu {
     fn composite(self_: &Tensor) -> Result<Tensor> {
         self_.elu(elementwise::SELU_ALPHA.into(), elementwise::SELU_SCALE.into(), Scalar::Int(1))

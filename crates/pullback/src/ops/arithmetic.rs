@@ -19,7 +19,7 @@ pub(crate) static OPS: &[&OpDef] =
 /// Adds `other`, multiplied by `alpha`: `out[i] = self[i] + alpha * other[i]`.
 /// Shapes broadcast; dtypes promote; for bool this is "or".
 #[op("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-     inplace, out, numbers, result = same, batch = pointwise, jvp = linear)]
+     inplace = method, out, numbers, result = same, batch = pointwise, jvp = linear)]
 impl Add {
     fn meta(self_: &Tensor, other: &Tensor, alpha: Scalar) -> Result<TensorSpec> {
         scaled_spec(self_, other, alpha)
@@ -44,7 +44,7 @@ impl Add {
 /// Subtracts `other`, multiplied by `alpha`: `out[i] = self[i] - alpha * other[i]`.
 /// Shapes broadcast; dtypes promote; bool is refused.
 #[op("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-     inplace, out, numbers, alias("subtract"), result = same, batch = pointwise, jvp = linear)]
+     inplace = method, out, numbers, alias("subtract"), result = same, batch = pointwise, jvp = linear)]
 impl Sub {
     fn meta(self_: &Tensor, other: &Tensor, alpha: Scalar) -> Result<TensorSpec> {
         refuse_one_bool(self_, other)?;
@@ -75,7 +75,7 @@ impl Sub {
 }
 
 /// Subtracts `self`, multiplied by `alpha`, from `other`: `out[i] = other[i] - alpha * self[i]`.
-#[op("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", numbers, result = same, batch = pointwise, jvp = linear)]
+#[op("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", function_only, numbers, result = same, batch = pointwise, jvp = linear)]
 impl Rsub {
     fn meta(self_: &Tensor, other: &Tensor, alpha: Scalar) -> Result<TensorSpec> {
         refuse_one_bool(self_, other)?;
@@ -98,7 +98,7 @@ impl Rsub {
 /// Multiplies by `other`: `out[i] = self[i] * other[i]`.
 /// Shapes broadcast; dtypes promote; for bool this is "and".
 #[op("mul.Tensor(Tensor self, Tensor other) -> Tensor",
-     inplace, out, numbers, alias("multiply"), meta = broadcast, cpu = mul, batch = pointwise, samples = binary)]
+     inplace = method, out, numbers, alias("multiply"), meta = broadcast, cpu = mul, batch = pointwise, samples = binary)]
 impl Mul {
     fn vjp_self(grad: &Tensor, other: &Tensor, self_dtype: DType) -> Result<Tensor> {
         grad.mul(&other.conj()?)?.real_if(self_dtype)
@@ -113,7 +113,7 @@ impl Mul {
 
 /// Divides by `other`: `out[i] = self[i] / other[i]`. Integers and bools give the default floating dtype;
 /// division by zero gives an infinity or NaN.
-#[op("div.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, alias("divide", "true_divide"),
+#[op("div.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, alias("divide", "true_divide"),
      meta = float, cpu = true_divide, batch = pointwise, samples = binary_nonzero)]
 impl Div {
     fn vjp_self(grad: &Tensor, other: &Tensor, self_dtype: DType) -> Result<Tensor> {
@@ -151,7 +151,7 @@ fn zero_divisors() -> Vec<InvalidSample> {
 
 /// Divides by `other` and rounds: `rounding_mode` is `None` (true division), `"trunc"` (towards zero) or
 /// `"floor"` (downwards). The rounded quotients have gradient zero; integers refuse a zero divisor.
-#[op("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", inplace, out, numbers,
+#[op("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", inplace = method, out, numbers,
      alias("divide"), node = "DivBackward2", batch = pointwise)]
 impl DivMode {
     fn meta(self_: &Tensor, other: &Tensor, rounding_mode: Option<&str>) -> Result<TensorSpec> {
@@ -210,7 +210,7 @@ impl DivMode {
 }
 
 /// The floor of the quotient, as Python's `//`. Has no derivative.
-#[op("floor_divide(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, meta = broadcast,
+#[op("floor_divide(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, meta = broadcast,
      batch = pointwise)]
 impl FloorDivide {
     fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {
@@ -226,7 +226,7 @@ impl FloorDivide {
 
 /// The remainder with the sign of `other`: `self - other * floor(self / other)`, as Python's `%`.
 /// Integers refuse a zero divisor; for floating-point numbers it gives NaN.
-#[op("remainder.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, node = "RemainderBackward1",
+#[op("remainder.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, node = "RemainderBackward1",
      meta = broadcast, batch = pointwise, samples = binary_nonzero)]
 impl Remainder {
     fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {
@@ -248,7 +248,7 @@ impl Remainder {
 
 /// The remainder with the sign of `self`: `self - other * trunc(self / other)`, as C's `fmod`.
 /// Integers refuse a zero divisor; for floating-point numbers it gives NaN.
-#[op("fmod.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, node = "FmodBackward1",
+#[op("fmod.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, node = "FmodBackward1",
      meta = broadcast, batch = pointwise, samples = binary_nonzero)]
 impl Fmod {
     fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {

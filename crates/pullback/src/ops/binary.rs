@@ -30,7 +30,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// Raises to one exponent: `out[i] = self[i]^exponent`. Integers refuse negative exponents; the gradient of
 /// the power 0 is 0 everywhere, also at 0.
-#[op("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", inplace, out, batch = pointwise, jvp = elementwise)]
+#[op("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", inplace = method, out, batch = pointwise, jvp = elementwise)]
 impl PowScalar {
     fn meta(self_: &Tensor, exponent: Scalar) -> Result<TensorSpec> {
         TensorSpec::broadcast(&[self_, &Tensor::wrapped(exponent)?])
@@ -66,7 +66,7 @@ impl PowScalar {
 
 /// Raises to the power: `out[i] = self[i]^exponent[i]`. Shapes broadcast; dtypes promote. By `self` the
 /// gradient is 0 where the exponent is 0, by `exponent` it is 0 where the base is 0 and the exponent not negative.
-#[op("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", inplace, out, node = "PowBackward1",
+#[op("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", inplace = method, out, node = "PowBackward1",
      meta = broadcast, cpu = pow, batch = pointwise)]
 impl Pow {
     fn vjp_self(grad: &Tensor, self_: &Tensor, exponent: &Tensor) -> Result<Tensor> {
@@ -122,7 +122,7 @@ impl PowOfScalar {
 
 /// The angle of the point `(other, self)` with the positive first axis, in `[-π, π]`. Integers give the
 /// default floating dtype. At the origin the gradient is 0.
-#[op("atan2(Tensor self, Tensor other) -> Tensor", inplace, out, alias("arctan2"), meta = float, cpu = atan2,
+#[op("atan2(Tensor self, Tensor other) -> Tensor", inplace = method, out, alias("arctan2"), meta = float, cpu = atan2,
      batch = pointwise, samples = binary_nonzero)]
 impl Atan2 {
     fn vjp(
@@ -231,7 +231,7 @@ impl Fmin {
 }
 
 /// The length of the hypotenuse: `sqrt(self^2 + other^2)` without overflow.
-#[op("hypot(Tensor self, Tensor other) -> Tensor", inplace, out, meta = broadcast, cpu = hypot, batch = pointwise,
+#[op("hypot(Tensor self, Tensor other) -> Tensor", inplace = method, out, meta = broadcast, cpu = hypot, batch = pointwise,
      samples = binary_nonzero)]
 impl Hypot {
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
@@ -252,7 +252,7 @@ impl Hypot {
 }
 
 /// The size of `self` with the sign of `other` (of zero and NaN too). By `self` the gradient at 0 is 0.
-#[op("copysign.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, meta = float, cpu = copysign,
+#[op("copysign.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, meta = float, cpu = copysign,
      batch = pointwise, samples = binary_nonzero)]
 impl Copysign {
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
@@ -300,7 +300,7 @@ impl Logaddexp {
 }
 
 /// The step function: 0 below 0, 1 above, `values` at 0; 0 for NaN. Both inputs have one dtype.
-#[op("heaviside(Tensor self, Tensor values) -> Tensor", inplace, out, batch = pointwise)]
+#[op("heaviside(Tensor self, Tensor values) -> Tensor", inplace = method, out, batch = pointwise)]
 impl Heaviside {
     fn meta(self_: &Tensor, values: &Tensor) -> Result<TensorSpec> {
         ensure!(

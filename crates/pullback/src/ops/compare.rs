@@ -39,57 +39,57 @@ pub(crate) static OPS: &[&OpDef] = &[
 ];
 
 /// Whether `self == other`, element by element; never for NaN. Shapes broadcast; dtypes promote.
-#[op("eq.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, not_differentiable, meta = predicate,
+#[op("eq.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, not_differentiable, meta = predicate,
      cpu = eq, batch = pointwise, samples = binary)]
 impl Eq {}
 
 /// Whether `self != other`, element by element; always for NaN. Shapes broadcast; dtypes promote.
-#[op("ne.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, alias("not_equal"), not_differentiable,
+#[op("ne.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, alias("not_equal"), not_differentiable,
      meta = predicate, cpu = ne, batch = pointwise, samples = binary)]
 impl Ne {}
 
 /// Whether `self < other`, element by element; never for NaN. Complex numbers are refused.
-#[op("lt.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, alias("less"), not_differentiable,
+#[op("lt.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, alias("less"), not_differentiable,
      meta = predicate, cpu = lt, batch = pointwise, samples = binary)]
 impl Lt {}
 
 /// Whether `self <= other`, element by element; never for NaN. Complex numbers are refused.
-#[op("le.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, alias("less_equal"), not_differentiable,
+#[op("le.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, alias("less_equal"), not_differentiable,
      meta = predicate, cpu = le, batch = pointwise, samples = binary)]
 impl Le {}
 
 /// Whether `self > other`, element by element; never for NaN. Complex numbers are refused.
-#[op("gt.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, alias("greater"), not_differentiable,
+#[op("gt.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, alias("greater"), not_differentiable,
      meta = predicate, cpu = gt, batch = pointwise, samples = binary)]
 impl Gt {}
 
 /// Whether `self >= other`, element by element; never for NaN. Complex numbers are refused.
-#[op("ge.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, alias("greater_equal"),
+#[op("ge.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, alias("greater_equal"),
      not_differentiable, meta = predicate, cpu = ge, batch = pointwise, samples = binary)]
 impl Ge {}
 
 /// Whether both are not zero; NaN counts as not zero.
-#[op("logical_and(Tensor self, Tensor other) -> Tensor", inplace, out, not_differentiable, meta = predicate,
+#[op("logical_and(Tensor self, Tensor other) -> Tensor", inplace = method, out, not_differentiable, meta = predicate,
      cpu = logical_and, batch = pointwise, samples = binary)]
 impl LogicalAnd {}
 
 /// Whether at least one is not zero; NaN counts as not zero.
-#[op("logical_or(Tensor self, Tensor other) -> Tensor", inplace, out, not_differentiable, meta = predicate,
+#[op("logical_or(Tensor self, Tensor other) -> Tensor", inplace = method, out, not_differentiable, meta = predicate,
      cpu = logical_or, batch = pointwise, samples = binary)]
 impl LogicalOr {}
 
 /// Whether exactly one is not zero; NaN counts as not zero.
-#[op("logical_xor(Tensor self, Tensor other) -> Tensor", inplace, out, not_differentiable, meta = predicate,
+#[op("logical_xor(Tensor self, Tensor other) -> Tensor", inplace = method, out, not_differentiable, meta = predicate,
      cpu = logical_xor, batch = pointwise, samples = binary)]
 impl LogicalXor {}
 
 /// Whether each element is zero.
-#[op("logical_not(Tensor self) -> Tensor", inplace, out, not_differentiable, meta = predicate, cpu = logical_not,
+#[op("logical_not(Tensor self) -> Tensor", inplace = method, out, not_differentiable, meta = predicate, cpu = logical_not,
      batch = pointwise, samples = unary)]
 impl LogicalNot {}
 
 /// The bits set in both; for bool "and".
-#[op("bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, alias("__and__"),
+#[op("bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, alias("__and__"),
      not_differentiable, meta = broadcast, cpu = bitwise_and, batch = pointwise)]
 impl BitwiseAnd {
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -106,7 +106,7 @@ impl BitwiseAnd {
 }
 
 /// The bits set in at least one; for bool "or".
-#[op("bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, alias("__or__"),
+#[op("bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, alias("__or__"),
      not_differentiable, meta = broadcast, cpu = bitwise_or, batch = pointwise)]
 impl BitwiseOr {
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -115,7 +115,7 @@ impl BitwiseOr {
 }
 
 /// The bits set in exactly one; for bool "exclusive or".
-#[op("bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, alias("__xor__"),
+#[op("bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, alias("__xor__"),
      not_differentiable, meta = broadcast, cpu = bitwise_xor, batch = pointwise)]
 impl BitwiseXor {
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -124,7 +124,7 @@ impl BitwiseXor {
 }
 
 /// Every bit flipped; for bool the negation.
-#[op("bitwise_not(Tensor self) -> Tensor", inplace, out, not_differentiable, meta = broadcast, cpu = bitwise_not,
+#[op("bitwise_not(Tensor self) -> Tensor", inplace = method, out, not_differentiable, meta = broadcast, cpu = bitwise_not,
      batch = pointwise)]
 impl BitwiseNot {
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -138,7 +138,7 @@ impl BitwiseNot {
 
 /// The bits moved to the left by `other` places: `self * 2^other`, wrapping; 0 if `other` is negative or at
 /// least the width.
-#[op("bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, alias("__lshift__"),
+#[op("bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, alias("__lshift__"),
      not_differentiable, meta = broadcast, cpu = bitwise_left_shift, batch = pointwise)]
 impl BitwiseLeftShift {
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -148,7 +148,7 @@ impl BitwiseLeftShift {
 
 /// The bits moved to the right by `other` places, keeping the sign: `floor(self / 2^other)`; only the sign
 /// is left if `other` is negative or at least the width.
-#[op("bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, alias("__rshift__"),
+#[op("bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, alias("__rshift__"),
      not_differentiable, meta = broadcast, cpu = bitwise_right_shift, batch = pointwise)]
 impl BitwiseRightShift {
     fn samples(s: &Sampler) -> Vec<Sample> {

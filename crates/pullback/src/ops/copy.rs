@@ -12,6 +12,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &CLONE_TENSOR,
     &COPY,
     &CONVERT,
+    &FILLED_SCALAR,
+    &FILLED_TENSOR,
     &FILL_SCALAR,
     &FILL_TENSOR,
     &ZERO,
@@ -89,8 +91,46 @@ impl Convert {
     }
 }
 
+/// A tensor like `self` with `value` in every element.
+#[op("fill.Scalar(Tensor self, Scalar value) -> Tensor", function_only, method = filled, node = "Fill")]
+impl FilledScalar {
+    fn cpu(self_: &Tensor, value: Scalar) -> Result<Tensor> {
+        let out = self_.empty_as(self_.dtype())?;
+        FillScalar::cpu_(&out, value)?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        TensorSpec::like(grad).zeros()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        FillScalar::samples(s)
+    }
+}
+
+/// A tensor like `self` with the element of the 0-dim `value` in every element.
+#[op("fill.Tensor(Tensor self, Tensor value) -> Tensor", function_only, method = filled_with, node = "FillBackward1")]
+impl FilledTensor {
+    fn cpu(self_: &Tensor, value: &Tensor) -> Result<Tensor> {
+        let out = self_.empty_as(self_.dtype())?;
+        FillTensor::cpu_(&out, value)?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        TensorSpec::like(grad).zeros()
+    }
+    fn vjp_value(grad: &Tensor, value_dtype: DType) -> Result<Tensor> {
+        FillTensor::vjp_value(grad, value_dtype)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        FillTensor::samples(s)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        FillTensor::invalid_samples(s)
+    }
+}
+
 /// Writes `value` into every element.
-#[op("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", method = fill_, node = "Fill")]
+#[op("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", method = fill_, node = "FillBackward2")]
 impl FillScalar {
     fn cpu_(self_: &Tensor, value: Scalar) -> Result<()> {
         let mut iter = Iter::new(&[self_.view_mut()], &[])?;

@@ -23,8 +23,6 @@ pub(crate) static OPS: &[&OpDef] = &[
     &ARANGE,
     &ARANGE_START,
     &ARANGE_START_STEP,
-    &LINSPACE,
-    &LOGSPACE,
     &EYE,
     &EYE_M,
     &SCALAR_TENSOR,
@@ -431,79 +429,6 @@ impl ArangeStartStep {
     }
 }
 
-/// The dtype of evenly spaced numbers: complex if a bound is.
-fn spaced(start: Scalar, end: Scalar) -> DType {
-    let complex = [start, end].iter().any(|s| matches!(s, Scalar::Complex(..)));
-    if complex { default_dtype().to_complex() } else { default_dtype() }
-}
-
-/// `steps` numbers evenly spaced from `start` to `end`, both included.
-#[op(
-    "linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-    out,
-    not_differentiable
-)]
-impl Linspace {
-    fn cpu(
-        start: Scalar,
-        end: Scalar,
-        steps: i64,
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-        device: Option<Device>,
-        pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        ensure!(steps >= 0, runtime, "number of steps must be non-negative");
-        let spec = Options(dtype, layout, device, pin_memory).spec(&[steps], spaced(start, end))?;
-        let out = spec.empty()?;
-        creation::linspace(&mut out.view_mut(), start, end)?;
-        Ok(out)
-    }
-    fn samples(_s: &Sampler) -> Vec<Sample> {
-        spaced_samples()
-    }
-    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
-        vec![refused(
-            [Scalar::Int(0).into(), Scalar::Int(1).into(), (-1_i64).into()],
-            "number of steps must be non-negative",
-        )]
-    }
-}
-
-/// `base` to the power of `steps` numbers evenly spaced from `start` to `end`.
-#[op(
-    "logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-    out,
-    not_differentiable
-)]
-impl Logspace {
-    fn cpu(
-        start: Scalar,
-        end: Scalar,
-        steps: i64,
-        base: f64,
-        dtype: Option<DType>,
-        layout: Option<Layout>,
-        device: Option<Device>,
-        pin_memory: Option<bool>,
-    ) -> Result<Tensor> {
-        ensure!(steps >= 0, runtime, "number of steps must be non-negative");
-        let spec = Options(dtype, layout, device, pin_memory).spec(&[steps], spaced(start, end))?;
-        let out = spec.empty()?;
-        creation::logspace(&mut out.view_mut(), start, end, base)?;
-        Ok(out)
-    }
-    fn samples(_s: &Sampler) -> Vec<Sample> {
-        spaced_samples()
-    }
-    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
-        vec![refused(
-            [Scalar::Int(0).into(), Scalar::Int(1).into(), (-1_i64).into()],
-            "number of steps must be non-negative",
-        )]
-    }
-}
-
 fn identity(n: i64, m: i64, options: Options) -> Result<Tensor> {
     ensure!(n >= 0, runtime, "n must be greater or equal to 0, got {n}");
     ensure!(m >= 0, runtime, "m must be greater or equal to 0, got {m}");
@@ -667,19 +592,6 @@ pub(super) fn refused<const N: usize>(args: [Value; N], phrase: &'static str) ->
 /// A call with these numbers.
 fn series<const N: usize>(numbers: [Scalar; N]) -> Sample {
     Sample::new(numbers.map(Value::Scalar)).without_gradient()
-}
-
-fn spaced_samples() -> Vec<Sample> {
-    let sample = |start: Scalar, end: Scalar, steps: i64| {
-        Sample::new([start.into(), end.into(), steps.into()]).without_gradient()
-    };
-    vec![
-        sample(Scalar::Int(0), Scalar::Int(1), 5),
-        sample(Scalar::Float(1.5), Scalar::Float(-0.5), 4).with("dtype", DType::F64),
-        sample(Scalar::Int(1), Scalar::Complex(2.0, 1.0), 3),
-        sample(Scalar::Int(1), Scalar::Int(2), 1),
-        sample(Scalar::Int(1), Scalar::Int(2), 0),
-    ]
 }
 
 fn triangle_samples() -> Vec<Sample> {

@@ -170,6 +170,7 @@ impl NativeDropout {
 /// The derivative of `native_dropout`: `grad_output * mask * scale`.
 #[op(
     "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
+    internal,
     function_only,
     not_differentiable(mask)
 )]

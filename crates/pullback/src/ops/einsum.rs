@@ -257,6 +257,11 @@ impl Einsum {
             .iter()
             .filter_map(|l| result.labels.iter().position(|m| m == l).map(|i| i as i64))
             .collect();
+        // An operand itself is never the result.
+        let is_own = !tensors.iter().any(|t| t.is_same(&result.tensor));
+        if is_own && order.iter().enumerate().all(|(place, &dim)| place as i64 == dim) {
+            return Ok(result.tensor);
+        }
         result.tensor.permute(&order)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

@@ -541,7 +541,7 @@ impl Nonzero {
 }
 
 /// As `nonzero`, one vector per dimension (a number counts as a vector).
-#[op("nonzero_numpy(Tensor self) -> Tensor[]", not_differentiable)]
+#[op("nonzero_numpy(Tensor self) -> Tensor[]", internal, function_only, not_differentiable)]
 impl NonzeroNumpy {
     fn composite(self_: &Tensor) -> Result<Vec<Tensor>> {
         let input = if self_.ndim() == 0 { self_.unsqueeze(0)? } else { self_.clone() };

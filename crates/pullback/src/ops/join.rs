@@ -506,9 +506,9 @@ impl Roll {
 }
 
 /// The plane of `dims` turned by `k` quarter turns from the first of them towards the second.
-#[op("rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor")]
+#[op("rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor", jvp = linear)]
 impl Rot90 {
-    fn composite(self_: &Tensor, k: i64, dims: &[i64]) -> Result<Tensor> {
+    fn cpu(self_: &Tensor, k: i64, dims: &[i64]) -> Result<Tensor> {
         ensure!(
             dims.len() == 2,
             runtime,
@@ -537,6 +537,9 @@ impl Rot90 {
             _ => self_.clone_tensor(Some(crate::MemoryFormat::Contiguous)),
         }
     }
+    fn vjp_self(grad: &Tensor, k: i64, dims: &[i64]) -> Result<Tensor> {
+        grad.rot90(-k.rem_euclid(4), dims)
+    }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.normal(&[2, 3])), Sample::of(s.normal(&[2, 3])).with("k", -1_i64)]
     }
@@ -556,7 +559,7 @@ fn triangle(self_: &Tensor, name: &str, diagonal: i64, kernel: Triangle) -> Resu
 }
 
 /// The lower triangle of each matrix up to `diagonal`, zeros above.
-#[op("tril(Tensor self, int diagonal=0) -> Tensor", inplace, exact_out, jvp = linear, batch = matrix)]
+#[op("tril(Tensor self, int diagonal=0) -> Tensor", inplace = method, exact_out, jvp = linear, batch = matrix)]
 impl Tril {
     fn cpu(self_: &Tensor, diagonal: i64) -> Result<Tensor> {
         triangle(self_, "tril", diagonal, layout::tril)
@@ -574,7 +577,7 @@ impl Tril {
 }
 
 /// The upper triangle of each matrix from `diagonal`, zeros below.
-#[op("triu(Tensor self, int diagonal=0) -> Tensor", inplace, exact_out, jvp = linear, batch = matrix)]
+#[op("triu(Tensor self, int diagonal=0) -> Tensor", inplace = method, exact_out, jvp = linear, batch = matrix)]
 impl Triu {
     fn cpu(self_: &Tensor, diagonal: i64) -> Result<Tensor> {
         triangle(self_, "triu", diagonal, layout::triu)

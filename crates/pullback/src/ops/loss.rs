@@ -253,6 +253,7 @@ impl BinaryCrossEntropy {
 /// `-weight (pos_weight target ln s + (1 - target) ln(1 - s))` with `s = sigmoid(self)`, reduced.
 #[op(
     "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
+    function_only,
     not_differentiable(weight, pos_weight)
 )]
 impl BinaryCrossEntropyWithLogits {
@@ -316,7 +317,10 @@ impl BinaryCrossEntropyWithLogits {
 
 /// The pointwise divergence `target (ln(target) - self)`, reduced by `reduction`; with `log_target` the target
 /// is given as its logarithm. The mean is over all elements.
-#[op("kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor")]
+#[op(
+    "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor",
+    function_only
+)]
 impl KlDiv {
     fn composite(
         self_: &Tensor,
@@ -372,7 +376,7 @@ pub(crate) fn reduced(loss: Tensor, reduction: i64) -> Result<Tensor> {
 }
 
 /// The gradient of one element of a loss whose inputs have `shapes`.
-fn each(grad: &Tensor, shapes: &[&[i64]], reduction: i64) -> Result<Tensor> {
+pub(super) fn each(grad: &Tensor, shapes: &[&[i64]], reduction: i64) -> Result<Tensor> {
     if reduction != 1 {
         return Ok(grad.clone());
     }

@@ -136,6 +136,7 @@ impl NllLossNd {
 /// The loss and the sum of the weights used.
 #[op(
     "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)",
+    function_only,
     exact_out,
     internal,
     node = "NllLoss",
@@ -188,6 +189,7 @@ impl NllLossForward {
 /// As `nll_loss_forward`, for inputs with dimensions after the class.
 #[op(
     "nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> (Tensor output, Tensor total_weight)",
+    function_only,
     out,
     internal,
     node = "NllLoss2D",

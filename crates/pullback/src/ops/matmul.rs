@@ -153,7 +153,7 @@ impl Mm {
 /// `beta * self + alpha * (mat1 @ mat2)`; `self` broadcasts to (m, n) and is not read if `beta` is 0.
 #[op(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-    inplace,
+    inplace = method,
     exact_out
 )]
 impl Addmm {
@@ -230,7 +230,7 @@ impl Bmm {
 /// `beta * self + alpha * bmm(batch1, batch2)`; `self` broadcasts and is not read if `beta` is 0.
 #[op(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-    inplace,
+    inplace = method,
     exact_out
 )]
 impl Baddbmm {
@@ -274,7 +274,7 @@ impl Baddbmm {
 /// `beta * self + alpha * (sum over b of batch1[b] @ batch2[b])`.
 #[op(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-    inplace,
+    inplace = method,
     exact_out
 )]
 impl Addbmm {

@@ -17,6 +17,7 @@ mod conv;
 mod copy;
 pub mod creation;
 mod creation_like;
+mod creation_spaced;
 mod dropout;
 pub mod einsum;
 mod extreme;
@@ -27,6 +28,7 @@ mod linalg;
 mod linalg_solve;
 mod loss;
 mod loss_class;
+mod margin;
 mod matmul;
 mod mean;
 mod moment;
@@ -35,6 +37,7 @@ mod norm_backward;
 pub mod operator;
 pub mod optim;
 mod pad;
+mod pixel;
 mod pool;
 pub mod random;
 mod random_fill;
@@ -68,6 +71,7 @@ static FAMILIES: &[Family] = &[
     copy::OPS,
     creation::OPS,
     creation_like::OPS,
+    creation_spaced::OPS,
     einsum::OPS,
     join::OPS,
     matmul::OPS,
@@ -79,6 +83,7 @@ static FAMILIES: &[Family] = &[
     scatter::OPS,
     scatter_reduce::OPS,
     pad::OPS,
+    pixel::OPS,
     sort::OPS,
     random::OPS,
     random_fill::OPS,
@@ -104,6 +109,7 @@ static FAMILIES: &[Family] = &[
     softmax::OPS,
     loss::OPS,
     loss_class::OPS,
+    margin::OPS,
     scan::OPS,
     norm::OPS,
     norm_backward::OPS,

@@ -158,7 +158,7 @@ impl StdCorrection {
 }
 
 /// Variance and mean of all elements.
-#[op("var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")]
+#[op("var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)", function_only)]
 impl VarMean {
     fn composite(self_: &Tensor, unbiased: bool) -> Result<[Tensor; 2]> {
         self_.var_mean_correction_with(None, Some(correction_of(unbiased)), false)
@@ -170,7 +170,8 @@ impl VarMean {
 
 /// Variance and mean over `dim` (all dimensions if `None`).
 #[op(
-    "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)"
+    "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
+    function_only
 )]
 impl VarMeanDim {
     fn composite(
@@ -187,7 +188,7 @@ impl VarMeanDim {
 }
 
 /// Variance and mean over `dim`, in one pass.
-#[op("var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
+#[op("var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)", function_only,
      batch = reduction)]
 impl VarMeanCorrection {
     fn cpu(
@@ -226,7 +227,7 @@ impl VarMeanCorrection {
 }
 
 /// Standard deviation and mean of all elements.
-#[op("std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)")]
+#[op("std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)", function_only)]
 impl StdMean {
     fn composite(self_: &Tensor, unbiased: bool) -> Result<[Tensor; 2]> {
         self_.std_mean_correction_with(None, Some(correction_of(unbiased)), false)
@@ -238,7 +239,8 @@ impl StdMean {
 
 /// Standard deviation and mean over `dim` (all dimensions if `None`).
 #[op(
-    "std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)"
+    "std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
+    function_only
 )]
 impl StdMeanDim {
     fn composite(
@@ -255,7 +257,7 @@ impl StdMeanDim {
 }
 
 /// Standard deviation and mean over `dim`, in one pass.
-#[op("std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)",
+#[op("std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)", function_only,
      batch = reduction)]
 impl StdMeanCorrection {
     fn cpu(

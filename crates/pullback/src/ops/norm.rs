@@ -254,6 +254,9 @@ impl BatchNorm {
         momentum: f64,
         eps: f64,
     ) -> Result<Tensor> {
+        if input.numel() == 0 {
+            return without_elements(input, weight, bias);
+        }
         let [output, ..] = input.native_batch_norm(
             weight,
             bias,
@@ -314,6 +317,25 @@ impl BatchNorm {
     }
 }
 
+/// `batch_norm` of no elements, of however few dimensions: there are no statistics, but a graph.
+fn without_elements(
+    input: &Tensor,
+    weight: Option<&Tensor>,
+    bias: Option<&Tensor>,
+) -> Result<Tensor> {
+    if input.ndim() >= 2 {
+        check_channels(input, &[("weight", weight), ("bias", bias)])?;
+    }
+    let mut out = input.clone_tensor_default()?;
+    if let Some(weight) = weight {
+        out = out.mul(&weight.select(0, 0)?)?;
+    }
+    if let Some(bias) = bias {
+        out = out.add(&bias.select(0, 0)?)?;
+    }
+    Ok(out)
+}
+
 /// `batch_norm` with the batch's mean and `1 / sqrt(var + eps)` per channel (empty outside training).
 #[op(
     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
@@ -340,6 +362,12 @@ impl NativeBatchNorm {
             );
         }
         check_channels(input, &[("weight", weight), ("bias", bias), stats[0], stats[1]])?;
+        ensure!(
+            !training || input.numel() != 0,
+            runtime,
+            "input tensor must have at least one element, but got input_sizes = {}",
+            list(input.shape())
+        );
         let size = if training { input.shape()[1] } else { 0 };
         let out = Tensor::empty_strided(
             input.shape(),

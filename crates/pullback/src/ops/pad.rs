@@ -1,22 +1,31 @@
 //! Padding: constants, reflections, replications and periodic continuation.
 //!
-//! `constant_pad_nd` is the one kernel; the other modes copy edge slices, each made of `slice`, `flip` and
-//! `cat`, so that their derivatives are those of these ops.
+//! `constant_pad_nd` is the one kernel; the other modes are made of `slice`, `flip` and `cat`, a dimension after the
+//! other. The gradient of a padding adds the pieces up at the places they were copied from.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
-use crate::gradcheck::{Sample, Sampler};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::TensorSpec;
 use crate::tensor::shape::list;
-use crate::{Dims, MemoryFormat, Result, Scalar, Tensor};
+use crate::{Dims, ErrorKind, MemoryFormat, Result, Scalar, Tensor};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub(crate) static OPS: &[&OpDef] = &[&CONSTANT_PAD_ND, &PAD];
+pub(crate) static OPS: &[&OpDef] = &[
+    &CONSTANT_PAD_ND,
+    &REFLECTION_PAD1D,
+    &REFLECTION_PAD2D,
+    &REFLECTION_PAD3D,
+    &REPLICATION_PAD1D,
+    &REPLICATION_PAD2D,
+    &REPLICATION_PAD3D,
+    &PAD,
+];
 
 /// The tensor with `pad` more elements of `value` around it: `pad` lists (before, after) from the last dimension
 /// on; negative numbers crop.
-#[op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", method = constant_pad_nd)]
+#[op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", function_only, method = constant_pad_nd)]
 impl ConstantPadNd {
     fn cpu(self_: &Tensor, pad: &[i64], value: Scalar) -> Result<Tensor> {
         ensure!(
@@ -133,6 +142,202 @@ fn pad_dim(x: &Tensor, dim: i64, (before, after): (i64, i64), mode: &str) -> Res
     }
 }
 
+/// The last dimensions padded by pieces of the tensor itself, in memory of its own.
+fn continued(x: &Tensor, padding: &[i64], spatial: usize, mode: &str) -> Result<Tensor> {
+    ensure!(
+        padding.len() == 2 * spatial,
+        runtime,
+        "padding size is expected to be {}, but got: {}",
+        2 * spatial,
+        padding.len()
+    );
+    ensure!(
+        x.ndim() == spatial + 1 || x.ndim() == spatial + 2,
+        runtime,
+        "Expected {}D or {}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: {}",
+        spatial + 1,
+        spatial + 2,
+        list(x.shape())
+    );
+    let mut out = x.clone();
+    for (index, sides) in padding.chunks(2).enumerate() {
+        if sides[0] != 0 || sides[1] != 0 {
+            out = pad_dim(&out, (x.ndim() - 1 - index) as i64, (sides[0], sides[1]), mode)?;
+        }
+    }
+    if out.is_same(x) { out.clone_tensor(None) } else { Ok(out) }
+}
+
+/// The gradient of `continued`: dimension by dimension, each piece goes back to where it came from.
+fn folded(grad: &Tensor, shape: &[i64], padding: &[i64], mode: &str) -> Result<Tensor> {
+    let mut grad = grad.clone();
+    for (index, sides) in padding.chunks(2).enumerate().rev() {
+        if sides[0] != 0 || sides[1] != 0 {
+            let dim = shape.len() - 1 - index;
+            grad = fold_dim(&grad, dim as i64, shape[dim], (sides[0], sides[1]), mode)?;
+        }
+    }
+    Ok(grad)
+}
+
+fn fold_dim(
+    grad: &Tensor,
+    dim: i64,
+    size: i64,
+    (before, after): (i64, i64),
+    mode: &str,
+) -> Result<Tensor> {
+    let total = grad.shape()[dim as usize];
+    let (head, tail) = (before.max(0), after.max(0));
+    let piece = |from: i64, to: i64| grad.slice(dim, Some(from), Some(to), 1);
+    // A piece with zeros around it.
+    let at = |piece: Tensor, from: i64| {
+        let mut sides = Dims::from_elem(0, 2 * (grad.ndim() - 1 - dim as usize));
+        sides.extend([from, size - from - piece.shape()[dim as usize]]);
+        piece.constant_pad_nd(&sides, Scalar::Int(0))
+    };
+    let mut sum = at(piece(head, total - tail)?, before.saturating_neg().max(0))?;
+    for (count, from, to, edge, mirror) in
+        [(head, 0, head, 0, 1), (tail, total - tail, total, size - 1, size - 1 - tail)]
+    {
+        if count == 0 {
+            continue;
+        }
+        let part = piece(from, to)?;
+        sum = sum.add(&if mode == "reflect" {
+            at(part.flip(&[dim])?, mirror)?
+        } else {
+            at(part.sum_dim(Some(&[dim]), true)?, edge)?
+        })?;
+    }
+    Ok(sum)
+}
+
+/// Both signs of padding, on each of the `spatial` dimensions in turn.
+fn pad_samples(s: &Sampler, spatial: usize) -> Vec<Sample> {
+    let shape: Vec<i64> =
+        std::iter::once(2).chain((0..spatial as i64).map(|i| 3 + i % 2)).collect();
+    let sample = |sides: &[i64]| {
+        let padding: Vec<i64> = sides.iter().copied().cycle().take(2 * spatial).collect();
+        Sample::of(s.normal(&shape)).with("padding", padding.as_slice())
+    };
+    vec![sample(&[1, 2]), sample(&[2, -1, 0]), sample(&[-1, 1]), sample(&[0, 0])]
+}
+
+fn pad_errors(s: &Sampler, spatial: usize) -> Vec<InvalidSample> {
+    let padding = vec![1; 2 * spatial];
+    let flat = Sample::of(s.normal(&[3])).with("padding", padding.as_slice());
+    vec![InvalidSample::new(flat, ErrorKind::Runtime, "(batch mode) tensor with possibly 0 batch")]
+}
+
+/// The last dimension continued reflected at the edges, (before, after) from the last on.
+#[op("reflection_pad1d(Tensor self, int[2] padding) -> Tensor", module = "nn", jvp = linear, node = "ReflectionPad1D",
+     method = reflection_pad1d)]
+impl ReflectionPad1d {
+    fn cpu(self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
+        continued(self_, padding, 1, "reflect")
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64], padding: &[i64]) -> Result<Tensor> {
+        folded(grad, self_shape, padding, "reflect")
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        pad_samples(s, 1)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        pad_errors(s, 1)
+    }
+}
+
+/// The last two dimensions continued reflected at the edges, (before, after) from the last on.
+#[op("reflection_pad2d(Tensor self, int[4] padding) -> Tensor", module = "nn", jvp = linear, node = "ReflectionPad2D",
+     method = reflection_pad2d)]
+impl ReflectionPad2d {
+    fn cpu(self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
+        continued(self_, padding, 2, "reflect")
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64], padding: &[i64]) -> Result<Tensor> {
+        folded(grad, self_shape, padding, "reflect")
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        pad_samples(s, 2)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        pad_errors(s, 2)
+    }
+}
+
+/// The last three dimensions continued reflected at the edges, (before, after) from the last on.
+#[op("reflection_pad3d(Tensor self, int[6] padding) -> Tensor", module = "nn", jvp = linear, node = "ReflectionPad3D",
+     method = reflection_pad3d)]
+impl ReflectionPad3d {
+    fn cpu(self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
+        continued(self_, padding, 3, "reflect")
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64], padding: &[i64]) -> Result<Tensor> {
+        folded(grad, self_shape, padding, "reflect")
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        pad_samples(s, 3)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        pad_errors(s, 3)
+    }
+}
+
+/// The last dimension continued with copies of the edges, (before, after) from the last on.
+#[op("replication_pad1d(Tensor self, int[2] padding) -> Tensor", module = "nn", jvp = linear, node = "ReplicationPad1D",
+     method = replication_pad1d)]
+impl ReplicationPad1d {
+    fn cpu(self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
+        continued(self_, padding, 1, "replicate")
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64], padding: &[i64]) -> Result<Tensor> {
+        folded(grad, self_shape, padding, "replicate")
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        pad_samples(s, 1)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        pad_errors(s, 1)
+    }
+}
+
+/// The last two dimensions continued with copies of the edges, (before, after) from the last on.
+#[op("replication_pad2d(Tensor self, int[4] padding) -> Tensor", module = "nn", jvp = linear, node = "ReplicationPad2D",
+     method = replication_pad2d)]
+impl ReplicationPad2d {
+    fn cpu(self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
+        continued(self_, padding, 2, "replicate")
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64], padding: &[i64]) -> Result<Tensor> {
+        folded(grad, self_shape, padding, "replicate")
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        pad_samples(s, 2)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        pad_errors(s, 2)
+    }
+}
+
+/// The last three dimensions continued with copies of the edges, (before, after) from the last on.
+#[op("replication_pad3d(Tensor self, int[6] padding) -> Tensor", module = "nn", jvp = linear, node = "ReplicationPad3D",
+     method = replication_pad3d)]
+impl ReplicationPad3d {
+    fn cpu(self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
+        continued(self_, padding, 3, "replicate")
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64], padding: &[i64]) -> Result<Tensor> {
+        folded(grad, self_shape, padding, "replicate")
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        pad_samples(s, 3)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        pad_errors(s, 3)
+    }
+}
+
 /// Pads the last dimensions as `pad` lists them: mode "constant" (with `value`), "reflect", "replicate" or "circular".
 #[op(
     "pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None) -> Tensor",
@@ -165,13 +370,15 @@ impl Pad {
             not_implemented,
             "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now"
         );
-        let mut out = self_.clone();
-        for (index, sides) in pad.chunks(2).enumerate() {
-            if sides[0] != 0 || sides[1] != 0 {
-                out = pad_dim(&out, (n - 1 - index) as i64, (sides[0], sides[1]), mode)?;
-            }
+        match (mode, spatial) {
+            ("reflect", 1) => self_.reflection_pad1d(pad),
+            ("reflect", 2) => self_.reflection_pad2d(pad),
+            ("reflect", _) => self_.reflection_pad3d(pad),
+            ("replicate", 1) => self_.replication_pad1d(pad),
+            ("replicate", 2) => self_.replication_pad2d(pad),
+            ("replicate", _) => self_.replication_pad3d(pad),
+            _ => continued(self_, pad, spatial, mode),
         }
-        if out.is_same(self_) { out.clone_tensor(None) } else { Ok(out) }
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |shape: &[i64], pad: &[i64], mode: &str| {

@@ -21,7 +21,7 @@ fn retyped(t: &Tensor, dtype: DType, (shape, strides): Layout, offset: i64) -> R
 }
 
 /// Complex numbers as pairs of real ones: a last dimension of size 2.
-#[op("view_as_real(Tensor(a) self) -> Tensor(a)", view, jvp = linear)]
+#[op("view_as_real(Tensor(a) self) -> Tensor(a)", function_only, view, jvp = linear)]
 impl ViewAsReal {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         ensure!(
@@ -41,7 +41,7 @@ impl ViewAsReal {
 }
 
 /// Pairs of real numbers (a last dimension of size 2) as complex ones.
-#[op("view_as_complex(Tensor(a) self) -> Tensor(a)", view, jvp = linear)]
+#[op("view_as_complex(Tensor(a) self) -> Tensor(a)", function_only, view, jvp = linear)]
 impl ViewAsComplex {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         let dtype = self_.dtype();

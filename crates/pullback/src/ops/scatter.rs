@@ -5,7 +5,7 @@
 //! first write. Contributions to one place are added in row-major order, so results never vary.
 
 use super::index::{as_vector, check_index_dtype, check_places_dtype, plan};
-use crate::dispatch::{OpDef, Value};
+use crate::dispatch::{OpDef, Value, check_separate};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
@@ -171,7 +171,7 @@ pub(super) fn scatter_sample(s: &Sampler) -> (Tensor, Tensor, Tensor) {
 /// repeated places the last one stays.
 #[op(
     "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-    inplace,
+    inplace = method,
     exact_out,
     not_differentiable(index)
 )]
@@ -207,9 +207,10 @@ pub(super) fn spread_to(grad: &Tensor, shape: &[i64]) -> Result<Tensor> {
 /// Writes `value` at the places `index` along `dim`.
 #[op(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-    inplace,
+    inplace = method,
     exact_out,
-    not_differentiable(index)
+    not_differentiable(index),
+    node = "ScatterBackward1"
 )]
 impl ScatterValue {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<()> {
@@ -240,7 +241,7 @@ fn simple_reduce(reduce: &str) -> Result<Reduce> {
 /// As `scatter.src`, joining with what is there: `reduce` is "add" or "multiply". Has no derivative.
 #[op(
     "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
-    inplace,
+    inplace = method,
     exact_out
 )]
 impl ScatterReduceMode {
@@ -286,7 +287,7 @@ impl ScatterReduceMode {
 /// As `scatter.value`, joining with what is there: `reduce` is "add" or "multiply". Has no derivative.
 #[op(
     "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
-    inplace,
+    inplace = method,
     exact_out
 )]
 impl ScatterValueReduce {
@@ -328,7 +329,7 @@ impl ScatterValueReduce {
 /// Adds the elements of `src` at the places `index` along `dim`.
 #[op(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-    inplace,
+    inplace = method,
     exact_out,
     not_differentiable(index)
 )]
@@ -389,7 +390,7 @@ fn check_slices(
 /// Adds slices: `self[:, index[j]] += alpha * source[:, j]` along `dim`.
 #[op(
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
-    inplace,
+    inplace = method,
     exact_out,
     not_differentiable(index)
 )]
@@ -440,7 +441,7 @@ impl IndexAdd {
 /// Writes slices: `self[:, index[j]] = source[:, j]` along `dim`.
 #[op(
     "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
-    inplace,
+    inplace = method,
     exact_out,
     not_differentiable(index)
 )]
@@ -470,7 +471,7 @@ impl IndexCopy {
 /// Writes the number `value` into the slices `index` along `dim`.
 #[op(
     "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-    inplace,
+    inplace = method,
     not_differentiable(index)
 )]
 impl IndexFillScalar {
@@ -498,7 +499,9 @@ impl IndexFillScalar {
 /// Writes the 0-dim `value` into the slices `index` along `dim`.
 #[op(
     "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
-    inplace,
+    inplace = method,
+    checks_sharing,
+    node = "IndexFillBackward1",
     not_differentiable(index)
 )]
 impl IndexFill {
@@ -509,6 +512,8 @@ impl IndexFill {
             "index_fill_ only supports a 0-dimensional value tensor, but got tensor with {} dimension(s).",
             value.ndim()
         );
+        check_separate(self_, index)?;
+        // The value is read before anything is written: it may be an element of the target.
         IndexFillScalar::cpu_(self_, dim, index, value.item()?)
     }
     fn vjp_self(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
@@ -535,7 +540,7 @@ impl IndexFill {
 /// broadcast together.
 #[op(
     "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
-    inplace,
+    inplace = method,
     not_differentiable(mask)
 )]
 impl MaskedScatter {
@@ -578,7 +583,7 @@ impl MaskedScatter {
 /// Writes (or adds) the elements of `source` at row-major positions of `self`.
 #[op(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
-    inplace,
+    inplace = method,
     not_differentiable(index)
 )]
 impl Put {

@@ -16,7 +16,7 @@ pub(crate) static OPS: &[&OpDef] = &[&SCATTER_REDUCE];
 /// product are zero its derivatives are right up to the fourth.
 #[op(
     "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
-    inplace,
+    inplace = method,
     exact_out,
     not_differentiable(index)
 )]

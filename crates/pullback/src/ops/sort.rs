@@ -80,8 +80,16 @@ fn sample_of_distinct(s: &Sampler, shape: &[i64]) -> Option<Tensor> {
     exact_out
 )]
 impl Sort {
-    fn composite(self_: &Tensor, dim: i64, descending: bool) -> Result<[Tensor; 2]> {
-        self_.sort_stable_with(Some(false), dim, descending)
+    fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<[Tensor; 2]> {
+        SortStable::cpu(self_, dim, descending)
+    }
+    fn vjp_self(
+        grad_values: &Tensor,
+        self_shape: &[i64],
+        dim: i64,
+        indices: &Tensor,
+    ) -> Result<Tensor> {
+        put_back(grad_values, self_shape, dim, indices)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let Some(t) = sample_of_distinct(s, &[2, 3]) else { return Vec::new() };
@@ -108,7 +116,8 @@ impl Sort {
 /// As `sort`; every sort here is stable.
 #[op(
     "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
-    exact_out
+    exact_out,
+    node = "SortBackward1"
 )]
 impl SortStable {
     fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<[Tensor; 2]> {
@@ -293,7 +302,8 @@ impl Kthvalue {
 /// The lower median along `dim` (NaN if there is one) and its place.
 #[op(
     "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    exact_out
+    exact_out,
+    node = "MedianBackward1"
 )]
 impl MedianDim {
     fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
@@ -576,6 +586,7 @@ fn grouped(
 /// The distinct slices along `dim`, in lexicographic order; inverse and counts as for all elements.
 #[op(
     "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+    internal,
     function_only,
     not_differentiable
 )]

@@ -14,6 +14,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &UNBIND,
     &SPLIT,
     &SPLIT_SIZES,
+    &SPLIT_TENSOR,
     &SPLIT_WITH_SIZES,
     &CHUNK,
     &TENSOR_SPLIT,
@@ -152,6 +153,28 @@ impl SplitSizes {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.normal(&[5, 2])).with("split_size", [2, 3])]
+    }
+}
+
+/// As `split` with the size of a piece in a tensor of one element.
+#[op("split.Tensor_size(Tensor(a -> *) self, Tensor split_size, int dim=0) -> Tensor(a)[]", not_differentiable(split_size),
+     method = split_by)]
+impl SplitTensor {
+    fn composite(self_: &Tensor, split_size: &Tensor, dim: i64) -> Result<Vec<Tensor>> {
+        ensure!(
+            split_size.numel() == 1,
+            type_error,
+            "split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not Tensor"
+        );
+        self_.split(split_size.item()?.to_i64(), dim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let size = Tensor::from_slice(&[2_i64], &[1]).expect("samples are small");
+        vec![Sample::new([s.normal(&[5, 2]).into(), size.into()])]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let sample = Sample::new([s.normal(&[5, 2]).into(), s.integers(&[2], 1, 3).into()]);
+        vec![InvalidSample::new(sample, ErrorKind::Type, "must be tuple of ints, not Tensor")]
     }
 }
 

@@ -76,7 +76,7 @@ impl WhereSelf {
 }
 
 /// `value` where `mask` (bool, broadcast) holds, else `self`. The result has `self`'s dtype.
-#[op("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", inplace, out, batch = pointwise,
+#[op("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", inplace = method, out, batch = pointwise,
      jvp = elementwise)]
 impl MaskedFill {
     fn cpu(self_: &Tensor, mask: &Tensor, value: Scalar) -> Result<Tensor> {
@@ -120,7 +120,7 @@ impl MaskedFill {
 }
 
 /// `value`, a tensor without dimensions, where `mask` (bool, broadcast) holds, else `self`.
-#[op("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", inplace, out, node = "MaskedFillBackward1",
+#[op("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", inplace = method, out, node = "MaskedFillBackward1",
      batch = pointwise)]
 impl MaskedFillTensor {
     fn cpu(self_: &Tensor, mask: &Tensor, value: &Tensor) -> Result<Tensor> {
@@ -150,7 +150,7 @@ impl MaskedFillTensor {
 }
 
 /// `start + weight * (end - start)` for one weight; the formula that is exact at the nearer end is used.
-#[op("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", inplace, out, batch = pointwise)]
+#[op("lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", inplace = method, out, batch = pointwise)]
 impl LerpScalar {
     fn meta(self_: &Tensor, end: &Tensor) -> Result<TensorSpec> {
         same_dtype("end", self_, end)?;
@@ -191,7 +191,7 @@ impl LerpScalar {
 }
 
 /// `start + weight * (end - start)`; all three broadcast and have one dtype.
-#[op("lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", inplace, out, node = "LerpBackward1",
+#[op("lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", inplace = method, out, node = "LerpBackward1",
      batch = pointwise, cpu = lerp, samples = ternary)]
 impl Lerp {
     fn meta(self_: &Tensor, end: &Tensor, weight: &Tensor) -> Result<TensorSpec> {
@@ -221,7 +221,7 @@ impl Lerp {
 }
 
 /// `self + value * tensor1 * tensor2`. Shapes broadcast; dtypes promote.
-#[op("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", inplace, out,
+#[op("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", inplace = method, out,
      meta = broadcast, batch = pointwise, samples = ternary)]
 impl Addcmul {
     fn cpu(iter: &mut Iter, value: Scalar) -> pullback_kernels::Result<()> {
@@ -260,7 +260,7 @@ impl Addcmul {
 }
 
 /// `self + value * tensor1 / tensor2`. Shapes broadcast; dtypes promote; integers are refused.
-#[op("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", inplace, out,
+#[op("addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", inplace = method, out,
      batch = pointwise, samples = ternary)]
 impl Addcdiv {
     fn meta(self_: &Tensor, tensor1: &Tensor, tensor2: &Tensor) -> Result<TensorSpec> {

@@ -83,7 +83,7 @@ impl Abs {
 }
 
 /// -1, 0 or 1 by the sign; 0 for NaN. The gradient is 0. Complex numbers are refused.
-#[op("sign(Tensor self) -> Tensor", inplace, out, meta = broadcast, cpu = sign, batch = pointwise, jvp = elementwise,
+#[op("sign(Tensor self) -> Tensor", inplace = method, out, meta = broadcast, cpu = sign, batch = pointwise, jvp = elementwise,
      samples = unary_nonzero)]
 impl Sign {
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -92,7 +92,7 @@ impl Sign {
 }
 
 /// `self / |self|`, 0 at 0: the sign, or for complex numbers the direction.
-#[op("sgn(Tensor self) -> Tensor", inplace, out, meta = broadcast, cpu = sgn, batch = pointwise,
+#[op("sgn(Tensor self) -> Tensor", inplace = method, out, meta = broadcast, cpu = sgn, batch = pointwise,
      samples = unary_nonzero)]
 impl Sgn {
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
@@ -411,7 +411,7 @@ impl Reciprocal {
 }
 
 /// `1 / (1 + e^-self)`. Integers give the default floating dtype.
-#[op("sigmoid(Tensor self) -> Tensor", inplace, out, alias("expit"), meta = float, cpu = sigmoid, batch = pointwise,
+#[op("sigmoid(Tensor self) -> Tensor", inplace, out, meta = float, cpu = sigmoid, batch = pointwise,
      jvp = elementwise, samples = unary)]
 impl Sigmoid {
     fn vjp_self(grad: &Tensor, result: &Tensor) -> Result<Tensor> {
@@ -465,7 +465,7 @@ fn bell(x: &Tensor) -> Result<Tensor> {
 }
 
 /// The logarithm of the absolute value of the gamma function; infinite at 0 and the negative whole numbers.
-#[op("lgamma(Tensor self) -> Tensor", inplace, out, meta = float, cpu = lgamma, batch = pointwise, jvp = elementwise,
+#[op("lgamma(Tensor self) -> Tensor", inplace = method, out, meta = float, cpu = lgamma, batch = pointwise, jvp = elementwise,
      samples = unary_positive)]
 impl Lgamma {
     fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
@@ -474,7 +474,7 @@ impl Lgamma {
 }
 
 /// The logarithmic derivative of the gamma function.
-#[op("digamma(Tensor self) -> Tensor", inplace, out, alias("psi"), meta = float, cpu = digamma, batch = pointwise,
+#[op("digamma(Tensor self) -> Tensor", inplace = method, out, meta = float, cpu = digamma, batch = pointwise,
      jvp = elementwise, samples = unary_positive)]
 impl Digamma {
     fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {

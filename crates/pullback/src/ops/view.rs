@@ -312,7 +312,7 @@ impl Detach {
 }
 
 /// A view of everything.
-#[op("alias(Tensor(a) self) -> Tensor(a)", view, internal, jvp = linear, samples = unary)]
+#[op("alias(Tensor(a) self) -> Tensor(a)", function_only, view, internal, jvp = linear, samples = unary)]
 impl Alias {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         self_.alias_with(self_.shape(), self_.strides(), self_.storage_offset())
@@ -442,7 +442,7 @@ impl Select {
 }
 
 /// Every `step`-th index of dimension `dim` from `start` up to `end`; both may count from the end.
-#[op("slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)", view, internal, jvp = linear)]
+#[op("slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)", function_only, view, internal, jvp = linear)]
 impl Slice {
     fn cpu(
         self_: &Tensor,

@@ -1,0 +1,319 @@
+//! Evenly spaced numbers: `linspace` and `logspace`.
+//!
+//! The bounds are numbers, or stand in 0-dim tensors; nothing here has a derivative. Everything ends in the two forms
+//! that take numbers.
+
+use super::creation::{Options, refused};
+use crate::dispatch::{OpDef, Value};
+use crate::error::{bail, ensure};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::promote::default_dtype;
+use crate::{DType, Device, Layout, Result, Scalar, Tensor};
+use pullback_kernels::creation;
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[
+    &LINSPACE,
+    &LINSPACE_TENSOR_TENSOR,
+    &LINSPACE_TENSOR_SCALAR,
+    &LINSPACE_SCALAR_TENSOR,
+    &LOGSPACE,
+    &LOGSPACE_TENSOR_TENSOR,
+    &LOGSPACE_TENSOR_SCALAR,
+    &LOGSPACE_SCALAR_TENSOR,
+];
+
+/// A bound: a number, or the tensor that holds it.
+trait Bound: Copy {
+    fn ndim(self) -> Option<usize>;
+    fn number(self) -> Result<Scalar>;
+}
+impl Bound for Scalar {
+    fn ndim(self) -> Option<usize> {
+        None
+    }
+    fn number(self) -> Result<Scalar> {
+        Ok(self)
+    }
+}
+impl Bound for &Tensor {
+    fn ndim(self) -> Option<usize> {
+        Some(self.shape().len())
+    }
+    fn number(self) -> Result<Scalar> {
+        self.item()
+    }
+}
+
+/// The two bounds as numbers.
+fn numbers(function: &str, start: impl Bound, end: impl Bound) -> Result<(Scalar, Scalar)> {
+    let given = [("start", start.ndim()), ("end", end.ndim())];
+    if given.iter().any(|(_, ndim)| ndim.is_some_and(|n| n != 0)) {
+        let say = |(name, ndim): (&str, Option<usize>)| {
+            ndim.map(|n| format!("{name} with {n} dimension(s)"))
+        };
+        let said: Vec<String> = given.into_iter().filter_map(say).collect();
+        bail!(
+            runtime,
+            "{function} only supports 0-dimensional start and end tensors, but got {}.",
+            said.join(" and ")
+        );
+    }
+    Ok((start.number()?, end.number()?))
+}
+
+/// The dtype of evenly spaced numbers: complex if a bound is.
+fn spaced(start: Scalar, end: Scalar) -> DType {
+    let complex = [start, end].iter().any(|s| matches!(s, Scalar::Complex(..)));
+    if complex { default_dtype().to_complex() } else { default_dtype() }
+}
+
+/// `steps` numbers evenly spaced from `start` to `end`, both included.
+#[op(
+    "linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    not_differentiable
+)]
+impl Linspace {
+    fn cpu(
+        start: Scalar,
+        end: Scalar,
+        steps: i64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        ensure!(steps >= 0, runtime, "number of steps must be non-negative");
+        let spec = Options(dtype, layout, device, pin_memory).spec(&[steps], spaced(start, end))?;
+        let out = spec.empty()?;
+        creation::linspace(&mut out.view_mut(), start, end)?;
+        Ok(out)
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        spaced_samples()
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        few_steps()
+    }
+}
+
+/// `base` to the power of `steps` numbers evenly spaced from `start` to `end`.
+#[op(
+    "logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    not_differentiable
+)]
+impl Logspace {
+    fn cpu(
+        start: Scalar,
+        end: Scalar,
+        steps: i64,
+        base: f64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        ensure!(steps >= 0, runtime, "number of steps must be non-negative");
+        let spec = Options(dtype, layout, device, pin_memory).spec(&[steps], spaced(start, end))?;
+        let out = spec.empty()?;
+        creation::logspace(&mut out.view_mut(), start, end, base)?;
+        Ok(out)
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        spaced_samples()
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        few_steps()
+    }
+}
+
+/// As `linspace` with both bounds in 0-dim tensors.
+#[op("linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     out, not_differentiable, method = linspace_tensor_tensor)]
+impl LinspaceTensorTensor {
+    fn cpu(
+        start: &Tensor,
+        end: &Tensor,
+        steps: i64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        let (start, end) = numbers("linspace", start, end)?;
+        Linspace::cpu(start, end, steps, dtype, layout, device, pin_memory)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        bound_samples(s, true, true)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        long_bounds(s, true, true)
+    }
+}
+
+/// As `linspace` with the first bound in a 0-dim tensor.
+#[op("linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     out, not_differentiable, method = linspace_tensor_scalar)]
+impl LinspaceTensorScalar {
+    fn cpu(
+        start: &Tensor,
+        end: Scalar,
+        steps: i64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        let (start, end) = numbers("linspace", start, end)?;
+        Linspace::cpu(start, end, steps, dtype, layout, device, pin_memory)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        bound_samples(s, true, false)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        long_bounds(s, true, false)
+    }
+}
+
+/// As `linspace` with the last bound in a 0-dim tensor.
+#[op("linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     out, not_differentiable, method = linspace_scalar_tensor)]
+impl LinspaceScalarTensor {
+    fn cpu(
+        start: Scalar,
+        end: &Tensor,
+        steps: i64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        let (start, end) = numbers("linspace", start, end)?;
+        Linspace::cpu(start, end, steps, dtype, layout, device, pin_memory)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        bound_samples(s, false, true)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        long_bounds(s, false, true)
+    }
+}
+
+/// As `logspace` with both bounds in 0-dim tensors.
+#[op("logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     out, not_differentiable, method = logspace_tensor_tensor)]
+impl LogspaceTensorTensor {
+    fn cpu(
+        start: &Tensor,
+        end: &Tensor,
+        steps: i64,
+        base: f64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        let (start, end) = numbers("logspace", start, end)?;
+        Logspace::cpu(start, end, steps, base, dtype, layout, device, pin_memory)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        bound_samples(s, true, true)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        long_bounds(s, true, true)
+    }
+}
+
+/// As `logspace` with the first bound in a 0-dim tensor.
+#[op("logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     out, not_differentiable, method = logspace_tensor_scalar)]
+impl LogspaceTensorScalar {
+    fn cpu(
+        start: &Tensor,
+        end: Scalar,
+        steps: i64,
+        base: f64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        let (start, end) = numbers("logspace", start, end)?;
+        Logspace::cpu(start, end, steps, base, dtype, layout, device, pin_memory)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        bound_samples(s, true, false)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        long_bounds(s, true, false)
+    }
+}
+
+/// As `logspace` with the last bound in a 0-dim tensor.
+#[op("logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     out, not_differentiable, method = logspace_scalar_tensor)]
+impl LogspaceScalarTensor {
+    fn cpu(
+        start: Scalar,
+        end: &Tensor,
+        steps: i64,
+        base: f64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        let (start, end) = numbers("logspace", start, end)?;
+        Logspace::cpu(start, end, steps, base, dtype, layout, device, pin_memory)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        bound_samples(s, false, true)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        long_bounds(s, false, true)
+    }
+}
+
+fn spaced_samples() -> Vec<Sample> {
+    let sample = |start: Scalar, end: Scalar, steps: i64| {
+        Sample::new([start.into(), end.into(), steps.into()]).without_gradient()
+    };
+    vec![
+        sample(Scalar::Int(0), Scalar::Int(1), 5),
+        sample(Scalar::Float(1.5), Scalar::Float(-0.5), 4).with("dtype", DType::F64),
+        sample(Scalar::Int(1), Scalar::Complex(2.0, 1.0), 3),
+        sample(Scalar::Int(1), Scalar::Int(2), 1),
+        sample(Scalar::Int(1), Scalar::Int(2), 0),
+    ]
+}
+
+fn few_steps() -> Vec<InvalidSample> {
+    vec![refused(
+        [Scalar::Int(0).into(), Scalar::Int(1).into(), (-1_i64).into()],
+        "number of steps must be non-negative",
+    )]
+}
+
+/// A bound as a tensor of this shape, or as a number.
+fn bound(s: &Sampler, is_tensor: bool, shape: &[i64]) -> Value {
+    if is_tensor { s.normal(shape).into() } else { Scalar::Float(2.5).into() }
+}
+
+fn bound_samples(s: &Sampler, start: bool, end: bool) -> Vec<Sample> {
+    let of = |steps: i64| {
+        let bounds = [bound(s, start, &[]), bound(s, end, &[])];
+        let [start, end] = bounds;
+        Sample::new([start, end, steps.into()]).without_gradient()
+    };
+    vec![of(5), of(1), of(0).with("dtype", DType::F64)]
+}
+
+fn long_bounds(s: &Sampler, start: bool, end: bool) -> Vec<InvalidSample> {
+    vec![refused(
+        [bound(s, start, &[1]), bound(s, end, &[1]), 3_i64.into()],
+        "only supports 0-dimensional start and end tensors, but got",
+    )]
+}

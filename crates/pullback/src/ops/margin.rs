@@ -1,0 +1,165 @@
+//! Losses of margins: logistic for signs, hinge for classes.
+//!
+//! `reduction` is 0 (none), 1 (mean) or 2 (sum), as in `loss`. The hinge of pairs and triplets is composed in Python.
+
+use super::loss::{each, reduced};
+use crate::dispatch::OpDef;
+use crate::error::ensure;
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::shape::list;
+use crate::{ErrorKind, Result, Scalar, Tensor};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[&SOFT_MARGIN_LOSS, &MULTI_MARGIN_LOSS];
+
+/// `ln(1 + e^(-target self))` for `target` of 1 and -1, reduced.
+#[op(
+    "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+    module = "nn",
+    not_differentiable(target)
+)]
+impl SoftMarginLoss {
+    fn cpu(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
+        reduced(self_.mul(&target.neg()?)?.exp()?.log1p()?, reduction)
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
+        // The derivative of ln(1 + e^z) is the sigmoid of z.
+        let away = target.neg()?;
+        each(grad, &[self_.shape(), target.shape()], reduction)?
+            .mul(&away.mul(self_)?.sigmoid()?.mul(&away)?)
+    }
+    fn jvp(self_p: &Tensor, self_t: &Tensor, target_p: &Tensor, reduction: i64) -> Result<Tensor> {
+        let away = target_p.neg()?;
+        reduced(away.mul(self_p)?.sigmoid()?.mul(&away)?.mul(self_t)?, reduction)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        let signs = |shape: &[i64]| s.away_from_zero(shape).sign().and_then(|t| t.detach());
+        let sample = |x: &[i64], y: &[i64]| {
+            let target = signs(y).expect("samples are small");
+            Sample::new([s.normal(x).into(), target.into()])
+        };
+        vec![
+            sample(&[2, 3], &[2, 3]),
+            sample(&[2, 3], &[3]).with("reduction", 2),
+            sample(&[2], &[2]).with("reduction", 0),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let sizes = Sample::new([s.normal(&[2]).into(), s.normal(&[3]).into()]);
+        vec![InvalidSample::new(sizes, ErrorKind::Runtime, "must match the size of tensor b (3)")]
+    }
+}
+
+/// The classes as a column, and what each class but the right one lacks of its distance: `max(0, margin - x[y] + x[j])`.
+fn lacking(x: &Tensor, target: &Tensor, margin: Scalar) -> Result<(Tensor, Tensor)> {
+    let columns = x.shape().last().copied().unwrap_or(1);
+    let (rows, index) = (x.reshape(&[-1, columns])?, target.reshape(&[-1, 1])?);
+    let lacking = rows.sub(&rows.gather(1, &index)?)?.plus(margin)?.clamp_min(Scalar::Int(0))?;
+    let lacking = lacking.scatter_value(1, &index, Scalar::Int(0))?;
+    Ok((index, lacking))
+}
+
+/// The weight of each row's class over the number of classes, as a column.
+fn share(index: &Tensor, weight: Option<&Tensor>, columns: i64) -> Result<Option<Tensor>> {
+    let Some(weight) = weight else { return Ok(None) };
+    weight.index_select(0, &index.reshape(&[-1])?)?.over(columns)?.unsqueeze(1).map(Some)
+}
+
+/// `sum_(j != y) weight[y] max(0, margin - self[y] + self[j])^p / C` for class `y` of `C`, reduced; `p` is 1 or 2.
+#[op(
+    "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor",
+    module = "nn",
+    not_differentiable(target, weight)
+)]
+impl MultiMarginLoss {
+    fn cpu(
+        self_: &Tensor,
+        target: &Tensor,
+        p: Scalar,
+        margin: Scalar,
+        weight: Option<&Tensor>,
+        reduction: i64,
+    ) -> Result<Tensor> {
+        check_rows(self_, target)?;
+        ensure!(p.is(1.0) || p.is(2.0), value, "only p == 1 and p == 2 supported");
+        let (index, lacking) = lacking(self_, target, margin)?;
+        let each = if p.is(2.0) { lacking.mul(&lacking)? } else { lacking };
+        let columns = each.shape()[1];
+        let each = match share(&index, weight, columns)? {
+            Some(share) => each.mul(&share)?,
+            None => each.over(columns)?,
+        };
+        let loss = each.sum_dim(Some(&[1]), false)?;
+        reduced(if self_.ndim() == 2 { loss } else { loss.reshape(target.shape())? }, reduction)
+    }
+    fn vjp_self(
+        grad: &Tensor,
+        self_: &Tensor,
+        target: &Tensor,
+        p: Scalar,
+        margin: Scalar,
+        weight: Option<&Tensor>,
+        reduction: i64,
+    ) -> Result<Tensor> {
+        let (index, lacking) = lacking(self_, target, margin)?;
+        let slope = if p.is(2.0) { lacking.times(2)? } else { lacking.sign()? };
+        let (count, columns) = (slope.shape()[0], slope.shape()[1]);
+        let grad = if reduction == 1 { grad.over(count)? } else { grad.clone() };
+        let slope = slope.mul(&grad.reshape(&[-1, 1])?)?;
+        let slope = match share(&index, weight, columns)? {
+            Some(share) => slope.mul(&share)?,
+            None => slope.over(columns)?,
+        };
+        // What pushes the other classes down pulls the right one up.
+        let pull = slope.sum_dim(Some(&[1]), true)?.neg()?;
+        slope.scatter_add(1, &index, &pull)?.reshape(self_.shape())
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        let sample = |shape: &[i64], rows: &[i64]| {
+            let classes = s.integers(rows, 0, shape[shape.len() - 1]);
+            Sample::new([s.distinct(shape).into(), classes.into()])
+        };
+        let weight = s.positive(&[4]).detach().expect("samples are small");
+        vec![
+            sample(&[3, 4], &[3]).with("margin", Scalar::Float(0.37)),
+            sample(&[3, 4], &[3]).with("p", Scalar::Int(2)).with("reduction", 2),
+            sample(&[3, 4], &[3]).with("weight", weight).with("reduction", 0),
+            sample(&[4], &[]).with("p", Scalar::Int(2)),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let call =
+            |rows: &[i64]| Sample::new([s.normal(&[3, 4]).into(), s.integers(rows, 0, 4).into()]);
+        vec![
+            InvalidSample::new(
+                call(&[3]).with("p", Scalar::Int(3)),
+                ErrorKind::Value,
+                "only p == 1 and p == 2 supported",
+            ),
+            InvalidSample::new(
+                call(&[2]),
+                ErrorKind::Runtime,
+                "target tensor should be 1-D with size equal to the number of input samples",
+            ),
+        ]
+    }
+}
+
+fn check_rows(x: &Tensor, target: &Tensor) -> Result<()> {
+    let rows = if x.ndim() == 2 { x.shape()[0] } else { 1 };
+    ensure!(
+        x.ndim() <= 2 && target.ndim() <= 1 && target.numel() == rows,
+        runtime,
+        "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected target size [{rows}], but got {}. Input has shape {}.",
+        list(target.shape()),
+        list(x.shape())
+    );
+    Ok(())
+}

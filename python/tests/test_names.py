@@ -1,0 +1,50 @@
+"""Public names are PyTorch's, from its recorded ones; those that are not are listed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pullback as torch
+import pullback.nn.functional as F
+
+NAMES = json.loads((Path(__file__).parent / "recorded" / "names.json").read_text())
+
+# Names that modules show because they import them for their annotations.
+IMPORTS = {"Any", "annotations"}
+OURS = {
+    "main": {
+        "as_torch": "makes `import torch` mean this package",
+        "absolute_": "an alias has all forms of its op, and abs_ is a function",
+        "get_printoptions": "beside set_printoptions; PyTorch keeps it in a private module",
+    },
+    "tensor": {},
+    "functional": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("place", "holder"), [("main", torch), ("tensor", torch.Tensor), ("functional", F)]
+)
+def test_no_name_is_of_our_own_making(place: str, holder: Any) -> None:
+    for name in OURS[place]:
+        assert hasattr(holder, name)
+    # Subpackages appear once something has imported them.
+    ours = {
+        name
+        for name in dir(holder)
+        if not name.startswith("_") and type(getattr(holder, name)) is not type(torch)
+    }
+    assert ours - IMPORTS - set(NAMES[place].split()) == set(OURS[place])
+
+
+def test_in_place_forms_that_are_methods_only() -> None:
+    for name in ("add_", "scatter_", "pow_", "logical_not_", "tril_"):
+        assert hasattr(torch.Tensor, name)
+        assert not hasattr(torch, name)
+    for name in ("abs_", "relu_", "fill_", "clamp_", "celu_"):
+        assert hasattr(torch, name)
+    assert not hasattr(torch.Tensor, "celu_")

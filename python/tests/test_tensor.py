@@ -325,5 +325,15 @@ def test_operators_have_no_in_place_names_of_their_own() -> None:
 def test_memory_cannot_be_pinned_without_an_accelerator() -> None:
     x = torch.zeros(2)
     assert not x.is_pinned()
-    with pytest.raises(RuntimeError, match="accelerator"):
-        x.pin_memory()
+    assert not x.untyped_storage().is_pinned()
+    for call in (
+        x.pin_memory,
+        x.untyped_storage().pin_memory,
+        lambda: torch.tensor([1.0], pin_memory=True),
+        lambda: torch.zeros(2, pin_memory=True),
+        lambda: torch.rand(2, pin_memory=True),
+        lambda: torch.empty_like(x, pin_memory=True),
+        lambda: x.new_ones(2, pin_memory=True),
+    ):
+        with pytest.raises(RuntimeError, match="accelerator device when none is available"):
+            call()

@@ -8,6 +8,7 @@
 use crate::convert::{Arena, Value, convert, quick};
 use crate::raw::entry::{Args, Reply};
 use crate::result::run;
+use crate::subclass::overrides;
 use pullback::dispatch::{Arg, OpDef};
 use pullback_schema::bind::{Call, Slot, bind_into};
 use pullback_schema::python::{Form, Signature, Source, sort_signatures, struct_fields};
@@ -133,29 +134,50 @@ impl Function {
         receiver: Option<*mut PyObject>,
         args: Args<'_>,
     ) -> Reply {
+        match self.call_quick(py, receiver, args) {
+            Some(reply) => reply,
+            None => self.call_general(py, receiver, args),
+        }
+    }
+
+    /// Calls the op with arguments of exact types; `None` leaves the call to [`Function::call_general`].
+    #[inline]
+    pub(crate) fn call_quick(
+        &self,
+        py: Python<'_>,
+        receiver: Option<*mut PyObject>,
+        args: Args<'_>,
+    ) -> Option<Reply> {
+        // SAFETY: a live wrapper.
+        if receiver.is_some_and(|receiver| unsafe { overrides(receiver) }) {
+            return None;
+        }
         let overloads = self.overloads(py);
         let arena = Arena::default();
         let mut values = ArgVec::new();
         let mut extras = Extras::default();
         for plan in &overloads.plans {
             match plan.quick(py, receiver, args, &arena, &mut values, &mut extras) {
-                Quick::Bound => return run(py, plan, &values, &extras),
+                Quick::Bound => return Some(run(py, plan, &values, &extras)),
                 Quick::No => {}
                 Quick::Unsure => break,
             }
         }
-        self.call_general(py, receiver, args)
+        None
     }
 
-    /// The whole binder, with its errors.
+    /// Subclasses' own answers, then the whole binder, with its errors.
     #[cold]
     #[inline(never)]
-    fn call_general(
+    pub(crate) fn call_general(
         &self,
         py: Python<'_>,
         receiver: Option<*mut PyObject>,
         args: Args<'_>,
     ) -> Reply {
+        if let Some(reply) = crate::subclass::answer(py, self, receiver, args) {
+            return reply;
+        }
         let Overloads { signatures, plans } = self.overloads(py);
         // SAFETY: borrowed references that live through the call.
         let object = |&p: &*mut PyObject| Value(unsafe { Bound::from_borrowed_ptr(py, p) });
@@ -515,16 +537,4 @@ fn default_arg(arg: &Argument) -> Arg<'static> {
         }
         Default::Dtype(name) => crate::dtype::dtype_by_name(name).map_or(Arg::None, Arg::DType),
     }
-}
-
-/// Calls `function` with positional arguments from Rust.
-pub(crate) fn call_with(
-    py: Python<'_>,
-    function: &Function,
-    receiver: Option<*mut PyObject>,
-    args: &[*mut PyObject],
-) -> Reply {
-    let args =
-        Args { all: args, positional: args.len(), names: std::ptr::null_mut::<ffi::PyObject>() };
-    function.call(py, receiver, args)
 }

@@ -7,7 +7,8 @@
 use crate::bind::{Param, Plan};
 use crate::dtype::{as_device, as_dtype, as_generator, as_layout, as_memory_format};
 use crate::error::raise;
-use crate::raw::object::{as_tensor, is_tensor, tensor_of};
+use crate::raw::object::{as_tensor, is_exact, is_tensor, tensor_of};
+use crate::subclass::overrides;
 use pullback::dispatch::Arg;
 use pullback::{Dims, Generator, Scalar, Tensor};
 use pullback_schema::bind::{Check, Elements, Given, unpack_error};
@@ -100,18 +101,20 @@ impl<'py> Arena<'py> {
         let Rest::Dims(kept) = self.put(Rest::Dims(dims)) else { unreachable!("just put") };
         kept
     }
-    /// The tensors that `objects` are; `None` if one is not.
+    /// The tensors that `objects` are, all of which have to be what `is_wanted` asks, which is tensors at least.
     #[inline]
-    fn tensors(&self, objects: impl Iterator<Item = *mut PyObject>) -> Option<&[Tensor]> {
+    fn tensors(
+        &self,
+        objects: impl Iterator<Item = *mut PyObject>,
+        is_wanted: impl Fn(*mut PyObject) -> bool,
+    ) -> Option<&[Tensor]> {
         let mut list = Borrowed::default();
         for object in objects {
-            // SAFETY: a live object; only tensors are pushed.
-            unsafe {
-                if !is_tensor(object) {
-                    return None;
-                }
-                list.push(object);
+            if !is_wanted(object) {
+                return None;
             }
+            // SAFETY: a tensor.
+            unsafe { list.push(object) };
         }
         if self.tensor_list.get().is_none() {
             return Some(self.tensor_list.get_or_init(|| list).as_slice());
@@ -227,7 +230,7 @@ pub(crate) fn quick<'a>(
         }
         match param.ty.base {
             Base::Tensor => {
-                if is_tensor(object) {
+                if is_exact(object) || (is_tensor(object) && !overrides(object)) {
                     return Ok(Some(Arg::Tensor(tensor_of(object))));
                 }
                 match exact_scalar(py, object) {
@@ -292,7 +295,9 @@ fn quick_list<'a>(
         }
         Base::Tensor if !list.element_optional => {
             let items = items(object).ok_or(())?;
-            let tensors = arena.tensors(items.iter().copied()).ok_or(())?;
+            // SAFETY: live items of a list that the caller holds.
+            let is_plain = |item| unsafe { is_exact(item) || is_tensor(item) && !overrides(item) };
+            let tensors = arena.tensors(items.iter().copied(), is_plain).ok_or(())?;
             Ok(Some(Arg::Tensors(tensors)))
         }
         _ => Err(()),
@@ -574,7 +579,10 @@ fn convert_list<'a, 'py>(
         }
         Base::Tensor => {
             let tensors = elements.iter().map(Bound::as_ptr);
-            Arg::Tensors(arena.tensors(tensors).expect("the binder chose by their types"))
+            // SAFETY: live elements.
+            let is_wanted = |element| unsafe { is_tensor(element) };
+            let tensors = arena.tensors(tensors, is_wanted);
+            Arg::Tensors(tensors.expect("the binder chose by their types"))
         }
         Base::Bool => {
             let ints = elements.iter().map(|e| Ok(i64::from(e.is_truthy()?)));

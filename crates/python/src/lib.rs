@@ -42,6 +42,7 @@ mod raw;
 mod registry;
 mod result;
 mod setting;
+mod subclass;
 mod tensor;
 
 #[global_allocator]
@@ -70,5 +71,6 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     autograd::mode::init(module)?;
     autograd::function::init(module)?;
     setting::init(module)?;
+    subclass::init(module)?;
     registry::init(module)
 }

@@ -210,20 +210,6 @@ fn _memory_set_cache_limit(bytes: usize) -> PyResult<()> {
     Ok(())
 }
 
-/// What a tensor's own `__torch_function__` answers where it is turned off.
-#[pyfunction]
-#[pyo3(signature = (func, types, args=None, kwargs=None))]
-fn _disabled_torch_function_impl<'py>(
-    func: &Bound<'py, PyAny>,
-    types: &Bound<'py, PyAny>,
-    args: Option<Bound<'py, pyo3::types::PyTuple>>,
-    kwargs: Option<Bound<'py, pyo3::types::PyDict>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let _ = types;
-    let args = args.unwrap_or_else(|| pyo3::types::PyTuple::empty(func.py()));
-    func.call(args, kwargs.as_ref())
-}
-
 /// Makes library warnings Python warnings.
 fn warn(message: &str) {
     let _ = Python::try_attach(|py| {
@@ -277,7 +263,6 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         _memory_reset_peak,
         _memory_empty_cache,
         _memory_set_cache_limit,
-        _disabled_torch_function_impl,
     ];
     Ok(())
 }

@@ -78,7 +78,10 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             return _rebuild_parameter_with_state, (*arguments, dict(state))
         return _rebuild_parameter, arguments
 
-    __torch_function__ = _C._disabled_torch_function_impl
+    __torch_function__ = _C._disabled_torch_function_impl  # type: ignore[assignment]
+
+
+_C._set_parameter_class(Parameter)
 
 
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Parameter:
@@ -128,4 +131,4 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         alias._is_buffer = True
         return cast("Buffer", alias)
 
-    __torch_function__ = _C._disabled_torch_function_impl
+    __torch_function__ = _C._disabled_torch_function_impl  # type: ignore[assignment]

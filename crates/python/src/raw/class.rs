@@ -95,7 +95,12 @@ unsafe extern "C" fn length(slf: *mut PyObject) -> isize {
 
 unsafe extern "C" fn get_item(slf: *mut PyObject, index: *mut PyObject) -> *mut PyObject {
     // SAFETY: a slot of tensors, called with the GIL.
-    unsafe { guard(|py| crate::indexing::get(py, slf, &Bound::from_borrowed_ptr(py, index))) }
+    unsafe {
+        guard(|py| match crate::subclass::answer_index(py, slf, index, None) {
+            Some(reply) => reply,
+            None => crate::indexing::get(py, slf, &Bound::from_borrowed_ptr(py, index)),
+        })
+    }
 }
 
 unsafe extern "C" fn set_item(
@@ -106,10 +111,14 @@ unsafe extern "C" fn set_item(
     // SAFETY: a slot of tensors, called with the GIL; a null value means deletion.
     unsafe {
         guard_or(-1, |py| {
-            let value = Bound::from_borrowed_ptr_or_opt(py, value);
-            let Some(value) = value else {
+            if value.is_null() {
                 return Err(PyTypeError::new_err("Tensor does not support deleting items"));
-            };
+            }
+            if let Some(reply) = crate::subclass::answer_index(py, slf, index, Some(value)) {
+                ffi::Py_DECREF(reply?);
+                return Ok(0);
+            }
+            let value = Bound::from_borrowed_ptr(py, value);
             crate::indexing::set(py, slf, &Bound::from_borrowed_ptr(py, index), &value)?;
             Ok(0)
         })

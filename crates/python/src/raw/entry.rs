@@ -252,23 +252,33 @@ macro_rules! noargs {
     }};
 }
 
-/// Makes a getter of `fn(Python, *mut PyObject) -> Reply`.
+/// Makes the getter of the attribute `$name` of tensors of `fn(Python, *mut PyObject) -> Reply`.
 macro_rules! getter {
-    ($function:path) => {{
+    ($name:literal, $function:path) => {{
         unsafe extern "C" fn entry(
             slf: *mut pyo3::ffi::PyObject,
             _: *mut std::ffi::c_void,
         ) -> *mut pyo3::ffi::PyObject {
             // SAFETY: CPython calls with the GIL.
-            unsafe { $crate::raw::entry::guard(|py| $function(py, slf)) }
+            unsafe {
+                $crate::raw::entry::guard(|py| {
+                    if $crate::subclass::overrides(slf)
+                        && let Some(reply) = $crate::subclass::answer_getter(py, $name, slf)
+                    {
+                        return reply;
+                    }
+                    $function(py, slf)
+                })
+            }
         }
         entry as pyo3::ffi::getter
     }};
 }
 
-/// Makes a setter of `fn(Python, *mut PyObject, Option<Bound<PyAny>>) -> PyResult<()>`.
+/// Makes the setter of the attribute `$name` of tensors of
+/// `fn(Python, *mut PyObject, Option<Bound<PyAny>>) -> PyResult<()>`.
 macro_rules! setter {
-    ($function:path) => {{
+    ($name:literal, $function:path) => {{
         unsafe extern "C" fn entry(
             slf: *mut pyo3::ffi::PyObject,
             value: *mut pyo3::ffi::PyObject,
@@ -277,6 +287,13 @@ macro_rules! setter {
             // SAFETY: CPython calls with the GIL; a null value means deletion.
             unsafe {
                 $crate::raw::entry::guard_or(-1, |py| {
+                    if !value.is_null()
+                        && $crate::subclass::overrides(slf)
+                        && let Some(reply) = $crate::subclass::answer_setter(py, $name, slf, value)
+                    {
+                        pyo3::ffi::Py_DECREF(reply?);
+                        return Ok(0);
+                    }
                     let value = pyo3::Bound::from_borrowed_ptr_or_opt(py, value);
                     $function(py, slf, value).map(|()| 0)
                 })
@@ -285,4 +302,40 @@ macro_rules! setter {
         entry as pyo3::ffi::setter
     }};
 }
-pub(crate) use {fast, getter, noargs, setter};
+/// As [`fast!`] for the method `$name` of tensors, which subclasses may answer themselves.
+macro_rules! method {
+    ($name:literal, $function:path) => {{
+        fn own(
+            py: pyo3::Python<'_>,
+            slf: *mut pyo3::ffi::PyObject,
+            args: $crate::raw::entry::Args<'_>,
+        ) -> $crate::raw::entry::Reply {
+            // SAFETY: a live receiver.
+            if unsafe { $crate::subclass::overrides(slf) }
+                && let Some(reply) = $crate::subclass::answer_method(py, $name, slf, args)
+            {
+                return reply;
+            }
+            $function(py, slf, args)
+        }
+        $crate::raw::entry::fast!(own)
+    }};
+}
+
+/// As [`noargs!`] for the method `$name` of tensors, which subclasses may answer themselves.
+macro_rules! bare_method {
+    ($name:literal, $function:path) => {{
+        fn own(py: pyo3::Python<'_>, slf: *mut pyo3::ffi::PyObject) -> $crate::raw::entry::Reply {
+            // SAFETY: a live receiver.
+            if unsafe { $crate::subclass::overrides(slf) } {
+                let args = $crate::raw::entry::Args::none();
+                if let Some(reply) = $crate::subclass::answer_method(py, $name, slf, args) {
+                    return reply;
+                }
+            }
+            $function(py, slf)
+        }
+        $crate::raw::entry::noargs!(own)
+    }};
+}
+pub(crate) use {bare_method, fast, getter, method, noargs, setter};

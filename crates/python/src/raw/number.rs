@@ -4,9 +4,10 @@
 //! `TypeError` of the binder means that the other operand may try. The table is the only place
 //! where the binding spells names that ops have, because Python's operators have names of their own.
 
-use crate::bind::{Function, call_with};
-use crate::raw::entry::{Reply, guard, guard_or};
+use crate::bind::Function;
+use crate::raw::entry::{Args, Reply, guard, guard_or};
 use crate::raw::object::{is_tensor, tensor_of};
+use crate::subclass::answer_operator;
 use pullback::Scalar;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
@@ -99,7 +100,16 @@ fn operate(py: Python<'_>, named: &Named, args: &[*mut PyObject]) -> Reply {
     let Some(function) = named.get() else { return Ok(not_implemented()) };
     let receiver = (function.form == pullback_schema::python::Form::Method).then(|| args[0]);
     let rest = if receiver.is_some() { &args[1..] } else { args };
-    match call_with(py, function, receiver, rest) {
+    // SAFETY: live operands, all by position.
+    let rest = unsafe { Args::new(rest.as_ptr(), rest.len(), std::ptr::null_mut()) };
+    let reply = match function.call_quick(py, receiver, rest) {
+        Some(reply) => reply,
+        None => match answer(py, named.name, args) {
+            Some(reply) => return reply,
+            None => function.call_general(py, receiver, rest),
+        },
+    };
+    match reply {
         // The binder refused the other operand: its type may know better.
         Err(error)
             if error.is_instance_of::<PyTypeError>(py)
@@ -108,6 +118,44 @@ fn operate(py: Python<'_>, named: &Named, args: &[*mut PyObject]) -> Reply {
             Ok(not_implemented())
         }
         other => other,
+    }
+}
+
+/// The answer of an operand's own type, if it has one; a `TypeError` means that the other operand may try.
+#[cold]
+#[inline(never)]
+fn answer(py: Python<'_>, name: &str, args: &[*mut PyObject]) -> Option<Reply> {
+    // SAFETY: a live operand.
+    let is_reflected = unsafe { !is_tensor(args[0]) };
+    let swapped: Vec<*mut PyObject> = args.iter().rev().copied().collect();
+    let given = if is_reflected { &swapped } else { args };
+    let reply = answer_operator(py, shown_as(name, is_reflected), given)?;
+    Some(match reply {
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => Ok(not_implemented()),
+        other => other,
+    })
+}
+
+/// The method that an operator is to those who answer for it, where it is not the op's own.
+fn shown_as(name: &str, is_reflected: bool) -> &str {
+    const SHOWN: [(&str, &str, &str); 10] = [
+        ("sub", "sub", "__rsub__"),                        // tidy: not an op
+        ("div", "div", "__rtruediv__"),                    // tidy: not an op
+        ("floor_divide", "__floordiv__", "__rfloordiv__"), // tidy: not an op
+        ("remainder", "remainder", "__rmod__"),            // tidy: not an op
+        ("pow", "pow", "__rpow__"),                        // tidy: not an op
+        ("matmul", "matmul", "__rmatmul__"),               // tidy: not an op
+        ("bitwise_and", "__and__", "bitwise_and"),         // tidy: not an op
+        ("bitwise_or", "__or__", "bitwise_or"),            // tidy: not an op
+        ("bitwise_xor", "__xor__", "bitwise_xor"),         // tidy: not an op
+        ("bitwise_not", "__invert__", "__invert__"),       // tidy: not an op
+    ];
+    match SHOWN.iter().find(|shown| shown.0 == name) {
+        Some(shown) if is_reflected => shown.2,
+        Some(shown) => shown.1,
+        None if is_reflected && name == "__lshift__" => "__rlshift__", // tidy: not an op
+        None if is_reflected && name == "__rshift__" => "__rrshift__", // tidy: not an op
+        None => name,
     }
 }
 

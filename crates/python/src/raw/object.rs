@@ -66,6 +66,16 @@ pub(crate) fn class() -> *mut PyTypeObject {
     CLASS.load(Relaxed)
 }
 
+/// Whether `object` is of the class of new wrappers itself.
+///
+/// # Safety
+/// `object` is a live object and the GIL is held.
+#[inline(always)]
+pub(crate) unsafe fn is_exact(object: *mut PyObject) -> bool {
+    // SAFETY: a live object has a type.
+    unsafe { ffi::Py_TYPE(object) == class() }
+}
+
 /// Whether `object` is a tensor's wrapper.
 ///
 /// # Safety

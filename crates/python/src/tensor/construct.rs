@@ -374,6 +374,11 @@ fn flag(value: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
     value.map_or(Ok(false), PyAnyMethods::is_truthy)
 }
 
+/// What pinned memory comes to without an accelerator.
+pub(crate) fn no_accelerator() -> PyErr {
+    PyRuntimeError::new_err("Cannot access accelerator device when none is available.")
+}
+
 fn finish(py: Python<'_>, tensor: Tensor, requires_grad: bool) -> Reply {
     let _ = py;
     tensor.mark_inference_if_due();
@@ -391,7 +396,10 @@ fn finish(py: Python<'_>, tensor: Tensor, requires_grad: bool) -> Reply {
 /// `torch.tensor(data, *, dtype, device, requires_grad, pin_memory)`: always a copy.
 pub(crate) fn tensor(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
     let names = ["data", "dtype", "device", "requires_grad", "pin_memory"];
-    let [data, dtype, device, requires_grad, _] = args.bind(py, "tensor", names, 1)?;
+    let [data, dtype, device, requires_grad, pin_memory] = args.bind(py, "tensor", names, 1)?;
+    if flag(pin_memory.as_ref())? {
+        return Err(no_accelerator());
+    }
     let data = data.expect("required");
     if as_tensor(&data).is_some() {
         binding::warn("To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).".into());

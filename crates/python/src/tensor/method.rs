@@ -4,7 +4,7 @@ use crate::convert::{exact_int, has_index, to_int, type_name};
 use crate::dtype::as_device;
 use crate::error::raise;
 use crate::lock;
-use crate::raw::entry::{Args, Reply, fast, noargs};
+use crate::raw::entry::{Args, Reply, bare_method, fast, method, noargs};
 use crate::raw::object::{
     TensorObject, as_tensor, base_type, shape_of, tensor_of, track, wrap, wrap_new,
 };
@@ -396,7 +396,7 @@ fn is_pinned(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
 fn pin_memory(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
     let [device] = args.bind(py, "pin_memory", ["device"], 0)?;
     check_device("pin_memory", device.as_ref())?;
-    Err(PyRuntimeError::new_err("Cannot access accelerator device when none is available."))
+    Err(construct::no_accelerator())
 }
 
 /// The table of methods.
@@ -408,69 +408,79 @@ pub(crate) fn table() -> Vec<PyMethodDef> {
         ml_flags: flags,
         ml_doc: null_mut(),
     };
-    let plain = |name, meth| def(name, meth, ffi::METH_NOARGS);
-    let args = |name, meth| def(name, meth, ffi::METH_FASTCALL | ffi::METH_KEYWORDS);
+    let without = |name, meth| def(name, meth, ffi::METH_NOARGS);
+    let with_args = |name, meth| def(name, meth, ffi::METH_FASTCALL | ffi::METH_KEYWORDS);
     let fixed =
         |name, meth| def(name, meth, ffi::METH_FASTCALL | ffi::METH_KEYWORDS | ffi::METH_STATIC);
+    // Those that subclasses may answer themselves.
+    macro_rules! plain {
+        ($name:literal, $function:path) => {
+            without($name, bare_method!($name, $function))
+        };
+    }
+    macro_rules! args {
+        ($name:literal, $function:path) => {
+            with_args($name, method!($name, $function))
+        };
+    }
     vec![
-        args(c"size", fast!(size)),
-        args(c"stride", fast!(stride)),
-        plain(c"dim", noargs!(dim)),
-        plain(c"ndimension", noargs!(dim)),
-        plain(c"numel", noargs!(numel)),
-        plain(c"nelement", noargs!(numel)),
-        plain(c"storage_offset", noargs!(storage_offset)),
-        plain(c"data_ptr", noargs!(data_ptr)),
-        plain(c"element_size", noargs!(element_size)),
-        plain(c"is_floating_point", noargs!(is_floating_point)),
-        plain(c"is_complex", noargs!(is_complex)),
-        plain(c"is_signed", noargs!(is_signed)),
-        plain(c"is_inference", noargs!(is_inference)),
-        plain(c"_is_view", noargs!(is_view)),
-        plain(c"_use_count", noargs!(use_count)),
-        plain(c"get_device", noargs!(get_device)),
-        plain(c"is_conj", noargs!(no)),
-        plain(c"is_neg", noargs!(no)),
-        args(c"is_pinned", fast!(is_pinned)),
-        args(c"pin_memory", fast!(pin_memory)),
-        plain(c"is_shared", noargs!(no)),
-        plain(c"has_names", noargs!(no)),
+        args!(c"size", size),
+        args!(c"stride", stride),
+        plain!(c"dim", dim),
+        plain!(c"ndimension", dim),
+        plain!(c"numel", numel),
+        plain!(c"nelement", numel),
+        plain!(c"storage_offset", storage_offset),
+        plain!(c"data_ptr", data_ptr),
+        plain!(c"element_size", element_size),
+        plain!(c"is_floating_point", is_floating_point),
+        plain!(c"is_complex", is_complex),
+        plain!(c"is_signed", is_signed),
+        plain!(c"is_inference", is_inference),
+        plain!(c"_is_view", is_view),
+        without(c"_use_count", noargs!(use_count)),
+        plain!(c"get_device", get_device),
+        plain!(c"is_conj", no),
+        plain!(c"is_neg", no),
+        args!(c"is_pinned", is_pinned),
+        args!(c"pin_memory", pin_memory),
+        plain!(c"is_shared", no),
         // tidy: not an op
-        args(c"is_contiguous", fast!(is_contiguous)),
-        plain(c"item", noargs!(item)),
-        plain(c"tolist", noargs!(tolist)),
-        args(c"requires_grad_", fast!(requires_grad_)),
-        plain(c"detach_", noargs!(detach_)),
-        plain(c"retain_grad", noargs!(retain_grad)),
-        args(c"resize_", fast!(resize_)),
-        args(c"set_", fast!(set_)),
-        args(c"is_set_to", fast!(is_set_to)),
-        args(c"is_same_size", fast!(is_same_size)),
-        plain(c"_hook_dict", noargs!(hook_dict)),
-        plain(c"_accumulate_hook_dict", noargs!(accumulate_hook_dict)),
+        args!(c"is_contiguous", is_contiguous),
+        plain!(c"item", item),
+        plain!(c"tolist", tolist),
+        args!(c"requires_grad_", requires_grad_),
+        plain!(c"detach_", detach_),
+        plain!(c"retain_grad", retain_grad),
+        args!(c"resize_", resize_),
+        args!(c"set_", set_),
+        args!(c"is_set_to", is_set_to),
+        args!(c"is_same_size", is_same_size),
+        without(c"_hook_dict", noargs!(hook_dict)),
+        without(c"_accumulate_hook_dict", noargs!(accumulate_hook_dict)),
         fixed(c"_make_subclass", fast!(make_subclass)),
-        args(c"as_subclass", fast!(as_subclass)),
-        args(c"new_tensor", fast!(construct::new_tensor)),
-        args(c"to", fast!(conversion::to)),
-        args(c"type", fast!(conversion::type_)),
-        args(c"cpu", fast!(conversion::cpu)),
-        args(c"cuda", fast!(conversion::cuda)),
-        args(c"float", fast!(conversion::float)),
-        args(c"double", fast!(conversion::double)),
-        args(c"half", fast!(conversion::half)),
-        args(c"bfloat16", fast!(conversion::bfloat16)),
-        args(c"long", fast!(conversion::long)),
-        args(c"int", fast!(conversion::int)),
-        args(c"short", fast!(conversion::short)),
-        args(c"char", fast!(conversion::char)),
-        args(c"byte", fast!(conversion::byte)),
-        args(c"bool", fast!(conversion::bool)),
-        args(c"cfloat", fast!(conversion::cfloat)),
-        args(c"cdouble", fast!(conversion::cdouble)),
-        args(c"numpy", fast!(numpy::numpy)),
-        plain(c"untyped_storage", noargs!(storage::untyped_storage)),
-        args(c"_to_dlpack", fast!(dlpack::export)),
-        plain(c"_repr", noargs!(display::repr_method)),
+        with_args(c"as_subclass", fast!(as_subclass)),
+        args!(c"new_tensor", construct::new_tensor),
+        args!(c"to", conversion::to),
+        args!(c"type", conversion::type_),
+        args!(c"cpu", conversion::cpu),
+        args!(c"cuda", conversion::cuda),
+        args!(c"float", conversion::float),
+        args!(c"double", conversion::double),
+        args!(c"half", conversion::half),
+        args!(c"bfloat16", conversion::bfloat16),
+        args!(c"long", conversion::long),
+        args!(c"int", conversion::int),
+        args!(c"short", conversion::short),
+        args!(c"char", conversion::char),
+        args!(c"byte", conversion::byte),
+        args!(c"bool", conversion::bool),
+        args!(c"cfloat", conversion::cfloat),
+        args!(c"cdouble", conversion::cdouble),
+        args!(c"numpy", numpy::numpy),
+        plain!(c"untyped_storage", storage::untyped_storage),
+        args!(c"_to_dlpack", dlpack::export),
+        without(c"_repr", noargs!(display::repr_method)),
     ]
 }
 

@@ -185,11 +185,6 @@ fn base(_: Python<'_>, slf: *mut PyObject) -> Reply {
     // SAFETY: a getter of tensors.
     optional(unsafe { tensor_of(slf) }.base().cloned())
 }
-fn names(py: Python<'_>, slf: *mut PyObject) -> Reply {
-    // SAFETY: a getter of tensors.
-    let ndim = unsafe { tensor_of(slf) }.ndim();
-    Ok(pyo3::types::PyTuple::new(py, (0..ndim).map(|_| py.None()))?.into_any().into_ptr())
-}
 fn name(_: Python<'_>, _: *mut PyObject) -> Reply {
     Ok(none())
 }
@@ -229,41 +224,49 @@ pub(crate) fn table() -> Vec<ffi::PyGetSetDef> {
         doc: null_mut(),
         closure: null_mut(),
     };
-    let read = |name, get| entry(name, get, None);
+    macro_rules! read {
+        ($name:literal, $get:path) => {
+            entry($name, getter!($name, $get), None)
+        };
+    }
+    macro_rules! both {
+        ($name:literal, $get:path, $set:path) => {
+            entry($name, getter!($name, $get), Some(setter!($name, $set)))
+        };
+    }
     vec![
-        read(c"shape", getter!(shape)),
-        read(c"dtype", getter!(dtype)),
-        read(c"device", getter!(device)),
-        read(c"layout", getter!(layout)),
-        read(c"ndim", getter!(ndim)),
-        read(c"itemsize", getter!(itemsize)),
-        read(c"nbytes", getter!(nbytes)),
-        read(c"output_nr", getter!(output_nr)),
-        read(c"_version", getter!(version)),
-        read(c"_cdata", getter!(cdata)),
-        read(c"_base", getter!(base)),
-        read(c"names", getter!(names)),
-        read(c"name", getter!(name)),
-        read(c"grad_fn", getter!(grad_fn)),
-        entry(c"_grad_fn", getter!(grad_fn), Some(setter!(set_grad_fn))),
-        entry(c"requires_grad", getter!(requires_grad), Some(setter!(set_requires_grad))),
-        entry(c"grad", getter!(grad), Some(setter!(set_grad))),
-        entry(c"_grad", getter!(grad), Some(setter!(set_grad))),
-        entry(c"data", getter!(data), Some(setter!(set_data))),
-        entry(c"_backward_hooks", getter!(hooks), Some(setter!(set_hooks))),
-        entry(c"_post_accumulate_grad_hooks", getter!(accumulate_hooks), Some(setter!(set_hooks))),
-        read(c"is_leaf", getter!(is_leaf)),
-        read(c"retains_grad", getter!(retains_grad)),
-        read(c"is_sparse", getter!(is_sparse)),
-        read(c"is_sparse_csr", getter!(is_sparse_csr)),
-        read(c"is_cuda", getter!(is_cuda)),
-        read(c"is_cpu", getter!(is_cpu)),
-        read(c"is_meta", getter!(is_meta)),
-        read(c"is_quantized", getter!(never)),
-        read(c"is_mkldnn", getter!(never)),
-        read(c"is_nested", getter!(never)),
-        read(c"is_mps", getter!(never)),
-        read(c"is_xpu", getter!(never)),
-        read(c"is_vulkan", getter!(never)),
+        read!(c"shape", shape),
+        read!(c"dtype", dtype),
+        read!(c"device", device),
+        read!(c"layout", layout),
+        read!(c"ndim", ndim),
+        read!(c"itemsize", itemsize),
+        read!(c"nbytes", nbytes),
+        read!(c"output_nr", output_nr),
+        read!(c"_version", version),
+        read!(c"_cdata", cdata),
+        read!(c"_base", base),
+        read!(c"name", name),
+        read!(c"grad_fn", grad_fn),
+        both!(c"_grad_fn", grad_fn, set_grad_fn),
+        both!(c"requires_grad", requires_grad, set_requires_grad),
+        both!(c"grad", grad, set_grad),
+        both!(c"_grad", grad, set_grad),
+        both!(c"data", data, set_data),
+        both!(c"_backward_hooks", hooks, set_hooks),
+        both!(c"_post_accumulate_grad_hooks", accumulate_hooks, set_hooks),
+        read!(c"is_leaf", is_leaf),
+        read!(c"retains_grad", retains_grad),
+        read!(c"is_sparse", is_sparse),
+        read!(c"is_sparse_csr", is_sparse_csr),
+        read!(c"is_cuda", is_cuda),
+        read!(c"is_cpu", is_cpu),
+        read!(c"is_meta", is_meta),
+        read!(c"is_quantized", never),
+        read!(c"is_mkldnn", never),
+        read!(c"is_nested", never),
+        read!(c"is_mps", never),
+        read!(c"is_xpu", never),
+        read!(c"is_vulkan", never),
     ]
 }

@@ -161,6 +161,16 @@ impl PyStorage {
     fn _cdata(&self) -> usize {
         self.0.id()
     }
+    #[pyo3(signature = (device=None))]
+    fn is_pinned(&self, device: Option<&Bound<'_, PyAny>>) -> bool {
+        let _ = device;
+        false
+    }
+    #[pyo3(signature = (device=None))]
+    fn pin_memory(&self, device: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let _ = device;
+        Err(super::construct::no_accelerator())
+    }
     #[getter]
     fn is_cuda(&self) -> bool {
         false

@@ -54,14 +54,16 @@ pub fn output_shape(x: &[i64], window: &Window) -> Result<SmallVec<[i64; 5]>> {
             // The last window must start inside the input or its left padding.
             size -= 1;
         }
-        if size < 1 {
-            return Err(Error::runtime(format!(
-                "Given input size: {:?}. Calculated output size: too small along dimension {} ({size}). Output size is too small",
-                &x[planes.saturating_sub(1)..],
-                planes + d
-            )));
-        }
         shape[planes + d] = size;
+    }
+    if shape[planes..].iter().any(|&size| size < 1) {
+        let first = planes.saturating_sub(1);
+        let by = |sizes: &[i64]| sizes.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
+        return Err(Error::runtime(format!(
+            "Given input size: ({}). Calculated output size: ({}). Output size is too small",
+            by(&x[first..]),
+            by(&shape[first..])
+        )));
     }
     Ok(shape)
 }

@@ -75,8 +75,8 @@ def _aligned(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         "Please ensure they have the same size.",
         stacklevel=3,
     )
-    shape = _broadcast_shape(input.shape, target.shape)
-    return input.expand(shape), target.expand(shape)
+    input, target = _VF.broadcast_tensors([input, target])
+    return input, target
 
 
 def _broadcast_shape(first: Any, second: Any) -> list[int]:
@@ -389,8 +389,8 @@ def hinge_embedding_loss(
     """``input`` where ``target == 1``, ``max(0, margin - input)`` where it is -1; reduced."""
     reduction = resolved(reduction, size_average, reduce)
     get_enum(reduction)
-    apart = (margin - input).clamp_min(0).masked_fill(target == 1, 0)
-    together = input.masked_fill(target == -1, 0)
+    apart = _VF.where(target == 1, 0, (margin - input).clamp_min(0))
+    together = _VF.where(target == -1, 0, input)
     return _reduce(apart + together, reduction)
 
 

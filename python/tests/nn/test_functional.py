@@ -411,3 +411,206 @@ def test_batch_norm_of_nothing_is_nothing(shape, training):
     assert mean.tolist() == [0, 0, 0]
     with pytest.raises(RuntimeError, match=r"at least one element|2 or more dimensions"):
         pullback.native_batch_norm(given, weight, None, None, None, True, 0.1, 1e-5)
+
+
+def ramp(*shape):
+    return pullback.arange(1.0, 1 + math.prod(shape)).reshape(shape)
+
+
+@pytest.mark.parametrize(
+    ("error", "call", "text"),
+    [
+        (RuntimeError, lambda: F.conv1d(ramp(1, 2, 4), ramp(1, 2)), "at least three dimensions"),
+        (
+            RuntimeError,
+            lambda: F.conv2d(ramp(1, 1, 4, 4), ramp(1, 1, 2, 2), dilation=0),
+            r"dilation should be greater than zero, but got \[0, 0\]",
+        ),
+        (
+            RuntimeError,
+            lambda: F.conv2d(ramp(1, 2, 4, 4), ramp(2, 2, 1, 3), groups=3),
+            "Given groups=3, expected weight to be at least 3 at dimension 0",
+        ),
+        (
+            RuntimeError,
+            lambda: F.conv2d(ramp(1, 1, 4, 4), ramp(1, 1, 2, 2).double()),
+            "expected scalar type Float but found Double",
+        ),
+        (
+            RuntimeError,
+            lambda: F.conv2d(ramp(1, 1, 4, 4), ramp(1, 1, 2, 2), ramp(1).long()),
+            r"Input type \(float\) and bias type \(long int\) should be the same",
+        ),
+        (
+            RuntimeError,
+            lambda: F.conv2d(ramp(1, 1, 4, 4), ramp(2, 1, 2, 2), ramp(3)),
+            r"Given weight of size \[2, 1, 2, 2\], expected bias to be 1-dimensional with 2",
+        ),
+        (RuntimeError, lambda: F.max_pool2d(ramp(4, 4), 2), "non-empty 3D or 4D"),
+        (RuntimeError, lambda: F.max_pool2d(ramp(1, 4, 4), 0), "stride should not be zero"),
+        (RuntimeError, lambda: F.max_pool2d(ramp(1, 4, 4), -1), "but got kH: -1 kW: -1"),
+        (
+            RuntimeError,
+            lambda: F.max_pool2d(ramp(1, 4, 4), 2, dilation=0),
+            "but got dilationH: 0 dilationW: 0",
+        ),
+        (
+            RuntimeError,
+            lambda: F.max_pool2d(ramp(1, 4, 4), 2, (1, 1, 1)),
+            "max_pool2d: stride must either be omitted, a single int, or a tuple of two ints",
+        ),
+        (
+            RuntimeError,
+            lambda: F.max_pool2d(ramp(2, 3, 4, 4), (5, 2)),
+            r"input size: \(3x4x4\). Calculated output size: \(3x0x2\). Output size is too small",
+        ),
+        (RuntimeError, lambda: F.max_pool2d(pullback.ones(1, 0, 4), 2), r"but got:\[1, 0, 4\]"),
+        (IndexError, lambda: F.avg_pool2d(ramp(4, 4), 2), r"range of \[-2, 1\], but got -3"),
+        (RuntimeError, lambda: F.avg_pool1d(ramp(4), 2), "Expected 2 to 3 dimensions, but got 1"),
+        (RuntimeError, lambda: F.max_pool1d(ramp(1, 4), 0), "kernel_size must be greater than"),
+        (RuntimeError, lambda: F.max_pool1d(ramp(1, 4), 2, 0), r"\(\) stride must be greater"),
+        (RuntimeError, lambda: F.max_pool1d(ramp(1, 4), 2, padding=2), "at most half of kernel"),
+        (RuntimeError, lambda: F.max_pool1d(ramp(1, 4), 5), "Invalid computed output size: 0"),
+        (
+            RuntimeError,
+            lambda: F.max_pool1d(ramp(1, 4), 2**62, dilation=4),
+            "effective kernel size overflows",
+        ),
+        (RuntimeError, lambda: F.adaptive_avg_pool1d(ramp(1, 4), -1), r"received \{1, -1\}"),
+        (
+            RuntimeError,
+            lambda: F.pad(ramp(1, 1, 3), (3, 3), mode="reflect"),
+            r"Padding size should be less .* padding \(3, 3\) at dimension 2 of input \[1, 1, 3\]",
+        ),
+        (
+            RuntimeError,
+            lambda: F.pad(ramp(1, 1, 3), (-2, -2), mode="replicate"),
+            r"input \(W: 3\) is too small. Calculated output W: -1",
+        ),
+        (
+            RuntimeError,
+            lambda: F.pad(ramp(1, 3, 3), (1, 1, -2, -2), mode="reflect"),
+            "Calculated output H: -1 W: 5 must be >= 1 in every dimension",
+        ),
+        (
+            RuntimeError,
+            lambda: F.pad(ramp(1, 1, 3), (-2, -2), mode="circular"),
+            "Negative padding value is resulting in an empty dimension",
+        ),
+        (
+            RuntimeError,
+            lambda: F.pad(pullback.ones(1, 0, 3), (1, 1), mode="reflect"),
+            "with possibly 0 batch size and other non-zero dimensions",
+        ),
+        (
+            NotImplementedError,
+            lambda: F.pad(ramp(1, 3) > 0, (1, 1), mode="reflect"),
+            "\"reflection_pad1d\" not implemented for 'Bool'",
+        ),
+        (
+            NotImplementedError,
+            lambda: F.pad(ramp(3), (1, 1), mode="replicate"),
+            "Padding size 2 is not supported for 1D input tensor",
+        ),
+        (
+            RuntimeError,
+            lambda: F.multi_margin_loss(ramp(2, 3), pullback.tensor([0, 3])),
+            "target out of range",
+        ),
+        (
+            RuntimeError,
+            lambda: F.soft_margin_loss(ramp(3).long(), ramp(3).long()),
+            "result type Float can't be cast",
+        ),
+        (
+            RuntimeError,
+            lambda: F.l1_loss(ramp(3, 4), ramp(3, 5)),
+            r"tensor a \(4\) must match the size of tensor b \(5\) at non-singleton dimension 1",
+        ),
+        (
+            RuntimeError,
+            lambda: F.hinge_embedding_loss(ramp(3), ramp(4)),
+            r"tensor a \(4\) must match the size of tensor b \(3\)",
+        ),
+        (NotImplementedError, lambda: F.hardshrink(ramp(3).long()), '"hardshrink_cpu" not'),
+        (RuntimeError, lambda: F.softshrink(ramp(3), -0.5), r"lambda must be in range \[0"),
+    ],
+)
+def test_what_does_not_fit_is_said_in_the_known_words(error, call, text):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(error, match=text):
+            call()
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+def test_padding_that_crops_everything_off_the_middle(mode):
+    expected = {"reflect": [5, 4, 3], "replicate": [5, 5, 5]}
+    if mode in expected:
+        assert F.pad(ramp(1, 1, 5), (-4, 2), mode=mode).tolist() == [[expected[mode]]]
+    else:
+        with pytest.raises(RuntimeError, match="wrapping around more than once"):
+            F.pad(ramp(1, 1, 5), (-4, 2), mode=mode)
+    kept = ramp(1, 1, 3).requires_grad_()
+    F.pad(kept, (1, 2), mode=mode).sum().backward()
+    assert (
+        kept.grad.tolist()
+        == {
+            "reflect": [[[2.0, 3.0, 1.0]]],
+            "replicate": [[[2.0, 1.0, 3.0]]],
+            "circular": [[[2.0, 2.0, 2.0]]],
+        }[mode]
+    )
+
+
+def test_multi_margin_loss_of_powers_weights_and_reductions():
+    rows = pullback.tensor([[0.1, 0.2, 0.7], [0.5, 0.4, 0.3]], requires_grad=True)
+    target, weight = pullback.tensor([2, 1]), pullback.tensor([1.0, 2.0, 3.0])
+    expected = []
+    for row, y in zip(rows.tolist(), target.tolist(), strict=True):
+        gaps = [max(0.0, 0.75 - row[y] + v) for j, v in enumerate(row) if j != y]
+        expected.append(weight[y].item() * sum(g * g for g in gaps) / 3)
+    args = {"p": 2, "margin": 0.75, "weight": weight}
+    none = F.multi_margin_loss(rows, target, reduction="none", **args)
+    assert close(none, expected)
+    assert close(F.multi_margin_loss(rows, target, **args), [sum(expected) / 2])
+    assert close(F.multi_margin_loss(rows[0], target[0], reduction="sum", **args), expected[:1])
+    none.sum().backward()
+    assert close(rows.grad.sum(1), [0.0, 0.0])
+
+
+NATIVE_NORMS = {
+    "layer": lambda x, w: pullback.native_layer_norm(x, (4,), w, None, 1e-5),
+    "group": lambda x, w: pullback.native_group_norm(x, w, None, 2, 4, 4, 2, 1e-5),
+    "batch": lambda x, w: pullback.native_batch_norm(x, w, None, None, None, True, 0.1, 1e-5),
+}
+
+
+@pytest.mark.parametrize("kind", NATIVE_NORMS)
+@pytest.mark.parametrize("dtype", [pullback.bfloat16, pullback.float16])
+def test_statistics_are_of_the_inputs_dtype_unless_parameters_are_not(kind, dtype):
+    call = NATIVE_NORMS[kind]
+    given = pullback.arange(32.0).reshape(2, 4, 4).to(dtype)
+    for weight, expected in (
+        (None, dtype),
+        (pullback.ones(4, dtype=dtype), dtype),
+        (pullback.ones(4), pullback.float32),
+    ):
+        assert [t.dtype for t in call(given, weight)] == [dtype, expected, expected]
+
+
+@pytest.mark.parametrize("kind", NATIVE_NORMS)
+def test_only_the_statistics_of_groups_have_gradients(kind):
+    given = pullback.arange(32.0).sin().reshape(2, 4, 4).requires_grad_()
+    out, mean, rstd = NATIVE_NORMS[kind](given, None)
+    assert type(out.grad_fn).__name__ == f"Native{kind.capitalize()}NormBackward0"
+    assert mean.requires_grad == rstd.requires_grad == (kind == "group")
+    if kind != "group":
+        return
+    (by_mean,) = pullback.autograd.grad(mean.sum(), given, retain_graph=True)
+    assert close(by_mean, [1 / 8] * 32)
+    (by_rstd,) = pullback.autograd.grad(rstd.sum(), given)
+    rows = given.detach().reshape(2, 2, 8)
+    gap = rows - rows.mean(2, keepdim=True)
+    expected = -gap / 8 * rstd.detach()[..., None] ** 3
+    assert close(by_rstd, expected.flatten().tolist())

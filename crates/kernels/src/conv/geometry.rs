@@ -106,6 +106,11 @@ fn check(x: &[i64], weight: &[i64], conv: &Conv, spatial: usize) -> Result<()> {
     if groups <= 0 {
         return fail(format!("expected groups to be greater than 0, but got groups={groups}"));
     }
+    if weight[0] < groups {
+        return fail(format!(
+            "Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size {weight:?} instead"
+        ));
+    }
     if weight[0] % groups != 0 {
         return fail(format!(
             "Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size {weight:?} instead"

@@ -102,7 +102,7 @@ impl ThresholdBackward {
 fn is_small(name: &str, x: &Tensor, lambd: Scalar) -> Result<Tensor> {
     let kind = x.dtype();
     if !kind.is_floating_point() {
-        bail!(not_implemented, "\"{name}_cpu\" not implemented for '{}'", kind.scalar_name());
+        bail!(not_implemented, "\"{name}\" not implemented for '{}'", kind.scalar_name());
     }
     x.abs()?.le(&Tensor::wrapped(lambd)?)
 }
@@ -111,10 +111,10 @@ fn is_small(name: &str, x: &Tensor, lambd: Scalar) -> Result<Tensor> {
 #[op("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", batch = pointwise, jvp = elementwise)]
 impl Hardshrink {
     fn cpu(self_: &Tensor, lambd: Scalar) -> Result<Tensor> {
-        self_.masked_fill(&is_small("hardshrink", self_, lambd)?, Scalar::Int(0))
+        self_.masked_fill(&is_small("hardshrink_cpu", self_, lambd)?, Scalar::Int(0))
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, lambd: Scalar) -> Result<Tensor> {
-        grad.masked_fill(&is_small("hardshrink", self_, lambd)?, Scalar::Int(0))
+        grad.masked_fill(&is_small("hardshrink_cpu", self_, lambd)?, Scalar::Int(0))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         shrink_samples(s)
@@ -132,6 +132,7 @@ impl Hardshrink {
 #[op("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", module = "nn", batch = pointwise, jvp = elementwise)]
 impl Softshrink {
     fn cpu(self_: &Tensor, lambd: Scalar) -> Result<Tensor> {
+        let small = is_small("softshrink_check", self_, lambd)?;
         let limit = lambd.to_f64();
         ensure!(
             limit >= 0.0,
@@ -139,12 +140,11 @@ impl Softshrink {
             "lambda must be in range [0, inf) for input dtype {}, but found {limit}",
             self_.dtype().scalar_name()
         );
-        let small = is_small("softshrink", self_, lambd)?;
         let inside = self_.clamp(Some(Scalar::Float(-limit)), Some(Scalar::Float(limit)))?;
         self_.sub(&inside)?.masked_fill(&small, Scalar::Int(0))
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, lambd: Scalar) -> Result<Tensor> {
-        grad.masked_fill(&is_small("softshrink", self_, lambd)?, Scalar::Int(0))
+        grad.masked_fill(&is_small("softshrink_check", self_, lambd)?, Scalar::Int(0))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         shrink_samples(s)

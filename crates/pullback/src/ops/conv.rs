@@ -6,6 +6,7 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
+use crate::ops::ternary::c_name;
 use crate::tensor::shape::list;
 use crate::{Dims, Result, Scalar, Tensor};
 use pullback_kernels::conv::{self as kernel, Conv};
@@ -36,8 +37,15 @@ fn per_dim(values: &[i64], name: &str, spatial: usize, least: i64) -> Result<Sma
         "expected {name} to be a single integer value or a list of {spatial} values to match the convolution dimensions, but got {name}={}",
         list(values)
     );
+    let is_allowed = values.iter().all(|&v| v >= least);
+    ensure!(
+        is_allowed || name != "dilation",
+        runtime,
+        "dilation should be greater than zero, but got {}",
+        list(values)
+    );
     let word = if least == 0 { "negative" } else { "non-positive" };
-    ensure!(values.iter().all(|&v| v >= least), runtime, "{word} {name} is not supported");
+    ensure!(is_allowed, runtime, "{word} {name} is not supported");
     Ok((0..spatial).map(|i| values[i % values.len()] as usize).collect())
 }
 
@@ -68,17 +76,17 @@ fn check_dtypes(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Resul
     ensure!(
         input.dtype() == weight.dtype(),
         runtime,
-        "Input type ({}) and weight type ({}) should be the same",
-        input.dtype().name(),
-        weight.dtype().name()
+        "expected scalar type {} but found {}",
+        input.dtype().scalar_name(),
+        weight.dtype().scalar_name()
     );
     if let Some(bias) = bias {
         ensure!(
             input.dtype() == bias.dtype(),
             runtime,
             "Input type ({}) and bias type ({}) should be the same",
-            input.dtype().name(),
-            bias.dtype().name()
+            c_name(input.dtype()),
+            c_name(bias.dtype())
         );
     }
     Ok(())
@@ -102,6 +110,7 @@ impl Convolution {
         output_padding: &[i64],
         groups: i64,
     ) -> Result<Tensor> {
+        ensure!(weight.ndim() >= 3, runtime, "weight should have at least three dimensions");
         let conv =
             conv_of(input.ndim(), (stride, padding, dilation, transposed, output_padding, groups))?;
         check_dtypes(input, weight, bias)?;
@@ -110,8 +119,8 @@ impl Convolution {
             ensure!(
                 bias.shape() == [shape[1]],
                 runtime,
-                "Given transposed={}, weight of size {}, expected bias to be 1-dimensional with {} elements, but got bias of size {} instead",
-                i32::from(transposed),
+                "Given {}weight of size {}, expected bias to be 1-dimensional with {} elements, but got bias of size {} instead",
+                if transposed { "transposed=1, " } else { "" },
                 list(weight.shape()),
                 shape[1],
                 list(bias.shape())

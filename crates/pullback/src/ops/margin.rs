@@ -3,11 +3,12 @@
 //! `reduction` is 0 (none), 1 (mean) or 2 (sum), as in `loss`. The hinge of pairs and triplets is composed in Python.
 
 use super::loss::{each, reduced};
-use crate::dispatch::OpDef;
-use crate::error::ensure;
+use crate::dispatch::{OpDef, check_cast};
+use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::promote::default_dtype;
 use crate::tensor::shape::list;
-use crate::{ErrorKind, Result, Scalar, Tensor};
+use crate::{DType, ErrorKind, Result, Scalar, Tensor};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -21,6 +22,7 @@ pub(crate) static OPS: &[&OpDef] = &[&SOFT_MARGIN_LOSS, &MULTI_MARGIN_LOSS];
 )]
 impl SoftMarginLoss {
     fn cpu(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
+        check_cast(default_dtype(), self_.dtype())?;
         reduced(self_.mul(&target.neg()?)?.exp()?.log1p()?, reduction)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
@@ -29,9 +31,16 @@ impl SoftMarginLoss {
         each(grad, &[self_.shape(), target.shape()], reduction)?
             .mul(&away.mul(self_)?.sigmoid()?.mul(&away)?)
     }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, target_p: &Tensor, reduction: i64) -> Result<Tensor> {
-        let away = target_p.neg()?;
-        reduced(away.mul(self_p)?.sigmoid()?.mul(&away)?.mul(self_t)?, reduction)
+    fn jvp(
+        self_p: &Tensor,
+        self_t: &Tensor,
+        target_p: &Tensor,
+        target_t: &Tensor,
+        reduction: i64,
+    ) -> Result<Tensor> {
+        let away = target_p.mul(self_p)?.neg()?;
+        let change = target_p.mul(self_t)?.add(&target_t.mul(self_p)?)?.neg()?;
+        reduced(away.sigmoid()?.mul(&change)?, reduction)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {
@@ -84,7 +93,7 @@ impl MultiMarginLoss {
         weight: Option<&Tensor>,
         reduction: i64,
     ) -> Result<Tensor> {
-        check_rows(self_, target)?;
+        check_rows(self_, target, weight)?;
         ensure!(p.is(1.0) || p.is(2.0), value, "only p == 1 and p == 2 supported");
         let (index, lacking) = lacking(self_, target, margin)?;
         let each = if p.is(2.0) { lacking.mul(&lacking)? } else { lacking };
@@ -148,18 +157,65 @@ impl MultiMarginLoss {
                 ErrorKind::Runtime,
                 "target tensor should be 1-D with size equal to the number of input samples",
             ),
+            InvalidSample::new(
+                call(&[3]).with("weight", s.normal(&[3])),
+                ErrorKind::Runtime,
+                "inconsistent weight size, expected 4 but got [3]",
+            ),
+            InvalidSample::new(
+                Sample::new([s.normal(&[2, 0]).into(), s.integers(&[2], 0, 4).into()]),
+                ErrorKind::Runtime,
+                "Expected non-empty vector or matrix with optional 0-dim batch size, but got: [2, 0]",
+            ),
+            InvalidSample::new(
+                Sample::new([s.normal(&[2, 3]).into(), s.integers(&[2], 3, 4).into()]),
+                ErrorKind::Runtime,
+                "target out of range",
+            ),
+            InvalidSample::new(
+                Sample::new([s.normal(&[2, 3]).into(), s.normal(&[2]).into()]),
+                ErrorKind::Runtime,
+                "expected scalar type Long but found Double",
+            ),
         ]
     }
 }
 
-fn check_rows(x: &Tensor, target: &Tensor) -> Result<()> {
+fn check_rows(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<()> {
+    ensure!(
+        x.ndim() <= 2 && x.shape().last() != Some(&0),
+        runtime,
+        "Expected non-empty vector or matrix with optional 0-dim batch size, but got: {}",
+        list(x.shape())
+    );
     let rows = if x.ndim() == 2 { x.shape()[0] } else { 1 };
     ensure!(
-        x.ndim() <= 2 && target.ndim() <= 1 && target.numel() == rows,
+        target.ndim() <= 1 && target.numel() == rows,
         runtime,
         "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected target size [{rows}], but got {}. Input has shape {}.",
         list(target.shape()),
         list(x.shape())
     );
+    let classes = x.shape().last().copied().unwrap_or(1);
+    if let Some(weight) = weight {
+        ensure!(
+            weight.ndim() <= 1 && weight.numel() == classes,
+            runtime,
+            "inconsistent weight size, expected {classes} but got {}",
+            list(weight.shape())
+        );
+    }
+    if !x.dtype().is_floating_point() {
+        let name = x.dtype().scalar_name();
+        bail!(not_implemented, "\"multi_margin_loss_cpu_kernel\" not implemented for '{name}'");
+    }
+    ensure!(
+        target.dtype() == DType::I64,
+        runtime,
+        "expected scalar type Long but found {}",
+        target.dtype().scalar_name()
+    );
+    let is_class = |class: &i64| (0..classes).contains(class);
+    ensure!(target.to_vec::<i64>()?.iter().all(is_class), runtime, "target out of range");
     Ok(())
 }

@@ -34,6 +34,7 @@ mod mean;
 mod moment;
 mod norm;
 mod norm_backward;
+mod norm_group;
 pub mod operator;
 pub mod optim;
 mod pad;
@@ -113,6 +114,7 @@ static FAMILIES: &[Family] = &[
     scan::OPS,
     norm::OPS,
     norm_backward::OPS,
+    norm_group::OPS,
     rnn::OPS,
     rnn_layer::OPS,
     dropout::OPS,

@@ -1,4 +1,4 @@
-//! Layer, RMS, batch, instance and group norm.
+//! Layer, RMS, batch and instance norm; group norm is in `norm_group`.
 //!
 //! Forward and backward are fused kernels. Where the backward must itself be differentiable it is computed
 //! by [`Spread`] from plain ops; the fused backward ops (`_*_norm_backward`) are for all other passes.
@@ -18,13 +18,13 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] = &[
     &LAYER_NORM,
     &NATIVE_LAYER_NORM,
+    &LAYER_NORM_KERNEL,
     &RMS_NORM,
     &FUSED_RMS_NORM,
     &BATCH_NORM,
     &NATIVE_BATCH_NORM,
+    &BATCH_NORM_KERNEL,
     &INSTANCE_NORM,
-    &GROUP_NORM,
-    &NATIVE_GROUP_NORM,
 ];
 
 /// `(input - mean) / sqrt(var + eps) * weight + bias` with mean and biased variance over the trailing
@@ -41,7 +41,7 @@ impl LayerNorm {
         bias: Option<&Tensor>,
         eps: f64,
     ) -> Result<Tensor> {
-        let [output, ..] = input.native_layer_norm(normalized_shape, weight, bias, eps)?;
+        let [output, ..] = input.layer_norm_kernel(normalized_shape, weight, bias, eps)?;
         Ok(output)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -83,6 +83,30 @@ impl LayerNorm {
     function_only
 )]
 impl NativeLayerNorm {
+    fn composite(
+        input: &Tensor,
+        normalized_shape: &[i64],
+        weight: Option<&Tensor>,
+        bias: Option<&Tensor>,
+        eps: f64,
+    ) -> Result<[Tensor; 3]> {
+        let results = input.layer_norm_kernel(normalized_shape, weight, bias, eps)?;
+        with_shown(input, results, &[weight, bias])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        LayerNormKernel::samples(s)
+    }
+}
+
+/// `native_layer_norm` with statistics of at least single precision.
+#[op(
+    "_native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
+    internal,
+    function_only,
+    node = "NativeLayerNorm",
+    method = layer_norm_kernel
+)]
+impl LayerNormKernel {
     fn cpu(
         input: &Tensor,
         normalized_shape: &[i64],
@@ -257,7 +281,7 @@ impl BatchNorm {
         if input.numel() == 0 {
             return without_elements(input, weight, bias);
         }
-        let [output, ..] = input.native_batch_norm(
+        let [output, ..] = input.batch_norm_kernel(
             weight,
             bias,
             running_mean,
@@ -343,6 +367,42 @@ fn without_elements(
     not_differentiable(running_mean, running_var)
 )]
 impl NativeBatchNorm {
+    fn composite(
+        input: &Tensor,
+        weight: Option<&Tensor>,
+        bias: Option<&Tensor>,
+        running_mean: Option<&Tensor>,
+        running_var: Option<&Tensor>,
+        training: bool,
+        momentum: f64,
+        eps: f64,
+    ) -> Result<[Tensor; 3]> {
+        let results = input.batch_norm_kernel(
+            weight,
+            bias,
+            running_mean,
+            running_var,
+            training,
+            momentum,
+            eps,
+        )?;
+        with_shown(input, results, &[weight, bias, running_mean, running_var])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        BatchNormKernel::samples(s)
+    }
+}
+
+/// `native_batch_norm` with statistics of at least single precision.
+#[op(
+    "_native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+    internal,
+    function_only,
+    node = "NativeBatchNorm",
+    method = batch_norm_kernel,
+    not_differentiable(running_mean, running_var)
+)]
+impl BatchNormKernel {
     fn cpu(
         input: &Tensor,
         weight: Option<&Tensor>,
@@ -509,149 +569,16 @@ impl InstanceNorm {
     }
 }
 
-/// `(input - mean) / sqrt(var + eps) * weight + bias`, mean and biased variance over each of `num_groups`
-/// groups of channels and everything after them; weight and bias per channel (Wu and He 2018).
-#[op(
-    "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
-    function_only
-)]
-impl GroupNorm {
-    fn composite(
-        input: &Tensor,
-        num_groups: i64,
-        weight: Option<&Tensor>,
-        bias: Option<&Tensor>,
-        eps: f64,
-    ) -> Result<Tensor> {
-        let shape = input.shape();
-        ensure!(
-            num_groups > 0,
-            runtime,
-            "Expected num groups to be greater than 0, got {num_groups}"
-        );
-        ensure!(
-            shape.len() >= 2,
-            runtime,
-            "Expected at least 2 dimensions for input tensor but received {}",
-            shape.len()
-        );
-        ensure!(
-            shape[1] > 0,
-            runtime,
-            "Expected number of channels to be greater than 0, got {}",
-            shape[1]
-        );
-        ensure!(
-            shape[1] % num_groups == 0,
-            runtime,
-            "Expected number of channels in input to be divisible by num_groups, but got input of shape {} and num_groups={num_groups}",
-            list(shape)
-        );
-        for (name, parameter) in [("weight", weight), ("bias", bias)] {
-            if let Some(t) = parameter.filter(|t| t.shape() != &shape[1..2]) {
-                bail!(
-                    runtime,
-                    "Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape {} and input of shape {}",
-                    list(t.shape()),
-                    list(shape)
-                );
-            }
-        }
-        let inner = shape[2..].iter().product();
-        let [output, ..] =
-            input.native_group_norm(weight, bias, shape[0], shape[1], inner, num_groups, eps)?;
-        Ok(output)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        let sample = |x: &[i64], groups: i64| Sample::of(s.normal(x)).with("num_groups", groups);
-        vec![
-            sample(&[2, 4, 3], 2),
-            sample(&[2, 4, 2, 2], 2).with("weight", s.normal(&[4])).with("bias", s.normal(&[4])),
-            sample(&[2, 6], 3).with("weight", s.normal(&[6])),
-        ]
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        let sample = Sample::of(s.normal(&[2, 4])).with("num_groups", 3);
-        vec![InvalidSample::new(
-            sample,
-            ErrorKind::Runtime,
-            "divisible by num_groups, but got input of shape [2, 4]",
-        )]
-    }
-}
-
-/// `group_norm` with the mean and `1 / sqrt(var + eps)` of each group, (N, group).
-#[op(
-    "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
-    function_only
-)]
-impl NativeGroupNorm {
-    fn cpu(
-        input: &Tensor,
-        weight: Option<&Tensor>,
-        bias: Option<&Tensor>,
-        n: i64,
-        group: i64,
-        eps: f64,
-    ) -> Result<[Tensor; 3]> {
-        let inner: i64 = input.shape().get(2..).unwrap_or_default().iter().product();
-        ensure!(inner > 0, runtime, "Expected HxW to be greater than 0, got {inner}");
-        check_channels(input, &[("weight", weight), ("bias", bias)])?;
-        let out = Tensor::empty_of(input.shape(), input.dtype())?;
-        let make = || Tensor::empty_of(&[n, group], stats_dtype(input));
-        let (mean, rstd) = (make()?, make()?);
-        let [w, b] = in_input_dtype(input, [weight, bias])?;
-        norm::group_norm(
-            &mut out.view_mut(),
-            &mut mean.view_mut(),
-            &mut rstd.view_mut(),
-            input.view_ref(),
-            w.as_ref().map(Tensor::view_ref),
-            b.as_ref().map(Tensor::view_ref),
-            group as usize,
-            eps,
-        )?;
-        Ok([out, mean, rstd])
-    }
-    fn vjp(
-        grad: &Tensor,
-        input: &Tensor,
-        weight: Option<&Tensor>,
-        group: i64,
-        eps: f64,
-        result1: &Tensor,
-        result2: &Tensor,
-        needs: [bool; 3],
-    ) -> Result<[Option<Tensor>; 3]> {
-        if !crate::is_grad_enabled() {
-            let outputs =
-                grad.group_norm_backward(input, result1, result2, weight, group, mask_of(needs))?;
-            return Ok(wanted(outputs, needs));
-        }
-        let shape = input.shape();
-        let inner: i64 = shape[2..].iter().product();
-        let split: Dims = [shape[0], group, shape[1] / group, inner].as_slice().into();
-        let weight = weight.map(|w| w.reshape(&[1, group, shape[1] / group, 1])).transpose()?;
-        let spread = Spread::groups(eps);
-        let [x, w, b] = spread.backward(
-            &grad.reshape(&split)?,
-            &input.reshape(&split)?,
-            weight.as_ref(),
-            needs,
-        )?;
-        let flat = |t: Option<Tensor>, shape: &[i64]| t.map(|t| t.reshape(shape)).transpose();
-        Ok([flat(x, shape)?, flat(w, &[shape[1]])?, flat(b, &[shape[1]])?])
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        let start = [s.normal(&[2, 4, 3]).into(), s.normal(&[4]).into(), s.normal(&[4]).into()];
-        let call = Sample::new(start)
-            .with("N", 2)
-            .with("C", 4)
-            .with("HxW", 3)
-            .with("group", 2)
-            .with("eps", 1e-5);
-        vec![call.without_gradient()]
-    }
+/// The results with the statistics as callers see them: without history, and of the input's dtype unless a parameter
+/// is of another.
+pub(super) fn with_shown(
+    input: &Tensor,
+    [out, mean, rstd]: [Tensor; 3],
+    parameters: &[Option<&Tensor>],
+) -> Result<[Tensor; 3]> {
+    let is_mixed = parameters.iter().flatten().any(|p| p.dtype() != input.dtype());
+    let dtype = if is_mixed { stats_dtype(input) } else { input.dtype() };
+    Ok([out, mean.converted(dtype)?, rstd.converted(dtype)?])
 }
 
 /// The shape of the statistics (one per row) and how many elements a row has.
@@ -693,7 +620,10 @@ fn rows(
 }
 
 /// The parameters in the input's dtype.
-fn in_input_dtype(input: &Tensor, parameters: [Option<&Tensor>; 2]) -> Result<[Option<Tensor>; 2]> {
+pub(super) fn in_input_dtype(
+    input: &Tensor,
+    parameters: [Option<&Tensor>; 2],
+) -> Result<[Option<Tensor>; 2]> {
     let [a, b] = parameters.map(|p| p.map(|t| t.in_dtype(input.dtype())).transpose());
     Ok([a?, b?])
 }

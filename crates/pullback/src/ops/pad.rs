@@ -8,7 +8,7 @@ use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::TensorSpec;
 use crate::tensor::shape::list;
-use crate::{Dims, ErrorKind, MemoryFormat, Result, Scalar, Tensor};
+use crate::{DType, Dims, ErrorKind, MemoryFormat, Result, Scalar, Tensor};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -96,23 +96,11 @@ fn pad_dim(x: &Tensor, dim: i64, (before, after): (i64, i64), mode: &str) -> Res
     let mut parts = Vec::new();
     match mode {
         "reflect" => {
-            ensure!(
-                head < size && tail < size,
-                runtime,
-                "Padding size should be less than the corresponding input dimension, but got: padding ({before}, {after}) at dimension {dim} of input {}",
-                list(x.shape())
-            );
             parts.push(piece(1, head + 1)?.flip(&[dim])?);
             parts.push(piece((-before).max(0), size + after.min(0))?);
             parts.push(piece(size - 1 - tail, size - 1)?.flip(&[dim])?);
         }
         "replicate" => {
-            ensure!(
-                size > 0,
-                runtime,
-                "Expected a non-empty dimension {dim} for replicate padding, but got input of size {}",
-                list(x.shape())
-            );
             let edge = |from: i64, n: i64| {
                 let mut shape = Dims::from_slice(x.shape());
                 shape[dim as usize] = n;
@@ -126,6 +114,11 @@ fn pad_dim(x: &Tensor, dim: i64, (before, after): (i64, i64), mode: &str) -> Res
             // What is cropped away does not come back at the other side.
             let (from, to) = ((-before).max(0), size + after.min(0));
             ensure!(
+                from <= to,
+                runtime,
+                "Negative padding value is resulting in an empty dimension"
+            );
+            ensure!(
                 head <= to - from && tail <= to - from,
                 runtime,
                 "Padding value causes wrapping around more than once."
@@ -135,7 +128,12 @@ fn pad_dim(x: &Tensor, dim: i64, (before, after): (i64, i64), mode: &str) -> Res
             parts.push(piece(from, from + tail)?);
         }
     }
-    parts.retain(|p| p.shape()[dim as usize] > 0);
+    let is_filled = |p: &Tensor| p.shape()[dim as usize] > 0;
+    if parts.iter().any(is_filled) {
+        parts.retain(is_filled);
+    } else {
+        parts.truncate(1);
+    }
     match &parts[..] {
         [piece] => piece.clone_tensor(Some(MemoryFormat::Contiguous)),
         _ => super::join::cat(&parts, dim),
@@ -151,14 +149,18 @@ fn continued(x: &Tensor, padding: &[i64], spatial: usize, mode: &str) -> Result<
         2 * spatial,
         padding.len()
     );
+    let (batch, is_mirror) = (x.ndim().wrapping_sub(spatial + 1), mode != "circular");
     ensure!(
-        x.ndim() == spatial + 1 || x.ndim() == spatial + 2,
+        batch <= 1 && !(is_mirror && x.shape()[batch..].contains(&0)),
         runtime,
         "Expected {}D or {}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: {}",
         spatial + 1,
         spatial + 2,
         list(x.shape())
     );
+    if is_mirror {
+        check_output(x, padding, mode)?;
+    }
     let mut out = x.clone();
     for (index, sides) in padding.chunks(2).enumerate() {
         if sides[0] != 0 || sides[1] != 0 {
@@ -166,6 +168,49 @@ fn continued(x: &Tensor, padding: &[i64], spatial: usize, mode: &str) -> Result<
         }
     }
     if out.is_same(x) { out.clone_tensor(None) } else { Ok(out) }
+}
+
+/// Refuses dtypes without a kernel, padding of more than there is to reflect, and results without elements.
+fn check_output(x: &Tensor, padding: &[i64], mode: &str) -> Result<()> {
+    let spatial = padding.len() / 2;
+    let first = x.ndim() - spatial;
+    if x.dtype() == DType::Bool {
+        let name = if mode == "reflect" { "reflection" } else { "replication" };
+        bail!(not_implemented, "\"{name}_pad{spatial}d\" not implemented for 'Bool'");
+    }
+    let sides = |dim: usize| {
+        let at = 2 * (x.ndim() - 1 - dim);
+        (padding[at], padding[at + 1])
+    };
+    for dim in (first..x.ndim()).rev() {
+        let ((before, after), size) = (sides(dim), x.shape()[dim]);
+        ensure!(
+            mode != "reflect" || (before < size && after < size),
+            runtime,
+            "Argument #{}: Padding size should be less than the corresponding input dimension, but got: padding ({before}, {after}) at dimension {dim} of input {}",
+            2 * (x.ndim() - 1 - dim) + 4,
+            list(x.shape())
+        );
+    }
+    let out = |dim: usize| x.shape()[dim].saturating_add(sides(dim).0).saturating_add(sides(dim).1);
+    let named = |size: &dyn Fn(usize) -> i64, comma: &str| {
+        let letters = &["D", "H", "W"][3 - spatial..];
+        let each = letters.iter().zip(first..).map(|(l, dim)| format!("{l}: {}", size(dim)));
+        each.collect::<Vec<_>>().join(comma)
+    };
+    let (given, made) = (named(&|dim| x.shape()[dim], ", "), named(&out, " "));
+    let is_filled = (first..x.ndim()).all(|dim| out(dim) >= 1);
+    ensure!(
+        is_filled || spatial > 1,
+        runtime,
+        "input ({given}) is too small. Calculated output {made}"
+    );
+    ensure!(
+        is_filled,
+        runtime,
+        "Calculated output {made} must be >= 1 in every dimension (input {given})"
+    );
+    Ok(())
 }
 
 /// The gradient of `continued`: dimension by dimension, each piece goes back to where it came from.
@@ -368,7 +413,10 @@ impl Pad {
         ensure!(
             (1..=3).contains(&spatial) && (n == spatial + 1 || n == spatial + 2),
             not_implemented,
-            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now"
+            "Padding size {} is not supported for {n}D input tensor: it pads the last {spatial} of {} or {} dimensions",
+            pad.len(),
+            spatial + 1,
+            spatial + 2
         );
         match (mode, spatial) {
             ("reflect", 1) => self_.reflection_pad1d(pad),

@@ -6,11 +6,10 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
-use crate::tensor::shape::list;
+use crate::tensor::shape::{list, wrap_own_dim};
 use crate::{DType, Dims, Result, Tensor, TensorSpec};
 use pullback_kernels::pool::{self as kernel, AvgPool, Window};
 use pullback_macros::op;
-use smallvec::SmallVec;
 
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[
@@ -28,56 +27,65 @@ pub(crate) static OPS: &[&OpDef] = &[
     &ADAPTIVE_AVG_POOL1D,
 ];
 
-fn pair(values: &[i64], name: &str, least: i64) -> Result<SmallVec<[usize; 3]>> {
-    ensure!(
-        matches!(values.len(), 1 | 2),
-        runtime,
-        "{name} must either be a single int, or a tuple of two ints, but got {}",
-        list(values)
-    );
-    let smallest = values.iter().copied().min().unwrap_or(least);
-    ensure!(
-        least > 0 || smallest >= least,
-        runtime,
-        "pad must be non-negative, but got pad: {smallest}"
-    );
-    ensure!(
-        smallest >= least,
-        runtime,
-        "{name} should be greater than zero, but got {}",
-        list(values)
-    );
-    Ok([values[0] as usize, values[values.len() - 1] as usize].into_iter().collect())
+/// A setting for both dimensions; `None` if there are neither one nor two values.
+fn pair(values: &[i64]) -> Option<[i64; 2]> {
+    match *values {
+        [both] => Some([both, both]),
+        [height, width] => Some([height, width]),
+        _ => None,
+    }
 }
 
 fn window(
+    name: &str,
     kernel_size: &[i64],
     stride: &[i64],
     padding: &[i64],
     dilation: &[i64],
     ceil_mode: bool,
 ) -> Result<Window> {
+    let two = |what: &str, must: &str, values: &[i64]| {
+        pair(values).ok_or_else(|| {
+            let text = format!("{name}: {what} {must} a single int, or a tuple of two ints");
+            crate::Error::runtime(text)
+        })
+    };
+    let kernel = two("kernel_size", "must either be", kernel_size)?;
     let stride = if stride.is_empty() { kernel_size } else { stride };
+    let stride = two("stride", "must either be omitted,", stride)?;
+    let padding = two("padding", "must either be", padding)?;
+    let dilation = two("dilation", "must be either", dilation)?;
+    ensure!(!stride.contains(&0), runtime, "stride should not be zero");
+    let positive = |what: &str, unit: &str, [h, w]: [i64; 2]| {
+        ensure!(
+            h > 0 && w > 0,
+            runtime,
+            "{what} should be greater than zero, but got {unit}H: {h} {unit}W: {w}"
+        );
+        Ok(())
+    };
+    positive("kernel size", "k", kernel)?;
+    positive("stride", "d", stride)?;
+    positive("dilation", "dilation", dilation)?;
+    let least = padding[0].min(padding[1]);
+    ensure!(least >= 0, runtime, "pad must be non-negative, but got pad: {least}");
+    let sizes = |values: [i64; 2]| values.iter().map(|&v| v as usize).collect();
     Ok(Window {
-        kernel: pair(kernel_size, "kernel size", 1)?,
-        stride: pair(stride, "stride", 1)?,
-        padding: pair(padding, "padding", 0)?,
-        dilation: pair(dilation, "dilation", 1)?,
+        kernel: sizes(kernel),
+        stride: sizes(stride),
+        padding: sizes(padding),
+        dilation: sizes(dilation),
         ceil_mode,
     })
 }
 
-fn check_input(name: &str, self_: &Tensor) -> Result<()> {
-    check_filled(name, "3D or 4D", self_, 3)
-}
-
 /// Refuses other than `item` dimensions, or one more for the batch, and sizes of 0 but for the batch.
-fn check_filled(name: &str, what: &str, self_: &Tensor, item: usize) -> Result<()> {
+fn check_filled(prefix: &str, what: &str, self_: &Tensor, item: usize) -> Result<()> {
     let batch = self_.ndim().wrapping_sub(item);
     ensure!(
         batch <= 1 && !self_.shape()[batch..].contains(&0),
         runtime,
-        "{name}: Expected {what} (batch mode) tensor with optional 0 dim batch size for input, but got: {}",
+        "{prefix}Expected {what} (batch mode) tensor with optional 0 dim batch size for input, but got:{}",
         list(self_.shape())
     );
     Ok(())
@@ -95,8 +103,13 @@ impl MaxPool2dWithIndices {
         dilation: &[i64],
         ceil_mode: bool,
     ) -> Result<[Tensor; 2]> {
-        check_input("max_pool2d", self_)?;
-        let window = window(kernel_size, stride, padding, dilation, ceil_mode)?;
+        ensure!(
+            matches!(self_.ndim(), 3 | 4),
+            runtime,
+            "non-empty 3D or 4D (batch mode) tensor expected for input"
+        );
+        check_filled("", "3D or 4D", self_, 3)?;
+        let window = window("max_pool2d", kernel_size, stride, padding, dilation, ceil_mode)?;
         let shape = kernel::output_shape(self_.shape(), &window)?;
         let out = [Tensor::empty_of(&shape, self_.dtype())?, Tensor::empty_of(&shape, DType::I64)?];
         kernel::max_pool(
@@ -196,10 +209,73 @@ fn check_line(name: &str, self_: &Tensor) -> Result<()> {
     ensure!(
         matches!(self_.ndim(), 2 | 3),
         runtime,
-        "{name}() Expected 2D or 3D input tensor, but got {}",
-        list(self_.shape())
+        "Expected 2 to 3 dimensions, but got {}-dimensional tensor for argument #1 'self' (while checking arguments for {name})",
+        self_.ndim()
     );
     Ok(())
+}
+
+/// The settings of pooling over one dimension.
+struct Line {
+    kernel: i64,
+    stride: i64,
+    padding: i64,
+    dilation: i64,
+}
+
+impl Line {
+    fn new(kernel_size: &[i64], stride: &[i64], padding: &[i64], dilation: &[i64]) -> Result<Line> {
+        let one = |what: &str, values: &[i64]| match *values {
+            [value] => Ok(value),
+            _ => bail!(
+                runtime,
+                "max_pool1d() {what} must be an int, list of ints or tuple of ints of size 1 but got size {}",
+                values.len()
+            ),
+        };
+        let kernel = one("kernel_size", kernel_size)?;
+        Ok(Line {
+            kernel,
+            stride: if stride.is_empty() { kernel } else { one("stride", stride)? },
+            padding: one("padding", padding)?,
+            dilation: one("dilation", dilation)?,
+        })
+    }
+    fn check(&self, size: i64, ceil_mode: bool) -> Result<()> {
+        let Line { kernel, stride, padding, dilation } = *self;
+        let positive = |what: &str, value: i64| {
+            ensure!(
+                value > 0,
+                runtime,
+                "max_pool1d() {what} must be greater than zero, but got {value}"
+            );
+            Ok(())
+        };
+        positive("kernel_size", kernel)?;
+        positive("stride", stride)?;
+        ensure!(
+            padding >= 0,
+            runtime,
+            "max_pool1d() padding must be non-negative, but got {padding}"
+        );
+        ensure!(
+            padding <= kernel / 2,
+            runtime,
+            "max_pool1d() padding should be at most half of kernel size, but got padding={padding} and kernel_size={kernel}"
+        );
+        positive("dilation", dilation)?;
+        let Some(reach) = dilation.checked_mul(kernel - 1) else {
+            bail!(
+                runtime,
+                "effective kernel size overflows, but got kernel_size={kernel} and dilation={dilation}"
+            );
+        };
+        let room = (size + 2 * padding).saturating_sub(reach).saturating_sub(1);
+        let extra = if ceil_mode { stride - 1 } else { 0 };
+        let count = room.saturating_add(extra).div_euclid(stride) + 1;
+        ensure!(count > 0, runtime, "max_pool1d() Invalid computed output size: {count}");
+        Ok(())
+    }
 }
 
 /// As `max_pool2d_with_indices` over the last dimension.
@@ -214,13 +290,14 @@ impl MaxPool1dWithIndices {
         dilation: &[i64],
         ceil_mode: bool,
     ) -> Result<[Tensor; 2]> {
-        check_filled("max_pool1d", "2D or 3D", self_, 2)?;
-        let plane = self_.unsqueeze(-2)?;
-        let [out, indices] = plane.max_pool2d_with_indices(
-            &row("max_pool1d", "kernel_size", kernel_size, 1)?,
-            &row("max_pool1d", "stride", stride, 1)?,
-            &row("max_pool1d", "padding", padding, 0)?,
-            &row("max_pool1d", "dilation", dilation, 1)?,
+        check_filled("max_pool1d: ", "2D or 3D", self_, 2)?;
+        let line = Line::new(kernel_size, stride, padding, dilation)?;
+        line.check(self_.shape()[self_.ndim() - 1], ceil_mode)?;
+        let [out, indices] = self_.unsqueeze(-2)?.max_pool2d_with_indices(
+            &[1, line.kernel],
+            &[1, line.stride],
+            &[0, line.padding],
+            &[1, line.dilation],
             ceil_mode,
         )?;
         Ok([out.squeeze_dim(-2)?, indices.squeeze_dim(-2)?])
@@ -275,8 +352,9 @@ impl AvgPool2d {
         count_include_pad: bool,
         divisor_override: Option<i64>,
     ) -> Result<Tensor> {
-        check_input("avg_pool2d", self_)?;
-        let window = window(kernel_size, stride, padding, &[1], ceil_mode)?;
+        wrap_own_dim(-3, self_.ndim())?;
+        check_filled("", "3D or 4D", self_, 3)?;
+        let window = window("avg_pool2d", kernel_size, stride, padding, &[1], ceil_mode)?;
         let out = Tensor::empty_of(&kernel::output_shape(self_.shape(), &window)?, self_.dtype())?;
         kernel::avg_pool(
             &mut out.view_mut(),
@@ -326,7 +404,7 @@ impl AvgPool2dBackward {
         count_include_pad: bool,
         divisor_override: Option<i64>,
     ) -> Result<Tensor> {
-        let window = window(kernel_size, stride, padding, &[1], ceil_mode)?;
+        let window = window("avg_pool2d", kernel_size, stride, padding, &[1], ceil_mode)?;
         let out = TensorSpec::of(input_size, grad_output.dtype()).zeros()?;
         kernel::avg_pool_backward(
             &mut out.view_mut(),
@@ -406,8 +484,8 @@ impl AdaptiveAvgPoolKernel {
         ensure!(
             output_size.iter().all(|&n| n >= 0),
             runtime,
-            "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but received {}",
-            list(output_size)
+            "adaptive_avg_pool2d: elements of output_size must be greater than or equal to 0 but received {{{}}}",
+            list(output_size).trim_matches(['[', ']'])
         );
         ensure!(
             matches!(self_.ndim(), 3 | 4),
@@ -459,7 +537,7 @@ impl AdaptiveAvgPoolBackward {
 #[op("adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor", module = "nn", method = adaptive_avg_pool2d)]
 impl AdaptiveAvgPool2d {
     fn composite(self_: &Tensor, output_size: &[i64]) -> Result<Tensor> {
-        if *output_size == [1, 1] && matches!(self_.ndim(), 3 | 4) && self_.numel() > 0 {
+        if *output_size == [1, 1] && matches!(self_.ndim(), 3 | 4) {
             return self_.mean_dim(Some(&[-1, -2]), true);
         }
         self_.adaptive_avg_pool_kernel(output_size)

@@ -342,7 +342,7 @@ fn fill_masked(x: &Tensor, mask: &Tensor, value: Scalar) -> Result<Tensor> {
 }
 
 /// The name of the C++ type, which PyTorch prints here.
-fn c_name(dtype: DType) -> &'static str {
+pub(super) fn c_name(dtype: DType) -> &'static str {
     match dtype {
         DType::U8 => "uint8_t",
         DType::I8 => "int8_t",

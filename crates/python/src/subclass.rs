@@ -135,7 +135,7 @@ impl Callee<'_> {
         named: &Bound<'py, PyDict>,
     ) -> Reply {
         let function = self.object(py)?;
-        let types = PyTuple::new(py, answerers.iter().map(|a| a.get_type()))?;
+        let types = PyTuple::new(py, answerers.iter().map(PyAnyMethods::get_type))?;
         for answerer in answerers {
             let handler = answerer.getattr(intern!(py, "__torch_function__"))?;
             let reply = if named.is_empty() {
@@ -147,18 +147,19 @@ impl Callee<'_> {
                 return Ok(reply.into_ptr());
             }
         }
-        let mut text = format!(
-            "Multiple dispatch failed for '{}'; all __torch_function__ handlers returned NotImplemented:\n",
-            self.text()
-        );
+        let mut lines = Vec::with_capacity(answerers.len());
         for answerer in answerers {
             let ty = answerer.get_type();
             // SAFETY: live types.
             let is_tensor = unsafe { ffi::PyType_IsSubtype(ty.as_type_ptr(), base_type()) != 0 };
             let kind = if is_tensor { "tensor subclass" } else { "object of" };
-            text.push_str(&format!("\n  - {kind} {}", ty.repr()?));
+            lines.push(format!("  - {kind} {}", ty.repr()?));
         }
-        Err(PyTypeError::new_err(text))
+        Err(PyTypeError::new_err(format!(
+            "Multiple dispatch failed for '{}'; all __torch_function__ handlers returned NotImplemented:\n\n{}",
+            self.text(),
+            lines.join("\n")
+        )))
     }
 }
 

@@ -134,23 +134,21 @@ impl Function {
         receiver: Option<*mut PyObject>,
         args: Args<'_>,
     ) -> Reply {
-        match self.call_quick(py, receiver, args) {
-            Some(reply) => reply,
-            None => self.call_general(py, receiver, args),
-        }
+        self.call_or(py, receiver, args, || self.call_general(py, receiver, args))
     }
 
-    /// Calls the op with arguments of exact types; `None` leaves the call to [`Function::call_general`].
-    #[inline]
-    pub(crate) fn call_quick(
+    /// Calls the op with arguments of exact types; where they are others, `general` is called.
+    #[inline(always)]
+    pub(crate) fn call_or(
         &self,
         py: Python<'_>,
         receiver: Option<*mut PyObject>,
         args: Args<'_>,
-    ) -> Option<Reply> {
+        general: impl FnOnce() -> Reply,
+    ) -> Reply {
         // SAFETY: a live wrapper.
         if receiver.is_some_and(|receiver| unsafe { overrides(receiver) }) {
-            return None;
+            return general();
         }
         let overloads = self.overloads(py);
         let arena = Arena::default();
@@ -158,12 +156,12 @@ impl Function {
         let mut extras = Extras::default();
         for plan in &overloads.plans {
             match plan.quick(py, receiver, args, &arena, &mut values, &mut extras) {
-                Quick::Bound => return Some(run(py, plan, &values, &extras)),
+                Quick::Bound => return run(py, plan, &values, &extras),
                 Quick::No => {}
                 Quick::Unsure => break,
             }
         }
-        None
+        general()
     }
 
     /// Subclasses' own answers, then the whole binder, with its errors.

@@ -230,13 +230,16 @@ pub(crate) fn quick<'a>(
         }
         match param.ty.base {
             Base::Tensor => {
-                if is_exact(object) || (is_tensor(object) && !overrides(object)) {
+                if is_exact(object) {
                     return Ok(Some(Arg::Tensor(tensor_of(object))));
                 }
                 match exact_scalar(py, object) {
                     // The library makes a tensor of it where it needs one.
                     Some(value) if numbers => Ok(Some(Arg::Scalar(value))),
                     Some(_) => Ok(None),
+                    None if is_tensor(object) && !overrides(object) => {
+                        Ok(Some(Arg::Tensor(tensor_of(object))))
+                    }
                     None => Err(()),
                 }
             }

@@ -8,7 +8,7 @@
 use crate::bind::Function;
 use crate::convert::items;
 use crate::raw::entry::{Args, Reply};
-use crate::raw::object::{base_type, class};
+use crate::raw::object::{base_type, class, is_exact};
 use pullback::dispatch::Traits;
 use pullback_schema::python::Form;
 use pyo3::exceptions::PyTypeError;
@@ -52,7 +52,7 @@ pub(crate) unsafe fn overrides(object: *mut PyObject) -> bool {
         let ty = ffi::Py_TYPE(object);
         ty != class()
             && ty != PARAMETER.load(Relaxed)
-            && ffi::PyType_GetFlags(ty) & PLAIN == 0
+            && (*ty).tp_flags & PLAIN == 0
             && is_answering(ty)
     }
 }
@@ -253,7 +253,7 @@ pub(crate) fn answer_setter(
 }
 
 /// The answer to `x[index]`, or with a value to `x[index] = value`.
-#[inline]
+#[inline(always)]
 pub(crate) fn answer_index(
     py: Python<'_>,
     receiver: *mut PyObject,
@@ -261,15 +261,43 @@ pub(crate) fn answer_index(
     value: Option<*mut PyObject>,
 ) -> Option<Reply> {
     // SAFETY: live arguments.
-    let is_asked = |&object: &*mut PyObject| unsafe { overrides(object) };
-    let parts = items(index).unwrap_or_default();
-    if !is_asked(&receiver)
-        && !is_asked(&index)
-        && !parts.iter().any(is_asked)
-        && !value.as_ref().is_some_and(is_asked)
-    {
-        return None;
+    let is_plain = unsafe {
+        is_exact(receiver)
+            && is_plain_index(index)
+            && value.is_none_or(|value| is_exact(value) || !overrides(value))
+    };
+    if is_plain { None } else { answer_any_index(py, receiver, index, value) }
+}
+
+/// Whether it is an integer, a slice, or a tuple of these and of `None`, `...` and tensors.
+#[inline(always)]
+unsafe fn is_plain_index(index: *mut PyObject) -> bool {
+    // SAFETY: a live object and its items; the static types are only compared with.
+    unsafe {
+        let is_number_or_slice = |ty: *mut PyTypeObject| {
+            ty == &raw mut ffi::PyLong_Type || ty == &raw mut ffi::PySlice_Type
+        };
+        let ty = ffi::Py_TYPE(index);
+        let is_plain = |&item: &*mut PyObject| {
+            is_number_or_slice(ffi::Py_TYPE(item))
+                || is_exact(item)
+                || item == ffi::Py_None()
+                || item == ffi::Py_Ellipsis()
+        };
+        is_number_or_slice(ty)
+            || (ty == &raw mut ffi::PyTuple_Type
+                && items(index).is_some_and(|i| i.iter().all(is_plain)))
     }
+}
+
+#[cold]
+#[inline(never)]
+fn answer_any_index(
+    py: Python<'_>,
+    receiver: *mut PyObject,
+    index: *mut PyObject,
+    value: Option<*mut PyObject>,
+) -> Option<Reply> {
     let name = if value.is_some() { "__setitem__" } else { "__getitem__" };
     let given: Vec<*mut PyObject> = [receiver, index].into_iter().chain(value).collect();
     Callee::Method(name).ask(py, &given, Args::none())

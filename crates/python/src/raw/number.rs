@@ -102,14 +102,10 @@ fn operate(py: Python<'_>, named: &Named, args: &[*mut PyObject]) -> Reply {
     let rest = if receiver.is_some() { &args[1..] } else { args };
     // SAFETY: live operands, all by position.
     let rest = unsafe { Args::new(rest.as_ptr(), rest.len(), std::ptr::null_mut()) };
-    let reply = match function.call_quick(py, receiver, rest) {
-        Some(reply) => reply,
-        None => match answer(py, named.name, args) {
-            Some(reply) => return reply,
-            None => function.call_general(py, receiver, rest),
-        },
+    let general = || {
+        answer(py, named.name, args).unwrap_or_else(|| function.call_general(py, receiver, rest))
     };
-    match reply {
+    match function.call_or(py, receiver, rest, general) {
         // The binder refused the other operand: its type may know better.
         Err(error)
             if error.is_instance_of::<PyTypeError>(py)

@@ -252,21 +252,19 @@ pub(crate) fn answer_setter(
     Callee::Setter(text_of(name)).ask(py, &[receiver, value], Args::none())
 }
 
-/// The answer to `x[index]`, or with a value to `x[index] = value`.
+/// Whether `x[index]`, or with a value `x[index] = value`, is certainly nobody's to answer.
 #[inline(always)]
-pub(crate) fn answer_index(
-    py: Python<'_>,
+pub(crate) fn is_plain_indexing(
     receiver: *mut PyObject,
     index: *mut PyObject,
     value: Option<*mut PyObject>,
-) -> Option<Reply> {
+) -> bool {
     // SAFETY: live arguments.
-    let is_plain = unsafe {
+    unsafe {
         is_exact(receiver)
             && is_plain_index(index)
             && value.is_none_or(|value| is_exact(value) || !overrides(value))
-    };
-    if is_plain { None } else { answer_any_index(py, receiver, index, value) }
+    }
 }
 
 /// Whether it is an integer, a slice, or a tuple of these and of `None`, `...` and tensors.
@@ -290,9 +288,10 @@ unsafe fn is_plain_index(index: *mut PyObject) -> bool {
     }
 }
 
+/// The answer to `x[index]`, or with a value to `x[index] = value`.
 #[cold]
 #[inline(never)]
-fn answer_any_index(
+pub(crate) fn answer_index(
     py: Python<'_>,
     receiver: *mut PyObject,
     index: *mut PyObject,

@@ -6,6 +6,7 @@
 use crate::raw::entry::{guard, guard_or};
 use crate::raw::object::{self, TensorObject};
 use crate::raw::{callable, number};
+use crate::subclass;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::prelude::*;
@@ -96,9 +97,13 @@ unsafe extern "C" fn length(slf: *mut PyObject) -> isize {
 unsafe extern "C" fn get_item(slf: *mut PyObject, index: *mut PyObject) -> *mut PyObject {
     // SAFETY: a slot of tensors, called with the GIL.
     unsafe {
-        guard(|py| match crate::subclass::answer_index(py, slf, index, None) {
-            Some(reply) => reply,
-            None => crate::indexing::get(py, slf, &Bound::from_borrowed_ptr(py, index)),
+        guard(|py| {
+            if !subclass::is_plain_indexing(slf, index, None)
+                && let Some(reply) = subclass::answer_index(py, slf, index, None)
+            {
+                return reply;
+            }
+            crate::indexing::get(py, slf, &Bound::from_borrowed_ptr(py, index))
         })
     }
 }
@@ -114,7 +119,9 @@ unsafe extern "C" fn set_item(
             if value.is_null() {
                 return Err(PyTypeError::new_err("Tensor does not support deleting items"));
             }
-            if let Some(reply) = crate::subclass::answer_index(py, slf, index, Some(value)) {
+            if !subclass::is_plain_indexing(slf, index, Some(value))
+                && let Some(reply) = subclass::answer_index(py, slf, index, Some(value))
+            {
                 ffi::Py_DECREF(reply?);
                 return Ok(0);
             }

@@ -113,10 +113,10 @@ for _name in dir(_C):
     if type(getattr(_C, _name)).__name__ in ("dtype", "layout", "memory_format"):
         globals()[_name] = getattr(_C, _name)
 # The functions of ops; what is written by hand above wins.
-for _name in dir(_C._VariableFunctions):
-    if not _name.startswith("__"):
-        globals().setdefault(_name, getattr(_C._VariableFunctions, _name))
-del _name
+_private = [name for name in dir(_C._VariableFunctions) if name[0] == "_" != name[1]]
+for _name in [*_C._public_names(), *_private]:
+    globals().setdefault(_name, getattr(_C._VariableFunctions, _name))
+del _name, _private
 _lazy.submodules(
     globals(), "cuda", "linalg", "memory", "nn", "optim", "return_types", "types", "utils"
 )

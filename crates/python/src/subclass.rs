@@ -83,9 +83,10 @@ enum Callee<'a> {
 
 impl Callee<'_> {
     fn object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        // SAFETY: the static base type.
-        let base: Bound<'py, PyAny> =
-            unsafe { Bound::from_borrowed_ptr(py, base_type().cast::<PyObject>()) };
+        // What users see as `torch.Tensor.name`.
+        // SAFETY: the class of tensors lives as long as the process.
+        let class: Bound<'py, PyAny> =
+            unsafe { Bound::from_borrowed_ptr(py, class().cast::<PyObject>()) };
         match *self {
             Callee::Function(function) => {
                 let space = match function.module.as_str() {
@@ -95,9 +96,9 @@ impl Callee<'_> {
                 let space = py.import("pullback._C")?.getattr(format!("_{space}"))?;
                 space.getattr(&function.name)
             }
-            Callee::Method(name) => base.getattr(name),
-            Callee::Getter(name) => base.getattr(name)?.getattr("__get__"),
-            Callee::Setter(name) => base.getattr(name)?.getattr("__set__"),
+            Callee::Method(name) => class.getattr(name),
+            Callee::Getter(name) => class.getattr(name)?.getattr("__get__"),
+            Callee::Setter(name) => class.getattr(name)?.getattr("__set__"),
         }
     }
 

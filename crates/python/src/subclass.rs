@@ -268,7 +268,7 @@ pub(crate) fn is_plain_indexing(
     }
 }
 
-/// Whether it is an integer, a slice, or a tuple of these and of `None`, `...` and tensors.
+/// Whether it is an integer, a slice, `None`, `...`, a tensor, or a tuple of these.
 #[inline(always)]
 unsafe fn is_plain_index(index: *mut PyObject) -> bool {
     // SAFETY: a live object and its items; the static types are only compared with.
@@ -283,7 +283,7 @@ unsafe fn is_plain_index(index: *mut PyObject) -> bool {
                 || item == ffi::Py_None()
                 || item == ffi::Py_Ellipsis()
         };
-        is_number_or_slice(ty)
+        is_plain(&index)
             || (ty == &raw mut ffi::PyTuple_Type
                 && items(index).is_some_and(|i| i.iter().all(is_plain)))
     }

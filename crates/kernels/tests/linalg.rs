@@ -128,9 +128,9 @@ fn triangular_systems_are_solved_without_pivots() {
             for upper in [false, true] {
                 let mut a = rng.tensor(dtype, &[2, n, n]);
                 let values = a.values();
-                for at in 0..values.len() {
+                for (at, value) in values.into_iter().enumerate() {
                     let (r, c) = (at as i64 / n % n, at as i64 % n);
-                    let value = if r == c { C128::new(n as f64, 0.0) } else { values[at] };
+                    let value = if r == c { C128::new(n as f64, 0.0) } else { value };
                     let is_inside = r == c || upper == (c > r);
                     a.set_flat(at, if is_inside { value } else { C128::default() });
                 }

@@ -4,7 +4,7 @@
 mod tensor;
 
 use pullback_kernels::elementwise as ew;
-use pullback_kernels::{DType, Iter, StridedMut, StridedRef, parallel};
+use pullback_kernels::{C128, DType, Iter, StridedMut, StridedRef, parallel};
 use tensor::{Rng, Tensor};
 
 /// A matrix with so many elements between rows and between neighbours of a row.
@@ -16,12 +16,8 @@ fn matrix(rng: &mut Rng, dtype: DType, (rows, columns): (i64, i64), layout: [i64
     t
 }
 
-fn text(t: &Tensor) -> String {
-    format!("{:?}", t.values())
-}
-
 /// The product of two tensors after copying them to dense memory.
-fn dense_product(a: &Tensor, b: &Tensor) -> String {
+fn dense_product(a: &Tensor, b: &Tensor) -> Vec<C128> {
     let [mut x, mut y] = [a, b].map(|t| {
         let mut dense = Tensor::full(t.dtype, &[t.numel() as i64], 0.0);
         t.values().into_iter().enumerate().for_each(|(i, value)| dense.set_flat(i, value));
@@ -30,7 +26,7 @@ fn dense_product(a: &Tensor, b: &Tensor) -> String {
     let mut out = Tensor::full(a.dtype, &x.shape.clone(), 0.0);
     let (x, y) = (x.view_mut().as_ref(), y.view_mut().as_ref());
     ew::mul(&mut Iter::new(&[out.view_mut()], &[x, y]).unwrap()).unwrap();
-    text(&out)
+    out.values()
 }
 
 fn check(dtype: DType, size: (i64, i64)) {
@@ -48,7 +44,7 @@ fn check(dtype: DType, size: (i64, i64)) {
             for layout in [dense, [columns + 1, 1], [2 * columns, 2]] {
                 let mut out = matrix(&mut rng, dtype, size, layout);
                 ew::mul(&mut Iter::new(&[out.view_mut()], &[a.view(), b.view()]).unwrap()).unwrap();
-                assert!(text(&out) == expected, "{what} to {layout:?}");
+                assert!(out.values() == expected, "{what} to {layout:?}");
             }
             for (own, is_left) in [(&a, true), (&b, false)] {
                 if own.strides.contains(&0) {
@@ -70,7 +66,7 @@ fn check(dtype: DType, size: (i64, i64)) {
                 };
                 let inputs = if is_left { [own, b.view()] } else { [a.view(), own] };
                 ew::mul(&mut Iter::new(&[target], &inputs).unwrap()).unwrap();
-                assert!(text(&out) == expected, "{what} in place");
+                assert!(out.values() == expected, "{what} in place");
             }
         }
     }
@@ -79,12 +75,12 @@ fn check(dtype: DType, size: (i64, i64)) {
 #[test]
 fn rows_of_any_layout_give_what_dense_memory_gives() {
     use DType::*;
-    for size in [(0, 5), (5, 0), (1, 7), (7, 1), (40, 3), (129, 16), (33, 257), (5, 700)] {
+    for size in [(0, 5), (5, 0), (1, 7), (7, 1), (40, 3), (129, 16), (9, 257), (5, 700)] {
         for dtype in [F32, F64, BF16, F16, I16, I64, C128, Bool] {
             check(dtype, size);
         }
     }
-    for (dtype, size) in [(F32, (1500, 47)), (BF16, (50, 1400)), (U8, (3000, 23))] {
+    for (dtype, size) in [(F32, (700, 47)), (BF16, (24, 1400)), (U8, (1500, 23))] {
         check(dtype, size);
     }
 }

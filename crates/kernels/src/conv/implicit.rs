@@ -228,7 +228,7 @@ fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, columns: usize) -> Vec
                 let from = weights.kernels(g, group, first, c, last).as_ptr().cast();
                 // SAFETY: `count` runs of so many elements; as many rows of `columns`.
                 unsafe {
-                    copy_tile::<T, false>(rows.as_mut_ptr().cast(), from, strides, (count, run))
+                    copy_tile::<T, false>(rows.as_mut_ptr().cast(), from, strides, (count, run));
                 };
                 for (at, row) in rows.chunks_exact(columns).take(run).enumerate() {
                     let start = ((at % kernel) * inputs + c + at / kernel) * columns;

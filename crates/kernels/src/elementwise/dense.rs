@@ -181,7 +181,7 @@ dense_loops!(three, Map3, body3, [a: A = 1, b: B = 2, c: C = 3]);
 fn each_row<const N: usize>(run: &Rows<'_>, each: impl Fn([*mut u8; N])) {
     let mut at: [*mut u8; N] = std::array::from_fn(|i| run.at[i]);
     let jumps: [isize; N] = std::array::from_fn(|i| run.jumps[i]);
-    for _ in 0..run.rows {
+    for _ in 0..run.count {
         each(at);
         for (at, jump) in at.iter_mut().zip(jumps) {
             *at = at.wrapping_offset(jump);

@@ -24,9 +24,9 @@ pub(crate) struct Rows<'r> {
     pub(crate) at: &'r [*mut u8],
     /// Bytes from a row to the next.
     pub(crate) jumps: &'r [isize],
-    /// Elements of a row.
+    /// Elements of a row, and rows.
     pub(crate) n: usize,
-    pub(crate) rows: usize,
+    pub(crate) count: usize,
     /// The number of the operand that has one element for each row (0: none); the others are dense in a row.
     pub(crate) single: usize,
 }
@@ -80,7 +80,7 @@ impl Rows<'_> {
     /// Whether an input is the output, in every row.
     #[inline(always)]
     pub(crate) fn is_output(&self, operand: usize) -> bool {
-        self.at[operand] == self.at[0] && (self.rows <= 1 || self.jumps[operand] == self.jumps[0])
+        self.at[operand] == self.at[0] && (self.count <= 1 || self.jumps[operand] == self.jumps[0])
     }
 }
 
@@ -331,7 +331,7 @@ impl Plan {
             && let Some(single) = self.single(ptrs, strides)
         {
             let (at, jumps) = (&ptrs[..self.operands], &jumps[..self.operands]);
-            let run = Rows { at, jumps, n, rows, single };
+            let run = Rows { at, jumps, n, count: rows, single };
             // SAFETY: operands are dense or single as the loop is told, and of the right dtypes.
             return unsafe { direct(&run, self.params) };
         }

@@ -79,7 +79,7 @@ pub(super) fn product<T: Narrow>(
                 // SAFETY: two blocks each, or the last one.
                 let to = unsafe { left.slice(at..at + blocks * pairs * ROWS) };
                 let from = a.at(block * ROWS, 0);
-                if blocks == 2 && rows == 2 * ROWS && s.k % 2 == 0 && lies_in_pairs(from) {
+                if blocks == 2 && rows == 2 * ROWS && s.k.is_multiple_of(2) && lies_in_pairs(from) {
                     pack_two(to, from, pairs);
                     continue;
                 }

@@ -53,14 +53,12 @@ fn call_general(
 ) -> Result<Outputs> {
     with_tensors(def, args, move |args| {
         // One value from here to the end, so that it is made where the caller wants it.
+        let below = (needs != 0 && done.is_none()).then(|| mode::set_grad(false));
         let mut result = match done {
             Some(out) => Ok(out.into_outputs()),
-            None if needs == 0 => run(def, args),
-            None => {
-                let _below = mode::set_grad(false);
-                run(def, args)
-            }
+            None => run(def, args),
         };
+        drop(below);
         if let Ok(outputs) = &result {
             let tensors = outputs.as_slice();
             if def.is(Traits::VIEW) {

@@ -82,15 +82,9 @@ pub(crate) fn save_inputs(
                     let kept = original_self.as_ref().filter(|_| save.index == 0).unwrap_or(t);
                     place.write(Slot::tensor(SavedTensor::input(kept)?));
                 }
-                (SaveKind::Shape, Arg::Tensor(t)) => {
-                    place.write(Slot::Sizes(short(t.shape())));
-                }
-                (SaveKind::Strides, Arg::Tensor(t)) => {
-                    place.write(Slot::Sizes(short(t.strides())));
-                }
-                (SaveKind::Input, Arg::Ints(ints)) => {
-                    place.write(Slot::Sizes(short(ints)));
-                }
+                (SaveKind::Shape, Arg::Tensor(t)) => keep_sizes(place, t.shape()),
+                (SaveKind::Strides, Arg::Tensor(t)) => keep_sizes(place, t.strides()),
+                (SaveKind::Input, Arg::Ints(ints)) => keep_sizes(place, ints),
                 (SaveKind::Input, Arg::Int(int)) => {
                     place.write(Slot::Plain(Value::Int(*int)));
                 }
@@ -119,13 +113,25 @@ fn spare(slots: &mut Slots) -> &mut MaybeUninit<Slot> {
     unsafe { &mut *slots.as_mut_ptr().add(slots.len()).cast() }
 }
 
-/// A copy, put together in registers if it is short.
+/// Writes a copy of `ints`, number by number.
 #[inline(always)]
-fn short(ints: &[i64]) -> SmallVec<[i64; 2]> {
-    match *ints {
-        [a] => SmallVec::from_buf_and_len([a, 0], 1),
-        [a, b] => SmallVec::from_buf([a, b]),
-        _ => SmallVec::from_slice(ints),
+fn keep_sizes(place: &mut MaybeUninit<Slot>, ints: &[i64]) {
+    let Slot::Sizes(list) = place.write(Slot::Sizes(SmallVec::new())) else {
+        unreachable!("just written")
+    };
+    // SAFETY: an empty list has room for two numbers.
+    unsafe {
+        let start = list.as_mut_ptr();
+        match *ints {
+            [] => {}
+            [a] => start.write(a),
+            [a, b] => {
+                start.write(a);
+                start.add(1).write(b);
+            }
+            _ => return list.extend_from_slice(ints),
+        }
+        list.set_len(ints.len());
     }
 }
 

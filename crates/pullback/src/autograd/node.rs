@@ -378,9 +378,9 @@ impl Edge {
 
 impl Body {
     /// Whether dropping it may free nodes: what it keeps has, or may have, a history.
-    fn holds_history(&self) -> bool {
+    fn holds_history(&mut self) -> bool {
         match self {
-            Body::Op { slots, .. } => !slots.iter().all(Slot::has_no_history),
+            Body::Op { slots, .. } => !slots.iter_mut().all(Slot::has_no_history),
             Body::AccumulateGrad(_) => false,
             Body::Custom(_) => true,
         }

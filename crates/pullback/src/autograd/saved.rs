@@ -34,14 +34,14 @@ impl Slot {
     }
 
     /// Whether dropping it frees no node: it keeps no tensor with a history.
-    pub(super) fn has_no_history(&self) -> bool {
+    pub(super) fn has_no_history(&mut self) -> bool {
         match self {
             Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => true,
             Slot::Tensor(saved) => {
-                saved.with(|s| s.as_ref().is_none_or(SavedTensor::has_no_history))
+                saved.get_mut().as_ref().is_none_or(SavedTensor::has_no_history)
             }
-            Slot::Tensors(list) => list.with(|l| l.is_none()),
-            Slot::OptTensors(list) => list.with(|l| l.is_none()),
+            Slot::Tensors(list) => list.get_mut().is_none(),
+            Slot::OptTensors(list) => list.get_mut().is_none(),
         }
     }
 

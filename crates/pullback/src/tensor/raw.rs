@@ -91,6 +91,11 @@ impl<T> SpinLock<T> {
     pub(crate) const fn new(value: T) -> Self {
         Self { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
+    /// The value, of a lock that nobody else can reach.
+    #[inline]
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut()
+    }
     /// Runs `f` on the value. `f` must be short and must not take this lock again.
     #[inline]
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {

@@ -84,3 +84,69 @@ fn rows_of_any_layout_give_what_dense_memory_gives() {
         check(dtype, size);
     }
 }
+
+#[test]
+fn long_runs_in_place_give_what_fresh_memory_gives() {
+    for (dtype, n) in
+        [(DType::F32, 32_768), (DType::F32, 33_333), (DType::F64, 50_001), (DType::F32, 3_000_000)]
+    {
+        let mut rng = Rng(n as u64);
+        let (a, b, one) =
+            (rng.dense(dtype, &[n]), rng.dense(dtype, &[n]), Tensor::full(dtype, &[1], 1.5));
+        let single = || {
+            let mut t = Tensor { data: one.data.clone(), shape: vec![n], strides: vec![0], ..one };
+            t.dtype = dtype;
+            t
+        };
+        for threads in [1, 2] {
+            parallel::set_num_threads(threads);
+            // Which operands are the target: the first, the second, both; the other one is dense or a single number.
+            for (first, second, is_single) in [
+                (true, false, false),
+                (false, true, false),
+                (true, true, false),
+                (true, false, true),
+                (false, true, true),
+            ] {
+                let other = if is_single {
+                    single()
+                } else {
+                    Tensor {
+                        data: b.data.clone(),
+                        shape: b.shape.clone(),
+                        strides: b.strides.clone(),
+                        ..b
+                    }
+                };
+                let operand = |is_own: bool| if is_own { &a } else { &other };
+                let mut fresh = Tensor::full(dtype, &[n], 0.0);
+                let inputs = [operand(first).view(), operand(second).view()];
+                ew::sub(&mut Iter::new(&[fresh.view_mut()], &inputs).unwrap(), 1.0.into()).unwrap();
+                let mut out = Tensor {
+                    data: a.data.clone(),
+                    shape: a.shape.clone(),
+                    strides: a.strides.clone(),
+                    ..a
+                };
+                let ptr = out.view_mut().ptr();
+                let (shape, strides) = (a.shape.clone(), a.strides.clone());
+                // SAFETY: the very same view, of live memory.
+                let target = unsafe { StridedMut::new(ptr, dtype, &shape, &strides) };
+                let own = |is_own: bool| {
+                    // SAFETY: as above.
+                    if is_own {
+                        unsafe { StridedRef::new(ptr, dtype, &shape, &strides) }
+                    } else {
+                        other.view()
+                    }
+                };
+                ew::sub(&mut Iter::new(&[target], &[own(first), own(second)]).unwrap(), 1.0.into())
+                    .unwrap();
+                assert!(
+                    out.values() == fresh.values(),
+                    "{dtype:?} {n} {first} {second} {is_single}"
+                );
+            }
+        }
+    }
+}

@@ -189,6 +189,34 @@ fn each_row<const N: usize>(run: &Rows<'_>, each: impl Fn([*mut u8; N])) {
     }
 }
 
+/// Replaces `n` elements by what `map` makes of them. Many are taken from two places in turn: memory reads ahead at
+/// both, which is a fifth faster than at one. (Half a page more or less between them, for a load waits for a store to
+/// the same place of another page.)
+///
+/// # Safety
+/// Nobody else uses the elements, which are of type `A` and then of type `Out`.
+#[inline(always)]
+unsafe fn in_place<Out, A: Copy>(out: *mut u8, n: usize, map: impl Fn(A) -> Out) {
+    const PAGE: usize = 4096;
+    const MANY: usize = 1 << 17;
+    let size = size_of::<A>();
+    let is_split = size == size_of::<Out>() && n * size >= MANY;
+    let (from, to) = (out.cast::<A>(), out.cast::<Out>());
+    let half = if is_split { (n * size / 2 / PAGE * PAGE - PAGE / 2) / size } else { 0 };
+    // SAFETY: all inside of the `n` elements.
+    unsafe {
+        for i in 0..half {
+            let j = half + i;
+            let (first, second) = (map(*from.add(i)), map(*from.add(j)));
+            *to.add(i) = first;
+            *to.add(j) = second;
+        }
+        for i in 2 * half..n {
+            *to.add(i) = map(*from.add(i));
+        }
+    }
+}
+
 /// The direct loop of a map of one input, which is one element for each row if `single` is 1.
 ///
 /// # Safety
@@ -206,11 +234,7 @@ unsafe fn direct_body1<K: Map1>(run: &Rows<'_>, p: K::P) {
                 }
             });
         } else if run.is_output(1) {
-            each_row(run, |[out]| {
-                for i in 0..n {
-                    *out.cast::<K::Out>().add(i) = K::map(p, *out.cast::<K::A>().add(i));
-                }
-            });
+            each_row(run, |[out]| in_place::<K::Out, K::A>(out, n, |a| K::map(p, a)));
         } else {
             each_row(run, |[out, a]| {
                 for i in 0..n {
@@ -234,9 +258,7 @@ unsafe fn direct_body2<K: Map2>(run: &Rows<'_>, p: K::P) {
         match (run.single, run.is_output(1), run.is_output(2)) {
             (1, _, true) => each_row(run, |[out, a]| {
                 let a = *a.cast();
-                for i in 0..n {
-                    *out.cast::<K::Out>().add(i) = K::map(p, a, *out.cast::<K::B>().add(i));
-                }
+                in_place::<K::Out, K::B>(out, n, |b| K::map(p, a, b));
             }),
             (1, _, false) => each_row(run, |[out, a, b]| {
                 let a = *a.cast();
@@ -246,9 +268,7 @@ unsafe fn direct_body2<K: Map2>(run: &Rows<'_>, p: K::P) {
             }),
             (2, true, _) => each_row(run, |[out, _, b]| {
                 let b = *b.cast();
-                for i in 0..n {
-                    *out.cast::<K::Out>().add(i) = K::map(p, *out.cast::<K::A>().add(i), b);
-                }
+                in_place::<K::Out, K::A>(out, n, |a| K::map(p, a, b));
             }),
             (2, false, _) => each_row(run, |[out, a, b]| {
                 let b = *b.cast();
@@ -256,13 +276,25 @@ unsafe fn direct_body2<K: Map2>(run: &Rows<'_>, p: K::P) {
                     *out.cast::<K::Out>().add(i) = K::map(p, *a.cast::<K::A>().add(i), b);
                 }
             }),
-            (_, true, _) => each_row(run, |[out, _, b]| {
+            (_, true, true) => each_row(run, |[out]| {
+                for i in 0..n {
+                    let (a, b) = (*out.cast::<K::A>().add(i), *out.cast::<K::B>().add(i));
+                    *out.cast::<K::Out>().add(i) = K::map(p, a, b);
+                }
+            }),
+            (_, false, true) => each_row(run, |[out, a]| {
+                for i in 0..n {
+                    let (a, b) = (*a.cast::<K::A>().add(i), *out.cast::<K::B>().add(i));
+                    *out.cast::<K::Out>().add(i) = K::map(p, a, b);
+                }
+            }),
+            (_, true, false) => each_row(run, |[out, _, b]| {
                 for i in 0..n {
                     let (a, b) = (*out.cast::<K::A>().add(i), *b.cast::<K::B>().add(i));
                     *out.cast::<K::Out>().add(i) = K::map(p, a, b);
                 }
             }),
-            (_, false, _) => each_row(run, |[out, a, b]| {
+            (_, false, false) => each_row(run, |[out, a, b]| {
                 for i in 0..n {
                     let (a, b) = (*a.cast::<K::A>().add(i), *b.cast::<K::B>().add(i));
                     *out.cast::<K::Out>().add(i) = K::map(p, a, b);

@@ -219,7 +219,9 @@ impl Plan {
         if let Some(across) = self.transposed_dim(iter) {
             return self.walk_tiles(iter, across);
         }
-        iter.for_each_rows(GRAIN.max(iter.numel() / PARTS), &|ptrs, strides, jumps, size| {
+        // Whole pages, whatever the size of an element: no part starts inside of a vector.
+        let part = (iter.numel() / PARTS).next_multiple_of(4096).max(GRAIN);
+        iter.for_each_rows(part, &|ptrs, strides, jumps, size| {
             self.run_rows(ptrs, strides, jumps, size);
         });
     }

@@ -37,9 +37,7 @@ impl Slot {
     pub(super) fn has_no_history(&mut self) -> bool {
         match self {
             Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => true,
-            Slot::Tensor(saved) => {
-                saved.get_mut().as_ref().is_none_or(SavedTensor::has_no_history)
-            }
+            Slot::Tensor(saved) => saved.get_mut().as_ref().is_none_or(SavedTensor::has_no_history),
             Slot::Tensors(list) => list.get_mut().is_none(),
             Slot::OptTensors(list) => list.get_mut().is_none(),
         }

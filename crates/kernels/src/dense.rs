@@ -5,7 +5,7 @@
 //! `f32` once, so that every kernel above this file is written for `f32` and `f64` only. Copies are
 //! the slow path by design; nothing here starts from a contiguous view of `T` and copies.
 
-use crate::elementwise;
+use crate::elementwise::{self, copy_tile};
 use crate::{DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype};
 use half::slice::HalfFloatSliceExt;
 use std::borrow::Cow;
@@ -105,6 +105,31 @@ pub(crate) fn load<T: Compute>(view: StridedRef<'_>) -> Cow<'_, [T]> {
     Cow::Owned(out)
 }
 
+/// Whether a view is of dense matrices one after the other, each column by column.
+fn is_turned(view: StridedRef<'_>) -> bool {
+    let ([outer @ .., m, n], [steps @ .., down, along]) = (view.shape(), view.strides()) else {
+        return false;
+    };
+    let mut step = m * n;
+    (*down, *along) == (1, *m)
+        && outer.iter().zip(steps).rev().all(|(&size, &stride)| {
+            let fits = size == 1 || stride == step;
+            step *= size;
+            fits
+        })
+}
+
+/// Copies `n` runs of `width` elements, `from`, to `width` runs of `n`: a transposed matrix.
+///
+/// # Safety
+/// So many elements are readable and writable, and overlap nowhere.
+pub(crate) unsafe fn turn<T: Copy>(to: *mut T, from: *const T, (n, width): (usize, usize)) {
+    let size = size_of::<T>();
+    let strides = ((n * size) as isize, (width * size) as isize);
+    // SAFETY: the caller's promise.
+    unsafe { copy_tile::<T, false>(to.cast(), from.cast(), strides, (n, width)) };
+}
+
 /// Appends the elements of `view` to `out`.
 fn load_into<T: Compute>(view: StridedRef<'_>, out: &mut Vec<T>) {
     let n = view.numel();
@@ -118,6 +143,22 @@ fn load_into<T: Compute>(view: StridedRef<'_>, out: &mut Vec<T>) {
             unsafe { out.set_len(out.len() + n) };
             return;
         }
+    }
+    if view.dtype() == T::DTYPE && is_turned(view) {
+        let [.., m, columns] = *view.shape() else { unreachable!("turned views are matrices") };
+        let (m, columns) = (m as usize, columns as usize);
+        let start = out.len();
+        let target = out.spare_capacity_mut()[..n].as_mut_ptr().cast::<T>();
+        for matrix in (0..n).step_by(m * columns) {
+            // SAFETY: a matrix of the view, of type `T`, whose columns lie one after the other, and as much room.
+            unsafe {
+                let from = view.ptr().cast::<T>().add(matrix);
+                turn(target.add(matrix), from, (columns, m));
+            }
+        }
+        // SAFETY: `n` elements were written behind those that were there.
+        unsafe { out.set_len(start + n) };
+        return;
     }
     for_dtype!(view.dtype(), all, S => {
         let ptr = view.ptr().cast::<S>();
@@ -278,3 +319,43 @@ macro_rules! real {
     )*};
 }
 real!(f32, f64);
+
+#[cfg(test)]
+mod turned_tests {
+    use super::*;
+    use crate::{C64, C128};
+
+    fn check<T: Compute + PartialEq + std::fmt::Debug>(
+        shape: &[i64],
+        strides: &[i64],
+        of: impl Fn(usize) -> T,
+    ) {
+        let reach: i64 = 1 + shape.iter().zip(strides).map(|(n, s)| (n - 1) * s).sum::<i64>();
+        let data: Vec<T> = (0..reach as usize).map(of).collect();
+        // SAFETY: the data reaches as far as sizes and strides do.
+        let view =
+            unsafe { StridedRef::new(data.as_ptr().cast_mut().cast(), T::DTYPE, shape, strides) };
+        let mut expected = Vec::new();
+        for_offsets(shape, strides, |offset| expected.push(data[offset as usize]));
+        assert_eq!(load::<T>(view).as_ref(), &expected[..], "{shape:?} {strides:?}");
+    }
+
+    #[test]
+    fn transposed_matrices_are_loaded_row_by_row() {
+        for (m, n) in [(1, 1), (3, 5), (16, 16), (20, 33), (64, 17)] {
+            for (shape, strides) in [
+                (vec![m, n], vec![1, m]),
+                (vec![2, m, n], vec![m * n, 1, m]),
+                (vec![3, 2, m, n], vec![2 * m * n, m * n, 1, m]),
+                // Not one after the other, or with gaps: the general way.
+                (vec![2, m, n], vec![m * n + 1, 1, m]),
+                (vec![m, n], vec![1, m + 1]),
+            ] {
+                check::<f32>(&shape, &strides, |i| i as f32);
+                check::<f64>(&shape, &strides, |i| i as f64);
+                check::<C64>(&shape, &strides, |i| C64::new(i as f32, 1.0));
+                check::<C128>(&shape, &strides, |i| C128::new(i as f64, 2.0));
+            }
+        }
+    }
+}

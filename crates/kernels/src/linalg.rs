@@ -12,10 +12,10 @@ mod lu;
 pub use decomposition::{cholesky, eigh, qr, svd};
 pub use lu::{det, inv, slogdet, solve};
 
-use crate::dense::{Compute, SharedMut};
+use crate::dense::{Compute, SharedMut, turn};
 use crate::gemm::MulAdd;
 use crate::{C64, C128, DType, Error, Result, StridedMut, StridedRef, parallel};
-use faer::Mat;
+use faer::{Mat, MatRef};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Multiply-adds worth a thread of their own.
@@ -170,8 +170,19 @@ fn undefined<T: Field>() -> T {
 
 /// Matrix `i` of a row-major batch as a matrix of `faer`.
 fn to_mat<T: Field>(a: &[T], i: usize, m: usize, n: usize) -> Mat<T> {
+    MatRef::from_column_major_slice(&by_columns(a, i, m, n), m, n).to_owned()
+}
+
+/// The elements of matrix `i` of a row-major batch, column by column.
+fn by_columns<T: Field>(a: &[T], i: usize, m: usize, n: usize) -> Vec<T> {
     let a = &a[i * m * n..(i + 1) * m * n];
-    Mat::from_fn(m, n, |r, c| a[r * n + c])
+    let mut columns = Vec::with_capacity(m * n);
+    // SAFETY: the matrix, and room for as many elements, all of which are written.
+    unsafe {
+        turn(columns.as_mut_ptr(), a.as_ptr(), (m, n));
+        columns.set_len(m * n);
+    }
+    columns
 }
 
 /// Writes elements of a matrix of `faer` row by row.

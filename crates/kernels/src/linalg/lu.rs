@@ -4,8 +4,8 @@
 //! vector rows; larger ones by `faer`, which solves triangular ones as they are. A zero pivot means singular, exactly as LAPACK reports it.
 
 use super::{
-    Field, codes_of_batch, expect_dtype, for_batch, for_field, matrices, squares, to_mat,
-    undefined, with_batch, write,
+    Field, by_columns, codes_of_batch, expect_dtype, for_batch, for_field, matrices, squares,
+    to_mat, undefined, with_batch, write,
 };
 use crate::dense::{Compute, SharedMut, expect_shape, load, store, with_output};
 use crate::gemm::MulAdd;
@@ -210,7 +210,8 @@ fn solve_one<T: Field>(
             }
             return Ok(());
         }
-        let lu = matrix.partial_piv_lu();
+        let columns = by_columns(a, i, n, n);
+        let lu = MatRef::from_column_major_slice(&columns, n, n).partial_piv_lu();
         if let Some(d) = (0..n).find(|&d| lu.U()[(d, d)] == zero) {
             x.fill(undefined());
             return Err(d + 1);

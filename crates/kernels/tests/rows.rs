@@ -133,8 +133,8 @@ fn long_runs_in_place_give_what_fresh_memory_gives() {
                 // SAFETY: the very same view, of live memory.
                 let target = unsafe { StridedMut::new(ptr, dtype, &shape, &strides) };
                 let own = |is_own: bool| {
-                    // SAFETY: as above.
                     if is_own {
+                        // SAFETY: as above.
                         unsafe { StridedRef::new(ptr, dtype, &shape, &strides) }
                     } else {
                         other.view()

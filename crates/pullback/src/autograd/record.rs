@@ -210,7 +210,7 @@ pub(crate) fn record(
 ) -> Result<()> {
     let mut slots = Slots::new();
     save_inputs(def, args, needs, None, &mut slots)?;
-    make_node(def, args, needs, outputs, slots, false)
+    make_node(def, args, needs, outputs, &mut slots, false)
 }
 
 /// Makes the node of a call that wrote to `target`; `slots` holds what was saved before the write.
@@ -219,9 +219,9 @@ pub(crate) fn record_inplace(
     args: &[Arg<'_>],
     needs: u64,
     target: &Tensor,
-    slots: Slots,
+    mut slots: Slots,
 ) -> Result<()> {
-    make_node(def, args, needs, std::slice::from_ref(target), slots, true)
+    make_node(def, args, needs, std::slice::from_ref(target), &mut slots, true)
 }
 
 #[inline(always)]
@@ -230,7 +230,7 @@ fn make_node(
     args: &[Arg<'_>],
     needs: u64,
     outputs: &[Tensor],
-    mut slots: Slots,
+    slots: &mut Slots,
     is_inplace: bool,
 ) -> Result<()> {
     if def.vjp.is_empty() {
@@ -246,7 +246,8 @@ fn make_node(
     let mut next = SmallVec::new();
     let list_len = edges(def, args, &mut next)?;
     let node = Node::new(
-        Body::Op { def, slots, list_len, facts: Facts::of(args) },
+        // (Moved now, not when they were written just before: whoever reads what was just written waits.)
+        Body::Op { def, slots: std::mem::take(slots), list_len, facts: Facts::of(args) },
         next,
         input_metas(outputs),
     );

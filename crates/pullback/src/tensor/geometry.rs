@@ -19,7 +19,7 @@ pub(crate) fn dims(of: &[i64]) -> Dims {
     dims_with(of, |n| n)
 }
 
-/// As [`dims`], of what `convert` makes of each.
+/// A list of what `convert` makes of each, short ones put together in registers.
 #[inline(always)]
 pub fn dims_with<T: Copy>(of: &[T], convert: impl Fn(T) -> i64) -> Dims {
     match *of {

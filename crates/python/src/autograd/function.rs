@@ -36,7 +36,7 @@ pub(crate) struct PyContext {
     non_differentiable: RefCell<Option<Py<PyAny>>>,
     saved_for_forward: RefCell<Option<Py<PyAny>>>,
     needs_input_grad: RefCell<Option<Py<PyAny>>>,
-    saved: RefCell<Vec<Option<SavedTensor>>>,
+    saved: RefCell<SmallVec<[Option<SavedTensor>; 1]>>,
     has_saved: Cell<bool>,
     freed: Cell<bool>,
     keep_undefined: Cell<bool>,
@@ -597,6 +597,18 @@ unsafe fn record<'py>(
     unsafe { read_inputs(args, &mut context.get().inputs.borrow_mut(), &mut inputs)? };
     // SAFETY: the caller's promise.
     let output = unsafe { forward(cls, &object, args, setup)? };
+    if let Some(tensor) = as_tensor(&output)
+        && is_plain(context.get(), &inputs, tensor)
+    {
+        finish_plain(context, &mut inputs, tensor, setup.is_some())?;
+        // SAFETY: a live wrapper; through its node it may be part of a cycle.
+        unsafe {
+            if tensor.requires_grad() {
+                track(output.as_ptr());
+            }
+        }
+        return Ok(output);
+    }
     let is_tuple = output.is_instance_of::<PyTuple>();
     let raw: SmallVec<[Bound<'py, PyAny>; 2]> = match output.cast::<PyTuple>() {
         Ok(tuple) => tuple.iter().collect(),
@@ -604,6 +616,53 @@ unsafe fn record<'py>(
     };
     let results = finish(context, &mut inputs, &raw, setup.is_some())?;
     wrap_results(py, raw, results, is_tuple)
+}
+
+/// Whether forward gave one fresh tensor and marked none: then that is the result, and all there is to do is to give it
+/// its history.
+fn is_plain(state: &PyContext, inputs: &Inputs, output: &Tensor) -> bool {
+    state.dirty.borrow().is_none()
+        && state.non_differentiable.borrow().is_none()
+        && !output.requires_grad()
+        && !output.is_view()
+        && output.dtype().is_differentiable()
+        && !inputs.tensors.as_slice().iter().any(|t| t.is_same(output))
+}
+
+/// As [`finish`] for such a result.
+fn finish_plain(
+    context: &Bound<'_, PyContext>,
+    inputs: &mut Inputs,
+    output: &Tensor,
+    has_setup: bool,
+) -> PyResult<()> {
+    let (py, state) = (context.py(), context.get());
+    if inputs.executable {
+        let body = Body {
+            context: Held::new(context.clone().into_any().unbind()),
+            others: smallvec::smallvec![None],
+        };
+        let metas = smallvec::smallvec![Some(InputMeta::of(output))];
+        let node = Node::custom(Box::new(body), std::mem::take(&mut inputs.edges), metas);
+        *state.node.borrow_mut() = node.downgrade();
+        output.set_history(node.clone(), 0);
+        if state.to_save.borrow().is_some() {
+            let own = [Some(output.clone())];
+            save_tensors(py, state, inputs, &own, &own, &node, has_setup)?;
+        }
+    }
+    forget_marks(py, state);
+    Ok(())
+}
+
+/// Lets go of what the user marked and wanted saved.
+fn forget_marks(py: Python<'_>, state: &PyContext) {
+    for slot in [&state.to_save, &state.dirty, &state.non_differentiable, &state.saved_for_forward]
+    {
+        let kept = slot.borrow_mut().take();
+        // Bound, so that it goes here and not when PyO3 next attaches; after the borrow, as it runs code.
+        drop(kept.map(|object| object.into_bound(py)));
+    }
 }
 
 fn marked(py: Python<'_>, slot: &RefCell<Option<Py<PyAny>>>, text: &str) -> PyResult<Vec<Tensor>> {
@@ -659,12 +718,7 @@ fn finish<'py>(
     if let Some(node) = &node {
         save_tensors(py, state, inputs, &outputs, &results, node, has_setup)?;
     }
-    for slot in [&state.to_save, &state.dirty, &state.non_differentiable, &state.saved_for_forward]
-    {
-        let kept = slot.borrow_mut().take();
-        // Bound, so that it goes here and not when PyO3 next attaches; after the borrow, as it runs code.
-        drop(kept.map(|object| object.into_bound(py)));
-    }
+    forget_marks(py, state);
     Ok(results)
 }
 
@@ -684,7 +738,7 @@ fn save_tensors(
         )
     };
     let wanted = tensors_in(py, &state.to_save, refuse)?;
-    let mut saved = Vec::with_capacity(wanted.len());
+    let mut saved = SmallVec::with_capacity(wanted.len());
     for tensor in &wanted {
         let Some(tensor) = tensor else {
             saved.push(None);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -545,3 +546,21 @@ def test_ravel_type_as_and_is_nonzero() -> None:
     assert not torch.tensor(False).is_nonzero()
     with pytest.raises(RuntimeError, match="more than one value is ambiguous"):
         x.is_nonzero()
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: torch.std(torch.ones(1)), "degrees of freedom"),
+        (lambda: torch.std(torch.ones(100_000, 1), 1), "degrees of freedom"),
+        (lambda: torch.ones(1).std(), "degrees of freedom"),
+        (lambda: torch.add(torch.ones(2), 1, out=torch.ones(3)), "was resized"),
+    ],
+)
+def test_warnings_that_a_filter_makes_errors_are_raised(call, said):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            with pytest.raises(UserWarning, match=said):
+                call()
+    assert torch.ones(2).sum().item() == 2

@@ -1,6 +1,7 @@
 """Memory that a tensor no longer shows is given back, and never while somebody reads it."""
 
 import threading
+import warnings
 
 import pytest
 
@@ -124,3 +125,23 @@ def test_replacing_while_other_threads_read():
     before = live()
     x.data = torch.ones(1)
     assert live() == before
+
+
+def test_a_warning_in_the_middle_of_an_op_frees_nothing(monkeypatch):
+    x = block()
+
+    def replace(*_args, **_kwargs):
+        before = live()
+        x.data = block()
+        assert live() - before >= MEGABYTE
+        seen.append(True)
+
+    seen = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        monkeypatch.setattr(warnings, "showwarning", replace)
+        assert torch.std(torch.ones(1)).isnan()
+    assert seen
+    before = live()
+    x.data = block()
+    assert live() - before < 0

@@ -8,23 +8,36 @@ use pullback::binding::replaced;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Calls that run without the lock.
+/// Calls that run without the lock, or wait inside of the library for Python.
 static AWAY: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts in [`AWAY`] while it lives.
+struct Away;
+impl Away {
+    fn new() -> Away {
+        AWAY.fetch_add(1, Ordering::Relaxed);
+        Away
+    }
+}
+impl Drop for Away {
+    fn drop(&mut self) {
+        AWAY.fetch_sub(1, Ordering::Release);
+    }
+}
 
 /// Runs `call`, which takes long, without the lock.
 pub(crate) fn without_lock<R: Send>(py: Python<'_>, call: impl FnOnce() -> R + Send) -> R {
-    struct Away;
-    impl Drop for Away {
-        fn drop(&mut self) {
-            AWAY.fetch_sub(1, Ordering::Release);
-        }
-    }
-    AWAY.fetch_add(1, Ordering::Relaxed);
-    let away = Away;
+    let away = Away::new();
     let result = py.detach(call);
     drop(away);
     give_back();
     result
+}
+
+/// Runs Python code in the middle of an op, which may hold addresses of elements: a warning, say.
+pub(crate) fn inside_of_op<R>(call: impl FnOnce() -> R) -> R {
+    let _away = Away::new();
+    call()
 }
 
 /// Frees memory that tensors no longer show, unless another thread may be reading it: then whoever comes back

@@ -219,8 +219,9 @@ fn warn(message: &str) {
         if PyErr::occurred(py) {
             return;
         }
-        if let Err(error) = PyErr::warn(py, &category, &text, 1) {
-            error.restore(py);
+        let warned = crate::lock::inside_of_op(|| PyErr::warn(py, &category, &text, 1));
+        if let Err(error) = warned {
+            crate::raw::entry::raise_on_return(py, error);
         }
     });
 }

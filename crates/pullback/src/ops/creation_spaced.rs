@@ -85,7 +85,7 @@ impl Linspace {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        ensure!(steps >= 0, runtime, "number of steps must be non-negative");
+        ensure!(steps >= 0, runtime, "number of steps must be non-negative, but got {steps}");
         let spec = Options(dtype, layout, device, pin_memory).spec(&[steps], spaced(start, end))?;
         let out = spec.empty()?;
         creation::linspace(&mut out.view_mut(), start, end)?;
@@ -116,7 +116,7 @@ impl Logspace {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        ensure!(steps >= 0, runtime, "number of steps must be non-negative");
+        ensure!(steps >= 0, runtime, "number of steps must be non-negative, but got {steps}");
         let spec = Options(dtype, layout, device, pin_memory).spec(&[steps], spaced(start, end))?;
         let out = spec.empty()?;
         creation::logspace(&mut out.view_mut(), start, end, base)?;

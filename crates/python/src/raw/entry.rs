@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// What a slot function gives: a new reference.
 pub(crate) type Reply = PyResult<*mut PyObject>;
@@ -18,8 +19,40 @@ pub(crate) type Reply = PyResult<*mut PyObject>;
 /// The caller holds the GIL.
 #[inline(always)]
 pub(crate) unsafe fn guard(body: impl FnOnce(Python<'_>) -> Reply) -> *mut PyObject {
+    let checked = |py: Python<'_>| {
+        let reply = body(py)?;
+        match taken_on_the_way(py) {
+            None => Ok(reply),
+            Some(error) => {
+                // SAFETY: the new reference that nobody will get.
+                unsafe { ffi::Py_DECREF(reply) };
+                Err(error)
+            }
+        }
+    };
     // SAFETY: the caller holds the GIL.
-    unsafe { guard_or(std::ptr::null_mut(), body) }
+    unsafe { guard_or(std::ptr::null_mut(), checked) }
+}
+
+/// Exceptions that were set on the way while a call went on (warnings that a filter made errors).
+static ON_THE_WAY: AtomicU32 = AtomicU32::new(0);
+
+/// Sets an exception while a call of the library goes on: the call raises it when it returns.
+pub(crate) fn raise_on_return(py: Python<'_>, error: PyErr) {
+    ON_THE_WAY.fetch_add(1, Relaxed);
+    error.restore(py);
+}
+
+/// The exception that was set on this thread on the way, if any.
+#[inline(always)]
+fn taken_on_the_way(py: Python<'_>) -> Option<PyErr> {
+    #[cold]
+    fn take(py: Python<'_>) -> Option<PyErr> {
+        let error = PyErr::take(py)?;
+        ON_THE_WAY.fetch_sub(1, Relaxed);
+        Some(error)
+    }
+    if ON_THE_WAY.load(Relaxed) == 0 { None } else { take(py) }
 }
 
 /// Runs `body` for a slot that returns `failed` with an exception set when something is wrong.
@@ -34,8 +67,16 @@ pub(crate) unsafe fn guard_or<T: Copy>(
     // SAFETY: the caller holds the GIL.
     let py = unsafe { Python::assume_attached() };
     match catch_unwind(AssertUnwindSafe(|| body(py))) {
-        Ok(Ok(value)) => value,
+        Ok(Ok(value)) => match taken_on_the_way(py) {
+            None => value,
+            Some(error) => {
+                error.restore(py);
+                failed
+            }
+        },
         Ok(Err(error)) => {
+            // (This one says more.)
+            drop(taken_on_the_way(py));
             error.restore(py);
             failed
         }

@@ -19,19 +19,31 @@ pub(crate) type Reply = PyResult<*mut PyObject>;
 /// The caller holds the GIL.
 #[inline(always)]
 pub(crate) unsafe fn guard(body: impl FnOnce(Python<'_>) -> Reply) -> *mut PyObject {
-    let checked = |py: Python<'_>| {
-        let reply = body(py)?;
-        match taken_on_the_way(py) {
-            None => Ok(reply),
-            Some(error) => {
-                // SAFETY: the new reference that nobody will get.
-                unsafe { ffi::Py_DECREF(reply) };
-                Err(error)
-            }
-        }
-    };
     // SAFETY: the caller holds the GIL.
-    unsafe { guard_or(std::ptr::null_mut(), checked) }
+    let reply = unsafe { run(std::ptr::null_mut(), body) };
+    if ON_THE_WAY.load(Relaxed) != 0 && is_taken_on_the_way(!reply.is_null()) {
+        // SAFETY: the new reference that nobody will get.
+        unsafe { ffi::Py_DECREF(reply) };
+        return std::ptr::null_mut();
+    }
+    reply
+}
+
+/// Runs `body` for a slot that returns `failed` with an exception set when something is wrong.
+///
+/// # Safety
+/// The caller holds the GIL.
+#[inline(always)]
+pub(crate) unsafe fn guard_or<T: Copy + PartialEq>(
+    failed: T,
+    body: impl FnOnce(Python<'_>) -> PyResult<T>,
+) -> T {
+    // SAFETY: the caller holds the GIL.
+    let reply = unsafe { run(failed, body) };
+    if ON_THE_WAY.load(Relaxed) != 0 && is_taken_on_the_way(reply != failed) {
+        return failed;
+    }
+    reply
 }
 
 /// Exceptions that were set on the way while a call went on (warnings that a filter made errors).
@@ -43,48 +55,33 @@ pub(crate) fn raise_on_return(py: Python<'_>, error: PyErr) {
     error.restore(py);
 }
 
-/// The exception that was set on this thread on the way, if any.
-#[inline(always)]
-fn taken_on_the_way(py: Python<'_>) -> Option<PyErr> {
-    #[cold]
-    fn take(py: Python<'_>) -> Option<PyErr> {
-        let error = PyErr::take(py)?;
+/// Whether a call that went well, on this thread, has an exception all the same: one set on the way.
+#[cold]
+#[inline(never)]
+fn is_taken_on_the_way(went_well: bool) -> bool {
+    // SAFETY: slots run with the GIL.
+    let is_set = went_well && unsafe { !ffi::PyErr_Occurred().is_null() };
+    if is_set {
         ON_THE_WAY.fetch_sub(1, Relaxed);
-        Some(error)
     }
-    if ON_THE_WAY.load(Relaxed) == 0 { None } else { take(py) }
+    is_set
 }
 
-/// Runs `body` for a slot that returns `failed` with an exception set when something is wrong.
-///
-/// # Safety
-/// The caller holds the GIL.
 #[inline(always)]
-pub(crate) unsafe fn guard_or<T: Copy>(
-    failed: T,
-    body: impl FnOnce(Python<'_>) -> PyResult<T>,
-) -> T {
+unsafe fn run<T: Copy>(failed: T, body: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
     // SAFETY: the caller holds the GIL.
     let py = unsafe { Python::assume_attached() };
-    match catch_unwind(AssertUnwindSafe(|| body(py))) {
-        Ok(Ok(value)) => match taken_on_the_way(py) {
-            None => value,
-            Some(error) => {
-                error.restore(py);
-                failed
-            }
-        },
-        Ok(Err(error)) => {
-            // (This one says more.)
-            drop(taken_on_the_way(py));
-            error.restore(py);
-            failed
-        }
-        Err(panic) => {
-            bug(&*panic).restore(py);
-            failed
-        }
+    let error = match catch_unwind(AssertUnwindSafe(|| body(py))) {
+        Ok(Ok(value)) => return value,
+        Ok(Err(error)) => error,
+        Err(panic) => bug(&*panic),
+    };
+    // One set on the way gives way to this one, which says more.
+    if ON_THE_WAY.load(Relaxed) != 0 {
+        is_taken_on_the_way(true);
     }
+    error.restore(py);
+    failed
 }
 
 /// The error for a panic.

@@ -95,6 +95,47 @@ def test_shapes_are_sizes() -> None:
         x.size(2)
 
 
+def _each_change_of_shape(x: Any) -> Any:
+    yield x.t_(), (3, 2)
+    yield x.unsqueeze_(0), (1, 3, 2)
+    yield x.squeeze_(), (3, 2)
+    yield x.resize_(2, 2), (2, 2)
+    yield x.set_(torch.zeros(5)), (5,)
+    yield x.resize_(1, 1, 1, 1, 1, 1, 2), (1, 1, 1, 1, 1, 1, 2)
+    yield x.set_(), (0,)
+
+
+def test_shape_follows_changes_in_place() -> None:
+    x = torch.zeros(2, 3)
+    assert x.shape is x.shape
+    kept = x.shape
+    for changed, shape in _each_change_of_shape(x):
+        assert changed is x
+        assert x.shape == shape
+    assert kept == (2, 3)
+
+
+@pytest.mark.parametrize(
+    "cls", [torch.Tensor, torch.nn.Parameter, type("Sub", (torch.Tensor,), {})]
+)
+def test_dtype_follows_changes_in_place(cls: Any) -> None:
+    x = torch.zeros(2).as_subclass(cls)
+    for dtype in (torch.float64, torch.bfloat16, torch.int8, torch.float32):
+        x.data = torch.ones(3, dtype=dtype)
+        assert x.dtype is dtype
+        assert x.shape == (3,)
+    with pytest.raises(AttributeError):
+        x.dtype = torch.float64
+    with pytest.raises(AttributeError):
+        del x.dtype
+    layer = torch.nn.Linear(2, 2)
+    weight = layer.weight
+    layer.half()
+    assert weight.dtype is torch.float16
+    x.__class__ = torch.Tensor
+    assert x.dtype is torch.float32
+
+
 @pytest.mark.parametrize("source", ALL, ids=str)
 @pytest.mark.parametrize("target", ALL, ids=str)
 @pytest.mark.filterwarnings("ignore:Casting complex values")

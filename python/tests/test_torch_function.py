@@ -165,6 +165,7 @@ def test_subclasses_have_gradients() -> None:
         (lambda x: x[0], lambda: torch.Tensor.__getitem__, 2),
         (lambda x: x.__setitem__(0, 1), lambda: torch.Tensor.__setitem__, 3),
         (lambda x: x.shape, lambda: torch.Tensor.shape.__get__, 1),
+        (lambda x: x.dtype, lambda: torch.Tensor.dtype.__get__, 1),
         (lambda x: x.mT, lambda: torch.Tensor.mT.__get__, 1),
         (lambda x: setattr(x, "grad", None), lambda: torch.Tensor.grad.__set__, 2),
         (lambda x: x.numel(), lambda: torch.Tensor.numel, 1),

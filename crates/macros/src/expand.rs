@@ -19,6 +19,7 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
     let list = |word: &str| op.word(word).map(|w| w.args.clone()).unwrap_or_default();
     let (aliases, outputs) = (list("alias"), op.outputs());
     let (vjp, saves, with_vjp) = vjp(op)?;
+    let (saves, flags) = (saves.tokens(), saves.flags());
     let args = args(op, &with_vjp)?;
     let (traits, kernel, meta) = (traits(op), kernel(op)?, meta(op)?);
     let jvp = jvp(op)?;
@@ -62,6 +63,7 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
             result: crate::dispatch::ResultKind::#result,
             kernel: #kernel,
             saves: #saves,
+            flags: #flags,
             vjp: &[#(#vjp),*],
             jvp: #jvp,
             batch: crate::dispatch::Batch::#batch,
@@ -247,7 +249,7 @@ fn args(op: &Op<'_>, with_vjp: &[bool]) -> Result<Vec<TokenStream>> {
 }
 
 /// The gradient rules, what they save, and which arguments have one.
-fn vjp(op: &Op<'_>) -> Result<(Vec<TokenStream>, TokenStream, Vec<bool>)> {
+fn vjp(op: &Op<'_>) -> Result<(Vec<TokenStream>, Saves, Vec<bool>)> {
     let ty = &op.name;
     let mut saves = Saves::default();
     let mut rules = Vec::new();
@@ -278,7 +280,7 @@ fn vjp(op: &Op<'_>) -> Result<(Vec<TokenStream>, TokenStream, Vec<bool>)> {
             call: |ctx| { let _ = ctx; Ok(crate::dispatch::IntoGrads::into_grads(#ty::#ident(#(#params),*)?)) },
         }));
     }
-    Ok((rules, saves.tokens(), with))
+    Ok((rules, saves, with))
 }
 
 fn jvp(op: &Op<'_>) -> Result<TokenStream> {

@@ -132,6 +132,11 @@ impl<'a> Op<'a> {
     pub(crate) fn is_tensor(&self, arg: usize) -> bool {
         self.schema.args[arg].ty.base == Base::Tensor
     }
+    /// Whether an argument is a `bool`, always given.
+    pub(crate) fn is_flag(&self, arg: usize) -> bool {
+        let ty = &self.schema.args[arg].ty;
+        ty.base == Base::Bool && !ty.optional && ty.list.is_none()
+    }
 }
 
 impl<'a> Function<'a> {

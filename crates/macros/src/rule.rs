@@ -10,6 +10,8 @@ use syn::{Error, Ident, Result};
 pub(crate) struct Saves {
     /// (kind, index, users)
     list: Vec<(&'static str, usize, u32)>,
+    /// The flags among the arguments, which the node's facts keep.
+    flags: Vec<usize>,
 }
 
 impl Saves {
@@ -21,6 +23,21 @@ impl Saves {
         }
         self.list.push((kind, index, users));
         self.list.len() - 1
+    }
+    /// What fetches argument `arg` from `ctx` in rule number `rule`.
+    fn input(&mut self, op: &Op<'_>, arg: usize, rule: u32) -> TokenStream {
+        if op.is_flag(arg) && arg < 16 {
+            if !self.flags.contains(&arg) {
+                self.flags.push(arg);
+            }
+            return quote!(crate::dispatch::Arg::Bool(ctx.flag(#arg)));
+        }
+        let slot = self.slot("Input", arg, rule);
+        quote!(ctx.value(#slot))
+    }
+    pub(crate) fn flags(&self) -> TokenStream {
+        let flags = &self.flags;
+        quote!(&[#(#flags),*])
     }
     pub(crate) fn tokens(&self) -> TokenStream {
         let items = self.list.iter().map(|(kind, index, users)| {
@@ -90,11 +107,8 @@ fn one(
         let (fields, values): (Vec<_>, Vec<_>) = (0..op.schema.args.len())
             .filter(|&i| !op.is_tensor(i))
             .map(|i| {
-                let slot = saves.slot("Input", i, rule);
-                (
-                    format_ident!("{}", mangle(&op.schema.args[i].name)),
-                    quote!(#from(ctx.value(#slot))),
-                )
+                let value = saves.input(op, i, rule);
+                (format_ident!("{}", mangle(&op.schema.args[i].name)), quote!(#from(#value)))
             })
             .unzip();
         let ty = format_ident!("{}Args", op.name);
@@ -111,8 +125,8 @@ fn one(
         return Ok(quote_spanned!(span=> #from(ctx.value(#slot))));
     }
     if let Some(arg) = op.arg(&name) {
-        let slot = saves.slot("Input", arg, rule);
-        return Ok(quote_spanned!(span=> #from(ctx.value(#slot))));
+        let value = saves.input(op, arg, rule);
+        return Ok(quote_spanned!(span=> #from(#value)));
     }
     for (suffix, kind) in SUFFIXES {
         if let Some(arg) =

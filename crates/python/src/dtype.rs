@@ -7,10 +7,13 @@ use crate::error::raise;
 use crate::raw::object::as_tensor;
 use pullback::{DType, Device, Generator, Layout, MemoryFormat, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 /// `torch.float32` and its siblings.
 #[pyclass(name = "dtype", module = "torch", frozen)]
@@ -36,7 +39,9 @@ pub(crate) struct PyDevice {
 #[pyclass(name = "Generator", module = "torch", frozen, weakref)]
 pub(crate) struct PyGenerator(pub(crate) Generator);
 
-static DTYPES: PyOnceLock<Vec<Py<PyAny>>> = PyOnceLock::new();
+/// The objects of the dtypes: made at import, alive as long as the process.
+static DTYPES: [AtomicPtr<PyObject>; DType::ALL.len()] =
+    [const { AtomicPtr::new(null_mut()) }; DType::ALL.len()];
 static LAYOUTS: PyOnceLock<Vec<Py<PyAny>>> = PyOnceLock::new();
 static FORMATS: PyOnceLock<Vec<Py<PyAny>>> = PyOnceLock::new();
 static CPU: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -84,8 +89,13 @@ pub(crate) fn dtype_by_name(name: &str) -> Option<DType> {
 
 /// The dtype's object.
 pub(crate) fn dtype_object(py: Python<'_>, dtype: DType) -> Bound<'_, PyAny> {
-    let all = DTYPES.get(py).expect("made at import");
-    all[dtype as usize].bind(py).clone()
+    // SAFETY: a live object, made at import.
+    unsafe { Bound::from_borrowed_ptr(py, shared_dtype(dtype)) }
+}
+/// The dtype's object, for who need not count it: it lives as long as the process.
+#[inline(always)]
+pub(crate) fn shared_dtype(dtype: DType) -> *mut PyObject {
+    DTYPES[dtype as usize].load(Relaxed)
 }
 /// The layout's object.
 pub(crate) fn layout_object(py: Python<'_>, layout: Layout) -> Bound<'_, PyAny> {
@@ -365,13 +375,11 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyMemoryFormat>()?;
     module.add_class::<PyDevice>()?;
     module.add_class::<PyGenerator>()?;
-    let mut dtypes = Vec::new();
     for dtype in DType::ALL {
         let object = Py::new(py, PyDType(dtype))?.into_any();
         module.add(dtype.name(), &object)?;
-        dtypes.push(object);
+        DTYPES[dtype as usize].store(object.into_ptr(), Relaxed);
     }
-    let _ = DTYPES.set(py, dtypes);
     for (alias, dtype) in ALIASES {
         module.add(alias, dtype_object(py, dtype))?;
     }

@@ -51,7 +51,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[pymodule]
 fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    pullback::Tensor::register_python_release(raw::object::release);
+    pullback::Tensor::register_python(raw::object::release, raw::object::retype);
     pullback::binding::replaced::collect();
     module.add("OutOfMemoryError", py.get_type::<error::OutOfMemoryError>())?;
     module.add("_LinAlgError", py.get_type::<error::LinAlgError>())?;

@@ -8,7 +8,7 @@
 use crate::bind::Function;
 use crate::convert::items;
 use crate::raw::entry::{Args, Reply};
-use crate::raw::object::{base_type, class, is_exact};
+use crate::raw::object::{base_type, class, is_exact, look_up};
 use pullback::dispatch::Traits;
 use pullback_schema::python::Form;
 use pyo3::exceptions::PyTypeError;
@@ -20,10 +20,6 @@ use std::cell::Cell;
 use std::ffi::CStr;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
-
-unsafe extern "C" {
-    fn _PyType_Lookup(ty: *mut PyTypeObject, name: *mut PyObject) -> *mut PyObject;
-}
 
 /// `Parameter`, which answers nothing.
 static PARAMETER: AtomicPtr<PyTypeObject> = AtomicPtr::new(null_mut());
@@ -68,7 +64,7 @@ unsafe fn is_answering(ty: *mut PyTypeObject) -> bool {
             return false;
         }
         let name = intern!(Python::assume_attached(), "__torch_function__");
-        let found = _PyType_Lookup(ty, name.as_ptr());
+        let found = look_up(ty, name.as_ptr());
         !found.is_null() && found != SILENT.load(Relaxed)
     }
 }

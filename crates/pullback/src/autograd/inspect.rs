@@ -18,7 +18,8 @@ impl Node {
             SaveKind::Spec => format!("{}_options", op.args[save.index].name),
             SaveKind::Shapes => format!("{}_args_sizes", op.args[save.index].name),
         };
-        op.saves.iter().map(name).collect()
+        let flags = op.flags.iter().map(|&index| op.args[index].name.to_owned());
+        op.saves.iter().map(name).chain(flags).collect()
     }
 }
 

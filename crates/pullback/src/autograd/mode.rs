@@ -1,5 +1,6 @@
 //! The thread's modes: one bit mask, read once on every op's fast path.
 
+use crate::local::local;
 use std::cell::Cell;
 
 /// The bits.
@@ -12,39 +13,37 @@ pub(crate) mod bit {
     pub(crate) const FORWARD: u32 = 4;
 }
 
-thread_local! {
-    static MODE: Cell<u32> = const { Cell::new(bit::GRAD | bit::FORWARD) };
-}
+/// What holds at first; threads keep differences from it.
+const DEFAULT: u32 = bit::GRAD | bit::FORWARD;
 
 /// All bits.
 #[inline(always)]
 pub(crate) fn current() -> u32 {
-    MODE.with(Cell::get)
+    local().modes.get() ^ DEFAULT
 }
 
 /// Puts back what the modes were when it was made.
 #[must_use = "the mode lasts as long as the guard"]
 pub struct ModeGuard {
+    /// As the thread keeps them.
     previous: u32,
-    /// The thread's modes, found once. (A pointer, so that the guard cannot leave the thread.)
-    modes: *const Cell<u32>,
+    /// The thread's modes, found once. (The guard cannot leave the thread with it.)
+    modes: &'static Cell<u32>,
 }
 
 impl Drop for ModeGuard {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: a thread's own variable without destructor, which is there as long as the thread, and so the guard, is.
-        unsafe { (*self.modes).set(self.previous) };
+        self.modes.set(self.previous);
     }
 }
 
 #[inline(always)]
 fn set_bits(mask: u32, on: u32) -> ModeGuard {
-    MODE.with(|modes| {
-        let previous = modes.get();
-        modes.set(previous & !mask | on);
-        ModeGuard { previous, modes }
-    })
+    let modes = &local().modes;
+    let previous = modes.get();
+    modes.set((previous & !mask) | (on ^ DEFAULT & mask));
+    ModeGuard { previous, modes }
 }
 
 /// Turns recording on or off for this thread as long as the guard lives.
@@ -84,5 +83,5 @@ pub fn snapshot() -> u32 {
 }
 /// Puts back what [`snapshot`] gave.
 pub fn restore(modes: u32) {
-    MODE.with(|m| m.set(modes));
+    local().modes.set(modes ^ DEFAULT);
 }

@@ -12,13 +12,14 @@ use super::leaf;
 use super::record::Slots;
 use super::saved::Slot;
 use crate::dispatch::{Facts, Grads, OpDef, Value};
+use crate::local::local;
 use crate::tensor::{Device, Layout};
 use crate::{DType, Result, Tensor};
 use smallvec::SmallVec;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::Relaxed};
 
 /// A counted handle to a node. (The accumulator of a leaf counts its handles itself: see `accumulator`.)
 pub struct Node(pub(super) ManuallyDrop<Counted<Inner>>);
@@ -126,31 +127,30 @@ pub trait Backward: Send + Sync {
 }
 
 thread_local! {
-    /// The next sequence number, and this thread's number.
-    static COUNTERS: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
     /// Nodes whose parts wait to be dropped by the loop further up this thread's stack.
     static DROPPING: RefCell<Option<Vec<Parts>>> = const { RefCell::new(None) };
 }
-static THREADS: AtomicU64 = AtomicU64::new(1);
+static THREADS: AtomicU32 = AtomicU32::new(1);
 
 type Parts = (SmallVec<[Edge; 2]>, Option<Body>);
 
 /// The sequence number of a node made now (leaves take none), and the thread's number.
 #[inline]
-fn next_numbers(is_leaf: bool) -> (u64, u64) {
-    COUNTERS.with(|counters| {
-        let (next, mut thread) = counters.get();
-        if thread == 0 {
-            thread = THREADS.fetch_add(1, Relaxed);
-        }
-        counters.set((next + u64::from(!is_leaf), thread));
-        (if is_leaf { u64::MAX } else { next }, thread)
-    })
+fn next_numbers(is_leaf: bool) -> (u64, u32) {
+    let local = local();
+    let mut thread = local.thread.get();
+    if thread == 0 {
+        thread = THREADS.fetch_add(1, Relaxed);
+        local.thread.set(thread);
+    }
+    let next = local.next_node.get();
+    local.next_node.set(next + u64::from(!is_leaf));
+    (if is_leaf { u64::MAX } else { next }, thread)
 }
 
 /// The number that the next node made on this thread will have.
 pub fn peek_sequence_nr() -> u64 {
-    COUNTERS.with(|counters| counters.get().0)
+    local().next_node.get()
 }
 
 /// A node's memory.
@@ -169,7 +169,7 @@ pub(super) fn block(
     unsafe {
         Counted::make(|inner: *mut Inner| {
             (&raw mut (*inner).sequence_nr).write(sequence_nr);
-            (&raw mut (*inner).thread_id).write(thread_id as u32);
+            (&raw mut (*inner).thread_id).write(thread_id);
             (&raw mut (*inner).topological_nr).write(topological_nr.unwrap_or(0));
             (&raw mut (*inner).edges).write(edges);
             (&raw mut (*inner).inputs).write(inputs);
@@ -293,11 +293,14 @@ impl Node {
             _ => None,
         }
     }
-    /// What it keeps under number `index` of its op's saved list, checked and with its history; `None` if it
-    /// keeps nothing there.
+    /// What it keeps under number `index` of its op's saved list (the flags follow), checked and with its history;
+    /// `None` if it keeps nothing there.
     pub fn saved(&self, index: usize) -> Option<Result<Value>> {
-        let Body::Op { slots, .. } = &self.0.body else { return None };
-        match slots.get(index)? {
+        let Body::Op { def, slots, facts, .. } = &self.0.body else { return None };
+        if let Some(past) = index.checked_sub(slots.len()) {
+            return def.flags.get(past).map(|&arg| Ok(Value::Bool(facts.flag(arg))));
+        }
+        match &slots[index] {
             Slot::Empty => None,
             Slot::Plain(value) => Some(Ok(value.clone())),
             Slot::Sizes(sizes) => Some(Ok(Value::Ints(sizes.as_slice().into()))),

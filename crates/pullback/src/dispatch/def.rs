@@ -42,6 +42,8 @@ pub struct OpDef {
     pub kernel: Kernel,
     /// What its rules need, once each.
     pub saves: &'static [Save],
+    /// Which `bool` arguments its rules look at: a node's [`Facts`] keep them.
+    pub flags: &'static [usize],
     /// Its gradient rules.
     pub vjp: &'static [VjpRule],
     /// Its forward-mode rule.
@@ -206,12 +208,12 @@ pub struct VjpRule {
     pub call: fn(&RuleCtx<'_>) -> Result<Grads>,
 }
 
-/// What every node keeps of its op's first sixteen arguments: dtypes, four bits each, and whether a matrix lies
-/// column by column.
+/// What every node keeps of its op's first sixteen arguments: dtypes, four bits each, and one bit: of a tensor
+/// whether it is a matrix that lies column by column, of a `bool` its value.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
     dtypes: u64,
-    column_major: u16,
+    bits: u16,
 }
 
 impl Facts {
@@ -220,11 +222,15 @@ impl Facts {
     /// Of these arguments.
     #[inline]
     pub fn of(args: &[Arg<'_>]) -> Self {
-        let mut facts = Facts { dtypes: u64::MAX, column_major: 0 };
+        let mut facts = Facts { dtypes: u64::MAX, bits: 0 };
         for (index, arg) in args.iter().enumerate().take(16) {
-            if let Arg::Tensor(tensor) = arg {
-                facts.dtypes ^= (Self::NONE ^ tensor.dtype() as u64) << (4 * index);
-                facts.column_major |= u16::from(is_column_major(tensor)) << index;
+            match arg {
+                Arg::Tensor(tensor) => {
+                    facts.dtypes ^= (Self::NONE ^ tensor.dtype() as u64) << (4 * index);
+                    facts.bits |= u16::from(is_column_major(tensor)) << index;
+                }
+                Arg::Bool(flag) => facts.bits |= u16::from(*flag) << index,
+                _ => {}
             }
         }
         facts
@@ -237,7 +243,12 @@ impl Facts {
     /// Whether argument `index` was a matrix whose columns, of more than one element, lie one behind the other.
     #[inline]
     pub fn is_column_major(self, index: usize) -> bool {
-        self.column_major >> index & 1 != 0
+        self.bits >> index & 1 != 0
+    }
+    /// The value of argument `index`, a `bool`.
+    #[inline]
+    pub fn flag(self, index: usize) -> bool {
+        self.bits >> index & 1 != 0
     }
 }
 
@@ -283,6 +294,11 @@ impl<'a> RuleCtx<'a> {
     #[inline(always)]
     pub fn is_column_major(&self, index: usize) -> bool {
         self.facts.is_column_major(index)
+    }
+    /// The value of argument `index`, a `bool`.
+    #[inline(always)]
+    pub fn flag(&self, index: usize) -> bool {
+        self.facts.flag(index)
     }
     /// Tangent of argument `index`.
     pub fn tangent(&self, index: usize) -> Arg<'a> {

@@ -5,11 +5,11 @@
 //! memory to the system means page faults at the next use, which cost more than most kernels.
 //! Invariant: a block's class is a function of its requested size alone, so freeing needs no look-up.
 
+use crate::local::local;
 use crate::{Error, Result};
 use std::alloc::{GlobalAlloc, Layout, System, alloc, dealloc};
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::ptr::NonNull;
+use std::ptr::{NonNull, null_mut};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
 
@@ -37,20 +37,29 @@ struct Block(NonNull<u8>);
 // SAFETY: a free block is owned by whoever holds this value.
 unsafe impl Send for Block {}
 
-struct Pool {
+/// A thread's free blocks.
+pub(crate) struct Pool {
     free: [Vec<Block>; SMALL_CLASSES + 1],
     /// Bytes taken less bytes returned on this thread since it last told the global counter.
     unreported: isize,
 }
 
 impl Pool {
-    fn count(&mut self, bytes: isize) {
+    /// Counts bytes as taken (or returned); whether it is time to [`report`].
+    #[inline(always)]
+    fn count(&mut self, bytes: isize) -> bool {
         self.unreported += bytes;
-        if self.unreported.abs() > 1 << 16 {
-            SMALL_LIVE.fetch_add(std::mem::take(&mut self.unreported), Relaxed);
-            note_peak();
-        }
+        self.unreported.abs() > 1 << 16
     }
+}
+
+/// Tells the global counter what the thread's pool took and returned.
+#[cold]
+#[inline(never)]
+fn report() {
+    let bytes = with_pool(|pool| std::mem::take(&mut pool.unreported));
+    SMALL_LIVE.fetch_add(bytes.unwrap_or(0), Relaxed);
+    note_peak();
 }
 
 impl Drop for Pool {
@@ -70,10 +79,42 @@ impl Pool {
     }
 }
 
-thread_local! {
-    static POOL: RefCell<Pool> = const {
-        RefCell::new(Pool { free: [const { Vec::new() }; SMALL_CLASSES + 1], unreported: 0 })
-    };
+/// Ends the thread's pool with the thread.
+struct PoolOwner;
+
+impl Drop for PoolOwner {
+    fn drop(&mut self) {
+        let pool = local().pool.replace(null_mut());
+        if !pool.is_null() {
+            // SAFETY: made by `start_pool`, and reached by nobody any more.
+            drop(unsafe { Box::from_raw(pool) });
+        }
+    }
+}
+
+/// Runs `f` on the thread's pool, if it has one (any more). `f` must not come back here.
+#[inline(always)]
+fn with_pool<R>(f: impl FnOnce(&mut Pool) -> R) -> Option<R> {
+    let mut pool = local().pool.get();
+    if pool.is_null() {
+        pool = start_pool()?;
+    }
+    // SAFETY: alive until the thread ends; only reached here, by one call at a time.
+    Some(f(unsafe { &mut *pool }))
+}
+
+/// The thread's pool, made now; none if the thread is ending.
+#[cold]
+#[inline(never)]
+fn start_pool() -> Option<*mut Pool> {
+    thread_local! {
+        static OWNER: PoolOwner = const { PoolOwner };
+    }
+    OWNER.try_with(|_| ()).ok()?;
+    let pool = Pool { free: [const { Vec::new() }; SMALL_CLASSES + 1], unreported: 0 };
+    let pool = Box::into_raw(Box::new(pool));
+    local().pool.set(pool);
+    Some(pool)
 }
 
 /// The size a request of `bytes` is rounded up to.
@@ -117,13 +158,14 @@ fn note_peak() {
 pub(crate) fn allocate(bytes: usize) -> Result<NonNull<u8>> {
     if bytes <= SMALL {
         let size = bytes.max(1).next_multiple_of(ALIGN);
-        let pooled = POOL.try_with(|pool| {
-            let mut pool = pool.borrow_mut();
-            pool.count(size as isize);
-            pool.free[size / ALIGN].pop()
-        });
-        if let Ok(Some(block)) = pooled {
-            return Ok(block.0);
+        let pooled = with_pool(|pool| (pool.count(size as isize), pool.free[size / ALIGN].pop()));
+        if let Some((is_due, block)) = pooled {
+            if is_due {
+                report();
+            }
+            if let Some(block) = block {
+                return Ok(block.0);
+            }
         }
         return from_system(size).ok_or_else(|| out_of_memory(bytes));
     }
@@ -161,14 +203,16 @@ pub(crate) unsafe fn release(block: NonNull<u8>, bytes: usize) {
     if bytes <= SMALL {
         let size = bytes.max(1).next_multiple_of(ALIGN);
         let mut block = Some(block);
-        let _ = POOL.try_with(|pool| {
-            let mut pool = pool.borrow_mut();
-            pool.count(-(size as isize));
+        let is_due = with_pool(|pool| {
             let list = &mut pool.free[size / ALIGN];
             if list.len() < SMALL_KEPT {
-                list.push(block.take().expect("set above"));
+                list.extend(block.take());
             }
+            pool.count(-(size as isize))
         });
+        if is_due == Some(true) {
+            report();
+        }
         if let Some(block) = block {
             to_system(block, size);
         }
@@ -211,7 +255,7 @@ fn out_of_memory(bytes: usize) -> Error {
 
 /// Bytes in blocks that tensors hold now (rounded up to block sizes).
 pub fn live_bytes() -> usize {
-    let own = POOL.try_with(|pool| pool.try_borrow().map_or(0, |p| p.unreported)).unwrap_or(0);
+    let own = with_pool(|pool| pool.unreported).unwrap_or(0);
     LARGE_LIVE.load(Relaxed).saturating_add_signed(SMALL_LIVE.load(Relaxed) + own)
 }
 
@@ -241,7 +285,7 @@ pub fn empty_cache() {
             to_system(block, size);
         }
     }
-    let _ = POOL.try_with(|pool| pool.borrow_mut().clear());
+    with_pool(Pool::clear);
 }
 
 /// Sets how many bytes of freed blocks the shared cache may keep.

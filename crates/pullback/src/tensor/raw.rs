@@ -115,7 +115,9 @@ impl<T> SpinLock<T> {
 }
 
 /// What the Python face does when a record that keeps its wrapper alive goes away.
-pub(crate) static PYTHON_RELEASE: OnceLock<fn(*mut ())> = OnceLock::new();
+static PYTHON_RELEASE: OnceLock<fn(*mut ())> = OnceLock::new();
+/// What the Python face does when a tensor got another dtype.
+static PYTHON_RETYPE: OnceLock<fn(&Tensor)> = OnceLock::new();
 
 impl Tensor {
     /// A tensor of this geometry, without history.
@@ -185,6 +187,7 @@ impl Tensor {
     /// Puts another geometry in place; the old one stays valid for those who are reading it.
     pub(crate) fn set_geometry(&self, geometry: Geometry) {
         let record = self.record();
+        let is_retyped = geometry.dtype != self.dtype();
         record.retired.with(|retired| {
             let current = record.geometry.load(Ordering::Acquire);
             let first = record.first.get().cast::<Geometry>();
@@ -211,6 +214,9 @@ impl Tensor {
             record.geometry.store(next, Ordering::Release);
         });
         replaced::note_tensor(self);
+        if let (true, Some(retype)) = (is_retyped, PYTHON_RETYPE.get()) {
+            retype(self);
+        }
     }
 
     /// Lets go of the memory of geometries that were replaced; their sizes and strides stay.
@@ -237,13 +243,15 @@ impl Tensor {
         });
     }
 
-    /// The geometry to be changed, of a tensor that has nobody else's handle and was never given another.
+    /// The geometry to be changed, of a tensor that has nobody else's handle, no Python wrapper (which remembers
+    /// sizes by their address) and was never given another.
     #[inline]
     pub(crate) fn sole_geometry(&mut self) -> Option<&mut Geometry> {
         let record = self.record();
         let first: *mut Geometry = record.first.get().cast();
         let is_first = std::ptr::eq(record.geometry.load(Ordering::Acquire), first);
-        if !is_first || !self.is_sole() {
+        let is_shown = !record.python.load(Relaxed).is_null();
+        if !is_first || is_shown || !self.is_sole() {
             return None;
         }
         // SAFETY: the only handle is borrowed mutably, so that nobody reads it meanwhile.
@@ -421,9 +429,11 @@ impl Tensor {
     pub fn set_owns_python(&self, owns: bool) {
         self.set_flag(Flag::OWNS_PYTHON, owns);
     }
-    /// Registers what to do with a wrapper whose record goes away while it keeps it alive.
-    pub fn register_python_release(release: fn(*mut ())) {
+    /// Registers what to do with a wrapper whose record goes away while it keeps it alive, and with a tensor that
+    /// got another dtype.
+    pub fn register_python(release: fn(*mut ()), retype: fn(&Tensor)) {
         let _ = PYTHON_RELEASE.set(release);
+        let _ = PYTHON_RETYPE.set(retype);
     }
 }
 

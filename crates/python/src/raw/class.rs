@@ -9,11 +9,16 @@ use crate::raw::{callable, number};
 use crate::subclass;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use std::ffi::c_int;
 use std::mem::{offset_of, zeroed};
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+/// The descriptor that reads a tensor's dtype from its wrapper.
+static DTYPE_FIELD: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
 
 unsafe extern "C" fn meta_init(
     cls: *mut PyObject,
@@ -30,7 +35,10 @@ unsafe extern "C" fn meta_init(
         (*ty).tp_dealloc = Some(object::dealloc);
         (*ty).tp_traverse = Some(object::traverse);
         (*ty).tp_clear = Some(object::clear);
-        0
+        guard_or(-1, |py| {
+            dtype_as_attribute(&Bound::from_borrowed_ptr(py, cls))?;
+            Ok(0)
+        })
     }
 }
 
@@ -223,10 +231,10 @@ pub(crate) fn add_to_base(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool
     Ok(true)
 }
 
-/// Gives `class` method descriptors of its own for those that it inherits: the interpreter takes its short way
-/// (`PRECALL_NO_KW_METHOD_DESCRIPTOR_*` and their successors) only for objects of exactly the class that a
-/// descriptor belongs to.
-fn own_methods(class: &Bound<'_, PyAny>) -> PyResult<()> {
+/// Gives `class` descriptors of its own for the methods and attributes that it inherits: the interpreter takes its
+/// short ways (`PRECALL_NO_KW_METHOD_DESCRIPTOR_*` and their successors) only for objects of exactly the class that
+/// a descriptor belongs to.
+fn own_descriptors(class: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = class.py();
     let ty = class.as_ptr().cast::<PyTypeObject>();
     // SAFETY: both are ready types; the definitions live as long as the base type, which is forever.
@@ -235,18 +243,58 @@ fn own_methods(class: &Bound<'_, PyAny>) -> PyResult<()> {
         let inherited =
             Bound::from_borrowed_ptr(py, (*object::base_type()).tp_dict).cast_into::<PyDict>()?;
         for (name, value) in inherited {
-            let is_method = ffi::Py_TYPE(value.as_ptr()) == &raw mut ffi::PyMethodDescr_Type;
-            if is_method && !own.contains(&name)? {
-                let definition = (*value.as_ptr().cast::<ffi::PyMethodDescrObject>()).d_method;
-                let method = ffi::PyDescr_NewMethod(ty, definition);
-                class.setattr(
-                    name.cast_into::<PyString>()?,
-                    Bound::from_owned_ptr_or_err(py, method)?,
-                )?;
+            // A class's `__dict__` is its own.
+            if own.contains(&name)? || name.eq("__dict__")? {
+                continue;
             }
+            let kind = ffi::Py_TYPE(value.as_ptr());
+            let descriptor = if kind == &raw mut ffi::PyMethodDescr_Type {
+                let method = value.as_ptr().cast::<ffi::PyMethodDescrObject>();
+                ffi::PyDescr_NewMethod(ty, (*method).d_method)
+            } else if kind == &raw mut ffi::PyGetSetDescr_Type {
+                let attribute = value.as_ptr().cast::<ffi::PyGetSetDescrObject>();
+                ffi::PyDescr_NewGetSet(ty, (*attribute).d_getset)
+            } else {
+                continue;
+            };
+            let descriptor = Bound::from_owned_ptr_or_err(py, descriptor)?;
+            class.setattr(name.cast_into::<PyString>()?, descriptor)?;
         }
     }
     Ok(())
+}
+
+/// Makes `class.dtype` a field of its objects, which the interpreter reads without a call (`LOAD_ATTR_SLOT`).
+fn dtype_as_field(class: &Bound<'_, PyAny>) -> PyResult<()> {
+    let member = Box::leak(Box::new(ffi::PyMemberDef {
+        name: c"dtype".as_ptr(),
+        type_code: ffi::Py_T_OBJECT_EX,
+        offset: offset_of!(TensorObject, dtype) as isize,
+        flags: ffi::Py_READONLY,
+        doc: null_mut(),
+    }));
+    // SAFETY: a ready type whose objects have this field, and a definition that lives forever.
+    let descriptor = unsafe {
+        let descriptor = ffi::PyDescr_NewMember(class.as_ptr().cast(), member);
+        Bound::from_owned_ptr_or_err(class.py(), descriptor)?
+    };
+    DTYPE_FIELD.store(descriptor.as_ptr(), Relaxed);
+    class.setattr("dtype", descriptor)
+}
+
+/// Gives a new subclass of the tensors' class the attribute that asks `__torch_function__`, where it would read the
+/// field.
+fn dtype_as_attribute(subclass: &Bound<'_, PyAny>) -> PyResult<()> {
+    let name = intern!(subclass.py(), "dtype");
+    // SAFETY: live types; a look-up lends what it finds.
+    unsafe {
+        let found = object::look_up(subclass.as_ptr().cast(), name.as_ptr());
+        if found.is_null() || found != DTYPE_FIELD.load(Relaxed) {
+            return Ok(());
+        }
+        let found = object::look_up(object::base_type(), name.as_ptr());
+        subclass.setattr(name, Bound::from_borrowed_ptr(subclass.py(), found))
+    }
 }
 
 /// Makes `class`, a subclass of `TensorBase`, the class of new wrappers.
@@ -264,7 +312,8 @@ pub(crate) fn _set_tensor_class(class: &Bound<'_, PyAny>) -> PyResult<()> {
             "the tensor class must be a plain subclass of TensorBase",
         ));
     }
-    own_methods(class)?;
+    own_descriptors(class)?;
+    dtype_as_field(class)?;
     // It lives as long as the process.
     std::mem::forget(class.clone());
     object::set_types(object::base_type(), ty);

@@ -6,6 +6,7 @@
 //! `_call_with_hooks`. Invariant: what a call does is what `pullback/nn/modules/module.py` describes.
 
 use crate::raw::entry::{Reply, guard};
+use crate::raw::object::look_up;
 use pyo3::exceptions::PyAttributeError;
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::intern;
@@ -31,10 +32,6 @@ static BASE: AtomicPtr<PyTypeObject> = AtomicPtr::new(null_mut());
 #[pyfunction]
 pub(crate) fn _set_hook_tables(py: Python<'_>, active: Py<PyDict>, global: Vec<Py<PyDict>>) {
     let _ = TABLES.set(py, Tables { active, global });
-}
-
-unsafe extern "C" {
-    fn _PyType_Lookup(class: *mut PyTypeObject, name: *mut PyObject) -> *mut PyObject;
 }
 
 /// What the interpreter passes to `tp_call`.
@@ -102,7 +99,7 @@ unsafe fn plain_method(
         let ty = ffi::Py_TYPE(module);
         let quick = get_attribute as *const ();
         let is_quick = (*ty).tp_getattro.is_some_and(|slot| slot as *const () == quick);
-        let function = if is_quick { _PyType_Lookup(ty, name) } else { null_mut() };
+        let function = if is_quick { look_up(ty, name) } else { null_mut() };
         if function.is_null() || ffi::Py_TYPE(function) != &raw mut ffi::PyFunction_Type {
             return None;
         }
@@ -222,7 +219,7 @@ unsafe extern "C" fn get_attribute(module: *mut PyObject, name: *mut PyObject) -
     // SAFETY: the interpreter calls with the GIL and live objects; borrowed items are used at once.
     unsafe {
         let is_plain = ffi::PyUnicode_CheckExact(name) != 0;
-        if is_plain && _PyType_Lookup(ffi::Py_TYPE(module), name).is_null() {
+        if is_plain && look_up(ffi::Py_TYPE(module), name).is_null() {
             let member = find_quickly(module, name);
             if !member.is_null() {
                 ffi::Py_INCREF(member);
@@ -273,7 +270,7 @@ pub(crate) fn _quicken_module(class: &Bound<'_, PyType>) {
     let ty = class.as_type_ptr();
     // SAFETY: live types and interned strings; look-ups lend what they find.
     unsafe {
-        let find = |ty, name: &Bound<'_, PyString>| _PyType_Lookup(ty, name.as_ptr());
+        let find = |ty, name: &Bound<'_, PyString>| look_up(ty, name.as_ptr());
         let (getattr, getattribute) = (intern!(py, "__getattr__"), intern!(py, "__getattribute__"));
         let object = &raw mut ffi::PyBaseObject_Type;
         let is_ours = find(ty, getattr) == find(BASE.load(Relaxed), getattr)

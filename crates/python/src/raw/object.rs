@@ -6,13 +6,14 @@
 //! owns the wrapper, and the next time the tensor is shown to Python it flips back. A wrapper without
 //! state is simply dropped and made anew. Invariant: exactly one of the two owns the other.
 
+use crate::dtype::shared_dtype;
 use crate::raw::size;
 use pullback::{DType, Tensor};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::prelude::*;
 use std::ffi::c_int;
 use std::mem::{ManuallyDrop, MaybeUninit};
-use std::ptr::{NonNull, null_mut};
+use std::ptr::{NonNull, null, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 /// The memory of a wrapper.
@@ -29,6 +30,10 @@ pub(crate) struct TensorObject {
     pub(crate) accumulate_hooks: *mut PyObject,
     /// The last `Size` that was shown of it, or null.
     shape: *mut PyObject,
+    /// The sizes that `shape` says: they never change in place, and stay as long as the tensor.
+    shape_source: *const i64,
+    /// The dtype's object, which lives as long as the process: not counted. The member of this name reads it.
+    pub(crate) dtype: *mut PyObject,
     /// The node (by address) that the gradient hooks belong to; 0 for a leaf's.
     pub(crate) hooks_node: usize,
 }
@@ -64,6 +69,12 @@ pub(crate) fn base_type() -> *mut PyTypeObject {
 /// The class of new wrappers.
 pub(crate) fn class() -> *mut PyTypeObject {
     CLASS.load(Relaxed)
+}
+
+unsafe extern "C" {
+    /// What a type or one of its bases has under an interned name: lent, null if nothing; runs no code.
+    #[link_name = "_PyType_Lookup"]
+    pub(crate) fn look_up(ty: *mut PyTypeObject, name: *mut PyObject) -> *mut PyObject;
 }
 
 /// Whether `object` is of the class of new wrappers itself.
@@ -127,18 +138,26 @@ unsafe fn take_back(this: *mut TensorObject) {
                 ffi::Py_DECREF(this.cast());
             }
             State::Empty => {
-                let place = placeholder();
-                place.python_slot().store(this.cast(), Relaxed);
-                (*this).tensor.write(place);
-                (*this).state = State::Owns;
+                hold_placeholder(this);
             }
         }
     }
 }
 
-/// What a wrapper shows whose tensor is gone.
-fn placeholder() -> Tensor {
-    Tensor::empty_of(&[0], DType::F32).expect("an empty tensor can be made")
+/// Gives a wrapper whose tensor is gone something to show.
+///
+/// # Safety
+/// `this` is a live wrapper that holds no handle; the GIL is held.
+unsafe fn hold_placeholder(this: *mut TensorObject) {
+    let tensor = Tensor::empty_of(&[0], DType::F32).expect("an empty tensor can be made");
+    tensor.python_slot().store(this.cast(), Relaxed);
+    // SAFETY: the caller's promise.
+    unsafe {
+        (*this).dtype = shared_dtype(tensor.dtype());
+        (*this).shape_source = null();
+        (*this).tensor.write(tensor);
+        (*this).state = State::Owns;
+    }
 }
 
 /// The wrapper of `tensor`: the one it has, or a new one. A new reference.
@@ -198,6 +217,7 @@ pub(crate) unsafe fn wrap_new(tensor: Tensor, ty: *mut PyTypeObject) -> PyResult
         };
         let this = object.cast::<TensorObject>();
         tensor.python_slot().store(object.cast(), Relaxed);
+        (*this).dtype = shared_dtype(tensor.dtype());
         (*this).tensor.write(tensor);
         (*this).state = State::Owns;
         Ok(object)
@@ -208,18 +228,31 @@ pub(crate) unsafe fn wrap_new(tensor: Tensor, ty: *mut PyTypeObject) -> PyResult
 ///
 /// # Safety
 /// `object` is a wrapper and the GIL is held.
+#[inline(always)]
 pub(crate) unsafe fn shape_of(object: *mut PyObject) -> PyResult<*mut PyObject> {
-    // SAFETY: checked by the caller; the field is null or a `Size` that the wrapper owns.
+    // SAFETY: checked by the caller; `shape` is a `Size` that the wrapper owns, or null as long as nothing was shown.
     unsafe {
         let sizes = tensor_of(object).shape();
-        let slot = &raw mut (*object.cast::<TensorObject>()).shape;
-        if (*slot).is_null() || !size::is_size_of(*slot, sizes) {
-            let made = size::new_size(sizes)?;
-            ffi::Py_XDECREF(slot.replace(made));
+        let this = object.cast::<TensorObject>();
+        if (*this).shape.is_null() || (*this).shape_source != sizes.as_ptr() {
+            renew_shape(this, sizes)?;
         }
-        ffi::Py_INCREF(*slot);
-        Ok(*slot)
+        ffi::Py_INCREF((*this).shape);
+        Ok((*this).shape)
     }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn renew_shape(this: *mut TensorObject, sizes: &[i64]) -> PyResult<()> {
+    // SAFETY: as for `shape_of`.
+    unsafe {
+        let made = size::new_size(sizes)?;
+        (*this).shape_source = sizes.as_ptr();
+        let old = std::mem::replace(&mut (*this).shape, made);
+        ffi::Py_XDECREF(old);
+    }
+    Ok(())
 }
 
 /// Lets the cycle collector see the wrapper: it got attributes or hooks.
@@ -404,6 +437,17 @@ pub(crate) unsafe extern "C" fn clear(object: *mut PyObject) -> c_int {
     0
 }
 
+/// What the library calls when a tensor got another dtype: its wrapper shows that one.
+pub(crate) fn retype(tensor: &Tensor) {
+    let _ = Python::try_attach(|_| {
+        let object = tensor.python_slot().load(Relaxed).cast::<TensorObject>();
+        if !object.is_null() {
+            // SAFETY: the slot holds the tensor's live wrapper, which goes only with the GIL held.
+            unsafe { (*object).dtype = shared_dtype(tensor.dtype()) };
+        }
+    });
+}
+
 /// What the library calls when a record that keeps its wrapper goes away.
 pub(crate) fn release(object: *mut ()) {
     let Some(object) = NonNull::new(object) else { return };
@@ -413,10 +457,7 @@ pub(crate) fn release(object: *mut ()) {
         let this = address as *mut TensorObject;
         // SAFETY: the record owned this live wrapper; its old tensor must not be touched any more.
         unsafe {
-            let place = placeholder();
-            place.python_slot().store(this.cast(), Relaxed);
-            (*this).tensor.write(place);
-            (*this).state = State::Owns;
+            hold_placeholder(this);
             ffi::Py_DECREF(this.cast());
         }
     });

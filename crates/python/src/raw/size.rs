@@ -31,21 +31,6 @@ pub(crate) fn new_size(sizes: &[i64]) -> Reply {
     }
 }
 
-/// Whether a `Size` says these sizes.
-///
-/// # Safety
-/// `object` is a `Size` and the GIL is held.
-pub(crate) unsafe fn is_size_of(object: *mut PyObject, sizes: &[i64]) -> bool {
-    // SAFETY: a tuple of integers that fit.
-    unsafe {
-        let is_same = |(index, &size): (usize, &i64)| {
-            ffi::PyLong_AsLongLong(ffi::PyTuple_GET_ITEM(object, index as isize)) == size
-        };
-        ffi::PyTuple_GET_SIZE(object) as usize == sizes.len()
-            && sizes.iter().enumerate().all(is_same)
-    }
-}
-
 /// Moves the items of a new tuple into a new `Size`.
 unsafe fn from_tuple(py: Python<'_>, tuple: *mut PyObject) -> Reply {
     // SAFETY: `tuple` is null with an exception set, or a new reference to a tuple.

@@ -1,0 +1,90 @@
+//! What each thread has for itself and every op touches: its modes, its node counters, its pool of memory.
+//!
+//! A thread-local variable of a shared library is found through a call (the general dynamic model of ELF), which
+//! took 2 to 3 % of a recorded op. Where this crate knows how (Linux on x86-64), the few words here lie at a fixed
+//! distance from the thread pointer instead (the initial exec model; U. Drepper, "ELF Handling For Thread-Local
+//! Storage"). They are few because a library that is loaded later shares a small reserve for this. Elsewhere they
+//! are an ordinary thread-local variable. Invariant: all zero is the state that a thread starts with, and nothing
+//! here needs to be dropped (see [`crate::tensor::memory`] for the pool's end).
+
+use crate::tensor::memory::Pool;
+use std::cell::Cell;
+
+/// One thread's words.
+#[repr(C)]
+pub(crate) struct Local {
+    /// The thread's modes, as differences from what they are at first (see `autograd::mode`).
+    pub(crate) modes: Cell<u32>,
+    /// The thread's number, from 1 on; 0 until it is asked for.
+    pub(crate) thread: Cell<u32>,
+    /// The number of the next node.
+    pub(crate) next_node: Cell<u64>,
+    /// The thread's pool; null before it has one and after it ended.
+    pub(crate) pool: Cell<*mut Pool>,
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod place {
+    use super::Local;
+
+    const _: () = assert!(size_of::<Local>() == 24 && align_of::<Local>() == 8);
+
+    std::arch::global_asm!(
+        ".pushsection .tbss.pullback_local, \"awT\", @nobits",
+        ".globl pullback_local",
+        ".type pullback_local, @object",
+        ".size pullback_local, 24",
+        ".p2align 3",
+        "pullback_local:",
+        ".zero 24",
+        ".popsection",
+    );
+
+    #[inline(always)]
+    pub(super) fn local() -> *const Local {
+        let place;
+        // SAFETY: the address of this thread's copy of the variable defined above: the thread pointer, which x86-64
+        // keeps at its own address, plus the distance that the loader has put into the table. The same at any time
+        // in a thread, and no memory that changes is read.
+        unsafe {
+            std::arch::asm!(
+                "mov {place}, qword ptr fs:[0]",
+                "add {place}, qword ptr [rip + pullback_local@GOTTPOFF]",
+                place = out(reg) place,
+                options(pure, nomem, nostack),
+            );
+        }
+        place
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+mod place {
+    use super::Local;
+    use std::cell::Cell;
+    use std::ptr::null_mut;
+
+    thread_local! {
+        static LOCAL: Local = const {
+            Local {
+                modes: Cell::new(0),
+                thread: Cell::new(0),
+                next_node: Cell::new(0),
+                pool: Cell::new(null_mut()),
+            }
+        };
+    }
+
+    #[inline(always)]
+    pub(super) fn local() -> *const Local {
+        LOCAL.with(std::ptr::from_ref)
+    }
+}
+
+/// This thread's words. (They are not `Sync`: the reference stays on the thread.)
+#[inline(always)]
+pub(crate) fn local() -> &'static Local {
+    // SAFETY: a thread's own variable without destructor is there as long as the thread; all zero, as it starts, is
+    // a value of each field.
+    unsafe { &*place::local() }
+}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
+import sys
 import weakref
 from typing import Any
 
@@ -542,3 +545,171 @@ def test_what_the_context_says_of_its_inputs_can_be_replaced() -> None:
     assert needs == [(True, False, False)] * 2
     with pytest.raises(TypeError, match="no keyword arguments"):
         First.apply(leaf(1.0), n=2)
+
+
+# --- apply, and the life of contexts -------------------------------------------------------------
+
+
+def test_apply_sees_changes_of_the_class() -> None:
+    class Base(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * 2
+
+    class Derived(Base):
+        pass
+
+    x, apply = leaf(1.0), Derived.apply
+    assert apply(x).item() == 2
+    Base.forward = staticmethod(lambda ctx, x: x * 3)
+    assert apply(x).item() == Derived.apply(x).item() == 3
+    Derived.forward = staticmethod(lambda ctx, x: x * 4)
+    assert apply(x).item() == 4
+    assert Base.apply(x).item() == 3
+    del Derived.forward
+    assert apply(x).item() == 3
+    Derived.setup_context = staticmethod(lambda ctx, inputs, output: None)
+    assert apply(x).item() == 3
+
+
+def test_a_call_may_change_its_own_class() -> None:
+    class Once(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            Once.forward = staticmethod(lambda ctx, x: x + 1)
+            gc.collect()
+            return Once.apply(x) * 10
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad
+
+    assert Once.apply(leaf(1.0)).item() == 20
+    assert Once.apply(leaf(1.0)).item() == 2
+
+
+def test_what_apply_is() -> None:
+    assert Square.apply.__self__ is Square
+    assert Square.apply.__name__ == "apply"
+    assert repr(Square.apply) == f"<bound method Function.apply of {Square!r}>"
+    assert pickle.loads(pickle.dumps(Square.apply)) is Square.apply
+    assert copy.deepcopy(Square.apply) is Square.apply
+    with pytest.raises(TypeError):
+        torch._C._FunctionApply(3)
+
+    class Holder:
+        square = Square.apply
+
+    assert Holder().square(leaf(3.0)).item() == 9
+    assert [y.item() for y in map(Square.apply, (leaf(1.0), leaf(2.0)))] == [1, 4]
+
+
+@pytest.mark.parametrize("bases", ["direct", "further", "mixin"])
+def test_overridden_apply_reaches_the_right_class(bases: str) -> None:
+    class Middle(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * 2
+
+    class Over:
+        @classmethod
+        def apply(cls, *args: Any) -> Any:
+            return super().apply(*args) + 100
+
+    x = leaf(1.0)
+    assert Middle.apply(x).item() == 2
+    own = {"forward": staticmethod(lambda ctx, x: x * 5)}
+    if bases == "mixin":
+        cls = type(Function)("Cls", (Over, Middle), own)
+    else:
+        base = Function if bases == "direct" else Middle
+        cls = type(Function)("Cls", (base,), {})
+
+        def apply(cls_: Any, *args: Any) -> Any:
+            return super(cls, cls_).apply(*args) + 100
+
+        cls = type(Function)("Cls", (base,), {**own, "apply": classmethod(apply)})
+    assert cls.apply(x).item() == 105
+    assert Middle.apply(x).item() == 2
+    further = type(Function)("Further", (cls,), {"forward": staticmethod(lambda ctx, x: x * 7)})
+    assert further.apply(x).item() == 107
+
+
+@pytest.mark.parametrize("how", ["list", "weakref"])
+def test_a_context_kept_from_forward_finds_its_node(how: str) -> None:
+    kept: list[Any] = []
+
+    def forward(ctx: Any, x: Any) -> Any:
+        kept.append(ctx if how == "list" else weakref.ref(ctx))
+        ctx.save_for_backward(x, None)
+        return x * 2
+
+    x = leaf(3.0)
+    y = made(forward, lambda ctx, grad: grad * 2).apply(x)
+    ctx = kept[0] if how == "list" else kept[0]()
+    assert ctx.saved_tensors[0] is x
+    assert ctx.saved_tensors[1] is None
+    assert ctx.name() == "MadeBackward"
+    assert ctx.next_functions[0][0].variable is x
+    assert ctx is y.grad_fn
+    ctx.extra = y  # A cycle that only the collector can break.
+    gone = weakref.ref(ctx)
+    kept.clear()
+    del ctx, y
+    gc.collect()
+    assert gone() is None
+
+
+def test_memory_of_contexts_is_used_again_clean() -> None:
+    def forward(ctx: Any, x: Any) -> Any:
+        assert vars(ctx) == {}
+        assert ctx.saved_tensors == ()
+        assert ctx.to_save is None
+        assert ctx.materialize_grads
+        ctx.note = x.item()
+        ctx.save_for_backward(x)
+        ctx.set_materialize_grads(False)
+        return x * 1
+
+    cls = made(forward, lambda ctx, grad: grad * ctx.note)
+    outputs = []
+    for round in range(3):
+        x = leaf(round + 1.0)
+        outputs = [cls.apply(x) for _ in range(700)]
+        outputs[-1].backward()
+        assert x.grad.item() == round + 1
+    failing = made(lambda ctx, x: 1 / 0)
+    for _ in range(20):
+        with pytest.raises(ZeroDivisionError):
+            failing.apply(leaf(1.0))
+    outputs.clear()
+
+
+def test_other_classes_of_contexts_live_too() -> None:
+    class Special(Square._backward_cls):
+        def __del__(self) -> None:
+            died.append(self.what)
+
+    died: list[str] = []
+    special = Special()
+    special.what = "special"
+    gone = weakref.ref(special)
+    special.me = special
+    del special
+    gc.collect()
+    assert died == ["special"]
+    assert gone() is None
+    refs = sys.getrefcount(Special)
+    for _ in range(50):
+        Special().what = "again"
+    assert sys.getrefcount(Special) <= refs + 1
+    with pytest.raises(TypeError):
+        torch._C._adopt_context_class(int)

@@ -69,7 +69,8 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     autograd::node::init(module)?;
     autograd::engine::init(module)?;
     autograd::mode::init(module)?;
-    autograd::function::init(module)?;
+    raw::context::init(module)?;
+    raw::apply::init(module)?;
     setting::init(module)?;
     subclass::init(module)?;
     registry::init(module)

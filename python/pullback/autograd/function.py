@@ -101,12 +101,29 @@ class FunctionMeta(type):
     def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
         context = type(f"{name}Backward", (BackwardCFunction,), {"_forward_cls": cls})
         context.__module__ = cls.__module__
+        _C._adopt_context_class(context)
         cls._autograd_function_id = next(_ids)
         cls._backward_cls = context
         setup = getattr(cls, "setup_context", None)
         base = _Protocol.__dict__["setup_context"].__func__
         cls._has_setup_context = getattr(setup, "__func__", setup) is not base
         super().__init__(name, bases, attributes)
+        if any(isinstance(base, FunctionMeta) for base in bases):
+            cls._own_apply()
+
+    def _own_apply(cls) -> None:
+        """Gives the class an ``apply`` of its own, which need not be bound.
+
+        Where a class overrides ``apply``, ``super().apply`` must be a method: its bases
+        get that back.
+        """
+        found = next(base.__dict__["apply"] for base in cls.__mro__ if "apply" in base.__dict__)
+        if isinstance(found, _C._FunctionApply) or found is _C._FunctionBase.__dict__["apply"]:
+            cls.apply: Any = _C._FunctionApply(cls)
+            return
+        for base in cls.__mro__:
+            if isinstance(base.__dict__.get("apply"), _C._FunctionApply):
+                del base.apply  # type: ignore[attr-defined]
 
 
 class _Protocol:

@@ -2,19 +2,18 @@
 //!
 //! The node owns the context object, the context knows its node weakly; the `grad_fn` of the outputs
 //! is the context. `apply` runs the user's forward without recording, makes the node and lets the
-//! library give the outputs their history. Start at [`PyContext::apply`].
+//! library give the outputs their history. Start at [`apply_with`].
 
+use super::context::{Context, InputKind, Kinds};
 use super::hook::optional;
-use super::node::{call, input_metadata, next_functions};
 use crate::convert::{Borrowed, items, type_name};
 use crate::error::{carry, raise};
 use crate::held::Held;
-use crate::raw::entry::{Args, Reply, class_method, fast, vectorcall};
+use crate::raw::context::{Field, context_of, is_context_class, is_shared, known, new_context};
+use crate::raw::entry::{Args, Reply, vectorcall};
 use crate::raw::object::{as_tensor, is_tensor, tensor_of, track, wrap};
 use pullback::autograd::custom::{CustomCall, attach_outputs, save};
-use pullback::autograd::{
-    Backward, Edge, InputMeta, Node, SavedTensor, WeakNode, is_grad_enabled, mode,
-};
+use pullback::autograd::{Backward, Edge, InputMeta, Node, SavedTensor, is_grad_enabled, mode};
 use pullback::dispatch::Grads;
 use pullback::{Result, Tensor, TensorSpec};
 use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError, PyTypeError};
@@ -22,44 +21,8 @@ use pyo3::ffi::PyObject;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyTuple, PyType};
+use pyo3::types::PyTuple;
 use smallvec::SmallVec;
-use std::cell::{Cell, RefCell};
-
-/// The context of one call of a custom function.
-#[pyclass(name = "_FunctionBase", module = "torch._C", frozen, subclass, dict, weakref)]
-#[derive(Default)]
-pub(crate) struct PyContext {
-    node: RefCell<WeakNode>,
-    to_save: RefCell<Option<Py<PyAny>>>,
-    dirty: RefCell<Option<Py<PyAny>>>,
-    non_differentiable: RefCell<Option<Py<PyAny>>>,
-    saved_for_forward: RefCell<Option<Py<PyAny>>>,
-    needs_input_grad: RefCell<Option<Py<PyAny>>>,
-    saved: RefCell<SmallVec<[Option<SavedTensor>; 1]>>,
-    has_saved: Cell<bool>,
-    freed: Cell<bool>,
-    keep_undefined: Cell<bool>,
-    skip_non_differentiable: Cell<bool>,
-    /// What the arguments were.
-    inputs: RefCell<Kinds>,
-    pre: RefCell<Option<Py<PyDict>>>,
-    post: RefCell<Option<Py<PyDict>>>,
-}
-
-// SAFETY: every field is only touched with the GIL held.
-unsafe impl Sync for PyContext {}
-
-/// What an argument is to the engine.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum InputKind {
-    Other,
-    Tensor,
-    /// A tensor that requires grad.
-    Differentiable,
-}
-
-type Kinds = SmallVec<[InputKind; 8]>;
 
 /// The library's side of a context.
 struct Body {
@@ -79,15 +42,7 @@ impl Backward for Body {
         Python::attach(|py| self.run(py, node, grads)).map_err(carry)
     }
     fn release(&self) {
-        Python::attach(|py| {
-            let Ok(context) = self.context.bind(py).cast::<PyContext>() else { return };
-            let saved = {
-                let context = context.get();
-                context.freed.set(context.has_saved.get());
-                std::mem::take(&mut *context.saved.borrow_mut())
-            };
-            drop(saved);
-        });
+        Python::attach(|py| self.known(py).release());
     }
     fn python_context(&self) -> Option<*mut ()> {
         Some(self.context.as_ptr().cast())
@@ -95,13 +50,17 @@ impl Backward for Body {
 }
 
 impl Body {
+    fn known<'a>(&'a self, py: Python<'a>) -> &'a Context {
+        // SAFETY: bodies are made of contexts.
+        unsafe { known(self.context.bind(py)) }
+    }
+
     fn run(&self, py: Python<'_>, node: &Node, mut grads: Grads) -> PyResult<Grads> {
         let context = self.context.bind(py);
-        let (fills, skips) = {
-            let context = context.cast::<PyContext>()?.get();
-            (!context.keep_undefined.get(), context.skip_non_differentiable.get())
-        };
-        if fills {
+        let state = self.known(py);
+        state.link(node);
+        let skips = state.skip_non_differentiable.get();
+        if !state.keep_undefined.get() {
             let missing = grads.iter_mut().zip(node.input_meta()).zip(&self.others);
             for ((grad, meta), other) in missing.filter(|((grad, _), _)| grad.is_none()) {
                 *grad = match (meta, other) {
@@ -124,8 +83,7 @@ impl Body {
 
     /// Checks what the user's backward gave: one gradient per tensor argument.
     fn results(&self, context: &Bound<'_, PyAny>, result: Bound<'_, PyAny>) -> PyResult<Grads> {
-        let context = context.cast::<PyContext>()?.get();
-        let kinds = context.inputs.borrow();
+        let kinds = self.known(context.py()).inputs.borrow();
         let single = [result.as_ptr()];
         let mut given = match result.cast::<PyTuple>() {
             Ok(tuple) => items(tuple.as_ptr()).unwrap_or_default(),
@@ -203,34 +161,41 @@ fn users_backward<'py>(context: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny
     Ok(vjp)
 }
 
-/// The tensors in an attribute that the user set; anything else is refused.
+/// Runs `f` on the tensors in what the user gave, `None` where that is `None`; anything else is refused.
+fn each_tensor_in(
+    given: &Bound<'_, PyAny>,
+    refuse: impl Fn(usize, &Bound<'_, PyAny>) -> String,
+    mut f: impl FnMut(Option<&Tensor>) -> PyResult<()>,
+) -> PyResult<()> {
+    let mut one = |index: usize, item: &Bound<'_, PyAny>| match as_tensor(item) {
+        None if !item.is_none() => Err(PyTypeError::new_err(refuse(index, item))),
+        tensor => f(tensor),
+    };
+    match given.cast::<PyTuple>() {
+        Ok(tuple) => tuple.iter_borrowed().enumerate().try_for_each(|(i, item)| one(i, &item)),
+        Err(_) => given.try_iter()?.enumerate().try_for_each(|(i, item)| one(i, &item?)),
+    }
+}
+
+/// The tensors in an attribute that the user set.
 fn tensors_in(
     py: Python<'_>,
-    slot: &RefCell<Option<Py<PyAny>>>,
+    field: &Field,
     refuse: impl Fn(usize, &Bound<'_, PyAny>) -> String,
 ) -> PyResult<SmallVec<[Option<Tensor>; 4]>> {
     let mut tensors = SmallVec::new();
-    let Some(object) = slot.borrow().as_ref().map(|o| o.bind(py).clone()) else {
-        return Ok(tensors);
-    };
-    let mut add = |index: usize, item: &Bound<'_, PyAny>| {
-        tensors.push(match as_tensor(item) {
-            Some(tensor) => Some(tensor.clone()),
-            None if item.is_none() => None,
-            None => return Err(PyTypeError::new_err(refuse(index, item))),
-        });
-        Ok(())
-    };
-    match object.cast::<PyTuple>() {
-        Ok(tuple) => tuple.iter_borrowed().enumerate().try_for_each(|(i, item)| add(i, &item))?,
-        Err(_) => object.try_iter()?.enumerate().try_for_each(|(i, item)| add(i, &item?))?,
+    if let Some(given) = field.get(py) {
+        each_tensor_in(&given, refuse, |tensor| {
+            tensors.push(tensor.cloned());
+            Ok(())
+        })?;
     }
     Ok(tensors)
 }
 
 /// The node of a context object.
 pub(crate) fn node_of_context(object: &Bound<'_, PyAny>) -> Option<Node> {
-    object.cast::<PyContext>().ok()?.get().node.borrow().upgrade()
+    context_of(object)?.node.borrow().upgrade()
 }
 
 /// The arguments as the engine needs them.
@@ -282,234 +247,41 @@ impl Drop for Modes {
     }
 }
 
-#[pymethods]
-impl PyContext {
-    #[new]
-    #[pyo3(signature = (*_args, **_kwargs))]
-    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyAny>>) -> Self {
-        Self::default()
-    }
-
-    #[pyo3(signature = (*tensors))]
-    fn save_for_backward(&self, tensors: Py<PyTuple>) {
-        *self.to_save.borrow_mut() = Some(tensors.into_any());
-    }
-    #[pyo3(signature = (*tensors))]
-    fn mark_dirty(&self, tensors: Py<PyTuple>) {
-        *self.dirty.borrow_mut() = Some(tensors.into_any());
-    }
-    #[pyo3(signature = (*tensors))]
-    fn mark_non_differentiable(&self, tensors: Py<PyTuple>) {
-        *self.non_differentiable.borrow_mut() = Some(tensors.into_any());
-    }
-    fn set_materialize_grads(&self, value: bool) {
-        self.keep_undefined.set(!value);
-    }
-    #[getter]
-    fn materialize_grads(&self) -> bool {
-        !self.keep_undefined.get()
-    }
-    #[setter(materialize_grads)]
-    fn put_materialize_grads(&self, value: bool) {
-        self.keep_undefined.set(!value);
-    }
-    #[getter]
-    fn _materialize_non_diff_grads(&self) -> bool {
-        !self.skip_non_differentiable.get()
-    }
-    #[setter]
-    fn set__materialize_non_diff_grads(&self, value: bool) {
-        self.skip_non_differentiable.set(!value);
-    }
-    #[getter]
-    fn saved_tensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        if let Some(saved) = &*self.saved_for_forward.borrow() {
-            return Ok(saved.bind(py).cast::<PyTuple>()?.clone());
-        }
-        if self.freed.get() {
-            return Err(PyRuntimeError::new_err(
-                "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors after calling backward.",
-            ));
-        }
-        let node = self.node.borrow().upgrade();
-        let mut items: SmallVec<[Bound<'py, PyAny>; 4]> = SmallVec::new();
-        for saved in &*self.saved.borrow() {
-            items.push(match (saved, &node) {
-                (Some(saved), Some(node)) => {
-                    optional(py, Some(&saved.unpack(node).map_err(raise)?))?
-                }
-                _ => py.None().into_bound(py),
-            });
-        }
-        PyTuple::new(py, items)
-    }
-    #[getter]
-    fn saved_variables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let category = py.get_type::<pyo3::exceptions::PyDeprecationWarning>();
-        PyErr::warn(py, &category, c"'saved_variables' is deprecated; use 'saved_tensors'", 1)?;
-        self.saved_tensors(py)
-    }
-    fn maybe_clear_saved_tensors(&self) {
-        let saved = std::mem::take(&mut *self.saved.borrow_mut());
-        self.freed.set(self.has_saved.get());
-        drop(saved);
-    }
-    #[getter]
-    fn needs_input_grad(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        if let Some(set) = &*self.needs_input_grad.borrow() {
-            return Ok(set.clone_ref(py));
-        }
-        let kinds = self.inputs.borrow();
-        if kinds.is_empty() {
-            return Ok(py.None());
-        }
-        let needs = kinds.iter().map(|&kind| kind == InputKind::Differentiable);
-        Ok(PyTuple::new(py, needs)?.into_any().unbind())
-    }
-    #[setter]
-    fn set_needs_input_grad(&self, value: Py<PyAny>) {
-        *self.needs_input_grad.borrow_mut() = Some(value);
-    }
-    #[getter]
-    fn to_save(&self, py: Python<'_>) -> Py<PyAny> {
-        self.to_save.borrow().as_ref().map_or_else(|| py.None(), |n| n.clone_ref(py))
-    }
-    #[setter]
-    fn set_to_save(&self, value: Py<PyAny>) {
-        *self.to_save.borrow_mut() = Some(value);
-    }
-    #[getter]
-    fn dirty_tensors(&self, py: Python<'_>) -> Py<PyAny> {
-        self.dirty.borrow().as_ref().map_or_else(|| py.None(), |n| n.clone_ref(py))
-    }
-    #[setter]
-    fn set_dirty_tensors(&self, value: Py<PyAny>) {
-        *self.dirty.borrow_mut() = Some(value);
-    }
-    #[getter]
-    fn non_differentiable(&self, py: Python<'_>) -> Py<PyAny> {
-        self.non_differentiable.borrow().as_ref().map_or_else(|| py.None(), |n| n.clone_ref(py))
-    }
-    #[setter]
-    fn set_non_differentiable(&self, value: Py<PyAny>) {
-        *self.non_differentiable.borrow_mut() = Some(value);
-    }
-    #[getter]
-    fn saved_for_forward(&self, py: Python<'_>) -> Py<PyAny> {
-        self.saved_for_forward.borrow().as_ref().map_or_else(|| py.None(), |n| n.clone_ref(py))
-    }
-    #[setter]
-    fn set_saved_for_forward(&self, value: Option<Py<PyAny>>) {
-        *self.saved_for_forward.borrow_mut() = value;
-    }
-
-    fn name(&self) -> PyResult<String> {
-        Ok(self.live("name")?.name())
-    }
-    #[getter]
-    fn next_functions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        next_functions(py, &self.live("next_functions")?)
-    }
-    #[getter]
-    fn metadata<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        if slf.get().node.borrow().upgrade().is_none() {
-            return Err(PyRuntimeError::new_err(
-                "You attempted to access the anomaly metadata of a custom autograd function but the underlying PyNode has already been deallocated.  The most likely reason this occurred is because you assigned x.grad_fn to a local variable and then let the original variable get deallocated.",
-            ));
-        }
-        let dict = slf.getattr("__dict__")?;
-        let key = "_metadata";
-        match dict.get_item(key) {
-            Ok(found) => Ok(found),
-            Err(_) => {
-                let made = PyDict::new(slf.py()).into_any();
-                dict.set_item(key, &made)?;
-                Ok(made)
-            }
-        }
-    }
-    #[getter]
-    fn _input_metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        input_metadata(py, &self.live("_input_metadata")?)
-    }
-    #[getter]
-    fn requires_grad(&self) -> bool {
-        true
-    }
-    fn _sequence_nr(&self) -> PyResult<u64> {
-        Ok(self.live("_sequence_nr")?.sequence_nr())
-    }
-    fn _pre_hooks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let node = self.live("register_prehook")?;
-        Ok(hook_dict(py, &self.pre, |dict| super::hook::register_pre(&node, dict)))
-    }
-    fn _post_hooks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let node = self.live("register_hook")?;
-        Ok(hook_dict(py, &self.post, |dict| super::hook::register_post(&node, dict)))
-    }
-    #[pyo3(signature = (*args))]
-    fn _call_node<'py>(
-        &self,
-        py: Python<'py>,
-        args: &Bound<'py, PyTuple>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        call(py, &self.live("__call__")?, args)
-    }
-
-    fn __traverse__(
-        &self,
-        visit: pyo3::PyVisit<'_>,
-    ) -> std::result::Result<(), pyo3::PyTraverseError> {
-        for slot in [
-            &self.to_save,
-            &self.dirty,
-            &self.non_differentiable,
-            &self.saved_for_forward,
-            &self.needs_input_grad,
-        ] {
-            if let Ok(slot) = slot.try_borrow()
-                && let Some(object) = &*slot
-            {
-                visit.call(object)?;
-            }
-        }
-        Ok(())
-    }
-    fn __clear__(&self) {
-        for slot in [
-            &self.to_save,
-            &self.dirty,
-            &self.non_differentiable,
-            &self.saved_for_forward,
-            &self.needs_input_grad,
-        ] {
-            let old = slot.borrow_mut().take();
-            drop(old);
-        }
-    }
+/// What a call takes from the class.
+pub(crate) struct Protocol {
+    contexts: Py<PyAny>,
+    forward: Py<PyAny>,
+    has_setup: bool,
 }
 
-fn hook_dict<'py>(
-    py: Python<'py>,
-    slot: &RefCell<Option<Py<PyDict>>>,
-    register: impl Fn(Py<PyDict>),
-) -> Bound<'py, PyDict> {
-    let mut slot = slot.borrow_mut();
-    if slot.is_none() {
-        let dict = super::hook::ordered_dict(py).expect("collections is importable").unbind();
-        register(dict.clone_ref(py));
-        *slot = Some(dict);
+impl Protocol {
+    /// Of this class.
+    pub(crate) fn of(class: &Bound<'_, PyAny>) -> PyResult<Protocol> {
+        let py = class.py();
+        let contexts = class.getattr(intern!(py, "_backward_cls")).map_err(|_| {
+            PyNotImplementedError::new_err(
+                "You must implement the forward function for custom autograd.Function.",
+            )
+        })?;
+        if !is_context_class(&contexts) {
+            return Err(PyTypeError::new_err("_backward_cls must be a class of contexts"));
+        }
+        let forward = class.getattr(intern!(py, "forward"))?.unbind();
+        let has_setup = class.getattr(intern!(py, "_has_setup_context"));
+        let has_setup = has_setup.is_ok_and(|has| has.is_truthy().unwrap_or(false));
+        Ok(Protocol { contexts: contexts.unbind(), forward, has_setup })
     }
-    slot.as_ref().expect("set above").bind(py).clone()
-}
-
-impl PyContext {
-    fn live(&self, attribute: &str) -> PyResult<Node> {
-        self.node.borrow().upgrade().ok_or_else(|| {
-            PyRuntimeError::new_err(format!(
-                "Attribute '{attribute}' is invalid for this instance of _C._FunctionBase. Accessing this attribute directly on an instance of autograd.Function is a legacy access pattern that is no longer supported. For examples on how to use new-style autograd functions, see https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function "
-            ))
-        })
+    /// Another holder of the same.
+    pub(crate) fn clone_ref(&self, py: Python<'_>) -> Protocol {
+        Protocol {
+            contexts: self.contexts.clone_ref(py),
+            forward: self.forward.clone_ref(py),
+            has_setup: self.has_setup,
+        }
+    }
+    /// The objects it refers to.
+    pub(crate) fn objects(&self) -> [*mut PyObject; 2] {
+        [self.contexts.as_ptr(), self.forward.as_ptr()]
     }
 }
 
@@ -519,12 +291,13 @@ impl PyContext {
 /// The arguments are live objects.
 unsafe fn forward<'py>(
     cls: &Bound<'py, PyAny>,
+    protocol: &Protocol,
     context: &Bound<'py, PyAny>,
     args: &[*mut PyObject],
     setup: Option<&Bound<'py, PyTuple>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = cls.py();
-    let forward = cls.getattr(intern!(py, "forward"))?;
+    let forward = protocol.forward.bind(py);
     let _modes = Modes(mode::snapshot());
     mode::set_grad_enabled(false);
     if let Some(args) = setup {
@@ -534,78 +307,68 @@ unsafe fn forward<'py>(
     }
     if let [arg] = *args {
         // SAFETY: the caller's promise.
-        return unsafe { vectorcall(&forward, &[context.as_ptr(), arg]) };
+        return unsafe { vectorcall(forward, &[context.as_ptr(), arg]) };
     }
     let mut all: SmallVec<[*mut PyObject; 8]> = SmallVec::with_capacity(args.len() + 1);
     all.push(context.as_ptr());
     all.extend_from_slice(args);
     // SAFETY: the caller's promise.
-    unsafe { vectorcall(&forward, &all) }
+    unsafe { vectorcall(forward, &all) }
 }
 
-/// `cls.apply(*args)`: calls `cls.forward` on the arguments, recorded as one node.
-fn apply(py: Python<'_>, cls: *mut PyObject, args: Args<'_>) -> Reply {
-    // SAFETY: the interpreter passes a live class and live arguments.
-    unsafe {
-        let cls = Bound::from_borrowed_ptr(py, cls);
-        let has_setup = cls.getattr(intern!(py, "_has_setup_context"));
-        if has_setup.is_ok_and(|has| has.is_truthy().unwrap_or(false)) {
-            // What forward leaves to its defaults is an argument of setup_context too.
-            let module = py.import(intern!(py, "pullback.autograd.function"))?;
-            let (positional, named) = args.to_python(py)?;
-            let bound = module.call_method1("_bind", (&cls, positional, named))?;
-            let bound = bound.cast_into::<PyTuple>()?;
-            let all = items(bound.as_ptr()).unwrap_or_default();
-            return record(&cls, all, Some(&bound)).map(Bound::into_ptr);
-        }
+/// `cls.apply(*args)` as a class method: for classes that override it.
+pub(super) fn apply(py: Python<'_>, cls: *mut PyObject, args: Args<'_>) -> Reply {
+    // SAFETY: the interpreter passes a live class.
+    let cls = unsafe { Bound::from_borrowed_ptr(py, cls) };
+    apply_with(&cls, &Protocol::of(&cls)?, args)
+}
+
+/// Calls `forward` of the class on the arguments, recorded as one node.
+pub(crate) fn apply_with(cls: &Bound<'_, PyAny>, protocol: &Protocol, args: Args<'_>) -> Reply {
+    if !protocol.has_setup {
         if args.keywords() > 0 {
             return Err(PyTypeError::new_err("apply() takes no keyword arguments"));
         }
-        record(&cls, args.all, None).map(Bound::into_ptr)
+        // SAFETY: the arguments of a call live as long as it.
+        return unsafe { record(cls, protocol, args.all, None).map(Bound::into_ptr) };
     }
-}
-
-/// An object of a context class: `class()`, which has no `__init__` to run.
-fn new_context<'py>(class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let py = class.py();
-    let class = class.cast::<PyType>()?;
-    // SAFETY: a live type, an empty tuple and no keywords are what the slot takes.
-    unsafe {
-        let Some(new) = (*class.as_type_ptr()).tp_new else { return class.call0() };
-        let object = new(class.as_type_ptr(), PyTuple::empty(py).as_ptr(), std::ptr::null_mut());
-        Bound::from_owned_ptr_or_err(py, object)
-    }
+    // What forward leaves to its defaults is an argument of setup_context too.
+    let py = cls.py();
+    let module = py.import(intern!(py, "pullback.autograd.function"))?;
+    let (positional, named) = args.to_python(py)?;
+    let bound = module.call_method1("_bind", (cls, positional, named))?.cast_into::<PyTuple>()?;
+    let all = items(bound.as_ptr()).unwrap_or_default();
+    // SAFETY: the tuple holds them.
+    unsafe { record(cls, protocol, all, Some(&bound)).map(Bound::into_ptr) }
 }
 
 /// # Safety
 /// The arguments are live objects.
 unsafe fn record<'py>(
     cls: &Bound<'py, PyAny>,
+    protocol: &Protocol,
     args: &[*mut PyObject],
     setup: Option<&Bound<'py, PyTuple>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = cls.py();
-    let class = cls.getattr(intern!(py, "_backward_cls")).map_err(|_| {
-        PyNotImplementedError::new_err(
-            "You must implement the forward function for custom autograd.Function.",
-        )
-    })?;
-    let object = new_context(&class)?;
-    let context = object.cast::<PyContext>()?;
+    // SAFETY: that was checked when the protocol was read.
+    let object = unsafe { new_context(protocol.contexts.bind(py))? };
+    // SAFETY: an object of such a class.
+    let context = unsafe { known(&object) };
     let mut inputs = Inputs::default();
     // SAFETY: the caller's promise.
-    unsafe { read_inputs(args, &mut context.get().inputs.borrow_mut(), &mut inputs)? };
+    unsafe { read_inputs(args, &mut context.inputs.borrow_mut(), &mut inputs)? };
     // SAFETY: the caller's promise.
-    let output = unsafe { forward(cls, &object, args, setup)? };
+    let output = unsafe { forward(cls, protocol, &object, args, setup)? };
     if let Some(tensor) = as_tensor(&output)
-        && is_plain(context.get(), &inputs, tensor)
+        && is_plain(context, &inputs, tensor)
     {
-        finish_plain(context, &mut inputs, tensor, setup.is_some())?;
-        // SAFETY: a live wrapper; through its node it may be part of a cycle.
-        unsafe {
-            if tensor.requires_grad() {
-                track(output.as_ptr());
-            }
+        if inputs.executable {
+            finish_plain(object, inputs, tensor)?;
+            // SAFETY: a live wrapper; through its node it may be part of a cycle.
+            unsafe { track(output.as_ptr()) };
+        } else {
+            forget_marks(py, context);
         }
         return Ok(output);
     }
@@ -614,15 +377,15 @@ unsafe fn record<'py>(
         Ok(tuple) => tuple.iter().collect(),
         Err(_) => smallvec::smallvec![output],
     };
-    let results = finish(context, &mut inputs, &raw, setup.is_some())?;
+    let results = finish(&object, &mut inputs, &raw, setup.is_some())?;
     wrap_results(py, raw, results, is_tuple)
 }
 
 /// Whether forward gave one fresh tensor and marked none: then that is the result, and all there is to do is to give it
 /// its history.
-fn is_plain(state: &PyContext, inputs: &Inputs, output: &Tensor) -> bool {
-    state.dirty.borrow().is_none()
-        && state.non_differentiable.borrow().is_none()
+fn is_plain(context: &Context, inputs: &Inputs, output: &Tensor) -> bool {
+    context.dirty.is_none()
+        && context.non_differentiable.is_none()
         && !output.requires_grad()
         && !output.is_view()
         && output.dtype().is_differentiable()
@@ -630,66 +393,76 @@ fn is_plain(state: &PyContext, inputs: &Inputs, output: &Tensor) -> bool {
 }
 
 /// As [`finish`] for such a result.
-fn finish_plain(
-    context: &Bound<'_, PyContext>,
-    inputs: &mut Inputs,
-    output: &Tensor,
-    has_setup: bool,
-) -> PyResult<()> {
-    let (py, state) = (context.py(), context.get());
-    if inputs.executable {
-        let body = Body {
-            context: Held::new(context.clone().into_any().unbind()),
-            others: smallvec::smallvec![None],
-        };
-        let metas = smallvec::smallvec![Some(InputMeta::of(output))];
-        let node = Node::custom(Box::new(body), std::mem::take(&mut inputs.edges), metas);
-        *state.node.borrow_mut() = node.downgrade();
-        output.set_history(node.clone(), 0);
-        if state.to_save.borrow().is_some() {
-            let own = [Some(output.clone())];
-            save_tensors(py, state, inputs, &own, &own, &node, has_setup)?;
-        }
+fn finish_plain(object: Bound<'_, PyAny>, inputs: Inputs, output: &Tensor) -> PyResult<()> {
+    let py = object.py();
+    // SAFETY: the call's context.
+    let context = unsafe { known(&object) };
+    let wanted = context.to_save.take(py);
+    forget_marks(py, context);
+    let is_reachable = is_shared(&object);
+    let body =
+        Body { context: Held::new(object.clone().unbind()), others: smallvec::smallvec![None] };
+    let metas = smallvec::smallvec![Some(InputMeta::of(output))];
+    let node = Node::custom(Box::new(body), inputs.edges, metas);
+    if is_reachable {
+        context.link(&node);
     }
-    forget_marks(py, state);
+    if let Some(wanted) = wanted {
+        let mut saved = context.saved.borrow_mut();
+        each_tensor_in(&wanted, not_to_save, |tensor| {
+            saved.push(match tensor {
+                None => None,
+                Some(t) if t.is_same(output) => Some(SavedTensor::output(t, 0).map_err(raise)?),
+                Some(t) => Some(SavedTensor::input(t).map_err(raise)?),
+            });
+            Ok(())
+        })?;
+        context.has_saved.set(!saved.is_empty());
+    }
+    output.set_history(node, 0);
     Ok(())
 }
 
 /// Lets go of what the user marked and wanted saved.
-fn forget_marks(py: Python<'_>, state: &PyContext) {
-    for slot in [&state.to_save, &state.dirty, &state.non_differentiable, &state.saved_for_forward]
-    {
-        let kept = slot.borrow_mut().take();
-        // Bound, so that it goes here and not when PyO3 next attaches; after the borrow, as it runs code.
-        drop(kept.map(|object| object.into_bound(py)));
+fn forget_marks(py: Python<'_>, context: &Context) {
+    let marks =
+        [&context.to_save, &context.dirty, &context.non_differentiable, &context.saved_for_forward];
+    for field in marks {
+        drop(field.take(py));
     }
 }
 
-fn marked(py: Python<'_>, slot: &RefCell<Option<Py<PyAny>>>, text: &str) -> PyResult<Vec<Tensor>> {
-    if slot.borrow().is_none() {
-        return Ok(Vec::new());
-    }
+#[cold]
+fn not_to_save(index: usize, item: &Bound<'_, PyAny>) -> String {
+    format!(
+        "save_for_backward can only save variables, but argument {index} is of type {}",
+        type_name(item)
+    )
+}
+
+fn marked(py: Python<'_>, field: &Field, text: &str) -> PyResult<Vec<Tensor>> {
     let refuse = |index: usize, item: &Bound<'_, PyAny>| {
         format!("{text}, but argument {index} is of type {}", type_name(item))
     };
-    Ok(tensors_in(py, slot, refuse)?.into_iter().flatten().collect())
+    Ok(tensors_in(py, field, refuse)?.into_iter().flatten().collect())
 }
 
 /// Makes the node and gives the outputs their history.
 fn finish<'py>(
-    context: &Bound<'py, PyContext>,
+    object: &Bound<'py, PyAny>,
     inputs: &mut Inputs,
     raw: &[Bound<'py, PyAny>],
     has_setup: bool,
 ) -> PyResult<Vec<Option<Tensor>>> {
-    let py = context.py();
+    let py = object.py();
+    // SAFETY: the call's context.
+    let context = unsafe { known(object) };
     let outputs: SmallVec<[Option<Tensor>; 2]> =
         raw.iter().map(|o| as_tensor(o).cloned()).collect();
-    let state = context.get();
-    let dirty = marked(py, &state.dirty, "mark_dirty can only accept variables")?;
+    let dirty = marked(py, &context.dirty, "mark_dirty can only accept variables")?;
     let plain = marked(
         py,
-        &state.non_differentiable,
+        &context.non_differentiable,
         "mark_non_differentiable only accepts variable arguments",
     )?;
     let custom = CustomCall {
@@ -703,7 +476,7 @@ fn finish<'py>(
             outputs.iter().map(|o| o.as_ref().and_then(|o| custom.input_meta(o))).collect();
         let other = |o: &&Tensor| !custom.is_differentiable(o);
         let body = Body {
-            context: Held::new(context.clone().into_any().unbind()),
+            context: Held::new(object.clone().unbind()),
             others: outputs
                 .iter()
                 .map(|o| o.as_ref().filter(other).map(|o| Box::new(TensorSpec::like(o))))
@@ -712,32 +485,26 @@ fn finish<'py>(
         Node::custom(Box::new(body), std::mem::take(&mut inputs.edges), metas)
     });
     if let Some(node) = &node {
-        *state.node.borrow_mut() = node.downgrade();
+        context.link(node);
     }
     let results = attach_outputs(&custom, node.as_ref(), &outputs).map_err(raise)?;
     if let Some(node) = &node {
-        save_tensors(py, state, inputs, &outputs, &results, node, has_setup)?;
+        save_tensors(py, context, inputs, &outputs, &results, node, has_setup)?;
     }
-    forget_marks(py, state);
+    forget_marks(py, context);
     Ok(results)
 }
 
 fn save_tensors(
     py: Python<'_>,
-    state: &PyContext,
+    context: &Context,
     inputs: &Inputs,
     raw: &[Option<Tensor>],
     results: &[Option<Tensor>],
     node: &Node,
     has_setup: bool,
 ) -> PyResult<()> {
-    let refuse = |index: usize, item: &Bound<'_, PyAny>| {
-        format!(
-            "save_for_backward can only save variables, but argument {index} is of type {}",
-            type_name(item)
-        )
-    };
-    let wanted = tensors_in(py, &state.to_save, refuse)?;
+    let wanted = tensors_in(py, &context.to_save, not_to_save)?;
     let mut saved = SmallVec::with_capacity(wanted.len());
     for tensor in &wanted {
         let Some(tensor) = tensor else {
@@ -756,8 +523,8 @@ fn save_tensors(
         }
         saved.push(Some(save(tensor, results, node).map_err(raise)?));
     }
-    state.has_saved.set(!saved.is_empty());
-    *state.saved.borrow_mut() = saved;
+    context.has_saved.set(!saved.is_empty());
+    *context.saved.borrow_mut() = saved;
     Ok(())
 }
 
@@ -787,11 +554,4 @@ fn wrap_results<'py>(
         return Ok(PyTuple::new(py, items)?.into_any());
     }
     items.pop().ok_or_else(|| PyRuntimeError::new_err("forward gave nothing"))
-}
-
-/// Adds the class.
-pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyContext>()?;
-    let class = module.py().get_type::<PyContext>();
-    class.setattr("apply", class_method(&class, c"apply", fast!(apply))?)
 }

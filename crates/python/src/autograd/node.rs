@@ -7,6 +7,7 @@
 use crate::convert::type_name;
 use crate::error::raise;
 use crate::lock::without_lock;
+use crate::raw::context::context_of;
 use crate::raw::object::{as_tensor, wrap_bound};
 use crate::raw::size::new_size;
 use pullback::autograd::Node;
@@ -61,7 +62,11 @@ fn class_of<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
 pub(crate) fn wrap_node<'py>(py: Python<'py>, node: &Node) -> PyResult<Bound<'py, PyAny>> {
     if let Some(context) = node.backward().and_then(pullback::autograd::Backward::python_context) {
         // SAFETY: the node keeps its context alive.
-        return Ok(unsafe { Bound::from_borrowed_ptr(py, context.cast()) });
+        let object = unsafe { Bound::from_borrowed_ptr(py, context.cast()) };
+        if let Some(context) = context_of(&object) {
+            context.link(node);
+        }
+        return Ok(object);
     }
     let existing = node.python_slot().load(Relaxed).cast::<PyObject>();
     if !existing.is_null() {

@@ -5,8 +5,7 @@
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple, PyType};
-use std::ffi::CStr;
+use pyo3::types::{PyDict, PyTuple};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -235,25 +234,6 @@ pub(crate) unsafe fn vectorcall<'py>(
     unsafe {
         let reply = ffi::PyObject_Vectorcall(callable.as_ptr(), args.as_ptr(), args.len(), names);
         Bound::from_owned_ptr_or_err(callable.py(), reply)
-    }
-}
-
-/// A class method of `class` by the fast keyword convention, to be put into its dictionary.
-pub(crate) fn class_method<'py>(
-    class: &Bound<'py, PyType>,
-    name: &'static CStr,
-    function: ffi::PyMethodDefPointer,
-) -> PyResult<Bound<'py, PyAny>> {
-    let def = Box::leak(Box::new(ffi::PyMethodDef {
-        ml_name: name.as_ptr(),
-        ml_meth: function,
-        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS | ffi::METH_CLASS,
-        ml_doc: std::ptr::null(),
-    }));
-    // SAFETY: the definition lives forever.
-    unsafe {
-        let method = ffi::PyDescr_NewClassMethod(class.as_type_ptr(), def);
-        Bound::from_owned_ptr_or_err(class.py(), method)
     }
 }
 

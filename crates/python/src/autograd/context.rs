@@ -1,0 +1,400 @@
+//! What `ctx` holds and can do: the members of `_FunctionBase`.
+//!
+//! The node of a call owns its context. The context finds the node through a weak handle, which is made when somebody
+//! could ask for it: when a context outlives its call in other hands, is shown as a `grad_fn`, or runs.
+
+use super::hook::{optional, ordered_dict, register_post, register_pre};
+use super::node::{call, input_metadata, next_functions};
+use crate::error::raise;
+use crate::raw::context::{Field, known, member};
+use crate::raw::entry::{Args, Reply, fast, guard, guard_or, noargs};
+use crate::result::none;
+use pullback::autograd::{Node, SavedTensor, WeakNode};
+use pyo3::exceptions::{PyDeprecationWarning, PyRuntimeError, PyTypeError};
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyTuple};
+use smallvec::SmallVec;
+use std::cell::{Cell, RefCell};
+use std::ffi::CStr;
+use std::mem::offset_of;
+use std::ptr::null_mut;
+
+/// The context of one call of a custom function. Only touched with the GIL held.
+#[repr(C)]
+pub(crate) struct Context {
+    pub(super) to_save: Field,
+    pub(super) dirty: Field,
+    pub(super) non_differentiable: Field,
+    pub(super) saved_for_forward: Field,
+    /// What the user set it to.
+    needs_input_grad: Field,
+    pre: Field,
+    post: Field,
+    pub(super) node: RefCell<WeakNode>,
+    pub(super) saved: RefCell<Saved>,
+    pub(super) has_saved: Cell<bool>,
+    pub(super) is_freed: Cell<bool>,
+    pub(super) keep_undefined: Cell<bool>,
+    pub(super) skip_non_differentiable: Cell<bool>,
+    /// What the arguments were.
+    pub(super) inputs: RefCell<Kinds>,
+}
+
+/// What was saved, with gaps where the user gave `None`.
+pub(super) type Saved = SmallVec<[Option<SavedTensor>; 1]>;
+
+/// What an argument is to the engine.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum InputKind {
+    Other,
+    Tensor,
+    /// A tensor that requires grad.
+    Differentiable,
+}
+
+pub(super) type Kinds = SmallVec<[InputKind; 8]>;
+
+impl Default for Context {
+    #[inline(always)]
+    fn default() -> Self {
+        Context {
+            to_save: Field::none(),
+            dirty: Field::none(),
+            non_differentiable: Field::none(),
+            saved_for_forward: Field::none(),
+            needs_input_grad: Field::none(),
+            pre: Field::none(),
+            post: Field::none(),
+            node: RefCell::default(),
+            saved: RefCell::default(),
+            has_saved: Cell::new(false),
+            is_freed: Cell::new(false),
+            keep_undefined: Cell::new(false),
+            skip_non_differentiable: Cell::new(false),
+            inputs: RefCell::default(),
+        }
+    }
+}
+
+impl Context {
+    /// Runs `f` on every reference to an object that it owns.
+    #[inline(always)]
+    pub(crate) fn each_field(&self, f: impl FnMut(&Field)) {
+        let fields = [
+            &self.to_save,
+            &self.dirty,
+            &self.non_differentiable,
+            &self.saved_for_forward,
+            &self.needs_input_grad,
+            &self.pre,
+            &self.post,
+        ];
+        fields.into_iter().for_each(f);
+    }
+
+    /// The members that are there to be read and set.
+    pub(crate) fn members() -> Vec<ffi::PyMemberDef> {
+        vec![
+            member(c"to_save", offset_of!(Context, to_save)),
+            member(c"dirty_tensors", offset_of!(Context, dirty)),
+            member(c"non_differentiable", offset_of!(Context, non_differentiable)),
+            member(c"saved_for_forward", offset_of!(Context, saved_for_forward)),
+        ]
+    }
+
+    /// Lets the context find its node.
+    pub(super) fn link(&self, node: &Node) {
+        let mut link = self.node.borrow_mut();
+        if link.upgrade().is_none() {
+            *link = node.downgrade();
+        }
+    }
+
+    fn live(&self, attribute: &str) -> PyResult<Node> {
+        self.node.borrow().upgrade().ok_or_else(|| {
+            PyRuntimeError::new_err(format!(
+                "Attribute '{attribute}' is invalid for this instance of _C._FunctionBase. Accessing this attribute directly on an instance of autograd.Function is a legacy access pattern that is no longer supported. For examples on how to use new-style autograd functions, see https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function "
+            ))
+        })
+    }
+
+    /// Forgets what was saved.
+    pub(super) fn release(&self) {
+        let saved = self.saved.take();
+        self.is_freed.set(self.has_saved.get());
+        drop(saved);
+    }
+
+    /// The dictionary of hooks in `field`, registered when it is made.
+    fn hooks<'py>(
+        py: Python<'py>,
+        field: &Field,
+        register: impl FnOnce(Py<PyDict>),
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(dict) = field.get(py) {
+            return Ok(dict);
+        }
+        let dict = ordered_dict(py)?;
+        register(dict.clone().unbind());
+        field.set(dict.clone().into_any());
+        Ok(dict.into_any())
+    }
+
+    fn saved_tensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(saved) = self.saved_for_forward.get(py) {
+            return Ok(saved.cast_into::<PyTuple>()?.into_any());
+        }
+        if self.is_freed.get() {
+            return Err(PyRuntimeError::new_err(
+                "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors after calling backward.",
+            ));
+        }
+        let node = self.node.borrow().upgrade();
+        let mut items: SmallVec<[Bound<'py, PyAny>; 4]> = SmallVec::new();
+        for saved in &*self.saved.borrow() {
+            items.push(match (saved, &node) {
+                (Some(saved), Some(node)) => {
+                    optional(py, Some(&saved.unpack(node).map_err(raise)?))?
+                }
+                _ => py.None().into_bound(py),
+            });
+        }
+        Ok(PyTuple::new(py, items)?.into_any())
+    }
+
+    fn needs_input_grad<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(set) = self.needs_input_grad.get(py) {
+            return Ok(set);
+        }
+        let kinds = self.inputs.borrow();
+        if kinds.is_empty() {
+            return Ok(py.None().into_bound(py));
+        }
+        let needs = kinds.iter().map(|&kind| kind == InputKind::Differentiable);
+        Ok(PyTuple::new(py, needs)?.into_any())
+    }
+}
+
+/// The dictionary that anomaly mode and users note things in.
+fn metadata<'py>(this: &Context, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    const KEY: &str = "_metadata";
+    if this.node.borrow().upgrade().is_none() {
+        return Err(PyRuntimeError::new_err(
+            "You attempted to access the anomaly metadata of a custom autograd function but the underlying PyNode has already been deallocated.  The most likely reason this occurred is because you assigned x.grad_fn to a local variable and then let the original variable get deallocated.",
+        ));
+    }
+    let dict = object.getattr("__dict__")?.cast_into::<PyDict>()?;
+    if let Some(found) = dict.get_item(KEY)? {
+        return Ok(found);
+    }
+    let made = PyDict::new(object.py()).into_any();
+    dict.set_item(KEY, &made)?;
+    Ok(made)
+}
+
+/// The arguments of a call as a tuple.
+#[inline(always)]
+fn tuple(args: Args<'_>) -> Reply {
+    // SAFETY: live arguments; every item is set once.
+    unsafe {
+        let tuple = ffi::PyTuple_New(args.all.len() as isize);
+        if tuple.is_null() {
+            return Err(PyErr::fetch(Python::assume_attached()));
+        }
+        for (index, &arg) in args.all.iter().enumerate() {
+            ffi::Py_INCREF(arg);
+            ffi::PyTuple_SET_ITEM(tuple, index as isize, arg);
+        }
+        Ok(tuple)
+    }
+}
+
+fn truth(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(object.cast::<PyBool>()?.is_true())
+}
+
+/// Makes the calls that keep their arguments as a tuple.
+macro_rules! keepers {
+    ($($name:ident: $field:ident;)*) => {$(
+        fn $name(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+            // SAFETY: a method of contexts, by its descriptor's check.
+            let slf = unsafe { Bound::from_borrowed_ptr(py, slf) };
+            if args.keywords() > 0 {
+                return Err(PyTypeError::new_err(concat!(stringify!($name), "() takes no keyword arguments")));
+            }
+            // SAFETY: as above; a new reference.
+            unsafe { known(&slf).$field.set(Bound::from_owned_ptr(py, tuple(args)?)) };
+            Ok(none())
+        }
+    )*};
+}
+keepers! {
+    save_for_backward: to_save;
+    mark_dirty: dirty;
+    mark_non_differentiable: non_differentiable;
+}
+
+/// Makes functions of a context that take nothing.
+macro_rules! plain {
+    ($($name:ident($py:ident, $this:ident, $object:ident) $body:expr;)*) => {$(
+        fn $name($py: Python<'_>, slf: *mut PyObject) -> Reply {
+            // SAFETY: a method or getter of contexts, by its descriptor's check.
+            let $object = unsafe { Bound::from_borrowed_ptr($py, slf) };
+            // SAFETY: as above.
+            let $this = unsafe { known(&$object) };
+            let value: Bound<'_, PyAny> = $body;
+            Ok(value.into_ptr())
+        }
+    )*};
+}
+plain! {
+    materialize_grads(py, this, _object) PyBool::new(py, !this.keep_undefined.get()).to_owned().into_any();
+    materialize_others(py, this, _object) PyBool::new(py, !this.skip_non_differentiable.get()).to_owned().into_any();
+    saved_tensors(py, this, _object) this.saved_tensors(py)?;
+    saved_variables(py, this, _object) {
+        let category = py.get_type::<PyDeprecationWarning>();
+        PyErr::warn(py, &category, c"'saved_variables' is deprecated; use 'saved_tensors'", 1)?;
+        this.saved_tensors(py)?
+    };
+    needs_input_grad(py, this, _object) this.needs_input_grad(py)?;
+    next(py, this, _object) next_functions(py, &this.live("next_functions")?)?.into_any();
+    metadata_of(_py, this, object) metadata(this, &object)?;
+    metas(py, this, _object) input_metadata(py, &this.live("_input_metadata")?)?.into_any();
+    requires_grad(py, _this, _object) PyBool::new(py, true).to_owned().into_any();
+    name(py, this, _object) this.live("name")?.name().into_pyobject(py)?.into_any();
+    sequence_nr(py, this, _object) this.live("_sequence_nr")?.sequence_nr().into_pyobject(py)?.into_any();
+    pre_hooks(py, this, _object) {
+        let node = this.live("register_prehook")?;
+        Context::hooks(py, &this.pre, |dict| register_pre(&node, dict))?
+    };
+    post_hooks(py, this, _object) {
+        let node = this.live("register_hook")?;
+        Context::hooks(py, &this.post, |dict| register_post(&node, dict))?
+    };
+    maybe_clear_saved_tensors(py, this, _object) {
+        this.release();
+        py.None().into_bound(py)
+    };
+}
+
+fn call_node(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    // SAFETY: a method of contexts, by its descriptor's check.
+    unsafe {
+        let slf = Bound::from_borrowed_ptr(py, slf);
+        let args = Bound::from_owned_ptr(py, tuple(args)?).cast_into::<PyTuple>()?;
+        Ok(call(py, &known(&slf).live("__call__")?, &args)?.into_ptr())
+    }
+}
+
+fn set_materialize_grads(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    let [value] = args.bind(py, "set_materialize_grads", ["value"], 1)?;
+    // SAFETY: a method of contexts, by its descriptor's check.
+    unsafe {
+        let slf = Bound::from_borrowed_ptr(py, slf);
+        known(&slf).keep_undefined.set(!truth(&value.expect("required"))?);
+    }
+    Ok(none())
+}
+
+/// Makes the setter of an attribute of contexts of `fn(&Context, Bound<PyAny>) -> PyResult<()>`.
+macro_rules! set {
+    ($function:expr) => {{
+        unsafe extern "C" fn entry(
+            slf: *mut PyObject,
+            value: *mut PyObject,
+            _: *mut std::ffi::c_void,
+        ) -> std::ffi::c_int {
+            // SAFETY: CPython calls with the GIL on a context; a null value means deletion.
+            unsafe {
+                guard_or(-1, |py| {
+                    let Some(value) = Bound::from_borrowed_ptr_or_opt(py, value) else {
+                        return Err(PyTypeError::new_err(
+                            "attributes of contexts cannot be deleted",
+                        ));
+                    };
+                    let set: fn(&Context, Bound<'_, PyAny>) -> PyResult<()> = $function;
+                    set(known(&Bound::from_borrowed_ptr(py, slf)), value).map(|()| 0)
+                })
+            }
+        }
+        Some(entry as ffi::setter)
+    }};
+}
+/// Makes the getter of an attribute of contexts.
+macro_rules! get {
+    ($function:path) => {{
+        unsafe extern "C" fn entry(slf: *mut PyObject, _: *mut std::ffi::c_void) -> *mut PyObject {
+            // SAFETY: CPython calls with the GIL.
+            unsafe { guard(|py| $function(py, slf)) }
+        }
+        Some(entry as ffi::getter)
+    }};
+}
+
+/// The table of getters and setters.
+pub(crate) fn properties() -> Vec<ffi::PyGetSetDef> {
+    let entry = |name: &'static CStr, get, set| ffi::PyGetSetDef {
+        name: name.as_ptr(),
+        get,
+        set,
+        doc: null_mut(),
+        closure: null_mut(),
+    };
+    vec![
+        entry(
+            c"materialize_grads",
+            get!(materialize_grads),
+            set!(|this, value| {
+                this.keep_undefined.set(!truth(&value)?);
+                Ok(())
+            }),
+        ),
+        entry(
+            c"_materialize_non_diff_grads",
+            get!(materialize_others),
+            set!(|this, value| {
+                this.skip_non_differentiable.set(!truth(&value)?);
+                Ok(())
+            }),
+        ),
+        entry(
+            c"needs_input_grad",
+            get!(needs_input_grad),
+            set!(|this, value| {
+                this.needs_input_grad.set(value);
+                Ok(())
+            }),
+        ),
+        entry(c"saved_tensors", get!(saved_tensors), None),
+        entry(c"saved_variables", get!(saved_variables), None),
+        entry(c"next_functions", get!(next), None),
+        entry(c"metadata", get!(metadata_of), None),
+        entry(c"_input_metadata", get!(metas), None),
+        entry(c"requires_grad", get!(requires_grad), None),
+    ]
+}
+
+/// The table of methods; `apply` is added to it.
+pub(crate) fn methods() -> Vec<ffi::PyMethodDef> {
+    let entry = |name: &'static CStr, function, flags| ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: function,
+        ml_flags: flags,
+        ml_doc: null_mut(),
+    };
+    let some = ffi::METH_FASTCALL | ffi::METH_KEYWORDS;
+    vec![
+        entry(c"save_for_backward", fast!(save_for_backward), some),
+        entry(c"mark_dirty", fast!(mark_dirty), some),
+        entry(c"mark_non_differentiable", fast!(mark_non_differentiable), some),
+        entry(c"set_materialize_grads", fast!(set_materialize_grads), some),
+        entry(c"maybe_clear_saved_tensors", noargs!(maybe_clear_saved_tensors), ffi::METH_NOARGS),
+        entry(c"name", noargs!(name), ffi::METH_NOARGS),
+        entry(c"_sequence_nr", noargs!(sequence_nr), ffi::METH_NOARGS),
+        entry(c"_pre_hooks", noargs!(pre_hooks), ffi::METH_NOARGS),
+        entry(c"_post_hooks", noargs!(post_hooks), ffi::METH_NOARGS),
+        entry(c"_call_node", fast!(call_node), some),
+        entry(c"apply", fast!(super::function::apply), some | ffi::METH_CLASS),
+    ]
+}

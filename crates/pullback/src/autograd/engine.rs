@@ -13,9 +13,9 @@ use crate::error::{bail, ensure};
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 /// Nested backwards on one stack before a new thread takes over.
 const MAX_DEPTH: u32 = 60;
@@ -53,25 +53,62 @@ impl Hasher for AddressHasher {
     }
 }
 type Index = HashMap<usize, u32, BuildHasherDefault<AddressHasher>>;
-type Set = HashSet<usize, BuildHasherDefault<AddressHasher>>;
 
 /// What a task knows of one node.
-#[derive(Default)]
 struct State {
+    /// The node's address.
+    node: usize,
+    buffer: Grads,
     /// Gradients still to come.
     missing: u32,
-    buffer: Grads,
+    /// With targets: where its list of captures begins, see [`Capture`].
+    captures: u32,
     /// With targets: whether it must run.
     needed: bool,
-    /// Where to put input `nr`: (nr, slot of the result).
-    captures: SmallVec<[(u32, usize); 1]>,
+    /// Whether it was met before, where nodes are gone through.
+    seen: bool,
 }
 
 impl State {
     /// With targets: whether its gradients are wanted.
     fn runs(&self) -> bool {
-        self.needed || !self.captures.is_empty()
+        self.needed || self.captures != NO_CAPTURE
     }
+}
+
+/// Where to put input `nr` of a node, and where the node's next capture is.
+struct Capture {
+    nr: u32,
+    slot: usize,
+    next: u32,
+}
+const NO_CAPTURE: u32 = u32::MAX;
+
+/// The right to number nodes in their own memory: one task at a time has it.
+struct Numbering(());
+static IS_NUMBERING: AtomicBool = AtomicBool::new(false);
+
+impl Numbering {
+    fn take() -> Option<Numbering> {
+        let free = IS_NUMBERING.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
+        free.is_ok().then_some(Numbering(()))
+    }
+}
+impl Drop for Numbering {
+    fn drop(&mut self) {
+        IS_NUMBERING.store(false, Ordering::Release);
+    }
+}
+
+/// Where the states of nodes are. A number in a node is taken at its word only if the state there names the node:
+/// numbers of earlier tasks need not be cleared (P. Briggs, L. Torczon, "An efficient representation for sparse
+/// sets", 1993).
+enum Places {
+    Numbered {
+        _right: Numbering,
+    },
+    /// For a task inside of, or besides, another one.
+    Hashed(Index),
 }
 
 struct Ready {
@@ -216,8 +253,8 @@ struct Task<'a> {
     request: &'a Request<'a>,
     /// In the order in which the walk found the nodes, so that neighbours in a chain are neighbours here.
     states: Vec<State>,
-    /// Where the state of a node (by address) is.
-    index: Index,
+    places: Places,
+    captures: SmallVec<[Capture; 2]>,
     ready: BinaryHeap<Ready>,
     captured: Vec<Option<Tensor>>,
     /// Whether only what leads to the targets runs.
@@ -231,7 +268,11 @@ impl<'a> Task<'a> {
         let mut task = Task {
             request,
             states: Vec::new(),
-            index: Index::default(),
+            places: Numbering::take().map_or_else(
+                || Places::Hashed(Index::default()),
+                |right| Places::Numbered { _right: right },
+            ),
+            captures: SmallVec::new(),
             ready: BinaryHeap::new(),
             captured,
             trimmed,
@@ -269,18 +310,36 @@ impl<'a> Task<'a> {
 
     /// Where the state of `node` is; a node seen for the first time gets one and is put on the stack.
     fn place<'n>(&mut self, node: &'n Node, stack: &mut Vec<&'n Node>) -> usize {
-        let next = self.states.len();
-        let at = *self.index.entry(node.id()).or_insert(next as u32) as usize;
-        if at == next {
-            stack.push(node);
-            self.states.push(State::default());
+        if let Some(at) = self.find(node) {
+            return at;
         }
+        let at = self.states.len();
+        let number = u32::try_from(at).expect("that many nodes do not fit into memory");
+        match &mut self.places {
+            Places::Numbered { .. } => node.0.place.store(number, Ordering::Relaxed),
+            Places::Hashed(index) => {
+                index.insert(node.id(), number);
+            }
+        }
+        self.states.push(State {
+            node: node.id(),
+            buffer: Grads::new(),
+            missing: 0,
+            captures: NO_CAPTURE,
+            needed: false,
+            seen: false,
+        });
+        stack.push(node);
         at
     }
 
     #[inline]
     fn find(&self, node: &Node) -> Option<usize> {
-        self.index.get(&node.id()).map(|&at| at as usize)
+        let at = match &self.places {
+            Places::Numbered { .. } => node.0.place.load(Ordering::Relaxed),
+            Places::Hashed(index) => *index.get(&node.id())?,
+        } as usize;
+        self.states.get(at).is_some_and(|state| state.node == node.id()).then_some(at)
     }
 
     /// With targets: marks what leads to one, children before parents, without recursion.
@@ -293,42 +352,47 @@ impl<'a> Task<'a> {
             if self.request.accumulate {
                 state.needed = true;
             } else {
-                state.captures.push((target.nr, slot));
+                let number = self.captures.len() as u32;
+                let next = std::mem::replace(&mut state.captures, number);
+                self.captures.push(Capture { nr: target.nr, slot, next });
             }
         }
-        let mut seen = Set::default();
-        let mut stack: Vec<(&Node, usize)> = Vec::new();
+        let mut stack: Vec<(&Node, usize, usize)> = Vec::new();
         for root in self.request.roots.iter().filter_map(|e| e.node.as_ref()) {
-            if seen.insert(root.id()) {
-                stack.push((root, 0));
-            }
-            while let Some((node, next)) = stack.pop() {
+            stack.extend(self.first_visit(root).map(|at| (root, at, 0)));
+            while let Some((node, at, next)) = stack.pop() {
                 if let Some(edge) = node.next_edges().get(next) {
-                    stack.push((node, next + 1));
+                    stack.push((node, at, next + 1));
                     if let Some(child) = &edge.node
-                        && self.find(child).is_some()
-                        && seen.insert(child.id())
+                        && let Some(at) = self.first_visit(child)
                     {
-                        stack.push((child, 0));
+                        stack.push((child, at, 0));
                     }
                     continue;
                 }
                 let mut children = node.next_edges().iter().filter_map(|e| e.node.as_ref());
                 let leads = children.any(|c| self.find(c).is_some_and(|at| self.states[at].runs()));
-                if leads && let Some(at) = self.find(node) {
-                    self.states[at].needed = true;
-                }
+                self.states[at].needed |= leads;
             }
         }
     }
 
+    /// Where the state of a node is, if it has one and was not asked about before.
+    fn first_visit(&mut self, node: &Node) -> Option<usize> {
+        let at = self.find(node)?;
+        (!std::mem::replace(&mut self.states[at].seen, true)).then_some(at)
+    }
+
     fn seed(&mut self) -> Result<()> {
-        let mut roots = Set::default();
+        if self.trimmed {
+            self.states.iter_mut().for_each(|state| state.seen = false);
+        }
         for (root, grad) in self.request.roots.iter().zip(&self.request.grads) {
             let Some(node) = &root.node else { continue };
-            let at = self.index[&node.id()] as usize;
+            let is_first = self.first_visit(node).is_some();
+            let at = self.find(node).expect("roots were placed first");
             self.add(at, node, root.nr, grad.clone())?;
-            if roots.insert(node.id()) && self.states[at].missing == 0 {
+            if is_first && self.states[at].missing == 0 {
                 self.push(at, node.clone());
             }
         }
@@ -383,12 +447,9 @@ impl<'a> Task<'a> {
     /// Runs hooks and the node; gives one gradient per edge, fitted to the edge's target.
     fn evaluate(&mut self, at: usize, node: &Node, mut grads: Grads) -> Result<Option<Grads>> {
         let has_hooks = node.0.has_hooks.load(Ordering::Acquire);
-        let (needed, captures) = if self.trimmed {
-            let state = &self.states[at];
-            (state.needed, state.captures.clone())
-        } else {
-            (true, SmallVec::new())
-        };
+        let state = &self.states[at];
+        let needed = !self.trimmed || state.needed;
+        let mut capture = state.captures;
         let is_leaf = node.leaf();
         let tensor_hooks = |grads: &mut Grads| {
             if let Some(leaf) = is_leaf {
@@ -396,13 +457,14 @@ impl<'a> Task<'a> {
             }
             if has_hooks { node.run_tensor_hooks(grads) } else { Ok(()) }
         };
-        if !captures.is_empty() || !needed {
+        if capture != NO_CAPTURE || !needed {
             let mut seen = grads.clone();
             if !needed {
                 tensor_hooks(&mut seen)?;
             }
-            for (nr, slot) in captures {
-                self.captured[slot] = seen.get(nr as usize).cloned().flatten();
+            while let Some(Capture { nr, slot, next }) = self.captures.get(capture as usize) {
+                self.captured[*slot] = seen.get(*nr as usize).cloned().flatten();
+                capture = *next;
             }
             if !needed {
                 return Ok(None);

@@ -85,7 +85,9 @@ impl InputMeta {
 pub(super) struct Inner {
     pub(super) sequence_nr: u64,
     pub(super) thread_id: u32,
-    pub(super) topological_nr: u64,
+    pub(super) topological_nr: u32,
+    /// Where the engine keeps what it knows of the node: its business alone.
+    pub(super) place: AtomicU32,
     pub(super) edges: SmallVec<[Edge; 2]>,
     /// One per forward output; `None` for outputs without gradient. Accumulators have theirs elsewhere.
     inputs: SmallVec<[Option<InputMeta>; 1]>,
@@ -161,8 +163,11 @@ pub(super) fn block(
     inputs: SmallVec<[Option<InputMeta>; 1]>,
 ) -> Counted<Inner> {
     let is_leaf = matches!(body, Body::AccumulateGrad(_));
-    let topological_nr =
-        edges.iter().filter_map(|e| e.node.as_ref()).map(|n| n.0.topological_nr + 1).max();
+    let topological_nr = edges
+        .iter()
+        .filter_map(|e| e.node.as_ref())
+        .map(|n| n.0.topological_nr.saturating_add(1))
+        .max();
     let (sequence_nr, thread_id) = next_numbers(is_leaf);
     // Field by field, so that the large ones are moved once.
     // SAFETY: every field is written.
@@ -171,6 +176,7 @@ pub(super) fn block(
             (&raw mut (*inner).sequence_nr).write(sequence_nr);
             (&raw mut (*inner).thread_id).write(thread_id);
             (&raw mut (*inner).topological_nr).write(topological_nr.unwrap_or(0));
+            (&raw mut (*inner).place).write(AtomicU32::new(0));
             (&raw mut (*inner).edges).write(edges);
             (&raw mut (*inner).inputs).write(inputs);
             (&raw mut (*inner).body).write(body);
@@ -252,7 +258,7 @@ impl Node {
     }
     /// Length of the longest path to a leaf.
     pub fn topological_nr(&self) -> u64 {
-        self.0.topological_nr
+        u64::from(self.0.topological_nr)
     }
     /// The thread that made it.
     pub fn thread_id(&self) -> u64 {

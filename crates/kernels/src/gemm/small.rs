@@ -81,6 +81,7 @@ crate::multiversion! {
             // SAFETY: `product`'s caller promised live matrices; the tiles stay inside the sizes.
             unsafe {
                 j += match left {
+                    64.. if wide && s.m >= 4 => column::<T, 64>(part, c, a, b, alpha, beta),
                     32.. if wide => column::<T, 32>(part, c, a, b, alpha, beta),
                     16.. => column::<T, 16>(part, c, a, b, alpha, beta),
                     8.. => column::<T, 8>(part, c, a, b, alpha, beta),
@@ -148,8 +149,31 @@ unsafe fn tile<T: MulAdd, const R: usize, const W: usize>(
         // By way of memory once: sums whose address is taken would be written there in every step.
         let acc = std::hint::black_box(acc);
         for (r, sums) in acc.iter().enumerate() {
-            finish(c.at(r, 0), sums, alpha, beta);
+            let row = c.at(r, 0);
+            if c.cs == 1 {
+                finish_row(row.ptr.cast(), *sums, alpha, beta);
+            } else {
+                finish(row, sums, alpha, beta);
+            }
         }
+    }
+}
+
+/// `c[w] = beta * c[w] + alpha * sums[w]` of as many elements in a row.
+#[inline(always)]
+unsafe fn finish_row<T: MulAdd, const W: usize>(row: *mut [T; W], sums: [T; W], alpha: T, beta: T) {
+    let zero = T::default();
+    let mut out = if alpha == T::one() { sums } else { sums.map(|s| s.mul_add_to(alpha, zero)) };
+    // SAFETY: the caller's promise. All are read before the first is written, so that it need not be asked whether
+    // one is another.
+    unsafe {
+        if beta != zero {
+            let old = *row;
+            for w in 0..W {
+                out[w] = beta.mul_add_to(old[w], out[w]);
+            }
+        }
+        *row = out;
     }
 }
 
@@ -161,15 +185,6 @@ pub(super) unsafe fn finish<T: MulAdd>(c: Matrix<T>, sums: &[T], alpha: T, beta:
     if c.cs == 1 && !scales && !reads {
         // SAFETY: the caller's promise: `sums.len()` elements in a row.
         return unsafe { std::ptr::copy_nonoverlapping(sums.as_ptr(), c.ptr, sums.len()) };
-    }
-    if c.cs == 1 {
-        // SAFETY: as above.
-        let c = unsafe { std::slice::from_raw_parts_mut(c.ptr, sums.len()) };
-        for (c, &sum) in c.iter_mut().zip(sums) {
-            let scaled = if scales { sum.mul_add_to(alpha, zero) } else { sum };
-            *c = if reads { beta.mul_add_to(*c, scaled) } else { scaled };
-        }
-        return;
     }
     for (w, &sum) in sums.iter().enumerate() {
         // SAFETY: the caller's promise.

@@ -91,7 +91,7 @@ static IS_NUMBERING: AtomicBool = AtomicBool::new(false);
 impl Numbering {
     fn take() -> Option<Numbering> {
         let free = IS_NUMBERING.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
-        free.is_ok().then_some(Numbering(()))
+        free.is_ok().then(|| Numbering(()))
     }
 }
 impl Drop for Numbering {

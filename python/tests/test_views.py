@@ -196,6 +196,17 @@ REFUSED_VIEWS: list[tuple[Callable[..., Any], type[Exception], str]] = [
     (lambda x: x[torch.tensor([3])], IndexError, "index 3 is out of bounds for dimension 0 with"),
     (lambda x: x[torch.tensor([1.0])], IndexError, "must be long, int, byte or bool tensors"),
     (lambda x: x[torch.tensor([True, False])], IndexError, r"mask \[2\] at index 0 does not match"),
+    (torch.view_as_complex, RuntimeError, "Tensor must have a last dimension of size 2"),
+    (lambda x: torch.view_as_complex(x[:, 1:3]), RuntimeError, "a storage_offset divisible by 2"),
+    (lambda x: torch.view_as_complex(x[:, ::2]), RuntimeError, "a last dimension with stride 1"),
+    (torch.view_as_real, TypeError, "only supported for complex tensors"),
+    (lambda x: x[:, :3].view(torch.float64), RuntimeError, r"size\(-1\) must be divisible by 2 to"),
+    (
+        lambda x: x[:, 1:3].view(torch.int64),
+        RuntimeError,
+        r"storage_offset\(\) must be .* but got 1",
+    ),
+    (lambda x: x.t().view(torch.int16), RuntimeError, r"stride\(-1\) must be 1 to view Float as"),
     (lambda x: x[[0, 1], [0, 1, 2]], IndexError, r"broadcast together with shapes \[2\], \[3\]"),
 ]
 
@@ -236,3 +247,48 @@ def test_attributes_show_a_tensor_another_way() -> None:
             setattr(x, name, x)
     with pytest.raises(AttributeError, match="cannot be deleted"):
         del z.real
+
+
+def test_parts_of_complex_numbers_are_views_whose_writes_the_base_records() -> None:
+    z = torch.tensor([1 + 2j, 3 - 4j], requires_grad=True)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        z.real.mul_(2)
+    base = z * 1
+    real, imag, numbers = base.real, base.imag, torch.view_as_real(base)
+    assert [v._base is base for v in (real, imag, numbers)] == [True] * 3
+    real.mul_(3)
+    assert base._version == imag._version == numbers._version == 1
+    names = [v.grad_fn.name() for v in (base, real, imag, numbers)]
+    strided = "AsStridedBackward0"
+    assert names == ["torch::autograd::CopySlices", strided, strided, strided]
+    assert real.grad_fn.next_functions[0][0].name() == "ViewAsRealBackward0"
+    assert base.tolist() == [3 + 2j, 9 - 4j]
+    (real.sum() + imag.sum() * 2).backward()
+    assert z.grad is not None
+    assert z.grad.tolist() == [3 + 2j, 3 + 2j]
+    # A base without history, whose first element lies between two pairs of its memory.
+    rest = torch.arange(6.0)[1:].detach()
+    factor = torch.tensor([2 + 0j, 1j], requires_grad=True)
+    torch.view_as_complex(rest[1:].view(2, 2)).mul_(factor)
+    assert rest.tolist() == [1, 4, 6, -5, 4]
+    (rest * torch.arange(5.0)).sum().backward()
+    assert factor.grad is not None
+    assert factor.grad.tolist() == [2 * 1 + 3 * 2 + (2 * 2 - 3 * 1) * 1j, 4 * 3 + 5 * 4 + 1j]
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.float64, torch.complex64, torch.float32])
+def test_another_dtype_shares_memory_and_version_but_no_history(dtype: torch.dtype) -> None:
+    x = torch.ones(2, 4, requires_grad=True)
+    product = x * x
+    seen = product.view(dtype)
+    assert (seen.requires_grad, seen.grad_fn, seen._is_view()) == (False, None, False)
+    assert seen.data_ptr() == product.data_ptr()
+    later = (product * product).sum()
+    seen.zero_()
+    assert product._version == seen._version == 1
+    assert product.tolist() == [[0] * 4] * 2
+    assert product.grad_fn.name() == "MulBackward0"
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        later.backward()
+    x.view(dtype).zero_()
+    assert x.tolist() == [[0] * 4] * 2

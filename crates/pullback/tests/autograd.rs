@@ -1,6 +1,7 @@
 //! The autograd system from Rust.
 
-use pullback::{Result, Tensor, autograd};
+use pullback::gradcheck::{Function, Sampler, Tolerance, gradcheck, gradgradcheck};
+use pullback::{DType, Result, Tensor, autograd};
 
 fn vector(data: &[f64]) -> Tensor {
     Tensor::from_slice(data, &[data.len() as i64]).unwrap()
@@ -67,7 +68,7 @@ fn writing_through_a_view_changes_the_history_of_its_base() -> Result<()> {
     let base = x.mul(&vector(&[1.0, 1.0, 1.0]))?;
     let view = base.select(0, 1)?;
     view.mul_(&Tensor::wrapped(10.0)?)?;
-    assert_eq!(base.grad_fn()?.unwrap().name(), "CopySlices");
+    assert_eq!(base.grad_fn()?.unwrap().name(), "torch::autograd::CopySlices");
     assert_eq!(view.grad_fn()?.unwrap().name(), "AsStridedBackward0");
     base.sum()?.backward()?;
     assert_eq!(x.grad().unwrap().to_vec::<f64>()?, [1.0, 10.0, 1.0]);
@@ -109,4 +110,44 @@ fn node_without_saved_tensors_can_run_twice() -> Result<()> {
     y.backward()?;
     assert_eq!(x.grad().unwrap().to_vec::<f64>()?, [4.0, 4.0]);
     Ok(())
+}
+
+/// Checks both derivatives of `write`, given a copy of a complex vector that it may write to, and another vector.
+fn check_write(name: &str, write: &dyn Fn(&Tensor, &Tensor) -> Result<Tensor>) {
+    let leaf = || Sampler::new(DType::C128).normal(&[3]).with_grad().unwrap();
+    let inputs = [leaf(), leaf()];
+    let f: Function<'_> = &|x| Ok(vec![write(&x[0].clone_tensor(None)?, &x[1])?]);
+    let first = gradcheck(f, &inputs, Tolerance::default()).unwrap();
+    assert_eq!(first, Ok(()), "gradient of {name}");
+    let second = gradgradcheck(f, &inputs, Tolerance::default()).unwrap();
+    assert_eq!(second, Ok(()), "second gradient of {name}");
+}
+
+#[test]
+fn writes_through_parts_of_complex_numbers_have_both_derivatives() {
+    let part = |z: &Tensor, index: i64| z.view_as_real()?.select(-1, index);
+    check_write("a write to the real parts", &|z, w| {
+        part(z, 0)?.mul_(&part(w, 1)?)?;
+        z.mul(z)
+    });
+    check_write("writes to imaginary parts and to the whole", &|z, w| {
+        let seen = part(&z.narrow(0, 1, 2)?, 1)?;
+        seen.sin_()?.mul_(&w.narrow(0, 1, 2)?.abs()?)?;
+        z.mul_(w)?;
+        z.mul(&seen.sum()?)
+    });
+    check_write("a write from one part to the other", &|z, w| {
+        let pairs = z.view_as_real()?;
+        let other = pairs.select(1, 1)?.clone_tensor(None)?;
+        pairs.select(1, 0)?.copy_(&other.mul(&w.abs()?)?, false)?;
+        pairs.sum_dim(Some(&[-1]), false)?.mul(z)
+    });
+    check_write("writes to complex numbers in a real base", &|z, w| {
+        let numbers = z.view_as_real()?.clone_tensor(None)?.reshape(&[6])?;
+        let seen = numbers.narrow(0, 0, 4)?.view(&[2, 2])?.view_as_complex()?;
+        let last = seen.narrow(0, 1, 1)?;
+        seen.mul_(&w.narrow(0, 0, 2)?)?;
+        seen.add_(&part(&w.narrow(0, 1, 2)?, 0)?)?;
+        numbers.mul(&seen.abs()?.sum()?)?.sum()?.mul(&last)
+    });
 }

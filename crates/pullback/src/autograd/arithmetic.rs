@@ -49,6 +49,14 @@ pub(super) fn as_strided(
 ) -> Result<Tensor> {
     t.as_strided(shape, strides, Some(offset))
 }
+/// Complex numbers as pairs of real ones.
+pub(super) fn view_as_real(t: &Tensor) -> Result<Tensor> {
+    t.view_as_real()
+}
+/// Pairs of real numbers as complex ones.
+pub(super) fn view_as_complex(t: &Tensor) -> Result<Tensor> {
+    t.view_as_complex()
+}
 /// Writes `source` into `target`.
 pub(super) fn copy_in_place(target: &Tensor, source: &Tensor) -> Result<()> {
     target.copy_(source, false).map(|_| ())

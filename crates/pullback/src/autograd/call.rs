@@ -61,7 +61,8 @@ fn call_general(
         drop(below);
         if let Ok(outputs) = &result {
             let tensors = outputs.as_slice();
-            if def.is(Traits::VIEW) {
+            // A view without derivative only shares memory.
+            if def.is(Traits::VIEW) && !def.is(Traits::NOT_DIFFERENTIABLE) {
                 link_views(def, args, tensors);
             } else if mode::is_inference_mode() {
                 tensors.iter().for_each(Tensor::mark_inference);

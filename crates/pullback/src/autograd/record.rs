@@ -312,7 +312,7 @@ fn record_not_implemented(
 struct NotImplemented(&'static OpDef);
 impl super::Backward for NotImplemented {
     fn name(&self) -> String {
-        "NotImplemented".into()
+        "torch::autograd::NotImplemented".into()
     }
     fn apply(&self, _: &Node, _: Grads) -> Result<Grads> {
         Err(Error::not_implemented(format!("derivative for {} is not implemented", self.0.name)))

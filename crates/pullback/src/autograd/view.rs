@@ -7,7 +7,7 @@
 use super::node::{Backward, Edge, InputMeta, Node};
 use super::{arithmetic, leaf, mode, saved};
 use crate::dispatch::{Arg, Grads, OpDef, Traits};
-use crate::error::{bail, ensure};
+use crate::error::ensure;
 use crate::tensor::{Dims, Flag};
 use crate::{Error, Result, Tensor};
 use std::sync::Mutex;
@@ -96,18 +96,10 @@ pub(super) fn refreshed_grad_fn(view: &Tensor) -> Result<Option<Node>> {
         return Ok(leaf::grad_fn_of(view));
     }
     check_view_write(view, "its base or another view of its base has been modified inplace")?;
-    if base.dtype() != view.dtype() {
-        bail!(
-            runtime,
-            "the history of a view of another dtype than its base cannot be made anew after an in-place write; clone() the view first"
-        );
-    }
     let node = {
         let _grad = mode::enable_grad();
-        let geometry = view.geometry();
-        let again =
-            arithmetic::as_strided(base, &geometry.shape, &geometry.strides, geometry.offset)?;
-        leaf::grad_fn_of(&again)
+        let window = Window::of(view, base);
+        leaf::grad_fn_of(&window.as_seen(window.elements(base)?)?)
     };
     if let Some(node) = &node {
         view.output_slot().store(0, Ordering::Release);
@@ -233,11 +225,10 @@ pub(crate) fn rebase_history(target: &Tensor, node: Node) -> Result<()> {
             "Functions which modify views in-place must return a single Variable"
         );
         let base_edge = if base.requires_grad() { base.gradient_edge()? } else { Edge::default() };
-        let geometry = target.geometry();
+        let mut window = Window::of(target, &base);
+        window.offset -= window.start_of(&base);
         let slices = CopySlices {
-            shape: geometry.shape.clone(),
-            strides: geometry.strides.clone(),
-            offset: geometry.offset - base.storage_offset(),
+            window,
             base: InputMeta::of(&base),
             base_strides: base.strides().into(),
             inner: Mutex::new(Some(node.clone())),
@@ -258,20 +249,69 @@ pub(crate) fn rebase_history(target: &Tensor, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// The backward of a write through a view, seen from the base: the written part's gradient goes through
-/// the inner node, the rest passes.
-struct CopySlices {
-    base: InputMeta,
-    base_strides: Dims,
+/// Which elements of its base a view shows. Where one of the two holds complex numbers and the other real ones,
+/// sizes, strides and offset count real numbers, a complex one being a pair of them.
+struct Window {
     shape: Dims,
     strides: Dims,
     offset: i64,
+    /// The view shows a real base as complex numbers.
+    shows_pairs: bool,
+    /// The view shows the real numbers that a complex base is made of.
+    counts_parts: bool,
+}
+
+impl Window {
+    fn of(view: &Tensor, base: &Tensor) -> Self {
+        let geometry = view.geometry();
+        let shows_pairs = geometry.dtype.is_complex() && !base.dtype().is_complex();
+        let (mut shape, mut strides) = (geometry.shape.clone(), geometry.strides.clone());
+        let mut offset = geometry.offset;
+        if shows_pairs {
+            strides.iter_mut().for_each(|stride| *stride *= 2);
+            offset *= 2;
+            shape.push(2);
+            strides.push(1);
+        }
+        let counts_parts = base.dtype().is_complex() && !geometry.dtype.is_complex();
+        Window { shape, strides, offset, shows_pairs, counts_parts }
+    }
+    /// Where the base's first element lies, counted as `offset` is.
+    fn start_of(&self, base: &Tensor) -> i64 {
+        base.storage_offset() * if self.counts_parts { 2 } else { 1 }
+    }
+    /// Those elements of a tensor laid out as the base, in its own kind or as real numbers.
+    fn elements(&self, base: &Tensor) -> Result<Tensor> {
+        let parts = self.counts_parts.then(|| arithmetic::view_as_real(base)).transpose()?;
+        let base = parts.as_ref().unwrap_or(base);
+        arithmetic::as_strided(base, &self.shape, &self.strides, self.offset)
+    }
+    /// Such elements as the view shows them.
+    fn as_seen(&self, elements: Tensor) -> Result<Tensor> {
+        if self.shows_pairs { arithmetic::view_as_complex(&elements) } else { Ok(elements) }
+    }
+    /// The other way: what the view shows as the base keeps it.
+    fn as_kept(&self, seen: Tensor) -> Result<Tensor> {
+        if !self.shows_pairs {
+            return Ok(seen);
+        }
+        arithmetic::view_as_real(&arithmetic::to_dtype(&seen, seen.dtype().to_complex())?)
+    }
+}
+
+/// The backward of a write through a view, seen from the base: the written part's gradient goes through
+/// the inner node, the rest passes.
+struct CopySlices {
+    /// From the base's first element.
+    window: Window,
+    base: InputMeta,
+    base_strides: Dims,
     inner: Mutex<Option<Node>>,
 }
 
 impl Backward for CopySlices {
     fn name(&self) -> String {
-        "CopySlices".into()
+        "torch::autograd::CopySlices".into()
     }
     fn release(&self) {
         if let Some(node) =
@@ -286,9 +326,9 @@ impl Backward for CopySlices {
         let inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         let Some(inner) = inner else { return Err(saved::freed()) };
         let result = arithmetic::copy_with_strides(&grad, &self.base.shape, &self.base_strides)?;
-        let slice = arithmetic::as_strided(&result, &self.shape, &self.strides, self.offset)?;
+        let slice = self.window.elements(&result)?;
         let mut input = Grads::new();
-        input.push(Some(arithmetic::clone(&slice)?));
+        input.push(Some(self.window.as_seen(arithmetic::clone(&slice)?)?));
         let edges = node.next_edges();
         let wanted = |i: usize| edges.get(i).is_some_and(Edge::is_valid);
         let inner_out = inner.apply(input, &wanted)?;
@@ -298,7 +338,7 @@ impl Backward for CopySlices {
             } else if edges[0].is_valid() {
                 // What the inner node gives for the old slice; nothing means zero.
                 match grad {
-                    Some(g) => arithmetic::copy_in_place(&slice, &g)?,
+                    Some(g) => arithmetic::copy_in_place(&slice, &self.window.as_kept(g)?)?,
                     None => arithmetic::zero_in_place(&slice)?,
                 }
                 out[0] = Some(result.clone());

@@ -87,7 +87,13 @@ impl ViewAsComplex {
 }
 
 /// The same bytes read as another dtype; the last dimension grows or shrinks if the sizes of elements differ.
-#[op("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", view, method_only)]
+/// Shares memory and version, but has no gradient: to autograd it is no view.
+#[op(
+    "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
+    view,
+    not_differentiable,
+    method_only
+)]
 impl ViewDtype {
     fn cpu(self_: &Tensor, dtype: DType) -> Result<Tensor> {
         let (mut shape, mut strides) =

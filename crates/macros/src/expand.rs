@@ -230,9 +230,11 @@ fn args(op: &Op<'_>, with_vjp: &[bool]) -> Result<Vec<TokenStream>> {
             }
         }
     }
+    let operands = op.word("operand").map(|w| w.args.clone()).unwrap_or_default();
     let describe = |(index, arg): (usize, &pullback_schema::Argument)| {
         let name = &arg.name;
         let kind = match (arg.ty.base, arg.ty.list) {
+            (Base::Scalar, None) if operands.contains(name) => "Number",
             (Base::Tensor, None) if arg.ty.optional => "OptTensor",
             (Base::Tensor, None) => "Tensor",
             (Base::Tensor, Some(list)) if list.element_optional => "OptTensors",

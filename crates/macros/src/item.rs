@@ -45,6 +45,7 @@ const WORDS: &[&str] = &[
     "writable",
     "random",
     "numbers",
+    "operand",
     "internal",
     "checks_sharing",
     "not_differentiable",

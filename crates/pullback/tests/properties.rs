@@ -511,7 +511,8 @@ fn every_differentiable_input_has_a_rule() {
         for arg in def
             .args
             .iter()
-            .filter(|a| a.kind != ArgKind::Plain && !a.has_vjp && !a.not_differentiable)
+            .filter(|a| !matches!(a.kind, ArgKind::Plain | ArgKind::Number))
+            .filter(|a| !a.has_vjp && !a.not_differentiable)
         {
             // Index and mask arguments are integers or bools; their names say so.
             let is_index = [

@@ -81,16 +81,21 @@ pub fn add(iter: &mut Iter, alpha: Scalar) -> Result<()> {
     compute!(dtype, "add_stub", [bool int float complex], T => run2::<AddScaled<T>>(iter, alpha.to::<T>()))
 }
 
+fn refuse_bools(dtype: DType) -> Result<()> {
+    if dtype != DType::Bool {
+        return Ok(());
+    }
+    Err(Error::unsupported(
+        "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` \
+         operator instead."
+            .into(),
+    ))
+}
+
 /// `a - alpha b`; integers wrap; refused for `bool`.
 pub fn sub(iter: &mut Iter, alpha: Scalar) -> Result<()> {
     let dtype = iter.input_dtype(0);
-    if dtype == DType::Bool {
-        return Err(Error::unsupported(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or \
-             `logical_xor()` operator instead."
-                .into(),
-        ));
-    }
+    refuse_bools(dtype)?;
     if alpha.is(1.0) {
         return compute!(dtype, "add_stub", [int float complex], T => run2::<Sub<T>>(iter, ()));
     }
@@ -102,6 +107,7 @@ pub fn sub(iter: &mut Iter, alpha: Scalar) -> Result<()> {
 map!(RsubScaled<T: Number>[alpha => T](a: T, b: T) -> T { b.minus(alpha.times(a)) });
 /// `b - alpha a`.
 pub fn rsub(iter: &mut Iter, alpha: Scalar) -> Result<()> {
+    refuse_bools(iter.input_dtype(0))?;
     compute!(iter.input_dtype(0), "add_stub", [int float complex], T => {
         run2::<RsubScaled<T>>(iter, alpha.to::<T>())
     })

@@ -77,6 +77,11 @@ pub(super) fn ones_like(t: &Tensor) -> Result<Tensor> {
     Ok(out)
 }
 
+/// Zeros of the same shape, dtype and device.
+pub(super) fn zeros_like(t: &Tensor) -> Result<Tensor> {
+    t.zeros_like()
+}
+
 /// Sums `grad` down to `shape`, which broadcasts to the gradient's shape.
 pub(super) fn sum_to(grad: &Tensor, shape: &[i64]) -> Result<Tensor> {
     let skip = grad.ndim() - shape.len();

@@ -6,8 +6,8 @@
 //! Invariant: when a call fails no tensor has changed its shape, its history or its version.
 
 use super::{
-    Slots, check_inplace, check_out, copy_into, link_views, mode, needed, record, record_inplace,
-    rules_need_self, save_inputs,
+    Slots, check_inplace, check_out, copy_into, link_views, mode, needed, record, record_constant,
+    record_inplace, rules_need_self, save_inputs,
 };
 use crate::dispatch::{
     Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_out_dtype, check_outs,
@@ -168,6 +168,8 @@ pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
         target.bump_version();
         if needs != 0 {
             record_inplace(def, args, needs, target, slots)?;
+        } else if def.is(Traits::NOT_DIFFERENTIABLE) && mode::is_grad_enabled() {
+            record_constant(def, target)?;
         }
         Ok(target.clone())
     })

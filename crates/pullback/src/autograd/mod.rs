@@ -29,7 +29,9 @@ pub use function::{Context, Function, apply};
 pub use leaf::Meta;
 pub use mode::{enable_grad, inference_mode, is_grad_enabled, no_grad};
 pub use node::{Backward, Edge, InputMeta, Node, WeakNode, peek_sequence_nr};
-pub(crate) use record::{Slots, needed, record, record_inplace, rules_need_self, save_inputs};
+pub(crate) use record::{
+    Slots, needed, record, record_constant, record_inplace, rules_need_self, save_inputs,
+};
 pub use saved::SavedTensor;
 pub(crate) use view::{check_inplace, check_out, link_views};
 

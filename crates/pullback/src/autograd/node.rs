@@ -438,7 +438,7 @@ impl Backward for Gone {
 }
 
 /// `Mul` is `MulBackward0`; a stem that says its number itself (`SqueezeBackward1`) stays.
-fn op_name(stem: &str) -> String {
+pub(super) fn op_name(stem: &str) -> String {
     let numbered = stem.strip_suffix(|c: char| c.is_ascii_digit());
     if numbered.is_some_and(|s| s.ends_with("Backward")) {
         stem.into()

@@ -2,7 +2,7 @@
 
 use super::node::{Body, Edge, InputMeta, Node};
 use super::saved::{SavedTensor, Slot};
-use super::{mode, view};
+use super::{arithmetic, mode, view};
 use crate::dispatch::{
     Arg, ArgKind, Facts, Grads, OpDef, RuleCtx, SaveKind, Traits, Value, VjpRule, each_tensor,
 };
@@ -307,6 +307,28 @@ fn record_not_implemented(
     }
     let node = Node::custom(Box::new(NotImplemented(def)), edges, input_metas(outputs));
     attach(outputs, node, is_inplace)
+}
+
+/// After an op that never has a gradient wrote to `target`: what the target was does not matter any more.
+pub(crate) fn record_constant(def: &'static OpDef, target: &Tensor) -> Result<()> {
+    if !target.requires_grad() {
+        return Ok(());
+    }
+    let edges = smallvec::smallvec![edge(target)?];
+    let outputs = std::slice::from_ref(target);
+    attach(outputs, Node::custom(Box::new(Constant(def)), edges, input_metas(outputs)), true)
+}
+
+/// The backward of a write whose values do not change with what was there: zero.
+struct Constant(&'static OpDef);
+impl super::Backward for Constant {
+    fn name(&self) -> String {
+        super::node::op_name(self.0.node_name)
+    }
+    fn apply(&self, _: &Node, grads: Grads) -> Result<Grads> {
+        let zeros = |grad: Option<Tensor>| grad.map(|g| arithmetic::zeros_like(&g)).transpose();
+        grads.into_iter().map(zeros).collect()
+    }
 }
 
 struct NotImplemented(&'static OpDef);

@@ -152,6 +152,8 @@ pub enum ArgKind {
     Tensors,
     /// `Tensor?[]`.
     OptTensors,
+    /// A `Scalar` that is an input of an element-by-element kernel.
+    Number,
     /// Something else.
     Plain,
 }

@@ -14,8 +14,26 @@ use smallvec::SmallVec;
 type Kernel = fn(&mut Iter, &[Arg<'_>]) -> Result<()>;
 type Inputs<'a> = SmallVec<[&'a Tensor; 4]>;
 
-fn inputs<'a>(args: &[Arg<'a>]) -> Inputs<'a> {
-    args.iter().filter_map(|arg| if let Arg::Tensor(t) = arg { Some(*t) } else { None }).collect()
+/// The numbers among the inputs, as tensors.
+fn number_inputs(def: &OpDef, args: &[Arg<'_>]) -> Result<SmallVec<[Tensor; 1]>> {
+    let mut numbers = SmallVec::new();
+    for (arg, info) in args.iter().zip(def.args) {
+        if let (Arg::Scalar(number), ArgKind::Number) = (arg, info.kind) {
+            numbers.push(Tensor::wrapped(*number)?);
+        }
+    }
+    Ok(numbers)
+}
+
+/// What the kernel reads: the tensors, and `numbers` in the places of those that [`number_inputs`] found.
+fn inputs<'a>(def: &OpDef, args: &[Arg<'a>], numbers: &'a [Tensor]) -> Inputs<'a> {
+    let mut numbers = numbers.iter();
+    let input = |(arg, info): (&Arg<'a>, &super::ArgDef)| match arg {
+        Arg::Tensor(t) => Some(*t),
+        _ if info.kind == ArgKind::Number => numbers.next(),
+        _ => None,
+    };
+    args.iter().zip(def.args).filter_map(input).collect()
 }
 
 fn spec_of(def: &OpDef, args: &[Arg<'_>]) -> Result<TensorSpec> {
@@ -74,7 +92,9 @@ fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut Flat) -> 
                 }
                 t.item().ok()?
             }
-            Arg::Scalar(number) if info.kind == ArgKind::Tensor => *number,
+            Arg::Scalar(number) if matches!(info.kind, ArgKind::Tensor | ArgKind::Number) => {
+                *number
+            }
             // Only `meta` knows what a complex factor makes of real inputs.
             Arg::Scalar(Scalar::Complex(..)) => return None,
             _ => continue,
@@ -188,7 +208,8 @@ fn finish_fast(
 pub(super) fn run(def: &OpDef, kernel: Kernel, args: &[Arg<'_>]) -> Result<Tensor> {
     let spec = spec_of(def, args)?;
     let out = spec.empty()?;
-    walk(kernel, &out, &inputs(args), spec.compute, args)?;
+    let numbers = number_inputs(def, args)?;
+    walk(kernel, &out, &inputs(def, args, &numbers), spec.compute, args)?;
     Ok(out)
 }
 
@@ -215,7 +236,8 @@ pub(crate) fn run_into(
         "In-place {} is not supported for complex tensors.",
         def.name
     );
-    let inputs = inputs(args);
+    let numbers = number_inputs(def, args)?;
+    let inputs = inputs(def, args, &numbers);
     let fits = spec.shape.as_slice() == out.shape();
     ensure!(
         fits || !(inplace || inputs.iter().any(|input| input.is_same(out))),

@@ -1,6 +1,6 @@
-//! Sums, differences, products, quotients and remainders.
+//! Sums, differences, products and quotients.
 //!
-//! Powers, extremes and other functions of two numbers are in `binary`. The methods at the end of the
+//! Remainders are in `remainder`; powers, extremes and other functions of two numbers are in `binary`. The methods at the end of the
 //! file are what rules are written with. Invariant: a rule is made of dispatching methods only, so that
 //! it can be differentiated again.
 
@@ -14,7 +14,7 @@ use pullback_macros::op;
 
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] =
-    &[&ADD, &SUB, &RSUB, &MUL, &DIV, &DIV_MODE, &FLOOR_DIVIDE, &REMAINDER, &FMOD];
+    &[&ADD, &SUB, &RSUB, &RSUB_NUMBER, &MUL, &DIV, &DIV_MODE, &FLOOR_DIVIDE];
 
 /// Adds `other`, multiplied by `alpha`: `out[i] = self[i] + alpha * other[i]`.
 /// Shapes broadcast; dtypes promote; for bool this is "or".
@@ -75,7 +75,7 @@ impl Sub {
 }
 
 /// Subtracts `self`, multiplied by `alpha`, from `other`: `out[i] = other[i] - alpha * self[i]`.
-#[op("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", function_only, numbers, result = same, batch = pointwise, jvp = linear)]
+#[op("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", function_only, result = same, batch = pointwise, jvp = linear)]
 impl Rsub {
     fn meta(self_: &Tensor, other: &Tensor, alpha: Scalar) -> Result<TensorSpec> {
         refuse_one_bool(self_, other)?;
@@ -92,6 +92,31 @@ impl Rsub {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         scaled_samples(s)
+    }
+}
+
+/// Subtracts `self`, multiplied by `alpha`, from the number `other`.
+#[op("rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", function_only, operand(other), method = rsub_number,
+     node = "RsubBackward1", result = same, batch = pointwise)]
+impl RsubNumber {
+    fn meta(self_: &Tensor, other: Scalar, alpha: Scalar) -> Result<TensorSpec> {
+        let other = Tensor::wrapped(other)?;
+        refuse_one_bool(self_, &other)?;
+        scaled_spec(self_, &other, alpha)
+    }
+    fn cpu(iter: &mut Iter, alpha: Scalar) -> pullback_kernels::Result<()> {
+        elementwise::rsub(iter, alpha)
+    }
+    fn vjp_self(grad: &Tensor, alpha: Scalar, self_dtype: DType) -> Result<Tensor> {
+        grad.neg()?.times(alpha.conj())?.real_if(self_dtype)
+    }
+    fn jvp(self_t: &Tensor, alpha: Scalar) -> Result<Tensor> {
+        self_t.neg()?.times(alpha)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |shape: &[i64]| Sample::of(s.normal(shape)).with("other", Scalar::Float(1.5));
+        let other = Sample::of(s.transposed(3, 2)).with("other", Scalar::Int(-2));
+        vec![sample(&[2, 3]), sample(&[]), sample(&[0]), other.with("alpha", Scalar::Float(0.5))]
     }
 }
 
@@ -133,17 +158,17 @@ impl Div {
 }
 
 /// Runs a kernel that divides integers, unless a divisor is zero: then nothing is written.
-fn divided(
+pub(super) fn divided(
     iter: &mut Iter,
     kernel: fn(&mut Iter) -> pullback_kernels::Result<()>,
 ) -> pullback_kernels::Result<()> {
-    if iter.input_dtype(0).is_integral(true) && iter.has_zero(1) {
+    if iter.input_dtype(0).is_integral(false) && iter.has_zero(1) {
         return Err(pullback_kernels::Error::runtime("ZeroDivisionError".into()));
     }
     kernel(iter)
 }
 
-fn zero_divisors() -> Vec<InvalidSample> {
+pub(super) fn zero_divisors() -> Vec<InvalidSample> {
     let of = |values: &[i64]| Tensor::from_slice(values, &[2]).expect("two numbers");
     let sample = Sample::new([of(&[5, 6]).into(), of(&[2, 0]).into()]);
     vec![InvalidSample::new(sample, ErrorKind::Runtime, "ZeroDivisionError")]
@@ -221,50 +246,6 @@ impl FloorDivide {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         crate::ops::classes::samples::values_only(crate::ops::classes::samples::binary_nonzero(s))
-    }
-}
-
-/// The remainder with the sign of `other`: `self - other * floor(self / other)`, as Python's `%`.
-/// Integers refuse a zero divisor; for floating-point numbers it gives NaN.
-#[op("remainder.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, node = "RemainderBackward1",
-     meta = broadcast, batch = pointwise, samples = binary_nonzero)]
-impl Remainder {
-    fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {
-        divided(iter, elementwise::remainder)
-    }
-    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
-        zero_divisors()
-    }
-    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
-        Ok(grad.clone())
-    }
-    fn vjp_other(grad: &Tensor, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
-        grad.neg()?.mul(&self_.div_mode(other, Some("floor"))?)
-    }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, other_p: &Tensor, other_t: &Tensor) -> Result<Tensor> {
-        self_t.sub(&other_t.mul(&self_p.div_mode(other_p, Some("floor"))?)?)
-    }
-}
-
-/// The remainder with the sign of `self`: `self - other * trunc(self / other)`, as C's `fmod`.
-/// Integers refuse a zero divisor; for floating-point numbers it gives NaN.
-#[op("fmod.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, node = "FmodBackward1",
-     meta = broadcast, batch = pointwise, samples = binary_nonzero)]
-impl Fmod {
-    fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {
-        divided(iter, elementwise::fmod)
-    }
-    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
-        zero_divisors()
-    }
-    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
-        Ok(grad.clone())
-    }
-    fn vjp_other(grad: &Tensor, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
-        grad.neg()?.mul(&self_.div_mode(other, Some("trunc"))?)
-    }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, other_p: &Tensor, other_t: &Tensor) -> Result<Tensor> {
-        self_t.sub(&other_t.mul(&self_p.div_mode(other_p, Some("trunc"))?)?)
     }
 }
 
@@ -346,7 +327,7 @@ impl Tensor {
     }
     /// `value - self`.
     pub(crate) fn minus_from(&self, value: impl Into<Scalar>) -> Result<Tensor> {
-        self.rsub(&Tensor::wrapped(value)?)
+        self.rsub_number(value.into(), Scalar::Int(1))
     }
     /// `self / value`.
     pub(crate) fn over(&self, value: impl Into<Scalar>) -> Result<Tensor> {

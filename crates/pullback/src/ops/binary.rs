@@ -23,7 +23,10 @@ pub(crate) static OPS: &[&OpDef] = &[
     &FMIN,
     &HYPOT,
     &COPYSIGN,
+    &COPYSIGN_OF,
     &XLOGY,
+    &XLOGY_OF,
+    &XLOGY_BY,
     &LOGADDEXP,
     &HEAVISIDE,
 ];
@@ -252,7 +255,7 @@ impl Hypot {
 }
 
 /// The size of `self` with the sign of `other` (of zero and NaN too). By `self` the gradient at 0 is 0.
-#[op("copysign.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, meta = float, cpu = copysign,
+#[op("copysign.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, meta = float, cpu = copysign,
      batch = pointwise, samples = binary_nonzero)]
 impl Copysign {
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
@@ -266,20 +269,79 @@ impl Copysign {
     }
 }
 
+/// The size of `self` with the sign of a number.
+#[op("copysign.Scalar(Tensor self, Scalar other) -> Tensor", inplace = method, out, operand(other), node = "CopysignBackward1",
+     cpu = copysign, result = same, batch = pointwise, method = copysign_of)]
+impl CopysignOf {
+    fn meta(self_: &Tensor, other: Scalar) -> Result<TensorSpec> {
+        Ok(TensorSpec::broadcast(&[self_, &Tensor::wrapped(other)?])?.to_float())
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
+        grad.mul(&same_sign(self_, result)?)
+    }
+    fn jvp(self_p: &Tensor, self_t: &Tensor, result: &Tensor) -> Result<Tensor> {
+        self_t.mul(&same_sign(self_p, result)?)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let to = |shape: &[i64], sign: f64| {
+            Sample::of(s.away_from_zero(shape)).with("other", Scalar::Float(sign))
+        };
+        vec![to(&[2, 3], -1.0), to(&[], 2.0), to(&[0], -0.0)]
+    }
+}
+
 /// `self * ln(other)`, 0 where `self` is 0 unless `other` is NaN. Integers give the default floating dtype.
-#[op("xlogy.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, numbers, meta = float, cpu = xlogy,
+#[op("xlogy.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, meta = float, cpu = xlogy,
      batch = pointwise, samples = binary_positive)]
 impl Xlogy {
     fn vjp_self(grad: &Tensor, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
-        let zero = Tensor::wrapped(0.0)?;
-        let flat = self_.eq(&zero)?.logical_and(&other.le(&zero)?)?;
-        grad.xlogy(other)?.masked_fill(&flat, Scalar::Int(0))
+        log_grad(grad, self_, other)
     }
     fn vjp_other(grad: &Tensor, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         grad.mul(self_)?.div(other)
     }
     fn jvp(self_p: &Tensor, self_t: &Tensor, other_p: &Tensor, other_t: &Tensor) -> Result<Tensor> {
         self_t.xlogy(other_p)?.add(&other_t.mul(self_p)?.div(other_p)?)
+    }
+}
+
+/// `self * ln(other)` of a number and a tensor.
+#[op("xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", out, operand(self), node = "XlogyBackward1", cpu = xlogy,
+     result = same, batch = pointwise, method = xlogy_of)]
+impl XlogyOf {
+    fn meta(self_: Scalar, other: &Tensor) -> Result<TensorSpec> {
+        Ok(TensorSpec::broadcast(&[other, &Tensor::wrapped(self_)?])?.to_float())
+    }
+    fn vjp_other(grad: &Tensor, self_: Scalar, other: &Tensor) -> Result<Tensor> {
+        grad.times(self_)?.div(other)
+    }
+    fn jvp(self_: Scalar, other_p: &Tensor, other_t: &Tensor) -> Result<Tensor> {
+        other_t.times(self_)?.div(other_p)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let of = |number: f64, shape: &[i64]| {
+            Sample::new([Scalar::Float(number).into(), s.positive(shape).into()])
+        };
+        vec![of(2.5, &[2, 3]), of(0.0, &[2]), of(-1.0, &[]), of(1.5, &[0])]
+    }
+}
+
+/// `self * ln(other)` of a tensor and a number.
+#[op("xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", inplace, out, operand(other), node = "XlogyBackward2", cpu = xlogy,
+     result = same, batch = pointwise, method = xlogy_by)]
+impl XlogyBy {
+    fn meta(self_: &Tensor, other: Scalar) -> Result<TensorSpec> {
+        Ok(TensorSpec::broadcast(&[self_, &Tensor::wrapped(other)?])?.to_float())
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, other: Scalar) -> Result<Tensor> {
+        log_grad(grad, self_, &Tensor::wrapped(other)?)
+    }
+    fn jvp(self_t: &Tensor, other: Scalar) -> Result<Tensor> {
+        self_t.xlogy_by(other)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let by = |shape: &[i64]| Sample::of(s.positive(shape)).with("other", Scalar::Float(2.5));
+        vec![by(&[2, 3]), by(&[]), by(&[0])]
     }
 }
 
@@ -352,6 +414,13 @@ fn exponent_grad(
     }
     let flat = flat.logical_and(&base.eq(&zero)?)?;
     grad.mul(&result.mul(&base.log()?)?.conj()?)?.masked_fill(&flat, Scalar::Int(0))
+}
+
+/// The gradient of `a * ln(b)` by `a`, 0 where the product is 0 whatever `b` is.
+fn log_grad(grad: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let zero = Tensor::wrapped(0.0)?;
+    let flat = a.eq(&zero)?.logical_and(&b.le(&zero)?)?;
+    grad.xlogy(b)?.masked_fill(&flat, Scalar::Int(0))
 }
 
 fn square_sum(a: &Tensor, b: &Tensor) -> Result<Tensor> {

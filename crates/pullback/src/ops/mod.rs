@@ -45,6 +45,7 @@ mod random_fill;
 mod random_range;
 mod reduce;
 mod reinterpret;
+mod remainder;
 mod rnn;
 mod rnn_layer;
 mod scan;
@@ -69,6 +70,7 @@ type Family = &'static [&'static OpDef];
 #[rustfmt::skip]
 static FAMILIES: &[Family] = &[
     arithmetic::OPS,
+    remainder::OPS,
     copy::OPS,
     creation::OPS,
     creation_like::OPS,

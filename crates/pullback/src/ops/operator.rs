@@ -100,6 +100,36 @@ fn compute(
     Computed(a.into_operand().and_then(|a| op(&a, &b.into_operand()?)))
 }
 
+fn compute_reflected(
+    number: impl Into<Scalar>,
+    t: impl Operand,
+    op: fn(Scalar, &Tensor) -> Result<Tensor>,
+) -> Computed {
+    Computed(t.into_operand().and_then(|t| op(number.into(), &t)))
+}
+
+/// What an operator makes of a number on its left: PyTorch's operators, too, compute these as functions of the
+/// tensor, and divide by multiplying with the reciprocal.
+mod reflected {
+    use crate::{Result, Scalar, Tensor};
+
+    pub(super) fn add(number: Scalar, t: &Tensor) -> Result<Tensor> {
+        t.plus(number)
+    }
+    pub(super) fn sub(number: Scalar, t: &Tensor) -> Result<Tensor> {
+        t.minus_from(number)
+    }
+    pub(super) fn mul(number: Scalar, t: &Tensor) -> Result<Tensor> {
+        t.mul(&Tensor::wrapped(number)?)
+    }
+    pub(super) fn div(number: Scalar, t: &Tensor) -> Result<Tensor> {
+        mul(number, &t.reciprocal()?)
+    }
+    pub(super) fn rem(number: Scalar, t: &Tensor) -> Result<Tensor> {
+        crate::ops::remainder::remainder_of(number, t)
+    }
+}
+
 /// One operator: from the left a tensor or an expression with any operand; from the right with what is no
 /// type of this crate.
 macro_rules! operator {
@@ -108,7 +138,10 @@ macro_rules! operator {
         operator!(@any $trait, $name, $method, Tensor);
         operator!(@any $trait, $name, $method, Computed);
         // One float and one integer type only, so that literals on the left need no suffix.
-        operator!(@each $trait, $name, $method, f64, i64, Scalar, Result<Tensor>);
+        operator!(@number $trait, $name, f64, i64, Scalar);
+        operator!(@one $trait, $name, Result<Tensor>, &Tensor, compute, Tensor::$method);
+        operator!(@one $trait, $name, Result<Tensor>, Tensor, compute, Tensor::$method);
+        operator!(@one $trait, $name, Result<Tensor>, Computed, compute, Tensor::$method);
     };
     (@any $trait:ident, $name:ident, $method:ident, $left:ty) => {
         impl<R: Operand> $trait<R> for $left {
@@ -116,15 +149,15 @@ macro_rules! operator {
             fn $name(self, right: R) -> Computed { compute(self, right, Tensor::$method) }
         }
     };
-    (@each $trait:ident, $name:ident, $method:ident, $($left:ty),*) => {$(
-        operator!(@one $trait, $name, $method, $left, &Tensor);
-        operator!(@one $trait, $name, $method, $left, Tensor);
-        operator!(@one $trait, $name, $method, $left, Computed);
+    (@number $trait:ident, $name:ident, $($left:ty),*) => {$(
+        operator!(@one $trait, $name, $left, &Tensor, compute_reflected, reflected::$name);
+        operator!(@one $trait, $name, $left, Tensor, compute_reflected, reflected::$name);
+        operator!(@one $trait, $name, $left, Computed, compute_reflected, reflected::$name);
     )*};
-    (@one $trait:ident, $name:ident, $method:ident, $left:ty, $right:ty) => {
+    (@one $trait:ident, $name:ident, $left:ty, $right:ty, $compute:ident, $op:path) => {
         impl $trait<$right> for $left {
             type Output = Computed;
-            fn $name(self, right: $right) -> Computed { compute(self, right, Tensor::$method) }
+            fn $name(self, right: $right) -> Computed { $compute(self, right, $op) }
         }
     };
 }

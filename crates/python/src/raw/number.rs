@@ -42,6 +42,8 @@ macro_rules! table {
 table! {
     ADD = "add", // tidy: not an op
     SUB = "sub", // tidy: not an op
+    RSUB = "rsub", // tidy: not an op
+    RECIPROCAL = "reciprocal", // tidy: not an op
     MUL = "mul", // tidy: not an op
     TRUEDIV = "div", // tidy: not an op
     FLOORDIV = "floor_divide", // tidy: not an op
@@ -134,7 +136,8 @@ fn answer(py: Python<'_>, name: &str, args: &[*mut PyObject]) -> Option<Reply> {
 
 /// The method that an operator is to those who answer for it, where it is not the op's own.
 fn shown_as(name: &str, is_reflected: bool) -> &str {
-    const SHOWN: [(&str, &str, &str); 10] = [
+    const SHOWN: [(&str, &str, &str); 11] = [
+        ("rsub", "__rsub__", "__rsub__"),                  // tidy: not an op
         ("sub", "sub", "__rsub__"),                        // tidy: not an op
         ("div", "div", "__rtruediv__"),                    // tidy: not an op
         ("floor_divide", "__floordiv__", "__rfloordiv__"), // tidy: not an op
@@ -155,6 +158,36 @@ fn shown_as(name: &str, is_reflected: bool) -> &str {
     }
 }
 
+/// What two operands come to where the tensor stands on the right: an op of the tensor and the other one, as PyTorch
+/// has it too, so that the graph has the same nodes.
+#[inline(always)]
+fn operate_either(
+    py: Python<'_>,
+    named: &Named,
+    reflected: &Named,
+    [a, b]: [*mut PyObject; 2],
+) -> Reply {
+    // SAFETY: a live operand.
+    if unsafe { is_tensor(a) } {
+        operate(py, named, &[a, b])
+    } else {
+        operate(py, reflected, &[b, a])
+    }
+}
+
+/// Something divided by the tensor `by`: its reciprocal, multiplied, which is how PyTorch rounds it.
+#[cold]
+#[inline(never)]
+fn divide_by(py: Python<'_>, dividend: *mut PyObject, by: *mut PyObject) -> Reply {
+    if let Some(reply) = answer(py, TRUEDIV.name, &[dividend, by]) {
+        return reply;
+    }
+    let reciprocal = operate(py, &RECIPROCAL, &[by])?;
+    // SAFETY: an object that this function owns.
+    let reciprocal = unsafe { Bound::from_owned_ptr(py, reciprocal) };
+    operate(py, &MUL, &[reciprocal.as_ptr(), dividend])
+}
+
 /// Whether nobody but us can know what these operands mean together.
 fn all_known(args: &[*mut PyObject]) -> bool {
     // SAFETY: live operands.
@@ -171,8 +204,25 @@ macro_rules! binary {
         }
     )*};
 }
+unsafe extern "C" fn true_divide(a: *mut PyObject, b: *mut PyObject) -> *mut PyObject {
+    // SAFETY: a slot, called with the GIL, with a tensor on one side.
+    unsafe {
+        guard(|py| if is_tensor(a) { operate(py, &TRUEDIV, &[a, b]) } else { divide_by(py, a, b) })
+    }
+}
+
+macro_rules! either {
+    ($($slot:ident => $named:ident, $reflected:ident);* $(;)?) => {$(
+        unsafe extern "C" fn $slot(a: *mut PyObject, b: *mut PyObject) -> *mut PyObject {
+            // SAFETY: a slot, called with the GIL, with a tensor on one side.
+            unsafe { guard(|py| operate_either(py, &$named, &$reflected, [a, b])) }
+        }
+    )*};
+}
+either! { add => ADD, ADD; subtract => SUB, RSUB; multiply => MUL, MUL }
+
 binary! {
-    add => ADD, subtract => SUB, multiply => MUL, true_divide => TRUEDIV, floor_divide => FLOORDIV,
+    floor_divide => FLOORDIV,
     remainder => REMAINDER, matrix_multiply => MATMUL, and => AND, or => OR, xor => XOR,
     lshift => LSHIFT, rshift => RSHIFT,
     inplace_add => IADD, inplace_subtract => ISUB, inplace_multiply => IMUL,

@@ -245,9 +245,32 @@ fn args(op: &Op<'_>, with_vjp: &[bool]) -> Result<Vec<TokenStream>> {
         let has_vjp = with_vjp[index];
         let stops =
             stopped.as_ref().is_some_and(|(n, _)| n.iter().any(|n| op.arg(n) == Some(index)));
-        quote!(crate::dispatch::ArgDef { name: #name, kind: crate::dispatch::ArgKind::#kind, has_vjp: #has_vjp, not_differentiable: #stops })
+        let sharing = format_ident!("{}", sharing(op, index));
+        quote!(crate::dispatch::ArgDef {
+            name: #name, kind: crate::dispatch::ArgKind::#kind, has_vjp: #has_vjp, not_differentiable: #stops,
+            sharing: crate::dispatch::Sharing::#sharing,
+        })
     };
     Ok(op.schema.args.iter().enumerate().map(describe).collect())
+}
+
+/// What an argument may share with the targets of `out=`. A kernel that writes into its first argument gets a copy of
+/// that one only: the others must be separate.
+fn sharing(op: &Op<'_>, index: usize) -> &'static str {
+    let says = |name: &str| {
+        let names = |w: &crate::item::Word| {
+            w.args.is_empty() || w.args.iter().any(|a| op.arg(a) == Some(index))
+        };
+        op.is_tensor(index) && op.word(name).is_some_and(names)
+    };
+    let writes_copy = op.function("cpu_").is_some() && op.is_tensor(index);
+    if says("separate") || (writes_copy && index > 0) {
+        "Separate"
+    } else if says("apart") || writes_copy {
+        "Apart"
+    } else {
+        "Any"
+    }
 }
 
 /// The gradient rules, what they save, and which arguments have one.

@@ -48,6 +48,8 @@ const WORDS: &[&str] = &[
     "operand",
     "internal",
     "checks_sharing",
+    "apart",
+    "separate",
     "not_differentiable",
     "alias",
     "result",

@@ -33,6 +33,8 @@ use syn::parse_macro_input;
 /// | `operand(a, ..)` | these `Scalar` arguments are inputs of the element-by-element kernel, in their order among the tensors |
 /// | `random`, `internal` | draws random numbers; not shown to users |
 /// | `checks_sharing` | the in-place kernel says itself which inputs may share memory with `self` |
+/// | `apart`, `apart(a, ..)` | tensors (all, or these) that `out=` may be, but not overlap in part; element-by-element kernels need no word |
+/// | `separate`, `separate(a, ..)` | tensors that `out=` may share no element with |
 /// | `not_differentiable`, `not_differentiable(a, ..)` | never has a gradient; these arguments must not require one |
 /// | `node = "Stem"` | the graph node's name, without `Backward0` |
 /// | `method = name` | the Rust method's name |

@@ -10,9 +10,9 @@ use super::{
     record_inplace, rules_need_self, save_inputs,
 };
 use crate::dispatch::{
-    Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_out_dtype, check_outs,
-    check_result, check_writable, receiver, run, run_pointwise_fast, run_pointwise_into,
-    write_into,
+    Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_out, check_out_dtype,
+    check_outs, check_result, check_separate_outs, check_writable, receiver, run,
+    run_pointwise_fast, run_pointwise_into, write_into,
 };
 use crate::error::{bail, ensure};
 use crate::{Result, Tensor};
@@ -202,6 +202,7 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
             out.bump_version();
             return Ok(());
         }
+        check_separate_outs(def, args, outs)?;
         let results = match run(def, args)? {
             outputs @ (Outputs::One(_) | Outputs::Tensors(_)) => outputs.tensors(),
             Outputs::Number(_) => bail!(runtime, "{}() has no out= form", def.name),
@@ -216,6 +217,7 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
         );
         for (result, out) in results.iter().zip(outs) {
             check_out_dtype(def, result.dtype(), out.dtype())?;
+            check_apart_out(def, args, out, result.shape())?;
         }
         for (result, out) in results.iter().zip(outs) {
             out.resize_output(result.shape())?;

@@ -139,6 +139,19 @@ pub struct ArgDef {
     pub has_vjp: bool,
     /// Whether `not_differentiable(name)` was said of it.
     pub not_differentiable: bool,
+    /// What it may share with the targets of `out=`.
+    pub sharing: Sharing,
+}
+
+/// What an argument may share with a tensor that the op writes to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sharing {
+    /// Whatever it likes: the result is computed before it is written, or the kernel's walk checks it.
+    Any,
+    /// All elements, in the same order, or none.
+    Apart,
+    /// No element.
+    Separate,
 }
 
 /// How an argument holds tensors.

@@ -13,13 +13,16 @@ pub use arg::{
 };
 pub(crate) use arg::{device_mismatch, each_tensor};
 pub use def::{
-    ArgDef, ArgKind, Batch, Facts, Jvp, Kernel, OpDef, RuleCtx, Save, SaveKind, Traits, VjpRule,
+    ArgDef, ArgKind, Batch, Facts, Jvp, Kernel, OpDef, RuleCtx, Save, SaveKind, Sharing, Traits,
+    VjpRule,
 };
 pub use pointwise::ResultKind;
 pub(crate) use pointwise::{run_fast as run_pointwise_fast, run_into as run_pointwise_into};
 
 use crate::error::ensure;
-use crate::tensor::{may_overlap_itself, overlaps_partly, promote, shape, shares_elements};
+use crate::tensor::{
+    may_overlap_itself, overlaps_partly, overlaps_partly_resized, promote, shape, shares_elements,
+};
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 
@@ -119,6 +122,55 @@ pub(crate) fn check_apart(target: &Tensor, input: &Tensor) -> Result<()> {
 pub(crate) fn check_separate(target: &Tensor, input: &Tensor) -> Result<()> {
     ensure!(!shares_elements(target, input), runtime, "{SHARED}");
     Ok(())
+}
+
+/// Refuses `out=` tensors that share elements with arguments which must be separate.
+pub(crate) fn check_separate_outs(def: &OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result<()> {
+    each_of(def, args, Sharing::Separate, |input| {
+        outs.iter().try_for_each(|out| check_separate(out, input))
+    })
+}
+
+/// Refuses an `out=` tensor that, once it is resized to `shape`, overlaps in part with arguments which must be apart.
+pub(crate) fn check_apart_out(
+    def: &OpDef,
+    args: &[Arg<'_>],
+    out: &Tensor,
+    shape: &[i64],
+) -> Result<()> {
+    each_of(def, args, Sharing::Apart, |input| {
+        ensure!(
+            input.is_same(out) || !overlaps_partly_resized(out, shape, input),
+            runtime,
+            "{SHARED}"
+        );
+        Ok(())
+    })
+}
+
+/// Calls `check` with each tensor of the arguments of which `sharing` was said.
+fn each_of(
+    def: &OpDef,
+    args: &[Arg<'_>],
+    sharing: Sharing,
+    mut check: impl FnMut(&Tensor) -> Result<()>,
+) -> Result<()> {
+    for (arg, info) in args.iter().zip(def.args) {
+        if info.sharing == sharing {
+            each_input(arg, &mut check)?;
+        }
+    }
+    Ok(())
+}
+
+/// Calls `f` with each tensor of an argument.
+fn each_input(arg: &Arg<'_>, f: &mut dyn FnMut(&Tensor) -> Result<()>) -> Result<()> {
+    match arg {
+        Arg::Tensor(t) => f(t),
+        Arg::Tensors(list) => list.iter().try_for_each(f),
+        Arg::OptTensors(list) => list.iter().flatten().try_for_each(f),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses `out=` tensors of one call that share elements: the last would overwrite the others.

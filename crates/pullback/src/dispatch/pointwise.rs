@@ -246,9 +246,7 @@ pub(crate) fn run_into(
         list(out.shape()),
         list(&spec.shape)
     );
-    if fits {
-        inputs.iter().try_for_each(|input| super::check_apart(out, input))?;
-    }
+    inputs.iter().try_for_each(|input| super::check_apart(out, input))?;
     // Other sizes may reach elements of an input that the present ones do not.
     let is_direct = fits || !inputs.iter().any(|input| shares_storage(input, out));
     if is_direct && out.dtype() == spec.dtype {

@@ -68,7 +68,7 @@ impl Clamp {
 
 /// Limits element by element to `min..=max`, tensors that broadcast; as `clamp` with numbers, but an element that equals
 /// one of its limits shares the gradient with it in halves.
-#[op("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", inplace, out, alias("clip"),
+#[op("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", inplace, out, apart, alias("clip"),
      batch = pointwise)]
 impl ClampTensor {
     fn cpu(self_: &Tensor, min: Option<&Tensor>, max: Option<&Tensor>) -> Result<Tensor> {

@@ -12,7 +12,7 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] = &[&OUTER, &INNER, &TENSORDOT];
 
 /// All products of two vectors' elements: `out[i, j] = self[i] * vec2[j]`.
-#[op("outer(Tensor self, Tensor vec2) -> Tensor", out, alias("ger"))]
+#[op("outer(Tensor self, Tensor vec2) -> Tensor", out, separate, alias("ger"))]
 impl Outer {
     fn composite(self_: &Tensor, vec2: &Tensor) -> Result<Tensor> {
         ensure!(

@@ -59,7 +59,7 @@ impl Max {
 }
 
 /// The largest elements along `dim` and the index of the first of each.
-#[op("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", exact_out, batch = reduction)]
+#[op("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", exact_out, apart, batch = reduction)]
 impl MaxDim {
     fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
         along(self_, dim, keepdim, reduce::max_dim)
@@ -103,7 +103,7 @@ impl MaxDim {
 }
 
 /// The larger of two tensors, as `maximum`.
-#[op("max.other(Tensor self, Tensor other) -> Tensor", out, samples = binary)]
+#[op("max.other(Tensor self, Tensor other) -> Tensor", out, apart, samples = binary)]
 impl MaxOther {
     fn composite(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         self_.maximum(other)
@@ -128,7 +128,7 @@ impl Min {
 }
 
 /// The smallest elements along `dim` and the index of the first of each.
-#[op("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", exact_out, batch = reduction)]
+#[op("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", exact_out, apart, batch = reduction)]
 impl MinDim {
     fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
         along(self_, dim, keepdim, reduce::min_dim)
@@ -156,7 +156,7 @@ impl MinDim {
 }
 
 /// The smaller of two tensors, as `minimum`.
-#[op("min.other(Tensor self, Tensor other) -> Tensor", out, samples = binary)]
+#[op("min.other(Tensor self, Tensor other) -> Tensor", out, apart, samples = binary)]
 impl MinOther {
     fn composite(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         self_.minimum(other)
@@ -230,7 +230,7 @@ impl Amin {
 }
 
 /// The smallest and the largest elements along `dim`, or of all. Equal ones share the gradient evenly.
-#[op("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", exact_out, batch = reduction)]
+#[op("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", exact_out, apart, batch = reduction)]
 impl Aminmax {
     fn cpu(self_: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<[Tensor; 2]> {
         ensure!(

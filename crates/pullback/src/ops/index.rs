@@ -207,6 +207,7 @@ impl Index {
 #[op(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     exact_out,
+    separate,
     not_differentiable(index)
 )]
 impl IndexSelect {
@@ -266,6 +267,8 @@ impl IndexSelect {
 #[op(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     exact_out,
+    separate(self),
+    apart(index),
     not_differentiable(index)
 )]
 impl Gather {
@@ -297,7 +300,12 @@ impl Gather {
 }
 
 /// The elements where `mask` (bool) is true, in row-major order, as a vector; the shapes broadcast.
-#[op("masked_select(Tensor self, Tensor mask) -> Tensor", exact_out, not_differentiable(mask))]
+#[op(
+    "masked_select(Tensor self, Tensor mask) -> Tensor",
+    exact_out,
+    separate,
+    not_differentiable(mask)
+)]
 impl MaskedSelect {
     fn cpu(self_: &Tensor, mask: &Tensor) -> Result<Tensor> {
         ensure!(
@@ -325,7 +333,7 @@ impl MaskedSelect {
 }
 
 /// Elements at row-major positions of the flattened tensor; negative ones count from the end.
-#[op("take(Tensor self, Tensor index) -> Tensor", exact_out, not_differentiable(index))]
+#[op("take(Tensor self, Tensor index) -> Tensor", exact_out, separate, not_differentiable(index))]
 impl Take {
     fn cpu(self_: &Tensor, index: &Tensor) -> Result<Tensor> {
         ensure!(
@@ -356,6 +364,7 @@ impl Take {
 #[op(
     "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
     exact_out,
+    separate(self),
     not_differentiable(indices)
 )]
 impl TakeAlongDim {

@@ -98,7 +98,7 @@ fn cat_shape(tensors: &[Tensor], dim: i64) -> Result<(Dims, usize)> {
 
 /// Joins tensors of equal size in all dimensions but `dim`; their dtypes promote. One-dimensional tensors
 /// without elements are skipped.
-#[op("cat(Tensor[] tensors, int dim=0) -> Tensor", out, alias("concat", "concatenate"))]
+#[op("cat(Tensor[] tensors, int dim=0) -> Tensor", out, separate, alias("concat", "concatenate"))]
 impl Cat {
     fn cpu(tensors: &[Tensor], dim: i64) -> Result<Tensor> {
         ensure!(!tensors.is_empty(), value, "torch.cat(): expected a non-empty list of Tensors");
@@ -167,7 +167,7 @@ impl Cat {
 }
 
 /// Joins tensors of equal shape along a new dimension.
-#[op("stack(Tensor[] tensors, int dim=0) -> Tensor", out)]
+#[op("stack(Tensor[] tensors, int dim=0) -> Tensor", out, separate)]
 impl Stack {
     fn cpu(tensors: &[Tensor], dim: i64) -> Result<Tensor> {
         let Some(first) = tensors.first() else {
@@ -310,7 +310,7 @@ fn each(
 }
 
 /// Joins vectors end to end and other tensors along dimension 1.
-#[op("hstack(Tensor[] tensors) -> Tensor", out)]
+#[op("hstack(Tensor[] tensors) -> Tensor", out, separate)]
 impl Hstack {
     fn composite(tensors: &[Tensor]) -> Result<Tensor> {
         let tensors = each(tensors, "hstack", Tensor::atleast_1d)?;
@@ -323,7 +323,7 @@ impl Hstack {
 }
 
 /// Joins tensors along dimension 0; vectors are rows.
-#[op("vstack(Tensor[] tensors) -> Tensor", out, alias("row_stack"))]
+#[op("vstack(Tensor[] tensors) -> Tensor", out, separate, alias("row_stack"))]
 impl Vstack {
     fn composite(tensors: &[Tensor]) -> Result<Tensor> {
         cat(&each(tensors, "vstack", Tensor::atleast_2d)?, 0)
@@ -334,7 +334,7 @@ impl Vstack {
 }
 
 /// Joins tensors along dimension 2.
-#[op("dstack(Tensor[] tensors) -> Tensor", out)]
+#[op("dstack(Tensor[] tensors) -> Tensor", out, separate)]
 impl Dstack {
     fn composite(tensors: &[Tensor]) -> Result<Tensor> {
         cat(&each(tensors, "dstack", Tensor::atleast_3d)?, 2)

@@ -22,7 +22,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 ];
 
 /// `(self - target)^2`, reduced.
-#[op("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", out, module = "nn")]
+#[op("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", out, apart, module = "nn")]
 impl MseLoss {
     fn cpu(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
         check_floating("mse_cpu", self_, target)?;
@@ -76,6 +76,7 @@ impl L1Loss {
 #[op(
     "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor",
     out,
+    apart,
     module = "nn"
 )]
 impl SmoothL1Loss {
@@ -129,6 +130,7 @@ impl SmoothL1Loss {
 #[op(
     "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor",
     out,
+    apart,
     module = "nn"
 )]
 impl HuberLoss {
@@ -180,6 +182,7 @@ impl HuberLoss {
 #[op(
     "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
     out,
+    apart,
     module = "nn",
     not_differentiable(weight)
 )]

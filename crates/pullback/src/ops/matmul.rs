@@ -154,7 +154,7 @@ impl Mm {
 #[op(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace = method,
-    exact_out
+    exact_out, apart(self)
 )]
 impl Addmm {
     fn cpu(
@@ -231,7 +231,7 @@ impl Bmm {
 #[op(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace = method,
-    exact_out
+    exact_out, apart(self)
 )]
 impl Baddbmm {
     fn cpu(
@@ -275,7 +275,7 @@ impl Baddbmm {
 #[op(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace = method,
-    exact_out
+    exact_out, apart(self)
 )]
 impl Addbmm {
     fn cpu(
@@ -395,7 +395,8 @@ impl Mv {
 #[op(
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace,
-    exact_out
+    exact_out,
+    apart(self)
 )]
 impl Addmv {
     fn cpu(

@@ -317,7 +317,7 @@ impl RandintLikeLow {
 }
 
 /// Ones with the probabilities `self`, else zeros.
-#[op("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", random, out)]
+#[op("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", random, out, apart)]
 impl Bernoulli {
     fn cpu(self_: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
         let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
@@ -383,7 +383,7 @@ impl Normal {
 }
 
 /// Normal numbers around each element of `mean`.
-#[op("normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor", out, random, node = "NormalBackward1", function_only, method = normal_around)]
+#[op("normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor", out, apart, random, node = "NormalBackward1", function_only, method = normal_around)]
 impl NormalMean {
     fn cpu(mean: &Tensor, std: f64, generator: Option<&Generator>) -> Result<Tensor> {
         check_std(std)?;
@@ -417,6 +417,7 @@ fn scaled(out: Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<Te
 #[op(
     "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
     out,
+    apart,
     random,
     node = "NormalBackward2"
 )]
@@ -443,7 +444,7 @@ impl NormalStd {
 }
 
 /// Normal numbers with means and standard deviations element by element; the shapes broadcast.
-#[op("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", out, random, node = "NormalBackward3", function_only, method = normal_of)]
+#[op("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", out, apart, random, node = "NormalBackward3", function_only, method = normal_of)]
 impl NormalTensor {
     fn cpu(mean: &Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
         let shape = broadcast_shapes(&[mean.shape(), std.shape()])?;

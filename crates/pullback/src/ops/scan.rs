@@ -18,7 +18,7 @@ pub(crate) static OPS: &[&OpDef] =
 
 /// The running sum along `dim`: `out[i] = self[0] + ... + self[i]`. Integers and bools sum in int64 unless
 /// `dtype` is given.
-#[op("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace = method, out, jvp = linear)]
+#[op("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace = method, out, apart, jvp = linear)]
 impl Cumsum {
     fn cpu(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
         running(self_, dim, dtype, scan::cumsum)
@@ -40,7 +40,7 @@ impl Cumsum {
 }
 
 /// The running product along `dim`. Integers and bools multiply in int64 unless `dtype` is given.
-#[op("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace = method, out)]
+#[op("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace = method, out, apart)]
 impl Cumprod {
     fn cpu(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
         running(self_, dim, dtype, scan::cumprod)
@@ -62,7 +62,7 @@ impl Cumprod {
 }
 
 /// `ln` of the running sum of `e^self` along `dim`, without overflow.
-#[op("logcumsumexp(Tensor self, int dim) -> Tensor", exact_out)]
+#[op("logcumsumexp(Tensor self, int dim) -> Tensor", exact_out, apart)]
 impl Logcumsumexp {
     fn cpu(self_: &Tensor, dim: i64) -> Result<Tensor> {
         along(self_, self_.dtype(), dim, scan::logcumsumexp)

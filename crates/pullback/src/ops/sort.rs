@@ -77,7 +77,8 @@ fn sample_of_distinct(s: &Sampler, shape: &[i64]) -> Option<Tensor> {
 /// The elements sorted along `dim`, and the places they came from. Stable.
 #[op(
     "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
-    exact_out
+    exact_out,
+    apart
 )]
 impl Sort {
     fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<[Tensor; 2]> {
@@ -117,6 +118,7 @@ impl Sort {
 #[op(
     "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
     exact_out,
+    apart,
     node = "SortBackward1"
 )]
 impl SortStable {
@@ -188,7 +190,7 @@ impl ArgsortStable {
 }
 
 /// The values of `sort` along the first dimension.
-#[op("msort(Tensor self) -> Tensor", exact_out)]
+#[op("msort(Tensor self) -> Tensor", exact_out, apart)]
 impl Msort {
     fn composite(self_: &Tensor) -> Result<Tensor> {
         let [values, _] = self_.sort(0, false)?;
@@ -202,7 +204,8 @@ impl Msort {
 /// The `k` largest (or smallest) elements along `dim`, best first, and their places.
 #[op(
     "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
-    exact_out
+    exact_out,
+    apart
 )]
 impl Topk {
     fn cpu(self_: &Tensor, k: i64, dim: i64, largest: bool) -> Result<[Tensor; 2]> {
@@ -252,7 +255,8 @@ impl Topk {
 /// The `k`-th smallest element along `dim` (counted from 1) and its place.
 #[op(
     "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    exact_out
+    exact_out,
+    separate
 )]
 impl Kthvalue {
     fn cpu(self_: &Tensor, k: i64, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
@@ -439,7 +443,8 @@ impl Nanmedian {
 /// is a value of its own.
 #[op(
     "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    exact_out
+    exact_out,
+    apart
 )]
 impl Mode {
     fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {

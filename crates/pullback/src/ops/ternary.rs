@@ -18,7 +18,7 @@ pub(crate) static OPS: &[&OpDef] =
     &[&WHERE_SELF, &MASKED_FILL, &MASKED_FILL_TENSOR, &LERP_SCALAR, &LERP, &ADDCMUL, &ADDCDIV];
 
 /// `self` where `condition` holds, else `other`. Shapes broadcast; the dtypes of `self` and `other` promote.
-#[op("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", out, numbers, batch = pointwise)]
+#[op("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", out, apart, numbers, batch = pointwise)]
 impl WhereSelf {
     fn cpu(condition: &Tensor, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         let kind = condition.dtype();

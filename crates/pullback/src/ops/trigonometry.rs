@@ -159,7 +159,7 @@ impl Atanh {
 }
 
 /// Degrees to radians: `self * π / 180`.
-#[op("deg2rad(Tensor self) -> Tensor", inplace, out, node = "Deg2Rad", batch = pointwise, jvp = linear, samples = unary)]
+#[op("deg2rad(Tensor self) -> Tensor", inplace, out, apart, node = "Deg2Rad", batch = pointwise, jvp = linear, samples = unary)]
 impl Deg2rad {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         refuse_complex("deg2rad", self_)?;
@@ -171,7 +171,7 @@ impl Deg2rad {
 }
 
 /// Radians to degrees: `self * 180 / π`.
-#[op("rad2deg(Tensor self) -> Tensor", inplace, out, node = "Rad2Deg", batch = pointwise, jvp = linear, samples = unary)]
+#[op("rad2deg(Tensor self) -> Tensor", inplace, out, apart, node = "Rad2Deg", batch = pointwise, jvp = linear, samples = unary)]
 impl Rad2deg {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         refuse_complex("rad2deg", self_)?;

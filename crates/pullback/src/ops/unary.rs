@@ -394,7 +394,7 @@ impl Rsqrt {
 }
 
 /// `self * self`; bool gives int64.
-#[op("square(Tensor self) -> Tensor", inplace, out, samples = unary)]
+#[op("square(Tensor self) -> Tensor", inplace, out, apart, samples = unary)]
 impl Square {
     fn composite(self_: &Tensor) -> Result<Tensor> {
         self_.pow_scalar(Scalar::Int(2))

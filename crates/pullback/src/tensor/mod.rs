@@ -21,7 +21,9 @@ mod storage;
 pub use device::{Device, Layout, MemoryFormat};
 pub(crate) use geometry::*;
 pub use geometry::{Dims, Geometry, contiguous_strides, dims_with};
-pub(crate) use overlap::{overlaps_partly, shares_elements, shares_storage};
+pub(crate) use overlap::{
+    overlaps_partly, overlaps_partly_resized, shares_elements, shares_storage,
+};
 pub use raw::Tensor;
 pub(crate) use raw::{Flag, SpinLock, WeakTensor};
 pub use spec::TensorSpec;

@@ -4,7 +4,7 @@
 //! the distance of their first elements. That is searched for exactly; where the search would be long, or
 //! where dtypes differ, the answer errs on the side of sharing.
 
-use super::{Geometry, Tensor, extent};
+use super::{Geometry, Tensor, contiguous_strides, extent};
 use smallvec::SmallVec;
 
 /// A stride, and the least and the greatest number of steps along it.
@@ -23,7 +23,21 @@ pub(crate) fn shares_elements(a: &Tensor, b: &Tensor) -> bool {
     if !shares_storage(a, b) {
         return false;
     }
-    let (ga, gb) = (a.geometry(), b.geometry());
+    reach_same(a.geometry(), b.geometry())
+}
+
+/// As [`overlaps_partly`], of what `a` will be once it has the size `shape`: if it has not, its elements lie row-major
+/// from where it begins.
+pub(crate) fn overlaps_partly_resized(a: &Tensor, shape: &[i64], b: &Tensor) -> bool {
+    if a.shape() == shape || !shares_storage(a, b) {
+        return overlaps_partly(a, b);
+    }
+    let resized = a.geometry().with_view(shape, &contiguous_strides(shape), a.storage_offset());
+    resized.is_ok_and(|a| reach_same(&a, b.geometry()) && !is_same_elements(&a, b.geometry()))
+}
+
+/// Whether two views of one memory reach the same bytes.
+fn reach_same(ga: &Geometry, gb: &Geometry) -> bool {
     if ga.numel == 0 || gb.numel == 0 {
         return false;
     }

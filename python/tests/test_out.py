@@ -126,3 +126,75 @@ def test_results_that_are_computed_aside_may_go_into_the_input() -> None:
     expected = y.cumsum(0)
     torch.cumsum(y, 0, out=y.view(-1)[:2])
     assert y.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("write", "text"),
+    [
+        (lambda x: x.addmm_(torch.ones(3, 2), torch.ones(2, 3)), r"input tensor size \[1\] and"),
+        (lambda x: x.addmv_(torch.ones(3, 2), torch.ones(2)), r"output tensor size \[3\] should"),
+        (
+            lambda x: x.baddbmm_(torch.ones(2, 3, 2), torch.ones(2, 2, 3)),
+            r"size \[2, 3, 3\] should",
+        ),
+        (lambda x: x.add_(torch.ones(3)), r"shape \[1\] doesn't match the broadcast shape \[3\]"),
+        (lambda x: x.clamp_(torch.ones(3)), r"shape \[1\] doesn't match the broadcast shape \[3\]"),
+        (lambda x: x.copy_(torch.ones(2, 3)), r"doesn't match the broadcast shape \[2, 3\]"),
+        (lambda x: x.expand(2).copy_(torch.ones(3)), "more than one element of the written-to"),
+        (
+            lambda x: x.index_add_(0, torch.tensor([0]), torch.ones(1, 2)),
+            "expected shape|same number of dim",
+        ),
+        (
+            lambda x: x.view(1, 1).index_add_(0, torch.tensor([0]), torch.ones(1, 2)),
+            r"Got self.shape = \[1, 1\] source.shape = \[1, 2\]",
+        ),
+        (
+            lambda x: x.view(1, 1).index_copy_(0, torch.tensor([0]), torch.ones(1, 2)),
+            "Destination slice shape: 1 at dimension 0 and source slice shape: 2",
+        ),
+    ],
+)
+def test_an_in_place_form_keeps_its_shape(write: Call, text: str) -> None:
+    x = torch.zeros(1)
+    with pytest.raises(RuntimeError, match=text):
+        write(x)
+    assert (x.tolist(), x._version) == ([0], 0)
+
+
+def test_addbmm_in_place_takes_the_shape_of_the_product() -> None:
+    weight = torch.tensor([2.0], requires_grad=True)
+    x = weight * 1
+    assert x.addbmm_(torch.ones(2, 3, 4), torch.ones(2, 4, 3)) is x
+    assert x.tolist() == [[10] * 3] * 3
+    x.sum().backward()
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [9]
+    # A view would grow over what lies behind it.
+    with pytest.raises(RuntimeError, match="should match"):
+        torch.zeros(4)[:1].addbmm_(torch.ones(2, 3, 4), torch.ones(2, 4, 3))
+    with pytest.raises(
+        RuntimeError, match=r"expanded size of the tensor \(3\) must match .* \(2\)"
+    ):
+        torch.zeros(2, 2).addbmm_(torch.ones(2, 3, 4), torch.ones(2, 4, 3))
+
+
+def test_one_value_may_be_written_where_elements_share_memory() -> None:
+    weight = torch.ones(3, requires_grad=True)
+    rows = weight * 2
+    rows.expand(2, 3)[:, 1:].fill_(7)
+    assert rows.tolist() == [2, 7, 7]
+    rows.sum().backward()
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [2, 0, 0]
+    assert torch.ones(1).expand(2, 2).zero_().tolist() == [[0, 0], [0, 0]]
+
+
+def test_in_place_forms_refuse_inputs_that_overlap_them_in_part() -> None:
+    x = torch.arange(6.0)
+    with pytest.raises(RuntimeError, match=SHARED):
+        x[:4].clamp_(x[1:5])
+    mask = x > 2
+    with pytest.raises(RuntimeError, match=SHARED):
+        mask[:4].masked_fill_(mask[1:5], True)
+    assert mask[:4].masked_fill_(mask[:4], False).tolist() == [False] * 4

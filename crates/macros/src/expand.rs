@@ -193,6 +193,8 @@ fn traits(op: &Op<'_>) -> TokenStream {
         ("numbers", "NUMBERS_AS_TENSORS"),
         ("internal", "INTERNAL"),
         ("checks_sharing", "CHECKS_SHARING"),
+        ("writes_one_value", "WRITES_ONE_VALUE"),
+        ("resizes_self", "RESIZES_SELF"),
     ] {
         if op.has(word) {
             flags.push(flag);

@@ -48,6 +48,8 @@ const WORDS: &[&str] = &[
     "operand",
     "internal",
     "checks_sharing",
+    "writes_one_value",
+    "resizes_self",
     "apart",
     "separate",
     "not_differentiable",

@@ -33,6 +33,8 @@ use syn::parse_macro_input;
 /// | `operand(a, ..)` | these `Scalar` arguments are inputs of the element-by-element kernel, in their order among the tensors |
 /// | `random`, `internal` | draws random numbers; not shown to users |
 /// | `checks_sharing` | the in-place kernel says itself which inputs may share memory with `self` |
+/// | `writes_one_value` | the in-place form writes the same everywhere: elements of `self` may share memory |
+/// | `resizes_self` | the in-place form gives `self` the result's shape |
 /// | `apart`, `apart(a, ..)` | tensors (all, or these) that `out=` may be, but not overlap in part; element-by-element kernels need no word |
 /// | `separate`, `separate(a, ..)` | tensors that `out=` may share no element with |
 /// | `not_differentiable`, `not_differentiable(a, ..)` | never has a gradient; these arguments must not require one |

@@ -10,8 +10,8 @@ use super::{
     record_inplace, rules_need_self, save_inputs,
 };
 use crate::dispatch::{
-    Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_out, check_out_dtype,
-    check_outs, check_result, check_separate_outs, check_writable, receiver, run,
+    Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs, check_apart_out,
+    check_out_dtype, check_outs, check_result, check_separate_outs, check_writable, receiver, run,
     run_pointwise_fast, run_pointwise_into, write_into,
 };
 use crate::error::{bail, ensure};
@@ -146,12 +146,13 @@ pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
                 }
             };
             let result = result.one();
+            check_apart_inputs(def, args, target)?;
             check_result(target, result.shape(), result.dtype())?;
             return copy_into(target, &result).map(|()| target.clone());
         }
         let needs = needed(def, args)?;
         check_inplace(target, needs != 0)?;
-        if !def.is(Traits::VIEW) {
+        if !def.is(Traits::VIEW) && !def.is(Traits::WRITES_ONE_VALUE) {
             check_writable(target)?;
         }
         // A rule that wants the old value of what is overwritten gets a copy of it.

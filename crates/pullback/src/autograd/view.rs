@@ -6,7 +6,7 @@
 
 use super::node::{Backward, Edge, InputMeta, Node};
 use super::{arithmetic, leaf, mode, saved};
-use crate::dispatch::{Arg, Grads, OpDef, Traits};
+use crate::dispatch::{Arg, Grads, OpDef, Traits, check_writable};
 use crate::error::ensure;
 use crate::tensor::{Dims, Flag};
 use crate::{Error, Result, Tensor};
@@ -336,8 +336,9 @@ impl Backward for CopySlices {
             if index > 0 {
                 out[index] = grad;
             } else if edges[0].is_valid() {
-                // What the inner node gives for the old slice; nothing means zero.
-                match grad {
+                // What the inner node gives for the old slice; nothing means zero. Elements that share memory
+                // are only ever written with one value, which does not depend on what was there.
+                match grad.filter(|_| check_writable(&slice).is_ok()) {
                     Some(g) => arithmetic::copy_in_place(&slice, &self.window.as_kept(g)?)?,
                     None => arithmetic::zero_in_place(&slice)?,
                 }

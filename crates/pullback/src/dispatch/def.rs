@@ -120,6 +120,10 @@ impl Traits {
     pub const INPLACE_METHOD: Traits = Traits(65536);
     /// The kernel of the in-place form says itself which inputs may share elements with the target.
     pub const CHECKS_SHARING: Traits = Traits(131_072);
+    /// Writes the same value everywhere: the target's elements may share memory.
+    pub const WRITES_ONE_VALUE: Traits = Traits(262_144);
+    /// The in-place form gives its target the result's shape.
+    pub const RESIZES_SELF: Traits = Traits(524_288);
     /// No flags.
     pub const NONE: Traits = Traits(0);
     /// The union.

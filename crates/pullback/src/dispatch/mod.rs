@@ -78,7 +78,23 @@ pub(crate) fn write_into(def: &'static OpDef, args: &[Arg<'_>], target: &Tensor)
         }
         Kernel::Function(function) => {
             let result = function(args)?.one();
-            check_result(target, result.shape(), result.dtype())?;
+            check_apart_inputs(def, args, target)?;
+            let fits = result.shape() == target.shape();
+            // (A view that grew would write to what lies behind it.)
+            if !fits && def.is(Traits::RESIZES_SELF) && target.base().is_none() {
+                check_cast(result.dtype(), target.dtype())?;
+                target.resize_to(result.shape())?;
+            } else {
+                // (What PyTorch says of its own kernels, and of those that walk element by element.)
+                ensure!(
+                    fits || def.batch == Batch::Pointwise,
+                    runtime,
+                    "Bad in-place call: input tensor size {} and output tensor size {} should match",
+                    shape::list(target.shape()),
+                    shape::list(result.shape())
+                );
+                check_result(target, result.shape(), result.dtype())?;
+            }
             target.copy_data(&result)
         }
         Kernel::Composite(_) => unreachable!("composites were handled by the caller"),
@@ -121,6 +137,16 @@ pub(crate) fn check_apart(target: &Tensor, input: &Tensor) -> Result<()> {
 /// Refuses an input that shares any element with the target.
 pub(crate) fn check_separate(target: &Tensor, input: &Tensor) -> Result<()> {
     ensure!(!shares_elements(target, input), runtime, "{SHARED}");
+    Ok(())
+}
+
+/// Refuses a target that overlaps in part with further arguments of an in-place form which must be apart.
+pub(crate) fn check_apart_inputs(def: &OpDef, args: &[Arg<'_>], target: &Tensor) -> Result<()> {
+    for (arg, info) in args.iter().zip(def.args).skip(1) {
+        if info.sharing == Sharing::Apart {
+            each_input(arg, &mut |input| check_apart(target, input))?;
+        }
+    }
     Ok(())
 }
 

@@ -1,8 +1,9 @@
 //! Copies, conversions and filling.
 
-use crate::dispatch::OpDef;
+use crate::dispatch::{OpDef, check_result};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::shape::broadcast_shapes;
 use crate::{DType, ErrorKind, MemoryFormat, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
@@ -53,6 +54,10 @@ impl CloneTensor {
 )]
 impl Copy {
     fn cpu_(self_: &Tensor, src: &Tensor) -> Result<()> {
+        if src.shape() != self_.shape() {
+            let shape = broadcast_shapes(&[self_.shape(), src.shape()])?;
+            check_result(self_, &shape, self_.dtype())?;
+        }
         self_.copy_data(src)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -130,7 +135,7 @@ impl FilledTensor {
 }
 
 /// Writes `value` into every element.
-#[op("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", method = fill_, node = "FillBackward2")]
+#[op("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", writes_one_value, method = fill_, node = "FillBackward2")]
 impl FillScalar {
     fn cpu_(self_: &Tensor, value: Scalar) -> Result<()> {
         let mut iter = Iter::new(&[self_.view_mut()], &[])?;
@@ -175,7 +180,7 @@ impl FillTensor {
 }
 
 /// Writes zero into every element.
-#[op("zero_(Tensor(a!) self) -> Tensor(a!)", method = zero_, node = "Zero", samples = unary)]
+#[op("zero_(Tensor(a!) self) -> Tensor(a!)", writes_one_value, method = zero_, node = "Zero", samples = unary)]
 impl Zero {
     fn cpu_(self_: &Tensor) -> Result<()> {
         let mut iter = Iter::new(&[self_.view_mut()], &[])?;

@@ -271,10 +271,12 @@ impl Baddbmm {
     }
 }
 
-/// `beta * self + alpha * (sum over b of batch1[b] @ batch2[b])`.
+/// `beta * self + alpha * (sum over b of batch1[b] @ batch2[b])`; `self` broadcasts, and the in-place form gives it the
+/// result's shape.
 #[op(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace = method,
+    resizes_self,
     exact_out, apart(self)
 )]
 impl Addbmm {

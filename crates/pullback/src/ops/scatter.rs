@@ -384,7 +384,35 @@ fn check_slices(
         "{name}(): Number of indices ({}) should be equal to source.size(dim) ({have})",
         index.numel()
     );
+    check_slice_shapes(name, self_.shape(), source.shape(), dim)?;
     Ok(dim)
+}
+
+/// Refuses slices of `source` along `dim` of another shape than those of `self`.
+fn check_slice_shapes(name: &str, own: &[i64], source: &[i64], dim: usize) -> Result<()> {
+    let mut sizes = own.iter().zip(source).enumerate();
+    if own.len() != source.len() || sizes.all(|(at, (a, b))| at == dim || a == b) {
+        return Ok(());
+    }
+    if name == "index_add" {
+        bail!(
+            runtime,
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {} source.shape = {}",
+            list(own),
+            list(source)
+        );
+    }
+    let without = |shape: &[i64]| {
+        let mut slice = crate::Dims::from_slice(shape);
+        slice.remove(dim);
+        slice.iter().map(i64::to_string).collect::<Vec<_>>().join(" ")
+    };
+    bail!(
+        runtime,
+        "{name}_(): Source/destination tensor must have same slice shapes. Destination slice shape: {} at dimension {dim} and source slice shape: {} at dimension 0.",
+        without(own),
+        without(source)
+    )
 }
 
 /// Adds slices: `self[:, index[j]] += alpha * source[:, j]` along `dim`.

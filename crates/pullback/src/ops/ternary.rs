@@ -76,7 +76,7 @@ impl WhereSelf {
 }
 
 /// `value` where `mask` (bool, broadcast) holds, else `self`. The result has `self`'s dtype.
-#[op("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", inplace = method, out, batch = pointwise,
+#[op("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", inplace = method, out, apart, batch = pointwise,
      jvp = elementwise)]
 impl MaskedFill {
     fn cpu(self_: &Tensor, mask: &Tensor, value: Scalar) -> Result<Tensor> {
@@ -120,7 +120,7 @@ impl MaskedFill {
 }
 
 /// `value`, a tensor without dimensions, where `mask` (bool, broadcast) holds, else `self`.
-#[op("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", inplace = method, out, node = "MaskedFillBackward1",
+#[op("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", inplace = method, out, apart, node = "MaskedFillBackward1",
      batch = pointwise)]
 impl MaskedFillTensor {
     fn cpu(self_: &Tensor, mask: &Tensor, value: &Tensor) -> Result<Tensor> {

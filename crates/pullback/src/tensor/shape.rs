@@ -93,11 +93,13 @@ pub fn broadcast_strides(shape: &[i64], strides: &[i64], target: &[i64]) -> Resu
     ensure!(
         shape.len() <= target.len(),
         runtime,
-        "shape {shape:?} has more dimensions than the shape {target:?} it should broadcast to"
+        "expand({shape:?}, size={target:?}): the number of sizes provided ({}) must be greater or equal to the number of dimensions in the tensor ({})",
+        target.len(),
+        shape.len()
     );
     let mut out = Dims::from_elem(0, target.len());
     let skip = target.len() - shape.len();
-    for index in 0..shape.len() {
+    for index in (0..shape.len()).rev() {
         if shape[index] == target[skip + index] {
             out[skip + index] = strides[index];
         } else {

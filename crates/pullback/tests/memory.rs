@@ -17,6 +17,8 @@ fn grown(before: usize) -> usize {
 fn memory_is_counted_kept_by_views_and_freed_with_graphs() -> Result<()> {
     too_much_is_an_error_that_says_how_much();
     counters_follow_allocation_and_release()?;
+    a_tensor_that_grows_leaves_no_trail_of_blocks()?;
+    a_loop_finds_its_blocks_again()?;
     a_view_keeps_the_memory_of_its_base()?;
     a_graph_keeps_what_it_saved_until_it_is_freed()?;
     a_dropped_graph_frees_everything()
@@ -54,6 +56,50 @@ fn counters_follow_allocation_and_release() -> Result<()> {
     drop(fresh(8 * MIB)?);
     assert_eq!(memory::cached_bytes(), 0, "a cache without room keeps nothing");
     memory::set_cache_limit(4 << 30);
+    Ok(())
+}
+
+fn a_tensor_that_grows_leaves_no_trail_of_blocks() -> Result<()> {
+    memory::empty_cache();
+    let mut x = Tensor::empty_of(&[4 << 20], DType::U8)?;
+    let mut freed = 0;
+    while x.numel() < 128 << 20 {
+        freed += x.numel() as usize;
+        x = Tensor::empty_of(&[x.numel() * 9 / 8], DType::U8)?;
+    }
+    assert!(freed > 900 * MIB);
+    // Half as much again as the old and the new tensor, which were live together.
+    let most = 3 * x.numel() as usize + 16 * MIB;
+    assert!(memory::cached_bytes() <= most.max(256 * MIB), "{}", memory::cached_bytes() / MIB);
+    // What is kept is what was freed last.
+    let cached = memory::cached_bytes();
+    drop(Tensor::empty_of(&[x.numel() * 8 / 9], DType::U8)?);
+    assert_eq!(memory::cached_bytes(), cached);
+    drop(x);
+    memory::empty_cache();
+    Ok(())
+}
+
+fn a_loop_finds_its_blocks_again() -> Result<()> {
+    memory::empty_cache();
+    // Held together, and then other sizes one at a time: half as much again in all.
+    let pass = || -> Result<()> {
+        let held: Result<Vec<_>> =
+            (0..8).map(|i| Tensor::empty_of(&[(40 + 5 * i) << 20], DType::U8)).collect();
+        drop(held?);
+        for i in 0..2 {
+            drop(Tensor::empty_of(&[(81 + 11 * i) << 20], DType::U8)?);
+        }
+        Ok(())
+    };
+    pass()?;
+    let cached = memory::cached_bytes();
+    assert!(cached > 600 * MIB);
+    for _ in 0..3 {
+        pass()?;
+        assert_eq!(memory::cached_bytes(), cached);
+    }
+    memory::empty_cache();
     Ok(())
 }
 

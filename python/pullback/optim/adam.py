@@ -25,7 +25,6 @@ from .optimizer import (
     is_native,
     kind_of,
     scalar_of,
-    split_by_kind,
     step_dtype,
     use_grad_for_differentiable,
 )
@@ -282,7 +281,6 @@ def adam(
     ):
         _native_adam(
             [params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps],
-            len(kinds) > 1,
             _VF._fused_adamw_ if decoupled_weight_decay else _VF._fused_adam_,
             {
                 "amsgrad": amsgrad,
@@ -314,21 +312,6 @@ def adam(
 
 
 def _native_adam(
-    columns: list[list[Tensor]],
-    is_mixed: bool,
-    kernel: Callable[..., None],
-    options: dict[str, Any],
-) -> None:
-    """Calls the kernel once per kind of gradient."""
-    if not is_mixed:
-        _count_and_step(columns, kernel, options)
-    else:
-        params, grads, *others = columns
-        for _, (run_grads, run_params, *run_others) in split_by_kind(grads, params, *others):
-            _count_and_step([run_params, run_grads, *run_others], kernel, options)
-
-
-def _count_and_step(
     columns: list[list[Tensor]], kernel: Callable[..., None], options: dict[str, Any]
 ) -> None:
     """Counts the steps up and calls the kernel, which refuses lists before it writes to any."""

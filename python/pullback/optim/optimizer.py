@@ -77,21 +77,6 @@ def is_native(kind: Kind) -> bool:
     return kind[0] in _NATIVE_DTYPES and kind[1] == strided
 
 
-def split_by_kind(tensors: list[Tensor], *others: list[Any]) -> list[tuple[Kind, list[list[Any]]]]:
-    """Splits parallel lists into runs of one kind, decided by `tensors`.
-
-    An empty list among `others` stands for "not used" and stays empty.
-    """
-    buckets: dict[Kind, list[list[Any]]] = {}
-    for row, tensor in enumerate(tensors):
-        bucket = buckets.setdefault(kind_of(tensor), [[] for _ in range(1 + len(others))])
-        bucket[0].append(tensor)
-        for column, other in zip(bucket[1:], others, strict=True):
-            if other:
-                column.append(other[row])
-    return list(buckets.items())
-
-
 def scalar_of(value: Any) -> Any:
     """Turns a one-element tensor of any rank into a 0-dim one; leaves the rest alone."""
     return value.squeeze() if isinstance(value, Tensor) and value.dim() != 0 else value

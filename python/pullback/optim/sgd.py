@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _C, Tensor, empty_like
+from .. import _C, Tensor, empty_like, ones
 from .optimizer import (
     Closure,
     Optimizer,
@@ -21,7 +21,6 @@ from .optimizer import (
     is_native,
     kind_of,
     scalar_of,
-    split_by_kind,
     use_grad_for_differentiable,
 )
 
@@ -193,7 +192,6 @@ def sgd(
         params,
         d_p_list,
         momentum_buffer_list,
-        len(kinds) > 1,
         {
             "weight_decay": float(weight_decay),
             "momentum": momentum,
@@ -211,31 +209,28 @@ def _native_sgd(
     params: list[Tensor],
     grads: list[Tensor],
     buffers: list[Tensor | None],
-    is_mixed: bool,
     options: dict[str, Any],
 ) -> None:
-    """Calls the kernel once per kind of tensor, apart for buffers that are made here."""
+    """Calls the kernel, which refuses lists before it writes to any; apart for new buffers."""
     if not options["momentum"]:
-        runs = [run for _, run in split_by_kind(grads, params)] if is_mixed else [[grads, params]]
-        for run_grads, run_params in runs:
-            _VF._fused_sgd_(run_params, run_grads, [], is_first_step=False, **options)
+        _VF._fused_sgd_(params, grads, [], is_first_step=False, **options)
         return
-    fresh = [row for row, buffer in enumerate(buffers) if buffer is None]
-    for row in fresh:
-        buffers[row] = empty_like(grads[row])
-    if not is_mixed and len(fresh) in (0, len(params)):
-        full = [buffer for buffer in buffers if buffer is not None]
-        _VF._fused_sgd_(params, grads, full, is_first_step=bool(fresh), **options)
-        return
-    # A parameter that gets its first gradient late starts its buffer while others decay theirs.
-    for is_first in (True, False):
-        rows = [row for row in range(len(params)) if (row in set(fresh)) == is_first]
-        some_grads = [grads[row] for row in rows]
-        some_params = [params[row] for row in rows]
-        some_buffers = [buffers[row] for row in rows]
-        for _, run in split_by_kind(some_grads, some_params, some_buffers):
-            run_grads, run_params, run_buffers = run
-            _VF._fused_sgd_(run_params, run_grads, run_buffers, is_first_step=is_first, **options)
+    fresh = {row for row, buffer in enumerate(buffers) if buffer is None}
+    made = [empty_like(grads[row]) if row in fresh else buffers[row] for row in range(len(grads))]
+    if len(fresh) in (0, len(params)):
+        _VF._fused_sgd_(params, grads, made, is_first_step=bool(fresh), **options)
+    else:
+        # A step that found an infinity writes nothing, but is refused as any other.
+        infinite = {**options, "found_inf": ones(())}
+        _VF._fused_sgd_(params, grads, made, is_first_step=False, **infinite)
+        # A parameter that gets its first gradient late starts its buffer while others decay theirs.
+        for is_first in (True, False):
+            rows = [row for row in range(len(params)) if (row in fresh) == is_first]
+            lists = ([column[row] for row in rows] for column in (params, grads, made))
+            _VF._fused_sgd_(*lists, is_first_step=is_first, **options)
+    found_inf = options["found_inf"]
+    if found_inf is None or found_inf.item() != 1:
+        buffers[:] = made
 
 
 def _plain_sgd(

@@ -227,6 +227,48 @@ def test_a_refused_step_is_not_counted() -> None:
     assert [state["step"].item() for state in optimizer.state.values()] == [1.0, 1.0]
 
 
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("SGD", {}), ("SGD", {"momentum": 0.9}), ("Adam", {}), ("AdamW", {"fused": True})],
+)
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_refused_step_moves_no_parameter_of_another_dtype(
+    kind: str, options: dict[str, Any], steps: int
+) -> None:
+    dtypes = (torch.float64, torch.float32, torch.bfloat16, torch.float32)
+    params = [torch.ones(2, dtype=dtype, requires_grad=True) for dtype in dtypes]
+    optimizer = getattr(torch.optim, kind)(params, lr=0.5, **options)
+    for param in params[: 2 * steps]:
+        param.grad = torch.ones_like(param)
+    for _ in range(steps):
+        optimizer.step()
+    for param in params:
+        param.grad = torch.ones_like(param)
+    before = [param.tolist() for param in params]
+    # The last parameter repeats one element, which no step can write.
+    params[3].data = torch.ones(1).expand(2)
+    with pytest.raises(RuntimeError, match="written-to tensor"):
+        optimizer.step()
+    assert [param.tolist() for param in params] == before
+    counts = [state["step"].item() for state in optimizer.state.values() if "step" in state]
+    assert all(count <= steps for count in counts)
+    params[3].data = torch.ones(2)
+    optimizer.step()
+    assert all(param[0] < old[0] for param, old in zip(params, before, strict=True))
+
+
+def test_a_step_that_found_an_infinity_starts_no_momentum() -> None:
+    param = torch.ones(2, requires_grad=True)
+    param.grad = torch.ones(2)
+    optimizer = torch.optim.SGD([param], lr=0.5, momentum=0.9, fused=True)
+    optimizer.found_inf = torch.ones(())
+    optimizer.step()
+    assert param.tolist() == [1, 1]
+    optimizer.found_inf = None
+    optimizer.step()
+    assert param.tolist() == [0.5, 0.5]
+
+
 def test_a_parameter_may_be_its_own_gradient() -> None:
     param = torch.full((3,), 2.0, requires_grad=True)
     param.grad = param.detach()

@@ -125,9 +125,6 @@ fn sgd(
     options: Sgd,
     found_inf: Option<&Tensor>,
 ) -> Result<()> {
-    if number(found_inf)? == Some(1.0) {
-        return Ok(());
-    }
     check_list(params, grads, "grads")?;
     let lists: &[&[Tensor]] = if options.momentum == 0.0 { &[] } else { &[buffers] };
     for list in lists {
@@ -136,6 +133,9 @@ fn sgd(
     let is_scaled = options.grad_scale.is_some();
     let written = Written { params, grads, buffers: lists, is_scaled, kernel: "fused_sgd_kernel" };
     written.check()?;
+    if number(found_inf)? == Some(1.0) {
+        return Ok(());
+    }
     written.each(|_, state| Ok(kernel::sgd(state, &options)?))
 }
 
@@ -235,9 +235,6 @@ fn adam(
     decoupled: bool,
     (grad_scale, found_inf): (Option<&Tensor>, Option<&Tensor>),
 ) -> Result<()> {
-    if number(found_inf)? == Some(1.0) {
-        return Ok(());
-    }
     let buffers = &lists.buffers[..if options.amsgrad { 3 } else { 2 }];
     check_list(lists.params, lists.grads, "grads")?;
     for (list, name) in buffers.iter().zip(["exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs"]) {
@@ -262,6 +259,9 @@ fn adam(
         kernel: "fused_adam_kernel",
     };
     written.check()?;
+    if number(found_inf)? == Some(1.0) {
+        return Ok(());
+    }
     written.each(|index, state| {
         let options = Adam { step: steps[index], ..options };
         let step = if decoupled { kernel::adamw } else { kernel::adam };

@@ -2,13 +2,15 @@
 //!
 //! Blocks are 64-byte aligned and come in size classes. Classes up to 4 KiB live in thread-local
 //! pools (taking one is a few instructions); larger ones in one shared cache, because returning
-//! memory to the system means page faults at the next use, which cost more than most kernels.
+//! memory to the system means page faults at the next use, which cost more than most kernels. What the
+//! cache keeps is bounded by what was live lately, so that a loop whose sizes change does not leave a trail of
+//! blocks that nobody asks for again; the blocks that lay longest go first.
 //! Invariant: a block's class is a function of its requested size alone, so freeing needs no look-up.
 
 use crate::local::local;
 use crate::{Error, Result};
 use std::alloc::{GlobalAlloc, Layout, System, alloc, dealloc};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
@@ -29,9 +31,73 @@ static LARGE_LIVE: AtomicUsize = AtomicUsize::new(0);
 static SMALL_LIVE: AtomicIsize = AtomicIsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 static CACHED: AtomicUsize = AtomicUsize::new(0);
-/// Most bytes the shared cache keeps; beyond it freed blocks go back to the system.
+/// Most bytes the shared cache keeps, whatever was live; beyond it blocks go back to the system.
 static CACHE_LIMIT: AtomicUsize = AtomicUsize::new(4 << 30);
-static LARGE: Mutex<BTreeMap<usize, Vec<Block>>> = Mutex::new(BTreeMap::new());
+/// Bytes that the cache keeps, however little was live.
+const ALWAYS_KEPT: usize = 256 << 20;
+/// Large blocks taken in one window of [`Cache::peaks`]: more than the passes of a training loop take.
+const WINDOW: u32 = 1 << 16;
+static LARGE: Mutex<Cache> =
+    Mutex::new(Cache { free: BTreeMap::new(), clock: 0, taken: 0, peaks: [0; 2] });
+
+/// The free large blocks.
+struct Cache {
+    /// By size, each with the time it was freed; those freed last are at the end, and are taken first.
+    free: BTreeMap<usize, VecDeque<(u64, Block)>>,
+    /// Counts the blocks that were freed.
+    clock: u64,
+    /// Blocks taken in the present window.
+    taken: u32,
+    /// The most bytes that were live in the present window, and in the one before.
+    peaks: [usize; 2],
+}
+
+impl Cache {
+    /// A free block of this size, if there is one.
+    fn take(&mut self, size: usize) -> Option<Block> {
+        self.taken += 1;
+        if self.taken == WINDOW {
+            (self.taken, self.peaks) = (0, [0, self.peaks[0]]);
+        }
+        self.free.get_mut(&size)?.pop_back().map(|(_, block)| block)
+    }
+    /// The most bytes to keep. A loop has its blocks in more sizes than are live at once: half as much again
+    /// lets it find all of them next time.
+    fn bound(&self) -> usize {
+        let peak = self.peaks[0].max(self.peaks[1]);
+        CACHE_LIMIT.load(Relaxed).min(ALWAYS_KEPT.max(peak + peak / 2))
+    }
+    /// Keeps a block, or gives it back if nothing of its size may be kept.
+    fn put(&mut self, block: Block, size: usize) -> Option<Block> {
+        if size > self.bound() {
+            return Some(block);
+        }
+        self.clock += 1;
+        CACHED.fetch_add(size, Relaxed);
+        self.free.entry(size).or_default().push_back((self.clock, block));
+        None
+    }
+    /// Takes out the block that lay longest, if more is kept than may be.
+    fn pop_excess(&mut self) -> Option<(usize, Block)> {
+        if CACHED.load(Relaxed) <= self.bound() {
+            return None;
+        }
+        let oldest =
+            |(&size, list): (&usize, &VecDeque<(u64, Block)>)| Some((list.front()?.0, size));
+        let (_, size) = self.free.iter().filter_map(oldest).min()?;
+        let list = self.free.get_mut(&size)?;
+        let (_, block) = list.pop_front()?;
+        if list.is_empty() {
+            self.free.remove(&size);
+        }
+        CACHED.fetch_sub(size, Relaxed);
+        Some((size, block))
+    }
+}
+
+fn cache() -> std::sync::MutexGuard<'static, Cache> {
+    LARGE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
 
 struct Block(NonNull<u8>);
 // SAFETY: a free block is owned by whoever holds this value.
@@ -174,11 +240,7 @@ pub(crate) fn allocate(bytes: usize) -> Result<NonNull<u8>> {
 
 fn allocate_large(bytes: usize) -> Result<NonNull<u8>> {
     let size = class_size(bytes).ok_or_else(|| out_of_memory(bytes))?;
-    let cached = LARGE
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-        .get_mut(&size)
-        .and_then(Vec::pop);
+    let cached = cache().take(size);
     let block = if let Some(block) = cached {
         CACHED.fetch_sub(size, Relaxed);
         block.0
@@ -219,17 +281,20 @@ pub(crate) unsafe fn release(block: NonNull<u8>, bytes: usize) {
         return;
     }
     let size = class_size(bytes).expect("the size was valid when the block was allocated");
+    // (Live bytes are greatest just before something is freed.)
+    let live = live_bytes();
     LARGE_LIVE.fetch_sub(size, Relaxed);
-    if CACHED.load(Relaxed) + size > CACHE_LIMIT.load(Relaxed) {
-        return to_system(block, size);
+    let mut shared = cache();
+    shared.peaks[0] = shared.peaks[0].max(live);
+    let mut excess = shared.put(block, size).map(|block| (size, block));
+    if excess.is_none() {
+        excess = shared.pop_excess();
     }
-    CACHED.fetch_add(size, Relaxed);
-    LARGE
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-        .entry(size)
-        .or_default()
-        .push(block);
+    drop(shared);
+    while let Some((size, block)) = excess {
+        to_system(block, size);
+        excess = cache().pop_excess();
+    }
 }
 
 /// Asks whether `bytes` bytes could be had, and leaves things as they are: for what is made in many small parts
@@ -278,9 +343,9 @@ pub fn reset_peak() {
 
 /// Returns every cached block of the shared cache, and of this thread's pools, to the system.
 pub fn empty_cache() {
-    let all = std::mem::take(&mut *LARGE.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+    let all = std::mem::take(&mut cache().free);
     for (size, blocks) in all {
-        for block in blocks {
+        for (_, block) in blocks {
             CACHED.fetch_sub(size, Relaxed);
             to_system(block, size);
         }
@@ -288,7 +353,8 @@ pub fn empty_cache() {
     with_pool(Pool::clear);
 }
 
-/// Sets how many bytes of freed blocks the shared cache may keep.
+/// Sets how many bytes of freed blocks the shared cache may keep at most. Below that it keeps half as much again as
+/// was live lately, and at least 256 MiB.
 pub fn set_cache_limit(bytes: usize) {
     CACHE_LIMIT.store(bytes, Relaxed);
 }

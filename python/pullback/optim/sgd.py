@@ -216,7 +216,8 @@ def _native_sgd(
         _VF._fused_sgd_(params, grads, [], is_first_step=False, **options)
         return
     fresh = {row for row, buffer in enumerate(buffers) if buffer is None}
-    made = [empty_like(grads[row]) if row in fresh else buffers[row] for row in range(len(grads))]
+    rows = zip(grads, buffers, strict=True)
+    made = [empty_like(grad) if buffer is None else buffer for grad, buffer in rows]
     if len(fresh) in (0, len(params)):
         _VF._fused_sgd_(params, grads, made, is_first_step=bool(fresh), **options)
     else:
@@ -225,8 +226,8 @@ def _native_sgd(
         _VF._fused_sgd_(params, grads, made, is_first_step=False, **infinite)
         # A parameter that gets its first gradient late starts its buffer while others decay theirs.
         for is_first in (True, False):
-            rows = [row for row in range(len(params)) if (row in fresh) == is_first]
-            lists = ([column[row] for row in rows] for column in (params, grads, made))
+            some = [row for row in range(len(params)) if (row in fresh) == is_first]
+            lists = [[column[row] for row in some] for column in (params, grads, made)]
             _VF._fused_sgd_(*lists, is_first_step=is_first, **options)
     found_inf = options["found_inf"]
     if found_inf is None or found_inf.item() != 1:

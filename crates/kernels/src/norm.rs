@@ -14,9 +14,11 @@ pub use group::{group_norm, group_norm_backward};
 pub use layer::{layer_norm, layer_norm_backward, rms_norm, rms_norm_backward};
 
 use crate::dense::{Compute, Real, expect_shape, load};
-use crate::row::{reduce, sum_pairs};
-use crate::{Result, StridedMut, StridedRef};
+use crate::row::{GROUP, padded, reduce, sum_pairs};
+use crate::simd::transpose::{SQUARE, square};
+use crate::{Result, StridedMut, StridedRef, parallel};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// Elements worth a thread of their own.
 const GRAIN: usize = 1 << 14;
@@ -47,60 +49,216 @@ fn store_optional<T: Compute>(view: Option<&mut StridedMut<'_>>, values: &[T]) {
     }
 }
 
-crate::multiversion! {
-    /// The sum of a row.
-    fn sum<T: Real>(x: &[T]) -> f64 {
-        // A loop, here and below: what an iterator's `sum` calls is not compiled with the level.
-        let mut total = 0.0;
-        for chunk in x.chunks(CHUNK) {
-            total += reduce(chunk, T::ZERO, |a, b| a + b, |v| v).wide();
-        }
-        total
+/// Elements in (batch, channel) runs, as (N, C, S) lies: the runs of one channel are normalised together.
+#[derive(Clone, Copy)]
+struct Runs {
+    batch: usize,
+    channels: usize,
+    inner: usize,
+}
+
+impl Runs {
+    /// Rows of `n` elements, each its own channel.
+    fn rows(rows: usize, n: usize) -> Runs {
+        Runs { batch: 1, channels: rows, inner: n }
+    }
+    /// The run of batch element `n` of channel `c`.
+    #[inline(always)]
+    fn run(self, n: usize, c: usize) -> Range<usize> {
+        let start = (n * self.channels + c) * self.inner;
+        start..start + self.inner
+    }
+    /// Elements per channel.
+    #[inline(always)]
+    fn count(self) -> usize {
+        self.batch * self.inner
+    }
+    /// Calls `work` for ranges of channels, each channel in one of them.
+    fn for_channels(self, work: &(dyn Fn(Range<usize>) + Sync)) {
+        let grain = (GRAIN / self.count().max(1)).max(1);
+        parallel::for_range(self.channels, grain, work);
+    }
+    /// Whether a channel is so short that adding up its lanes would cost more than all else.
+    #[inline(always)]
+    fn is_short(self) -> bool {
+        self.batch == 1 && self.inner <= 4 * GROUP
+    }
+    /// How many channels to look at together: enough for the roots and quotients to go side by side, while their
+    /// elements stay in the nearest cache.
+    #[inline(always)]
+    fn together(self) -> usize {
+        (4096 / self.count().max(1)).clamp(1, TOGETHER)
     }
 }
 
-crate::multiversion! {
-    /// The sum of `(x - mean)^2`.
-    fn sum_squares<T: Real>(x: &[T], mean: T) -> f64 {
-        let mut total = 0.0;
-        for chunk in x.chunks(CHUNK) {
-            let square = |v: T| (v - mean) * (v - mean);
-            total += reduce(chunk, T::ZERO, |a, b| a + b, square).wide();
+/// Most channels looked at together.
+const TOGETHER: usize = 16;
+
+/// What is known of channels looked at together.
+struct Statistics<T> {
+    means: [T; TOGETHER],
+    variances: [f64; TOGETHER],
+    rstds: [T; TOGETHER],
+}
+
+/// Mean (zero, if it is not to be `centred`), biased variance about it, and `1 / sqrt(variance + eps)` of at most
+/// `TOGETHER` channels.
+#[inline(always)]
+fn statistics<T: Real>(
+    x: &[T],
+    s: Runs,
+    channels: Range<usize>,
+    centred: bool,
+    eps: f64,
+) -> Statistics<T> {
+    let count = s.count() as f64;
+    let (mut means, mut rstds) = ([T::ZERO; TOGETHER], [T::ZERO; TOGETHER]);
+    let mut variances = [0_f64; TOGETHER];
+    if s.is_short() {
+        if centred {
+            let totals = short_sums(x, s, channels.clone(), &means, |x, _| x);
+            for i in 0..TOGETHER {
+                means[i] = T::of(totals[i].wide() / count);
+            }
         }
-        total
+        let squares = short_sums(x, s, channels, &means, |x, mean| (x - mean) * (x - mean));
+        for i in 0..TOGETHER {
+            variances[i] = squares[i].wide() / count;
+        }
+    } else {
+        if centred {
+            for (mean, c) in means.iter_mut().zip(channels.clone()) {
+                let mut total = 0_f64;
+                for n in 0..s.batch {
+                    total += sum(&x[s.run(n, c)]);
+                }
+                *mean = T::of(total / count);
+            }
+        }
+        for ((variance, &mean), c) in variances.iter_mut().zip(&means).zip(channels) {
+            for n in 0..s.batch {
+                *variance += sum_squares(&x[s.run(n, c)], mean);
+            }
+            *variance /= count;
+        }
+    }
+    for i in 0..TOGETHER {
+        rstds[i] = reciprocal_std(variances[i], eps);
+    }
+    Statistics { means, variances, rstds }
+}
+
+/// The first elements of a list as a group; what follows a short run need not be looked at.
+#[inline(always)]
+fn group_of<T: Real>(x: &[T]) -> [T; GROUP] {
+    match x.first_chunk::<GROUP>() {
+        Some(group) => *group,
+        None => padded(x, T::ZERO),
     }
 }
 
-crate::multiversion! {
-    /// The sum of `g * (x - mean)`.
-    fn sum_products<T: Real>(g: &[T], x: &[T], mean: T) -> f64 {
-        let mut total = 0.0;
-        for (g, x) in g.chunks(CHUNK).zip(x.chunks(CHUNK)) {
-            total += sum_pairs(g, x, |g: T, x: T| g * (x - mean)).wide();
+/// The sum of `map(element, the channel's value)` over each of at most `TOGETHER` short channels.
+#[inline(always)]
+fn short_sums<T: Real>(
+    x: &[T],
+    s: Runs,
+    channels: Range<usize>,
+    values: &[T; TOGETHER],
+    map: impl Fn(T, T) -> T,
+) -> [T; TOGETHER] {
+    let mut lanes = [[T::ZERO; GROUP]; TOGETHER];
+    for ((lanes, &value), c) in lanes.iter_mut().zip(values).zip(channels) {
+        let (mut x, mut left, mut sums) = (&x[s.run(0, c).start..], s.inner, [T::ZERO; GROUP]);
+        while left >= GROUP {
+            let group = group_of(x);
+            for l in 0..GROUP {
+                sums[l] += map(group[l], value);
+            }
+            (x, left) = (&x[GROUP..], left - GROUP);
         }
-        total
+        if left > 0 {
+            let group = group_of(x);
+            for l in 0..GROUP {
+                sums[l] += if l < left { map(group[l], value) } else { T::ZERO };
+            }
+        }
+        *lanes = sums;
+    }
+    sum_lanes(&lanes)
+}
+
+/// The sum of each row of lanes.
+#[inline(always)]
+fn sum_lanes<T: Real>(lanes: &[[T; GROUP]; TOGETHER]) -> [T; TOGETHER] {
+    const { assert!(GROUP == SQUARE && TOGETHER == SQUARE) };
+    let mut turned = [[T::ZERO; GROUP]; GROUP];
+    let step = (GROUP * size_of::<T>()) as isize;
+    // SAFETY: two squares of their own.
+    unsafe {
+        square::<T, false>(turned.as_mut_ptr().cast(), step, lanes.as_ptr().cast(), step);
+    }
+    let mut sums = turned[0];
+    for lane in &turned[1..] {
+        for l in 0..GROUP {
+            sums[l] += lane[l];
+        }
+    }
+    sums
+}
+
+// What follows is compiled with the level of the function that it is put into: rows may be short, and a call for each
+// would cost more than the row.
+
+/// The sum of a row.
+#[inline(always)]
+fn sum<T: Real>(x: &[T]) -> f64 {
+    // A loop, here and below: what an iterator's `sum` calls is not compiled with the level.
+    let mut total = 0.0;
+    for chunk in x.chunks(CHUNK) {
+        total += reduce(chunk, T::ZERO, |a, b| a + b, |v| v).wide();
+    }
+    total
+}
+
+/// The sum of `(x - mean)^2`.
+#[inline(always)]
+fn sum_squares<T: Real>(x: &[T], mean: T) -> f64 {
+    let mut total = 0.0;
+    for chunk in x.chunks(CHUNK) {
+        let square = |v: T| (v - mean) * (v - mean);
+        total += reduce(chunk, T::ZERO, |a, b| a + b, square).wide();
+    }
+    total
+}
+
+/// The sum of `g * (x - mean)`.
+#[inline(always)]
+fn sum_products<T: Real>(g: &[T], x: &[T], mean: T) -> f64 {
+    let mut total = 0.0;
+    for (g, x) in g.chunks(CHUNK).zip(x.chunks(CHUNK)) {
+        total += sum_pairs(g, x, |g: T, x: T| g * (x - mean)).wide();
+    }
+    total
+}
+
+/// `out = x * scale + shift`.
+#[inline(always)]
+fn affine<T: Real>(out: &mut [T], x: &[T], scale: T, shift: T) {
+    for (out, &x) in out.iter_mut().zip(x) {
+        *out = x.mul_add(scale, shift);
     }
 }
 
-crate::multiversion! {
-    /// `out = x * scale + shift`.
-    fn affine<T: Real>(out: &mut [T], x: &[T], scale: T, shift: T) {
-        for (out, &x) in out.iter_mut().zip(x) {
-            *out = x.mul_add(scale, shift);
-        }
-    }
-}
-
-crate::multiversion! {
-    /// `out = g * a + x * b + c`: the form of every norm's input gradient for one channel.
-    fn combine<T: Real>(out: &mut [T], g: &[T], x: &[T], a: T, b: T, c: T) {
-        for ((out, &g), &x) in out.iter_mut().zip(g).zip(x) {
-            *out = g.mul_add(a, x.mul_add(b, c));
-        }
+/// `out = g * a + x * b + c`: the form of every norm's input gradient for one channel.
+#[inline(always)]
+fn combine<T: Real>(out: &mut [T], g: &[T], x: &[T], [a, b, c]: [T; 3]) {
+    for ((out, &g), &x) in out.iter_mut().zip(g).zip(x) {
+        *out = g.mul_add(a, x.mul_add(b, c));
     }
 }
 
 /// `1 / sqrt(var + eps)`.
+#[inline(always)]
 fn reciprocal_std<T: Real>(variance: f64, eps: f64) -> T {
     T::of(1.0 / (variance + eps).sqrt())
 }

@@ -48,6 +48,22 @@ pub(crate) fn reduce<T: Copy>(
 ) -> T {
     let mut a = [start; GROUP];
     let (mut b, mut c, mut d) = (a, a, a);
+    if x.len() < LANES {
+        // The same sums as below, without the groups that stay as they start.
+        let (groups, rest) = x.as_chunks::<GROUP>();
+        for group in groups {
+            for l in 0..GROUP {
+                a[l] = join(a[l], map(group[l]));
+            }
+        }
+        for (lane, &value) in b.iter_mut().zip(rest) {
+            *lane = join(*lane, map(value));
+        }
+        for l in 0..GROUP {
+            a[l] = join(a[l], b[l]);
+        }
+        return fold(a, join);
+    }
     let (quads, rest) = x.as_chunks::<LANES>();
     for quad in quads {
         for l in 0..GROUP {
@@ -77,7 +93,7 @@ pub(crate) fn reduce<T: Copy>(
 
 /// At most one group of elements, filled up with `fill`.
 #[inline(always)]
-fn padded<T: Copy>(x: &[T], fill: T) -> [T; GROUP] {
+pub(crate) fn padded<T: Copy>(x: &[T], fill: T) -> [T; GROUP] {
     let mut lanes = [fill; GROUP];
     lanes[..x.len()].copy_from_slice(x);
     lanes
@@ -132,6 +148,23 @@ pub(crate) fn sum_pairs<T: Real>(x: &[T], y: &[T], map: impl Fn(T, T) -> T) -> T
     let mut a = [T::ZERO; GROUP];
     let (mut b, mut c, mut d) = (a, a, a);
     let n = x.len().min(y.len());
+    if n < LANES {
+        // As in `reduce`.
+        let ((x_groups, x_rest), (y_groups, y_rest)) =
+            (x[..n].as_chunks::<GROUP>(), y[..n].as_chunks::<GROUP>());
+        for (x, y) in x_groups.iter().zip(y_groups) {
+            for l in 0..GROUP {
+                a[l] += map(x[l], y[l]);
+            }
+        }
+        for ((lane, &x), &y) in b.iter_mut().zip(x_rest).zip(y_rest) {
+            *lane += map(x, y);
+        }
+        for l in 0..GROUP {
+            a[l] += b[l];
+        }
+        return fold(a, |a, b| a + b);
+    }
     let ((x_quads, x_rest), (y_quads, y_rest)) =
         (x[..n].as_chunks::<LANES>(), y[..n].as_chunks::<LANES>());
     for (x, y) in x_quads.iter().zip(y_quads) {

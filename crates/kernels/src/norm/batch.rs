@@ -4,11 +4,13 @@
 //! so that every channel's elements lie in runs.
 
 use super::{
-    GRAIN, affine, combine, load_optional, reciprocal_std, store_optional, sum, sum_products,
-    sum_squares,
+    Runs, TOGETHER, affine, combine, group_of, load_optional, reciprocal_std, statistics,
+    store_optional, sum, sum_lanes, sum_products,
 };
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, with_output};
-use crate::{Error, Result, StridedMut, StridedRef, parallel};
+use crate::row::GROUP;
+use crate::{Error, Result, StridedMut, StridedRef};
+use std::ops::Range;
 
 /// How to normalise.
 #[derive(Clone, Copy, Debug)]
@@ -22,36 +24,14 @@ pub struct BatchNorm {
 }
 
 /// (N, C, S) of an input.
-#[derive(Clone, Copy)]
-struct Shape {
-    batch: usize,
-    channels: usize,
-    inner: usize,
-}
-
-impl Shape {
-    fn of(shape: &[i64]) -> Result<Self> {
-        if shape.len() < 2 {
-            return Err(Error::runtime(format!(
-                "Expected 2 or more dimensions for batch_norm, but got input of size {shape:?}"
-            )));
-        }
-        let inner = shape[2..].iter().map(|&s| s as usize).product();
-        Ok(Shape { batch: shape[0] as usize, channels: shape[1] as usize, inner })
+fn runs_of(shape: &[i64]) -> Result<Runs> {
+    if shape.len() < 2 {
+        return Err(Error::runtime(format!(
+            "Expected 2 or more dimensions for batch_norm, but got input of size {shape:?}"
+        )));
     }
-    /// The run of batch element `n` of channel `c`.
-    fn run(self, n: usize, c: usize) -> std::ops::Range<usize> {
-        let start = (n * self.channels + c) * self.inner;
-        start..start + self.inner
-    }
-    /// Elements per channel.
-    fn count(self) -> usize {
-        self.batch * self.inner
-    }
-    fn for_channels(self, work: &(dyn Fn(usize) + Sync)) {
-        let grain = (GRAIN / self.count().max(1)).max(1);
-        parallel::for_range(self.channels, grain, &|range| range.for_each(work));
-    }
+    let inner = shape[2..].iter().map(|&s| s as usize).product();
+    Ok(Runs { batch: shape[0] as usize, channels: shape[1] as usize, inner })
 }
 
 /// `out = (x - mean) * rstd * weight + bias` per channel of `x` (N, C, *).
@@ -73,7 +53,7 @@ pub fn batch_norm(
     running_var: Option<&mut StridedMut<'_>>,
     how: BatchNorm,
 ) -> Result<()> {
-    let s = Shape::of(x.shape())?;
+    let s = runs_of(x.shape())?;
     expect_shape("output", out.shape(), x.shape())?;
     if !how.training && (running_mean.is_none() || running_var.is_none()) {
         return Err(Error::runtime(
@@ -89,7 +69,7 @@ pub fn batch_norm(
         let (mut means, mut rstds) = (vec![T::ZERO; s.channels], vec![T::ZERO; s.channels]);
         let mut variances = vec![0.0; s.channels];
         if how.training {
-            statistics(&x, s_run, how.eps, &mut means, &mut rstds, &mut variances);
+            all_statistics(&x, s_run, how.eps, &mut means, &mut rstds, &mut variances);
             if let (Some(view), Some(old)) = (running_mean, run_mean) {
                 let new: Vec<T> = old.iter().zip(&means).map(|(&o, &m)| moved(o, m.wide(), how.momentum)).collect();
                 crate::dense::store(view, &new);
@@ -112,7 +92,7 @@ pub fn batch_norm(
         let shift: Vec<T> = (0..s.channels)
             .map(|c| b.as_ref().map_or(T::ZERO, |b| b[c]) - means[c] * scale[c])
             .collect();
-        write_channels(out, s, s_run, &|c, out, span| affine(out, &x[span], scale[c], shift[c]));
+        write_channels(out, s, s_run, &|out, channels| affine_runs(out, &x, s_run, channels, &scale, &shift));
         Ok(())
     })
 }
@@ -134,7 +114,7 @@ pub fn batch_norm_backward(
     rstd_or_var: StridedRef<'_>,
     how: BatchNorm,
 ) -> Result<()> {
-    let s = Shape::of(x.shape())?;
+    let s = runs_of(x.shape())?;
     expect_shape("grad_output", grad.shape(), x.shape())?;
     expect_shape("mean", mean.shape(), &[s.channels as i64])?;
     expect_shape("rstd", rstd_or_var.shape(), &[s.channels as i64])?;
@@ -150,14 +130,17 @@ pub fn batch_norm_backward(
         channel_sums(&grad, &x, &mean, &rstd, s_run, &mut gw, &mut gb);
         if let Some(view) = grad_x {
             let m = T::of(s.count() as f64);
-            write_channels(view, s, s_run, &|c, out, span| {
-                let scale = w.as_ref().map_or(rstd[c], |w| rstd[c] * w[c]);
+            let scale = |c: usize| w.as_ref().map_or(rstd[c], |w| rstd[c] * w[c]);
+            let factors: Vec<[T; 3]> = (0..s.channels).map(|c| {
+                let scale = scale(c);
+                let along = T::ZERO - scale * gw[c] / m * rstd[c];
+                [scale, along, T::ZERO - scale * gb[c] / m - along * mean[c]]
+            }).collect();
+            write_channels(view, s, s_run, &|out, channels| {
                 if how.training {
-                    let along = T::ZERO - scale * gw[c] / m * rstd[c];
-                    let shift = T::ZERO - scale * gb[c] / m - along * mean[c];
-                    combine(out, &grad[span.clone()], &x[span], scale, along, shift);
+                    combine_runs(out, &grad, &x, s_run, channels, &factors);
                 } else {
-                    affine(out, &grad[span], scale, T::ZERO);
+                    scale_runs(out, &grad, s_run, channels, &factors);
                 }
             });
         }
@@ -173,13 +156,13 @@ fn moved<T: Real>(old: T, new: f64, momentum: f64) -> T {
 }
 
 /// The elements such that a channel lies in runs: (N, C, S) as it is, (N, C) transposed.
-fn by_channel<T: Real>(x: StridedRef<'_>, s: Shape) -> (std::borrow::Cow<'_, [T]>, Shape) {
+fn by_channel<T: Real>(x: StridedRef<'_>, s: Runs) -> (std::borrow::Cow<'_, [T]>, Runs) {
     if s.inner != 1 {
         return (load(x), s);
     }
     let mut out = vec![T::ZERO; s.batch * s.channels];
     transpose(&mut out, &load::<T>(x), s.batch, s.channels);
-    (out.into(), Shape { batch: 1, channels: s.channels, inner: s.batch })
+    (out.into(), Runs::rows(s.channels, s.batch))
 }
 
 fn transpose<T: Real>(out: &mut [T], x: &[T], rows: usize, columns: usize) {
@@ -195,30 +178,60 @@ fn transpose<T: Real>(out: &mut [T], x: &[T], rows: usize, columns: usize) {
     }
 }
 
-/// Writes one run of a channel: channel, output, where the run lies.
-type Write<'w, T> = dyn Fn(usize, &mut [T], std::ops::Range<usize>) + Sync + 'w;
+/// Writes the runs of these channels.
+type Write<'w, T> = dyn Fn(SharedMut<T>, Range<usize>) + Sync + 'w;
 
-/// Calls `write(channel, out, span)` for every run of the output in the layout `run`.
-fn write_channels<T: Real>(view: &mut StridedMut<'_>, s: Shape, run: Shape, write: &Write<'_, T>) {
+/// Calls `write` for ranges of channels of the output in the layout `run`, each channel in one of them.
+fn write_channels<T: Real>(view: &mut StridedMut<'_>, s: Runs, run: Runs, write: &Write<'_, T>) {
     with_output::<T, _>(view, |out| {
         let mut turned = vec![T::ZERO; if s.inner == 1 { out.len() } else { 0 }];
         let shared = SharedMut::new(if s.inner == 1 { &mut turned } else { &mut *out });
-        run.for_channels(&|c| {
-            for n in 0..run.batch {
-                let span = run.run(n, c);
-                // SAFETY: runs are disjoint.
-                write(c, unsafe { shared.slice(span.clone()) }, span);
-            }
-        });
+        run.for_channels(&|channels| write(shared, channels));
         if s.inner == 1 {
             transpose(out, &turned, s.channels, s.batch);
         }
     });
 }
 
-fn statistics<T: Real>(
+crate::multiversion! {
+    fn affine_runs<T: Real>(out: SharedMut<T>, x: &[T], s: Runs, channels: Range<usize>, scale: &[T], shift: &[T]) {
+        for c in channels {
+            for n in 0..s.batch {
+                let span = s.run(n, c);
+                // SAFETY: runs are disjoint, and each channel is in one range.
+                affine(unsafe { out.slice(span.clone()) }, &x[span], scale[c], shift[c]);
+            }
+        }
+    }
+}
+
+crate::multiversion! {
+    fn scale_runs<T: Real>(out: SharedMut<T>, x: &[T], s: Runs, channels: Range<usize>, factors: &[[T; 3]]) {
+        for c in channels {
+            for n in 0..s.batch {
+                let span = s.run(n, c);
+                // SAFETY: as above.
+                affine(unsafe { out.slice(span.clone()) }, &x[span], factors[c][0], T::ZERO);
+            }
+        }
+    }
+}
+
+crate::multiversion! {
+    fn combine_runs<T: Real>(out: SharedMut<T>, grad: &[T], x: &[T], s: Runs, channels: Range<usize>, factors: &[[T; 3]]) {
+        for c in channels {
+            for n in 0..s.batch {
+                let span = s.run(n, c);
+                // SAFETY: as above.
+                combine(unsafe { out.slice(span.clone()) }, &grad[span.clone()], &x[span], factors[c]);
+            }
+        }
+    }
+}
+
+fn all_statistics<T: Real>(
     x: &[T],
-    s: Shape,
+    s: Runs,
     eps: f64,
     means: &mut [T],
     rstds: &mut [T],
@@ -226,18 +239,28 @@ fn statistics<T: Real>(
 ) {
     let (means, rstds, variances) =
         (SharedMut::new(means), SharedMut::new(rstds), SharedMut::new(variances));
-    let count = s.count() as f64;
-    s.for_channels(&|c| {
-        let mean = T::of((0..s.batch).map(|n| sum(&x[s.run(n, c)])).sum::<f64>() / count);
-        let variance =
-            (0..s.batch).map(|n| sum_squares(&x[s.run(n, c)], mean)).sum::<f64>() / count;
-        // SAFETY: one task per channel.
-        unsafe {
-            means.slice(c..c + 1)[0] = mean;
-            rstds.slice(c..c + 1)[0] = reciprocal_std(variance, eps);
-            variances.slice(c..c + 1)[0] = variance;
-        }
+    s.for_channels(&|channels| {
+        let of = channels.clone();
+        // SAFETY: each channel is in one range.
+        let (means, rstds, variances) =
+            unsafe { (means.slice(of.clone()), rstds.slice(of.clone()), variances.slice(of)) };
+        channel_statistics(x, s, channels, eps, means, rstds, variances);
     });
+}
+
+crate::multiversion! {
+    fn channel_statistics<T: Real>(x: &[T], s: Runs, channels: Range<usize>, eps: f64, means: &mut [T], rstds: &mut [T], variances: &mut [f64]) {
+        let mut first = channels.start;
+        while first < channels.end {
+            let now = first..channels.end.min(first + s.together());
+            let found = statistics(x, s, now.clone(), true, eps);
+            let at = now.start - channels.start..now.end - channels.start;
+            means[at.clone()].copy_from_slice(&found.means[..now.len()]);
+            rstds[at.clone()].copy_from_slice(&found.rstds[..now.len()]);
+            variances[at].copy_from_slice(&found.variances[..now.len()]);
+            first = now.end;
+        }
+    }
 }
 
 /// Per channel: the sum of `grad * (x - mean) * rstd`, and of `grad`.
@@ -246,19 +269,82 @@ fn channel_sums<T: Real>(
     x: &[T],
     mean: &[T],
     rstd: &[T],
-    s: Shape,
+    s: Runs,
     gw: &mut [T],
     gb: &mut [T],
 ) {
     let (gw, gb) = (SharedMut::new(gw), SharedMut::new(gb));
-    s.for_channels(&|c| {
-        let product = |n| sum_products(&grad[s.run(n, c)], &x[s.run(n, c)], mean[c]);
-        let along: f64 = (0..s.batch).map(product).sum();
-        let total: f64 = (0..s.batch).map(|n| sum(&grad[s.run(n, c)])).sum();
-        // SAFETY: one task per channel.
-        unsafe {
-            gw.slice(c..c + 1)[0] = T::of(along * rstd[c].wide());
-            gb.slice(c..c + 1)[0] = T::of(total);
-        }
+    s.for_channels(&|channels| {
+        let of = channels.clone();
+        // SAFETY: each channel is in one range.
+        let (gw, gb) = unsafe { (gw.slice(of.clone()), gb.slice(of)) };
+        sums_of_channels(grad, x, mean, rstd, s, channels, gw, gb);
     });
+}
+
+crate::multiversion! {
+    fn sums_of_channels<T: Real>(grad: &[T], x: &[T], mean: &[T], rstd: &[T], s: Runs, channels: Range<usize>, gw: &mut [T], gb: &mut [T]) {
+        if s.is_short() {
+            return sums_of_short(grad, x, mean, rstd, s, channels, gw, gb);
+        }
+        for (i, c) in channels.enumerate() {
+            let (mut along, mut total) = (0.0, 0.0);
+            for n in 0..s.batch {
+                let span = s.run(n, c);
+                along += sum_products(&grad[span.clone()], &x[span.clone()], mean[c]);
+                total += sum(&grad[span]);
+            }
+            gw[i] = T::of(along * rstd[c].wide());
+            gb[i] = T::of(total);
+        }
+    }
+}
+
+/// As [`sums_of_channels`] for short ones.
+#[inline(always)]
+#[allow(clippy::too_many_arguments, reason = "those of the function it is put into")]
+fn sums_of_short<T: Real>(
+    grad: &[T],
+    x: &[T],
+    mean: &[T],
+    rstd: &[T],
+    s: Runs,
+    channels: Range<usize>,
+    gw: &mut [T],
+    gb: &mut [T],
+) {
+    let mut first = channels.start;
+    while first < channels.end {
+        let now = first..channels.end.min(first + TOGETHER);
+        let (mut totals, mut along) = ([[T::ZERO; GROUP]; TOGETHER], [[T::ZERO; GROUP]; TOGETHER]);
+        for ((totals, along), c) in totals.iter_mut().zip(&mut along).zip(now.clone()) {
+            let (at, mean) = (s.run(0, c).start, mean[c]);
+            let (mut grad, mut x, mut left) = (&grad[at..], &x[at..], s.inner);
+            let (mut total, mut product) = ([T::ZERO; GROUP], [T::ZERO; GROUP]);
+            while left >= GROUP {
+                let (g, v) = (group_of(grad), group_of(x));
+                for l in 0..GROUP {
+                    total[l] += g[l];
+                    product[l] += g[l] * (v[l] - mean);
+                }
+                (grad, x, left) = (&grad[GROUP..], &x[GROUP..], left - GROUP);
+            }
+            if left > 0 {
+                let (g, v) = (group_of(grad), group_of(x));
+                for l in 0..GROUP {
+                    let g = if l < left { g[l] } else { T::ZERO };
+                    let v = if l < left { v[l] } else { mean };
+                    total[l] += g;
+                    product[l] += g * (v - mean);
+                }
+            }
+            (*totals, *along) = (total, product);
+        }
+        let (totals, along) = (sum_lanes(&totals), sum_lanes(&along));
+        for (i, c) in now.clone().enumerate() {
+            gw[c - channels.start] = T::of(along[i].wide() * rstd[c].wide());
+            gb[c - channels.start] = totals[i];
+        }
+        first = now.end;
+    }
 }

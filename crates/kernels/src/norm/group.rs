@@ -1,11 +1,9 @@
 //! Group norm over (N, C, *): statistics per batch element and group of channels.
 
-use super::{
-    GRAIN, affine, combine, load_optional, reciprocal_std, store_optional, sum, sum_products,
-    sum_squares,
-};
+use super::{Runs, affine, combine, load_optional, statistics, store_optional, sum, sum_products};
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, store, with_output};
-use crate::{Error, Result, StridedMut, StridedRef, parallel};
+use crate::{Error, Result, StridedMut, StridedRef};
+use std::ops::Range;
 
 #[derive(Clone, Copy)]
 struct Shape {
@@ -40,12 +38,13 @@ impl Shape {
         let start = (row * self.per_group() + c) * self.inner;
         start..start + self.inner
     }
-    /// Calls `work` for each (batch element, group).
-    fn for_rows(self, work: &(dyn Fn(usize) + Sync)) {
-        let size = (self.per_group() * self.inner).max(1);
-        parallel::for_range(self.batch * self.groups, (GRAIN / size).max(1), &|range| {
-            range.for_each(work);
-        });
+    /// Each (batch element, group) as a row.
+    fn rows(self) -> Runs {
+        Runs::rows(self.batch * self.groups, self.per_group() * self.inner)
+    }
+    /// Calls `work` for ranges of rows, each in one of them.
+    fn for_rows(self, work: &(dyn Fn(Range<usize>) + Sync)) {
+        self.rows().for_channels(work);
     }
 }
 
@@ -75,30 +74,43 @@ pub fn group_norm(
         let (mut means, mut rstds) = (vec![T::ZERO; rows], vec![T::ZERO; rows]);
         with_output::<T, _>(out, |out| {
             let (out, means, rstds) = (SharedMut::new(out), SharedMut::new(&mut means), SharedMut::new(&mut rstds));
-            s.for_rows(&|row| {
-                let size = s.per_group() * s.inner;
-                let all = &x[row * size..(row + 1) * size];
-                let mean = T::of(sum(all) / size as f64);
-                let rstd = reciprocal_std::<T>(sum_squares(all, mean) / size as f64, eps);
-                // SAFETY: one task per row.
-                unsafe {
-                    means.slice(row..row + 1)[0] = mean;
-                    rstds.slice(row..row + 1)[0] = rstd;
-                }
-                for i in 0..s.per_group() {
-                    let c = row % s.groups * s.per_group() + i;
-                    let scale = w.as_ref().map_or(rstd, |w| rstd * w[c]);
-                    let shift = b.as_ref().map_or(T::ZERO, |b| b[c]) - mean * scale;
-                    let span = s.channel(row, i);
-                    // SAFETY: as above.
-                    affine(unsafe { out.slice(span.clone()) }, &x[span], scale, shift);
-                }
+            s.for_rows(&|rows| {
+                let of = rows.clone();
+                // SAFETY: each row is in one range.
+                let (means, rstds) = unsafe { (means.slice(of.clone()), rstds.slice(of)) };
+                normalise_rows(out, means, rstds, &x, s, rows, (w.as_deref(), b.as_deref()), eps);
             });
         });
         store(mean, &means);
         store(rstd, &rstds);
         Ok(())
     })
+}
+
+crate::multiversion! {
+    fn normalise_rows<T: Real>(out: SharedMut<T>, means: &mut [T], rstds: &mut [T], x: &[T], s: Shape, rows: Range<usize>, parameters: (Option<&[T]>, Option<&[T]>), eps: f64) {
+        let (w, b) = parameters;
+        let all = s.rows();
+        let (start, mut first) = (rows.start, rows.start);
+        while first < rows.end {
+            let now = first..rows.end.min(first + all.together());
+            let found = statistics(x, all, now.clone(), true, eps);
+            for (at, row) in now.clone().enumerate() {
+                let (mean, rstd) = (found.means[at], found.rstds[at]);
+                means[row - start] = mean;
+                rstds[row - start] = rstd;
+                for i in 0..s.per_group() {
+                    let c = row % s.groups * s.per_group() + i;
+                    let scale = w.map_or(rstd, |w| rstd * w[c]);
+                    let shift = b.map_or(T::ZERO, |b| b[c]) - mean * scale;
+                    let span = s.channel(row, i);
+                    // SAFETY: rows are disjoint, and each is in one range.
+                    affine(unsafe { out.slice(span.clone()) }, &x[span], scale, shift);
+                }
+            }
+            first = now.end;
+        }
+    }
 }
 
 /// The gradients of [`group_norm`]; each output may be left out. With `h = (x - mean) * rstd` and
@@ -150,42 +162,55 @@ struct Input<'a, T> {
 }
 
 fn channel_sums<T: Real>(input: &Input<'_, T>, sums: &mut [(f64, f64)]) {
-    let s = input.s;
-    let sums = SharedMut::new(sums);
-    s.for_rows(&|row| {
-        for i in 0..s.per_group() {
-            let span = s.channel(row, i);
-            let grad = &input.grad[span.clone()];
-            let along =
-                sum_products(grad, &input.x[span], input.mean[row]) * input.rstd[row].wide();
-            let at = row * s.per_group() + i;
-            // SAFETY: one element per channel of a row.
-            unsafe { sums.slice(at..at + 1)[0] = (along, sum(grad)) };
-        }
+    let (s, sums) = (input.s, SharedMut::new(sums));
+    s.for_rows(&|rows| {
+        let channels = rows.start * s.per_group()..rows.end * s.per_group();
+        // SAFETY: each row is in one range.
+        sums_of_rows(input, rows, unsafe { sums.slice(channels) });
     });
 }
 
+crate::multiversion! {
+    fn sums_of_rows<T: Real>(input: &Input<'_, T>, rows: Range<usize>, sums: &mut [(f64, f64)]) {
+        let s = input.s;
+        let first = rows.start;
+        for row in rows {
+            for i in 0..s.per_group() {
+                let span = s.channel(row, i);
+                let grad = &input.grad[span.clone()];
+                let along = sum_products(grad, &input.x[span], input.mean[row]) * input.rstd[row].wide();
+                sums[(row - first) * s.per_group() + i] = (along, sum(grad));
+            }
+        }
+    }
+}
+
 fn input_gradient<T: Real>(out: &mut [T], input: &Input<'_, T>, sums: &[(f64, f64)]) {
-    let s = input.s;
     let out = SharedMut::new(out);
-    let m = (s.per_group() * s.inner) as f64;
-    s.for_rows(&|row| {
-        let weight =
-            |i: usize| input.weight.map_or(T::ONE, |w| w[row % s.groups * s.per_group() + i]);
-        let (mut along, mut total) = (0.0, 0.0);
-        for i in 0..s.per_group() {
-            let (a, t) = sums[row * s.per_group() + i];
-            along += a * weight(i).wide();
-            total += t * weight(i).wide();
+    input.s.for_rows(&|rows| gradient_of_rows(out, input, sums, rows));
+}
+
+crate::multiversion! {
+    fn gradient_of_rows<T: Real>(out: SharedMut<T>, input: &Input<'_, T>, sums: &[(f64, f64)], rows: Range<usize>) {
+        let s = input.s;
+        let m = (s.per_group() * s.inner) as f64;
+        for row in rows {
+            let weight = |i: usize| input.weight.map_or(T::ONE, |w| w[row % s.groups * s.per_group() + i]);
+            let (mut along, mut total) = (0.0, 0.0);
+            for i in 0..s.per_group() {
+                let (a, t) = sums[row * s.per_group() + i];
+                along += a * weight(i).wide();
+                total += t * weight(i).wide();
+            }
+            let (mean, rstd) = (input.mean[row], input.rstd[row]);
+            let along = T::ZERO - T::of(along / m) * rstd * rstd;
+            let shift = T::ZERO - T::of(total / m) * rstd - along * mean;
+            for i in 0..s.per_group() {
+                let span = s.channel(row, i);
+                // SAFETY: rows are disjoint, and each is in one range.
+                let out = unsafe { out.slice(span.clone()) };
+                combine(out, &input.grad[span.clone()], &input.x[span], [weight(i) * rstd, along, shift]);
+            }
         }
-        let (mean, rstd) = (input.mean[row], input.rstd[row]);
-        let along = T::ZERO - T::of(along / m) * rstd * rstd;
-        let shift = T::ZERO - T::of(total / m) * rstd - along * mean;
-        for i in 0..s.per_group() {
-            let span = s.channel(row, i);
-            // SAFETY: rows are disjoint.
-            let out = unsafe { out.slice(span.clone()) };
-            combine(out, &input.grad[span.clone()], &input.x[span], weight(i) * rstd, along, shift);
-        }
-    });
+    }
 }

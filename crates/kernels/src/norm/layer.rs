@@ -1,6 +1,9 @@
 //! Layer norm and RMS norm: statistics over the trailing elements of each row.
 
-use super::{GRAIN, buffer, load_optional, reciprocal_std, store_optional, sum, sum_squares};
+use super::{
+    GRAIN, Runs, TOGETHER as BLOCK, buffer, group_of, load_optional, statistics, store_optional,
+    sum_lanes,
+};
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, store, with_output};
 use crate::row::{GROUP, fold};
 use crate::{Error, Result, StridedMut, StridedRef, parallel};
@@ -35,16 +38,13 @@ pub fn layer_norm(
         let (mut means, mut rstds) = (vec![T::ZERO; rows], vec![T::ZERO; rows]);
         with_output::<T, _>(out, |out| {
             let (out, means, rstds) = (SharedMut::new(out), SharedMut::new(&mut means), SharedMut::new(&mut rstds));
-            for_rows(rows, n, &|row| {
-                let x = &x[row * n..(row + 1) * n];
-                let mean = T::of(sum(x) / n as f64);
-                let rstd = reciprocal_std(sum_squares(x, mean) / n as f64, eps);
-                // SAFETY: one task per row.
-                unsafe {
-                    means.slice(row..row + 1)[0] = mean;
-                    rstds.slice(row..row + 1)[0] = rstd;
-                    normalise(out.slice(row * n..(row + 1) * n), x, mean, rstd, w.as_deref(), b.as_deref());
-                }
+            for_rows(rows, n, &|range| {
+                let span = range.start * n..range.end * n;
+                // SAFETY: every row is in one range.
+                let (out, means, rstds) = unsafe {
+                    (out.slice(span.clone()), means.slice(range.clone()), rstds.slice(range))
+                };
+                normalise_rows(out, Some(means), rstds, &x[span], w.as_deref(), b.as_deref(), n, eps);
             });
         });
         store(mean, &means);
@@ -91,14 +91,11 @@ pub fn rms_norm(
         let mut rstds = vec![T::ZERO; rows];
         with_output::<T, _>(out, |out| {
             let (out, rstds) = (SharedMut::new(out), SharedMut::new(&mut rstds));
-            for_rows(rows, n, &|row| {
-                let x = &x[row * n..(row + 1) * n];
-                let rstd = reciprocal_std(sum_squares(x, T::ZERO) / n as f64, eps);
-                // SAFETY: one task per row.
-                unsafe {
-                    rstds.slice(row..row + 1)[0] = rstd;
-                    normalise(out.slice(row * n..(row + 1) * n), x, T::ZERO, rstd, w.as_deref(), None);
-                }
+            for_rows(rows, n, &|range| {
+                let span = range.start * n..range.end * n;
+                // SAFETY: every row is in one range.
+                let (out, rstds) = unsafe { (out.slice(span.clone()), rstds.slice(range)) };
+                normalise_rows(out, None, rstds, &x[span], w.as_deref(), None, n, eps);
             });
         });
         store(rstd, &rstds);
@@ -139,32 +136,53 @@ fn rows_of(x: StridedRef<'_>, n: usize) -> Result<usize> {
     Ok(rows.checked_div(n).unwrap_or(leading))
 }
 
-fn for_rows(rows: usize, n: usize, work: &(dyn Fn(usize) + Sync)) {
-    parallel::for_range(rows, (GRAIN / n.max(1)).max(1), &|range| range.for_each(work));
+fn for_rows(rows: usize, n: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
+    parallel::for_range(rows, (GRAIN / n.max(1)).max(1), work);
 }
 
 crate::multiversion! {
-    fn normalise<T: Real>(out: &mut [T], x: &[T], mean: T, rstd: T, w: Option<&[T]>, b: Option<&[T]>) {
-        match (w, b) {
-            (Some(w), Some(b)) => {
-                for (((out, &x), &w), &b) in out.iter_mut().zip(x).zip(w).zip(b) {
-                    *out = ((x - mean) * rstd).mul_add(w, b);
+    /// Normalises rows of `n` elements, about their means if there is a place for these.
+    fn normalise_rows<T: Real>(out: &mut [T], means: Option<&mut [T]>, rstds: &mut [T], x: &[T], w: Option<&[T]>, b: Option<&[T]>, n: usize, eps: f64) {
+        let mut means = means;
+        let runs = Runs::rows(rstds.len(), n);
+        let mut first = 0;
+        while first < rstds.len() {
+            let rows = first..rstds.len().min(first + runs.together());
+            let found = statistics(x, runs, rows.clone(), means.is_some(), eps);
+            for (i, row) in rows.clone().enumerate() {
+                let (mean, rstd) = (found.means[i], found.rstds[i]);
+                if let Some(means) = &mut means {
+                    means[row] = mean;
                 }
+                rstds[row] = rstd;
+                normalise(&mut out[runs.run(0, row)], &x[runs.run(0, row)], mean, rstd, w, b);
             }
-            (Some(w), None) => {
-                for ((out, &x), &w) in out.iter_mut().zip(x).zip(w) {
-                    *out = (x - mean) * rstd * w;
-                }
+            first = rows.end;
+        }
+    }
+}
+
+#[inline(always)]
+fn normalise<T: Real>(out: &mut [T], x: &[T], mean: T, rstd: T, w: Option<&[T]>, b: Option<&[T]>) {
+    match (w, b) {
+        (Some(w), Some(b)) => {
+            for (((out, &x), &w), &b) in out.iter_mut().zip(x).zip(w).zip(b) {
+                *out = ((x - mean) * rstd).mul_add(w, b);
             }
-            (None, Some(b)) => {
-                for ((out, &x), &b) in out.iter_mut().zip(x).zip(b) {
-                    *out = (x - mean).mul_add(rstd, b);
-                }
+        }
+        (Some(w), None) => {
+            for ((out, &x), &w) in out.iter_mut().zip(x).zip(w) {
+                *out = (x - mean) * rstd * w;
             }
-            (None, None) => {
-                for (out, &x) in out.iter_mut().zip(x) {
-                    *out = (x - mean) * rstd;
-                }
+        }
+        (None, Some(b)) => {
+            for ((out, &x), &b) in out.iter_mut().zip(x).zip(b) {
+                *out = (x - mean).mul_add(rstd, b);
+            }
+        }
+        (None, None) => {
+            for (out, &x) in out.iter_mut().zip(x) {
+                *out = (x - mean) * rstd;
             }
         }
     }
@@ -223,8 +241,13 @@ fn shape_of<'s, T>(input: &Input<'_, T>, shape: &'s [i64]) -> &'s [i64] {
     if n as usize == input.x.len() { shape } else { &[] }
 }
 
-/// Rows that are worked on together, while they are in the cache.
+/// Rows whose parameters' gradients are summed before they are written.
 const TOGETHER: usize = 4;
+
+/// Rows that are worked on together, while they are in the cache.
+fn rows_together(n: usize) -> usize {
+    (1024 / n.max(1)).clamp(1, 16) * TOGETHER
+}
 
 /// All gradients in one pass over the rows, `w` and `b` (which may be empty) summed by blocks of rows.
 fn gradients<T: Real>(
@@ -234,6 +257,7 @@ fn gradients<T: Real>(
     rows: usize,
 ) {
     let (n, each) = (input.n, block_rows(rows));
+    let together = rows_together(n);
     let blocks = rows.div_ceil(each);
     let out = out.map(SharedMut::new);
     let width = if w.is_empty() && b.is_empty() { 0 } else { 2 * n };
@@ -244,8 +268,8 @@ fn gradients<T: Real>(
             // SAFETY: one part per block.
             let part = unsafe { shared.slice(block * width..(block + 1) * width) };
             let last = rows.min((block + 1) * each);
-            for first in (block * each..last).step_by(TOGETHER) {
-                let rows = first..last.min(first + TOGETHER);
+            for first in (block * each..last).step_by(together) {
+                let rows = first..last.min(first + together);
                 if let Some(out) = out {
                     // SAFETY: every row belongs to one block.
                     input_gradient(
@@ -268,27 +292,82 @@ fn gradients<T: Real>(
     }
 }
 
-fn input_gradient<T: Real>(out: &mut [T], input: &Input<'_, T>, rows: &Range<usize>) {
-    let n = input.n;
-    for (i, row) in rows.clone().enumerate() {
-        let span = row * n..(row + 1) * n;
-        row_gradient(
-            &mut out[i * n..(i + 1) * n],
-            &input.grad[span.clone()],
-            &input.x[span],
-            input.mean.map(|m| m[row]),
-            input.rstd[row],
-            input.weight,
-        );
+crate::multiversion! {
+    fn input_gradient<T: Real>(out: &mut [T], input: &Input<'_, T>, rows: &Range<usize>) {
+        let n = input.n;
+        if n <= SHORT {
+            return short_gradient(out, input, rows);
+        }
+        for (i, row) in rows.clone().enumerate() {
+            let span = row * n..(row + 1) * n;
+            let (out, g, x) = (&mut out[i * n..(i + 1) * n], &input.grad[span.clone()], &input.x[span]);
+            let (mean, rstd) = (input.mean.map(|m| m[row]), input.rstd[row]);
+            match input.weight {
+                Some(w) => weighted_gradient::<T, true>(out, (g, x, w), mean, rstd),
+                None => weighted_gradient::<T, false>(out, (g, x, g), mean, rstd),
+            }
+        }
     }
 }
 
-crate::multiversion! {
-    fn row_gradient<T: Real>(out: &mut [T], g: &[T], x: &[T], mean: Option<T>, rstd: T, w: Option<&[T]>) {
-        match w {
-            Some(w) => weighted_gradient::<T, true>(out, (g, x, w), mean, rstd),
-            None => weighted_gradient::<T, false>(out, (g, x, g), mean, rstd),
+/// Rows so short that adding up their lanes would cost more than all else.
+const SHORT: usize = 4 * GROUP;
+
+/// The input gradient of short rows.
+#[inline(always)]
+fn short_gradient<T: Real>(out: &mut [T], input: &Input<'_, T>, rows: &Range<usize>) {
+    let n = input.n;
+    let (count, mut weights) = (T::of(n as f64), [T::ONE; SHORT]);
+    if let Some(w) = input.weight {
+        weights[..n].copy_from_slice(&w[..n]);
+    }
+    let centre = |row: usize| input.mean.map_or(T::ZERO, |m| m[row]);
+    let mut first = rows.start;
+    while first < rows.end {
+        let now = first..rows.end.min(first + BLOCK);
+        let (mut totals, mut along) = ([[T::ZERO; GROUP]; BLOCK], [[T::ZERO; GROUP]; BLOCK]);
+        for ((totals, along), row) in totals.iter_mut().zip(&mut along).zip(now.clone()) {
+            let (mean, rstd) = (centre(row), input.rstd[row]);
+            let (mut grad, mut x, mut left) = (&input.grad[row * n..], &input.x[row * n..], n);
+            let (mut total, mut product) = ([T::ZERO; GROUP], [T::ZERO; GROUP]);
+            for w in weights.as_chunks::<GROUP>().0 {
+                let (g, v) = (group_of(grad), group_of(x));
+                if left < GROUP {
+                    for l in 0..GROUP {
+                        let g = if l < left { g[l] * w[l] } else { T::ZERO };
+                        let v = if l < left { v[l] } else { mean };
+                        total[l] += g;
+                        product[l] = g.mul_add((v - mean) * rstd, product[l]);
+                    }
+                    break;
+                }
+                for l in 0..GROUP {
+                    let g = g[l] * w[l];
+                    total[l] += g;
+                    product[l] = g.mul_add((v[l] - mean) * rstd, product[l]);
+                }
+                (grad, x, left) = (&grad[GROUP..], &x[GROUP..], left - GROUP);
+                if left == 0 {
+                    break;
+                }
+            }
+            (*totals, *along) = (total, product);
         }
+        let (mut totals, mut along) = (sum_lanes(&totals), sum_lanes(&along));
+        for l in 0..BLOCK {
+            totals[l] = if input.mean.is_some() { totals[l] / count } else { T::ZERO };
+            along[l] /= count;
+        }
+        for (i, row) in now.clone().enumerate() {
+            let (mean, rstd, total, along) = (centre(row), input.rstd[row], totals[i], along[i]);
+            let (g, x) = (&input.grad[row * n..(row + 1) * n], &input.x[row * n..(row + 1) * n]);
+            let at = (row - rows.start) * n;
+            let out = &mut out[at..at + n];
+            for (((out, &g), &x), &w) in out.iter_mut().zip(g).zip(x).zip(&weights) {
+                *out = (g * w - total - (x - mean) * rstd * along) * rstd;
+            }
+        }
+        first = now.end;
     }
 }
 
@@ -341,25 +420,29 @@ fn weighted_sums<T: Real>(
         step(&mut total2, &mut along2, &g[GROUP..], &x[GROUP..], &w[GROUP..]);
         i += PAIR;
     }
-    while i < g.len() {
-        let end = g.len().min(i + GROUP);
-        step(&mut total, &mut along, &g[i..end], &x[i..end], &w[i..end]);
-        i = end;
+    while i + GROUP <= g.len() {
+        let span = i..i + GROUP;
+        step(&mut total, &mut along, &g[span.clone()], &x[span.clone()], &w[span]);
+        i += GROUP;
+    }
+    if i < g.len() {
+        step(&mut total, &mut along, &g[i..], &x[i..], &w[i..]);
     }
     let add = |a: T, b: T| a + b;
     (fold(total, add) + fold(total2, add), fold(along, add) + fold(along2, add))
 }
 
 crate::multiversion! {
-    /// `w += grad * h` and `b += grad` over at most `TOGETHER` rows.
+    /// `w += grad * h` and `b += grad` over rows.
     fn parameter_gradients<T: Real>(w: &mut [T], b: &mut [T], input: &Input<'_, T>, rows: Range<usize>) {
         let n = input.n;
         let (w, b) = (&mut w[..n], &mut b[..n]);
         let statistics = |row: usize| (input.mean.map_or(T::ZERO, |m| m[row]), input.rstd[row]);
         let row_of = |row: usize| (&input.grad[row * n..(row + 1) * n], &input.x[row * n..(row + 1) * n]);
-        if rows.len() == TOGETHER {
-            let [(g0, x0), (g1, x1), (g2, x2), (g3, x3)] = std::array::from_fn(|i| row_of(rows.start + i));
-            let [(m0, r0), (m1, r1), (m2, r2), (m3, r3)] = std::array::from_fn(|i| statistics(rows.start + i));
+        let mut first = rows.start;
+        while first + TOGETHER <= rows.end {
+            let [(g0, x0), (g1, x1), (g2, x2), (g3, x3)] = std::array::from_fn(|i| row_of(first + i));
+            let [(m0, r0), (m1, r1), (m2, r2), (m3, r3)] = std::array::from_fn(|i| statistics(first + i));
             for i in 0..n {
                 let sum = g0[i].mul_add((x0[i] - m0) * r0, w[i]);
                 let sum = g1[i].mul_add((x1[i] - m1) * r1, sum);
@@ -367,9 +450,9 @@ crate::multiversion! {
                 w[i] = g3[i].mul_add((x3[i] - m3) * r3, sum);
                 b[i] = b[i] + g0[i] + g1[i] + g2[i] + g3[i];
             }
-            return;
+            first += TOGETHER;
         }
-        for row in rows {
+        for row in first..rows.end {
             let ((g, x), (mean, rstd)) = (row_of(row), statistics(row));
             for i in 0..n {
                 w[i] = g[i].mul_add((x[i] - mean) * rstd, w[i]);

@@ -68,6 +68,11 @@ impl Runs {
         let start = (n * self.channels + c) * self.inner;
         start..start + self.inner
     }
+    /// Of an input (N, C): these channels of batch element `n`.
+    #[inline(always)]
+    fn line(self, n: usize, channels: &Range<usize>) -> Range<usize> {
+        n * self.channels + channels.start..n * self.channels + channels.end
+    }
     /// Elements per channel.
     #[inline(always)]
     fn count(self) -> usize {
@@ -78,10 +83,15 @@ impl Runs {
         let grain = (GRAIN / self.count().max(1)).max(1);
         parallel::for_range(self.channels, grain, work);
     }
-    /// Whether a channel is so short that adding up its lanes would cost more than all else.
+    /// Whether runs are so short that adding up lanes for each would cost more than all else.
     #[inline(always)]
     fn is_short(self) -> bool {
-        self.batch == 1 && self.inner <= 4 * GROUP
+        self.inner <= SHORT
+    }
+    /// How many short runs are summed in lanes before `f64` takes over.
+    #[inline(always)]
+    fn summed_together(self) -> usize {
+        CHUNK / self.inner.max(1)
     }
     /// How many channels to look at together: enough for the roots and quotients to go side by side, while their
     /// elements stay in the nearest cache.
@@ -93,6 +103,8 @@ impl Runs {
 
 /// Most channels looked at together.
 const TOGETHER: usize = 16;
+/// Most elements of a short run.
+const SHORT: usize = 4 * GROUP;
 
 /// What is known of channels looked at together.
 struct Statistics<T> {
@@ -118,12 +130,12 @@ fn statistics<T: Real>(
         if centred {
             let totals = short_sums(x, s, channels.clone(), &means, |x, _| x);
             for i in 0..TOGETHER {
-                means[i] = T::of(totals[i].wide() / count);
+                means[i] = T::of(totals[i] / count);
             }
         }
         let squares = short_sums(x, s, channels, &means, |x, mean| (x - mean) * (x - mean));
         for i in 0..TOGETHER {
-            variances[i] = squares[i].wide() / count;
+            variances[i] = squares[i] / count;
         }
     } else {
         if centred {
@@ -157,7 +169,27 @@ fn group_of<T: Real>(x: &[T]) -> [T; GROUP] {
     }
 }
 
-/// The sum of `map(element, the channel's value)` over each of at most `TOGETHER` short channels.
+/// Adds `map` of a short run, the first `len` elements of `x`, to lanes.
+#[inline(always)]
+fn add_run<T: Real>(to: &mut [T; GROUP], mut x: &[T], mut len: usize, map: impl Fn(T) -> T) {
+    let mut lanes = *to;
+    while len >= GROUP {
+        let group = group_of(x);
+        for l in 0..GROUP {
+            lanes[l] += map(group[l]);
+        }
+        (x, len) = (&x[GROUP..], len - GROUP);
+    }
+    if len > 0 {
+        let group = group_of(x);
+        for l in 0..GROUP {
+            lanes[l] += if l < len { map(group[l]) } else { T::ZERO };
+        }
+    }
+    *to = lanes;
+}
+
+/// The sum of `map(element, the channel's value)` over each of at most `TOGETHER` channels of short runs.
 #[inline(always)]
 fn short_sums<T: Real>(
     x: &[T],
@@ -165,26 +197,74 @@ fn short_sums<T: Real>(
     channels: Range<usize>,
     values: &[T; TOGETHER],
     map: impl Fn(T, T) -> T,
-) -> [T; TOGETHER] {
-    let mut lanes = [[T::ZERO; GROUP]; TOGETHER];
-    for ((lanes, &value), c) in lanes.iter_mut().zip(values).zip(channels) {
-        let (mut x, mut left, mut sums) = (&x[s.run(0, c).start..], s.inner, [T::ZERO; GROUP]);
-        while left >= GROUP {
-            let group = group_of(x);
-            for l in 0..GROUP {
-                sums[l] += map(group[l], value);
-            }
-            (x, left) = (&x[GROUP..], left - GROUP);
-        }
-        if left > 0 {
-            let group = group_of(x);
-            for l in 0..GROUP {
-                sums[l] += if l < left { map(group[l], value) } else { T::ZERO };
+) -> [f64; TOGETHER] {
+    let mut totals = [0_f64; TOGETHER];
+    let mut first = 0;
+    while first < s.batch {
+        let last = s.batch.min(first + s.summed_together());
+        let mut lanes = [[T::ZERO; GROUP]; TOGETHER];
+        // Runs as they lie: those of one channel may all fall on the same lines of a cache.
+        for n in first..last {
+            for ((lanes, &value), c) in lanes.iter_mut().zip(values).zip(channels.clone()) {
+                add_run(lanes, &x[s.run(n, c).start..], s.inner, |x| map(x, value));
             }
         }
-        *lanes = sums;
+        let sums = sum_lanes(&lanes);
+        for i in 0..TOGETHER {
+            totals[i] += sums[i].wide();
+        }
+        first = last;
     }
-    sum_lanes(&lanes)
+    totals
+}
+
+/// The sums of `g` and of `g * (x - mean)` over each of at most `TOGETHER` channels of short runs.
+#[inline(always)]
+fn short_products<T: Real>(
+    (grad, x): (&[T], &[T]),
+    s: Runs,
+    channels: Range<usize>,
+    means: &[T; TOGETHER],
+) -> [[f64; TOGETHER]; 2] {
+    let mut totals = [[0_f64; TOGETHER]; 2];
+    let mut first = 0;
+    while first < s.batch {
+        let last = s.batch.min(first + s.summed_together());
+        let mut lanes = [[[T::ZERO; GROUP]; TOGETHER]; 2];
+        for n in first..last {
+            for (i, c) in channels.clone().enumerate() {
+                let (mean, mut sum, mut along) = (means[i], lanes[0][i], lanes[1][i]);
+                let at = s.run(n, c).start;
+                let (mut grad, mut x, mut left) = (&grad[at..], &x[at..], s.inner);
+                while left >= GROUP {
+                    let (g, v) = (group_of(grad), group_of(x));
+                    for l in 0..GROUP {
+                        sum[l] += g[l];
+                        along[l] += g[l] * (v[l] - mean);
+                    }
+                    (grad, x, left) = (&grad[GROUP..], &x[GROUP..], left - GROUP);
+                }
+                if left > 0 {
+                    let (g, v) = (group_of(grad), group_of(x));
+                    for l in 0..GROUP {
+                        let g = if l < left { g[l] } else { T::ZERO };
+                        let v = if l < left { v[l] } else { mean };
+                        sum[l] += g;
+                        along[l] += g * (v - mean);
+                    }
+                }
+                (lanes[0][i], lanes[1][i]) = (sum, along);
+            }
+        }
+        for (totals, lanes) in totals.iter_mut().zip(&lanes) {
+            let sums = sum_lanes(lanes);
+            for i in 0..TOGETHER {
+                totals[i] += sums[i].wide();
+            }
+        }
+        first = last;
+    }
+    totals
 }
 
 /// The sum of each row of lanes.
@@ -244,6 +324,21 @@ fn sum_products<T: Real>(g: &[T], x: &[T], mean: T) -> f64 {
 /// `out = x * scale + shift`.
 #[inline(always)]
 fn affine<T: Real>(out: &mut [T], x: &[T], scale: T, shift: T) {
+    let (mut out, mut x) = (out, x);
+    if x.len() <= SHORT {
+        // A loop over a few groups of known size starts sooner than one that is made for long rows. Each is read
+        // before it is written, so that nobody asks whether they overlap.
+        let (outs, out_rest) = out.as_chunks_mut::<GROUP>();
+        let (groups, rest) = x.as_chunks::<GROUP>();
+        for (out, group) in outs.iter_mut().zip(groups) {
+            let mut group = *group;
+            for x in &mut group {
+                *x = x.mul_add(scale, shift);
+            }
+            *out = group;
+        }
+        (out, x) = (out_rest, rest);
+    }
     for (out, &x) in out.iter_mut().zip(x) {
         *out = x.mul_add(scale, shift);
     }
@@ -252,6 +347,20 @@ fn affine<T: Real>(out: &mut [T], x: &[T], scale: T, shift: T) {
 /// `out = g * a + x * b + c`: the form of every norm's input gradient for one channel.
 #[inline(always)]
 fn combine<T: Real>(out: &mut [T], g: &[T], x: &[T], [a, b, c]: [T; 3]) {
+    let (mut out, mut g, mut x) = (out, g, x);
+    if x.len() <= SHORT {
+        // As in `affine`.
+        let (outs, out_rest) = out.as_chunks_mut::<GROUP>();
+        let ((gs, g_rest), (xs, x_rest)) = (g.as_chunks::<GROUP>(), x.as_chunks::<GROUP>());
+        for ((out, g), x) in outs.iter_mut().zip(gs).zip(xs) {
+            let (mut g, x) = (*g, *x);
+            for l in 0..GROUP {
+                g[l] = g[l].mul_add(a, x[l].mul_add(b, c));
+            }
+            *out = g;
+        }
+        (out, g, x) = (out_rest, g_rest, x_rest);
+    }
     for ((out, &g), &x) in out.iter_mut().zip(g).zip(x) {
         *out = g.mul_add(a, x.mul_add(b, c));
     }

@@ -6,6 +6,7 @@
 //! at most `GROUP` elements are taken as columns, a lane per row, and summed in order.
 
 use crate::dense::Real;
+use crate::simd::transpose::{SQUARE, square};
 
 /// Lanes of one group; a power of two that fills the widest register with `f32`.
 pub(crate) const GROUP: usize = 16;
@@ -111,15 +112,18 @@ fn map_lanes<T: Copy>(mut lanes: [T; GROUP], map: impl Fn(T) -> T) -> [T; GROUP]
 /// `out[i] = map(x[i])`, the last elements as one padded group: a scalar `map` costs as much as a group's.
 #[inline(always)]
 fn map_row<T: Real>(out: &mut [T], x: &[T], map: impl Fn(T) -> T) {
-    let ((outs, out_rest), (groups, rest)) = (out.as_chunks_mut::<GROUP>(), x.as_chunks::<GROUP>());
-    for (out, group) in outs.iter_mut().zip(groups) {
-        for l in 0..GROUP {
-            out[l] = map(group[l]);
-        }
+    let (groups, rest) = x.as_chunks::<GROUP>();
+    for (out, group) in out.as_chunks_mut::<GROUP>().0.iter_mut().zip(groups) {
+        *out = map_lanes(*group, &map);
     }
-    if !rest.is_empty() {
-        let mapped = map_lanes(padded(rest, T::ZERO), map);
-        out_rest.copy_from_slice(&mapped[..rest.len()]);
+    if std::hint::black_box(!rest.is_empty()) {
+        // (Hidden, or LLVM computes the group also where there is no rest.) Some elements once more, where there are enough: a group of known size is moved at once.
+        let group = x.last_chunk::<GROUP>().map_or_else(|| padded(rest, T::ZERO), |group| *group);
+        let mapped = map_lanes(group, map);
+        match out.last_chunk_mut::<GROUP>() {
+            Some(out) => *out = mapped,
+            None => out.copy_from_slice(&mapped[..rest.len()]),
+        }
     }
 }
 
@@ -234,6 +238,13 @@ type Short<T> = [[T; GROUP]; GROUP];
 #[inline(always)]
 fn columns<T: Real>(x: &[T], size: usize) -> Short<T> {
     let mut columns = [[T::ZERO; GROUP]; GROUP];
+    if size == GROUP && x.len() == GROUP * GROUP {
+        const { assert!(GROUP == SQUARE) };
+        let step = (GROUP * size_of::<T>()) as isize;
+        // SAFETY: two squares of their own.
+        unsafe { square::<T, false>(columns.as_mut_ptr().cast(), step, x.as_ptr().cast(), step) };
+        return columns;
+    }
     for (row, x) in x.chunks_exact(size).enumerate() {
         for (column, &value) in columns.iter_mut().zip(x) {
             column[row % GROUP] = value;
@@ -245,6 +256,14 @@ fn columns<T: Real>(x: &[T], size: usize) -> Short<T> {
 /// Writes columns back as rows.
 #[inline(always)]
 fn store_columns<T: Copy>(out: &mut [T], size: usize, columns: &Short<T>) {
+    if size == GROUP && out.len() == GROUP * GROUP {
+        let step = (GROUP * size_of::<T>()) as isize;
+        // SAFETY: two squares of their own.
+        unsafe {
+            square::<T, false>(out.as_mut_ptr().cast(), step, columns.as_ptr().cast(), step);
+        }
+        return;
+    }
     for (row, out) in out.chunks_exact_mut(size).enumerate() {
         for (value, column) in out.iter_mut().zip(columns) {
             *value = column[row % GROUP];
@@ -412,7 +431,7 @@ macro_rules! rows {
                         }
                     }
                 }
-                if size <= GROUP {
+                if size < GROUP {
                     short(out, grad, y, size, log);
                 } else {
                     long(out, grad, y, size, log);

@@ -162,6 +162,9 @@ fn layer_and_rms_norm_equal_the_naive_twin() {
             (vec![4, 100], 100),
             (vec![2, 0, 3], 3),
             (vec![70, 3], 3),
+            (vec![17, 16], 16),
+            (vec![18, 20], 20),
+            (vec![5, 64], 64),
         ] {
             for centred in [true, false] {
                 let p = affine(&mut rng, dtype, n);
@@ -252,9 +255,14 @@ fn layer_and_rms_norm_equal_the_naive_twin() {
 fn group_norm_equals_the_naive_twin() {
     let mut rng = Rng(3);
     for dtype in DTYPES {
-        for (shape, groups) in
-            [(vec![3, 4], 2), (vec![2, 6, 5], 3), (vec![2, 4, 3, 5], 4), (vec![0, 4, 2], 2)]
-        {
+        for (shape, groups) in [
+            (vec![3, 4], 2),
+            (vec![2, 6, 5], 3),
+            (vec![2, 4, 3, 5], 4),
+            (vec![0, 4, 2], 2),
+            (vec![2, 36], 6),
+            (vec![3, 6, 17], 3),
+        ] {
             let c = shape[1] as usize;
             let inner = shape[2..].iter().product::<i64>() as usize;
             let p = affine(&mut rng, dtype, shape[1]);
@@ -314,7 +322,21 @@ fn group_norm_equals_the_naive_twin() {
 fn batch_norm_equals_the_naive_twin() {
     let mut rng = Rng(4);
     for dtype in DTYPES {
-        for shape in [vec![6, 4], vec![40, 3], vec![2, 6, 5], vec![3, 2, 3, 5], vec![2, 3, 1]] {
+        // Columns and runs, short and long ones, few and many, more channels than are looked at together.
+        let shapes: [&[i64]; 11] = [
+            &[6, 4],
+            &[70, 3],
+            &[2, 6, 5],
+            &[3, 2, 3, 5],
+            &[2, 3, 1],
+            &[3, 18, 2],
+            &[1, 20, 5],
+            &[2, 3, 33],
+            &[2, 1, 70],
+            &[300, 2, 16],
+            &[130, 19],
+        ];
+        for shape in shapes.map(<[i64]>::to_vec) {
             let c = shape[1] as usize;
             let inner = shape[2..].iter().product::<i64>() as usize;
             let p = affine(&mut rng, dtype, shape[1]);
@@ -402,6 +424,26 @@ fn batch_norm_equals_the_naive_twin() {
             )
             .unwrap();
             let full_w = if w.is_empty() { vec![1.0; c] } else { w.clone() };
+            if xs.len() > 400 {
+                // Too many for differences: the sums of the formula.
+                let (means, rstds) = (mean.reals(), rstd.reals());
+                let channel = |i: usize| i / inner % c;
+                let h = |i: usize| (xs[i] - means[channel(i)]) * rstds[channel(i)];
+                let (mut by_w, mut by_b) = (vec![0.0; c], vec![0.0; c]);
+                for i in 0..xs.len() {
+                    by_w[channel(i)] += g[i] * h(i);
+                    by_b[channel(i)] += g[i];
+                }
+                let by_x = |i: usize| {
+                    let ch = channel(i);
+                    let rest = (by_b[ch] + h(i) * by_w[ch]) / count;
+                    full_w[ch] * rstds[ch] * (g[i] - rest)
+                };
+                assert_near(&gx, &(0..xs.len()).map(by_x).collect::<Vec<_>>(), &what);
+                assert_near(&gw, &by_w, &what);
+                assert_near(&gb, &by_b, &what);
+                continue;
+            }
             assert_near(&gx, &difference(&xs, &g, &|x| f(x, &w, &b)), &what);
             assert_near(&gw, &difference(&full_w, &g, &|w| f(&xs, w, &b)), &what);
             assert_near(&gb, &difference(&vec![0.0; c], &g, &|b| f(&xs, &w, b)), &what);

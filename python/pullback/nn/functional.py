@@ -600,6 +600,8 @@ def rms_norm(
             f"Given normalized_shape={shape}, expected input with shape "
             f"[*{', '.join(map(str, shape))}], but got input of size{list(input.shape)}"
         )
+    if input.is_floating_point() and (weight is None or weight.dtype is input.dtype):
+        return _VF.rms_norm(input, shape, weight, eps)
     # Half precision is squared and averaged in float, as its range is too small.
     wide = input.float() if input.element_size() == 2 else input
     if eps is None:

@@ -1,14 +1,12 @@
 //! Batch norm over (N, C, *): statistics per channel over everything else.
 //!
-//! Each channel is one task; a two-dimensional input, whose channels are columns, is transposed first
-//! so that every channel's elements lie in runs.
+//! Ranges of channels are the tasks. A two-dimensional input, whose channels are columns, is gone through row by row.
 
 use super::{
-    Runs, TOGETHER, affine, combine, group_of, load_optional, reciprocal_std, statistics,
-    store_optional, sum, sum_lanes, sum_products,
+    Runs, TOGETHER, affine, combine, load_optional, reciprocal_std, short_products, statistics,
+    store_optional, sum, sum_products,
 };
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, with_output};
-use crate::row::GROUP;
 use crate::{Error, Result, StridedMut, StridedRef};
 use std::ops::Range;
 
@@ -65,11 +63,11 @@ pub fn batch_norm(
         let b = load_optional::<T>("bias", bias, s.channels)?;
         let run_mean = load_optional::<T>("running_mean", running_mean.as_deref().map(StridedMut::as_ref), s.channels)?;
         let run_var = load_optional::<T>("running_var", running_var.as_deref().map(StridedMut::as_ref), s.channels)?;
-        let (x, s_run) = by_channel::<T>(x, s);
+        let x = load::<T>(x);
         let (mut means, mut rstds) = (vec![T::ZERO; s.channels], vec![T::ZERO; s.channels]);
         let mut variances = vec![0.0; s.channels];
         if how.training {
-            all_statistics(&x, s_run, how.eps, &mut means, &mut rstds, &mut variances);
+            all_statistics(&x, s, how.eps, &mut means, &mut rstds, &mut variances);
             if let (Some(view), Some(old)) = (running_mean, run_mean) {
                 let new: Vec<T> = old.iter().zip(&means).map(|(&o, &m)| moved(o, m.wide(), how.momentum)).collect();
                 crate::dense::store(view, &new);
@@ -92,7 +90,7 @@ pub fn batch_norm(
         let shift: Vec<T> = (0..s.channels)
             .map(|c| b.as_ref().map_or(T::ZERO, |b| b[c]) - means[c] * scale[c])
             .collect();
-        write_channels(out, s, s_run, &|out, channels| affine_runs(out, &x, s_run, channels, &scale, &shift));
+        write_channels(out, s, &|out, channels| affine_runs(out, &x, s, channels, &scale, &shift));
         Ok(())
     })
 }
@@ -124,23 +122,20 @@ pub fn batch_norm_backward(
         if !how.training {
             rstd = rstd.iter().map(|v| reciprocal_std(v.wide(), how.eps)).collect();
         }
-        let (x, s_run) = by_channel::<T>(x, s);
-        let (grad, _) = by_channel::<T>(grad, s);
+        let (x, grad) = (load::<T>(x), load::<T>(grad));
         let (mut gw, mut gb) = (vec![T::ZERO; s.channels], vec![T::ZERO; s.channels]);
-        channel_sums(&grad, &x, &mean, &rstd, s_run, &mut gw, &mut gb);
+        channel_sums(&grad, &x, &mean, &rstd, s, &mut gw, &mut gb);
         if let Some(view) = grad_x {
             let m = T::of(s.count() as f64);
-            let scale = |c: usize| w.as_ref().map_or(rstd[c], |w| rstd[c] * w[c]);
-            let factors: Vec<[T; 3]> = (0..s.channels).map(|c| {
-                let scale = scale(c);
-                let along = T::ZERO - scale * gw[c] / m * rstd[c];
-                [scale, along, T::ZERO - scale * gb[c] / m - along * mean[c]]
-            }).collect();
-            write_channels(view, s, s_run, &|out, channels| {
+            let scale: Vec<T> = (0..s.channels).map(|c| w.as_ref().map_or(rstd[c], |w| rstd[c] * w[c])).collect();
+            let along: Vec<T> = (0..s.channels).map(|c| T::ZERO - scale[c] * gw[c] / m * rstd[c]).collect();
+            let shift: Vec<T> = (0..s.channels).map(|c| T::ZERO - scale[c] * gb[c] / m - along[c] * mean[c]).collect();
+            let none = vec![T::ZERO; if how.training { 0 } else { s.channels }];
+            write_channels(view, s, &|out, channels| {
                 if how.training {
-                    combine_runs(out, &grad, &x, s_run, channels, &factors);
+                    combine_runs(out, (&grad, &x), s, channels, [&scale, &along, &shift]);
                 } else {
-                    scale_runs(out, &grad, s_run, channels, &factors);
+                    affine_runs(out, &grad, s, channels, &scale, &none);
                 }
             });
         }
@@ -155,48 +150,33 @@ fn moved<T: Real>(old: T, new: f64, momentum: f64) -> T {
     T::of(old.wide() * (1.0 - momentum) + new * momentum)
 }
 
-/// The elements such that a channel lies in runs: (N, C, S) as it is, (N, C) transposed.
-fn by_channel<T: Real>(x: StridedRef<'_>, s: Runs) -> (std::borrow::Cow<'_, [T]>, Runs) {
-    if s.inner != 1 {
-        return (load(x), s);
-    }
-    let mut out = vec![T::ZERO; s.batch * s.channels];
-    transpose(&mut out, &load::<T>(x), s.batch, s.channels);
-    (out.into(), Runs::rows(s.channels, s.batch))
-}
-
-fn transpose<T: Real>(out: &mut [T], x: &[T], rows: usize, columns: usize) {
-    const TILE: usize = 16;
-    for row in (0..rows).step_by(TILE) {
-        for column in (0..columns).step_by(TILE) {
-            for r in row..rows.min(row + TILE) {
-                for c in column..columns.min(column + TILE) {
-                    out[c * rows + r] = x[r * columns + c];
-                }
-            }
-        }
-    }
-}
-
 /// Writes the runs of these channels.
 type Write<'w, T> = dyn Fn(SharedMut<T>, Range<usize>) + Sync + 'w;
 
-/// Calls `write` for ranges of channels of the output in the layout `run`, each channel in one of them.
-fn write_channels<T: Real>(view: &mut StridedMut<'_>, s: Runs, run: Runs, write: &Write<'_, T>) {
+/// Calls `write` for ranges of channels of the output, each channel in one of them.
+fn write_channels<T: Real>(view: &mut StridedMut<'_>, s: Runs, write: &Write<'_, T>) {
     with_output::<T, _>(view, |out| {
-        let mut turned = vec![T::ZERO; if s.inner == 1 { out.len() } else { 0 }];
-        let shared = SharedMut::new(if s.inner == 1 { &mut turned } else { &mut *out });
-        run.for_channels(&|channels| write(shared, channels));
-        if s.inner == 1 {
-            transpose(out, &turned, s.channels, s.batch);
-        }
+        let shared = SharedMut::new(out);
+        s.for_channels(&|channels| write(shared, channels));
     });
 }
 
 crate::multiversion! {
     fn affine_runs<T: Real>(out: SharedMut<T>, x: &[T], s: Runs, channels: Range<usize>, scale: &[T], shift: &[T]) {
-        for c in channels {
+        if s.inner == 1 {
             for n in 0..s.batch {
+                let span = s.line(n, &channels);
+                let factors = scale[channels.clone()].iter().zip(&shift[channels.clone()]);
+                // SAFETY: each channel is in one range.
+                let out = unsafe { out.slice(span.clone()) };
+                for ((out, &x), (&scale, &shift)) in out.iter_mut().zip(&x[span]).zip(factors) {
+                    *out = x.mul_add(scale, shift);
+                }
+            }
+            return;
+        }
+        for n in 0..s.batch {
+            for c in channels.clone() {
                 let span = s.run(n, c);
                 // SAFETY: runs are disjoint, and each channel is in one range.
                 affine(unsafe { out.slice(span.clone()) }, &x[span], scale[c], shift[c]);
@@ -206,24 +186,27 @@ crate::multiversion! {
 }
 
 crate::multiversion! {
-    fn scale_runs<T: Real>(out: SharedMut<T>, x: &[T], s: Runs, channels: Range<usize>, factors: &[[T; 3]]) {
-        for c in channels {
+    fn combine_runs<T: Real>(out: SharedMut<T>, operands: (&[T], &[T]), s: Runs, channels: Range<usize>, factors: [&[T]; 3]) {
+        let ((grad, x), [scale, along, shift]) = (operands, factors);
+        if s.inner == 1 {
             for n in 0..s.batch {
-                let span = s.run(n, c);
-                // SAFETY: as above.
-                affine(unsafe { out.slice(span.clone()) }, &x[span], factors[c][0], T::ZERO);
+                let span = s.line(n, &channels);
+                // SAFETY: each channel is in one range.
+                let out = unsafe { out.slice(span.clone()) };
+                let (grad, x) = (&grad[span.clone()], &x[span]);
+                let (a, b, c) = (&scale[channels.clone()], &along[channels.clone()], &shift[channels.clone()]);
+                for i in 0..out.len() {
+                    out[i] = grad[i].mul_add(a[i], x[i].mul_add(b[i], c[i]));
+                }
             }
+            return;
         }
-    }
-}
-
-crate::multiversion! {
-    fn combine_runs<T: Real>(out: SharedMut<T>, grad: &[T], x: &[T], s: Runs, channels: Range<usize>, factors: &[[T; 3]]) {
-        for c in channels {
-            for n in 0..s.batch {
+        for n in 0..s.batch {
+            for c in channels.clone() {
                 let span = s.run(n, c);
                 // SAFETY: as above.
-                combine(unsafe { out.slice(span.clone()) }, &grad[span.clone()], &x[span], factors[c]);
+                let out = unsafe { out.slice(span.clone()) };
+                combine(out, &grad[span.clone()], &x[span], [scale[c], along[c], shift[c]]);
             }
         }
     }
@@ -250,6 +233,19 @@ fn all_statistics<T: Real>(
 
 crate::multiversion! {
     fn channel_statistics<T: Real>(x: &[T], s: Runs, channels: Range<usize>, eps: f64, means: &mut [T], rstds: &mut [T], variances: &mut [f64]) {
+        if s.inner == 1 {
+            let zeros = vec![T::ZERO; channels.len()];
+            column_sums(x, s, &channels, &zeros, variances, |x, _| x);
+            for (mean, total) in means.iter_mut().zip(&*variances) {
+                *mean = T::of(total / s.batch as f64);
+            }
+            column_sums(x, s, &channels, means, variances, |x, mean| (x - mean) * (x - mean));
+            for (variance, rstd) in variances.iter_mut().zip(rstds) {
+                *variance /= s.batch as f64;
+                *rstd = reciprocal_std(*variance, eps);
+            }
+            return;
+        }
         let mut first = channels.start;
         while first < channels.end {
             let now = first..channels.end.min(first + s.together());
@@ -261,6 +257,71 @@ crate::multiversion! {
             first = now.end;
         }
     }
+}
+
+/// Rows of columns that are summed before `f64` takes over.
+const ROWS: usize = 64;
+
+/// `totals` becomes the sum of `map(element, the channel's value)` over each column.
+#[inline(always)]
+fn column_sums<T: Real>(
+    x: &[T],
+    s: Runs,
+    channels: &Range<usize>,
+    values: &[T],
+    totals: &mut [f64],
+    map: impl Fn(T, T) -> T,
+) {
+    totals.fill(0.0);
+    let mut sums = vec![T::ZERO; channels.len()];
+    let mut first = 0;
+    while first < s.batch {
+        let last = s.batch.min(first + ROWS);
+        sums.fill(T::ZERO);
+        for n in first..last {
+            let row = &x[s.line(n, channels)];
+            for ((sum, &x), &value) in sums.iter_mut().zip(row).zip(values) {
+                *sum += map(x, value);
+            }
+        }
+        for (total, sum) in totals.iter_mut().zip(&sums) {
+            *total += sum.wide();
+        }
+        first = last;
+    }
+}
+
+/// Per column: the sums of `grad`, and of `grad * (x - mean)`.
+#[inline(always)]
+fn column_products<T: Real>(
+    (grad, x): (&[T], &[T]),
+    s: Runs,
+    channels: &Range<usize>,
+    means: &[T],
+) -> [Vec<f64>; 2] {
+    let width = channels.len();
+    let (mut totals, mut alongs) = (vec![0_f64; width], vec![0_f64; width]);
+    let (mut total, mut along) = (vec![T::ZERO; width], vec![T::ZERO; width]);
+    let mut first = 0;
+    while first < s.batch {
+        let last = s.batch.min(first + ROWS);
+        total.fill(T::ZERO);
+        along.fill(T::ZERO);
+        for n in first..last {
+            let (g, x) = (&grad[s.line(n, channels)], &x[s.line(n, channels)]);
+            let sums = total.iter_mut().zip(along.iter_mut());
+            for (((total, along), (&g, &x)), &mean) in sums.zip(g.iter().zip(x)).zip(means) {
+                *total += g;
+                *along += g * (x - mean);
+            }
+        }
+        for i in 0..width {
+            totals[i] += total[i].wide();
+            alongs[i] += along[i].wide();
+        }
+        first = last;
+    }
+    [totals, alongs]
 }
 
 /// Per channel: the sum of `grad * (x - mean) * rstd`, and of `grad`.
@@ -278,14 +339,35 @@ fn channel_sums<T: Real>(
         let of = channels.clone();
         // SAFETY: each channel is in one range.
         let (gw, gb) = unsafe { (gw.slice(of.clone()), gb.slice(of)) };
-        sums_of_channels(grad, x, mean, rstd, s, channels, gw, gb);
+        sums_of_channels((grad, x), mean, rstd, s, channels, gw, gb);
     });
 }
 
 crate::multiversion! {
-    fn sums_of_channels<T: Real>(grad: &[T], x: &[T], mean: &[T], rstd: &[T], s: Runs, channels: Range<usize>, gw: &mut [T], gb: &mut [T]) {
+    fn sums_of_channels<T: Real>(operands: (&[T], &[T]), mean: &[T], rstd: &[T], s: Runs, channels: Range<usize>, gw: &mut [T], gb: &mut [T]) {
+        let (grad, x) = operands;
+        if s.inner == 1 {
+            let [totals, along] = column_products((grad, x), s, &channels, &mean[channels.clone()]);
+            for (i, c) in channels.enumerate() {
+                gw[i] = T::of(along[i] * rstd[c].wide());
+                gb[i] = T::of(totals[i]);
+            }
+            return;
+        }
         if s.is_short() {
-            return sums_of_short(grad, x, mean, rstd, s, channels, gw, gb);
+            let mut first = channels.start;
+            while first < channels.end {
+                let now = first..channels.end.min(first + s.together());
+                let mut means = [T::ZERO; TOGETHER];
+                means[..now.len()].copy_from_slice(&mean[now.clone()]);
+                let [totals, along] = short_products((grad, x), s, now.clone(), &means);
+                for (i, c) in now.clone().enumerate() {
+                    gw[c - channels.start] = T::of(along[i] * rstd[c].wide());
+                    gb[c - channels.start] = T::of(totals[i]);
+                }
+                first = now.end;
+            }
+            return;
         }
         for (i, c) in channels.enumerate() {
             let (mut along, mut total) = (0.0, 0.0);
@@ -297,54 +379,5 @@ crate::multiversion! {
             gw[i] = T::of(along * rstd[c].wide());
             gb[i] = T::of(total);
         }
-    }
-}
-
-/// As [`sums_of_channels`] for short ones.
-#[inline(always)]
-#[allow(clippy::too_many_arguments, reason = "those of the function it is put into")]
-fn sums_of_short<T: Real>(
-    grad: &[T],
-    x: &[T],
-    mean: &[T],
-    rstd: &[T],
-    s: Runs,
-    channels: Range<usize>,
-    gw: &mut [T],
-    gb: &mut [T],
-) {
-    let mut first = channels.start;
-    while first < channels.end {
-        let now = first..channels.end.min(first + TOGETHER);
-        let (mut totals, mut along) = ([[T::ZERO; GROUP]; TOGETHER], [[T::ZERO; GROUP]; TOGETHER]);
-        for ((totals, along), c) in totals.iter_mut().zip(&mut along).zip(now.clone()) {
-            let (at, mean) = (s.run(0, c).start, mean[c]);
-            let (mut grad, mut x, mut left) = (&grad[at..], &x[at..], s.inner);
-            let (mut total, mut product) = ([T::ZERO; GROUP], [T::ZERO; GROUP]);
-            while left >= GROUP {
-                let (g, v) = (group_of(grad), group_of(x));
-                for l in 0..GROUP {
-                    total[l] += g[l];
-                    product[l] += g[l] * (v[l] - mean);
-                }
-                (grad, x, left) = (&grad[GROUP..], &x[GROUP..], left - GROUP);
-            }
-            if left > 0 {
-                let (g, v) = (group_of(grad), group_of(x));
-                for l in 0..GROUP {
-                    let g = if l < left { g[l] } else { T::ZERO };
-                    let v = if l < left { v[l] } else { mean };
-                    total[l] += g;
-                    product[l] += g * (v - mean);
-                }
-            }
-            (*totals, *along) = (total, product);
-        }
-        let (totals, along) = (sum_lanes(&totals), sum_lanes(&along));
-        for (i, c) in now.clone().enumerate() {
-            gw[c - channels.start] = T::of(along[i].wide() * rstd[c].wide());
-            gb[c - channels.start] = totals[i];
-        }
-        first = now.end;
     }
 }

@@ -1,6 +1,9 @@
 //! Group norm over (N, C, *): statistics per batch element and group of channels.
 
-use super::{Runs, affine, combine, load_optional, statistics, store_optional, sum, sum_products};
+use super::{
+    Runs, TOGETHER, affine, combine, load_optional, short_products, statistics, store_optional,
+    sum, sum_products,
+};
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, store, with_output};
 use crate::{Error, Result, StridedMut, StridedRef};
 use std::ops::Range;
@@ -78,7 +81,7 @@ pub fn group_norm(
                 let of = rows.clone();
                 // SAFETY: each row is in one range.
                 let (means, rstds) = unsafe { (means.slice(of.clone()), rstds.slice(of)) };
-                normalise_rows(out, means, rstds, &x, s, rows, (w.as_deref(), b.as_deref()), eps);
+                normalise_rows(out, (means, rstds), &x, s, rows, (w.as_deref(), b.as_deref()), eps);
             });
         });
         store(mean, &means);
@@ -88,8 +91,8 @@ pub fn group_norm(
 }
 
 crate::multiversion! {
-    fn normalise_rows<T: Real>(out: SharedMut<T>, means: &mut [T], rstds: &mut [T], x: &[T], s: Shape, rows: Range<usize>, parameters: (Option<&[T]>, Option<&[T]>), eps: f64) {
-        let (w, b) = parameters;
+    fn normalise_rows<T: Real>(out: SharedMut<T>, found: (&mut [T], &mut [T]), x: &[T], s: Shape, rows: Range<usize>, parameters: (Option<&[T]>, Option<&[T]>), eps: f64) {
+        let ((means, rstds), (w, b)) = (found, parameters);
         let all = s.rows();
         let (start, mut first) = (rows.start, rows.start);
         while first < rows.end {
@@ -99,6 +102,16 @@ crate::multiversion! {
                 let (mean, rstd) = (found.means[at], found.rstds[at]);
                 means[row - start] = mean;
                 rstds[row - start] = rstd;
+                if s.inner == 1 {
+                    // SAFETY: as below.
+                    let out = unsafe { out.slice(all.run(0, row)) };
+                    for (i, (out, &x)) in out.iter_mut().zip(&x[all.run(0, row)]).enumerate() {
+                        let c = row % s.groups * s.per_group() + i;
+                        let scale = w.map_or(rstd, |w| rstd * w[c]);
+                        *out = x.mul_add(scale, b.map_or(T::ZERO, |b| b[c]) - mean * scale);
+                    }
+                    continue;
+                }
                 for i in 0..s.per_group() {
                     let c = row % s.groups * s.per_group() + i;
                     let scale = w.map_or(rstd, |w| rstd * w[c]);
@@ -174,6 +187,25 @@ crate::multiversion! {
     fn sums_of_rows<T: Real>(input: &Input<'_, T>, rows: Range<usize>, sums: &mut [(f64, f64)]) {
         let s = input.s;
         let first = rows.start;
+        let channels = Runs::rows(s.batch * s.channels, s.inner);
+        if channels.is_short() {
+            let (start, end) = (first * s.per_group(), rows.end * s.per_group());
+            let mut at = start;
+            while at < end {
+                let now = at..end.min(at + TOGETHER);
+                let mut means = [T::ZERO; TOGETHER];
+                for (mean, channel) in means.iter_mut().zip(now.clone()) {
+                    *mean = input.mean[channel / s.per_group()];
+                }
+                let [totals, along] = short_products((input.grad, input.x), channels, now.clone(), &means);
+                for (i, channel) in now.clone().enumerate() {
+                    let rstd = input.rstd[channel / s.per_group()].wide();
+                    sums[channel - start] = (along[i] * rstd, totals[i]);
+                }
+                at = now.end;
+            }
+            return;
+        }
         for row in rows {
             for i in 0..s.per_group() {
                 let span = s.channel(row, i);
@@ -205,9 +237,19 @@ crate::multiversion! {
             let (mean, rstd) = (input.mean[row], input.rstd[row]);
             let along = T::ZERO - T::of(along / m) * rstd * rstd;
             let shift = T::ZERO - T::of(total / m) * rstd - along * mean;
+            if s.inner == 1 {
+                let span = s.rows().run(0, row);
+                // SAFETY: rows are disjoint, and each is in one range.
+                let out = unsafe { out.slice(span.clone()) };
+                let operands = input.grad[span.clone()].iter().zip(&input.x[span]);
+                for (i, (out, (&g, &x))) in out.iter_mut().zip(operands).enumerate() {
+                    *out = g.mul_add(weight(i) * rstd, x.mul_add(along, shift));
+                }
+                continue;
+            }
             for i in 0..s.per_group() {
                 let span = s.channel(row, i);
-                // SAFETY: rows are disjoint, and each is in one range.
+                // SAFETY: as above.
                 let out = unsafe { out.slice(span.clone()) };
                 combine(out, &input.grad[span.clone()], &input.x[span], [weight(i) * rstd, along, shift]);
             }

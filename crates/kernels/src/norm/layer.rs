@@ -1,8 +1,8 @@
 //! Layer norm and RMS norm: statistics over the trailing elements of each row.
 
 use super::{
-    GRAIN, Runs, TOGETHER as BLOCK, buffer, group_of, load_optional, statistics, store_optional,
-    sum_lanes,
+    GRAIN, Runs, SHORT, TOGETHER as BLOCK, buffer, group_of, load_optional, statistics,
+    store_optional, sum_lanes,
 };
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, store, with_output};
 use crate::row::{GROUP, fold};
@@ -44,7 +44,7 @@ pub fn layer_norm(
                 let (out, means, rstds) = unsafe {
                     (out.slice(span.clone()), means.slice(range.clone()), rstds.slice(range))
                 };
-                normalise_rows(out, Some(means), rstds, &x[span], w.as_deref(), b.as_deref(), n, eps);
+                normalise_rows(out, Some(means), rstds, &x[span], (w.as_deref(), b.as_deref()), n, eps);
             });
         });
         store(mean, &means);
@@ -95,7 +95,7 @@ pub fn rms_norm(
                 let span = range.start * n..range.end * n;
                 // SAFETY: every row is in one range.
                 let (out, rstds) = unsafe { (out.slice(span.clone()), rstds.slice(range)) };
-                normalise_rows(out, None, rstds, &x[span], w.as_deref(), None, n, eps);
+                normalise_rows(out, None, rstds, &x[span], (w.as_deref(), None), n, eps);
             });
         });
         store(rstd, &rstds);
@@ -142,8 +142,8 @@ fn for_rows(rows: usize, n: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
 
 crate::multiversion! {
     /// Normalises rows of `n` elements, about their means if there is a place for these.
-    fn normalise_rows<T: Real>(out: &mut [T], means: Option<&mut [T]>, rstds: &mut [T], x: &[T], w: Option<&[T]>, b: Option<&[T]>, n: usize, eps: f64) {
-        let mut means = means;
+    fn normalise_rows<T: Real>(out: &mut [T], means: Option<&mut [T]>, rstds: &mut [T], x: &[T], parameters: (Option<&[T]>, Option<&[T]>), n: usize, eps: f64) {
+        let (mut means, (w, b)) = (means, parameters);
         let runs = Runs::rows(rstds.len(), n);
         let mut first = 0;
         while first < rstds.len() {
@@ -309,9 +309,6 @@ crate::multiversion! {
         }
     }
 }
-
-/// Rows so short that adding up their lanes would cost more than all else.
-const SHORT: usize = 4 * GROUP;
 
 /// The input gradient of short rows.
 #[inline(always)]

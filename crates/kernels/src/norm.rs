@@ -93,11 +93,11 @@ impl Runs {
     fn summed_together(self) -> usize {
         CHUNK / self.inner.max(1)
     }
-    /// How many channels to look at together: enough for the roots and quotients to go side by side, while their
-    /// elements stay in the nearest cache.
+    /// How many channels to look at together: enough for the roots and quotients to go side by side, while the
+    /// elements of long runs stay in the nearest cache.
     #[inline(always)]
     fn together(self) -> usize {
-        (4096 / self.count().max(1)).clamp(1, TOGETHER)
+        if self.is_short() { TOGETHER } else { (1536 / self.count().max(1)).clamp(1, TOGETHER) }
     }
 }
 

@@ -260,6 +260,7 @@ fn group_norm_equals_the_naive_twin() {
             (vec![2, 6, 5], 3),
             (vec![2, 4, 3, 5], 4),
             (vec![0, 4, 2], 2),
+            (vec![0, 4, 70], 2),
             (vec![2, 36], 6),
             (vec![3, 6, 17], 3),
         ] {

@@ -80,3 +80,31 @@ def test_what_a_comparison_in_place_overwrites_has_gradient_zero(write: str) -> 
 def test_bools_are_not_subtracted_or_divided(compute: Callable[[Any], Any], text: str) -> None:
     with pytest.raises(NotImplementedError, match=text):
         compute(torch.tensor([True, False]))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, n: x * n,
+        lambda x, n: n * x,
+        lambda x, n: x / n,
+        lambda x, n: torch.div(x, n, rounding_mode="trunc"),
+        lambda x, n: x // n,
+        lambda x, n: x.clone().mul_(n),
+        lambda x, n: x.clone().div_(n),
+        lambda x, n: torch.mul(x, n, out=torch.empty_like(x)),
+    ],
+)
+@pytest.mark.parametrize(
+    "number", [0.1, 257, lambda: torch.tensor(0.3)], ids=["float", "int", "0d"]
+)
+def test_numbers_beside_halves_keep_their_digits(dtype: Any, call: Any, number: Any) -> None:
+    n = number() if callable(number) else number
+    x = (torch.arange(-60, 67).float() / 7).to(dtype)
+    result = call(x, n)
+    assert result.dtype is dtype
+    wide = n if isinstance(n, torch.Tensor) else torch.tensor(float(n))
+    assert torch.equal(result, call(x.float(), wide).to(dtype))
+    rows = x[1:].view(2, 63)
+    assert torch.equal(call(rows.t(), n), call(rows, n).t())

@@ -191,6 +191,7 @@ fn traits(op: &Op<'_>) -> TokenStream {
         ("writable", "WRITABLE"),
         ("random", "RANDOM"),
         ("numbers", "NUMBERS_AS_TENSORS"),
+        ("wide_numbers", "WIDE_NUMBERS"),
         ("internal", "INTERNAL"),
         ("checks_sharing", "CHECKS_SHARING"),
         ("writes_one_value", "WRITES_ONE_VALUE"),

@@ -45,6 +45,7 @@ const WORDS: &[&str] = &[
     "writable",
     "random",
     "numbers",
+    "wide_numbers",
     "operand",
     "internal",
     "checks_sharing",

@@ -30,6 +30,7 @@ use syn::parse_macro_input;
 /// | `alias("a", ..)` | further names |
 /// | `module = "linalg"` | the namespace, if it is not the main one |
 /// | `numbers` | Python numbers may stand where the signature says `Tensor` |
+/// | `wide_numbers` | numbers beside half-precision tensors (0-dimensional tensors too) are not rounded to halves first |
 /// | `operand(a, ..)` | these `Scalar` arguments are inputs of the element-by-element kernel, in their order among the tensors |
 /// | `random`, `internal` | draws random numbers; not shown to users |
 /// | `checks_sharing` | the in-place kernel says itself which inputs may share memory with `self` |

@@ -124,6 +124,8 @@ impl Traits {
     pub const WRITES_ONE_VALUE: Traits = Traits(262_144);
     /// The in-place form gives its target the result's shape.
     pub const RESIZES_SELF: Traits = Traits(524_288);
+    /// Numbers beside half-precision tensors are not rounded to halves first.
+    pub const WIDE_NUMBERS: Traits = Traits(1_048_576);
     /// No flags.
     pub const NONE: Traits = Traits(0);
     /// The union.

@@ -3,7 +3,7 @@
 //! The kernel sees inputs of one (compute) dtype and outputs of the spec's dtype. Inputs of another
 //! dtype are converted first. The contiguous same-shape case takes a short way through all this.
 
-use super::{Arg, ArgKind, OpDef, check_cast};
+use super::{Arg, ArgKind, OpDef, Traits, check_cast};
 use crate::error::ensure;
 use crate::tensor::shape::{broadcast_strides, list};
 use crate::tensor::{Dims, Flag, Geometry, TensorSpec, shares_storage};
@@ -209,7 +209,7 @@ pub(super) fn run(def: &OpDef, kernel: Kernel, args: &[Arg<'_>]) -> Result<Tenso
     let spec = spec_of(def, args)?;
     let out = spec.empty()?;
     let numbers = number_inputs(def, args)?;
-    walk(kernel, &out, &inputs(def, args, &numbers), spec.compute, args)?;
+    walk(def, kernel, &out, &inputs(def, args, &numbers), spec.compute, args)?;
     Ok(out)
 }
 
@@ -251,16 +251,17 @@ pub(crate) fn run_into(
     let is_direct = fits || !inputs.iter().any(|input| shares_storage(input, out));
     if is_direct && out.dtype() == spec.dtype {
         out.resize_output(&spec.shape)?;
-        return walk(kernel, out, &inputs, spec.compute, args);
+        return walk(def, kernel, out, &inputs, spec.compute, args);
     }
     let temporary = spec.empty()?;
-    walk(kernel, &temporary, &inputs, spec.compute, args)?;
+    walk(def, kernel, &temporary, &inputs, spec.compute, args)?;
     out.resize_output(&spec.shape)?;
     out.copy_data(&temporary)
 }
 
 #[inline]
 fn walk(
+    def: &OpDef,
     kernel: Kernel,
     out: &Tensor,
     inputs: &Inputs<'_>,
@@ -294,19 +295,26 @@ fn walk(
         let mut iter = unsafe { Iter::contiguous(&operands, 1, og.numel as usize) };
         return kernel(&mut iter, args);
     }
-    general(kernel, out, inputs, compute, args)
+    general(def, kernel, out, inputs, compute, args)
 }
 
 fn general(
+    def: &OpDef,
     kernel: Kernel,
     out: &Tensor,
     inputs: &Inputs<'_>,
     compute: DType,
     args: &[Arg<'_>],
 ) -> Result<()> {
+    // Halves are computed with in single precision: a number need not lose digits before.
+    let keeps = def.is(Traits::WIDE_NUMBERS) && matches!(compute, DType::F16 | DType::BF16);
     let converted: SmallVec<[Tensor; 4]> = inputs
         .iter()
-        .map(|t| if t.dtype() == compute { Ok((*t).clone()) } else { t.converted(compute) })
+        .map(|t| match t.dtype() {
+            dtype if dtype == compute => Ok((*t).clone()),
+            _ if keeps && t.ndim() == 0 => t.converted(DType::F32),
+            _ => t.converted(compute),
+        })
         .collect::<Result<_>>()?;
     let strides: SmallVec<[Dims; 4]> = converted
         .iter()
@@ -316,7 +324,7 @@ fn general(
         .iter()
         .zip(&strides)
         // SAFETY: broadcasting reaches only elements that the tensor reaches; `converted` keeps them alive.
-        .map(|(t, s)| unsafe { StridedRef::new(t.data_ptr(), compute, out.shape(), s) })
+        .map(|(t, s)| unsafe { StridedRef::new(t.data_ptr(), t.dtype(), out.shape(), s) })
         .collect();
     // SAFETY: the output was made for this call or checked for overlap by the caller.
     let target =

@@ -123,7 +123,7 @@ impl RsubNumber {
 /// Multiplies by `other`: `out[i] = self[i] * other[i]`.
 /// Shapes broadcast; dtypes promote; for bool this is "and".
 #[op("mul.Tensor(Tensor self, Tensor other) -> Tensor",
-     inplace = method, out, numbers, alias("multiply"), meta = broadcast, cpu = mul, batch = pointwise, samples = binary)]
+     inplace = method, out, numbers, wide_numbers, alias("multiply"), meta = broadcast, cpu = mul, batch = pointwise, samples = binary)]
 impl Mul {
     fn vjp_self(grad: &Tensor, other: &Tensor, self_dtype: DType) -> Result<Tensor> {
         grad.mul(&other.conj()?)?.real_if(self_dtype)
@@ -138,7 +138,7 @@ impl Mul {
 
 /// Divides by `other`: `out[i] = self[i] / other[i]`. Integers and bools give the default floating dtype;
 /// division by zero gives an infinity or NaN.
-#[op("div.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, alias("divide", "true_divide"),
+#[op("div.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, wide_numbers, alias("divide", "true_divide"),
      meta = float, cpu = true_divide, batch = pointwise, samples = binary_nonzero)]
 impl Div {
     fn vjp_self(grad: &Tensor, other: &Tensor, self_dtype: DType) -> Result<Tensor> {
@@ -176,7 +176,7 @@ pub(super) fn zero_divisors() -> Vec<InvalidSample> {
 
 /// Divides by `other` and rounds: `rounding_mode` is `None` (true division), `"trunc"` (towards zero) or
 /// `"floor"` (downwards). The rounded quotients have gradient zero; integers refuse a zero divisor.
-#[op("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", inplace = method, out, numbers,
+#[op("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", inplace = method, out, numbers, wide_numbers,
      alias("divide"), node = "DivBackward2", batch = pointwise)]
 impl DivMode {
     fn meta(self_: &Tensor, other: &Tensor, rounding_mode: Option<&str>) -> Result<TensorSpec> {
@@ -235,7 +235,7 @@ impl DivMode {
 }
 
 /// The floor of the quotient, as Python's `//`. Has no derivative.
-#[op("floor_divide(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, meta = broadcast,
+#[op("floor_divide(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, wide_numbers, meta = broadcast,
      batch = pointwise)]
 impl FloorDivide {
     fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {

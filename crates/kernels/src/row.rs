@@ -6,7 +6,6 @@
 //! at most `GROUP` elements are taken as columns, a lane per row, and summed in order.
 
 use crate::dense::Real;
-use crate::simd::transpose::{SQUARE, square};
 
 /// Lanes of one group; a power of two that fills the widest register with `f32`.
 pub(crate) const GROUP: usize = 16;
@@ -238,13 +237,6 @@ type Short<T> = [[T; GROUP]; GROUP];
 #[inline(always)]
 fn columns<T: Real>(x: &[T], size: usize) -> Short<T> {
     let mut columns = [[T::ZERO; GROUP]; GROUP];
-    if size == GROUP && x.len() == GROUP * GROUP {
-        const { assert!(GROUP == SQUARE) };
-        let step = (GROUP * size_of::<T>()) as isize;
-        // SAFETY: two squares of their own.
-        unsafe { square::<T, false>(columns.as_mut_ptr().cast(), step, x.as_ptr().cast(), step) };
-        return columns;
-    }
     for (row, x) in x.chunks_exact(size).enumerate() {
         for (column, &value) in columns.iter_mut().zip(x) {
             column[row % GROUP] = value;
@@ -256,14 +248,6 @@ fn columns<T: Real>(x: &[T], size: usize) -> Short<T> {
 /// Writes columns back as rows.
 #[inline(always)]
 fn store_columns<T: Copy>(out: &mut [T], size: usize, columns: &Short<T>) {
-    if size == GROUP && out.len() == GROUP * GROUP {
-        let step = (GROUP * size_of::<T>()) as isize;
-        // SAFETY: two squares of their own.
-        unsafe {
-            square::<T, false>(out.as_mut_ptr().cast(), step, columns.as_ptr().cast(), step);
-        }
-        return;
-    }
     for (row, out) in out.chunks_exact_mut(size).enumerate() {
         for (value, column) in out.iter_mut().zip(columns) {
             *value = column[row % GROUP];

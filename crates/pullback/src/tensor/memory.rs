@@ -238,6 +238,7 @@ pub(crate) fn allocate(bytes: usize) -> Result<NonNull<u8>> {
     allocate_large(bytes)
 }
 
+#[inline(never)]
 fn allocate_large(bytes: usize) -> Result<NonNull<u8>> {
     let size = class_size(bytes).ok_or_else(|| out_of_memory(bytes))?;
     let cached = cache().take(size);
@@ -280,6 +281,11 @@ pub(crate) unsafe fn release(block: NonNull<u8>, bytes: usize) {
         }
         return;
     }
+    release_large(block, bytes);
+}
+
+#[inline(never)]
+fn release_large(block: Block, bytes: usize) {
     let size = class_size(bytes).expect("the size was valid when the block was allocated");
     // (Live bytes are greatest just before something is freed.)
     let live = live_bytes();

@@ -550,19 +550,14 @@ def test_what_the_context_says_of_its_inputs_can_be_replaced() -> None:
 # --- apply, and the life of contexts -------------------------------------------------------------
 
 
+def doubling() -> Any:
+    """A function class that doubles."""
+    return made(lambda ctx, x: x * 2, lambda ctx, grad: grad * 2)
+
+
 def test_apply_sees_changes_of_the_class() -> None:
-    class Base(Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return x * 2
-
-        @staticmethod
-        def backward(ctx: Any, grad: Any) -> Any:
-            return grad * 2
-
-    class Derived(Base):
-        pass
-
+    Base = doubling()
+    Derived = type(Function)("Derived", (Base,), {})
     x, apply = leaf(1.0), Derived.apply
     assert apply(x).item() == 2
     Base.forward = staticmethod(lambda ctx, x: x * 3)
@@ -610,14 +605,7 @@ def test_what_apply_is() -> None:
 
 @pytest.mark.parametrize("bases", ["direct", "further", "mixin"])
 def test_overridden_apply_reaches_the_right_class(bases: str) -> None:
-    class Middle(Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            return x * 2
-
-        @staticmethod
-        def backward(ctx: Any, grad: Any) -> Any:
-            return grad * 2
+    Middle = doubling()
 
     class Over:
         @classmethod
@@ -713,3 +701,25 @@ def test_other_classes_of_contexts_live_too() -> None:
     assert sys.getrefcount(Special) <= refs + 1
     with pytest.raises(TypeError):
         torch._C._adopt_context_class(int)
+
+
+def test_what_apply_forgets_may_call_it() -> None:
+    cls = doubling()
+    x = leaf(1.0)
+
+    class Last:
+        def __call__(self, ctx: Any, x: Any) -> Any:
+            return x * 3
+
+        def __del__(self) -> None:
+            cls.forward = staticmethod(lambda ctx, x: x * 4)
+            seen.append(cls.apply(x).item())
+
+    seen: list[float] = []
+    cls.forward = Last()
+    assert cls.apply(x).item() == 3
+    cls.forward = staticmethod(lambda ctx, x: x * 5)
+    # The object that the class let go was kept by its apply, which lets it go when it looks again.
+    assert cls.apply(x).item() == 5
+    assert seen == [4]
+    assert cls.apply(x).item() == 4

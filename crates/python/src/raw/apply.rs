@@ -11,9 +11,8 @@ use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::ffi::{CStr, c_int, c_void};
-use std::mem::{MaybeUninit, offset_of, zeroed};
+use std::mem::{offset_of, zeroed};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 #[repr(C)]
 struct Apply {
@@ -21,12 +20,10 @@ struct Apply {
     vectorcall: Option<ffi::vectorcallfunc>,
     /// The function class: a reference.
     class: *mut PyObject,
-    /// The class's version that `protocol` was read at; 0 if it was not.
+    /// The class's version that `protocol` was read at.
     version: u32,
-    protocol: MaybeUninit<Protocol>,
+    protocol: Option<Protocol>,
 }
-
-static TYPE: AtomicPtr<PyTypeObject> = AtomicPtr::new(null_mut());
 
 /// The version of a class, 0 if it has none now.
 unsafe fn version_of(class: *mut PyObject) -> u32 {
@@ -54,22 +51,19 @@ unsafe extern "C" fn call(
             let class = Bound::from_borrowed_ptr(py, (*this).class);
             let args = Args::new(args, ffi::PyVectorcall_NARGS(count) as usize, names);
             let version = version_of((*this).class);
-            if version == 0 || version != (*this).version {
-                let protocol = Protocol::of(&class)?;
-                // Looking gave the class a version. What was known is dropped last: that may run code.
-                let known = (*this).version != 0;
-                let old = std::mem::replace(&mut (*this).protocol, MaybeUninit::new(protocol));
+            // Counted, or read anew: a call further in may change the class, and what is kept here with it.
+            let known =
+                (*this).protocol.as_ref().filter(|_| version != 0 && version == (*this).version);
+            let protocol = if let Some(known) = known {
+                known.clone_ref(py)
+            } else {
+                let read = Protocol::of(&class)?;
+                // Looking gave the class a version, if it can have one.
                 (*this).version = version_of((*this).class);
-                if known {
-                    drop(old.assume_init());
-                }
-                if (*this).version == 0 {
-                    let protocol = std::mem::replace(&mut (*this).protocol, MaybeUninit::uninit());
-                    return apply_with(&class, &protocol.assume_init(), args);
-                }
-            }
-            // Counted: a call further in may change the class.
-            let protocol = (*this).protocol.assume_init_ref().clone_ref(py);
+                let old = (*this).protocol.replace(read.clone_ref(py));
+                drop(old);
+                read
+            };
             apply_with(&class, &protocol, args)
         })
     }
@@ -94,7 +88,7 @@ unsafe extern "C" fn new(
             }
             let this = object.cast::<Apply>();
             (*this).vectorcall = Some(call);
-            (*this).version = 0;
+            (&raw mut (*this).protocol).write(None);
             (*this).class = class.into_ptr();
             Ok(object)
         })
@@ -103,11 +97,10 @@ unsafe extern "C" fn new(
 
 unsafe extern "C" fn clear(object: *mut PyObject) -> c_int {
     let this = object.cast::<Apply>();
-    // SAFETY: called with the GIL; each reference is given back once.
+    // SAFETY: called with the GIL on a live object.
     unsafe {
-        if std::mem::replace(&mut (*this).version, 0) != 0 {
-            drop(std::mem::replace(&mut (*this).protocol, MaybeUninit::uninit()).assume_init());
-        }
+        let old = (*this).protocol.take();
+        drop(old);
     }
     0
 }
@@ -131,11 +124,9 @@ unsafe extern "C" fn traverse(
     // SAFETY: the collector calls with the GIL on a live object.
     unsafe {
         let mut result = visit((*this).class, arg);
-        if (*this).version != 0 {
-            for target in (*this).protocol.assume_init_ref().objects() {
-                if result == 0 {
-                    result = visit(target, arg);
-                }
+        for target in (*this).protocol.iter().flat_map(Protocol::objects) {
+            if result == 0 {
+                result = visit(target, arg);
             }
         }
         result
@@ -227,7 +218,6 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         if ffi::PyType_Ready(ty) < 0 {
             return Err(PyErr::fetch(py));
         }
-        TYPE.store(ty, Relaxed);
         module.add("_FunctionApply", Bound::from_borrowed_ptr(py, std::ptr::from_mut(ty).cast()))
     }
 }

@@ -3,8 +3,9 @@
 //!
 //! Invariant: the tree in which items are combined depends only on shape and strides, never on the
 //! number of threads. Along a line, blocks of `BLOCK` items are folded and combined pairwise (a binary
-//! counter); across rows, groups of `ROWS` rows, then chunks of rows, likewise.
+//! counter); results that lie side by side are the business of `columns`.
 
+use super::columns;
 use super::load::Load;
 use crate::line::{GRAIN, check_shape};
 use crate::{DType, Element, Error, Result, StridedMut, StridedRef, parallel};
@@ -17,10 +18,6 @@ pub(crate) const BLOCK: usize = 4096;
 const CHUNK_BLOCKS: usize = 32;
 /// Rows folded at once when whole rows are reduced.
 pub(crate) const ROWS: usize = 32;
-/// Columns worked on together.
-const TILE: usize = 512;
-/// Groups of `ROWS` rows that one thread takes at once.
-const CHUNK_ROWS: usize = 32 * ROWS;
 
 /// What a reduction computes.
 pub(crate) trait Reducer: Sync {
@@ -36,6 +33,11 @@ pub(crate) trait Reducer: Sync {
     fn step(&self, acc: Self::Acc, item: Self::Item, at: usize) -> Self::Acc;
     /// Joins two partial results, the left one of earlier items.
     fn combine(&self, left: Self::Acc, right: Self::Acc) -> Self::Acc;
+    /// A partial result of rows that were folded several at a time, side by side: this one of those at `part` of `parts`.
+    #[inline(always)]
+    fn interleaved(&self, acc: Self::Acc, _part: usize, _parts: usize) -> Self::Acc {
+        acc
+    }
     /// Folds at most `BLOCK` items, the first of which is number `at`.
     #[inline(always)]
     fn fold(&self, items: &[Self::Item], at: usize) -> Self::Acc {
@@ -52,7 +54,7 @@ pub(crate) trait Reducer: Sync {
 #[inline(always)]
 pub(crate) fn fold_by_step<R: Reducer + ?Sized>(r: &R, items: &[R::Item], at: usize) -> R::Acc {
     match items.len() {
-        0..8 => items.iter().enumerate().fold(r.identity(), |acc, (i, &x)| r.step(acc, x, at + i)),
+        0..16 => items.iter().enumerate().fold(r.identity(), |acc, (i, &x)| r.step(acc, x, at + i)),
         _ if size_of::<R::Acc>() > 8 || size_of::<R::Item>() > 8 => {
             fold_lanes::<R, 4>(r, items, at)
         }
@@ -65,8 +67,20 @@ pub(crate) fn fold_by_step<R: Reducer + ?Sized>(r: &R, items: &[R::Item], at: us
 #[inline(always)]
 fn fold_lanes<R: Reducer + ?Sized, const N: usize>(r: &R, items: &[R::Item], at: usize) -> R::Acc {
     let (mut a, mut b) = ([r.identity(); N], [r.identity(); N]);
-    let (mut c, mut d) = ([r.identity(); N], [r.identity(); N]);
     let (groups, rest) = items.as_chunks::<N>();
+    if groups.len() < 4 {
+        // The same without the groups that stay as they are.
+        for (g, group) in groups.iter().enumerate() {
+            for j in 0..N {
+                a[j] = r.step(a[j], group[j], at + g * N + j);
+            }
+        }
+        for (j, (acc, &item)) in a.iter_mut().zip(rest).enumerate() {
+            *acc = r.step(*acc, item, at + groups.len() * N + j);
+        }
+        return join_lanes(r, a);
+    }
+    let (mut c, mut d) = (a, a);
     let (quads, singles) = groups.as_chunks::<4>();
     let mut next = at;
     for [w, x, y, z] in quads {
@@ -99,14 +113,20 @@ fn fold_lanes<R: Reducer + ?Sized, const N: usize>(r: &R, items: &[R::Item], at:
     for j in 0..N {
         a[j] = r.combine(r.combine(a[j], b[j]), r.combine(c[j], d[j]));
     }
+    join_lanes(r, a)
+}
+
+/// Combines lanes in halves.
+#[inline(always)]
+fn join_lanes<R: Reducer + ?Sized, const N: usize>(r: &R, mut lanes: [R::Acc; N]) -> R::Acc {
     let mut width = N / 2;
     while width > 0 {
         for j in 0..width {
-            a[j] = r.combine(a[j], a[j + width]);
+            lanes[j] = r.combine(lanes[j], lanes[j + width]);
         }
         width /= 2;
     }
-    a[0]
+    lanes[0]
 }
 
 /// Folds rows eight at a time, so that partial results are read and written once for eight.
@@ -149,22 +169,22 @@ fn fold_wide<R: Reducer>(r: &R, items: &[R::Item], at: usize) -> R::Acc {
 }
 
 crate::multiversion! {
-fn fold_rows_wide<R: Reducer>(r: &R, accs: &mut [R::Acc], rows: &[&[R::Item]], at: usize) {
+pub(super) fn fold_rows_wide<R: Reducer>(r: &R, accs: &mut [R::Acc], rows: &[&[R::Item]], at: usize) {
     r.fold_rows(accs, rows, at);
 }
 }
 
 /// Combines partial results pairwise, like a binary counter: only one per level is kept.
-struct Cascade<A> {
+pub(super) struct Cascade<A> {
     levels: SmallVec<[A; 16]>,
     count: usize,
 }
 
 impl<A: Copy> Cascade<A> {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Cascade { levels: SmallVec::new(), count: 0 }
     }
-    fn push<R: Reducer<Acc = A>>(&mut self, r: &R, mut acc: A) {
+    pub(super) fn push<R: Reducer<Acc = A>>(&mut self, r: &R, mut acc: A) {
         self.count += 1;
         for _ in 0..self.count.trailing_zeros() {
             if let Some(left) = self.levels.pop() {
@@ -173,7 +193,7 @@ impl<A: Copy> Cascade<A> {
         }
         self.levels.push(acc);
     }
-    fn finish<R: Reducer<Acc = A>>(mut self, r: &R) -> A {
+    pub(super) fn finish<R: Reducer<Acc = A>>(mut self, r: &R) -> A {
         let Some(mut acc) = self.levels.pop() else { return r.identity() };
         while let Some(left) = self.levels.pop() {
             acc = r.combine(left, acc);
@@ -183,20 +203,20 @@ impl<A: Copy> Cascade<A> {
 }
 
 #[derive(Clone, Copy)]
-struct Dim {
-    size: usize,
-    stride: isize,
-    out: [isize; 2],
+pub(super) struct Dim {
+    pub(super) size: usize,
+    pub(super) stride: isize,
+    pub(super) out: [isize; 2],
 }
 
 type Dims = SmallVec<[Dim; 5]>;
 
 /// Shape of a reduction: kept and reduced dimensions, outermost first, merged where possible.
 pub(crate) struct Plan {
-    kept: Dims,
-    reduced: Dims,
-    kept_count: usize,
-    reduced_count: usize,
+    pub(super) kept: Dims,
+    pub(super) reduced: Dims,
+    pub(super) kept_count: usize,
+    pub(super) reduced_count: usize,
 }
 
 /// Refuses dimensions out of range or named twice, and an output that is not the input's shape with
@@ -289,7 +309,7 @@ fn merge(dims: &mut Dims, with_out: bool) {
 
 /// Byte offset in the input of position `at` of some dimensions.
 #[inline]
-fn offset(dims: &[Dim], mut at: usize) -> isize {
+pub(super) fn offset(dims: &[Dim], mut at: usize) -> isize {
     // Positions are inside of the dimensions: the outermost needs no division.
     let Some((outermost, inner)) = dims.split_first() else { return 0 };
     let mut sum = 0;
@@ -302,7 +322,7 @@ fn offset(dims: &[Dim], mut at: usize) -> isize {
 
 /// Byte offsets in input and outputs of position `at` of the kept dimensions.
 #[inline]
-fn offsets(dims: &[Dim], mut at: usize) -> (isize, [isize; 2]) {
+pub(super) fn offsets(dims: &[Dim], mut at: usize) -> (isize, [isize; 2]) {
     let Some((outermost, inner)) = dims.split_first() else { return (0, [0; 2]) };
     let (mut sum, mut outs) = (0, [0; 2]);
     let mut add = |dim: &Dim, index: isize| {
@@ -319,15 +339,15 @@ fn offsets(dims: &[Dim], mut at: usize) -> (isize, [isize; 2]) {
 }
 
 /// An input as the engine reads it.
-struct Source<'a, R: Reducer> {
-    ptr: *const u8,
+pub(super) struct Source<'a, R: Reducer> {
+    pub(super) ptr: *const u8,
     /// Bytes of an element if elements are items, so that memory can be used in place.
-    item: Option<isize>,
+    pub(super) item: Option<isize>,
     /// Bytes of an element.
-    element: isize,
-    load: Load<R::Item>,
-    reduced: &'a [Dim],
-    count: usize,
+    pub(super) element: isize,
+    pub(super) load: Load<R::Item>,
+    pub(super) reduced: &'a [Dim],
+    pub(super) count: usize,
 }
 
 // SAFETY: it only reads memory that the input view keeps alive and shared.
@@ -369,9 +389,13 @@ pub(crate) fn run<R: Reducer>(
         count: plan.reduced_count,
     };
     let innermost = plan.reduced.last().map_or(isize::MAX, |d| d.stride.abs());
+    let run = plan.reduced.last().map_or(1, |d| d.size);
     match plan.kept.last() {
-        Some(kept) if kept.stride == size && kept.size >= 4 && innermost > size => {
-            columns(r, &source, &plan, finish);
+        Some(kept) if kept.stride == size && innermost > size && (kept.size >= 4 || run >= 64) => {
+            columns::memory(r, &source, &plan, finish);
+        }
+        Some(kept) if kept.size >= columns::FEW && run <= columns::SHORT => {
+            columns::turned(r, &source, &plan, finish);
         }
         _ => rows(r, &source, &plan, finish),
     }
@@ -479,148 +503,6 @@ fn gathered<R: Reducer, const N: usize>(
         filled += length;
     }
     fold_wide(r, &buffer[..n], at)
-}
-
-/// One result per column of memory: the innermost kept dimension has stride one and whole rows are folded.
-fn columns<R: Reducer>(
-    r: &R,
-    source: &Source<'_, R>,
-    plan: &Plan,
-    finish: impl Fn([isize; 2], R::Acc) + Sync,
-) {
-    let Some((inner, outer)) = plan.kept.split_last() else { return };
-    let tiles = inner.size.div_ceil(TILE);
-    let units = tiles * (plan.kept_count / inner.size);
-    let chunks = plan.reduced_count.div_ceil(CHUNK_ROWS).max(1);
-    let place = |unit: usize| {
-        let (start, outs) = offsets(outer, unit / tiles);
-        let first = unit % tiles * TILE;
-        let width = TILE.min(inner.size - first);
-        let ptr = source.ptr.wrapping_offset(start + first as isize * inner.stride);
-        (ptr, outs.map(|o| o), first, width)
-    };
-    let emit = |outs: [isize; 2], first: usize, accs: &[R::Acc]| {
-        for (j, &acc) in accs.iter().enumerate() {
-            let column = (first + j) as isize;
-            finish([outs[0] + column * inner.out[0], outs[1] + column * inner.out[1]], acc);
-        }
-    };
-    if chunks == 1 {
-        let grain = (GRAIN / (plan.reduced_count.max(1) * inner.size.min(TILE))).max(1);
-        let work = |range: std::ops::Range<usize>| {
-            // (Few columns need not pay for room for many.)
-            let (mut few, mut many);
-            let accs: &mut [R::Acc] = if inner.size <= 16 {
-                few = [r.identity(); 16];
-                &mut few
-            } else {
-                many = [r.identity(); TILE];
-                &mut many
-            };
-            for unit in range {
-                let (ptr, outs, first, width) = place(unit);
-                row_chunk(r, source, ptr, 0..source.count, &mut accs[..width]);
-                emit(outs, first, &accs[..width]);
-            }
-        };
-        return if units <= grain {
-            work(0..units);
-        } else {
-            parallel::for_range(units, grain, &work);
-        };
-    }
-    let mut partial = vec![r.identity(); units * chunks * TILE];
-    let slots = AtomicPtr::new(partial.as_mut_ptr());
-    parallel::for_range(units * chunks, 1, &|range| {
-        for index in range {
-            let (ptr, _, _, width) = place(index / chunks);
-            let row = index % chunks * CHUNK_ROWS;
-            // SAFETY: each (unit, chunk) has a slot of its own in `partial`, which outlives the loop.
-            let accs = unsafe {
-                let slot = slots.load(Ordering::Relaxed).add(index * TILE);
-                std::slice::from_raw_parts_mut(slot, width)
-            };
-            row_chunk(r, source, ptr, row..(row + CHUNK_ROWS).min(source.count), accs);
-        }
-    });
-    for unit in 0..units {
-        let (_, outs, first, width) = place(unit);
-        for j in 0..width {
-            let mut cascade = Cascade::new();
-            for c in 0..chunks {
-                cascade.push(r, partial[(unit * chunks + c) * TILE + j]);
-            }
-            emit(outs, first + j, &[cascade.finish(r)]);
-        }
-    }
-}
-
-/// Folds some rows of a tile into `accs`.
-fn row_chunk<R: Reducer>(
-    r: &R,
-    source: &Source<'_, R>,
-    ptr: *const u8,
-    rows: std::ops::Range<usize>,
-    accs: &mut [R::Acc],
-) {
-    let width = accs.len();
-    let is_first_only = rows.len() <= ROWS;
-    let mut total: SmallVec<[R::Acc; TILE]> = SmallVec::new();
-    if !is_first_only {
-        total.resize(width, r.identity());
-    }
-    let mut converted = Vec::new();
-    if source.item.is_none() {
-        converted.resize(ROWS * width, R::Item::default());
-    }
-    let mut at = rows.start;
-    if rows.is_empty() {
-        accs.fill(r.identity());
-    }
-    while at < rows.end {
-        let n = ROWS.min(rows.end - at);
-        fold_group(r, source, ptr, at..at + n, (accs, &mut converted));
-        if !is_first_only {
-            for (total, &acc) in total.iter_mut().zip(&*accs) {
-                *total = r.combine(*total, acc);
-            }
-        }
-        at += n;
-    }
-    if !is_first_only {
-        accs.copy_from_slice(&total);
-    }
-}
-
-fn fold_group<R: Reducer>(
-    r: &R,
-    source: &Source<'_, R>,
-    ptr: *const u8,
-    rows: std::ops::Range<usize>,
-    (accs, converted): (&mut [R::Acc], &mut [R::Item]),
-) {
-    let width = accs.len();
-    let n = rows.len();
-    let mut slices: [&[R::Item]; ROWS] = [&[]; ROWS];
-    if let Some(item) = source.item {
-        debug_assert_eq!(item as usize, size_of::<R::Item>());
-        for (i, slice) in slices[..n].iter_mut().enumerate() {
-            let start = ptr.wrapping_offset(offset(source.reduced, rows.start + i));
-            // SAFETY: the row lies inside the input view, without gaps, and elements are items.
-            *slice = unsafe { std::slice::from_raw_parts(start.cast(), width) };
-        }
-    } else {
-        let (filled, _) = converted.split_at_mut(n * width);
-        for (i, row) in filled.chunks_exact_mut(width).enumerate() {
-            let start = ptr.wrapping_offset(offset(source.reduced, rows.start + i));
-            // SAFETY: the row lies inside the input view; its elements have the loader's dtype.
-            unsafe { (source.load)(start, source.element, row) };
-        }
-        for (slice, row) in slices.iter_mut().zip(filled.chunks_exact(width)) {
-            *slice = row;
-        }
-    }
-    fold_rows_wide(r, accs, &slices[..n], rows.start);
 }
 
 /// Whether elements of `dtype` are items of type `T` as they lie in memory.

@@ -84,6 +84,14 @@ impl Item for Bool {
 }
 
 unsafe fn load_any<T: Element, I: Item>(ptr: *const u8, stride: isize, items: &mut [I]) {
+    if stride == size_of::<T>() as isize {
+        // SAFETY: the elements have no gaps and are live, as the caller promised.
+        let from = unsafe { std::slice::from_raw_parts(ptr.cast::<T>(), items.len()) };
+        for (item, &value) in items.iter_mut().zip(from) {
+            *item = I::convert(value);
+        }
+        return;
+    }
     for (i, item) in items.iter_mut().enumerate() {
         // SAFETY: promised by the caller of the loader.
         *item = I::convert(unsafe { get::<T>(ptr, i as isize * stride) });
@@ -171,7 +179,11 @@ pub(crate) fn load_i64(dtype: DType) -> Load<i64> {
 pub(crate) fn load_bool(dtype: DType) -> Load<Bool> {
     match dtype {
         DType::F32 => load_dense::<f32, Bool>,
+        DType::F64 => load_dense::<f64, Bool>,
+        DType::F16 => load_dense::<f16, Bool>,
+        DType::BF16 => load_dense::<bf16, Bool>,
         DType::I64 => load_dense::<i64, Bool>,
+        DType::I32 => load_dense::<i32, Bool>,
         other => load_converted(other),
     }
 }

@@ -5,6 +5,7 @@
 //! `f32`, `f64`, `i64` for integers. Results are the same bits for any number of threads. Not here:
 //! scans (`scan`) and anything that sorts (`sort`). Start at `engine`.
 
+mod columns;
 mod engine;
 mod load;
 mod reducer;

@@ -190,8 +190,16 @@ impl<T: Ordered, const MAX: bool> Reducer for Locate<T, MAX> {
     #[inline(always)]
     fn combine(&self, left: Found<T>, right: Found<T>) -> Found<T> {
         let is_better = if MAX { right.value > left.value } else { right.value < left.value };
-        let takes = is_better || (right.value.is_unordered() && !left.value.is_unordered());
-        if (takes || left.at == usize::MAX) && right.at != usize::MAX { right } else { left }
+        let is_first_nan = right.value.is_unordered() & !left.value.is_unordered();
+        // Of equals the first: rows side by side are not joined in their order.
+        let is_same =
+            (right.value == left.value) | (right.value.is_unordered() & left.value.is_unordered());
+        let takes = is_better | is_first_nan | (is_same & (right.at < left.at));
+        if (takes | (left.at == usize::MAX)) & (right.at != usize::MAX) { right } else { left }
+    }
+    #[inline(always)]
+    fn interleaved(&self, acc: Found<T>, part: usize, parts: usize) -> Found<T> {
+        Found { at: acc.at * parts + part, ..acc }
     }
     /// The extreme first, then its place: both loops vectorise.
     #[inline(always)]
@@ -296,6 +304,22 @@ impl Reducer for Count {
         let whole: i64 = lanes.iter().map(|&lane| i64::from(lane)).sum();
         whole + rest.iter().map(|item| i64::from(item.get())).sum::<i64>()
     }
+    #[inline(always)]
+    fn fold_rows(&self, accs: &mut [i64], rows: &[&[Bool]], _: usize) {
+        const { assert!(super::engine::ROWS <= 255) };
+        for (block, accs) in accs.chunks_mut(64).enumerate() {
+            let mut lanes = [0_u8; 64];
+            for row in rows {
+                let items = &row[block * 64..block * 64 + accs.len()];
+                for (lane, item) in lanes.iter_mut().zip(items) {
+                    *lane += u8::from(item.get());
+                }
+            }
+            for (acc, &lane) in accs.iter_mut().zip(&lanes) {
+                *acc = i64::from(lane);
+            }
+        }
+    }
 }
 
 /// Real floating-point arithmetic for norms and moments.
@@ -314,18 +338,21 @@ pub(crate) trait Real: Number + Ordered {
     fn exponential(self) -> Self;
 }
 macro_rules! real {
-    ($($t:ty),*) => {$(
+    ($($t:ty, $exp:path;)*) => {$(
         impl Real for $t {
             #[inline(always)] fn of(value: f64) -> Self { value as $t }
             #[inline(always)] fn wide(self) -> f64 { self as f64 }
             #[inline(always)] fn abs(self) -> Self { self.abs() }
             #[inline(always)] fn power(self, exponent: Self) -> Self { self.powf(exponent) }
             #[inline(always)] fn minus(self, other: Self) -> Self { self - other }
-            #[inline(always)] fn exponential(self) -> Self { self.exp() }
+            #[inline(always)] fn exponential(self) -> Self { $exp(self) }
         }
     )*};
 }
-real!(f32, f64);
+real! {
+    f32, crate::simd::math_f32::exp_single;
+    f64, crate::simd::math_f64::exp;
+}
 
 /// Sum of magnitudes.
 pub(crate) struct NormOne<T>(pub(crate) PhantomData<T>);
@@ -593,15 +620,57 @@ impl<T: Real> Reducer for LogSumExp<T> {
         let mut lanes = [T::default(); 16];
         let (groups, rest) = items.as_chunks::<16>();
         for group in groups {
-            for (lane, &x) in lanes.iter_mut().zip(group) {
-                *lane = lane.plus(x.minus(centre).exponential());
-            }
+            add_exponentials(&mut lanes, *group, [centre; 16]);
         }
-        for (lane, &x) in lanes.iter_mut().zip(rest) {
-            *lane = lane.plus(x.minus(centre).exponential());
+        if !rest.is_empty() {
+            add_exponentials(&mut lanes, lowest(rest), [centre; 16]);
         }
         Scaled { max, sum: fold_by_step(&Sum(PhantomData), &lanes, 0) }
     }
+    #[inline(always)]
+    fn fold_rows(&self, accs: &mut [Scaled<T>], rows: &[&[T]], _: usize) {
+        for (block, accs) in accs.chunks_mut(16).enumerate() {
+            let columns = block * 16..block * 16 + accs.len();
+            let mut max = [T::LOWEST; 16];
+            for row in rows {
+                let items = lowest(&row[columns.clone()]);
+                for j in 0..16 {
+                    max[j] = better::<T, true>(max[j], items[j]);
+                }
+            }
+            let (mut centres, mut sums) = (max, [T::default(); 16]);
+            for value in &mut centres {
+                *value = centre(*value);
+            }
+            for row in rows {
+                add_exponentials(&mut sums, lowest(&row[columns.clone()]), centres);
+            }
+            for (j, acc) in accs.iter_mut().enumerate() {
+                *acc = Scaled { max: max[j], sum: sums[j] };
+            }
+        }
+    }
+}
+
+/// At most sixteen items, filled up with what has no exponential.
+#[inline(always)]
+fn lowest<T: Ordered>(items: &[T]) -> [T; 16] {
+    if let Some(items) = items.first_chunk::<16>() {
+        return *items;
+    }
+    let mut lanes = [T::LOWEST; 16];
+    lanes[..items.len()].copy_from_slice(items);
+    lanes
+}
+
+/// `sums[j] += exp(items[j] - centres[j])`.
+#[inline(always)]
+fn add_exponentials<T: Real>(sums: &mut [T; 16], items: [T; 16], centres: [T; 16]) {
+    let mut lanes = *sums;
+    for j in 0..16 {
+        lanes[j] = lanes[j].plus(items[j].minus(centres[j]).exponential());
+    }
+    *sums = lanes;
 }
 
 /// `log(sum(exp(z)))` of complex numbers, relative to the largest real part.

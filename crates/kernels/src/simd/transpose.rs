@@ -1,6 +1,7 @@
 //! Squares of elements turned over their diagonal: the inner step of every copy between rows and columns.
 //!
-//! Four-byte elements go through sixteen 512-bit registers where there are such; everything else is plain Rust.
+//! Elements of four and eight bytes go through 512-bit registers where there are such, those of one and two bytes through
+//! the 128-bit registers of every x86-64 machine; everything else is plain Rust.
 
 use std::mem::MaybeUninit;
 
@@ -21,9 +22,20 @@ pub(crate) unsafe fn square<T: Copy, const STREAM: bool>(
     from_step: isize,
 ) {
     #[cfg(target_arch = "x86_64")]
-    if size_of::<T>() == 4 && super::level() == super::Level::Avx512 {
+    match size_of::<T>() {
         // SAFETY: the level is present; the rest is the caller's promise.
-        return unsafe { avx512::square::<STREAM>(to, to_step, from, from_step) };
+        4 if super::level() == super::Level::Avx512 => {
+            return unsafe { avx512::square::<STREAM>(to, to_step, from, from_step) };
+        }
+        // SAFETY: as above.
+        8 if super::level() == super::Level::Avx512 => {
+            return unsafe { avx512::square_of_eight::<STREAM>(to, to_step, from, from_step) };
+        }
+        // SAFETY: the caller's promise.
+        1 if !STREAM => return unsafe { sse2::square_of_one(to, to_step, from, from_step) },
+        // SAFETY: the caller's promise.
+        2 if !STREAM => return unsafe { sse2::square_of_two(to, to_step, from, from_step) },
+        _ => {}
     }
     let mut lines = [[MaybeUninit::<T>::uninit(); SQUARE]; SQUARE];
     for (i, line) in lines.iter_mut().enumerate() {
@@ -109,6 +121,117 @@ mod avx512 {
             }
         }
     }
+
+    /// # Safety
+    /// As [`super::square`], for elements of eight bytes.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn square_of_eight<const STREAM: bool>(
+        to: *mut u8,
+        to_step: isize,
+        from: *const u8,
+        from_step: isize,
+    ) {
+        // Four parts of 8 x 8.
+        for (down, right) in [(0, 0), (0, 8), (8, 0), (8, 8)] {
+            let mut r = [_mm512_setzero_si512(); 8];
+            for (i, r) in r.iter_mut().enumerate() {
+                let at = from.wrapping_offset((down + i as isize) * from_step + right * 8);
+                // SAFETY: half a row of the square.
+                *r = unsafe { _mm512_loadu_si512(at.cast()) };
+            }
+            // Within 128 bits: 2 x 2 elements; the even columns, then the odd ones.
+            for i in (0..8).step_by(2) {
+                (r[i], r[i + 1]) = zip::<8>(r[i], r[i + 1]);
+            }
+            for odd in 0..2 {
+                let (low_even, low_odd) = deal(r[odd], r[odd + 2]);
+                let (high_even, high_odd) = deal(r[odd + 4], r[odd + 6]);
+                let (first, third) = deal(low_even, high_even);
+                let (second, fourth) = deal(low_odd, high_odd);
+                for (part, row) in [first, second, third, fourth].into_iter().enumerate() {
+                    let column = right + (2 * part + odd) as isize;
+                    let at = to.wrapping_offset(column * to_step + down * 8).cast();
+                    // SAFETY: half a row of the square, aligned if it is streamed.
+                    unsafe {
+                        if STREAM {
+                            _mm512_stream_si512(at, row);
+                        } else {
+                            _mm512_storeu_si512(at, row);
+                        }
+                    };
+                }
+            }
+        }
+    }
+}
+
+/// What every x86-64 machine has.
+#[cfg(target_arch = "x86_64")]
+mod sse2 {
+    use super::SQUARE;
+    use std::arch::x86_64::*;
+
+    /// # Safety
+    /// As [`super::square`], for elements of one byte.
+    #[inline(always)]
+    pub(super) unsafe fn square_of_one(
+        to: *mut u8,
+        to_step: isize,
+        from: *const u8,
+        from_step: isize,
+    ) {
+        // SAFETY: rows of the square.
+        unsafe {
+            let mut r = [_mm_setzero_si128(); SQUARE];
+            for (i, r) in r.iter_mut().enumerate() {
+                *r = _mm_loadu_si128(from.wrapping_offset(i as isize * from_step).cast());
+            }
+            // A perfect shuffle of all elements moves the lowest bit of the column to the row: four make a transpose.
+            for _ in 0..4 {
+                let x = r;
+                for i in 0..SQUARE / 2 {
+                    r[2 * i] = _mm_unpacklo_epi8(x[i], x[i + SQUARE / 2]);
+                    r[2 * i + 1] = _mm_unpackhi_epi8(x[i], x[i + SQUARE / 2]);
+                }
+            }
+            for (j, &r) in r.iter().enumerate() {
+                _mm_storeu_si128(to.wrapping_offset(j as isize * to_step).cast(), r);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`super::square`], for elements of two bytes.
+    #[inline(always)]
+    pub(super) unsafe fn square_of_two(
+        to: *mut u8,
+        to_step: isize,
+        from: *const u8,
+        from_step: isize,
+    ) {
+        // Four parts of 8 x 8, each by three perfect shuffles.
+        for (down, right) in [(0, 0), (0, 8), (8, 0), (8, 8)] {
+            // SAFETY: halves of rows of the square.
+            unsafe {
+                let mut r = [_mm_setzero_si128(); 8];
+                for (i, r) in r.iter_mut().enumerate() {
+                    let at = from.wrapping_offset((down + i as isize) * from_step + right * 2);
+                    *r = _mm_loadu_si128(at.cast());
+                }
+                for _ in 0..3 {
+                    let x = r;
+                    for i in 0..4 {
+                        r[2 * i] = _mm_unpacklo_epi16(x[i], x[i + 4]);
+                        r[2 * i + 1] = _mm_unpackhi_epi16(x[i], x[i + 4]);
+                    }
+                }
+                for (j, &r) in r.iter().enumerate() {
+                    let at = to.wrapping_offset((right + j as isize) * to_step + down * 2);
+                    _mm_storeu_si128(at.cast(), r);
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -116,20 +239,35 @@ mod tests {
     use super::*;
     use crate::simd::{Level, set_level};
 
-    #[test]
-    fn a_square_is_turned_over_its_diagonal_on_every_level() {
+    fn check<T: Copy + PartialEq + std::fmt::Debug, const STREAM: bool>(of: impl Fn(usize) -> T) {
         #[repr(align(64))]
-        struct Lines([u32; SQUARE * SQUARE]);
-        let from: Vec<u32> = (0..400).collect();
+        struct Lines<T>([T; SQUARE * SQUARE]);
+        let from: Vec<T> = (0..400).map(&of).collect();
+        let item = size_of::<T>() as isize;
         for level in Level::ALL {
             set_level(level);
-            let mut to = Lines([0; SQUARE * SQUARE]);
+            let mut to = Lines([of(0); SQUARE * SQUARE]);
+            let step = SQUARE as isize * item;
             // SAFETY: rows of 16 elements, 20 apart, inside the vector; an aligned square.
-            unsafe { square::<u32, true>(to.0.as_mut_ptr().cast(), 64, from.as_ptr().cast(), 80) };
+            unsafe {
+                let (to, from) = (to.0.as_mut_ptr().cast(), from.as_ptr().cast());
+                square::<T, STREAM>(to, step, from, 20 * item);
+            }
             fence();
             for (at, &value) in to.0.iter().enumerate() {
-                assert_eq!(value as usize, at % SQUARE * 20 + at / SQUARE);
+                assert_eq!(value, of(at % SQUARE * 20 + at / SQUARE));
             }
         }
+    }
+
+    #[test]
+    fn a_square_is_turned_over_its_diagonal_on_every_level() {
+        check::<u8, false>(|i| (i % 251) as u8);
+        check::<u16, false>(|i| i as u16);
+        check::<u32, false>(|i| i as u32);
+        check::<u32, true>(|i| i as u32);
+        check::<u64, false>(|i| i as u64);
+        check::<u64, true>(|i| i as u64);
+        check::<[u64; 2], false>(|i| [i as u64, 7]);
     }
 }

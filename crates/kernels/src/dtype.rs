@@ -257,7 +257,7 @@ impl Element for Bool {
 }
 
 macro_rules! float_element {
-    ($($t:ty => $tag:ident, $from:expr, $to:expr);*) => {$(
+    ($($t:ty => $tag:ident, $from:expr, $to:expr, $is_true:expr);*) => {$(
         impl Element for $t {
             const DTYPE: DType = DType::$tag;
             #[inline(always)] fn from_f64(value: f64) -> Self { $from(value) }
@@ -266,15 +266,15 @@ macro_rules! float_element {
             #[inline(always)] fn to_f64(self) -> f64 { $to(self) }
             #[inline(always)] fn to_i64(self) -> i64 { $to(self) as i64 }
             #[inline(always)] fn to_c128(self) -> C128 { C128::new($to(self), 0.0) }
-            #[inline(always)] fn is_true(self) -> bool { $to(self) != 0.0 }
+            #[inline(always)] fn is_true(self) -> bool { $is_true(self) }
         }
     )*};
 }
 float_element!(
-    f16 => F16, f16::from_f64, f16::to_f64;
-    bf16 => BF16, bf16::from_f64, bf16::to_f64;
-    f32 => F32, |v: f64| v as f32, f64::from;
-    f64 => F64, |v: f64| v, |v: f64| v
+    f16 => F16, f16::from_f64, f16::to_f64, |v: f16| v.to_bits() & 0x7fff != 0;
+    bf16 => BF16, bf16::from_f64, bf16::to_f64, |v: bf16| v.to_bits() & 0x7fff != 0;
+    f32 => F32, |v: f64| v as f32, f64::from, |v: f32| v != 0.0;
+    f64 => F64, |v: f64| v, |v: f64| v, |v: f64| v != 0.0
 );
 
 macro_rules! complex_element {

@@ -37,6 +37,17 @@ fn some_dims(dice: &mut Dice, ndim: usize) -> Vec<usize> {
     }
 }
 
+/// Many short lines, or the same as narrow columns.
+fn many_lines(dice: &mut Dice) -> Vec<i64> {
+    let most = [8, 20, 140][dice.below(3)];
+    let length = 1 + dice.below(most);
+    let mut shape = vec![1 + dice.below(6000 / length) as i64, length as i64];
+    if dice.below(2) == 0 {
+        shape.swap(0, 1);
+    }
+    shape
+}
+
 type Kernel = fn(&mut StridedMut<'_>, StridedRef<'_>, &[usize]) -> Result<()>;
 
 /// Compares a real kernel with a twin that sees the items of each result.
@@ -50,8 +61,16 @@ fn compare(
     let mut dice = Dice(tolerance.to_bits());
     for round in 0..400 {
         let dtype = dtypes[round % dtypes.len()];
-        let shape = if round % 50 == 49 { vec![3, 300, 40 + round as i64] } else { dice.shape() };
-        let dims = some_dims(&mut dice, shape.len());
+        let shape = match round % 50 {
+            49 => vec![3, 300, 40 + round as i64],
+            r if r % 5 == 4 => many_lines(&mut dice),
+            _ => dice.shape(),
+        };
+        let dims = if round % 5 == 4 {
+            vec![dice.below(shape.len())]
+        } else {
+            some_dims(&mut dice, shape.len())
+        };
         let input = dice.array(dtype, &shape, round % 4 == 0);
         let mut result = dice.layout(out(dtype), &reduced(&shape, &dims));
         if kernel(&mut result.view_mut(), input.view(), &dims).is_err() {

@@ -4,7 +4,10 @@
 //! narrow; short lines are turned over, so that they become columns. Rows are folded in groups of `ROWS`, groups in
 //! chunks, chunks pairwise: a tree that depends on shape and strides alone.
 
-use super::engine::{Cascade, Dim, Plan, ROWS, Reducer, Source, fold_rows_wide, offset, offsets};
+use super::engine::{
+    Cascade, Dim, Places, Plan, ROWS, Reducer, Source, combine_each, fold_rows_wide, offset,
+    offsets,
+};
 use crate::line::GRAIN;
 use crate::parallel;
 use crate::simd::transpose::{SQUARE, square};
@@ -17,7 +20,10 @@ const TILE: usize = 512;
 /// Rows that one thread takes at once.
 const CHUNK_ROWS: usize = 32 * ROWS;
 /// Longest run of items that is turned over: longer lines are folded one by one as fast.
-pub(super) const SHORT: usize = 128;
+pub(super) fn short<R: Reducer>(source: &Source<'_, R>) -> usize {
+    if R::IS_BY_STEP && source.reduced.len() == 1 { SQUARE - 1 } else { 128 }
+}
+
 /// Fewest lines worth turning over.
 pub(super) const FEW: usize = 8;
 /// Most turned items of a row of lanes, so that they stay in the nearest cache.
@@ -64,19 +70,16 @@ pub(super) fn memory<R: Reducer>(
     r: &R,
     source: &Source<'_, R>,
     plan: &Plan,
-    finish: impl Fn([isize; 2], R::Acc) + Sync,
+    finish: impl Fn(Places, &[R::Acc]) + Sync,
 ) {
     let Some((inner, outer)) = plan.kept.split_last() else { return };
     let lanes = Lanes { step: inner.stride, tile: TILE, is_turned: false, dense: 1 };
-    let emit = |outs: [isize; 2], first: usize, accs: &[R::Acc]| {
-        for (j, &acc) in accs.iter().enumerate() {
-            let column = (first + j) as isize;
-            finish([outs[0] + column * inner.out[0], outs[1] + column * inner.out[1]], acc);
-        }
+    let emit = |at: [isize; 2], first: usize, accs: &[R::Acc]| {
+        finish(Places { at, step: inner.out }.after(first), accs);
     };
     let (width, rows) = (inner.size, source.count);
     let parts = match plan.reduced[..] {
-        [dim] if dim.stride == width as isize * inner.stride => side_by_side(rows, width),
+        [dim] if dim.stride == width as isize * inner.stride => side_by_side::<R>(rows, width),
         _ => 1,
     };
     if parts == 1 {
@@ -99,9 +102,7 @@ pub(super) fn memory<R: Reducer>(
         while left > 1 {
             left /= 2;
             let (low, high) = accs.split_at_mut(left * width);
-            for (low, &high) in low.iter_mut().zip(&*high) {
-                *low = r.combine(*low, high);
-            }
+            combine_each(r, low, high);
         }
         if !rows.is_multiple_of(parts) {
             let (low, high) = accs.split_at_mut(width);
@@ -114,9 +115,7 @@ pub(super) fn memory<R: Reducer>(
                 &mut high[..width],
                 &mut buffers,
             );
-            for (low, &high) in low.iter_mut().zip(&*high) {
-                *low = r.combine(*low, high);
-            }
+            combine_each(r, low, &high[..width]);
         }
         emit(outs, 0, &accs[..width]);
     };
@@ -124,9 +123,11 @@ pub(super) fn memory<R: Reducer>(
 }
 
 /// How many narrow rows are folded as one: enough to fill registers, while some rows are left.
-fn side_by_side(rows: usize, width: usize) -> usize {
+fn side_by_side<R: Reducer>(rows: usize, width: usize) -> usize {
     let mut parts = 1;
-    while parts * 2 * width <= TILE / 2 && parts * 16 <= rows {
+    // (Places are costly to join: they are worth it where a register would not be full.)
+    let is_wide = R::IS_ORDERED && width >= SQUARE;
+    while !is_wide && parts * 2 * width <= TILE / 2 && parts * 16 <= rows {
         parts *= 2;
     }
     parts
@@ -137,7 +138,7 @@ pub(super) fn turned<R: Reducer>(
     r: &R,
     source: &Source<'_, R>,
     plan: &Plan,
-    finish: impl Fn([isize; 2], R::Acc) + Sync,
+    finish: impl Fn(Places, &[R::Acc]) + Sync,
 ) {
     let Some((inner, outer)) = plan.kept.split_last() else { return };
     let run = run(source);
@@ -147,14 +148,17 @@ pub(super) fn turned<R: Reducer>(
         size => (1, TURNED / size.next_multiple_of(SQUARE).min(ROWS)),
     };
     let lanes = Lanes { step: inner.stride, tile: tile.min(TILE), is_turned: true, dense };
-    let emit = |_: Tile, outs: [isize; 2], first: usize, accs: &mut [R::Acc]| {
-        if dense > 1 {
-            deal(accs, dense);
+    let emit = |_: Tile, at: [isize; 2], first: usize, accs: &mut [R::Acc]| {
+        let places = Places { at, step: inner.out }.after(first);
+        let (groups, _) = accs.as_chunks::<SQUARE>();
+        let dealt = if dense > 1 { accs.len() / (SQUARE * dense) * dense } else { 0 };
+        for (g, group) in groups[..dealt].iter().enumerate() {
+            // Dense lines: lane `v` of part `p` is line `v * dense + p`.
+            let places = places.after(g / dense * dense * SQUARE + g % dense);
+            let step = places.step.map(|step| step * dense as isize);
+            finish(Places { step, ..places }, group);
         }
-        for (j, &acc) in accs.iter().enumerate() {
-            let line = (first + j) as isize;
-            finish([outs[0] + line * inner.out[0], outs[1] + line * inner.out[1]], acc);
-        }
+        finish(places.after(dealt * SQUARE), &accs[dealt * SQUARE..]);
     };
     tiles(r, source, (inner, outer, plan.kept_count), lanes, &emit);
 }
@@ -162,18 +166,6 @@ pub(super) fn turned<R: Reducer>(
 /// The innermost reduced dimension.
 fn run<R: Reducer>(source: &Source<'_, R>) -> Dim {
     source.reduced.last().copied().unwrap_or(Dim { size: 1, stride: source.element, out: [0; 2] })
-}
-
-/// Puts the results of dense lines in order: of sixteen times `dense` lines, lane `v` of part `p` is line `v * dense + p`.
-fn deal<A: Copy>(accs: &mut [A], dense: usize) {
-    for accs in accs.chunks_exact_mut(SQUARE * dense) {
-        let lanes: SmallVec<[A; SQUARE * SQUARE / 2]> = SmallVec::from_slice(accs);
-        for (part, lanes) in lanes.chunks_exact(SQUARE).enumerate() {
-            for (v, &lane) in lanes.iter().enumerate() {
-                accs[v * dense + part] = lane;
-            }
-        }
-    }
 }
 
 /// Folds tile after tile, on several threads where there is enough to do.
@@ -264,9 +256,7 @@ fn row_chunk<R: Reducer>(
             if at == rows.start {
                 total.extend_from_slice(accs);
             } else {
-                for (total, &acc) in total.iter_mut().zip(&*accs) {
-                    *total = r.combine(*total, acc);
-                }
+                combine_each(r, &mut total, accs);
             }
         }
         at += n;
@@ -371,7 +361,8 @@ struct Lines {
 }
 
 crate::multiversion! {
-/// Writes lines as columns: item `i` of line `l` to `to[i * tile + l]`, but for the order of dense lines, which is that of [`deal`].
+/// Writes lines as columns: item `i` of line `l` to `to[i * tile + l]`, but for whole groups of dense lines,
+/// where lane `v` of part `p` is line `v * dense + p`.
 fn turn<I: Copy>(to: &mut [I], tile: usize, from: &Lines, dense: usize) {
     let item = size_of::<I>();
     let row = (SQUARE * item) as isize;

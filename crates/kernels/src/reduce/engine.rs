@@ -5,17 +5,14 @@
 //! number of threads. Along a line, blocks of `BLOCK` items are folded and combined pairwise (a binary
 //! counter); results that lie side by side are the business of `columns`.
 
-use super::columns;
 use super::load::Load;
-use crate::line::{GRAIN, check_shape};
-use crate::{DType, Element, Error, Result, StridedMut, StridedRef, parallel};
+use super::{columns, lines};
+use crate::line::check_shape;
+use crate::{DType, Element, Error, Result, StridedMut, StridedRef};
 use smallvec::SmallVec;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Items folded at once along a line.
 pub(crate) const BLOCK: usize = 4096;
-/// Blocks of a line that one thread takes at once.
-const CHUNK_BLOCKS: usize = 32;
 /// Rows folded at once when whole rows are reduced.
 pub(crate) const ROWS: usize = 32;
 
@@ -25,6 +22,8 @@ pub(crate) trait Reducer: Sync {
     type Item: Copy + Default + Send + Sync;
     /// A partial result.
     type Acc: Copy + Send + Sync;
+    /// Whether `fold` and `fold_rows` do nothing but `step` and `combine`.
+    const IS_BY_STEP: bool = true;
     /// Whether items must come in the logical order of the reduced dimensions.
     const IS_ORDERED: bool = false;
     /// The result of no items.
@@ -67,23 +66,13 @@ pub(crate) fn fold_by_step<R: Reducer + ?Sized>(r: &R, items: &[R::Item], at: us
 #[inline(always)]
 fn fold_lanes<R: Reducer + ?Sized, const N: usize>(r: &R, items: &[R::Item], at: usize) -> R::Acc {
     let (mut a, mut b) = ([r.identity(); N], [r.identity(); N]);
+    let (mut c, mut d) = ([r.identity(); N], [r.identity(); N]);
     let (groups, rest) = items.as_chunks::<N>();
-    if groups.len() < 4 {
-        // The same without the groups that stay as they are.
-        for (g, group) in groups.iter().enumerate() {
-            for j in 0..N {
-                a[j] = r.step(a[j], group[j], at + g * N + j);
-            }
-        }
-        for (j, (acc, &item)) in a.iter_mut().zip(rest).enumerate() {
-            *acc = r.step(*acc, item, at + groups.len() * N + j);
-        }
-        return join_lanes(r, a);
-    }
-    let (mut c, mut d) = (a, a);
     let (quads, singles) = groups.as_chunks::<4>();
     let mut next = at;
-    for [w, x, y, z] in quads {
+    for quad in quads {
+        // Hidden, or LLVM takes several quads at a time, each lane gathered from them.
+        let [w, x, y, z] = std::hint::black_box(quad);
         for j in 0..N {
             a[j] = r.step(a[j], w[j], next + j);
         }
@@ -107,13 +96,46 @@ fn fold_lanes<R: Reducer + ?Sized, const N: usize>(r: &R, items: &[R::Item], at:
         }
         next += N;
     }
-    for (j, &item) in rest.iter().enumerate() {
-        a[j] = r.step(a[j], item, next + j);
-    }
+    fold_rest(r, &mut a, items, rest.len(), at);
     for j in 0..N {
         a[j] = r.combine(r.combine(a[j], b[j]), r.combine(c[j], d[j]));
     }
     join_lanes(r, a)
+}
+
+/// Folds the last items, fewer than lanes: the last group once more, of which the lanes that are done already are left
+/// alone. (A loop over single lanes would take registers apart.)
+#[inline(always)]
+pub(super) fn fold_rest<R: Reducer + ?Sized, const N: usize>(
+    r: &R,
+    lanes: &mut [R::Acc; N],
+    items: &[R::Item],
+    rest: usize,
+    at: usize,
+) {
+    // (Hidden, or LLVM does this also where there is no rest.)
+    if std::hint::black_box(rest == 0) {
+        return;
+    }
+    let Some(group) = items.last_chunk::<N>() else { return };
+    let first = at + items.len() - N;
+    // Hidden as well: what is known of single lanes would take them apart.
+    let (order, done) = std::hint::black_box((const { order::<N>() }, (N - rest) as u32));
+    for j in 0..N {
+        let next = r.step(lanes[j], group[j], first + j);
+        lanes[j] = if order[j] < done { lanes[j] } else { next };
+    }
+}
+
+/// 0, 1, 2 ...
+const fn order<const N: usize>() -> [u32; N] {
+    let mut order = [0; N];
+    let mut j = 0;
+    while j < N {
+        order[j] = j as u32;
+        j += 1;
+    }
+    order
 }
 
 /// Combines lanes in halves.
@@ -162,9 +184,44 @@ pub(crate) fn rows_by_step<R: Reducer + ?Sized>(
     }
 }
 
+/// As [`rows_by_step`] for items that are partial results: eight rows are joined in pairs, which waits for fewer of
+/// them one after the other.
+#[inline(always)]
+pub(crate) fn rows_in_pairs<T: Copy, R: Reducer<Item = T, Acc = T> + ?Sized>(
+    r: &R,
+    accs: &mut [T],
+    rows: &[&[T]],
+) {
+    accs.fill(r.identity());
+    let n = accs.len();
+    let (groups, rest) = rows.as_chunks::<8>();
+    for group in groups {
+        let [a, b, c, d, e, f, g, h] = group.map(|row| &row[..n]);
+        for (j, acc) in accs.iter_mut().enumerate() {
+            let low = r.combine(r.combine(a[j], b[j]), r.combine(c[j], d[j]));
+            let high = r.combine(r.combine(e[j], f[j]), r.combine(g[j], h[j]));
+            *acc = r.combine(*acc, r.combine(low, high));
+        }
+    }
+    for row in rest {
+        for (acc, &item) in accs.iter_mut().zip(*row) {
+            *acc = r.combine(*acc, item);
+        }
+    }
+}
+
 crate::multiversion! {
-fn fold_wide<R: Reducer>(r: &R, items: &[R::Item], at: usize) -> R::Acc {
+pub(super) fn fold_wide<R: Reducer>(r: &R, items: &[R::Item], at: usize) -> R::Acc {
     r.fold(items, at)
+}
+}
+
+crate::multiversion! {
+/// Combines each partial result with one of later items.
+pub(super) fn combine_each<R: Reducer>(r: &R, left: &mut [R::Acc], right: &[R::Acc]) {
+    for (left, &right) in left.iter_mut().zip(right) {
+        *left = r.combine(*left, right);
+    }
 }
 }
 
@@ -353,7 +410,31 @@ pub(super) struct Source<'a, R: Reducer> {
 // SAFETY: it only reads memory that the input view keeps alive and shared.
 unsafe impl<R: Reducer> Sync for Source<'_, R> {}
 
-/// Runs a reduction; `finish` gets, for each result, its byte offsets in the two outputs.
+/// Where neighbouring results go in the two outputs: byte offsets of the first, and from one to the next.
+#[derive(Clone, Copy)]
+pub(crate) struct Places {
+    /// Of the first result.
+    pub(super) at: [isize; 2],
+    /// From one to the next.
+    pub(super) step: [isize; 2],
+}
+
+impl Places {
+    /// The first place in one of the outputs and the distance to the next.
+    #[inline(always)]
+    pub(crate) fn of(&self, out: usize) -> (isize, isize) {
+        (self.at[out], self.step[out])
+    }
+    /// As many results further on.
+    #[inline(always)]
+    pub(super) fn after(self, results: usize) -> Places {
+        let by = results as isize;
+        let at = [self.at[0] + by * self.step[0], self.at[1] + by * self.step[1]];
+        Places { at, ..self }
+    }
+}
+
+/// Runs a reduction; `finish` gets results and their places.
 ///
 /// `is_direct` says that elements of the input are the reducer's items.
 pub(crate) fn run<R: Reducer>(
@@ -361,7 +442,7 @@ pub(crate) fn run<R: Reducer>(
     (input, load, is_direct): (&StridedRef<'_>, Load<R::Item>, bool),
     outs: [&StridedMut<'_>; 2],
     dims: &[usize],
-    finish: impl Fn([isize; 2], R::Acc) + Sync,
+    finish: impl Fn(Places, &[R::Acc]) + Sync,
 ) {
     let size = input.dtype().size() as isize;
     if is_direct && outs[0].numel() == 1 && input.is_contiguous() {
@@ -374,7 +455,8 @@ pub(crate) fn run<R: Reducer>(
             reduced: &[dim],
             count: dim.size,
         };
-        return finish([0; 2], line::<R>(r, &source, input.ptr()));
+        let places = Places { at: [0; 2], step: [0; 2] };
+        return finish(places, &[lines::line::<R>(r, &source, input.ptr())]);
     }
     let plan = Plan::new(input, outs, dims, R::IS_ORDERED);
     if plan.kept_count == 0 {
@@ -394,115 +476,11 @@ pub(crate) fn run<R: Reducer>(
         Some(kept) if kept.stride == size && innermost > size && (kept.size >= 4 || run >= 64) => {
             columns::memory(r, &source, &plan, finish);
         }
-        Some(kept) if kept.size >= columns::FEW && run <= columns::SHORT => {
+        Some(kept) if kept.size >= columns::FEW && run <= columns::short::<R>(&source) => {
             columns::turned(r, &source, &plan, finish);
         }
-        _ => rows(r, &source, &plan, finish),
+        _ => lines::each(r, &source, &plan, finish),
     }
-}
-
-/// One result per position of the kept dimensions, each folded from its own line.
-fn rows<R: Reducer>(
-    r: &R,
-    source: &Source<'_, R>,
-    plan: &Plan,
-    finish: impl Fn([isize; 2], R::Acc) + Sync,
-) {
-    let grain = GRAIN / plan.reduced_count.max(1);
-    let work = |range: std::ops::Range<usize>| {
-        for at in range {
-            let (start, outs) = offsets(&plan.kept, at);
-            finish(outs, line(r, source, source.ptr.wrapping_offset(start)));
-        }
-    };
-    if plan.kept_count <= grain || plan.reduced_count > BLOCK * CHUNK_BLOCKS {
-        return work(0..plan.kept_count);
-    }
-    parallel::for_range(plan.kept_count, grain.max(1), &work);
-}
-
-/// Folds one line: everything that the reduced dimensions reach from `ptr`.
-fn line<R: Reducer>(r: &R, source: &Source<'_, R>, ptr: *const u8) -> R::Acc {
-    if source.count <= BLOCK {
-        return block(r, source, ptr, 0, source.count);
-    }
-    let blocks = source.count.div_ceil(BLOCK);
-    if blocks <= CHUNK_BLOCKS {
-        return chunk(r, source, ptr, 0..blocks);
-    }
-    let chunks = blocks.div_ceil(CHUNK_BLOCKS);
-    let mut partial = vec![r.identity(); chunks];
-    let slots = AtomicPtr::new(partial.as_mut_ptr());
-    let address = AtomicPtr::new(ptr.cast_mut());
-    parallel::for_range(chunks, 1, &|range| {
-        for c in range {
-            let first = c * CHUNK_BLOCKS;
-            let ptr = address.load(Ordering::Relaxed).cast_const();
-            let acc = chunk(r, source, ptr, first..(first + CHUNK_BLOCKS).min(blocks));
-            // SAFETY: each chunk has a slot of its own in `partial`, which outlives the loop.
-            unsafe { slots.load(Ordering::Relaxed).add(c).write(acc) };
-        }
-    });
-    let mut cascade = Cascade::new();
-    for acc in partial {
-        cascade.push(r, acc);
-    }
-    cascade.finish(r)
-}
-
-fn chunk<R: Reducer>(
-    r: &R,
-    source: &Source<'_, R>,
-    ptr: *const u8,
-    blocks: std::ops::Range<usize>,
-) -> R::Acc {
-    let mut cascade = Cascade::new();
-    for b in blocks {
-        let at = b * BLOCK;
-        cascade.push(r, block(r, source, ptr, at, BLOCK.min(source.count - at)));
-    }
-    cascade.finish(r)
-}
-
-/// Folds items `at..at + n` of a line, in place if they lie without gaps, else through a buffer.
-#[inline]
-fn block<R: Reducer>(r: &R, source: &Source<'_, R>, ptr: *const u8, at: usize, n: usize) -> R::Acc {
-    if n == 0 {
-        return r.identity();
-    }
-    let (inner, stride) = source.reduced.last().map_or((1, 0), |d| (d.size, d.stride));
-    let stride = if inner == 1 { source.item.unwrap_or(0) } else { stride };
-    if source.item == Some(stride) && at % inner + n <= inner {
-        let start = ptr.wrapping_offset(offset(source.reduced, at)).cast::<R::Item>();
-        // SAFETY: the items are consecutive elements of the input view, of the reducer's item type.
-        return fold_wide(r, unsafe { std::slice::from_raw_parts(start, n) }, at);
-    }
-    if n <= 64 {
-        return gathered::<R, 64>(r, source, ptr, at, n);
-    }
-    gathered::<R, BLOCK>(r, source, ptr, at, n)
-}
-
-#[inline(never)]
-fn gathered<R: Reducer, const N: usize>(
-    r: &R,
-    source: &Source<'_, R>,
-    ptr: *const u8,
-    at: usize,
-    n: usize,
-) -> R::Acc {
-    let mut buffer = [R::Item::default(); N];
-    let (inner, stride) = source.reduced.last().map_or((1, 0), |d| (d.size, d.stride));
-    let mut filled = 0;
-    while filled < n {
-        let position = at + filled;
-        let length = (inner - position % inner).min(n - filled);
-        let start = ptr.wrapping_offset(offset(source.reduced, position));
-        // SAFETY: the run lies inside the input view.
-        unsafe { (source.load)(start, stride, &mut buffer[filled..filled + length]) };
-        filled += length;
-    }
-    fold_wide(r, &buffer[..n], at)
 }
 
 /// Whether elements of `dtype` are items of type `T` as they lie in memory.

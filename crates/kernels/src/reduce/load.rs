@@ -267,6 +267,68 @@ pub(crate) unsafe fn store_f64(ptr: *mut u8, offset: isize, dtype: DType, value:
     }
 }
 
+/// Calls `work` with the byte offset of each value; `place` is that of the first and the distance between them.
+#[inline(always)]
+pub(crate) fn each_place<A: Copy>(
+    (first, step): (isize, isize),
+    values: &[A],
+    work: impl Fn(isize, A),
+) {
+    let mut at = first;
+    for &value in values {
+        work(at, value);
+        at = at.wrapping_add(step);
+    }
+}
+
+/// Writes mapped values at a [`place`](each_place).
+///
+/// # Safety
+/// All of it are elements of type `T`, which nothing else accesses now.
+#[inline(always)]
+pub(crate) unsafe fn put_each<A: Copy, T: Copy>(
+    ptr: *mut u8,
+    place: (isize, isize),
+    values: &[A],
+    map: impl Fn(A) -> T,
+) {
+    if place.1 == size_of::<T>() as isize {
+        // SAFETY: elements without gaps, as the caller promised.
+        let out = unsafe {
+            std::slice::from_raw_parts_mut(ptr.wrapping_offset(place.0).cast::<T>(), values.len())
+        };
+        for (out, &value) in out.iter_mut().zip(values) {
+            *out = map(value);
+        }
+        return;
+    }
+    // SAFETY: promised by the caller.
+    each_place(place, values, |at, value| unsafe { put(ptr, at, map(value)) });
+}
+
+/// Stores mapped values as elements of `dtype` at a [`place`](each_place).
+///
+/// # Safety
+/// All of it are elements of `dtype`, which nothing else accesses now.
+#[inline]
+pub(crate) unsafe fn store_each_f64<A: Copy>(
+    ptr: *mut u8,
+    place: (isize, isize),
+    dtype: DType,
+    values: &[A],
+    map: &impl Fn(A) -> f64,
+) {
+    // SAFETY: promised by the caller.
+    unsafe {
+        match dtype {
+            DType::F32 => put_each(ptr, place, values, |value| map(value) as f32),
+            DType::F64 => put_each(ptr, place, values, map),
+            DType::BF16 => put_each(ptr, place, values, |value| bf16::from_f64(map(value))),
+            _ => each_place(place, values, |at, value| store_f64(ptr, at, dtype, map(value))),
+        }
+    }
+}
+
 /// Stores an integer as an element of `dtype`.
 ///
 /// # Safety

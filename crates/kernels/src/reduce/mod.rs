@@ -7,7 +7,9 @@
 
 mod columns;
 mod engine;
+mod lines;
 mod load;
+mod moments;
 mod reducer;
 
 pub(crate) use load::{
@@ -18,13 +20,16 @@ pub(crate) use reducer::Ordered;
 
 use crate::line::{check_dtype, check_shape};
 use crate::{Bool, C64, C128, DType, Error, Result, StridedMut, StridedRef};
-use engine::{Reducer, check, is_direct, run};
-use load::{load_bool, load_f32, load_i64, load_magnitude_f32, load_magnitude_f64, store_c128};
+use engine::{Places, Reducer, check, is_direct, run};
+use load::{
+    each_place, load_bool, load_f32, load_i64, load_magnitude_f32, load_magnitude_f64, put_each,
+    store_c128, store_each_f64,
+};
+use moments::{ComplexVariance, Moments, Variance};
 use num_complex::Complex;
 use reducer::{
-    BrainSum, ComplexLogSumExp, ComplexScaled, ComplexVariance, Count, Extreme, Locate, LogSumExp,
-    Moments, NanSum, NormExtreme, NormOne, NormPower, NormTwo, NormZero, Prod, Real, Scaled, Sum,
-    Truth, Variance,
+    BrainSum, ComplexLogSumExp, ComplexScaled, Count, Extreme, Found, Locate, LogSumExp, NanSum,
+    NormExtreme, NormOne, NormPower, NormTwo, NormZero, Prod, Real, Scaled, Sum, Truth,
 };
 use std::marker::PhantomData;
 
@@ -83,9 +88,9 @@ fn into_real<R: Reducer>(
     map: impl Fn(R::Acc) -> f64 + Sync,
 ) {
     let out = &*out;
-    run(r, source, [out, out], dims, |[at, _], acc| {
-        // SAFETY: the engine gives offsets of elements of `out`.
-        unsafe { store_f64(out.ptr(), at, out.dtype(), map(acc)) }
+    run(r, source, [out, out], dims, |places, accs| {
+        // SAFETY: the engine gives places of elements of `out`.
+        unsafe { store_each_f64(out.ptr(), places.of(0), out.dtype(), accs, &map) }
     });
 }
 
@@ -97,9 +102,18 @@ fn into_integer<R: Reducer>(
     map: impl Fn(R::Acc) -> i64 + Sync,
 ) {
     let out = &*out;
-    run(r, source, [out, out], dims, |[at, _], acc| {
-        // SAFETY: the engine gives offsets of elements of `out`.
-        unsafe { store_i64(out.ptr(), at, out.dtype(), map(acc)) }
+    run(r, source, [out, out], dims, |places, accs| {
+        let place = places.of(0);
+        // SAFETY: the engine gives places of elements of `out`.
+        unsafe {
+            match out.dtype() {
+                DType::I64 => put_each(out.ptr(), place, accs, &map),
+                DType::Bool => put_each(out.ptr(), place, accs, |acc| Bool::new(map(acc) != 0)),
+                dtype => {
+                    each_place(place, accs, |at, acc| store_i64(out.ptr(), at, dtype, map(acc)));
+                }
+            }
+        }
     });
 }
 
@@ -111,9 +125,11 @@ fn into_complex<R: Reducer>(
     map: impl Fn(R::Acc) -> C128 + Sync,
 ) {
     let out = &*out;
-    run(r, source, [out, out], dims, |[at, _], acc| {
-        // SAFETY: the engine gives offsets of elements of `out`.
-        unsafe { store_c128(out.ptr(), at, out.dtype(), map(acc)) }
+    run(r, source, [out, out], dims, |places, accs| {
+        each_place(places.of(0), accs, |at, acc| {
+            // SAFETY: the engine gives places of elements of `out`.
+            unsafe { store_c128(out.ptr(), at, out.dtype(), map(acc)) }
+        });
     });
 }
 
@@ -159,6 +175,10 @@ pub fn sum(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> R
     check(out, &input, dims)?;
     if out.dtype() == DType::Bool {
         into_integer(out, as_bool(&input), dims, &Truth::<true>, i64::from);
+        return Ok(());
+    }
+    if input.dtype() == DType::Bool && compute_dtype(out.dtype()) == DType::I64 {
+        into_integer(out, as_bool(&input), dims, &Count, |count| count);
         return Ok(());
     }
     if is_brain(out, &input) {
@@ -281,9 +301,9 @@ fn in_own_type<const MAX: bool>(
 ) -> Option<()> {
     let out = &*out;
     ordered_dtype!(input.dtype(), T => {
-        run(&Extreme::<T, MAX>(PhantomData), (input, load_same::<T>, true), [out, out], dims, |[at, _], acc| {
-            // SAFETY: the engine gives offsets of elements of `out`, whose dtype is the input's.
-            unsafe { crate::line::put(out.ptr(), at, acc) }
+        run(&Extreme::<T, MAX>(PhantomData), (input, load_same::<T>, true), [out, out], dims, |places, accs| {
+            // SAFETY: the engine gives places of elements of `out`, whose dtype is the input's.
+            unsafe { put_each(out.ptr(), places.of(0), accs, |acc| acc) }
         });
         Some(())
     }, else None)
@@ -313,18 +333,19 @@ fn locate<const MAX: bool>(
     dims: &[usize],
 ) -> Option<()> {
     let outs = [indices, values.unwrap_or(indices)];
-    let store_index = |at: isize, index: usize| {
-        // SAFETY: the engine gives offsets of elements of `indices`, whose dtype was checked.
-        unsafe { crate::line::put(indices.ptr(), at, index as i64) }
-    };
     if is_half(input.dtype()) {
-        run(&Locate::<f32, MAX>(PhantomData), as_f32(input), outs, dims, |[at, value_at], acc| {
-            store_index(at, acc.at);
-            if let Some(values) = values {
-                // SAFETY: as above, for `values`.
-                unsafe {
-                    store_f64(values.ptr(), value_at, values.dtype(), f64::from(acc.value));
+        run(&Locate::<f32, MAX>(PhantomData), as_f32(input), outs, dims, |places, accs| {
+            // SAFETY: the engine gives places of elements of the outputs; the dtype of `indices` was checked.
+            unsafe {
+                put_each(indices.ptr(), places.of(0), accs, |acc| acc.at as i64);
+                let Some(values) = values else { return };
+                if values.dtype() == DType::BF16 {
+                    // What was widened is narrowed: nothing is rounded.
+                    let value = |acc: Found<f32>| (acc.value.to_bits() >> 16) as u16;
+                    return put_each(values.ptr(), places.of(1), accs, value);
                 }
+                let value = |acc: Found<f32>| f64::from(acc.value);
+                store_each_f64(values.ptr(), places.of(1), values.dtype(), accs, &value);
             }
         });
         return Some(());
@@ -332,11 +353,13 @@ fn locate<const MAX: bool>(
     // A bool is the byte 0 or 1 once loaded, and stored as such.
     let dtype = if input.dtype() == DType::Bool { DType::U8 } else { input.dtype() };
     ordered_dtype!(dtype, T => {
-        run(&Locate::<T, MAX>(PhantomData), (input, load_same::<T>, true), outs, dims, |[at, value_at], acc| {
-            store_index(at, acc.at);
-            if let Some(values) = values {
-                // SAFETY: as above, for `values`, whose dtype is the input's.
-                unsafe { crate::line::put(values.ptr(), value_at, acc.value) }
+        run(&Locate::<T, MAX>(PhantomData), (input, load_same::<T>, true), outs, dims, |places, accs| {
+            // SAFETY: as above; the dtype of `values` is the input's.
+            unsafe {
+                put_each(indices.ptr(), places.of(0), accs, |acc| acc.at as i64);
+                if let Some(values) = values {
+                    put_each(values.ptr(), places.of(1), accs, |acc| acc.value);
+                }
             }
         });
         Some(())
@@ -462,32 +485,37 @@ fn moments(
     let out = &*out;
     let mean = mean.as_deref();
     let outs = [out, mean.unwrap_or(out)];
-    let store = |at: isize, count: f64, squares: f64| {
+    let value = |count: f64, squares: f64| {
         // A correction of the count or more divides by zero: 0/0 is NaN, as for one element.
         let variance = squares / (count - correction).max(0.0);
-        let value = if is_std { variance.sqrt() } else { variance };
-        // SAFETY: the engine gives offsets of elements of `out`.
-        unsafe { store_f64(out.ptr(), at, out.dtype(), value) }
+        if is_std { variance.sqrt() } else { variance }
     };
-    let real = |[at, mean_at]: [isize; 2], m: Moments<f64>| {
-        store(at, m.count, m.squares);
-        if let Some(mean) = mean {
-            let value = if m.count == 0.0 { f64::NAN } else { m.mean };
-            // SAFETY: the engine gives offsets of elements of `mean`.
-            unsafe { store_f64(mean.ptr(), mean_at, mean.dtype(), value) }
+    let real = |places: Places, accs: &[Moments<f64>]| {
+        // SAFETY: the engine gives places of elements of `out` and `mean`.
+        unsafe {
+            let value = |m: Moments<f64>| value(m.count, m.squares);
+            store_each_f64(out.ptr(), places.of(0), out.dtype(), accs, &value);
+            if let Some(mean) = mean {
+                let value = |m: Moments<f64>| if m.count == 0.0 { f64::NAN } else { m.mean };
+                store_each_f64(mean.ptr(), places.of(1), mean.dtype(), accs, &value);
+            }
         }
     };
     match compute_dtype(input.dtype()) {
         DType::F32 => run(&Variance(PhantomData), as_f32(&input), outs, dims, real),
         DType::F64 => run(&Variance(PhantomData), as_f64(&input), outs, dims, real),
-        _ => run(&ComplexVariance, as_c128(&input), outs, dims, |[at, mean_at], m| {
-            store(at, m.count, m.squares);
-            if let Some(mean) = mean {
+        _ => run(&ComplexVariance, as_c128(&input), outs, dims, |places, accs| {
+            each_place(places.of(0), accs, |at, m: Moments<C128>| {
+                // SAFETY: the engine gives places of elements of `out`.
+                unsafe { store_f64(out.ptr(), at, out.dtype(), value(m.count, m.squares)) }
+            });
+            let Some(mean) = mean else { return };
+            each_place(places.of(1), accs, |at, m| {
                 let nan = Complex::new(f64::NAN, f64::NAN);
                 let value = if m.count == 0.0 { nan } else { m.mean };
-                // SAFETY: the engine gives offsets of elements of `mean`.
-                unsafe { store_c128(mean.ptr(), mean_at, mean.dtype(), value) }
-            }
+                // SAFETY: the engine gives places of elements of `mean`.
+                unsafe { store_c128(mean.ptr(), at, mean.dtype(), value) }
+            });
         }),
     }
     Ok(())

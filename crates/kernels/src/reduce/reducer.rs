@@ -1,9 +1,9 @@
-//! What the reductions compute, item by item: sums, products, extremes, truth, norms and moments.
+//! What the reductions compute, item by item: sums, products, extremes, truth and norms.
 //!
 //! Floating-point extremes propagate NaN. Every `combine` keeps the order left then right, so that
 //! results do not depend on how work is shared out.
 
-use super::engine::{BLOCK, Reducer, fold_by_step, rows_by_step};
+use super::engine::{BLOCK, Reducer, fold_by_step, rows_in_pairs};
 use crate::{Bool, C64, C128};
 use num_complex::Complex;
 
@@ -161,6 +161,10 @@ impl<T: Ordered, const MAX: bool> Reducer for Extreme<T, MAX> {
     fn combine(&self, left: T, right: T) -> T {
         better::<T, MAX>(left, right)
     }
+    #[inline(always)]
+    fn fold_rows(&self, accs: &mut [T], rows: &[&[T]], _: usize) {
+        rows_in_pairs(self, accs, rows);
+    }
 }
 
 /// A value and the place where it was first seen; no place yet is `usize::MAX`.
@@ -178,6 +182,7 @@ pub(crate) struct Locate<T, const MAX: bool>(pub(crate) PhantomData<T>);
 impl<T: Ordered, const MAX: bool> Reducer for Locate<T, MAX> {
     type Item = T;
     type Acc = Found<T>;
+    const IS_BY_STEP: bool = false;
     const IS_ORDERED: bool = true;
     #[inline(always)]
     fn identity(&self) -> Found<T> {
@@ -278,6 +283,7 @@ pub(crate) struct Count;
 impl Reducer for Count {
     type Item = Bool;
     type Acc = i64;
+    const IS_BY_STEP: bool = false;
     #[inline(always)]
     fn identity(&self) -> i64 {
         0
@@ -338,20 +344,20 @@ pub(crate) trait Real: Number + Ordered {
     fn exponential(self) -> Self;
 }
 macro_rules! real {
-    ($($t:ty, $exp:path;)*) => {$(
+    ($($t:ty, $exp:path, $pow:path;)*) => {$(
         impl Real for $t {
             #[inline(always)] fn of(value: f64) -> Self { value as $t }
             #[inline(always)] fn wide(self) -> f64 { self as f64 }
             #[inline(always)] fn abs(self) -> Self { self.abs() }
-            #[inline(always)] fn power(self, exponent: Self) -> Self { self.powf(exponent) }
+            #[inline(always)] fn power(self, exponent: Self) -> Self { $pow(self, exponent) }
             #[inline(always)] fn minus(self, other: Self) -> Self { self - other }
             #[inline(always)] fn exponential(self) -> Self { $exp(self) }
         }
     )*};
 }
 real! {
-    f32, crate::simd::math_f32::exp_single;
-    f64, crate::simd::math_f64::exp;
+    f32, crate::simd::math_f32::exp_single, crate::simd::math_f32::pow;
+    f64, crate::simd::math_f64::exp, crate::simd::math_f64::pow;
 }
 
 /// Sum of magnitudes.
@@ -392,186 +398,6 @@ pub(crate) struct NormPower<T>(pub(crate) T);
 simple!(NormPower<T: Real>, T => T, T::default(),
     |this, a, x| a.plus(x.abs().power(this.0)), |l, r| l.plus(r));
 
-/// Count, mean and sum of squared deviations of some items.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Moments<M> {
-    /// How many.
-    pub(crate) count: f64,
-    /// Their mean.
-    pub(crate) mean: M,
-    /// The sum of squared distances from the mean.
-    pub(crate) squares: f64,
-}
-
-/// Mean and variance: two passes within a block in cache, blocks joined by Chan, Golub and LeVeque's formula
-/// ("Updating formulae and a pairwise algorithm for computing sample variances", 1979).
-pub(crate) struct Variance<T>(pub(crate) PhantomData<T>);
-
-/// Sum of distances and of squared distances from a centre.
-struct Deviation<T>(T);
-
-#[derive(Clone, Copy)]
-struct Pair<T>(T, T);
-
-impl<T: Real> Reducer for Deviation<T> {
-    type Item = T;
-    type Acc = Pair<T>;
-    #[inline(always)]
-    fn identity(&self) -> Pair<T> {
-        Pair(T::default(), T::default())
-    }
-    #[inline(always)]
-    fn step(&self, acc: Pair<T>, item: T, _: usize) -> Pair<T> {
-        let distance = item.minus(self.0);
-        Pair(acc.0.plus(distance), acc.1.plus(distance.times(distance)))
-    }
-    #[inline(always)]
-    fn combine(&self, left: Pair<T>, right: Pair<T>) -> Pair<T> {
-        Pair(left.0.plus(right.0), left.1.plus(right.1))
-    }
-}
-
-#[inline(always)]
-fn moments_of<T: Real>(count: usize, centre: T, distance: f64, squares: f64) -> Moments<f64> {
-    let n = count as f64;
-    // The centre is the mean rounded to T; the sum of distances corrects it.
-    Moments {
-        count: n,
-        mean: centre.wide() + distance / n,
-        squares: squares - distance * distance / n,
-    }
-}
-
-#[inline(always)]
-fn squares_of<T: Real>(items: &[T], centre: T) -> (f64, f64) {
-    // Arrays rather than an array of pairs, two of each: this is what vectorises and hides latency.
-    let (mut distances, mut squares) = ([T::default(); 16], [T::default(); 16]);
-    let (mut others, mut other_squares) = ([T::default(); 16], [T::default(); 16]);
-    let (groups, rest) = items.as_chunks::<16>();
-    let (pairs, single) = groups.as_chunks::<2>();
-    for [a, b] in pairs {
-        for j in 0..16 {
-            let distance = a[j].minus(centre);
-            distances[j] = distances[j].plus(distance);
-            squares[j] = squares[j].plus(distance.times(distance));
-        }
-        for j in 0..16 {
-            let distance = b[j].minus(centre);
-            others[j] = others[j].plus(distance);
-            other_squares[j] = other_squares[j].plus(distance.times(distance));
-        }
-    }
-    let tail = single.as_flattened().iter().chain(rest);
-    let tail = tail.fold(Deviation(centre).identity(), |acc, &x| Deviation(centre).step(acc, x, 0));
-    let sum = |lanes: [T; 16], more: [T; 16], last: T| {
-        lanes.iter().chain(&more).fold(last.wide(), |s, x| s + x.wide())
-    };
-    (sum(distances, others, tail.0), sum(squares, other_squares, tail.1))
-}
-
-impl<T: Real> Reducer for Variance<T> {
-    type Item = T;
-    type Acc = Moments<f64>;
-    #[inline(always)]
-    fn identity(&self) -> Moments<f64> {
-        Moments::default()
-    }
-    #[inline(always)]
-    fn step(&self, acc: Moments<f64>, item: T, _: usize) -> Moments<f64> {
-        self.combine(acc, Moments { count: 1.0, mean: item.wide(), squares: 0.0 })
-    }
-    #[inline(always)]
-    fn combine(&self, left: Moments<f64>, right: Moments<f64>) -> Moments<f64> {
-        if left.count == 0.0 {
-            return right;
-        }
-        if right.count == 0.0 {
-            return left;
-        }
-        let count = left.count + right.count;
-        let distance = right.mean - left.mean;
-        Moments {
-            count,
-            mean: left.mean + distance * (right.count / count),
-            squares: left.squares
-                + right.squares
-                + distance * distance * (left.count * right.count / count),
-        }
-    }
-    #[inline(always)]
-    fn fold(&self, items: &[T], _: usize) -> Moments<f64> {
-        if items.is_empty() {
-            return Moments::default();
-        }
-        let sum = fold_by_step(&Sum(PhantomData), items, 0);
-        let centre = T::of(sum.wide() / items.len() as f64);
-        let (distance, squares) = squares_of(items, centre);
-        moments_of(items.len(), centre, distance, squares)
-    }
-    #[inline(always)]
-    fn fold_rows(&self, accs: &mut [Moments<f64>], rows: &[&[T]], _: usize) {
-        let n = rows.len() as f64;
-        for (block, accs) in accs.chunks_mut(64).enumerate() {
-            let columns = block * 64..block * 64 + accs.len();
-            let mut part: [&[T]; super::engine::ROWS] = [&[]; super::engine::ROWS];
-            for (part, row) in part.iter_mut().zip(rows) {
-                *part = &row[columns.clone()];
-            }
-            let part = &part[..rows.len()];
-            let (mut sums, mut distances, mut squares) =
-                ([T::default(); 64], [T::default(); 64], [T::default(); 64]);
-            rows_by_step(&Sum(PhantomData), &mut sums[..accs.len()], part, 0);
-            for sum in &mut sums {
-                *sum = T::of(sum.wide() / n);
-            }
-            for row in part {
-                for (j, &x) in row.iter().enumerate() {
-                    let distance = x.minus(sums[j]);
-                    distances[j] = distances[j].plus(distance);
-                    squares[j] = squares[j].plus(distance.times(distance));
-                }
-            }
-            for (j, acc) in accs.iter_mut().enumerate() {
-                *acc = moments_of(rows.len(), sums[j], distances[j].wide(), squares[j].wide());
-            }
-        }
-    }
-}
-
-/// Mean and variance of complex numbers: `squares` adds up both parts.
-pub(crate) struct ComplexVariance;
-
-impl Reducer for ComplexVariance {
-    type Item = C128;
-    type Acc = Moments<C128>;
-    #[inline(always)]
-    fn identity(&self) -> Moments<C128> {
-        Moments::default()
-    }
-    #[inline(always)]
-    fn step(&self, acc: Moments<C128>, item: C128, _: usize) -> Moments<C128> {
-        self.combine(acc, Moments { count: 1.0, mean: item, squares: 0.0 })
-    }
-    #[inline(always)]
-    fn combine(&self, left: Moments<C128>, right: Moments<C128>) -> Moments<C128> {
-        if left.count == 0.0 {
-            return right;
-        }
-        if right.count == 0.0 {
-            return left;
-        }
-        let count = left.count + right.count;
-        let distance = right.mean - left.mean;
-        Moments {
-            count,
-            mean: left.mean + distance * (right.count / count),
-            squares: left.squares
-                + right.squares
-                + distance.norm_sqr() * (left.count * right.count / count),
-        }
-    }
-}
-
 /// Largest value and the sum of exponentials relative to it.
 #[derive(Clone, Copy)]
 pub(crate) struct Scaled<T> {
@@ -593,6 +419,7 @@ fn centre<T: Real>(max: T) -> T {
 impl<T: Real> Reducer for LogSumExp<T> {
     type Item = T;
     type Acc = Scaled<T>;
+    const IS_BY_STEP: bool = false;
     #[inline(always)]
     fn identity(&self) -> Scaled<T> {
         Scaled { max: T::LOWEST, sum: T::default() }

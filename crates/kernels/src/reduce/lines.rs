@@ -1,0 +1,242 @@
+//! One result after the other, each folded from the line of items that it reduces.
+//!
+//! Lines up to a few hundred items are folded sixteen at a time; long ones in blocks of `BLOCK` items that are combined
+//! pairwise, on several threads where there are many.
+
+use super::engine::{
+    BLOCK, Cascade, Dim, Places, Plan, Reducer, Source, fold_rest, fold_wide, offset, offsets,
+};
+use crate::line::GRAIN;
+use crate::parallel;
+use crate::simd::transpose::{SQUARE, square};
+use smallvec::SmallVec;
+use std::ops::Range;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Blocks of a line that one thread takes at once.
+const CHUNK_BLOCKS: usize = 32;
+
+/// One result per position of the kept dimensions, each folded from its own line.
+pub(super) fn each<R: Reducer>(
+    r: &R,
+    source: &Source<'_, R>,
+    plan: &Plan,
+    finish: impl Fn(Places, &[R::Acc]) + Sync,
+) {
+    let (inner, outer) = match plan.kept.split_last() {
+        Some((inner, outer)) => (*inner, outer),
+        None => (Dim { size: 1, stride: 0, out: [0; 2] }, &[][..]),
+    };
+    // Lines that are one run of items are folded many at a time, converted first if needs be.
+    let run = match plan.reduced[..] {
+        [run] if run.size <= BLOCK && run.size > 0 => Some(run),
+        _ => None,
+    };
+    let is_direct = run.is_some_and(|run| source.item == Some(run.stride));
+    let run = run.filter(|run| is_direct || run.size <= GATHERED);
+    let tile = (GRAIN / source.count.max(1)).clamp(1, LINES);
+    let tiles = inner.size.div_ceil(tile);
+    let units = tiles * (plan.kept_count / inner.size);
+    let grain = GRAIN / (source.count.max(1) * tile.min(inner.size));
+    let work = |range: Range<usize>| {
+        let mut buffer = Vec::new();
+        for unit in range {
+            let (start, at) = offsets(outer, unit / tiles);
+            let first = unit % tiles * tile;
+            let lines = tile.min(inner.size - first);
+            let places = Places { at, step: inner.out }.after(first);
+            let start = source.ptr.wrapping_offset(start + first as isize * inner.stride);
+            let mut accs: SmallVec<[R::Acc; LINES]> = SmallVec::from_elem(r.identity(), lines);
+            let step = inner.stride;
+            match run {
+                Some(run) if is_direct => {
+                    // SAFETY: each line lies inside the input view without gaps, and elements are items.
+                    unsafe { fold_lines(r, &Lines { start, step, length: run.size }, &mut accs) };
+                }
+                Some(run) => {
+                    buffer.resize(lines * run.size, R::Item::default());
+                    // Lines that follow one another are converted as one.
+                    let has_gaps = step != run.size as isize * run.stride;
+                    let converted = if has_gaps { run.size } else { buffer.len() };
+                    for (l, items) in buffer.chunks_exact_mut(converted).enumerate() {
+                        let start = start.wrapping_offset(l as isize * step);
+                        // SAFETY: these are items of lines inside the input view; its elements have the loader's dtype.
+                        unsafe { (source.load)(start, run.stride, items) };
+                    }
+                    let step = (run.size * size_of::<R::Item>()) as isize;
+                    let lines = Lines { start: buffer.as_ptr().cast(), step, length: run.size };
+                    // SAFETY: lines of the buffer.
+                    unsafe { fold_lines(r, &lines, &mut accs) };
+                }
+                None => {
+                    for (l, acc) in accs.iter_mut().enumerate() {
+                        *acc = line(r, source, start.wrapping_offset(l as isize * step));
+                    }
+                }
+            }
+            finish(places, &accs);
+        }
+    };
+    if units <= grain || plan.reduced_count > BLOCK * CHUNK_BLOCKS {
+        return work(0..units);
+    }
+    parallel::for_range(units, grain.max(1), &work);
+}
+
+/// Longest lines that are converted many at a time.
+const GATHERED: usize = 512;
+/// Most lines folded together.
+const LINES: usize = SQUARE;
+
+/// Lines of items without gaps: the first, bytes from one to the next, and items in each.
+struct Lines {
+    start: *const u8,
+    step: isize,
+    length: usize,
+}
+
+/// Folds each line.
+///
+/// # Safety
+/// The lines consist of live items.
+unsafe fn fold_lines<R: Reducer>(r: &R, lines: &Lines, accs: &mut [R::Acc]) {
+    crate::multiversion! {
+    fn fold_each<R: Reducer>(r: &R, lines: &Lines, accs: &mut [R::Acc]) {
+        let line = |l: usize| {
+            let start = lines.start.wrapping_offset(l as isize * lines.step);
+            // SAFETY: the caller of `fold_lines` promises it.
+            unsafe { std::slice::from_raw_parts(start.cast::<R::Item>(), lines.length) }
+        };
+        if R::IS_BY_STEP && (LINES..=LANED).contains(&lines.length) {
+            // A register of lanes for each line; those of all lines are then turned over and joined at once.
+            let mut lanes = [[r.identity(); LINES]; LINES];
+            for (l, lanes) in lanes.iter_mut().take(accs.len()).enumerate() {
+                fold_into_lanes(r, lanes, line(l));
+            }
+            let mut turned = lanes;
+            let step = (LINES * size_of::<R::Acc>()) as isize;
+            // SAFETY: two squares of their own.
+            unsafe {
+                square::<R::Acc, false>(turned.as_mut_ptr().cast(), step, lanes.as_ptr().cast(), step);
+            }
+            let mut joined = turned[0];
+            for lanes in &turned[1..] {
+                for l in 0..LINES {
+                    joined[l] = r.combine(joined[l], lanes[l]);
+                }
+            }
+            for (acc, &joined) in accs.iter_mut().zip(&joined) {
+                *acc = joined;
+            }
+            return;
+        }
+        for (l, acc) in accs.iter_mut().enumerate() {
+            *acc = r.fold(line(l), 0);
+        }
+    }
+    }
+    fold_each(r, lines, accs);
+}
+
+/// Longest lines that are folded onto one register of lanes: longer ones want several, to hide latency.
+const LANED: usize = 512;
+
+/// Folds at least as many items as there are lanes.
+#[inline(always)]
+fn fold_into_lanes<R: Reducer>(r: &R, lanes: &mut [R::Acc; LINES], items: &[R::Item]) {
+    let mut sums = *lanes;
+    let (groups, rest) = items.as_chunks::<LINES>();
+    for (g, group) in groups.iter().enumerate() {
+        // Hidden, as in `fold_lanes`.
+        let group = std::hint::black_box(group);
+        for j in 0..LINES {
+            sums[j] = r.step(sums[j], group[j], g * LINES + j);
+        }
+    }
+    fold_rest(r, &mut sums, items, rest.len(), 0);
+    *lanes = sums;
+}
+
+/// Folds one line: everything that the reduced dimensions reach from `ptr`.
+pub(super) fn line<R: Reducer>(r: &R, source: &Source<'_, R>, ptr: *const u8) -> R::Acc {
+    if source.count <= BLOCK {
+        return block(r, source, ptr, 0, source.count);
+    }
+    let blocks = source.count.div_ceil(BLOCK);
+    if blocks <= CHUNK_BLOCKS {
+        return chunk(r, source, ptr, 0..blocks);
+    }
+    let chunks = blocks.div_ceil(CHUNK_BLOCKS);
+    let mut partial = vec![r.identity(); chunks];
+    let slots = AtomicPtr::new(partial.as_mut_ptr());
+    let address = AtomicPtr::new(ptr.cast_mut());
+    parallel::for_range(chunks, 1, &|range| {
+        for c in range {
+            let first = c * CHUNK_BLOCKS;
+            let ptr = address.load(Ordering::Relaxed).cast_const();
+            let acc = chunk(r, source, ptr, first..(first + CHUNK_BLOCKS).min(blocks));
+            // SAFETY: each chunk has a slot of its own in `partial`, which outlives the loop.
+            unsafe { slots.load(Ordering::Relaxed).add(c).write(acc) };
+        }
+    });
+    let mut cascade = Cascade::new();
+    for acc in partial {
+        cascade.push(r, acc);
+    }
+    cascade.finish(r)
+}
+
+fn chunk<R: Reducer>(
+    r: &R,
+    source: &Source<'_, R>,
+    ptr: *const u8,
+    blocks: Range<usize>,
+) -> R::Acc {
+    let mut cascade = Cascade::new();
+    for b in blocks {
+        let at = b * BLOCK;
+        cascade.push(r, block(r, source, ptr, at, BLOCK.min(source.count - at)));
+    }
+    cascade.finish(r)
+}
+
+/// Folds items `at..at + n` of a line, in place if they lie without gaps, else through a buffer.
+#[inline]
+fn block<R: Reducer>(r: &R, source: &Source<'_, R>, ptr: *const u8, at: usize, n: usize) -> R::Acc {
+    if n == 0 {
+        return r.identity();
+    }
+    let (inner, stride) = source.reduced.last().map_or((1, 0), |d| (d.size, d.stride));
+    let stride = if inner == 1 { source.item.unwrap_or(0) } else { stride };
+    if source.item == Some(stride) && at % inner + n <= inner {
+        let start = ptr.wrapping_offset(offset(source.reduced, at)).cast::<R::Item>();
+        // SAFETY: the items are consecutive elements of the input view, of the reducer's item type.
+        return fold_wide(r, unsafe { std::slice::from_raw_parts(start, n) }, at);
+    }
+    if n <= 64 {
+        return gathered::<R, 64>(r, source, ptr, at, n);
+    }
+    gathered::<R, BLOCK>(r, source, ptr, at, n)
+}
+
+#[inline(never)]
+fn gathered<R: Reducer, const N: usize>(
+    r: &R,
+    source: &Source<'_, R>,
+    ptr: *const u8,
+    at: usize,
+    n: usize,
+) -> R::Acc {
+    let mut buffer = [R::Item::default(); N];
+    let (inner, stride) = source.reduced.last().map_or((1, 0), |d| (d.size, d.stride));
+    let mut filled = 0;
+    while filled < n {
+        let position = at + filled;
+        let length = (inner - position % inner).min(n - filled);
+        let start = ptr.wrapping_offset(offset(source.reduced, position));
+        // SAFETY: the run lies inside the input view.
+        unsafe { (source.load)(start, stride, &mut buffer[filled..filled + length]) };
+        filled += length;
+    }
+    fold_wide(r, &buffer[..n], at)
+}

@@ -336,6 +336,30 @@ map!(ThresholdBackward<T: Ordered>[threshold => T](g: T, x: T) -> T {
 map!(HardtanhBackward<T: Real>[p => Pair<T>](g: T, x: T) -> T {
     if (x <= p.0) | (x >= p.1) { T::zero() } else { g }
 });
+map!(HardshrinkMap<T: Real>[limit => T](x: T) -> T {
+    let is_small = (x >= limit.negative()) & (x <= limit);
+    if is_small { T::zero() } else { x }
+});
+map!(SoftshrinkMap<T: Real>[limit => T](x: T) -> T {
+    let is_small = (x >= limit.negative()) & (x <= limit);
+    let above = if x > limit { x.minus(limit) } else { x };
+    let shrunk = if x < limit.negative() { x.plus(limit) } else { above };
+    if is_small { T::zero() } else { shrunk }
+});
+/// A number as elements of `dtype` hold it.
+fn rounded(dtype: DType, value: Scalar) -> f64 {
+    crate::for_dtype!(dtype, all, T => crate::Element::to_f64(<T as crate::Element>::from_f64(value.to_f64())))
+}
+/// `x` where `|x| > limit`, else 0; NaN stays.
+pub fn hardshrink(iter: &mut Iter, limit: Scalar) -> Result<()> {
+    let limit = rounded(iter.input_dtype(0), limit);
+    compute!(iter.input_dtype(0), "hardshrink_cpu", [float], T => run1::<HardshrinkMap<T>>(iter, T::of(limit)))
+}
+/// `x - limit` above `limit`, `x + limit` below `-limit`, else 0; NaN stays.
+pub fn softshrink(iter: &mut Iter, limit: Scalar) -> Result<()> {
+    let limit = rounded(iter.input_dtype(0), limit);
+    compute!(iter.input_dtype(0), "softshrink_check", [float], T => run1::<SoftshrinkMap<T>>(iter, T::of(limit)))
+}
 /// `value` where `x <= threshold`, else `x`.
 pub fn threshold(iter: &mut Iter, threshold: Scalar, value: Scalar) -> Result<()> {
     compute!(iter.input_dtype(0), "threshold_cpu", [int float], T => {

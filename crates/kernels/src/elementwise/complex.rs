@@ -123,11 +123,11 @@ pub(super) fn div(a: C128, b: C128) -> C128 {
     }
     if c.abs() >= d.abs() {
         let ratio = d / c;
-        let scale = 1.0 / c.mul_add(1.0, d * ratio);
+        let whole = c + d * ratio;
+        let scale = 1.0 / whole;
         if scale.is_finite() && scale != 0.0 {
             return Complex::new((a.re + a.im * ratio) * scale, (a.im - a.re * ratio) * scale);
         }
-        let whole = c + d * ratio;
         Complex::new((a.re + a.im * ratio) / whole, (a.im - a.re * ratio) / whole)
     } else {
         let ratio = c / d;

@@ -108,10 +108,10 @@ fn is_small(name: &str, x: &Tensor, lambd: Scalar) -> Result<Tensor> {
 }
 
 /// `self` where its absolute value is above `lambd`, else 0; NaN stays. The gradient is 0 where 0 is taken.
-#[op("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", batch = pointwise, jvp = elementwise)]
+#[op("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", meta = broadcast, batch = pointwise, jvp = elementwise)]
 impl Hardshrink {
-    fn cpu(self_: &Tensor, lambd: Scalar) -> Result<Tensor> {
-        self_.masked_fill(&is_small("hardshrink_cpu", self_, lambd)?, Scalar::Int(0))
+    fn cpu(iter: &mut Iter, lambd: Scalar) -> pullback_kernels::Result<()> {
+        elementwise::hardshrink(iter, lambd)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, lambd: Scalar) -> Result<Tensor> {
         grad.masked_fill(&is_small("hardshrink_cpu", self_, lambd)?, Scalar::Int(0))
@@ -131,17 +131,18 @@ impl Hardshrink {
 /// `self - lambd` above `lambd`, `self + lambd` below `-lambd`, else 0; NaN stays. The gradient is 0 where 0 is taken.
 #[op("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", module = "nn", batch = pointwise, jvp = elementwise)]
 impl Softshrink {
-    fn cpu(self_: &Tensor, lambd: Scalar) -> Result<Tensor> {
-        let small = is_small("softshrink_check", self_, lambd)?;
-        let limit = lambd.to_f64();
+    fn meta(self_: &Tensor, lambd: Scalar) -> Result<TensorSpec> {
+        let (dtype, limit) = (self_.dtype(), lambd.to_f64());
         ensure!(
-            limit >= 0.0,
+            limit >= 0.0 || !dtype.is_floating_point(),
             runtime,
             "lambda must be in range [0, inf) for input dtype {}, but found {limit}",
-            self_.dtype().scalar_name()
+            dtype.scalar_name()
         );
-        let inside = self_.clamp(Some(Scalar::Float(-limit)), Some(Scalar::Float(limit)))?;
-        self_.sub(&inside)?.masked_fill(&small, Scalar::Int(0))
+        TensorSpec::broadcast(&[self_])
+    }
+    fn cpu(iter: &mut Iter, lambd: Scalar) -> pullback_kernels::Result<()> {
+        elementwise::softshrink(iter, lambd)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, lambd: Scalar) -> Result<Tensor> {
         grad.masked_fill(&is_small("softshrink_check", self_, lambd)?, Scalar::Int(0))

@@ -158,15 +158,6 @@ impl<const N: usize> Lines<N> {
             at += length;
         }
     }
-
-    /// Calls `visit` for every position, on several threads if the `work` per position is worth it.
-    pub(crate) fn for_each(&self, work: usize, visit: &(dyn Fn([isize; N]) + Sync)) {
-        let grain = (GRAIN / work.max(1)).max(1);
-        if self.count <= grain {
-            return self.visit(0..self.count, visit);
-        }
-        parallel::for_range(self.count, grain, &|range| self.visit(range, visit));
-    }
 }
 
 /// Element steps that are worth a thread of their own.

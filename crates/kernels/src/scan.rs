@@ -1,52 +1,46 @@
 //! Cumulative operations along a dimension: sums, products, running extremes with indices, logcumsumexp.
 //!
-//! A line is read in blocks that are converted to the compute type, scanned in cache and stored; when
-//! lines are far apart in memory but neighbours touch (scanning the rows of a matrix), a tile of lines
-//! is scanned together. Sums and products of `f32` and narrower are carried in `f64`.
+//! Lines are scanned where they lie ([`walk`]) in one of a few types; other dtypes are converted first. Sums and products of
+//! `f32` and narrower are carried in `f64`.
 
-use crate::line::{Layout, Lines, along, check_dim, check_dtype, check_shape};
-use crate::reduce::{
-    Item, Load, Ordered, Store, compute_dtype, is_half, load_converted, load_same, ordered_dtype,
-    store_converted,
-};
-use crate::{C64, C128, DType, Error, Result, StridedMut, StridedRef};
+mod walk;
 
-/// Items scanned at once along a line.
-const BLOCK: usize = 512;
-/// Lines scanned together.
-const TILE: usize = 256;
+use crate::dense::{Compute, Real, for_compute, load, with_output};
+use crate::line::{check_dim, check_dtype, check_shape};
+use crate::reduce::{Ordered, compute_dtype};
+use crate::simd::math_f64;
+use crate::{C64, C128, DType, Element, Error, Result, StridedMut, StridedRef};
+use std::marker::PhantomData;
+use walk::BLOCK;
 
 /// What a scan carries along and yields.
-pub(crate) trait Scan: Sync {
+trait Scan: Sync {
     /// What it consumes and yields.
-    type Item: Item;
+    type Item: Element;
     /// What it carries.
     type State: Copy + Send + Sync;
+    /// Whether it also writes where in the line its state was last taken.
+    const WRITES: bool = false;
+    /// Whether it reads places, and asks which items are at their own.
+    const READS: bool = false;
+    /// Whether [`Scan::block`] is quicker for long lines.
+    const BLOCKS: bool = false;
     /// The state before the first item.
     fn start(&self) -> Self::State;
-    /// Takes one item and yields the result up to it.
-    fn next(&self, state: &mut Self::State, item: Self::Item) -> Self::Item;
+    /// Whether there are places to write or to read.
+    #[inline(always)]
+    fn has_places() -> bool {
+        Self::WRITES || Self::READS
+    }
+    /// Takes one item and whether its place is its own; yields the result up to it, and whether it became the state.
+    fn next(&self, state: &mut Self::State, item: Self::Item, own: bool) -> (Self::Item, bool);
     /// Scans consecutive items of one line in place.
     #[inline(always)]
     fn block(&self, state: &mut Self::State, items: &mut [Self::Item]) {
         for item in items {
-            *item = self.next(state, *item);
+            *item = self.next(state, *item, false).0;
         }
     }
-}
-
-crate::multiversion! {
-fn scan_block<S: Scan>(s: &S, state: &mut S::State, items: &mut [S::Item]) {
-    s.block(state, items);
-}
-}
-
-crate::multiversion! {
-fn scan_row<S: Scan>(s: &S, states: &mut [S::State], items: &mut [S::Item]) {
-    for (state, item) in states.iter_mut().zip(items) {
-        *item = s.next(state, *item);
-    }
-}
 }
 
 /// Running sum of `f32`, carried in double precision.
@@ -54,17 +48,23 @@ struct SumF32;
 impl Scan for SumF32 {
     type Item = f32;
     type State = f64;
+    const BLOCKS: bool = true;
+    #[inline(always)]
     fn start(&self) -> f64 {
         0.0
     }
     #[inline(always)]
-    fn next(&self, state: &mut f64, item: f32) -> f32 {
+    fn next(&self, state: &mut f64, item: f32, _: bool) -> (f32, bool) {
         *state += f64::from(item);
-        *state as f32
+        (*state as f32, false)
     }
-    #[inline(always)]
     fn block(&self, state: &mut f64, items: &mut [f32]) {
-        chains(state, items, f64::from, |sum| sum as f32);
+        crate::multiversion! {
+            fn run(state: &mut f64, items: &mut [f32]) {
+                chains(state, items, f64::from, |sum| sum as f32);
+            }
+        }
+        run(state, items);
     }
 }
 
@@ -107,17 +107,23 @@ struct SumF64;
 impl Scan for SumF64 {
     type Item = f64;
     type State = f64;
+    const BLOCKS: bool = true;
+    #[inline(always)]
     fn start(&self) -> f64 {
         0.0
     }
     #[inline(always)]
-    fn next(&self, state: &mut f64, item: f64) -> f64 {
+    fn next(&self, state: &mut f64, item: f64, _: bool) -> (f64, bool) {
         *state += item;
-        *state
+        (*state, false)
     }
-    #[inline(always)]
     fn block(&self, state: &mut f64, items: &mut [f64]) {
-        chains(state, items, |x| x, |sum| sum);
+        crate::multiversion! {
+            fn run(state: &mut f64, items: &mut [f64]) {
+                chains(state, items, |x| x, |sum| sum);
+            }
+        }
+        run(state, items);
     }
 }
 
@@ -127,23 +133,26 @@ macro_rules! plain_scan {
         impl Scan for $name {
             type Item = $item;
             type State = $state;
+            #[inline(always)]
             fn start(&self) -> $state {
                 $start
             }
             #[inline(always)]
-            fn next(&self, state: &mut $state, $x: $item) -> $item {
+            fn next(&self, state: &mut $state, $x: $item, _: bool) -> ($item, bool) {
                 let $s = *state;
                 *state = $step;
                 let $s = *state;
-                $yield
+                ($yield, false)
             }
         }
     };
 }
 
+#[inline(always)]
 fn wide_complex(z: C64) -> C128 {
     C128::new(f64::from(z.re), f64::from(z.im))
 }
+#[inline(always)]
 fn narrow_complex(z: C128) -> C64 {
     C64::new(z.re as f32, z.im as f32)
 }
@@ -168,13 +177,13 @@ plain_scan!(
 );
 
 /// `log(exp(x) + exp(y))`.
+#[inline(always)]
 fn log_add_exp(x: f64, y: f64) -> f64 {
-    if x.is_nan() || y.is_nan() {
-        return f64::NAN;
-    }
+    // NaN, if there is one, is one of them.
     let (low, high) = if x < y { (x, y) } else { (y, x) };
-    // Two equal infinities have no difference to take.
-    if low == high && low.is_infinite() { x } else { (low - high).exp().ln_1p() + high }
+    // Equal infinities have no difference to take.
+    let below = if low == high { 0.0 } else { low - high };
+    math_f64::log1p(math_f64::exp(below)) + high
 }
 
 /// `log(exp(x) + exp(y))`, relative to the larger real part.
@@ -192,72 +201,37 @@ fn complex_log_add_exp(x: C128, y: C128) -> C128 {
     ((low - high).exp() + 1.0).ln() + high
 }
 
-/// Scans every line; `input` is read by `load`, results are written by `store`.
-fn run<S: Scan>(
-    s: &S,
-    out: &StridedMut<'_>,
-    (input, load): (&StridedRef<'_>, Load<S::Item>),
-    store: Store<S::Item>,
-    dim: usize,
-) {
-    let shape = input.shape();
-    // Lines without elements may be too many to walk through.
-    if input.numel() == 0 {
-        return;
-    }
-    let (n, step) = along(shape, input, dim);
-    let (_, out_step) = along(shape, out, dim);
-    let lines = Lines::new(shape, Some(dim), [Layout::from(input), Layout::from(out)]);
-    let dense = [input.dtype().size() as isize, out.dtype().size() as isize];
-    if n > 1 && lines.count() > 1 && step != dense[0] && lines.inner() == Some(dense) {
-        return run_tiles(s, out, (input, load), store, dim, &lines);
-    }
-    lines.for_each(n, &|[from, to]| {
-        let mut state = s.start();
-        let mut buffer = [S::Item::default(); BLOCK];
-        for at in (0..n).step_by(BLOCK) {
-            let items = &mut buffer[..BLOCK.min(n - at)];
-            // SAFETY: the line lies inside both views; the functions were chosen by their dtypes.
-            unsafe {
-                load(input.ptr().offset(from + at as isize * step), step, items);
-                scan_block(s, &mut state, items);
-                store(out.ptr().offset(to + at as isize * out_step), out_step, items);
-            }
-        }
-    });
+/// Scans every line of `input` into `out`; views of other types than the scan's by way of converted copies.
+fn run<S: Scan>(s: &S, out: &mut StridedMut<'_>, input: StridedRef<'_>, dim: usize, reverse: bool)
+where
+    S::Item: Compute,
+{
+    converted::<S::Item>(out, input, |out, input| walk::run(s, out, None, input, dim, reverse));
 }
 
-/// As [`run`], for neighbouring lines whose elements touch: row by row over a tile of lines.
-fn run_tiles<S: Scan>(
-    s: &S,
-    out: &StridedMut<'_>,
-    (input, load): (&StridedRef<'_>, Load<S::Item>),
-    store: Store<S::Item>,
-    dim: usize,
-    lines: &Lines<2>,
+/// Calls `work` with views of type `T`: these, or copies.
+fn converted<T: Compute>(
+    out: &mut StridedMut<'_>,
+    input: StridedRef<'_>,
+    work: impl FnOnce(&StridedMut<'_>, StridedRef<'_>),
 ) {
-    let (n, step) = along(input.shape(), input, dim);
-    let (_, out_step) = along(input.shape(), out, dim);
-    let grain = (crate::line::GRAIN / n).max(TILE);
-    crate::parallel::for_range(lines.count(), grain, &|range| {
-        lines.visit_runs(range, |[from, to], [size, out_size], length| {
-            for first in (0..length).step_by(TILE) {
-                let width = TILE.min(length - first);
-                let mut states = [s.start(); TILE];
-                let mut buffer = [S::Item::default(); TILE];
-                let items = &mut buffer[..width];
-                for row in 0..n as isize {
-                    let from = from + first as isize * size + row * step;
-                    let to = to + first as isize * out_size + row * out_step;
-                    // SAFETY: the row lies inside both views; the functions were chosen by their dtypes.
-                    unsafe {
-                        load(input.ptr().offset(from), size, items);
-                        scan_row(s, &mut states[..width], items);
-                        store(out.ptr().offset(to), out_size, items);
-                    }
-                }
-            }
-        });
+    let strides = crate::index::contiguous_strides(input.shape());
+    let copy;
+    let input = if input.dtype() == T::DTYPE {
+        input
+    } else {
+        copy = load::<T>(input);
+        // SAFETY: as many elements as the view has, row by row.
+        unsafe { StridedRef::new(copy.as_ptr().cast(), T::DTYPE, input.shape(), &strides) }
+    };
+    if out.dtype() == T::DTYPE {
+        return work(out, input);
+    }
+    with_output::<T, _>(out, |out| {
+        // SAFETY: as above; they are nobody else's.
+        let out =
+            unsafe { StridedMut::new(out.as_mut_ptr().cast(), T::DTYPE, input.shape(), &strides) };
+        work(&out, input);
     });
 }
 
@@ -266,42 +240,24 @@ fn check(name: &str, out: &StridedMut<'_>, input: &StridedRef<'_>, dim: usize) -
     check_shape(name, out.shape(), input.shape())
 }
 
-/// The loader for a scan's items: a plain copy where elements are items already.
-fn loader<S: Scan>(_: &S, dtype: DType) -> Load<S::Item>
-where
-    S::Item: crate::Element,
-{
-    if dtype == <S::Item as crate::Element>::DTYPE { load_same } else { load_converted(dtype) }
-}
-
-/// The function that stores a scan's items: a plain copy where elements are items already.
-fn storer<S: Scan>(_: &S, dtype: DType) -> Store<S::Item>
-where
-    S::Item: crate::Element,
-{
-    if dtype == <S::Item as crate::Element>::DTYPE {
-        crate::line::write_line
-    } else {
-        store_converted(dtype)
-    }
-}
-
-macro_rules! scan {
-    ($s:expr, $out:expr, $input:expr, $dim:expr) => {{
-        let (load, store) = (loader(&$s, $input.dtype()), storer(&$s, $out.dtype()));
-        run(&$s, $out, ($input, load), store, $dim);
-    }};
-}
-
 /// Running sum along `dim`; the dtype of `out` says in what it is computed (integers wrap).
 pub fn cumsum(out: &mut StridedMut<'_>, input: StridedRef<'_>, dim: usize) -> Result<()> {
+    sums(out, input, dim, false)
+}
+
+/// The sum from each place to the end of the line along `dim`, as [`cumsum`]: its gradient.
+pub fn cumsum_backward(out: &mut StridedMut<'_>, grad: StridedRef<'_>, dim: usize) -> Result<()> {
+    sums(out, grad, dim, true)
+}
+
+fn sums(out: &mut StridedMut<'_>, input: StridedRef<'_>, dim: usize, reverse: bool) -> Result<()> {
     check("cumsum", out, &input, dim)?;
     match compute_dtype(out.dtype()) {
-        DType::F32 => scan!(SumF32, out, &input, dim),
-        DType::F64 => scan!(SumF64, out, &input, dim),
-        DType::C64 => scan!(SumC64, out, &input, dim),
-        DType::C128 => scan!(SumC128, out, &input, dim),
-        _ => scan!(SumI64, out, &input, dim),
+        DType::F32 => run(&SumF32, out, input, dim, reverse),
+        DType::F64 => run(&SumF64, out, input, dim, reverse),
+        DType::C64 => run(&SumC64, out, input, dim, reverse),
+        DType::C128 => run(&SumC128, out, input, dim, reverse),
+        _ => run(&SumI64, out, input, dim, reverse),
     }
     Ok(())
 }
@@ -310,11 +266,11 @@ pub fn cumsum(out: &mut StridedMut<'_>, input: StridedRef<'_>, dim: usize) -> Re
 pub fn cumprod(out: &mut StridedMut<'_>, input: StridedRef<'_>, dim: usize) -> Result<()> {
     check("cumprod", out, &input, dim)?;
     match compute_dtype(out.dtype()) {
-        DType::F32 => scan!(ProdF32, out, &input, dim),
-        DType::F64 => scan!(ProdF64, out, &input, dim),
-        DType::C64 => scan!(ProdC64, out, &input, dim),
-        DType::C128 => scan!(ProdC128, out, &input, dim),
-        _ => scan!(ProdI64, out, &input, dim),
+        DType::F32 => run(&ProdF32, out, input, dim, false),
+        DType::F64 => run(&ProdF64, out, input, dim, false),
+        DType::C64 => run(&ProdC64, out, input, dim, false),
+        DType::C128 => run(&ProdC128, out, input, dim, false),
+        _ => run(&ProdI64, out, input, dim, false),
     }
     Ok(())
 }
@@ -329,65 +285,43 @@ pub fn logcumsumexp(out: &mut StridedMut<'_>, input: StridedRef<'_>, dim: usize)
         return Err(Error::not_implemented("logcumsumexp_out_cpu", input.dtype()));
     }
     match compute_dtype(out.dtype()) {
-        DType::F32 => scan!(LogF32, out, &input, dim),
-        DType::F64 => scan!(LogF64, out, &input, dim),
-        DType::C64 | DType::C128 => scan!(LogC128, out, &input, dim),
+        DType::F32 => run(&LogF32, out, input, dim, false),
+        DType::F64 => run(&LogF64, out, input, dim, false),
+        DType::C64 | DType::C128 => run(&LogC128, out, input, dim, false),
         _ => return Err(Error::not_implemented("logcumsumexp_out_cpu", out.dtype())),
     }
     Ok(())
 }
 
-/// Running extreme of one line: NaN stays, of equal values the later one counts.
-fn extreme_line<T: Ordered, const MAX: bool>(
-    items: &mut [T],
-    indices: &mut [i64],
-    state: &mut (T, i64),
-    at: usize,
-) {
-    let (mut value, mut index) = *state;
-    for (i, (item, slot)) in items.iter_mut().zip(indices).enumerate() {
-        let x = *item;
-        let reaches = if MAX { x >= value } else { x <= value };
-        if x.is_unordered() || (!value.is_unordered() && reaches) || index < 0 {
-            (value, index) = (x, (at + i) as i64);
-        }
-        *item = value;
-        *slot = index;
+/// Running extreme: NaN stays, of equal values the later one counts.
+struct Extreme<T, const MAX: bool>(PhantomData<T>);
+
+impl<T: Ordered + Element, const MAX: bool> Scan for Extreme<T, MAX> {
+    type Item = T;
+    type State = T;
+    const WRITES: bool = true;
+    #[inline(always)]
+    fn start(&self) -> T {
+        if MAX { T::LOWEST } else { T::HIGHEST }
     }
-    *state = (value, index);
+    #[inline(always)]
+    fn next(&self, state: &mut T, item: T, _: bool) -> (T, bool) {
+        let reaches = if MAX { item >= *state } else { item <= *state };
+        let taken = reaches | item.is_unordered();
+        *state = if taken { item } else { *state };
+        (*state, taken)
+    }
 }
 
-fn extreme_lines<T: Ordered, const MAX: bool>(
-    (values, store): (&StridedMut<'_>, Store<T>),
+fn extremes<T: Ordered + Compute, const MAX: bool>(
+    values: &mut StridedMut<'_>,
     indices: &StridedMut<'_>,
-    (input, load): (&StridedRef<'_>, Load<T>),
+    input: StridedRef<'_>,
     dim: usize,
 ) {
-    let shape = input.shape();
-    if input.numel() == 0 {
-        return;
-    }
-    let (n, step) = along(shape, input, dim);
-    let (_, value_step) = along(shape, values, dim);
-    let (_, index_step) = along(shape, indices, dim);
-    let views = [Layout::from(input), Layout::from(values), Layout::from(indices)];
-    Lines::new(shape, Some(dim), views).for_each(n, &|[from, to, index_to]| {
-        let mut state = (T::default(), -1);
-        let mut items = [T::default(); BLOCK];
-        let mut places = [0_i64; BLOCK];
-        for at in (0..n).step_by(BLOCK) {
-            let length = BLOCK.min(n - at);
-            let (items, places) = (&mut items[..length], &mut places[..length]);
-            let shift = at as isize;
-            // SAFETY: the line lies inside the views; the functions were chosen by their dtypes.
-            unsafe {
-                load(input.ptr().offset(from + shift * step), step, items);
-                extreme_line::<T, MAX>(items, places, &mut state, at);
-                store(values.ptr().offset(to + shift * value_step), value_step, items);
-                let index_ptr = indices.ptr().offset(index_to + shift * index_step);
-                crate::line::write_line(index_ptr, index_step, places);
-            }
-        }
+    converted::<T>(values, input, |values, input| {
+        let scan = Extreme::<T, MAX>(PhantomData);
+        walk::run(&scan, values, Some(indices.as_ref()), input, dim, false);
     });
 }
 
@@ -402,17 +336,21 @@ fn cumulative_extreme<const MAX: bool>(
     check_shape(name, indices.shape(), input.shape())?;
     check_dtype(name, values.dtype(), input.dtype())?;
     check_dtype(name, indices.dtype(), DType::I64)?;
-    let dtype = if input.dtype() == DType::Bool { DType::U8 } else { input.dtype() };
-    if is_half(dtype) {
-        let (load, store) = (load_converted(dtype), store_converted(dtype));
-        extreme_lines::<f32, MAX>((values, store), indices, (&input, load), dim);
-        return Ok(());
+    match input.dtype() {
+        dtype if dtype.is_complex() => {
+            return Err(Error::not_implemented(&format!("{name}_cpu"), dtype));
+        }
+        DType::U64 => {
+            let scan = Extreme::<u64, MAX>(PhantomData);
+            walk::run(&scan, values, Some(indices.as_ref()), input, dim, false);
+        }
+        dtype => match compute_dtype(dtype) {
+            DType::F32 => extremes::<f32, MAX>(values, indices, input, dim),
+            DType::F64 => extremes::<f64, MAX>(values, indices, input, dim),
+            _ => extremes::<i64, MAX>(values, indices, input, dim),
+        },
     }
-    ordered_dtype!(dtype, T => {
-        extreme_lines::<T, MAX>(
-            (values, crate::line::write_line::<T>), indices, (&input, load_same::<T>), dim);
-        Ok(())
-    }, else Err(Error::not_implemented(&format!("{name}_cpu"), input.dtype())))
+    Ok(())
 }
 
 /// Running maximum along `dim` and where it was last reached; NaN stays.
@@ -439,4 +377,45 @@ pub fn cummin(
     dim: usize,
 ) -> Result<()> {
     cumulative_extreme::<false>("cummin", values, indices, input, dim)
+}
+
+/// From the end of a line: what has come up to an item at its own place, nothing elsewhere.
+struct Collect<T>(PhantomData<T>);
+
+impl<T: Real> Scan for Collect<T> {
+    type Item = T;
+    type State = f64;
+    const READS: bool = true;
+    #[inline(always)]
+    fn start(&self) -> f64 {
+        0.0
+    }
+    #[inline(always)]
+    fn next(&self, state: &mut f64, item: T, own: bool) -> (T, bool) {
+        let sum = *state + item.wide();
+        *state = if own { 0.0 } else { sum };
+        (if own { T::of(sum) } else { T::ZERO }, false)
+    }
+}
+
+/// The gradient of [`cummax`] or [`cummin`]: each of `grad` is added where `indices`, which one of them wrote, says. An index
+/// names a place that names itself, and none is below the one before it.
+///
+/// # Errors
+/// `NotImplementedError` for a dtype that is not floating.
+pub fn cumulative_extreme_backward(
+    out: &mut StridedMut<'_>,
+    grad: StridedRef<'_>,
+    indices: StridedRef<'_>,
+    dim: usize,
+) -> Result<()> {
+    check("cummax_backward", out, &grad, dim)?;
+    check_shape("cummax_backward", indices.shape(), grad.shape())?;
+    check_dtype("cummax_backward", indices.dtype(), DType::I64)?;
+    for_compute!(grad.dtype(), "cummax_backward", T => {
+        converted::<T>(out, grad, |out, grad| {
+            walk::run(&Collect::<T>(PhantomData), out, Some(indices), grad, dim, true);
+        });
+        Ok(())
+    })
 }

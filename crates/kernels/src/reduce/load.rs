@@ -13,8 +13,6 @@ pub(crate) type Load<I> = unsafe fn(*const u8, isize, &mut [I]);
 pub(crate) trait Item: Copy + Default + Send + Sync + 'static {
     /// Converts one element.
     fn convert<T: Element>(value: T) -> Self;
-    /// The nearest element of another type.
-    fn element<T: Element>(self) -> T;
 }
 
 impl Item for f32 {
@@ -26,19 +24,11 @@ impl Item for f32 {
             _ => value.to_f64() as f32,
         }
     }
-    #[inline(always)]
-    fn element<T: Element>(self) -> T {
-        T::from_f64(f64::from(self))
-    }
 }
 impl Item for f64 {
     #[inline(always)]
     fn convert<T: Element>(value: T) -> f64 {
         value.to_f64()
-    }
-    #[inline(always)]
-    fn element<T: Element>(self) -> T {
-        T::from_f64(self)
     }
 }
 impl Item for i64 {
@@ -46,19 +36,11 @@ impl Item for i64 {
     fn convert<T: Element>(value: T) -> i64 {
         value.to_i64()
     }
-    #[inline(always)]
-    fn element<T: Element>(self) -> T {
-        T::from_i64(self)
-    }
 }
 impl Item for C64 {
     #[inline(always)]
     fn convert<T: Element>(value: T) -> C64 {
         C64::from_c128(value.to_c128())
-    }
-    #[inline(always)]
-    fn element<T: Element>(self) -> T {
-        T::from_c128(self.to_c128())
     }
 }
 impl Item for C128 {
@@ -66,20 +48,12 @@ impl Item for C128 {
     fn convert<T: Element>(value: T) -> C128 {
         value.to_c128()
     }
-    #[inline(always)]
-    fn element<T: Element>(self) -> T {
-        T::from_c128(self)
-    }
 }
 /// Truth of an element, for `any`, `all` and counting.
 impl Item for Bool {
     #[inline(always)]
     fn convert<T: Element>(value: T) -> Bool {
         Bool::new(value.is_true())
-    }
-    #[inline(always)]
-    fn element<T: Element>(self) -> T {
-        T::from_i64(i64::from(self.get()))
     }
 }
 
@@ -234,21 +208,6 @@ pub(crate) fn load_magnitude_f64(dtype: DType) -> Load<f64> {
         DType::C128 => load_abs_f64::<C128>,
         other => load_converted(other),
     }
-}
-
-/// Writes items as elements at an address, at a byte distance.
-pub(crate) type Store<I> = unsafe fn(*mut u8, isize, &[I]);
-
-unsafe fn store_any<T: Element, I: Item>(ptr: *mut u8, stride: isize, items: &[I]) {
-    for (i, &item) in items.iter().enumerate() {
-        // SAFETY: promised by the caller of the function.
-        unsafe { put(ptr, i as isize * stride, item.element::<T>()) };
-    }
-}
-
-/// The function that stores items as elements of `dtype`.
-pub(crate) fn store_converted<I: Item>(dtype: DType) -> Store<I> {
-    for_dtype!(dtype, all, T => store_any::<T, I>)
 }
 
 /// Stores a real number as an element of `dtype`.

@@ -10,10 +10,7 @@ mod engine;
 mod load;
 mod reducer;
 
-pub(crate) use load::{
-    Item, Load, Store, f32_of_f16, is_half, load_converted, load_same, store_converted, store_f64,
-    store_i64,
-};
+pub(crate) use load::{Load, f32_of_f16, is_half, load_converted, load_same, store_f64, store_i64};
 pub(crate) use reducer::Ordered;
 
 use crate::line::{check_dtype, check_shape};
@@ -271,8 +268,6 @@ macro_rules! ordered_dtype {
         }
     };
 }
-
-pub(crate) use ordered_dtype;
 
 fn in_own_type<const MAX: bool>(
     out: &mut StridedMut<'_>,

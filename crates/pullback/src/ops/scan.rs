@@ -13,8 +13,18 @@ use pullback_kernels::{StridedMut, StridedRef, reduce, scan};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub(crate) static OPS: &[&OpDef] =
-    &[&CUMSUM, &CUMPROD, &LOGCUMSUMEXP, &CUMMAX, &CUMMIN, &PICK_BACKWARD, &PICK, &PROD, &PROD_DIM];
+pub(crate) static OPS: &[&OpDef] = &[
+    &CUMSUM,
+    &CUMSUM_BACKWARD,
+    &CUMPROD,
+    &LOGCUMSUMEXP,
+    &CUMMAX,
+    &CUMMIN,
+    &PICK_BACKWARD,
+    &PICK,
+    &PROD,
+    &PROD_DIM,
+];
 
 /// The running sum along `dim`: `out[i] = self[0] + ... + self[i]`. Integers and bools sum in int64 unless
 /// `dtype` is given.
@@ -24,7 +34,7 @@ impl Cumsum {
         running(self_, dim, dtype, scan::cumsum)
     }
     fn vjp_self(grad: &Tensor, dim: i64) -> Result<Tensor> {
-        back_sum(grad, dim)
+        grad.sum_from(dim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         dim_samples(s)
@@ -36,6 +46,20 @@ impl Cumsum {
             ErrorKind::Index,
             "expected to be in range of [-1, 0], but got 3",
         )]
+    }
+}
+
+/// The sum from each place to the end of the line along `dim`: the gradient of [`Cumsum`].
+#[op("_cumsum_backward(Tensor grad_output, int dim) -> Tensor", internal, method = sum_from, jvp = linear)]
+impl CumsumBackward {
+    fn cpu(grad_output: &Tensor, dim: i64) -> Result<Tensor> {
+        along(grad_output, grad_output.dtype(), dim, scan::cumsum_backward)
+    }
+    fn vjp_grad_output(grad: &Tensor, dim: i64) -> Result<Tensor> {
+        grad.cumsum(dim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        dim_samples(s)
     }
 }
 
@@ -91,13 +115,8 @@ impl Cummax {
     fn cpu(self_: &Tensor, dim: i64) -> Result<[Tensor; 2]> {
         extremes(self_, dim, scan::cummax)
     }
-    fn vjp_self(
-        grad_values: &Tensor,
-        self_shape: &[i64],
-        indices: &Tensor,
-        dim: i64,
-    ) -> Result<Tensor> {
-        grad_values.pick_backward(self_shape, indices, dim)
+    fn vjp_self(grad_values: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
+        grad_values.pick_backward(indices, dim)
     }
     fn jvp(self_t: &Tensor, indices: &Tensor, dim: i64) -> Result<[Option<Tensor>; 2]> {
         Ok([Some(self_t.pick(indices, dim)?), None])
@@ -113,13 +132,8 @@ impl Cummin {
     fn cpu(self_: &Tensor, dim: i64) -> Result<[Tensor; 2]> {
         extremes(self_, dim, scan::cummin)
     }
-    fn vjp_self(
-        grad_values: &Tensor,
-        self_shape: &[i64],
-        indices: &Tensor,
-        dim: i64,
-    ) -> Result<Tensor> {
-        grad_values.pick_backward(self_shape, indices, dim)
+    fn vjp_self(grad_values: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
+        grad_values.pick_backward(indices, dim)
     }
     fn jvp(self_t: &Tensor, indices: &Tensor, dim: i64) -> Result<[Option<Tensor>; 2]> {
         Ok([Some(self_t.pick(indices, dim)?), None])
@@ -129,21 +143,18 @@ impl Cummin {
     }
 }
 
-/// Adds each gradient at the place that `indices` names along `dim`, into zeros of shape `sizes`.
-#[op("_cum_extreme_backward(Tensor grad_output, int[] sizes, Tensor indices, int dim) -> Tensor", internal,
+/// Adds each gradient at the place that `indices`, those of a running extreme, name along `dim`.
+#[op("_cum_extreme_backward(Tensor grad_output, Tensor indices, int dim) -> Tensor", internal,
      method = pick_backward, jvp = linear)]
 impl PickBackward {
-    fn cpu(grad_output: &Tensor, sizes: &[i64], indices: &Tensor, dim: i64) -> Result<Tensor> {
-        use pullback_kernels::index::{Reduce, ScatterSource, scatter};
-        let out = TensorSpec::of(sizes, grad_output.dtype()).zeros()?;
-        let (target, source, indices) = (lifted(&out)?, lifted(grad_output)?, lifted(indices)?);
-        let source = ScatterSource::Tensor(source.view_ref());
-        scatter(
-            &mut target.view_mut(),
-            wrap_dim(dim, sizes.len())?,
-            indices.view_ref(),
-            source,
-            (Reduce::Sum, true),
+    fn cpu(grad_output: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
+        let dim = wrap_dim(dim, grad_output.ndim())?;
+        let out = Tensor::empty_of(grad_output.shape(), grad_output.dtype())?;
+        scan::cumulative_extreme_backward(
+            &mut lifted(&out)?.view_mut(),
+            lifted(grad_output)?.view_ref(),
+            lifted(indices)?.view_ref(),
+            dim,
         )?;
         Ok(out)
     }
@@ -152,12 +163,8 @@ impl PickBackward {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let shape: &[i64] = &[2, 3];
-        vec![Sample::new([
-            s.normal(shape).into(),
-            shape.into(),
-            s.integers(shape, 0, 3).into(),
-            1_i64.into(),
-        ])]
+        let [_, indices] = s.distinct(shape).cummax(1).expect("samples are small");
+        vec![Sample::new([s.normal(shape).into(), indices.into(), 1_i64.into()])]
     }
 }
 
@@ -176,15 +183,12 @@ impl Pick {
         )?;
         Ok(out)
     }
-    fn vjp_self(grad: &Tensor, self_shape: &[i64], indices: &Tensor, dim: i64) -> Result<Tensor> {
-        grad.pick_backward(self_shape, indices, dim)
+    fn vjp_self(grad: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
+        grad.pick_backward(indices, dim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([
-            s.normal(&[2, 3]).into(),
-            s.integers(&[2, 3], 0, 3).into(),
-            1_i64.into(),
-        ])]
+        let [_, indices] = s.distinct(&[2, 3]).cummax(1).expect("samples are small");
+        vec![Sample::new([s.normal(&[2, 3]).into(), indices.into(), 1_i64.into()])]
     }
 }
 
@@ -303,14 +307,6 @@ fn product(x: &Tensor, dim: Option<&[i64]>, keepdim: bool, dtype: Option<DType>)
     reduced(&x.in_dtype(dtype)?, &wrap_dims(dim, x.ndim())?, keepdim, dtype, reduce::prod)
 }
 
-/// The sum from each place to the end of the line.
-fn back_sum(x: &Tensor, dim: i64) -> Result<Tensor> {
-    if x.ndim() == 0 || x.shape()[wrap_dim(dim, x.ndim())?] <= 1 {
-        return Ok(x.clone());
-    }
-    x.flip(&[dim])?.cumsum(dim)?.flip(&[dim])
-}
-
 /// The product of everything before each place of the line.
 fn product_before(x: &Tensor, dim: i64) -> Result<Tensor> {
     let size = x.shape()[wrap_dim(dim, x.ndim())?];
@@ -340,7 +336,7 @@ fn cumprod_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<
     }
     let dim = wrap_dim(dim, x.ndim())? as i64;
     if x.detach()?.all()?.item()?.is(1.0) && !crate::is_grad_enabled() {
-        return back_sum(&grad.mul(&result.conj()?)?, dim)?.div(&x.conj()?);
+        return grad.mul(&result.conj()?)?.sum_from(dim)?.div(&x.conj()?);
     }
     // Place k reaches output i >= k with the product of the others up to i.
     let size = x.shape()[dim as usize];
@@ -388,7 +384,7 @@ fn log_sum_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<
         // Relative to the line's maximum; differentiable, and exact while the line spans fewer than 700 units.
         let top = x.real()?.detach()?.amax(&[dim], true)?;
         let scaled = grad.mul(&top.sub(result)?.exp()?.conj()?)?;
-        return back_sum(&scaled, dim)?.mul(&x.sub(&top)?.exp()?.conj()?);
+        return scaled.sum_from(dim)?.mul(&x.sub(&top)?.exp()?.conj()?);
     }
     let part = |grad: &Tensor| {
         let log = grad

@@ -1,0 +1,409 @@
+//! The walk of a scan over its lines, in whichever of three ways the lines lie.
+//!
+//! Lines along memory are turned over, sixteen at a time, so that a register holds one item of each; neighbouring lines that
+//! run across memory already lie so. What is left goes item by item. Each line is scanned in its order in all three ways,
+//! so that its results do not depend on the lines beside it; only a few long lines may do better ([`Scan::block`]).
+
+use super::Scan;
+use crate::dense::SharedMut;
+use crate::line::{GRAIN, Layout, Lines, along, get, put, read_line, write_line};
+use crate::simd::transpose::{SQUARE, square};
+use crate::{StridedMut, StridedRef};
+
+/// Items of a long line scanned at once.
+pub(super) const BLOCK: usize = 512;
+/// Lines across memory that are scanned together, at most.
+const TILE: usize = 256;
+/// Up to so many lines across memory are scanned a few at a time, each from its beginning to its end.
+const NARROW: usize = 64;
+
+/// How the lines of one view lie: the address of the first item in the order of the scan, and the bytes from an item to the
+/// next and from a line to the next.
+#[derive(Clone, Copy)]
+struct Span {
+    at: *mut u8,
+    step: isize,
+    line: isize,
+}
+
+impl Span {
+    fn moved(self, bytes: isize) -> Span {
+        Span { at: self.at.wrapping_offset(bytes), ..self }
+    }
+    /// From line `i` on.
+    fn from_line(self, i: usize) -> Span {
+        self.moved(i as isize * self.line)
+    }
+}
+
+/// Lines to scan. Whoever makes one promises that the `length` lines of `n` items of input, output and (if the scan has
+/// places) of places are live memory of their types, that nobody else writes there, and that outputs overlap nothing.
+#[derive(Clone, Copy)]
+struct Job {
+    input: Span,
+    out: Span,
+    places: Span,
+    n: usize,
+    length: usize,
+    /// Whether steps lead towards lower addresses: the order of the lines is reversed.
+    reverse: bool,
+}
+
+impl Job {
+    /// The place in its line of item `i` in the order of the scan.
+    #[inline(always)]
+    fn place(self, i: usize) -> usize {
+        if self.reverse { self.n - 1 - i } else { i }
+    }
+    fn from_line(self, i: usize) -> Job {
+        let (input, out) = (self.input.from_line(i), self.out.from_line(i));
+        Job { input, out, places: self.places.from_line(i), length: self.length - i, ..self }
+    }
+}
+
+/// Scans every line of `input` along `dim` into `out` (both of the scan's type), from its end if `reverse`; writes or reads
+/// `places` (of `int64`) if the scan has any.
+pub(super) fn run<S: Scan>(
+    s: &S,
+    out: &StridedMut<'_>,
+    places: Option<StridedRef<'_>>,
+    input: StridedRef<'_>,
+    dim: usize,
+    reverse: bool,
+) {
+    let shape = input.shape();
+    // Lines without elements may be too many to walk through.
+    if input.numel() == 0 {
+        return;
+    }
+    let places = places.unwrap_or(out.as_ref());
+    let views = [Layout::from(&input), Layout::from(out), Layout::from(&places)];
+    let (n, _) = along(shape, views[0], dim);
+    let mut steps = views.map(|view| along(shape, view, dim).1);
+    let mut bases = [input.ptr().cast_mut(), out.ptr(), places.ptr().cast_mut()];
+    if reverse {
+        for (base, step) in bases.iter_mut().zip(&mut steps) {
+            *base = base.wrapping_offset((n - 1) as isize * *step);
+            *step = -*step;
+        }
+    }
+    let bases = bases.map(SharedMut::from_ptr);
+    let lines = Lines::new(shape, Some(dim), views);
+    let size = size_of::<S::Item>() as isize;
+    let across = lines.count() > 1
+        && lines.inner().is_some_and(|inner| (inner[0], inner[1]) == (size, size));
+    let in_blocks = S::BLOCKS && n >= BLOCK && lines.count() < SQUARE && !across;
+    let grain = (GRAIN / n).max(if across { TILE } else { SQUARE });
+    crate::parallel::for_range(lines.count(), if in_blocks { 1 } else { grain }, &|range| {
+        lines.visit_runs(range, |offsets, line, length| {
+            let span = |i: usize| {
+                Span { at: bases[i].ptr(), step: steps[i], line: line[i] }.moved(offsets[i])
+            };
+            let (input, out, places) = (span(0), span(1), span(2));
+            let job = Job { input, out, places, n, length, reverse };
+            if in_blocks { blocks(s, job) } else { scan(s, job) }
+        });
+    });
+}
+
+/// Long lines, block by block.
+fn blocks<S: Scan>(s: &S, job: Job) {
+    for i in 0..job.length {
+        let Job { input, out, .. } = job.from_line(i);
+        let mut state = s.start();
+        let mut buffer = [S::Item::default(); BLOCK];
+        for at in (0..job.n).step_by(BLOCK) {
+            let items = &mut buffer[..BLOCK.min(job.n - at)];
+            let (from, to) =
+                (input.moved(at as isize * input.step), out.moved(at as isize * out.step));
+            // SAFETY: items of a line, as the job promises.
+            unsafe {
+                read_line(from.at, from.step, items);
+                s.block(&mut state, items);
+                write_line(to.at, to.step, items);
+            }
+        }
+    }
+}
+
+crate::multiversion! {
+fn scan<S: Scan>(s: &S, job: Job) {
+    let size = size_of::<S::Item>() as isize;
+    let (input, out, places) = (job.input, job.out, job.places);
+    let (along, places_along) = if job.reverse { (-size, -8) } else { (size, 8) };
+    if (input.step, out.step) == (along, along) && (!S::has_places() || places.step == places_along) {
+        let done = rows(s, job);
+        each(s, job.from_line(done));
+    } else if (input.line, out.line) == (size, size) && (!S::has_places() || places.line == 8) {
+        columns(s, job);
+    } else {
+        each(s, job);
+    }
+}
+}
+
+/// Item by item.
+#[inline(always)]
+fn each<S: Scan>(s: &S, job: Job) {
+    for i in 0..job.length {
+        let Job { input, out, places, n, .. } = job.from_line(i);
+        let (mut state, mut place) = (s.start(), 0_i64);
+        for i in 0..n {
+            let (at, i) = (job.place(i) as i64, i as isize);
+            // SAFETY: items of a line, as the job promises.
+            unsafe {
+                let own = S::READS && get::<i64>(places.at, i * places.step) == at;
+                let (item, taken) = s.next(&mut state, get(input.at, i * input.step), own);
+                put(out.at, i * out.step, item);
+                if S::WRITES {
+                    place = if taken { at } else { place };
+                    put(places.at, i * places.step, place);
+                }
+            }
+        }
+    }
+}
+
+/// Lines that lie across memory, neighbours touching.
+#[inline(always)]
+fn columns<S: Scan>(s: &S, job: Job) {
+    if job.length > NARROW {
+        return wide_columns(s, job);
+    }
+    let mut first = 0;
+    while job.length - first >= 16 {
+        column_block::<S, 16>(s, job.from_line(first));
+        first += 16;
+    }
+    // (Hidden, or what follows is computed beforehand.)
+    let rest = std::hint::black_box(job.length - first);
+    if rest & 8 != 0 {
+        column_block::<S, 8>(s, job.from_line(first));
+        first += 8;
+    }
+    if rest & 4 != 0 {
+        column_block::<S, 4>(s, job.from_line(first));
+        first += 4;
+    }
+    if rest & 2 != 0 {
+        column_block::<S, 2>(s, job.from_line(first));
+        first += 2;
+    }
+    if rest & 1 != 0 {
+        column_block::<S, 1>(s, job.from_line(first));
+    }
+}
+
+/// `W` columns, whose states stay in registers.
+#[inline(always)]
+fn column_block<S: Scan, const W: usize>(s: &S, job: Job) {
+    let Job { input, out, places, n, .. } = job;
+    let (mut states, mut place) = ([s.start(); W], [0_i64; W]);
+    for i in 0..n {
+        let (at, i) = (job.place(i) as i64, i as isize);
+        // SAFETY: a row of the job's items.
+        let mut items: [S::Item; W] = unsafe { get(input.at, i * input.step) };
+        if S::READS {
+            // SAFETY: as above.
+            place = unsafe { get(places.at, i * places.step) };
+        }
+        for l in 0..W {
+            let (item, taken) = s.next(&mut states[l], items[l], S::READS && place[l] == at);
+            items[l] = item;
+            if S::WRITES {
+                place[l] = if taken { at } else { place[l] };
+            }
+        }
+        // SAFETY: as above.
+        unsafe {
+            put(out.at, i * out.step, items);
+            if S::WRITES {
+                put(places.at, i * places.step, place);
+            }
+        }
+    }
+}
+
+/// Many columns, row by row over a tile of them.
+#[inline(always)]
+fn wide_columns<S: Scan>(s: &S, job: Job) {
+    for first in (0..job.length).step_by(TILE) {
+        let Job { input, out, places, n, length, .. } = job.from_line(first);
+        let width = TILE.min(length);
+        let mut states = [s.start(); TILE];
+        let mut place = [0_i64; TILE];
+        let (states, place) = (&mut states[..width], &mut place[..width]);
+        for i in 0..n {
+            let (at, i) = (job.place(i) as i64, i as isize);
+            let from = input.moved(i * input.step).at.cast::<S::Item>();
+            let to = out.moved(i * out.step).at.cast::<S::Item>();
+            let places = places.moved(i * places.step).at;
+            // SAFETY: a row of the tile each, as the job promises.
+            let (from, to) = unsafe {
+                let to = std::slice::from_raw_parts_mut(to, width);
+                (std::slice::from_raw_parts(from.cast_const(), width), to)
+            };
+            if S::READS {
+                // SAFETY: as above.
+                unsafe { read_line(places, 8, place) };
+            }
+            for l in 0..width {
+                let (item, taken) = s.next(&mut states[l], from[l], S::READS && place[l] == at);
+                to[l] = item;
+                if S::WRITES {
+                    place[l] = if taken { at } else { place[l] };
+                }
+            }
+            if S::WRITES {
+                // SAFETY: as above.
+                unsafe { write_line(places, 8, place) };
+            }
+        }
+    }
+}
+
+/// Items of sixteen lines, one item of each beside the other.
+type Turned<T> = [[T; SQUARE]; SQUARE];
+
+/// What a block of lines along memory goes through.
+struct Buffers<T> {
+    items: Turned<T>,
+    results: Turned<T>,
+    /// Places to write.
+    found: Turned<u32>,
+    /// Places to read.
+    given: Turned<i64>,
+}
+
+/// Lines along memory, sixteen at a time; returns how many of them are done.
+///
+/// Short lines that touch are taken several to a chunk, which goes through a square as one line would. Of a chunk shorter
+/// than a square, what follows it is turned too, and written before that is.
+#[inline(always)]
+fn rows<S: Scan>(s: &S, job: Job) -> usize {
+    let Job { n, length, reverse, .. } = job;
+    let size = size_of::<S::Item>();
+    let touching = (job.input.line, job.out.line) == ((n * size) as isize, (n * size) as isize)
+        && (!S::has_places() || job.places.line == (n * 8) as isize);
+    if n > u32::MAX as usize || (n < SQUARE && !touching) {
+        return 0;
+    }
+    let together = if n < SQUARE { SQUARE / n } else { 1 };
+    let chunk = n * together;
+    let reach = (SQUARE - 1) * chunk + chunk.max(SQUARE);
+    let mut buffers = Buffers {
+        items: [[S::Item::default(); SQUARE]; SQUARE],
+        results: [[S::Item::default(); SQUARE]; SQUARE],
+        found: [[0; SQUARE]; SQUARE],
+        given: [[0; SQUARE]; SQUARE],
+    };
+    let mut done = 0;
+    while (length - done) * n >= reach {
+        let Job { input, out, places, .. } = job.from_line(done);
+        let mut spans = [input, out, places];
+        if reverse {
+            // In a block, addresses are those of the first items in memory.
+            for span in &mut spans {
+                *span = span.moved((n - 1) as isize * span.step);
+            }
+        }
+        rows_block(s, &mut buffers, spans, (n, together), reverse);
+        done += SQUARE * together;
+    }
+    done
+}
+
+/// Sixteen chunks of `together` lines of `n` items.
+#[inline(always)]
+fn rows_block<S: Scan>(
+    s: &S,
+    Buffers { items, results, found, given }: &mut Buffers<S::Item>,
+    [input, out, places]: [Span; 3],
+    (n, together): (usize, usize),
+    reverse: bool,
+) {
+    let size = size_of::<S::Item>() as isize;
+    let inner = SQUARE as isize * size;
+    let chunk = n * together;
+    let steps = [input, out, places].map(|span| span.line * together as isize);
+    let mut states = [s.start(); SQUARE];
+    let mut place = [0_u32; SQUARE];
+    // Items of the present line, and of the chunk.
+    let (mut at, mut done) = (0, 0);
+    while done < chunk {
+        // The next sixteen items of each chunk; at its end the last sixteen, of which some are done already.
+        let fresh = SQUARE.min(chunk - done);
+        let known = if done == 0 { 0 } else { SQUARE - fresh };
+        let first = if reverse { (chunk - done).saturating_sub(SQUARE) } else { done - known };
+        if known > 0 {
+            let (from, to) = if reverse { (0, fresh) } else { (fresh, 0) };
+            results.copy_within(from..from + known, to);
+            if S::WRITES {
+                found.copy_within(from..from + known, to);
+            }
+        }
+        // SAFETY: sixteen items of sixteen chunks; what a shorter chunk lacks are items of the lines after it.
+        unsafe {
+            let from = input.moved(first as isize * size).at;
+            square::<S::Item, false>(items.as_mut_ptr().cast(), inner, from, steps[0]);
+            if S::READS {
+                let from = places.moved(first as isize * 8).at;
+                let inner = (SQUARE * 8) as isize;
+                square::<i64, false>(given.as_mut_ptr().cast(), inner, from, steps[2]);
+            }
+        }
+        for i in 0..fresh {
+            let j = if reverse { fresh - 1 - i } else { known + i };
+            let in_line = if reverse { n - 1 - at } else { at };
+            let (mut column, given) = (items[j], given[j]);
+            for l in 0..SQUARE {
+                let own = S::READS && given[l] == in_line as i64;
+                let (item, taken) = s.next(&mut states[l], column[l], own);
+                column[l] = item;
+                if S::WRITES {
+                    place[l] = if taken { in_line as u32 } else { place[l] };
+                }
+            }
+            results[j] = column;
+            if S::WRITES {
+                found[j] = place;
+            }
+            at += 1;
+            if at == n {
+                // The next line of the chunk.
+                (at, states) = (0, [s.start(); SQUARE]);
+            }
+        }
+        let to = out.moved(first as isize * size).at;
+        let results = results.as_ptr().cast();
+        // SAFETY: as above. Chunks shorter than a square are written one after the other: the next one replaces what is
+        // written behind the one before it.
+        unsafe {
+            if chunk >= SQUARE {
+                square::<S::Item, false>(to, steps[1], results, inner);
+            } else {
+                square::<S::Item, false>(items.as_mut_ptr().cast(), inner, results, inner);
+                for (i, &line) in items.iter().enumerate() {
+                    put(to, i as isize * steps[1], line);
+                }
+            }
+        }
+        if S::WRITES {
+            let to = places.moved(first as isize * 8).at;
+            let (mut lines, inner) = ([[0_u32; SQUARE]; SQUARE], (SQUARE * 4) as isize);
+            // SAFETY: as above.
+            unsafe {
+                let found = found.as_ptr().cast();
+                square::<u32, false>(lines.as_mut_ptr().cast(), inner, found, inner);
+                for (i, line) in lines.iter().enumerate() {
+                    let mut wide = [0_i64; SQUARE];
+                    for l in 0..SQUARE {
+                        wide[l] = i64::from(line[l]);
+                    }
+                    put(to, i as isize * steps[2], wide);
+                }
+            }
+        }
+        done += fresh;
+    }
+}

@@ -68,6 +68,12 @@ impl Runs {
         let start = (n * self.channels + c) * self.inner;
         start..start + self.inner
     }
+    /// The runs of these channels of batch element `n`, which lie one after the other.
+    #[inline(always)]
+    fn runs(self, n: usize, channels: &Range<usize>) -> Range<usize> {
+        let start = n * self.channels * self.inner;
+        start + channels.start * self.inner..start + channels.end * self.inner
+    }
     /// Of an input (N, C): these channels of batch element `n`.
     #[inline(always)]
     fn line(self, n: usize, channels: &Range<usize>) -> Range<usize> {
@@ -189,6 +195,26 @@ fn add_run<T: Real>(to: &mut [T; GROUP], mut x: &[T], mut len: usize, map: impl 
     *to = lanes;
 }
 
+/// As many channels as are looked at together, each one run of at most a group, turned over: a lane for each channel. The sums
+/// of its elements in order are those that lanes of the runs would have. (What follows a run is turned too, if it is there.)
+#[inline(always)]
+fn turned<T: Real>(x: &[T], s: Runs, channels: &Range<usize>) -> Option<[[T; TOGETHER]; GROUP]> {
+    const { assert!(GROUP == SQUARE && TOGETHER == SQUARE) };
+    let first = channels.start * s.inner;
+    let is_there = first + (SQUARE - 1) * s.inner + SQUARE <= x.len();
+    if s.batch != 1 || s.inner > GROUP || channels.len() < TOGETHER || !is_there {
+        return None;
+    }
+    let mut turned = [[T::ZERO; TOGETHER]; GROUP];
+    let size = size_of::<T>();
+    // SAFETY: so many elements are there, as was asked, and the other is a square of its own.
+    unsafe {
+        let (to, from) = (turned.as_mut_ptr().cast(), x[first..].as_ptr().cast());
+        square::<T, false>(to, (SQUARE * size) as isize, from, (s.inner * size) as isize);
+    }
+    Some(turned)
+}
+
 /// The sum of `map(element, the channel's value)` over each of at most `TOGETHER` channels of short runs.
 #[inline(always)]
 fn short_sums<T: Real>(
@@ -199,6 +225,19 @@ fn short_sums<T: Real>(
     map: impl Fn(T, T) -> T,
 ) -> [f64; TOGETHER] {
     let mut totals = [0_f64; TOGETHER];
+    if let Some(turned) = turned(x, s, &channels) {
+        let mut sums = [T::ZERO; TOGETHER];
+        for column in &turned[..s.inner] {
+            let column = *column;
+            for l in 0..TOGETHER {
+                sums[l] += map(column[l], values[l]);
+            }
+        }
+        for i in 0..TOGETHER {
+            totals[i] = sums[i].wide();
+        }
+        return totals;
+    }
     let mut first = 0;
     while first < s.batch {
         let last = s.batch.min(first + s.summed_together());
@@ -227,6 +266,21 @@ fn short_products<T: Real>(
     means: &[T; TOGETHER],
 ) -> [[f64; TOGETHER]; 2] {
     let mut totals = [[0_f64; TOGETHER]; 2];
+    if let (Some(grad), Some(x)) = (turned(grad, s, &channels), turned(x, s, &channels)) {
+        let mut sums = [[T::ZERO; TOGETHER]; 2];
+        for (g, x) in grad[..s.inner].iter().zip(&x) {
+            let (g, x) = (*g, *x);
+            for l in 0..TOGETHER {
+                sums[0][l] += g[l];
+                sums[1][l] += g[l] * (x[l] - means[l]);
+            }
+        }
+        for i in 0..TOGETHER {
+            totals[0][i] = sums[0][i].wide();
+            totals[1][i] = sums[1][i].wide();
+        }
+        return totals;
+    }
     let mut first = 0;
     while first < s.batch {
         let last = s.batch.min(first + s.summed_together());
@@ -270,7 +324,6 @@ fn short_products<T: Real>(
 /// The sum of each row of lanes.
 #[inline(always)]
 fn sum_lanes<T: Real>(lanes: &[[T; GROUP]; TOGETHER]) -> [T; TOGETHER] {
-    const { assert!(GROUP == SQUARE && TOGETHER == SQUARE) };
     let mut turned = [[T::ZERO; GROUP]; GROUP];
     let step = (GROUP * size_of::<T>()) as isize;
     // SAFETY: two squares of their own.
@@ -363,6 +416,48 @@ fn combine<T: Real>(out: &mut [T], g: &[T], x: &[T], [a, b, c]: [T; 3]) {
     }
     for ((out, &g), &x) in out.iter_mut().zip(g).zip(x) {
         *out = g.mul_add(a, x.mul_add(b, c));
+    }
+}
+
+/// [`affine`] of runs of `inner` elements, one after the other, each with factors of its own.
+#[inline(always)]
+fn affine_each<T: Real>(out: &mut [T], x: &[T], inner: usize, factors: [&[T]; 2]) {
+    let mut at = 0;
+    for (&scale, &shift) in factors[0].iter().zip(factors[1]) {
+        let end = at + inner;
+        match (x[at..].first_chunk::<GROUP>(), out[at..].first_chunk_mut::<GROUP>()) {
+            // A group of known size is moved at once; what is behind the run is replaced by the next ones.
+            (Some(group), Some(out)) if inner < GROUP => {
+                let mut group = *group;
+                for x in &mut group {
+                    *x = x.mul_add(scale, shift);
+                }
+                *out = group;
+            }
+            _ => affine(&mut out[at..end], &x[at..end], scale, shift),
+        }
+        at = end;
+    }
+}
+
+/// [`combine`] of runs, as [`affine_each`].
+#[inline(always)]
+fn combine_each<T: Real>(out: &mut [T], (g, x): (&[T], &[T]), inner: usize, factors: [&[T]; 3]) {
+    let mut at = 0;
+    for ((&a, &b), &c) in factors[0].iter().zip(factors[1]).zip(factors[2]) {
+        let end = at + inner;
+        let groups = (g[at..].first_chunk::<GROUP>(), x[at..].first_chunk::<GROUP>());
+        match (groups, out[at..].first_chunk_mut::<GROUP>()) {
+            ((Some(g), Some(x)), Some(out)) if inner < GROUP => {
+                let (mut g, x) = (*g, *x);
+                for l in 0..GROUP {
+                    g[l] = g[l].mul_add(a, x[l].mul_add(b, c));
+                }
+                *out = g;
+            }
+            _ => combine(&mut out[at..end], &g[at..end], &x[at..end], [a, b, c]),
+        }
+        at = end;
     }
 }
 

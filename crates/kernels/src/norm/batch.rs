@@ -3,8 +3,8 @@
 //! Ranges of channels are the tasks. A two-dimensional input, whose channels are columns, is gone through row by row.
 
 use super::{
-    Runs, TOGETHER, affine, combine, load_optional, reciprocal_std, short_products, statistics,
-    store_optional, sum, sum_products,
+    Runs, TOGETHER, affine_each, combine_each, load_optional, reciprocal_std, short_products,
+    statistics, store_optional, sum, sum_products,
 };
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, with_output};
 use crate::{Error, Result, StridedMut, StridedRef};
@@ -175,12 +175,11 @@ crate::multiversion! {
             }
             return;
         }
+        let factors = [&scale[channels.clone()], &shift[channels.clone()]];
         for n in 0..s.batch {
-            for c in channels.clone() {
-                let span = s.run(n, c);
-                // SAFETY: runs are disjoint, and each channel is in one range.
-                affine(unsafe { out.slice(span.clone()) }, &x[span], scale[c], shift[c]);
-            }
+            let span = s.runs(n, &channels);
+            // SAFETY: each channel is in one range.
+            affine_each(unsafe { out.slice(span.clone()) }, &x[span], s.inner, factors);
         }
     }
 }
@@ -201,13 +200,12 @@ crate::multiversion! {
             }
             return;
         }
+        let factors = [scale, along, shift].map(|values| &values[channels.clone()]);
         for n in 0..s.batch {
-            for c in channels.clone() {
-                let span = s.run(n, c);
-                // SAFETY: as above.
-                let out = unsafe { out.slice(span.clone()) };
-                combine(out, &grad[span.clone()], &x[span], [scale[c], along[c], shift[c]]);
-            }
+            let span = s.runs(n, &channels);
+            // SAFETY: as above.
+            let out = unsafe { out.slice(span.clone()) };
+            combine_each(out, (&grad[span.clone()], &x[span]), s.inner, factors);
         }
     }
 }

@@ -154,13 +154,17 @@ pub fn group_norm_backward(
         if let Some(view) = grad_x {
             with_output::<T, _>(view, |out| input_gradient(out, &input, &sums));
         }
-        let over_batch = |part: fn(&(f64, f64)) -> f64| -> Vec<T> {
-            (0..s.channels)
-                .map(|c| T::of((0..s.batch).map(|n| part(&sums[n * s.channels + c])).sum()))
-                .collect()
-        };
-        store_optional(grad_weight, &over_batch(|s| s.0));
-        store_optional(grad_bias, &over_batch(|s| s.1));
+        let mut parts = [vec![0.0; s.channels], vec![0.0; s.channels]];
+        let [along, total] = &mut parts;
+        for sums in sums.chunks_exact(s.channels.max(1)) {
+            for ((along, total), sum) in along.iter_mut().zip(&mut *total).zip(sums) {
+                *along += sum.0;
+                *total += sum.1;
+            }
+        }
+        let [along, total] = parts.map(|sums| sums.into_iter().map(T::of).collect::<Vec<T>>());
+        store_optional(grad_weight, &along);
+        store_optional(grad_bias, &total);
         Ok(())
     })
 }
@@ -188,6 +192,18 @@ crate::multiversion! {
         let s = input.s;
         let first = rows.start;
         let channels = Runs::rows(s.batch * s.channels, s.inner);
+        if s.inner == 1 {
+            let width = s.per_group();
+            for (row, sums) in rows.zip(sums.chunks_exact_mut(width.max(1))) {
+                let (mean, rstd) = (input.mean[row], input.rstd[row].wide());
+                let span = row * width..(row + 1) * width;
+                let operands = input.grad[span.clone()].iter().zip(&input.x[span]);
+                for (sum, (&g, &x)) in sums.iter_mut().zip(operands) {
+                    *sum = ((g * (x - mean)).wide() * rstd, g.wide());
+                }
+            }
+            return;
+        }
         if channels.is_short() {
             let (start, end) = (first * s.per_group(), rows.end * s.per_group());
             let mut at = start;

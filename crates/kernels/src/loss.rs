@@ -1,10 +1,16 @@
-//! The negative log likelihood loss and its gradient, for class indices over (C), (N, C) or
-//! (N, C, d1, ...), with class weights, an ignored index and the three reductions.
+//! Losses against classes: the negative log likelihood and its gradient, for class indices over (C), (N, C) or
+//! (N, C, d1, ...), with class weights, an ignored index and the three reductions; the hinge loss in [`margin`].
 //!
 //! Sums run over fixed blocks of samples in `f64`, so results do not depend on threads.
 
+mod margin;
+
+pub use margin::{Margin, multi_margin_loss, multi_margin_loss_backward};
+
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, store, with_output};
 use crate::{DType, Error, Result, StridedMut, StridedRef, parallel};
+use std::borrow::Cow;
+use std::ops::Range;
 
 /// What becomes of the loss of each sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,43 +53,69 @@ impl Shape {
     fn samples(self) -> usize {
         self.batch * self.inner
     }
-    /// Where class `class` of `sample` lies.
-    fn at(self, sample: usize, class: usize) -> usize {
-        (sample / self.inner * self.classes + class) * self.inner + sample % self.inner
+    /// Calls `each(sample, offset)` for a range of samples, with the offset of each one's first class.
+    #[inline(always)]
+    fn visit(self, samples: Range<usize>, mut each: impl FnMut(usize, usize)) {
+        if self.inner == 1 {
+            for i in samples {
+                each(i, i * self.classes);
+            }
+            return;
+        }
+        let mut at = samples.start;
+        while at < samples.end {
+            let (n, first) = (at / self.inner, at % self.inner);
+            let end = samples.end.min((n + 1) * self.inner);
+            let start = n * self.classes * self.inner + first;
+            for (offset, i) in (start..).zip(at..end) {
+                each(i, offset);
+            }
+            at = end;
+        }
     }
 }
 
-/// The targets as class numbers, `None` for the ignored ones.
-fn targets(
-    target: StridedRef<'_>,
-    classes: usize,
-    ignore_index: i64,
-) -> Result<Vec<Option<usize>>> {
+/// The targets, each one a class or `ignore_index`.
+fn targets(target: StridedRef<'_>, classes: usize, ignore_index: i64) -> Result<Cow<'_, [i64]>> {
     if !matches!(target.dtype(), DType::I64 | DType::U8 | DType::I32) {
         return Err(Error::runtime(format!(
             "expected scalar type Long but found {}",
             target.dtype().scalar_name()
         )));
     }
-    let one = |&t: &i64| match t {
-        t if t == ignore_index => Ok(None),
-        t if t < 0 || t as usize >= classes => {
-            Err(Error::index(format!("Target {t} is out of bounds.")))
-        }
-        t => Ok(Some(t as usize)),
-    };
-    load::<i64>(target).iter().map(one).collect()
+    let targets = load::<i64>(target);
+    if all_fit(&targets, classes, ignore_index) {
+        return Ok(targets);
+    }
+    let is_class = |t: i64| t == ignore_index || (t >= 0 && (t as usize) < classes);
+    let wrong = targets.iter().find(|&&t| !is_class(t)).copied().unwrap_or_default();
+    Err(Error::index(format!("Target {wrong} is out of bounds.")))
 }
 
-fn load_weight<T: Real>(weight: Option<StridedRef<'_>>, classes: usize) -> Result<Vec<T>> {
-    let Some(weight) = weight else { return Ok(vec![T::ONE; classes]) };
+crate::multiversion! {
+/// Whether all targets are classes or ignored.
+fn all_fit(targets: &[i64], classes: usize, ignore_index: i64) -> bool {
+    let mut wrong = false;
+    for &t in targets {
+        wrong |= (t as u64 >= classes as u64) & (t != ignore_index);
+    }
+    !wrong
+}
+}
+
+/// The weights of the classes, if there are any.
+fn load_weight<T: Real>(
+    weight: Option<StridedRef<'_>>,
+    classes: usize,
+) -> Result<Option<Cow<'_, [T]>>> {
+    let Some(weight) = weight else { return Ok(None) };
     if weight.numel() != classes || weight.ndim() != 1 {
         return Err(Error::runtime(format!(
             "weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: {:?}",
             weight.shape()
         )));
     }
-    Ok(load::<T>(weight).into_owned())
+    Ok(Some(load::<T>(weight)))
 }
 
 /// `loss[i] = -weight[t[i]] * x[i, t[i]]`, reduced; samples whose target is `ignore_index` give 0.
@@ -111,18 +143,31 @@ pub fn nll_loss(
     for_compute!(x.dtype(), "nll_loss_out_frame", T => {
         let w = load_weight::<T>(weight, s.classes)?;
         let x = load::<T>(x);
-        let loss = |i: usize| targets[i].map_or(T::ZERO, |c| T::ZERO - w[c] * x[s.at(i, c)]);
+        // The loss of a sample and the weight it counts with.
+        let each = |i: usize, at: usize| {
+            let class = targets[i];
+            if class == ignore_index {
+                return (T::ZERO, T::ZERO);
+            }
+            let (class, x) = (class as usize, &x[at..]);
+            let weight = w.as_ref().map_or(T::ONE, |w| w[class]);
+            (T::ZERO - weight * x[class * s.inner], weight)
+        };
         if reduction == Reduction::None {
             with_output::<T, _>(out, |out| {
-                for (i, out) in out.iter_mut().enumerate() {
-                    *out = loss(i);
-                }
+                s.visit(0..s.samples(), |i, at| out[i] = each(i, at).0);
             });
             store(total_weight, &[T::ZERO]);
             return Ok(());
         }
-        let used = |i: usize| targets[i].map_or(0.0, |c| w[c].wide());
-        let (sum, total) = block_sums(s.samples(), &|i| (loss(i).wide(), used(i)));
+        let (sum, total) = block_sums(s.samples(), BLOCK, &|samples| {
+            let mut sums = (0.0, 0.0);
+            s.visit(samples, |i, at| {
+                let (loss, weight) = each(i, at);
+                sums = (sums.0 + loss.wide(), sums.1 + weight.wide());
+            });
+            sums
+        });
         let value = if reduction == Reduction::Mean { sum / total } else { sum };
         store(out, &[T::of(value)]);
         store(total_weight, &[T::of(total)]);
@@ -130,18 +175,21 @@ pub fn nll_loss(
     })
 }
 
-/// The sums of both parts over all samples, block by block.
-fn block_sums(samples: usize, each: &(dyn Fn(usize) -> (f64, f64) + Sync)) -> (f64, f64) {
-    let blocks = samples.div_ceil(BLOCK);
+/// The sums of both parts over all samples, in blocks of `size`.
+fn block_sums(
+    samples: usize,
+    size: usize,
+    each: &(dyn Fn(Range<usize>) -> (f64, f64) + Sync),
+) -> (f64, f64) {
+    if samples <= size {
+        return each(0..samples);
+    }
+    let blocks = samples.div_ceil(size);
     let mut parts = vec![(0.0, 0.0); blocks];
     let shared = SharedMut::new(&mut parts);
     parallel::for_range(blocks, 4, &|range| {
         for block in range {
-            let mut sum = (0.0, 0.0);
-            for i in block * BLOCK..samples.min((block + 1) * BLOCK) {
-                let (loss, weight) = each(i);
-                sum = (sum.0 + loss, sum.1 + weight);
-            }
+            let sum = each(block * size..samples.min((block + 1) * size));
             // SAFETY: one element per block.
             unsafe { shared.slice(block..block + 1)[0] = sum };
         }
@@ -175,12 +223,15 @@ pub fn nll_loss_backward(
         };
         with_output::<T, _>(grad_x, |out| {
             out.fill(T::ZERO);
-            for (i, class) in targets.iter().enumerate() {
-                if let Some(c) = *class {
-                    let g = if reduction == Reduction::None { grad[i] } else { scale };
-                    out[s.at(i, c)] = T::ZERO - w[c] * g;
+            s.visit(0..s.samples(), |i, at| {
+                let class = targets[i];
+                if class != ignore_index {
+                    let class = class as usize;
+                    let weight = w.as_ref().map_or(T::ONE, |w| w[class]);
+                    let grad = if reduction == Reduction::None { grad[i] } else { scale };
+                    out[at + class * s.inner] = T::ZERO - weight * grad;
                 }
-            }
+            });
         });
         Ok(())
     })

@@ -449,7 +449,8 @@ fn along_classes(weight: &Tensor, ndim: usize) -> Result<Tensor> {
     weight.reshape(&shape)
 }
 
-fn kind(reduction: i64) -> Result<Reduction> {
+/// The reduction that a number stands for.
+pub(crate) fn kind(reduction: i64) -> Result<Reduction> {
     Ok(match reduction {
         0 => Reduction::None,
         1 => Reduction::Mean,

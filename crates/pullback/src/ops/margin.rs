@@ -3,12 +3,15 @@
 //! `reduction` is 0 (none), 1 (mean) or 2 (sum), as in `loss`. The hinge of pairs and triplets is composed in Python.
 
 use super::loss::{each, reduced};
+use super::loss_class::kind;
 use crate::dispatch::{OpDef, check_cast};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::extreme::lifted;
 use crate::tensor::promote::default_dtype;
 use crate::tensor::shape::list;
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
+use pullback_kernels::loss::{self, Margin, Reduction};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -63,10 +66,20 @@ impl SoftMarginLoss {
     }
 }
 
+/// A single row as a matrix.
+fn as_rows(x: &Tensor) -> Result<Tensor> {
+    x.reshape(&[-1, x.shape().last().copied().unwrap_or(1)])
+}
+
+/// What the kernel wants to know of a margin loss.
+fn parts(p: Scalar, margin: Scalar, weight: Option<&Tensor>, reduction: Reduction) -> Margin<'_> {
+    let (margin, weight) = (margin.to_f64(), weight.map(Tensor::view_ref));
+    Margin { margin, square: p.is(2.0), weight, reduction }
+}
+
 /// The classes as a column, and what each class but the right one lacks of its distance: `max(0, margin - x[y] + x[j])`.
 fn lacking(x: &Tensor, target: &Tensor, margin: Scalar) -> Result<(Tensor, Tensor)> {
-    let columns = x.shape().last().copied().unwrap_or(1);
-    let (rows, index) = (x.reshape(&[-1, columns])?, target.reshape(&[-1, 1])?);
+    let (rows, index) = (as_rows(x)?, target.reshape(&[-1, 1])?);
     let lacking = rows.sub(&rows.gather(1, &index)?)?.plus(margin)?.clamp_min(Scalar::Int(0))?;
     let lacking = lacking.scatter_value(1, &index, Scalar::Int(0))?;
     Ok((index, lacking))
@@ -95,15 +108,19 @@ impl MultiMarginLoss {
     ) -> Result<Tensor> {
         check_rows(self_, target, weight)?;
         ensure!(p.is(1.0) || p.is(2.0), value, "only p == 1 and p == 2 supported");
-        let (index, lacking) = lacking(self_, target, margin)?;
-        let each = if p.is(2.0) { lacking.mul(&lacking)? } else { lacking };
-        let columns = each.shape()[1];
-        let each = match share(&index, weight, columns)? {
-            Some(share) => each.mul(&share)?,
-            None => each.over(columns)?,
-        };
-        let loss = each.sum_dim(Some(&[1]), false)?;
-        reduced(if self_.ndim() == 2 { loss } else { loss.reshape(target.shape())? }, reduction)
+        let kind = kind(reduction)?;
+        let (rows, classes) = (as_rows(self_)?, target.reshape(&[-1])?);
+        let shape = if kind == Reduction::None { target.shape() } else { &[] };
+        let out = Tensor::empty_of(shape, self_.dtype())?;
+        let weight = weight.map(|w| w.in_dtype(self_.dtype())).transpose()?;
+        let weight = weight.as_ref().map(|w| w.reshape(&[-1])).transpose()?;
+        loss::multi_margin_loss(
+            &mut lifted(&out)?.view_mut(),
+            rows.view_ref(),
+            classes.view_ref(),
+            parts(p, margin, weight.as_ref(), kind),
+        )?;
+        Ok(out)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -114,6 +131,20 @@ impl MultiMarginLoss {
         weight: Option<&Tensor>,
         reduction: i64,
     ) -> Result<Tensor> {
+        if !crate::is_grad_enabled() {
+            let (rows, classes) = (as_rows(self_)?, target.reshape(&[-1])?);
+            let out = Tensor::empty_of(rows.shape(), self_.dtype())?;
+            let weight = weight.map(|w| w.in_dtype(self_.dtype())).transpose()?;
+            let weight = weight.as_ref().map(|w| w.reshape(&[-1])).transpose()?;
+            loss::multi_margin_loss_backward(
+                &mut out.view_mut(),
+                grad.view_ref(),
+                rows.view_ref(),
+                classes.view_ref(),
+                parts(p, margin, weight.as_ref(), kind(reduction)?),
+            )?;
+            return out.reshape(self_.shape());
+        }
         let (index, lacking) = lacking(self_, target, margin)?;
         let slope = if p.is(2.0) { lacking.times(2)? } else { lacking.sign()? };
         let (count, columns) = (slope.shape()[0], slope.shape()[1]);
@@ -215,7 +246,5 @@ fn check_rows(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<()
         "expected scalar type Long but found {}",
         target.dtype().scalar_name()
     );
-    let is_class = |class: &i64| (0..classes).contains(class);
-    ensure!(target.to_vec::<i64>()?.iter().all(is_class), runtime, "target out of range");
     Ok(())
 }

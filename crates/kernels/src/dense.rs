@@ -296,7 +296,6 @@ pub(crate) trait Real:
     fn of(value: f64) -> Self;
     fn sqrt(self) -> Self;
     fn mul_add(self, a: Self, b: Self) -> Self;
-    fn ln(self) -> Self;
     fn abs(self) -> Self;
     fn is_nan(self) -> bool;
     fn wide(self) -> f64;
@@ -311,7 +310,6 @@ macro_rules! real {
             #[inline(always)] fn of(value: f64) -> Self { value as $t }
             #[inline(always)] fn sqrt(self) -> Self { $t::sqrt(self) }
             #[inline(always)] fn mul_add(self, a: Self, b: Self) -> Self { $t::mul_add(self, a, b) }
-            #[inline(always)] fn ln(self) -> Self { $t::ln(self) }
             #[inline(always)] fn abs(self) -> Self { $t::abs(self) }
             #[inline(always)] fn is_nan(self) -> bool { $t::is_nan(self) }
             #[inline(always)] fn wide(self) -> f64 { self as f64 }

@@ -1,12 +1,17 @@
 //! Softmax and log-softmax along one dimension, and their gradients.
 //!
-//! A view is seen as (outer, size, inner): rows when `inner` is 1, else columns that are processed
-//! together, a block of neighbouring columns at a time. Half precision computes in `f32`. Each row is
-//! one task, so results do not depend on threads.
+//! A view is seen as (outer, size, inner): [`rows`] when `inner` is 1, else [`columns`] that are processed
+//! together. Half precision computes in `f32`. A row or column is computed by one task in one way, so results do not depend
+//! on threads.
 
-use crate::dense::{SharedMut, expect_shape, for_compute, load, with_output};
-use crate::row::{self, Rows};
+mod columns;
+mod rows;
+
+use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, with_output};
+use crate::row::GROUP;
+use crate::simd::{math_f32, math_f64};
 use crate::{Error, Result, StridedMut, StridedRef};
+use columns::Block;
 
 /// Elements worth a thread of their own.
 const GRAIN: usize = 1 << 14;
@@ -40,6 +45,53 @@ pub fn log_softmax_backward(
     dim: usize,
 ) -> Result<()> {
     backward(grad_x, grad, y, dim, true)
+}
+
+/// The numbers that there is a softmax of.
+trait Exponential: Real {
+    /// `e^self`.
+    fn power(self) -> Self;
+    /// `ln self`.
+    fn logarithm(self) -> Self;
+}
+
+impl Exponential for f32 {
+    #[inline(always)]
+    fn power(self) -> f32 {
+        math_f32::exp_single(self)
+    }
+    #[inline(always)]
+    fn logarithm(self) -> f32 {
+        math_f32::log(self)
+    }
+}
+
+impl Exponential for f64 {
+    #[inline(always)]
+    fn power(self) -> f64 {
+        math_f64::exp(self)
+    }
+    #[inline(always)]
+    fn logarithm(self) -> f64 {
+        math_f64::log(self)
+    }
+}
+
+crate::multiversion! {
+/// The logarithms of some groups. (A function of its own: inside of a loop of exponentials it would take their registers.)
+fn logarithms<T: Exponential>(groups: &mut [[T; GROUP]]) {
+    for group in groups {
+        for lane in group {
+            *lane = lane.logarithm();
+        }
+    }
+}
+}
+
+/// The greater of a maximum so far and an element. NaN may get lost: where there is one, the sum of powers is NaN too.
+#[inline(always)]
+fn greater<T: Real>(top: T, x: T) -> T {
+    if x > top { x } else { top }
 }
 
 /// A shape seen around one dimension.
@@ -97,136 +149,51 @@ fn backward(
     })
 }
 
-fn forward_all<T: Rows>(out: &mut [T], x: &[T], s: Around, log: bool) {
+fn forward_all<T: Exponential>(out: &mut [T], x: &[T], s: Around, log: bool) {
     if x.is_empty() {
         return;
     }
     let out = SharedMut::new(out);
-    if s.inner == 1 {
-        crate::parallel::for_range(s.outer, (GRAIN / s.size).max(1), &|rows| {
-            let span = rows.start * s.size..rows.end * s.size;
-            // SAFETY: rows are disjoint.
-            let out = unsafe { out.slice(span.clone()) };
-            T::softmax_rows(out, &x[span], s.size, log);
-        });
-    } else {
-        for_column_blocks(s, &|base, width| {
-            // SAFETY: blocks of columns are disjoint.
-            unsafe { columns_forward(out, x, base, width, s, log) };
+    if s.inner >= GROUP {
+        return columns::for_blocks(s, GRAIN, &|base, width| {
+            let block = Block { base, width, size: s.size, step: s.inner };
+            columns::forward(out, x, block, log);
         });
     }
-}
-
-/// Calls `work(offset, width)` for blocks of neighbouring columns.
-fn for_column_blocks(s: Around, work: &(dyn Fn(usize, usize) + Sync)) {
-    let blocks = s.inner.div_ceil(COLUMNS);
-    let grain = (GRAIN / (s.size * COLUMNS.min(s.inner))).max(1);
-    crate::parallel::for_range(s.outer * blocks, grain, &|range| {
-        for task in range {
-            let column = task % blocks * COLUMNS;
-            let width = COLUMNS.min(s.inner - column);
-            work(task / blocks * s.size * s.inner + column, width);
+    let line = s.size * s.inner;
+    crate::parallel::for_range(s.outer, (GRAIN / line).max(1), &|lines| {
+        let span = lines.start * line..lines.end * line;
+        // SAFETY: lines are disjoint.
+        let out = unsafe { out.slice(span.clone()) };
+        if s.inner == 1 {
+            rows::forward(out, &x[span], s.size, log);
+        } else {
+            columns::narrow_forward(out, &x[span], s, log);
         }
     });
 }
 
-/// Columns that are processed together.
-const COLUMNS: usize = 64;
-
-/// # Safety
-/// No other thread touches these columns.
-unsafe fn columns_forward<T: Rows>(
-    out: SharedMut<T>,
-    x: &[T],
-    base: usize,
-    width: usize,
-    s: Around,
-    log: bool,
-) {
-    let at = |j: usize| base + j * s.inner..base + j * s.inner + width;
-    let mut top = [T::NEG_INFINITY; COLUMNS];
-    let mut sum = [T::ZERO; COLUMNS];
-    for j in 0..s.size {
-        row::maximum_into(&mut top[..width], &x[at(j)]);
-    }
-    for j in 0..s.size {
-        // SAFETY: the caller's promise.
-        let out = unsafe { out.slice(at(j)) };
-        row::subtract(out, &x[at(j)], &top[..width]);
-        if log {
-            let mut power = [T::ZERO; COLUMNS];
-            power[..width].copy_from_slice(out);
-            T::exp_row(&mut power[..width]);
-            row::add_into(&mut sum[..width], &power[..width]);
-        } else {
-            T::exp_row(out);
-            row::add_into(&mut sum[..width], out);
-        }
-    }
-    for value in &mut sum[..width] {
-        *value = if log { value.ln() } else { T::ONE / *value };
-    }
-    for j in 0..s.size {
-        // SAFETY: the caller's promise.
-        let out = unsafe { out.slice(at(j)) };
-        for (value, &sum) in out.iter_mut().zip(&sum[..width]) {
-            *value = if log { *value - sum } else { *value * sum };
-        }
-    }
-}
-
-fn backward_all<T: Rows>(out: &mut [T], grad: &[T], y: &[T], s: Around, log: bool) {
+fn backward_all<T: Exponential>(out: &mut [T], grad: &[T], y: &[T], s: Around, log: bool) {
     if y.is_empty() {
         return;
     }
     let out = SharedMut::new(out);
-    if s.inner == 1 {
-        crate::parallel::for_range(s.outer, (GRAIN / s.size).max(1), &|rows| {
-            let span = rows.start * s.size..rows.end * s.size;
-            // SAFETY: rows are disjoint.
-            let out = unsafe { out.slice(span.clone()) };
-            T::softmax_backward_rows(out, &grad[span.clone()], &y[span], s.size, log);
-        });
-    } else {
-        for_column_blocks(s, &|base, width| {
-            // SAFETY: blocks of columns are disjoint.
-            unsafe { columns_backward(out, grad, y, base, width, s, log) };
+    if s.inner >= GROUP {
+        return columns::for_blocks(s, GRAIN, &|base, width| {
+            let block = Block { base, width, size: s.size, step: s.inner };
+            columns::backward(out, grad, y, block, log);
         });
     }
-}
-
-/// # Safety
-/// No other thread touches these columns.
-unsafe fn columns_backward<T: Rows>(
-    out: SharedMut<T>,
-    grad: &[T],
-    y: &[T],
-    base: usize,
-    width: usize,
-    s: Around,
-    log: bool,
-) {
-    let at = |j: usize| base + j * s.inner..base + j * s.inner + width;
-    let mut sum = [T::ZERO; COLUMNS];
-    for j in 0..s.size {
-        for ((sum, &g), &y) in sum.iter_mut().zip(&grad[at(j)]).zip(&y[at(j)]) {
-            *sum += if log { g } else { g * y };
-        }
-    }
-    for j in 0..s.size {
-        // SAFETY: the caller's promise.
-        let out = unsafe { out.slice(at(j)) };
-        let (grad, y) = (&grad[at(j)], &y[at(j)]);
-        if log {
-            out.copy_from_slice(y);
-            T::exp_row(out);
-            for ((out, &g), &sum) in out.iter_mut().zip(grad).zip(&sum) {
-                *out = g - *out * sum;
-            }
+    let line = s.size * s.inner;
+    crate::parallel::for_range(s.outer, (GRAIN / line).max(1), &|lines| {
+        let span = lines.start * line..lines.end * line;
+        // SAFETY: lines are disjoint.
+        let out = unsafe { out.slice(span.clone()) };
+        let (grad, y) = (&grad[span.clone()], &y[span]);
+        if s.inner == 1 {
+            rows::backward(out, grad, y, s.size, log);
         } else {
-            for (((out, &g), &y), &sum) in out.iter_mut().zip(grad).zip(y).zip(&sum) {
-                *out = y * (g - sum);
-            }
+            columns::narrow_backward(out, grad, y, s, log);
         }
-    }
+    });
 }

@@ -1,0 +1,311 @@
+//! Softmax of rows.
+//!
+//! Invariant: a row's result depends on the row alone. Rows of at most `GROUP` elements are summed in order, those of at most
+//! `TURNED` in the lanes of one group that are folded in halves, whether sixteen of them are turned over together or each is
+//! taken as it lies; longer ones as [`reduce`] does.
+
+use super::{Exponential, greater, logarithms};
+use crate::dense::Real;
+use crate::row::{GROUP, padded, reduce, reduce_group, sum_pairs};
+use crate::simd::transpose::{SQUARE, square};
+
+/// Most elements of rows that are turned over to become columns.
+const TURNED: usize = 128;
+
+/// `map` of each lane. (`array::map` would be a function of its own, compiled without the instruction set.)
+#[inline(always)]
+fn map_lanes<T: Copy>(mut lanes: [T; GROUP], map: impl Fn(T) -> T) -> [T; GROUP] {
+    for lane in &mut lanes {
+        *lane = map(*lane);
+    }
+    lanes
+}
+
+/// `join` of two groups.
+#[inline(always)]
+pub(super) fn joined<T: Copy>(
+    mut a: [T; GROUP],
+    b: [T; GROUP],
+    join: impl Fn(T, T) -> T,
+) -> [T; GROUP] {
+    for l in 0..GROUP {
+        a[l] = join(a[l], b[l]);
+    }
+    a
+}
+
+/// `out[i] = map(x[i])`, the last elements as one padded group: a scalar `map` costs as much as a group's.
+#[inline(always)]
+fn map_row<T: Real>(out: &mut [T], x: &[T], map: impl Fn(T) -> T) {
+    let (groups, rest) = x.as_chunks::<GROUP>();
+    for (out, group) in out.as_chunks_mut::<GROUP>().0.iter_mut().zip(groups) {
+        *out = map_lanes(*group, &map);
+    }
+    if std::hint::black_box(!rest.is_empty()) {
+        // (Hidden, or LLVM computes the group also where there is no rest.) Some elements once more, where there are enough: a
+        // group of known size is moved at once.
+        let group = x.last_chunk::<GROUP>().map_or_else(|| padded(rest, T::ZERO), |group| *group);
+        let mapped = map_lanes(group, map);
+        match out.last_chunk_mut::<GROUP>() {
+            Some(out) => *out = mapped,
+            None => out.copy_from_slice(&mapped[..rest.len()]),
+        }
+    }
+}
+
+/// `out[i] = map(x[i], y[i])` of a row of at least a group, as [`map_row`].
+#[inline(always)]
+fn map_pairs<T: Real>(out: &mut [T], x: &[T], y: &[T], map: impl Fn(T, T) -> T) {
+    let (groups, rest) = out.as_chunks_mut::<GROUP>();
+    let is_whole = rest.is_empty();
+    for ((out, x), y) in groups.iter_mut().zip(x.as_chunks().0).zip(y.as_chunks().0) {
+        *out = joined(*x, *y, &map);
+    }
+    let last = (out.last_chunk_mut::<GROUP>(), x.last_chunk(), y.last_chunk());
+    if let (false, (Some(out), Some(x), Some(y))) = (std::hint::black_box(is_whole), last) {
+        *out = joined(*x, *y, map);
+    }
+}
+
+/// Up to [`GROUP`] rows of at most [`GROUP`] elements, seen as columns: one lane per row.
+type Short<T> = [[T; GROUP]; GROUP];
+
+/// The rows `x` of `size` elements as columns; the rest is zero.
+#[inline(always)]
+fn columns<T: Real>(x: &[T], size: usize) -> Short<T> {
+    let mut columns = [[T::ZERO; GROUP]; GROUP];
+    for (row, x) in x.chunks_exact(size).enumerate() {
+        for (column, &value) in columns.iter_mut().zip(x) {
+            column[row % GROUP] = value;
+        }
+    }
+    columns
+}
+
+/// Writes columns back as rows.
+#[inline(always)]
+fn store_columns<T: Copy>(out: &mut [T], size: usize, columns: &Short<T>) {
+    for (row, out) in out.chunks_exact_mut(size).enumerate() {
+        for (value, column) in out.iter_mut().zip(columns) {
+            *value = column[row % GROUP];
+        }
+    }
+}
+
+/// Folds the first `size` columns, one after the other.
+#[inline(always)]
+fn fold_columns<T: Copy>(columns: &Short<T>, size: usize, join: impl Fn(T, T) -> T) -> [T; GROUP] {
+    let mut lanes = columns[0];
+    for column in columns.iter().take(size).skip(1) {
+        for l in 0..GROUP {
+            lanes[l] = join(lanes[l], column[l]);
+        }
+    }
+    lanes
+}
+
+/// `map(column element, the lane's value)` of the first `size` columns.
+#[inline(always)]
+fn map_columns<T: Copy>(
+    columns: &mut Short<T>,
+    size: usize,
+    lanes: &[T; GROUP],
+    map: impl Fn(T, T) -> T,
+) {
+    for column in columns.iter_mut().take(size) {
+        // Hidden, or LLVM takes a lane of several columns at a time, gathered from memory.
+        let column = std::hint::black_box(column);
+        for l in 0..GROUP {
+            column[l] = map(column[l], lanes[l]);
+        }
+    }
+}
+
+/// Softmax or log-softmax of each row of `size` elements.
+pub(super) fn forward<T: Exponential>(out: &mut [T], x: &[T], size: usize, log: bool) {
+    let (mut out, mut x) = (out, x);
+    if (GROUP..=TURNED).contains(&size) && x.len() >= GROUP * size {
+        let whole = x.len() / (GROUP * size) * (GROUP * size);
+        let (blocks, rest) = out.split_at_mut(whole);
+        turned(blocks, &x[..whole], size, log);
+        (out, x) = (rest, &x[whole..]);
+    }
+    if size <= GROUP { short(out, x, size, log) } else { long(out, x, size, log) }
+}
+
+/// The gradient of [`forward`] from its result `y`.
+pub(super) fn backward<T: Exponential>(out: &mut [T], grad: &[T], y: &[T], size: usize, log: bool) {
+    if size < GROUP {
+        short_backward(out, grad, y, size, log);
+    } else {
+        long_backward(out, grad, y, size, log);
+    }
+}
+
+crate::multiversion! {
+fn short<T: Exponential>(out: &mut [T], x: &[T], size: usize, log: bool) {
+    let blocks = x.chunks(GROUP * size);
+    for (out, x) in out.chunks_mut(GROUP * size).zip(blocks) {
+        let x = columns(x, size);
+        let top = fold_columns(&x, size, greater);
+        let mut y = x;
+        map_columns(&mut y, size, &top, |x, top| (x - top).power());
+        let sum = fold_columns(&y, size, |a, b| a + b);
+        if log {
+            let mut shift = [sum];
+            logarithms(&mut shift);
+            let [shift] = shift;
+            y = x;
+            map_columns(&mut y, size, &top, |x, top| x - top);
+            map_columns(&mut y, size, &shift, |x, shift| x - shift);
+        } else {
+            let scale = map_lanes(sum, |sum| T::ONE / sum);
+            map_columns(&mut y, size, &scale, |y, scale| y * scale);
+        }
+        store_columns(out, size, &y);
+    }
+}
+}
+
+/// Where squares of sixteen columns begin that cover `size` of them, the last two overlapping.
+#[inline(always)]
+fn squares(size: usize) -> impl Iterator<Item = usize> {
+    (0..size.div_ceil(SQUARE)).map(move |i| (i * SQUARE).min(size - SQUARE))
+}
+
+crate::multiversion! {
+/// Blocks of sixteen rows, turned over.
+fn turned<T: Exponential>(out: &mut [T], x: &[T], size: usize, log: bool) {
+    const { assert!(GROUP == SQUARE) };
+    let (row, inner) = ((size * size_of::<T>()) as isize, (GROUP * size_of::<T>()) as isize);
+    let mut columns = [[T::ZERO; GROUP]; TURNED];
+    let columns = &mut columns[..size];
+    for (out, x) in out.chunks_exact_mut(GROUP * size).zip(x.chunks_exact(GROUP * size)) {
+        for first in squares(size) {
+            let to = columns[first..first + SQUARE].as_mut_ptr().cast();
+            // SAFETY: sixteen elements of the sixteen rows of a block, and as many columns.
+            unsafe { square::<T, false>(to, inner, x[first..].as_ptr().cast(), row) };
+        }
+        let mut top = columns[0];
+        for column in &columns[1..] {
+            top = joined(top, *column, greater);
+        }
+        // Rows of one group are summed in order, the others as the lanes of one.
+        let chains = if size <= GROUP { 1 } else { GROUP };
+        let mut sums = [[T::ZERO; GROUP]; GROUP];
+        for (j, column) in columns.iter_mut().enumerate() {
+            let mut power = *column;
+            for l in 0..GROUP {
+                power[l] = (power[l] - top[l]).power();
+            }
+            if !log {
+                *column = power;
+            }
+            let sum = &mut sums[j % chains];
+            *sum = joined(*sum, power, |a, b| a + b);
+        }
+        let mut width = chains / 2;
+        while width > 0 {
+            for j in 0..width {
+                sums[j] = joined(sums[j], sums[j + width], |a, b| a + b);
+            }
+            width /= 2;
+        }
+        if log {
+            logarithms(&mut sums[..1]);
+        } else {
+            sums[0] = map_lanes(sums[0], |sum| T::ONE / sum);
+        }
+        let last = sums[0];
+        for column in columns.iter_mut() {
+            // Hidden, as in `map_columns`.
+            let column = std::hint::black_box(column);
+            *column = if log {
+                joined(joined(*column, top, |x, top| x - top), last, |x, shift| x - shift)
+            } else {
+                joined(*column, last, |y, scale| y * scale)
+            };
+        }
+        for first in squares(size) {
+            let from = columns[first..first + SQUARE].as_ptr().cast();
+            // SAFETY: as above.
+            unsafe { square::<T, false>(out[first..].as_mut_ptr().cast(), row, from, inner) };
+        }
+    }
+}
+}
+
+crate::multiversion! {
+fn long<T: Exponential>(out: &mut [T], x: &[T], size: usize, log: bool) {
+    for (out, x) in out.chunks_exact_mut(size).zip(x.chunks_exact(size)) {
+        let top = reduce(x, T::NEG_INFINITY, greater, |v| v);
+        map_row(out, x, |x| (x - top).power());
+        let sum = if size <= TURNED {
+            reduce_group(out, T::ZERO, |a, b| a + b, |v| v)
+        } else {
+            reduce(out, T::ZERO, |a, b| a + b, |v| v)
+        };
+        if log {
+            let shift = sum.logarithm();
+            for (out, &x) in out.iter_mut().zip(x) {
+                *out = x - top - shift;
+            }
+        } else {
+            let scale = T::ONE / sum;
+            for out in out {
+                *out *= scale;
+            }
+        }
+    }
+}
+}
+
+crate::multiversion! {
+fn short_backward<T: Exponential>(out: &mut [T], grad: &[T], y: &[T], size: usize, log: bool) {
+    let blocks = grad.chunks(GROUP * size).zip(y.chunks(GROUP * size));
+    for (out, (grad, y)) in out.chunks_mut(GROUP * size).zip(blocks) {
+        let (mut grad, mut y) = (columns(grad, size), columns(y, size));
+        if log {
+            let sum = fold_columns(&grad, size, |a, b| a + b);
+            map_columns(&mut y, size, &sum, |y, sum| y.power() * sum);
+            for j in 0..size {
+                for l in 0..GROUP {
+                    grad[j][l] -= y[j][l];
+                }
+            }
+        } else {
+            let mut products = grad;
+            for j in 0..size {
+                for l in 0..GROUP {
+                    products[j][l] *= y[j][l];
+                }
+            }
+            let sum = fold_columns(&products, size, |a, b| a + b);
+            map_columns(&mut grad, size, &sum, |g, sum| g - sum);
+            for j in 0..size {
+                for l in 0..GROUP {
+                    grad[j][l] *= y[j][l];
+                }
+            }
+        }
+        store_columns(out, size, &grad);
+    }
+}
+}
+
+crate::multiversion! {
+fn long_backward<T: Exponential>(out: &mut [T], grad: &[T], y: &[T], size: usize, log: bool) {
+    let rows = grad.chunks_exact(size).zip(y.chunks_exact(size));
+    for (out, (grad, y)) in out.chunks_exact_mut(size).zip(rows) {
+        if log {
+            let sum = reduce(grad, T::ZERO, |a, b| a + b, |v| v);
+            map_pairs(out, grad, y, |g, y| g - y.power() * sum);
+        } else {
+            let sum = sum_pairs(grad, y, |g, y| g * y);
+            for ((out, &g), &y) in out.iter_mut().zip(grad).zip(y) {
+                *out = y * (g - sum);
+            }
+        }
+    }
+}
+}

@@ -1,0 +1,179 @@
+//! Scans and softmax along lines of every length and number, however they lie, on every level.
+
+mod array;
+
+use array::{Array, Dice, close, lines};
+use pullback_kernels::simd::{Level, set_level};
+use pullback_kernels::{C128, DType, Result, StridedMut, StridedRef, parallel, scan, softmax};
+
+/// Shapes around the edges of the blocks that lines are taken in, and the dimension to work along.
+fn shapes() -> Vec<(Vec<i64>, usize)> {
+    let mut shapes = Vec::new();
+    for n in [0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 32, 50, 129] {
+        for count in [1, 2, 3, 15, 16, 17, 33, 66] {
+            shapes.push((vec![count, n], 1));
+            shapes.push((vec![n, count], 0));
+        }
+        shapes.push((vec![3, n, 4], 1));
+        shapes.push((vec![40, n, 2], 1));
+    }
+    for shape in [[300, 2], [130, 8], [70, 10], [2, 1100], [20, 600], [3, 700]] {
+        shapes.push((shape.to_vec(), 1));
+        shapes.push((shape.iter().rev().copied().collect(), 0));
+    }
+    shapes
+}
+
+/// Zeros without gaps, with gaps between rows, or column by column.
+fn layout(dice: &mut Dice, dtype: DType, shape: &[i64]) -> Array {
+    let gap = i64::from(dice.below(3) == 0);
+    let mut strides = vec![1; shape.len()];
+    for d in (1..shape.len()).rev() {
+        strides[d - 1] = strides[d] * (shape[d].max(1) + gap);
+    }
+    if shape.len() == 2 && dice.below(6) == 0 {
+        strides = vec![1, shape[0].max(1)];
+    }
+    Array::with_strides(dtype, shape, &strides)
+}
+
+fn values(
+    dice: &mut Dice,
+    dtype: DType,
+    shape: &[i64],
+    mut of: impl FnMut(&mut Dice) -> f64,
+) -> Array {
+    let mut array = layout(dice, dtype, shape);
+    for i in 0..array.numel() {
+        let value = of(dice);
+        array.put(i, C128::new(value, 0.0));
+    }
+    array
+}
+
+type Scan = fn(&mut StridedMut<'_>, StridedRef<'_>, usize) -> Result<()>;
+
+#[test]
+fn lines_of_any_layout_are_scanned_in_order() {
+    for (round, (shape, dim)) in shapes().into_iter().enumerate() {
+        set_level(Level::ALL[round % 3]);
+        parallel::set_num_threads(1 + round % 2);
+        let mut dice = Dice(round as u64);
+        let dtypes = [DType::F32, DType::F64, DType::I64, DType::BF16, DType::C64, DType::I16];
+        // Signs keep products whole, also in the narrow types.
+        let scans: [(Scan, bool, fn(f64, f64) -> f64); 3] = [
+            (scan::cumsum, false, |a, b| a + b),
+            (scan::cumsum_backward, true, |a, b| a + b),
+            (scan::cumprod, false, |a, b| a * b),
+        ];
+        for (i, (kernel, reverse, join)) in scans.into_iter().enumerate() {
+            let dtype = dtypes[(round + i) % dtypes.len()];
+            let x = values(&mut dice, dtype, &shape, |d| if d.below(2) == 0 { 1.0 } else { -1.0 });
+            let mut out = layout(&mut dice, dtype, &shape);
+            kernel(&mut out.view_mut(), x.view(), dim).unwrap();
+            for (base, step, n) in lines(&shape, dim) {
+                let mut state = if i == 2 { 1.0 } else { 0.0 };
+                for j in 0..n {
+                    let at = base + step * if reverse { n - 1 - j } else { j };
+                    state = join(state, x.at(at));
+                    assert_eq!(out.at(at), state, "{i} {dtype:?} {shape:?} along {dim} at {at}");
+                }
+            }
+        }
+    }
+    set_level(Level::Avx512);
+}
+
+#[test]
+fn running_extremes_and_their_gradients_equal_their_twins() {
+    for (round, (shape, dim)) in shapes().into_iter().enumerate() {
+        set_level(Level::ALL[round % 3]);
+        let mut dice = Dice(round as u64);
+        let dtypes = [DType::F32, DType::F64, DType::BF16, DType::I64, DType::U8, DType::U64];
+        let dtype = dtypes[round % dtypes.len()];
+        let x = values(&mut dice, dtype, &shape, |d| match d.below(30) {
+            0 if dtype.is_floating_point() => f64::NAN,
+            1 if dtype.is_floating_point() => f64::NEG_INFINITY,
+            _ => d.below(100) as f64,
+        });
+        let mut out = layout(&mut dice, dtype, &shape);
+        let mut indices = layout(&mut dice, DType::I64, &shape);
+        scan::cummax(&mut out.view_mut(), &mut indices.view_mut(), x.view(), dim).unwrap();
+        let mut expected = vec![0.0; x.numel()];
+        let is_float = dtype.is_floating_point();
+        let kind = if is_float { dtype } else { DType::F64 };
+        let grad = values(&mut dice, kind, &shape, |d| d.below(3) as f64);
+        for (base, step, n) in lines(&shape, dim) {
+            let (mut top, mut place) = (f64::NEG_INFINITY, 0);
+            for j in 0..n {
+                let at = base + step * j;
+                let v = x.at(at);
+                if v.is_nan() || v >= top {
+                    (top, place) = (v, j);
+                }
+                assert!(close(out.at(at), top, 0.0), "{dtype:?} {shape:?} along {dim} at {at}");
+                assert_eq!(indices.at(at), place as f64, "{dtype:?} {shape:?} along {dim} at {at}");
+                expected[base + step * place] += grad.at(at);
+            }
+        }
+        let mut grad_x = layout(&mut dice, kind, &shape);
+        let (grad, indices) = (grad.view(), indices.view());
+        scan::cumulative_extreme_backward(&mut grad_x.view_mut(), grad, indices, dim).unwrap();
+        assert_eq!(grad_x.values(), expected, "{dtype:?} {shape:?} along {dim}");
+    }
+    set_level(Level::Avx512);
+}
+
+#[test]
+fn softmax_and_its_gradient_equal_their_twins() {
+    for (round, (shape, dim)) in shapes().into_iter().enumerate() {
+        let mut dice = Dice(round as u64);
+        let dtype = [DType::F32, DType::F64, DType::BF16][round % 3];
+        let x = values(&mut dice, dtype, &shape, |d| match d.below(20) {
+            0 => f64::NEG_INFINITY,
+            _ => d.unit() * 8.0 - 4.0,
+        });
+        let grad = values(&mut dice, dtype, &shape, |d| d.unit() - 0.5);
+        for log in [false, true] {
+            let (forward, backward): (Scan, _) = if log {
+                (softmax::log_softmax as Scan, softmax::log_softmax_backward as fn(_, _, _, _) -> _)
+            } else {
+                (softmax::softmax as Scan, softmax::softmax_backward as fn(_, _, _, _) -> _)
+            };
+            let mut bytes = Vec::new();
+            for level in Level::ALL {
+                set_level(level);
+                let (mut y, mut grad_x) =
+                    (layout(&mut dice, dtype, &shape), layout(&mut dice, dtype, &shape));
+                forward(&mut y.view_mut(), x.view(), dim).unwrap();
+                let found: Result<()> =
+                    backward(&mut grad_x.view_mut(), grad.view(), y.view(), dim);
+                found.unwrap();
+                let what = format!("{log} {level:?} {dtype:?} {shape:?} along {dim}");
+                let loose = [1e-5, 1e-12, 0.02][round % 3];
+                for (base, step, n) in lines(&shape, dim) {
+                    let line =
+                        |a: &Array| (0..n).map(|j| a.at(base + step * j)).collect::<Vec<_>>();
+                    let (x, y, g, found) = (line(&x), line(&y), line(&grad), line(&grad_x));
+                    let top = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                    let sum: f64 = x.iter().map(|x| (x - top).exp()).sum();
+                    let total: f64 = if log {
+                        g.iter().sum()
+                    } else {
+                        g.iter().zip(&y).map(|(g, y)| g * y).sum()
+                    };
+                    for j in 0..n {
+                        let power = (x[j] - top).exp() / sum;
+                        let twin = if log { x[j] - top - sum.ln() } else { power };
+                        assert!(close(y[j], twin, loose), "{what}: {} {twin}", y[j]);
+                        let twin = if log { g[j] - power * total } else { power * (g[j] - total) };
+                        assert!(close(found[j], twin, loose), "{what}: {} {twin}", found[j]);
+                    }
+                }
+                bytes.push((y.bytes(), grad_x.bytes()));
+            }
+            assert!(bytes.windows(2).all(|pair| pair[0] == pair[1]), "{log} {dtype:?} {shape:?}");
+        }
+    }
+    set_level(Level::Avx512);
+}

@@ -4,7 +4,7 @@
 //! Positions come in row-major order of the shape, so that a kernel with order (random draws,
 //! accumulation) sees a fixed one. Byte offsets are relative to each view's first element.
 
-use crate::{DType, Element, Error, Result, StridedMut, StridedRef, parallel};
+use crate::{DType, Element, Error, Result, StridedMut, StridedRef};
 use smallvec::SmallVec;
 use std::ops::Range;
 

@@ -165,8 +165,6 @@ plain_scan!(ProdF64, f64, f64, 1.0, |s, x| s * x, s);
 plain_scan!(ProdI64, i64, i64, 1, |s, x| s.wrapping_mul(x), s);
 plain_scan!(ProdC64, C64, C128, C128::new(1.0, 0.0), |s, x| s * wide_complex(x), narrow_complex(s));
 plain_scan!(ProdC128, C128, C128, C128::new(1.0, 0.0), |s, x| s * x, s);
-plain_scan!(LogF32, f32, f64, f64::NEG_INFINITY, |s, x| log_add_exp(f64::from(x), s), s as f32);
-plain_scan!(LogF64, f64, f64, f64::NEG_INFINITY, |s, x| log_add_exp(x, s), s);
 plain_scan!(
     LogC128,
     C128,
@@ -176,14 +174,28 @@ plain_scan!(
     s
 );
 
-/// `log(exp(x) + exp(y))`.
-#[inline(always)]
-fn log_add_exp(x: f64, y: f64) -> f64 {
-    // NaN, if there is one, is one of them.
-    let (low, high) = if x < y { (x, y) } else { (y, x) };
-    // Equal infinities have no difference to take.
-    let below = if low == high { 0.0 } else { low - high };
-    math_f64::log1p(math_f64::exp(below)) + high
+/// Running `log(sum(exp(x)))`: the maximum so far, and the sum of the powers relative to it. No step waits for the exponential
+/// or the logarithm of the one before it.
+struct Log<T>(PhantomData<T>);
+
+impl<T: Real> Scan for Log<T> {
+    type Item = T;
+    type State = (f64, f64);
+    #[inline(always)]
+    fn start(&self) -> (f64, f64) {
+        (f64::NEG_INFINITY, 0.0)
+    }
+    #[inline(always)]
+    fn next(&self, state: &mut (f64, f64), item: T, _: bool) -> (T, bool) {
+        let ((top, sum), x) = (*state, item.wide());
+        // Equal infinities have no difference to take.
+        let power = math_f64::exp(if x == top { 0.0 } else { -(x - top).abs() });
+        let rises = x > top;
+        let top = if rises { x } else { top };
+        let sum = if rises { sum * power + 1.0 } else { sum + power };
+        *state = (top, sum);
+        (T::of(top + math_f64::log(sum)), false)
+    }
 }
 
 /// `log(exp(x) + exp(y))`, relative to the larger real part.
@@ -285,8 +297,8 @@ pub fn logcumsumexp(out: &mut StridedMut<'_>, input: StridedRef<'_>, dim: usize)
         return Err(Error::not_implemented("logcumsumexp_out_cpu", input.dtype()));
     }
     match compute_dtype(out.dtype()) {
-        DType::F32 => run(&LogF32, out, input, dim, false),
-        DType::F64 => run(&LogF64, out, input, dim, false),
+        DType::F32 => run(&Log::<f32>(PhantomData), out, input, dim, false),
+        DType::F64 => run(&Log::<f64>(PhantomData), out, input, dim, false),
         DType::C64 | DType::C128 => run(&LogC128, out, input, dim, false),
         _ => return Err(Error::not_implemented("logcumsumexp_out_cpu", out.dtype())),
     }

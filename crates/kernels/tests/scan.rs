@@ -17,7 +17,9 @@ fn shapes() -> Vec<(Vec<i64>, usize)> {
         shapes.push((vec![3, n, 4], 1));
         shapes.push((vec![40, n, 2], 1));
     }
-    for shape in [[300, 2], [130, 8], [70, 10], [2, 1100], [20, 600], [3, 700]] {
+    for shape in
+        [[300, 2], [130, 8], [70, 10], [2, 1100], [20, 600], [3, 700], [20_000, 7], [3000, 50]]
+    {
         shapes.push((shape.to_vec(), 1));
         shapes.push((shape.iter().rev().copied().collect(), 0));
     }

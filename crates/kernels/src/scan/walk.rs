@@ -16,6 +16,10 @@ pub(super) const BLOCK: usize = 512;
 const TILE: usize = 256;
 /// Up to so many lines across memory are scanned a few at a time, each from its beginning to its end.
 const NARROW: usize = 64;
+/// Bytes of lines that go through buffers in the nearest cache, sixteen together, if the tensor is large.
+const STREAMED: std::ops::RangeInclusive<usize> = 256..=1024;
+/// Bytes above which a tensor is large.
+const LARGE: usize = 1 << 19;
 
 /// How the lines of one view lie: the address of the first item in the order of the scan, and the bytes from an item to the
 /// next and from a line to the next.
@@ -47,6 +51,8 @@ struct Job {
     length: usize,
     /// Whether steps lead towards lower addresses: the order of the lines is reversed.
     reverse: bool,
+    /// Whether the tensor is too large for the nearer caches.
+    large: bool,
 }
 
 impl Job {
@@ -93,6 +99,7 @@ pub(super) fn run<S: Scan>(
     let across = lines.count() > 1
         && lines.inner().is_some_and(|inner| (inner[0], inner[1]) == (size, size));
     let in_blocks = S::BLOCKS && n >= BLOCK && lines.count() < SQUARE && !across;
+    let large = lines.count() * n * size as usize > LARGE;
     let grain = (GRAIN / n).max(if across { TILE } else { SQUARE });
     crate::parallel::for_range(lines.count(), if in_blocks { 1 } else { grain }, &|range| {
         lines.visit_runs(range, |offsets, line, length| {
@@ -100,7 +107,7 @@ pub(super) fn run<S: Scan>(
                 Span { at: bases[i].ptr(), step: steps[i], line: line[i] }.moved(offsets[i])
             };
             let (input, out, places) = (span(0), span(1), span(2));
-            let job = Job { input, out, places, n, length, reverse };
+            let job = Job { input, out, places, n, length, reverse, large };
             if in_blocks { blocks(s, job) } else { scan(s, job) }
         });
     });
@@ -142,24 +149,51 @@ fn scan<S: Scan>(s: &S, job: Job) {
 }
 }
 
-/// Item by item.
+/// Item by item; where places are written, sixteen at a time as long as the state stays.
 #[inline(always)]
 fn each<S: Scan>(s: &S, job: Job) {
+    let size = size_of::<S::Item>() as isize;
     for i in 0..job.length {
         let Job { input, out, places, n, .. } = job.from_line(i);
         let (mut state, mut place) = (s.start(), 0_i64);
-        for i in 0..n {
-            let (at, i) = (job.place(i) as i64, i as isize);
-            // SAFETY: items of a line, as the job promises.
-            unsafe {
-                let own = S::READS && get::<i64>(places.at, i * places.step) == at;
-                let (item, taken) = s.next(&mut state, get(input.at, i * input.step), own);
-                put(out.at, i * out.step, item);
-                if S::WRITES {
-                    place = if taken { at } else { place };
-                    put(places.at, i * places.step, place);
+        let is_dense = (input.step, out.step, places.step) == (size, size, 8);
+        let mut first = 0;
+        while first < n {
+            if S::WRITES && is_dense && n - first >= SQUARE {
+                let (from, to) = (first as isize * size, first as isize * 8);
+                // SAFETY: items of a line, as the job promises.
+                let items: [S::Item; SQUARE] = unsafe { get(input.at, from) };
+                let (mut result, mut changes) = (items[0], false);
+                for item in items {
+                    let mut state = state;
+                    let (item, taken) = s.next(&mut state, item, false);
+                    (result, changes) = (item, changes | taken);
+                }
+                if !changes {
+                    // SAFETY: as above.
+                    unsafe {
+                        put(out.at, from, [result; SQUARE]);
+                        put(places.at, to, [place; SQUARE]);
+                    }
+                    first += SQUARE;
+                    continue;
                 }
             }
+            let last = n.min(first + SQUARE);
+            for i in first..last {
+                let (at, i) = (job.place(i) as i64, i as isize);
+                // SAFETY: items of a line, as the job promises.
+                unsafe {
+                    let own = S::READS && get::<i64>(places.at, i * places.step) == at;
+                    let (item, taken) = s.next(&mut state, get(input.at, i * input.step), own);
+                    put(out.at, i * out.step, item);
+                    if S::WRITES {
+                        place = if taken { at } else { place };
+                        put(places.at, i * places.step, place);
+                    }
+                }
+            }
+            first = last;
         }
     }
 }
@@ -291,6 +325,12 @@ fn rows<S: Scan>(s: &S, job: Job) -> usize {
     let together = if n < SQUARE { SQUARE / n } else { 1 };
     let chunk = n * together;
     let reach = (SQUARE - 1) * chunk + chunk.max(SQUARE);
+    // In steps from line to line the processor does not see how large tensors go on: by way of buffers they are read and
+    // written as they lie.
+    let is_streamed = touching && job.large && STREAMED.contains(&(chunk * size));
+    let streamed = if is_streamed { reach } else { 0 };
+    let mut streams = vec![S::Item::default(); 2 * streamed];
+    let (stream_in, stream_out) = streams.split_at_mut(streamed);
     let mut buffers = Buffers {
         items: [[S::Item::default(); SQUARE]; SQUARE],
         results: [[S::Item::default(); SQUARE]; SQUARE],
@@ -307,7 +347,18 @@ fn rows<S: Scan>(s: &S, job: Job) -> usize {
                 *span = span.moved((n - 1) as isize * span.step);
             }
         }
+        let target = spans[1].at;
+        if is_streamed {
+            // SAFETY: the block and what is turned with it; a buffer of its own.
+            unsafe { read_line(spans[0].at, size as isize, stream_in) };
+            spans[0].at = stream_in.as_mut_ptr().cast();
+            spans[1].at = stream_out.as_mut_ptr().cast();
+        }
         rows_block(s, &mut buffers, spans, (n, together), reverse);
+        if is_streamed {
+            // SAFETY: the block's results.
+            unsafe { write_line(target, size as isize, &stream_out[..SQUARE * chunk]) };
+        }
         done += SQUARE * together;
     }
     done

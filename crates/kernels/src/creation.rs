@@ -3,9 +3,10 @@
 //! Values are computed in the accumulate type (`f32` for halves, `i64` for integers) and rounded as
 //! PyTorch's CPU kernels do; `linspace` counts from both ends so that it is symmetrical.
 
-use crate::line::{GRAIN, Layout, Lines, put};
+use crate::line::{GRAIN, write_line};
 use crate::{
-    C64, C128, DType, Element, Error, Result, Scalar, StridedMut, bf16, f16, for_dtype, parallel,
+    C64, C128, DType, Element, Error, Iter, Result, Scalar, StridedMut, bf16, elementwise, f16,
+    for_dtype, parallel,
 };
 
 /// How many elements `arange(start, end, step)` has: `ceil((end - start) / step)`.
@@ -34,17 +35,48 @@ pub fn arange_size(start: Scalar, end: Scalar, step: Scalar) -> Result<usize> {
     Ok(((b - a) / s).ceil() as usize)
 }
 
+crate::multiversion! {
+/// `value(first)` and so on.
+fn fill_part<T: Element, F: IntoElement<T>>(out: &mut [T], first: usize, value: &F) {
+    for (i, element) in out.iter_mut().enumerate() {
+        *element = value.at(first + i);
+    }
+}
+}
+
+/// A rule for elements by their number.
+trait IntoElement<T>: Sync {
+    fn at(&self, i: usize) -> T;
+}
+impl<T, F: Fn(usize) -> T + Sync> IntoElement<T> for F {
+    #[inline(always)]
+    fn at(&self, i: usize) -> T {
+        self(i)
+    }
+}
+
+/// Elements computed at once where the output is not dense.
+const PART: usize = 64;
+
 /// Stores `value(i)` at element `i` of a one-dimensional tensor, on several threads if it is large.
 fn fill_by<T: Element>(out: &mut StridedMut<'_>, value: impl Fn(usize) -> T + Sync) {
     let out = &*out;
-    let lines = Lines::new(out.shape(), None, [Layout::from(out)]);
-    parallel::for_range(lines.count(), GRAIN, &|range| {
-        let mut i = range.start;
-        lines.visit(range, |[at]| {
-            // SAFETY: the walk stays inside the view.
-            unsafe { put(out.ptr(), at, value(i)) };
-            i += 1;
-        });
+    let size = size_of::<T>() as isize;
+    let step = out.strides().first().map_or(size, |&stride| stride as isize * size);
+    parallel::for_range(out.numel(), GRAIN, &|range| {
+        let at = |i: usize| out.ptr().wrapping_offset(i as isize * step).cast::<T>();
+        if step == size {
+            // SAFETY: a part of the view without gaps, which no other thread writes.
+            let part = unsafe { std::slice::from_raw_parts_mut(at(range.start), range.len()) };
+            return fill_part(part, range.start, &value);
+        }
+        let mut part = [T::default(); PART];
+        for first in range.clone().step_by(PART) {
+            let part = &mut part[..PART.min(range.end - first)];
+            fill_part(part, first, &value);
+            // SAFETY: these elements lie inside the view.
+            unsafe { write_line(at(first).cast(), step, part) };
+        }
     });
 }
 
@@ -111,14 +143,14 @@ fn spaced(
         ($t:ty, $from:expr) => {{
             let (a, b) = (start.to_f64() as $t, end.to_f64() as $t);
             let step = (b - a) / last.max(1) as $t;
-            let power = |x: $t| base.map_or(x, |base| (base as $t).powf(x));
-            fill_by(out, |i| {
-                $from(power(if i < half || n == 1 {
-                    a + step * i as $t
-                } else {
-                    b - step * (last - i) as $t
-                }))
-            });
+            let near = move |i: usize| {
+                let (low, high) = (a + step * i as $t, b - step * last.wrapping_sub(i) as $t);
+                if i < half || n == 1 { low } else { high }
+            };
+            match base {
+                None => fill_by(out, move |i| $from(near(i))),
+                Some(base) => fill_by(out, move |i| $from((base as $t).powf(near(i)))),
+            }
         }};
     }
     macro_rules! complex {
@@ -163,18 +195,13 @@ fn spaced(
 /// # Errors
 /// If `out` is not two-dimensional.
 pub fn eye(out: &mut StridedMut<'_>) -> Result<()> {
-    let &[rows, columns] = out.shape() else {
+    let (&[rows, columns], &[row_step, step]) = (out.shape(), out.strides()) else {
         return Err(Error::runtime(format!("eye: expected a matrix but got {:?}", out.shape())));
     };
-    let out = &*out;
-    let &[row_step, step] = out.strides() else { return Ok(()) };
-    let size = out.dtype().size() as isize;
-    for_dtype!(out.dtype(), all, T => for i in 0..rows as isize {
-        for j in 0..columns as isize {
-            let at = (i * row_step as isize + j * step as isize) * size;
-            // SAFETY: row and column lie inside the view.
-            unsafe { put(out.ptr(), at, T::from_i64(i64::from(i == j))) };
-        }
-    });
-    Ok(())
+    let dtype = out.dtype();
+    let (shape, strides) = ([rows.min(columns)], [row_step + step]);
+    // SAFETY: the diagonal's elements are elements of the matrix; nothing else is written meanwhile.
+    let diagonal = unsafe { StridedMut::new(out.ptr(), dtype, &shape, &strides) };
+    elementwise::fill(&mut Iter::new(std::slice::from_ref(out), &[])?, Scalar::Int(0))?;
+    elementwise::fill(&mut Iter::new(&[diagonal], &[])?, Scalar::Int(1))
 }

@@ -3,10 +3,11 @@
 //! Elements move by their size; nothing is computed. Outputs never overlap inputs. Copies between two
 //! layouts of the same shape (transposed ones too) belong to `elementwise`.
 
-use crate::index::for_size;
+use crate::elementwise::runs::Place;
+use crate::index::{Slices, for_size};
 use crate::line::{GRAIN, Layout, Lines, check_dim, check_dtype, check_shape, get, put};
 use crate::strided::is_contiguous;
-use crate::{Error, Result, StridedMut, StridedRef, parallel};
+use crate::{DType, Error, Iter, Result, Scalar, StridedMut, StridedRef, elementwise, parallel};
 use smallvec::SmallVec;
 
 /// A rectangular part of a copy: addresses, shape and strides (in elements) on both sides.
@@ -16,38 +17,23 @@ struct Part<'a> {
     from: *const u8,
     from_strides: &'a [i64],
     shape: &'a [i64],
-    size: usize,
+    dtype: DType,
 }
-
-// SAFETY: threads write disjoint elements of the output and only read the input.
-unsafe impl Sync for Part<'_> {}
 
 impl Part<'_> {
     /// Copies the part.
     ///
     /// # Safety
-    /// Both sides are live elements of `size` bytes for the whole shape, and do not overlap.
-    unsafe fn copy(&self) {
-        let views =
-            [Layout::of(self.to_strides, self.size), Layout::of(self.from_strides, self.size)];
-        let lines = Lines::new(self.shape, None, views);
-        let dense = [self.size as isize; 2];
-        parallel::for_range(lines.count(), 4 * GRAIN, &|range| {
-            lines.visit_runs(range, |[to, from], steps, n| {
-                let to = self.to.wrapping_offset(to);
-                let from = self.from.wrapping_offset(from);
-                // SAFETY: promised by the caller.
-                unsafe {
-                    if steps == dense && n > 1 {
-                        to.copy_from_nonoverlapping(from, n * self.size);
-                        return;
-                    }
-                    for_size!(self.size, T => for j in 0..n as isize {
-                        put(to, j * steps[0], get::<T>(from, j * steps[1]));
-                    });
-                }
-            });
-        });
+    /// Both sides are live elements of the dtype for the whole shape, and do not overlap.
+    unsafe fn copy(&self) -> Result<()> {
+        // SAFETY: promised by the caller.
+        let (to, from) = unsafe {
+            (
+                StridedMut::new(self.to, self.dtype, self.shape, self.to_strides),
+                StridedRef::new(self.from, self.dtype, self.shape, self.from_strides),
+            )
+        };
+        elementwise::copy(&mut Iter::new(&[to], &[from])?)
     }
 }
 
@@ -89,7 +75,11 @@ pub fn cat(out: &mut StridedMut<'_>, inputs: &[StridedRef<'_>], dim: usize) -> R
         )));
     }
     let size = out.dtype().size();
-    if out.numel() * size <= SMALL_CAT && is_contiguous(out.shape(), out.strides()) {
+    let blocks: i64 = out.shape()[..dim].iter().product();
+    let bytes = out.numel() * size;
+    let is_small = blocks <= FEW_BLOCKS && bytes <= SMALL_CAT;
+    let is_plain = bytes <= PLAIN_CAT && blocks as usize * inputs.len() * LONG_BLOCK <= bytes;
+    if (is_small || is_plain) && is_contiguous(out.shape(), out.strides()) {
         let inputs = || inputs.iter().filter(|i| !is_skipped(i));
         if inputs().all(|i| is_contiguous(i.shape(), i.strides())) {
             // SAFETY: shapes were checked, and all memory is dense.
@@ -105,17 +95,23 @@ pub fn cat(out: &mut StridedMut<'_>, inputs: &[StridedRef<'_>], dim: usize) -> R
             from: input.ptr(),
             from_strides: input.strides(),
             shape: input.shape(),
-            size,
+            dtype: out.dtype(),
         };
         // SAFETY: the part of `out` has the input's shape, as checked; views promise live elements.
-        unsafe { part.copy() };
+        unsafe { part.copy()? };
         at += input.shape()[dim];
     }
     Ok(())
 }
 
-/// Up to this many bytes blocks are copied one by one without further preparations.
+/// Up to so many blocks of an input
+const FEW_BLOCKS: i64 = 32;
+/// and up to this many bytes blocks are copied one by one without further preparations.
 const SMALL_CAT: usize = 1 << 14;
+/// Nor further ones for blocks of so many bytes, on the average,
+const LONG_BLOCK: usize = 512;
+/// up to this many bytes in all.
+const PLAIN_CAT: usize = 1 << 18;
 
 /// Copies the blocks that lie behind one another: for each index before `dim`, one of each input.
 ///
@@ -170,11 +166,10 @@ pub fn flip(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> 
         from,
         from_strides: &strides,
         shape: input.shape(),
-        size,
+        dtype: out.dtype(),
     };
     // SAFETY: the reversed strides reach exactly the input's elements.
-    unsafe { part.copy() };
-    Ok(())
+    unsafe { part.copy() }
 }
 
 /// Moves elements along `dims[k]` by `shifts[k]`, those that leave at the end come in at the start.
@@ -207,8 +202,7 @@ pub fn roll(
         }
     }
     let mut shape: SmallVec<[i64; 6]> = SmallVec::from_slice(input.shape());
-    roll_parts((out, &input), &shift, 0, (out.ptr(), input.ptr()), &mut shape);
-    Ok(())
+    roll_parts((out, &input), &shift, 0, (out.ptr(), input.ptr()), &mut shape)
 }
 
 /// Splits dimension `dim` where it wraps, then the next; without dimensions left, copies.
@@ -218,7 +212,7 @@ fn roll_parts(
     dim: usize,
     (to, from): (*mut u8, *const u8),
     shape: &mut SmallVec<[i64; 6]>,
-) {
+) -> Result<()> {
     let size = out.dtype().size();
     if dim == shift.len() {
         let part = Part {
@@ -227,7 +221,7 @@ fn roll_parts(
             from,
             from_strides: input.strides(),
             shape,
-            size,
+            dtype: out.dtype(),
         };
         // SAFETY: the parts are boxes inside both views.
         return unsafe { part.copy() };
@@ -238,10 +232,11 @@ fn roll_parts(
             shape[dim] = length;
             let to = to.wrapping_offset(distance(out.strides(), dim, target, size));
             let from = from.wrapping_offset(distance(input.strides(), dim, start, size));
-            roll_parts((out, input), shift, dim + 1, (to, from), shape);
+            roll_parts((out, input), shift, dim + 1, (to, from), shape)?;
         }
     }
     shape[dim] = whole;
+    Ok(())
 }
 
 /// Copies the lower (`j - i <= diagonal`) or upper (`j - i >= diagonal`) triangle of each matrix, zeros elsewhere.
@@ -259,34 +254,84 @@ fn triangle(
             "{name}: input tensor must have at least 2 dimensions"
         )));
     }
-    let out = &*out;
+    if input.numel() == 0 {
+        return Ok(());
+    }
     let last = input.ndim() - 1;
     let (rows, columns) = (input.shape()[last - 1], input.shape()[last]);
+    // In row `i` the upper part begins at column `i + shift`: rows before `start` have no lower part, those from `end` on no
+    // upper one.
+    let shift = diagonal.saturating_add(i64::from(is_lower));
+    let start = 1_i64.saturating_sub(shift).clamp(0, rows);
+    let end = columns.saturating_sub(shift).clamp(0, rows);
+    let (zeros, kept) = if is_lower { (0..start, end..rows) } else { (end..rows, 0..start) };
+    let dtype = out.dtype();
+    let mut shape: SmallVec<[i64; 6]> = SmallVec::from_slice(input.shape());
+    let first = |strides: &[i64], row: i64| distance(strides, last - 1, row, dtype.size());
+    if !zeros.is_empty() {
+        shape[last - 1] = zeros.end - zeros.start;
+        let to = out.ptr().wrapping_offset(first(out.strides(), zeros.start));
+        // SAFETY: these rows lie inside the output.
+        let to = unsafe { StridedMut::new(to, dtype, &shape, out.strides()) };
+        elementwise::fill(&mut Iter::new(&[to], &[])?, Scalar::Int(0))?;
+    }
+    if !kept.is_empty() {
+        shape[last - 1] = kept.end - kept.start;
+        let part = Part {
+            to: out.ptr().wrapping_offset(first(out.strides(), kept.start)),
+            to_strides: out.strides(),
+            from: input.ptr().wrapping_offset(first(input.strides(), kept.start)),
+            from_strides: input.strides(),
+            shape: &shape,
+            dtype,
+        };
+        // SAFETY: these rows lie inside both views.
+        unsafe { part.copy()? };
+    }
+    split_rows(out, &input, start..end, (shift, is_lower));
+    Ok(())
+}
+
+/// The `rows` of each matrix that have both a lower and an upper part, which begins at column `row + shift`.
+fn split_rows(
+    out: &StridedMut<'_>,
+    input: &StridedRef<'_>,
+    rows: std::ops::Range<i64>,
+    (shift, is_lower): (i64, bool),
+) {
+    let last = input.ndim() - 1;
+    let columns = input.shape()[last] as isize;
     let size = out.dtype().size();
-    let views = [Layout::from(out), Layout::from(&input)];
-    let matrices = Lines::select(input.shape(), |d| d < last - 1, views);
+    let matrices =
+        Lines::select(input.shape(), |d| d < last - 1, [Layout::from(out), Layout::from(input)]);
     let steps =
         |strides: &[i64]| [strides[last - 1], strides[last]].map(|s| s as isize * size as isize);
     let ([row_step, step], [from_row, from_step]) = (steps(out.strides()), steps(input.strides()));
-    let grain = (GRAIN as i64 / columns.max(1)).max(1) as usize;
-    parallel::for_range(matrices.count() * rows as usize, grain, &|range| {
+    let is_dense = [step, from_step] == [size as isize; 2];
+    let grain = (GRAIN / columns as usize).max(1);
+    let count = (rows.end - rows.start).max(0) as usize;
+    parallel::for_range(matrices.count() * count, grain, &|range| {
         for_size!(size, T => for at in range {
-            let row = (at as i64 % rows) as isize;
-            let [to, from] = matrices.offsets(at / rows as usize);
+            let row = rows.start as isize + (at % count) as isize;
+            let [to, from] = matrices.offsets(at / count);
             let to = out.ptr().wrapping_offset(to + row * row_step);
             let from = input.ptr().wrapping_offset(from + row * from_row);
-            // The first column of the upper part.
-            let edge = (row as i64).saturating_add(diagonal).saturating_add(i64::from(is_lower));
-            let edge = edge.clamp(0, columns) as isize;
-            let (kept, zeros) = if is_lower { (0..edge, edge..columns as isize) } else { (edge..columns as isize, 0..edge) };
+            let edge = row + shift as isize;
+            let (kept, zeros) = if is_lower { (0..edge, edge..columns) } else { (edge..columns, 0..edge) };
             // SAFETY: rows and columns lie inside both views.
             unsafe {
-                kept.for_each(|j| put(to, j * step, get::<T>(from, j * from_step)));
-                zeros.for_each(|j| put(to, j * step, T::default()));
+                if is_dense {
+                    let (to, from) = (to.cast::<T>(), from.cast::<T>());
+                    let length = (kept.end - kept.start) as usize;
+                    to.offset(kept.start).copy_from_nonoverlapping(from.offset(kept.start), length);
+                    to.offset(zeros.start).write_bytes(0, (zeros.end - zeros.start) as usize);
+                } else {
+                    kept.for_each(|j| put(to, j * step, get::<T>(from, j * from_step)));
+                    zeros.for_each(|j| put(to, j * step, T::default()));
+                }
             }
         });
     });
-    Ok(())
 }
 
 /// The lower triangle of each matrix up to `diagonal`, zeros above.
@@ -344,9 +389,60 @@ pub fn repeat(out: &mut StridedMut<'_>, input: StridedRef<'_>, repeats: &[i64]) 
         from: input.ptr(),
         from_strides: &from,
         shape: &shape,
-        size: out.dtype().size(),
+        dtype: out.dtype(),
     };
     // SAFETY: the paired dimensions reach exactly the elements of both views.
-    unsafe { part.copy() };
+    unsafe { part.copy() }
+}
+
+/// Continues `out` beyond what has been written: along `dim` only positions `inside` are there, and each other one
+/// becomes a copy of position `source(position)`, which is one of them. Along the dimensions before, `walked` says which
+/// positions are meant.
+///
+/// # Errors
+/// If there is no such dimension, or a source is not inside.
+pub fn continue_along(
+    out: &mut StridedMut<'_>,
+    dim: usize,
+    inside: std::ops::Range<i64>,
+    walked: &[std::ops::Range<i64>],
+    source: &dyn Fn(i64) -> i64,
+) -> Result<()> {
+    check_dim(dim, out.ndim())?;
+    let mut shape: SmallVec<[i64; 6]> = SmallVec::from_slice(out.shape());
+    let size = out.dtype().size();
+    let mut first = out.ptr();
+    for (d, range) in walked.iter().enumerate().take(dim) {
+        let is_inside = range.start >= 0 && range.start <= range.end && range.end <= shape[d];
+        if !is_inside {
+            return Err(Error::runtime(format!(
+                "continue_along: {range:?} of {} positions",
+                shape[d]
+            )));
+        }
+        first = first.wrapping_offset(distance(out.strides(), d, range.start, size));
+        shape[d] = range.end - range.start;
+    }
+    let outside = (0..inside.start.min(shape[dim])).chain(inside.end.max(0)..shape[dim]);
+    let step = distance(out.strides(), dim, 1, size);
+    let mut places: Vec<Place> = Vec::new();
+    for position in outside {
+        let from = source(position);
+        if !inside.contains(&from) || from < 0 || from >= shape[dim] {
+            return Err(Error::runtime(format!("continue_along: position {from} is not inside")));
+        }
+        places.push([position as isize * step, from as isize * step]);
+    }
+    let slices = Slices {
+        to: first,
+        from: first,
+        layouts: [Layout::from(&*out); 2],
+        shape: &shape,
+        listed: dim..dim + 1,
+        count: places.len(),
+        repeats: false,
+    };
+    // SAFETY: all positions lie inside the view; those that are read are not written.
+    unsafe { slices.copy(&|range, list| list.copy_from_slice(&places[range])) };
     Ok(())
 }

@@ -52,6 +52,9 @@ pub(crate) fn along<'a>(shape: &[i64], view: impl Into<Layout<'a>>, dim: usize) 
     (shape[dim] as usize, view.strides[dim] as isize * view.size as isize)
 }
 
+/// Up to this size a dimension is walked together with the next.
+const SHORT: usize = 16;
+
 /// The walk over the positions of some dimensions.
 pub(crate) struct Lines<const N: usize> {
     /// Size and byte strides of each walked dimension, outermost first; neighbours merged where possible.
@@ -96,6 +99,11 @@ impl<const N: usize> Lines<N> {
         self.count
     }
 
+    /// Size and byte strides of each walked dimension, innermost first.
+    pub(crate) fn dims(&self) -> impl ExactSizeIterator<Item = (usize, [isize; N])> {
+        self.dims.iter().rev().copied()
+    }
+
     /// Byte strides of the innermost walked dimension.
     #[inline]
     pub(crate) fn inner(&self) -> Option<[isize; N]> {
@@ -125,6 +133,21 @@ impl<const N: usize> Lines<N> {
         offsets
     }
 
+    /// The walk of those views that `stepped` has a bit for, if the walk is one of short rows in which the others have no gaps
+    /// (their elements are `sizes` apart).
+    pub(crate) fn steps_beside(&self, sizes: [isize; N], stepped: u8) -> Option<Steps<N>> {
+        let [(_, jumps), (inner, strides)] = self.dims[..] else { return None };
+        let is_dense = |i: usize| strides[i] == sizes[i] && jumps[i] == inner as isize * sizes[i];
+        let fits = (0..N).all(|i| stepped >> i & 1 != 0 || is_dense(i));
+        (self.is_short() && fits).then_some(Steps { inner, strides, jumps })
+    }
+
+    /// Whether the innermost walked dimension is too short for a loop of its own.
+    #[inline]
+    pub(crate) fn is_short(&self) -> bool {
+        matches!(self.dims[..], [.., (inner, _)] if inner < SHORT) && self.dims.len() > 1
+    }
+
     /// Calls `visit` with the byte offsets of each position in `range`, in order.
     #[inline]
     pub(crate) fn visit(&self, range: Range<usize>, mut visit: impl FnMut([isize; N])) {
@@ -151,11 +174,90 @@ impl<const N: usize> Lines<N> {
             }
             return;
         };
+        // Runs that follow one another along the next dimension are stepped through without division.
+        let (outer, jumps) = match self.dims[..] {
+            [.., dim, _] => dim,
+            _ => (1, [0; N]),
+        };
         let mut at = range.start;
         while at < range.end {
-            let length = (inner - at % inner).min(range.end - at);
-            visit(self.offsets(at), strides, length);
-            at += length;
+            let mut offsets = self.offsets(at);
+            let mut runs = outer - at / inner % outer;
+            let mut column = at % inner;
+            while runs > 0 && at < range.end {
+                let length = (inner - column).min(range.end - at);
+                visit(offsets, strides, length);
+                for i in 0..N {
+                    offsets[i] += jumps[i] - column as isize * strides[i];
+                }
+                at += length;
+                (column, runs) = (0, runs - 1);
+            }
+        }
+    }
+}
+
+/// A walk over rows of `inner` elements.
+pub(crate) struct Steps<const N: usize> {
+    inner: usize,
+    strides: [isize; N],
+    jumps: [isize; N],
+}
+
+impl<const N: usize> Steps<N> {
+    /// Calls `visit` with the number and the byte offsets of each position in `range`; what is not used of them costs nothing.
+    #[inline(always)]
+    pub(crate) fn visit(&self, range: Range<usize>, mut visit: impl FnMut(isize, [isize; N])) {
+        if range.start % self.inner == 0 && range.end % self.inner == 0 {
+            let rows = range.start / self.inner..range.end / self.inner;
+            match self.inner {
+                2 => return self.visit_rows::<2>(rows, visit),
+                4 => return self.visit_rows::<4>(rows, visit),
+                8 => return self.visit_rows::<8>(rows, visit),
+                _ => {}
+            }
+        }
+        let (row, mut column) = (range.start / self.inner, range.start % self.inner);
+        let mut first = self.jumps.map(|jump| row as isize * jump);
+        let mut j = range.start;
+        while j < range.end {
+            let end = range.end.min(j + self.inner - column);
+            let mut offsets = first;
+            for i in 0..N {
+                offsets[i] += column as isize * self.strides[i];
+                first[i] += self.jumps[i];
+            }
+            column = 0;
+            while j < end {
+                visit(j as isize, offsets);
+                for i in 0..N {
+                    offsets[i] += self.strides[i];
+                }
+                j += 1;
+            }
+        }
+    }
+
+    /// All of `rows`, which have `INNER` elements.
+    #[inline(always)]
+    fn visit_rows<const INNER: usize>(
+        &self,
+        rows: Range<usize>,
+        mut visit: impl FnMut(isize, [isize; N]),
+    ) {
+        let Steps { strides, jumps, .. } = *self;
+        let mut first = jumps.map(|jump| rows.start as isize * jump);
+        for row in rows {
+            let mut offsets = first;
+            for column in 0..INNER {
+                visit((row * INNER + column) as isize, offsets);
+                for i in 0..N {
+                    offsets[i] += strides[i];
+                }
+            }
+            for i in 0..N {
+                first[i] += jumps[i];
+            }
         }
     }
 }

@@ -147,6 +147,74 @@ fn slices_by_index_equal_their_twins() {
 }
 
 #[test]
+fn long_lists_of_slices_equal_their_twins() {
+    let mut dice = Dice(9);
+    let shapes: [&[i64]; 7] =
+        [&[40], &[30, 2], &[30, 9], &[5, 70], &[70, 3, 5], &[2, 40, 20], &[3, 20, 7, 2]];
+    for round in 0..140 {
+        let shape = shapes[round % shapes.len()];
+        let dim = dice.below(shape.len());
+        let count = [1, 15, 16, 255, 256, 257, 700][dice.below(7)];
+        let dtype = DTYPES[round % DTYPES.len()];
+        let mut part = shape.to_vec();
+        part[dim] = count;
+        let input = dice.array(dtype, shape, false);
+        let rows = indices(&mut dice, DType::I64, &[count], shape[dim]);
+        let source = |at: usize| {
+            let mut c = coordinates(&part, at);
+            c[dim] = rows.at(c[dim]) as usize;
+            position(shape, &c)
+        };
+        let mut out = dice.layout(dtype, &part);
+        index::index_select(&mut out.view_mut(), input.view(), dim, rows.view()).unwrap();
+        let mut indexed = dice.layout(dtype, &part);
+        index::index(&mut indexed.view_mut(), input.view(), &[dim], &[rows.view()]).unwrap();
+        let mut written = input.clone();
+        let values = dice.array(dtype, &part, false);
+        index::index_put(&mut written.view_mut(), &[dim], &[rows.view()], values.view(), false)
+            .unwrap();
+        let mut wanted: Vec<_> = (0..input.numel()).map(|at| input.complex_at(at)).collect();
+        for at in 0..out.numel() {
+            assert_eq!(out.complex_at(at), input.complex_at(source(at)));
+            assert_eq!(indexed.complex_at(at), input.complex_at(source(at)));
+            wanted[source(at)] = values.complex_at(at);
+        }
+        for (at, &value) in wanted.iter().enumerate() {
+            assert_eq!(written.complex_at(at), value);
+        }
+    }
+}
+
+#[test]
+fn masks_of_many_words_take_and_give_in_order() {
+    let mut dice = Dice(11);
+    for round in 0..120 {
+        let shape = [[3, 100], [1, 64], [130, 2], [65, 1], [7, 63]][round % 5];
+        let dtype = DTYPES[round % DTYPES.len()];
+        let share = [0, 1, 5, 9, 10][dice.below(5)];
+        let mut mask = dice.layout(DType::Bool, &shape);
+        for at in 0..mask.numel() {
+            let value = f64::from(u8::from(dice.below(10) < share));
+            mask.put(at, pullback_kernels::C128::new(value, 0.0));
+        }
+        let places: Vec<usize> = (0..mask.numel()).filter(|&at| mask.at(at) != 0.0).collect();
+        let input = dice.array(dtype, &shape, false);
+        let mut taken = dice.layout(dtype, &[places.len() as i64]);
+        index::masked_select(&mut taken.view_mut(), input.view(), mask.view()).unwrap();
+        let source = dice.array(dtype, &[places.len() as i64 + 3], false);
+        let mut written = input.clone();
+        index::masked_scatter(&mut written.view_mut(), mask.view(), source.view()).unwrap();
+        for (number, &at) in places.iter().enumerate() {
+            assert_eq!(taken.complex_at(number), input.complex_at(at));
+            assert_eq!(written.complex_at(at), source.complex_at(number));
+        }
+        for at in (0..input.numel()).filter(|at| !places.contains(at)) {
+            assert_eq!(written.complex_at(at), input.complex_at(at));
+        }
+    }
+}
+
+#[test]
 fn advanced_indexing_equals_its_twin() {
     let mut dice = Dice(3);
     for _ in 0..300 {

@@ -12,10 +12,23 @@ use std::marker::PhantomData;
 
 /// What an element is on its way from one type to another.
 trait Source: Lane {
+    /// Whether conversion to a short integer goes through `i32`, which is quick, but for large values through `i64`.
+    const IS_FLOAT: bool = false;
     fn convert<T: Target>(self) -> T;
+    /// As `convert` for values of less than 2^31.
+    #[inline(always)]
+    fn convert_small<T: Target>(self) -> T {
+        self.convert()
+    }
+    #[inline(always)]
+    fn is_large(self) -> bool {
+        false
+    }
 }
 /// What can be made from each kind of source.
 trait Target: Lane {
+    /// Whether this is an integer of at most 32 bits.
+    const IS_SHORT: bool = false;
     fn of_int(value: i64) -> Self;
     fn of_f32(value: f32) -> Self;
     fn of_f64(value: f64) -> Self;
@@ -29,21 +42,33 @@ trait Target: Lane {
 }
 
 macro_rules! source {
-    ($($t:ty: $x:ident => $method:ident($value:expr));* $(;)?) => {$(
+    ($($t:ty: $x:ident => $method:ident($value:expr) $(, large $large:expr)?);* $(;)?) => {$(
         impl Source for $t {
             #[inline(always)]
             fn convert<T: Target>(self) -> T { let $x = self; T::$method($value) }
+            $(
+                const IS_FLOAT: bool = true;
+                #[inline(always)]
+                fn convert_small<T: Target>(self) -> T {
+                    let small = if self.is_large() { 0.0 } else { self };
+                    // SAFETY: it is a number that `i32` has room for.
+                    T::of_int(i64::from(unsafe { small.to_int_unchecked::<i32>() }))
+                }
+                #[inline(always)]
+                fn is_large(self) -> bool { !(self.abs() < $large) }
+            )?
         }
     )*};
 }
 source!(Bool: x => of_int(i64::from(x.get())); u8: x => of_int(x as i64); i8: x => of_int(x as i64);
     i16: x => of_int(x as i64); i32: x => of_int(x as i64); i64: x => of_int(x);
     u16: x => of_int(x as i64); u32: x => of_int(x as i64); u64: x => of_u64(x);
-    f32: x => of_f32(x); f64: x => of_f64(x); C64: x => of_c64(x); C128: x => of_c128(x));
+    f32: x => of_f32(x), large 2_147_483_648.0; f64: x => of_f64(x), large 2_147_483_648.0; C64: x => of_c64(x); C128: x => of_c128(x));
 
 macro_rules! int_target {
-    ($($t:ty),*) => {$(
+    ($($t:ty, $is_short:literal);*) => {$(
         impl Target for $t {
+            const IS_SHORT: bool = $is_short;
             #[inline(always)] fn of_int(value: i64) -> Self { value as $t }
             #[inline(always)] fn of_u64(value: u64) -> Self { value as $t }
             #[inline(always)] fn of_f32(value: f32) -> Self { value as i64 as $t }
@@ -51,7 +76,7 @@ macro_rules! int_target {
         }
     )*};
 }
-int_target!(u8, i8, i16, i32, i64, u16, u32);
+int_target!(u8, true; i8, true; i16, true; i32, true; i64, false; u16, true; u32, true);
 
 impl Target for u64 {
     #[inline(always)]
@@ -128,8 +153,16 @@ impl<A: Source, T: Target> Map1 for Convert<A, T> {
     type A = A;
     type Out = T;
     type Width = Widest;
+    const REPAIRS: bool = A::IS_FLOAT && T::IS_SHORT;
     #[inline(always)]
     fn map((): (), a: A) -> T {
+        if Self::REPAIRS { a.convert_small() } else { a.convert() }
+    }
+    #[inline(always)]
+    fn is_hard(a: A) -> bool {
+        a.is_large()
+    }
+    fn repair((): (), a: A) -> T {
         a.convert()
     }
 }

@@ -10,11 +10,20 @@ pub fn fill(iter: &mut Iter, value: Scalar) -> Result<()> {
     value.check_fits(iter.dtype(0))?;
     for_dtype!(iter.dtype(0), all, T => {
         let value = value.to::<T>();
+        // SAFETY: an element's bytes.
+        let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };
+        let (first, is_byte) = (bytes[0], bytes.iter().all(|&byte| byte == bytes[0]));
         iter.for_each(32768, &|ptrs, strides, n| {
             let to = ptrs[0];
             if n == 1 || strides[0] == size_of::<T>() as isize {
                 // SAFETY: the run has `n` dense writable elements of this type.
-                unsafe { std::slice::from_raw_parts_mut(to.cast::<T>(), n) }.fill(value);
+                unsafe {
+                    if is_byte {
+                        to.cast::<T>().write_bytes(first, n);
+                    } else {
+                        std::slice::from_raw_parts_mut(to.cast::<T>(), n).fill(value);
+                    }
+                }
             } else {
                 for i in 0..n {
                     // SAFETY: as above, at this distance.

@@ -1,11 +1,12 @@
-//! Indexing by several tensors at once (`x[i, :, j]`), and by masks.
+//! Indexing by several tensors at once (`x[i, :, j]`).
 //!
 //! The index tensors are broadcast by the caller; their common dimensions replace the indexed ones: in
 //! place if the indexed dimensions are neighbours, in front of all others if not.
 
-use super::{Accumulate, check_bounds, contiguous_strides, for_size, out_of_bounds};
-use crate::line::{GRAIN, Layout, Lines, check_dtype, check_shape, get, put};
-use crate::{Bool, DType, Element, Error, Result, StridedMut, StridedRef, for_dtype, parallel};
+use super::slices::{Slices, list_places};
+use super::{Accumulate, check_bounds, out_of_bounds};
+use crate::line::{Layout, Lines, check_dtype, check_shape, get, put};
+use crate::{DType, Error, Result, StridedMut, StridedRef, for_dtype};
 use smallvec::SmallVec;
 
 /// An indexed view: where its parts lie.
@@ -75,6 +76,11 @@ impl Indexed {
     /// Adds one index tensor's part to the offsets.
     fn add(&mut self, index: &StridedRef<'_>, dim: usize, size: i64, step: isize) -> Result<()> {
         check_bounds(index, (-size, size), |i| Error::index(out_of_bounds(i, dim, size)))?;
+        if let Some(dense) = index.as_slice::<i64>() {
+            self.offsets.resize(dense.len(), 0);
+            add_steps(&mut self.offsets, dense, size, step);
+            return Ok(());
+        }
         let lines = Lines::new(index.shape(), None, [Layout::from(index)]);
         self.offsets.resize(lines.count(), 0);
         let mut at = 0;
@@ -85,6 +91,22 @@ impl Indexed {
             at += 1;
         });
         Ok(())
+    }
+
+    /// The layout of the indexed view along the result's dimensions.
+    fn layout(&self, dtype: DType) -> Layout<'_> {
+        Layout::of(&self.strides, dtype.size())
+    }
+
+    /// The copy between the indexed view and its result.
+    fn slices<'l>(
+        &'l self,
+        (to, from): (*mut u8, *const u8),
+        layouts: [Layout<'l>; 2],
+        repeats: bool,
+    ) -> Slices<'l> {
+        let (shape, listed, count) = (&self.shape[..], self.place.clone(), self.offsets.len());
+        Slices { to, from, layouts, shape, listed, count, repeats }
     }
 
     /// Walks of the dimensions before, and after, those of the index, over `other` and the indexed view.
@@ -99,6 +121,15 @@ impl Indexed {
     fn positions(&self, other: Layout<'_>) -> Lines<1> {
         Lines::select(&self.shape, |d| self.place.contains(&d), [other])
     }
+}
+
+crate::multiversion! {
+/// Adds `step` for each position; negative ones count from the end.
+fn add_steps(offsets: &mut [isize], positions: &[i64], size: i64, step: isize) {
+    for (offset, &position) in offsets.iter_mut().zip(positions) {
+        *offset += (position + (size & (position >> 63))) as isize * step;
+    }
+}
 }
 
 /// `out = input[.., indices, ..]`: `indices[k]` (broadcast to one shape, `i64`) indexes dimension `dims[k]` (ascending); negative
@@ -116,31 +147,18 @@ pub fn index(
     let indexed = Indexed::new(Layout::from(&input), input.shape(), dims, indices)?;
     check_shape("index", out.shape(), &indexed.shape)?;
     let out = &*out;
-    let (before, after) = indexed.lines(Layout::from(out));
+    let layouts = [Layout::from(out), indexed.layout(out.dtype())];
     let positions = indexed.positions(Layout::from(out));
-    let size = input.dtype().size();
-    let count = indexed.offsets.len();
-    if count == 0 || after.count() == 0 {
-        return Ok(());
-    }
-    let dense = after.is_dense([size as isize; 2]);
-    let grain = (GRAIN / after.count()).max(1);
-    parallel::for_range(before.count() * count, grain, &|range| {
-        for_size!(size, T => for at in range {
-            let [to, from] = before.offsets(at / count);
-            let [position] = positions.offsets(at % count);
-            let to = out.ptr().wrapping_offset(to + position);
-            let from = input.ptr().wrapping_offset(from + indexed.offsets[at % count]);
-            // SAFETY: indices were checked, so both slices lie inside their views.
-            unsafe {
-                if dense && after.count() > 1 {
-                    to.copy_from_nonoverlapping(from, after.count() * size);
-                } else {
-                    after.visit(0..after.count(), |[a, b]| put(to, a, get::<T>(from, b)));
-                }
+    let slices = indexed.slices((out.ptr(), input.ptr()), layouts, false);
+    // SAFETY: indices were checked, so slices lie inside both views.
+    unsafe {
+        slices.copy(&|range, places| {
+            list_places(&positions, range.clone(), places, 0);
+            for (place, &offset) in places.iter_mut().zip(&indexed.offsets[range]) {
+                place[1] = offset;
             }
         });
-    });
+    }
     Ok(())
 }
 
@@ -166,216 +184,48 @@ pub fn index_put(
     let indexed = Indexed::new(Layout::from(&*out), out.shape(), dims, indices)?;
     check_shape("index_put", values.shape(), &indexed.shape)?;
     let out = &*out;
-    for_dtype!(out.dtype(), all, T => put_elements::<T>(out, &indexed, &values, accumulate));
+    if accumulate {
+        for_dtype!(out.dtype(), all, T => add_elements::<T>(out, &indexed, &values));
+        return Ok(());
+    }
+    let layouts = [indexed.layout(out.dtype()), Layout::from(&values)];
+    let positions = indexed.positions(Layout::from(&values));
+    let slices = indexed.slices((out.ptr(), values.ptr()), layouts, true);
+    // SAFETY: indices were checked, so slices lie inside both views.
+    unsafe {
+        slices.copy(&|range, places| {
+            list_places(&positions, range.clone(), places, 1);
+            for (place, &offset) in places.iter_mut().zip(&indexed.offsets[range]) {
+                place[0] = offset;
+            }
+        });
+    }
     Ok(())
 }
 
-fn put_elements<T: Accumulate>(
-    out: &StridedMut<'_>,
-    indexed: &Indexed,
-    values: &StridedRef<'_>,
-    accumulate: bool,
-) {
+fn add_elements<T: Accumulate>(out: &StridedMut<'_>, indexed: &Indexed, values: &StridedRef<'_>) {
     let (before, after) = indexed.lines(Layout::from(values));
     let positions = indexed.positions(Layout::from(values));
-    let count = indexed.offsets.len();
-    before.visit(0..before.count(), |[from, to]| {
-        let mut at = 0;
-        positions.visit(0..count, |[position]| {
-            let to = out.ptr().wrapping_offset(to + indexed.offsets[at]);
-            let from = values.ptr().wrapping_offset(from + position);
-            at += 1;
-            after.visit(0..after.count(), |[a, b]| {
-                // SAFETY: indices were checked, so both elements lie inside their views.
-                unsafe {
-                    let new = get::<T>(from, a);
-                    put(to, b, if accumulate { get::<T>(to, b).add(new) } else { new });
-                }
-            });
-        });
-    });
-}
-
-crate::multiversion! {
-fn count_bytes(bytes: &[u8]) -> usize {
-    let mut count = 0;
-    for part in bytes.chunks(16_320) {
-        let mut lanes = [0_u8; 64];
-        let (groups, rest) = part.as_chunks::<64>();
-        for group in groups {
-            for (lane, &byte) in lanes.iter_mut().zip(group) {
-                *lane += u8::from(byte != 0);
-            }
-        }
-        count += lanes.iter().map(|&lane| lane as usize).sum::<usize>();
-        count += rest.iter().filter(|&&byte| byte != 0).count();
-    }
-    count
-}
-}
-
-/// How many elements are true (not zero): the size that `nonzero` and `masked_select` need.
-pub fn count_true(input: StridedRef<'_>) -> usize {
-    if let Some(bytes) = input.as_slice::<Bool>() {
-        // SAFETY: a `Bool` is one byte.
-        let bytes = unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) };
-        return count_bytes(bytes);
-    }
-    let mut count = 0;
-    each_true(&input, |_| count += 1);
-    count
-}
-
-/// Elements looked at together.
-const BITS: usize = 64;
-
-crate::multiversion! {
-/// Bit `i` says whether `elements[i]` (of at most `BITS`) is true.
-fn truth_bits<T: Element>(elements: &[T]) -> u64 {
-    let mut bytes = [0_u8; BITS];
-    for (byte, &element) in bytes.iter_mut().zip(elements) {
-        *byte = u8::from(element.is_true());
-    }
-    let (words, _) = bytes.as_chunks::<8>();
-    let mut bits = 0;
-    for (i, &word) in words.iter().enumerate() {
-        // The product gathers the lowest bits of eight bytes in its highest byte.
-        let gathered = u64::from_le_bytes(word).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-        bits |= gathered << (8 * i);
-    }
-    bits
-}
-}
-
-/// Calls `visit` with the row-major number of every true element, in order.
-fn each_true(input: &StridedRef<'_>, mut visit: impl FnMut(usize)) {
-    let lines = Lines::new(input.shape(), None, [Layout::from(input)]);
-    for_dtype!(input.dtype(), all, T => {
-        let mut done = 0;
-        lines.visit_runs(0..lines.count(), |[from], [step], length| {
-            let mut elements = [T::default(); BITS];
-            for first in (0..length).step_by(BITS) {
-                let part = &mut elements[..BITS.min(length - first)];
-                // SAFETY: the run lies inside the view, which has this dtype.
-                unsafe {
-                    let ptr = input.ptr().offset(from + first as isize * step);
-                    crate::line::read_line(ptr, step, part);
-                }
-                let mut bits = truth_bits(part);
-                while bits != 0 {
-                    visit(done + first + bits.trailing_zeros() as usize);
-                    bits &= bits - 1;
-                }
-            }
-            done += length;
-        });
-    });
-}
-
-/// Coordinates of the elements that are not zero: `out` is `i64` of shape (`count_true`, `ndim`), rows in row-major order.
-///
-/// # Errors
-/// If `out` has another shape or dtype.
-pub fn nonzero(out: &mut StridedMut<'_>, input: StridedRef<'_>) -> Result<()> {
-    check_dtype("nonzero", out.dtype(), DType::I64)?;
-    let expected = [count_true(input) as i64, input.ndim() as i64];
-    check_shape("nonzero", out.shape(), &expected)?;
-    let out = &*out;
-    let (row_step, column_step) = (out.strides()[0] as isize * 8, out.strides()[1] as isize * 8);
-    let dense = contiguous_strides(input.shape());
-    let Some((_, outer)) = dense.split_last() else {
-        // A number has no coordinates to write.
-        return Ok(());
+    // A slice is mostly one run, which is often short.
+    let run = match after.dims().len() {
+        0 => Some((1, [0; 2])),
+        1 => after.dims().next(),
+        _ => None,
     };
-    let mut row = out.ptr();
-    each_true(&input, |at| {
-        let mut rest = at as i64;
-        let mut to = row;
-        for &stride in outer {
-            // SAFETY: there are as many rows as true elements and a column per dimension.
-            unsafe { put(to, 0, rest / stride) };
-            rest %= stride;
-            to = to.wrapping_offset(column_step);
-        }
-        // SAFETY: as above.
-        unsafe { put(to, 0, rest) };
-        row = row.wrapping_offset(row_step);
-    });
-    Ok(())
-}
-
-fn check_mask(name: &str, mask: &StridedRef<'_>, shape: &[i64]) -> Result<()> {
-    if !matches!(mask.dtype(), DType::Bool | DType::U8) {
-        return Err(Error::runtime(format!(
-            "{name}: expected BoolTensor for mask, got {}",
-            mask.dtype().scalar_name()
-        )));
-    }
-    check_shape(name, mask.shape(), shape)
-}
-
-/// The elements of `input` where `mask` is true (equal shapes), in row-major order; `out` has `count_true(mask)` elements.
-///
-/// # Errors
-/// If `out` has another size, or `mask` is not bool.
-pub fn masked_select(
-    out: &mut StridedMut<'_>,
-    input: StridedRef<'_>,
-    mask: StridedRef<'_>,
-) -> Result<()> {
-    check_dtype("masked_select", out.dtype(), input.dtype())?;
-    check_mask("masked_select", &mask, input.shape())?;
-    check_shape("masked_select", out.shape(), &[count_true(mask) as i64])?;
-    let out = &*out;
-    let step = out.strides()[0] as isize * out.dtype().size() as isize;
-    let lines = Lines::new(input.shape(), None, [Layout::from(&input), Layout::from(&mask)]);
-    for_size!(input.dtype().size(), T => {
-        let mut to = 0;
-        lines.visit(0..lines.count(), |[from, at]| {
-            // SAFETY: the walk stays inside the views; `out` has a place for each true element.
-            unsafe {
-                if get::<u8>(mask.ptr(), at) != 0 {
-                    put(out.ptr(), to, get::<T>(input.ptr(), from));
-                    to += step;
-                }
+    before.visit(0..before.count(), |[from, to]| {
+        let mut offsets = indexed.offsets.iter();
+        positions.visit(0..indexed.offsets.len(), |[position]| {
+            let Some(&offset) = offsets.next() else { return };
+            let to = out.ptr().wrapping_offset(to + offset);
+            let from = values.ptr().wrapping_offset(from + position);
+            // SAFETY: indices were checked, so both elements lie inside their views.
+            let add = |a: isize, b: isize| unsafe {
+                put(to, b, get::<T>(to, b).add(get::<T>(from, a)));
+            };
+            match run {
+                Some((n, [a, b])) => (0..n as isize).for_each(|j| add(j * a, j * b)),
+                None => after.visit(0..after.count(), |[a, b]| add(a, b)),
             }
         });
     });
-    Ok(())
-}
-
-/// Fills the places of `out` where `mask` is true (equal shapes) with the elements of `source` in row-major order.
-///
-/// # Errors
-/// If `source` has fewer elements than `mask` has true ones.
-pub fn masked_scatter(
-    out: &mut StridedMut<'_>,
-    mask: StridedRef<'_>,
-    source: StridedRef<'_>,
-) -> Result<()> {
-    check_dtype("masked_scatter_", source.dtype(), out.dtype())?;
-    check_mask("masked_scatter_", &mask, out.shape())?;
-    let (needed, given) = (count_true(mask), source.numel());
-    if given < needed {
-        return Err(Error::runtime(format!(
-            "masked_scatter: expected self and source to have same number of true elements, but got {needed} for the mask and {given} for the source"
-        )));
-    }
-    let out = &*out;
-    let sources = Lines::new(source.shape(), None, [Layout::from(&source)]);
-    let lines = Lines::new(out.shape(), None, [Layout::from(out), Layout::from(&mask)]);
-    for_size!(out.dtype().size(), T => {
-        let mut number = 0;
-        lines.visit(0..lines.count(), |[to, at]| {
-            // SAFETY: the walk stays inside the views; the source has enough elements.
-            unsafe {
-                if get::<u8>(mask.ptr(), at) != 0 {
-                    let [from] = sources.offsets(number);
-                    put(out.ptr(), to, get::<T>(source.ptr(), from));
-                    number += 1;
-                }
-            }
-        });
-    });
-    Ok(())
 }

@@ -1,23 +1,20 @@
 //! Rows of a table: `embedding`, its gradient, and `one_hot`.
 
-use super::select::copy_slices;
+use super::select::numbers;
+use super::slices::{Slices, list_places};
 use super::{
     AHEAD, Accumulate, add_row, add_scaled_row, check_bounds, columns_each, prefetch_row, with_i64,
 };
 use crate::line::{Layout, Lines, check_dtype, check_shape, get, put};
-use crate::{DType, Error, Result, Scalar, StridedMut, StridedRef, for_dtype, parallel};
+use crate::{
+    DType, Error, Iter, Result, Scalar, StridedMut, StridedRef, elementwise, for_dtype, parallel,
+};
 use smallvec::SmallVec;
+use std::borrow::Cow;
 
 /// The indices in row-major order, checked to lie in `0..rows`.
-fn rows_of(indices: StridedRef<'_>, rows: i64) -> Result<SmallVec<[i64; 16]>> {
-    with_i64(indices, |indices| {
-        check_bounds(&indices, (0, rows), |_| Error::index("index out of range in self".into()))?;
-        let lines = Lines::new(indices.shape(), None, [Layout::from(&indices)]);
-        let mut list = SmallVec::with_capacity(lines.count());
-        // SAFETY: the walk stays inside the view, whose dtype is i64.
-        lines.visit(0..lines.count(), |[at]| list.push(unsafe { get::<i64>(indices.ptr(), at) }));
-        Ok(list)
-    })
+fn rows_of(indices: StridedRef<'_>, rows: i64) -> Result<Cow<'_, [i64]>> {
+    numbers(indices, rows, false, |_| Error::index("index out of range in self".into()))
 }
 
 fn check_rows(name: &str, shape: &[i64], indices: &[i64], table: &[i64]) -> Result<()> {
@@ -44,51 +41,30 @@ pub fn embedding(
     let size = weight.dtype().size();
     let out = &*out;
     let last = out.ndim() - 1;
-    let shape = [rows.len() as i64, weight.shape()[1]];
-    let table = Layout::of(weight.strides(), size);
     let row_step = weight.strides()[0] as isize * size as isize;
-    if let Some(stride) = flat_stride(&out.shape()[..last], &out.strides()[..last]) {
-        let strides = [stride, out.strides()[last]];
-        copy_slices(
-            (out.ptr(), &Layout::of(&strides, size), stride as isize * size as isize),
-            (weight.ptr(), &table, row_step),
-            &shape,
-            0,
-            &|j| (j as i64, rows[j]),
-            rows.len(),
-        );
-        return Ok(());
-    }
-    // Rows of the output do not lie at one distance: row by row.
-    let mut number = 0;
     let targets = Lines::new(out.shape(), Some(last), [Layout::from(out)]);
-    targets.visit(0..targets.count(), |[to]| {
-        let strides = [0, out.strides()[last]];
-        let row = rows[number];
-        number += 1;
-        copy_slices(
-            (out.ptr().wrapping_offset(to), &Layout::of(&strides, size), 0),
-            (weight.ptr(), &table, row_step),
-            &[1, shape[1]],
-            0,
-            &|_| (0, row),
-            1,
-        );
-    });
-    Ok(())
-}
-
-/// The distance of consecutive positions of some dimensions, if it is the same everywhere.
-fn flat_stride(shape: &[i64], strides: &[i64]) -> Option<i64> {
-    let mut found: Option<(i64, i64)> = None;
-    for (&size, &stride) in shape.iter().zip(strides).rev().filter(|(size, _)| **size != 1) {
-        found = match found {
-            None => Some((stride, stride * size)),
-            Some((first, next)) if next == stride => Some((first, stride * size)),
-            Some(_) => return None,
-        };
+    let slices = Slices {
+        to: out.ptr(),
+        from: weight.ptr(),
+        layouts: [
+            Layout::of(&out.strides()[last..], size),
+            Layout::of(&weight.strides()[1..], size),
+        ],
+        shape: &out.shape()[last..],
+        listed: 0..0,
+        count: rows.len(),
+        repeats: false,
+    };
+    // SAFETY: indices were checked, so rows lie inside both views.
+    unsafe {
+        slices.copy(&|range, places| {
+            list_places(&targets, range.clone(), places, 0);
+            for (place, &row) in places.iter_mut().zip(&rows[range]) {
+                place[1] = row as isize * row_step;
+            }
+        });
     }
-    Some(found.map_or(0, |(first, _)| first))
+    Ok(())
 }
 
 /// The gradient of [`embedding`] for its table: `out[r] = sum of grad rows whose index is r`, in order; rows with index
@@ -214,13 +190,12 @@ pub fn one_hot(out: &mut StridedMut<'_>, indices: StridedRef<'_>) -> Result<()> 
         let step = out.strides()[last] as isize * 8;
         let views = [Layout::of(&out.strides()[..last], 8), Layout::from(&indices)];
         let lines = Lines::new(indices.shape(), None, views);
+        elementwise::fill(&mut Iter::new(std::slice::from_ref(out), &[])?, Scalar::Int(0))?;
         lines.visit(0..lines.count(), |[to, from]| {
             // SAFETY: the walk stays inside both views, indices were checked.
             unsafe {
                 let index = get::<i64>(indices.ptr(), from);
-                for class in 0..classes {
-                    put(out.ptr(), to + class as isize * step, i64::from(class == index));
-                }
+                put(out.ptr(), to + index as isize * step, 1_i64);
             }
         });
         Ok(())

@@ -95,6 +95,19 @@ fn gather_elements<T: Copy>(
     ];
     let lines = Lines::new(index.shape(), None, views);
     parallel::for_range(lines.count(), GRAIN, &|range| {
+        if lines.is_short() {
+            let element = |to: isize, from: isize, at: isize| {
+                // SAFETY: the walk stays inside the views and every index was checked.
+                unsafe {
+                    let i = get::<i64>(index.ptr(), at) as isize;
+                    put(out.ptr(), to, get::<T>(input.ptr(), from + i * step));
+                }
+            };
+            let size = size_of::<T>() as isize;
+            if let Some(steps) = lines.steps_beside([size, 0, 8], 0b010) {
+                return steps.visit(range, |j, [_, from, _]| element(j * size, from, j * 8));
+            }
+        }
         lines.visit_runs(range, |[to, from, at], [out_step, base_step, index_step], n| {
             let at = index.ptr().wrapping_offset(at);
             let to = out.ptr().wrapping_offset(to);
@@ -201,17 +214,21 @@ impl Scatter<'_> {
     /// Calls `visit` with the address of the target, that of the source and the target's dense number.
     #[inline(always)]
     fn each(&self, mut visit: impl FnMut(*mut u8, *const u8, usize)) {
-        self.lines.visit_runs(0..self.lines.count(), |[to, from, at, dense], steps, n| {
-            for j in 0..n as isize {
-                // SAFETY: the walk stays inside the index view.
-                let i = unsafe { get::<i64>(self.index.ptr(), at + j * steps[2]) } as isize;
-                visit(
-                    self.out.ptr().wrapping_offset(to + j * steps[0] + i * self.step),
-                    self.source.wrapping_offset(from + j * steps[1]),
-                    (dense + j * steps[3] + i * self.dense_step) as usize,
-                );
-            }
-        });
+        let size = self.out.dtype().size() as isize;
+        let mut visit = |[to, from, at, dense]: [isize; 4]| {
+            // SAFETY: the walk stays inside the index view.
+            let i = unsafe { get::<i64>(self.index.ptr(), at) } as isize;
+            visit(
+                self.out.ptr().wrapping_offset(to + i * self.step),
+                self.source.wrapping_offset(from),
+                (dense + i * self.dense_step) as usize,
+            );
+        };
+        let all = 0..self.lines.count();
+        if let Some(steps) = self.lines.steps_beside([0, size, 8, 0], 0b1001) {
+            return steps.visit(all, |j, [to, _, _, dense]| visit([to, j * size, j * 8, dense]));
+        }
+        self.lines.visit(all, visit);
     }
 }
 

@@ -3,20 +3,24 @@
 //! Invariants: every index is checked before the first write; index tensors are `i64` or `i32`; repeated targets are
 //! accumulated in row-major order of the index, so results are deterministic. Elements are moved by their
 //! size, not their dtype, wherever no arithmetic is done. `gather` has the forms whose index has the
-//! output's rank, `select` those with a one-dimensional index, `advanced` the `x[i, :, j]` form and masks,
+//! output's rank, `select` those with a one-dimensional index, `advanced` the `x[i, :, j]` form, `mask` masks,
 //! `search` searchsorted and bincount, `embedding` table look-ups.
 
 mod advanced;
 mod embedding;
 mod gather;
+mod mask;
 mod search;
 mod select;
+mod slices;
 
-pub use advanced::{count_true, index, index_put, masked_scatter, masked_select, nonzero};
+pub use advanced::{index, index_put};
 pub use embedding::{embedding, embedding_backward, one_hot};
 pub use gather::{Reduce, ScatterSource, gather, scatter};
+pub use mask::{count_true, masked_scatter, masked_select, nonzero};
 pub use search::{bincount, bincount_size, bucketize, searchsorted};
 pub use select::{index_add, index_copy, index_fill, index_select, put, take};
+pub(crate) use slices::Slices;
 
 use crate::line::{Layout, Lines, get};
 use crate::{Bool, C64, C128, DType, Element, Error, Result, StridedRef, bf16, f16};

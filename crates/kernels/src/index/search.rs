@@ -2,6 +2,7 @@
 
 use crate::line::{Layout, Lines, along, check_dtype, check_shape, get};
 use crate::reduce::{store_f64, store_i64};
+use crate::strided::is_contiguous;
 use crate::{DType, Element, Error, Result, StridedMut, StridedRef, for_dtype, parallel};
 
 /// For each value the first place in its sorted sequence where it could be inserted: before equal elements, or after
@@ -120,6 +121,54 @@ impl Sequence {
     }
 }
 
+/// Values searched for together.
+const LANES: usize = 8;
+
+crate::multiversion! {
+/// As [`Sequence::search`] for many values in one dense sequence: each step halves for a group of values, without branches
+/// that depend on them.
+fn search_dense<T: SortedElement>(sorted: &[T], values: &[T], right: bool, places: &mut [i64]) {
+    let Some(last) = sorted.len().checked_sub(1) else { return places.fill(0) };
+    let steps = usize::BITS - sorted.len().leading_zeros();
+    for (values, places) in values.chunks(LANES).zip(places.chunks_mut(LANES)) {
+        let mut wanted = [values[0]; LANES];
+        wanted[..values.len()].copy_from_slice(values);
+        let (mut low, mut high) = ([0; LANES], [sorted.len(); LANES]);
+        for _ in 0..steps {
+            for i in 0..LANES {
+                // A search that is over stays where it is.
+                let middle = usize::midpoint(low[i], high[i]).min(last);
+                let element = sorted[middle];
+                let is_after = if right { element > wanted[i] } else { element >= wanted[i] };
+                let is_open = low[i] < high[i];
+                low[i] = if is_open & !is_after { middle + 1 } else { low[i] };
+                high[i] = if is_open & is_after { middle } else { high[i] };
+            }
+        }
+        for (place, &low) in places.iter_mut().zip(&low) {
+            *place = low as i64;
+        }
+    }
+}
+}
+
+/// Where places are written, by several threads.
+struct Places(*mut i64);
+// SAFETY: threads write disjoint places.
+unsafe impl Sync for Places {}
+impl Places {
+    /// # Safety
+    /// The places are live and nobody else's.
+    unsafe fn part<'p>(&self, range: std::ops::Range<usize>) -> &'p mut [i64] {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(self.0.add(range.start), range.len()) }
+    }
+}
+
+/// What can be searched for.
+trait SortedElement: Element + PartialOrd {}
+impl<T: Element + PartialOrd> SortedElement for T {}
+
 fn search_all<T: Element + PartialOrd>(
     out: &StridedMut<'_>,
     sorted: &StridedRef<'_>,
@@ -127,6 +176,19 @@ fn search_all<T: Element + PartialOrd>(
     right: bool,
     sorter: Option<&StridedRef<'_>>,
 ) {
+    if sorter.is_none()
+        && out.dtype() == DType::I64
+        && is_contiguous(out.shape(), out.strides())
+        && let (Some(sequence), Some(values)) = (sorted.as_slice::<T>(), values.as_slice::<T>())
+        && sorted.ndim() == 1
+    {
+        let places = Places(out.ptr().cast());
+        return parallel::for_range(values.len(), 4096, &|range| {
+            // SAFETY: the output is dense and has a place for each value; ranges do not overlap.
+            let places = unsafe { places.part(range.clone()) };
+            search_dense(sequence, &values[range], right, places);
+        });
+    }
     let last = sorted.ndim() - 1;
     let (n, step) = along(sorted.shape(), sorted, last);
     // A single sequence is the same for all values: zero strides.
@@ -172,12 +234,28 @@ fn search_all<T: Element + PartialOrd>(
 pub fn bincount_size(input: StridedRef<'_>, minlength: usize) -> Result<usize> {
     let mut bounds = (0, -1);
     if input.ndim() == 1 && input.dtype().is_integral(false) {
-        each_integer(&input, |value| bounds = (bounds.0.min(value), bounds.1.max(value)));
+        if let Some(values) = input.as_slice::<i64>() {
+            bounds = range_of(values);
+        } else {
+            each_integer(&input, |value| bounds = (bounds.0.min(value), bounds.1.max(value)));
+        }
         if bounds.0 >= 0 {
             return Ok(minlength.max((bounds.1 + 1) as usize));
         }
     }
     Err(Error::runtime("bincount only supports 1-d non-negative integral inputs.".into()))
+}
+
+crate::multiversion! {
+/// The smallest and the largest of some numbers, zero and -1.
+fn range_of(values: &[i64]) -> (i64, i64) {
+    let (mut low, mut high) = (0, -1);
+    for &value in values {
+        low = low.min(value);
+        high = high.max(value);
+    }
+    (low, high)
+}
 }
 
 fn each_integer(input: &StridedRef<'_>, mut visit: impl FnMut(i64)) {
@@ -209,7 +287,11 @@ pub fn bincount(
     let out = &*out;
     let Some(weights) = weights else {
         let mut counts = vec![0_i64; out.numel()];
-        each_integer(&input, |value| counts[value as usize] += 1);
+        if let Some(values) = input.as_slice::<i64>() {
+            values.iter().for_each(|&value| counts[value as usize] += 1);
+        } else {
+            each_integer(&input, |value| counts[value as usize] += 1);
+        }
         for (i, &count) in counts.iter().enumerate() {
             // SAFETY: `out` has as many elements as there are counts.
             unsafe { store_i64(out.ptr(), i as isize * step, out.dtype(), count) };

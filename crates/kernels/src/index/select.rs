@@ -1,34 +1,54 @@
 //! A one-dimensional index along one dimension: `index_select`, `index_add`, `index_copy`, `index_fill`; and the flat forms
 //! `take` and `put`.
 
+use super::slices::Slices;
 use super::{
     AHEAD, Accumulate, add_row, add_scaled_row, check_bounds, columns_each, for_size,
     out_of_bounds, prefetch_row, with_i64,
 };
+use crate::elementwise::runs::Place;
 use crate::line::{
     GRAIN, Layout, Lines, along, check_dim, check_dtype, check_shape, get, put as put_element,
 };
 use crate::{Error, Result, Scalar, StridedMut, StridedRef, for_dtype, parallel};
 use smallvec::SmallVec;
+use std::borrow::Cow;
 
 /// The index as consecutive numbers, wrapped into `0..size` where negative ones count from the end.
-fn numbers(
-    index: StridedRef<'_>,
+pub(super) fn numbers<'i>(
+    index: StridedRef<'i>,
     size: i64,
     allows_negative: bool,
     refuse: impl Fn(i64) -> Error,
-) -> Result<SmallVec<[i64; 16]>> {
+) -> Result<Cow<'i, [i64]>> {
+    let bounds = (if allows_negative { -size } else { 0 }, size);
+    if let Some(dense) = index.as_slice::<i64>() {
+        check_bounds(&index, bounds, refuse)?;
+        if !allows_negative {
+            return Ok(dense.into());
+        }
+        let mut numbers = dense.to_vec();
+        wrap(&mut numbers, size);
+        return Ok(numbers.into());
+    }
     with_i64(index, |index| {
-        check_bounds(&index, (if allows_negative { -size } else { 0 }, size), refuse)?;
+        check_bounds(&index, bounds, refuse)?;
         let lines = Lines::new(index.shape(), None, [Layout::from(&index)]);
-        let mut numbers = SmallVec::with_capacity(lines.count());
-        lines.visit(0..lines.count(), |[at]| {
-            // SAFETY: the walk stays inside the view, whose dtype is i64.
-            let i = unsafe { get::<i64>(index.ptr(), at) };
-            numbers.push(if i < 0 { i + size } else { i });
-        });
-        Ok(numbers)
+        let mut numbers = Vec::with_capacity(lines.count());
+        // SAFETY: the walk stays inside the view, whose dtype is i64.
+        lines.visit(0..lines.count(), |[at]| numbers.push(unsafe { get(index.ptr(), at) }));
+        wrap(&mut numbers, size);
+        Ok(numbers.into())
     })
+}
+
+crate::multiversion! {
+/// Counts negative numbers from the end.
+fn wrap(numbers: &mut [i64], size: i64) {
+    for number in numbers {
+        *number += size & (*number >> 63);
+    }
+}
 }
 
 fn check_vector(name: &str, index: &StridedRef<'_>) -> Result<()> {
@@ -67,87 +87,25 @@ pub fn index_select(
     let refuse = |_| Error::index("index out of range in self".into());
     let rows = numbers(index, size as i64, false, refuse)?;
     let out = &*out;
-    copy_slices(
-        (out.ptr(), &Layout::from(out), along(out.shape(), out, dim).1),
-        (input.ptr(), &Layout::from(&input), step),
-        out.shape(),
-        dim,
-        &|j| (j as i64, rows[j]),
-        rows.len(),
-    );
-    Ok(())
-}
-
-/// Copies, for each `j` below `count`, the slice `places(j).1` of the input to the slice `places(j).0` of the output;
-/// the slices have the shape without `dim`.
-pub(super) fn copy_slices(
-    (to, out, out_step): (*mut u8, &Layout<'_>, isize),
-    (from, input, step): (*const u8, &Layout<'_>, isize),
-    shape: &[i64],
-    dim: usize,
-    places: &(dyn Fn(usize) -> (i64, i64) + Sync),
-    count: usize,
-) {
-    let outer = Lines::select(shape, |d| d < dim, [*out, *input]);
-    let inner = Lines::select(shape, |d| d > dim, [*out, *input]);
-    let size = out.size();
-    let dense = inner.is_dense([size as isize; 2]);
-    let work = inner.count() * count;
-    let (to, from) = (Address(to), Address(from.cast_mut()));
-    let grain = (GRAIN / inner.count().max(1)).max(1);
-    let row_size = inner.count() * size;
-    let fetches = dense && row_size >= 64;
-    let run = |range: std::ops::Range<usize>| {
-        let (to, from) = (to.get(), from.get().cast_const());
-        for at in range {
-            let [out_base, base] = outer.offsets(at / count);
-            let (target, source) = places(at % count);
-            if fetches && at % count + AHEAD < count {
-                let (_, next) = places(at % count + AHEAD);
-                prefetch_row(from.wrapping_offset(base + next as isize * step), row_size);
-            }
-            let to = to.wrapping_offset(out_base + target as isize * out_step);
-            let from = from.wrapping_offset(base + source as isize * step);
-            // SAFETY: both slices lie inside their views and have the same shape; sizes are the dtype's.
-            unsafe { copy_slice((to, from), &inner, size, dense) };
-        }
+    let slices = Slices {
+        to: out.ptr(),
+        from: input.ptr(),
+        layouts: [Layout::from(out), Layout::from(&input)],
+        shape: out.shape(),
+        listed: dim..dim + 1,
+        count: rows.len(),
+        repeats: false,
     };
-    if work == 0 {
-        return;
-    }
-    parallel::for_range(outer.count() * count, grain, &run);
-}
-
-/// A pointer that may be handed to other threads.
-#[derive(Clone, Copy)]
-pub(super) struct Address(pub(super) *mut u8);
-// SAFETY: users read and write disjoint elements only.
-unsafe impl Send for Address {}
-// SAFETY: as above.
-unsafe impl Sync for Address {}
-impl Address {
-    pub(super) fn get(self) -> *mut u8 {
-        self.0
-    }
-}
-
-/// Copies one slice.
-///
-/// # Safety
-/// `inner` reaches elements of `size` bytes from both addresses.
-#[inline(always)]
-unsafe fn copy_slice((to, from): (*mut u8, *const u8), inner: &Lines<2>, size: usize, dense: bool) {
-    // SAFETY: promised by the caller.
+    let out_step = along(out.shape(), out, dim).1;
+    // SAFETY: indices were checked, so slices lie inside both views.
     unsafe {
-        if dense {
-            match inner.count() {
-                1 => for_size!(size, T => put_element(to, 0, get::<T>(from, 0))),
-                n => to.copy_from_nonoverlapping(from, n * size),
+        slices.copy(&|range, places| {
+            for (place, j) in places.iter_mut().zip(range) {
+                *place = [j as isize * out_step, rows[j] as isize * step];
             }
-        } else {
-            for_size!(size, T => inner.visit(0..inner.count(), |[a, b]| put_element(to, a, get::<T>(from, b))));
-        }
+        });
     }
+    Ok(())
 }
 
 /// Copies slices: `out[:, index[j]] = source[:, j]`; of repeated indices the last one stays.
@@ -168,24 +126,30 @@ pub fn index_copy(
     let size = size as i64;
     let refuse = |i| Error::index(format!("index_copy_(): {}", out_of_bounds(i, dim, size)));
     let rows = numbers(index, size, false, refuse)?;
-    // Earlier writes that a later one replaces are left out, so that threads never write one place twice.
-    let mut last = vec![usize::MAX; size as usize];
-    rows.iter().enumerate().for_each(|(j, &row)| last[row as usize] = j);
-    let kept: Vec<(i64, i64)> = rows
-        .iter()
-        .enumerate()
-        .filter(|&(j, &row)| last[row as usize] == j)
-        .map(|(j, &row)| (row, j as i64))
-        .collect();
     let (_, source_step) = along(source.shape(), &source, dim.min(source.ndim().saturating_sub(1)));
-    copy_slices(
-        (out.ptr(), &Layout::from(&*out), step),
-        (source.ptr(), &Layout::from(&source), source_step),
-        source.shape(),
-        dim,
-        &|j| kept[j],
-        kept.len(),
-    );
+    let mut slices = Slices {
+        to: out.ptr(),
+        from: source.ptr(),
+        layouts: [Layout::from(&*out), Layout::from(&source)],
+        shape: source.shape(),
+        listed: dim..dim + 1,
+        count: rows.len(),
+        repeats: true,
+    };
+    let place = |(j, &row): (usize, &i64)| [row as isize * step, j as isize * source_step];
+    let mut kept: Vec<Place> = Vec::new();
+    if source.numel() > GRAIN {
+        // Earlier writes that a later one replaces are left out, so that threads never write one place twice.
+        let mut last = vec![usize::MAX; size as usize];
+        rows.iter().enumerate().for_each(|(j, &row)| last[row as usize] = j);
+        let is_last = |&(j, &row): &(usize, &i64)| last[row as usize] == j;
+        kept.extend(rows.iter().enumerate().filter(is_last).map(place));
+        (slices.count, slices.repeats) = (kept.len(), false);
+    } else {
+        kept.extend(rows.iter().enumerate().map(place));
+    }
+    // SAFETY: indices were checked, so slices lie inside both views.
+    unsafe { slices.copy(&|range, places| places.copy_from_slice(&kept[range])) };
     Ok(())
 }
 
@@ -232,38 +196,44 @@ fn add_slices<T: Accumulate>(
     let at = |row: i64, column: usize| {
         out.ptr().wrapping_offset(row as isize * step + column as isize * size)
     };
+    // SAFETY: the offsets are those of a position of both views; rows were checked.
+    let add = |[to, from]: [isize; 2], j: usize, row: i64| unsafe {
+        let to = out.ptr().offset(to + row as isize * step);
+        let new = get::<T>(source.ptr(), from + j as isize * source_step);
+        let new = if is_one { new } else { new.mul(factor) };
+        put_element(to, 0, get::<T>(to, 0).add(new));
+    };
+    // Along the dimension elements may lie nearer than along the others.
+    let is_inner = lines.inner().is_some_and(|[_, from]| from.abs() > source_step.abs());
     parallel::for_range(lines.count(), columns_each(lines.count(), rows.len()), &|range| {
+        if is_inner {
+            return lines.visit(range, |offsets| {
+                rows.iter().enumerate().for_each(|(j, &row)| add(offsets, j, row));
+            });
+        }
         for (j, &row) in rows.iter().enumerate() {
-            if is_dense {
-                if let Some(&next) = rows.get(j + AHEAD) {
-                    prefetch_row(at(next, range.start), range.len() * size as usize);
-                }
-                let from = j as isize * source_step + range.start as isize * size;
-                let from = source.ptr().wrapping_offset(from).cast::<T>();
-                // SAFETY: both rows lie inside their views without gaps; rows were checked. The views do not overlap.
-                let (sum, x) = unsafe {
-                    let sum = at(row, range.start).cast::<T>();
-                    (
-                        std::slice::from_raw_parts_mut(sum, range.len()),
-                        std::slice::from_raw_parts(from, range.len()),
-                    )
-                };
-                if is_one {
-                    add_row(sum, x);
-                } else {
-                    add_scaled_row(sum, x, factor);
-                }
+            if !is_dense {
+                lines.visit(range.clone(), |offsets| add(offsets, j, row));
                 continue;
             }
-            lines.visit(range.clone(), |[to, from]| {
-                // SAFETY: the walk stays inside the views; rows were checked.
-                unsafe {
-                    let to = out.ptr().offset(to + row as isize * step);
-                    let new = get::<T>(source.ptr(), from + j as isize * source_step);
-                    let new = if is_one { new } else { new.mul(factor) };
-                    put_element(to, 0, get::<T>(to, 0).add(new));
-                }
-            });
+            if let Some(&next) = rows.get(j + AHEAD) {
+                prefetch_row(at(next, range.start), range.len() * size as usize);
+            }
+            let from = j as isize * source_step + range.start as isize * size;
+            let from = source.ptr().wrapping_offset(from).cast::<T>();
+            // SAFETY: both rows lie inside their views without gaps; rows were checked. The views do not overlap.
+            let (sum, x) = unsafe {
+                let sum = at(row, range.start).cast::<T>();
+                (
+                    std::slice::from_raw_parts_mut(sum, range.len()),
+                    std::slice::from_raw_parts(from, range.len()),
+                )
+            };
+            if is_one {
+                add_row(sum, x);
+            } else {
+                add_scaled_row(sum, x, factor);
+            }
         }
     });
 }
@@ -285,13 +255,24 @@ pub fn index_fill(
     let refuse = |i| Error::index(out_of_bounds(i, dim, size));
     let rows = numbers(index, size, true, refuse)?;
     let out = &*out;
-    let lines = Lines::new(out.shape(), Some(dim), [Layout::from(out)]);
+    let zeros: SmallVec<[i64; 6]> = SmallVec::from_elem(0, out.ndim());
     for_dtype!(out.dtype(), all, T => {
         let value: T = value.to();
-        for &row in &rows {
-            lines.visit(0..lines.count(), |[to]| {
-                // SAFETY: the walk stays inside the view; rows were checked.
-                unsafe { put_element(out.ptr(), to + row as isize * step, value) }
+        let slices = Slices {
+            to: out.ptr(),
+            from: (&raw const value).cast(),
+            layouts: [Layout::from(out), Layout::of(&zeros, size_of::<T>())],
+            shape: out.shape(),
+            listed: dim..dim + 1,
+            count: rows.len(),
+            repeats: true,
+        };
+        // SAFETY: indices were checked, so slices lie inside the view; on the other side there is one element.
+        unsafe {
+            slices.copy(&|range, places| {
+                for (place, &row) in places.iter_mut().zip(&rows[range]) {
+                    *place = [row as isize * step, 0];
+                }
             });
         }
     });
@@ -317,10 +298,18 @@ pub fn take(out: &mut StridedMut<'_>, input: StridedRef<'_>, index: StridedRef<'
     let out = &*out;
     let targets = Lines::new(out.shape(), None, [Layout::from(out)]);
     for_size!(input.dtype().size(), T => {
-        let mut at = 0;
+        let size = size_of::<T>() as isize;
+        if lines.is_dense([size]) && targets.is_dense([size]) {
+            for (j, &at) in places.iter().enumerate() {
+                // SAFETY: positions were checked; both sides have no gaps.
+                unsafe { *out.ptr().cast::<T>().add(j) = *input.ptr().cast::<T>().add(at as usize) };
+            }
+            return Ok(());
+        }
+        let mut numbers = places.iter();
         targets.visit(0..targets.count(), |[to]| {
-            let [from] = lines.offsets(places[at] as usize);
-            at += 1;
+            let Some(&at) = numbers.next() else { return };
+            let [from] = lines.offsets(at as usize);
             // SAFETY: positions were checked; the walk stays inside `out`.
             unsafe { put_element(out.ptr(), to, get::<T>(input.ptr(), from)) }
         });
@@ -352,10 +341,12 @@ pub fn put(
     let targets = Lines::new(out.shape(), None, [Layout::from(out)]);
     let sources = Lines::new(source.shape(), None, [Layout::from(&source)]);
     for_dtype!(out.dtype(), all, T => {
-        let mut at = 0;
+        let size = size_of::<T>() as isize;
+        let is_dense = targets.is_dense([size]);
+        let mut numbers = places.iter();
         sources.visit(0..sources.count(), |[from]| {
-            let [to] = targets.offsets(places[at] as usize);
-            at += 1;
+            let Some(&place) = numbers.next() else { return };
+            let to = if is_dense { place as isize * size } else { targets.offsets(place as usize)[0] };
             // SAFETY: positions were checked; the walk stays inside `source`.
             unsafe {
                 let new = get::<T>(source.ptr(), from);

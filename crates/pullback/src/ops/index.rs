@@ -116,6 +116,25 @@ fn expand_masks<'a>(
     Ok(out.into())
 }
 
+/// The mask, if that alone is the index and it covers every dimension.
+pub(super) fn whole_mask<'t>(self_: &Tensor, indices: &'t [Option<Tensor>]) -> Option<&'t Tensor> {
+    match indices {
+        [Some(mask)]
+            if mask.dtype() == DType::Bool && mask.ndim() > 0 && mask.shape() == self_.shape() =>
+        {
+            Some(mask)
+        }
+        _ => None,
+    }
+}
+
+/// The elements where the mask of the same shape is true.
+fn selected(self_: &Tensor, mask: &Tensor) -> Result<Tensor> {
+    let out = Tensor::empty_of(&[kernel::count_true(mask.view_ref()) as i64], self_.dtype())?;
+    kernel::masked_select(&mut out.view_mut(), self_.view_ref(), mask.view_ref())?;
+    Ok(out)
+}
+
 /// Prepares indexing of `self_`. No history.
 pub(super) fn plan(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Plan> {
     let indices = expand_masks(self_, indices)?;
@@ -171,6 +190,9 @@ pub(super) fn plan(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Plan> {
 )]
 impl Index {
     fn cpu(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Tensor> {
+        if let Some(mask) = whole_mask(self_, indices) {
+            return selected(self_, mask);
+        }
         let plan = plan(self_, indices)?;
         if plan.dims.is_empty() {
             return self_.dense_copy();
@@ -182,7 +204,9 @@ impl Index {
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], indices: &[Option<Tensor>]) -> Result<Tensor> {
         let zeros = TensorSpec::of(self_shape, grad.dtype()).zeros()?;
-        zeros.index_put(indices, grad, true)
+        // A mask names no place twice.
+        let repeats = whole_mask(&zeros, indices).is_none();
+        zeros.index_put(indices, grad, repeats)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |t: Tensor, indices: Vec<Option<Tensor>>| {
@@ -315,9 +339,7 @@ impl MaskedSelect {
         );
         let shape = broadcast_shapes(&[self_.shape(), mask.shape()])?;
         let (input, mask) = (self_.expand(&shape, false)?, mask.expand(&shape, false)?);
-        let out = Tensor::empty_of(&[kernel::count_true(mask.view_ref()) as i64], self_.dtype())?;
-        kernel::masked_select(&mut out.view_mut(), input.view_ref(), mask.view_ref())?;
-        Ok(out)
+        selected(&input, &mask)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], mask: &Tensor) -> Result<Tensor> {
         let shape = broadcast_shapes(&[self_shape, mask.shape()])?;

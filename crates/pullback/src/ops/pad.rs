@@ -1,7 +1,7 @@
 //! Padding: constants, reflections, replications and periodic continuation.
 //!
-//! `constant_pad_nd` is the one kernel; the other modes are made of `slice`, `flip` and `cat`, a dimension after the
-//! other. The gradient of a padding adds the pieces up at the places they were copied from.
+//! Constants are written around a copy, reflections and replications continue one, a dimension after the other; what crops
+//! at one side, and what is periodic, is made of `slice`, `flip` and `cat`. The gradient of a padding adds the pieces up at the places they were copied from.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
@@ -9,7 +9,10 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::TensorSpec;
 use crate::tensor::shape::list;
 use crate::{DType, Dims, ErrorKind, MemoryFormat, Result, Scalar, Tensor};
+use pullback_kernels::layout;
 use pullback_macros::op;
+use smallvec::SmallVec;
+use std::ops::Range;
 
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[
@@ -161,13 +164,49 @@ fn continued(x: &Tensor, padding: &[i64], spatial: usize, mode: &str) -> Result<
     if is_mirror {
         check_output(x, padding, mode)?;
     }
-    let mut out = x.clone();
-    for (index, sides) in padding.chunks(2).enumerate() {
-        if sides[0] != 0 || sides[1] != 0 {
-            out = pad_dim(&out, (x.ndim() - 1 - index) as i64, (sides[0], sides[1]), mode)?;
+    // A periodic continuation is no op of its own: what it is made of knows the gradient.
+    if !is_mirror || padding.iter().any(|&side| side < 0) {
+        let mut out = x.clone();
+        for (index, sides) in padding.chunks(2).enumerate() {
+            if sides[0] != 0 || sides[1] != 0 {
+                out = pad_dim(&out, (x.ndim() - 1 - index) as i64, (sides[0], sides[1]), mode)?;
+            }
         }
+        return if out.is_same(x) { out.clone_tensor(None) } else { Ok(out) };
     }
-    if out.is_same(x) { out.clone_tensor(None) } else { Ok(out) }
+    mirrored(x, padding, mode)
+}
+
+/// The last dimensions reflected or replicated without cropping: the tensor is copied into the middle of the result, and continued from
+/// there a dimension after the other.
+fn mirrored(x: &Tensor, padding: &[i64], mode: &str) -> Result<Tensor> {
+    let mut shape = Dims::from_slice(x.shape());
+    let mut inside: SmallVec<[Range<i64>; 5]> = x.shape().iter().map(|&size| 0..size).collect();
+    for (index, sides) in padding.chunks(2).enumerate() {
+        let dim = x.ndim() - 1 - index;
+        let size = shape[dim];
+        shape[dim] = size.saturating_add(sides[0]).saturating_add(sides[1]);
+        inside[dim] = sides[0]..sides[0].saturating_add(size);
+    }
+    let out = Tensor::empty_of(&shape, x.dtype())?;
+    let mut middle = out.clone();
+    for (dim, range) in inside.iter().enumerate().skip(x.ndim() - padding.len() / 2) {
+        middle = middle.narrow(dim as i64, range.start, range.end - range.start)?;
+    }
+    middle.copy_data(x)?;
+    for dim in (x.ndim() - padding.len() / 2..x.ndim()).rev() {
+        let (Range { start, end }, size) = (inside[dim].clone(), x.shape()[dim]);
+        if size == shape[dim] {
+            continue;
+        }
+        let source = |position: i64| match mode {
+            "reflect" if position < start => 2 * start - position,
+            "reflect" => 2 * (end - 1) - position,
+            _ => position.clamp(start, end - 1),
+        };
+        layout::continue_along(&mut out.view_mut(), dim, start..end, &inside[..dim], &source)?;
+    }
+    Ok(out)
 }
 
 /// Refuses dtypes without a kernel, padding of more than there is to reflect, and results without elements.

@@ -4,13 +4,14 @@
 //! Every op writes into `self`; its functional form writes into a copy. Indices are checked before the
 //! first write. Contributions to one place are added in row-major order, so results never vary.
 
-use super::index::{as_vector, check_index_dtype, check_places_dtype, plan};
+use super::index::{as_vector, check_index_dtype, check_places_dtype, plan, whole_mask};
 use crate::dispatch::{OpDef, Value, check_separate};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::index::{self as kernel, Reduce, ScatterSource};
+use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -70,12 +71,18 @@ impl IndexPut {
             self_.dtype().scalar_name(),
             values.dtype().scalar_name()
         );
-        let plan = plan(self_, indices)?;
         let values = if values.dtype() == self_.dtype() {
             values.clone()
         } else {
             values.converted(self_.dtype())?
         };
+        if !accumulate
+            && let Some(mask) = whole_mask(self_, indices)
+            && put_masked(self_, mask, &values)?
+        {
+            return Ok(());
+        }
+        let plan = plan(self_, indices)?;
         let Ok(values) = values.expand(&plan.shape, false) else {
             bail!(
                 runtime,
@@ -125,6 +132,21 @@ impl IndexPut {
             sample(s.normal(&[4, 3]), vec![None, places(&[1])], s.normal(&[]), false),
         ]
     }
+}
+
+/// Writes one value, or as many as there are, where the mask of the same shape is true; false if there are others.
+fn put_masked(self_: &Tensor, mask: &Tensor, values: &Tensor) -> Result<bool> {
+    if values.numel() == 1 && values.ndim() <= 1 {
+        let values = values.view(&[])?.expand(self_.shape(), false)?;
+        let (own, value) = (self_.view_ref(), values.view_ref());
+        elementwise::where_(&mut Iter::new(&[self_.view_mut()], &[mask.view_ref(), value, own])?)?;
+        return Ok(true);
+    }
+    let fits = values.ndim() == 1 && kernel::count_true(mask.view_ref()) as i64 == values.numel();
+    if fits {
+        kernel::masked_scatter(&mut self_.view_mut(), mask.view_ref(), values.view_ref())?;
+    }
+    Ok(fits)
 }
 
 fn scatter(

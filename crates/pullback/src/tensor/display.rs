@@ -353,6 +353,9 @@ impl Visit {
             values.push(tensor.element_at(offset));
             return;
         }
+        if !self.summarize && dim + 1 == tensor.ndim() {
+            return tensor.push_row(offset, values);
+        }
         let (size, stride) = (tensor.shape()[dim], tensor.strides()[dim]);
         for index in 0..size {
             if self.summarize
@@ -367,25 +370,45 @@ impl Visit {
     }
 }
 
+/// An element as a number of its kind.
+#[inline(always)]
+fn number<T: Element>(value: T) -> Scalar {
+    if T::DTYPE == DType::Bool {
+        Scalar::Bool(value.is_true())
+    } else if T::DTYPE.is_complex() {
+        let c = value.to_c128();
+        Scalar::Complex(c.re, c.im)
+    } else if T::DTYPE.is_floating_point() {
+        Scalar::Float(value.to_f64())
+    } else {
+        Scalar::Int(value.to_i64())
+    }
+}
+
 impl Tensor {
     /// The element this many elements behind the first one; the caller stays inside the shape.
     pub(crate) fn element_at(&self, offset: i64) -> Scalar {
-        let dtype = self.dtype();
         let place = self.data_ptr();
-        pullback_kernels::for_dtype!(dtype, all, T => {
+        pullback_kernels::for_dtype!(self.dtype(), all, T => {
             // SAFETY: offsets made of indices inside the shape and the strides stay inside the storage.
-            let value = unsafe { place.cast::<T>().offset(offset as isize).read() };
-            if dtype == DType::Bool {
-                Scalar::Bool(value.is_true())
-            } else if dtype.is_complex() {
-                let c = value.to_c128();
-                Scalar::Complex(c.re, c.im)
-            } else if dtype.is_floating_point() {
-                Scalar::Float(value.to_f64())
-            } else {
-                Scalar::Int(value.to_i64())
-            }
+            number(unsafe { place.cast::<T>().offset(offset as isize).read() })
         })
+    }
+
+    /// The elements along the last dimension, the first of them this many elements behind the tensor's.
+    fn push_row(&self, offset: i64, values: &mut Vec<Scalar>) {
+        let (Some(&size), Some(&stride)) = (self.shape().last(), self.strides().last()) else {
+            return;
+        };
+        let place = self.data_ptr();
+        pullback_kernels::for_dtype!(self.dtype(), all, T => {
+            let element = |index: i64| {
+                let at = (offset + index * stride) as isize;
+                // SAFETY: as above.
+                number(unsafe { place.cast::<T>().offset(at).read() })
+            };
+            values.extend((0..size).map(element));
+        });
     }
 
     /// All elements in row-major order.

@@ -22,7 +22,7 @@ pub use device::{Device, Layout, MemoryFormat};
 pub(crate) use geometry::*;
 pub use geometry::{Dims, Geometry, contiguous_strides, dims_with};
 pub(crate) use overlap::{
-    overlaps_partly, overlaps_partly_resized, shares_elements, shares_storage,
+    is_same_elements, overlaps_partly, overlaps_partly_resized, shares_elements, shares_storage,
 };
 pub use raw::Tensor;
 pub(crate) use raw::{Flag, SpinLock, WeakTensor};

@@ -15,7 +15,7 @@ const TRIES: u32 = 1000;
 
 /// Whether `a` and `b` share memory without being the same elements in the same order.
 pub(crate) fn overlaps_partly(a: &Tensor, b: &Tensor) -> bool {
-    shares_elements(a, b) && !is_same_elements(a.geometry(), b.geometry())
+    shares_elements(a, b) && !is_same_geometry(a.geometry(), b.geometry())
 }
 
 /// Whether `a` and `b` share memory.
@@ -33,7 +33,7 @@ pub(crate) fn overlaps_partly_resized(a: &Tensor, shape: &[i64], b: &Tensor) -> 
         return overlaps_partly(a, b);
     }
     let resized = a.geometry().with_view(shape, &contiguous_strides(shape), a.storage_offset());
-    resized.is_ok_and(|a| reach_same(&a, b.geometry()) && !is_same_elements(&a, b.geometry()))
+    resized.is_ok_and(|a| reach_same(&a, b.geometry()) && !is_same_geometry(&a, b.geometry()))
 }
 
 /// Whether two views of one memory reach the same bytes.
@@ -50,6 +50,11 @@ fn reach_same(ga: &Geometry, gb: &Geometry) -> bool {
     a0 < b1 && b0 < a1 && (ga.dtype != gb.dtype || meet(ga, gb))
 }
 
+/// Whether `a` and `b` are the same elements in the same order.
+pub(crate) fn is_same_elements(a: &Tensor, b: &Tensor) -> bool {
+    shares_storage(a, b) && is_same_geometry(a.geometry(), b.geometry())
+}
+
 /// Whether `a` and `b` are parts of one memory.
 pub(crate) fn shares_storage(a: &Tensor, b: &Tensor) -> bool {
     match (&a.geometry().storage, &b.geometry().storage) {
@@ -58,7 +63,7 @@ pub(crate) fn shares_storage(a: &Tensor, b: &Tensor) -> bool {
     }
 }
 
-fn is_same_elements(a: &Geometry, b: &Geometry) -> bool {
+fn is_same_geometry(a: &Geometry, b: &Geometry) -> bool {
     let mut dims = a.shape.iter().zip(a.strides.iter().zip(&b.strides));
     a.offset == b.offset
         && a.dtype == b.dtype

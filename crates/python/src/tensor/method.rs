@@ -154,8 +154,20 @@ fn nest<'py>(
         // SAFETY: a new reference.
         return Ok(unsafe { Bound::from_owned_ptr(py, scalar(py, values[*at - 1])?) });
     };
-    let items: PyResult<Vec<_>> = (0..size).map(|_| nest(py, rest, values, at)).collect();
-    Ok(PyList::new(py, items?)?.into_any())
+    // SAFETY: a new list, whose places are each filled once with a new reference; on an error the rest stays empty.
+    unsafe {
+        let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(size as isize))?;
+        for index in 0..size as isize {
+            let item = if rest.is_empty() {
+                *at += 1;
+                scalar(py, values[*at - 1])?
+            } else {
+                nest(py, rest, values, at)?.into_ptr()
+            };
+            ffi::PyList_SET_ITEM(list.as_ptr(), index, item);
+        }
+        Ok(list)
+    }
 }
 
 fn requires_grad_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {

@@ -13,6 +13,7 @@ pub mod elementwise;
 pub mod error;
 pub mod gemm;
 pub mod index;
+mod lanes;
 pub mod layout;
 pub mod linalg;
 mod line;
@@ -32,6 +33,7 @@ pub mod simd;
 pub mod softmax;
 pub mod sort;
 pub mod strided;
+mod windows;
 
 pub use dtype::{Bool, C64, C128, DType, Element};
 pub use error::{Error, ErrorKind, Result};

@@ -2,8 +2,8 @@
 //! and their gradients.
 //!
 //! Views are (C, *) or (N, C, *) as PyTorch takes them: the last `spatial` dimensions are pooled, all
-//! others are planes. Each plane is one task. A row of outputs is worked on at once: for each kernel
-//! element, whose inputs lie at a constant step, so that the loops become vector code.
+//! others are planes. Small planes are taken sixteen side by side (`crate::windows`). In others a row of outputs is worked on at
+//! once: for each kernel element, whose inputs lie at a constant step, so that the loops become vector code.
 
 mod average;
 mod maximum;
@@ -13,6 +13,7 @@ pub use average::{
 };
 pub use maximum::{max_pool, max_pool_backward};
 
+use crate::windows::{Moves, Windows};
 use crate::{Error, Result};
 use smallvec::SmallVec;
 
@@ -147,6 +148,11 @@ impl Geometry {
     }
     fn output_size(&self) -> usize {
         self.output.iter().product()
+    }
+    /// The windows if planes are better taken side by side.
+    fn small_windows(&self) -> Option<Windows> {
+        let Geometry { planes, input, output, kernel, stride, padding, dilation } = *self;
+        Windows::of_kernel(planes, &Moves { input, output, kernel, stride, padding, dilation })
     }
     /// Calls `work` for each plane, on several threads if there is enough to do.
     fn for_planes(&self, work: &(dyn Fn(usize) + Sync)) {

@@ -4,6 +4,8 @@
 use super::maximum::for_taps;
 use super::{Geometry, Window, output_shape, sizes};
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, with_output};
+use crate::lanes::{Column, ROWS, room, to_columns, to_rows};
+use crate::windows::{Windows, planes_of};
 use crate::{DType, Error, Result, StridedMut, StridedRef};
 use std::ops::Range;
 
@@ -42,6 +44,9 @@ pub fn avg_pool(
     for_compute!(x.dtype(), "avg_pool2d", T => {
         let x = load::<T>(x);
         with_output::<T, _>(out, |out| {
+            if let Some(windows) = scales.g.small_windows() {
+                return side_by_side(out, &x, scales.g.planes, &windows, &scales.all());
+            }
             let (size, from) = (scales.g.output_size(), scales.g.input_size());
             let out = SharedMut::new(out);
             scales.g.for_planes(&|plane| {
@@ -69,6 +74,9 @@ pub fn avg_pool_backward(
     for_compute!(grad.dtype(), "avg_pool2d_backward", T => {
         let grad = load::<T>(grad);
         with_output::<T, _>(grad_x, |out| {
+            if let Some(windows) = scales.g.small_windows() {
+                return side_by_side_backward(out, &grad, scales.g.planes, &windows, &scales.all());
+            }
             let (size, to) = (scales.g.output_size(), scales.g.input_size());
             let out = SharedMut::new(out);
             scales.g.for_planes(&|plane| {
@@ -109,11 +117,18 @@ impl Scales {
         });
         Ok(Scales { g, counts, fixed: how.divisor_override.map(|d| d as f64) })
     }
-    /// The divisor of output `i` of a plane.
-    fn of(&self, i: usize) -> f64 {
-        let [rows, width] = [self.g.output[1], self.g.output[2]];
-        let [d, h, w] = [i / width / rows, i / width % rows, i % width];
-        self.fixed.unwrap_or_else(|| self.counts[0][d] * self.counts[1][h] * self.counts[2][w])
+    /// The divisors of a plane's outputs.
+    fn all(&self) -> Vec<f64> {
+        if let Some(fixed) = self.fixed {
+            return vec![fixed; self.g.output_size()];
+        }
+        let mut all = Vec::with_capacity(self.g.output_size());
+        for d in &self.counts[0] {
+            for h in &self.counts[1] {
+                all.extend(self.counts[2].iter().map(|w| d * h * w));
+            }
+        }
+        all
     }
     fn apply<T: Real>(&self, out: &mut [T]) {
         if let Some(fixed) = self.fixed {
@@ -133,6 +148,7 @@ fn average_integers(out: &mut [i64], x: &[i64], scales: &Scales) {
     let g = &scales.g;
     let (size, from) = (g.output_size(), g.input_size());
     let out = SharedMut::new(out);
+    let divisors = scales.all();
     g.for_planes(&|plane| {
         // SAFETY: one task per plane.
         let out = unsafe { out.slice(plane * size..(plane + 1) * size) };
@@ -143,8 +159,8 @@ fn average_integers(out: &mut [i64], x: &[i64], scales: &Scales) {
                 *out = out.wrapping_add(x[i + j * g.stride[2]]);
             }
         });
-        for (i, out) in out.iter_mut().enumerate() {
-            let by = scales.of(i) as i64;
+        for (out, &by) in out.iter_mut().zip(&divisors) {
+            let by = by as i64;
             *out = if by == 0 { 0 } else { out.wrapping_div(by) };
         }
     });
@@ -166,29 +182,138 @@ crate::multiversion! {
     }
 }
 
-fn plane_forward<T: Real>(out: &mut [T], x: &[T], g: &Geometry) {
-    out.fill(T::ZERO);
-    for_taps(g, |o, i, n| add_sampled(&mut out[o..o + n], &x[i..], g.stride[2]));
+/// Averages of small planes; `divisors` are those of a plane's outputs.
+fn side_by_side<T: Real>(
+    out: &mut [T],
+    x: &[T],
+    planes: usize,
+    windows: &Windows,
+    divisors: &[f64],
+) {
+    let divisors: Vec<T> = divisors.iter().map(|&d| T::of(d)).collect();
+    let out = SharedMut::new(out);
+    windows.for_planes(planes, &|planes| {
+        // SAFETY: each task has planes of its own.
+        let (out, x) = unsafe { planes_of((out, windows.outputs), (x, windows.inputs), &planes) };
+        columns_forward(out, x, windows, &divisors);
+    });
 }
 
-fn plane_backward<T: Real>(out: &mut [T], grad: &[T], g: &Geometry) {
-    for_taps(g, |o, i, n| add_spread(&mut out[i..], &grad[o..o + n], g.stride[2]));
+/// The gradient of [`side_by_side`].
+fn side_by_side_backward<T: Real>(
+    out: &mut [T],
+    grad: &[T],
+    planes: usize,
+    windows: &Windows,
+    divisors: &[f64],
+) {
+    let divisors: Vec<T> = divisors.iter().map(|&d| T::of(d)).collect();
+    let out = SharedMut::new(out);
+    windows.for_planes(planes, &|planes| {
+        // SAFETY: each task has planes of its own.
+        let (out, grad) =
+            unsafe { planes_of((out, windows.inputs), (grad, windows.outputs), &planes) };
+        columns_backward(out, grad, windows, &divisors);
+    });
 }
 
 crate::multiversion! {
-    /// `out[j] += x[j * stride]`.
-    fn add_sampled<T: Real>(out: &mut [T], x: &[T], stride: usize) {
-        match stride {
-            1 => add_sampled_at::<T, 1>(out, x, 1),
-            2 => add_sampled_at::<T, 2>(out, x, 2),
-            _ => add_sampled_at::<T, 0>(out, x, stride),
+    fn columns_forward<T: Real>(out: &mut [T], x: &[T], windows: &Windows, divisors: &[T]) {
+        let mut columns = vec![[T::ZERO; ROWS]; room(windows.inputs)];
+        let mut results = vec![[T::ZERO; ROWS]; room(windows.outputs)];
+        let mut x = x;
+        for out in out.chunks_mut((ROWS * windows.outputs).max(1)) {
+            let count = out.len() / windows.outputs;
+            to_columns(&mut columns, x, windows.inputs, count);
+            windows.fold(
+                |_, _| [T::ZERO; ROWS],
+                |mut sum: Column<T>, at, _| {
+                    // SAFETY: there is a column for each input.
+                    let values = unsafe { *columns.get_unchecked(at) };
+                    for l in 0..ROWS {
+                        sum[l] += values[l];
+                    }
+                    sum
+                },
+                |o, mut sum| {
+                    let by = divisors[o];
+                    for value in &mut sum {
+                        *value /= by;
+                    }
+                    results[o] = sum;
+                },
+            );
+            to_rows(out, &results, windows.outputs);
+            x = &x[count * windows.inputs..];
         }
     }
 }
 
-/// The loop of [`add_sampled`]; `S` is the stride, or 0 if it is not a constant.
+crate::multiversion! {
+    fn columns_backward<T: Real>(out: &mut [T], grad: &[T], windows: &Windows, divisors: &[T]) {
+        let mut columns = vec![[T::ZERO; ROWS]; room(windows.inputs)];
+        let mut shares = vec![[T::ZERO; ROWS]; room(windows.outputs)];
+        let mut grad = grad;
+        for out in out.chunks_mut((ROWS * windows.inputs).max(1)) {
+            let count = out.len() / windows.inputs;
+            to_columns(&mut shares, grad, windows.outputs, count);
+            columns.fill([T::ZERO; ROWS]);
+            windows.fold(
+                |o, _| {
+                    let (mut share, by) = (shares[o], divisors[o]);
+                    for value in &mut share {
+                        *value /= by;
+                    }
+                    share
+                },
+                |share: Column<T>, at, _| {
+                    // SAFETY: there is a column for each input.
+                    let to = unsafe { columns.get_unchecked_mut(at) };
+                    let mut sum = *to;
+                    for l in 0..ROWS {
+                        sum[l] += share[l];
+                    }
+                    *to = sum;
+                    share
+                },
+                |_, _| {},
+            );
+            to_rows(out, &columns, windows.inputs);
+            grad = &grad[count * windows.outputs..];
+        }
+    }
+}
+
+crate::multiversion! {
+    fn plane_forward<T: Real>(out: &mut [T], x: &[T], g: &Geometry) {
+        out.fill(T::ZERO);
+        for_taps(g, |o, i, n| {
+            let (out, x) = (&mut out[o..o + n], &x[i..]);
+            match g.stride[2] {
+                1 => add_sampled::<T, 1>(out, x, 1),
+                2 => add_sampled::<T, 2>(out, x, 2),
+                stride => add_sampled::<T, 0>(out, x, stride),
+            }
+        });
+    }
+}
+
+crate::multiversion! {
+    fn plane_backward<T: Real>(out: &mut [T], grad: &[T], g: &Geometry) {
+        for_taps(g, |o, i, n| {
+            let (out, grad) = (&mut out[i..], &grad[o..o + n]);
+            match g.stride[2] {
+                1 => add_spread::<T, 1>(out, grad, 1),
+                2 => add_spread::<T, 2>(out, grad, 2),
+                stride => add_spread::<T, 0>(out, grad, stride),
+            }
+        });
+    }
+}
+
+/// `out[j] += x[j * stride]`; `S` is the stride, or 0 if it is not a constant.
 #[inline(always)]
-fn add_sampled_at<T: Real, const S: usize>(out: &mut [T], x: &[T], stride: usize) {
+fn add_sampled<T: Real, const S: usize>(out: &mut [T], x: &[T], stride: usize) {
     let step = if S == 0 { stride } else { S };
     assert!(out.is_empty() || (out.len() - 1) * step < x.len());
     for (j, out) in out.iter_mut().enumerate() {
@@ -197,12 +322,14 @@ fn add_sampled_at<T: Real, const S: usize>(out: &mut [T], x: &[T], stride: usize
     }
 }
 
-crate::multiversion! {
-    /// `out[j * stride] += x[j]`.
-    fn add_spread<T: Real>(out: &mut [T], x: &[T], stride: usize) {
-        for (out, &x) in out.iter_mut().step_by(stride).zip(x) {
-            *out += x;
-        }
+/// `out[j * stride] += x[j]`; `S` as in [`add_sampled`].
+#[inline(always)]
+fn add_spread<T: Real, const S: usize>(out: &mut [T], x: &[T], stride: usize) {
+    let step = if S == 0 { stride } else { S };
+    assert!(x.is_empty() || (x.len() - 1) * step < out.len());
+    for (j, &x) in x.iter().enumerate() {
+        // SAFETY: the assertion covers the last and so every element.
+        unsafe { *out.get_unchecked_mut(j * step) += x };
     }
 }
 
@@ -249,6 +376,9 @@ pub fn adaptive_avg_pool(
     for_compute!(x.dtype(), "adaptive_avg_pool2d", T => {
         let x = load::<T>(x);
         with_output::<T, _>(out, |out| {
+            if let Some(windows) = Windows::of_parts(planes, input, output, part) {
+                return side_by_side(out, &x, planes, &windows, &windows.counts());
+            }
             for_parts(out, planes, input, output, &|out, plane, parts, count| {
                 let mut sum = 0.0;
                 for_lines(parts, input, |line| {
@@ -317,9 +447,13 @@ pub fn adaptive_avg_pool_backward(
 ) -> Result<()> {
     let (planes, input, output) = adaptive(grad_x.shape(), grad.shape(), spatial)?;
     for_compute!(grad.dtype(), "adaptive_avg_pool2d_backward", T => {
-        // The parts write into the input's plane, so the gradient is the buffer that is walked.
-        let mut grad = load::<T>(grad).into_owned();
+        let grad = load::<T>(grad);
         with_output::<T, _>(grad_x, |out| {
+            if let Some(windows) = Windows::of_parts(planes, input, output, part) {
+                return side_by_side_backward(out, &grad, planes, &windows, &windows.counts());
+            }
+            // The parts write into the input's plane, so the gradient is the buffer that is walked.
+            let mut grad = grad.into_owned();
             out.fill(T::ZERO);
             let shared = SharedMut::new(out);
             let size: usize = input.iter().product();

@@ -5,6 +5,8 @@
 
 use super::{Geometry, Window, output_shape};
 use crate::dense::{Compute, Real, SharedMut, expect_shape, load, with_output};
+use crate::lanes::{Column, ROWS, room, to_columns, to_rows};
+use crate::windows::{Windows, planes_of};
 use crate::{DType, Error, Result, StridedMut, StridedRef};
 
 /// What max pooling compares: floats in their compute type, integers as `i64`.
@@ -74,6 +76,19 @@ fn all_planes<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], g: &Geome
     let (size, from) = (g.output_size(), g.input_size());
     let wanted = !indices.is_empty();
     let (out, indices) = (SharedMut::new(out), SharedMut::new(indices));
+    if let Some(windows) = g.small_windows() {
+        return windows.for_planes(g.planes, &|planes| {
+            // SAFETY: each task has planes of its own.
+            let (out, x) = unsafe { planes_of((out, size), (x, from), &planes) };
+            if wanted {
+                // SAFETY: as above.
+                let indices = unsafe { indices.slice(planes.start * size..planes.end * size) };
+                columns_indices(out, indices, x, &windows);
+            } else {
+                columns_values(out, x, &windows);
+            }
+        });
+    }
     g.for_planes(&|plane| {
         let span = plane * size..(plane + 1) * size;
         // SAFETY: one task per plane.
@@ -88,23 +103,84 @@ fn all_planes<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], g: &Geome
     });
 }
 
-fn plane_values<T: Ordered>(out: &mut [T], x: &[T], g: &Geometry) {
-    out.fill(T::LOWEST);
-    for_taps(g, |o, i, n| keep_larger(&mut out[o..o + n], &x[i..], g.stride[2]));
-}
-
 crate::multiversion! {
-    /// `best[j] = max(best[j], x[j * stride])`.
-    fn keep_larger<T: Ordered>(best: &mut [T], x: &[T], stride: usize) {
-        match stride {
-            1 => keep_larger_at::<T, 1>(best, x, 1),
-            2 => keep_larger_at::<T, 2>(best, x, 2),
-            _ => keep_larger_at::<T, 0>(best, x, stride),
+    fn columns_values<T: Ordered>(out: &mut [T], x: &[T], windows: &Windows) {
+        let mut columns = vec![[T::default(); ROWS]; room(windows.inputs)];
+        let mut results = vec![[T::default(); ROWS]; room(windows.outputs)];
+        let mut x = x;
+        for out in out.chunks_mut(ROWS * windows.outputs) {
+            let count = out.len() / windows.outputs;
+            to_columns(&mut columns, x, windows.inputs, count);
+            windows.fold(
+                |_, _| [T::LOWEST; ROWS],
+                |mut best: Column<T>, at, _| {
+                    // SAFETY: there is a column for each input.
+                    let values = unsafe { *columns.get_unchecked(at) };
+                    for l in 0..ROWS {
+                        best[l] = if values[l].beats(best[l]) { values[l] } else { best[l] };
+                    }
+                    best
+                },
+                |o, best| results[o] = best,
+            );
+            to_rows(out, &results, windows.outputs);
+            x = &x[count * windows.inputs..];
         }
     }
 }
 
-/// The loop of [`keep_larger`]; `S` is the stride, or 0 if it is not a constant.
+crate::multiversion! {
+    /// As [`columns_values`], with the position of each maximum.
+    fn columns_indices<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], windows: &Windows) {
+        let mut columns = vec![[T::default(); ROWS]; room(windows.inputs)];
+        let mut results = vec![[T::default(); ROWS]; room(windows.outputs)];
+        let mut places = vec![[0_u32; ROWS]; room(windows.outputs)];
+        let mut places_rows = vec![0_u32; ROWS * windows.outputs];
+        let mut x = x;
+        let groups = out.chunks_mut(ROWS * windows.outputs);
+        for (out, indices) in groups.zip(indices.chunks_mut(ROWS * windows.outputs)) {
+            let count = out.len() / windows.outputs;
+            to_columns(&mut columns, x, windows.inputs, count);
+            windows.fold(
+                |_, first| ([T::LOWEST; ROWS], [first as u32; ROWS]),
+                |(mut best, mut places): (Column<T>, Column<u32>), at, _| {
+                    // SAFETY: there is a column for each input.
+                    let values = unsafe { *columns.get_unchecked(at) };
+                    for l in 0..ROWS {
+                        let wins = values[l].beats(best[l]);
+                        best[l] = if wins { values[l] } else { best[l] };
+                        places[l] = if wins { at as u32 } else { places[l] };
+                    }
+                    (best, places)
+                },
+                |o, result| (results[o], places[o]) = result,
+            );
+            to_rows(out, &results, windows.outputs);
+            let places_rows = &mut places_rows[..indices.len()];
+            to_rows(places_rows, &places, windows.outputs);
+            for (index, &place) in indices.iter_mut().zip(&*places_rows) {
+                *index = i64::from(place);
+            }
+            x = &x[count * windows.inputs..];
+        }
+    }
+}
+
+crate::multiversion! {
+    fn plane_values<T: Ordered>(out: &mut [T], x: &[T], g: &Geometry) {
+        out.fill(T::LOWEST);
+        for_taps(g, |o, i, n| {
+            let (best, x) = (&mut out[o..o + n], &x[i..]);
+            match g.stride[2] {
+                1 => keep_larger_at::<T, 1>(best, x, 1),
+                2 => keep_larger_at::<T, 2>(best, x, 2),
+                stride => keep_larger_at::<T, 0>(best, x, stride),
+            }
+        });
+    }
+}
+
+/// `best[j] = max(best[j], x[j * stride])`; `S` is the stride, or 0 if it is not a constant.
 #[inline(always)]
 fn keep_larger_at<T: Ordered, const S: usize>(best: &mut [T], x: &[T], stride: usize) {
     let step = if S == 0 { stride } else { S };
@@ -116,32 +192,22 @@ fn keep_larger_at<T: Ordered, const S: usize>(best: &mut [T], x: &[T], stride: u
     }
 }
 
-fn plane_indices<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], g: &Geometry) {
-    out.fill(T::LOWEST);
-    start_indices(indices, g);
-    for_taps(g, |o, i, n| {
-        keep_larger_index(
-            &mut out[o..o + n],
-            &mut indices[o..o + n],
-            &x[i..],
-            i as i64,
-            g.stride[2],
-        );
-    });
-}
-
 crate::multiversion! {
-    /// As [`keep_larger`], with the position of each maximum, which is `first + j * stride`.
-    fn keep_larger_index<T: Ordered>(best: &mut [T], at: &mut [i64], x: &[T], first: i64, stride: usize) {
-        match stride {
-            1 => keep_larger_index_at::<T, 1>(best, at, x, first, 1),
-            2 => keep_larger_index_at::<T, 2>(best, at, x, first, 2),
-            _ => keep_larger_index_at::<T, 0>(best, at, x, first, stride),
-        }
+    fn plane_indices<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], g: &Geometry) {
+        out.fill(T::LOWEST);
+        start_indices(indices, g);
+        for_taps(g, |o, i, n| {
+            let (best, at, x) = (&mut out[o..o + n], &mut indices[o..o + n], &x[i..]);
+            match g.stride[2] {
+                1 => keep_larger_index_at::<T, 1>(best, at, x, i as i64, 1),
+                2 => keep_larger_index_at::<T, 2>(best, at, x, i as i64, 2),
+                stride => keep_larger_index_at::<T, 0>(best, at, x, i as i64, stride),
+            }
+        });
     }
 }
 
-/// The loop of [`keep_larger_index`].
+/// As [`keep_larger_at`], with the position of each maximum, which is `first + j * stride`.
 #[inline(always)]
 fn keep_larger_index_at<T: Ordered, const S: usize>(
     best: &mut [T],
@@ -255,14 +321,18 @@ fn scatter<T: Real>(
 ) {
     let out = SharedMut::new(out);
     crate::parallel::for_range(planes, (super::GRAIN / (from + to).max(1)).max(1), &|range| {
-        for plane in range {
-            // SAFETY: one task per plane.
-            let out = unsafe { out.slice(plane * to..(plane + 1) * to) };
-            out.fill(T::ZERO);
-            let span = plane * from..(plane + 1) * from;
-            for (&g, &i) in grad[span.clone()].iter().zip(&indices[span]) {
-                out[i as usize] += g;
+        // SAFETY: each task has planes of its own.
+        let out = unsafe { out.slice(range.start * to..range.end * to) };
+        out.fill(T::ZERO);
+        let mut base = 0;
+        let span = range.start * from..range.end * from;
+        let (grad, indices) = (&grad[span.clone()], &indices[span]);
+        for (grad, indices) in grad.chunks_exact(from.max(1)).zip(indices.chunks_exact(from.max(1)))
+        {
+            for (&g, &i) in grad.iter().zip(indices) {
+                out[base + i as usize] += g;
             }
+            base += to;
         }
     });
 }

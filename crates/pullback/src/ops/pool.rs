@@ -142,15 +142,16 @@ impl MaxPool2dWithIndices {
      not_differentiable(indices), method = max_pool2d_backward)]
 impl MaxPool2dBackward {
     fn cpu(grad_output: &Tensor, indices: &Tensor, input_size: &[i64]) -> Result<Tensor> {
-        let out = TensorSpec::of(input_size, grad_output.dtype()).zeros()?;
-        if grad_output.numel() > 0 {
-            kernel::max_pool_backward(
-                &mut out.view_mut(),
-                grad_output.view_ref(),
-                indices.view_ref(),
-                2,
-            )?;
+        if grad_output.numel() == 0 {
+            return TensorSpec::of(input_size, grad_output.dtype()).zeros();
         }
+        let out = Tensor::empty_of(input_size, grad_output.dtype())?;
+        kernel::max_pool_backward(
+            &mut out.view_mut(),
+            grad_output.view_ref(),
+            indices.view_ref(),
+            2,
+        )?;
         Ok(out)
     }
     fn vjp_grad_output(grad: &Tensor, indices: &Tensor) -> Result<Tensor> {

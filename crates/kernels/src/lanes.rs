@@ -1,0 +1,187 @@
+//! Short rows side by side: sixteen of them turned into columns, a lane per row.
+//!
+//! A loop over one short row is mostly setup, and its elements do not fill a register. Over columns every step is one whole
+//! register whatever the length, and each row's result is what it would be alone.
+
+use crate::simd::transpose::{SQUARE, square};
+
+/// Rows that are worked on together.
+pub(crate) const ROWS: usize = SQUARE;
+
+/// One element of each row.
+pub(crate) type Column<T> = [T; ROWS];
+
+/// How many columns a buffer for rows of `width` elements has to have.
+pub(crate) fn room(width: usize) -> usize {
+    width.max(ROWS)
+}
+
+/// Turns the first `count` rows of `width` elements that follow one another in `rows` (which may go on behind them) into
+/// columns: `to[j][i]` is element `j` of row `i`. Lanes without a row, and columns from `width` on, hold anything.
+#[inline(always)]
+pub(crate) fn to_columns<T: Copy + Default>(
+    to: &mut [Column<T>],
+    rows: &[T],
+    width: usize,
+    count: usize,
+) {
+    assert!(count <= ROWS && count * width <= rows.len() && to.len() >= room(width));
+    if count == ROWS {
+        match width {
+            0 => return,
+            1 => return split::<T, 1>(to, rows),
+            2 => return split::<T, 2>(to, rows),
+            3 => return split::<T, 3>(to, rows),
+            4 => return split::<T, 4>(to, rows),
+            _ => {}
+        }
+    }
+    let size = size_of::<T>();
+    let reach = (ROWS - 1) * width + room(width);
+    let mut start = 0;
+    while start < width {
+        // The last square may have columns of the one before once more.
+        let first = if width < ROWS { 0 } else { start.min(width - ROWS) };
+        let out = to[first..first + ROWS].as_mut_ptr().cast();
+        if count == ROWS && reach <= rows.len() {
+            let from = rows[first..].as_ptr().cast();
+            // SAFETY: the last row's square ends inside `rows`; sixteen columns were asked for above.
+            unsafe { square::<T, false>(out, column_step::<T>(), from, (width * size) as isize) };
+        } else {
+            let mut block = [[T::default(); ROWS]; ROWS];
+            let wide = width.min(ROWS);
+            for (i, line) in block.iter_mut().enumerate().take(count) {
+                line[..wide].copy_from_slice(&rows[i * width + first..][..wide]);
+            }
+            // SAFETY: a square and sixteen columns.
+            unsafe {
+                let from = block.as_ptr().cast();
+                square::<T, false>(out, column_step::<T>(), from, column_step::<T>());
+            }
+        }
+        start += ROWS;
+    }
+}
+
+/// Turns columns back into the rows that fill `rows`, at most sixteen of `width` elements.
+#[inline(always)]
+pub(crate) fn to_rows<T: Copy + Default>(rows: &mut [T], from: &[Column<T>], width: usize) {
+    if rows.is_empty() {
+        return;
+    }
+    assert!(from.len() >= room(width));
+    let count = rows.len() / width;
+    assert!(count <= ROWS && count * width == rows.len());
+    if count == ROWS {
+        match width {
+            1 => return join::<T, 1>(rows, from),
+            2 => return join::<T, 2>(rows, from),
+            3 => return join::<T, 3>(rows, from),
+            4 => return join::<T, 4>(rows, from),
+            _ => {}
+        }
+    }
+    let size = size_of::<T>();
+    let mut start = 0;
+    while start < width {
+        let first = if width < ROWS { 0 } else { start.min(width - ROWS) };
+        let columns = from[first..first + ROWS].as_ptr().cast();
+        if count == ROWS && width >= ROWS {
+            let out = rows[first..].as_mut_ptr().cast();
+            // SAFETY: sixteen columns; sixteen elements of each row from `first` on.
+            unsafe {
+                square::<T, false>(out, (width * size) as isize, columns, column_step::<T>())
+            };
+        } else {
+            let mut block = [[T::default(); ROWS]; ROWS];
+            // SAFETY: sixteen columns and a square.
+            unsafe {
+                let out = block.as_mut_ptr().cast();
+                square::<T, false>(out, column_step::<T>(), columns, column_step::<T>());
+            }
+            let wide = width.min(ROWS);
+            for (i, line) in block.iter().enumerate().take(count) {
+                let to = &mut rows[i * width + first..];
+                // A copy of known size where there is room for it: the rows behind are written after it.
+                match to.first_chunk_mut::<ROWS>() {
+                    Some(to) if width < ROWS => *to = *line,
+                    _ => to[..wide].copy_from_slice(&line[..wide]),
+                }
+            }
+        }
+        start += ROWS;
+    }
+}
+
+/// Bytes between columns.
+const fn column_step<T>() -> isize {
+    size_of::<Column<T>>() as isize
+}
+
+/// [`to_columns`] of sixteen rows of `W` elements.
+#[inline(always)]
+fn split<T: Copy + Default, const W: usize>(to: &mut [Column<T>], rows: &[T]) {
+    let (rows, _) = rows.as_chunks::<W>();
+    let Some(&rows) = rows.first_chunk::<ROWS>() else { return };
+    for j in 0..W {
+        let mut column = [T::default(); ROWS];
+        for i in 0..ROWS {
+            column[i] = rows[i][j];
+        }
+        to[j] = column;
+    }
+}
+
+/// [`to_rows`] of sixteen rows of `W` elements.
+#[inline(always)]
+fn join<T: Copy + Default, const W: usize>(rows: &mut [T], from: &[Column<T>]) {
+    let (rows, _) = rows.as_chunks_mut::<W>();
+    let (Some(rows), Some(&columns)) = (rows.first_chunk_mut::<ROWS>(), from.first_chunk::<W>())
+    else {
+        return;
+    };
+    let mut joined = [[T::default(); W]; ROWS];
+    for i in 0..ROWS {
+        for j in 0..W {
+            joined[i][j] = columns[j][i];
+        }
+    }
+    *rows = joined;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::{Level, set_level};
+
+    crate::multiversion! {
+        fn there_and_back(rows: &[u32], width: usize, count: usize, columns: &mut [Column<u32>], back: &mut [u32]) {
+            to_columns(columns, rows, width, count);
+            to_rows(back, columns, width);
+        }
+    }
+
+    #[test]
+    fn rows_become_columns_and_rows_again_whatever_their_number_and_length() {
+        let data: Vec<u32> = (0..2000).collect();
+        for level in Level::ALL {
+            set_level(level);
+            for width in (0..=20).chain([31, 32, 33, 50]) {
+                for count in [1, 2, 7, 15, 16] {
+                    for slack in [0, 1, 300] {
+                        let rows = &data[..count * width + slack];
+                        let mut columns = vec![[u32::MAX; ROWS]; room(width)];
+                        let mut back = vec![u32::MAX; count * width];
+                        there_and_back(rows, width, count, &mut columns, &mut back);
+                        assert_eq!(back, data[..count * width], "{width} {count} {slack}");
+                        for j in 0..width {
+                            for i in 0..count {
+                                assert_eq!(columns[j][i] as usize, i * width + j);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

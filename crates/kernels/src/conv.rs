@@ -5,7 +5,7 @@
 //! geometry do everything: `forward`, `backward_input`, `backward_weight`; a transposed convolution is
 //! the input gradient of a plain one with the roles of input and gradient exchanged. With stride 1 and images that
 //! are not small the input itself is read in shifted rows (`direct`); else the operands of a block of positions are gathered into a matrix that stays in the second-level cache (`gather`) and
-//! multiplied; a depthwise convolution has loops of its own (`depthwise`). Blocks depend on the shapes
+//! multiplied, many small images together (`together`); a depthwise convolution has loops of its own (`depthwise`). Blocks depend on the shapes
 //! only, so results do not depend on threads.
 
 mod depthwise;
@@ -16,6 +16,7 @@ mod implicit;
 mod integer;
 mod product;
 mod tile;
+mod together;
 
 pub use geometry::{Conv, PerDim, output_shape};
 

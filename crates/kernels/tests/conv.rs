@@ -154,6 +154,13 @@ fn larger_and_special_convolutions_equal_the_naive_twin() {
         check(&mut rng, dtype, &[5, 12, 4, 4], &[10, 12, 3, 3], &conv2(1, 1, 1));
         check(&mut rng, dtype, &[7, 12, 5, 3], &[10, 6, 3, 3], &conv2(2, 1, 2));
         check(&mut rng, dtype, &[4, 6, 3, 3], &[8, 6, 1, 1], &conv2(1, 0, 1));
+        check(&mut rng, dtype, &[19, 5, 7, 6], &[9, 5, 3, 3], &conv2(2, 1, 1));
+        check(&mut rng, dtype, &[70, 6, 2, 2], &[4, 3, 3, 3], &conv2(1, 1, 2));
+        check(&mut rng, dtype, &[33, 6, 3, 3], &[8, 6, 1, 1], &conv2(1, 0, 1));
+        // Depthwise ones side by side, where channels are fewer and more than go together.
+        check(&mut rng, dtype, &[5, 7, 5, 4], &[7, 1, 3, 3], &conv2(1, 1, 7));
+        check(&mut rng, dtype, &[3, 18, 6, 5], &[18, 1, 3, 2], &conv2(2, 1, 18));
+        check(&mut rng, dtype, &[2, 3, 4, 90], &[3, 1, 3, 3], &conv2(1, 1, 3));
         check(&mut rng, dtype, &[2, 16, 20, 20], &[24, 16, 3, 3], &conv2(1, 1, 1));
         check(&mut rng, dtype, &[1, 17, 33, 31], &[33, 17, 3, 3], &conv2(2, 1, 1));
         // Several blocks of images and of output channels; kernels of more elements than a vector has.

@@ -1,10 +1,13 @@
 //! Depthwise convolution: one input and one output channel per group, so there is nothing to
-//! multiply as matrices; each kernel element scales a shifted row.
+//! multiply as matrices; each kernel element scales a shifted row. Small channels are taken sixteen side by side.
 
 use super::Number;
 use super::geometry::Geometry;
 use crate::dense::SharedMut;
+use crate::lanes::{Column, ROWS, room, to_columns, to_rows};
 use crate::parallel;
+use crate::windows::{Moves, Windows, planes_of};
+use std::borrow::Cow;
 
 /// Elements worth a thread of their own.
 const GRAIN: usize = 1 << 13;
@@ -44,6 +47,156 @@ fn for_channels(g: &Geometry, channels: usize, work: &(dyn Fn(usize) + Sync)) {
     parallel::for_range(channels, (GRAIN / size).max(1), &|range| range.for_each(work));
 }
 
+/// The windows if channels are better taken side by side.
+fn small_windows(g: &Geometry) -> Option<Windows> {
+    let Geometry { input, output, kernel, stride, padding, dilation, .. } = *g;
+    let moves = Moves { input, output, kernel, stride, padding, dilation };
+    Windows::of_kernel(g.batch * g.groups, &moves)
+}
+
+/// What each channel has `size` elements of, for as many more channels as a column may begin before the last: after the
+/// last of an image comes the first of the next.
+fn cyclic<T: Number>(values: &[T], size: usize) -> Cow<'_, [T]> {
+    let mut all = values.to_vec();
+    all.extend(values.iter().cycle().take((ROWS - 1) * size));
+    all.into()
+}
+
+crate::multiversion! {
+    /// `bias` and `w` are cyclic; the first channel of `x` is the `first` of its image, of `groups`.
+    fn columns_forward<T: Number>(
+        out: &mut [T],
+        x: &[T],
+        w: &[T],
+        bias: Option<&[T]>,
+        first: usize,
+        groups: usize,
+        windows: &Windows,
+    ) {
+        let kernel = w.len() / (groups + ROWS - 1);
+        let mut columns = vec![[T::default(); ROWS]; room(windows.inputs)];
+        let mut weights = vec![[T::default(); ROWS]; room(kernel)];
+        let mut results = vec![[T::default(); ROWS]; room(windows.outputs)];
+        let (mut x, mut channel) = (x, first);
+        for out in out.chunks_mut((ROWS * windows.outputs).max(1)) {
+            let count = out.len() / windows.outputs;
+            to_columns(&mut columns, x, windows.inputs, count);
+            to_columns(&mut weights, &w[channel * kernel..], kernel, ROWS);
+            let mut start = [T::default(); ROWS];
+            if let Some(bias) = bias {
+                start.copy_from_slice(&bias[channel..channel + ROWS]);
+            }
+            windows.fold(
+                |_, _| start,
+                |mut sum: Column<T>, at, k| {
+                    // SAFETY: there is a column for each input and for each kernel element.
+                    let (x, w) = unsafe { (*columns.get_unchecked(at), *weights.get_unchecked(k)) };
+                    for l in 0..ROWS {
+                        sum[l] = x[l].mul_add_to(w[l], sum[l]);
+                    }
+                    sum
+                },
+                |o, sum| results[o] = sum,
+            );
+            to_rows(out, &results, windows.outputs);
+            x = &x[count * windows.inputs..];
+            channel = (channel + count) % groups;
+        }
+    }
+}
+
+crate::multiversion! {
+    /// As [`columns_forward`], for the input's gradient `out`.
+    fn columns_input<T: Number>(
+        out: &mut [T],
+        grad: &[T],
+        w: &[T],
+        first: usize,
+        groups: usize,
+        windows: &Windows,
+    ) {
+        let kernel = w.len() / (groups + ROWS - 1);
+        let mut columns = vec![[T::default(); ROWS]; room(windows.inputs)];
+        let mut weights = vec![[T::default(); ROWS]; room(kernel)];
+        let mut grads = vec![[T::default(); ROWS]; room(windows.outputs)];
+        let (mut grad, mut channel) = (grad, first);
+        for out in out.chunks_mut((ROWS * windows.inputs).max(1)) {
+            let count = out.len() / windows.inputs;
+            to_columns(&mut grads, grad, windows.outputs, count);
+            to_columns(&mut weights, &w[channel * kernel..], kernel, ROWS);
+            columns.fill([T::default(); ROWS]);
+            windows.fold(
+                |o, _| grads[o],
+                |grad: Column<T>, at, k| {
+                    // SAFETY: there is a column for each input and for each kernel element.
+                    let (to, w) =
+                        unsafe { (columns.get_unchecked_mut(at), *weights.get_unchecked(k)) };
+                    let mut sum = *to;
+                    for l in 0..ROWS {
+                        sum[l] = grad[l].mul_add_to(w[l], sum[l]);
+                    }
+                    *to = sum;
+                    grad
+                },
+                |_, _| {},
+            );
+            to_rows(out, &columns, windows.inputs);
+            grad = &grad[count * windows.outputs..];
+            channel = (channel + count) % groups;
+        }
+    }
+}
+
+crate::multiversion! {
+    /// The gradient of the weights of at most sixteen channels, of which the first in memory is that of `grad` and `x`;
+    /// images have `groups` channels. Each image's sums are added to those before.
+    fn columns_weight<T: Number>(
+        out: &mut [T],
+        grad: &[T],
+        x: &[T],
+        kernel: usize,
+        groups: usize,
+        windows: &Windows,
+    ) {
+        let count = out.len() / kernel;
+        let mut columns = vec![[T::default(); ROWS]; room(windows.inputs)];
+        let mut grads = vec![[T::default(); ROWS]; room(windows.outputs)];
+        let mut sums = vec![[T::default(); ROWS]; kernel];
+        let mut totals = vec![[T::default(); ROWS]; room(kernel)];
+        let images = grad
+            .chunks((groups * windows.outputs).max(1))
+            .zip(x.chunks((groups * windows.inputs).max(1)));
+        for (grad, x) in images {
+            to_columns(&mut columns, x, windows.inputs, count);
+            to_columns(&mut grads, grad, windows.outputs, count);
+            sums.fill([T::default(); ROWS]);
+            windows.fold(
+                |o, _| grads[o],
+                |grad: Column<T>, at, k| {
+                    // SAFETY: there is a column for each input and for each kernel element.
+                    let (to, x) =
+                        unsafe { (sums.get_unchecked_mut(k), *columns.get_unchecked(at)) };
+                    let mut sum = *to;
+                    for l in 0..ROWS {
+                        sum[l] = grad[l].mul_add_to(x[l], sum[l]);
+                    }
+                    *to = sum;
+                    grad
+                },
+                |_, _| {},
+            );
+            for (total, sum) in totals.iter_mut().zip(&sums) {
+                let (mut both, sum) = (*total, *sum);
+                for l in 0..ROWS {
+                    both[l] = both[l].plus(sum[l]);
+                }
+                *total = both;
+            }
+        }
+        to_rows(out, &totals, kernel);
+    }
+}
+
 pub(super) fn forward<T: Number>(
     out: &mut [T],
     x: &[T],
@@ -53,6 +206,15 @@ pub(super) fn forward<T: Number>(
 ) {
     let (size, from, kernel) = (g.output_size(), g.input_size(), g.kernel_size());
     let out = SharedMut::new(out);
+    if let Some(windows) = small_windows(g) {
+        let (w, bias) = (cyclic(w, kernel), bias.map(|bias| cyclic(bias, 1)));
+        return windows.for_planes(g.batch * g.groups, &|channels| {
+            let first = channels.start % g.groups;
+            // SAFETY: each task has channels of its own.
+            let (out, x) = unsafe { planes_of((out, size), (x, from), &channels) };
+            columns_forward(out, x, &w, bias.as_deref(), first, g.groups, &windows);
+        });
+    }
     for_channels(g, g.batch * g.groups, &|i| {
         let c = i % g.groups;
         // SAFETY: one task per channel.
@@ -103,6 +265,15 @@ crate::multiversion! {
 pub(super) fn backward_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &Geometry) {
     let (size, from, kernel) = (g.output_size(), g.input_size(), g.kernel_size());
     let out = SharedMut::new(out);
+    if let Some(windows) = small_windows(g) {
+        let w = cyclic(w, kernel);
+        return windows.for_planes(g.batch * g.groups, &|channels| {
+            let first = channels.start % g.groups;
+            // SAFETY: each task has channels of its own.
+            let (out, grad) = unsafe { planes_of((out, from), (grad, size), &channels) };
+            columns_input(out, grad, &w, first, g.groups, &windows);
+        });
+    }
     for_channels(g, g.batch * g.groups, &|i| {
         let c = i % g.groups;
         // SAFETY: one task per channel.
@@ -126,6 +297,15 @@ fn channel_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &Geometry) {
 pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: &Geometry) {
     let (size, from, kernel) = (g.output_size(), g.input_size(), g.kernel_size());
     let out = SharedMut::new(out);
+    if let Some(windows) = small_windows(g) {
+        return parallel::for_range(g.groups, ROWS, &|channels| {
+            let (at, end) = (channels.start, channels.end);
+            // SAFETY: each task has channels of its own.
+            let out = unsafe { out.slice(at * kernel..end * kernel) };
+            let (grad, x) = (&grad[at * size..], &x[at * from..]);
+            columns_weight(out, grad, x, kernel, g.groups, &windows);
+        });
+    }
     for_channels(g, g.groups, &|c| {
         // SAFETY: one task per channel.
         let out = unsafe { out.slice(c * kernel..(c + 1) * kernel) };

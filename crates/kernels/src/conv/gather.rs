@@ -45,25 +45,17 @@ fn elements(g: &Geometry) -> impl Iterator<Item = (usize, usize, usize, usize)> 
     (0..g.kernel_size()).map(move |k| (k, k / (height * width), k / width % height, k % width))
 }
 
-/// Fills `matrix` (channels x kernel elements, positions), whose rows begin `pitch` apart, from the channels in `x`.
-pub(super) fn gather<T: Number>(
-    matrix: &mut [T],
-    pitch: usize,
-    x: &[T],
-    g: &Geometry,
-    positions: Range<usize>,
-) {
+/// Fills `matrix` (channels x kernel elements, positions) from the channels in `x`.
+pub(super) fn gather<T: Number>(matrix: &mut [T], x: &[T], g: &Geometry, positions: Range<usize>) {
     let width = positions.len();
     let kernel = g.kernel_size();
     if g.input_size() == 0 {
-        for row in matrix.chunks_mut(pitch.max(1)) {
-            row[..width].fill(T::default());
-        }
+        matrix[..].fill(T::default());
         return;
     }
     for (c, x) in x.chunks_exact(g.input_size()).enumerate() {
         for (k, kd, kh, kw) in elements(g) {
-            let row = &mut matrix[(c * kernel + k) * pitch..][..width];
+            let row = &mut matrix[(c * kernel + k) * width..][..width];
             let (inside, first) = g.inside(2, kw);
             for piece in pieces(g, positions.clone()) {
                 let out = &mut row[piece.at..piece.at + piece.columns.len()];
@@ -99,18 +91,12 @@ fn overlap(columns: &Range<usize>, inside: &Range<usize>) -> (usize, usize) {
 }
 
 /// Adds `matrix` (as [`gather`] would fill it) onto the channels in `x`.
-pub(super) fn scatter<T: Number>(
-    x: &mut [T],
-    matrix: &[T],
-    pitch: usize,
-    g: &Geometry,
-    positions: Range<usize>,
-) {
+pub(super) fn scatter<T: Number>(x: &mut [T], matrix: &[T], g: &Geometry, positions: Range<usize>) {
     let width = positions.len();
     let kernel = g.kernel_size();
     for (c, x) in x.chunks_exact_mut(g.input_size().max(1)).enumerate() {
         for (k, kd, kh, kw) in elements(g) {
-            let row = &matrix[(c * kernel + k) * pitch..][..width];
+            let row = &matrix[(c * kernel + k) * width..][..width];
             let (inside, first) = g.inside(2, kw);
             for piece in pieces(g, positions.clone()) {
                 let Some(line) = input_row(g, &piece, kd, kh) else { continue };

@@ -1,13 +1,16 @@
-//! Sorting along a dimension: `sort`, `argsort`, `topk`, `kthvalue`, and `unique` of all elements.
+//! Sorting along a dimension: `sort`, `argsort`, `topk`, `kthvalue`, `median`, `mode`, and `unique` of all elements.
 //!
 //! Every element becomes an unsigned key whose order is the wanted order (NaN above everything, both
 //! zeros equal), packed with its index; a pair is therefore unique and any sort of pairs is stable.
-//! Long lines are sorted by radix, short ones by comparison. Descending order inverts the key, so
+//! Long lines are sorted by radix, shorter ones by comparison, several short ones side by side (`short`). Descending order inverts the key, so
 //! ties still keep their original order.
+
+mod short;
 
 use crate::line::{Layout, Lines, along, check_dim, check_dtype, check_shape, get, put, read_line};
 use crate::reduce::f32_of_f16;
 use crate::{Bool, DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype};
+use short::{Wanted, nan_key};
 
 /// An element that can be sorted.
 pub(crate) trait SortKey: Element {
@@ -282,6 +285,9 @@ fn sort_lines<T: SortKey, P: Pair>(
     let views = [Layout::from(input), value_view, Layout::from(indices)];
     let lines = Lines::new(shape, Some(dim), views);
     let flip = flip_of::<T>(descending);
+    if short::lines::<T>(values, indices, input, dim, flip, Wanted::First(n)) {
+        return;
+    }
     let grain = (4096 / n.max(1)).max(1);
     crate::parallel::for_range(lines.count(), grain, &|range| {
         let (mut pairs, mut spare) = (Vec::<P>::with_capacity(n), Vec::new());
@@ -444,6 +450,9 @@ fn topk_lines<T: SortKey, P: Pair>(
     let views = [Layout::from(input), Layout::from(values), Layout::from(indices)];
     let lines = Lines::new(input.shape(), Some(dim), views);
     let flip = flip_of::<T>(largest);
+    if short::lines::<T>(Some(values), indices, input, dim, flip, Wanted::First(k)) {
+        return;
+    }
     crate::parallel::for_range(lines.count(), (16_384 / n.max(1)).max(1), &|range| {
         let mut pairs = Vec::<P>::new();
         lines.visit(range, |[from, to, index_to]| {
@@ -486,37 +495,118 @@ pub fn kthvalue(
             "kthvalue(): selected number k out of range for dimension {dim}"
         )));
     }
-    check_dtype("kthvalue", values.dtype(), input.dtype())?;
-    check_dtype("kthvalue", indices.dtype(), DType::I64)?;
-    check_shape("kthvalue", indices.shape(), values.shape())?;
-    check_selected("kthvalue", values, &input, dim, 1)?;
     let dtype = input.dtype();
     if dtype == DType::Bool || dtype.is_complex() {
         return Err(Error::not_implemented("kthvalue_cpu", dtype));
     }
-    let (values, indices) = (&*values, &*indices);
+    pick("kthvalue", values, indices, input, Wanted::At(k - 1), dim)
+}
+
+/// The lower median along `dim`, or the first NaN if there is one, and its index; outputs have size 1 there.
+///
+/// # Errors
+/// If lines have no elements; for bool and complex dtypes.
+pub fn median(
+    values: &mut StridedMut<'_>,
+    indices: &mut StridedMut<'_>,
+    input: StridedRef<'_>,
+    dim: usize,
+) -> Result<()> {
+    if input.dtype() == DType::Bool {
+        return Err(Error::not_implemented("median_out", DType::Bool));
+    }
+    pick("median", values, indices, input, Wanted::Median, dim)
+}
+
+/// The most frequent value along `dim` and its last index; outputs have size 1 there. Of equally frequent values the
+/// smallest; each NaN is a value of its own.
+///
+/// # Errors
+/// If lines have no elements; for complex dtypes.
+pub fn mode(
+    values: &mut StridedMut<'_>,
+    indices: &mut StridedMut<'_>,
+    input: StridedRef<'_>,
+    dim: usize,
+) -> Result<()> {
+    pick("mode", values, indices, input, Wanted::Mode, dim)
+}
+
+/// One element of each line and its index.
+fn pick(
+    name: &str,
+    values: &StridedMut<'_>,
+    indices: &StridedMut<'_>,
+    input: StridedRef<'_>,
+    wanted: Wanted,
+    dim: usize,
+) -> Result<()> {
+    check_dim(dim, input.ndim())?;
+    let (n, _) = along(input.shape(), &input, dim);
+    if n == 0 {
+        return Err(Error::index(format!(
+            "{name}(): Expected reduction dim {dim} to have non-zero size."
+        )));
+    }
+    check_dtype(name, values.dtype(), input.dtype())?;
+    check_dtype(name, indices.dtype(), DType::I64)?;
+    check_shape(name, indices.shape(), values.shape())?;
+    check_selected(name, values, &input, dim, 1)?;
     let input = &input;
-    with_pair!(dtype, n, kth_lines(values, indices, input, k, dim), else {});
+    with_pair!(input.dtype(), n, pick_lines(values, indices, input, wanted, dim), else {
+        return Err(Error::not_implemented(name, input.dtype()));
+    });
     Ok(())
 }
 
-fn kth_lines<T: SortKey, P: Pair>(
+/// The index of what is wanted of a line of pairs.
+fn wanted_index<T: SortKey, P: Pair>(
+    pairs: &mut Vec<P>,
+    spare: &mut Vec<P>,
+    wanted: Wanted,
+) -> usize {
+    let nan = nan_key::<T>();
+    let at = match wanted {
+        Wanted::First(at) | Wanted::At(at) => at,
+        Wanted::Median => {
+            if let Some(first) = pairs.iter().find(|p| Some(p.key()) == nan) {
+                return first.index();
+            }
+            (pairs.len() - 1) / 2
+        }
+        Wanted::Mode => {
+            sort_pairs(pairs, spare);
+            let (mut longest, mut mode) = (0, 0);
+            for run in pairs.chunk_by(|a, b| a.key() == b.key() && Some(a.key()) != nan) {
+                if let Some(last) = run.last().filter(|_| run.len() > longest) {
+                    (longest, mode) = (run.len(), last.index());
+                }
+            }
+            return mode;
+        }
+    };
+    pairs.select_nth_unstable(at).1.index()
+}
+
+fn pick_lines<T: SortKey, P: Pair>(
     values: &StridedMut<'_>,
     indices: &StridedMut<'_>,
     input: &StridedRef<'_>,
-    k: usize,
+    wanted: Wanted,
     dim: usize,
 ) {
+    if short::lines::<T>(Some(values), indices, input, dim, 0, wanted) {
+        return;
+    }
     let (n, step) = along(input.shape(), input, dim);
     let views = [Layout::from(input), Layout::from(values), Layout::from(indices)];
     let lines = Lines::new(input.shape(), Some(dim), views);
     crate::parallel::for_range(lines.count(), (16_384 / n).max(1), &|range| {
-        let mut pairs = Vec::<P>::new();
+        let (mut pairs, mut spare) = (Vec::<P>::new(), Vec::new());
         lines.visit(range, |[from, to, index_to]| {
             let line = input.ptr().wrapping_offset(from);
             read_pairs::<T, P>(line, step, n, 0, &mut pairs);
-            let (_, kth, _) = pairs.select_nth_unstable(k - 1);
-            let index = kth.index();
+            let index = wanted_index::<T, P>(&mut pairs, &mut spare, wanted);
             // SAFETY: the line lies inside the views, whose dtypes were checked.
             unsafe {
                 put(indices.ptr(), index_to, index as i64);

@@ -3,6 +3,7 @@
 mod array;
 
 use array::{Array, Dice, REAL, lines};
+use pullback_kernels::simd::{Level, set_level};
 use pullback_kernels::{DType, sort};
 use std::cmp::Ordering;
 
@@ -20,7 +21,13 @@ fn sorted(input: &Array, (base, step, n): (usize, usize, usize), descending: boo
 
 fn sample(dice: &mut Dice, round: usize) -> (Array, usize) {
     let dtype = REAL[round % REAL.len()];
-    let shape = if round % 20 == 19 { vec![2, 2500 + round as i64] } else { dice.shape() };
+    let shape = match round % 20 {
+        19 => vec![2, 2500 + round as i64],
+        // Lines that are sorted side by side, and longer ones next to each other.
+        15..19 => vec![dice.below(40) as i64 + 1, dice.below(135) as i64 + 1],
+        14 => vec![200 + round as i64, 20],
+        _ => dice.shape(),
+    };
     let dim = dice.below(shape.len().max(1));
     (dice.array(dtype, &shape, true), dim)
 }
@@ -112,6 +119,40 @@ fn topk_and_kthvalue_are_parts_of_the_sort() {
             assert_eq!(index.get::<i64>(out.0), sorted(&input, line, false)[k - 1] as i64);
         }
     }
+}
+
+#[test]
+fn median_and_mode_are_parts_of_the_sort() {
+    let mut dice = Dice(6);
+    for round in 0..300 {
+        set_level(Level::ALL[round % 3]);
+        let (input, dim) = sample(&mut dice, round);
+        if input.shape.get(dim) == Some(&0) || input.dtype == DType::Bool {
+            continue;
+        }
+        let mut shape = input.shape.clone();
+        shape.iter_mut().skip(dim).take(1).for_each(|s| *s = 1);
+        let (mut value, mut index) =
+            (dice.layout(input.dtype, &shape), dice.layout(DType::I64, &shape));
+        sort::median(&mut value.view_mut(), &mut index.view_mut(), input.view(), dim).unwrap();
+        let at = |line: (usize, usize, usize), i: usize| input.at(line.0 + i * line.1);
+        for (line, out) in lines(&input.shape, dim).into_iter().zip(lines(&shape, dim)) {
+            let order = sorted(&input, line, false);
+            let nan = order.iter().find(|&&i| at(line, i).is_nan());
+            let wanted = *nan.unwrap_or(&order[(order.len() - 1) / 2]);
+            assert_eq!(index.get::<i64>(out.0), wanted as i64);
+        }
+        sort::mode(&mut value.view_mut(), &mut index.view_mut(), input.view(), dim).unwrap();
+        for (line, out) in lines(&input.shape, dim).into_iter().zip(lines(&shape, dim)) {
+            let order = sorted(&input, line, false);
+            let runs = order.chunk_by(|&i, &j| at(line, i) == at(line, j));
+            let longest = runs.clone().map(<[usize]>::len).max().unwrap();
+            let wanted = runs.clone().find(|run| run.len() == longest).unwrap().last().unwrap();
+            assert_eq!(index.get::<i64>(out.0), *wanted as i64);
+            assert_eq!(value.at(out.0).to_bits(), at(line, *wanted).to_bits());
+        }
+    }
+    set_level(Level::Avx512);
 }
 
 #[test]

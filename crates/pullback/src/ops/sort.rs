@@ -8,7 +8,7 @@ use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::{wrap_dim, wrap_own_dim};
 use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
-use pullback_kernels::{index, reduce, sort as kernel};
+use pullback_kernels::{index, sort as kernel};
 use pullback_macros::op;
 
 use super::index::as_vector;
@@ -318,28 +318,8 @@ impl MedianDim {
         ensure!(size > 0, index, "median(): Expected reduction dim {at} to have non-zero size.");
         let mut shape = Dims::from_slice(input.shape());
         shape[at] = 1;
-        let (out, largest) = (pair(self_, &shape)?, pair(self_, &shape)?);
-        kernel::kthvalue(
-            &mut out[0].view_mut(),
-            &mut out[1].view_mut(),
-            input.view_ref(),
-            (size as usize - 1) / 2 + 1,
-            at,
-        )?;
-        if self_.dtype().is_floating_point() && out[0].numel() > 0 {
-            // A line with a NaN has NaN as its largest element, and as its median.
-            reduce::max_dim(
-                &mut largest[0].view_mut(),
-                &mut largest[1].view_mut(),
-                input.view_ref(),
-                at,
-            )?;
-            let is_nan = largest[0].ne(&largest[0])?;
-            for (median, nan) in out.iter().zip(&largest) {
-                let taken = nan.masked_select(&is_nan)?;
-                index::masked_scatter(&mut median.view_mut(), is_nan.view_ref(), taken.view_ref())?;
-            }
-        }
+        let out = pair(self_, &shape)?;
+        kernel::median(&mut out[0].view_mut(), &mut out[1].view_mut(), input.view_ref(), at)?;
         picked(out, at, keepdim, self_.ndim())
     }
     fn vjp_self(
@@ -457,14 +437,11 @@ impl Mode {
         let at = wrap_dim(dim, self_.ndim())?;
         let input = as_vector(self_)?;
         check_line("mode", &input, at)?;
-        let lines = input.movedim_int(at as i64, -1)?;
-        let ranks = kernel::unique(lines.view_ref())?.inverse;
-        let size = input.shape()[at] as usize;
-        let places: Vec<i64> = ranks.chunks_exact(size).map(most_frequent).collect();
         let mut shape = Dims::from_slice(input.shape());
-        shape.remove(at);
-        let places = Tensor::from_slice(&places, &shape)?.unsqueeze(at as i64)?;
-        picked([input.gather(at as i64, &places)?, places], at, keepdim, self_.ndim())
+        shape[at] = 1;
+        let out = pair(self_, &shape)?;
+        kernel::mode(&mut out[0].view_mut(), &mut out[1].view_mut(), input.view_ref(), at)?;
+        picked(out, at, keepdim, self_.ndim())
     }
     fn vjp_self(
         grad_values: &Tensor,
@@ -486,23 +463,6 @@ impl Mode {
         all.extend(sample_of_distinct(s, &[2, 1]).map(Sample::of));
         all
     }
-}
-
-/// The last place of the most frequent rank; of equally frequent ones of the lowest.
-fn most_frequent(ranks: &[i64]) -> i64 {
-    let mut order: Vec<usize> = (0..ranks.len()).collect();
-    order.sort_by_key(|&i| ranks[i]);
-    let (mut most, mut place, mut start) = (0, 0, 0);
-    for (end, &i) in order.iter().enumerate() {
-        if order.get(end + 1).is_none_or(|&next| ranks[next] != ranks[i]) {
-            let count = end + 1 - start;
-            if count > most {
-                (most, place) = (count, i as i64);
-            }
-            start = end + 1;
-        }
-    }
-    place
 }
 
 /// Refuses lines without elements, which have no middle and no mode.

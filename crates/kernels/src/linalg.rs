@@ -1,13 +1,15 @@
 //! Dense linear algebra over batches of matrices: `svd`, `solve`, `inv`, `det`, `qr`, `cholesky`,
 //! `eigh`, for `f32`, `f64`, `c64` and `c128`.
 //!
-//! LU with partial pivoting is our own up to 64 x 64 (`lu`), everything else is `faer`, one thread per
+//! LU with partial pivoting is our own up to 64 x 64 (`lu`), and so are QR and Cholesky of several small real matrices
+//! (`small`); everything else is `faer`, one thread per
 //! matrix; the batch is split over threads, so results do not depend on them. Views are (*, m, n) with
 //! any strides; an error names the first batch element that failed.
 
 mod decomposition;
 mod householder;
 mod lu;
+mod small;
 
 pub use decomposition::{cholesky, eigh, qr, svd};
 pub use lu::{det, inv, slogdet, solve};

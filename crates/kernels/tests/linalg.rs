@@ -238,14 +238,25 @@ fn svd_gives_back_the_matrix() {
 fn qr_gives_back_the_matrix() {
     let mut rng = Rng(3);
     for dtype in DTYPES {
-        for (m, n) in [(1, 1), (3, 5), (5, 3), (20, 20), (4, 0)] {
+        for (batch, m, n) in [
+            (2, 1, 1),
+            (2, 3, 5),
+            (2, 5, 3),
+            (2, 20, 20),
+            (2, 4, 0),
+            (4, 1, 1),
+            (16, 3, 5),
+            (19, 6, 4),
+            (5, 32, 32),
+        ] {
             for complete in [false, true] {
                 let k = if complete { m } else { m.min(n) };
-                let a = rng.tensor(dtype, &[2, m, n]);
-                let (mut q, mut r) = (rng.tensor(dtype, &[2, m, k]), rng.tensor(dtype, &[2, k, n]));
+                let a = rng.tensor(dtype, &[batch, m, n]);
+                let (mut q, mut r) =
+                    (rng.tensor(dtype, &[batch, m, k]), rng.tensor(dtype, &[batch, k, n]));
                 linalg::qr(Some(&mut q.view_mut()), &mut r.view_mut(), a.view(), complete).unwrap();
-                for i in 0..2 {
-                    let what = format!("{dtype:?} {m} {n} {complete}");
+                for i in 0..batch as usize {
+                    let what = format!("{dtype:?} {batch} {m} {n} {complete}");
                     let (mq, mr) = (Matrix::of(&q, i), Matrix::of(&r, i));
                     mq.times(&mr).assert_near(&Matrix::of(&a, i), tolerance(dtype), &what);
                     mq.adjoint().times(&mq).assert_near(
@@ -274,6 +285,10 @@ fn qr_has_the_signs_of_lapack() {
     let eye = Tensor::from(DType::F64, &[3, 3], &[1., 0., 0., 0., 1., 0., 0., 0., 1.]);
     linalg::qr(None, &mut r.view_mut(), eye.view(), false).unwrap();
     assert_eq!(r.reals(), [1., 0., 0., 0., 1., 0., 0., 0., 1.]);
+    let five = Tensor::from(DType::F64, &[5, 2, 1], &[3., 4., -3., 4., 2., 0., -2., 0., 0., 0.]);
+    let mut r = Tensor::full(DType::F64, &[5, 1, 1], 0.0);
+    linalg::qr(None, &mut r.view_mut(), five.view(), false).unwrap();
+    assert_eq!(r.reals(), [-5., 5., 2., -2., 0.]);
 }
 
 #[test]
@@ -333,6 +348,48 @@ fn cholesky_and_eigh_give_back_the_matrix() {
                     tolerance(dtype) * 10.0,
                     &format!("eigh {dtype:?} {n}"),
                 );
+            }
+        }
+    }
+}
+
+#[test]
+fn many_small_matrices_are_factorised_as_one_is() {
+    let mut rng = Rng(5);
+    for dtype in [DType::F32, DType::F64] {
+        for (batch, n) in [(4, 1), (16, 3), (21, 7), (5, 32)] {
+            let b = rng.tensor(dtype, &[batch, n, n]);
+            let mut a = rng.tensor(dtype, &[batch, n, n]);
+            let size = (n * n) as usize;
+            let of = |i: usize| {
+                let b = Matrix::of(&b, i);
+                let mut spd = b.times(&b.adjoint());
+                for d in 0..n as usize {
+                    spd.values[d * n as usize + d] += C128::new(1.0, 0.0);
+                }
+                spd
+            };
+            for i in 0..batch as usize {
+                for (at, value) in of(i).values.into_iter().enumerate() {
+                    a.set_flat(i * size + at, value);
+                }
+            }
+            // The last pivot of matrix 2 is none.
+            a.set_flat(3 * size - 1, C128::new(-1.0, 0.0));
+            for upper in [false, true] {
+                let mut l = rng.tensor(dtype, &[batch, n, n]);
+                let codes = linalg::cholesky(&mut l.view_mut(), a.view(), upper).unwrap();
+                for i in 0..batch as usize {
+                    assert_eq!(codes[i], if i == 2 { n as i32 } else { 0 });
+                    if i == 2 {
+                        assert!(l.reals()[i * size..(i + 1) * size].iter().all(|v| v.is_nan()));
+                        continue;
+                    }
+                    let f = Matrix::of(&l, i);
+                    let product = if upper { f.adjoint().times(&f) } else { f.times(&f.adjoint()) };
+                    let what = format!("{dtype:?} {batch} {n} {upper}");
+                    product.assert_near(&of(i), tolerance(dtype), &what);
+                }
             }
         }
     }

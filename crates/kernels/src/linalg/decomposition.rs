@@ -1,11 +1,11 @@
 //! Decompositions through `faer`: SVD, QR, Cholesky and the Hermitian eigenvalue problem.
 
 use super::{
-    Field, codes_of_batch, for_batch, for_field, householder, matrices, optional, squares,
+    Field, codes_of_batch, for_batch, for_field, householder, matrices, optional, small, squares,
     store_optional, to_mat, undefined, with_batch, write,
 };
-use crate::dense::{SharedMut, expect_shape, load, store, with_output};
-use crate::{Result, StridedMut, StridedRef};
+use crate::dense::{Real, SharedMut, expect_shape, load, store, with_output};
+use crate::{DType, Result, StridedMut, StridedRef};
 use faer::Side;
 
 /// An output that may be left out.
@@ -99,6 +99,13 @@ pub fn qr(
     if r.numel() == 0 && q.as_ref().is_none_or(|q| q.numel() == 0) {
         return Ok(());
     }
+    if small::fits(batch, m, n) {
+        match a.dtype() {
+            DType::F32 => return qr_of_small::<f32>(q, r, a, (batch, m, n, k)),
+            DType::F64 => return qr_of_small::<f64>(q, r, a, (batch, m, n, k)),
+            _ => {}
+        }
+    }
     let (shape, a_dtype) = (a.shape(), a.dtype());
     for_field!(a.dtype(), "linalg.qr", "geqrf_cpu", T => {
         let a = load::<T>(a);
@@ -138,6 +145,21 @@ pub fn qr(
     })
 }
 
+/// [`qr`] of several small real matrices.
+fn qr_of_small<T: Real>(
+    q: Wanted<'_, '_>,
+    r: &mut StridedMut<'_>,
+    a: StridedRef<'_>,
+    sizes: (usize, usize, usize, usize),
+) -> Result<()> {
+    let (_, m, _, k) = sizes;
+    let mut qs = optional::<T>("Q", q.as_deref(), &with_batch(a.shape(), &[m, k]))?;
+    let a = load::<T>(a);
+    with_output::<T, _>(r, |r| small::qr(&mut qs, r, &a, sizes));
+    store_optional(q, &qs);
+    Ok(())
+}
+
 /// The Hermitian matrix that one triangle gives: of its diagonal the real parts count.
 fn hermitian<T: Field>(a: faer::Mat<T>, upper: bool) -> faer::Mat<T> {
     faer::Mat::from_fn(a.nrows(), a.ncols(), |r, c| match (r == c, upper == (r < c)) {
@@ -156,6 +178,13 @@ fn hermitian<T: Field>(a: faer::Mat<T>, upper: bool) -> faer::Mat<T> {
 pub fn cholesky(out: &mut StridedMut<'_>, a: StridedRef<'_>, upper: bool) -> Result<Vec<i32>> {
     let (batch, n) = squares("linalg.cholesky", a.shape())?;
     expect_shape("output", out.shape(), a.shape())?;
+    if small::fits(batch, n, n) {
+        match a.dtype() {
+            DType::F32 => return Ok(cholesky_of_small::<f32>(out, a, (batch, n), upper)),
+            DType::F64 => return Ok(cholesky_of_small::<f64>(out, a, (batch, n), upper)),
+            _ => {}
+        }
+    }
     for_field!(a.dtype(), "linalg.cholesky", "cholesky_cpu", T => {
         let a = load::<T>(a);
         with_output::<T, _>(out, |out| {
@@ -178,6 +207,17 @@ pub fn cholesky(out: &mut StridedMut<'_>, a: StridedRef<'_>, upper: bool) -> Res
             }))
         })
     })
+}
+
+/// [`cholesky`] of several small real matrices.
+fn cholesky_of_small<T: Real>(
+    out: &mut StridedMut<'_>,
+    a: StridedRef<'_>,
+    sizes: (usize, usize),
+    upper: bool,
+) -> Vec<i32> {
+    let a = load::<T>(a);
+    with_output::<T, _>(out, |out| small::cholesky(out, &a, sizes, upper))
 }
 
 /// `a = v diag(w) v^H` for Hermitian `a` (*, n, n), of which one triangle is read: `w` (*, n) ascending with

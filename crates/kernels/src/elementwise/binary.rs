@@ -1,7 +1,7 @@
 //! Ops of two inputs of one type: arithmetic, division and its remainders, powers, extremes, bits.
 //! Comparisons are in `compare`.
 
-use super::dense::{run1, run2};
+use super::dense::{Map2, run1, run2};
 use super::math::{ComplexNumber, Math, Real};
 use super::number::{Int, Number, Ordered as Order};
 use crate::{Bool, C64, C128, DType, Error, Iter, Result, Scalar};
@@ -119,9 +119,9 @@ type ZeroSeen<'a> = &'a AtomicBool;
 /// Declares a map of whole numbers that may divide by zero, and of real numbers.
 macro_rules! division {
     ($($(#[$meta:meta])* $name:ident, $error:literal,
-        $MapInt:ident($a:ident, $b:ident) $whole:expr, $MapReal:ident $body:expr;)*) => {$(
+        $MapInt:ident($a:ident, $b:ident) $whole:expr, $MapReal:ident;)*) => {$(
         struct $MapInt<'a, T>(std::marker::PhantomData<&'a T>);
-        impl<'a, T: Int> super::dense::Map2 for $MapInt<'a, T> {
+        impl<'a, T: Int> Map2 for $MapInt<'a, T> {
             type P = ZeroSeen<'a>;
             type A = T;
             type B = T;
@@ -136,7 +136,6 @@ macro_rules! division {
                 $whole
             }
         }
-        map!($MapReal<T: Real>($a: T, $b: T) -> T { $body });
         $(#[$meta])*
         pub fn $name(iter: &mut Iter) -> Result<()> {
             let dtype = iter.input_dtype(0);
@@ -161,11 +160,11 @@ division! {
             let lower = (rest != T::zero()) & (rest.less(T::zero()) != b.less(T::zero()));
             if lower { quotient.minus(T::one()) } else { quotient }
         },
-        FloorDivideReal floor_quotient(a, b);
+        FloorDivideReal;
     /// `trunc(a / b)`. Integers: `ZeroDivisionError` where `b` is 0.
     trunc_divide, "div_trunc_cpu",
         TruncDivideInt(a, b) a.quotient(b),
-        TruncDivideReal Real::trunc(a.over(b));
+        TruncDivideReal;
     /// `a - b floor(a / b)`: the remainder with the sign of `b`. Integers: `ZeroDivisionError` where `b` is 0.
     remainder, "remainder_cpu",
         RemainderInt(a, b) {
@@ -173,34 +172,70 @@ division! {
             let add = (rest != T::zero()) & (rest.less(T::zero()) != b.less(T::zero()));
             if add { rest.plus(b) } else { rest }
         },
-        RemainderReal {
-            let rest = Real::rest(a, b);
-            let add = (rest != T::zero()) & (rest.less(T::zero()) != b.less(T::zero()));
-            if add { rest.plus(b) } else { rest }
-        };
+        RemainderReal;
     /// The remainder with the sign of `a` (C's `fmod`). Integers: `ZeroDivisionError` where `b` is 0.
     fmod, "fmod_cpu",
         FmodInt(a, b) a.rest(b),
-        FmodReal Real::rest(a, b);
+        FmodReal;
+}
+
+map!(TruncDivideReal<T: Real>(a: T, b: T) -> T { Real::trunc(a.over(b)) });
+
+/// Declares maps of real numbers and the remainder of their division, which is quick to have for most.
+macro_rules! of_rest {
+    ($($Map:ident $of:ident;)*) => {$(
+        struct $Map<T>(std::marker::PhantomData<T>);
+        impl<T: Real> Map2 for $Map<T> {
+            type P = ();
+            type A = T;
+            type B = T;
+            type Out = T;
+            type Width = T::MathWidth;
+            #[inline(always)]
+            fn map((): (), a: T, b: T) -> T {
+                $of(a, b, Real::quick_rest(a, b))
+            }
+            const REPAIRS: bool = true;
+            #[inline(always)]
+            fn is_hard(a: T, b: T) -> bool {
+                !Real::has_quick_rest(a, b)
+            }
+            fn repair((): (), a: T, b: T) -> T {
+                $of(a, b, Real::rest(a, b))
+            }
+        }
+    )*};
+}
+of_rest! {
+    FloorDivideReal floor_quotient;
+    RemainderReal rest_with_sign;
+    FmodReal rest_itself;
+}
+
+#[inline(always)]
+fn rest_itself<T: Real>(_a: T, _b: T, rest: T) -> T {
+    rest
+}
+
+#[inline(always)]
+fn rest_with_sign<T: Real>(_a: T, b: T, rest: T) -> T {
+    let add = (rest != T::zero()) & (rest.less(T::zero()) != b.less(T::zero()));
+    if add { rest.plus(b) } else { rest }
 }
 
 /// The floor of `a / b` from the exact remainder, so that rounding of the quotient cannot pass a
 /// whole number (Python's rule: `1.0 // 0.1` is 9).
 #[inline(always)]
-fn floor_quotient<T: Real>(a: T, b: T) -> T {
-    if b == T::zero() {
-        return a.over(b);
-    }
-    let rest = Real::rest(a, b);
+fn floor_quotient<T: Real>(a: T, b: T, rest: T) -> T {
+    let whole = a.over(b);
     let quotient = a.minus(rest).over(b);
     let lower = (rest != T::zero()) & (b.less(T::zero()) != rest.less(T::zero()));
     let quotient = if lower { quotient.minus(T::one()) } else { quotient };
-    if quotient == T::zero() {
-        return Real::copysign(T::zero(), a.over(b));
-    }
     let floor = Real::floor(quotient);
     // The subtraction above may have rounded to just below the next whole number.
-    if T::of(0.5).less(quotient.minus(floor)) { floor.plus(T::one()) } else { floor }
+    let next = if T::of(0.5).less(quotient.minus(floor)) { floor.plus(T::one()) } else { floor };
+    let result = if quotient == T::zero() { Real::copysign(T::zero(), whole) } else { next };
+    if b == T::zero() { whole } else { result }
 }
 
 map!(narrow PowInt<T: Int>(a: T, b: T) -> T { Int::power(a, b.to_i64()) });

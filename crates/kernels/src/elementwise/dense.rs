@@ -59,6 +59,15 @@ pub(crate) trait Map2 {
     fn map(p: Self::P, a: Self::A, b: Self::B) -> Self::Out;
     /// Whether memory is slower than the map.
     const CHEAP: bool = false;
+    /// As for [`Map1`].
+    const REPAIRS: bool = false;
+    #[inline(always)]
+    fn is_hard(_a: Self::A, _b: Self::B) -> bool {
+        false
+    }
+    fn repair(p: Self::P, a: Self::A, b: Self::B) -> Self::Out {
+        Self::map(p, a, b)
+    }
 }
 
 /// A map of three inputs.
@@ -111,8 +120,31 @@ fn repair1<K: Map1>(out: &mut [K::Out], a: &[K::A], p: K::P) {
 fn body2<K: Map2>(out: &mut [K::Out], a: &[K::A], b: &[K::B], p: K::P) {
     let n = out.len();
     let (a, b) = (&a[..n], &b[..n]);
-    for i in 0..n {
-        out[i] = K::map(p, a[i], b[i]);
+    if !K::REPAIRS {
+        for i in 0..n {
+            out[i] = K::map(p, a[i], b[i]);
+        }
+        return;
+    }
+    for ((out, a), b) in out.chunks_mut(CHUNK).zip(a.chunks(CHUNK)).zip(b.chunks(CHUNK)) {
+        let mut hard = false;
+        for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+            *out = K::map(p, a, b);
+            hard |= K::is_hard(a, b);
+        }
+        if hard {
+            repair2::<K>(out, a, b, p);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn repair2<K: Map2>(out: &mut [K::Out], a: &[K::A], b: &[K::B], p: K::P) {
+    for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+        if K::is_hard(a, b) {
+            *out = K::repair(p, a, b);
+        }
     }
 }
 

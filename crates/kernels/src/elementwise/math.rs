@@ -79,6 +79,11 @@ pub(crate) trait Real: Math + Ordered {
     fn copysign(self, sign: Self) -> Self;
     /// The remainder with the sign of the dividend (C's `fmod`).
     fn rest(self, other: Self) -> Self;
+    /// The same where [`Real::has_quick_rest`].
+    fn quick_rest(self, other: Self) -> Self;
+    fn has_quick_rest(self, other: Self) -> bool;
+    /// Whether it has the digits of single precision, for which the quick functions of `special` do.
+    const IS_SINGLE: bool;
     fn fused(self, factor: Self, term: Self) -> Self;
     fn is_finite_number(self) -> bool;
     const INFINITY: Self;
@@ -129,6 +134,22 @@ macro_rules! real {
             #[inline(always)] fn hypot(self, other: Self) -> Self { $m::hypot(self, other) }
             #[inline(always)] fn copysign(self, sign: Self) -> Self { <$t>::copysign(self, sign) }
             #[inline(always)] fn rest(self, other: Self) -> Self { self % other }
+            #[inline(always)]
+            fn quick_rest(self, other: Self) -> Self {
+                // Exact, as is every difference of a number and a multiple that is smaller than the divisor.
+                let rest = (-(self / other).trunc()).mul_add(other, self);
+                // A quotient may have been rounded to the next whole number.
+                let is_beyond = ((rest < 0.0) & (self > 0.0)) | ((rest > 0.0) & (self < 0.0));
+                let rest = if is_beyond { rest + other.copysign(self) } else { rest };
+                rest.copysign(self)
+            }
+            #[inline(always)]
+            fn has_quick_rest(self, other: Self) -> bool {
+                // Whole quotients have no digits after the point, and none is missing before it.
+                let limit = (1_u64 << ($t::MANTISSA_DIGITS - 1)) as $t;
+                ((self / other).abs() < limit) & (other.abs() < $t::INFINITY)
+            }
+            const IS_SINGLE: bool = size_of::<$t>() == 4;
             #[inline(always)] fn fused(self, factor: Self, term: Self) -> Self { self.mul_add(factor, term) }
             #[inline(always)] fn is_finite_number(self) -> bool { self.abs() < $t::INFINITY }
             const INFINITY: Self = $t::INFINITY;

@@ -55,7 +55,7 @@ fn trigamma(x: f64) -> f64 {
     whole * whole - zeta(2, 1.0 - x)
 }
 
-fn polygamma_of(n: i32, x: f64) -> f64 {
+pub(super) fn polygamma_of(n: i32, x: f64) -> f64 {
     if x.is_nan() {
         return x;
     }
@@ -78,6 +78,11 @@ pub fn polygamma(iter: &mut Iter, n: i64) -> Result<()> {
     }
     if n == 0 {
         return super::digamma(iter);
+    }
+    if n == 1 {
+        return compute!(iter.input_dtype(0), "polygamma", [float], T => {
+            run1::<super::unary::Trigamma<T>>(iter, ())
+        });
     }
     let n = n.min(10_000) as i32;
     compute!(iter.input_dtype(0), "polygamma", [float], T => run1::<PolygammaMap<T>>(iter, n))

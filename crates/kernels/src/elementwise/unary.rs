@@ -4,6 +4,7 @@
 use super::dense::{Map1, run1};
 use super::math::{ComplexNumber, Math, Real};
 use super::number::{Int, Number, Ordered};
+use super::special;
 use crate::{Bool, C64, C128, DType, Error, Iter, Result};
 
 /// Declares ops whose output has the input's type.
@@ -63,14 +64,51 @@ unary! {
     erf, "erf_vml_cpu", [float], math => Erf<T: Real>(x) Real::erf(x);
     /// `1 - erf(x)`, without cancellation.
     erfc, "erfc_vml_cpu", [float], math => Erfc<T: Real>(x) Real::erfc(x);
-    /// `ln |Γ(x)|`; infinite at 0 and the negative whole numbers.
-    lgamma, "lgamma_vml_cpu", [float], narrow => Lgamma<T: Real>(x) Real::lgamma(x);
-    /// The logarithmic derivative of Γ; at 0 infinite, at negative whole numbers NaN.
-    digamma, "digamma", [float], narrow => Digamma<T: Real>(x) Real::digamma(x);
     /// `x - trunc(x)`.
     frac, "frac_cpu", [float], => Frac<T: Real>(x) x.minus(Real::trunc(x));
     /// `x * x`.
     square, "pow", [int float complex], => Square<T: Number>(x) x.times(x);
+}
+
+/// Declares maps of single precision by quick functions in double precision where these hold; by the exact ones elsewhere,
+/// and in double precision.
+macro_rules! gamma_maps {
+    ($($Map:ident $exact:expr, $is_quick:ident, $quick:ident;)*) => {$(
+        pub(super) struct $Map<T>(std::marker::PhantomData<T>);
+        impl<T: Real> Map1 for $Map<T> {
+            type P = ();
+            type A = T;
+            type Out = T;
+            type Width = T::MathWidth;
+            #[inline(always)]
+            fn map((): (), x: T) -> T {
+                if T::IS_SINGLE { T::of(special::$quick(x.wide())) } else { $exact(x) }
+            }
+            const REPAIRS: bool = true;
+            #[inline(always)]
+            fn is_hard(x: T) -> bool {
+                T::IS_SINGLE && !special::$is_quick(x.wide())
+            }
+            fn repair((): (), x: T) -> T {
+                $exact(x)
+            }
+        }
+    )*};
+}
+gamma_maps! {
+    Lgamma Real::lgamma, is_quick_lgamma, quick_lgamma;
+    Digamma Real::digamma, is_quick, quick_digamma;
+    Trigamma |x: T| T::of(super::polygamma::polygamma_of(1, x.wide())), is_quick, quick_trigamma;
+}
+
+/// `ln |Γ(x)|`; infinite at 0 and the negative whole numbers.
+pub fn lgamma(iter: &mut Iter) -> Result<()> {
+    compute!(iter.input_dtype(0), "lgamma_vml_cpu", [float], T => run1::<Lgamma<T>>(iter, ()))
+}
+
+/// The logarithmic derivative of Γ; at 0 infinite, at negative whole numbers NaN.
+pub fn digamma(iter: &mut Iter) -> Result<()> {
+    compute!(iter.input_dtype(0), "digamma", [float], T => run1::<Digamma<T>>(iter, ()))
 }
 
 /// Declares the circular functions, whose vector versions hold for angles of usual size only.

@@ -17,6 +17,10 @@ pub(crate) static OPS: &[&OpDef] = &[&EINSUM];
 type Label = u32;
 const ELLIPSIS: Label = 1 << 16;
 
+/// Elements up to which products of rows with rows are elementwise ones and sums, rather than many matrix products of one
+/// element each.
+const LONGEST_ROW: i64 = 2048;
+
 /// A tensor and what its dimensions are called.
 struct Operand {
     tensor: Tensor,
@@ -206,9 +210,18 @@ fn join(a: Operand, b: Operand, is_needed: &dyn Fn(Label) -> bool) -> Result<Ope
         (Some(1) | None, Some(n)) | (Some(n), _) => n,
         (None, None) => 1,
     };
-    let x = a.grouped([&batch, &left, &inner], &size)?;
-    let y = b.grouped([&batch, &inner, &right], &size)?;
-    let product = if inner.is_empty() { x.mul(&y)? } else { x.bmm(&y)? };
+    let length = |labels: &[Label]| labels.iter().map(|&l| size(l)).product::<i64>();
+    let is_scalar = left.is_empty() && right.is_empty();
+    let product = if is_scalar && length(&batch) > 1 && length(&inner) <= LONGEST_ROW {
+        let x = a.grouped([&batch, &inner, &left], &size)?;
+        let y = b.grouped([&batch, &inner, &right], &size)?;
+        let product = x.mul(&y)?;
+        if inner.is_empty() { product } else { product.sum_dim(Some(&[1]), false)? }
+    } else {
+        let x = a.grouped([&batch, &left, &inner], &size)?;
+        let y = b.grouped([&batch, &inner, &right], &size)?;
+        if inner.is_empty() { x.mul(&y)? } else { x.bmm(&y)? }
+    };
     let labels = [batch, left, right].concat();
     let shape: Dims = labels.iter().map(|&l| size(l)).collect();
     Ok(Operand { tensor: product.reshape(&shape)?, labels })

@@ -10,7 +10,7 @@ mod short;
 use crate::line::{Layout, Lines, along, check_dim, check_dtype, check_shape, get, put, read_line};
 use crate::reduce::f32_of_f16;
 use crate::{Bool, DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype};
-use short::{Wanted, nan_key};
+use short::{Wanted, middle, nan_key};
 
 /// An element that can be sorted.
 pub(crate) trait SortKey: Element {
@@ -569,10 +569,14 @@ fn wanted_index<T: SortKey, P: Pair>(
     let at = match wanted {
         Wanted::First(at) | Wanted::At(at) => at,
         Wanted::Median => {
-            if let Some(first) = pairs.iter().find(|p| Some(p.key()) == nan) {
-                return first.index();
+            let at = middle(pairs.len());
+            let (_, &mut median, above) = pairs.select_nth_unstable(at);
+            let Some(nan) = nan else { return median.index() };
+            if !above.iter().fold(median.key() == nan, |any, p| any | (p.key() == nan)) {
+                return median.index();
             }
-            (pairs.len() - 1) / 2
+            let nans = pairs.iter().filter(|p| p.key() == nan);
+            return nans.map(|p| p.index()).min().unwrap_or(median.index());
         }
         Wanted::Mode => {
             sort_pairs(pairs, spare);

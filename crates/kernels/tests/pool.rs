@@ -77,7 +77,7 @@ fn pooling_and_its_gradients_equal_the_naive_twin() {
             let w = window(&mut rng, spatial, true);
             set_level(Level::ALL[rng.below(3) as usize]);
             // Planes that are taken side by side, less and more than go together, and rows too long for it.
-            let mut shape = [vec![2, 3], vec![3], vec![1], vec![16], vec![5, 7]]
+            let mut shape = vec![vec![2, 3], vec![3], vec![1], vec![16], vec![5, 7]]
                 .swap_remove(rng.below(5) as usize);
             let planes: i64 = shape.iter().product();
             let mut input: Vec<i64> = (0..spatial).map(|_| rng.below(9) + 1).collect();

@@ -7,6 +7,7 @@ use super::SortKey;
 use crate::lanes::{Column, ROWS, room, to_columns};
 use crate::line::{Layout, Lines, along, get, put};
 use crate::{StridedMut, StridedRef};
+use std::ops::Range;
 
 /// Longest line that is sorted, and columns that are looked at together.
 const LONGEST: usize = 128;
@@ -41,6 +42,36 @@ impl Wanted {
             Wanted::Median | Wanted::Mode => n,
         }
     }
+    /// The network for lines of `n` elements.
+    fn network(self, n: usize) -> Vec<(u8, u8)> {
+        let all = network(n.min(LONGEST), self.length(n));
+        match self {
+            // Of longer lines the first ones stay for the next block.
+            Wanted::At(at) if n <= LONGEST => leading_to(at..at + 1, &all),
+            Wanted::Median => leading_to(middle(n)..middle(n) + 1, &all),
+            _ => leading_to(0..self.length(n), &all),
+        }
+    }
+}
+
+/// The place of the lower median in order.
+pub(super) fn middle(n: usize) -> usize {
+    (n - 1) / 2
+}
+
+/// Those exchanges that what is in some places in the end depends on.
+fn leading_to(places: Range<usize>, exchanges: &[(u8, u8)]) -> Vec<(u8, u8)> {
+    let mut matters = [false; LONGEST];
+    matters[places].fill(true);
+    let mut leading = Vec::with_capacity(exchanges.len());
+    for &(i, j) in exchanges.iter().rev() {
+        if matters[usize::from(i)] | matters[usize::from(j)] {
+            (matters[usize::from(i)], matters[usize::from(j)]) = (true, true);
+            leading.push((i, j));
+        }
+    }
+    leading.reverse();
+    leading
 }
 
 /// The exchanges that bring the first `k` of `n` pairs in order.
@@ -109,7 +140,7 @@ pub(super) fn lines<'a, T: SortKey>(
     }
     let steps =
         [step, along(input.shape(), value_view, dim).1, along(input.shape(), indices, dim).1];
-    let network = network(n.min(LONGEST), k);
+    let network = wanted.network(n);
     let job = Job { input, values, indices, steps, n, flip, wanted, network };
     let grain = (16_384 / n).next_multiple_of(ROWS).max(ROWS);
     crate::parallel::for_range(lines.count(), grain, &|range| {
@@ -213,21 +244,23 @@ impl Pairs {
         }
         places
     }
-    /// The places of the medians of lines of `n` elements.
+    /// The places of the medians of lines of `n` elements, of which only the middle one is in order.
     #[inline(always)]
     fn median<T: SortKey>(&self, n: usize) -> Column<u64> {
-        let mut median = self.place::<T>((n - 1) / 2);
+        let mut median = self.place::<T>(middle(n));
         let Some(nan) = nan_key::<T>() else { return median };
-        for i in (0..n).rev() {
-            let (keys, places) = (self.key::<T>(i), self.place::<T>(i));
-            let mut any = false;
+        let mut nans = [0_u64; ROWS];
+        for i in 0..n {
+            let keys = self.key::<T>(i);
             for l in 0..ROWS {
-                let is_nan = keys[l] == nan;
-                median[l] = if is_nan { places[l] } else { median[l] };
-                any |= is_nan;
+                nans[l] |= u64::from(keys[l] == nan);
             }
-            if !any {
-                break;
+        }
+        for l in 0..ROWS {
+            if nans[l] != 0 {
+                // The first one.
+                let places = (0..n).filter(|&i| self.key::<T>(i)[l] == nan);
+                median[l] = places.map(|i| self.place::<T>(i)[l]).min().unwrap_or(median[l]);
             }
         }
         median
@@ -284,13 +317,16 @@ crate::multiversion! {
                 }
                 pairs.sort::<T>(&job.network);
             } else {
-                // What is wanted stays in front; the other columns come block after block.
+                // What is wanted stays in front; the other columns come block after block. Where they follow one another
+                // without gaps, lanes without a line may be read from the next.
+                let follow = strides[0] == size && job.steps[0] == length as isize * size;
                 let (mut filled, mut next) = (0, 0);
                 while next < n {
                     while filled < LONGEST && next < n {
                         let line = from.wrapping_offset(next as isize * job.steps[0]);
-                        // SAFETY: these lines have an element of this number.
-                        let items = unsafe { column::<T>(line, strides[0], count) };
+                        let there = if follow { (n - next) * length - first } else { count };
+                        // SAFETY: these lines have an element of this number, and so many follow one another.
+                        let items = unsafe { column::<T>(line, strides[0], count, there) };
                         pairs.set(filled, &items, job.flip, next);
                         (filled, next) = (filled + 1, next + 1);
                     }
@@ -321,13 +357,18 @@ crate::multiversion! {
     }
 }
 
-/// One element of each of `count` lines, `stride` bytes apart.
+/// One element of each of `count` lines, `stride` bytes apart; if they are neighbours, `there` elements or more are.
 ///
 /// # Safety
 /// These elements are live.
 #[inline(always)]
-unsafe fn column<T: SortKey>(from: *const u8, stride: isize, count: usize) -> Column<T> {
-    if stride == size_of::<T>() as isize && count == ROWS {
+unsafe fn column<T: SortKey>(
+    from: *const u8,
+    stride: isize,
+    count: usize,
+    there: usize,
+) -> Column<T> {
+    if stride == size_of::<T>() as isize && there >= ROWS {
         // SAFETY: the elements are neighbours.
         return unsafe { from.cast::<Column<T>>().read_unaligned() };
     }
@@ -374,9 +415,10 @@ mod tests {
     #[test]
     fn networks_order_what_is_wanted() {
         let mut state = 1_u32;
-        for n in (0..=40).chain([63, 64, 65, 100, 127, 128]) {
+        for n in (0..=40_usize).chain([63, 64, 65, 100, 127, 128]) {
             for k in [0, 1, 2, 3, 7, n / 2, n] {
-                let k = k.min(n);
+                let k: usize = k.min(n);
+                let last = leading_to(k.saturating_sub(1)..k, &network(n, k));
                 for range in [2, 7, 1000] {
                     let mut numbers: Vec<u32> = (0..n)
                         .map(|_| {
@@ -386,12 +428,18 @@ mod tests {
                         .collect();
                     let mut expected = numbers.clone();
                     expected.sort_unstable();
-                    for (i, j) in network(n, k) {
-                        let (i, j) = (usize::from(i), usize::from(j));
-                        if numbers[i] > numbers[j] {
-                            numbers.swap(i, j);
+                    let sort = |numbers: &mut Vec<u32>, exchanges: &[(u8, u8)]| {
+                        for &(i, j) in exchanges {
+                            let (i, j) = (usize::from(i), usize::from(j));
+                            if numbers[i] > numbers[j] {
+                                numbers.swap(i, j);
+                            }
                         }
-                    }
+                    };
+                    let mut one = numbers.clone();
+                    sort(&mut one, &last);
+                    assert_eq!(one[..k].last(), expected[..k].last(), "{n} {k}");
+                    sort(&mut numbers, &leading_to(0..k, &network(n, k)));
                     assert_eq!(numbers[..k], expected[..k], "{n} {k}");
                 }
             }

@@ -90,7 +90,7 @@ pub(crate) fn to_rows<T: Copy + Default>(rows: &mut [T], from: &[Column<T>], wid
             let out = rows[first..].as_mut_ptr().cast();
             // SAFETY: sixteen columns; sixteen elements of each row from `first` on.
             unsafe {
-                square::<T, false>(out, (width * size) as isize, columns, column_step::<T>())
+                square::<T, false>(out, (width * size) as isize, columns, column_step::<T>());
             };
         } else {
             let mut block = [[T::default(); ROWS]; ROWS];

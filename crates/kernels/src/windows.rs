@@ -170,6 +170,7 @@ impl Windows {
 ///
 /// # Safety
 /// Nobody else uses these planes of the first.
+#[allow(clippy::mut_from_ref, reason = "disjointness is the caller's promise")]
 pub(crate) unsafe fn planes_of<'a, A, B>(
     (out, size): (SharedMut<A>, usize),
     (x, from): (&'a [B], usize),

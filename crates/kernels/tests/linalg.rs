@@ -379,8 +379,8 @@ fn many_small_matrices_are_factorised_as_one_is() {
             for upper in [false, true] {
                 let mut l = rng.tensor(dtype, &[batch, n, n]);
                 let codes = linalg::cholesky(&mut l.view_mut(), a.view(), upper).unwrap();
-                for i in 0..batch as usize {
-                    assert_eq!(codes[i], if i == 2 { n as i32 } else { 0 });
+                for (i, &code) in codes.iter().enumerate() {
+                    assert_eq!(code, if i == 2 { n as i32 } else { 0 });
                     if i == 2 {
                         assert!(l.reals()[i * size..(i + 1) * size].iter().all(|v| v.is_nan()));
                         continue;

@@ -207,7 +207,7 @@ crate::multiversion! {
                 pivot = less(pivot, factor[at(j, k)], factor[at(j, k)]);
             }
             for l in 0..ROWS {
-                let fails = !(pivot[l] > T::ZERO) & (failed[l] == 0);
+                let fails = ((pivot[l] <= T::ZERO) | pivot[l].is_nan()) & (failed[l] == 0);
                 failed[l] = if fails { j as i32 + 1 } else { failed[l] };
                 pivot[l] = pivot[l].sqrt();
             }
@@ -226,7 +226,7 @@ crate::multiversion! {
         to_rows(out, &factor, n * n);
         codes.copy_from_slice(&failed[..codes.len()]);
         for (out, _) in out.chunks_exact_mut(n * n).zip(codes).filter(|(_, code)| **code != 0) {
-            out.fill(T::ZERO / T::ZERO);
+            out.fill(T::of(f64::NAN));
         }
     }
 }

@@ -312,8 +312,8 @@ crate::multiversion! {
                 let rows =
                     unsafe { std::slice::from_raw_parts(from.cast::<T>(), (length - first) * n) };
                 to_columns(&mut turned, rows, n, count);
-                for i in 0..n {
-                    pairs.set(i, &turned[i], job.flip, i);
+                for (i, items) in turned.iter().enumerate().take(n) {
+                    pairs.set(i, items, job.flip, i);
                 }
                 pairs.sort::<T>(&job.network);
             } else {

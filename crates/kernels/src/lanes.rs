@@ -174,9 +174,9 @@ mod tests {
                         let mut back = vec![u32::MAX; count * width];
                         there_and_back(rows, width, count, &mut columns, &mut back);
                         assert_eq!(back, data[..count * width], "{width} {count} {slack}");
-                        for j in 0..width {
-                            for i in 0..count {
-                                assert_eq!(columns[j][i] as usize, i * width + j);
+                        for (j, column) in columns.iter().enumerate().take(width) {
+                            for (i, &value) in column.iter().enumerate().take(count) {
+                                assert_eq!(value as usize, i * width + j);
                             }
                         }
                     }

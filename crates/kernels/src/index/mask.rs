@@ -101,7 +101,13 @@ pub fn nonzero(out: &mut StridedMut<'_>, input: StridedRef<'_>) -> Result<()> {
         return Ok(());
     };
     let mut row = out.ptr();
+    let mut left = expected[0];
     each_true(&input, |at| {
+        // (No more than there is room for, should another thread write the input meanwhile.)
+        if left == 0 {
+            return;
+        }
+        left -= 1;
         let mut rest = at as i64;
         let mut to = row;
         for &stride in outer {
@@ -216,7 +222,8 @@ pub fn masked_select(
                         done += compress(elements, bits, &mut *to.cast::<[MaybeUninit<T>; BITS]>());
                         continue;
                     }
-                    let found = compress(elements, bits, &mut kept);
+                    // (No more than there is room for, should another thread write the mask meanwhile.)
+                    let found = compress(elements, bits, &mut kept).min(count - done);
                     for (i, element) in kept[..found].iter().enumerate() {
                         put(to, i as isize * step, element.assume_init());
                     }
@@ -341,10 +348,11 @@ pub fn masked_scatter(
                         let rest = source.ptr().cast::<T>().add(number);
                         let rest = std::slice::from_raw_parts(rest, given - number);
                         let to = std::slice::from_raw_parts_mut(to.cast::<T>(), n);
-                        number += expand_block(to, bits, rest);
+                        number += expand_block(to, bits, rest).min(given - number);
                         continue;
                     }
-                    while bits != 0 {
+                    // (No more than there are, should another thread write the mask meanwhile.)
+                    while bits != 0 && number < given {
                         let [from] = sources.offsets(number);
                         let at = bits.trailing_zeros() as isize;
                         put(to, at * step, get::<T>(source.ptr(), from));

@@ -32,7 +32,7 @@ fn single_precision_functions_stay_within_their_error_bounds() {
     type Function = (&'static str, fn(f32) -> f32, fn(f64) -> f64, f32);
     let none = f32::INFINITY;
     let trig = math_f32::TRIG_LIMIT;
-    let functions: [Function; 22] = [
+    let functions: [Function; 23] = [
         ("exp", math_f32::exp, f64::exp, none),
         ("exp2", math_f32::exp2, f64::exp2, none),
         ("expm1", math_f32::expm1, f64::exp_m1, none),
@@ -53,6 +53,7 @@ fn single_precision_functions_stay_within_their_error_bounds() {
         ("acosh", math_f32::acosh, f64::acosh, none),
         ("atanh", math_f32::atanh, f64::atanh, none),
         ("sigmoid", math_f32::sigmoid, |x| 1.0 / (1.0 + (-x).exp()), none),
+        ("log1p_exp", math_f32::log1p_exp, |x| (-x.abs()).exp().ln_1p(), none),
         ("erf", math_f32::erf, math_f64::erf, none),
         ("erfc", math_f32::erfc, math_f64::erfc, none),
     ];

@@ -71,7 +71,7 @@ plain! {
     hardsigmoid, "hardsigmoid_cpu", Hardsigmoid<T>(x) limit6(x.plus(T::of(3.0))).over(T::of(6.0));
     /// `ln(1 / (1 + e^-x))`.
     log_sigmoid, "log_sigmoid_cpu", LogSigmoid<T>(x) {
-        smaller(x, T::zero()).minus(Math::log1p(Math::exp(Real::magnitude(x).negative())))
+        smaller(x, T::zero()).minus(Real::log1p_exp(x))
     };
 }
 
@@ -202,7 +202,8 @@ struct Softplus<T> {
 }
 map!(math SoftplusMap<T: Real>[p => Softplus<T>](x: T) -> T {
     let scaled = x.times(p.beta);
-    let soft = Math::log1p(Math::exp(scaled)).over(p.beta);
+    let above = if scaled > T::zero() { scaled } else { T::zero() };
+    let soft = above.plus(Real::log1p_exp(scaled)).over(p.beta);
     if scaled > p.threshold { x } else { soft }
 });
 map!(math SoftplusBackward<T: Real>[p => Softplus<T>](g: T, x: T) -> T {

@@ -173,7 +173,7 @@ pub fn cast(iter: &mut Iter) -> Result<()> {
     if to == from {
         return super::copy(iter);
     }
-    if let Some(result) = super::drive::cast_half(iter) {
+    if let Some(result) = super::half::cast_half(iter) {
         return result;
     }
     compute!(from, "copy_kernel", [bool int unsigned float complex], A => to_any::<A>(iter, to))

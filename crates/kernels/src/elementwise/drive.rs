@@ -8,6 +8,8 @@
 //! exists once.
 
 use super::copy::copy_tile;
+use super::half::{brain_to_single, half_to_single, single_to_brain, single_to_half};
+use super::runs::{Grid, Kind, copy_runs};
 use crate::strided::MAX_OPERANDS;
 use crate::{DType, Error, Iter, Result, parallel};
 use std::mem::MaybeUninit;
@@ -48,6 +50,8 @@ const BLOCK: usize = BUFFER / 4;
 const TILE: usize = 128;
 /// and so many loops (two cache lines of four-byte elements).
 const TILE_ROWS: usize = 32;
+/// Most elements of rows that are staged together although they lie as a loop needs them.
+const SHORT: usize = 128;
 /// Most operands of a pointwise op.
 const OPERANDS: usize = 4;
 /// Elements from which work is worth splitting over threads.
@@ -339,8 +343,11 @@ impl Plan {
         }
         let largest = self.sizes[..self.operands].iter().fold(4, |a, &size| a.max(size));
         let block = BUFFER / largest;
-        // Short rows are staged together.
-        let together = if is_staged { (block / n.max(1)).clamp(1, rows) } else { 1 };
+        // Short rows are staged together; so are those that lie as needed but would leave registers half empty, if the output
+        // is one run.
+        let is_dense = jumps[0] == n as isize * strides[0];
+        let is_short = n <= SHORT && rows > 1 && is_dense;
+        let together = if is_staged || is_short { (block / n.max(1)).clamp(1, rows) } else { 1 };
         let mut at = [std::ptr::null_mut(); OPERANDS];
         for first in (0..rows).step_by(together) {
             for i in 0..self.operands {
@@ -448,9 +455,18 @@ impl Plan {
                     continue;
                 }
                 let to = if form == Form::Same { at[i] } else { between };
-                for row in 0..rows {
-                    let from = ptrs[i].wrapping_offset(row as isize * jumps[i]);
-                    gather(Form::Same, size, from, strides[i], to.add(row * n * size), n);
+                if jumps[i] == 0 {
+                    // A row that is repeated is copied in ever longer parts.
+                    gather(Form::Same, size, ptrs[i], strides[i], to, n);
+                    let (mut done, all) = (n * size, rows * n * size);
+                    while done < all {
+                        let more = done.min(all - done);
+                        to.copy_to_nonoverlapping(to.add(done), more);
+                        done += more;
+                    }
+                } else {
+                    let jumps = [(n * size) as isize, jumps[i]];
+                    copy_rows((to, ptrs[i]), [size as isize, strides[i]], jumps, size, (n, rows));
                 }
                 if form != Form::Same {
                     gather(form, size, between, size as isize, at[i], n * rows);
@@ -473,10 +489,8 @@ impl Plan {
                 scatter(form, size, at[0], between, size as isize, n * rows);
                 from = between;
             }
-            for row in 0..rows {
-                let to = ptrs[0].wrapping_offset(row as isize * jumps[0]);
-                scatter(Form::Same, size, from.add(row * n * size), to, strides[0], n);
-            }
+            let jumps = [jumps[0], (n * size) as isize];
+            copy_rows((ptrs[0], from), [strides[0], size as isize], jumps, size, (n, rows));
         }
     }
 }
@@ -508,6 +522,34 @@ unsafe fn gather(form: Form, size: usize, from: *const u8, stride: isize, to: *m
                 } else {
                     brain_to_single(bits, to);
                 }
+            }
+        }
+    }
+}
+
+/// Copies rows of `n` elements of `size` bytes, of which one side is dense; strides and jumps are those of output and input.
+///
+/// # Safety
+/// All elements are live, those of the output writable and apart from the input.
+unsafe fn copy_rows(
+    (to, from): (*mut u8, *const u8),
+    strides: [isize; 2],
+    jumps: [isize; 2],
+    size: usize,
+    (n, rows): (usize, usize),
+) {
+    // SAFETY: the caller's promise, here and below.
+    if let Some(kind) = Kind::of(strides, size) {
+        let grid = Grid { to, from, places: &[[0, 0]], rows, jumps };
+        return unsafe { copy_runs(&grid, kind, size, n) };
+    }
+    for row in 0..rows as isize {
+        let (to, from) = (to.wrapping_offset(row * jumps[0]), from.wrapping_offset(row * jumps[1]));
+        unsafe {
+            if strides[0] == size as isize {
+                gather(Form::Same, size, from, strides[1], to, n);
+            } else {
+                scatter(Form::Same, size, from, to, strides[0], n);
             }
         }
     }
@@ -546,91 +588,6 @@ unsafe fn scatter(form: Form, size: usize, from: *const u8, to: *mut u8, stride:
     }
 }
 
-/// A whole conversion between single and half precision as one loop, without buffers, if it is one.
-pub(super) fn cast_half(iter: &Iter) -> Option<Result<()>> {
-    let convert: Loop = match (iter.dtype(0), iter.dtype(1)) {
-        (DType::F32, DType::BF16) => brain_to_single_loop,
-        (DType::BF16, DType::F32) => single_to_brain_loop,
-        (DType::F32, DType::F16) => half_to_single_loop,
-        (DType::F16, DType::F32) => single_to_half_loop,
-        _ => return None,
-    };
-    let sizes = [iter.dtype(0).size(), iter.dtype(1).size()];
-    // SAFETY: the loop is for elements of these dtypes and has no parameters.
-    Some(unsafe { drive_raw(iter, &sizes, convert, std::ptr::null()) })
-}
-
-macro_rules! conversion_loop {
-    ($($name:ident, $convert:ident;)*) => {$(
-        /// # Safety
-        /// As for every [`Loop`]: dense operands, the output apart from the input.
-        unsafe fn $name(ptrs: &[*mut u8], n: usize, _: *const u8) {
-            // SAFETY: the caller's promise.
-            unsafe {
-                let from = std::slice::from_raw_parts(ptrs[1].cast(), n);
-                $convert(from, std::slice::from_raw_parts_mut(ptrs[0].cast(), n));
-            }
-        }
-    )*};
-}
-conversion_loop! {
-    brain_to_single_loop, brain_to_single;
-    single_to_brain_loop, single_to_brain;
-    half_to_single_loop, half_to_single;
-    single_to_half_loop, single_to_half;
-}
-
-crate::multiversion! {
-    pub(crate) fn brain_to_single(from: &[u16], to: &mut [f32]) {
-        for (to, &bits) in to.iter_mut().zip(from) {
-            *to = f32::from_bits(u32::from(bits) << 16);
-        }
-    }
-}
-
-crate::multiversion! {
-    pub(crate) fn single_to_brain(from: &[f32], to: &mut [u16]) {
-        for (to, &x) in to.iter_mut().zip(from) {
-            let bits = x.to_bits();
-            // To the nearest, ties to even: the carry goes into the exponent as it should.
-            let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
-            let nan = (bits >> 16) | 0x40;
-            *to = (if x.is_nan() { nan } else { rounded }) as u16;
-        }
-    }
-}
-
-crate::multiversion! {
-    pub(crate) fn half_to_single(from: &[u16], to: &mut [f32]) {
-        for (to, &bits) in to.iter_mut().zip(from) {
-            let size = u32::from(bits & 0x7fff) << 13;
-            // Read as a single the exponent is too low by 112; the product is exact, also for denormals.
-            let finite = (f32::from_bits(size) * f32::from_bits(239 << 23)).to_bits();
-            let magnitude = if size >= 0x7c00 << 13 { size | 0x7f80_0000 } else { finite };
-            // A signalling NaN becomes a quiet one, as the processor's conversion does.
-            let quiet = if size > 0x7c00 << 13 { magnitude | 0x40_0000 } else { magnitude };
-            *to = f32::from_bits(quiet | (u32::from(bits & 0x8000) << 16));
-        }
-    }
-}
-
-crate::multiversion! {
-    pub(crate) fn single_to_half(from: &[f32], to: &mut [u16]) {
-        for (to, &x) in to.iter_mut().zip(from) {
-            let size = x.to_bits() & 0x7fff_ffff;
-            // Rebias the exponent by -112 and round to the nearest, ties to even.
-            let normal = size.wrapping_add(0xc800_0fff + ((size >> 13) & 1)) >> 13;
-            // Below 2^-14 adding 1/2 lines the mantissa up with the denormals, and rounds it.
-            let denormal = (f32::from_bits(size) + 0.5).to_bits().wrapping_sub(0.5f32.to_bits());
-            let finite = if size < 113 << 23 { denormal } else { normal };
-            let limited = if size >= 0x477f_f000 { 0x7c00 } else { finite };
-            let nan = 0x7e00 | ((size >> 13) & 0x1ff);
-            let magnitude = if size > 0x7f80_0000 { nan } else { limited };
-            *to = (magnitude | (x.to_bits() >> 16) & 0x8000) as u16;
-        }
-    }
-}
-
 crate::multiversion! {
     fn spread<T: Copy>(to: &mut [T], value: T) {
         to.fill(value);
@@ -662,42 +619,3 @@ unsafe fn scatter_as<T: Copy>(from: *const u8, to: *mut u8, stride: isize, n: us
 }
 
 const _: () = assert!(OPERANDS <= MAX_OPERANDS);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{bf16, f16};
-
-    #[test]
-    fn half_conversions_agree_with_the_half_crate_bit_for_bit() {
-        let all: Vec<u16> = (0..=u16::MAX).collect();
-        let mut wide = vec![0f32; all.len()];
-        half_to_single(&all, &mut wide);
-        for (&bits, x) in all.iter().zip(&wide) {
-            assert_eq!(x.to_bits(), f16::from_bits(bits).to_f32().to_bits(), "{bits:#x}");
-        }
-        brain_to_single(&all, &mut wide);
-        for (&bits, x) in all.iter().zip(&wide) {
-            let want = bf16::from_bits(bits).to_f32();
-            assert!(x.to_bits() == want.to_bits() || (x.is_nan() && want.is_nan()), "{bits:#x}");
-        }
-        let singles: Vec<f32> = (0..=u32::MAX).step_by(4093).map(f32::from_bits).collect();
-        let mut narrow = vec![0u16; singles.len()];
-        single_to_half(&singles, &mut narrow);
-        for (x, &bits) in singles.iter().zip(&narrow) {
-            let want = f16::from_f32(*x);
-            assert!(
-                bits == want.to_bits() || (x.is_nan() && f16::from_bits(bits).is_nan()),
-                "{x:e}"
-            );
-        }
-        single_to_brain(&singles, &mut narrow);
-        for (x, &bits) in singles.iter().zip(&narrow) {
-            let want = bf16::from_f32(*x);
-            assert!(
-                bits == want.to_bits() || (x.is_nan() && bf16::from_bits(bits).is_nan()),
-                "{x:e}"
-            );
-        }
-    }
-}

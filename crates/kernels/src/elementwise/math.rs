@@ -72,6 +72,8 @@ pub(crate) trait Real: Math + Ordered {
     fn gelu(self) -> Self;
     /// `tanh(ln(1 + e^x))`.
     fn tanh_softplus(self) -> Self;
+    /// `ln(1 + e^-|x|)`.
+    fn log1p_exp(self) -> Self;
     fn lgamma(self) -> Self;
     fn digamma(self) -> Self;
     fn atan2(self, x: Self) -> Self;
@@ -104,7 +106,7 @@ macro_rules! real {
             #[inline(always)]
             fn logaddexp(self, other: Self) -> Self {
                 let big = if self < other { other } else { self };
-                let sum = big + Math::log1p(Math::exp(-(self - other).abs()));
+                let sum = big + $m::log1p_exp(self - other);
                 // Equal infinities: their difference is NaN, their sum themselves.
                 if (self == other) & (self.abs() == $t::INFINITY) { self } else { sum }
             }
@@ -128,6 +130,7 @@ macro_rules! real {
             #[inline(always)] fn normal_cdf(self) -> Self { $m::normal_cdf(self) }
             #[inline(always)] fn gelu(self) -> Self { $m::gelu(self) }
             #[inline(always)] fn tanh_softplus(self) -> Self { $m::tanh_softplus(self) }
+            #[inline(always)] fn log1p_exp(self) -> Self { $m::log1p_exp(self) }
             #[inline(always)] fn lgamma(self) -> Self { special::lgamma(self as f64) as $t }
             #[inline(always)] fn digamma(self) -> Self { special::digamma(self as f64) as $t }
             #[inline(always)] fn atan2(self, x: Self) -> Self { $m::atan2(self, x) }

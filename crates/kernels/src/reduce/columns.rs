@@ -8,6 +8,7 @@ use super::engine::{
     Cascade, Dim, Places, Plan, ROWS, Reducer, Source, combine_each, fold_rows_wide, offset,
     offsets,
 };
+use super::lines::has_lanes;
 use crate::line::GRAIN;
 use crate::parallel;
 use crate::simd::transpose::{SQUARE, square};
@@ -21,7 +22,8 @@ const TILE: usize = 512;
 const CHUNK_ROWS: usize = 32 * ROWS;
 /// Longest run of items that is turned over: longer lines are folded one by one as fast.
 pub(super) fn short<R: Reducer>(source: &Source<'_, R>) -> usize {
-    if R::IS_BY_STEP && source.reduced.len() == 1 { SQUARE - 1 } else { 128 }
+    let has_lanes = R::IS_BY_STEP && source.reduced.len() == 1 || has_lanes(source);
+    if has_lanes { SQUARE - 1 } else { 128 }
 }
 
 /// Fewest lines worth turning over.

@@ -8,7 +8,7 @@ use super::engine::{
 };
 use crate::line::GRAIN;
 use crate::parallel;
-use crate::simd::transpose::{SQUARE, square};
+use crate::simd::transpose::{SMALL, SQUARE, small_square, square};
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -30,10 +30,13 @@ pub(super) fn each<R: Reducer>(
     // Lines that are one run of items are folded many at a time, converted first if needs be.
     let run = match plan.reduced[..] {
         [run] if run.size <= BLOCK && run.size > 0 => Some(run),
+        // So are those of several runs, if these fill lanes.
+        [.., run] if has_lanes(source) => Some(run),
         _ => None,
     };
     let is_direct = run.is_some_and(|run| source.item == Some(run.stride));
     let run = run.filter(|run| is_direct || run.size <= GATHERED);
+    let outer_runs = plan.reduced.split_last().map_or(&[][..], |(_, outer)| outer);
     let tile = (GRAIN / source.count.max(1)).clamp(1, LINES);
     let tiles = inner.size.div_ceil(tile);
     let units = tiles * (plan.kept_count / inner.size);
@@ -51,7 +54,12 @@ pub(super) fn each<R: Reducer>(
             match run {
                 Some(run) if is_direct => {
                     // SAFETY: each line lies inside the input view without gaps, and elements are items.
-                    unsafe { fold_lines(r, &Lines { start, step, length: run.size }, &mut accs) };
+                    unsafe {
+                        let runs = source.count / run.size;
+                        let lines =
+                            Lines { start, step, length: run.size, outer: outer_runs, runs };
+                        fold_lines(r, &lines, &mut accs);
+                    };
                 }
                 Some(run) => {
                     buffer.resize(lines * run.size, R::Item::default());
@@ -64,7 +72,8 @@ pub(super) fn each<R: Reducer>(
                         unsafe { (source.load)(start, run.stride, items) };
                     }
                     let step = (run.size * size_of::<R::Item>()) as isize;
-                    let lines = Lines { start: buffer.as_ptr().cast(), step, length: run.size };
+                    let start = buffer.as_ptr().cast();
+                    let lines = Lines { start, step, length: run.size, outer: &[], runs: 1 };
                     // SAFETY: lines of the buffer.
                     unsafe { fold_lines(r, &lines, &mut accs) };
                 }
@@ -83,48 +92,58 @@ pub(super) fn each<R: Reducer>(
     parallel::for_range(units, grain.max(1), &work);
 }
 
+/// Whether lines of one or more runs are folded lane by lane.
+pub(super) fn has_lanes<R: Reducer>(source: &Source<'_, R>) -> bool {
+    let Some(run) = source.reduced.last() else { return false };
+    R::IS_BY_STEP
+        && source.item == Some(run.stride)
+        && (LINES..=LANED).contains(&run.size)
+        && source.count <= BLOCK
+}
+
 /// Longest lines that are converted many at a time.
 const GATHERED: usize = 512;
 /// Most lines folded together.
 const LINES: usize = SQUARE;
 
-/// Lines of items without gaps: the first, bytes from one to the next, and items in each.
-struct Lines {
+/// Lines of `runs` runs each, one for every position of the outer dimensions: the first run of items without gaps, bytes from
+/// line to line, and items in a run.
+struct Lines<'a> {
     start: *const u8,
     step: isize,
     length: usize,
+    outer: &'a [Dim],
+    runs: usize,
 }
 
 /// Folds each line.
 ///
 /// # Safety
 /// The lines consist of live items.
-unsafe fn fold_lines<R: Reducer>(r: &R, lines: &Lines, accs: &mut [R::Acc]) {
+unsafe fn fold_lines<R: Reducer>(r: &R, lines: &Lines<'_>, accs: &mut [R::Acc]) {
     crate::multiversion! {
-    fn fold_each<R: Reducer>(r: &R, lines: &Lines, accs: &mut [R::Acc]) {
+    fn fold_each<R: Reducer>(r: &R, lines: &Lines<'_>, accs: &mut [R::Acc]) {
         let line = |l: usize| {
             let start = lines.start.wrapping_offset(l as isize * lines.step);
             // SAFETY: the caller of `fold_lines` promises it.
             unsafe { std::slice::from_raw_parts(start.cast::<R::Item>(), lines.length) }
         };
-        if R::IS_BY_STEP && (LINES..=LANED).contains(&lines.length) {
-            // A register of lanes for each line; those of all lines are then turned over and joined at once.
-            let mut lanes = [[r.identity(); LINES]; LINES];
-            for (l, lanes) in lanes.iter_mut().take(accs.len()).enumerate() {
-                fold_into_lanes(r, lanes, line(l));
-            }
-            let mut turned = lanes;
-            let step = (LINES * size_of::<R::Acc>()) as isize;
-            // SAFETY: two squares of their own.
-            unsafe {
-                square::<R::Acc, false>(turned.as_mut_ptr().cast(), step, lanes.as_ptr().cast(), step);
-            }
-            let mut joined = turned[0];
-            for lanes in &turned[1..] {
-                for l in 0..LINES {
-                    joined[l] = r.combine(joined[l], lanes[l]);
+        if R::IS_BY_STEP && lines.length >= LINES && lines.length <= LANED {
+            let fold_line = |lanes: &mut [R::Acc; LINES], l: usize| {
+                let start = lines.start.wrapping_offset(l as isize * lines.step);
+                for run in 0..lines.runs {
+                    let start = start.wrapping_offset(offset(lines.outer, run));
+                    // SAFETY: the caller of `fold_lines` promises it.
+                    let items = unsafe { std::slice::from_raw_parts(start.cast::<R::Item>(), lines.length) };
+                    fold_into_lanes(r, lanes, items);
                 }
-            }
+            };
+            // Lanes for each line; those of all lines are then turned over and joined at once.
+            let joined = if size_of::<R::Acc>() > 4 {
+                join_wide(r, accs.len(), fold_line)
+            } else {
+                join_narrow(r, accs.len(), fold_line)
+            };
             for (acc, &joined) in accs.iter_mut().zip(&joined) {
                 *acc = joined;
             }
@@ -136,6 +155,64 @@ unsafe fn fold_lines<R: Reducer>(r: &R, lines: &Lines, accs: &mut [R::Acc]) {
     }
     }
     fold_each(r, lines, accs);
+}
+
+/// Sixteen lanes of each line joined, by a square.
+#[inline(always)]
+fn join_narrow<R: Reducer>(
+    r: &R,
+    count: usize,
+    fold_line: impl Fn(&mut [R::Acc; LINES], usize),
+) -> [R::Acc; LINES] {
+    let mut lanes = [[r.identity(); LINES]; LINES];
+    for (l, lanes) in lanes.iter_mut().take(count).enumerate() {
+        fold_line(lanes, l);
+    }
+    let mut turned = lanes;
+    let step = (LINES * size_of::<R::Acc>()) as isize;
+    // SAFETY: two squares of their own.
+    unsafe {
+        square::<R::Acc, false>(turned.as_mut_ptr().cast(), step, lanes.as_ptr().cast(), step);
+    }
+    join_rows(r, &turned)
+}
+
+/// The same where sixteen lanes fill two registers: these are joined first, so that small squares do.
+#[inline(always)]
+fn join_wide<R: Reducer>(
+    r: &R,
+    count: usize,
+    fold_line: impl Fn(&mut [R::Acc; LINES], usize),
+) -> [R::Acc; LINES] {
+    let mut halves = [[r.identity(); SMALL]; LINES];
+    for (l, half) in halves.iter_mut().take(count).enumerate() {
+        let mut lanes = [r.identity(); LINES];
+        fold_line(&mut lanes, l);
+        for j in 0..SMALL {
+            half[j] = r.combine(lanes[j], lanes[j + SMALL]);
+        }
+    }
+    let mut turned = [[r.identity(); LINES]; SMALL];
+    let item = size_of::<R::Acc>();
+    let (to_step, from_step) = ((LINES * item) as isize, (SMALL * item) as isize);
+    for first in [0, SMALL] {
+        let to = turned.as_mut_ptr().cast::<u8>().wrapping_add(first * item);
+        // SAFETY: a small square of the halves, and as much of the rows.
+        unsafe { small_square::<R::Acc>(to, to_step, halves[first..].as_ptr().cast(), from_step) };
+    }
+    join_rows(r, &turned)
+}
+
+/// Combines rows lane by lane, in order.
+#[inline(always)]
+fn join_rows<R: Reducer>(r: &R, rows: &[[R::Acc; LINES]]) -> [R::Acc; LINES] {
+    let mut joined = rows[0];
+    for row in &rows[1..] {
+        for l in 0..LINES {
+            joined[l] = r.combine(joined[l], row[l]);
+        }
+    }
+    joined
 }
 
 /// Longest lines that are folded onto one register of lanes: longer ones want several, to hide latency.

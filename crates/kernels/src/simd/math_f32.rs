@@ -57,7 +57,10 @@ pub fn exp(x: f32) -> f32 {
 /// `2^x`.
 #[inline(always)]
 pub fn exp2(x: f32) -> f32 {
-    exp_wide(f64::from(x) * LN_2) as f32
+    let x = clamp(f64::from(x), -300.0, 300.0);
+    let t = x + MAGIC;
+    let power = power_of_two(t);
+    power.mul_add(expm1_near_zero((x - (t - MAGIC)) * LN_2), power) as f32
 }
 /// `e^x - 1`.
 #[inline(always)]
@@ -67,7 +70,20 @@ pub fn expm1(x: f32) -> f32 {
 /// `1 / (1 + e^-x)`.
 #[inline(always)]
 pub fn sigmoid(x: f32) -> f32 {
-    (1.0 / (1.0 + exp_wide(-f64::from(x)))) as f32
+    let below = 1.0 + exp_wide(-f64::from(x));
+    // A quotient of singles (scaled, as the divisor may be beyond them) and one step of Newton's: quicker than one of doubles.
+    const SCALE: f64 = 5.421_010_862_427_522e-20; // 2^-64
+    let near = f64::from(1.0 / (below * SCALE) as f32) * SCALE;
+    near.mul_add((-below).mul_add(near, 1.0), near) as f32
+}
+/// `ln(1 + e^-|x|)`.
+#[inline(always)]
+pub fn log1p_exp(x: f32) -> f32 {
+    let e = exp_wide(-f64::from(x.abs()));
+    // In (0, 1]: halved where the sum is above the root of 2.
+    let is_large = e > 0.414_213_562;
+    let f = if is_large { 0.5 * (e - 1.0) } else { e };
+    log_from(f, if is_large { 1.0 } else { 0.0 }) as f32
 }
 /// `tanh x = 1 - 2 / (e^(2x) + 1)`, arranged to keep small values.
 #[inline(always)]

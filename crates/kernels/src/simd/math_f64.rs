@@ -83,6 +83,11 @@ pub fn exp2(x: f64) -> f64 {
     (1.0 + expm1_near_zero((x - n) * std::f64::consts::LN_2)) * a * b
 }
 
+/// `ln(1 + e^-|x|)`.
+#[inline(always)]
+pub fn log1p_exp(x: f64) -> f64 {
+    log1p(exp(-x.abs()))
+}
 /// `e^x - 1`.
 #[inline(always)]
 pub fn expm1(x: f64) -> f64 {

@@ -52,6 +52,36 @@ pub(crate) unsafe fn square<T: Copy, const STREAM: bool>(
     }
 }
 
+/// Rows and columns of a small square: eight-byte elements fill a cache line.
+pub(crate) const SMALL: usize = 8;
+
+/// As [`square`] for a small square, without streaming.
+///
+/// # Safety
+/// As [`square`].
+#[inline(always)]
+pub(crate) unsafe fn small_square<T: Copy>(
+    to: *mut u8,
+    to_step: isize,
+    from: *const u8,
+    from_step: isize,
+) {
+    #[cfg(target_arch = "x86_64")]
+    if size_of::<T>() == 8 && super::level() == super::Level::Avx512 {
+        // SAFETY: the level is present; the rest is the caller's promise.
+        return unsafe { avx512::small_square::<false>(to, to_step, from, from_step) };
+    }
+    for j in 0..SMALL as isize {
+        for i in 0..SMALL as isize {
+            let item = j * size_of::<T>() as isize;
+            let from = from.wrapping_offset(i * from_step + item).cast::<T>();
+            let item = i * size_of::<T>() as isize;
+            // SAFETY: the caller's promise.
+            unsafe { to.wrapping_offset(j * to_step + item).cast::<T>().write(from.read()) };
+        }
+    }
+}
+
 /// Makes streamed stores visible to other threads before what follows.
 #[inline(always)]
 pub(crate) fn fence() {
@@ -131,35 +161,43 @@ mod avx512 {
         from: *const u8,
         from_step: isize,
     ) {
-        // Four parts of 8 x 8.
         for (down, right) in [(0, 0), (0, 8), (8, 0), (8, 8)] {
-            let mut r = [_mm512_setzero_si512(); 8];
-            for (i, r) in r.iter_mut().enumerate() {
-                let at = from.wrapping_offset((down + i as isize) * from_step + right * 8);
-                // SAFETY: half a row of the square.
-                *r = unsafe { _mm512_loadu_si512(at.cast()) };
-            }
-            // Within 128 bits: 2 x 2 elements; the even columns, then the odd ones.
-            for i in (0..8).step_by(2) {
-                (r[i], r[i + 1]) = zip::<8>(r[i], r[i + 1]);
-            }
-            for odd in 0..2 {
-                let (low_even, low_odd) = deal(r[odd], r[odd + 2]);
-                let (high_even, high_odd) = deal(r[odd + 4], r[odd + 6]);
-                let (first, third) = deal(low_even, high_even);
-                let (second, fourth) = deal(low_odd, high_odd);
-                for (part, row) in [first, second, third, fourth].into_iter().enumerate() {
-                    let column = right + (2 * part + odd) as isize;
-                    let at = to.wrapping_offset(column * to_step + down * 8).cast();
-                    // SAFETY: half a row of the square, aligned if it is streamed.
-                    unsafe {
-                        if STREAM {
-                            _mm512_stream_si512(at, row);
-                        } else {
-                            _mm512_storeu_si512(at, row);
-                        }
-                    };
-                }
+            let to = to.wrapping_offset(right * to_step + down * 8);
+            let from = from.wrapping_offset(down * from_step + right * 8);
+            // SAFETY: a quarter of the square, aligned as the whole is.
+            unsafe { small_square::<STREAM>(to, to_step, from, from_step) };
+        }
+    }
+
+    /// # Safety
+    /// As [`super::square`], for eight rows and columns of eight bytes.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn small_square<const STREAM: bool>(
+        to: *mut u8,
+        to_step: isize,
+        from: *const u8,
+        from_step: isize,
+    ) {
+        let mut r = [_mm512_setzero_si512(); 8];
+        for (i, r) in r.iter_mut().enumerate() {
+            // SAFETY: a row of the square.
+            *r = unsafe { _mm512_loadu_si512(from.wrapping_offset(i as isize * from_step).cast()) };
+        }
+        // Within 128 bits: 2 x 2 elements; the even columns, then the odd ones.
+        for i in (0..8).step_by(2) {
+            (r[i], r[i + 1]) = zip::<8>(r[i], r[i + 1]);
+        }
+        for odd in 0..2 {
+            let (low_even, low_odd) = deal(r[odd], r[odd + 2]);
+            let (high_even, high_odd) = deal(r[odd + 4], r[odd + 6]);
+            let (first, third) = deal(low_even, high_even);
+            let (second, fourth) = deal(low_odd, high_odd);
+            for (part, row) in [first, second, third, fourth].into_iter().enumerate() {
+                let at = to.wrapping_offset((2 * part + odd) as isize * to_step).cast();
+                // SAFETY: a row of the square, aligned if it is streamed.
+                unsafe {
+                    if STREAM { _mm512_stream_si512(at, row) } else { _mm512_storeu_si512(at, row) }
+                };
             }
         }
     }
@@ -256,6 +294,20 @@ mod tests {
             fence();
             for (at, &value) in to.0.iter().enumerate() {
                 assert_eq!(value, of(at % SQUARE * 20 + at / SQUARE));
+            }
+        }
+    }
+
+    #[test]
+    fn a_small_square_is_turned_as_well() {
+        let from: Vec<u64> = (0..100).collect();
+        for level in Level::ALL {
+            set_level(level);
+            let mut to = [0_u64; SMALL * SMALL];
+            // SAFETY: eight rows of eight elements, ten apart, inside the vector; a square.
+            unsafe { small_square::<u64>(to.as_mut_ptr().cast(), 64, from.as_ptr().cast(), 80) };
+            for (at, &value) in to.iter().enumerate() {
+                assert_eq!(value as usize, at % SMALL * 10 + at / SMALL);
             }
         }
     }

@@ -1,0 +1,128 @@
+//! Conversions between single and half precision, in integer steps that vectorise.
+
+use super::drive::{Loop, drive_raw};
+use crate::{DType, Iter, Result};
+
+/// A whole conversion between single and half precision as one loop, without buffers, if it is one.
+pub(super) fn cast_half(iter: &Iter) -> Option<Result<()>> {
+    let convert: Loop = match (iter.dtype(0), iter.dtype(1)) {
+        (DType::F32, DType::BF16) => brain_to_single_loop,
+        (DType::BF16, DType::F32) => single_to_brain_loop,
+        (DType::F32, DType::F16) => half_to_single_loop,
+        (DType::F16, DType::F32) => single_to_half_loop,
+        _ => return None,
+    };
+    let sizes = [iter.dtype(0).size(), iter.dtype(1).size()];
+    // SAFETY: the loop is for elements of these dtypes and has no parameters.
+    Some(unsafe { drive_raw(iter, &sizes, convert, std::ptr::null()) })
+}
+
+macro_rules! conversion_loop {
+    ($($name:ident, $convert:ident;)*) => {$(
+        /// # Safety
+        /// As for every [`Loop`]: dense operands, the output apart from the input.
+        unsafe fn $name(ptrs: &[*mut u8], n: usize, _: *const u8) {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let from = std::slice::from_raw_parts(ptrs[1].cast(), n);
+                $convert(from, std::slice::from_raw_parts_mut(ptrs[0].cast(), n));
+            }
+        }
+    )*};
+}
+conversion_loop! {
+    brain_to_single_loop, brain_to_single;
+    single_to_brain_loop, single_to_brain;
+    half_to_single_loop, half_to_single;
+    single_to_half_loop, single_to_half;
+}
+
+crate::multiversion! {
+    pub(crate) fn brain_to_single(from: &[u16], to: &mut [f32]) {
+        for (to, &bits) in to.iter_mut().zip(from) {
+            *to = f32::from_bits(u32::from(bits) << 16);
+        }
+    }
+}
+
+crate::multiversion! {
+    pub(crate) fn single_to_brain(from: &[f32], to: &mut [u16]) {
+        for (to, &x) in to.iter_mut().zip(from) {
+            let bits = x.to_bits();
+            // To the nearest, ties to even: the carry goes into the exponent as it should.
+            let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
+            let nan = (bits >> 16) | 0x40;
+            *to = (if x.is_nan() { nan } else { rounded }) as u16;
+        }
+    }
+}
+
+crate::multiversion! {
+    pub(crate) fn half_to_single(from: &[u16], to: &mut [f32]) {
+        for (to, &bits) in to.iter_mut().zip(from) {
+            let size = u32::from(bits & 0x7fff) << 13;
+            // Read as a single the exponent is too low by 112; the product is exact, also for denormals.
+            let finite = (f32::from_bits(size) * f32::from_bits(239 << 23)).to_bits();
+            let magnitude = if size >= 0x7c00 << 13 { size | 0x7f80_0000 } else { finite };
+            // A signalling NaN becomes a quiet one, as the processor's conversion does.
+            let quiet = if size > 0x7c00 << 13 { magnitude | 0x40_0000 } else { magnitude };
+            *to = f32::from_bits(quiet | (u32::from(bits & 0x8000) << 16));
+        }
+    }
+}
+
+crate::multiversion! {
+    pub(crate) fn single_to_half(from: &[f32], to: &mut [u16]) {
+        for (to, &x) in to.iter_mut().zip(from) {
+            let size = x.to_bits() & 0x7fff_ffff;
+            // Rebias the exponent by -112 and round to the nearest, ties to even.
+            let normal = size.wrapping_add(0xc800_0fff + ((size >> 13) & 1)) >> 13;
+            // Below 2^-14 adding 1/2 lines the mantissa up with the denormals, and rounds it.
+            let denormal = (f32::from_bits(size) + 0.5).to_bits().wrapping_sub(0.5f32.to_bits());
+            let finite = if size < 113 << 23 { denormal } else { normal };
+            let limited = if size >= 0x477f_f000 { 0x7c00 } else { finite };
+            let nan = 0x7e00 | ((size >> 13) & 0x1ff);
+            let magnitude = if size > 0x7f80_0000 { nan } else { limited };
+            *to = (magnitude | (x.to_bits() >> 16) & 0x8000) as u16;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{bf16, f16};
+
+    #[test]
+    fn half_conversions_agree_with_the_half_crate_bit_for_bit() {
+        let all: Vec<u16> = (0..=u16::MAX).collect();
+        let mut wide = vec![0f32; all.len()];
+        half_to_single(&all, &mut wide);
+        for (&bits, x) in all.iter().zip(&wide) {
+            assert_eq!(x.to_bits(), f16::from_bits(bits).to_f32().to_bits(), "{bits:#x}");
+        }
+        brain_to_single(&all, &mut wide);
+        for (&bits, x) in all.iter().zip(&wide) {
+            let want = bf16::from_bits(bits).to_f32();
+            assert!(x.to_bits() == want.to_bits() || (x.is_nan() && want.is_nan()), "{bits:#x}");
+        }
+        let singles: Vec<f32> = (0..=u32::MAX).step_by(4093).map(f32::from_bits).collect();
+        let mut narrow = vec![0u16; singles.len()];
+        single_to_half(&singles, &mut narrow);
+        for (x, &bits) in singles.iter().zip(&narrow) {
+            let want = f16::from_f32(*x);
+            assert!(
+                bits == want.to_bits() || (x.is_nan() && f16::from_bits(bits).is_nan()),
+                "{x:e}"
+            );
+        }
+        single_to_brain(&singles, &mut narrow);
+        for (x, &bits) in singles.iter().zip(&narrow) {
+            let want = bf16::from_f32(*x);
+            assert!(
+                bits == want.to_bits() || (x.is_nan() && bf16::from_bits(bits).is_nan()),
+                "{x:e}"
+            );
+        }
+    }
+}

@@ -54,6 +54,7 @@ fn values(
 }
 
 type Scan = fn(&mut StridedMut<'_>, StridedRef<'_>, usize) -> Result<()>;
+type Join = fn(f64, f64) -> f64;
 type Backward = fn(&mut StridedMut<'_>, StridedRef<'_>, StridedRef<'_>, usize) -> Result<()>;
 
 #[test]
@@ -64,7 +65,7 @@ fn lines_of_any_layout_are_scanned_in_order() {
         let mut dice = Dice(round as u64);
         let dtypes = [DType::F32, DType::F64, DType::I64, DType::BF16, DType::C64, DType::I16];
         // Signs keep products whole, also in the narrow types.
-        let scans: [(Scan, bool, fn(f64, f64) -> f64); 3] = [
+        let scans: [(Scan, bool, Join); 3] = [
             (scan::cumsum, false, |a, b| a + b),
             (scan::cumsum_backward, true, |a, b| a + b),
             (scan::cumprod, false, |a, b| a * b),

@@ -31,7 +31,7 @@ fn sizes(x: StridedRef<'_>, target: StridedRef<'_>) -> Result<(usize, usize)> {
 }
 
 /// The classes of the rows of `x`.
-fn classes<'a>(target: StridedRef<'a>, columns: usize) -> Result<Cow<'a, [i64]>> {
+fn classes(target: StridedRef<'_>, columns: usize) -> Result<Cow<'_, [i64]>> {
     let classes = load::<i64>(target);
     // (A class that is ignored must be one of them.)
     if all_fit(&classes, columns, 0) {

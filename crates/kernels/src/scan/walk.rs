@@ -34,8 +34,8 @@ impl Span {
     fn moved(self, bytes: isize) -> Span {
         Span { at: self.at.wrapping_offset(bytes), ..self }
     }
-    /// From line `i` on.
-    fn from_line(self, i: usize) -> Span {
+    /// The lines from `i` on.
+    fn after_lines(self, i: usize) -> Span {
         self.moved(i as isize * self.line)
     }
 }
@@ -61,9 +61,9 @@ impl Job {
     fn place(self, i: usize) -> usize {
         if self.reverse { self.n - 1 - i } else { i }
     }
-    fn from_line(self, i: usize) -> Job {
-        let (input, out) = (self.input.from_line(i), self.out.from_line(i));
-        Job { input, out, places: self.places.from_line(i), length: self.length - i, ..self }
+    fn after_lines(self, i: usize) -> Job {
+        let (input, out) = (self.input.after_lines(i), self.out.after_lines(i));
+        Job { input, out, places: self.places.after_lines(i), length: self.length - i, ..self }
     }
 }
 
@@ -116,7 +116,7 @@ pub(super) fn run<S: Scan>(
 /// Long lines, block by block.
 fn blocks<S: Scan>(s: &S, job: Job) {
     for i in 0..job.length {
-        let Job { input, out, .. } = job.from_line(i);
+        let Job { input, out, .. } = job.after_lines(i);
         let mut state = s.start();
         let mut buffer = [S::Item::default(); BLOCK];
         for at in (0..job.n).step_by(BLOCK) {
@@ -140,7 +140,7 @@ fn scan<S: Scan>(s: &S, job: Job) {
     let (along, places_along) = if job.reverse { (-size, -8) } else { (size, 8) };
     if (input.step, out.step) == (along, along) && (!S::has_places() || places.step == places_along) {
         let done = rows(s, job);
-        each(s, job.from_line(done));
+        each(s, job.after_lines(done));
     } else if (input.line, out.line) == (size, size) && (!S::has_places() || places.line == 8) {
         columns(s, job);
     } else {
@@ -154,7 +154,7 @@ fn scan<S: Scan>(s: &S, job: Job) {
 fn each<S: Scan>(s: &S, job: Job) {
     let size = size_of::<S::Item>() as isize;
     for i in 0..job.length {
-        let Job { input, out, places, n, .. } = job.from_line(i);
+        let Job { input, out, places, n, .. } = job.after_lines(i);
         let (mut state, mut place) = (s.start(), 0_i64);
         let is_dense = (input.step, out.step, places.step) == (size, size, 8);
         let mut first = 0;
@@ -206,25 +206,25 @@ fn columns<S: Scan>(s: &S, job: Job) {
     }
     let mut first = 0;
     while job.length - first >= 16 {
-        column_block::<S, 16>(s, job.from_line(first));
+        column_block::<S, 16>(s, job.after_lines(first));
         first += 16;
     }
     // (Hidden, or what follows is computed beforehand.)
     let rest = std::hint::black_box(job.length - first);
     if rest & 8 != 0 {
-        column_block::<S, 8>(s, job.from_line(first));
+        column_block::<S, 8>(s, job.after_lines(first));
         first += 8;
     }
     if rest & 4 != 0 {
-        column_block::<S, 4>(s, job.from_line(first));
+        column_block::<S, 4>(s, job.after_lines(first));
         first += 4;
     }
     if rest & 2 != 0 {
-        column_block::<S, 2>(s, job.from_line(first));
+        column_block::<S, 2>(s, job.after_lines(first));
         first += 2;
     }
     if rest & 1 != 0 {
-        column_block::<S, 1>(s, job.from_line(first));
+        column_block::<S, 1>(s, job.after_lines(first));
     }
 }
 
@@ -262,7 +262,7 @@ fn column_block<S: Scan, const W: usize>(s: &S, job: Job) {
 #[inline(always)]
 fn wide_columns<S: Scan>(s: &S, job: Job) {
     for first in (0..job.length).step_by(TILE) {
-        let Job { input, out, places, n, length, .. } = job.from_line(first);
+        let Job { input, out, places, n, length, .. } = job.after_lines(first);
         let width = TILE.min(length);
         let mut states = [s.start(); TILE];
         let mut place = [0_i64; TILE];
@@ -339,7 +339,7 @@ fn rows<S: Scan>(s: &S, job: Job) -> usize {
     };
     let mut done = 0;
     while (length - done) * n >= reach {
-        let Job { input, out, places, .. } = job.from_line(done);
+        let Job { input, out, places, .. } = job.after_lines(done);
         let mut spans = [input, out, places];
         if reverse {
             // In a block, addresses are those of the first items in memory.

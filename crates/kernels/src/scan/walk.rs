@@ -51,8 +51,6 @@ struct Job {
     length: usize,
     /// Whether steps lead towards lower addresses: the order of the lines is reversed.
     reverse: bool,
-    /// Whether the tensor is too large for the nearer caches.
-    large: bool,
 }
 
 impl Job {
@@ -99,7 +97,8 @@ pub(super) fn run<S: Scan>(
     let across = lines.count() > 1
         && lines.inner().is_some_and(|inner| (inner[0], inner[1]) == (size, size));
     let in_blocks = S::BLOCKS && n >= BLOCK && lines.count() < SQUARE && !across;
-    let large = lines.count() * n * size as usize > LARGE;
+    let line = n * size as usize;
+    let is_streamed = STREAMED.contains(&line) && lines.count() * line > LARGE;
     let grain = (GRAIN / n).max(if across { TILE } else { SQUARE });
     crate::parallel::for_range(lines.count(), if in_blocks { 1 } else { grain }, &|range| {
         lines.visit_runs(range, |offsets, line, length| {
@@ -107,8 +106,14 @@ pub(super) fn run<S: Scan>(
                 Span { at: bases[i].ptr(), step: steps[i], line: line[i] }.moved(offsets[i])
             };
             let (input, out, places) = (span(0), span(1), span(2));
-            let job = Job { input, out, places, n, length, reverse, large };
-            if in_blocks { blocks(s, job) } else { scan(s, job) }
+            let job = Job { input, out, places, n, length, reverse };
+            if in_blocks {
+                blocks(s, job);
+            } else if is_streamed {
+                streamed(s, job);
+            } else {
+                scan(s, job);
+            }
         });
     });
 }
@@ -131,6 +136,34 @@ fn blocks<S: Scan>(s: &S, job: Job) {
             }
         }
     }
+}
+
+/// Lines that touch, by way of buffers: in steps from line to line the processor does not see how a large tensor goes on.
+fn streamed<S: Scan>(s: &S, job: Job) {
+    let (n, length, size) = (job.n, job.length, size_of::<S::Item>() as isize);
+    let (block, step) = (SQUARE * n, if job.reverse { -size } else { size });
+    let mut done = 0;
+    if [job.input, job.out].iter().all(|span| (span.line, span.step) == (n as isize * size, step)) {
+        // Where a line begins in memory, seen from the item it is scanned from.
+        let back = (n as isize - 1) * if job.reverse { step } else { 0 };
+        let mut buffers = vec![S::Item::default(); 2 * block];
+        while length - done >= SQUARE {
+            let now = job.after_lines(done);
+            let (from, to) = buffers.split_at_mut(block);
+            let span = |items: &mut [S::Item], span: Span| {
+                let at = items.as_mut_ptr().cast::<u8>().wrapping_offset(-back);
+                Span { at, ..span }
+            };
+            let (input, out) = (span(from, now.input), span(to, now.out));
+            // SAFETY: sixteen lines of the job, one after the other, and buffers of as many items.
+            unsafe { read_line(now.input.moved(back).at, size, from) };
+            scan(s, Job { input, out, length: SQUARE, ..now });
+            // SAFETY: as above.
+            unsafe { write_line(now.out.moved(back).at, size, to) };
+            done += SQUARE;
+        }
+    }
+    scan(s, job.after_lines(done));
 }
 
 crate::multiversion! {
@@ -325,12 +358,6 @@ fn rows<S: Scan>(s: &S, job: Job) -> usize {
     let together = if n < SQUARE { SQUARE / n } else { 1 };
     let chunk = n * together;
     let reach = (SQUARE - 1) * chunk + chunk.max(SQUARE);
-    // In steps from line to line the processor does not see how large tensors go on: by way of buffers they are read and
-    // written as they lie.
-    let is_streamed = touching && job.large && STREAMED.contains(&(chunk * size));
-    let streamed = if is_streamed { reach } else { 0 };
-    let mut streams = vec![S::Item::default(); 2 * streamed];
-    let (stream_in, stream_out) = streams.split_at_mut(streamed);
     let mut buffers = Buffers {
         items: [[S::Item::default(); SQUARE]; SQUARE],
         results: [[S::Item::default(); SQUARE]; SQUARE],
@@ -347,18 +374,7 @@ fn rows<S: Scan>(s: &S, job: Job) -> usize {
                 *span = span.moved((n - 1) as isize * span.step);
             }
         }
-        let target = spans[1].at;
-        if is_streamed {
-            // SAFETY: the block and what is turned with it; a buffer of its own.
-            unsafe { read_line(spans[0].at, size as isize, stream_in) };
-            spans[0].at = stream_in.as_mut_ptr().cast();
-            spans[1].at = stream_out.as_mut_ptr().cast();
-        }
         rows_block(s, &mut buffers, spans, (n, together), reverse);
-        if is_streamed {
-            // SAFETY: the block's results.
-            unsafe { write_line(target, size as isize, &stream_out[..SQUARE * chunk]) };
-        }
         done += SQUARE * together;
     }
     done

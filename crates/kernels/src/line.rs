@@ -52,8 +52,8 @@ pub(crate) fn along<'a>(shape: &[i64], view: impl Into<Layout<'a>>, dim: usize) 
     (shape[dim] as usize, view.strides[dim] as isize * view.size as isize)
 }
 
-/// Up to this size a dimension is walked together with the next.
-const SHORT: usize = 16;
+/// Below this size a row is better unrolled than looped over.
+const SHORT: usize = 5;
 
 /// The walk over the positions of some dimensions.
 pub(crate) struct Lines<const N: usize> {
@@ -208,12 +208,11 @@ impl<const N: usize> Steps<N> {
     /// Calls `visit` with the number and the byte offsets of each position in `range`; what is not used of them costs nothing.
     #[inline(always)]
     pub(crate) fn visit(&self, range: Range<usize>, mut visit: impl FnMut(isize, [isize; N])) {
-        if range.start % self.inner == 0 && range.end % self.inner == 0 {
+        if range.start.is_multiple_of(self.inner) && range.end.is_multiple_of(self.inner) {
             let rows = range.start / self.inner..range.end / self.inner;
             match self.inner {
                 2 => return self.visit_rows::<2>(rows, visit),
                 4 => return self.visit_rows::<4>(rows, visit),
-                8 => return self.visit_rows::<8>(rows, visit),
                 _ => {}
             }
         }
@@ -230,8 +229,8 @@ impl<const N: usize> Steps<N> {
             column = 0;
             while j < end {
                 visit(j as isize, offsets);
-                for i in 0..N {
-                    offsets[i] += self.strides[i];
+                for (offset, stride) in offsets.iter_mut().zip(self.strides) {
+                    *offset += stride;
                 }
                 j += 1;
             }

@@ -55,7 +55,7 @@ macro_rules! source {
                     T::of_int(i64::from(unsafe { small.to_int_unchecked::<i32>() }))
                 }
                 #[inline(always)]
-                fn is_large(self) -> bool { !(self.abs() < $large) }
+                fn is_large(self) -> bool { self.is_nan() | (self.abs() >= $large) }
             )?
         }
     )*};

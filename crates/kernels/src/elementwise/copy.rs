@@ -260,8 +260,8 @@ mod tests {
             match dice.below(5) {
                 0 => strides[dim] = 0,
                 1 => {
-                    (strides[dim], first) =
-                        (-strides[dim], first + (shape[dim] - 1).max(0) * strides[dim])
+                    first += (shape[dim] - 1).max(0) * strides[dim];
+                    strides[dim] = -strides[dim];
                 }
                 _ => {}
             }

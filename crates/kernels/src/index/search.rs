@@ -288,7 +288,9 @@ pub fn bincount(
     let Some(weights) = weights else {
         let mut counts = vec![0_i64; out.numel()];
         if let Some(values) = input.as_slice::<i64>() {
-            values.iter().for_each(|&value| counts[value as usize] += 1);
+            for &value in values {
+                counts[value as usize] += 1;
+            }
         } else {
             each_integer(&input, |value| counts[value as usize] += 1);
         }

@@ -15,12 +15,12 @@ use smallvec::SmallVec;
 use std::borrow::Cow;
 
 /// The index as consecutive numbers, wrapped into `0..size` where negative ones count from the end.
-pub(super) fn numbers<'i>(
-    index: StridedRef<'i>,
+pub(super) fn numbers(
+    index: StridedRef<'_>,
     size: i64,
     allows_negative: bool,
     refuse: impl Fn(i64) -> Error,
-) -> Result<Cow<'i, [i64]>> {
+) -> Result<Cow<'_, [i64]>> {
     let bounds = (if allows_negative { -size } else { 0 }, size);
     if let Some(dense) = index.as_slice::<i64>() {
         check_bounds(&index, bounds, refuse)?;

@@ -52,7 +52,7 @@ impl Slices<'_> {
         let lists = self.count.div_ceil(listed);
         // Without other dimensions the lists themselves are what threads share.
         let grain = if dims.is_empty() && !self.repeats {
-            (GRAIN / (listed * run.size * run.n)).min(32).max(1)
+            (GRAIN / (listed * run.size * run.n)).clamp(1, 32)
         } else {
             lists
         };

@@ -274,6 +274,25 @@ fn empty_reductions_without_identity_are_refused() {
     assert!(row.values().iter().all(|v| v.is_nan()));
 }
 
+#[test]
+fn many_results_of_no_items_are_what_the_reduction_begins_with() {
+    for shape in [[300, 0], [0, 300]] {
+        let dims = [usize::from(shape[1] == 0)];
+        let empty = Array::zeros(DType::F32, &shape);
+        let run = |kernel: Kernel, dtype: DType| {
+            let mut out = Array::zeros(dtype, &reduced(&shape, &dims));
+            kernel(&mut out.view_mut(), empty.view(), &dims).unwrap();
+            (0..out.numel()).map(|i| out.at(i)).collect::<Vec<_>>()
+        };
+        assert_eq!(run(reduce::sum, DType::F32), [0.0; 300]);
+        assert_eq!(run(reduce::prod, DType::F32), [1.0; 300]);
+        assert_eq!(run(reduce::all, DType::Bool), [1.0; 300]);
+        assert_eq!(run(reduce::count_nonzero, DType::I64), [0.0; 300]);
+        assert!(run(|o, i, d| reduce::var(o, i, d, 1.0), DType::F32).iter().all(|v| v.is_nan()));
+        assert_eq!(run(reduce::logsumexp, DType::F32), [f64::NEG_INFINITY; 300]);
+    }
+}
+
 type Scan = fn(&mut StridedMut<'_>, StridedRef<'_>, usize) -> Result<()>;
 
 fn compare_scan(

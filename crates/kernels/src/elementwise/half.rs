@@ -1,4 +1,4 @@
-//! Conversions between single and half precision, in integer steps that vectorise.
+//! Conversions between single and half precision: the processor's, or integer steps that vectorise.
 
 use super::drive::{Loop, drive_raw};
 use crate::{DType, Iter, Result};
@@ -57,8 +57,79 @@ crate::multiversion! {
     }
 }
 
+/// Half to single precision; a signalling NaN becomes a quiet one.
+pub(crate) fn half_to_single(from: &[u16], to: &mut [f32]) {
+    let done = instructions::widen(from, to);
+    widen_half(&from[done..], &mut to[done..]);
+}
+
+/// Single to half precision, to the nearest, ties to even.
+pub(crate) fn single_to_half(from: &[f32], to: &mut [u16]) {
+    let done = instructions::narrow(from, to);
+    narrow_half(&from[done..], &mut to[done..]);
+}
+
+/// The processor's own conversions, eight at a time; both say how many are done.
+#[cfg(target_arch = "x86_64")]
+mod instructions {
+    use crate::simd::{Level, level};
+    use std::arch::x86_64::*;
+
+    pub(super) fn widen(from: &[u16], to: &mut [f32]) -> usize {
+        #[target_feature(enable = "avx,f16c")]
+        fn run(from: &[[u16; 8]], to: &mut [[f32; 8]]) {
+            for (to, from) in to.iter_mut().zip(from) {
+                // SAFETY: eight elements on both sides.
+                unsafe {
+                    let halves = _mm_loadu_si128(from.as_ptr().cast());
+                    _mm256_storeu_ps(to.as_mut_ptr(), _mm256_cvtph_ps(halves));
+                }
+            }
+        }
+        if level() < Level::Avx2 {
+            return 0;
+        }
+        let (from, to) = (from.as_chunks().0, to.as_chunks_mut().0);
+        // SAFETY: the level has these instructions.
+        unsafe { run(from, to) };
+        8 * from.len().min(to.len())
+    }
+
+    pub(super) fn narrow(from: &[f32], to: &mut [u16]) -> usize {
+        #[target_feature(enable = "avx,f16c")]
+        fn run(from: &[[f32; 8]], to: &mut [[u16; 8]]) {
+            for (to, from) in to.iter_mut().zip(from) {
+                // SAFETY: eight elements on both sides.
+                unsafe {
+                    let singles = _mm256_loadu_ps(from.as_ptr());
+                    let halves = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(singles);
+                    _mm_storeu_si128(to.as_mut_ptr().cast(), halves);
+                }
+            }
+        }
+        if level() < Level::Avx2 {
+            return 0;
+        }
+        let (from, to) = (from.as_chunks().0, to.as_chunks_mut().0);
+        // SAFETY: the level has these instructions.
+        unsafe { run(from, to) };
+        8 * from.len().min(to.len())
+    }
+}
+
+/// Other machines have none that this crate knows.
+#[cfg(not(target_arch = "x86_64"))]
+mod instructions {
+    pub(super) fn widen(_: &[u16], _: &mut [f32]) -> usize {
+        0
+    }
+    pub(super) fn narrow(_: &[f32], _: &mut [u16]) -> usize {
+        0
+    }
+}
+
 crate::multiversion! {
-    pub(crate) fn half_to_single(from: &[u16], to: &mut [f32]) {
+    fn widen_half(from: &[u16], to: &mut [f32]) {
         for (to, &bits) in to.iter_mut().zip(from) {
             let size = u32::from(bits & 0x7fff) << 13;
             // Read as a single the exponent is too low by 112; the product is exact, also for denormals.
@@ -72,7 +143,7 @@ crate::multiversion! {
 }
 
 crate::multiversion! {
-    pub(crate) fn single_to_half(from: &[f32], to: &mut [u16]) {
+    fn narrow_half(from: &[f32], to: &mut [u16]) {
         for (to, &x) in to.iter_mut().zip(from) {
             let size = x.to_bits() & 0x7fff_ffff;
             // Rebias the exponent by -112 and round to the nearest, ties to even.
@@ -95,6 +166,13 @@ mod tests {
 
     #[test]
     fn half_conversions_agree_with_the_half_crate_bit_for_bit() {
+        for level in crate::simd::Level::ALL {
+            crate::simd::set_level(level);
+            check_conversions();
+        }
+    }
+
+    fn check_conversions() {
         let all: Vec<u16> = (0..=u16::MAX).collect();
         let mut wide = vec![0f32; all.len()];
         half_to_single(&all, &mut wide);

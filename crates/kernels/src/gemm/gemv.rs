@@ -7,6 +7,7 @@
 use super::{Matrix, MulAdd, Sizes, small};
 use crate::dense::SharedMut;
 use crate::parallel;
+use crate::simd::transpose::{SQUARE, square};
 use smallvec::SmallVec;
 
 /// Partial sums of a dot product.
@@ -94,8 +95,9 @@ fn by_columns<T: MulAdd>(s: Sizes, a: Matrix<T>, x: &[T], sums: &mut [T], thread
 crate::multiversion! {
     /// `out[i] = sum over p of a[i, p] * x[p]`, lanes along the row.
     fn rows<T: MulAdd>(a: Matrix<T>, x: &[T], out: &mut [T]) {
-        let whole = if a.cs == 1 { out.len() / 4 * 4 } else { 0 };
-        for i in (0..whole).step_by(4) {
+        let short = if a.cs == 1 && a.rs == x.len() as isize { short_rows(a, x, out) } else { 0 };
+        let whole = if a.cs == 1 { short + (out.len() - short) / 4 * 4 } else { 0 };
+        for i in (short..whole).step_by(4) {
             // SAFETY: four live rows of `x.len()` elements.
             let row = |r: usize| unsafe { std::slice::from_raw_parts(a.at(i + r, 0).ptr, x.len()) };
             out[i..i + 4].copy_from_slice(&four_lanes([row(0), row(1), row(2), row(3)], x));
@@ -115,6 +117,43 @@ crate::multiversion! {
             };
         }
     }
+}
+
+/// The products of short rows without gaps, sixteen at a time turned over; returns how many rows are done. Each is summed
+/// in order, as [`lanes`] does.
+#[inline(always)]
+fn short_rows<T: MulAdd>(a: Matrix<T>, x: &[T], out: &mut [T]) -> usize {
+    let (k, n) = (x.len(), out.len());
+    if !(2..SQUARE).contains(&k) {
+        return 0;
+    }
+    // Where sixteen elements are whole rows, the square is of registers of them: lane `v` of part `p` is row `v * parts + p`.
+    let parts = if k.is_power_of_two() { SQUARE / k } else { 1 };
+    let step = (SQUARE * size_of::<T>()) as isize;
+    let from_step = if parts > 1 { step } else { (k * size_of::<T>()) as isize };
+    let mut columns = [[T::default(); SQUARE]; SQUARE];
+    let mut done = 0;
+    // (A square reads sixteen elements from the beginning of its last row on.)
+    while done + SQUARE * parts <= n && (done + SQUARE * parts - parts) * k + SQUARE <= n * k {
+        // SAFETY: rows without gaps, of which all that is read lies inside the matrix.
+        unsafe {
+            let from = a.at(done, 0).ptr.cast();
+            square::<T, false>(columns.as_mut_ptr().cast(), step, from, from_step);
+        }
+        for part in 0..parts {
+            let mut sums = [T::default(); SQUARE];
+            for (column, &x) in columns[part * k..].iter().zip(x) {
+                for l in 0..SQUARE {
+                    sums[l] = column[l].mul_add_to(x, sums[l]);
+                }
+            }
+            for (v, &sum) in sums.iter().enumerate() {
+                out[done + v * parts + part] = sum;
+            }
+        }
+        done += SQUARE * parts;
+    }
+    done
 }
 
 crate::multiversion! {

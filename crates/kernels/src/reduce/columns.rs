@@ -23,7 +23,9 @@ const CHUNK_ROWS: usize = 32 * ROWS;
 /// Longest run of items that is turned over: longer lines are folded one by one as fast.
 pub(super) fn short<R: Reducer>(source: &Source<'_, R>) -> usize {
     let has_lanes = R::IS_BY_STEP && source.reduced.len() == 1 || has_lanes(source);
-    if has_lanes { SQUARE - 1 } else { 128 }
+    // (A register's worth of wide items is turned over as quickly.)
+    let lanes = if size_of::<R::Item>() > 4 { SQUARE } else { SQUARE - 1 };
+    if has_lanes { lanes } else { 128 }
 }
 
 /// Fewest lines worth turning over.
@@ -147,7 +149,7 @@ pub(super) fn turned<R: Reducer>(
     let is_dense = plan.reduced.len() == 1 && inner.stride == run.size as isize * run.stride;
     let (dense, tile) = match run.size {
         2 | 4 | 8 if is_dense => (SQUARE / run.size, TURNED / run.size),
-        size => (1, TURNED / size.next_multiple_of(SQUARE).min(ROWS)),
+        size => (1, TURNED / size.max(1).next_multiple_of(SQUARE).min(ROWS)),
     };
     let lanes = Lanes { step: inner.stride, tile: tile.min(TILE), is_turned: true, dense };
     let emit = |_: Tile, at: [isize; 2], first: usize, accs: &mut [R::Acc]| {

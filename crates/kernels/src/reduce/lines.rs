@@ -129,20 +129,11 @@ unsafe fn fold_lines<R: Reducer>(r: &R, lines: &Lines<'_>, accs: &mut [R::Acc]) 
             unsafe { std::slice::from_raw_parts(start.cast::<R::Item>(), lines.length) }
         };
         if R::IS_BY_STEP && lines.length >= LINES && lines.length <= LANED {
-            let fold_line = |lanes: &mut [R::Acc; LINES], l: usize| {
-                let start = lines.start.wrapping_offset(l as isize * lines.step);
-                for run in 0..lines.runs {
-                    let start = start.wrapping_offset(offset(lines.outer, run));
-                    // SAFETY: the caller of `fold_lines` promises it.
-                    let items = unsafe { std::slice::from_raw_parts(start.cast::<R::Item>(), lines.length) };
-                    fold_into_lanes(r, lanes, items);
-                }
-            };
             // Lanes for each line; those of all lines are then turned over and joined at once.
             let joined = if size_of::<R::Acc>() > 4 {
-                join_wide(r, accs.len(), fold_line)
+                join_wide(r, lines, accs.len())
             } else {
-                join_narrow(r, accs.len(), fold_line)
+                join_narrow(r, lines, accs.len())
             };
             for (acc, &joined) in accs.iter_mut().zip(&joined) {
                 *acc = joined;
@@ -159,14 +150,10 @@ unsafe fn fold_lines<R: Reducer>(r: &R, lines: &Lines<'_>, accs: &mut [R::Acc]) 
 
 /// Sixteen lanes of each line joined, by a square.
 #[inline(always)]
-fn join_narrow<R: Reducer>(
-    r: &R,
-    count: usize,
-    fold_line: impl Fn(&mut [R::Acc; LINES], usize),
-) -> [R::Acc; LINES] {
+fn join_narrow<R: Reducer>(r: &R, lines: &Lines<'_>, count: usize) -> [R::Acc; LINES] {
     let mut lanes = [[r.identity(); LINES]; LINES];
     for (l, lanes) in lanes.iter_mut().take(count).enumerate() {
-        fold_line(lanes, l);
+        fold_line(r, lines, l, lanes);
     }
     let mut turned = lanes;
     let step = (LINES * size_of::<R::Acc>()) as isize;
@@ -179,15 +166,11 @@ fn join_narrow<R: Reducer>(
 
 /// The same where sixteen lanes fill two registers: these are joined first, so that small squares do.
 #[inline(always)]
-fn join_wide<R: Reducer>(
-    r: &R,
-    count: usize,
-    fold_line: impl Fn(&mut [R::Acc; LINES], usize),
-) -> [R::Acc; LINES] {
+fn join_wide<R: Reducer>(r: &R, lines: &Lines<'_>, count: usize) -> [R::Acc; LINES] {
     let mut halves = [[r.identity(); SMALL]; LINES];
     for (l, half) in halves.iter_mut().take(count).enumerate() {
         let mut lanes = [r.identity(); LINES];
-        fold_line(&mut lanes, l);
+        fold_line(r, lines, l, &mut lanes);
         for j in 0..SMALL {
             half[j] = r.combine(lanes[j], lanes[j + SMALL]);
         }
@@ -217,6 +200,18 @@ fn join_rows<R: Reducer>(r: &R, rows: &[[R::Acc; LINES]]) -> [R::Acc; LINES] {
 
 /// Longest lines that are folded onto one register of lanes: longer ones want several, to hide latency.
 const LANED: usize = 512;
+
+/// Folds the runs of a line. (No closure, which might be compiled without the instruction set.)
+#[inline(always)]
+fn fold_line<R: Reducer>(r: &R, lines: &Lines<'_>, l: usize, lanes: &mut [R::Acc; LINES]) {
+    let start = lines.start.wrapping_offset(l as isize * lines.step);
+    for run in 0..lines.runs {
+        let start = start.wrapping_offset(offset(lines.outer, run));
+        // SAFETY: the caller of `fold_lines` promises it.
+        let items = unsafe { std::slice::from_raw_parts(start.cast::<R::Item>(), lines.length) };
+        fold_into_lanes(r, lanes, items);
+    }
+}
 
 /// Folds at least as many items as there are lanes.
 #[inline(always)]

@@ -144,6 +144,8 @@ pub(crate) fn load_i64(dtype: DType) -> Load<i64> {
     match dtype {
         DType::Bool => load_dense::<Bool, i64>,
         DType::U8 => load_dense::<u8, i64>,
+        DType::I8 => load_dense::<i8, i64>,
+        DType::I16 => load_dense::<i16, i64>,
         DType::I32 => load_dense::<i32, i64>,
         other => load_converted(other),
     }

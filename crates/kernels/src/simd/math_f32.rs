@@ -70,11 +70,7 @@ pub fn expm1(x: f32) -> f32 {
 /// `1 / (1 + e^-x)`.
 #[inline(always)]
 pub fn sigmoid(x: f32) -> f32 {
-    let below = 1.0 + exp_wide(-f64::from(x));
-    // A quotient of singles (scaled, as the divisor may be beyond them) and one step of Newton's: quicker than one of doubles.
-    const SCALE: f64 = 5.421_010_862_427_522e-20; // 2^-64
-    let near = f64::from(1.0 / (below * SCALE) as f32) * SCALE;
-    near.mul_add((-below).mul_add(near, 1.0), near) as f32
+    (1.0 / (1.0 + exp_wide(-f64::from(x)))) as f32
 }
 /// `ln(1 + e^-|x|)`.
 #[inline(always)]

@@ -23,12 +23,12 @@ pub(crate) unsafe fn square<T: Copy, const STREAM: bool>(
 ) {
     #[cfg(target_arch = "x86_64")]
     match size_of::<T>() {
-        // SAFETY: the level is present; the rest is the caller's promise.
         4 if super::level() == super::Level::Avx512 => {
+            // SAFETY: the level is present; the rest is the caller's promise.
             return unsafe { avx512::square::<STREAM>(to, to_step, from, from_step) };
         }
-        // SAFETY: as above.
         8 if super::level() == super::Level::Avx512 => {
+            // SAFETY: as above.
             return unsafe { avx512::square_of_eight::<STREAM>(to, to_step, from, from_step) };
         }
         // SAFETY: the caller's promise.

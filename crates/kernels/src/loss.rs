@@ -1,5 +1,5 @@
 //! Losses against classes: the negative log likelihood and its gradient, for class indices over (C), (N, C) or
-//! (N, C, d1, ...), with class weights, an ignored index and the three reductions; the hinge loss in [`margin`].
+//! (N, C, d1, ...), with class weights, an ignored index and the three reductions; the hinge loss in `margin`.
 //!
 //! Sums run over fixed blocks of samples in `f64`, so results do not depend on threads.
 

@@ -1,6 +1,6 @@
 //! Cumulative operations along a dimension: sums, products, running extremes with indices, logcumsumexp.
 //!
-//! Lines are scanned where they lie ([`walk`]) in one of a few types; other dtypes are converted first. Sums and products of
+//! Lines are scanned where they lie (`walk`) in one of a few types; other dtypes are converted first. Sums and products of
 //! `f32` and narrower are carried in `f64`.
 
 mod walk;

@@ -1,6 +1,6 @@
 //! Softmax and log-softmax along one dimension, and their gradients.
 //!
-//! A view is seen as (outer, size, inner): [`rows`] when `inner` is 1, else [`columns`] that are processed
+//! A view is seen as (outer, size, inner): `rows` when `inner` is 1, else `columns` that are processed
 //! together. Half precision computes in `f32`. A row or column is computed by one task in one way, so results do not depend
 //! on threads.
 

@@ -538,13 +538,14 @@ unsafe fn copy_rows(
     size: usize,
     (n, rows): (usize, usize),
 ) {
-    // SAFETY: the caller's promise, here and below.
     if let Some(kind) = Kind::of(strides, size) {
         let grid = Grid { to, from, places: &[[0, 0]], rows, jumps };
+        // SAFETY: the caller's promise.
         return unsafe { copy_runs(&grid, kind, size, n) };
     }
     for row in 0..rows as isize {
         let (to, from) = (to.wrapping_offset(row * jumps[0]), from.wrapping_offset(row * jumps[1]));
+        // SAFETY: the caller's promise.
         unsafe {
             if strides[0] == size as isize {
                 gather(Form::Same, size, from, strides[1], to, n);

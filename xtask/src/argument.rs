@@ -59,10 +59,22 @@ impl Arguments {
         }
     }
 
-    /// The next word that is no option.
-    pub(crate) fn word(&mut self) -> Option<String> {
-        let at = self.words.iter().position(|word| !word.starts_with('-'))?;
-        Some(self.words.remove(at))
+    /// A positive number given as `--name X`, or `default`.
+    pub(crate) fn ratio(&mut self, name: &str, default: f64) -> Result<f64> {
+        match self.value(name)? {
+            None => Ok(default),
+            Some(text) => text
+                .parse()
+                .ok()
+                .filter(|&ratio| ratio > 0.0)
+                .ok_or_else(|| format!("{name} needs a positive number, not `{text}`")),
+        }
+    }
+
+    /// The first word, if it is no option: what a command is to do. Later words may be the values of options.
+    pub(crate) fn subject(&mut self) -> Option<String> {
+        let is_subject = self.words.first().is_some_and(|word| !word.starts_with('-'));
+        is_subject.then(|| self.words.remove(0))
     }
 
     /// What follows `--`, once everything before it has been recognised.
@@ -119,6 +131,22 @@ mod tests {
         assert_eq!(of("--threads 2").count("--threads", 1), Ok(2));
         assert!(of("--threads 0").count("--threads", 1).is_err());
         assert!(of("--threads two").count("--threads", 1).unwrap_err().contains("`two`"));
+    }
+
+    #[test]
+    fn ratios_are_positive_numbers() {
+        assert_eq!(of("").ratio("--limit", 1.1), Ok(1.1));
+        assert_eq!(of("--limit 1.25").ratio("--limit", 1.1), Ok(1.25));
+        assert!(of("--limit NaN").ratio("--limit", 1.1).is_err());
+        assert!(of("--limit 0").ratio("--limit", 1.1).unwrap_err().contains("`0`"));
+    }
+
+    #[test]
+    fn only_the_first_word_is_a_subject() {
+        let mut arguments = of("small --only softmax");
+        assert_eq!(arguments.subject().as_deref(), Some("small"));
+        assert_eq!(arguments.subject(), None);
+        assert_eq!(of("").subject(), None);
     }
 
     #[test]

@@ -1,35 +1,41 @@
-//! `cargo xtask bench`: pullback beside PyTorch, measured in turns by a referee outside this repository.
+//! `cargo xtask bench`: pullback beside PyTorch, measured in turns.
 //!
-//! The referee (`compare.py`) runs the same programs on both libraries. It lies in `../shared/bench`, or where the
-//! environment variable `PULLBACK_BENCH` says; PyTorch comes from an interpreter of its own (`--reference`), never
-//! from `.venv`.
+//! The programs are run on both libraries by a referee outside this repository (`compare.py`). It lies in
+//! `../shared/bench`, or where the environment variable `PULLBACK_BENCH` says. The set `small` needs no referee: its
+//! cases and their comparison are `benches/small.py`. PyTorch comes from an interpreter of its own (`--reference`),
+//! never from `.venv`.
 
 use crate::argument::Arguments;
+use crate::environment::{self, Environment};
 use crate::extension::{self, Profile};
-use crate::{Result, command, environment, step};
+use crate::{Result, command, step};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+const SMALL: &str = "benches/small.py";
+
 pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
-    // The options first: what is left without a dash is then no option's value.
-    let only = arguments.value("--only")?;
-    let (threads, rounds) = (arguments.count("--threads", 1)?, arguments.count("--rounds", 3)?);
-    let reference = arguments.value("--reference")?;
-    if let Some(word) = arguments.word() {
-        return Err(match word.as_str() {
-            "ops" => "`bench ops` (every op of the registry by itself) does not exist yet; the benchmarks that exist \
-                      run with `cargo xtask bench`"
-                .to_owned(),
-            _ => format!("there is no benchmark set `{word}`"),
-        });
+    match arguments.subject().as_deref() {
+        None => programs(root, arguments),
+        Some("small") => small(root, arguments),
+        Some("ops") => {
+            Err("`bench ops` (every op of the registry by itself) does not exist yet; the benchmarks that exist \
+                 run with `cargo xtask bench` and `cargo xtask bench small`"
+                .to_owned())
+        }
+        Some(set) => Err(format!("there is no benchmark set `{set}`")),
     }
+}
+
+/// The referee's programs.
+fn programs(root: &Path, mut arguments: Arguments) -> Result<()> {
+    let (reference, only) = (arguments.value("--reference")?, arguments.value("--only")?);
+    let (threads, rounds) = (arguments.count("--threads", 1)?, arguments.count("--rounds", 3)?);
     let passed_on = arguments.rest()?;
     let referee = referee(root)?;
     let reference = checked_reference(reference)?;
-    let environment = environment::setup(root)?;
-    step::single("extension: build and install", || {
-        extension::build_and_install(root, &environment, Profile::Release)
-    })?;
+    let environment = release(root)?;
     step::single("compare", || {
         let mut compare = Command::new(&environment.python);
         compare.current_dir(root).arg(&referee).args(["--a", "torch", "--a-python", &reference]);
@@ -38,6 +44,46 @@ pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
         compare.args(only.iter().flat_map(|only| ["--only", only.as_str()]));
         command::run(compare.args(passed_on))
     })
+}
+
+/// The set `small`: rounds of both libraries in turns, of each case the shortest time, then the comparison.
+fn small(root: &Path, mut arguments: Arguments) -> Result<()> {
+    let (reference, only) = (arguments.value("--reference")?, arguments.value("--only")?);
+    let (limit, rounds) = (arguments.ratio("--limit", 1.1)?, arguments.count("--rounds", 2)?);
+    arguments.finish()?;
+    let reference = PathBuf::from(checked_reference(reference)?);
+    let environment = release(root)?;
+    let folder = extension::target(root).join("bench");
+    fs::create_dir_all(&folder)
+        .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    let result = |library, round| folder.join(format!("small-{library}-{round}.json"));
+    for round in 1..=rounds {
+        for (library, python) in [("torch", &reference), ("pullback", &environment.python)] {
+            step::single(&format!("round {round} of {rounds}: {library}"), || {
+                let mut measure = Command::new(python);
+                measure.current_dir(root).args([SMALL, "measure", library]);
+                measure.arg(result(library, round));
+                // One word: a value that begins with a dash would be taken for an option.
+                command::run(measure.args(only.iter().map(|only| format!("--only={only}"))))
+            })?;
+        }
+    }
+    step::single("compare", || {
+        let mut compare = Command::new(&environment.python);
+        compare.current_dir(root).args([SMALL, "compare", "--limit", &limit.to_string()]);
+        compare.arg("--ours").args((1..=rounds).map(|round| result("pullback", round)));
+        compare.arg("--theirs").args((1..=rounds).map(|round| result("torch", round)));
+        command::run(&mut compare)
+    })
+}
+
+/// The environment, with the release extension in it.
+fn release(root: &Path) -> Result<Environment> {
+    let environment = environment::setup(root)?;
+    step::single("extension: build and install", || {
+        extension::build_and_install(root, &environment, Profile::Release)
+    })?;
+    Ok(environment)
 }
 
 fn referee(root: &Path) -> Result<PathBuf> {
@@ -83,6 +129,28 @@ mod tests {
         let words = ["--reference", "no-such-python", "--only", "^A"].map(str::to_owned);
         let message = command(Path::new("/no/such/folder"), Arguments::new(words.to_vec()));
         assert!(message.unwrap_err().contains("compare.py"));
+    }
+
+    #[test]
+    fn the_small_set_needs_a_reference_and_no_referee() {
+        let words = ["small", "--reference", "no-such-python", "--limit", "1.2"].map(str::to_owned);
+        let message = command(Path::new("/no/such/folder"), Arguments::new(words.to_vec()));
+        assert!(message.unwrap_err().contains("cannot import torch"));
+    }
+
+    #[test]
+    fn the_small_set_refuses_what_it_does_not_know_before_it_measures() {
+        for (option, value) in [("--threads", "2"), ("--limit", "none"), ("--rounds", "0")] {
+            let words = ["small", option, value].map(str::to_owned);
+            let message = command(Path::new("/no/such/folder"), Arguments::new(words.to_vec()));
+            assert!(message.unwrap_err().contains(option));
+        }
+    }
+
+    #[test]
+    fn a_set_that_does_not_exist_is_named() {
+        let arguments = Arguments::new(vec!["large".to_owned()]);
+        assert!(command(Path::new("."), arguments).unwrap_err().contains("`large`"));
     }
 
     #[test]

@@ -53,7 +53,8 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench",
-        usage: "compare with PyTorch [--reference PYTHON] [--only REGEX] [--threads N] [--rounds N]",
+        usage: "compare with PyTorch [--reference PYTHON] [--only REGEX] [--threads N] [--rounds N]; \
+                small calls: `bench small` [--reference PYTHON] [--only REGEX] [--limit RATIO] [--rounds N]",
         run: bench::command,
     },
     Command {

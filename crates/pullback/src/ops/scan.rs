@@ -143,6 +143,14 @@ impl Cummin {
     }
 }
 
+/// Only real numbers have extremes.
+fn extreme_samples(s: &Sampler) -> Vec<Sample> {
+    if s.dtype.is_complex() {
+        return Vec::new();
+    }
+    vec![Sample::new([s.normal(&[2, 3]).into(), reached().into(), 1_i64.into()])]
+}
+
 /// Adds each gradient at the place that `indices`, those of a running extreme, name along `dim`.
 #[op("_cum_extreme_backward(Tensor grad_output, Tensor indices, int dim) -> Tensor", internal,
      method = pick_backward, jvp = linear)]
@@ -162,7 +170,7 @@ impl PickBackward {
         grad.pick(indices, dim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([s.normal(&[2, 3]).into(), reached().into(), 1_i64.into()])]
+        extreme_samples(s)
     }
 }
 
@@ -185,7 +193,7 @@ impl Pick {
         grad.pick_backward(indices, dim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([s.normal(&[2, 3]).into(), reached().into(), 1_i64.into()])]
+        extreme_samples(s)
     }
 }
 

@@ -12,8 +12,8 @@ use std::marker::PhantomData;
 pub(crate) type Place = [isize; 2];
 /// Most places of a grid.
 pub(crate) const PLACES: usize = 256;
-/// Places of runs, filled block by block.
-pub(crate) type Places = SmallVec<[Place; PLACES]>;
+/// Places of runs, filled block by block. (Few are kept in place: what is moved with them must stay small.)
+pub(crate) type Places = SmallVec<[Place; 16]>;
 
 /// Runs that are asked for ahead of the work.
 const AHEAD: usize = 8;

@@ -4,7 +4,7 @@
 //! slice, which is copied as a run or element by element (see `elementwise::grids`).
 
 use crate::elementwise::grids::{Dim, GRAIN, Grids, Run};
-use crate::elementwise::runs::{Kind, PLACES, Place};
+use crate::elementwise::runs::{Kind, PLACES, Place, Places};
 use crate::line::{Layout, Lines};
 use crate::parallel;
 use smallvec::SmallVec;
@@ -57,12 +57,12 @@ impl Slices<'_> {
             lists
         };
         parallel::for_range(lists, grain, &|range| {
-            let mut places = [[0; 2]; PLACES];
+            let mut places = Places::new();
             for start in range.map(|at| at * listed) {
                 let range = start..self.count.min(start + listed);
-                let places = &mut places[..range.len()];
-                list(range, places);
-                let grids = Grids::new((self.to, self.from), run, places, &dims);
+                places.resize(range.len(), [0; 2]);
+                list(range, &mut places);
+                let grids = Grids::new((self.to, self.from), run, &places, &dims);
                 // SAFETY: the caller's promise.
                 unsafe { grids.copy(self.repeats) };
             }

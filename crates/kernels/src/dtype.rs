@@ -188,9 +188,14 @@ impl DType {
 }
 
 /// A Rust type that tensors can hold.
-pub trait Element: Copy + Send + Sync + Default + std::fmt::Debug + 'static {
+///
+/// # Safety
+/// It has no padding, and any bytes are a value; `Bits` has its size and alignment.
+pub unsafe trait Element: Copy + Send + Sync + Default + std::fmt::Debug + 'static {
     /// Its tag.
     const DTYPE: DType;
+    /// What stands for all types of its size where elements are only moved: an unsigned integer, or a complex number.
+    type Bits: Element;
     /// Converts from a real double (saturating for integers as C++'s `static_cast` would not promise).
     fn from_f64(value: f64) -> Self;
     /// Converts from an integer, wrapping.
@@ -208,9 +213,11 @@ pub trait Element: Copy + Send + Sync + Default + std::fmt::Debug + 'static {
 }
 
 macro_rules! integer_element {
-    ($($t:ty => $tag:ident),*) => {$(
-        impl Element for $t {
+    ($($t:ty => $tag:ident, $bits:ty);*) => {$(
+        // SAFETY: an integer, and one of its size.
+        unsafe impl Element for $t {
             const DTYPE: DType = DType::$tag;
+            type Bits = $bits;
             // Float to integer goes through i64 and wraps, as the x86 builds of PyTorch do.
             #[inline(always)] fn from_f64(value: f64) -> Self { value as i64 as $t }
             #[inline(always)] fn from_i64(value: i64) -> Self { value as $t }
@@ -222,10 +229,15 @@ macro_rules! integer_element {
         }
     )*};
 }
-integer_element!(u8 => U8, i8 => I8, i16 => I16, i32 => I32, i64 => I64, u16 => U16, u32 => U32, u64 => U64);
+integer_element!(
+    u8 => U8, u8; i8 => I8, u8; i16 => I16, u16; i32 => I32, u32; i64 => I64, u64;
+    u16 => U16, u16; u32 => U32, u32; u64 => U64, u64
+);
 
-impl Element for Bool {
+// SAFETY: a transparent byte.
+unsafe impl Element for Bool {
     const DTYPE: DType = DType::Bool;
+    type Bits = u8;
     #[inline(always)]
     fn from_f64(value: f64) -> Self {
         Bool::new(value != 0.0)
@@ -257,9 +269,11 @@ impl Element for Bool {
 }
 
 macro_rules! float_element {
-    ($($t:ty => $tag:ident, $from:expr, $to:expr, $is_true:expr);*) => {$(
-        impl Element for $t {
+    ($($t:ty => $tag:ident, $bits:ty, $from:expr, $to:expr, $is_true:expr);*) => {$(
+        // SAFETY: a floating-point number, and the integer of its size.
+        unsafe impl Element for $t {
             const DTYPE: DType = DType::$tag;
+            type Bits = $bits;
             #[inline(always)] fn from_f64(value: f64) -> Self { $from(value) }
             #[inline(always)] fn from_i64(value: i64) -> Self { $from(value as f64) }
             #[inline(always)] fn from_c128(value: C128) -> Self { $from(value.re) }
@@ -271,16 +285,18 @@ macro_rules! float_element {
     )*};
 }
 float_element!(
-    f16 => F16, f16::from_f64, f16::to_f64, |v: f16| v.to_bits() & 0x7fff != 0;
-    bf16 => BF16, bf16::from_f64, bf16::to_f64, |v: bf16| v.to_bits() & 0x7fff != 0;
-    f32 => F32, |v: f64| v as f32, f64::from, |v: f32| v != 0.0;
-    f64 => F64, |v: f64| v, |v: f64| v, |v: f64| v != 0.0
+    f16 => F16, u16, f16::from_f64, f16::to_f64, |v: f16| v.to_bits() & 0x7fff != 0;
+    bf16 => BF16, u16, bf16::from_f64, bf16::to_f64, |v: bf16| v.to_bits() & 0x7fff != 0;
+    f32 => F32, u32, |v: f64| v as f32, f64::from, |v: f32| v != 0.0;
+    f64 => F64, u64, |v: f64| v, |v: f64| v, |v: f64| v != 0.0
 );
 
 macro_rules! complex_element {
     ($($t:ty, $part:ty => $tag:ident);*) => {$(
-        impl Element for $t {
+        // SAFETY: two numbers, without padding.
+        unsafe impl Element for $t {
             const DTYPE: DType = DType::$tag;
+            type Bits = $t;
             #[inline(always)] fn from_f64(value: f64) -> Self { Complex::new(value as $part, 0.0) }
             #[inline(always)] fn from_i64(value: i64) -> Self { Complex::new(value as $part, 0.0) }
             #[inline(always)] fn from_c128(value: C128) -> Self {

@@ -3,6 +3,7 @@
 //! A loop over one short row is mostly setup, and its elements do not fill a register. Over columns every step is one whole
 //! register whatever the length, and each row's result is what it would be alone.
 
+use crate::Element;
 use crate::simd::transpose::{SQUARE, square};
 
 /// Rows that are worked on together.
@@ -19,12 +20,39 @@ pub(crate) fn room(width: usize) -> usize {
 /// Turns the first `count` rows of `width` elements that follow one another in `rows` (which may go on behind them) into
 /// columns: `to[j][i]` is element `j` of row `i`. Lanes without a row, and columns from `width` on, hold anything.
 #[inline(always)]
-pub(crate) fn to_columns<T: Copy + Default>(
-    to: &mut [Column<T>],
-    rows: &[T],
-    width: usize,
-    count: usize,
-) {
+pub(crate) fn to_columns<T: Element>(to: &mut [Column<T>], rows: &[T], width: usize, count: usize) {
+    // SAFETY: columns of elements and columns of their bits are the same bytes, and any bytes are either.
+    let (to, rows) = unsafe { (cast_mut::<_, Column<T::Bits>>(to), cast::<_, T::Bits>(rows)) };
+    split_rows(to, rows, width, count);
+}
+
+/// Turns columns back into the rows that fill `rows`, at most sixteen of `width` elements.
+#[inline(always)]
+pub(crate) fn to_rows<T: Element>(rows: &mut [T], from: &[Column<T>], width: usize) {
+    // SAFETY: as in `to_columns`.
+    let (rows, from) = unsafe { (cast_mut::<_, T::Bits>(rows), cast::<_, Column<T::Bits>>(from)) };
+    join_columns(rows, from, width);
+}
+
+/// # Safety
+/// The bytes of a `T` are a `U`.
+unsafe fn cast<T, U>(of: &[T]) -> &[U] {
+    assert!(size_of::<T>() == size_of::<U>() && align_of::<T>() == align_of::<U>());
+    // SAFETY: as many, of the same size and alignment; the caller promises the rest.
+    unsafe { std::slice::from_raw_parts(of.as_ptr().cast(), of.len()) }
+}
+
+/// # Safety
+/// The bytes of a `T` are a `U`, and those of a `U` a `T`.
+unsafe fn cast_mut<T, U>(of: &mut [T]) -> &mut [U] {
+    assert!(size_of::<T>() == size_of::<U>() && align_of::<T>() == align_of::<U>());
+    // SAFETY: as in `cast`.
+    unsafe { std::slice::from_raw_parts_mut(of.as_mut_ptr().cast(), of.len()) }
+}
+
+crate::multiversion! {
+/// [`to_columns`], compiled once for each size of elements and not in every loop that wants columns.
+fn split_rows<T: Element>(to: &mut [Column<T>], rows: &[T], width: usize, count: usize) {
     assert!(count <= ROWS && count * width <= rows.len() && to.len() >= room(width));
     if count == ROWS {
         match width {
@@ -62,10 +90,11 @@ pub(crate) fn to_columns<T: Copy + Default>(
         start += ROWS;
     }
 }
+}
 
-/// Turns columns back into the rows that fill `rows`, at most sixteen of `width` elements.
-#[inline(always)]
-pub(crate) fn to_rows<T: Copy + Default>(rows: &mut [T], from: &[Column<T>], width: usize) {
+crate::multiversion! {
+/// [`to_rows`], compiled once as well.
+fn join_columns<T: Element>(rows: &mut [T], from: &[Column<T>], width: usize) {
     if rows.is_empty() {
         return;
     }
@@ -112,6 +141,7 @@ pub(crate) fn to_rows<T: Copy + Default>(rows: &mut [T], from: &[Column<T>], wid
         start += ROWS;
     }
 }
+}
 
 /// Bytes between columns.
 const fn column_step<T>() -> isize {
@@ -120,7 +150,7 @@ const fn column_step<T>() -> isize {
 
 /// [`to_columns`] of sixteen rows of `W` elements.
 #[inline(always)]
-fn split<T: Copy + Default, const W: usize>(to: &mut [Column<T>], rows: &[T]) {
+fn split<T: Element, const W: usize>(to: &mut [Column<T>], rows: &[T]) {
     let (rows, _) = rows.as_chunks::<W>();
     let Some(&rows) = rows.first_chunk::<ROWS>() else { return };
     for j in 0..W {
@@ -134,7 +164,7 @@ fn split<T: Copy + Default, const W: usize>(to: &mut [Column<T>], rows: &[T]) {
 
 /// [`to_rows`] of sixteen rows of `W` elements.
 #[inline(always)]
-fn join<T: Copy + Default, const W: usize>(rows: &mut [T], from: &[Column<T>]) {
+fn join<T: Element, const W: usize>(rows: &mut [T], from: &[Column<T>]) {
     let (rows, _) = rows.as_chunks_mut::<W>();
     let (Some(rows), Some(&columns)) = (rows.first_chunk_mut::<ROWS>(), from.first_chunk::<W>())
     else {

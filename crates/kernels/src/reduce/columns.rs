@@ -5,8 +5,8 @@
 //! chunks, chunks pairwise: a tree that depends on shape and strides alone.
 
 use super::engine::{
-    Cascade, Dim, Places, Plan, ROWS, Reducer, Source, combine_each, fold_rows_wide, offset,
-    offsets,
+    Cascade, Dim, Finish, Places, Plan, ROWS, Reducer, Source, combine_each, fold_rows_wide,
+    offset, offsets,
 };
 use super::lines::has_lanes;
 use crate::line::GRAIN;
@@ -21,8 +21,8 @@ const TILE: usize = 512;
 /// Rows that one thread takes at once.
 const CHUNK_ROWS: usize = 32 * ROWS;
 /// Longest run of items that is turned over: longer lines are folded one by one as fast.
-pub(super) fn short<R: Reducer>(source: &Source<'_, R>) -> usize {
-    let has_lanes = R::IS_BY_STEP && source.reduced.len() == 1 || has_lanes(source);
+pub(super) fn short<R: Reducer>(source: &Source<'_, R::Item>) -> usize {
+    let has_lanes = R::IS_BY_STEP && source.reduced.len() == 1 || has_lanes::<R>(source);
     // (A register's worth of wide items is turned over as quickly.)
     let lanes = if size_of::<R::Item>() > 4 { SQUARE } else { SQUARE - 1 };
     if has_lanes { lanes } else { 128 }
@@ -72,9 +72,9 @@ fn room<I: Copy + Default>(buffer: &mut Vec<I>, n: usize) -> &mut [I] {
 /// One result per column of memory: the innermost kept dimension has stride one and whole rows are folded.
 pub(super) fn memory<R: Reducer>(
     r: &R,
-    source: &Source<'_, R>,
+    source: &Source<'_, R::Item>,
     plan: &Plan,
-    finish: impl Fn(Places, &[R::Acc]) + Sync,
+    finish: &Finish<'_, R>,
 ) {
     let Some((inner, outer)) = plan.kept.split_last() else { return };
     let lanes = Lanes { step: inner.stride, tile: TILE, is_turned: false, dense: 1 };
@@ -94,7 +94,7 @@ pub(super) fn memory<R: Reducer>(
     // Rows without gaps: `parts` of them are one wide row; what is left over is folded as it is.
     let wide_rows =
         [Dim { size: rows / parts, stride: plan.reduced[0].stride * parts as isize, out: [0; 2] }];
-    let wide = Source::<R> { reduced: &wide_rows, count: rows / parts, ..*source };
+    let wide = Source { reduced: &wide_rows, count: rows / parts, ..*source };
     let wide_inner = Dim { size: width * parts, ..*inner };
     let emit = |tile: Tile, outs: [isize; 2], _: usize, accs: &mut [R::Acc]| {
         for (part, accs) in accs.chunks_exact_mut(width).enumerate() {
@@ -140,9 +140,9 @@ fn side_by_side<R: Reducer>(rows: usize, width: usize) -> usize {
 /// One result per short line: lines are turned over, sixteen at a time.
 pub(super) fn turned<R: Reducer>(
     r: &R,
-    source: &Source<'_, R>,
+    source: &Source<'_, R::Item>,
     plan: &Plan,
-    finish: impl Fn(Places, &[R::Acc]) + Sync,
+    finish: &Finish<'_, R>,
 ) {
     let Some((inner, outer)) = plan.kept.split_last() else { return };
     let run = run(source);
@@ -168,14 +168,14 @@ pub(super) fn turned<R: Reducer>(
 }
 
 /// The innermost reduced dimension.
-fn run<R: Reducer>(source: &Source<'_, R>) -> Dim {
+fn run<I>(source: &Source<'_, I>) -> Dim {
     source.reduced.last().copied().unwrap_or(Dim { size: 1, stride: source.element, out: [0; 2] })
 }
 
 /// Folds tile after tile, on several threads where there is enough to do.
 fn tiles<R: Reducer>(
     r: &R,
-    source: &Source<'_, R>,
+    source: &Source<'_, R::Item>,
     (inner, outer, kept_count): (&Dim, &[Dim], usize),
     lanes: Lanes,
     emit: &Emit<'_, R>,
@@ -242,7 +242,7 @@ fn tiles<R: Reducer>(
 /// Folds some rows of a tile into `accs`.
 fn row_chunk<R: Reducer>(
     r: &R,
-    source: &Source<'_, R>,
+    source: &Source<'_, R::Item>,
     place: (Tile, Lanes),
     rows: Range<usize>,
     accs: &mut [R::Acc],
@@ -255,7 +255,9 @@ fn row_chunk<R: Reducer>(
     let (mut at, end) = (rows.start, rows.end);
     while at < end {
         let n = ROWS.min(end - at);
-        fold_group(r, source, place, at..at + n, accs, buffers);
+        let mut slices: [&[R::Item]; ROWS] = [&[]; ROWS];
+        read_rows(&mut slices[..n], source, place, at..at + n, accs.len(), buffers);
+        fold_rows_wide(r, accs, &slices[..n], at);
         if n < rows.len() {
             if at == rows.start {
                 total.extend_from_slice(accs);
@@ -270,30 +272,29 @@ fn row_chunk<R: Reducer>(
     }
 }
 
-fn fold_group<R: Reducer>(
-    r: &R,
-    source: &Source<'_, R>,
+/// Points `slices` at some rows of a tile, `width` items each, which may have to be made first.
+fn read_rows<'b, I: Copy + Default>(
+    slices: &mut [&'b [I]],
+    source: &Source<'_, I>,
     (tile, lanes): (Tile, Lanes),
     rows: Range<usize>,
-    accs: &mut [R::Acc],
-    buffers: &mut Buffers<R::Item>,
+    width: usize,
+    buffers: &'b mut Buffers<I>,
 ) {
-    let (n, width) = (rows.len(), accs.len());
-    let mut slices: [&[R::Item]; ROWS] = [&[]; ROWS];
     let start = |i: usize| tile.ptr.wrapping_offset(offset(source.reduced, rows.start + i));
     if lanes.is_turned {
         let turned = turn_rows(source, (tile, lanes), rows.clone(), width, buffers);
-        for (slice, row) in slices[..n].iter_mut().zip(turned.chunks_exact(lanes.tile)) {
+        for (slice, row) in slices.iter_mut().zip(turned.chunks_exact(lanes.tile)) {
             *slice = &row[..width];
         }
     } else if let Some(item) = source.item {
-        debug_assert_eq!(item as usize, size_of::<R::Item>());
-        for (i, slice) in slices[..n].iter_mut().enumerate() {
+        debug_assert_eq!(item as usize, size_of::<I>());
+        for (i, slice) in slices.iter_mut().enumerate() {
             // SAFETY: the row lies inside the input view, without gaps, and elements are items.
             *slice = unsafe { std::slice::from_raw_parts(start(i).cast(), width) };
         }
     } else {
-        let converted = room(&mut buffers[0], n * width);
+        let converted = room(&mut buffers[0], slices.len() * width);
         for (i, row) in converted.chunks_exact_mut(width).enumerate() {
             // SAFETY: the row lies inside the input view; its elements have the loader's dtype.
             unsafe { (source.load)(start(i), source.element, row) };
@@ -302,18 +303,17 @@ fn fold_group<R: Reducer>(
             *slice = row;
         }
     }
-    fold_rows_wide(r, accs, &slices[..n], rows.start);
 }
 
 /// Items `rows` of `width` lines as rows of `lanes.tile` items.
-fn turn_rows<'b, R: Reducer>(
-    source: &Source<'_, R>,
+fn turn_rows<'b, I: Copy + Default>(
+    source: &Source<'_, I>,
     (tile, lanes): (Tile, Lanes),
     rows: Range<usize>,
     width: usize,
-    [turned, lines]: &'b mut Buffers<R::Item>,
-) -> &'b [R::Item] {
-    let (run, item) = (run(source), size_of::<R::Item>());
+    [turned, lines]: &'b mut Buffers<I>,
+) -> &'b [I] {
+    let (run, item) = (run(source), size_of::<I>());
     // A square may write rows past the last one.
     let turned = room(turned, (ROWS + SQUARE) * lanes.tile);
     let mut at = rows.start;

@@ -184,32 +184,6 @@ pub(crate) fn rows_by_step<R: Reducer + ?Sized>(
     }
 }
 
-/// As [`rows_by_step`] for items that are partial results: eight rows are joined in pairs, which waits for fewer of
-/// them one after the other.
-#[inline(always)]
-pub(crate) fn rows_in_pairs<T: Copy, R: Reducer<Item = T, Acc = T> + ?Sized>(
-    r: &R,
-    accs: &mut [T],
-    rows: &[&[T]],
-) {
-    accs.fill(r.identity());
-    let n = accs.len();
-    let (groups, rest) = rows.as_chunks::<8>();
-    for group in groups {
-        let [a, b, c, d, e, f, g, h] = group.map(|row| &row[..n]);
-        for (j, acc) in accs.iter_mut().enumerate() {
-            let low = r.combine(r.combine(a[j], b[j]), r.combine(c[j], d[j]));
-            let high = r.combine(r.combine(e[j], f[j]), r.combine(g[j], h[j]));
-            *acc = r.combine(*acc, r.combine(low, high));
-        }
-    }
-    for row in rest {
-        for (acc, &item) in accs.iter_mut().zip(*row) {
-            *acc = r.combine(*acc, item);
-        }
-    }
-}
-
 crate::multiversion! {
 pub(super) fn fold_wide<R: Reducer>(r: &R, items: &[R::Item], at: usize) -> R::Acc {
     r.fold(items, at)
@@ -396,19 +370,19 @@ pub(super) fn offsets(dims: &[Dim], mut at: usize) -> (isize, [isize; 2]) {
 }
 
 /// An input as the engine reads it.
-pub(super) struct Source<'a, R: Reducer> {
+pub(super) struct Source<'a, I> {
     pub(super) ptr: *const u8,
     /// Bytes of an element if elements are items, so that memory can be used in place.
     pub(super) item: Option<isize>,
     /// Bytes of an element.
     pub(super) element: isize,
-    pub(super) load: Load<R::Item>,
+    pub(super) load: Load<I>,
     pub(super) reduced: &'a [Dim],
     pub(super) count: usize,
 }
 
 // SAFETY: it only reads memory that the input view keeps alive and shared.
-unsafe impl<R: Reducer> Sync for Source<'_, R> {}
+unsafe impl<I> Sync for Source<'_, I> {}
 
 /// Where neighbouring results go in the two outputs: byte offsets of the first, and from one to the next.
 #[derive(Clone, Copy)]
@@ -434,6 +408,9 @@ impl Places {
     }
 }
 
+/// Gets results and their places. (Not a type parameter: every reducer is compiled once, whatever is made of its results.)
+pub(super) type Finish<'a, R> = dyn Fn(Places, &[<R as Reducer>::Acc]) + Sync + 'a;
+
 /// Runs a reduction; `finish` gets results and their places.
 ///
 /// `is_direct` says that elements of the input are the reducer's items.
@@ -442,7 +419,7 @@ pub(crate) fn run<R: Reducer>(
     (input, load, is_direct): (&StridedRef<'_>, Load<R::Item>, bool),
     outs: [&StridedMut<'_>; 2],
     dims: &[usize],
-    finish: impl Fn(Places, &[R::Acc]) + Sync,
+    finish: &Finish<'_, R>,
 ) {
     let size = input.dtype().size() as isize;
     if is_direct && outs[0].numel() == 1 && input.is_contiguous() {
@@ -462,7 +439,7 @@ pub(crate) fn run<R: Reducer>(
     if plan.kept_count == 0 {
         return;
     }
-    let source = Source::<R> {
+    let source = Source::<R::Item> {
         ptr: input.ptr(),
         item: is_direct.then_some(size),
         element: size,

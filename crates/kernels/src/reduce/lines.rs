@@ -4,7 +4,8 @@
 //! pairwise, on several threads where there are many.
 
 use super::engine::{
-    BLOCK, Cascade, Dim, Places, Plan, Reducer, Source, fold_rest, fold_wide, offset, offsets,
+    BLOCK, Cascade, Dim, Finish, Places, Plan, Reducer, Source, fold_rest, fold_wide, offset,
+    offsets,
 };
 use crate::line::GRAIN;
 use crate::parallel;
@@ -19,9 +20,9 @@ const CHUNK_BLOCKS: usize = 32;
 /// One result per position of the kept dimensions, each folded from its own line.
 pub(super) fn each<R: Reducer>(
     r: &R,
-    source: &Source<'_, R>,
+    source: &Source<'_, R::Item>,
     plan: &Plan,
-    finish: impl Fn(Places, &[R::Acc]) + Sync,
+    finish: &Finish<'_, R>,
 ) {
     let (inner, outer) = match plan.kept.split_last() {
         Some((inner, outer)) => (*inner, outer),
@@ -31,7 +32,7 @@ pub(super) fn each<R: Reducer>(
     let run = match plan.reduced[..] {
         [run] if run.size <= BLOCK && run.size > 0 => Some(run),
         // So are those of several runs, if these fill lanes.
-        [.., run] if has_lanes(source) => Some(run),
+        [.., run] if has_lanes::<R>(source) => Some(run),
         _ => None,
     };
     let is_direct = run.is_some_and(|run| source.item == Some(run.stride));
@@ -93,7 +94,7 @@ pub(super) fn each<R: Reducer>(
 }
 
 /// Whether lines of one or more runs are folded lane by lane.
-pub(super) fn has_lanes<R: Reducer>(source: &Source<'_, R>) -> bool {
+pub(super) fn has_lanes<R: Reducer>(source: &Source<'_, R::Item>) -> bool {
     let Some(run) = source.reduced.last() else { return false };
     R::IS_BY_STEP
         && source.item == Some(run.stride)
@@ -122,30 +123,27 @@ struct Lines<'a> {
 /// The lines consist of live items.
 unsafe fn fold_lines<R: Reducer>(r: &R, lines: &Lines<'_>, accs: &mut [R::Acc]) {
     crate::multiversion! {
-    fn fold_each<R: Reducer>(r: &R, lines: &Lines<'_>, accs: &mut [R::Acc]) {
-        let line = |l: usize| {
-            let start = lines.start.wrapping_offset(l as isize * lines.step);
-            // SAFETY: the caller of `fold_lines` promises it.
-            unsafe { std::slice::from_raw_parts(start.cast::<R::Item>(), lines.length) }
+    fn fold_by_lanes<R: Reducer>(r: &R, lines: &Lines<'_>, accs: &mut [R::Acc]) {
+        // Lanes for each line; those of all lines are then turned over and joined at once.
+        let joined = if size_of::<R::Acc>() > 4 {
+            join_wide(r, lines, accs.len())
+        } else {
+            join_narrow(r, lines, accs.len())
         };
-        if R::IS_BY_STEP && lines.length >= LINES && lines.length <= LANED {
-            // Lanes for each line; those of all lines are then turned over and joined at once.
-            let joined = if size_of::<R::Acc>() > 4 {
-                join_wide(r, lines, accs.len())
-            } else {
-                join_narrow(r, lines, accs.len())
-            };
-            for (acc, &joined) in accs.iter_mut().zip(&joined) {
-                *acc = joined;
-            }
-            return;
-        }
-        for (l, acc) in accs.iter_mut().enumerate() {
-            *acc = r.fold(line(l), 0);
+        for (acc, &joined) in accs.iter_mut().zip(&joined) {
+            *acc = joined;
         }
     }
     }
-    fold_each(r, lines, accs);
+    if R::IS_BY_STEP && lines.length >= LINES && lines.length <= LANED {
+        return fold_by_lanes(r, lines, accs);
+    }
+    for (l, acc) in accs.iter_mut().enumerate() {
+        let start = lines.start.wrapping_offset(l as isize * lines.step);
+        // SAFETY: the caller promises it.
+        let line = unsafe { std::slice::from_raw_parts(start.cast::<R::Item>(), lines.length) };
+        *acc = fold_wide(r, line, 0);
+    }
 }
 
 /// Sixteen lanes of each line joined, by a square.
@@ -230,7 +228,7 @@ fn fold_into_lanes<R: Reducer>(r: &R, lanes: &mut [R::Acc; LINES], items: &[R::I
 }
 
 /// Folds one line: everything that the reduced dimensions reach from `ptr`.
-pub(super) fn line<R: Reducer>(r: &R, source: &Source<'_, R>, ptr: *const u8) -> R::Acc {
+pub(super) fn line<R: Reducer>(r: &R, source: &Source<'_, R::Item>, ptr: *const u8) -> R::Acc {
     if source.count <= BLOCK {
         return block(r, source, ptr, 0, source.count);
     }
@@ -260,7 +258,7 @@ pub(super) fn line<R: Reducer>(r: &R, source: &Source<'_, R>, ptr: *const u8) ->
 
 fn chunk<R: Reducer>(
     r: &R,
-    source: &Source<'_, R>,
+    source: &Source<'_, R::Item>,
     ptr: *const u8,
     blocks: Range<usize>,
 ) -> R::Acc {
@@ -274,7 +272,13 @@ fn chunk<R: Reducer>(
 
 /// Folds items `at..at + n` of a line, in place if they lie without gaps, else through a buffer.
 #[inline]
-fn block<R: Reducer>(r: &R, source: &Source<'_, R>, ptr: *const u8, at: usize, n: usize) -> R::Acc {
+fn block<R: Reducer>(
+    r: &R,
+    source: &Source<'_, R::Item>,
+    ptr: *const u8,
+    at: usize,
+    n: usize,
+) -> R::Acc {
     if n == 0 {
         return r.identity();
     }
@@ -291,24 +295,30 @@ fn block<R: Reducer>(r: &R, source: &Source<'_, R>, ptr: *const u8, at: usize, n
     gathered::<R, BLOCK>(r, source, ptr, at, n)
 }
 
+/// Folds items at most `N` by way of a buffer.
 #[inline(never)]
 fn gathered<R: Reducer, const N: usize>(
     r: &R,
-    source: &Source<'_, R>,
+    source: &Source<'_, R::Item>,
     ptr: *const u8,
     at: usize,
     n: usize,
 ) -> R::Acc {
     let mut buffer = [R::Item::default(); N];
+    gather(source, ptr, at, &mut buffer[..n]);
+    fold_wide(r, &buffer[..n], at)
+}
+
+/// Reads items of a line, from number `at` on.
+fn gather<I>(source: &Source<'_, I>, ptr: *const u8, at: usize, items: &mut [I]) {
     let (inner, stride) = source.reduced.last().map_or((1, 0), |d| (d.size, d.stride));
     let mut filled = 0;
-    while filled < n {
+    while filled < items.len() {
         let position = at + filled;
-        let length = (inner - position % inner).min(n - filled);
+        let length = (inner - position % inner).min(items.len() - filled);
         let start = ptr.wrapping_offset(offset(source.reduced, position));
         // SAFETY: the run lies inside the input view.
-        unsafe { (source.load)(start, stride, &mut buffer[filled..filled + length]) };
+        unsafe { (source.load)(start, stride, &mut items[filled..filled + length]) };
         filled += length;
     }
-    fold_wide(r, &buffer[..n], at)
 }

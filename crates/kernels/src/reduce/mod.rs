@@ -26,7 +26,7 @@ use moments::{ComplexVariance, Moments, Variance};
 use num_complex::Complex;
 use reducer::{
     BrainSum, ComplexLogSumExp, ComplexScaled, Count, Extreme, Found, Locate, LogSumExp, NanSum,
-    NormExtreme, NormOne, NormPower, NormTwo, NormZero, Prod, Real, Scaled, Sum, Truth,
+    NormOne, NormPower, NormTwo, NormZero, Order, Prod, Real, Scaled, Sum, Truth,
 };
 use std::marker::PhantomData;
 
@@ -85,7 +85,7 @@ fn into_real<R: Reducer>(
     map: impl Fn(R::Acc) -> f64 + Sync,
 ) {
     let out = &*out;
-    run(r, source, [out, out], dims, |places, accs| {
+    run(r, source, [out, out], dims, &|places, accs| {
         // SAFETY: the engine gives places of elements of `out`.
         unsafe { store_each_f64(out.ptr(), places.of(0), out.dtype(), accs, &map) }
     });
@@ -99,7 +99,7 @@ fn into_integer<R: Reducer>(
     map: impl Fn(R::Acc) -> i64 + Sync,
 ) {
     let out = &*out;
-    run(r, source, [out, out], dims, |places, accs| {
+    run(r, source, [out, out], dims, &|places, accs| {
         let place = places.of(0);
         // SAFETY: the engine gives places of elements of `out`.
         unsafe {
@@ -122,7 +122,7 @@ fn into_complex<R: Reducer>(
     map: impl Fn(R::Acc) -> C128 + Sync,
 ) {
     let out = &*out;
-    run(r, source, [out, out], dims, |places, accs| {
+    run(r, source, [out, out], dims, &|places, accs| {
         each_place(places.of(0), accs, |at, acc| {
             // SAFETY: the engine gives places of elements of `out`.
             unsafe { store_c128(out.ptr(), at, out.dtype(), map(acc)) }
@@ -224,7 +224,11 @@ pub fn nansum(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -
         return sum(out, input, dims);
     }
     check(out, &input, dims)?;
-    in_compute_type!(NanSum, out, &input, dims, |acc| acc);
+    if compute_dtype(out.dtype()) == DType::F32 {
+        into_real(out, as_f32(&input), dims, &NanSum(PhantomData), |acc: f32| f64::from(acc));
+    } else {
+        into_real(out, as_f64(&input), dims, &NanSum(PhantomData), |acc: f64| acc);
+    }
     Ok(())
 }
 
@@ -254,62 +258,86 @@ pub fn check_not_empty(name: &str, input: &StridedRef<'_>, dims: &[usize]) -> Re
     Err(Error::runtime(format!("{wanted} Specify the reduction dim with the 'dim' argument.")))
 }
 
-fn extreme<const MAX: bool>(
+fn extreme(
     name: &str,
     out: &mut StridedMut<'_>,
     input: StridedRef<'_>,
     dims: &[usize],
+    is_max: bool,
 ) -> Result<()> {
     check(out, &input, dims)?;
     check_dtype(name, out.dtype(), input.dtype())?;
     check_not_empty(name, &input, dims)?;
     match input.dtype() {
-        DType::Bool if MAX => {
+        DType::Bool if is_max => {
             into_integer(out, as_bool(&input), dims, &Truth::<true>, i64::from);
         }
         DType::Bool => into_integer(out, as_bool(&input), dims, &Truth::<false>, i64::from),
         half if is_half(half) => {
-            let r = Extreme::<f32, MAX>(PhantomData);
-            into_real(out, as_f32(&input), dims, &r, f64::from);
+            let order = Order::new(is_max, false);
+            let value = |key: f32| f64::from(order.value(key));
+            into_real(out, as_f32(&input), dims, &Extreme(order), value);
         }
-        dtype => in_own_type::<MAX>(out, &input, dims)
-            .ok_or_else(|| Error::not_implemented(&format!("{name}_values_cpu"), dtype))?,
+        dtype => {
+            let out = &*out;
+            keyed_dtype!(dtype, T => {
+                let order = Order::<T>::new(is_max, is_unsigned(dtype));
+                let source = (&input, load_same::<T> as Load<T>, true);
+                run(&Extreme(order), source, [out, out], dims, &|places, keys| {
+                    // SAFETY: the engine gives places of elements of `out`, whose bits are those of a `T`.
+                    unsafe { put_each(out.ptr(), places.of(0), keys, |key| order.value(key)) }
+                });
+            }, else return Err(Error::not_implemented(&format!("{name}_values_cpu"), dtype)));
+        }
     }
     Ok(())
 }
 
-/// Runs `$body` with `T` bound to an integer, `f32` or `f64` type.
-macro_rules! ordered_dtype {
+/// Whether numbers of a dtype (a bool is the byte 0 or 1) are compared as unsigned integers.
+const fn is_unsigned(dtype: DType) -> bool {
+    matches!(dtype, DType::Bool | DType::U8 | DType::U16 | DType::U32 | DType::U64)
+}
+
+/// Runs `$body` with `T` bound to the type of keys of a dtype.
+macro_rules! keyed_dtype {
     ($dtype:expr, $T:ident => $body:expr, else $other:expr) => {
         match $dtype {
-            DType::F32 => { type $T = f32; $body }
-            DType::F64 => { type $T = f64; $body }
-            dtype => $crate::for_dtype!(dtype, integral, $T => $body, else $other),
+            DType::F32 => {
+                type $T = f32;
+                $body
+            }
+            DType::F64 => {
+                type $T = f64;
+                $body
+            }
+            DType::Bool | DType::U8 | DType::I8 => {
+                type $T = i8;
+                $body
+            }
+            DType::U16 | DType::I16 => {
+                type $T = i16;
+                $body
+            }
+            DType::U32 | DType::I32 => {
+                type $T = i32;
+                $body
+            }
+            DType::U64 | DType::I64 => {
+                type $T = i64;
+                $body
+            }
+            _ => $other,
         }
     };
 }
-
-fn in_own_type<const MAX: bool>(
-    out: &mut StridedMut<'_>,
-    input: &StridedRef<'_>,
-    dims: &[usize],
-) -> Option<()> {
-    let out = &*out;
-    ordered_dtype!(input.dtype(), T => {
-        run(&Extreme::<T, MAX>(PhantomData), (input, load_same::<T>, true), [out, out], dims, |places, accs| {
-            // SAFETY: the engine gives places of elements of `out`, whose dtype is the input's.
-            unsafe { put_each(out.ptr(), places.of(0), accs, |acc| acc) }
-        });
-        Some(())
-    }, else None)
-}
+use keyed_dtype;
 
 /// Largest value over `dims`; NaN if there is one.
 ///
 /// # Errors
 /// If a reduced dimension has size 0; for complex dtypes.
 pub fn amax(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
-    extreme::<true>("amax", out, input, dims)
+    extreme("amax", out, input, dims, true)
 }
 
 /// Smallest value over `dims`; NaN if there is one.
@@ -317,43 +345,44 @@ pub fn amax(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> 
 /// # Errors
 /// If a reduced dimension has size 0; for complex dtypes.
 pub fn amin(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
-    extreme::<false>("amin", out, input, dims)
+    extreme("amin", out, input, dims, false)
 }
 
-/// Finds the extreme and its place; `store` gets the value (as an element) and offsets.
-fn locate<const MAX: bool>(
+/// Finds the extreme and its place.
+fn locate(
     values: Option<&StridedMut<'_>>,
     indices: &StridedMut<'_>,
     input: &StridedRef<'_>,
     dims: &[usize],
+    is_max: bool,
 ) -> Option<()> {
     let outs = [indices, values.unwrap_or(indices)];
     if is_half(input.dtype()) {
-        run(&Locate::<f32, MAX>(PhantomData), as_f32(input), outs, dims, |places, accs| {
+        let order = Order::new(is_max, false);
+        run(&Locate(order), as_f32(input), outs, dims, &|places, accs| {
             // SAFETY: the engine gives places of elements of the outputs; the dtype of `indices` was checked.
             unsafe {
                 put_each(indices.ptr(), places.of(0), accs, |acc| acc.at as i64);
                 let Some(values) = values else { return };
                 if values.dtype() == DType::BF16 {
                     // What was widened is narrowed: nothing is rounded.
-                    let value = |acc: Found<f32>| (acc.value.to_bits() >> 16) as u16;
+                    let value = |acc: Found<f32>| (order.value(acc.value).to_bits() >> 16) as u16;
                     return put_each(values.ptr(), places.of(1), accs, value);
                 }
-                let value = |acc: Found<f32>| f64::from(acc.value);
+                let value = |acc: Found<f32>| f64::from(order.value(acc.value));
                 store_each_f64(values.ptr(), places.of(1), values.dtype(), accs, &value);
             }
         });
         return Some(());
     }
-    // A bool is the byte 0 or 1 once loaded, and stored as such.
-    let dtype = if input.dtype() == DType::Bool { DType::U8 } else { input.dtype() };
-    ordered_dtype!(dtype, T => {
-        run(&Locate::<T, MAX>(PhantomData), (input, load_same::<T>, true), outs, dims, |places, accs| {
-            // SAFETY: as above; the dtype of `values` is the input's.
+    keyed_dtype!(input.dtype(), T => {
+        let order = Order::<T>::new(is_max, is_unsigned(input.dtype()));
+        run(&Locate(order), (input, load_same::<T>, true), outs, dims, &|places, accs| {
+            // SAFETY: as above; the dtype of `values` is the input's, whose bits are those of a `T`.
             unsafe {
                 put_each(indices.ptr(), places.of(0), accs, |acc| acc.at as i64);
                 if let Some(values) = values {
-                    put_each(values.ptr(), places.of(1), accs, |acc| acc.value);
+                    put_each(values.ptr(), places.of(1), accs, |acc| order.value(acc.value));
                 }
             }
         });
@@ -361,19 +390,20 @@ fn locate<const MAX: bool>(
     }, else None)
 }
 
-fn extreme_dim<const MAX: bool>(
+fn extreme_dim(
     name: &str,
     values: &mut StridedMut<'_>,
     indices: &mut StridedMut<'_>,
     input: StridedRef<'_>,
     dim: usize,
+    is_max: bool,
 ) -> Result<()> {
     check(values, &input, &[dim])?;
     check_shape(name, indices.shape(), values.shape())?;
     check_dtype(name, values.dtype(), input.dtype())?;
     check_dtype(name, indices.dtype(), DType::I64)?;
     check_not_empty(name, &input, &[dim])?;
-    locate::<MAX>(Some(values), indices, &input, &[dim])
+    locate(Some(values), indices, &input, &[dim], is_max)
         .ok_or_else(|| Error::not_implemented(&format!("{name}_cpu"), input.dtype()))
 }
 
@@ -387,7 +417,7 @@ pub fn max_dim(
     input: StridedRef<'_>,
     dim: usize,
 ) -> Result<()> {
-    extreme_dim::<true>("max", values, indices, input, dim)
+    extreme_dim("max", values, indices, input, dim, true)
 }
 
 /// Smallest value along `dim` and the index of its first occurrence (the first NaN if there is one).
@@ -400,14 +430,15 @@ pub fn min_dim(
     input: StridedRef<'_>,
     dim: usize,
 ) -> Result<()> {
-    extreme_dim::<false>("min", values, indices, input, dim)
+    extreme_dim("min", values, indices, input, dim, false)
 }
 
-fn arg_extreme<const MAX: bool>(
+fn arg_extreme(
     name: &str,
     out: &mut StridedMut<'_>,
     input: StridedRef<'_>,
     dims: &[usize],
+    is_max: bool,
 ) -> Result<()> {
     check(out, &input, dims)?;
     check_dtype(name, out.dtype(), DType::I64)?;
@@ -415,7 +446,7 @@ fn arg_extreme<const MAX: bool>(
     if input.dtype() == DType::Bool {
         return Err(Error::unsupported(format!("{name}(): does not support bool input")));
     }
-    locate::<MAX>(None, out, &input, dims)
+    locate(None, out, &input, dims, is_max)
         .ok_or_else(|| Error::not_implemented(&format!("{name}_cpu"), input.dtype()))
 }
 
@@ -424,7 +455,7 @@ fn arg_extreme<const MAX: bool>(
 /// # Errors
 /// If a reduced dimension has size 0; for bool and complex dtypes.
 pub fn argmax(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
-    arg_extreme::<true>("argmax", out, input, dims)
+    arg_extreme("argmax", out, input, dims, true)
 }
 
 /// Index of the first smallest value over `dims` (one dimension, or all: then of the flattened input).
@@ -432,7 +463,7 @@ pub fn argmax(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -
 /// # Errors
 /// If a reduced dimension has size 0; for bool and complex dtypes.
 pub fn argmin(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
-    arg_extreme::<false>("argmin", out, input, dims)
+    arg_extreme("argmin", out, input, dims, false)
 }
 
 /// Whether any element is true (NaN is); `out` is bool or any other dtype (then 0 or 1). No items give false.
@@ -497,9 +528,9 @@ fn moments(
         }
     };
     match compute_dtype(input.dtype()) {
-        DType::F32 => run(&Variance(PhantomData), as_f32(&input), outs, dims, real),
-        DType::F64 => run(&Variance(PhantomData), as_f64(&input), outs, dims, real),
-        _ => run(&ComplexVariance, as_c128(&input), outs, dims, |places, accs| {
+        DType::F32 => run(&Variance(PhantomData), as_f32(&input), outs, dims, &real),
+        DType::F64 => run(&Variance(PhantomData), as_f64(&input), outs, dims, &real),
+        _ => run(&ComplexVariance, as_c128(&input), outs, dims, &|places, accs| {
             each_place(places.of(0), accs, |at, m: Moments<C128>| {
                 // SAFETY: the engine gives places of elements of `out`.
                 unsafe { store_f64(out.ptr(), at, out.dtype(), value(m.count, m.squares)) }
@@ -603,10 +634,9 @@ fn norm_in<T: Real>(out: &mut StridedMut<'_>, source: Source<'_, T>, dims: &[usi
         into_real(out, source, dims, &NormOne(PhantomData), wide);
     } else if p == 0.0 {
         into_real(out, source, dims, &NormZero(PhantomData), wide);
-    } else if p == f64::INFINITY {
-        into_real(out, source, dims, &NormExtreme::<T, true>(PhantomData), wide);
-    } else if p == f64::NEG_INFINITY {
-        into_real(out, source, dims, &NormExtreme::<T, false>(PhantomData), wide);
+    } else if p.is_infinite() {
+        let order = Order::new(p > 0.0, false).of_magnitudes();
+        into_real(out, source, dims, &Extreme(order), |key: T| order.value(key).wide());
     } else {
         into_real(out, source, dims, &NormPower(T::of(p)), |acc: T| acc.wide().powf(1.0 / p));
     }

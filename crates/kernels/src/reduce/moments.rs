@@ -4,6 +4,7 @@ use super::engine::{ROWS, Reducer, fold_by_step, rows_by_step};
 use super::reducer::{Real, Sum};
 use crate::C128;
 use std::marker::PhantomData;
+use std::ops::{Add, Mul, Sub};
 
 /// Count, mean and sum of squared deviations of some items.
 #[derive(Clone, Copy, Default)]
@@ -16,8 +17,49 @@ pub(crate) struct Moments<M> {
     pub(crate) squares: f64,
 }
 
-/// Mean and variance: two passes within a block in cache, blocks joined by Chan, Golub and LeVeque's formula
-/// ("Updating formulae and a pairwise algorithm for computing sample variances", 1979).
+/// What a mean may be.
+pub(crate) trait Mean:
+    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<f64, Output = Self>
+{
+    /// The squared magnitude.
+    fn square(self) -> f64;
+}
+impl Mean for f64 {
+    #[inline(always)]
+    fn square(self) -> f64 {
+        self * self
+    }
+}
+impl Mean for C128 {
+    #[inline(always)]
+    fn square(self) -> f64 {
+        self.norm_sqr()
+    }
+}
+
+impl<M: Mean> Moments<M> {
+    /// The moments of all items, by Chan, Golub and LeVeque's formula ("Updating formulae and a pairwise algorithm for
+    /// computing sample variances", 1979).
+    #[inline(always)]
+    fn join(self, right: Self) -> Self {
+        if self.count == 0.0 {
+            return right;
+        }
+        if right.count == 0.0 {
+            return self;
+        }
+        let count = self.count + right.count;
+        let distance = right.mean - self.mean;
+        let between = distance.square() * (self.count * right.count / count);
+        Moments {
+            count,
+            mean: self.mean + distance * (right.count / count),
+            squares: self.squares + right.squares + between,
+        }
+    }
+}
+
+/// Mean and variance: two passes within a block in cache; blocks are joined ([`Moments::join`]).
 pub(crate) struct Variance<T>(pub(crate) PhantomData<T>);
 
 /// Sum of distances and of squared distances from a centre.
@@ -96,21 +138,7 @@ impl<T: Real> Reducer for Variance<T> {
     }
     #[inline(always)]
     fn combine(&self, left: Moments<f64>, right: Moments<f64>) -> Moments<f64> {
-        if left.count == 0.0 {
-            return right;
-        }
-        if right.count == 0.0 {
-            return left;
-        }
-        let count = left.count + right.count;
-        let distance = right.mean - left.mean;
-        Moments {
-            count,
-            mean: left.mean + distance * (right.count / count),
-            squares: left.squares
-                + right.squares
-                + distance * distance * (left.count * right.count / count),
-        }
+        left.join(right)
     }
     #[inline(always)]
     fn fold(&self, items: &[T], _: usize) -> Moments<f64> {
@@ -168,20 +196,6 @@ impl Reducer for ComplexVariance {
     }
     #[inline(always)]
     fn combine(&self, left: Moments<C128>, right: Moments<C128>) -> Moments<C128> {
-        if left.count == 0.0 {
-            return right;
-        }
-        if right.count == 0.0 {
-            return left;
-        }
-        let count = left.count + right.count;
-        let distance = right.mean - left.mean;
-        Moments {
-            count,
-            mean: left.mean + distance * (right.count / count),
-            squares: left.squares
-                + right.squares
-                + distance.norm_sqr() * (left.count * right.count / count),
-        }
+        left.join(right)
     }
 }

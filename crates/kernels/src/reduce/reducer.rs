@@ -3,9 +3,12 @@
 //! Floating-point extremes propagate NaN. Every `combine` keeps the order left then right, so that
 //! results do not depend on how work is shared out.
 
-use super::engine::{BLOCK, Reducer, fold_by_step, rows_in_pairs};
+use super::engine::{BLOCK, Reducer, fold_by_step, rows_by_step};
 use crate::{Bool, C64, C128};
 use num_complex::Complex;
+use std::convert::identity;
+use std::marker::PhantomData;
+use std::ops::{BitAnd, BitXor};
 
 /// Numbers that can be added and multiplied; integers wrap.
 pub(crate) trait Number: Copy + Default + Send + Sync + 'static {
@@ -78,8 +81,6 @@ macro_rules! simple {
     };
 }
 
-use std::marker::PhantomData;
-
 /// Sum.
 pub(crate) struct Sum<T>(pub(crate) PhantomData<T>);
 simple!(Sum<T: Number>, T => T, T::default(), |this, a, x| a.plus(x), |l, r| l.plus(r));
@@ -136,34 +137,121 @@ ordered! {
     f32, f32::NEG_INFINITY, f32::INFINITY; f64, f64::NEG_INFINITY, f64::INFINITY;
 }
 
-/// Largest (or, if not `MAX`, smallest) value; NaN if there is one.
-pub(crate) struct Extreme<T, const MAX: bool>(pub(crate) PhantomData<T>);
-
-/// The better of two values; NaN wins.
-#[inline(always)]
-pub(crate) fn better<T: Ordered, const MAX: bool>(a: T, x: T) -> T {
-    let is_better = if MAX { x > a } else { x < a };
-    if is_better | x.is_unordered() { x } else { a }
+/// The types whose order every real dtype is compared in, with what turns that order round.
+pub(crate) trait Keyed: Ordered {
+    /// The bits of a number.
+    type Bits: Copy + Send + Sync + BitAnd<Output = Self::Bits> + BitXor<Output = Self::Bits>;
+    /// Every bit.
+    const ALL: Self::Bits;
+    /// The highest bit.
+    const SIGN: Self::Bits;
+    /// The bits whose change turns the order round.
+    const REVERSING: Self::Bits;
+    /// The number's bits.
+    fn bits(self) -> Self::Bits;
+    /// The number of these bits.
+    fn of_bits(bits: Self::Bits) -> Self;
+}
+macro_rules! keyed {
+    ($($t:ty, $sign:expr, $reversing:expr, $bits:ty, $to:expr, $from:expr;)*) => {$(
+        impl Keyed for $t {
+            type Bits = $bits;
+            const ALL: $bits = !0;
+            const SIGN: $bits = $sign;
+            const REVERSING: $bits = $reversing;
+            #[inline(always)] fn bits(self) -> $bits { $to(self) }
+            #[inline(always)] fn of_bits(bits: $bits) -> Self { $from(bits) }
+        }
+    )*};
+}
+keyed! {
+    i8, i8::MIN, !0, i8, identity, identity; i16, i16::MIN, !0, i16, identity, identity;
+    i32, i32::MIN, !0, i32, identity, identity; i64, i64::MIN, !0, i64, identity, identity;
+    f32, 1 << 31, 1 << 31, u32, f32::to_bits, f32::from_bits;
+    f64, 1 << 63, 1 << 63, u64, f64::to_bits, f64::from_bits;
 }
 
-impl<T: Ordered, const MAX: bool> Reducer for Extreme<T, MAX> {
+/// An order of elements: each has a key, and the largest key is wanted. One type of keys serves largest and smallest, signed
+/// and unsigned numbers, values and magnitudes.
+#[derive(Clone, Copy)]
+pub(crate) struct Order<T: Keyed> {
+    keep: T::Bits,
+    flip: T::Bits,
+}
+
+impl<T: Keyed> Order<T> {
+    /// The largest or the smallest element is wanted; with `is_unsigned` their bits are those of an unsigned integer.
+    pub(crate) fn new(is_max: bool, is_unsigned: bool) -> Self {
+        let mut flip = T::ALL ^ T::ALL;
+        if !is_max {
+            flip = flip ^ T::REVERSING;
+        }
+        if is_unsigned {
+            flip = flip ^ T::SIGN;
+        }
+        Order { keep: T::ALL, flip }
+    }
+    /// The same of magnitudes (of floating-point numbers).
+    pub(crate) fn of_magnitudes(self) -> Self {
+        Order { keep: T::ALL ^ T::SIGN, ..self }
+    }
+    /// The key of an element.
+    #[inline(always)]
+    fn key(&self, item: T) -> T {
+        T::of_bits((item.bits() & self.keep) ^ self.flip)
+    }
+    /// The element (or its magnitude) of a key.
+    #[inline(always)]
+    pub(crate) fn value(&self, key: T) -> T {
+        T::of_bits(key.bits() ^ self.flip)
+    }
+}
+
+/// Key of the element that comes last in an order; of NaN if there is one.
+pub(crate) struct Extreme<T: Keyed>(pub(crate) Order<T>);
+
+/// The larger of two numbers; NaN wins.
+#[inline(always)]
+fn larger<T: Ordered>(a: T, x: T) -> T {
+    if (x > a) | x.is_unordered() { x } else { a }
+}
+
+impl<T: Keyed> Reducer for Extreme<T> {
     type Item = T;
     type Acc = T;
     #[inline(always)]
     fn identity(&self) -> T {
-        if MAX { T::LOWEST } else { T::HIGHEST }
+        T::LOWEST
     }
     #[inline(always)]
     fn step(&self, acc: T, item: T, _: usize) -> T {
-        better::<T, MAX>(acc, item)
+        larger(acc, self.0.key(item))
     }
     #[inline(always)]
     fn combine(&self, left: T, right: T) -> T {
-        better::<T, MAX>(left, right)
+        larger(left, right)
     }
+    /// Eight rows are joined in pairs, which waits for fewer of them one after the other.
     #[inline(always)]
     fn fold_rows(&self, accs: &mut [T], rows: &[&[T]], _: usize) {
-        rows_in_pairs(self, accs, rows);
+        accs.fill(self.identity());
+        let n = accs.len();
+        let (groups, rest) = rows.as_chunks::<8>();
+        for group in groups {
+            let [a, b, c, d, e, f, g, h] = group.map(|row| &row[..n]);
+            for (j, acc) in accs.iter_mut().enumerate() {
+                let ab = larger(self.0.key(a[j]), self.0.key(b[j]));
+                let cd = larger(self.0.key(c[j]), self.0.key(d[j]));
+                let ef = larger(self.0.key(e[j]), self.0.key(f[j]));
+                let gh = larger(self.0.key(g[j]), self.0.key(h[j]));
+                *acc = larger(*acc, larger(larger(ab, cd), larger(ef, gh)));
+            }
+        }
+        for row in rest {
+            for (acc, &item) in accs.iter_mut().zip(*row) {
+                *acc = larger(*acc, self.0.key(item));
+            }
+        }
     }
 }
 
@@ -176,30 +264,29 @@ pub(crate) struct Found<T> {
     pub(crate) at: usize,
 }
 
-/// Largest or smallest value with its first position; the first NaN wins.
-pub(crate) struct Locate<T, const MAX: bool>(pub(crate) PhantomData<T>);
+/// Key of the element that comes last in an order, with its first position; the first NaN wins.
+pub(crate) struct Locate<T: Keyed>(pub(crate) Order<T>);
 
-impl<T: Ordered, const MAX: bool> Reducer for Locate<T, MAX> {
+impl<T: Keyed> Reducer for Locate<T> {
     type Item = T;
     type Acc = Found<T>;
     const IS_BY_STEP: bool = false;
     const IS_ORDERED: bool = true;
     #[inline(always)]
     fn identity(&self) -> Found<T> {
-        Found { value: Extreme::<T, MAX>(PhantomData).identity(), at: usize::MAX }
+        Found { value: T::LOWEST, at: usize::MAX }
     }
     #[inline(always)]
     fn step(&self, acc: Found<T>, item: T, at: usize) -> Found<T> {
-        self.combine(acc, Found { value: item, at })
+        self.combine(acc, Found { value: self.0.key(item), at })
     }
     #[inline(always)]
     fn combine(&self, left: Found<T>, right: Found<T>) -> Found<T> {
-        let is_better = if MAX { right.value > left.value } else { right.value < left.value };
         let is_first_nan = right.value.is_unordered() & !left.value.is_unordered();
         // Of equals the first: rows side by side are not joined in their order.
         let is_same =
             (right.value == left.value) | (right.value.is_unordered() & left.value.is_unordered());
-        let takes = is_better | is_first_nan | (is_same & (right.at < left.at));
+        let takes = (right.value > left.value) | is_first_nan | (is_same & (right.at < left.at));
         if (takes | (left.at == usize::MAX)) & (right.at != usize::MAX) { right } else { left }
     }
     #[inline(always)]
@@ -212,29 +299,38 @@ impl<T: Ordered, const MAX: bool> Reducer for Locate<T, MAX> {
         if items.is_empty() {
             return self.identity();
         }
-        let value = fold_by_step(&Extreme::<T, MAX>(PhantomData), items, 0);
+        let value = fold_by_step(&Extreme(self.0), items, 0);
         let is_nan = value.is_unordered();
-        Found { value, at: at + position(items, |x| (x == value) | (is_nan & x.is_unordered())) }
+        let is_it = |x: T| {
+            let key = self.0.key(x);
+            (key == value) | (is_nan & key.is_unordered())
+        };
+        Found { value, at: at + position(items, is_it) }
     }
     #[inline(always)]
     fn fold_rows(&self, accs: &mut [Found<T>], rows: &[&[T]], at: usize) {
-        for (block, accs) in accs.chunks_mut(64).enumerate() {
-            let mut values = [self.identity().value; 64];
-            let mut places = [u32::MAX; 64];
-            let n = accs.len();
+        const WIDTH: usize = 16;
+        let n = accs.len();
+        if n < WIDTH {
+            return rows_by_step(self, accs, rows, at);
+        }
+        for first in (0..n).step_by(WIDTH) {
+            // The last columns may include some of those before.
+            let first = first.min(n - WIDTH);
+            let (mut values, mut places) = ([T::LOWEST; WIDTH], [u32::MAX; WIDTH]);
             for (i, row) in rows.iter().enumerate() {
-                let row = &row[block * 64..block * 64 + n];
-                for ((value, place), &x) in values.iter_mut().zip(&mut places).zip(row) {
-                    let is_better = if MAX { x > *value } else { x < *value };
-                    let takes = is_better
-                        | (x.is_unordered() & !value.is_unordered())
-                        | (*place == u32::MAX);
-                    *value = if takes { x } else { *value };
-                    *place = if takes { i as u32 } else { *place };
+                let Some(&items) = row[first..].first_chunk::<WIDTH>() else { return };
+                for j in 0..WIDTH {
+                    let (key, value) = (self.0.key(items[j]), values[j]);
+                    let takes = (key > value)
+                        | (key.is_unordered() & !value.is_unordered())
+                        | (places[j] == u32::MAX);
+                    values[j] = if takes { key } else { value };
+                    places[j] = if takes { i as u32 } else { places[j] };
                 }
             }
-            for ((acc, &value), &place) in accs.iter_mut().zip(&values).zip(&places) {
-                *acc = Found { value, at: at + place as usize };
+            for j in 0..WIDTH {
+                accs[first + j] = Found { value: values[j], at: at + places[j] as usize };
             }
         }
     }
@@ -329,7 +425,7 @@ impl Reducer for Count {
 }
 
 /// Real floating-point arithmetic for norms and moments.
-pub(crate) trait Real: Number + Ordered {
+pub(crate) trait Real: Number + Keyed {
     /// From double precision.
     fn of(value: f64) -> Self;
     /// To double precision.
@@ -373,26 +469,6 @@ pub(crate) struct NormZero<T>(pub(crate) PhantomData<T>);
 simple!(NormZero<T: Real>, T => T, T::default(),
     |this, a, x| a.plus(if x == T::default() { T::default() } else { T::ONE }), |l, r| l.plus(r));
 
-/// Largest or smallest magnitude.
-pub(crate) struct NormExtreme<T, const MAX: bool>(pub(crate) PhantomData<T>);
-
-impl<T: Real, const MAX: bool> Reducer for NormExtreme<T, MAX> {
-    type Item = T;
-    type Acc = T;
-    #[inline(always)]
-    fn identity(&self) -> T {
-        if MAX { T::default() } else { T::HIGHEST }
-    }
-    #[inline(always)]
-    fn step(&self, acc: T, item: T, _: usize) -> T {
-        better::<T, MAX>(acc, item.abs())
-    }
-    #[inline(always)]
-    fn combine(&self, left: T, right: T) -> T {
-        better::<T, MAX>(left, right)
-    }
-}
-
 /// Sum of magnitudes to a power.
 pub(crate) struct NormPower<T>(pub(crate) T);
 simple!(NormPower<T: Real>, T => T, T::default(),
@@ -431,7 +507,7 @@ impl<T: Real> Reducer for LogSumExp<T> {
     }
     #[inline(always)]
     fn combine(&self, left: Scaled<T>, right: Scaled<T>) -> Scaled<T> {
-        let max = better::<T, true>(left.max, right.max);
+        let max = larger(left.max, right.max);
         let scale = |part: Scaled<T>| {
             if part.max == max || part.sum == T::default() {
                 return part.sum;
@@ -442,7 +518,7 @@ impl<T: Real> Reducer for LogSumExp<T> {
     }
     #[inline(always)]
     fn fold(&self, items: &[T], _: usize) -> Scaled<T> {
-        let max = fold_by_step(&Extreme::<T, true>(PhantomData), items, 0);
+        let max = fold_by_step(&Extreme(Order::new(true, false)), items, 0);
         let centre = centre(max);
         let mut lanes = [T::default(); 16];
         let (groups, rest) = items.as_chunks::<16>();
@@ -462,7 +538,7 @@ impl<T: Real> Reducer for LogSumExp<T> {
             for row in rows {
                 let items = lowest(&row[columns.clone()]);
                 for j in 0..16 {
-                    max[j] = better::<T, true>(max[j], items[j]);
+                    max[j] = larger(max[j], items[j]);
                 }
             }
             let (mut centres, mut sums) = (max, [T::default(); 16]);
@@ -526,7 +602,7 @@ impl Reducer for ComplexLogSumExp {
     }
     #[inline(always)]
     fn combine(&self, left: ComplexScaled, right: ComplexScaled) -> ComplexScaled {
-        let max = better::<f64, true>(left.max, right.max);
+        let max = larger(left.max, right.max);
         let scale = |part: ComplexScaled| {
             if part.max == max || part.sum == C128::default() {
                 return part.sum;

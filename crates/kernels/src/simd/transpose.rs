@@ -37,6 +37,13 @@ pub(crate) unsafe fn square<T: Copy, const STREAM: bool>(
         2 if !STREAM => return unsafe { sse2::square_of_two(to, to_step, from, from_step) },
         _ => {}
     }
+    // SAFETY: the caller's promise.
+    unsafe { plain_square::<T>(to, to_step, from, from_step) }
+}
+
+/// [`square`] where nothing is known of the machine: once for each type, not in every loop that turns one over.
+#[inline(never)]
+unsafe fn plain_square<T: Copy>(to: *mut u8, to_step: isize, from: *const u8, from_step: isize) {
     let mut lines = [[MaybeUninit::<T>::uninit(); SQUARE]; SQUARE];
     for (i, line) in lines.iter_mut().enumerate() {
         let row = from.wrapping_offset(i as isize * from_step).cast::<T>();
@@ -71,6 +78,18 @@ pub(crate) unsafe fn small_square<T: Copy>(
         // SAFETY: the level is present; the rest is the caller's promise.
         return unsafe { avx512::small_square::<false>(to, to_step, from, from_step) };
     }
+    // SAFETY: the caller's promise.
+    unsafe { plain_small_square::<T>(to, to_step, from, from_step) }
+}
+
+/// [`small_square`] where nothing is known of the machine.
+#[inline(never)]
+unsafe fn plain_small_square<T: Copy>(
+    to: *mut u8,
+    to_step: isize,
+    from: *const u8,
+    from_step: isize,
+) {
     for j in 0..SMALL as isize {
         for i in 0..SMALL as isize {
             let item = j * size_of::<T>() as isize;

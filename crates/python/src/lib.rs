@@ -79,6 +79,7 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     autograd::node::init(module)?;
     autograd::engine::init(module)?;
     autograd::mode::init(module)?;
+    autograd::saved::init(module)?;
     raw::context::init(module)?;
     raw::apply::init(module)?;
     setting::init(module)?;

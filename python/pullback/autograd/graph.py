@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 import functools
 import threading
-from collections.abc import Callable, Iterable, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _C
+from .grad_mode import no_grad
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
@@ -17,9 +20,13 @@ if TYPE_CHECKING:
 __all__ = [
     "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
     "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
 ]
 
 
@@ -54,6 +61,164 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     from .._tensor import Tensor
 
     _C._increment_version([tensor] if isinstance(tensor, Tensor) else list(tensor))
+
+
+class saved_tensors_hooks:
+    """Lets functions say what the graph keeps of the tensors that backward needs.
+
+    While the context is entered, ``pack_hook`` is called once with each tensor that an op of this
+    thread saves, and whatever it returns is kept instead. When backward (or ``grad_fn._saved_*``)
+    wants the tensor, ``unpack_hook`` is called with that and must give a tensor of the same shape,
+    dtype and values. Of nested contexts only the innermost applies.
+
+    Args:
+        pack_hook: takes a tensor, which it must not write to; gives anything.
+        unpack_hook: takes what ``pack_hook`` gave; gives a tensor.
+
+    Raises:
+        TypeError: if one of them is no function.
+        RuntimeError: on entering where such hooks are disabled.
+    """
+
+    def __init__(
+        self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]
+    ) -> None:
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def __enter__(self) -> None:
+        _C._push_saved_tensors_default_hooks(self.pack_hook, self.unpack_hook)
+
+    def __exit__(self, *exception: object) -> None:
+        _C._pop_saved_tensors_default_hooks()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keeps what backward needs in main memory until it is wanted.
+
+    Args:
+        pin_memory: keep them where an accelerator can copy from and to while it computes.
+        device_type: the accelerator whose memory is spared.
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        def pack(tensor: Tensor) -> tuple[Any, Tensor]:
+            if tensor.device.type == "cpu" or not pin_memory:
+                return tensor.device, tensor.cpu()
+            kept = _C._VariableFunctions.empty(
+                tensor.size(), dtype=tensor.dtype, layout=tensor.layout, pin_memory=True
+            )
+            kept.copy_(tensor)
+            return tensor.device, kept
+
+        def unpack(packed: tuple[Any, Tensor]) -> Tensor:
+            device, tensor = packed
+            return tensor.to(device, non_blocking=pin_memory)
+
+        super().__init__(pack, unpack)
+
+
+class _Handle:
+    """Stands in the graph for a tensor as it was at one version of its memory."""
+
+
+class _KeptTensors:
+    """Saved tensors, and clones of those that were written to."""
+
+    def __init__(self) -> None:
+        self.original: weakref.WeakKeyDictionary[_Handle, Tensor] = weakref.WeakKeyDictionary()
+        self.cloned: weakref.WeakKeyDictionary[_Handle, Tensor] = weakref.WeakKeyDictionary()
+        self.handles: dict[tuple[int, int], weakref.WeakValueDictionary[tuple[int, ...], _Handle]]
+        self.handles = {}
+
+    @staticmethod
+    def _state(tensor: Tensor) -> tuple[int, int]:
+        # Views of the same memory share it and its version.
+        return tensor.untyped_storage().data_ptr(), tensor._version
+
+    def keep(self, tensor: Tensor) -> _Handle:
+        """The handle of a tensor: the same one as long as nothing was written to it."""
+        alike = self.handles.setdefault(self._state(tensor), weakref.WeakValueDictionary())
+        view = (id(tensor), tensor.data_ptr())
+        handle = alike.get(view)
+        if handle is None or self.original.get(handle) is not tensor:
+            handle = _Handle()
+            alike[view] = handle
+            self.original[handle] = tensor
+        return handle
+
+    def before_write(self, tensor: Tensor) -> None:
+        """Clones what was saved of the memory that is about to change."""
+        for handle in list(self.handles.pop(self._state(tensor), {}).values()):
+            if handle not in self.cloned:
+                original = self.original.pop(handle)
+                with no_grad():
+                    self.cloned[handle] = original.detach().clone()
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        self.original.clear()
+        self.cloned.clear()
+        self.handles.clear()
+
+
+_kept: list[_KeptTensors] = []
+
+
+@contextlib.contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[_KeptTensors]:
+    """Lets tensors that backward needs be written to: they are cloned just before.
+
+    Backward then sees the values that were saved. It must run inside of the context.
+
+    Raises:
+        RuntimeError: if such a context is entered inside of another one.
+        AssertionError: by a backward after the context, or in another one.
+    """
+    if _kept:
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    state = _KeptTensors()
+
+    def unpack(handle: _Handle) -> Tensor:
+        known = handle in state.original or handle in state.cloned
+        if not (_kept and _kept[-1] is state and known):
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"
+                "in which the graph was originally recorded."
+            )
+        kept = state.cloned.get(handle)
+        return state.original[handle] if kept is None else kept
+
+    with saved_tensors_hooks(state.keep, unpack):
+        _kept.append(state)
+        _C._push_write_observer(state.before_write)
+        try:
+            yield state
+        finally:
+            _C._pop_write_observer()
+            _kept.pop()
+            state.clear()
+
+
+@contextlib.contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """Refuses hooks on saved tensors in this thread, with a message.
+
+    Args:
+        error_message: says why, to whoever enters :class:`saved_tensors_hooks` meanwhile.
+
+    Raises:
+        RuntimeError: with that message, if such hooks are in use already.
+    """
+    previous = _C._saved_tensors_hooks_get_disabled_error_message()
+    _C._saved_tensors_hooks_disable(error_message)
+    try:
+        yield
+    finally:
+        if previous is None:
+            _C._saved_tensors_hooks_enable()
+        else:
+            _C._saved_tensors_hooks_disable(previous)
 
 
 def _add_hook(hooks: Any, hook: Callable[..., Any]) -> RemovableHandle:
@@ -127,31 +292,23 @@ def register_multi_grad_hook(
                 fn(grad)
 
         return _Handles([t.register_hook(first) for t in tensors if t.requires_grad])
-    buffers: dict[int, list[Tensor | None]] = {}
-    counts: dict[int, int] = {}
+    found: dict[int, list[Tensor | None]] = {}
+    missing: dict[int, int] = {}
     wanted = [i for i, t in enumerate(tensors) if t.requires_grad]
+    nodes = [get_gradient_edge(tensors[i]).node for i in wanted]
 
     def arrived(index: int, grad: Tensor) -> None:
         task = _C._current_graph_task_id()
         with lock:
-            buffer = buffers.setdefault(task, [None] * len(tensors))
-            if task not in counts:
-                counts[task] = 0
-                _C._queue_callback(functools.partial(flush, task))
-            counts[task] += 1
-            buffer[index] = grad
-            complete = counts[task] == len(wanted)
-        if complete:
-            flush(task)
-
-    def flush(task: int) -> None:
-        with lock:
-            buffer = buffers.pop(task, None)
-            counts.pop(task, None) if buffer is None else counts.__setitem__(task, -len(tensors))
-        if buffer is not None:
-            fn(buffer)
-        else:
-            with lock:
-                counts.pop(task, None)
+            if task not in missing:
+                missing[task] = sum(_C._engine_runs(node) for node in nodes)
+                found[task] = [None] * len(tensors)
+            found[task][index] = grad
+            missing[task] -= 1
+            if missing[task] > 0:
+                return
+            grads = found.pop(task)
+            del missing[task]
+        fn(grads)
 
     return _Handles([tensors[i].register_hook(functools.partial(arrived, i)) for i in wanted])

@@ -141,6 +141,8 @@ ordered! {
 pub(crate) trait Keyed: Ordered {
     /// The bits of a number.
     type Bits: Copy + Send + Sync + BitAnd<Output = Self::Bits> + BitXor<Output = Self::Bits>;
+    /// No bit.
+    const NONE: Self::Bits;
     /// Every bit.
     const ALL: Self::Bits;
     /// The highest bit.
@@ -156,6 +158,7 @@ macro_rules! keyed {
     ($($t:ty, $sign:expr, $reversing:expr, $bits:ty, $to:expr, $from:expr;)*) => {$(
         impl Keyed for $t {
             type Bits = $bits;
+            const NONE: $bits = 0;
             const ALL: $bits = !0;
             const SIGN: $bits = $sign;
             const REVERSING: $bits = $reversing;
@@ -182,7 +185,7 @@ pub(crate) struct Order<T: Keyed> {
 impl<T: Keyed> Order<T> {
     /// The largest or the smallest element is wanted; with `is_unsigned` their bits are those of an unsigned integer.
     pub(crate) fn new(is_max: bool, is_unsigned: bool) -> Self {
-        let mut flip = T::ALL ^ T::ALL;
+        let mut flip = T::NONE;
         if !is_max {
             flip = flip ^ T::REVERSING;
         }

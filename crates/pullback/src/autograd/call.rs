@@ -7,7 +7,7 @@
 
 use super::{
     Slots, check_inplace, check_out, copy_into, link_views, mode, needed, record, record_constant,
-    record_inplace, rules_need_self, save_inputs,
+    record_inplace, rules_need_self, save_inputs, writes,
 };
 use crate::dispatch::{
     Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs, check_apart_out,
@@ -155,6 +155,7 @@ pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
         if !def.is(Traits::VIEW) && !def.is(Traits::WRITES_ONE_VALUE) {
             check_writable(target)?;
         }
+        writes::announce(target)?;
         // A rule that wants the old value of what is overwritten gets a copy of it.
         let original =
             if needs != 0 && rules_need_self(def, needs) { Some(old_value(target)?) } else { None };
@@ -197,6 +198,9 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
             out.check_version_writable()?;
         }
         check_outs(def, outs)?;
+        for out in outs {
+            writes::announce(out)?;
+        }
         let _below = mode::set_grad(false);
         if let (Kernel::Pointwise(kernel), [out]) = (&def.kernel, outs) {
             run_pointwise_into(def, *kernel, args, out, false)?;

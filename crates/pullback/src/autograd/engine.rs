@@ -7,7 +7,7 @@
 //! thread once that stack is deep.
 
 use super::node::{Body, Edge, InputMeta, Node};
-use super::{arithmetic, leaf, mode};
+use super::{arithmetic, leaf, mode, saved_hooks};
 use crate::dispatch::Grads;
 use crate::error::{bail, ensure};
 use crate::{Result, Tensor};
@@ -141,11 +141,25 @@ struct Running {
     keep_graph: bool,
     callbacks: Vec<Callback>,
     node: Option<Node>,
+    /// What is being executed, while this is on the thread's list.
+    request: *const Request<'static>,
+    /// The nodes that it runs, once somebody asked.
+    survey: Option<Index>,
+}
+
+impl Running {
+    fn request(&self) -> &Request<'_> {
+        // SAFETY: `run_here` keeps the request until it has taken this from the list, on the same thread; the
+        // lifetime that was hidden is narrowed to that of the borrow.
+        unsafe { &*self.request }
+    }
 }
 
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     static RUNNING: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
+    /// Whether this thread goes on with a nest of executions in which not everything runs.
+    static IN_PART: Cell<bool> = const { Cell::new(false) };
 }
 static IDS: AtomicI64 = AtomicI64::new(0);
 
@@ -157,6 +171,76 @@ pub fn current_task_id() -> i64 {
 pub fn current_task_keeps_graph() -> bool {
     RUNNING.with(|r| r.borrow().last().is_none_or(|t| t.keep_graph))
 }
+/// Whether every execution that is running on this thread runs all of its graph: then a backward inside of it adds to
+/// the same leaves' gradients as the outer ones.
+pub fn is_whole_backward() -> bool {
+    !IN_PART.with(Cell::get)
+        && RUNNING.with(|r| r.borrow().iter().all(|t| t.request().targets.is_none()))
+}
+
+/// Whether the execution running on this thread hands gradients out instead of adding them to leaves.
+pub fn is_capturing() -> bool {
+    RUNNING.with(|r| {
+        r.borrow().last().is_some_and(|t| t.request().targets.is_some() && !t.request().accumulate)
+    })
+}
+
+/// Whether the execution running on this thread runs `node` (or hands its gradients out).
+///
+/// # Errors
+/// `RuntimeError` outside of one.
+pub fn will_execute(node: &Node) -> Result<bool> {
+    RUNNING.with(|r| {
+        let mut running = r.borrow_mut();
+        let Some(task) = running.last_mut() else {
+            bail!(
+                runtime,
+                "_get_should_execute_nodes should only be called during the backward pass"
+            );
+        };
+        if task.survey.is_none() {
+            let survey = Task::survey(task.request());
+            let runs = survey.states.iter().filter(|state| !survey.trimmed || state.runs());
+            task.survey = Some(runs.map(|state| (state.node, 0)).collect());
+        }
+        Ok(task.survey.as_ref().is_some_and(|survey| survey.contains_key(&node.id())))
+    })
+}
+
+/// The nodes that the execution running on this thread runs, in their order.
+///
+/// # Errors
+/// `RuntimeError` outside of one.
+pub fn execution_order() -> Result<Vec<Node>> {
+    RUNNING.with(|r| {
+        let running = r.borrow();
+        let Some(task) = running.last() else {
+            bail!(
+                runtime,
+                "_current_graph_task_execution_order should only be called during the backward pass"
+            );
+        };
+        let mut survey = Task::survey(task.request());
+        let mut order = Vec::new();
+        for root in task.request().roots.iter().filter_map(|e| e.node.as_ref()) {
+            if let Some(at) = survey.first_visit_of_root(root) {
+                survey.push(at, root.clone());
+            }
+        }
+        while let Some(Ready { node, .. }) = survey.ready.pop() {
+            for next in node.next_edges().iter().filter_map(|e| e.node.as_ref()) {
+                let Some(at) = survey.find(next).filter(|_| survey.runs(next)) else { continue };
+                survey.states[at].missing -= 1;
+                if survey.states[at].missing == 0 {
+                    survey.push(at, next.clone());
+                }
+            }
+            order.push(node);
+        }
+        Ok(order)
+    })
+}
+
 /// The node being run on this thread.
 pub fn current_node() -> Option<Node> {
     RUNNING.with(|r| r.borrow().last().and_then(|t| t.node.clone()))
@@ -200,10 +284,13 @@ pub fn execute(mut request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
 
 /// A deep nest of backwards goes on with an empty stack.
 fn on_new_thread(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
-    let modes = mode::snapshot();
+    let (modes, hooks) = (mode::snapshot(), saved_hooks::snapshot());
+    let in_part = !is_whole_backward();
     std::thread::scope(|scope| {
         let run = move || {
             mode::restore(modes);
+            saved_hooks::restore(hooks);
+            IN_PART.with(|p| p.set(in_part));
             run_here(request)
         };
         match std::thread::Builder::new().name("pullback_autograd".into()).spawn_scoped(scope, run)
@@ -216,7 +303,7 @@ fn on_new_thread(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
 
 fn run_here(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     let _mode = mode::set_grad(request.create_graph);
-    let _entry = Entry::new(request.keep_graph);
+    let _entry = Entry::new(&request);
     let result = Task::new(&request)?.run();
     // Callbacks may add callbacks.
     while let Some(callback) = RUNNING.with(|r| {
@@ -232,11 +319,18 @@ fn run_here(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
 /// Counts the depth and names the running task; undone on every way out.
 struct Entry;
 impl Entry {
-    fn new(keep_graph: bool) -> Self {
+    /// The request stays where it is until the entry is dropped.
+    fn new(request: &Request<'_>) -> Self {
         DEPTH.with(|d| d.set(d.get() + 1));
-        let id = IDS.fetch_add(1, Ordering::Relaxed);
         RUNNING.with(|r| {
-            r.borrow_mut().push(Running { id, keep_graph, callbacks: Vec::new(), node: None });
+            r.borrow_mut().push(Running {
+                id: IDS.fetch_add(1, Ordering::Relaxed),
+                keep_graph: request.keep_graph,
+                callbacks: Vec::new(),
+                node: None,
+                request: std::ptr::from_ref(request).cast(),
+                survey: None,
+            });
         });
         Entry
     }
@@ -263,24 +357,39 @@ struct Task<'a> {
 
 impl<'a> Task<'a> {
     fn new(request: &'a Request<'a>) -> Result<Self> {
-        let trimmed = request.targets.is_some();
-        let captured = vec![None; request.targets.map_or(0, <[Edge]>::len)];
+        let numbered = |right| Places::Numbered { _right: right };
+        let hashed = || Places::Hashed(Index::default());
+        let mut task = Task::walked(request, Numbering::take().map_or_else(hashed, numbered));
+        task.seed()?;
+        Ok(task)
+    }
+
+    /// What would be run, beside a task that runs it.
+    fn survey(request: &'a Request<'a>) -> Self {
+        Task::walked(request, Places::Hashed(Index::default()))
+    }
+
+    fn walked(request: &'a Request<'a>, places: Places) -> Self {
         let mut task = Task {
             request,
             states: Vec::new(),
-            places: Numbering::take().map_or_else(
-                || Places::Hashed(Index::default()),
-                |right| Places::Numbered { _right: right },
-            ),
+            places,
             captures: SmallVec::new(),
             ready: BinaryHeap::new(),
-            captured,
-            trimmed,
+            captured: vec![None; request.targets.map_or(0, <[Edge]>::len)],
+            trimmed: request.targets.is_some(),
         };
         task.count_dependencies();
         task.mark_targets();
-        task.seed()?;
-        Ok(task)
+        if task.trimmed {
+            task.states.iter_mut().for_each(|state| state.seen = false);
+        }
+        task
+    }
+
+    /// Where the state of a root is that waits for nothing, the first time it is asked about.
+    fn first_visit_of_root(&mut self, root: &Node) -> Option<usize> {
+        self.first_visit(root).filter(|&at| self.states[at].missing == 0 && self.runs(root))
     }
 
     /// Walks the graph once and counts, for each node, the edges that lead to it.
@@ -384,9 +493,6 @@ impl<'a> Task<'a> {
     }
 
     fn seed(&mut self) -> Result<()> {
-        if self.trimmed {
-            self.states.iter_mut().for_each(|state| state.seen = false);
-        }
         for (root, grad) in self.request.roots.iter().zip(&self.request.grads) {
             let Some(node) = &root.node else { continue };
             let is_first = self.first_visit(node).is_some();

@@ -16,6 +16,8 @@ pub struct Meta {
     grad: Option<Tensor>,
     hooks: Vec<(HookId, TensorHook)>,
     accumulate_hooks: Vec<(HookId, AccumulateHook)>,
+    /// Another leaf's accumulator, where gradients of this one go.
+    shared_accumulator: Option<Node>,
 }
 
 fn lock(tensor: &Tensor) -> MutexGuard<'_, Meta> {
@@ -117,10 +119,19 @@ impl Tensor {
 
     /// The node that adds to this leaf's `.grad`, made when needed; `None` unless its flag is set.
     pub fn accumulator(&self) -> Option<Node> {
-        if !self.has_flag(Flag::REQUIRES_GRAD) {
+        let flags = self.flags();
+        if flags & Flag::REQUIRES_GRAD == 0 {
             return None;
         }
+        if flags & Flag::SHARED_ACCUMULATOR != 0 {
+            return lock(self).shared_accumulator.clone();
+        }
         Some(self.accumulator_slot().get(self))
+    }
+    /// Lets gradients of this leaf, made just now, go to the accumulator of the leaf that it stands for.
+    pub(super) fn share_accumulator(&self, node: Node) {
+        lock(self).shared_accumulator = Some(node);
+        self.set_flag(Flag::SHARED_ACCUMULATOR, true);
     }
     /// The accumulator if a graph uses it.
     pub(super) fn live_accumulator(&self) -> Option<Node> {

@@ -20,7 +20,9 @@ pub mod mode;
 mod node;
 mod record;
 mod saved;
+pub mod saved_hooks;
 mod view;
+pub mod writes;
 
 pub(crate) use accumulator::AccumulatorSlot;
 pub use api::{Options, backward, check_start, grad, grad_of_edges, start};
@@ -28,11 +30,12 @@ pub use call::{call, call_inplace, call_out};
 pub use function::{Context, Function, apply};
 pub use leaf::Meta;
 pub use mode::{enable_grad, inference_mode, is_grad_enabled, no_grad};
-pub use node::{Backward, Edge, InputMeta, Node, WeakNode, peek_sequence_nr};
+pub use node::{Backward, Edge, InputMeta, Node, SavedCount, WeakNode, peek_sequence_nr};
 pub(crate) use record::{
     Slots, needed, record, record_constant, record_inplace, rules_need_self, save_inputs,
 };
-pub use saved::SavedTensor;
+pub use saved::{SavedTensor, freed, freed_before_hooks};
+pub use saved_hooks::{Packed, SavedTensorHooks, saved_tensors_hooks};
 pub(crate) use view::{check_inplace, check_out, link_views};
 
 use crate::{Result, Tensor};

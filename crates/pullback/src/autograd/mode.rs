@@ -11,10 +11,16 @@ pub(crate) mod bit {
     pub(crate) const INFERENCE: u32 = 2;
     /// Forward-mode tangents are computed.
     pub(crate) const FORWARD: u32 = 4;
+    /// Hooks pack what is saved. Follows its own scopes, not those of the other modes.
+    pub(crate) const SAVED_HOOKS: u32 = 8;
+    /// Somebody wants to know of writes. As above.
+    pub(crate) const WRITE_OBSERVERS: u32 = 16;
 }
 
 /// What holds at first; threads keep differences from it.
 const DEFAULT: u32 = bit::GRAD | bit::FORWARD;
+/// The bits that guards put back.
+const GUARDED: u32 = bit::GRAD | bit::INFERENCE | bit::FORWARD;
 
 /// All bits.
 #[inline(always)]
@@ -34,7 +40,7 @@ pub struct ModeGuard {
 impl Drop for ModeGuard {
     #[inline(always)]
     fn drop(&mut self) {
-        self.modes.set(self.previous);
+        self.modes.set((self.modes.get() & !GUARDED) | self.previous);
     }
 }
 
@@ -43,7 +49,7 @@ fn set_bits(mask: u32, on: u32) -> ModeGuard {
     let modes = &local().modes;
     let previous = modes.get();
     modes.set((previous & !mask) | (on ^ DEFAULT & mask));
-    ModeGuard { previous, modes }
+    ModeGuard { previous: previous & GUARDED, modes }
 }
 
 /// Turns recording on or off for this thread as long as the guard lives.
@@ -77,11 +83,17 @@ pub fn inference_mode(enabled: bool) -> ModeGuard {
 pub fn is_inference_mode() -> bool {
     current() & bit::INFERENCE != 0
 }
+/// Sets a bit that follows its own scopes.
+pub(super) fn set_bit(bit: u32, on: bool) {
+    let modes = &local().modes;
+    modes.set((modes.get() & !bit) | if on { bit } else { 0 });
+}
 /// The thread's modes as one opaque number, for scopes that do not nest lexically (Python's).
 pub fn snapshot() -> u32 {
     current()
 }
 /// Puts back what [`snapshot`] gave.
 pub fn restore(modes: u32) {
-    local().modes.set(modes ^ DEFAULT);
+    let kept = &local().modes;
+    kept.set((kept.get() & !GUARDED) | ((modes ^ DEFAULT) & GUARDED));
 }

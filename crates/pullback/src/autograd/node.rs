@@ -10,7 +10,8 @@ use super::counted::{Counted, Weak};
 use super::hook::Hooks;
 use super::leaf;
 use super::record::Slots;
-use super::saved::Slot;
+use super::saved::{SavedTensor, Slot};
+use super::saved_hooks::SavedTensorHooks;
 use crate::dispatch::{Facts, Grads, OpDef, Value};
 use crate::local::local;
 use crate::tensor::{Device, Layout};
@@ -39,6 +40,15 @@ pub struct Edge {
 
 /// The sizes of a forward output. Inline for up to three dimensions, which keeps nodes small.
 pub(crate) type Sizes = SmallVec<[i64; 3]>;
+
+/// Tensors that a node keeps for one of its op's arguments or results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SavedCount {
+    /// A tensor.
+    One,
+    /// A list of so many.
+    List(usize),
+}
 
 /// What a gradient that arrives at a node must look like.
 #[derive(Clone, Debug)]
@@ -311,6 +321,37 @@ impl Node {
             Slot::Plain(value) => Some(Ok(value.clone())),
             Slot::Sizes(sizes) => Some(Ok(Value::Ints(sizes.as_slice().into()))),
             slot => Some(slot.unpack(self)),
+        }
+    }
+    /// Keeps an output that its op saved, in the slot that was left open for it.
+    pub(super) fn fill_slot(&self, index: usize, saved: SavedTensor) {
+        if let Body::Op { slots, .. } = &self.0.body {
+            slots[index].fill(saved);
+        }
+    }
+    /// How many tensors are kept under number `index` if there is a list of them; 1 for a single tensor. `None` if
+    /// what is kept there is no tensor.
+    pub fn saved_tensors(&self, index: usize) -> Option<Result<SavedCount>> {
+        let Body::Op { slots, .. } = &self.0.body else { return None };
+        let slot = slots.get(index)?;
+        if slot.is_tensor() {
+            return Some(Ok(SavedCount::One));
+        }
+        Some(slot.list_len()?.map(SavedCount::List))
+    }
+    /// Lets hooks pack the tensor kept under number `index`, or tensor `item` of the list there.
+    ///
+    /// # Errors
+    /// `RuntimeError` if there is none, the graph was freed, or hooks did so before; those of the hooks.
+    pub fn pack_saved(
+        &self,
+        index: usize,
+        item: usize,
+        hooks: &dyn SavedTensorHooks,
+    ) -> Result<()> {
+        match &self.0.body {
+            Body::Op { slots, .. } if index < slots.len() => slots[index].pack(item, hooks),
+            _ => Err(crate::Error::index(format!("{} keeps nothing under {index}", self.name()))),
         }
     }
     /// The hand-written part of a node made by [`Node::custom`].

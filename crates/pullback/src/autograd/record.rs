@@ -2,7 +2,7 @@
 
 use super::node::{Body, Edge, InputMeta, Node};
 use super::saved::{SavedTensor, Slot};
-use super::{arithmetic, mode, view};
+use super::{arithmetic, mode, saved_hooks, view};
 use crate::dispatch::{
     Arg, ArgKind, Facts, Grads, OpDef, RuleCtx, SaveKind, Traits, Value, VjpRule, each_tensor,
 };
@@ -237,10 +237,15 @@ fn make_node(
         return record_not_implemented(def, args, outputs, is_inplace);
     }
     let rules = wanted_rules(def, needs);
+    // Hooks see outputs with their history, that is when the node is there.
+    let is_late = saved_hooks::are_active();
     for (slot, save) in slots.iter_mut().zip(def.saves) {
         if save.what == SaveKind::Output && save.users & rules != 0 {
-            let saved = SavedTensor::output(&outputs[save.index], save.index as u32)?;
-            *slot = Slot::tensor(saved);
+            *slot = if is_late {
+                Slot::Tensor(SpinLock::new(None))
+            } else {
+                Slot::tensor(SavedTensor::output(&outputs[save.index], save.index as u32)?)
+            };
         }
     }
     let mut next = SmallVec::new();
@@ -251,10 +256,37 @@ fn make_node(
         next,
         input_metas(outputs),
     );
+    if is_late {
+        return attach_and_save(def, rules, outputs, node, is_inplace);
+    }
+    attach_all(def, outputs, node, is_inplace)
+}
+
+#[inline(always)]
+fn attach_all(def: &'static OpDef, outputs: &[Tensor], node: Node, is_inplace: bool) -> Result<()> {
     if is_inplace && def.is(Traits::VIEW) {
         return view::replace_history(&outputs[0], node);
     }
     attach(outputs, node, is_inplace)
+}
+
+/// Attaches the outputs and then lets hooks pack those that the rules want.
+#[cold]
+fn attach_and_save(
+    def: &'static OpDef,
+    rules: u32,
+    outputs: &[Tensor],
+    node: Node,
+    is_inplace: bool,
+) -> Result<()> {
+    attach_all(def, outputs, node.clone(), is_inplace)?;
+    for (index, save) in def.saves.iter().enumerate() {
+        if save.what == SaveKind::Output && save.users & rules != 0 {
+            let saved = SavedTensor::output(&outputs[save.index], save.index as u32)?;
+            node.fill_slot(index, saved);
+        }
+    }
+    Ok(())
 }
 
 /// What the gradients of the outputs must look like.

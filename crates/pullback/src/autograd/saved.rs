@@ -2,14 +2,17 @@
 //!
 //! A saved input is the tensor itself; a saved output is an alias without history (the tensor itself
 //! would hold its node and the node it: a cycle), which gets its history back on unpacking. The version
-//! at saving time tells whether somebody wrote to it since.
+//! at saving time tells whether somebody wrote to it since. What hooks made of a tensor is kept in its
+//! stead: see `saved_hooks`.
 
+use super::saved_hooks::{self, PackedTensor, SavedTensorHooks};
 use super::{Node, leaf};
 use crate::dispatch::Value;
-use crate::error::bail;
+use crate::error::{bail, ensure};
 use crate::tensor::{Flag, SpinLock};
 use crate::{Error, Result, Tensor};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// One saved value. Tensors can be taken away (the graph was freed) while another thread reads.
 pub(crate) enum Slot {
@@ -31,6 +34,56 @@ impl Slot {
     #[inline]
     pub(super) fn tensor(saved: SavedTensor) -> Slot {
         Slot::Tensor(SpinLock::new(Some(saved)))
+    }
+
+    /// Fills a slot that was left open for an output.
+    pub(super) fn fill(&self, saved: SavedTensor) {
+        if let Slot::Tensor(place) = self {
+            place.with(|place| *place = Some(saved));
+        }
+    }
+
+    /// Lets hooks pack the tensor in it, or tensor `item` of the list.
+    pub(super) fn pack(&self, item: usize, hooks: &dyn SavedTensorHooks) -> Result<()> {
+        let none = || {
+            Error::runtime("Calling register_hooks on a saved tensor with value None is forbidden.")
+        };
+        // Hooks run outside of the lock; if two threads pack at once, one of the results is dropped.
+        match self {
+            Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => Err(none()),
+            Slot::Tensor(place) => {
+                let saved = place.with(|s| s.clone()).ok_or_else(freed_before_hooks)?;
+                let packed = saved.pack(hooks)?;
+                drop(place.with(|s| s.replace(packed)));
+                Ok(())
+            }
+            Slot::Tensors(place) => {
+                let saved = place.with(|l| l.as_ref().map(|l| l.get(item).cloned()));
+                let packed = saved.ok_or_else(freed_before_hooks)?.ok_or_else(none)?.pack(hooks)?;
+                drop(place.with(|l| Some(std::mem::replace(l.as_mut()?.get_mut(item)?, packed))));
+                Ok(())
+            }
+            Slot::OptTensors(place) => {
+                let saved = place.with(|l| l.as_ref().map(|l| l.get(item).cloned().flatten()));
+                let packed = saved.ok_or_else(freed_before_hooks)?.ok_or_else(none)?.pack(hooks)?;
+                drop(place.with(|l| l.as_mut()?.get_mut(item)?.replace(packed)));
+                Ok(())
+            }
+        }
+    }
+
+    /// How many tensors it keeps, if it is a list.
+    pub(super) fn list_len(&self) -> Option<Result<usize>> {
+        match self {
+            Slot::Tensors(l) => Some(l.with(|l| l.as_ref().map(|l| l.len())).ok_or_else(freed)),
+            Slot::OptTensors(l) => Some(l.with(|l| l.as_ref().map(|l| l.len())).ok_or_else(freed)),
+            _ => None,
+        }
+    }
+
+    /// Whether it is for a tensor.
+    pub(super) fn is_tensor(&self) -> bool {
+        matches!(self, Slot::Tensor(_))
     }
 
     /// Whether dropping it frees no node: it keeps no tensor with a history.
@@ -61,45 +114,90 @@ impl Slot {
             Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => Value::None,
             Slot::Tensor(saved) => {
                 let saved = saved.with(|s| s.clone()).ok_or_else(freed)?;
-                Value::Tensor(saved.into_tensor(node)?)
+                Value::Tensor(saved.into_tensor(Some(node))?)
             }
             Slot::Tensors(list) => {
                 let list = list.with(|l| l.clone()).ok_or_else(freed)?;
-                Value::Tensors(list.iter().map(|s| s.unpack(node)).collect::<Result<_>>()?)
+                Value::Tensors(list.iter().map(|s| s.unpack(Some(node))).collect::<Result<_>>()?)
             }
             Slot::OptTensors(list) => {
                 let list = list.with(|l| l.clone()).ok_or_else(freed)?;
-                let one = |s: &Option<SavedTensor>| s.as_ref().map(|s| s.unpack(node)).transpose();
+                let one =
+                    |s: &Option<SavedTensor>| s.as_ref().map(|s| s.unpack(Some(node))).transpose();
                 Value::OptTensors(list.iter().map(one).collect::<Result<_>>()?)
             }
         })
     }
 }
 
+/// The error of a graph that was freed.
 #[cold]
-pub(crate) fn freed() -> Error {
+pub fn freed() -> Error {
     Error::runtime(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors after calling backward.",
     )
 }
 
-/// A tensor as a node keeps it. Custom functions use it too.
-#[derive(Clone)]
-pub struct SavedTensor {
-    tensor: Tensor,
-    version: u32,
-    /// Which output of the node it is, or [`NO_OUTPUT`].
-    output_nr: u32,
+/// The error of hooks that come after the graph was freed.
+#[cold]
+pub fn freed_before_hooks() -> Error {
+    Error::runtime(
+        "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved variables after calling backward.",
+    )
 }
 
-/// The output number of a saved input.
-const NO_OUTPUT: u32 = u32::MAX;
+/// A tensor as a node keeps it. Custom functions use it too.
+#[derive(Clone)]
+pub struct SavedTensor(Kept);
+
+/// (The tag byte is what leaves room for the other variant, and for `None`, in sixteen bytes.)
+#[derive(Clone)]
+enum Kept {
+    /// The tensor, its version at saving time, and which output of the node it is.
+    Here { tensor: Tensor, version: u32, output: OutputNr, _tag: Tag },
+    /// What hooks made of it.
+    Packed(Arc<PackedTensor>),
+}
+
+const _: () = assert!(size_of::<Option<SavedTensor>>() == 16);
+
+#[derive(Clone, Copy)]
+#[repr(u8)]
+enum Tag {
+    Here,
+}
+
+/// Which output of its node a saved tensor is, in 24 bits; the largest number means an input.
+#[derive(Clone, Copy, PartialEq)]
+struct OutputNr([u8; 3]);
+
+impl OutputNr {
+    const NONE: OutputNr = OutputNr([u8::MAX; 3]);
+
+    fn new(nr: u32) -> Result<OutputNr> {
+        let [a, b, c, 0] = nr.to_le_bytes() else {
+            bail!(runtime, "output {nr} is too many to save")
+        };
+        let nr = OutputNr([a, b, c]);
+        ensure!(nr != OutputNr::NONE, runtime, "a node has too many outputs to save one of them");
+        Ok(nr)
+    }
+    fn get(self) -> Option<u32> {
+        let [a, b, c] = self.0;
+        (self != OutputNr::NONE).then(|| u32::from_le_bytes([a, b, c, 0]))
+    }
+}
 
 impl SavedTensor {
-    /// Keeps an input.
+    #[inline(always)]
+    fn here(tensor: Tensor, version: u32, output: OutputNr) -> SavedTensor {
+        SavedTensor(Kept::Here { tensor, version, output, _tag: Tag::Here })
+    }
+
+    /// Keeps an input, or what the thread's hooks make of it.
     ///
     /// # Errors
-    /// `RuntimeError` for an inference tensor.
+    /// `RuntimeError` for an inference tensor; those of the hooks.
     #[inline]
     pub fn input(tensor: &Tensor) -> Result<SavedTensor> {
         if tensor.has_flag(Flag::INFERENCE) {
@@ -108,63 +206,114 @@ impl SavedTensor {
                 "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor and use it in autograd."
             );
         }
-        Ok(SavedTensor { tensor: tensor.clone(), version: tensor.version(), output_nr: NO_OUTPUT })
+        if saved_hooks::are_active() {
+            return SavedTensor::packed(tensor, None);
+        }
+        Ok(SavedTensor::here(tensor.clone(), tensor.version(), OutputNr::NONE))
     }
 
-    /// Keeps output `nr` of the node under construction.
+    /// Keeps output `nr` of a node; hooks want to see it with its history.
     ///
     /// # Errors
-    /// Out of memory.
+    /// Out of memory; those of the hooks.
     pub fn output(tensor: &Tensor, nr: u32) -> Result<SavedTensor> {
         let is_leaf = tensor.is_leaf_now() && tensor.has_flag(Flag::REQUIRES_GRAD);
         // Indices and the like get no history, so that keeping them makes no cycle.
         if is_leaf || !tensor.dtype().is_differentiable() {
             return SavedTensor::input(tensor);
         }
+        if saved_hooks::are_active() {
+            return SavedTensor::packed(tensor, Some(nr));
+        }
         let alias = tensor.detached()?;
-        Ok(SavedTensor { version: tensor.version(), tensor: alias, output_nr: nr })
+        Ok(SavedTensor::here(alias, tensor.version(), OutputNr::new(nr)?))
     }
 
-    /// The tensor with its history.
+    #[cold]
+    fn packed(tensor: &Tensor, output: Option<u32>) -> Result<SavedTensor> {
+        let Some(hooks) = saved_hooks::innermost() else {
+            return Ok(SavedTensor::here(tensor.clone(), tensor.version(), OutputNr::NONE));
+        };
+        let packed = PackedTensor::new(&*hooks, tensor, tensor, output)?;
+        Ok(SavedTensor(Kept::Packed(Arc::new(packed))))
+    }
+
+    /// What `hooks` make of a tensor that was kept as it is.
     ///
     /// # Errors
-    /// `RuntimeError` if it was written to since it was saved.
-    pub fn unpack(&self, saved_for: &Node) -> Result<Tensor> {
+    /// `RuntimeError` if hooks did so before; those of the hooks.
+    pub fn pack(&self, hooks: &dyn SavedTensorHooks) -> Result<SavedTensor> {
+        let Kept::Here { tensor, output, .. } = &self.0 else {
+            bail!(
+                runtime,
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a time."
+            );
+        };
+        let packed = PackedTensor::new(hooks, tensor, &tensor.detached()?, output.get())?;
+        Ok(SavedTensor(Kept::Packed(Arc::new(packed))))
+    }
+
+    /// The tensor with its history; `saved_for` is the node that saved it (an input comes back without).
+    ///
+    /// # Errors
+    /// `RuntimeError` if it was written to since it was saved; those of the hooks.
+    pub fn unpack(&self, saved_for: Option<&Node>) -> Result<Tensor> {
         self.clone().into_tensor(saved_for)
     }
 
     fn has_no_history(&self) -> bool {
-        self.tensor.flags() & (Flag::HAS_GRAD_FN | Flag::VIEW) == 0
+        match &self.0 {
+            Kept::Here { tensor, .. } => tensor.flags() & (Flag::HAS_GRAD_FN | Flag::VIEW) == 0,
+            Kept::Packed(_) => false,
+        }
     }
 
+    /// As [`SavedTensor::unpack`], by value.
+    ///
+    /// # Errors
+    /// As [`SavedTensor::unpack`].
     #[inline]
-    fn into_tensor(self, saved_for: &Node) -> Result<Tensor> {
-        let version = self.tensor.version();
-        if version != self.version {
-            return Err(self.stale(saved_for, version));
+    pub fn into_tensor(self, saved_for: Option<&Node>) -> Result<Tensor> {
+        let (tensor, expected, output) = match self.0 {
+            Kept::Here { tensor, version, output, .. } => (tensor, version, output),
+            Kept::Packed(packed) => return packed.unpack(saved_for),
+        };
+        let version = tensor.version();
+        if version != expected {
+            return Err(stale(&tensor, output.get(), saved_for, version, expected));
         }
-        if self.output_nr == NO_OUTPUT {
-            return Ok(self.tensor);
-        }
-        let tensor = self.tensor.detached()?;
-        tensor.set_history(saved_for.clone(), self.output_nr);
+        let Some(nr) = output.get() else { return Ok(tensor) };
+        let tensor = tensor.detached()?;
+        tensor.set_history(saved_for.ok_or_else(node_is_gone)?.clone(), nr);
         Ok(tensor)
     }
+}
 
-    #[cold]
-    fn stale(&self, saved_for: &Node, version: u32) -> Error {
-        let t = &self.tensor;
-        let source = match self.output_nr {
-            NO_OUTPUT => leaf::grad_fn_of(t).map(|n| (t.output_nr(), n.name())),
-            nr => Some((nr, saved_for.name())),
-        };
-        let source =
-            source.map_or(String::new(), |(nr, name)| format!(", which is output {nr} of {name},"));
-        Error::runtime(format!(
-            "one of the variables needed for gradient computation has been modified by an inplace operation: [torch.{}Tensor {}]{source} is at version {version}; expected version {} instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True).",
-            t.dtype().scalar_name(),
-            crate::tensor::shape::list(t.shape()),
-            self.version
-        ))
-    }
+/// The error of an output whose node is no more.
+#[cold]
+pub(super) fn node_is_gone() -> Error {
+    Error::runtime(
+        "a saved output cannot be had back: the node that saved it, which is its grad_fn, is gone. Keep the output itself, or its grad_fn's graph, alive.",
+    )
+}
+
+#[cold]
+fn stale(
+    t: &Tensor,
+    output: Option<u32>,
+    saved_for: Option<&Node>,
+    version: u32,
+    expected: u32,
+) -> Error {
+    let source = match output {
+        None => leaf::grad_fn_of(t).map(|n| (t.output_nr(), n.name())),
+        Some(nr) => saved_for.map(|node| (nr, node.name())),
+    };
+    let source =
+        source.map_or(String::new(), |(nr, name)| format!(", which is output {nr} of {name},"));
+    Error::runtime(format!(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: [torch.{}Tensor {}]{source} is at version {version}; expected version {expected} instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True).",
+        t.dtype().scalar_name(),
+        crate::tensor::shape::list(t.shape()),
+    ))
 }

@@ -41,6 +41,8 @@ impl Flag {
     pub(crate) const RETAINS_GRAD: u32 = 32;
     /// The Python wrapper is kept alive by this record (see the Python crate).
     pub(crate) const OWNS_PYTHON: u32 = 64;
+    /// A leaf whose gradients go to another leaf's accumulator.
+    pub(crate) const SHARED_ACCUMULATOR: u32 = 128;
     /// Bits 8..12: how a view was made (`CreationMeta`).
     pub(crate) const CREATION_SHIFT: u32 = 8;
 }

@@ -9,7 +9,7 @@ use crate::error::raise;
 use crate::raw::context::{Field, known, member};
 use crate::raw::entry::{Args, Reply, fast, guard, guard_or, noargs};
 use crate::result::none;
-use pullback::autograd::{Node, SavedTensor, WeakNode};
+use pullback::autograd::{Node, SavedTensor, WeakNode, freed};
 use pyo3::exceptions::{PyDeprecationWarning, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -146,19 +146,32 @@ impl Context {
             return Ok(saved.cast_into::<PyTuple>()?.into_any());
         }
         if self.is_freed.get() {
-            return Err(PyRuntimeError::new_err(
-                "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors after calling backward.",
-            ));
+            return Err(raise(freed()));
         }
         let node = self.node.borrow().upgrade();
         let mut items: SmallVec<[Bound<'py, PyAny>; 4]> = SmallVec::new();
-        for saved in &*self.saved.borrow() {
-            items.push(match (saved, &node) {
-                (Some(saved), Some(node)) => {
-                    optional(py, Some(&saved.unpack(node).map_err(raise)?))?
-                }
-                _ => py.None().into_bound(py),
-            });
+        // One by one: hooks on saved tensors may do anything with the context.
+        for index in 0..self.saved.borrow().len() {
+            let saved = self.saved.borrow().get(index).cloned().flatten();
+            let tensor = saved.map(|saved| saved.into_tensor(node.as_ref())).transpose();
+            items.push(optional(py, tensor.map_err(raise)?.as_ref())?);
+        }
+        Ok(PyTuple::new(py, items)?.into_any())
+    }
+
+    /// What was saved, as objects that take hooks.
+    fn raw_saved_tensors<'py>(&self, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = object.py();
+        if self.is_freed.get() {
+            return Err(raise(freed()));
+        }
+        let mut items = Vec::new();
+        for (item, saved) in self.saved.borrow().iter().enumerate() {
+            let kept = match saved {
+                Some(_) => super::saved::SavedTensor::of_context(object.clone().unbind(), item),
+                None => super::saved::SavedTensor::none(),
+            };
+            items.push(Bound::new(py, kept)?);
         }
         Ok(PyTuple::new(py, items)?.into_any())
     }
@@ -252,6 +265,7 @@ plain! {
     materialize_grads(py, this, _object) PyBool::new(py, !this.keep_undefined.get()).to_owned().into_any();
     materialize_others(py, this, _object) PyBool::new(py, !this.skip_non_differentiable.get()).to_owned().into_any();
     saved_tensors(py, this, _object) this.saved_tensors(py)?;
+    raw_saved_tensors(_py, this, object) this.raw_saved_tensors(&object)?;
     saved_variables(py, this, _object) {
         let category = py.get_type::<PyDeprecationWarning>();
         PyErr::warn(py, &category, c"'saved_variables' is deprecated; use 'saved_tensors'", 1)?;
@@ -367,6 +381,7 @@ pub(crate) fn properties() -> Vec<ffi::PyGetSetDef> {
             }),
         ),
         entry(c"saved_tensors", get!(saved_tensors), None),
+        entry(c"_raw_saved_tensors", get!(raw_saved_tensors), None),
         entry(c"saved_variables", get!(saved_variables), None),
         entry(c"next_functions", get!(next), None),
         entry(c"metadata", get!(metadata_of), None),

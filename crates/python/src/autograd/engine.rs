@@ -246,6 +246,36 @@ fn _current_autograd_node(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         None => Ok(py.None().into_bound(py)),
     }
 }
+/// Whether the backward that is running runs a node (the ``grad_fn`` of a tensor, say).
+#[pyfunction]
+fn _will_engine_execute_node(node: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let Some(node) = node_of(node) else {
+        return Err(PyTypeError::new_err(format!(
+            "_will_engine_execute_node expects an grad_fn, but got {}",
+            type_name(node)
+        )));
+    };
+    if node.leaf().is_some() && engine::is_capturing() {
+        return Err(PyRuntimeError::new_err(
+            "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is currently not supported.",
+        ));
+    }
+    engine::will_execute(&node).map_err(raise)
+}
+/// As ``_will_engine_execute_node``, for leaves too: then it says whether their gradient is wanted.
+#[pyfunction]
+fn _engine_runs(node: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let Some(node) = node_of(node) else { return Ok(false) };
+    engine::will_execute(&node).map_err(raise)
+}
+#[pyfunction]
+fn _current_graph_task_execution_order(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyAny>>> {
+    engine::execution_order().map_err(raise)?.iter().map(|node| wrap_node(py, node)).collect()
+}
+#[pyfunction]
+fn _is_checkpoint_valid() -> bool {
+    engine::is_whole_backward()
+}
 #[pyfunction]
 fn _peek_sequence_nr() -> u64 {
     pullback::autograd::peek_sequence_nr()
@@ -281,6 +311,10 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_current_graph_task_id, module)?)?;
     module.add_function(wrap_pyfunction!(_current_graph_task_keep_graph, module)?)?;
     module.add_function(wrap_pyfunction!(_current_autograd_node, module)?)?;
+    module.add_function(wrap_pyfunction!(_will_engine_execute_node, module)?)?;
+    module.add_function(wrap_pyfunction!(_engine_runs, module)?)?;
+    module.add_function(wrap_pyfunction!(_current_graph_task_execution_order, module)?)?;
+    module.add_function(wrap_pyfunction!(_is_checkpoint_valid, module)?)?;
     module.add_function(wrap_pyfunction!(_peek_sequence_nr, module)?)?;
     module.add_function(wrap_pyfunction!(_increment_version, module)?)?;
     module.add_function(wrap_pyfunction!(_unsafe_set_version_counter, module)?)

@@ -4,7 +4,7 @@
 //! is the context. `apply` runs the user's forward without recording, makes the node and lets the
 //! library give the outputs their history. Start at [`apply_with`].
 
-use super::context::{Context, InputKind, Kinds};
+use super::context::{Context, InputKind, Kinds, Saved};
 use super::hook::optional;
 use crate::convert::{Borrowed, items, type_name};
 use crate::error::{carry, raise};
@@ -407,8 +407,10 @@ fn finish_plain(object: Bound<'_, PyAny>, inputs: Inputs, output: &Tensor) -> Py
     if is_reachable {
         context.link(&node);
     }
+    // First, as hooks see an output with its history.
+    output.set_history(node, 0);
     if let Some(wanted) = wanted {
-        let mut saved = context.saved.borrow_mut();
+        let mut saved = Saved::new();
         each_tensor_in(&wanted, not_to_save, |tensor| {
             saved.push(match tensor {
                 None => None,
@@ -418,8 +420,8 @@ fn finish_plain(object: Bound<'_, PyAny>, inputs: Inputs, output: &Tensor) -> Py
             Ok(())
         })?;
         context.has_saved.set(!saved.is_empty());
+        *context.saved.borrow_mut() = saved;
     }
-    output.set_history(node, 0);
     Ok(())
 }
 

@@ -6,3 +6,4 @@ pub(crate) mod function;
 pub(crate) mod hook;
 pub(crate) mod mode;
 pub(crate) mod node;
+pub(crate) mod saved;

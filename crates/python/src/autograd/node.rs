@@ -4,13 +4,14 @@
 //! made per node name, so that `type(x.grad_fn).__name__` says what it is. The `grad_fn` of a custom
 //! function is its context object.
 
+use super::saved::SavedTensor;
 use crate::convert::type_name;
 use crate::error::raise;
 use crate::lock::without_lock;
 use crate::raw::context::context_of;
 use crate::raw::object::{as_tensor, wrap_bound};
 use crate::raw::size::new_size;
-use pullback::autograd::Node;
+use pullback::autograd::{Node, SavedCount};
 use pullback::dispatch::{Grads, Value};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::ffi::PyObject;
@@ -228,6 +229,9 @@ impl PyNode {
         call(py, &self.node, args)
     }
     fn __getattr__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(saved) = name.strip_prefix("_raw_saved_") {
+            return self.raw_saved(py, saved)?.ok_or_else(|| self.missing(name));
+        }
         let Some(saved) = name.strip_prefix("_saved_") else { return Err(self.missing(name)) };
         let names = self.node.saved_names();
         if let Some(index) = names.iter().position(|n| n == saved) {
@@ -257,6 +261,26 @@ impl PyNode {
 }
 
 impl PyNode {
+    /// The saved tensor called `name` (or the tuple of them) as an object; nothing if that is no tensor.
+    fn raw_saved<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let names = self.node.saved_names();
+        let Some(index) = names.iter().position(|n| n == name) else { return Ok(None) };
+        let object = |item: usize| Bound::new(py, SavedTensor::of_node(&self.node, index, item));
+        Ok(match self.node.saved_tensors(index) {
+            Some(count) => Some(match count.map_err(raise)? {
+                SavedCount::One => object(0)?.into_any(),
+                SavedCount::List(n) => {
+                    let items: PyResult<Vec<_>> = (0..n).map(object).collect();
+                    PyTuple::new(py, items?)?.into_any()
+                }
+            }),
+            None if self.node.saved(index).is_none() => {
+                Some(Bound::new(py, SavedTensor::none())?.into_any())
+            }
+            None => None,
+        })
+    }
+
     fn missing(&self, name: &str) -> PyErr {
         let own = self.node.name();
         let own = own.rsplit("::").next().unwrap_or(&own).to_owned();

@@ -1,0 +1,209 @@
+//! Hooks on saved tensors: Python's pairs of functions as the library's hooks, and saved tensors as objects.
+
+use super::context::Context;
+use crate::convert::type_name;
+use crate::error::{carry, raise};
+use crate::held::Held;
+use crate::raw::context::context_of;
+use crate::raw::object::{as_tensor, wrap_bound};
+use pullback::autograd::writes::{self, WriteObserver};
+use pullback::autograd::{Node, Packed, SavedTensorHooks, freed_before_hooks, saved_hooks};
+use pullback::{Error, Tensor};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+/// A pair of functions.
+struct Hooks {
+    pack: Held,
+    unpack: Arc<Held>,
+}
+
+/// What the first function gave, and the second one.
+struct PackedObject {
+    object: Held,
+    unpack: Arc<Held>,
+}
+
+impl Hooks {
+    fn new(pack: &Bound<'_, PyAny>, unpack: &Bound<'_, PyAny>) -> PyResult<Hooks> {
+        for hook in [pack, unpack] {
+            if !hook.is_callable() {
+                return Err(PyTypeError::new_err(format!(
+                    "incompatible function arguments: the hooks must be functions, not {}",
+                    type_name(hook)
+                )));
+            }
+        }
+        let unpack = Arc::new(Held::new(unpack.clone().unbind()));
+        Ok(Hooks { pack: Held::new(pack.clone().unbind()), unpack })
+    }
+}
+
+impl SavedTensorHooks for Hooks {
+    fn pack(&self, tensor: &Tensor) -> Result<Box<dyn Packed>, Error> {
+        let packed = Python::attach(|py| {
+            let given = wrap_bound(py, tensor.clone())?;
+            let mut object = self.pack.bind(py).call1((&given,))?;
+            if object.is(&given) {
+                // The tensor itself may hold the node that keeps it: an alias without history does not.
+                object = wrap_bound(py, tensor.detach().map_err(raise)?)?;
+            }
+            Ok(Held::new(object.unbind()))
+        });
+        Ok(Box::new(PackedObject { object: packed.map_err(carry)?, unpack: self.unpack.clone() }))
+    }
+}
+
+impl Packed for PackedObject {
+    fn unpack(&self) -> Result<Tensor, Error> {
+        let unpacked = Python::attach(|py| {
+            let result = self.unpack.bind(py).call1((self.object.bind(py),))?;
+            as_tensor(&result).cloned().ok_or_else(|| {
+                PyTypeError::new_err(format!(
+                    "Output of saved tensor unpack_hook expected to be a Tensor but got result of type {}",
+                    type_name(&result)
+                ))
+            })
+        });
+        unpacked.map_err(carry)
+    }
+}
+
+/// A tensor that a node keeps.
+#[pyclass(name = "SavedTensor", module = "torch._C._autograd", frozen)]
+pub(crate) struct SavedTensor {
+    keeper: Keeper,
+    item: usize,
+}
+
+/// Who keeps it.
+enum Keeper {
+    /// A node, under this number of its saved list.
+    Node(Node, usize),
+    /// The context of a custom function.
+    Context(Py<PyAny>),
+    /// Nobody: there was none.
+    None,
+}
+
+impl SavedTensor {
+    pub(super) fn of_node(node: &Node, index: usize, item: usize) -> SavedTensor {
+        SavedTensor { keeper: Keeper::Node(node.clone(), index), item }
+    }
+    pub(super) fn of_context(context: Py<PyAny>, item: usize) -> SavedTensor {
+        SavedTensor { keeper: Keeper::Context(context), item }
+    }
+    pub(super) fn none() -> SavedTensor {
+        SavedTensor { keeper: Keeper::None, item: 0 }
+    }
+}
+
+fn no_value() -> PyErr {
+    PyRuntimeError::new_err(
+        "Calling register_hooks on a saved tensor with value None is forbidden.",
+    )
+}
+
+/// Lets hooks pack item `item` of what a context keeps.
+fn pack_of_context(context: &Context, item: usize, hooks: &Hooks) -> PyResult<()> {
+    if context.is_freed.get() {
+        return Err(raise(freed_before_hooks()));
+    }
+    let saved = context.saved.borrow().get(item).cloned().flatten().ok_or_else(no_value)?;
+    let packed = saved.pack(hooks).map_err(raise)?;
+    let old = context.saved.borrow_mut().get_mut(item).and_then(|place| place.replace(packed));
+    drop(old);
+    Ok(())
+}
+
+#[pymethods]
+impl SavedTensor {
+    #[new]
+    #[pyo3(signature = (*_args, **_named))]
+    fn new(
+        _args: &Bound<'_, pyo3::types::PyTuple>,
+        _named: Option<&Bound<'_, pyo3::types::PyDict>>,
+    ) -> PyResult<SavedTensor> {
+        Err(PyRuntimeError::new_err(
+            "Trying to create a SavedTensor object from Python is forbidden. Saved tensors are made by the ops whose backward needs them.",
+        ))
+    }
+    /// Lets ``pack_hook`` say what is kept of the tensor, from now on, and ``unpack_hook`` make the tensor of that.
+    fn register_hooks(
+        &self,
+        py: Python<'_>,
+        pack_hook: &Bound<'_, PyAny>,
+        unpack_hook: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let hooks = Hooks::new(pack_hook, unpack_hook)?;
+        match &self.keeper {
+            Keeper::Node(node, index) => node.pack_saved(*index, self.item, &hooks).map_err(raise),
+            Keeper::Context(object) => {
+                let object = object.bind(py);
+                let context = context_of(object).ok_or_else(no_value)?;
+                pack_of_context(context, self.item, &hooks)
+            }
+            Keeper::None => Err(no_value()),
+        }
+    }
+}
+
+/// A function that is called with each tensor before it is written to.
+struct Observer(Held);
+
+impl WriteObserver for Observer {
+    fn before_write(&self, tensor: &Tensor) -> Result<(), Error> {
+        Python::attach(|py| {
+            let given = wrap_bound(py, tensor.clone())?;
+            self.0.bind(py).call1((given,)).map(|_| ())
+        })
+        .map_err(carry)
+    }
+}
+
+/// Calls ``observer`` with each tensor that an op of this thread is about to write to.
+#[pyfunction]
+fn _push_write_observer(observer: Py<PyAny>) {
+    writes::push(Arc::new(Observer(Held::new(observer))));
+}
+#[pyfunction]
+fn _pop_write_observer() {
+    writes::pop();
+}
+
+#[pyfunction]
+fn _push_saved_tensors_default_hooks(
+    pack_hook: &Bound<'_, PyAny>,
+    unpack_hook: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    saved_hooks::push(Arc::new(Hooks::new(pack_hook, unpack_hook)?)).map_err(raise)
+}
+#[pyfunction]
+fn _pop_saved_tensors_default_hooks() {
+    saved_hooks::pop();
+}
+#[pyfunction]
+fn _saved_tensors_hooks_disable(error_message: String) -> PyResult<()> {
+    saved_hooks::set_disabled(Some(error_message.into())).map_err(raise)
+}
+#[pyfunction]
+fn _saved_tensors_hooks_enable() -> PyResult<()> {
+    saved_hooks::set_disabled(None).map_err(raise)
+}
+#[pyfunction]
+fn _saved_tensors_hooks_get_disabled_error_message() -> Option<String> {
+    saved_hooks::disabled().map(|reason| reason.to_string())
+}
+
+/// Adds the class and the functions.
+pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<SavedTensor>()?;
+    module.add_function(wrap_pyfunction!(_push_write_observer, module)?)?;
+    module.add_function(wrap_pyfunction!(_pop_write_observer, module)?)?;
+    module.add_function(wrap_pyfunction!(_push_saved_tensors_default_hooks, module)?)?;
+    module.add_function(wrap_pyfunction!(_pop_saved_tensors_default_hooks, module)?)?;
+    module.add_function(wrap_pyfunction!(_saved_tensors_hooks_disable, module)?)?;
+    module.add_function(wrap_pyfunction!(_saved_tensors_hooks_enable, module)?)?;
+    module.add_function(wrap_pyfunction!(_saved_tensors_hooks_get_disabled_error_message, module)?)
+}

@@ -32,6 +32,7 @@ from ._C import (
     get_num_threads,
     is_grad_enabled,
     is_inference_mode_enabled,
+    is_warn_always_enabled,
     is_tensor,
     layout,
     memory_format,
@@ -40,6 +41,7 @@ from ._C import (
     set_default_dtype,
     set_num_threads,
     set_printoptions,
+    set_warn_always,
     tensor,
 )
 from ._function import (
@@ -238,6 +240,7 @@ __all__ = [
     "is_grad_enabled",
     "is_inference",
     "is_inference_mode_enabled",
+    "is_warn_always_enabled",
     "is_storage",
     "is_tensor",
     "layout",

@@ -66,7 +66,7 @@ pub use pullback_kernels::{Bool, C64, C128, DType, Element, Scalar, bf16, f16};
 pub use tensor::display::{PrintOptions, print_options, set_print_options};
 pub use tensor::{Device, Dims, Layout, MemoryFormat, Storage, Tensor, TensorSpec, memory};
 pub(crate) use warning::warn;
-pub use warning::{set_warning_handler, take_warnings};
+pub use warning::{is_warn_always, set_warn_always, set_warning_handler, take_warnings};
 
 /// Threads that a large kernel may use.
 pub mod threads {

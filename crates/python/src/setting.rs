@@ -124,6 +124,16 @@ fn result_type<'py>(
     Ok(dtype_object(tensor1.py(), promote::result_type(&[&a, &b])))
 }
 
+/// Says whether warnings that are given once are given every time.
+#[pyfunction]
+fn set_warn_always(always: bool) {
+    pullback::set_warn_always(always);
+}
+#[pyfunction]
+fn is_warn_always_enabled() -> bool {
+    pullback::is_warn_always()
+}
+
 /// The numbers of `finfo`: bits, eps, max, tiny, resolution, smallest subnormal.
 #[pyfunction]
 fn _finfo(dtype: &Bound<'_, PyAny>) -> PyResult<(u32, f64, f64, f64, f64, f64, &'static str)> {
@@ -256,6 +266,8 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         promote_types,
         can_cast,
         result_type,
+        set_warn_always,
+        is_warn_always_enabled,
         _finfo,
         _iinfo,
         _memory_live,

@@ -10,8 +10,10 @@ from .. import _C
 from . import function, grad_mode, graph
 from .function import Function
 from .grad_mode import (
+    _unsafe_preserve_version_counter,
     enable_grad,
     inference_mode,
+    is_multithreading_enabled,
     no_grad,
     set_grad_enabled,
     set_multithreading_enabled,
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Function",
     "GradientEdge",
+    "SavedTensor",
     "Variable",
     "backward",
     "enable_grad",
@@ -33,12 +36,14 @@ __all__ = [
     "graph",
     "inference_mode",
     "is_grad_enabled",
+    "is_multithreading_enabled",
     "no_grad",
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]
 
 is_grad_enabled = _C.is_grad_enabled
+SavedTensor = _C.SavedTensor
 
 
 class _VariableMeta(type):
@@ -191,10 +196,6 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    if materialize_grads and any(isinstance(t, GradientEdge) for t in _tuple(inputs)):
-        raise RuntimeError(
-            "materialize_grads cannot be used when the given input is a GradientEdge"
-        )
     keep = create_graph if retain_graph is None else retain_graph
     found: Sequence[Tensor | None]
     if is_grads_batched:
@@ -207,11 +208,18 @@ def grad(
         )
     if materialize_grads:
         return tuple(
-            _C._VariableFunctions.zeros_like(t).requires_grad_() if g is None else g
-            for g, t in zip(found, _tuple(inputs), strict=True)
+            _zeros_for(t) if g is None else g for g, t in zip(found, _tuple(inputs), strict=True)
         )
     # None comes only where `allow_unused` asked for it; as in PyTorch the type leaves that out.
     return cast("tuple[Tensor, ...]", tuple(found))
+
+
+def _zeros_for(target: Tensor | GradientEdge) -> Tensor:
+    if isinstance(target, GradientEdge):
+        raise RuntimeError(
+            "materialize_grads cannot be used when the given input is a GradientEdge"
+        )
+    return _C._VariableFunctions.zeros_like(target).requires_grad_()
 
 
 def _batched(

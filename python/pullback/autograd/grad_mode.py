@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 import warnings
 from collections.abc import Callable, Generator
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .. import _C
+
+if TYPE_CHECKING:
+    from .._tensor import Tensor
 
 __all__ = [
     "enable_grad",
     "inference_mode",
+    "is_multithreading_enabled",
     "no_grad",
     "set_grad_enabled",
     "set_multithreading_enabled",
@@ -143,18 +148,58 @@ class inference_mode(_Mode):
         return type(self)(self.mode)
 
 
+class _Threading(threading.local):
+    enabled = True
+
+
+_threading = _Threading()
+
+
+def is_multithreading_enabled() -> bool:
+    """What :class:`set_multithreading_enabled` set on this thread; True at first."""
+    return _threading.enabled
+
+
 class set_multithreading_enabled(_Mode):
-    """Accepted for compatibility: gradients are the same bits with any number of threads."""
+    """Accepted for compatibility: gradients are the same bits with any number of threads.
+
+    Takes effect at once; as a context it also puts the old setting back.
+    """
 
     def __init__(self, mode: bool) -> None:
+        self.prev = _threading.enabled
         self.mode = mode
+        _threading.enabled = mode
+
+    def __enter__(self) -> None:
+        _threading.enabled = self.mode
+
+    def __exit__(self, *exception: object) -> None:
+        _threading.enabled = self.prev
+
+    def __call__(self, function: F) -> F:
+        """Makes the function run with this setting."""
+        _threading.enabled = self.prev
+        return super().__call__(function)
+
+    def clone(self) -> set_multithreading_enabled:
+        """A fresh context of the same setting."""
+        return type(self)(self.mode)
+
+
+class _unsafe_preserve_version_counter(_Mode):
+    """Writes within it are not counted: the tensors' versions are put back at its end.
+
+    Backward cannot tell then that a saved value was overwritten.
+    """
+
+    def __init__(self, tensors: Tensor | tuple[Tensor, ...]) -> None:
+        self.tensors = tensors if isinstance(tensors, tuple) else (tensors,)
+        self.versions = [tensor._version for tensor in self.tensors]
 
     def __enter__(self) -> None:
         """Changes nothing."""
 
     def __exit__(self, *exception: object) -> None:
-        """Changes nothing."""
-
-    def clone(self) -> set_multithreading_enabled:
-        """A fresh context of the same setting."""
-        return type(self)(self.mode)
+        for tensor, version in zip(self.tensors, self.versions, strict=True):
+            _C._unsafe_set_version_counter(tensor, version)

@@ -244,7 +244,7 @@ class _Region:
     def __init__(self, run: Callable[..., Any], metadata: Callable[[Tensor], Any]) -> None:
         self.run = run
         self.metadata = metadata
-        self.keeper: Any = None
+        self.kept: Any = None
         self.early_stop = _early_stop
         self.holders: list[weakref.ref[_Holder]] = []
         self.metadatas: list[Any] = []
@@ -276,7 +276,7 @@ class _Region:
             # of its own.
             task = uuid.uuid4().int
         if task not in self.done:
-            inputs = _inputs_of(self.keeper)
+            inputs = _inputs_of(self.kept.grad_fn)
             try:
                 with self.recomputing(task), enable_grad():
                     self.run(*inputs)
@@ -324,7 +324,8 @@ class _Region:
             if holder is not None:
                 handle = _Handle()
                 holder.handles[task] = handle
-                this.values[task][handle] = tensor.detach()
+                # (What has no history is handed out itself: programs may know it by its identity.)
+                this.values[task][handle] = tensor.detach() if tensor.requires_grad else tensor
             if this.early_stop and this.counts[task] == len(this.holders):
                 raise _Stop
             return tensor.detach()
@@ -390,8 +391,8 @@ def _without_reentry(
     region = _Region(run, metadata)
     dummy = _C._VariableFunctions.empty((0,), requires_grad=True)
     kept = _KeepInputs.apply(dummy, kwargs, *args)
-    region.keeper = kept.grad_fn
-    if region.keeper is None:
+    region.kept = kept
+    if kept.grad_fn is None:
         # Nothing is recorded: there is nothing to spare.
         return function(*args, **kwargs)
     with region.hooks(), forward_context:

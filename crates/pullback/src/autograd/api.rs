@@ -30,14 +30,26 @@ pub fn start(output: &Tensor, grad: Option<&Tensor>, index: usize) -> Result<Opt
     if !output.requires_grad() {
         return Ok(None);
     }
-    ensure!(output.numel() == 1, runtime, "grad can be implicitly created only for scalar outputs");
+    implicit_start(output.shape(), output.dtype()).map(Some)
+}
+
+/// One, as the gradient of an output of this shape and dtype.
+///
+/// # Errors
+/// `RuntimeError` unless that is one real number.
+pub fn implicit_start(shape: &[i64], dtype: DType) -> Result<Tensor> {
     ensure!(
-        output.dtype().is_floating_point(),
+        shape.iter().all(|&size| size == 1),
+        runtime,
+        "grad can be implicitly created only for scalar outputs"
+    );
+    ensure!(
+        dtype.is_floating_point(),
         runtime,
         "grad can be implicitly created only for real scalar outputs but got torch.{}",
-        output.dtype().name()
+        dtype.name()
     );
-    arithmetic::ones_like(output).map(Some)
+    arithmetic::ones(shape, dtype)
 }
 
 /// Refuses a gradient that cannot start at output `index`, which has this shape and dtype.

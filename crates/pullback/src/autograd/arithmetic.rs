@@ -69,9 +69,9 @@ pub(super) fn zero_in_place(target: &Tensor) -> Result<()> {
 pub(super) fn to_dtype(t: &Tensor, dtype: DType) -> Result<Tensor> {
     t.to_dtype(dtype)
 }
-/// Ones of the same shape, dtype and device.
-pub(super) fn ones_like(t: &Tensor) -> Result<Tensor> {
-    let out = Tensor::empty_of(t.shape(), t.dtype())?;
+/// Ones.
+pub(super) fn ones(shape: &[i64], dtype: DType) -> Result<Tensor> {
+    let out = Tensor::empty_of(shape, dtype)?;
     let mut iter = pullback_kernels::Iter::new(&[out.view_mut()], &[])?;
     pullback_kernels::elementwise::fill(&mut iter, crate::Scalar::Int(1))?;
     Ok(out)

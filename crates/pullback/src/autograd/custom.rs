@@ -83,9 +83,18 @@ fn attach(
 ) -> Result<Tensor> {
     let is_input = contains(call.inputs, output);
     let is_dirty = contains(call.dirty, output);
+    let meta =
+        if differentiable > 1 { CreationMeta::MultiOutput } else { CreationMeta::InCustomFunction };
     let Some(node) = node.filter(|_| call.is_differentiable(output)) else {
         if !output.requires_grad() {
-            return if is_input && !is_dirty { alias(output) } else { Ok(output.clone()) };
+            if is_input && is_dirty {
+                return Ok(output.clone());
+            }
+            let result = if is_input { alias(output)? } else { output.clone() };
+            if result.is_view() {
+                result.set_creation_meta(meta);
+            }
+            return Ok(result);
         }
         if is_input {
             return output.detached();
@@ -111,10 +120,7 @@ fn attach(
             "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. This is not supported by the current autograd engine. You should either make sure the input is not a view (using .clone() for example) or make your Function only return one Tensor (potentially splitting it into two Functions: one doing the inplace that returns a single Tensor and a second one that does the other operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do this change."
         );
         output.put_grad(None);
-        rebase_history(output, node.clone())?;
-        if !output.is_view() {
-            output.set_history(node.clone(), nr);
-        }
+        rebase_history(output, node.clone(), nr)?;
         return Ok(output.clone());
     } else if is_input {
         alias(output)?
@@ -123,11 +129,6 @@ fn attach(
     };
     result.set_history(node.clone(), nr);
     if result.is_view() {
-        let meta = if differentiable > 1 {
-            CreationMeta::MultiOutput
-        } else {
-            CreationMeta::InCustomFunction
-        };
         result.set_creation_meta(meta);
     }
     Ok(result)

@@ -145,6 +145,8 @@ struct Running {
     request: *const Request<'static>,
     /// The nodes that it runs, once somebody asked.
     survey: Option<Index>,
+    /// How many hooks on saved tensors the thread had before.
+    hooks: usize,
 }
 
 impl Running {
@@ -269,6 +271,13 @@ pub fn execute(mut request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
         value,
         "grad requires non-empty inputs."
     );
+    if request.accumulate && request.create_graph {
+        static GIVEN: AtomicBool = AtomicBool::new(false);
+        crate::warning::warn_once(
+            &GIVEN,
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak.",
+        );
+    }
     for (index, (root, grad)) in request.roots.iter().zip(&mut request.grads).enumerate() {
         if let (Some(node), Some(g)) = (&root.node, grad.as_ref())
             && let Some(Some(meta)) = node.input_meta().get(root.nr as usize)
@@ -322,8 +331,10 @@ impl Entry {
     /// The request stays where it is until the entry is dropped.
     fn new(request: &Request<'_>) -> Self {
         DEPTH.with(|d| d.set(d.get() + 1));
+        let hooks = saved_hooks::depth();
         RUNNING.with(|r| {
             r.borrow_mut().push(Running {
+                hooks,
                 id: IDS.fetch_add(1, Ordering::Relaxed),
                 keep_graph: request.keep_graph,
                 callbacks: Vec::new(),
@@ -339,6 +350,7 @@ impl Drop for Entry {
     fn drop(&mut self) {
         DEPTH.with(|d| d.set(d.get() - 1));
         let done = RUNNING.with(|r| r.borrow_mut().pop());
+        saved_hooks::truncate(done.as_ref().map_or(0, |task| task.hooks));
         drop(done);
     }
 }

@@ -92,7 +92,7 @@ impl Context {
         let Some((place, node)) = &self.run else { return Ok(self.saved.clone()) };
         let place = lock(place);
         let list = place.as_ref().ok_or_else(saved::freed)?;
-        list.iter().map(|s| s.unpack(Some(node))).collect()
+        list.iter().map(|s| s.unpack(node)).collect()
     }
     /// Whether input `nr` wants a gradient: the others' need not be computed.
     pub fn needs_input_grad(&self, nr: usize) -> bool {

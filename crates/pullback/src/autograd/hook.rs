@@ -8,8 +8,8 @@ use crate::{Result, Tensor};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Sees the gradient of one tensor and may give another.
-pub type TensorHook = Arc<dyn Fn(&Tensor) -> Result<Option<Tensor>> + Send + Sync>;
+/// Sees the gradient of one tensor (`None` if nothing arrived) and may give another in the place of one that is there.
+pub type TensorHook = Arc<dyn Fn(Option<&Tensor>) -> Result<Option<Tensor>> + Send + Sync>;
 /// Sees a node's inputs and may give others.
 pub type PreHook = Arc<dyn Fn(&Grads) -> Result<Option<Grads>> + Send + Sync>;
 /// Sees a node's outputs and inputs and may give other outputs.
@@ -62,6 +62,11 @@ impl super::Node {
         self.with_hooks(|h| h.tensor.push((id, nr, hook)));
         id
     }
+    pub(super) fn remove_retain(&self, tensor: &Tensor) {
+        self.with_hooks(|h| {
+            h.retain.retain(|(_, t)| t.upgrade().is_some_and(|t| !t.is_same(tensor)));
+        });
+    }
     pub(super) fn add_retain(&self, nr: u32, tensor: &Tensor) {
         self.with_hooks(|h| h.retain.push((nr, tensor.downgrade())));
     }
@@ -93,12 +98,7 @@ impl super::Node {
             (h.tensor.iter().map(|(_, nr, hook)| (*nr, hook.clone())).collect(), retain)
         });
         for (nr, hook) in tensor {
-            if let Some(grad) = &grads[nr as usize]
-                && let Some(new) = hook(grad)?
-            {
-                check_replacement(grad, &new, "hook")?;
-                grads[nr as usize] = Some(new);
-            }
+            run_tensor_hook(&hook, &mut grads[nr as usize])?;
         }
         for (nr, tensor) in retain {
             if let Some(grad) = &grads[nr as usize] {
@@ -113,6 +113,20 @@ impl super::Node {
     pub(super) fn post_hooks(&self) -> Vec<PostHook> {
         self.with_hooks(|h| h.post.iter().map(|(_, hook)| hook.clone()).collect())
     }
+}
+
+/// Runs one hook on the gradient of one tensor.
+pub(super) fn run_tensor_hook(hook: &TensorHook, grad: &mut Option<Tensor>) -> Result<()> {
+    let Some(new) = hook(grad.as_ref())? else { return Ok(()) };
+    let Some(old) = grad else {
+        crate::error::bail!(
+            runtime,
+            "can't replace an empty gradient with a non-empty value (tensor hook)"
+        );
+    };
+    check_replacement(old, &new, "hook")?;
+    *grad = Some(new);
+    Ok(())
 }
 
 /// Refuses a gradient that a hook gave in another shape or dtype.

@@ -313,14 +313,22 @@ pub(super) fn leaf_hooks(tensor: &Tensor, grads: &mut Grads) -> Result<()> {
     }
     let hooks: Vec<TensorHook> = lock(tensor).hooks.iter().map(|(_, h)| h.clone()).collect();
     for hook in hooks {
-        if let Some(grad) = &grads[0]
-            && let Some(new) = hook(grad)?
-        {
-            super::hook::check_replacement(grad, &new, "hook")?;
-            grads[0] = Some(new);
-        }
+        super::hook::run_tensor_hook(&hook, &mut grads[0])?;
     }
     Ok(())
+}
+
+/// After `tensor` got another producer than `old`: the one that is to retain its gradient now.
+pub(super) fn move_retain(tensor: &Tensor, old: Option<&Node>) {
+    if !tensor.has_flag(Flag::RETAINS_GRAD) {
+        return;
+    }
+    if let Some(old) = old {
+        old.remove_retain(tensor);
+    }
+    if let Some(new) = grad_fn_of(tensor) {
+        new.add_retain(tensor.output_nr(), tensor);
+    }
 }
 
 /// Adds `grad` to the `.grad` that a non-leaf retains.
@@ -347,7 +355,9 @@ pub(super) fn accumulate(node: &Node, leaf: &Tensor, mut grads: Grads) -> Result
     let recording = mode::is_grad_enabled();
     match leaf.grad() {
         None => {
-            let unshared = grad.use_count() == 1
+            // (The engine holds another handle for hooks that run after the node.)
+            let held = 1 + usize::from(turn.as_ref().is_some_and(|hooks| !hooks.post.is_empty()));
+            let unshared = grad.use_count() <= held
                 && grad.geometry().storage.as_ref().is_none_or(|s| s.use_count() == 1);
             let new = if !recording && unshared && obeys_layout(leaf, &grad) {
                 if grad.requires_grad() { grad.detached()? } else { grad }

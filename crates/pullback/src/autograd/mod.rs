@@ -25,7 +25,7 @@ mod view;
 pub mod writes;
 
 pub(crate) use accumulator::AccumulatorSlot;
-pub use api::{Options, backward, check_start, grad, grad_of_edges, start};
+pub use api::{Options, backward, check_start, grad, grad_of_edges, implicit_start, start};
 pub use call::{call, call_inplace, call_out};
 pub use function::{Context, Function, apply};
 pub use leaf::Meta;

@@ -305,7 +305,7 @@ fn input_metas(outputs: &[Tensor]) -> SmallVec<[Option<InputMeta>; 1]> {
 
 fn attach(outputs: &[Tensor], node: Node, is_inplace: bool) -> Result<()> {
     if is_inplace {
-        return view::rebase_history(&outputs[0], node);
+        return view::rebase_history(&outputs[0], node, 0);
     }
     if let [output] = outputs {
         if output.dtype().is_differentiable() {

@@ -114,16 +114,15 @@ impl Slot {
             Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => Value::None,
             Slot::Tensor(saved) => {
                 let saved = saved.with(|s| s.clone()).ok_or_else(freed)?;
-                Value::Tensor(saved.into_tensor(Some(node))?)
+                Value::Tensor(saved.into_tensor(node)?)
             }
             Slot::Tensors(list) => {
                 let list = list.with(|l| l.clone()).ok_or_else(freed)?;
-                Value::Tensors(list.iter().map(|s| s.unpack(Some(node))).collect::<Result<_>>()?)
+                Value::Tensors(list.iter().map(|s| s.unpack(node)).collect::<Result<_>>()?)
             }
             Slot::OptTensors(list) => {
                 let list = list.with(|l| l.clone()).ok_or_else(freed)?;
-                let one =
-                    |s: &Option<SavedTensor>| s.as_ref().map(|s| s.unpack(Some(node))).transpose();
+                let one = |s: &Option<SavedTensor>| s.as_ref().map(|s| s.unpack(node)).transpose();
                 Value::OptTensors(list.iter().map(one).collect::<Result<_>>()?)
             }
         })
@@ -154,17 +153,20 @@ pub struct SavedTensor(Kept);
 #[derive(Clone)]
 enum Kept {
     /// The tensor, its version at saving time, and which output of the node it is.
-    Here { tensor: Tensor, version: u32, output: OutputNr, _tag: Tag },
+    Here { tensor: Tensor, version: u32, output: OutputNr, tag: Tag },
     /// What hooks made of it.
     Packed(Arc<PackedTensor>),
 }
 
 const _: () = assert!(size_of::<Option<SavedTensor>>() == 16);
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 #[repr(u8)]
 enum Tag {
-    Here,
+    /// It had no producer.
+    Leaf,
+    /// It had one, without which it is not what was saved.
+    Interior,
 }
 
 /// Which output of its node a saved tensor is, in 24 bits; the largest number means an input.
@@ -191,7 +193,9 @@ impl OutputNr {
 impl SavedTensor {
     #[inline(always)]
     fn here(tensor: Tensor, version: u32, output: OutputNr) -> SavedTensor {
-        SavedTensor(Kept::Here { tensor, version, output, _tag: Tag::Here })
+        let is_leaf = tensor.flags() & Flag::HAS_GRAD_FN == 0;
+        let tag = if is_leaf { Tag::Leaf } else { Tag::Interior };
+        SavedTensor(Kept::Here { tensor, version, output, tag })
     }
 
     /// Keeps an input, or what the thread's hooks make of it.
@@ -253,11 +257,11 @@ impl SavedTensor {
         Ok(SavedTensor(Kept::Packed(Arc::new(packed))))
     }
 
-    /// The tensor with its history; `saved_for` is the node that saved it (an input comes back without).
+    /// The tensor with its history.
     ///
     /// # Errors
     /// `RuntimeError` if it was written to since it was saved; those of the hooks.
-    pub fn unpack(&self, saved_for: Option<&Node>) -> Result<Tensor> {
+    pub fn unpack(&self, saved_for: &Node) -> Result<Tensor> {
         self.clone().into_tensor(saved_for)
     }
 
@@ -273,9 +277,14 @@ impl SavedTensor {
     /// # Errors
     /// As [`SavedTensor::unpack`].
     #[inline]
-    pub fn into_tensor(self, saved_for: Option<&Node>) -> Result<Tensor> {
+    pub fn into_tensor(self, saved_for: &Node) -> Result<Tensor> {
         let (tensor, expected, output) = match self.0 {
-            Kept::Here { tensor, version, output, .. } => (tensor, version, output),
+            Kept::Here { tensor, version, output, tag } => {
+                if tag == Tag::Interior && tensor.flags() & Flag::HAS_GRAD_FN == 0 {
+                    return Err(detached());
+                }
+                (tensor, version, output)
+            }
             Kept::Packed(packed) => return packed.unpack(saved_for),
         };
         let version = tensor.version();
@@ -284,30 +293,23 @@ impl SavedTensor {
         }
         let Some(nr) = output.get() else { return Ok(tensor) };
         let tensor = tensor.detached()?;
-        tensor.set_history(saved_for.ok_or_else(node_is_gone)?.clone(), nr);
+        tensor.set_history(saved_for.clone(), nr);
         Ok(tensor)
     }
 }
 
-/// The error of an output whose node is no more.
 #[cold]
-pub(super) fn node_is_gone() -> Error {
+fn detached() -> Error {
     Error::runtime(
-        "a saved output cannot be had back: the node that saved it, which is its grad_fn, is gone. Keep the output itself, or its grad_fn's graph, alive.",
+        "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not supported, please use out-of-place `.detach()` instead",
     )
 }
 
 #[cold]
-fn stale(
-    t: &Tensor,
-    output: Option<u32>,
-    saved_for: Option<&Node>,
-    version: u32,
-    expected: u32,
-) -> Error {
+fn stale(t: &Tensor, output: Option<u32>, saved_for: &Node, version: u32, expected: u32) -> Error {
     let source = match output {
         None => leaf::grad_fn_of(t).map(|n| (t.output_nr(), n.name())),
-        Some(nr) => saved_for.map(|node| (nr, node.name())),
+        Some(nr) => Some((nr, saved_for.name())),
     };
     let source =
         source.map_or(String::new(), |(nr, name)| format!(", which is output {nr} of {name},"));

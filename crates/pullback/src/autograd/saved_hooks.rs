@@ -5,7 +5,6 @@
 //! gets the history of the one that was packed, whatever it had; versions are not compared.
 
 use super::mode::{self, bit};
-use super::saved::node_is_gone;
 use super::{Edge, Node, WeakNode};
 use crate::error::{bail, ensure};
 use crate::tensor::Flag;
@@ -92,6 +91,18 @@ pub(super) fn restore(stack: Vec<Arc<dyn SavedTensorHooks>>) {
     if !stack.is_empty() {
         DEFAULTS.with(|d| d.borrow_mut().stack = stack);
         mode::set_bit(bit::SAVED_HOOKS, true);
+    }
+}
+
+/// How many hooks this thread has.
+pub(super) fn depth() -> usize {
+    if are_active() { DEFAULTS.with(|d| d.borrow().stack.len()) } else { 0 }
+}
+
+/// Takes back all hooks but the first `depth`: what was pushed while a graph ran ends with it.
+pub(super) fn truncate(depth: usize) {
+    while self::depth() > depth {
+        pop();
     }
 }
 
@@ -215,13 +226,11 @@ impl PackedTensor {
     }
 
     /// The tensor, which `saved_for` saved.
-    pub(super) fn unpack(&self, saved_for: Option<&Node>) -> Result<Tensor> {
+    pub(super) fn unpack(&self, saved_for: &Node) -> Result<Tensor> {
         let data = self.packed.unpack()?;
         match &self.history {
             History::None => Ok(data),
-            History::Output(nr) => {
-                with_history(&data, saved_for.ok_or_else(node_is_gone)?.clone(), *nr)
-            }
+            History::Output(nr) => with_history(&data, saved_for.clone(), *nr),
             History::Edge(edge) => match &edge.node {
                 Some(node) => with_history(&data, node.clone(), edge.nr),
                 None => Ok(data),

@@ -105,6 +105,7 @@ pub(super) fn refreshed_grad_fn(view: &Tensor) -> Result<Option<Node>> {
         view.output_slot().store(0, Ordering::Release);
         let old = view.grad_fn_slot().with(|slot| slot.replace(node.clone()));
         view.set_flag(Flag::HAS_GRAD_FN, true);
+        leaf::move_retain(view, old.as_ref());
         drop(old);
     }
     view.attr_version().store(version, Ordering::Release);
@@ -206,17 +207,19 @@ pub(crate) fn check_out(def: &OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
 /// After a change of `target`'s sizes or strides recorded as `node`: no element changed, so its base, if it
 /// is a view, keeps its history.
 pub(crate) fn replace_history(target: &Tensor, node: Node) -> Result<()> {
-    let retained = target.has_flag(Flag::RETAINS_GRAD);
-    target.set_history(node, 0);
-    if retained && let Some(node) = target.grad_fn()? {
-        node.add_retain(target.output_nr(), target);
-    }
+    set_other_history(target, node, 0);
     Ok(())
 }
 
-/// After an in-place write recorded as `node`: the target's history, and its base's.
-pub(crate) fn rebase_history(target: &Tensor, node: Node) -> Result<()> {
-    let retained = target.has_flag(Flag::RETAINS_GRAD);
+/// Gives `target` another producer, which retains its gradient in the place of the one before.
+fn set_other_history(target: &Tensor, node: Node, nr: u32) {
+    let old = if target.has_flag(Flag::RETAINS_GRAD) { leaf::grad_fn_of(target) } else { None };
+    target.set_history(node, nr);
+    leaf::move_retain(target, old.as_ref());
+}
+
+/// After an in-place write recorded as `node`, whose output `nr` is the target: the target's history, and its base's.
+pub(crate) fn rebase_history(target: &Tensor, node: Node, nr: u32) -> Result<()> {
     if target.is_view() {
         let base = target.base().expect("a view has a base").clone();
         ensure!(
@@ -236,15 +239,12 @@ pub(crate) fn rebase_history(target: &Tensor, node: Node) -> Result<()> {
         let mut edges = smallvec::smallvec![base_edge];
         edges.extend(node.next_edges().iter().skip(1).cloned());
         let inputs = smallvec::smallvec![Some(InputMeta::of(&base))];
-        base.set_history(Node::custom(Box::new(slices), edges, inputs), 0);
+        set_other_history(&base, Node::custom(Box::new(slices), edges, inputs), 0);
         // Out of date on purpose: the next look makes the view's history from the base's new one.
         target.attr_version().store(target.version().wrapping_sub(1), Ordering::Release);
         refreshed_grad_fn(target)?;
     } else {
-        target.set_history(node, 0);
-    }
-    if retained && let Some(node) = target.grad_fn()? {
-        node.add_retain(target.output_nr(), target);
+        set_other_history(target, node, nr);
     }
     Ok(())
 }

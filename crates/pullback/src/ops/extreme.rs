@@ -508,9 +508,14 @@ fn over_dims(name: &str, x: &Tensor, dim: &[i64], keepdim: bool, kernel: Kernel)
     reduced(x, &dims, keepdim, x.dtype(), kernel)
 }
 
+/// Which elements are the extreme `value`; if there is one value and it is NaN, those that are.
+pub(super) fn is_extreme(x: &Tensor, value: &Tensor) -> Result<Tensor> {
+    if value.numel() == 1 && value.isnan()?.item()?.is(1.0) { x.isnan() } else { x.eq(value) }
+}
+
 /// `grad` in equal parts at the elements that are the extreme `value`, both with the reduced dimensions kept.
 fn share(grad: &Tensor, x: &Tensor, value: &Tensor, dim: &[i64]) -> Result<Tensor> {
-    let mask = x.eq(value)?;
+    let mask = is_extreme(x, value)?;
     let count = mask.sum_dim(Some(dim), true)?;
     unreduce(&grad.div(&count)?, x.shape(), Some(dim), true)?.mul(&mask)
 }
@@ -523,7 +528,7 @@ fn average(
     dim: &[i64],
     keepdim: bool,
 ) -> Result<Tensor> {
-    let mask = x.eq(value)?;
+    let mask = is_extreme(x, value)?;
     tangent.mul(&mask)?.sum_dim(Some(dim), keepdim)?.div(&mask.sum_dim(Some(dim), keepdim)?)
 }
 

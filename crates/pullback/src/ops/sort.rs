@@ -349,7 +349,7 @@ impl Median {
         Ok(value)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
-        let same = self_.eq(result)?.to_dtype(grad.dtype())?;
+        let same = super::extreme::is_extreme(self_, result)?.to_dtype(grad.dtype())?;
         same.mul(&grad.div(&same.sum()?)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -411,7 +411,7 @@ impl Nanmedian {
         Ok(value)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
-        let same = self_.eq(result)?.to_dtype(grad.dtype())?;
+        let same = super::extreme::is_extreme(self_, result)?.to_dtype(grad.dtype())?;
         same.mul(&grad.div(&same.sum()?)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

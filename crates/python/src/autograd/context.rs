@@ -153,8 +153,11 @@ impl Context {
         // One by one: hooks on saved tensors may do anything with the context.
         for index in 0..self.saved.borrow().len() {
             let saved = self.saved.borrow().get(index).cloned().flatten();
-            let tensor = saved.map(|saved| saved.into_tensor(node.as_ref())).transpose();
-            items.push(optional(py, tensor.map_err(raise)?.as_ref())?);
+            let tensor = match (saved, &node) {
+                (Some(saved), Some(node)) => Some(saved.into_tensor(node).map_err(raise)?),
+                _ => None,
+            };
+            items.push(optional(py, tensor.as_ref())?);
         }
         Ok(PyTuple::new(py, items)?.into_any())
     }

@@ -80,16 +80,21 @@ fn start(
     if let Some(output) = as_tensor(output) {
         return autograd::start(output, given, index).map_err(raise);
     }
-    let Some(grad) = given else {
-        return Err(PyRuntimeError::new_err(
-            "grad can be implicitly created only for scalar outputs",
-        ));
-    };
     let node = edge.node.as_ref().expect("an edge that Python holds has a node");
-    if let Some(Some(meta)) = node.input_meta().get(edge.nr as usize) {
-        autograd::check_start(&meta.shape, meta.dtype, grad, index).map_err(raise)?;
+    let meta = node.input_meta().get(edge.nr as usize).and_then(Option::as_ref);
+    match (given, meta) {
+        (Some(grad), Some(meta)) => {
+            autograd::check_start(&meta.shape, meta.dtype, grad, index).map_err(raise)?;
+            Ok(Some(grad.clone()))
+        }
+        (Some(grad), None) => Ok(Some(grad.clone())),
+        (None, Some(meta)) => {
+            autograd::implicit_start(&meta.shape, meta.dtype).map(Some).map_err(raise)
+        }
+        (None, None) => {
+            Err(PyRuntimeError::new_err("grad can be implicitly created only for scalar outputs"))
+        }
     }
-    Ok(Some(grad.clone()))
 }
 
 fn plain_type_name(object: &Bound<'_, PyAny>) -> String {

@@ -49,6 +49,17 @@ impl Backward for Body {
     }
 }
 
+impl Drop for Body {
+    fn drop(&mut self) {
+        // Who still holds the context cannot use what was saved for a graph that is gone.
+        let _ = Python::try_attach(|py| {
+            if is_shared(self.context.bind(py)) {
+                self.known(py).release();
+            }
+        });
+    }
+}
+
 impl Body {
     fn known<'a>(&'a self, py: Python<'a>) -> &'a Context {
         // SAFETY: bodies are made of contexts.

@@ -59,15 +59,16 @@ fn check(old: &Tensor, new: &Bound<'_, PyAny>, hook: &Bound<'_, PyAny>) -> PyRes
     Ok(new.clone())
 }
 
-fn run_tensor_hooks(dict: &Py<PyDict>, grad: &Tensor) -> PyResult<Option<Tensor>> {
+fn run_tensor_hooks(dict: &Py<PyDict>, grad: Option<&Tensor>) -> PyResult<Option<Tensor>> {
     Python::attach(|py| {
         let hooks: Vec<Bound<'_, PyAny>> = dict.bind(py).values().iter().collect();
         let mut current: Option<Tensor> = None;
         for hook in hooks {
-            let value = current.as_ref().unwrap_or(grad);
-            let given = wrap_bound(py, value.clone())?;
+            let value = current.as_ref().or(grad);
+            let given = optional(py, value)?;
             let result = hook.call1((&given,))?;
             if !result.is_none() && !result.is(&given) {
+                let Some(value) = value else { return Err(replaces_none(&hook)) };
                 current = Some(check(value, &result, &hook)?);
             }
         }
@@ -75,10 +76,17 @@ fn run_tensor_hooks(dict: &Py<PyDict>, grad: &Tensor) -> PyResult<Option<Tensor>
     })
 }
 
+fn replaces_none(hook: &Bound<'_, PyAny>) -> PyErr {
+    PyRuntimeError::new_err(format!(
+        "can't replace a None gradient with a non-None value (hook '{}')",
+        hook_name(hook)
+    ))
+}
+
 /// Registers the closure over a tensor's dictionary of hooks.
 pub(crate) fn register(tensor: &Tensor, dict: Py<PyDict>) -> PyResult<()> {
     let dict = Held::new(dict);
-    let hook = Arc::new(move |grad: &Tensor| run_tensor_hooks(&dict, grad).map_err(carry));
+    let hook = Arc::new(move |grad: Option<&Tensor>| run_tensor_hooks(&dict, grad).map_err(carry));
     tensor.register_hook(hook).map(|_| ()).map_err(raise)
 }
 
@@ -143,12 +151,7 @@ fn replaced(
         grads.push(match old {
             _ if new.is_none() => None,
             Some(old) => Some(check(old, &new, hook)?),
-            None => {
-                return Err(PyRuntimeError::new_err(format!(
-                    "can't replace a None gradient with a non-None value (hook '{}')",
-                    hook_name(hook)
-                )));
-            }
+            None => return Err(replaces_none(hook)),
         });
     }
     Ok(Some(grads))

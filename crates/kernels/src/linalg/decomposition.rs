@@ -144,7 +144,7 @@ pub fn qr(
     if r.numel() == 0 && q.as_ref().is_none_or(|q| q.numel() == 0) {
         return Ok(());
     }
-    if small::fits(batch, m, n) || m.max(n) <= reflection::LARGEST {
+    if m.min(n) > 0 && (small::fits(batch, m, n) || m.max(n) <= reflection::LARGEST) {
         match a.dtype() {
             DType::F32 => return qr_of_small::<f32>(q, r, a, (batch, m, n, k)),
             DType::F64 => return qr_of_small::<f64>(q, r, a, (batch, m, n, k)),

@@ -7,7 +7,7 @@
 use crate::dense::Real;
 
 /// Largest dimension of matrices that are decomposed here.
-pub(super) const LARGEST: usize = 128;
+pub(super) const LARGEST: usize = 96;
 /// Elements that are worked on at once.
 pub(super) const LANES: usize = 16;
 /// A part of a row.
@@ -66,6 +66,15 @@ impl<T: Real> Rows<T> {
 fn plus<T: Real>(mut a: Group<T>, factor: T, b: Group<T>) -> Group<T> {
     for l in 0..LANES {
         a[l] = factor.mul_add(b[l], a[l]);
+    }
+    a
+}
+
+/// `factor * a`.
+#[inline(always)]
+fn scaled<T: Real>(factor: T, mut a: Group<T>) -> Group<T> {
+    for x in &mut a {
+        *x *= factor;
     }
     a
 }
@@ -145,7 +154,9 @@ pub(super) fn sum_of_rows<T: Real>(
         let (z, w) = (&block[2 * width + first..3 * width], &block[3 * width + first..]);
         let v = [v[i], v[i + 1], v[i + 2], v[i + 3]];
         for ((((sum, x), y), z), w) in sum.iter_mut().zip(x).zip(y).zip(z).zip(w) {
-            *sum = plus(plus(plus(plus(*sum, v[0], *x), v[1], *y), v[2], *z), v[3], *w);
+            // Apart from the sum so far, which is what the next rows wait for.
+            let four = plus(plus(plus(scaled(v[0], *x), v[1], *y), v[2], *z), v[3], *w);
+            *sum = plus(*sum, T::ONE, four);
         }
         i += 4;
     }
@@ -231,11 +242,7 @@ pub(super) fn apply_both<T: Real>(
     }
     let half = T::of(-0.5) * tau * tau * total(product);
     for (w, v) in w[first..width].iter_mut().zip(&v[first..]) {
-        let mut scaled = *w;
-        for x in &mut scaled {
-            *x *= tau;
-        }
-        *w = plus(scaled, half, *v);
+        *w = plus(scaled(tau, *w), half, *v);
     }
     for i in top..n {
         let (by_v, by_w) = (-v.as_flattened()[i], -w.as_flattened()[i]);

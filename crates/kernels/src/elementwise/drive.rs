@@ -37,6 +37,8 @@ pub(crate) struct Rows<'r> {
 pub(crate) struct Loops {
     pub(crate) dense: Loop,
     pub(crate) direct: Option<Direct>,
+    /// Elements of a row from which the direct loop is the better one.
+    pub(crate) least: usize,
 }
 
 /// Bytes of a block of one operand: few enough that the library's copy of them uses plain vector moves.
@@ -172,7 +174,7 @@ pub(crate) unsafe fn drive_raw(
     if !fits {
         return Err(mismatch(iter));
     }
-    let run = Loops { dense: run, direct: None };
+    let run = Loops { dense: run, direct: None, least: 0 };
     let mut plan =
         Plan { run, params, forms: [Form::Same; OPERANDS], sizes: [0; OPERANDS], operands };
     plan.sizes[..operands].copy_from_slice(sizes);
@@ -400,6 +402,7 @@ impl Plan {
         }
         let is_staged = staged != Staged(0);
         if (is_staged || rows > 1)
+            && n >= self.run.least
             && let Some(direct) = self.run.direct
             && let Some(single) = self.single(ptrs, strides)
         {

@@ -324,6 +324,8 @@ pub(crate) unsafe fn product<T: Blocked>(
             // As a row times a matrix, whose sums lie side by side.
             let turned = Sizes { m: 1, n: sizes.m, k: sizes.k };
             small::product(turned, c.t(), b.t(), a.t(), alpha, beta);
+        } else if gemv::are_few(sizes) {
+            gemv::few(sizes, c, a, b, alpha, beta);
         } else if small::fits(sizes) {
             small::product(sizes, c, a, b, alpha, beta);
         } else {

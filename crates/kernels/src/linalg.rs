@@ -2,14 +2,17 @@
 //! `eigh`, for `f32`, `f64`, `c64` and `c128`.
 //!
 //! LU with partial pivoting is our own up to 64 x 64 (`lu`), and so are QR and Cholesky of several small real matrices
-//! (`small`); everything else is `faer`, one thread per
-//! matrix; the batch is split over threads, so results do not depend on them. Views are (*, m, n) with
+//! (`small`), and of one up to 64 x 64 QR (`reflection`), eigenvalues of symmetric ones (`symmetric`) and singular values
+//! (`singular`); everything else is `faer`, one thread per matrix; the batch is split over threads, so results do not depend on them. Views are (*, m, n) with
 //! any strides; an error names the first batch element that failed.
 
 mod decomposition;
 mod householder;
 mod lu;
+mod reflection;
+mod singular;
 mod small;
+mod symmetric;
 
 pub use decomposition::{cholesky, eigh, qr, svd};
 pub use lu::{det, inv, slogdet, solve};
@@ -128,10 +131,23 @@ fn for_batch(
     is_batched: bool,
     work: &(dyn Fn(usize) -> std::result::Result<(), String> + Sync),
 ) -> Result<()> {
+    for_batch_with(batch, cost, name, is_batched, &|| (), &|(), i| work(i))
+}
+
+/// As [`for_batch`], with what `make` makes for many matrices together.
+fn for_batch_with<S>(
+    batch: usize,
+    cost: usize,
+    name: &str,
+    is_batched: bool,
+    make: &(dyn Fn() -> S + Sync),
+    work: &(dyn Fn(&mut S, usize) -> std::result::Result<(), String> + Sync),
+) -> Result<()> {
     let failed = AtomicUsize::new(usize::MAX);
     parallel::for_range(batch, (GRAIN / cost.max(1)).max(1), &|range| {
+        let mut made = make();
         for i in range {
-            if work(i).is_err() {
+            if work(&mut made, i).is_err() {
                 failed.fetch_min(i, Ordering::Relaxed);
                 return;
             }
@@ -141,7 +157,7 @@ fn for_batch(
     if first == usize::MAX {
         return Ok(());
     }
-    let message = work(first).err().unwrap_or_default();
+    let message = work(&mut make(), first).err().unwrap_or_default();
     let element = if is_batched { format!("(Batch element {first}): ") } else { String::new() };
     Err(Error::runtime(format!("{name}: {element}{message}")))
 }

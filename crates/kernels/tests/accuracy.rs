@@ -88,6 +88,32 @@ fn single_precision_functions_stay_within_their_error_bounds() {
 }
 
 #[test]
+fn powers_of_singles_stay_within_their_error_bound() {
+    let mut random = numbers(5);
+    let (mut worst, mut at) = (0.0, (0.0, 0.0));
+    let mut look = |x: f32, y: f32| {
+        let error = ulps32(math_f32::pow(x, y), f64::from(x).powf(f64::from(y)));
+        if error > worst {
+            (worst, at) = (error, (x, y));
+        }
+    };
+    for _ in 0..300_000 {
+        // Any number to any power, then powers that are neither 0 nor infinite, of numbers near 1 and of others.
+        look(f32::from_bits(random() as u32), f32::from_bits(random() as u32));
+        let unit = random() as f64 / u64::MAX as f64;
+        let x = f32::from_bits(random() as u32 & 0x7fff_ffff);
+        let near = (1.0 + (unit - 0.5) * 0.01) as f32;
+        for x in [x, near] {
+            let most = 150.0 / f64::from(x).log2();
+            look(x, (most * (2.0 * unit - 1.0)) as f32);
+        }
+        look(-x, (random() % 9) as f32 - 4.0);
+    }
+    println!("pow: {worst:.3} ulp at {at:?}");
+    assert!(worst <= 0.75, "pow{at:?} is off by {worst} units in the last place");
+}
+
+#[test]
 fn functions_computed_in_single_precision_stay_within_their_error_bounds() {
     let gelu = |x: f64| 0.5 * x * math_f64::erfc(-x * std::f64::consts::FRAC_1_SQRT_2);
     let (mut worst_gelu, mut worst_half, mut worst_exp) = (0.0_f64, 0.0_f64, 0.0_f64);

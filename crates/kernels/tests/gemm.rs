@@ -56,6 +56,8 @@ fn products_equal_the_naive_sum() {
             (5, 1101, 20),
             (40, 262, 110),
             (23, 1030, 96),
+            (2, 300, 2),
+            (3, 257, 4),
         ] {
             for (alpha, beta) in [(1.0, 0.0), (1.0, 1.0), (2.0, -3.0), (0.0, 2.0)] {
                 check(&mut rng, dtype, m, k, n, alpha, beta);

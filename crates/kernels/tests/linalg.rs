@@ -3,6 +3,7 @@
 
 mod tensor;
 
+use pullback_kernels::simd::{Level, set_level};
 use pullback_kernels::{C128, DType, linalg};
 use tensor::{Rng, Tensor};
 
@@ -248,6 +249,9 @@ fn qr_gives_back_the_matrix() {
             (16, 3, 5),
             (19, 6, 4),
             (5, 32, 32),
+            (1, 17, 40),
+            (1, 70, 33),
+            (1, 96, 96),
         ] {
             for complete in [false, true] {
                 let k = if complete { m } else { m.min(n) };
@@ -348,6 +352,64 @@ fn cholesky_and_eigh_give_back_the_matrix() {
                     tolerance(dtype) * 10.0,
                     &format!("eigh {dtype:?} {n}"),
                 );
+            }
+        }
+    }
+}
+
+/// Symmetric matrices with known eigenvalues: spread, repeated, graded, in pairs, nearly all alike, of rank one.
+fn spectra(n: usize) -> Vec<Vec<f64>> {
+    let of = |f: &dyn Fn(usize) -> f64| (0..n).map(f).collect();
+    vec![
+        of(&|i| i as f64 - 3.0),
+        of(&|i| f64::from(u8::from(i % 3 == 0))),
+        of(&|i| 0.1_f64.powi(i.min(30) as i32)),
+        of(&|i| if i % 2 == 0 { -1.0 } else { 1.0 }),
+        of(&|i| 1.0 + 1e-9 * i as f64),
+        of(&|i| if i == n / 2 { 2.0 } else { 0.0 }),
+    ]
+}
+
+#[test]
+fn eigenvalues_hold_at_every_scale_and_when_they_repeat() {
+    let mut rng = Rng(7);
+    let scales = [(DType::F32, [1.0, 1e-36, 1e36]), (DType::F64, [1.0, 1e-300, 1e300])];
+    for (dtype, scale) in scales.iter().flat_map(|(d, scales)| scales.map(|s| (*d, s))) {
+        for n in [1_usize, 2, 3, 4, 16, 17, 64] {
+            for mut values in spectra(n) {
+                // A reflection turns the diagonal.
+                let u: Vec<f64> = (0..n).map(|_| rng.real()).collect();
+                let norm: f64 = u.iter().map(|u| u * u).sum();
+                let h = |i: usize, j: usize| f64::from(u8::from(i == j)) - 2.0 * u[i] * u[j] / norm;
+                let at = |i, j| (0..n).map(|k| h(i, k) * values[k] * h(j, k)).sum::<f64>() * scale;
+                let a: Vec<f64> = (0..n * n).map(|i| at(i / n, i % n)).collect();
+                let a = Tensor::from(dtype, &[n as i64, n as i64], &a);
+                values.sort_by(f64::total_cmp);
+                let largest = values.iter().fold(0.0_f64, |a, b| a.max(b.abs()));
+                let mut results = Vec::new();
+                for level in Level::ALL {
+                    set_level(level);
+                    let mut w = Tensor::full(dtype, &[n as i64], 0.0);
+                    let mut v = Tensor::full(dtype, &[n as i64, n as i64], 0.0);
+                    linalg::eigh(&mut w.view_mut(), Some(&mut v.view_mut()), a.view(), false)
+                        .unwrap();
+                    results.push((w.reals(), v.reals()));
+                    let (w, v) = (w.reals(), Matrix::of(&v, 0));
+                    let what = format!("{dtype:?} {n} {scale:e}");
+                    let tolerance = if dtype == DType::F32 { 3e-6 } else { 3e-14 };
+                    for (got, want) in w.iter().zip(&values) {
+                        let error = (got / scale - want).abs() / largest.max(1e-300);
+                        assert!(error <= tolerance, "{what}: {got} {want}");
+                    }
+                    v.adjoint().times(&v).assert_near(&Matrix::eye(n), tolerance, &what);
+                    let w: Vec<f64> = w.iter().map(|w| w / scale / largest).collect();
+                    let back = v.times(&Matrix::diagonal(&w)).times(&v.adjoint());
+                    let a: Vec<f64> = a.reals().iter().map(|a| a / scale / largest).collect();
+                    let values = a.iter().map(|&a| C128::new(a, 0.0)).collect();
+                    let a = Matrix { rows: n, columns: n, values };
+                    back.assert_near(&a, tolerance, &what);
+                }
+                assert!(results.windows(2).all(|r| r[0] == r[1]), "{dtype:?} {n}: levels differ");
             }
         }
     }

@@ -75,7 +75,9 @@ fn check(dtype: DType, size: (i64, i64)) {
 #[test]
 fn rows_of_any_layout_give_what_dense_memory_gives() {
     use DType::*;
-    for size in [(0, 5), (5, 0), (1, 7), (7, 1), (40, 3), (129, 16), (9, 257), (5, 700)] {
+    for size in
+        [(0, 5), (5, 0), (1, 7), (7, 1), (40, 3), (129, 16), (9, 257), (5, 700), (8, 2), (300, 17)]
+    {
         for dtype in [F32, F64, BF16, F16, I16, I64, C128, Bool] {
             check(dtype, size);
         }

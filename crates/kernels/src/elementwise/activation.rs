@@ -1,7 +1,7 @@
 //! Activation functions of neural networks and their derivatives (`*_backward`, whose first input is
 //! the gradient). They are computed in one pass, in `f32` for half precision.
 
-use super::dense::{run1, run2, run3};
+use super::dense::{Map2, run1, run2, run3};
 use super::math::{Math, Real};
 use super::number::Ordered;
 use crate::{DType, Error, Iter, Result, Scalar};
@@ -132,7 +132,20 @@ pub fn tanh_backward(iter: &mut Iter) -> Result<()> {
     compute!(iter.input_dtype(0), "tanh_backward_cpu", [float complex], T => run2::<TanhBackward<T>>(iter, ()))
 }
 
-map!(math Glu<T: Real>(a: T, b: T) -> T { a.times(Math::sigmoid(b)) });
+struct Glu<T>(std::marker::PhantomData<T>);
+impl<T: Real> Map2 for Glu<T> {
+    type P = ();
+    type A = T;
+    type B = T;
+    type Out = T;
+    type Width = T::MathWidth;
+    // Its inputs are halves of rows: rows with gaps.
+    const BY_ROWS: bool = true;
+    #[inline(always)]
+    fn map((): (), a: T, b: T) -> T {
+        a.times(Math::sigmoid(b))
+    }
+}
 /// `a sigmoid(b)`; inputs: the two halves.
 pub fn glu(iter: &mut Iter) -> Result<()> {
     compute!(iter.input_dtype(0), "glu_cpu", [float], T => run2::<Glu<T>>(iter, ()))

@@ -59,6 +59,8 @@ pub(crate) trait Map2 {
     fn map(p: Self::P, a: Self::A, b: Self::B) -> Self::Out;
     /// Whether memory is slower than the map.
     const CHEAP: bool = false;
+    /// Whether there is a loop over rows: for maps that are not cheap, over rows that fill a register.
+    const BY_ROWS: bool = Self::CHEAP;
     /// As for [`Map1`].
     const REPAIRS: bool = false;
     #[inline(always)]
@@ -81,6 +83,8 @@ pub(crate) trait Map3 {
     fn map(p: Self::P, a: Self::A, b: Self::B, c: Self::C) -> Self::Out;
 }
 
+/// Elements that fill a register.
+const REGISTER: usize = 16;
 /// Elements between two looks for hard ones.
 const CHUNK: usize = 256;
 
@@ -357,9 +361,9 @@ direct_loops! {
 }
 
 macro_rules! pick {
-    (direct $K:ident, $avx2:ident, $avx512:ident) => {{
+    (direct $is_wanted:expr, $K:ident, $avx2:ident, $avx512:ident) => {{
         #[cfg(target_arch = "x86_64")]
-        if $K::CHEAP {
+        if $is_wanted {
             match crate::simd::level() {
                 crate::simd::Level::Avx512 => return Some($avx512::<$K>),
                 crate::simd::Level::Avx2 => return Some($avx2::<$K>),
@@ -431,11 +435,11 @@ impl Width for Widest {
     }
     #[inline(always)]
     fn direct1<K: Map1>() -> Option<Direct> {
-        pick!(direct K, direct1_avx2, direct1_avx512)
+        pick!(direct K::CHEAP, K, direct1_avx2, direct1_avx512)
     }
     #[inline(always)]
     fn direct2<K: Map2>() -> Option<Direct> {
-        pick!(direct K, direct2_avx2, direct2_avx512)
+        pick!(direct K::BY_ROWS, K, direct2_avx2, direct2_avx512)
     }
 }
 
@@ -443,7 +447,7 @@ impl Width for Widest {
 #[inline]
 pub(crate) fn run1<K: Map1>(iter: &Iter, p: K::P) -> Result<()> {
     let dtypes = [K::Out::DTYPE, K::A::DTYPE];
-    let loops = Loops { dense: K::Width::loop1::<K>(), direct: K::Width::direct1::<K>() };
+    let loops = Loops { dense: K::Width::loop1::<K>(), direct: K::Width::direct1::<K>(), least: 0 };
     // SAFETY: the loops read operands of these dtypes and parameters of this type.
     unsafe { drive(iter, &dtypes, loops, (&raw const p).cast()) }
 }
@@ -452,7 +456,8 @@ pub(crate) fn run1<K: Map1>(iter: &Iter, p: K::P) -> Result<()> {
 #[inline]
 pub(crate) fn run2<K: Map2>(iter: &Iter, p: K::P) -> Result<()> {
     let dtypes = [K::Out::DTYPE, K::A::DTYPE, K::B::DTYPE];
-    let loops = Loops { dense: K::Width::loop2::<K>(), direct: K::Width::direct2::<K>() };
+    let least = if K::CHEAP { 0 } else { REGISTER };
+    let loops = Loops { dense: K::Width::loop2::<K>(), direct: K::Width::direct2::<K>(), least };
     // SAFETY: the loops read operands of these dtypes and parameters of this type.
     unsafe { drive(iter, &dtypes, loops, (&raw const p).cast()) }
 }
@@ -461,7 +466,7 @@ pub(crate) fn run2<K: Map2>(iter: &Iter, p: K::P) -> Result<()> {
 #[inline]
 pub(crate) fn run3<K: Map3>(iter: &Iter, p: K::P) -> Result<()> {
     let dtypes = [K::Out::DTYPE, K::A::DTYPE, K::B::DTYPE, K::C::DTYPE];
-    let loops = Loops { dense: K::Width::loop3::<K>(), direct: None };
+    let loops = Loops { dense: K::Width::loop3::<K>(), direct: None, least: 0 };
     // SAFETY: the loops read operands of these dtypes and parameters of this type.
     unsafe { drive(iter, &dtypes, loops, (&raw const p).cast()) }
 }

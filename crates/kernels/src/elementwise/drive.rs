@@ -8,8 +8,7 @@
 //! exists once.
 
 use super::copy::copy_tile;
-use super::half::{brain_to_single, half_to_single, single_to_brain, single_to_half};
-use super::runs::{Grid, Kind, copy_runs};
+use super::stage::{Form, copy_rows, gather, repeat, scatter};
 use crate::strided::MAX_OPERANDS;
 use crate::{DType, Error, Iter, Result, parallel};
 use std::mem::MaybeUninit;
@@ -38,6 +37,8 @@ pub(crate) struct Rows<'r> {
 pub(crate) struct Loops {
     pub(crate) dense: Loop,
     pub(crate) direct: Option<Direct>,
+    /// Elements of a row from which the direct loop is the better one.
+    pub(crate) least: usize,
 }
 
 /// Bytes of a block of one operand: few enough that the library's copy of them uses plain vector moves.
@@ -45,11 +46,13 @@ const BUFFER: usize = 2048;
 /// Bytes between two buffers, so that they do not begin at the same place of a page, which makes loads wait for stores.
 const SPACING: usize = 192;
 /// Most elements of a block (loops work on at least four bytes, or on few bytes at a time).
-const BLOCK: usize = BUFFER / 4;
+pub(super) const BLOCK: usize = BUFFER / 4;
 /// A tile of transposed operands: so many elements along the loop,
 const TILE: usize = 128;
 /// and so many loops (two cache lines of four-byte elements).
 const TILE_ROWS: usize = 32;
+/// Fewest rows for which one that serves them all is laid out several times.
+const REPEATED: usize = 8;
 /// Most elements of rows that are staged together although they lie as a loop needs them.
 const SHORT: usize = 128;
 /// Most operands of a pointwise op.
@@ -71,14 +74,6 @@ struct Buffer([MaybeUninit<u8>; BUFFER + SPACING]);
 
 #[repr(C, align(64))]
 struct Tile([MaybeUninit<u8>; TILE * TILE_ROWS * 8]);
-
-/// How an operand's elements lie in memory and in the loop.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Form {
-    Same,
-    Half,
-    Brain,
-}
 
 impl Rows<'_> {
     /// Whether an input is the output, in every row.
@@ -179,7 +174,7 @@ pub(crate) unsafe fn drive_raw(
     if !fits {
         return Err(mismatch(iter));
     }
-    let run = Loops { dense: run, direct: None };
+    let run = Loops { dense: run, direct: None, least: 0 };
     let mut plan =
         Plan { run, params, forms: [Form::Same; OPERANDS], sizes: [0; OPERANDS], operands };
     plan.sizes[..operands].copy_from_slice(sizes);
@@ -324,6 +319,80 @@ impl Plan {
         jumps: &[isize],
         (n, rows): (usize, usize),
     ) {
+        if rows >= REPEATED && n > 1 && self.repeats(strides, jumps, n) {
+            self.run_repeated(ptrs, strides, jumps, (n, rows));
+        } else {
+            self.run_lines(ptrs, strides, jumps, (n, rows));
+        }
+    }
+
+    /// Whether short rows follow one another in every operand but some of which one row, or one element, serves all.
+    fn repeats(&self, strides: &[isize], jumps: &[isize], n: usize) -> bool {
+        let mut repeats = false;
+        for i in 0..self.operands {
+            let size = self.sizes[i] as isize;
+            let (is_dense, is_same) = (strides[i] == size, jumps[i] == 0 && i > 0);
+            let fits = if is_dense {
+                is_same || jumps[i] == n as isize * size
+            } else {
+                is_same && strides[i] == 0
+            };
+            if !fits || 4 * n * self.sizes[i] > BUFFER {
+                return false;
+            }
+            repeats |= is_dense && is_same;
+        }
+        repeats
+    }
+
+    /// As [`Plan::run_lines`], where [`Plan::repeats`]: a row that serves all is laid out several times, so that others are
+    /// taken as few long rows.
+    #[inline(never)]
+    fn run_repeated(
+        &self,
+        ptrs: &[*mut u8],
+        strides: &[isize],
+        jumps: &[isize],
+        (n, rows): (usize, usize),
+    ) {
+        let mut buffers = [const { MaybeUninit::<Buffer>::uninit() }; OPERANDS - 1];
+        let many = (self.block() / n).min(rows);
+        let (mut at, mut wide) = ([std::ptr::null_mut(); OPERANDS], [0; OPERANDS]);
+        for i in 0..self.operands {
+            (at[i], wide[i]) = (ptrs[i], many as isize * jumps[i]);
+            if i > 0 && jumps[i] == 0 && strides[i] != 0 {
+                at[i] = buffers[i - 1].as_mut_ptr().cast();
+                let bytes = n * self.sizes[i];
+                // SAFETY: the row lies inside the operand, `many` of them in a buffer.
+                unsafe {
+                    at[i].copy_from_nonoverlapping(ptrs[i], bytes);
+                    repeat(at[i], bytes, many * bytes);
+                }
+            }
+        }
+        let (all, rest) = (rows / many, rows % many);
+        self.run_lines(&at[..self.operands], strides, &wide[..self.operands], (many * n, all));
+        if rest > 0 {
+            for (at, wide) in at.iter_mut().zip(wide) {
+                *at = at.wrapping_offset(all as isize * wide);
+            }
+            self.run_lines(&at[..self.operands], strides, jumps, (rest * n, 1));
+        }
+    }
+
+    /// Elements of each operand that a buffer holds.
+    fn block(&self) -> usize {
+        BUFFER / self.sizes[..self.operands].iter().fold(4, |a, &size| a.max(size))
+    }
+
+    /// As [`Plan::run_rows`], row by row or in blocks of rows.
+    fn run_lines(
+        &self,
+        ptrs: &[*mut u8],
+        strides: &[isize],
+        jumps: &[isize],
+        (n, rows): (usize, usize),
+    ) {
         let mut staged = Staged(0);
         for i in 0..self.operands {
             let is_staged = self.forms[i] != Form::Same
@@ -333,6 +402,7 @@ impl Plan {
         }
         let is_staged = staged != Staged(0);
         if (is_staged || rows > 1)
+            && n >= self.run.least
             && let Some(direct) = self.run.direct
             && let Some(single) = self.single(ptrs, strides)
         {
@@ -341,8 +411,7 @@ impl Plan {
             // SAFETY: operands are dense or single as the loop is told, and of the right dtypes.
             return unsafe { direct(&run, self.params) };
         }
-        let largest = self.sizes[..self.operands].iter().fold(4, |a, &size| a.max(size));
-        let block = BUFFER / largest;
+        let block = self.block();
         // Short rows are staged together; so are those that lie as needed but would leave registers half empty, if the output
         // is one run.
         let is_dense = jumps[0] == n as isize * strides[0];
@@ -456,14 +525,8 @@ impl Plan {
                 }
                 let to = if form == Form::Same { at[i] } else { between };
                 if jumps[i] == 0 {
-                    // A row that is repeated is copied in ever longer parts.
                     gather(Form::Same, size, ptrs[i], strides[i], to, n);
-                    let (mut done, all) = (n * size, rows * n * size);
-                    while done < all {
-                        let more = done.min(all - done);
-                        to.copy_to_nonoverlapping(to.add(done), more);
-                        done += more;
-                    }
+                    repeat(to, n * size, rows * n * size);
                 } else {
                     let jumps = [(n * size) as isize, jumps[i]];
                     copy_rows((to, ptrs[i]), [size as isize, strides[i]], jumps, size, (n, rows));
@@ -492,130 +555,6 @@ impl Plan {
             let jumps = [jumps[0], (n * size) as isize];
             copy_rows((ptrs[0], from), [strides[0], size as isize], jumps, size, (n, rows));
         }
-    }
-}
-
-/// Copies a strided run into a dense buffer.
-///
-/// # Safety
-/// `from` has `n <= BLOCK` elements at `stride`, `to` has room for `n`, aligned for any of them.
-unsafe fn gather(form: Form, size: usize, from: *const u8, stride: isize, to: *mut u8, n: usize) {
-    // SAFETY: as promised by the caller.
-    unsafe {
-        match (form, size) {
-            (Form::Same, 1) => gather_as::<u8>(from, stride, to, n),
-            (Form::Same, 2) => gather_as::<u16>(from, stride, to, n),
-            (Form::Same, 4) => gather_as::<u32>(from, stride, to, n),
-            (Form::Same, 8) => gather_as::<u64>(from, stride, to, n),
-            (Form::Same, _) => gather_as::<[u64; 2]>(from, stride, to, n),
-            (half, _) => {
-                let mut dense = [const { MaybeUninit::<u16>::uninit() }; BLOCK];
-                let to = std::slice::from_raw_parts_mut(to.cast::<f32>(), n);
-                let bits = if stride == 2 || n <= 1 {
-                    std::slice::from_raw_parts(from.cast::<u16>(), n)
-                } else {
-                    gather_as::<u16>(from, stride, dense.as_mut_ptr().cast(), n);
-                    std::slice::from_raw_parts(dense.as_ptr().cast(), n)
-                };
-                if half == Form::Half {
-                    half_to_single(bits, to);
-                } else {
-                    brain_to_single(bits, to);
-                }
-            }
-        }
-    }
-}
-
-/// Copies rows of `n` elements of `size` bytes, of which one side is dense; strides and jumps are those of output and input.
-///
-/// # Safety
-/// All elements are live, those of the output writable and apart from the input.
-unsafe fn copy_rows(
-    (to, from): (*mut u8, *const u8),
-    strides: [isize; 2],
-    jumps: [isize; 2],
-    size: usize,
-    (n, rows): (usize, usize),
-) {
-    if let Some(kind) = Kind::of(strides, size) {
-        let grid = Grid { to, from, places: &[[0, 0]], rows, jumps };
-        // SAFETY: the caller's promise.
-        return unsafe { copy_runs(&grid, kind, size, n) };
-    }
-    for row in 0..rows as isize {
-        let (to, from) = (to.wrapping_offset(row * jumps[0]), from.wrapping_offset(row * jumps[1]));
-        // SAFETY: the caller's promise.
-        unsafe {
-            if strides[0] == size as isize {
-                gather(Form::Same, size, from, strides[1], to, n);
-            } else {
-                scatter(Form::Same, size, from, to, strides[0], n);
-            }
-        }
-    }
-}
-
-/// Copies a dense buffer to a strided run.
-///
-/// # Safety
-/// `from` has `n <= BLOCK` elements, `to` has `n` writable ones at `stride`.
-unsafe fn scatter(form: Form, size: usize, from: *const u8, to: *mut u8, stride: isize, n: usize) {
-    // SAFETY: as promised by the caller.
-    unsafe {
-        match (form, size) {
-            (Form::Same, 1) => scatter_as::<u8>(from, to, stride, n),
-            (Form::Same, 2) => scatter_as::<u16>(from, to, stride, n),
-            (Form::Same, 4) => scatter_as::<u32>(from, to, stride, n),
-            (Form::Same, 8) => scatter_as::<u64>(from, to, stride, n),
-            (Form::Same, _) => scatter_as::<[u64; 2]>(from, to, stride, n),
-            (half, _) => {
-                let mut dense = [const { MaybeUninit::<u16>::uninit() }; BLOCK];
-                let from = std::slice::from_raw_parts(from.cast::<f32>(), n);
-                let direct = stride == 2 || n <= 1;
-                let bits: *mut u16 = if direct { to.cast() } else { dense.as_mut_ptr().cast() };
-                // Written before it is read.
-                let bits = std::slice::from_raw_parts_mut(bits, n);
-                if half == Form::Half {
-                    single_to_half(from, bits);
-                } else {
-                    single_to_brain(from, bits);
-                }
-                if !direct {
-                    scatter_as::<u16>(dense.as_ptr().cast(), to, stride, n);
-                }
-            }
-        }
-    }
-}
-
-crate::multiversion! {
-    fn spread<T: Copy>(to: &mut [T], value: T) {
-        to.fill(value);
-    }
-}
-
-unsafe fn gather_as<T: Copy>(from: *const u8, stride: isize, to: *mut u8, n: usize) {
-    let to = to.cast::<T>();
-    // SAFETY: `n` elements on both sides, as promised by `gather`'s caller.
-    unsafe {
-        if stride == size_of::<T>() as isize {
-            std::ptr::copy_nonoverlapping(from.cast::<T>(), to, n);
-        } else if stride == 0 {
-            spread(std::slice::from_raw_parts_mut(to, n), *from.cast::<T>());
-        } else {
-            for i in 0..n {
-                *to.add(i) = *from.offset(i as isize * stride).cast::<T>();
-            }
-        }
-    }
-}
-
-unsafe fn scatter_as<T: Copy>(from: *const u8, to: *mut u8, stride: isize, n: usize) {
-    let from = from.cast::<T>();
-    for i in 0..n {
-        // SAFETY: `n` elements on both sides, as promised by `scatter`'s caller.
-        unsafe { *to.offset(i as isize * stride).cast::<T>() = *from.add(i) };
     }
 }
 

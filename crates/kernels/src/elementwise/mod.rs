@@ -24,6 +24,7 @@ mod number;
 mod polygamma;
 pub(crate) mod runs;
 mod special;
+mod stage;
 mod ternary;
 mod unary;
 

@@ -20,8 +20,6 @@ macro_rules! unary {
 }
 
 unary! {
-    /// `e^x`.
-    exp, "exp_vml_cpu", [float complex], math => Exp<T: Math>(x) Math::exp(x);
     /// `2^x`.
     exp2, "exp2", [float complex], math => Exp2<T: Math>(x) Math::exp2(x);
     /// `e^x - 1`, exact near 0.
@@ -68,6 +66,27 @@ unary! {
     frac, "frac_cpu", [float], => Frac<T: Real>(x) x.minus(Real::trunc(x));
     /// `x * x`.
     square, "pow", [int float complex], => Square<T: Number>(x) x.times(x);
+}
+
+map!(math Exp<T: Math>(x: T) -> T { Math::exp(x) });
+/// `e^x` in single precision: what it takes for 0 is far below every `float16`.
+struct ExpHalf;
+impl Map1 for ExpHalf {
+    type P = ();
+    type A = f32;
+    type Out = f32;
+    type Width = super::dense::Widest;
+    #[inline(always)]
+    fn map((): (), x: f32) -> f32 {
+        crate::simd::math_f32::exp_single(x)
+    }
+}
+/// `e^x`.
+pub fn exp(iter: &mut Iter) -> Result<()> {
+    if iter.input_dtype(0) == DType::F16 {
+        return run1::<ExpHalf>(iter, ());
+    }
+    compute!(iter.input_dtype(0), "exp_vml_cpu", [float complex], T => run1::<Exp<T>>(iter, ()))
 }
 
 /// Declares maps of single precision by quick functions in double precision where these hold; by the exact ones elsewhere,

@@ -62,6 +62,58 @@ fn vector<T: MulAdd>(ptr: *const T, stride: isize, n: usize, copy: &mut Vec<T>) 
     copy
 }
 
+/// Whether there are so few outputs, each of so many products, that rows and columns are better multiplied one by one.
+pub(super) fn are_few(s: Sizes) -> bool {
+    s.m.max(s.n) <= FEW && s.k >= 256 && s.k * (s.m + s.n) <= CHUNK
+}
+
+/// Most rows and columns of few outputs.
+const FEW: usize = 4;
+
+/// `c = beta * c + alpha * a @ b` where [`are_few`].
+///
+/// # Safety
+/// As [`super::product`].
+pub(super) unsafe fn few<T: MulAdd>(
+    s: Sizes,
+    c: Matrix<T>,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    alpha: T,
+    beta: T,
+) {
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    let b = b.t();
+    let is_same = (a.ptr, a.rs, a.cs, s.m) == (b.ptr, b.rs, b.cs, s.n);
+    // SAFETY: the caller's promise.
+    let left = unsafe { without_gaps(a, (s.m, s.k), &mut first) };
+    // SAFETY: as above.
+    let right = if is_same { left } else { unsafe { without_gaps(b, (s.n, s.k), &mut second) } };
+    for (j, x) in right.chunks_exact(s.k).enumerate() {
+        let mut sums = [T::default(); FEW];
+        rows(Matrix::rows(left.as_ptr(), s.k), x, &mut sums[..s.m]);
+        // SAFETY: `c` has `m` rows.
+        unsafe { small::finish(c.at(0, j).t(), &sums[..s.m], alpha, beta) };
+    }
+}
+
+/// The rows of a matrix one after the other, copied if they do not lie so.
+///
+/// # Safety
+/// All elements of the matrix are live.
+unsafe fn without_gaps<T: MulAdd>(a: Matrix<T>, (m, k): (usize, usize), copy: &mut Vec<T>) -> &[T] {
+    if a.cs == 1 && a.rs == k as isize {
+        // SAFETY: `m` rows of `k` live elements without gaps.
+        return unsafe { std::slice::from_raw_parts(a.ptr, m * k) };
+    }
+    copy.reserve(m * k);
+    for i in 0..m {
+        // SAFETY: inside the matrix.
+        copy.extend((0..k).map(|p| unsafe { *a.at(i, p).ptr }));
+    }
+    copy
+}
+
 fn by_rows<T: MulAdd>(s: Sizes, a: Matrix<T>, x: &[T], sums: &mut [T], threads: bool) {
     let grain = if threads { (GRAIN / s.k).max(1) } else { s.m };
     let sums = SharedMut::new(sums);

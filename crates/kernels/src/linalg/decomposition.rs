@@ -1,11 +1,12 @@
 //! Decompositions through `faer`: SVD, QR, Cholesky and the Hermitian eigenvalue problem.
 
 use super::{
-    Field, codes_of_batch, for_batch, for_field, householder, matrices, optional, small, squares,
-    store_optional, to_mat, undefined, with_batch, write,
+    Field, GRAIN, codes_of_batch, for_batch, for_batch_with, for_field, householder, matrices,
+    optional, reflection, singular, small, squares, store_optional, symmetric, to_mat, undefined,
+    with_batch, write,
 };
 use crate::dense::{Real, SharedMut, expect_shape, load, store, with_output};
-use crate::{DType, Result, StridedMut, StridedRef};
+use crate::{DType, Result, StridedMut, StridedRef, parallel};
 use faer::Side;
 
 /// An output that may be left out.
@@ -34,6 +35,14 @@ pub fn svd(
     let is_empty = u.as_ref().is_none_or(|u| u.numel() == 0);
     if s.numel() == 0 && is_empty && vh.as_ref().is_none_or(|vh| vh.numel() == 0) {
         return Ok(());
+    }
+    if k > 0 && m.max(n) <= singular::LARGEST {
+        let sizes = (batch, m, n, [columns, rows]);
+        match a.dtype() {
+            DType::F32 => return svd_of_small::<f32>(u, s, vh, a, sizes),
+            DType::F64 => return svd_of_small::<f64>(u, s, vh, a, sizes),
+            _ => {}
+        }
     }
     let (shape, is_batched) = (a.shape(), a.ndim() > 2);
     for_field!(a.dtype(), "linalg.svd", "linalg_svd_cpu", T => {
@@ -69,6 +78,42 @@ pub fn svd(
     })
 }
 
+/// [`svd`] of small real matrices, with so many columns of `u` and rows of `vh`.
+fn svd_of_small<T: Real + Field<Part = T>>(
+    u: Wanted<'_, '_>,
+    s: &mut StridedMut<'_>,
+    vh: Wanted<'_, '_>,
+    a: StridedRef<'_>,
+    (batch, m, n, [columns, rows]): (usize, usize, usize, [usize; 2]),
+) -> Result<()> {
+    let (shape, is_batched) = (a.shape(), a.ndim() > 2);
+    let mut us = optional::<T>("U", u.as_deref(), &with_batch(shape, &[m, columns]))?;
+    let mut vs = optional::<T>("Vh", vh.as_deref(), &with_batch(shape, &[rows, n]))?;
+    let a = load::<T>(a);
+    let k = m.min(n);
+    let per_u = if us.is_empty() { 0 } else { m * columns };
+    let per_v = if vs.is_empty() { 0 } else { rows * n };
+    let (us_, vs_) = (SharedMut::new(&mut us), SharedMut::new(&mut vs));
+    with_output::<T, _>(s, |s| {
+        let s = SharedMut::new(s);
+        let make = || singular::Singular::<T>::new(m.max(n), k, columns.max(rows));
+        for_batch_with(batch, 8 * m * n * k, "linalg.svd", is_batched, &make, &|solver, i| {
+            let a = &a[i * m * n..(i + 1) * m * n];
+            // SAFETY: one task per matrix.
+            let (s, u, v) = unsafe {
+                let u = us_.slice(i * per_u..(i + 1) * per_u);
+                (s.slice(i * k..(i + 1) * k), u, vs_.slice(i * per_v..(i + 1) * per_v))
+            };
+            let is_done =
+                a.iter().all(|v| Field::is_finite(*v)) && solver.decompose(s, (u, v), a, m < n);
+            if is_done { Ok(()) } else { Err(NOT_FINITE.to_owned()) }
+        })
+    })?;
+    store_optional(u, &us);
+    store_optional(vh, &vs);
+    Ok(())
+}
+
 /// Matrix `i`, if all its elements are finite.
 fn finite<T: Field>(
     a: &[T],
@@ -99,7 +144,7 @@ pub fn qr(
     if r.numel() == 0 && q.as_ref().is_none_or(|q| q.numel() == 0) {
         return Ok(());
     }
-    if small::fits(batch, m, n) {
+    if m.min(n) > 0 && (small::fits(batch, m, n) || m.max(n) <= reflection::LARGEST) {
         match a.dtype() {
             DType::F32 => return qr_of_small::<f32>(q, r, a, (batch, m, n, k)),
             DType::F64 => return qr_of_small::<f64>(q, r, a, (batch, m, n, k)),
@@ -145,17 +190,32 @@ pub fn qr(
     })
 }
 
-/// [`qr`] of several small real matrices.
+/// [`qr`] of small real matrices.
 fn qr_of_small<T: Real>(
     q: Wanted<'_, '_>,
     r: &mut StridedMut<'_>,
     a: StridedRef<'_>,
     sizes: (usize, usize, usize, usize),
 ) -> Result<()> {
-    let (_, m, _, k) = sizes;
+    let (batch, m, n, k) = sizes;
     let mut qs = optional::<T>("Q", q.as_deref(), &with_batch(a.shape(), &[m, k]))?;
     let a = load::<T>(a);
-    with_output::<T, _>(r, |r| small::qr(&mut qs, r, &a, sizes));
+    with_output::<T, _>(r, |r| {
+        if small::fits(batch, m, n) {
+            return small::qr(&mut qs, r, &a, sizes);
+        }
+        let per_q = qs.len() / batch;
+        let (qs, r) = (SharedMut::new(&mut qs), SharedMut::new(r));
+        parallel::for_range(batch, (GRAIN / (4 * m * n * n)).max(1), &|range| {
+            for i in range {
+                // SAFETY: one task per matrix.
+                let (q, r) = unsafe {
+                    (qs.slice(i * per_q..(i + 1) * per_q), r.slice(i * k * n..(i + 1) * k * n))
+                };
+                reflection::qr(q, r, &a[i * m * n..(i + 1) * m * n], m, n, k);
+            }
+        });
+    });
     store_optional(q, &qs);
     Ok(())
 }
@@ -233,6 +293,13 @@ pub fn eigh(
 ) -> Result<()> {
     let (batch, n) = squares("linalg.eigh", a.shape())?;
     expect_shape("eigenvalues", w.shape(), &with_batch(a.shape(), &[n]))?;
+    if n <= symmetric::LARGEST {
+        match a.dtype() {
+            DType::F32 => return eigh_of_small::<f32>(w, v, a, (batch, n), upper),
+            DType::F64 => return eigh_of_small::<f64>(w, v, a, (batch, n), upper),
+            _ => {}
+        }
+    }
     let (shape, is_batched) = (a.shape(), a.ndim() > 2);
     for_field!(a.dtype(), "linalg.eigh", "linalg_eigh_cpu", T => {
         let a = load::<T>(a);
@@ -260,4 +327,34 @@ pub fn eigh(
         store_optional(v, &vs);
         Ok(())
     })
+}
+
+/// [`eigh`] of small real matrices.
+fn eigh_of_small<T: Real + Field<Part = T>>(
+    w: &mut StridedMut<'_>,
+    v: Wanted<'_, '_>,
+    a: StridedRef<'_>,
+    (batch, n): (usize, usize),
+    upper: bool,
+) -> Result<()> {
+    let is_batched = a.ndim() > 2;
+    let mut vs = optional::<T>("eigenvectors", v.as_deref(), a.shape())?;
+    let a = load::<T>(a);
+    let per_v = if vs.is_empty() { 0 } else { n * n };
+    let vs_ = SharedMut::new(&mut vs);
+    with_output::<T, _>(w, |w| {
+        let w = SharedMut::new(w);
+        let count = if n == 0 { 0 } else { batch };
+        let make = || symmetric::Symmetric::<T>::new(n);
+        for_batch_with(count, 8 * n * n * n, "linalg.eigh", is_batched, &make, &|solver, i| {
+            let a = &a[i * n * n..(i + 1) * n * n];
+            // SAFETY: one task per matrix.
+            let (w, v) =
+                unsafe { (w.slice(i * n..(i + 1) * n), vs_.slice(i * per_v..(i + 1) * per_v)) };
+            let is_done = a.iter().all(|v| Field::is_finite(*v)) && solver.eigen(w, v, a, upper);
+            if is_done { Ok(()) } else { Err(NOT_FINITE.to_owned()) }
+        })
+    })?;
+    store_optional(v, &vs);
+    Ok(())
 }

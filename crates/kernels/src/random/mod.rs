@@ -12,7 +12,8 @@ mod sample;
 pub use generator::{DEFAULT_SEED, Generator, STATE_SIZE};
 pub use sample::{multinomial, randperm};
 
-use crate::line::{Layout, Lines, check_shape, get, put};
+use crate::dense::{Real, load};
+use crate::line::{Layout, Lines, check_shape, put};
 use crate::{DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype};
 use smallvec::SmallVec;
 
@@ -39,6 +40,28 @@ fn fill_each<T: Element>(out: &StridedMut<'_>, mut draw: impl FnMut() -> T) {
         // SAFETY: the walk stays inside the view; the caller chose `T` by its dtype.
         unsafe { put(out.ptr(), at, draw()) };
     });
+}
+
+/// Draws that are made at once.
+const DRAWS: usize = 256;
+
+/// Stores `make` of a number in `[0, 1)`, as [`Generator::next_f64`] draws it, at every element, in the order of memory.
+fn fill_from<T: Element>(
+    out: &mut StridedMut<'_>,
+    generator: &mut Generator,
+    make: impl Fn(f64) -> T,
+) {
+    let Some(out) = out.as_slice_mut::<T>() else {
+        return fill_each(out, || make(generator.next_f64()));
+    };
+    let mut draws = [0.0; DRAWS];
+    for out in out.chunks_mut(DRAWS) {
+        let draws = &mut draws[..out.len()];
+        generator.fill_f64(draws);
+        for (out, &draw) in out.iter_mut().zip(&*draws) {
+            *out = make(draw);
+        }
+    }
 }
 
 /// Rounds to an element type; to a half by way of single precision, as PyTorch's conversions do.
@@ -384,9 +407,9 @@ pub fn bernoulli(out: &mut StridedMut<'_>, p: f64, generator: &mut Generator) ->
     if !(0.0..=1.0).contains(&p) {
         return Err(Error::runtime(format!("bernoulli_ expects p to be in [0, 1], but got p={p}")));
     }
-    let out = &*out;
     for_dtype!(out.dtype(), all, T => {
-        fill_each(out, || T::from_i64(i64::from(generator.next_f64() < p)));
+        let [zero, one] = [0, 1].map(T::from_i64);
+        fill_from(out, generator, |draw| if draw < p { one } else { zero });
     });
     Ok(())
 }
@@ -404,22 +427,60 @@ pub fn bernoulli_tensor(
     if !p.dtype().is_floating_point() {
         return Err(Error::not_implemented("bernoulli_tensor_cpu_p_", p.dtype()));
     }
-    let out = &*out;
-    let lines = Lines::new(out.shape(), None, [Layout::from(out), Layout::from(&p)]);
-    // SAFETY: the walk stays inside the view, read by its dtype.
-    let probability = |at: isize| for_dtype!(p.dtype(), float, T => unsafe { get::<T>(p.ptr(), at) }.to_f64(), else 0.0);
-    let mut is_valid = true;
-    lines.visit(0..lines.count(), |[_, at]| is_valid &= (0.0..=1.0).contains(&probability(at)));
-    if !is_valid {
+    if p.dtype() == DType::F64 {
+        draw_below::<f64>(out, p, |draws| generator.fill_f64(draws))
+    } else {
+        draw_below::<f32>(out, p, |draws| generator.fill_f32(draws))
+    }
+}
+
+/// Ones where what `fill` draws is below the probability, else zeros; nothing is drawn if there are other numbers than
+/// probabilities.
+fn draw_below<T: Real>(
+    out: &mut StridedMut<'_>,
+    p: StridedRef<'_>,
+    mut fill: impl FnMut(&mut [T]),
+) -> Result<()> {
+    let mut p = load::<T>(p);
+    if p.as_ptr().cast() == out.ptr().cast_const() {
+        p = p.into_owned().into();
+    }
+    if !are_probabilities(&p) {
         return Err(Error::runtime("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)".into()));
     }
-    let is_double = p.dtype() == DType::F64;
-    for_dtype!(out.dtype(), all, T => lines.visit(0..lines.count(), |[to, at]| {
-        let draw = if is_double { generator.next_f64() } else { f64::from(generator.next_f32()) };
-        // SAFETY: the walk stays inside the view.
-        unsafe { put(out.ptr(), to, T::from_i64(i64::from(draw < probability(at)))) };
-    }));
+    let mut draws = [T::ZERO; DRAWS];
+    for_dtype!(out.dtype(), all, D => {
+        let [zero, one] = [0, 1].map(D::from_i64);
+        if let Some(out) = out.as_slice_mut::<D>() {
+            for (out, p) in out.chunks_mut(DRAWS).zip(p.chunks(DRAWS)) {
+                let draws = &mut draws[..out.len()];
+                fill(draws);
+                for ((out, draw), p) in out.iter_mut().zip(&*draws).zip(p) {
+                    *out = if draw < p { one } else { zero };
+                }
+            }
+            return Ok(());
+        }
+        let lines = Lines::new(out.shape(), None, [Layout::from(&*out)]);
+        let mut left = p.iter();
+        lines.visit(0..lines.count(), |[to]| {
+            let Some(p) = left.next() else { return };
+            fill(&mut draws[..1]);
+            // SAFETY: the walk stays inside the view.
+            unsafe { put(out.ptr(), to, if draws[0] < *p { one } else { zero }) };
+        });
+    });
     Ok(())
+}
+
+crate::multiversion! {
+fn are_probabilities<T: Real>(p: &[T]) -> bool {
+    let mut are = true;
+    for &p in p {
+        are &= (p >= T::ZERO) & (p <= T::ONE);
+    }
+    are
+}
 }
 
 /// The words in which PyTorch calls a C++ type.
@@ -447,9 +508,8 @@ pub fn exponential(out: &mut StridedMut<'_>, lambda: f64, generator: &mut Genera
             "exponential_ expects lambda > 0.0, but found lambda={lambda}"
         )));
     }
-    let out = &*out;
     for_dtype!(out.dtype(), float, T => {
-        fill_each(out, || cast::<T>(-1.0 / lambda * (-generator.next_f64()).ln_1p()));
+        fill_from(out, generator, |draw| cast::<T>(-1.0 / lambda * (-draw).ln_1p()));
     }, else return Err(Error::runtime(format!(
         "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you specified {}",
         out.dtype().scalar_name()
@@ -472,9 +532,8 @@ pub fn cauchy(
             "cauchy_ expects sigma > 0.0, but found sigma={sigma}"
         )));
     }
-    let out = &*out;
-    for_dtype!(out.dtype(), float, T => fill_each(out, || {
-        cast::<T>(median + sigma * (std::f64::consts::PI * (generator.next_f64() - 0.5)).tan())
+    for_dtype!(out.dtype(), float, T => fill_from(out, generator, |draw| {
+        cast::<T>(median + sigma * (std::f64::consts::PI * (draw - 0.5)).tan())
     }), else return Err(Error::runtime(format!(
         "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you specified {}",
         cpp_name(out.dtype())
@@ -490,9 +549,8 @@ pub fn geometric(out: &mut StridedMut<'_>, p: f64, generator: &mut Generator) ->
     if p.is_nan() || p <= 0.0 || p >= 1.0 {
         return Err(Error::runtime(format!("geometric_ expects p to be in (0, 1), but got p={p}")));
     }
-    let out = &*out;
-    for_dtype!(out.dtype(), real, T => fill_each(out, || {
-        cast::<T>((generator.next_f64().ln() / (-p).ln_1p()).ceil())
+    for_dtype!(out.dtype(), real, T => fill_from(out, generator, |draw| {
+        cast::<T>((draw.ln() / (-p).ln_1p()).ceil())
     }), else return Err(Error::not_implemented("geometric_cpu", out.dtype())));
     Ok(())
 }

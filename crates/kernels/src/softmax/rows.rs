@@ -213,18 +213,27 @@ fn turned<T: Exponential>(out: &mut [T], x: &[T], size: usize, log: bool) {
         }
         if log {
             logarithms(&mut sums[..1]);
-        } else {
-            sums[0] = map_lanes(sums[0], |sum| T::ONE / sum);
+            // Of the rows themselves, which saves turning the columns back.
+            let (rows, shifts) = (out.chunks_exact_mut(size).zip(x.chunks_exact(size)), sums[0]);
+            for ((out, x), (top, shift)) in rows.zip(top.into_iter().zip(shifts)) {
+                for first in squares(size) {
+                    // Hidden, or LLVM takes an element of several groups at a time, gathered from memory.
+                    let from = std::hint::black_box(&x[first..first + GROUP]);
+                    let mut group = [T::ZERO; GROUP];
+                    group.copy_from_slice(from);
+                    for x in &mut group {
+                        *x = *x - top - shift;
+                    }
+                    out[first..first + GROUP].copy_from_slice(&group);
+                }
+            }
+            continue;
         }
-        let last = sums[0];
+        let scale = map_lanes(sums[0], |sum| T::ONE / sum);
         for column in columns.iter_mut() {
             // Hidden, as in `map_columns`.
             let column = std::hint::black_box(column);
-            *column = if log {
-                joined(joined(*column, top, |x, top| x - top), last, |x, shift| x - shift)
-            } else {
-                joined(*column, last, |y, scale| y * scale)
-            };
+            *column = joined(*column, scale, |y, scale| y * scale);
         }
         for first in squares(size) {
             let from = columns[first..first + SQUARE].as_ptr().cast();

@@ -1,0 +1,168 @@
+//! What a dense loop's buffers are filled with, and emptied into: elements gathered, spread, converted and scattered.
+//!
+//! Nothing here knows of an op. What is promised by a caller is that elements are live; buffers hold a block of any operand.
+
+use super::drive::BLOCK;
+use super::half::{brain_to_single, half_to_single, single_to_brain, single_to_half};
+use super::runs::{Grid, Kind, copy_runs};
+use std::mem::MaybeUninit;
+
+/// How an operand's elements lie in memory and in the loop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Form {
+    Same,
+    Half,
+    Brain,
+}
+
+/// Repeats the first `bytes` until there are `all`, in ever longer parts.
+///
+/// # Safety
+/// `all` bytes are writable, the first of them filled.
+pub(super) unsafe fn repeat(at: *mut u8, bytes: usize, all: usize) {
+    let mut done = bytes;
+    while done < all {
+        let more = done.min(all - done);
+        // SAFETY: the caller's promise.
+        unsafe { at.copy_to_nonoverlapping(at.add(done), more) };
+        done += more;
+    }
+}
+
+/// Copies a strided run into a dense buffer.
+///
+/// # Safety
+/// `from` has `n <= BLOCK` elements at `stride`, `to` has room for `n`, aligned for any of them.
+pub(super) unsafe fn gather(
+    form: Form,
+    size: usize,
+    from: *const u8,
+    stride: isize,
+    to: *mut u8,
+    n: usize,
+) {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        match (form, size) {
+            (Form::Same, 1) => gather_as::<u8>(from, stride, to, n),
+            (Form::Same, 2) => gather_as::<u16>(from, stride, to, n),
+            (Form::Same, 4) => gather_as::<u32>(from, stride, to, n),
+            (Form::Same, 8) => gather_as::<u64>(from, stride, to, n),
+            (Form::Same, _) => gather_as::<[u64; 2]>(from, stride, to, n),
+            (half, _) => {
+                let mut dense = [const { MaybeUninit::<u16>::uninit() }; BLOCK];
+                let to = std::slice::from_raw_parts_mut(to.cast::<f32>(), n);
+                let bits = if stride == 2 || n <= 1 {
+                    std::slice::from_raw_parts(from.cast::<u16>(), n)
+                } else {
+                    gather_as::<u16>(from, stride, dense.as_mut_ptr().cast(), n);
+                    std::slice::from_raw_parts(dense.as_ptr().cast(), n)
+                };
+                if half == Form::Half {
+                    half_to_single(bits, to);
+                } else {
+                    brain_to_single(bits, to);
+                }
+            }
+        }
+    }
+}
+
+/// Copies rows of `n` elements of `size` bytes, of which one side is dense; strides and jumps are those of output and input.
+///
+/// # Safety
+/// All elements are live, those of the output writable and apart from the input.
+pub(super) unsafe fn copy_rows(
+    (to, from): (*mut u8, *const u8),
+    strides: [isize; 2],
+    jumps: [isize; 2],
+    size: usize,
+    (n, rows): (usize, usize),
+) {
+    if let Some(kind) = Kind::of(strides, size) {
+        let grid = Grid { to, from, places: &[[0, 0]], rows, jumps };
+        // SAFETY: the caller's promise.
+        return unsafe { copy_runs(&grid, kind, size, n) };
+    }
+    for row in 0..rows as isize {
+        let (to, from) = (to.wrapping_offset(row * jumps[0]), from.wrapping_offset(row * jumps[1]));
+        // SAFETY: the caller's promise.
+        unsafe {
+            if strides[0] == size as isize {
+                gather(Form::Same, size, from, strides[1], to, n);
+            } else {
+                scatter(Form::Same, size, from, to, strides[0], n);
+            }
+        }
+    }
+}
+
+/// Copies a dense buffer to a strided run.
+///
+/// # Safety
+/// `from` has `n <= BLOCK` elements, `to` has `n` writable ones at `stride`.
+pub(super) unsafe fn scatter(
+    form: Form,
+    size: usize,
+    from: *const u8,
+    to: *mut u8,
+    stride: isize,
+    n: usize,
+) {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        match (form, size) {
+            (Form::Same, 1) => scatter_as::<u8>(from, to, stride, n),
+            (Form::Same, 2) => scatter_as::<u16>(from, to, stride, n),
+            (Form::Same, 4) => scatter_as::<u32>(from, to, stride, n),
+            (Form::Same, 8) => scatter_as::<u64>(from, to, stride, n),
+            (Form::Same, _) => scatter_as::<[u64; 2]>(from, to, stride, n),
+            (half, _) => {
+                let mut dense = [const { MaybeUninit::<u16>::uninit() }; BLOCK];
+                let from = std::slice::from_raw_parts(from.cast::<f32>(), n);
+                let direct = stride == 2 || n <= 1;
+                let bits: *mut u16 = if direct { to.cast() } else { dense.as_mut_ptr().cast() };
+                // Written before it is read.
+                let bits = std::slice::from_raw_parts_mut(bits, n);
+                if half == Form::Half {
+                    single_to_half(from, bits);
+                } else {
+                    single_to_brain(from, bits);
+                }
+                if !direct {
+                    scatter_as::<u16>(dense.as_ptr().cast(), to, stride, n);
+                }
+            }
+        }
+    }
+}
+
+crate::multiversion! {
+    fn spread<T: Copy>(to: &mut [T], value: T) {
+        to.fill(value);
+    }
+}
+
+unsafe fn gather_as<T: Copy>(from: *const u8, stride: isize, to: *mut u8, n: usize) {
+    let to = to.cast::<T>();
+    // SAFETY: `n` elements on both sides, as promised by `gather`'s caller.
+    unsafe {
+        if stride == size_of::<T>() as isize {
+            std::ptr::copy_nonoverlapping(from.cast::<T>(), to, n);
+        } else if stride == 0 {
+            spread(std::slice::from_raw_parts_mut(to, n), *from.cast::<T>());
+        } else {
+            for i in 0..n {
+                *to.add(i) = *from.offset(i as isize * stride).cast::<T>();
+            }
+        }
+    }
+}
+
+unsafe fn scatter_as<T: Copy>(from: *const u8, to: *mut u8, stride: isize, n: usize) {
+    let from = from.cast::<T>();
+    for i in 0..n {
+        // SAFETY: `n` elements on both sides, as promised by `scatter`'s caller.
+        unsafe { *to.offset(i as isize * stride).cast::<T>() = *from.add(i) };
+    }
+}

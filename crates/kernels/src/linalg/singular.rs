@@ -1,0 +1,257 @@
+//! Singular values and vectors of one real matrix that fits the caches: Householder's reduction to a bidiagonal matrix, then
+//! QR steps with implicit shifts (Golub and Van Loan, "Matrix Computations", 8.6).
+//!
+//! As in `symmetric`, vectors are kept as rows, and numbers of which there are few are in double precision, of a matrix
+//! scaled to a largest element between 1 and 2. A matrix is at least as high as it is wide; others come turned over.
+
+use super::reflection::{Group, LANES, Reflections, Rows, apply, apply_right, reflect};
+use super::symmetric::{SWEEPS, rotate, scale_of};
+use crate::dense::{Real, turn};
+use crate::elementwise::copy_tile;
+use smallvec::SmallVec;
+
+/// Largest dimension; beyond, `faer` divides and conquers.
+pub(super) const LARGEST: usize = 64;
+
+/// What the decomposition of matrices (m, n) with `m >= n` needs.
+pub(super) struct Singular<T> {
+    m: usize,
+    n: usize,
+    /// Left singular vectors that are wanted.
+    columns: usize,
+    matrix: Rows<T>,
+    left: Reflections<T>,
+    right: Reflections<T>,
+    /// Products of reflections, then turned over.
+    product: [Rows<T>; 2],
+    vectors: [Rows<T>; 2],
+    sums: Vec<Group<T>>,
+    diagonal: Vec<f64>,
+    above: Vec<f64>,
+    sorted: Vec<T>,
+}
+
+impl<T: Real> Singular<T> {
+    /// For so many left singular vectors, `n` or `m`.
+    pub(super) fn new(m: usize, n: usize, columns: usize) -> Self {
+        Singular {
+            m,
+            n,
+            columns,
+            matrix: Rows::zeros(m, n),
+            left: Reflections::new(m, n),
+            right: Reflections::new(n, n.saturating_sub(1)),
+            product: [Rows::zeros(m, columns), Rows::zeros(n, n)],
+            vectors: [Rows::zeros(columns, m), Rows::zeros(n, n)],
+            sums: vec![[T::ZERO; LANES]; m.div_ceil(LANES)],
+            diagonal: vec![0.0; n],
+            above: vec![0.0; n],
+            sorted: vec![T::ZERO; m * columns],
+        }
+    }
+
+    /// The singular values `s` (n), descending, of a matrix of finite numbers (m, n), or with `is_turned` (n, m); and unless
+    /// they are empty, the vectors `u` and `vh` of the matrix as it is given. False if the steps do not converge.
+    pub(super) fn decompose(
+        &mut self,
+        s: &mut [T],
+        (u, vh): (&mut [T], &mut [T]),
+        a: &[T],
+        is_turned: bool,
+    ) -> bool {
+        let (m, n) = (self.m, self.n);
+        let mut largest = 0.0;
+        for value in a {
+            let size = value.wide().abs();
+            largest = if size > largest { size } else { largest };
+        }
+        let (down, up) = scale_of(largest);
+        for i in 0..m {
+            for (j, to) in self.matrix.row(i)[..n].iter_mut().enumerate() {
+                let value = a[if is_turned { j * m + i } else { i * n + j }];
+                *to = T::of(value.wide() * down);
+            }
+        }
+        let is_wanted = !(u.is_empty() && vh.is_empty());
+        reduce(self, is_wanted);
+        if !diagonalise(self, is_wanted) {
+            return false;
+        }
+        let diagonal = &self.diagonal;
+        let mut order: SmallVec<[usize; LARGEST]> = (0..n).collect();
+        order.sort_unstable_by(|&i, &j| diagonal[j].total_cmp(&diagonal[i]).then(i.cmp(&j)));
+        for (s, &i) in s.iter_mut().zip(&order) {
+            *s = T::of(diagonal[i] * up);
+        }
+        let (first, second) = if is_turned { (1, 0) } else { (0, 1) };
+        for (which, to, is_first) in [(first, u, true), (second, vh, false)] {
+            if to.is_empty() {
+                continue;
+            }
+            let (count, length) = if which == 0 { (self.columns, m) } else { (n, n) };
+            let rows = order.iter().copied().chain(n..count);
+            let sorted = if is_first { &mut self.sorted[..count * length] } else { &mut *to };
+            for (to, i) in sorted.chunks_exact_mut(length).zip(rows) {
+                to.copy_from_slice(&self.vectors[which].row(i)[..length]);
+            }
+            if is_first {
+                // SAFETY: both have as many elements.
+                unsafe { turn(to.as_mut_ptr(), self.sorted.as_ptr(), (count, length)) };
+            }
+        }
+        true
+    }
+}
+
+crate::multiversion! {
+    /// Reduces the matrix to an upper bidiagonal one; the vectors become, if they are wanted, the transposed products of the
+    /// reflections that do so.
+    fn reduce<T: Real>(of: &mut Singular<T>, is_wanted: bool) {
+        let Singular { m, n, columns, matrix, left, right, product, vectors, sums, diagonal, above, .. } = of;
+        let (m, n) = (*m, *n);
+        for k in 0..n {
+            for i in k..m {
+                left.vectors.row(k)[i] = matrix.row(i)[k];
+            }
+            let (beta, tau) = reflect(left.vectors.groups_mut(k), k);
+            (diagonal[k], left.taus[k]) = (beta.wide(), tau);
+            apply(matrix, left.get(k), (k, k + 1), sums);
+            if k + 1 < n {
+                right.vectors.row(k)[k + 1..n].copy_from_slice(&matrix.row(k)[k + 1..n]);
+                let (beta, tau) = reflect(right.vectors.groups_mut(k), k + 1);
+                (above[k], right.taus[k]) = (beta.wide(), tau);
+                apply_right(matrix, (right.vectors.groups(k), tau), (k + 1, m), k + 1);
+            }
+        }
+        if is_wanted {
+            left.product(&mut product[0], (*columns, 0), sums);
+            right.product(&mut product[1], (n, 1), sums);
+            for (which, size) in [(0, (m, *columns)), (1, (n, n))] {
+                let step = |rows: &Rows<T>| (rows.width * size_of::<Group<T>>()) as isize;
+                let steps = (step(&vectors[which]), step(&product[which]));
+                let from = product[which].groups.as_ptr().cast();
+                // SAFETY: so many rows and columns on one side, and as many columns and rows on the other.
+                unsafe { copy_tile::<T, false>(vectors[which].groups.as_mut_ptr().cast(), from, steps, size) };
+            }
+        }
+    }
+}
+
+/// The cosine and sine of the angle that turns `(y, z)` to `(r, 0)`, and `r`.
+#[inline(always)]
+fn angle(y: f64, z: f64) -> (f64, f64, f64) {
+    let r = y.mul_add(y, z * z).sqrt();
+    if r == 0.0 { (1.0, 0.0, 0.0) } else { (y / r, z / r, r) }
+}
+
+/// Turns rows `i` and `j` of vectors, if they are wanted, by an angle: the first becomes `c i + s j`.
+#[inline(always)]
+fn turn_rows<T: Real>(
+    vectors: &mut Rows<T>,
+    (i, j): (usize, usize),
+    (c, s): (f64, f64),
+    is_wanted: bool,
+) {
+    if is_wanted {
+        let (low, high) = vectors.groups.split_at_mut(j * vectors.width);
+        let (low, high) = (&mut low[i * vectors.width..], &mut high[..vectors.width]);
+        rotate(&mut low[..high.len()], high, T::of(c), T::of(-s));
+    }
+}
+
+crate::multiversion! {
+    /// Makes the bidiagonal matrix diagonal and not negative, up to the digits of `T`, and turns the vectors along if they are
+    /// wanted.
+    fn diagonalise<T: Real>(of: &mut Singular<T>, is_wanted: bool) -> bool {
+        let Singular { n, vectors: [left, right], diagonal: d, above: e, .. } = of;
+        let n = *n;
+        let precision = if size_of::<T>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+        let mut norm = 0.0_f64;
+        for k in 0..n {
+            norm = norm.max(d[k].abs() + if k + 1 < n { e[k].abs() } else { 0.0 });
+        }
+        let small = 0.125 * precision * norm;
+        let mut steps = SWEEPS * n;
+        let mut last = n.saturating_sub(1);
+        while last > 0 {
+            if e[last - 1].abs() <= small {
+                last -= 1;
+                continue;
+            }
+            let mut first = last - 1;
+            while first > 0 && e[first - 1].abs() > small {
+                first -= 1;
+            }
+            if steps == 0 {
+                return false;
+            }
+            steps -= 1;
+            if let Some(zero) = (first..=last).find(|&k| d[k].abs() <= small) {
+                d[zero] = 0.0;
+                if zero < last {
+                    // The rest of its row moves to the right, out of the matrix.
+                    let mut f = std::mem::replace(&mut e[zero], 0.0);
+                    for j in zero + 1..=last {
+                        let (c, s, r) = angle(d[j], f);
+                        d[j] = r;
+                        if j < last {
+                            f = -s * e[j];
+                            e[j] *= c;
+                        }
+                        turn_rows(left, (zero, j), (c, -s), is_wanted);
+                    }
+                } else {
+                    // The rest of its column moves upwards.
+                    let mut f = std::mem::replace(&mut e[last - 1], 0.0);
+                    for j in (first..last).rev() {
+                        let (c, s, r) = angle(d[j], f);
+                        d[j] = r;
+                        if j > first {
+                            f = -s * e[j - 1];
+                            e[j - 1] *= c;
+                        }
+                        turn_rows(right, (j, last), (c, s), is_wanted);
+                    }
+                }
+                continue;
+            }
+            // Wilkinson's shift of the transpose times the matrix.
+            let (dm, dn, en) = (d[last - 1], d[last], e[last - 1]);
+            let em = if last - 1 > first { e[last - 2] } else { 0.0 };
+            let (a, b, c) = (dm.mul_add(dm, em * em), dn.mul_add(dn, en * en), dm * en);
+            let half = 0.5 * (a - b);
+            let shift = b - c * c / (half + half.mul_add(half, c * c).sqrt().copysign(half));
+            let (mut y, mut z) = (d[first].mul_add(d[first], -shift), d[first] * e[first]);
+            for i in first..last {
+                let (c, s, r) = angle(y, z);
+                if i > first {
+                    e[i - 1] = r;
+                }
+                y = c.mul_add(d[i], s * e[i]);
+                e[i] = c.mul_add(e[i], -(s * d[i]));
+                z = s * d[i + 1];
+                d[i + 1] *= c;
+                turn_rows(right, (i, i + 1), (c, s), is_wanted);
+                let (c, s, r) = angle(y, z);
+                d[i] = r;
+                y = c.mul_add(e[i], s * d[i + 1]);
+                d[i + 1] = c.mul_add(d[i + 1], -(s * e[i]));
+                if i + 1 < last {
+                    z = s * e[i + 1];
+                    e[i + 1] *= c;
+                }
+                turn_rows(left, (i, i + 1), (c, s), is_wanted);
+            }
+            e[last - 1] = y;
+        }
+        for k in 0..n {
+            if d[k] < 0.0 {
+                d[k] = -d[k];
+                for value in right.row(k) {
+                    *value = -*value;
+                }
+            }
+        }
+        true
+    }
+}

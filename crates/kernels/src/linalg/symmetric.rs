@@ -1,0 +1,218 @@
+//! Eigenvalues and eigenvectors of one real symmetric matrix that fits the caches: Householder's reduction to a tridiagonal
+//! matrix, then the QL method with implicit shifts (Bowdler, Martin, Reinsch, Wilkinson, 1968).
+//!
+//! Eigenvectors are kept as rows, so that a rotation of two of them is one of whole registers. The tridiagonal matrix and
+//! the rotations are computed in double precision, of a matrix scaled to a largest element between 1 and 2 by a power
+//! of two: no square overflows, and none that counts vanishes.
+
+use super::reflection::{Group, LANES, Reflections, Rows, apply_both, reflect};
+use crate::dense::{Real, turn};
+use crate::elementwise::copy_tile;
+use smallvec::SmallVec;
+
+/// Largest order; beyond, `faer` divides and conquers.
+pub(super) const LARGEST: usize = 64;
+/// Most sweeps for each eigenvalue, as in LAPACK.
+pub(super) const SWEEPS: usize = 30;
+
+/// The power of two that brings `largest` between 1 and 2, and its inverse; 1 where there is none.
+pub(super) fn scale_of(largest: f64) -> (f64, f64) {
+    let exponent = (largest.to_bits() >> 52) as i64 - 1023;
+    let exponent = if largest == 0.0 { 0 } else { exponent.clamp(-1000, 1000) };
+    let power = |exponent: i64| f64::from_bits(((1023 + exponent) as u64) << 52);
+    (power(-exponent), power(exponent))
+}
+
+/// What the decomposition of a matrix of order `n` needs.
+pub(super) struct Symmetric<T> {
+    n: usize,
+    /// The matrix, then the product of its reflections.
+    matrix: Rows<T>,
+    reflections: Reflections<T>,
+    /// The eigenvectors.
+    vectors: Rows<T>,
+    sums: Vec<Group<T>>,
+    diagonal: Vec<f64>,
+    beside: Vec<f64>,
+    /// The eigenvectors in order, without gaps.
+    sorted: Vec<T>,
+}
+
+impl<T: Real> Symmetric<T> {
+    pub(super) fn new(n: usize) -> Self {
+        let matrix = Rows::zeros(n, n);
+        Symmetric {
+            n,
+            reflections: Reflections::new(n, n.saturating_sub(2)),
+            vectors: Rows::zeros(n, n),
+            sums: vec![[T::ZERO; LANES]; matrix.width],
+            matrix,
+            diagonal: vec![0.0; n],
+            beside: vec![0.0; n],
+            sorted: vec![T::ZERO; n * n],
+        }
+    }
+
+    /// The eigenvalues `w` (n), ascending, of a matrix (n, n) of finite numbers of which one triangle is read, and its
+    /// eigenvectors, the columns of `v` (n, n) unless that is empty. False if the method does not converge.
+    pub(super) fn eigen(&mut self, w: &mut [T], v: &mut [T], a: &[T], upper: bool) -> bool {
+        let (n, is_wanted) = (self.n, !v.is_empty());
+        let mut largest = 0.0;
+        for r in 0..n {
+            for c in 0..=r {
+                let at = if upper { c * n + r } else { r * n + c };
+                let size = a[at].wide().abs();
+                largest = if size > largest { size } else { largest };
+            }
+        }
+        let (down, up) = scale_of(largest);
+        for r in 0..n {
+            for c in 0..=r {
+                let at = if upper { c * n + r } else { r * n + c };
+                let value = T::of(a[at].wide() * down);
+                self.matrix.row(r)[c] = value;
+                self.matrix.row(c)[r] = value;
+            }
+        }
+        reduce(self, is_wanted);
+        if !diagonalise(self, is_wanted) {
+            return false;
+        }
+        let diagonal = &self.diagonal;
+        let mut order: SmallVec<[usize; LARGEST]> = (0..n).collect();
+        order.sort_unstable_by(|&i, &j| diagonal[i].total_cmp(&diagonal[j]).then(i.cmp(&j)));
+        for (w, &i) in w.iter_mut().zip(&order) {
+            *w = T::of(diagonal[i] * up);
+        }
+        if is_wanted {
+            for (to, &i) in self.sorted.chunks_exact_mut(n).zip(&order) {
+                to.copy_from_slice(&self.vectors.row(i)[..n]);
+            }
+            // SAFETY: both have `n` times `n` elements.
+            unsafe { turn(v.as_mut_ptr(), self.sorted.as_ptr(), (n, n)) };
+        }
+        true
+    }
+}
+
+crate::multiversion! {
+    /// Reduces the matrix to a tridiagonal one; the vectors become, if they are wanted, the transposed product of the
+    /// reflections that do so.
+    fn reduce<T: Real>(of: &mut Symmetric<T>, is_wanted: bool) {
+        let Symmetric { n, matrix, reflections, vectors, sums, diagonal, beside, .. } = of;
+        let n = *n;
+        for k in 0..n {
+            diagonal[k] = matrix.row(k)[k].wide();
+            if k + 2 < n {
+                let v = &mut reflections.vectors.row(k)[k + 1..n];
+                v.copy_from_slice(&matrix.row(k)[k + 1..n]);
+                let (beta, tau) = reflect(reflections.vectors.groups_mut(k), k + 1);
+                (beside[k], reflections.taus[k]) = (beta.wide(), tau);
+                apply_both(matrix, (reflections.vectors.groups(k), tau), (n, k + 1), sums);
+            } else if k + 1 < n {
+                beside[k] = matrix.row(k)[k + 1].wide();
+            }
+        }
+        if is_wanted {
+            // The matrix itself is no longer needed.
+            reflections.product(matrix, (n, 1), sums);
+            let step = (matrix.width * size_of::<Group<T>>()) as isize;
+            let (to, from) = (vectors.groups.as_mut_ptr().cast(), matrix.groups.as_ptr().cast());
+            // SAFETY: `n` rows of so many elements on both sides, as far apart.
+            unsafe { copy_tile::<T, false>(to, from, (step, step), (n, n)) };
+        }
+    }
+}
+
+/// Two rows of vectors turned by an angle.
+#[inline(always)]
+pub(super) fn rotate<T: Real>(low: &mut [Group<T>], high: &mut [Group<T>], c: T, s: T) {
+    for (low, high) in low.iter_mut().zip(high) {
+        let (x, y) = (*low, *high);
+        let (mut first, mut second) = (x, y);
+        for l in 0..LANES {
+            first[l] = c.mul_add(x[l], -(s * y[l]));
+            second[l] = s.mul_add(x[l], c * y[l]);
+        }
+        (*low, *high) = (first, second);
+    }
+}
+
+crate::multiversion! {
+    /// Makes the tridiagonal matrix diagonal, up to the digits of `T`, and turns the vectors along if they are wanted.
+    fn diagonalise<T: Real>(of: &mut Symmetric<T>, is_wanted: bool) -> bool {
+        let Symmetric { n, vectors, diagonal: d, beside: e, .. } = of;
+        let (n, width) = (*n, vectors.width);
+        let precision = if size_of::<T>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON } * 0.5;
+        // Rows before it belong to parts of the matrix that have their direction.
+        let mut directed = 0;
+        let mut left = SWEEPS * n;
+        for first in 0..n {
+            loop {
+                let mut last = first;
+                while last + 1 < n {
+                    let bound = precision * precision * d[last].abs() * d[last + 1].abs();
+                    if e[last] * e[last] <= bound + 1e-300 {
+                        e[last] = 0.0;
+                        break;
+                    }
+                    last += 1;
+                }
+                if last == first {
+                    break;
+                }
+                if left == 0 {
+                    return false;
+                }
+                left -= 1;
+                if first >= directed {
+                    directed = last + 1;
+                    // From the smaller end on, which keeps the small eigenvalues of graded matrices.
+                    if d[last].abs() < d[first].abs() {
+                        d[first..=last].reverse();
+                        e[first..last].reverse();
+                        for (i, j) in (first..=last).zip((first..=last).rev()).take_while(|(i, j)| i < j) {
+                            let (low, high) = vectors.groups.split_at_mut(j * width);
+                            low[i * width..][..width].swap_with_slice(&mut high[..width]);
+                        }
+                    }
+                }
+                // Wilkinson's shift.
+                let slope = (d[first + 1] - d[first]) / (2.0 * e[first]);
+                let root = slope.mul_add(slope, 1.0).sqrt();
+                let mut g = d[last] - d[first] + e[first] / (slope + root.copysign(slope));
+                let (mut s, mut c, mut p) = (1.0, 1.0, 0.0);
+                let mut is_split = false;
+                for i in (first..last).rev() {
+                    let (f, b) = (s * e[i], c * e[i]);
+                    let size = f.mul_add(f, g * g).sqrt();
+                    e[i + 1] = size;
+                    if size == 0.0 {
+                        // Both vanished: the matrix splits here.
+                        d[i + 1] -= p;
+                        is_split = true;
+                        break;
+                    }
+                    (s, c) = (f / size, g / size);
+                    let next = d[i + 1] - p;
+                    let r = (d[i] - next).mul_add(s, 2.0 * c * b);
+                    p = s * r;
+                    d[i + 1] = next + p;
+                    g = c.mul_add(r, -b);
+                    if is_wanted {
+                        let (low, high) = vectors.groups.split_at_mut((i + 1) * width);
+                        rotate(&mut low[i * width..], &mut high[..width], T::of(c), T::of(s));
+                    }
+                }
+                if is_split {
+                    e[last] = 0.0;
+                    continue;
+                }
+                d[first] -= p;
+                e[first] = g;
+                e[last] = 0.0;
+            }
+        }
+        true
+    }
+}

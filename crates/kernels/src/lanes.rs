@@ -12,6 +12,32 @@ pub(crate) const ROWS: usize = SQUARE;
 /// One element of each row.
 pub(crate) type Column<T> = [T; ROWS];
 
+/// Columns that begin at multiples of a cache line, so that none of their registers lies in two.
+pub(crate) struct Columns<T> {
+    items: Vec<T>,
+    count: usize,
+}
+
+impl<T: Copy + Default> Columns<T> {
+    /// So many columns of default elements.
+    pub(crate) fn new(count: usize) -> Self {
+        let room = if count == 0 { 0 } else { count * ROWS + LINE / size_of::<T>() };
+        Columns { items: vec![T::default(); room], count }
+    }
+    #[inline(always)]
+    pub(crate) fn all(&mut self) -> &mut [Column<T>] {
+        if self.count == 0 {
+            return &mut [];
+        }
+        // (Elements that lie at no such place in time are taken where they are.)
+        let skipped = self.items.as_ptr().align_offset(LINE).min(LINE / size_of::<T>());
+        self.items[skipped..][..self.count * ROWS].as_chunks_mut().0
+    }
+}
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
 /// How many columns a buffer for rows of `width` elements has to have.
 pub(crate) fn room(width: usize) -> usize {
     width.max(ROWS)

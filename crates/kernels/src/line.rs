@@ -52,9 +52,6 @@ pub(crate) fn along<'a>(shape: &[i64], view: impl Into<Layout<'a>>, dim: usize) 
     (shape[dim] as usize, view.strides[dim] as isize * view.size as isize)
 }
 
-/// Below this size a row is better unrolled than looped over.
-const SHORT: usize = 5;
-
 /// The walk over the positions of some dimensions.
 pub(crate) struct Lines<const N: usize> {
     /// Size and byte strides of each walked dimension, outermost first; neighbours merged where possible.
@@ -104,6 +101,14 @@ impl<const N: usize> Lines<N> {
         self.dims.iter().rev().copied()
     }
 
+    /// Size and byte strides of the rows of the walk, and byte strides from one to the next, if it is one over rows of one size.
+    pub(crate) fn rows(&self) -> Option<(usize, [isize; N], [isize; N])> {
+        match self.dims[..] {
+            [(_, jumps), (inner, strides)] => Some((inner, strides, jumps)),
+            _ => None,
+        }
+    }
+
     /// Byte strides of the innermost walked dimension.
     #[inline]
     pub(crate) fn inner(&self) -> Option<[isize; N]> {
@@ -133,21 +138,6 @@ impl<const N: usize> Lines<N> {
         offsets
     }
 
-    /// The walk of those views that `stepped` has a bit for, if the walk is one of short rows in which the others have no gaps
-    /// (their elements are `sizes` apart).
-    pub(crate) fn steps_beside(&self, sizes: [isize; N], stepped: u8) -> Option<Steps<N>> {
-        let [(_, jumps), (inner, strides)] = self.dims[..] else { return None };
-        let is_dense = |i: usize| strides[i] == sizes[i] && jumps[i] == inner as isize * sizes[i];
-        let fits = (0..N).all(|i| stepped >> i & 1 != 0 || is_dense(i));
-        (self.is_short() && fits).then_some(Steps { inner, strides, jumps })
-    }
-
-    /// Whether the innermost walked dimension is too short for a loop of its own.
-    #[inline]
-    pub(crate) fn is_short(&self) -> bool {
-        matches!(self.dims[..], [.., (inner, _)] if inner < SHORT) && self.dims.len() > 1
-    }
-
     /// Calls `visit` with the byte offsets of each position in `range`, in order.
     #[inline]
     pub(crate) fn visit(&self, range: Range<usize>, mut visit: impl FnMut([isize; N])) {
@@ -166,100 +156,55 @@ impl<const N: usize> Lines<N> {
     pub(crate) fn visit_runs(
         &self,
         range: Range<usize>,
+        visit: impl FnMut([isize; N], [isize; N], usize),
+    ) {
+        self.visit_across(range, 0, visit);
+    }
+
+    /// As [`Lines::visit_runs`], but where the innermost rows are not longer than `shortest`, runs go across a block of them:
+    /// positions still come in the order of each dimension, if the others are held.
+    #[inline(always)]
+    pub(crate) fn visit_across(
+        &self,
+        range: Range<usize>,
+        shortest: usize,
         mut visit: impl FnMut([isize; N], [isize; N], usize),
     ) {
-        let Some(&(inner, strides)) = self.dims.last() else {
-            if !range.is_empty() {
-                visit([0; N], [0; N], 1);
-            }
-            return;
-        };
-        // Runs that follow one another along the next dimension are stepped through without division.
-        let (outer, jumps) = match self.dims[..] {
-            [.., dim, _] => dim,
-            _ => (1, [0; N]),
+        let (outer, jumps, inner, strides) = match self.dims[..] {
+            [] => (1, [0; N], 1, [0; N]),
+            [(inner, strides)] => (1, [0; N], inner, strides),
+            [.., (outer, jumps), (inner, strides)] => (outer, jumps, inner, strides),
         };
         let mut at = range.start;
         while at < range.end {
             let mut offsets = self.offsets(at);
-            let mut runs = outer - at / inner % outer;
-            let mut column = at % inner;
-            while runs > 0 && at < range.end {
-                let length = (inner - column).min(range.end - at);
-                visit(offsets, strides, length);
+            let (row, column) = (at / inner % outer, at % inner);
+            let rows = (outer - row).min((range.end - at) / inner);
+            // A run of positions, its strides, and how often it comes at which distances. (One call of `visit` for all of them, so
+            // that it becomes part of the loop.)
+            let (length, steps, mut times, between) = if column > 0 || rows == 0 {
+                ((inner - column).min(range.end - at), strides, 1, [0; N])
+            } else if inner <= shortest && rows >= ACROSS {
+                (rows.min((BLOCK / inner).max(ACROSS)), jumps, inner, strides)
+            } else {
+                (inner, strides, rows, jumps)
+            };
+            at += length * times;
+            while times > 0 {
+                visit(offsets, steps, length);
                 for i in 0..N {
-                    offsets[i] += jumps[i] - column as isize * strides[i];
+                    offsets[i] += between[i];
                 }
-                at += length;
-                (column, runs) = (0, runs - 1);
+                times -= 1;
             }
         }
     }
 }
 
-/// A walk over rows of `inner` elements.
-pub(crate) struct Steps<const N: usize> {
-    inner: usize,
-    strides: [isize; N],
-    jumps: [isize; N],
-}
-
-impl<const N: usize> Steps<N> {
-    /// Calls `visit` with the number and the byte offsets of each position in `range`; what is not used of them costs nothing.
-    #[inline(always)]
-    pub(crate) fn visit(&self, range: Range<usize>, mut visit: impl FnMut(isize, [isize; N])) {
-        if range.start.is_multiple_of(self.inner) && range.end.is_multiple_of(self.inner) {
-            let rows = range.start / self.inner..range.end / self.inner;
-            match self.inner {
-                2 => return self.visit_rows::<2>(rows, visit),
-                4 => return self.visit_rows::<4>(rows, visit),
-                _ => {}
-            }
-        }
-        let (row, mut column) = (range.start / self.inner, range.start % self.inner);
-        let mut first = self.jumps.map(|jump| row as isize * jump);
-        let mut j = range.start;
-        while j < range.end {
-            let end = range.end.min(j + self.inner - column);
-            let mut offsets = first;
-            for i in 0..N {
-                offsets[i] += column as isize * self.strides[i];
-                first[i] += self.jumps[i];
-            }
-            column = 0;
-            while j < end {
-                visit(j as isize, offsets);
-                for (offset, stride) in offsets.iter_mut().zip(self.strides) {
-                    *offset += stride;
-                }
-                j += 1;
-            }
-        }
-    }
-
-    /// All of `rows`, which have `INNER` elements.
-    #[inline(always)]
-    fn visit_rows<const INNER: usize>(
-        &self,
-        rows: Range<usize>,
-        mut visit: impl FnMut(isize, [isize; N]),
-    ) {
-        let Steps { strides, jumps, .. } = *self;
-        let mut first = jumps.map(|jump| rows.start as isize * jump);
-        for row in rows {
-            let mut offsets = first;
-            for column in 0..INNER {
-                visit((row * INNER + column) as isize, offsets);
-                for i in 0..N {
-                    offsets[i] += strides[i];
-                }
-            }
-            for i in 0..N {
-                first[i] += jumps[i];
-            }
-        }
-    }
-}
+/// Fewest rows that a run goes across.
+const ACROSS: usize = 16;
+/// Positions of the rows that runs go across, together; what they are about stays in the nearest cache.
+const BLOCK: usize = 1024;
 
 /// Element steps that are worth a thread of their own.
 pub(crate) const GRAIN: usize = 32_768;

@@ -25,6 +25,8 @@ trait Scan: Sync {
     const READS: bool = false;
     /// Whether [`Scan::block`] is quicker for long lines.
     const BLOCKS: bool = false;
+    /// Whether a step costs no more than turning its item over would; only for scans without places.
+    const IS_QUICK: bool = false;
     /// The state before the first item.
     fn start(&self) -> Self::State;
     /// Whether there are places to write or to read.
@@ -108,6 +110,7 @@ impl Scan for SumF64 {
     type Item = f64;
     type State = f64;
     const BLOCKS: bool = true;
+    const IS_QUICK: bool = true;
     #[inline(always)]
     fn start(&self) -> f64 {
         0.0
@@ -133,6 +136,7 @@ macro_rules! plain_scan {
         impl Scan for $name {
             type Item = $item;
             type State = $state;
+            const IS_QUICK: bool = size_of::<$item>() >= 8;
             #[inline(always)]
             fn start(&self) -> $state {
                 $start

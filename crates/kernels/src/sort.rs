@@ -5,77 +5,15 @@
 //! Long lines are sorted by radix, shorter ones by comparison, several short ones side by side (`short`). Descending order inverts the key, so
 //! ties still keep their original order.
 
+mod key;
+mod select;
 mod short;
 
 use crate::line::{Layout, Lines, along, check_dim, check_dtype, check_shape, get, put, read_line};
-use crate::reduce::f32_of_f16;
-use crate::{Bool, DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype};
-use short::{Wanted, middle, nan_key};
-
-/// An element that can be sorted.
-pub(crate) trait SortKey: Element {
-    /// Whether keys fit 32 bits.
-    const IS_NARROW: bool;
-    /// The key: ordered as unsigned integer as the elements are.
-    fn key(self) -> u64;
-}
-
-#[inline(always)]
-fn key_of_f32(value: f32) -> u64 {
-    // Adding zero makes both zeros one.
-    let bits = (value + 0.0).to_bits();
-    let key = bits ^ (((bits as i32 >> 31) as u32) | 0x8000_0000);
-    u64::from(if value.is_nan() { u32::MAX } else { key })
-}
-
-macro_rules! integer_key {
-    ($($t:ty, $unsigned:ty, $flip:expr);*) => {$(
-        impl SortKey for $t {
-            const IS_NARROW: bool = size_of::<$t>() <= 4;
-            #[inline(always)] fn key(self) -> u64 { u64::from(self as $unsigned ^ $flip) }
-        }
-    )*};
-}
-integer_key!(u8, u8, 0; u16, u16, 0; u32, u32, 0; u64, u64, 0;
-    i8, u8, 0x80; i16, u16, 0x8000; i32, u32, 0x8000_0000; i64, u64, 0x8000_0000_0000_0000);
-
-impl SortKey for Bool {
-    const IS_NARROW: bool = true;
-    #[inline(always)]
-    fn key(self) -> u64 {
-        u64::from(self.get())
-    }
-}
-impl SortKey for f16 {
-    const IS_NARROW: bool = true;
-    #[inline(always)]
-    fn key(self) -> u64 {
-        key_of_f32(f32_of_f16(self.to_bits()))
-    }
-}
-impl SortKey for bf16 {
-    const IS_NARROW: bool = true;
-    #[inline(always)]
-    fn key(self) -> u64 {
-        key_of_f32(f32::from_bits(u32::from(self.to_bits()) << 16))
-    }
-}
-impl SortKey for f32 {
-    const IS_NARROW: bool = true;
-    #[inline(always)]
-    fn key(self) -> u64 {
-        key_of_f32(self)
-    }
-}
-impl SortKey for f64 {
-    const IS_NARROW: bool = false;
-    #[inline(always)]
-    fn key(self) -> u64 {
-        let bits = (self + 0.0).to_bits();
-        let key = bits ^ (((bits as i64 >> 63) as u64) | (1 << 63));
-        if self.is_nan() { u64::MAX } else { key }
-    }
-}
+use crate::{Bool, DType, Error, Result, StridedMut, StridedRef, for_dtype};
+use key::{Key, SortKey, nan_key};
+use select::Keys;
+use short::{Wanted, middle};
 
 /// A key together with the index of its element, ordered by key, then index.
 trait Pair: Copy + Ord + Default + Send + Sync {
@@ -199,7 +137,7 @@ fn read_pairs<T: SortKey, P: Pair>(
 
 /// Descending order flips the bits that the key type has.
 fn flip_of<T: SortKey>(descending: bool) -> u64 {
-    match (descending, T::IS_NARROW) {
+    match (descending, key::is_narrow::<T>()) {
         (false, _) => 0,
         (true, true) => u64::from(u32::MAX),
         (true, false) => u64::MAX,
@@ -213,7 +151,7 @@ macro_rules! with_pair {
         match $dtype {
             DType::Bool => if is_short { $f::<Bool, u64>($($arg),*) } else { $f::<Bool, WidePair>($($arg),*) },
             dtype => for_dtype!(dtype, real, T => {
-                if T::IS_NARROW && is_short { $f::<T, u64>($($arg),*) } else { $f::<T, WidePair>($($arg),*) }
+                if key::is_narrow::<T>() && is_short { $f::<T, u64>($($arg),*) } else { $f::<T, WidePair>($($arg),*) }
             }, else $other),
         }
     }};
@@ -369,6 +307,14 @@ fn check_selected(
     check_shape(name, out.shape(), &expected)
 }
 
+/// Elements that are looked at together for candidates.
+const GROUP: usize = 64;
+
+/// How many candidates are kept before they are cut down to `k`.
+fn capacity(k: usize) -> usize {
+    4 * k + GROUP
+}
+
 /// The best `k` pairs of a line, sorted.
 fn select<T: SortKey, P: Pair>(
     ptr: *const u8,
@@ -377,8 +323,7 @@ fn select<T: SortKey, P: Pair>(
     flip: u64,
     pairs: &mut Vec<P>,
 ) {
-    let capacity = (4 * k).max(1024);
-    if n <= capacity {
+    if n <= capacity(k) {
         read_pairs::<T, P>(ptr, step, n, flip, pairs);
     } else {
         candidates::<T, P>(ptr, step, (n, k), flip, pairs);
@@ -399,8 +344,7 @@ fn candidates<T: SortKey, P: Pair>(
     flip: u64,
     pairs: &mut Vec<P>,
 ) {
-    const GROUP: usize = 64;
-    let capacity = (4 * k).max(1024);
+    let capacity = capacity(k);
     pairs.clear();
     let mut bar = u64::MAX;
     let mut items = [T::default(); GROUP];
@@ -428,7 +372,7 @@ fn candidates<T: SortKey, P: Pair>(
 
 crate::multiversion! {
 /// Whether any key of the group is below the bar (the tail of a short group may say yes for nothing).
-fn beats<T: SortKey>(items: &[T; 64], flip: u64, bar: u64) -> bool {
+fn beats<T: SortKey>(items: &[T; GROUP], flip: u64, bar: u64) -> bool {
     let mut any = bar == u64::MAX;
     for item in items {
         any |= (item.key() ^ flip) < bar;
@@ -483,13 +427,7 @@ pub fn kthvalue(
     k: usize,
     dim: usize,
 ) -> Result<()> {
-    check_dim(dim, input.ndim())?;
-    let (n, _) = along(input.shape(), &input, dim);
-    if n == 0 {
-        return Err(Error::index(format!(
-            "kthvalue(): Expected reduction dim {dim} to have non-zero size."
-        )));
-    }
+    let n = line_length("kthvalue", &input, dim)?;
     if k == 0 || k > n {
         return Err(Error::runtime(format!(
             "kthvalue(): selected number k out of range for dimension {dim}"
@@ -532,6 +470,17 @@ pub fn mode(
     pick("mode", values, indices, input, Wanted::Mode, dim)
 }
 
+/// The length of lines, of which none may be empty.
+fn line_length(name: &str, input: &StridedRef<'_>, dim: usize) -> Result<usize> {
+    check_dim(dim, input.ndim())?;
+    match along(input.shape(), input, dim).0 {
+        0 => Err(Error::index(format!(
+            "{name}(): Expected reduction dim {dim} to have non-zero size."
+        ))),
+        n => Ok(n),
+    }
+}
+
 /// One element of each line and its index.
 fn pick(
     name: &str,
@@ -541,13 +490,7 @@ fn pick(
     wanted: Wanted,
     dim: usize,
 ) -> Result<()> {
-    check_dim(dim, input.ndim())?;
-    let (n, _) = along(input.shape(), &input, dim);
-    if n == 0 {
-        return Err(Error::index(format!(
-            "{name}(): Expected reduction dim {dim} to have non-zero size."
-        )));
-    }
+    let n = line_length(name, &input, dim)?;
     check_dtype(name, values.dtype(), input.dtype())?;
     check_dtype(name, indices.dtype(), DType::I64)?;
     check_shape(name, indices.shape(), values.shape())?;
@@ -559,37 +502,17 @@ fn pick(
     Ok(())
 }
 
-/// The index of what is wanted of a line of pairs.
-fn wanted_index<T: SortKey, P: Pair>(
-    pairs: &mut Vec<P>,
-    spare: &mut Vec<P>,
-    wanted: Wanted,
-) -> usize {
+/// The index of the last of the first longest run of equal elements, of a line of pairs.
+fn mode_index<T: SortKey, P: Pair>(pairs: &mut Vec<P>, spare: &mut Vec<P>) -> usize {
     let nan = nan_key::<T>();
-    let at = match wanted {
-        Wanted::First(at) | Wanted::At(at) => at,
-        Wanted::Median => {
-            let at = middle(pairs.len());
-            let (_, &mut median, above) = pairs.select_nth_unstable(at);
-            let Some(nan) = nan else { return median.index() };
-            if !above.iter().fold(median.key() == nan, |any, p| any | (p.key() == nan)) {
-                return median.index();
-            }
-            let nans = pairs.iter().filter(|p| p.key() == nan);
-            return nans.map(|p| p.index()).min().unwrap_or(median.index());
+    sort_pairs(pairs, spare);
+    let (mut longest, mut mode) = (0, 0);
+    for run in pairs.chunk_by(|a, b| a.key() == b.key() && Some(a.key()) != nan) {
+        if let Some(last) = run.last().filter(|_| run.len() > longest) {
+            (longest, mode) = (run.len(), last.index());
         }
-        Wanted::Mode => {
-            sort_pairs(pairs, spare);
-            let (mut longest, mut mode) = (0, 0);
-            for run in pairs.chunk_by(|a, b| a.key() == b.key() && Some(a.key()) != nan) {
-                if let Some(last) = run.last().filter(|_| run.len() > longest) {
-                    (longest, mode) = (run.len(), last.index());
-                }
-            }
-            return mode;
-        }
-    };
-    pairs.select_nth_unstable(at).1.index()
+    }
+    mode
 }
 
 fn pick_lines<T: SortKey, P: Pair>(
@@ -607,10 +530,22 @@ fn pick_lines<T: SortKey, P: Pair>(
     let lines = Lines::new(input.shape(), Some(dim), views);
     crate::parallel::for_range(lines.count(), (16_384 / n).max(1), &|range| {
         let (mut pairs, mut spare) = (Vec::<P>::new(), Vec::new());
+        let mut keys = Keys::new(if wanted == Wanted::Mode { 0 } else { n });
         lines.visit(range, |[from, to, index_to]| {
             let line = input.ptr().wrapping_offset(from);
-            read_pairs::<T, P>(line, step, n, 0, &mut pairs);
-            let index = wanted_index::<T, P>(&mut pairs, &mut spare, wanted);
+            let at = match wanted {
+                Wanted::First(at) | Wanted::At(at) => Some(at),
+                Wanted::Median => Some(middle(n)),
+                Wanted::Mode => None,
+            };
+            let index = if let Some(at) = at {
+                // SAFETY: a line of the input.
+                unsafe { read_keys::<T>(line, step, keys.line()) };
+                keys.place(at, wanted == Wanted::Median && nan_key::<T>().is_some())
+            } else {
+                read_pairs::<T, P>(line, step, n, 0, &mut pairs);
+                mode_index::<T, P>(&mut pairs, &mut spare)
+            };
             // SAFETY: the line lies inside the views, whose dtypes were checked.
             unsafe {
                 put(indices.ptr(), index_to, index as i64);
@@ -618,6 +553,29 @@ fn pick_lines<T: SortKey, P: Pair>(
             }
         });
     });
+}
+
+/// Reads the keys of a line.
+///
+/// # Safety
+/// There are as many elements, `step` bytes apart.
+unsafe fn read_keys<T: SortKey>(line: *const u8, step: isize, keys: &mut [T::Key]) {
+    if step == size_of::<T>() as isize {
+        // SAFETY: the elements have no gaps.
+        return keys_of(unsafe { std::slice::from_raw_parts(line.cast::<T>(), keys.len()) }, keys);
+    }
+    for (i, key) in keys.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
+        *key = T::Key::of(unsafe { get::<T>(line, i as isize * step) }.key());
+    }
+}
+
+crate::multiversion! {
+fn keys_of<T: SortKey>(line: &[T], keys: &mut [T::Key]) {
+    for (key, item) in keys.iter_mut().zip(line) {
+        *key = T::Key::of(item.key());
+    }
+}
 }
 
 /// The distinct elements of a tensor.
@@ -646,12 +604,7 @@ pub fn unique(input: StridedRef<'_>) -> Result<Unique> {
 fn unique_of<T: SortKey, P: Pair>(input: &StridedRef<'_>) -> Unique {
     let n = input.numel();
     let mut pairs = Vec::<P>::with_capacity(n);
-    let nan = f64::NAN.key();
-    let nan_key = if T::DTYPE.is_floating_point() {
-        Some(if T::IS_NARROW { nan >> 32 } else { nan })
-    } else {
-        None
-    };
+    let nan_key = nan_key::<T>();
     let lines = Lines::new(input.shape(), None, [Layout::from(input)]);
     lines.visit(0..lines.count(), |[at]| {
         // SAFETY: the walk stays inside the view.

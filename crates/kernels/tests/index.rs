@@ -4,6 +4,7 @@ mod array;
 
 use array::{Array, Dice, close};
 use pullback_kernels::index::{self, Reduce, ScatterSource};
+use pullback_kernels::simd::{Level, set_level};
 use pullback_kernels::{DType, Error, Scalar, creation, layout};
 
 const DTYPES: [DType; 6] = [DType::F32, DType::I64, DType::U8, DType::I16, DType::F64, DType::C128];
@@ -34,11 +35,15 @@ fn indices(dice: &mut Dice, dtype: DType, shape: &[i64], size: i64) -> Array {
 fn gather_and_scatter_equal_their_twins() {
     let mut dice = Dice(1);
     for round in 0..300 {
-        let shape: Vec<i64> = (0..=dice.below(3)).map(|_| 1 + dice.below(6) as i64).collect();
+        set_level(Level::ALL[round % 3]);
+        let mut shape: Vec<i64> = (0..=dice.below(3)).map(|_| 1 + dice.below(6) as i64).collect();
         let dim = dice.below(shape.len());
+        // Rows that fit one register, two, or none.
+        let width = if round % 5 == 0 { 40 } else { 9 };
+        shape[dim] = 1 + dice.below(width) as i64;
         let mut small: Vec<i64> =
             shape.iter().map(|&s| 1 + dice.below(s as usize) as i64).collect();
-        small[dim] = 1 + dice.below(9) as i64;
+        small[dim] = 1 + dice.below(width) as i64;
         let dtype = DTYPES[round % DTYPES.len()];
         let input = dice.array(dtype, &shape, false);
         let kind = [DType::I64, DType::I32][dice.below(2)];
@@ -102,6 +107,7 @@ fn gather_and_scatter_equal_their_twins() {
             }
         }
     }
+    set_level(Level::Avx512);
 }
 
 #[test]

@@ -1,9 +1,18 @@
 //! `gather` and `scatter`: an index of the output's (or source's) rank names places along one dimension.
 
-use super::{Accumulate, check_bounds, contiguous_strides, for_size, out_of_bounds, with_i64};
+use super::{
+    Accumulate, check_bounds, contiguous_strides, for_size, out_of_bounds, table::Rows, with_i64,
+};
 use crate::line::{GRAIN, Layout, Lines, along, check_dim, check_dtype, check_shape, get, put};
 use crate::{DType, Element, Error, Result, Scalar, StridedMut, StridedRef, for_dtype, parallel};
 use smallvec::SmallVec;
+
+/// Rows of a gather that are taken side by side, at most.
+const SHORT: usize = 4;
+/// The same of a scatter that replaces.
+const SHORT_ASSIGNED: usize = 20;
+/// The same of one that joins: with a value just written it has to wait, so that longer rows gain as well.
+const SHORT_JOINED: usize = 64;
 
 /// How `scatter` joins a value with what is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,21 +103,16 @@ fn gather_elements<T: Copy>(
         Layout::from(index),
     ];
     let lines = Lines::new(index.shape(), None, views);
+    let width = along(input.shape(), input, dim).0;
+    if let Some(rows) = short_rows(&lines, size_of::<T>(), (width, step)) {
+        let grain = GRAIN / rows.count();
+        return parallel::for_range(lines.count() / rows.count(), grain, &|range| {
+            // SAFETY: rows of the views, whose indices were checked.
+            unsafe { rows.look_up(out.ptr(), input.ptr(), index.ptr().cast(), range) };
+        });
+    }
     parallel::for_range(lines.count(), GRAIN, &|range| {
-        if lines.is_short() {
-            let element = |to: isize, from: isize, at: isize| {
-                // SAFETY: the walk stays inside the views and every index was checked.
-                unsafe {
-                    let i = get::<i64>(index.ptr(), at) as isize;
-                    put(out.ptr(), to, get::<T>(input.ptr(), from + i * step));
-                }
-            };
-            let size = size_of::<T>() as isize;
-            if let Some(steps) = lines.steps_beside([size, 0, 8], 0b010) {
-                return steps.visit(range, |j, [_, from, _]| element(j * size, from, j * 8));
-            }
-        }
-        lines.visit_runs(range, |[to, from, at], [out_step, base_step, index_step], n| {
+        lines.visit_across(range, SHORT, |[to, from, at], [out_step, base_step, index_step], n| {
             let at = index.ptr().wrapping_offset(at);
             let to = out.ptr().wrapping_offset(to);
             let from = input.ptr().wrapping_offset(from);
@@ -118,6 +122,16 @@ fn gather_elements<T: Copy>(
             }
         });
     });
+}
+
+/// A walk over output, input and index as one over short rows, in which outputs and indices have no gaps, if it is one.
+fn short_rows(lines: &Lines<3>, size: usize, (width, step): (usize, isize)) -> Option<Rows> {
+    let (count, strides, jumps) = lines.rows()?;
+    let item = size as isize;
+    let is_dense = strides == [item, 0, 8]
+        && (jumps[0], jumps[2]) == (count as isize * item, count as isize * 8)
+        && (step == item || width == 1);
+    if is_dense { Rows::new(size, width, count, jumps[1]) } else { None }
 }
 
 /// One run of a gather.
@@ -183,123 +197,188 @@ pub fn scatter(
         let (size, _) = along(out.shape(), out, dim);
         let size = size as i64;
         check_bounds(&index, (0, size), |i| Error::runtime(out_of_bounds(i, dim, size)))?;
-        for_dtype!(dtype, all, T => {
-            let value: T;
-            let (ptr, strides) = match &source {
-                ScatterSource::Tensor(src) => (src.ptr(), SmallVec::from_slice(&src.strides()[..index.ndim().min(src.ndim())])),
-                ScatterSource::Scalar(scalar) => {
-                    value = scalar.to();
-                    ((&raw const value).cast::<u8>(), SmallVec::from_elem(0, index.ndim()))
-                }
-            };
-            let mut strides: SmallVec<[i64; 6]> = strides;
-            strides.resize(index.ndim(), 0);
-            scatter_elements::<T>(out, dim, &index, (ptr, &strides), (reduce, include_self));
-        });
+        let (value, strides);
+        let (source, source_strides) = match &source {
+            ScatterSource::Tensor(src) => (src.ptr(), src.strides()),
+            ScatterSource::Scalar(scalar) => {
+                value = bytes_of(*scalar, dtype);
+                (value.as_ptr().cast(), &[][..])
+            }
+        };
+        strides = fitted(source_strides, index.ndim());
+        let walk = Scatter::new(out, dim, &index, (source, &strides));
+        if reduce == Reduce::Assign {
+            // SAFETY: every index was checked; sources are of the dtype of `out`.
+            for_size!(dtype.size(), T => unsafe { walk.assign::<T>() });
+        } else {
+            for_dtype!(dtype, all, T => scatter_joined::<T>(&walk, reduce, include_self));
+        }
         Ok(())
     })
 }
 
-/// A walk over index, source and, at their dense positions, the targets.
+/// A number as an element of `dtype`.
+fn bytes_of(scalar: Scalar, dtype: DType) -> [u64; 2] {
+    let mut bytes = [0; 2];
+    // SAFETY: no element is larger or needs more alignment.
+    for_dtype!(dtype, all, T => unsafe { put(bytes.as_mut_ptr().cast(), 0, scalar.to::<T>()) });
+    bytes
+}
+
+/// So many strides, those that are missing zero.
+fn fitted(strides: &[i64], rank: usize) -> SmallVec<[i64; 6]> {
+    let mut fitted = SmallVec::from_slice(&strides[..rank.min(strides.len())]);
+    fitted.resize(rank, 0);
+    fitted
+}
+
+/// A walk over index and source.
 struct Scatter<'a> {
-    lines: Lines<4>,
+    lines: Lines<3>,
     out: &'a StridedMut<'a>,
     index: &'a StridedRef<'a>,
     source: *const u8,
+    dim: usize,
     step: isize,
-    dense_step: isize,
 }
 
-impl Scatter<'_> {
-    /// Calls `visit` with the address of the target, that of the source and the target's dense number.
+impl<'a> Scatter<'a> {
+    fn new(
+        out: &'a StridedMut<'a>,
+        dim: usize,
+        index: &'a StridedRef<'a>,
+        (source, source_strides): (*const u8, &[i64]),
+    ) -> Self {
+        let (_, step) = along(out.shape(), out, dim);
+        let base = fitted(&base_strides(out.strides(), dim), index.ndim());
+        let size = out.dtype().size();
+        let views =
+            [Layout::of(&base, size), Layout::of(source_strides, size), Layout::from(index)];
+        let lines = Lines::new(index.shape(), None, views);
+        Scatter { lines, out, index, source, dim, step }
+    }
+
+    /// Calls `visit` with addresses of target base, source and index, their strides and a length; those of one target come in
+    /// order. Rows up to `shortest` that have targets of their own are taken side by side.
     #[inline(always)]
-    fn each(&self, mut visit: impl FnMut(*mut u8, *const u8, usize)) {
-        let size = self.out.dtype().size() as isize;
-        let mut visit = |[to, from, at, dense]: [isize; 4]| {
-            // SAFETY: the walk stays inside the index view.
-            let i = unsafe { get::<i64>(self.index.ptr(), at) } as isize;
-            visit(
-                self.out.ptr().wrapping_offset(to + i * self.step),
-                self.source.wrapping_offset(from),
-                (dense + i * self.dense_step) as usize,
-            );
-        };
-        let all = 0..self.lines.count();
-        if let Some(steps) = self.lines.steps_beside([0, size, 8, 0], 0b1001) {
-            return steps.visit(all, |j, [to, _, _, dense]| visit([to, j * size, j * 8, dense]));
-        }
-        self.lines.visit(all, visit);
+    fn runs(&self, shortest: usize, mut visit: impl FnMut([*mut u8; 3], [isize; 3], usize)) {
+        let is_along = self.lines.inner().is_some_and(|strides| strides[0] == 0);
+        let shortest = if is_along { shortest } else { SHORT };
+        let (source, index) = (self.source.cast_mut(), self.index.ptr().cast_mut());
+        self.lines.visit_across(0..self.lines.count(), shortest, |offsets, strides, n| {
+            let [to, from, at] = offsets;
+            let to = self.out.ptr().wrapping_offset(to);
+            visit([to, source.wrapping_offset(from), index.wrapping_offset(at)], strides, n);
+        });
+    }
+
+    /// Calls `visit` with the addresses of target and source; those of one target come in order.
+    #[inline(always)]
+    fn each(&self, mut visit: impl FnMut(*mut u8, *const u8)) {
+        self.runs(SHORT_JOINED, |[to, from, at], strides, n| {
+            for j in 0..n as isize {
+                // SAFETY: the walk stays inside the index view.
+                let i = unsafe { get::<i64>(at, j * strides[2]) } as isize;
+                let to = to.wrapping_offset(j * strides[0] + i * self.step);
+                visit(to, from.wrapping_offset(j * strides[1]));
+            }
+        });
+    }
+
+    /// Replaces targets by their sources, elements of the size of `T`.
+    ///
+    /// # Safety
+    /// Every index is in range, and the source's elements are of that size.
+    unsafe fn assign<T: Copy>(&self) {
+        let size = size_of::<T>() as isize;
+        self.runs(SHORT_ASSIGNED, |[to, from, at], strides, n| {
+            // SAFETY: the walk stays inside the views. The first form has constant steps so that it becomes quick code.
+            unsafe {
+                if strides == [0, size, 8] && self.step == size {
+                    let (to, from, at) = (to.cast::<T>(), from.cast::<T>(), at.cast::<i64>());
+                    for j in 0..n {
+                        to.offset(at.add(j).read() as isize).write(from.add(j).read());
+                    }
+                    return;
+                }
+                for j in 0..n as isize {
+                    let i = get::<i64>(at, j * strides[2]) as isize;
+                    put(to, j * strides[0] + i * self.step, get::<T>(from, j * strides[1]));
+                }
+            }
+        });
     }
 }
 
-fn scatter_elements<T: Accumulate>(
-    out: &StridedMut<'_>,
-    dim: usize,
-    index: &StridedRef<'_>,
-    (source, source_strides): (*const u8, &[i64]),
-    (reduce, include_self): (Reduce, bool),
-) {
-    let (_, step) = along(out.shape(), out, dim);
-    let dense = contiguous_strides(out.shape());
-    let rank = index.ndim();
-    let of = |strides: &[i64]| {
-        let mut base = base_strides(strides, dim);
-        base.resize(rank, 0);
-        base
-    };
-    let (base, dense_base) = (of(out.strides()), of(&dense));
-    let views = [
-        Layout::of(&base, out.dtype().size()),
-        Layout::of(source_strides, out.dtype().size()),
-        Layout::from(index),
-        Layout::of(&dense_base, 1),
-    ];
-    let walk = Scatter {
-        lines: Lines::new(index.shape(), None, views),
-        out,
-        index,
-        source,
-        step,
-        dense_step: dense.get(dim).map_or(1, |&s| s as isize),
-    };
-    if reduce != Reduce::Assign && !include_self {
+fn scatter_joined<T: Accumulate>(walk: &Scatter<'_>, reduce: Reduce, include_self: bool) {
+    if !include_self {
         let identity = identity_of::<T>(reduce);
         // SAFETY: targets are elements of `out`, as every index was checked.
-        walk.each(|to, _, _| unsafe { put(to, 0, identity) });
+        walk.each(|to, _| unsafe { put(to, 0, identity) });
     }
     macro_rules! join {
         (|$old:ident, $new:ident| $value:expr) => {
             // SAFETY: as above; sources are elements of the source's dtype, which is that of `out`.
-            walk.each(|to, from, _| unsafe {
+            walk.each(|to, from| unsafe {
                 let ($old, $new) = (get::<T>(to, 0), get::<T>(from, 0));
                 put(to, 0, $value);
             })
         };
     }
     match reduce {
-        Reduce::Assign => join!(|_old, new| new),
+        Reduce::Assign => {}
         Reduce::Sum | Reduce::Mean => join!(|old, new| old.add(new)),
         Reduce::Prod => join!(|old, new| old.mul(new)),
         Reduce::Amax => join!(|old, new| old.larger(new)),
         Reduce::Amin => join!(|old, new| old.smaller(new)),
     }
     if reduce == Reduce::Mean {
-        divide_by_counts::<T>(&walk, include_self);
+        divide_by_counts::<T>(walk, include_self);
     }
 }
 
 fn divide_by_counts<T: Accumulate>(walk: &Scatter<'_>, include_self: bool) {
     let mut counts = vec![0_i64; walk.out.numel()];
-    walk.each(|_, _, at| counts[at] += 1);
-    walk.each(|to, _, at| {
-        let count = std::mem::take(&mut counts[at]);
-        if count != 0 {
-            // SAFETY: the target is an element of `out`.
-            unsafe {
-                put(to, 0, get::<T>(to, 0).div_count(count + i64::from(include_self)));
-            }
+    let (shape, strides) = (walk.out.shape(), contiguous_strides(walk.out.shape()));
+    // SAFETY: as many elements as the shape has, which nobody else knows.
+    let view = unsafe { StridedMut::new(counts.as_mut_ptr().cast(), DType::I64, shape, &strides) };
+    let none = fitted(&[], walk.index.ndim());
+    Scatter::new(&view, walk.dim, walk.index, (std::ptr::null(), &none)).each(|to, _| {
+        // SAFETY: targets are counts, as every index was checked.
+        unsafe { put(to, 0, get::<i64>(to, 0) + 1) };
+    });
+    let more = i64::from(include_self);
+    let lines = Lines::new(walk.out.shape(), None, [Layout::from(walk.out)]);
+    let mut done = 0;
+    lines.visit_runs(0..lines.count(), |[to], [step], length| {
+        let counts = &counts[done..][..length];
+        done += length;
+        let to = walk.out.ptr().wrapping_offset(to);
+        if step == size_of::<T>() as isize {
+            // SAFETY: a run of `out` without gaps.
+            let items = unsafe { std::slice::from_raw_parts_mut(to.cast::<T>(), length) };
+            return divide_each(items, counts, more);
+        }
+        for (i, count) in counts.iter().enumerate() {
+            let at = i as isize * step;
+            // SAFETY: an element of the run.
+            unsafe { put(to, at, divided(get::<T>(to, at), *count, more)) };
         }
     });
+}
+
+crate::multiversion! {
+fn divide_each<T: Accumulate>(items: &mut [T], counts: &[i64], more: i64) {
+    for (item, &count) in items.iter_mut().zip(counts) {
+        *item = divided(*item, count, more);
+    }
+}
+}
+
+/// A sum of `count` items and `more`, divided by their number; what got none stays.
+#[inline(always)]
+fn divided<T: Accumulate>(sum: T, count: i64, more: i64) -> T {
+    if count == 0 { sum } else { sum.div_count(count + more) }
 }
 
 /// What joins with anything to that thing.

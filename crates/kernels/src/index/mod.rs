@@ -13,6 +13,7 @@ mod mask;
 mod search;
 mod select;
 mod slices;
+mod table;
 
 pub use advanced::{index, index_put};
 pub use embedding::{embedding, embedding_backward, one_hot};
@@ -189,6 +190,14 @@ macro_rules! accumulate_integer {
 }
 accumulate_integer!(u8, i8, i16, i32, i64, u16, u32, u64);
 
+/// The nearest `bf16`, of two the even one, without a branch that nobody could foresee.
+#[inline(always)]
+fn brain(value: f32) -> bf16 {
+    let bits = value.to_bits();
+    let nearest = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
+    bf16::from_bits(if value.is_nan() { bits >> 16 | 0x40 } else { nearest } as u16)
+}
+
 macro_rules! accumulate_float {
     ($($t:ty, $compute:ty, $to:expr, $from:expr);*) => {$(
         impl Accumulate for $t {
@@ -196,10 +205,10 @@ macro_rules! accumulate_float {
             #[inline(always)] fn mul(self, other: Self) -> Self { $from($to(self) * $to(other)) }
             #[inline(always)] fn div_count(self, count: i64) -> Self { $from($to(self) / count as $compute) }
             #[inline(always)] fn larger(self, other: Self) -> Self {
-                if self >= other || self != self { self } else { other }
+                if (self >= other) | (self != self) { self } else { other }
             }
             #[inline(always)] fn smaller(self, other: Self) -> Self {
-                if self <= other || self != self { self } else { other }
+                if (self <= other) | (self != self) { self } else { other }
             }
         }
     )*};
@@ -208,7 +217,7 @@ accumulate_float!(
     f32, f32, |v: f32| v, |v: f32| v;
     f64, f64, |v: f64| v, |v: f64| v;
     f16, f32, f16::to_f32, f16::from_f32;
-    bf16, f32, bf16::to_f32, bf16::from_f32
+    bf16, f32, bf16::to_f32, brain
 );
 
 macro_rules! accumulate_complex {
@@ -244,5 +253,20 @@ impl Accumulate for Bool {
     #[inline(always)]
     fn smaller(self, other: Self) -> Self {
         self.mul(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brain_numbers_are_rounded_as_by_the_half_crate() {
+        for high in 0..=u16::MAX {
+            for low in [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff] {
+                let value = f32::from_bits(u32::from(high) << 16 | low);
+                assert_eq!(brain(value).to_bits(), bf16::from_f32(value).to_bits(), "{value:?}");
+            }
+        }
     }
 }

@@ -5,6 +5,8 @@
 
 use crate::line::{get, put};
 use crate::{Bool, C64, C128, DType, Element, bf16, f16, for_dtype};
+use std::mem::MaybeUninit;
+use std::ops::BitAnd;
 
 /// Reads `items.len()` elements from an address, at a byte distance, into items.
 pub(crate) type Load<I> = unsafe fn(*const u8, isize, &mut [I]);
@@ -151,16 +153,69 @@ pub(crate) fn load_i64(dtype: DType) -> Load<i64> {
     }
 }
 
+/// An element and room for another one behind it.
+#[repr(C)]
+struct Spaced<U>(U, MaybeUninit<U>);
+
+crate::multiversion! {
+fn truths<U: Bits>(from: &[U], mask: U, to: &mut [Bool]) {
+    for (to, &from) in to.iter_mut().zip(from) {
+        *to = Bool::new((from & mask).is_true());
+    }
+}
+}
+
+crate::multiversion! {
+fn spaced_truths<U: Bits>(from: &[Spaced<U>], mask: U, to: &mut [Bool]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = Bool::new((from.0 & mask).is_true());
+    }
+}
+}
+
+/// Unsigned numbers, as the bits of elements of their size.
+trait Bits: Element + BitAnd<Output = Self> {}
+impl<U: Element + BitAnd<Output = U>> Bits for U {}
+
+/// Reads truth from the bits of elements: any bit, but not the sign of floating numbers. (Comparisons of integers are quick one by
+/// one as well.)
+unsafe fn load_truth<U: Bits, const FLOATS: bool>(
+    ptr: *const u8,
+    stride: isize,
+    items: &mut [Bool],
+) {
+    let size = size_of::<U>() as isize;
+    let mask = U::from_i64(if FLOATS { i64::MAX >> (64 - 8 * size) } else { -1 });
+    if stride == size {
+        // SAFETY: the elements have no gaps and are live, as the caller promised.
+        return truths(unsafe { std::slice::from_raw_parts(ptr.cast(), items.len()) }, mask, items);
+    }
+    let mut done = 0;
+    if stride == 2 * size {
+        // Behind the last one there may be no room.
+        done = items.len().saturating_sub(1);
+        // SAFETY: elements and what lies between them.
+        let from = unsafe { std::slice::from_raw_parts(ptr.cast::<Spaced<U>>(), done) };
+        spaced_truths(from, mask, &mut items[..done]);
+    }
+    for (i, item) in items.iter_mut().enumerate().skip(done) {
+        // SAFETY: promised by the caller of the loader.
+        *item = Bool::new((unsafe { get::<U>(ptr, i as isize * stride) } & mask).is_true());
+    }
+}
+
 /// The loader from `dtype` to truth values.
 pub(crate) fn load_bool(dtype: DType) -> Load<Bool> {
     match dtype {
-        DType::F32 => load_dense::<f32, Bool>,
-        DType::F64 => load_dense::<f64, Bool>,
-        DType::F16 => load_dense::<f16, Bool>,
-        DType::BF16 => load_dense::<bf16, Bool>,
-        DType::I64 => load_dense::<i64, Bool>,
-        DType::I32 => load_dense::<i32, Bool>,
-        other => load_converted(other),
+        DType::Bool | DType::U8 | DType::I8 => load_truth::<u8, false>,
+        DType::I16 | DType::U16 => load_truth::<u16, false>,
+        DType::I32 | DType::U32 => load_truth::<u32, false>,
+        DType::I64 | DType::U64 => load_truth::<u64, false>,
+        DType::F16 | DType::BF16 => load_truth::<u16, true>,
+        DType::F32 => load_truth::<u32, true>,
+        DType::F64 => load_truth::<u64, true>,
+        DType::C64 => load_any::<C64, Bool>,
+        DType::C128 => load_any::<C128, Bool>,
     }
 }
 

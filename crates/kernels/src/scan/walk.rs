@@ -7,6 +7,7 @@
 use super::Scan;
 use crate::dense::SharedMut;
 use crate::line::{GRAIN, Layout, Lines, along, get, put, read_line, write_line};
+use crate::simd::prefetch;
 use crate::simd::transpose::{SQUARE, square};
 use crate::{StridedMut, StridedRef};
 
@@ -16,6 +17,11 @@ pub(super) const BLOCK: usize = 512;
 const TILE: usize = 256;
 /// Up to so many lines across memory are scanned a few at a time, each from its beginning to its end.
 const NARROW: usize = 64;
+/// Lines along memory whose items are taken in turn.
+const TOGETHER: usize = 4;
+/// Bytes that they ask for ahead of time, and bytes of lines from which on that pays.
+const AHEAD: isize = 2048;
+const ASKED: usize = 128;
 /// Bytes of lines that go through buffers in the nearest cache, sixteen together, if the tensor is large.
 const STREAMED: std::ops::RangeInclusive<usize> = 256..=1024;
 /// Bytes above which a tensor is large.
@@ -51,6 +57,8 @@ struct Job {
     length: usize,
     /// Whether steps lead towards lower addresses: the order of the lines is reversed.
     reverse: bool,
+    /// Whether what comes is worth asking for.
+    is_large: bool,
 }
 
 impl Job {
@@ -98,7 +106,8 @@ pub(super) fn run<S: Scan>(
         && lines.inner().is_some_and(|inner| (inner[0], inner[1]) == (size, size));
     let in_blocks = S::BLOCKS && n >= BLOCK && lines.count() < SQUARE && !across;
     let line = n * size as usize;
-    let is_streamed = STREAMED.contains(&line) && lines.count() * line > LARGE;
+    let is_large = line >= ASKED && lines.count() * line > LARGE;
+    let is_streamed = !S::IS_QUICK && STREAMED.contains(&line) && is_large;
     let grain = (GRAIN / n).max(if across { TILE } else { SQUARE });
     crate::parallel::for_range(lines.count(), if in_blocks { 1 } else { grain }, &|range| {
         lines.visit_runs(range, |offsets, line, length| {
@@ -106,7 +115,7 @@ pub(super) fn run<S: Scan>(
                 Span { at: bases[i].ptr(), step: steps[i], line: line[i] }.moved(offsets[i])
             };
             let (input, out, places) = (span(0), span(1), span(2));
-            let job = Job { input, out, places, n, length, reverse };
+            let job = Job { input, out, places, n, length, reverse, is_large };
             if in_blocks {
                 blocks(s, job);
             } else if is_streamed {
@@ -172,7 +181,7 @@ fn scan<S: Scan>(s: &S, job: Job) {
     let (input, out, places) = (job.input, job.out, job.places);
     let (along, places_along) = if job.reverse { (-size, -8) } else { (size, 8) };
     if (input.step, out.step) == (along, along) && (!S::has_places() || places.step == places_along) {
-        let done = rows(s, job);
+        let done = if S::IS_QUICK { together(s, job) } else { rows(s, job) };
         each(s, job.after_lines(done));
     } else if (input.line, out.line) == (size, size) && (!S::has_places() || places.line == 8) {
         columns(s, job);
@@ -180,6 +189,43 @@ fn scan<S: Scan>(s: &S, job: Job) {
         each(s, job);
     }
 }
+}
+
+/// Lines along memory, a few at a time, item by item: a sum waits for the one before it only in its own line. The processor sees
+/// several places that move at once, not how memory goes on, so that what comes is asked for. Returns how many lines are done.
+#[inline(always)]
+fn together<S: Scan>(s: &S, job: Job) -> usize {
+    let (size, n) = (size_of::<S::Item>() as isize, job.n as isize);
+    let step = if job.reverse { -size } else { size };
+    let bytes = TOGETHER as isize * job.input.line;
+    // As many lines further on as make a safe distance; of reversed lines the last one comes first.
+    let ahead = if bytes > 0 { (AHEAD / bytes + 1) * bytes } else { 0 };
+    let ahead = ahead + if job.reverse { bytes - job.input.line } else { 0 };
+    let mut done = 0;
+    while job.length - done >= TOGETHER {
+        let Job { input, out, .. } = job.after_lines(done);
+        let mut states = [s.start(); TOGETHER];
+        for i in 0..n {
+            let (from, to) = (input.moved(i * step), out.moved(i * step));
+            let mut items = [S::Item::default(); TOGETHER];
+            let next = ahead + i * step * TOGETHER as isize;
+            if job.is_large {
+                prefetch(input.moved(next).at);
+                prefetch(out.moved(next).at);
+            }
+            for (l, item) in items.iter_mut().enumerate() {
+                // SAFETY: an item of each of these lines, as the job promises.
+                *item = unsafe { get(from.at, l as isize * from.line) };
+            }
+            for (l, (item, state)) in items.into_iter().zip(&mut states).enumerate() {
+                let (item, _) = s.next(state, item, false);
+                // SAFETY: as above.
+                unsafe { put(to.at, l as isize * to.line, item) };
+            }
+        }
+        done += TOGETHER;
+    }
+    done
 }
 
 /// Item by item; where places are written, sixteen at a time as long as the state stays.

@@ -1,12 +1,18 @@
-//! Short lines, sixteen side by side: their pairs in columns, sorted by a fixed network of exchanges.
+//! Short lines, and the first few of any neighbouring lines, sixteen lines side by side in columns.
 //!
-//! An exchange works on whole registers, whatever the elements are, so nothing is guessed and nothing
-//! has to be set up per line. Pairs are all different, so that the order of any network is that of a stable sort.
+//! What is done to a column works on whole registers, whatever the elements are, so nothing is guessed and nothing has to be
+//! set up per line. Only the steps from elements to keys and back know the elements' type (here); the work on keys is compiled
+//! for the two types of keys (`pick`), that on pairs once for each of their two forms (`pairs`).
 
-use super::SortKey;
-use crate::lanes::{Column, ROWS, room, to_columns};
+mod pairs;
+mod pick;
+
+use super::key::{Key, SortKey, nan_key};
+use crate::lanes::{Column, Columns, ROWS, room, to_columns};
 use crate::line::{Layout, Lines, along, get, put};
 use crate::{StridedMut, StridedRef};
+use pairs::Pairs;
+use pick::{Best, picked};
 use std::ops::Range;
 
 /// Longest line that is sorted, and columns that are looked at together.
@@ -15,10 +21,8 @@ const LONGEST: usize = 128;
 const FEWEST: usize = 4;
 /// The same for longer lines.
 const FEWEST_LONG: usize = 8;
-/// Most elements that are wanted of the beginning of longer lines.
+/// Most elements of the beginning that are kept at hand instead of sorting, also of longer lines.
 const BEST: usize = 4;
-/// A pair behind all others.
-const LAST: u64 = u64::MAX;
 
 /// What is wanted of a line in order.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,7 +38,7 @@ pub(super) enum Wanted {
 }
 
 impl Wanted {
-    /// How many pairs of the beginning have to be in order.
+    /// How many of the beginning have to be known.
     fn length(self, n: usize) -> usize {
         match self {
             Wanted::First(k) => k,
@@ -42,12 +46,22 @@ impl Wanted {
             Wanted::Median | Wanted::Mode => n,
         }
     }
-    /// The network for lines of `n` elements.
-    fn network(self, n: usize) -> Vec<(u8, u8)> {
-        let all = network(n.min(LONGEST), self.length(n));
+    /// Whether no more than the best few have to be known.
+    fn is_best(self) -> bool {
         match self {
-            // Of longer lines the first ones stay for the next block.
-            Wanted::At(at) if n <= LONGEST => leading_to(at..at + 1, &all),
+            Wanted::First(k) => k <= BEST,
+            Wanted::At(at) => at < BEST,
+            Wanted::Median | Wanted::Mode => false,
+        }
+    }
+    /// The network for lines of `n` elements, if they go through one.
+    fn network(self, n: usize) -> Vec<(u8, u8)> {
+        if self.is_best() {
+            return Vec::new();
+        }
+        let all = network(n, self.length(n));
+        match self {
+            Wanted::At(at) => leading_to(at..at + 1, &all),
             Wanted::Median => leading_to(middle(n)..middle(n) + 1, &all),
             _ => leading_to(0..self.length(n), &all),
         }
@@ -76,23 +90,25 @@ fn leading_to(places: Range<usize>, exchanges: &[(u8, u8)]) -> Vec<(u8, u8)> {
 
 /// The exchanges that bring the first `k` of `n` pairs in order.
 fn network(n: usize, k: usize) -> Vec<(u8, u8)> {
-    let mut exchanges = Vec::new();
+    let levels = n.next_power_of_two().trailing_zeros() as usize;
+    let mut exchanges = Vec::with_capacity(n * levels * (levels + 1) / 4);
     let mut add = |i: usize, j: usize| exchanges.push((i as u8, j as u8));
     // The best one first, then the best of the others, or all by merging (Batcher's sort for any number).
-    let levels = n.next_power_of_two().trailing_zeros() as usize;
     if k * 4 < levels * (levels + 1) {
         for i in 0..k.min(n) {
             (i + 1..n).for_each(|j| add(i, j));
         }
         return exchanges;
     }
-    let mut p = 1;
+    let mut p = 1_usize;
     while p < n {
+        // (Numbers divided by `2 * p`; real divisions would take longer than a sort.)
+        let shift = p.trailing_zeros() + 1;
         let mut step = p;
         while step > 0 {
             for first in (step % p..n.saturating_sub(step)).step_by(2 * step) {
                 for i in first..(first + step).min(n - step) {
-                    if i / (2 * p) == (i + step) / (2 * p) {
+                    if i >> shift == (i + step) >> shift {
                         add(i, i + step);
                     }
                 }
@@ -133,7 +149,7 @@ pub(super) fn lines<'a, T: SortKey>(
     let lines = Lines::new(input.shape(), Some(dim), views);
     let (k, size) = (wanted.length(n), size_of::<T>() as isize);
     let are_adjacent = lines.inner().is_some_and(|strides| strides[0] == size);
-    let is_selected = k <= BEST && are_adjacent && u32::try_from(n).is_ok();
+    let is_selected = wanted.is_best() && are_adjacent && u32::try_from(n).is_ok();
     let fewest = if n <= LONGEST { FEWEST } else { FEWEST_LONG };
     if lines.count() < fewest || n == 0 || k == 0 || !(n <= LONGEST || is_selected) {
         return false;
@@ -151,155 +167,63 @@ pub(super) fn lines<'a, T: SortKey>(
     true
 }
 
-/// The pairs of sixteen lines: keys above their places in one word, or apart.
-struct Pairs {
-    keys: Vec<Column<u64>>,
-    places: Vec<Column<u64>>,
+/// A line of each lane, as many as there are, from which items are taken.
+struct Source<'a, T> {
+    /// The columns, if the lines lie one after the other.
+    turned: Option<&'a [Column<T>]>,
+    from: *const u8,
+    /// Bytes from an item to the next, and from a line to the next.
+    steps: [isize; 2],
+    count: usize,
+    /// Elements from the first on that are there without gaps, if columns follow one another so.
+    ahead: usize,
 }
 
-impl Pairs {
+impl<T: SortKey> Source<'_, T> {
     #[inline(always)]
-    fn new<T: SortKey>() -> Pairs {
-        let places = vec![[LAST; ROWS]; if T::IS_NARROW { 0 } else { LONGEST }];
-        Pairs { keys: vec![[LAST; ROWS]; LONGEST], places }
-    }
-    #[inline(always)]
-    fn set<T: SortKey>(&mut self, i: usize, items: &Column<T>, flip: u64, place: usize) {
-        // Hidden, or LLVM takes the same lane of several columns together.
-        let (items, place) = (*items, std::hint::black_box(place as u64));
-        let mut keys = [0; ROWS];
-        for l in 0..ROWS {
-            keys[l] = items[l].key() ^ flip;
+    fn column(&self, i: usize) -> Column<T> {
+        if let Some(turned) = self.turned {
+            return turned[i];
         }
-        if T::IS_NARROW {
-            for key in &mut keys {
-                *key = *key << 32 | place;
-            }
-        } else {
-            self.places[i] = [place; ROWS];
-        }
-        self.keys[i] = keys;
+        let [step, stride] = self.steps;
+        let from = self.from.wrapping_offset(i as isize * step);
+        let done = (i as isize * step / size_of::<T>() as isize) as usize;
+        let there = self.count.max(self.ahead.saturating_sub(done));
+        // SAFETY: these lines have an element of this number, and so many follow one another.
+        unsafe { column::<T>(from, stride, self.count, there) }
     }
-    /// Columns from `from` on that hold no pairs.
+    /// The keys of items from `first` on.
     #[inline(always)]
-    fn clear<T: SortKey>(&mut self, from: usize) {
-        self.keys[from..].fill([LAST; ROWS]);
-        if !T::IS_NARROW {
-            self.places[from..].fill([LAST; ROWS]);
-        }
-    }
-    /// Brings the pairs in the order of the network.
-    #[inline(always)]
-    fn sort<T: SortKey>(&mut self, network: &[(u8, u8)]) {
-        let keys = &mut self.keys[..LONGEST];
-        let places = &mut self.places[..if T::IS_NARROW { 0 } else { LONGEST }];
-        for &(i, j) in network {
-            let (i, j) = (usize::from(i), usize::from(j));
-            let (mut a, mut b) = (keys[i], keys[j]);
-            // What both are changed by. (Of a minimum and a maximum LLVM makes scalar code.)
-            let mut change = [0; ROWS];
-            if T::IS_NARROW {
-                for l in 0..ROWS {
-                    change[l] = if a[l] > b[l] { a[l] ^ b[l] } else { 0 };
-                }
-            } else {
-                let (mut at_a, mut at_b) = (places[i], places[j]);
-                let mut moved = [0; ROWS];
-                for l in 0..ROWS {
-                    let swap = (a[l] > b[l]) | ((a[l] == b[l]) & (at_a[l] > at_b[l]));
-                    change[l] = if swap { a[l] ^ b[l] } else { 0 };
-                    moved[l] = if swap { at_a[l] ^ at_b[l] } else { 0 };
-                }
-                for l in 0..ROWS {
-                    at_a[l] ^= moved[l];
-                    at_b[l] ^= moved[l];
-                }
-                (places[i], places[j]) = (at_a, at_b);
-            }
+    fn keys(&self, keys: &mut [Column<T::Key>], first: usize, flip: u64) {
+        for (i, keys) in keys.iter_mut().enumerate() {
+            // Hidden, or LLVM takes the same lane of several columns together.
+            let items = self.column(std::hint::black_box(first + i));
+            let mut column = [T::Key::default(); ROWS];
             for l in 0..ROWS {
-                a[l] ^= change[l];
-                b[l] ^= change[l];
+                column[l] = T::Key::of(items[l].key() ^ flip);
             }
-            (keys[i], keys[j]) = (a, b);
+            *keys = column;
         }
     }
-    #[inline(always)]
-    fn key<T: SortKey>(&self, i: usize) -> Column<u64> {
-        let mut keys = self.keys[i];
-        if T::IS_NARROW {
-            for key in &mut keys {
-                *key >>= 32;
-            }
-        }
-        keys
-    }
-    #[inline(always)]
-    fn place<T: SortKey>(&self, i: usize) -> Column<u64> {
-        if !T::IS_NARROW {
-            return self.places[i];
-        }
-        let mut places = self.keys[i];
-        for place in &mut places {
-            *place &= u64::from(u32::MAX);
-        }
-        places
-    }
-    /// The places of the medians of lines of `n` elements, of which only the middle one is in order.
-    #[inline(always)]
-    fn median<T: SortKey>(&self, n: usize) -> Column<u64> {
-        let mut median = self.place::<T>(middle(n));
-        let Some(nan) = nan_key::<T>() else { return median };
-        let mut nans = [0_u64; ROWS];
-        for i in 0..n {
-            let keys = self.key::<T>(i);
-            for l in 0..ROWS {
-                nans[l] |= u64::from(keys[l] == nan);
-            }
-        }
-        for l in 0..ROWS {
-            if nans[l] != 0 {
-                // The first one.
-                let places = (0..n).filter(|&i| self.key::<T>(i)[l] == nan);
-                median[l] = places.map(|i| self.place::<T>(i)[l]).min().unwrap_or(median[l]);
-            }
-        }
-        median
-    }
-    /// The places of the modes of lines of `n` elements.
-    #[inline(always)]
-    fn mode<T: SortKey>(&self, n: usize) -> Column<u64> {
-        let nan = nan_key::<T>();
-        let (mut longest, mut mode) = ([0_u64; ROWS], [0_u64; ROWS]);
-        let (mut length, mut last) = ([0_u64; ROWS], [LAST; ROWS]);
-        for i in 0..n {
-            let (keys, places) = (self.key::<T>(i), self.place::<T>(i));
-            for l in 0..ROWS {
-                let goes_on = (i > 0) & (keys[l] == last[l]) & (Some(keys[l]) != nan);
-                length[l] = if goes_on { length[l] + 1 } else { 1 };
-                let is_longer = length[l] > longest[l];
-                longest[l] = if is_longer { length[l] } else { longest[l] };
-                mode[l] = if is_longer { places[l] } else { mode[l] };
-            }
-            last = keys;
-        }
-        mode
-    }
-}
-
-/// The key of every NaN, of types that have one.
-pub(super) fn nan_key<T: SortKey>() -> Option<u64> {
-    let key = if T::IS_NARROW { u64::from(u32::MAX) } else { u64::MAX };
-    T::DTYPE.is_floating_point().then_some(key)
 }
 
 crate::multiversion! {
     /// Works on `length` lines from `offsets` on, `strides` apart.
     fn run<T: SortKey>(job: &Job<'_>, offsets: [isize; 3], strides: [isize; 3], length: usize) {
         let (n, size) = (job.n, size_of::<T>() as isize);
-        let mut pairs = Pairs::new::<T>();
-        let is_dense = job.steps[0] == size && strides[0] == n as isize * size;
-        let mut turned = vec![[T::default(); ROWS]; if is_dense { room(n) } else { 0 }];
+        let is_dense = job.steps[0] == size && strides[0] == n as isize * size && n <= LONGEST;
+        let mut turned = Columns::<T>::new(if is_dense { room(n) } else { 0 });
+        let turned = turned.all();
+        let width = n.min(LONGEST);
+        let mut keys = Columns::<T::Key>::new(width);
+        let keys = keys.all();
         let k = job.wanted.length(n);
+        let (is_first, is_best) = (matches!(job.wanted, Wanted::First(_)), job.wanted.is_best());
+        let mut sorted = Columns::<T::Key>::new(if is_first || is_best { 0 } else { n });
+        let sorted = sorted.all();
+        let mut pairs = Pairs::new::<T::Key>(if is_first && !is_best { n } else { 0 });
+        // Where the columns follow one another without gaps, lanes without a line may be read from the next.
+        let follow = strides[0] == size && job.steps[0] == length as isize * size;
         for first in (0..length).step_by(ROWS) {
             let count = ROWS.min(length - first);
             let mut at = offsets;
@@ -311,47 +235,38 @@ crate::multiversion! {
                 // SAFETY: the lines of the run lie one after the other.
                 let rows =
                     unsafe { std::slice::from_raw_parts(from.cast::<T>(), (length - first) * n) };
-                to_columns(&mut turned, rows, n, count);
-                for (i, items) in turned.iter().enumerate().take(n) {
-                    pairs.set(i, items, job.flip, i);
-                }
-                pairs.sort::<T>(&job.network);
-            } else {
-                // What is wanted stays in front; the other columns come block after block. Where they follow one another
-                // without gaps, lanes without a line may be read from the next.
-                let follow = strides[0] == size && job.steps[0] == length as isize * size;
-                let (mut filled, mut next) = (0, 0);
-                while next < n {
-                    while filled < LONGEST && next < n {
-                        let line = from.wrapping_offset(next as isize * job.steps[0]);
-                        let there = if follow { (n - next) * length - first } else { count };
-                        // SAFETY: these lines have an element of this number, and so many follow one another.
-                        let items = unsafe { column::<T>(line, strides[0], count, there) };
-                        pairs.set(filled, &items, job.flip, next);
-                        (filled, next) = (filled + 1, next + 1);
-                    }
-                    if n > LONGEST {
-                        pairs.clear::<T>(filled);
-                    }
-                    pairs.sort::<T>(&job.network);
-                    filled = k;
-                }
+                to_columns(turned, rows, n, count);
             }
-            let source = (from, strides[0]);
-            match job.wanted {
-                Wanted::First(k) => {
-                    for i in 0..k {
-                        write::<T>(job, pairs.place::<T>(i), source, at, strides, count, i);
-                    }
+            let source = Source {
+                turned: is_dense.then_some(&*turned),
+                from,
+                steps: [job.steps[0], strides[0]],
+                count,
+                ahead: if follow { n * length - first } else { 0 },
+            };
+            let lines = (from, at, strides, count);
+            if is_best {
+                let mut best = Best::new();
+                for done in (0..n).step_by(LONGEST) {
+                    let keys = &mut keys[..LONGEST.min(n - done)];
+                    source.keys(keys, done, job.flip);
+                    best.advance(keys, done, k);
                 }
-                wanted => {
-                    let places = match wanted {
-                        Wanted::First(at) | Wanted::At(at) => pairs.place::<T>(at),
-                        Wanted::Median => pairs.median::<T>(n),
-                        Wanted::Mode => pairs.mode::<T>(n),
-                    };
-                    write::<T>(job, places, source, at, strides, count, 0);
+                for i in if is_first { 0 } else { k - 1 }..k {
+                    write::<T>(job, best.places(i), lines, if is_first { i } else { 0 });
                 }
+                continue;
+            }
+            source.keys(keys, 0, job.flip);
+            if is_first {
+                pairs.sort(keys, &job.network);
+                for i in 0..k {
+                    write::<T>(job, pairs.places(i), lines, i);
+                }
+            } else {
+                let has_nan = nan_key::<T>().is_some();
+                let places = picked(keys, sorted, &job.network, job.wanted, has_nan);
+                write::<T>(job, places, lines, 0);
             }
         }
     }
@@ -380,15 +295,13 @@ unsafe fn column<T: SortKey>(
     column
 }
 
-/// Writes the places, and the elements there, as elements `i` of `count` lines of the outputs.
+/// Writes the places, and the elements there, as elements `i` of the outputs' lines. Given are where the first line's elements
+/// are, the offsets of the first lines, the strides between lines and their number.
 #[inline(always)]
 fn write<T: SortKey>(
     job: &Job<'_>,
     places: Column<u64>,
-    (from, stride): (*const u8, isize),
-    offsets: [isize; 3],
-    strides: [isize; 3],
-    count: usize,
+    (from, offsets, strides, count): (*const u8, [isize; 3], [isize; 3], usize),
     i: usize,
 ) {
     let [step, value_step, index_step] = job.steps;
@@ -402,7 +315,7 @@ fn write<T: SortKey>(
     for (l, &place) in places.iter().enumerate().take(count) {
         // SAFETY: as above.
         unsafe {
-            let value: T = get(from, l as isize * stride + place as isize * step);
+            let value: T = get(from, l as isize * strides[0] + place as isize * step);
             put(to, l as isize * strides[1], value);
         }
     }

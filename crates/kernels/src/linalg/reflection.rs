@@ -125,8 +125,8 @@ pub(super) fn reflect<T: Real>(x: &mut [Group<T>], at: usize) -> (T, T) {
         let norm = largest * first.mul_add(first, total(squares)).sqrt();
         beta = if alpha >= T::ZERO { -norm } else { norm };
         for group in x.iter_mut() {
-            for l in 0..LANES {
-                group[l] /= alpha - beta;
+            for v in group {
+                *v /= alpha - beta;
             }
         }
         tau = (beta - alpha) / beta;
@@ -183,8 +183,8 @@ pub(super) fn apply<T: Real>(
     }
     sum_of_rows(sum, a, v, (top, first));
     sum[first][..left % LANES].fill(T::ZERO);
-    for i in top..v.len() {
-        let factor = -(tau * v[i]);
+    for (i, &v) in v.iter().enumerate().skip(top) {
+        let factor = -(tau * v);
         let row = &mut a.groups[i * width + first..(i + 1) * width];
         for (x, sum) in row.iter_mut().zip(&sum[first..width]) {
             *x = plus(*x, factor, *sum);

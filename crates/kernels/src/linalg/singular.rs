@@ -244,9 +244,9 @@ crate::multiversion! {
             }
             e[last - 1] = y;
         }
-        for k in 0..n {
-            if d[k] < 0.0 {
-                d[k] = -d[k];
+        for (k, value) in d.iter_mut().enumerate() {
+            if *value < 0.0 {
+                *value = -*value;
                 for value in right.row(k) {
                     *value = -*value;
                 }

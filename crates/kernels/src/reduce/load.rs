@@ -137,8 +137,14 @@ pub(crate) fn load_f32(dtype: DType) -> Load<f32> {
     match dtype {
         DType::F16 => load_half::<false>,
         DType::BF16 => load_half::<true>,
+        DType::F32 => load_same::<f32>,
         other => load_converted(other),
     }
+}
+
+/// The loader from `dtype` to real double precision.
+pub(crate) fn load_f64(dtype: DType) -> Load<f64> {
+    if dtype == DType::F64 { load_same::<f64> } else { load_converted(dtype) }
 }
 
 /// The loader from `dtype` to integers; the common narrow ones vectorise.
@@ -149,6 +155,7 @@ pub(crate) fn load_i64(dtype: DType) -> Load<i64> {
         DType::I8 => load_dense::<i8, i64>,
         DType::I16 => load_dense::<i16, i64>,
         DType::I32 => load_dense::<i32, i64>,
+        DType::I64 => load_same::<i64>,
         other => load_converted(other),
     }
 }
@@ -156,6 +163,14 @@ pub(crate) fn load_i64(dtype: DType) -> Load<i64> {
 /// An element and room for another one behind it.
 #[repr(C)]
 struct Spaced<U>(U, MaybeUninit<U>);
+
+crate::multiversion! {
+fn take_spaced<T: Element>(from: &[Spaced<T>], to: &mut [T]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = from.0;
+    }
+}
+}
 
 crate::multiversion! {
 fn truths<U: Bits>(from: &[U], mask: U, to: &mut [Bool]) {
@@ -231,7 +246,15 @@ pub(crate) unsafe fn load_same<T: Element>(ptr: *const u8, stride: isize, items:
         unsafe { ptr.cast::<T>().copy_to_nonoverlapping(items.as_mut_ptr(), items.len()) };
         return;
     }
-    for (i, item) in items.iter_mut().enumerate() {
+    let mut done = 0;
+    if stride == 2 * size_of::<T>() as isize {
+        // Behind the last one there may be no room.
+        done = items.len().saturating_sub(1);
+        // SAFETY: elements and what lies between them.
+        let from = unsafe { std::slice::from_raw_parts(ptr.cast::<Spaced<T>>(), done) };
+        take_spaced(from, &mut items[..done]);
+    }
+    for (i, item) in items.iter_mut().enumerate().skip(done) {
         // SAFETY: promised by the caller of the loader.
         *item = unsafe { get(ptr, i as isize * stride) };
     }

@@ -12,7 +12,9 @@ mod load;
 mod moments;
 mod reducer;
 
-pub(crate) use load::{Load, f32_of_f16, is_half, load_converted, load_same, store_f64, store_i64};
+pub(crate) use load::{
+    Load, f32_of_f16, is_half, load_converted, load_f64, load_same, store_f64, store_i64,
+};
 pub(crate) use reducer::Ordered;
 
 use crate::line::{check_dtype, check_shape};
@@ -53,7 +55,7 @@ fn as_brain<'a>(input: &'a StridedRef<'a>) -> Source<'a, u16> {
     (input, load_same::<u16>, true)
 }
 fn as_f64<'a>(input: &'a StridedRef<'a>) -> Source<'a, f64> {
-    (input, load_converted(input.dtype()), is_direct::<f64>(input.dtype()))
+    (input, load_f64(input.dtype()), is_direct::<f64>(input.dtype()))
 }
 fn as_i64<'a>(input: &'a StridedRef<'a>) -> Source<'a, i64> {
     (input, load_i64(input.dtype()), is_direct::<i64>(input.dtype()))

@@ -3,7 +3,7 @@
 //! Floating-point extremes propagate NaN. Every `combine` keeps the order left then right, so that
 //! results do not depend on how work is shared out.
 
-use super::engine::{BLOCK, Reducer, fold_by_step, rows_by_step};
+use super::engine::{BLOCK, Reducer, fold_by_step};
 use crate::{Bool, C64, C128};
 use num_complex::Complex;
 use std::convert::identity;
@@ -312,31 +312,34 @@ impl<T: Keyed> Reducer for Locate<T> {
     }
     #[inline(always)]
     fn fold_rows(&self, accs: &mut [Found<T>], rows: &[&[T]], at: usize) {
-        const WIDTH: usize = 16;
-        let n = accs.len();
-        if n < WIDTH {
-            return rows_by_step(self, accs, rows, at);
-        }
-        for first in (0..n).step_by(WIDTH) {
-            // The last columns may include some of those before.
-            let first = first.min(n - WIDTH);
-            let (mut values, mut places) = ([T::LOWEST; WIDTH], [u32::MAX; WIDTH]);
+        let Some((first, rows)) = rows.split_first() else { return accs.fill(self.identity()) };
+        for (block, accs) in accs.chunks_mut(64).enumerate() {
+            let (mut values, mut places) = ([T::LOWEST; 64], [0_u32; 64]);
+            let columns = block * 64..block * 64 + accs.len();
+            for (value, &x) in values.iter_mut().zip(&first[columns.clone()]) {
+                *value = self.0.key(x);
+            }
             for (i, row) in rows.iter().enumerate() {
-                let Some(&items) = row[first..].first_chunk::<WIDTH>() else { return };
-                for j in 0..WIDTH {
-                    let (key, value) = (self.0.key(items[j]), values[j]);
-                    let takes = (key > value)
-                        | (key.is_unordered() & !value.is_unordered())
-                        | (places[j] == u32::MAX);
-                    values[j] = if takes { key } else { value };
-                    places[j] = if takes { i as u32 } else { places[j] };
+                let row = &row[columns.clone()];
+                for ((value, place), &x) in values.iter_mut().zip(&mut places).zip(row) {
+                    let (key, best) = (self.0.key(x), *value);
+                    let takes = is_above(key, best) & !best.is_unordered();
+                    *value = if takes { key } else { best };
+                    *place = if takes { i as u32 + 1 } else { *place };
                 }
             }
-            for j in 0..WIDTH {
-                accs[first + j] = Found { value: values[j], at: at + places[j] as usize };
+            for ((acc, &value), &place) in accs.iter_mut().zip(&values).zip(&places) {
+                *acc = Found { value, at: at + place as usize };
             }
         }
     }
+}
+
+/// Whether `key` is larger than `best`, or one of them is NaN.
+#[inline(always)]
+#[expect(clippy::neg_cmp_op_on_partial_ord, reason = "one comparison for order and NaN")]
+fn is_above<T: Ordered>(key: T, best: T) -> bool {
+    !(key <= best)
 }
 
 /// Index of the first item that `is_it` accepts; there must be one.

@@ -153,14 +153,21 @@ fn indices(object: &Bound<'_, PyAny>) -> PyResult<Indices> {
 pub(crate) fn get(py: Python<'_>, slf: *mut PyObject, index: &Bound<'_, PyAny>) -> Reply {
     // SAFETY: a slot of tensors.
     let tensor = unsafe { tensor_of(slf) };
-    let indices = indices(index)?;
-    let is_copy = indices.iter().any(|i| matches!(i, Index::Tensor(_)));
-    let result = if is_copy && tensor.numel() > 50_000 {
-        without_lock(py, || index::get(tensor, &indices))
-    } else {
-        index::get(tensor, &indices)
+    let part = |indices: &[Index]| {
+        let is_copy = indices.iter().any(|i| matches!(i, Index::Tensor(_)));
+        let result = if is_copy && tensor.numel() > 50_000 {
+            without_lock(py, || index::get(tensor, indices))
+        } else {
+            index::get(tensor, indices)
+        };
+        wrap(result.map_err(raise)?)
     };
-    wrap(result.map_err(raise)?)
+    // A single index needs no list.
+    if index.is_instance_of::<PyTuple>() || index.is_instance_of::<PyList>() {
+        part(&indices(index)?)
+    } else {
+        part(&[one(index)?])
+    }
 }
 
 /// `x[index] = value`.

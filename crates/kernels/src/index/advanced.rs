@@ -144,6 +144,11 @@ pub fn index(
     indices: &[StridedRef<'_>],
 ) -> Result<()> {
     check_dtype("index", out.dtype(), input.dtype())?;
+    if let ([0], [index]) = (dims, indices)
+        && let Some(done) = few_rows(out, &input, index)
+    {
+        return done;
+    }
     let indexed = Indexed::new(Layout::from(&input), input.shape(), dims, indices)?;
     check_shape("index", out.shape(), &indexed.shape)?;
     let out = &*out;
@@ -160,6 +165,36 @@ pub fn index(
         });
     }
     Ok(())
+}
+
+/// Positions that are few.
+const FEW: usize = 32;
+
+/// `out = input[index]` for few positions and dense rows, for which preparing more would take longer; `None` for all others.
+fn few_rows(
+    out: &StridedMut<'_>,
+    input: &StridedRef<'_>,
+    index: &StridedRef<'_>,
+) -> Option<Result<()>> {
+    let (&size, row) = input.shape().split_first()?;
+    let positions = index.as_slice::<i64>().filter(|positions| positions.len() <= FEW)?;
+    let (listed, rest) = out.shape().split_at_checked(index.ndim())?;
+    if listed != index.shape() || rest != row || !out.is_contiguous() || !input.is_contiguous() {
+        return None;
+    }
+    if let Some(&at) = positions.iter().find(|&&at| at < -size || at >= size) {
+        return Some(Err(Error::index(out_of_bounds(at, 0, size))));
+    }
+    let bytes = row.iter().product::<i64>() as usize * input.dtype().size();
+    for (i, &at) in positions.iter().enumerate() {
+        let at = if at < 0 { at + size } else { at } as usize;
+        // SAFETY: rows inside of both views, which are dense; the caller keeps what is written apart.
+        unsafe {
+            let from = input.ptr().add(at * bytes);
+            from.copy_to_nonoverlapping(out.ptr().add(i * bytes), bytes);
+        }
+    }
+    Some(Ok(()))
 }
 
 /// `out[.., indices, ..] = values` (or `+=` if `accumulate`), as [`index`] reads; `values` has the shape that `index` would give

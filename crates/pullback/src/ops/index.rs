@@ -193,6 +193,15 @@ impl Index {
         if let Some(mask) = whole_mask(self_, indices) {
             return selected(self_, mask);
         }
+        if let ([Some(at)], [_, rest @ ..]) = (indices, self_.shape())
+            && at.dtype() == DType::I64
+        {
+            let mut shape = Dims::from_slice(at.shape());
+            shape.extend_from_slice(rest);
+            let out = Tensor::empty_of(&shape, self_.dtype())?;
+            kernel::index(&mut out.view_mut(), self_.view_ref(), &[0], &[at.view_ref()])?;
+            return Ok(out);
+        }
         let plan = plan(self_, indices)?;
         if plan.dims.is_empty() {
             return self_.dense_copy();

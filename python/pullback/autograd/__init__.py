@@ -10,7 +10,7 @@ from .. import _C
 from . import function, grad_mode, graph
 from .function import Function
 from .grad_mode import (
-    _unsafe_preserve_version_counter,
+    _unsafe_preserve_version_counter as _unsafe_preserve_version_counter,
     enable_grad,
     inference_mode,
     is_multithreading_enabled,

@@ -11,6 +11,8 @@ from . import function, grad_mode, graph
 from .function import Function
 from .grad_mode import (
     _unsafe_preserve_version_counter as _unsafe_preserve_version_counter,
+)
+from .grad_mode import (
     enable_grad,
     inference_mode,
     is_multithreading_enabled,

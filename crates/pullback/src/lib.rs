@@ -26,7 +26,7 @@
 //! let y = x.mul(&x)?.mul(&x)?;
 //! let options = autograd::Options { create_graph: true, ..Default::default() };
 //! let slope = autograd::grad(&[&y], &[&x], &[None], options)?.remove(0).unwrap();
-//! x.register_hook(Arc::new(|grad| (grad * 10.0).get().map(Some)))?;
+//! x.register_hook(Arc::new(|grad: Option<&Tensor>| grad.map(|g| (g * 10.0).get()).transpose()))?;
 //! slope.backward()?;
 //! assert_eq!(x.grad().unwrap().to_vec::<f64>()?, [120.0]);
 //! # Ok(())

@@ -61,6 +61,16 @@ impl<T: Real> Rows<T> {
     }
 }
 
+/// Whether the largest of some elements is negative. The sign of a vector is up to the iteration that found it, which a
+/// change in the last digit may turn; with this vectors are given one that such a change leaves alone.
+pub(super) fn points_back<T: Real>(vector: &[T]) -> bool {
+    let mut largest = T::ZERO;
+    for &x in vector {
+        largest = if x.abs() > largest.abs() { x } else { largest };
+    }
+    largest < T::ZERO
+}
+
 /// `a + factor * b`. (By value, here and elsewhere: LLVM need not ask whether what is written is read again.)
 #[inline(always)]
 fn plus<T: Real>(mut a: Group<T>, factor: T, b: Group<T>) -> Group<T> {

@@ -4,7 +4,9 @@
 //! As in `symmetric`, vectors are kept as rows, and numbers of which there are few are in double precision, of a matrix
 //! scaled to a largest element between 1 and 2. A matrix is at least as high as it is wide; others come turned over.
 
-use super::reflection::{Group, LANES, Reflections, Rows, apply, apply_right, reflect};
+use super::reflection::{
+    Group, LANES, Reflections, Rows, apply, apply_right, points_back, reflect,
+};
 use super::symmetric::{SWEEPS, rotate, scale_of};
 use crate::dense::{Real, turn};
 use crate::elementwise::copy_tile;
@@ -76,6 +78,16 @@ impl<T: Real> Singular<T> {
         reduce(self, is_wanted);
         if !diagonalise(self, is_wanted) {
             return false;
+        }
+        if is_wanted {
+            for k in 0..n {
+                let [left, right] = &mut self.vectors;
+                if points_back(&left.row(k)[..m]) {
+                    for value in left.row(k).iter_mut().chain(right.row(k)) {
+                        *value = -*value;
+                    }
+                }
+            }
         }
         let diagonal = &self.diagonal;
         let mut order: SmallVec<[usize; LARGEST]> = (0..n).collect();

@@ -5,7 +5,7 @@
 //! the rotations are computed in double precision, of a matrix scaled to a largest element between 1 and 2 by a power
 //! of two: no square overflows, and none that counts vanishes.
 
-use super::reflection::{Group, LANES, Reflections, Rows, apply_both, reflect};
+use super::reflection::{Group, LANES, Reflections, Rows, apply_both, points_back, reflect};
 use crate::dense::{Real, turn};
 use crate::elementwise::copy_tile;
 use smallvec::SmallVec;
@@ -85,6 +85,14 @@ impl<T: Real> Symmetric<T> {
             *w = T::of(diagonal[i] * up);
         }
         if is_wanted {
+            for i in 0..n {
+                let vector = &mut self.vectors.row(i)[..n];
+                if points_back(vector) {
+                    for value in vector {
+                        *value = -*value;
+                    }
+                }
+            }
             for (to, &i) in self.sorted.chunks_exact_mut(n).zip(&order) {
                 to.copy_from_slice(&self.vectors.row(i)[..n]);
             }

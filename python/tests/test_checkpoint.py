@@ -282,6 +282,8 @@ def test_sequences(reentrant: bool, segments: int) -> None:
     assert torch.equal(y, model(x))
     with pytest.raises(ValueError, match="Unexpected keyword arguments"):
         checkpoint_sequential(model, 2, x, use_reentrant=reentrant, more=1)
+    with pytest.raises(ValueError, match="segments must be at least 1, got 0"):
+        checkpoint_sequential(model, 0, x, use_reentrant=reentrant)
 
 
 def test_nothing_is_kept_after_the_graph_is_gone() -> None:

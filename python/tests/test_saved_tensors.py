@@ -349,3 +349,30 @@ def test_packed_tensors_of_a_long_chain_are_freed_without_recursion() -> None:
             y = y * y
     del y
     assert x.grad is None
+
+
+def test_saved_tensors_may_be_written_to_where_that_is_allowed() -> None:
+    with graph.allow_mutation_on_saved_tensors():
+        x = leaf()
+        a = x.clone()
+        squares, view = a.pow(2), a[1:].pow(3)
+        a.sin_()
+        a[0] = 7.0
+        torch.exp(torch.zeros(3), out=a.detach())
+        (squares.sum() + view.sum()).backward()
+        wanted = 2 * x.detach()
+        wanted[1:] += 3 * x.detach()[1:] ** 2
+        assert torch.allclose(x.grad, wanted)
+        y = x.pow(2).sum()
+        with (
+            pytest.raises(RuntimeError, match="contexts cannot be nested"),
+            graph.allow_mutation_on_saved_tensors(),
+        ):
+            pass
+    with pytest.raises(AssertionError, match="Trying to backward outside of the 'allow_mutation"):
+        y.backward()
+    z = x.clone()
+    w = z.pow(2).sum()
+    z.zero_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        w.backward()

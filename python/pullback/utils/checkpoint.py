@@ -401,6 +401,18 @@ def _without_reentry(
     return result
 
 
+def _is_reentrant(asked: bool | None, function: str) -> bool:
+    """What was asked for; True, with a warning, if nothing was."""
+    if asked is not None:
+        return asked
+    warnings.warn(
+        f"torch.utils.checkpoint.{function}: the use_reentrant parameter should be passed "
+        "explicitly. It is True if it is left out; use_reentrant=False is recommended.",
+        stacklevel=3,
+    )
+    return True
+
+
 def checkpoint(
     function: Callable[..., Any],
     *args: Any,
@@ -431,13 +443,7 @@ def checkpoint(
         ValueError: for keyword arguments, ``context_fn`` or ``debug`` with ``use_reentrant=True``.
         CheckpointError: in backward, if the function did something else the second time.
     """
-    if use_reentrant is None:
-        warnings.warn(
-            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. It "
-            "is True if it is left out; use_reentrant=False is recommended.",
-            stacklevel=2,
-        )
-        use_reentrant = True
+    use_reentrant = _is_reentrant(use_reentrant, "checkpoint")
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant:
         if kwargs:
@@ -469,15 +475,11 @@ def checkpoint_sequential(
         kwargs: ``preserve_rng_state`` as in :func:`checkpoint`.
 
     Raises:
-        ValueError: for other keyword arguments.
+        ValueError: for other keyword arguments, and fewer than one segment.
     """
-    if use_reentrant is None:
-        warnings.warn(
-            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be "
-            "passed explicitly. It is True if it is left out; use_reentrant=False is recommended.",
-            stacklevel=2,
-        )
-        use_reentrant = True
+    if segments < 1:
+        raise ValueError(f"checkpoint_sequential: segments must be at least 1, got {segments}")
+    use_reentrant = _is_reentrant(use_reentrant, "checkpoint_sequential")
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))

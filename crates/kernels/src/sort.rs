@@ -14,6 +14,7 @@ use crate::{Bool, DType, Error, Result, StridedMut, StridedRef, for_dtype};
 use key::{Key, SortKey, nan_key};
 use select::Keys;
 use short::{Wanted, middle};
+use smallvec::SmallVec;
 
 /// A key together with the index of its element, ordered by key, then index.
 trait Pair: Copy + Ord + Default + Send + Sync {
@@ -335,6 +336,38 @@ fn select<T: SortKey, P: Pair>(
     pairs.sort_unstable();
 }
 
+/// Longest part of a line that is looked at beforehand, which stays in the nearest cache.
+const PREVIEW: usize = 2048;
+
+crate::multiversion! {
+/// The smallest keys of the places that are equal modulo `GROUP`; there are whole groups.
+fn smallest<T: SortKey>(items: &[T], flip: u64) -> [u64; GROUP] {
+    let mut least = [u64::MAX; GROUP];
+    let (groups, _) = items.as_chunks::<GROUP>();
+    for group in groups {
+        for (least, item) in least.iter_mut().zip(group) {
+            *least = (item.key() ^ flip).min(*least);
+        }
+    }
+    least
+}
+}
+
+/// A key below which, it included, there are at least `k` of these: the `k`-th smallest of the smallest of many groups.
+fn bar_of<T: SortKey>(items: &[T], k: usize, flip: u64) -> u64 {
+    let least = smallest(items, flip);
+    let mut some: SmallVec<[u64; GROUP]> = SmallVec::from_slice(&least);
+    // Few groups are sorted sooner, and nearly as good.
+    while some.len() >= 8 * k.max(2) {
+        let half = some.len() / 2;
+        for i in 0..half {
+            some[i] = some[i].min(some[i + half]);
+        }
+        some.truncate(half);
+    }
+    *some.select_nth_unstable(k - 1).1
+}
+
 /// Collects pairs that may be among the best `k`: whenever the buffer is full, it is cut down to the best `k`, the worst of
 /// which is from then on the bar that others must beat.
 fn candidates<T: SortKey, P: Pair>(
@@ -347,6 +380,12 @@ fn candidates<T: SortKey, P: Pair>(
     let capacity = capacity(k);
     pairs.clear();
     let mut bar = u64::MAX;
+    if (1..=GROUP / 4).contains(&k) && step == size_of::<T>() as isize && n >= 2 * GROUP {
+        // SAFETY: the caller gives a line of `n` elements of `T`, here without gaps.
+        let preview = unsafe { std::slice::from_raw_parts(ptr.cast::<T>(), n.min(PREVIEW)) };
+        // One above: equal ones are wanted.
+        bar = bar_of(preview, k, flip).saturating_add(1);
+    }
     let mut items = [T::default(); GROUP];
     for at in (0..n).step_by(GROUP) {
         let length = GROUP.min(n - at);

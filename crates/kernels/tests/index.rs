@@ -319,6 +319,24 @@ fn masks_embeddings_and_searches_do_what_they_say() {
 }
 
 #[test]
+fn many_halves_scattered_to_one_place_are_rounded_once() {
+    for dtype in [DType::F16, DType::BF16] {
+        let (zeros, one) = (Array::zeros(DType::I64, &[1, 3000]), ScatterSource::Scalar(1.into()));
+        let mut out = Array::zeros(dtype, &[1, 2]);
+        let how = (Reduce::Sum, true);
+        index::scatter(&mut out.view_mut(), 1, zeros.view(), one, how).unwrap();
+        let mut ones = Array::zeros(dtype, &[1, 3000]);
+        for i in 0..3000 {
+            ones.put(i, pullback_kernels::C128::new(1.0, 0.0));
+        }
+        let source = ScatterSource::Tensor(ones.view());
+        index::scatter(&mut out.view_mut(), 1, zeros.view(), source, how).unwrap();
+        // (Between 4096 and 8192 these have steps of 4 and of 32.)
+        assert_eq!(out.values(), [if dtype == DType::F16 { 6000.0 } else { 6016.0 }, 0.0]);
+    }
+}
+
+#[test]
 fn indices_out_of_range_are_refused_before_any_write() {
     let x = Array::of(&[3, 2], &[1.0_f32; 6]);
     let bad = Array::of(&[1, 2], &[0_i64, 5]);

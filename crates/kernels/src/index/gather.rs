@@ -3,6 +3,7 @@
 use super::{
     Accumulate, check_bounds, contiguous_strides, for_size, out_of_bounds, table::Rows, with_i64,
 };
+use crate::dense::{load, store};
 use crate::line::{GRAIN, Layout, Lines, along, check_dim, check_dtype, check_shape, get, put};
 use crate::{DType, Element, Error, Result, Scalar, StridedMut, StridedRef, for_dtype, parallel};
 use smallvec::SmallVec;
@@ -192,11 +193,14 @@ pub fn scatter(
             dtype,
         ));
     }
-    let out = &*out;
     with_i64(index, |index| {
-        let (size, _) = along(out.shape(), out, dim);
+        let (size, _) = along(out.shape(), &*out, dim);
         let size = size as i64;
         check_bounds(&index, (0, size), |i| Error::runtime(out_of_bounds(i, dim, size)))?;
+        if matches!(dtype, DType::F16 | DType::BF16) && reduce != Reduce::Assign {
+            return scatter_halves(out, dim, index, source, (reduce, include_self));
+        }
+        let out = &*out;
         let (value, strides);
         let (source, source_strides) = match &source {
             ScatterSource::Tensor(src) => (src.ptr(), src.strides()),
@@ -215,6 +219,39 @@ pub fn scatter(
         }
         Ok(())
     })
+}
+
+/// Joins halves in single precision, so that a sum of many is rounded once.
+fn scatter_halves(
+    out: &mut StridedMut<'_>,
+    dim: usize,
+    index: StridedRef<'_>,
+    source: ScatterSource<'_>,
+    how: (Reduce, bool),
+) -> Result<()> {
+    let (shape, strides) = (out.shape(), contiguous_strides(out.shape()));
+    let mut wide = load::<f32>(out.as_ref()).into_owned();
+    // SAFETY: as many elements as the shape has, which nobody else knows.
+    let mut joined =
+        unsafe { StridedMut::new(wide.as_mut_ptr().cast(), DType::F32, shape, &strides) };
+    match source {
+        ScatterSource::Scalar(_) => scatter(&mut joined, dim, index, source, how)?,
+        ScatterSource::Tensor(source) => {
+            let source_strides = fitted(source.strides(), index.ndim());
+            // SAFETY: a part of the source, as the shapes were compared.
+            let part = unsafe {
+                StridedRef::new(source.ptr(), source.dtype(), index.shape(), &source_strides)
+            };
+            let (values, strides) = (load::<f32>(part), contiguous_strides(index.shape()));
+            // SAFETY: as many elements as the shape has.
+            let values = unsafe {
+                StridedRef::new(values.as_ptr().cast(), DType::F32, index.shape(), &strides)
+            };
+            scatter(&mut joined, dim, index, ScatterSource::Tensor(values), how)?;
+        }
+    }
+    store(out, &wide);
+    Ok(())
 }
 
 /// A number as an element of `dtype`.

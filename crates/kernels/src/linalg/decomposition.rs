@@ -36,7 +36,7 @@ pub fn svd(
     if s.numel() == 0 && is_empty && vh.as_ref().is_none_or(|vh| vh.numel() == 0) {
         return Ok(());
     }
-    if k > 0 && m.max(n) <= singular::LARGEST {
+    if k > 0 && singular::fits(m, n, [columns, rows], u.is_some() || vh.is_some()) {
         let sizes = (batch, m, n, [columns, rows]);
         match a.dtype() {
             DType::F32 => return svd_of_small::<f32>(u, s, vh, a, sizes),
@@ -144,7 +144,7 @@ pub fn qr(
     if r.numel() == 0 && q.as_ref().is_none_or(|q| q.numel() == 0) {
         return Ok(());
     }
-    if m.min(n) > 0 && (small::fits(batch, m, n) || m.max(n) <= reflection::LARGEST) {
+    if m.min(n) > 0 && (small::fits(batch, m, n) || reflection::fits(m, n)) {
         match a.dtype() {
             DType::F32 => return qr_of_small::<f32>(q, r, a, (batch, m, n, k)),
             DType::F64 => return qr_of_small::<f64>(q, r, a, (batch, m, n, k)),
@@ -293,7 +293,7 @@ pub fn eigh(
 ) -> Result<()> {
     let (batch, n) = squares("linalg.eigh", a.shape())?;
     expect_shape("eigenvalues", w.shape(), &with_batch(a.shape(), &[n]))?;
-    if n <= symmetric::LARGEST {
+    if n <= symmetric::largest(v.is_some()) {
         match a.dtype() {
             DType::F32 => return eigh_of_small::<f32>(w, v, a, (batch, n), upper),
             DType::F64 => return eigh_of_small::<f64>(w, v, a, (batch, n), upper),
@@ -345,7 +345,7 @@ fn eigh_of_small<T: Real + Field<Part = T>>(
     with_output::<T, _>(w, |w| {
         let w = SharedMut::new(w);
         let count = if n == 0 { 0 } else { batch };
-        let make = || symmetric::Symmetric::<T>::new(n);
+        let make = || symmetric::Symmetric::<T>::new(n, per_v > 0);
         for_batch_with(count, 8 * n * n * n, "linalg.eigh", is_batched, &make, &|solver, i| {
             let a = &a[i * n * n..(i + 1) * n * n];
             // SAFETY: one task per matrix.

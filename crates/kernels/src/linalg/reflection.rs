@@ -5,9 +5,12 @@
 //! Nothing is transposed and nothing summed across a register but norms.
 
 use crate::dense::Real;
+use crate::elementwise::copy_tile;
 
-/// Largest dimension of matrices that are decomposed here.
-pub(super) const LARGEST: usize = 96;
+/// Whether a matrix is decomposed here: the rows of few columns, or all of a small one, stay in the nearer caches.
+pub(super) fn fits(m: usize, n: usize) -> bool {
+    m.max(n) <= 128 || (n <= 32 && m <= 1 << 14)
+}
 /// Elements that are worked on at once.
 pub(super) const LANES: usize = 16;
 /// A part of a row.
@@ -43,22 +46,6 @@ impl<T: Real> Rows<T> {
     pub(super) fn row(&mut self, i: usize) -> &mut [T] {
         self.groups_mut(i).as_flattened_mut()
     }
-
-    /// Takes over a row-major matrix.
-    #[inline(always)]
-    pub(super) fn load(&mut self, a: &[T], columns: usize) {
-        for (i, a) in a.chunks_exact(columns).enumerate() {
-            self.row(i)[..columns].copy_from_slice(a);
-        }
-    }
-
-    /// Gives the rows back without what fills them up.
-    #[inline(always)]
-    pub(super) fn store(&mut self, to: &mut [T], columns: usize) {
-        for (i, to) in to.chunks_exact_mut(columns).enumerate() {
-            to.copy_from_slice(&self.row(i)[..columns]);
-        }
-    }
 }
 
 /// Whether the largest of some elements is negative. The sign of a vector is up to the iteration that found it, which a
@@ -73,7 +60,7 @@ pub(super) fn points_back<T: Real>(vector: &[T]) -> bool {
 
 /// `a + factor * b`. (By value, here and elsewhere: LLVM need not ask whether what is written is read again.)
 #[inline(always)]
-fn plus<T: Real>(mut a: Group<T>, factor: T, b: Group<T>) -> Group<T> {
+pub(super) fn plus<T: Real>(mut a: Group<T>, factor: T, b: Group<T>) -> Group<T> {
     for l in 0..LANES {
         a[l] = factor.mul_add(b[l], a[l]);
     }
@@ -85,6 +72,15 @@ fn plus<T: Real>(mut a: Group<T>, factor: T, b: Group<T>) -> Group<T> {
 fn scaled<T: Real>(factor: T, mut a: Group<T>) -> Group<T> {
     for x in &mut a {
         *x *= factor;
+    }
+    a
+}
+
+/// `a / by`.
+#[inline(always)]
+fn divided<T: Real>(mut a: Group<T>, by: T) -> Group<T> {
+    for x in &mut a {
+        *x /= by;
     }
     a
 }
@@ -111,6 +107,8 @@ pub(super) fn reflect<T: Real>(x: &mut [Group<T>], at: usize) -> (T, T) {
     let alpha = std::mem::replace(&mut x[0][at], T::ZERO);
     let (mut sizes, mut sums) = ([T::ZERO; LANES], [T::ZERO; LANES]);
     for group in x.iter() {
+        // Hidden, here and below, or LLVM takes the same lane of several groups together.
+        let group = *std::hint::black_box(group);
         for l in 0..LANES {
             let size = group[l].abs();
             sums[l] += size;
@@ -126,18 +124,15 @@ pub(super) fn reflect<T: Real>(x: &mut [Group<T>], at: usize) -> (T, T) {
         }
         let mut squares = [T::ZERO; LANES];
         for group in x.iter() {
-            for l in 0..LANES {
-                let x = group[l] / largest;
-                squares[l] = x.mul_add(x, squares[l]);
-            }
+            let part = divided(*std::hint::black_box(group), largest);
+            squares = times(squares, part, part);
         }
         let first = alpha / largest;
         let norm = largest * first.mul_add(first, total(squares)).sqrt();
         beta = if alpha >= T::ZERO { -norm } else { norm };
         for group in x.iter_mut() {
-            for v in group {
-                *v /= alpha - beta;
-            }
+            let group = std::hint::black_box(group);
+            *group = divided(*group, alpha - beta);
         }
         tau = (beta - alpha) / beta;
     }
@@ -164,6 +159,7 @@ pub(super) fn sum_of_rows<T: Real>(
         let (z, w) = (&block[2 * width + first..3 * width], &block[3 * width + first..]);
         let v = [v[i], v[i + 1], v[i + 2], v[i + 3]];
         for ((((sum, x), y), z), w) in sum.iter_mut().zip(x).zip(y).zip(z).zip(w) {
+            let sum = std::hint::black_box(sum);
             // Apart from the sum so far, which is what the next rows wait for.
             let four = plus(plus(plus(scaled(v[0], *x), v[1], *y), v[2], *z), v[3], *w);
             *sum = plus(*sum, T::ONE, four);
@@ -172,6 +168,7 @@ pub(super) fn sum_of_rows<T: Real>(
     }
     while i < rows {
         for (sum, x) in sum.iter_mut().zip(&a.groups[i * width + first..(i + 1) * width]) {
+            let sum = std::hint::black_box(sum);
             *sum = plus(*sum, v[i], *x);
         }
         i += 1;
@@ -197,9 +194,37 @@ pub(super) fn apply<T: Real>(
         let factor = -(tau * v);
         let row = &mut a.groups[i * width + first..(i + 1) * width];
         for (x, sum) in row.iter_mut().zip(&sum[first..width]) {
+            let x = std::hint::black_box(x);
             *x = plus(*x, factor, *sum);
         }
     }
+}
+
+/// The sum of the products of a row's elements and those of a vector.
+#[inline(always)]
+fn product<T: Real>(row: &[Group<T>], v: &[Group<T>]) -> T {
+    let mut sums = [[T::ZERO; LANES]; 4];
+    let ((fours, rest), (v_fours, v_rest)) = (row.as_chunks::<4>(), v.as_chunks::<4>());
+    // Several sums, which do not wait for one another.
+    for (x, v) in fours.iter().zip(v_fours) {
+        for j in 0..4 {
+            sums[j] = times(sums[j], x[j], v[j]);
+        }
+    }
+    for (x, v) in rest.iter().zip(v_rest) {
+        sums[0] = times(sums[0], *x, *v);
+    }
+    let [a, b, c, d] = sums;
+    total(plus(plus(a, T::ONE, b), T::ONE, plus(c, T::ONE, d)))
+}
+
+/// `sum + x v`, lane by lane.
+#[inline(always)]
+pub(super) fn times<T: Real>(mut sum: Group<T>, x: Group<T>, v: Group<T>) -> Group<T> {
+    for l in 0..LANES {
+        sum[l] = x[l].mul_add(v[l], sum[l]);
+    }
+    sum
 }
 
 /// Applies a reflection, whose vector comes in groups and is zero before column `left`, to rows from the other side.
@@ -214,51 +239,107 @@ pub(super) fn apply_right<T: Real>(
     if tau == T::ZERO {
         return;
     }
+    let v = &v[first..width];
     for i in top..rows {
         let row = &mut a.groups[i * width + first..(i + 1) * width];
-        let mut product = [T::ZERO; LANES];
-        for (x, v) in row.iter().zip(&v[first..]) {
-            for l in 0..LANES {
-                product[l] = x[l].mul_add(v[l], product[l]);
-            }
-        }
-        let factor = -(tau * total(product));
-        for (x, v) in row.iter_mut().zip(&v[first..]) {
+        let factor = -(tau * product(row, v));
+        for (x, v) in row.iter_mut().zip(v) {
+            let x = std::hint::black_box(x);
             *x = plus(*x, factor, *v);
         }
     }
 }
 
-/// Applies a reflection, whose vector comes in groups, to both sides of a symmetric matrix of order `n`, from row and column
-/// `top` on: with `w = tau a v - (tau² v^T a v / 2) v` it is `a - v w^T - w v^T`.
-#[inline(always)]
-pub(super) fn apply_both<T: Real>(
-    a: &mut Rows<T>,
-    (v, tau): (&[Group<T>], T),
-    (n, top): (usize, usize),
-    w: &mut [Group<T>],
-) {
-    let (width, first) = (a.width, top / LANES);
-    if tau == T::ZERO {
-        return;
+/// What is still to be taken from a symmetric matrix, `v w^T + w v^T`.
+pub(super) struct Pending<T> {
+    v: Vec<Group<T>>,
+    w: Vec<Group<T>>,
+    /// Sums over the columns of each row, of which `w` is made together with those over rows.
+    along: Vec<T>,
+    /// Which lanes come after each lane: ones there, else zeros.
+    after: [Group<T>; LANES],
+}
+
+impl<T: Real> Pending<T> {
+    pub(super) fn new(width: usize) -> Self {
+        let nothing = [T::ZERO; LANES];
+        let mut after = [nothing; LANES];
+        for (lane, after) in after.iter_mut().enumerate() {
+            after[lane + 1..].fill(T::ONE);
+        }
+        let (v, w) = (vec![nothing; width], vec![nothing; width]);
+        Pending { v, w, along: vec![T::ZERO; width * LANES], after }
     }
-    sum_of_rows(w, a, &v.as_flattened()[..n], (top, first));
-    w[first][..top % LANES].fill(T::ZERO);
-    let mut product = [T::ZERO; LANES];
-    for (w, v) in w[first..width].iter().zip(&v[first..]) {
-        for l in 0..LANES {
-            product[l] = w[l].mul_add(v[l], product[l]);
+
+    /// For a matrix that is as it should be.
+    pub(super) fn clear(&mut self) {
+        self.w.fill([T::ZERO; LANES]);
+    }
+
+    /// Takes it from group `g` of row `i`.
+    #[inline(always)]
+    fn taken(&self, x: Group<T>, i: usize, g: usize) -> Group<T> {
+        let (by_v, by_w) = (-self.v.as_flattened()[i], -self.w.as_flattened()[i]);
+        plus(plus(x, by_w, self.v[g]), by_v, self.w[g])
+    }
+
+    /// Takes it from row `i`, from the diagonal on.
+    #[inline(always)]
+    pub(super) fn take(&self, a: &mut Rows<T>, i: usize) {
+        for g in i / LANES..a.width {
+            let x = &mut a.groups_mut(i)[g];
+            *x = self.taken(*x, i, g);
         }
     }
-    let half = T::of(-0.5) * tau * tau * total(product);
-    for (w, v) in w[first..width].iter_mut().zip(&v[first..]) {
-        *w = plus(scaled(tau, *w), half, *v);
-    }
-    for i in top..n {
-        let (by_v, by_w) = (-v.as_flattened()[i], -w.as_flattened()[i]);
-        let row = &mut a.groups[i * width + first..(i + 1) * width];
-        for ((x, v), w) in row.iter_mut().zip(&v[first..]).zip(&w[first..width]) {
-            *x = plus(plus(*x, by_w, *v), by_v, *w);
+
+    /// Takes it from the rows and columns of a matrix of order `n` from `top` on, of which those above the diagonal are kept up,
+    /// and is from then on what a reflection takes, whose vector comes in groups, applied to both sides: with
+    /// `w = tau a v - (tau² v^T a v / 2) v` it is `v w^T + w v^T`. The matrix is read and written once for both.
+    #[inline(always)]
+    pub(super) fn reflect(
+        &mut self,
+        a: &mut Rows<T>,
+        (v, tau): (&[Group<T>], T),
+        (n, top): (usize, usize),
+        sums: &mut [Group<T>],
+    ) {
+        let (width, first) = (a.width, top / LANES);
+        sums[first..width].fill([T::ZERO; LANES]);
+        for i in top..n {
+            let (g, lane, v_i) = (i / LANES, i % LANES, v.as_flattened()[i]);
+            let row = &mut a.groups[i * width..(i + 1) * width];
+            let x = self.taken(row[g], i, g);
+            row[g] = x;
+            // Beyond the diagonal each element stands for two.
+            let beyond = times([T::ZERO; LANES], x, self.after[lane]);
+            sums[g] = plus(sums[g], v_i, beyond);
+            let mut products = times([T::ZERO; LANES], beyond, v[g]);
+            let rest = row[g + 1..].iter_mut().zip(&mut sums[g + 1..width]);
+            let both = self.v[g + 1..width].iter().zip(&self.w[g + 1..width]);
+            let (by_v, by_w) = (-self.v.as_flattened()[i], -self.w.as_flattened()[i]);
+            for (((x, sum), (old_v, old_w)), v) in rest.zip(both).zip(&v[g + 1..width]) {
+                // Hidden, as in `reflect`.
+                let (x, sum) = std::hint::black_box((x, sum));
+                let value = plus(plus(*x, by_w, *old_v), by_v, *old_w);
+                *x = value;
+                *sum = plus(*sum, v_i, value);
+                products = times(products, value, *v);
+            }
+            self.along[i] = x[lane].mul_add(v_i, total(products));
+        }
+        self.v[..first].fill([T::ZERO; LANES]);
+        self.v[first..].copy_from_slice(&v[first..]);
+        self.w[..first].fill([T::ZERO; LANES]);
+        self.along[..top].fill(T::ZERO);
+        let mut product = [T::ZERO; LANES];
+        for (g, along) in self.along.as_chunks::<LANES>().0.iter().enumerate().skip(first) {
+            let w = plus(sums[g], T::ONE, *along);
+            self.w[g] = w;
+            product = times(product, w, v[g]);
+        }
+        let half = T::of(-0.5) * tau * tau * total(product);
+        for (w, v) in self.w[first..].iter_mut().zip(&v[first..]) {
+            *w = plus(scaled(tau, *w), half, *v);
         }
     }
 }
@@ -280,47 +361,54 @@ impl<T: Real> Reflections<T> {
         (&self.vectors.groups(k).as_flattened()[..self.rows], self.taus[k])
     }
 
-    /// The first `columns` columns of their product, where reflection `k` begins at row `k + offset`.
+    /// The first columns of their product, as rows; reflection `k` begins at row `k + offset`.
     #[inline(always)]
-    pub(super) fn product(
-        &self,
-        q: &mut Rows<T>,
-        (columns, offset): (usize, usize),
-        sum: &mut [Group<T>],
-    ) {
-        q.groups.fill([T::ZERO; LANES]);
-        for c in 0..columns {
-            q.row(c)[c] = T::ONE;
+    pub(super) fn product(&self, columns: &mut Rows<T>, offset: usize) {
+        let count = columns.groups.len() / columns.width.max(1);
+        columns.groups.fill([T::ZERO; LANES]);
+        for c in 0..count {
+            columns.row(c)[c] = T::ONE;
         }
         // The last first: columns before its rows are not reached yet.
-        for k in (0..self.taus.len()).rev() {
-            apply(q, self.get(k), (k + offset, k + offset), sum);
+        for (k, &tau) in self.taus.iter().enumerate().rev() {
+            let at = k + offset;
+            apply_right(columns, (self.vectors.groups(k), tau), (at, count), at);
         }
     }
 }
 
 crate::multiversion! {
-    /// `a = q r` of one matrix (m, n): `r` (k, n) and, if it is not empty, `q` (m, k).
+    /// `a = q r` of one matrix (m, n): `r` (k, n) and, if it is not empty, `q` (m, k). Columns are worked on as rows.
     pub(super) fn qr<T: Real>(q: &mut [T], r: &mut [T], a: &[T], m: usize, n: usize, k: usize) {
-        let mut rows = Rows::zeros(m, n);
-        rows.load(a, n);
         let steps = m.min(n);
+        let mut columns = Rows::zeros(n, m);
+        let (item, group) = (size_of::<T>(), size_of::<Group<T>>());
+        let step_of = |rows: &Rows<T>| (rows.width * group) as isize;
+        let strides = (step_of(&columns), (n * item) as isize);
+        // SAFETY: `m` runs of `n` elements, and `n` rows of `m`.
+        unsafe { copy_tile::<T, false>(columns.groups.as_mut_ptr().cast(), a.as_ptr().cast(), strides, (m, n)) };
         let mut reflections = Reflections::new(m, steps);
-        let mut sum = vec![[T::ZERO; LANES]; n.max(k).div_ceil(LANES)];
+        r.fill(T::ZERO);
         for step in 0..steps {
-            for i in step..m {
-                let below = std::mem::replace(&mut rows.row(i)[step], T::ZERO);
-                reflections.vectors.row(step)[i] = below;
-            }
             let v = reflections.vectors.groups_mut(step);
-            (rows.row(step)[step], reflections.taus[step]) = reflect(v, step);
-            apply(&mut rows, reflections.get(step), (step, step + 1), &mut sum);
+            v.copy_from_slice(columns.groups(step));
+            let r = &mut r[step * n..(step + 1) * n];
+            let tau;
+            (r[step], tau) = reflect(v, step);
+            reflections.taus[step] = tau;
+            apply_right(&mut columns, (v, tau), (step + 1, n), step);
+            // A finished row goes, so that columns are zero before what is left of them.
+            for (j, r) in r.iter_mut().enumerate().skip(step + 1) {
+                *r = std::mem::replace(&mut columns.row(j)[step], T::ZERO);
+            }
         }
-        rows.store(&mut r[..k * n], n);
-        if !q.is_empty() {
-            let mut columns = Rows::zeros(m, k);
-            reflections.product(&mut columns, (k, 0), &mut sum);
-            columns.store(q, k);
+        if q.is_empty() {
+            return;
         }
+        let mut columns = Rows::zeros(k, m);
+        reflections.product(&mut columns, 0);
+        let strides = ((k * item) as isize, step_of(&columns));
+        // SAFETY: `k` rows of `m` elements, and `m` runs of `k`.
+        unsafe { copy_tile::<T, false>(q.as_mut_ptr().cast(), columns.groups.as_ptr().cast(), strides, (k, m)) };
     }
 }

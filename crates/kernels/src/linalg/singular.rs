@@ -9,11 +9,15 @@ use super::reflection::{
 };
 use super::symmetric::{SWEEPS, rotate, scale_of};
 use crate::dense::{Real, turn};
-use crate::elementwise::copy_tile;
 use smallvec::SmallVec;
 
-/// Largest dimension; beyond, `faer` divides and conquers.
-pub(super) const LARGEST: usize = 64;
+/// Whether a matrix (m, n), with so many left and right vectors if they are wanted, is decomposed here: `faer` divides and
+/// conquers large ones, but without vectors there is less to divide, and with a few long rows or columns nothing.
+pub(super) fn fits(m: usize, n: usize, counts: [usize; 2], has_vectors: bool) -> bool {
+    let largest = if has_vectors { 256 } else { 512 };
+    let has_few = m.min(n) <= 32 && m.max(n) <= 1 << 14 && counts.iter().all(|&count| count <= 32);
+    m.max(n) <= largest || has_few
+}
 
 /// What the decomposition of matrices (m, n) with `m >= n` needs.
 pub(super) struct Singular<T> {
@@ -21,11 +25,10 @@ pub(super) struct Singular<T> {
     n: usize,
     /// Left singular vectors that are wanted.
     columns: usize,
+    /// The matrix by columns.
     matrix: Rows<T>,
     left: Reflections<T>,
     right: Reflections<T>,
-    /// Products of reflections, then turned over.
-    product: [Rows<T>; 2],
     vectors: [Rows<T>; 2],
     sums: Vec<Group<T>>,
     diagonal: Vec<f64>,
@@ -40,10 +43,9 @@ impl<T: Real> Singular<T> {
             m,
             n,
             columns,
-            matrix: Rows::zeros(m, n),
+            matrix: Rows::zeros(n, m),
             left: Reflections::new(m, n),
             right: Reflections::new(n, n.saturating_sub(1)),
-            product: [Rows::zeros(m, columns), Rows::zeros(n, n)],
             vectors: [Rows::zeros(columns, m), Rows::zeros(n, n)],
             sums: vec![[T::ZERO; LANES]; m.div_ceil(LANES)],
             diagonal: vec![0.0; n],
@@ -68,8 +70,8 @@ impl<T: Real> Singular<T> {
             largest = if size > largest { size } else { largest };
         }
         let (down, up) = scale_of(largest);
-        for i in 0..m {
-            for (j, to) in self.matrix.row(i)[..n].iter_mut().enumerate() {
+        for j in 0..n {
+            for (i, to) in self.matrix.row(j)[..m].iter_mut().enumerate() {
                 let value = a[if is_turned { j * m + i } else { i * n + j }];
                 *to = T::of(value.wide() * down);
             }
@@ -90,7 +92,7 @@ impl<T: Real> Singular<T> {
             }
         }
         let diagonal = &self.diagonal;
-        let mut order: SmallVec<[usize; LARGEST]> = (0..n).collect();
+        let mut order: SmallVec<[usize; 64]> = (0..n).collect();
         order.sort_unstable_by(|&i, &j| diagonal[j].total_cmp(&diagonal[i]).then(i.cmp(&j)));
         for (s, &i) in s.iter_mut().zip(&order) {
             *s = T::of(diagonal[i] * up);
@@ -119,32 +121,27 @@ crate::multiversion! {
     /// Reduces the matrix to an upper bidiagonal one; the vectors become, if they are wanted, the transposed products of the
     /// reflections that do so.
     fn reduce<T: Real>(of: &mut Singular<T>, is_wanted: bool) {
-        let Singular { m, n, columns, matrix, left, right, product, vectors, sums, diagonal, above, .. } = of;
-        let (m, n) = (*m, *n);
+        let Singular { n, matrix, left, right, vectors, sums, diagonal, above, .. } = of;
+        let n = *n;
         for k in 0..n {
-            for i in k..m {
-                left.vectors.row(k)[i] = matrix.row(i)[k];
-            }
-            let (beta, tau) = reflect(left.vectors.groups_mut(k), k);
+            let v = left.vectors.groups_mut(k);
+            v.copy_from_slice(matrix.groups(k));
+            v.as_flattened_mut()[..k].fill(T::ZERO);
+            let (beta, tau) = reflect(v, k);
+            apply_right(matrix, (v, tau), (k + 1, n), k);
             (diagonal[k], left.taus[k]) = (beta.wide(), tau);
-            apply(matrix, left.get(k), (k, k + 1), sums);
             if k + 1 < n {
-                right.vectors.row(k)[k + 1..n].copy_from_slice(&matrix.row(k)[k + 1..n]);
+                for (j, v) in right.vectors.row(k)[..n].iter_mut().enumerate().skip(k + 1) {
+                    *v = matrix.row(j)[k];
+                }
                 let (beta, tau) = reflect(right.vectors.groups_mut(k), k + 1);
                 (above[k], right.taus[k]) = (beta.wide(), tau);
-                apply_right(matrix, (right.vectors.groups(k), tau), (k + 1, m), k + 1);
+                apply(matrix, right.get(k), (k + 1, k + 1), sums);
             }
         }
         if is_wanted {
-            left.product(&mut product[0], (*columns, 0), sums);
-            right.product(&mut product[1], (n, 1), sums);
-            for (which, size) in [(0, (m, *columns)), (1, (n, n))] {
-                let step = |rows: &Rows<T>| (rows.width * size_of::<Group<T>>()) as isize;
-                let steps = (step(&vectors[which]), step(&product[which]));
-                let from = product[which].groups.as_ptr().cast();
-                // SAFETY: so many rows and columns on one side, and as many columns and rows on the other.
-                unsafe { copy_tile::<T, false>(vectors[which].groups.as_mut_ptr().cast(), from, steps, size) };
-            }
+            left.product(&mut vectors[0], 0);
+            right.product(&mut vectors[1], 1);
         }
     }
 }

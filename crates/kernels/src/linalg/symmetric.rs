@@ -5,13 +5,14 @@
 //! the rotations are computed in double precision, of a matrix scaled to a largest element between 1 and 2 by a power
 //! of two: no square overflows, and none that counts vanishes.
 
-use super::reflection::{Group, LANES, Reflections, Rows, apply_both, points_back, reflect};
+use super::reflection::{Group, LANES, Pending, Reflections, Rows, points_back, reflect};
 use crate::dense::{Real, turn};
-use crate::elementwise::copy_tile;
 use smallvec::SmallVec;
 
-/// Largest order; beyond, `faer` divides and conquers.
-pub(super) const LARGEST: usize = 64;
+/// Largest order; beyond, `faer` divides and conquers. (Without vectors there is nothing to divide.)
+pub(super) fn largest(has_vectors: bool) -> usize {
+    if has_vectors { 256 } else { 512 }
+}
 /// Most sweeps for each eigenvalue, as in LAPACK.
 pub(super) const SWEEPS: usize = 30;
 
@@ -26,12 +27,12 @@ pub(super) fn scale_of(largest: f64) -> (f64, f64) {
 /// What the decomposition of a matrix of order `n` needs.
 pub(super) struct Symmetric<T> {
     n: usize,
-    /// The matrix, then the product of its reflections.
     matrix: Rows<T>,
     reflections: Reflections<T>,
     /// The eigenvectors.
     vectors: Rows<T>,
     sums: Vec<Group<T>>,
+    pending: Pending<T>,
     diagonal: Vec<f64>,
     beside: Vec<f64>,
     /// The eigenvectors in order, without gaps.
@@ -39,17 +40,19 @@ pub(super) struct Symmetric<T> {
 }
 
 impl<T: Real> Symmetric<T> {
-    pub(super) fn new(n: usize) -> Self {
+    pub(super) fn new(n: usize, has_vectors: bool) -> Self {
+        let wanted = if has_vectors { n } else { 0 };
         let matrix = Rows::zeros(n, n);
         Symmetric {
             n,
             reflections: Reflections::new(n, n.saturating_sub(2)),
-            vectors: Rows::zeros(n, n),
+            vectors: Rows::zeros(wanted, n),
             sums: vec![[T::ZERO; LANES]; matrix.width],
+            pending: Pending::new(matrix.width),
             matrix,
             diagonal: vec![0.0; n],
             beside: vec![0.0; n],
-            sorted: vec![T::ZERO; n * n],
+            sorted: vec![T::ZERO; wanted * n],
         }
     }
 
@@ -75,11 +78,20 @@ impl<T: Real> Symmetric<T> {
             }
         }
         reduce(self, is_wanted);
-        if !diagonalise(self, is_wanted) {
+        let is_done = if is_wanted {
+            diagonalise(self)
+        } else {
+            for beside in &mut self.beside {
+                *beside *= *beside;
+            }
+            let precision = precision::<T>();
+            eigenvalues(&mut self.diagonal, &mut self.beside, precision * precision)
+        };
+        if !is_done {
             return false;
         }
         let diagonal = &self.diagonal;
-        let mut order: SmallVec<[usize; LARGEST]> = (0..n).collect();
+        let mut order: SmallVec<[usize; 64]> = (0..n).collect();
         order.sort_unstable_by(|&i, &j| diagonal[i].total_cmp(&diagonal[j]).then(i.cmp(&j)));
         for (w, &i) in w.iter_mut().zip(&order) {
             *w = T::of(diagonal[i] * up);
@@ -107,27 +119,24 @@ crate::multiversion! {
     /// Reduces the matrix to a tridiagonal one; the vectors become, if they are wanted, the transposed product of the
     /// reflections that do so.
     fn reduce<T: Real>(of: &mut Symmetric<T>, is_wanted: bool) {
-        let Symmetric { n, matrix, reflections, vectors, sums, diagonal, beside, .. } = of;
+        let Symmetric { n, matrix, reflections, vectors, sums, pending, diagonal, beside, .. } = of;
         let n = *n;
+        pending.clear();
         for k in 0..n {
+            pending.take(matrix, k);
             diagonal[k] = matrix.row(k)[k].wide();
             if k + 2 < n {
                 let v = &mut reflections.vectors.row(k)[k + 1..n];
                 v.copy_from_slice(&matrix.row(k)[k + 1..n]);
                 let (beta, tau) = reflect(reflections.vectors.groups_mut(k), k + 1);
                 (beside[k], reflections.taus[k]) = (beta.wide(), tau);
-                apply_both(matrix, (reflections.vectors.groups(k), tau), (n, k + 1), sums);
+                pending.reflect(matrix, (reflections.vectors.groups(k), tau), (n, k + 1), sums);
             } else if k + 1 < n {
                 beside[k] = matrix.row(k)[k + 1].wide();
             }
         }
         if is_wanted {
-            // The matrix itself is no longer needed.
-            reflections.product(matrix, (n, 1), sums);
-            let step = (matrix.width * size_of::<Group<T>>()) as isize;
-            let (to, from) = (vectors.groups.as_mut_ptr().cast(), matrix.groups.as_ptr().cast());
-            // SAFETY: `n` rows of so many elements on both sides, as far apart.
-            unsafe { copy_tile::<T, false>(to, from, (step, step), (n, n)) };
+            reflections.product(vectors, 1);
         }
     }
 }
@@ -135,7 +144,9 @@ crate::multiversion! {
 /// Two rows of vectors turned by an angle.
 #[inline(always)]
 pub(super) fn rotate<T: Real>(low: &mut [Group<T>], high: &mut [Group<T>], c: T, s: T) {
-    for (low, high) in low.iter_mut().zip(high) {
+    for pair in low.iter_mut().zip(high) {
+        // Hidden, or LLVM takes the same lane of several groups together.
+        let (low, high) = std::hint::black_box(pair);
         let (x, y) = (*low, *high);
         let (mut first, mut second) = (x, y);
         for l in 0..LANES {
@@ -146,12 +157,74 @@ pub(super) fn rotate<T: Real>(low: &mut [Group<T>], high: &mut [Group<T>], c: T,
     }
 }
 
+/// Half of what is next to one.
+fn precision<T>() -> f64 {
+    if size_of::<T>() == 4 { f64::from(f32::EPSILON) * 0.5 } else { f64::EPSILON * 0.5 }
+}
+
+/// The eigenvalues of a tridiagonal matrix, of which `e` holds the squares of the elements beside the diagonal: QL with shifts,
+/// rational in these squares (Pal, Walker and Kahan; Parlett, "The Symmetric Eigenvalue Problem", 8.15). The element beside the
+/// diagonal may be left out where its square is below `tiny` of the two on it. False if it does not converge.
+fn eigenvalues(d: &mut [f64], e: &mut [f64], tiny: f64) -> bool {
+    let n = d.len();
+    let mut directed = 0;
+    let mut left = SWEEPS * n;
+    for first in 0..n {
+        loop {
+            let mut last = first;
+            while last + 1 < n {
+                if e[last] <= tiny * (d[last] * d[last + 1]).abs() + 1e-300 {
+                    e[last] = 0.0;
+                    break;
+                }
+                last += 1;
+            }
+            if last == first {
+                break;
+            }
+            if left == 0 {
+                return false;
+            }
+            left -= 1;
+            if first >= directed {
+                directed = last + 1;
+                // From the smaller end on, as in `diagonalise`.
+                if d[last].abs() < d[first].abs() {
+                    d[first..=last].reverse();
+                    e[first..last].reverse();
+                }
+            }
+            let beside = e[first].sqrt();
+            let slope = (d[first + 1] - d[first]) / (2.0 * beside);
+            let root = slope.mul_add(slope, 1.0).sqrt();
+            let shift = d[first] - beside / (slope + root.copysign(slope));
+            let (mut s, mut c, mut gamma) = (0.0, 1.0, d[last] - shift);
+            let mut p = gamma * gamma;
+            for i in (first..last).rev() {
+                let square = e[i];
+                let r = p + square;
+                e[i + 1] = s * r;
+                let (c_before, before, alpha) = (c, gamma, d[i]);
+                c = p / r;
+                s = square / r;
+                gamma = c.mul_add(alpha - shift, -(s * before));
+                d[i + 1] = before + (alpha - gamma);
+                // The limit where the cosine vanishes takes the one before.
+                p = if c == 0.0 { c_before * square } else { gamma * gamma / c };
+            }
+            e[first] = s * p;
+            d[first] = shift + gamma;
+        }
+    }
+    true
+}
+
 crate::multiversion! {
-    /// Makes the tridiagonal matrix diagonal, up to the digits of `T`, and turns the vectors along if they are wanted.
-    fn diagonalise<T: Real>(of: &mut Symmetric<T>, is_wanted: bool) -> bool {
+    /// Makes the tridiagonal matrix diagonal, up to the digits of `T`, and turns the vectors along.
+    fn diagonalise<T: Real>(of: &mut Symmetric<T>) -> bool {
         let Symmetric { n, vectors, diagonal: d, beside: e, .. } = of;
         let (n, width) = (*n, vectors.width);
-        let precision = if size_of::<T>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON } * 0.5;
+        let precision = precision::<T>();
         // Rows before it belong to parts of the matrix that have their direction.
         let mut directed = 0;
         let mut left = SWEEPS * n;
@@ -207,10 +280,8 @@ crate::multiversion! {
                     p = s * r;
                     d[i + 1] = next + p;
                     g = c.mul_add(r, -b);
-                    if is_wanted {
-                        let (low, high) = vectors.groups.split_at_mut((i + 1) * width);
-                        rotate(&mut low[i * width..], &mut high[..width], T::of(c), T::of(s));
-                    }
+                    let (low, high) = vectors.groups.split_at_mut((i + 1) * width);
+                    rotate(&mut low[i * width..], &mut high[..width], T::of(c), T::of(s));
                 }
                 if is_split {
                     e[last] = 0.0;

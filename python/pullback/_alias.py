@@ -43,3 +43,8 @@ def install() -> None:
     if not any(isinstance(finder, _Importer) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Importer())
     sys.modules[_OLD] = sys.modules[_NEW]
+    # What is loaded is known by both names: an import would put modules in the place of functions
+    # that have their name.
+    for name, module in list(sys.modules.items()):
+        if name.startswith(_NEW + "."):
+            sys.modules.setdefault(_OLD + name[len(_NEW) :], module)

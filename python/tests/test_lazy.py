@@ -98,3 +98,12 @@ def test_a_failed_load_is_tried_again(tmp_path, monkeypatch):
         _lazy.submodules(vars(module), "absent")
     for name in ("lazy_package", "lazy_package.part"):
         sys.modules.pop(name)
+
+
+def test_a_function_named_as_its_module_stays_a_function():
+    program = (
+        "import pullback; pullback.as_torch(); import torch\n"
+        "from torch.autograd.gradcheck import GradcheckError\n"
+        "print(torch.autograd.gradcheck.__class__.__name__)"
+    )
+    assert run(program) == "function"

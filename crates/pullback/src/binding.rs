@@ -220,8 +220,8 @@ impl Tensor {
     /// # Errors
     /// `RuntimeError` for tensors that require grad and memory that cannot grow.
     pub fn resize(&self, shape: &[i64]) -> Result<()> {
-        ensure!(!self.requires_grad(), runtime, "cannot resize variables that require grad");
         self.check_version_writable()?;
+        ensure!(!self.requires_grad(), runtime, "cannot resize variables that require grad");
         if self.shape() != shape {
             self.resize_to(shape)?;
             self.bump_version();

@@ -33,7 +33,7 @@ pub(super) fn clone_like(grad: &Tensor, leaf: &Tensor) -> Result<Tensor> {
 pub(super) fn copy_with_strides(t: &Tensor, shape: &[i64], strides: &[i64]) -> Result<Tensor> {
     let strides = preserved_strides(shape, strides);
     let out = Tensor::empty_strided(shape, &strides, t.dtype(), t.device())?;
-    if mode::is_grad_enabled() && t.requires_grad() {
+    if mode::is_recording() && t.requires_grad() {
         out.copy_(t, false)?;
     } else {
         out.copy_data(t)?;
@@ -52,6 +52,10 @@ pub(super) fn as_strided(
 /// Complex numbers as pairs of real ones.
 pub(super) fn view_as_real(t: &Tensor) -> Result<Tensor> {
     t.view_as_real()
+}
+/// What a real tensor has of a complex gradient.
+pub(super) fn real_part(t: &Tensor) -> Result<Tensor> {
+    t.real()
 }
 /// Pairs of real numbers as complex ones.
 pub(super) fn view_as_complex(t: &Tensor) -> Result<Tensor> {

@@ -170,7 +170,7 @@ pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
         target.bump_version();
         if needs != 0 {
             record_inplace(def, args, needs, target, slots)?;
-        } else if def.is(Traits::NOT_DIFFERENTIABLE) && mode::is_grad_enabled() {
+        } else if def.is(Traits::NOT_DIFFERENTIABLE) && mode::is_recording() {
             record_constant(def, target)?;
         }
         Ok(target.clone())

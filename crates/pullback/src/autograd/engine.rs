@@ -537,7 +537,7 @@ impl<'a> Task<'a> {
             *slot = Some(grad);
             return Ok(());
         };
-        let sole = !mode::is_grad_enabled()
+        let sole = !mode::is_recording()
             && old.use_count() == 1
             && old.geometry().storage.as_ref().is_some_and(|s| s.use_count() == 1)
             && old.shape() == grad.shape()
@@ -615,6 +615,10 @@ impl<'a> Task<'a> {
         let wanted =
             |i: usize| edges.get(i).and_then(|e| e.node.as_ref()).is_some_and(|n| self.runs(n));
         let is_custom = matches!(node.0.body, Body::Custom(_));
+        let takes_real_part = match &node.0.body {
+            Body::Custom(custom) => custom.takes_real_part(),
+            _ => true,
+        };
         if is_custom {
             RUNNING.with(|r| {
                 if let Some(task) = r.borrow_mut().last_mut() {
@@ -634,7 +638,10 @@ impl<'a> Task<'a> {
         for (index, (edge, output)) in edges.iter().zip(outputs.iter_mut()).enumerate() {
             let Some(target) = &edge.node else { continue };
             let Some(Some(meta)) = target.input_meta().get(edge.nr as usize) else { continue };
-            if let Some(grad) = output.take() {
+            if let Some(mut grad) = output.take() {
+                if takes_real_part && grad.dtype().is_complex() && !meta.dtype.is_complex() {
+                    grad = arithmetic::real_part(&grad)?;
+                }
                 let name = || {
                     format!(
                         "Function {} returned an invalid gradient at index {index}",

@@ -169,7 +169,7 @@ impl<F: Function> Backward for Call<F> {
 /// What forward gives; `RuntimeError` for dirty inputs that were not returned or must not be written to.
 pub fn apply<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
     let inputs: Vec<Tensor> = inputs.iter().map(|t| (*t).clone()).collect();
-    let executable = mode::is_grad_enabled() && inputs.iter().any(Tensor::requires_grad);
+    let executable = mode::is_recording() && inputs.iter().any(Tensor::requires_grad);
     let needs_input_grad: Vec<bool> =
         inputs.iter().map(|t| executable && t.requires_grad()).collect();
     let mut edges: SmallVec<[Edge; 2]> = SmallVec::new();

@@ -352,7 +352,7 @@ pub(super) fn accumulate(node: &Node, leaf: &Tensor, mut grads: Grads) -> Result
     }
     // One thread at a time reads, adds and writes.
     let turn = node.0.hooks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let recording = mode::is_grad_enabled();
+    let recording = mode::is_recording();
     match leaf.grad() {
         None => {
             // (The engine holds another handle for hooks that run after the node.)

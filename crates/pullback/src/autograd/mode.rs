@@ -61,10 +61,15 @@ pub fn set_grad(enabled: bool) -> ModeGuard {
 pub fn set_grad_enabled(enabled: bool) {
     std::mem::forget(set_grad(enabled));
 }
-/// Whether ops are recorded on this thread.
+/// Whether recording is turned on for this thread. In inference mode nothing is recorded all the same.
 #[inline(always)]
 pub fn is_grad_enabled() -> bool {
     current() & bit::GRAD != 0
+}
+/// Whether ops are recorded on this thread.
+#[inline(always)]
+pub(crate) fn is_recording() -> bool {
+    current() & (bit::GRAD | bit::INFERENCE) == bit::GRAD
 }
 /// No recording as long as the guard lives.
 pub fn no_grad() -> ModeGuard {

@@ -128,6 +128,10 @@ pub trait Backward: Send + Sync {
     fn apply(&self, node: &Node, grads: Grads) -> Result<Grads>;
     /// Drops what was saved.
     fn release(&self) {}
+    /// Whether a complex gradient for a real input stands for its real part; if not, it is an error.
+    fn takes_real_part(&self) -> bool {
+        false
+    }
     /// The Python context of a custom function, for the Python face.
     fn python_context(&self) -> Option<*mut ()> {
         None

@@ -27,7 +27,7 @@ fn any_requires_grad(arg: &Arg<'_>) -> bool {
 /// Which arguments want gradients, one bit each; 0 if nothing is to be recorded.
 #[inline]
 pub(crate) fn needed(def: &'static OpDef, args: &[Arg<'_>]) -> Result<u64> {
-    if !mode::is_grad_enabled() || def.is(Traits::NOT_DIFFERENTIABLE) {
+    if !mode::is_recording() || def.is(Traits::NOT_DIFFERENTIABLE) {
         return Ok(0);
     }
     let mut needs = 0;
@@ -39,7 +39,18 @@ pub(crate) fn needed(def: &'static OpDef, args: &[Arg<'_>]) -> Result<u64> {
             needs |= 1 << index;
         }
     }
-    Ok(needs)
+    Ok(if needs != 0 && are_inference(args) { 0 } else { needs })
+}
+
+/// Whether all tensors are inference tensors: what is made of nothing else is not recorded, outside of inference mode too.
+#[inline]
+fn are_inference(args: &[Arg<'_>]) -> bool {
+    args.iter().all(|arg| match arg {
+        Arg::Tensor(t) => t.is_inference(),
+        Arg::Tensors(list) => list.iter().all(Tensor::is_inference),
+        Arg::OptTensors(list) => list.iter().flatten().all(Tensor::is_inference),
+        _ => true,
+    })
 }
 
 #[cold]

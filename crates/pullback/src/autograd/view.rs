@@ -152,7 +152,7 @@ fn check_view_write(view: &Tensor, what: &str) -> Result<()> {
 #[inline]
 pub(crate) fn check_inplace(target: &Tensor, will_require_grad: bool) -> Result<()> {
     target.check_version_writable()?;
-    if !mode::is_grad_enabled() || !(will_require_grad || target.requires_grad()) {
+    if !mode::is_recording() || !(will_require_grad || target.requires_grad()) {
         return Ok(());
     }
     if target.is_view() {
@@ -188,7 +188,7 @@ impl Tensor {
 
 /// Refuses `out=` where a gradient would be expected.
 pub(crate) fn check_out(def: &OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result<()> {
-    if !mode::is_grad_enabled() {
+    if !mode::is_recording() {
         return Ok(());
     }
     let mut requires = outs.iter().any(|t| t.requires_grad());
@@ -319,6 +319,9 @@ impl Backward for CopySlices {
         {
             node.release();
         }
+    }
+    fn takes_real_part(&self) -> bool {
+        true
     }
     fn apply(&self, node: &Node, mut grads: Grads) -> Result<Grads> {
         let mut out: Grads = smallvec::SmallVec::from_elem(None, node.next_edges().len());

@@ -27,11 +27,11 @@ impl Add {
     fn cpu(iter: &mut Iter, alpha: Scalar) -> pullback_kernels::Result<()> {
         elementwise::add(iter, alpha)
     }
-    fn vjp_self(grad: &Tensor, self_dtype: DType) -> Result<Tensor> {
-        grad.real_if(self_dtype)
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        Ok(grad.clone())
     }
-    fn vjp_other(grad: &Tensor, alpha: Scalar, other_dtype: DType) -> Result<Tensor> {
-        grad.times(alpha.conj())?.real_if(other_dtype)
+    fn vjp_other(grad: &Tensor, alpha: Scalar) -> Result<Tensor> {
+        grad.times(alpha.conj())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         scaled_samples(s)
@@ -53,11 +53,11 @@ impl Sub {
     fn cpu(iter: &mut Iter, alpha: Scalar) -> pullback_kernels::Result<()> {
         elementwise::sub(iter, alpha)
     }
-    fn vjp_self(grad: &Tensor, self_dtype: DType) -> Result<Tensor> {
-        grad.real_if(self_dtype)
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        Ok(grad.clone())
     }
-    fn vjp_other(grad: &Tensor, alpha: Scalar, other_dtype: DType) -> Result<Tensor> {
-        grad.neg()?.times(alpha.conj())?.real_if(other_dtype)
+    fn vjp_other(grad: &Tensor, alpha: Scalar) -> Result<Tensor> {
+        grad.neg()?.times(alpha.conj())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         scaled_samples(s)
@@ -84,11 +84,11 @@ impl Rsub {
     fn cpu(iter: &mut Iter, alpha: Scalar) -> pullback_kernels::Result<()> {
         elementwise::rsub(iter, alpha)
     }
-    fn vjp_self(grad: &Tensor, alpha: Scalar, self_dtype: DType) -> Result<Tensor> {
-        grad.neg()?.times(alpha.conj())?.real_if(self_dtype)
+    fn vjp_self(grad: &Tensor, alpha: Scalar) -> Result<Tensor> {
+        grad.neg()?.times(alpha.conj())
     }
-    fn vjp_other(grad: &Tensor, other_dtype: DType) -> Result<Tensor> {
-        grad.real_if(other_dtype)
+    fn vjp_other(grad: &Tensor) -> Result<Tensor> {
+        Ok(grad.clone())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         scaled_samples(s)
@@ -107,8 +107,8 @@ impl RsubNumber {
     fn cpu(iter: &mut Iter, alpha: Scalar) -> pullback_kernels::Result<()> {
         elementwise::rsub(iter, alpha)
     }
-    fn vjp_self(grad: &Tensor, alpha: Scalar, self_dtype: DType) -> Result<Tensor> {
-        grad.neg()?.times(alpha.conj())?.real_if(self_dtype)
+    fn vjp_self(grad: &Tensor, alpha: Scalar) -> Result<Tensor> {
+        grad.neg()?.times(alpha.conj())
     }
     fn jvp(self_t: &Tensor, alpha: Scalar) -> Result<Tensor> {
         self_t.neg()?.times(alpha)
@@ -125,11 +125,11 @@ impl RsubNumber {
 #[op("mul.Tensor(Tensor self, Tensor other) -> Tensor",
      inplace = method, out, numbers, wide_numbers, alias("multiply"), meta = broadcast, cpu = mul, batch = pointwise, samples = binary)]
 impl Mul {
-    fn vjp_self(grad: &Tensor, other: &Tensor, self_dtype: DType) -> Result<Tensor> {
-        grad.mul(&other.conj()?)?.real_if(self_dtype)
+    fn vjp_self(grad: &Tensor, other: &Tensor) -> Result<Tensor> {
+        grad.mul(&other.conj()?)
     }
-    fn vjp_other(grad: &Tensor, self_: &Tensor, other_dtype: DType) -> Result<Tensor> {
-        grad.mul(&self_.conj()?)?.real_if(other_dtype)
+    fn vjp_other(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
+        grad.mul(&self_.conj()?)
     }
     fn jvp(self_p: &Tensor, self_t: &Tensor, other_p: &Tensor, other_t: &Tensor) -> Result<Tensor> {
         other_t.mul(self_p)?.add(&self_t.mul(other_p)?)
@@ -141,16 +141,11 @@ impl Mul {
 #[op("div.Tensor(Tensor self, Tensor other) -> Tensor", inplace = method, out, numbers, wide_numbers, alias("divide", "true_divide"),
      meta = float, cpu = true_divide, batch = pointwise, samples = binary_nonzero)]
 impl Div {
-    fn vjp_self(grad: &Tensor, other: &Tensor, self_dtype: DType) -> Result<Tensor> {
-        grad.div(&other.conj()?)?.real_if(self_dtype)
+    fn vjp_self(grad: &Tensor, other: &Tensor) -> Result<Tensor> {
+        grad.div(&other.conj()?)
     }
-    fn vjp_other(
-        grad: &Tensor,
-        self_: &Tensor,
-        other: &Tensor,
-        other_dtype: DType,
-    ) -> Result<Tensor> {
-        quotient_grad(grad, self_, other)?.real_if(other_dtype)
+    fn vjp_other(grad: &Tensor, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
+        quotient_grad(grad, self_, other)
     }
     fn jvp(self_t: &Tensor, other_p: &Tensor, other_t: &Tensor, result: &Tensor) -> Result<Tensor> {
         self_t.sub(&other_t.mul(result)?)?.div(other_p)
@@ -193,29 +188,19 @@ impl DivMode {
             ))),
         }
     }
-    fn vjp_self(
-        grad: &Tensor,
-        other: &Tensor,
-        rounding_mode: Option<&str>,
-        self_dtype: DType,
-    ) -> Result<Tensor> {
-        if rounding_mode.is_some() {
-            grad.zeros_like()
-        } else {
-            grad.div(&other.conj()?)?.real_if(self_dtype)
-        }
+    fn vjp_self(grad: &Tensor, other: &Tensor, rounding_mode: Option<&str>) -> Result<Tensor> {
+        if rounding_mode.is_some() { grad.zeros_like() } else { grad.div(&other.conj()?) }
     }
     fn vjp_other(
         grad: &Tensor,
         self_: &Tensor,
         other: &Tensor,
         rounding_mode: Option<&str>,
-        other_dtype: DType,
     ) -> Result<Tensor> {
         if rounding_mode.is_some() {
             return grad.zeros_like();
         }
-        quotient_grad(grad, self_, other)?.real_if(other_dtype)
+        quotient_grad(grad, self_, other)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let pair =
@@ -332,14 +317,6 @@ impl Tensor {
     /// `self / value`.
     pub(crate) fn over(&self, value: impl Into<Scalar>) -> Result<Tensor> {
         self.div(&Tensor::wrapped(value)?)
-    }
-    /// The real part if `dtype` is real: what a real input's gradient is.
-    pub(crate) fn real_if(self: &Tensor, dtype: DType) -> Result<Tensor> {
-        if self.dtype().is_complex() && !dtype.is_complex() {
-            self.real()
-        } else {
-            Ok(self.clone())
-        }
     }
     /// The conjugate; real tensors are returned as they are.
     pub fn conj(&self) -> Result<Tensor> {

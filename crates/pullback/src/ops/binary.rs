@@ -46,7 +46,7 @@ impl PowScalar {
             return grad.zeros_like();
         }
         let slope = self_.pow_scalar(one_less(exponent))?.times(exponent)?;
-        grad.mul(&slope.conj()?)?.real_if(self_.dtype())
+        grad.mul(&slope.conj()?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let exponents = [2.0, 0.0, 1.0, 3.0, -1.5, 0.5, -2.0];
@@ -73,7 +73,7 @@ impl PowScalar {
      meta = broadcast, cpu = pow, batch = pointwise)]
 impl Pow {
     fn vjp_self(grad: &Tensor, self_: &Tensor, exponent: &Tensor) -> Result<Tensor> {
-        power_grad(grad, self_, exponent)?.real_if(self_.dtype())
+        power_grad(grad, self_, exponent)
     }
     fn vjp_exponent(
         grad: &Tensor,
@@ -81,7 +81,7 @@ impl Pow {
         exponent: &Tensor,
         result: &Tensor,
     ) -> Result<Tensor> {
-        exponent_grad(grad, self_, exponent, result)?.real_if(exponent.dtype())
+        exponent_grad(grad, self_, exponent, result)
     }
     fn jvp(
         self_p: &Tensor,
@@ -113,7 +113,7 @@ impl PowOfScalar {
         exponent: &Tensor,
         result: &Tensor,
     ) -> Result<Tensor> {
-        exponent_grad(grad, &Tensor::wrapped(self_)?, exponent, result)?.real_if(exponent.dtype())
+        exponent_grad(grad, &Tensor::wrapped(self_)?, exponent, result)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |base: f64, shape: &[i64]| {
@@ -413,6 +413,9 @@ fn exponent_grad(
         flat = flat.logical_and(&exponent.imag_part()?.eq(&zero)?)?;
     }
     let flat = flat.logical_and(&base.eq(&zero)?)?;
+    // A negative number has a logarithm among the complex ones.
+    let base =
+        if result.dtype().is_complex() { base.to_dtype(result.dtype())? } else { base.clone() };
     grad.mul(&result.mul(&base.log()?)?.conj()?)?.masked_fill(&flat, Scalar::Int(0))
 }
 

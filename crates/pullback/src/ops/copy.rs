@@ -63,8 +63,8 @@ impl Copy {
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         TensorSpec::like(grad).zeros()
     }
-    fn vjp_src(grad: &Tensor, src_dtype: DType) -> Result<Tensor> {
-        grad.real_if(src_dtype)
+    fn vjp_src(grad: &Tensor) -> Result<Tensor> {
+        Ok(grad.clone())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![
@@ -91,8 +91,8 @@ impl Convert {
         out.copy_data(self_)?;
         Ok(out)
     }
-    fn vjp_self(grad: &Tensor, self_dtype: DType) -> Result<Tensor> {
-        grad.real_if(self_dtype)?.to_dtype(self_dtype)
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        Ok(grad.clone())
     }
 }
 
@@ -123,8 +123,8 @@ impl FilledTensor {
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         TensorSpec::like(grad).zeros()
     }
-    fn vjp_value(grad: &Tensor, value_dtype: DType) -> Result<Tensor> {
-        FillTensor::vjp_value(grad, value_dtype)
+    fn vjp_value(grad: &Tensor) -> Result<Tensor> {
+        FillTensor::vjp_value(grad)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         FillTensor::samples(s)
@@ -164,8 +164,8 @@ impl FillTensor {
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         TensorSpec::like(grad).zeros()
     }
-    fn vjp_value(grad: &Tensor, value_dtype: DType) -> Result<Tensor> {
-        grad.sum()?.real_if(value_dtype)
+    fn vjp_value(grad: &Tensor) -> Result<Tensor> {
+        grad.sum()
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([s.normal(&[2, 3]).into(), s.normal(&[]).into()])]

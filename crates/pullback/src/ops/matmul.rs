@@ -532,7 +532,7 @@ fn folds(a: &Tensor, b: &Tensor) -> Result<bool> {
     if large.ndim() < 3 || small.ndim() > 2 {
         return Ok(false);
     }
-    if small.requires_grad() && crate::is_grad_enabled() {
+    if small.requires_grad() && crate::autograd::mode::is_recording() {
         return Ok(true);
     }
     if a.ndim() == 2 {

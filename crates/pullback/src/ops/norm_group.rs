@@ -102,7 +102,7 @@ impl NativeGroupNorm {
     ) -> Result<[Tensor; 3]> {
         let results = input.group_norm_kernel(weight, bias, n, c, hxw, group, eps)?;
         let [out, mean, rstd] = with_shown(input, results, &[weight, bias])?;
-        if !crate::is_grad_enabled() || !input.requires_grad() {
+        if !crate::autograd::mode::is_recording() || !input.requires_grad() {
             return Ok([out, mean, rstd]);
         }
         let rows = input.to_dtype(stats_dtype(input))?.reshape(&[n, group, -1])?;
@@ -163,7 +163,7 @@ impl GroupNormKernel {
         result2: &Tensor,
         needs: [bool; 3],
     ) -> Result<[Option<Tensor>; 3]> {
-        if !crate::is_grad_enabled() {
+        if !crate::autograd::mode::is_recording() {
             let outputs =
                 grad.group_norm_backward(input, result1, result2, weight, group, mask_of(needs))?;
             return Ok(wanted(outputs, needs));

@@ -541,7 +541,7 @@ impl<'a> Layer<'a> {
         grads: [Option<&Tensor>; 3],
         needs: [bool; 7],
     ) -> Result<[Option<Tensor>; 7]> {
-        if crate::is_grad_enabled() {
+        if crate::autograd::mode::is_recording() {
             return self.differentiable_vjp(grads, needs);
         }
         let mut made = [const { None }; 7];

@@ -227,24 +227,14 @@ impl Addcmul {
     fn cpu(iter: &mut Iter, value: Scalar) -> pullback_kernels::Result<()> {
         elementwise::addcmul(iter, value)
     }
-    fn vjp_self(grad: &Tensor, self_dtype: DType) -> Result<Tensor> {
-        grad.real_if(self_dtype)
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        Ok(grad.clone())
     }
-    fn vjp_tensor1(
-        grad: &Tensor,
-        tensor2: &Tensor,
-        value: Scalar,
-        tensor1_dtype: DType,
-    ) -> Result<Tensor> {
-        grad.mul(&tensor2.times(value)?.conj()?)?.real_if(tensor1_dtype)
+    fn vjp_tensor1(grad: &Tensor, tensor2: &Tensor, value: Scalar) -> Result<Tensor> {
+        grad.mul(&tensor2.times(value)?.conj()?)
     }
-    fn vjp_tensor2(
-        grad: &Tensor,
-        tensor1: &Tensor,
-        value: Scalar,
-        tensor2_dtype: DType,
-    ) -> Result<Tensor> {
-        grad.mul(&tensor1.times(value)?.conj()?)?.real_if(tensor2_dtype)
+    fn vjp_tensor2(grad: &Tensor, tensor1: &Tensor, value: Scalar) -> Result<Tensor> {
+        grad.mul(&tensor1.times(value)?.conj()?)
     }
     fn jvp(
         self_t: &Tensor,
@@ -274,26 +264,20 @@ impl Addcdiv {
     fn cpu(iter: &mut Iter, value: Scalar) -> pullback_kernels::Result<()> {
         elementwise::addcdiv(iter, value)
     }
-    fn vjp_self(grad: &Tensor, self_dtype: DType) -> Result<Tensor> {
-        grad.real_if(self_dtype)
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        Ok(grad.clone())
     }
-    fn vjp_tensor1(
-        grad: &Tensor,
-        tensor2: &Tensor,
-        value: Scalar,
-        tensor1_dtype: DType,
-    ) -> Result<Tensor> {
-        grad.times(value.conj())?.div(&tensor2.conj()?)?.real_if(tensor1_dtype)
+    fn vjp_tensor1(grad: &Tensor, tensor2: &Tensor, value: Scalar) -> Result<Tensor> {
+        grad.times(value.conj())?.div(&tensor2.conj()?)
     }
     fn vjp_tensor2(
         grad: &Tensor,
         tensor1: &Tensor,
         tensor2: &Tensor,
         value: Scalar,
-        tensor2_dtype: DType,
     ) -> Result<Tensor> {
         let slope = tensor1.times(value)?.div(&tensor2.mul(tensor2)?)?;
-        grad.neg()?.mul(&slope.conj()?)?.real_if(tensor2_dtype)
+        grad.neg()?.mul(&slope.conj()?)
     }
     fn jvp(
         self_t: &Tensor,

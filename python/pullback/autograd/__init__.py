@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from .. import _C
+from .. import _C, _lazy
 from . import function, grad_mode, graph
 from .function import Function
 from .grad_mode import (
@@ -20,10 +20,12 @@ from .grad_mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
+from .gradcheck import gradcheck, gradgradcheck
 from .graph import GradientEdge
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
+    from . import functional as functional
 
 __all__ = [
     "Function",
@@ -33,8 +35,11 @@ __all__ = [
     "backward",
     "enable_grad",
     "function",
+    "functional",
     "grad",
     "grad_mode",
+    "gradcheck",
+    "gradgradcheck",
     "graph",
     "inference_mode",
     "is_grad_enabled",
@@ -43,6 +48,8 @@ __all__ = [
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]
+
+_lazy.submodules(globals(), "functional")
 
 is_grad_enabled = _C.is_grad_enabled
 SavedTensor = _C.SavedTensor

@@ -120,7 +120,17 @@ for _name in [*_C._public_names(), *_private]:
     globals().setdefault(_name, getattr(_C._VariableFunctions, _name))
 del _name, _private
 _lazy.submodules(
-    globals(), "cuda", "linalg", "memory", "nn", "optim", "return_types", "types", "utils"
+    globals(),
+    "_ops",
+    "cuda",
+    "linalg",
+    "memory",
+    "nn",
+    "ops",
+    "optim",
+    "return_types",
+    "types",
+    "utils",
 )
 
 newaxis = None

@@ -67,6 +67,9 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     # --- subclasses ----------------------------------------------------------------------------
 
+    # A subclass that defines its own answers every op on its tensors, below autograd.
+    __torch_dispatch__ = _C._disabled_torch_dispatch_impl
+
     @classmethod
     def __torch_function__(
         cls,

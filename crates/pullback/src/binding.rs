@@ -7,7 +7,7 @@ use crate::autograd::mode;
 use crate::error::ensure;
 pub use crate::tensor::replaced;
 use crate::tensor::{Dims, Flag, Geometry, Keeper, check_reach, checked_numel, dims, extent};
-use crate::{DType, Error, Result, Scalar, Storage, Tensor};
+use crate::{DType, Error, Result, Scalar, Storage, Tensor, TensorSpec};
 use pullback_kernels::for_dtype;
 pub use pullback_kernels::random::DEFAULT_SEED;
 use std::sync::Arc;
@@ -76,6 +76,36 @@ pub fn over_storage(
         dims(strides),
         dtype,
     )?)
+}
+
+/// A tensor of zeros with these sizes, strides (row-major ones if they are left out) and offset.
+///
+/// # Errors
+/// `RuntimeError` for negative sizes, strides or offsets, and for another number of strides than sizes; out of memory.
+pub fn zeroed(shape: &[i64], strides: Option<&[i64]>, offset: i64, dtype: DType) -> Result<Tensor> {
+    let Some(strides) = strides else {
+        ensure!(offset == 0, runtime, "a storage_offset needs strides beside it");
+        return TensorSpec::of(shape, dtype).zeros();
+    };
+    ensure!(
+        shape.len() == strides.len(),
+        runtime,
+        "mismatch in length of strides and shape: {} and {}",
+        strides.len(),
+        shape.len()
+    );
+    let is_negative = |numbers: &[i64]| numbers.iter().any(|&n| n < 0);
+    ensure!(
+        !is_negative(shape) && !is_negative(strides) && offset >= 0,
+        runtime,
+        "sizes, strides and storage_offset must not be negative: {shape:?}, {strides:?}, {offset}"
+    );
+    check_reach(shape, strides, offset)?;
+    let whole = TensorSpec::of(&[offset + extent(shape, strides)?], dtype).zeros()?;
+    match whole.storage() {
+        Some(storage) => over_storage(&storage, shape, strides, offset, dtype),
+        None => Ok(whole),
+    }
 }
 
 impl Tensor {
@@ -241,10 +271,11 @@ impl Tensor {
             self.dtype().scalar_name()
         );
         self.check_version_writable()?;
+        crate::autograd::check_inplace(self, source.requires_grad())?;
         self.set_geometry(source.geometry().clone());
         self.forget_accumulator();
         self.bump_version();
-        Ok(())
+        crate::autograd::record_refusal("set_", self, source)
     }
     /// Marks a Python number's tensor: of low rank in type promotion.
     pub fn is_wrapped_number(&self) -> bool {

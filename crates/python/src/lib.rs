@@ -44,6 +44,7 @@ mod result;
 mod setting;
 mod subclass;
 mod tensor;
+mod torch_dispatch;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -84,5 +85,6 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     raw::apply::init(module)?;
     setting::init(module)?;
     subclass::init(module)?;
+    torch_dispatch::init(module)?;
     registry::init(module)
 }

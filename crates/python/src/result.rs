@@ -8,7 +8,7 @@ use crate::raw::object::{is_tensor, tensor_of, wrap};
 use pullback::autograd;
 use pullback::dispatch::{Arg, Outputs, Traits};
 use pullback::{Scalar, Tensor};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use smallvec::SmallVec;
@@ -48,14 +48,24 @@ pub(crate) fn run(py: Python<'_>, plan: &Plan, args: &[Arg<'_>], extras: &Extras
         // SAFETY: a new reference to what was just wrapped.
         unsafe {
             if is_tensor(reply)
-                && let Err(error) = tensor_of(reply).requires_grad_(true)
+                && let Err(error) = require_grad(tensor_of(reply))
             {
                 ffi::Py_DECREF(reply);
-                return Err(raise(error));
+                return Err(error);
             }
         }
     }
     Ok(reply)
+}
+
+/// What `requires_grad=True` asks of a tensor that was just made.
+pub(crate) fn require_grad(tensor: &Tensor) -> PyResult<()> {
+    if !tensor.dtype().is_differentiable() {
+        return Err(PyRuntimeError::new_err(
+            "Only Tensors of floating point and complex dtype can require gradients",
+        ));
+    }
+    tensor.requires_grad_(true).map(drop).map_err(raise)
 }
 
 #[cold]

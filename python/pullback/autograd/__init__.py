@@ -81,9 +81,12 @@ class Variable(metaclass=_VariableMeta):
         made = _C.tensor(0.0) if data is None else data.detach()
         return made.requires_grad_(requires_grad)
 
-    @staticmethod
-    def _execution_engine_queue_callback(callback: Any) -> None:
-        _C._queue_callback(callback)
+    class _Engine:
+        """What wrappers of modules know the engine by."""
+
+        queue_callback = staticmethod(_C._queue_callback)
+
+    _execution_engine = _Engine()
 
 
 def _tuple(value: Any) -> tuple[Any, ...]:

@@ -3,6 +3,9 @@
 A name space only. `data` is imported with it, as programs expect; the others on demand.
 """
 
+from .. import _lazy
 from . import data
+
+_lazy.submodules(globals(), "_pytree")
 
 __all__ = ["data"]

@@ -31,6 +31,10 @@ pub(super) fn clone_like(grad: &Tensor, leaf: &Tensor) -> Result<Tensor> {
 }
 /// A copy of `t` with these strides (row-major if they are not dense).
 pub(super) fn copy_with_strides(t: &Tensor, shape: &[i64], strides: &[i64]) -> Result<Tensor> {
+    if t.is_handled() {
+        // What answers ops itself lays out its own.
+        return t.clone_tensor(None);
+    }
     let strides = preserved_strides(shape, strides);
     let out = Tensor::empty_strided(shape, &strides, t.dtype(), t.device())?;
     if mode::is_recording() && t.requires_grad() {
@@ -58,6 +62,11 @@ pub(super) fn real_part(t: &Tensor) -> Result<Tensor> {
     t.real()
 }
 /// Pairs of real numbers as complex ones.
+/// The same without history, made by the op.
+pub(super) fn detach(t: &Tensor) -> Result<Tensor> {
+    let _below = mode::below();
+    t.detach()
+}
 pub(super) fn view_as_complex(t: &Tensor) -> Result<Tensor> {
     t.view_as_complex()
 }
@@ -79,6 +88,12 @@ pub(super) fn ones(shape: &[i64], dtype: DType) -> Result<Tensor> {
     let mut iter = pullback_kernels::Iter::new(&[out.view_mut()], &[])?;
     pullback_kernels::elementwise::fill(&mut iter, crate::Scalar::Int(1))?;
     Ok(out)
+}
+
+/// Ones of the same shape, dtype and device.
+pub(super) fn ones_like(t: &Tensor) -> Result<Tensor> {
+    let _unrecorded = mode::set_grad(false);
+    t.ones_like()
 }
 
 /// Zeros of the same shape, dtype and device.

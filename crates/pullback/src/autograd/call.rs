@@ -6,13 +6,13 @@
 //! Invariant: when a call fails no tensor has changed its shape, its history or its version.
 
 use super::{
-    Slots, check_inplace, check_out, copy_into, link_views, mode, needed, record, record_constant,
-    record_inplace, rules_need_self, save_inputs, writes,
+    Slots, arithmetic, check_inplace, check_out, copy_into, link_views, mode, needed, record,
+    record_constant, record_inplace, rules_need_self, save_inputs, writes,
 };
 use crate::dispatch::{
     Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs, check_apart_out,
-    check_out_dtype, check_outs, check_result, check_separate_outs, check_writable, receiver, run,
-    run_pointwise_fast, run_pointwise_into, write_into,
+    check_out_dtype, check_outs, check_result, check_separate_outs, check_writable, handler,
+    receiver, run, run_pointwise_fast, run_pointwise_into, write_into,
 };
 use crate::error::{bail, ensure};
 use crate::{Result, Tensor};
@@ -22,6 +22,9 @@ use smallvec::SmallVec;
 #[inline]
 pub fn call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
     match def.kernel {
+        Kernel::Pointwise(_) if handler::concerns(args) => {
+            call_general(def, args, needed(def, args)?, None)
+        }
         Kernel::Pointwise(kernel) => {
             let needs = needed(def, args)?;
             let fast = run_pointwise_fast(def, kernel, args).transpose()?;
@@ -53,7 +56,11 @@ fn call_general(
 ) -> Result<Outputs> {
     with_tensors(def, args, move |args| {
         // One value from here to the end, so that it is made where the caller wants it.
-        let below = (needs != 0 && done.is_none()).then(|| mode::set_grad(false));
+        let below = if handler::concerns(args) {
+            Some(mode::below())
+        } else {
+            (needs != 0 && done.is_none()).then(|| mode::set_grad(false))
+        };
         let mut result = match done {
             Some(out) => Ok(out.into_outputs()),
             None => run(def, args),
@@ -164,7 +171,8 @@ pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
             save_inputs(def, args, needs, original, &mut slots)?;
         }
         {
-            let _below = mode::set_grad(false);
+            let is_handled = handler::concerns(args);
+            let _below = if is_handled { mode::below() } else { mode::set_grad(false) };
             write_into(def, args, target)?;
         }
         target.bump_version();
@@ -179,7 +187,12 @@ pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
 
 /// A copy of what is about to be overwritten, with its history: higher derivatives go on through it.
 fn old_value(target: &Tensor) -> Result<Tensor> {
-    let copy = target.dense_copy()?;
+    let copy = if target.is_handled() {
+        let _unrecorded = mode::set_grad(false);
+        arithmetic::clone(target)?
+    } else {
+        target.dense_copy()?
+    };
     if target.requires_grad() {
         let edge = target.gradient_edge()?;
         if let Some(node) = edge.node {
@@ -196,6 +209,17 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
         for out in outs {
             check_writable(out)?;
             out.check_version_writable()?;
+        }
+        let is_handled = handler::is_used()
+            && (handler::concerns(args)
+                || outs.iter().any(|out| handler::concerns(&[Arg::Tensor(out)])));
+        if is_handled {
+            let _below = mode::below();
+            handler::answer(def, handler::Form::Out(outs), args)?;
+            for out in outs {
+                out.bump_version();
+            }
+            return Ok(());
         }
         check_outs(def, outs)?;
         for out in outs {

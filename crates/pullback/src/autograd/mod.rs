@@ -29,10 +29,17 @@ pub use api::{Options, backward, check_start, grad, grad_of_edges, implicit_star
 pub use call::{call, call_inplace, call_out};
 pub use function::{Context, Function, apply};
 pub use leaf::Meta;
+/// Says once who answers ops on marked tensors ([`Tensor::mark_handled`]).
+pub fn set_handler(handler: crate::dispatch::handler::Handler) {
+    crate::dispatch::handler::set_handler(handler);
+    crate::tensor::handled::set_detach(arithmetic::detach);
+}
+
 pub use mode::{enable_grad, inference_mode, is_grad_enabled, no_grad};
 pub use node::{Backward, Edge, InputMeta, Node, SavedCount, WeakNode, peek_sequence_nr};
 pub(crate) use record::{
-    Slots, needed, record, record_constant, record_inplace, rules_need_self, save_inputs,
+    Slots, needed, record, record_constant, record_inplace, record_refusal, rules_need_self,
+    save_inputs,
 };
 pub use saved::{SavedTensor, freed, freed_before_hooks};
 pub use saved_hooks::{Packed, SavedTensorHooks, saved_tensors_hooks};

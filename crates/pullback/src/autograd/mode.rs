@@ -11,6 +11,8 @@ pub(crate) mod bit {
     pub(crate) const INFERENCE: u32 = 2;
     /// Forward-mode tangents are computed.
     pub(crate) const FORWARD: u32 = 4;
+    /// What runs is the inside of an op: neither recorded nor tracked as a view.
+    pub(crate) const BELOW: u32 = 32;
     /// Hooks pack what is saved. Follows its own scopes, not those of the other modes.
     pub(crate) const SAVED_HOOKS: u32 = 8;
     /// Somebody wants to know of writes. As above.
@@ -20,7 +22,7 @@ pub(crate) mod bit {
 /// What holds at first; threads keep differences from it.
 const DEFAULT: u32 = bit::GRAD | bit::FORWARD;
 /// The bits that guards put back.
-const GUARDED: u32 = bit::GRAD | bit::INFERENCE | bit::FORWARD;
+const GUARDED: u32 = bit::GRAD | bit::INFERENCE | bit::FORWARD | bit::BELOW;
 
 /// All bits.
 #[inline(always)]
@@ -69,7 +71,11 @@ pub fn is_grad_enabled() -> bool {
 /// Whether ops are recorded on this thread.
 #[inline(always)]
 pub(crate) fn is_recording() -> bool {
-    current() & (bit::GRAD | bit::INFERENCE) == bit::GRAD
+    current() & (bit::GRAD | bit::INFERENCE | bit::BELOW) == bit::GRAD
+}
+/// Inside of an op that somebody else answers, as long as the guard lives: recording stays turned on, but nothing is recorded.
+pub(crate) fn below() -> ModeGuard {
+    set_bits(bit::BELOW, bit::BELOW)
 }
 /// No recording as long as the guard lives.
 pub fn no_grad() -> ModeGuard {

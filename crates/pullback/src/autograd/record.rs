@@ -348,7 +348,7 @@ fn record_not_implemented(
     if let Some(error) = failed {
         return Err(error);
     }
-    let node = Node::custom(Box::new(NotImplemented(def)), edges, input_metas(outputs));
+    let node = Node::custom(Box::new(NotImplemented(def.name)), edges, input_metas(outputs));
     attach(outputs, node, is_inplace)
 }
 
@@ -360,6 +360,17 @@ pub(crate) fn record_constant(def: &'static OpDef, target: &Tensor) -> Result<()
     let edges = smallvec::smallvec![edge(target)?];
     let outputs = std::slice::from_ref(target);
     attach(outputs, Node::custom(Box::new(Constant(def)), edges, input_metas(outputs)), true)
+}
+
+/// Puts a node in the place of the history of what was overwritten by something that has no derivative and is no op.
+pub(crate) fn record_refusal(name: &'static str, target: &Tensor, source: &Tensor) -> Result<()> {
+    if !mode::is_recording() || !(target.requires_grad() || source.requires_grad()) {
+        return Ok(());
+    }
+    let edges = smallvec::smallvec![edge(target)?, edge(source)?];
+    let outputs = std::slice::from_ref(target);
+    let node = Node::custom(Box::new(NotImplemented(name)), edges, input_metas(outputs));
+    attach(outputs, node, true)
 }
 
 /// The backward of a write whose values do not change with what was there: zero.
@@ -374,13 +385,14 @@ impl super::Backward for Constant {
     }
 }
 
-struct NotImplemented(&'static OpDef);
+/// The backward of what has no derivative: an error that names it.
+struct NotImplemented(&'static str);
 impl super::Backward for NotImplemented {
     fn name(&self) -> String {
         "torch::autograd::NotImplemented".into()
     }
     fn apply(&self, _: &Node, _: Grads) -> Result<Grads> {
-        Err(Error::not_implemented(format!("derivative for {} is not implemented", self.0.name)))
+        Err(Error::not_implemented(format!("derivative for {} is not implemented", self.0)))
     }
 }
 

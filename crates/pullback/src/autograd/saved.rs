@@ -210,7 +210,8 @@ impl SavedTensor {
                 "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor and use it in autograd."
             );
         }
-        if saved_hooks::are_active() {
+        // (A number of the program's is no tensor that hooks know.)
+        if saved_hooks::are_active() && !tensor.has_flag(Flag::WRAPPED_NUMBER) {
             return SavedTensor::packed(tensor, None);
         }
         Ok(SavedTensor::here(tensor.clone(), tensor.version(), OutputNr::NONE))

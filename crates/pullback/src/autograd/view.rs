@@ -49,6 +49,9 @@ impl Tensor {
     /// Makes `self`, which is fresh, a view of `source` (of its root base).
     pub(crate) fn link_to_base(&self, source: &Tensor, multi: bool) {
         let modes = mode::current();
+        if modes & mode::bit::BELOW != 0 {
+            return;
+        }
         if source.has_flag(Flag::INFERENCE) {
             self.set_flag_fresh(Flag::INFERENCE);
             return;

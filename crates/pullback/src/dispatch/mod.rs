@@ -1,11 +1,12 @@
 //! From an op's definition and arguments to its kernel.
 //!
 //! `arg` is the uniform calling convention, `def` what the library knows of an op, `pointwise` prepares
-//! element-by-element kernels. `run` and `write_into` are the kernel's functional and in-place forms;
+//! element-by-element kernels, `handler` lets marked tensors' ops be answered from outside. `run` and `write_into` are the kernel's functional and in-place forms;
 //! recording is `autograd`'s business, which calls these. Nothing here names an op.
 
 mod arg;
 mod def;
+pub mod handler;
 mod pointwise;
 
 pub use arg::{
@@ -29,6 +30,9 @@ use smallvec::SmallVec;
 /// Runs the kernel of the functional form.
 #[inline]
 pub(crate) fn run(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
+    if handler::concerns(args) {
+        return handler::answer(def, handler::Form::Functional, args);
+    }
     match def.kernel {
         Kernel::Pointwise(kernel) => {
             pointwise::run(def, kernel, args).map(IntoOutputs::into_outputs)
@@ -57,6 +61,9 @@ pub(crate) fn receiver<'a>(args: &[Arg<'a>]) -> &'a Tensor {
 
 /// Runs the kernel of the in-place form.
 pub(crate) fn write_into(def: &'static OpDef, args: &[Arg<'_>], target: &Tensor) -> Result<()> {
+    if handler::concerns(args) {
+        return handler::answer(def, handler::Form::Inplace, args).map(drop);
+    }
     match def.kernel {
         Kernel::Pointwise(kernel) => pointwise::run_into(def, kernel, args, target, true),
         Kernel::Inplace(write) => {

@@ -769,7 +769,7 @@ impl Bucketize {
 
 /// How often each number from 0 up to the largest occurs in a vector (at least `minlength` counts); with `weights` the
 /// sum of the weights of its places.
-#[op("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor", not_differentiable)]
+#[op("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor")]
 impl Bincount {
     fn cpu(self_: &Tensor, weights: Option<&Tensor>, minlength: i64) -> Result<Tensor> {
         ensure!(minlength >= 0, runtime, "minlength should be >= 0");

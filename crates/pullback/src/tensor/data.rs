@@ -147,6 +147,9 @@ impl Tensor {
 
     /// Another tensor with exactly this geometry: shares memory and version counter, has no history.
     pub(crate) fn detached(&self) -> Result<Tensor> {
+        if let Some(made) = self.detached_by_op() {
+            return made;
+        }
         let out = Tensor::of_same_geometry(self.geometry())?;
         if self.has_flag(Flag::INFERENCE) {
             out.set_flag_fresh(Flag::INFERENCE);
@@ -156,6 +159,9 @@ impl Tensor {
 
     /// As [`Tensor::detached`] with a version counter of its own that starts at 0 (`.data`).
     pub(crate) fn with_own_version(&self) -> Result<Tensor> {
+        if let Some(made) = self.detached_by_op() {
+            return made;
+        }
         let mut geometry = self.geometry().clone();
         geometry.version = Some(AtomicU32::new(0).into());
         Tensor::from_geometry(geometry)
@@ -272,7 +278,7 @@ impl Tensor {
     /// The only element, if it is one of `f32` or `f64`.
     #[inline]
     pub fn item_float(&self) -> Option<f64> {
-        if self.numel() != 1 {
+        if self.numel() != 1 || self.check_elements().is_err() {
             return None;
         }
         let place = self.data_ptr();
@@ -292,6 +298,7 @@ impl Tensor {
     pub fn item(&self) -> Result<Scalar> {
         let n = self.numel();
         ensure!(n == 1, runtime, "a Tensor with {n} elements cannot be converted to Scalar");
+        self.check_elements()?;
         let place = self.data_ptr();
         let dtype = self.dtype();
         Ok(for_dtype!(dtype, all, T => {

@@ -9,6 +9,7 @@ mod data;
 mod device;
 pub mod display;
 mod geometry;
+pub mod handled;
 pub mod memory;
 mod overlap;
 pub mod promote;

@@ -43,6 +43,8 @@ impl Flag {
     pub(crate) const OWNS_PYTHON: u32 = 64;
     /// A leaf whose gradients go to another leaf's accumulator.
     pub(crate) const SHARED_ACCUMULATOR: u32 = 128;
+    /// Its ops are answered by the process's handler (see `dispatch::handler`).
+    pub(crate) const HANDLED: u32 = 1 << 13;
     /// Bits 8..12: how a view was made (`CreationMeta`).
     pub(crate) const CREATION_SHIFT: u32 = 8;
 }

@@ -195,6 +195,10 @@ pub(crate) fn wrap_bound(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, P
 /// `ty` is `TensorBase` or a subclass; the GIL is held.
 #[inline(always)]
 pub(crate) unsafe fn wrap_new(tensor: Tensor, ty: *mut PyTypeObject) -> PyResult<*mut PyObject> {
+    // SAFETY: the caller's promise.
+    if ty != class() && unsafe { crate::torch_dispatch::answers(ty) } {
+        tensor.mark_handled();
+    }
     // SAFETY: the list is only touched with the GIL held.
     unsafe {
         let free = FREE.load(Relaxed);

@@ -184,6 +184,7 @@ impl Flat {
                 return Err(length_mismatch(self.shape.get(depth), tensor.numel() as usize, depth));
             }
             self.note(tensor.dtype());
+            tensor.check_elements().map_err(raise)?;
             self.values.extend(tensor.elements());
             return Ok(());
         }
@@ -383,12 +384,7 @@ fn finish(py: Python<'_>, tensor: Tensor, requires_grad: bool) -> Reply {
     let _ = py;
     tensor.mark_inference_if_due();
     if requires_grad {
-        if !tensor.dtype().is_differentiable() {
-            return Err(PyRuntimeError::new_err(
-                "Only Tensors of floating point and complex dtype can require gradients",
-            ));
-        }
-        tensor.requires_grad_(true).map_err(raise)?;
+        crate::result::require_grad(&tensor)?;
     }
     wrap(tensor)
 }

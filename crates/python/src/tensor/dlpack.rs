@@ -144,6 +144,7 @@ pub(crate) fn export(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Repl
             "Can't export tensors that require gradient, use tensor.detach()",
         ));
     }
+    tensor.check_elements().map_err(raise)?;
     let tensor = tensor.detached_alias().map_err(raise)?;
     let (shared, context) = share(&tensor);
     // SAFETY: the capsule owns the managed tensor until somebody consumes it.

@@ -138,6 +138,7 @@ fn item(py: Python<'_>, slf: *mut PyObject) -> Reply {
 
 fn tolist(py: Python<'_>, slf: *mut PyObject) -> Reply {
     let tensor = this(slf);
+    tensor.check_elements().map_err(raise)?;
     let values = tensor.elements();
     let mut at = 0;
     Ok(nest(py, tensor.shape(), &values, &mut at)?.into_ptr())
@@ -334,7 +335,8 @@ fn accumulate_hook_dict(py: Python<'_>, slf: *mut PyObject) -> Reply {
     }
 }
 
-fn subclass_type(cls: &Bound<'_, PyAny>) -> PyResult<*mut PyTypeObject> {
+/// A class of tensors.
+pub(crate) fn subclass_type(cls: &Bound<'_, PyAny>) -> PyResult<*mut PyTypeObject> {
     // SAFETY: checked to be a type before it is read as one.
     unsafe {
         if ffi::PyType_Check(cls.as_ptr()) == 0 {
@@ -367,12 +369,7 @@ fn make_subclass(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
     };
     let made = tensor.detached_alias().map_err(raise)?;
     if requires_grad.is_some_and(|r| r.is_truthy().unwrap_or(false)) {
-        if !made.dtype().is_differentiable() {
-            return Err(PyRuntimeError::new_err(
-                "Only Tensors of floating point and complex dtype can require gradients",
-            ));
-        }
-        made.requires_grad_(true).map_err(raise)?;
+        crate::result::require_grad(&made)?;
     }
     // SAFETY: a subclass of `TensorBase`; a fresh tensor.
     unsafe { wrap_new(made, ty) }
@@ -471,6 +468,7 @@ pub(crate) fn table() -> Vec<PyMethodDef> {
         without(c"_hook_dict", noargs!(hook_dict)),
         without(c"_accumulate_hook_dict", noargs!(accumulate_hook_dict)),
         fixed(c"_make_subclass", fast!(make_subclass)),
+        fixed(c"_make_wrapper_subclass", fast!(crate::torch_dispatch::make_wrapper_subclass)),
         with_args(c"as_subclass", fast!(as_subclass)),
         args!(c"new_tensor", construct::new_tensor),
         args!(c"to", conversion::to),

@@ -210,6 +210,7 @@ pub(crate) fn numpy(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply
     if tensor.dtype() == DType::BF16 {
         return Err(PyTypeError::new_err("Got unsupported ScalarType BFloat16"));
     }
+    tensor.check_elements().map_err(raise)?;
     let tensor = tensor.detached_alias().map_err(raise)?;
     if let Some(array) = array::make(py, &tensor, wrap_bound(py, tensor.clone())?)? {
         return Ok(array);
@@ -276,7 +277,7 @@ pub(crate) fn frombuffer(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Re
     };
     let tensor = tensor.map_err(raise)?;
     if requires_grad.is_some_and(|r| r.is_truthy().unwrap_or(false)) {
-        tensor.requires_grad_(true).map_err(raise)?;
+        crate::result::require_grad(&tensor)?;
     }
     Ok(wrap_bound(py, tensor)?.into_ptr())
 }

@@ -1,0 +1,67 @@
+//! Which tensors are marked: their ops are answered from outside (`dispatch::handler`), and their own elements mean nothing.
+
+use super::Flag;
+use crate::error::ensure;
+use crate::{Result, Tensor};
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+static IS_USED: AtomicBool = AtomicBool::new(false);
+static DETACH: OnceLock<fn(&Tensor) -> Result<Tensor>> = OnceLock::new();
+
+thread_local! {
+    static IS_OFF: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether marked tensors are ordinary ones on this thread from now on; gives what held before.
+pub fn set_off(is_off: bool) -> bool {
+    IS_OFF.replace(is_off)
+}
+
+/// Whether any tensor was ever marked.
+#[inline(always)]
+pub(crate) fn is_used() -> bool {
+    IS_USED.load(Relaxed)
+}
+
+/// Says how a marked tensor without history is made of one.
+pub(crate) fn set_detach(detach: fn(&Tensor) -> Result<Tensor>) {
+    let _ = DETACH.set(detach);
+}
+
+impl Tensor {
+    /// The same without history, if it is marked: a mere handle to its memory would not be the same.
+    #[inline(always)]
+    pub(super) fn detached_by_op(&self) -> Option<Result<Tensor>> {
+        if is_used() && self.is_handled_now() {
+            return DETACH.get().map(|detach| detach(self));
+        }
+        None
+    }
+    /// Leaves the kernels of ops on this tensor to the handler.
+    pub fn mark_handled(&self) {
+        self.set_flag(Flag::HANDLED, true);
+        IS_USED.store(true, Relaxed);
+    }
+    /// Whether the kernels of ops on this tensor are the handler's.
+    pub fn is_handled(&self) -> bool {
+        self.has_flag(Flag::HANDLED)
+    }
+    /// Whether that holds on this thread now.
+    pub(crate) fn is_handled_now(&self) -> bool {
+        self.is_handled() && !IS_OFF.get()
+    }
+    /// Refuses to read the elements of a marked tensor past its handler.
+    ///
+    /// # Errors
+    /// `NotImplementedError` that says so.
+    pub fn check_elements(&self) -> Result<()> {
+        ensure!(
+            !is_used() || !self.is_handled_now(),
+            not_implemented,
+            "the elements of a tensor whose class has __torch_dispatch__ can only be read by ops: it has none of its own"
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,385 @@
+//! Types that answer ops below autograd: `__torch_dispatch__`.
+//!
+//! A tensor is marked for the library (`pullback::dispatch::handler`) when its wrapper is made and its type has the
+//! attribute. The library then hands ops on it to `handle`, which asks the types and takes their results. What they are
+//! asked with is an `OpOverload` (`pullback/_ops.py`), made once per op and form. Not here: `__torch_function__`, which
+//! is asked before arguments are bound (`subclass`).
+
+use crate::autograd::node::value;
+use crate::bind::{Function, Kind};
+use crate::convert::{items, type_name};
+use crate::dtype::{as_device, as_dtype, as_layout};
+use crate::error::{carry, raise};
+use crate::raw::callable;
+use crate::raw::entry::{Args, Reply};
+use crate::raw::object::{as_tensor, class, look_up, wrap_bound, wrap_new};
+use pullback::dispatch::handler::{self, Form};
+use pullback::dispatch::{Arg, OpDef, Outputs, TensorVec, Traits, Value};
+use pullback::{Scalar, Tensor};
+use pullback_schema::Default;
+use pullback_schema::python::Form as Spelling;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::ffi::PyTypeObject;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple, PyType};
+use std::collections::HashMap;
+use std::ptr::null_mut;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+/// The attribute's value in types that answer nothing.
+static SILENT: AtomicPtr<pyo3::ffi::PyObject> = AtomicPtr::new(null_mut());
+/// The objects that stand for ops, by definition and form.
+static OVERLOADS: Mutex<Option<Overloads>> = Mutex::new(None);
+type Overloads = HashMap<(usize, u8), Py<PyAny>>;
+
+/// Whether a type answers the ops on its tensors.
+///
+/// # Safety
+/// A live type, and the GIL is held.
+pub(crate) unsafe fn answers(ty: *mut PyTypeObject) -> bool {
+    if ty == class() {
+        return false;
+    }
+    // SAFETY: the caller's promise.
+    let found =
+        unsafe { look_up(ty, intern!(Python::assume_attached(), "__torch_dispatch__").as_ptr()) };
+    !found.is_null() && found != SILENT.load(Relaxed)
+}
+
+/// What the library calls.
+fn handle(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> pullback::Result<Outputs> {
+    Python::attach(|py| ask(py, def, form, args)).map_err(carry)
+}
+
+fn ask(py: Python<'_>, def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> PyResult<Outputs> {
+    let types = types_of(py, form, args)?;
+    let overload = overload_of(py, def, form)?;
+    let (positional, named) = to_python(py, def, form, args)?;
+    let seen = PyTuple::new(py, &types)?;
+    for ty in &types {
+        let method = ty.getattr(intern!(py, "__torch_dispatch__"))?;
+        let reply = method.call1((&overload, &seen, &positional, &named))?;
+        if !reply.is(py.NotImplemented()) {
+            return match form {
+                Form::Functional => outputs(def, &reply),
+                Form::Inplace | Form::Out(_) => Ok(Outputs::Tensors(TensorVec::new())),
+            };
+        }
+    }
+    let names: PyResult<Vec<String>> =
+        types.iter().map(|ty| Ok(format!("  - tensor subclass {}", ty.repr()?))).collect();
+    Err(PyTypeError::new_err(format!(
+        "Multiple dispatch failed for '{}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n{}\n\nFor more information, try re-running with TORCH_LOGS=not_implemented",
+        overload.str()?,
+        names?.join("\n")
+    )))
+}
+
+/// The types that may answer: each once, a subclass before its bases, else in order.
+fn types_of<'py>(
+    py: Python<'py>,
+    form: Form<'_>,
+    args: &[Arg<'_>],
+) -> PyResult<Vec<Bound<'py, PyType>>> {
+    let mut found: Vec<Bound<'py, PyType>> = Vec::new();
+    let mut consider = |tensor: &Tensor| -> PyResult<()> {
+        if !tensor.is_handled() {
+            return Ok(());
+        }
+        let ty = wrap_bound(py, tensor.clone())?.get_type();
+        if !found.iter().any(|f| f.is(&ty)) {
+            let is_base = |f: &Bound<'_, PyType>| ty.is_subclass(f).unwrap_or(false);
+            let place = found.iter().position(is_base).unwrap_or(found.len());
+            found.insert(place, ty);
+        }
+        Ok(())
+    };
+    for arg in args {
+        match arg {
+            Arg::Tensor(tensor) => consider(tensor)?,
+            Arg::Tensors(list) => list.iter().try_for_each(&mut consider)?,
+            Arg::OptTensors(list) => list.iter().flatten().try_for_each(&mut consider)?,
+            _ => {}
+        }
+    }
+    if let Form::Out(outs) = form {
+        outs.iter().try_for_each(|out| consider(out))?;
+    }
+    Ok(found)
+}
+
+/// The arguments as they are spelled in a call; those that are what they would be anyway are left out from the end.
+fn to_python<'py>(
+    py: Python<'py>,
+    def: &OpDef,
+    form: Form<'_>,
+    args: &[Arg<'_>],
+) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
+    let (mut positional, named) = (Vec::new(), PyDict::new(py));
+    let mut given = 0;
+    for (arg, argument) in args.iter().zip(&def.schema().args) {
+        let is_default = argument.default.as_ref().is_some_and(|d| is_default(*arg, d));
+        if argument.keyword_only {
+            if !is_default {
+                named.set_item(&argument.name, object(py, *arg)?)?;
+            }
+        } else {
+            positional.push(object(py, *arg)?);
+            if !is_default {
+                given = positional.len();
+            }
+        }
+    }
+    positional.truncate(given);
+    if let Form::Out(outs) = form {
+        let outs: PyResult<Vec<_>> = outs.iter().map(|&out| wrap_bound(py, out.clone())).collect();
+        match <[_; 1]>::try_from(outs?) {
+            Ok([out]) => named.set_item("out", out)?,
+            Err(outs) => named.set_item("out", PyTuple::new(py, outs)?)?,
+        }
+    }
+    Ok((PyTuple::new(py, positional)?, named))
+}
+
+fn object<'py>(py: Python<'py>, arg: Arg<'_>) -> PyResult<Bound<'py, PyAny>> {
+    if let Arg::Tensor(tensor) = arg
+        && tensor.is_wrapped_number()
+    {
+        return value(py, Value::Scalar(tensor.item().map_err(raise)?));
+    }
+    match arg {
+        // Lists are what a signature shows as lists.
+        Arg::Tensors(_) | Arg::OptTensors(_) | Arg::Ints(_) | Arg::Floats(_) => {
+            let items = value(py, Value::from_arg(arg))?;
+            Ok(PyList::new(py, items.try_iter()?.collect::<PyResult<Vec<_>>>()?)?.into_any())
+        }
+        Arg::MemoryFormat(format) => {
+            py.import("pullback._C")?.getattr(crate::dtype::memory_format_name(format))
+        }
+        Arg::Generator(generator) => {
+            Ok(Bound::new(py, crate::dtype::PyGenerator(generator.clone()))?.into_any())
+        }
+        other => value(py, Value::from_arg(other)),
+    }
+}
+
+fn is_default(arg: Arg<'_>, default: &Default) -> bool {
+    match (arg, default) {
+        (Arg::None, Default::None) => true,
+        (Arg::Bool(a) | Arg::Scalar(Scalar::Bool(a)), Default::Bool(b)) => a == *b,
+        (Arg::Int(a) | Arg::Scalar(Scalar::Int(a)), Default::Int(b)) => a == *b,
+        (Arg::Float(a) | Arg::Scalar(Scalar::Float(a)), Default::Float(b)) => a == *b,
+        (Arg::Float(a), Default::Int(b)) => a == *b as f64,
+        (Arg::Str(a), Default::Str(b)) => a == b,
+        (Arg::Ints(a), Default::Ints(b)) => a == b.as_slice(),
+        (Arg::Ints(a), Default::EmptyList) => a.is_empty(),
+        (Arg::Ints(a), Default::Int(b)) => a.iter().all(|a| a == b),
+        (Arg::MemoryFormat(a), Default::MemoryFormat(b)) => {
+            crate::dtype::memory_format_name(a) == b
+        }
+        _ => false,
+    }
+}
+
+/// What a type answered as results of the op.
+fn outputs(def: &OpDef, reply: &Bound<'_, PyAny>) -> PyResult<Outputs> {
+    let wrong = |what: &Bound<'_, PyAny>| {
+        PyRuntimeError::new_err(format!(
+            "Unable to cast {} to Tensor: that is what __torch_dispatch__ gave as result of {}",
+            type_name(what),
+            def.full_name()
+        ))
+    };
+    if let Some(tensor) = as_tensor(reply) {
+        return Ok(Outputs::One(tensor.clone()));
+    }
+    if let Some(list) = items(reply.as_ptr()) {
+        let mut tensors = TensorVec::new();
+        for &item in list {
+            // SAFETY: an item of a live container.
+            let item = unsafe { Bound::from_borrowed_ptr(reply.py(), item) };
+            tensors.push(as_tensor(&item).ok_or_else(|| wrong(&item))?.clone());
+        }
+        if !def.is(Traits::LIST_OUTPUT) && tensors.len() != def.outputs.len().max(1) {
+            return Err(PyRuntimeError::new_err(format!(
+                "__torch_dispatch__ gave {} results of {}, which has {}",
+                tensors.len(),
+                def.full_name(),
+                def.outputs.len().max(1)
+            )));
+        }
+        return Ok(Outputs::Tensors(tensors));
+    }
+    crate::convert::to_scalar(reply).map(Outputs::Number).map_err(|_| wrong(reply))
+}
+
+/// The name of a form, its number, and which form of the op a call of it runs.
+fn spelled(def: &OpDef, form: Form<'_>) -> (String, String, u8, Kind) {
+    let overload = if def.overload.is_empty() { "default" } else { def.overload };
+    let (name, overload) = (def.name.to_owned(), overload.to_owned());
+    match form {
+        _ if def.is(Traits::INPLACE_ONLY) => (name, overload, 1, Kind::Inplace),
+        Form::Functional => (name, overload, 0, Kind::Functional),
+        Form::Inplace => (format!("{name}_"), overload, 1, Kind::Inplace),
+        Form::Out(_) => {
+            let is_main = matches!(def.overload, "" | "Tensor");
+            let overload = if is_main { "out".to_owned() } else { format!("{overload}_out") };
+            (name, overload, 2, Kind::Functional)
+        }
+    }
+}
+
+fn overload_of<'py>(
+    py: Python<'py>,
+    def: &'static OpDef,
+    form: Form<'_>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (name, overload, number, kind) = spelled(def, form);
+    let key = (std::ptr::from_ref(def) as usize, number);
+    let known = || OVERLOADS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(found) = known().get_or_insert_default().get(&key) {
+        return Ok(found.bind(py).clone());
+    }
+    let mut function = Function::new(name.clone(), def.module, Spelling::Function, kind);
+    function.ops.push(def);
+    let call = callable::object(py, Box::leak(Box::new(function)), false)?;
+    let make = py.import("pullback._ops")?.getattr("OpOverload")?;
+    let made = make.call1((name, overload, def.schema_text, call))?;
+    // Another thread may have been quicker: there is one object for each.
+    let kept =
+        known().get_or_insert_default().entry(key).or_insert_with(|| made.unbind()).clone_ref(py);
+    Ok(kept.into_bound(py))
+}
+
+/// All overloads of a name, in-place and `out=` forms included.
+#[pyfunction]
+fn _overloads<'py>(py: Python<'py>, name: &str) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let mut found = Vec::new();
+    for def in pullback::ops::registry() {
+        if def.name == name {
+            found.push(overload_of(py, def, Form::Functional)?);
+            if def.is(Traits::OUT) {
+                found.push(overload_of(py, def, Form::Out(&[]))?);
+            }
+        } else if def.is(Traits::INPLACE) && name.strip_suffix('_') == Some(def.name) {
+            found.push(overload_of(py, def, Form::Inplace)?);
+        }
+    }
+    Ok(found)
+}
+
+/// `Tensor._make_wrapper_subclass(cls, size, ...)`: a tensor of a class, without elements of its own as far as ops see. (It has
+/// memory all the same, all zero, so that whatever passes the class by reads no other memory.)
+pub(crate) fn make_wrapper_subclass(
+    py: Python<'_>,
+    _: *mut pyo3::ffi::PyObject,
+    args: Args<'_>,
+) -> Reply {
+    const NAME: &str = "_make_wrapper_subclass";
+    let names = [
+        "cls",
+        "size",
+        "strides",
+        "storage_offset",
+        "memory_format",
+        "dtype",
+        "layout",
+        "device",
+        "pin_memory",
+        "requires_grad",
+        "dispatch_sizes_strides_policy",
+        "dispatch_device",
+        "dispatch_layout",
+    ];
+    let [cls, size, strides, offset, _, dtype, layout, device, _, requires_grad, ..] =
+        args.bind(py, NAME, names, 2)?;
+    let (cls, size) = (cls.expect("required"), size.expect("required"));
+    let ty = crate::tensor::method::subclass_type(&cls)?;
+    // SAFETY: a live type.
+    if !unsafe { answers(ty) } {
+        return Err(PyTypeError::new_err(format!(
+            "{NAME}(): {} must define __torch_dispatch__",
+            cls.repr()?
+        )));
+    }
+    let wrong = |what: &str| PyTypeError::new_err(format!("{NAME}(): {what}"));
+    let dtype = given(dtype)
+        .map(|d| as_dtype(&d).ok_or_else(|| wrong("argument 'dtype' must be torch.dtype")))
+        .transpose()?
+        .unwrap_or_else(pullback::tensor::promote::default_dtype);
+    if let Some(layout) = given(layout) {
+        as_layout(&layout).ok_or_else(|| wrong("argument 'layout' must be torch.layout"))?;
+    }
+    if let Some(device) = given(device) {
+        let device =
+            as_device(&device)?.ok_or_else(|| wrong("argument 'device' must be torch.device"))?;
+        device.check_available().map_err(raise)?;
+    }
+    let size: Vec<i64> = size.extract()?;
+    let strides: Option<Vec<i64>> = given(strides).map(|s| s.extract()).transpose()?;
+    let offset = given(offset).map_or(Ok(0), |o| o.extract::<i64>())?;
+    let tensor =
+        pullback::binding::zeroed(&size, strides.as_deref(), offset, dtype).map_err(raise)?;
+    if given(requires_grad).is_some_and(|r| r.is_truthy().unwrap_or(false)) {
+        crate::result::require_grad(&tensor)?;
+    }
+    // SAFETY: a subclass of `TensorBase`; a fresh tensor.
+    unsafe { wrap_new(tensor, ty) }
+}
+
+/// What is not left out, nor `None`.
+fn given(value: Option<Bound<'_, PyAny>>) -> Option<Bound<'_, PyAny>> {
+    value.filter(|value| !value.is_none())
+}
+
+/// The context in which types are not asked, and their tensors are ordinary ones.
+#[pyclass(module = "torch._C", name = "_DisableTorchDispatch")]
+#[derive(std::default::Default)]
+struct DisableTorchDispatch {
+    previous: Vec<bool>,
+}
+
+#[pymethods]
+impl DisableTorchDispatch {
+    #[new]
+    fn new() -> Self {
+        <Self as std::default::Default>::default()
+    }
+    fn __enter__(&mut self) {
+        self.previous.push(handler::set_off(true));
+    }
+    #[pyo3(signature = (*_error))]
+    fn __exit__(&mut self, _error: &Bound<'_, PyTuple>) {
+        handler::set_off(self.previous.pop().unwrap_or(false));
+    }
+}
+
+/// What a type's own `__torch_dispatch__` is where it answers nothing.
+#[pyfunction]
+#[pyo3(signature = (func, types, args=None, kwargs=None))]
+fn _disabled_torch_dispatch_impl<'py>(
+    func: &Bound<'py, PyAny>,
+    types: &Bound<'py, PyAny>,
+    args: Option<Bound<'py, PyTuple>>,
+    kwargs: Option<Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let _ = types;
+    let previous = handler::set_off(true);
+    let reply = func.call(args.unwrap_or_else(|| PyTuple::empty(func.py())), kwargs.as_ref());
+    handler::set_off(previous);
+    reply
+}
+
+/// Adds the context and the functions, and tells the library who answers.
+pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    pullback::autograd::set_handler(handle);
+    module.add_class::<DisableTorchDispatch>()?;
+    module.add_function(wrap_pyfunction!(_overloads, module)?)?;
+    let silent = wrap_pyfunction!(_disabled_torch_dispatch_impl, module)?;
+    // The module keeps it.
+    SILENT.store(silent.as_ptr(), Relaxed);
+    std::mem::forget(silent.clone());
+    module.add_function(silent)
+}

@@ -1,0 +1,136 @@
+"""Ops as objects: ``torch.ops.aten.mul.Tensor``, as ``__torch_dispatch__`` is given them.
+
+An :class:`OpOverload` is one form of one op: functional, in-place (``mul_``) or with ``out=``.
+Calling it binds the arguments to that overload alone and runs it, recording included. The extension
+makes each of them once, so that they can be compared by ``is``; here are only their faces and
+names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+from . import _C
+
+_NAMESPACE = "aten"
+
+
+class OpOverload:
+    """One form of one op, ``aten.mul.Tensor``."""
+
+    def __init__(self, name: str, overload: str, schema: str, call: Callable[..., Any]) -> None:
+        """Made by the extension.
+
+        Args:
+            name: the op's name, with an underscore for the in-place form.
+            overload: the overload's name; ``default`` if it has none.
+            schema: the signature of the functional form.
+            call: runs the op.
+        """
+        self._opname = name
+        self._overloadname = overload
+        self._schema = schema
+        self._call = call
+        self.namespace = _NAMESPACE
+        self.__name__ = f"{name}.{overload}"
+        self.__qualname__ = self.__name__
+        self.__module__ = f"torch._ops.{_NAMESPACE}"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the op."""
+        return self._call(*args, **kwargs)
+
+    def name(self) -> str:
+        """The name with namespace, ``aten::mul.Tensor``; an overload without name is left out."""
+        overload = "" if self._overloadname == "default" else f".{self._overloadname}"
+        return f"{self.namespace}::{self._opname}{overload}"
+
+    @property
+    def overloadpacket(self) -> OpOverloadPacket:
+        """All forms of the same name."""
+        packet: OpOverloadPacket = getattr(aten, self._opname)
+        return packet
+
+    def __repr__(self) -> str:
+        return (
+            f"<OpOverload(op='{self.namespace}.{self._opname}', overload='{self._overloadname}')>"
+        )
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self._opname}.{self._overloadname}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (self.overloadpacket, self._overloadname)
+
+    def __deepcopy__(self, memo: Any = None) -> OpOverload:
+        return self
+
+
+class OpOverloadPacket:
+    """All overloads of a name, as attributes: ``torch.ops.aten.mul.Tensor``."""
+
+    def __init__(self, name: str, overloads: list[OpOverload]) -> None:
+        """Made when :class:`_Namespace` is asked for the name."""
+        self.__name__ = name
+        self._qualified_op_name = f"{_NAMESPACE}::{name}"
+        self._by_name = {overload._overloadname: overload for overload in overloads}
+
+    def overloads(self) -> list[str]:
+        """The names of the overloads."""
+        return list(self._by_name)
+
+    def __getattr__(self, name: str) -> OpOverload:
+        found = self.__dict__.get("_by_name", {}).get(name)
+        if found is None:
+            raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
+        return found  # type: ignore[no-any-return]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the overload that takes such arguments.
+
+        Raises:
+            TypeError: if none does.
+        """
+        refusals = []
+        for overload in self._by_name.values():
+            if overload._overloadname.endswith("out") == ("out" in kwargs):
+                try:
+                    return overload(*args, **kwargs)
+                except TypeError as error:
+                    refusals.append(str(error))
+        raise TypeError(f"no overload of {self} takes these arguments:\n" + "\n".join(refusals))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='{_NAMESPACE}.{self.__name__}')>"
+
+    def __str__(self) -> str:
+        return f"{_NAMESPACE}.{self.__name__}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (aten, self.__name__)
+
+    def __deepcopy__(self, memo: Any = None) -> OpOverloadPacket:
+        return self
+
+
+class _Namespace(ModuleType):
+    """``torch.ops.aten``: packets by name, made when they are asked for."""
+
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        overloads = [] if name.startswith("__") else _C._overloads(name)
+        if not overloads:
+            raise AttributeError(f"'_OpNamespace' '{_NAMESPACE}' object has no attribute '{name}'")
+        packet = OpOverloadPacket(name, overloads)
+        # Of threads that come together, all keep the first one's.
+        return self.__dict__.setdefault(name, packet)  # type: ignore[no-any-return]
+
+    def __reduce__(self) -> str:
+        return _NAMESPACE
+
+
+aten = _Namespace(f"torch.ops.{_NAMESPACE}")

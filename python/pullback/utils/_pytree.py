@@ -1,0 +1,267 @@
+"""Nested containers as a list of leaves and a description of the rest.
+
+Containers are tuples, lists, dictionaries, named tuples, ``OrderedDict``, ``defaultdict``,
+``deque`` and what :func:`register_pytree_node` adds; everything else is a leaf, ``None`` included.
+Types are compared exactly: a subclass of a container that was not registered is a leaf.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+Context = Any
+FlattenFunc = Callable[[Any], tuple[list[Any], Context]]
+UnflattenFunc = Callable[[Iterable[Any], Context], Any]
+
+
+class NodeDef(NamedTuple):
+    """How a type of container is taken apart and put together."""
+
+    type: type[Any]
+    flatten_fn: FlattenFunc
+    unflatten_fn: UnflattenFunc
+
+
+SUPPORTED_NODES: dict[type[Any], NodeDef] = {}
+
+
+def register_pytree_node(
+    cls: type[Any], flatten_fn: FlattenFunc, unflatten_fn: UnflattenFunc, **others: Any
+) -> None:
+    """Makes a type a container.
+
+    Args:
+        cls: the type.
+        flatten_fn: gives its children as a list, and what else it needs, as a hashable context.
+        unflatten_fn: makes it of children and context.
+        others: names that PyTorch takes for serialisation, not used here.
+
+    Raises:
+        ValueError: if it is one already.
+    """
+    if cls in SUPPORTED_NODES:
+        raise ValueError(f"{cls} is already registered as pytree node.")
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn)
+
+
+_register_pytree_node = register_pytree_node
+
+
+def _add(
+    cls: type[Any],
+    context: Callable[[Any], Any],
+    children: Callable[[Any], Iterable[Any]],
+    make: UnflattenFunc,
+) -> None:
+    register_pytree_node(cls, lambda tree: (list(children(tree)), context(tree)), make)
+
+
+def _keys(tree: dict[Any, Any]) -> tuple[Any, ...]:
+    return tuple(tree)
+
+
+_add(tuple, lambda tree: None, iter, lambda children, _: tuple(children))
+_add(list, lambda tree: None, iter, lambda children, _: list(children))
+_add(dict, _keys, dict.values, lambda children, keys: dict(zip(keys, children, strict=True)))
+_add(
+    OrderedDict,
+    _keys,
+    OrderedDict.values,
+    lambda children, keys: OrderedDict(zip(keys, children, strict=True)),
+)
+_add(
+    defaultdict,
+    lambda tree: (tree.default_factory, _keys(tree)),
+    defaultdict.values,
+    lambda children, context: defaultdict(context[0], zip(context[1], children, strict=True)),
+)
+_add(deque, lambda tree: tree.maxlen, iter, lambda children, length: deque(children, length))
+
+_NAMED = NodeDef(tuple, lambda tree: (list(tree), type(tree)), lambda children, cls: cls(*children))
+# Named tuples of results take one sequence.
+_STRUCT = NodeDef(tuple, lambda tree: (list(tree), type(tree)), lambda children, cls: cls(children))
+
+
+def _node_of(tree: Any) -> NodeDef | None:
+    found = SUPPORTED_NODES.get(type(tree))
+    if found is None and isinstance(tree, tuple):
+        if hasattr(type(tree), "_fields") and hasattr(type(tree), "_make"):
+            return _NAMED
+        if hasattr(type(tree), "n_sequence_fields"):
+            return _STRUCT
+    return found
+
+
+@dataclass(frozen=True)
+class TreeSpec:
+    """A tree without its leaves."""
+
+    type: Any
+    context: Context
+    children_specs: list[TreeSpec]
+    num_leaves: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Counts the leaves."""
+        count = sum(child.num_leaves for child in self.children_specs)
+        object.__setattr__(self, "num_leaves", 1 if self.type is None else count)
+
+    def is_leaf(self) -> bool:
+        """Whether it is a single leaf."""
+        return self.type is None
+
+    @property
+    def num_children(self) -> int:
+        """How many children the root has."""
+        return len(self.children_specs)
+
+    def unflatten(self, leaves: Iterable[Any]) -> Any:
+        """The tree with these leaves.
+
+        Raises:
+            ValueError: if there are more or fewer than the tree has.
+        """
+        given = list(leaves)
+        if len(given) != self.num_leaves:
+            raise ValueError(
+                f"treespec.unflatten(leaves): `leaves` has length {len(given)} but the spec "
+                f"refers to a pytree that holds {self.num_leaves} items ({self})."
+            )
+        return self._filled(iter(given))
+
+    def _filled(self, leaves: Any) -> Any:
+        if self.type is None:
+            return next(leaves)
+        children = [child._filled(leaves) for child in self.children_specs]
+        node = {"named": _NAMED, "struct": _STRUCT}.get(self.type) or SUPPORTED_NODES[self.type]
+        return node.unflatten_fn(children, self.context)
+
+    def __repr__(self) -> str:
+        if self.type is None:
+            return "*"
+        name = self.type if isinstance(self.type, str) else self.type.__name__
+        return f"TreeSpec({name}, {self.context}, {self.children_specs})"
+
+
+class LeafSpec(TreeSpec):
+    """The spec of a leaf."""
+
+    def __init__(self) -> None:
+        super().__init__(None, None, [])
+
+
+_LEAF = LeafSpec()
+IsLeaf = Callable[[Any], bool] | None
+
+
+def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
+    """The leaves in order, and the tree without them.
+
+    Args:
+        tree: containers of containers.
+        is_leaf: what it says true of is not taken apart.
+    """
+    leaves: list[Any] = []
+    return leaves, _flatten(tree, leaves, is_leaf)
+
+
+def _flatten(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> TreeSpec:
+    node = None if is_leaf is not None and is_leaf(tree) else _node_of(tree)
+    if node is None:
+        leaves.append(tree)
+        return _LEAF
+    children, context = node.flatten_fn(tree)
+    kind = "named" if node is _NAMED else "struct" if node is _STRUCT else type(tree)
+    return TreeSpec(kind, context, [_flatten(child, leaves, is_leaf) for child in children])
+
+
+def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
+    """The tree that :func:`tree_flatten` took apart, with other leaves.
+
+    Raises:
+        TypeError: if ``treespec`` is none.
+        ValueError: for another number of leaves.
+    """
+    if not isinstance(treespec, TreeSpec):
+        raise TypeError(
+            f"tree_unflatten(leaves, treespec): Expected `treespec` to be instance of TreeSpec but "
+            f"got item of type {type(treespec)}."
+        )
+    return treespec.unflatten(leaves)
+
+
+def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves in order."""
+    return tree_flatten(tree, is_leaf)[0]
+
+
+def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> TreeSpec:
+    """The tree without its leaves."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_iter(tree: Any, is_leaf: IsLeaf = None) -> Any:
+    """An iterator over the leaves."""
+    return iter(tree_leaves(tree, is_leaf))
+
+
+def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None) -> Any:
+    """The tree of ``func(leaf, ...)``; further trees have the same structure at least.
+
+    Raises:
+        ValueError: if a further tree differs.
+    """
+    leaves, spec = tree_flatten(tree, is_leaf)
+    columns = [leaves, *(_leaves_below(rest, spec) for rest in rests)]
+    return spec.unflatten([func(*row) for row in zip(*columns, strict=True)])
+
+
+def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: IsLeaf = None) -> Any:
+    """As :func:`tree_map`, for what ``func`` does; gives the tree back."""
+    tree_map(func, tree, *rests, is_leaf=is_leaf)
+    return tree
+
+
+def _leaves_below(tree: Any, spec: TreeSpec) -> list[Any]:
+    """What stands in ``tree`` where ``spec`` has leaves."""
+    if spec.is_leaf():
+        return [tree]
+    node = _node_of(tree)
+    children, context = node.flatten_fn(tree) if node is not None else ([], None)
+    kind = "named" if node is _NAMED else "struct" if node is _STRUCT else type(tree)
+    if kind != spec.type or len(children) != spec.num_children or context != spec.context:
+        raise ValueError(f"Node type mismatch; expected {spec}, but got {tree!r}.")
+    pairs = zip(children, spec.children_specs, strict=True)
+    return [leaf for child, below in pairs for leaf in _leaves_below(child, below)]
+
+
+def tree_map_only(
+    type_or_types_or_pred: Any, func: Callable[[Any], Any], tree: Any, is_leaf: IsLeaf = None
+) -> Any:
+    """As :func:`tree_map` for leaves of some types (or of which a function says true)."""
+    wanted = type_or_types_or_pred
+    if isinstance(wanted, (type, tuple)):
+        types = wanted
+        return tree_map(lambda x: func(x) if isinstance(x, types) else x, tree, is_leaf=is_leaf)
+    return tree_map(lambda x: func(x) if wanted(x) else x, tree, is_leaf=is_leaf)
+
+
+def tree_map_only_(
+    type_or_types_or_pred: Any, func: Callable[[Any], Any], tree: Any, is_leaf: IsLeaf = None
+) -> Any:
+    """As :func:`tree_map_only`, for what ``func`` does; gives the tree back."""
+    tree_map_only(type_or_types_or_pred, func, tree, is_leaf)
+    return tree
+
+
+def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
+    """Whether ``pred`` is true of all leaves."""
+    return all(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: IsLeaf = None) -> bool:
+    """Whether ``pred`` is true of some leaf."""
+    return any(map(pred, tree_leaves(tree, is_leaf)))

@@ -1,0 +1,160 @@
+"""What goes wrong with views: what they say of themselves, and what a write does to their base.
+
+The rows of the list of pitfalls (section 26 of the specification) that are about views. The other
+rows, and what is not there yet, are in the table of `test_pitfalls.py`. Rows, or halves of them,
+that have their tests elsewhere:
+
+    row  what                                   test
+    17   views of custom functions              test_function.py::
+                                      test_views_from_custom_functions_are_read_only
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import pullback as torch
+from pullback.autograd import grad
+
+
+def leaf(*values: float) -> Any:
+    """A leaf that requires grad."""
+    return torch.tensor(values, requires_grad=True)
+
+
+def names(node: Any) -> list[tuple[str | None, int]]:
+    """Where the edges of a node lead: the names of nodes, None for an edge to nowhere."""
+    return [(n and n.name().rpartition("::")[2], nr) for n, nr in node.next_functions]
+
+
+# --- row 1: what a view says of itself -----------------------------------------------------------
+
+
+def test_a_view_requires_grad_as_soon_as_its_base_does() -> None:
+    base = torch.zeros(3)
+    view = base[1:]
+    assert not view.requires_grad
+    base.mul_(leaf(1.0, 2.0, 3.0))
+    assert view.requires_grad
+    assert not view.is_leaf
+
+
+def test_a_view_made_unrecorded_is_a_leaf_that_requires_grad_and_passes_nothing_on() -> None:
+    x = leaf(1.0, 2.0)
+    base = x.clone()
+    with torch.no_grad():
+        view = base[:1]
+    assert (view.requires_grad, view.is_leaf, view.grad_fn) == (True, True, None)
+    y = view * view
+    assert names(y.grad_fn) == [(None, 0), (None, 0)]
+    y.backward()
+    assert view.grad is None
+    assert x.grad is None
+
+
+# --- row 2: the history of a view is computed when it is asked for -------------------------------
+
+
+def test_the_node_of_a_view_changes_with_writes_elsewhere() -> None:
+    x = leaf(1.0, 2.0)
+    base = x.clone()
+    view, sibling = base[:1], base[:]
+    before = view.grad_fn
+    sibling.mul_(3)
+    assert view.grad_fn is not before
+    assert view.grad_fn.name() == "AsStridedBackward0"
+    assert names(view.grad_fn) == [("CopySlices", 0)]
+    view.backward()
+    assert x.grad.tolist() == [3, 0]
+
+
+def test_hooks_on_a_view_watch_its_present_node() -> None:
+    x = leaf(1.0, 2.0)
+    base = x.clone()
+    view = base[:1]
+    early: list[Any] = []
+    late: list[Any] = []
+    view.register_hook(early.append)
+    base.mul_(3)
+    view.register_hook(late.append)
+    view.retain_grad()
+    (view * 7).sum().backward()
+    assert early == []
+    assert [g.tolist() for g in late] == [[7]]
+    assert view.grad.tolist() == [7]
+    assert x.grad.tolist() == [21, 0]
+
+
+def test_saved_values_and_edges_use_the_present_node_of_a_view() -> None:
+    x = leaf(2.0, 3.0)
+    base = x.clone()
+    view = base[:1]
+    base.mul_(5)
+    y = view * view
+    assert y.grad_fn._saved_self is view
+    assert y.grad_fn.next_functions[0][0] is view.grad_fn
+    (first,) = grad(y, x, create_graph=True)
+    (second,) = grad(first.sum(), x)
+    # y = (5 x)^2 for the first element.
+    assert first.tolist() == [100, 0]
+    assert second.tolist() == [50, 0]
+
+
+# --- row 17: views that are read-only ------------------------------------------------------------
+
+LISTS: list[Callable[[Any], Any]] = [
+    lambda x: x.unbind(),
+    lambda x: x.split(1),
+    lambda x: x.split([1, 1]),
+    lambda x: x.chunk(2),
+    lambda x: list(x),
+    lambda x: torch.split_with_sizes(x, [1, 1]),
+]
+
+
+@pytest.mark.parametrize("parts", LISTS)
+def test_one_of_several_views_is_not_written_to(parts: Callable[[Any], Any]) -> None:
+    base = leaf(1.0, 2.0).clone()
+    text = "output of a function that returns multiple views"
+    with pytest.raises(RuntimeError, match=text):
+        parts(base)[0].mul_(2)
+    assert base.tolist() == [1, 2]
+    # Neither is one of a base without history, by something that has one.
+    with pytest.raises(RuntimeError, match=text):
+        parts(torch.ones(2))[1].mul_(leaf(3.0).sum())
+    # What is not recorded may write.
+    part = parts(base)[0]
+    with torch.no_grad():
+        part.mul_(2)
+    assert base.tolist() == [2, 2]
+
+
+# --- row 18: a write to a view is a new history of its base --------------------------------------
+
+
+def test_the_first_edge_of_a_write_to_a_view_is_the_history_that_the_base_had() -> None:
+    x, w = leaf(1.0, 2.0, 3.0), leaf(5.0)
+    base = x.clone()
+    old = base.grad_fn
+    base[1:].mul_(w)
+    assert names(base.grad_fn) == [("CloneBackward0", 0), ("AccumulateGrad", 0)]
+    assert base.grad_fn.next_functions[0][0] is old
+    assert base.grad_fn.next_functions[1][0].variable is w
+    newer = base.grad_fn
+    base[:1].zero_()
+    assert base.grad_fn.next_functions[0][0] is newer
+    base.sum().backward()
+    assert x.grad.tolist() == [0, 5, 5]
+    assert w.grad.tolist() == [5]
+
+
+def test_a_base_without_history_has_an_edge_to_nowhere_after_a_write_to_its_view() -> None:
+    w = leaf(5.0)
+    base = torch.ones(2)
+    base[:1].mul_(w)
+    assert names(base.grad_fn) == [(None, 0), ("AccumulateGrad", 0)]
+    base.sum().backward()
+    assert w.grad.tolist() == [1]

@@ -9,6 +9,7 @@ use crate::autograd::{AccumulatorSlot, Meta, Node};
 use crate::{DType, Result};
 use smallvec::SmallVec;
 use std::cell::UnsafeCell;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed, fence,
@@ -119,7 +120,10 @@ impl<T> SpinLock<T> {
 }
 
 /// What the Python face does when a record that keeps its wrapper alive goes away.
-static PYTHON_RELEASE: OnceLock<fn(*mut ())> = OnceLock::new();
+static PYTHON_RELEASE: OnceLock<Release> = OnceLock::new();
+
+/// Gets the wrapper, and the tensor without a counted handle: see [`Tensor::revive`].
+pub(super) type Release = fn(*mut (), ManuallyDrop<Tensor>);
 /// What the Python face does when a tensor got another dtype.
 static PYTHON_RETYPE: OnceLock<fn(&Tensor)> = OnceLock::new();
 
@@ -433,9 +437,32 @@ impl Tensor {
     pub fn set_owns_python(&self, owns: bool) {
         self.set_flag(Flag::OWNS_PYTHON, owns);
     }
+    /// The handle that a wrapper takes over from its record, whose last one is gone: the tensor lives on with it.
+    ///
+    /// # Safety
+    /// `dead` is what [`Release`] was given, nobody revived it before, and nobody else does at the same time.
+    pub unsafe fn revive(dead: ManuallyDrop<Tensor>) -> Tensor {
+        dead.record().handles.store(1, Ordering::Release);
+        dead.set_owns_python(false);
+        ManuallyDrop::into_inner(dead)
+    }
+    /// A handle for the wrapper that the record owns, and whether the last one was gone already: then another thread is about
+    /// to call [`Release`], and the tensor is not for it to revive any more.
+    ///
+    /// # Safety
+    /// The record owns the wrapper (so that it still exists), and nobody else does this at the same time.
+    pub unsafe fn take_back(uncounted: &ManuallyDrop<Tensor>) -> (Tensor, bool) {
+        let handles = &uncounted.record().handles;
+        let more = |n: usize| (n > 0).then_some(n + 1);
+        let is_gone = handles.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_err();
+        if is_gone {
+            handles.store(1, Ordering::Release);
+        }
+        (Tensor(uncounted.0), is_gone)
+    }
     /// Registers what to do with a wrapper whose record goes away while it keeps it alive, and with a tensor that
     /// got another dtype.
-    pub fn register_python(release: fn(*mut ()), retype: fn(&Tensor)) {
+    pub fn register_python(release: Release, retype: fn(&Tensor)) {
         let _ = PYTHON_RELEASE.set(release);
         let _ = PYTHON_RETYPE.set(retype);
     }
@@ -459,7 +486,8 @@ impl Clone for Tensor {
 impl Drop for Tensor {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.is_sole() {
+        // A wrapper that the record owns may take a handle at any time (`take_back`): then only counting down tells.
+        if self.is_sole() && self.python_slot().load(Ordering::Acquire).is_null() {
             drop_record(self.0);
         } else if self.record().handles.fetch_sub(1, Ordering::Release) == 1 {
             fence(Ordering::Acquire);
@@ -468,16 +496,17 @@ impl Drop for Tensor {
     }
 }
 
+/// Takes a record apart whose last handle is gone, unless it has a wrapper to go on with.
 #[inline(never)]
 fn drop_record(record: NonNull<Record>) {
     // SAFETY: the last strong handle is gone; weak ones touch only the counts.
     let it = unsafe { record.as_ref() };
     let flags = it.flags.load(Relaxed);
     if flags & Flag::OWNS_PYTHON != 0 {
-        let object = it.python.swap(std::ptr::null_mut(), Ordering::AcqRel);
-        if let (false, Some(release)) = (object.is_null(), PYTHON_RELEASE.get()) {
-            release(object);
+        if let Some(release) = PYTHON_RELEASE.get() {
+            release(it.python.load(Ordering::Acquire), ManuallyDrop::new(Tensor(record)));
         }
+        return;
     }
     let raw = record.as_ptr();
     // SAFETY: nobody else can reach these fields any more; each is dropped exactly once. `first` was

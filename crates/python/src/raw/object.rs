@@ -131,11 +131,17 @@ unsafe fn take_back(this: *mut TensorObject) {
             State::Owns => {}
             State::Owned => {
                 let borrowed = ManuallyDrop::new(std::ptr::read((*this).tensor.as_ptr()));
-                borrowed.set_owns_python(false);
-                (*this).tensor.write(Tensor::clone(&borrowed));
+                let (tensor, was_gone) = Tensor::take_back(&borrowed);
+                if !was_gone {
+                    tensor.set_owns_python(false);
+                }
+                (*this).tensor.write(tensor);
                 (*this).state = State::Owns;
-                // The record's reference goes; the caller's keeps the wrapper alive.
-                ffi::Py_DECREF(this.cast());
+                // The record's reference goes, unless another thread waits to give it back (see `release`); the caller's keeps
+                // the wrapper alive.
+                if !was_gone {
+                    ffi::Py_DECREF(this.cast());
+                }
             }
             State::Empty => {
                 hold_placeholder(this);
@@ -452,16 +458,23 @@ pub(crate) fn retype(tensor: &Tensor) {
     });
 }
 
-/// What the library calls when a record that keeps its wrapper goes away.
-pub(crate) fn release(object: *mut ()) {
+/// What the library calls when the last handle of a record that keeps its wrapper is gone: the wrapper keeps the tensor, and
+/// takes it along when nobody in Python holds it either.
+pub(crate) fn release(object: *mut (), tensor: ManuallyDrop<Tensor>) {
     let Some(object) = NonNull::new(object) else { return };
     let address = object.as_ptr() as usize;
-    // Without an interpreter the wrapper is left alone.
+    // Without an interpreter both are left alone.
     let _ = Python::try_attach(move |_| {
         let this = address as *mut TensorObject;
-        // SAFETY: the record owned this live wrapper; its old tensor must not be touched any more.
+        // SAFETY: the record's reference, which is given back here, keeps the wrapper alive. It changes hands only with the
+        // GIL held: either it is still the record's and takes the tensor now, or it took it back before.
         unsafe {
-            hold_placeholder(this);
+            if (*this).state == State::Owned {
+                (*this).tensor.write(Tensor::revive(tensor));
+                (*this).state = State::Owns;
+            } else {
+                tensor.set_owns_python(false);
+            }
             ffi::Py_DECREF(this.cast());
         }
     });

@@ -509,11 +509,6 @@ def test_a_retained_gradient_does_not_keep_its_tensor() -> None:
     assert x.grad.tolist() == [2, 2, 2]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="a write in place leaves the dict of hooks at the tensor",
-)
 def test_hooks_of_a_value_that_was_overwritten_stay_with_the_old_node() -> None:
     x = leaf()
     y = x * 2
@@ -528,9 +523,6 @@ def test_hooks_of_a_value_that_was_overwritten_stay_with_the_old_node() -> None:
     assert hook() is None
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="detach_() drops the hooks of the tensor"
-)
 def test_detaching_in_place_keeps_the_hooks_of_the_tensor() -> None:
     y = leaf() * 2
     calls: list[Any] = []

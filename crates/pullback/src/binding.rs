@@ -166,8 +166,7 @@ impl Tensor {
             runtime,
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as a solution."
         );
-        self.forget_history();
-        Ok(())
+        self.detach_in_place()
     }
     /// The version counter as Python shows it.
     ///

@@ -82,6 +82,16 @@ impl super::Node {
         self.with_hooks(|h| h.post.push((id, hook)));
         id
     }
+    /// The tensor hooks of output `nr`.
+    pub(super) fn tensor_hooks(&self, nr: u32) -> Vec<(HookId, TensorHook)> {
+        if !self.0.has_hooks.load(std::sync::atomic::Ordering::Acquire) {
+            return Vec::new();
+        }
+        self.with_hooks(|h| {
+            let of_output = h.tensor.iter().filter(|(_, of, _)| *of == nr);
+            of_output.map(|(id, _, hook)| (*id, hook.clone())).collect()
+        })
+    }
     /// Forgets a hook; unknown ids are ignored.
     pub fn remove_hook(&self, id: HookId) {
         self.with_hooks(|h| {

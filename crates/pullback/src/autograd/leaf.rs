@@ -257,6 +257,19 @@ impl Tensor {
         self.has_flag(Flag::RETAINS_GRAD) && !self.is_leaf_now()
     }
 
+    /// Forgets the history, but not the hooks: they are the leaf's from now on.
+    pub(crate) fn detach_in_place(&self) -> Result<()> {
+        let hooks = match self.grad_fn()? {
+            Some(node) => node.tensor_hooks(self.output_nr()),
+            None => Vec::new(),
+        };
+        self.forget_history();
+        if !hooks.is_empty() {
+            lock(self).hooks.extend(hooks);
+        }
+        Ok(())
+    }
+
     /// Lets `hook` see, and replace, the gradient of this tensor.
     ///
     /// # Errors

@@ -186,8 +186,33 @@ fn requires_grad_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     same(slf)
 }
 fn detach_(_: Python<'_>, slf: *mut PyObject) -> Reply {
+    // SAFETY: a live wrapper, with the GIL.
+    let hooks = unsafe { current_hooks(slf)? };
     this(slf).detach_().map_err(raise)?;
+    if !hooks.is_null() {
+        // The same dictionary, now of the leaf.
+        // SAFETY: as above.
+        unsafe { (*slf.cast::<TensorObject>()).hooks_node = 0 };
+    }
     same(slf)
+}
+
+/// The dictionary of the tensor's hooks, borrowed, or null; one that belongs to a value which was overwritten is let go.
+///
+/// # Safety
+/// `slf` is a live wrapper, and the GIL is held.
+pub(crate) unsafe fn current_hooks(slf: *mut PyObject) -> PyResult<*mut PyObject> {
+    let object = slf.cast::<TensorObject>();
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !(*object).hooks.is_null() {
+            let node = this(slf).grad_fn().map_err(raise)?.map_or(0, |n| n.id());
+            if (*object).hooks_node != node {
+                ffi::Py_XDECREF(std::mem::replace(&mut (*object).hooks, std::ptr::null_mut()));
+            }
+        }
+        Ok((*object).hooks)
+    }
 }
 fn retain_grad(_: Python<'_>, slf: *mut PyObject) -> Reply {
     this(slf).retain_grad().map_err(raise)?;

@@ -201,6 +201,8 @@ fn field(slf: *mut PyObject, pick: impl Fn(*mut TensorObject) -> *mut *mut PyObj
     }
 }
 fn hooks(_: Python<'_>, slf: *mut PyObject) -> Reply {
+    // SAFETY: a getter of tensors.
+    unsafe { super::method::current_hooks(slf)? };
     // SAFETY: only the address of a field.
     field(slf, |t| unsafe { &raw mut (*t).hooks })
 }

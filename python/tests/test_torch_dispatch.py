@@ -237,6 +237,20 @@ def test_wrappers_of_classes_that_answer_nothing_are_refused() -> None:
         torch.Tensor._make_wrapper_subclass(Logged, (2,), strides=(2**62,))
 
 
+def test_a_wrapper_does_not_become_of_another_class() -> None:
+    class Other(torch.Tensor):
+        pass
+
+    x = Logged(torch.ones(2))
+    for make in (
+        lambda: x.as_subclass(Other),
+        lambda: torch.Tensor._make_subclass(Other, x),
+    ):
+        with pytest.raises(RuntimeError, match="of another class of one whose class has"):
+            make()
+    assert (x + 1).elem.tolist() == [2.0, 2.0]
+
+
 def test_wrappers_die_with_their_last_reference() -> None:
     gc.disable()
     try:

@@ -440,14 +440,14 @@ impl Tensor {
     /// The handle that a wrapper takes over from its record, whose last one is gone: the tensor lives on with it.
     ///
     /// # Safety
-    /// `dead` is what [`Release`] was given, nobody revived it before, and nobody else does at the same time.
+    /// `dead` is what the function of [`Tensor::register_python`] was given, nobody revived it before, and nobody else does at the same time.
     pub unsafe fn revive(dead: ManuallyDrop<Tensor>) -> Tensor {
         dead.record().handles.store(1, Ordering::Release);
         dead.set_owns_python(false);
         ManuallyDrop::into_inner(dead)
     }
     /// A handle for the wrapper that the record owns, and whether the last one was gone already: then another thread is about
-    /// to call [`Release`], and the tensor is not for it to revive any more.
+    /// to call the function of [`Tensor::register_python`], and the tensor is not for it to revive any more.
     ///
     /// # Safety
     /// The record owns the wrapper (so that it still exists), and nobody else does this at the same time.

@@ -201,9 +201,17 @@ pub(crate) fn wrap_bound(py: Python<'_>, tensor: Tensor) -> PyResult<Bound<'_, P
 /// `ty` is `TensorBase` or a subclass; the GIL is held.
 #[inline(always)]
 pub(crate) unsafe fn wrap_new(tensor: Tensor, ty: *mut PyTypeObject) -> PyResult<*mut PyObject> {
-    // SAFETY: the caller's promise.
-    if ty != class() && unsafe { crate::torch_dispatch::answers(ty) } {
-        tensor.mark_handled();
+    if ty != class() {
+        // What `__torch_dispatch__` gave, as an alias for example, has a wrapper of its own.
+        if !tensor.python_slot().load(Relaxed).is_null() {
+            return Err(pyo3::exceptions::PyRuntimeError::new_err(
+                "cannot make a tensor of another class of one whose class has __torch_dispatch__",
+            ));
+        }
+        // SAFETY: the caller's promise.
+        if unsafe { crate::torch_dispatch::answers(ty) } {
+            tensor.mark_handled();
+        }
     }
     // SAFETY: the list is only touched with the GIL held.
     unsafe {

@@ -3,7 +3,7 @@
 //!
 //! Nothing here records history. Invariant: memory taken from elsewhere is kept alive by its owner.
 
-use crate::autograd::mode;
+use crate::autograd::{Node, mode};
 use crate::error::ensure;
 pub use crate::tensor::replaced;
 use crate::tensor::{Dims, Flag, Geometry, Keeper, check_reach, checked_numel, dims, extent};
@@ -286,22 +286,13 @@ impl Tensor {
             self.set_flag(Flag::INFERENCE, true);
         }
     }
-    /// Whether it is a leaf whose hooks are its own (and not its node's).
-    pub fn has_own_hooks(&self) -> bool {
-        !self.has_flag(Flag::HAS_GRAD_FN) && self.meta_if_any().is_some()
-    }
-    /// The Python context of the node that only this tensor keeps alive, for the cycle collector.
-    /// Never makes history anew.
-    pub fn sole_python_context(&self) -> Option<*mut ()> {
-        if !self.has_flag(Flag::HAS_GRAD_FN) {
-            return None;
+    /// What `f` says of its node as it is now, for the cycle collector: history is never made anew, no handle taken.
+    pub fn peek_grad_fn<R>(&self, f: impl FnOnce(Option<&Node>) -> R) -> R {
+        if self.has_flag(Flag::HAS_GRAD_FN) {
+            self.grad_fn_slot().with(|node| f(node.as_ref()))
+        } else {
+            f(None)
         }
-        let node = self.grad_fn_slot().with(|n| n.clone())?;
-        // One handle here, one in the tensor.
-        if node.use_count() != 2 {
-            return None;
-        }
-        node.backward()?.python_context()
     }
 }
 

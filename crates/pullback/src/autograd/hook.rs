@@ -5,8 +5,8 @@
 
 use crate::dispatch::Grads;
 use crate::{Result, Tensor};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 
 /// Sees the gradient of one tensor (`None` if nothing arrived) and may give another in the place of one that is there.
 pub type TensorHook = Arc<dyn Fn(Option<&Tensor>) -> Result<Option<Tensor>> + Send + Sync>;
@@ -36,6 +36,8 @@ pub(super) struct Hooks {
     pub(super) retain: Vec<(u32, crate::tensor::WeakTensor)>,
     pub(super) pre: Vec<(HookId, PreHook)>,
     pub(super) post: Vec<(HookId, PostHook)>,
+    /// Where the Python object that knows the hooks from Python is; null when it is gone.
+    python: Weak<AtomicPtr<()>>,
 }
 
 impl super::node::Inner {
@@ -91,6 +93,17 @@ impl super::Node {
             let of_output = h.tensor.iter().filter(|(_, of, _)| *of == nr);
             of_output.map(|(id, _, hook)| (*id, hook.clone())).collect()
         })
+    }
+    /// Where the Python object that knows the node's hooks from Python is, for the Python face.
+    pub fn python_hooks(&self) -> Option<Arc<AtomicPtr<()>>> {
+        if !self.0.has_hooks.load(std::sync::atomic::Ordering::Acquire) {
+            return None;
+        }
+        self.with_hooks(|h| h.python.upgrade())
+    }
+    /// Says where it is.
+    pub fn set_python_hooks(&self, place: &Arc<AtomicPtr<()>>) {
+        self.with_hooks(|h| h.python = Arc::downgrade(place));
     }
     /// Forgets a hook; unknown ids are ignored.
     pub fn remove_hook(&self, id: HookId) {

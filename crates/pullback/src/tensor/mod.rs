@@ -25,7 +25,7 @@ pub use geometry::{Dims, Geometry, contiguous_strides, dims_with};
 pub(crate) use overlap::{
     is_same_elements, overlaps_partly, overlaps_partly_resized, shares_elements, shares_storage,
 };
-pub use raw::Tensor;
-pub(crate) use raw::{Flag, SpinLock, WeakTensor};
+pub(crate) use raw::{Flag, SpinLock};
+pub use raw::{Tensor, WeakTensor};
 pub use spec::TensorSpec;
 pub use storage::{Keeper, Storage};

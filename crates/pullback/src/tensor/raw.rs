@@ -23,7 +23,7 @@ use std::sync::{Mutex, OnceLock};
 pub struct Tensor(NonNull<Record>);
 
 /// A handle that does not keep its tensor alive.
-pub(crate) struct WeakTensor(NonNull<Record>);
+pub struct WeakTensor(NonNull<Record>);
 
 /// Facts about a tensor, one bit each.
 pub(crate) struct Flag;
@@ -334,7 +334,8 @@ impl Tensor {
     pub fn use_count(&self) -> usize {
         self.record().handles.load(Ordering::Acquire)
     }
-    pub(crate) fn downgrade(&self) -> WeakTensor {
+    /// A handle that does not keep it alive.
+    pub fn downgrade(&self) -> WeakTensor {
         self.record().weak.fetch_add(1, Relaxed);
         WeakTensor(self.0)
     }
@@ -540,7 +541,7 @@ fn release_weak(record: NonNull<Record>) {
 
 impl WeakTensor {
     /// A strong handle, if the tensor is still alive.
-    pub(crate) fn upgrade(&self) -> Option<Tensor> {
+    pub fn upgrade(&self) -> Option<Tensor> {
         // SAFETY: the block is alive while this weak handle counts.
         let handles = &unsafe { self.0.as_ref() }.handles;
         handles

@@ -3,13 +3,15 @@
 //! The node of a call owns its context. The context finds the node through a weak handle, which is made when somebody
 //! could ask for it: when a context outlives its call in other hands, is shown as a `grad_fn`, or runs.
 
-use super::hook::{optional, ordered_dict, register_post, register_pre};
+use super::hook::optional;
 use super::node::{call, input_metadata, next_functions};
+use super::node::{post_hooks as post_hooks_of, pre_hooks as pre_hooks_of};
 use crate::error::raise;
 use crate::raw::context::{Field, known, member};
 use crate::raw::entry::{Args, Reply, fast, guard, guard_or, noargs};
 use crate::result::none;
 use pullback::autograd::{Node, SavedTensor, WeakNode, freed};
+use pullback::tensor::WeakTensor;
 use pyo3::exceptions::{PyDeprecationWarning, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -19,6 +21,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::CStr;
 use std::mem::offset_of;
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 
 /// The context of one call of a custom function. Only touched with the GIL held.
 #[repr(C)]
@@ -29,8 +32,10 @@ pub(crate) struct Context {
     pub(super) saved_for_forward: Field,
     /// What the user set it to.
     needs_input_grad: Field,
-    pre: Field,
-    post: Field,
+    /// The [`super::hook_dicts::HookDicts`] of the node.
+    pub(super) hooks: Field,
+    /// A tensor that it was shown as the `grad_fn` of.
+    pub(super) tensor: OnceLock<WeakTensor>,
     pub(super) node: RefCell<WeakNode>,
     pub(super) saved: RefCell<Saved>,
     pub(super) has_saved: Cell<bool>,
@@ -64,8 +69,8 @@ impl Default for Context {
             non_differentiable: Field::none(),
             saved_for_forward: Field::none(),
             needs_input_grad: Field::none(),
-            pre: Field::none(),
-            post: Field::none(),
+            hooks: Field::none(),
+            tensor: OnceLock::new(),
             node: RefCell::default(),
             saved: RefCell::default(),
             has_saved: Cell::new(false),
@@ -87,8 +92,7 @@ impl Context {
             &self.non_differentiable,
             &self.saved_for_forward,
             &self.needs_input_grad,
-            &self.pre,
-            &self.post,
+            &self.hooks,
         ];
         fields.into_iter().for_each(f);
     }
@@ -124,21 +128,6 @@ impl Context {
         let saved = self.saved.take();
         self.is_freed.set(self.has_saved.get());
         drop(saved);
-    }
-
-    /// The dictionary of hooks in `field`, registered when it is made.
-    fn hooks<'py>(
-        py: Python<'py>,
-        field: &Field,
-        register: impl FnOnce(Py<PyDict>),
-    ) -> PyResult<Bound<'py, PyAny>> {
-        if let Some(dict) = field.get(py) {
-            return Ok(dict);
-        }
-        let dict = ordered_dict(py)?;
-        register(dict.clone().unbind());
-        field.set(dict.clone().into_any());
-        Ok(dict.into_any())
     }
 
     fn saved_tensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -282,12 +271,10 @@ plain! {
     name(py, this, _object) this.live("name")?.name().into_pyobject(py)?.into_any();
     sequence_nr(py, this, _object) this.live("_sequence_nr")?.sequence_nr().into_pyobject(py)?.into_any();
     pre_hooks(py, this, _object) {
-        let node = this.live("register_prehook")?;
-        Context::hooks(py, &this.pre, |dict| register_pre(&node, dict))?
+        pre_hooks_of(py, &this.live("register_prehook")?, this.tensor.get())?.into_any()
     };
     post_hooks(py, this, _object) {
-        let node = this.live("register_hook")?;
-        Context::hooks(py, &this.post, |dict| register_post(&node, dict))?
+        post_hooks_of(py, &this.live("register_hook")?, this.tensor.get())?.into_any()
     };
     maybe_clear_saved_tensors(py, this, _object) {
         this.release();

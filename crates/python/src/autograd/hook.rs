@@ -3,15 +3,16 @@
 //! A tensor's hooks live in one ordered dictionary; the library holds one closure over it. Values are
 //! taken before the first runs, so a hook may remove hooks.
 
+use super::hook_dicts::{Closures, Hooks, count_of};
 use crate::convert::type_name;
 use crate::error::{carry, raise};
-use crate::held::Held;
 use crate::raw::object::{as_tensor, wrap_bound};
 use pullback::Tensor;
+use pullback::autograd::Node;
 use pullback::dispatch::Grads;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyTuple;
 use std::sync::Arc;
 
 /// `None` or the wrapper.
@@ -23,12 +24,6 @@ pub(crate) fn optional<'py>(
         Some(tensor) => wrap_bound(py, tensor.clone()),
         None => Ok(py.None().into_bound(py)),
     }
-}
-
-/// A dictionary for hooks: handles refer to it weakly, which plain dictionaries do not allow.
-pub(crate) fn ordered_dict(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let made = py.import("collections")?.getattr("OrderedDict")?.call0()?;
-    Ok(made.cast_into::<PyDict>()?)
 }
 
 fn hook_name(hook: &Bound<'_, PyAny>) -> String {
@@ -59,11 +54,10 @@ fn check(old: &Tensor, new: &Bound<'_, PyAny>, hook: &Bound<'_, PyAny>) -> PyRes
     Ok(new.clone())
 }
 
-fn run_tensor_hooks(dict: &Py<PyDict>, grad: Option<&Tensor>) -> PyResult<Option<Tensor>> {
+fn run_tensor_hooks(hooks: &Hooks, grad: Option<&Tensor>) -> PyResult<Option<Tensor>> {
     Python::attach(|py| {
-        let hooks: Vec<Bound<'_, PyAny>> = dict.bind(py).values().iter().collect();
         let mut current: Option<Tensor> = None;
-        for hook in hooks {
+        for hook in hooks.list(py) {
             let value = current.as_ref().or(grad);
             let given = optional(py, value)?;
             let result = hook.call1((&given,))?;
@@ -84,19 +78,18 @@ fn replaces_none(hook: &Bound<'_, PyAny>) -> PyErr {
 }
 
 /// Registers the closure over a tensor's dictionary of hooks.
-pub(crate) fn register(tensor: &Tensor, dict: Py<PyDict>) -> PyResult<()> {
-    let dict = Held::new(dict);
-    let hook = Arc::new(move |grad: Option<&Tensor>| run_tensor_hooks(&dict, grad).map_err(carry));
-    tensor.register_hook(hook).map(|_| ()).map_err(raise)
+pub(crate) fn register(tensor: &Tensor, hooks: Hooks) -> PyResult<Closures> {
+    let hook = Arc::new(move |grad: Option<&Tensor>| run_tensor_hooks(&hooks, grad).map_err(carry));
+    let closures = count_of(&hook);
+    tensor.register_hook(hook).map_err(raise)?;
+    Ok(closures)
 }
 
 /// Registers the closure over a leaf's dictionary of post-accumulation hooks.
-pub(crate) fn register_accumulate(tensor: &Tensor, dict: Py<PyDict>) -> PyResult<()> {
-    let dict = Held::new(dict);
+pub(crate) fn register_accumulate(tensor: &Tensor, hooks: Hooks) -> PyResult<Closures> {
     let hook = Arc::new(move |leaf: &Tensor| {
         Python::attach(|py| {
-            let hooks: Vec<Bound<'_, PyAny>> = dict.bind(py).values().iter().collect();
-            for hook in hooks {
+            for hook in hooks.list(py) {
                 let given = wrap_bound(py, leaf.clone())?;
                 let result = hook.call1((&given,))?;
                 if !result.is_none() && !result.is(&given) {
@@ -107,7 +100,9 @@ pub(crate) fn register_accumulate(tensor: &Tensor, dict: Py<PyDict>) -> PyResult
         })
         .map_err(carry)
     });
-    tensor.register_post_accumulate_grad_hook(hook).map(|_| ()).map_err(raise)
+    let closures = count_of(&hook);
+    tensor.register_post_accumulate_grad_hook(hook).map_err(raise)?;
+    Ok(closures)
 }
 
 /// The tuple a node hook sees.
@@ -158,13 +153,11 @@ fn replaced(
 }
 
 /// Registers the closure over a node's dictionary of pre-hooks.
-pub(crate) fn register_pre(node: &pullback::autograd::Node, dict: Py<PyDict>) {
-    let dict = Held::new(dict);
-    node.register_prehook(Arc::new(move |grads: &Grads| {
+pub(super) fn register_pre(node: &Node, hooks: Hooks) -> Closures {
+    let hook = Arc::new(move |grads: &Grads| {
         Python::attach(|py| {
-            let hooks: Vec<Bound<'_, PyAny>> = dict.bind(py).values().iter().collect();
             let mut current: Option<Grads> = None;
-            for hook in hooks {
+            for hook in hooks.list(py) {
                 let value = current.as_ref().unwrap_or(grads);
                 let given = tuple(py, value)?;
                 if let Some(new) = replaced(value, &given, &hook.call1((&given,))?, &hook)? {
@@ -174,17 +167,18 @@ pub(crate) fn register_pre(node: &pullback::autograd::Node, dict: Py<PyDict>) {
             Ok(current)
         })
         .map_err(carry)
-    }));
+    });
+    let closures = count_of(&hook);
+    node.register_prehook(hook);
+    closures
 }
 
 /// Registers the closure over a node's dictionary of post-hooks.
-pub(crate) fn register_post(node: &pullback::autograd::Node, dict: Py<PyDict>) {
-    let dict = Held::new(dict);
-    node.register_hook(Arc::new(move |outputs: &Grads, inputs: &Grads| {
+pub(super) fn register_post(node: &Node, hooks: Hooks) -> Closures {
+    let hook = Arc::new(move |outputs: &Grads, inputs: &Grads| {
         Python::attach(|py| {
-            let hooks: Vec<Bound<'_, PyAny>> = dict.bind(py).values().iter().collect();
             let mut current: Option<Grads> = None;
-            for hook in hooks {
+            for hook in hooks.list(py) {
                 let value = current.as_ref().unwrap_or(outputs);
                 let (given, seen) = (tuple(py, value)?, tuple(py, inputs)?);
                 let result = hook.call1((&given, seen))?;
@@ -195,5 +189,8 @@ pub(crate) fn register_post(node: &pullback::autograd::Node, dict: Py<PyDict>) {
             Ok(current)
         })
         .map_err(carry)
-    }));
+    });
+    let closures = count_of(&hook);
+    node.register_hook(hook);
+    closures
 }

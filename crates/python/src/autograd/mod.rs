@@ -4,6 +4,7 @@ pub(crate) mod context;
 pub(crate) mod engine;
 pub(crate) mod function;
 pub(crate) mod hook;
+pub(crate) mod hook_dicts;
 pub(crate) mod mode;
 pub(crate) mod node;
 pub(crate) mod saved;

@@ -4,6 +4,7 @@
 //! made per node name, so that `type(x.grad_fn).__name__` says what it is. The `grad_fn` of a custom
 //! function is its context object.
 
+use super::hook_dicts::{HookDicts, Kind};
 use super::saved::SavedTensor;
 use crate::convert::type_name;
 use crate::error::raise;
@@ -11,29 +12,35 @@ use crate::lock::without_lock;
 use crate::raw::context::context_of;
 use crate::raw::object::{as_tensor, wrap_bound};
 use crate::raw::size::new_size;
+use pullback::Tensor;
 use pullback::autograd::{Node, SavedCount};
 use pullback::dispatch::{Grads, Value};
+use pullback::tensor::WeakTensor;
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use std::cell::RefCell;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The base of all `grad_fn` objects.
-#[pyclass(name = "_NodeBase", module = "torch._C", subclass)]
+#[pyclass(name = "_NodeBase", module = "torch._C", subclass, frozen)]
 pub(crate) struct PyNode {
     node: Node,
-    pre: OnceLock<Py<PyDict>>,
-    post: OnceLock<Py<PyDict>>,
+    hooks: OnceLock<Py<HookDicts>>,
     metadata: OnceLock<Py<PyDict>>,
+    /// The tensor that it was the `grad_fn` of when it was first asked for.
+    tensor: OnceLock<WeakTensor>,
 }
 
 impl Drop for PyNode {
     fn drop(&mut self) {
+        if let Some(hooks) = self.hooks.get() {
+            hooks.get().set_wrapper(null());
+        }
         self.node.python_slot().store(null_mut(), Relaxed);
     }
 }
@@ -81,6 +88,28 @@ pub(crate) fn wrap_node<'py>(py: Python<'py>, node: &Node) -> PyResult<Bound<'py
     PENDING.with(|p| p.borrow_mut().take());
     let object = object?;
     node.python_slot().store(object.as_ptr().cast(), Relaxed);
+    if let Some(hooks) = HookDicts::find(py, node) {
+        PyNode::give(py, node, &hooks);
+    }
+    Ok(object)
+}
+
+/// The Python object of a tensor's node. Both share its hooks.
+pub(crate) fn wrap_grad_fn<'py>(
+    py: Python<'py>,
+    tensor: &Tensor,
+    node: &Node,
+) -> PyResult<Bound<'py, PyAny>> {
+    let object = wrap_node(py, node)?;
+    let origin = match object.cast::<PyNode>() {
+        Ok(wrapper) => &wrapper.get().tensor,
+        Err(_) => match context_of(&object) {
+            Some(context) => &context.tensor,
+            None => return Ok(object),
+        },
+    };
+    origin.get_or_init(|| tensor.downgrade());
+    HookDicts::share(py, node, tensor);
     Ok(object)
 }
 
@@ -171,7 +200,8 @@ impl PyNode {
         let Some(node) = node else {
             return Err(PyTypeError::new_err("cannot create 'Node' instances"));
         };
-        Ok(PyNode { node, pre: OnceLock::new(), post: OnceLock::new(), metadata: OnceLock::new() })
+        let (hooks, metadata, tensor) = Default::default();
+        Ok(PyNode { node, hooks, metadata, tensor })
     }
     fn name(&self) -> String {
         self.node.name()
@@ -203,22 +233,12 @@ impl PyNode {
         input_metadata(py, &self.node)
     }
     /// The dictionary of pre-hooks, registered on first use.
-    fn _pre_hooks<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
-        let make = || {
-            let dict = super::hook::ordered_dict(py).expect("collections is importable").unbind();
-            super::hook::register_pre(&self.node, dict.clone_ref(py));
-            dict
-        };
-        self.pre.get_or_init(make).bind(py).clone()
+    fn _pre_hooks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        pre_hooks(py, &self.node, self.tensor.get())
     }
     /// The dictionary of post-hooks, registered on first use.
-    fn _post_hooks<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
-        let make = || {
-            let dict = super::hook::ordered_dict(py).expect("collections is importable").unbind();
-            super::hook::register_post(&self.node, dict.clone_ref(py));
-            dict
-        };
-        self.post.get_or_init(make).bind(py).clone()
+    fn _post_hooks<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        post_hooks(py, &self.node, self.tensor.get())
     }
     #[pyo3(signature = (*args))]
     fn __call__<'py>(
@@ -253,14 +273,24 @@ impl PyNode {
         Ok(format!("<{name} object at {:#x}>", slf.as_ptr() as usize))
     }
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        for dict in [&self.pre, &self.post, &self.metadata].into_iter().filter_map(|d| d.get()) {
-            visit.call(dict)?;
-        }
-        Ok(())
+        visit.call(self.hooks.get())?;
+        visit.call(self.metadata.get())
     }
 }
 
 impl PyNode {
+    /// Gives the node's wrapper, if it has one, the node's hooks.
+    pub(super) fn give(py: Python<'_>, node: &Node, hooks: &Bound<'_, HookDicts>) {
+        let object = node.python_slot().load(Relaxed).cast::<PyObject>();
+        // SAFETY: the slot is emptied when the wrapper goes.
+        let Some(object) = (unsafe { Bound::from_borrowed_ptr_or_opt(py, object) }) else { return };
+        if let Ok(wrapper) = object.cast::<PyNode>()
+            && wrapper.get().hooks.set(hooks.clone().unbind()).is_ok()
+        {
+            hooks.get().set_wrapper(&raw const wrapper.get().node);
+        }
+    }
+
     /// The saved tensor called `name` (or the tuple of them) as an object; nothing if that is no tensor.
     fn raw_saved<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         let names = self.node.saved_names();
@@ -286,6 +316,38 @@ impl PyNode {
         let own = own.rsplit("::").next().unwrap_or(&own).to_owned();
         PyAttributeError::new_err(format!("'{own}' object has no attribute '{name}'"))
     }
+}
+
+/// A node's dictionary of pre-hooks. `tensor`, whose `grad_fn` it is, is to know of it.
+pub(super) fn pre_hooks<'py>(
+    py: Python<'py>,
+    node: &Node,
+    tensor: Option<&WeakTensor>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let hooks = hooks_of(py, node, tensor)?;
+    hooks.get().get_or_make(py, Kind::Pre, |hooks| Ok(super::hook::register_pre(node, hooks)))
+}
+
+/// As [`pre_hooks`], of post-hooks.
+pub(super) fn post_hooks<'py>(
+    py: Python<'py>,
+    node: &Node,
+    tensor: Option<&WeakTensor>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let hooks = hooks_of(py, node, tensor)?;
+    hooks.get().get_or_make(py, Kind::Post, |hooks| Ok(super::hook::register_post(node, hooks)))
+}
+
+fn hooks_of<'py>(
+    py: Python<'py>,
+    node: &Node,
+    tensor: Option<&WeakTensor>,
+) -> PyResult<Bound<'py, HookDicts>> {
+    let hooks = HookDicts::of_node(py, node)?;
+    if let Some(tensor) = tensor.and_then(WeakTensor::upgrade) {
+        HookDicts::share(py, node, &tensor);
+    }
+    Ok(hooks)
 }
 
 /// Runs a node by hand.

@@ -233,8 +233,11 @@ unsafe extern "C" fn clear(object: *mut PyObject) -> c_int {
     0
 }
 
-/// Lets the cycle collector see a context that may have attributes now.
-unsafe fn track(object: *mut PyObject) {
+/// Lets the cycle collector see a context that may have attributes or hooks now.
+///
+/// # Safety
+/// A live context, with the GIL held.
+pub(crate) unsafe fn track(object: *mut PyObject) {
     // SAFETY: a live context, which has a collector header.
     unsafe {
         if ffi::PyObject_GC_IsTracked(object) == 0 {

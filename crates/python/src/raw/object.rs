@@ -6,6 +6,7 @@
 //! owns the wrapper, and the next time the tensor is shown to Python it flips back. A wrapper without
 //! state is simply dropped and made anew. Invariant: exactly one of the two owns the other.
 
+use crate::autograd::hook_dicts::HookDicts;
 use crate::dtype::shared_dtype;
 use crate::raw::size;
 use pullback::{DType, Tensor};
@@ -24,18 +25,21 @@ pub(crate) struct TensorObject {
     state: State,
     pub(crate) dict: *mut PyObject,
     pub(crate) weak: *mut PyObject,
-    /// The dictionary of gradient hooks; the library's closure holds it as well.
-    pub(crate) hooks: *mut PyObject,
-    /// The dictionary of hooks that run after accumulation.
-    pub(crate) accumulate_hooks: *mut PyObject,
+    /// Its [`HookDicts`], or null.
+    hooks: *mut PyObject,
     /// The last `Size` that was shown of it, or null.
     shape: *mut PyObject,
     /// The sizes that `shape` says: they never change in place, and stay as long as the tensor.
     shape_source: *const i64,
     /// The dtype's object, which lives as long as the process: not counted. The member of this name reads it.
     pub(crate) dtype: *mut PyObject,
-    /// The node (by address) that the gradient hooks belong to; 0 for a leaf's.
-    pub(crate) hooks_node: usize,
+}
+
+impl TensorObject {
+    /// The [`HookDicts`] that it owns, or null.
+    pub(crate) fn hooks(&self) -> *mut PyObject {
+        self.hooks
+    }
 }
 
 /// Who owns whom.
@@ -292,7 +296,6 @@ unsafe fn has_state(this: *mut TensorObject) -> bool {
         ffi::Py_TYPE(this.cast()) != class()
             || !(*this).weak.is_null()
             || !(*this).hooks.is_null()
-            || !(*this).accumulate_hooks.is_null()
             || (!(*this).dict.is_null() && ffi::PyDict_Size((*this).dict) > 0)
     }
 }
@@ -360,9 +363,41 @@ unsafe fn clear_fields(this: *mut TensorObject) {
     // SAFETY: each is null or a reference that the wrapper owns.
     unsafe {
         clear_slot(&raw mut (*this).dict);
-        clear_slot(&raw mut (*this).hooks);
-        clear_slot(&raw mut (*this).accumulate_hooks);
+        set_hooks(this, None);
         clear_slot(&raw mut (*this).shape);
+    }
+}
+
+/// Gives a wrapper these hooks in the place of what it had.
+///
+/// # Safety
+/// `this` is a live wrapper, and the GIL is held.
+pub(crate) unsafe fn set_hooks(this: *mut TensorObject, hooks: Option<&Bound<'_, HookDicts>>) {
+    // SAFETY: the field is null or an owned reference to such an object.
+    unsafe {
+        let new = hooks.map_or(null_mut(), |hooks| hooks.clone().into_ptr());
+        let old = (&raw mut (*this).hooks).replace(new);
+        if !new.is_null() {
+            track(this.cast());
+        }
+        if let Some(old) = Bound::from_owned_ptr_or_opt(Python::assume_attached(), old)
+            && let Ok(old) = old.cast_into::<HookDicts>()
+        {
+            old.get().forget(this);
+        }
+    }
+}
+
+/// The tensor of a wrapper that holds the only handle of it.
+///
+/// # Safety
+/// As for [`set_hooks`].
+pub(crate) unsafe fn holds_only_handle<'a>(this: *mut TensorObject) -> Option<&'a Tensor> {
+    // SAFETY: a wrapper that owns has a tensor.
+    unsafe {
+        ((*this).state == State::Owns)
+            .then(|| (*this).tensor.assume_init_ref())
+            .filter(|tensor| tensor.use_count() == 1)
     }
 }
 
@@ -416,21 +451,14 @@ pub(crate) unsafe extern "C" fn traverse(
         see(ffi::Py_TYPE(object).cast());
         see((*this).dict);
         see((*this).hooks);
-        see((*this).accumulate_hooks);
         each_slot(object, |slot| see(*slot));
-        if (*this).state == State::Owns {
-            let tensor = (*this).tensor.assume_init_ref();
-            if tensor.use_count() == 1 {
-                // The library's closures hold the dictionaries once more, for this tensor only.
-                if !tensor.is_view() && tensor.has_own_hooks() {
-                    see((*this).hooks);
-                    see((*this).accumulate_hooks);
-                }
-                if let Some(context) = tensor.sole_python_context() {
-                    see(context.cast());
-                }
-            }
-        }
+        // A custom function's context belongs to its node; that may be this tensor's alone.
+        let context = holds_only_handle(this).and_then(|tensor| {
+            tensor.peek_grad_fn(|node| {
+                node.filter(|node| node.use_count() == 1)?.backward()?.python_context()
+            })
+        });
+        see(context.unwrap_or(null_mut()).cast());
         result
     }
 }
@@ -444,12 +472,6 @@ pub(crate) unsafe extern "C" fn clear(object: *mut PyObject) -> c_int {
             return 0;
         }
         each_slot(object, |slot| clear_slot(slot));
-        if !(*this).hooks.is_null() {
-            ffi::PyDict_Clear((*this).hooks);
-        }
-        if !(*this).accumulate_hooks.is_null() {
-            ffi::PyDict_Clear((*this).accumulate_hooks);
-        }
         clear_fields(this);
     }
     0

@@ -1,12 +1,14 @@
 //! The methods of tensors that are no ops.
 
+use crate::autograd::hook::{register, register_accumulate};
+use crate::autograd::hook_dicts::{HookDicts, Kind};
 use crate::convert::{exact_int, has_index, to_int, type_name};
 use crate::dtype::as_device;
 use crate::error::raise;
 use crate::lock;
 use crate::raw::entry::{Args, Reply, bare_method, fast, method, noargs};
 use crate::raw::object::{
-    TensorObject, as_tensor, base_type, shape_of, tensor_of, track, wrap, wrap_new,
+    TensorObject, as_tensor, base_type, set_hooks, shape_of, tensor_of, wrap, wrap_new,
 };
 use crate::result::{none, scalar};
 use crate::tensor::{construct, conversion, display, dlpack, numpy, storage};
@@ -15,7 +17,7 @@ use pullback::{DType, MemoryFormat, Scalar, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyMethodDef, PyObject, PyTypeObject};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyTuple};
 use std::ptr::null_mut;
 
 fn this<'a>(slf: *mut PyObject) -> &'a Tensor {
@@ -185,33 +187,37 @@ fn requires_grad_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     this(slf).requires_grad_(flag).map_err(raise)?;
     same(slf)
 }
-fn detach_(_: Python<'_>, slf: *mut PyObject) -> Reply {
-    // SAFETY: a live wrapper, with the GIL.
-    let hooks = unsafe { current_hooks(slf)? };
+fn detach_(py: Python<'_>, slf: *mut PyObject) -> Reply {
+    let object = slf.cast::<TensorObject>();
+    let (node, nr) = (this(slf).grad_fn().map_err(raise)?, this(slf).output_nr());
+    // SAFETY: a method of tensors.
+    let hooks = unsafe { HookDicts::current(py, object, node.as_ref()) };
     this(slf).detach_().map_err(raise)?;
-    if !hooks.is_null() {
-        // The same dictionary, now of the leaf.
+    if let Some(hooks) = hooks.filter(|_| node.is_some()) {
         // SAFETY: as above.
-        unsafe { (*slf.cast::<TensorObject>()).hooks_node = 0 };
+        unsafe { hooks.get().detach(py, object, nr)? };
     }
     same(slf)
 }
 
-/// The dictionary of the tensor's hooks, borrowed, or null; one that belongs to a value which was overwritten is let go.
-///
-/// # Safety
-/// `slf` is a live wrapper, and the GIL is held.
-pub(crate) unsafe fn current_hooks(slf: *mut PyObject) -> PyResult<*mut PyObject> {
+/// The dictionary of the tensor's hooks, if there is one; those of a value that was overwritten are let go.
+pub(crate) fn current_hooks<'py>(
+    py: Python<'py>,
+    slf: *mut PyObject,
+    kind: Kind,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
     let object = slf.cast::<TensorObject>();
-    // SAFETY: the caller's promise.
+    // SAFETY: a method or getter of tensors.
     unsafe {
-        if !(*object).hooks.is_null() {
-            let node = this(slf).grad_fn().map_err(raise)?.map_or(0, |n| n.id());
-            if (*object).hooks_node != node {
-                ffi::Py_XDECREF(std::mem::replace(&mut (*object).hooks, std::ptr::null_mut()));
-            }
+        if (*object).hooks().is_null() {
+            return Ok(None);
         }
-        Ok((*object).hooks)
+        let node = this(slf).grad_fn().map_err(raise)?;
+        let hooks = HookDicts::current(py, object, node.as_ref());
+        if hooks.is_none() {
+            set_hooks(object, None);
+        }
+        Ok(hooks.and_then(|hooks| hooks.get().get(py, kind)))
     }
 }
 fn retain_grad(_: Python<'_>, slf: *mut PyObject) -> Reply {
@@ -327,37 +333,21 @@ fn hook_dict(py: Python<'_>, slf: *mut PyObject) -> Reply {
             "cannot register a hook on a tensor that doesn't require gradient",
         ));
     }
-    let node = tensor.grad_fn().map_err(raise)?.map_or(0, |n| n.id());
-    let object = slf.cast::<TensorObject>();
-    // SAFETY: fields of a live wrapper, with the GIL.
-    unsafe {
-        if (*object).hooks.is_null() || (*object).hooks_node != node {
-            let dict = crate::autograd::hook::ordered_dict(py)?;
-            crate::autograd::hook::register(tensor, dict.clone().unbind())?;
-            let old = std::mem::replace(&mut (*object).hooks, dict.into_any().into_ptr());
-            (*object).hooks_node = node;
-            track(slf);
-            ffi::Py_XDECREF(old);
-        }
-        ffi::Py_INCREF((*object).hooks);
-        Ok((*object).hooks)
-    }
+    // SAFETY: a method of tensors.
+    let hooks = unsafe { HookDicts::of_tensor(py, slf.cast())? };
+    let kind = Kind::Tensor(tensor.output_nr());
+    let dict = hooks.get().get_or_make(py, kind, |hooks| register(tensor, hooks))?;
+    Ok(dict.into_any().into_ptr())
 }
 
 /// The dictionary of hooks that run after this leaf's `.grad` was updated.
 fn accumulate_hook_dict(py: Python<'_>, slf: *mut PyObject) -> Reply {
-    let object = slf.cast::<TensorObject>();
-    // SAFETY: fields of a live wrapper, with the GIL.
-    unsafe {
-        if (*object).accumulate_hooks.is_null() {
-            let dict = crate::autograd::hook::ordered_dict(py)?;
-            crate::autograd::hook::register_accumulate(this(slf), dict.clone().unbind())?;
-            (*object).accumulate_hooks = dict.into_any().into_ptr();
-            track(slf);
-        }
-        ffi::Py_INCREF((*object).accumulate_hooks);
-        Ok((*object).accumulate_hooks)
-    }
+    let tensor = this(slf);
+    // SAFETY: a method of tensors.
+    let hooks = unsafe { HookDicts::of_tensor(py, slf.cast())? };
+    let register = |hooks| register_accumulate(tensor, hooks);
+    let dict = hooks.get().get_or_make(py, Kind::Accumulate, register)?;
+    Ok(dict.into_any().into_ptr())
 }
 
 /// A class of tensors.

@@ -1,11 +1,12 @@
 //! The attributes of tensors.
 
+use crate::autograd::hook_dicts::Kind;
 use crate::convert::type_name;
 use crate::dtype::{device_object, dtype_object, layout_object};
 use crate::error::raise;
 use crate::lock;
 use crate::raw::entry::{Reply, getter, setter};
-use crate::raw::object::{TensorObject, as_tensor, shape_of, tensor_of, wrap};
+use crate::raw::object::{as_tensor, shape_of, tensor_of, wrap};
 use crate::result::{none, scalar};
 use pullback::{Layout, Scalar, Tensor, binding};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -82,8 +83,9 @@ fn layout(py: Python<'_>, slf: *mut PyObject) -> Reply {
 }
 fn grad_fn(py: Python<'_>, slf: *mut PyObject) -> Reply {
     // SAFETY: a getter of tensors.
-    match unsafe { tensor_of(slf) }.grad_fn().map_err(raise)? {
-        Some(node) => Ok(crate::autograd::node::wrap_node(py, &node)?.into_ptr()),
+    let tensor = unsafe { tensor_of(slf) };
+    match tensor.grad_fn().map_err(raise)? {
+        Some(node) => Ok(crate::autograd::node::wrap_grad_fn(py, tensor, &node)?.into_ptr()),
         None => Ok(none()),
     }
 }
@@ -189,26 +191,16 @@ fn name(_: Python<'_>, _: *mut PyObject) -> Reply {
     Ok(none())
 }
 
-fn field(slf: *mut PyObject, pick: impl Fn(*mut TensorObject) -> *mut *mut PyObject) -> Reply {
-    // SAFETY: a getter of tensors; the field is null or an owned reference.
-    unsafe {
-        let object = *pick(slf.cast());
-        if object.is_null() {
-            return Ok(none());
-        }
-        ffi::Py_INCREF(object);
-        Ok(object)
-    }
-}
-fn hooks(_: Python<'_>, slf: *mut PyObject) -> Reply {
+fn hooks(py: Python<'_>, slf: *mut PyObject) -> Reply {
     // SAFETY: a getter of tensors.
-    unsafe { super::method::current_hooks(slf)? };
-    // SAFETY: only the address of a field.
-    field(slf, |t| unsafe { &raw mut (*t).hooks })
+    let nr = unsafe { tensor_of(slf) }.output_nr();
+    Ok(or_none(super::method::current_hooks(py, slf, Kind::Tensor(nr))?))
 }
-fn accumulate_hooks(_: Python<'_>, slf: *mut PyObject) -> Reply {
-    // SAFETY: only the address of a field.
-    field(slf, |t| unsafe { &raw mut (*t).accumulate_hooks })
+fn accumulate_hooks(py: Python<'_>, slf: *mut PyObject) -> Reply {
+    Ok(or_none(super::method::current_hooks(py, slf, Kind::Accumulate)?))
+}
+fn or_none(dict: Option<Bound<'_, pyo3::types::PyDict>>) -> *mut PyObject {
+    dict.map_or_else(none, |dict| dict.into_any().into_ptr())
 }
 fn set_hooks(_: Python<'_>, _: *mut PyObject, value: Option<Bound<'_, PyAny>>) -> PyResult<()> {
     match value {

@@ -1,0 +1,335 @@
+//! The dictionaries of hooks of a leaf or a node, as Python and its cycle collector see them.
+//!
+//! The library's hooks from Python are closures, each over one dictionary, held by a leaf or a node in Rust. A
+//! [`HookDicts`] holds the same dictionaries for Python: it is owned by the wrappers of the tensor and of the node,
+//! never by the library. So a dictionary has two owners, and the collector must be shown both. It shows its own
+//! reference always, and the closure's if it knows all who hold the closure's leaf or node: then these are wrappers that
+//! own a reference to it, and what keeps one of them alive keeps it alive. That makes cycles through hooks
+//! collectable, and no others: what a graph still needs is never taken apart.
+
+use super::node::PyNode;
+use crate::held::Held;
+use crate::raw::context::{known, track};
+use crate::raw::object::{TensorObject, holds_only_handle, set_hooks, tensor_of};
+use pullback::Tensor;
+use pullback::autograd::{Node, WeakNode};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What the hooks of a dictionary are given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The gradient of output number so much of the node; 0 for a leaf.
+    Tensor(u32),
+    /// The leaf whose `.grad` was updated.
+    Accumulate,
+    /// The gradients that the node is given.
+    Pre,
+    /// The gradients that the node gives.
+    Post,
+}
+
+/// A dictionary over which the library holds a closure.
+pub(crate) struct Entry {
+    kind: Kind,
+    dict: Py<PyDict>,
+    /// How many places hold the closure: one, its leaf or node, if none is running it.
+    closures: Closures,
+    /// Shared with the closure: the [`HookDicts`] that this is in.
+    place: Arc<AtomicPtr<()>>,
+}
+
+/// A closure's dictionary. With the closure it leaves the [`HookDicts`] as well.
+pub(crate) struct Hooks {
+    dict: Held<PyDict>,
+    place: Arc<AtomicPtr<()>>,
+}
+
+impl Hooks {
+    /// The hooks as they are now: they may remove each other as they run.
+    pub(super) fn list<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyAny>> {
+        self.dict.bind(py).values().iter().collect()
+    }
+}
+
+impl Drop for Hooks {
+    fn drop(&mut self) {
+        let _ = Python::try_attach(|py| {
+            // SAFETY: a live object or null: it empties this when it goes, with the GIL held.
+            let owner = unsafe {
+                Bound::from_borrowed_ptr_or_opt(
+                    py,
+                    self.place.load(Relaxed).cast::<ffi::PyObject>(),
+                )
+            };
+            if let Some(owner) = owner.and_then(|owner| owner.cast_into::<HookDicts>().ok()) {
+                owner.get().remove(|entry| Arc::ptr_eq(&entry.place, &self.place));
+            }
+        });
+    }
+}
+
+/// Counts a closure's handles.
+pub(crate) type Closures = Box<dyn Fn() -> usize + Send + Sync>;
+
+/// How many handles of `hook` there are, to be asked later.
+pub(super) fn count_of<T: ?Sized + Send + Sync + 'static>(hook: &Arc<T>) -> Closures {
+    let hook = Arc::downgrade(hook);
+    Box::new(move || hook.strong_count())
+}
+
+/// See the module's page.
+#[pyclass(name = "_HookDicts", module = "torch._C", frozen)]
+pub(crate) struct HookDicts {
+    /// The node whose hooks they are, by address, and what keeps the address from being used again; none for a leaf.
+    node: Option<(usize, WeakNode)>,
+    /// Neither dropped nor called while locked, as both may run anything.
+    entries: Mutex<Vec<Entry>>,
+    /// The handle in the node's wrapper, which owns a reference to this; null if there is none.
+    wrapper: AtomicPtr<Node>,
+    /// The wrappers of tensors that own a reference to this.
+    tensors: Mutex<Vec<AtomicPtr<TensorObject>>>,
+    /// Where this is, for those that find it through the node; null once it is going.
+    place: Arc<AtomicPtr<()>>,
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for HookDicts {
+    fn drop(&mut self) {
+        self.place.store(null_mut(), Relaxed);
+        lock(&self.entries).iter().for_each(|entry| entry.place.store(null_mut(), Relaxed));
+    }
+}
+
+impl HookDicts {
+    fn new<'py>(py: Python<'py>, node: Option<&Node>) -> PyResult<Bound<'py, Self>> {
+        let made = HookDicts {
+            node: node.map(|node| (node.id(), node.downgrade())),
+            entries: Mutex::default(),
+            wrapper: AtomicPtr::default(),
+            tensors: Mutex::default(),
+            place: Arc::default(),
+        };
+        let made = Bound::new(py, made)?;
+        made.get().place.store(made.as_ptr().cast(), Relaxed);
+        Ok(made)
+    }
+
+    /// Those of a node, if there are any.
+    pub(super) fn find<'py>(py: Python<'py>, node: &Node) -> Option<Bound<'py, Self>> {
+        let object = node.python_hooks()?.load(Relaxed);
+        // SAFETY: not null, so it is alive: it is emptied first when the object goes, both with the GIL held.
+        let object = unsafe { Bound::from_borrowed_ptr_or_opt(py, object.cast()) }?;
+        object.cast_into().ok()
+    }
+
+    /// Those of a node, in the hands of its Python object; made if there are none.
+    pub(super) fn of_node<'py>(py: Python<'py>, node: &Node) -> PyResult<Bound<'py, Self>> {
+        if let Some(found) = Self::find(py, node) {
+            return Ok(found);
+        }
+        let made = Self::new(py, Some(node))?;
+        node.set_python_hooks(&made.get().place);
+        if let Some(context) =
+            node.backward().and_then(pullback::autograd::Backward::python_context)
+        {
+            // SAFETY: the node keeps its context alive.
+            unsafe {
+                let context = Bound::from_borrowed_ptr(py, context.cast());
+                known(&context).hooks.set(made.clone().into_any());
+                track(context.as_ptr());
+            }
+        } else {
+            PyNode::give(py, node, &made);
+        }
+        Ok(made)
+    }
+
+    /// Those of a tensor: of its node, or its own if it is a leaf; made if there are none.
+    ///
+    /// # Safety
+    /// `object` is a live wrapper, and the GIL is held.
+    pub(crate) unsafe fn of_tensor<'py>(
+        py: Python<'py>,
+        object: *mut TensorObject,
+    ) -> PyResult<Bound<'py, Self>> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let node = tensor_of(object.cast()).grad_fn().map_err(crate::error::raise)?;
+            if let Some(found) = Self::current(py, object, node.as_ref()) {
+                return Ok(found);
+            }
+            let hooks = match &node {
+                Some(node) => Self::of_node(py, node)?,
+                None => Self::new(py, None)?,
+            };
+            hooks.get().adopt(&hooks, object);
+            Ok(hooks)
+        }
+    }
+
+    /// What a wrapper holds, if it belongs to the tensor's present node (or to a leaf, if it is one).
+    ///
+    /// # Safety
+    /// As for [`HookDicts::of_tensor`].
+    pub(crate) unsafe fn current<'py>(
+        py: Python<'py>,
+        object: *mut TensorObject,
+        node: Option<&Node>,
+    ) -> Option<Bound<'py, Self>> {
+        // SAFETY: the field is null or an owned reference to such an object.
+        let held = unsafe { Bound::from_borrowed_ptr_or_opt(py, (*object).hooks()) }?;
+        let held = held.cast_into::<Self>().ok()?;
+        (held.get().node_id() == node.map(Node::id)).then_some(held)
+    }
+
+    fn node_id(&self) -> Option<usize> {
+        self.node.as_ref().map(|(id, _)| *id)
+    }
+
+    /// Lets the wrapper own a reference to it, and nothing else of this kind.
+    ///
+    /// # Safety
+    /// As for [`HookDicts::of_tensor`].
+    unsafe fn adopt(&self, this: &Bound<'_, Self>, object: *mut TensorObject) {
+        lock(&self.tensors).push(AtomicPtr::new(object));
+        // SAFETY: the caller's promise.
+        unsafe { set_hooks(object, Some(this)) };
+    }
+
+    /// The wrapper gave its reference back, or is about to.
+    pub(crate) fn forget(&self, object: *mut TensorObject) {
+        let mut tensors = lock(&self.tensors);
+        if let Some(index) = tensors.iter().position(|t| t.load(Relaxed) == object) {
+            tensors.swap_remove(index);
+        }
+    }
+
+    /// The handle of the node's wrapper, or null when that goes.
+    pub(super) fn set_wrapper(&self, node: *const Node) {
+        self.wrapper.store(node.cast_mut(), Relaxed);
+    }
+
+    /// Lets the wrapper of a tensor that shows this node's Python object own its hooks as well.
+    pub(super) fn share(py: Python<'_>, node: &Node, tensor: &Tensor) {
+        let object = tensor.python_slot().load(Relaxed).cast::<TensorObject>();
+        if object.is_null() || !tensor.peek_grad_fn(|own| own.is_some_and(|own| own.is_same(node)))
+        {
+            return;
+        }
+        if let Some(hooks) = Self::find(py, node) {
+            // SAFETY: the slot holds the tensor's live wrapper.
+            unsafe {
+                if Self::current(py, object, Some(node)).is_none() {
+                    hooks.get().adopt(&hooks, object);
+                }
+            }
+        }
+    }
+
+    /// The dictionary of this kind, if there is one.
+    pub(crate) fn get<'py>(&self, py: Python<'py>, kind: Kind) -> Option<Bound<'py, PyDict>> {
+        let entries = lock(&self.entries);
+        let entry = entries.iter().find(|entry| entry.kind == kind)?;
+        Some(entry.dict.bind(py).clone())
+    }
+
+    /// Takes an entry away.
+    fn remove(&self, which: impl Fn(&Entry) -> bool) -> Option<Entry> {
+        let mut entries = lock(&self.entries);
+        entries.iter().position(which).map(|index| entries.swap_remove(index))
+    }
+
+    /// Adds one, and tells its closure.
+    fn add(&self, entry: Entry) {
+        entry.place.store(self.place.load(Relaxed), Relaxed);
+        lock(&self.entries).push(entry);
+    }
+
+    /// The dictionary of this kind; if there is none, a new one, over which `register` gives the library a closure.
+    pub(crate) fn get_or_make<'py>(
+        &self,
+        py: Python<'py>,
+        kind: Kind,
+        register: impl FnOnce(Hooks) -> PyResult<Closures>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        if let Some(found) = self.get(py, kind) {
+            return Ok(found);
+        }
+        // Handles refer to it weakly, which plain dictionaries do not allow.
+        let made = py.import("collections")?.getattr("OrderedDict")?.call0()?;
+        let dict = made.cast_into::<PyDict>()?;
+        let place = Arc::default();
+        let hooks = Hooks { dict: Held::new(dict.clone().unbind()), place: Arc::clone(&place) };
+        let closures = register(hooks)?;
+        self.add(Entry { kind, dict: dict.clone().unbind(), closures, place });
+        Ok(dict)
+    }
+
+    /// The tensor was detached in place, and is a leaf with the hooks that it had.
+    ///
+    /// # Safety
+    /// As for [`HookDicts::of_tensor`].
+    pub(crate) unsafe fn detach(
+        &self,
+        py: Python<'_>,
+        object: *mut TensorObject,
+        nr: u32,
+    ) -> PyResult<()> {
+        let leafs = Self::new(py, None)?;
+        if let Some(own) = self.remove(|entry| entry.kind == Kind::Tensor(nr)) {
+            leafs.get().add(Entry { kind: Kind::Tensor(0), ..own });
+        }
+        // SAFETY: the caller's promise.
+        unsafe { leafs.get().adopt(&leafs, object) };
+        Ok(())
+    }
+
+    /// Whether all who hold the leaf or the node, and with it the closures, own a reference to this.
+    fn knows_all_holders(&self) -> bool {
+        let Ok(tensors) = self.tensors.try_lock() else { return false };
+        let wrappers = tensors.iter().map(|object| object.load(Relaxed));
+        // SAFETY: these wrappers are alive: they are forgotten before they go.
+        let mut sole = wrappers.filter_map(|object| unsafe { holds_only_handle(object) });
+        let Some(id) = self.node_id() else {
+            return sole.any(|leaf| !leaf.is_view() && leaf.peek_grad_fn(|n| n.is_none()));
+        };
+        // SAFETY: the handle is in the wrapper of the node, which empties this before it goes.
+        let wrapper = unsafe { self.wrapper.load(Relaxed).as_ref() };
+        let (mut handles, mut known) = (None, 0);
+        let mut count = |node: &Node| {
+            if node.id() == id {
+                handles = Some(node.use_count());
+                known += 1;
+            }
+        };
+        wrapper.map(&mut count);
+        for tensor in sole {
+            tensor.peek_grad_fn(|node| node.map(&mut count));
+        }
+        handles == Some(known)
+    }
+}
+
+#[pymethods]
+impl HookDicts {
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        let Ok(entries) = self.entries.try_lock() else { return Ok(()) };
+        let shows_closures = self.knows_all_holders();
+        for entry in &*entries {
+            visit.call(&entry.dict)?;
+            // Who runs a closure holds its dictionary too.
+            if shows_closures && (entry.closures)() == 1 {
+                visit.call(&entry.dict)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -12,13 +12,13 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from . import _C
+from . import _C, _hooks
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from ._hooks import RemovableHandle
     from .autograd.graph import GradientEdge
-    from .nn.modules.hook import RemovableHandle
 
 __all__ = ["Tensor"]
 
@@ -128,12 +128,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         Raises:
             RuntimeError: if the tensor does not require grad.
         """
-        from .nn.modules.hook import RemovableHandle
-
-        hooks = self._hook_dict()
-        handle = RemovableHandle(hooks)
-        hooks[handle.id] = hook
-        return handle
+        return _hooks.add(self._hook_dict(), hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
         """Lets ``hook(leaf)`` run after this leaf's ``.grad`` was updated.
@@ -141,18 +136,13 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         Raises:
             RuntimeError: unless it is a leaf that requires grad.
         """
-        from .nn.modules.hook import RemovableHandle
-
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if self.grad_fn is not None:
             raise RuntimeError(
                 "post accumulate grad hooks cannot be registered on non-leaf tensors"
             )
-        hooks = self._accumulate_hook_dict()
-        handle = RemovableHandle(hooks)
-        hooks[handle.id] = hook
-        return handle
+        return _hooks.add(self._accumulate_hook_dict(), hook)
 
     def nonzero(self, *, as_tuple: bool = False) -> Tensor | tuple[Tensor, ...]:  # type: ignore[override]
         """The indices of the elements that are not zero: :func:`pullback.nonzero`."""

@@ -10,12 +10,12 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import _C
+from .. import _C, _hooks
 from .grad_mode import no_grad
 
 if TYPE_CHECKING:
+    from .._hooks import RemovableHandle
     from .._tensor import Tensor
-    from ..nn.modules.hook import RemovableHandle
 
 __all__ = [
     "GradientEdge",
@@ -221,22 +221,14 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
             _C._saved_tensors_hooks_disable(previous)
 
 
-def _add_hook(hooks: Any, hook: Callable[..., Any]) -> RemovableHandle:
-    from ..nn.modules.hook import RemovableHandle
-
-    handle = RemovableHandle(hooks)
-    hooks[handle.id] = hook
-    return handle
-
-
 def _register_hook(self: Any, hook: Callable[..., Any]) -> RemovableHandle:
     """Lets ``hook(grad_inputs, grad_outputs)`` see, and replace, what the node gives."""
-    return _add_hook(self._post_hooks(), hook)
+    return _hooks.add(self._post_hooks(), hook)
 
 
 def _register_prehook(self: Any, hook: Callable[..., Any]) -> RemovableHandle:
     """Lets ``hook(grad_outputs)`` see, and replace, what the node is given."""
-    return _add_hook(self._pre_hooks(), hook)
+    return _hooks.add(self._pre_hooks(), hook)
 
 
 _C._NodeBase.register_hook = _register_hook

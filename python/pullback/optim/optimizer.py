@@ -21,6 +21,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 from .. import (
     _C,
     Tensor,
+    _hooks,
     bfloat16,
     enable_grad,
     float16,
@@ -29,7 +30,7 @@ from .. import (
     get_default_dtype,
     strided,
 )
-from ..nn.modules.hook import RemovableHandle
+from .._hooks import RemovableHandle
 
 __all__ = [
     "Optimizer",
@@ -143,8 +144,7 @@ _use_grad_for_differentiable = use_grad_for_differentiable
 
 
 def _add_hook(hooks: OrderedDict[int, _H], hook: _H, prepend: bool = False) -> RemovableHandle:
-    handle = RemovableHandle(hooks)
-    hooks[handle.id] = hook
+    handle = _hooks.add(hooks, hook)
     if prepend:
         hooks.move_to_end(handle.id, last=False)
     return handle

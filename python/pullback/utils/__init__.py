@@ -6,6 +6,6 @@ A name space only. `data` is imported with it, as programs expect; the others on
 from .. import _lazy
 from . import data
 
-_lazy.submodules(globals(), "_pytree")
+_lazy.submodules(globals(), "_pytree", "hooks")
 
 __all__ = ["data"]

@@ -219,17 +219,16 @@ impl HookDicts {
 
     /// Lets the wrapper of a tensor that shows this node's Python object own its hooks as well.
     pub(super) fn share(py: Python<'_>, node: &Node, tensor: &Tensor) {
+        let Some(hooks) = Self::find(py, node) else { return };
         let object = tensor.python_slot().load(Relaxed).cast::<TensorObject>();
         if object.is_null() || !tensor.peek_grad_fn(|own| own.is_some_and(|own| own.is_same(node)))
         {
             return;
         }
-        if let Some(hooks) = Self::find(py, node) {
-            // SAFETY: the slot holds the tensor's live wrapper.
-            unsafe {
-                if Self::current(py, object, Some(node)).is_none() {
-                    hooks.get().adopt(&hooks, object);
-                }
+        // SAFETY: the slot holds the tensor's live wrapper.
+        unsafe {
+            if Self::current(py, object, Some(node)).is_none() {
+                hooks.get().adopt(&hooks, object);
             }
         }
     }

@@ -17,11 +17,12 @@ use pullback::autograd::{Node, SavedCount};
 use pullback::dispatch::{Grads, Value};
 use pullback::tensor::WeakTensor;
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
-use pyo3::ffi::PyObject;
+use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
@@ -45,14 +46,29 @@ impl Drop for PyNode {
     }
 }
 
-thread_local! {
-    /// The node that the constructor is about to wrap.
-    static PENDING: RefCell<Option<Node>> = const { RefCell::new(None) };
-}
+/// All classes by name: they live as long as the process.
 static CLASSES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
 
+thread_local! {
+    /// The classes of the nodes of ops, by the address of the op's declaration.
+    static OP_CLASSES: RefCell<BTreeMap<usize, *mut PyTypeObject>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// The class of a node, lent.
+fn class_of(py: Python<'_>, node: &Node) -> PyResult<*mut PyTypeObject> {
+    let called = || class_called(py, &short_name(node)).map(|class| class.as_ptr().cast());
+    let Some(def) = node.op() else { return called() };
+    let key = std::ptr::from_ref(def) as usize;
+    if let Some(class) = OP_CLASSES.with_borrow(|known| known.get(&key).copied()) {
+        return Ok(class);
+    }
+    let class = called()?;
+    OP_CLASSES.with_borrow_mut(|known| known.insert(key, class));
+    Ok(class)
+}
+
 /// The class of nodes called `name`.
-fn class_of<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+fn class_called<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     let classes = CLASSES.get_or_init(py, || PyDict::new(py).unbind()).bind(py);
     if let Some(class) = classes.get_item(name)? {
         return Ok(class);
@@ -68,25 +84,65 @@ fn class_of<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
 
 /// The node's Python object: a new reference.
 pub(crate) fn wrap_node<'py>(py: Python<'py>, node: &Node) -> PyResult<Bound<'py, PyAny>> {
+    match existing(py, node) {
+        Some(object) => Ok(object),
+        None => Ok(new_wrapper(py, node.clone(), OnceLock::new())?.into_any()),
+    }
+}
+
+/// The Python object of a tensor's node. Both share its hooks.
+pub(crate) fn wrap_grad_fn<'py>(
+    py: Python<'py>,
+    tensor: &Tensor,
+    node: Node,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Some(object) = existing(py, &node) else {
+        let object = new_wrapper(py, node, OnceLock::from(tensor.downgrade()))?;
+        HookDicts::share(py, &object.get().node, tensor);
+        return Ok(object.into_any());
+    };
+    let origin = match object.cast::<PyNode>() {
+        Ok(wrapper) => Some(&wrapper.get().tensor),
+        Err(_) => context_of(&object).map(|context| &context.tensor),
+    };
+    if let Some(origin) = origin {
+        origin.get_or_init(|| tensor.downgrade());
+    }
+    HookDicts::share(py, &node, tensor);
+    Ok(object)
+}
+
+/// The node's Python object, if it has one.
+fn existing<'py>(py: Python<'py>, node: &Node) -> Option<Bound<'py, PyAny>> {
     if let Some(context) = node.backward().and_then(pullback::autograd::Backward::python_context) {
         // SAFETY: the node keeps its context alive.
         let object = unsafe { Bound::from_borrowed_ptr(py, context.cast()) };
         if let Some(context) = context_of(&object) {
             context.link(node);
         }
-        return Ok(object);
+        return Some(object);
     }
-    let existing = node.python_slot().load(Relaxed).cast::<PyObject>();
-    if !existing.is_null() {
-        // SAFETY: the slot is emptied when the wrapper goes.
-        return Ok(unsafe { Bound::from_borrowed_ptr(py, existing) });
+    let wrapper = node.python_slot().load(Relaxed).cast();
+    // SAFETY: the slot is emptied when the wrapper goes.
+    unsafe { Bound::from_borrowed_ptr_or_opt(py, wrapper) }
+}
+
+fn new_wrapper(
+    py: Python<'_>,
+    node: Node,
+    tensor: OnceLock<WeakTensor>,
+) -> PyResult<Bound<'_, PyNode>> {
+    let class = class_of(py, &node)?;
+    let (hooks, metadata) = Default::default();
+    let object = Bound::new(py, PyNode { node, hooks, metadata, tensor })?;
+    // SAFETY: the class adds nothing to its base, whose object this is so far; an object owns a reference to its class.
+    unsafe {
+        let base = ffi::Py_TYPE(object.as_ptr());
+        ffi::Py_INCREF(class.cast());
+        (*object.as_ptr()).ob_type = class;
+        ffi::Py_DECREF(base.cast());
     }
-    let name = node.name();
-    let class = class_of(py, name.rsplit("::").next().unwrap_or(&name))?;
-    PENDING.with(|p| *p.borrow_mut() = Some(node.clone()));
-    let object = class.call0();
-    PENDING.with(|p| p.borrow_mut().take());
-    let object = object?;
+    let node = &object.get().node;
     node.python_slot().store(object.as_ptr().cast(), Relaxed);
     if let Some(hooks) = HookDicts::find(py, node) {
         PyNode::give(py, node, &hooks);
@@ -94,29 +150,10 @@ pub(crate) fn wrap_node<'py>(py: Python<'py>, node: &Node) -> PyResult<Bound<'py
     Ok(object)
 }
 
-/// The Python object of a tensor's node. Both share its hooks.
-pub(crate) fn wrap_grad_fn<'py>(
-    py: Python<'py>,
-    tensor: &Tensor,
-    node: &Node,
-) -> PyResult<Bound<'py, PyAny>> {
-    let object = wrap_node(py, node)?;
-    let origin = match object.cast::<PyNode>() {
-        Ok(wrapper) => &wrapper.get().tensor,
-        Err(_) => match context_of(&object) {
-            Some(context) => &context.tensor,
-            None => return Ok(object),
-        },
-    };
-    origin.get_or_init(|| tensor.downgrade());
-    HookDicts::share(py, node, tensor);
-    Ok(object)
-}
-
 /// The name that a tensor's repr shows.
-pub(crate) fn short_name(_: Python<'_>, node: &Node) -> PyResult<String> {
+pub(crate) fn short_name(node: &Node) -> String {
     let name = node.name();
-    Ok(name.rsplit("::").next().unwrap_or(&name).to_owned())
+    name.rsplit("::").next().unwrap_or(&name).to_owned()
 }
 
 /// The node of a `grad_fn` object.
@@ -196,12 +233,7 @@ pub(crate) fn grads_from(args: &Bound<'_, PyTuple>, expected: usize) -> PyResult
 impl PyNode {
     #[new]
     fn new() -> PyResult<Self> {
-        let node = PENDING.with(|p| p.borrow_mut().take());
-        let Some(node) = node else {
-            return Err(PyTypeError::new_err("cannot create 'Node' instances"));
-        };
-        let (hooks, metadata, tensor) = Default::default();
-        Ok(PyNode { node, hooks, metadata, tensor })
+        Err(PyTypeError::new_err("cannot create 'Node' instances"))
     }
     fn name(&self) -> String {
         self.node.name()
@@ -312,8 +344,7 @@ impl PyNode {
     }
 
     fn missing(&self, name: &str) -> PyErr {
-        let own = self.node.name();
-        let own = own.rsplit("::").next().unwrap_or(&own).to_owned();
+        let own = short_name(&self.node);
         PyAttributeError::new_err(format!("'{own}' object has no attribute '{name}'"))
     }
 }

@@ -1,5 +1,6 @@
 //! The printed form of tensors, and its options.
 
+use crate::autograd::node::short_name;
 use crate::error::raise;
 use crate::raw::entry::Reply;
 use crate::raw::object::{class, tensor_of};
@@ -20,7 +21,7 @@ pub(crate) fn repr(py: Python<'_>, slf: *mut PyObject) -> PyResult<String> {
         || object.get_type().name()? == "Parameter";
     let name = if plain { "tensor".to_owned() } else { object.get_type().name()?.to_string() };
     let node = match tensor.grad_fn() {
-        Ok(node) => node.map(|n| crate::autograd::node::short_name(py, &n)).transpose()?,
+        Ok(node) => node.map(|n| short_name(&n)),
         Err(_) => Some("Invalid".to_owned()),
     };
     let heading =

@@ -85,7 +85,7 @@ fn grad_fn(py: Python<'_>, slf: *mut PyObject) -> Reply {
     // SAFETY: a getter of tensors.
     let tensor = unsafe { tensor_of(slf) };
     match tensor.grad_fn().map_err(raise)? {
-        Some(node) => Ok(crate::autograd::node::wrap_grad_fn(py, tensor, &node)?.into_ptr()),
+        Some(node) => Ok(crate::autograd::node::wrap_grad_fn(py, tensor, node)?.into_ptr()),
         None => Ok(none()),
     }
 }

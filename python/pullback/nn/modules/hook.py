@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ... import _C
+from ..._hooks import RemovableHandle
 
 if TYPE_CHECKING:
     from .module import Module
 
 __all__ = [
-    "RemovableHandle",
     "register_module_backward_hook",
     "register_module_buffer_registration_hook",
     "register_module_forward_hook",
@@ -85,51 +85,6 @@ class HookDict(dict[int, Hook]):
     def _leave_if_empty(self) -> None:
         if not self:
             _holders.pop(id(self), None)
-
-
-class RemovableHandle:
-    """Removes a hook from the dictionary it was put into; also a context manager that does so.
-
-    Args:
-        hooks_dict: the dictionary of hooks, indexed by handle ``id``; held weakly.
-        extra_dict: one dictionary or a list of them whose entry of the same ``id`` goes too.
-    """
-
-    id: int
-    next_id: int = 0
-
-    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
-        self.hooks_dict_ref: Callable[[], Any] = weakref.ref(hooks_dict)
-        self.id = RemovableHandle.next_id
-        RemovableHandle.next_id += 1
-        extras = extra_dict if isinstance(extra_dict, list) else [extra_dict]
-        self.extra_dict_ref: tuple[Callable[[], Any], ...] = tuple(
-            weakref.ref(extra) for extra in extras if extra is not None
-        )
-
-    def remove(self) -> None:
-        """Takes the hook away; does nothing when it is gone already."""
-        for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
-            hooks = ref()
-            if hooks is not None and self.id in hooks:
-                del hooks[self.id]
-
-    def __getstate__(self) -> tuple[Any, ...]:
-        return self.hooks_dict_ref(), self.id, tuple(ref() for ref in self.extra_dict_ref)
-
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
-        hooks = state[0]
-        self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks is None else hooks)
-        self.id = state[1]
-        RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
-        extras = state[2] if len(state) > 2 and state[2] else ()
-        self.extra_dict_ref = tuple(weakref.ref(extra) for extra in extras if extra is not None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.remove()
 
 
 class BoundHook:

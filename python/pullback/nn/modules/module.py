@@ -15,13 +15,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ... import _C
+from ..._hooks import RemovableHandle
 from ..._tensor import Tensor
 from ..parameter import Buffer, Parameter
 from . import hook as _hook
 from ._base import typename
 from .hook import (
     HookDict,
-    RemovableHandle,
     insert,
     register_module_backward_hook,
     register_module_buffer_registration_hook,

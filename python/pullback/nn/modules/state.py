@@ -12,10 +12,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from ..._hooks import RemovableHandle
 from ..._tensor import Tensor
 from ..parameter import Parameter
 from .conversion import Conversion, no_grad
-from .hook import BoundHook, RemovableHandle, insert
+from .hook import BoundHook, insert
 
 if TYPE_CHECKING:
     from .module import Module

@@ -22,6 +22,8 @@ const TOGETHER: usize = 4;
 /// Bytes that they ask for ahead of time, and bytes of lines from which on that pays.
 const AHEAD: isize = 2048;
 const ASKED: usize = 128;
+/// Bytes ahead beyond which it does not: what was asked for would be gone again when it is wanted.
+const FAR: usize = 1 << 18;
 /// Bytes of lines that go through buffers in the nearest cache, sixteen together, if the tensor is large.
 const STREAMED: std::ops::RangeInclusive<usize> = 256..=1024;
 /// Bytes above which a tensor is large.
@@ -196,11 +198,16 @@ fn scan<S: Scan>(s: &S, job: Job) {
 #[inline(always)]
 fn together<S: Scan>(s: &S, job: Job) -> usize {
     let (size, n) = (size_of::<S::Item>() as isize, job.n as isize);
+    // The way of so large items to and from memory takes longer than their sum does.
+    if job.is_large && size > 8 {
+        return 0;
+    }
     let step = if job.reverse { -size } else { size };
     let bytes = TOGETHER as isize * job.input.line;
     // As many lines further on as make a safe distance; of reversed lines the last one comes first.
     let ahead = if bytes > 0 { (AHEAD / bytes + 1) * bytes } else { 0 };
     let ahead = ahead + if job.reverse { bytes - job.input.line } else { 0 };
+    let asks = job.is_large && ahead.unsigned_abs() <= FAR;
     let mut done = 0;
     while job.length - done >= TOGETHER {
         let Job { input, out, .. } = job.after_lines(done);
@@ -209,7 +216,7 @@ fn together<S: Scan>(s: &S, job: Job) -> usize {
             let (from, to) = (input.moved(i * step), out.moved(i * step));
             let mut items = [S::Item::default(); TOGETHER];
             let next = ahead + i * step * TOGETHER as isize;
-            if job.is_large {
+            if asks {
                 prefetch(input.moved(next).at);
                 prefetch(out.moved(next).at);
             }

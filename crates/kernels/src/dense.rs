@@ -236,6 +236,9 @@ pub(crate) fn store<T: Compute>(out: &mut StridedMut<'_>, source: &[T]) {
     if source.is_empty() || narrow(out, source) {
         return;
     }
+    if let Some(out) = out.as_slice_mut::<T>() {
+        return out.copy_from_slice(source);
+    }
     let mut source = source.iter();
     for_dtype!(out.dtype(), all, D => {
         let ptr = out.ptr().cast::<D>();

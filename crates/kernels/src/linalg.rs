@@ -216,8 +216,10 @@ unsafe fn write<T>(
 ) {
     // SAFETY: the caller's promise.
     let out = unsafe { out.slice(i * m * n..(i + 1) * m * n) };
-    for (flat, out) in out.iter_mut().enumerate() {
-        *out = at(flat / n, flat % n);
+    for (row, line) in out.chunks_exact_mut(n.max(1)).enumerate() {
+        for (column, out) in line.iter_mut().enumerate() {
+            *out = at(row, column);
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::grids::{Dim, GRAIN, Grids, Run};
 use super::runs::Kind;
-use crate::simd::transpose::{self, SQUARE};
+use crate::simd::transpose::{self, SMALL, SQUARE};
 use crate::{Error, Iter, Result, parallel};
 use smallvec::SmallVec;
 
@@ -198,8 +198,29 @@ pub(crate) unsafe fn copy_tile<T: Copy, const STREAM: bool>(
             unsafe { transpose::square::<T, STREAM>(to, strides.0, from, strides.1) };
         }
     }
+    // What is left of either side goes by small squares, and then item by item.
+    let small = |rest: usize| if matches!(size, 4 | 8) && rest >= SMALL { SMALL } else { 0 };
+    let (small_n, small_width) = (small(n - whole_n), small(width - whole_width));
+    let last_n = if small_width > 0 { n - n % SMALL } else { 0 };
+    for i in (0..last_n as isize).step_by(SMALL) {
+        let to = to.wrapping_offset(whole_width as isize * strides.0 + i * size);
+        let from = from.wrapping_offset(i * strides.1 + whole_width as isize * size);
+        // SAFETY: as above.
+        unsafe { transpose::small_square::<T>(to, strides.0, from, strides.1) };
+    }
+    let last_width = if small_n > 0 { whole_width } else { 0 };
+    for j in (0..last_width as isize).step_by(SMALL) {
+        let to = to.wrapping_offset(j * strides.0 + whole_n as isize * size);
+        let from = from.wrapping_offset(whole_n as isize * strides.1 + j * size);
+        // SAFETY: as above.
+        unsafe { transpose::small_square::<T>(to, strides.0, from, strides.1) };
+    }
     for j in 0..width {
-        let first = if j < whole_width { whole_n } else { 0 };
+        let first = match j {
+            _ if j < whole_width => whole_n + small_n,
+            _ if j < whole_width + small_width => last_n,
+            _ => 0,
+        };
         let row = to.wrapping_offset(j as isize * strides.0).cast::<T>();
         let column = from.cast::<T>().wrapping_add(j).cast::<u8>();
         for i in first..n {

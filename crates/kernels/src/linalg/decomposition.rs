@@ -5,8 +5,8 @@ use super::{
     optional, reflection, singular, small, squares, store_optional, symmetric, to_mat, undefined,
     with_batch, write,
 };
-use crate::dense::{Real, SharedMut, expect_shape, load, store, with_output};
-use crate::{DType, Result, StridedMut, StridedRef, parallel};
+use crate::dense::{Compute, Real, SharedMut, expect_shape, load, store, with_output};
+use crate::{C128, DType, Result, StridedMut, StridedRef, parallel};
 use faer::Side;
 
 /// An output that may be left out.
@@ -53,12 +53,12 @@ pub fn svd(
         let wanted = (u.is_some(), vh.is_some());
         let (us_, vs_, ss_) = (SharedMut::new(&mut us), SharedMut::new(&mut vs), SharedMut::new(&mut ss));
         for_batch(batch, 8 * m * n * k, "linalg.svd", is_batched, &|i| {
-            let mat = finite(&a, i, m, n)?;
+            let (mat, up) = scaled(&a, i, m, n)?;
             // SAFETY: one task per matrix.
             let ss = unsafe { ss_.slice(i * k..(i + 1) * k) };
             let svd = if full_matrices { mat.svd() } else { mat.thin_svd() }.map_err(|_| NOT_FINITE.to_owned())?;
             for (j, s) in ss.iter_mut().enumerate() {
-                *s = svd.S()[j].part();
+                *s = unscaled(svd.S()[j], up);
             }
             // SAFETY: as above.
             unsafe {
@@ -114,17 +114,34 @@ fn svd_of_small<T: Real + Field<Part = T>>(
     Ok(())
 }
 
-/// Matrix `i`, if all its elements are finite.
-fn finite<T: Field>(
+/// Matrix `i`, multiplied by a power of two so that its largest element is about 1 (`faer` takes other sizes for zeros and
+/// infinities), if all its elements are finite; and by what its values are to be multiplied.
+fn scaled<T: Field>(
     a: &[T],
     i: usize,
     m: usize,
     n: usize,
-) -> std::result::Result<faer::Mat<T>, String> {
-    if a[i * m * n..(i + 1) * m * n].iter().all(|v| Field::is_finite(*v)) {
-        return Ok(to_mat(a, i, m, n));
+) -> std::result::Result<(faer::Mat<T>, f64), String> {
+    let sizes = a[i * m * n..(i + 1) * m * n].iter().map(|v| Field::size(*v));
+    // (NaN stays.)
+    let larger = |size: f64, than: f64| size > than || size.is_nan();
+    let largest = sizes.fold(0.0, |most, size| if larger(size, most) { size } else { most });
+    if !largest.is_finite() {
+        return Err(NOT_FINITE.to_owned());
     }
-    Err(NOT_FINITE.to_owned())
+    let (down, up) = symmetric::scale_of(largest);
+    let mut mat = to_mat(a, i, m, n);
+    for column in 0..n {
+        for value in mat.col_as_slice_mut(column) {
+            *value = T::convert(C128::convert(*value) * down);
+        }
+    }
+    Ok((mat, up))
+}
+
+/// A value of a scaled matrix.
+fn unscaled<T: Field>(value: T, up: f64) -> T::Part {
+    <T::Part>::convert(C128::convert(value).re * up)
 }
 
 /// `a = q r` for `a` (*, m, n), `r` upper triangular with a real diagonal (that may be negative): `q` (*, m, m) and `r`
@@ -310,12 +327,13 @@ pub fn eigh(
         // Matrices of order 0 have no eigenvalues, and `faer` does not take them.
         let count = if n == 0 { 0 } else { batch };
         for_batch(count, 8 * n * n * n, "linalg.eigh", is_batched, &|i| {
-            let mat = hermitian(finite(&a, i, n, n)?, upper);
+            let (mat, up) = scaled(&a, i, n, n)?;
+            let mat = hermitian(mat, upper);
             let eigen = mat.self_adjoint_eigen(Side::Lower).map_err(|_| NOT_FINITE.to_owned())?;
             // SAFETY: one task per matrix.
             unsafe {
                 for (j, w) in ws_.slice(i * n..(i + 1) * n).iter_mut().enumerate() {
-                    *w = eigen.S()[j].part();
+                    *w = unscaled(eigen.S()[j], up);
                 }
                 if wanted {
                     write(vs_, i, n, n, |r, c| eigen.U()[(r, c)]);

@@ -11,6 +11,8 @@ use crate::dense::Compute;
 
 const ZERO: C128 = C128::new(0.0, 0.0);
 const NOTHING: Group<f64> = [0.0; LANES];
+/// Sizes of a vector's largest element for which its squares neither overflow nor get lost.
+const SQUARED: std::ops::RangeInclusive<f64> = 1e-120..=1e120;
 
 /// Columns of complex numbers: their real parts and their imaginary parts, a row of groups for each column.
 pub(super) struct Columns {
@@ -27,6 +29,17 @@ impl Columns {
     pub(super) fn at<T: Compute>(&self, row: usize, column: usize) -> T {
         let re = self.re.groups(column).as_flattened()[row];
         T::convert(C128::new(re, self.im.groups(column).as_flattened()[row]))
+    }
+
+    /// The real and imaginary parts of a column, from a group on.
+    #[inline(always)]
+    fn parts(&self, column: usize, first: usize) -> (&[Group<f64>], &[Group<f64>]) {
+        (&self.re.groups(column)[first..], &self.im.groups(column)[first..])
+    }
+
+    #[inline(always)]
+    fn parts_mut(&mut self, column: usize, first: usize) -> (&mut [Group<f64>], &mut [Group<f64>]) {
+        (&mut self.re.groups_mut(column)[first..], &mut self.im.groups_mut(column)[first..])
     }
 
     fn set(&mut self, row: usize, column: usize, value: C128) {
@@ -56,28 +69,15 @@ impl Reflected {
             }
         }
         let steps = m.min(n);
-        let mut vectors = Columns::zeros(m, steps);
-        let mut taus = Vec::with_capacity(steps);
-        let mut r = vec![ZERO; steps * n];
-        let mut x = Vec::with_capacity(m);
-        for (k, r) in r.chunks_exact_mut(n.max(1)).enumerate() {
-            x.clear();
-            x.extend((k..m).map(|i| rest.at::<C128>(i, k)));
-            let (beta, tau) = reflect(&mut x);
-            for (i, &v) in (k..m).zip(&x) {
-                vectors.set(i, k, v);
-            }
-            // H^H, as R = ... H2^H H1^H A.
-            apply(&mut rest, &vectors, k, tau.conj(), k + 1);
-            r[k] = C128::new(beta, 0.0);
-            // A finished row goes, so that columns are zero before what is left of them.
-            for (j, r) in r.iter_mut().enumerate().skip(k + 1) {
-                *r = rest.at(k, j);
-                rest.set(k, j, ZERO);
-            }
-            taus.push(tau);
-        }
-        Reflected { r, columns: n, vectors, taus, rows: m }
+        let mut reflected = Reflected {
+            r: vec![ZERO; steps * n],
+            columns: n,
+            vectors: Columns::zeros(m, steps),
+            taus: vec![ZERO; steps],
+            rows: m,
+        };
+        factor(&mut reflected, &mut rest);
+        reflected
     }
 
     /// The element of R.
@@ -91,63 +91,135 @@ impl Reflected {
         for c in 0..k {
             q.set(c, c, C128::new(1.0, 0.0));
         }
-        // The last first: columns before its rows are not reached yet.
-        for (step, &tau) in self.taus.iter().enumerate().rev() {
-            apply(&mut q, &self.vectors, step, tau, step);
-        }
+        multiply(self, &mut q);
         q
     }
 }
 
-/// Makes `x` the `v` of the reflection that turns it to `(beta, 0, ...)` with a real beta; gives beta and tau.
-fn reflect(x: &mut [C128]) -> (f64, C128) {
-    let Some((first, rest)) = x.split_first_mut() else { return (0.0, ZERO) };
-    let alpha = std::mem::replace(first, C128::new(1.0, 0.0));
-    // (NaN is not zero, but no largest size either.)
-    let has_tail = rest.iter().any(|v| *v != ZERO);
-    if !has_tail && alpha.im == 0.0 {
-        return (alpha.re, ZERO);
+/// Makes `x`, zero before element `at`, the `v` of the reflection that leaves of it a real beta at `at`; gives beta and tau.
+#[inline(always)]
+fn reflect((re, im): (&mut [Group<f64>], &mut [Group<f64>]), at: usize) -> (f64, C128) {
+    let (re, im) = (&mut re[at / LANES..], &mut im[at / LANES..]);
+    let at = at % LANES;
+    let alpha =
+        C128::new(std::mem::replace(&mut re[0][at], 0.0), std::mem::replace(&mut im[0][at], 0.0));
+    let (mut sizes, mut squares) = (NOTHING, NOTHING);
+    for (x, y) in re.iter().zip(im.iter()) {
+        // (Hidden, as in `reflection`.)
+        let (x, y) = std::hint::black_box((*x, *y));
+        for l in 0..LANES {
+            let size = x[l].abs().max(y[l].abs());
+            sizes[l] = if size > sizes[l] { size } else { sizes[l] };
+        }
+        squares = times(times(squares, x, x), y, y);
     }
-    let scale = rest.iter().map(|v| v.re.abs().max(v.im.abs())).fold(f64::MIN_POSITIVE, f64::max);
-    let tail = scale * rest.iter().map(|v| (v / scale).norm_sqr()).sum::<f64>().sqrt();
-    let beta = -alpha.norm().hypot(tail).copysign(alpha.re);
-    let tau = C128::new((beta - alpha.re) / beta, -alpha.im / beta);
-    let factor = C128::new(1.0, 0.0) / (alpha - beta);
-    for v in rest {
-        *v *= factor;
-    }
+    let largest = sizes.into_iter().fold(0.0, f64::max);
+    // (NaN is no largest size.)
+    let has_tail = largest > 0.0 || total(squares).is_nan();
+    let (beta, tau) = if !has_tail && alpha.im == 0.0 {
+        (alpha.re, ZERO)
+    } else {
+        let tail = if !has_tail || SQUARED.contains(&largest) {
+            total(squares).sqrt()
+        } else {
+            let mut squares = NOTHING;
+            for (x, y) in re.iter().zip(im.iter()) {
+                let (x, y) = std::hint::black_box((*x, *y));
+                let (x, y) = (x.map(|x| x / largest), y.map(|y| y / largest));
+                squares = times(times(squares, x, x), y, y);
+            }
+            largest * total(squares).sqrt()
+        };
+        let beta = -alpha.norm().hypot(tail).copysign(alpha.re);
+        // (Of tiny numbers the square, by which a quotient divides, is zero.)
+        let size = (alpha.re - beta).abs();
+        let factor = C128::new(1.0, 0.0) / ((alpha - beta) / size) / size;
+        for (x, y) in re.iter_mut().zip(im.iter_mut()) {
+            let (x, y) = std::hint::black_box((x, y));
+            let (old_x, old_y) = (*x, *y);
+            *x = plus(plus(NOTHING, factor.re, old_x), -factor.im, old_y);
+            *y = plus(plus(NOTHING, factor.re, old_y), factor.im, old_x);
+        }
+        (beta, C128::new((beta - alpha.re) / beta, -alpha.im / beta))
+    };
+    re[0][at] = 1.0;
     (beta, tau)
 }
 
-crate::multiversion! {
-/// `x - tau v (v^H x)` of the columns from `first` on, which are zero before row `k`, where `v` is vector `k`.
-fn apply(columns: &mut Columns, vectors: &Columns, k: usize, tau: C128, first: usize) {
-    if tau == ZERO {
-        return;
+/// Adds `step v` to a column; gives the product of what it is then and `next^H`. All are given by their real and imaginary
+/// parts.
+#[inline(always)]
+fn add_and_multiply(
+    (re, im): (&mut [Group<f64>], &mut [Group<f64>]),
+    step: C128,
+    (v_re, v_im): (&[Group<f64>], &[Group<f64>]),
+    (next_re, next_im): (&[Group<f64>], &[Group<f64>]),
+) -> C128 {
+    let (mut sum_re, mut sum_im, mut minus_im) = (NOTHING, NOTHING, NOTHING);
+    let columns = re.iter_mut().zip(im.iter_mut());
+    let vectors = v_re.iter().zip(v_im).zip(next_re.iter().zip(next_im));
+    for ((x, y), ((v, w), (next, next_i))) in columns.zip(vectors) {
+        // (Hidden, as in `reflection`.)
+        let (x, y) = std::hint::black_box((x, y));
+        *x = plus(plus(*x, step.re, *v), -step.im, *w);
+        *y = plus(plus(*y, step.re, *w), step.im, *v);
+        sum_re = times(times(sum_re, *x, *next), *y, *next_i);
+        sum_im = times(sum_im, *y, *next);
+        minus_im = times(minus_im, *x, *next_i);
     }
-    let start = k / LANES;
-    let (v_re, v_im) = (&vectors.re.groups(k)[start..], &vectors.im.groups(k)[start..]);
-    let count = columns.re.groups.len() / columns.re.width.max(1);
-    for j in first..count {
-        let re = &mut columns.re.groups_mut(j)[start..];
-        let im = &mut columns.im.groups_mut(j)[start..];
-        let mut sums = [NOTHING; 4];
-        for (((x, y), v), w) in re.iter().zip(im.iter()).zip(v_re).zip(v_im) {
-            sums[0] = times(sums[0], *x, *v);
-            sums[1] = times(sums[1], *y, *w);
-            sums[2] = times(sums[2], *y, *v);
-            sums[3] = times(sums[3], *x, *w);
+    C128::new(total(sum_re), total(plus(sum_im, -1.0, minus_im)))
+}
+
+crate::multiversion! {
+/// Makes columns an upper triangular matrix, the R of `of`.
+fn factor(of: &mut Reflected, rest: &mut Columns) {
+    let Reflected { r, columns: n, vectors, taus, .. } = of;
+    let (n, steps) = (*n, taus.len());
+    let mut products = vec![ZERO; n];
+    for step in 0..=steps {
+        // Each column gets the reflection of the step before, and is multiplied with this one's vector, for the next step, in
+        // one go. The first of them is made that vector. (Before there are products, nothing is changed.)
+        let (before, next) = (step.saturating_sub(1), step.min(steps.saturating_sub(1)));
+        for j in step..n {
+            if steps > 0 {
+                let first = before / LANES;
+                // H^H, as R = ... H2^H H1^H A.
+                let change = -(taus[before].conj() * products[j]);
+                let (v, next) = (vectors.parts(before, first), vectors.parts(next, first));
+                products[j] = add_and_multiply(rest.parts_mut(j, first), change, v, next);
+            }
+            if step > 0 {
+                // A finished row goes, so that columns are zero before what is left of them.
+                r[before * n + j] = rest.at(before, j);
+                rest.set(before, j, ZERO);
+            }
+            if j == step && step < steps {
+                let (re, im) = vectors.parts_mut(step, 0);
+                re.copy_from_slice(rest.re.groups(step));
+                im.copy_from_slice(rest.im.groups(step));
+                let (beta, tau) = reflect((re, im), step);
+                (r[step * n + step], taus[step]) = (C128::new(beta, 0.0), tau);
+            }
         }
-        let product = C128::new(
-            total(plus(sums[0], 1.0, sums[1])),
-            total(plus(sums[2], -1.0, sums[3])),
-        );
-        let step = -(tau * product);
-        for (((x, y), v), w) in re.iter_mut().zip(im.iter_mut()).zip(v_re).zip(v_im) {
-            // (Hidden, as in `reflection`.)
-            let (x, y) = std::hint::black_box((x, y));
-            *x = plus(plus(*x, step.re, *v), -step.im, *w);
-            *y = plus(plus(*y, step.re, *w), step.im, *v);
+    }
+}
+}
+
+crate::multiversion! {
+/// Makes columns of the identity those of Q.
+fn multiply(of: &Reflected, q: &mut Columns) {
+    let (vectors, steps) = (&of.vectors, of.taus.len());
+    let count = q.re.groups.len() / q.re.width.max(1);
+    for c in 0..count {
+        // Reflections that begin after row `c` leave the column as it is.
+        let Some(last) = steps.min(c + 1).checked_sub(1) else { return };
+        let mut product = vectors.at::<C128>(c, last).conj();
+        for k in (0..=last).rev() {
+            let next = k.saturating_sub(1);
+            let first = next / LANES;
+            let change = -(of.taus[k] * product);
+            let (v, next) = (vectors.parts(k, first), vectors.parts(next, first));
+            product = add_and_multiply(q.parts_mut(c, first), change, v, next);
         }
     }
 }

@@ -48,6 +48,9 @@ impl<T: Real> Rows<T> {
     }
 }
 
+/// Sizes of a vector's largest element for which its squares neither overflow nor get lost, in single precision.
+const SQUARED: std::ops::RangeInclusive<f64> = 1e-10..=1e15;
+
 /// Whether the largest of some elements is negative. The sign of a vector is up to the iteration that found it, which a
 /// change in the last digit may turn; with this vectors are given one that such a change leaves alone.
 pub(super) fn points_back<T: Real>(vector: &[T]) -> bool {
@@ -105,34 +108,41 @@ pub(super) fn reflect<T: Real>(x: &mut [Group<T>], at: usize) -> (T, T) {
     let x = &mut x[at / LANES..];
     let at = at % LANES;
     let alpha = std::mem::replace(&mut x[0][at], T::ZERO);
-    let (mut sizes, mut sums) = ([T::ZERO; LANES], [T::ZERO; LANES]);
+    let (mut sizes, mut squares) = ([T::ZERO; LANES], [T::ZERO; LANES]);
     for group in x.iter() {
         // Hidden, here and below, or LLVM takes the same lane of several groups together.
         let group = *std::hint::black_box(group);
         for l in 0..LANES {
             let size = group[l].abs();
-            sums[l] += size;
             sizes[l] = if size > sizes[l] { size } else { sizes[l] };
         }
+        squares = times(squares, group, group);
+    }
+    let mut largest = T::ZERO;
+    for size in sizes {
+        largest = if size > largest { size } else { largest };
     }
     let (mut beta, mut tau) = (alpha, T::ZERO);
-    // (Not the largest size, in which NaN gets lost.)
-    if total(sums) != T::ZERO {
-        let mut largest = alpha.abs();
-        for size in sizes {
-            largest = if size > largest { size } else { largest };
-        }
-        let mut squares = [T::ZERO; LANES];
-        for group in x.iter() {
-            let part = divided(*std::hint::black_box(group), largest);
-            squares = times(squares, part, part);
-        }
-        let first = alpha / largest;
-        let norm = largest * first.mul_add(first, total(squares)).sqrt();
+    // (NaN is no largest size.)
+    if largest > T::ZERO || total(squares).is_nan() {
+        largest = if alpha.abs() > largest { alpha.abs() } else { largest };
+        let is_safe = SQUARED.contains(&largest.wide());
+        let norm = if is_safe {
+            alpha.mul_add(alpha, total(squares)).sqrt()
+        } else {
+            let mut squares = [T::ZERO; LANES];
+            for group in x.iter() {
+                let part = divided(*std::hint::black_box(group), largest);
+                squares = times(squares, part, part);
+            }
+            let first = alpha / largest;
+            largest * first.mul_add(first, total(squares)).sqrt()
+        };
         beta = if alpha >= T::ZERO { -norm } else { norm };
+        let inverse = T::ONE / (alpha - beta);
         for group in x.iter_mut() {
             let group = std::hint::black_box(group);
-            *group = divided(*group, alpha - beta);
+            *group = if is_safe { scaled(inverse, *group) } else { divided(*group, alpha - beta) };
         }
         tau = (beta - alpha) / beta;
     }
@@ -225,6 +235,49 @@ pub(super) fn times<T: Real>(mut sum: Group<T>, x: Group<T>, v: Group<T>) -> Gro
         sum[l] = x[l].mul_add(v[l], sum[l]);
     }
     sum
+}
+
+/// Adds multiples of `v` to rows; the sums of the products of what they are then and `next`. Rows that are worked on together
+/// read the vectors once.
+#[inline(always)]
+fn add_and_multiply<T: Real, const N: usize>(
+    rows: [&mut [Group<T>]; N],
+    factors: [T; N],
+    v: &[Group<T>],
+    next: &[Group<T>],
+) -> [T; N] {
+    let ((v, v_rest), (next, next_rest)) = (v.as_chunks::<2>(), next.as_chunks::<2>());
+    let rows = rows.map(|row| row.as_chunks_mut::<2>());
+    let mut sums = [[[T::ZERO; LANES]; 2]; N];
+    for g in 0..v.len() {
+        // Hidden, as in `reflect`.
+        let g = std::hint::black_box(g);
+        let (v, next) = (v[g], next[g]);
+        for i in 0..N {
+            let x = &mut rows[i].0[g];
+            for half in 0..2 {
+                x[half] = plus(x[half], factors[i], v[half]);
+                sums[i][half] = times(sums[i][half], x[half], next[half]);
+            }
+        }
+    }
+    if let ([v], [next]) = (v_rest, next_rest) {
+        for i in 0..N {
+            let x = &mut rows[i].1[0];
+            *x = plus(*x, factors[i], *v);
+            sums[i][0] = times(sums[i][0], *x, *next);
+        }
+    }
+    sums.map(|[a, b]| total(plus(a, T::ONE, b)))
+}
+
+/// Adds a multiple of `v` to a row.
+#[inline(always)]
+fn add<T: Real>(row: &mut [Group<T>], factor: T, v: &[Group<T>]) {
+    for (x, v) in row.iter_mut().zip(v) {
+        let x = std::hint::black_box(x);
+        *x = plus(*x, factor, *v);
+    }
 }
 
 /// Applies a reflection, whose vector comes in groups and is zero before column `left`, to rows from the other side.
@@ -369,10 +422,121 @@ impl<T: Real> Reflections<T> {
         for c in 0..count {
             columns.row(c)[c] = T::ONE;
         }
-        // The last first: columns before its rows are not reached yet.
-        for (k, &tau) in self.taus.iter().enumerate().rev() {
-            let at = k + offset;
-            apply_right(columns, (self.vectors.groups(k), tau), (at, count), at);
+        self.multiply(columns, offset, true);
+    }
+
+    /// Their product with vectors, which come as rows: those of the identity, of which the first reflections leave the last
+    /// alone, or any.
+    #[inline(always)]
+    pub(super) fn multiply(&self, rows: &mut Rows<T>, offset: usize, is_identity: bool) {
+        let width = rows.width;
+        let mut rest = &mut rows.groups[..];
+        let mut c = 0;
+        while rest.len() >= 2 * width && width > 0 {
+            let (two, others) = rest.split_at_mut(2 * width);
+            let (x, y) = two.split_at_mut(width);
+            self.multiply_few([x, y], offset, is_identity.then_some(c));
+            (rest, c) = (others, c + 2);
+        }
+        if !rest.is_empty() {
+            self.multiply_few([rest], offset, is_identity.then_some(c));
+        }
+    }
+
+    /// [`Reflections::multiply`] of a few rows, or of so many of the identity from this one on.
+    #[inline(always)]
+    fn multiply_few<const N: usize>(
+        &self,
+        rows: [&mut [Group<T>]; N],
+        offset: usize,
+        of_identity: Option<usize>,
+    ) {
+        // Those that come after the last of these rows leave them as they are.
+        let count = self.taus.len();
+        let steps = of_identity.map_or(count, |c| count.min((c + N).saturating_sub(offset)));
+        let Some(last) = steps.checked_sub(1) else { return };
+        let from = |k: usize| (k + offset) / LANES;
+        let mut products = [T::ZERO; N];
+        for (i, product_) in products.iter_mut().enumerate() {
+            let v = self.vectors.groups(last);
+            *product_ = match of_identity {
+                Some(c) => v.as_flattened()[c + i],
+                None => product(&rows[i][from(last)..], &v[from(last)..]),
+            };
+        }
+        let mut rows = rows;
+        for k in (0..steps).rev() {
+            let factors = products.map(|product| -(self.taus[k] * product));
+            let v = self.vectors.groups(k);
+            if k == 0 {
+                for (row, factor) in rows.iter_mut().zip(factors) {
+                    add(&mut row[from(0)..], factor, &v[from(0)..]);
+                }
+                return;
+            }
+            let first = from(k - 1);
+            let rows = rows.each_mut().map(|row| &mut row[first..]);
+            let next = &self.vectors.groups(k - 1)[first..];
+            products = add_and_multiply(rows, factors, &v[first..], next);
+        }
+    }
+
+    /// Makes columns, which come as rows, an upper triangular matrix `r` (as many rows as reflections, `n` columns).
+    #[inline(always)]
+    pub(super) fn factor(&mut self, columns: &mut Rows<T>, r: &mut [T], n: usize) {
+        let (width, steps) = (columns.width, self.taus.len());
+        r.fill(T::ZERO);
+        if steps == 0 {
+            return;
+        }
+        let v = self.vectors.groups_mut(0);
+        v.copy_from_slice(columns.groups(0));
+        (r[0], self.taus[0]) = reflect(v, 0);
+        let mut products = vec![T::ZERO; n];
+        for (j, product_) in products.iter_mut().enumerate().skip(1) {
+            *product_ = product(columns.groups(j), v);
+        }
+        for step in 0..steps {
+            let tau = self.taus[step];
+            // Finished rows go, so that columns are zero before what is left of them.
+            let finish = |row: &mut [Group<T>], r: &mut T| {
+                *r = std::mem::replace(&mut row.as_flattened_mut()[step], T::ZERO);
+            };
+            let (r, later) = r[step * n..].split_at_mut(n);
+            let (vectors, next) = self.vectors.groups.split_at_mut((step + 1) * width);
+            let first = step / LANES;
+            let v = &vectors[step * width + first..];
+            if step + 1 == steps {
+                for j in steps..n {
+                    let row = columns.groups_mut(j);
+                    add(&mut row[first..], -(tau * products[j]), v);
+                    finish(row, &mut r[j]);
+                }
+                return;
+            }
+            let row = columns.groups_mut(step + 1);
+            add(&mut row[first..], -(tau * products[step + 1]), v);
+            finish(row, &mut r[step + 1]);
+            let next = &mut next[..width];
+            next.copy_from_slice(row);
+            (later[step + 1], self.taus[step + 1]) = reflect(next, step + 1);
+            let next = &next[first..];
+            let mut j = step + 2;
+            while j + 2 <= n {
+                let (x, y) = columns.groups[j * width..(j + 2) * width].split_at_mut(width);
+                let factors = [-(tau * products[j]), -(tau * products[j + 1])];
+                let both = add_and_multiply([&mut x[first..], &mut y[first..]], factors, v, next);
+                products[j..j + 2].copy_from_slice(&both);
+                finish(x, &mut r[j]);
+                finish(y, &mut r[j + 1]);
+                j += 2;
+            }
+            if j < n {
+                let row = columns.groups_mut(j);
+                let factor = -(tau * products[j]);
+                [products[j]] = add_and_multiply([&mut row[first..]], [factor], v, next);
+                finish(row, &mut r[j]);
+            }
         }
     }
 }
@@ -383,25 +547,13 @@ crate::multiversion! {
         let steps = m.min(n);
         let mut columns = Rows::zeros(n, m);
         let (item, group) = (size_of::<T>(), size_of::<Group<T>>());
+        r[steps * n..].fill(T::ZERO);
         let step_of = |rows: &Rows<T>| (rows.width * group) as isize;
         let strides = (step_of(&columns), (n * item) as isize);
         // SAFETY: `m` runs of `n` elements, and `n` rows of `m`.
         unsafe { copy_tile::<T, false>(columns.groups.as_mut_ptr().cast(), a.as_ptr().cast(), strides, (m, n)) };
         let mut reflections = Reflections::new(m, steps);
-        r.fill(T::ZERO);
-        for step in 0..steps {
-            let v = reflections.vectors.groups_mut(step);
-            v.copy_from_slice(columns.groups(step));
-            let r = &mut r[step * n..(step + 1) * n];
-            let tau;
-            (r[step], tau) = reflect(v, step);
-            reflections.taus[step] = tau;
-            apply_right(&mut columns, (v, tau), (step + 1, n), step);
-            // A finished row goes, so that columns are zero before what is left of them.
-            for (j, r) in r.iter_mut().enumerate().skip(step + 1) {
-                *r = std::mem::replace(&mut columns.row(j)[step], T::ZERO);
-            }
-        }
+        reflections.factor(&mut columns, &mut r[..steps * n], n);
         if q.is_empty() {
             return;
         }

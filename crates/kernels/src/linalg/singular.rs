@@ -9,15 +9,23 @@ use super::reflection::{
 };
 use super::symmetric::{SWEEPS, rotate, scale_of};
 use crate::dense::{Real, turn};
+use crate::elementwise::copy_tile;
 use smallvec::SmallVec;
+
+/// So many vectors of a tall matrix are found here.
+const MANY: usize = 1024;
 
 /// Whether a matrix (m, n), with so many left and right vectors if they are wanted, is decomposed here: `faer` divides and
 /// conquers large ones, but without vectors there is less to divide, and with a few long rows or columns nothing.
 pub(super) fn fits(m: usize, n: usize, counts: [usize; 2], has_vectors: bool) -> bool {
     let largest = if has_vectors { 256 } else { 512 };
-    let has_few = m.min(n) <= 32 && m.max(n) <= 1 << 14 && counts.iter().all(|&count| count <= 32);
+    let has_few =
+        m.min(n) <= 32 && m.max(n) <= 1 << 14 && counts.iter().all(|&count| count <= MANY);
     m.max(n) <= largest || has_few
 }
+
+/// From so many times as many rows as columns on, a matrix is made a square one first.
+const TALL: usize = 2;
 
 /// What the decomposition of matrices (m, n) with `m >= n` needs.
 pub(super) struct Singular<T> {
@@ -25,10 +33,12 @@ pub(super) struct Singular<T> {
     n: usize,
     /// Left singular vectors that are wanted.
     columns: usize,
-    /// The matrix by columns.
+    /// The matrix by columns; of a tall one R of its QR decomposition.
     matrix: Rows<T>,
+    tall: Option<Tall<T>>,
     left: Reflections<T>,
     right: Reflections<T>,
+    /// Left and right ones.
     vectors: [Rows<T>; 2],
     sums: Vec<Group<T>>,
     diagonal: Vec<f64>,
@@ -36,18 +46,35 @@ pub(super) struct Singular<T> {
     sorted: Vec<T>,
 }
 
+/// A tall matrix by columns, Q of its QR decomposition, and R by rows.
+struct Tall<T> {
+    matrix: Rows<T>,
+    q: Reflections<T>,
+    r: Vec<T>,
+    /// The left vectors of R, shorter than those of the matrix.
+    left: Rows<T>,
+}
+
 impl<T: Real> Singular<T> {
     /// For so many left singular vectors, `n` or `m`.
     pub(super) fn new(m: usize, n: usize, columns: usize) -> Self {
+        let tall = (m >= TALL * n).then(|| Tall {
+            matrix: Rows::zeros(n, m),
+            q: Reflections::new(m, n),
+            r: vec![T::ZERO; n * n],
+            left: Rows::zeros(n, n),
+        });
+        let height = if tall.is_some() { n } else { m };
         Singular {
             m,
             n,
             columns,
-            matrix: Rows::zeros(n, m),
-            left: Reflections::new(m, n),
+            matrix: Rows::zeros(n, height),
+            tall,
+            left: Reflections::new(height, n),
             right: Reflections::new(n, n.saturating_sub(1)),
             vectors: [Rows::zeros(columns, m), Rows::zeros(n, n)],
-            sums: vec![[T::ZERO; LANES]; m.div_ceil(LANES)],
+            sums: vec![[T::ZERO; LANES]; height.div_ceil(LANES)],
             diagonal: vec![0.0; n],
             above: vec![0.0; n],
             sorted: vec![T::ZERO; m * columns],
@@ -70,15 +97,39 @@ impl<T: Real> Singular<T> {
             largest = if size > largest { size } else { largest };
         }
         let (down, up) = scale_of(largest);
-        for j in 0..n {
-            for (i, to) in self.matrix.row(j)[..m].iter_mut().enumerate() {
-                let value = a[if is_turned { j * m + i } else { i * n + j }];
-                *to = T::of(value.wide() * down);
+        let matrix = match &mut self.tall {
+            Some(tall) => &mut tall.matrix,
+            None => &mut self.matrix,
+        };
+        let (item, group) = (size_of::<T>() as isize, size_of::<Group<T>>() as isize);
+        let (wide, to_row) = (n as isize * item, matrix.width as isize * group);
+        if is_turned {
+            for (j, row) in a.chunks_exact(m).enumerate() {
+                matrix.row(j)[..m].copy_from_slice(row);
             }
+        } else {
+            let to = matrix.groups.as_mut_ptr().cast();
+            // SAFETY: `m` runs of `n` elements, and `n` rows of `m`.
+            unsafe { copy_tile::<T, false>(to, a.as_ptr().cast(), (to_row, wide), (m, n)) };
+        }
+        for value in matrix.groups.as_flattened_mut() {
+            *value = T::of(value.wide() * down);
         }
         let is_wanted = !(u.is_empty() && vh.is_empty());
+        if let Some(tall) = &mut self.tall {
+            make_square(&mut self.matrix, tall);
+            // They are short until `make_tall`.
+            std::mem::swap(&mut self.vectors[0], &mut tall.left);
+        }
         reduce(self, is_wanted);
-        if !diagonalise(self, is_wanted) {
+        let is_done = diagonalise(self, is_wanted);
+        if let Some(tall) = &mut self.tall {
+            std::mem::swap(&mut self.vectors[0], &mut tall.left);
+            if is_wanted {
+                make_tall(&mut self.vectors[0], tall);
+            }
+        }
+        if !is_done {
             return false;
         }
         if is_wanted {
@@ -114,6 +165,37 @@ impl<T: Real> Singular<T> {
             }
         }
         true
+    }
+}
+
+crate::multiversion! {
+    /// Decomposes a tall matrix into Q and R, of which the columns become the rows of `square`.
+    fn make_square<T: Real>(square: &mut Rows<T>, tall: &mut Tall<T>) {
+        let Tall { matrix, q, r, .. } = tall;
+        let n = q.taus.len();
+        q.factor(matrix, r, n);
+        for j in 0..n {
+            for (i, to) in square.row(j)[..n].iter_mut().enumerate() {
+                *to = r[i * n + j];
+            }
+        }
+    }
+}
+
+crate::multiversion! {
+    /// The left vectors of R times Q, and as many others as there is room for.
+    fn make_tall<T: Real>(vectors: &mut Rows<T>, tall: &Tall<T>) {
+        let (n, count) = (tall.q.taus.len(), vectors.groups.len() / vectors.width.max(1));
+        vectors.groups.fill([T::ZERO; LANES]);
+        for k in 0..count {
+            if k < n {
+                let short = tall.left.groups(k);
+                vectors.groups_mut(k)[..short.len()].copy_from_slice(short);
+            } else {
+                vectors.row(k)[k] = T::ONE;
+            }
+        }
+        tall.q.multiply(vectors, 0, false);
     }
 }
 

@@ -78,6 +78,11 @@ pub(crate) unsafe fn small_square<T: Copy>(
         // SAFETY: the level is present; the rest is the caller's promise.
         return unsafe { avx512::small_square::<false>(to, to_step, from, from_step) };
     }
+    #[cfg(target_arch = "x86_64")]
+    if size_of::<T>() == 4 {
+        // SAFETY: the caller's promise.
+        return unsafe { sse2::small_square_of_four(to, to_step, from, from_step) };
+    }
     // SAFETY: the caller's promise.
     unsafe { plain_small_square::<T>(to, to_step, from, from_step) }
 }
@@ -227,6 +232,40 @@ mod avx512 {
 mod sse2 {
     use super::SQUARE;
     use std::arch::x86_64::*;
+
+    /// # Safety
+    /// As [`super::small_square`], for elements of four bytes.
+    #[target_feature(enable = "sse2")]
+    pub(super) unsafe fn small_square_of_four(
+        to: *mut u8,
+        to_step: isize,
+        from: *const u8,
+        from_step: isize,
+    ) {
+        // Four squares of 4 x 4, sixteen bytes wide.
+        for (down, along) in [(0, 0), (0, 4), (4, 0), (4, 4)] {
+            let mut rows = [_mm_setzero_si128(); 4];
+            for (i, row) in rows.iter_mut().enumerate() {
+                let at = from.wrapping_offset((down + i as isize) * from_step + 4 * along);
+                // SAFETY: half a row of the square.
+                *row = unsafe { _mm_loadu_si128(at.cast()) };
+            }
+            let [a, b, c, d] = rows;
+            let (low, high) = (_mm_unpacklo_epi32(a, b), _mm_unpackhi_epi32(a, b));
+            let (low_, high_) = (_mm_unpacklo_epi32(c, d), _mm_unpackhi_epi32(c, d));
+            let columns = [
+                _mm_unpacklo_epi64(low, low_),
+                _mm_unpackhi_epi64(low, low_),
+                _mm_unpacklo_epi64(high, high_),
+                _mm_unpackhi_epi64(high, high_),
+            ];
+            for (j, column) in columns.into_iter().enumerate() {
+                let at = to.wrapping_offset((along + j as isize) * to_step + 4 * down);
+                // SAFETY: half a row of the square.
+                unsafe { _mm_storeu_si128(at.cast(), column) };
+            }
+        }
+    }
 
     /// # Safety
     /// As [`super::square`], for elements of one byte.

@@ -31,15 +31,26 @@ impl Columns {
         T::convert(C128::new(re, self.im.groups(column).as_flattened()[row]))
     }
 
-    /// The real and imaginary parts of a column, from a group on.
+    /// The real and imaginary parts of a column.
     #[inline(always)]
-    fn parts(&self, column: usize, first: usize) -> (&[Group<f64>], &[Group<f64>]) {
-        (&self.re.groups(column)[first..], &self.im.groups(column)[first..])
+    fn parts(&self, column: usize) -> Parts<'_> {
+        (self.re.groups(column), self.im.groups(column))
     }
 
     #[inline(always)]
-    fn parts_mut(&mut self, column: usize, first: usize) -> (&mut [Group<f64>], &mut [Group<f64>]) {
-        (&mut self.re.groups_mut(column)[first..], &mut self.im.groups_mut(column)[first..])
+    fn parts_mut(&mut self, column: usize) -> PartsMut<'_> {
+        (self.re.groups_mut(column), self.im.groups_mut(column))
+    }
+
+    /// Those of a column and of the next, if there is one.
+    #[inline(always)]
+    fn pair_mut(&mut self, column: usize) -> (PartsMut<'_>, Option<PartsMut<'_>>) {
+        let width = self.re.width;
+        let re = &mut self.re.groups[column * width..];
+        let im = &mut self.im.groups[column * width..];
+        let ((x, re), (y, im)) = (re.split_at_mut(width), im.split_at_mut(width));
+        let next = (!re.is_empty()).then(|| (&mut re[..width], &mut im[..width]));
+        ((x, y), next)
     }
 
     fn set(&mut self, row: usize, column: usize, value: C128) {
@@ -146,60 +157,109 @@ fn reflect((re, im): (&mut [Group<f64>], &mut [Group<f64>]), at: usize) -> (f64,
     (beta, tau)
 }
 
-/// Adds `step v` to a column; gives the product of what it is then and `next^H`. All are given by their real and imaginary
-/// parts.
+/// Real and imaginary parts of a column.
+type Parts<'a> = (&'a [Group<f64>], &'a [Group<f64>]);
+type PartsMut<'a> = (&'a mut [Group<f64>], &'a mut [Group<f64>]);
+
+/// `sum - x v`, lane by lane.
 #[inline(always)]
-fn add_and_multiply(
-    (re, im): (&mut [Group<f64>], &mut [Group<f64>]),
-    step: C128,
-    (v_re, v_im): (&[Group<f64>], &[Group<f64>]),
-    (next_re, next_im): (&[Group<f64>], &[Group<f64>]),
-) -> C128 {
-    let (mut sum_re, mut sum_im, mut minus_im) = (NOTHING, NOTHING, NOTHING);
-    let columns = re.iter_mut().zip(im.iter_mut());
-    let vectors = v_re.iter().zip(v_im).zip(next_re.iter().zip(next_im));
-    for ((x, y), ((v, w), (next, next_i))) in columns.zip(vectors) {
-        // (Hidden, as in `reflection`.)
-        let (x, y) = std::hint::black_box((x, y));
-        *x = plus(plus(*x, step.re, *v), -step.im, *w);
-        *y = plus(plus(*y, step.re, *w), step.im, *v);
-        sum_re = times(times(sum_re, *x, *next), *y, *next_i);
-        sum_im = times(sum_im, *y, *next);
-        minus_im = times(minus_im, *x, *next_i);
+fn minus_times(mut sum: Group<f64>, x: Group<f64>, v: Group<f64>) -> Group<f64> {
+    for l in 0..LANES {
+        sum[l] = (-x[l]).mul_add(v[l], sum[l]);
     }
-    C128::new(total(sum_re), total(plus(sum_im, -1.0, minus_im)))
+    sum
+}
+
+/// Adds multiples of `v` to columns; gives the products of what they are then and `next^H`.
+#[inline(always)]
+fn add_and_multiply<const N: usize>(
+    columns: &mut [PartsMut<'_>; N],
+    factors: [C128; N],
+    (v_re, v_im): Parts<'_>,
+    (next_re, next_im): Parts<'_>,
+    first: usize,
+) -> [C128; N] {
+    let mut sums = [[NOTHING; 2]; N];
+    for g in first..v_re.len() {
+        // (Hidden, as in `reflection`.)
+        let g = std::hint::black_box(g);
+        let (v, w, next, next_i) = (v_re[g], v_im[g], next_re[g], next_im[g]);
+        for i in 0..N {
+            let (re, im) = &mut columns[i];
+            let x = plus(plus(re[g], factors[i].re, v), -factors[i].im, w);
+            let y = plus(plus(im[g], factors[i].re, w), factors[i].im, v);
+            (re[g], im[g]) = (x, y);
+            sums[i][0] = times(times(sums[i][0], x, next), y, next_i);
+            sums[i][1] = minus_times(times(sums[i][1], y, next), x, next_i);
+        }
+    }
+    sums.map(|[re, im]| C128::new(total(re), total(im)))
+}
+
+impl Reflected {
+    /// Applies reflections `from` to `to` (or, if `FORWARD`, their adjoints, the first of them first) to a few columns.
+    #[inline(always)]
+    fn apply<const N: usize, const FORWARD: bool>(
+        &self,
+        mut columns: [PartsMut<'_>; N],
+        (from, to): (usize, usize),
+    ) {
+        if from >= to {
+            return;
+        }
+        let start = if FORWARD { from } else { to - 1 };
+        let v = self.vectors.parts(start);
+        // Nothing is added yet.
+        let mut products = add_and_multiply(&mut columns, [ZERO; N], v, v, start / LANES);
+        for done in from..to {
+            let k = if FORWARD { done } else { from + to - 1 - done };
+            let tau = if FORWARD { self.taus[k].conj() } else { self.taus[k] };
+            let factors = products.map(|product| -(tau * product));
+            let next = match done + 1 == to {
+                true => k,
+                false if FORWARD => k + 1,
+                false => k - 1,
+            };
+            let (v, next_v) = (self.vectors.parts(k), self.vectors.parts(next));
+            let first = k.min(next) / LANES;
+            products = add_and_multiply(&mut columns, factors, v, next_v, first);
+        }
+    }
+
+    /// Takes column `j` of R from a column to which all reflections before its own are applied, and makes its own of the rest.
+    #[inline(always)]
+    fn finish(&mut self, (re, im): PartsMut<'_>, j: usize) {
+        let steps = self.taus.len();
+        let (x, y) = (re.as_flattened_mut(), im.as_flattened_mut());
+        for row in 0..j.min(steps) {
+            let value = C128::new(std::mem::take(&mut x[row]), std::mem::take(&mut y[row]));
+            self.r[row * self.columns + j] = value;
+        }
+        if j < steps {
+            let (v, w) = self.vectors.parts_mut(j);
+            v.copy_from_slice(re);
+            w.copy_from_slice(im);
+            let (beta, tau) = reflect((v, w), j);
+            (self.r[j * self.columns + j], self.taus[j]) = (C128::new(beta, 0.0), tau);
+        }
+    }
 }
 
 crate::multiversion! {
 /// Makes columns an upper triangular matrix, the R of `of`.
-fn factor(of: &mut Reflected, rest: &mut Columns) {
-    let Reflected { r, columns: n, vectors, taus, .. } = of;
-    let (n, steps) = (*n, taus.len());
-    let mut products = vec![ZERO; n];
-    for step in 0..=steps {
-        // Each column gets the reflection of the step before, and is multiplied with this one's vector, for the next step, in
-        // one go. The first of them is made that vector. (Before there are products, nothing is changed.)
-        let (before, next) = (step.saturating_sub(1), step.min(steps.saturating_sub(1)));
-        for j in step..n {
-            if steps > 0 {
-                let first = before / LANES;
-                // H^H, as R = ... H2^H H1^H A.
-                let change = -(taus[before].conj() * products[j]);
-                let (v, next) = (vectors.parts(before, first), vectors.parts(next, first));
-                products[j] = add_and_multiply(rest.parts_mut(j, first), change, v, next);
-            }
-            if step > 0 {
-                // A finished row goes, so that columns are zero before what is left of them.
-                r[before * n + j] = rest.at(before, j);
-                rest.set(before, j, ZERO);
-            }
-            if j == step && step < steps {
-                let (re, im) = vectors.parts_mut(step, 0);
-                re.copy_from_slice(rest.re.groups(step));
-                im.copy_from_slice(rest.im.groups(step));
-                let (beta, tau) = reflect((re, im), step);
-                (r[step * n + step], taus[step]) = (C128::new(beta, 0.0), tau);
-            }
+fn factor(of: &mut Reflected, columns: &mut Columns) {
+    for j in (0..of.columns).step_by(2) {
+        // Both get all reflections that there are, then the second the one of the first.
+        let known = j.min(of.taus.len());
+        let (x, y) = columns.pair_mut(j);
+        if let Some(y) = y {
+            of.apply::<2, true>([(&mut *x.0, &mut *x.1), (&mut *y.0, &mut *y.1)], (0, known));
+            of.finish(x, j);
+            of.apply::<1, true>([(&mut *y.0, &mut *y.1)], (j, of.taus.len().min(j + 1)));
+            of.finish(y, j + 1);
+        } else {
+            of.apply::<1, true>([(&mut *x.0, &mut *x.1)], (0, known));
+            of.finish(x, j);
         }
     }
 }
@@ -208,18 +268,13 @@ fn factor(of: &mut Reflected, rest: &mut Columns) {
 crate::multiversion! {
 /// Makes columns of the identity those of Q.
 fn multiply(of: &Reflected, q: &mut Columns) {
-    let (vectors, steps) = (&of.vectors, of.taus.len());
     let count = q.re.groups.len() / q.re.width.max(1);
-    for c in 0..count {
+    for c in (0..count).step_by(2) {
         // Reflections that begin after row `c` leave the column as it is.
-        let Some(last) = steps.min(c + 1).checked_sub(1) else { return };
-        let mut product = vectors.at::<C128>(c, last).conj();
-        for k in (0..=last).rev() {
-            let next = k.saturating_sub(1);
-            let first = next / LANES;
-            let change = -(of.taus[k] * product);
-            let (v, next) = (vectors.parts(k, first), vectors.parts(next, first));
-            product = add_and_multiply(q.parts_mut(c, first), change, v, next);
+        let steps = of.taus.len().min(c + 2);
+        match q.pair_mut(c) {
+            (x, None) => of.apply::<1, false>([x], (0, steps)),
+            (x, Some(y)) => of.apply::<2, false>([x, y], (0, steps)),
         }
     }
 }

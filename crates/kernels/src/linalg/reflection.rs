@@ -429,17 +429,13 @@ impl<T: Real> Reflections<T> {
     /// alone, or any.
     #[inline(always)]
     pub(super) fn multiply(&self, rows: &mut Rows<T>, offset: usize, is_identity: bool) {
-        let width = rows.width;
-        let mut rest = &mut rows.groups[..];
-        let mut c = 0;
-        while rest.len() >= 2 * width && width > 0 {
-            let (two, others) = rest.split_at_mut(2 * width);
-            let (x, y) = two.split_at_mut(width);
-            self.multiply_few([x, y], offset, is_identity.then_some(c));
-            (rest, c) = (others, c + 2);
-        }
-        if !rest.is_empty() {
-            self.multiply_few([rest], offset, is_identity.then_some(c));
+        let width = rows.width.max(1);
+        for (pair, rows) in rows.groups.chunks_mut(2 * width).enumerate() {
+            let identity = is_identity.then_some(2 * pair);
+            match rows.split_at_mut(width.min(rows.len())) {
+                (x, []) => self.multiply_few([x], offset, identity),
+                (x, y) => self.multiply_few([x, y], offset, identity),
+            }
         }
     }
 
@@ -455,28 +451,42 @@ impl<T: Real> Reflections<T> {
         let count = self.taus.len();
         let steps = of_identity.map_or(count, |c| count.min((c + N).saturating_sub(offset)));
         let Some(last) = steps.checked_sub(1) else { return };
-        let from = |k: usize| (k + offset) / LANES;
+        let (v, first) = (self.vectors.groups(last), (last + offset) / LANES);
         let mut products = [T::ZERO; N];
-        for (i, product_) in products.iter_mut().enumerate() {
-            let v = self.vectors.groups(last);
-            *product_ = match of_identity {
+        for i in 0..N {
+            products[i] = match of_identity {
                 Some(c) => v.as_flattened()[c + i],
-                None => product(&rows[i][from(last)..], &v[from(last)..]),
+                None => product(&rows[i][first..], &v[first..]),
             };
         }
-        let mut rows = rows;
-        for k in (0..steps).rev() {
+        self.apply_few::<N, false>(rows, products, (0, steps), offset);
+    }
+
+    /// Applies reflections `from` to `to`, the first of them first if `FORWARD`, to a few rows, whose products with that one's
+    /// vector are known. Each row is read and written once for a reflection and the next one's product.
+    #[inline(always)]
+    fn apply_few<const N: usize, const FORWARD: bool>(
+        &self,
+        mut rows: [&mut [Group<T>]; N],
+        mut products: [T; N],
+        (from, to): (usize, usize),
+        offset: usize,
+    ) {
+        for done in from..to {
+            let k = if FORWARD { done } else { from + to - 1 - done };
             let factors = products.map(|product| -(self.taus[k] * product));
             let v = self.vectors.groups(k);
-            if k == 0 {
+            if done + 1 == to {
+                let first = (k + offset) / LANES;
                 for (row, factor) in rows.iter_mut().zip(factors) {
-                    add(&mut row[from(0)..], factor, &v[from(0)..]);
+                    add(&mut row[first..], factor, &v[first..]);
                 }
                 return;
             }
-            let first = from(k - 1);
+            let next = if FORWARD { k + 1 } else { k - 1 };
+            let first = (k.min(next) + offset) / LANES;
             let rows = rows.each_mut().map(|row| &mut row[first..]);
-            let next = &self.vectors.groups(k - 1)[first..];
+            let next = &self.vectors.groups(next)[first..];
             products = add_and_multiply(rows, factors, &v[first..], next);
         }
     }
@@ -484,59 +494,45 @@ impl<T: Real> Reflections<T> {
     /// Makes columns, which come as rows, an upper triangular matrix `r` (as many rows as reflections, `n` columns).
     #[inline(always)]
     pub(super) fn factor(&mut self, columns: &mut Rows<T>, r: &mut [T], n: usize) {
-        let (width, steps) = (columns.width, self.taus.len());
+        let (width, steps) = (columns.width.max(1), self.taus.len());
         r.fill(T::ZERO);
-        if steps == 0 {
-            return;
-        }
-        let v = self.vectors.groups_mut(0);
-        v.copy_from_slice(columns.groups(0));
-        (r[0], self.taus[0]) = reflect(v, 0);
-        let mut products = vec![T::ZERO; n];
-        for (j, product_) in products.iter_mut().enumerate().skip(1) {
-            *product_ = product(columns.groups(j), v);
-        }
-        for step in 0..steps {
-            let tau = self.taus[step];
-            // Finished rows go, so that columns are zero before what is left of them.
-            let finish = |row: &mut [Group<T>], r: &mut T| {
-                *r = std::mem::replace(&mut row.as_flattened_mut()[step], T::ZERO);
-            };
-            let (r, later) = r[step * n..].split_at_mut(n);
-            let (vectors, next) = self.vectors.groups.split_at_mut((step + 1) * width);
-            let first = step / LANES;
-            let v = &vectors[step * width + first..];
-            if step + 1 == steps {
-                for j in steps..n {
-                    let row = columns.groups_mut(j);
-                    add(&mut row[first..], -(tau * products[j]), v);
-                    finish(row, &mut r[j]);
+        for (pair, rows) in columns.groups.chunks_mut(2 * width).enumerate() {
+            // Both get all reflections that there are, which are read once for them, then the second the one of the first.
+            let j = 2 * pair;
+            let (x, y) = rows.split_at_mut(width.min(rows.len()));
+            let known = j.min(steps);
+            if known > 0 {
+                let v = self.vectors.groups(0);
+                let of_x = product(x, v);
+                if y.is_empty() {
+                    self.apply_few::<1, true>([&mut *x], [of_x], (0, known), 0);
+                } else {
+                    let products = [of_x, product(y, v)];
+                    self.apply_few::<2, true>([&mut *x, &mut *y], products, (0, known), 0);
                 }
-                return;
             }
-            let row = columns.groups_mut(step + 1);
-            add(&mut row[first..], -(tau * products[step + 1]), v);
-            finish(row, &mut r[step + 1]);
-            let next = &mut next[..width];
-            next.copy_from_slice(row);
-            (later[step + 1], self.taus[step + 1]) = reflect(next, step + 1);
-            let next = &next[first..];
-            let mut j = step + 2;
-            while j + 2 <= n {
-                let (x, y) = columns.groups[j * width..(j + 2) * width].split_at_mut(width);
-                let factors = [-(tau * products[j]), -(tau * products[j + 1])];
-                let both = add_and_multiply([&mut x[first..], &mut y[first..]], factors, v, next);
-                products[j..j + 2].copy_from_slice(&both);
-                finish(x, &mut r[j]);
-                finish(y, &mut r[j + 1]);
-                j += 2;
+            self.finish(x, r, n, j);
+            if !y.is_empty() {
+                if j < steps {
+                    let of_y = product(y, self.vectors.groups(j));
+                    self.apply_few::<1, true>([&mut *y], [of_y], (j, j + 1), 0);
+                }
+                self.finish(y, r, n, j + 1);
             }
-            if j < n {
-                let row = columns.groups_mut(j);
-                let factor = -(tau * products[j]);
-                [products[j]] = add_and_multiply([&mut row[first..]], [factor], v, next);
-                finish(row, &mut r[j]);
-            }
+        }
+    }
+
+    /// Takes column `j` of `r` from a column to which all reflections before its own are applied, and makes its own of the rest.
+    #[inline(always)]
+    fn finish(&mut self, column: &mut [Group<T>], r: &mut [T], n: usize, j: usize) {
+        let known = j.min(self.taus.len());
+        for (row, x) in column.as_flattened_mut()[..known].iter_mut().enumerate() {
+            r[row * n + j] = std::mem::replace(x, T::ZERO);
+        }
+        if j < self.taus.len() {
+            let v = self.vectors.groups_mut(j);
+            v.copy_from_slice(column);
+            (r[j * n + j], self.taus[j]) = reflect(v, j);
         }
     }
 }

@@ -34,7 +34,6 @@ pub(crate) trait Field: Compute + MulAdd + faer::traits::ComplexField {
     fn minus(self, by: Self) -> Self;
     /// The size that LAPACK pivots by: |re| + |im|.
     fn size(self) -> f64;
-    fn is_finite(self) -> bool;
     fn conjugate(self) -> Self;
     fn part(self) -> Self::Part;
     fn magnitude(self) -> f64;
@@ -47,7 +46,6 @@ macro_rules! field {
             #[inline(always)] fn over(self, by: Self) -> Self { self / by }
             #[inline(always)] fn minus(self, by: Self) -> Self { self - by }
             #[inline(always)] fn size(self) -> f64 { $size(self) }
-            #[inline(always)] fn is_finite(self) -> bool { ($size)(self).is_finite() }
             #[inline(always)] fn conjugate(self) -> Self { $conj(self) }
             #[inline(always)] fn part(self) -> $part { $real(self) }
             #[inline(always)] fn magnitude(self) -> f64 { <C128 as Compute>::convert(self).norm() }

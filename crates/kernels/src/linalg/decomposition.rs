@@ -53,7 +53,7 @@ pub fn svd(
         let wanted = (u.is_some(), vh.is_some());
         let (us_, vs_, ss_) = (SharedMut::new(&mut us), SharedMut::new(&mut vs), SharedMut::new(&mut ss));
         for_batch(batch, 8 * m * n * k, "linalg.svd", is_batched, &|i| {
-            let (mat, up) = scaled(&a, i, m, n)?;
+            let (mat, up) = scaled(to_mat(&a, i, m, n))?;
             // SAFETY: one task per matrix.
             let ss = unsafe { ss_.slice(i * k..(i + 1) * k) };
             let svd = if full_matrices { mat.svd() } else { mat.thin_svd() }.map_err(|_| NOT_FINITE.to_owned())?;
@@ -104,9 +104,7 @@ fn svd_of_small<T: Real + Field<Part = T>>(
                 let u = us_.slice(i * per_u..(i + 1) * per_u);
                 (s.slice(i * k..(i + 1) * k), u, vs_.slice(i * per_v..(i + 1) * per_v))
             };
-            let is_done =
-                a.iter().all(|v| Field::is_finite(*v)) && solver.decompose(s, (u, v), a, m < n);
-            if is_done { Ok(()) } else { Err(NOT_FINITE.to_owned()) }
+            if solver.decompose(s, (u, v), a, m < n) { Ok(()) } else { Err(NOT_FINITE.to_owned()) }
         })
     })?;
     store_optional(u, &us);
@@ -114,24 +112,22 @@ fn svd_of_small<T: Real + Field<Part = T>>(
     Ok(())
 }
 
-/// Matrix `i`, multiplied by a power of two so that its largest element is about 1 (`faer` takes other sizes for zeros and
+/// A matrix multiplied by a power of two so that its largest element is about 1 (`faer` takes other sizes for zeros and
 /// infinities), if all its elements are finite; and by what its values are to be multiplied.
-fn scaled<T: Field>(
-    a: &[T],
-    i: usize,
-    m: usize,
-    n: usize,
-) -> std::result::Result<(faer::Mat<T>, f64), String> {
-    let sizes = a[i * m * n..(i + 1) * m * n].iter().map(|v| Field::size(*v));
-    // (NaN stays.)
-    let larger = |size: f64, than: f64| size > than || size.is_nan();
-    let largest = sizes.fold(0.0, |most, size| if larger(size, most) { size } else { most });
+fn scaled<T: Field>(mut mat: faer::Mat<T>) -> std::result::Result<(faer::Mat<T>, f64), String> {
+    let mut largest = 0.0;
+    for column in 0..mat.ncols() {
+        for value in mat.col_as_slice(column) {
+            let size = Field::size(*value);
+            // (NaN stays.)
+            largest = if size > largest || size.is_nan() { size } else { largest };
+        }
+    }
     if !largest.is_finite() {
         return Err(NOT_FINITE.to_owned());
     }
     let (down, up) = symmetric::scale_of(largest);
-    let mut mat = to_mat(a, i, m, n);
-    for column in 0..n {
+    for column in 0..mat.ncols() {
         for value in mat.col_as_slice_mut(column) {
             *value = T::convert(C128::convert(*value) * down);
         }
@@ -327,8 +323,7 @@ pub fn eigh(
         // Matrices of order 0 have no eigenvalues, and `faer` does not take them.
         let count = if n == 0 { 0 } else { batch };
         for_batch(count, 8 * n * n * n, "linalg.eigh", is_batched, &|i| {
-            let (mat, up) = scaled(&a, i, n, n)?;
-            let mat = hermitian(mat, upper);
+            let (mat, up) = scaled(hermitian(to_mat(&a, i, n, n), upper))?;
             let eigen = mat.self_adjoint_eigen(Side::Lower).map_err(|_| NOT_FINITE.to_owned())?;
             // SAFETY: one task per matrix.
             unsafe {
@@ -369,8 +364,7 @@ fn eigh_of_small<T: Real + Field<Part = T>>(
             // SAFETY: one task per matrix.
             let (w, v) =
                 unsafe { (w.slice(i * n..(i + 1) * n), vs_.slice(i * per_v..(i + 1) * per_v)) };
-            let is_done = a.iter().all(|v| Field::is_finite(*v)) && solver.eigen(w, v, a, upper);
-            if is_done { Ok(()) } else { Err(NOT_FINITE.to_owned()) }
+            if solver.eigen(w, v, a, upper) { Ok(()) } else { Err(NOT_FINITE.to_owned()) }
         })
     })?;
     store_optional(v, &vs);

@@ -193,7 +193,12 @@ fn add_and_multiply<const N: usize>(
             sums[i][1] = minus_times(times(sums[i][1], y, next), x, next_i);
         }
     }
-    sums.map(|[re, im]| C128::new(total(re), total(im)))
+    // (Not by a closure, as in `reflection`.)
+    let mut products = [ZERO; N];
+    for i in 0..N {
+        products[i] = C128::new(total(sums[i][0]), total(sums[i][1]));
+    }
+    products
 }
 
 impl Reflected {
@@ -214,7 +219,10 @@ impl Reflected {
         for done in from..to {
             let k = if FORWARD { done } else { from + to - 1 - done };
             let tau = if FORWARD { self.taus[k].conj() } else { self.taus[k] };
-            let factors = products.map(|product| -(tau * product));
+            let mut factors = products;
+            for factor in &mut factors {
+                *factor = -(tau * *factor);
+            }
             let next = match done + 1 == to {
                 true => k,
                 false if FORWARD => k + 1,

@@ -90,7 +90,9 @@ fn divided<T: Real>(mut a: Group<T>, by: T) -> Group<T> {
 
 /// The sum of the lanes.
 #[inline(always)]
-pub(super) fn total<T: Real>(mut lanes: Group<T>) -> T {
+pub(super) fn total<T: Real>(lanes: Group<T>) -> T {
+    // Hidden, or LLVM works on pieces of two lanes all the way to here.
+    let mut lanes = std::hint::black_box(lanes);
     let mut width = LANES / 2;
     while width > 0 {
         for l in 0..width {
@@ -268,14 +270,25 @@ fn add_and_multiply<T: Real, const N: usize>(
             sums[i][0] = times(sums[i][0], *x, *next);
         }
     }
-    sums.map(|[a, b]| total(plus(a, T::ONE, b)))
+    // (Not by a closure, which would not be compiled for the registers that the rest of it is.)
+    let mut products = [T::ZERO; N];
+    for i in 0..N {
+        products[i] = total(plus(sums[i][0], T::ONE, sums[i][1]));
+    }
+    products
 }
 
 /// Adds a multiple of `v` to a row.
 #[inline(always)]
 fn add<T: Real>(row: &mut [Group<T>], factor: T, v: &[Group<T>]) {
+    let ((row, row_rest), (v, v_rest)) = (row.as_chunks_mut::<2>(), v.as_chunks::<2>());
     for (x, v) in row.iter_mut().zip(v) {
         let x = std::hint::black_box(x);
+        for half in 0..2 {
+            x[half] = plus(x[half], factor, v[half]);
+        }
+    }
+    for (x, v) in row_rest.iter_mut().zip(v_rest) {
         *x = plus(*x, factor, *v);
     }
 }
@@ -296,10 +309,7 @@ pub(super) fn apply_right<T: Real>(
     for i in top..rows {
         let row = &mut a.groups[i * width + first..(i + 1) * width];
         let factor = -(tau * product(row, v));
-        for (x, v) in row.iter_mut().zip(v) {
-            let x = std::hint::black_box(x);
-            *x = plus(*x, factor, *v);
-        }
+        add(row, factor, v);
     }
 }
 
@@ -366,18 +376,34 @@ impl<T: Real> Pending<T> {
             // Beyond the diagonal each element stands for two.
             let beyond = times([T::ZERO; LANES], x, self.after[lane]);
             sums[g] = plus(sums[g], v_i, beyond);
-            let mut products = times([T::ZERO; LANES], beyond, v[g]);
-            let rest = row[g + 1..].iter_mut().zip(&mut sums[g + 1..width]);
-            let both = self.v[g + 1..width].iter().zip(&self.w[g + 1..width]);
-            let (by_v, by_w) = (-self.v.as_flattened()[i], -self.w.as_flattened()[i]);
-            for (((x, sum), (old_v, old_w)), v) in rest.zip(both).zip(&v[g + 1..width]) {
+            let mut products = [times([T::ZERO; LANES], beyond, v[g]), [T::ZERO; LANES]];
+            let by = [-self.w.as_flattened()[i], -self.v.as_flattened()[i], v_i];
+            let (row, sums) = (&mut row[g + 1..], &mut sums[g + 1..width]);
+            let (old_v, old_w) = (&self.v[g + 1..width], &self.w[g + 1..width]);
+            let (twos, rest) = row.as_chunks_mut::<2>();
+            let (sum_twos, sum_rest) = sums.as_chunks_mut::<2>();
+            let ((v_twos, v_rest), (w_twos, w_rest)) =
+                (old_v.as_chunks::<2>(), old_w.as_chunks::<2>());
+            let (new_twos, new_rest) = v[g + 1..width].as_chunks::<2>();
+            for ((((x, sum), v), w), new) in
+                twos.iter_mut().zip(sum_twos).zip(v_twos).zip(w_twos).zip(new_twos)
+            {
                 // Hidden, as in `reflect`.
                 let (x, sum) = std::hint::black_box((x, sum));
-                let value = plus(plus(*x, by_w, *old_v), by_v, *old_w);
-                *x = value;
-                *sum = plus(*sum, v_i, value);
-                products = times(products, value, *v);
+                for half in 0..2 {
+                    let value = plus(plus(x[half], by[0], v[half]), by[1], w[half]);
+                    x[half] = value;
+                    sum[half] = plus(sum[half], by[2], value);
+                    products[half] = times(products[half], value, new[half]);
+                }
             }
+            if let ([x], [sum], [v], [w], [new]) = (rest, sum_rest, v_rest, w_rest, new_rest) {
+                let value = plus(plus(*x, by[0], *v), by[1], *w);
+                *x = value;
+                *sum = plus(*sum, by[2], value);
+                products[0] = times(products[0], value, *new);
+            }
+            let products = plus(products[0], T::ONE, products[1]);
             self.along[i] = x[lane].mul_add(v_i, total(products));
         }
         self.v[..first].fill([T::ZERO; LANES]);
@@ -474,7 +500,10 @@ impl<T: Real> Reflections<T> {
     ) {
         for done in from..to {
             let k = if FORWARD { done } else { from + to - 1 - done };
-            let factors = products.map(|product| -(self.taus[k] * product));
+            let mut factors = products;
+            for factor in &mut factors {
+                *factor = -(self.taus[k] * *factor);
+            }
             let v = self.vectors.groups(k);
             if done + 1 == to {
                 let first = (k + offset) / LANES;

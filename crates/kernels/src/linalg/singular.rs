@@ -7,7 +7,7 @@
 use super::reflection::{
     Group, LANES, Reflections, Rows, apply, apply_right, points_back, reflect,
 };
-use super::symmetric::{SWEEPS, rotate, scale_of};
+use super::symmetric::{SWEEPS, rotate, scale};
 use crate::dense::{Real, turn};
 use crate::elementwise::copy_tile;
 use smallvec::SmallVec;
@@ -81,8 +81,9 @@ impl<T: Real> Singular<T> {
         }
     }
 
-    /// The singular values `s` (n), descending, of a matrix of finite numbers (m, n), or with `is_turned` (n, m); and unless
-    /// they are empty, the vectors `u` and `vh` of the matrix as it is given. False if the steps do not converge.
+    /// The singular values `s` (n), descending, of a matrix (m, n), or with `is_turned` (n, m); and unless they are empty, the
+    /// vectors `u` and `vh` of the matrix as it is given. False if it has elements that are not finite, or the steps do not
+    /// converge.
     pub(super) fn decompose(
         &mut self,
         s: &mut [T],
@@ -91,12 +92,6 @@ impl<T: Real> Singular<T> {
         is_turned: bool,
     ) -> bool {
         let (m, n) = (self.m, self.n);
-        let mut largest = 0.0;
-        for value in a {
-            let size = value.wide().abs();
-            largest = if size > largest { size } else { largest };
-        }
-        let (down, up) = scale_of(largest);
         let matrix = match &mut self.tall {
             Some(tall) => &mut tall.matrix,
             None => &mut self.matrix,
@@ -112,9 +107,7 @@ impl<T: Real> Singular<T> {
             // SAFETY: `m` runs of `n` elements, and `n` rows of `m`.
             unsafe { copy_tile::<T, false>(to, a.as_ptr().cast(), (to_row, wide), (m, n)) };
         }
-        for value in matrix.groups.as_flattened_mut() {
-            *value = T::of(value.wide() * down);
-        }
+        let Some(up) = scale(&mut matrix.groups) else { return false };
         let is_wanted = !(u.is_empty() && vh.is_empty());
         if let Some(tall) = &mut self.tall {
             make_square(&mut self.matrix, tall);

@@ -7,6 +7,7 @@
 
 use super::reflection::{Group, LANES, Pending, Reflections, Rows, points_back, reflect};
 use crate::dense::{Real, turn};
+use crate::elementwise::copy_tile;
 use smallvec::SmallVec;
 
 /// Largest order; beyond, `faer` divides and conquers. (Without vectors there is nothing to divide.)
@@ -22,6 +23,36 @@ pub(super) fn scale_of(largest: f64) -> (f64, f64) {
     let exponent = if largest == 0.0 { 0 } else { exponent.clamp(-1000, 1000) };
     let power = |exponent: i64| f64::from_bits(((1023 + exponent) as u64) << 52);
     (power(-exponent), power(exponent))
+}
+
+crate::multiversion! {
+    /// Multiplies a matrix by a power of two so that its largest element is between 1 and 2, and gives by what its values are to
+    /// be multiplied; nothing if an element is not finite.
+    pub(super) fn scale<T: Real>(matrix: &mut [Group<T>]) -> Option<f64> {
+        let (mut sizes, mut nothing) = ([T::ZERO; LANES], [T::ZERO; LANES]);
+        for group in matrix.iter() {
+            // Hidden, or LLVM takes the same lane of several groups together.
+            let group = *std::hint::black_box(group);
+            for l in 0..LANES {
+                let size = group[l].abs();
+                sizes[l] = if size > sizes[l] { size } else { sizes[l] };
+                // (Zero times anything else is not zero.)
+                nothing[l] += size * T::ZERO;
+            }
+        }
+        if nothing.into_iter().any(T::is_nan) {
+            return None;
+        }
+        let largest = sizes.into_iter().fold(0.0, |largest: f64, size| largest.max(size.wide()));
+        let (down, up) = scale_of(largest);
+        for group in matrix {
+            let group = std::hint::black_box(group);
+            for l in 0..LANES {
+                group[l] = T::of(group[l].wide() * down);
+            }
+        }
+        Some(up)
+    }
 }
 
 /// What the decomposition of a matrix of order `n` needs.
@@ -56,27 +87,26 @@ impl<T: Real> Symmetric<T> {
         }
     }
 
-    /// The eigenvalues `w` (n), ascending, of a matrix (n, n) of finite numbers of which one triangle is read, and its
-    /// eigenvectors, the columns of `v` (n, n) unless that is empty. False if the method does not converge.
+    /// The eigenvalues `w` (n), ascending, of a matrix (n, n) of which one triangle is read, and its eigenvectors, the
+    /// columns of `v` (n, n) unless that is empty. False if it has elements that are not finite, or the method does not converge.
     pub(super) fn eigen(&mut self, w: &mut [T], v: &mut [T], a: &[T], upper: bool) -> bool {
         let (n, is_wanted) = (self.n, !v.is_empty());
-        let mut largest = 0.0;
-        for r in 0..n {
-            for c in 0..=r {
-                let at = if upper { c * n + r } else { r * n + c };
-                let size = a[at].wide().abs();
-                largest = if size > largest { size } else { largest };
+        // The rows from the diagonal on; nothing before it.
+        let (item, group) = (size_of::<T>() as isize, size_of::<Group<T>>() as isize);
+        if upper {
+            for (r, row) in a.chunks_exact(n).enumerate() {
+                self.matrix.row(r)[..n].copy_from_slice(row);
             }
+        } else {
+            let strides = (self.matrix.width as isize * group, n as isize * item);
+            let to = self.matrix.groups.as_mut_ptr().cast();
+            // SAFETY: `n` rows and columns of both.
+            unsafe { copy_tile::<T, false>(to, a.as_ptr().cast(), strides, (n, n)) };
         }
-        let (down, up) = scale_of(largest);
         for r in 0..n {
-            for c in 0..=r {
-                let at = if upper { c * n + r } else { r * n + c };
-                let value = T::of(a[at].wide() * down);
-                self.matrix.row(r)[c] = value;
-                self.matrix.row(c)[r] = value;
-            }
+            self.matrix.row(r)[..r].fill(T::ZERO);
         }
+        let Some(up) = scale(&mut self.matrix.groups) else { return false };
         reduce(self, is_wanted);
         let is_done = if is_wanted {
             diagonalise(self)
@@ -162,6 +192,48 @@ fn precision<T>() -> f64 {
     if size_of::<T>() == 4 { f64::from(f32::EPSILON) * 0.5 } else { f64::EPSILON * 0.5 }
 }
 
+/// The last row of the block of a tridiagonal matrix that begins at row `first`: the square of the element beside the diagonal,
+/// which the caller tells from what it keeps of it, is below `tiny` of the two on it, and that element becomes zero.
+#[inline(always)]
+fn end_of_block(
+    d: &[f64],
+    e: &mut [f64],
+    first: usize,
+    square: impl Fn(usize, &[f64]) -> f64,
+    tiny: f64,
+) -> usize {
+    let mut last = first;
+    while last + 1 < d.len() {
+        if square(last, e) <= tiny * (d[last] * d[last + 1]).abs() + 1e-300 {
+            e[last] = 0.0;
+            break;
+        }
+        last += 1;
+    }
+    last
+}
+
+/// Lets a block be worked on from its smaller end on, which keeps the small eigenvalues of graded matrices; whether it was turned
+/// round for that. Blocks before row `directed` have their direction.
+#[inline(always)]
+fn turn_block(
+    d: &mut [f64],
+    e: &mut [f64],
+    (first, last): (usize, usize),
+    directed: &mut usize,
+) -> bool {
+    if first < *directed {
+        return false;
+    }
+    *directed = last + 1;
+    let is_turned = d[last].abs() < d[first].abs();
+    if is_turned {
+        d[first..=last].reverse();
+        e[first..last].reverse();
+    }
+    is_turned
+}
+
 /// The eigenvalues of a tridiagonal matrix, of which `e` holds the squares of the elements beside the diagonal: QL with shifts,
 /// rational in these squares (Pal, Walker and Kahan; Parlett, "The Symmetric Eigenvalue Problem", 8.15). The element beside the
 /// diagonal may be left out where its square is below `tiny` of the two on it. False if it does not converge.
@@ -171,14 +243,7 @@ fn eigenvalues(d: &mut [f64], e: &mut [f64], tiny: f64) -> bool {
     let mut left = SWEEPS * n;
     for first in 0..n {
         loop {
-            let mut last = first;
-            while last + 1 < n {
-                if e[last] <= tiny * (d[last] * d[last + 1]).abs() + 1e-300 {
-                    e[last] = 0.0;
-                    break;
-                }
-                last += 1;
-            }
+            let last = end_of_block(d, e, first, |i, e| e[i], tiny);
             if last == first {
                 break;
             }
@@ -186,14 +251,7 @@ fn eigenvalues(d: &mut [f64], e: &mut [f64], tiny: f64) -> bool {
                 return false;
             }
             left -= 1;
-            if first >= directed {
-                directed = last + 1;
-                // From the smaller end on, as in `diagonalise`.
-                if d[last].abs() < d[first].abs() {
-                    d[first..=last].reverse();
-                    e[first..last].reverse();
-                }
-            }
+            turn_block(d, e, (first, last), &mut directed);
             let beside = e[first].sqrt();
             let slope = (d[first + 1] - d[first]) / (2.0 * beside);
             let root = slope.mul_add(slope, 1.0).sqrt();
@@ -225,20 +283,12 @@ crate::multiversion! {
         let Symmetric { n, vectors, diagonal: d, beside: e, .. } = of;
         let (n, width) = (*n, vectors.width);
         let precision = precision::<T>();
-        // Rows before it belong to parts of the matrix that have their direction.
         let mut directed = 0;
         let mut left = SWEEPS * n;
         for first in 0..n {
             loop {
-                let mut last = first;
-                while last + 1 < n {
-                    let bound = precision * precision * d[last].abs() * d[last + 1].abs();
-                    if e[last] * e[last] <= bound + 1e-300 {
-                        e[last] = 0.0;
-                        break;
-                    }
-                    last += 1;
-                }
+                let tiny = precision * precision;
+                let last = end_of_block(d, e, first, |i, e| e[i] * e[i], tiny);
                 if last == first {
                     break;
                 }
@@ -246,16 +296,10 @@ crate::multiversion! {
                     return false;
                 }
                 left -= 1;
-                if first >= directed {
-                    directed = last + 1;
-                    // From the smaller end on, which keeps the small eigenvalues of graded matrices.
-                    if d[last].abs() < d[first].abs() {
-                        d[first..=last].reverse();
-                        e[first..last].reverse();
-                        for (i, j) in (first..=last).zip((first..=last).rev()).take_while(|(i, j)| i < j) {
-                            let (low, high) = vectors.groups.split_at_mut(j * width);
-                            low[i * width..][..width].swap_with_slice(&mut high[..width]);
-                        }
+                if turn_block(d, e, (first, last), &mut directed) {
+                    for (i, j) in (first..=last).zip((first..=last).rev()).take_while(|(i, j)| i < j) {
+                        let (low, high) = vectors.groups.split_at_mut(j * width);
+                        low[i * width..][..width].swap_with_slice(&mut high[..width]);
                     }
                 }
                 // Wilkinson's shift.

@@ -130,28 +130,32 @@ fn reflect((re, im): (&mut [Group<f64>], &mut [Group<f64>]), at: usize) -> (f64,
     let (beta, tau) = if !has_tail && alpha.im == 0.0 {
         (alpha.re, ZERO)
     } else {
-        let tail = if !has_tail || SQUARED.contains(&largest) {
-            total(squares).sqrt()
+        // Of largest size 1, if squares or quotients of it overflow or get lost.
+        let mut largest = largest.max(alpha.re.abs()).max(alpha.im.abs());
+        let mut first = alpha;
+        if SQUARED.contains(&largest) {
+            largest = 1.0;
         } else {
-            let mut squares = NOTHING;
-            for (x, y) in re.iter().zip(im.iter()) {
-                let (x, y) = std::hint::black_box((*x, *y));
-                let (x, y) = (x.map(|x| x / largest), y.map(|y| y / largest));
-                squares = times(times(squares, x, x), y, y);
+            first = alpha / largest;
+            squares = NOTHING;
+            for (x, y) in re.iter_mut().zip(im.iter_mut()) {
+                let (x, y) = std::hint::black_box((x, y));
+                for l in 0..LANES {
+                    x[l] /= largest;
+                    y[l] /= largest;
+                }
+                squares = times(times(squares, *x, *x), *y, *y);
             }
-            largest * total(squares).sqrt()
-        };
-        let beta = -alpha.norm().hypot(tail).copysign(alpha.re);
-        // (Of tiny numbers the square, by which a quotient divides, is zero.)
-        let size = (alpha.re - beta).abs();
-        let factor = C128::new(1.0, 0.0) / ((alpha - beta) / size) / size;
+        }
+        let beta = -first.norm().hypot(total(squares).sqrt()).copysign(first.re);
+        let factor = C128::new(1.0, 0.0) / (first - beta);
         for (x, y) in re.iter_mut().zip(im.iter_mut()) {
             let (x, y) = std::hint::black_box((x, y));
             let (old_x, old_y) = (*x, *y);
             *x = plus(plus(NOTHING, factor.re, old_x), -factor.im, old_y);
             *y = plus(plus(NOTHING, factor.re, old_y), factor.im, old_x);
         }
-        (beta, C128::new((beta - alpha.re) / beta, -alpha.im / beta))
+        (beta * largest, C128::new((beta - first.re) / beta, -first.im / beta))
     };
     re[0][at] = 1.0;
     (beta, tau)

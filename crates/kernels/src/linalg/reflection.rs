@@ -128,25 +128,26 @@ pub(super) fn reflect<T: Real>(x: &mut [Group<T>], at: usize) -> (T, T) {
     // (NaN is no largest size.)
     if largest > T::ZERO || total(squares).is_nan() {
         largest = if alpha.abs() > largest { alpha.abs() } else { largest };
+        let mut first = alpha;
         let is_safe = SQUARED.contains(&largest.wide());
-        let norm = if is_safe {
-            alpha.mul_add(alpha, total(squares)).sqrt()
-        } else {
-            let mut squares = [T::ZERO; LANES];
-            for group in x.iter() {
-                let part = divided(*std::hint::black_box(group), largest);
-                squares = times(squares, part, part);
+        if !is_safe {
+            first = alpha / largest;
+            squares = [T::ZERO; LANES];
+            for group in x.iter_mut() {
+                let group = std::hint::black_box(group);
+                *group = divided(*group, largest);
+                squares = times(squares, *group, *group);
             }
-            let first = alpha / largest;
-            largest * first.mul_add(first, total(squares)).sqrt()
-        };
+        }
+        let norm = first.mul_add(first, total(squares)).sqrt();
         beta = if alpha >= T::ZERO { -norm } else { norm };
-        let inverse = T::ONE / (alpha - beta);
+        let inverse = T::ONE / (first - beta);
         for group in x.iter_mut() {
             let group = std::hint::black_box(group);
-            *group = if is_safe { scaled(inverse, *group) } else { divided(*group, alpha - beta) };
+            *group = scaled(inverse, *group);
         }
-        tau = (beta - alpha) / beta;
+        tau = (beta - first) / beta;
+        beta = if is_safe { beta } else { beta * largest };
     }
     x[0][at] = T::ONE;
     (beta, tau)

@@ -83,30 +83,30 @@ fn reflect<T: Real>(
     for scale in &mut largest {
         *scale = if *scale == T::ZERO { T::ONE } else { *scale };
     }
-    let mut squares = [T::ZERO; ROWS];
+    // Of largest size 1 from here on: squares of others may overflow or get lost, and of tiny ones quotients do too.
+    let (mut squares, mut first) = ([T::ZERO; ROWS], alpha);
     for i in k..m {
-        let x = a[i * n + k];
+        let mut x = a[i * n + k];
         for l in 0..ROWS {
-            let x = x[l] / largest[l];
-            squares[l] = x.mul_add(x, squares[l]);
+            x[l] /= largest[l];
+            squares[l] = x[l].mul_add(x[l], squares[l]);
         }
+        *(if i == k { &mut first } else { &mut v[i] }) = x;
     }
     let (mut beta, mut tau, mut factor) = (alpha, [T::ZERO; ROWS], [T::ZERO; ROWS]);
     for l in 0..ROWS {
-        let norm = largest[l] * squares[l].sqrt();
+        let norm = squares[l].sqrt();
         let turned = if alpha[l] >= T::ZERO { -norm } else { norm };
         let is_done = rest[l] == T::ZERO;
-        beta[l] = if is_done { alpha[l] } else { turned };
-        tau[l] = if is_done { T::ZERO } else { (turned - alpha[l]) / turned };
-        factor[l] = if is_done { T::ZERO } else { T::ONE / (alpha[l] - turned) };
+        beta[l] = if is_done { alpha[l] } else { turned * largest[l] };
+        tau[l] = if is_done { T::ZERO } else { (turned - first[l]) / turned };
+        factor[l] = if is_done { T::ZERO } else { T::ONE / (first[l] - turned) };
     }
     a[k * n + k] = beta;
-    for i in k + 1..m {
-        let mut x = a[i * n + k];
+    for x in &mut v[k + 1..m] {
         for l in 0..ROWS {
             x[l] *= factor[l];
         }
-        v[i] = x;
     }
     tau
 }

@@ -1,7 +1,7 @@
 //! Group norm: of a kernel, with a fused backward, as the other norms.
 
 use super::norm::{in_input_dtype, with_shown};
-use crate::dispatch::OpDef;
+use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::norm_backward::{Spread, check_channels, mask_of, stats_dtype, wanted};
@@ -131,10 +131,18 @@ impl GroupNormKernel {
         weight: Option<&Tensor>,
         bias: Option<&Tensor>,
         n: i64,
+        c: i64,
+        hxw: i64,
         group: i64,
         eps: f64,
     ) -> Result<[Tensor; 3]> {
         let inner: i64 = input.shape().get(2..).unwrap_or_default().iter().product();
+        ensure!(
+            input.shape().starts_with(&[n, c]) && hxw == inner,
+            runtime,
+            "Expected X.numel() == N * C * HxW to be true for an input of shape (N, C, ...), but got N={n}, C={c}, HxW={hxw} for one of shape {}",
+            list(input.shape())
+        );
         ensure!(inner > 0, runtime, "Expected HxW to be greater than 0, got {inner}");
         check_channels(input, &[("weight", weight), ("bias", bias)])?;
         let out = Tensor::empty_of(input.shape(), input.dtype())?;
@@ -191,5 +199,12 @@ impl GroupNormKernel {
             .with("group", 2)
             .with("eps", 1e-5);
         vec![call.without_gradient()]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let start = [s.normal(&[2, 4, 3]).into(), Value::None, Value::None];
+        let call = Sample::new(start).with("N", 3).with("C", 4).with("HxW", 3).with("group", 2);
+        let text =
+            "X.numel() == N * C * HxW to be true for an input of shape (N, C, ...), but got N=3";
+        vec![InvalidSample::new(call.with("eps", 1e-5), ErrorKind::Runtime, text)]
     }
 }

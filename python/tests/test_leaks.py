@@ -45,20 +45,12 @@ PATIENCE = 60
 
 Round = Callable[[], object]
 PATTERNS: dict[str, Round] = {}
-LEAKS: dict[str, str] = {}
-"""Patterns that leak today, with the reason."""
 
 
-def pattern(leak: str = "") -> Callable[[Round], Round]:
-    """Adds a round under its name; ``leak`` says why it is known to leak."""
-
-    def add(function: Round) -> Round:
-        PATTERNS[function.__name__] = function
-        if leak:
-            LEAKS[function.__name__] = leak
-        return function
-
-    return add
+def pattern(function: Round) -> Round:
+    """Adds a round under its name."""
+    PATTERNS[function.__name__] = function
+    return function
 
 
 # --- measuring ------------------------------------------------------------------------------------
@@ -148,7 +140,7 @@ def measured(server: subprocess.Popen[str], name: str) -> list[tuple[int, int, i
     assert server.stdout is not None
     print(name, file=server.stdin, flush=True)
     answer = json.loads(server.stdout.readline())
-    if not isinstance(answer, list):  # Not an assertion: no known leak excuses a crash.
+    if not isinstance(answer, list):
         raise RuntimeError(f"{name}: {answer}")
     return [(live, blocks, bytes_) for live, blocks, bytes_ in answer]
 
@@ -156,12 +148,6 @@ def measured(server: subprocess.Popen[str], name: str) -> list[tuple[int, int, i
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/smaps_rollup").exists(), reason="needs Linux's account of memory"
 )
-
-
-def marked(name: str) -> Any:
-    reason = LEAKS.get(name)
-    marks = [pytest.mark.xfail(strict=True, raises=AssertionError, reason=reason)] if reason else []
-    return pytest.param(name, marks=marks)
 
 
 # --- hooks ----------------------------------------------------------------------------------------
@@ -174,28 +160,28 @@ def leaf(*shape: int) -> Any:
 W = leaf(4)
 
 
-@pattern()
+@pattern
 def hook_of_a_leaf_over_the_leaf() -> None:
     x = leaf()
     x.register_hook(lambda grad: None if x.requires_grad else grad)
     (x * 2).sum().backward()
 
 
-@pattern()
+@pattern
 def hook_after_accumulation_over_the_leaf() -> None:
     x = leaf()
     x.register_post_accumulate_grad_hook(lambda leaf: setattr(x, "grad", None))
     (x * 2).sum().backward()
 
 
-@pattern()
+@pattern
 def tensor_hook_over_its_tensor() -> None:
     y = W * 2
     y.register_hook(lambda grad: None if y.requires_grad else grad)
     y.sum().backward()
 
 
-@pattern()
+@pattern
 def hooks_over_their_node() -> None:
     y = (W * 2).sum()
     y.register_hook(lambda grad, node=y.grad_fn: None)
@@ -204,7 +190,22 @@ def hooks_over_their_node() -> None:
     y.backward()
 
 
-@pattern()
+@pattern
+def metadata_over_the_result_and_its_node() -> None:
+    y = (W * 2).sum()
+    y.grad_fn.metadata["kept"] = (y, y.grad_fn)
+    y.backward()
+
+
+@pattern
+def anomaly_mode_in_double_backward() -> None:
+    with torch.autograd.set_detect_anomaly(True):
+        x = leaf()
+        (first,) = torch.autograd.grad(x.exp().sum(), x, create_graph=True)
+        first.sum().backward()
+
+
+@pattern
 def hooks_of_every_kind_over_everything_and_removed() -> None:
     x = leaf()
     y = x * 2
@@ -225,7 +226,7 @@ def hooks_of_every_kind_over_everything_and_removed() -> None:
         handle.remove()
 
 
-@pattern()
+@pattern
 def hooks_that_replace_gradients() -> None:
     y = W.exp()
     y.register_hook(lambda grad: grad * 2)
@@ -238,7 +239,7 @@ LASTING = leaf(), leaf()
 graph.register_multi_grad_hook(LASTING, lambda grads: None)
 
 
-@pattern()
+@pattern
 def a_lasting_hook_over_several_leaves() -> None:
     (LASTING[0] * LASTING[1]).sum().backward()
     (LASTING[0] * 2).sum().backward()
@@ -248,7 +249,7 @@ FIRST = leaf()
 graph.register_multi_grad_hook((FIRST,), lambda grad: None, mode="any")
 
 
-@pattern("a hook for the first of several gradients notes every run forever")
+@pattern
 def a_lasting_hook_for_the_first_of_several() -> None:
     (FIRST * 2).sum().backward()
 
@@ -257,7 +258,7 @@ BROKEN = leaf(), leaf()
 graph.register_multi_grad_hook(BROKEN, lambda grads: None)
 
 
-@pattern("a hook over several tensors keeps the gradients of runs that failed")
+@pattern
 def a_lasting_hook_over_several_leaves_where_runs_fail() -> None:
     a, b = BROKEN
     failing = b * 1
@@ -266,7 +267,7 @@ def a_lasting_hook_over_several_leaves_where_runs_fail() -> None:
         ((a * 2).sum() + (failing * (a * 3)).sum()).backward()
 
 
-@pattern()
+@pattern
 def retained_gradients() -> None:
     y = W * 2
     y.retain_grad()
@@ -298,18 +299,18 @@ def stash(what: str) -> Any:
 KEEPERS = {what: stash(what) for what in ("input", "output", "itself", "all")}
 
 
-@pattern()
+@pattern
 def contexts_that_keep_their_input_output_and_themselves() -> None:
     for keeper in KEEPERS.values():
         keeper.apply(W * 1).sum().backward()
 
 
-@pattern()
+@pattern
 def contexts_that_keep_everything_and_never_run() -> None:
     KEEPERS["all"].apply(W)
 
 
-@pattern()
+@pattern
 def contexts_kept_by_attributes_of_their_output() -> None:
     y = KEEPERS["input"].apply(W)
     y.context = y.grad_fn
@@ -329,7 +330,7 @@ def _one_of_two(ctx: Any, first: Any, second: Any) -> Any:
 Two = custom(_two, _one_of_two)
 
 
-@pattern()
+@pattern
 def gradients_that_are_not_made_of_zeros() -> None:
     Two.apply(W)[0].sum().backward()
 
@@ -342,7 +343,7 @@ def _write(ctx: Any, x: Any) -> Any:
 Write = custom(_write, lambda ctx, grad: grad * 2)
 
 
-@pattern()
+@pattern
 def custom_functions_that_write_into_views() -> None:
     base = W * 1
     Write.apply(base[1:])
@@ -353,14 +354,14 @@ def custom_functions_that_write_into_views() -> None:
 Once = custom(lambda ctx, x: x * 2, once_differentiable(lambda ctx, grad: grad * 2))
 
 
-@pattern()
+@pattern
 def functions_to_be_differentiated_once() -> None:
     (grad,) = torch.autograd.grad(Once.apply(W * W).sum(), W, create_graph=True)
     with contextlib.suppress(RuntimeError):
         grad.sum().backward()
 
 
-@pattern()
+@pattern
 def classes_of_functions_made_and_dropped() -> None:
     custom(lambda ctx, x: x * 2, lambda ctx, grad: grad * 2).apply(W).sum().backward()
 
@@ -368,7 +369,7 @@ def classes_of_functions_made_and_dropped() -> None:
 # --- higher orders --------------------------------------------------------------------------------
 
 
-@pattern()
+@pattern
 def cycles_of_create_graph_that_are_broken() -> None:
     x = leaf()
     with warnings.catch_warnings():
@@ -378,19 +379,19 @@ def cycles_of_create_graph_that_are_broken() -> None:
     x.grad = None
 
 
-@pattern()
+@pattern
 def gradients_of_gradients_of_gradients() -> None:
     grad = W.sin() * W
     for _ in range(3):
         (grad,) = torch.autograd.grad(grad.sum(), W, create_graph=True)
 
 
-@pattern()
+@pattern
 def hessians() -> None:
     torch.autograd.functional.hessian(lambda x: (x**3).sum(), W.detach())
 
 
-@pattern()
+@pattern
 def backward_inside_backward() -> None:
     y = W * 2
 
@@ -415,7 +416,7 @@ WrongShape = custom(lambda ctx, x: x * 2, lambda ctx, grad: torch.ones(7))
 WrongCount = custom(lambda ctx, x: x * 2, lambda ctx, grad: (grad, grad))
 
 
-@pattern()
+@pattern
 def errors_in_forward() -> None:
     with contextlib.suppress(KeyError):
         FailsForward.apply(W * 2)
@@ -424,14 +425,14 @@ def errors_in_forward() -> None:
             call()
 
 
-@pattern()
+@pattern
 def errors_of_python_in_backward() -> None:
     y = (W * 2).exp()
     with contextlib.suppress(KeyError):
         (FailsBackward.apply(y) * y.sin()).sum().backward()
 
 
-@pattern()
+@pattern
 def errors_in_hooks() -> None:
     for where in ("tensor", "pre", "post"):
         y = (W * 2).exp()
@@ -446,7 +447,7 @@ def errors_in_hooks() -> None:
             (y * W).sum().backward()
 
 
-@pattern()
+@pattern
 def errors_of_the_engine() -> None:
     for broken in (WrongShape, WrongCount):
         with contextlib.suppress(RuntimeError):
@@ -462,7 +463,7 @@ def errors_of_the_engine() -> None:
         z.backward()
 
 
-@pattern()
+@pattern
 def errors_of_arguments_of_backward() -> None:
     for start in (torch.ones(7), None, "text"):
         with contextlib.suppress(RuntimeError, TypeError):
@@ -473,7 +474,7 @@ def errors_of_arguments_of_backward() -> None:
         W.add_(1)
 
 
-@pattern()
+@pattern
 def errors_that_are_kept_with_their_traceback_for_a_while() -> None:
     y = FailsBackward.apply(W.exp())
     try:
@@ -483,7 +484,7 @@ def errors_that_are_kept_with_their_traceback_for_a_while() -> None:
         y.error = kept  # A cycle: the frames of the traceback hold the tensor.
 
 
-@pattern()
+@pattern
 def errors_in_hooks_of_saved_tensors() -> None:
     with contextlib.suppress(KeyError), graph.saved_tensors_hooks(fail, fail):
         (W * 2).exp()
@@ -493,7 +494,7 @@ def errors_in_hooks_of_saved_tensors() -> None:
         y.sum().backward()
 
 
-@pattern()
+@pattern
 def errors_in_checkpoints() -> None:
     calls: list[int] = []
 
@@ -511,7 +512,7 @@ def errors_in_checkpoints() -> None:
 # --- views and writes -----------------------------------------------------------------------------
 
 
-@pattern()
+@pattern
 def views_of_views_written_in_place() -> None:
     base = W * 1
     view = base.view(2, 2)
@@ -525,7 +526,7 @@ def views_of_views_written_in_place() -> None:
     assert view.grad_fn is not None
 
 
-@pattern()
+@pattern
 def views_refused_for_writing() -> None:
     base = W * 1
     with contextlib.suppress(RuntimeError):
@@ -538,7 +539,7 @@ def views_refused_for_writing() -> None:
         W[1:].mul_(2)
 
 
-@pattern()
+@pattern
 def assignments_by_index() -> None:
     base = W * 1
     base[torch.tensor([0, 2])] = W[:2]
@@ -548,7 +549,7 @@ def assignments_by_index() -> None:
     base.sum().backward()
 
 
-@pattern()
+@pattern
 def memory_replaced() -> None:
     x = leaf()
     (x * 2).sum().backward()
@@ -564,7 +565,7 @@ def memory_replaced() -> None:
 # --- saved tensors and checkpoints ----------------------------------------------------------------
 
 
-@pattern()
+@pattern
 def hooks_of_saved_tensors() -> None:
     boxes: list[Any] = []
 
@@ -578,21 +579,21 @@ def hooks_of_saved_tensors() -> None:
     boxes.clear()
 
 
-@pattern()
+@pattern
 def hooks_that_give_the_tensor_itself_back() -> None:
     with graph.saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor):
         y = (W * 2).exp().sigmoid() * W
     y.sum().backward(retain_graph=True)
 
 
-@pattern()
+@pattern
 def hooks_of_single_saved_tensors() -> None:
     y = (W * 2).exp()
     y.grad_fn._raw_saved_result.register_hooks(lambda t: t.numpy(), torch.from_numpy)
     y.sum().backward()
 
 
-@pattern()
+@pattern
 def ready_made_hooks_of_saved_tensors() -> None:
     with graph.save_on_cpu():
         y = (W * 2).exp()
@@ -604,7 +605,7 @@ def ready_made_hooks_of_saved_tensors() -> None:
         z.sum().backward()
 
 
-@pattern()
+@pattern
 def checkpoints() -> None:
     for reentrant in (False, True):
         y = checkpoint(lambda x: (x.exp() * x).sin(), W * 1, use_reentrant=reentrant)
@@ -612,7 +613,7 @@ def checkpoints() -> None:
         checkpoint(lambda x: (x.exp() * x).sin(), W * 1, use_reentrant=reentrant)  # Never run.
 
 
-@pattern()
+@pattern
 def checkpoints_in_checkpoints() -> None:
     def inner(x: Any) -> Any:
         return checkpoint(lambda x: x.exp().sin(), x, use_reentrant=False) * x
@@ -623,7 +624,7 @@ def checkpoints_in_checkpoints() -> None:
 # --- copies, subclasses, other libraries ----------------------------------------------------------
 
 
-@pattern()
+@pattern
 def copies() -> None:
     x = leaf()
     x.note = {"of": x}
@@ -635,7 +636,7 @@ def copies() -> None:
         copy.deepcopy(x * 2)
 
 
-@pattern()
+@pattern
 def pickles() -> None:
     x = leaf()
     x.note = [1]
@@ -657,7 +658,7 @@ class Counting(torch.Tensor):
         return super().__torch_function__(func, types, args, kwargs or {})
 
 
-@pattern()
+@pattern
 def subclasses_with_attributes() -> None:
     x = leaf().as_subclass(Named)
     x.me, x.others = x, [x * 2, W]
@@ -665,7 +666,7 @@ def subclasses_with_attributes() -> None:
     x.grad = None
 
 
-@pattern()
+@pattern
 def subclasses_that_answer_calls() -> None:
     x = torch.ones(3).as_subclass(Counting).requires_grad_()
     y = (x * 2).exp()
@@ -674,7 +675,7 @@ def subclasses_that_answer_calls() -> None:
     assert isinstance(x.grad.sum(), torch.Tensor)
 
 
-@pattern()
+@pattern
 def arrays() -> None:
     x = torch.ones(50)
     torch.from_numpy(x.numpy()).add_(1)
@@ -685,7 +686,7 @@ def arrays() -> None:
     assert x.tolist()[0] + x.untyped_storage().nbytes() > 0
 
 
-@pattern()
+@pattern
 def exchanges_by_dlpack() -> None:
     x = torch.ones(50)
     numpy.from_dlpack(x)
@@ -713,13 +714,13 @@ ADAM = torch.optim.AdamW(MODEL.parameters(), lr=1e-4)
 SGD = torch.optim.SGD(MODEL.parameters(), lr=1e-4, momentum=0.9)
 
 
-@pattern()
+@pattern
 def steps_of_training() -> None:
     train(MODEL, ADAM)
     train(MODEL, SGD)
 
 
-@pattern()
+@pattern
 def modules_made_trained_and_dropped() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
     model.parent = [model]
@@ -742,12 +743,12 @@ def in_thread(function: Round) -> None:
     thread.join()
 
 
-@pattern()
+@pattern
 def threads_that_die() -> None:
     in_thread(lambda: (leaf() * 2).exp().sum().backward())
 
 
-@pattern()
+@pattern
 def threads_that_die_with_hooks_in_force() -> None:
     def work() -> None:
         graph.saved_tensors_hooks(lambda t, kept=leaf(): t, lambda t: t).__enter__()  # noqa: B008
@@ -756,7 +757,7 @@ def threads_that_die_with_hooks_in_force() -> None:
     in_thread(work)
 
 
-@pattern()
+@pattern
 def graphs_that_go_from_thread_to_thread() -> None:
     made: list[Any] = []
     in_thread(lambda: made.append((W * 2).exp().sum()))
@@ -782,7 +783,7 @@ def test_one_small_thing_kept_per_round_is_seen(server: subprocess.Popen[str], w
     assert not any(is_flat(growth) for growth in windows), windows
 
 
-@pytest.mark.parametrize("name", [marked(name) for name in PATTERNS])
+@pytest.mark.parametrize("name", PATTERNS)
 def test_a_thousand_rounds_keep_nothing(server: subprocess.Popen[str], name: str) -> None:
     windows = measured(server, name)
     assert is_flat(windows[-1]), f"live, blocks, resident of each thousand rounds: {windows}"

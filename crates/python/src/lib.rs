@@ -80,6 +80,7 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     autograd::node::init(module)?;
     autograd::engine::init(module)?;
     autograd::mode::init(module)?;
+    autograd::anomaly::init(module)?;
     autograd::saved::init(module)?;
     raw::context::init(module)?;
     raw::apply::init(module)?;

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import _C, _lazy
-from . import function, grad_mode, graph
+from . import anomaly_mode, function, grad_mode, graph
+from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
 from .grad_mode import (
     _unsafe_preserve_version_counter as _unsafe_preserve_version_counter,
@@ -32,7 +33,9 @@ __all__ = [
     "GradientEdge",
     "SavedTensor",
     "Variable",
+    "anomaly_mode",
     "backward",
+    "detect_anomaly",
     "enable_grad",
     "function",
     "functional",
@@ -45,6 +48,7 @@ __all__ = [
     "is_grad_enabled",
     "is_multithreading_enabled",
     "no_grad",
+    "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]

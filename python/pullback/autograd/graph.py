@@ -273,14 +273,16 @@ def register_multi_grad_hook(
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     lock = threading.Lock()
     if mode == "any":
-        seen: dict[int, bool] = {}
+        seen: set[int] = set()
 
         @functools.wraps(fn)
         def first(grad: Tensor) -> None:
             task = _C._current_graph_task_id()
             with lock:
-                done, seen[task] = seen.get(task, False), True
-            if not done:
+                is_first = task not in seen
+                seen.add(task)
+            if is_first:
+                _C._at_end_of_backward(lambda: seen.discard(task))
                 fn(grad)
 
         return _Handles([t.register_hook(first) for t in tensors if t.requires_grad])
@@ -295,6 +297,8 @@ def register_multi_grad_hook(
             if task not in missing:
                 missing[task] = sum(_C._engine_runs(node) for node in nodes)
                 found[task] = [None] * len(tensors)
+                # Runs that fail do not get to all of them.
+                _C._at_end_of_backward(lambda: (missing.pop(task, None), found.pop(task, None)))
             found[task][index] = grad
             missing[task] -= 1
             if missing[task] > 0:

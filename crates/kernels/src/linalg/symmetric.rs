@@ -46,9 +46,8 @@ crate::multiversion! {
         let largest = sizes.into_iter().fold(0.0, |largest: f64, size| largest.max(size.wide()));
         let (down, up) = scale_of(largest);
         for group in matrix {
-            let group = std::hint::black_box(group);
-            for l in 0..LANES {
-                group[l] = T::of(group[l].wide() * down);
+            for value in std::hint::black_box(group) {
+                *value = T::of(value.wide() * down);
             }
         }
         Some(up)

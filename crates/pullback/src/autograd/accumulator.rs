@@ -5,6 +5,7 @@
 //! keeps its hooks and the sizes that the leaf had when the first handle was made. With the last handle it forgets
 //! all that. Invariant: handles exist only while the leaf does.
 
+use super::anomaly;
 use super::counted::Counted;
 use super::node::{Body, Inner, InputMeta, Node, block};
 use crate::Tensor;
@@ -103,11 +104,11 @@ impl AccumulatorSlot {
     /// A handle to the accumulator of `leaf`, whose slot this is.
     #[inline]
     pub(super) fn get(&self, leaf: &Tensor) -> Node {
-        let (node, hooks) = self.0.with(|slot| {
+        let (node, is_live, hooks) = self.0.with(|slot| {
             let inner = slot.get_or_insert_with(|| make(leaf));
             let Body::AccumulateGrad(it) = &inner.body else { unreachable!("made by `make`") };
             if it.handles.load(Ordering::Acquire) != 0 && it.try_add_handle() {
-                return (handle(inner), None);
+                return (handle(inner), true, None);
             }
             // SAFETY: no handle, and the lock keeps others from making one.
             let expected = unsafe { &mut *it.expected.get() };
@@ -122,11 +123,14 @@ impl AccumulatorSlot {
             };
             std::mem::forget(leaf.clone());
             it.handles.store(HANDLE, Ordering::Release);
-            (handle(inner), hooks)
+            (handle(inner), false, hooks)
         });
-        // Outside of the lock: what they hold may run anything.
+        if is_live {
+            return node;
+        }
+        // Outside of the lock: what they hold may run anything, and so does what notes it down.
         drop(hooks);
-        node
+        if anomaly::is_anomaly_enabled() { anomaly::made(node) } else { node }
     }
     /// A handle if there are others.
     pub(super) fn live(&self) -> Option<Node> {

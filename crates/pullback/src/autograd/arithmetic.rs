@@ -8,6 +8,13 @@ use crate::{DType, Result, Tensor};
 pub(super) fn add(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     a.add(b)
 }
+/// Whether an element is NaN.
+pub(super) fn has_nan(t: &Tensor) -> Result<bool> {
+    if !t.dtype().is_differentiable() {
+        return Ok(false);
+    }
+    Ok(t.isnan()?.any()?.item()? == crate::Scalar::Bool(true))
+}
 /// `a += b`.
 pub(super) fn add_in_place(a: &Tensor, b: &Tensor) -> Result<()> {
     a.add_(b).map(|_| ())

@@ -7,7 +7,7 @@
 //! thread once that stack is deep.
 
 use super::node::{Body, Edge, InputMeta, Node};
-use super::{arithmetic, leaf, mode, saved_hooks};
+use super::{anomaly, arithmetic, leaf, mode, saved_hooks};
 use crate::dispatch::Grads;
 use crate::error::{bail, ensure};
 use crate::{Result, Tensor};
@@ -135,11 +135,14 @@ impl Ord for Ready {
 }
 
 type Callback = Box<dyn FnOnce() -> Result<()> + Send>;
+type AtEnd = Box<dyn FnOnce() + Send>;
 
 struct Running {
     id: i64,
     keep_graph: bool,
     callbacks: Vec<Callback>,
+    /// What is done when it is over, well or not.
+    at_end: Vec<AtEnd>,
     node: Option<Node>,
     /// What is being executed, while this is on the thread's list.
     request: *const Request<'static>,
@@ -261,6 +264,20 @@ pub fn queue_callback(callback: Callback) -> Result<()> {
     })
 }
 
+/// Does something when the execution running on this thread is over, be it by an error.
+///
+/// # Errors
+/// `RuntimeError` outside of one.
+pub fn at_end(action: Box<dyn FnOnce() + Send>) -> Result<()> {
+    RUNNING.with(|r| match r.borrow_mut().last_mut() {
+        Some(task) => {
+            task.at_end.push(action);
+            Ok(())
+        }
+        None => bail!(runtime, "there is no backward pass whose end could be waited for"),
+    })
+}
+
 /// Runs a request and gives the captured gradients, one per target.
 ///
 /// # Errors
@@ -338,6 +355,7 @@ impl Entry {
                 id: IDS.fetch_add(1, Ordering::Relaxed),
                 keep_graph: request.keep_graph,
                 callbacks: Vec::new(),
+                at_end: Vec::new(),
                 node: None,
                 request: std::ptr::from_ref(request).cast(),
                 survey: None,
@@ -351,7 +369,7 @@ impl Drop for Entry {
         DEPTH.with(|d| d.set(d.get() - 1));
         let done = RUNNING.with(|r| r.borrow_mut().pop());
         saved_hooks::truncate(done.as_ref().map_or(0, |task| task.hooks));
-        drop(done);
+        done.into_iter().flat_map(|task| task.at_end).for_each(|at_end| at_end());
     }
 }
 
@@ -556,7 +574,11 @@ impl<'a> Task<'a> {
     fn run(mut self) -> Result<Vec<Option<Tensor>>> {
         while let Some(Ready { node, at, .. }) = self.ready.pop() {
             let grads = std::mem::take(&mut self.states[at].buffer);
-            let outputs = self.evaluate(at, &node, grads)?;
+            let outputs = self.evaluate(at, &node, grads).inspect_err(|_| {
+                if anomaly::is_anomaly_enabled() {
+                    anomaly::explain(&node);
+                }
+            })?;
             self.hand_on(&node, outputs)?;
         }
         Ok(self.captured)
@@ -607,6 +629,9 @@ impl<'a> Task<'a> {
         if !self.request.keep_graph {
             node.release();
         }
+        if anomaly::is_anomaly_enabled() && anomaly::is_anomaly_check_nan_enabled() {
+            anomaly::check_nan(node, &outputs)?;
+        }
         Ok(Some(outputs))
     }
 
@@ -619,7 +644,8 @@ impl<'a> Task<'a> {
             Body::Custom(custom) => custom.takes_real_part(),
             _ => true,
         };
-        if is_custom {
+        // Others do not ask which node is running, but nodes that they make are noted down with it.
+        if is_custom || anomaly::is_anomaly_enabled() {
             RUNNING.with(|r| {
                 if let Some(task) = r.borrow_mut().last_mut() {
                     task.node = Some(node.clone());

@@ -5,6 +5,7 @@
 
 use crate::dispatch::Grads;
 use crate::{Result, Tensor};
+use std::any::Any;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
@@ -38,6 +39,8 @@ pub(super) struct Hooks {
     pub(super) post: Vec<(HookId, PostHook)>,
     /// Where the Python object that knows the hooks from Python is; null when it is gone.
     python: Weak<AtomicPtr<()>>,
+    /// What is noted down of the node.
+    note: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl super::node::Inner {
@@ -104,6 +107,17 @@ impl super::Node {
     /// Says where it is.
     pub fn set_python_hooks(&self, place: &Arc<AtomicPtr<()>>) {
         self.with_hooks(|h| h.python = Arc::downgrade(place));
+    }
+    /// What was noted down of the node by whoever set it: where it was made, for anomaly mode.
+    pub fn note(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        if !self.0.has_hooks.load(std::sync::atomic::Ordering::Acquire) {
+            return None;
+        }
+        self.with_hooks(|h| h.note.clone())
+    }
+    /// Notes something down, in the place of what was.
+    pub fn set_note(&self, note: Arc<dyn Any + Send + Sync>) {
+        drop(self.with_hooks(|h| h.note.replace(note)));
     }
     /// Forgets a hook; unknown ids are ignored.
     pub fn remove_hook(&self, id: HookId) {

@@ -6,6 +6,7 @@
 //! `arithmetic`, which has the few that the engine itself needs. Start at `node`, then `engine`.
 
 mod accumulator;
+pub mod anomaly;
 mod api;
 mod arithmetic;
 mod call;

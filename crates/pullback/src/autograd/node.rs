@@ -6,6 +6,7 @@
 //! as long as memory allows. Start at [`Node`]; what it does when run is its [`Body`].
 
 use super::accumulator::{self, Accumulator};
+use super::anomaly;
 use super::counted::{Counted, Weak};
 use super::hook::Hooks;
 use super::leaf;
@@ -233,7 +234,8 @@ impl Node {
         edges: SmallVec<[Edge; 2]>,
         inputs: SmallVec<[Option<InputMeta>; 1]>,
     ) -> Node {
-        Node(ManuallyDrop::new(block(body, edges, inputs)))
+        let node = Node(ManuallyDrop::new(block(body, edges, inputs)));
+        if anomaly::is_anomaly_enabled() { anomaly::made(node) } else { node }
     }
 
     /// A node written by hand: `edges` say where its gradients go, `outputs` which forward results'

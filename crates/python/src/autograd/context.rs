@@ -4,7 +4,7 @@
 //! could ask for it: when a context outlives its call in other hands, is shown as a `grad_fn`, or runs.
 
 use super::hook::optional;
-use super::node::{call, input_metadata, next_functions};
+use super::node::{call, input_metadata, metadata, next_functions};
 use super::node::{post_hooks as post_hooks_of, pre_hooks as pre_hooks_of};
 use crate::error::raise;
 use crate::raw::context::{Field, known, member};
@@ -15,7 +15,7 @@ use pullback::tensor::WeakTensor;
 use pyo3::exceptions::{PyDeprecationWarning, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyTuple};
+use pyo3::types::{PyBool, PyTuple};
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 use std::ffi::CStr;
@@ -181,21 +181,13 @@ impl Context {
     }
 }
 
-/// The dictionary that anomaly mode and users note things in.
-fn metadata<'py>(this: &Context, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    const KEY: &str = "_metadata";
-    if this.node.borrow().upgrade().is_none() {
-        return Err(PyRuntimeError::new_err(
+/// The node of a context whose metadata are asked for.
+fn noted(this: &Context) -> PyResult<Node> {
+    this.node.borrow().upgrade().ok_or_else(|| {
+        PyRuntimeError::new_err(
             "You attempted to access the anomaly metadata of a custom autograd function but the underlying PyNode has already been deallocated.  The most likely reason this occurred is because you assigned x.grad_fn to a local variable and then let the original variable get deallocated.",
-        ));
-    }
-    let dict = object.getattr("__dict__")?.cast_into::<PyDict>()?;
-    if let Some(found) = dict.get_item(KEY)? {
-        return Ok(found);
-    }
-    let made = PyDict::new(object.py()).into_any();
-    dict.set_item(KEY, &made)?;
-    Ok(made)
+        )
+    })
 }
 
 /// The arguments of a call as a tuple.
@@ -265,7 +257,7 @@ plain! {
     };
     needs_input_grad(py, this, _object) this.needs_input_grad(py)?;
     next(py, this, _object) next_functions(py, &this.live("next_functions")?)?.into_any();
-    metadata_of(_py, this, object) metadata(this, &object)?;
+    metadata_of(py, this, _object) metadata(py, &noted(this)?, this.tensor.get())?.into_any();
     metas(py, this, _object) input_metadata(py, &this.live("_input_metadata")?)?.into_any();
     requires_grad(py, _this, _object) PyBool::new(py, true).to_owned().into_any();
     name(py, this, _object) this.live("name")?.name().into_pyobject(py)?.into_any();

@@ -236,6 +236,21 @@ fn _queue_callback(callback: Bound<'_, PyAny>) -> PyResult<()> {
     .map_err(raise)
 }
 
+/// Runs `callback()` when the backward that is running is over, be it by an error.
+#[pyfunction]
+fn _at_end_of_backward(callback: Bound<'_, PyAny>) -> PyResult<()> {
+    let callback = Held::new(callback.unbind());
+    engine::at_end(Box::new(move || {
+        let _ = Python::try_attach(|py| {
+            let callback = callback.bind(py);
+            if let Err(error) = callback.call0() {
+                error.write_unraisable(py, Some(callback));
+            }
+        });
+    }))
+    .map_err(raise)
+}
+
 #[pyfunction]
 fn _current_graph_task_id() -> i64 {
     engine::current_task_id()
@@ -313,6 +328,7 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_engine_run_backward, module)?)?;
     module.add_function(wrap_pyfunction!(_gradient_edge, module)?)?;
     module.add_function(wrap_pyfunction!(_queue_callback, module)?)?;
+    module.add_function(wrap_pyfunction!(_at_end_of_backward, module)?)?;
     module.add_function(wrap_pyfunction!(_current_graph_task_id, module)?)?;
     module.add_function(wrap_pyfunction!(_current_graph_task_keep_graph, module)?)?;
     module.add_function(wrap_pyfunction!(_current_autograd_node, module)?)?;

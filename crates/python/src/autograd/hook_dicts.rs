@@ -31,6 +31,8 @@ pub(crate) enum Kind {
     Pre,
     /// The gradients that the node gives.
     Post,
+    /// Nothing: the dictionary is what users and anomaly mode note down of the node.
+    Metadata,
 }
 
 /// A dictionary over which the library holds a closure.
@@ -50,6 +52,13 @@ pub(crate) struct Hooks {
 }
 
 impl Hooks {
+    /// A dictionary that no [`HookDicts`] knows.
+    pub(super) fn of(dict: Bound<'_, PyDict>) -> Hooks {
+        Hooks { dict: Held::new(dict.unbind()), place: Arc::default() }
+    }
+    pub(super) fn dict<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
+        self.dict.bind(py).clone()
+    }
     /// The hooks as they are now: they may remove each other as they run.
     pub(super) fn list<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyAny>> {
         self.dict.bind(py).values().iter().collect()
@@ -240,6 +249,14 @@ impl HookDicts {
         Some(entry.dict.bind(py).clone())
     }
 
+    /// Shows the collector the metadata that a node holds.
+    pub(super) fn show_metadata(&self, py: Python<'_>, held: &Arc<Hooks>) {
+        if self.get(py, Kind::Metadata).is_none() {
+            let (dict, place) = (held.dict(py).unbind(), Arc::clone(&held.place));
+            self.add(Entry { kind: Kind::Metadata, dict, closures: count_of(held), place });
+        }
+    }
+
     /// Takes an entry away.
     fn remove(&self, which: impl Fn(&Entry) -> bool) -> Option<Entry> {
         let mut entries = lock(&self.entries);
@@ -265,8 +282,8 @@ impl HookDicts {
         // Handles refer to it weakly, which plain dictionaries do not allow.
         let made = py.import("collections")?.getattr("OrderedDict")?.call0()?;
         let dict = made.cast_into::<PyDict>()?;
-        let place = Arc::default();
-        let hooks = Hooks { dict: Held::new(dict.clone().unbind()), place: Arc::clone(&place) };
+        let hooks = Hooks::of(dict.clone());
+        let place = Arc::clone(&hooks.place);
         let closures = register(hooks)?;
         self.add(Entry { kind, dict: dict.clone().unbind(), closures, place });
         Ok(dict)

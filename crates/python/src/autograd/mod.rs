@@ -1,5 +1,6 @@
 //! The Python face of autograd: nodes, hooks, the engine's entry, custom functions, modes.
 
+pub(crate) mod anomaly;
 pub(crate) mod context;
 pub(crate) mod engine;
 pub(crate) mod function;

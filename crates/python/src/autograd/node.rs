@@ -4,7 +4,7 @@
 //! made per node name, so that `type(x.grad_fn).__name__` says what it is. The `grad_fn` of a custom
 //! function is its context object.
 
-use super::hook_dicts::{HookDicts, Kind};
+use super::hook_dicts::{HookDicts, Hooks, Kind};
 use super::saved::SavedTensor;
 use crate::convert::type_name;
 use crate::error::raise;
@@ -24,15 +24,14 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ptr::{null, null_mut};
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
 
 /// The base of all `grad_fn` objects.
 #[pyclass(name = "_NodeBase", module = "torch._C", subclass, frozen)]
 pub(crate) struct PyNode {
     node: Node,
     hooks: OnceLock<Py<HookDicts>>,
-    metadata: OnceLock<Py<PyDict>>,
     /// The tensor that it was the `grad_fn` of when it was first asked for.
     tensor: OnceLock<WeakTensor>,
 }
@@ -133,8 +132,7 @@ fn new_wrapper(
     tensor: OnceLock<WeakTensor>,
 ) -> PyResult<Bound<'_, PyNode>> {
     let class = class_of(py, &node)?;
-    let (hooks, metadata) = Default::default();
-    let object = Bound::new(py, PyNode { node, hooks, metadata, tensor })?;
+    let object = Bound::new(py, PyNode { node, hooks: OnceLock::new(), tensor })?;
     // SAFETY: the class adds nothing to its base, whose object this is so far; an object owns a reference to its class.
     unsafe {
         let base = ffi::Py_TYPE(object.as_ptr());
@@ -243,8 +241,8 @@ impl PyNode {
         next_functions(py, &self.node)
     }
     #[getter]
-    fn metadata<'py>(&self, py: Python<'py>) -> Bound<'py, PyDict> {
-        self.metadata.get_or_init(|| PyDict::new(py).unbind()).bind(py).clone()
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        metadata(py, &self.node, self.tensor.get())
     }
     #[getter]
     fn requires_grad(&self) -> bool {
@@ -305,8 +303,7 @@ impl PyNode {
         Ok(format!("<{name} object at {:#x}>", slf.as_ptr() as usize))
     }
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        visit.call(self.hooks.get())?;
-        visit.call(self.metadata.get())
+        visit.call(self.hooks.get())
     }
 }
 
@@ -367,6 +364,33 @@ pub(super) fn post_hooks<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let hooks = hooks_of(py, node, tensor)?;
     hooks.get().get_or_make(py, Kind::Post, |hooks| Ok(super::hook::register_post(node, hooks)))
+}
+
+/// What users and anomaly mode noted down of a node.
+pub(super) fn metadata<'py>(
+    py: Python<'py>,
+    node: &Node,
+    tensor: Option<&WeakTensor>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let held = match held_metadata(node) {
+        Some(held) => held,
+        None => {
+            let made = Arc::new(Hooks::of(PyDict::new(py)));
+            node.set_note(made.clone());
+            made
+        }
+    };
+    hooks_of(py, node, tensor)?.get().show_metadata(py, &held);
+    Ok(held.dict(py))
+}
+
+/// As [`metadata`], if there is any.
+pub(super) fn metadata_if_any<'py>(py: Python<'py>, node: &Node) -> Option<Bound<'py, PyDict>> {
+    Some(held_metadata(node)?.dict(py))
+}
+
+fn held_metadata(node: &Node) -> Option<Arc<Hooks>> {
+    node.note()?.downcast().ok()
 }
 
 fn hooks_of<'py>(

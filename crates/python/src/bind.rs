@@ -253,7 +253,10 @@ impl Plan {
     #[inline(always)]
     fn start(&self, receiver: Option<*mut PyObject>, values: &mut ArgVec<'_>) {
         values.clear();
-        values.extend_from_slice(&self.defaults);
+        // (One by one: they are few, and a call of `memcpy` costs more than they do.)
+        for value in &self.defaults {
+            values.push(*value);
+        }
         if let (Some(object), Some(at)) = (receiver, self.receiver) {
             // SAFETY: checked to be a tensor by the method object; the call keeps it alive.
             values[at] = Arg::Tensor(unsafe { crate::raw::object::tensor_of(object) });
@@ -280,19 +283,17 @@ impl Plan {
         if self.params.len() > 24 {
             return Quick::Unsure;
         }
-        let mut given = [std::ptr::null_mut::<PyObject>(); 24];
-        if !spread {
-            given[..count].copy_from_slice(&args.all[..count]);
-        }
+        let mut named = [std::ptr::null_mut::<PyObject>(); 24];
         for index in 0..args.keywords() {
             let name = args.name(index);
             let Some(at) = self.params.iter().position(|p| p.name.as_ptr() == name) else {
                 return Quick::Unsure;
             };
-            if !given[at].is_null() || (spread && at == 0) {
+            let is_given = if spread { at == 0 } else { at < count };
+            if is_given || !named[at].is_null() {
                 return Quick::Unsure;
             }
-            given[at] = args.all[count + index];
+            named[at] = args.all[count + index];
         }
         self.start(receiver, values);
         *extras = Extras::default();
@@ -301,7 +302,8 @@ impl Plan {
         if spread && !self.spread_sizes(py, &args.all[..count], arena, values) {
             return Quick::Unsure;
         }
-        for (param, &object) in self.params.iter().zip(&given).skip(skipped) {
+        for (at, param) in self.params.iter().enumerate().skip(skipped) {
+            let object = if at < count && !spread { args.all[at] } else { named[at] };
             if object.is_null() {
                 if param.required {
                     return Quick::No;

@@ -70,16 +70,14 @@ fn map_pairs<T: Real>(out: &mut [T], x: &[T], y: &[T], map: impl Fn(T, T) -> T) 
 /// Up to [`GROUP`] rows of at most [`GROUP`] elements, seen as columns: one lane per row.
 type Short<T> = [[T; GROUP]; GROUP];
 
-/// The rows `x` of `size` elements as columns; the rest is zero.
+/// Writes the rows `x` of `size` elements as columns. (In place: such an array is long to move.)
 #[inline(always)]
-fn columns<T: Real>(x: &[T], size: usize) -> Short<T> {
-    let mut columns = [[T::ZERO; GROUP]; GROUP];
+fn load_columns<T: Real>(columns: &mut Short<T>, x: &[T], size: usize) {
     for (row, x) in x.chunks_exact(size).enumerate() {
         for (column, &value) in columns.iter_mut().zip(x) {
             column[row % GROUP] = value;
         }
     }
-    columns
 }
 
 /// Writes columns back as rows.
@@ -102,6 +100,35 @@ fn fold_columns<T: Copy>(columns: &Short<T>, size: usize, join: impl Fn(T, T) ->
         }
     }
     lanes
+}
+
+/// The sum of `e^x` of the first `size` columns, one after the other.
+#[inline(always)]
+fn sum_of_powers<T: Exponential>(columns: &Short<T>, size: usize) -> [T; GROUP] {
+    let mut sum = [T::ZERO; GROUP];
+    for column in columns.iter().take(size) {
+        // Hidden, as in `map_columns`.
+        let column = *std::hint::black_box(column);
+        for l in 0..GROUP {
+            sum[l] += column[l].power();
+        }
+    }
+    sum
+}
+
+/// The sum of the products of the first `size` columns of both, one after the other.
+#[inline(always)]
+fn sum_of_products<T: Real>(a: &Short<T>, b: &Short<T>, size: usize) -> [T; GROUP] {
+    let mut sum = [T::ZERO; GROUP];
+    for (at, pair) in a.iter().zip(b).take(size).enumerate() {
+        // Hidden, as in `map_columns`.
+        let (a, b) = std::hint::black_box(pair);
+        for l in 0..GROUP {
+            let product = a[l] * b[l];
+            sum[l] = if at == 0 { product } else { sum[l] + product };
+        }
+    }
+    sum
 }
 
 /// `map(column element, the lane's value)` of the first `size` columns.
@@ -145,20 +172,19 @@ pub(super) fn backward<T: Exponential>(out: &mut [T], grad: &[T], y: &[T], size:
 crate::multiversion! {
 fn short<T: Exponential>(out: &mut [T], x: &[T], size: usize, log: bool) {
     let blocks = x.chunks(GROUP * size);
+    let mut y = [[T::ZERO; GROUP]; GROUP];
     for (out, x) in out.chunks_mut(GROUP * size).zip(blocks) {
-        let x = columns(x, size);
-        let top = fold_columns(&x, size, greater);
-        let mut y = x;
-        map_columns(&mut y, size, &top, |x, top| (x - top).power());
-        let sum = fold_columns(&y, size, |a, b| a + b);
+        load_columns(&mut y, x, size);
+        let top = fold_columns(&y, size, greater);
         if log {
-            let mut shift = [sum];
+            map_columns(&mut y, size, &top, |x, top| x - top);
+            let mut shift = [sum_of_powers(&y, size)];
             logarithms(&mut shift);
             let [shift] = shift;
-            y = x;
-            map_columns(&mut y, size, &top, |x, top| x - top);
             map_columns(&mut y, size, &shift, |x, shift| x - shift);
         } else {
+            map_columns(&mut y, size, &top, |x, top| (x - top).power());
+            let sum = fold_columns(&y, size, |a, b| a + b);
             let scale = map_lanes(sum, |sum| T::ONE / sum);
             map_columns(&mut y, size, &scale, |y, scale| y * scale);
         }
@@ -272,8 +298,10 @@ fn long<T: Exponential>(out: &mut [T], x: &[T], size: usize, log: bool) {
 crate::multiversion! {
 fn short_backward<T: Exponential>(out: &mut [T], grad: &[T], y: &[T], size: usize, log: bool) {
     let blocks = grad.chunks(GROUP * size).zip(y.chunks(GROUP * size));
-    for (out, (grad, y)) in out.chunks_mut(GROUP * size).zip(blocks) {
-        let (mut grad, mut y) = (columns(grad, size), columns(y, size));
+    let (mut grad, mut y) = ([[T::ZERO; GROUP]; GROUP], [[T::ZERO; GROUP]; GROUP]);
+    for (out, (given, result)) in out.chunks_mut(GROUP * size).zip(blocks) {
+        load_columns(&mut grad, given, size);
+        load_columns(&mut y, result, size);
         if log {
             let sum = fold_columns(&grad, size, |a, b| a + b);
             map_columns(&mut y, size, &sum, |y, sum| y.power() * sum);
@@ -283,13 +311,7 @@ fn short_backward<T: Exponential>(out: &mut [T], grad: &[T], y: &[T], size: usiz
                 }
             }
         } else {
-            let mut products = grad;
-            for j in 0..size {
-                for l in 0..GROUP {
-                    products[j][l] *= y[j][l];
-                }
-            }
-            let sum = fold_columns(&products, size, |a, b| a + b);
+            let sum = sum_of_products(&grad, &y, size);
             map_columns(&mut grad, size, &sum, |g, sum| g - sum);
             for j in 0..size {
                 for l in 0..GROUP {

@@ -77,6 +77,7 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     raw::module::init(module)?;
     tensor::display::init(module)?;
     tensor::storage::init(module)?;
+    tensor::weak::init(module)?;
     autograd::node::init(module)?;
     autograd::engine::init(module)?;
     autograd::mode::init(module)?;

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import _C, _lazy
-from . import anomaly_mode, function, grad_mode, graph
+from . import _standard, anomaly_mode, function, grad_mode, graph
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
 from .grad_mode import (
@@ -269,3 +269,6 @@ def _batched(
 def _stacked(grads: list[Tensor | None]) -> Tensor | None:
     present = [grad for grad in grads if grad is not None]
     return _C._VariableFunctions.stack(present) if len(present) == len(grads) else None
+
+
+_standard.install()

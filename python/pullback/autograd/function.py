@@ -247,11 +247,12 @@ class NestedIOFunction(Function):
 
 
 class _Delayed(Function):
-    """Passes tensors on; a second derivative through them is an error."""
+    """Passes tensors on; a derivative through them is an error."""
 
     @staticmethod
-    def forward(ctx: Any, *tensors: Any) -> Any:
+    def forward(ctx: Any, message: str, *tensors: Any) -> Any:
         """Aliases without history."""
+        ctx.message = message
         return tuple(t.detach() for t in tensors)
 
     @staticmethod
@@ -261,9 +262,28 @@ class _Delayed(Function):
         Raises:
             RuntimeError: always.
         """
-        raise RuntimeError(
-            "trying to differentiate twice a function that was marked with @once_differentiable"
-        )
+        raise RuntimeError(ctx.message)
+
+
+class DelayedError:
+    """Gives aliases of tensors through which no gradient flows: backward fails with ``msg``.
+
+    Args:
+        msg: what the error says.
+        num_inputs: how many tensors it will be called with.
+    """
+
+    def __init__(self, msg: str | bytes, num_inputs: int) -> None:
+        self.message = msg.decode() if isinstance(msg, bytes) else msg
+        self.num_inputs = num_inputs
+
+    def __call__(self, *tensors: Any) -> Any:
+        """An alias, or a tuple of aliases."""
+        aliases = _Delayed.apply(self.message, *tensors)
+        return aliases[0] if len(aliases) == 1 else aliases
+
+
+_ONCE = "trying to differentiate twice a function that was marked with @once_differentiable"
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -287,7 +307,7 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
             for i in places
             if outputs[i].is_floating_point() or outputs[i].is_complex()
         ]
-        delayed = iter(_Delayed.apply(*fakes)) if fakes else iter(())
+        delayed = iter(_Delayed.apply(_ONCE, *fakes)) if fakes else iter(())
         result = list(outputs)
         for i in places:
             if outputs[i].is_floating_point() or outputs[i].is_complex():

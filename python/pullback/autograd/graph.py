@@ -37,7 +37,8 @@ class Node(abc.ABC):  # noqa: B024 (its methods are those of the native nodes)
     def __subclasshook__(cls, subclass: type) -> Any:
         if cls is not Node:
             return NotImplemented
-        return issubclass(subclass, (_C._NodeBase, _C._FunctionBase))
+        # (Others may be registered.)
+        return issubclass(subclass, (_C._NodeBase, _C._FunctionBase)) or NotImplemented
 
 
 class GradientEdge(NamedTuple):

@@ -281,14 +281,19 @@ pub(crate) fn check(out: &StridedMut<'_>, input: &StridedRef<'_>, dims: &[usize]
 }
 
 impl Plan {
-    fn new(
+    fn empty() -> Plan {
+        Plan { kept: Dims::new(), reduced: Dims::new(), kept_count: 1, reduced_count: 1 }
+    }
+
+    /// Plans the reduction in an empty plan. (In place: it is long to move.)
+    fn fill(
+        &mut self,
         input: &StridedRef<'_>,
         outs: [&StridedMut<'_>; 2],
         dims: &[usize],
         is_ordered: bool,
-    ) -> Plan {
-        let mut plan =
-            Plan { kept: Dims::new(), reduced: Dims::new(), kept_count: 1, reduced_count: 1 };
+    ) {
+        let plan = self;
         let item = input.dtype().size() as isize;
         for (dim, (&size, &stride)) in input.shape().iter().zip(input.strides()).enumerate() {
             let out = outs.map(|o| o.strides()[dim] as isize * o.dtype().size() as isize);
@@ -306,7 +311,6 @@ impl Plan {
             sort(&mut plan.reduced);
         }
         merge(&mut plan.reduced, false);
-        plan
     }
 }
 
@@ -435,7 +439,8 @@ pub(crate) fn run<R: Reducer>(
         let places = Places { at: [0; 2], step: [0; 2] };
         return finish(places, &[lines::line::<R>(r, &source, input.ptr())]);
     }
-    let plan = Plan::new(input, outs, dims, R::IS_ORDERED);
+    let mut plan = Plan::empty();
+    plan.fill(input, outs, dims, R::IS_ORDERED);
     if plan.kept_count == 0 {
         return;
     }

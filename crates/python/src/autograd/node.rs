@@ -458,7 +458,14 @@ impl InputMetadata {
     }
 }
 
+/// The class of the nodes called `name`.
+#[pyfunction]
+fn _node_class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    class_called(py, name)
+}
+
 /// Adds the class.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(_node_class, module)?)?;
     module.add_class::<PyNode>()
 }

@@ -9,3 +9,4 @@ pub(crate) mod method;
 pub(crate) mod numpy;
 pub(crate) mod property;
 pub(crate) mod storage;
+pub(crate) mod weak;

@@ -1,0 +1,72 @@
+"""Nodes that are no op's, and the names under which PyTorch's extension has them.
+
+``_C._functions`` holds the classes, ``_C._autograd`` the functions of graphs; both are here for
+programs that ask for them there.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from .. import _C
+from .function import DelayedError, Function
+from .graph import Node
+
+__all__ = ["DelayedError", "UndefinedGrad"]
+
+
+class UndefinedGrad(Function):
+    """Copies; its gradients are undefined."""
+
+    @staticmethod
+    def forward(ctx: Any, *tensors: Any) -> Any:
+        """Copies."""
+        return tuple(tensor.clone() for tensor in tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """No gradients."""
+        return (None,) * len(grads)
+
+
+_copies = UndefinedGrad.apply
+
+
+class UndefinedGrad:  # type: ignore[no-redef]  # (The node has the same name.)
+    """Gives copies of tensors whose gradients do not reach these, not even as zeros: for tests."""
+
+    def __call__(self, *tensors: Any) -> Any:
+        """A copy, or a tuple of copies."""
+        copies = _copies(*tensors)
+        return copies[0] if len(tensors) == 1 else copies
+
+
+Node.register(DelayedError)
+Node.register(UndefinedGrad)
+
+
+def _are_saved_tensors_hooks_enabled() -> bool:
+    return _C._saved_tensors_hooks_get_disabled_error_message() is None
+
+
+def install() -> None:
+    """Puts them into the extension."""
+    names = {
+        "SavedTensor": "SavedTensor",
+        "_get_current_graph_task_keep_graph": "_current_graph_task_keep_graph",
+        "_saved_tensors_hooks_disable": "_saved_tensors_hooks_disable",
+        "_saved_tensors_hooks_enable": "_saved_tensors_hooks_enable",
+        "_unsafe_set_version_counter": "_unsafe_set_version_counter",
+    }
+    extension: Any = _C
+    extension._autograd = SimpleNamespace(
+        _saved_tensors_hooks_is_enabled=_are_saved_tensors_hooks_enabled,
+        **{name: getattr(_C, own) for name, own in names.items()},
+    )
+    classes = ["AccumulateGrad", "CopySlices", "CopyBackwards"]
+    extension._functions = SimpleNamespace(
+        DelayedError=DelayedError,
+        UndefinedGrad=UndefinedGrad,
+        **{name: _C._node_class(name) for name in classes},
+    )

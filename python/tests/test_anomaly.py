@@ -244,6 +244,16 @@ def test_metadata_of_anomaly_mode_are_the_users_too() -> None:
         y.sum().backward()
 
 
+@pytest.mark.parametrize("stack", [["somewhere\n"], "no list", [1], None])
+def test_metadata_that_make_no_sense_are_no_danger(stack: Any) -> None:
+    with set_detect_anomaly(True):
+        y = leaf() * 2
+        y.grad_fn.metadata.update(traceback_=stack, parent_=y.grad_fn)
+        y.register_hook(lambda grad: 1 / 0)
+        with pytest.warns(UserWarning, match=DETECTED), pytest.raises(ZeroDivisionError):
+            y.sum().backward()
+
+
 @pytest.mark.parametrize("is_custom", [False, True])
 def test_cycles_through_metadata_are_collected(is_custom: bool) -> None:
     class Watched:

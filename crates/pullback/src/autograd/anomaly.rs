@@ -83,6 +83,8 @@ pub(super) fn check_nan(node: &Node, outputs: &Grads) -> Result<()> {
 #[cold]
 pub(super) fn explain(failed: &Node) {
     let mut node = failed.clone();
+    // Notes are the users' to change: they may lead in a circle.
+    let mut seen = vec![node.id()];
     let mut text = format!("Error detected in {}. ", node.name());
     let mut what = "Traceback of forward call that caused the error:";
     loop {
@@ -98,7 +100,9 @@ pub(super) fn explain(failed: &Node) {
             ),
         }
         warn(std::mem::take(&mut text));
-        let Some(parent) = origin.and_then(|origin| origin.parent) else { return };
+        let parent = origin.and_then(|origin| origin.parent);
+        let Some(parent) = parent.filter(|parent| !seen.contains(&parent.id())) else { return };
+        seen.push(parent.id());
         text = format!("\n\nPrevious calculation was induced by {}. ", parent.name());
         what = "Traceback of forward call that induced the previous calculation:";
         node = parent;

@@ -2,13 +2,13 @@
 //! under `parent_` the node that was being run.
 
 use super::hook_dicts::Hooks;
+use super::mode::flag;
 use super::node::{metadata_if_any, node_of, wrap_node};
 use pullback::autograd::Node;
 use pullback::autograd::anomaly::{self, Origin, Recorder};
-use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyList};
+use pyo3::types::{PyDict, PyList};
 use std::sync::Arc;
 
 struct Stacks;
@@ -58,16 +58,9 @@ fn set_anomaly_enabled(
     enabled: &Bound<'_, PyAny>,
     check_nan: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    let flag = |value: &Bound<'_, PyAny>, name: &str, position: usize| {
-        value.cast::<PyBool>().map(pyo3::types::PyBoolMethods::is_true).map_err(|_| {
-            PyTypeError::new_err(format!(
-                "set_anomaly_enabled(): argument '{name}' (position {position}) must be bool, not {}",
-                crate::convert::type_name(value)
-            ))
-        })
-    };
-    let check_nan = check_nan.map_or(Ok(true), |value| flag(value, "check_nan", 2))?;
-    anomaly::set_detect_anomaly(flag(enabled, "enabled", 1)?, check_nan);
+    const NAME: &str = "set_anomaly_enabled";
+    let check_nan = check_nan.map_or(Ok(true), |value| flag(value, NAME, ("check_nan", 2)))?;
+    anomaly::set_detect_anomaly(flag(enabled, NAME, ("enabled", 1))?, check_nan);
     Ok(())
 }
 

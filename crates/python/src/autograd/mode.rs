@@ -5,10 +5,15 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
-fn flag(value: &Bound<'_, PyAny>, function: &str) -> PyResult<bool> {
+/// A switch: argument `name` of `function`, at this position.
+pub(super) fn flag(
+    value: &Bound<'_, PyAny>,
+    function: &str,
+    (name, position): (&str, usize),
+) -> PyResult<bool> {
     value.cast::<PyBool>().map(pyo3::types::PyBoolMethods::is_true).map_err(|_| {
         PyTypeError::new_err(format!(
-            "{function}(): argument 'enabled' (position 1) must be bool, not {}",
+            "{function}(): argument '{name}' (position {position}) must be bool, not {}",
             crate::convert::type_name(value)
         ))
     })
@@ -20,7 +25,7 @@ fn is_grad_enabled() -> bool {
 }
 #[pyfunction]
 fn _set_grad_enabled(enabled: &Bound<'_, PyAny>) -> PyResult<()> {
-    mode::set_grad_enabled(flag(enabled, "set_grad_enabled")?);
+    mode::set_grad_enabled(flag(enabled, "set_grad_enabled", ("enabled", 1))?);
     Ok(())
 }
 #[pyfunction]

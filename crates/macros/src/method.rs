@@ -184,6 +184,7 @@ pub(crate) fn methods(op: &Op<'_>, def: &Ident) -> Result<TokenStream> {
             out.push(quote! {
                 #[doc = #text]
                 #[allow(clippy::too_many_arguments, clippy::doc_markdown, clippy::missing_errors_doc, clippy::many_single_char_names, reason = "generated from the op's signature and text")]
+                #[track_caller]
                 pub fn #ident(#receiver #(#params,)* #extra) -> crate::Result<#returns> { #body }
             });
         };

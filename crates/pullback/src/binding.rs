@@ -6,7 +6,9 @@
 use crate::autograd::{Node, mode};
 use crate::error::ensure;
 pub use crate::tensor::replaced;
-use crate::tensor::{Dims, Flag, Geometry, Keeper, check_reach, checked_numel, dims, extent};
+use crate::tensor::{
+    Dims, Flag, Geometry, Keeper, Version, Writer, check_reach, checked_numel, dims, extent,
+};
 use crate::{DType, Error, Result, Scalar, Storage, Tensor, TensorSpec};
 use pullback_kernels::for_dtype;
 pub use pullback_kernels::random::DEFAULT_SEED;
@@ -149,7 +151,7 @@ impl Tensor {
         let changed = self.dtype() != other.dtype() || self.device() != other.device();
         let version = self.version();
         let mut geometry = other.geometry().clone();
-        geometry.version = Some(Arc::new(version.into()));
+        geometry.version = Some(Arc::new(Version::new(version)));
         self.set_geometry(geometry);
         if changed {
             self.forget_accumulator();
@@ -215,9 +217,9 @@ impl Tensor {
         }
         self.convert_with(dtype, None, device, None, false, format)
     }
-    /// Counts one in-place write that was made past the library.
-    pub fn count_write(&self) {
-        self.bump_version();
+    /// Counts one in-place write that was made past the library, by `name`.
+    pub fn count_write(&self, name: &'static &'static str) {
+        self.bump_version(Writer::Inplace(name));
     }
     /// Sets the version counter.
     ///
@@ -253,7 +255,7 @@ impl Tensor {
         ensure!(!self.requires_grad(), runtime, "cannot resize variables that require grad");
         if self.shape() != shape {
             self.resize_to(shape)?;
-            self.bump_version();
+            self.bump_version(Writer::Inplace(&"resize_"));
         }
         Ok(())
     }
@@ -273,7 +275,7 @@ impl Tensor {
         crate::autograd::check_inplace(self, source.requires_grad())?;
         self.set_geometry(source.geometry().clone());
         self.forget_accumulator();
-        self.bump_version();
+        self.bump_version(Writer::Inplace(&"set_"));
         crate::autograd::record_refusal("set_", self, source)
     }
     /// Marks a Python number's tensor: of low rank in type promotion.

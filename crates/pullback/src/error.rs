@@ -38,6 +38,8 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     message: String,
+    /// Whether the message names the lines that are to blame.
+    is_blamed: bool,
     payload: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -53,14 +55,15 @@ impl Error {
     /// An error of `kind` that says `message`.
     #[cold]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { kind, message: message.into(), payload: None }))
+        Self(Box::new(Inner { kind, message: message.into(), is_blamed: false, payload: None }))
     }
     constructors!(runtime => Runtime, value => Value, type_error => Type, index => Index,
                   not_implemented => NotImplemented, out_of_memory => OutOfMemory);
     /// A foreign exception, carried untouched.
     pub fn foreign(message: impl Into<String>, payload: Arc<dyn Any + Send + Sync>) -> Self {
         let message = message.into();
-        Self(Box::new(Inner { kind: ErrorKind::Python, message, payload: Some(payload) }))
+        let kind = ErrorKind::Python;
+        Self(Box::new(Inner { kind, message, is_blamed: false, payload: Some(payload) }))
     }
     /// Its class.
     pub fn kind(&self) -> ErrorKind {
@@ -69,6 +72,19 @@ impl Error {
     /// Its text.
     pub fn message(&self) -> &str {
         &self.0.message
+    }
+    /// The same with another text.
+    pub(crate) fn with_message(mut self, message: String) -> Self {
+        self.0.message = message;
+        self
+    }
+    /// The same, and nobody is to add lines to it.
+    pub(crate) fn with_blame(mut self) -> Self {
+        self.0.is_blamed = true;
+        self
+    }
+    pub(crate) fn is_blamed(&self) -> bool {
+        self.0.is_blamed
     }
     /// The foreign exception of an [`ErrorKind::Python`] error.
     pub fn payload(&self) -> Option<&Arc<dyn Any + Send + Sync>> {

@@ -21,22 +21,24 @@ pub(crate) struct Local {
     pub(crate) next_node: Cell<u64>,
     /// The thread's pool; null before it has one and after it ended.
     pub(crate) pool: Cell<*mut Pool>,
+    /// For whom the thread works, if that is known (see [`crate::site`]).
+    pub(crate) site: Cell<u64>,
 }
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod place {
     use super::Local;
 
-    const _: () = assert!(size_of::<Local>() == 24 && align_of::<Local>() == 8);
+    const _: () = assert!(size_of::<Local>() == 32 && align_of::<Local>() == 8);
 
     std::arch::global_asm!(
         ".pushsection .tbss.pullback_local, \"awT\", @nobits",
         ".globl pullback_local",
         ".type pullback_local, @object",
-        ".size pullback_local, 24",
+        ".size pullback_local, 32",
         ".p2align 3",
         "pullback_local:",
-        ".zero 24",
+        ".zero 32",
         ".popsection",
     );
 
@@ -71,6 +73,7 @@ mod place {
                 thread: Cell::new(0),
                 next_node: Cell::new(0),
                 pool: Cell::new(null_mut()),
+                site: Cell::new(0),
             }
         };
     }

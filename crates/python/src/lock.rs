@@ -5,6 +5,7 @@
 //! is given back.
 
 use pullback::binding::replaced;
+use pullback::site::{Scope, Site};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -25,13 +26,23 @@ impl Drop for Away {
     }
 }
 
-/// Runs `call`, which takes long, without the lock.
+/// Runs `call`, which takes long, without the lock: for the line that the program is at now.
 pub(crate) fn without_lock<R: Send>(py: Python<'_>, call: impl FnOnce() -> R + Send) -> R {
     let away = Away::new();
+    let site = Site::here().enter();
     let result = py.detach(call);
+    drop(site);
     drop(away);
     give_back();
     result
+}
+
+/// Runs Python code for the library, on a thread that may not have the lock: what it calls is called by its own lines.
+pub(crate) fn in_python<R>(call: impl FnOnce(Python<'_>) -> R) -> R {
+    Python::attach(|py| {
+        let _asked = Scope::of_binding();
+        call(py)
+    })
 }
 
 /// Runs Python code in the middle of an op, which may hold addresses of elements: a warning, say.

@@ -10,6 +10,7 @@ use crate::bind::{Function, Kind};
 use crate::convert::{items, type_name};
 use crate::dtype::{as_device, as_dtype, as_layout};
 use crate::error::{carry, raise};
+use crate::lock::in_python;
 use crate::raw::callable;
 use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{as_tensor, class, look_up, wrap_bound, wrap_new};
@@ -50,7 +51,7 @@ pub(crate) unsafe fn answers(ty: *mut PyTypeObject) -> bool {
 
 /// What the library calls.
 fn handle(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> pullback::Result<Outputs> {
-    Python::attach(|py| ask(py, def, form, args)).map_err(carry)
+    in_python(|py| ask(py, def, form, args)).map_err(carry)
 }
 
 fn ask(py: Python<'_>, def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> PyResult<Outputs> {

@@ -9,6 +9,7 @@ use super::anomaly;
 use super::counted::Counted;
 use super::node::{Body, Inner, InputMeta, Node, block};
 use crate::Tensor;
+use crate::site::Site;
 use crate::tensor::SpinLock;
 use smallvec::SmallVec;
 use std::cell::UnsafeCell;
@@ -167,7 +168,7 @@ fn make(leaf: &Tensor) -> Counted<Inner> {
         handles: AtomicUsize::new(0),
         expected: UnsafeCell::new([None]),
     });
-    block(body, SmallVec::new(), SmallVec::new())
+    block(body, SmallVec::new(), SmallVec::new(), Site::UNKNOWN)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The entry points: `backward`, `grad`, and the tensor's methods that lead there.
 
-use super::engine::{Request, execute};
+use super::engine::{Goal, Request, execute};
 use super::node::Edge;
 use super::{Node, arithmetic};
-use crate::error::{bail, ensure};
+use crate::error::ensure;
 use crate::{DType, Error, Result, Tensor};
 
 /// Options of [`backward`] and [`grad`].
@@ -106,6 +106,7 @@ fn roots(
 ///
 /// # Errors
 /// `RuntimeError` for outputs without graph, gradients of the wrong shape, freed graphs.
+#[track_caller]
 pub fn backward(
     outputs: &[&Tensor],
     grads: &[Option<&Tensor>],
@@ -129,7 +130,7 @@ pub fn backward(
         keep_graph: options.retain_graph.unwrap_or(options.create_graph),
         create_graph: options.create_graph,
         targets: targets.as_deref(),
-        accumulate: true,
+        goal: Goal::Accumulate,
     })?;
     Ok(())
 }
@@ -139,6 +140,7 @@ pub fn backward(
 ///
 /// # Errors
 /// As [`backward`]; also for inputs that do not require grad or were not used.
+#[track_caller]
 pub fn grad(
     outputs: &[&Tensor],
     inputs: &[&Tensor],
@@ -166,27 +168,21 @@ pub fn grad(
 ///
 /// # Errors
 /// As [`grad`].
+#[track_caller]
 pub fn grad_of_edges(
     roots: Vec<Edge>,
     grads: Vec<Option<Tensor>>,
     targets: &[Edge],
     options: Options,
 ) -> Result<Vec<Option<Tensor>>> {
-    let found = execute(Request {
+    execute(Request {
         roots,
         grads,
         keep_graph: options.retain_graph.unwrap_or(options.create_graph),
         create_graph: options.create_graph,
         targets: Some(targets),
-        accumulate: false,
-    })?;
-    if !options.allow_unused && found.iter().any(Option::is_none) {
-        bail!(
-            runtime,
-            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior."
-        );
-    }
-    Ok(found)
+        goal: Goal::Capture { allow_unused: options.allow_unused },
+    })
 }
 
 impl Tensor {
@@ -195,6 +191,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As [`backward`].
+    #[track_caller]
     pub fn backward(&self) -> Result<()> {
         backward(&[self], &[None], None, Options::default())
     }
@@ -202,6 +199,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As [`backward`].
+    #[track_caller]
     pub fn backward_with(&self, grad: &Tensor) -> Result<()> {
         backward(&[self], &[Some(grad)], None, Options::default())
     }

@@ -15,15 +15,20 @@ use crate::dispatch::{
     receiver, run, run_pointwise_fast, run_pointwise_into, write_into,
 };
 use crate::error::{bail, ensure};
+use crate::site::{Scope, Site};
+use crate::tensor::Writer;
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
+use std::panic::Location;
 
 /// Runs an op and records it if that is due.
 #[inline]
+#[track_caller]
 pub fn call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
+    let caller = Location::caller();
     match def.kernel {
         Kernel::Pointwise(_) if handler::concerns(args) => {
-            call_general(def, args, needed(def, args)?, None)
+            call_general(def, args, needed(def, args)?, None, caller)
         }
         Kernel::Pointwise(kernel) => {
             let needs = needed(def, args)?;
@@ -34,15 +39,19 @@ pub fn call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
             {
                 return Ok(out.into_outputs());
             }
-            call_general(def, args, needs, fast)
+            call_general(def, args, needs, fast, caller)
         }
-        Kernel::Composite(_) => call_composite(def, args),
+        Kernel::Composite(_) => call_composite(def, args, caller),
         _ if def.is(Traits::INPLACE_ONLY) => call_inplace(def, args).map(IntoOutputs::into_outputs),
-        _ => call_general(def, args, needed(def, args)?, None),
+        _ => call_general(def, args, needed(def, args)?, None, caller),
     }
 }
 
-fn call_composite(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
+/// Where a call comes from.
+type Caller = &'static Location<'static>;
+
+fn call_composite(def: &'static OpDef, args: &[Arg<'_>], caller: Caller) -> Result<Outputs> {
+    let _site = Scope::of_caller(caller);
     let Kernel::Composite(compose) = def.kernel else { unreachable!("checked by the caller") };
     with_tensors(def, args, compose)
 }
@@ -53,6 +62,7 @@ fn call_general(
     args: &[Arg<'_>],
     needs: u64,
     done: Option<Tensor>,
+    caller: Caller,
 ) -> Result<Outputs> {
     with_tensors(def, args, move |args| {
         // One value from here to the end, so that it is made where the caller wants it.
@@ -76,7 +86,7 @@ fn call_general(
             }
             if needs != 0
                 && !tensors.is_empty()
-                && let Err(error) = record(def, args, needs, tensors)
+                && let Err(error) = record(def, args, needs, tensors, Site::for_caller(caller))
             {
                 result = Err(error);
             }
@@ -134,7 +144,9 @@ fn replace_numbers<'a>(
 }
 
 /// Runs the form that writes into its first argument and returns that argument.
+#[track_caller]
 pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
+    let _site = Scope::of_caller(Location::caller());
     with_tensors(def, args, |args| {
         let target = receiver(args);
         if let Kernel::Composite(compose) = def.kernel {
@@ -175,7 +187,7 @@ pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
             let _below = if is_handled { mode::below() } else { mode::set_grad(false) };
             write_into(def, args, target)?;
         }
-        target.bump_version();
+        target.bump_version(Writer::Inplace(&def.name));
         if needs != 0 {
             record_inplace(def, args, needs, target, slots)?;
         } else if def.is(Traits::NOT_DIFFERENTIABLE) && mode::is_recording() {
@@ -203,7 +215,9 @@ fn old_value(target: &Tensor) -> Result<Tensor> {
 }
 
 /// Runs the form with `out=`: the outputs are resized if they must be, then written.
+#[track_caller]
 pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result<()> {
+    let _site = Scope::of_caller(Location::caller());
     with_tensors(def, args, |args| {
         check_out(def, args, outs)?;
         for out in outs {
@@ -217,7 +231,7 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
             let _below = mode::below();
             handler::answer(def, handler::Form::Out(outs), args)?;
             for out in outs {
-                out.bump_version();
+                out.bump_version(Writer::Out(&def.name));
             }
             return Ok(());
         }
@@ -228,7 +242,7 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
         let _below = mode::set_grad(false);
         if let (Kernel::Pointwise(kernel), [out]) = (&def.kernel, outs) {
             run_pointwise_into(def, *kernel, args, out, false)?;
-            out.bump_version();
+            out.bump_version(Writer::Out(&def.name));
             return Ok(());
         }
         check_separate_outs(def, args, outs)?;
@@ -251,7 +265,7 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
         for (result, out) in results.iter().zip(outs) {
             out.resize_output(result.shape())?;
             out.copy_data(result)?;
-            out.bump_version();
+            out.bump_version(Writer::Out(&def.name));
         }
         Ok(())
     })

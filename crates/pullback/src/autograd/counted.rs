@@ -97,18 +97,49 @@ impl<T> Clone for Counted<T> {
     }
 }
 
-impl<T> Drop for Counted<T> {
+/// A value whose last handle went; dropping this drops it.
+pub(super) struct Last<T>(NonNull<Block<T>>);
+
+// SAFETY: what `Counted` may do; it is the only way to the value.
+unsafe impl<T: Send + Sync> Send for Last<T> {}
+
+impl<T> Last<T> {
+    #[inline(always)]
+    pub(super) fn value(&mut self) -> &mut T {
+        // SAFETY: no handle is left; weak ones touch only the counts.
+        unsafe { &mut (*self.0.as_ptr()).value }
+    }
+}
+
+impl<T> Drop for Last<T> {
     #[inline(always)]
     fn drop(&mut self) {
-        let block = self.block();
+        drop_value(self.0);
+    }
+}
+
+impl<T> Counted<T> {
+    /// Lets go of this handle; the value is handed over if it was the last one.
+    #[inline(always)]
+    pub(super) fn let_go(self) -> Option<Last<T>> {
+        let this = std::mem::ManuallyDrop::new(self);
+        let block = this.block();
         // The weak count first: a weak handle that another thread upgraded and dropped shows its upgrade in
         // `handles` to whoever sees the drop.
         let is_sole =
             block.weak.load(Ordering::Acquire) == 1 && block.handles.load(Ordering::Acquire) == 1;
-        if is_sole || block.handles.fetch_sub(1, Ordering::Release) == 1 {
+        (is_sole || block.handles.fetch_sub(1, Ordering::Release) == 1).then(|| {
             fence(Ordering::Acquire);
-            drop_value(self.0);
-        }
+            Last(this.0)
+        })
+    }
+}
+
+impl<T> Drop for Counted<T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: this handle's count, which goes here.
+        drop(unsafe { self.uncounted() }.let_go());
     }
 }
 

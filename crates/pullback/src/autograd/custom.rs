@@ -8,6 +8,7 @@ use super::node::{InputMeta, Node};
 use super::view::{CreationMeta, rebase_history};
 use super::{mode, saved::SavedTensor};
 use crate::error::{bail, ensure};
+use crate::tensor::Writer;
 use crate::{Result, Tensor};
 
 /// What is known of one call.
@@ -55,7 +56,7 @@ pub fn attach_outputs(
             runtime,
             "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified inplace must all be outputs of the Function."
         );
-        dirty.bump_version();
+        dirty.bump_version(Writer::Inplace(&"a custom function that called mark_dirty()"));
     }
     let count = outputs.iter().flatten().filter(|o| call.is_differentiable(o)).count();
     let mut results = Vec::with_capacity(outputs.len());

@@ -7,14 +7,16 @@
 //! thread once that stack is deep.
 
 use super::node::{Body, Edge, InputMeta, Node};
-use super::{anomaly, arithmetic, leaf, mode, saved_hooks};
+use super::{anomaly, arithmetic, blame, leaf, mode, saved_hooks};
 use crate::dispatch::Grads;
 use crate::error::{bail, ensure};
+use crate::site::{Scope, Site};
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 /// Nested backwards on one stack before a new thread takes over.
@@ -32,8 +34,20 @@ pub struct Request<'a> {
     pub create_graph: bool,
     /// If given: only what leads to these edges runs.
     pub targets: Option<&'a [Edge]>,
-    /// Whether targets accumulate into `.grad` (backward) instead of being captured (grad).
-    pub accumulate: bool,
+    /// What becomes of the targets' gradients.
+    pub goal: Goal,
+}
+
+/// What becomes of gradients.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Goal {
+    /// They are added to `.grad` (backward).
+    Accumulate,
+    /// They are handed out (grad). One for which nothing arrived is `None`, if that is allowed.
+    Capture {
+        /// Whether it is.
+        allow_unused: bool,
+    },
 }
 
 /// Nodes are keyed by address: spreading its bits is all the hashing needed.
@@ -186,7 +200,9 @@ pub fn is_whole_backward() -> bool {
 /// Whether the execution running on this thread hands gradients out instead of adding them to leaves.
 pub fn is_capturing() -> bool {
     RUNNING.with(|r| {
-        r.borrow().last().is_some_and(|t| t.request().targets.is_some() && !t.request().accumulate)
+        r.borrow()
+            .last()
+            .is_some_and(|t| t.request().targets.is_some() && t.request().goal != Goal::Accumulate)
     })
 }
 
@@ -282,13 +298,16 @@ pub fn at_end(action: Box<dyn FnOnce() + Send>) -> Result<()> {
 ///
 /// # Errors
 /// The first error of any node; the engine is usable afterwards.
+#[track_caller]
 pub fn execute(mut request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
+    let _site = Scope::of_caller(Location::caller());
+    let _site = Site::here().enter();
     ensure!(
-        request.accumulate || request.targets.is_some_and(|t| !t.is_empty()),
+        request.goal == Goal::Accumulate || request.targets.is_some_and(|t| !t.is_empty()),
         value,
         "grad requires non-empty inputs."
     );
-    if request.accumulate && request.create_graph {
+    if request.goal == Goal::Accumulate && request.create_graph {
         static GIVEN: AtomicBool = AtomicBool::new(false);
         crate::warning::warn_once(
             &GIVEN,
@@ -299,7 +318,8 @@ pub fn execute(mut request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
         if let (Some(node), Some(g)) = (&root.node, grad.as_ref())
             && let Some(Some(meta)) = node.input_meta().get(root.nr as usize)
         {
-            *grad = Some(fit(g.clone(), meta, || format!("invalid gradient at index {index}"))?);
+            let fitted = fit(g.clone(), meta, || format!("invalid gradient at index {index}"));
+            *grad = Some(fitted.map_err(|error| blame::in_backward(error, node))?);
         }
     }
     if DEPTH.with(Cell::get) >= MAX_DEPTH {
@@ -310,13 +330,14 @@ pub fn execute(mut request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
 
 /// A deep nest of backwards goes on with an empty stack.
 fn on_new_thread(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
-    let (modes, hooks) = (mode::snapshot(), saved_hooks::snapshot());
+    let (modes, hooks, site) = (mode::snapshot(), saved_hooks::snapshot(), Site::here());
     let in_part = !is_whole_backward();
     std::thread::scope(|scope| {
         let run = move || {
             mode::restore(modes);
             saved_hooks::restore(hooks);
             IN_PART.with(|p| p.set(in_part));
+            let _site = site.enter();
             run_here(request)
         };
         match std::thread::Builder::new().name("pullback_autograd".into()).spawn_scoped(scope, run)
@@ -339,7 +360,14 @@ fn run_here(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     }) {
         callback()?;
     }
-    result
+    let found = result?;
+    match found.iter().position(Option::is_none) {
+        Some(index) if request.goal == (Goal::Capture { allow_unused: false }) => {
+            let target = request.targets.and_then(|targets| targets.get(index));
+            Err(blame::unused(&request.roots, index, target.unwrap_or(&Edge::default())))
+        }
+        _ => Ok(found),
+    }
 }
 
 /// Counts the depth and names the running task; undone on every way out.
@@ -488,7 +516,7 @@ impl<'a> Task<'a> {
             let Some(node) = &target.node else { continue };
             let Some(at) = self.find(node) else { continue };
             let state = &mut self.states[at];
-            if self.request.accumulate {
+            if self.request.goal == Goal::Accumulate {
                 state.needed = true;
             } else {
                 let number = self.captures.len() as u32;
@@ -574,10 +602,11 @@ impl<'a> Task<'a> {
     fn run(mut self) -> Result<Vec<Option<Tensor>>> {
         while let Some(Ready { node, at, .. }) = self.ready.pop() {
             let grads = std::mem::take(&mut self.states[at].buffer);
-            let outputs = self.evaluate(at, &node, grads).inspect_err(|_| {
+            let outputs = self.evaluate(at, &node, grads).map_err(|error| {
                 if anomaly::is_anomaly_enabled() {
                     anomaly::explain(&node);
                 }
+                blame::in_backward(error, &node)
             })?;
             self.hand_on(&node, outputs)?;
         }
@@ -652,7 +681,11 @@ impl<'a> Task<'a> {
                 }
             });
         }
-        let mut outputs = node.apply(grads, &wanted)?;
+        let mut outputs = {
+            // What is made in backward was caused by the line that made the node.
+            let _site = self.request.create_graph.then(|| node.site().enter());
+            node.apply(grads, &wanted)?
+        };
         ensure!(
             outputs.len() >= edges.len() || edges.is_empty(),
             runtime,

@@ -6,12 +6,14 @@
 
 use super::custom::{CustomCall, attach_outputs, save};
 use super::node::{Backward, Edge, Node};
-use super::{SavedTensor, mode, saved};
+use super::{SavedTensor, mode};
 use crate::dispatch::Grads;
 use crate::error::ensure;
+use crate::site::{Scope, Site};
 use crate::tensor::TensorSpec;
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
+use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// An operation with a derivative of its own. What is no tensor is kept in `self`.
@@ -63,8 +65,8 @@ pub trait Function: Send + Sync + 'static {
     }
 }
 
-/// The saved tensors of a node, shared with the contexts its backward runs in; gone once released.
-type Saved = Arc<Mutex<Option<Vec<SavedTensor>>>>;
+/// The saved tensors of a node, shared with the contexts its backward runs in; once released, that they are freed.
+type Saved = Arc<Mutex<Vec<SavedTensor>>>;
 
 /// What forward tells backward, and what both are told.
 #[derive(Default)]
@@ -91,8 +93,7 @@ impl Context {
     pub fn saved_tensors(&self) -> Result<Vec<Tensor>> {
         let Some((place, node)) = &self.run else { return Ok(self.saved.clone()) };
         let place = lock(place);
-        let list = place.as_ref().ok_or_else(saved::freed)?;
-        list.iter().map(|s| s.unpack(node)).collect()
+        place.iter().map(|s| s.unpack(node)).collect()
     }
     /// Whether input `nr` wants a gradient: the others' need not be computed.
     pub fn needs_input_grad(&self, nr: usize) -> bool {
@@ -132,7 +133,9 @@ impl<F: Function> Backward for Call<F> {
     fn release(&self) {
         let mut place = lock(&self.saved);
         // Without saved tensors there is nothing to free: such a node can run again.
-        let old = if place.as_ref().is_some_and(|s| !s.is_empty()) { place.take() } else { None };
+        let is_due = place.iter().any(|saved| !saved.is_freed());
+        let old =
+            is_due.then(|| std::mem::replace(&mut *place, vec![SavedTensor::freed(Site::here())]));
         drop(place);
         drop(old);
     }
@@ -167,7 +170,9 @@ impl<F: Function> Backward for Call<F> {
 ///
 /// # Errors
 /// What forward gives; `RuntimeError` for dirty inputs that were not returned or must not be written to.
+#[track_caller]
 pub fn apply<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+    let _site = Scope::of_caller(Location::caller());
     let inputs: Vec<Tensor> = inputs.iter().map(|t| (*t).clone()).collect();
     let executable = mode::is_recording() && inputs.iter().any(Tensor::requires_grad);
     let needs_input_grad: Vec<bool> =
@@ -188,7 +193,7 @@ pub fn apply<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Vec<Tensor>
         non_differentiable: &ctx.non_differentiable,
         executable,
     };
-    let place = Arc::new(Mutex::new(None));
+    let place = Saved::default();
     let node = executable.then(|| {
         let body = Call {
             function,
@@ -204,7 +209,7 @@ pub fn apply<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Vec<Tensor>
     let results = attach_outputs(&call, node.as_ref(), &outputs)?;
     if let Some(node) = &node {
         let list = ctx.saved.iter().map(|t| save(t, &outputs, node)).collect::<Result<_>>()?;
-        *lock(&place) = Some(list);
+        *lock(&place) = list;
     }
     Ok(results.into_iter().flatten().collect())
 }

@@ -9,6 +9,7 @@ mod accumulator;
 pub mod anomaly;
 mod api;
 mod arithmetic;
+mod blame;
 mod call;
 mod counted;
 pub mod custom;

@@ -7,7 +7,7 @@
 
 use super::accumulator::{self, Accumulator};
 use super::anomaly;
-use super::counted::{Counted, Weak};
+use super::counted::{Counted, Last, Weak};
 use super::hook::Hooks;
 use super::leaf;
 use super::record::Slots;
@@ -15,6 +15,7 @@ use super::saved::{SavedTensor, Slot};
 use super::saved_hooks::SavedTensorHooks;
 use crate::dispatch::{Facts, Grads, OpDef, Value};
 use crate::local::local;
+use crate::site::Site;
 use crate::tensor::{Device, Layout};
 use crate::{DType, Result, Tensor};
 use smallvec::SmallVec;
@@ -106,12 +107,14 @@ pub(super) struct Inner {
     pub(super) has_hooks: AtomicBool,
     pub(super) hooks: Mutex<Option<Box<Hooks>>>,
     pub(super) python: AtomicPtr<()>,
+    /// Where the program was when it was made.
+    site: Site,
 }
 
 /// What a node does.
 pub(super) enum Body {
     /// The rules of an op.
-    Op { def: &'static OpDef, slots: Slots, list_len: u32, facts: Facts },
+    Op { def: &'static OpDef, slots: Slots, facts: Facts },
     /// Adds what arrives to a leaf's `.grad`.
     AccumulateGrad(Accumulator),
     /// Anything else: custom functions, `CopySlices`, errors.
@@ -144,12 +147,10 @@ pub trait Backward: Send + Sync {
 }
 
 thread_local! {
-    /// Nodes whose parts wait to be dropped by the loop further up this thread's stack.
-    static DROPPING: RefCell<Option<Vec<Parts>>> = const { RefCell::new(None) };
+    /// Nodes that wait to be dropped by the loop further up this thread's stack.
+    static DROPPING: RefCell<Option<Vec<Last<Inner>>>> = const { RefCell::new(None) };
 }
 static THREADS: AtomicU32 = AtomicU32::new(1);
-
-type Parts = (SmallVec<[Edge; 2]>, Option<Body>);
 
 /// The sequence number of a node made now (leaves take none), and the thread's number.
 #[inline]
@@ -176,6 +177,7 @@ pub(super) fn block(
     body: Body,
     edges: SmallVec<[Edge; 2]>,
     inputs: SmallVec<[Option<InputMeta>; 1]>,
+    site: Site,
 ) -> Counted<Inner> {
     let is_leaf = matches!(body, Body::AccumulateGrad(_));
     let topological_nr = edges
@@ -198,6 +200,7 @@ pub(super) fn block(
             (&raw mut (*inner).has_hooks).write(AtomicBool::new(false));
             (&raw mut (*inner).hooks).write(Mutex::new(None));
             (&raw mut (*inner).python).write(AtomicPtr::new(std::ptr::null_mut()));
+            (&raw mut (*inner).site).write(site);
         })
     }
 }
@@ -222,8 +225,10 @@ impl Drop for Node {
             unsafe { accumulator::drop_handle(&self.0, it) };
             return;
         }
-        // SAFETY: dropped once, here.
-        unsafe { ManuallyDrop::drop(&mut self.0) };
+        // SAFETY: taken once, here.
+        if let Some(last) = unsafe { ManuallyDrop::take(&mut self.0) }.let_go() {
+            drop_last(last);
+        }
     }
 }
 
@@ -233,8 +238,9 @@ impl Node {
         body: Body,
         edges: SmallVec<[Edge; 2]>,
         inputs: SmallVec<[Option<InputMeta>; 1]>,
+        site: Site,
     ) -> Node {
-        let node = Node(ManuallyDrop::new(block(body, edges, inputs)));
+        let node = Node(ManuallyDrop::new(block(body, edges, inputs, site)));
         if anomaly::is_anomaly_enabled() { anomaly::made(node) } else { node }
     }
 
@@ -245,7 +251,7 @@ impl Node {
         edges: SmallVec<[Edge; 2]>,
         inputs: SmallVec<[Option<InputMeta>; 1]>,
     ) -> Node {
-        Node::new(Body::Custom(backward), edges, inputs)
+        Node::new(Body::Custom(backward), edges, inputs, Site::here())
     }
 
     /// `MulBackward0`, `torch::autograd::AccumulateGrad`, ...
@@ -279,6 +285,10 @@ impl Node {
     /// The thread that made it.
     pub fn thread_id(&self) -> u64 {
         u64::from(self.0.thread_id)
+    }
+    /// Where the program was when the node was made; unknown for leaves.
+    pub fn site(&self) -> Site {
+        self.0.site
     }
     /// Whether two handles mean the same node.
     #[inline(always)]
@@ -376,8 +386,8 @@ impl Node {
     #[inline]
     pub(super) fn apply(&self, grads: Grads, wanted: &dyn Fn(usize) -> bool) -> Result<Grads> {
         match &self.0.body {
-            Body::Op { def, slots, list_len, facts } => {
-                let kept = (slots.as_slice(), *list_len as usize, *facts);
+            Body::Op { def, slots, facts } => {
+                let kept = (slots.as_slice(), *facts);
                 super::record::apply(self, def, kept, &grads, wanted)
             }
             Body::AccumulateGrad(it) => {
@@ -391,7 +401,8 @@ impl Node {
     pub(super) fn release(&self) {
         match &self.0.body {
             Body::Op { slots, .. } => {
-                slots.iter().for_each(Slot::release);
+                let at = Site::here();
+                slots.iter().for_each(|slot| slot.release(at));
             }
             Body::AccumulateGrad(_) => {}
             Body::Custom(custom) => custom.release(),
@@ -443,45 +454,31 @@ impl Body {
     }
 }
 
-impl Drop for Inner {
-    fn drop(&mut self) {
-        if self.edges.iter().all(Edge::ends_here) && !self.body.holds_history() {
-            return;
+/// Drops a node to which no handle is left, and those that this lets go, without recursion.
+fn drop_last(mut last: Last<Inner>) {
+    let inner = last.value();
+    if inner.edges.iter().all(Edge::ends_here) && !inner.body.holds_history() {
+        return;
+    }
+    // Dropping an edge or a saved tensor may drop the next node, which then joins this list instead of this stack.
+    let mut last = Some(last);
+    let outermost = DROPPING.try_with(|list| {
+        let mut list = list.borrow_mut();
+        if let Some(waiting) = &mut *list {
+            waiting.extend(last.take());
+            return false;
         }
-        let body = std::mem::replace(&mut self.body, Body::Custom(Box::new(Gone)));
-        let parts = (std::mem::take(&mut self.edges), Some(body));
-        // Dropping an edge or a saved tensor may drop the next node, whose parts then join this list
-        // instead of this stack.
-        let outermost = DROPPING.try_with(|list| {
-            let mut list = list.borrow_mut();
-            if let Some(waiting) = &mut *list {
-                waiting.push(parts);
-                return None;
-            }
-            *list = Some(Vec::new());
-            Some(parts)
-        });
-        let Ok(Some(parts)) = outermost else { return };
-        let mut next = Some(parts);
-        while let Some(parts) = next {
-            drop(parts);
-            next = DROPPING.with(|list| list.borrow_mut().as_mut().and_then(Vec::pop));
-        }
-        DROPPING.with(|list| *list.borrow_mut() = None);
+        *list = Some(Vec::new());
+        true
+    });
+    if outermost != Ok(true) {
+        return;
     }
-}
-
-/// Stands in a node whose body was taken away to be dropped.
-struct Gone;
-impl Backward for Gone {
-    fn name(&self) -> String {
-        "Freed".into()
+    while let Some(node) = last {
+        drop(node);
+        last = DROPPING.with(|list| list.borrow_mut().as_mut().and_then(Vec::pop));
     }
-    fn apply(&self, _: &Node, _: Grads) -> Result<Grads> {
-        Err(crate::Error::runtime(
-            "a node was run after it had been freed: this is a bug in pullback",
-        ))
-    }
+    DROPPING.with(|list| *list.borrow_mut() = None);
 }
 
 /// `Mul` is `MulBackward0`; a stem that says its number itself (`SqueezeBackward1`) stays.

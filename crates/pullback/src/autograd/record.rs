@@ -6,6 +6,7 @@ use super::{arithmetic, mode, saved_hooks, view};
 use crate::dispatch::{
     Arg, ArgKind, Facts, Grads, OpDef, RuleCtx, SaveKind, Traits, Value, VjpRule, each_tensor,
 };
+use crate::site::Site;
 use crate::tensor::{SpinLock, TensorSpec};
 use crate::{Error, Result, Tensor};
 use smallvec::SmallVec;
@@ -218,10 +219,11 @@ pub(crate) fn record(
     args: &[Arg<'_>],
     needs: u64,
     outputs: &[Tensor],
+    site: Site,
 ) -> Result<()> {
     let mut slots = Slots::new();
     save_inputs(def, args, needs, None, &mut slots)?;
-    make_node(def, args, needs, outputs, &mut slots, false)
+    make_node(def, args, needs, outputs, &mut slots, site, false)
 }
 
 /// Makes the node of a call that wrote to `target`; `slots` holds what was saved before the write.
@@ -232,7 +234,8 @@ pub(crate) fn record_inplace(
     target: &Tensor,
     mut slots: Slots,
 ) -> Result<()> {
-    make_node(def, args, needs, std::slice::from_ref(target), &mut slots, true)
+    let outputs = std::slice::from_ref(target);
+    make_node(def, args, needs, outputs, &mut slots, Site::here(), true)
 }
 
 #[inline(always)]
@@ -242,9 +245,11 @@ fn make_node(
     needs: u64,
     outputs: &[Tensor],
     slots: &mut Slots,
+    site: Site,
     is_inplace: bool,
 ) -> Result<()> {
     if def.vjp.is_empty() {
+        let _site = site.enter();
         return record_not_implemented(def, args, outputs, is_inplace);
     }
     let rules = wanted_rules(def, needs);
@@ -263,9 +268,14 @@ fn make_node(
     let list_len = edges(def, args, &mut next)?;
     let node = Node::new(
         // (Moved now, not when they were written just before: whoever reads what was just written waits.)
-        Body::Op { def, slots: std::mem::take(slots), list_len, facts: Facts::of(args) },
+        Body::Op {
+            def,
+            slots: std::mem::take(slots),
+            facts: Facts::of(args).with_list_len(list_len),
+        },
         next,
         input_metas(outputs),
+        site,
     );
     if is_late {
         return attach_and_save(def, rules, outputs, node, is_inplace);
@@ -400,12 +410,12 @@ impl super::Backward for NotImplemented {
 pub(super) fn apply(
     node: &Node,
     def: &'static OpDef,
-    (slots, list_len, facts): (&[Slot], usize, Facts),
+    (slots, facts): (&[Slot], Facts),
     grads: &Grads,
     wanted: &dyn Fn(usize) -> bool,
 ) -> Result<Grads> {
     let count = |index: usize| match def.args[index].kind {
-        ArgKind::Tensors | ArgKind::OptTensors => list_len,
+        ArgKind::Tensors | ArgKind::OptTensors => facts.list_len(),
         _ => 1,
     };
     // Each argument with a rule has its edges in a row; `first` is where they start.

@@ -5,11 +5,13 @@
 //! at saving time tells whether somebody wrote to it since. What hooks made of a tensor is kept in its
 //! stead: see `saved_hooks`.
 
+use super::blame::Report;
 use super::saved_hooks::{self, PackedTensor, SavedTensorHooks};
 use super::{Node, leaf};
 use crate::dispatch::Value;
 use crate::error::{bail, ensure};
-use crate::tensor::{Flag, SpinLock};
+use crate::site::Site;
+use crate::tensor::{Flag, SpinLock, Version};
 use crate::{Error, Result, Tensor};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -75,8 +77,8 @@ impl Slot {
     /// How many tensors it keeps, if it is a list.
     pub(super) fn list_len(&self) -> Option<Result<usize>> {
         match self {
-            Slot::Tensors(l) => Some(l.with(|l| l.as_ref().map(|l| l.len())).ok_or_else(freed)),
-            Slot::OptTensors(l) => Some(l.with(|l| l.as_ref().map(|l| l.len())).ok_or_else(freed)),
+            Slot::Tensors(l) => Some(l.with(|l| l.as_ref().map(|l| l.len())).ok_or_else(lost)),
+            Slot::OptTensors(l) => Some(l.with(|l| l.as_ref().map(|l| l.len())).ok_or_else(lost)),
             _ => None,
         }
     }
@@ -97,11 +99,15 @@ impl Slot {
     }
 
     /// Drops tensors; plain values stay: a node without saved tensors can run again.
-    pub(super) fn release(&self) {
+    /// It was `at` whose backward did it.
+    pub(super) fn release(&self, at: Site) {
         // Dropped after the lock: what goes away may run code of users.
         match self {
             Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => {}
-            Slot::Tensor(saved) => drop(saved.with(Option::take)),
+            Slot::Tensor(saved) => drop(saved.with(|saved| {
+                let is_kept = saved.as_ref().is_some_and(|saved| !saved.is_freed());
+                is_kept.then(|| saved.replace(SavedTensor::freed(at)))
+            })),
             Slot::Tensors(list) => drop(list.with(Option::take)),
             Slot::OptTensors(list) => drop(list.with(Option::take)),
         }
@@ -113,14 +119,17 @@ impl Slot {
         Ok(match self {
             Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => Value::None,
             Slot::Tensor(saved) => {
+                let freed = || freed(Some(node), Site::UNKNOWN);
                 let saved = saved.with(|s| s.clone()).ok_or_else(freed)?;
                 Value::Tensor(saved.into_tensor(node)?)
             }
             Slot::Tensors(list) => {
+                let freed = || freed(Some(node), Site::UNKNOWN);
                 let list = list.with(|l| l.clone()).ok_or_else(freed)?;
                 Value::Tensors(list.iter().map(|s| s.unpack(node)).collect::<Result<_>>()?)
             }
             Slot::OptTensors(list) => {
+                let freed = || freed(Some(node), Site::UNKNOWN);
                 let list = list.with(|l| l.clone()).ok_or_else(freed)?;
                 let one = |s: &Option<SavedTensor>| s.as_ref().map(|s| s.unpack(node)).transpose();
                 Value::OptTensors(list.iter().map(one).collect::<Result<_>>()?)
@@ -129,12 +138,24 @@ impl Slot {
     }
 }
 
-/// The error of a graph that was freed.
+fn lost() -> Error {
+    freed(None, Site::UNKNOWN)
+}
+
+/// The error of a node that was freed, by the backward `at`.
 #[cold]
-pub fn freed() -> Error {
-    Error::runtime(
+pub fn freed(node: Option<&Node>, at: Site) -> Error {
+    let report = Report::new(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors after calling backward.",
-    )
+    );
+    let report = match node {
+        Some(node) => report.node("was made here", node),
+        None => report,
+    };
+    report
+        .line("this backward freed it", at)
+        .hint("give the first backward retain_graph=True, or detach() what one iteration hands on to the next", "")
+        .error()
 }
 
 /// The error of hooks that come after the graph was freed.
@@ -156,6 +177,8 @@ enum Kept {
     Here { tensor: Tensor, version: u32, output: OutputNr, tag: Tag },
     /// What hooks made of it.
     Packed(Arc<PackedTensor>),
+    /// Nothing any more, since the backward of this line.
+    Freed(Site),
 }
 
 const _: () = assert!(size_of::<Option<SavedTensor>>() == 16);
@@ -214,7 +237,7 @@ impl SavedTensor {
         if saved_hooks::are_active() && !tensor.has_flag(Flag::WRAPPED_NUMBER) {
             return SavedTensor::packed(tensor, None);
         }
-        Ok(SavedTensor::here(tensor.clone(), tensor.version(), OutputNr::NONE))
+        Ok(SavedTensor::here(tensor.clone(), watched_version(tensor), OutputNr::NONE))
     }
 
     /// Keeps output `nr` of a node; hooks want to see it with its history.
@@ -231,7 +254,7 @@ impl SavedTensor {
             return SavedTensor::packed(tensor, Some(nr));
         }
         let alias = tensor.detached()?;
-        Ok(SavedTensor::here(alias, tensor.version(), OutputNr::new(nr)?))
+        Ok(SavedTensor::here(alias, watched_version(tensor), OutputNr::new(nr)?))
     }
 
     #[cold]
@@ -249,6 +272,9 @@ impl SavedTensor {
     /// `RuntimeError` if hooks did so before; those of the hooks.
     pub fn pack(&self, hooks: &dyn SavedTensorHooks) -> Result<SavedTensor> {
         let Kept::Here { tensor, output, .. } = &self.0 else {
+            if self.is_freed() {
+                return Err(freed_before_hooks());
+            }
             bail!(
                 runtime,
                 "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a time."
@@ -270,7 +296,16 @@ impl SavedTensor {
         match &self.0 {
             Kept::Here { tensor, .. } => tensor.flags() & (Flag::HAS_GRAD_FN | Flag::VIEW) == 0,
             Kept::Packed(_) => false,
+            Kept::Freed(_) => true,
         }
+    }
+    /// What is left of a tensor after the backward `at` freed it.
+    pub fn freed(at: Site) -> SavedTensor {
+        SavedTensor(Kept::Freed(at))
+    }
+    /// Whether it is nothing else.
+    pub fn is_freed(&self) -> bool {
+        matches!(self.0, Kept::Freed(_))
     }
 
     /// As [`SavedTensor::unpack`], by value.
@@ -282,11 +317,12 @@ impl SavedTensor {
         let (tensor, expected, output) = match self.0 {
             Kept::Here { tensor, version, output, tag } => {
                 if tag == Tag::Interior && tensor.flags() & Flag::HAS_GRAD_FN == 0 {
-                    return Err(detached());
+                    return Err(detached(saved_for));
                 }
                 (tensor, version, output)
             }
             Kept::Packed(packed) => return packed.unpack(saved_for),
+            Kept::Freed(at) => return Err(freed(Some(saved_for), at)),
         };
         let version = tensor.version();
         if version != expected {
@@ -300,10 +336,12 @@ impl SavedTensor {
 }
 
 #[cold]
-fn detached() -> Error {
-    Error::runtime(
+fn detached(saved_for: &Node) -> Error {
+    Report::new(
         "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not supported, please use out-of-place `.detach()` instead",
     )
+    .node("needs it and was made here", saved_for)
+    .error()
 }
 
 #[cold]
@@ -314,9 +352,48 @@ fn stale(t: &Tensor, output: Option<u32>, saved_for: &Node, version: u32, expect
     };
     let source =
         source.map_or(String::new(), |(nr, name)| format!(", which is output {nr} of {name},"));
-    Error::runtime(format!(
-        "one of the variables needed for gradient computation has been modified by an inplace operation: [torch.{}Tensor {}]{source} is at version {version}; expected version {expected} instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True).",
+    let report = Report::new(format!(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: [torch.{}Tensor {}]{source} is at version {version}; expected version {expected} instead.",
         t.dtype().scalar_name(),
         crate::tensor::shape::list(t.shape()),
     ))
+    .node("needs it and was made here", saved_for);
+    let (report, hint) = match t.version_counter().and_then(Version::last_write) {
+        None => (report, advice("what writes")),
+        Some((writer, at)) => {
+            (report.line(&format!("{writer} changed it here"), at), advice(&writer))
+        }
+    };
+    report
+        .hint(
+            &hint,
+            "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True).",
+        )
+        .error()
+}
+
+/// What helps against a write that came too early.
+fn advice(writer: &str) -> String {
+    match writer.strip_suffix('_') {
+        _ if writer.starts_with("optimizer") => {
+            "call backward() before the optimizer's step, or run the forward again after it".into()
+        }
+        Some(name)
+            if !matches!(name, "copy" | "fill" | "zero" | "set" | "resize" | "index_put") =>
+        {
+            format!(
+                "{name} gives a new tensor and leaves this one as it is; or let {writer} change a clone()"
+            )
+        }
+        _ => format!("let {writer} change a clone() of it, or write before the value is used"),
+    }
+}
+
+/// The tensor's version, whose counter from now on remembers who writes.
+#[inline(always)]
+fn watched_version(tensor: &Tensor) -> u32 {
+    tensor.version_counter().map_or(0, |counter| {
+        counter.watch();
+        counter.get()
+    })
 }

@@ -4,10 +4,12 @@
 //! `CopySlices` node; other views notice by the shared version counter that their history is out of date
 //! and make it anew from the base when asked.
 
+use super::blame::Report;
 use super::node::{Backward, Edge, InputMeta, Node};
 use super::{arithmetic, leaf, mode, saved};
 use crate::dispatch::{Arg, Grads, OpDef, Traits, check_writable};
 use crate::error::ensure;
+use crate::site::Site;
 use crate::tensor::{Dims, Flag};
 use crate::{Error, Result, Tensor};
 use std::sync::Mutex;
@@ -148,7 +150,24 @@ fn check_view_write(view: &Tensor, what: &str) -> Result<()> {
             "{prefix} and {what}. This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
         ),
     };
-    Err(Error::runtime(message))
+    let report = Report::new(message).line("the write is here", Site::here());
+    Err(match &node {
+        Some(node) => report.node("made the view here", node),
+        None => report,
+    }
+    .error())
+}
+
+/// The error of a write that would change a leaf.
+#[cold]
+fn leaf_write(message: &str, view: Option<&Tensor>) -> Error {
+    let mut report = Report::new(message).line("the write is here", Site::here());
+    if let Some(node) = view.and_then(leaf::grad_fn_of) {
+        report = report.node("made the view here", &node);
+    }
+    report
+        .hint("write under no_grad(), if it is not to be differentiated, or write to a clone()", "")
+        .error()
 }
 
 /// Refuses in-place writes that autograd cannot follow. Called before every one of them.
@@ -161,20 +180,22 @@ pub(crate) fn check_inplace(target: &Tensor, will_require_grad: bool) -> Result<
     if target.is_view() {
         check_view_write(target, "is being modified inplace")?;
         let base = target.base().expect("a view has a base");
-        ensure!(
-            !(base.has_flag(Flag::REQUIRES_GRAD) && base.is_leaf_now()),
-            runtime,
-            "a view of a leaf Variable that requires grad is being used in an in-place operation."
-        );
+        if base.has_flag(Flag::REQUIRES_GRAD) && base.is_leaf_now() {
+            return Err(leaf_write(
+                "a view of a leaf Variable that requires grad is being used in an in-place operation.",
+                Some(target),
+            ));
+        }
         // Brings the history up to date before it is built upon.
         refreshed_grad_fn(target)?;
         return Ok(());
     }
-    ensure!(
-        !(target.has_flag(Flag::REQUIRES_GRAD) && target.is_leaf_now()),
-        runtime,
-        "a leaf Variable that requires grad is being used in an in-place operation."
-    );
+    if target.has_flag(Flag::REQUIRES_GRAD) && target.is_leaf_now() {
+        return Err(leaf_write(
+            "a leaf Variable that requires grad is being used in an in-place operation.",
+            None,
+        ));
+    }
     Ok(())
 }
 
@@ -237,7 +258,7 @@ pub(crate) fn rebase_history(target: &Tensor, node: Node, nr: u32) -> Result<()>
             window,
             base: InputMeta::of(&base),
             base_strides: base.strides().into(),
-            inner: Mutex::new(Some(node.clone())),
+            inner: Mutex::new(Ok(node.clone())),
         };
         let mut edges = smallvec::smallvec![base_edge];
         edges.extend(node.next_edges().iter().skip(1).cloned());
@@ -309,7 +330,8 @@ struct CopySlices {
     window: Window,
     base: InputMeta,
     base_strides: Dims,
-    inner: Mutex<Option<Node>>,
+    /// The node of the write, or which backward freed it.
+    inner: Mutex<std::result::Result<Node, Site>>,
 }
 
 impl Backward for CopySlices {
@@ -317,9 +339,10 @@ impl Backward for CopySlices {
         "torch::autograd::CopySlices".into()
     }
     fn release(&self) {
-        if let Some(node) =
-            self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
-        {
+        let mut inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let freed = inner.is_ok().then(|| std::mem::replace(&mut *inner, Err(Site::here())));
+        drop(inner);
+        if let Some(Ok(node)) = freed {
             node.release();
         }
     }
@@ -330,7 +353,7 @@ impl Backward for CopySlices {
         let mut out: Grads = smallvec::SmallVec::from_elem(None, node.next_edges().len());
         let Some(grad) = grads.pop().flatten() else { return Ok(out) };
         let inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-        let Some(inner) = inner else { return Err(saved::freed()) };
+        let inner = inner.map_err(|at| saved::freed(Some(node), at))?;
         let result = arithmetic::copy_with_strides(&grad, &self.base.shape, &self.base_strides)?;
         let slice = self.window.elements(&result)?;
         let mut input = Grads::new();

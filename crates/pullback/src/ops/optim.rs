@@ -7,6 +7,7 @@ use super::vector_norm::norm_grad;
 use crate::dispatch::{OpDef, Value, check_separate, check_writable};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::Writer;
 use crate::tensor::shares_elements;
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, autograd};
 use pullback_kernels::optim::{self as kernel, Adam, Sgd, State};
@@ -112,7 +113,9 @@ impl Written<'_> {
                 buffers: &mut views,
             };
             step(index, &mut state)?;
-            self.of(index).into_iter().for_each(Tensor::bump_version);
+            for written in self.of(index) {
+                written.bump_version(Writer::Inplace(&"optimizer.step()"));
+            }
         }
         Ok(())
     }

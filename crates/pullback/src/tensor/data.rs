@@ -3,6 +3,7 @@
 //! Nothing here records history; the ops `copy_`, `clone` and `to` are made of these.
 
 use super::shape::broadcast_strides;
+use super::version::{Version, Writer};
 use super::{
     Dims, Flag, Geometry, TensorSpec, check_reach, checked_numel, contiguous_strides, extent,
     preserved_strides,
@@ -10,7 +11,6 @@ use super::{
 use crate::error::ensure;
 use crate::{DType, Element, Error, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, StridedMut, StridedRef, elementwise, for_dtype};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Up to this many bytes a copy of dense memory is not worth a kernel's preparations.
 const SMALL_COPY: usize = 1 << 15;
@@ -163,32 +163,32 @@ impl Tensor {
             return made;
         }
         let mut geometry = self.geometry().clone();
-        geometry.version = Some(AtomicU32::new(0).into());
+        geometry.version = Some(Version::new(0).into());
         Tensor::from_geometry(geometry)
     }
 
-    fn version_counter(&self) -> Option<&AtomicU32> {
+    pub(crate) fn version_counter(&self) -> Option<&Version> {
         let g = self.geometry();
         g.version.as_deref().or_else(|| g.storage.as_ref().map(super::Storage::version))
     }
     /// How often the memory was written to in place, through this tensor or any that shares its counter.
     #[inline]
     pub fn version(&self) -> u32 {
-        self.version_counter().map_or(0, |c| c.load(Ordering::Acquire))
+        self.version_counter().map_or(0, Version::get)
     }
     /// Counts one in-place write.
     #[inline]
-    pub(crate) fn bump_version(&self) {
+    pub(crate) fn bump_version(&self, writer: Writer) {
         if !self.has_flag(Flag::INFERENCE)
             && let Some(counter) = self.version_counter()
         {
-            counter.fetch_add(1, Ordering::AcqRel);
+            counter.bump(writer);
         }
     }
     /// Sets the counter.
     pub(crate) fn set_version(&self, version: u32) {
         if let Some(counter) = self.version_counter() {
-            counter.store(version, Ordering::Release);
+            counter.set(version);
         }
     }
 

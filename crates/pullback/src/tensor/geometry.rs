@@ -3,11 +3,10 @@
 //! A geometry never changes once a tensor shows it: calls that change one (`resize_`, `t_`,
 //! `set_data`) put a new one in its place. Sizes and strides are `i64` and count elements.
 
-use super::{Device, Layout, Storage};
+use super::{Device, Layout, Storage, Version};
 use crate::{DType, Error, Result};
 use smallvec::SmallVec;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 
 /// Sizes or strides, inline up to five dimensions.
 pub type Dims = SmallVec<[i64; 5]>;
@@ -58,7 +57,7 @@ pub struct Geometry {
     pub(crate) layout: Layout,
     pub(crate) is_contiguous: bool,
     /// A counter of its own, for `.data` aliases; otherwise the storage's counter is used.
-    pub(crate) version: Option<Arc<AtomicU32>>,
+    pub(crate) version: Option<Arc<Version>>,
 }
 
 impl Clone for Geometry {

@@ -18,6 +18,7 @@ pub mod replaced;
 pub mod shape;
 mod spec;
 mod storage;
+mod version;
 
 pub use device::{Device, Layout, MemoryFormat};
 pub(crate) use geometry::*;
@@ -29,3 +30,4 @@ pub(crate) use raw::{Flag, SpinLock};
 pub use raw::{Tensor, WeakTensor};
 pub use spec::TensorSpec;
 pub use storage::{Keeper, Storage};
+pub(crate) use version::{Version, Writer};

@@ -6,11 +6,12 @@
 //! swaps the block and keeps the old one (see `replaced`), so that a kernel running elsewhere never reads
 //! freed memory.
 
+use super::version::Version;
 use super::{Device, memory, replaced};
 use crate::Result;
 use std::ptr::NonNull;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 
 /// A counted handle to memory.
 pub struct Storage(NonNull<Header>);
@@ -21,7 +22,7 @@ struct Header {
     bytes: AtomicUsize,
     /// How much of the header's own block is data (needed to give the block back).
     inline_bytes: usize,
-    version: AtomicU32,
+    version: Version,
     device: Device,
     /// Whether the address is known outside of the library.
     is_exported: AtomicBool,
@@ -119,7 +120,7 @@ impl Storage {
             data: AtomicPtr::new(data),
             bytes: AtomicUsize::new(bytes),
             inline_bytes: if matches!(owner, Owner::Inline) { bytes } else { 0 },
-            version: AtomicU32::new(0),
+            version: Version::new(0),
             device: Device::Cpu,
             is_exported: AtomicBool::new(false),
             owner: Mutex::new(owner),
@@ -151,7 +152,7 @@ impl Storage {
     }
     /// The counter that everything viewing this memory shares.
     #[inline(always)]
-    pub(crate) fn version(&self) -> &AtomicU32 {
+    pub(crate) fn version(&self) -> &Version {
         &self.header().version
     }
     /// How many handles there are.

@@ -11,6 +11,7 @@ use crate::raw::context::{Field, known, member};
 use crate::raw::entry::{Args, Reply, fast, guard, guard_or, noargs};
 use crate::result::none;
 use pullback::autograd::{Node, SavedTensor, WeakNode, freed};
+use pullback::site::Site;
 use pullback::tensor::WeakTensor;
 use pyo3::exceptions::{PyDeprecationWarning, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
@@ -39,7 +40,7 @@ pub(crate) struct Context {
     pub(super) node: RefCell<WeakNode>,
     pub(super) saved: RefCell<Saved>,
     pub(super) has_saved: Cell<bool>,
-    pub(super) is_freed: Cell<bool>,
+    pub(super) freed_at: Cell<Option<Site>>,
     pub(super) keep_undefined: Cell<bool>,
     pub(super) skip_non_differentiable: Cell<bool>,
     /// What the arguments were.
@@ -74,7 +75,7 @@ impl Default for Context {
             node: RefCell::default(),
             saved: RefCell::default(),
             has_saved: Cell::new(false),
-            is_freed: Cell::new(false),
+            freed_at: Cell::new(None),
             keep_undefined: Cell::new(false),
             skip_non_differentiable: Cell::new(false),
             inputs: RefCell::default(),
@@ -126,17 +127,25 @@ impl Context {
     /// Forgets what was saved.
     pub(super) fn release(&self) {
         let saved = self.saved.take();
-        self.is_freed.set(self.has_saved.get());
+        if self.has_saved.get() && self.freed_at.get().is_none() {
+            self.freed_at.set(Some(Site::here()));
+        }
         drop(saved);
+    }
+
+    /// Refuses to give what the end of a backward freed.
+    pub(super) fn check_kept(&self) -> PyResult<()> {
+        let Some(at) = self.freed_at.get() else { return Ok(()) };
+        // (Taken first: the text of lines is asked for in Python, where other threads may go on.)
+        let node = self.node.borrow().upgrade();
+        Err(raise(freed(node.as_ref(), at)))
     }
 
     fn saved_tensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         if let Some(saved) = self.saved_for_forward.get(py) {
             return Ok(saved.cast_into::<PyTuple>()?.into_any());
         }
-        if self.is_freed.get() {
-            return Err(raise(freed()));
-        }
+        self.check_kept()?;
         let node = self.node.borrow().upgrade();
         let mut items: SmallVec<[Bound<'py, PyAny>; 4]> = SmallVec::new();
         // One by one: hooks on saved tensors may do anything with the context.
@@ -154,9 +163,7 @@ impl Context {
     /// What was saved, as objects that take hooks.
     fn raw_saved_tensors<'py>(&self, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = object.py();
-        if self.is_freed.get() {
-            return Err(raise(freed()));
-        }
+        self.check_kept()?;
         let mut items = Vec::new();
         for (item, saved) in self.saved.borrow().iter().enumerate() {
             let kept = match saved {

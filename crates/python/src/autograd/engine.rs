@@ -7,10 +7,10 @@ use super::node::{node_of, wrap_node};
 use crate::convert::{items, type_name};
 use crate::error::{carry, raise};
 use crate::held::Held;
-use crate::lock::without_lock;
+use crate::lock::{in_python, without_lock};
 use crate::raw::object::as_tensor;
 use pullback::Tensor;
-use pullback::autograd::engine::{self, Request, execute};
+use pullback::autograd::engine::{self, Goal, Request, execute};
 use pullback::autograd::{self, Edge};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -163,16 +163,15 @@ fn _engine_run_backward<'py>(
         keep_graph,
         create_graph,
         targets: targets.as_deref(),
-        accumulate: accumulate_grad,
+        goal: if accumulate_grad {
+            Goal::Accumulate
+        } else {
+            Goal::Capture { allow_unused: allow_unreachable }
+        },
     };
     let found = without_lock(py, || execute(request)).map_err(raise)?;
     if accumulate_grad || !has_inputs {
         return Ok(None);
-    }
-    if !allow_unreachable && found.iter().any(Option::is_none) {
-        return Err(PyRuntimeError::new_err(
-            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the desired behavior.",
-        ));
     }
     let items: PyResult<SmallVec<[_; 4]>> =
         found.iter().map(|g| super::hook::optional(py, g.as_ref())).collect();
@@ -231,7 +230,7 @@ fn _gradient_edge<'py>(
 fn _queue_callback(callback: Bound<'_, PyAny>) -> PyResult<()> {
     let callback = Held::new(callback.unbind());
     engine::queue_callback(Box::new(move || {
-        Python::attach(|py| callback.bind(py).call0().map(|_| ()).map_err(carry))
+        in_python(|py| callback.bind(py).call0().map(|_| ()).map_err(carry))
     }))
     .map_err(raise)
 }
@@ -311,7 +310,7 @@ fn _increment_version(tensors: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
                 type_name(object)
             )));
         };
-        tensor.count_write();
+        tensor.count_write(&"increment_version()");
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 use super::hook_dicts::{Closures, Hooks, count_of};
 use crate::convert::type_name;
 use crate::error::{carry, raise};
+use crate::lock::in_python;
 use crate::raw::object::{as_tensor, wrap_bound};
 use pullback::Tensor;
 use pullback::autograd::Node;
@@ -55,7 +56,7 @@ fn check(old: &Tensor, new: &Bound<'_, PyAny>, hook: &Bound<'_, PyAny>) -> PyRes
 }
 
 fn run_tensor_hooks(hooks: &Hooks, grad: Option<&Tensor>) -> PyResult<Option<Tensor>> {
-    Python::attach(|py| {
+    in_python(|py| {
         let mut current: Option<Tensor> = None;
         for hook in hooks.list(py) {
             let value = current.as_ref().or(grad);
@@ -88,7 +89,7 @@ pub(crate) fn register(tensor: &Tensor, hooks: Hooks) -> PyResult<Closures> {
 /// Registers the closure over a leaf's dictionary of post-accumulation hooks.
 pub(crate) fn register_accumulate(tensor: &Tensor, hooks: Hooks) -> PyResult<Closures> {
     let hook = Arc::new(move |leaf: &Tensor| {
-        Python::attach(|py| {
+        in_python(|py| {
             for hook in hooks.list(py) {
                 let given = wrap_bound(py, leaf.clone())?;
                 let result = hook.call1((&given,))?;
@@ -155,7 +156,7 @@ fn replaced(
 /// Registers the closure over a node's dictionary of pre-hooks.
 pub(super) fn register_pre(node: &Node, hooks: Hooks) -> Closures {
     let hook = Arc::new(move |grads: &Grads| {
-        Python::attach(|py| {
+        in_python(|py| {
             let mut current: Option<Grads> = None;
             for hook in hooks.list(py) {
                 let value = current.as_ref().unwrap_or(grads);
@@ -176,7 +177,7 @@ pub(super) fn register_pre(node: &Node, hooks: Hooks) -> Closures {
 /// Registers the closure over a node's dictionary of post-hooks.
 pub(super) fn register_post(node: &Node, hooks: Hooks) -> Closures {
     let hook = Arc::new(move |outputs: &Grads, inputs: &Grads| {
-        Python::attach(|py| {
+        in_python(|py| {
             let mut current: Option<Grads> = None;
             for hook in hooks.list(py) {
                 let value = current.as_ref().unwrap_or(outputs);

@@ -4,6 +4,7 @@ use super::context::Context;
 use crate::convert::type_name;
 use crate::error::{carry, raise};
 use crate::held::Held;
+use crate::lock::in_python;
 use crate::raw::context::context_of;
 use crate::raw::object::{as_tensor, wrap_bound};
 use pullback::autograd::writes::{self, WriteObserver};
@@ -42,7 +43,7 @@ impl Hooks {
 
 impl SavedTensorHooks for Hooks {
     fn pack(&self, tensor: &Tensor) -> Result<Box<dyn Packed>, Error> {
-        let packed = Python::attach(|py| {
+        let packed = in_python(|py| {
             let given = wrap_bound(py, tensor.clone())?;
             let mut object = self.pack.bind(py).call1((&given,))?;
             if object.is(&given) {
@@ -57,7 +58,7 @@ impl SavedTensorHooks for Hooks {
 
 impl Packed for PackedObject {
     fn unpack(&self) -> Result<Tensor, Error> {
-        let unpacked = Python::attach(|py| {
+        let unpacked = in_python(|py| {
             let result = self.unpack.bind(py).call1((self.object.bind(py),))?;
             as_tensor(&result).cloned().ok_or_else(|| {
                 PyTypeError::new_err(format!(
@@ -107,7 +108,7 @@ fn no_value() -> PyErr {
 
 /// Lets hooks pack item `item` of what a context keeps.
 fn pack_of_context(context: &Context, item: usize, hooks: &Hooks) -> PyResult<()> {
-    if context.is_freed.get() {
+    if context.freed_at.get().is_some() {
         return Err(raise(freed_before_hooks()));
     }
     let saved = context.saved.borrow().get(item).cloned().flatten().ok_or_else(no_value)?;
@@ -154,7 +155,7 @@ struct Observer(Held);
 
 impl WriteObserver for Observer {
     fn before_write(&self, tensor: &Tensor) -> Result<(), Error> {
-        Python::attach(|py| {
+        in_python(|py| {
             let given = wrap_bound(py, tensor.clone())?;
             self.0.bind(py).call1((given,)).map(|_| ())
         })

@@ -2,7 +2,7 @@
 //!
 //! [`object`] is the life of a tensor's wrapper, [`class`] the types `TensorBase` and its metaclass,
 //! [`size`] the tuple type of shapes, [`callable`] the function and method objects of ops, [`array`]
-//! `NumPy`'s arrays, [`context`] and [`apply`] those of custom functions, [`mode`] the contexts of `no_grad` and its like, [`module`] the call of modules,
+//! `NumPy`'s arrays, [`context`] and [`apply`] those of custom functions, [`frame`] where the program is, [`mode`] the contexts of `no_grad` and its like, [`module`] the call of modules,
 //! [`entry`] the way from C calls into Rust functions. Invariant: nothing here unwinds into C, and every
 //! pointer to a wrapper was checked by type before its fields are read. Start at [`object`].
 
@@ -12,6 +12,8 @@ pub(crate) mod callable;
 pub(crate) mod class;
 pub(crate) mod context;
 pub(crate) mod entry;
+pub(crate) mod frame;
+mod line_table;
 pub(crate) mod mode;
 pub(crate) mod module;
 pub(crate) mod number;

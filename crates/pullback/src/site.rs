@@ -1,0 +1,224 @@
+//! Where a program called the library: the lines that errors of the graph name.
+//!
+//! A [`Site`] is one word, taken where a node is made or a tensor that somebody saved is written to; it becomes a
+//! [`Place`] in a source file only when an error is put together. Rust programs are known by `#[track_caller]`, those
+//! in another language by its binding ([`Sites`]). Invariant: while a thread runs an op's inside, a backward or
+//! anything without the binding's lock, its own word (`Local::site`) says for whom, and the binding is not asked.
+//! Not here: what errors say (`autograd::blame`).
+
+use crate::local::local;
+use std::cell::Cell;
+use std::fmt;
+use std::panic::Location;
+use std::sync::OnceLock;
+
+/// Where a call was made, in one word: a Rust location, or a number of the binding's.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Site(u64);
+
+/// A line of a program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The file's name as the compiler knew it.
+    pub file: String,
+    /// The line's number, from 1 on.
+    pub line: u32,
+    /// The function that it is in.
+    pub function: Option<String>,
+    /// The line, if its file can be read.
+    pub text: Option<String>,
+    /// Which characters of the line made the call: the first one and the one after the last, from 0 on.
+    pub columns: Option<(u32, u32)>,
+}
+
+/// A binding that knows where its program is.
+pub trait Sites: Sync {
+    /// A number for the line that its program is at on this thread, less than 2^63; 0 if it does not know, or if this
+    /// thread does not run its program.
+    fn here(&self) -> u64;
+    /// The line that a number stands for, if that is still known.
+    fn place(&self, number: u64) -> Option<Place>;
+}
+
+static BINDING: OnceLock<&'static dyn Sites> = OnceLock::new();
+
+/// Says once who knows where the program is.
+pub fn set_sites(sites: &'static dyn Sites) {
+    // (A second one would make nonsense of the numbers of the first.)
+    let _ = BINDING.set(sites);
+}
+
+impl Site {
+    /// Nobody knows.
+    pub const UNKNOWN: Site = Site(0);
+    /// Nobody is to be asked.
+    const NOWHERE: Site = Site(2);
+
+    /// To be kept where only numbers can be.
+    pub(crate) fn to_bits(self) -> u64 {
+        self.0
+    }
+    /// What [`Site::to_bits`] gave.
+    pub(crate) fn from_bits(bits: u64) -> Site {
+        Site(bits)
+    }
+    fn of(location: &'static Location<'static>) -> Site {
+        Site(std::ptr::from_ref(location) as u64)
+    }
+    /// One of the binding's numbers.
+    fn of_binding(number: u64) -> Site {
+        Site(if number == 0 { 0 } else { number << 1 | 1 })
+    }
+
+    /// Where the program is now, on this thread.
+    #[inline(always)]
+    pub fn here() -> Site {
+        let own = local().site.get();
+        if own != 0 {
+            return Site(own);
+        }
+        BINDING.get().map_or(Site::UNKNOWN, |binding| Site::of_binding(binding.here()))
+    }
+
+    /// As [`Site::here`]; without a binding to ask, it is `caller`.
+    #[inline(always)]
+    pub(crate) fn for_caller(caller: &'static Location<'static>) -> Site {
+        let own = local().site.get();
+        if own != 0 {
+            return Site(own);
+        }
+        BINDING.get().map_or_else(|| Site::of(caller), |b| Site::of_binding(b.here()))
+    }
+
+    /// The line, with its text.
+    pub fn place(self) -> Option<Place> {
+        match self {
+            Site::UNKNOWN | Site::NOWHERE => None,
+            Site(number) if number & 1 == 1 => BINDING.get()?.place(number >> 1),
+            Site(address) => {
+                // SAFETY: an even number above 2 is the address of a location that lives as long as the program
+                // (`Site::of` makes no others).
+                let location = unsafe { &*(address as *const Location<'static>) };
+                Some(Place {
+                    file: location.file().to_owned(),
+                    line: location.line(),
+                    function: None,
+                    text: read_line(location.file(), location.line()),
+                    columns: None,
+                })
+            }
+        }
+    }
+
+    /// Until the guard is dropped, this is where this thread's calls come from; nobody is asked.
+    #[must_use = "the site holds as long as the guard"]
+    pub fn enter(self) -> Scope {
+        let site = if self == Site::UNKNOWN { Site::NOWHERE } else { self };
+        Scope::set(site.0)
+    }
+}
+
+/// Puts back where the thread's calls came from before.
+pub struct Scope {
+    site: &'static Cell<u64>,
+    previous: u64,
+}
+
+impl Scope {
+    #[inline(always)]
+    fn set(number: u64) -> Scope {
+        let site = &local().site;
+        Scope { site, previous: site.replace(number) }
+    }
+
+    /// For Rust programs: what happens until the guard is dropped happens for `caller`, unless it happens inside of
+    /// something else or a binding is there to be asked.
+    #[inline(always)]
+    pub(crate) fn of_caller(caller: &'static Location<'static>) -> Scope {
+        let site = &local().site;
+        let previous = site.get();
+        if previous == 0 && BINDING.get().is_none() {
+            site.set(Site::of(caller).0);
+        }
+        Scope { site, previous }
+    }
+
+    /// Until the guard is dropped the binding's program runs on this thread and is asked where it is.
+    #[must_use = "the binding is asked as long as the guard lives"]
+    pub fn of_binding() -> Scope {
+        Scope::set(0)
+    }
+}
+
+impl Drop for Scope {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.site.set(self.previous);
+    }
+}
+
+/// Line `number` of a file, if there is such a file here.
+fn read_line(file: &str, number: u32) -> Option<String> {
+    let text = std::fs::read_to_string(file).ok()?;
+    text.lines().nth(number.checked_sub(1)? as usize).map(str::to_owned)
+}
+
+impl fmt::Display for Place {
+    /// As the lines of a traceback, indented by four, without a line break at the end.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "    File \"{}\", line {}", self.file, self.line)?;
+        if let Some(function) = &self.function {
+            write!(f, ", in {function}")?;
+        }
+        let Some(text) = self.text.as_deref().filter(|text| !text.trim().is_empty()) else {
+            return Ok(());
+        };
+        let shown = text.trim();
+        write!(f, "\n      {shown}")?;
+        let indent = text.chars().take_while(|c| c.is_whitespace()).count();
+        let length = shown.chars().count();
+        let Some((start, end)) = self.columns else { return Ok(()) };
+        let start = (start as usize).saturating_sub(indent).min(length);
+        let end = (end as usize).saturating_sub(indent).min(length);
+        // (Marks under all of the line say nothing.)
+        if start < end && end - start < length {
+            write!(f, "\n      {}{}", " ".repeat(start), "^".repeat(end - start))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(text: &str, columns: Option<(u32, u32)>) -> String {
+        let (file, text) = ("a.py".to_owned(), Some(text.to_owned()));
+        Place { file, line: 3, function: Some("f".to_owned()), text, columns }.to_string()
+    }
+
+    #[test]
+    fn a_place_prints_as_in_a_traceback_with_marks_under_the_call() {
+        let shown = place("    y = a * b + c", Some((8, 13)));
+        assert_eq!(shown, "    File \"a.py\", line 3, in f\n      y = a * b + c\n          ^^^^^");
+        let whole = place("  x.add_(1)  ", Some((2, 11)));
+        assert_eq!(whole, "    File \"a.py\", line 3, in f\n      x.add_(1)");
+        assert_eq!(place("   ", Some((0, 9))), "    File \"a.py\", line 3, in f");
+        let beyond = place("x = 1", Some((4, 400)));
+        assert!(beyond.ends_with("x = 1\n          ^"));
+    }
+
+    #[test]
+    fn the_outermost_rust_caller_is_named() {
+        let _outer = Scope::of_caller(Location::caller());
+        let site = Site::here();
+        {
+            let _inner = Scope::of_caller(Location::caller());
+            assert_eq!(Site::here(), site);
+        }
+        let place = site.place().unwrap();
+        assert!(place.file.ends_with("site.rs") && place.text.unwrap().contains("_outer"));
+        let _none = Site::UNKNOWN.enter();
+        assert_eq!(Site::here().place(), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! The version counter that tensors of one memory share: how often it was written to in place.
+//!
+//! Once somebody saved such a tensor for backward, the counter also remembers the last write, so that the error of a
+//! stale value can name its line. Invariant: the count decides; what is remembered besides is only printed, and of
+//! two writes at one moment it may be a mixture.
+
+use crate::site::Site;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+/// The counter.
+pub(crate) struct Version {
+    count: AtomicU32,
+    is_watched: AtomicBool,
+    is_out: AtomicBool,
+    /// The name of the op that wrote last; null before the first watched write.
+    by: AtomicPtr<&'static str>,
+    at: AtomicU64,
+}
+
+/// Who writes.
+#[derive(Clone, Copy)]
+pub(crate) enum Writer {
+    /// The in-place form of the op of this name, or what a program calls if that ends with a parenthesis.
+    Inplace(&'static &'static str),
+    /// Its form with `out=`.
+    Out(&'static &'static str),
+}
+
+impl Writer {
+    /// As a program spells it.
+    fn text(name: &str, is_out: bool) -> String {
+        match is_out {
+            true => format!("{name}(out=...)"),
+            false if name.ends_with(['_', ')']) => name.to_owned(),
+            false => format!("{name}_"),
+        }
+    }
+}
+
+impl Version {
+    pub(crate) const fn new(count: u32) -> Version {
+        Version {
+            count: AtomicU32::new(count),
+            is_watched: AtomicBool::new(false),
+            is_out: AtomicBool::new(false),
+            by: AtomicPtr::new(null_mut()),
+            at: AtomicU64::new(0),
+        }
+    }
+    #[inline(always)]
+    pub(crate) fn get(&self) -> u32 {
+        self.count.load(Ordering::Acquire)
+    }
+    pub(crate) fn set(&self, count: u32) {
+        self.count.store(count, Ordering::Release);
+    }
+    /// Counts a write.
+    #[inline(always)]
+    pub(crate) fn bump(&self, writer: Writer) {
+        self.count.fetch_add(1, Ordering::AcqRel);
+        if self.is_watched.load(Ordering::Relaxed) {
+            self.remember(writer);
+        }
+    }
+    #[inline(never)]
+    fn remember(&self, writer: Writer) {
+        let (Writer::Inplace(name) | Writer::Out(name)) = writer;
+        self.is_out.store(matches!(writer, Writer::Out(_)), Ordering::Relaxed);
+        self.by.store(std::ptr::from_ref(name).cast_mut(), Ordering::Relaxed);
+        self.at.store(Site::here().to_bits(), Ordering::Relaxed);
+    }
+    /// From now on the last write is remembered.
+    #[inline(always)]
+    pub(crate) fn watch(&self) {
+        self.is_watched.store(true, Ordering::Relaxed);
+    }
+    /// Who wrote last, as a program spells it, and where; if that was remembered.
+    pub(crate) fn last_write(&self) -> Option<(String, Site)> {
+        // SAFETY: null, or the address of a name that lives as long as the program.
+        let name = unsafe { self.by.load(Ordering::Relaxed).as_ref() }?;
+        let text = Writer::text(name, self.is_out.load(Ordering::Relaxed));
+        Some((text, Site::from_bits(self.at.load(Ordering::Relaxed))))
+    }
+}

@@ -1,0 +1,422 @@
+//! Where the Python program is: the line that calls the library, read without making an object.
+//!
+//! A line is a number: which code object, by its place in [`TABLE`], and how far into it. The number is read from the
+//! interpreter's own structures where their form is known (`layout`: CPython 3.11 to 3.13 with the interpreter lock),
+//! and asked for by public functions elsewhere, which takes some fifty nanoseconds more. Frames of this package are
+//! passed by, so that the line is one of the program's. It becomes a file and a line in [`place_of`], only when an error
+//! is put together. Invariant: no code object is kept alive; what is known of those that went is bounded in number.
+
+use super::line_table::{self, Found};
+use pullback::site::{Place, Sites};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::ffi::{self, PyObject};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyString};
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// Where the interpreter keeps what is needed, in bytes: `Include/cpython/pystate.h`, `Include/internal/pycore_frame.h`
+/// and `Include/cpython/code.h` of its sources. (`test_blame` compares with what Python itself says.)
+#[cfg(has_layout)]
+mod layout {
+    /// In the thread's state: the current frame, or a structure that has it.
+    pub(super) const CURRENT: usize = if cfg!(Py_3_13) { 72 } else { 56 };
+    /// In that structure: the current frame.
+    pub(super) const IN_CURRENT: Option<usize> = match (cfg!(Py_3_12), cfg!(Py_3_13)) {
+        (_, true) => None,
+        (true, _) => Some(0),
+        _ => Some(8),
+    };
+    /// In the thread's state: the thread's number.
+    pub(super) const THREAD: usize = if cfg!(Py_3_12) && !cfg!(Py_3_13) { 136 } else { 152 };
+    /// In a frame: its code.
+    pub(super) const CODE: usize = if cfg!(Py_3_12) { 0 } else { 32 };
+    /// In a frame: the one that called it.
+    pub(super) const PREVIOUS: usize = if cfg!(Py_3_12) { 8 } else { 48 };
+    /// In a frame: the instruction that runs.
+    pub(super) const INSTRUCTION: usize = 56;
+    /// In a frame: who owns it.
+    pub(super) const OWNER: usize = if cfg!(Py_3_12) { 70 } else { 69 };
+    /// A frame that stands for C code.
+    pub(super) const OWNED_BY_C: u8 = 3;
+    /// In a code object: what modules keep of it.
+    pub(super) const EXTRA: usize = FIRST_INSTRUCTION - 8;
+    /// In a code object: its first instruction.
+    pub(super) const FIRST_INSTRUCTION: usize = match (cfg!(Py_3_12), cfg!(Py_3_13)) {
+        (_, true) => 200,
+        (true, _) => 192,
+        _ => 184,
+    };
+}
+
+/// Where code objects keep their number for this module (PEP 523); negative before there is a place.
+static SLOT: AtomicIsize = AtomicIsize::new(-1);
+
+/// What is known of a code object.
+struct Code {
+    file: String,
+    function: String,
+    first_line: u32,
+    lines: Box<[u8]>,
+}
+
+/// A row of the table, used again for another code object long after its own is gone.
+#[derive(Default)]
+struct Row {
+    code: Option<Arc<Code>>,
+    generation: u32,
+}
+
+struct Table {
+    rows: Vec<Row>,
+    /// Rows whose code object is gone, oldest first.
+    gone: VecDeque<u32>,
+}
+
+static TABLE: Mutex<Table> = Mutex::new(Table { rows: Vec::new(), gone: VecDeque::new() });
+
+/// Rows that are kept for nodes whose code object is gone.
+const MOST_GONE: usize = 4096;
+
+fn table() -> MutexGuard<'static, Table> {
+    TABLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Which row, in which generation, and how far into the code, in 63 bits.
+#[derive(Clone, Copy)]
+struct Number {
+    row: u32,
+    generation: u32,
+    /// Bytes from the first instruction on, or a line.
+    position: u32,
+    is_line: bool,
+}
+
+const ROW_BITS: u32 = 20;
+const GENERATION_BITS: u32 = 18;
+const POSITION_BITS: u32 = 24;
+
+impl Number {
+    fn pack(self) -> u64 {
+        // (One is added so that no number is 0.)
+        let row = u64::from(self.row + 1);
+        let position = u64::from(self.position.min((1 << POSITION_BITS) - 1));
+        row | u64::from(self.generation) << ROW_BITS
+            | position << (ROW_BITS + GENERATION_BITS)
+            | u64::from(self.is_line) << (ROW_BITS + GENERATION_BITS + POSITION_BITS)
+    }
+    fn unpack(bits: u64) -> Option<Number> {
+        let part = |from: u32, count: u32| (bits >> from & ((1 << count) - 1)) as u32;
+        Some(Number {
+            row: part(0, ROW_BITS).checked_sub(1)?,
+            generation: part(ROW_BITS, GENERATION_BITS),
+            position: part(ROW_BITS + GENERATION_BITS, POSITION_BITS),
+            is_line: part(ROW_BITS + GENERATION_BITS + POSITION_BITS, 1) == 1,
+        })
+    }
+}
+
+/// What a code object keeps: its number without position, and whether it is of this package.
+#[derive(Clone, Copy)]
+struct Tag(usize);
+
+impl Tag {
+    fn new(number: Number, is_own: bool) -> Tag {
+        Tag((number.pack() as usize) << 1 | usize::from(is_own))
+    }
+    #[inline(always)]
+    fn is_own(self) -> bool {
+        self.0 & 1 == 1
+    }
+    #[inline(always)]
+    fn at(self, position: usize, is_line: bool) -> u64 {
+        let position = position.min((1 << POSITION_BITS) - 1) as u64;
+        (self.0 >> 1) as u64
+            | position << (ROW_BITS + GENERATION_BITS)
+            | u64::from(is_line) << (ROW_BITS + GENERATION_BITS + POSITION_BITS)
+    }
+}
+
+/// The program's line on this thread; 0 if the thread does not run Python.
+struct Program;
+
+impl Sites for Program {
+    #[cfg(has_layout)]
+    #[inline]
+    fn here(&self) -> u64 {
+        // SAFETY: `read` is called with the lock held by this thread.
+        unsafe {
+            let state = PyThreadState_GetUnchecked().cast::<u8>();
+            // (Before 3.12 it is the state of whichever thread has the lock.)
+            let is_own = !state.is_null()
+                && (cfg!(Py_3_12)
+                    || state.add(layout::THREAD).cast::<usize>().read() == this_thread());
+            if is_own { read(state) } else { 0 }
+        }
+    }
+    #[cfg(not(has_layout))]
+    fn here(&self) -> u64 {
+        // SAFETY: `ask` is called with the lock held by this thread.
+        unsafe { if ffi::PyGILState_Check() == 1 { ask() } else { 0 } }
+    }
+    fn place(&self, number: u64) -> Option<Place> {
+        place_of(number)
+    }
+}
+
+#[cfg(has_layout)]
+unsafe extern "C" {
+    /// The state of the thread that has the lock; null if none has.
+    #[cfg_attr(not(Py_3_13), link_name = "_PyThreadState_UncheckedGet")]
+    fn PyThreadState_GetUnchecked() -> *mut ffi::PyThreadState;
+    /// This thread's number, as the interpreter knows it.
+    #[cfg(unix)]
+    fn pthread_self() -> usize;
+}
+
+#[cfg(has_layout)]
+#[inline(always)]
+fn this_thread() -> usize {
+    // SAFETY: a question without conditions.
+    unsafe { pthread_self() }
+}
+
+/// The line, from the interpreter's structures.
+///
+/// # Safety
+/// The thread holds the interpreter lock, and `state` is its state.
+#[cfg(has_layout)]
+#[inline]
+unsafe fn read(state: *const u8) -> u64 {
+    use layout::{
+        CODE, CURRENT, FIRST_INSTRUCTION, IN_CURRENT, INSTRUCTION, OWNED_BY_C, OWNER, PREVIOUS,
+    };
+    let mut own = 0;
+    // SAFETY: with the lock held, this thread's frames are what the layout says and do not change; each one's code
+    // lives as long as the frame.
+    unsafe {
+        let mut frame: *const u8 = state.add(CURRENT).cast::<*const u8>().read();
+        if let Some(inner) = IN_CURRENT {
+            frame = frame.add(inner).cast::<*const u8>().read();
+        }
+        while !frame.is_null() {
+            let code = frame.add(CODE).cast::<*mut PyObject>().read();
+            if frame.add(OWNER).read() != OWNED_BY_C {
+                let tag = tag_of(code);
+                let instruction = frame.add(INSTRUCTION).cast::<usize>().read();
+                let first = code as usize + FIRST_INSTRUCTION;
+                let number = tag.at(instruction.saturating_sub(first), false);
+                if !tag.is_own() {
+                    return number;
+                }
+                own = if own == 0 { number } else { own };
+            }
+            frame = frame.add(PREVIOUS).cast::<*const u8>().read();
+        }
+    }
+    own
+}
+
+/// The line, from public functions.
+///
+/// # Safety
+/// The thread holds the interpreter lock.
+#[cfg(not(has_layout))]
+unsafe fn ask() -> u64 {
+    let mut own = 0;
+    // SAFETY: the functions are called as they are meant to be; each frame and code is a new reference that is given
+    // back.
+    unsafe {
+        let mut frame = ffi::PyThreadState_GetFrame(ffi::PyThreadState_Get());
+        while !frame.is_null() {
+            let code = ffi::PyFrame_GetCode(frame).cast::<PyObject>();
+            let tag = tag_of(code);
+            let line = ffi::PyFrame_GetLineNumber(frame);
+            ffi::Py_DECREF(code);
+            let number = tag.at(usize::try_from(line).unwrap_or(0), true);
+            let next = if tag.is_own() { ffi::PyFrame_GetBack(frame) } else { null_mut() };
+            ffi::Py_DECREF(frame.cast());
+            frame = next;
+            own = if own == 0 || !tag.is_own() { number } else { own };
+        }
+    }
+    own
+}
+
+/// What a code object keeps for this module, made at the first sight of it.
+///
+/// # Safety
+/// The thread holds the interpreter lock, and `code` is a live code object.
+#[inline(always)]
+unsafe fn tag_of(code: *mut PyObject) -> Tag {
+    // SAFETY: the caller's promise.
+    let extra = unsafe { extra_of(code, SLOT.load(Relaxed)) };
+    if extra.is_null() {
+        // SAFETY: the caller's promise.
+        return unsafe { first_sight(code) };
+    }
+    Tag(extra as usize)
+}
+
+/// What is kept in a place of a code object; null if it was never filled.
+///
+/// # Safety
+/// As [`tag_of`].
+#[cfg(has_layout)]
+#[inline(always)]
+unsafe fn extra_of(code: *mut PyObject, slot: isize) -> *mut c_void {
+    // SAFETY: null, or how many places there are and then what is in them.
+    unsafe {
+        let places = code.cast::<u8>().add(layout::EXTRA).cast::<*const isize>().read();
+        if places.is_null() || places.read() <= slot {
+            return null_mut();
+        }
+        places.offset(1 + slot).cast::<*mut c_void>().read()
+    }
+}
+
+/// # Safety
+/// As [`tag_of`].
+#[cfg(not(has_layout))]
+unsafe fn extra_of(code: *mut PyObject, slot: isize) -> *mut c_void {
+    let mut extra = null_mut();
+    // SAFETY: the caller's promise.
+    unsafe { ffi::PyUnstable_Code_GetExtra(code, slot, &raw mut extra) };
+    extra
+}
+
+/// # Safety
+/// As [`tag_of`].
+#[cold]
+unsafe fn first_sight(code: *mut PyObject) -> Tag {
+    // SAFETY: the caller's promise.
+    let py = unsafe { Python::assume_attached() };
+    // SAFETY: a live object.
+    let object = unsafe { Bound::from_borrowed_ptr(py, code) };
+    let unknown = Tag(0);
+    // (An exception that is on its way stays so.)
+    let pending = PyErr::take(py);
+    let tag =
+        describe(&object).ok().and_then(|(code, is_own)| Some(Tag::new(enter(code)?, is_own)));
+    if let Some(tag) = tag {
+        // SAFETY: the number is kept as an address that nobody follows.
+        let failed = unsafe {
+            ffi::PyUnstable_Code_SetExtra(code, SLOT.load(Relaxed), tag.0 as *mut c_void) != 0
+        };
+        if failed {
+            drop(PyErr::take(py));
+        }
+    }
+    if let Some(error) = pending {
+        error.restore(py);
+    }
+    tag.unwrap_or(unknown)
+}
+
+fn describe(code: &Bound<'_, PyAny>) -> PyResult<(Code, bool)> {
+    let py = code.py();
+    let text = |name: &str| code.getattr(name)?.extract::<String>();
+    let file = text("co_filename")?;
+    let function = text("co_qualname").or_else(|_| text("co_name"))?;
+    let lines = code.getattr("co_linetable")?.cast_into::<PyBytes>()?.as_bytes().into();
+    let first_line = code.getattr("co_firstlineno")?.extract()?;
+    let is_own = file.starts_with(package(py)?) || file.starts_with("<frozen ");
+    Ok((Code { file, function, first_line, lines }, is_own))
+}
+
+/// The package's folder, with a separator at its end.
+fn package(py: Python<'_>) -> PyResult<&'static str> {
+    static FOLDER: OnceLock<String> = OnceLock::new();
+    if let Some(folder) = FOLDER.get() {
+        return Ok(folder);
+    }
+    let path = py.import("pullback")?.getattr("__path__")?.get_item(0)?.extract::<String>()?;
+    Ok(FOLDER.get_or_init(|| format!("{path}{}", std::path::MAIN_SEPARATOR)))
+}
+
+/// A row for a code object; none if there are too many.
+fn enter(code: Code) -> Option<Number> {
+    let mut table = table();
+    let free = if table.gone.len() > MOST_GONE { table.gone.pop_front() } else { None };
+    let row = match free {
+        Some(row) => row,
+        None if table.rows.len() + 1 < 1 << ROW_BITS => {
+            table.rows.push(Row::default());
+            table.rows.len() as u32 - 1
+        }
+        None => table.gone.pop_front()?,
+    };
+    let place = &mut table.rows[row as usize];
+    place.generation = (place.generation + 1) % (1 << GENERATION_BITS);
+    place.code = Some(Arc::new(code));
+    Some(Number { row, generation: place.generation, position: 0, is_line: false })
+}
+
+/// What the interpreter calls with a code object's tag when the object goes.
+unsafe extern "C" fn forget(extra: *mut c_void) {
+    let number = Number::unpack((extra as usize >> 1) as u64);
+    if let Some(Number { row, .. }) = number {
+        table().gone.push_back(row);
+    }
+}
+
+/// The file and line of a number.
+fn place_of(bits: u64) -> Option<Place> {
+    let number = Number::unpack(bits)?;
+    let code = {
+        let table = table();
+        let row = table.rows.get(number.row as usize)?;
+        (row.generation == number.generation).then(|| row.code.clone())??
+    };
+    let found = if number.is_line {
+        Found { line: number.position, columns: None }
+    } else {
+        line_table::find(&code.lines, code.first_line, number.position as usize)?
+    };
+    let text = text_of(&code.file, found.line);
+    let columns = text.as_ref().zip(found.columns).map(|(text, (start, end))| {
+        // What the interpreter counts are bytes.
+        let characters = |bytes: u32| {
+            text.char_indices().take_while(|(at, _)| *at < bytes as usize).count() as u32
+        };
+        (characters(start), characters(end))
+    });
+    Some(Place {
+        file: code.file.clone(),
+        line: found.line,
+        function: Some(code.function.clone()),
+        text,
+        columns,
+    })
+}
+
+/// A line of a file, or of what else Python knows the text of.
+fn text_of(file: &str, line: u32) -> Option<String> {
+    Python::try_attach(|py| {
+        let pending = PyErr::take(py);
+        let found = py
+            .import("linecache")
+            .and_then(|module| module.call_method1("getline", (file, line)))
+            .and_then(|text| Ok(text.cast_into::<PyString>()?.to_str()?.trim_end().to_owned()));
+        if let Some(error) = pending {
+            error.restore(py);
+        }
+        found.ok().filter(|text| !text.is_empty())
+    })
+    .flatten()
+}
+
+/// Tells the library who knows where the program is.
+pub(crate) fn init() -> PyResult<()> {
+    // SAFETY: called with the lock held; the function lives as long as the process.
+    let slot = unsafe { ffi::PyUnstable_Eval_RequestCodeExtraIndex(forget) };
+    if slot < 0 {
+        return Err(PyRuntimeError::new_err("code objects have no place left for line numbers"));
+    }
+    SLOT.store(slot, Relaxed);
+    pullback::site::set_sites(&Program);
+    Ok(())
+}

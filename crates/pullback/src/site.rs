@@ -157,9 +157,11 @@ impl Drop for Scope {
     }
 }
 
-/// Line `number` of a file, if there is such a file here.
+/// Line `number` of a file, if there is such a file here. (Compilers write names from the folder of the workspace on,
+/// and programs run in folders below it.)
 fn read_line(file: &str, number: u32) -> Option<String> {
-    let text = std::fs::read_to_string(file).ok()?;
+    let here = std::env::current_dir().ok()?;
+    let text = here.ancestors().find_map(|dir| std::fs::read_to_string(dir.join(file)).ok())?;
     text.lines().nth(number.checked_sub(1)? as usize).map(str::to_owned)
 }
 

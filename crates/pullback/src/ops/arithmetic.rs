@@ -319,6 +319,7 @@ impl Tensor {
         self.div(&Tensor::wrapped(value)?)
     }
     /// The conjugate; real tensors are returned as they are.
+    #[track_caller]
     pub fn conj(&self) -> Result<Tensor> {
         if self.dtype().is_complex() { self.conj_physical() } else { Ok(self.clone()) }
     }

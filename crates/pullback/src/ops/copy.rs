@@ -290,10 +290,12 @@ impl TypeAs {
 
 impl Tensor {
     /// As [`Tensor::clone_tensor_default`] with a memory format.
+    #[track_caller]
     pub fn clone_tensor(&self, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
         self.clone_tensor_default_with(memory_format)
     }
     /// The tensor in `dtype`: itself if it has it already.
+    #[track_caller]
     pub fn to_dtype(&self, dtype: DType) -> Result<Tensor> {
         if self.dtype() == dtype {
             return Ok(self.clone());
@@ -301,6 +303,7 @@ impl Tensor {
         self.convert_with(Some(dtype), None, None, None, false, None)
     }
     /// The real part: the tensor itself if it is real.
+    #[track_caller]
     pub fn real(&self) -> Result<Tensor> {
         if self.dtype().is_complex() { self.real_part() } else { Ok(self.clone()) }
     }

@@ -6,8 +6,10 @@
 //! [`Tensor::i`] is the short form for Rust.
 
 use crate::error::{bail, ensure};
+use crate::site::Scope;
 use crate::{DType, Result, Tensor};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+use std::panic::Location;
 
 /// One part of an index.
 #[derive(Clone, Debug)]
@@ -119,6 +121,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As [`get`].
+    #[track_caller]
     pub fn i(&self, index: impl IntoIndices) -> Result<Tensor> {
         get(self, &index.into_indices())
     }
@@ -126,6 +129,7 @@ impl Tensor {
     ///
     /// # Errors
     /// As [`set`].
+    #[track_caller]
     pub fn set_i(&self, index: impl IntoIndices, value: &Tensor) -> Result<()> {
         set(self, &index.into_indices(), value)
     }
@@ -137,7 +141,9 @@ impl Tensor {
 /// `IndexError` for too many or too large indices and masks of the wrong shape; `ValueError` for steps
 /// that are not positive.
 #[inline]
+#[track_caller]
 pub fn get(source: &Tensor, indices: &[Index]) -> Result<Tensor> {
+    let _site = Scope::of_caller(Location::caller());
     match indices {
         [Index::Int(at)] => select(source, 0, 0, *at),
         [Index::Slice { start, stop, step }] => slice(source, 0, *start, *stop, step.unwrap_or(1)),
@@ -159,7 +165,9 @@ pub fn get(source: &Tensor, indices: &[Index]) -> Result<Tensor> {
 ///
 /// # Errors
 /// As [`get`]; `RuntimeError` if the value does not broadcast or autograd forbids the write.
+#[track_caller]
 pub fn set(target: &Tensor, indices: &[Index], value: &Tensor) -> Result<()> {
+    let _site = Scope::of_caller(Location::caller());
     match indices {
         [Index::Bool(false)] => return Ok(()),
         [Index::Bool(true)] => return assign(&target.unsqueeze(0)?, value),

@@ -6,8 +6,10 @@
 //! at once; nothing is put off. Numbers take part as PyTorch's do: they change no tensor's dtype within its
 //! category.
 
+use crate::site::Scope;
 use crate::{Error, Result, Scalar, Tensor};
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
+use std::panic::Location;
 
 /// What an expression of operators gives: a tensor, or the first error on the way.
 ///
@@ -92,19 +94,23 @@ macro_rules! number_operands {
 }
 number_operands!(f32, f64, i32, i64, bool, Scalar);
 
+#[track_caller]
 fn compute(
     a: impl Operand,
     b: impl Operand,
     op: fn(&Tensor, &Tensor) -> Result<Tensor>,
 ) -> Computed {
+    let _site = Scope::of_caller(Location::caller());
     Computed(a.into_operand().and_then(|a| op(&a, &b.into_operand()?)))
 }
 
+#[track_caller]
 fn compute_reflected(
     number: impl Into<Scalar>,
     t: impl Operand,
     op: fn(Scalar, &Tensor) -> Result<Tensor>,
 ) -> Computed {
+    let _site = Scope::of_caller(Location::caller());
     Computed(t.into_operand().and_then(|t| op(number.into(), &t)))
 }
 
@@ -146,6 +152,7 @@ macro_rules! operator {
     (@any $trait:ident, $name:ident, $method:ident, $left:ty) => {
         impl<R: Operand> $trait<R> for $left {
             type Output = Computed;
+            #[track_caller]
             fn $name(self, right: R) -> Computed { compute(self, right, Tensor::$method) }
         }
     };
@@ -157,6 +164,7 @@ macro_rules! operator {
     (@one $trait:ident, $name:ident, $left:ty, $right:ty, $compute:ident, $op:path) => {
         impl $trait<$right> for $left {
             type Output = Computed;
+            #[track_caller]
             fn $name(self, right: $right) -> Computed { $compute(self, right, $op) }
         }
     };
@@ -172,7 +180,11 @@ macro_rules! negation {
     ($($t:ty),*) => {$(
         impl Neg for $t {
             type Output = Computed;
-            fn neg(self) -> Computed { Computed(self.into_operand().and_then(|t| Tensor::neg(&t))) }
+            #[track_caller]
+            fn neg(self) -> Computed {
+                let _site = Scope::of_caller(Location::caller());
+                Computed(self.into_operand().and_then(|t| Tensor::neg(&t)))
+            }
         }
     )*};
 }

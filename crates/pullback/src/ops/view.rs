@@ -149,6 +149,7 @@ impl Expand {
 
 impl Tensor {
     /// As [`Tensor::expand_view`]; `implicit` has no effect.
+    #[track_caller]
     pub fn expand(&self, size: &[i64], implicit: bool) -> Result<Tensor> {
         self.expand_view_with(size, implicit)
     }

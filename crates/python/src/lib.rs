@@ -65,6 +65,7 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     pullback::Tensor::register_python(raw::object::release, raw::object::retype);
     pullback::binding::replaced::collect();
     raw::frame::init()?;
+    lock::init(module)?;
     module.add("OutOfMemoryError", py.get_type::<error::OutOfMemoryError>())?;
     module.add("_LinAlgError", py.get_type::<error::LinAlgError>())?;
     raw::size::init()?;

@@ -1,21 +1,34 @@
 //! The interpreter lock, and what can be said of the library by it.
 //!
 //! Calls into the library either hold the lock or are counted while they run without it. So a thread that holds
-//! it and sees none counted knows that no other one is inside: then memory that tensors no longer show
-//! is given back.
+//! it and sees none counted but its own knows that no other one is inside: then memory that tensors no longer show
+//! is given back, and then the process is forked (a child has no other threads, and whatever they held or were
+//! changing stays so for ever).
 
 use pullback::binding::replaced;
 use pullback::site::{Scope, Site};
+use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// Calls that run without the lock, or wait inside of the library for Python.
 static AWAY: AtomicUsize = AtomicUsize::new(0);
+/// Threads that are about to fork: until they have, no other one goes away.
+static FORKING: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// This thread's part of [`AWAY`].
+    static OWN: Cell<usize> = const { Cell::new(0) };
+}
 
 /// Counts in [`AWAY`] while it lives.
 struct Away;
 impl Away {
     fn new() -> Away {
+        OWN.set(OWN.get() + 1);
         AWAY.fetch_add(1, Ordering::Relaxed);
         Away
     }
@@ -23,11 +36,15 @@ impl Away {
 impl Drop for Away {
     fn drop(&mut self) {
         AWAY.fetch_sub(1, Ordering::Release);
+        OWN.set(OWN.get() - 1);
     }
 }
 
 /// Runs `call`, which takes long, without the lock: for the line that the program is at now.
 pub(crate) fn without_lock<R: Send>(py: Python<'_>, call: impl FnOnce() -> R + Send) -> R {
+    if FORKING.load(Ordering::Relaxed) != 0 && OWN.get() == 0 {
+        wait_for_fork(py);
+    }
     let away = Away::new();
     let site = Site::here().enter();
     let result = py.detach(call);
@@ -60,4 +77,56 @@ pub(crate) fn give_back() {
         // called Python; they hold tensors, and at most their sizes and strides.
         unsafe { replaced::give_back() };
     }
+}
+
+/// How long to wait between two looks at what other threads do.
+const PAUSE: Duration = Duration::from_micros(50);
+/// How long a fork waits for other threads to come back.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[cold]
+fn wait_for_fork(py: Python<'_>) {
+    while FORKING.load(Ordering::Acquire) != 0 {
+        py.detach(|| std::thread::sleep(PAUSE));
+    }
+}
+
+/// Waits until no other thread is inside of the library; from then on none goes in.
+#[pyfunction]
+fn _before_fork(py: Python<'_>) -> PyResult<()> {
+    FORKING.fetch_add(1, Ordering::AcqRel);
+    let start = Instant::now();
+    while AWAY.load(Ordering::Acquire) > OWN.get() {
+        if start.elapsed() > PATIENCE {
+            let text = c"the process is forked while another thread has been inside of the library for ten seconds: what that thread holds stays locked in the child";
+            return PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), text, 1);
+        }
+        py.detach(|| std::thread::sleep(PAUSE));
+    }
+    Ok(())
+}
+
+/// Lets the parent's threads go on.
+#[pyfunction]
+fn _after_fork_in_parent() {
+    FORKING.fetch_sub(1, Ordering::AcqRel);
+}
+
+/// In the child there is nobody else.
+#[pyfunction]
+fn _after_fork_in_child() {
+    AWAY.store(OWN.get(), Ordering::Release);
+    FORKING.store(0, Ordering::Release);
+}
+
+/// Asks to be told of forks.
+pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let os = py.import("os")?;
+    let Ok(register) = os.getattr("register_at_fork") else { return Ok(()) };
+    let told = PyDict::new(py);
+    told.set_item("before", wrap_pyfunction!(_before_fork, module)?)?;
+    told.set_item("after_in_parent", wrap_pyfunction!(_after_fork_in_parent, module)?)?;
+    told.set_item("after_in_child", wrap_pyfunction!(_after_fork_in_child, module)?)?;
+    register.call((), Some(&told)).map(drop)
 }

@@ -48,6 +48,7 @@ const WORDS: &[&str] = &[
     "wide_numbers",
     "operand",
     "internal",
+    "whole",
     "checks_sharing",
     "writes_one_value",
     "resizes_self",

@@ -33,6 +33,7 @@ use syn::parse_macro_input;
 /// | `wide_numbers` | numbers beside half-precision tensors (0-dimensional tensors too) are not rounded to halves first |
 /// | `operand(a, ..)` | these `Scalar` arguments are inputs of the element-by-element kernel, in their order among the tensors |
 /// | `random`, `internal` | draws random numbers; not shown to users |
+/// | `whole` | the `composite` does its work itself: who answers ops sees the op, not what it is made of |
 /// | `checks_sharing` | the in-place kernel says itself which inputs may share memory with `self` |
 /// | `writes_one_value` | the in-place form writes the same everywhere: elements of `self` may share memory |
 /// | `resizes_self` | the in-place form gives `self` the result's shape |

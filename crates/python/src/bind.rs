@@ -6,6 +6,7 @@
 //! Start at [`Function::call`].
 
 use crate::convert::{Arena, Value, convert, quick};
+use crate::function_mode;
 use crate::raw::entry::{Args, Reply};
 use crate::result::run;
 use crate::subclass::overrides;
@@ -38,6 +39,8 @@ pub(crate) struct Function {
     pub(crate) form: Form,
     pub(crate) kind: Kind,
     pub(crate) ops: Vec<&'static OpDef>,
+    /// The object that stands for it where it is in no namespace: an overload of an op.
+    pub(crate) object: OnceLock<Py<PyAny>>,
     overloads: OnceLock<Overloads>,
 }
 
@@ -104,6 +107,7 @@ impl Function {
             form,
             kind,
             ops: Vec::new(),
+            object: OnceLock::new(),
             overloads: OnceLock::new(),
         }
     }
@@ -116,7 +120,10 @@ impl Function {
     pub(crate) fn documentation(&self) -> String {
         Python::attach(|py| {
             let signatures = &self.overloads(py).signatures;
-            let lines = signatures.iter().map(|s| format!("{}{s}", self.name));
+            let lines = signatures.iter().map(|s| match s.parameters.as_slice() {
+                [] => format!("{}()", self.name),
+                _ => format!("{}{s}", self.name),
+            });
             let mut text = lines.collect::<Vec<_>>().join("\n");
             if let Some(op) = self.ops.first() {
                 text.push_str("\n\n");
@@ -147,7 +154,8 @@ impl Function {
         general: impl FnOnce() -> Reply,
     ) -> Reply {
         // SAFETY: a live wrapper.
-        if receiver.is_some_and(|receiver| unsafe { overrides(receiver) }) {
+        let is_others = receiver.is_some_and(|receiver| unsafe { overrides(receiver) });
+        if is_others || function_mode::is_on() {
             return general();
         }
         let overloads = self.overloads(py);

@@ -246,6 +246,14 @@ impl PyDevice {
         let index = text.split_once(':').and_then(|(_, i)| i.parse().ok());
         Ok(PyDevice { device, index })
     }
+    /// New tensors are made on this device until `__exit__`.
+    fn __enter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("pullback.utils._device")?.call_method1("_enter", (slf,))
+    }
+    #[pyo3(signature = (*_error))]
+    fn __exit__(slf: &Bound<'_, Self>, _error: &Bound<'_, pyo3::types::PyTuple>) -> PyResult<()> {
+        slf.py().import("pullback.utils._device")?.call_method0("_leave").map(drop)
+    }
     #[getter]
     fn r#type(&self) -> &'static str {
         self.device.kind()

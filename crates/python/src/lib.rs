@@ -33,8 +33,10 @@ use pyo3::prelude::*;
 mod autograd;
 mod bind;
 mod convert;
+mod dispatch_mode;
 mod dtype;
 mod error;
+mod function_mode;
 mod held;
 mod indexing;
 mod lock;
@@ -43,6 +45,7 @@ mod registry;
 mod result;
 mod setting;
 mod subclass;
+mod switch;
 mod tensor;
 mod torch_dispatch;
 
@@ -87,8 +90,12 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     autograd::saved::init(module)?;
     raw::context::init(module)?;
     raw::apply::init(module)?;
+    raw::overridable::init(module)?;
     setting::init(module)?;
     subclass::init(module)?;
     torch_dispatch::init(module)?;
+    dispatch_mode::init(module)?;
+    function_mode::init(module)?;
+    switch::init(module)?;
     registry::init(module)
 }

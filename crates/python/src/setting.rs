@@ -3,7 +3,7 @@
 use crate::convert::{to_scalar, type_name};
 use crate::dtype::{as_dtype, check_seed, dtype_object};
 use crate::error::raise;
-use crate::raw::entry::{Args, Reply, fast};
+use crate::raw::entry::{Args, Reply, fast, function};
 use crate::raw::object::{as_tensor, is_tensor};
 use crate::tensor::{construct, dlpack, numpy};
 use pullback::tensor::promote;
@@ -241,11 +241,11 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let natives = [
         (c"is_tensor", fast!(is_tensor_function)),
-        (c"tensor", fast!(construct::tensor)), // tidy: not an op
-        (c"as_tensor", fast!(construct::as_tensor_function)),
-        (c"asarray", fast!(construct::asarray)),
+        (c"tensor", function!(c"tensor", construct::tensor)), // tidy: not an op
+        (c"as_tensor", function!(c"as_tensor", construct::as_tensor_function)),
+        (c"asarray", function!(c"asarray", construct::asarray)),
         (c"from_numpy", fast!(numpy::from_numpy)),
-        (c"frombuffer", fast!(numpy::frombuffer)),
+        (c"frombuffer", function!(c"frombuffer", numpy::frombuffer)),
         (c"from_dlpack", fast!(dlpack::from_dlpack)),
     ];
     for (name, function) in natives {

@@ -14,7 +14,8 @@ use crate::lock::in_python;
 use crate::raw::callable;
 use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{as_tensor, class, look_up, wrap_bound, wrap_new};
-use pullback::dispatch::handler::{self, Form};
+use crate::switch::Switched;
+use pullback::dispatch::handler::{self, Answer, Form};
 use pullback::dispatch::{Arg, OpDef, Outputs, TensorVec, Traits, Value};
 use pullback::{Scalar, Tensor};
 use pullback_schema::Default;
@@ -49,33 +50,58 @@ pub(crate) unsafe fn answers(ty: *mut PyTypeObject) -> bool {
     !found.is_null() && found != SILENT.load(Relaxed)
 }
 
-/// What the library calls.
-fn handle(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> pullback::Result<Outputs> {
-    in_python(|py| ask(py, def, form, args)).map_err(carry)
+/// What the library calls for marked tensors.
+fn handle(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> pullback::Result<Answer> {
+    in_python(|py| {
+        let question = Question::new(py, def, form, args)?;
+        let mut declined = Vec::new();
+        for ty in &question.types {
+            let method = ty.getattr(intern!(py, "__torch_dispatch__"))?;
+            if let Some(results) = question.ask(&method)? {
+                return Ok(Answer::Results(results));
+            }
+            declined.push(format!("  - tensor subclass {}\n", ty.repr()?));
+        }
+        Ok(Answer::Declined(declined.concat()))
+    })
+    .map_err(carry)
 }
 
-fn ask(py: Python<'_>, def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> PyResult<Outputs> {
-    let types = types_of(py, form, args)?;
-    let overload = overload_of(py, def, form)?;
-    let (positional, named) = to_python(py, def, form, args)?;
-    let seen = PyTuple::new(py, &types)?;
-    for ty in &types {
-        let method = ty.getattr(intern!(py, "__torch_dispatch__"))?;
-        let reply = method.call1((&overload, &seen, &positional, &named))?;
-        if !reply.is(py.NotImplemented()) {
-            return match form {
-                Form::Functional => outputs(def, &reply),
-                Form::Inplace | Form::Out(_) => Ok(Outputs::Tensors(TensorVec::new())),
-            };
-        }
+/// A call of an op as those who may answer it see it.
+pub(crate) struct Question<'py, 'a> {
+    def: &'static OpDef,
+    form: Form<'a>,
+    overload: Bound<'py, PyAny>,
+    types: Vec<Bound<'py, PyType>>,
+    positional: Bound<'py, PyTuple>,
+    named: Bound<'py, PyDict>,
+}
+
+impl<'py, 'a> Question<'py, 'a> {
+    pub(crate) fn new(
+        py: Python<'py>,
+        def: &'static OpDef,
+        form: Form<'a>,
+        args: &[Arg<'_>],
+    ) -> PyResult<Self> {
+        let (positional, named) = to_python(py, def, form, args)?;
+        let types = types_of(py, form, args)?;
+        Ok(Question { def, form, overload: overload_of(py, def, form)?, types, positional, named })
     }
-    let names: PyResult<Vec<String>> =
-        types.iter().map(|ty| Ok(format!("  - tensor subclass {}", ty.repr()?))).collect();
-    Err(PyTypeError::new_err(format!(
-        "Multiple dispatch failed for '{}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n{}\n\nFor more information, try re-running with TORCH_LOGS=not_implemented",
-        overload.str()?,
-        names?.join("\n")
-    )))
+
+    /// What `method`, a `__torch_dispatch__`, gives as results; `None` if it declines.
+    pub(crate) fn ask(&self, method: &Bound<'py, PyAny>) -> PyResult<Option<Outputs>> {
+        let py = method.py();
+        let types = PyTuple::new(py, &self.types)?;
+        let reply = method.call1((&self.overload, types, &self.positional, &self.named))?;
+        if reply.is(py.NotImplemented()) {
+            return Ok(None);
+        }
+        Ok(Some(match self.form {
+            Form::Functional => outputs(self.def, &reply)?,
+            Form::Inplace | Form::Out(_) => Outputs::Tensors(TensorVec::new()),
+        }))
+    }
 }
 
 /// The types that may answer: each once, a subclass before its bases, else in order.
@@ -196,6 +222,9 @@ fn outputs(def: &OpDef, reply: &Bound<'_, PyAny>) -> PyResult<Outputs> {
     if let Some(tensor) = as_tensor(reply) {
         return Ok(Outputs::One(tensor.clone()));
     }
+    if reply.is_none() && def.schema().returns.is_empty() {
+        return Ok(Outputs::Tensors(TensorVec::new()));
+    }
     if let Some(list) = items(reply.as_ptr()) {
         let mut tensors = TensorVec::new();
         for &item in list {
@@ -216,19 +245,13 @@ fn outputs(def: &OpDef, reply: &Bound<'_, PyAny>) -> PyResult<Outputs> {
     crate::convert::to_scalar(reply).map(Outputs::Number).map_err(|_| wrong(reply))
 }
 
-/// The name of a form, its number, and which form of the op a call of it runs.
-fn spelled(def: &OpDef, form: Form<'_>) -> (String, String, u8, Kind) {
-    let overload = if def.overload.is_empty() { "default" } else { def.overload };
-    let (name, overload) = (def.name.to_owned(), overload.to_owned());
+/// The number of a form, and which form of the op a call of it runs.
+fn numbered(def: &OpDef, form: Form<'_>) -> (u8, Kind) {
     match form {
-        _ if def.is(Traits::INPLACE_ONLY) => (name, overload, 1, Kind::Inplace),
-        Form::Functional => (name, overload, 0, Kind::Functional),
-        Form::Inplace => (format!("{name}_"), overload, 1, Kind::Inplace),
-        Form::Out(_) => {
-            let is_main = matches!(def.overload, "" | "Tensor");
-            let overload = if is_main { "out".to_owned() } else { format!("{overload}_out") };
-            (name, overload, 2, Kind::Functional)
-        }
+        _ if def.is(Traits::INPLACE_ONLY) => (1, Kind::Inplace),
+        Form::Functional => (0, Kind::Functional),
+        Form::Inplace => (1, Kind::Inplace),
+        Form::Out(_) => (2, Kind::Functional),
     }
 }
 
@@ -237,17 +260,21 @@ fn overload_of<'py>(
     def: &'static OpDef,
     form: Form<'_>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (name, overload, number, kind) = spelled(def, form);
+    let (number, kind) = numbered(def, form);
     let key = (std::ptr::from_ref(def) as usize, number);
     let known = || OVERLOADS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(found) = known().get_or_insert_default().get(&key) {
         return Ok(found.bind(py).clone());
     }
-    let mut function = Function::new(name.clone(), def.module, Spelling::Function, kind);
+    let (name, overload) = form.spelled(def);
+    let mut function =
+        Function::new(name.clone().into_owned(), def.module, Spelling::Function, kind);
     function.ops.push(def);
-    let call = callable::object(py, Box::leak(Box::new(function)), false)?;
+    let function: &'static Function = Box::leak(Box::new(function));
+    let call = callable::object(py, function, false)?;
     let make = py.import("pullback._ops")?.getattr("OpOverload")?;
-    let made = make.call1((name, overload, def.schema_text, call))?;
+    let made = make.call1((&*name, &*overload, def.schema_text, call))?;
+    let _ = function.object.set(made.clone().unbind());
     // Another thread may have been quicker: there is one object for each.
     let kept =
         known().get_or_insert_default().entry(key).or_insert_with(|| made.unbind()).clone_ref(py);
@@ -335,28 +362,6 @@ fn given(value: Option<Bound<'_, PyAny>>) -> Option<Bound<'_, PyAny>> {
     value.filter(|value| !value.is_none())
 }
 
-/// The context in which types are not asked, and their tensors are ordinary ones.
-#[pyclass(module = "torch._C", name = "_DisableTorchDispatch")]
-#[derive(std::default::Default)]
-struct DisableTorchDispatch {
-    previous: Vec<bool>,
-}
-
-#[pymethods]
-impl DisableTorchDispatch {
-    #[new]
-    fn new() -> Self {
-        <Self as std::default::Default>::default()
-    }
-    fn __enter__(&mut self) {
-        self.previous.push(handler::set_off(true));
-    }
-    #[pyo3(signature = (*_error))]
-    fn __exit__(&mut self, _error: &Bound<'_, PyTuple>) {
-        handler::set_off(self.previous.pop().unwrap_or(false));
-    }
-}
-
 /// What a type's own `__torch_dispatch__` is where it answers nothing.
 #[pyfunction]
 #[pyo3(signature = (func, types, args=None, kwargs=None))]
@@ -367,16 +372,13 @@ fn _disabled_torch_dispatch_impl<'py>(
     kwargs: Option<Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _ = types;
-    let previous = handler::set_off(true);
-    let reply = func.call(args.unwrap_or_else(|| PyTuple::empty(func.py())), kwargs.as_ref());
-    handler::set_off(previous);
-    reply
+    let _off = Switched::new(handler::set_off, true);
+    func.call(args.unwrap_or_else(|| PyTuple::empty(func.py())), kwargs.as_ref())
 }
 
-/// Adds the context and the functions, and tells the library who answers.
+/// Adds the functions, and tells the library who answers.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     pullback::autograd::set_handler(handle);
-    module.add_class::<DisableTorchDispatch>()?;
     module.add_function(wrap_pyfunction!(_overloads, module)?)?;
     let silent = wrap_pyfunction!(_disabled_torch_dispatch_impl, module)?;
     // The module keeps it.

@@ -107,7 +107,8 @@ pub struct Signature {
 impl Signature {
     /// The signature of `schema`, with an `out` parameter if the op has the `out` schema given.
     pub fn new(schema: &Schema, out: Option<&Schema>, form: Form) -> Signature {
-        let options = tensor_options(schema);
+        // (Elsewhere they are arguments as others are: `_to_copy` takes them beside `self`.)
+        let options = if makes_tensor(schema) { tensor_options(schema) } else { Vec::new() };
         let mut parameters = Vec::with_capacity(schema.args.len() + 2);
         for (index, arg) in schema.args.iter().enumerate() {
             let is_left_out = form == Form::Method && arg.name == "self";
@@ -116,7 +117,7 @@ impl Signature {
             }
         }
         parameters.extend(out_parameter(out.unwrap_or(schema)));
-        if makes_tensor(schema) && !options.is_empty() {
+        if !options.is_empty() {
             let option = |&index: &usize| option_parameter(&schema.args[index], index);
             parameters.extend(options.iter().map(option));
             parameters.push(requires_grad_parameter());

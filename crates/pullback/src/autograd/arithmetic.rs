@@ -1,6 +1,7 @@
 //! The few ops that the engine itself needs. The only file outside `ops` that names one.
 
 use super::mode;
+use crate::dispatch::handler;
 use crate::tensor::{preserved_strides, shape::list};
 use crate::{DType, Result, Tensor};
 
@@ -44,7 +45,7 @@ pub(super) fn copy_with_strides(t: &Tensor, shape: &[i64], strides: &[i64]) -> R
     }
     let strides = preserved_strides(shape, strides);
     let out = Tensor::empty_strided(shape, &strides, t.dtype(), t.device())?;
-    if mode::is_recording() && t.requires_grad() {
+    if handler::concerns_tensor(t) || mode::is_recording() && t.requires_grad() {
         out.copy_(t, false)?;
     } else {
         out.copy_data(t)?;

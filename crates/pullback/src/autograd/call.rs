@@ -6,8 +6,9 @@
 //! Invariant: when a call fails no tensor has changed its shape, its history or its version.
 
 use super::{
-    Slots, arithmetic, check_inplace, check_out, copy_into, link_views, mode, needed, record,
-    record_constant, record_inplace, rules_need_self, save_inputs, writes,
+    Slots, arithmetic, check_inplace, check_out, copy_into, inputs_of, link_views, mode, needed,
+    record, record_constant, record_inplace, record_saved, rules_need_self, save_inputs,
+    saved_hooks, writes,
 };
 use crate::dispatch::{
     Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs, check_apart_out,
@@ -32,7 +33,12 @@ pub fn call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
         }
         Kernel::Pointwise(kernel) => {
             let needs = needed(def, args)?;
-            let fast = run_pointwise_fast(def, kernel, args).transpose()?;
+            // (Hooks pack inputs before the op runs: checkpointing's recomputation may end with that.)
+            let fast = if needs != 0 && saved_hooks::are_active() {
+                None
+            } else {
+                run_pointwise_fast(def, kernel, args).transpose()?
+            };
             if let (0, Some(_)) = (needs, &fast)
                 && !mode::is_inference_mode()
                 && let Some(out) = fast
@@ -53,6 +59,10 @@ type Caller = &'static Location<'static>;
 fn call_composite(def: &'static OpDef, args: &[Arg<'_>], caller: Caller) -> Result<Outputs> {
     let _site = Scope::of_caller(caller);
     let Kernel::Composite(compose) = def.kernel else { unreachable!("checked by the caller") };
+    if def.is(Traits::WHOLE) && handler::concerns(args) {
+        let _below = mode::below();
+        return handler::answer(def, handler::Form::Functional, args);
+    }
     with_tensors(def, args, compose)
 }
 
@@ -65,6 +75,9 @@ fn call_general(
     caller: Caller,
 ) -> Result<Outputs> {
     with_tensors(def, args, move |args| {
+        let packed = (needs != 0 && done.is_none() && saved_hooks::are_active())
+            .then(|| inputs_of(def, args, needs))
+            .transpose()?;
         // One value from here to the end, so that it is made where the caller wants it.
         let below = if handler::concerns(args) {
             Some(mode::below())
@@ -86,7 +99,13 @@ fn call_general(
             }
             if needs != 0
                 && !tensors.is_empty()
-                && let Err(error) = record(def, args, needs, tensors, Site::for_caller(caller))
+                && let Err(error) = {
+                    let site = Site::for_caller(caller);
+                    match packed {
+                        None => record(def, args, needs, tensors, site),
+                        Some(slots) => record_saved(def, args, needs, tensors, slots, site),
+                    }
+                }
             {
                 result = Err(error);
             }
@@ -187,7 +206,7 @@ pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
             let _below = if is_handled { mode::below() } else { mode::set_grad(false) };
             write_into(def, args, target)?;
         }
-        target.bump_version(Writer::Inplace(&def.name));
+        count_write(target, Writer::Inplace(&def.name));
         if needs != 0 {
             record_inplace(def, args, needs, target, slots)?;
         } else if def.is(Traits::NOT_DIFFERENTIABLE) && mode::is_recording() {
@@ -197,9 +216,17 @@ pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
     })
 }
 
+/// Says that `target` was written to; inside of an op that somebody else answers, the op itself says so afterwards.
+#[inline(always)]
+fn count_write(target: &Tensor, writer: Writer) {
+    if !mode::is_below() {
+        target.bump_version(writer);
+    }
+}
+
 /// A copy of what is about to be overwritten, with its history: higher derivatives go on through it.
 fn old_value(target: &Tensor) -> Result<Tensor> {
-    let copy = if target.is_handled() {
+    let copy = if handler::concerns_tensor(target) {
         let _unrecorded = mode::set_grad(false);
         arithmetic::clone(target)?
     } else {
@@ -228,11 +255,11 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
             && (handler::concerns(args)
                 || outs.iter().any(|out| handler::concerns(&[Arg::Tensor(out)])));
         if is_handled {
-            let _below = mode::below();
-            handler::answer(def, handler::Form::Out(outs), args)?;
-            for out in outs {
-                out.bump_version(Writer::Out(&def.name));
+            {
+                let _below = mode::below();
+                handler::answer(def, handler::Form::Out(outs), args)?;
             }
+            outs.iter().for_each(|out| count_write(out, Writer::Out(&def.name)));
             return Ok(());
         }
         check_outs(def, outs)?;
@@ -242,7 +269,7 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
         let _below = mode::set_grad(false);
         if let (Kernel::Pointwise(kernel), [out]) = (&def.kernel, outs) {
             run_pointwise_into(def, *kernel, args, out, false)?;
-            out.bump_version(Writer::Out(&def.name));
+            count_write(out, Writer::Out(&def.name));
             return Ok(());
         }
         check_separate_outs(def, args, outs)?;
@@ -265,7 +292,7 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
         for (result, out) in results.iter().zip(outs) {
             out.resize_output(result.shape())?;
             out.copy_data(result)?;
-            out.bump_version(Writer::Out(&def.name));
+            count_write(out, Writer::Out(&def.name));
         }
         Ok(())
     })

@@ -8,7 +8,7 @@
 
 use super::node::{Body, Edge, InputMeta, Node};
 use super::{anomaly, arithmetic, blame, leaf, mode, saved_hooks};
-use crate::dispatch::Grads;
+use crate::dispatch::{Grads, dispatch_mode};
 use crate::error::{bail, ensure};
 use crate::site::{Scope, Site};
 use crate::{Result, Tensor};
@@ -17,6 +17,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::Location;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 /// Nested backwards on one stack before a new thread takes over.
@@ -328,14 +329,30 @@ pub fn execute(mut request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     run_here(request)
 }
 
+/// What a layer above keeps for each thread: called on the thread that a backward was called on, it gives what the thread
+/// that goes on calls first.
+pub type Carrier = fn() -> Box<dyn FnOnce() + Send>;
+static CARRIER: OnceLock<Carrier> = OnceLock::new();
+
+/// Says once what else goes along when a backward goes on in another thread.
+pub fn set_carrier(carrier: Carrier) {
+    let _ = CARRIER.set(carrier);
+}
+
 /// A deep nest of backwards goes on with an empty stack.
 fn on_new_thread(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     let (modes, hooks, site) = (mode::snapshot(), saved_hooks::snapshot(), Site::here());
+    let dispatch_modes = dispatch_mode::Snapshot::take();
+    let outer = CARRIER.get().map(|carry| carry());
     let in_part = !is_whole_backward();
     std::thread::scope(|scope| {
         let run = move || {
             mode::restore(modes);
             saved_hooks::restore(hooks);
+            dispatch_modes.restore();
+            if let Some(take_over) = outer {
+                take_over();
+            }
             IN_PART.with(|p| p.set(in_part));
             let _site = site.enter();
             run_here(request)

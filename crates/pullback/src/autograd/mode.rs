@@ -77,6 +77,18 @@ pub(crate) fn is_recording() -> bool {
 pub(crate) fn below() -> ModeGuard {
     set_bits(bit::BELOW, bit::BELOW)
 }
+/// Says whether what this thread runs is the inside of such an op; gives what held before. Where it is not, ops are
+/// recorded and writes are counted again.
+pub fn set_below(is_below: bool) -> bool {
+    let previous = self::is_below();
+    set_bit(bit::BELOW, is_below);
+    previous
+}
+/// Whether what runs is the inside of such an op.
+#[inline(always)]
+pub(super) fn is_below() -> bool {
+    current() & bit::BELOW != 0
+}
 /// No recording as long as the guard lives.
 pub fn no_grad() -> ModeGuard {
     set_grad(false)

@@ -221,8 +221,28 @@ pub(crate) fn record(
     outputs: &[Tensor],
     site: Site,
 ) -> Result<()> {
+    let slots = inputs_of(def, args, needs)?;
+    record_saved(def, args, needs, outputs, slots, site)
+}
+
+/// What [`record`] saves of the inputs.
+#[inline(always)]
+pub(crate) fn inputs_of(def: &'static OpDef, args: &[Arg<'_>], needs: u64) -> Result<Slots> {
     let mut slots = Slots::new();
     save_inputs(def, args, needs, None, &mut slots)?;
+    Ok(slots)
+}
+
+/// As [`record`], of a call whose inputs were saved before it ran.
+#[inline(always)]
+pub(crate) fn record_saved(
+    def: &'static OpDef,
+    args: &[Arg<'_>],
+    needs: u64,
+    outputs: &[Tensor],
+    mut slots: Slots,
+    site: Site,
+) -> Result<()> {
     make_node(def, args, needs, outputs, &mut slots, site, false)
 }
 

@@ -9,12 +9,13 @@ use super::{Edge, Node, WeakNode};
 use crate::error::{bail, ensure};
 use crate::tensor::Flag;
 use crate::{Result, Tensor};
+use std::any::Any;
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// What becomes of tensors that are saved for backward: kept elsewhere, compressed, computed again.
-pub trait SavedTensorHooks: Send + Sync {
+pub trait SavedTensorHooks: Any + Send + Sync {
     /// What is to be kept of `tensor`. Called once, while nothing is recorded; it must not write to the tensor.
     ///
     /// # Errors
@@ -81,8 +82,8 @@ pub fn pop() {
     drop(last);
 }
 
-/// The hooks of this thread, for one that goes on with its work.
-pub(super) fn snapshot() -> Vec<Arc<dyn SavedTensorHooks>> {
+/// The hooks of this thread, the outermost first.
+pub fn snapshot() -> Vec<Arc<dyn SavedTensorHooks>> {
     if are_active() { DEFAULTS.with(|d| d.borrow().stack.clone()) } else { Vec::new() }
 }
 

@@ -126,6 +126,8 @@ impl Traits {
     pub const RESIZES_SELF: Traits = Traits(524_288);
     /// Numbers beside half-precision tensors are not rounded to halves first.
     pub const WIDE_NUMBERS: Traits = Traits(1_048_576);
+    /// A composite that is made of no other ops.
+    pub const WHOLE: Traits = Traits(2_097_152);
     /// No flags.
     pub const NONE: Traits = Traits(0);
     /// The union.

@@ -1,15 +1,17 @@
-//! Tensors whose ops are answered from outside, below autograd: what `__torch_dispatch__` of Python's classes is made of.
+//! Ops that are answered from outside, below autograd: what `__torch_dispatch__` of Python's classes and modes is made of.
 //!
 //! A tensor that is marked has its kernels replaced by one function of the process, the handler: it gets the op, the form
-//! and the arguments, and gives the results; history, versions and views are kept around it as around a kernel. As long as
-//! no tensor was ever marked, this costs one load for each op. Composites are taken apart first, so that the handler sees
-//! only what has kernels.
+//! and the arguments, and gives the results. A thread's modes ([`super::dispatch_mode`]) are asked before it, whatever the
+//! arguments are. History, versions and views are kept around an answer as around a kernel. As long as no tensor was ever
+//! marked and no mode is on, this costs one load for each op. Composites are taken apart first, so that only what has
+//! kernels is seen.
 
-use super::{Arg, OpDef, Outputs, Traits, each_tensor};
+use super::{Arg, OpDef, Outputs, Traits, dispatch_mode, each_tensor};
 use crate::error::ensure;
 pub(crate) use crate::tensor::handled::is_used;
-pub use crate::tensor::handled::set_off;
+pub use crate::tensor::handled::{is_off, set_off};
 use crate::{Error, Result, Tensor};
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 /// The form in which an op is called.
@@ -23,8 +25,33 @@ pub enum Form<'a> {
     Out(&'a [&'a Tensor]),
 }
 
-/// Gives the results of an op; for forms that write, what it gives is not looked at.
-pub type Handler = fn(&'static OpDef, Form<'_>, &[Arg<'_>]) -> Result<Outputs>;
+impl Form<'_> {
+    /// The names of op and overload in this form, `("add_", "Tensor")`; an overload without name is `default`.
+    #[must_use]
+    pub fn spelled(self, def: &OpDef) -> (Cow<'static, str>, Cow<'static, str>) {
+        let name = Cow::Borrowed(def.name);
+        let overload = if def.overload.is_empty() { "default" } else { def.overload };
+        match self {
+            Form::Inplace if !def.is(Traits::INPLACE_ONLY) => {
+                (format!("{name}_").into(), overload.into())
+            }
+            Form::Out(_) if matches!(def.overload, "" | "Tensor") => (name, "out".into()),
+            Form::Out(_) => (name, format!("{overload}_out").into()),
+            Form::Functional | Form::Inplace => (name, overload.into()),
+        }
+    }
+}
+
+/// What somebody who was asked says.
+pub enum Answer {
+    /// The results of the op; for forms that write, what they are is not looked at.
+    Results(Outputs),
+    /// That others are to be asked; the text says who declined, for the error if nobody answers.
+    Declined(String),
+}
+
+/// Answers the ops on marked tensors.
+pub type Handler = fn(&'static OpDef, Form<'_>, &[Arg<'_>]) -> Result<Answer>;
 
 static HANDLER: OnceLock<Handler> = OnceLock::new();
 /// Says once who answers for marked tensors.
@@ -32,32 +59,65 @@ pub(crate) fn set_handler(handler: Handler) {
     let _ = HANDLER.set(handler);
 }
 
-/// Whether a call with these arguments is the handler's.
+/// Whether a call with these arguments is answered from outside.
 #[inline(always)]
 pub(crate) fn concerns(args: &[Arg<'_>]) -> bool {
-    is_used() && has_marked(args)
+    is_used() && is_asked(args)
+}
+
+/// Whether an op on this tensor is answered from outside.
+#[inline(always)]
+pub(crate) fn concerns_tensor(tensor: &Tensor) -> bool {
+    concerns(&[Arg::Tensor(tensor)])
 }
 
 #[cold]
 #[inline(never)]
+fn is_asked(args: &[Arg<'_>]) -> bool {
+    dispatch_mode::is_on() || has_marked(args)
+}
+
 fn has_marked(args: &[Arg<'_>]) -> bool {
     let mut found = false;
     each_tensor(args, |tensor| found |= tensor.is_handled_now());
     found
 }
 
-/// Asks the handler.
+/// Asks the thread's innermost mode, then the handler.
 #[cold]
 #[inline(never)]
 pub(crate) fn answer(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
-    let handler = HANDLER.get().ok_or_else(|| {
-        Error::runtime("a tensor is marked as handled, but there is no handler".to_owned())
-    })?;
-    let outputs = handler(def, form, args)?;
+    let mut declined = String::new();
+    let mut said = dispatch_mode::ask(def, form, args);
+    if let Some(Ok(Answer::Declined(who))) = &said {
+        declined.push_str(who);
+        said = None;
+    }
+    let is_marked = has_marked(args)
+        || matches!(form, Form::Out(outs) if outs.iter().any(|t| t.is_handled_now()));
+    if said.is_none() && is_marked {
+        let handler = HANDLER.get().ok_or_else(|| {
+            Error::runtime("a tensor is marked as handled, but there is no handler".to_owned())
+        })?;
+        said = Some(handler(def, form, args));
+    }
+    let outputs = match said.transpose()? {
+        Some(Answer::Results(outputs)) => outputs,
+        Some(Answer::Declined(who)) => return Err(unanswered(def, form, declined + &who)),
+        None => return Err(unanswered(def, form, declined)),
+    };
     match form {
         Form::Functional => as_fresh(def, outputs, args),
         Form::Inplace | Form::Out(_) => Ok(outputs),
     }
+}
+
+/// The error for an op that everybody declined.
+fn unanswered(def: &OpDef, form: Form<'_>, declined: String) -> Error {
+    let (name, overload) = form.spelled(def);
+    Error::type_error(format!(
+        "Multiple dispatch failed for 'aten.{name}.{overload}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n{declined}\nFor more information, try re-running with TORCH_LOGS=not_implemented"
+    ))
 }
 
 /// Results that history can be hung onto. In place of an ordinary tensor that has some already, or is an argument, another

@@ -1,11 +1,12 @@
 //! From an op's definition and arguments to its kernel.
 //!
 //! `arg` is the uniform calling convention, `def` what the library knows of an op, `pointwise` prepares
-//! element-by-element kernels, `handler` lets marked tensors' ops be answered from outside. `run` and `write_into` are the kernel's functional and in-place forms;
-//! recording is `autograd`'s business, which calls these. Nothing here names an op.
+//! element-by-element kernels, `handler` lets ops be answered from outside, those of marked tensors and of threads with a
+//! `dispatch_mode`. `run` and `write_into` are the kernel's functional and in-place forms; recording is `autograd`'s business, which calls these. Nothing here names an op.
 
 mod arg;
 mod def;
+pub mod dispatch_mode;
 pub mod handler;
 mod pointwise;
 

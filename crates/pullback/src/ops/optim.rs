@@ -145,7 +145,7 @@ fn sgd(
 /// One step of stochastic gradient descent for every parameter:
 /// `g = grad + weight_decay * p; b = momentum * b + (1 - dampening) * g; p -= lr * b`.
 #[op("_fused_sgd_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, float weight_decay, float momentum, float lr, float dampening, bool nesterov, bool maximize, bool is_first_step, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-     function_only, method = fused_sgd_)]
+     function_only, whole, method = fused_sgd_)]
 impl FusedSgd {
     fn composite(
         self_: &[Tensor],
@@ -184,7 +184,7 @@ impl FusedSgd {
 
 /// As `_fused_sgd_` with the learning rate in a tensor.
 #[op("_fused_sgd_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, float weight_decay, float momentum, Tensor lr, float dampening, bool nesterov, bool maximize, bool is_first_step, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-     function_only, method = fused_sgd_tensor_lr_)]
+     function_only, whole, method = fused_sgd_tensor_lr_)]
 impl FusedSgdTensorLr {
     fn composite(
         self_: &[Tensor],
@@ -275,7 +275,7 @@ fn adam(
 /// One step of Adam for every parameter, the penalty added to the gradient:
 /// `m += (1 - beta1) * (g - m); v = beta2 * v + (1 - beta2) * g^2; p -= lr * m_hat / (sqrt(v_hat) + eps)`.
 #[op("_fused_adam_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-     function_only, method = fused_adam_)]
+     function_only, whole, method = fused_adam_)]
 impl FusedAdam {
     fn composite(
         self_: &[Tensor],
@@ -323,7 +323,7 @@ impl FusedAdam {
 
 /// As `_fused_adam_` with the learning rate in a tensor.
 #[op("_fused_adam_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, Tensor lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-     function_only, method = fused_adam_tensor_lr_)]
+     function_only, whole, method = fused_adam_tensor_lr_)]
 impl FusedAdamTensorLr {
     fn composite(
         self_: &[Tensor],
@@ -371,7 +371,7 @@ impl FusedAdamTensorLr {
 
 /// One step of AdamW for every parameter: as `_fused_adam_`, but the penalty scales the parameter itself.
 #[op("_fused_adamw_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-     function_only, method = fused_adamw_)]
+     function_only, whole, method = fused_adamw_)]
 impl FusedAdamw {
     fn composite(
         self_: &[Tensor],
@@ -419,7 +419,7 @@ impl FusedAdamw {
 
 /// As `_fused_adamw_` with the learning rate in a tensor.
 #[op("_fused_adamw_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, Tensor lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-     function_only, method = fused_adamw_tensor_lr_)]
+     function_only, whole, method = fused_adamw_tensor_lr_)]
 impl FusedAdamwTensorLr {
     fn composite(
         self_: &[Tensor],

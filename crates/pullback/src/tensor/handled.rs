@@ -5,24 +5,41 @@ use crate::error::ensure;
 use crate::{Result, Tensor};
 use std::cell::Cell;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-static IS_USED: AtomicBool = AtomicBool::new(false);
+/// How many dispatch modes are on, of all threads together; the bit [`MARKED`] if any tensor was ever marked.
+static USES: AtomicU32 = AtomicU32::new(0);
+const MARKED: u32 = 1 << 31;
 static DETACH: OnceLock<fn(&Tensor) -> Result<Tensor>> = OnceLock::new();
 
 thread_local! {
     static IS_OFF: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether marked tensors are ordinary ones on this thread from now on; gives what held before.
+/// Whether marked tensors are ordinary ones and modes see nothing, on this thread from now on; gives what held before.
 pub fn set_off(is_off: bool) -> bool {
     IS_OFF.replace(is_off)
 }
 
-/// Whether any tensor was ever marked.
+/// Whether ops are left alone on this thread now, although tensors are marked or modes are on.
+pub fn is_off() -> bool {
+    IS_OFF.get()
+}
+
+/// Whether any tensor was ever marked, or a mode is on in any thread.
 #[inline(always)]
 pub(crate) fn is_used() -> bool {
-    IS_USED.load(Relaxed)
+    USES.load(Relaxed) != 0
+}
+
+/// Says that `count` more modes are on.
+pub(crate) fn add_modes(count: usize) {
+    USES.fetch_add(count as u32, Relaxed);
+}
+
+/// Says that `count` fewer modes are on.
+pub(crate) fn remove_modes(count: usize) {
+    USES.fetch_sub(count as u32, Relaxed);
 }
 
 /// Says how a marked tensor without history is made of one.
@@ -42,7 +59,7 @@ impl Tensor {
     /// Leaves the kernels of ops on this tensor to the handler.
     pub fn mark_handled(&self) {
         self.set_flag(Flag::HANDLED, true);
-        IS_USED.store(true, Relaxed);
+        USES.fetch_or(MARKED, Relaxed);
     }
     /// Whether the kernels of ops on this tensor are the handler's.
     pub fn is_handled(&self) -> bool {

@@ -12,6 +12,7 @@ use pullback::autograd::{Node, Packed, SavedTensorHooks, freed_before_hooks, sav
 use pullback::{Error, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
+use std::any::Any;
 use std::sync::Arc;
 
 /// A pair of functions.
@@ -184,6 +185,16 @@ fn _push_saved_tensors_default_hooks(
 fn _pop_saved_tensors_default_hooks() {
     saved_hooks::pop();
 }
+/// The pairs of functions that pack what this thread's ops save, the outermost first. (Hooks of the library's own are none.)
+#[pyfunction]
+fn _saved_tensors_default_hooks(py: Python<'_>) -> Vec<(Py<PyAny>, Py<PyAny>)> {
+    let pair = |hooks: &Arc<dyn SavedTensorHooks>| {
+        let hooks: &dyn Any = &**hooks;
+        let hooks = hooks.downcast_ref::<Hooks>()?;
+        Some((hooks.pack.bind(py).clone().unbind(), hooks.unpack.bind(py).clone().unbind()))
+    };
+    saved_hooks::snapshot().iter().filter_map(pair).collect()
+}
 #[pyfunction]
 fn _saved_tensors_hooks_disable(error_message: String) -> PyResult<()> {
     saved_hooks::set_disabled(Some(error_message.into())).map_err(raise)
@@ -204,6 +215,7 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_pop_write_observer, module)?)?;
     module.add_function(wrap_pyfunction!(_push_saved_tensors_default_hooks, module)?)?;
     module.add_function(wrap_pyfunction!(_pop_saved_tensors_default_hooks, module)?)?;
+    module.add_function(wrap_pyfunction!(_saved_tensors_default_hooks, module)?)?;
     module.add_function(wrap_pyfunction!(_saved_tensors_hooks_disable, module)?)?;
     module.add_function(wrap_pyfunction!(_saved_tensors_hooks_enable, module)?)?;
     module.add_function(wrap_pyfunction!(_saved_tensors_hooks_get_disabled_error_message, module)?)

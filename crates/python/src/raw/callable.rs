@@ -171,6 +171,11 @@ unsafe extern "C" fn name(object: *mut PyObject, _: *mut c_void) -> *mut PyObjec
     }
 }
 
+/// `None`, as built-in functions of PyTorch have it: where they are found is not where they were made.
+unsafe extern "C" fn module(_: *mut PyObject, _: *mut c_void) -> *mut PyObject {
+    crate::result::none()
+}
+
 unsafe extern "C" fn documentation(object: *mut PyObject, _: *mut c_void) -> *mut PyObject {
     // SAFETY: called on an object of these types.
     unsafe {
@@ -207,6 +212,8 @@ fn make_type(name: &'static CStr, is_method: bool) -> PyResult<*mut PyTypeObject
             getset(c"__name__", self::name),
             getset(c"__qualname__", self::name),
             getset(c"__doc__", documentation),
+            // Methods have none.
+            if is_method { zeroed() } else { getset(c"__module__", self::module) },
             zeroed(),
         ]));
         let methods = Box::leak(Box::new([

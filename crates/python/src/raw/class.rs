@@ -95,9 +95,14 @@ unsafe extern "C" fn hash(slf: *mut PyObject) -> ffi::Py_hash_t {
 unsafe extern "C" fn length(slf: *mut PyObject) -> isize {
     // SAFETY: a slot of tensors, called with the GIL.
     unsafe {
-        guard_or(-1, |_| match object::tensor_of(slf).shape().first() {
-            Some(&size) => Ok(size as isize),
-            None => Err(PyTypeError::new_err("len() of a 0-d tensor")),
+        guard_or(-1, |py| {
+            if let Some(reply) = number::answer_alone(py, "__len__", slf) {
+                return reply?.extract();
+            }
+            match object::tensor_of(slf).shape().first() {
+                Some(&size) => Ok(size as isize),
+                None => Err(PyTypeError::new_err("len() of a 0-d tensor")),
+            }
         })
     }
 }
@@ -144,6 +149,9 @@ unsafe extern "C" fn repr(slf: *mut PyObject) -> *mut PyObject {
     // SAFETY: a slot of tensors, called with the GIL.
     unsafe {
         guard(|py| {
+            if let Some(reply) = number::answer_alone(py, "__repr__", slf) {
+                return reply.map(Bound::into_ptr);
+            }
             let text = crate::tensor::display::repr(py, slf)?;
             Ok(text.into_pyobject(py)?.into_any().into_ptr())
         })
@@ -279,6 +287,8 @@ fn dtype_as_field(class: &Bound<'_, PyAny>) -> PyResult<()> {
         Bound::from_owned_ptr_or_err(class.py(), descriptor)?
     };
     DTYPE_FIELD.store(descriptor.as_ptr(), Relaxed);
+    // It lives as long as the process, also while the class shows the attribute.
+    std::mem::forget(descriptor.clone());
     class.setattr("dtype", descriptor)
 }
 
@@ -289,11 +299,24 @@ fn dtype_as_attribute(subclass: &Bound<'_, PyAny>) -> PyResult<()> {
     // SAFETY: live types; a look-up lends what it finds.
     unsafe {
         let found = object::look_up(subclass.as_ptr().cast(), name.as_ptr());
-        if found.is_null() || found != DTYPE_FIELD.load(Relaxed) {
+        let attribute = object::look_up(object::base_type(), name.as_ptr());
+        if found.is_null() || found != DTYPE_FIELD.load(Relaxed) && found != attribute {
             return Ok(());
         }
-        let found = object::look_up(object::base_type(), name.as_ptr());
+        let found = attribute;
         subclass.setattr(name, Bound::from_borrowed_ptr(subclass.py(), found))
+    }
+}
+
+/// Lets the dtype of tensors be read as the attribute that asks modes, or from the field again.
+pub(crate) fn ask_for_dtype(py: Python<'_>, asks: bool) -> PyResult<()> {
+    let name = intern!(py, "dtype");
+    // SAFETY: the types live as long as the process; the descriptors are theirs.
+    unsafe {
+        let class = Bound::from_borrowed_ptr(py, object::class().cast::<PyObject>());
+        let attribute = object::look_up(object::base_type(), name.as_ptr());
+        let shown = if asks { attribute } else { DTYPE_FIELD.load(Relaxed) };
+        class.setattr(name, Bound::from_borrowed_ptr(py, shown))
     }
 }
 

@@ -280,7 +280,7 @@ macro_rules! getter {
             // SAFETY: CPython calls with the GIL.
             unsafe {
                 $crate::raw::entry::guard(|py| {
-                    if $crate::subclass::overrides(slf)
+                    if $crate::subclass::may_answer(slf)
                         && let Some(reply) = $crate::subclass::answer_getter(py, $name, slf)
                     {
                         return reply;
@@ -306,7 +306,7 @@ macro_rules! setter {
             unsafe {
                 $crate::raw::entry::guard_or(-1, |py| {
                     if !value.is_null()
-                        && $crate::subclass::overrides(slf)
+                        && $crate::subclass::may_answer(slf)
                         && let Some(reply) = $crate::subclass::answer_setter(py, $name, slf, value)
                     {
                         pyo3::ffi::Py_DECREF(reply?);
@@ -320,6 +320,22 @@ macro_rules! setter {
         entry as pyo3::ffi::setter
     }};
 }
+
+/// As [`fast!`] for the function `$name` of the extension, which modes may answer.
+macro_rules! function {
+    ($name:literal, $function:path) => {{
+        fn own(
+            py: pyo3::Python<'_>,
+            slf: *mut pyo3::ffi::PyObject,
+            args: $crate::raw::entry::Args<'_>,
+        ) -> $crate::raw::entry::Reply {
+            $crate::subclass::answer_builtin(py, $name, args)
+                .unwrap_or_else(|| $function(py, slf, args))
+        }
+        $crate::raw::entry::fast!(own)
+    }};
+}
+
 /// As [`fast!`] for the method `$name` of tensors, which subclasses may answer themselves.
 macro_rules! method {
     ($name:literal, $function:path) => {{
@@ -329,7 +345,7 @@ macro_rules! method {
             args: $crate::raw::entry::Args<'_>,
         ) -> $crate::raw::entry::Reply {
             // SAFETY: a live receiver.
-            if unsafe { $crate::subclass::overrides(slf) }
+            if unsafe { $crate::subclass::may_answer(slf) }
                 && let Some(reply) = $crate::subclass::answer_method(py, $name, slf, args)
             {
                 return reply;
@@ -345,7 +361,7 @@ macro_rules! bare_method {
     ($name:literal, $function:path) => {{
         fn own(py: pyo3::Python<'_>, slf: *mut pyo3::ffi::PyObject) -> $crate::raw::entry::Reply {
             // SAFETY: a live receiver.
-            if unsafe { $crate::subclass::overrides(slf) } {
+            if unsafe { $crate::subclass::may_answer(slf) } {
                 let args = $crate::raw::entry::Args::none();
                 if let Some(reply) = $crate::subclass::answer_method(py, $name, slf, args) {
                     return reply;
@@ -356,4 +372,4 @@ macro_rules! bare_method {
         $crate::raw::entry::noargs!(own)
     }};
 }
-pub(crate) use {bare_method, fast, getter, method, noargs, setter};
+pub(crate) use {bare_method, fast, function, getter, method, noargs, setter};

@@ -7,7 +7,7 @@
 use crate::bind::Function;
 use crate::raw::entry::{Args, Reply, guard, guard_or};
 use crate::raw::object::{is_tensor, tensor_of};
-use crate::subclass::answer_operator;
+use crate::subclass::{answer_operator, may_answer};
 use pullback::Scalar;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
@@ -127,11 +127,23 @@ fn answer(py: Python<'_>, name: &str, args: &[*mut PyObject]) -> Option<Reply> {
     let is_reflected = unsafe { !is_tensor(args[0]) };
     let swapped: Vec<*mut PyObject> = args.iter().rev().copied().collect();
     let given = if is_reflected { &swapped } else { args };
-    let reply = answer_operator(py, shown_as(name, is_reflected), given)?;
-    Some(match reply {
-        Err(error) if error.is_instance_of::<PyTypeError>(py) => Ok(not_implemented()),
-        other => other,
-    })
+    let mut reply = answer_operator(py, shown_as(name, is_reflected), given)?;
+    let is_refused =
+        |reply: &Reply| reply.as_ref().is_err_and(|error| error.is_instance_of::<PyTypeError>(py));
+    // (Python asks the other operand's type; where both are tensors it takes them for the same.)
+    let reflected = shown_as(name, true);
+    let may_reflect = !is_reflected && reflected.starts_with("__r") && is_of_other_class(args);
+    if may_reflect && is_refused(&reply) {
+        reply = answer_operator(py, reflected, &swapped)?;
+    }
+    Some(if is_refused(&reply) { Ok(not_implemented()) } else { reply })
+}
+
+/// Whether both operands are tensors, of different classes.
+fn is_of_other_class(args: &[*mut PyObject]) -> bool {
+    let [a, b] = args else { return false };
+    // SAFETY: live operands.
+    unsafe { is_tensor(*a) && is_tensor(*b) && ffi::Py_TYPE(*a) != ffi::Py_TYPE(*b) }
 }
 
 /// The method that an operator is to those who answer for it, where it is not the op's own.
@@ -278,10 +290,33 @@ pub(crate) unsafe extern "C" fn compare(
     unsafe { guard(|py| operate(py, named, &[a, b])) }
 }
 
+/// What somebody else answers to the method `name` of a tensor that has no other operand.
+///
+/// # Safety
+/// A live tensor.
+#[inline(always)]
+pub(super) unsafe fn answer_alone<'py>(
+    py: Python<'py>,
+    name: &str,
+    a: *mut PyObject,
+) -> Option<PyResult<Bound<'py, PyAny>>> {
+    // SAFETY: the caller's promise; an answer is a new reference.
+    unsafe {
+        if !may_answer(a) {
+            return None;
+        }
+        let reply = answer_operator(py, name, &[a])?;
+        Some(reply.map(|reply| Bound::from_owned_ptr(py, reply)))
+    }
+}
+
 unsafe extern "C" fn truth(a: *mut PyObject) -> c_int {
     // SAFETY: a slot of tensors, called with the GIL.
     unsafe {
-        guard_or(-1, |_| {
+        guard_or(-1, |py| {
+            if let Some(reply) = answer_alone(py, "__bool__", a) {
+                return reply?.is_truthy().map(c_int::from);
+            }
             let tensor = tensor_of(a);
             match tensor.numel() {
                 1 => Ok(c_int::from(!is_zero(tensor.item().map_err(crate::error::raise)?))),
@@ -320,11 +355,16 @@ unsafe fn number(a: *mut PyObject) -> PyResult<Scalar> {
 unsafe extern "C" fn to_float(a: *mut PyObject) -> *mut PyObject {
     // SAFETY: a slot of tensors, called with the GIL.
     unsafe {
-        guard(|_| match number(a)? {
-            Scalar::Complex(_, im) if im != 0.0 => Err(PyRuntimeError::new_err(
-                "value cannot be converted to type double without overflow",
-            )),
-            other => Ok(ffi::PyFloat_FromDouble(other.to_f64())),
+        guard(|py| {
+            if let Some(reply) = answer_alone(py, "__float__", a) {
+                return reply.map(Bound::into_ptr);
+            }
+            match number(a)? {
+                Scalar::Complex(_, im) if im != 0.0 => Err(PyRuntimeError::new_err(
+                    "value cannot be converted to type double without overflow",
+                )),
+                other => Ok(ffi::PyFloat_FromDouble(other.to_f64())),
+            }
         })
     }
 }
@@ -333,6 +373,9 @@ unsafe extern "C" fn to_int(a: *mut PyObject) -> *mut PyObject {
     // SAFETY: a slot of tensors, called with the GIL.
     unsafe {
         guard(|py| {
+            if let Some(reply) = answer_alone(py, "__int__", a) {
+                return reply.map(Bound::into_ptr);
+            }
             let object = match number(a)? {
                 // Python's own words for nan and infinity.
                 Scalar::Float(f) => ffi::PyLong_FromDouble(f),
@@ -346,7 +389,10 @@ unsafe extern "C" fn to_int(a: *mut PyObject) -> *mut PyObject {
 unsafe extern "C" fn to_index(a: *mut PyObject) -> *mut PyObject {
     // SAFETY: a slot of tensors, called with the GIL.
     unsafe {
-        guard(|_| {
+        guard(|py| {
+            if let Some(reply) = answer_alone(py, "__index__", a) {
+                return reply.map(Bound::into_ptr);
+            }
             let tensor = tensor_of(a);
             if tensor.numel() != 1 || !tensor.dtype().is_integral(true) {
                 return Err(PyTypeError::new_err(

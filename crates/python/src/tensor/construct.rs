@@ -465,14 +465,7 @@ pub(crate) fn legacy(
     let first = args.get_item(0)?;
     if args.len() == 1 && crate::convert::exact_int(args.py(), first.as_ptr()).is_none() {
         if let Some(tensor) = as_tensor(&first) {
-            if tensor.dtype() != dtype {
-                return Err(PyTypeError::new_err(format!(
-                    "expected {} (got {})",
-                    cpp_name(dtype),
-                    cpp_name(tensor.dtype())
-                )));
-            }
-            return tensor.detached_alias().map_err(raise);
+            return tensor.alias().map_err(raise);
         }
         let is_size = first.get_type().as_ptr() == crate::raw::size::size_type().cast();
         if !is_size {

@@ -425,14 +425,19 @@ fn pin_memory(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
 
 /// The table of methods.
 pub(crate) fn table() -> Vec<PyMethodDef> {
-    use std::ffi::CStr;
+    use std::ffi::{CStr, CString};
     let def = |name: &'static CStr, meth, flags| PyMethodDef {
         ml_name: name.as_ptr(),
         ml_meth: meth,
         ml_flags: flags,
         ml_doc: null_mut(),
     };
-    let without = |name, meth| def(name, meth, ffi::METH_NOARGS);
+    let without = |name: &'static CStr, meth| {
+        // (The form in which CPython keeps a signature.)
+        let signature = format!("{}($self, /)\n--\n\n", name.to_string_lossy());
+        let doc = CString::new(signature).unwrap_or_default().into_raw();
+        PyMethodDef { ml_doc: doc, ..def(name, meth, ffi::METH_NOARGS) }
+    };
     let with_args = |name, meth| def(name, meth, ffi::METH_FASTCALL | ffi::METH_KEYWORDS);
     let fixed =
         |name, meth| def(name, meth, ffi::METH_FASTCALL | ffi::METH_KEYWORDS | ffi::METH_STATIC);

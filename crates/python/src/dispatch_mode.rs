@@ -1,0 +1,107 @@
+//! `TorchDispatchMode` as a mode of the library: the functions that Python's classes push and pop modes with.
+
+use crate::error::carry;
+use crate::lock::in_python;
+use crate::torch_dispatch::Question;
+use pullback::dispatch::dispatch_mode::{self, DispatchMode};
+use pullback::dispatch::handler::{Answer, Form};
+use pullback::dispatch::{Arg, OpDef};
+use pyo3::exceptions::{PyIndexError, PyRuntimeError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use std::any::Any;
+use std::sync::Arc;
+
+/// A Python object with `__torch_dispatch__`.
+struct Mode(Py<PyAny>);
+
+impl DispatchMode for Mode {
+    fn answer(
+        &self,
+        def: &'static OpDef,
+        form: Form<'_>,
+        args: &[Arg<'_>],
+    ) -> pullback::Result<Answer> {
+        in_python(|py| {
+            let mode = self.0.bind(py);
+            let method = method_of(mode, intern!(py, "__torch_dispatch__"))?;
+            Ok(match Question::new(py, def, form, args)?.ask(&method)? {
+                Some(results) => Answer::Results(results),
+                None => Answer::Declined(format!("  - mode object {}\n", mode.repr()?)),
+            })
+        })
+        .map_err(carry)
+    }
+}
+
+/// The method of a mode that answers, which must be one of the object, not of its class.
+pub(crate) fn method_of<'py>(
+    mode: &Bound<'py, PyAny>,
+    name: &Bound<'py, pyo3::types::PyString>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let method = mode.getattr(name)?;
+    match method.getattr(intern!(mode.py(), "__self__")) {
+        Ok(owner) if owner.is(mode) => Ok(method),
+        _ => Err(PyRuntimeError::new_err(format!(
+            "Defining your mode's `{name}` as a classmethod is not supported, please make it a plain method"
+        ))),
+    }
+}
+
+/// The object behind a mode; the library's own modes have none.
+fn object(py: Python<'_>, mode: &Arc<dyn DispatchMode>) -> PyResult<Py<PyAny>> {
+    let mode: &dyn Any = &**mode;
+    let mode = mode.downcast_ref::<Mode>();
+    mode.map(|mode| mode.0.clone_ref(py))
+        .ok_or_else(|| PyRuntimeError::new_err("this mode is not one of Python's"))
+}
+
+/// Lets a mode answer this thread's ops.
+#[pyfunction]
+fn _push_on_torch_dispatch_stack(mode: Py<PyAny>) {
+    dispatch_mode::push(Arc::new(Mode(mode)));
+}
+
+/// Takes back the innermost mode.
+#[pyfunction]
+#[pyo3(signature = (mode_key=None))]
+fn _pop_torch_dispatch_stack(
+    py: Python<'_>,
+    mode_key: Option<Bound<'_, PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    no_key(mode_key.as_ref())?;
+    let mode = dispatch_mode::pop()
+        .ok_or_else(|| PyRuntimeError::new_err("trying to pop from an empty mode stack"))?;
+    object(py, &mode)
+}
+
+/// How many modes answer this thread's ops.
+#[pyfunction]
+fn _len_torch_dispatch_stack() -> usize {
+    dispatch_mode::depth()
+}
+
+/// The mode at an index, counted from the outermost one.
+#[pyfunction]
+fn _get_dispatch_stack_at(py: Python<'_>, index: usize) -> PyResult<Py<PyAny>> {
+    let mode = dispatch_mode::at(index)
+        .ok_or_else(|| PyIndexError::new_err(format!("there is no dispatch mode {index}")))?;
+    object(py, &mode)
+}
+
+fn no_key(key: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    match key.filter(|key| !key.is_none()) {
+        None => Ok(()),
+        Some(key) => Err(pyo3::exceptions::PyNotImplementedError::new_err(format!(
+            "modes with a key ({key}) are part of PyTorch's tracing, which is not there yet"
+        ))),
+    }
+}
+
+/// Adds the functions.
+pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(_push_on_torch_dispatch_stack, module)?)?;
+    module.add_function(wrap_pyfunction!(_pop_torch_dispatch_stack, module)?)?;
+    module.add_function(wrap_pyfunction!(_len_torch_dispatch_stack, module)?)?;
+    module.add_function(wrap_pyfunction!(_get_dispatch_stack_at, module)?)
+}

@@ -1,0 +1,233 @@
+"""Modes that see every op of a thread, below autograd: :class:`TorchDispatchMode`.
+
+A mode sees ops on any tensors and ops without tensors, those of backward passes too, and is off
+while it answers one. Composite ops are taken apart first. The stack of modes is the extension's.
+Here are also the questions that are asked of tensor subclasses with ``__torch_dispatch__``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import _C
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from .._tensor import Tensor
+
+__all__ = [
+    "BaseTorchDispatchMode",
+    "TorchDispatchMode",
+    "is_in_torch_dispatch_mode",
+    "is_traceable_wrapper_subclass",
+    "is_traceable_wrapper_subclass_type",
+    "return_and_correct_aliasing",
+    "transform_subclass",
+]
+
+
+class TorchDispatchMode:
+    """Answers the ops of this thread inside of ``with Mode():``, below autograd.
+
+    A class derived from it defines ``__torch_dispatch__``. Ops that are called there go to the next
+    outer mode; ``with self:`` lets the mode see them too. The innermost of nested modes is asked
+    first; subclasses among the arguments are asked when it returns ``NotImplemented``, or runs the
+    op.
+    """
+
+    supports_higher_order_operators = False
+
+    def __init__(self, _dispatch_key: Any = None) -> None:
+        """Takes nothing; a dispatch key would belong to tracing.
+
+        Raises:
+            NotImplementedError: for a dispatch key.
+        """
+        if _dispatch_key is not None:
+            raise NotImplementedError(
+                f"TorchDispatchMode(_dispatch_key={_dispatch_key!r}): modes of other dispatch keys "
+                "are part of PyTorch's tracing, which is not there yet"
+            )
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Answers one op.
+
+        Args:
+            func: the op, an ``OpOverload`` such as ``torch.ops.aten.mul.Tensor``.
+            types: the classes of arguments that answer ops themselves.
+            args: the arguments given by position.
+            kwargs: the arguments given by name.
+
+        Returns:
+            The results, usually ``func(*args, **kwargs)``, or ``NotImplemented``.
+        """
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        _push_mode(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _pop_mode()
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> Self:
+        """An older spelling of making the mode."""
+        warnings.warn(
+            "`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`",
+            stacklevel=2,
+        )
+        return cls(*args, **kwargs)
+
+    @classmethod
+    def is_infra_mode(cls) -> bool:
+        """Whether the mode belongs to PyTorch's tracing."""
+        return False
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Whether compiled code may be hidden from the mode; nothing is compiled here."""
+        return cls.is_infra_mode()
+
+
+class BaseTorchDispatchMode(TorchDispatchMode):
+    """Runs every op as it is."""
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Runs the op."""
+        return func(*args, **(kwargs or {}))
+
+
+def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
+    """Whether a mode is on in this thread.
+
+    Args:
+        include_infra_modes: whether modes that say ``is_infra_mode()`` count.
+    """
+    modes = _get_current_dispatch_mode_stack()
+    return any(include_infra_modes or not mode.is_infra_mode() for mode in modes)
+
+
+def _get_current_dispatch_mode() -> TorchDispatchMode | None:
+    """The innermost mode."""
+    depth = _C._len_torch_dispatch_stack()
+    return _C._get_dispatch_stack_at(depth - 1) if depth else None
+
+
+def _get_current_dispatch_mode_stack() -> list[TorchDispatchMode]:
+    """All modes, the outermost first."""
+    return [_C._get_dispatch_stack_at(index) for index in range(_C._len_torch_dispatch_stack())]
+
+
+def _push_mode(mode: TorchDispatchMode) -> None:
+    _C._push_on_torch_dispatch_stack(mode)
+
+
+def _pop_mode(k: Any = None) -> TorchDispatchMode:
+    mode: TorchDispatchMode = _C._pop_torch_dispatch_stack(k)
+    return mode
+
+
+@contextlib.contextmanager
+def _pop_mode_temporarily(k: Any = None) -> Iterator[TorchDispatchMode]:
+    """Takes the innermost mode away for the duration."""
+    mode = _pop_mode(k)
+    try:
+        yield mode
+    finally:
+        _push_mode(mode)
+
+
+@contextlib.contextmanager
+def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
+    """Takes all modes away for the duration; gives them, the innermost first."""
+    modes = [_pop_mode() for _ in range(_C._len_torch_dispatch_stack())]
+    try:
+        yield modes
+    finally:
+        for mode in reversed(modes):
+            _push_mode(mode)
+
+
+# --- subclasses ------------------------------------------------------------------------------
+
+
+def is_traceable_wrapper_subclass(t: object) -> bool:
+    """Whether it is a tensor whose class can take it apart into inner tensors and put it together.
+
+    Such a class has ``__tensor_flatten__`` and ``__tensor_unflatten__``.
+    """
+    return is_traceable_wrapper_subclass_type(type(t))
+
+
+def is_traceable_wrapper_subclass_type(t: type) -> bool:
+    """Whether tensors of this class can be taken apart and put together."""
+    from .._tensor import Tensor
+
+    has_protocol = hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
+    return issubclass(t, Tensor) and t is not Tensor and has_protocol
+
+
+def transform_subclass(
+    t: Any,
+    callback: Callable[[str, Tensor], Tensor],
+    outer_size: Any = None,
+    outer_stride: Any = None,
+) -> Any:
+    """A tensor of the class of ``t`` around ``callback(name, inner)`` of each of its inner tensors.
+
+    Args:
+        t: a tensor for which :func:`is_traceable_wrapper_subclass` holds.
+        callback: gives the new inner tensor for an attribute's name and value.
+        outer_size: the size of the new tensor; that of ``t`` by default.
+        outer_stride: its strides; those of ``t`` by default.
+
+    Raises:
+        AssertionError: if the class makes something of another size or stride.
+    """
+    size = t.size() if outer_size is None else outer_size
+    stride = t.stride() if outer_stride is None else outer_stride
+    names, context = t.__tensor_flatten__()
+    inner = {name: callback(name, getattr(t, name)) for name in names}
+    made = type(t).__tensor_unflatten__(inner, context, size, stride)
+    for what, found, expected in (("shape", made.shape, size), ("stride", made.stride(), stride)):
+        if tuple(found) != tuple(expected):
+            raise AssertionError(
+                f"Expected return value from {type(t)}.__tensor_unflatten__() to have {what} equal "
+                f"to {expected}, but got: {found}"
+            )
+    return made
+
+
+def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
+    """What a wrapper subclass is to return of ``out``, its results of the op ``func``.
+
+    An op that writes to arguments returns those: they come in the place of the results. (Results of
+    views need nothing: the library links a view to its base whatever the memory behind it is.)
+
+    Args:
+        func: the op.
+        args: the arguments given by position.
+        kwargs: the arguments given by name.
+        out: the results.
+    """
+    if func._opname.endswith("_") and not func._opname.endswith("__"):
+        return args[0]
+    written = (kwargs or {}).get("out")
+    return out if written is None else written

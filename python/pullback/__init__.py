@@ -58,6 +58,7 @@ from ._function import (
     unique_consecutive,
 )
 from ._info import finfo, get_printoptions, iinfo
+from ._overridable import make_overridable as _make_overridable
 from ._tensor import Tensor
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from . import memory as memory
     from . import nn as nn
     from . import optim as optim
+    from . import overrides as overrides
     from . import random as random
     from . import return_types as return_types
     from . import types as types
@@ -130,6 +132,7 @@ _lazy.submodules(
     "nn",
     "ops",
     "optim",
+    "overrides",
     "return_types",
     "types",
     "utils",
@@ -176,6 +179,9 @@ def set_default_device(device: Any) -> None:
 def get_default_device() -> Any:
     """The device of new tensors."""
     return _C.device("cpu")
+
+
+_make_overridable(globals(), ("is_complex", "is_floating_point", "is_inference", "numel"))
 
 
 def typename(obj: object) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from . import _C
+from ._overridable import make_overridable as _make_overridable
 from ._tensor import Tensor
 
 __all__ = [
@@ -207,3 +208,6 @@ def unique_consecutive(
     asked = ((inverse, return_inverse), (counts, return_counts))
     more = tuple(result for result, wanted in asked if wanted)
     return (values, *more) if more else values
+
+
+_make_overridable(globals(), __all__)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from . import _C, _hooks
+from ._overridable import make_overridable as _make_overridable
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -303,4 +304,19 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         return self
 
 
+_make_overridable(
+    Tensor,
+    (
+        "__array__",
+        "__contains__",
+        "__deepcopy__",
+        "__format__",
+        "__reversed__",
+        "backward",
+        "nonzero",
+        "register_hook",
+        "register_post_accumulate_grad_hook",
+        "unique_consecutive",
+    ),
+)
 _C._set_tensor_class(Tensor)

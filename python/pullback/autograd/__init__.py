@@ -198,6 +198,18 @@ def grad(
         RuntimeError: for an input that was not used or does not require grad.
         ValueError: if ``allow_unused=False`` contradicts ``materialize_grads=True``.
     """
+    if _C._may_answer(outputs, inputs):
+        return _answered_grad(
+            outputs,
+            inputs,
+            grad_outputs=grad_outputs,
+            retain_graph=retain_graph,
+            create_graph=create_graph,
+            only_inputs=only_inputs,
+            allow_unused=allow_unused,
+            is_grads_batched=is_grads_batched,
+            materialize_grads=materialize_grads,
+        )
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but "
@@ -228,6 +240,16 @@ def grad(
         )
     # None comes only where `allow_unused` asked for it; as in PyTorch the type leaves that out.
     return cast("tuple[Tensor, ...]", tuple(found))
+
+
+def _answered_grad(outputs: Any, inputs: Any, **options: Any) -> tuple[Tensor, ...]:
+    """What a mode or the types of tensors answer to :func:`grad`; they get tuples."""
+    from ..overrides import is_tensor_like
+
+    given = tuple((g,) if is_tensor_like(g) else _tuple(g) for g in (outputs, inputs))
+    asked = (*given[0], *given[1])
+    answer = _C._handle_torch_function(grad, "torch.autograd.grad", asked, given, options)
+    return cast("tuple[Tensor, ...]", answer)
 
 
 def _zeros_for(target: Tensor | GradientEdge) -> Tensor:

@@ -13,6 +13,7 @@ import warnings
 from typing import Any
 
 from .. import _C
+from .._overridable import make_overridable as _make_overridable
 from .._tensor import Tensor
 from ._attention import multi_head_attention_forward, scaled_dot_product_attention
 from ._loss import (
@@ -697,3 +698,6 @@ def _renormalise_rows(weight: Tensor, indices: Tensor, max_norm: float, p: float
         norm = rows.norm(p, 1, keepdim=True)
         scale = (max_norm / (norm + 1e-7)).masked_fill(norm <= max_norm, 1.0)
         weight.index_copy_(0, index.long(), rows * scale)
+
+
+_make_overridable(globals(), __all__)

@@ -1,0 +1,110 @@
+"""``with torch.device("cpu"):`` and ``set_default_device``: where new tensors are made.
+
+This build has one device, the processor: naming it is allowed, and others are refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import _C
+from ..overrides import TorchFunctionMode, _pop_mode, _push_mode
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+CURRENT_DEVICE: Any = None
+
+
+@functools.cache
+def _device_constructors() -> frozenset[Callable[..., Any]]:
+    """The functions that make tensors on a device that may be named."""
+    names = (
+        "arange bartlett_window blackman_window empty empty_permuted empty_strided eye full "
+        "hamming_window hann_window kaiser_window linspace logspace ones rand randint randn "
+        "randperm range scalar_tensor tril_indices triu_indices zeros"
+    )
+    found = [getattr(_C._VariableFunctions, name, None) for name in names.split()]
+    return frozenset(filter(None, (*found, _C.asarray, _C.as_tensor, _C.tensor)))
+
+
+class DeviceContext(TorchFunctionMode):
+    """New tensors are made on this device if none is named.
+
+    It is the outermost mode, whenever it is entered, so that entering and leaving other modes in
+    between keeps their order. Invariant: there is one of them at most.
+    """
+
+    def __init__(self, device: Any) -> None:
+        """Takes the device.
+
+        Raises:
+            RuntimeError: for a device that this build has not.
+        """
+        super().__init__()
+        self.device = _C.device(device)
+        if self.device.type != "cpu":
+            raise RuntimeError(f"device '{device}' is not available: this build has only cpu")
+        self._before: list[tuple[DeviceContext | None, Any]] = []
+
+    def __enter__(self) -> Self:
+        global CURRENT_DEVICE
+        self._before.append((_replace_outermost(self), CURRENT_DEVICE))
+        CURRENT_DEVICE = self.device
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        global CURRENT_DEVICE
+        outer, CURRENT_DEVICE = self._before.pop()
+        _replace_outermost(outer)
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Makes the call, with the device if none is named."""
+        kwargs = kwargs or {}
+        if func in _device_constructors() and kwargs.get("device") is None:
+            kwargs = {**kwargs, "device": self.device}
+        return func(*args, **kwargs)
+
+
+class _Entered(threading.local):
+    """The contexts of devices that were entered themselves, innermost last."""
+
+    def __init__(self) -> None:
+        self.contexts: list[DeviceContext] = []
+
+
+_entered = _Entered()
+
+
+def _enter(device: Any) -> Any:
+    """What entering a device does."""
+    _entered.contexts.append(DeviceContext(device).__enter__())
+    return device
+
+
+def _leave() -> None:
+    """What leaving it does."""
+    _entered.contexts.pop().__exit__()
+
+
+def _replace_outermost(context: DeviceContext | None) -> DeviceContext | None:
+    """Puts a context below all other modes, in the place of the one that is there; gives that."""
+    modes = [_pop_mode() for _ in range(_C._len_torch_function_stack())]
+    outermost = modes[-1] if modes else None
+    replaced = outermost if isinstance(outermost, DeviceContext) else None
+    if replaced is not None:
+        modes.pop()
+    if context is not None:
+        _push_mode(context)
+    for mode in reversed(modes):
+        _push_mode(mode)
+    return replaced

@@ -21,17 +21,23 @@ from ._C import (
     UntypedStorage,
     as_tensor,
     asarray,
+    autocast_decrement_nesting,
+    autocast_increment_nesting,
     can_cast,
+    clear_autocast_cache,
     default_generator,
     device,
     dtype,
     from_dlpack,
     from_numpy,
     frombuffer,
+    get_autocast_dtype,
     get_default_dtype,
     get_num_threads,
     is_anomaly_check_nan_enabled,
     is_anomaly_enabled,
+    is_autocast_cache_enabled,
+    is_autocast_enabled,
     is_grad_enabled,
     is_inference_mode_enabled,
     is_tensor,
@@ -40,6 +46,9 @@ from ._C import (
     memory_format,
     promote_types,
     result_type,
+    set_autocast_cache_enabled,
+    set_autocast_dtype,
+    set_autocast_enabled,
     set_default_dtype,
     set_num_threads,
     set_printoptions,
@@ -60,6 +69,23 @@ from ._function import (
 from ._info import finfo, get_printoptions, iinfo
 from ._overridable import make_overridable as _make_overridable
 from ._tensor import Tensor
+from .amp import GradScaler, autocast
+from .amp._setting import (
+    get_autocast_cpu_dtype,
+    get_autocast_gpu_dtype,
+    get_autocast_ipu_dtype,
+    get_autocast_xla_dtype,
+    is_autocast_cpu_enabled,
+    is_autocast_ipu_enabled,
+    is_autocast_xla_enabled,
+    set_autocast_cpu_dtype,
+    set_autocast_cpu_enabled,
+    set_autocast_gpu_dtype,
+    set_autocast_ipu_dtype,
+    set_autocast_ipu_enabled,
+    set_autocast_xla_dtype,
+    set_autocast_xla_enabled,
+)
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 
@@ -67,7 +93,9 @@ if TYPE_CHECKING:
     from builtins import bool as _bool
     from builtins import int as _int
 
+    from . import amp as amp
     from . import autograd as autograd
+    from . import cpu as cpu
     from . import cuda as cuda
     from . import linalg as linalg
     from . import memory as memory
@@ -126,6 +154,7 @@ del _name, _private
 _lazy.submodules(
     globals(),
     "_ops",
+    "cpu",
     "cuda",
     "linalg",
     "memory",
@@ -224,6 +253,31 @@ def as_torch() -> None:
 
 __all__ = [
     "Generator",
+    "GradScaler",
+    "autocast",
+    "autocast_decrement_nesting",
+    "autocast_increment_nesting",
+    "clear_autocast_cache",
+    "get_autocast_cpu_dtype",
+    "get_autocast_dtype",
+    "get_autocast_gpu_dtype",
+    "get_autocast_ipu_dtype",
+    "get_autocast_xla_dtype",
+    "is_autocast_cache_enabled",
+    "is_autocast_cpu_enabled",
+    "is_autocast_enabled",
+    "is_autocast_ipu_enabled",
+    "is_autocast_xla_enabled",
+    "set_autocast_cache_enabled",
+    "set_autocast_cpu_dtype",
+    "set_autocast_cpu_enabled",
+    "set_autocast_dtype",
+    "set_autocast_enabled",
+    "set_autocast_gpu_dtype",
+    "set_autocast_ipu_dtype",
+    "set_autocast_ipu_enabled",
+    "set_autocast_xla_dtype",
+    "set_autocast_xla_enabled",
     "OutOfMemoryError",
     "Size",
     "Tensor",

@@ -37,6 +37,7 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
             quote!(#name)
         }
     };
+    let autocast = autocast(op)?;
     let samples = samples(op, "samples");
     let invalid = samples_fn(op, "invalid_samples");
     let methods = methods(op, &def)?;
@@ -67,6 +68,7 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
             vjp: &[#(#vjp),*],
             jvp: #jvp,
             batch: crate::dispatch::Batch::#batch,
+            autocast: crate::dispatch::CastPolicy::#autocast,
             samples: #samples,
             invalid_samples: #invalid,
             parsed: std::sync::OnceLock::new(),
@@ -328,6 +330,17 @@ fn jvp(op: &Op<'_>) -> Result<TokenStream> {
     Ok(
         quote!(#j::Rule(#saves, |ctx| { let _ = ctx; Ok(crate::dispatch::IntoGrads::into_grads(#ty::jvp(#(#params),*)?)) })),
     )
+}
+
+/// What autocast does with the arguments.
+fn autocast(op: &Op<'_>) -> Result<TokenStream> {
+    let Some(word) = op.word("autocast") else { return Ok(quote!(None)) };
+    match word.text().as_str() {
+        "lower" => Ok(quote!(Lower)),
+        "fp32" => Ok(quote!(Fp32)),
+        "promote" => Ok(quote!(Promote)),
+        _ => Err(Error::new(word.span, "expected lower, fp32 or promote")),
+    }
 }
 
 fn samples(op: &Op<'_>, name: &str) -> TokenStream {

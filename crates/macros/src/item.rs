@@ -65,6 +65,7 @@ const WORDS: &[&str] = &[
     "samples",
     "node",
     "method",
+    "autocast",
 ];
 const FUNCTIONS: &[&str] =
     &["meta", "cpu", "cpu_", "composite", "vjp", "jvp", "samples", "invalid_samples"];

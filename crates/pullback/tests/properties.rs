@@ -4,9 +4,9 @@
 //! sample and the worst element. `PULLBACK_OP=name` restricts a run to one op.
 
 use pullback::autograd::{call, call_inplace, call_out};
-use pullback::dispatch::{Arg, ArgKind, Kernel, OpDef, Outputs, Traits, Value};
+use pullback::dispatch::{Arg, ArgKind, CastPolicy, Kernel, OpDef, Outputs, Traits, Value};
 use pullback::gradcheck::{Sample, Sampler, Tolerance, gradcheck, gradgradcheck, op_jvp};
-use pullback::{C128, DType, Error, Result, Tensor, manual_seed, ops};
+use pullback::{C128, DType, Device, Error, Result, Tensor, autocast, manual_seed, ops};
 use std::fmt::Write as _;
 
 /// Runs `check` for every op and sample and panics with all failures.
@@ -538,5 +538,50 @@ fn full_names_are_unique() {
     let mut seen = std::collections::HashSet::new();
     for def in ops::registry() {
         assert!(seen.insert(def.full_name()), "{} is declared twice", def.full_name());
+    }
+}
+
+/// What a policy makes of the tensors, by its definition and not by the code that is tested.
+fn cast_by_policy(policy: CastPolicy, values: &[Value]) -> Vec<Value> {
+    let slots = tensor_slots(values);
+    let is_eligible = |t: &Tensor| t.dtype().is_floating_point() && t.dtype() != DType::F64;
+    let has_f32 = slots.iter().any(|(_, _, t)| t.dtype() == DType::F32);
+    let dtype = match policy {
+        CastPolicy::Fp32 => DType::F32,
+        CastPolicy::Promote if has_f32 => DType::F32,
+        _ => DType::BF16,
+    };
+    let cast = |t: &Tensor| if is_eligible(t) { t.to_dtype(dtype).unwrap() } else { t.clone() };
+    let new: Vec<Tensor> = slots.iter().map(|(_, _, t)| cast(t)).collect();
+    replace(values, &slots, &new)
+}
+
+#[test]
+fn autocast_equals_the_op_on_cast_inputs() {
+    let with_policy = ops::registry().filter(|def| def.autocast != CastPolicy::None).count();
+    assert!(with_policy >= 50, "only {with_policy} ops have a policy");
+    for dtype in [DType::F32, DType::BF16, DType::F64] {
+        for_all("autocast", dtype, |def, sample| {
+            let is_composite = matches!(def.kernel, Kernel::Composite(_));
+            if (def.autocast == CastPolicy::None && is_composite) || is_unset(def) {
+                return Ok(());
+            }
+            let values = sample.values(def).map_err(text)?;
+            let cast = match def.autocast {
+                CastPolicy::None => values.clone(),
+                policy => cast_by_policy(policy, &values),
+            };
+            // (Not every op has a kernel for every dtype: then it has none under autocast, either.)
+            let expected = function_of(def, &cast);
+            let got = {
+                let _region = autocast(Device::Cpu, DType::BF16).map_err(text)?;
+                function_of(def, &values)
+            };
+            match (got, expected) {
+                (Ok(got), Ok(expected)) => all_equal(&got, &expected, 0.0),
+                (Err(got), Err(expected)) if got.kind() == expected.kind() => Ok(()),
+                (got, expected) => Err(format!("{got:?} against {expected:?}")),
+            }
+        });
     }
 }

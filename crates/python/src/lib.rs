@@ -87,6 +87,7 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     autograd::engine::init(module)?;
     autograd::mode::init(module)?;
     autograd::anomaly::init(module)?;
+    autograd::autocast::init(module)?;
     autograd::saved::init(module)?;
     raw::context::init(module)?;
     raw::apply::init(module)?;

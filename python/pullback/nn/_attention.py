@@ -12,6 +12,7 @@ import warnings
 from typing import Any
 
 from .._tensor import Tensor
+from ..amp.autocast_mode import casts
 from ._native import VF as _VF
 from ._native import nn as _nn
 
@@ -20,6 +21,7 @@ __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 _linear = _nn.linear
 
 
+@casts("lower")
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .._tensor import Tensor
+from ..amp.autocast_mode import casts
 from ._native import VF as _VF
 from ._native import nn as _nn
 from ._reduction import get_enum, resolved
@@ -297,6 +298,7 @@ def kl_div(
     return loss / input.size(0) if batchmean and input.dim() != 0 else loss
 
 
+@casts("fp32")
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -378,6 +380,7 @@ def _variance(var: Tensor | float, input: Tensor) -> Tensor:
     raise ValueError("var is of incorrect size")
 
 
+@casts("fp32")
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -394,6 +397,7 @@ def hinge_embedding_loss(
     return _reduce(apart + together, reduction)
 
 
+@casts("fp32")
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -430,6 +434,7 @@ def pairwise_distance(
     return (x1 - x2 + eps).norm(p, -1, keepdim=keepdim)
 
 
+@casts("fp32")
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -523,6 +528,7 @@ def multi_margin_loss(
     return _nn.multi_margin_loss(input, target, p, margin, weight, get_enum(reduction))
 
 
+@casts("fp32")
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,

@@ -20,12 +20,14 @@ pub(super) fn size(source: &Source, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A file or folder whose name is no subject. `utils` is allowed in the Python package: PyTorch's users import it.
+/// A file or folder whose name is no subject. `utils` is allowed in the Python package, and `common` in the older
+/// names of mixed precision: PyTorch's users import them.
 pub(super) fn file_name(source: &Source, findings: &mut Vec<Finding>) {
     let stem = source.path.rsplit_once('.').map_or(source.path.as_str(), |(stem, _)| stem);
     for name in stem.split('/') {
         let name = name.trim_start_matches('_');
-        let pytorch = source.path.starts_with("python/") && name == "utils";
+        let pytorch = source.path.starts_with("python/") && name == "utils"
+            || source.path.ends_with("cuda/amp/common.py");
         if EMPTY_NAMES.contains(&name) && !pytorch {
             findings.push(Finding::new(source, 1, format!("`{name}` names no subject: rename it")));
         }

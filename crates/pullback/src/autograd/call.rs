@@ -6,8 +6,8 @@
 //! Invariant: when a call fails no tensor has changed its shape, its history or its version.
 
 use super::{
-    Slots, arithmetic, check_inplace, check_out, copy_into, inputs_of, link_views, mode, needed,
-    record, record_constant, record_inplace, record_saved, rules_need_self, save_inputs,
+    Slots, arithmetic, autocast, check_inplace, check_out, copy_into, inputs_of, link_views, mode,
+    needed, record, record_constant, record_inplace, record_saved, rules_need_self, save_inputs,
     saved_hooks, writes,
 };
 use crate::dispatch::{
@@ -26,6 +26,13 @@ use std::panic::Location;
 #[inline]
 #[track_caller]
 pub fn call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
+    if autocast::is_any_enabled() { autocast::call(def, args) } else { call_uncast(def, args) }
+}
+
+/// The same with the arguments as they are.
+#[inline(always)]
+#[track_caller]
+pub(super) fn call_uncast(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
     let caller = Location::caller();
     match def.kernel {
         Kernel::Pointwise(_) if handler::concerns(args) => {
@@ -56,7 +63,11 @@ pub fn call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
 /// Where a call comes from.
 type Caller = &'static Location<'static>;
 
-fn call_composite(def: &'static OpDef, args: &[Arg<'_>], caller: Caller) -> Result<Outputs> {
+pub(super) fn call_composite(
+    def: &'static OpDef,
+    args: &[Arg<'_>],
+    caller: Caller,
+) -> Result<Outputs> {
     let _site = Scope::of_caller(caller);
     let Kernel::Composite(compose) = def.kernel else { unreachable!("checked by the caller") };
     if def.is(Traits::WHOLE) && handler::concerns(args) {
@@ -166,6 +177,7 @@ fn replace_numbers<'a>(
 #[track_caller]
 pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
     let _site = Scope::of_caller(Location::caller());
+    let _pause = autocast::pause(args);
     with_tensors(def, args, |args| {
         let target = receiver(args);
         if let Kernel::Composite(compose) = def.kernel {
@@ -245,6 +257,7 @@ fn old_value(target: &Tensor) -> Result<Tensor> {
 #[track_caller]
 pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result<()> {
     let _site = Scope::of_caller(Location::caller());
+    let _pause = autocast::pause(args);
     with_tensors(def, args, |args| {
         check_out(def, args, outs)?;
         for out in outs {

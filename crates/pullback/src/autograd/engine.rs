@@ -7,7 +7,7 @@
 //! thread once that stack is deep.
 
 use super::node::{Body, Edge, InputMeta, Node};
-use super::{anomaly, arithmetic, blame, leaf, mode, saved_hooks};
+use super::{anomaly, arithmetic, autocast, blame, leaf, mode, saved_hooks};
 use crate::dispatch::{Grads, dispatch_mode};
 use crate::error::{bail, ensure};
 use crate::site::{Scope, Site};
@@ -342,7 +342,7 @@ pub fn set_carrier(carrier: Carrier) {
 /// A deep nest of backwards goes on with an empty stack.
 fn on_new_thread(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     let (modes, hooks, site) = (mode::snapshot(), saved_hooks::snapshot(), Site::here());
-    let dispatch_modes = dispatch_mode::Snapshot::take();
+    let (dispatch_modes, casts) = (dispatch_mode::Snapshot::take(), autocast::snapshot());
     let outer = CARRIER.get().map(|carry| carry());
     let in_part = !is_whole_backward();
     std::thread::scope(|scope| {
@@ -350,6 +350,7 @@ fn on_new_thread(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
             mode::restore(modes);
             saved_hooks::restore(hooks);
             dispatch_modes.restore();
+            autocast::restore(&casts);
             if let Some(take_over) = outer {
                 take_over();
             }

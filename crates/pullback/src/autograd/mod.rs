@@ -9,6 +9,7 @@ mod accumulator;
 pub mod anomaly;
 mod api;
 mod arithmetic;
+pub mod autocast;
 mod blame;
 mod call;
 mod counted;
@@ -28,7 +29,9 @@ pub mod writes;
 
 pub(crate) use accumulator::AccumulatorSlot;
 pub use api::{Options, backward, check_start, grad, grad_of_edges, implicit_start, start};
+pub use autocast::{AutocastGuard, no_autocast};
 pub use call::{call, call_inplace, call_out};
+use call::{call_composite, call_uncast};
 pub use function::{Context, Function, apply};
 pub use leaf::Meta;
 /// Says once who answers ops on marked tensors ([`Tensor::mark_handled`]).

@@ -17,6 +17,8 @@ pub(crate) mod bit {
     pub(crate) const SAVED_HOOKS: u32 = 8;
     /// Somebody wants to know of writes. As above.
     pub(crate) const WRITE_OBSERVERS: u32 = 16;
+    /// For ten types of devices: ops run in dtypes that autocast chooses. As above.
+    pub(crate) const AUTOCAST: u32 = 0x3ff << 16;
 }
 
 /// What holds at first; threads keep differences from it.
@@ -106,7 +108,7 @@ pub fn inference_mode(enabled: bool) -> ModeGuard {
 pub fn is_inference_mode() -> bool {
     current() & bit::INFERENCE != 0
 }
-/// Sets a bit that follows its own scopes.
+/// Sets bits that follow their own scopes.
 pub(super) fn set_bit(bit: u32, on: bool) {
     let modes = &local().modes;
     modes.set((modes.get() & !bit) | if on { bit } else { 0 });

@@ -50,6 +50,8 @@ pub struct OpDef {
     pub jvp: Jvp,
     /// Its batching rule.
     pub batch: Batch,
+    /// What autocast does with its arguments.
+    pub autocast: CastPolicy,
     /// Inputs for the property tests.
     pub samples: Option<fn(&Sampler) -> Vec<Sample>>,
     /// Inputs it must refuse.
@@ -135,6 +137,19 @@ impl Traits {
     pub const fn with(self, other: Traits) -> Traits {
         Traits(self.0 | other.0)
     }
+}
+
+/// What autocast does with the floating-point arguments of an op on the CPU, `float64` aside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CastPolicy {
+    /// Nothing. Of an op made of others, those have their own.
+    None,
+    /// Converts to the dtype that autocast was given.
+    Lower,
+    /// Converts to `float32`.
+    Fp32,
+    /// Converts to the widest of their dtypes.
+    Promote,
 }
 
 /// One argument.

@@ -15,8 +15,8 @@ pub use arg::{
 };
 pub(crate) use arg::{device_mismatch, each_tensor};
 pub use def::{
-    ArgDef, ArgKind, Batch, Facts, Jvp, Kernel, OpDef, RuleCtx, Save, SaveKind, Sharing, Traits,
-    VjpRule,
+    ArgDef, ArgKind, Batch, CastPolicy, Facts, Jvp, Kernel, OpDef, RuleCtx, Save, SaveKind,
+    Sharing, Traits, VjpRule,
 };
 pub use pointwise::ResultKind;
 pub(crate) use pointwise::{run_fast as run_pointwise_fast, run_into as run_pointwise_into};

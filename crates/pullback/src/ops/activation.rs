@@ -309,7 +309,7 @@ impl LeakyReluBackward {
 }
 
 /// `self` above 0, `weight * self` below, with one weight or one per channel (dimension 1).
-#[op("prelu(Tensor self, Tensor weight) -> Tensor")]
+#[op("prelu(Tensor self, Tensor weight) -> Tensor", autocast = lower)]
 impl Prelu {
     fn composite(self_: &Tensor, weight: &Tensor) -> Result<Tensor> {
         ensure!(

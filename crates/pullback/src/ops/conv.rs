@@ -415,7 +415,7 @@ fn padded(
 }
 
 /// Cross-correlates (N, C, L) or (C, L) with `weight` (O, C / groups, k).
-#[op("conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor", function_only, method = conv1d)]
+#[op("conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor", function_only, method = conv1d, autocast = lower)]
 impl Conv1d {
     fn composite(
         input: &Tensor,
@@ -436,7 +436,7 @@ impl Conv1d {
 }
 
 /// Cross-correlates (N, C, H, W) or (C, H, W) with `weight` (O, C / groups, kh, kw).
-#[op("conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor", function_only, method = conv2d)]
+#[op("conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor", function_only, method = conv2d, autocast = lower)]
 impl Conv2d {
     fn composite(
         input: &Tensor,
@@ -461,7 +461,7 @@ impl Conv2d {
 }
 
 /// Cross-correlates (N, C, D, H, W) or (C, D, H, W) with `weight` (O, C / groups, kd, kh, kw).
-#[op("conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor", function_only, method = conv3d)]
+#[op("conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor", function_only, method = conv3d, autocast = lower)]
 impl Conv3d {
     fn composite(
         input: &Tensor,
@@ -482,7 +482,7 @@ impl Conv3d {
 }
 
 /// As `conv1d` with `padding` "same" or "valid".
-#[op("conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding=\"valid\", int[1] dilation=1, int groups=1) -> Tensor", function_only, method = conv1d_padding)]
+#[op("conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding=\"valid\", int[1] dilation=1, int groups=1) -> Tensor", function_only, method = conv1d_padding, autocast = lower)]
 impl Conv1dPadding {
     fn composite(
         input: &Tensor,
@@ -506,7 +506,7 @@ impl Conv1dPadding {
 }
 
 /// As `conv2d` with `padding` "same" or "valid".
-#[op("conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding=\"valid\", int[2] dilation=1, int groups=1) -> Tensor", function_only, method = conv2d_padding)]
+#[op("conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding=\"valid\", int[2] dilation=1, int groups=1) -> Tensor", function_only, method = conv2d_padding, autocast = lower)]
 impl Conv2dPadding {
     fn composite(
         input: &Tensor,
@@ -530,7 +530,7 @@ impl Conv2dPadding {
 }
 
 /// As `conv3d` with `padding` "same" or "valid".
-#[op("conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding=\"valid\", int[3] dilation=1, int groups=1) -> Tensor", function_only, method = conv3d_padding)]
+#[op("conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding=\"valid\", int[3] dilation=1, int groups=1) -> Tensor", function_only, method = conv3d_padding, autocast = lower)]
 impl Conv3dPadding {
     fn composite(
         input: &Tensor,
@@ -554,7 +554,7 @@ impl Conv3dPadding {
 }
 
 /// The transpose of `conv1d`: (N, C, L) with `weight` (C, O / groups, k).
-#[op("conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor", function_only, method = conv_transpose1d)]
+#[op("conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor", function_only, method = conv_transpose1d, autocast = lower)]
 impl ConvTranspose1d {
     fn composite(
         input: &Tensor,
@@ -579,7 +579,7 @@ impl ConvTranspose1d {
 }
 
 /// The transpose of `conv2d`: (N, C, H, W) with `weight` (C, O / groups, kh, kw).
-#[op("conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor", function_only, method = conv_transpose2d)]
+#[op("conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor", function_only, method = conv_transpose2d, autocast = lower)]
 impl ConvTranspose2d {
     fn composite(
         input: &Tensor,
@@ -605,7 +605,7 @@ impl ConvTranspose2d {
 }
 
 /// The transpose of `conv3d`: (N, C, D, H, W) with `weight` (C, O / groups, kd, kh, kw).
-#[op("conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor", function_only, method = conv_transpose3d)]
+#[op("conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor", function_only, method = conv_transpose3d, autocast = lower)]
 impl ConvTranspose3d {
     fn composite(
         input: &Tensor,

@@ -263,7 +263,7 @@ fn off_diagonal(a: &Tensor, k: i64) -> Result<Tensor> {
 
 /// The singular value decomposition `A = U diag(S) Vh`, singular values descending. The first min(m, n) singular vectors
 /// have a gradient where singular values are distinct; for complex matrices, of what does not depend on their phase.
-#[op("linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", module = "linalg", method = linalg_svd)]
+#[op("linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", module = "linalg", method = linalg_svd, autocast = fp32)]
 impl LinalgSvd {
     fn composite(a: &Tensor, full_matrices: bool, driver: Option<&str>) -> Result<[Tensor; 3]> {
         check_driver(driver)?;
@@ -275,7 +275,7 @@ impl LinalgSvd {
 }
 
 /// The singular values of a matrix, descending.
-#[op("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", module = "linalg", exact_out, method = linalg_svdvals)]
+#[op("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", module = "linalg", exact_out, method = linalg_svdvals, autocast = fp32)]
 impl LinalgSvdvals {
     fn composite(a: &Tensor, driver: Option<&str>) -> Result<Tensor> {
         check_driver(driver)?;
@@ -301,7 +301,7 @@ fn check_driver(driver: Option<&str>) -> Result<()> {
 }
 
 /// `A = Q R` with orthonormal columns in `Q` and `R` upper triangular; `mode` is "reduced", "complete" or "r" (no Q).
-#[op("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", module = "linalg", node = "LinalgQr", method = linalg_qr)]
+#[op("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", module = "linalg", node = "LinalgQr", method = linalg_qr, autocast = fp32)]
 impl LinalgQr {
     fn cpu(a: &Tensor, mode: &str) -> Result<[Tensor; 2]> {
         check_matrix("qr", a, false)?;
@@ -390,7 +390,7 @@ fn qr_backward(gq: Option<&Tensor>, gr: Option<&Tensor>, q: &Tensor, r: &Tensor)
 }
 
 /// The lower factor `L` of a Hermitian positive definite matrix, `A = L L^H`; with `upper`, `L^H`.
-#[op("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", module = "linalg", exact_out, method = linalg_cholesky)]
+#[op("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", module = "linalg", exact_out, method = linalg_cholesky, autocast = fp32)]
 impl LinalgCholesky {
     fn composite(self_: &Tensor, upper: bool) -> Result<Tensor> {
         let [l, info] = self_.linalg_cholesky_ex_with(upper, false)?;
@@ -411,7 +411,7 @@ fn not_positive_definite(minor: i32) -> String {
 /// As `linalg_cholesky`, with `info` (int32) that tells for each matrix 0 or the order of its first leading minor that is
 /// not positive definite; that matrix's factor is NaN. With `check_errors` such a matrix is an error.
 #[op("linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
-     module = "linalg", exact_out, method = linalg_cholesky_ex)]
+     module = "linalg", exact_out, method = linalg_cholesky_ex, autocast = fp32)]
 impl LinalgCholeskyEx {
     fn cpu(self_: &Tensor, upper: bool, check_errors: bool) -> Result<[Tensor; 2]> {
         check_matrix("cholesky", self_, true)?;
@@ -498,7 +498,7 @@ impl EighKernel {
 
 /// Eigenvalues (ascending, real) and eigenvectors (as columns) of a Hermitian matrix, of which the triangle `UPLO` is
 /// read. Eigenvectors have a gradient only where eigenvalues are distinct.
-#[op("linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)", module = "linalg", method = linalg_eigh)]
+#[op("linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)", module = "linalg", method = linalg_eigh, autocast = fp32)]
 impl LinalgEigh {
     fn composite(self_: &Tensor, uplo: &str) -> Result<[Tensor; 2]> {
         self_.eigh_kernel(uplo, true)
@@ -509,7 +509,7 @@ impl LinalgEigh {
 }
 
 /// The eigenvalues (ascending, real) of a Hermitian matrix, of which the triangle `UPLO` is read.
-#[op("linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", module = "linalg", exact_out, method = linalg_eigvalsh)]
+#[op("linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", module = "linalg", exact_out, method = linalg_eigvalsh, autocast = fp32)]
 impl LinalgEigvalsh {
     fn composite(self_: &Tensor, uplo: &str) -> Result<Tensor> {
         let [w, _] = self_.eigh_kernel(uplo, needs_vectors(self_))?;
@@ -574,7 +574,7 @@ impl Complex {
 }
 
 /// Complex numbers from absolute values and angles: `abs * (cos(angle) + i sin(angle))`.
-#[op("polar(Tensor abs, Tensor angle) -> Tensor", function_only, exact_out, batch = pointwise, method = polar_with_angle)]
+#[op("polar(Tensor abs, Tensor angle) -> Tensor", function_only, exact_out, batch = pointwise, method = polar_with_angle, autocast = fp32)]
 impl Polar {
     fn meta(abs: &Tensor, angle: &Tensor) -> Result<TensorSpec> {
         complex_spec("polar", abs, angle)

@@ -25,7 +25,7 @@ fn is_vector(a_shape: &[i64], b_shape: &[i64]) -> bool {
 }
 
 /// The solution `X` of `A X = B` (or of `X A = B` unless `left`), batches broadcast; `B` may be vectors.
-#[op("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", module = "linalg", exact_out, method = linalg_solve)]
+#[op("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", module = "linalg", exact_out, method = linalg_solve, autocast = fp32)]
 impl LinalgSolve {
     fn composite(a: &Tensor, b: &Tensor, left: bool) -> Result<Tensor> {
         let [x, info] = a.linalg_solve_ex_with(b, left, false)?;
@@ -126,7 +126,7 @@ fn solve_samples(s: &Sampler) -> Vec<Sample> {
 }
 
 /// The inverse matrix.
-#[op("linalg_inv(Tensor A) -> Tensor", module = "linalg", exact_out, alias("inverse"), method = linalg_inv)]
+#[op("linalg_inv(Tensor A) -> Tensor", module = "linalg", exact_out, alias("inverse"), method = linalg_inv, autocast = fp32)]
 impl LinalgInv {
     fn composite(a: &Tensor) -> Result<Tensor> {
         let [inverse, info] = a.linalg_inv_ex()?;
@@ -162,7 +162,7 @@ fn not_invertible(pivot: i32) -> String {
 /// As `linalg_inv`, with `info` (int32) that tells for each matrix 0 or the number of its first pivot that is zero; the
 /// inverse is NaN there. With `check_errors` a singular matrix is an error.
 #[op("linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", module = "linalg", exact_out,
-     method = linalg_inv_ex)]
+     method = linalg_inv_ex, autocast = fp32)]
 impl LinalgInvEx {
     fn cpu(a: &Tensor, check_errors: bool) -> Result<[Tensor; 2]> {
         check_matrix("inv", a, true)?;

@@ -22,7 +22,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 ];
 
 /// `(self - target)^2`, reduced.
-#[op("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", out, apart, module = "nn")]
+#[op("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", out, apart, module = "nn", autocast = fp32)]
 impl MseLoss {
     fn cpu(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
         check_floating("mse_cpu", self_, target)?;
@@ -62,7 +62,7 @@ impl MseLoss {
 }
 
 /// `|self - target|`, reduced.
-#[op("l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", module = "nn")]
+#[op("l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", module = "nn", autocast = fp32)]
 impl L1Loss {
     fn composite(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
         reduced(self_.sub(target)?.abs()?, reduction)
@@ -77,7 +77,7 @@ impl L1Loss {
     "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor",
     out,
     apart,
-    module = "nn"
+    module = "nn", autocast = fp32
 )]
 impl SmoothL1Loss {
     fn cpu(self_: &Tensor, target: &Tensor, reduction: i64, beta: f64) -> Result<Tensor> {
@@ -131,7 +131,7 @@ impl SmoothL1Loss {
     "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor",
     out,
     apart,
-    module = "nn"
+    module = "nn", autocast = fp32
 )]
 impl HuberLoss {
     fn cpu(self_: &Tensor, target: &Tensor, reduction: i64, delta: f64) -> Result<Tensor> {
@@ -184,7 +184,7 @@ impl HuberLoss {
     out,
     apart,
     module = "nn",
-    not_differentiable(weight)
+    not_differentiable(weight), autocast = fp32
 )]
 impl BinaryCrossEntropy {
     fn cpu(
@@ -257,7 +257,7 @@ impl BinaryCrossEntropy {
 #[op(
     "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
     function_only,
-    not_differentiable(weight, pos_weight)
+    not_differentiable(weight, pos_weight), autocast = fp32
 )]
 impl BinaryCrossEntropyWithLogits {
     fn cpu(
@@ -322,7 +322,7 @@ impl BinaryCrossEntropyWithLogits {
 /// is given as its logarithm. The mean is over all elements.
 #[op(
     "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor",
-    function_only
+    function_only, autocast = fp32
 )]
 impl KlDiv {
     fn composite(

@@ -31,7 +31,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
     exact_out,
     module = "nn",
-    not_differentiable(weight)
+    not_differentiable(weight),
+    autocast = fp32
 )]
 impl NllLoss {
     fn composite(
@@ -73,7 +74,8 @@ impl NllLoss {
     "nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
     out,
     module = "nn",
-    not_differentiable(weight)
+    not_differentiable(weight),
+    autocast = fp32
 )]
 impl NllLoss2d {
     fn composite(
@@ -107,7 +109,8 @@ impl NllLoss2d {
 #[op(
     "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) -> Tensor",
     module = "nn",
-    not_differentiable(weight)
+    not_differentiable(weight),
+    autocast = fp32
 )]
 impl NllLossNd {
     fn composite(
@@ -297,7 +300,8 @@ impl NllLossBackward {
 #[op(
     "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100, float label_smoothing=0.0) -> Tensor",
     module = "nn",
-    not_differentiable(weight)
+    not_differentiable(weight),
+    autocast = fp32
 )]
 impl CrossEntropyLoss {
     fn composite(

@@ -21,7 +21,7 @@ pub(crate) static OPS: &[&OpDef] = &[&SOFT_MARGIN_LOSS, &MULTI_MARGIN_LOSS];
 #[op(
     "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
     module = "nn",
-    not_differentiable(target)
+    not_differentiable(target), autocast = fp32
 )]
 impl SoftMarginLoss {
     fn cpu(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
@@ -95,7 +95,7 @@ fn share(index: &Tensor, weight: Option<&Tensor>, columns: i64) -> Result<Option
 #[op(
     "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor",
     module = "nn",
-    not_differentiable(target, weight)
+    not_differentiable(target, weight), autocast = fp32
 )]
 impl MultiMarginLoss {
     fn cpu(

@@ -118,7 +118,7 @@ fn matrix_samples(s: &Sampler) -> Vec<Sample> {
 
 /// The product of two matrices: `out[i, j] = sum over k of self[i, k] * mat2[k, j]`; (m, k) times (k, n).
 /// Integers wrap; dtypes must be equal.
-#[op("mm(Tensor self, Tensor mat2) -> Tensor", exact_out)]
+#[op("mm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower)]
 impl Mm {
     fn cpu(self_: &Tensor, mat2: &Tensor) -> Result<Tensor> {
         check_matrices("mm", self_, mat2)?;
@@ -154,7 +154,7 @@ impl Mm {
 #[op(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace = method,
-    exact_out, apart(self)
+    exact_out, apart(self), autocast = lower
 )]
 impl Addmm {
     fn cpu(
@@ -201,7 +201,7 @@ impl Addmm {
 }
 
 /// The products of two lists of matrices: (b, n, m) times (b, m, p) gives (b, n, p).
-#[op("bmm(Tensor self, Tensor mat2) -> Tensor", exact_out)]
+#[op("bmm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower)]
 impl Bmm {
     fn cpu(self_: &Tensor, mat2: &Tensor) -> Result<Tensor> {
         check_batches(self_, mat2)?;
@@ -231,7 +231,7 @@ impl Bmm {
 #[op(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace = method,
-    exact_out, apart(self)
+    exact_out, apart(self), autocast = lower
 )]
 impl Baddbmm {
     fn cpu(
@@ -277,7 +277,7 @@ impl Baddbmm {
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace = method,
     resizes_self,
-    exact_out, apart(self)
+    exact_out, apart(self), autocast = lower
 )]
 impl Addbmm {
     fn cpu(
@@ -591,7 +591,7 @@ fn batched(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 
 /// The matrix product: vectors give a dot product, a matrix and a vector a vector, matrices a matrix; further
 /// leading dimensions are batches, which broadcast. Dtypes must be equal.
-#[op("matmul(Tensor self, Tensor other) -> Tensor", exact_out, alias("__matmul__"))]
+#[op("matmul(Tensor self, Tensor other) -> Tensor", exact_out, alias("__matmul__"), autocast = lower)]
 impl Matmul {
     fn composite(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         ensure!(
@@ -647,7 +647,7 @@ impl Matmul {
 }
 
 /// `input @ weight.T + bias` over the last dimension: (*, in) and (out, in) give (*, out).
-#[op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", module = "nn")]
+#[op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", module = "nn", autocast = lower)]
 impl Linear {
     fn composite(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
         let Some(bias) = bias else { return input.matmul(&weight.t()?) };

@@ -41,7 +41,7 @@ impl ViewAsReal {
 }
 
 /// Pairs of real numbers (a last dimension of size 2) as complex ones.
-#[op("view_as_complex(Tensor(a) self) -> Tensor(a)", function_only, view, jvp = linear)]
+#[op("view_as_complex(Tensor(a) self) -> Tensor(a)", function_only, view, jvp = linear, autocast = fp32)]
 impl ViewAsComplex {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         let dtype = self_.dtype();

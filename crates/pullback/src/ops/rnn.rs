@@ -5,6 +5,7 @@
 //! one: weights for input and state, then if there are biases those two, then if the output is projected its
 //! weight. Dropout draws between layers only.
 
+use crate::autograd::autocast::{self, Target};
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -300,7 +301,9 @@ impl LstmCell {
         let (h, c) = pair("lstm_cell", hx)?;
         check_step(input, [Some(h), c], [w_ih, w_hh], 4)?;
         let layer = Layer::new(Cell::Lstm, input, (h, c), [w_ih, w_hh], [b_ih, b_hh]);
-        if let (Some(c), true) = (c, layer.is_fused()) {
+        // Autocast leaves the cell's state as it is: products are low, sums are not.
+        let is_cast = autocast::is_enabled(Target::CPU);
+        if let (Some(c), true) = (c, layer.is_fused() && !is_cast) {
             let [hy, cy, _] = input.lstm_step(h, c, w_ih, w_hh, b_ih, b_hh)?;
             return Ok([hy, cy]);
         }
@@ -493,12 +496,13 @@ fn check_features(input: &Tensor, weights: [&Tensor; 2]) -> Result<()> {
 
 /// What is multiplied has one dtype; `c`, which is not, may have another.
 fn check_dtypes(a: &Tensor, b: &Tensor) -> Result<()> {
+    let (a, b) = (autocast::lowered(a), autocast::lowered(b));
     ensure!(
-        a.dtype() == b.dtype(),
+        a == b,
         runtime,
         "mat1 and mat2 must have the same dtype, but got {} and {}",
-        a.dtype().scalar_name(),
-        b.dtype().scalar_name()
+        a.scalar_name(),
+        b.scalar_name()
     );
     Ok(())
 }

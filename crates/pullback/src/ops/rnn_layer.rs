@@ -5,6 +5,7 @@
 //! kernels do not take: complex numbers, operands of several dtypes, projections. The checks of sizes
 //! are in `rnn`, whose ops are what users call. Invariant: both ways compute the same function.
 
+use crate::autograd::autocast::{self, Target};
 use crate::autograd::{self, Options};
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
@@ -24,7 +25,7 @@ pub(crate) static OPS: &[&OpDef] =
 /// backward the gates and the cells of every step. Without `batch_sizes` the input is (steps, batch, features),
 /// else its rows are steps of those sizes end to end. The states have any shape of `batch * hidden` elements.
 #[op("_lstm_layer(Tensor input, Tensor hx, Tensor cx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
-     internal, method = lstm_layer)]
+     internal, method = lstm_layer, autocast = lower)]
 impl LstmLayer {
     fn cpu(
         input: &Tensor,
@@ -155,7 +156,7 @@ impl GruLayer {
 
 /// The plain cell, with `tanh` or relu, over all steps, as `_lstm_layer`.
 #[op("_rnn_layer(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse, bool relu) -> (Tensor, Tensor)",
-     internal, method = rnn_layer)]
+     internal, method = rnn_layer, autocast = lower)]
 impl PlainLayer {
     fn cpu(
         input: &Tensor,
@@ -317,7 +318,7 @@ impl GruStep {
 
 /// One step of the plain cell.
 #[op("_rnn_step(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, bool relu) -> Tensor",
-     internal, method = rnn_step)]
+     internal, method = rnn_step, autocast = lower)]
 impl PlainStep {
     fn cpu(
         input: &Tensor,
@@ -447,15 +448,22 @@ impl<'a> Layer<'a> {
         Ok(self)
     }
 
+    /// Whether autocast lets parts have dtypes of their own: products are low, the state that they are added to is
+    /// not. The layers of the other cells run in one dtype.
+    fn is_mixed(&self) -> bool {
+        self.cell == Cell::Gru && autocast::is_enabled(Target::CPU)
+    }
+
     /// Whether the kernels take it.
     pub(crate) fn is_fused(&self) -> bool {
-        let dtype = self.input.dtype();
+        let dtype = autocast::lowered(self.input);
         let tensors = self.weights.into_iter().chain([self.h]).chain(self.c);
         let mut tensors = tensors.chain(self.biases.into_iter().flatten());
         let rows = self.weights[0].shape()[0];
         dtype.is_floating_point()
             && self.projection.is_none()
-            && tensors.all(|t| t.dtype() == dtype)
+            && !self.is_mixed()
+            && tensors.all(|t| autocast::lowered(t) == dtype)
             && self.biases.into_iter().flatten().all(|b| b.shape() == [rows])
     }
 

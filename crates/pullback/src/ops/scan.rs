@@ -199,7 +199,7 @@ impl Pick {
 
 /// The product of all elements; 1 of none. Integers and bools multiply in int64 unless `dtype` is given. The
 /// gradient is exact at zeros too.
-#[op("prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", batch = reduction)]
+#[op("prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", batch = reduction, autocast = fp32)]
 impl Prod {
     fn cpu(self_: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
         product(self_, None, false, dtype)
@@ -229,7 +229,7 @@ impl Prod {
 
 /// The product along `dim`; 1 of no elements.
 #[op("prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out,
-     node = "ProdBackward1", batch = reduction)]
+     node = "ProdBackward1", batch = reduction, autocast = fp32)]
 impl ProdDim {
     fn cpu(self_: &Tensor, dim: i64, keepdim: bool, dtype: Option<DType>) -> Result<Tensor> {
         wrap_dim(dim, self_.ndim())?;

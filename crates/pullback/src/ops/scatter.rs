@@ -493,7 +493,7 @@ impl IndexAdd {
     "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
     inplace = method,
     exact_out,
-    not_differentiable(index)
+    not_differentiable(index), autocast = promote
 )]
 impl IndexCopy {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The Python face of autograd: nodes, hooks, the engine's entry, custom functions, modes.
 
 pub(crate) mod anomaly;
+pub(crate) mod autocast;
 pub(crate) mod context;
 pub(crate) mod engine;
 pub(crate) mod function;

@@ -55,6 +55,15 @@ fn tensor_options_come_last_with_requires_grad() {
 }
 
 #[test]
+fn an_op_that_is_not_for_programs_has_the_options_of_its_schema() {
+    let copy = "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, \
+         Device? device=None, bool? pin_memory=None, bool non_blocking=False) -> Tensor";
+    let expected = "(Tensor input, *, torch.dtype dtype = None, torch.layout layout = None, \
+         torch.device device = None, bool pin_memory = None, bool non_blocking = False)";
+    assert_eq!(shown(copy, None, Form::Function), expected);
+}
+
+#[test]
 fn a_dtype_alone_is_an_ordinary_parameter() {
     let sum = "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, \
          ScalarType? dtype=None) -> Tensor";

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, cast
 
+from ... import _C
 from ..._tensor import Tensor
 from .. import init
 from .._native import VF as _VF
@@ -145,7 +146,7 @@ class RNNBase(Module):
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Refuses inputs of another dtype, rank or number of features."""
         dtype = getattr(self, self._all_weights[0][0]).dtype
-        if input.dtype != dtype:
+        if input.dtype != dtype and not _C._is_any_autocast_enabled():
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}). "
                 f"Convert input: input.to({dtype}), or convert model: model.to({input.dtype})"

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from ... import _C
+from ...amp.autocast_mode import autocast
 from ...autograd import Function, backward
 from ...autograd.grad_mode import enable_grad, no_grad
 from ...random import get_rng_state
@@ -139,6 +140,16 @@ def set_device_states(devices: Any, states: Any, *, device_type: str | None = No
     """Puts back what :func:`get_device_states` gave."""
 
 
+def _autocast_as_now() -> autocast:
+    """A context in which autocast on the CPU, the only device, is as it is now."""
+    return autocast(
+        "cpu",
+        _C.get_autocast_dtype("cpu"),
+        _C.is_autocast_enabled("cpu"),
+        _C.is_autocast_cache_enabled(),
+    )
+
+
 class CheckpointFunction(Function):
     """The reentrant way: backward runs the region again and another backward in it."""
 
@@ -148,6 +159,7 @@ class CheckpointFunction(Function):
         check_backward_validity(args)
         ctx.run_function = run_function
         ctx.rng_state = get_rng_state() if preserve_rng_state else None
+        ctx.autocast = _autocast_as_now()
         ctx.inputs = [None if is_tensor(value) else value for value in args]
         ctx.tensor_places = [place for place, value in enumerate(args) if is_tensor(value)]
         ctx.save_for_backward(*(args[place] for place in ctx.tensor_places))
@@ -168,7 +180,7 @@ class CheckpointFunction(Function):
         for place, tensor in zip(ctx.tensor_places, ctx.saved_tensors, strict=True):
             inputs[place] = tensor
         detached = detach_variable(tuple(inputs))
-        with random_state(ctx.rng_state), enable_grad():
+        with random_state(ctx.rng_state), ctx.autocast.again(), enable_grad():
             outputs = ctx.run_function(*detached)
         if is_tensor(outputs):
             outputs = (outputs,)
@@ -204,9 +216,10 @@ def _without_reentry(
     if isinstance(forward_context, _CachingTorchDispatchMode):
         forward_context.respect_saved_tensors_hooks = options.respect_saved_tensors_hooks
     state = get_rng_state() if options.preserve_rng_state else None
+    casts = _autocast_as_now()
 
     def run(kwargs: dict[str, Any], *args: Any) -> None:
-        with random_state(state), recompute_context:
+        with random_state(state), casts.again(), recompute_context:
             function(*args, **kwargs)
 
     early_stop = options.early_stop if _early_stop is None else _early_stop

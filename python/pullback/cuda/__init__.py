@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from .. import _lazy
+
+if TYPE_CHECKING:
+    from . import amp as amp
+
 __all__ = [
     "current_device",
     "device_count",
@@ -11,6 +18,8 @@ __all__ = [
     "manual_seed_all",
     "synchronize",
 ]
+
+_lazy.submodules(globals(), "amp")
 
 
 def is_available() -> bool:

@@ -10,7 +10,7 @@
 
 use super::mode::{self, bit};
 use super::{arithmetic, call_composite, call_uncast};
-use crate::dispatch::{Arg, CastPolicy, Kernel, OpDef, Outputs, handler};
+use crate::dispatch::{Arg, CastPolicy, Kernel, OpDef, Outputs, each_tensor};
 use crate::error::{bail, ensure};
 use crate::site::Scope;
 use crate::tensor::{Flag, WeakTensor};
@@ -267,17 +267,12 @@ impl Drop for Paused {
 
 /// Autocast is off as long as this lives; nothing is done if it is off already.
 #[inline(always)]
-pub(super) fn pause(args: &[Arg<'_>]) -> Option<Paused> {
-    if is_any_enabled() { pause_now(args) } else { None }
+pub(super) fn pause() -> Option<Paused> {
+    is_any_enabled().then(paused)
 }
 
-/// What a handler runs is no inside of an op: the thread's settings hold for it.
 #[cold]
 #[inline(never)]
-fn pause_now(args: &[Arg<'_>]) -> Option<Paused> {
-    (!handler::concerns(args)).then(paused)
-}
-
 fn paused() -> Paused {
     let bits = mode::current() & bit::AUTOCAST;
     set_bits(0);
@@ -297,7 +292,7 @@ pub(super) fn call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
             // Its parts have policies of their own.
             return call_composite(def, args, caller);
         }
-        let _pause = pause(args);
+        let _pause = paused();
         return run_call(def, args);
     }
     let wanted = wanted_dtype(policy, args)?;
@@ -334,7 +329,7 @@ fn wanted_dtype(policy: CastPolicy, args: &[Arg<'_>]) -> Result<DType> {
         CastPolicy::Fp32 | CastPolicy::None => Ok(DType::F32),
         CastPolicy::Promote => {
             let mut widest = Ok(lower);
-            crate::dispatch::each_tensor(args, |tensor| {
+            each_tensor(args, |tensor| {
                 if let (Ok(now), true) = (&widest, is_eligible(tensor)) {
                     widest = wider(*now, tensor.dtype(), lower);
                 }

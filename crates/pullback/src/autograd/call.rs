@@ -177,7 +177,7 @@ fn replace_numbers<'a>(
 #[track_caller]
 pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
     let _site = Scope::of_caller(Location::caller());
-    let _pause = autocast::pause(args);
+    let _pause = autocast::pause();
     with_tensors(def, args, |args| {
         let target = receiver(args);
         if let Kernel::Composite(compose) = def.kernel {
@@ -257,7 +257,7 @@ fn old_value(target: &Tensor) -> Result<Tensor> {
 #[track_caller]
 pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result<()> {
     let _site = Scope::of_caller(Location::caller());
-    let _pause = autocast::pause(args);
+    let _pause = autocast::pause();
     with_tensors(def, args, |args| {
         check_out(def, args, outs)?;
         for out in outs {

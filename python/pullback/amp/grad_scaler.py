@@ -257,7 +257,8 @@ class GradScaler:
         if state["stage"] is not OptState.UNSCALED:
             given = scale if given is None else scale * given
         optimizer.grad_scale = given
-        optimizer.found_inf = sum(state["found_inf_per_device"].values())
+        found = state["found_inf_per_device"].values()
+        optimizer.found_inf = sum(found, start=_VF.zeros_like(scale))
         try:
             result = optimizer.step(*args, **kwargs)
             state["stage"] = OptState.STEPPED

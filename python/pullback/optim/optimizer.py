@@ -172,9 +172,9 @@ class Optimizer:
     Raises `TypeError` for a bare tensor, `ValueError` for no parameters at all.
     """
 
-    # An AMP gradient scaler sets these on the instance for the length of one fused step.
-    grad_scale: Tensor | None = None
-    found_inf: Tensor | None = None
+    # An AMP gradient scaler sets these on the instance for one fused step; else there are none.
+    grad_scale: Tensor | None
+    found_inf: Tensor | None
     # Set by every step; a schedule reads it to warn about the order of calls.
     _opt_called: bool = False
 

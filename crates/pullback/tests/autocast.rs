@@ -5,7 +5,7 @@
 use pullback::autograd::autocast::{self as settings, Target};
 use pullback::autograd::no_autocast;
 use pullback::gradcheck::Sampler;
-use pullback::{DType, Device, ErrorKind, Result, Tensor, autocast, no_grad};
+use pullback::{DType, Device, ErrorKind, Result, Tensor, autocast, enable_grad, no_grad};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 fn turn() -> MutexGuard<'static, ()> {
@@ -182,6 +182,7 @@ fn a_nest_of_backwards_too_deep_for_one_stack_keeps_the_settings() -> Result<()>
         if depth == 0 {
             return matrix().mm(&matrix()).map(|y| y.dtype());
         }
+        let _on = enable_grad();
         let seen = Arc::new(Mutex::new(None));
         let (x, noted) = (weight(), seen.clone());
         let y = x.mul(&x)?.sum()?;

@@ -15,7 +15,7 @@ from typing import Any
 from .. import _C
 from .._overridable import make_overridable as _make_overridable
 from .._tensor import Tensor
-from ..amp.autocast_mode import casts
+from ..amp.autocast_mode import casts as _casts
 from ._attention import multi_head_attention_forward, scaled_dot_product_attention
 from ._loss import (
     binary_cross_entropy,
@@ -632,7 +632,7 @@ def normalize(
 # ---- linear, embedding ----
 
 
-@casts("none")
+@_casts("none")
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``y_k = x1^T W_k x2 + b_k`` for ``(*, i)`` and ``(*, j)`` with ``weight`` ``(k, i, j)``.
 

@@ -1,9 +1,9 @@
 //! Autocast: ops run in the dtypes that suit them, while tensors keep theirs.
 //!
 //! An op says in its definition what is done with its arguments ([`CastPolicy`]); here is what a thread has turned on,
-//! and [`call`], which converts and then runs the op with autocast off. A conversion is recorded as any other, so that
+//! and `call`, which converts and then runs the op with autocast off. A conversion is recorded as any other, so that
 //! gradients come back in the tensors' own dtypes. Only functional forms are converted: what writes into given tensors
-//! runs in their dtypes. Invariant: the bits of [`bit::AUTOCAST`] in the thread's modes say for which types of devices
+//! runs in their dtypes. Invariant: the bits of `bit::AUTOCAST` in the thread's modes say for which types of devices
 //! it is on; while all are off, ops look at nothing here.
 //!
 //! P. Micikevicius et al., "Mixed Precision Training", 2018.

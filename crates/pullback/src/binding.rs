@@ -253,6 +253,7 @@ impl Tensor {
     pub fn resize(&self, shape: &[i64]) -> Result<()> {
         self.check_version_writable()?;
         ensure!(!self.requires_grad(), runtime, "cannot resize variables that require grad");
+        crate::autograd::forward::check_resize(self)?;
         if self.shape() != shape {
             self.resize_to(shape)?;
             self.bump_version(Writer::Inplace(&"resize_"));
@@ -273,6 +274,7 @@ impl Tensor {
         );
         self.check_version_writable()?;
         crate::autograd::check_inplace(self, source.requires_grad())?;
+        crate::autograd::forward::check_unsupported("set_", &[self, source])?;
         self.set_geometry(source.geometry().clone());
         self.forget_accumulator();
         self.bump_version(Writer::Inplace(&"set_"));

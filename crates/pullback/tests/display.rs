@@ -4,7 +4,12 @@ use pullback::tensor::display::{Heading, PrintOptions, text};
 use pullback::{C64, Result, Tensor};
 
 fn shown(t: &Tensor, options: PrintOptions) -> String {
-    text(t, Heading { name: "tensor", grad_fn: None, requires_grad: false }, &options).unwrap()
+    text(
+        t,
+        Heading { name: "tensor", grad_fn: None, requires_grad: false, tangent: None },
+        &options,
+    )
+    .unwrap()
 }
 
 #[test]

@@ -86,6 +86,7 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     autograd::node::init(module)?;
     autograd::engine::init(module)?;
     autograd::mode::init(module)?;
+    autograd::forward::init(module)?;
     autograd::anomaly::init(module)?;
     autograd::autocast::init(module)?;
     autograd::saved::init(module)?;

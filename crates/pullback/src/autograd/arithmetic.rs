@@ -1,7 +1,7 @@
 //! The few ops that the engine itself needs. The only file outside `ops` that names one.
 
-use super::mode;
-use crate::dispatch::handler;
+use super::{mode, tangent};
+use crate::dispatch::{Arg, handler};
 use crate::tensor::{preserved_strides, shape::list};
 use crate::{DType, Result, Tensor};
 
@@ -45,7 +45,10 @@ pub(super) fn copy_with_strides(t: &Tensor, shape: &[i64], strides: &[i64]) -> R
     }
     let strides = preserved_strides(shape, strides);
     let out = Tensor::empty_strided(shape, &strides, t.dtype(), t.device())?;
-    if handler::concerns_tensor(t) || mode::is_recording() && t.requires_grad() {
+    if handler::concerns_tensor(t)
+        || mode::is_recording() && t.requires_grad()
+        || tangent::concerns(&[Arg::Tensor(t)])
+    {
         out.copy_(t, false)?;
     } else {
         out.copy_data(t)?;
@@ -69,12 +72,24 @@ pub(super) fn view_as_real(t: &Tensor) -> Result<Tensor> {
 pub(super) fn real_part(t: &Tensor) -> Result<Tensor> {
     t.real()
 }
-/// Pairs of real numbers as complex ones.
 /// The same without history, made by the op.
 pub(super) fn detach(t: &Tensor) -> Result<Tensor> {
     let _below = mode::below();
     t.detach()
 }
+/// A view of everything.
+pub(super) fn alias(t: &Tensor) -> Result<Tensor> {
+    t.alias()
+}
+/// The complex conjugate.
+pub(super) fn conj(t: &Tensor) -> Result<Tensor> {
+    t.conj()
+}
+/// Repeated to a larger shape without copying.
+pub(super) fn expand(t: &Tensor, shape: &[i64]) -> Result<Tensor> {
+    t.expand(shape, false)
+}
+/// Pairs of real numbers as complex ones.
 pub(super) fn view_as_complex(t: &Tensor) -> Result<Tensor> {
     t.view_as_complex()
 }

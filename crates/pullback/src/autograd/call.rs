@@ -6,9 +6,9 @@
 //! Invariant: when a call fails no tensor has changed its shape, its history or its version.
 
 use super::{
-    Slots, arithmetic, autocast, check_inplace, check_out, copy_into, inputs_of, link_views, mode,
-    needed, record, record_constant, record_inplace, record_saved, rules_need_self, save_inputs,
-    saved_hooks, writes,
+    Slots, arithmetic, autocast, check_inplace, check_out, copy_into, forward, inputs_of,
+    link_views, mode, needed, record, record_constant, record_inplace, record_saved,
+    rules_need_self, save_inputs, saved_hooks, tangent, writes,
 };
 use crate::dispatch::{
     Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs, check_apart_out,
@@ -34,6 +34,9 @@ pub fn call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
 #[track_caller]
 pub(super) fn call_uncast(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
     let caller = Location::caller();
+    if tangent::concerns(args) {
+        return forward::call(def, args, caller);
+    }
     match def.kernel {
         Kernel::Pointwise(_) if handler::concerns(args) => {
             call_general(def, args, needed(def, args)?, None, caller)
@@ -127,7 +130,7 @@ fn call_general(
 
 /// Runs `call` with tensors in the places of the numbers that stand where the signature says `Tensor`.
 #[inline(always)]
-fn with_tensors<R>(
+pub(super) fn with_tensors<R>(
     def: &OpDef,
     args: &[Arg<'_>],
     call: impl FnOnce(&[Arg<'_>]) -> Result<R>,
@@ -178,6 +181,15 @@ fn replace_numbers<'a>(
 pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
     let _site = Scope::of_caller(Location::caller());
     let _pause = autocast::pause();
+    if tangent::concerns(args) {
+        return forward::call_inplace(def, args);
+    }
+    call_inplace_plainly(def, args)
+}
+
+/// The same where no tangent is to be computed, or each part of a composite computes its own.
+#[inline]
+pub(super) fn call_inplace_plainly(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
     with_tensors(def, args, |args| {
         let target = receiver(args);
         if let Kernel::Composite(compose) = def.kernel {
@@ -250,6 +262,7 @@ fn old_value(target: &Tensor) -> Result<Tensor> {
             copy.set_history(node, edge.nr);
         }
     }
+    tangent::carry(target, &copy)?;
     Ok(copy)
 }
 
@@ -260,6 +273,7 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
     let _pause = autocast::pause();
     with_tensors(def, args, |args| {
         check_out(def, args, outs)?;
+        forward::check_out(def, args, outs)?;
         for out in outs {
             check_writable(out)?;
             out.check_version_writable()?;

@@ -71,6 +71,7 @@ pub fn attach_outputs(
 
 fn alias(tensor: &Tensor) -> Result<Tensor> {
     let _below = mode::set_grad(false);
+    let _plain = mode::set_forward(false);
     tensor.alias()
 }
 

@@ -5,6 +5,7 @@
 //! for later writes when it is read, and is gone once the graph is freed. Start at [`Function`].
 
 use super::custom::{CustomCall, attach_outputs, save};
+use super::custom_jvp::{InputTangents, push};
 use super::node::{Backward, Edge, Node};
 use super::{SavedTensor, mode};
 use crate::dispatch::Grads;
@@ -57,6 +58,19 @@ pub trait Function: Send + Sync + 'static {
     /// # Errors
     /// Whatever the computation gives; backward stops with it.
     fn backward(&self, ctx: &Context, grads: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>>;
+    /// From the tangents of the inputs those of the outputs, one for each; `None` means zero. Called after forward, if
+    /// an input has a tangent; missing ones are zeros unless forward said otherwise. Where forward wrote to an input
+    /// this writes to its tangent; where forward gave a view this gives the same view of the tangent.
+    ///
+    /// # Errors
+    /// Whatever the computation gives; unless overridden, `NotImplementedError`.
+    fn jvp(&self, ctx: &Context, tangents: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
+        let _ = (ctx, tangents);
+        Err(crate::Error::not_implemented(format!(
+            "{}: You must implement the jvp function for custom autograd.Function to use it with forward mode AD.",
+            std::any::type_name::<Self>()
+        )))
+    }
     /// What `grad_fn.name()` says: the type's name and `Backward`, unless overridden.
     fn name(&self) -> String {
         let path = std::any::type_name::<Self>();
@@ -119,7 +133,7 @@ fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The node of one call.
 struct Call<F> {
-    function: F,
+    function: Arc<F>,
     needs_input_grad: Vec<bool>,
     keeps_missing: bool,
     outputs: Vec<TensorSpec>,
@@ -185,6 +199,7 @@ pub fn apply<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Vec<Tensor>
     let mut ctx = Context { needs_input_grad: needs_input_grad.clone(), ..Context::default() };
     let outputs = {
         let _below = mode::set_grad(false);
+        let _plain = mode::set_forward(false);
         function.forward(&mut ctx, &inputs)?
     };
     let call = CustomCall {
@@ -193,10 +208,10 @@ pub fn apply<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Vec<Tensor>
         non_differentiable: &ctx.non_differentiable,
         executable,
     };
-    let place = Saved::default();
+    let (place, function) = (Saved::default(), Arc::new(function));
     let node = executable.then(|| {
         let body = Call {
-            function,
+            function: function.clone(),
             needs_input_grad,
             keeps_missing: ctx.keeps_missing,
             outputs: outputs.iter().map(TensorSpec::like).collect(),
@@ -207,6 +222,10 @@ pub fn apply<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Vec<Tensor>
     });
     let outputs: Vec<Option<Tensor>> = outputs.into_iter().map(Some).collect();
     let results = attach_outputs(&call, node.as_ref(), &outputs)?;
+    if let Some(known) = InputTangents::of(&inputs)? {
+        let jvp = |tangents: Vec<_>| function.jvp(&ctx, &tangents);
+        push(&call, &known, &outputs, &results, !ctx.keeps_missing, jvp)?;
+    }
     if let Some(node) = &node {
         let list = ctx.saved.iter().map(|t| save(t, &outputs, node)).collect::<Result<_>>()?;
         *lock(&place) = list;

@@ -1,14 +1,15 @@
 //! The tensor's side of autograd: flags, `grad`, `grad_fn`, and accumulation into leaves.
 
 use super::hook::{AccumulateHook, HookId, TensorHook, next_id};
+use super::level::Tangent;
 use super::node::{Edge, Node};
 use super::{arithmetic, mode, view};
 use crate::dispatch::Grads;
 use crate::error::{bail, ensure};
 use crate::tensor::{Flag, is_non_overlapping_and_dense};
 use crate::{Result, Tensor};
-use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
 
 /// The rarely used part of a tensor's autograd state.
 #[derive(Default)]
@@ -16,11 +17,15 @@ pub struct Meta {
     grad: Option<Tensor>,
     hooks: Vec<(HookId, TensorHook)>,
     accumulate_hooks: Vec<(HookId, AccumulateHook)>,
+    /// The tangent of forward mode (see `tangent`).
+    pub(super) tangent: Option<Arc<Tangent>>,
+    /// The tensor that a view's tangent comes from, where that is not its base.
+    pub(super) forward_base: Option<Tensor>,
     /// Another leaf's accumulator, where gradients of this one go.
     shared_accumulator: Option<Node>,
 }
 
-fn lock(tensor: &Tensor) -> MutexGuard<'_, Meta> {
+pub(super) fn lock(tensor: &Tensor) -> MutexGuard<'_, Meta> {
     tensor.meta().lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
@@ -264,6 +269,7 @@ impl Tensor {
             None => Vec::new(),
         };
         self.forget_history();
+        super::tangent::forget(self);
         if !hooks.is_empty() {
             lock(self).hooks.extend(hooks);
         }

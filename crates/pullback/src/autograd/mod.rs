@@ -14,16 +14,21 @@ mod blame;
 mod call;
 mod counted;
 pub mod custom;
+pub mod custom_jvp;
 pub mod engine;
+pub mod forward;
 mod function;
 pub mod hook;
 mod inspect;
 mod leaf;
+mod level;
 pub mod mode;
 mod node;
+mod pushforward;
 mod record;
 mod saved;
 pub mod saved_hooks;
+mod tangent;
 mod view;
 pub mod writes;
 
@@ -42,6 +47,7 @@ pub fn set_handler(handler: crate::dispatch::handler::Handler) {
 
 pub use mode::{enable_grad, inference_mode, is_grad_enabled, no_grad};
 pub use node::{Backward, Edge, InputMeta, Node, SavedCount, WeakNode, peek_sequence_nr};
+pub(crate) use pushforward::Pushforward;
 pub(crate) use record::{
     Slots, inputs_of, needed, record, record_constant, record_inplace, record_refusal,
     record_saved, rules_need_self, save_inputs,
@@ -55,4 +61,15 @@ use crate::{Result, Tensor};
 /// Writes `source` into `target` with history: the in-place form of a composite op.
 pub(crate) fn copy_into(target: &Tensor, source: &Tensor) -> Result<()> {
     arithmetic::copy_in_place(target, source)
+}
+
+/// Whether derivatives of what is computed now may be wanted, so that it must be made of ops that have some.
+pub(crate) fn needs_derivatives() -> bool {
+    mode::is_recording() || (level::is_open() && tangent::is_enabled())
+}
+
+/// Whether derivatives by this tensor are.
+pub(crate) fn needs_derivative_of(tensor: &Tensor) -> bool {
+    let is_dual = || level::is_open() && tangent::is_enabled() && tangent::is_dual(tensor);
+    (tensor.requires_grad() && mode::is_recording()) || is_dual()
 }

@@ -75,6 +75,19 @@ pub fn is_grad_enabled() -> bool {
 pub(crate) fn is_recording() -> bool {
     current() & (bit::GRAD | bit::INFERENCE | bit::BELOW) == bit::GRAD
 }
+/// Turns the computation of tangents on or off for this thread as long as the guard lives.
+#[inline(always)]
+pub fn set_forward(enabled: bool) -> ModeGuard {
+    set_bits(bit::FORWARD, if enabled { bit::FORWARD } else { 0 })
+}
+/// Turns the computation of tangents on or off for this thread for good.
+pub fn set_forward_enabled(enabled: bool) {
+    std::mem::forget(set_forward(enabled));
+}
+/// Whether this thread computes tangents; not in inference mode.
+pub fn is_forward_enabled() -> bool {
+    current() & bit::FORWARD != 0
+}
 /// Inside of an op that somebody else answers, as long as the guard lives: recording stays turned on, but nothing is recorded.
 pub(crate) fn below() -> ModeGuard {
     set_bits(bit::BELOW, bit::BELOW)

@@ -345,6 +345,13 @@ impl Node {
             slots[index].fill(saved);
         }
     }
+    /// Gives an output that its op saved in slot `index` the tangent that it got since.
+    pub(super) fn share_tangent(&self, index: usize, output: &Tensor) -> Result<()> {
+        match &self.0.body {
+            Body::Op { slots, .. } => slots[index].share_tangent(output),
+            _ => Ok(()),
+        }
+    }
     /// How many tensors are kept under number `index` if there is a list of them; 1 for a single tensor. `None` if
     /// what is kept there is no tensor.
     pub fn saved_tensors(&self, index: usize) -> Option<Result<SavedCount>> {

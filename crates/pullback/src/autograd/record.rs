@@ -172,7 +172,7 @@ fn save_arg(what: SaveKind, arg: &Arg<'_>) -> Result<Slot> {
 }
 
 /// The shapes of a list as one list: for each tensor its rank and then its sizes.
-fn flatten_shapes(list: &[Tensor]) -> Box<[i64]> {
+pub(super) fn flatten_shapes(list: &[Tensor]) -> Box<[i64]> {
     let mut out = Vec::with_capacity(list.iter().map(|t| 1 + t.ndim()).sum());
     for tensor in list {
         out.push(tensor.ndim() as i64);

@@ -7,7 +7,7 @@
 
 use super::blame::Report;
 use super::saved_hooks::{self, PackedTensor, SavedTensorHooks};
-use super::{Node, leaf};
+use super::{Node, leaf, tangent};
 use crate::dispatch::Value;
 use crate::error::{bail, ensure};
 use crate::site::Site;
@@ -43,6 +43,17 @@ impl Slot {
         if let Slot::Tensor(place) = self {
             place.with(|place| *place = Some(saved));
         }
+    }
+
+    /// Gives the saved output the tangent of `output`.
+    pub(super) fn share_tangent(&self, output: &Tensor) -> Result<()> {
+        let Slot::Tensor(place) = self else { return Ok(()) };
+        match place.with(|s| s.clone()) {
+            Some(SavedTensor(Kept::Here { tensor, .. })) => tangent::share(output, &tensor),
+            Some(SavedTensor(Kept::Packed(packed))) => packed.share_tangent(output)?,
+            Some(SavedTensor(Kept::Freed(_))) | None => {}
+        }
+        Ok(())
     }
 
     /// Lets hooks pack the tensor in it, or tensor `item` of the list.
@@ -254,6 +265,7 @@ impl SavedTensor {
             return SavedTensor::packed(tensor, Some(nr));
         }
         let alias = tensor.detached()?;
+        tangent::share(tensor, &alias);
         Ok(SavedTensor::here(alias, watched_version(tensor), OutputNr::new(nr)?))
     }
 
@@ -329,9 +341,10 @@ impl SavedTensor {
             return Err(stale(&tensor, output.get(), saved_for, version, expected));
         }
         let Some(nr) = output.get() else { return Ok(tensor) };
-        let tensor = tensor.detached()?;
-        tensor.set_history(saved_for.clone(), nr);
-        Ok(tensor)
+        let again = tensor.detached()?;
+        tangent::share(&tensor, &again);
+        again.set_history(saved_for.clone(), nr);
+        Ok(again)
     }
 }
 

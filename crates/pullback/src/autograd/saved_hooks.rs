@@ -4,10 +4,11 @@
 //! `SAVED_HOOKS` says whether the stack has any, so that saving looks at nothing else. A tensor that comes back
 //! gets the history of the one that was packed, whatever it had; versions are not compared.
 
+use super::level::Tangent;
 use super::mode::{self, bit};
-use super::{Edge, Node, WeakNode};
+use super::{Edge, Node, WeakNode, tangent};
 use crate::error::{bail, ensure};
-use crate::tensor::Flag;
+use crate::tensor::{Flag, SpinLock};
 use crate::{Result, Tensor};
 use std::any::Any;
 use std::cell::RefCell;
@@ -80,6 +81,22 @@ pub fn pop() {
     });
     // What the hooks hold may run anything.
     drop(last);
+}
+
+/// Hooks pack nothing as long as it lives: what the library itself saves for a moment is not theirs.
+pub(super) struct Suspended(bool);
+
+impl Drop for Suspended {
+    fn drop(&mut self) {
+        mode::set_bit(bit::SAVED_HOOKS, self.0);
+    }
+}
+
+/// Leaves the hooks out for a while.
+pub(super) fn suspend() -> Suspended {
+    let active = are_active();
+    mode::set_bit(bit::SAVED_HOOKS, false);
+    Suspended(active)
 }
 
 /// The hooks of this thread, the outermost first.
@@ -183,6 +200,8 @@ pub fn saved_tensors_hooks(hooks: Arc<dyn SavedTensorHooks>) -> Result<HooksGuar
 pub(super) struct PackedTensor {
     packed: Box<dyn Packed>,
     history: History,
+    /// The tangent, which hooks do not see: they run without forward mode.
+    tangent: SpinLock<Option<Arc<Tangent>>>,
 }
 
 enum History {
@@ -214,8 +233,10 @@ impl PackedTensor {
             },
         };
         let version = tensor.version();
+        let kept = tangent::handle(tensor)?;
         let packed = {
             let _below = mode::no_grad();
+            let _plain = mode::set_forward(false);
             hooks.pack(shown)?
         };
         ensure!(
@@ -223,12 +244,34 @@ impl PackedTensor {
             runtime,
             "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to perform in-place operations on the input to a pack hook."
         );
-        Ok(PackedTensor { packed, history })
+        Ok(PackedTensor { packed, history, tangent: SpinLock::new(kept) })
+    }
+
+    /// Notes the tangent that an output got after it was packed.
+    pub(super) fn share_tangent(&self, output: &Tensor) -> Result<()> {
+        let kept = tangent::handle(output)?;
+        drop(self.tangent.with(|place| std::mem::replace(place, kept)));
+        Ok(())
     }
 
     /// The tensor, which `saved_for` saved.
     pub(super) fn unpack(&self, saved_for: &Node) -> Result<Tensor> {
         let data = self.packed.unpack()?;
+        match self.tangent.with(|place| place.clone()) {
+            // (What hooks computed anew may have its tangent already.)
+            Some(kept) if !tangent::is_dual(&data) => {
+                let again = data.detached()?;
+                tangent::give(&again, kept);
+                let tensor = self.with_history(again.clone(), saved_for)?;
+                tangent::share(&again, &tensor);
+                Ok(tensor)
+            }
+            _ => self.with_history(data, saved_for),
+        }
+    }
+
+    /// What hooks gave, with the history that it is to have.
+    fn with_history(&self, data: Tensor, saved_for: &Node) -> Result<Tensor> {
         match &self.history {
             History::None => Ok(data),
             History::Output(nr) => with_history(&data, saved_for.clone(), *nr),

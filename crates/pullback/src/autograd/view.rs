@@ -6,7 +6,7 @@
 
 use super::blame::Report;
 use super::node::{Backward, Edge, InputMeta, Node};
-use super::{arithmetic, leaf, mode, saved};
+use super::{arithmetic, leaf, mode, saved, tangent};
 use crate::dispatch::{Arg, Grads, OpDef, Traits, check_writable};
 use crate::error::ensure;
 use crate::site::Site;
@@ -77,6 +77,7 @@ impl Tensor {
         if self.set_base(base.clone()) {
             self.set_flag_fresh(Flag::VIEW | (meta as u32) << Flag::CREATION_SHIFT);
             self.attr_version().store(self.version(), Ordering::Release);
+            tangent::link(self, source);
         }
     }
 }
@@ -275,7 +276,7 @@ pub(crate) fn rebase_history(target: &Tensor, node: Node, nr: u32) -> Result<()>
 
 /// Which elements of its base a view shows. Where one of the two holds complex numbers and the other real ones,
 /// sizes, strides and offset count real numbers, a complex one being a pair of them.
-struct Window {
+pub(super) struct Window {
     shape: Dims,
     strides: Dims,
     offset: i64,
@@ -286,7 +287,7 @@ struct Window {
 }
 
 impl Window {
-    fn of(view: &Tensor, base: &Tensor) -> Self {
+    pub(super) fn of(view: &Tensor, base: &Tensor) -> Self {
         let geometry = view.geometry();
         let shows_pairs = geometry.dtype.is_complex() && !base.dtype().is_complex();
         let (mut shape, mut strides) = (geometry.shape.clone(), geometry.strides.clone());
@@ -305,13 +306,13 @@ impl Window {
         base.storage_offset() * if self.counts_parts { 2 } else { 1 }
     }
     /// Those elements of a tensor laid out as the base, in its own kind or as real numbers.
-    fn elements(&self, base: &Tensor) -> Result<Tensor> {
+    pub(super) fn elements(&self, base: &Tensor) -> Result<Tensor> {
         let parts = self.counts_parts.then(|| arithmetic::view_as_real(base)).transpose()?;
         let base = parts.as_ref().unwrap_or(base);
         arithmetic::as_strided(base, &self.shape, &self.strides, self.offset)
     }
     /// Such elements as the view shows them.
-    fn as_seen(&self, elements: Tensor) -> Result<Tensor> {
+    pub(super) fn as_seen(&self, elements: Tensor) -> Result<Tensor> {
         if self.shows_pairs { arithmetic::view_as_complex(&elements) } else { Ok(elements) }
     }
     /// The other way: what the view shows as the base keeps it.

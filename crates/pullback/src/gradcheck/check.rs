@@ -4,8 +4,8 @@
 //! is compared, element by element, with the central difference `(L(x+e) - L(x-e)) / 2e`; for complex
 //! elements in both directions, `dL/da + i dL/db` (the conjugate Wirtinger gradient).
 
-use crate::autograd::{self, Options, mode};
-use crate::dispatch::{Facts, Jvp, OpDef, RuleCtx, SaveKind, Value};
+use crate::autograd::{self, Options, Pushforward, mode};
+use crate::dispatch::{Jvp, OpDef, Value};
 use crate::{C128, DType, Result, Tensor};
 
 /// How close is close, and how far to step.
@@ -180,64 +180,10 @@ pub fn op_jvp(
     values: &[Value],
     tangents: &[Option<Tensor>],
 ) -> Result<Option<Vec<Option<Tensor>>>> {
-    let args: Vec<_> = values.iter().map(Value::as_arg).collect();
-    match &def.jvp {
-        Jvp::None => Ok(None),
-        Jvp::Linear => {
-            let moved: Vec<Value> = values
-                .iter()
-                .zip(tangents)
-                .map(|(v, t)| t.as_ref().map_or_else(|| v.clone(), |t| Value::Tensor(t.clone())))
-                .collect();
-            let args: Vec<_> = moved.iter().map(Value::as_arg).collect();
-            let outputs = crate::autograd::call(def, &args)?.tensors();
-            Ok(Some(outputs.into_iter().map(Some).collect()))
-        }
-        Jvp::Elementwise => {
-            let Some(tangent) = tangents.iter().flatten().next() else { return Ok(None) };
-            let Some(rule) = def.vjp.first() else { return Ok(None) };
-            let outputs = outputs_of(def, &args)?;
-            let saved = saved(def.saves, values, &outputs)?;
-            let grads = [Some(tangent.conj()?)];
-            let (saved, facts) = (as_args(&saved), Facts::of(&args));
-            let ctx = RuleCtx { grads: &grads, saved: &saved, facts, needs: rule.args, tangents };
-            let out = (rule.call)(&ctx)?.into_iter().next().flatten();
-            Ok(Some(vec![out.map(|t| t.conj()).transpose()?]))
-        }
-        Jvp::Rule(saves, rule) => {
-            let outputs = outputs_of(def, &args)?;
-            let saved = saved(saves, values, &outputs)?;
-            let (saved, facts) = (as_args(&saved), Facts::of(&args));
-            let ctx = RuleCtx { grads: &[], saved: &saved, facts, needs: u64::MAX, tangents };
-            Ok(Some(rule(&ctx)?.into_vec()))
-        }
+    if matches!(def.jvp, Jvp::None) {
+        return Ok(None);
     }
-}
-
-fn outputs_of(def: &'static OpDef, args: &[crate::dispatch::Arg<'_>]) -> Result<Vec<Tensor>> {
-    Ok(crate::autograd::call(def, args)?.as_slice().to_vec())
-}
-
-/// What a rule's saved list holds for these arguments and outputs.
-fn saved(
-    saves: &[crate::dispatch::Save],
-    values: &[Value],
-    outputs: &[Tensor],
-) -> Result<Vec<Value>> {
-    let value = |save: &crate::dispatch::Save| {
-        Ok(match (save.what, values.get(save.index)) {
-            (SaveKind::Output, _) => Value::Tensor(outputs[save.index].clone()),
-            (SaveKind::Shape, Some(Value::Tensor(t))) => Value::Ints(t.shape().into()),
-            (SaveKind::Spec, Some(Value::Tensor(t))) => {
-                Value::Spec(Box::new(crate::TensorSpec::like(t)))
-            }
-            (SaveKind::Input, Some(value)) => value.clone(),
-            (_, Some(_) | None) => Value::None,
-        })
-    };
-    saves.iter().map(value).collect()
-}
-
-fn as_args(values: &[Value]) -> Vec<crate::dispatch::Arg<'_>> {
-    values.iter().map(Value::as_arg).collect()
+    let args: Vec<_> = values.iter().map(Value::as_arg).collect();
+    let outputs = autograd::call(def, &args)?;
+    Pushforward::with_tangents(def, values, tangents).run(outputs.as_slice()).map(Some)
 }

@@ -91,7 +91,7 @@ pub(super) fn codes_of(a: &Tensor, codes: &[i32]) -> Result<Tensor> {
 
 /// Whether the vectors of a decomposition are wanted beside its values: for the gradient of the values.
 fn needs_vectors(a: &Tensor) -> bool {
-    a.requires_grad() && crate::autograd::mode::is_recording()
+    crate::autograd::needs_derivative_of(a)
 }
 
 /// The k x k identity.

@@ -141,7 +141,7 @@ impl LayerNormKernel {
         result2: &Tensor,
         needs: [bool; 3],
     ) -> Result<[Option<Tensor>; 3]> {
-        if crate::autograd::mode::is_recording() {
+        if crate::autograd::needs_derivatives() {
             return Spread::trailing(input, normalized_shape, eps, true)
                 .backward(grad, input, weight, needs);
         }
@@ -237,7 +237,7 @@ impl FusedRmsNorm {
         needs: [bool; 2],
     ) -> Result<[Option<Tensor>; 2]> {
         let needs = [needs[0], needs[1], false];
-        let [by_input, by_weight, _] = if crate::autograd::mode::is_recording() {
+        let [by_input, by_weight, _] = if crate::autograd::needs_derivatives() {
             let eps = eps.unwrap_or(epsilon(input));
             Spread::trailing(input, normalized_shape, eps, false)
                 .backward(grad, input, weight, needs)?
@@ -469,7 +469,7 @@ impl BatchNormKernel {
             (Some(mean), Some(var)) if !training => (mean, var),
             _ => (result1, result2),
         };
-        if crate::autograd::mode::is_recording() {
+        if crate::autograd::needs_derivatives() {
             let fixed = (!training).then_some((mean, spread));
             return Spread::channels(input, eps, fixed)?.backward(grad, input, weight, needs);
         }

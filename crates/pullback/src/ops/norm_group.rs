@@ -102,7 +102,7 @@ impl NativeGroupNorm {
     ) -> Result<[Tensor; 3]> {
         let results = input.group_norm_kernel(weight, bias, n, c, hxw, group, eps)?;
         let [out, mean, rstd] = with_shown(input, results, &[weight, bias])?;
-        if !crate::autograd::mode::is_recording() || !input.requires_grad() {
+        if !crate::autograd::needs_derivative_of(input) {
             return Ok([out, mean, rstd]);
         }
         let rows = input.to_dtype(stats_dtype(input))?.reshape(&[n, group, -1])?;
@@ -171,7 +171,7 @@ impl GroupNormKernel {
         result2: &Tensor,
         needs: [bool; 3],
     ) -> Result<[Option<Tensor>; 3]> {
-        if !crate::autograd::mode::is_recording() {
+        if !crate::autograd::needs_derivatives() {
             let outputs =
                 grad.group_norm_backward(input, result1, result2, weight, group, mask_of(needs))?;
             return Ok(wanted(outputs, needs));

@@ -549,7 +549,7 @@ impl<'a> Layer<'a> {
         grads: [Option<&Tensor>; 3],
         needs: [bool; 7],
     ) -> Result<[Option<Tensor>; 7]> {
-        if crate::autograd::mode::is_recording() {
+        if crate::autograd::needs_derivatives() {
             return self.differentiable_vjp(grads, needs);
         }
         let mut made = [const { None }; 7];
@@ -577,9 +577,17 @@ impl<'a> Layer<'a> {
         grads: [Option<&Tensor>; 3],
         needs: [bool; 7],
     ) -> Result<[Option<Tensor>; 7]> {
+        let create_graph = autograd::mode::is_recording();
+        let _grad = autograd::enable_grad();
         let mut views = [const { None }; 7];
         for ((view, tensor), need) in views.iter_mut().zip(self.tensors()).zip(needs) {
-            *view = tensor.map(|t| if need { t.alias() } else { Ok(t.clone()) }).transpose()?;
+            let made = tensor.map(|t| match need {
+                false => Ok(t.clone()),
+                true if t.requires_grad() => t.alias(),
+                // Forward mode transposes gradients of what requires none.
+                true => t.detached()?.with_grad(),
+            });
+            *view = made.transpose()?;
         }
         let [input, h, c, w, v, a, b] = views.each_ref().map(Option::as_ref);
         let (Some(input), Some(h), Some(w), Some(v)) = (input, h, w, v) else {
@@ -597,7 +605,7 @@ impl<'a> Layer<'a> {
         }
         let places: Vec<usize> = (0..7).filter(|&i| needs[i]).collect();
         let inputs: Vec<&Tensor> = places.iter().filter_map(|&i| views[i].as_ref()).collect();
-        let options = Options { create_graph: true, allow_unused: true, ..Options::default() };
+        let options = Options { create_graph, allow_unused: true, ..Options::default() };
         let found = autograd::grad(&roots, &inputs, &starts, options)?;
         let mut out = [const { None }; 7];
         for (place, grad) in places.into_iter().zip(found) {

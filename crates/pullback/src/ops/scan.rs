@@ -96,7 +96,7 @@ impl Logcumsumexp {
     }
     fn jvp(self_p: &Tensor, self_t: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
         // Shifted by the line's maximum, which divides out.
-        let top = self_p.detach()?.amax(&[dim], true)?;
+        let top = self_p.real()?.detach()?.amax(&[dim], true)?;
         self_t.mul(&self_p.sub(&top)?.exp()?)?.cumsum(dim)?.div(&result.sub(&top)?.exp()?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -340,7 +340,7 @@ fn cumprod_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<
         return Ok(grad.clone());
     }
     let dim = wrap_dim(dim, x.ndim())? as i64;
-    if x.detach()?.all()?.item()?.is(1.0) && !crate::autograd::mode::is_recording() {
+    if x.detach()?.all()?.item()?.is(1.0) && !crate::autograd::needs_derivatives() {
         return grad.mul(&result.conj()?)?.sum_from(dim)?.div(&x.conj()?);
     }
     // Place k reaches output i >= k with the product of the others up to i.
@@ -385,7 +385,8 @@ fn log_sum_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<
     if x.ndim() == 0 || x.numel() == 0 {
         return Ok(grad.clone());
     }
-    if x.dtype().is_complex() || grad.requires_grad() || x.requires_grad() {
+    let needs = |t: &Tensor| t.requires_grad() || crate::autograd::needs_derivative_of(t);
+    if x.dtype().is_complex() || needs(grad) || needs(x) {
         // Relative to the line's maximum; differentiable, and exact while the line spans fewer than 700 units.
         let top = x.real()?.detach()?.amax(&[dim], true)?;
         let scaled = grad.mul(&top.sub(result)?.exp()?.conj()?)?;

@@ -61,6 +61,8 @@ pub struct Heading<'a> {
     pub grad_fn: Option<&'a str>,
     /// Whether it is a leaf that requires grad.
     pub requires_grad: bool,
+    /// The text of its tangent, if it has one.
+    pub tangent: Option<&'a str>,
 }
 
 /// The whole text, as in `tensor([1., 2.], requires_grad=True)`.
@@ -103,6 +105,9 @@ pub fn text(tensor: &Tensor, heading: Heading<'_>, options: &PrintOptions) -> Re
         notes.push(format!("grad_fn=<{name}>"));
     } else if heading.requires_grad {
         notes.push("requires_grad=True".to_string());
+    }
+    if let Some(tangent) = heading.tangent {
+        notes.push(format!("tangent={tangent}"));
     }
     Ok(with_notes(prefix + &body, &notes, indent, options.linewidth))
 }
@@ -419,19 +424,29 @@ impl Tensor {
     }
 }
 
+/// The text of a tensor of no particular class, its grad state and its tangent told.
+///
+/// # Errors
+/// Out of memory.
+pub fn plain_text(tensor: &Tensor, options: &PrintOptions) -> Result<String> {
+    let node = match tensor.grad_fn() {
+        Ok(node) => node.map(|n| n.name()),
+        Err(_) => Some("Invalid".to_string()),
+    };
+    let tangent = tensor.tangent()?.map(|t| plain_text(&t, options)).transpose()?;
+    let heading = Heading {
+        name: "tensor",
+        // Nodes of the engine's own print without the namespace they are in.
+        grad_fn: node.as_deref().map(|n| n.rsplit("::").next().unwrap_or(n)),
+        requires_grad: tensor.requires_grad(),
+        tangent: tangent.as_deref(),
+    };
+    text(tensor, heading, options)
+}
+
 impl fmt::Display for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let node = match self.grad_fn() {
-            Ok(node) => node.map(|n| n.name()),
-            Err(_) => Some("Invalid".to_string()),
-        };
-        let heading = Heading {
-            name: "tensor",
-            // Nodes of the engine's own print without the namespace they are in.
-            grad_fn: node.as_deref().map(|n| n.rsplit("::").next().unwrap_or(n)),
-            requires_grad: self.requires_grad(),
-        };
-        match text(self, heading, &print_options()) {
+        match plain_text(self, &print_options()) {
             Ok(text) => f.write_str(&text),
             Err(error) => f.write_str(error.message()),
         }

@@ -44,6 +44,12 @@ impl Flag {
     pub(crate) const OWNS_PYTHON: u32 = 64;
     /// A leaf whose gradients go to another leaf's accumulator.
     pub(crate) const SHARED_ACCUMULATOR: u32 = 128;
+    /// Has a tangent, or had one until its level ended.
+    pub(crate) const DUAL: u32 = 1 << 14;
+    /// A view whose tangent is its own and not its base's.
+    pub(crate) const OWN_TANGENT: u32 = 1 << 15;
+    /// A view whose tangent is that of another tensor than its base.
+    pub(crate) const FORWARD_BASE: u32 = 1 << 16;
     /// Its ops are answered by the process's handler (see `dispatch::handler`).
     pub(crate) const HANDLED: u32 = 1 << 13;
     /// Bits 8..12: how a view was made (`CreationMeta`).

@@ -124,6 +124,11 @@ impl Context {
         })
     }
 
+    /// Of each argument whether it was a tensor.
+    pub(super) fn are_tensors(&self) -> Vec<bool> {
+        self.inputs.borrow().iter().map(|&kind| kind != InputKind::Other).collect()
+    }
+
     /// Forgets what was saved.
     pub(super) fn release(&self) {
         let saved = self.saved.take();

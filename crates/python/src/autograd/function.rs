@@ -14,6 +14,7 @@ use crate::raw::context::{Field, context_of, is_context_class, is_shared, known,
 use crate::raw::entry::{Args, Reply, vectorcall};
 use crate::raw::object::{as_tensor, is_tensor, tensor_of, track, wrap};
 use pullback::autograd::custom::{CustomCall, attach_outputs, save};
+use pullback::autograd::custom_jvp::{InputTangents, push};
 use pullback::autograd::{Backward, Edge, InputMeta, Node, SavedTensor, is_grad_enabled, mode};
 use pullback::dispatch::Grads;
 use pullback::{Result, Tensor, TensorSpec};
@@ -317,6 +318,7 @@ unsafe fn forward<'py>(
     let forward = protocol.forward.bind(py);
     let _modes = Modes(mode::snapshot());
     mode::set_grad_enabled(false);
+    mode::set_forward_enabled(false);
     if let Some(args) = setup {
         let output = forward.call1(args)?;
         cls.call_method1(intern!(py, "setup_context"), (context, args, &output))?;
@@ -377,7 +379,9 @@ unsafe fn record<'py>(
     unsafe { read_inputs(args, &mut context.inputs.borrow_mut(), &mut inputs)? };
     // SAFETY: the caller's promise.
     let output = unsafe { forward(cls, protocol, &object, args, setup)? };
-    if let Some(tensor) = as_tensor(&output)
+    let tangents = InputTangents::of(inputs.tensors.as_slice()).map_err(raise)?;
+    if tangents.is_none()
+        && let Some(tensor) = as_tensor(&output)
         && is_plain(context, &inputs, tensor)
     {
         if inputs.executable {
@@ -394,7 +398,7 @@ unsafe fn record<'py>(
         Ok(tuple) => tuple.iter().collect(),
         Err(_) => smallvec::smallvec![output],
     };
-    let results = finish(&object, &mut inputs, &raw, setup.is_some())?;
+    let results = finish(&object, &mut inputs, &raw, tangents.as_ref(), setup.is_some())?;
     wrap_results(py, raw, results, is_tuple)
 }
 
@@ -471,6 +475,7 @@ fn finish<'py>(
     object: &Bound<'py, PyAny>,
     inputs: &mut Inputs,
     raw: &[Bound<'py, PyAny>],
+    tangents: Option<&InputTangents>,
     has_setup: bool,
 ) -> PyResult<Vec<Option<Tensor>>> {
     let py = object.py();
@@ -507,6 +512,11 @@ fn finish<'py>(
         context.link(node);
     }
     let results = attach_outputs(&custom, node.as_ref(), &outputs).map_err(raise)?;
+    if let Some(tangents) = tangents {
+        let jvp = |given| super::forward::run_jvp(object, context, given).map_err(carry);
+        let materialize = !context.keep_undefined.get();
+        push(&custom, tangents, &outputs, &results, materialize, jvp).map_err(raise)?;
+    }
     if let Some(node) = &node {
         save_tensors(py, context, inputs, &outputs, &results, node, has_setup)?;
     }

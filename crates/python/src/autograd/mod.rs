@@ -4,6 +4,7 @@ pub(crate) mod anomaly;
 pub(crate) mod autocast;
 pub(crate) mod context;
 pub(crate) mod engine;
+pub(crate) mod forward;
 pub(crate) mod function;
 pub(crate) mod hook;
 pub(crate) mod hook_dicts;

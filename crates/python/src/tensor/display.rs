@@ -4,7 +4,9 @@ use crate::autograd::node::short_name;
 use crate::error::raise;
 use crate::raw::entry::Reply;
 use crate::raw::object::{class, tensor_of};
-use pullback::tensor::display::{Heading, PrintOptions, print_options, set_print_options, text};
+use pullback::tensor::display::{
+    Heading, PrintOptions, plain_text, print_options, set_print_options, text,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -24,9 +26,16 @@ pub(crate) fn repr(py: Python<'_>, slf: *mut PyObject) -> PyResult<String> {
         Ok(node) => node.map(|n| short_name(&n)),
         Err(_) => Some("Invalid".to_owned()),
     };
-    let heading =
-        Heading { name: &name, grad_fn: node.as_deref(), requires_grad: tensor.requires_grad() };
-    text(tensor, heading, &print_options()).map_err(raise)
+    let options = print_options();
+    let tangent = tensor.tangent().and_then(|t| t.map(|t| plain_text(&t, &options)).transpose());
+    let tangent = tangent.map_err(raise)?;
+    let heading = Heading {
+        name: &name,
+        grad_fn: node.as_deref(),
+        requires_grad: tensor.requires_grad(),
+        tangent: tangent.as_deref(),
+    };
+    text(tensor, heading, &options).map_err(raise)
 }
 
 /// `__repr__` as a method, so that `super().__repr__()` and `tensor_contents` work.

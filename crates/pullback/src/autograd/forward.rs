@@ -1,0 +1,289 @@
+//! Forward mode: dual tensors, a value with its tangent, go through ops beside reverse mode.
+//!
+//! Within a level ([`dual_level`]) [`make_dual`] gives a tensor a tangent; every op on it then gives its results theirs,
+//! the derivative of the op in that direction: Jacobian times vector, in one pass. Tangents are ordinary tensors:
+//! they are recorded if grad mode is on, and what ops save for backward keeps its tangents, so that forward over
+//! reverse and reverse over forward both give second derivatives. `call` comes here only when an argument has a tangent;
+//! `pushforward` has the rules, `tangent` where tangents are kept, `level` how long.
+
+use super::call::{call_composite, with_tensors};
+use super::pushforward::Pushforward;
+use super::{arithmetic, check_inplace, level, mode, tangent};
+use crate::dispatch::{Arg, IntoOutputs, Kernel, OpDef, Outputs, SaveKind, Traits, receiver};
+use crate::error::{bail, ensure};
+use crate::site::Scope;
+use crate::tensor::Flag;
+use crate::{Result, Tensor};
+use std::panic::Location;
+
+pub use super::mode::{is_forward_enabled, set_forward, set_forward_enabled};
+
+/// Opens a level of forward mode and gives its number, 0. The level is the process's: other threads see its tangents.
+///
+/// # Errors
+/// `RuntimeError` if a level is open already.
+pub fn enter_dual_level() -> Result<usize> {
+    level::enter()
+}
+
+/// Ends a level; all its tangents are gone.
+///
+/// # Errors
+/// `RuntimeError` unless it is the level opened last.
+pub fn exit_dual_level(number: usize) -> Result<()> {
+    level::exit(number)
+}
+
+/// A level of forward mode, as long as it lives.
+#[must_use = "the level lasts as long as the guard"]
+#[derive(Debug)]
+pub struct DualLevel(usize);
+
+impl Drop for DualLevel {
+    fn drop(&mut self) {
+        // It can only fail if somebody ended this level by hand.
+        let _ = level::exit(self.0);
+    }
+}
+
+/// Opens a level of forward mode that ends with the guard.
+///
+/// ```
+/// use pullback::autograd::forward::{dual_level, make_dual, unpack_dual};
+/// use pullback::{Result, Tensor};
+///
+/// # fn main() -> Result<()> {
+/// let x = Tensor::from_slice(&[1.0_f64, 2.0], &[2])?;
+/// let direction = Tensor::from_slice(&[1.0_f64, 10.0], &[2])?;
+/// let _level = dual_level()?;
+/// let y = make_dual(&x, &direction)?.square()?;
+/// let (value, tangent) = unpack_dual(&y)?;
+/// assert_eq!(value.to_vec::<f64>()?, [1.0, 4.0]);
+/// assert_eq!(tangent.unwrap().to_vec::<f64>()?, [2.0, 40.0]); // 2x times the direction
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// As [`enter_dual_level`].
+pub fn dual_level() -> Result<DualLevel> {
+    level::enter().map(DualLevel)
+}
+
+/// A handle to `primal`'s value that has `tangent` as its tangent: the very tensor if it lies in its memory as `primal`
+/// does, else a copy. Gradients flow through both.
+///
+/// # Errors
+/// `RuntimeError` without level, for tensors that have a tangent already, and for sizes that differ; `ValueError` for
+/// dtypes without derivative.
+pub fn make_dual(primal: &Tensor, tangent: &Tensor) -> Result<Tensor> {
+    ensure!(
+        level::is_open(),
+        runtime,
+        "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+    );
+    for (tensor, role) in [(primal, "primal"), (tangent, "tangent")] {
+        let dtype = tensor.dtype();
+        ensure!(
+            dtype.is_differentiable(),
+            value,
+            "Expected {role} to be floating point or complex, but got: {}",
+            dtype.name()
+        );
+    }
+    make_dual_at(primal, tangent, 0)
+}
+
+/// As [`make_dual`] at the level of that number.
+///
+/// # Errors
+/// As [`make_dual`].
+pub fn make_dual_at(primal: &Tensor, tangent: &Tensor, number: usize) -> Result<Tensor> {
+    level::check(number, "_make_dual")?;
+    ensure!(
+        tangent::of(primal)?.is_none(),
+        runtime,
+        "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level {number} is not supported."
+    );
+    ensure!(
+        tangent::of(tangent)?.is_none(),
+        runtime,
+        "Setting a forward grad that itself has a forward gradient at the same level {number} is not supported."
+    );
+    level::get(number)?;
+    ensure!(
+        primal.dtype().is_differentiable() && tangent.dtype().is_differentiable(),
+        runtime,
+        "Expected both tensor and its forward grad to be floating point or complex"
+    );
+    let dual = alias(primal)?;
+    tangent::set(&dual, tangent.clone(), false)?;
+    Ok(dual)
+}
+
+/// The value of a tensor without its tangent, and the tangent if it has one.
+///
+/// # Errors
+/// Out of memory.
+pub fn unpack_dual(dual: &Tensor) -> Result<(Tensor, Option<Tensor>)> {
+    Ok((alias(dual)?, tangent::of(dual)?))
+}
+
+/// As [`unpack_dual`] at the level of that number.
+///
+/// # Errors
+/// As [`unpack_dual`], and `RuntimeError` for numbers that no level can have.
+pub fn unpack_dual_at(dual: &Tensor, number: usize) -> Result<(Tensor, Option<Tensor>)> {
+    level::check(number, "_fw_primal")?;
+    unpack_dual(dual)
+}
+
+impl Tensor {
+    /// Its tangent, if a level of forward mode is open and it has one.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn tangent(&self) -> Result<Option<Tensor>> {
+        tangent::of(self)
+    }
+}
+
+/// Another handle to the value, through which gradients flow but tangents do not.
+fn alias(tensor: &Tensor) -> Result<Tensor> {
+    let _plain = mode::set_forward(false);
+    let alias = arithmetic::alias(tensor)?;
+    alias.set_flag(Flag::OWN_TANGENT, true);
+    Ok(alias)
+}
+
+/// The functional form of an op where an argument has a tangent.
+#[inline(never)]
+pub(super) fn call(
+    def: &'static OpDef,
+    args: &[Arg<'_>],
+    caller: &'static Location<'static>,
+) -> Result<Outputs> {
+    let _site = Scope::of_caller(caller);
+    match def.kernel {
+        Kernel::Composite(_) => call_composite(def, args, caller),
+        _ if def.is(Traits::INPLACE_ONLY) => call_inplace(def, args).map(IntoOutputs::into_outputs),
+        _ => with_tensors(def, args, |args| {
+            let push = Pushforward::of(def, args)?;
+            let outputs = {
+                let _plain = mode::set_forward(false);
+                super::call(def, args)?
+            };
+            let tensors = outputs.as_slice();
+            let tangents = push.run(tensors)?;
+            // All are computed before the first is set: a rule reads results without tangents.
+            for (output, tangent) in tensors.iter().zip(tangents) {
+                if let Some(tangent) = tangent {
+                    tangent::set(output, tangent, false)?;
+                }
+            }
+            save_outputs(def, tensors)?;
+            Ok(outputs)
+        }),
+    }
+}
+
+/// The form of an op that writes into its first argument, where an argument has a tangent.
+#[inline(never)]
+pub(super) fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
+    if matches!(def.kernel, Kernel::Composite(_)) {
+        return super::call::call_inplace_plainly(def, args);
+    }
+    with_tensors(def, args, |args| {
+        let target = receiver(args);
+        let old = tangent::of(target)?;
+        if def.is(Traits::VIEW) {
+            return change_view(def, args, old);
+        }
+        if let Some(old) = &old {
+            check_inplace(old, true)?;
+        }
+        let push = Pushforward::before_write(def, args)?;
+        let written = {
+            let _plain = mode::set_forward(false);
+            super::call_inplace(def, args)?
+        };
+        if !target.dtype().is_differentiable() {
+            return Ok(written);
+        }
+        let tangent = push.run(std::slice::from_ref(target))?.into_iter().next().flatten();
+        match (old, tangent) {
+            (None, None) => {}
+            (Some(old), None) => {
+                let _plain = mode::set_forward(false);
+                arithmetic::zero_in_place(&old)?;
+            }
+            (Some(old), Some(new)) if old.is_same(&new) => {}
+            (Some(old), Some(new)) => tangent::copy(&old, &new)?,
+            (None, Some(new)) => tangent::set(target, new, true)?,
+        }
+        save_outputs(def, std::slice::from_ref(target))?;
+        Ok(written)
+    })
+}
+
+/// An op that changes its target's sizes or strides: the same is done to a handle of the tangent's memory.
+fn change_view(def: &'static OpDef, args: &[Arg<'_>], tangent: Option<Tensor>) -> Result<Tensor> {
+    let _plain = mode::set_forward(false);
+    let written = super::call_inplace(def, args)?;
+    if let Some(tangent) = tangent {
+        let changed = arithmetic::alias(&tangent)?;
+        let mut with_tangent = args.to_vec();
+        with_tangent[0] = Arg::Tensor(&changed);
+        super::call_inplace(def, &with_tangent)?;
+        tangent::replace(&written, changed);
+    }
+    Ok(written)
+}
+
+/// What the op's node kept of its outputs was kept before they had tangents: it is kept again, with them.
+fn save_outputs(def: &'static OpDef, outputs: &[Tensor]) -> Result<()> {
+    for (slot, save) in def.saves.iter().enumerate() {
+        if save.what != SaveKind::Output {
+            continue;
+        }
+        let output = &outputs[save.index];
+        if output.has_flag(Flag::HAS_GRAD_FN)
+            && let Some(node) = output.grad_fn()?
+        {
+            node.share_tangent(slot, output)?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses `out=` where a tangent would be expected.
+#[inline]
+pub(super) fn check_out(def: &OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result<()> {
+    if !level::is_open() || !tangent::is_enabled() {
+        return Ok(());
+    }
+    let is_dual = tangent::concerns(args) && !def.is(Traits::NOT_DIFFERENTIABLE);
+    if is_dual || outs.iter().any(|out| tangent::is_dual(out)) {
+        bail!(
+            not_implemented,
+            "Trying to use forward AD with {}_out that does not support it because it is an out= function",
+            def.name
+        );
+    }
+    Ok(())
+}
+
+/// Refuses to change the sizes of what has a tangent.
+pub(crate) fn check_resize(tensor: &Tensor) -> Result<()> {
+    let is_dual = level::is_open() && tangent::of(tensor)?.is_some();
+    ensure!(!is_dual, runtime, "cannot resize variables that has a forward grad");
+    Ok(())
+}
+
+/// Refuses what has no derivative for what has a tangent.
+pub(crate) fn check_unsupported(name: &str, tensors: &[&Tensor]) -> Result<()> {
+    if level::is_open() && tangent::is_enabled() && tensors.iter().any(|t| tangent::is_dual(t)) {
+        return Err(super::pushforward::not_implemented(name));
+    }
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! Levels of forward mode: as long as one is open, tensors can have tangents at it.
+//!
+//! Levels belong to the process, so that a tangent is seen by every thread. A level knows its tangents weakly:
+//! they live as long as their tensors, and at the latest until the level ends. PyTorch allows one level at a
+//! time, and so does [`enter`]; nothing else here depends on there being one. Invariant: of a level's lock and a
+//! tangent's only one is held at a time, and no tensor is dropped under either.
+
+use crate::error::{bail, ensure};
+use crate::{Result, Tensor};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// The open levels, the outermost first.
+static LEVELS: Mutex<Vec<Arc<Level>>> = Mutex::new(Vec::new());
+/// How many there are: what every op looks at.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
+    place.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a level is open.
+#[inline(always)]
+pub(crate) fn is_open() -> bool {
+    OPEN.load(Relaxed) != 0
+}
+
+/// One level.
+#[derive(Default)]
+pub(super) struct Level {
+    tangents: Mutex<Register>,
+}
+
+/// The tangents of a level, by the places they were given.
+#[derive(Default)]
+struct Register {
+    is_closed: bool,
+    places: Vec<Weak<Tangent>>,
+    free: Vec<usize>,
+}
+
+/// The tangent of a tensor at one level, until the level ends.
+pub(super) struct Tangent {
+    value: Mutex<Option<Tensor>>,
+    level: Arc<Level>,
+    place: usize,
+}
+
+impl Tangent {
+    /// Registers a tangent, unless the level has ended.
+    pub(super) fn new(level: &Arc<Level>, value: Tensor) -> Option<Arc<Tangent>> {
+        let mut register = lock(&level.tangents);
+        if register.is_closed {
+            // Dropped after the lock, which comes first on the stack.
+            return None;
+        }
+        let place = register.free.pop().unwrap_or(register.places.len());
+        let made =
+            Arc::new(Tangent { value: Mutex::new(Some(value)), level: level.clone(), place });
+        let known = Arc::downgrade(&made);
+        match register.places.get_mut(place) {
+            Some(old) => *old = known,
+            None => register.places.push(known),
+        }
+        Some(made)
+    }
+    /// The tangent, if its level has not ended.
+    pub(super) fn get(&self) -> Option<Tensor> {
+        lock(&self.value).clone()
+    }
+    /// Another value in its place.
+    pub(super) fn replace(&self, value: Tensor) {
+        let old = {
+            let mut place = lock(&self.value);
+            // After the level's end there is nothing to replace, and nobody would take it away again.
+            if place.is_some() { place.replace(value) } else { Some(value) }
+        };
+        drop(old);
+    }
+}
+
+impl Drop for Tangent {
+    fn drop(&mut self) {
+        let mut register = lock(&self.level.tangents);
+        if !register.is_closed {
+            register.places[self.place] = Weak::new();
+            register.free.push(self.place);
+        }
+    }
+}
+
+/// Opens a level; gives its number.
+///
+/// # Errors
+/// `RuntimeError` if there is one already.
+pub(super) fn enter() -> Result<usize> {
+    let mut levels = lock(&LEVELS);
+    if !levels.is_empty() {
+        drop(levels);
+        bail!(runtime, "Nested forward mode AD is not supported at the moment");
+    }
+    levels.push(Arc::default());
+    OPEN.store(levels.len(), Relaxed);
+    Ok(levels.len() - 1)
+}
+
+/// Ends a level: its tangents are gone, whoever holds their tensors.
+///
+/// # Errors
+/// `RuntimeError` unless it is the innermost one.
+pub(super) fn exit(number: usize) -> Result<()> {
+    let level = {
+        let mut levels = lock(&LEVELS);
+        let is_last = levels.len() == number.wrapping_add(1);
+        let level = if is_last { levels.pop() } else { None };
+        OPEN.store(levels.len(), Relaxed);
+        level
+    };
+    let Some(level) = level else {
+        bail!(
+            runtime,
+            "Exiting a forward AD level that is not the last that was created is not support. Ensure they are released in the reverse order they were created."
+        );
+    };
+    let places = {
+        let mut register = lock(&level.tangents);
+        register.is_closed = true;
+        std::mem::take(&mut register.places)
+    };
+    for place in places {
+        // Dropping a tangent may drop others, which find the register closed.
+        let value = place.upgrade().and_then(|tangent| lock(&tangent.value).take());
+        drop(value);
+    }
+    Ok(())
+}
+
+/// The open level of this number.
+///
+/// # Errors
+/// `RuntimeError` if there is none.
+pub(super) fn get(number: usize) -> Result<Arc<Level>> {
+    let level = lock(&LEVELS).get(number).cloned();
+    level.ok_or_else(no_such_level)
+}
+
+/// Refuses numbers that no level can have: there is only one.
+pub(super) fn check(number: usize, caller: &str) -> Result<()> {
+    ensure!(number == 0, runtime, "Invalid level given to {caller}");
+    Ok(())
+}
+
+#[cold]
+fn no_such_level() -> crate::Error {
+    crate::Error::runtime(
+        "Trying to access a forward AD level with an invalid index. This index was either not created or is already deleted.",
+    )
+}

@@ -1,0 +1,268 @@
+//! The tangents of tensors: which tensor has one, how views find theirs, how a tangent is laid out.
+//!
+//! Invariant: a tangent lies in its memory as its tensor does in its own (sizes, strides, offset, size of the
+//! storage), so that a view of the tensor, made by the same numbers of the tangent, is the view's tangent. A view
+//! without tangent looks at its base each time: a write may have given the base one since. Start at [`of`] and [`set`].
+
+use super::level::{self, Tangent};
+use super::mode::{self, bit};
+use super::{arithmetic, leaf, view::Window};
+use crate::dispatch::{Arg, each_tensor};
+use crate::error::ensure;
+use crate::tensor::Flag;
+use crate::{DType, Result, Tensor, TensorSpec};
+use std::sync::Arc;
+
+/// The one level that there can be.
+const LEVEL: usize = 0;
+
+/// Whether tangents are computed on this thread.
+#[inline]
+pub(super) fn is_enabled() -> bool {
+    mode::current() & (bit::FORWARD | bit::BELOW) == bit::FORWARD
+}
+
+/// Whether a call with these arguments has tangents to compute. As long as no level is open this is one load.
+#[inline(always)]
+pub(crate) fn concerns(args: &[Arg<'_>]) -> bool {
+    level::is_open() && has_dual(args)
+}
+
+#[cold]
+#[inline(never)]
+fn has_dual(args: &[Arg<'_>]) -> bool {
+    let mut found = false;
+    if is_enabled() {
+        each_tensor(args, |tensor| found = found || is_dual(tensor));
+    }
+    found
+}
+
+/// Whether it has a tangent, of its own or through its base.
+pub(super) fn is_dual(tensor: &Tensor) -> bool {
+    own(tensor).is_some() || forward_base(tensor).is_some_and(|base| own(&base).is_some())
+}
+
+/// The tangent kept with the tensor itself.
+fn own(tensor: &Tensor) -> Option<Tensor> {
+    if !tensor.has_flag(Flag::DUAL) {
+        return None;
+    }
+    leaf::lock(tensor).tangent.as_ref().and_then(|tangent| tangent.get())
+}
+
+/// The tensor whose tangent is that of this view too. (That of a dual is its own, although it is a view of its primal.)
+pub(super) fn forward_base(tensor: &Tensor) -> Option<Tensor> {
+    let flags = tensor.flags();
+    if flags & Flag::VIEW == 0 || flags & Flag::OWN_TANGENT != 0 {
+        None
+    } else if flags & Flag::FORWARD_BASE != 0 {
+        leaf::lock(tensor).forward_base.clone()
+    } else {
+        tensor.base_if_any().cloned()
+    }
+}
+
+/// Notes which tensor the tangent of a fresh view comes from, if that is not its base.
+#[inline]
+pub(super) fn link(view: &Tensor, source: &Tensor) {
+    if source.flags() & (Flag::OWN_TANGENT | Flag::FORWARD_BASE) != 0 {
+        link_apart(view, source);
+    }
+}
+
+#[cold]
+fn link_apart(view: &Tensor, source: &Tensor) {
+    let base = forward_base(source).unwrap_or_else(|| source.clone());
+    leaf::lock(view).forward_base = Some(base);
+    view.set_flag(Flag::FORWARD_BASE, true);
+}
+
+/// The tangent of a tensor, also where it has none yet but its base has. `None` on threads that turned forward mode off.
+///
+/// # Errors
+/// Out of memory.
+pub(super) fn of(tensor: &Tensor) -> Result<Option<Tensor>> {
+    if is_enabled() { peek(tensor) } else { Ok(None) }
+}
+
+/// As [`of`], whatever the thread's modes say.
+fn peek(tensor: &Tensor) -> Result<Option<Tensor>> {
+    if !level::is_open() {
+        return Ok(None);
+    }
+    if let Some(tangent) = own(tensor) {
+        return Ok(Some(tangent));
+    }
+    let Some(base) = forward_base(tensor) else { return Ok(None) };
+    let Some(of_base) = own(&base) else { return Ok(None) };
+    let tangent = slice(tensor, &base, &of_base)?;
+    put(tensor, tangent.clone());
+    Ok(Some(tangent))
+}
+
+/// What `view` shows of `base`, shown of a tensor laid out like the base.
+fn slice(view: &Tensor, base: &Tensor, whole: &Tensor) -> Result<Tensor> {
+    let _plain = mode::set_forward(false);
+    let window = Window::of(view, base);
+    window.as_seen(window.elements(whole)?)
+}
+
+/// Keeps a tangent that fits, unless another thread has ended the level meanwhile.
+fn put(tensor: &Tensor, tangent: Tensor) {
+    let Some(tangent) = level::get(LEVEL).ok().and_then(|level| Tangent::new(&level, tangent))
+    else {
+        return;
+    };
+    let old = leaf::lock(tensor).tangent.replace(tangent);
+    tensor.set_flag(Flag::DUAL, true);
+    drop(old);
+}
+
+/// Gives a tensor that has none a tangent: as it is if it lies as the tensor does, else a copy that does. After a write
+/// through a view the base gets one too, zero elsewhere, of which the view's is a part.
+///
+/// # Errors
+/// `RuntimeError` if the sizes differ, or the tensor's elements share memory so that a tangent cannot lie as they do.
+pub(super) fn set(tensor: &Tensor, tangent: Tensor, after_write: bool) -> Result<()> {
+    ensure!(
+        tangent.shape() == tensor.shape(),
+        runtime,
+        "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. Tensor is of size {} while the given forward gradient is of size {}.",
+        arithmetic::shape_text(tensor.shape()),
+        arithmetic::shape_text(tangent.shape())
+    );
+    let base = if after_write { forward_base(tensor) } else { None };
+    let Some(base) = base else {
+        put(tensor, laid_out(tangent, tensor)?);
+        return Ok(());
+    };
+    if lies_like(&tangent, &base) && lies_like(&tangent, tensor) {
+        put(&base, tangent.clone());
+        put(tensor, tangent);
+        return Ok(());
+    }
+    let whole = zeros_like(&base, fitting(tangent.dtype(), tensor.dtype(), base.dtype()))?;
+    let part = slice(tensor, &base, &whole)?;
+    copy(&part, &tangent)?;
+    put(&base, whole);
+    put(tensor, part);
+    Ok(())
+}
+
+/// The dtype of a base's tangent, of which a view's is a part: a view may show complex numbers as pairs, or pairs as such.
+fn fitting(tangent: DType, view: DType, base: DType) -> DType {
+    if view.is_complex() == base.is_complex() { tangent } else { base }
+}
+
+/// The same elements as `tensor`'s lie in memory.
+fn laid_out(tangent: Tensor, tensor: &Tensor) -> Result<Tensor> {
+    if lies_like(&tangent, tensor) {
+        return Ok(tangent);
+    }
+    let copied = zeros_like(tensor, tangent.dtype())?;
+    copy(&copied, &tangent)?;
+    Ok(copied)
+}
+
+/// Writes a tangent into another, with its history.
+pub(super) fn copy(target: &Tensor, source: &Tensor) -> Result<()> {
+    let _plain = mode::set_forward(false);
+    arithmetic::copy_in_place(target, source)
+}
+
+/// Whether two tensors of one shape lie alike in their memories.
+fn lies_like(a: &Tensor, b: &Tensor) -> bool {
+    let (g, h) = (a.geometry(), b.geometry());
+    if g.shape != h.shape {
+        return false;
+    }
+    if g.numel == 0 || a.is_handled() || b.is_handled() {
+        return true;
+    }
+    let steps = g.shape.iter().zip(g.strides.iter().zip(&h.strides));
+    storage_len(a) == storage_len(b)
+        && g.offset == h.offset
+        && steps.into_iter().all(|(&size, (s, t))| size == 1 || s == t)
+}
+
+/// How many elements the storage has room for.
+fn storage_len(tensor: &Tensor) -> usize {
+    tensor.geometry().storage.as_ref().map_or(0, |s| s.nbytes() / tensor.dtype().size())
+}
+
+/// Zeros that lie in memory as `tensor` does.
+pub(super) fn zeros_like(tensor: &Tensor, dtype: DType) -> Result<Tensor> {
+    let _plain = mode::set_forward(false);
+    let g = tensor.geometry();
+    if g.storage.is_none() || tensor.is_handled() {
+        return arithmetic::to_dtype(&arithmetic::zeros_like(tensor)?, dtype);
+    }
+    let whole = TensorSpec::of(&[storage_len(tensor) as i64], dtype).zeros()?;
+    whole.alias_with(&g.shape, &g.strides, g.offset)
+}
+
+/// Whether two tensors have memory in common.
+pub(super) fn shares_memory(a: &Tensor, b: &Tensor) -> bool {
+    match (&a.geometry().storage, &b.geometry().storage) {
+        (Some(a), Some(b)) => a.ptr_eq(b),
+        _ => a.is_same(b),
+    }
+}
+
+/// What keeps the tensor's tangent, as long as a level is open.
+#[inline]
+pub(super) fn handle(tensor: &Tensor) -> Result<Option<Arc<Tangent>>> {
+    if !level::is_open() || peek(tensor)?.is_none() {
+        return Ok(None);
+    }
+    Ok(leaf::lock(tensor).tangent.clone())
+}
+
+/// Gives a tensor the tangent that is kept there, if it fits.
+pub(super) fn give(tensor: &Tensor, kept: Arc<Tangent>) {
+    if kept.get().is_some_and(|tangent| tangent.shape() == tensor.shape()) {
+        leaf::lock(tensor).tangent = Some(kept);
+        tensor.set_flag(Flag::DUAL, true);
+    }
+}
+
+/// Lets another handle to the same value have the same tangent.
+#[inline]
+pub(super) fn share(tensor: &Tensor, other: &Tensor) {
+    if tensor.has_flag(Flag::DUAL) {
+        let tangent = leaf::lock(tensor).tangent.clone();
+        leaf::lock(other).tangent = tangent;
+        other.set_flag(Flag::DUAL, true);
+    }
+}
+
+/// Gives a copy of a tensor a copy of its tangent, whether or not this thread computes tangents now.
+#[inline]
+pub(super) fn carry(tensor: &Tensor, copied: &Tensor) -> Result<()> {
+    if level::is_open()
+        && let Some(tangent) = peek(tensor)?
+    {
+        let _plain = mode::set_forward(false);
+        set(copied, arithmetic::clone(&tangent)?, false)?;
+    }
+    Ok(())
+}
+
+/// Puts another tangent in the place of the tensor's own, after its sizes or strides were changed in place.
+pub(super) fn replace(tensor: &Tensor, tangent: Tensor) {
+    let place = leaf::lock(tensor).tangent.clone();
+    if let Some(place) = place {
+        place.replace(tangent);
+    }
+}
+
+/// Takes the tangent away.
+#[inline]
+pub(super) fn forget(tensor: &Tensor) {
+    if tensor.has_flag(Flag::DUAL) {
+        let old = leaf::lock(tensor).tangent.take();
+        tensor.set_flag(Flag::DUAL, false);
+        drop(old);
+    }
+}

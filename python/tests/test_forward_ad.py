@@ -17,6 +17,7 @@ import pytest
 import pullback as torch
 import pullback.autograd.forward_ad as fwad
 from pullback.autograd import Function, grad, gradcheck, gradgradcheck
+from pullback.utils.checkpoint import checkpoint
 
 F64 = torch.float64
 
@@ -121,6 +122,31 @@ def test_a_tangent_is_told_where_a_tensor_is_printed() -> None:
         assert str(dual) == "tensor([1.], tangent=tensor([2.]))"
         assert "tangent" not in str(fwad.unpack_dual(dual).primal)
     assert str(dual) == "tensor([1.])"
+
+
+def test_duals_of_a_subclass_are_of_the_subclass() -> None:
+    class Marked(torch.Tensor):
+        pass
+
+    with fwad.dual_level():
+        dual = fwad.make_dual(numbers(3.0).as_subclass(Marked), numbers(1.0))
+        y = dual * dual
+        primal, found = fwad.unpack_dual(y)
+        assert isinstance(dual, Marked)
+        assert isinstance(primal, Marked)
+        assert found is not None
+        assert (primal.tolist(), found.tolist()) == ([9.0], [6.0])
+        assert tangent(fwad.make_dual(torch.nn.Parameter(numbers(3.0)), numbers(1.0))) == [1.0]
+
+
+def test_a_long_chain_of_duals_is_freed() -> None:
+    x = numbers(1.0).requires_grad_()
+    with fwad.dual_level():
+        y = fwad.make_dual(x, numbers(1.0))
+        for _ in range(50_000):
+            y = y * 1.00001
+        assert tangent(y) == pytest.approx([1.00001**50_000])
+        del y
 
 
 def test_copies_and_other_objects_take_no_tangent_along() -> None:
@@ -243,6 +269,29 @@ def test_saved_tensors_that_hooks_packed_come_back_with_their_tangents() -> None
                 y = forward(dual).sum()
             (packed,) = grad(y, dual)
             assert tangent(packed) == tangent(plain) != [0.0, 0.0]
+
+
+def test_a_checkpointed_region_computes_its_tangents_again() -> None:
+    x, v = numbers(0.5, 2.0).requires_grad_(), numbers(1.0, 10.0)
+    with fwad.dual_level():
+        dual = fwad.make_dual(x, v)
+        y = checkpoint(lambda x: x.sin().exp(), dual, use_reentrant=False)
+        (found,) = grad(y.sum(), dual)
+        (plain,) = grad(dual.sin().exp().sum(), dual)
+        assert tangent(y) == tangent(dual.sin().exp())
+        assert tangent(found) == tangent(plain) != [0.0, 0.0]
+        with pytest.raises(NotImplementedError, match="must implement the jvp function"):
+            checkpoint(torch.sin, dual, use_reentrant=True)
+
+
+def test_tangents_go_through_modules_with_backward_hooks() -> None:
+    module = torch.nn.Linear(2, 1, bias=False, dtype=F64)
+    with torch.no_grad():
+        module.weight.copy_(torch.tensor([[2.0, 3.0]]))
+    module.register_full_backward_hook(lambda *_: None)
+    with fwad.dual_level():
+        for x in (numbers(1.0, 1.0), numbers(1.0, 1.0).requires_grad_()):
+            assert tangent(module(fwad.make_dual(x, numbers(1.0, 10.0)))) == [32.0]
 
 
 @pytest.mark.parametrize("fast_mode", [False, True])

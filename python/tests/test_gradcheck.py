@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import ModuleType
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ import pytest
 
 import pullback as torch
 from pullback.autograd import Function, gradcheck, gradgradcheck
+from pullback.autograd.forward_ad import make_dual, unpack_dual
 from pullback.autograd.gradcheck import (
     GradcheckError,
     get_analytical_jacobian,
@@ -428,63 +427,15 @@ def test_arguments_that_contradict_each_other_are_refused(
         check(torch.sin, leaf(2), raise_exception=False, **options)
 
 
-# Forward mode and vmap, by stand-ins made of backward and of loops.
-
-FORWARD = "pullback.autograd.forward_ad"
-
-
-class Dual(torch.Tensor):
-    """A tensor with a tangent, which ops carry on: the derivative of ``v -> J^T v``, transposed."""
-
-    tangent: torch.Tensor
-
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        duals = list({id(a): a for a in args if isinstance(a, Dual)}.values())
-        with torch._C.DisableTorchFunctionSubclass():
-            plain = {id(d): d.as_subclass(torch.Tensor).detach().requires_grad_() for d in duals}
-            result = func(*(plain.get(id(a), a) for a in args), **(kwargs or {}))
-            if not isinstance(result, torch.Tensor) or not result.requires_grad:
-                return result
-            v = torch.zeros_like(result.detach()).requires_grad_()
-            pulled = torch.autograd.grad(result, list(plain.values()), v, create_graph=True)
-            tangents = [d.tangent for d in duals]
-            (tangent,) = torch.autograd.grad(pulled, v, tangents)
-            return dual(result.detach(), tangent)
-
-
-def dual(primal: torch.Tensor, tangent: torch.Tensor) -> torch.Tensor:
-    assert not primal.requires_grad
-    made = primal.as_subclass(Dual)
-    made.tangent = tangent
-    return made
-
-
-def parts(value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
-    if isinstance(value, Dual):
-        with torch._C.DisableTorchFunctionSubclass():
-            return value.as_subclass(torch.Tensor), value.tangent
-    return value, None
-
-
-@contextmanager
-def level() -> Iterator[int]:
-    yield 0
-
-
-@pytest.fixture
-def dual_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    module: Any = ModuleType(FORWARD)
-    module.dual_level, module.make_dual, module.unpack_dual = level, dual, parts
-    monkeypatch.setitem(sys.modules, FORWARD, module)
+# Forward mode; vmap by a stand-in made of loops.
 
 
 def skewed(factor: complex) -> Callable[[torch.Tensor], torch.Tensor]:
     """The identity, whose tangent is wrong by a factor."""
 
     def function(x: torch.Tensor) -> torch.Tensor:
-        primal, tangent = parts(x)
-        return x * 1 if tangent is None else dual(primal, tangent * factor)
+        primal, tangent = unpack_dual(x)
+        return x * 1 if tangent is None else make_dual(primal, tangent * factor)
 
     return function
 
@@ -493,7 +444,6 @@ FORWARD_ONLY = {"check_forward_ad": True, "check_backward_ad": False}
 
 
 @BOTH
-@pytest.mark.usefixtures("dual_numbers")
 @pytest.mark.parametrize("dtype", [F64, C128])
 def test_forward_mode_is_compared_with_differences(dtype: torch.dtype, fast_mode: bool) -> None:
     inputs = (leaf(3), leaf(2, 3, dtype=dtype))
@@ -506,12 +456,11 @@ def test_forward_mode_is_compared_with_differences(dtype: torch.dtype, fast_mode
     assert ("(slow mode)" in str(caught.value)) is fast_mode
 
 
-@pytest.mark.usefixtures("dual_numbers")
 def test_the_part_of_a_complex_input_that_is_not_looked_at_stays_what_it_is() -> None:
     z, seen = leaf(2, dtype=C128), []
 
     def square(z: torch.Tensor) -> torch.Tensor:
-        seen.append(np.array(parts(z)[0].tolist()))
+        seen.append(np.array(unpack_dual(z)[0].tolist()))
         return z * z
 
     assert gradcheck(square, z, **FORWARD_ONLY)
@@ -520,14 +469,13 @@ def test_the_part_of_a_complex_input_that_is_not_looked_at_stays_what_it_is() ->
 
 
 @BOTH
-@pytest.mark.usefixtures("dual_numbers")
 def test_a_missing_tangent_counts_as_zero(fast_mode: bool) -> None:
     def partial(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         # Where y has no tangent, that of x is taken twice.
-        (p, s), (q, t) = parts(x), parts(y)
+        (p, s), (q, t) = unpack_dual(x), unpack_dual(y)
         if s is None:
             return x * 1 + y
-        return dual(p + q, s * 2 if t is None else s + t)
+        return make_dual(p + q, s * 2 if t is None else s + t)
 
     inputs = (leaf(2), leaf(2))
     assert gradcheck(
@@ -538,7 +486,6 @@ def test_a_missing_tangent_counts_as_zero(fast_mode: bool) -> None:
 
 
 @BOTH
-@pytest.mark.usefixtures("dual_numbers")
 def test_the_dtype_of_a_tangent_is_checked_if_asked_for(fast_mode: bool) -> None:
     with pytest.raises(GradcheckError, match="Forward AD gradient has dtype mismatch"):
         gradcheck(
@@ -564,7 +511,6 @@ BATCHED = [
 ]
 
 
-@pytest.mark.usefixtures("dual_numbers")
 @pytest.mark.parametrize(("options", "message"), BATCHED)
 def test_vmap_is_compared_with_a_loop(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, bool], message: str
@@ -594,16 +540,11 @@ def test_vmap_is_compared_with_a_loop(
 
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Hidden, so that the test keeps its meaning when the parts are there.
-    monkeypatch.setitem(sys.modules, FORWARD, None)
+    # Hidden, so that the test keeps its meaning when it is there.
     monkeypatch.delattr(torch, "vmap", raising=False)
     options = {"raise_exception": False}
-    with pytest.raises(NotImplementedError, match=r"needs forward mode, pullback\.autograd\.forw"):
-        gradcheck(torch.sin, leaf(2), check_forward_ad=True, **options)
     with pytest.raises(NotImplementedError, match=r"check_batched_grad needs pullback\.vmap"):
         gradcheck(torch.sin, leaf(2), check_batched_grad=True, **options)
-    with pytest.raises(NotImplementedError, match="needs forward mode"):
-        gradgradcheck(torch.sin, leaf(2), check_fwd_over_rev=True, **options)
 
 
 # The older functions.

@@ -25,8 +25,9 @@ phrase. Rows, or halves of them, that are tested elsewhere:
     gradient of what is no tensor test_function.py::test_gradient_for_what_is_no_tensor
     numpy                         test_interop.py::test_numpy_of_recorded_tensors
     deepcopy                      test_interop.py::test_deepcopy
+    a missing rule of forward mode test_forward_ad.py::test_out_is_refused_and_so_are_new_sizes
 
-Not yet: a missing rule of forward mode (forward mode); "returned nan values in its" (anomaly mode);
+Not yet: "returned nan values in its" (anomaly mode);
 "backward() called inside torch.vmap" (vmap). "the derivative for 'X' is not implemented" is of ops
 with a rule for some inputs only (igamma, zeta), which are not there. "returned an invalid number of
 gradients" is of nodes that a program in Rust adds: from Python the counts of custom functions and

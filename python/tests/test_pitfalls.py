@@ -31,13 +31,15 @@ in `test_pitfalls_engine.py`. A row, or a half of one, that has its test elsewhe
                                       test_attributes_survive_while_the_graph_lives
     25   numpy() without recording              test_interop.py::test_numpy_of_recorded_tensors
     26   texts of wrong arguments, as recorded  test_arguments.py::test_raises_as_recorded
+    27   modes that turn forward mode off       test_forward_ad.py::
+                    test_inference_mode_turns_tangents_off_and_no_grad_does_not
     29   checkpoint, reentrant                  test_checkpoint.py::
                                       test_what_the_reentrant_way_refuses
     29   checkpoint, not reentrant              test_checkpoint.py::
                                       test_without_reentry_everything_of_autograd_works
 
 Not yet: row 11, set_detect_anomaly (anomaly mode); row 20, moving a gradient to another device
-(multi-device); row 27 (forward mode); row 28, anomaly mode for the whole process (anomaly mode);
+(multi-device); row 28, anomaly mode for the whole process (anomaly mode);
 row 30, events that carry the numbers (profiler).
 """
 

@@ -327,8 +327,9 @@ fn jvp(op: &Op<'_>) -> Result<TokenStream> {
     let mut saves = Saves::default();
     let rule = resolve(op, function, 0, &[], &mut saves)?;
     let (ty, params, saves) = (&op.name, &rule.params, saves.tokens());
+    let optional = takes_none(op, function);
     Ok(
-        quote!(#j::Rule(#saves, |ctx| { let _ = ctx; Ok(crate::dispatch::IntoGrads::into_grads(#ty::jvp(#(#params),*)?)) })),
+        quote!(#j::Rule(#saves, #optional, |ctx| { let _ = ctx; Ok(crate::dispatch::IntoGrads::into_grads(#ty::jvp(#(#params),*)?)) })),
     )
 }
 
@@ -341,6 +342,16 @@ fn autocast(op: &Op<'_>) -> Result<TokenStream> {
         "promote" => Ok(quote!(Promote)),
         _ => Err(Error::new(word.span, "expected lower, fp32 or promote")),
     }
+}
+
+/// Which arguments, that are always there, may lack a tangent: the rule takes an `Option` of it.
+fn takes_none(op: &Op<'_>, function: &Function<'_>) -> u64 {
+    let mask = |(name, ty): &(syn::Ident, &syn::Type)| {
+        let arg = name.to_string().strip_suffix("_t").and_then(|base| op.arg(base))?;
+        let is_option = quote!(#ty).to_string().starts_with("Option");
+        (is_option && !op.schema.args[arg].ty.optional).then_some(1_u64 << arg)
+    };
+    function.params.iter().filter_map(mask).fold(0, |all, bit| all | bit)
 }
 
 fn samples(op: &Op<'_>, name: &str) -> TokenStream {

@@ -3,7 +3,7 @@
 use pullback::autograd::forward::{
     self, dual_level, enter_dual_level, exit_dual_level, make_dual, unpack_dual,
 };
-use pullback::autograd::{self, Options};
+use pullback::autograd::{self, Context, Function, Options, apply};
 use pullback::dispatch::Arg;
 use pullback::{ErrorKind, Result, Tensor, no_grad, ops};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -414,5 +414,63 @@ fn ops_without_forward_rule_are_pushed_forward_by_their_gradient_rules() -> Resu
         Options::default(),
     )?;
     assert_eq!(values(grad[0].as_ref().unwrap()), [1.0, 0.0, 0.0]);
+    Ok(())
+}
+
+#[test]
+fn a_constant_beside_a_dual_makes_no_nan() -> Result<()> {
+    let _one = alone();
+    let _level = dual_level()?;
+    let dual = |v: f64| make_dual(&tensor(&[v]), &tensor(&[1.0]));
+    // The derivative by the constant is infinite or no number; nobody asked for it.
+    assert_eq!(tangent(&dual(-2.0)?.pow(&tensor(&[3.0]))?), [12.0]);
+    assert_eq!(tangent(&dual(1.0)?.div(&tensor(&[0.0]))?), [f64::INFINITY]);
+    assert_eq!(tangent(&dual(0.0)?.mul(&tensor(&[f64::INFINITY]))?), [f64::INFINITY]);
+    Ok(())
+}
+
+/// `x²`, with both rules.
+struct Square;
+impl Function for Square {
+    fn forward(&self, ctx: &mut Context, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        assert!(!forward::is_forward_enabled());
+        ctx.save_for_backward(&inputs[0]);
+        Ok(vec![inputs[0].mul(&inputs[0])?])
+    }
+    fn backward(&self, ctx: &Context, grads: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
+        let x = &ctx.saved_tensors()?[0];
+        Ok(vec![Some((grads[0].as_ref().unwrap() * (x * 2.0)).get()?)])
+    }
+    fn jvp(&self, ctx: &Context, tangents: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
+        let x = &ctx.saved_tensors()?[0];
+        Ok(vec![Some((tangents[0].as_ref().unwrap() * (x * 2.0)).get()?)])
+    }
+}
+
+/// The same without forward rule.
+struct Mute;
+impl Function for Mute {
+    fn forward(&self, _: &mut Context, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        Ok(vec![inputs[0].mul(&inputs[0])?])
+    }
+    fn backward(&self, _: &Context, grads: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
+        Ok(grads.to_vec())
+    }
+}
+
+#[test]
+fn custom_functions_compute_tangents_by_their_jvp() -> Result<()> {
+    let _one = alone();
+    let x = tensor(&[3.0, 4.0]).with_grad()?;
+    let _level = dual_level()?;
+    let dual = make_dual(&x, &tensor(&[1.0, 10.0]))?;
+    let y = apply(Square, &[&dual])?.remove(0);
+    assert_eq!(tangent(&y), [6.0, 80.0]);
+    let grad = autograd::grad(&[&y.sum()?], &[&dual], &[None], Options::default())?.remove(0);
+    assert_eq!(tangent(&grad.unwrap()), [2.0, 20.0]);
+    assert!(apply(Square, &[&x])?[0].tangent()?.is_none());
+    let error = apply(Mute, &[&dual]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotImplemented);
+    assert!(error.message().contains("You must implement the jvp function"));
     Ok(())
 }

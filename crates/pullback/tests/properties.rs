@@ -407,6 +407,31 @@ fn tangents_of_duals_agree_with_differences() {
 }
 
 #[test]
+fn a_missing_tangent_is_zero() {
+    for_all("tangents of one input at a time", DType::F64, |def, sample| {
+        let values = sample.values(def).map_err(text)?;
+        let Some(all) = Directions::of(def, sample, &values, DType::F64) else { return Ok(()) };
+        for at in 0..all.directions.len() {
+            let mut one =
+                Directions { slots: all.slots.clone(), directions: all.directions.clone() };
+            one.directions
+                .iter_mut()
+                .enumerate()
+                .filter(|(i, _)| *i != at)
+                .for_each(|(_, d)| *d = None);
+            if one.directions[at].is_none() {
+                continue;
+            }
+            let expected = one.differences(function_of, def, &values).map_err(text)?;
+            let got = in_level(|| tangents(&function_of(def, &one.duals(&values)?)?));
+            all_equal(&got.map_err(text)?, &expected, 1e-4)
+                .map_err(|text| format!("tensor {at}: {text}"))?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn complex_tangents_agree_with_differences() {
     for_all("tangents agree with differences for complex numbers", DType::C128, |def, sample| {
         duals_agree(function_of, def, sample, DType::C128)

@@ -98,7 +98,21 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             raise ValueError(
                 f"Expected {role} to be floating point or complex, but got: {value.dtype}"
             )
-    return _C._make_dual(tensor, tangent, level)
+    dual: Tensor = _answered(_C._make_dual, tensor, tangent, level)
+    return dual
+
+
+def _answered(function: Callable[..., Any], *args: Any) -> Any:
+    """Calls a function, or lets the class of a tensor among the arguments answer the call."""
+    from .._tensor import Tensor
+
+    kinds = (type(value) for value in args if isinstance(value, _C.TensorBase))
+    for kind in kinds:
+        answer = getattr(kind, "__torch_function__", None)
+        is_silent = kind is Tensor or answer is _C._disabled_torch_function_impl
+        if answer is not None and not is_silent and _C._is_torch_function_enabled():
+            return answer(function, (kind,), args, {})
+    return function(*args)
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -125,7 +139,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         level = _current_level
     if level < 0:
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(*_C._unpack_dual(tensor, level))
+    return UnpackedDualTensor(*_answered(_C._unpack_dual, tensor, level))
 
 
 class dual_level:
@@ -149,7 +163,7 @@ _is_fwd_grad_enabled = _C._is_fwd_grad_enabled
 
 
 class _set_fwd_grad_enabled:
-    """Turns forward mode on or off on this thread, at once; as a context it puts the old state back."""
+    """Turns forward mode on or off on this thread, at once; as a context it undoes that."""
 
     def __init__(self, mode: bool) -> None:
         self.prev = _C._is_fwd_grad_enabled()

@@ -51,7 +51,7 @@ impl Tangent {
     pub(super) fn new(level: &Arc<Level>, value: Tensor) -> Option<Arc<Tangent>> {
         let mut register = lock(&level.tangents);
         if register.is_closed {
-            // Dropped after the lock, which comes first on the stack.
+            // (The value is dropped after the lock.)
             return None;
         }
         let place = register.free.pop().unwrap_or(register.places.len());

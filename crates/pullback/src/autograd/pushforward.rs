@@ -12,6 +12,7 @@ use crate::dispatch::{
     Arg, ArgDef, ArgKind, Facts, Grads, Jvp, OpDef, RuleCtx, Save, SaveKind, Traits, Value,
     each_tensor,
 };
+use crate::site::Site;
 use crate::tensor::Flag;
 use crate::{Error, Result, Tensor, TensorSpec};
 use smallvec::SmallVec;
@@ -113,7 +114,7 @@ impl Pushforward {
             _ if self.def.is(Traits::VIEW) => self.linear(),
             Jvp::Linear => self.linear(),
             Jvp::Elementwise => self.elementwise(outputs),
-            Jvp::Rule(saves, rule) => self.rule(saves, *rule, outputs),
+            Jvp::Rule(saves, optional, rule) => self.rule(saves, *optional, *rule, outputs),
             Jvp::None if self.def.vjp.is_empty() => Err(not_implemented(self.def.name)),
             Jvp::None => self.transposed(outputs),
         }
@@ -155,16 +156,21 @@ impl Pushforward {
         Ok(vec![out.map(|t| arithmetic::conj(&t)).transpose()?])
     }
 
-    /// The op's own rule; missing tangents are zeros.
+    /// The op's own rule; missing tangents are zeros, except those that it can do without.
     fn rule(
         &self,
         saves: &[Save],
+        optional: u64,
         rule: fn(&RuleCtx<'_>) -> Result<Grads>,
         outputs: &[Tensor],
     ) -> Result<Vec<Option<Tensor>>> {
         let tangents = self.primals.iter().zip(&self.tangents);
         let tangents: Vec<Option<Tensor>> = tangents
-            .map(|(value, tangents)| match value {
+            .enumerate()
+            .map(|(index, (value, tangents))| match value {
+                Value::Tensor(_) if optional >> index & 1 != 0 => {
+                    Ok(tangents.first().cloned().flatten())
+                }
                 Value::Tensor(t) => or_zeros(tangents.first(), t).map(Some),
                 _ => Ok(None),
             })
@@ -330,7 +336,7 @@ fn with_history(tensor: &Tensor, node: super::Node) -> Result<Tensor> {
 fn reads(def: &OpDef, index: usize) -> bool {
     let saves = match &def.jvp {
         Jvp::Linear => return !def.args[index].has_vjp,
-        Jvp::Rule(saves, _) => saves,
+        Jvp::Rule(saves, ..) => saves,
         Jvp::Elementwise | Jvp::None => def.saves,
     };
     saves.iter().any(|save| save.what == SaveKind::Input && save.index == index)

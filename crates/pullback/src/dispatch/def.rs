@@ -376,8 +376,9 @@ pub enum Jvp {
     Linear,
     /// The gradient rule with the tangent as gradient, conjugated twice.
     Elementwise,
-    /// A function of primals and tangents, and what it wants saved.
-    Rule(&'static [Save], fn(&RuleCtx<'_>) -> Result<Grads>),
+    /// A function of primals and tangents: what it wants saved, which tangents may be missing (others are zeros then), a
+    /// bit for each argument, and the function.
+    Rule(&'static [Save], u64, fn(&RuleCtx<'_>) -> Result<Grads>),
 }
 
 /// A batching rule for `vmap`.

@@ -131,8 +131,13 @@ impl Mul {
     fn vjp_other(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
         grad.mul(&self_.conj()?)
     }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, other_p: &Tensor, other_t: &Tensor) -> Result<Tensor> {
-        other_t.mul(self_p)?.add(&self_t.mul(other_p)?)
+    fn jvp(
+        self_p: &Tensor,
+        self_t: Option<&Tensor>,
+        other_p: &Tensor,
+        other_t: Option<&Tensor>,
+    ) -> Result<Option<Tensor>> {
+        by_both(other_t.map(|t| t.mul(self_p)), self_t.map(|t| t.mul(other_p)))
     }
 }
 
@@ -147,9 +152,26 @@ impl Div {
     fn vjp_other(grad: &Tensor, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         quotient_grad(grad, self_, other)
     }
-    fn jvp(self_t: &Tensor, other_p: &Tensor, other_t: &Tensor, result: &Tensor) -> Result<Tensor> {
-        self_t.sub(&other_t.mul(result)?)?.div(other_p)
+    fn jvp(
+        self_t: Option<&Tensor>,
+        other_p: &Tensor,
+        other_t: Option<&Tensor>,
+        result: &Tensor,
+    ) -> Result<Option<Tensor>> {
+        let by_self = self_t.map(|t| t.div(other_p));
+        by_both(by_self, other_t.map(|t| t.mul(result)?.div(other_p)?.neg()))
     }
+}
+
+/// The tangent of a function of two inputs, of which one may have none: the sum of what each contributes.
+pub(super) fn by_both(
+    first: Option<Result<Tensor>>,
+    second: Option<Result<Tensor>>,
+) -> Result<Option<Tensor>> {
+    Ok(match (first.transpose()?, second.transpose()?) {
+        (Some(first), Some(second)) => Some(first.add(&second)?),
+        (first, second) => first.or(second),
+    })
 }
 
 /// Runs a kernel that divides integers, unless a divisor is zero: then nothing is written.

@@ -2,6 +2,7 @@
 //!
 //! Sums, products and quotients are in `arithmetic`, comparisons in `compare`.
 
+use super::arithmetic::by_both;
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -85,13 +86,15 @@ impl Pow {
     }
     fn jvp(
         self_p: &Tensor,
-        self_t: &Tensor,
+        self_t: Option<&Tensor>,
         exponent_p: &Tensor,
-        exponent_t: &Tensor,
+        exponent_t: Option<&Tensor>,
         result: &Tensor,
-    ) -> Result<Tensor> {
-        let by_base = power_grad(&self_t.conj()?, self_p, exponent_p)?.conj()?;
-        by_base.add(&exponent_grad(&exponent_t.conj()?, self_p, exponent_p, result)?.conj()?)
+    ) -> Result<Option<Tensor>> {
+        let by_base = |t: &Tensor| power_grad(&t.conj()?, self_p, exponent_p)?.conj();
+        let by_exponent =
+            |t: &Tensor| exponent_grad(&t.conj()?, self_p, exponent_p, result)?.conj();
+        by_both(self_t.map(by_base), exponent_t.map(by_exponent))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         crate::ops::classes::samples::binary_positive(s)
@@ -300,8 +303,14 @@ impl Xlogy {
     fn vjp_other(grad: &Tensor, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         grad.mul(self_)?.div(other)
     }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, other_p: &Tensor, other_t: &Tensor) -> Result<Tensor> {
-        self_t.xlogy(other_p)?.add(&other_t.mul(self_p)?.div(other_p)?)
+    fn jvp(
+        self_p: &Tensor,
+        self_t: Option<&Tensor>,
+        other_p: &Tensor,
+        other_t: Option<&Tensor>,
+    ) -> Result<Option<Tensor>> {
+        let by_other = other_t.map(|t| t.mul(self_p)?.div(other_p));
+        by_both(self_t.map(|t| log_grad(t, self_p, other_p)), by_other)
     }
 }
 

@@ -4,6 +4,7 @@
 //! Operands are multiplied as they lie in memory: transposed and expanded ones are not copied. A
 //! matrix gradient is laid out as its operand is, so that the gradient of a transposed weight is dense.
 
+use super::arithmetic::by_both;
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -132,8 +133,13 @@ impl Mm {
     fn vjp_mat2(grad: &Tensor, self_: &Tensor, mat2_column_major: bool) -> Result<Tensor> {
         right_grad(grad, self_, mat2_column_major, ONE)
     }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, mat2_p: &Tensor, mat2_t: &Tensor) -> Result<Tensor> {
-        self_t.mm(mat2_p)?.add(&self_p.mm(mat2_t)?)
+    fn jvp(
+        self_p: &Tensor,
+        self_t: Option<&Tensor>,
+        mat2_p: &Tensor,
+        mat2_t: Option<&Tensor>,
+    ) -> Result<Option<Tensor>> {
+        by_both(self_t.map(|t| t.mm(mat2_p)), mat2_t.map(|t| self_p.mm(t)))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         matrix_samples(s)
@@ -216,8 +222,13 @@ impl Bmm {
     fn vjp_mat2(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
         self_.conj()?.transpose(1, 2)?.bmm(grad)
     }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, mat2_p: &Tensor, mat2_t: &Tensor) -> Result<Tensor> {
-        self_t.bmm(mat2_p)?.add(&self_p.bmm(mat2_t)?)
+    fn jvp(
+        self_p: &Tensor,
+        self_t: Option<&Tensor>,
+        mat2_p: &Tensor,
+        mat2_t: Option<&Tensor>,
+    ) -> Result<Option<Tensor>> {
+        by_both(self_t.map(|t| t.bmm(mat2_p)), mat2_t.map(|t| self_p.bmm(t)))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![
@@ -381,8 +392,13 @@ impl Mv {
     fn vjp_vec(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
         self_.conj()?.t()?.mv(grad)
     }
-    fn jvp(self_p: &Tensor, self_t: &Tensor, vec_p: &Tensor, vec_t: &Tensor) -> Result<Tensor> {
-        self_t.mv(vec_p)?.add(&self_p.mv(vec_t)?)
+    fn jvp(
+        self_p: &Tensor,
+        self_t: Option<&Tensor>,
+        vec_p: &Tensor,
+        vec_t: Option<&Tensor>,
+    ) -> Result<Option<Tensor>> {
+        by_both(self_t.map(|t| t.mv(vec_p)), vec_t.map(|t| self_p.mv(t)))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![

@@ -3,6 +3,7 @@
 //! `where` and `masked_fill` walk over inputs of several dtypes (a mask is always bool), which the
 //! pointwise form does not do; they prepare the walk themselves with [`walk_as_is`].
 
+use super::arithmetic::by_both;
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -239,13 +240,16 @@ impl Addcmul {
     fn jvp(
         self_t: &Tensor,
         tensor1_p: &Tensor,
-        tensor1_t: &Tensor,
+        tensor1_t: Option<&Tensor>,
         tensor2_p: &Tensor,
-        tensor2_t: &Tensor,
+        tensor2_t: Option<&Tensor>,
         value: Scalar,
     ) -> Result<Tensor> {
-        let product = tensor1_t.mul(tensor2_p)?.add(&tensor1_p.mul(tensor2_t)?)?;
-        self_t.add(&product.times(value)?)
+        let by_first = tensor1_t.map(|t| t.mul(tensor2_p));
+        match by_both(by_first, tensor2_t.map(|t| tensor1_p.mul(t)))? {
+            Some(product) => self_t.add(&product.times(value)?),
+            None => Ok(self_t.clone()),
+        }
     }
 }
 
@@ -282,14 +286,16 @@ impl Addcdiv {
     fn jvp(
         self_t: &Tensor,
         tensor1_p: &Tensor,
-        tensor1_t: &Tensor,
+        tensor1_t: Option<&Tensor>,
         tensor2_p: &Tensor,
-        tensor2_t: &Tensor,
+        tensor2_t: Option<&Tensor>,
         value: Scalar,
     ) -> Result<Tensor> {
-        let quotient = tensor1_p.div(tensor2_p)?;
-        let change = tensor1_t.sub(&quotient.mul(tensor2_t)?)?.div(tensor2_p)?;
-        self_t.add(&change.times(value)?)
+        let by_second = |t: &Tensor| tensor1_p.div(tensor2_p)?.mul(t)?.div(tensor2_p)?.neg();
+        match by_both(tensor1_t.map(|t| t.div(tensor2_p)), tensor2_t.map(by_second))? {
+            Some(change) => self_t.add(&change.times(value)?),
+            None => Ok(self_t.clone()),
+        }
     }
 }
 

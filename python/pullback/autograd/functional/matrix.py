@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ... import _C
+from .. import forward_ad
 from ..grad_mode import enable_grad
 from .argument import Pack, outputs_of, scalar_of, stand_ins
 from .gradient import CONSTANT_SLOPE, check_history, complaint, filled, finished, gradients
@@ -59,7 +60,7 @@ def jacobian(
         AssertionError: for another strategy.
         TypeError: if inputs or outputs are neither a tensor nor a tuple of tensors.
         NotImplementedError: in forward mode with ``create_graph`` or without ``vectorize``, and
-            where the package has no forward mode.
+            where the package has no ``vmap``.
         RuntimeError: for ``strict`` where it is not supported, and what it asks for.
 
     Example:
@@ -120,7 +121,7 @@ def hessian(
         AssertionError: for another strategy.
         TypeError: if inputs or outputs are neither a tensor nor a tuple of tensors.
         NotImplementedError: in forward mode with ``create_graph`` or without ``vectorize``, and
-            where the package has no forward mode.
+            where the package has no ``vmap``.
         RuntimeError: if ``func`` returns more than one element, for ``strict`` where it is not
             supported, and what it asks for.
 
@@ -244,7 +245,7 @@ def _forward(
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only "
             "implemented for `vectorize=True`."
         )
-    forward_ad, vmap = _forward_mode()
+    vmap = _vmap()
     sizes = tuple(tensor.numel() for tensor in given.tensors)
     called: list[Pack] = []
 
@@ -276,21 +277,20 @@ def _check_forward(create_graph: bool, strict: bool) -> None:
             )
 
 
-def _forward_mode() -> tuple[Any, Any]:
-    """The module ``autograd.forward_ad`` and the function ``vmap``.
+def _vmap() -> Any:
+    """The function ``vmap``.
 
     Raises:
-        NotImplementedError: if the package does not have them.
+        NotImplementedError: if the package does not have it.
     """
     root = importlib.import_module(__name__.partition(".")[0])
-    forward_ad, vmap = getattr(root.autograd, "forward_ad", None), getattr(root, "vmap", None)
-    if forward_ad is None or vmap is None:
-        missing = "autograd.forward_ad" if forward_ad is None else "vmap"
+    vmap = getattr(root, "vmap", None)
+    if vmap is None:
         raise NotImplementedError(
-            f'`strategy="forward-mode"` needs {root.__name__}.{missing}, which is not there yet. '
+            f'`strategy="forward-mode"` needs {root.__name__}.vmap, which is not there yet. '
             'Please use `strategy="reverse-mode"`.'
         )
-    return forward_ad, vmap
+    return vmap
 
 
 def _tangent(primal: Tensor, tangent: Tensor | None) -> Tensor:

@@ -1,40 +1,21 @@
 """Derivatives by forward mode: a tangent goes in, the tangents of the outputs come out.
 
-What forward mode is made of, ``pullback.autograd.forward_ad``, is looked up when it is needed, and
-an error says so while it is missing. Start at :func:`tangents`.
+Start at :func:`tangents`.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import _C
+from .. import forward_ad
 from . import GradcheckError
 from .analytical import basis
 from .problem import Problem, as_tuple, is_continuous, requires_grad
 
 if TYPE_CHECKING:
     from ..._tensor import Tensor
-
-_MODULE = f"{__name__.rpartition('.gradcheck.')[0]}.forward_ad"
-
-
-def dual_numbers() -> Any:
-    """The module with ``dual_level``, ``make_dual`` and ``unpack_dual``.
-
-    Raises:
-        NotImplementedError: if this build does not have it.
-    """
-    try:
-        return importlib.import_module(_MODULE)
-    except ModuleNotFoundError as error:
-        if error.name != _MODULE:
-            raise
-        raise NotImplementedError(
-            f"check_forward_ad needs forward mode, {_MODULE}, which pullback does not have yet"
-        ) from None
 
 
 def tangents(problem: Problem, directions: Mapping[int, Tensor]) -> list[tuple[Any, Any]]:
@@ -44,19 +25,20 @@ def tangents(problem: Problem, directions: Mapping[int, Tensor]) -> list[tuple[A
         problem: the function and its inputs. Inputs that require grad are detached.
         directions: by position; an input that requires grad and is missing here has no tangent.
     """
-    duals = dual_numbers()
-    with duals.dual_level():
+    with forward_ad.dual_level():
         given = [
-            duals.make_dual(value.detach(), directions[i])
+            forward_ad.make_dual(value.detach(), directions[i])
             if i in directions
             else (value.detach() if requires_grad(value) else value)
             for i, value in enumerate(problem.inputs)
         ]
         result = as_tuple(problem.function(*given))
-        return [
-            tuple(duals.unpack_dual(value)) if is_continuous(value) else (value, None)
-            for value in result
-        ]
+        return [_unpacked(value) if is_continuous(value) else (value, None) for value in result]
+
+
+def _unpacked(value: Tensor) -> tuple[Tensor, Tensor | None]:
+    primal, tangent = forward_ad.unpack_dual(value)
+    return primal, tangent
 
 
 def jacobians(problem: Problem, target: int, check_dtypes: bool = False) -> list[Tensor]:

@@ -28,8 +28,15 @@ class BackwardHookFunction(Function):
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
         """Returns the tensors as they are."""
+        ctx.are_recorded = [arg.requires_grad for arg in args]
         ctx.mark_non_differentiable(*[arg for arg in args if not arg.requires_grad])
         return args
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        """Views of the tangents; what is not recorded is a view, and finds its tangent itself."""
+        pairs = zip(tangents, ctx.are_recorded, strict=True)
+        return tuple(t.view_as(t) if is_recorded else None for t, is_recorded in pairs)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:

@@ -141,6 +141,10 @@ class KeepInputs(Function):
         """Never runs: nothing is computed from the output."""
         raise AssertionError("nothing leads to the keeper of a region's inputs")
 
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> None:
+        """The output has no elements, and no tangent."""
+
 
 def _inputs_of(keeper: Any) -> list[Any]:
     values = list(keeper.others)

@@ -3,6 +3,7 @@
 //! `convolution` is the one op with a kernel; its gradients are ops of their own, so that they can be
 //! differentiated again: all three are bilinear and each is the derivative of the others.
 
+use super::arithmetic::by_both;
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
@@ -177,6 +178,36 @@ impl Convolution {
     fn vjp_bias(grad: &Tensor) -> Result<Tensor> {
         let dims: Dims = (0..grad.ndim() as i64).filter(|&d| d != 1).collect();
         grad.sum_dim(Some(&dims), false)
+    }
+    fn jvp(
+        input_p: &Tensor,
+        input_t: Option<&Tensor>,
+        weight_p: &Tensor,
+        weight_t: Option<&Tensor>,
+        bias_t: Option<&Tensor>,
+        args: &ConvolutionArgs<'_>,
+    ) -> Result<Option<Tensor>> {
+        let a = args;
+        let conv = |input: &Tensor, weight: &Tensor| {
+            input.convolution(
+                weight,
+                None,
+                a.stride,
+                a.padding,
+                a.dilation,
+                a.transposed,
+                a.output_padding,
+                a.groups,
+            )
+        };
+        let by_bias = |t: &Tensor| {
+            let mut shape = Dims::from_elem(1, input_p.ndim());
+            shape[1] = -1;
+            t.view(&shape)
+        };
+        let product =
+            by_both(input_t.map(|t| conv(t, weight_p)), weight_t.map(|t| conv(input_p, t)))?;
+        by_both(product.map(Ok), bias_t.map(by_bias))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample =

@@ -193,7 +193,7 @@ impl Zero {
 
 /// The complex conjugate of every element, computed at once.
 #[op("conj_physical(Tensor self) -> Tensor", inplace, out, meta = broadcast, cpu = conj,
-     batch = pointwise, samples = unary)]
+     batch = pointwise, samples = unary, jvp = linear)]
 impl ConjPhysical {
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.conj_physical()
@@ -201,7 +201,7 @@ impl ConjPhysical {
 }
 
 /// The real parts, copied.
-#[op("_real_part(Tensor self) -> Tensor", internal, method = real_part, meta = real, cpu = real, batch = pointwise, samples = unary)]
+#[op("_real_part(Tensor self) -> Tensor", internal, method = real_part, meta = real, cpu = real, batch = pointwise, samples = unary, jvp = linear)]
 impl RealPart {
     fn vjp_self(grad: &Tensor, self_dtype: DType) -> Result<Tensor> {
         grad.to_dtype(self_dtype)

@@ -186,8 +186,7 @@ pub(super) fn plan(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Plan> {
     "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
     function_only,
     not_differentiable(indices),
-    internal
-)]
+    internal, jvp = linear)]
 impl Index {
     fn cpu(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Tensor> {
         if let Some(mask) = whole_mask(self_, indices) {
@@ -241,8 +240,7 @@ impl Index {
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     exact_out,
     separate,
-    not_differentiable(index)
-)]
+    not_differentiable(index), jvp = linear)]
 impl IndexSelect {
     fn cpu(self_: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         let dim = wrap_dim(dim, self_.ndim())?;
@@ -302,8 +300,7 @@ impl IndexSelect {
     exact_out,
     separate(self),
     apart(index),
-    not_differentiable(index)
-)]
+    not_differentiable(index), jvp = linear)]
 impl Gather {
     fn cpu(self_: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         let dim = wrap_dim(dim, self_.ndim())?;
@@ -337,8 +334,7 @@ impl Gather {
     "masked_select(Tensor self, Tensor mask) -> Tensor",
     exact_out,
     separate,
-    not_differentiable(mask)
-)]
+    not_differentiable(mask), jvp = linear)]
 impl MaskedSelect {
     fn cpu(self_: &Tensor, mask: &Tensor) -> Result<Tensor> {
         ensure!(
@@ -364,7 +360,7 @@ impl MaskedSelect {
 }
 
 /// Elements at row-major positions of the flattened tensor; negative ones count from the end.
-#[op("take(Tensor self, Tensor index) -> Tensor", exact_out, separate, not_differentiable(index))]
+#[op("take(Tensor self, Tensor index) -> Tensor", exact_out, separate, not_differentiable(index), jvp = linear)]
 impl Take {
     fn cpu(self_: &Tensor, index: &Tensor) -> Result<Tensor> {
         ensure!(
@@ -449,8 +445,7 @@ fn from_start(places: &Tensor, size: i64) -> Result<Tensor> {
 #[op(
     "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
     function_only,
-    not_differentiable(indices)
-)]
+    not_differentiable(indices), jvp = linear)]
 impl Embedding {
     fn cpu(weight: &Tensor, indices: &Tensor, sparse: bool) -> Result<Tensor> {
         ensure!(weight.ndim() == 2, runtime, "'weight' must be 2-D");

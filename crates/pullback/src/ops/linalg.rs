@@ -554,7 +554,7 @@ fn real_pairs(s: &Sampler) -> Vec<Sample> {
 }
 
 /// Complex numbers from real and imaginary parts.
-#[op("complex(Tensor real, Tensor imag) -> Tensor", function_only, exact_out, batch = pointwise, method = complex_with_imag)]
+#[op("complex(Tensor real, Tensor imag) -> Tensor", function_only, exact_out, batch = pointwise, method = complex_with_imag, jvp = linear)]
 impl Complex {
     fn meta(real: &Tensor, imag: &Tensor) -> Result<TensorSpec> {
         complex_spec("complex", real, imag)

@@ -194,6 +194,18 @@ impl Addmm {
     ) -> Result<Tensor> {
         right_grad(grad, mat1, mat2_column_major, alpha)
     }
+    fn jvp(
+        self_t: Option<&Tensor>,
+        mat1_p: &Tensor,
+        mat1_t: Option<&Tensor>,
+        mat2_p: &Tensor,
+        mat2_t: Option<&Tensor>,
+        beta: Scalar,
+        alpha: Scalar,
+    ) -> Result<Option<Tensor>> {
+        let product = by_both(mat1_t.map(|t| t.mm(mat2_p)), mat2_t.map(|t| mat1_p.mm(t)))?;
+        by_both(product.map(|p| p.times(alpha)), self_t.map(|t| t.times(beta)))
+    }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let with = |bias: &[i64]| {
             Sample::new([s.normal(bias).into(), s.normal(&[2, 3]).into(), s.normal(&[3, 4]).into()])

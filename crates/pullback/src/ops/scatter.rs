@@ -55,8 +55,7 @@ fn check_dtypes(name: &str, self_: &Tensor, source: &Tensor, what: &str) -> Resu
 #[op(
     "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
     inplace,
-    not_differentiable(indices)
-)]
+    not_differentiable(indices), jvp = linear)]
 impl IndexPut {
     fn cpu_(
         self_: &Tensor,
@@ -195,8 +194,7 @@ pub(super) fn scatter_sample(s: &Sampler) -> (Tensor, Tensor, Tensor) {
     "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     inplace = method,
     exact_out,
-    not_differentiable(index)
-)]
+    not_differentiable(index), jvp = linear)]
 impl Scatter {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<()> {
         scatter_tensor("scatter", self_, dim, index, src, (Reduce::Assign, true))
@@ -353,8 +351,7 @@ impl ScatterValueReduce {
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     inplace = method,
     exact_out,
-    not_differentiable(index)
-)]
+    not_differentiable(index), jvp = linear)]
 impl ScatterAdd {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<()> {
         scatter_tensor("scatter", self_, dim, index, src, (Reduce::Sum, true))
@@ -442,8 +439,7 @@ fn check_slice_shapes(name: &str, own: &[i64], source: &[i64], dim: usize) -> Re
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
     inplace = method,
     exact_out,
-    not_differentiable(index)
-)]
+    not_differentiable(index), jvp = linear)]
 impl IndexAdd {
     fn cpu_(
         self_: &Tensor,
@@ -493,7 +489,9 @@ impl IndexAdd {
     "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
     inplace = method,
     exact_out,
-    not_differentiable(index), autocast = promote
+    not_differentiable(index),
+    autocast = promote,
+    jvp = linear
 )]
 impl IndexCopy {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Result<()> {
@@ -591,8 +589,7 @@ impl IndexFill {
 #[op(
     "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
     inplace = method,
-    not_differentiable(mask)
-)]
+    not_differentiable(mask), jvp = linear)]
 impl MaskedScatter {
     fn cpu(self_: &Tensor, mask: &Tensor, source: &Tensor) -> Result<Tensor> {
         ensure!(
@@ -634,8 +631,7 @@ impl MaskedScatter {
 #[op(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
     inplace = method,
-    not_differentiable(index)
-)]
+    not_differentiable(index), jvp = linear)]
 impl Put {
     fn cpu_(self_: &Tensor, index: &Tensor, source: &Tensor, accumulate: bool) -> Result<()> {
         ensure!(

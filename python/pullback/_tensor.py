@@ -218,6 +218,9 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     def __hash__(self) -> int:
         return id(self)
 
+    def __repr__(self, *, tensor_contents: object = None) -> str:
+        return self._repr(tensor_contents)
+
     def __reversed__(self) -> Tensor:
         return self if self.dim() == 0 else self.flip(0)
 
@@ -311,6 +314,7 @@ _make_overridable(
         "__contains__",
         "__deepcopy__",
         "__format__",
+        "__repr__",
         "__reversed__",
         "backward",
         "nonzero",

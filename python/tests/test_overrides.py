@@ -264,3 +264,37 @@ def test_a_tensor_of_a_tensor_is_a_view_of_it_with_its_history() -> None:
     torch.Tensor(x).sum().backward()
     assert x.grad.tolist() == [1.0, 1.0]
     assert torch.Tensor(torch.ones(1, dtype=torch.int64)).dtype is torch.int64
+
+
+def test_the_text_of_a_tensor_may_show_something_else_than_its_elements() -> None:
+    class Sub(torch.Tensor):
+        def __repr__(self, *, tensor_contents: Any = None) -> str:
+            return super().__repr__(tensor_contents="[inside]")
+
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    assert repr(x.as_subclass(Sub)) == (
+        "Sub([inside], dtype=torch.float64, grad_fn=<AliasBackward0>)"
+    )
+    assert x.__repr__(tensor_contents=3) == "tensor(3, dtype=torch.float64, requires_grad=True)"
+    assert repr(x) == "tensor([1., 1.], dtype=torch.float64, requires_grad=True)"
+
+
+def test_a_mode_does_not_see_results_become_of_a_subclass() -> None:
+    from pullback.utils._python_dispatch import TorchDispatchMode
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    class Sub(torch.Tensor):
+        pass
+
+    seen: list[str] = []
+    x = torch.ones(2).as_subclass(Sub)
+    with Mode():
+        y = x.abs()
+    assert type(y) is Sub
+    assert seen == ["aten.abs.default"]

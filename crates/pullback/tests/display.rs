@@ -6,7 +6,13 @@ use pullback::{C64, Result, Tensor};
 fn shown(t: &Tensor, options: PrintOptions) -> String {
     text(
         t,
-        Heading { name: "tensor", grad_fn: None, requires_grad: false, tangent: None },
+        Heading {
+            name: "tensor",
+            grad_fn: None,
+            requires_grad: false,
+            tangent: None,
+            contents: None,
+        },
         &options,
     )
     .unwrap()

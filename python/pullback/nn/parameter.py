@@ -68,8 +68,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         copied: Parameter = known
         return copied
 
-    def __repr__(self, **options: Any) -> str:
-        return "Parameter containing:\n" + super().__repr__(**options)
+    def __repr__(self, *, tensor_contents: object = None) -> str:
+        return "Parameter containing:\n" + super().__repr__(tensor_contents=tensor_contents)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         arguments: tuple[Any, ...] = (self.data, self.requires_grad, OrderedDict())

@@ -63,6 +63,8 @@ pub struct Heading<'a> {
     pub requires_grad: bool,
     /// The text of its tangent, if it has one.
     pub tangent: Option<&'a str>,
+    /// What stands in the place of the elements, if not they.
+    pub contents: Option<&'a str>,
 }
 
 /// The whole text, as in `tensor([1., 2.], requires_grad=True)`.
@@ -76,7 +78,12 @@ pub fn text(tensor: &Tensor, heading: Heading<'_>, options: &PrintOptions) -> Re
     let dtype = tensor.dtype();
     let size = || format!("size={}", tuple(tensor.shape()));
     let name = || format!("dtype=torch.{}", dtype.name());
-    let body = if tensor.device() != Device::Cpu {
+    let body = if let Some(contents) = heading.contents {
+        if dtype != default_dtype() {
+            notes.push(name());
+        }
+        contents.to_string()
+    } else if tensor.device() != Device::Cpu {
         // Elements that are not in main memory cannot be read here.
         notes.extend([format!("device='{}'", tensor.device()), size()]);
         if dtype != default_dtype() {
@@ -440,6 +447,7 @@ pub fn plain_text(tensor: &Tensor, options: &PrintOptions) -> Result<String> {
         grad_fn: node.as_deref().map(|n| n.rsplit("::").next().unwrap_or(n)),
         requires_grad: tensor.requires_grad(),
         tangent: tangent.as_deref(),
+        contents: None,
     };
     text(tensor, heading, options)
 }

@@ -152,7 +152,7 @@ unsafe extern "C" fn repr(slf: *mut PyObject) -> *mut PyObject {
             if let Some(reply) = number::answer_alone(py, "__repr__", slf) {
                 return reply.map(Bound::into_ptr);
             }
-            let text = crate::tensor::display::repr(py, slf)?;
+            let text = crate::tensor::display::repr(py, slf, None)?;
             Ok(text.into_pyobject(py)?.into_any().into_ptr())
         })
     }

@@ -2,7 +2,7 @@
 
 use crate::autograd::node::short_name;
 use crate::error::raise;
-use crate::raw::entry::Reply;
+use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{class, tensor_of};
 use pullback::tensor::display::{
     Heading, PrintOptions, plain_text, print_options, set_print_options, text,
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// The text of a tensor.
-pub(crate) fn repr(py: Python<'_>, slf: *mut PyObject) -> PyResult<String> {
+pub(crate) fn repr(py: Python<'_>, slf: *mut PyObject, contents: Option<&str>) -> PyResult<String> {
     // SAFETY: called for tensors.
     let (tensor, ty) = unsafe { (tensor_of(slf), ffi::Py_TYPE(slf)) };
     // SAFETY: a live object.
@@ -34,13 +34,17 @@ pub(crate) fn repr(py: Python<'_>, slf: *mut PyObject) -> PyResult<String> {
         grad_fn: node.as_deref(),
         requires_grad: tensor.requires_grad(),
         tangent: tangent.as_deref(),
+        contents,
     };
     text(tensor, heading, &options).map_err(raise)
 }
 
-/// `__repr__` as a method, so that `super().__repr__()` and `tensor_contents` work.
-pub(crate) fn repr_method(py: Python<'_>, slf: *mut PyObject) -> Reply {
-    Ok(repr(py, slf)?.into_pyobject(py)?.into_any().into_ptr())
+/// `x._repr(contents)`: the text with something else in the place of the elements, if it is not `None`.
+pub(crate) fn repr_method(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    let [contents] = args.bind(py, "_repr", ["contents"], 1)?;
+    let contents = contents.filter(|c| !c.is_none()).map(|c| c.str()).transpose()?;
+    let contents = contents.as_ref().map(|c| c.to_str()).transpose()?;
+    Ok(repr(py, slf, contents)?.into_pyobject(py)?.into_any().into_ptr())
 }
 
 /// `torch.set_printoptions`.

@@ -11,7 +11,9 @@ use crate::raw::object::{
     TensorObject, as_tensor, base_type, set_hooks, shape_of, tensor_of, wrap, wrap_new,
 };
 use crate::result::{none, scalar};
+use crate::switch::Switched;
 use crate::tensor::{construct, conversion, display, dlpack, numpy, storage};
+use pullback::dispatch::handler;
 use pullback::tensor::shape::wrap_dim;
 use pullback::{DType, MemoryFormat, Scalar, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -394,7 +396,12 @@ fn make_subclass(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply {
 fn as_subclass(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let [cls] = args.bind(py, "as_subclass", ["cls"], 1)?;
     let ty = subclass_type(&cls.expect("required"))?;
-    let made = this(slf).alias().map_err(raise)?;
+    let made = {
+        // The library's own doing: no mode sees it. (A class that answers ops does.)
+        let is_off = handler::is_off() || !this(slf).is_handled();
+        let _off = Switched::new(handler::set_off, is_off);
+        this(slf).alias().map_err(raise)?
+    };
     // SAFETY: a subclass of `TensorBase`; a fresh tensor.
     unsafe { wrap_new(made, ty) }
 }
@@ -510,7 +517,7 @@ pub(crate) fn table() -> Vec<PyMethodDef> {
         args!(c"numpy", numpy::numpy),
         plain!(c"untyped_storage", storage::untyped_storage),
         args!(c"_to_dlpack", dlpack::export),
-        without(c"_repr", noargs!(display::repr_method)),
+        with_args(c"_repr", fast!(display::repr_method)),
     ]
 }
 

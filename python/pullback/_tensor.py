@@ -218,7 +218,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     def __hash__(self) -> int:
         return id(self)
 
-    def __repr__(self, *, tensor_contents: object = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
         return self._repr(tensor_contents)
 
     def __reversed__(self) -> Tensor:

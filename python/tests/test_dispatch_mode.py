@@ -343,3 +343,27 @@ def test_subclasses_that_can_be_taken_apart_are_told_and_rebuilt() -> None:
         modes.transform_subclass(pair, lambda name, inner: inner[:1])
     assert pair.add_(1) is pair
     assert pair.a.tolist() == [2.0, 2.0]
+
+
+def test_an_answer_may_ask_which_node_is_running() -> None:
+    class Nodes(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            node = torch._C._current_autograd_node()
+            seen.append((func._opname, node and node.name()))
+            return func(*args, **(kwargs or {}))
+
+    seen: list[tuple[str, str | None]] = []
+    x = torch.ones(2, requires_grad=True)
+    with Nodes():
+        x.mul(2).div(3).sum().backward()
+    assert seen == [
+        ("mul", None),
+        ("div", None),
+        ("sum", None),
+        ("ones_like", None),
+        ("expand", "SumBackward0"),
+        ("div", "DivBackward0"),
+        ("mul", "MulBackward0"),
+    ]

@@ -287,3 +287,31 @@ def test_ops_are_objects_with_names_that_can_be_called_and_compared() -> None:
         _ = aten.nonsense
     with pytest.raises(TypeError, match=r"no overload of aten\.mul takes these arguments"):
         aten.mul("a", "b")
+
+
+def test_a_class_that_answers_ops_answers_no_calls_unless_it_says_how() -> None:
+    class Ops(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            return torch.zeros(1)
+
+    class Both(Ops):
+        __torch_function__ = torch.Tensor.__torch_function__
+
+        @classmethod
+        def __torch_dispatch__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            return torch.zeros(1)
+
+    class Neither(torch.Tensor):
+        pass
+
+    silent = torch._C._disabled_torch_function_impl
+    assert Ops.__torch_function__ is silent
+    assert Both.__torch_function__ is not silent
+    assert Neither.__torch_function__ is not silent
+    assert torch.Tensor.__torch_function__ is not silent
+    assert type(torch.Tensor._make_wrapper_subclass(Ops, (1,)).exp()) is torch.Tensor

@@ -433,6 +433,24 @@ pub(crate) fn answer_index(
     Callee::Method(name).ask(py, &given, Args::none())
 }
 
+/// A new class of tensors that answers ops itself answers no calls, unless it says how: what ops give are its tensors then
+/// and need not be made ones.
+pub(crate) fn silence(cls: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = cls.py();
+    let (dispatch, function) =
+        (intern!(py, "__torch_dispatch__"), intern!(py, "__torch_function__"));
+    // SAFETY: live types; a look-up lends what it finds.
+    unsafe {
+        let (ty, class) = (cls.as_ptr().cast::<PyTypeObject>(), class());
+        let own = ffi::PyDict_GetItemWithError((*ty).tp_dict, dispatch.as_ptr());
+        let is_default = look_up(ty, function.as_ptr()) == look_up(class, function.as_ptr());
+        if class != base_type() && !own.is_null() && is_default {
+            cls.setattr(function, Bound::from_borrowed_ptr(py, SILENT.load(Relaxed)))?;
+        }
+    }
+    Ok(())
+}
+
 /// Whether types and modes are asked.
 #[pyfunction]
 fn _is_torch_function_enabled() -> bool {

@@ -68,8 +68,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         copied: Parameter = known
         return copied
 
-    def __repr__(self, *, tensor_contents: object = None) -> str:
-        return "Parameter containing:\n" + super().__repr__(tensor_contents=tensor_contents)
+    # (The names of a `__repr__`'s arguments are lost on mypy.)
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        return "Parameter containing:\n" + self._repr(tensor_contents)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         arguments: tuple[Any, ...] = (self.data, self.requires_grad, OrderedDict())

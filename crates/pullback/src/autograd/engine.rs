@@ -8,7 +8,7 @@
 
 use super::node::{Body, Edge, InputMeta, Node};
 use super::{anomaly, arithmetic, autocast, blame, leaf, mode, saved_hooks};
-use crate::dispatch::{Grads, dispatch_mode};
+use crate::dispatch::{Grads, dispatch_mode, handler};
 use crate::error::{bail, ensure};
 use crate::site::{Scope, Site};
 use crate::{Result, Tensor};
@@ -691,8 +691,9 @@ impl<'a> Task<'a> {
             Body::Custom(custom) => custom.takes_real_part(),
             _ => true,
         };
-        // Others do not ask which node is running, but nodes that they make are noted down with it.
-        if is_custom || anomaly::is_anomaly_enabled() {
+        // Others do not ask which node is running, but nodes that they make are noted down with it, and whoever answers
+        // their ops may ask.
+        if is_custom || anomaly::is_anomaly_enabled() || handler::is_used() {
             RUNNING.with(|r| {
                 if let Some(task) = r.borrow_mut().last_mut() {
                     task.node = Some(node.clone());

@@ -36,7 +36,9 @@ unsafe extern "C" fn meta_init(
         (*ty).tp_traverse = Some(object::traverse);
         (*ty).tp_clear = Some(object::clear);
         guard_or(-1, |py| {
-            dtype_as_attribute(&Bound::from_borrowed_ptr(py, cls))?;
+            let cls = Bound::from_borrowed_ptr(py, cls);
+            dtype_as_attribute(&cls)?;
+            subclass::silence(&cls)?;
             Ok(0)
         })
     }

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Where the interpreter keeps what is needed, in bytes: `Include/cpython/pystate.h`, `Include/internal/pycore_frame.h`
-/// and `Include/cpython/code.h` of its sources. (`test_blame` compares with what Python itself says.)
+/// and `Include/cpython/code.h` of its sources. (`test_blame_mark` compares with what Python itself says.)
 #[cfg(has_layout)]
 mod layout {
     /// In the thread's state: the current frame, or a structure that has it.

@@ -17,7 +17,8 @@ use syn::parse_macro_input;
 ///
 /// Functions, whose parameters are arguments, outputs and saved facts by name: `cpu` (gives the result; or fills an iterator,
 /// if its first parameter is `iter`), `cpu_` (writes into `self`) or `composite` (other ops); `meta` (the result's shape and
-/// dtype); `vjp`, `vjp_<argument>` and `jvp` (the rules); `samples` and `invalid_samples` (for the property tests).
+/// dtype); `vjp`, `vjp_<argument>` and `jvp` (the rules; a `jvp` sees `x_p` and `x_t`, and does without tangents that it takes
+/// as `Option`); `samples` and `invalid_samples` (for the property tests).
 ///
 /// | word | meaning |
 /// |---|---|

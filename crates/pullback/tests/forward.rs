@@ -395,15 +395,23 @@ fn a_tangent_that_lies_otherwise_is_copied() -> Result<()> {
 }
 
 #[test]
+fn a_tensor_without_tangent_in_a_list_counts_as_zero() -> Result<()> {
+    let _one = alone();
+    let _level = dual_level()?;
+    let dual = make_dual(&tensor(&[3.0, 1.0, 2.0]), &tensor(&[1.0, 10.0, 100.0]))?;
+    let cat = ops::registry().find(|op| op.name == "cat").unwrap();
+    let list = [dual.clone(), tensor(&[0.0])];
+    let joined = autograd::call(cat, &[Arg::Tensors(&list), Arg::Int(0)])?.one();
+    assert_eq!(tangent(&joined), [1.0, 10.0, 100.0, 0.0]);
+    Ok(())
+}
+
+#[test]
 fn ops_without_forward_rule_are_pushed_forward_by_their_gradient_rules() -> Result<()> {
     let _one = alone();
     let _level = dual_level()?;
     let (x, t) = (tensor(&[3.0, 1.0, 2.0]).with_grad()?, tensor(&[1.0, 10.0, 100.0]).with_grad()?);
     let dual = make_dual(&x, &t)?;
-    let cat = ops::registry().find(|op| op.name == "cat").unwrap();
-    let list = [dual.clone(), tensor(&[0.0])];
-    let joined = autograd::call(cat, &[Arg::Tensors(&list), Arg::Int(0)])?.one();
-    assert_eq!(tangent(&joined), [1.0, 10.0, 100.0, 0.0]);
     let (sorted, order) = dual.sort(0, false)?.into();
     assert_eq!(tangent(&sorted), [10.0, 100.0, 1.0]);
     assert!(order.tangent()?.is_none());
@@ -472,5 +480,23 @@ fn custom_functions_compute_tangents_by_their_jvp() -> Result<()> {
     let error = apply(Mute, &[&dual]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotImplemented);
     assert!(error.message().contains("You must implement the jvp function"));
+    Ok(())
+}
+
+#[test]
+fn inference_tensors_take_part_in_ops_on_duals() -> Result<()> {
+    let _one = alone();
+    let made = {
+        let _mode = pullback::inference_mode(true);
+        tensor(&[3.0, 1.0, 2.0]).clone_tensor(None)?
+    };
+    assert!(made.is_inference());
+    let _level = dual_level()?;
+    let dual = make_dual(&made, &tensor(&[1.0, 10.0, 100.0]))?;
+    assert_eq!(tangent(&dual.mul(&made)?), [3.0, 10.0, 200.0]);
+    let sort = ops::registry().find(|op| op.full_name() == "sort").unwrap();
+    let args = [Arg::Tensor(&dual), Arg::Int(0), Arg::Bool(false)];
+    let [sorted, _] = autograd::call(sort, &args)?.array();
+    assert_eq!(tangent(&sorted), [10.0, 100.0, 1.0]);
     Ok(())
 }

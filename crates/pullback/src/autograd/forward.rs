@@ -167,6 +167,10 @@ pub(super) fn call(
     match def.kernel {
         Kernel::Composite(_) => call_composite(def, args, caller),
         _ if def.is(Traits::INPLACE_ONLY) => call_inplace(def, args).map(IntoOutputs::into_outputs),
+        _ if def.is(Traits::NOT_DIFFERENTIABLE) => {
+            let _plain = mode::set_forward(false);
+            super::call(def, args)
+        }
         _ => with_tensors(def, args, |args| {
             let push = Pushforward::of(def, args)?;
             let outputs = {

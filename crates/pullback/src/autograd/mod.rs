@@ -1,9 +1,10 @@
-//! Reverse-mode differentiation: nodes, saved values, the engine, leaves, views, modes.
+//! Differentiation: nodes, saved values, the engine, leaves, views, modes; tangents of forward mode.
 //!
 //! The life of a recorded op: `record` makes a node with what its rules need (`saved`) and hangs the
 //! outputs onto it (`leaf`); `engine` later runs nodes in reverse order; `leaf` adds to `.grad`. `view` is
 //! about tensors that share memory and in-place writes to them. Nothing here names an op, except
-//! `arithmetic`, which has the few that the engine itself needs. Start at `node`, then `engine`.
+//! `arithmetic`, which has the few that the engine itself needs. Start at `node`, then `engine`; for forward mode at
+//! `forward`.
 
 mod accumulator;
 pub mod anomaly;

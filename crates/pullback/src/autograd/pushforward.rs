@@ -216,7 +216,8 @@ impl Pushforward {
         let create_graph = mode::is_recording();
         let _grad = mode::enable_grad();
         let _unhooked = saved_hooks::suspend();
-        let args: SmallVec<[Arg<'_>; 8]> = self.primals.iter().map(Value::as_arg).collect();
+        let lent: Vec<Value> = self.primals.iter().map(lent).collect::<Result<_>>()?;
+        let args: SmallVec<[Arg<'_>; 8]> = lent.iter().map(Value::as_arg).collect();
         let (edges, needs) = self.edges(&args);
         if needs == 0 {
             return Ok(Vec::new());
@@ -296,6 +297,27 @@ fn seed(output: &Tensor) -> Result<Option<Tensor>> {
     }
     let _unrecorded = mode::set_grad(false);
     arithmetic::zeros_like(output)?.with_grad().map(Some)
+}
+
+/// The same value for a node that lasts no longer than the call: inference tensors, which nodes do not save, as ordinary
+/// ones.
+fn lent(value: &Value) -> Result<Value> {
+    let one = |t: &Tensor| {
+        if t.is_inference() {
+            t.alias_with(t.shape(), t.strides(), t.storage_offset())
+        } else {
+            Ok(t.clone())
+        }
+    };
+    Ok(match value {
+        Value::Tensor(t) => Value::Tensor(one(t)?),
+        Value::Tensors(list) => Value::Tensors(list.iter().map(one).collect::<Result<_>>()?),
+        Value::OptTensors(list) => {
+            let list = list.iter().map(|t| t.as_ref().map(one).transpose());
+            Value::OptTensors(list.collect::<Result<_>>()?)
+        }
+        other => other.clone(),
+    })
 }
 
 /// The value of an input, with its history but without tangent.

@@ -500,3 +500,23 @@ fn inference_tensors_take_part_in_ops_on_duals() -> Result<()> {
     assert_eq!(tangent(&sorted), [10.0, 100.0, 1.0]);
     Ok(())
 }
+
+#[test]
+fn a_write_that_the_tangent_cannot_follow_changes_nothing() -> Result<()> {
+    let _one = alone();
+    let _level = dual_level()?;
+    let x = tensor(&[2.0]);
+    let dual = make_dual(&x, &tensor(&[1.0]).with_grad()?)?;
+    let error = dual.mul_(&Tensor::wrapped(3.0)?).unwrap_err();
+    assert!(error.message().contains("a leaf Variable that requires grad"));
+    assert_eq!((values(&x), x.version()), (vec![2.0], 0));
+    // Views made without recording can be written to where nothing is to be recorded.
+    let plain = make_dual(&x, &tensor(&[1.0]))?;
+    let view = {
+        let _mode = no_grad();
+        plain.select(0, 0)?
+    };
+    view.mul_(&Tensor::wrapped(3.0)?)?;
+    assert_eq!((values(&x), tangent(&plain)), (vec![6.0], vec![3.0]));
+    Ok(())
+}

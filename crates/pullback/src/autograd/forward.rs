@@ -203,10 +203,11 @@ pub(super) fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tens
         if def.is(Traits::VIEW) {
             return change_view(def, args, old);
         }
-        if let Some(old) = &old {
-            check_inplace(old, true)?;
-        }
         let push = Pushforward::before_write(def, args)?;
+        if let Some(old) = &old {
+            // Now, while nothing is written.
+            check_inplace(old, push.requires_grad())?;
+        }
         let written = {
             let _plain = mode::set_forward(false);
             super::call_inplace(def, args)?

@@ -34,7 +34,7 @@ pub(crate) struct Pushforward {
 impl Pushforward {
     /// Of the functional form.
     pub(super) fn of(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Self> {
-        Self::new(def, args, |_, tensor| primal(tensor))
+        Self::new(def, args, |_, tensor| tangent::primal(tensor))
     }
 
     /// Of the form that writes into its first argument, before it does: what the rule reads of that memory is copied.
@@ -42,9 +42,9 @@ impl Pushforward {
         let Some(Arg::Tensor(target)) = args.first() else { return Self::of(def, args) };
         Self::new(def, args, |index, tensor| {
             if tangent::shares_memory(tensor, target) && reads(def, index) {
-                return arithmetic::clone(&primal(tensor)?);
+                return arithmetic::clone(&tangent::primal(tensor)?);
             }
-            primal(tensor)
+            tangent::primal(tensor)
         })
     }
 
@@ -85,6 +85,14 @@ impl Pushforward {
         Ok(Pushforward { def, primals, tangents })
     }
 
+    /// Whether the tangents that come out may require grad.
+    pub(super) fn requires_grad(&self) -> bool {
+        let args: SmallVec<[Arg<'_>; 8]> = self.primals.iter().map(Value::as_arg).collect();
+        let mut requires = self.tangents.iter().flatten().flatten().any(Tensor::requires_grad);
+        each_tensor(&args, |tensor| requires |= tensor.requires_grad());
+        requires
+    }
+
     /// The tangents of the outputs, `None` where it is zero.
     ///
     /// # Errors
@@ -95,7 +103,7 @@ impl Pushforward {
         if self.def.is(Traits::NOT_DIFFERENTIABLE) || !outputs.iter().any(is_wanted) {
             return Ok(vec![None; outputs.len()]);
         }
-        let outputs: Vec<Tensor> = outputs.iter().map(result).collect::<Result<_>>()?;
+        let outputs: Vec<Tensor> = outputs.iter().map(tangent::result).collect::<Result<_>>()?;
         let mut tangents = self.apply_rule(&outputs)?;
         tangents.resize(outputs.len(), None);
         for (output, tangent) in outputs.iter().zip(&mut tangents) {
@@ -318,40 +326,6 @@ fn lent(value: &Value) -> Result<Value> {
         }
         other => other.clone(),
     })
-}
-
-/// The value of an input, with its history but without tangent.
-fn primal(tensor: &Tensor) -> Result<Tensor> {
-    if !tangent::is_dual(tensor) {
-        return Ok(tensor.clone());
-    }
-    if !tensor.requires_grad() || !mode::is_recording() {
-        return tensor.detached();
-    }
-    match tensor.grad_fn()? {
-        Some(node) => with_history(tensor, node),
-        // A leaf's gradient is to arrive at the leaf.
-        None => arithmetic::alias(tensor),
-    }
-}
-
-/// The value of an output, with its history. A handle of its own: the tangent's history keeps it, and must not keep the
-/// tensor whose tangent it is.
-fn result(output: &Tensor) -> Result<Tensor> {
-    if !output.has_flag(Flag::HAS_GRAD_FN) || !mode::is_recording() {
-        return output.detached();
-    }
-    match output.grad_fn()? {
-        Some(node) => with_history(output, node),
-        None => output.detached(),
-    }
-}
-
-fn with_history(tensor: &Tensor, node: super::Node) -> Result<Tensor> {
-    let nr = tensor.output_nr();
-    let alias = tensor.detached()?;
-    alias.set_history(node, nr);
-    Ok(alias)
 }
 
 /// Whether the rule looks at the value of argument `index`.

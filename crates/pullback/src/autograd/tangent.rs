@@ -6,7 +6,7 @@
 
 use super::level::{self, Tangent};
 use super::mode::{self, bit};
-use super::{arithmetic, leaf, view::Window};
+use super::{Node, arithmetic, leaf, view::Window};
 use crate::dispatch::{Arg, each_tensor};
 use crate::error::ensure;
 use crate::tensor::Flag;
@@ -255,6 +255,40 @@ pub(super) fn replace(tensor: &Tensor, tangent: Tensor) {
     if let Some(place) = place {
         place.replace(tangent);
     }
+}
+
+/// The value of an input, with its history but without tangent.
+pub(super) fn primal(tensor: &Tensor) -> Result<Tensor> {
+    if !is_dual(tensor) {
+        return Ok(tensor.clone());
+    }
+    if !tensor.requires_grad() || !mode::is_recording() {
+        return tensor.detached();
+    }
+    match tensor.grad_fn()? {
+        Some(node) => with_history(tensor, node),
+        // A leaf's gradient is to arrive at the leaf.
+        None => arithmetic::alias(tensor),
+    }
+}
+
+/// The value of an output, with its history. A handle of its own: the tangent's history keeps it, and must not keep the
+/// tensor whose tangent it is.
+pub(super) fn result(output: &Tensor) -> Result<Tensor> {
+    if !output.has_flag(Flag::HAS_GRAD_FN) || !mode::is_recording() {
+        return output.detached();
+    }
+    match output.grad_fn()? {
+        Some(node) => with_history(output, node),
+        None => output.detached(),
+    }
+}
+
+fn with_history(tensor: &Tensor, node: Node) -> Result<Tensor> {
+    let nr = tensor.output_nr();
+    let alias = tensor.detached()?;
+    alias.set_history(node, nr);
+    Ok(alias)
 }
 
 /// Takes the tangent away.

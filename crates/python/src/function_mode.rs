@@ -151,7 +151,7 @@ fn _is_torch_function_mode_enabled() -> bool {
 
 /// Adds the functions, and lets backward passes take the modes along.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    pullback::autograd::engine::set_carrier(carry);
+    pullback::autograd::set_carrier(carry);
     module.add_function(wrap_pyfunction!(_push_on_torch_function_stack, module)?)?;
     module.add_function(wrap_pyfunction!(_pop_torch_function_stack, module)?)?;
     module.add_function(wrap_pyfunction!(_len_torch_function_stack, module)?)?;

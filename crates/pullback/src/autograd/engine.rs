@@ -7,8 +7,9 @@
 //! thread once that stack is deep.
 
 use super::node::{Body, Edge, InputMeta, Node};
-use super::{anomaly, arithmetic, autocast, blame, leaf, mode, saved_hooks};
-use crate::dispatch::{Grads, dispatch_mode, handler};
+use super::thread_state::ThreadState;
+use super::{anomaly, arithmetic, blame, leaf, mode, saved_hooks};
+use crate::dispatch::{Grads, handler};
 use crate::error::{bail, ensure};
 use crate::site::{Scope, Site};
 use crate::{Result, Tensor};
@@ -17,7 +18,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::panic::Location;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 /// Nested backwards on one stack before a new thread takes over.
@@ -329,33 +329,14 @@ pub fn execute(mut request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     run_here(request)
 }
 
-/// What a layer above keeps for each thread: called on the thread that a backward was called on, it gives what the thread
-/// that goes on calls first.
-pub type Carrier = fn() -> Box<dyn FnOnce() + Send>;
-static CARRIER: OnceLock<Carrier> = OnceLock::new();
-
-/// Says once what else goes along when a backward goes on in another thread.
-pub fn set_carrier(carrier: Carrier) {
-    let _ = CARRIER.set(carrier);
-}
-
 /// A deep nest of backwards goes on with an empty stack.
 fn on_new_thread(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
-    let (modes, hooks, site) = (mode::snapshot(), saved_hooks::snapshot(), Site::here());
-    let (dispatch_modes, casts) = (dispatch_mode::Snapshot::take(), autocast::snapshot());
-    let outer = CARRIER.get().map(|carry| carry());
+    let state = ThreadState::take();
     let in_part = !is_whole_backward();
     std::thread::scope(|scope| {
         let run = move || {
-            mode::restore(modes);
-            saved_hooks::restore(hooks);
-            dispatch_modes.restore();
-            autocast::restore(&casts);
-            if let Some(take_over) = outer {
-                take_over();
-            }
+            let _site = state.enter();
             IN_PART.with(|p| p.set(in_part));
-            let _site = site.enter();
             run_here(request)
         };
         match std::thread::Builder::new().name("pullback_autograd".into()).spawn_scoped(scope, run)

@@ -30,6 +30,7 @@ mod record;
 mod saved;
 pub mod saved_hooks;
 mod tangent;
+mod thread_state;
 mod view;
 pub mod writes;
 
@@ -55,6 +56,7 @@ pub(crate) use record::{
 };
 pub use saved::{SavedTensor, freed, freed_before_hooks};
 pub use saved_hooks::{Packed, SavedTensorHooks, saved_tensors_hooks};
+pub use thread_state::{Carrier, set_carrier};
 pub(crate) use view::{check_inplace, check_out, link_views};
 
 use crate::{Result, Tensor};

@@ -1,0 +1,55 @@
+//! What a thread works under: its modes, hooks and casts, and for which line of the program.
+//!
+//! A backward that goes on in another thread takes all of it along. Invariant: whatever the thread that goes on computes is
+//! what the first one would have computed. What layers above keep for each thread comes along by a [`Carrier`].
+
+use super::{autocast, mode, saved_hooks};
+use crate::dispatch::dispatch_mode;
+use crate::site::{Scope, Site};
+use std::sync::{Arc, OnceLock};
+
+/// What a layer above keeps for each thread: called on the thread that a backward was called on, it gives what the thread
+/// that goes on calls first.
+pub type Carrier = fn() -> Box<dyn FnOnce() + Send>;
+static CARRIER: OnceLock<Carrier> = OnceLock::new();
+
+/// Says once what else goes along when a backward goes on in another thread.
+pub fn set_carrier(carrier: Carrier) {
+    let _ = CARRIER.set(carrier);
+}
+
+/// All that a thread works under.
+pub(super) struct ThreadState {
+    modes: u32,
+    hooks: Vec<Arc<dyn saved_hooks::SavedTensorHooks>>,
+    dispatch_modes: dispatch_mode::Snapshot,
+    casts: autocast::State,
+    site: Site,
+    outer: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl ThreadState {
+    /// Of this thread.
+    pub(super) fn take() -> ThreadState {
+        ThreadState {
+            modes: mode::snapshot(),
+            hooks: saved_hooks::snapshot(),
+            dispatch_modes: dispatch_mode::Snapshot::take(),
+            casts: autocast::snapshot(),
+            site: Site::here(),
+            outer: CARRIER.get().map(|carry| carry()),
+        }
+    }
+
+    /// Puts it onto this thread, which has nothing of its own. The line holds as long as the guard.
+    pub(super) fn enter(self) -> Scope {
+        mode::restore(self.modes);
+        saved_hooks::restore(self.hooks);
+        self.dispatch_modes.restore();
+        autocast::restore(&self.casts);
+        if let Some(take_over) = self.outer {
+            take_over();
+        }
+        self.site.enter()
+    }
+}

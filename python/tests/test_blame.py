@@ -7,6 +7,8 @@ tested in `test_blame_frame.py` and `test_blame_mark.py`.
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from blame import failing, freed, place, refused, stale, training, unused
 from blame.program import PROGRAMS, Program, read_report
 
 import pullback as torch
+from pullback.autograd import Function
 
 CAUSES = [failing, freed, place, refused, stale, training, unused]
 
@@ -90,7 +93,6 @@ def test_a_leaf_without_history_has_no_line_of_its_own() -> None:
     assert "Hint" not in str(caught.value)
 
 
-@pytest.mark.xfail(strict=True, reason="hints name `normal`, `uniform` and others that are no ops")
 def test_a_hint_names_only_what_there_is() -> None:
     wrong = []
     for name in ("cauchy_", "exponential_", "geometric_", "log_normal_", "normal_", "uniform_"):
@@ -105,3 +107,58 @@ def test_a_hint_names_only_what_there_is() -> None:
         if adviser and not hasattr(torch.Tensor, adviser[1]):
             wrong.append(name)
     assert wrong == []
+
+
+def test_an_input_whose_gradient_a_backward_left_out_is_told_from_one_without_path() -> None:
+    class Half(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x / 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return None
+
+    x = torch.ones(3, requires_grad=True) * 1
+    with pytest.raises(RuntimeError, match="not have been used in the graph") as caught:
+        torch.autograd.grad(Half.apply(x).sum(), x)
+    hint = read_report(str(caught.value)).hint
+    assert hint is not None
+    assert re.match("the graph leads to input 0, but a function on the way gave no gradient", hint)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="exceptions have notes from 3.11 on")
+def test_an_exception_of_a_users_backward_is_the_same_with_a_note_of_the_call() -> None:
+    raised = KeyError("mine")
+
+    class Failing(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            raise raised
+
+    y = Failing.apply(torch.ones(3, requires_grad=True))
+    with pytest.raises(KeyError) as caught:
+        y.sum().backward()
+    assert caught.value is raised
+    assert caught.value.args == ("mine",)
+    (note,) = caught.value.__notes__
+    assert re.search(r"FailingBackward was made here:\n    File \".*test_blame.py\", line", note)
+    assert "y = Failing.apply(torch.ones(3, requires_grad=True))" in note
+
+
+def test_a_warning_that_is_made_an_error_is_raised_by_backward_itself() -> None:
+    x = torch.ones(3, requires_grad=True)
+    y = (x * x).sum()
+    torch.set_warn_always(True)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(UserWarning, match=r"create_graph=True"):
+                y.backward(create_graph=True)
+    finally:
+        torch.set_warn_always(False)
+    assert (x + 1).sum().item() == 6

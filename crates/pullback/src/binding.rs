@@ -252,7 +252,9 @@ impl Tensor {
     /// `RuntimeError` for tensors that require grad and memory that cannot grow.
     pub fn resize(&self, shape: &[i64]) -> Result<()> {
         self.check_version_writable()?;
-        ensure!(!self.requires_grad(), runtime, "cannot resize variables that require grad");
+        if self.requires_grad() {
+            return Err(crate::autograd::refused_resize());
+        }
         crate::autograd::forward::check_resize(self)?;
         if self.shape() != shape {
             self.resize_to(shape)?;
@@ -275,7 +277,11 @@ impl Tensor {
         self.check_version_writable()?;
         crate::autograd::check_inplace(self, source.requires_grad())?;
         crate::autograd::forward::check_unsupported("set_", &[self, source])?;
+        let is_watched = self.version_counter().is_some_and(Version::is_watched);
         self.set_geometry(source.geometry().clone());
+        if let Some(counter) = self.version_counter().filter(|_| is_watched) {
+            counter.watch();
+        }
         self.forget_accumulator();
         self.bump_version(Writer::Inplace(&"set_"));
         crate::autograd::record_refusal("set_", self, source)

@@ -1,5 +1,6 @@
 //! Library errors as Python exceptions, and Python exceptions travelling through the library.
 
+use pullback::autograd::Node;
 use pullback::{Error, ErrorKind};
 use pyo3::exceptions::{
     PyIndexError, PyNotImplementedError, PyRuntimeError, PyTypeError, PyValueError,
@@ -42,11 +43,49 @@ pub(crate) fn raise(error: Error) -> PyErr {
 }
 
 /// The library error that carries a Python exception untouched.
+///
+/// What the binding itself found wrong becomes an error of the library's again, which says more when it comes from a
+/// backward: such an exception never went through Python code, so it has no traceback, and is of one of our classes.
 #[cold]
 pub(crate) fn carry(error: PyErr) -> Error {
     Python::attach(|py| {
+        if let Some(own) = own_error(py, &error) {
+            return own;
+        }
         let message = error.to_string();
         let value = error.into_value(py).into_any();
         Error::foreign(message, Arc::new(Foreign(value)))
     })
+}
+
+fn own_error(py: Python<'_>, error: &PyErr) -> Option<Error> {
+    if error.traceback(py).is_some() || error.cause(py).is_some() {
+        return None;
+    }
+    let class = error.get_type(py);
+    let make: fn(String) -> Error = if class.is(&py.get_type::<PyRuntimeError>()) {
+        |text| Error::runtime(text)
+    } else if class.is(&py.get_type::<PyTypeError>()) {
+        |text| Error::type_error(text)
+    } else if class.is(&py.get_type::<PyNotImplementedError>()) {
+        |text| Error::not_implemented(text)
+    } else {
+        return None;
+    };
+    let arguments = error.value(py).getattr("args").ok()?;
+    let (text,): (String,) = arguments.extract().ok()?;
+    Some(make(text))
+}
+
+/// Notes on an exception of Python code the line that made the node it was raised for. (Python 3.11 and later print
+/// notes below the traceback.)
+#[cold]
+pub(crate) fn note(py: Python<'_>, error: PyErr, node: &Node) -> PyErr {
+    if error.traceback(py).is_some()
+        && let Some(text) = node.origin()
+    {
+        // Before 3.11 exceptions have no notes, and who made one that takes none wants none.
+        let _ = error.value(py).call_method1("add_note", (text,));
+    }
+    error
 }

@@ -131,7 +131,7 @@ class Program:
 
 def read_marks(text: str) -> Iterator[tuple[str, str]]:
     """The words in the comment of a line, each with what is after its colon."""
-    comment = re.search(r"  # ((?:made|wrote|freed|output|input|write|view)(?=[:;]|$).*)$", text)
+    comment = re.search(r"  # ((?:made|wrote|freed|output|input|write|used|view)(?=[:;]|$).*)$", text)
     for mark in comment[1].split("; ") if comment else ():
         word, _, rest = mark.partition(": ")
         yield word, rest
@@ -172,12 +172,19 @@ def broken(
 
 
 CHANGE_A_CLONE = r"^let \S+ change a clone\(\) of it, or write before the value is used$"
+USE_THE_OTHER_FORM = (
+    r"^(\S+) gives a new tensor (?:and leaves this one as it is|"
+    r"\(x = x ([-+*/]) y instead of x \2= y\)); or let \1_ change a clone\(\)$"
+)
+PUT_TOGETHER = r"^write to a clone\(\) of it, or put it together from parts by torch.where or "
+LEAVE_THE_SWITCH = r"^(\S+) gives a new tensor: leave the underscore, or inplace=True, away$"
+LEAVE_OUT = r"^leave out= away, which gives a new tensor$"
 BEFORE_THE_STEP = r"^call backward\(\) before the optimizer's step, or run the forward again"
 
 STALE = Cause(
     phrase="has been modified by an inplace operation: [torch.",
     headings={"made": "{} needs it and was made here", "wrote": "{} changed it here"},
-    hint=r"^(\S+) gives a new tensor and leaves this one as it is; or let \1_ change a clone\(\)$",
+    hint=f"{USE_THE_OTHER_FORM}|{PUT_TOGETHER}",
 )
 FREED = Cause(
     phrase="Trying to backward through the graph a second time",
@@ -210,8 +217,19 @@ VIEW_WRITE = Cause(
 )
 BACKWARD = Cause(phrase="", headings={"made": "{} was made here"})
 """What a node's own run ends with."""
-NAN = Cause(phrase="returned nan values in its", headings=BACKWARD.headings)
+NAN = Cause(
+    phrase="returned nan values in its",
+    headings=BACKWARD.headings,
+    hint=r"^the slope is infinite or 0/0 at this value: add an epsilon, clamp the argument, or ",
+)
+GRADIENTS = Cause(
+    phrase="",
+    headings=BACKWARD.headings,
+    hint=r"^backward gives one gradient per argument of forward, of that argument's shape; None",
+)
+"""What is wrong with the gradients that a custom function gives."""
 DETACHED = Cause(
     phrase="saved tensor that has been detached in-place",
     headings={"made": "{} needs it and was made here"},
+    hint=r"^write x = x.detach\(\) instead of x.detach_\(\)$",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from blame.program import BEFORE_THE_STEP, CHANGE_A_CLONE, STALE, broken
+from blame.program import BEFORE_THE_STEP, CHANGE_A_CLONE, LEAVE_THE_SWITCH, STALE, broken
 
 import pullback as torch
 from pullback import nn, optim
@@ -135,7 +135,7 @@ def weights_are_drawn_again_between_forward_and_backward() -> None:
     out.sum().backward()
 
 
-@broken(STALE)
+@broken(STALE, hint=LEAVE_THE_SWITCH)
 def a_module_in_place_after_one_that_saves_its_output() -> None:
     net = nn.Sequential(nn.Linear(3, 3), nn.Sigmoid(), nn.ReLU(inplace=True))
     out = net(batch())  # made: SigmoidBackward0; wrote: relu_
@@ -157,7 +157,7 @@ def a_residual_block_adds_in_place() -> None:
     Block()(batch()).sum().backward()
 
 
-@broken(STALE)
+@broken(STALE, hint=LEAVE_THE_SWITCH)
 def relu_in_place_hides_in_a_block_of_the_users() -> None:
     class Block(nn.Module):
         def __init__(self) -> None:

@@ -5,10 +5,9 @@
 
 use super::engine::current_node;
 use super::node::Node;
-use super::{arithmetic, mode};
+use super::{arithmetic, blame, mode};
 use crate::Result;
 use crate::dispatch::Grads;
-use crate::error::ensure;
 use crate::warning::warn;
 use std::backtrace::Backtrace;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -69,12 +68,9 @@ pub(super) fn check_nan(node: &Node, outputs: &Grads) -> Result<()> {
     let _guard = mode::no_grad();
     for (index, output) in outputs.iter().enumerate() {
         let has_nan = output.as_ref().map_or(Ok(false), arithmetic::has_nan)?;
-        ensure!(
-            !has_nan,
-            runtime,
-            "Function '{}' returned nan values in its {index}th output.",
-            node.name()
-        );
+        if has_nan {
+            return Err(blame::nan(node, index));
+        }
     }
     Ok(())
 }

@@ -5,9 +5,9 @@
 //! without gradient. Invariant: an input's own flag is never changed, except for dirty inputs.
 
 use super::node::{InputMeta, Node};
-use super::view::{CreationMeta, rebase_history};
+use super::view::{CreationMeta, leaf_write, rebase_history};
 use super::{mode, saved::SavedTensor};
-use crate::error::{bail, ensure};
+use crate::error::ensure;
 use crate::tensor::Writer;
 use crate::{Result, Tensor};
 
@@ -111,10 +111,10 @@ fn attach(
     }
     let result = if is_dirty && is_input {
         if output.is_leaf_now() && output.requires_grad() && !output.is_view() {
-            bail!(
-                runtime,
-                "a leaf Variable that requires grad has been used in an in-place operation."
-            );
+            return Err(leaf_write(
+                "a leaf Variable that requires grad has been used in an in-place operation.",
+                None,
+            ));
         }
         ensure!(
             !output.is_view() || outputs == 1,

@@ -37,6 +37,7 @@ pub mod writes;
 pub(crate) use accumulator::AccumulatorSlot;
 pub use api::{Options, backward, check_start, grad, grad_of_edges, implicit_start, start};
 pub use autocast::{AutocastGuard, no_autocast};
+pub(crate) use blame::refused_resize;
 pub use call::{call, call_inplace, call_out};
 use call::{call_composite, call_uncast};
 pub use function::{Context, Function, apply};

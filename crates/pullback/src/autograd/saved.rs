@@ -5,7 +5,7 @@
 //! at saving time tells whether somebody wrote to it since. What hooks made of a tensor is kept in its
 //! stead: see `saved_hooks`.
 
-use super::blame::Report;
+use super::blame::{self, Report};
 use super::saved_hooks::{self, PackedTensor, SavedTensorHooks};
 use super::{Node, leaf, tangent};
 use crate::dispatch::Value;
@@ -354,6 +354,7 @@ fn detached(saved_for: &Node) -> Error {
         "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not supported, please use out-of-place `.detach()` instead",
     )
     .node("needs it and was made here", saved_for)
+    .hint("write x = x.detach() instead of x.detach_()", "")
     .error()
 }
 
@@ -371,35 +372,17 @@ fn stale(t: &Tensor, output: Option<u32>, saved_for: &Node, version: u32, expect
         crate::tensor::shape::list(t.shape()),
     ))
     .node("needs it and was made here", saved_for);
-    let (report, hint) = match t.version_counter().and_then(Version::last_write) {
-        None => (report, advice("what writes")),
-        Some((writer, at)) => {
-            (report.line(&format!("{writer} changed it here"), at), advice(&writer))
-        }
+    let write = t.version_counter().and_then(Version::last_write);
+    let report = match &write {
+        None => report,
+        Some(write) => report.line(&format!("{} changed it here", write.text), write.site),
     };
     report
         .hint(
-            &hint,
+            &blame::advice(write.as_ref()),
             "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True).",
         )
         .error()
-}
-
-/// What helps against a write that came too early.
-fn advice(writer: &str) -> String {
-    match writer.strip_suffix('_') {
-        _ if writer.starts_with("optimizer") => {
-            "call backward() before the optimizer's step, or run the forward again after it".into()
-        }
-        Some(name)
-            if !matches!(name, "copy" | "fill" | "zero" | "set" | "resize" | "index_put") =>
-        {
-            format!(
-                "{name} gives a new tensor and leaves this one as it is; or let {writer} change a clone()"
-            )
-        }
-        _ => format!("let {writer} change a clone() of it, or write before the value is used"),
-    }
 }
 
 /// The tensor's version, whose counter from now on remembers who writes.

@@ -4,9 +4,8 @@
 //! `CopySlices` node; other views notice by the shared version counter that their history is out of date
 //! and make it anew from the base when asked.
 
-use super::blame::Report;
 use super::node::{Backward, Edge, InputMeta, Node};
-use super::{arithmetic, leaf, mode, saved, tangent};
+use super::{arithmetic, blame, leaf, mode, saved, tangent};
 use crate::dispatch::{Arg, Grads, OpDef, Traits, check_writable};
 use crate::error::ensure;
 use crate::site::Site;
@@ -76,6 +75,12 @@ impl Tensor {
         }
         if self.set_base(base.clone()) {
             self.set_flag_fresh(Flag::VIEW | (meta as u32) << Flag::CREATION_SHIFT);
+            // The error of its use, after a write to the base, names the write.
+            if meta != CreationMeta::Default
+                && let Some(counter) = self.version_counter()
+            {
+                counter.watch();
+            }
             self.attr_version().store(self.version(), Ordering::Release);
             tangent::link(self, source);
         }
@@ -101,7 +106,7 @@ pub(super) fn refreshed_grad_fn(view: &Tensor) -> Result<Option<Node>> {
     if view.attr_version().load(Ordering::Acquire) == version {
         return Ok(leaf::grad_fn_of(view));
     }
-    check_view_write(view, "its base or another view of its base has been modified inplace")?;
+    check_view_write(view, Refused::Use)?;
     let node = {
         let _grad = mode::enable_grad();
         let window = Window::of(view, base);
@@ -118,13 +123,32 @@ pub(super) fn refreshed_grad_fn(view: &Tensor) -> Result<Option<Node>> {
     Ok(node)
 }
 
+/// What cannot be done with a view.
+#[derive(Clone, Copy)]
+enum Refused {
+    /// A write through it.
+    Write,
+    /// Its use, after its base was written to.
+    Use,
+}
+
+impl Refused {
+    fn text(self) -> &'static str {
+        match self {
+            Refused::Write => "is being modified inplace",
+            Refused::Use => "its base or another view of its base has been modified inplace",
+        }
+    }
+}
+
 /// Refuses writes through views whose history could not be told.
-fn check_view_write(view: &Tensor, what: &str) -> Result<()> {
+fn check_view_write(view: &Tensor, what: Refused) -> Result<()> {
     let meta = view.creation_meta();
     if meta == CreationMeta::Default {
         return Ok(());
     }
     let node = leaf::grad_fn_of(view);
+    let reason = what.text();
     let prefix = match &node {
         Some(node) => format!("Output {} of {} is a view", view.output_nr(), node.name()),
         None => "A view was created in no_grad mode".to_string(),
@@ -141,31 +165,27 @@ fn check_view_write(view: &Tensor, what: &str) -> Result<()> {
                 None => format!("A view was created in {mode}"),
             };
             format!(
-                "{start} and {what} with grad mode enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the {block} (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+                "{start} and {reason} with grad mode enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the {block} (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
             )
         }
         CreationMeta::MultiOutput => format!(
-            "{prefix} and {what}. This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
+            "{prefix} and {reason}. This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
         ),
         _ => format!(
-            "{prefix} and {what}. This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+            "{prefix} and {reason}. This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
         ),
     };
-    let report = Report::new(message).line("the write is here", Site::here());
-    Err(match &node {
-        Some(node) => report.node("made the view here", node),
-        None => report,
+    Err(match what {
+        Refused::Write => blame::refused(message, node.as_ref()),
+        Refused::Use => blame::outdated(message, view, node.as_ref()),
     }
     .error())
 }
 
 /// The error of a write that would change a leaf.
 #[cold]
-fn leaf_write(message: &str, view: Option<&Tensor>) -> Error {
-    let mut report = Report::new(message).line("the write is here", Site::here());
-    if let Some(node) = view.and_then(leaf::grad_fn_of) {
-        report = report.node("made the view here", &node);
-    }
+pub(super) fn leaf_write(message: &str, view: Option<&Tensor>) -> Error {
+    let report = blame::refused(message, view.and_then(leaf::grad_fn_of).as_ref());
     report
         .hint("write under no_grad(), if it is not to be differentiated, or write to a clone()", "")
         .error()
@@ -179,7 +199,7 @@ pub(crate) fn check_inplace(target: &Tensor, will_require_grad: bool) -> Result<
         return Ok(());
     }
     if target.is_view() {
-        check_view_write(target, "is being modified inplace")?;
+        check_view_write(target, Refused::Write)?;
         let base = target.base().expect("a view has a base");
         if base.has_flag(Flag::REQUIRES_GRAD) && base.is_leaf_now() {
             return Err(leaf_write(

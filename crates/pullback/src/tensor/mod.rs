@@ -30,4 +30,4 @@ pub(crate) use raw::{Flag, SpinLock};
 pub use raw::{Tensor, WeakTensor};
 pub use spec::TensorSpec;
 pub use storage::{Keeper, Storage};
-pub(crate) use version::{Version, Writer};
+pub(crate) use version::{Version, Write, Writer};

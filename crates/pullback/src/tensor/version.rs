@@ -27,17 +27,6 @@ pub(crate) enum Writer {
     Out(&'static &'static str),
 }
 
-impl Writer {
-    /// As a program spells it.
-    fn text(name: &str, is_out: bool) -> String {
-        match is_out {
-            true => format!("{name}(out=...)"),
-            false if name.ends_with(['_', ')']) => name.to_owned(),
-            false => format!("{name}_"),
-        }
-    }
-}
-
 impl Version {
     pub(crate) const fn new(count: u32) -> Version {
         Version {
@@ -75,11 +64,35 @@ impl Version {
     pub(crate) fn watch(&self) {
         self.is_watched.store(true, Ordering::Relaxed);
     }
-    /// Who wrote last, as a program spells it, and where; if that was remembered.
-    pub(crate) fn last_write(&self) -> Option<(String, Site)> {
+    pub(crate) fn is_watched(&self) -> bool {
+        self.is_watched.load(Ordering::Relaxed)
+    }
+    /// The last write, if it was remembered.
+    pub(crate) fn last_write(&self) -> Option<Write> {
         // SAFETY: null, or the address of a name that lives as long as the program.
         let name = unsafe { self.by.load(Ordering::Relaxed).as_ref() }?;
-        let text = Writer::text(name, self.is_out.load(Ordering::Relaxed));
-        Some((text, Site::from_bits(self.at.load(Ordering::Relaxed))))
+        let is_out = self.is_out.load(Ordering::Relaxed);
+        let is_op = !name.ends_with(['_', ')']);
+        Some(Write {
+            text: match is_out {
+                true => format!("{name}(out=...)"),
+                false if is_op => format!("{name}_"),
+                false => (*name).to_owned(),
+            },
+            functional: (is_op && !is_out).then_some(*name),
+            is_out,
+            site: Site::from_bits(self.at.load(Ordering::Relaxed)),
+        })
     }
+}
+
+/// A write that was remembered.
+pub(crate) struct Write {
+    /// As a program spells it.
+    pub(crate) text: String,
+    /// The name of the form that gives a new tensor, if there is one.
+    pub(crate) functional: Option<&'static str>,
+    /// Whether it was the form with `out=`.
+    pub(crate) is_out: bool,
+    pub(crate) site: Site,
 }

@@ -8,6 +8,7 @@ use crate::convert::{items, type_name};
 use crate::error::{carry, raise};
 use crate::held::Held;
 use crate::lock::{in_python, without_lock};
+use crate::raw::entry::raise_what_is_set;
 use crate::raw::object::as_tensor;
 use pullback::Tensor;
 use pullback::autograd::engine::{self, Goal, Request, execute};
@@ -170,6 +171,7 @@ fn _engine_run_backward<'py>(
         },
     };
     let found = without_lock(py, || execute(request)).map_err(raise)?;
+    raise_what_is_set(py)?;
     if accumulate_grad || !has_inputs {
         return Ok(None);
     }

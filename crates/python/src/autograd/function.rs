@@ -7,7 +7,7 @@
 use super::context::{Context, InputKind, Kinds, Saved};
 use super::hook::optional;
 use crate::convert::{Borrowed, items, type_name};
-use crate::error::{carry, raise};
+use crate::error::{carry, note, raise};
 use crate::held::Held;
 use crate::lock::in_python;
 use crate::raw::context::{Field, context_of, is_context_class, is_shared, known, new_context};
@@ -41,7 +41,8 @@ impl Backward for Body {
         })
     }
     fn apply(&self, node: &Node, grads: Grads) -> Result<Grads> {
-        in_python(|py| self.run(py, node, grads)).map_err(carry)
+        in_python(|py| self.run(py, node, grads).map_err(|error| note(py, error, node)))
+            .map_err(carry)
     }
     fn release(&self) {
         Python::attach(|py| self.known(py).release());
@@ -91,16 +92,11 @@ impl Body {
         args.extend(grads.iter().map(Bound::as_ptr));
         // SAFETY: the context and the gradients are held here.
         let result = unsafe { vectorcall(&users_backward(context)?, &args)? };
-        self.results(context, node, result)
+        self.results(context, result)
     }
 
     /// Checks what the user's backward gave: one gradient per tensor argument.
-    fn results(
-        &self,
-        context: &Bound<'_, PyAny>,
-        node: &Node,
-        result: Bound<'_, PyAny>,
-    ) -> PyResult<Grads> {
+    fn results(&self, context: &Bound<'_, PyAny>, result: Bound<'_, PyAny>) -> PyResult<Grads> {
         let kinds = self.known(context.py()).inputs.borrow();
         let single = [result.as_ptr()];
         let mut given = match result.cast::<PyTuple>() {
@@ -114,11 +110,11 @@ impl Body {
             given = &given[..given.len() - 1];
         }
         if given.len() != kinds.len() {
-            return Err(PyRuntimeError::new_err(node.blame(&format!(
+            return Err(PyRuntimeError::new_err(format!(
                 "function {} returned an incorrect number of gradients (expected {}, got {count})",
                 self.name(),
                 kinds.len()
-            ))));
+            )));
         }
         let mut grads = Grads::new();
         for (index, (&item, &kind)) in given.iter().zip(kinds.iter()).enumerate() {
@@ -126,32 +122,32 @@ impl Body {
             let item = unsafe { Bound::from_borrowed_ptr(result.py(), item) };
             match (kind, as_tensor(&item)) {
                 (InputKind::Other, _) if item.is_none() => {}
-                (InputKind::Other, _) => return Err(self.misplaced(node, index)),
+                (InputKind::Other, _) => return Err(self.misplaced(index)),
                 (_, Some(tensor)) => grads.push(Some(tensor.clone())),
                 (_, None) if item.is_none() => grads.push(None),
-                (_, None) => return Err(self.no_gradient(node, index, &item)),
+                (_, None) => return Err(self.no_gradient(index, &item)),
             }
         }
         Ok(grads)
     }
 
     #[cold]
-    fn misplaced(&self, node: &Node, index: usize) -> PyErr {
-        PyRuntimeError::new_err(node.blame(&format!(
+    fn misplaced(&self, index: usize) -> PyErr {
+        PyRuntimeError::new_err(format!(
             "function {} returned a gradient different than None at position {}, but the corresponding forward input was not a Variable",
             self.name(),
             index + 1
-        )))
+        ))
     }
 
     #[cold]
-    fn no_gradient(&self, node: &Node, index: usize, item: &Bound<'_, PyAny>) -> PyErr {
-        PyRuntimeError::new_err(node.blame(&format!(
+    fn no_gradient(&self, index: usize, item: &Bound<'_, PyAny>) -> PyErr {
+        PyRuntimeError::new_err(format!(
             "function {} returned a gradient that is no tensor at position {}: expected Variable or None (got {})",
             self.name(),
             index + 1,
             type_name(item)
-        )))
+        ))
     }
 }
 

@@ -10,6 +10,7 @@ use crate::convert::type_name;
 use crate::error::raise;
 use crate::lock::without_lock;
 use crate::raw::context::context_of;
+use crate::raw::entry::raise_what_is_set;
 use crate::raw::object::{as_tensor, wrap_bound};
 use crate::raw::size::new_size;
 use pullback::Tensor;
@@ -413,6 +414,7 @@ pub(crate) fn call<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let grads = grads_from(args, node.input_meta().len())?;
     let results = without_lock(py, || node.run(grads)).map_err(raise)?;
+    raise_what_is_set(py)?;
     let tuple = super::hook::tuple(py, &results)?;
     if tuple.len() == 1 { tuple.get_item(0) } else { Ok(tuple.into_any()) }
 }

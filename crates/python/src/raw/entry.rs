@@ -54,6 +54,14 @@ pub(crate) fn raise_on_return(py: Python<'_>, error: PyErr) {
     error.restore(py);
 }
 
+/// Raises what was set on the way of a call that went well. For functions that no slot of this module calls.
+pub(crate) fn raise_what_is_set(py: Python<'_>) -> PyResult<()> {
+    if ON_THE_WAY.load(Relaxed) != 0 && is_taken_on_the_way(true) {
+        return Err(PyErr::fetch(py));
+    }
+    Ok(())
+}
+
 /// Whether a call that went well, on this thread, has an exception all the same: one set on the way.
 #[cold]
 #[inline(never)]

@@ -194,7 +194,6 @@ unsafe fn read(state: *const u8) -> u64 {
     use layout::{
         CODE, CURRENT, FIRST_INSTRUCTION, IN_CURRENT, INSTRUCTION, OWNED_BY_C, OWNER, PREVIOUS,
     };
-    let mut own = 0;
     // SAFETY: with the lock held, this thread's frames are what the layout says and do not change; each one's code
     // lives as long as the frame.
     unsafe {
@@ -206,18 +205,16 @@ unsafe fn read(state: *const u8) -> u64 {
             let code = frame.add(CODE).cast::<*mut PyObject>().read();
             if frame.add(OWNER).read() != OWNED_BY_C {
                 let tag = tag_of(code);
-                let instruction = frame.add(INSTRUCTION).cast::<usize>().read();
-                let first = code as usize + FIRST_INSTRUCTION;
-                let number = tag.at(instruction.saturating_sub(first), false);
                 if !tag.is_own() {
-                    return number;
+                    let instruction = frame.add(INSTRUCTION).cast::<usize>().read();
+                    let first = code as usize + FIRST_INSTRUCTION;
+                    return tag.at(instruction.saturating_sub(first), false);
                 }
-                own = if own == 0 { number } else { own };
             }
             frame = frame.add(PREVIOUS).cast::<*const u8>().read();
         }
     }
-    own
+    0
 }
 
 /// The line, from public functions.
@@ -226,7 +223,6 @@ unsafe fn read(state: *const u8) -> u64 {
 /// The thread holds the interpreter lock.
 #[cfg(not(has_layout))]
 unsafe fn ask() -> u64 {
-    let mut own = 0;
     // SAFETY: the functions are called as they are meant to be; each frame and code is a new reference that is given
     // back.
     unsafe {
@@ -236,14 +232,15 @@ unsafe fn ask() -> u64 {
             let tag = tag_of(code);
             let line = ffi::PyFrame_GetLineNumber(frame);
             ffi::Py_DECREF(code);
-            let number = tag.at(usize::try_from(line).unwrap_or(0), true);
             let next = if tag.is_own() { ffi::PyFrame_GetBack(frame) } else { null_mut() };
             ffi::Py_DECREF(frame.cast());
+            if !tag.is_own() {
+                return tag.at(usize::try_from(line).unwrap_or(0), true);
+            }
             frame = next;
-            own = if own == 0 || !tag.is_own() { number } else { own };
         }
     }
-    own
+    0
 }
 
 /// What a code object keeps for this module, made at the first sight of it.

@@ -63,11 +63,11 @@ fn own_error(py: Python<'_>, error: &PyErr) -> Option<Error> {
         return None;
     }
     let class = error.get_type(py);
-    let make: fn(String) -> Error = if class.is(&py.get_type::<PyRuntimeError>()) {
+    let make: fn(String) -> Error = if class.is(py.get_type::<PyRuntimeError>()) {
         |text| Error::runtime(text)
-    } else if class.is(&py.get_type::<PyTypeError>()) {
+    } else if class.is(py.get_type::<PyTypeError>()) {
         |text| Error::type_error(text)
-    } else if class.is(&py.get_type::<PyNotImplementedError>()) {
+    } else if class.is(py.get_type::<PyNotImplementedError>()) {
         |text| Error::not_implemented(text)
     } else {
         return None;

@@ -131,7 +131,9 @@ class Program:
 
 def read_marks(text: str) -> Iterator[tuple[str, str]]:
     """The words in the comment of a line, each with what is after its colon."""
-    comment = re.search(r"  # ((?:made|wrote|freed|output|input|write|used|view)(?=[:;]|$).*)$", text)
+    comment = re.search(
+        r"  # ((?:made|wrote|freed|output|input|write|used|view)(?=[:;]|$).*)$", text
+    )
     for mark in comment[1].split("; ") if comment else ():
         word, _, rest = mark.partition(": ")
         yield word, rest

@@ -162,19 +162,21 @@ pub(super) fn unused(roots: &[Edge], index: usize, target: &Edge) -> Error {
     }
     let is_led_to = target.node.as_ref().is_some_and(|node| leads(roots, node));
     if let Some(node) = target.node.as_ref().filter(|node| node.leaf().is_none()) {
-        let what = match is_led_to {
-            true => format!("of input {index} was made here"),
-            false => format!("of input {index}, which it does not lead to, was made here"),
+        let what = if is_led_to {
+            format!("of input {index} was made here")
+        } else {
+            format!("of input {index}, which it does not lead to, was made here")
         };
         report = report.node(&what, node);
     }
-    let hint = match is_led_to {
-        true => format!(
+    let hint = if is_led_to {
+        format!(
             "the graph leads to input {index}, but a function on the way gave no gradient for it: does a backward return None?"
-        ),
-        false => format!(
+        )
+    } else {
+        format!(
             "nothing leads from input {index} to the output: was it detached, copied (`.data`, `.item()`, `torch.tensor`) or overwritten before it was used?"
-        ),
+        )
     };
     report.hint(&hint, "").error()
 }

@@ -6,9 +6,9 @@
 //! Invariant: when a call fails no tensor has changed its shape, its history or its version.
 
 use super::{
-    Slots, arithmetic, autocast, check_inplace, check_out, copy_into, forward, inputs_of,
-    link_views, mode, needed, record, record_constant, record_inplace, record_saved,
-    rules_need_self, save_inputs, saved_hooks, tangent, writes,
+    Slots, arithmetic, autocast, check_inplace, check_out, copy_into, forward, link_views, mode,
+    needed, record, record_constant, record_inplace, record_saved, rules_need_self, save_inputs,
+    saved_hooks, tangent, writes,
 };
 use crate::dispatch::{
     Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs, check_apart_out,
@@ -89,43 +89,67 @@ fn call_general(
     caller: Caller,
 ) -> Result<Outputs> {
     with_tensors(def, args, move |args| {
-        let packed = (needs != 0 && done.is_none() && saved_hooks::are_active())
-            .then(|| inputs_of(def, args, needs))
-            .transpose()?;
-        // One value from here to the end, so that it is made where the caller wants it.
-        let below = if handler::concerns(args) {
-            Some(mode::below())
-        } else {
-            (needs != 0 && done.is_none()).then(|| mode::set_grad(false))
-        };
-        let mut result = match done {
-            Some(out) => Ok(out.into_outputs()),
-            None => run(def, args),
-        };
-        drop(below);
-        if let Ok(outputs) = &result {
-            let tensors = outputs.as_slice();
-            // A view without derivative only shares memory.
-            if def.is(Traits::VIEW) && !def.is(Traits::NOT_DIFFERENTIABLE) {
-                link_views(def, args, tensors);
-            } else if mode::is_inference_mode() {
-                tensors.iter().for_each(Tensor::mark_inference);
-            }
-            if needs != 0
-                && !tensors.is_empty()
-                && let Err(error) = {
-                    let site = Site::for_caller(caller);
-                    match packed {
-                        None => record(def, args, needs, tensors, site),
-                        Some(slots) => record_saved(def, args, needs, tensors, slots, site),
-                    }
-                }
-            {
-                result = Err(error);
-            }
+        if needs != 0 && done.is_none() && saved_hooks::are_active() {
+            return call_hooked(def, args, needs, caller);
         }
-        result
+        run_and_record(def, args, needs, done, |tensors| {
+            record(def, args, needs, tensors, Site::for_caller(caller))
+        })
     })
+}
+
+/// Hooks on saved tensors see inputs before the op runs.
+#[cold]
+#[inline(never)]
+fn call_hooked(
+    def: &'static OpDef,
+    args: &[Arg<'_>],
+    needs: u64,
+    caller: Caller,
+) -> Result<Outputs> {
+    let mut slots = Slots::new();
+    save_inputs(def, args, needs, None, &mut slots)?;
+    run_and_record(def, args, needs, None, |tensors| {
+        record_saved(def, args, needs, tensors, &mut slots, Site::for_caller(caller))
+    })
+}
+
+/// Runs the op, unless it is `done`, and does with its outputs what is the same for every op.
+#[inline(always)]
+fn run_and_record(
+    def: &'static OpDef,
+    args: &[Arg<'_>],
+    needs: u64,
+    done: Option<Tensor>,
+    record: impl FnOnce(&[Tensor]) -> Result<()>,
+) -> Result<Outputs> {
+    // One value from here to the end, so that it is made where the caller wants it.
+    let below = if handler::concerns(args) {
+        Some(mode::below())
+    } else {
+        (needs != 0 && done.is_none()).then(|| mode::set_grad(false))
+    };
+    let mut result = match done {
+        Some(out) => Ok(out.into_outputs()),
+        None => run(def, args),
+    };
+    drop(below);
+    if let Ok(outputs) = &result {
+        let tensors = outputs.as_slice();
+        // A view without derivative only shares memory.
+        if def.is(Traits::VIEW) && !def.is(Traits::NOT_DIFFERENTIABLE) {
+            link_views(def, args, tensors);
+        } else if mode::is_inference_mode() {
+            tensors.iter().for_each(Tensor::mark_inference);
+        }
+        if needs != 0
+            && !tensors.is_empty()
+            && let Err(error) = record(tensors)
+        {
+            result = Err(error);
+        }
+    }
+    result
 }
 
 /// Runs `call` with tensors in the places of the numbers that stand where the signature says `Tensor`.

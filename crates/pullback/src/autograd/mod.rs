@@ -52,8 +52,8 @@ pub use mode::{enable_grad, inference_mode, is_grad_enabled, no_grad};
 pub use node::{Backward, Edge, InputMeta, Node, SavedCount, WeakNode, peek_sequence_nr};
 pub(crate) use pushforward::Pushforward;
 pub(crate) use record::{
-    Slots, inputs_of, needed, record, record_constant, record_inplace, record_refusal,
-    record_saved, rules_need_self, save_inputs,
+    Slots, needed, record, record_constant, record_inplace, record_refusal, record_saved,
+    rules_need_self, save_inputs,
 };
 pub use saved::{SavedTensor, freed, freed_before_hooks};
 pub use saved_hooks::{Packed, SavedTensorHooks, saved_tensors_hooks};

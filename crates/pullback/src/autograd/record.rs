@@ -221,16 +221,9 @@ pub(crate) fn record(
     outputs: &[Tensor],
     site: Site,
 ) -> Result<()> {
-    let slots = inputs_of(def, args, needs)?;
-    record_saved(def, args, needs, outputs, slots, site)
-}
-
-/// What [`record`] saves of the inputs.
-#[inline(always)]
-pub(crate) fn inputs_of(def: &'static OpDef, args: &[Arg<'_>], needs: u64) -> Result<Slots> {
     let mut slots = Slots::new();
     save_inputs(def, args, needs, None, &mut slots)?;
-    Ok(slots)
+    make_node(def, args, needs, outputs, &mut slots, site, false)
 }
 
 /// As [`record`], of a call whose inputs were saved before it ran.
@@ -240,10 +233,10 @@ pub(crate) fn record_saved(
     args: &[Arg<'_>],
     needs: u64,
     outputs: &[Tensor],
-    mut slots: Slots,
+    slots: &mut Slots,
     site: Site,
 ) -> Result<()> {
-    make_node(def, args, needs, outputs, &mut slots, site, false)
+    make_node(def, args, needs, outputs, slots, site, false)
 }
 
 /// Makes the node of a call that wrote to `target`; `slots` holds what was saved before the write.

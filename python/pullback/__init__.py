@@ -64,9 +64,12 @@ from ._function import (
     meshgrid,
     nonzero,
     tensordot,
+    unique,
     unique_consecutive,
 )
 from ._info import finfo, get_printoptions, iinfo
+from ._legacy import CLASSES as _TENSOR_CLASSES
+from ._legacy import set_default_tensor_type
 from ._overridable import make_overridable as _make_overridable
 from ._tensor import Tensor
 from .amp import GradScaler, autocast
@@ -88,6 +91,8 @@ from .amp._setting import (
 )
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from .storage import _CLASSES as _STORAGE_CLASSES
+from .storage import TypedStorage
 
 if TYPE_CHECKING:
     from builtins import bool as _bool
@@ -104,6 +109,7 @@ if TYPE_CHECKING:
     from . import overrides as overrides
     from . import random as random
     from . import return_types as return_types
+    from . import storage as storage
     from . import types as types
     from . import utils as utils
     from ._C import bfloat16 as bfloat16
@@ -167,6 +173,10 @@ _lazy.submodules(
     "utils",
 )
 
+globals().update(_TENSOR_CLASSES)
+globals().update(_STORAGE_CLASSES)
+
+legacy_contiguous_format = _C.contiguous_format
 newaxis = None
 
 
@@ -180,14 +190,29 @@ def is_complex(input: Tensor) -> _bool:
     return input.is_complex()
 
 
+def is_conj(input: Tensor) -> _bool:
+    """Whether the tensor shows conjugates of its memory: never here, ``conj`` copies."""
+    return input.is_conj()
+
+
+def is_neg(input: Tensor) -> _bool:
+    """Whether the tensor shows negatives of what is in memory: never here."""
+    return input.is_neg()
+
+
 def is_inference(input: Tensor) -> _bool:
     """Whether the tensor was made in inference mode."""
     return input.is_inference()
 
 
+def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Resizes ``input`` in place to the shape of another: :meth:`Tensor.resize_as_`."""
+    return input.resize_as_(the_template, memory_format=memory_format)
+
+
 def is_storage(obj: object) -> _bool:
     """Whether ``obj`` is a storage."""
-    return isinstance(obj, UntypedStorage)
+    return isinstance(obj, (UntypedStorage, TypedStorage))
 
 
 def numel(input: Tensor) -> _int:
@@ -210,14 +235,17 @@ def get_default_device() -> Any:
     return _C.device("cpu")
 
 
-_make_overridable(globals(), ("is_complex", "is_floating_point", "is_inference", "numel"))
+_make_overridable(
+    globals(),
+    ("is_complex", "is_conj", "is_neg", "resize_as_", "is_floating_point", "is_inference", "numel"),
+)
 
 
 def typename(obj: object) -> str:
     """The type's full name; a tensor's legacy type name."""
     if isinstance(obj, Tensor):
         return obj.type()
-    kind = type(obj)
+    kind = obj if isinstance(obj, type) else type(obj)
     module = getattr(kind, "__module__", "")
     return kind.__qualname__ if module in ("", "builtins") else f"{module}.{kind.__qualname__}"
 
@@ -281,6 +309,7 @@ __all__ = [
     "OutOfMemoryError",
     "Size",
     "Tensor",
+    "TypedStorage",
     "UntypedStorage",
     "as_tensor",
     "as_torch",
@@ -308,12 +337,14 @@ __all__ = [
     "inference_mode",
     "initial_seed",
     "is_complex",
+    "is_conj",
     "is_floating_point",
     "is_grad_enabled",
     "is_inference",
     "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled",
     "is_inference_mode_enabled",
+    "is_neg",
     "is_warn_always_enabled",
     "is_storage",
     "is_tensor",
@@ -325,9 +356,11 @@ __all__ = [
     "nonzero",
     "numel",
     "promote_types",
+    "resize_as_",
     "result_type",
     "seed",
     "set_default_dtype",
+    "set_default_tensor_type",
     "set_grad_enabled",
     "set_num_threads",
     "set_printoptions",
@@ -336,6 +369,9 @@ __all__ = [
     "tensor",
     "tensordot",
     "typename",
+    "unique",
     "unique_consecutive",
+    *_TENSOR_CLASSES,
+    *_STORAGE_CLASSES,
     *_C._public_names(),
 ]

@@ -18,6 +18,7 @@ __all__ = [
     "meshgrid",
     "nonzero",
     "tensordot",
+    "unique",
     "unique_consecutive",
 ]
 
@@ -182,6 +183,45 @@ def _letters(numbers: Sequence[Any]) -> str:
     return "".join(letters)
 
 
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Tensor | tuple[Tensor, ...]:
+    """The distinct elements, or the distinct slices along ``dim``, in ascending order.
+
+    Args:
+        input: the tensor; without ``dim`` it is flattened.
+        sorted: whether the result must be in order; it always is.
+        return_inverse: give for each element (or slice) the place of its like in the result too.
+        return_counts: give how often each occurs too.
+        dim: the dimension whose slices are compared.
+
+    Returns:
+        The tensor, or a tuple of it and what else was asked for.
+
+    Raises:
+        RuntimeError: for slices without elements.
+    """
+    asked = {"return_inverse": return_inverse, "return_counts": return_counts}
+    if dim is None:
+        values, inverse, counts = _C._VariableFunctions._unique2(input, sorted, **asked)
+    else:
+        values, inverse, counts = _C._VariableFunctions.unique_dim(input, dim, sorted, **asked)
+    return _asked_for(values, inverse, counts, asked)
+
+
+def _asked_for(
+    values: Tensor, inverse: Tensor, counts: Tensor, asked: dict[str, bool]
+) -> Tensor | tuple[Tensor, ...]:
+    more = [inverse] if asked["return_inverse"] else []
+    if asked["return_counts"]:
+        more.append(counts)
+    return (values, *more) if more else values
+
+
 def unique_consecutive(
     input: Tensor,
     return_inverse: bool = False,
@@ -202,12 +242,9 @@ def unique_consecutive(
     Raises:
         RuntimeError: for slices without elements.
     """
-    values, inverse, counts = _C._VariableFunctions.unique_consecutive(
-        input, return_inverse=return_inverse, return_counts=return_counts, dim=dim
-    )
-    asked = ((inverse, return_inverse), (counts, return_counts))
-    more = tuple(result for result, wanted in asked if wanted)
-    return (values, *more) if more else values
+    asked = {"return_inverse": return_inverse, "return_counts": return_counts}
+    found = _C._VariableFunctions.unique_consecutive(input, dim=dim, **asked)
+    return _asked_for(*found, asked)
 
 
 _make_overridable(globals(), __all__)

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["RemovableHandle", "add"]
+__all__ = ["RemovableHandle", "add", "unserializable_hook"]
 
 
 def add(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
@@ -19,6 +19,12 @@ def add(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
+
+
+def unserializable_hook(function: Any) -> Any:
+    """Marks a hook as one that need not be pickled: no warning says that it is lost."""
+    function.__torch_unserializable__ = True
+    return function
 
 
 def _remove(hooks: Any, number: int) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ._hooks import RemovableHandle
     from .autograd.graph import GradientEdge
+    from .storage import TypedStorage
 
 __all__ = ["Tensor"]
 
@@ -34,16 +35,57 @@ def _rebuild(
     cls: type[Tensor],
     parts: tuple[Any, ...],
     requires_grad: bool,
-    state: dict[str, Any] | None,
+    state: Any,
 ) -> Tensor:
     tensor = _rebuild_tensor(*parts)
     if cls is not Tensor:
         tensor = _C.TensorBase._make_subclass(cls, tensor, requires_grad)
     else:
         tensor.requires_grad = requires_grad
-    if state:
-        tensor.__dict__.update(state)
+    if cls.__setstate__ is not Tensor.__setstate__:
+        if state is not None:
+            tensor.__setstate__(state)
+    else:
+        _set_state(tensor, state)
     return tensor
+
+
+def _state(tensor: Tensor) -> Any:
+    """What a tensor keeps beside its elements: its dictionary, and its slots if there are any."""
+    attributes = dict(tensor.__dict__) or None
+    slots = {name: getattr(tensor, name) for name in _slots(type(tensor)) if hasattr(tensor, name)}
+    return (attributes, slots) if slots else attributes
+
+
+@functools.cache
+def _slots(cls: type[Tensor]) -> tuple[str, ...]:
+    """The names of the slots that the subclasses of ``Tensor`` declare."""
+    names: list[str] = []
+    for kind in cls.__mro__[: cls.__mro__.index(Tensor)]:
+        declared = kind.__dict__.get("__slots__", ())
+        for name in [declared] if isinstance(declared, str) else declared:
+            if name not in ("__dict__", "__weakref__"):
+                is_private = name.startswith("__") and not name.endswith("__")
+                names.append(f"_{kind.__name__.lstrip('_')}{name}" if is_private else name)
+    return tuple(names)
+
+
+def _set_state(tensor: Tensor, state: Any) -> None:
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    if attributes:
+        tensor.__dict__.update(attributes)
+    for name, value in (slots or {}).items():
+        setattr(tensor, name, value)
+
+
+def _warn_of_hooks(tensor: Tensor) -> None:
+    for hook in (tensor._backward_hooks or {}).values():
+        if not getattr(hook, "__torch_unserializable__", False):
+            warnings.warn(
+                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, "
+                "decorate it with torch.utils.hooks.unserializable_hook, which ends this warning",
+                stacklevel=4,
+            )
 
 
 @functools.cache
@@ -149,6 +191,18 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         """The indices of the elements that are not zero: :func:`pullback.nonzero`."""
         return tuple(_C._VariableFunctions.nonzero_numpy(self)) if as_tuple else super().nonzero()
 
+    def unique(
+        self,
+        sorted: bool = True,
+        return_inverse: bool = False,
+        return_counts: bool = False,
+        dim: int | None = None,
+    ) -> Tensor | tuple[Tensor, ...]:
+        """The distinct elements: :func:`pullback.unique`."""
+        from ._function import unique
+
+        return unique(self, sorted, return_inverse, return_counts, dim)
+
     def unique_consecutive(  # type: ignore[override]
         self, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
     ) -> Tensor | tuple[Tensor, ...]:
@@ -189,24 +243,45 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         memo[id(self)] = new
         if self.grad is not None:
             new.grad = copy.deepcopy(self.grad, memo)
-        if self.__dict__:
-            new.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        _set_state(new, copy.deepcopy(_state(self), memo))
         return cast("Self", new)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        if self._backward_hooks:
-            warnings.warn(
-                "backward hook on a tensor will not be serialized. If this is expected, "
-                "remove the hook first",
-                stacklevel=2,
-            )
-        state = dict(self.__dict__) or None
-        return (_rebuild, (type(self), self._parts(), self.requires_grad, state))
+        _warn_of_hooks(self)
+        kind = type(self)
+        given = getattr(kind, "__getstate__", None)
+        # A class with a state of its own says what is kept; CPython's default knows no tensors.
+        has_own = given is not None and given is not getattr(object, "__getstate__", None)
+        state = given(self) if has_own and given is not None else _state(self)
+        return (_rebuild, (kind, self._parts(), self.requires_grad, state))
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: Any) -> None:
+        """Takes over attributes, or what PyTorch's oldest files hold.
+
+        These are (storage, offset, size, stride), (requires_grad, _, hooks) and (data, _, hooks,
+        requires_grad, _).
+
+        Raises:
+            RuntimeError: for tensors that are no leaves.
+            ValueError: for anything else.
+        """
         if not self.is_leaf:
             raise RuntimeError("__setstate__ can be only called on leaf Tensors")
-        self.__dict__.update(state)
+        if not isinstance(state, tuple) or len(state) == 2:
+            _set_state(self, state)
+            return
+        if len(state) == 4:
+            self.set_(*state)
+            return
+        if len(state) == 5:
+            self.data, _, hooks, requires_grad, _ = state
+        elif len(state) == 3:
+            requires_grad, _, hooks = state
+        else:
+            raise ValueError(f"a tensor's state has 2 to 5 parts, not {len(state)}")
+        self.requires_grad = requires_grad
+        for hook in (hooks or {}).values():
+            self.register_hook(hook)
 
     # --- Python protocols ----------------------------------------------------------------------
 
@@ -294,9 +369,18 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     # --- conveniences --------------------------------------------------------------------------
 
+    def storage(self) -> TypedStorage:
+        """The storage with its dtype; deprecated, as :meth:`untyped_storage` is the one in use."""
+        from .storage import _typed, _warn_typed_storage_removal
+
+        _warn_typed_storage_removal()
+        return _typed(self.untyped_storage(), self.dtype)
+
     def storage_type(self) -> type:
-        """The class of the storage."""
-        return cast("type", _C.UntypedStorage)
+        """The class of storages of this dtype, as ``FloatStorage``."""
+        from .storage import _class_of
+
+        return _class_of(self.dtype)
 
     def is_shared(self) -> bool:
         """Whether the memory is shared between processes: never here."""
@@ -320,6 +404,9 @@ _make_overridable(
         "nonzero",
         "register_hook",
         "register_post_accumulate_grad_hook",
+        "storage",
+        "storage_type",
+        "unique",
         "unique_consecutive",
     ),
 )

@@ -80,6 +80,37 @@ pub fn over_storage(
     )?)
 }
 
+/// Makes `storage` large enough for a tensor of this geometry.
+///
+/// # Errors
+/// `RuntimeError` for negative sizes, strides or offsets, another number of strides than sizes, sizes that
+/// overflow, and memory of somebody else that is too small; out of memory.
+pub fn grow_to_hold(
+    storage: &Storage,
+    shape: &[i64],
+    strides: &[i64],
+    offset: i64,
+    dtype: DType,
+) -> Result<()> {
+    ensure!(
+        shape.len() == strides.len(),
+        runtime,
+        "unequal size length ({}) and stride length ({})",
+        shape.len(),
+        strides.len()
+    );
+    ensure!(offset >= 0, runtime, "Tensor: invalid storage offset {offset}");
+    ensure!(
+        shape.iter().chain(strides).all(|&n| n >= 0),
+        runtime,
+        "sizes and strides of a tensor over a storage must not be negative: sizes={shape:?} and strides={strides:?}"
+    );
+    check_reach(shape, strides, offset)?;
+    let reach = extent(shape, strides)?;
+    let bytes = if reach == 0 { 0 } else { (offset + reach) as usize * dtype.size() };
+    if bytes > storage.nbytes() { storage.resize(bytes) } else { Ok(()) }
+}
+
 /// A tensor of zeros with these sizes, strides (row-major ones if they are left out) and offset.
 ///
 /// # Errors

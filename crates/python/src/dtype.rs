@@ -318,6 +318,10 @@ impl PyGenerator {
     fn seed(&self) -> u64 {
         self.0.reseed()
     }
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Py<PyAny>,))> {
+        let make = py.import("pullback._C")?.getattr("_generator_of")?;
+        Ok((make, (self.get_state(py)?,)))
+    }
     fn get_state(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let bytes = self.0.state();
         let tensor = Tensor::from_slice(&bytes, &[bytes.len() as i64]).map_err(raise)?;
@@ -375,9 +379,20 @@ fn _constant_by_name<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, Py
     py.import("pullback._C")?.getattr(name)
 }
 
+/// A generator in this state.
+#[pyfunction]
+fn _generator_of<'py>(
+    py: Python<'py>,
+    state: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyGenerator>> {
+    let made = Bound::new(py, PyGenerator(Generator::new(pullback::binding::DEFAULT_SEED)))?;
+    PyGenerator::set_state(&made, state)
+}
+
 /// Adds the types and their constants to the module.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
+    module.add_function(wrap_pyfunction!(_generator_of, module)?)?;
     module.add_class::<PyDType>()?;
     module.add_class::<PyLayout>()?;
     module.add_class::<PyMemoryFormat>()?;

@@ -76,12 +76,27 @@ def _decorate(make: Callable[[], Any], function: Callable[..., Any]) -> Callable
     return wrapper
 
 
+def _rebuilt(cls: type[_Mode], state: dict[str, Any]) -> _Mode:
+    """An unpickled context; making it has no effect on the mode that is on."""
+    made = cls.__new__(cls)
+    made.__dict__.update(state)
+    if cls._switch is not None:
+        made._configure(cls._switch, state["mode"])
+    return made
+
+
 class _Mode(_C._ModeContext):
     """A mode that can be entered, and used as a decorator."""
+
+    # What the native part switches, for contexts that are told how.
+    _switch: str | None = None
 
     def clone(self) -> _Mode:
         """A fresh context of the same setting."""
         return type(self)()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), dict(self.__dict__))
 
     def __call__(self, function: F) -> F:
         return cast("F", _decorate(self.clone, function))
@@ -102,11 +117,13 @@ class enable_grad(_C._EnableGrad, _Mode):
 class set_grad_enabled(_Mode):
     """Sets grad mode at once; as a context it also puts the old one back."""
 
+    _switch = "grad"
+
     def __init__(self, mode: bool) -> None:
         self.prev = _C.is_grad_enabled()
         self.mode = mode
         _C._set_grad_enabled(mode)
-        self._configure("grad", mode)
+        self._configure(self._switch, mode)
 
     def __enter__(self) -> None:
         _C._set_grad_enabled(self.mode)
@@ -133,6 +150,8 @@ class set_grad_enabled(_Mode):
 class inference_mode(_Mode):
     """Within it nothing is recorded, and new tensors can never take part in recording."""
 
+    _switch = "inference"
+
     def __new__(cls, mode: Any = True) -> Any:
         """A mode, or a function that runs in it (the form without brackets)."""
         if isinstance(mode, bool):
@@ -141,7 +160,7 @@ class inference_mode(_Mode):
 
     def __init__(self, mode: bool = True) -> None:
         self.mode = mode
-        self._configure("inference", mode)
+        self._configure(self._switch, mode)
 
     def clone(self) -> inference_mode:
         """A fresh context of the same setting."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import _lazy
+from .. import _lazy, _legacy, storage
 
 if TYPE_CHECKING:
     from . import amp as amp
@@ -20,6 +20,12 @@ __all__ = [
 ]
 
 _lazy.submodules(globals(), "amp")
+
+# The classes of tensors and storages can be named, and are an error when they are called.
+for _name in _legacy.DTYPES:
+    globals()[_name] = _legacy._made(_name, "torch.cuda", True)
+globals().update(storage._CUDA_CLASSES)
+del _name
 
 
 def is_available() -> bool:

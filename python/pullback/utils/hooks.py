@@ -1,5 +1,5 @@
 """Handles of hooks: what ``register_*hook`` gives."""
 
-from .._hooks import RemovableHandle
+from .._hooks import RemovableHandle, unserializable_hook
 
-__all__ = ["RemovableHandle"]
+__all__ = ["RemovableHandle", "unserializable_hook"]

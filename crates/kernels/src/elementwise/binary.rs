@@ -28,6 +28,8 @@ binary! {
     hypot, "hypot_cpu", [float], => Hypot<T: Real>(a, b) Real::hypot(a, b);
     /// The size of `a` with the sign of `b`.
     copysign, "copysign_cpu", [float], => Copysign<T: Real>(a, b) Real::copysign(a, b);
+    /// The next number after `a` on the way to `b`.
+    nextafter, "nextafter_cpu", [float], => Nextafter<T: Real>(a, b) Real::next_after(a, b);
     /// `a ln b`, 0 where `a` is 0; NaN where `b` is NaN.
     xlogy, "xlogy_cpu", [float], => Xlogy<T: Real>(a, b) {
         let product = a.times(Math::log(b));

@@ -79,6 +79,8 @@ pub(crate) trait Real: Math + Ordered {
     fn atan2(self, x: Self) -> Self;
     fn hypot(self, other: Self) -> Self;
     fn copysign(self, sign: Self) -> Self;
+    /// The next number towards `other`; `other` if they are equal, NaN if either is.
+    fn next_after(self, other: Self) -> Self;
     /// The remainder with the sign of the dividend (C's `fmod`).
     fn rest(self, other: Self) -> Self;
     /// The same where [`Real::has_quick_rest`].
@@ -136,6 +138,13 @@ macro_rules! real {
             #[inline(always)] fn atan2(self, x: Self) -> Self { $m::atan2(self, x) }
             #[inline(always)] fn hypot(self, other: Self) -> Self { $m::hypot(self, other) }
             #[inline(always)] fn copysign(self, sign: Self) -> Self { <$t>::copysign(self, sign) }
+            #[inline(always)]
+            fn next_after(self, other: Self) -> Self {
+                if self.is_nan() { self }
+                else if self < other { self.next_up() }
+                else if self > other { self.next_down() }
+                else { other }
+            }
             #[inline(always)] fn rest(self, other: Self) -> Self { self % other }
             #[inline(always)]
             fn quick_rest(self, other: Self) -> Self {

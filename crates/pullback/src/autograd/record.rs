@@ -415,7 +415,7 @@ impl super::Backward for NotImplemented {
         "torch::autograd::NotImplemented".into()
     }
     fn apply(&self, _: &Node, _: Grads) -> Result<Grads> {
-        Err(Error::not_implemented(format!("derivative for {} is not implemented", self.0)))
+        Err(Error::not_implemented(format!("the derivative for {} is not implemented", self.0)))
     }
 }
 

@@ -31,6 +31,7 @@ mod loss_class;
 mod margin;
 mod matmul;
 mod mean;
+mod membership;
 mod moment;
 mod norm;
 mod norm_backward;
@@ -38,8 +39,10 @@ mod norm_group;
 pub mod operator;
 pub mod optim;
 mod pad;
+mod piece;
 mod pixel;
 mod pool;
+mod power;
 pub mod random;
 mod random_fill;
 mod random_range;
@@ -81,6 +84,7 @@ static FAMILIES: &[Family] = &[
     contraction::OPS,
     view_shape::OPS,
     split::OPS,
+    piece::OPS,
     reinterpret::OPS,
     index::OPS,
     scatter::OPS,
@@ -97,6 +101,8 @@ static FAMILIES: &[Family] = &[
     linalg_solve::OPS,
     reduce::OPS,
     binary::OPS,
+    power::OPS,
+    membership::OPS,
     clamp::OPS,
     compare::OPS,
     ternary::OPS,

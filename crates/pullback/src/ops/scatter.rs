@@ -374,7 +374,7 @@ fn slices(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
     grad.index_select(dim, index)
 }
 
-fn check_slices(
+pub(super) fn check_slices(
     name: &str,
     self_: &Tensor,
     dim: i64,
@@ -413,7 +413,7 @@ fn check_slice_shapes(name: &str, own: &[i64], source: &[i64], dim: usize) -> Re
     if own.len() != source.len() || sizes.all(|(at, (a, b))| at == dim || a == b) {
         return Ok(());
     }
-    if name == "index_add" {
+    if name != "index_copy" {
         bail!(
             runtime,
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {} source.shape = {}",

@@ -1,15 +1,32 @@
-//! `scatter_reduce`: elements joined with what is at their places, and the gradients of each way to join.
+//! `scatter_reduce`, and `index_reduce` of whole slices: elements joined with what is at their places, and the gradients
+//! of each way to join.
 
-use super::scatter::{scatter_sample, scatter_tensor, spread_to, zero_at};
+use super::scatter::{check_slices, scatter_sample, scatter_tensor, spread_to, zero_at};
 use crate::dispatch::{OpDef, Value};
-use crate::error::bail;
-use crate::gradcheck::{Sample, Sampler};
-use crate::{DType, Result, Scalar, Tensor, TensorSpec};
+use crate::error::{bail, ensure};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::shape::wrap_dim;
+use crate::{DType, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::index::{self as kernel, Reduce};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub(crate) static OPS: &[&OpDef] = &[&SCATTER_REDUCE];
+pub(crate) static OPS: &[&OpDef] = &[&SCATTER_REDUCE, &INDEX_REDUCE];
+
+/// The way to join that a word means.
+fn way(reduce: &str) -> Result<Reduce> {
+    Ok(match reduce {
+        "sum" => Reduce::Sum,
+        "prod" => Reduce::Prod,
+        "mean" => Reduce::Mean,
+        "amax" => Reduce::Amax,
+        "amin" => Reduce::Amin,
+        _ => bail!(
+            runtime,
+            "reduce argument must be either sum, prod, mean, amax or amin, got {reduce}."
+        ),
+    })
+}
 
 /// Joins the elements of `src` at the places `index` along `dim`: `reduce` is "sum", "prod", "mean", "amax" or "amin";
 /// what is there takes part if `include_self`. Ties of "amax" and "amin" share the gradient evenly. Where factors of a
@@ -29,18 +46,8 @@ impl ScatterReduce {
         reduce: &str,
         include_self: bool,
     ) -> Result<()> {
-        let how = match reduce {
-            "sum" => Reduce::Sum,
-            "prod" => Reduce::Prod,
-            "mean" => Reduce::Mean,
-            "amax" => Reduce::Amax,
-            "amin" => Reduce::Amin,
-            _ => bail!(
-                runtime,
-                "reduce argument must be either sum, prod, mean, amax or amin, got {reduce}."
-            ),
-        };
-        scatter_tensor("scatter_reduce", self_, dim, index, src, (how, include_self))
+        let how = (way(reduce)?, include_self);
+        scatter_tensor("scatter_reduce", self_, dim, index, src, how)
     }
     fn vjp(
         grad: &Tensor,
@@ -78,6 +85,95 @@ impl ScatterReduce {
             reduces.iter().flat_map(|r| [sample(r, true), sample(r, false)]).collect();
         out.extend(zero_samples(s));
         out
+    }
+}
+
+/// The index of slices along `dim` as an index of each of their elements.
+fn spread_index(index: &Tensor, dim: i64, shape: &[i64]) -> Result<Tensor> {
+    if shape.is_empty() {
+        return index.reshape(&[]);
+    }
+    let mut ones = crate::Dims::from_elem(1, shape.len());
+    ones[wrap_dim(dim, shape.len())?] = -1;
+    index.to_dtype(DType::I64)?.reshape(&ones)?.expand(shape, false)
+}
+
+/// Joins the slices of `source` with those at the places `index` along `dim`: `reduce` is "prod", "mean", "amax" or "amin";
+/// what is there takes part if `include_self`. Gradients are those of `scatter_reduce`.
+#[op(
+    "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
+    inplace = method,
+    exact_out,
+    not_differentiable(index)
+)]
+impl IndexReduce {
+    fn cpu_(
+        self_: &Tensor,
+        dim: i64,
+        index: &Tensor,
+        source: &Tensor,
+        reduce: &str,
+        include_self: bool,
+    ) -> Result<()> {
+        ensure!(
+            matches!(reduce, "prod" | "mean" | "amax" | "amin"),
+            runtime,
+            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
+        );
+        check_slices("index_reduce", self_, dim, index, source)?;
+        let places = spread_index(index, dim, source.shape())?;
+        let how = (way(reduce)?, include_self);
+        scatter_tensor("index_reduce", self_, dim, &places, source, how)
+    }
+    fn vjp(
+        grad: &Tensor,
+        self_: &Tensor,
+        dim: i64,
+        index: &Tensor,
+        source: &Tensor,
+        reduce: &str,
+        include_self: bool,
+        result: &Tensor,
+    ) -> Result<[Option<Tensor>; 2]> {
+        let places = spread_index(index, dim, source.shape())?;
+        let (mut own, theirs) =
+            reduce_grads(grad, self_, (dim, &places), source, (reduce, include_self), result)?;
+        if !include_self {
+            own = zero_at(&own, dim, &places)?;
+        }
+        Ok([Some(own), Some(theirs)])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |reduce: &str, dim: i64, include: bool| {
+            let source = if dim == 0 { [4, 2] } else { [3, 4] };
+            Sample::new([
+                s.distinct(&[3, 2]).into(),
+                Value::Int(dim),
+                s.integers(&[4], 0, [3, 2][dim as usize]).into(),
+                s.positive(&source).into(),
+                reduce.into(),
+            ])
+            .with("include_self", include)
+        };
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        ["prod", "mean", "amax", "amin"]
+            .iter()
+            .flat_map(|r| [sample(r, 0, true), sample(r, 0, false), sample(r, 1, true)])
+            .collect()
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let index = Tensor::from_slice(&[0_i64], &[1]).expect("one number");
+        let sample = Sample::new([
+            s.normal(&[2]).into(),
+            Value::Int(0),
+            index.into(),
+            s.normal(&[1]).into(),
+            "sum".into(),
+        ]);
+        let phrase = "Expected reduce to be one of prod, mean, amax or amin";
+        vec![InvalidSample::new(sample, ErrorKind::Runtime, phrase)]
     }
 }
 

@@ -28,6 +28,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &NANMEDIAN_DIM,
     &MODE,
     &UNIQUE,
+    &UNIQUE_PAIR,
     &UNIQUE_DIM,
     &UNIQUE_CONSECUTIVE,
 ];
@@ -496,7 +497,7 @@ fn from_counts(values: &[i64], shape: &[i64], wanted: bool) -> Result<Tensor> {
 /// The distinct elements, sorted; for each element the number of its distinct one; and how often each occurs (empty
 /// unless asked for). Each NaN is distinct.
 #[op("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
-     not_differentiable, method = unique)]
+     method = unique)]
 impl Unique {
     fn cpu(self_: &Tensor, return_inverse: bool, return_counts: bool) -> Result<[Tensor; 3]> {
         let found = kernel::unique(self_.view_ref())?;
@@ -517,6 +518,19 @@ impl Unique {
                 .with("return_counts", true)
                 .without_gradient(),
         ]
+    }
+}
+
+/// The distinct elements, sorted, and for each element the number of its distinct one (empty unless asked for).
+#[op("_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)", method = unique_pair)]
+impl UniquePair {
+    fn cpu(self_: &Tensor, return_inverse: bool) -> Result<[Tensor; 2]> {
+        let [values, inverse, _] = Unique::cpu(self_, return_inverse, false)?;
+        Ok([values, inverse])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = Sample::of(s.integers(&[2, 3], 0, 3)).with("return_inverse", true);
+        vec![sample.without_gradient()]
     }
 }
 
@@ -552,8 +566,7 @@ fn grouped(
 #[op(
     "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
     internal,
-    function_only,
-    not_differentiable
+    function_only
 )]
 impl UniqueDim {
     fn cpu(
@@ -595,8 +608,7 @@ impl UniqueDim {
 
 /// The elements (or slices along `dim`) without those that equal their predecessor; inverse and counts per run.
 #[op(
-    "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)",
-    not_differentiable
+    "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"
 )]
 impl UniqueConsecutive {
     fn cpu(

@@ -23,7 +23,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 ];
 
 /// The given gradients, with zeros where there is none; `shapes` gives the shape of each.
-fn all_defined<'a>(
+pub(super) fn all_defined<'a>(
     grads: &[Option<Tensor>],
     shapes: impl Iterator<Item = Dims> + 'a,
 ) -> Result<Vec<Tensor>> {
@@ -35,7 +35,7 @@ fn all_defined<'a>(
     grads.iter().zip(shapes).map(fill).collect()
 }
 
-fn with_size(shape: &[i64], dim: usize, size: i64) -> Dims {
+pub(super) fn with_size(shape: &[i64], dim: usize, size: i64) -> Dims {
     let mut out = Dims::from_slice(shape);
     out[dim] = size;
     out
@@ -94,7 +94,7 @@ fn pieces(
 }
 
 /// How many pieces of `each` elements `size` elements make, the last one smaller if need be.
-fn pieces_of(size: i64, each: i64) -> i64 {
+pub(super) fn pieces_of(size: i64, each: i64) -> i64 {
     size / each + i64::from(size % each != 0)
 }
 
@@ -103,7 +103,7 @@ fn split_count(size: i64, split_size: i64) -> i64 {
 }
 
 /// The sizes of pieces of `split_size` out of `size`, the last one smaller if need be.
-fn split_sizes(size: i64, split_size: i64) -> impl Iterator<Item = i64> + Clone {
+pub(super) fn split_sizes(size: i64, split_size: i64) -> impl Iterator<Item = i64> + Clone {
     (0..split_count(size, split_size))
         .map(move |i| if split_size == 0 { 0 } else { split_size.min(size - i * split_size) })
 }

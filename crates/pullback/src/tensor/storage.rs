@@ -209,6 +209,49 @@ impl Storage {
         Ok(())
     }
 
+    /// Makes it `bytes` bytes large, keeping the content. A smaller one keeps its block, so that tensors which reach
+    /// beyond the end still read memory of their own.
+    ///
+    /// # Errors
+    /// `RuntimeError` if the memory belongs to somebody else; out of memory.
+    pub fn resize(&self, bytes: usize) -> Result<()> {
+        let header = self.header();
+        let owner = header.owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let room = match &*owner {
+            Owner::Inline => header.inline_bytes,
+            Owner::Blocks(blocks) => blocks.last().map_or(0, |&(_, size)| size),
+            Owner::Foreign(_) => {
+                return Err(crate::Error::runtime(
+                    "Trying to resize storage that is not resizable",
+                ));
+            }
+        };
+        if bytes <= room {
+            header.bytes.store(bytes, Ordering::Release);
+            return Ok(());
+        }
+        drop(owner);
+        self.grow(bytes)
+    }
+
+    /// A storage over `bytes` bytes of this one from `start` on, which it keeps alive.
+    ///
+    /// # Errors
+    /// `RuntimeError` if the range reaches beyond the end; out of memory.
+    pub fn part(&self, start: usize, bytes: usize) -> Result<Storage> {
+        let is_inside = start.checked_add(bytes).is_some_and(|end| end <= self.nbytes());
+        crate::error::ensure!(
+            is_inside,
+            runtime,
+            "bytes {start} to {start} + {bytes} are not inside a storage of {} bytes",
+            self.nbytes()
+        );
+        // The part shows the address for as long as it lives.
+        self.export();
+        // SAFETY: checked to be inside; the block of an exported storage lives as long as its handles.
+        unsafe { Self::foreign(self.data_ptr().add(start), bytes, Keeper::new(self.clone())) }
+    }
+
     /// Says that somebody outside (NumPy, a `DLPack` consumer) was given the address: it stays valid as long as any
     /// handle lives.
     pub(crate) fn export(&self) {

@@ -57,7 +57,7 @@ unsafe extern "C" fn new(
             }
             let args = Bound::from_borrowed_ptr(py, args);
             let kwargs = Bound::from_borrowed_ptr_or_opt(py, kwargs);
-            let tensor = crate::tensor::construct::legacy(&args, kwargs.as_ref())?;
+            let tensor = crate::tensor::legacy::make_from(&args, kwargs.as_ref(), None)?;
             object::wrap_new(tensor, ty)
         })
     }

@@ -26,7 +26,8 @@ struct Flat {
     dtype: Option<DType>,
 }
 
-fn is_sequence(object: &Bound<'_, PyAny>) -> bool {
+/// Whether data is read as a sequence of parts.
+pub(crate) fn is_sequence(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyList>()
         || object.is_instance_of::<PyTuple>()
         || (object.hasattr("__len__").unwrap_or(false)
@@ -442,43 +443,4 @@ pub(crate) fn new_tensor(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> 
     let made =
         from_data(&data.expect("required"), Some(dtype.unwrap_or(like.dtype())), device, true)?;
     finish(py, made, flag(requires_grad.as_ref())?)
-}
-
-/// `Tensor(...)`: nothing, sizes, data, or another tensor; always of the default dtype.
-pub(crate) fn legacy(
-    args: &Bound<'_, PyAny>,
-    kwargs: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Tensor> {
-    let args = args.cast::<PyTuple>()?;
-    if let Some(kwargs) = kwargs.and_then(|k| k.cast::<PyDict>().ok())
-        && let Some(device) = kwargs.get_item("device")?
-    {
-        device_option(Some(&device), "Tensor")?
-            .unwrap_or_default()
-            .check_available()
-            .map_err(raise)?;
-    }
-    let dtype = default_dtype();
-    if args.is_empty() {
-        return Tensor::empty_of(&[0], dtype).map_err(raise);
-    }
-    let first = args.get_item(0)?;
-    if args.len() == 1 && crate::convert::exact_int(args.py(), first.as_ptr()).is_none() {
-        if let Some(tensor) = as_tensor(&first) {
-            return tensor.alias().map_err(raise);
-        }
-        let is_size = first.get_type().as_ptr() == crate::raw::size::size_type().cast();
-        if !is_size {
-            if !is_sequence(&first) {
-                return Err(PyTypeError::new_err(format!(
-                    "new(): data must be a sequence (got {})",
-                    type_name(&first)
-                )));
-            }
-            return from_data(&first, Some(dtype), None, true);
-        }
-        return Tensor::empty_of(&first.extract::<Vec<i64>>()?, dtype).map_err(raise);
-    }
-    let sizes: PyResult<Vec<i64>> = args.iter().map(|size| crate::convert::to_int(&size)).collect();
-    Tensor::empty_of(&sizes?, dtype).map_err(raise)
 }

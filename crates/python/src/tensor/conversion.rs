@@ -1,16 +1,17 @@
 //! `to` in its three forms, and the short conversions: `float()`, `cpu()`, `type()`.
 
 use crate::convert::type_name;
-use crate::dtype::{as_device, as_dtype, as_memory_format, dtype_by_name};
+use crate::dtype::{as_device, as_dtype, as_memory_format};
 use crate::error::raise;
 use crate::lock::without_lock;
 use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{as_tensor, tensor_of, wrap};
+use pullback::tensor::promote::default_dtype;
 use pullback::{DType, Device, MemoryFormat, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyString, PyType};
 
 /// What a call of `to` asks for.
 #[derive(Default)]
@@ -185,6 +186,31 @@ pub(crate) fn cuda(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply 
     wrap(convert(py, unsafe { tensor_of(slf) }, &target)?)
 }
 
+/// The dtype that a legacy class of tensors or its name means; the class of all tensors means the default one.
+fn dtype_of_class(class: &Bound<'_, PyAny>) -> PyResult<DType> {
+    if class.as_ptr() == crate::raw::object::class().cast() {
+        return Ok(default_dtype());
+    }
+    let text = if class.is_instance_of::<PyString>() {
+        class.extract::<String>()?
+    } else if let (Ok(module), Ok(name)) = (class.getattr("__module__"), class.getattr("__name__"))
+    {
+        if module.eq("builtins")? { name.to_string() } else { format!("{module}.{name}") }
+    } else {
+        return Err(PyTypeError::new_err("dtype must be a type, str, or dtype object"));
+    };
+    let invalid = || PyValueError::new_err(format!("invalid type: '{text}'"));
+    if text == "torch.Tensor" {
+        return Ok(default_dtype());
+    }
+    if text.starts_with("torch.cuda.") {
+        Device::Cuda(0).check_available().map_err(raise)?;
+    }
+    let name = text.strip_prefix("torch.").and_then(|t| t.strip_suffix("Tensor"));
+    let name = name.ok_or_else(invalid)?;
+    DType::ALL.iter().copied().find(|d| d.scalar_name() == name).ok_or_else(invalid)
+}
+
 /// `x.type()`: the legacy name; `x.type(dtype)`: conversion.
 pub(crate) fn type_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let [dtype, _] = args.bind(py, "type", ["dtype", "non_blocking"], 0)?;
@@ -194,22 +220,12 @@ pub(crate) fn type_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply
         let name = format!("torch.{}Tensor", tensor.dtype().scalar_name());
         return Ok(name.into_pyobject(py)?.into_any().into_ptr());
     };
-    let wanted = if let Some(dtype) = as_dtype(&dtype) {
+    // Python's own number types are no dtypes here.
+    let is_class = dtype.is_instance_of::<PyType>();
+    let wanted = if let Some(dtype) = as_dtype(&dtype).filter(|_| !is_class) {
         dtype
     } else {
-        let text = if dtype.is_instance_of::<PyString>() {
-            dtype.extract::<String>()?
-        } else if let (Ok(module), Ok(name)) =
-            (dtype.getattr("__module__"), dtype.getattr("__name__"))
-        {
-            format!("{module}.{name}")
-        } else {
-            return Err(PyTypeError::new_err("dtype must be a type, str, or dtype object"));
-        };
-        let short = text.rsplit('.').next().unwrap_or(&text);
-        let name = short.strip_suffix("Tensor").unwrap_or(short).to_lowercase();
-        dtype_by_name(&name)
-            .ok_or_else(|| PyValueError::new_err(format!("invalid type: '{text}'")))?
+        dtype_of_class(&dtype)?
     };
     let target = Target { dtype: Some(wanted), ..Target::default() };
     wrap(convert(py, tensor, &target)?)

@@ -12,7 +12,7 @@ use crate::raw::object::{
 };
 use crate::result::{none, scalar};
 use crate::switch::Switched;
-use crate::tensor::{construct, conversion, display, dlpack, numpy, storage};
+use crate::tensor::{construct, conversion, display, dlpack, legacy, numpy, storage};
 use pullback::dispatch::handler;
 use pullback::tensor::shape::wrap_dim;
 use pullback::{DType, MemoryFormat, Scalar, Tensor};
@@ -247,6 +247,29 @@ fn resize_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
         many => many.iter().map(to_int).collect::<PyResult<_>>()?,
     };
     this(slf).resize(&sizes).map_err(raise)?;
+    lock::give_back();
+    same(slf)
+}
+/// `x.resize_as_(template, *, memory_format=None)`.
+fn resize_as_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    let names = ["the_template", "memory_format"];
+    let [template, format] = args.bind(py, "resize_as_", names, 1)?;
+    let template = template.expect("required");
+    let Some(template) = as_tensor(&template) else {
+        return Err(PyTypeError::new_err(format!(
+            "resize_as_(): argument 'the_template' (position 1) must be Tensor, not {}",
+            type_name(&template)
+        )));
+    };
+    match conversion::format_of("resize_as_", format.as_ref())? {
+        None | Some(MemoryFormat::Contiguous) => {}
+        Some(_) => {
+            return Err(pyo3::exceptions::PyNotImplementedError::new_err(
+                "resize_as_() to another memory format than contiguous_format",
+            ));
+        }
+    }
+    this(slf).resize(template.shape()).map_err(raise)?;
     lock::give_back();
     same(slf)
 }
@@ -489,6 +512,7 @@ pub(crate) fn table() -> Vec<PyMethodDef> {
         plain!(c"detach_", detach_),
         plain!(c"retain_grad", retain_grad),
         args!(c"resize_", resize_),
+        args!(c"resize_as_", resize_as_),
         args!(c"set_", set_),
         args!(c"is_set_to", is_set_to),
         args!(c"is_same_size", is_same_size),
@@ -497,6 +521,7 @@ pub(crate) fn table() -> Vec<PyMethodDef> {
         fixed(c"_make_subclass", fast!(make_subclass)),
         fixed(c"_make_wrapper_subclass", fast!(crate::torch_dispatch::make_wrapper_subclass)),
         with_args(c"as_subclass", fast!(as_subclass)),
+        args!(c"new", legacy::new),
         args!(c"new_tensor", construct::new_tensor),
         args!(c"to", conversion::to),
         args!(c"type", conversion::type_),

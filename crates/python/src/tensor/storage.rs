@@ -1,19 +1,23 @@
 //! `UntypedStorage`: the bytes behind tensors. One object per storage, as long as somebody holds it.
+//!
+//! What needs no memory address (conversions, buffers, how a storage prints) is written in Python, in the module
+//! `storage`, which is loaded when it is first asked for.
 
+use crate::convert::{exact_int, has_index, to_int, type_name};
 use crate::dtype::device_object;
 use crate::error::raise;
 use crate::raw::entry::Reply;
 use crate::raw::object::tensor_of;
 use pullback::{DType, Storage, Tensor, binding};
-use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBool, PyBytes, PyDict, PySlice, PyTuple};
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// `torch.UntypedStorage`.
-#[pyclass(name = "UntypedStorage", module = "torch", frozen, weakref, subclass)]
+#[pyclass(name = "UntypedStorage", module = "torch.storage", frozen, weakref, subclass)]
 pub(crate) struct PyStorage(Storage);
 
 impl Drop for PyStorage {
@@ -44,19 +48,108 @@ fn object(py: Python<'_>, storage: Storage) -> Reply {
     Ok(object.into_any().into_ptr())
 }
 
-/// A tensor over a storage object.
+/// The storage of an `UntypedStorage`, or of a `TypedStorage` of this dtype.
+fn storage_of(object: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Option<Storage>> {
+    if let Ok(storage) = object.cast::<PyStorage>() {
+        return Ok(Some(storage.get().0.clone()));
+    }
+    let py = object.py();
+    // A storage with a dtype exists only once its module was loaded.
+    let modules = py.import("sys")?.getattr("modules")?;
+    let Ok(module) = modules.get_item("pullback.storage") else { return Ok(None) };
+    if !object.is_instance(&module.getattr("TypedStorage")?)? {
+        return Ok(None);
+    }
+    let own = object.getattr("dtype")?;
+    if crate::dtype::as_dtype(&own) != Some(dtype) {
+        let own = crate::dtype::as_dtype(&own).map_or("unknown", DType::scalar_name);
+        return Err(PyRuntimeError::new_err(format!(
+            "Expected a Storage of type {} or an UntypedStorage, but got type {own} for argument 1 'storage'",
+            dtype.scalar_name()
+        )));
+    }
+    let untyped = object.getattr("_untyped_storage")?;
+    Ok(Some(untyped.cast::<PyStorage>()?.get().0.clone()))
+}
+
+/// All elements of a storage object as a tensor; `None` for what is no storage.
+pub(crate) fn tensor_of_storage(
+    object: &Bound<'_, PyAny>,
+    dtype: DType,
+) -> PyResult<Option<Tensor>> {
+    let Some(storage) = storage_of(object, dtype)? else { return Ok(None) };
+    let size = [storage.nbytes() as i64 / dtype.size() as i64];
+    binding::over_storage(&storage, &size, &[1], 0, dtype).map(Some).map_err(raise)
+}
+
+/// A tensor over a storage object, which grows if need be.
 pub(crate) fn tensor_over(
-    storage: &Bound<'_, PyAny>,
+    object: &Bound<'_, PyAny>,
     dtype: DType,
     offset: i64,
     size: Option<Vec<i64>>,
     stride: Option<Vec<i64>>,
 ) -> PyResult<Tensor> {
-    let storage = storage.cast::<PyStorage>()?;
-    let storage = &storage.get().0;
+    let Some(storage) = storage_of(object, dtype)? else {
+        return Err(PyTypeError::new_err(format!(
+            "set_() received an invalid combination of arguments - source must be a Tensor or a torch.Storage, not {}",
+            type_name(object)
+        )));
+    };
     let size = size.unwrap_or_else(|| vec![storage.nbytes() as i64 / dtype.size() as i64 - offset]);
     let stride = stride.unwrap_or_else(|| pullback::tensor::contiguous_strides(&size).to_vec());
-    binding::over_storage(storage, &size, &stride, offset, dtype).map_err(raise)
+    binding::grow_to_hold(&storage, &size, &stride, offset, dtype).map_err(raise)?;
+    crate::lock::give_back();
+    binding::over_storage(&storage, &size, &stride, offset, dtype).map_err(raise)
+}
+
+/// Calls a function of the module `storage`.
+fn ask<'py, A>(py: Python<'py>, name: &str, args: A) -> PyResult<Bound<'py, PyAny>>
+where
+    A: pyo3::call::PyCallArgs<'py>,
+{
+    py.import("pullback.storage")?.getattr(name)?.call1(args)
+}
+
+/// A number for a byte; the higher bits go, as in C.
+fn byte_of(value: &Bound<'_, PyAny>, refuse: impl Fn(&str) -> String) -> PyResult<u8> {
+    exact_int(value.py(), value.as_ptr())
+        .map(|number| number as u8)
+        .ok_or_else(|| PyRuntimeError::new_err(refuse(&type_name(value))))
+}
+
+/// The bytes that a sequence lists.
+fn bytes_of(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    let name = type_name(data);
+    let length = data.len().map_err(|_| {
+        PyRuntimeError::new_err(format!(
+            "torch.UntypedStorage(): Expected a sequence type, but got {name}"
+        ))
+    })?;
+    let byte = |at: usize| {
+        byte_of(&data.get_item(at)?, |item| {
+            format!(
+                "torch.UntypedStorage(): tried to construct a storage from a sequence ({name}), but one of the items was of type {item} instead of int"
+            )
+        })
+    };
+    (0..length).map(byte).collect()
+}
+
+/// A size in bytes.
+fn size_of_storage(size: i64) -> PyResult<usize> {
+    usize::try_from(size).map_err(|_| {
+        PyRuntimeError::new_err(format!(
+            "the size of a storage cannot be a negative number: {size}"
+        ))
+    })
+}
+
+fn from_bytes(data: &[u8]) -> PyResult<Storage> {
+    let storage = Storage::uninitialized(data.len()).map_err(raise)?;
+    // SAFETY: a fresh storage of this size.
+    unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), storage.data_ptr(), data.len()) };
+    Ok(storage)
 }
 
 impl PyStorage {
@@ -67,36 +160,79 @@ impl PyStorage {
         // SAFETY: the storage holds this many bytes; the GIL keeps other Python writers away.
         unsafe { std::slice::from_raw_parts(self.0.data_ptr(), self.0.nbytes()) }
     }
-    fn at(&self, index: i64) -> PyResult<usize> {
+    /// The place of one byte, if there is one.
+    fn at(&self, index: i64) -> Option<usize> {
         let count = self.0.nbytes() as i64;
-        let at = if index < 0 { index + count } else { index };
-        if at < 0 || at >= count {
-            return Err(PyIndexError::new_err(format!(
-                "index {index} out of range for storage of size {count}"
+        let at = if index < 0 { index.saturating_add(count) } else { index };
+        (0..count).contains(&at).then_some(at as usize)
+    }
+    /// The bytes that a slice means: where they begin, and how many.
+    fn range(&self, slice: &Bound<'_, PySlice>) -> PyResult<(usize, usize)> {
+        let indices = slice.indices(self.0.nbytes() as isize)?;
+        if indices.step != 1 {
+            return Err(PyRuntimeError::new_err(format!(
+                "Trying to slice with a step of {}, but only a step of 1 is supported",
+                indices.step
             )));
         }
-        Ok(at as usize)
+        Ok((indices.start as usize, indices.slicelength))
     }
+}
+
+fn cannot_index(index: &Bound<'_, PyAny>) -> String {
+    format!("can't index a torch.UntypedStorage with {}", type_name(index))
+}
+
+/// An index that is a whole number; tensors, arrays and bools are none.
+fn whole(index: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
+    let is_whole = has_index(index)
+        && crate::raw::object::as_tensor(index).is_none()
+        && !index.is_instance_of::<PyBool>()
+        && !super::numpy::is_array(index);
+    if is_whole { to_int(index).map(Some) } else { Ok(None) }
 }
 
 #[pymethods]
 impl PyStorage {
     #[new]
-    #[pyo3(signature = (size=0))]
-    fn new(size: usize) -> PyResult<Self> {
-        Ok(PyStorage(Storage::uninitialized(size).map_err(raise)?))
+    #[pyo3(signature = (*args, device=None))]
+    fn new(args: &Bound<'_, PyTuple>, device: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let device = super::construct::device_option(device, "torch.UntypedStorage")?;
+        device.unwrap_or_default().check_available().map_err(raise)?;
+        if args.len() > 1 {
+            let given: Vec<String> = args.iter().map(|a| type_name(&a)).collect();
+            return Err(PyTypeError::new_err(format!(
+                "torch.UntypedStorage() received an invalid combination of arguments - got ({}), but expected one of:\n * (*, torch.device device = None)\n * (int size, *, torch.device device = None)\n * (object sequence, *, torch.device device = None)\n",
+                given.join(", ")
+            )));
+        }
+        let storage = match args.iter().next() {
+            None => Storage::uninitialized(0).map_err(raise)?,
+            Some(only) => match whole(&only)? {
+                Some(size) => Storage::uninitialized(size_of_storage(size)?).map_err(raise)?,
+                None => from_bytes(&bytes_of(&only)?)?,
+            },
+        };
+        Ok(PyStorage(storage))
     }
     /// A storage that holds a copy of `data`.
     #[staticmethod]
     fn _from_bytes<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-        let storage = Storage::uninitialized(data.len()).map_err(raise)?;
-        // SAFETY: a fresh storage of this size.
-        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), storage.data_ptr(), data.len()) };
         // SAFETY: a new reference.
-        Ok(unsafe { Bound::from_owned_ptr(py, object(py, storage)?) })
+        Ok(unsafe { Bound::from_owned_ptr(py, object(py, from_bytes(data)?)?) })
+    }
+    /// A storage that holds a copy of an object's buffer.
+    #[staticmethod]
+    #[pyo3(signature = (*args, **kwargs))]
+    fn from_buffer<'py>(
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        py.import("pullback.storage")?.getattr("_from_buffer")?.call(args, kwargs)
     }
     fn data_ptr(&self) -> usize {
-        self.0.data_ptr() as usize
+        if self.0.nbytes() == 0 { 0 } else { self.0.data_ptr() as usize }
     }
     fn nbytes(&self) -> usize {
         self.0.nbytes()
@@ -113,20 +249,71 @@ impl PyStorage {
     fn resizable(&self) -> bool {
         self.0.is_resizable()
     }
-    fn resize_<'py>(slf: &Bound<'py, Self>, size: usize) -> PyResult<Bound<'py, Self>> {
-        slf.get().0.grow(size).map_err(raise)?;
+    fn resize_<'py>(
+        slf: &Bound<'py, Self>,
+        size: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, Self>> {
+        let Some(size) = whole(size)? else {
+            return Err(PyRuntimeError::new_err(format!(
+                "resize_ expects an int, but got {}",
+                type_name(size)
+            )));
+        };
+        slf.get().0.resize(size_of_storage(size)?).map_err(raise)?;
         crate::lock::give_back();
         Ok(slf.clone())
     }
-    fn __getitem__(&self, index: i64) -> PyResult<u8> {
-        let at = self.at(index)?;
-        Ok(self.bytes()[at])
+    fn __getitem__<'py>(
+        slf: &Bound<'py, Self>,
+        index: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, this) = (slf.py(), slf.get());
+        if let Ok(slice) = index.cast::<PySlice>() {
+            let (start, count) = this.range(slice)?;
+            let part = this.0.part(start, count).map_err(raise)?;
+            // SAFETY: a new reference.
+            return Ok(unsafe { Bound::from_owned_ptr(py, object(py, part)?) });
+        }
+        let Some(wanted) = whole(index)? else {
+            return Err(PyTypeError::new_err(cannot_index(index)));
+        };
+        let Some(at) = this.at(wanted) else {
+            let size = this.0.nbytes();
+            return Err(PyIndexError::new_err(format!(
+                "index {wanted} out of range for storage of size {size}"
+            )));
+        };
+        Ok(this.bytes()[at].into_pyobject(py)?.into_any())
     }
-    fn __setitem__(&self, index: i64, value: u8) -> PyResult<()> {
-        let at = self.at(index)?;
+    fn __setitem__(&self, index: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let byte = byte_of(value, |name| {
+            format!("can only set storage content with a int types, but got {name} instead")
+        })?;
+        let (start, count) = if let Ok(slice) = index.cast::<PySlice>() {
+            self.range(slice)?
+        } else if let Some(wanted) = whole(index)? {
+            let out = || {
+                let size = self.0.nbytes();
+                format!("index {wanted} is out of bounds for a storage of size {size}")
+            };
+            (self.at(wanted).ok_or_else(|| PyRuntimeError::new_err(out()))?, 1)
+        } else {
+            return Err(PyRuntimeError::new_err(cannot_index(index)));
+        };
         // SAFETY: inside the storage.
-        unsafe { self.0.data_ptr().add(at).write(value) };
+        unsafe { self.0.data_ptr().add(start).write_bytes(byte, count) };
         Ok(())
+    }
+    fn fill_<'py>(slf: &Bound<'py, Self>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
+        let byte = byte_of(value, |name| format!("fill_ expects int, but got {name}"))?;
+        let storage = &slf.get().0;
+        // SAFETY: the whole storage.
+        unsafe { storage.data_ptr().write_bytes(byte, storage.nbytes()) };
+        Ok(slf.clone())
+    }
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let list = slf.get().tolist().into_pyobject(slf.py())?;
+        Ok(list.try_iter()?.into_any())
     }
     fn tolist(&self) -> Vec<u16> {
         self.bytes().iter().map(|&b| u16::from(b)).collect()
@@ -137,21 +324,130 @@ impl PyStorage {
     fn clone<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Self::_from_bytes(py, self.bytes())
     }
+    fn __copy__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.clone(py)
+    }
+    #[pyo3(signature = (source, non_blocking=false))]
     fn copy_<'py>(
         slf: &Bound<'py, Self>,
-        source: &Bound<'py, PyStorage>,
+        source: &Bound<'py, PyAny>,
+        non_blocking: Option<bool>,
     ) -> PyResult<Bound<'py, Self>> {
-        let (to, from) = (slf.get(), source.get());
-        if to.0.nbytes() != from.0.nbytes() {
-            return Err(pyo3::exceptions::PyRuntimeError::new_err(format!(
-                "the sizes of the storages differ: {} and {} bytes",
-                to.0.nbytes(),
-                from.0.nbytes()
+        let _ = non_blocking;
+        let Ok(source) = source.cast::<PyStorage>() else {
+            return Err(PyTypeError::new_err(format!(
+                "copy_(): argument 'src' (position 1) must be torch.Storage, not {}",
+                type_name(source)
+            )));
+        };
+        let (to, from) = (&slf.get().0, &source.get().0);
+        if to.nbytes() != from.nbytes() {
+            return Err(PyRuntimeError::new_err(format!(
+                "size does not match, self was {} bytes but src was {} bytes",
+                to.nbytes(),
+                from.nbytes()
             )));
         }
         // SAFETY: both have this many bytes; they may be the same.
-        unsafe { std::ptr::copy(from.0.data_ptr(), to.0.data_ptr(), to.0.nbytes()) };
+        unsafe { std::ptr::copy(from.data_ptr(), to.data_ptr(), to.nbytes()) };
         Ok(slf.clone())
+    }
+    /// Reverses the bytes of each element of this dtype.
+    fn byteswap<'py>(slf: &Bound<'py, Self>, dtype: &Bound<'py, PyAny>) -> PyResult<()> {
+        ask(slf.py(), "_byteswap", (slf, dtype)).map(|_| ())
+    }
+    /// The elements, read as bytes, in a storage of another dtype.
+    fn _to<'py>(slf: &Bound<'py, Self>, dtype: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        ask(slf.py(), "_converted", (slf, dtype))
+    }
+    fn float<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::_to(slf, &crate::dtype::dtype_object(slf.py(), DType::F32))
+    }
+    fn double<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::_to(slf, &crate::dtype::dtype_object(slf.py(), DType::F64))
+    }
+    fn half<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::_to(slf, &crate::dtype::dtype_object(slf.py(), DType::F16))
+    }
+    fn bfloat16<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::_to(slf, &crate::dtype::dtype_object(slf.py(), DType::BF16))
+    }
+    fn long<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::_to(slf, &crate::dtype::dtype_object(slf.py(), DType::I64))
+    }
+    fn int<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::_to(slf, &crate::dtype::dtype_object(slf.py(), DType::I32))
+    }
+    fn short<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::_to(slf, &crate::dtype::dtype_object(slf.py(), DType::I16))
+    }
+    fn char<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::_to(slf, &crate::dtype::dtype_object(slf.py(), DType::I8))
+    }
+    fn byte<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::_to(slf, &crate::dtype::dtype_object(slf.py(), DType::U8))
+    }
+    fn bool<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::_to(slf, &crate::dtype::dtype_object(slf.py(), DType::Bool))
+    }
+    fn complex_float<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::_to(slf, &crate::dtype::dtype_object(slf.py(), DType::C64))
+    }
+    fn complex_double<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::_to(slf, &crate::dtype::dtype_object(slf.py(), DType::C128))
+    }
+    #[pyo3(signature = (*, device, non_blocking=false))]
+    fn to<'py>(
+        slf: &Bound<'py, Self>,
+        device: &Bound<'py, PyAny>,
+        non_blocking: bool,
+    ) -> PyResult<Bound<'py, Self>> {
+        let _ = non_blocking;
+        let device = super::construct::device_option(Some(device), "to")?;
+        device.unwrap_or_default().check_available().map_err(raise)?;
+        Ok(slf.clone())
+    }
+    fn cpu<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
+        slf.clone()
+    }
+    #[pyo3(signature = (device=None, non_blocking=false))]
+    fn cuda<'py>(
+        slf: &Bound<'py, Self>,
+        device: Option<&Bound<'py, PyAny>>,
+        non_blocking: bool,
+    ) -> PyResult<Bound<'py, Self>> {
+        let _ = (slf, device, non_blocking);
+        Err(super::construct::no_accelerator())
+    }
+    #[pyo3(signature = (dtype=None, non_blocking=false), name = "type")]
+    fn kind<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        non_blocking: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = non_blocking;
+        ask(slf.py(), "_type", (slf, dtype))
+    }
+    fn untyped<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
+        slf.clone()
+    }
+    #[pyo3(name = "new")]
+    fn another<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Self::_from_bytes(py, &[])
+    }
+    /// Memory here is never shared between processes: workers get copies.
+    fn is_shared(&self) -> bool {
+        false
+    }
+    fn share_memory_<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
+        slf.clone()
+    }
+    #[getter]
+    fn filename(&self) -> Option<String> {
+        None
+    }
+    fn __sizeof__(&self) -> usize {
+        size_of::<Self>() + self.0.nbytes()
     }
     #[getter]
     fn device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -175,6 +471,18 @@ impl PyStorage {
     fn is_cuda(&self) -> bool {
         false
     }
+    #[getter]
+    fn is_hpu(&self) -> bool {
+        false
+    }
+    #[classattr]
+    fn is_sparse() -> bool {
+        false
+    }
+    #[classattr]
+    fn is_sparse_csr() -> bool {
+        false
+    }
     fn __deepcopy__<'py>(
         slf: &Bound<'py, Self>,
         memo: &Bound<'py, PyAny>,
@@ -193,8 +501,8 @@ impl PyStorage {
         let make = slf.py().import("pullback._C")?.getattr("_storage_from_bytes")?;
         Ok((make, (slf.get()._bytes(slf.py()),)))
     }
-    fn __repr__(&self) -> String {
-        format!("<torch.UntypedStorage of {} bytes on {}>", self.0.nbytes(), self.0.device())
+    fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        ask(slf.py(), "_shown", (slf,))
     }
 }
 
@@ -216,7 +524,14 @@ fn _tensor_over<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let dtype =
         crate::dtype::as_dtype(dtype).ok_or_else(|| PyTypeError::new_err("expected a dtype"))?;
-    let tensor = tensor_over(storage, dtype, offset, Some(size), Some(stride))?;
+    let Ok(storage) = storage.cast::<PyStorage>() else {
+        return Err(PyTypeError::new_err(format!(
+            "expected an UntypedStorage, not {}",
+            type_name(storage)
+        )));
+    };
+    let tensor =
+        binding::over_storage(&storage.get().0, &size, &stride, offset, dtype).map_err(raise)?;
     super::method::wrapped(py, tensor)
 }
 

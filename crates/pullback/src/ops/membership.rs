@@ -1,0 +1,119 @@
+//! Which elements are among others: `isin`.
+
+use crate::dispatch::OpDef;
+use crate::error::ensure;
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::promote::result_type;
+use crate::{Bool, DType, ErrorKind, Result, Scalar, Tensor};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[&ISIN, &ISIN_NUMBER, &IS_NUMBER_IN];
+
+fn check_dtype(x: &Tensor) -> Result<()> {
+    ensure!(
+        x.dtype() != DType::Bool && !x.dtype().is_complex(),
+        not_implemented,
+        "Unsupported input type encountered for isin(): {}",
+        x.dtype().scalar_name()
+    );
+    Ok(())
+}
+
+/// For each of `values` whether it is among `others`, other than `invert`; NaN is among nothing.
+fn found<T: PartialOrd + Copy>(values: &[T], others: &[T], invert: bool) -> Vec<Bool> {
+    // Numbers that equal themselves have an order.
+    let mut sorted: Vec<T> = others.iter().copied().filter(|x| x == x).collect();
+    let order = |a: &T, b: &T| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal);
+    sorted.sort_unstable_by(order);
+    let is_among = |x: &T| x == x && sorted.binary_search_by(|y| order(y, x)).is_ok();
+    values.iter().map(|x| Bool::new(is_among(x) != invert)).collect()
+}
+
+fn among(elements: &Tensor, others: &Tensor, invert: bool) -> Result<Tensor> {
+    check_dtype(elements)?;
+    check_dtype(others)?;
+    let dtype = result_type(&[elements, others]);
+    let (own, others) = (elements.converted(dtype)?, others.converted(dtype)?);
+    let answers = if dtype.is_floating_point() {
+        let wide = |x: &Tensor| x.converted(DType::F64)?.to_vec::<f64>();
+        found(&wide(&own)?, &wide(&others)?, invert)
+    } else {
+        let wide = |x: &Tensor| x.converted(DType::I64)?.to_vec::<i64>();
+        found(&wide(&own)?, &wide(&others)?, invert)
+    };
+    Tensor::from_slice(&answers, elements.shape())
+}
+
+/// Whether each element is among `test_elements`: n of them and m others take the time of sorting m and n searches.
+/// `assume_unique` says that neither repeats, which changes nothing here.
+#[op(
+    "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
+    out,
+    function_only,
+    not_differentiable
+)]
+impl Isin {
+    fn cpu(
+        elements: &Tensor,
+        test_elements: &Tensor,
+        assume_unique: bool,
+        invert: bool,
+    ) -> Result<Tensor> {
+        let _ = assume_unique;
+        among(elements, test_elements, invert)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let whole = |shape: &[i64]| s.integers(shape, 0, 5).into();
+        vec![
+            Sample::new([whole(&[2, 3]), whole(&[2])]).without_gradient(),
+            Sample::new([whole(&[0]), whole(&[2])]).with("invert", true).without_gradient(),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let sample = Sample::new([s.bools(&[2]).into(), s.bools(&[2]).into()]);
+        vec![InvalidSample::new(
+            sample,
+            ErrorKind::NotImplemented,
+            "Unsupported input type encountered for isin(): Bool",
+        )]
+    }
+}
+
+/// Whether each element equals a number.
+#[op("isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor",
+     out, function_only, not_differentiable, method = isin_number)]
+impl IsinNumber {
+    fn cpu(
+        elements: &Tensor,
+        test_element: Scalar,
+        assume_unique: bool,
+        invert: bool,
+    ) -> Result<Tensor> {
+        let _ = assume_unique;
+        among(elements, &Tensor::wrapped(test_element)?, invert)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = Sample::of(s.integers(&[2, 3], 0, 3)).with("test_element", Scalar::Int(1));
+        vec![sample.without_gradient()]
+    }
+}
+
+/// Whether a number is among `test_elements`, as a tensor of no dimensions.
+#[op("isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
+     out, function_only, not_differentiable, method = is_number_in)]
+impl IsNumberIn {
+    fn cpu(
+        element: Scalar,
+        test_elements: &Tensor,
+        assume_unique: bool,
+        invert: bool,
+    ) -> Result<Tensor> {
+        let _ = assume_unique;
+        among(&Tensor::wrapped(element)?, test_elements, invert)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let others = s.integers(&[2, 3], 0, 3).into();
+        vec![Sample::new([Scalar::Int(1).into(), others]).without_gradient()]
+    }
+}

@@ -85,7 +85,7 @@ def _reduced(kind: tensortype) -> tuple[Any, ...]:
     return _by_name, (kind.__name__, kind.is_cuda)
 
 
-copyreg.pickle(tensortype, _reduced)  # type: ignore[arg-type]
+copyreg.pickle(tensortype, _reduced)
 
 
 def set_default_tensor_type(t: Any, /) -> None:

@@ -159,7 +159,7 @@ def _from_buffer(
     if dtype is _C.bool:
         # Another byte than 0 and 1 is no bool.
         data = bytes(data).translate(b"\0" + b"\1" * 255)
-    return cast("UntypedStorage", UntypedStorage._from_bytes(data))
+    return UntypedStorage._from_bytes(data)
 
 
 # --- typed storages -------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ def _made(size_or_data: tuple[Any, ...], dtype: _Dtype, device: Any) -> UntypedS
     given = size_or_data[0]
     if _is_int(given):
         return UntypedStorage(int(given) * dtype.itemsize)
-    return cast("UntypedStorage", _C.tensor(given, dtype=dtype).untyped_storage())
+    return _C.tensor(given, dtype=dtype).untyped_storage()
 
 
 class TypedStorage:
@@ -293,7 +293,7 @@ class TypedStorage:
         count = self._count()
         if not -count <= index < count:
             raise IndexError(f"index {index} out of range for storage of size {count}")
-        return index % count
+        return int(index) % count
 
     def _to(self, dtype: Any) -> TypedStorage:
         made = self._elements().to(_check_dtype(dtype), copy=True)
@@ -459,7 +459,7 @@ class TypedStorage:
         """A storage with a copy of a buffer's elements: :meth:`UntypedStorage.from_buffer`."""
         dtype = kwargs.pop("dtype", None)
         dtype = _C.get_default_dtype() if dtype is None else dtype
-        return _typed(_from_buffer(*args, dtype=dtype, **kwargs), dtype)
+        return _typed(_from_buffer(*args, **kwargs, dtype=dtype), dtype)  # type: ignore[misc]
 
 
 def _typed(storage: UntypedStorage, dtype: _Dtype) -> TypedStorage:
@@ -543,7 +543,8 @@ class _LegacyStorageMeta(type):
     def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
         """A storage with a copy of a buffer's elements: :meth:`UntypedStorage.from_buffer`."""
         _warn_typed_storage_removal(2)
-        return _typed(_from_buffer(*args, dtype=cls.dtype, **kwargs), cls.dtype)
+        read = _from_buffer(*args, **kwargs, dtype=cls.dtype)  # type: ignore[misc]
+        return _typed(read, cls.dtype)
 
 
 def _legacy(name: str, module: str) -> _LegacyStorageMeta:

@@ -378,3 +378,31 @@ def test_memory_cannot_be_pinned_without_an_accelerator() -> None:
     ):
         with pytest.raises(RuntimeError, match="accelerator device when none is available"):
             call()
+
+
+def test_a_whole_number_in_a_tensor_selects_as_an_int_does() -> None:
+    x = torch.arange(6).view(2, 3)
+    row = x[torch.tensor(1)]
+    row[0] = 50
+    assert x.tolist() == [[0, 1, 2], [50, 4, 5]]
+    assert x[torch.tensor(0), torch.tensor(-1)].item() == 2
+    assert x[torch.tensor(True)].shape == (1, 2, 3)
+    with pytest.raises(IndexError, match="index 2 is out of bounds for dimension 0 with size 2"):
+        x[torch.tensor(2)]
+
+
+def test_a_list_with_an_array_in_it_is_a_tuple_of_indices() -> None:
+    np = pytest.importorskip("numpy")
+    assert torch.arange(3)[[np.array([2, 0])]].tolist() == [2, 0]
+
+
+def test_what_is_no_index_and_no_value_is_refused() -> None:
+    np = pytest.importorskip("numpy")
+    x = torch.zeros(3)
+    with pytest.raises(IndexError, match="only integers, slices"):
+        x[{}]  # type: ignore[index]
+    with pytest.raises(TypeError, match="invalid data type 'bytes'"):
+        x[b"x"]  # type: ignore[index]
+    with pytest.raises(TypeError, match=r"can't assign a numpy\.ndarray to a torch\.FloatTensor"):
+        x[:] = np.ones(3)
+    assert x.tolist() == [0.0, 0.0, 0.0]

@@ -11,7 +11,7 @@ use pullback::{DType, Scalar, Tensor, binding};
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyList, PyRange, PySlice, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyFloat, PyList, PyRange, PySlice, PyString, PyTuple};
 use smallvec::SmallVec;
 
 type Indices = SmallVec<[Index; 4]>;
@@ -79,6 +79,9 @@ fn one(object: &Bound<'_, PyAny>) -> PyResult<Index> {
         return Ok(Index::Bool(flag.is_true()));
     }
     if let Some(tensor) = as_tensor(object) {
+        if tensor.ndim() == 0 && tensor.dtype().is_integral(false) && tensor.dtype() != DType::U8 {
+            return Ok(Index::Int(tensor.item().map_err(raise)?.to_i64()));
+        }
         if tensor.dtype() == DType::U8 {
             binding::warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.".into());
         }
@@ -87,8 +90,11 @@ fn one(object: &Bound<'_, PyAny>) -> PyResult<Index> {
     if object.is_instance_of::<PyFloat>() {
         return Err(invalid(object));
     }
-    if object.is_instance_of::<PyString>() {
-        return Err(PyTypeError::new_err("new(): invalid data type 'str'"));
+    if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
+        return Err(PyTypeError::new_err(format!(
+            "new(): invalid data type '{}'",
+            type_name(object)
+        )));
     }
     let is_sequence = object.is_instance_of::<PyList>()
         || object.is_instance_of::<PyTuple>()
@@ -101,10 +107,16 @@ fn one(object: &Bound<'_, PyAny>) -> PyResult<Index> {
     if unsafe { ffi::PyIndex_Check(object.as_ptr()) } != 0 {
         return Ok(Index::Int(crate::convert::to_int(object)?));
     }
-    if object.hasattr("__len__")? && object.hasattr("__getitem__")? {
+    if !is_mapping(object) && object.hasattr("__len__")? && object.hasattr("__getitem__")? {
         return sequence(object);
     }
     Err(invalid(object))
+}
+
+/// A dictionary or the like: what has items, but no order.
+fn is_mapping(object: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: a live object.
+    unsafe { ffi::PySequence_Check(object.as_ptr()) == 0 }
 }
 
 /// A sequence of numbers as one index tensor.
@@ -128,6 +140,7 @@ fn is_tuple_in_disguise(list: &[*mut PyObject], py: Python<'_>) -> bool {
                 || item.is_instance_of::<PySlice>()
                 || item.is_instance_of::<PyList>()
                 || item.is_instance_of::<PyTuple>()
+                || crate::tensor::numpy::is_array(&item)
         })
 }
 
@@ -194,9 +207,6 @@ fn assigned(target: &Tensor, value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     if let Some(number) = crate::convert::exact_scalar(value.py(), value.as_ptr()) {
         return number_for(target, number);
     }
-    if crate::tensor::numpy::is_array(value) {
-        return from_data(value, None, None, false);
-    }
     let refuse = || {
         PyTypeError::new_err(format!(
             "can't assign a {} to a torch.{}Tensor",
@@ -204,7 +214,12 @@ fn assigned(target: &Tensor, value: &Bound<'_, PyAny>) -> PyResult<Tensor> {
             target.dtype().scalar_name()
         ))
     };
-    if value.is_none() || value.is_instance_of::<PyString>() || items(value.as_ptr()).is_some() {
+    let is_array = crate::tensor::numpy::is_array(value) && value.len().is_ok();
+    if is_array
+        || value.is_none()
+        || value.is_instance_of::<PyString>()
+        || items(value.as_ptr()).is_some()
+    {
         return Err(refuse());
     }
     let number = to_scalar(value).map_err(|_| refuse())?;

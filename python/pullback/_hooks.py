@@ -6,12 +6,13 @@ number of their handle. Public as :mod:`pullback.utils.hooks`.
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["RemovableHandle", "add", "unserializable_hook"]
+__all__ = ["RemovableHandle", "add", "unserializable_hook", "warn_if_has_hooks"]
 
 
 def add(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
@@ -21,10 +22,22 @@ def add(hooks: dict[int, Any], hook: Any) -> RemovableHandle:
     return handle
 
 
-def unserializable_hook(function: Any) -> Any:
-    """Marks a hook as one that need not be pickled: no warning says that it is lost."""
-    function.__torch_unserializable__ = True
-    return function
+def unserializable_hook(f: Any) -> Any:
+    """Marks a hook of tensors that is known not to be pickled: then no warning says so."""
+    f.__torch_unserializable__ = True
+    return f
+
+
+def warn_if_has_hooks(tensor: Any) -> None:
+    """Warns of each hook of a tensor that a pickle of it will not have."""
+    for hook in (tensor._backward_hooks or {}).values():
+        if not hasattr(hook, "__torch_unserializable__"):
+            warnings.warn(
+                f"backward hook {hook!r} on tensor will not be serialized. If this is expected, "
+                "mark it with torch.utils.hooks.unserializable_hook (as a decorator) to silence "
+                "this warning",
+                stacklevel=3,
+            )
 
 
 def _remove(hooks: Any, number: int) -> None:

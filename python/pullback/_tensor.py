@@ -78,16 +78,6 @@ def _set_state(tensor: Tensor, state: Any) -> None:
         setattr(tensor, name, value)
 
 
-def _warn_of_hooks(tensor: Tensor) -> None:
-    for hook in (tensor._backward_hooks or {}).values():
-        if not getattr(hook, "__torch_unserializable__", False):
-            warnings.warn(
-                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, "
-                "decorate it with torch.utils.hooks.unserializable_hook, which ends this warning",
-                stacklevel=4,
-            )
-
-
 @functools.cache
 def _keeps_type() -> frozenset[Any]:
     """The attributes that show a tensor which was there before, of whatever class it is."""
@@ -203,6 +193,21 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
         return unique(self, sorted, return_inverse, return_counts, dim)
 
+    def resize(self, *sizes: Any) -> Tensor:
+        """The elements in another shape. Deprecated: use ``reshape``.
+
+        Raises:
+            TypeError: if the sizes are no integers.
+            RuntimeError: if the shape has another number of elements.
+        """
+        from .autograd._functions import Resize
+
+        warnings.warn("non-inplace resize is deprecated", stacklevel=2)
+        shape = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (list, tuple)) else sizes
+        if not all(isinstance(size, int) for size in shape):
+            raise TypeError("resize(): argument 'size' must be tuple of ints")
+        return cast("Tensor", Resize.apply(self, tuple(shape)))
+
     def unique_consecutive(  # type: ignore[override]
         self, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
     ) -> Tensor | tuple[Tensor, ...]:
@@ -247,7 +252,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         return cast("Self", new)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        _warn_of_hooks(self)
+        _hooks.warn_if_has_hooks(self)
         kind = type(self)
         given = getattr(kind, "__getstate__", None)
         # A class with a state of its own says what is kept; CPython's default knows no tensors.

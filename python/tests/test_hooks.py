@@ -224,5 +224,5 @@ def test_the_engine_tells_what_it_runs() -> None:
         torch._C._will_engine_execute_node(product.grad_fn)
     with pytest.raises(RuntimeError, match="should only be called during the backward pass"):
         torch._C._current_graph_task_execution_order()
-    with pytest.raises(TypeError, match="expects an grad_fn"):
+    with pytest.raises(RuntimeError, match="expects an grad_fn"):
         torch._C._will_engine_execute_node(a)

@@ -308,11 +308,15 @@ impl Tensor {
         self.check_version_writable()?;
         crate::autograd::check_inplace(self, source.requires_grad())?;
         crate::autograd::forward::check_unsupported("set_", &[self, source])?;
+        // Its counter stays its own: graphs that saved it see that it was written to, whatever the new memory's says.
         let is_watched = self.version_counter().is_some_and(Version::is_watched);
-        self.set_geometry(source.geometry().clone());
-        if let Some(counter) = self.version_counter().filter(|_| is_watched) {
+        let counter = Version::new(self.version());
+        if is_watched {
             counter.watch();
         }
+        let mut geometry = source.geometry().clone();
+        geometry.version = Some(Arc::new(counter));
+        self.set_geometry(geometry);
         self.forget_accumulator();
         self.bump_version(Writer::Inplace(&"set_"));
         crate::autograd::record_refusal("set_", self, source)

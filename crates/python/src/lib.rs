@@ -91,6 +91,7 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     autograd::anomaly::init(module)?;
     autograd::autocast::init(module)?;
     autograd::saved::init(module)?;
+    autograd::standard::init(module)?;
     raw::context::init(module)?;
     raw::apply::init(module)?;
     raw::overridable::init(module)?;

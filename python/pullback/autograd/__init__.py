@@ -54,7 +54,7 @@ __all__ = [
     "set_multithreading_enabled",
 ]
 
-_lazy.submodules(globals(), "functional")
+_lazy.submodules(globals(), "_functions", "functional", "variable")
 
 is_grad_enabled = _C.is_grad_enabled
 SavedTensor = _C.SavedTensor

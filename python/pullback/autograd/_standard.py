@@ -10,36 +10,22 @@ from types import SimpleNamespace
 from typing import Any
 
 from .. import _C
-from .function import DelayedError, Function
+from .function import DelayedError
 from .graph import Node
 
 __all__ = ["DelayedError", "UndefinedGrad"]
 
 
-class UndefinedGrad(Function):
-    """Copies; its gradients are undefined."""
-
-    @staticmethod
-    def forward(ctx: Any, *tensors: Any) -> Any:
-        """Copies."""
-        return tuple(tensor.clone() for tensor in tensors)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        """No gradients."""
-        return (None,) * len(grads)
-
-
-_copies = UndefinedGrad.apply
-
-
-class UndefinedGrad:  # type: ignore[no-redef]  # (The node has the same name.)
+class UndefinedGrad:
     """Gives copies of tensors whose gradients do not reach these, not even as zeros: for tests."""
 
     def __call__(self, *tensors: Any) -> Any:
-        """A copy, or a tuple of copies."""
-        copies = _copies(*tensors)
-        return copies[0] if len(tensors) == 1 else copies
+        """A copy of the one tensor given.
+
+        Raises:
+            TypeError: for another number of arguments, and for what is no tensor.
+        """
+        return _C._undefined_grad(tensors)
 
 
 Node.register(DelayedError)

@@ -246,44 +246,44 @@ class NestedIOFunction(Function):
     """An old name: the functions here take flat arguments."""
 
 
-class _Delayed(Function):
-    """Passes tensors on; a derivative through them is an error."""
-
-    @staticmethod
-    def forward(ctx: Any, message: str, *tensors: Any) -> Any:
-        """Aliases without history."""
-        ctx.message = message
-        return tuple(t.detach() for t in tensors)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        """Refuses.
-
-        Raises:
-            RuntimeError: always.
-        """
-        raise RuntimeError(ctx.message)
-
-
 class DelayedError:
     """Gives aliases of tensors through which no gradient flows: backward fails with ``msg``.
 
     Args:
         msg: what the error says.
         num_inputs: how many tensors it will be called with.
+
+    Raises:
+        RuntimeError: for arguments of other types.
     """
 
     def __init__(self, msg: str | bytes, num_inputs: int) -> None:
+        if not isinstance(msg, (str, bytes)):
+            raise RuntimeError("argument 'msg' must be a string")
+        if not isinstance(num_inputs, int) or num_inputs < 0:
+            raise RuntimeError("argument 'num_inputs' must be an int that is not negative")
         self.message = msg.decode() if isinstance(msg, bytes) else msg
         self.num_inputs = num_inputs
 
     def __call__(self, *tensors: Any) -> Any:
-        """An alias, or a tuple of aliases."""
-        aliases = _Delayed.apply(self.message, *tensors)
-        return aliases[0] if len(aliases) == 1 else aliases
+        """An alias, or a tuple of aliases; ``None`` stays ``None``.
+
+        Raises:
+            TypeError: for another number of arguments, and for what is no tensor.
+        """
+        return _C._delayed_error(self.message, self.num_inputs, tensors)
 
 
 _ONCE = "trying to differentiate twice a function that was marked with @once_differentiable"
+
+
+def _as_leaf(output: Any) -> Any:
+    """An alias that requires grad, where there can be one."""
+    if not isinstance(output, _C.TensorBase):
+        return None
+    if not (output.is_floating_point() or output.is_complex()):
+        return None
+    return output.detach().requires_grad_()
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -301,17 +301,12 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
             return outputs
         if not isinstance(outputs, tuple):
             outputs = (outputs,)
-        places = [i for i, o in enumerate(outputs) if isinstance(o, _C.TensorBase)]
-        fakes = [
-            outputs[i].detach().requires_grad_()
-            for i in places
-            if outputs[i].is_floating_point() or outputs[i].is_complex()
-        ]
-        delayed = iter(_Delayed.apply(_ONCE, *fakes)) if fakes else iter(())
-        result = list(outputs)
-        for i in places:
-            if outputs[i].is_floating_point() or outputs[i].is_complex():
-                result[i] = next(delayed)
-        return tuple(result)
+        fakes = [_as_leaf(output) for output in outputs]
+        delayed = DelayedError(_ONCE, len(fakes))(*fakes)
+        delayed = delayed if isinstance(delayed, tuple) else (delayed,)
+        return tuple(
+            output if fake is None else alias
+            for output, fake, alias in zip(outputs, fakes, delayed, strict=True)
+        )
 
     return wrapper

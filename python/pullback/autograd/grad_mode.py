@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 import warnings
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -167,38 +166,31 @@ class inference_mode(_Mode):
         return type(self)(self.mode)
 
 
-class _Threading(threading.local):
-    enabled = True
-
-
-_threading = _Threading()
-
-
 def is_multithreading_enabled() -> bool:
     """What :class:`set_multithreading_enabled` set on this thread; True at first."""
-    return _threading.enabled
+    return _C._is_multithreading_enabled()
 
 
 class set_multithreading_enabled(_Mode):
-    """Accepted for compatibility: gradients are the same bits with any number of threads.
+    """Says whether backward may use further threads; the gradients are the same bits either way.
 
     Takes effect at once; as a context it also puts the old setting back.
     """
 
     def __init__(self, mode: bool) -> None:
-        self.prev = _threading.enabled
+        self.prev = _C._is_multithreading_enabled()
         self.mode = mode
-        _threading.enabled = mode
+        _C._set_multithreading_enabled(mode)
 
     def __enter__(self) -> None:
-        _threading.enabled = self.mode
+        _C._set_multithreading_enabled(self.mode)
 
     def __exit__(self, *exception: object) -> None:
-        _threading.enabled = self.prev
+        _C._set_multithreading_enabled(self.prev)
 
     def __call__(self, function: F) -> F:
         """Makes the function run with this setting."""
-        _threading.enabled = self.prev
+        _C._set_multithreading_enabled(self.prev)
         return super().__call__(function)
 
     def clone(self) -> set_multithreading_enabled:

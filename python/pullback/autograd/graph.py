@@ -37,8 +37,10 @@ class Node(abc.ABC):  # noqa: B024 (its methods are those of the native nodes)
     def __subclasshook__(cls, subclass: type) -> Any:
         if cls is not Node:
             return NotImplemented
+        from .function import BackwardCFunction
+
         # (Others may be registered.)
-        return issubclass(subclass, (_C._NodeBase, _C._FunctionBase)) or NotImplemented
+        return issubclass(subclass, (_C._NodeBase, BackwardCFunction)) or NotImplemented
 
 
 class GradientEdge(NamedTuple):
@@ -58,9 +60,15 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
-    """Tells autograd that the memory of ``tensor`` (one or several) was written to elsewhere."""
+    """Tells autograd that the memory of ``tensor`` (one or several) was written to elsewhere.
+
+    Raises:
+        RuntimeError: for what is neither a tensor nor an iterable of tensors.
+    """
     from .._tensor import Tensor
 
+    if not isinstance(tensor, Iterable):
+        raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
     _C._increment_version([tensor] if isinstance(tensor, Tensor) else list(tensor))
 
 

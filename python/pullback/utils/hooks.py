@@ -1,5 +1,5 @@
-"""Handles of hooks: what ``register_*hook`` gives."""
+"""Handles of hooks: what ``register_*hook`` gives; hooks and pickling."""
 
-from .._hooks import RemovableHandle, unserializable_hook
+from .._hooks import RemovableHandle, unserializable_hook, warn_if_has_hooks
 
-__all__ = ["RemovableHandle", "unserializable_hook"]
+__all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]

@@ -31,6 +31,10 @@ pub trait Recorder: Send + Sync {
     fn record(&self, node: &Node, parent: Option<Node>);
     /// What was noted down of it; nothing if anomaly mode was off then.
     fn recall(&self, node: &Node) -> Option<Origin>;
+    /// Says what explains an error that is under way, and does not replace that.
+    fn warn(&self, text: String) {
+        warn(text);
+    }
 }
 
 /// Turns anomaly mode on or off, on all threads: with `check_nan` gradients with NaN are errors.
@@ -95,7 +99,7 @@ pub(super) fn explain(failed: &Node) {
                 "No forward pass information available. Enable detect anomaly during forward pass for more information.",
             ),
         }
-        warn(std::mem::take(&mut text));
+        recorder().warn(std::mem::take(&mut text));
         let parent = origin.and_then(|origin| origin.parent);
         let Some(parent) = parent.filter(|parent| !seen.contains(&parent.id())) else { return };
         seen.push(parent.id());

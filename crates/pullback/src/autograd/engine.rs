@@ -9,7 +9,7 @@
 use super::node::{Body, Edge, InputMeta, Node};
 use super::thread_state::ThreadState;
 use super::{anomaly, arithmetic, blame, leaf, mode, saved_hooks};
-use crate::dispatch::{Grads, handler};
+use crate::dispatch::Grads;
 use crate::error::{bail, ensure};
 use crate::site::{Scope, Site};
 use crate::{Result, Tensor};
@@ -17,6 +17,7 @@ use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
@@ -158,7 +159,6 @@ struct Running {
     callbacks: Vec<Callback>,
     /// What is done when it is over, well or not.
     at_end: Vec<AtEnd>,
-    node: Option<Node>,
     /// What is being executed, while this is on the thread's list.
     request: *const Request<'static>,
     /// The nodes that it runs, once somebody asked.
@@ -177,6 +177,8 @@ impl Running {
 
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// The handle of the node that is being run, as long as an [`Evaluation`] lives.
+    static EVALUATED: Cell<*const Node> = const { Cell::new(std::ptr::null()) };
     static RUNNING: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
     /// Whether this thread goes on with a nest of executions in which not everything runs.
     static IN_PART: Cell<bool> = const { Cell::new(false) };
@@ -232,7 +234,7 @@ pub fn will_execute(node: &Node) -> Result<bool> {
 /// The nodes that the execution running on this thread runs, in their order.
 ///
 /// # Errors
-/// `RuntimeError` outside of one.
+/// `RuntimeError` outside of one, and unless multithreading is disabled.
 pub fn execution_order() -> Result<Vec<Node>> {
     RUNNING.with(|r| {
         let running = r.borrow();
@@ -242,6 +244,11 @@ pub fn execution_order() -> Result<Vec<Node>> {
                 "_current_graph_task_execution_order should only be called during the backward pass"
             );
         };
+        ensure!(
+            !mode::is_multithreading_enabled(),
+            runtime,
+            "_current_graph_task_execution_order expects the current backward to be executed with multithreading disabled, e.g. inside of `with torch.autograd.set_multithreading_enabled(False):`"
+        );
         let mut survey = Task::survey(task.request());
         let mut order = Vec::new();
         for root in task.request().roots.iter().filter_map(|e| e.node.as_ref()) {
@@ -265,7 +272,8 @@ pub fn execution_order() -> Result<Vec<Node>> {
 
 /// The node being run on this thread.
 pub fn current_node() -> Option<Node> {
-    RUNNING.with(|r| r.borrow().last().and_then(|t| t.node.clone()))
+    // SAFETY: null, or a handle that outlives the `Evaluation` which put it here and takes it away.
+    EVALUATED.with(|place| unsafe { place.get().as_ref().cloned() })
 }
 /// Runs `callback` when the execution running on this thread has finished.
 ///
@@ -383,7 +391,6 @@ impl Entry {
                 keep_graph: request.keep_graph,
                 callbacks: Vec::new(),
                 at_end: Vec::new(),
-                node: None,
                 request: std::ptr::from_ref(request).cast(),
                 survey: None,
             });
@@ -397,6 +404,24 @@ impl Drop for Entry {
         let done = RUNNING.with(|r| r.borrow_mut().pop());
         saved_hooks::truncate(done.as_ref().map_or(0, |task| task.hooks));
         done.into_iter().flat_map(|task| task.at_end).for_each(|at_end| at_end());
+    }
+}
+
+/// Names the node that is being run on this thread; the one around it has its turn again afterwards.
+struct Evaluation<'a> {
+    previous: *const Node,
+    _node: PhantomData<&'a Node>,
+}
+impl<'a> Evaluation<'a> {
+    #[inline]
+    fn of(node: &'a Node) -> Self {
+        Evaluation { previous: EVALUATED.replace(node), _node: PhantomData }
+    }
+}
+impl Drop for Evaluation<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        EVALUATED.set(self.previous);
     }
 }
 
@@ -563,7 +588,7 @@ impl<'a> Task<'a> {
     }
 
     fn push(&mut self, at: usize, node: Node) {
-        self.ready.push(Ready { order: node.0.sequence_nr, node, at });
+        self.ready.push(Ready { order: node.sequence_nr(), node, at });
     }
 
     fn runs(&self, node: &Node) -> bool {
@@ -600,6 +625,7 @@ impl<'a> Task<'a> {
 
     fn run(mut self) -> Result<Vec<Option<Tensor>>> {
         while let Some(Ready { node, at, .. }) = self.ready.pop() {
+            let _evaluation = Evaluation::of(&node);
             let grads = std::mem::take(&mut self.states[at].buffer);
             let outputs = self.evaluate(at, &node, grads).map_err(|error| {
                 if anomaly::is_anomaly_enabled() {
@@ -646,9 +672,11 @@ impl<'a> Task<'a> {
                 }
             }
         }
-        let posts = if has_hooks { node.post_hooks() } else { Vec::new() };
-        let kept = if posts.is_empty() { Grads::new() } else { grads.clone() };
+        let kept = if has_hooks && node.has_post_hooks() { grads.clone() } else { Grads::new() };
         let mut outputs = self.apply(node, grads)?;
+        // Asked for now: the node may have registered some as it ran. (These see no inputs if there were none before.)
+        let has_hooks = node.0.has_hooks.load(Ordering::Acquire);
+        let posts = if has_hooks { node.post_hooks() } else { Vec::new() };
         for hook in posts {
             if let Some(new) = hook(&outputs, &kept)? {
                 outputs = new;
@@ -667,20 +695,10 @@ impl<'a> Task<'a> {
         let edges = node.next_edges();
         let wanted =
             |i: usize| edges.get(i).and_then(|e| e.node.as_ref()).is_some_and(|n| self.runs(n));
-        let is_custom = matches!(node.0.body, Body::Custom(_));
         let takes_real_part = match &node.0.body {
             Body::Custom(custom) => custom.takes_real_part(),
             _ => true,
         };
-        // Others do not ask which node is running, but nodes that they make are noted down with it, and whoever answers
-        // their ops may ask.
-        if is_custom || anomaly::is_anomaly_enabled() || handler::is_used() {
-            RUNNING.with(|r| {
-                if let Some(task) = r.borrow_mut().last_mut() {
-                    task.node = Some(node.clone());
-                }
-            });
-        }
         let mut outputs = {
             // What is made in backward was caused by the line that made the node.
             let _site = self.request.create_graph.then(|| node.site().enter());

@@ -62,7 +62,8 @@ impl super::Node {
         self.0.has_hooks.store(true, std::sync::atomic::Ordering::Release);
         result
     }
-    pub(super) fn add_tensor_hook(&self, nr: u32, hook: TensorHook) -> HookId {
+    /// Lets `hook` see, and replace, the gradient of output `nr`, which the node must have.
+    pub fn add_tensor_hook(&self, nr: u32, hook: TensorHook) -> HookId {
         let id = next_id();
         self.with_hooks(|h| h.tensor.push((id, nr, hook)));
         id
@@ -146,6 +147,9 @@ impl super::Node {
     }
     pub(super) fn pre_hooks(&self) -> Vec<PreHook> {
         self.with_hooks(|h| h.pre.iter().map(|(_, hook)| hook.clone()).collect())
+    }
+    pub(super) fn has_post_hooks(&self) -> bool {
+        self.with_hooks(|h| !h.post.is_empty())
     }
     pub(super) fn post_hooks(&self) -> Vec<PostHook> {
         self.with_hooks(|h| h.post.iter().map(|(_, hook)| hook.clone()).collect())

@@ -8,7 +8,7 @@ use crate::dispatch::Grads;
 use crate::error::{bail, ensure};
 use crate::tensor::{Flag, is_non_overlapping_and_dense};
 use crate::{Result, Tensor};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard};
 
 /// The rarely used part of a tensor's autograd state.
@@ -286,6 +286,13 @@ impl Tensor {
             runtime,
             "cannot register a hook on a tensor that doesn't require gradient"
         );
+        self.add_hook(hook)
+    }
+    /// As [`Tensor::register_hook`], also for a tensor that does not require grad yet.
+    ///
+    /// # Errors
+    /// As [`Tensor::grad_fn`].
+    pub fn add_hook(&self, hook: TensorHook) -> Result<HookId> {
         if let Some(node) = self.grad_fn()? {
             return Ok(node.add_tensor_hook(self.output_nr(), hook));
         }
@@ -308,9 +315,14 @@ impl Tensor {
             runtime,
             "post accumulate grad hooks cannot be registered on non-leaf tensors"
         );
+        Ok(self.add_post_accumulate_grad_hook(hook))
+    }
+    /// As [`Tensor::register_post_accumulate_grad_hook`], also for a tensor that is no leaf that requires grad: it runs
+    /// once the tensor is one.
+    pub fn add_post_accumulate_grad_hook(&self, hook: AccumulateHook) -> HookId {
         let id = next_id();
         lock(self).accumulate_hooks.push((id, hook));
-        Ok(id)
+        id
     }
     /// Forgets a hook of this tensor; unknown ids are ignored.
     pub fn remove_hook(&self, id: HookId) {
@@ -386,7 +398,12 @@ pub(super) fn accumulate(node: &Node, leaf: &Tensor, mut grads: Grads) -> Result
             leaf.put_grad(Some(new));
         }
         Some(old) if recording => leaf.put_grad(Some(arithmetic::add(&old, &grad)?)),
-        Some(old) => arithmetic::add_in_place(&old, &grad)?,
+        Some(old) => {
+            arithmetic::add_in_place(&old, &grad)?;
+            if old.strides() != leaf.strides() && !obeys_layout(leaf, &old) {
+                warn_of_layout(leaf, &old);
+            }
+        }
     }
     let hooks: Vec<AccumulateHook> =
         lock(leaf).accumulate_hooks.iter().map(|(_, h)| h.clone()).collect();
@@ -395,6 +412,22 @@ pub(super) fn accumulate(node: &Node, leaf: &Tensor, mut grads: Grads) -> Result
         hook(leaf)?;
     }
     Ok(())
+}
+
+/// A `.grad` that somebody put there in another layout stays as it is.
+#[cold]
+fn warn_of_layout(leaf: &Tensor, grad: &Tensor) {
+    static GIVEN: AtomicBool = AtomicBool::new(false);
+    crate::warning::warn_once(
+        &GIVEN,
+        &format!(
+            "grad and param do not obey the gradient layout contract: this is no error, but may make steps of optimizers slower. grad has sizes {:?} and strides {:?}, param has sizes {:?} and strides {:?}",
+            grad.shape(),
+            grad.strides(),
+            leaf.shape(),
+            leaf.strides()
+        ),
+    );
 }
 
 /// The layout contract: a dense leaf's gradient has its strides, any other's is row-major.

@@ -29,6 +29,7 @@ mod pushforward;
 mod record;
 mod saved;
 pub mod saved_hooks;
+pub mod standard;
 mod tangent;
 mod thread_state;
 mod view;

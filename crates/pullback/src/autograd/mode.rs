@@ -11,6 +11,8 @@ pub(crate) mod bit {
     pub(crate) const INFERENCE: u32 = 2;
     /// Forward-mode tangents are computed.
     pub(crate) const FORWARD: u32 = 4;
+    /// Backward is to use no further threads. Follows its own scopes, not those of the other modes.
+    pub(crate) const SINGLE_THREADED: u32 = 64;
     /// What runs is the inside of an op: neither recorded nor tracked as a view.
     pub(crate) const BELOW: u32 = 32;
     /// Hooks pack what is saved. Follows its own scopes, not those of the other modes.
@@ -120,6 +122,14 @@ pub fn inference_mode(enabled: bool) -> ModeGuard {
 /// Whether this thread is in inference mode.
 pub fn is_inference_mode() -> bool {
     current() & bit::INFERENCE != 0
+}
+/// Whether backward on this thread may use further threads; it is so at first.
+pub fn is_multithreading_enabled() -> bool {
+    current() & bit::SINGLE_THREADED == 0
+}
+/// Says whether it may. (One thread runs a graph in any case; but the order of its nodes is told only where it may not.)
+pub fn set_multithreading_enabled(enabled: bool) {
+    set_bit(bit::SINGLE_THREADED, !enabled);
 }
 /// Sets bits that follow their own scopes.
 pub(super) fn set_bit(bit: u32, on: bool) {

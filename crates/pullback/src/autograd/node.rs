@@ -22,7 +22,7 @@ use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// A counted handle to a node. (The accumulator of a leaf counts its handles itself: see `accumulator`.)
 pub struct Node(pub(super) ManuallyDrop<Counted<Inner>>);
@@ -95,7 +95,7 @@ impl InputMeta {
 }
 
 pub(super) struct Inner {
-    pub(super) sequence_nr: u64,
+    pub(super) sequence_nr: AtomicU64,
     pub(super) thread_id: u32,
     pub(super) topological_nr: u32,
     /// Where the engine keeps what it knows of the node: its business alone.
@@ -190,7 +190,7 @@ pub(super) fn block(
     // SAFETY: every field is written.
     unsafe {
         Counted::make(|inner: *mut Inner| {
-            (&raw mut (*inner).sequence_nr).write(sequence_nr);
+            (&raw mut (*inner).sequence_nr).write(AtomicU64::new(sequence_nr));
             (&raw mut (*inner).thread_id).write(thread_id);
             (&raw mut (*inner).topological_nr).write(topological_nr.unwrap_or(0));
             (&raw mut (*inner).place).write(AtomicU32::new(0));
@@ -276,7 +276,11 @@ impl Node {
     }
     /// Counts up on each thread as nodes are made; leaves have the largest number.
     pub fn sequence_nr(&self) -> u64 {
-        self.0.sequence_nr
+        self.0.sequence_nr.load(Relaxed)
+    }
+    /// Gives it another number: of the nodes that could run next, the engine takes the one with the largest.
+    pub fn set_sequence_nr(&self, number: u64) {
+        self.0.sequence_nr.store(number, Relaxed);
     }
     /// Length of the longest path to a leaf.
     pub fn topological_nr(&self) -> u64 {
@@ -488,8 +492,12 @@ fn drop_last(mut last: Last<Inner>) {
     DROPPING.with(|list| *list.borrow_mut() = None);
 }
 
-/// `Mul` is `MulBackward0`; a stem that says its number itself (`SqueezeBackward1`) stays.
+/// `Mul` is `MulBackward0`; a stem that says its number itself (`SqueezeBackward1`) stays, and a whole name with its
+/// namespace.
 pub(super) fn op_name(stem: &str) -> String {
+    if stem.contains("::") {
+        return stem.into();
+    }
     let numbered = stem.strip_suffix(|c: char| c.is_ascii_digit());
     if numbered.is_some_and(|s| s.ends_with("Backward")) {
         stem.into()

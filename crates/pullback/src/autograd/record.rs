@@ -323,7 +323,7 @@ fn attach_and_save(
     Ok(())
 }
 
-/// What the gradients of the outputs must look like.
+/// What the gradients of the outputs must look like; the last outputs that have none are left out.
 #[inline(always)]
 fn input_metas(outputs: &[Tensor]) -> SmallVec<[Option<InputMeta>; 1]> {
     let meta = |output: &Tensor| output.dtype().is_differentiable().then(|| InputMeta::of(output));
@@ -333,6 +333,9 @@ fn input_metas(outputs: &[Tensor]) -> SmallVec<[Option<InputMeta>; 1]> {
     let mut metas = SmallVec::new();
     for output in outputs {
         metas.push(meta(output));
+    }
+    while metas.last().is_some_and(Option::is_none) {
+        metas.pop();
     }
     metas
 }

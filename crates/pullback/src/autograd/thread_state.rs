@@ -21,6 +21,7 @@ pub fn set_carrier(carrier: Carrier) {
 /// All that a thread works under.
 pub(super) struct ThreadState {
     modes: u32,
+    is_multithreaded: bool,
     hooks: Vec<Arc<dyn saved_hooks::SavedTensorHooks>>,
     dispatch_modes: dispatch_mode::Snapshot,
     casts: autocast::State,
@@ -33,6 +34,7 @@ impl ThreadState {
     pub(super) fn take() -> ThreadState {
         ThreadState {
             modes: mode::snapshot(),
+            is_multithreaded: mode::is_multithreading_enabled(),
             hooks: saved_hooks::snapshot(),
             dispatch_modes: dispatch_mode::Snapshot::take(),
             casts: autocast::snapshot(),
@@ -44,6 +46,7 @@ impl ThreadState {
     /// Puts it onto this thread, which has nothing of its own. The line holds as long as the guard.
     pub(super) fn enter(self) -> Scope {
         mode::restore(self.modes);
+        mode::set_multithreading_enabled(self.is_multithreaded);
         saved_hooks::restore(self.hooks);
         self.dispatch_modes.restore();
         autocast::restore(&self.casts);

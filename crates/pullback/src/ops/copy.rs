@@ -49,7 +49,7 @@ impl CloneTensor {
 /// Writes `src`, converted and broadcast, into `self`.
 #[op(
     "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
-    node = "Copy",
+    node = "torch::autograd::CopyBackwards",
     method_only
 )]
 impl Copy {

@@ -6,9 +6,11 @@ use super::mode::flag;
 use super::node::{metadata_if_any, node_of, wrap_node};
 use pullback::autograd::Node;
 use pullback::autograd::anomaly::{self, Origin, Recorder};
+use pyo3::exceptions::PyUserWarning;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use std::ffi::CString;
 use std::sync::Arc;
 
 struct Stacks;
@@ -41,6 +43,16 @@ impl Recorder for Stacks {
     }
     fn recall(&self, node: &Node) -> Option<Origin> {
         Python::try_attach(|py| Self::try_recall(py, node).ok().flatten()).flatten()
+    }
+    fn warn(&self, text: String) {
+        let _ = Python::try_attach(|py| {
+            let text = CString::new(text).unwrap_or_default();
+            let category = py.get_type::<PyUserWarning>();
+            // The explanation belongs to an error, which it must not replace where warnings are errors.
+            if let Err(error) = PyErr::warn(py, &category, &text, 1) {
+                error.print(py);
+            }
+        });
     }
 }
 

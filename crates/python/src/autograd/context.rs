@@ -286,6 +286,26 @@ plain! {
     };
 }
 
+fn set_sequence_nr(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    let [number] = args.bind(py, "_set_sequence_nr", ["number"], 1)?;
+    // SAFETY: a method of contexts, by its descriptor's check.
+    let slf = unsafe { Bound::from_borrowed_ptr(py, slf) };
+    // SAFETY: as above.
+    let node = unsafe { known(&slf) }.live("_set_sequence_nr")?;
+    node.set_sequence_nr(number.expect("required").extract()?);
+    Ok(none())
+}
+
+fn register_hook_dict(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
+    let [tensor] = args.bind(py, "_register_hook_dict", ["tensor"], 1)?;
+    // SAFETY: a method of contexts, by its descriptor's check.
+    let slf = unsafe { Bound::from_borrowed_ptr(py, slf) };
+    // SAFETY: as above.
+    let node = unsafe { known(&slf) }.live("_register_hook_dict")?;
+    super::node::register_hook_dict(py, &node, &tensor.expect("required"))?;
+    Ok(none())
+}
+
 fn call_node(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     // SAFETY: a method of contexts, by its descriptor's check.
     unsafe {
@@ -401,6 +421,8 @@ pub(crate) fn methods() -> Vec<ffi::PyMethodDef> {
         entry(c"maybe_clear_saved_tensors", noargs!(maybe_clear_saved_tensors), ffi::METH_NOARGS),
         entry(c"name", noargs!(name), ffi::METH_NOARGS),
         entry(c"_sequence_nr", noargs!(sequence_nr), ffi::METH_NOARGS),
+        entry(c"_set_sequence_nr", fast!(set_sequence_nr), some),
+        entry(c"_register_hook_dict", fast!(register_hook_dict), some),
         entry(c"_pre_hooks", noargs!(pre_hooks), ffi::METH_NOARGS),
         entry(c"_post_hooks", noargs!(post_hooks), ffi::METH_NOARGS),
         entry(c"_call_node", fast!(call_node), some),

@@ -12,7 +12,7 @@ use crate::raw::entry::raise_what_is_set;
 use crate::raw::object::as_tensor;
 use pullback::Tensor;
 use pullback::autograd::engine::{self, Goal, Request, execute};
-use pullback::autograd::{self, Edge};
+use pullback::autograd::{self, Edge, Node};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -31,23 +31,28 @@ fn edge_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Edge>> {
                 "GradientEdge's first object must be an autograd.graph.Node (like grad_fn)",
             ));
         };
-        let nr: u32 = pair.get_item(1)?.extract()?;
-        if nr as usize >= node.input_meta().len().max(1) {
+        let nr: i64 = pair.get_item(1)?.extract()?;
+        let Some(nr) = u32::try_from(nr).ok().filter(|&nr| has_output(&node, nr)) else {
             return Err(PyRuntimeError::new_err(format!(
                 "GradientEdge's output_nr {nr} is out of range for {}",
                 node.name()
             )));
-        }
+        };
         return Ok(Some(Edge::new(node, nr)));
     }
     Ok(None)
+}
+
+fn has_output(node: &Node, nr: u32) -> bool {
+    (nr as usize) < node.input_meta().len().max(1)
 }
 
 /// The items of a sequence, or the thing itself if it is a tensor or an edge.
 fn each<'py>(object: &Bound<'py, PyAny>) -> PyResult<SmallVec<[Bound<'py, PyAny>; 2]>> {
     let is_edge = || {
         let first = object.cast::<PyTuple>().ok().and_then(|pair| pair.get_item(0).ok());
-        first.is_some_and(|first| node_of(&first).is_some())
+        let names = |pair: &Bound<'_, PyAny>| pair.hasattr("output_nr").unwrap_or(false);
+        first.is_some_and(|first| node_of(&first).is_some() || names(object))
     };
     if as_tensor(object).is_some() || is_edge() {
         return Ok(smallvec::smallvec![object.clone()]);
@@ -120,7 +125,7 @@ fn roots(outputs: &Bound<'_, PyAny>, grads: Option<&Bound<'_, PyAny>>) -> PyResu
     let (mut edges, mut starts) = (Vec::new(), Vec::new());
     for (index, output) in outputs.iter().enumerate() {
         let Some(edge) = edge_of(output)? else {
-            return Err(PyTypeError::new_err(format!(
+            return Err(PyRuntimeError::new_err(format!(
                 "element {index} of tensors is neither a Tensor nor a GradientEdge, but {}",
                 type_name(output)
             )));
@@ -187,8 +192,8 @@ fn targets(inputs: &[Bound<'_, PyAny>], accumulate: bool) -> PyResult<Vec<Edge>>
             match edge_of(input)? {
                 Some(edge) => targets.push(edge),
                 None => {
-                    return Err(PyTypeError::new_err(format!(
-                        "element {index} of inputs is neither a Tensor nor a GradientEdge, but {}",
+                    return Err(PyRuntimeError::new_err(format!(
+                        "all inputs have to be Tensors or GradientEdges, but got {} at position {index}",
                         type_name(input)
                     )));
                 }
@@ -271,7 +276,7 @@ fn _current_autograd_node(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 #[pyfunction]
 fn _will_engine_execute_node(node: &Bound<'_, PyAny>) -> PyResult<bool> {
     let Some(node) = node_of(node) else {
-        return Err(PyTypeError::new_err(format!(
+        return Err(PyRuntimeError::new_err(format!(
             "_will_engine_execute_node expects an grad_fn, but got {}",
             type_name(node)
         )));
@@ -307,8 +312,8 @@ fn _peek_sequence_nr() -> u64 {
 fn _increment_version(tensors: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
     for object in &tensors {
         let Some(tensor) = as_tensor(object) else {
-            return Err(PyTypeError::new_err(format!(
-                "expected a Tensor, got {}",
+            return Err(PyRuntimeError::new_err(format!(
+                "increment_version expects each element of the iterable to be a tensor, not {}",
                 type_name(object)
             )));
         };

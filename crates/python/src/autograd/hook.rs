@@ -3,7 +3,7 @@
 //! A tensor's hooks live in one ordered dictionary; the library holds one closure over it. Values are
 //! taken before the first runs, so a hook may remove hooks.
 
-use super::hook_dicts::{Closures, Hooks, count_of};
+use super::hook_dicts::{Hooks, Registered, count_of};
 use crate::convert::type_name;
 use crate::error::{carry, raise};
 use crate::lock::in_python;
@@ -78,16 +78,23 @@ fn replaces_none(hook: &Bound<'_, PyAny>) -> PyErr {
     ))
 }
 
-/// Registers the closure over a tensor's dictionary of hooks.
-pub(crate) fn register(tensor: &Tensor, hooks: Hooks) -> PyResult<Closures> {
+/// Registers the closure over a tensor's dictionary of hooks. (Whether it requires grad is the caller's to ask.)
+pub(crate) fn register(tensor: &Tensor, hooks: Hooks) -> PyResult<Registered> {
     let hook = Arc::new(move |grad: Option<&Tensor>| run_tensor_hooks(&hooks, grad).map_err(carry));
     let closures = count_of(&hook);
-    tensor.register_hook(hook).map_err(raise)?;
-    Ok(closures)
+    let id = tensor.add_hook(hook).map_err(raise)?;
+    Ok(Registered { closures, id: Some(id) })
+}
+
+/// Registers the closure over a dictionary of hooks on the gradient of output `nr` of a node.
+pub(super) fn register_on_node(node: &Node, nr: u32, hooks: Hooks) -> Registered {
+    let hook = Arc::new(move |grad: Option<&Tensor>| run_tensor_hooks(&hooks, grad).map_err(carry));
+    let closures = count_of(&hook);
+    Registered { closures, id: Some(node.add_tensor_hook(nr, hook)) }
 }
 
 /// Registers the closure over a leaf's dictionary of post-accumulation hooks.
-pub(crate) fn register_accumulate(tensor: &Tensor, hooks: Hooks) -> PyResult<Closures> {
+pub(crate) fn register_accumulate(tensor: &Tensor, hooks: Hooks) -> Registered {
     let hook = Arc::new(move |leaf: &Tensor| {
         in_python(|py| {
             for hook in hooks.list(py) {
@@ -102,8 +109,7 @@ pub(crate) fn register_accumulate(tensor: &Tensor, hooks: Hooks) -> PyResult<Clo
         .map_err(carry)
     });
     let closures = count_of(&hook);
-    tensor.register_post_accumulate_grad_hook(hook).map_err(raise)?;
-    Ok(closures)
+    Registered { closures, id: Some(tensor.add_post_accumulate_grad_hook(hook)) }
 }
 
 /// The tuple a node hook sees.
@@ -122,18 +128,9 @@ fn replaced(
     if result.is_none() || result.is(given) {
         return Ok(None);
     }
-    let wrapped;
-    let result = if as_tensor(result).is_some() && old.len() == 1 {
-        wrapped = PyTuple::new(result.py(), [result])?;
-        &wrapped
-    } else {
-        result.cast::<PyTuple>().map_err(|_| {
-            PyTypeError::new_err(format!(
-                "expected tuple, but hook returned '{}'",
-                type_name(result)
-            ))
-        })?
-    };
+    let result = result.cast::<PyTuple>().map_err(|_| {
+        PyTypeError::new_err(format!("expected tuple, but hook returned '{}'", type_name(result)))
+    })?;
     if result.len() != old.len() {
         return Err(PyRuntimeError::new_err(format!(
             "hook '{}' has returned an incorrect number of values (got {}, but expected {})",
@@ -154,7 +151,7 @@ fn replaced(
 }
 
 /// Registers the closure over a node's dictionary of pre-hooks.
-pub(super) fn register_pre(node: &Node, hooks: Hooks) -> Closures {
+pub(super) fn register_pre(node: &Node, hooks: Hooks) -> Registered {
     let hook = Arc::new(move |grads: &Grads| {
         in_python(|py| {
             let mut current: Option<Grads> = None;
@@ -170,12 +167,11 @@ pub(super) fn register_pre(node: &Node, hooks: Hooks) -> Closures {
         .map_err(carry)
     });
     let closures = count_of(&hook);
-    node.register_prehook(hook);
-    closures
+    Registered { closures, id: Some(node.register_prehook(hook)) }
 }
 
 /// Registers the closure over a node's dictionary of post-hooks.
-pub(super) fn register_post(node: &Node, hooks: Hooks) -> Closures {
+pub(super) fn register_post(node: &Node, hooks: Hooks) -> Registered {
     let hook = Arc::new(move |outputs: &Grads, inputs: &Grads| {
         in_python(|py| {
             let mut current: Option<Grads> = None;
@@ -192,6 +188,5 @@ pub(super) fn register_post(node: &Node, hooks: Hooks) -> Closures {
         .map_err(carry)
     });
     let closures = count_of(&hook);
-    node.register_hook(hook);
-    closures
+    Registered { closures, id: Some(node.register_hook(hook)) }
 }

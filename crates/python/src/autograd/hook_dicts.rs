@@ -12,6 +12,7 @@ use crate::held::Held;
 use crate::raw::context::{known, track};
 use crate::raw::object::{TensorObject, holds_only_handle, set_hooks, tensor_of};
 use pullback::Tensor;
+use pullback::autograd::hook::HookId;
 use pullback::autograd::{Node, WeakNode};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -41,6 +42,8 @@ pub(crate) struct Entry {
     dict: Py<PyDict>,
     /// How many places hold the closure: one, its leaf or node, if none is running it.
     closures: Closures,
+    /// By which the library forgets it; none for metadata.
+    id: Option<HookId>,
     /// Shared with the closure: the [`HookDicts`] that this is in.
     place: Arc<AtomicPtr<()>>,
 }
@@ -84,6 +87,12 @@ impl Drop for Hooks {
 
 /// Counts a closure's handles.
 pub(crate) type Closures = Box<dyn Fn() -> usize + Send + Sync>;
+
+/// A closure that the library holds now.
+pub(crate) struct Registered {
+    pub(crate) closures: Closures,
+    pub(crate) id: Option<HookId>,
+}
 
 /// How many handles of `hook` there are, to be asked later.
 pub(super) fn count_of<T: ?Sized + Send + Sync + 'static>(hook: &Arc<T>) -> Closures {
@@ -253,7 +262,8 @@ impl HookDicts {
     pub(super) fn show_metadata(&self, py: Python<'_>, held: &Arc<Hooks>) {
         if self.get(py, Kind::Metadata).is_none() {
             let (dict, place) = (held.dict(py).unbind(), Arc::clone(&held.place));
-            self.add(Entry { kind: Kind::Metadata, dict, closures: count_of(held), place });
+            let closures = count_of(held);
+            self.add(Entry { kind: Kind::Metadata, dict, closures, id: None, place });
         }
     }
 
@@ -274,7 +284,7 @@ impl HookDicts {
         &self,
         py: Python<'py>,
         kind: Kind,
-        register: impl FnOnce(Hooks) -> PyResult<Closures>,
+        register: impl FnOnce(Hooks) -> PyResult<Registered>,
     ) -> PyResult<Bound<'py, PyDict>> {
         if let Some(found) = self.get(py, kind) {
             return Ok(found);
@@ -282,11 +292,32 @@ impl HookDicts {
         // Handles refer to it weakly, which plain dictionaries do not allow.
         let made = py.import("collections")?.getattr("OrderedDict")?.call0()?;
         let dict = made.cast_into::<PyDict>()?;
+        self.put(kind, &dict, register)?;
+        Ok(dict)
+    }
+
+    /// Puts a dictionary of this kind here, over which `register` gives the library a closure.
+    pub(crate) fn put(
+        &self,
+        kind: Kind,
+        dict: &Bound<'_, PyDict>,
+        register: impl FnOnce(Hooks) -> PyResult<Registered>,
+    ) -> PyResult<()> {
         let hooks = Hooks::of(dict.clone());
         let place = Arc::clone(&hooks.place);
-        let closures = register(hooks)?;
-        self.add(Entry { kind, dict: dict.clone().unbind(), closures, place });
-        Ok(dict)
+        let Registered { closures, id } = register(hooks)?;
+        self.add(Entry { kind, dict: dict.clone().unbind(), closures, id, place });
+        Ok(())
+    }
+
+    /// Takes the dictionary of this kind away; gives that by which the library forgets its closure.
+    pub(crate) fn take(&self, kind: Kind) -> Option<HookId> {
+        self.remove(|entry| entry.kind == kind)?.id
+    }
+
+    /// Whether the library has a closure of this kind over this very dictionary.
+    pub(crate) fn has(&self, kind: Kind, dict: &Bound<'_, PyDict>) -> bool {
+        lock(&self.entries).iter().any(|entry| entry.kind == kind && entry.dict.is(dict))
     }
 
     /// The tensor was detached in place, and is a leaf with the hooks that it had.

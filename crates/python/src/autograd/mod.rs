@@ -11,3 +11,4 @@ pub(crate) mod hook_dicts;
 pub(crate) mod mode;
 pub(crate) mod node;
 pub(crate) mod saved;
+pub(crate) mod standard;

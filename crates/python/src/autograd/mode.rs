@@ -29,6 +29,16 @@ fn _set_grad_enabled(enabled: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 #[pyfunction]
+fn _is_multithreading_enabled() -> bool {
+    mode::is_multithreading_enabled()
+}
+#[pyfunction]
+fn _set_multithreading_enabled(enabled: &Bound<'_, PyAny>) -> PyResult<()> {
+    let enabled = flag(enabled, "set_multithreading_enabled", ("enabled", 1))?;
+    mode::set_multithreading_enabled(enabled);
+    Ok(())
+}
+#[pyfunction]
 fn is_inference_mode_enabled() -> bool {
     mode::is_inference_mode()
 }
@@ -48,6 +58,8 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(is_grad_enabled, module)?)?;
     module.add_function(wrap_pyfunction!(_set_grad_enabled, module)?)?;
     module.add_function(wrap_pyfunction!(is_inference_mode_enabled, module)?)?;
+    module.add_function(wrap_pyfunction!(_is_multithreading_enabled, module)?)?;
+    module.add_function(wrap_pyfunction!(_set_multithreading_enabled, module)?)?;
     module.add_function(wrap_pyfunction!(_modes, module)?)?;
     module.add_function(wrap_pyfunction!(_restore_modes, module)?)
 }

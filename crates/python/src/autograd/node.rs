@@ -4,6 +4,7 @@
 //! made per node name, so that `type(x.grad_fn).__name__` says what it is. The `grad_fn` of a custom
 //! function is its context object.
 
+use super::hook::{register_on_node, register_post, register_pre};
 use super::hook_dicts::{HookDicts, Hooks, Kind};
 use super::saved::SavedTensor;
 use crate::convert::type_name;
@@ -13,11 +14,12 @@ use crate::raw::context::context_of;
 use crate::raw::entry::raise_what_is_set;
 use crate::raw::object::{as_tensor, wrap_bound};
 use crate::raw::size::new_size;
+use crate::tensor::method::current_hooks;
 use pullback::Tensor;
 use pullback::autograd::{Node, SavedCount};
 use pullback::dispatch::{Grads, Value};
 use pullback::tensor::WeakTensor;
-use pyo3::exceptions::{PyAttributeError, PyTypeError};
+use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -259,6 +261,14 @@ impl PyNode {
     fn _sequence_nr(&self) -> u64 {
         self.node.sequence_nr()
     }
+    /// Gives it another number: of the nodes that could run next, the one with the largest does.
+    fn _set_sequence_nr(&self, number: u64) {
+        self.node.set_sequence_nr(number);
+    }
+    /// Lets the hooks of ``tensor``, an output of the node, run on the gradient that arrives there.
+    fn _register_hook_dict(&self, py: Python<'_>, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
+        register_hook_dict(py, &self.node, tensor)
+    }
     #[getter]
     fn _input_metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         input_metadata(py, &self.node)
@@ -296,7 +306,14 @@ impl PyNode {
     fn __dir__(slf: &Bound<'_, Self>) -> PyResult<Vec<String>> {
         let mut names: Vec<String> = slf.get_type().dir()?.extract()?;
         let saved = slf.borrow().node.saved_names();
-        names.extend(saved.into_iter().map(|n| format!("_saved_{n}")));
+        for (index, saved) in saved.into_iter().enumerate() {
+            if slf.get().node.saved_tensors(index).is_some() {
+                names.push(format!("_raw_saved_{saved}"));
+            }
+            names.push(format!("_saved_{saved}"));
+        }
+        let is_leaf = slf.get().node.leaf().is_some();
+        names.retain(|name| is_leaf || name != "variable");
         Ok(names)
     }
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
@@ -354,7 +371,7 @@ pub(super) fn pre_hooks<'py>(
     tensor: Option<&WeakTensor>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let hooks = hooks_of(py, node, tensor)?;
-    hooks.get().get_or_make(py, Kind::Pre, |hooks| Ok(super::hook::register_pre(node, hooks)))
+    hooks.get().get_or_make(py, Kind::Pre, |hooks| Ok(register_pre(node, hooks)))
 }
 
 /// As [`pre_hooks`], of post-hooks.
@@ -364,7 +381,40 @@ pub(super) fn post_hooks<'py>(
     tensor: Option<&WeakTensor>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let hooks = hooks_of(py, node, tensor)?;
-    hooks.get().get_or_make(py, Kind::Post, |hooks| Ok(super::hook::register_post(node, hooks)))
+    hooks.get().get_or_make(py, Kind::Post, |hooks| Ok(register_post(node, hooks)))
+}
+
+/// Lets the hooks of `object`, a tensor, run on the gradient of the node's output that the tensor is. Those of its own
+/// `grad_fn` do so already, and so do those of a leaf.
+pub(super) fn register_hook_dict(
+    py: Python<'_>,
+    node: &Node,
+    object: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    let Some(tensor) = as_tensor(object) else {
+        return Err(PyTypeError::new_err(format!(
+            "_register_hook_dict expected a variable, not {}",
+            type_name(object)
+        )));
+    };
+    let nr = tensor.output_nr();
+    let kind = Kind::Tensor(nr);
+    let Some(dict) = current_hooks(py, object.as_ptr(), kind)? else {
+        return Err(PyRuntimeError::new_err(
+            "_register_hook_dict expected a variable with hooks, but its _backward_hooks is None",
+        ));
+    };
+    if nr as usize >= node.input_meta().len().max(1) {
+        return Err(PyRuntimeError::new_err(format!(
+            "_register_hook_dict expected a variable that is an output of {}, which has no output {nr}",
+            node.name()
+        )));
+    }
+    let hooks = HookDicts::of_node(py, node)?;
+    if node.leaf().is_some() || hooks.get().has(kind, &dict) {
+        return Ok(());
+    }
+    hooks.get().put(kind, &dict, |hooks| Ok(register_on_node(node, nr, hooks)))
 }
 
 /// What users and anomaly mode noted down of a node.

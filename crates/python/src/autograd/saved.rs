@@ -12,6 +12,7 @@ use pullback::autograd::{Node, Packed, SavedTensorHooks, freed_before_hooks, sav
 use pullback::{Error, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -119,26 +120,49 @@ fn pack_of_context(context: &Context, item: usize, hooks: &Hooks) -> PyResult<()
     Ok(())
 }
 
+/// The two functions, given by position or by name.
+fn both_hooks<'py>(
+    args: &Bound<'py, PyTuple>,
+    named: Option<&Bound<'py, PyDict>>,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let mut given: Vec<Bound<'py, PyAny>> = args.iter().collect();
+    let mut count = given.len();
+    if let Some(named) = named {
+        count += named.len();
+        for name in ["pack_hook", "unpack_hook"].into_iter().skip(given.len()) {
+            given.extend(named.get_item(name)?);
+        }
+    }
+    match <[_; 2]>::try_from(given) {
+        Ok([pack, unpack]) if count == 2 => Ok((pack, unpack)),
+        _ => Err(PyTypeError::new_err(format!(
+            "register_hooks(): incompatible function arguments: it takes pack_hook and unpack_hook, but was given {count} arguments"
+        ))),
+    }
+}
+
 #[pymethods]
 impl SavedTensor {
     #[new]
     #[pyo3(signature = (*_args, **_named))]
     fn new(
-        _args: &Bound<'_, pyo3::types::PyTuple>,
-        _named: Option<&Bound<'_, pyo3::types::PyDict>>,
+        _args: &Bound<'_, PyTuple>,
+        _named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<SavedTensor> {
         Err(PyRuntimeError::new_err(
             "Trying to create a SavedTensor object from Python is forbidden. Saved tensors are made by the ops whose backward needs them.",
         ))
     }
     /// Lets ``pack_hook`` say what is kept of the tensor, from now on, and ``unpack_hook`` make the tensor of that.
+    #[pyo3(signature = (*hooks, **named))]
     fn register_hooks(
         &self,
         py: Python<'_>,
-        pack_hook: &Bound<'_, PyAny>,
-        unpack_hook: &Bound<'_, PyAny>,
+        hooks: &Bound<'_, PyTuple>,
+        named: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        let hooks = Hooks::new(pack_hook, unpack_hook)?;
+        let (pack_hook, unpack_hook) = both_hooks(hooks, named)?;
+        let hooks = Hooks::new(&pack_hook, &unpack_hook)?;
         match &self.keeper {
             Keeper::Node(node, index) => node.pack_saved(*index, self.item, &hooks).map_err(raise),
             Keeper::Context(object) => {

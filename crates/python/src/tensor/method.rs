@@ -370,7 +370,7 @@ fn accumulate_hook_dict(py: Python<'_>, slf: *mut PyObject) -> Reply {
     let tensor = this(slf);
     // SAFETY: a method of tensors.
     let hooks = unsafe { HookDicts::of_tensor(py, slf.cast())? };
-    let register = |hooks| register_accumulate(tensor, hooks);
+    let register = |hooks| Ok(register_accumulate(tensor, hooks));
     let dict = hooks.get().get_or_make(py, Kind::Accumulate, register)?;
     Ok(dict.into_any().into_ptr())
 }

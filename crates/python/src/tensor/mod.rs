@@ -5,6 +5,7 @@ pub(crate) mod construct;
 pub(crate) mod conversion;
 pub(crate) mod display;
 pub(crate) mod dlpack;
+pub(crate) mod hook;
 pub(crate) mod legacy;
 pub(crate) mod method;
 pub(crate) mod numpy;

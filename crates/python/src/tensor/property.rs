@@ -1,6 +1,6 @@
 //! The attributes of tensors.
 
-use crate::autograd::hook_dicts::Kind;
+use super::hook::{accumulate_hooks, hooks, set_accumulate_hooks, set_hooks};
 use crate::convert::type_name;
 use crate::dtype::{device_object, dtype_object, layout_object};
 use crate::error::raise;
@@ -191,25 +191,15 @@ fn name(_: Python<'_>, _: *mut PyObject) -> Reply {
     Ok(none())
 }
 
-fn hooks(py: Python<'_>, slf: *mut PyObject) -> Reply {
-    // SAFETY: a getter of tensors.
-    let nr = unsafe { tensor_of(slf) }.output_nr();
-    Ok(or_none(super::method::current_hooks(py, slf, Kind::Tensor(nr))?))
+fn volatile(_: Python<'_>, _: *mut PyObject) -> Reply {
+    binding::warn("volatile was removed (Variable.volatile is always False)".into());
+    bool_reply(false)
 }
-fn accumulate_hooks(py: Python<'_>, slf: *mut PyObject) -> Reply {
-    Ok(or_none(super::method::current_hooks(py, slf, Kind::Accumulate)?))
-}
-fn or_none(dict: Option<Bound<'_, pyo3::types::PyDict>>) -> *mut PyObject {
-    dict.map_or_else(none, |dict| dict.into_any().into_ptr())
-}
-fn set_hooks(_: Python<'_>, _: *mut PyObject, value: Option<Bound<'_, PyAny>>) -> PyResult<()> {
-    match value {
-        None => Err(PyRuntimeError::new_err(
-            "Deletion of _backward_hooks not allowed; assign None instead",
-        )),
-        Some(v) if v.is_none() || v.is_instance_of::<pyo3::types::PyDict>() => Ok(()),
-        _ => Err(PyTypeError::new_err("_backward_hooks can only be a dict or None")),
-    }
+fn set_volatile(_: Python<'_>, _: *mut PyObject, _: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+    binding::warn(
+        "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.".into(),
+    );
+    Ok(())
 }
 
 /// The table of getters and setters.
@@ -251,7 +241,8 @@ pub(crate) fn table() -> Vec<ffi::PyGetSetDef> {
         both!(c"_grad", grad, set_grad),
         both!(c"data", data, set_data),
         both!(c"_backward_hooks", hooks, set_hooks),
-        both!(c"_post_accumulate_grad_hooks", accumulate_hooks, set_hooks),
+        both!(c"_post_accumulate_grad_hooks", accumulate_hooks, set_accumulate_hooks),
+        both!(c"volatile", volatile, set_volatile),
         read!(c"is_leaf", is_leaf),
         read!(c"retains_grad", retains_grad),
         read!(c"is_sparse", is_sparse),

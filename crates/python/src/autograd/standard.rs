@@ -1,0 +1,62 @@
+//! The nodes that are no op's, as functions: what `_C._functions` makes its classes of.
+
+use crate::convert::type_name;
+use crate::error::raise;
+use crate::raw::object::{as_tensor, wrap_bound};
+use pullback::Tensor;
+use pullback::autograd::standard;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+/// The tensors among the arguments of a node that takes `count` of them; gaps where `None` was given.
+fn tensors(args: &Bound<'_, PyTuple>, count: usize) -> PyResult<Vec<Option<Tensor>>> {
+    if args.len() != count {
+        return Err(PyTypeError::new_err(format!(
+            "expected {count} arguments, got {} instead",
+            args.len()
+        )));
+    }
+    let tensor = |(index, arg): (usize, Bound<'_, PyAny>)| match as_tensor(&arg) {
+        Some(tensor) => Ok(Some(tensor.clone())),
+        None if arg.is_none() => Ok(None),
+        None => Err(PyTypeError::new_err(format!(
+            "argument {index} is not a Variable (got {})",
+            type_name(&arg)
+        ))),
+    };
+    args.iter().enumerate().map(tensor).collect()
+}
+
+/// Aliases of tensors through which no gradient flows: backward fails with a message.
+#[pyfunction]
+fn _delayed_error<'py>(
+    py: Python<'py>,
+    message: String,
+    count: usize,
+    args: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let aliases = standard::delayed_error(message, &tensors(args, count)?).map_err(raise)?;
+    let items: PyResult<Vec<_>> =
+        aliases.iter().map(|t| super::hook::optional(py, t.as_ref())).collect();
+    let tuple = PyTuple::new(py, items?)?;
+    if tuple.len() == 1 { tuple.get_item(0) } else { Ok(tuple.into_any()) }
+}
+
+/// A copy of a tensor whose gradients are undefined there.
+#[pyfunction]
+fn _undefined_grad<'py>(
+    py: Python<'py>,
+    args: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyAny>> {
+    match tensors(args, 1)?.pop().flatten() {
+        Some(tensor) => wrap_bound(py, standard::undefined_grad(&tensor).map_err(raise)?),
+        None => Err(PyTypeError::new_err("expected Tensor at argument 0 (got None)")),
+    }
+}
+
+/// Adds the functions.
+pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(_delayed_error, module)?)?;
+    module.add_function(wrap_pyfunction!(_undefined_grad, module)?)
+}

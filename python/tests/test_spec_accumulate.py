@@ -1,4 +1,4 @@
-"""How gradients get into ``.grad``: taken over, copied or added, in which layout, with what history."""
+"""How gradients get into ``.grad``: taken over, copied or added, in which layout and history."""
 
 from __future__ import annotations
 

@@ -22,11 +22,12 @@ fn check_dtype(x: &Tensor) -> Result<()> {
 
 /// For each of `values` whether it is among `others`, other than `invert`; NaN is among nothing.
 fn found<T: PartialOrd + Copy>(values: &[T], others: &[T], invert: bool) -> Vec<Bool> {
-    // Numbers that equal themselves have an order.
-    let mut sorted: Vec<T> = others.iter().copied().filter(|x| x == x).collect();
+    // NaN has no order, not even with itself.
+    let is_number = |x: &T| x.partial_cmp(x).is_some();
+    let mut sorted: Vec<T> = others.iter().copied().filter(is_number).collect();
     let order = |a: &T, b: &T| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal);
     sorted.sort_unstable_by(order);
-    let is_among = |x: &T| x == x && sorted.binary_search_by(|y| order(y, x)).is_ok();
+    let is_among = |x: &T| is_number(x) && sorted.binary_search_by(|y| order(y, x)).is_ok();
     values.iter().map(|x| Bool::new(is_among(x) != invert)).collect()
 }
 

@@ -1,8 +1,9 @@
 //! `cargo xtask test`: every check of the project, all of them run even when one fails.
 //!
 //! Three parts: `--lint` (nothing is executed), `--rust`, `--python`. The Rust tests and the extension that the Python
-//! tests import come from one Cargo profile, so that no crate is compiled twice. `--asan` is a part of its own: the Rust
-//! tests again, compiled with the address sanitizer.
+//! tests import come from one Cargo profile, so that no crate is compiled twice. `--loom` is one crate of the Rust tests,
+//! the models of what threads share. `--asan` is a part of its own: the Rust tests again, compiled with the address
+//! sanitizer.
 
 use crate::argument::Arguments;
 use crate::environment::{self, Environment};
@@ -15,19 +16,24 @@ use std::process::Command;
 /// The extension cannot be linked as a test program: Python's symbols are found only inside Python.
 const RUST_TESTS: [&str; 4] = ["test", "--workspace", "--exclude", "pullback-python"];
 
+/// The models of what threads share; the Rust tests include them.
+const LOOM_TESTS: [&str; 3] = ["test", "--package", "pullback-loom"];
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Lint,
     Rust,
+    Loom,
     AddressSanitizer,
     Python,
 }
 
-/// The parts in the order they run; without a flag, all but the sanitizer.
+/// The parts in the order they run; without a flag, all but the sanitizer (and the models, which the Rust tests include).
 fn parts(arguments: &mut Arguments) -> Vec<Part> {
     let flags = [
         ("--lint", Part::Lint),
         ("--rust", Part::Rust),
+        ("--loom", Part::Loom),
         ("--asan", Part::AddressSanitizer),
         ("--python", Part::Python),
     ];
@@ -41,7 +47,10 @@ fn parts(arguments: &mut Arguments) -> Vec<Part> {
 }
 
 pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
-    let parts = parts(&mut arguments);
+    let mut parts = parts(&mut arguments);
+    if parts.contains(&Part::Rust) {
+        parts.retain(|&part| part != Part::Loom);
+    }
     let profile = if arguments.flag("--release") { Profile::Release } else { Profile::Dev };
     arguments.finish()?;
     // The Rust tests alone need no Python.
@@ -53,7 +62,8 @@ pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
             (Part::Lint, Some(environment)) => lint(root, environment, &mut report),
             (Part::Python, Some(environment)) => python(root, environment, profile, &mut report),
             (Part::Lint | Part::Python, None) => report.skip("setup", "there is no environment"),
-            (Part::Rust, _) => rust(root, profile, &mut report),
+            (Part::Rust, _) => rust(root, profile, &RUST_TESTS, &mut report),
+            (Part::Loom, _) => rust(root, profile, &LOOM_TESTS, &mut report),
             (Part::AddressSanitizer, _) => {
                 report.step("Rust tests, address sanitizer", || address_sanitizer(root));
             }
@@ -79,10 +89,10 @@ fn lint(root: &Path, environment: &Environment, report: &mut Report) {
     report.step("mypy", || tool(root, environment, &["mypy"]));
 }
 
-fn rust(root: &Path, profile: Profile, report: &mut Report) {
+fn rust(root: &Path, profile: Profile, words: &[&str], report: &mut Report) {
     report.step("Rust tests", || {
         let mut tests = cargo(root);
-        tests.args(RUST_TESTS).arg("--no-fail-fast").args(profile.options());
+        tests.args(words).arg("--no-fail-fast").args(profile.options());
         rust_tests(&mut tests)
     });
 }
@@ -90,7 +100,8 @@ fn rust(root: &Path, profile: Profile, report: &mut Report) {
 /// The sanitizer is an unstable compiler option. `RUSTC_BOOTSTRAP=1` lets the stable compiler accept it, so the run
 /// tests exactly the compiler that ships the library. The target is named explicitly because only then the flag is kept
 /// from build scripts and procedural macros, which the unsanitised compiler itself runs or loads. Documentation tests
-/// are left out: rustdoc takes its own flags and would find no additional memory error.
+/// are left out: rustdoc takes its own flags and would find no additional memory error. So are the models: loom moves
+/// between stacks of its own, which the sanitizer does not know.
 fn address_sanitizer(root: &Path) -> Done {
     let target = match command::capture(Command::new("rustc").arg("-vV")) {
         Ok(version) => host(&version),
@@ -104,7 +115,10 @@ fn address_sanitizer(root: &Path) -> Done {
     tests.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address");
     // A test asks for more memory than there is; the allocator is to say no, as it does without the sanitizer.
     tests.env("ASAN_OPTIONS", "allocator_may_return_null=1");
-    tests.args(RUST_TESTS).args(["--exclude", "pullback-macros", "--exclude", "xtask"]);
+    tests.args(RUST_TESTS);
+    for package in ["pullback-loom", "pullback-macros", "xtask"] {
+        tests.args(["--exclude", package]);
+    }
     tests.args(["--tests", "--no-fail-fast", "--target", &target]);
     rust_tests(&mut tests)
 }
@@ -184,6 +198,7 @@ mod tests {
     fn without_flags_everything_but_the_sanitizer_runs() {
         assert_eq!(of(""), [Part::Lint, Part::Rust, Part::Python]);
         assert_eq!(of("--rust"), [Part::Rust]);
+        assert_eq!(of("--loom"), [Part::Loom]);
         assert_eq!(of("--asan --lint"), [Part::Lint, Part::AddressSanitizer]);
     }
 

@@ -43,7 +43,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "test",
-        usage: "every check, or some of them [--rust] [--python] [--lint] [--asan] [--release]",
+        usage: "every check, or some of them [--rust] [--python] [--lint] [--loom] [--asan] [--release]",
         run: check::command,
     },
     Command {

@@ -33,6 +33,7 @@ pub mod simd;
 pub mod softmax;
 pub mod sort;
 pub mod strided;
+pub mod sync;
 mod windows;
 
 pub use dtype::{Bool, C64, C128, DType, Element};

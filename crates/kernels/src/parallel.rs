@@ -6,12 +6,14 @@
 //! never on the number of threads, so results are the same bits for any number. The pool is never
 //! shut down: idle workers sleep, and a forked child leaves the parent's pool alone and makes its own.
 
-use std::any::Any;
+mod gate;
+
+use gate::{Job, Shared, Sleeper, Work};
 use std::cell::UnsafeCell;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::thread::Thread;
 
 /// What `set_num_threads` chose, or the default once asked for; 0 until then.
@@ -46,6 +48,11 @@ pub fn set_num_threads(threads: usize) {
     THREADS.store(threads.clamp(1, MAX_THREADS), Ordering::Relaxed);
 }
 
+/// Number of the last job that several threads shared: between two calls it tells a test whether any did.
+pub fn last_job() -> u64 {
+    Pool::current().shared.epoch()
+}
+
 /// Calls `work` once for each block of `0..total`: blocks begin at multiples of `grain` and have
 /// `grain` elements, the last what is left. Blocks run on several threads in any order; the call
 /// returns when all are done. A panic of `work` reaches the caller (blocks not yet begun may then be skipped).
@@ -67,65 +74,16 @@ fn block_range(total: usize, grain: usize, block: usize) -> Range<usize> {
     block * grain..total.min((block + 1) * grain)
 }
 
-/// Most threads one job uses; what the gate's bit fields hold.
+/// Most threads one job uses; what the fields of the gate's word hold.
 const MAX_THREADS: usize = 0xffff;
 /// Looks at the gate before a worker parks: some microseconds, about what waking it costs.
 const SPINS: u32 = 600;
 /// Of these, how many yield the processor, so that a busy machine is not slowed by waiting.
 const YIELDS: u32 = 8;
 
-/// A caller's work, as the workers see it.
-struct Job {
-    work: *const (dyn Fn(Range<usize>) + Sync),
-    total: usize,
-    grain: usize,
-    /// Blocks a thread takes at once.
-    claim: usize,
-}
-
-/// The word by which workers enter a job: number of the job, whether it is closed, how many workers
-/// it wants, how many have entered.
-#[derive(Clone, Copy)]
-struct Gate(u64);
-
-impl Gate {
-    const CLOSED: u64 = 1 << 32;
-    fn open(epoch: u64, wanted: usize) -> Gate {
-        Gate(epoch << 33 | (wanted as u64) << 16)
-    }
-    fn epoch(self) -> u64 {
-        self.0 >> 33
-    }
-    fn wanted(self) -> u64 {
-        self.0 >> 16 & 0xffff
-    }
-    fn entered(self) -> u64 {
-        self.0 & 0xffff
-    }
-    fn admits(self) -> bool {
-        self.0 & Self::CLOSED == 0 && self.entered() < self.wanted()
-    }
-}
-
-/// What callers and workers share.
-struct Shared {
-    gate: AtomicU64,
-    /// Written by the owner of `busy` while the gate is closed and nobody is inside.
-    job: UnsafeCell<Job>,
-    next_block: AtomicUsize,
-    /// Workers that have finished with the job.
-    left: AtomicUsize,
-    panic: Mutex<Option<Box<dyn Any + Send>>>,
-}
-
-// SAFETY: `job` is written only while no worker may enter, and read only by those who entered.
-unsafe impl Sync for Shared {}
-// SAFETY: the job's pointer is used only while its caller waits.
-unsafe impl Send for Shared {}
-
 struct Worker {
     thread: Thread,
-    asleep: Arc<AtomicBool>,
+    sleeper: Arc<Sleeper>,
 }
 
 struct Pool {
@@ -164,49 +122,22 @@ impl Pool {
     }
 
     fn new(pid: u32) -> Pool {
-        let nothing: &'static (dyn Fn(Range<usize>) + Sync) = &|_| {};
         Pool {
             pid,
             busy: AtomicBool::new(false),
-            shared: Arc::new(Shared {
-                gate: AtomicU64::new(Gate::CLOSED),
-                job: UnsafeCell::new(Job { work: nothing, total: 0, grain: 1, claim: 1 }),
-                next_block: AtomicUsize::new(0),
-                left: AtomicUsize::new(0),
-                panic: Mutex::new(None),
-            }),
+            shared: Arc::new(Shared::new()),
             workers: UnsafeCell::new(Vec::new()),
         }
     }
 
     /// Runs a job with up to `threads` threads, the caller among them; false if the pool is busy.
-    fn run(
-        &self,
-        total: usize,
-        grain: usize,
-        threads: usize,
-        work: &(dyn Fn(Range<usize>) + Sync),
-    ) -> bool {
+    fn run(&self, total: usize, grain: usize, threads: usize, work: &Work<'_>) -> bool {
         if self.busy.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return false;
         }
         let shared = &*self.shared;
-        let blocks = total.div_ceil(grain);
-        // SAFETY: only the lifetime changes; `finish` returns after the last worker has let go of it.
-        let work: *const (dyn Fn(Range<usize>) + Sync + 'static) = unsafe {
-            std::mem::transmute::<
-                &(dyn Fn(Range<usize>) + Sync + '_),
-                &(dyn Fn(Range<usize>) + Sync + 'static),
-            >(work)
-        };
-        // SAFETY: this thread holds `busy`, the gate is closed, and the last job's workers have left.
-        unsafe {
-            *shared.job.get() = Job { work, total, grain, claim: (blocks / (threads * 16)).max(1) };
-        }
-        shared.next_block.store(0, Ordering::Relaxed);
-        shared.left.store(0, Ordering::Relaxed);
-        let epoch = (Gate(shared.gate.load(Ordering::Relaxed)).epoch() + 1) & ((1 << 31) - 1);
-        shared.gate.store(Gate::open(epoch, threads - 1).0, Ordering::SeqCst);
+        // SAFETY: this thread holds `busy`, whose last holder finished its job; this one is finished below.
+        unsafe { shared.open(Job::new(work, total, grain, threads), threads - 1) };
         self.wake(threads - 1);
         shared.take_part();
         let panic = shared.finish();
@@ -222,16 +153,19 @@ impl Pool {
         // SAFETY: only the holder of `busy` comes here.
         let workers = unsafe { &mut *self.workers.get() };
         for worker in workers.iter().take(wanted) {
-            if worker.asleep.swap(false, Ordering::SeqCst) {
-                worker.thread.unpark();
-            }
+            worker.sleeper.wake(&worker.thread);
         }
         while workers.len() < wanted {
-            let asleep = Arc::new(AtomicBool::new(false));
-            let (shared, flag) = (Arc::clone(&self.shared), Arc::clone(&asleep));
+            let sleeper = Arc::new(Sleeper::new());
+            let (shared, its) = (Arc::clone(&self.shared), Arc::clone(&sleeper));
+            let life = move || {
+                loop {
+                    shared.serve(&its);
+                }
+            };
             let name = format!("pullback-{}", workers.len());
-            match std::thread::Builder::new().name(name).spawn(move || shared.serve(&flag)) {
-                Ok(handle) => workers.push(Worker { thread: handle.thread().clone(), asleep }),
+            match std::thread::Builder::new().name(name).spawn(life) {
+                Ok(handle) => workers.push(Worker { thread: handle.thread().clone(), sleeper }),
                 // The machine has no more threads to give: those there are do the work.
                 Err(_) => break,
             }
@@ -239,90 +173,11 @@ impl Pool {
     }
 }
 
-impl Shared {
-    /// A worker's life: enter every job that wants it, sleep when none comes.
-    fn serve(&self, asleep: &AtomicBool) {
-        let mut idle = 0;
-        loop {
-            if self.enter() {
-                self.take_part();
-                self.left.fetch_add(1, Ordering::Release);
-                idle = 0;
-                continue;
-            }
-            idle += 1;
-            if idle < SPINS - YIELDS {
-                std::hint::spin_loop();
-            } else if idle < SPINS {
-                std::thread::yield_now();
-            } else {
-                asleep.store(true, Ordering::SeqCst);
-                // A job published just before is seen here, or its caller sees `asleep`.
-                while asleep.load(Ordering::SeqCst)
-                    && !Gate(self.gate.load(Ordering::SeqCst)).admits()
-                {
-                    std::thread::park();
-                }
-                asleep.store(false, Ordering::SeqCst);
-                idle = 0;
-            }
-        }
-    }
-
-    /// Enters the current job if it is open and wants another worker.
-    fn enter(&self) -> bool {
-        let gate = Gate(self.gate.load(Ordering::Relaxed));
-        gate.admits()
-            && self
-                .gate
-                .compare_exchange(gate.0, gate.0 + 1, Ordering::Acquire, Ordering::Relaxed)
-                .is_ok()
-    }
-
-    /// Does blocks of the job until none is left. Keeps a panic for the caller.
-    fn take_part(&self) {
-        // SAFETY: this thread owns the job or has entered it; it does not change until all have left.
-        let job = unsafe { &*self.job.get() };
-        let blocks = job.total.div_ceil(job.grain);
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            // SAFETY: the caller keeps its work alive until all have left.
-            let work = unsafe { &*job.work };
-            loop {
-                let first = self.next_block.fetch_add(job.claim, Ordering::Relaxed);
-                if first >= blocks {
-                    return;
-                }
-                for block in first..blocks.min(first + job.claim) {
-                    work(block_range(job.total, job.grain, block));
-                }
-            }
-        }));
-        if let Err(payload) = outcome {
-            self.next_block.store(blocks, Ordering::Relaxed);
-            self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
-        }
-    }
-
-    /// Closes the job and waits for the workers inside; returns a panic of any of them.
-    fn finish(&self) -> Option<Box<dyn Any + Send>> {
-        let gate = Gate(self.gate.fetch_or(Gate::CLOSED, Ordering::AcqRel));
-        let mut spins = 0u32;
-        while self.left.load(Ordering::Acquire) as u64 != gate.entered() {
-            spins += 1;
-            if spins < SPINS {
-                std::hint::spin_loop();
-            } else {
-                // A worker lost its processor in the middle of a block: let it have this one.
-                std::thread::yield_now();
-            }
-        }
-        self.panic.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::panic::catch_unwind;
+    use std::sync::Mutex;
 
     fn covered(total: usize, grain: usize) -> Vec<Range<usize>> {
         let seen = Mutex::new(Vec::new());

@@ -10,11 +10,11 @@ use super::counted::Counted;
 use super::node::{Body, Inner, InputMeta, Node, block};
 use crate::Tensor;
 use crate::site::Site;
+use crate::sync::{AtomicUsize, UnsafeCell};
 use crate::tensor::SpinLock;
 use smallvec::SmallVec;
-use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 /// The part of the node that only accumulators have.
 pub(super) struct Accumulator {
@@ -41,7 +41,7 @@ impl Accumulator {
     /// What a gradient must look like; to be asked through a handle.
     pub(super) fn expected(&self) -> &[Option<InputMeta>] {
         // SAFETY: not written while there are handles.
-        unsafe { &*self.expected.get() }
+        self.expected.with(|expected| unsafe { &*expected })
     }
     /// How many handles there are.
     pub(super) fn handles(&self) -> usize {
@@ -51,10 +51,11 @@ impl Accumulator {
     pub(super) fn add_handle(&self) {
         self.handles.fetch_add(HANDLE, Ordering::Relaxed);
     }
-    /// Counts one more handle if there are others.
+    /// Counts one more handle if there are others. If not, what was done through those there were is over.
     pub(super) fn try_add_handle(&self) -> bool {
         let more = |n| (n >= HANDLE).then_some(n + HANDLE);
-        self.handles.fetch_update(Ordering::Acquire, Ordering::Relaxed, more).is_ok()
+        // (Also where it fails it acquires: `get` then writes what the last handles read.)
+        self.handles.fetch_update(Ordering::Acquire, Ordering::Acquire, more).is_ok()
     }
 }
 
@@ -111,11 +112,13 @@ impl AccumulatorSlot {
             if it.handles.load(Ordering::Acquire) != 0 && it.try_add_handle() {
                 return (handle(inner), true, None);
             }
-            // SAFETY: no handle, and the lock keeps others from making one.
-            let expected = unsafe { &mut *it.expected.get() };
-            if !expected[0].as_ref().is_some_and(|meta| meta.is_of(leaf)) {
-                *expected = [Some(InputMeta::of(leaf))];
-            }
+            it.expected.with_mut(|expected| {
+                // SAFETY: no handle, and the lock keeps others from making one.
+                let [expected] = unsafe { &mut *expected };
+                if !expected.as_ref().is_some_and(|meta| meta.is_of(leaf)) {
+                    *expected = Some(InputMeta::of(leaf));
+                }
+            });
             // (Added while the last handle was on its way out.)
             let hooks = if inner.has_hooks.load(Ordering::Acquire) {
                 inner.take_hooks_if(|| true)
@@ -171,7 +174,7 @@ fn make(leaf: &Tensor) -> Counted<Inner> {
     block(body, SmallVec::new(), SmallVec::new(), Site::UNKNOWN)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::autograd::WeakNode;

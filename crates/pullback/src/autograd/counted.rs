@@ -1,18 +1,14 @@
-//! A counted pointer for nodes: `Arc`, but that the last handle of all goes without an atomic step.
-//!
-//! As for tensors: who holds the only handle, with no weak one besides, knows that none can come, so plain reads
-//! do where `Arc` counts down with a locked instruction, twice. Most nodes die that way.
+//! A counted pointer for nodes: `Arc`, but that the last handle of all goes without an atomic step (see `Counts`).
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use crate::sync::{alloc, dealloc};
+use crate::tensor::Counts;
+use std::alloc::{Layout, handle_alloc_error};
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering, Ordering::Relaxed, fence};
 
 #[repr(C)]
 struct Block<T> {
-    handles: AtomicUsize,
-    /// Weak handles, plus one for all the strong ones together.
-    weak: AtomicUsize,
+    counts: Counts,
     value: T,
 }
 
@@ -46,8 +42,7 @@ impl<T> Counted<T> {
         let raw = block.as_ptr();
         // SAFETY: fresh memory of that layout; all fields are written.
         unsafe {
-            (&raw mut (*raw).handles).write(AtomicUsize::new(1));
-            (&raw mut (*raw).weak).write(AtomicUsize::new(1));
+            (&raw mut (*raw).counts).write(Counts::new());
             write(&raw mut (*raw).value);
         }
         Counted(block)
@@ -60,7 +55,7 @@ impl<T> Counted<T> {
     /// How many handles there are.
     #[inline(always)]
     pub(super) fn count(&self) -> usize {
-        self.block().handles.load(Ordering::Acquire)
+        self.block().counts.strong()
     }
     /// Identity of the value.
     #[inline(always)]
@@ -76,7 +71,7 @@ impl<T> Counted<T> {
         Counted(self.0)
     }
     pub(super) fn downgrade(&self) -> Weak<T> {
-        self.block().weak.fetch_add(1, Relaxed);
+        self.block().counts.add_weak();
         Weak(Some(self.0))
     }
 }
@@ -92,7 +87,7 @@ impl<T> Deref for Counted<T> {
 impl<T> Clone for Counted<T> {
     #[inline(always)]
     fn clone(&self) -> Self {
-        self.block().handles.fetch_add(1, Relaxed);
+        self.block().counts.add_strong();
         Counted(self.0)
     }
 }
@@ -123,15 +118,7 @@ impl<T> Counted<T> {
     #[inline(always)]
     pub(super) fn let_go(self) -> Option<Last<T>> {
         let this = std::mem::ManuallyDrop::new(self);
-        let block = this.block();
-        // The weak count first: a weak handle that another thread upgraded and dropped shows its upgrade in
-        // `handles` to whoever sees the drop.
-        let is_sole =
-            block.weak.load(Ordering::Acquire) == 1 && block.handles.load(Ordering::Acquire) == 1;
-        (is_sole || block.handles.fetch_sub(1, Ordering::Release) == 1).then(|| {
-            fence(Ordering::Acquire);
-            Last(this.0)
-        })
+        this.block().counts.drop_strong().then(|| Last(this.0))
     }
 }
 
@@ -152,9 +139,7 @@ fn drop_value<T>(block: NonNull<Block<T>>) {
 
 fn release<T>(block: NonNull<Block<T>>) {
     // SAFETY: the block is alive while the weak count is not zero.
-    let weak = &unsafe { block.as_ref() }.weak;
-    if weak.load(Ordering::Acquire) == 1 || weak.fetch_sub(1, Ordering::Release) == 1 {
-        fence(Ordering::Acquire);
+    if unsafe { block.as_ref() }.counts.drop_weak() {
         // SAFETY: allocated with this layout; nobody is left.
         unsafe { dealloc(block.as_ptr().cast(), Layout::new::<Block<T>>()) };
     }
@@ -163,11 +148,9 @@ fn release<T>(block: NonNull<Block<T>>) {
 impl<T> Weak<T> {
     /// A strong handle, if the value is still alive.
     pub(super) fn upgrade(&self) -> Option<Counted<T>> {
+        let block = self.0?;
         // SAFETY: the block is alive while this weak handle counts.
-        let handles = &unsafe { self.0?.as_ref() }.handles;
-        let more = |n: usize| (n > 0).then_some(n + 1);
-        handles.fetch_update(Ordering::Acquire, Relaxed, more).ok()?;
-        self.0.map(Counted)
+        unsafe { block.as_ref() }.counts.try_add_strong().then(|| Counted(block))
     }
 }
 
@@ -181,7 +164,7 @@ impl<T> Clone for Weak<T> {
     fn clone(&self) -> Self {
         if let Some(block) = self.0 {
             // SAFETY: alive while this weak handle counts.
-            unsafe { block.as_ref() }.weak.fetch_add(1, Relaxed);
+            unsafe { block.as_ref() }.counts.add_weak();
         }
         Weak(self.0)
     }
@@ -195,10 +178,11 @@ impl<T> Drop for Weak<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     /// Counts how often it is dropped.
     struct Value(Arc<AtomicUsize>);

@@ -7,6 +7,7 @@
 //! thread once that stack is deep.
 
 use super::node::{Body, Edge, InputMeta, Node};
+use super::numbering::Numbering;
 use super::thread_state::ThreadState;
 use super::{anomaly, arithmetic, blame, leaf, mode, saved_hooks};
 use crate::dispatch::Grads;
@@ -100,28 +101,15 @@ struct Capture {
 }
 const NO_CAPTURE: u32 = u32::MAX;
 
-/// The right to number nodes in their own memory: one task at a time has it.
-struct Numbering(());
+/// Whether a task numbers nodes.
 static IS_NUMBERING: AtomicBool = AtomicBool::new(false);
-
-impl Numbering {
-    fn take() -> Option<Numbering> {
-        let free = IS_NUMBERING.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
-        free.is_ok().then(|| Numbering(()))
-    }
-}
-impl Drop for Numbering {
-    fn drop(&mut self) {
-        IS_NUMBERING.store(false, Ordering::Release);
-    }
-}
 
 /// Where the states of nodes are. A number in a node is taken at its word only if the state there names the node:
 /// numbers of earlier tasks need not be cleared (P. Briggs, L. Torczon, "An efficient representation for sparse
 /// sets", 1993).
 enum Places {
     Numbered {
-        _right: Numbering,
+        _right: Numbering<'static>,
     },
     /// For a task inside of, or besides, another one.
     Hashed(Index),
@@ -441,7 +429,8 @@ impl<'a> Task<'a> {
     fn new(request: &'a Request<'a>) -> Result<Self> {
         let numbered = |right| Places::Numbered { _right: right };
         let hashed = || Places::Hashed(Index::default());
-        let mut task = Task::walked(request, Numbering::take().map_or_else(hashed, numbered));
+        let mut task =
+            Task::walked(request, Numbering::take(&IS_NUMBERING).map_or_else(hashed, numbered));
         task.seed()?;
         Ok(task)
     }

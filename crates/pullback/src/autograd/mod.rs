@@ -25,6 +25,7 @@ mod leaf;
 mod level;
 pub mod mode;
 mod node;
+mod numbering;
 mod pushforward;
 mod record;
 mod saved;

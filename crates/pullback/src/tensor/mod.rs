@@ -5,11 +5,13 @@
 //! stays valid as long as the tensor (see `geometry`); flags and slots are changed only through
 //! atomics and locks, so a `Tensor` may be used from any thread. Start at [`Tensor`].
 
+mod count;
 mod data;
 mod device;
 pub mod display;
 mod geometry;
 pub mod handled;
+mod lock;
 pub mod memory;
 mod overlap;
 pub mod promote;
@@ -20,13 +22,15 @@ mod spec;
 mod storage;
 mod version;
 
+pub(crate) use count::Counts;
 pub use device::{Device, Layout, MemoryFormat};
 pub(crate) use geometry::*;
 pub use geometry::{Dims, Geometry, contiguous_strides, dims_with};
+pub(crate) use lock::SpinLock;
 pub(crate) use overlap::{
     is_same_elements, overlaps_partly, overlaps_partly_resized, shares_elements, shares_storage,
 };
-pub(crate) use raw::{Flag, SpinLock};
+pub(crate) use raw::Flag;
 pub use raw::{Tensor, WeakTensor};
 pub use spec::TensorSpec;
 pub use storage::{Keeper, Storage};

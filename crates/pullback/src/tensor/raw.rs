@@ -4,16 +4,14 @@
 //! comes from the allocator's small pools. The count is exact and readable, because autograd steals
 //! buffers that nobody else holds and the Python face decides by it who owns whom.
 
-use super::{Device, Geometry, Layout, Storage, memory, replaced};
+use super::{Counts, Device, Geometry, Layout, SpinLock, Storage, memory, replaced};
 use crate::autograd::{AccumulatorSlot, Meta, Node};
 use crate::{DType, Result};
 use smallvec::SmallVec;
 use std::cell::UnsafeCell;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
-use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed, fence,
-};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 
 /// An n-dimensional array that can remember how it was computed.
@@ -57,9 +55,7 @@ impl Flag {
 }
 
 struct Record {
-    handles: AtomicUsize,
-    /// Weak handles, plus one for all the strong ones together.
-    weak: AtomicUsize,
+    counts: Counts,
     flags: AtomicU32,
     output_nr: AtomicU32,
     /// For views: the version their `grad_fn` was computed at.
@@ -81,49 +77,10 @@ struct Record {
 unsafe impl Send for Tensor {}
 // SAFETY: as above.
 unsafe impl Sync for Tensor {}
-// SAFETY: a weak handle touches only the two counts until it is upgraded.
+// SAFETY: a weak handle touches only the counts until it is upgraded.
 unsafe impl Send for WeakTensor {}
 // SAFETY: as above.
 unsafe impl Sync for WeakTensor {}
-
-/// A lock for a few instructions' work.
-#[derive(Default)]
-pub(crate) struct SpinLock<T> {
-    locked: AtomicBool,
-    value: UnsafeCell<T>,
-}
-
-// SAFETY: the value is only reached while `locked` was won.
-unsafe impl<T: Send> Send for SpinLock<T> {}
-// SAFETY: as above.
-unsafe impl<T: Send> Sync for SpinLock<T> {}
-
-impl<T> SpinLock<T> {
-    pub(crate) const fn new(value: T) -> Self {
-        Self { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
-    }
-    /// The value, of a lock that nobody else can reach.
-    #[inline]
-    pub(crate) fn get_mut(&mut self) -> &mut T {
-        self.value.get_mut()
-    }
-    /// Runs `f` on the value. `f` must be short and must not take this lock again.
-    #[inline]
-    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
-        while self.locked.compare_exchange_weak(false, true, Ordering::Acquire, Relaxed).is_err() {
-            std::hint::spin_loop();
-        }
-        struct Unlock<'a>(&'a AtomicBool);
-        impl Drop for Unlock<'_> {
-            fn drop(&mut self) {
-                self.0.store(false, Ordering::Release);
-            }
-        }
-        let _unlock = Unlock(&self.locked);
-        // SAFETY: the lock was won just above and is held until `_unlock` drops.
-        f(unsafe { &mut *self.value.get() })
-    }
-}
 
 /// What the Python face does when a record that keeps its wrapper alive goes away.
 static PYTHON_RELEASE: OnceLock<Release> = OnceLock::new();
@@ -159,8 +116,7 @@ impl Tensor {
         // SAFETY: a fresh block, large and aligned enough; every field is written before anybody sees it.
         unsafe {
             write((&raw mut (*raw).first).cast());
-            (&raw mut (*raw).handles).write(AtomicUsize::new(1));
-            (&raw mut (*raw).weak).write(AtomicUsize::new(1));
+            (&raw mut (*raw).counts).write(Counts::new());
             (&raw mut (*raw).flags).write(AtomicU32::new(0));
             (&raw mut (*raw).output_nr).write(AtomicU32::new(0));
             (&raw mut (*raw).attr_version).write(AtomicU32::new(0));
@@ -179,10 +135,7 @@ impl Tensor {
     /// and plain reads and writes do what otherwise takes atomic steps.
     #[inline(always)]
     fn is_sole(&self) -> bool {
-        let record = self.record();
-        // The weak count first: a weak handle that was upgraded and dropped by another thread shows its upgrade
-        // in `handles` to whoever sees the drop.
-        record.weak.load(Ordering::Acquire) == 1 && record.handles.load(Ordering::Acquire) == 1
+        self.record().counts.is_sole()
     }
 
     #[inline(always)]
@@ -338,11 +291,11 @@ impl Tensor {
     /// How many handles there are.
     #[inline(always)]
     pub fn use_count(&self) -> usize {
-        self.record().handles.load(Ordering::Acquire)
+        self.record().counts.strong()
     }
     /// A handle that does not keep it alive.
     pub fn downgrade(&self) -> WeakTensor {
-        self.record().weak.fetch_add(1, Relaxed);
+        self.record().counts.add_weak();
         WeakTensor(self.0)
     }
 
@@ -403,7 +356,7 @@ impl Tensor {
         record.output_nr.store(nr, Relaxed);
         record.flags.store(record.flags.load(Relaxed) | Flag::HAS_GRAD_FN, Relaxed);
         // SAFETY: nobody else has a handle, so nobody else can reach the slot.
-        drop(unsafe { (*record.grad_fn.value.get()).replace(node) });
+        drop(unsafe { record.grad_fn.with_alone(|slot| slot.replace(node)) });
         Ok(())
     }
     /// Makes `base` the base; a tensor has one at most, so `false` says that it had one.
@@ -449,7 +402,7 @@ impl Tensor {
     /// # Safety
     /// `dead` is what the function of [`Tensor::register_python`] was given, nobody revived it before, and nobody else does at the same time.
     pub unsafe fn revive(dead: ManuallyDrop<Tensor>) -> Tensor {
-        dead.record().handles.store(1, Ordering::Release);
+        dead.record().counts.revive();
         dead.set_owns_python(false);
         ManuallyDrop::into_inner(dead)
     }
@@ -459,11 +412,10 @@ impl Tensor {
     /// # Safety
     /// The record owns the wrapper (so that it still exists), and nobody else does this at the same time.
     pub unsafe fn take_back(uncounted: &ManuallyDrop<Tensor>) -> (Tensor, bool) {
-        let handles = &uncounted.record().handles;
-        let more = |n: usize| (n > 0).then_some(n + 1);
-        let is_gone = handles.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_err();
+        let counts = &uncounted.record().counts;
+        let is_gone = !counts.try_add_strong();
         if is_gone {
-            handles.store(1, Ordering::Release);
+            counts.revive();
         }
         (Tensor(uncounted.0), is_gone)
     }
@@ -485,7 +437,7 @@ impl std::fmt::Debug for Tensor {
 impl Clone for Tensor {
     #[inline(always)]
     fn clone(&self) -> Self {
-        self.record().handles.fetch_add(1, Relaxed);
+        self.record().counts.add_strong();
         Tensor(self.0)
     }
 }
@@ -494,10 +446,8 @@ impl Drop for Tensor {
     #[inline(always)]
     fn drop(&mut self) {
         // A wrapper that the record owns may take a handle at any time (`take_back`): then only counting down tells.
-        if self.is_sole() && self.python_slot().load(Ordering::Acquire).is_null() {
-            drop_record(self.0);
-        } else if self.record().handles.fetch_sub(1, Ordering::Release) == 1 {
-            fence(Ordering::Acquire);
+        let is_sole = self.is_sole() && self.python_slot().load(Ordering::Acquire).is_null();
+        if is_sole || self.record().counts.count_down() {
             drop_record(self.0);
         }
     }
@@ -525,7 +475,7 @@ fn drop_record(record: NonNull<Record>) {
         }
         std::ptr::drop_in_place(&raw mut (*raw).meta);
         std::ptr::drop_in_place(&raw mut (*raw).accumulator);
-        let retired = (&raw const (*raw).retired.value).read().into_inner();
+        let retired = (&raw const (*raw).retired).read().into_inner();
         for geometry in retired {
             drop(Box::from_raw(geometry.as_ptr()));
         }
@@ -536,10 +486,7 @@ fn drop_record(record: NonNull<Record>) {
 
 fn release_weak(record: NonNull<Record>) {
     // SAFETY: the block is alive while the weak count is not zero.
-    let weak = &unsafe { record.as_ref() }.weak;
-    // The last one of all needs no atomic step: there is nobody left to count with.
-    if weak.load(Ordering::Acquire) == 1 || weak.fetch_sub(1, Ordering::Release) == 1 {
-        fence(Ordering::Acquire);
+    if unsafe { record.as_ref() }.counts.drop_weak() {
         // SAFETY: allocated with this size, nobody left.
         unsafe { memory::release(record.cast(), size_of::<Record>()) };
     }
@@ -549,11 +496,7 @@ impl WeakTensor {
     /// A strong handle, if the tensor is still alive.
     pub fn upgrade(&self) -> Option<Tensor> {
         // SAFETY: the block is alive while this weak handle counts.
-        let handles = &unsafe { self.0.as_ref() }.handles;
-        handles
-            .fetch_update(Ordering::Acquire, Relaxed, |n| (n > 0).then_some(n + 1))
-            .ok()
-            .map(|_| Tensor(self.0))
+        unsafe { self.0.as_ref() }.counts.try_add_strong().then(|| Tensor(self.0))
     }
 }
 

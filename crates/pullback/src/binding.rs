@@ -249,11 +249,13 @@ impl Tensor {
     /// Changes the sizes in place as `resize_` does; the storage grows if it must.
     ///
     /// # Errors
-    /// `RuntimeError` for tensors that require grad and memory that cannot grow.
+    /// `RuntimeError` for tensors that require grad, outside of inference mode, and memory that cannot grow.
     pub fn resize(&self, shape: &[i64]) -> Result<()> {
         self.check_version_writable()?;
-        ensure!(!self.requires_grad(), runtime, "cannot resize variables that require grad");
-        crate::autograd::forward::check_resize(self)?;
+        if !crate::autograd::mode::is_inference_mode() {
+            ensure!(!self.requires_grad(), runtime, "cannot resize variables that require grad");
+            crate::autograd::forward::check_resize(self)?;
+        }
         if self.shape() != shape {
             self.resize_to(shape)?;
             self.bump_version(Writer::Inplace(&"resize_"));
@@ -275,9 +277,12 @@ impl Tensor {
         self.check_version_writable()?;
         crate::autograd::check_inplace(self, source.requires_grad())?;
         crate::autograd::forward::check_unsupported("set_", &[self, source])?;
-        self.set_geometry(source.geometry().clone());
-        self.forget_accumulator();
+        // Views that share its counter are told; the writes to `source` so far are not its own.
         self.bump_version(Writer::Inplace(&"set_"));
+        let mut geometry = source.geometry().clone();
+        geometry.version = Some(Arc::new(Version::new(self.version())));
+        self.set_geometry(geometry);
+        self.forget_accumulator();
         crate::autograd::record_refusal("set_", self, source)
     }
     /// Marks a Python number's tensor: of low rank in type promotion.

@@ -7,7 +7,7 @@
 
 use super::{
     Slots, arithmetic, autocast, check_inplace, check_out, copy_into, forward, inputs_of,
-    link_views, mode, needed, record, record_constant, record_inplace, record_saved,
+    link_views, mode, needed, record, record_constant, record_inplace, record_saved, replay,
     rules_need_self, save_inputs, saved_hooks, tangent, writes,
 };
 use crate::dispatch::{
@@ -230,6 +230,9 @@ pub(super) fn call_inplace_plainly(def: &'static OpDef, args: &[Arg<'_>]) -> Res
             let _below = if is_handled { mode::below() } else { mode::set_grad(false) };
             write_into(def, args, target)?;
         }
+        if def.is(Traits::VIEW) {
+            replay::note_reshaped(target);
+        }
         count_write(target, Writer::Inplace(&def.name));
         if needs != 0 {
             record_inplace(def, args, needs, target, slots)?;
@@ -286,7 +289,9 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
                 let _below = mode::below();
                 handler::answer(def, handler::Form::Out(outs), args)?;
             }
-            outs.iter().for_each(|out| count_write(out, Writer::Out(&def.name)));
+            for out in outs {
+                count_write(out, Writer::Out(&def.name));
+            }
             return Ok(());
         }
         check_outs(def, outs)?;

@@ -27,6 +27,7 @@ pub mod mode;
 mod node;
 mod pushforward;
 mod record;
+mod replay;
 mod saved;
 pub mod saved_hooks;
 mod tangent;
@@ -54,6 +55,7 @@ pub(crate) use record::{
     Slots, inputs_of, needed, record, record_constant, record_inplace, record_refusal,
     record_saved, rules_need_self, save_inputs,
 };
+pub use replay::Visitor;
 pub use saved::{SavedTensor, freed, freed_before_hooks};
 pub use saved_hooks::{Packed, SavedTensorHooks, saved_tensors_hooks};
 pub use thread_state::{Carrier, set_carrier};

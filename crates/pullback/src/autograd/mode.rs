@@ -17,6 +17,8 @@ pub(crate) mod bit {
     pub(crate) const SAVED_HOOKS: u32 = 8;
     /// Somebody wants to know of writes. As above.
     pub(crate) const WRITE_OBSERVERS: u32 = 16;
+    /// Views keep the ops that make them. As above.
+    pub(crate) const VIEW_REPLAY: u32 = 64;
     /// For ten types of devices: ops run in dtypes that autocast chooses. As above.
     pub(crate) const AUTOCAST: u32 = 0x3ff << 16;
 }
@@ -120,6 +122,15 @@ pub fn inference_mode(enabled: bool) -> ModeGuard {
 /// Whether this thread is in inference mode.
 pub fn is_inference_mode() -> bool {
     current() & bit::INFERENCE != 0
+}
+/// Says whether views made on this thread from now on keep the ops that make them, so that these are what their history
+/// is made of again after writes to their base.
+pub fn set_view_replay_enabled(enabled: bool) {
+    set_bit(bit::VIEW_REPLAY, enabled);
+}
+/// Whether they do.
+pub fn is_view_replay_enabled() -> bool {
+    current() & bit::VIEW_REPLAY != 0
 }
 /// Sets bits that follow their own scopes.
 pub(super) fn set_bit(bit: u32, on: bool) {

@@ -44,6 +44,7 @@ impl ThreadState {
     /// Puts it onto this thread, which has nothing of its own. The line holds as long as the guard.
     pub(super) fn enter(self) -> Scope {
         mode::restore(self.modes);
+        mode::set_view_replay_enabled(self.modes & mode::bit::VIEW_REPLAY != 0);
         saved_hooks::restore(self.hooks);
         self.dispatch_modes.restore();
         autocast::restore(&self.casts);

@@ -12,7 +12,7 @@ use crate::raw::object::{
 };
 use crate::result::{none, scalar};
 use crate::switch::Switched;
-use crate::tensor::{construct, conversion, display, dlpack, numpy, storage};
+use crate::tensor::{construct, conversion, display, dlpack, numpy, storage, view};
 use pullback::dispatch::handler;
 use pullback::tensor::shape::wrap_dim;
 use pullback::{DType, MemoryFormat, Scalar, Tensor};
@@ -474,6 +474,9 @@ pub(crate) fn table() -> Vec<PyMethodDef> {
         plain!(c"is_signed", is_signed),
         plain!(c"is_inference", is_inference),
         plain!(c"_is_view", is_view),
+        args!(c"_view_func", view::view_func),
+        args!(c"_view_func_unsafe", view::view_func_unsafe),
+        args!(c"_rev_view_func_unsafe", view::rev_view_func_unsafe),
         without(c"_use_count", noargs!(use_count)),
         plain!(c"get_device", get_device),
         plain!(c"is_conj", no),

@@ -237,3 +237,25 @@ def test_in_inference_mode_also_tensors_that_require_grad_are_resized() -> None:
     y = torch.ones(4, requires_grad=True)
     with torch.no_grad(), pytest.raises(RuntimeError, match="cannot resize variables that req"):
         y.resize_(2)
+
+
+def test_a_tensor_is_resized_to_the_sizes_of_another() -> None:
+    x = torch.arange(2.0)
+    assert x.resize_as_(torch.zeros(3, 1).t()) is x
+    assert (x.shape, x.stride(), x._version) == ((1, 3), (3, 1), 1)
+    assert x.tolist()[0][:2] == [0, 1]
+    assert x.resize_(size=(3,)).resize_as_(the_template=torch.zeros(3))._version == 2
+    assert x.resize_(1, 2, memory_format=torch.contiguous_format).shape == (1, 2)
+    assert x.resize_as_(torch.zeros(2), memory_format=torch.preserve_format).shape == (2,)
+    with pytest.raises(RuntimeError, match="Unsupported memory format"):
+        x.resize_(1, memory_format=torch.preserve_format)
+    with pytest.raises(NotImplementedError, match="row-major"):
+        x.resize_as_(torch.zeros(1, 1, 2, 1), memory_format=torch.channels_last)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'stride'"):
+        x.resize_(1, stride=2)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match=r"'the_template' \(position 1\) must be Tensor, not int"):
+        x.resize_as_(3)  # type: ignore[arg-type]
+    assert x.tolist() == [0, 1]
+    leaf = torch.zeros(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
+        leaf.resize_as_(torch.zeros(1))

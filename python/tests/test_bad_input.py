@@ -207,6 +207,7 @@ def argument(kind: str, choose: random.Random) -> Any:
 OF_KIND: dict[str, list[Any]] = {
     # Half of the time a number that may be meant.
     "int": WHOLE[:6] * 2 + WHOLE,
+    "SymInt": WHOLE[:6] * 2 + WHOLE,
     "Scalar": [0, 1, 2, 0.5, -1.5, True, 2j, HUGE, -(2**63), *REAL],
     "float": REAL,
     "bool": [True, False],
@@ -398,10 +399,11 @@ def drawn(kind: str, choose: random.Random, pool: Sequence[Any]) -> Any:
     if kind.startswith("Tensor"):
         many = range(choose.randrange(1, 4))
         return [choose.choice(pool) for _ in many] if "[" in kind else choose.choice(pool)
-    if kind.startswith("int["):
+    if kind.startswith(("int[", "SymInt[")):
         return [choose.randrange(3) for _ in range(choose.choice((1, 2)))]
     small: dict[str, list[Any]] = {
         "int": [0, 1, 1, 2, -1],
+        "SymInt": [0, 1, 1, 2, -1],
         "Scalar": [1, 0.5, 2],
         "float": [0.5, 1.0],
         "Generator": [None],

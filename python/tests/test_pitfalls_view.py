@@ -158,3 +158,104 @@ def test_a_base_without_history_has_an_edge_to_nowhere_after_a_write_to_its_view
     assert names(base.grad_fn) == [(None, 0), ("AccumulateGrad", 0)]
     base.sum().backward()
     assert w.grad.tolist() == [1]
+
+
+def test_a_leaf_that_is_a_view_is_not_written_to() -> None:
+    base = torch.zeros(3)
+    view = base[1:].requires_grad_()
+    assert view.is_leaf
+    assert not base.requires_grad
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        view.mul_(2)
+    with torch.no_grad():
+        view.mul_(2)
+
+
+def test_a_view_that_a_custom_function_made_unrecorded_says_so() -> None:
+    class Row(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x[1]
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            raise AssertionError("nothing was recorded")
+
+    base = torch.zeros(2, 2, requires_grad=True) * 1
+    with torch.no_grad():
+        row = Row.apply(base)
+    message = r"inplace with grad mode enabled\. This view was created inside a custom Function"
+    with pytest.raises(RuntimeError, match=message):
+        row.mul_(2)
+    with pytest.raises(
+        RuntimeError, match=r"Output 0 of .* is a view and is being modified inplace"
+    ):
+        row[1:].mul_(2)
+
+
+def test_a_view_of_inference_mode_is_written_to_in_normal_mode_only_unrecorded() -> None:
+    base = torch.zeros(2, 2, requires_grad=True) * 1
+    with torch.inference_mode():
+        row = base[1]
+    with pytest.raises(
+        RuntimeError, match="in inference mode and is being modified inplace in normal"
+    ):
+        row.mul_(2)
+    base.mul_(2)
+    indirect = "its base or another view of its base has been modified inplace in normal mode"
+    with pytest.raises(RuntimeError, match=indirect):
+        _ = row.grad_fn
+
+
+def test_other_memory_counts_its_own_writes() -> None:
+    base, other = torch.zeros(4), torch.zeros(2)
+    other.add_(1).add_(1)
+    view = base[1:]
+    view.set_(other)
+    assert (view._version, base._version, other._version) == (1, 1, 2)
+    view.mul_(2)
+    assert other.tolist() == [4, 4]
+    assert (view._version, other._version) == (2, 2)
+
+
+def test_a_saved_tensor_given_other_memory_of_the_same_version_is_noticed() -> None:
+    x = torch.ones(2).add_(1)
+    w = torch.ones(2, requires_grad=True)
+    y = w * x
+    x.set_(torch.zeros(2))
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_in_inference_mode_also_tensors_that_require_grad_are_resized() -> None:
+    with torch.inference_mode():
+        x = torch.ones(4, requires_grad=True)
+        assert x.resize_(2).tolist() == [1, 1]
+        assert x.requires_grad
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside"):
+        x.resize_(1)
+    y = torch.ones(4, requires_grad=True)
+    with torch.no_grad(), pytest.raises(RuntimeError, match="cannot resize variables that req"):
+        y.resize_(2)
+
+
+def test_a_tensor_is_resized_to_the_sizes_of_another() -> None:
+    x = torch.arange(2.0)
+    assert x.resize_as_(torch.zeros(3, 1).t()) is x
+    assert (x.shape, x.stride(), x._version) == ((1, 3), (3, 1), 1)
+    assert x.tolist()[0][:2] == [0, 1]
+    assert x.resize_(size=(3,)).resize_as_(the_template=torch.zeros(3))._version == 2
+    assert x.resize_(1, 2, memory_format=torch.contiguous_format).shape == (1, 2)
+    assert x.resize_as_(torch.zeros(2), memory_format=torch.preserve_format).shape == (2,)
+    with pytest.raises(RuntimeError, match="Unsupported memory format"):
+        x.resize_(1, memory_format=torch.preserve_format)
+    with pytest.raises(NotImplementedError, match="row-major"):
+        x.resize_as_(torch.zeros(1, 1, 2, 1), memory_format=torch.channels_last)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'stride'"):
+        x.resize_(1, stride=2)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match=r"'the_template' \(position 1\) must be Tensor, not int"):
+        x.resize_as_(3)  # type: ignore[arg-type]
+    assert x.tolist() == [0, 1]
+    leaf = torch.zeros(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
+        leaf.resize_as_(torch.zeros(1))

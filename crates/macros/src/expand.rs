@@ -187,6 +187,7 @@ fn traits(op: &Op<'_>) -> TokenStream {
         ("view", "VIEW"),
         ("multi_view", "VIEW"),
         ("multi_view", "MULTI_VIEW"),
+        ("bijective", "BIJECTIVE"),
         ("method_only", "METHOD_ONLY"),
         ("function_only", "FUNCTION_ONLY"),
         ("attribute", "ATTRIBUTE"),

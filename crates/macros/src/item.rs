@@ -39,6 +39,7 @@ const WORDS: &[&str] = &[
     "exact_out",
     "view",
     "multi_view",
+    "bijective",
     "method_only",
     "function_only",
     "attribute",

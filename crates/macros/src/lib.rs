@@ -26,6 +26,7 @@ use syn::parse_macro_input;
 /// | `inplace = method` | the form `name_` is a method, no function |
 /// | `exact_out` | as `out`, for targets of the result's own dtype only |
 /// | `view`, `multi_view` | the result, or the list of them, shares memory with `self` |
+/// | `bijective` | a view that shows each element once, so that its gradient rule is its inverse |
 /// | `function_only`, `method_only` | one of the two ways to call it is missing |
 /// | `attribute`, `writable` | `x.name` without call; assignment writes into what it shows |
 /// | `alias("a", ..)` | further names |

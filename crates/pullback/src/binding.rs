@@ -280,13 +280,15 @@ impl Tensor {
     /// Changes the sizes in place as `resize_` does; the storage grows if it must.
     ///
     /// # Errors
-    /// `RuntimeError` for tensors that require grad and memory that cannot grow.
+    /// `RuntimeError` for tensors that require grad, outside of inference mode, and memory that cannot grow.
     pub fn resize(&self, shape: &[i64]) -> Result<()> {
         self.check_version_writable()?;
-        if self.requires_grad() {
-            return Err(crate::autograd::refused_resize());
+        if !mode::is_inference_mode() {
+            if self.requires_grad() {
+                return Err(crate::autograd::refused_resize());
+            }
+            crate::autograd::forward::check_resize(self)?;
         }
-        crate::autograd::forward::check_resize(self)?;
         if self.shape() != shape {
             self.resize_to(shape)?;
             self.bump_version(Writer::Inplace(&"resize_"));
@@ -308,17 +310,12 @@ impl Tensor {
         self.check_version_writable()?;
         crate::autograd::check_inplace(self, source.requires_grad())?;
         crate::autograd::forward::check_unsupported("set_", &[self, source])?;
-        // Its counter stays its own: graphs that saved it see that it was written to, whatever the new memory's says.
-        let is_watched = self.version_counter().is_some_and(Version::is_watched);
-        let counter = Version::new(self.version());
-        if is_watched {
-            counter.watch();
-        }
+        // Views that share its counter are told; the writes to `source` so far are not its own.
+        self.bump_version(Writer::Inplace(&"set_"));
         let mut geometry = source.geometry().clone();
-        geometry.version = Some(Arc::new(counter));
+        geometry.version = self.version_counter().map(|counter| Arc::new(counter.fork()));
         self.set_geometry(geometry);
         self.forget_accumulator();
-        self.bump_version(Writer::Inplace(&"set_"));
         crate::autograd::record_refusal("set_", self, source)
     }
     /// Marks a Python number's tensor: of low rank in type promotion.

@@ -11,6 +11,9 @@ from . import _standard, anomaly_mode, forward_ad, function, grad_mode, graph
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
 from .grad_mode import (
+    _force_original_view_tracking as _force_original_view_tracking,
+)
+from .grad_mode import (
     _unsafe_preserve_version_counter as _unsafe_preserve_version_counter,
 )
 from .grad_mode import (
@@ -57,6 +60,7 @@ __all__ = [
 _lazy.submodules(globals(), "_functions", "functional", "variable")
 
 is_grad_enabled = _C.is_grad_enabled
+is_view_replay_enabled = _C._is_view_replay_enabled
 SavedTensor = _C.SavedTensor
 
 

@@ -171,31 +171,54 @@ def is_multithreading_enabled() -> bool:
     return _C._is_multithreading_enabled()
 
 
-class set_multithreading_enabled(_Mode):
-    """Says whether backward may use further threads; the gradients are the same bits either way.
-
-    Takes effect at once; as a context it also puts the old setting back.
-    """
+class _Setting(_Mode):
+    """A setting of the thread, made at once; as a context it also puts the old one back."""
 
     def __init__(self, mode: bool) -> None:
-        self.prev = _C._is_multithreading_enabled()
+        self.prev = self._get()
         self.mode = mode
-        _C._set_multithreading_enabled(mode)
+        self._set(mode)
+
+    @staticmethod
+    def _get() -> bool:
+        raise NotImplementedError
+
+    @staticmethod
+    def _set(mode: bool, /) -> None:
+        raise NotImplementedError
 
     def __enter__(self) -> None:
-        _C._set_multithreading_enabled(self.mode)
+        self._set(self.mode)
 
     def __exit__(self, *exception: object) -> None:
-        _C._set_multithreading_enabled(self.prev)
+        self._set(self.prev)
 
     def __call__(self, function: F) -> F:
         """Makes the function run with this setting."""
-        _C._set_multithreading_enabled(self.prev)
+        # Decorating undoes what the constructor did.
+        self._set(self.prev)
         return super().__call__(function)
 
-    def clone(self) -> set_multithreading_enabled:
+    def clone(self) -> _Setting:
         """A fresh context of the same setting."""
         return type(self)(self.mode)
+
+
+class set_multithreading_enabled(_Setting):
+    """Says whether backward may use further threads; the gradients are the same bits either way."""
+
+    _get = staticmethod(_C._is_multithreading_enabled)
+    _set = staticmethod(_C._set_multithreading_enabled)
+
+
+class _force_original_view_tracking(_Setting):
+    """Views made within it keep the ops that made them, and can be replayed and reversed by these.
+
+    After writes to their base their history is made of those ops again, not of ``as_strided``.
+    """
+
+    _get = staticmethod(_C._is_view_replay_enabled)
+    _set = staticmethod(_C._set_view_replay_enabled)
 
 
 class _unsafe_preserve_version_counter(_Mode):

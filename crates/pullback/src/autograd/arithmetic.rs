@@ -1,7 +1,7 @@
 //! The few ops that the engine itself needs. The only file outside `ops` that names one.
 
 use super::{mode, tangent};
-use crate::dispatch::{Arg, handler};
+use crate::dispatch::{Arg, OpDef, handler};
 use crate::tensor::{preserved_strides, shape::list};
 use crate::{DType, Result, Tensor};
 
@@ -55,6 +55,8 @@ pub(super) fn copy_with_strides(t: &Tensor, shape: &[i64], strides: &[i64]) -> R
     }
     Ok(out)
 }
+/// The op of [`as_strided`].
+pub(super) static AS_STRIDED: &OpDef = &crate::ops::view::AS_STRIDED;
 /// A view by sizes, strides and offset.
 pub(super) fn as_strided(
     t: &Tensor,

@@ -7,8 +7,8 @@
 
 use super::{
     Slots, arithmetic, autocast, check_inplace, check_out, copy_into, forward, link_views, mode,
-    needed, record, record_constant, record_inplace, record_saved, rules_need_self, save_inputs,
-    saved_hooks, tangent, writes,
+    needed, record, record_constant, record_inplace, record_saved, replay, rules_need_self,
+    save_inputs, saved_hooks, tangent, writes,
 };
 use crate::dispatch::{
     Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs, check_apart_out,
@@ -253,6 +253,9 @@ pub(super) fn call_inplace_plainly(def: &'static OpDef, args: &[Arg<'_>]) -> Res
             let is_handled = handler::concerns(args);
             let _below = if is_handled { mode::below() } else { mode::set_grad(false) };
             write_into(def, args, target)?;
+        }
+        if def.is(Traits::VIEW) {
+            replay::note_reshaped(target);
         }
         count_write(target, Writer::Inplace(&def.name));
         if needs != 0 {

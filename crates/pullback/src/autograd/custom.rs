@@ -101,7 +101,9 @@ fn attach(
         if is_input {
             return output.detached();
         }
-        if !output.is_view() {
+        if output.is_view() {
+            output.set_creation_meta(meta);
+        } else {
             output.forget_history();
         }
         return Ok(output.clone());

@@ -3,6 +3,7 @@
 use super::hook::{AccumulateHook, HookId, TensorHook, next_id};
 use super::level::Tangent;
 use super::node::{Edge, Node};
+use super::replay::Replay;
 use super::{arithmetic, mode, view};
 use crate::dispatch::Grads;
 use crate::error::{bail, ensure};
@@ -21,6 +22,8 @@ pub struct Meta {
     pub(super) tangent: Option<Arc<Tangent>>,
     /// The tensor that a view's tangent comes from, where that is not its base.
     pub(super) forward_base: Option<Tensor>,
+    /// How a view is made of its base, where its geometry does not say that.
+    pub(super) replay: Option<Arc<Replay>>,
     /// Another leaf's accumulator, where gradients of this one go.
     shared_accumulator: Option<Node>,
 }

@@ -28,6 +28,7 @@ mod node;
 mod numbering;
 mod pushforward;
 mod record;
+mod replay;
 mod saved;
 pub mod saved_hooks;
 pub mod standard;
@@ -57,6 +58,7 @@ pub(crate) use record::{
     Slots, needed, record, record_constant, record_inplace, record_refusal, record_saved,
     rules_need_self, save_inputs,
 };
+pub use replay::Visitor;
 pub use saved::{SavedTensor, freed, freed_before_hooks};
 pub use saved_hooks::{Packed, SavedTensorHooks, saved_tensors_hooks};
 pub use thread_state::{Carrier, set_carrier};

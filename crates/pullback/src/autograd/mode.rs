@@ -11,14 +11,16 @@ pub(crate) mod bit {
     pub(crate) const INFERENCE: u32 = 2;
     /// Forward-mode tangents are computed.
     pub(crate) const FORWARD: u32 = 4;
-    /// Backward is to use no further threads. Follows its own scopes, not those of the other modes.
-    pub(crate) const SINGLE_THREADED: u32 = 64;
     /// What runs is the inside of an op: neither recorded nor tracked as a view.
     pub(crate) const BELOW: u32 = 32;
     /// Hooks pack what is saved. Follows its own scopes, not those of the other modes.
     pub(crate) const SAVED_HOOKS: u32 = 8;
     /// Somebody wants to know of writes. As above.
     pub(crate) const WRITE_OBSERVERS: u32 = 16;
+    /// Backward is to use no further threads. As above.
+    pub(crate) const SINGLE_THREADED: u32 = 64;
+    /// Views keep the ops that make them. As above.
+    pub(crate) const VIEW_REPLAY: u32 = 128;
     /// For ten types of devices: ops run in dtypes that autocast chooses. As above.
     pub(crate) const AUTOCAST: u32 = 0x3ff << 16;
 }
@@ -130,6 +132,15 @@ pub fn is_multithreading_enabled() -> bool {
 /// Says whether it may. (One thread runs a graph in any case; but the order of its nodes is told only where it may not.)
 pub fn set_multithreading_enabled(enabled: bool) {
     set_bit(bit::SINGLE_THREADED, !enabled);
+}
+/// Says whether views made on this thread from now on keep the ops that make them, so that these are what their history
+/// is made of again after writes to their base.
+pub fn set_view_replay_enabled(enabled: bool) {
+    set_bit(bit::VIEW_REPLAY, enabled);
+}
+/// Whether they do.
+pub fn is_view_replay_enabled() -> bool {
+    current() & bit::VIEW_REPLAY != 0
 }
 /// Sets bits that follow their own scopes.
 pub(super) fn set_bit(bit: u32, on: bool) {

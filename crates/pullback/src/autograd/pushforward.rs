@@ -187,6 +187,14 @@ impl Pushforward {
         Ok(out.into_vec())
     }
 
+    /// What the gradient rule of an op of one input makes of `grad`.
+    pub(super) fn pull_back(&self, grad: &Tensor) -> Result<Tensor> {
+        let rule = self.def.vjp.first().ok_or_else(|| not_implemented(self.def.name))?;
+        let grads = [Some(grad.clone())];
+        let out = self.with_context(self.def.saves, &[], &grads, &[], rule.args, rule.call)?;
+        out.into_iter().next().flatten().ok_or_else(|| not_implemented(self.def.name))
+    }
+
     fn with_context(
         &self,
         saves: &[Save],

@@ -5,14 +5,15 @@
 //! and make it anew from the base when asked.
 
 use super::node::{Backward, Edge, InputMeta, Node};
+use super::replay::{self, Replay};
 use super::{arithmetic, blame, leaf, mode, saved, tangent};
 use crate::dispatch::{Arg, Grads, OpDef, Traits, check_writable};
 use crate::error::ensure;
 use crate::site::Site;
 use crate::tensor::{Dims, Flag};
 use crate::{Error, Result, Tensor};
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
 /// How a view came to be: decides whether writing through it can be recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,10 +90,15 @@ impl Tensor {
 
 /// Links the outputs of a view op to the base of its first argument.
 #[inline]
-pub(crate) fn link_views(def: &OpDef, args: &[Arg<'_>], outputs: &[Tensor]) {
+pub(crate) fn link_views(def: &'static OpDef, args: &[Arg<'_>], outputs: &[Tensor]) {
     let Some(Arg::Tensor(source)) = args.first() else { return };
     for output in outputs {
         output.link_to_base(source, def.is(Traits::MULTI_VIEW));
+    }
+    if let Some(first) = outputs.first()
+        && replay::is_kept(source, first)
+    {
+        replay::keep(def, args, source, outputs);
     }
 }
 
@@ -109,8 +115,13 @@ pub(super) fn refreshed_grad_fn(view: &Tensor) -> Result<Option<Node>> {
     check_view_write(view, Refused::Use)?;
     let node = {
         let _grad = mode::enable_grad();
-        let window = Window::of(view, base);
-        leaf::grad_fn_of(&window.as_seen(window.elements(base)?)?)
+        let again = match replay::of(view) {
+            Some(replay) => replay.run(base)?,
+            None => {
+                arithmetic::as_strided(base, view.shape(), view.strides(), view.storage_offset())?
+            }
+        };
+        leaf::grad_fn_of(&again)
     };
     if let Some(node) = &node {
         view.output_slot().store(0, Ordering::Release);
@@ -142,40 +153,46 @@ impl Refused {
 }
 
 /// Refuses writes through views whose history could not be told.
-fn check_view_write(view: &Tensor, what: Refused) -> Result<()> {
+fn check_view_write(view: &Tensor, refused: Refused) -> Result<()> {
     let meta = view.creation_meta();
     if meta == CreationMeta::Default {
         return Ok(());
     }
     let node = leaf::grad_fn_of(view);
-    let reason = what.text();
-    let prefix = match &node {
-        Some(node) => format!("Output {} of {} is a view", view.output_nr(), node.name()),
-        None => "A view was created in no_grad mode".to_string(),
+    let what = refused.text();
+    let is_inference = meta == CreationMeta::Inference;
+    let is_unrecorded = is_inference || meta == CreationMeta::NoGrad;
+    let (mode, now) = if is_inference {
+        ("inference mode", " in normal mode")
+    } else {
+        ("no_grad mode", " with grad mode enabled")
+    };
+    let start = match &node {
+        None => format!("A view was created in {mode} and {what}{now}"),
+        Some(node) => {
+            let start = format!("Output {} of {} is a view", view.output_nr(), node.name());
+            if is_unrecorded {
+                format!("{start} of a view which was created in {mode} and {what}{now}")
+            } else {
+                format!("{start} and {what}")
+            }
+        }
     };
     let message = match meta {
         CreationMeta::NoGrad | CreationMeta::Inference => {
-            let (mode, block) = if meta == CreationMeta::NoGrad {
-                ("no_grad mode", "no_grad block")
-            } else {
-                ("inference mode", "inference_mode block")
-            };
-            let start = match &node {
-                Some(_) => format!("{prefix} of a view which was created in {mode}"),
-                None => format!("A view was created in {mode}"),
-            };
+            let block = if is_inference { "inference_mode block" } else { "no_grad block" };
             format!(
-                "{start} and {reason} with grad mode enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the {block} (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+                "{start}. Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both inside the {block} (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
             )
         }
         CreationMeta::MultiOutput => format!(
-            "{prefix} and {reason}. This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
+            "{start}. This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace the inplace operation by an out-of-place one."
         ),
         _ => format!(
-            "{prefix} and {reason}. This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
+            "{start}. This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom Function."
         ),
     };
-    Err(match what {
+    Err(match refused {
         Refused::Write => blame::refused(message, node.as_ref()),
         Refused::Use => blame::outdated(message, view, node.as_ref()),
     }
@@ -201,7 +218,7 @@ pub(crate) fn check_inplace(target: &Tensor, will_require_grad: bool) -> Result<
     if target.is_view() {
         check_view_write(target, Refused::Write)?;
         let base = target.base().expect("a view has a base");
-        if base.has_flag(Flag::REQUIRES_GRAD) && base.is_leaf_now() {
+        if base.is_leaf_now() && target.requires_grad() {
             return Err(leaf_write(
                 "a view of a leaf Variable that requires grad is being used in an in-place operation.",
                 Some(target),
@@ -275,8 +292,11 @@ pub(crate) fn rebase_history(target: &Tensor, node: Node, nr: u32) -> Result<()>
         let base_edge = if base.requires_grad() { base.gradient_edge()? } else { Edge::default() };
         let mut window = Window::of(target, &base);
         window.offset -= window.start_of(&base);
+        // What answers ops itself need not be laid out as its base.
+        let replay = replay::of(target).filter(|_| base.is_handled());
         let slices = CopySlices {
             window,
+            replay,
             base: InputMeta::of(&base),
             base_strides: base.strides().into(),
             inner: Mutex::new(Ok(node.clone())),
@@ -349,10 +369,23 @@ impl Window {
 struct CopySlices {
     /// From the base's first element.
     window: Window,
+    /// Says what the view shows where the window cannot.
+    replay: Option<Arc<Replay>>,
     base: InputMeta,
     base_strides: Dims,
     /// The node of the write, or which backward freed it.
     inner: Mutex<std::result::Result<Node, Site>>,
+}
+
+impl CopySlices {
+    /// A part of the base's gradient as the view shows it.
+    fn as_seen(&self, part: Tensor) -> Result<Tensor> {
+        if self.replay.is_some() { Ok(part) } else { self.window.as_seen(part) }
+    }
+    /// The other way.
+    fn as_kept(&self, seen: Tensor) -> Result<Tensor> {
+        if self.replay.is_some() { Ok(seen) } else { self.window.as_kept(seen) }
+    }
 }
 
 impl Backward for CopySlices {
@@ -376,9 +409,12 @@ impl Backward for CopySlices {
         let inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         let inner = inner.map_err(|at| saved::freed(Some(node), at))?;
         let result = arithmetic::copy_with_strides(&grad, &self.base.shape, &self.base_strides)?;
-        let slice = self.window.elements(&result)?;
+        let slice = match &self.replay {
+            Some(replay) => replay.run(&result)?,
+            None => self.window.elements(&result)?,
+        };
         let mut input = Grads::new();
-        input.push(Some(self.window.as_seen(arithmetic::clone(&slice)?)?));
+        input.push(Some(self.as_seen(arithmetic::clone(&slice)?)?));
         let edges = node.next_edges();
         let wanted = |i: usize| edges.get(i).is_some_and(Edge::is_valid);
         let inner_out = inner.apply(input, &wanted)?;
@@ -389,7 +425,7 @@ impl Backward for CopySlices {
                 // What the inner node gives for the old slice; nothing means zero. Elements that share memory
                 // are only ever written with one value, which does not depend on what was there.
                 match grad.filter(|_| check_writable(&slice).is_ok()) {
-                    Some(g) => arithmetic::copy_in_place(&slice, &self.window.as_kept(g)?)?,
+                    Some(g) => arithmetic::copy_in_place(&slice, &self.as_kept(g)?)?,
                     None => arithmetic::zero_in_place(&slice)?,
                 }
                 out[0] = Some(result.clone());

@@ -130,6 +130,8 @@ impl Traits {
     pub const WIDE_NUMBERS: Traits = Traits(1_048_576);
     /// A composite that is made of no other ops.
     pub const WHOLE: Traits = Traits(2_097_152);
+    /// A view that shows each element of its input once: its gradient rule is its inverse.
+    pub const BIJECTIVE: Traits = Traits(4_194_304);
     /// No flags.
     pub const NONE: Traits = Traits(0);
     /// The union.

@@ -62,7 +62,7 @@ mod trigonometry;
 mod truth;
 mod unary;
 mod vector_norm;
-mod view;
+pub(crate) mod view;
 mod view_shape;
 
 use crate::dispatch::OpDef;

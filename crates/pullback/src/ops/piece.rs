@@ -1,92 +1,13 @@
-//! More ways to cut a tensor: along a fixed dimension (`hsplit`, `vsplit`, `dsplit`), and in pieces that autograd does
-//! not know as views (`unsafe_split`, `unsafe_chunk`): they share memory, but each counts its own writes.
+//! Cutting a tensor along a fixed dimension: by columns (`hsplit`), rows (`vsplit`) and in depth (`dsplit`).
 
-use super::split::{all_defined, pieces_of, split_sizes, with_size};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::tensor::shape::wrap_dim;
 use crate::{ErrorKind, Result, Tensor};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub(crate) static OPS: &[&OpDef] = &[
-    &UNSAFE_SPLIT,
-    &UNSAFE_SPLIT_WITH_SIZES,
-    &UNSAFE_CHUNK,
-    &HSPLIT,
-    &HSPLIT_AT,
-    &VSPLIT,
-    &VSPLIT_AT,
-    &DSPLIT,
-    &DSPLIT_AT,
-];
-
-/// The same memory in tensors that are no views, each with a version counter of its own.
-fn apart(pieces: &[Tensor]) -> Result<Vec<Tensor>> {
-    pieces.iter().map(Tensor::with_own_version).collect()
-}
-
-/// As `split`, in pieces that are no views: writes to them are not seen by autograd in `self`.
-#[op("unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]", jvp = linear)]
-impl UnsafeSplit {
-    fn cpu(self_: &Tensor, split_size: i64, dim: i64) -> Result<Vec<Tensor>> {
-        apart(&self_.split(split_size, dim)?)
-    }
-    fn vjp_self(
-        grads: &[Option<Tensor>],
-        self_shape: &[i64],
-        split_size: i64,
-        dim: i64,
-    ) -> Result<Tensor> {
-        let at = wrap_dim(dim, self_shape.len())?;
-        let sizes = split_sizes(self_shape[at], split_size);
-        super::join::cat(&all_defined(grads, sizes.map(|n| with_size(self_shape, at, n)))?, dim)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.normal(&[5, 2])).with("split_size", 2_i64)]
-    }
-}
-
-/// As `split_with_sizes`, in pieces that are no views.
-#[op("unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]", jvp = linear)]
-impl UnsafeSplitWithSizes {
-    fn cpu(self_: &Tensor, split_sizes: &[i64], dim: i64) -> Result<Vec<Tensor>> {
-        apart(&self_.split_with_sizes(split_sizes, dim)?)
-    }
-    fn vjp_self(
-        grads: &[Option<Tensor>],
-        self_shape: &[i64],
-        split_sizes: &[i64],
-        dim: i64,
-    ) -> Result<Tensor> {
-        let at = wrap_dim(dim, self_shape.len())?;
-        let shapes = split_sizes.iter().map(|&n| with_size(self_shape, at, n));
-        super::join::cat(&all_defined(grads, shapes)?, dim)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.normal(&[5, 2])).with("split_sizes", [2, 0, 3])]
-    }
-}
-
-/// As `chunk`, in pieces that are no views.
-#[op("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]")]
-impl UnsafeChunk {
-    fn composite(self_: &Tensor, chunks: i64, dim: i64) -> Result<Vec<Tensor>> {
-        ensure!(self_.ndim() > 0, runtime, "chunk expects at least a 1-dimensional tensor");
-        ensure!(chunks > 0, runtime, "chunk expects `chunks` to be greater than 0, got: {chunks}");
-        let size = self_.shape()[wrap_dim(dim, self_.ndim())?];
-        if size == 0 {
-            // As many pieces as asked for, each empty.
-            let count = self_.chunk(chunks, dim)?.len();
-            return self_.unsafe_split_with_sizes(&vec![0; count], dim);
-        }
-        self_.unsafe_split(pieces_of(size, chunks), dim)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.normal(&[5, 2])).with("chunks", 2_i64)]
-    }
-}
+pub(crate) static OPS: &[&OpDef] = &[&HSPLIT, &HSPLIT_AT, &VSPLIT, &VSPLIT_AT, &DSPLIT, &DSPLIT_AT];
 
 /// Refuses tensors of too few dimensions.
 fn check_dims(name: &str, self_: &Tensor, least: usize) -> Result<()> {

@@ -21,7 +21,7 @@ fn retyped(t: &Tensor, dtype: DType, (shape, strides): Layout, offset: i64) -> R
 }
 
 /// Complex numbers as pairs of real ones: a last dimension of size 2.
-#[op("view_as_real(Tensor(a) self) -> Tensor(a)", function_only, view, jvp = linear)]
+#[op("view_as_real(Tensor(a) self) -> Tensor(a)", function_only, view, bijective, jvp = linear)]
 impl ViewAsReal {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         ensure!(
@@ -36,12 +36,12 @@ impl ViewAsReal {
         retyped(self_, self_.dtype().to_real(), (shape, strides), self_.storage_offset() * 2)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
-        grad.contiguous()?.view_as_complex()
+        grad.view_as_complex().or_else(|_| grad.contiguous()?.view_as_complex())
     }
 }
 
 /// Pairs of real numbers (a last dimension of size 2) as complex ones.
-#[op("view_as_complex(Tensor(a) self) -> Tensor(a)", function_only, view, jvp = linear, autocast = fp32)]
+#[op("view_as_complex(Tensor(a) self) -> Tensor(a)", function_only, view, bijective, jvp = linear, autocast = fp32)]
 impl ViewAsComplex {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         let dtype = self_.dtype();
@@ -79,7 +79,7 @@ impl ViewAsComplex {
         retyped(self_, dtype.to_complex(), (shape, strides), self_.storage_offset() / 2)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
-        grad.contiguous()?.view_as_real()
+        grad.view_as_real()
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() { Vec::new() } else { vec![Sample::of(s.normal(&[3, 2]))] }

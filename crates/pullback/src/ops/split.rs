@@ -17,13 +17,16 @@ pub(crate) static OPS: &[&OpDef] = &[
     &SPLIT_TENSOR,
     &SPLIT_WITH_SIZES,
     &CHUNK,
+    &UNSAFE_SPLIT,
+    &UNSAFE_SPLIT_WITH_SIZES,
+    &UNSAFE_CHUNK,
     &TENSOR_SPLIT,
     &TENSOR_SPLIT_INDICES,
     &TENSOR_SPLIT_BY,
 ];
 
 /// The given gradients, with zeros where there is none; `shapes` gives the shape of each.
-pub(super) fn all_defined<'a>(
+fn all_defined<'a>(
     grads: &[Option<Tensor>],
     shapes: impl Iterator<Item = Dims> + 'a,
 ) -> Result<Vec<Tensor>> {
@@ -35,7 +38,7 @@ pub(super) fn all_defined<'a>(
     grads.iter().zip(shapes).map(fill).collect()
 }
 
-pub(super) fn with_size(shape: &[i64], dim: usize, size: i64) -> Dims {
+fn with_size(shape: &[i64], dim: usize, size: i64) -> Dims {
     let mut out = Dims::from_slice(shape);
     out[dim] = size;
     out
@@ -94,7 +97,7 @@ fn pieces(
 }
 
 /// How many pieces of `each` elements `size` elements make, the last one smaller if need be.
-pub(super) fn pieces_of(size: i64, each: i64) -> i64 {
+fn pieces_of(size: i64, each: i64) -> i64 {
     size / each + i64::from(size % each != 0)
 }
 
@@ -103,13 +106,13 @@ fn split_count(size: i64, split_size: i64) -> i64 {
 }
 
 /// The sizes of pieces of `split_size` out of `size`, the last one smaller if need be.
-pub(super) fn split_sizes(size: i64, split_size: i64) -> impl Iterator<Item = i64> + Clone {
+fn split_sizes(size: i64, split_size: i64) -> impl Iterator<Item = i64> + Clone {
     (0..split_count(size, split_size))
         .map(move |i| if split_size == 0 { 0 } else { split_size.min(size - i * split_size) })
 }
 
 /// Pieces of size `split_size` along `dim`; the last one is smaller if it does not divide.
-#[op("split.Tensor(Tensor(a -> *) self, int split_size, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear)]
+#[op("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear)]
 impl Split {
     fn cpu(self_: &Tensor, split_size: i64, dim: i64) -> Result<Vec<Tensor>> {
         ensure!(self_.ndim() != 0, runtime, "split expects at least a 1-dimensional tensor");
@@ -179,7 +182,7 @@ impl SplitTensor {
 }
 
 /// Pieces of the given sizes along `dim`, which must add up to its size.
-#[op("split_with_sizes(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear)]
+#[op("split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear)]
 impl SplitWithSizes {
     fn cpu(self_: &Tensor, split_sizes: &[i64], dim: i64) -> Result<Vec<Tensor>> {
         ensure!(self_.ndim() != 0, runtime, "split expects at least a 1-dimensional tensor");
@@ -214,12 +217,17 @@ impl SplitWithSizes {
     }
 }
 
+fn check_chunks(self_: &Tensor, chunks: i64) -> Result<()> {
+    ensure!(self_.ndim() > 0, runtime, "chunk expects at least a 1-dimensional tensor");
+    ensure!(chunks > 0, runtime, "chunk expects `chunks` to be greater than 0, got: {chunks}");
+    Ok(())
+}
+
 /// At most `chunks` pieces of equal size along `dim`, the last one smaller if it does not divide.
 #[op("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]")]
 impl Chunk {
     fn composite(self_: &Tensor, chunks: i64, dim: i64) -> Result<Vec<Tensor>> {
-        ensure!(self_.ndim() > 0, runtime, "chunk expects at least a 1-dimensional tensor");
-        ensure!(chunks > 0, runtime, "chunk expects `chunks` to be greater than 0, got: {chunks}");
+        check_chunks(self_, chunks)?;
         let size = self_.shape()[wrap_dim(dim, self_.ndim())?];
         let each = pieces_of(size, chunks);
         if each == 0 && size == 0 {
@@ -230,6 +238,70 @@ impl Chunk {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.normal(&[5, 2])).with("chunks", 2_i64)]
+    }
+}
+
+/// Pieces that count their writes for themselves, and are no views to autograd.
+fn on_their_own(pieces: Vec<Tensor>) -> Result<Vec<Tensor>> {
+    pieces.iter().map(Tensor::with_own_version).collect()
+}
+
+/// As `split`, but to autograd the pieces share no memory: they may be written to, if nobody uses `self` afterwards.
+#[op("unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", jvp = linear)]
+impl UnsafeSplit {
+    fn cpu(self_: &Tensor, split_size: i64, dim: i64) -> Result<Vec<Tensor>> {
+        on_their_own(Split::cpu(self_, split_size, dim)?)
+    }
+    fn vjp_self(
+        grads: &[Option<Tensor>],
+        self_shape: &[i64],
+        split_size: i64,
+        dim: i64,
+    ) -> Result<Tensor> {
+        Split::vjp_self(grads, self_shape, split_size, dim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        Split::samples(s)
+    }
+}
+
+/// As `split_with_sizes`, but to autograd the pieces share no memory: they may be written to, if nobody uses `self` afterwards.
+#[op(
+    "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
+    jvp = linear
+)]
+impl UnsafeSplitWithSizes {
+    fn cpu(self_: &Tensor, split_sizes: &[i64], dim: i64) -> Result<Vec<Tensor>> {
+        on_their_own(SplitWithSizes::cpu(self_, split_sizes, dim)?)
+    }
+    fn vjp_self(
+        grads: &[Option<Tensor>],
+        self_shape: &[i64],
+        split_sizes: &[i64],
+        dim: i64,
+    ) -> Result<Tensor> {
+        SplitWithSizes::vjp_self(grads, self_shape, split_sizes, dim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        SplitWithSizes::samples(s)
+    }
+}
+
+/// As `chunk`, but to autograd the pieces share no memory: they may be written to, if nobody uses `self` afterwards.
+#[op("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]")]
+impl UnsafeChunk {
+    fn composite(self_: &Tensor, chunks: i64, dim: i64) -> Result<Vec<Tensor>> {
+        check_chunks(self_, chunks)?;
+        let size = self_.shape()[wrap_dim(dim, self_.ndim())?];
+        let each = pieces_of(size, chunks);
+        if each == 0 && size == 0 {
+            room_for(chunks)?;
+            return self_.unsafe_split_with_sizes(&vec![0; chunks as usize], dim);
+        }
+        self_.unsafe_split(each, dim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        Chunk::samples(s)
     }
 }
 

@@ -21,10 +21,11 @@ pub(crate) static OPS: &[&OpDef] = &[
     &TRANSPOSE,
     &SELECT,
     &SLICE,
+    &SLICE_INVERSE,
 ];
 
 /// The same elements with another shape of equal element count; one size may be -1. Never copies.
-#[op("view(Tensor(a) self, int[] size) -> Tensor(a)", view, method_only, jvp = linear)]
+#[op("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", view, bijective, method_only, jvp = linear)]
 impl View {
     fn cpu(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
         let shape = infer_shape(size, self_.numel())?;
@@ -82,7 +83,7 @@ impl Reshape {
 }
 
 /// Dimensions of size 1 repeated without copying; -1 keeps a size.
-#[op("expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)", view, method_only, jvp = linear, method = expand_view)]
+#[op("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", view, method_only, jvp = linear, method = expand_view)]
 impl Expand {
     fn cpu(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
         ensure!(
@@ -157,7 +158,7 @@ impl Tensor {
 
 /// A view by explicit sizes, strides and offset into the storage (in elements).
 #[op(
-    "as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)",
+    "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)",
     view
 )]
 impl AsStrided {
@@ -313,7 +314,7 @@ impl Detach {
 }
 
 /// A view of everything.
-#[op("alias(Tensor(a) self) -> Tensor(a)", function_only, view, internal, jvp = linear, samples = unary)]
+#[op("alias(Tensor(a) self) -> Tensor(a)", function_only, view, bijective, internal, jvp = linear, samples = unary)]
 impl Alias {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         self_.alias_with(self_.shape(), self_.strides(), self_.storage_offset())
@@ -324,7 +325,7 @@ impl Alias {
 }
 
 /// The dimensions in another order.
-#[op("permute(Tensor(a) self, int[] dims) -> Tensor(a)", view, jvp = linear)]
+#[op("permute(Tensor(a) self, int[] dims) -> Tensor(a)", view, bijective, jvp = linear)]
 impl Permute {
     fn cpu(self_: &Tensor, dims: &[i64]) -> Result<Tensor> {
         ensure!(
@@ -377,7 +378,7 @@ impl Permute {
 }
 
 /// Two dimensions swapped.
-#[op("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", view, jvp = linear, alias("swapaxes", "swapdims"))]
+#[op("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", view, bijective, jvp = linear, alias("swapaxes", "swapdims"))]
 impl Transpose {
     fn cpu(self_: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
         let (a, b) = (wrap_dim(dim0, self_.ndim())?, wrap_dim(dim1, self_.ndim())?);
@@ -401,7 +402,7 @@ impl Transpose {
 }
 
 /// The slice at `index` of dimension `dim`, without that dimension.
-#[op("select.int(Tensor(a) self, int dim, int index) -> Tensor(a)", view, jvp = linear)]
+#[op("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", view, jvp = linear)]
 impl Select {
     fn cpu(self_: &Tensor, dim: i64, index: i64) -> Result<Tensor> {
         ensure!(self_.ndim() > 0, index, "select() cannot be applied to a 0-dim tensor.");
@@ -443,7 +444,7 @@ impl Select {
 }
 
 /// Every `step`-th index of dimension `dim` from `start` up to `end`; both may count from the end.
-#[op("slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)", function_only, view, internal, jvp = linear)]
+#[op("slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)", function_only, view, internal, jvp = linear)]
 impl Slice {
     fn cpu(
         self_: &Tensor,
@@ -491,6 +492,33 @@ impl Slice {
             sample(s.normal(&[2, 4]), -1, -3, -1, 1),
             sample(s.normal(&[3]), 0, 2, 1, 1),
         ]
+    }
+}
+
+/// What `self` is the slice of, seen in the memory around it as `src` is seen in its own.
+#[op("slice_inverse(Tensor(a) self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
+     view, not_differentiable(src), jvp = linear)]
+impl SliceInverse {
+    fn cpu(self_: &Tensor, src: &Tensor) -> Result<Tensor> {
+        let offset = check_strided(self_, src.shape(), src.strides(), Some(src.storage_offset()))?;
+        self_.alias_with(src.shape(), src.strides(), offset)
+    }
+    fn vjp_self(
+        grad: &Tensor,
+        dim: i64,
+        start: Option<i64>,
+        end: Option<i64>,
+        step: i64,
+    ) -> Result<Tensor> {
+        grad.slice(dim, start, end, step)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |t: Tensor, src: Tensor| Sample::new([t.into(), src.into()]);
+        vec![sample(s.normal(&[3, 2]), s.normal(&[3, 2])), sample(s.normal(&[0]), s.normal(&[0]))]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let sample = Sample::new([s.normal(&[2]).into(), s.normal(&[3]).into()]);
+        vec![InvalidSample::new(sample, ErrorKind::Runtime, "out of bounds for storage")]
     }
 }
 

@@ -143,7 +143,7 @@ fn check_t(self_: &Tensor) -> Result<()> {
 }
 
 /// A matrix transposed; vectors and numbers as they are.
-#[op("t(Tensor(a) self) -> Tensor(a)", view, jvp = linear, method = t)]
+#[op("t(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear, method = t)]
 impl Transposed {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         check_t(self_)?;
@@ -190,7 +190,7 @@ impl TransposeInPlace {
 }
 
 /// Without its dimensions of size 1.
-#[op("squeeze(Tensor(a) self) -> Tensor(a)", view, jvp = linear)]
+#[op("squeeze(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear)]
 impl Squeeze {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         seen_as(self_, squeezed(self_, None)?)
@@ -208,7 +208,7 @@ impl Squeeze {
 }
 
 /// Without dimension `dim`, if its size is 1.
-#[op("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", view, jvp = linear, node = "SqueezeBackward1")]
+#[op("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward1")]
 impl SqueezeDim {
     fn cpu(self_: &Tensor, dim: i64) -> Result<Tensor> {
         seen_as(self_, squeezed(self_, Some(&[dim]))?)
@@ -223,7 +223,7 @@ impl SqueezeDim {
 }
 
 /// Without those of the dimensions `dim` whose size is 1.
-#[op("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", view, jvp = linear, node = "SqueezeBackward2")]
+#[op("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward2")]
 impl SqueezeDims {
     fn cpu(self_: &Tensor, dim: &[i64]) -> Result<Tensor> {
         seen_as(self_, squeezed(self_, Some(dim))?)
@@ -276,7 +276,7 @@ impl SqueezeDimsInPlace {
 }
 
 /// With a new dimension of size 1 at `dim`.
-#[op("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", view, jvp = linear)]
+#[op("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear)]
 impl Unsqueeze {
     fn cpu(self_: &Tensor, dim: i64) -> Result<Tensor> {
         seen_as(self_, unsqueezed(self_, dim)?)

@@ -48,6 +48,8 @@ impl Flag {
     pub(crate) const OWN_TANGENT: u32 = 1 << 15;
     /// A view whose tangent is that of another tensor than its base.
     pub(crate) const FORWARD_BASE: u32 = 1 << 16;
+    /// A view that keeps the ops which made it (see `autograd::replay`).
+    pub(crate) const REPLAYS: u32 = 1 << 17;
     /// Its ops are answered by the process's handler (see `dispatch::handler`).
     pub(crate) const HANDLED: u32 = 1 << 13;
     /// Bits 8..12: how a view was made (`CreationMeta`).

@@ -37,6 +37,16 @@ impl Version {
             at: AtomicU64::new(0),
         }
     }
+    /// A counter that goes on from here by itself.
+    pub(crate) fn fork(&self) -> Version {
+        Version {
+            count: AtomicU32::new(self.get()),
+            is_watched: AtomicBool::new(self.is_watched()),
+            is_out: AtomicBool::new(self.is_out.load(Ordering::Relaxed)),
+            by: AtomicPtr::new(self.by.load(Ordering::Relaxed)),
+            at: AtomicU64::new(self.at.load(Ordering::Relaxed)),
+        }
+    }
     #[inline(always)]
     pub(crate) fn get(&self) -> u32 {
         self.count.load(Ordering::Acquire)

@@ -42,6 +42,15 @@ fn _set_multithreading_enabled(enabled: &Bound<'_, PyAny>) -> PyResult<()> {
 fn is_inference_mode_enabled() -> bool {
     mode::is_inference_mode()
 }
+#[pyfunction]
+fn _is_view_replay_enabled() -> bool {
+    mode::is_view_replay_enabled()
+}
+#[pyfunction]
+fn _set_view_replay_enabled(enabled: &Bound<'_, PyAny>) -> PyResult<()> {
+    mode::set_view_replay_enabled(flag(enabled, "set_view_replay_enabled", ("enabled", 1))?);
+    Ok(())
+}
 /// All modes of this thread as one number, and back.
 #[pyfunction]
 fn _modes() -> u32 {
@@ -60,6 +69,8 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(is_inference_mode_enabled, module)?)?;
     module.add_function(wrap_pyfunction!(_is_multithreading_enabled, module)?)?;
     module.add_function(wrap_pyfunction!(_set_multithreading_enabled, module)?)?;
+    module.add_function(wrap_pyfunction!(_is_view_replay_enabled, module)?)?;
+    module.add_function(wrap_pyfunction!(_set_view_replay_enabled, module)?)?;
     module.add_function(wrap_pyfunction!(_modes, module)?)?;
     module.add_function(wrap_pyfunction!(_restore_modes, module)?)
 }

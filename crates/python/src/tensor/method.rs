@@ -12,11 +12,11 @@ use crate::raw::object::{
 };
 use crate::result::{none, scalar};
 use crate::switch::Switched;
-use crate::tensor::{construct, conversion, display, dlpack, legacy, numpy, storage};
+use crate::tensor::{construct, conversion, display, dlpack, legacy, numpy, storage, view};
 use pullback::dispatch::handler;
 use pullback::tensor::shape::wrap_dim;
 use pullback::{DType, MemoryFormat, Scalar, Tensor};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyMethodDef, PyObject, PyTypeObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -227,8 +227,33 @@ fn retain_grad(_: Python<'_>, slf: *mut PyObject) -> Reply {
     Ok(none())
 }
 
+/// Refuses memory formats that `resize_` cannot give.
+fn check_resize_format(name: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    match conversion::format_of(name, given)? {
+        None | Some(MemoryFormat::Contiguous) => Ok(()),
+        Some(MemoryFormat::Preserve) if name == "resize_as_" => Ok(()),
+        Some(MemoryFormat::Preserve) => {
+            Err(PyRuntimeError::new_err("Unsupported memory format Preserve"))
+        }
+        Some(_) => Err(PyNotImplementedError::new_err(format!(
+            "{name}() gives memory in row-major order only; use to(memory_format=...) on the result"
+        ))),
+    }
+}
+
 fn resize_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
-    let given = args.positionals(py);
+    let mut given = args.positionals(py);
+    for (name, value) in args.to_python(py)?.1.iter() {
+        match name.extract::<&str>()? {
+            "size" if given.is_empty() => given.push(value),
+            "memory_format" => check_resize_format("resize_", Some(&value))?,
+            other => {
+                return Err(PyTypeError::new_err(format!(
+                    "resize_() got an unexpected keyword argument '{other}'"
+                )));
+            }
+        }
+    }
     if given.is_empty() {
         return Err(PyTypeError::new_err(
             "resize_() missing 1 required positional arguments: \"size\"",
@@ -250,29 +275,24 @@ fn resize_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     lock::give_back();
     same(slf)
 }
-/// `x.resize_as_(template, *, memory_format=None)`.
+
+/// `x.resize_as_(the_template, *, memory_format=None)`: `resize_` to the sizes of another tensor.
 fn resize_as_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let names = ["the_template", "memory_format"];
     let [template, format] = args.bind(py, "resize_as_", names, 1)?;
     let template = template.expect("required");
-    let Some(template) = as_tensor(&template) else {
+    let Some(shape) = as_tensor(&template).map(Tensor::shape) else {
         return Err(PyTypeError::new_err(format!(
             "resize_as_(): argument 'the_template' (position 1) must be Tensor, not {}",
             type_name(&template)
         )));
     };
-    match conversion::format_of("resize_as_", format.as_ref())? {
-        None | Some(MemoryFormat::Contiguous) => {}
-        Some(_) => {
-            return Err(pyo3::exceptions::PyNotImplementedError::new_err(
-                "resize_as_() to another memory format than contiguous_format",
-            ));
-        }
-    }
-    this(slf).resize(template.shape()).map_err(raise)?;
+    check_resize_format("resize_as_", format.as_ref())?;
+    this(slf).resize(shape).map_err(raise)?;
     lock::give_back();
     same(slf)
 }
+
 /// A tensor of `size` in the memory of `source`, for `x.set_(source, storage_offset, size, stride=())`.
 fn part_of(
     source: &Tensor,
@@ -497,6 +517,9 @@ pub(crate) fn table() -> Vec<PyMethodDef> {
         plain!(c"is_signed", is_signed),
         plain!(c"is_inference", is_inference),
         plain!(c"_is_view", is_view),
+        args!(c"_view_func", view::view_func),
+        args!(c"_view_func_unsafe", view::view_func_unsafe),
+        args!(c"_rev_view_func_unsafe", view::rev_view_func_unsafe),
         without(c"_use_count", noargs!(use_count)),
         plain!(c"get_device", get_device),
         plain!(c"is_conj", no),

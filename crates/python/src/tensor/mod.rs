@@ -11,4 +11,5 @@ pub(crate) mod method;
 pub(crate) mod numpy;
 pub(crate) mod property;
 pub(crate) mod storage;
+mod view;
 pub(crate) mod weak;

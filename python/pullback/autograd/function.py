@@ -265,6 +265,20 @@ class _Delayed(Function):
         raise RuntimeError(ctx.message)
 
 
+# The node says what it does.
+_Delayed._backward_cls.__name__ = "Error"
+
+
+def _is_differentiable(output: Any) -> bool:
+    is_tensor = isinstance(output, _C.TensorBase)
+    return is_tensor and (output.is_floating_point() or output.is_complex())
+
+
+def _stand_in(output: Any) -> Any:
+    """The output as one that wants a gradient; for what can have none, a tensor that does not."""
+    return output.detach().requires_grad_() if _is_differentiable(output) else _C.tensor(0.0)
+
+
 class DelayedError:
     """Gives aliases of tensors through which no gradient flows: backward fails with ``msg``.
 
@@ -301,17 +315,11 @@ def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
             return outputs
         if not isinstance(outputs, tuple):
             outputs = (outputs,)
-        places = [i for i, o in enumerate(outputs) if isinstance(o, _C.TensorBase)]
-        fakes = [
-            outputs[i].detach().requires_grad_()
-            for i in places
-            if outputs[i].is_floating_point() or outputs[i].is_complex()
-        ]
-        delayed = iter(_Delayed.apply(_ONCE, *fakes)) if fakes else iter(())
-        result = list(outputs)
-        for i in places:
-            if outputs[i].is_floating_point() or outputs[i].is_complex():
-                result[i] = next(delayed)
-        return tuple(result)
+        # What has no derivative keeps its place in the node.
+        aliases = _Delayed.apply(_ONCE, *[_stand_in(output) for output in outputs])
+        return tuple(
+            alias if _is_differentiable(output) else output
+            for alias, output in zip(aliases, outputs, strict=True)
+        )
 
     return wrapper

@@ -132,12 +132,20 @@ impl SavedTensor {
         ))
     }
     /// Lets ``pack_hook`` say what is kept of the tensor, from now on, and ``unpack_hook`` make the tensor of that.
+    #[pyo3(signature = (*hooks))]
     fn register_hooks(
         &self,
         py: Python<'_>,
-        pack_hook: &Bound<'_, PyAny>,
-        unpack_hook: &Bound<'_, PyAny>,
+        hooks: &Bound<'_, pyo3::types::PyTuple>,
     ) -> PyResult<()> {
+        let Ok((pack_hook, unpack_hook)) = hooks.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()
+        else {
+            return Err(PyTypeError::new_err(format!(
+                "register_hooks(): incompatible function arguments: it takes two functions, pack_hook and unpack_hook, but {} were given",
+                hooks.len()
+            )));
+        };
+        let (pack_hook, unpack_hook) = (&pack_hook, &unpack_hook);
         let hooks = Hooks::new(pack_hook, unpack_hook)?;
         match &self.keeper {
             Keeper::Node(node, index) => node.pack_saved(*index, self.item, &hooks).map_err(raise),

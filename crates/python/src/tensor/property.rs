@@ -204,8 +204,9 @@ fn or_none(dict: Option<Bound<'_, pyo3::types::PyDict>>) -> *mut PyObject {
 }
 fn set_hooks(_: Python<'_>, _: *mut PyObject, value: Option<Bound<'_, PyAny>>) -> PyResult<()> {
     match value {
+        None => Err(PyRuntimeError::new_err("Deletion of the dictionary of hooks is not allowed!")),
         Some(v) if v.is_none() || v.is_instance_of::<pyo3::types::PyDict>() => Ok(()),
-        _ => Err(PyTypeError::new_err("_backward_hooks can only be a dict or None")),
+        Some(_) => Err(PyTypeError::new_err("_backward_hooks can only be a dict or None")),
     }
 }
 

@@ -1,4 +1,4 @@
-"""Custom functions, paragraph by paragraph (see also `test_function.py`): outputs, marks, saving."""
+"""Custom functions by the paragraph (see also `test_function.py`): outputs, marks, saving."""
 
 from __future__ import annotations
 

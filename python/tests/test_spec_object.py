@@ -28,12 +28,34 @@ def test_complex_numbers_become_real_ones_only_without_imaginary_part() -> None:
     assert complex(torch.tensor(2 + 3j)) == 2 + 3j
 
 
+def test_the_native_base_is_neither_made_nor_subclassed() -> None:
+    base = torch._C.TensorBase
+    with pytest.raises(RuntimeError, match="Cannot directly construct TensorBase"):
+        base()
+    with pytest.raises(RuntimeError, match="Cannot subclass _TensorBase directly"):
+        type("Mine", (base,), {})
+
+
 def test_dictionaries_of_hooks_cannot_be_deleted() -> None:
     x = torch.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match="not allowed"):
         del x._backward_hooks
     with pytest.raises(RuntimeError, match="not allowed"):
         del x._post_accumulate_grad_hooks
+
+
+def test_setting_the_dictionary_of_hooks_takes_them_away_or_is_refused() -> None:
+    x: Any = torch.ones(1, requires_grad=True)
+    for nothing in (None, {}):
+        x.register_hook(lambda g: g * 100)
+        x._backward_hooks = nothing
+        (x * 2).sum().backward()
+        assert x.grad.tolist() == [2]
+        x.grad = None
+    with pytest.raises(NotImplementedError, match="use register_hook"):
+        x._backward_hooks = {0: print}
+    with pytest.raises(TypeError, match="can only be a dict or None"):
+        x._backward_hooks = 3
 
 
 def test_the_old_name_of_tensors_takes_tensors_or_nothing() -> None:

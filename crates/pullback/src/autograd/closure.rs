@@ -63,21 +63,21 @@ type Jvp<const N: usize, R> = dyn Fn(&Context, [Option<Tensor>; N]) -> Result<R>
 /// use pullback::{Result, Tensor};
 ///
 /// # fn main() -> Result<()> {
-/// let exponent = 3.0;
-/// let power = Custom::new(
-///     "Power",
+/// let factor = 3.0; // What is no tensor is captured.
+/// let square = Custom::new(
+///     "Square",
 ///     move |ctx, [x]| {
 ///         ctx.save_for_backward(x);
-///         x.pow(exponent)
+///         (x * x * factor).get()
 ///     },
 ///     move |ctx, grad: Tensor| {
 ///         let [x] = &ctx.saved()?;
-///         Ok([Some((grad * (x.pow(exponent - 1.0)? * exponent)).get()?)])
+///         Ok([Some((grad * (x * (2.0 * factor))).get()?)])
 ///     },
 /// );
 /// let x = Tensor::from_slice(&[2.0], &[1])?.with_grad()?;
-/// let y = power.apply([&x])?;
-/// assert_eq!(y.grad_fn()?.unwrap().name(), "PowerBackward");
+/// let y = square.apply([&x])?;
+/// assert_eq!(y.grad_fn()?.unwrap().name(), "SquareBackward");
 /// y.backward()?;
 /// assert_eq!(x.grad().unwrap().to_vec::<f64>()?, [12.0]);
 /// # Ok(())

@@ -9,9 +9,10 @@ use crate::raw::entry::{Reply, getter, setter};
 use crate::raw::object::{as_tensor, shape_of, tensor_of, wrap};
 use crate::result::{none, scalar};
 use pullback::{Layout, Scalar, Tensor, binding};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use std::ptr::null_mut;
 
 fn bool_reply(value: bool) -> Reply {
@@ -199,15 +200,46 @@ fn hooks(py: Python<'_>, slf: *mut PyObject) -> Reply {
 fn accumulate_hooks(py: Python<'_>, slf: *mut PyObject) -> Reply {
     Ok(or_none(super::method::current_hooks(py, slf, Kind::Accumulate)?))
 }
-fn or_none(dict: Option<Bound<'_, pyo3::types::PyDict>>) -> *mut PyObject {
+fn or_none(dict: Option<Bound<'_, PyDict>>) -> *mut PyObject {
     dict.map_or_else(none, |dict| dict.into_any().into_ptr())
 }
-fn set_hooks(_: Python<'_>, _: *mut PyObject, value: Option<Bound<'_, PyAny>>) -> PyResult<()> {
-    match value {
-        None => Err(PyRuntimeError::new_err("Deletion of the dictionary of hooks is not allowed!")),
-        Some(v) if v.is_none() || v.is_instance_of::<pyo3::types::PyDict>() => Ok(()),
-        Some(_) => Err(PyTypeError::new_err("_backward_hooks can only be a dict or None")),
+fn set_hooks(py: Python<'_>, slf: *mut PyObject, value: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+    // SAFETY: a setter of tensors.
+    let nr = unsafe { tensor_of(slf) }.output_nr();
+    replace_hooks(super::method::current_hooks(py, slf, Kind::Tensor(nr))?, value)
+}
+fn set_accumulate_hooks(
+    py: Python<'_>,
+    slf: *mut PyObject,
+    value: Option<Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    replace_hooks(super::method::current_hooks(py, slf, Kind::Accumulate)?, value)
+}
+/// None and an empty dictionary take the hooks away; new ones are registered one by one.
+fn replace_hooks(
+    known: Option<Bound<'_, PyDict>>,
+    value: Option<Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let Some(value) = value else {
+        return Err(PyRuntimeError::new_err("Deletion of the dictionary of hooks is not allowed!"));
+    };
+    let Ok(dict) = value.cast::<PyDict>() else {
+        if value.is_none() {
+            known.iter().for_each(PyDictMethods::clear);
+            return Ok(());
+        }
+        return Err(PyTypeError::new_err("_backward_hooks can only be a dict or None"));
+    };
+    if known.as_ref().is_some_and(|known| known.is(dict)) {
+        return Ok(());
     }
+    if !dict.is_empty() {
+        return Err(PyNotImplementedError::new_err(
+            "hooks cannot be set as a dictionary: use register_hook or register_post_accumulate_grad_hook",
+        ));
+    }
+    known.iter().for_each(PyDictMethods::clear);
+    Ok(())
 }
 
 /// The table of getters and setters.
@@ -249,7 +281,7 @@ pub(crate) fn table() -> Vec<ffi::PyGetSetDef> {
         both!(c"_grad", grad, set_grad),
         both!(c"data", data, set_data),
         both!(c"_backward_hooks", hooks, set_hooks),
-        both!(c"_post_accumulate_grad_hooks", accumulate_hooks, set_hooks),
+        both!(c"_post_accumulate_grad_hooks", accumulate_hooks, set_accumulate_hooks),
         read!(c"is_leaf", is_leaf),
         read!(c"retains_grad", retains_grad),
         read!(c"is_sparse", is_sparse),

@@ -313,6 +313,11 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         )
 
     def __complex__(self) -> complex:
+        if self.numel() != 1:
+            raise ValueError(
+                "only one element tensors can be converted to Python scalars, "
+                f"not one of {self.numel()}"
+            )
         return complex(self.item())
 
     def __format__(self, spec: str) -> str:

@@ -367,3 +367,48 @@ def test_an_answer_may_ask_which_node_is_running() -> None:
         ("div", "DivBackward0"),
         ("mul", "MulBackward0"),
     ]
+
+
+def test_reading_an_element_is_an_op_that_modes_and_classes_answer() -> None:
+    seen: list[str] = []
+
+    class Log(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    x = torch.tensor([3.0], requires_grad=True)
+    with Log():
+        assert x.item() == 3.0
+        assert float(x) == 3.0
+        assert bool(x)
+        assert int(x) == 3
+        assert torch.is_nonzero(x)
+    assert seen == ["aten._local_scalar_dense.default"] * 5
+    two = torch.ones(2)
+    with Log(), pytest.raises(RuntimeError, match="a Tensor with 2 elements cannot be converted"):
+        two.item()
+    assert len(seen) == 5
+
+    class Wrapper(torch.Tensor):
+        inner: Any
+
+        @staticmethod
+        def __new__(cls, inner: Any) -> Any:
+            made = torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+            made.inner = inner
+            return made
+
+        @classmethod
+        def __torch_dispatch__(
+            cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            result = func(*[getattr(arg, "inner", arg) for arg in args], **(kwargs or {}))
+            return cls(result) if isinstance(result, torch.Tensor) else result
+
+    wrapped = Wrapper(torch.tensor(5.0))
+    assert (wrapped.item(), float(wrapped), int(wrapped), bool(wrapped)) == (5.0, 5.0, 5, True)
+    assert bool(wrapped == 5)
+    assert Wrapper(torch.tensor([1, 2, 3])).max().item() == 3

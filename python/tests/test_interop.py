@@ -99,8 +99,12 @@ def test_from_numpy_refuses() -> None:
 def test_read_only_arrays_warn() -> None:
     array = np.zeros(2)
     array.flags.writeable = False
-    with pytest.warns(UserWarning, match="not writable"):
-        torch.from_numpy(array)
+    torch.set_warn_always(True)  # Else once in a process.
+    try:
+        with pytest.warns(UserWarning, match="not writable"):
+            torch.from_numpy(array)
+    finally:
+        torch.set_warn_always(False)
 
 
 def test_tensor_copies_and_asarray_shares() -> None:

@@ -13,10 +13,16 @@ use crate::{DType, Error, Result, Scalar, Storage, Tensor, TensorSpec};
 use pullback_kernels::for_dtype;
 pub use pullback_kernels::random::DEFAULT_SEED;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Sends a warning the way the library's own go.
 pub fn warn(message: String) {
     crate::warning::warn(message);
+}
+
+/// The same, if `given` does not say that it was given; or always, where that is set.
+pub fn warn_once(given: &AtomicBool, message: &str) {
+    crate::warning::warn_once(given, message);
 }
 
 /// A tensor over memory that `owner` keeps alive; strides count elements and are not negative.

@@ -174,7 +174,7 @@ fn object<'py>(py: Python<'py>, arg: Arg<'_>) -> PyResult<Bound<'py, PyAny>> {
     if let Arg::Tensor(tensor) = arg
         && tensor.is_wrapped_number()
     {
-        return value(py, Value::Scalar(tensor.item().map_err(raise)?));
+        return value(py, Value::Scalar(tensor.element().map_err(raise)?));
     }
     match arg {
         // Lists are what a signature shows as lists.

@@ -79,7 +79,12 @@ class Variable(metaclass=_VariableMeta):
 
         Raises:
             ValueError: if both ``volatile`` and ``requires_grad`` are set.
+            TypeError: if ``data`` is no tensor.
         """
+        if name is not None:
+            raise NotImplementedError("Variable(): tensors have no names yet")
+        if data is not None and not isinstance(data, _C.TensorBase):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         if volatile:
             if requires_grad:
                 raise ValueError("Variable can't be volatile and require_grad at the same time!")
@@ -87,7 +92,7 @@ class Variable(metaclass=_VariableMeta):
                 "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
                 stacklevel=2,
             )
-        made = _C.tensor(0.0) if data is None else data.detach()
+        made = _C.tensor([]) if data is None else data.detach()
         return made.requires_grad_(requires_grad)
 
     class _Engine:

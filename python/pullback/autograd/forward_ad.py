@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _C
-from .grad_mode import _decorate
+from .._contextlib import _decorate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

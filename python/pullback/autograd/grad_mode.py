@@ -1,18 +1,15 @@
 """Grad mode and inference mode as contexts and decorators.
 
-Each call of a decorated function enters a fresh context. A decorated generator has the mode only
-while its own body runs; the consumer never sees it.
+How they decorate is in ``pullback._contextlib``.
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
-import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .. import _C
+from .._contextlib import _decorate
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
@@ -27,52 +24,6 @@ __all__ = [
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _wrap_generator(make: Callable[[], Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        generator = function(*args, **kwargs)
-        try:
-            with make():
-                response = generator.send(None)
-            while True:
-                try:
-                    request = yield response
-                except GeneratorExit:
-                    with make():
-                        generator.close()
-                    raise
-                except BaseException as error:
-                    with make():
-                        response = generator.throw(error)
-                else:
-                    with make():
-                        response = generator.send(request)
-        except StopIteration as stop:
-            return stop.value
-
-    return wrapper
-
-
-def _decorate(make: Callable[[], Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    if inspect.isclass(function):
-        warnings.warn(
-            "Decorating classes is deprecated and will be disabled in future versions. You "
-            "should only decorate functions or methods. To preserve the current behavior of "
-            "class decoration, you can directly decorate the `__init__` method and nothing else.",
-            FutureWarning,
-            stacklevel=3,
-        )
-    elif inspect.isgeneratorfunction(function):
-        return _wrap_generator(make, function)
-
-    @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        with make():
-            return function(*args, **kwargs)
-
-    return wrapper
 
 
 def _rebuilt(cls: type[_Mode], state: dict[str, Any]) -> _Mode:
@@ -141,7 +92,7 @@ class set_grad_enabled(_Mode):
         return type(self)(self.mode)
 
     def __str__(self) -> str:
-        return f"torch.set_grad_enabled(mode={self.mode})"
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
 
     __repr__ = __str__
 
@@ -229,11 +180,12 @@ class _unsafe_preserve_version_counter(_Mode):
 
     def __init__(self, tensors: Tensor | tuple[Tensor, ...]) -> None:
         self.tensors = tensors if isinstance(tensors, tuple) else (tensors,)
+        if not all(isinstance(tensor, _C.TensorBase) for tensor in self.tensors):
+            raise AssertionError("Expected tensors to be a tensor or a tuple of tensors")
         self.versions = [tensor._version for tensor in self.tensors]
 
     def __enter__(self) -> None:
         """Changes nothing."""
 
     def __exit__(self, *exception: object) -> None:
-        for tensor, version in zip(self.tensors, self.versions, strict=True):
-            _C._unsafe_set_version_counter(tensor, version)
+        _C._unsafe_set_version_counter(self.tensors, self.versions)

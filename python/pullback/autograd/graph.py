@@ -68,7 +68,10 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     from .._tensor import Tensor
 
     if not isinstance(tensor, Iterable):
-        raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
+        raise RuntimeError(
+            "increment_version expect a Iterable[Tensor] as input, "
+            f"or a Tensor, not {type(tensor).__name__}"
+        )
     _C._increment_version([tensor] if isinstance(tensor, Tensor) else list(tensor))
 
 
@@ -132,34 +135,41 @@ class _Handle:
 
 
 class _KeptTensors:
-    """Saved tensors, and clones of those that were written to."""
+    """Saved tensors, and clones of those that were written to.
+
+    A tensor is known by its memory, itself, where it begins and its version (``tid``); what a write
+    to memory changes is what was saved of it at that version (``sid``).
+    """
 
     def __init__(self) -> None:
         self.original: weakref.WeakKeyDictionary[_Handle, Tensor] = weakref.WeakKeyDictionary()
         self.cloned: weakref.WeakKeyDictionary[_Handle, Tensor] = weakref.WeakKeyDictionary()
-        self.handles: dict[tuple[int, int], weakref.WeakValueDictionary[tuple[int, ...], _Handle]]
-        self.handles = {}
+        self.tid_to_weakhandle: weakref.WeakValueDictionary[tuple[int, ...], _Handle]
+        self.tid_to_weakhandle = weakref.WeakValueDictionary()
+        self.sid_to_tid: dict[tuple[int, int], set[tuple[int, ...]]] = {}
 
     @staticmethod
-    def _state(tensor: Tensor) -> tuple[int, int]:
+    def _sid(tensor: Tensor) -> tuple[int, int]:
         # Views of the same memory share it and its version.
         return tensor.untyped_storage().data_ptr(), tensor._version
 
     def keep(self, tensor: Tensor) -> _Handle:
         """The handle of a tensor: the same one as long as nothing was written to it."""
-        alike = self.handles.setdefault(self._state(tensor), weakref.WeakValueDictionary())
-        view = (id(tensor), tensor.data_ptr())
-        handle = alike.get(view)
+        sid = self._sid(tensor)
+        tid = (sid[0], id(tensor), tensor.data_ptr(), sid[1])
+        handle = self.tid_to_weakhandle.get(tid)
         if handle is None or self.original.get(handle) is not tensor:
             handle = _Handle()
-            alike[view] = handle
+            self.tid_to_weakhandle[tid] = handle
             self.original[handle] = tensor
+            self.sid_to_tid.setdefault(sid, set()).add(tid)
         return handle
 
     def before_write(self, tensor: Tensor) -> None:
         """Clones what was saved of the memory that is about to change."""
-        for handle in list(self.handles.pop(self._state(tensor), {}).values()):
-            if handle not in self.cloned:
+        for tid in self.sid_to_tid.pop(self._sid(tensor), ()):
+            handle = self.tid_to_weakhandle.get(tid)
+            if handle is not None and handle not in self.cloned:
                 original = self.original.pop(handle)
                 with no_grad():
                     self.cloned[handle] = original.detach().clone()
@@ -168,7 +178,8 @@ class _KeptTensors:
         """Forgets everything."""
         self.original.clear()
         self.cloned.clear()
-        self.handles.clear()
+        self.tid_to_weakhandle.clear()
+        self.sid_to_tid.clear()
 
 
 _kept: list[_KeptTensors] = []

@@ -7,7 +7,15 @@ from .. import _lazy
 from . import data
 
 _lazy.submodules(
-    globals(), "_device", "_mode_utils", "_python_dispatch", "_pytree", "checkpoint", "hooks"
+    globals(),
+    "_contextlib",
+    "_device",
+    "_mode_utils",
+    "_python_dispatch",
+    "_pytree",
+    "checkpoint",
+    "dlpack",
+    "hooks",
 )
 
 __all__ = ["data"]

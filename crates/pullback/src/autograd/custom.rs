@@ -5,7 +5,7 @@
 //! without gradient. Invariant: an input's own flag is never changed, except for dirty inputs.
 
 use super::node::{InputMeta, Node};
-use super::view::{CreationMeta, leaf_write, rebase_history};
+use super::view::{CreationMeta, check_inplace, leaf_write, rebase_history};
 use super::{mode, saved::SavedTensor};
 use crate::error::ensure;
 use crate::tensor::Writer;
@@ -123,6 +123,11 @@ fn attach(
             runtime,
             "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more than one Tensor. This is not supported by the current autograd engine. You should either make sure the input is not a view (using .clone() for example) or make your Function only return one Tensor (potentially splitting it into two Functions: one doing the inplace that returns a single Tensor and a second one that does the other operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do this change."
         );
+        {
+            // (Forward wrote to it where nothing is checked.)
+            let _recording = mode::set_grad(true);
+            check_inplace(output, true)?;
+        }
         output.put_grad(None);
         rebase_history(output, node.clone(), nr)?;
         return Ok(output.clone());

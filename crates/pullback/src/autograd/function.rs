@@ -7,20 +7,23 @@
 use super::custom::{CustomCall, attach_outputs, save};
 use super::custom_jvp::{InputTangents, push};
 use super::node::{Backward, Edge, Node};
-use super::{SavedTensor, mode};
+use super::{SavedTensor, engine, mode};
 use crate::dispatch::Grads;
-use crate::error::ensure;
+use crate::error::{Error, bail, ensure};
 use crate::site::{Scope, Site};
 use crate::tensor::TensorSpec;
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// An operation with a derivative of its own. What is no tensor is kept in `self`.
+/// An operation with a derivative of its own. What is no tensor is kept in `self`. For one or two lines of forward and
+/// backward, [`Custom`](super::Custom) takes closures.
 ///
 /// ```
-/// use pullback::autograd::{Context, Function, apply};
+/// use pullback::autograd::{Context, Function, apply_one};
 /// use pullback::{Result, Tensor};
 ///
 /// /// `x³`, with its derivative `3x²`.
@@ -31,7 +34,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 ///         Ok(vec![inputs[0].mul(&inputs[0])?.mul(&inputs[0])?])
 ///     }
 ///     fn backward(&self, ctx: &Context, grads: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
-///         let x = &ctx.saved_tensors()?[0];
+///         let [x] = &ctx.saved()?;
 ///         let grad = grads[0].as_ref().expect("missing gradients are made zeros");
 ///         Ok(vec![Some((grad * (x * x * 3.0)).get()?)])
 ///     }
@@ -39,7 +42,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 ///
 /// # fn main() -> Result<()> {
 /// let x = Tensor::from_slice(&[2.0], &[1])?.with_grad()?;
-/// let y = apply(Cube, &[&x])?.remove(0);
+/// let y = apply_one(Cube, &[&x])?;
 /// assert_eq!(y.grad_fn()?.unwrap().name(), "CubeBackward");
 /// y.backward()?;
 /// assert_eq!(x.grad().unwrap().to_vec::<f64>()?, [12.0]);
@@ -52,6 +55,20 @@ pub trait Function: Send + Sync + 'static {
     /// # Errors
     /// Whatever the computation gives; the call fails with it.
     fn forward(&self, ctx: &mut Context, inputs: &[Tensor]) -> Result<Vec<Tensor>>;
+    /// Called after forward with what it gave, under the same modes: the place for saving and marking where forward is
+    /// to know nothing of the context.
+    ///
+    /// # Errors
+    /// Whatever goes wrong; the call fails with it.
+    fn setup_context(
+        &self,
+        ctx: &mut Context,
+        inputs: &[Tensor],
+        outputs: &[Tensor],
+    ) -> Result<()> {
+        let _ = (ctx, inputs, outputs);
+        Ok(())
+    }
     /// From the gradients of the outputs those of the inputs, one for each; `None` means zero. It is itself
     /// recorded if the user asks for higher derivatives.
     ///
@@ -66,10 +83,15 @@ pub trait Function: Send + Sync + 'static {
     /// Whatever the computation gives; unless overridden, `NotImplementedError`.
     fn jvp(&self, ctx: &Context, tangents: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
         let _ = (ctx, tangents);
-        Err(crate::Error::not_implemented(format!(
+        Err(Error::not_implemented(format!(
             "{}: You must implement the jvp function for custom autograd.Function to use it with forward mode AD.",
             std::any::type_name::<Self>()
         )))
+    }
+    /// Whether backward is not made of differentiable ops: it then runs unrecorded, and to differentiate what it gave
+    /// is an error.
+    fn is_once_differentiable(&self) -> bool {
+        false
     }
     /// What `grad_fn.name()` says: the type's name and `Backward`, unless overridden.
     fn name(&self) -> String {
@@ -82,44 +104,104 @@ pub trait Function: Send + Sync + 'static {
 /// The saved tensors of a node, shared with the contexts its backward runs in; once released, that they are freed.
 type Saved = Arc<Mutex<Vec<SavedTensor>>>;
 
+/// Tensors as calls name them: `&x`, `[&x, &y]`, `&list`, `Some(&x)`.
+pub trait Tensors {
+    /// Adds them to a list.
+    fn add_to(self, list: &mut Vec<Tensor>);
+}
+
+impl Tensors for &Tensor {
+    fn add_to(self, list: &mut Vec<Tensor>) {
+        list.push(self.clone());
+    }
+}
+
+impl<'a, I: IntoIterator<Item = &'a Tensor>> Tensors for I {
+    fn add_to(self, list: &mut Vec<Tensor>) {
+        list.extend(self.into_iter().cloned());
+    }
+}
+
+/// What is kept beside tensors, by type.
+type Data = Arc<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>;
+
 /// What forward tells backward, and what both are told.
 #[derive(Default)]
 pub struct Context {
     needs_input_grad: Vec<bool>,
     saved: Vec<Tensor>,
+    saved_for_forward: Vec<Tensor>,
     dirty: Vec<Tensor>,
     non_differentiable: Vec<Tensor>,
     keeps_missing: bool,
+    data: Data,
     /// In backward: where the saved tensors are, and the node they were saved for.
     run: Option<(Saved, Node)>,
 }
 
 impl Context {
-    /// Keeps an input or output for backward; the order of calls is the order of
-    /// [`Context::saved_tensors`]. Other tensors are better kept by the function itself.
-    pub fn save_for_backward(&mut self, tensor: &Tensor) {
-        self.saved.push(tensor.clone());
+    /// Keeps inputs or outputs for backward: `&x`, `[&x, &y]`, `&list`. The order of calls is the order of
+    /// [`Context::saved_tensors`]. Other tensors may be saved as well, but gradients do not flow into them.
+    pub fn save_for_backward(&mut self, tensors: impl Tensors) {
+        tensors.add_to(&mut self.saved);
+    }
+    /// Keeps tensors for `jvp` alone, which then sees these as [`Context::saved_tensors`] and not those for backward.
+    pub fn save_for_forward(&mut self, tensors: impl Tensors) {
+        tensors.add_to(&mut self.saved_for_forward);
     }
     /// What forward saved.
     ///
     /// # Errors
     /// `RuntimeError` if one of them was written to since, or the graph was freed.
     pub fn saved_tensors(&self) -> Result<Vec<Tensor>> {
-        let Some((place, node)) = &self.run else { return Ok(self.saved.clone()) };
+        let Some((place, node)) = &self.run else {
+            let list = if self.saved_for_forward.is_empty() {
+                &self.saved
+            } else {
+                &self.saved_for_forward
+            };
+            return Ok(list.clone());
+        };
         let place = lock(place);
         place.iter().map(|s| s.unpack(node)).collect()
     }
-    /// Whether input `nr` wants a gradient: the others' need not be computed.
+    /// The same where their number is known: `let [x, y] = ctx.saved()?`.
+    ///
+    /// # Errors
+    /// As [`Context::saved_tensors`], and if there are more or fewer.
+    pub fn saved<const N: usize>(&self) -> Result<[Tensor; N]> {
+        <[Tensor; N]>::try_from(self.saved_tensors()?).map_err(|list| {
+            Error::runtime(format!("{} tensors were saved, {N} are asked for", list.len()))
+        })
+    }
+    /// Keeps a value that is no tensor for backward and `jvp`; of each type the last one.
+    pub fn set_data<T: Any + Send + Sync>(&mut self, value: T) {
+        Arc::make_mut(&mut self.data).insert(TypeId::of::<T>(), Arc::new(value));
+    }
+    /// The value of this type that forward kept.
+    pub fn data<T: Any>(&self) -> Option<&T> {
+        self.data.get(&TypeId::of::<T>())?.downcast_ref()
+    }
+    /// Whether the gradient of input `nr` is wanted: the others' need not be computed. In backward this asks the run: one
+    /// that computes the gradients of some tensors only does not want all.
     pub fn needs_input_grad(&self, nr: usize) -> bool {
-        self.needs_input_grad.get(nr).copied().unwrap_or(false)
+        let is_wanted = self.needs_input_grad.get(nr).copied().unwrap_or(false);
+        match &self.run {
+            Some((_, node)) if is_wanted && !engine::is_whole_backward() => node
+                .next_edges()
+                .get(nr)
+                .and_then(|edge| edge.node.as_ref())
+                .is_some_and(|next| engine::will_execute(next).unwrap_or(true)),
+            _ => is_wanted,
+        }
     }
-    /// Says that forward wrote to an input in place; it must also be one of the outputs.
-    pub fn mark_dirty(&mut self, tensor: &Tensor) {
-        self.dirty.push(tensor.clone());
+    /// Says that forward wrote to these inputs in place; each must also be one of the outputs.
+    pub fn mark_dirty(&mut self, tensors: impl Tensors) {
+        tensors.add_to(&mut self.dirty);
     }
-    /// Says that an output has no gradient.
-    pub fn mark_non_differentiable(&mut self, tensor: &Tensor) {
-        self.non_differentiable.push(tensor.clone());
+    /// Says that these outputs have no gradient.
+    pub fn mark_non_differentiable(&mut self, tensors: impl Tensors) {
+        tensors.add_to(&mut self.non_differentiable);
     }
     /// Whether outputs without gradient give backward zeros (they do, unless this says no) or `None`.
     pub fn set_materialize_grads(&mut self, materialize: bool) {
@@ -136,6 +218,7 @@ struct Call<F> {
     function: Arc<F>,
     needs_input_grad: Vec<bool>,
     keeps_missing: bool,
+    data: Data,
     outputs: Vec<TensorSpec>,
     saved: Saved,
 }
@@ -164,10 +247,15 @@ impl<F: Function> Backward for Call<F> {
         let ctx = Context {
             needs_input_grad: self.needs_input_grad.clone(),
             keeps_missing: self.keeps_missing,
+            data: self.data.clone(),
             run: Some((self.saved.clone(), node.clone())),
             ..Context::default()
         };
-        let result = self.function.backward(&ctx, &grads)?;
+        let result = if self.function.is_once_differentiable() {
+            once(&grads, || self.function.backward(&ctx, &grads))?
+        } else {
+            self.function.backward(&ctx, &grads)?
+        };
         ensure!(
             result.len() == self.needs_input_grad.len(),
             runtime,
@@ -178,6 +266,59 @@ impl<F: Function> Backward for Call<F> {
         );
         Ok(result.into())
     }
+}
+
+/// Runs a backward unrecorded; where it should have been recorded, what it gave cannot be differentiated.
+fn once(
+    grads: &[Option<Tensor>],
+    backward: impl FnOnce() -> Result<Vec<Option<Tensor>>>,
+) -> Result<Vec<Option<Tensor>>> {
+    let is_due = mode::is_recording() && grads.iter().flatten().any(Tensor::requires_grad);
+    let results = {
+        let _below = mode::set_grad(false);
+        backward()?
+    };
+    if !is_due {
+        return Ok(results);
+    }
+    let refuse = |result: Tensor| {
+        if !result.dtype().is_differentiable() {
+            return Ok(result);
+        }
+        apply_one(Refuse, &[&result.detach()?.with_grad()?])
+    };
+    results.into_iter().map(|result| result.map(refuse).transpose()).collect()
+}
+
+/// Gives an alias that cannot be differentiated.
+struct Refuse;
+
+impl Function for Refuse {
+    fn forward(&self, _: &mut Context, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        Ok(inputs.to_vec())
+    }
+    fn backward(&self, _: &Context, _: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
+        bail!(
+            runtime,
+            "trying to differentiate twice a function that was marked with @once_differentiable"
+        )
+    }
+    fn name(&self) -> String {
+        "Error".into()
+    }
+}
+
+/// Calls a custom function of one output.
+///
+/// # Errors
+/// As [`apply`]; `RuntimeError` if there is not exactly one output.
+#[track_caller]
+pub fn apply_one<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Tensor> {
+    let outputs = apply(function, inputs)?;
+    let [output] = <[Tensor; 1]>::try_from(outputs).map_err(|outputs| {
+        Error::runtime(format!("a function of one output gave {}", outputs.len()))
+    })?;
+    Ok(output)
 }
 
 /// Calls a custom function.
@@ -200,7 +341,9 @@ pub fn apply<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Vec<Tensor>
     let outputs = {
         let _below = mode::set_grad(false);
         let _plain = mode::set_forward(false);
-        function.forward(&mut ctx, &inputs)?
+        let outputs = function.forward(&mut ctx, &inputs)?;
+        function.setup_context(&mut ctx, &inputs, &outputs)?;
+        outputs
     };
     let call = CustomCall {
         inputs: &inputs,
@@ -214,6 +357,7 @@ pub fn apply<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Vec<Tensor>
             function: function.clone(),
             needs_input_grad,
             keeps_missing: ctx.keeps_missing,
+            data: ctx.data.clone(),
             outputs: outputs.iter().map(TensorSpec::like).collect(),
             saved: place.clone(),
         };

@@ -13,6 +13,7 @@ mod arithmetic;
 pub mod autocast;
 mod blame;
 mod call;
+mod closure;
 mod counted;
 pub mod custom;
 pub mod custom_jvp;
@@ -43,7 +44,8 @@ pub use autocast::{AutocastGuard, no_autocast};
 pub(crate) use blame::refused_resize;
 pub use call::{call, call_inplace, call_out};
 use call::{call_composite, call_uncast};
-pub use function::{Context, Function, apply};
+pub use closure::{Custom, Results};
+pub use function::{Context, Function, Tensors, apply, apply_one};
 pub use leaf::Meta;
 /// Says once who answers ops on marked tensors ([`Tensor::mark_handled`]).
 pub fn set_handler(handler: crate::dispatch::handler::Handler) {

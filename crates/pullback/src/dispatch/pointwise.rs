@@ -90,7 +90,7 @@ fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut Flat) -> 
                 if !(is_single && is_number) {
                     return None;
                 }
-                t.item().ok()?
+                t.element().ok()?
             }
             Arg::Scalar(number) if matches!(info.kind, ArgKind::Tensor | ArgKind::Number) => {
                 *number

@@ -238,7 +238,7 @@ impl Equal {
 /// Whether the only element is not zero.
 #[op("is_nonzero(Tensor self) -> bool", not_differentiable)]
 impl IsNonzero {
-    fn cpu(self_: &Tensor) -> Result<bool> {
+    fn composite(self_: &Tensor) -> Result<bool> {
         let amount = match self_.numel() {
             1 => return Ok(!self_.item()?.is(0.0)),
             0 => "no values",

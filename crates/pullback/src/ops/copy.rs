@@ -1,6 +1,6 @@
 //! Copies, conversions and filling.
 
-use crate::dispatch::{OpDef, check_result};
+use crate::dispatch::{OpDef, check_result, handler};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::broadcast_shapes;
@@ -24,6 +24,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &CONTIGUOUS,
     &RAVEL,
     &TYPE_AS,
+    &LOCAL_SCALAR_DENSE,
 ];
 
 /// Copies the elements into a new tensor that keeps the order of dimensions in memory, or takes
@@ -306,5 +307,41 @@ impl Tensor {
     #[track_caller]
     pub fn real(&self) -> Result<Tensor> {
         if self.dtype().is_complex() { self.real_part() } else { Ok(self.clone()) }
+    }
+}
+
+/// The only element as a number: what [`Tensor::item`] is for those who answer ops.
+#[op("_local_scalar_dense(Tensor self) -> Scalar", not_differentiable)]
+impl LocalScalarDense {
+    fn cpu(self_: &Tensor) -> Result<Scalar> {
+        self_.element()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[])), Sample::of(s.normal(&[1, 1]))]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let several = Sample::of(s.normal(&[2]));
+        vec![InvalidSample::new(
+            several,
+            ErrorKind::Runtime,
+            "a Tensor with 2 elements cannot be converted to Scalar",
+        )]
+    }
+}
+
+impl Tensor {
+    /// The only element as a number.
+    ///
+    /// # Errors
+    /// `RuntimeError` unless there is exactly one element.
+    #[inline]
+    pub fn item(&self) -> Result<Scalar> {
+        if handler::concerns_tensor(self) { self.item_by_op() } else { self.element() }
+    }
+    #[cold]
+    fn item_by_op(&self) -> Result<Scalar> {
+        let n = self.numel();
+        ensure!(n == 1, runtime, "a Tensor with {n} elements cannot be converted to Scalar");
+        self.local_scalar_dense()
     }
 }

@@ -10,6 +10,7 @@ use crate::tensor::shape::{infer_shape, list, wrap_dim};
 use crate::{Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_macros::op;
 use smallvec::SmallVec;
+use std::sync::atomic::AtomicBool;
 
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[
@@ -612,10 +613,14 @@ impl MovedimInt {
 impl NumpyT {
     fn composite(self_: &Tensor) -> Result<Tensor> {
         if self_.ndim() != 2 && self_.ndim() != 0 {
-            crate::warn(format!(
-                "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated (here {}). Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.",
-                self_.ndim()
-            ));
+            static GIVEN: AtomicBool = AtomicBool::new(false);
+            crate::warning::warn_once(
+                &GIVEN,
+                &format!(
+                    "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated (here {}). Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.",
+                    self_.ndim()
+                ),
+            );
         }
         let order: Vec<i64> = (0..self_.ndim() as i64).rev().collect();
         self_.permute(&order)

@@ -275,10 +275,10 @@ impl Tensor {
         Ok(out)
     }
 
-    /// The only element, if it is one of `f32` or `f64`.
+    /// The only element, if it is one of `f32` or `f64` and nobody may want to know that it is read.
     #[inline]
     pub fn item_float(&self) -> Option<f64> {
-        if self.numel() != 1 || self.check_elements().is_err() {
+        if self.numel() != 1 || super::handled::is_used() {
             return None;
         }
         let place = self.data_ptr();
@@ -291,11 +291,11 @@ impl Tensor {
             }
         }
     }
-    /// The only element as a number.
+    /// The only element as it lies in memory: what [`Tensor::item`] gives where nobody answers the op in its place.
     ///
     /// # Errors
     /// `RuntimeError` unless there is exactly one element.
-    pub fn item(&self) -> Result<Scalar> {
+    pub fn element(&self) -> Result<Scalar> {
         let n = self.numel();
         ensure!(n == 1, runtime, "a Tensor with {n} elements cannot be converted to Scalar");
         self.check_elements()?;

@@ -281,7 +281,10 @@ plain! {
         post_hooks_of(py, &this.live("register_hook")?, this.tensor.get())?.into_any()
     };
     maybe_clear_saved_tensors(py, this, _object) {
-        this.release();
+        // A run that keeps its graph may need them again; outside of a run they stay for the first one.
+        if !pullback::autograd::engine::current_task_keeps_graph() {
+            this.release();
+        }
         py.None().into_bound(py)
     };
 }

@@ -321,12 +321,29 @@ fn _increment_version(tensors: Vec<Bound<'_, PyAny>>) -> PyResult<()> {
     }
     Ok(())
 }
+/// Sets the version of a tensor, or those of several.
 #[pyfunction]
-fn _unsafe_set_version_counter(tensor: &Bound<'_, PyAny>, version: i64) -> PyResult<()> {
-    let Some(tensor) = as_tensor(tensor) else {
-        return Err(PyTypeError::new_err("expected a Tensor"));
-    };
-    tensor.overwrite_version(version).map_err(raise)
+fn _unsafe_set_version_counter(
+    tensor: &Bound<'_, PyAny>,
+    version: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    if let Some(tensor) = as_tensor(tensor) {
+        return tensor.overwrite_version(version.extract()?).map_err(raise);
+    }
+    let tensors: Vec<Bound<'_, PyAny>> = tensor.extract()?;
+    let versions: Vec<i64> = version.extract()?;
+    if tensors.len() != versions.len() {
+        return Err(PyRuntimeError::new_err(format!(
+            "{} tensors and {} versions were given",
+            tensors.len(),
+            versions.len()
+        )));
+    }
+    for (tensor, version) in tensors.iter().zip(versions) {
+        let tensor = as_tensor(tensor).ok_or_else(|| PyTypeError::new_err("expected a Tensor"))?;
+        tensor.overwrite_version(version).map_err(raise)?;
+    }
+    Ok(())
 }
 
 /// Adds the functions.

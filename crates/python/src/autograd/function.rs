@@ -178,11 +178,11 @@ fn users_backward<'py>(context: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny
 /// Runs `f` on the tensors in what the user gave, `None` where that is `None`; anything else is refused.
 fn each_tensor_in(
     given: &Bound<'_, PyAny>,
-    refuse: impl Fn(usize, &Bound<'_, PyAny>) -> String,
+    refuse: impl Fn(usize, &Bound<'_, PyAny>) -> PyErr,
     mut f: impl FnMut(Option<&Tensor>) -> PyResult<()>,
 ) -> PyResult<()> {
     let mut one = |index: usize, item: &Bound<'_, PyAny>| match as_tensor(item) {
-        None if !item.is_none() => Err(PyTypeError::new_err(refuse(index, item))),
+        None if !item.is_none() => Err(refuse(index, item)),
         tensor => f(tensor),
     };
     match given.cast::<PyTuple>() {
@@ -195,7 +195,7 @@ fn each_tensor_in(
 fn tensors_in(
     py: Python<'_>,
     field: &Field,
-    refuse: impl Fn(usize, &Bound<'_, PyAny>) -> String,
+    refuse: impl Fn(usize, &Bound<'_, PyAny>) -> PyErr,
 ) -> PyResult<SmallVec<[Option<Tensor>; 4]>> {
     let mut tensors = SmallVec::new();
     if let Some(given) = field.get(py) {
@@ -452,16 +452,19 @@ fn forget_marks(py: Python<'_>, context: &Context) {
 }
 
 #[cold]
-fn not_to_save(index: usize, item: &Bound<'_, PyAny>) -> String {
-    format!(
+fn not_to_save(index: usize, item: &Bound<'_, PyAny>) -> PyErr {
+    PyTypeError::new_err(format!(
         "save_for_backward can only save variables, but argument {index} is of type {}",
         type_name(item)
-    )
+    ))
 }
 
 fn marked(py: Python<'_>, field: &Field, text: &str) -> PyResult<Vec<Tensor>> {
     let refuse = |index: usize, item: &Bound<'_, PyAny>| {
-        format!("{text}, but argument {index} is of type {}", type_name(item))
+        PyRuntimeError::new_err(format!(
+            "{text}, but argument {index} is of type {}",
+            type_name(item)
+        ))
     };
     Ok(tensors_in(py, field, refuse)?.into_iter().flatten().collect())
 }

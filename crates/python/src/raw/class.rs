@@ -12,11 +12,13 @@ use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::mem::{offset_of, zeroed};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
+/// The name of the base.
+const BASE: &CStr = c"torch._C.TensorBase";
 /// The descriptor that reads a tensor's dtype from its wrapper.
 static DTYPE_FIELD: AtomicPtr<PyObject> = AtomicPtr::new(null_mut());
 
@@ -36,6 +38,11 @@ unsafe extern "C" fn meta_init(
         (*ty).tp_traverse = Some(object::traverse);
         (*ty).tp_clear = Some(object::clear);
         guard_or(-1, |py| {
+            // The package's own class stands between; subclasses count on what it has.
+            let is = |ty: *mut PyTypeObject, name| CStr::from_ptr((*ty).tp_name) == name;
+            if is((*ty).tp_base, BASE) && !is(ty, c"Tensor") {
+                return Err(PyRuntimeError::new_err("Cannot subclass _TensorBase directly"));
+            }
             let cls = Bound::from_borrowed_ptr(py, cls);
             dtype_as_attribute(&cls)?;
             subclass::silence(&cls)?;
@@ -199,7 +206,7 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
         let base = Box::leak(Box::new(zeroed::<PyTypeObject>()));
         base.ob_base.ob_base.ob_type = meta;
-        base.tp_name = c"torch._C.TensorBase".as_ptr();
+        base.tp_name = BASE.as_ptr();
         base.tp_basicsize = size_of::<TensorObject>() as isize;
         base.tp_flags =
             ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_BASETYPE | ffi::Py_TPFLAGS_HAVE_GC;

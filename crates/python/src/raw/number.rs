@@ -9,7 +9,7 @@ use crate::raw::entry::{Args, Reply, guard, guard_or};
 use crate::raw::object::{is_tensor, tensor_of};
 use crate::subclass::{answer_operator, may_answer};
 use pullback::Scalar;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use std::ffi::c_int;
@@ -344,8 +344,8 @@ unsafe fn number(a: *mut PyObject) -> PyResult<Scalar> {
     // SAFETY: called for tensors.
     let tensor = unsafe { tensor_of(a) };
     if tensor.numel() != 1 {
-        return Err(PyRuntimeError::new_err(format!(
-            "a Tensor with {} elements cannot be converted to Scalar",
+        return Err(PyValueError::new_err(format!(
+            "only one element tensors can be converted to Python scalars, not one of {}",
             tensor.numel()
         )));
     }
@@ -379,6 +379,11 @@ unsafe extern "C" fn to_int(a: *mut PyObject) -> *mut PyObject {
             let object = match number(a)? {
                 // Python's own words for nan and infinity.
                 Scalar::Float(f) => ffi::PyLong_FromDouble(f),
+                Scalar::Complex(_, im) if im != 0.0 => {
+                    return Err(PyRuntimeError::new_err(
+                        "value cannot be converted to type int64_t without overflow",
+                    ));
+                }
                 other => ffi::PyLong_FromLongLong(other.to_i64()),
             };
             if object.is_null() { Err(PyErr::fetch(py)) } else { Ok(object) }

@@ -15,6 +15,7 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use std::sync::atomic::AtomicBool;
 
 /// Whether `object` is an array (and no scalar), without importing `NumPy`.
 pub(crate) fn is_array(object: &Bound<'_, PyAny>) -> bool {
@@ -142,7 +143,11 @@ pub(crate) fn from_array(array: &Bound<'_, PyAny>, warn: bool) -> PyResult<Tenso
         }
     };
     if readonly && warn {
-        binding::warn("The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor will result in undefined behavior. You may want to copy the array to protect its data or make it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program.".into());
+        static GIVEN: AtomicBool = AtomicBool::new(false);
+        binding::warn_once(
+            &GIVEN,
+            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor will result in undefined behavior. You may want to copy the array to protect its data or make it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program.",
+        );
     }
     let owner = Held::new(array.clone().unbind()).into_keeper();
     if !is_aligned(address, dtype) {
@@ -262,7 +267,11 @@ pub(crate) fn frombuffer(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Re
         )));
     }
     if bytes.readonly() {
-        binding::warn("The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy the buffer to protect its data or make it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program.".into());
+        static GIVEN: AtomicBool = AtomicBool::new(false);
+        binding::warn_once(
+            &GIVEN,
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can write to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy the buffer to protect its data or make it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this program.",
+        );
     }
     let data = (bytes.buf_ptr() as usize + offset as usize) as *mut u8;
     // SAFETY: inside the buffer, which the view keeps exported.

@@ -1,0 +1,24 @@
+"""Tensors as DLPack capsules: memory shared with other libraries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .. import _C
+
+if TYPE_CHECKING:
+    from .._tensor import Tensor
+
+__all__ = ["from_dlpack", "to_dlpack"]
+
+
+def to_dlpack(tensor: Tensor) -> Any:
+    """A capsule that shares the tensor's memory; it can be taken once.
+
+    Raises:
+        BufferError: if the tensor requires grad.
+    """
+    return tensor.__dlpack__()
+
+
+from_dlpack = _C.from_dlpack

@@ -192,6 +192,9 @@ class Function(_Protocol, _C._FunctionBase, metaclass=FunctionMeta):
     """A function with a derivative of the user's own; used through :meth:`apply`."""
 
     generate_vmap_rule = False
+    # (Objects of the class itself have no node: these say so.)
+    register_hook = _register_hook
+    register_prehook = _register_prehook
     _has_setup_context: ClassVar[bool]
     _backward_cls: ClassVar[Any]
 

@@ -257,7 +257,7 @@ def test_once_differentiable_makes_a_node_that_is_an_error_and_keeps_places() ->
     start = torch.ones(2, requires_grad=True)
     ga, gb = torch.autograd.grad(Two.apply(a, 3, b), [a, b], start, create_graph=True)
     assert (ga.tolist(), gb.tolist()) == ([1, 2], [1, 2])
-    assert ga.grad_fn.name() == "Error"
+    assert ga.grad_fn.name() == "torch::autograd::Error"
     assert [node is None for node, _ in ga.grad_fn.next_functions] == [False, True, False]
     with pytest.raises(RuntimeError, match="differentiate twice a function that was marked with"):
         ga.sum().backward()

@@ -803,9 +803,6 @@ class TensorBase(metaclass=_TensorMeta):
     # NumPy is not needed to use the package, so its types are not named here.
     def numpy(self, *, force: _bool = False) -> Any: ...
     def requires_grad_(self, requires_grad: _bool = True) -> Self: ...
-    def resize_as_(
-        self, the_template: Tensor, *, memory_format: memory_format | None = None
-    ) -> Self: ...
     @overload
     def resize_(
         self, size: _size, *, memory_format: memory_format | None = None

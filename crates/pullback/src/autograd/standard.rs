@@ -4,7 +4,7 @@
 //! share nothing of the inputs' histories but the edges. Start at [`delayed_error`].
 
 use super::node::{Backward, Edge, InputMeta, Node};
-use super::{arithmetic, mode};
+use super::{arithmetic, engine, mode};
 use crate::dispatch::Grads;
 use crate::{Error, Result, Tensor};
 use smallvec::SmallVec;
@@ -40,6 +40,8 @@ impl Backward for UndefinedGrad {
 pub fn delayed_error(message: String, tensors: &[Option<Tensor>]) -> Result<Vec<Option<Tensor>>> {
     let aliases = tensors.iter().map(|t| t.as_ref().map(Tensor::detached).transpose());
     let aliases: Vec<Option<Tensor>> = aliases.collect::<Result<_>>()?;
+    // What refuses within a backward does so for the function whose backward it is: that line is the one to look at.
+    let _site = engine::current_node().map(|node| node.site().enter());
     attach(tensors, &aliases, Box::new(Refusal(message)))?;
     Ok(aliases)
 }

@@ -9,10 +9,9 @@ use crate::raw::entry::{Reply, getter, setter};
 use crate::raw::object::{as_tensor, shape_of, tensor_of, wrap};
 use crate::result::{none, scalar};
 use pullback::{Layout, Scalar, Tensor, binding};
-use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use std::ptr::null_mut;
 
 fn bool_reply(value: bool) -> Reply {

@@ -30,11 +30,13 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
         _ => quote!(Custom),
     };
     let batch = match op.word("batch") {
+        _ if op.function("batch").is_some() => quote!(Rule(#ty::batch)),
         None if op.function("composite").is_some() => quote!(Composite),
         None => quote!(None),
+        Some(word) if word.text() == "pointwise" => quote!(Pointwise),
         Some(word) => {
-            let name = format_ident!("{}", camel(&word.text()));
-            quote!(#name)
+            let path = &word.value;
+            quote!(Rule(crate::ops::batch::#path))
         }
     };
     let autocast = autocast(op)?;

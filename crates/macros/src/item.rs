@@ -69,7 +69,7 @@ const WORDS: &[&str] = &[
     "autocast",
 ];
 const FUNCTIONS: &[&str] =
-    &["meta", "cpu", "cpu_", "composite", "vjp", "jvp", "samples", "invalid_samples"];
+    &["meta", "cpu", "cpu_", "composite", "vjp", "jvp", "batch", "samples", "invalid_samples"];
 
 impl<'a> Op<'a> {
     pub(crate) fn read(attr: TokenStream, block: &'a ItemImpl) -> Result<Op<'a>> {

@@ -5,7 +5,7 @@ use pullback::autograd::forward::{
 };
 use pullback::autograd::{self, Context, Function, Options, apply};
 use pullback::dispatch::Arg;
-use pullback::{ErrorKind, Result, Tensor, no_grad, ops};
+use pullback::{ErrorKind, Result, Tensor, memory, no_grad, ops};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Levels belong to the process: one test at a time.
@@ -213,6 +213,28 @@ fn saved_results_keep_their_tangents_for_forward_over_reverse() -> Result<()> {
     let y = dual.clone_tensor(None)?;
     y.sin_()?;
     close(&tangent(&grad(&y.sum()?)?), &[-0.5_f64.sin(), -10.0 * 2.0_f64.sin()]);
+    Ok(())
+}
+
+#[test]
+fn tangents_of_what_is_written_to_hold_no_cycle() -> Result<()> {
+    let _one = alone();
+    let round = || -> Result<()> {
+        let x = tensor(&vec![0.5; 10_000]).with_grad()?;
+        let _level = dual_level()?;
+        let dual = make_dual(&x, &tensor(&vec![1.0; 10_000]))?;
+        for write in [Tensor::exp_, Tensor::sin_, Tensor::sqrt_] {
+            write(&dual.clone_tensor(None)?)?;
+        }
+        Ok(())
+    };
+    round()?;
+    let before = memory::live_bytes();
+    for _ in 0..10 {
+        round()?;
+    }
+    // (Other tests run beside this one, on little tensors.)
+    assert!(memory::live_bytes() < before + 200_000, "each round holds memory for ever");
     Ok(())
 }
 

@@ -92,6 +92,7 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     autograd::autocast::init(module)?;
     autograd::saved::init(module)?;
     autograd::standard::init(module)?;
+    autograd::transform::init(module)?;
     raw::context::init(module)?;
     raw::apply::init(module)?;
     raw::overridable::init(module)?;

@@ -601,6 +601,7 @@ impl<'a> Task<'a> {
             && old.geometry().storage.as_ref().is_some_and(|s| s.use_count() == 1)
             && old.shape() == grad.shape()
             && old.dtype() == grad.dtype()
+            && !grad.is_handled()
             && old.is_contiguous();
         let sum = if sole {
             arithmetic::add_in_place(&old, &grad)?;

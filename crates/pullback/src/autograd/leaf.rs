@@ -1,5 +1,6 @@
 //! The tensor's side of autograd: flags, `grad`, `grad_fn`, and accumulation into leaves.
 
+use super::batch::Batched;
 use super::hook::{AccumulateHook, HookId, TensorHook, next_id};
 use super::level::Tangent;
 use super::node::{Edge, Node};
@@ -22,6 +23,8 @@ pub struct Meta {
     pub(super) tangent: Option<Arc<Tangent>>,
     /// The tensor that a view's tangent comes from, where that is not its base.
     pub(super) forward_base: Option<Tensor>,
+    /// What a batched tensor shows a part of.
+    pub(super) batched: Option<Arc<Batched>>,
     /// How a view is made of its base, where its geometry does not say that.
     pub(super) replay: Option<Arc<Replay>>,
     /// Another leaf's accumulator, where gradients of this one go.

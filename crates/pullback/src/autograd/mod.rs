@@ -11,6 +11,7 @@ pub mod anomaly;
 mod api;
 mod arithmetic;
 pub mod autocast;
+pub mod batch;
 mod blame;
 mod call;
 mod closure;
@@ -35,6 +36,7 @@ pub mod saved_hooks;
 pub mod standard;
 mod tangent;
 mod thread_state;
+pub mod transform;
 mod view;
 pub mod writes;
 

@@ -40,12 +40,17 @@ impl Pushforward {
     /// Of the form that writes into its first argument, before it does: what the rule reads of that memory is copied.
     pub(super) fn before_write(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Self> {
         let Some(Arg::Tensor(target)) = args.first() else { return Self::of(def, args) };
-        Self::new(def, args, |index, tensor| {
+        let mut push = Self::new(def, args, |index, tensor| {
             if tangent::shares_memory(tensor, target) && reads(def, index) {
                 return arithmetic::clone(&tangent::primal(tensor)?);
             }
             tangent::primal(tensor)
-        })
+        })?;
+        // What computes the new tangent may save the old one; that is then given a history of which this is part.
+        for tangent in push.tangents.iter_mut().flatten().flatten() {
+            *tangent = tangent::result(tangent)?;
+        }
+        Ok(push)
     }
 
     /// With these tangents of the tensor arguments: what checks of rules start from.

@@ -3,7 +3,7 @@
 //! A backward that goes on in another thread takes all of it along. Invariant: whatever the thread that goes on computes is
 //! what the first one would have computed. What layers above keep for each thread comes along by a [`Carrier`].
 
-use super::{autocast, mode, saved_hooks};
+use super::{autocast, batch, mode, saved_hooks};
 use crate::dispatch::dispatch_mode;
 use crate::site::{Scope, Site};
 use std::sync::{Arc, OnceLock};
@@ -25,6 +25,7 @@ pub(super) struct ThreadState {
     hooks: Vec<Arc<dyn saved_hooks::SavedTensorHooks>>,
     dispatch_modes: dispatch_mode::Snapshot,
     casts: autocast::State,
+    levels: Vec<batch::Level>,
     site: Site,
     outer: Option<Box<dyn FnOnce() + Send>>,
 }
@@ -38,6 +39,7 @@ impl ThreadState {
             hooks: saved_hooks::snapshot(),
             dispatch_modes: dispatch_mode::Snapshot::take(),
             casts: autocast::snapshot(),
+            levels: batch::snapshot(),
             site: Site::here(),
             outer: CARRIER.get().map(|carry| carry()),
         }
@@ -51,6 +53,7 @@ impl ThreadState {
         saved_hooks::restore(self.hooks);
         self.dispatch_modes.restore();
         autocast::restore(&self.casts);
+        batch::restore(self.levels);
         if let Some(take_over) = self.outer {
             take_over();
         }

@@ -384,16 +384,14 @@ pub enum Jvp {
 }
 
 /// A batching rule for `vmap`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy)]
 pub enum Batch {
-    /// None given.
+    /// None given: one example after the other.
     None,
-    /// Batch dimensions in front, broadcast.
+    /// Element by element: batch dimensions in front, broadcast.
     Pointwise,
-    /// As pointwise, with dimensions shifted by one.
-    Reduction,
-    /// Leading dimensions are batch dimensions already.
-    Matrix,
     /// Runs its parts.
     Composite,
+    /// A function of `ops::batch`, or the op's own.
+    Rule(fn(&crate::autograd::batch::Call<'_>) -> Result<crate::autograd::batch::Outcome>),
 }

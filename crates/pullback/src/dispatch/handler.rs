@@ -59,6 +59,26 @@ pub(crate) fn set_handler(handler: Handler) {
     let _ = HANDLER.set(handler);
 }
 
+/// Answers ops on batched tensors, and random ones where examples are to have their own numbers; nothing if it is neither.
+pub(crate) type Batcher = fn(&'static OpDef, Form<'_>, &[Arg<'_>]) -> Option<Result<Outputs>>;
+
+static BATCHER: OnceLock<Batcher> = OnceLock::new();
+/// Says once who that is.
+pub(crate) fn set_batcher(batcher: Batcher) {
+    let _ = BATCHER.set(batcher);
+}
+
+/// Asks it.
+#[cold]
+#[inline(never)]
+pub(crate) fn batched(
+    def: &'static OpDef,
+    form: Form<'_>,
+    args: &[Arg<'_>],
+) -> Option<Result<Outputs>> {
+    BATCHER.get().and_then(|batcher| batcher(def, form, args))
+}
+
 /// Whether a call with these arguments is answered from outside.
 #[inline(always)]
 pub(crate) fn concerns(args: &[Arg<'_>]) -> bool {
@@ -87,6 +107,9 @@ fn has_marked(args: &[Arg<'_>]) -> bool {
 #[cold]
 #[inline(never)]
 pub(crate) fn answer(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    if let Some(outputs) = batched(def, form, args) {
+        return outputs;
+    }
     let mut declined = String::new();
     let mut said = dispatch_mode::ask(def, form, args);
     if let Some(Ok(Answer::Declined(who))) = &said {

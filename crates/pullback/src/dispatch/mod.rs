@@ -34,6 +34,9 @@ pub(crate) fn run(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
     if handler::concerns(args) {
         return handler::answer(def, handler::Form::Functional, args);
     }
+    if let Some(outputs) = draw(def, handler::Form::Functional, args) {
+        return outputs;
+    }
     match def.kernel {
         Kernel::Pointwise(kernel) => {
             pointwise::run(def, kernel, args).map(IntoOutputs::into_outputs)
@@ -51,6 +54,16 @@ pub(crate) fn run(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
     }
 }
 
+/// A random op whose arguments are not batched, within `vmap`: what it gives may be.
+#[inline(always)]
+fn draw(def: &'static OpDef, form: handler::Form<'_>, args: &[Arg<'_>]) -> Option<Result<Outputs>> {
+    if def.is(Traits::RANDOM) && handler::is_used() {
+        handler::batched(def, form, args)
+    } else {
+        None
+    }
+}
+
 /// The tensor that an in-place form writes to.
 #[inline(always)]
 pub(crate) fn receiver<'a>(args: &[Arg<'a>]) -> &'a Tensor {
@@ -64,6 +77,9 @@ pub(crate) fn receiver<'a>(args: &[Arg<'a>]) -> &'a Tensor {
 pub(crate) fn write_into(def: &'static OpDef, args: &[Arg<'_>], target: &Tensor) -> Result<()> {
     if handler::concerns(args) {
         return handler::answer(def, handler::Form::Inplace, args).map(drop);
+    }
+    if let Some(outputs) = draw(def, handler::Form::Inplace, args) {
+        return outputs.map(drop);
     }
     match def.kernel {
         Kernel::Pointwise(kernel) => pointwise::run_into(def, kernel, args, target, true),
@@ -95,7 +111,7 @@ pub(crate) fn write_into(def: &'static OpDef, args: &[Arg<'_>], target: &Tensor)
             } else {
                 // (What PyTorch says of its own kernels, and of those that walk element by element.)
                 ensure!(
-                    fits || def.batch == Batch::Pointwise,
+                    fits || matches!(def.batch, Batch::Pointwise),
                     runtime,
                     "Bad in-place call: input tensor size {} and output tensor size {} should match",
                     shape::list(target.shape()),

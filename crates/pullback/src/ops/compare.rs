@@ -217,7 +217,7 @@ impl Allclose {
 }
 
 /// Whether both tensors have the same shape and the same elements (after promotion; NaN never equals).
-#[op("equal(Tensor self, Tensor other) -> bool", not_differentiable)]
+#[op("equal(Tensor self, Tensor other) -> bool", not_differentiable, batch = data_dependent)]
 impl Equal {
     fn cpu(self_: &Tensor, other: &Tensor) -> Result<bool> {
         if self_.shape() != other.shape() {

@@ -51,7 +51,7 @@ impl CloneTensor {
 #[op(
     "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
     node = "torch::autograd::CopyBackwards",
-    method_only
+    method_only, batch = pointwise
 )]
 impl Copy {
     fn cpu_(self_: &Tensor, src: &Tensor) -> Result<()> {
@@ -98,7 +98,7 @@ impl Convert {
 }
 
 /// A tensor like `self` with `value` in every element.
-#[op("fill.Scalar(Tensor self, Scalar value) -> Tensor", function_only, method = filled, node = "Fill")]
+#[op("fill.Scalar(Tensor self, Scalar value) -> Tensor", function_only, method = filled, node = "Fill", batch = fill)]
 impl FilledScalar {
     fn cpu(self_: &Tensor, value: Scalar) -> Result<Tensor> {
         let out = self_.empty_as(self_.dtype())?;
@@ -114,7 +114,7 @@ impl FilledScalar {
 }
 
 /// A tensor like `self` with the element of the 0-dim `value` in every element.
-#[op("fill.Tensor(Tensor self, Tensor value) -> Tensor", function_only, method = filled_with, node = "FillBackward1")]
+#[op("fill.Tensor(Tensor self, Tensor value) -> Tensor", function_only, method = filled_with, node = "FillBackward1", batch = fill)]
 impl FilledTensor {
     fn cpu(self_: &Tensor, value: &Tensor) -> Result<Tensor> {
         let out = self_.empty_as(self_.dtype())?;
@@ -136,7 +136,7 @@ impl FilledTensor {
 }
 
 /// Writes `value` into every element.
-#[op("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", writes_one_value, method = fill_, node = "FillBackward2")]
+#[op("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", writes_one_value, method = fill_, node = "FillBackward2", batch = fill)]
 impl FillScalar {
     fn cpu_(self_: &Tensor, value: Scalar) -> Result<()> {
         let mut iter = Iter::new(&[self_.view_mut()], &[])?;
@@ -151,7 +151,7 @@ impl FillScalar {
 }
 
 /// Writes the element of the 0-dim `value` into every element.
-#[op("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", method = fill_tensor_, node = "FillBackward3")]
+#[op("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", method = fill_tensor_, node = "FillBackward3", batch = fill)]
 impl FillTensor {
     fn cpu_(self_: &Tensor, value: &Tensor) -> Result<()> {
         ensure!(
@@ -181,7 +181,7 @@ impl FillTensor {
 }
 
 /// Writes zero into every element.
-#[op("zero_(Tensor(a!) self) -> Tensor(a!)", writes_one_value, method = zero_, node = "Zero", samples = unary)]
+#[op("zero_(Tensor(a!) self) -> Tensor(a!)", writes_one_value, method = zero_, node = "Zero", samples = unary, batch = pass)]
 impl Zero {
     fn cpu_(self_: &Tensor) -> Result<()> {
         let mut iter = Iter::new(&[self_.view_mut()], &[])?;
@@ -311,7 +311,7 @@ impl Tensor {
 }
 
 /// The only element as a number: what [`Tensor::item`] is for those who answer ops.
-#[op("_local_scalar_dense(Tensor self) -> Scalar", not_differentiable)]
+#[op("_local_scalar_dense(Tensor self) -> Scalar", not_differentiable, batch = data_dependent)]
 impl LocalScalarDense {
     fn cpu(self_: &Tensor) -> Result<Scalar> {
         self_.element()

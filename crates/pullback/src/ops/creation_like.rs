@@ -28,7 +28,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     function_only,
     not_differentiable,
-    samples = creation_like
+    samples = creation_like, batch = pass
 )]
 impl EmptyLike {
     fn cpu(
@@ -55,7 +55,7 @@ impl EmptyLike {
     "zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     function_only,
     not_differentiable,
-    samples = creation_like
+    samples = creation_like, batch = pass
 )]
 impl ZerosLike {
     fn cpu(
@@ -75,7 +75,7 @@ impl ZerosLike {
     "ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     function_only,
     not_differentiable,
-    samples = creation_like
+    samples = creation_like, batch = pass
 )]
 impl OnesLike {
     fn cpu(
@@ -97,7 +97,7 @@ impl OnesLike {
 #[op(
     "full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     function_only,
-    not_differentiable
+    not_differentiable, batch = pass
 )]
 impl FullLike {
     fn cpu(
@@ -129,7 +129,7 @@ impl FullLike {
     "new_empty(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     method_only,
     not_differentiable,
-    samples = creation_beside
+    samples = creation_beside, batch = sizes
 )]
 impl NewEmpty {
     fn cpu(
@@ -151,7 +151,7 @@ impl NewEmpty {
 #[op(
     "new_empty_strided(Tensor self, int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     method_only,
-    not_differentiable
+    not_differentiable, batch = sizes
 )]
 impl NewEmptyStrided {
     fn cpu(
@@ -186,7 +186,7 @@ impl NewEmptyStrided {
     "new_zeros(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     method_only,
     not_differentiable,
-    samples = creation_beside
+    samples = creation_beside, batch = sizes
 )]
 impl NewZeros {
     fn cpu(
@@ -206,7 +206,7 @@ impl NewZeros {
     "new_ones(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     method_only,
     not_differentiable,
-    samples = creation_beside
+    samples = creation_beside, batch = sizes
 )]
 impl NewOnes {
     fn cpu(
@@ -225,7 +225,7 @@ impl NewOnes {
 #[op(
     "new_full(Tensor self, int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     method_only,
-    not_differentiable
+    not_differentiable, batch = sizes
 )]
 impl NewFull {
     fn cpu(

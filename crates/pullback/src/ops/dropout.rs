@@ -172,7 +172,7 @@ impl NativeDropout {
     "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
     internal,
     function_only,
-    not_differentiable(mask)
+    not_differentiable(mask), batch = pointwise
 )]
 impl NativeDropoutBackward {
     fn cpu(grad_output: &Tensor, mask: &Tensor, scale: f64) -> Result<Tensor> {

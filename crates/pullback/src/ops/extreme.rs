@@ -353,7 +353,7 @@ impl Argmin {
 }
 
 /// The elements that `indices` names along `dim`: the linear map that a reduction by selection is.
-#[op("_select_along(Tensor self, int dim, Tensor indices, bool keepdim) -> Tensor", internal, method = select_along, jvp = linear)]
+#[op("_select_along(Tensor self, int dim, Tensor indices, bool keepdim) -> Tensor", internal, method = select_along, jvp = linear, batch = picked)]
 impl SelectAlong {
     fn cpu(self_: &Tensor, dim: i64, indices: &Tensor, keepdim: bool) -> Result<Tensor> {
         let (input, indices, at) = (
@@ -393,7 +393,7 @@ impl SelectAlong {
 
 /// The adjoint of `_select_along`: zeros of shape `sizes` with `grad` at the places that `indices` names.
 #[op("value_selecting_reduction_backward(Tensor grad_output, int dim, Tensor indices, int[] sizes, bool keepdim) -> Tensor",
-     internal, method = select_along_backward, jvp = linear)]
+     internal, method = select_along_backward, jvp = linear, batch = picked)]
 impl SelectAlongBackward {
     fn cpu(
         grad_output: &Tensor,

@@ -186,7 +186,7 @@ pub(super) fn plan(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Plan> {
     "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
     function_only,
     not_differentiable(indices),
-    internal, jvp = linear)]
+    internal, jvp = linear, batch = index)]
 impl Index {
     fn cpu(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Tensor> {
         if let Some(mask) = whole_mask(self_, indices) {
@@ -240,7 +240,7 @@ impl Index {
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     exact_out,
     separate,
-    not_differentiable(index), jvp = linear)]
+    not_differentiable(index), jvp = linear, batch = index_select)]
 impl IndexSelect {
     fn cpu(self_: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         let dim = wrap_dim(dim, self_.ndim())?;
@@ -300,7 +300,7 @@ impl IndexSelect {
     exact_out,
     separate(self),
     apart(index),
-    not_differentiable(index), jvp = linear)]
+    not_differentiable(index), jvp = linear, batch = gather)]
 impl Gather {
     fn cpu(self_: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         let dim = wrap_dim(dim, self_.ndim())?;
@@ -334,7 +334,7 @@ impl Gather {
     "masked_select(Tensor self, Tensor mask) -> Tensor",
     exact_out,
     separate,
-    not_differentiable(mask), jvp = linear)]
+    not_differentiable(mask), jvp = linear, batch = data_dependent)]
 impl MaskedSelect {
     fn cpu(self_: &Tensor, mask: &Tensor) -> Result<Tensor> {
         ensure!(
@@ -360,7 +360,7 @@ impl MaskedSelect {
 }
 
 /// Elements at row-major positions of the flattened tensor; negative ones count from the end.
-#[op("take(Tensor self, Tensor index) -> Tensor", exact_out, separate, not_differentiable(index), jvp = linear)]
+#[op("take(Tensor self, Tensor index) -> Tensor", exact_out, separate, not_differentiable(index), jvp = linear, batch = take)]
 impl Take {
     fn cpu(self_: &Tensor, index: &Tensor) -> Result<Tensor> {
         ensure!(
@@ -445,7 +445,7 @@ fn from_start(places: &Tensor, size: i64) -> Result<Tensor> {
 #[op(
     "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
     function_only,
-    not_differentiable(indices), jvp = linear)]
+    not_differentiable(indices), jvp = linear, batch = embedding)]
 impl Embedding {
     fn cpu(weight: &Tensor, indices: &Tensor, sparse: bool) -> Result<Tensor> {
         ensure!(weight.ndim() == 2, runtime, "'weight' must be 2-D");
@@ -491,7 +491,7 @@ impl Embedding {
 #[op(
     "embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor",
     internal,
-    not_differentiable(indices)
+    not_differentiable(indices), batch = embedding_backward
 )]
 impl EmbeddingBackward {
     fn cpu(
@@ -560,7 +560,7 @@ impl Tensor {
 }
 
 /// The coordinates of the elements that are not zero, one row each, in row-major order: (count, ndim).
-#[op("nonzero(Tensor self) -> Tensor", exact_out, not_differentiable)]
+#[op("nonzero(Tensor self) -> Tensor", exact_out, not_differentiable, batch = data_dependent)]
 impl Nonzero {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         let count = kernel::count_true(self_.view_ref()) as i64;
@@ -610,7 +610,7 @@ impl Argwhere {
 }
 
 /// A 1 at each class number, else zeros, in a new last dimension of size `num_classes` (-1: one more than the largest).
-#[op("one_hot(Tensor self, int num_classes=-1) -> Tensor", module = "nn", not_differentiable)]
+#[op("one_hot(Tensor self, int num_classes=-1) -> Tensor", module = "nn", not_differentiable, batch = one_hot)]
 impl OneHot {
     fn cpu(self_: &Tensor, num_classes: i64) -> Result<Tensor> {
         ensure!(
@@ -670,7 +670,7 @@ fn search_side(right: bool, side: Option<&str>) -> Result<bool> {
     function_only,
     out,
     numbers,
-    not_differentiable
+    not_differentiable, batch = bucketize
 )]
 impl Searchsorted {
     fn cpu(
@@ -742,7 +742,7 @@ impl Searchsorted {
     function_only,
     out,
     numbers,
-    not_differentiable
+    not_differentiable, batch = bucketize
 )]
 impl Bucketize {
     fn cpu(self_: &Tensor, boundaries: &Tensor, out_int32: bool, right: bool) -> Result<Tensor> {
@@ -764,7 +764,7 @@ impl Bucketize {
 
 /// How often each number from 0 up to the largest occurs in a vector (at least `minlength` counts); with `weights` the
 /// sum of the weights of its places.
-#[op("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor")]
+#[op("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor", batch = data_dependent)]
 impl Bincount {
     fn cpu(self_: &Tensor, weights: Option<&Tensor>, minlength: i64) -> Result<Tensor> {
         ensure!(minlength >= 0, runtime, "minlength should be >= 0");

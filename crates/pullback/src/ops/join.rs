@@ -98,7 +98,7 @@ fn cat_shape(tensors: &[Tensor], dim: i64) -> Result<(Dims, usize)> {
 
 /// Joins tensors of equal size in all dimensions but `dim`; their dtypes promote. One-dimensional tensors
 /// without elements are skipped.
-#[op("cat(Tensor[] tensors, int dim=0) -> Tensor", out, separate, alias("concat", "concatenate"), autocast = promote, jvp = linear)]
+#[op("cat(Tensor[] tensors, int dim=0) -> Tensor", out, separate, alias("concat", "concatenate"), autocast = promote, jvp = linear, batch = joined)]
 impl Cat {
     fn cpu(tensors: &[Tensor], dim: i64) -> Result<Tensor> {
         ensure!(!tensors.is_empty(), value, "torch.cat(): expected a non-empty list of Tensors");
@@ -167,7 +167,7 @@ impl Cat {
 }
 
 /// Joins tensors of equal shape along a new dimension.
-#[op("stack(Tensor[] tensors, int dim=0) -> Tensor", out, separate, autocast = promote, jvp = linear)]
+#[op("stack(Tensor[] tensors, int dim=0) -> Tensor", out, separate, autocast = promote, jvp = linear, batch = joined)]
 impl Stack {
     fn cpu(tensors: &[Tensor], dim: i64) -> Result<Tensor> {
         let Some(first) = tensors.first() else {
@@ -345,7 +345,7 @@ impl Dstack {
 }
 
 /// The tensor repeated `repeats[d]` times along each dimension; more repeats than dimensions add leading ones.
-#[op("repeat(Tensor self, int[] repeats) -> Tensor", method_only, jvp = linear)]
+#[op("repeat(Tensor self, int[] repeats) -> Tensor", method_only, jvp = linear, batch = repeat)]
 impl Repeat {
     fn cpu(self_: &Tensor, repeats: &[i64]) -> Result<Tensor> {
         ensure!(
@@ -413,7 +413,7 @@ impl Tile {
 }
 
 /// The order of elements reversed along `dims`.
-#[op("flip(Tensor self, int[] dims) -> Tensor", jvp = linear)]
+#[op("flip(Tensor self, int[] dims) -> Tensor", jvp = linear, batch = along)]
 impl Flip {
     fn cpu(self_: &Tensor, dims: &[i64]) -> Result<Tensor> {
         let out = Tensor::empty_strided(
@@ -465,7 +465,7 @@ impl Flipud {
 
 /// Elements moved by `shifts` along `dims`, those that leave at the end come in at the start; without `dims` the
 /// tensor is rolled as if it were flat.
-#[op("roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor", jvp = linear)]
+#[op("roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor", jvp = linear, batch = roll)]
 impl Roll {
     fn cpu(self_: &Tensor, shifts: &[i64], dims: &[i64]) -> Result<Tensor> {
         ensure!(!shifts.is_empty(), runtime, "`shifts` required");
@@ -506,7 +506,7 @@ impl Roll {
 }
 
 /// The plane of `dims` turned by `k` quarter turns from the first of them towards the second.
-#[op("rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor", jvp = linear)]
+#[op("rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor", jvp = linear, batch = along)]
 impl Rot90 {
     fn cpu(self_: &Tensor, k: i64, dims: &[i64]) -> Result<Tensor> {
         ensure!(
@@ -559,7 +559,7 @@ fn triangle(self_: &Tensor, name: &str, diagonal: i64, kernel: Triangle) -> Resu
 }
 
 /// The lower triangle of each matrix up to `diagonal`, zeros above.
-#[op("tril(Tensor self, int diagonal=0) -> Tensor", inplace = method, exact_out, jvp = linear, batch = matrix)]
+#[op("tril(Tensor self, int diagonal=0) -> Tensor", inplace = method, exact_out, jvp = linear, batch = lead)]
 impl Tril {
     fn cpu(self_: &Tensor, diagonal: i64) -> Result<Tensor> {
         triangle(self_, "tril", diagonal, layout::tril)
@@ -577,7 +577,7 @@ impl Tril {
 }
 
 /// The upper triangle of each matrix from `diagonal`, zeros below.
-#[op("triu(Tensor self, int diagonal=0) -> Tensor", inplace = method, exact_out, jvp = linear, batch = matrix)]
+#[op("triu(Tensor self, int diagonal=0) -> Tensor", inplace = method, exact_out, jvp = linear, batch = lead)]
 impl Triu {
     fn cpu(self_: &Tensor, diagonal: i64) -> Result<Tensor> {
         triangle(self_, "triu", diagonal, layout::triu)
@@ -595,7 +595,7 @@ impl Triu {
 
 /// The number of each place, `repeats[place]` times: `[0, 2]` gives `[1, 1]`.
 #[op("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor", function_only, not_differentiable,
-     method = repeat_interleave_places)]
+     method = repeat_interleave_places, batch = data_dependent)]
 impl RepeatInterleave {
     fn cpu(repeats: &Tensor, output_size: Option<i64>) -> Result<Tensor> {
         ensure!(repeats.ndim() == 1, runtime, "repeat_interleave only accept 1D vector as repeat");

@@ -22,7 +22,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 ];
 
 /// `(self - target)^2`, reduced.
-#[op("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", out, apart, module = "nn", autocast = fp32)]
+#[op("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", out, apart, module = "nn", autocast = fp32, batch = elementwise_loss)]
 impl MseLoss {
     fn cpu(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
         check_floating("mse_cpu", self_, target)?;
@@ -77,7 +77,7 @@ impl L1Loss {
     "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor",
     out,
     apart,
-    module = "nn", autocast = fp32
+    module = "nn", autocast = fp32, batch = elementwise_loss
 )]
 impl SmoothL1Loss {
     fn cpu(self_: &Tensor, target: &Tensor, reduction: i64, beta: f64) -> Result<Tensor> {
@@ -131,7 +131,7 @@ impl SmoothL1Loss {
     "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor",
     out,
     apart,
-    module = "nn", autocast = fp32
+    module = "nn", autocast = fp32, batch = elementwise_loss
 )]
 impl HuberLoss {
     fn cpu(self_: &Tensor, target: &Tensor, reduction: i64, delta: f64) -> Result<Tensor> {
@@ -184,7 +184,7 @@ impl HuberLoss {
     out,
     apart,
     module = "nn",
-    not_differentiable(weight), autocast = fp32
+    not_differentiable(weight), autocast = fp32, batch = elementwise_loss
 )]
 impl BinaryCrossEntropy {
     fn cpu(
@@ -257,7 +257,7 @@ impl BinaryCrossEntropy {
 #[op(
     "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
     function_only,
-    not_differentiable(weight, pos_weight), autocast = fp32
+    not_differentiable(weight, pos_weight), autocast = fp32, batch = elementwise_loss
 )]
 impl BinaryCrossEntropyWithLogits {
     fn cpu(

@@ -143,7 +143,7 @@ impl NllLossNd {
     exact_out,
     internal,
     node = "NllLoss",
-    not_differentiable(weight)
+    not_differentiable(weight), batch = nll_loss
 )]
 impl NllLossForward {
     fn cpu(
@@ -196,7 +196,7 @@ impl NllLossForward {
     out,
     internal,
     node = "NllLoss2D",
-    not_differentiable(weight)
+    not_differentiable(weight), batch = nll_loss
 )]
 impl NllLoss2dForward {
     fn cpu(
@@ -244,7 +244,7 @@ impl NllLoss2dForward {
 
 /// The gradient of `nll_loss` for an input of shape `sizes`.
 #[op("_nll_loss_backward(Tensor grad_output, int[] sizes, Tensor target, Tensor? weight, int reduction, int ignore_index, Tensor total_weight) -> Tensor",
-     internal, method = nll_loss_backward, not_differentiable(weight, total_weight))]
+     internal, method = nll_loss_backward, not_differentiable(weight, total_weight), batch = nll_loss_backward)]
 impl NllLossBackward {
     fn cpu(
         grad_output: &Tensor,

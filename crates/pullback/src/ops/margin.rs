@@ -21,7 +21,7 @@ pub(crate) static OPS: &[&OpDef] = &[&SOFT_MARGIN_LOSS, &MULTI_MARGIN_LOSS];
 #[op(
     "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
     module = "nn",
-    not_differentiable(target), autocast = fp32
+    not_differentiable(target), autocast = fp32, batch = elementwise_loss
 )]
 impl SoftMarginLoss {
     fn cpu(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {

@@ -119,7 +119,7 @@ fn matrix_samples(s: &Sampler) -> Vec<Sample> {
 
 /// The product of two matrices: `out[i, j] = sum over k of self[i, k] * mat2[k, j]`; (m, k) times (k, n).
 /// Integers wrap; dtypes must be equal.
-#[op("mm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower)]
+#[op("mm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = mm)]
 impl Mm {
     fn cpu(self_: &Tensor, mat2: &Tensor) -> Result<Tensor> {
         check_matrices("mm", self_, mat2)?;
@@ -160,7 +160,7 @@ impl Mm {
 #[op(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace = method,
-    exact_out, apart(self), autocast = lower
+    exact_out, apart(self), autocast = lower, batch = addmm
 )]
 impl Addmm {
     fn cpu(
@@ -219,7 +219,7 @@ impl Addmm {
 }
 
 /// The products of two lists of matrices: (b, n, m) times (b, m, p) gives (b, n, p).
-#[op("bmm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower)]
+#[op("bmm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = mm)]
 impl Bmm {
     fn cpu(self_: &Tensor, mat2: &Tensor) -> Result<Tensor> {
         check_batches(self_, mat2)?;
@@ -254,7 +254,7 @@ impl Bmm {
 #[op(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace = method,
-    exact_out, apart(self), autocast = lower
+    exact_out, apart(self), autocast = lower, batch = baddbmm
 )]
 impl Baddbmm {
     fn cpu(
@@ -300,7 +300,7 @@ impl Baddbmm {
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace = method,
     resizes_self,
-    exact_out, apart(self), autocast = lower
+    exact_out, apart(self), autocast = lower, batch = addbmm
 )]
 impl Addbmm {
     fn cpu(
@@ -384,7 +384,7 @@ fn check_vector(mat: &Tensor, vec: &Tensor, out: i64) -> Result<()> {
 }
 
 /// A matrix times a vector: `out[i] = sum over k of self[i, k] * vec[k]`.
-#[op("mv(Tensor self, Tensor vec) -> Tensor", exact_out)]
+#[op("mv(Tensor self, Tensor vec) -> Tensor", exact_out, batch = mv)]
 impl Mv {
     fn cpu(self_: &Tensor, vec: &Tensor) -> Result<Tensor> {
         check_vector(self_, vec, -1)?;
@@ -426,7 +426,7 @@ impl Mv {
     "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     inplace,
     exact_out,
-    apart(self)
+    apart(self), batch = addmv
 )]
 impl Addmv {
     fn cpu(
@@ -501,7 +501,7 @@ fn check_dot(name: &str, a: &Tensor, b: &Tensor) -> Result<()> {
 }
 
 /// The sum of products of two vectors: `sum over i of self[i] * tensor[i]`.
-#[op("dot(Tensor self, Tensor tensor) -> Tensor", exact_out)]
+#[op("dot(Tensor self, Tensor tensor) -> Tensor", exact_out, batch = dot)]
 impl Dot {
     fn cpu(self_: &Tensor, tensor: &Tensor) -> Result<Tensor> {
         check_dot("dot", self_, tensor)?;
@@ -530,7 +530,7 @@ impl Dot {
 }
 
 /// As `dot` with the first vector conjugated: `sum over i of conj(self[i]) * other[i]`.
-#[op("vdot(Tensor self, Tensor other) -> Tensor", exact_out)]
+#[op("vdot(Tensor self, Tensor other) -> Tensor", exact_out, batch = vdot)]
 impl Vdot {
     fn cpu(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         check_dot("vdot", self_, other)?;

@@ -83,7 +83,7 @@ impl Isin {
 
 /// Whether each element equals a number.
 #[op("isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor",
-     out, function_only, not_differentiable, method = isin_number)]
+     out, function_only, not_differentiable, method = isin_number, batch = pass)]
 impl IsinNumber {
     fn cpu(
         elements: &Tensor,

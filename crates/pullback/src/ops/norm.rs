@@ -104,7 +104,7 @@ impl NativeLayerNorm {
     internal,
     function_only,
     node = "NativeLayerNorm",
-    method = layer_norm_kernel
+    method = layer_norm_kernel, batch = layer_norm
 )]
 impl LayerNormKernel {
     fn cpu(
@@ -203,7 +203,7 @@ impl RmsNorm {
 
 /// `rms_norm` with `1 / sqrt(mean(input^2) + eps)` of each row.
 #[op("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)", internal,
-     method = fused_rms_norm)]
+     method = fused_rms_norm, batch = layer_norm)]
 impl FusedRmsNorm {
     fn cpu(
         input: &Tensor,
@@ -400,7 +400,7 @@ impl NativeBatchNorm {
     function_only,
     node = "NativeBatchNorm",
     method = batch_norm_kernel,
-    not_differentiable(running_mean, running_var)
+    not_differentiable(running_mean, running_var), batch = batch_norm
 )]
 impl BatchNormKernel {
     fn cpu(
@@ -578,7 +578,13 @@ pub(super) fn with_shown(
 ) -> Result<[Tensor; 3]> {
     let is_mixed = parameters.iter().flatten().any(|p| p.dtype() != input.dtype());
     let dtype = if is_mixed { stats_dtype(input) } else { input.dtype() };
-    Ok([out, mean.converted(dtype)?, rstd.converted(dtype)?])
+    let shown = |statistic: Tensor| {
+        if statistic.is_handled() {
+            return statistic.detach()?.to_dtype(dtype);
+        }
+        statistic.converted(dtype)
+    };
+    Ok([out, shown(mean)?, shown(rstd)?])
 }
 
 /// The shape of the statistics (one per row) and how many elements a row has.

@@ -123,7 +123,7 @@ impl NativeGroupNorm {
     internal,
     function_only,
     node = "NativeGroupNorm",
-    method = group_norm_kernel
+    method = group_norm_kernel, batch = group_norm
 )]
 impl GroupNormKernel {
     fn cpu(

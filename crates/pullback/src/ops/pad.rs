@@ -28,7 +28,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// The tensor with `pad` more elements of `value` around it: `pad` lists (before, after) from the last dimension
 /// on; negative numbers crop.
-#[op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", function_only, method = constant_pad_nd)]
+#[op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", function_only, method = constant_pad_nd, batch = lead)]
 impl ConstantPadNd {
     fn cpu(self_: &Tensor, pad: &[i64], value: Scalar) -> Result<Tensor> {
         ensure!(
@@ -316,7 +316,7 @@ fn pad_errors(s: &Sampler, spatial: usize) -> Vec<InvalidSample> {
 
 /// The last dimension continued reflected at the edges, (before, after) from the last on.
 #[op("reflection_pad1d(Tensor self, int[2] padding) -> Tensor", module = "nn", jvp = linear, node = "ReflectionPad1D",
-     method = reflection_pad1d, autocast = fp32)]
+     method = reflection_pad1d, autocast = fp32, batch = image1)]
 impl ReflectionPad1d {
     fn cpu(self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
         continued(self_, padding, 1, "reflect")
@@ -334,7 +334,7 @@ impl ReflectionPad1d {
 
 /// The last two dimensions continued reflected at the edges, (before, after) from the last on.
 #[op("reflection_pad2d(Tensor self, int[4] padding) -> Tensor", module = "nn", jvp = linear, node = "ReflectionPad2D",
-     method = reflection_pad2d, autocast = fp32)]
+     method = reflection_pad2d, autocast = fp32, batch = image2)]
 impl ReflectionPad2d {
     fn cpu(self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
         continued(self_, padding, 2, "reflect")
@@ -352,7 +352,7 @@ impl ReflectionPad2d {
 
 /// The last three dimensions continued reflected at the edges, (before, after) from the last on.
 #[op("reflection_pad3d(Tensor self, int[6] padding) -> Tensor", module = "nn", jvp = linear, node = "ReflectionPad3D",
-     method = reflection_pad3d)]
+     method = reflection_pad3d, batch = image3)]
 impl ReflectionPad3d {
     fn cpu(self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
         continued(self_, padding, 3, "reflect")
@@ -370,7 +370,7 @@ impl ReflectionPad3d {
 
 /// The last dimension continued with copies of the edges, (before, after) from the last on.
 #[op("replication_pad1d(Tensor self, int[2] padding) -> Tensor", module = "nn", jvp = linear, node = "ReplicationPad1D",
-     method = replication_pad1d, autocast = fp32)]
+     method = replication_pad1d, autocast = fp32, batch = image1)]
 impl ReplicationPad1d {
     fn cpu(self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
         continued(self_, padding, 1, "replicate")
@@ -388,7 +388,7 @@ impl ReplicationPad1d {
 
 /// The last two dimensions continued with copies of the edges, (before, after) from the last on.
 #[op("replication_pad2d(Tensor self, int[4] padding) -> Tensor", module = "nn", jvp = linear, node = "ReplicationPad2D",
-     method = replication_pad2d, autocast = fp32)]
+     method = replication_pad2d, autocast = fp32, batch = image2)]
 impl ReplicationPad2d {
     fn cpu(self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
         continued(self_, padding, 2, "replicate")
@@ -406,7 +406,7 @@ impl ReplicationPad2d {
 
 /// The last three dimensions continued with copies of the edges, (before, after) from the last on.
 #[op("replication_pad3d(Tensor self, int[6] padding) -> Tensor", module = "nn", jvp = linear, node = "ReplicationPad3D",
-     method = replication_pad3d, autocast = fp32)]
+     method = replication_pad3d, autocast = fp32, batch = image3)]
 impl ReplicationPad3d {
     fn cpu(self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
         continued(self_, padding, 3, "replicate")

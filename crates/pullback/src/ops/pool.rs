@@ -93,7 +93,7 @@ fn check_filled(prefix: &str, what: &str, self_: &Tensor, item: usize) -> Result
 
 /// The largest element of each window and its position in its plane; the last two dimensions are pooled.
 #[op("max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor result, Tensor indices)",
-     module = "nn", node = "MaxPool2DWithIndices", method = max_pool2d_with_indices)]
+     module = "nn", node = "MaxPool2DWithIndices", method = max_pool2d_with_indices, batch = image2)]
 impl MaxPool2dWithIndices {
     fn cpu(
         self_: &Tensor,
@@ -139,7 +139,7 @@ impl MaxPool2dWithIndices {
 
 /// Adds each gradient to the element of its plane that `indices` names.
 #[op("_max_pool2d_backward(Tensor grad_output, Tensor indices, int[] input_size) -> Tensor", internal,
-     not_differentiable(indices), method = max_pool2d_backward)]
+     not_differentiable(indices), method = max_pool2d_backward, batch = image2)]
 impl MaxPool2dBackward {
     fn cpu(grad_output: &Tensor, indices: &Tensor, input_size: &[i64]) -> Result<Tensor> {
         if grad_output.numel() == 0 {
@@ -342,7 +342,7 @@ fn average(count_include_pad: bool, divisor_override: Option<i64>) -> Result<Avg
 
 /// The mean of each window; the last two dimensions are pooled.
 #[op("avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
-     module = "nn", jvp = linear, node = "AvgPool2D", method = avg_pool2d)]
+     module = "nn", jvp = linear, node = "AvgPool2D", method = avg_pool2d, batch = image2)]
 impl AvgPool2d {
     fn cpu(
         self_: &Tensor,
@@ -393,7 +393,7 @@ impl AvgPool2d {
 
 /// The gradient of `avg_pool2d`.
 #[op("_avg_pool2d_backward(Tensor grad_output, int[] input_size, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
-     internal, jvp = linear, method = avg_pool2d_backward)]
+     internal, jvp = linear, method = avg_pool2d_backward, batch = image2)]
 impl AvgPool2dBackward {
     fn cpu(
         grad_output: &Tensor,
@@ -478,7 +478,7 @@ impl AvgPool1d {
 
 /// The mean of each of `output_size` nearly equal parts of the last two dimensions.
 #[op("_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor", internal, jvp = linear, node = "AdaptiveAvgPool2D",
-     method = adaptive_avg_pool_kernel)]
+     method = adaptive_avg_pool_kernel, batch = image2)]
 impl AdaptiveAvgPoolKernel {
     fn cpu(self_: &Tensor, output_size: &[i64]) -> Result<Tensor> {
         ensure!(output_size.len() == 2, runtime, "adaptive_avg_pool2d: output_size must be 2");
@@ -514,7 +514,7 @@ impl AdaptiveAvgPoolKernel {
 }
 
 /// The gradient of `_adaptive_avg_pool2d`.
-#[op("_adaptive_avg_pool2d_backward(Tensor grad_output, int[] input_size) -> Tensor", internal, jvp = linear, method = adaptive_avg_pool_backward)]
+#[op("_adaptive_avg_pool2d_backward(Tensor grad_output, int[] input_size) -> Tensor", internal, jvp = linear, method = adaptive_avg_pool_backward, batch = image2)]
 impl AdaptiveAvgPoolBackward {
     fn cpu(grad_output: &Tensor, input_size: &[i64]) -> Result<Tensor> {
         let out = TensorSpec::of(input_size, grad_output.dtype()).zeros()?;

@@ -21,7 +21,7 @@ fn retyped(t: &Tensor, dtype: DType, (shape, strides): Layout, offset: i64) -> R
 }
 
 /// Complex numbers as pairs of real ones: a last dimension of size 2.
-#[op("view_as_real(Tensor(a) self) -> Tensor(a)", function_only, view, bijective, jvp = linear)]
+#[op("view_as_real(Tensor(a) self) -> Tensor(a)", function_only, view, bijective, jvp = linear, batch = pass)]
 impl ViewAsReal {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         ensure!(
@@ -41,7 +41,7 @@ impl ViewAsReal {
 }
 
 /// Pairs of real numbers (a last dimension of size 2) as complex ones.
-#[op("view_as_complex(Tensor(a) self) -> Tensor(a)", function_only, view, bijective, jvp = linear, autocast = fp32)]
+#[op("view_as_complex(Tensor(a) self) -> Tensor(a)", function_only, view, bijective, jvp = linear, autocast = fp32, batch = pass)]
 impl ViewAsComplex {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         let dtype = self_.dtype();
@@ -92,7 +92,7 @@ impl ViewAsComplex {
     "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
     view,
     not_differentiable,
-    method_only
+    method_only, batch = pass
 )]
 impl ViewDtype {
     fn cpu(self_: &Tensor, dtype: DType) -> Result<Tensor> {

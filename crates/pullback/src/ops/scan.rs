@@ -28,7 +28,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// The running sum along `dim`: `out[i] = self[0] + ... + self[i]`. Integers and bools sum in int64 unless
 /// `dtype` is given.
-#[op("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace = method, out, apart, jvp = linear)]
+#[op("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace = method, out, apart, jvp = linear, batch = along)]
 impl Cumsum {
     fn cpu(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
         running(self_, dim, dtype, scan::cumsum)
@@ -50,7 +50,7 @@ impl Cumsum {
 }
 
 /// The sum from each place to the end of the line along `dim`: the gradient of [`Cumsum`].
-#[op("_cumsum_backward(Tensor grad_output, int dim) -> Tensor", internal, method = sum_from, jvp = linear)]
+#[op("_cumsum_backward(Tensor grad_output, int dim) -> Tensor", internal, method = sum_from, jvp = linear, batch = along)]
 impl CumsumBackward {
     fn cpu(grad_output: &Tensor, dim: i64) -> Result<Tensor> {
         along(grad_output, grad_output.dtype(), dim, scan::cumsum_backward)
@@ -64,7 +64,7 @@ impl CumsumBackward {
 }
 
 /// The running product along `dim`. Integers and bools multiply in int64 unless `dtype` is given.
-#[op("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace = method, out, apart)]
+#[op("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace = method, out, apart, batch = along)]
 impl Cumprod {
     fn cpu(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
         running(self_, dim, dtype, scan::cumprod)
@@ -86,7 +86,7 @@ impl Cumprod {
 }
 
 /// `ln` of the running sum of `e^self` along `dim`, without overflow.
-#[op("logcumsumexp(Tensor self, int dim) -> Tensor", exact_out, apart)]
+#[op("logcumsumexp(Tensor self, int dim) -> Tensor", exact_out, apart, batch = along)]
 impl Logcumsumexp {
     fn cpu(self_: &Tensor, dim: i64) -> Result<Tensor> {
         along(self_, self_.dtype(), dim, scan::logcumsumexp)
@@ -110,7 +110,7 @@ impl Logcumsumexp {
 }
 
 /// The running maximum along `dim` and where it was last reached; NaN stays.
-#[op("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", exact_out)]
+#[op("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", exact_out, batch = along)]
 impl Cummax {
     fn cpu(self_: &Tensor, dim: i64) -> Result<[Tensor; 2]> {
         extremes(self_, dim, scan::cummax)
@@ -127,7 +127,7 @@ impl Cummax {
 }
 
 /// The running minimum along `dim` and where it was last reached; NaN stays.
-#[op("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)", exact_out)]
+#[op("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)", exact_out, batch = along)]
 impl Cummin {
     fn cpu(self_: &Tensor, dim: i64) -> Result<[Tensor; 2]> {
         extremes(self_, dim, scan::cummin)
@@ -153,7 +153,7 @@ fn extreme_samples(s: &Sampler) -> Vec<Sample> {
 
 /// Adds each gradient at the place that `indices`, those of a running extreme, name along `dim`.
 #[op("_cum_extreme_backward(Tensor grad_output, Tensor indices, int dim) -> Tensor", internal,
-     method = pick_backward, jvp = linear)]
+     method = pick_backward, jvp = linear, batch = along)]
 impl PickBackward {
     fn cpu(grad_output: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
         let dim = wrap_dim(dim, grad_output.ndim())?;
@@ -175,7 +175,7 @@ impl PickBackward {
 }
 
 /// The elements that `indices` (of the input's shape) names along `dim`.
-#[op("_cum_extreme_pick(Tensor self, Tensor indices, int dim) -> Tensor", internal, method = pick, jvp = linear)]
+#[op("_cum_extreme_pick(Tensor self, Tensor indices, int dim) -> Tensor", internal, method = pick, jvp = linear, batch = along)]
 impl Pick {
     fn cpu(self_: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
         let out = Tensor::empty_of(self_.shape(), self_.dtype())?;

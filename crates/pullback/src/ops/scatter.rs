@@ -55,7 +55,7 @@ fn check_dtypes(name: &str, self_: &Tensor, source: &Tensor, what: &str) -> Resu
 #[op(
     "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
     inplace,
-    not_differentiable(indices), jvp = linear)]
+    not_differentiable(indices), jvp = linear, batch = index_put)]
 impl IndexPut {
     fn cpu_(
         self_: &Tensor,
@@ -194,7 +194,7 @@ pub(super) fn scatter_sample(s: &Sampler) -> (Tensor, Tensor, Tensor) {
     "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     inplace = method,
     exact_out,
-    not_differentiable(index), jvp = linear)]
+    not_differentiable(index), jvp = linear, batch = scatter)]
 impl Scatter {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<()> {
         scatter_tensor("scatter", self_, dim, index, src, (Reduce::Assign, true))
@@ -230,7 +230,7 @@ pub(super) fn spread_to(grad: &Tensor, shape: &[i64]) -> Result<Tensor> {
     inplace = method,
     exact_out,
     not_differentiable(index),
-    node = "ScatterBackward1"
+    node = "ScatterBackward1", batch = scatter
 )]
 impl ScatterValue {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<()> {
@@ -262,7 +262,7 @@ fn simple_reduce(reduce: &str) -> Result<Reduce> {
 #[op(
     "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
     inplace = method,
-    exact_out
+    exact_out, batch = scatter
 )]
 impl ScatterReduceMode {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor, reduce: &str) -> Result<()> {
@@ -308,7 +308,7 @@ impl ScatterReduceMode {
 #[op(
     "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
     inplace = method,
-    exact_out
+    exact_out, batch = scatter
 )]
 impl ScatterValueReduce {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar, reduce: &str) -> Result<()> {
@@ -351,7 +351,7 @@ impl ScatterValueReduce {
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     inplace = method,
     exact_out,
-    not_differentiable(index), jvp = linear)]
+    not_differentiable(index), jvp = linear, batch = scatter)]
 impl ScatterAdd {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<()> {
         scatter_tensor("scatter", self_, dim, index, src, (Reduce::Sum, true))
@@ -439,7 +439,7 @@ fn check_slice_shapes(name: &str, own: &[i64], source: &[i64], dim: usize) -> Re
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
     inplace = method,
     exact_out,
-    not_differentiable(index), jvp = linear)]
+    not_differentiable(index), jvp = linear, batch = slices)]
 impl IndexAdd {
     fn cpu_(
         self_: &Tensor,
@@ -491,7 +491,7 @@ impl IndexAdd {
     exact_out,
     not_differentiable(index),
     autocast = promote,
-    jvp = linear
+    jvp = linear, batch = slices
 )]
 impl IndexCopy {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Result<()> {
@@ -520,7 +520,7 @@ impl IndexCopy {
 #[op(
     "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     inplace = method,
-    not_differentiable(index)
+    not_differentiable(index), batch = slices
 )]
 impl IndexFillScalar {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<()> {
@@ -550,7 +550,7 @@ impl IndexFillScalar {
     inplace = method,
     checks_sharing,
     node = "IndexFillBackward1",
-    not_differentiable(index)
+    not_differentiable(index), batch = slices
 )]
 impl IndexFill {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: &Tensor) -> Result<()> {
@@ -569,10 +569,17 @@ impl IndexFill {
     }
     fn vjp_value(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         // A slice that the index names twice was filled once.
-        let size = if grad.ndim() == 0 { 1 } else { grad.shape()[wrap_dim(dim, grad.ndim())?] };
+        let rank = grad.ndim();
+        let mut sizes: Dims = Dims::from_elem(1, rank);
+        if rank > 0 {
+            let dim = wrap_dim(dim, rank)?;
+            sizes[dim] = grad.shape()[dim];
+        }
+        let size = sizes.iter().product();
         let filled = TensorSpec::of(&[size], DType::Bool).zeros()?;
-        filled.index_fill_scalar_(0, index, Scalar::Bool(true))?;
-        slices(grad, dim, &filled.nonzero()?.reshape(&[-1])?)?.sum()
+        let filled = filled.index_fill_scalar(0, index, Scalar::Bool(true))?;
+        let others = filled.logical_not()?.reshape(&sizes)?;
+        grad.masked_fill(&others, Scalar::Int(0))?.sum()
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |shape: &[i64], index: &[i64]| {

@@ -35,7 +35,7 @@ fn way(reduce: &str) -> Result<Reduce> {
     "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
     inplace = method,
     exact_out,
-    not_differentiable(index)
+    not_differentiable(index), batch = scatter
 )]
 impl ScatterReduce {
     fn cpu_(
@@ -104,7 +104,7 @@ fn spread_index(index: &Tensor, dim: i64, shape: &[i64]) -> Result<Tensor> {
     "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
     inplace = method,
     exact_out,
-    not_differentiable(index)
+    not_differentiable(index), batch = slices
 )]
 impl IndexReduce {
     fn cpu_(

@@ -59,7 +59,7 @@ impl LogSoftmaxInt {
 }
 
 /// `softmax` in the input's own dtype; `half_to_float` is for devices that convert on the way.
-#[op("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", exact_out, internal, method = softmax_data)]
+#[op("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", exact_out, internal, method = softmax_data, batch = along)]
 impl Softmax {
     fn cpu(self_: &Tensor, dim: i64, half_to_float: bool) -> Result<Tensor> {
         ensure!(
@@ -82,7 +82,7 @@ impl Softmax {
 }
 
 /// `log_softmax` in the input's own dtype.
-#[op("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", exact_out, internal, method = log_softmax_data)]
+#[op("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", exact_out, internal, method = log_softmax_data, batch = along)]
 impl LogSoftmax {
     fn cpu(self_: &Tensor, dim: i64, half_to_float: bool) -> Result<Tensor> {
         ensure!(
@@ -105,7 +105,7 @@ impl LogSoftmax {
 
 /// The derivative of `softmax` from its result `y`: `y (g - sum(g y))`.
 #[op("_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", internal,
-     method = softmax_backward_data)]
+     method = softmax_backward_data, batch = along)]
 impl SoftmaxBackwardData {
     fn cpu(grad_output: &Tensor, output: &Tensor, dim: i64, input_dtype: DType) -> Result<Tensor> {
         line_backward(grad_output, output, dim, input_dtype, softmax::softmax_backward)
@@ -135,7 +135,7 @@ impl SoftmaxBackwardData {
 
 /// The derivative of `log_softmax` from its result `y`: `g - e^y sum(g)`.
 #[op("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", internal,
-     method = log_softmax_backward_data)]
+     method = log_softmax_backward_data, batch = along)]
 impl LogSoftmaxBackwardData {
     fn cpu(grad_output: &Tensor, output: &Tensor, dim: i64, input_dtype: DType) -> Result<Tensor> {
         line_backward(grad_output, output, dim, input_dtype, softmax::log_softmax_backward)

@@ -79,7 +79,7 @@ fn sample_of_distinct(s: &Sampler, shape: &[i64]) -> Option<Tensor> {
 #[op(
     "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
     exact_out,
-    apart
+    apart, batch = along
 )]
 impl Sort {
     fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<[Tensor; 2]> {
@@ -120,7 +120,7 @@ impl Sort {
     "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
     exact_out,
     apart,
-    node = "SortBackward1"
+    node = "SortBackward1", batch = along
 )]
 impl SortStable {
     fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<[Tensor; 2]> {
@@ -158,7 +158,7 @@ impl SortStable {
 }
 
 /// The places of the elements in sorted order.
-#[op("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", not_differentiable)]
+#[op("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", not_differentiable, batch = along)]
 impl Argsort {
     fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<Tensor> {
         let at = wrap_dim(dim, self_.ndim())?;
@@ -179,7 +179,7 @@ impl Argsort {
 /// As `argsort`, which is always stable.
 #[op(
     "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
-    not_differentiable
+    not_differentiable, batch = along
 )]
 impl ArgsortStable {
     fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<Tensor> {
@@ -206,7 +206,7 @@ impl Msort {
 #[op(
     "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
     exact_out,
-    apart
+    apart, batch = along
 )]
 impl Topk {
     fn cpu(self_: &Tensor, k: i64, dim: i64, largest: bool) -> Result<[Tensor; 2]> {
@@ -257,7 +257,7 @@ impl Topk {
 #[op(
     "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     exact_out,
-    separate
+    separate, batch = along
 )]
 impl Kthvalue {
     fn cpu(self_: &Tensor, k: i64, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
@@ -308,7 +308,7 @@ impl Kthvalue {
 #[op(
     "median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     exact_out,
-    node = "MedianBackward1"
+    node = "MedianBackward1", batch = along
 )]
 impl MedianDim {
     fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
@@ -339,7 +339,7 @@ impl MedianDim {
 }
 
 /// The lower median of all elements; NaN if there is one or no element.
-#[op("median(Tensor self) -> Tensor")]
+#[op("median(Tensor self) -> Tensor", batch = reduction)]
 impl Median {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         check_ordered("median_cpu", self_)?;
@@ -362,7 +362,7 @@ impl Median {
 #[op(
     "nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     exact_out,
-    node = "NanmedianBackward1"
+    node = "NanmedianBackward1", batch = along
 )]
 impl NanmedianDim {
     fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
@@ -401,7 +401,7 @@ impl NanmedianDim {
 }
 
 /// The lower median of all elements that are not NaN; NaN if there is none.
-#[op("nanmedian(Tensor self) -> Tensor")]
+#[op("nanmedian(Tensor self) -> Tensor", batch = reduction)]
 impl Nanmedian {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         check_ordered("nanmedian_cpu", self_)?;
@@ -425,7 +425,7 @@ impl Nanmedian {
 #[op(
     "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     exact_out,
-    apart
+    apart, batch = along
 )]
 impl Mode {
     fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
@@ -497,7 +497,7 @@ fn from_counts(values: &[i64], shape: &[i64], wanted: bool) -> Result<Tensor> {
 /// The distinct elements, sorted; for each element the number of its distinct one; and how often each occurs (empty
 /// unless asked for). Each NaN is distinct.
 #[op("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
-     method = unique)]
+     method = unique, batch = data_dependent)]
 impl Unique {
     fn cpu(self_: &Tensor, return_inverse: bool, return_counts: bool) -> Result<[Tensor; 3]> {
         let found = kernel::unique(self_.view_ref())?;
@@ -522,7 +522,7 @@ impl Unique {
 }
 
 /// The distinct elements, sorted, and for each element the number of its distinct one (empty unless asked for).
-#[op("_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)", method = unique_pair)]
+#[op("_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)", method = unique_pair, batch = data_dependent)]
 impl UniquePair {
     fn cpu(self_: &Tensor, return_inverse: bool) -> Result<[Tensor; 2]> {
         let [values, inverse, _] = Unique::cpu(self_, return_inverse, false)?;
@@ -566,7 +566,7 @@ fn grouped(
 #[op(
     "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
     internal,
-    function_only
+    function_only, batch = data_dependent
 )]
 impl UniqueDim {
     fn cpu(
@@ -608,7 +608,7 @@ impl UniqueDim {
 
 /// The elements (or slices along `dim`) without those that equal their predecessor; inverse and counts per run.
 #[op(
-    "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)"
+    "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)", batch = data_dependent
 )]
 impl UniqueConsecutive {
     fn cpu(

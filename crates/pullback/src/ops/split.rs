@@ -55,7 +55,7 @@ fn room_for(count: i64) -> Result<Vec<Tensor>> {
 }
 
 /// All slices along `dim`, without that dimension.
-#[op("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear)]
+#[op("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear, batch = pick_view)]
 impl Unbind {
     fn cpu(self_: &Tensor, dim: i64) -> Result<Vec<Tensor>> {
         let at = wrap_own_dim(dim, self_.ndim())?;
@@ -112,7 +112,7 @@ fn split_sizes(size: i64, split_size: i64) -> impl Iterator<Item = i64> + Clone 
 }
 
 /// Pieces of size `split_size` along `dim`; the last one is smaller if it does not divide.
-#[op("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear)]
+#[op("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear, batch = pick_view)]
 impl Split {
     fn cpu(self_: &Tensor, split_size: i64, dim: i64) -> Result<Vec<Tensor>> {
         ensure!(self_.ndim() != 0, runtime, "split expects at least a 1-dimensional tensor");
@@ -182,7 +182,7 @@ impl SplitTensor {
 }
 
 /// Pieces of the given sizes along `dim`, which must add up to its size.
-#[op("split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear)]
+#[op("split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear, batch = pick_view)]
 impl SplitWithSizes {
     fn cpu(self_: &Tensor, split_sizes: &[i64], dim: i64) -> Result<Vec<Tensor>> {
         ensure!(self_.ndim() != 0, runtime, "split expects at least a 1-dimensional tensor");
@@ -247,7 +247,7 @@ fn on_their_own(pieces: Vec<Tensor>) -> Result<Vec<Tensor>> {
 }
 
 /// As `split`, but to autograd the pieces share no memory: they may be written to, if nobody uses `self` afterwards.
-#[op("unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", jvp = linear)]
+#[op("unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", jvp = linear, batch = pick_view)]
 impl UnsafeSplit {
     fn cpu(self_: &Tensor, split_size: i64, dim: i64) -> Result<Vec<Tensor>> {
         on_their_own(Split::cpu(self_, split_size, dim)?)
@@ -268,7 +268,7 @@ impl UnsafeSplit {
 /// As `split_with_sizes`, but to autograd the pieces share no memory: they may be written to, if nobody uses `self` afterwards.
 #[op(
     "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
-    jvp = linear
+    jvp = linear, batch = pick_view
 )]
 impl UnsafeSplitWithSizes {
     fn cpu(self_: &Tensor, split_sizes: &[i64], dim: i64) -> Result<Vec<Tensor>> {

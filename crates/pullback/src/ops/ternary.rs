@@ -122,7 +122,7 @@ impl MaskedFill {
 
 /// `value`, a tensor without dimensions, where `mask` (bool, broadcast) holds, else `self`.
 #[op("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", inplace = method, out, apart, node = "MaskedFillBackward1",
-     batch = pointwise)]
+     batch = masked_fill)]
 impl MaskedFillTensor {
     fn cpu(self_: &Tensor, mask: &Tensor, value: &Tensor) -> Result<Tensor> {
         ensure!(

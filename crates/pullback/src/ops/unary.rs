@@ -509,7 +509,7 @@ impl Polygamma {
 }
 
 /// Replaces this tensor's elements by `polygamma(n, self)`.
-#[op("polygamma_(Tensor(a!) self, int n) -> Tensor(a!)", method_only, method = polygamma_, node = "PolygammaBackward1")]
+#[op("polygamma_(Tensor(a!) self, int n) -> Tensor(a!)", method_only, method = polygamma_, node = "PolygammaBackward1", batch = pass)]
 impl PolygammaInPlace {
     fn cpu_(self_: &Tensor, n: i64) -> Result<()> {
         let result = polygamma(n, self_)?;

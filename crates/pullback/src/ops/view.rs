@@ -25,7 +25,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 ];
 
 /// The same elements with another shape of equal element count; one size may be -1. Never copies.
-#[op("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", view, bijective, method_only, jvp = linear)]
+#[op("view(Tensor(a) self, SymInt[] size) -> Tensor(a)", view, bijective, method_only, jvp = linear, batch = view)]
 impl View {
     fn cpu(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
         let shape = infer_shape(size, self_.numel())?;
@@ -83,7 +83,7 @@ impl Reshape {
 }
 
 /// Dimensions of size 1 repeated without copying; -1 keeps a size.
-#[op("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", view, method_only, jvp = linear, method = expand_view)]
+#[op("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", view, method_only, jvp = linear, method = expand_view, batch = expand)]
 impl Expand {
     fn cpu(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
         ensure!(
@@ -159,7 +159,7 @@ impl Tensor {
 /// A view by explicit sizes, strides and offset into the storage (in elements).
 #[op(
     "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)",
-    view
+    view, batch = as_strided
 )]
 impl AsStrided {
     fn cpu(
@@ -218,7 +218,7 @@ impl AsStrided {
     "as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)",
     view,
     method = as_strided_,
-    node = "AsStridedBackward1"
+    node = "AsStridedBackward1", batch = in_place
 )]
 impl AsStridedInPlace {
     fn cpu_(
@@ -303,7 +303,7 @@ fn as_strided_backward(
 }
 
 /// The same memory without history; in-place writes to either are seen by both.
-#[op("detach(Tensor(a) self) -> Tensor(a)", not_differentiable)]
+#[op("detach(Tensor(a) self) -> Tensor(a)", not_differentiable, batch = pass)]
 impl Detach {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         self_.detached()
@@ -314,7 +314,7 @@ impl Detach {
 }
 
 /// A view of everything.
-#[op("alias(Tensor(a) self) -> Tensor(a)", function_only, view, bijective, internal, jvp = linear, samples = unary)]
+#[op("alias(Tensor(a) self) -> Tensor(a)", function_only, view, bijective, internal, jvp = linear, samples = unary, batch = pass)]
 impl Alias {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         self_.alias_with(self_.shape(), self_.strides(), self_.storage_offset())
@@ -325,7 +325,7 @@ impl Alias {
 }
 
 /// The dimensions in another order.
-#[op("permute(Tensor(a) self, int[] dims) -> Tensor(a)", view, bijective, jvp = linear)]
+#[op("permute(Tensor(a) self, int[] dims) -> Tensor(a)", view, bijective, jvp = linear, batch = permute)]
 impl Permute {
     fn cpu(self_: &Tensor, dims: &[i64]) -> Result<Tensor> {
         ensure!(
@@ -378,7 +378,7 @@ impl Permute {
 }
 
 /// Two dimensions swapped.
-#[op("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", view, bijective, jvp = linear, alias("swapaxes", "swapdims"))]
+#[op("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", view, bijective, jvp = linear, alias("swapaxes", "swapdims"), batch = swapped)]
 impl Transpose {
     fn cpu(self_: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
         let (a, b) = (wrap_dim(dim0, self_.ndim())?, wrap_dim(dim1, self_.ndim())?);
@@ -402,7 +402,7 @@ impl Transpose {
 }
 
 /// The slice at `index` of dimension `dim`, without that dimension.
-#[op("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", view, jvp = linear)]
+#[op("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", view, jvp = linear, batch = pick_view)]
 impl Select {
     fn cpu(self_: &Tensor, dim: i64, index: i64) -> Result<Tensor> {
         ensure!(self_.ndim() > 0, index, "select() cannot be applied to a 0-dim tensor.");
@@ -444,7 +444,7 @@ impl Select {
 }
 
 /// Every `step`-th index of dimension `dim` from `start` up to `end`; both may count from the end.
-#[op("slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)", function_only, view, internal, jvp = linear)]
+#[op("slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)", function_only, view, internal, jvp = linear, batch = pick_view)]
 impl Slice {
     fn cpu(
         self_: &Tensor,

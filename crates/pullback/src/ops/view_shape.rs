@@ -47,7 +47,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 ];
 
 /// As `view`, for results that nobody else holds: not a view to autograd.
-#[op("_unsafe_view(Tensor self, int[] size) -> Tensor", internal, jvp = linear, method = unsafe_view)]
+#[op("_unsafe_view(Tensor self, int[] size) -> Tensor", internal, jvp = linear, method = unsafe_view, batch = view)]
 impl UnsafeView {
     fn cpu(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
         let shape = infer_shape(size, self_.numel())?;
@@ -144,7 +144,7 @@ fn check_t(self_: &Tensor) -> Result<()> {
 }
 
 /// A matrix transposed; vectors and numbers as they are.
-#[op("t(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear, method = t)]
+#[op("t(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear, method = t, batch = swapped)]
 impl Transposed {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         check_t(self_)?;
@@ -163,7 +163,7 @@ impl Transposed {
 }
 
 /// Transposes this matrix itself.
-#[op("t_(Tensor(a!) self) -> Tensor(a!)", view, method_only, method = t_, node = "TBackward1")]
+#[op("t_(Tensor(a!) self) -> Tensor(a!)", view, method_only, method = t_, node = "TBackward1", batch = in_place)]
 impl TInPlace {
     fn cpu_(self_: &Tensor) -> Result<()> {
         check_t(self_)?;
@@ -178,7 +178,7 @@ impl TInPlace {
 
 /// Swaps two dimensions of this tensor itself.
 #[op("transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", view, method_only, method = transpose_,
-     node = "TransposeBackward1", alias("swapaxes_", "swapdims_"))]
+     node = "TransposeBackward1", alias("swapaxes_", "swapdims_"), batch = in_place)]
 impl TransposeInPlace {
     fn cpu_(self_: &Tensor, dim0: i64, dim1: i64) -> Result<()> {
         let (shape, strides) = swapped(self_, dim0, dim1)?;
@@ -191,7 +191,7 @@ impl TransposeInPlace {
 }
 
 /// Without its dimensions of size 1.
-#[op("squeeze(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear)]
+#[op("squeeze(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear, batch = squeeze)]
 impl Squeeze {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         seen_as(self_, squeezed(self_, None)?)
@@ -209,7 +209,7 @@ impl Squeeze {
 }
 
 /// Without dimension `dim`, if its size is 1.
-#[op("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward1")]
+#[op("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward1", batch = squeeze_dim)]
 impl SqueezeDim {
     fn cpu(self_: &Tensor, dim: i64) -> Result<Tensor> {
         seen_as(self_, squeezed(self_, Some(&[dim]))?)
@@ -224,7 +224,7 @@ impl SqueezeDim {
 }
 
 /// Without those of the dimensions `dim` whose size is 1.
-#[op("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward2")]
+#[op("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward2", batch = squeeze_dim)]
 impl SqueezeDims {
     fn cpu(self_: &Tensor, dim: &[i64]) -> Result<Tensor> {
         seen_as(self_, squeezed(self_, Some(dim))?)
@@ -238,7 +238,7 @@ impl SqueezeDims {
 }
 
 /// Drops this tensor's own dimensions of size 1.
-#[op("squeeze_(Tensor(a!) self) -> Tensor(a!)", view, method_only, method = squeeze_, node = "SqueezeBackward3")]
+#[op("squeeze_(Tensor(a!) self) -> Tensor(a!)", view, method_only, method = squeeze_, node = "SqueezeBackward3", batch = in_place)]
 impl SqueezeInPlace {
     fn cpu_(self_: &Tensor) -> Result<()> {
         let (shape, strides) = squeezed(self_, None)?;
@@ -251,7 +251,7 @@ impl SqueezeInPlace {
 }
 
 /// Drops this tensor's own dimension `dim`, if its size is 1.
-#[op("squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", view, method_only, method = squeeze_dim_, node = "SqueezeBackward4")]
+#[op("squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", view, method_only, method = squeeze_dim_, node = "SqueezeBackward4", batch = in_place)]
 impl SqueezeDimInPlace {
     fn cpu_(self_: &Tensor, dim: i64) -> Result<()> {
         let (shape, strides) = squeezed(self_, Some(&[dim]))?;
@@ -264,7 +264,7 @@ impl SqueezeDimInPlace {
 }
 
 /// Drops those of this tensor's own dimensions `dim` whose size is 1.
-#[op("squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", view, method_only, method = squeeze_dims_, node = "SqueezeBackward5")]
+#[op("squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", view, method_only, method = squeeze_dims_, node = "SqueezeBackward5", batch = in_place)]
 impl SqueezeDimsInPlace {
     fn cpu_(self_: &Tensor, dim: &[i64]) -> Result<()> {
         let (shape, strides) = squeezed(self_, Some(dim))?;
@@ -277,7 +277,7 @@ impl SqueezeDimsInPlace {
 }
 
 /// With a new dimension of size 1 at `dim`.
-#[op("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear)]
+#[op("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear, batch = unsqueeze)]
 impl Unsqueeze {
     fn cpu(self_: &Tensor, dim: i64) -> Result<Tensor> {
         seen_as(self_, unsqueezed(self_, dim)?)
@@ -300,7 +300,7 @@ impl Unsqueeze {
 }
 
 /// Gives this tensor itself a new dimension of size 1 at `dim`.
-#[op("unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", view, method_only, method = unsqueeze_, node = "UnsqueezeBackward1")]
+#[op("unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", view, method_only, method = unsqueeze_, node = "UnsqueezeBackward1", batch = in_place)]
 impl UnsqueezeInPlace {
     fn cpu_(self_: &Tensor, dim: i64) -> Result<()> {
         let (shape, strides) = unsqueezed(self_, dim)?;
@@ -359,7 +359,7 @@ impl NarrowTensor {
 }
 
 /// The diagonals of the planes of `dim1` and `dim2`, `offset` steps above the main one, as the last dimension.
-#[op("diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)", view, jvp = linear)]
+#[op("diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)", view, jvp = linear, batch = pick_view)]
 impl Diagonal {
     fn cpu(self_: &Tensor, offset: i64, dim1: i64, dim2: i64) -> Result<Tensor> {
         let (a, b) = (wrap_dim(dim1, self_.ndim())?, wrap_dim(dim2, self_.ndim())?);
@@ -408,7 +408,7 @@ impl Diagonal {
 }
 
 /// Windows of `size` along `dimension`, every `step`; the elements of a window become the last dimension.
-#[op("unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", view, method_only, jvp = linear)]
+#[op("unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", view, method_only, jvp = linear, batch = pick_view)]
 impl Unfold {
     fn cpu(self_: &Tensor, dimension: i64, size: i64, step: i64) -> Result<Tensor> {
         let dim = wrap_dim(dimension, self_.ndim())?;
@@ -454,7 +454,7 @@ impl Unfold {
 }
 
 /// Adds windows up where they overlap: the gradient of `unfold`.
-#[op("unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor", internal, jvp = linear)]
+#[op("unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor", internal, jvp = linear, batch = windows)]
 impl UnfoldBackward {
     fn cpu(
         grad_in: &Tensor,

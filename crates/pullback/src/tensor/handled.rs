@@ -67,13 +67,19 @@ impl Tensor {
     }
     /// Whether that holds on this thread now.
     pub(crate) fn is_handled_now(&self) -> bool {
-        self.is_handled() && !IS_OFF.get()
+        let flags = self.flags();
+        flags & Flag::BATCHED != 0 || flags & Flag::HANDLED != 0 && !IS_OFF.get()
     }
     /// Refuses to read the elements of a marked tensor past its handler.
     ///
     /// # Errors
     /// `NotImplementedError` that says so.
     pub fn check_elements(&self) -> Result<()> {
+        ensure!(
+            !self.has_flag(Flag::BATCHED),
+            runtime,
+            "vmap: the elements of a batched tensor cannot be read: there are some for each example. Use ops instead, or return the tensor"
+        );
         ensure!(
             !is_used() || !self.is_handled_now(),
             not_implemented,

@@ -50,6 +50,8 @@ impl Flag {
     pub(crate) const FORWARD_BASE: u32 = 1 << 16;
     /// A view that keeps the ops which made it (see `autograd::replay`).
     pub(crate) const REPLAYS: u32 = 1 << 17;
+    /// Its ops are answered for a whole batch (see `autograd::batch`). Such a tensor is also [`Flag::HANDLED`].
+    pub(crate) const BATCHED: u32 = 1 << 18;
     /// Its ops are answered by the process's handler (see `dispatch::handler`).
     pub(crate) const HANDLED: u32 = 1 << 13;
     /// Bits 8..12: how a view was made (`CreationMeta`).

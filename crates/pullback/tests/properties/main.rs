@@ -10,6 +10,7 @@ use pullback::gradcheck::{Sample, Sampler, Tolerance, analytic, gradcheck, gradg
 use pullback::{C128, DType, Device, Error, Result, Tensor, autocast, manual_seed, ops};
 use std::fmt::Write as _;
 
+mod batch;
 mod forward;
 
 /// Runs `check` for every op and sample and panics with all failures.

@@ -124,6 +124,8 @@ pub(super) fn run_jvp(
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_enter_dual_level, module)?)?;
     module.add_function(wrap_pyfunction!(_exit_dual_level, module)?)?;
+    module.add("_jvp_enter", module.getattr("_enter_dual_level")?)?;
+    module.add("_jvp_exit", module.getattr("_exit_dual_level")?)?;
     module.add_function(wrap_pyfunction!(_make_dual, module)?)?;
     module.add_function(wrap_pyfunction!(_unpack_dual, module)?)?;
     module.add_function(wrap_pyfunction!(_is_fwd_grad_enabled, module)?)?;

@@ -12,3 +12,4 @@ pub(crate) mod mode;
 pub(crate) mod node;
 pub(crate) mod saved;
 pub(crate) mod standard;
+pub(crate) mod transform;

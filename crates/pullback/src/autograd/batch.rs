@@ -1,0 +1,474 @@
+//! Batched tensors: what `vmap` makes functions of single examples work on whole batches with.
+//!
+//! Within a level ([`enter`]) a batched tensor ([`add_dim`]) shows sizes without the batch dimension, and keeps the tensor
+//! that has it, its physical tensor, with the batch dimension in front. It is a marked tensor (`dispatch::handler`): ops are
+//! recorded as they are seen, without the batch, and below that [`answer`] has the op's batching rule compute it for the
+//! whole batch at once. So gradients need no rules of their own, tangents neither, and levels nest: a physical tensor may be
+//! batched at another level.
+//!
+//! A gradient that leaves a level is summed over its batch: where a batched tensor meets one that is not, the latter goes
+//! in through a [`Lift`], whose backward sums unless the level is still open (then one gradient for each example is asked
+//! for). Invariant: the batch dimension of a physical tensor is its first, and no physical tensor has a history.
+
+use super::node::{Backward, InputMeta, Node};
+use super::{arithmetic, leaf, mode, tangent};
+use crate::dispatch::handler::{self, Form};
+use crate::dispatch::{Arg, Batch, Grads, IntoOutputs, OpDef, Outputs, Traits, Value, each_tensor};
+use crate::error::{bail, ensure};
+use crate::tensor::Flag;
+use crate::tensor::shape::wrap_dim;
+use crate::{Error, Result, Tensor};
+use smallvec::{SmallVec, smallvec};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+pub use crate::ops::batch::fallen_back;
+
+/// What random ops do within a level.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Randomness {
+    /// They are refused.
+    #[default]
+    Error,
+    /// Each example has its own numbers.
+    Different,
+    /// All examples have the same.
+    Same,
+}
+
+/// A level that is open.
+#[derive(Clone, Copy)]
+pub(super) struct Level {
+    id: u64,
+    size: i64,
+    randomness: Randomness,
+}
+
+/// What a batched tensor keeps.
+pub(super) struct Batched {
+    /// The tensor with the batch dimension, its first.
+    physical: Tensor,
+    level: u64,
+}
+
+thread_local! {
+    /// The open levels of this thread, the outermost first.
+    static OPEN: RefCell<Vec<Level>> = const { RefCell::new(Vec::new()) };
+}
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// Opens a level for batches of `size` examples; gives its number, which is larger than that of any level before.
+///
+/// # Errors
+/// `ValueError` for negative sizes.
+pub fn enter(size: i64, randomness: Randomness) -> Result<u64> {
+    ensure!(size >= 0, value, "vmap: the batch size must not be negative, got {size}");
+    handler::set_batcher(answer);
+    crate::tensor::handled::set_detach(arithmetic::detach);
+    crate::tensor::handled::add_modes(1);
+    let id = NEXT.fetch_add(1, Relaxed);
+    OPEN.with(|open| open.borrow_mut().push(Level { id, size, randomness }));
+    Ok(id)
+}
+
+/// Closes the innermost level.
+///
+/// # Errors
+/// `RuntimeError` unless it is the level of that number.
+pub fn exit(id: u64) -> Result<()> {
+    let closed = OPEN.with(|open| {
+        let mut open = open.borrow_mut();
+        open.last().is_some_and(|level| level.id == id).then(|| open.pop())
+    });
+    ensure!(closed.is_some(), runtime, "vmap: level {id} is not the innermost open level");
+    crate::tensor::handled::remove_modes(1);
+    Ok(())
+}
+
+/// A level that is open as long as it lives.
+#[must_use = "the level lasts as long as the guard"]
+#[derive(Debug)]
+pub struct LevelGuard(u64);
+
+impl LevelGuard {
+    /// Opens a level.
+    ///
+    /// # Errors
+    /// As [`enter`].
+    pub fn new(size: i64, randomness: Randomness) -> Result<LevelGuard> {
+        enter(size, randomness).map(LevelGuard)
+    }
+    /// Its number.
+    pub fn id(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Drop for LevelGuard {
+    fn drop(&mut self) {
+        // It can only fail if somebody closed this level by hand.
+        let _ = exit(self.0);
+    }
+}
+
+pub(super) fn snapshot() -> Vec<Level> {
+    OPEN.with(|open| open.borrow().clone())
+}
+
+/// Opens the same levels on a thread that has none of its own.
+pub(super) fn restore(levels: Vec<Level>) {
+    if !levels.is_empty() {
+        crate::tensor::handled::add_modes(levels.len());
+        OPEN.with(|open| *open.borrow_mut() = levels);
+    }
+}
+
+/// Whether a level is open on this thread.
+pub fn is_any_open() -> bool {
+    OPEN.with(|open| !open.borrow().is_empty())
+}
+
+fn is_open(id: u64) -> bool {
+    OPEN.with(|open| open.borrow().iter().any(|level| level.id == id))
+}
+
+fn innermost_open() -> Option<Level> {
+    OPEN.with(|open| open.borrow().last().copied())
+}
+
+fn of(tensor: &Tensor) -> Option<Arc<Batched>> {
+    if tensor.has_flag(Flag::BATCHED) { leaf::lock(tensor).batched.clone() } else { None }
+}
+
+/// The innermost level at which a tensor is batched.
+pub fn level_of(tensor: &Tensor) -> Option<u64> {
+    of(tensor).map(|batched| batched.level)
+}
+
+/// What is known as `tensor` one level down: the physical tensor, the batch dimension first.
+pub fn physical_of(tensor: &Tensor) -> Option<Tensor> {
+    of(tensor).map(|batched| batched.physical.clone())
+}
+
+/// The levels at which a tensor is batched, the innermost first.
+fn levels_of(tensor: &Tensor) -> SmallVec<[u64; 2]> {
+    let mut levels = SmallVec::new();
+    let mut next = of(tensor);
+    while let Some(batched) = next {
+        levels.push(batched.level);
+        next = of(&batched.physical);
+    }
+    levels
+}
+
+/// A batched tensor without history. It shows the first example's place in memory.
+fn wrap(physical: Tensor, level: u64) -> Result<Tensor> {
+    let sizes = &physical.shape()[1..];
+    let tensor = if physical.numel() == 0 {
+        // There is no first example.
+        let zeros: crate::Dims = sizes.iter().map(|_| 0).collect();
+        crate::binding::zeroed(sizes, Some(&zeros), 0, physical.dtype())?
+    } else {
+        physical.alias_with(sizes, &physical.strides()[1..], physical.storage_offset())?
+    };
+    tensor.mark_handled();
+    tensor.set_flag(Flag::BATCHED, true);
+    leaf::lock(&tensor).batched = Some(Arc::new(Batched { physical, level }));
+    Ok(tensor)
+}
+
+/// `tensor` seen without dimension `dim`, which counts the examples of a level. Gradients and tangents go through.
+///
+/// # Errors
+/// `IndexError` for dimensions that there are not.
+pub fn add_dim(tensor: &Tensor, dim: i64, level: u64) -> Result<Tensor> {
+    let front = if wrap_dim(dim, tensor.ndim())? == 0 {
+        tensor.clone()
+    } else {
+        tensor.movedim_int(dim, 0)?
+    };
+    let batched = wrap(plain(&front)?, level)?;
+    if let Some(tangent) = tangent::of(&front)? {
+        tangent::set(&batched, add_dim(&tangent, 0, level)?, false)?;
+    }
+    connect(&front, &batched, Box::new(AddDim { level, size: front.shape()[0] }))?;
+    Ok(batched)
+}
+
+/// The physical tensor, with the batch dimension at `dim` of the result; a tensor that is not batched at the level is
+/// repeated for each of the `size` examples (a view). Gradients and tangents go through.
+///
+/// # Errors
+/// `IndexError` for dimensions that the result has not.
+pub fn remove_dim(tensor: &Tensor, level: u64, size: i64, dim: i64) -> Result<Tensor> {
+    let dim = wrap_dim(dim, tensor.ndim() + 1)? as i64;
+    let Some(batched) = of(tensor).filter(|batched| batched.level == level) else {
+        if levels_of(tensor).contains(&level) {
+            bail!(runtime, "vmap: a tensor is batched at a level inside of the one that is closed");
+        }
+        let mut sizes: crate::Dims = smallvec![-1; tensor.ndim() + 1];
+        sizes[dim as usize] = size;
+        return tensor.unsqueeze(dim)?.expand(&sizes, false);
+    };
+    let physical = batched.physical.detached()?;
+    if let Some(tangent) = tangent::of(tensor)? {
+        tangent::set(&physical, remove_dim(&tangent, level, size, 0)?, false)?;
+    }
+    connect(tensor, &physical, Box::new(RemoveDim { level }))?;
+    if dim == 0 { Ok(physical) } else { physical.movedim_int(0, dim) }
+}
+
+/// Another handle to the value, without history and tangents.
+fn plain(tensor: &Tensor) -> Result<Tensor> {
+    tensor.detached()
+}
+
+/// Makes `output` a function of `input`, if that requires grad.
+fn connect(input: &Tensor, output: &Tensor, backward: Box<dyn Backward>) -> Result<()> {
+    if mode::is_recording() && input.requires_grad() {
+        let edges = smallvec![input.gradient_edge()?];
+        let node = Node::custom(backward, edges, smallvec![Some(InputMeta::of(output))]);
+        output.set_history(node, 0);
+    }
+    Ok(())
+}
+
+fn one(grad: Option<Tensor>) -> Grads {
+    smallvec![grad]
+}
+
+struct AddDim {
+    level: u64,
+    size: i64,
+}
+
+impl Backward for AddDim {
+    fn name(&self) -> String {
+        "AddBatchDimBackward".into()
+    }
+    fn apply(&self, _: &Node, grads: Grads) -> Result<Grads> {
+        let Some(grad) = grads.into_iter().next().flatten() else { return Ok(one(None)) };
+        remove_dim(&grad, self.level, self.size, 0).map(Some).map(one)
+    }
+}
+
+struct RemoveDim {
+    level: u64,
+}
+
+impl Backward for RemoveDim {
+    fn name(&self) -> String {
+        "RemoveBatchDimBackward".into()
+    }
+    fn apply(&self, _: &Node, grads: Grads) -> Result<Grads> {
+        let Some(grad) = grads.into_iter().next().flatten() else { return Ok(one(None)) };
+        add_dim(&grad, 0, self.level).map(Some).map(one)
+    }
+}
+
+/// A tensor that is not batched, where it meets one that is.
+struct Lift {
+    /// The levels at which the other is.
+    levels: SmallVec<[u64; 2]>,
+}
+
+impl Backward for Lift {
+    fn name(&self) -> String {
+        "LiftBackward".into()
+    }
+    fn apply(&self, _: &Node, grads: Grads) -> Result<Grads> {
+        let Some(mut grad) = grads.into_iter().next().flatten() else { return Ok(one(None)) };
+        for &level in self.levels.iter().filter(|&&level| !is_open(level)) {
+            grad = summed(&grad, level)?;
+        }
+        Ok(one(Some(grad)))
+    }
+}
+
+/// The sum over a level's examples.
+fn summed(grad: &Tensor, level: u64) -> Result<Tensor> {
+    match of(grad) {
+        None => Ok(grad.clone()),
+        Some(batched) if batched.level == level => {
+            let size = batched.physical.shape()[0];
+            remove_dim(grad, level, size, 0)?.sum_dim(Some(&[0]), false)
+        }
+        // (Batched at that level below another one.)
+        Some(batched) => {
+            let size = batched.physical.shape()[0];
+            let below = summed(&remove_dim(grad, batched.level, size, 0)?, level)?;
+            add_dim(&below, 0, batched.level)
+        }
+    }
+}
+
+/// As [`lifted`]; as long as nothing is answered from outside this is one load.
+#[inline(always)]
+pub(super) fn lifted_for(args: &[Arg<'_>], from: usize) -> Result<Option<Vec<Value>>> {
+    if handler::concerns(args) { lifted(args, from) } else { Ok(None) }
+}
+
+/// The arguments with every tensor that is to have a gradient, and lacks levels of the others, behind a [`Lift`]; nothing
+/// if there is none such. `from` says which arguments may be replaced.
+#[cold]
+#[inline(never)]
+fn lifted(args: &[Arg<'_>], from: usize) -> Result<Option<Vec<Value>>> {
+    if !mode::is_recording() {
+        return Ok(None);
+    }
+    let mut all: SmallVec<[u64; 2]> = SmallVec::new();
+    each_tensor(args, |tensor| {
+        for level in levels_of(tensor) {
+            if !all.contains(&level) {
+                all.push(level);
+            }
+        }
+    });
+    if all.is_empty() {
+        return Ok(None);
+    }
+    let mut is_any = false;
+    let mut lift = |tensor: &Tensor| -> Result<Tensor> {
+        let own = levels_of(tensor);
+        let missing: SmallVec<[u64; 2]> =
+            all.iter().copied().filter(|level| !own.contains(level)).collect();
+        if missing.is_empty() || !tensor.requires_grad() {
+            return Ok(tensor.clone());
+        }
+        is_any = true;
+        let alias = tensor.detached()?;
+        connect(tensor, &alias, Box::new(Lift { levels: missing }))?;
+        Ok(alias)
+    };
+    let mut values = Vec::with_capacity(args.len());
+    for (index, arg) in args.iter().enumerate() {
+        values.push(match arg {
+            _ if index < from => Value::from_arg(*arg),
+            Arg::Tensor(tensor) => Value::Tensor(lift(tensor)?),
+            Arg::Tensors(list) => {
+                Value::Tensors(list.iter().map(&mut lift).collect::<Result<_>>()?)
+            }
+            Arg::OptTensors(list) => {
+                let lift = |t: &Option<Tensor>| t.as_ref().map(&mut lift).transpose();
+                Value::OptTensors(list.iter().map(lift).collect::<Result<_>>()?)
+            }
+            other => Value::from_arg(*other),
+        });
+    }
+    Ok(is_any.then_some(values))
+}
+
+/// A call of an op with batched arguments, as its rule sees it.
+pub struct Call<'a> {
+    /// The op.
+    pub def: &'static OpDef,
+    /// In which form it is called.
+    pub form: Form<'a>,
+    /// Its arguments as the caller sees them.
+    pub args: &'a [Arg<'a>],
+    /// How many examples there are.
+    pub size: i64,
+    /// What random ops do.
+    pub randomness: Randomness,
+    level: u64,
+}
+
+impl Call<'_> {
+    /// The physical tensor of an argument that is batched at the level of this call.
+    pub fn physical(&self, tensor: &Tensor) -> Option<Tensor> {
+        of(tensor).filter(|batched| batched.level == self.level).map(|b| b.physical.clone())
+    }
+    /// The same arguments for another op, which gives new tensors.
+    pub(crate) fn with_def(&self, def: &'static OpDef) -> Call<'_> {
+        Call { def, form: Form::Functional, ..*self }
+    }
+    /// Lets the first argument, which is batched, show another physical tensor of the same memory.
+    pub(crate) fn show(&self, physical: &Tensor) -> Result<()> {
+        let shown = wrap(physical.clone(), self.level)?;
+        if let Some(Arg::Tensor(target)) = self.args.first() {
+            target.set_geometry(shown.geometry().clone());
+            let batched = leaf::lock(&shown).batched.take();
+            let old = std::mem::replace(&mut leaf::lock(target).batched, batched);
+            drop(old);
+        }
+        Ok(())
+    }
+    /// The results, whose first dimension counts examples, as the caller sees them.
+    fn wrapped(&self, outputs: Outputs) -> Result<Outputs> {
+        let wrap = |physical| wrap(physical, self.level);
+        Ok(match outputs {
+            Outputs::One(tensor) => Outputs::One(wrap(tensor)?),
+            Outputs::Tensors(tensors) => {
+                Outputs::Tensors(tensors.into_iter().map(wrap).collect::<Result<_>>()?)
+            }
+            number @ Outputs::Number(_) => number,
+        })
+    }
+}
+
+/// What a batching rule gives.
+pub enum Outcome {
+    /// Tensors whose first dimension counts examples.
+    Batched(Outputs),
+    /// Tensors that are the same for all examples.
+    Same(Outputs),
+}
+
+/// Computes an op by its batching rule, if an argument is batched, or random numbers are drawn within a level.
+fn answer(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Option<Result<Outputs>> {
+    let mut innermost: Option<Arc<Batched>> = None;
+    let mut look = |tensor: &Tensor| {
+        if let Some(batched) = of(tensor)
+            && innermost.as_ref().is_none_or(|old| old.level < batched.level)
+        {
+            innermost = Some(batched);
+        }
+    };
+    each_tensor(args, &mut look);
+    if let Form::Out(outs) = form {
+        outs.iter().for_each(|out| look(out));
+    }
+    let (level, size) = match &innermost {
+        Some(batched) => (batched.level, batched.physical.shape()[0]),
+        None if def.is(Traits::RANDOM) => {
+            let level = innermost_open()?;
+            (level.id, level.size)
+        }
+        None => return None,
+    };
+    let open = OPEN.with(|open| open.borrow().iter().find(|open| open.id == level).copied());
+    let randomness = open.map_or(Randomness::Error, |open| open.randomness);
+    let call = Call { def, form, args, size, randomness, level };
+    Some(run(&call))
+}
+
+#[cold]
+#[inline(never)]
+fn run(call: &Call<'_>) -> Result<Outputs> {
+    if matches!(call.form, Form::Out(_)) {
+        return Err(Error::runtime(format!(
+            "vmap: {}() with out= is not supported: batched results have no place there. Use the form that gives a new tensor",
+            call.def.name
+        )));
+    }
+    let rule = if call.def.is(Traits::RANDOM) {
+        crate::ops::batch::random
+    } else {
+        match call.def.batch {
+            Batch::Pointwise => crate::ops::batch::pointwise,
+            Batch::Rule(rule) => rule,
+            Batch::None | Batch::Composite => crate::ops::batch::one_by_one,
+        }
+    };
+    match rule(call)? {
+        Outcome::Batched(outputs) => call.wrapped(outputs),
+        Outcome::Same(outputs) => Ok(outputs),
+    }
+}
+
+impl From<Tensor> for Outcome {
+    fn from(tensor: Tensor) -> Outcome {
+        Outcome::Batched(tensor.into_outputs())
+    }
+}

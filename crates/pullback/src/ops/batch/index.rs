@@ -1,0 +1,276 @@
+//! Rules of ops that take places from tensors.
+
+use super::{behind, dims, one_by_one, widened};
+use crate::autograd::batch::{Call, Outcome};
+use crate::dispatch::{Arg, Value};
+use crate::tensor::shape::{broadcast_shapes, wrap_dim};
+use crate::{DType, Dims, Error, Result, Tensor};
+
+/// The numbers of the examples, as a column in front of `rank` further dimensions.
+fn examples(size: i64, rank: usize) -> Result<Tensor> {
+    let numbers: Vec<i64> = (0..size).collect();
+    let column = Tensor::from_slice(&numbers, &[size])?;
+    let mut shape = behind(size, &[]);
+    shape.resize(rank + 1, 1);
+    column.reshape(&shape)
+}
+
+/// Where the dimensions of an indexed tensor come from.
+struct Plan {
+    /// The physical tensor, what is indexed behind the batch.
+    physical: Tensor,
+    /// Its indices: for the batch, then for each dimension.
+    indices: Vec<Option<Tensor>>,
+    /// How many dimensions all indices have together, and before which dimension they stand in the caller's result.
+    rank: usize,
+    at: usize,
+}
+
+impl Plan {
+    fn new(call: &Call<'_>, tensor: &Tensor, given: &[Option<Tensor>]) -> Result<Plan> {
+        let mut indices: Vec<Option<Tensor>> = Vec::new();
+        for index in given {
+            match index {
+                Some(mask) if matches!(mask.dtype(), DType::Bool | DType::U8) => {
+                    if call.physical(mask).is_some() {
+                        return Err(super::unsupported(
+                            call,
+                            "with a mask that is batched is not possible: how many elements it picks would differ between the examples (a data-dependent operation)",
+                        ));
+                    }
+                    let places = mask.nonzero()?;
+                    for dim in 0..mask.ndim() as i64 {
+                        indices.push(Some(places.select(1, dim)?));
+                    }
+                }
+                other => indices.push(other.clone()),
+            }
+        }
+        if indices.len() > tensor.ndim() {
+            return Err(Error::index(format!(
+                "too many indices for tensor of dimension {}",
+                tensor.ndim()
+            )));
+        }
+        let shapes: Vec<&[i64]> = indices.iter().flatten().map(Tensor::shape).collect();
+        let mut common = Dims::new();
+        for shape in shapes {
+            common = broadcast_shapes(&[&common, shape])?;
+        }
+        let rank = common.len();
+        let given_at: Vec<usize> =
+            indices.iter().enumerate().filter(|(_, i)| i.is_some()).map(|(d, _)| d).collect();
+        let is_row = given_at.windows(2).all(|pair| pair[1] == pair[0] + 1);
+        let at = if is_row { given_at.first().copied().unwrap_or(0) } else { 0 };
+        let mut all = vec![Some(examples(call.size, rank)?)];
+        for index in indices {
+            all.push(match index {
+                None => None,
+                Some(index) => Some(match call.physical(&index) {
+                    Some(physical) => widened(&physical, rank)?,
+                    None => index,
+                }),
+            });
+        }
+        Ok(Plan { physical: call.front(tensor)?, indices: all, rank, at })
+    }
+    /// What the indices of the batch and those of the caller make comes first in a physical result; in the caller's the
+    /// latter stand at `at`.
+    fn as_seen(&self, result: &Tensor) -> Result<Tensor> {
+        if self.at == 0 || self.rank == 0 {
+            return Ok(result.clone());
+        }
+        let from: Vec<i64> = (1..=self.rank as i64).collect();
+        let to: Vec<i64> = from.iter().map(|dim| dim + self.at as i64).collect();
+        result.movedim(&from, &to)
+    }
+    /// The other way.
+    fn as_kept(&self, seen: &Tensor) -> Result<Tensor> {
+        if self.at == 0 || self.rank == 0 {
+            return Ok(seen.clone());
+        }
+        let to: Vec<i64> = (1..=self.rank as i64).collect();
+        let from: Vec<i64> = to.iter().map(|dim| dim + self.at as i64).collect();
+        seen.movedim(&from, &to)
+    }
+}
+
+fn indices_of<'a>(call: &Call<'a>) -> &'a [Option<Tensor>] {
+    match call.args[1] {
+        Arg::OptTensors(indices) => indices,
+        _ => &[],
+    }
+}
+
+/// `x[i, j]`.
+pub(crate) fn index(call: &Call<'_>) -> Result<Outcome> {
+    let plan = Plan::new(call, call.tensor(0), indices_of(call))?;
+    let values = [Value::Tensor(plan.physical.clone()), Value::OptTensors(plan.indices.clone())];
+    let result = super::call(call.def, &values)?.one();
+    Ok(plan.as_seen(&result)?.into())
+}
+
+/// `x[i, j] = v`.
+pub(crate) fn index_put(call: &Call<'_>) -> Result<Outcome> {
+    let plan = Plan::new(call, call.tensor(0), indices_of(call))?;
+    // The sizes of what is written to, in the order that the caller sees.
+    let probe = [Value::Tensor(plan.physical.clone()), Value::OptTensors(plan.indices.clone())];
+    let there = super::call(&crate::ops::index::INDEX, &probe)?.one();
+    let seen = plan.as_seen(&there)?;
+    let given = call.tensor(2);
+    let source = match call.physical(given) {
+        Some(physical) => widened(&physical, seen.ndim() - 1)?,
+        None => given.clone(),
+    };
+    let source = plan.as_kept(&source.expand(seen.shape(), false)?)?;
+    let physical = if call.writes() { call.target()? } else { plan.physical.clone() };
+    let values = [
+        Value::Tensor(physical),
+        Value::OptTensors(plan.indices.clone()),
+        Value::Tensor(source),
+        Value::Bool(call.flag(3)),
+    ];
+    call.run(&values).map(Outcome::Batched)
+}
+
+/// `index_select`.
+pub(crate) fn index_select(call: &Call<'_>) -> Result<Outcome> {
+    let (tensor, index) = (call.tensor(0), call.tensor(2));
+    let dim = wrap_dim(call.int(1), tensor.ndim())?;
+    if tensor.ndim() == 0 || index.ndim() != 1 {
+        return one_by_one(call);
+    }
+    if !call.is_batched(2) {
+        let front = call.front(tensor)?;
+        return Ok(front.index_select(dim as i64 + 1, index)?.into());
+    }
+    let mut given: Vec<Option<Tensor>> = vec![None; dim];
+    given.push(Some(index.clone()));
+    let plan = Plan::new(call, tensor, &given)?;
+    let values = [Value::Tensor(plan.physical.clone()), Value::OptTensors(plan.indices.clone())];
+    let result = super::call(&crate::ops::index::INDEX, &values)?.one();
+    Ok(plan.as_seen(&result)?.into())
+}
+
+/// `index_add`, `index_copy` and their kin, whose places are the same for all examples; else one by one.
+pub(crate) fn slices(call: &Call<'_>) -> Result<Outcome> {
+    let tensor = call.tensor(0);
+    let place = call.place("index").unwrap_or(2);
+    if call.is_batched(place) || tensor.ndim() == 0 {
+        return one_by_one(call);
+    }
+    let index = call.tensor(place).clone();
+    let mut values = dims::shifted(call, tensor.ndim())?;
+    values[place] = Value::Tensor(index);
+    if let Some(value) = call.place("value")
+        && let Arg::Tensor(number) = call.args[value]
+    {
+        if call.is_batched(value) {
+            return one_by_one(call);
+        }
+        values[value] = Value::Tensor(number.clone());
+    }
+    call.run(&values).map(Outcome::Batched)
+}
+
+/// `take`: places in the elements of each example in a row.
+pub(crate) fn take(call: &Call<'_>) -> Result<Outcome> {
+    let (tensor, index) = (call.tensor(0), call.tensor(1));
+    let flat = call.front(tensor)?.reshape(&[call.size, tensor.numel()])?;
+    let places = call.front(index)?.reshape(&[call.size, index.numel()])?;
+    // (`gather` takes no places from the end.)
+    let negative = places.lt(&Tensor::wrapped(0_i64)?)?;
+    let from_start = places.add(&Tensor::wrapped(tensor.numel())?)?;
+    let places = negative.where_self(&from_start, &places)?;
+    Ok(flat.gather(1, &places)?.reshape(&behind(call.size, index.shape()))?.into())
+}
+
+/// `embedding`.
+pub(crate) fn embedding(call: &Call<'_>) -> Result<Outcome> {
+    let (weight, indices) = (call.tensor(0), call.tensor(1));
+    let Some(physical) = call.physical(weight) else { return super::pass(call) };
+    let rows = weight.shape()[0];
+    let all = physical.flatten(0, 1)?;
+    let places = shifted_rows(call, indices, rows)?;
+    Ok(all.index(&[Some(places)])?.into())
+}
+
+/// The places of rows in the tables of all examples, one behind the other.
+fn shifted_rows(call: &Call<'_>, indices: &Tensor, rows: i64) -> Result<Tensor> {
+    let first = examples(call.size, indices.ndim())?.mul(&Tensor::wrapped(rows)?)?;
+    call.front(indices)?.add(&first)
+}
+
+/// The gradient of `embedding` with respect to its table.
+pub(crate) fn embedding_backward(call: &Call<'_>) -> Result<Outcome> {
+    let (grad, indices) = (call.tensor(0), call.tensor(1));
+    let (rows, padding) = (call.int(2), call.int(3));
+    let values = [
+        Value::Tensor(call.front(grad)?),
+        Value::Tensor(shifted_rows(call, indices, rows)?),
+        Value::Int(rows * call.size),
+        Value::Int(-1),
+        Value::Bool(call.flag(4)),
+    ];
+    let all = super::call(call.def, &values)?.one().unflatten(0, &[call.size, rows])?;
+    if (0..rows).contains(&padding) {
+        all.select(1, padding)?.zero_()?;
+    }
+    Ok(all.into())
+}
+
+/// `one_hot`, where it is said how many classes there are.
+pub(crate) fn one_hot(call: &Call<'_>) -> Result<Outcome> {
+    if call.int(1) < 0 {
+        return super::data_dependent(call);
+    }
+    super::pass(call)
+}
+
+/// `bucketize` and `searchsorted`: boundaries that are the same for all examples; else one by one.
+pub(crate) fn bucketize(call: &Call<'_>) -> Result<Outcome> {
+    let sorted = usize::from(call.def.name == "bucketize");
+    let is_shared = !call.is_batched(sorted) && call.tensor(sorted).ndim() == 1;
+    if is_shared && call.place("sorter").is_none_or(|s| !call.is_batched(s)) {
+        return super::pass(call);
+    }
+    one_by_one(call)
+}
+
+/// `fill`: every element of an example becomes its number.
+pub(crate) fn fill(call: &Call<'_>) -> Result<Outcome> {
+    let tensor = call.tensor(0);
+    match call.args[1] {
+        Arg::Tensor(value) if call.physical(value).is_some() => {
+            let value = call.aligned(value, tensor.ndim())?;
+            let filled = value
+                .to_dtype(tensor.dtype())?
+                .expand(&behind(call.size, tensor.shape()), false)?
+                .clone_tensor(None)?;
+            call.finish(&filled)
+        }
+        _ => {
+            let mut values: Vec<Value> = call.args.iter().map(|a| Value::from_arg(*a)).collect();
+            values[0] = Value::Tensor(call.front(tensor)?);
+            call.run(&values).map(Outcome::Batched)
+        }
+    }
+}
+
+/// `masked_fill` by a tensor of one element, which each example may have its own of.
+pub(crate) fn masked_fill(call: &Call<'_>) -> Result<Outcome> {
+    let (tensor, mask, value) = (call.tensor(0), call.tensor(1), call.tensor(2));
+    if value.ndim() != 0 {
+        return one_by_one(call);
+    }
+    if !call.is_batched(2) {
+        let rank = tensor.ndim().max(mask.ndim());
+        let mut values = call.values(&mut |_, tensor| call.aligned(tensor, rank))?;
+        values[2] = Value::Tensor(value.clone());
+        return call.run(&values).map(Outcome::Batched);
+    }
+    let rank = tensor.ndim().max(mask.ndim());
+    let given = call.aligned(value, rank)?.to_dtype(tensor.dtype())?;
+    let filled = call.aligned(mask, rank)?.where_self(&given, &call.aligned(tensor, rank)?)?;
+    call.finish(&filled)
+}

@@ -1,0 +1,129 @@
+//! Rules of losses: computed element by element, then reduced for each example.
+
+use super::behind;
+use crate::autograd::batch::{Call, Outcome};
+use crate::dispatch::{OpDef, Outputs, Value};
+use crate::{Result, Tensor};
+use smallvec::smallvec;
+
+const NONE: i64 = 0;
+const MEAN: i64 = 1;
+
+/// The mean or the sum over all but the first dimension.
+fn reduced(losses: &Tensor, reduction: i64) -> Result<Tensor> {
+    if reduction == NONE {
+        return Ok(losses.clone());
+    }
+    let (size, numel) = (losses.shape()[0], losses.shape()[1..].iter().product());
+    let flat = losses.reshape(&[size, numel])?;
+    if reduction == MEAN {
+        flat.mean_dim(Some(&[1]), false)
+    } else {
+        flat.sum_dim(Some(&[1]), false)
+    }
+}
+
+/// Losses of numbers against numbers, whose arguments broadcast.
+pub(crate) fn elementwise_loss(call: &Call<'_>) -> Result<Outcome> {
+    let Some(place) = call.place("reduction") else { return super::one_by_one(call) };
+    let mut rank = 0;
+    crate::dispatch::each_tensor(call.args, |tensor| rank = rank.max(tensor.ndim()));
+    let mut values = call.values(&mut |_, tensor| super::widened(&call.front(tensor)?, rank))?;
+    values[place] = Value::Int(NONE);
+    let losses = super::call(call.def, &values)?.one();
+    Ok(reduced(&losses, call.int(place))?.into())
+}
+
+/// The classes' dimension is the second: the batch becomes part of the first.
+fn folded(call: &Call<'_>, tensor: &Tensor, has_first: bool) -> Result<Tensor> {
+    let front = call.front(tensor)?;
+    if has_first { front.flatten(0, 1) } else { Ok(front) }
+}
+
+/// The weights of the elements' classes: 0 where the class is ignored.
+fn weights(
+    call: &Call<'_>,
+    target: &Tensor,
+    weight: Option<&Tensor>,
+    ignored: i64,
+    like: &Tensor,
+) -> Result<Tensor> {
+    let counts = target.ne(&Tensor::wrapped(ignored)?)?.to_dtype(like.dtype())?;
+    let Some(weight) = weight else { return Ok(counts) };
+    if call.physical(weight).is_some() {
+        return Err(super::unsupported(call, "with a weight for each example is not possible yet"));
+    }
+    let valid = target.clamp(Some(0_i64.into()), None)?;
+    valid_weights(weight, &valid)?.mul(&counts)
+}
+
+fn valid_weights(weight: &Tensor, target: &Tensor) -> Result<Tensor> {
+    let flat = target.reshape(&[-1])?;
+    weight.index_select(0, &flat)?.reshape(target.shape())
+}
+
+/// Negative log likelihood: of one row of classes, or of several, or of images.
+pub(crate) fn nll_loss(call: &Call<'_>) -> Result<Outcome> {
+    let (logs, target) = (call.tensor(0), call.tensor(1));
+    let weight = call.tensor_if_any(2);
+    let (reduction, ignored) = (call.int(3), call.int(4));
+    if weight.is_some_and(|w| call.physical(w).is_some()) {
+        return super::one_by_one(call);
+    }
+    let has_first = logs.ndim() >= 2;
+    let (logs_all, target_all) = (folded(call, logs, has_first)?, folded(call, target, has_first)?);
+    let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
+    values[0] = Value::Tensor(logs_all);
+    values[1] = Value::Tensor(target_all.clone());
+    values[3] = Value::Int(NONE);
+    let losses = super::call(call.def, &values)?.tensors().remove(0);
+    let losses =
+        if has_first { losses.unflatten(0, &[call.size, target.shape()[0]])? } else { losses };
+    let each = weights(call, &call.front(target)?, weight, ignored, logs)?;
+    let numel: i64 = target.shape().iter().product();
+    let total = each.reshape(&[call.size, numel])?.sum_dim(Some(&[1]), false)?;
+    let output = match reduction {
+        NONE => losses,
+        MEAN => reduced(&losses, 2)?.div(&total)?,
+        _ => reduced(&losses, reduction)?,
+    };
+    let total = if reduction == NONE { total.zeros_like()? } else { total };
+    Ok(Outcome::Batched(Outputs::Tensors(smallvec![output, total])))
+}
+
+/// Its gradient.
+pub(crate) fn nll_loss_backward(call: &Call<'_>) -> Result<Outcome> {
+    // (grad_output, sizes, target, weight, reduction, ignore_index, total_weight)
+    let (grad, target) = (call.tensor(0), call.tensor(2));
+    let (sizes, reduction) = (call.ints(1), call.int(4));
+    if call.tensor_if_any(3).is_some_and(|w| call.physical(w).is_some()) {
+        return super::one_by_one(call);
+    }
+    let has_first = sizes.len() >= 2;
+    let mut each = call.front(grad)?;
+    if reduction == MEAN {
+        each = each.div(&call.front(call.tensor(6))?)?;
+    }
+    if reduction != NONE {
+        each = super::widened(&each, target.ndim())?
+            .expand(&behind(call.size, target.shape()), false)?;
+    }
+    let each = if has_first { each.flatten(0, 1)? } else { each };
+    let mut all = behind(call.size, sizes);
+    if has_first {
+        let first = all.remove(0);
+        all[0] *= first;
+    }
+    let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
+    values[0] = Value::Tensor(each);
+    values[1] = super::ints(&all);
+    values[2] = Value::Tensor(folded(call, target, has_first)?);
+    values[4] = Value::Int(NONE);
+    values[6] = Value::Tensor(Tensor::wrapped(1.0_f64)?.to_dtype(grad.dtype())?);
+    let result = one(call.def, &values)?;
+    Ok(if has_first { result.unflatten(0, &[call.size, sizes[0]])? } else { result }.into())
+}
+
+fn one(def: &'static OpDef, values: &[Value]) -> Result<Tensor> {
+    super::call(def, values).map(Outputs::one)
+}

@@ -1,0 +1,151 @@
+//! Products of matrices, and what takes batches of matrices already.
+
+use crate::autograd::batch::{Call, Outcome};
+use crate::dispatch::{Arg, Value};
+use crate::error::ensure;
+use crate::{Result, Scalar, Tensor};
+
+fn either(call: &Call<'_>, index: usize) -> Tensor {
+    let tensor = call.tensor(index);
+    call.physical(tensor).unwrap_or_else(|| tensor.clone())
+}
+
+fn check_rank(call: &Call<'_>, index: usize, rank: usize) -> Result<()> {
+    ensure!(
+        call.tensor(index).ndim() == rank,
+        runtime,
+        "{}: argument {} must be {rank}-D, but it has {} dimensions",
+        call.def.name,
+        call.def.args[index].name,
+        call.tensor(index).ndim()
+    );
+    Ok(())
+}
+
+/// The product of two arguments that are matrices (or batches of such) to the caller.
+fn product(call: &Call<'_>, a: usize, b: usize, rank: usize) -> Result<Tensor> {
+    check_rank(call, a, rank)?;
+    check_rank(call, b, rank)?;
+    let (left, right) = (either(call, a), either(call, b));
+    if rank == 3 {
+        ensure!(
+            call.tensor(a).shape()[0] == call.tensor(b).shape()[0],
+            runtime,
+            "batch1 and batch2 must have same number of batches, got {} and {}",
+            call.tensor(a).shape()[0],
+            call.tensor(b).shape()[0]
+        );
+    }
+    left.matmul(&right)
+}
+
+fn times_vector(call: &Call<'_>, matrix: usize, vector: usize) -> Result<Tensor> {
+    check_rank(call, matrix, 2)?;
+    check_rank(call, vector, 1)?;
+    let (m, v) = (either(call, matrix), either(call, vector));
+    if call.is_batched(vector) {
+        return m.matmul(&v.unsqueeze(-1)?)?.squeeze_dim(-1);
+    }
+    m.matmul(&v)
+}
+
+/// `mm` and `bmm`.
+pub(crate) fn mm(call: &Call<'_>) -> Result<Outcome> {
+    let rank = if call.def.name == "bmm" { 3 } else { 2 };
+    Ok(product(call, 0, 1, rank)?.into())
+}
+
+/// `mv`.
+pub(crate) fn mv(call: &Call<'_>) -> Result<Outcome> {
+    Ok(times_vector(call, 0, 1)?.into())
+}
+
+fn inner(call: &Call<'_>, a: &Tensor, b: &Tensor) -> Result<Outcome> {
+    check_rank(call, 0, 1)?;
+    check_rank(call, 1, 1)?;
+    let (row, column) = (a.unsqueeze(-2)?, b.unsqueeze(-1)?);
+    let product = row.matmul(&column)?;
+    Ok(product.reshape(&[call.size])?.into())
+}
+
+/// `dot`.
+pub(crate) fn dot(call: &Call<'_>) -> Result<Outcome> {
+    inner(call, &either(call, 0), &either(call, 1))
+}
+
+/// `vdot`.
+pub(crate) fn vdot(call: &Call<'_>) -> Result<Outcome> {
+    inner(call, &either(call, 0).conj()?, &either(call, 1))
+}
+
+fn scalar(call: &Call<'_>, name: &str) -> Scalar {
+    match call.place(name).map(|index| call.args[index]) {
+        Some(Arg::Scalar(number)) => number,
+        Some(Arg::Int(number)) => Scalar::Int(number),
+        Some(Arg::Float(number)) => Scalar::Float(number),
+        _ => Scalar::Int(1),
+    }
+}
+
+/// `beta * self + alpha * product`; `self` is not looked at where `beta` is 0.
+fn add_scaled(call: &Call<'_>, product: Tensor, rank: usize) -> Result<Outcome> {
+    let (beta, alpha) = (scalar(call, "beta"), scalar(call, "alpha"));
+    let product = if alpha.is(1.0) { product } else { product.mul(&Tensor::wrapped(alpha)?)? };
+    if beta.is(0.0) {
+        return call.finish(&product);
+    }
+    let own = call.aligned(call.tensor(0), rank)?;
+    let own = if beta.is(1.0) { own } else { own.mul(&Tensor::wrapped(beta)?)? };
+    call.finish(&own.add(&product)?)
+}
+
+/// `addmm`.
+pub(crate) fn addmm(call: &Call<'_>) -> Result<Outcome> {
+    let product = batched(call, product(call, 1, 2, 2)?, 2)?;
+    add_scaled(call, product, 2)
+}
+
+/// `baddbmm`.
+pub(crate) fn baddbmm(call: &Call<'_>) -> Result<Outcome> {
+    let product = batched(call, product(call, 1, 2, 3)?, 3)?;
+    add_scaled(call, product, 3)
+}
+
+/// `addbmm`.
+pub(crate) fn addbmm(call: &Call<'_>) -> Result<Outcome> {
+    let product = batched(call, product(call, 1, 2, 3)?, 3)?.sum_dim(Some(&[1]), false)?;
+    add_scaled(call, product, 2)
+}
+
+/// `addmv`.
+pub(crate) fn addmv(call: &Call<'_>) -> Result<Outcome> {
+    let product = batched(call, times_vector(call, 1, 2)?, 1)?;
+    add_scaled(call, product, 1)
+}
+
+/// The product with the batch, where only the other summand has it.
+fn batched(call: &Call<'_>, product: Tensor, rank: usize) -> Result<Tensor> {
+    if product.ndim() > rank {
+        return Ok(product);
+    }
+    product.unsqueeze(0)?.expand(&super::behind(call.size, product.shape()), false)
+}
+
+/// Linear equations: a right-hand side that is a vector to the caller is one column.
+pub(crate) fn linear_solve(call: &Call<'_>) -> Result<Outcome> {
+    let (a, b) = (call.tensor(0), call.tensor(1));
+    let is_vector =
+        b.ndim() == 1 || a.ndim() == b.ndim() + 1 && a.shape()[..b.ndim()] == *b.shape();
+    let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
+    let rank = a.ndim().max(b.ndim() + usize::from(is_vector));
+    let left = super::widened(&call.front(a)?, rank)?;
+    let right = call.front(b)?;
+    let right = if is_vector { right.unsqueeze(-1)? } else { right };
+    values[0] = Value::Tensor(left);
+    values[1] = Value::Tensor(super::widened(&right, rank)?);
+    let mut outputs = super::call(call.def, &values)?.tensors();
+    if is_vector {
+        outputs[0] = outputs[0].squeeze_dim(-1)?;
+    }
+    Ok(Outcome::Batched(crate::dispatch::Outputs::Tensors(outputs)))
+}

@@ -1,0 +1,300 @@
+//! Batching rules: how the ops compute a whole batch at once (`autograd::batch`).
+//!
+//! A rule sees the call as its caller does, without the batch, and gives results whose first dimension counts examples.
+//! Most ops say with one word which rule is theirs: `pointwise`, [`reduce::reduction`], [`dims::along`] (dimensions are
+//! counted one further), [`lead`] (leading dimensions are free). Where no rule is possible, [`one_by_one`] goes through the
+//! examples; ops whose result's size depends on elements refuse ([`data_dependent`]). The files are families of rules.
+
+mod dims;
+mod image;
+mod index;
+mod loss;
+mod matrix;
+mod norm;
+mod random;
+mod reduce;
+mod view;
+
+pub(crate) use dims::{along, gather, glu, joined, picked, repeat, roll, scatter, windows};
+pub(crate) use image::{
+    convolution, convolution_backward_input, convolution_backward_weight, image1, image2, image3,
+};
+pub(crate) use index::{
+    bucketize, embedding, embedding_backward, fill, index, index_put, index_select, masked_fill,
+    one_hot, slices, take,
+};
+pub(crate) use loss::{elementwise_loss, nll_loss, nll_loss_backward};
+pub(crate) use matrix::{addbmm, addmm, addmv, baddbmm, dot, linear_solve, mm, mv, vdot};
+pub(crate) use norm::{batch_norm, group_norm, layer_norm};
+pub(crate) use random::random;
+pub(crate) use reduce::reduction;
+pub(crate) use view::{
+    as_strided, expand, in_place, permute, pick_view, sizes, squeeze, squeeze_dim, swapped,
+    unsqueeze, view,
+};
+
+use crate::autograd::batch::{Call, Outcome};
+use crate::dispatch::handler::Form;
+use crate::dispatch::{Arg, IntoOutputs, OpDef, Outputs, TensorVec, Value};
+use crate::error::{bail, ensure};
+use crate::tensor::promote;
+use crate::{Dims, Error, MemoryFormat, Result, Tensor};
+use smallvec::SmallVec;
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+/// Calls an op with these arguments.
+fn call(def: &'static OpDef, values: &[Value]) -> Result<Outputs> {
+    let args: SmallVec<[Arg<'_>; 8]> = values.iter().map(Value::as_arg).collect();
+    crate::autograd::call(def, &args)
+}
+
+/// A list of sizes behind that of the batch.
+fn behind(size: i64, sizes: &[i64]) -> Dims {
+    let mut all = Dims::with_capacity(sizes.len() + 1);
+    all.push(size);
+    all.extend_from_slice(sizes);
+    all
+}
+
+fn ints(sizes: &[i64]) -> Value {
+    Value::Ints(sizes.into())
+}
+
+impl Call<'_> {
+    /// Whether the form writes into the first argument.
+    fn writes(&self) -> bool {
+        matches!(self.form, Form::Inplace)
+    }
+    /// The argument of that name, as the caller gave it.
+    fn place(&self, name: &str) -> Option<usize> {
+        self.def.args.iter().position(|arg| arg.name == name)
+    }
+    fn tensor(&self, index: usize) -> &Tensor {
+        match self.args[index] {
+            Arg::Tensor(tensor) => tensor,
+            _ => panic!("a batching rule asked for a tensor where there is none: this is a bug"),
+        }
+    }
+    fn tensor_if_any(&self, index: usize) -> Option<&Tensor> {
+        if let Arg::Tensor(tensor) = self.args[index] { Some(tensor) } else { None }
+    }
+    fn int(&self, index: usize) -> i64 {
+        match self.args[index] {
+            Arg::Int(number) => number,
+            Arg::Bool(flag) => i64::from(flag),
+            _ => 0,
+        }
+    }
+    fn flag(&self, index: usize) -> bool {
+        matches!(self.args[index], Arg::Bool(true))
+    }
+    fn ints(&self, index: usize) -> &[i64] {
+        match self.args[index] {
+            Arg::Ints(numbers) => numbers,
+            _ => &[],
+        }
+    }
+    fn is_batched(&self, index: usize) -> bool {
+        self.tensor_if_any(index).is_some_and(|t| self.physical(t).is_some())
+    }
+    /// The tensor with the batch dimension in front: repeated without copying, if it is not batched.
+    fn front(&self, tensor: &Tensor) -> Result<Tensor> {
+        match self.physical(tensor) {
+            Some(physical) => Ok(physical),
+            None => tensor.unsqueeze(0)?.expand(&behind(self.size, tensor.shape()), false),
+        }
+    }
+    /// The same with a dimension for each of `rank` logical ones; what is missing is put behind the batch.
+    fn aligned(&self, tensor: &Tensor, rank: usize) -> Result<Tensor> {
+        let Some(physical) = self.physical(tensor) else { return Ok(tensor.clone()) };
+        widened(&physical, rank)
+    }
+    /// What the form writes to.
+    fn target(&self) -> Result<Tensor> {
+        let target = self.tensor(0);
+        let Some(physical) = self.physical(target) else {
+            bail!(
+                runtime,
+                "vmap: inplace arithmetic(self, *extra_args) is not possible because self is not batched, but another argument is: {}_() would write a result for each example into one place. Use the form that gives a new tensor",
+                self.def.name
+            );
+        };
+        Ok(physical)
+    }
+    /// The arguments, with what `f` makes of each tensor.
+    fn values(&self, f: &mut dyn FnMut(usize, &Tensor) -> Result<Tensor>) -> Result<Vec<Value>> {
+        let map = |(index, arg): (usize, &Arg<'_>)| {
+            Ok(match arg {
+                Arg::Tensor(tensor) => Value::Tensor(f(index, tensor)?),
+                Arg::Tensors(list) => {
+                    Value::Tensors(list.iter().map(|t| f(index, t)).collect::<Result<_>>()?)
+                }
+                Arg::OptTensors(list) => {
+                    let map = |t: &Option<Tensor>| t.as_ref().map(|t| f(index, t)).transpose();
+                    Value::OptTensors(list.iter().map(map).collect::<Result<_>>()?)
+                }
+                // (The batch is one dimension more than a format for images has.)
+                Arg::MemoryFormat(MemoryFormat::ChannelsLast | MemoryFormat::ChannelsLast3d) => {
+                    Value::None
+                }
+                other => Value::from_arg(*other),
+            })
+        };
+        self.args.iter().enumerate().map(map).collect()
+    }
+    /// Calls the op in its form.
+    fn run(&self, values: &[Value]) -> Result<Outputs> {
+        if self.writes() {
+            self.target()?;
+            let args: SmallVec<[Arg<'_>; 8]> = values.iter().map(Value::as_arg).collect();
+            return crate::autograd::call_inplace(self.def, &args).map(IntoOutputs::into_outputs);
+        }
+        call(self.def, values)
+    }
+    /// Writes the result into the target, if the form does.
+    fn finish(&self, result: &Tensor) -> Result<Outcome> {
+        if self.writes() {
+            let target = self.target()?;
+            target.copy_(result, false)?;
+            return Ok(target.into());
+        }
+        Ok(result.clone().into())
+    }
+}
+
+/// A physical tensor with ones behind the batch, so that it has `rank` further dimensions.
+fn widened(physical: &Tensor, rank: usize) -> Result<Tensor> {
+    let own = physical.ndim() - 1;
+    if own >= rank {
+        return Ok(physical.clone());
+    }
+    let mut wide = physical.clone();
+    for _ in own..rank {
+        wide = wide.unsqueeze(1)?;
+    }
+    Ok(wide)
+}
+
+/// Element by element: batch dimensions in front, broadcast.
+pub(crate) fn pointwise(call: &Call<'_>) -> Result<Outcome> {
+    let mut rank = 0;
+    crate::dispatch::each_tensor(call.args, |tensor| rank = rank.max(tensor.ndim()));
+    let common = common_dtype(call)?;
+    let values = call.values(&mut |_, tensor| {
+        let physical = call.aligned(tensor, rank)?;
+        match common {
+            // (A batch of numbers is no number: it would decide the dtype.)
+            Some(dtype) if tensor.ndim() == 0 && dtype != tensor.dtype() => {
+                physical.to_dtype(dtype)
+            }
+            _ => Ok(physical),
+        }
+    })?;
+    call.run(&values).map(Outcome::Batched)
+}
+
+/// The dtype that the arguments promote to as the caller sees them, where the batch dimension would change it.
+fn common_dtype(call: &Call<'_>) -> Result<Option<crate::DType>> {
+    let mut tensors: SmallVec<[&Tensor; 4]> = SmallVec::new();
+    crate::dispatch::each_tensor(call.args, |tensor| tensors.push(tensor));
+    let promotes = !matches!(call.def.result, crate::dispatch::ResultKind::Custom);
+    let is_mixed = tensors.iter().any(|t| t.dtype() != tensors[0].dtype());
+    if !promotes || !is_mixed || tensors.iter().all(|t| t.ndim() != 0) {
+        return Ok(None);
+    }
+    Ok(Some(promote::result_type(&tensors)))
+}
+
+/// Leading dimensions are free: the batch is one more.
+pub(crate) fn lead(call: &Call<'_>) -> Result<Outcome> {
+    let values = call.values(&mut |_, tensor| call.front(tensor))?;
+    call.run(&values).map(Outcome::Batched)
+}
+
+/// As [`lead`]; what has no batch is left alone.
+pub(crate) fn pass(call: &Call<'_>) -> Result<Outcome> {
+    let values =
+        call.values(&mut |_, tensor| Ok(call.physical(tensor).unwrap_or_else(|| tensor.clone())))?;
+    call.run(&values).map(Outcome::Batched)
+}
+
+/// Refuses: how large the result is, or what is done next, depends on the elements.
+pub(crate) fn data_dependent(call: &Call<'_>) -> Result<Outcome> {
+    if call.def.name == "_local_scalar_dense" {
+        bail!(
+            runtime,
+            "vmap: It looks like you're either (1) calling .item() on a Tensor or (2) attempting to use a Tensor in some data-dependent control flow or (3) encountering this error in PyTorch internals. There is one number for each example; use ops such as torch.where instead, or return the tensor"
+        );
+    }
+    bail!(
+        runtime,
+        "vmap: {}() is not possible on a batched tensor: what it gives depends on the elements (a data-dependent operation), and would differ between the examples",
+        call.def.name
+    )
+}
+
+/// The ops that went through the examples one by one.
+static FALLEN_BACK: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// The ops that had no batching rule when they were first called within `vmap`, since the program began.
+pub fn fallen_back() -> Vec<String> {
+    let all = FALLEN_BACK.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    all.iter().cloned().collect()
+}
+
+fn note_fallback(def: &OpDef) {
+    let is_new = FALLEN_BACK
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+        .insert(def.full_name());
+    if is_new {
+        crate::warn(format!(
+            "vmap: {} has no batching rule and goes through the examples one by one, which is slow",
+            def.full_name()
+        ));
+    }
+}
+
+/// One example after the other.
+pub(crate) fn one_by_one(call: &Call<'_>) -> Result<Outcome> {
+    ensure!(
+        !call.def.is(crate::dispatch::Traits::VIEW),
+        not_implemented,
+        "vmap: {}() gives views, and has no batching rule",
+        call.def.name
+    );
+    ensure!(
+        call.size > 0,
+        runtime,
+        "vmap: {}() has no batching rule, and there is no example to say what it gives",
+        call.def.name
+    );
+    note_fallback(call.def);
+    let mut all: Vec<TensorVec> = Vec::new();
+    for example in 0..call.size {
+        let values = call.values(&mut |_, tensor| match call.physical(tensor) {
+            Some(physical) => physical.select(0, example),
+            None => Ok(tensor.clone()),
+        })?;
+        match call.run(&values)? {
+            Outputs::Number(_) => return data_dependent(call),
+            outputs => all.push(outputs.tensors()),
+        }
+    }
+    if call.writes() {
+        return Ok(call.target()?.into());
+    }
+    let count = all[0].len();
+    let stack = |nr: usize| -> Result<Tensor> {
+        let each: Vec<Tensor> = all.iter().map(|outputs| outputs[nr].clone()).collect();
+        super::join::stack(&each, 0)
+    };
+    let stacked: TensorVec = (0..count).map(stack).collect::<Result<_>>()?;
+    Ok(Outcome::Batched(Outputs::Tensors(stacked)))
+}
+
+#[cold]
+fn unsupported(call: &Call<'_>, what: &str) -> Error {
+    Error::runtime(format!("vmap: {}() {what}", call.def.name))
+}

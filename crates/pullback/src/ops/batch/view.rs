@@ -1,0 +1,192 @@
+//! Views: of the physical tensor, the batch dimension stays the first.
+
+use super::{behind, dims, ints, widened};
+use crate::autograd::batch::{Call, Outcome};
+use crate::dispatch::{Batch, OpDef, Outputs, TensorVec, Value};
+use crate::error::ensure;
+use crate::tensor::shape::wrap_dim;
+use crate::{Dims, Result, Tensor};
+
+/// Sizes in which one may be -1, complete.
+fn complete(sizes: &[i64], numel: i64) -> Dims {
+    let known: i64 = sizes.iter().filter(|&&n| n != -1).product();
+    let fill =
+        |&n: &i64| if n == -1 && known > 0 && numel % known == 0 { numel / known } else { n };
+    sizes.iter().map(fill).collect()
+}
+
+/// `view` and its kin: the sizes behind that of the batch.
+pub(crate) fn view(call: &Call<'_>) -> Result<Outcome> {
+    let tensor = call.tensor(0);
+    let sizes = complete(call.ints(1), tensor.numel());
+    let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
+    values[0] = Value::Tensor(call.front(tensor)?);
+    values[1] = ints(&behind(call.size, &sizes));
+    call.run(&values).map(Outcome::Batched)
+}
+
+/// `new_zeros` and its kin: a tensor for each example, of these sizes.
+pub(crate) fn sizes(call: &Call<'_>) -> Result<Outcome> {
+    let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
+    values[0] = Value::Tensor(call.front(call.tensor(0))?);
+    values[1] = ints(&behind(call.size, call.ints(1)));
+    if let Some(index) = call.place("stride") {
+        // One example behind the other.
+        let strides = call.ints(index);
+        let extent =
+            call.ints(1).iter().zip(strides).map(|(&n, &s)| (n - 1).max(0) * s).sum::<i64>();
+        values[index] = ints(&behind(extent + 1, strides));
+    }
+    call.run(&values).map(Outcome::Batched)
+}
+
+/// `expand`.
+pub(crate) fn expand(call: &Call<'_>) -> Result<Outcome> {
+    let (tensor, sizes) = (call.tensor(0), call.ints(1));
+    ensure!(
+        sizes.len() >= tensor.ndim(),
+        runtime,
+        "expand: the number of sizes provided ({}) must be greater or equal to the number of dimensions in the tensor ({})",
+        sizes.len(),
+        tensor.ndim()
+    );
+    let wide = widened(&call.front(tensor)?, sizes.len())?;
+    Ok(wide.expand(&behind(call.size, sizes), false)?.into())
+}
+
+/// `as_strided`: sizes and strides are those of one example.
+pub(crate) fn as_strided(call: &Call<'_>) -> Result<Outcome> {
+    let tensor = call.tensor(0);
+    let physical = call.front(tensor)?;
+    let offset = match call.args[3] {
+        crate::dispatch::Arg::Int(offset) => offset,
+        _ => physical.storage_offset(),
+    };
+    let step = physical.strides()[0];
+    let (sizes, strides) = (behind(call.size, call.ints(1)), behind(step, call.ints(2)));
+    Ok(physical.as_strided(&sizes, &strides, Some(offset))?.into())
+}
+
+/// `permute`.
+pub(crate) fn permute(call: &Call<'_>) -> Result<Outcome> {
+    let tensor = call.tensor(0);
+    let rank = tensor.ndim();
+    let mut order = Dims::new();
+    order.push(0);
+    for &dim in call.ints(1) {
+        order.push(wrap_dim(dim, rank)? as i64 + 1);
+    }
+    ensure!(
+        order.len() == rank + 1,
+        runtime,
+        "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions i.e. input.dim() = {rank} is not equal to len(dims) = {}",
+        order.len() - 1
+    );
+    Ok(call.front(tensor)?.permute(&order)?.into())
+}
+
+/// `t` and `transpose`.
+pub(crate) fn swapped(call: &Call<'_>) -> Result<Outcome> {
+    let tensor = call.tensor(0);
+    let rank = tensor.ndim();
+    let front = call.front(tensor)?;
+    let (a, b) = if call.def.args.len() == 1 {
+        ensure!(
+            rank <= 2,
+            runtime,
+            "t() expects a tensor with <= 2 dimensions, but self is {rank}D"
+        );
+        (0, i64::from(rank == 2))
+    } else {
+        (wrap_dim(call.int(1), rank)? as i64, wrap_dim(call.int(2), rank)? as i64)
+    };
+    if rank == 0 || a == b {
+        return Ok(front.alias()?.into());
+    }
+    Ok(front.transpose(a + 1, b + 1)?.into())
+}
+
+/// Ops along dimensions that need some: `select`, `slice`, `unbind`, `split`, `diagonal`; and `unfold`.
+pub(crate) fn pick_view(call: &Call<'_>) -> Result<Outcome> {
+    let tensor = call.tensor(0);
+    if tensor.ndim() == 0 && call.def.name != "unfold" {
+        // Refused, in the words of the op.
+        let plain = Tensor::empty_of(&[], tensor.dtype())?;
+        let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
+        values[0] = Value::Tensor(plain);
+        super::call(call.def, &values)?;
+    }
+    let values = dims::shifted(call, tensor.ndim())?;
+    let outputs = call.run(&values)?;
+    Ok(Outcome::Batched(if tensor.ndim() == 0 {
+        // `unfold` of a number adds the window's dimension.
+        let narrow = |t: Tensor| t.squeeze_dim(1);
+        match outputs {
+            Outputs::One(t) => Outputs::One(narrow(t)?),
+            Outputs::Tensors(all) => {
+                Outputs::Tensors(all.into_iter().map(narrow).collect::<Result<TensorVec>>()?)
+            }
+            number @ Outputs::Number(_) => number,
+        }
+    } else {
+        outputs
+    }))
+}
+
+/// `squeeze` of all dimensions of size 1.
+pub(crate) fn squeeze(call: &Call<'_>) -> Result<Outcome> {
+    let tensor = call.tensor(0);
+    let ones: Vec<i64> =
+        (0..tensor.ndim()).filter(|&d| tensor.shape()[d] == 1).map(|d| d as i64 + 1).collect();
+    squeezed(call, &ones)
+}
+
+/// `squeeze` of some.
+pub(crate) fn squeeze_dim(call: &Call<'_>) -> Result<Outcome> {
+    let tensor = call.tensor(0);
+    let dims: Vec<i64> = match call.args[1] {
+        crate::dispatch::Arg::Int(dim) => vec![dim],
+        _ => call.ints(1).to_vec(),
+    };
+    let mut ones = Vec::new();
+    for dim in dims {
+        let dim = wrap_dim(dim, tensor.ndim())?;
+        if tensor.ndim() > 0 && tensor.shape()[dim] == 1 {
+            ones.push(dim as i64 + 1);
+        }
+    }
+    squeezed(call, &ones)
+}
+
+fn squeezed(call: &Call<'_>, dims: &[i64]) -> Result<Outcome> {
+    let front = call.front(call.tensor(0))?;
+    if dims.is_empty() { Ok(front.alias()?.into()) } else { Ok(front.squeeze_dims(dims)?.into()) }
+}
+
+/// `unsqueeze`.
+pub(crate) fn unsqueeze(call: &Call<'_>) -> Result<Outcome> {
+    let tensor = call.tensor(0);
+    let dim = wrap_dim(call.int(1), tensor.ndim() + 1)? as i64 + 1;
+    Ok(call.front(tensor)?.unsqueeze(dim)?.into())
+}
+
+/// Forms that change what a tensor shows of its memory: as the forms that give a view.
+pub(crate) fn in_place(call: &Call<'_>) -> Result<Outcome> {
+    use crate::ops::{view, view_shape};
+    let def: &'static OpDef = match (call.def.name, call.def.overload) {
+        ("t_", _) => &view_shape::TRANSPOSED,
+        ("transpose_", _) => &view::TRANSPOSE,
+        ("squeeze_", "dim") => &view_shape::SQUEEZE_DIM,
+        ("squeeze_", "dims") => &view_shape::SQUEEZE_DIMS,
+        ("squeeze_", _) => &view_shape::SQUEEZE,
+        ("unsqueeze_", _) => &view_shape::UNSQUEEZE,
+        _ => &view::AS_STRIDED,
+    };
+    call.target()?;
+    let Batch::Rule(rule) = def.batch else { return super::one_by_one(call) };
+    let outcome = rule(&call.with_def(def))?;
+    if let Outcome::Batched(Outputs::One(physical)) = &outcome {
+        call.show(physical)?;
+    }
+    Ok(outcome)
+}

@@ -1,0 +1,205 @@
+//! Batching rules: a batch at once gives what one example after the other gives.
+
+use super::{all_equal, args, is_unset, replace, tensor_slots, tensors, text};
+use pullback::autograd::batch::{LevelGuard, Randomness, add_dim, fallen_back, remove_dim};
+use pullback::autograd::{self, Options, call, call_inplace};
+use pullback::dispatch::{OpDef, Traits, Value};
+use pullback::gradcheck::Sample;
+use pullback::{DType, Result, Tensor, ops};
+
+/// Examples in a batch.
+const SIZE: i64 = 3;
+
+type Slots = Vec<(usize, usize, Tensor)>;
+
+/// Ops whose rule is to refuse, or that give nothing to compare.
+fn is_left_out(def: &OpDef) -> bool {
+    // (Where a slice's memory begins differs from example to example.)
+    def.is(Traits::RANDOM)
+        || def.name == "slice_inverse"
+        || is_unset(def)
+        || matches!(def.kernel, pullback::dispatch::Kernel::Inplace(_)) && def.is(Traits::VIEW)
+        || def.schema().args.iter().any(|arg| arg.alias.is_some_and(|a| a.is_write))
+}
+
+/// The examples of one argument: each a little nearer to zero, if it can be.
+fn examples(t: &Tensor) -> Vec<Tensor> {
+    let shrink = |nr: i64| {
+        if !t.dtype().is_differentiable() {
+            return t.clone();
+        }
+        let factor = Tensor::wrapped(1.0 - 0.03 * nr as f64).unwrap();
+        t.mul(&factor).unwrap().to_dtype(t.dtype()).unwrap()
+    };
+    (0..SIZE).map(shrink).collect()
+}
+
+/// Which of the tensors are batched, in every possible way if they are few.
+fn subsets(count: usize) -> Vec<Vec<bool>> {
+    let all = 1_usize << count.min(3);
+    (1..all).map(|bits| (0..count).map(|i| bits >> i.min(2) & 1 == 1).collect()).collect()
+}
+
+/// The arguments for each example.
+fn one_by_one(values: &[Value], slots: &Slots, batched: &[bool]) -> Vec<Vec<Value>> {
+    let all: Vec<Vec<Tensor>> = slots.iter().map(|(_, _, t)| examples(t)).collect();
+    let pick = |nr: usize| {
+        let new: Vec<Tensor> = (0..slots.len())
+            .map(|i| if batched[i] { all[i][nr].clone() } else { slots[i].2.clone() })
+            .collect();
+        replace(values, slots, &new)
+    };
+    (0..SIZE as usize).map(pick).collect()
+}
+
+/// Where the batch dimension is put: at the front, and elsewhere.
+fn stacked(t: &Tensor, nr: usize) -> (Tensor, i64) {
+    let dim = (nr % (t.ndim() + 1)) as i64;
+    (ops::join::stack(&examples(t), dim).unwrap(), dim)
+}
+
+fn batched_values(
+    values: &[Value],
+    slots: &Slots,
+    batched: &[bool],
+    level: u64,
+) -> Result<Vec<Value>> {
+    let wrap = |(nr, (_, _, t)): (usize, &(usize, usize, Tensor))| {
+        if !batched[nr] {
+            return Ok(t.clone());
+        }
+        let (physical, dim) = stacked(t, nr);
+        add_dim(&physical, dim, level)
+    };
+    let new = slots.iter().enumerate().map(wrap).collect::<Result<Vec<_>>>()?;
+    Ok(replace(values, slots, &new))
+}
+
+fn stack_all(each: &[Vec<Tensor>]) -> Result<Vec<Tensor>> {
+    let nr = |nr: usize| {
+        let column: Vec<Tensor> = each.iter().map(|outputs| outputs[nr].clone()).collect();
+        ops::join::stack(&column, 0)
+    };
+    (0..each[0].len()).map(nr).collect()
+}
+
+/// Whether an error says that there can be no rule.
+fn is_refusal(message: &str) -> bool {
+    message.contains("data-dependent") || message.contains("which are not batched")
+}
+
+fn compare(
+    def: &'static OpDef,
+    sample: &Sample,
+    run: impl Fn(&[Value]) -> Result<Vec<Tensor>>,
+) -> std::result::Result<(), String> {
+    if is_left_out(def) {
+        return Ok(());
+    }
+    let values = sample.values(def).map_err(text)?;
+    let slots = tensor_slots(&values);
+    for batched in subsets(slots.len()) {
+        let each = one_by_one(&values, &slots, &batched)
+            .iter()
+            .map(|v| run(v))
+            .collect::<Result<Vec<_>>>();
+        let Ok(each) = each else { continue };
+        if each[0].is_empty()
+            || each.iter().any(|o| o.iter().zip(&each[0]).any(|(a, b)| a.shape() != b.shape()))
+        {
+            continue;
+        }
+        let expected = stack_all(&each).map_err(text)?;
+        let at_once = || -> Result<Vec<Tensor>> {
+            let level = LevelGuard::new(SIZE, Randomness::Error)?;
+            let inputs = batched_values(&values, &slots, &batched, level.id())?;
+            run(&inputs)?.iter().map(|t| remove_dim(t, level.id(), SIZE, 0)).collect()
+        };
+        match at_once() {
+            Ok(got) if got.is_empty() => {}
+            Ok(got) => all_equal(&got, &expected, 1e-9).map_err(|e| format!("{batched:?}: {e}"))?,
+            Err(error) if is_refusal(error.message()) => return Ok(()),
+            Err(error) => return Err(format!("{batched:?}: {}", text(error))),
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_batch_at_once_equals_one_example_after_the_other() {
+    super::for_all("batching", DType::F64, |def, sample| {
+        compare(def, sample, |values| Ok(tensors(call(def, &args(values))?)))
+    });
+    if std::env::var("PULLBACK_OP").is_err() {
+        println!("fallen back: {:?}", fallen_back());
+    }
+}
+
+#[test]
+fn inplace_forms_of_a_batch_equal_one_example_after_the_other() {
+    super::for_all("batching in place", DType::F64, |def, sample| {
+        if !def.is(Traits::INPLACE) {
+            return Ok(());
+        }
+        compare(def, sample, |values| {
+            let mut values = values.to_vec();
+            let Value::Tensor(target) = &values[0] else { return Ok(Vec::new()) };
+            // Where only others are batched nothing can be written: see the test of that error.
+            let is_batched = |t: &Tensor| autograd::batch::level_of(t).is_some();
+            if !is_batched(target) && tensor_slots(&values).iter().any(|(_, _, t)| is_batched(t)) {
+                return Ok(Vec::new());
+            }
+            let copy = target.clone_tensor(None)?;
+            values[0] = Value::Tensor(copy);
+            Ok(vec![call_inplace(def, &args(&values))?])
+        })
+    });
+}
+
+/// The gradients of the results, weighted, with respect to all inputs that can have one.
+fn gradients(def: &'static OpDef, values: &[Value]) -> Result<Vec<Tensor>> {
+    let slots = tensor_slots(values);
+    let mut leaves = Vec::new();
+    let mut new = Vec::new();
+    for (index, _, t) in &slots {
+        let wants = t.dtype().is_differentiable() && !def.args[*index].not_differentiable;
+        new.push(if wants {
+            let leaf = t.detach()?;
+            leaf.requires_grad_(true)?;
+            leaves.push(leaf.clone());
+            leaf
+        } else {
+            t.clone()
+        });
+    }
+    let outputs = tensors(call(def, &args(&replace(values, &slots, &new)))?);
+    let roots: Vec<&Tensor> = outputs.iter().filter(|t| t.requires_grad()).collect();
+    if roots.is_empty() || leaves.is_empty() {
+        return Ok(Vec::new());
+    }
+    let weight = |t: &&Tensor| -> Result<Option<Tensor>> {
+        let numel = t.numel();
+        let numbers: Vec<f64> = (0..numel).map(|i| 0.5 + (i * 7 % 5) as f64 / 4.0).collect();
+        Tensor::from_slice(&numbers, t.shape())?.to_dtype(t.dtype()).map(Some)
+    };
+    let starts = roots.iter().map(weight).collect::<Result<Vec<_>>>()?;
+    let starts: Vec<Option<&Tensor>> = starts.iter().map(Option::as_ref).collect();
+    let options = Options { allow_unused: true, ..Options::default() };
+    let leaves: Vec<&Tensor> = leaves.iter().collect();
+    let grads = autograd::grad(&roots, &leaves, &starts, options)?;
+    let shown = |(grad, leaf): (Option<Tensor>, &&Tensor)| match grad {
+        Some(grad) => Ok(grad),
+        None => leaf.zeros_like(),
+    };
+    grads.into_iter().zip(&leaves).map(shown).collect()
+}
+
+#[test]
+fn gradients_within_a_level_are_those_of_each_example() {
+    super::for_all("gradients of examples", DType::F64, |def, sample| {
+        if def.is(Traits::NOT_DIFFERENTIABLE) {
+            return Ok(());
+        }
+        compare(def, sample, |values| gradients(def, values))
+    });
+}

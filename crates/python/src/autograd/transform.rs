@@ -1,0 +1,132 @@
+//! What `pullback.func` is made of: levels of `vmap`, inputs of transforms.
+
+use crate::convert::type_name;
+use crate::error::raise;
+use crate::raw::object::{as_tensor, wrap_bound};
+use pullback::Tensor;
+use pullback::autograd::batch::{self, Randomness};
+use pullback::autograd::transform;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+fn tensor(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Tensor> {
+    let tensor = as_tensor(value).cloned();
+    tensor.ok_or_else(|| {
+        PyTypeError::new_err(format!("{name}(): expected a Tensor, but got {}", type_name(value)))
+    })
+}
+
+fn list(values: &Bound<'_, PyAny>, name: &str) -> PyResult<Vec<Tensor>> {
+    values.try_iter()?.map(|value| tensor(&value?, name)).collect()
+}
+
+/// Opens a level of `vmap` on this thread.
+#[pyfunction]
+fn _vmap_enter(batch_size: i64, randomness: &str) -> PyResult<u64> {
+    let randomness = match randomness {
+        "error" => Randomness::Error,
+        "different" => Randomness::Different,
+        "same" => Randomness::Same,
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "randomness must be 'error', 'different' or 'same', got {other}"
+            )));
+        }
+    };
+    batch::enter(batch_size, randomness).map_err(raise)
+}
+/// Closes the innermost one.
+#[pyfunction]
+fn _vmap_exit(level: u64) -> PyResult<()> {
+    batch::exit(level).map_err(raise)
+}
+/// Whether a level is open on this thread.
+#[pyfunction]
+fn _vmap_is_open() -> bool {
+    batch::is_any_open()
+}
+/// A tensor seen without a dimension, which counts a level's examples.
+#[pyfunction]
+fn _vmap_add<'py>(
+    py: Python<'py>,
+    value: &Bound<'py, PyAny>,
+    dim: i64,
+    level: u64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let batched = batch::add_dim(&tensor(value, "_vmap_add")?, dim, level);
+    wrap_bound(py, batched.map_err(raise)?)
+}
+/// The other way.
+#[pyfunction]
+fn _vmap_remove<'py>(
+    py: Python<'py>,
+    value: &Bound<'py, PyAny>,
+    level: u64,
+    batch_size: i64,
+    out_dim: i64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let whole = batch::remove_dim(&tensor(value, "_vmap_remove")?, level, batch_size, out_dim);
+    wrap_bound(py, whole.map_err(raise)?)
+}
+/// The innermost level at which a tensor is batched; -1 if there is none.
+#[pyfunction]
+fn _vmap_level(value: &Bound<'_, PyAny>) -> i64 {
+    as_tensor(value).and_then(batch::level_of).map_or(-1, |level| level as i64)
+}
+/// What a tensor is one level down.
+#[pyfunction]
+fn _vmap_unwrapped<'py>(py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    match batch::physical_of(&tensor(value, "_vmap_unwrapped")?) {
+        Some(physical) => wrap_bound(py, physical),
+        None => Ok(value.clone()),
+    }
+}
+/// The ops that went through examples one by one so far.
+#[pyfunction]
+fn _vmap_fallen_back() -> Vec<String> {
+    batch::fallen_back()
+}
+/// An alias that requires grad, the input of a transform's function.
+#[pyfunction]
+fn _func_input<'py>(py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    wrap_bound(py, transform::input(&tensor(value, "_func_input")?).map_err(raise)?)
+}
+/// Whether outputs depend on more than these inputs.
+#[pyfunction]
+fn _func_reaches_out(outputs: &Bound<'_, PyAny>, inputs: &Bound<'_, PyAny>) -> PyResult<bool> {
+    const NAME: &str = "_func_reaches_out";
+    transform::reaches_out(&list(outputs, NAME)?, &list(inputs, NAME)?).map_err(raise)
+}
+/// The outputs, without history where they do not.
+#[pyfunction]
+fn _func_detach<'py>(
+    py: Python<'py>,
+    outputs: &Bound<'py, PyAny>,
+    inputs: &Bound<'py, PyAny>,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    const NAME: &str = "_func_detach";
+    let inputs = list(inputs, NAME)?;
+    let mut shown = Vec::new();
+    for output in outputs.try_iter()? {
+        let output = output?;
+        let given = tensor(&output, NAME)?;
+        let one = transform::detach(std::slice::from_ref(&given), &inputs).map_err(raise)?;
+        shown.push(if one[0].is_same(&given) { output } else { wrap_bound(py, one[0].clone())? });
+    }
+    Ok(shown)
+}
+
+/// Adds the functions.
+pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(_vmap_enter, module)?)?;
+    module.add_function(wrap_pyfunction!(_vmap_exit, module)?)?;
+    module.add_function(wrap_pyfunction!(_vmap_is_open, module)?)?;
+    module.add_function(wrap_pyfunction!(_vmap_add, module)?)?;
+    module.add_function(wrap_pyfunction!(_vmap_remove, module)?)?;
+    module.add_function(wrap_pyfunction!(_vmap_level, module)?)?;
+    module.add_function(wrap_pyfunction!(_vmap_unwrapped, module)?)?;
+    module.add_function(wrap_pyfunction!(_vmap_fallen_back, module)?)?;
+    module.add_function(wrap_pyfunction!(_func_input, module)?)?;
+    module.add_function(wrap_pyfunction!(_func_reaches_out, module)?)?;
+    module.add_function(wrap_pyfunction!(_func_detach, module)?)
+}

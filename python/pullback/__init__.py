@@ -72,6 +72,7 @@ from ._legacy import CLASSES as _TENSOR_CLASSES
 from ._legacy import set_default_tensor_type
 from ._overridable import make_overridable as _make_overridable
 from ._tensor import Tensor
+from ._vmap import vmap
 from .amp import GradScaler, autocast
 from .amp._setting import (
     get_autocast_cpu_dtype,
@@ -102,6 +103,7 @@ if TYPE_CHECKING:
     from . import autograd as autograd
     from . import cpu as cpu
     from . import cuda as cuda
+    from . import func as func
     from . import linalg as linalg
     from . import memory as memory
     from . import nn as nn
@@ -160,8 +162,10 @@ del _name, _private
 _lazy.submodules(
     globals(),
     "_ops",
+    "_vmap_internals",
     "cpu",
     "cuda",
+    "func",
     "linalg",
     "memory",
     "nn",
@@ -371,6 +375,7 @@ __all__ = [
     "typename",
     "unique",
     "unique_consecutive",
+    "vmap",
     *_TENSOR_CLASSES,
     *_STORAGE_CLASSES,
     *_C._public_names(),

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from . import _C, _hooks
+from . import _C, _hooks, _transform
 from ._overridable import make_overridable as _make_overridable
 
 if TYPE_CHECKING:
@@ -150,8 +150,11 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
             inputs: accumulate into these only.
 
         Raises:
-            RuntimeError: for a graph that was freed, a gradient of another shape, or no graph.
+            RuntimeError: for a graph that was freed, a gradient of another shape, or no graph, and
+                within function transforms.
         """
+        if _transform._OPEN:
+            _transform.refuse_backward()
         keep_graph = create_graph if retain_graph is None else retain_graph
         _C._engine_run_backward(self, gradient, keep_graph, create_graph, inputs, True, True)
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from .. import _C, _lazy
+from .. import _C, _lazy, _transform
 from . import _standard, anomaly_mode, forward_ad, function, grad_mode, graph
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
@@ -155,8 +155,10 @@ def backward(
         inputs: accumulate into these only.
 
     Raises:
-        RuntimeError: for a freed graph, outputs without graph, gradients of another shape.
+        RuntimeError: for a freed graph, outputs without graph, gradients of another shape, and
+            within function transforms.
     """
+    _transform.refuse_backward()
     if grad_variables is not None:
         warnings.warn(
             "`grad_variables` is deprecated. Use `grad_tensors` instead.",
@@ -206,7 +208,8 @@ def grad(
 
     Raises:
         RuntimeError: for an input that was not used or does not require grad.
-        ValueError: if ``allow_unused=False`` contradicts ``materialize_grads=True``.
+        ValueError: if ``allow_unused=False`` contradicts ``materialize_grads=True``, and for
+            batched gradients of different first sizes.
     """
     if _C._may_answer(outputs, inputs):
         return _answered_grad(
@@ -277,30 +280,19 @@ def _batched(
     keep: bool,
     create_graph: bool,
     allow: bool,
-) -> list[Tensor | None]:
-    """One run per entry of the first dimension; the results stacked."""
-    sizes = {s.shape[0] for s in starts if s is not None}
-    if len(sizes) != 1:
-        raise RuntimeError(f"the batched gradients have different first sizes: {sorted(sizes)}")
-    size = sizes.pop()
-    runs = [
-        _C._engine_run_backward(
-            list(roots),
-            [None if s is None else s[i] for s in starts],
-            keep or i + 1 < size,
-            create_graph,
-            list(targets),
-            allow,
-            False,
+) -> Sequence[Tensor | None]:
+    """One run for all entries of the first dimension."""
+    from .._vmap_internals import _vmap
+
+    def pull(*vectors: Any) -> tuple[Tensor | None, ...]:
+        found = _C._engine_run_backward(
+            list(roots), list(vectors), keep, create_graph, list(targets), allow, False
         )
-        for i in range(size)
-    ]
-    return [_stacked([run[i] for run in runs]) for i in range(len(targets))]
+        return tuple(found)
 
-
-def _stacked(grads: list[Tensor | None]) -> Tensor | None:
-    present = [grad for grad in grads if grad is not None]
-    return _C._VariableFunctions.stack(present) if len(present) == len(grads) else None
+    dims = tuple(None if start is None else 0 for start in starts)
+    batched: Sequence[Tensor | None] = _vmap(pull, dims, 0, allow_none_pass_through=True)(*starts)
+    return batched
 
 
 _standard.install()

@@ -238,6 +238,37 @@ def _leaves_below(tree: Any, spec: TreeSpec) -> list[Any]:
     return [leaf for child, below in pairs for leaf in _leaves_below(child, below)]
 
 
+def _broadcast_to_and_flatten(
+    tree: Any, treespec: TreeSpec, is_leaf: IsLeaf = None
+) -> list[Any] | None:
+    """For each leaf of a spec, the leaf of ``tree`` that stands at its place or above it.
+
+    Args:
+        tree: the beginning of a tree of that structure: a leaf may stand for a whole branch.
+        treespec: the structure.
+        is_leaf: what it says true of is not taken apart.
+
+    Returns:
+        The leaves, or None if the structures do not fit.
+    """
+    node = None if is_leaf is not None and is_leaf(tree) else _node_of(tree)
+    if node is None:
+        return [tree] * treespec.num_leaves
+    children, context = node.flatten_fn(tree)
+    kind = "named" if node is _NAMED else "struct" if node is _STRUCT else type(tree)
+    if kind != treespec.type or context != treespec.context:
+        return None
+    if len(children) != treespec.num_children:
+        return None
+    found: list[Any] = []
+    for child, below in zip(children, treespec.children_specs, strict=True):
+        leaves = _broadcast_to_and_flatten(child, below, is_leaf)
+        if leaves is None:
+            return None
+        found += leaves
+    return found
+
+
 def tree_map_only(
     type_or_types_or_pred: Any, func: Callable[[Any], Any], tree: Any, is_leaf: IsLeaf = None
 ) -> Any:

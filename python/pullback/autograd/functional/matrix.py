@@ -1,13 +1,12 @@
 """Jacobians and Hessians as matrices: a row for each element of the outputs.
 
 Reverse mode walks the graph once per row, or once for all rows with a batch of gradients
-(``vectorize``). Forward mode runs the function once on a batch of tangents, a column for each
-element of the inputs. A Hessian is the Jacobian of the gradient.
+(``vectorize``). Forward mode runs the function once, under ``vmap``, on a batch of tangents, a
+column for each element of the inputs. A Hessian is the Jacobian of the gradient.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -59,8 +58,7 @@ def jacobian(
     Raises:
         AssertionError: for another strategy.
         TypeError: if inputs or outputs are neither a tensor nor a tuple of tensors.
-        NotImplementedError: in forward mode with ``create_graph`` or without ``vectorize``, and
-            where the package has no ``vmap``.
+        NotImplementedError: in forward mode with ``create_graph`` or without ``vectorize``.
         RuntimeError: for ``strict`` where it is not supported, and what it asks for.
 
     Example:
@@ -120,8 +118,7 @@ def hessian(
     Raises:
         AssertionError: for another strategy.
         TypeError: if inputs or outputs are neither a tensor nor a tuple of tensors.
-        NotImplementedError: in forward mode with ``create_graph`` or without ``vectorize``, and
-            where the package has no ``vmap``.
+        NotImplementedError: in forward mode with ``create_graph`` or without ``vectorize``.
         RuntimeError: if ``func`` returns more than one element, for ``strict`` where it is not
             supported, and what it asks for.
 
@@ -245,7 +242,8 @@ def _forward(
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only "
             "implemented for `vectorize=True`."
         )
-    vmap = _vmap()
+    from ..._vmap_internals import _vmap
+
     sizes = tuple(tensor.numel() for tensor in given.tensors)
     called: list[Pack] = []
 
@@ -259,7 +257,7 @@ def _forward(
             called.append(outputs)
             return tuple(_tangent(*forward_ad.unpack_dual(output)) for output in outputs.tensors)
 
-    columns = vmap(tangents)(_construct_standard_basis_for(given.tensors, sizes))
+    columns = _vmap(tangents)(_construct_standard_basis_for(given.tensors, sizes))
     blocks = tuple(_transposed(column, given.tensors, sizes) for column in columns)
     return _arranged(blocks, called[0], given, create_graph=False)
 
@@ -275,22 +273,6 @@ def _check_forward(create_graph: bool, strict: bool) -> None:
                 '`strategy="forward-mode"` are not supported together (yet). Please leave one of '
                 "them out."
             )
-
-
-def _vmap() -> Any:
-    """The function ``vmap``.
-
-    Raises:
-        NotImplementedError: if the package does not have it.
-    """
-    root = importlib.import_module(__name__.partition(".")[0])
-    vmap = getattr(root, "vmap", None)
-    if vmap is None:
-        raise NotImplementedError(
-            f'`strategy="forward-mode"` needs {root.__name__}.vmap, which is not there yet. '
-            'Please use `strategy="reverse-mode"`.'
-        )
-    return vmap
 
 
 def _tangent(primal: Tensor, tangent: Tensor | None) -> Tensor:

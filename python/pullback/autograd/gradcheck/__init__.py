@@ -94,7 +94,7 @@ def gradcheck(
         RuntimeError: if an input has elements that share memory (a stride of 0).
         AssertionError: for arguments that contradict each other, and for outputs whose number,
             shapes or dtypes depend on the values of the inputs.
-        NotImplementedError: for a check that needs a part which this build does not have.
+        NotImplementedError: for layouts that this build does not have.
     """
     _require(
         check_forward_ad or check_backward_ad,
@@ -178,7 +178,6 @@ def gradgradcheck(
         GradcheckError: (a RuntimeError) for a derivative that fails; the message has both values.
         AssertionError: for arguments that contradict each other.
         ValueError: as for :func:`gradcheck`.
-        NotImplementedError: as for :func:`gradcheck`.
     """
     _require(
         check_fwd_over_rev or check_rev_over_rev,

@@ -1,14 +1,12 @@
 """Derivatives under ``vmap`` beside a loop over the same vectors.
 
-``pullback.vmap`` is looked up when it is needed, and an error says so while it is missing: a loop
-in its place would be compared with itself. Random vectors come from the default generator.
+Random vectors come from the default generator.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ... import _C
 from .. import grad
@@ -23,23 +21,12 @@ _BACKWARD = "gradcheck or gradgradcheck failed while testing batched gradient co
 _FORWARD = "gradcheck failed while testing batched gradient computation with forward-mode AD"
 
 
-def _vmap(option: str) -> Any:
-    package = importlib.import_module(__name__.partition(".")[0])
-    found = getattr(package, "vmap", None)
-    if found is None:
-        raise NotImplementedError(
-            f"{option} needs {package.__name__}.vmap, which pullback does not have yet"
-        )
-    return found
-
-
 def check_backward(problem: Problem, position: int) -> None:
     """Compares two gradients of an output, computed one by one, with both at once.
 
     Raises:
         GradcheckError: if they differ, or ``vmap`` cannot do what backward does.
     """
-    vmap = _vmap("check_batched_grad")
     output, targets = problem.outputs[position], problem.targets
 
     def pull(vector: Tensor) -> tuple[Tensor, ...]:
@@ -49,7 +36,7 @@ def check_backward(problem: Problem, position: int) -> None:
             for g, t in zip(found, targets, strict=True)
         )
 
-    pairs = _both_ways(pull, output, vmap, f"{_BACKWARD} (check_batched_grad=True)")
+    pairs = _both_ways(pull, output, f"{_BACKWARD} (check_batched_grad=True)")
     for j, (batched, looped) in enumerate(pairs):
         _check_same(batched, looped, position, j, _BACKWARD)
 
@@ -60,25 +47,26 @@ def check_forward(problem: Problem) -> None:
     Raises:
         GradcheckError: if they differ, or ``vmap`` cannot do what forward mode does.
     """
-    vmap = _vmap("check_batched_forward_grad")
     for j, position in enumerate(problem.target_positions):
         value = problem.inputs[position]
         if not is_continuous(value):
             continue
         push = forward.tangent_function(problem, position)
-        pairs = _both_ways(push, value, vmap, f"{_FORWARD} (check_batched_forward_grad=True)")
+        pairs = _both_ways(push, value, f"{_FORWARD} (check_batched_forward_grad=True)")
         for i, (batched, looped) in enumerate(pairs):
             _check_same(batched, looped, i, j, _FORWARD)
 
 
 def _both_ways(
-    function: _Vectorized, like: Tensor, vmap: Any, context: str
+    function: _Vectorized, like: Tensor, context: str
 ) -> Sequence[tuple[Tensor, Tensor]]:
+    from ..._vmap_internals import _vmap
+
     stack = _C._VariableFunctions.stack
     vectors = [_C._VariableFunctions.randn_like(like).detach() for _ in range(2)]
     looped = [stack(list(several)) for several in zip(*map(function, vectors), strict=True)]
     try:
-        batched = vmap(function)(stack(vectors))
+        batched = _vmap(function)(stack(vectors))
     except RuntimeError as error:
         raise GradcheckError(
             f"While computing batched gradients, got: {error}\n\n{context}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import rnn
+from . import rnn, stateless
 from .clip_grad import (
     clip_grad_norm,
     clip_grad_norm_,
@@ -20,5 +20,6 @@ __all__ = [
     "get_total_norm",
     "parameters_to_vector",
     "rnn",
+    "stateless",
     "vector_to_parameters",
 ]

@@ -436,6 +436,9 @@ impl Tensor {
 /// # Errors
 /// Out of memory.
 pub fn plain_text(tensor: &Tensor, options: &PrintOptions) -> Result<String> {
+    if let Some(text) = batched_text(tensor, options) {
+        return text;
+    }
     let node = match tensor.grad_fn() {
         Ok(node) => node.map(|n| n.name()),
         Err(_) => Some("Invalid".to_string()),
@@ -450,6 +453,17 @@ pub fn plain_text(tensor: &Tensor, options: &PrintOptions) -> Result<String> {
         contents: None,
     };
     text(tensor, heading, options)
+}
+
+/// The text of a tensor that `vmap` has batched: all its examples.
+pub fn batched_text(tensor: &Tensor, options: &PrintOptions) -> Option<Result<String>> {
+    let physical = crate::autograd::batch::physical_of(tensor)?;
+    let level = crate::autograd::batch::level_of(tensor)?;
+    let shown = |text: String| {
+        let value = text.replace('\n', "\n    ");
+        format!("BatchedTensor(lvl={level}, bdim=0, value=\n    {value}\n)")
+    };
+    Some(plain_text(&physical, options).map(shown))
 }
 
 impl fmt::Display for Tensor {

@@ -5,7 +5,7 @@ use crate::error::raise;
 use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{class, tensor_of};
 use pullback::tensor::display::{
-    Heading, PrintOptions, plain_text, print_options, set_print_options, text,
+    Heading, PrintOptions, batched_text, plain_text, print_options, set_print_options, text,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi::{self, PyObject};
@@ -16,6 +16,9 @@ use pyo3::types::PyDict;
 pub(crate) fn repr(py: Python<'_>, slf: *mut PyObject, contents: Option<&str>) -> PyResult<String> {
     // SAFETY: called for tensors.
     let (tensor, ty) = unsafe { (tensor_of(slf), ffi::Py_TYPE(slf)) };
+    if let Some(text) = batched_text(tensor, &print_options()) {
+        return text.map_err(raise);
+    }
     // SAFETY: a live object.
     let object = unsafe { Bound::from_borrowed_ptr(py, slf) };
     let plain = ty == class()

@@ -14,7 +14,7 @@ use super::node::{Backward, InputMeta, Node};
 use super::{arithmetic, leaf, mode, tangent};
 use crate::dispatch::handler::{self, Form};
 use crate::dispatch::{Arg, Batch, Grads, IntoOutputs, OpDef, Outputs, Traits, Value, each_tensor};
-use crate::error::{bail, ensure};
+use crate::error::ensure;
 use crate::tensor::Flag;
 use crate::tensor::shape::wrap_dim;
 use crate::{Error, Result, Tensor};
@@ -52,9 +52,30 @@ pub(super) struct Batched {
     level: u64,
 }
 
+impl Batched {
+    fn new(physical: Tensor, level: u64) -> Batched {
+        crate::tensor::handled::add_modes(1);
+        Batched { physical, level }
+    }
+}
+
+impl Drop for Batched {
+    fn drop(&mut self) {
+        crate::tensor::handled::remove_modes(1);
+    }
+}
+
+/// The open levels of a thread, the outermost first. Each is counted in `tensor::handled`.
+struct Levels(Vec<Level>);
+
+impl Drop for Levels {
+    fn drop(&mut self) {
+        crate::tensor::handled::remove_modes(self.0.len());
+    }
+}
+
 thread_local! {
-    /// The open levels of this thread, the outermost first.
-    static OPEN: RefCell<Vec<Level>> = const { RefCell::new(Vec::new()) };
+    static OPEN: RefCell<Levels> = const { RefCell::new(Levels(Vec::new())) };
 }
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
@@ -68,7 +89,7 @@ pub fn enter(size: i64, randomness: Randomness) -> Result<u64> {
     crate::tensor::handled::set_detach(arithmetic::detach);
     crate::tensor::handled::add_modes(1);
     let id = NEXT.fetch_add(1, Relaxed);
-    OPEN.with(|open| open.borrow_mut().push(Level { id, size, randomness }));
+    OPEN.with(|open| open.borrow_mut().0.push(Level { id, size, randomness }));
     Ok(id)
 }
 
@@ -78,7 +99,7 @@ pub fn enter(size: i64, randomness: Randomness) -> Result<u64> {
 /// `RuntimeError` unless it is the level of that number.
 pub fn exit(id: u64) -> Result<()> {
     let closed = OPEN.with(|open| {
-        let mut open = open.borrow_mut();
+        let open = &mut open.borrow_mut().0;
         open.last().is_some_and(|level| level.id == id).then(|| open.pop())
     });
     ensure!(closed.is_some(), runtime, "vmap: level {id} is not the innermost open level");
@@ -113,28 +134,28 @@ impl Drop for LevelGuard {
 }
 
 pub(super) fn snapshot() -> Vec<Level> {
-    OPEN.with(|open| open.borrow().clone())
+    OPEN.with(|open| open.borrow().0.clone())
 }
 
 /// Opens the same levels on a thread that has none of its own.
 pub(super) fn restore(levels: Vec<Level>) {
     if !levels.is_empty() {
         crate::tensor::handled::add_modes(levels.len());
-        OPEN.with(|open| *open.borrow_mut() = levels);
+        OPEN.with(|open| open.borrow_mut().0 = levels);
     }
 }
 
 /// Whether a level is open on this thread.
 pub fn is_any_open() -> bool {
-    OPEN.with(|open| !open.borrow().is_empty())
+    OPEN.with(|open| !open.borrow().0.is_empty())
 }
 
 fn is_open(id: u64) -> bool {
-    OPEN.with(|open| open.borrow().iter().any(|level| level.id == id))
+    OPEN.with(|open| open.borrow().0.iter().any(|level| level.id == id))
 }
 
 fn innermost_open() -> Option<Level> {
-    OPEN.with(|open| open.borrow().last().copied())
+    OPEN.with(|open| open.borrow().0.last().copied())
 }
 
 fn of(tensor: &Tensor) -> Option<Arc<Batched>> {
@@ -162,8 +183,15 @@ fn levels_of(tensor: &Tensor) -> SmallVec<[u64; 2]> {
     levels
 }
 
-/// A batched tensor without history. It shows the first example's place in memory.
+/// A batched tensor without history. It shows the first example's place in memory. Of several levels the latest is the
+/// outermost, in whatever order they are added.
 fn wrap(physical: Tensor, level: u64) -> Result<Tensor> {
+    if let Some(later) = of(&physical)
+        && later.level > level
+    {
+        let earlier = wrap(later.physical.movedim_int(1, 0)?, level)?;
+        return wrap(earlier, later.level);
+    }
     let sizes = &physical.shape()[1..];
     let tensor = if physical.numel() == 0 {
         // There is no first example.
@@ -172,10 +200,21 @@ fn wrap(physical: Tensor, level: u64) -> Result<Tensor> {
     } else {
         physical.alias_with(sizes, &physical.strides()[1..], physical.storage_offset())?
     };
-    tensor.mark_handled();
-    tensor.set_flag(Flag::BATCHED, true);
-    leaf::lock(&tensor).batched = Some(Arc::new(Batched { physical, level }));
+    tensor.set_flag(Flag::HANDLED | Flag::BATCHED, true);
+    leaf::lock(&tensor).batched = Some(Arc::new(Batched::new(physical, level)));
     Ok(tensor)
+}
+
+/// The tensor with the dimension of a level in front, if it is batched there.
+fn physical_at(tensor: &Tensor, level: u64) -> Result<Option<Tensor>> {
+    let Some(batched) = of(tensor) else { return Ok(None) };
+    if batched.level == level {
+        return Ok(Some(batched.physical.clone()));
+    }
+    match physical_at(&batched.physical, level)? {
+        Some(below) => wrap(below.movedim_int(0, 1)?, batched.level).map(Some),
+        None => Ok(None),
+    }
 }
 
 /// `tensor` seen without dimension `dim`, which counts the examples of a level. Gradients and tangents go through.
@@ -203,15 +242,12 @@ pub fn add_dim(tensor: &Tensor, dim: i64, level: u64) -> Result<Tensor> {
 /// `IndexError` for dimensions that the result has not.
 pub fn remove_dim(tensor: &Tensor, level: u64, size: i64, dim: i64) -> Result<Tensor> {
     let dim = wrap_dim(dim, tensor.ndim() + 1)? as i64;
-    let Some(batched) = of(tensor).filter(|batched| batched.level == level) else {
-        if levels_of(tensor).contains(&level) {
-            bail!(runtime, "vmap: a tensor is batched at a level inside of the one that is closed");
-        }
+    let Some(physical) = physical_at(tensor, level)? else {
         let mut sizes: crate::Dims = smallvec![-1; tensor.ndim() + 1];
         sizes[dim as usize] = size;
         return tensor.unsqueeze(dim)?.expand(&sizes, false);
     };
-    let physical = batched.physical.detached()?;
+    let physical = physical.detached()?;
     if let Some(tangent) = tangent::of(tensor)? {
         tangent::set(&physical, remove_dim(&tangent, level, size, 0)?, false)?;
     }
@@ -286,21 +322,33 @@ impl Backward for Lift {
     }
 }
 
+/// A copy of `tensor` that is batched wherever `other` is, so that `other` can be written into it; the tensor itself, if
+/// it is so already.
+pub(super) fn with_levels_of(tensor: &Tensor, other: &Tensor) -> Result<Tensor> {
+    let own = levels_of(tensor);
+    let mut result = tensor.clone();
+    let mut next = of(other);
+    let mut missing: SmallVec<[(u64, i64); 2]> = SmallVec::new();
+    while let Some(batched) = next {
+        if !own.contains(&batched.level) {
+            missing.push((batched.level, batched.physical.shape()[0]));
+        }
+        next = of(&batched.physical);
+    }
+    for (level, size) in missing.into_iter().rev() {
+        let repeated = remove_dim(&result, level, size, 0)?;
+        result = add_dim(&arithmetic::clone(&repeated)?, 0, level)?;
+    }
+    Ok(result)
+}
+
 /// The sum over a level's examples.
 fn summed(grad: &Tensor, level: u64) -> Result<Tensor> {
-    match of(grad) {
-        None => Ok(grad.clone()),
-        Some(batched) if batched.level == level => {
-            let size = batched.physical.shape()[0];
-            remove_dim(grad, level, size, 0)?.sum_dim(Some(&[0]), false)
-        }
-        // (Batched at that level below another one.)
-        Some(batched) => {
-            let size = batched.physical.shape()[0];
-            let below = summed(&remove_dim(grad, batched.level, size, 0)?, level)?;
-            add_dim(&below, 0, batched.level)
-        }
+    if levels_of(grad).contains(&level) {
+        // (Of what is batched at the level nothing is repeated: the size is not looked at.)
+        return remove_dim(grad, level, 0, 0)?.sum_dim(Some(&[0]), false);
     }
+    Ok(grad.clone())
 }
 
 /// As [`lifted`]; as long as nothing is answered from outside this is one load.
@@ -396,7 +444,19 @@ impl Call<'_> {
     }
     /// The results, whose first dimension counts examples, as the caller sees them.
     fn wrapped(&self, outputs: Outputs) -> Result<Outputs> {
-        let wrap = |physical| wrap(physical, self.level);
+        let wrap = |physical: Tensor| {
+            if physical.shape() == [0] && self.size != 0 {
+                // A result that was not asked for.
+                return wrap(arithmetic::expand(&physical, &[self.size, 0])?, self.level);
+            }
+            ensure!(
+                physical.shape().first() == Some(&self.size),
+                runtime,
+                "vmap: the batching rule of {} gave a result without batch: this is a bug in pullback",
+                self.def.full_name()
+            );
+            wrap(physical, self.level)
+        };
         Ok(match outputs {
             Outputs::One(tensor) => Outputs::One(wrap(tensor)?),
             Outputs::Tensors(tensors) => {
@@ -437,7 +497,7 @@ fn answer(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Option<Resul
         }
         None => return None,
     };
-    let open = OPEN.with(|open| open.borrow().iter().find(|open| open.id == level).copied());
+    let open = OPEN.with(|open| open.borrow().0.iter().find(|open| open.id == level).copied());
     let randomness = open.map_or(Randomness::Error, |open| open.randomness);
     let call = Call { def, form, args, size, randomness, level };
     Some(run(&call))

@@ -6,7 +6,7 @@
 
 use super::node::{Backward, Edge, InputMeta, Node};
 use super::replay::{self, Replay};
-use super::{arithmetic, blame, leaf, mode, saved, tangent};
+use super::{arithmetic, batch, blame, leaf, mode, saved, tangent};
 use crate::dispatch::{Arg, Grads, OpDef, Traits, check_writable};
 use crate::error::ensure;
 use crate::site::Site;
@@ -408,11 +408,13 @@ impl Backward for CopySlices {
         let Some(grad) = grads.pop().flatten() else { return Ok(out) };
         let inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         let inner = inner.map_err(|at| saved::freed(Some(node), at))?;
-        let result = arithmetic::copy_with_strides(&grad, &self.base.shape, &self.base_strides)?;
-        let slice = match &self.replay {
-            Some(replay) => replay.run(&result)?,
-            None => self.window.elements(&result)?,
+        let mut result =
+            arithmetic::copy_with_strides(&grad, &self.base.shape, &self.base_strides)?;
+        let part_of = |whole: &Tensor| match &self.replay {
+            Some(replay) => replay.run(whole),
+            None => self.window.elements(whole),
         };
+        let mut slice = part_of(&result)?;
         let mut input = Grads::new();
         input.push(Some(self.as_seen(arithmetic::clone(&slice)?)?));
         let edges = node.next_edges();
@@ -424,6 +426,11 @@ impl Backward for CopySlices {
             } else if edges[0].is_valid() {
                 // What the inner node gives for the old slice; nothing means zero. Elements that share memory
                 // are only ever written with one value, which does not depend on what was there.
+                if let Some(grad) = grad.as_ref().filter(|grad| grad.is_handled()) {
+                    // (There is to be room for the gradient of each example.)
+                    result = batch::with_levels_of(&result, grad)?;
+                    slice = part_of(&result)?;
+                }
                 match grad.filter(|_| check_writable(&slice).is_ok()) {
                     Some(g) => arithmetic::copy_in_place(&slice, &self.as_kept(g)?)?,
                     None => arithmetic::zero_in_place(&slice)?,

@@ -340,7 +340,7 @@ fn cumprod_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<
         return Ok(grad.clone());
     }
     let dim = wrap_dim(dim, x.ndim())? as i64;
-    if x.detach()?.all()?.item()?.is(1.0) && !crate::autograd::needs_derivatives() {
+    if !crate::autograd::needs_derivatives() && x.detach()?.all()?.item()?.is(1.0) {
         return grad.mul(&result.conj()?)?.sum_from(dim)?.div(&x.conj()?);
     }
     // Place k reaches output i >= k with the product of the others up to i.

@@ -267,6 +267,14 @@ fn check_strided(
     Ok(offset)
 }
 
+/// Zeros of `shape` for a rule to write `grad` into: batched, if that is.
+pub(super) fn room_for(grad: &Tensor, shape: &[i64]) -> Result<Tensor> {
+    if crate::autograd::batch::level_of(grad).is_some() {
+        return grad.new_zeros(shape);
+    }
+    crate::TensorSpec::of(shape, grad.dtype()).zeros()
+}
+
 /// The gradient of a view by strides: what arrives is added up in the memory that input and view share, which
 /// is then seen as the input. Where several indices of the input mean one element, each gets an equal part.
 fn as_strided_backward(
@@ -288,7 +296,7 @@ fn as_strided_backward(
     let memory = if may_overlap_itself(shape, strides) {
         sums(grad, shape, strides, offset + shift)?
     } else {
-        let memory = crate::TensorSpec::of(&[reach], grad.dtype()).zeros()?;
+        let memory = room_for(grad, &[reach])?;
         memory.as_strided(shape, strides, Some(offset + shift))?.copy_(grad, false)?;
         memory
     };
@@ -525,7 +533,7 @@ impl SliceInverse {
 impl Tensor {
     /// Zeros of `shape` with `self` at `index` of `dim`.
     pub(crate) fn select_backward(&self, shape: &[i64], dim: i64, index: i64) -> Result<Tensor> {
-        let out = crate::TensorSpec::of(shape, self.dtype()).zeros()?;
+        let out = room_for(self, shape)?;
         out.select(dim, index)?.copy_(self, false)?;
         Ok(out)
     }
@@ -538,7 +546,7 @@ impl Tensor {
         end: Option<i64>,
         step: i64,
     ) -> Result<Tensor> {
-        let out = crate::TensorSpec::of(shape, self.dtype()).zeros()?;
+        let out = room_for(self, shape)?;
         out.slice(dim, start, end, step)?.copy_(self, false)?;
         Ok(out)
     }

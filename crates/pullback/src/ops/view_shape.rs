@@ -385,7 +385,7 @@ impl Diagonal {
         dim1: i64,
         dim2: i64,
     ) -> Result<Tensor> {
-        let out = TensorSpec::of(self_shape, grad.dtype()).zeros()?;
+        let out = super::view::room_for(grad, self_shape)?;
         out.diagonal(offset, dim1, dim2)?.copy_(grad, false)?;
         Ok(out)
     }

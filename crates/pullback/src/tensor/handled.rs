@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// How many dispatch modes are on, of all threads together; the bit [`MARKED`] if any tensor was ever marked.
+/// How many dispatch modes are on, levels of `vmap` are open and tensors are batched, of all threads together; the bit [`MARKED`] if any tensor was ever marked.
 static USES: AtomicU32 = AtomicU32::new(0);
 const MARKED: u32 = 1 << 31;
 static DETACH: OnceLock<fn(&Tensor) -> Result<Tensor>> = OnceLock::new();

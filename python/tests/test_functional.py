@@ -526,33 +526,8 @@ def test_combinations_that_are_not_supported_are_refused() -> None:
             matrix(strategy="forward-mode")
 
 
-def test_forward_mode_says_that_vmap_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Hidden, so that the test keeps its meaning when it is there.
-    monkeypatch.delattr(torch, "vmap", raising=False)
-    x = numbers(1.0)
-    with pytest.raises(NotImplementedError, match=r"needs pullback\.vmap, which is not there"):
-        jacobian(cube, x, vectorize=True, strategy="forward-mode")
-    with pytest.raises(NotImplementedError, match=r"needs pullback\.vmap, which is not there"):
-        hessian(cube, x, vectorize=True, outer_jacobian_strategy="forward-mode")
-
-
-def looped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A stand-in for ``vmap``: one call for each entry."""
-
-    def batched(stacks: Any) -> Any:
-        results = [function(entries) for entries in zip(*stacks, strict=True)]
-        return tuple(torch.stack(entries) for entries in zip(*results, strict=True))
-
-    return batched
-
-
 @pytest.mark.parametrize("recording", [False, True])
-def test_forward_mode_agrees_with_reverse_mode(
-    recording: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not hasattr(torch, "vmap"):
-        monkeypatch.setattr(torch, "vmap", looped, raising=False)
-
+def test_forward_mode_agrees_with_reverse_mode(recording: bool) -> None:
     def func(x: Any, y: Any) -> Any:
         return x.sin() * y, numbers(1.0, 2.0), (x @ y).exp()
 

@@ -27,24 +27,8 @@ class VmapInfo(NamedTuple):
     """What random ops are to do: see :func:`pullback.func.vmap`."""
 
 
-def check_transformable(cls: Any) -> None:
-    """Refuses classes that transforms cannot work with.
-
-    Args:
-        cls: a custom function.
-
-    Raises:
-        RuntimeError: if its ``forward`` takes ``ctx``.
-    """
-    if not cls._has_setup_context:
-        raise RuntimeError(
-            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
-            f"jacrev, ...), it must override the setup_context staticmethod. {_MORE}"
-        )
-
-
 def custom_function_vmap(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a custom function gives for arguments of which some are batched.
+    """What a custom function gives where an argument is batched or a transform is open.
 
     Args:
         cls: the custom function.
@@ -52,29 +36,29 @@ def custom_function_vmap(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         kwargs: what it got by keyword.
 
     Returns:
-        The outputs; or NotImplemented if the function is to be applied as to tensors that are not
-        batched.
+        The outputs; or NotImplemented if the function is to be applied to these arguments as it
+        is to all others.
 
     Raises:
-        RuntimeError: for classes that cannot be batched, and for a ``vmap`` that returns anything
-            but outputs and their dimensions.
+        RuntimeError: for classes that transforms cannot work with or that cannot be batched, and
+            for a ``vmap`` that returns anything but outputs and their dimensions.
     """
-    level = max(map(_level, tree_leaves((args, kwargs))), default=-1)
-    if level < 0 or "_is_over_batches" in cls.__dict__:
-        return NotImplemented
     open_transforms = _transform.of_thread()
-    own = [i for i, transform in enumerate(open_transforms) if _is_level(transform, level)]
-    has_rule = cls.vmap is not Function.vmap
-    if not own:
-        # The level is closed: this is the backward of what was recorded in it.
-        if not has_rule or not cls._has_setup_context:
-            return NotImplemented
-    elif open_transforms[own[0]].is_old:
+    if "_is_over_batches" in cls.__dict__:
         return NotImplemented
-    else:
-        check_transformable(cls)
+    if not all(transform.is_old for transform in open_transforms):
+        _check_transformable(cls)
+    level = max(map(_level, tree_leaves((args, kwargs))), default=-1)
+    if level < 0:
+        return NotImplemented
+    own = [i for i, transform in enumerate(open_transforms) if _is_level(transform, level)]
+    is_checked = bool(own) and not open_transforms[own[0]].is_old
+    has_rule = cls.vmap is not Function.vmap
+    if is_checked:
         _check_rule(cls, has_rule)
-    if cls.generate_vmap_rule:
+    # Without its level, as in a backward after it, a class that cannot tell is run as it is.
+    is_known = cls._has_setup_context and has_rule and not cls.generate_vmap_rule
+    if not is_known or (own and not is_checked):
         return NotImplemented
     values = _bind(cls, args, kwargs)
     inner = open_transforms[own[0] + 1 :] if own else []
@@ -82,6 +66,14 @@ def custom_function_vmap(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         return _over_batches(cls).apply(*values)
     randomness = open_transforms[own[0]].randomness if own else "error"
     return _by_rule(cls, values, level, randomness)
+
+
+def _check_transformable(cls: Any) -> None:
+    if not cls._has_setup_context:
+        raise RuntimeError(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
+            f"jacrev, ...), it must override the setup_context staticmethod. {_MORE}"
+        )
 
 
 def _level(value: Any) -> int:

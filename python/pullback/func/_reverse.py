@@ -145,9 +145,20 @@ class Point:
         self._records = _C.is_grad_enabled() if around is None else around._records
 
     def call(self, function: Callable[[Any], Any]) -> Any:
-        """What a function of the tree gives."""
+        """What a function of the tree gives.
+
+        Raises:
+            RuntimeError: if it wrote to an input.
+        """
+        nodes = [given.grad_fn for given in self.inputs]
         with _transform.reverse_mode(), enable_grad():
-            return function(self.spec.unflatten(self.inputs))
+            result = function(self.spec.unflatten(self.inputs))
+        if any(given.grad_fn is not node for given, node in zip(self.inputs, nodes, strict=True)):
+            raise RuntimeError(
+                "a leaf Variable that requires grad is being used in an in-place operation: the "
+                "function wrote to an input that it is differentiated by"
+            )
+        return result
 
     def pull(
         self,

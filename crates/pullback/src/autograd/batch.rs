@@ -6,20 +6,21 @@
 //! whole batch at once. So gradients need no rules of their own, tangents neither, and levels nest: a physical tensor may be
 //! batched at another level.
 //!
-//! A gradient that leaves a level is summed over its batch: where a batched tensor meets one that is not, the latter goes
-//! in through a [`Lift`], whose backward sums unless the level is still open (then one gradient for each example is asked
-//! for). Invariant: the batch dimension of a physical tensor is its first, and no physical tensor has a history.
+//! A gradient that leaves a level is summed over its batch: where a batched tensor meets one that is not, the edge to the
+//! latter goes through a [`Lift`], which sums unless the level is still open (then one gradient for each example is asked
+//! for). So, once a level is closed, the gradient of what is batched is batched, and that of what is not is the sum over all
+//! examples. Invariant: the batch dimension of a physical tensor is its first, and no physical tensor has a history.
 
-use super::node::{Backward, InputMeta, Node};
+use super::node::{Backward, Edge, InputMeta, Node};
 use super::{arithmetic, leaf, mode, tangent};
 use crate::dispatch::handler::{self, Form};
-use crate::dispatch::{Arg, Batch, Grads, IntoOutputs, OpDef, Outputs, Traits, Value, each_tensor};
+use crate::dispatch::{Arg, Batch, Grads, IntoOutputs, OpDef, Outputs, Traits, each_tensor};
 use crate::error::ensure;
 use crate::tensor::Flag;
 use crate::tensor::shape::wrap_dim;
 use crate::{Error, Result, Tensor};
 use smallvec::{SmallVec, smallvec};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -76,6 +77,8 @@ impl Drop for Levels {
 
 thread_local! {
     static OPEN: RefCell<Levels> = const { RefCell::new(Levels(Vec::new())) };
+    /// The level whose rule is running: what it calls sees those before only.
+    static RUNNING: Cell<u64> = const { Cell::new(u64::MAX) };
 }
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
@@ -150,12 +153,35 @@ pub fn is_any_open() -> bool {
     OPEN.with(|open| !open.borrow().0.is_empty())
 }
 
+/// Whether a tensor of the process may be batched; it is also said of other things that answer ops from outside.
+#[inline]
+pub fn is_used() -> bool {
+    handler::is_used()
+}
+
 fn is_open(id: u64) -> bool {
     OPEN.with(|open| open.borrow().0.iter().any(|level| level.id == id))
 }
 
+/// The innermost open level before the one whose rule is running.
 fn innermost_open() -> Option<Level> {
-    OPEN.with(|open| open.borrow().0.last().copied())
+    let limit = RUNNING.get();
+    OPEN.with(|open| open.borrow().0.iter().rev().find(|level| level.id < limit).copied())
+}
+
+/// Says which level's rule is running, as long as it lives.
+struct Turn(u64);
+
+impl Turn {
+    fn of(level: u64) -> Turn {
+        Turn(RUNNING.replace(level))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        RUNNING.set(self.0);
+    }
 }
 
 fn of(tensor: &Tensor) -> Option<Arc<Batched>> {
@@ -325,86 +351,91 @@ impl Backward for Lift {
 /// A copy of `tensor` that is batched wherever `other` is, so that `other` can be written into it; the tensor itself, if
 /// it is so already.
 pub(super) fn with_levels_of(tensor: &Tensor, other: &Tensor) -> Result<Tensor> {
-    let own = levels_of(tensor);
     let mut result = tensor.clone();
-    let mut next = of(other);
-    let mut missing: SmallVec<[(u64, i64); 2]> = SmallVec::new();
-    while let Some(batched) = next {
-        if !own.contains(&batched.level) {
-            missing.push((batched.level, batched.physical.shape()[0]));
-        }
-        next = of(&batched.physical);
-    }
-    for (level, size) in missing.into_iter().rev() {
+    let own = levels_of(tensor);
+    for level in levels_of(other).into_iter().filter(|level| !own.contains(level)) {
+        let size = physical_at(other, level)?.map_or(0, |physical| physical.shape()[0]);
         let repeated = remove_dim(&result, level, size, 0)?;
         result = add_dim(&arithmetic::clone(&repeated)?, 0, level)?;
     }
     Ok(result)
 }
 
-/// The sum over a level's examples.
+/// The sum of a gradient over a level's examples. (That of something that is the same for all of them is a sum already.)
 fn summed(grad: &Tensor, level: u64) -> Result<Tensor> {
-    if levels_of(grad).contains(&level) {
-        // (Of what is batched at the level nothing is repeated: the size is not looked at.)
-        return remove_dim(grad, level, 0, 0)?.sum_dim(Some(&[0]), false);
+    if !levels_of(grad).contains(&level) {
+        return Ok(grad.clone());
     }
-    Ok(grad.clone())
+    remove_dim(grad, level, 0, 0)?.sum_dim(Some(&[0]), false)
 }
 
-/// As [`lifted`]; as long as nothing is answered from outside this is one load.
-#[inline(always)]
-pub(super) fn lifted_for(args: &[Arg<'_>], from: usize) -> Result<Option<Vec<Value>>> {
-    if handler::concerns(args) { lifted(args, from) } else { Ok(None) }
+/// Where the gradients of tensors go that are the inputs of one node: through a [`Lift`] for those that lack levels of the
+/// others.
+///
+/// # Errors
+/// As [`Tensor::gradient_edge`].
+pub fn edges_of(tensors: &[Tensor], mut push: impl FnMut(Edge)) -> Result<()> {
+    let is_used = handler::is_used();
+    let all =
+        if is_used { all_levels(|see| tensors.iter().for_each(see)) } else { SmallVec::new() };
+    for tensor in tensors {
+        push(match tensor.requires_grad() {
+            false => Edge::default(),
+            true => lifted(tensor, tensor.gradient_edge()?, &all),
+        });
+    }
+    Ok(())
 }
 
-/// The arguments with every tensor that is to have a gradient, and lacks levels of the others, behind a [`Lift`]; nothing
-/// if there is none such. `from` says which arguments may be replaced.
+/// The same for the edges of an op's node.
 #[cold]
 #[inline(never)]
-fn lifted(args: &[Arg<'_>], from: usize) -> Result<Option<Vec<Value>>> {
-    if !mode::is_recording() {
-        return Ok(None);
+pub(super) fn lift_edges(def: &OpDef, args: &[Arg<'_>], edges: &mut [Edge]) {
+    let all = all_levels(|see| each_tensor(args, see));
+    if all.is_empty() {
+        return;
     }
-    let mut all: SmallVec<[u64; 2]> = SmallVec::new();
-    each_tensor(args, |tensor| {
+    let mut edges = edges.iter_mut();
+    let mut lift = |tensor: Option<&Tensor>| {
+        if let (Some(edge), Some(tensor)) = (edges.next(), tensor)
+            && edge.is_valid()
+        {
+            *edge = lifted(tensor, std::mem::take(edge), &all);
+        }
+    };
+    for (arg, _) in args.iter().zip(def.args).filter(|(_, info)| info.has_vjp) {
+        match arg {
+            Arg::Tensor(tensor) => lift(Some(tensor)),
+            Arg::Tensors(list) => list.iter().for_each(|tensor| lift(Some(tensor))),
+            Arg::OptTensors(list) => list.iter().for_each(|tensor| lift(tensor.as_ref())),
+            _ => lift(None),
+        }
+    }
+}
+
+/// The levels of all tensors that `each` shows.
+fn all_levels<'a>(each: impl FnOnce(&mut dyn FnMut(&'a Tensor))) -> SmallVec<[u64; 2]> {
+    let mut all = SmallVec::new();
+    each(&mut |tensor| {
         for level in levels_of(tensor) {
             if !all.contains(&level) {
                 all.push(level);
             }
         }
     });
-    if all.is_empty() {
-        return Ok(None);
+    all
+}
+
+/// The edge of `tensor`, which meets tensors of these levels.
+fn lifted(tensor: &Tensor, edge: Edge, all: &[u64]) -> Edge {
+    let own = if all.is_empty() { SmallVec::new() } else { levels_of(tensor) };
+    let missing: SmallVec<[u64; 2]> =
+        all.iter().copied().filter(|level| !own.contains(level)).collect();
+    if missing.is_empty() {
+        return edge;
     }
-    let mut is_any = false;
-    let mut lift = |tensor: &Tensor| -> Result<Tensor> {
-        let own = levels_of(tensor);
-        let missing: SmallVec<[u64; 2]> =
-            all.iter().copied().filter(|level| !own.contains(level)).collect();
-        if missing.is_empty() || !tensor.requires_grad() {
-            return Ok(tensor.clone());
-        }
-        is_any = true;
-        let alias = tensor.detached()?;
-        connect(tensor, &alias, Box::new(Lift { levels: missing }))?;
-        Ok(alias)
-    };
-    let mut values = Vec::with_capacity(args.len());
-    for (index, arg) in args.iter().enumerate() {
-        values.push(match arg {
-            _ if index < from => Value::from_arg(*arg),
-            Arg::Tensor(tensor) => Value::Tensor(lift(tensor)?),
-            Arg::Tensors(list) => {
-                Value::Tensors(list.iter().map(&mut lift).collect::<Result<_>>()?)
-            }
-            Arg::OptTensors(list) => {
-                let lift = |t: &Option<Tensor>| t.as_ref().map(&mut lift).transpose();
-                Value::OptTensors(list.iter().map(lift).collect::<Result<_>>()?)
-            }
-            other => Value::from_arg(*other),
-        });
-    }
-    Ok(is_any.then_some(values))
+    let meta = smallvec![Some(InputMeta::of(tensor))];
+    Edge::new(Node::custom(Box::new(Lift { levels: missing }), smallvec![edge], meta), 0)
 }
 
 /// A call of an op with batched arguments, as its rule sees it.
@@ -521,7 +552,11 @@ fn run(call: &Call<'_>) -> Result<Outputs> {
             Batch::None | Batch::Composite => crate::ops::batch::one_by_one,
         }
     };
-    match rule(call)? {
+    let outcome = {
+        let _turn = Turn::of(call.level);
+        rule(call)?
+    };
+    match outcome {
         Outcome::Batched(outputs) => call.wrapped(outputs),
         Outcome::Same(outputs) => Ok(outputs),
     }

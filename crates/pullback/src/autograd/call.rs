@@ -6,14 +6,14 @@
 //! Invariant: when a call fails no tensor has changed its shape, its history or its version.
 
 use super::{
-    Slots, arithmetic, autocast, batch, check_inplace, check_out, copy_into, forward, link_views,
-    mode, needed, record, record_constant, record_inplace, record_saved, replay, rules_need_self,
+    Slots, arithmetic, autocast, check_inplace, check_out, copy_into, forward, link_views, mode,
+    needed, record, record_constant, record_inplace, record_saved, replay, rules_need_self,
     save_inputs, saved_hooks, tangent, writes,
 };
 use crate::dispatch::{
-    Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, Value, check_apart_inputs,
-    check_apart_out, check_out_dtype, check_outs, check_result, check_separate_outs,
-    check_writable, handler, receiver, run, run_pointwise_fast, run_pointwise_into, write_into,
+    Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs, check_apart_out,
+    check_out_dtype, check_outs, check_result, check_separate_outs, check_writable, handler,
+    receiver, run, run_pointwise_fast, run_pointwise_into, write_into,
 };
 use crate::error::{bail, ensure};
 use crate::site::{Scope, Site};
@@ -89,9 +89,6 @@ fn call_general(
     caller: Caller,
 ) -> Result<Outputs> {
     with_tensors(def, args, move |args| {
-        let lifted = if needs == 0 { None } else { batch::lifted_for(args, 0)? };
-        let lifted = lifted.as_ref().map(|values| as_args(values));
-        let args = lifted.as_deref().unwrap_or(args);
         if needs != 0 && done.is_none() && saved_hooks::are_active() {
             return call_hooked(def, args, needs, caller);
         }
@@ -177,10 +174,6 @@ pub(super) fn with_tensors<R>(
     call(args)
 }
 
-fn as_args(values: &[Value]) -> SmallVec<[Arg<'_>; 8]> {
-    values.iter().map(Value::as_arg).collect()
-}
-
 /// Those tensors.
 #[inline(never)]
 fn wrap_numbers(def: &OpDef, args: &[Arg<'_>]) -> Result<SmallVec<[Tensor; 2]>> {
@@ -244,9 +237,6 @@ pub(super) fn call_inplace_plainly(def: &'static OpDef, args: &[Arg<'_>]) -> Res
             return copy_into(target, &result).map(|()| target.clone());
         }
         let needs = needed(def, args)?;
-        let lifted = if needs == 0 { None } else { batch::lifted_for(args, 1)? };
-        let lifted = lifted.as_ref().map(|values| as_args(values));
-        let args = lifted.as_deref().unwrap_or(args);
         check_inplace(target, needs != 0)?;
         if !def.is(Traits::VIEW) && !def.is(Traits::WRITES_ONE_VALUE) {
             check_writable(target)?;

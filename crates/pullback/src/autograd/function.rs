@@ -335,7 +335,7 @@ pub fn apply<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Vec<Tensor>
     let mut edges: SmallVec<[Edge; 2]> = SmallVec::new();
     if executable {
         // Before forward: a dirty input has another history after it.
-        edges = inputs.iter().map(Tensor::gradient_edge).collect::<Result<_>>()?;
+        super::batch::edges_of(&inputs, |edge| edges.push(edge))?;
     }
     let mut ctx = Context { needs_input_grad: needs_input_grad.clone(), ..Context::default() };
     let outputs = {

@@ -2,9 +2,10 @@
 
 use super::node::{Body, Edge, InputMeta, Node};
 use super::saved::{SavedTensor, Slot};
-use super::{arithmetic, mode, saved_hooks, view};
+use super::{arithmetic, batch, mode, saved_hooks, view};
 use crate::dispatch::{
     Arg, ArgKind, Facts, Grads, OpDef, RuleCtx, SaveKind, Traits, Value, VjpRule, each_tensor,
+    handler,
 };
 use crate::site::Site;
 use crate::tensor::{SpinLock, TensorSpec};
@@ -204,6 +205,9 @@ fn edges(def: &OpDef, args: &[Arg<'_>], edges: &mut SmallVec<[Edge; 2]>) -> Resu
             }
             _ => edges.push(Edge::default()),
         }
+    }
+    if handler::is_used() {
+        batch::lift_edges(def, args, edges);
     }
     Ok(list_len)
 }

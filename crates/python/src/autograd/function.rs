@@ -15,7 +15,9 @@ use crate::raw::entry::{Args, Reply, vectorcall};
 use crate::raw::object::{as_tensor, is_tensor, tensor_of, track, wrap};
 use pullback::autograd::custom::{CustomCall, attach_outputs, save};
 use pullback::autograd::custom_jvp::{InputTangents, push};
-use pullback::autograd::{Backward, Edge, InputMeta, Node, SavedTensor, is_grad_enabled, mode};
+use pullback::autograd::{
+    Backward, Edge, InputMeta, Node, SavedTensor, batch, is_grad_enabled, mode,
+};
 use pullback::dispatch::Grads;
 use pullback::{Result, Tensor, TensorSpec};
 use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError, PyTypeError};
@@ -242,13 +244,8 @@ unsafe fn read_inputs(
     }
     inputs.executable = kinds.contains(&InputKind::Differentiable) && is_grad_enabled();
     if inputs.executable {
-        for tensor in inputs.tensors.as_slice() {
-            inputs.edges.push(if tensor.requires_grad() {
-                tensor.gradient_edge().map_err(raise)?
-            } else {
-                Edge::default()
-            });
-        }
+        batch::edges_of(inputs.tensors.as_slice(), |edge| inputs.edges.push(edge))
+            .map_err(raise)?;
     }
     Ok(())
 }
@@ -340,6 +337,11 @@ pub(super) fn apply(py: Python<'_>, cls: *mut PyObject, args: Args<'_>) -> Reply
 
 /// Calls `forward` of the class on the arguments, recorded as one node.
 pub(crate) fn apply_with(cls: &Bound<'_, PyAny>, protocol: &Protocol, args: Args<'_>) -> Reply {
+    if super::transform::is_at_work()
+        && let Some(result) = apply_in_transform(cls, &args)?
+    {
+        return Ok(result.into_ptr());
+    }
     if !protocol.has_setup {
         if args.keywords() > 0 {
             return Err(PyTypeError::new_err("apply() takes no keyword arguments"));
@@ -355,6 +357,19 @@ pub(crate) fn apply_with(cls: &Bound<'_, PyAny>, protocol: &Protocol, args: Args
     let all = items(bound.as_ptr()).unwrap_or_default();
     // SAFETY: the tuple holds them.
     unsafe { record(cls, protocol, all, Some(&bound)).map(Bound::into_ptr) }
+}
+
+/// What the function gives within a transform, or for batched arguments, where that is another matter.
+#[cold]
+fn apply_in_transform<'py>(
+    cls: &Bound<'py, PyAny>,
+    args: &Args<'_>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = cls.py();
+    let module = py.import(intern!(py, "pullback.func._custom"))?;
+    let (positional, named) = args.to_python(py)?;
+    let result = module.call_method1("custom_function_vmap", (cls, positional, named))?;
+    Ok(if result.is(py.NotImplemented()) { None } else { Some(result) })
 }
 
 /// # Safety

@@ -8,6 +8,7 @@ use pullback::autograd::batch::{self, Randomness};
 use pullback::autograd::transform;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 fn tensor(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Tensor> {
     let tensor = as_tensor(value).cloned();
@@ -116,6 +117,27 @@ fn _func_detach<'py>(
     Ok(shown)
 }
 
+/// How many transforms are open, of all threads together.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether a transform may be open on this thread, or tensors batched.
+#[inline]
+pub(crate) fn is_at_work() -> bool {
+    OPEN.load(Relaxed) != 0 || batch::is_used()
+}
+/// Says that a transform was opened.
+#[pyfunction]
+fn _transform_opened() {
+    OPEN.fetch_add(1, Relaxed);
+}
+/// Says that it was closed.
+#[pyfunction]
+fn _transform_closed() {
+    let fewer = |open: usize| open.checked_sub(1);
+    // (One that was never opened is not counted.)
+    let _ = OPEN.fetch_update(Relaxed, Relaxed, fewer);
+}
+
 /// Adds the functions.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_vmap_enter, module)?)?;
@@ -126,6 +148,8 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_vmap_level, module)?)?;
     module.add_function(wrap_pyfunction!(_vmap_unwrapped, module)?)?;
     module.add_function(wrap_pyfunction!(_vmap_fallen_back, module)?)?;
+    module.add_function(wrap_pyfunction!(_transform_opened, module)?)?;
+    module.add_function(wrap_pyfunction!(_transform_closed, module)?)?;
     module.add_function(wrap_pyfunction!(_func_input, module)?)?;
     module.add_function(wrap_pyfunction!(_func_reaches_out, module)?)?;
     module.add_function(wrap_pyfunction!(_func_detach, module)?)

@@ -201,7 +201,7 @@ class Point:
         """Whether gradients are to have a history: somebody outside may differentiate them."""
         if not _C.is_grad_enabled():
             return False
-        if any(vector.requires_grad for vector in vectors):
+        if any(isinstance(v, _C.TensorBase) and v.requires_grad for v in vectors):
             return True
         return self._records and _C._func_reaches_out(list(outputs), self._known)
 

@@ -245,6 +245,18 @@ def test_vjp_can_be_differentiated_by_primals_and_vectors() -> None:
     same(torch.autograd.grad(pull(v)[0].sum(), leaf)[0], 6 * x * v)
 
 
+def test_the_mode_counts_when_the_vector_comes() -> None:
+    x = numbers(1.0, 2.0, requires_grad=True)
+    v = numbers(3.0, 5.0)
+    with torch.no_grad():
+        out, pull = vjp(lambda x: x**3, x)
+        assert not pull(v)[0].requires_grad
+    assert not out.requires_grad
+    (by_x,) = torch.autograd.grad(pull(v)[0].sum(), x)
+    with torch.no_grad():
+        same(by_x, 6 * x * v)
+
+
 def test_vjp_of_complex_functions_is_conjugate_as_backward_is() -> None:
     z = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex128)
     v = torch.tensor([1j, 2 + 0j], dtype=torch.complex128)

@@ -135,14 +135,12 @@ class Point:
     spec: TreeSpec
     inputs: list[Tensor]
     _known: list[Tensor]
-    _records: bool
 
     def __init__(self, tree: Any, around: Point | None = None) -> None:
         check_tensors(tree)
         originals, self.spec = tree_flatten(tree)
         self.inputs = [_C._func_input(original) for original in originals]
         self._known = self.inputs if around is None else self.inputs + around._known
-        self._records = _C.is_grad_enabled() if around is None else around._records
 
     def call(self, function: Callable[[Any], Any]) -> Any:
         """What a function of the tree gives.
@@ -203,11 +201,11 @@ class Point:
             return False
         if any(isinstance(v, _C.TensorBase) and v.requires_grad for v in vectors):
             return True
-        return self._records and _C._func_reaches_out(list(outputs), self._known)
+        return _C._func_reaches_out(list(outputs), self._known)
 
     def closed(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """Tensors as they are given out: what only depends on the inputs has no history."""
-        if _C.is_grad_enabled() and self._records:
+        if _C.is_grad_enabled():
             return _C._func_detach(list(tensors), self._known)
         return [_without_history(tensor) if tensor.requires_grad else tensor for tensor in tensors]
 

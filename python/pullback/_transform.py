@@ -42,9 +42,11 @@ def of_thread() -> list[Transform]:
 def _entered(transform: Transform) -> Iterator[None]:
     thread = get_ident()
     _OPEN.setdefault(thread, []).append(transform)
+    _C._transform_opened()
     try:
         yield
     finally:
+        _C._transform_closed()
         mine = _OPEN[thread]
         mine.pop()
         if not mine:

@@ -136,7 +136,7 @@ def test_gradients_by_the_parameters_of_a_module() -> None:
 
 
 def test_the_old_place_warns() -> None:
-    with pytest.warns(FutureWarning, match=r"use torch\.func\.functional_call"):
+    with pytest.warns(FutureWarning, match=r"Please use `torch\.func\.functional_call`"):
         found = nn.utils.stateless.functional_call(Tied(), {"a.weight": ONES}, ROW)
     assert found.tolist() == [[4.0, 4.0]]
 
@@ -185,3 +185,14 @@ def test_modules_that_do_not_fit_together_are_refused() -> None:
     ):
         with pytest.raises(RuntimeError, match=message):
             stack_module_state(models)
+
+
+def test_batch_normalisation_without_statistics_can_be_batched() -> None:
+    from pullback.func import replace_all_batch_norm_modules_
+
+    model = nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.BatchNorm1d(3)))
+    assert replace_all_batch_norm_modules_(model) is model
+    assert dict(model.named_buffers()) == {}
+    x = torch.randn(5, 4, 2)
+    found = vmap(model)(x)
+    assert torch.allclose(found, torch.stack([model(part) for part in x]), atol=1e-6)

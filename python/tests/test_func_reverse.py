@@ -142,6 +142,20 @@ def test_no_grad_inside_makes_constants() -> None:
     same(grad(hidden)(x), 3 * x**2)
 
 
+def test_transforms_that_are_over_leave_no_history() -> None:
+    x, c = numbers(1.0, 2.0), numbers(3.0, 5.0)
+
+    def function(x: Any) -> Any:
+        slope = grad(lambda y: (y**2 * x).sum())(c)
+        return slope.sum(), slope
+
+    # The inner input was a constant: nobody can ask for a derivative by it any more.
+    found, aux = grad(function, has_aux=True)(x)
+    same(found, 2 * c)
+    assert not found.requires_grad
+    assert not aux.requires_grad
+
+
 def test_an_input_may_be_captured_too() -> None:
     x = numbers(1.0, 2.0)
     # What is captured is a constant, even if it is the very tensor that comes in.
@@ -243,6 +257,18 @@ def test_vjp_can_be_differentiated_by_primals_and_vectors() -> None:
     out, pull = vjp(lambda x: x**3, leaf)
     assert out.requires_grad
     same(torch.autograd.grad(pull(v)[0].sum(), leaf)[0], 6 * x * v)
+
+
+def test_the_mode_counts_when_the_vector_comes() -> None:
+    x = numbers(1.0, 2.0, requires_grad=True)
+    v = numbers(3.0, 5.0)
+    with torch.no_grad():
+        out, pull = vjp(lambda x: x**3, x)
+        assert not pull(v)[0].requires_grad
+    assert not out.requires_grad
+    (by_x,) = torch.autograd.grad(pull(v)[0].sum(), x)
+    with torch.no_grad():
+        same(by_x, 6 * x * v)
 
 
 def test_vjp_of_complex_functions_is_conjugate_as_backward_is() -> None:

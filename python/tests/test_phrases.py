@@ -26,12 +26,12 @@ phrase. Rows, or halves of them, that are tested elsewhere:
     numpy                         test_interop.py::test_numpy_of_recorded_tensors
     deepcopy                      test_interop.py::test_deepcopy
     a missing rule of forward mode test_forward_ad.py::test_out_is_refused_and_so_are_new_sizes
+    backward within vmap          test_func_vmap.py::test_backward_is_refused_within_a_transform
 
-Not yet: "returned nan values in its" (anomaly mode);
-"backward() called inside torch.vmap" (vmap). "the derivative for 'X' is not implemented" is of ops
-with a rule for some inputs only (igamma, zeta), which are not there. "returned an invalid number of
-gradients" is of nodes that a program in Rust adds: from Python the counts of custom functions and
-of hooks are found first.
+Not yet: "returned nan values in its" (anomaly mode). "the derivative for 'X' is not implemented"
+is of ops with a rule for some inputs only (igamma, zeta), which are not there. "returned an
+invalid number of gradients" is of nodes that a program in Rust adds: from Python the counts of
+custom functions and of hooks are found first.
 """
 
 from __future__ import annotations

@@ -8,7 +8,11 @@ parameters, ``_custom`` is what custom functions do under ``vmap``. The work on 
 
 from .._vmap import vmap
 from ._forward import jvp, linearize
-from ._functional_call import functional_call, stack_module_state
+from ._functional_call import (
+    functional_call,
+    replace_all_batch_norm_modules_,
+    stack_module_state,
+)
 from ._functionalize import functionalize
 from ._jacobian import hessian, jacfwd, jacrev
 from ._reverse import grad, grad_and_value, vjp
@@ -25,6 +29,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",

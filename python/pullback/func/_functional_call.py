@@ -136,3 +136,31 @@ def _leaf(tensors: list[Tensor], name: str) -> Tensor:
         raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
     stacked: Tensor = _C._VariableFunctions.stack(tensors)
     return stacked.detach().requires_grad_(requires_grad)
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """Lets all batch normalisation in a module do without running statistics, in place.
+
+    These are buffers that a call writes to, which cannot be done in :func:`pullback.vmap` unless
+    they are batched themselves. Afterwards the statistics of the batch are used in both modes.
+
+    Args:
+        root: a module; those below it are changed too.
+
+    Returns:
+        The same module.
+
+    Example:
+        >>> import pullback as torch
+        >>> torch.func.replace_all_batch_norm_modules_(torch.nn.BatchNorm1d(2)).running_mean is None
+        True
+    """
+    from ..nn.modules.batchnorm import _BatchNorm
+
+    for module in root.modules():
+        if isinstance(module, _BatchNorm):
+            module.track_running_stats = False
+            module.running_mean = None
+            module.running_var = None
+            module.num_batches_tracked = None
+    return root

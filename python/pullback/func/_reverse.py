@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from .._tensor import Tensor
     from ._argument import Argnums
 
+# Says that nobody outside can ask for a derivative by these inputs any more.
+_close = getattr(_C, "_func_close", None)
+
 _GRAD = "grad_and_value(f)(*args)"
 _VJP = "vjp(f, *primals)"
 
@@ -135,14 +138,12 @@ class Point:
     spec: TreeSpec
     inputs: list[Tensor]
     _known: list[Tensor]
-    _records: bool
 
     def __init__(self, tree: Any, around: Point | None = None) -> None:
         check_tensors(tree)
         originals, self.spec = tree_flatten(tree)
         self.inputs = [_C._func_input(original) for original in originals]
         self._known = self.inputs if around is None else self.inputs + around._known
-        self._records = _C.is_grad_enabled() if around is None else around._records
 
     def call(self, function: Callable[[Any], Any]) -> Any:
         """What a function of the tree gives.
@@ -153,6 +154,8 @@ class Point:
         nodes = [given.grad_fn for given in self.inputs]
         with _transform.reverse_mode(), enable_grad():
             result = function(self.spec.unflatten(self.inputs))
+        if _close is not None:
+            _close(self.inputs)
         if any(given.grad_fn is not node for given, node in zip(self.inputs, nodes, strict=True)):
             raise RuntimeError(
                 "a leaf Variable that requires grad is being used in an in-place operation: the "
@@ -201,13 +204,13 @@ class Point:
         """Whether gradients are to have a history: somebody outside may differentiate them."""
         if not _C.is_grad_enabled():
             return False
-        if any(vector.requires_grad for vector in vectors):
+        if any(isinstance(v, _C.TensorBase) and v.requires_grad for v in vectors):
             return True
-        return self._records and _C._func_reaches_out(list(outputs), self._known)
+        return _C._func_reaches_out(list(outputs), self._known)
 
     def closed(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """Tensors as they are given out: what only depends on the inputs has no history."""
-        if _C.is_grad_enabled() and self._records:
+        if _C.is_grad_enabled():
             return _C._func_detach(list(tensors), self._known)
         return [_without_history(tensor) if tensor.requires_grad else tensor for tensor in tensors]
 

@@ -34,8 +34,8 @@ def functional_call(
 ) -> Any:
     """The old place of :func:`pullback.func.functional_call`."""
     warnings.warn(
-        "This API is deprecated as of PyTorch 2.0 and will be removed in a future version. Please "
-        "use torch.func.functional_call instead, which is a drop-in replacement for this API.",
+        "`torch.nn.utils.stateless.functional_call` is deprecated. Please use "
+        "`torch.func.functional_call` instead, which takes the same arguments.",
         FutureWarning,
         stacklevel=2,
     )

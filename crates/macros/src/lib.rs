@@ -45,7 +45,8 @@ use syn::parse_macro_input;
 /// | `node = "Stem"` | the graph node's name, without `Backward0` |
 /// | `method = name` | the Rust method's name |
 /// | `meta = f`, `cpu = f`, `samples = f`, `result = f` | a shared function stands for the op's own, or for its dtype rule |
-/// | `jvp = linear`, `batch = pointwise` | the forward rule is the op itself; how batch dimensions go through it |
+/// | `jvp = linear` | the forward rule is the op itself |
+/// | `batch = pointwise`, `batch = rule` | how a batch dimension goes through it (`vmap`): element by element, or by a function of `ops::batch` |
 #[proc_macro_attribute]
 pub fn op(attr: TokenStream, block: TokenStream) -> TokenStream {
     let block = parse_macro_input!(block as syn::ItemImpl);

@@ -125,13 +125,11 @@ fn grow(growth: Growth, elements: i64, values: &[Value]) -> Result<Option<Vec<Va
     let result = map_tensors(values, &mut |_, t| {
         let shape = grown_shape(growth, elements, t.shape(), &model);
         let shape = shape.filter(|shape| shape.iter().product::<i64>() <= 8 * ELEMENTS);
-        match shape {
-            Some(shape) => grown(t, &shape),
-            None => {
-                fits = false;
-                Ok(t.clone())
-            }
-        }
+        let Some(shape) = shape else {
+            fits = false;
+            return Ok(t.clone());
+        };
+        grown(t, &shape)
     })?;
     Ok(fits.then_some(result))
 }
@@ -278,7 +276,7 @@ fn every_op(dtype: DType, growths: &[Growth]) -> BTreeSet<String> {
         let Some(samples) = def.samples.filter(|_| !is_unset(def)) else { continue };
         let check = || compare_op(def, growths, samples(&Sampler::new(dtype)), &mut failures);
         match catch_unwind(AssertUnwindSafe(check)) {
-            Ok(true) => drop(shared.insert(def.full_name().to_string())),
+            Ok(true) => drop(shared.insert(def.full_name())),
             Ok(false) => {}
             Err(_) => failures.push(format!("- {}: a panic", def.full_name())),
         }

@@ -57,6 +57,9 @@ pub(super) fn copy_with_strides(t: &Tensor, shape: &[i64], strides: &[i64]) -> R
 }
 /// The op of [`as_strided`].
 pub(super) static AS_STRIDED: &OpDef = &crate::ops::view::AS_STRIDED;
+/// The batching rules of ops that name none.
+pub(super) static DEFAULT_RULES: &crate::dispatch::batch::DefaultRules =
+    &crate::ops::batch::DEFAULT_RULES;
 /// A view by sizes, strides and offset.
 pub(super) fn as_strided(
     t: &Tensor,

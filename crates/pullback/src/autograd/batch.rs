@@ -2,19 +2,39 @@
 //!
 //! Within a level ([`enter`]) a batched tensor ([`add_dim`]) shows sizes without the batch dimension, and keeps the tensor
 //! that has it, its physical tensor, with the batch dimension in front. It is a marked tensor (`dispatch::handler`): ops are
-//! recorded as they are seen, without the batch, and below that [`answer`] has the op's batching rule compute it for the
+//! recorded as they are seen, without the batch, and below that `answer` has the op's batching rule compute it for the
 //! whole batch at once. So gradients need no rules of their own, tangents neither, and levels nest: a physical tensor may be
 //! batched at another level.
 //!
 //! A gradient that leaves a level is summed over its batch: where a batched tensor meets one that is not, the edge to the
-//! latter goes through a [`Lift`], which sums unless the level is still open (then one gradient for each example is asked
+//! latter goes through a node that sums unless the level is still open (then one gradient for each example is asked
 //! for). So, once a level is closed, the gradient of what is batched is batched, and that of what is not is the sum over all
 //! examples. Invariant: the batch dimension of a physical tensor is its first, and no physical tensor has a history.
 
+//!
+//! ```
+//! use pullback::autograd::batch::{LevelGuard, Randomness, add_dim, remove_dim};
+//! use pullback::autograd::{Options, grad};
+//! use pullback::{Result, Tensor};
+//! # fn main() -> Result<()> {
+//! // The gradient of the sum of squares, for each of two examples.
+//! let batch = Tensor::from_slice(&[1.0, 2.0, 3.0, 4.0], &[2, 2])?;
+//! let level = LevelGuard::new(2, Randomness::Error)?;
+//! let x = add_dim(&batch, 0, level.id())?.with_grad()?;
+//! assert_eq!(x.shape(), [2]);
+//! let y = x.mul(&x)?.sum()?;
+//! let slope = grad(&[&y], &[&x], &[None], Options::default())?.remove(0).unwrap();
+//! let slopes = remove_dim(&slope, level.id(), 2, 0)?;
+//! assert_eq!(slopes.to_vec::<f64>()?, [2.0, 4.0, 6.0, 8.0]);
+//! # Ok(())
+//! # }
+//! ```
+
 use super::node::{Backward, Edge, InputMeta, Node};
 use super::{arithmetic, leaf, mode, tangent};
+use crate::dispatch::batch::{Call, Outcome, Tools};
 use crate::dispatch::handler::{self, Form};
-use crate::dispatch::{Arg, Batch, Grads, IntoOutputs, OpDef, Outputs, Traits, each_tensor};
+use crate::dispatch::{Arg, Batch, Grads, OpDef, Outputs, Traits, each_tensor};
 use crate::error::ensure;
 use crate::tensor::Flag;
 use crate::tensor::shape::wrap_dim;
@@ -24,19 +44,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-pub use crate::ops::batch::fallen_back;
-
-/// What random ops do within a level.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Randomness {
-    /// They are refused.
-    #[default]
-    Error,
-    /// Each example has its own numbers.
-    Different,
-    /// All examples have the same.
-    Same,
-}
+pub use crate::dispatch::batch::Randomness;
 
 /// A level that is open.
 #[derive(Clone, Copy)]
@@ -369,8 +377,8 @@ fn summed(grad: &Tensor, level: u64) -> Result<Tensor> {
     remove_dim(grad, level, 0, 0)?.sum_dim(Some(&[0]), false)
 }
 
-/// Where the gradients of tensors go that are the inputs of one node: through a [`Lift`] for those that lack levels of the
-/// others.
+/// Where the gradients of tensors go that are the inputs of one node: through one that sums over examples for
+/// those that lack levels of the others.
 ///
 /// # Errors
 /// As [`Tensor::gradient_edge`].
@@ -379,10 +387,8 @@ pub fn edges_of(tensors: &[Tensor], mut push: impl FnMut(Edge)) -> Result<()> {
     let all =
         if is_used { all_levels(|see| tensors.iter().for_each(see)) } else { SmallVec::new() };
     for tensor in tensors {
-        push(match tensor.requires_grad() {
-            false => Edge::default(),
-            true => lifted(tensor, tensor.gradient_edge()?, &all),
-        });
+        let edge = if tensor.requires_grad() { tensor.gradient_edge()? } else { Edge::default() };
+        push(if edge.is_valid() { lifted(tensor, edge, &all) } else { edge });
     }
     Ok(())
 }
@@ -438,73 +444,44 @@ fn lifted(tensor: &Tensor, edge: Edge, all: &[u64]) -> Edge {
     Edge::new(Node::custom(Box::new(Lift { levels: missing }), smallvec![edge], meta), 0)
 }
 
-/// A call of an op with batched arguments, as its rule sees it.
-pub struct Call<'a> {
-    /// The op.
-    pub def: &'static OpDef,
-    /// In which form it is called.
-    pub form: Form<'a>,
-    /// Its arguments as the caller sees them.
-    pub args: &'a [Arg<'a>],
-    /// How many examples there are.
-    pub size: i64,
-    /// What random ops do.
-    pub randomness: Randomness,
-    level: u64,
-}
-
-impl Call<'_> {
-    /// The physical tensor of an argument that is batched at the level of this call.
-    pub fn physical(&self, tensor: &Tensor) -> Option<Tensor> {
-        of(tensor).filter(|batched| batched.level == self.level).map(|b| b.physical.clone())
-    }
-    /// The same arguments for another op, which gives new tensors.
-    pub(crate) fn with_def(&self, def: &'static OpDef) -> Call<'_> {
-        Call { def, form: Form::Functional, ..*self }
-    }
-    /// Lets the first argument, which is batched, show another physical tensor of the same memory.
-    pub(crate) fn show(&self, physical: &Tensor) -> Result<()> {
-        let shown = wrap(physical.clone(), self.level)?;
-        if let Some(Arg::Tensor(target)) = self.args.first() {
-            target.set_geometry(shown.geometry().clone());
-            let batched = leaf::lock(&shown).batched.take();
-            let old = std::mem::replace(&mut leaf::lock(target).batched, batched);
-            drop(old);
+/// The results, whose first dimension counts examples, as the caller sees them.
+fn wrapped(call: &Call<'_>, outputs: Outputs) -> Result<Outputs> {
+    let wrap = |physical: Tensor| {
+        if physical.shape() == [0] && call.size != 0 {
+            // A result that was not asked for.
+            return wrap(arithmetic::expand(&physical, &[call.size, 0])?, call.level);
         }
-        Ok(())
-    }
-    /// The results, whose first dimension counts examples, as the caller sees them.
-    fn wrapped(&self, outputs: Outputs) -> Result<Outputs> {
-        let wrap = |physical: Tensor| {
-            if physical.shape() == [0] && self.size != 0 {
-                // A result that was not asked for.
-                return wrap(arithmetic::expand(&physical, &[self.size, 0])?, self.level);
-            }
-            ensure!(
-                physical.shape().first() == Some(&self.size),
-                runtime,
-                "vmap: the batching rule of {} gave a result without batch: this is a bug in pullback",
-                self.def.full_name()
-            );
-            wrap(physical, self.level)
-        };
-        Ok(match outputs {
-            Outputs::One(tensor) => Outputs::One(wrap(tensor)?),
-            Outputs::Tensors(tensors) => {
-                Outputs::Tensors(tensors.into_iter().map(wrap).collect::<Result<_>>()?)
-            }
-            number @ Outputs::Number(_) => number,
-        })
-    }
+        ensure!(
+            physical.shape().first() == Some(&call.size),
+            runtime,
+            "vmap: the batching rule of {} gave a result without batch: this is a bug in pullback",
+            call.def.full_name()
+        );
+        wrap(physical, call.level)
+    };
+    Ok(match outputs {
+        Outputs::One(tensor) => Outputs::One(wrap(tensor)?),
+        Outputs::Tensors(tensors) => {
+            Outputs::Tensors(tensors.into_iter().map(wrap).collect::<Result<_>>()?)
+        }
+        number @ Outputs::Number(_) => number,
+    })
 }
 
-/// What a batching rule gives.
-pub enum Outcome {
-    /// Tensors whose first dimension counts examples.
-    Batched(Outputs),
-    /// Tensors that are the same for all examples.
-    Same(Outputs),
+fn physical_of_level(tensor: &Tensor, level: u64) -> Option<Tensor> {
+    of(tensor).filter(|batched| batched.level == level).map(|b| b.physical.clone())
 }
+
+fn show(target: &Tensor, physical: Tensor, level: u64) -> Result<()> {
+    let shown = wrap(physical, level)?;
+    target.set_geometry(shown.geometry().clone());
+    let batched = leaf::lock(&shown).batched.take();
+    let old = std::mem::replace(&mut leaf::lock(target).batched, batched);
+    drop(old);
+    Ok(())
+}
+
+static TOOLS: Tools = Tools { physical: physical_of_level, show };
 
 /// Computes an op by its batching rule, if an argument is batched, or random numbers are drawn within a level.
 fn answer(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Option<Result<Outputs>> {
@@ -518,7 +495,9 @@ fn answer(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Option<Resul
     };
     each_tensor(args, &mut look);
     if let Form::Out(outs) = form {
-        outs.iter().for_each(|out| look(out));
+        for out in outs {
+            look(out);
+        }
     }
     let (level, size) = match &innermost {
         Some(batched) => (batched.level, batched.physical.shape()[0]),
@@ -530,7 +509,7 @@ fn answer(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Option<Resul
     };
     let open = OPEN.with(|open| open.borrow().0.iter().find(|open| open.id == level).copied());
     let randomness = open.map_or(Randomness::Error, |open| open.randomness);
-    let call = Call { def, form, args, size, randomness, level };
+    let call = Call { def, form, args, size, randomness, level, tools: &TOOLS };
     Some(run(&call))
 }
 
@@ -544,12 +523,12 @@ fn run(call: &Call<'_>) -> Result<Outputs> {
         )));
     }
     let rule = if call.def.is(Traits::RANDOM) {
-        crate::ops::batch::random
+        arithmetic::DEFAULT_RULES.random
     } else {
         match call.def.batch {
-            Batch::Pointwise => crate::ops::batch::pointwise,
+            Batch::Pointwise => arithmetic::DEFAULT_RULES.pointwise,
             Batch::Rule(rule) => rule,
-            Batch::None | Batch::Composite => crate::ops::batch::one_by_one,
+            Batch::None | Batch::Composite => arithmetic::DEFAULT_RULES.one_by_one,
         }
     };
     let outcome = {
@@ -557,13 +536,14 @@ fn run(call: &Call<'_>) -> Result<Outputs> {
         rule(call)?
     };
     match outcome {
-        Outcome::Batched(outputs) => call.wrapped(outputs),
+        Outcome::Batched(outputs) => wrapped(call, outputs),
         Outcome::Same(outputs) => Ok(outputs),
     }
 }
 
-impl From<Tensor> for Outcome {
-    fn from(tensor: Tensor) -> Outcome {
-        Outcome::Batched(tensor.into_outputs())
+impl Tensor {
+    /// The innermost level at which it is batched, and its physical tensor.
+    pub(crate) fn batched(&self) -> Option<(u64, Tensor)> {
+        of(self).map(|batched| (batched.level, batched.physical.clone()))
     }
 }

@@ -393,5 +393,5 @@ pub enum Batch {
     /// Runs its parts.
     Composite,
     /// A function of `ops::batch`, or the op's own.
-    Rule(fn(&crate::autograd::batch::Call<'_>) -> Result<crate::autograd::batch::Outcome>),
+    Rule(super::batch::BatchRule),
 }

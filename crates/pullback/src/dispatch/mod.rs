@@ -5,6 +5,7 @@
 //! `dispatch_mode`. `run` and `write_into` are the kernel's functional and in-place forms; recording is `autograd`'s business, which calls these. Nothing here names an op.
 
 mod arg;
+pub mod batch;
 mod def;
 pub mod dispatch_mode;
 pub mod handler;

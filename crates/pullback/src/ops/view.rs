@@ -269,7 +269,7 @@ fn check_strided(
 
 /// Zeros of `shape` for a rule to write `grad` into: batched, if that is.
 pub(super) fn room_for(grad: &Tensor, shape: &[i64]) -> Result<Tensor> {
-    if crate::autograd::batch::level_of(grad).is_some() {
+    if grad.batched().is_some() {
         return grad.new_zeros(shape);
     }
     crate::TensorSpec::of(shape, grad.dtype()).zeros()

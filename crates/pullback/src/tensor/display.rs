@@ -457,8 +457,7 @@ pub fn plain_text(tensor: &Tensor, options: &PrintOptions) -> Result<String> {
 
 /// The text of a tensor that `vmap` has batched: all its examples.
 pub fn batched_text(tensor: &Tensor, options: &PrintOptions) -> Option<Result<String>> {
-    let physical = crate::autograd::batch::physical_of(tensor)?;
-    let level = crate::autograd::batch::level_of(tensor)?;
+    let (level, physical) = tensor.batched()?;
     let shown = |text: String| {
         let value = text.replace('\n', "\n    ");
         format!("BatchedTensor(lvl={level}, bdim=0, value=\n    {value}\n)")

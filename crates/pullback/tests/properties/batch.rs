@@ -1,8 +1,9 @@
 //! Batching rules: a batch at once gives what one example after the other gives.
 
 use super::{all_equal, args, is_unset, replace, tensor_slots, tensors, text};
-use pullback::autograd::batch::{LevelGuard, Randomness, add_dim, fallen_back, remove_dim};
+use pullback::autograd::batch::{LevelGuard, Randomness, add_dim, remove_dim};
 use pullback::autograd::{self, Options, call, call_inplace};
+use pullback::dispatch::batch::fallen_back;
 use pullback::dispatch::{OpDef, Traits, Value};
 use pullback::gradcheck::Sample;
 use pullback::{DType, Result, Tensor, ops};

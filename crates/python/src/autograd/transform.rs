@@ -85,7 +85,7 @@ fn _vmap_unwrapped<'py>(py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<
 /// The ops that went through examples one by one so far.
 #[pyfunction]
 fn _vmap_fallen_back() -> Vec<String> {
-    batch::fallen_back()
+    pullback::dispatch::batch::fallen_back()
 }
 /// An alias that requires grad, the input of a transform's function.
 #[pyfunction]

@@ -1,7 +1,7 @@
 //! Rules of ops along dimensions: these are counted one further.
 
 use super::{behind, ints};
-use crate::autograd::batch::{Call, Outcome};
+use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{Arg, Outputs, TensorVec, Value};
 use crate::tensor::shape::wrap_dim;
 use crate::{Result, Tensor};

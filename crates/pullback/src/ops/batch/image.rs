@@ -1,7 +1,7 @@
 //! Rules of ops on images: the batch becomes part of the images' own batch dimension, or of their channels.
 
 use super::{behind, ints};
-use crate::autograd::batch::{Call, Outcome};
+use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{Arg, OpDef, Outputs, TensorVec, Value};
 use crate::{Dims, Result, Tensor};
 

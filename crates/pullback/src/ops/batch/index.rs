@@ -1,7 +1,7 @@
 //! Rules of ops that take places from tensors.
 
 use super::{behind, dims, one_by_one, widened};
-use crate::autograd::batch::{Call, Outcome};
+use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{Arg, Value};
 use crate::tensor::shape::{broadcast_shapes, wrap_dim};
 use crate::{DType, Dims, Error, Result, Tensor};

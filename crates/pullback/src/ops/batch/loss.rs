@@ -1,7 +1,7 @@
 //! Rules of losses: computed element by element, then reduced for each example.
 
 use super::behind;
-use crate::autograd::batch::{Call, Outcome};
+use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{OpDef, Outputs, Value};
 use crate::{Result, Tensor};
 use smallvec::smallvec;

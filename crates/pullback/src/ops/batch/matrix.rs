@@ -1,6 +1,6 @@
 //! Products of matrices, and what takes batches of matrices already.
 
-use crate::autograd::batch::{Call, Outcome};
+use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{Arg, Value};
 use crate::error::ensure;
 use crate::{Result, Scalar, Tensor};

@@ -33,15 +33,16 @@ pub(crate) use view::{
     unsqueeze, view,
 };
 
-use crate::autograd::batch::{Call, Outcome};
+use crate::dispatch::batch::{Call, DefaultRules, Outcome};
 use crate::dispatch::handler::Form;
 use crate::dispatch::{Arg, IntoOutputs, OpDef, Outputs, TensorVec, Value};
 use crate::error::{bail, ensure};
 use crate::tensor::promote;
 use crate::{Dims, Error, MemoryFormat, Result, Tensor};
 use smallvec::SmallVec;
-use std::collections::BTreeSet;
-use std::sync::Mutex;
+
+/// The rules of ops that name none.
+pub(crate) static DEFAULT_RULES: DefaultRules = DefaultRules { random, pointwise, one_by_one };
 
 /// Calls an op with these arguments.
 fn call(def: &'static OpDef, values: &[Value]) -> Result<Outputs> {
@@ -234,28 +235,6 @@ pub(crate) fn data_dependent(call: &Call<'_>) -> Result<Outcome> {
     )
 }
 
-/// The ops that went through the examples one by one.
-static FALLEN_BACK: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-
-/// The ops that had no batching rule when they were first called within `vmap`, since the program began.
-pub fn fallen_back() -> Vec<String> {
-    let all = FALLEN_BACK.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    all.iter().cloned().collect()
-}
-
-fn note_fallback(def: &OpDef) {
-    let is_new = FALLEN_BACK
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-        .insert(def.full_name());
-    if is_new {
-        crate::warn(format!(
-            "vmap: {} has no batching rule and goes through the examples one by one, which is slow",
-            def.full_name()
-        ));
-    }
-}
-
 /// One example after the other.
 pub(crate) fn one_by_one(call: &Call<'_>) -> Result<Outcome> {
     ensure!(
@@ -270,7 +249,7 @@ pub(crate) fn one_by_one(call: &Call<'_>) -> Result<Outcome> {
         "vmap: {}() has no batching rule, and there is no example to say what it gives",
         call.def.name
     );
-    note_fallback(call.def);
+    crate::dispatch::batch::note_one_by_one(call.def);
     let mut all: Vec<TensorVec> = Vec::new();
     for example in 0..call.size {
         let values = call.values(&mut |_, tensor| match call.physical(tensor) {

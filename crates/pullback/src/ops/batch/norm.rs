@@ -1,7 +1,7 @@
 //! Rules of norms: the statistics are each example's own; weights that are too are applied afterwards.
 
 use super::one_by_one;
-use crate::autograd::batch::{Call, Outcome};
+use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{Outputs, TensorVec, Value};
 use crate::{Result, Tensor};
 

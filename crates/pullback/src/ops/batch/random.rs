@@ -1,7 +1,7 @@
 //! Random ops within a level: refused, drawn for each example, or drawn once for all.
 
 use super::{behind, ints};
-use crate::autograd::batch::{Call, Outcome, Randomness};
+use crate::dispatch::batch::{Call, Outcome, Randomness};
 use crate::dispatch::{Outputs, Value};
 use crate::error::bail;
 use crate::{Result, Tensor};

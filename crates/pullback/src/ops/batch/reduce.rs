@@ -1,7 +1,7 @@
 //! Reductions: those of all elements are along the elements of each example in a row.
 
 use super::ints;
-use crate::autograd::batch::{Call, Outcome};
+use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{OpDef, Outputs, TensorVec, Value};
 use crate::ops::{extreme, mean, reduce, scan, sort, truth};
 use crate::tensor::shape::wrap_dim;

@@ -1,7 +1,7 @@
 //! Views: of the physical tensor, the batch dimension stays the first.
 
 use super::{behind, dims, ints, widened};
-use crate::autograd::batch::{Call, Outcome};
+use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{Batch, OpDef, Outputs, TensorVec, Value};
 use crate::error::ensure;
 use crate::tensor::shape::wrap_dim;

@@ -1,0 +1,108 @@
+//! A call of an op on batched tensors, as its batching rule sees it (`autograd::batch` makes and runs it).
+
+use super::handler::Form;
+use super::{Arg, IntoOutputs, OpDef, Outputs};
+use crate::{Result, Tensor};
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+/// What random ops do within a level.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Randomness {
+    /// They are refused.
+    #[default]
+    Error,
+    /// Each example has its own numbers.
+    Different,
+    /// All examples have the same.
+    Same,
+}
+
+/// What a call needs of those who know what batched tensors are.
+pub(crate) struct Tools {
+    /// The physical tensor of one that is batched at a level.
+    pub(crate) physical: fn(&Tensor, u64) -> Option<Tensor>,
+    /// Lets a batched tensor show another physical one.
+    pub(crate) show: fn(&Tensor, Tensor, u64) -> Result<()>,
+}
+
+/// A call of an op with batched arguments.
+pub struct Call<'a> {
+    /// The op.
+    pub def: &'static OpDef,
+    /// In which form it is called.
+    pub form: Form<'a>,
+    /// Its arguments as the caller sees them.
+    pub args: &'a [Arg<'a>],
+    /// How many examples there are.
+    pub size: i64,
+    /// What random ops do.
+    pub randomness: Randomness,
+    pub(crate) level: u64,
+    pub(crate) tools: &'static Tools,
+}
+
+impl Call<'_> {
+    /// The physical tensor of an argument that is batched at the level of this call.
+    pub fn physical(&self, tensor: &Tensor) -> Option<Tensor> {
+        (self.tools.physical)(tensor, self.level)
+    }
+    /// The same arguments for another op, which gives new tensors.
+    pub(crate) fn with_def(&self, def: &'static OpDef) -> Call<'_> {
+        Call { def, form: Form::Functional, ..*self }
+    }
+    /// Lets the first argument, which is batched, show another physical tensor of the same memory.
+    pub(crate) fn show(&self, physical: &Tensor) -> Result<()> {
+        match self.args.first() {
+            Some(Arg::Tensor(target)) => (self.tools.show)(target, physical.clone(), self.level),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a batching rule gives.
+pub enum Outcome {
+    /// Tensors whose first dimension counts examples.
+    Batched(Outputs),
+    /// Tensors that are the same for all examples.
+    Same(Outputs),
+}
+
+impl From<Tensor> for Outcome {
+    fn from(tensor: Tensor) -> Outcome {
+        Outcome::Batched(tensor.into_outputs())
+    }
+}
+
+/// A batching rule.
+pub type BatchRule = fn(&Call<'_>) -> Result<Outcome>;
+
+/// Those of ops that name none.
+pub(crate) struct DefaultRules {
+    pub(crate) random: BatchRule,
+    pub(crate) pointwise: BatchRule,
+    pub(crate) one_by_one: BatchRule,
+}
+
+/// The ops that went through the examples one by one.
+static FALLEN_BACK: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// The ops that had no batching rule when they were first called within `vmap`, since the program began.
+pub fn fallen_back() -> Vec<String> {
+    let all = FALLEN_BACK.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    all.iter().cloned().collect()
+}
+
+/// Says that an op goes through the examples one by one; a warning at the first time.
+pub(crate) fn note_one_by_one(def: &OpDef) {
+    let is_new = FALLEN_BACK
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+        .insert(def.full_name());
+    if is_new {
+        crate::warn(format!(
+            "vmap: {} has no batching rule and goes through the examples one by one, which is slow",
+            def.full_name()
+        ));
+    }
+}

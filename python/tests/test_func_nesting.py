@@ -165,3 +165,18 @@ def test_gradients_for_each_example_of_a_network_agree_with_a_loop() -> None:
         expected = grad(example_loss)(parameters, images[index], labels[index])
         for name in parameters:
             same(found[name][index], expected[name])
+
+
+def test_checkpointed_regions_run_in_transforms() -> None:
+    from pullback.utils.checkpoint import checkpoint
+
+    def kept(x: Any) -> Any:
+        return (x.sin() * x).sum()
+
+    def thrown(x: Any) -> Any:
+        return checkpoint(kept, x, use_reentrant=False)
+
+    same(grad(thrown)(X), grad(kept)(X))
+    same(vmap(grad(thrown))(X), grad(kept)(X))
+    same(grad(lambda x: vmap(thrown)(x).sum())(X), grad(kept)(X))
+    same(vmap(hessian(thrown))(X), vmap(hessian(kept))(X))

@@ -124,6 +124,9 @@ class _Holder:
 class KeepInputs(Function):
     """Saves a region's inputs where hooks of an outer region see them."""
 
+    # (It computes nothing.)
+    generate_vmap_rule = True
+
     @staticmethod
     def forward(*tensors: Any) -> Tensor:
         """Gives an empty tensor."""

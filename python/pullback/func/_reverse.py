@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from .._tensor import Tensor
     from ._argument import Argnums
 
-# Says that nobody outside can ask for a derivative by these inputs any more.
-_close = getattr(_C, "_func_close", None)
-
 _GRAD = "grad_and_value(f)(*args)"
 _VJP = "vjp(f, *primals)"
 
@@ -152,10 +149,12 @@ class Point:
             RuntimeError: if it wrote to an input.
         """
         nodes = [given.grad_fn for given in self.inputs]
-        with _transform.reverse_mode(), enable_grad():
-            result = function(self.spec.unflatten(self.inputs))
-        if _close is not None:
-            _close(self.inputs)
+        try:
+            with _transform.reverse_mode(), enable_grad():
+                result = function(self.spec.unflatten(self.inputs))
+        finally:
+            # Nobody outside can ask for a derivative by these inputs any more.
+            _C._func_close(self.inputs)
         if any(given.grad_fn is not node for given, node in zip(self.inputs, nodes, strict=True)):
             raise RuntimeError(
                 "a leaf Variable that requires grad is being used in an in-place operation: the "

@@ -262,9 +262,9 @@ pub fn add_dim(tensor: &Tensor, dim: i64, level: u64) -> Result<Tensor> {
         tensor.movedim_int(dim, 0)?
     };
     let batched = wrap(plain(&front)?, level)?;
-    if let Some(tangent) = tangent::of(&front)? {
-        tangent::set(&batched, add_dim(&tangent, 0, level)?, false)?;
-    }
+    tangent::each(&front, &mut |tangent| {
+        tangent::set(&batched, add_dim(&tangent, 0, level)?, false)
+    })?;
     connect(&front, &batched, Box::new(AddDim { level, size: front.shape()[0] }))?;
     Ok(batched)
 }
@@ -282,9 +282,9 @@ pub fn remove_dim(tensor: &Tensor, level: u64, size: i64, dim: i64) -> Result<Te
         return tensor.unsqueeze(dim)?.expand(&sizes, false);
     };
     let physical = physical.detached()?;
-    if let Some(tangent) = tangent::of(tensor)? {
-        tangent::set(&physical, remove_dim(&tangent, level, size, 0)?, false)?;
-    }
+    tangent::each(tensor, &mut |tangent| {
+        tangent::set(&physical, remove_dim(&tangent, level, size, 0)?, false)
+    })?;
     connect(tensor, &physical, Box::new(RemoveDim { level }))?;
     if dim == 0 { Ok(physical) } else { physical.movedim_int(0, dim) }
 }
@@ -354,6 +354,15 @@ impl Backward for Lift {
         }
         Ok(one(Some(grad)))
     }
+}
+
+/// Whether `source` can be written into `target`: that is batched wherever `source` is.
+pub(super) fn holds(target: &Tensor, source: &Tensor) -> bool {
+    if !source.has_flag(Flag::BATCHED) {
+        return true;
+    }
+    let levels = levels_of(target);
+    levels_of(source).iter().all(|level| levels.contains(level))
 }
 
 /// A copy of `tensor` that is batched wherever `other` is, so that `other` can be written into it; the tensor itself, if

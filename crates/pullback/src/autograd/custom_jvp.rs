@@ -6,6 +6,7 @@
 
 use super::custom::CustomCall;
 use super::{level, mode, tangent};
+use crate::dispatch::Arg;
 use crate::error::{bail, ensure};
 use crate::{Result, Tensor};
 
@@ -28,6 +29,12 @@ impl InputTangents {
 
     #[cold]
     fn find(inputs: &[Tensor]) -> Result<Option<Self>> {
+        let args: Vec<Arg<'_>> = inputs.iter().map(Arg::Tensor).collect();
+        ensure!(
+            level::seen() < 2 || !tangent::concerns(&args),
+            not_implemented,
+            "custom functions are not differentiated by nested levels of forward mode yet"
+        );
         let tangents: Vec<_> = inputs.iter().map(tangent::of).collect::<Result<_>>()?;
         let version = |t: &Option<Tensor>| t.as_ref().map_or(0, Tensor::version);
         let versions = tangents.iter().map(version).collect();

@@ -8,7 +8,7 @@
 
 use super::call::{call_composite, with_tensors};
 use super::pushforward::Pushforward;
-use super::{arithmetic, check_inplace, level, mode, tangent};
+use super::{arithmetic, batch, check_inplace, level, tangent};
 use crate::dispatch::{Arg, IntoOutputs, Kernel, OpDef, Outputs, SaveKind, Traits, receiver};
 use crate::error::{bail, ensure};
 use crate::site::Scope;
@@ -24,6 +24,11 @@ pub use super::mode::{is_forward_enabled, set_forward, set_forward_enabled};
 /// `RuntimeError` if a level is open already.
 pub fn enter_dual_level() -> Result<usize> {
     level::enter()
+}
+
+/// Opens a level within those that are open, and gives its number.
+pub fn enter_nested_level() -> usize {
+    level::enter_nested()
 }
 
 /// Ends a level; all its tangents are gone.
@@ -91,7 +96,7 @@ pub fn make_dual(primal: &Tensor, tangent: &Tensor) -> Result<Tensor> {
             dtype.name()
         );
     }
-    make_dual_at(primal, tangent, 0)
+    make_dual_at(primal, tangent, level::seen().saturating_sub(1))
 }
 
 /// As [`make_dual`] at the level of that number.
@@ -100,6 +105,7 @@ pub fn make_dual(primal: &Tensor, tangent: &Tensor) -> Result<Tensor> {
 /// As [`make_dual`].
 pub fn make_dual_at(primal: &Tensor, tangent: &Tensor, number: usize) -> Result<Tensor> {
     level::check(number, "_make_dual")?;
+    let _turn = level::see(number + 1);
     ensure!(
         tangent::of(primal)?.is_none(),
         runtime,
@@ -135,6 +141,7 @@ pub fn unpack_dual(dual: &Tensor) -> Result<(Tensor, Option<Tensor>)> {
 /// As [`unpack_dual`], and `RuntimeError` for numbers that no level can have.
 pub fn unpack_dual_at(dual: &Tensor, number: usize) -> Result<(Tensor, Option<Tensor>)> {
     level::check(number, "_fw_primal")?;
+    let _turn = level::see(number + 1);
     unpack_dual(dual)
 }
 
@@ -150,7 +157,7 @@ impl Tensor {
 
 /// Another handle to the value, through which gradients flow but tangents do not.
 fn alias(tensor: &Tensor) -> Result<Tensor> {
-    let _plain = mode::set_forward(false);
+    let _below = level::below();
     let alias = arithmetic::alias(tensor)?;
     alias.set_flag(Flag::OWN_TANGENT, true);
     Ok(alias)
@@ -164,17 +171,18 @@ pub(super) fn call(
     caller: &'static Location<'static>,
 ) -> Result<Outputs> {
     let _site = Scope::of_caller(caller);
+    let _turn = tangent::turn_of(args);
     match def.kernel {
         Kernel::Composite(_) => call_composite(def, args, caller),
         _ if def.is(Traits::INPLACE_ONLY) => call_inplace(def, args).map(IntoOutputs::into_outputs),
         _ if def.is(Traits::NOT_DIFFERENTIABLE) => {
-            let _plain = mode::set_forward(false);
+            let _below = level::below();
             super::call(def, args)
         }
         _ => with_tensors(def, args, |args| {
             let push = Pushforward::of(def, args)?;
             let outputs = {
-                let _plain = mode::set_forward(false);
+                let _below = level::below();
                 super::call(def, args)?
             };
             let tensors = outputs.as_slice();
@@ -197,6 +205,7 @@ pub(super) fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tens
     if matches!(def.kernel, Kernel::Composite(_)) {
         return super::call::call_inplace_plainly(def, args);
     }
+    let _turn = tangent::turn_of(args);
     with_tensors(def, args, |args| {
         let target = receiver(args);
         let old = tangent::of(target)?;
@@ -209,7 +218,7 @@ pub(super) fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tens
             check_inplace(old, push.requires_grad())?;
         }
         let written = {
-            let _plain = mode::set_forward(false);
+            let _below = level::below();
             super::call_inplace(def, args)?
         };
         if !target.dtype().is_differentiable() {
@@ -219,12 +228,12 @@ pub(super) fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tens
         match (old, tangent) {
             (None, None) => {}
             (Some(old), None) => {
-                let _plain = mode::set_forward(false);
+                let _below = level::below();
                 arithmetic::zero_in_place(&old)?;
             }
             (Some(old), Some(new)) if old.is_same(&new) => {}
-            (Some(old), Some(new)) => tangent::copy(&old, &new)?,
-            (None, Some(new)) => tangent::set(target, new, true)?,
+            (Some(old), Some(new)) if batch::holds(&old, &new) => tangent::copy(&old, &new)?,
+            (_, Some(new)) => tangent::set(target, new, true)?,
         }
         save_outputs(def, std::slice::from_ref(target))?;
         Ok(written)
@@ -233,15 +242,15 @@ pub(super) fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tens
 
 /// An op that changes its target's sizes or strides: the same is done to a handle of the tangent's memory.
 fn change_view(def: &'static OpDef, args: &[Arg<'_>], tangent: Option<Tensor>) -> Result<Tensor> {
-    let _plain = mode::set_forward(false);
+    let below = level::below();
     let written = super::call_inplace(def, args)?;
-    if let Some(tangent) = tangent {
-        let changed = arithmetic::alias(&tangent)?;
-        let mut with_tangent = args.to_vec();
-        with_tangent[0] = Arg::Tensor(&changed);
-        super::call_inplace(def, &with_tangent)?;
-        tangent::replace(&written, changed);
-    }
+    let Some(tangent) = tangent else { return Ok(written) };
+    let changed = arithmetic::alias(&tangent)?;
+    let mut with_tangent = args.to_vec();
+    with_tangent[0] = Arg::Tensor(&changed);
+    super::call_inplace(def, &with_tangent)?;
+    drop(below);
+    tangent::replace(&written, changed);
     Ok(written)
 }
 
@@ -280,7 +289,7 @@ pub(super) fn check_out(def: &OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
 
 /// Refuses to change the sizes of what has a tangent.
 pub(crate) fn check_resize(tensor: &Tensor) -> Result<()> {
-    let is_dual = level::is_open() && tangent::of(tensor)?.is_some();
+    let is_dual = level::is_open() && tangent::is_dual(tensor);
     ensure!(!is_dual, runtime, "cannot resize variables that has a forward grad");
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 use super::batch::Batched;
 use super::hook::{AccumulateHook, HookId, TensorHook, next_id};
-use super::level::Tangent;
 use super::node::{Edge, Node};
 use super::replay::Replay;
 use super::{arithmetic, mode, view};
@@ -19,8 +18,8 @@ pub struct Meta {
     grad: Option<Tensor>,
     hooks: Vec<(HookId, TensorHook)>,
     accumulate_hooks: Vec<(HookId, AccumulateHook)>,
-    /// The tangent of forward mode (see `tangent`).
-    pub(super) tangent: Option<Arc<Tangent>>,
+    /// The tangents of forward mode (see `tangent`).
+    pub(super) tangents: super::tangent::Kept,
     /// The tensor that a view's tangent comes from, where that is not its base.
     pub(super) forward_base: Option<Tensor>,
     /// What a batched tensor shows a part of.

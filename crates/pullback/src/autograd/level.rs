@@ -1,12 +1,14 @@
 //! Levels of forward mode: as long as one is open, tensors can have tangents at it.
 //!
 //! Levels belong to the process, so that a tangent is seen by every thread. A level knows its tangents weakly:
-//! they live as long as their tensors, and at the latest until the level ends. PyTorch allows one level at a
-//! time, and so does [`enter`]; nothing else here depends on there being one. Invariant: of a level's lock and a
-//! tangent's only one is held at a time, and no tensor is dropped under either.
+//! they live as long as their tensors, and at the latest until the level ends. [`enter`] allows one level at a time, as
+//! PyTorch does; those of function transforms nest ([`enter_nested`]). An op on tensors with tangents at several levels goes
+//! from the innermost to the outermost: what computes the tangents at one level sees those before it only ([`see`]).
+//! Invariant: of a level's lock and a tangent's only one is held at a time, and no tensor is dropped under either.
 
 use crate::error::{bail, ensure};
 use crate::{Result, Tensor};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -25,9 +27,56 @@ pub(crate) fn is_open() -> bool {
     OPEN.load(Relaxed) != 0
 }
 
+thread_local! {
+    /// How many levels this thread sees at most.
+    static SEEN: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// How many levels are open.
+pub(super) fn open() -> usize {
+    OPEN.load(Relaxed)
+}
+
+/// How many levels this thread sees: the outermost ones.
+#[inline]
+pub(crate) fn seen() -> usize {
+    SEEN.get().min(OPEN.load(Relaxed))
+}
+
+/// Which levels a thread sees, as long as it lives.
+#[must_use = "it holds as long as the guard"]
+pub(super) struct Seen(usize);
+
+/// Lets this thread see `count` levels.
+pub(super) fn see(count: usize) -> Seen {
+    Seen(SEEN.replace(count))
+}
+
+/// Hides the innermost level that is seen.
+pub(super) fn below() -> Seen {
+    see(seen().saturating_sub(1))
+}
+
+impl Drop for Seen {
+    fn drop(&mut self) {
+        SEEN.set(self.0);
+    }
+}
+
+/// What [`see`] said on this thread, for another one.
+pub(super) fn snapshot() -> usize {
+    SEEN.get()
+}
+
+/// Says it there.
+pub(super) fn restore(count: usize) {
+    SEEN.set(count);
+}
+
 /// One level.
 #[derive(Default)]
 pub(super) struct Level {
+    number: usize,
     tangents: Mutex<Register>,
 }
 
@@ -64,6 +113,10 @@ impl Tangent {
         }
         Some(made)
     }
+    /// The number of its level.
+    pub(super) fn number(&self) -> usize {
+        self.level.number
+    }
     /// The tangent, if its level has not ended.
     pub(super) fn get(&self) -> Option<Tensor> {
         lock(&self.value).clone()
@@ -94,14 +147,19 @@ impl Drop for Tangent {
 /// # Errors
 /// `RuntimeError` if there is one already.
 pub(super) fn enter() -> Result<usize> {
-    let mut levels = lock(&LEVELS);
-    if !levels.is_empty() {
-        drop(levels);
+    if is_open() {
         bail!(runtime, "Nested forward mode AD is not supported at the moment");
     }
-    levels.push(Arc::default());
+    Ok(enter_nested())
+}
+
+/// Opens a level within those that there are; gives its number.
+pub(super) fn enter_nested() -> usize {
+    let mut levels = lock(&LEVELS);
+    let number = levels.len();
+    levels.push(Arc::new(Level { number, ..Level::default() }));
     OPEN.store(levels.len(), Relaxed);
-    Ok(levels.len() - 1)
+    number
 }
 
 /// Ends a level: its tangents are gone, whoever holds their tensors.
@@ -144,9 +202,10 @@ pub(super) fn get(number: usize) -> Result<Arc<Level>> {
     level.ok_or_else(no_such_level)
 }
 
-/// Refuses numbers that no level can have: there is only one.
+/// Refuses numbers that no level can have: without nesting there is only one.
 pub(super) fn check(number: usize, caller: &str) -> Result<()> {
-    ensure!(number == 0, runtime, "Invalid level given to {caller}");
+    let known = OPEN.load(Relaxed).max(1);
+    ensure!(number < known, runtime, "Invalid level given to {caller}");
     Ok(())
 }
 

@@ -7,7 +7,7 @@
 //! tangent that went in, except for views.
 
 use super::node::InputMeta;
-use super::{Options, arithmetic, engine, mode, record, saved_hooks, tangent};
+use super::{Options, arithmetic, engine, level, mode, record, saved_hooks, tangent};
 use crate::dispatch::{
     Arg, ArgDef, ArgKind, Facts, Grads, Jvp, OpDef, RuleCtx, Save, SaveKind, Traits, Value,
     each_tensor,
@@ -71,7 +71,6 @@ impl Pushforward {
         let one = |tensor: Option<&Tensor>| tensor.map_or(Ok(None), tangent::of);
         let tangents = args.iter().map(|arg| tensors_of(*arg).into_iter().map(one).collect());
         let tangents = tangents.collect::<Result<_>>()?;
-        let _plain = mode::set_forward(false);
         let value = |(index, arg): (usize, &Arg<'_>)| {
             Ok(match arg {
                 Arg::Tensor(t) => Value::Tensor(primal(index, t)?),
@@ -103,12 +102,12 @@ impl Pushforward {
     /// # Errors
     /// `NotImplementedError` if the op has no derivative but an output that would want one; those of the rules.
     pub(crate) fn run(&self, outputs: &[Tensor]) -> Result<Vec<Option<Tensor>>> {
-        let _plain = mode::set_forward(false);
         let is_wanted = |output: &Tensor| output.dtype().is_differentiable();
         if self.def.is(Traits::NOT_DIFFERENTIABLE) || !outputs.iter().any(is_wanted) {
             return Ok(vec![None; outputs.len()]);
         }
         let outputs: Vec<Tensor> = outputs.iter().map(tangent::result).collect::<Result<_>>()?;
+        let _below = level::below();
         let mut tangents = self.apply_rule(&outputs)?;
         tangents.resize(outputs.len(), None);
         for (output, tangent) in outputs.iter().zip(&mut tangents) {

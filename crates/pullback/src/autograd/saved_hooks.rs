@@ -4,7 +4,6 @@
 //! `SAVED_HOOKS` says whether the stack has any, so that saving looks at nothing else. A tensor that comes back
 //! gets the history of the one that was packed, whatever it had; versions are not compared.
 
-use super::level::Tangent;
 use super::mode::{self, bit};
 use super::{Edge, Node, WeakNode, tangent};
 use crate::error::{bail, ensure};
@@ -201,7 +200,7 @@ pub(super) struct PackedTensor {
     packed: Box<dyn Packed>,
     history: History,
     /// The tangent, which hooks do not see: they run without forward mode.
-    tangent: SpinLock<Option<Arc<Tangent>>>,
+    tangent: SpinLock<tangent::Kept>,
 }
 
 enum History {
@@ -259,7 +258,7 @@ impl PackedTensor {
         let data = self.packed.unpack()?;
         match self.tangent.with(|place| place.clone()) {
             // (What hooks computed anew may have its tangent already.)
-            Some(kept) if !tangent::is_dual(&data) => {
+            kept if !kept.is_empty() && !tangent::is_dual(&data) => {
                 let again = data.detached()?;
                 tangent::give(&again, kept);
                 let tensor = self.with_history(again.clone(), saved_for)?;

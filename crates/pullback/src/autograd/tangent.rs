@@ -4,23 +4,24 @@
 //! storage), so that a view of the tensor, made by the same numbers of the tangent, is the view's tangent. A view
 //! without tangent looks at its base each time: a write may have given the base one since. Start at [`of`] and [`set`].
 
-use super::level::{self, Tangent};
+use super::level::{self, Seen, Tangent};
 use super::mode::{self, bit};
-use super::{Node, arithmetic, leaf, view::Window};
+use super::{Node, arithmetic, batch, leaf, view::Window};
 use crate::dispatch::{Arg, each_tensor};
 use crate::error::ensure;
 use crate::tensor::Flag;
 use crate::{DType, Result, Tensor, TensorSpec};
+use smallvec::SmallVec;
 use std::sync::Arc;
-
-/// The one level that there can be.
-const LEVEL: usize = 0;
 
 /// Whether tangents are computed on this thread.
 #[inline]
 pub(super) fn is_enabled() -> bool {
-    mode::current() & (bit::FORWARD | bit::BELOW) == bit::FORWARD
+    mode::current() & (bit::FORWARD | bit::BELOW) == bit::FORWARD && level::seen() > 0
 }
+
+/// The tangents that are kept with a tensor, one for each level.
+pub(super) type Kept = SmallVec<[Arc<Tangent>; 1]>;
 
 /// Whether a call with these arguments has tangents to compute. As long as no level is open this is one load.
 #[inline(always)]
@@ -38,17 +39,59 @@ fn has_dual(args: &[Arg<'_>]) -> bool {
     found
 }
 
-/// Whether it has a tangent, of its own or through its base.
+/// Whether it has a tangent at a level that is seen, of its own or through its base.
 pub(super) fn is_dual(tensor: &Tensor) -> bool {
-    own(tensor).is_some() || forward_base(tensor).is_some_and(|base| own(&base).is_some())
+    innermost(tensor).is_some()
 }
 
-/// The tangent kept with the tensor itself.
+/// The innermost level at which it has one.
+fn innermost(tensor: &Tensor) -> Option<usize> {
+    let seen = level::seen();
+    let of = |tensor: &Tensor| {
+        if !tensor.has_flag(Flag::DUAL) {
+            return None;
+        }
+        let meta = leaf::lock(tensor);
+        let known = meta.tangents.iter().filter(|t| t.number() < seen && t.get().is_some());
+        known.map(|tangent| tangent.number()).max()
+    };
+    let base = || forward_base(tensor).and_then(|base| of(&base));
+    of(tensor).max(base())
+}
+
+/// Lets the thread see the levels up to the innermost one at which one of these has a tangent.
+pub(super) fn turn_of(args: &[Arg<'_>]) -> Seen {
+    let mut count = 0;
+    each_tensor(args, |tensor| count = count.max(innermost(tensor).map_or(0, |level| level + 1)));
+    level::see(count)
+}
+
+/// Calls `f` with each of its tangents, from that of the outermost level on; within, that level is the innermost seen.
+///
+/// # Errors
+/// Those of `f`, and for want of memory.
+pub(super) fn each(tensor: &Tensor, f: &mut dyn FnMut(Tensor) -> Result<()>) -> Result<()> {
+    for number in 0..level::seen() {
+        let _turn = level::see(number + 1);
+        if let Some(tangent) = of(tensor)? {
+            f(tangent)?;
+        }
+    }
+    Ok(())
+}
+
+/// The tangent kept with the tensor itself, at the innermost level that is seen.
 fn own(tensor: &Tensor) -> Option<Tensor> {
     if !tensor.has_flag(Flag::DUAL) {
         return None;
     }
-    leaf::lock(tensor).tangent.as_ref().and_then(|tangent| tangent.get())
+    place_of(tensor).and_then(|tangent| tangent.get())
+}
+
+/// Where that is kept.
+fn place_of(tensor: &Tensor) -> Option<Arc<Tangent>> {
+    let number = level::seen().checked_sub(1)?;
+    leaf::lock(tensor).tangents.iter().find(|tangent| tangent.number() == number).cloned()
 }
 
 /// The tensor whose tangent is that of this view too. (That of a dual is its own, although it is a view of its primal.)
@@ -103,18 +146,28 @@ fn peek(tensor: &Tensor) -> Result<Option<Tensor>> {
 
 /// What `view` shows of `base`, shown of a tensor laid out like the base.
 fn slice(view: &Tensor, base: &Tensor, whole: &Tensor) -> Result<Tensor> {
-    let _plain = mode::set_forward(false);
+    let _below = level::below();
     let window = Window::of(view, base);
     window.as_seen(window.elements(whole)?)
 }
 
+/// Puts a tangent among others; gives back the one of its level.
+fn keep(tangents: &mut Kept, tangent: Arc<Tangent>) -> Option<Arc<Tangent>> {
+    if let Some(place) = tangents.iter_mut().find(|other| other.number() == tangent.number()) {
+        return Some(std::mem::replace(place, tangent));
+    }
+    tangents.push(tangent);
+    None
+}
+
 /// Keeps a tangent that fits, unless another thread has ended the level meanwhile.
 fn put(tensor: &Tensor, tangent: Tensor) {
-    let Some(tangent) = level::get(LEVEL).ok().and_then(|level| Tangent::new(&level, tangent))
+    let Some(number) = level::seen().checked_sub(1) else { return };
+    let Some(tangent) = level::get(number).ok().and_then(|level| Tangent::new(&level, tangent))
     else {
         return;
     };
-    let old = leaf::lock(tensor).tangent.replace(tangent);
+    let old = keep(&mut leaf::lock(tensor).tangents, tangent);
     tensor.set_flag(Flag::DUAL, true);
     drop(old);
 }
@@ -142,7 +195,12 @@ pub(super) fn set(tensor: &Tensor, tangent: Tensor, after_write: bool) -> Result
         put(tensor, tangent);
         return Ok(());
     }
-    let whole = zeros_like(&base, fitting(tangent.dtype(), tensor.dtype(), base.dtype()))?;
+    let whole = match own(&base) {
+        Some(known) => known,
+        None => zeros_like(&base, fitting(tangent.dtype(), tensor.dtype(), base.dtype()))?,
+    };
+    // (Of a tensor that is not batched the tangent may be.)
+    let whole = batch::with_levels_of(&whole, &tangent)?;
     let part = slice(tensor, &base, &whole)?;
     copy(&part, &tangent)?;
     put(&base, whole);
@@ -167,7 +225,7 @@ fn laid_out(tangent: Tensor, tensor: &Tensor) -> Result<Tensor> {
 
 /// Writes a tangent into another, with its history.
 pub(super) fn copy(target: &Tensor, source: &Tensor) -> Result<()> {
-    let _plain = mode::set_forward(false);
+    let _below = level::below();
     arithmetic::copy_in_place(target, source)
 }
 
@@ -195,7 +253,7 @@ fn storage_len(tensor: &Tensor) -> usize {
 
 /// Zeros that lie in memory as `tensor` does.
 pub(super) fn zeros_like(tensor: &Tensor, dtype: DType) -> Result<Tensor> {
-    let _plain = mode::set_forward(false);
+    let _below = level::below();
     let g = tensor.geometry();
     if g.storage.is_none() || tensor.is_handled() {
         return arithmetic::to_dtype(&arithmetic::zeros_like(tensor)?, dtype);
@@ -212,84 +270,122 @@ pub(super) fn shares_memory(a: &Tensor, b: &Tensor) -> bool {
     }
 }
 
-/// What keeps the tensor's tangent, as long as a level is open.
+/// What keeps the tensor's tangents, as long as a level is open.
 #[inline]
-pub(super) fn handle(tensor: &Tensor) -> Result<Option<Arc<Tangent>>> {
-    if !level::is_open() || peek(tensor)?.is_none() {
-        return Ok(None);
+pub(super) fn handle(tensor: &Tensor) -> Result<Kept> {
+    if !level::is_open() {
+        return Ok(Kept::new());
     }
-    Ok(leaf::lock(tensor).tangent.clone())
+    each_peeked(tensor, level::open(), &mut |_| Ok(()))?;
+    Ok(leaf::lock(tensor).tangents.clone())
 }
 
-/// Gives a tensor the tangent that is kept there, if it fits.
-pub(super) fn give(tensor: &Tensor, kept: Arc<Tangent>) {
-    if kept.get().is_some_and(|tangent| tangent.shape() == tensor.shape()) {
-        leaf::lock(tensor).tangent = Some(kept);
-        tensor.set_flag(Flag::DUAL, true);
-    }
-}
-
-/// Lets another handle to the same value have the same tangent.
-#[inline]
-pub(super) fn share(tensor: &Tensor, other: &Tensor) {
-    if tensor.has_flag(Flag::DUAL) {
-        let tangent = leaf::lock(tensor).tangent.clone();
-        leaf::lock(other).tangent = tangent;
-        other.set_flag(Flag::DUAL, true);
-    }
-}
-
-/// Gives a copy of a tensor a copy of its tangent, whether or not this thread computes tangents now.
-#[inline]
-pub(super) fn carry(tensor: &Tensor, copied: &Tensor) -> Result<()> {
-    if level::is_open()
-        && let Some(tangent) = peek(tensor)?
-    {
-        let _plain = mode::set_forward(false);
-        set(copied, arithmetic::clone(&tangent)?, false)?;
+/// As [`each`] for the outermost `count` levels, whatever the thread's modes say.
+fn each_peeked(
+    tensor: &Tensor,
+    count: usize,
+    f: &mut dyn FnMut(Tensor) -> Result<()>,
+) -> Result<()> {
+    for number in 0..count {
+        let _turn = level::see(number + 1);
+        if let Some(tangent) = peek(tensor)? {
+            f(tangent)?;
+        }
     }
     Ok(())
 }
 
+/// Gives a tensor the tangents that are kept there, as far as they fit.
+pub(super) fn give(tensor: &Tensor, kept: Kept) {
+    for tangent in kept {
+        if tangent.get().is_some_and(|value| value.shape() == tensor.shape()) {
+            let old = keep(&mut leaf::lock(tensor).tangents, tangent);
+            tensor.set_flag(Flag::DUAL, true);
+            drop(old);
+        }
+    }
+}
+
+/// Lets another handle to the same value have the same tangents.
+#[inline]
+pub(super) fn share(tensor: &Tensor, other: &Tensor) {
+    if tensor.has_flag(Flag::DUAL) {
+        let tangents = leaf::lock(tensor).tangents.clone();
+        let old = std::mem::replace(&mut leaf::lock(other).tangents, tangents);
+        other.set_flag(Flag::DUAL, true);
+        drop(old);
+    }
+}
+
+/// Lets another handle have those of the levels before the innermost one that is seen.
+fn share_below(tensor: &Tensor, other: &Tensor) -> Result<()> {
+    each_peeked(tensor, level::seen().saturating_sub(1), &mut |tangent| {
+        put(other, tangent);
+        Ok(())
+    })
+}
+
+/// Gives a copy of a tensor copies of its tangents, whether or not this thread computes tangents now.
+#[inline]
+pub(super) fn carry(tensor: &Tensor, copied: &Tensor) -> Result<()> {
+    if !level::is_open() {
+        return Ok(());
+    }
+    each_peeked(tensor, level::open(), &mut |tangent| {
+        let copy = {
+            let _below = level::below();
+            arithmetic::clone(&tangent)?
+        };
+        set(copied, copy, false)
+    })
+}
+
 /// Puts another tangent in the place of the tensor's own, after its sizes or strides were changed in place.
 pub(super) fn replace(tensor: &Tensor, tangent: Tensor) {
-    let place = leaf::lock(tensor).tangent.clone();
-    if let Some(place) = place {
+    if let Some(place) = place_of(tensor) {
         place.replace(tangent);
     }
 }
 
 /// The value of an input, with its history but without tangent.
 pub(super) fn primal(tensor: &Tensor) -> Result<Tensor> {
-    if !is_dual(tensor) {
+    if peek(tensor)?.is_none() {
         return Ok(tensor.clone());
     }
     if !tensor.requires_grad() || !mode::is_recording() {
-        return tensor.detached();
+        return without_history(tensor);
     }
-    match tensor.grad_fn()? {
-        Some(node) => with_history(tensor, node),
-        // A leaf's gradient is to arrive at the leaf.
-        None => arithmetic::alias(tensor),
+    if let Some(node) = tensor.grad_fn()? {
+        return with_history(tensor, node);
     }
+    // A leaf's gradient is to arrive at the leaf.
+    let _below = level::below();
+    arithmetic::alias(tensor)
 }
 
 /// The value of an output, with its history. A handle of its own: the tangent's history keeps it, and must not keep the
 /// tensor whose tangent it is.
 pub(super) fn result(output: &Tensor) -> Result<Tensor> {
     if !output.has_flag(Flag::HAS_GRAD_FN) || !mode::is_recording() {
-        return output.detached();
+        return without_history(output);
     }
     match output.grad_fn()? {
         Some(node) => with_history(output, node),
-        None => output.detached(),
+        None => without_history(output),
     }
 }
 
 fn with_history(tensor: &Tensor, node: Node) -> Result<Tensor> {
     let nr = tensor.output_nr();
-    let alias = tensor.detached()?;
+    let alias = without_history(tensor)?;
     alias.set_history(node, nr);
+    Ok(alias)
+}
+
+/// Another handle to the value, with the tangents of the levels before the innermost one that is seen.
+fn without_history(tensor: &Tensor) -> Result<Tensor> {
+    let alias = tensor.detached()?;
+    share_below(tensor, &alias)?;
     Ok(alias)
 }
 
@@ -297,7 +393,7 @@ fn with_history(tensor: &Tensor, node: Node) -> Result<Tensor> {
 #[inline]
 pub(super) fn forget(tensor: &Tensor) {
     if tensor.has_flag(Flag::DUAL) {
-        let old = leaf::lock(tensor).tangent.take();
+        let old = std::mem::take(&mut leaf::lock(tensor).tangents);
         tensor.set_flag(Flag::DUAL, false);
         drop(old);
     }

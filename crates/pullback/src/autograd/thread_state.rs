@@ -3,7 +3,7 @@
 //! A backward that goes on in another thread takes all of it along. Invariant: whatever the thread that goes on computes is
 //! what the first one would have computed. What layers above keep for each thread comes along by a [`Carrier`].
 
-use super::{autocast, batch, mode, saved_hooks};
+use super::{autocast, batch, level, mode, saved_hooks};
 use crate::dispatch::dispatch_mode;
 use crate::site::{Scope, Site};
 use std::sync::{Arc, OnceLock};
@@ -26,6 +26,7 @@ pub(super) struct ThreadState {
     dispatch_modes: dispatch_mode::Snapshot,
     casts: autocast::State,
     levels: Vec<batch::Level>,
+    seen: usize,
     site: Site,
     outer: Option<Box<dyn FnOnce() + Send>>,
 }
@@ -40,6 +41,7 @@ impl ThreadState {
             dispatch_modes: dispatch_mode::Snapshot::take(),
             casts: autocast::snapshot(),
             levels: batch::snapshot(),
+            seen: level::snapshot(),
             site: Site::here(),
             outer: CARRIER.get().map(|carry| carry()),
         }
@@ -54,6 +56,7 @@ impl ThreadState {
         self.dispatch_modes.restore();
         autocast::restore(&self.casts);
         batch::restore(self.levels);
+        level::restore(self.seen);
         if let Some(take_over) = self.outer {
             take_over();
         }

@@ -12,9 +12,14 @@ use crate::{Result, Tensor};
 use smallvec::smallvec;
 use std::any::Any;
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The node of an input.
-struct Input;
+#[derive(Default)]
+struct Input {
+    /// Whether its transform is over.
+    is_closed: AtomicBool,
+}
 
 impl Backward for Input {
     fn name(&self) -> String {
@@ -41,18 +46,35 @@ pub fn input(tensor: &Tensor) -> Result<Tensor> {
     );
     let alias = without_history(tensor)?;
     let edge = if tensor.requires_grad() { tensor.gradient_edge()? } else { Edge::default() };
-    let node =
-        Node::custom(Box::new(Input), smallvec![edge], smallvec![Some(InputMeta::of(&alias))]);
+    let node = Node::custom(
+        Box::new(Input::default()),
+        smallvec![edge],
+        smallvec![Some(InputMeta::of(&alias))],
+    );
     alias.set_history(node, 0);
     Ok(alias)
 }
 
-/// Another handle to the value that has its tangent, but no history.
+/// Says that the transform of these inputs is over: what depends on nothing else has no derivative any more.
+pub fn close(inputs: &[Tensor]) {
+    for tensor in inputs {
+        // (An input that was written to has another history now, which leads to it.)
+        if let Ok(Some(node)) = tensor.grad_fn()
+            && let Some(input) = as_input(&node)
+        {
+            input.is_closed.store(true, Relaxed);
+        }
+    }
+}
+
+fn as_input(node: &Node) -> Option<&Input> {
+    node.backward()?.as_any()?.downcast_ref()
+}
+
+/// Another handle to the value that has its tangents, but no history.
 fn without_history(tensor: &Tensor) -> Result<Tensor> {
     let alias = tensor.detached()?;
-    if let Some(tangent) = tangent::of(tensor)? {
-        tangent::set(&alias, tangent, false)?;
-    }
+    tangent::each(tensor, &mut |tangent| tangent::set(&alias, tangent, false))?;
     Ok(alias)
 }
 
@@ -62,30 +84,40 @@ fn without_history(tensor: &Tensor) -> Result<Tensor> {
 /// # Errors
 /// As [`Tensor::grad_fn`].
 pub fn reaches_out(outputs: &[Tensor], inputs: &[Tensor]) -> Result<bool> {
-    let mut own = Vec::new();
-    for tensor in inputs {
-        own.extend(tensor.grad_fn()?);
-    }
-    let mut seen = HashSet::new();
-    let mut open = Vec::new();
-    for output in outputs.iter().filter(|output| output.requires_grad()) {
-        match output.gradient_edge()?.node {
-            Some(node) => open.push(node),
-            None => return Ok(true),
+    let (own, mut seen) = (nodes_of(inputs)?, HashSet::new());
+    for output in outputs {
+        if reaches_beyond(output, &own, &mut seen)? {
+            return Ok(true);
         }
     }
+    Ok(false)
+}
+
+fn nodes_of(inputs: &[Tensor]) -> Result<HashSet<usize>> {
+    let id = |tensor: &Tensor| Ok(tensor.grad_fn()?.map(|node| node.id()));
+    inputs.iter().filter_map(|tensor| id(tensor).transpose()).collect()
+}
+
+/// Whether one does; `seen` are nodes that do not.
+fn reaches_beyond(
+    output: &Tensor,
+    own: &HashSet<usize>,
+    seen: &mut HashSet<usize>,
+) -> Result<bool> {
+    if !output.requires_grad() {
+        return Ok(false);
+    }
+    let Some(node) = output.gradient_edge()?.node else { return Ok(true) };
+    let mut open = vec![node];
     while let Some(node) = open.pop() {
         if !seen.insert(node.id()) {
             continue;
         }
-        let is_own = own.iter().any(|other| other.is_same(&node));
-        let mut is_end = !is_own;
-        for next in node.next_edges().iter().filter_map(|edge| edge.node.clone()) {
-            is_end = false;
-            open.push(next);
-        }
+        let before = open.len();
+        open.extend(node.next_edges().iter().filter_map(|edge| edge.node.clone()));
+        let is_end = open.len() == before && !own.contains(&node.id());
         // A leaf, or an input of a transform around this one.
-        if is_end {
+        if is_end && as_input(&node).is_none_or(|input| !input.is_closed.load(Relaxed)) {
             return Ok(true);
         }
     }
@@ -97,11 +129,18 @@ pub fn reaches_out(outputs: &[Tensor], inputs: &[Tensor]) -> Result<bool> {
 /// # Errors
 /// As [`reaches_out`].
 pub fn detach(outputs: &[Tensor], inputs: &[Tensor]) -> Result<Vec<Tensor>> {
-    let one = |output: &Tensor| {
-        if output.requires_grad() && !reaches_out(std::slice::from_ref(output), inputs)? {
-            return without_history(output);
+    let (own, mut seen) = (nodes_of(inputs)?, HashSet::new());
+    let mut shown = Vec::with_capacity(outputs.len());
+    for output in outputs {
+        if !output.requires_grad() {
+            shown.push(output.clone());
+        } else if reaches_beyond(output, &own, &mut seen)? {
+            // What was seen on the way may lead there too.
+            seen.clear();
+            shown.push(output.clone());
+        } else {
+            shown.push(without_history(output)?);
         }
-        Ok(output.clone())
-    };
-    outputs.iter().map(one).collect()
+    }
+    Ok(shown)
 }

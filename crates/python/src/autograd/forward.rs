@@ -45,6 +45,11 @@ fn to_python<'py>(py: Python<'py>, tensor: Tensor) -> PyResult<Bound<'py, PyAny>
 fn _enter_dual_level() -> PyResult<usize> {
     forward::enter_dual_level().map_err(raise)
 }
+/// Opens a level within those that are open.
+#[pyfunction]
+fn _jvp_enter() -> usize {
+    forward::enter_nested_level()
+}
 #[pyfunction]
 fn _exit_dual_level(level: i64) -> PyResult<()> {
     forward::exit_dual_level(level_number(level)?).map_err(raise)
@@ -124,7 +129,7 @@ pub(super) fn run_jvp(
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_enter_dual_level, module)?)?;
     module.add_function(wrap_pyfunction!(_exit_dual_level, module)?)?;
-    module.add("_jvp_enter", module.getattr("_enter_dual_level")?)?;
+    module.add_function(wrap_pyfunction!(_jvp_enter, module)?)?;
     module.add("_jvp_exit", module.getattr("_exit_dual_level")?)?;
     module.add_function(wrap_pyfunction!(_make_dual, module)?)?;
     module.add_function(wrap_pyfunction!(_unpack_dual, module)?)?;

@@ -98,6 +98,12 @@ fn _func_reaches_out(outputs: &Bound<'_, PyAny>, inputs: &Bound<'_, PyAny>) -> P
     const NAME: &str = "_func_reaches_out";
     transform::reaches_out(&list(outputs, NAME)?, &list(inputs, NAME)?).map_err(raise)
 }
+/// Says that the transform of these inputs is over.
+#[pyfunction]
+fn _func_close(inputs: &Bound<'_, PyAny>) -> PyResult<()> {
+    transform::close(&list(inputs, "_func_close")?);
+    Ok(())
+}
 /// The outputs, without history where they do not.
 #[pyfunction]
 fn _func_detach<'py>(
@@ -107,14 +113,13 @@ fn _func_detach<'py>(
 ) -> PyResult<Vec<Bound<'py, PyAny>>> {
     const NAME: &str = "_func_detach";
     let inputs = list(inputs, NAME)?;
-    let mut shown = Vec::new();
-    for output in outputs.try_iter()? {
-        let output = output?;
-        let given = tensor(&output, NAME)?;
-        let one = transform::detach(std::slice::from_ref(&given), &inputs).map_err(raise)?;
-        shown.push(if one[0].is_same(&given) { output } else { wrap_bound(py, one[0].clone())? });
-    }
-    Ok(shown)
+    let objects = outputs.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+    let given = list(outputs, NAME)?;
+    let shown = transform::detach(&given, &inputs).map_err(raise)?;
+    let show = |((object, old), new): ((Bound<'py, PyAny>, &Tensor), Tensor)| {
+        if new.is_same(old) { Ok(object) } else { wrap_bound(py, new) }
+    };
+    objects.into_iter().zip(&given).zip(shown).map(show).collect()
 }
 
 /// How many transforms are open, of all threads together.
@@ -151,6 +156,7 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_transform_opened, module)?)?;
     module.add_function(wrap_pyfunction!(_transform_closed, module)?)?;
     module.add_function(wrap_pyfunction!(_func_input, module)?)?;
+    module.add_function(wrap_pyfunction!(_func_close, module)?)?;
     module.add_function(wrap_pyfunction!(_func_reaches_out, module)?)?;
     module.add_function(wrap_pyfunction!(_func_detach, module)?)
 }

@@ -180,3 +180,16 @@ def test_checkpointed_regions_run_in_transforms() -> None:
     same(vmap(grad(thrown))(X), grad(kept)(X))
     same(grad(lambda x: vmap(thrown)(x).sum())(X), grad(kept)(X))
     same(vmap(hessian(thrown))(X), vmap(hessian(kept))(X))
+
+
+def test_derivatives_of_parts_of_a_batch_are_batched_themselves() -> None:
+    # Each part's gradient is written into zeros; the second derivative goes through that write.
+    weights, start = spread(4, 3), torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+    x = spread(3, seed=2).requires_grad_()
+    results = vmap(lambda w: w * x)(weights)
+    loss = (results[0] ** 2).sum() + (results[1] ** 2).sum() + (results[2] * results[3]).sum()
+    (slope,) = torch.autograd.grad(loss, x, start, create_graph=True)
+    rows = torch.eye(3, dtype=torch.float64)
+    (at_once,) = torch.autograd.grad(slope, x, rows, retain_graph=True, is_grads_batched=True)
+    for row, found in zip(rows, at_once, strict=True):
+        same(found, torch.autograd.grad(slope, x, row, retain_graph=True)[0])

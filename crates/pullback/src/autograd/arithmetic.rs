@@ -39,11 +39,16 @@ pub(super) fn clone_like(grad: &Tensor, leaf: &Tensor) -> Result<Tensor> {
 }
 /// A copy of `t` with these strides (row-major if they are not dense).
 pub(super) fn copy_with_strides(t: &Tensor, shape: &[i64], strides: &[i64]) -> Result<Tensor> {
+    let strides = preserved_strides(shape, strides);
+    if t.batched().is_some() {
+        // Each example lies so.
+        let out = t.new_empty_strided(shape, &strides)?;
+        return out.copy_(t, false);
+    }
     if t.is_handled() {
         // What answers ops itself lays out its own.
         return t.clone_tensor(None);
     }
-    let strides = preserved_strides(shape, strides);
     let out = Tensor::empty_strided(shape, &strides, t.dtype(), t.device())?;
     if handler::concerns_tensor(t)
         || mode::is_recording() && t.requires_grad()

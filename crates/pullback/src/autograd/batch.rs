@@ -372,8 +372,8 @@ pub(super) fn with_levels_of(tensor: &Tensor, other: &Tensor) -> Result<Tensor> 
     let own = levels_of(tensor);
     for level in levels_of(other).into_iter().filter(|level| !own.contains(level)) {
         let size = physical_at(other, level)?.map_or(0, |physical| physical.shape()[0]);
-        let repeated = remove_dim(&result, level, size, 0)?;
-        result = add_dim(&arithmetic::clone(&repeated)?, 0, level)?;
+        result = add_dim(&remove_dim(&result, level, size, 0)?, 0, level)?;
+        result = arithmetic::copy_with_strides(&result, tensor.shape(), tensor.strides())?;
     }
     Ok(result)
 }

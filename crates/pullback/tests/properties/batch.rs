@@ -370,3 +370,133 @@ fn levels_nest() {
         })
     });
 }
+
+/// The squares of the gradients of an op's results, in one number for each of `inputs`.
+fn slopes(def: &'static OpDef, values: &[Value], inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+    let outputs = tensors(call(def, &args(values))?);
+    let roots: Vec<&Tensor> = outputs.iter().filter(|t| t.requires_grad()).collect();
+    if roots.is_empty() {
+        return Ok(Vec::new());
+    }
+    let starts = roots.iter().map(|t| t.ones_like()).collect::<Result<Vec<_>>>()?;
+    let starts: Vec<Option<&Tensor>> = starts.iter().map(Some).collect();
+    let options = Options { allow_unused: true, create_graph: true, ..Options::default() };
+    let inputs: Vec<&Tensor> = inputs.iter().collect();
+    let grads = autograd::grad(&roots, &inputs, &starts, options)?;
+    grads.iter().flatten().filter(|g| g.requires_grad()).map(|g| g.abs()?.square()?.sum()).collect()
+}
+
+fn second_gradients(slopes: &[Tensor], leaves: &[Tensor]) -> Result<Option<Vec<Tensor>>> {
+    if slopes.is_empty() || leaves.is_empty() {
+        return Ok(None);
+    }
+    let roots: Vec<&Tensor> = slopes.iter().collect();
+    let starts = roots.iter().map(|t| t.ones_like()).collect::<Result<Vec<_>>>()?;
+    let starts: Vec<Option<&Tensor>> = starts.iter().map(Some).collect();
+    let options = Options { allow_unused: true, ..Options::default() };
+    let leaves: Vec<&Tensor> = leaves.iter().collect();
+    let grads = autograd::grad(&roots, &leaves, &starts, options)?;
+    let shown = |(grad, leaf): (Option<Tensor>, &&Tensor)| match grad {
+        Some(grad) => Ok(grad),
+        None => leaf.zeros_like(),
+    };
+    grads.into_iter().zip(&leaves).map(shown).collect::<Result<_>>().map(Some)
+}
+
+fn is_differentiable(def: &OpDef, (index, _, t): &(usize, usize, Tensor)) -> bool {
+    t.dtype().is_differentiable() && !def.args[*index].not_differentiable
+}
+
+/// The gradient, after a level, of the squares of the gradients within it.
+fn second_outside(
+    def: &'static OpDef,
+    values: &[Value],
+    batched: &[bool],
+) -> Result<Option<Vec<Tensor>>> {
+    let slots = tensor_slots(values);
+    let mut leaves = Vec::new();
+    let slopes = {
+        let level = LevelGuard::new(SIZE, Randomness::Error)?;
+        let (mut new, mut inputs) = (Vec::new(), Vec::new());
+        for (nr, slot) in slots.iter().enumerate() {
+            let whole = if batched[nr] {
+                ops::join::stack(&examples(&slot.2), 0)?
+            } else {
+                slot.2.detach()?
+            };
+            let wants = is_differentiable(def, slot);
+            if wants {
+                whole.requires_grad_(true)?;
+                leaves.push(whole.clone());
+            }
+            let input = if batched[nr] { add_dim(&whole, 0, level.id())? } else { whole };
+            if wants {
+                inputs.push(input.clone());
+            }
+            new.push(input);
+        }
+        let found = slopes(def, &replace(values, &slots, &new), &inputs)?;
+        let whole = |t: &Tensor| remove_dim(t, level.id(), SIZE, 0);
+        found.iter().map(whole).collect::<Result<Vec<_>>>()?
+    };
+    second_gradients(&slopes, &leaves)
+}
+
+fn second_by_loop(
+    def: &'static OpDef,
+    values: &[Value],
+    batched: &[bool],
+) -> Result<Option<Vec<Tensor>>> {
+    let slots = tensor_slots(values);
+    let mut all = Vec::new();
+    for values in one_by_one(values, &slots, batched) {
+        let own = tensor_slots(&values);
+        let (mut new, mut leaves) = (Vec::new(), Vec::new());
+        for slot in &own {
+            let leaf = slot.2.detach()?;
+            if is_differentiable(def, slot) {
+                leaf.requires_grad_(true)?;
+                leaves.push(leaf.clone());
+            }
+            new.push(leaf);
+        }
+        let found = slopes(def, &replace(&values, &own, &new), &leaves)?;
+        let Some(grads) = second_gradients(&found, &leaves)? else { return Ok(None) };
+        all.push(grads);
+    }
+    let is_batched: Vec<bool> = slots
+        .iter()
+        .zip(batched)
+        .filter(|(slot, _)| is_differentiable(def, slot))
+        .map(|(_, b)| *b)
+        .collect();
+    let join = |nr: usize| {
+        let each: Vec<Tensor> = all.iter().map(|grads| grads[nr].clone()).collect();
+        let stacked = ops::join::stack(&each, 0)?;
+        if is_batched[nr] { Ok(stacked) } else { stacked.sum_dim(Some(&[0]), false) }
+    };
+    (0..is_batched.len()).map(join).collect::<Result<_>>().map(Some)
+}
+
+#[test]
+fn second_derivatives_go_through_a_level() {
+    super::for_all("second derivatives through a level", DType::F64, |def, sample| {
+        if def.is(Traits::NOT_DIFFERENTIABLE) || is_left_out(def) {
+            return Ok(());
+        }
+        let values = sample.values(def).map_err(text)?;
+        let slots = tensor_slots(&values);
+        for batched in subsets(slots.len()) {
+            let Ok(Some(expected)) = second_by_loop(def, &values, &batched) else { continue };
+            match second_outside(def, &values, &batched) {
+                Ok(Some(got)) => {
+                    all_equal(&got, &expected, 1e-8).map_err(|e| format!("{batched:?}: {e}"))?;
+                }
+                Ok(None) => return Err(format!("{batched:?}: nothing was recorded")),
+                Err(error) if is_refusal(error.message()) => return Ok(()),
+                Err(error) => return Err(format!("{batched:?}: {}", text(error))),
+            }
+        }
+        Ok(())
+    });
+}

@@ -60,6 +60,7 @@ pub mod tensor;
 mod warning;
 
 pub use autograd::autocast::autocast;
+pub use autograd::func;
 pub use autograd::{enable_grad, inference_mode, is_grad_enabled, no_grad};
 pub use error::{Error, ErrorKind, Result};
 pub use generator::{Generator, default_generator, manual_seed};

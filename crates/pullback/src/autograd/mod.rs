@@ -20,6 +20,7 @@ pub mod custom;
 pub mod custom_jvp;
 pub mod engine;
 pub mod forward;
+pub mod func;
 mod function;
 pub mod hook;
 mod inspect;

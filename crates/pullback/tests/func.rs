@@ -1,0 +1,185 @@
+//! Transforms of functions over closures, alone and in each other.
+
+use pullback::autograd::batch::Randomness;
+use pullback::func::{
+    Batched, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, vjp, vmap, vmap_with,
+};
+use pullback::{ErrorKind, Result, Tensor, TensorSpec, no_grad};
+
+fn vector(values: &[f64]) -> Tensor {
+    Tensor::from_slice(values, &[values.len() as i64]).unwrap()
+}
+
+fn close(got: &Tensor, expected: &[f64]) {
+    let got = got.to_vec::<f64>().unwrap();
+    let near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12 * (1.0 + b.abs());
+    assert!(
+        got.len() == expected.len() && got.iter().zip(expected).all(near),
+        "{got:?} against {expected:?}"
+    );
+}
+
+/// `sum x^3`.
+fn cubes(x: &Tensor) -> Result<Tensor> {
+    x.mul(x)?.mul(x)?.sum()
+}
+
+/// `(x0 x1, x0 + x1)`.
+fn mixed(x: &Tensor) -> Result<Tensor> {
+    let (a, b) = (x.select(0, 0)?, x.select(0, 1)?);
+    pullback::ops::join::stack(&[a.mul(&b)?, a.add(&b)?], 0)
+}
+
+#[test]
+fn gradients_have_no_history_unless_somebody_around_may_want_one() -> Result<()> {
+    let x = vector(&[1.0, 2.0]);
+    let (slope, value) = grad_and_value(cubes, &x)?;
+    close(&slope, &[3.0, 12.0]);
+    close(&value, &[9.0]);
+    assert!(!slope.requires_grad() && !value.requires_grad());
+    let leaf = vector(&[1.0, 2.0]).with_grad()?;
+    let slope = grad(cubes, &leaf)?;
+    slope.sum()?.backward()?;
+    close(&leaf.grad().unwrap(), &[6.0, 12.0]);
+    let _off = no_grad();
+    let slope = grad(cubes, &leaf)?;
+    assert!(!slope.requires_grad());
+    close(&slope, &[3.0, 12.0]);
+    Ok(())
+}
+
+#[test]
+fn what_does_not_matter_has_a_gradient_of_zeros() -> Result<()> {
+    let x = vector(&[1.0, 2.0]);
+    close(&grad(|_| vector(&[5.0]).sum(), &x)?, &[0.0, 0.0]);
+    close(&jvp(|_| Ok(vector(&[5.0])), &x, &x)?.1, &[0.0]);
+    Ok(())
+}
+
+#[test]
+fn products_with_the_jacobian_from_both_sides() -> Result<()> {
+    let (x, v) = (vector(&[2.0, 3.0]), vector(&[1.0, 10.0]));
+    let (value, product) = vjp(mixed, &x, &v)?;
+    close(&value, &[6.0, 5.0]);
+    close(&product, &[13.0, 12.0]);
+    let (value, product) = jvp(mixed, &x, &v)?;
+    close(&value, &[6.0, 5.0]);
+    close(&product, &[23.0, 11.0]);
+    Ok(())
+}
+
+#[test]
+fn jacobians_of_both_modes_agree() -> Result<()> {
+    let x = vector(&[2.0, 3.0]);
+    for jacobian in [jacrev(mixed, &x)?, jacfwd(mixed, &x)?] {
+        assert_eq!(jacobian.shape(), [2, 2]);
+        close(&jacobian, &[3.0, 2.0, 1.0, 1.0]);
+        assert!(!jacobian.requires_grad());
+    }
+    Ok(())
+}
+
+#[test]
+fn transforms_nest_in_any_order() -> Result<()> {
+    let x = vector(&[2.0, 3.0]);
+    let expected = [12.0, 0.0, 0.0, 18.0];
+    close(&hessian(cubes, &x)?, &expected);
+    close(&jacrev(|x| jacrev(cubes, x), &x)?, &expected);
+    close(&jacrev(|x| jacfwd(cubes, x), &x)?, &expected);
+    close(&jacfwd(|x| jacfwd(cubes, x), &x)?, &expected);
+    // The third derivative of a cube is 6.
+    let third = |x: &Tensor| grad(|x| grad(|x| grad(cubes, x)?.sum(), x)?.sum(), x);
+    close(&third(&x)?, &[6.0, 6.0]);
+    let one = vector(&[1.0, 1.0]);
+    let along = |x: &Tensor| jvp(|x| Ok(jvp(|x| Ok(jvp(cubes, x, &one)?.1), x, &one)?.1), x, &one);
+    close(&along(&x)?.1, &[12.0]);
+    Ok(())
+}
+
+#[test]
+fn examples_have_their_own_derivatives() -> Result<()> {
+    let batch = Tensor::from_slice(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3])?;
+    let w = vector(&[1.0, -1.0]);
+    let second = Batched { tensor: &batch, dim: Some(1) };
+    // (x . w)^2 by w: 2 (x . w) x
+    let loss = |x: &Tensor, w: &Tensor| x.mul(w)?.sum()?.square();
+    let each = vmap(|at| grad(|w| loss(at[0], w), at[1]), &[second, Batched::shared(&w)])?;
+    assert_eq!(each.shape(), [3, 2]);
+    close(&each, &[-6.0, -24.0, -12.0, -30.0, -18.0, -36.0]);
+    // Around the batch, what all examples have gets the sum.
+    let total = grad(|w| vmap(|at| loss(at[0], at[1]), &[second, Batched::shared(w)])?.sum(), &w)?;
+    close(&total, &[-36.0, -90.0]);
+    let hessians = vmap(|at| hessian(cubes, at[0]), &[second])?;
+    assert_eq!(hessians.shape(), [3, 2, 2]);
+    Ok(())
+}
+
+#[test]
+fn levels_of_batches_nest() -> Result<()> {
+    let (a, b) = (vector(&[1.0, 2.0, 3.0]), vector(&[10.0, 20.0]));
+    let products =
+        vmap(|x| vmap(|y| x[0].mul(y[0]), &[Batched::first(&b)]), &[Batched::first(&a)])?;
+    assert_eq!(products.shape(), [3, 2]);
+    close(&products, &[10.0, 20.0, 20.0, 40.0, 30.0, 60.0]);
+    Ok(())
+}
+
+#[test]
+fn random_numbers_within_a_batch() -> Result<()> {
+    let x = TensorSpec::of(&[2, 3], pullback::DType::F64).zeros()?;
+    let noise = |at: &[&Tensor]| {
+        let noise = TensorSpec::of(&[3], pullback::DType::F64).zeros()?;
+        noise.normal_(0.0, 1.0)?;
+        at[0].add(&noise)
+    };
+    let refused = vmap(noise, &[Batched::first(&x)]).unwrap_err();
+    assert!(refused.message().contains("randomness error mode"), "{refused}");
+    let same = vmap_with(Randomness::Same, noise, &[Batched::first(&x)])?;
+    let rows = same.to_vec::<f64>()?;
+    assert_eq!(rows[..3], rows[3..]);
+    let different = |at: &[&Tensor]| at[0].bernoulli();
+    let half = x.add(&Tensor::wrapped(0.5)?)?;
+    vmap_with(Randomness::Different, different, &[Batched::first(&half)])?;
+    Ok(())
+}
+
+#[test]
+fn inputs_that_do_not_fit_are_named() -> Result<()> {
+    let (a, b) = (vector(&[1.0, 2.0]), vector(&[1.0, 2.0, 3.0]));
+    let sum = |at: &[&Tensor]| at[0].add(at[1]);
+    let cases: [(&[Batched<'_>], ErrorKind, &str); 3] = [
+        (&[Batched::first(&a), Batched::first(&b)], ErrorKind::Value, "same size"),
+        (&[Batched::shared(&a), Batched::shared(&a)], ErrorKind::Value, "at least one"),
+        (
+            &[Batched { tensor: &a, dim: Some(1) }, Batched::first(&a)],
+            ErrorKind::Index,
+            "Dimension out of range",
+        ),
+    ];
+    for (inputs, kind, phrase) in cases {
+        let error = vmap(sum, inputs).unwrap_err();
+        assert_eq!(error.kind(), kind);
+        assert!(error.message().contains(phrase), "{error}");
+    }
+    let error = grad(|x| x.mul(x), &a).unwrap_err();
+    assert!(error.message().contains("to return a scalar tensor"), "{error}");
+    let whole = Tensor::from_slice(&[1_i64], &[1])?;
+    assert!(grad(Tensor::sum, &whole).unwrap_err().message().contains("floating point"));
+    Ok(())
+}
+
+#[test]
+fn elements_of_a_batch_are_not_read() -> Result<()> {
+    let x = vector(&[1.0, 2.0]);
+    let read = |at: &[&Tensor]| {
+        at[0].item()?;
+        Ok(at[0].clone())
+    };
+    assert!(vmap(read, &[Batched::first(&x)]).unwrap_err().message().contains("vmap"));
+    let list = |at: &[&Tensor]| {
+        at[0].to_vec::<f64>()?;
+        Ok(at[0].clone())
+    };
+    assert!(vmap(list, &[Batched::first(&x)]).unwrap_err().message().contains("vmap"));
+    Ok(())
+}

@@ -172,6 +172,37 @@ class _force_original_view_tracking(_Setting):
     _set = staticmethod(_C._set_view_replay_enabled)
 
 
+class masked_zeros(_Mode):
+    """Within it zero gradients stay zero in backward, whatever they are multiplied by.
+
+    The gradient of a branch that ``where``, a mask, ``clamp`` or ``maximum`` did not take is zero.
+    An op before it whose derivative is infinite there (``sqrt`` and ``log`` at 0, a norm at 0, a
+    division by 0) makes ``0 * inf = nan`` of it. Within this context a NaN that an op made of a
+    zero gradient is zero: element by element for ops that work so, and where the whole gradient was
+    zero for all others. Everything else keeps its bits. A setting of the thread that runs backward.
+
+    Example::
+
+        >>> x = torch.tensor([0.0, 4.0], requires_grad=True)
+        >>> root = torch.where(x > 0, x.sqrt(), x)
+        >>> with torch.autograd.masked_zeros():
+        ...     root.sum().backward()
+        >>> x.grad  # without the context: tensor([   nan, 0.2500])
+        tensor([1.0000, 0.2500])
+    """
+
+    def __init__(self) -> None:
+        self.prev = False
+
+    def __enter__(self) -> None:
+        """Turns it on."""
+        self.prev = _C._is_masked_zeros()
+        _C._set_masked_zeros(True)
+
+    def __exit__(self, *exception: object) -> None:
+        _C._set_masked_zeros(self.prev)
+
+
 class _unsafe_preserve_version_counter(_Mode):
     """Writes within it are not counted: the tensors' versions are put back at its end.
 

@@ -134,6 +134,29 @@ pub(super) fn zeros_like(t: &Tensor) -> Result<Tensor> {
     t.zeros_like()
 }
 
+/// Which elements are zero.
+pub(super) fn is_zero(t: &Tensor) -> Result<Tensor> {
+    let _unrecorded = mode::set_grad(false);
+    t.eq(&Tensor::wrapped(0)?)
+}
+/// Whether all are, as a tensor.
+pub(super) fn is_all_zero(t: &Tensor) -> Result<Tensor> {
+    let _unrecorded = mode::set_grad(false);
+    is_zero(t)?.all()
+}
+/// Whether both are.
+pub(super) fn both(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    a.logical_and(b)
+}
+/// Zeros in the places of NaN where `mask` says so.
+pub(super) fn without_nan(t: &Tensor, mask: &Tensor) -> Result<Tensor> {
+    let at = {
+        let _unrecorded = mode::set_grad(false);
+        t.isnan()?.logical_and(mask)?
+    };
+    t.masked_fill(&at, crate::Scalar::Int(0))
+}
+
 /// Sums `grad` down to `shape`, which broadcasts to the gradient's shape.
 pub(super) fn sum_to(grad: &Tensor, shape: &[i64]) -> Result<Tensor> {
     let skip = grad.ndim() - shape.len();

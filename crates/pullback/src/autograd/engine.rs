@@ -9,7 +9,7 @@
 use super::node::{Body, Edge, InputMeta, Node};
 use super::numbering::Numbering;
 use super::thread_state::ThreadState;
-use super::{anomaly, arithmetic, blame, leaf, mode, saved_hooks};
+use super::{anomaly, arithmetic, blame, leaf, masked, mode, saved_hooks};
 use crate::dispatch::Grads;
 use crate::error::{bail, ensure};
 use crate::site::{Scope, Site};
@@ -689,11 +689,15 @@ impl<'a> Task<'a> {
             Body::Custom(custom) => custom.takes_real_part(),
             _ => true,
         };
+        let given = mode::is_masked_zeros().then(|| grads.clone());
         let mut outputs = {
             // What is made in backward was caused by the line that made the node.
             let _site = self.request.create_graph.then(|| node.site().enter());
             node.apply(grads, &wanted)?
         };
+        if let Some(given) = given {
+            masked::mend(node, &given, &mut outputs)?;
+        }
         ensure!(
             outputs.len() >= edges.len() || edges.is_empty(),
             runtime,

@@ -26,6 +26,7 @@ pub mod hook;
 mod inspect;
 mod leaf;
 mod level;
+mod masked;
 pub mod mode;
 mod node;
 mod numbering;
@@ -56,6 +57,7 @@ pub fn set_handler(handler: crate::dispatch::handler::Handler) {
     crate::tensor::handled::set_detach(arithmetic::detach);
 }
 
+pub use masked::{MaskedZeros, masked_zeros};
 pub use mode::{enable_grad, inference_mode, is_grad_enabled, no_grad};
 pub use node::{Backward, Edge, InputMeta, Node, SavedCount, WeakNode, peek_sequence_nr};
 pub(crate) use pushforward::Pushforward;

@@ -21,6 +21,8 @@ pub(crate) mod bit {
     pub(crate) const SINGLE_THREADED: u32 = 64;
     /// Views keep the ops that make them. As above.
     pub(crate) const VIEW_REPLAY: u32 = 128;
+    /// What backward makes of zeros stays zero. As above.
+    pub(crate) const MASKED_ZEROS: u32 = 256;
     /// For ten types of devices: ops run in dtypes that autocast chooses. As above.
     pub(crate) const AUTOCAST: u32 = 0x3ff << 16;
 }
@@ -141,6 +143,15 @@ pub fn set_view_replay_enabled(enabled: bool) {
 /// Whether they do.
 pub fn is_view_replay_enabled() -> bool {
     current() & bit::VIEW_REPLAY != 0
+}
+/// Says whether what backward makes of zero gradients on this thread is zero (see [`super::masked_zeros`]).
+pub fn set_masked_zeros(enabled: bool) {
+    set_bit(bit::MASKED_ZEROS, enabled);
+}
+/// Whether it is.
+#[inline]
+pub fn is_masked_zeros() -> bool {
+    current() & bit::MASKED_ZEROS != 0
 }
 /// Sets bits that follow their own scopes.
 pub(super) fn set_bit(bit: u32, on: bool) {

@@ -51,6 +51,7 @@ impl ThreadState {
     pub(super) fn enter(self) -> Scope {
         mode::restore(self.modes);
         mode::set_multithreading_enabled(self.is_multithreaded);
+        mode::set_masked_zeros(self.modes & mode::bit::MASKED_ZEROS != 0);
         mode::set_view_replay_enabled(self.modes & mode::bit::VIEW_REPLAY != 0);
         saved_hooks::restore(self.hooks);
         self.dispatch_modes.restore();

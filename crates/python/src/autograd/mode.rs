@@ -43,6 +43,15 @@ fn is_inference_mode_enabled() -> bool {
     mode::is_inference_mode()
 }
 #[pyfunction]
+fn _is_masked_zeros() -> bool {
+    mode::is_masked_zeros()
+}
+#[pyfunction]
+fn _set_masked_zeros(enabled: &Bound<'_, PyAny>) -> PyResult<()> {
+    mode::set_masked_zeros(flag(enabled, "set_masked_zeros", ("enabled", 1))?);
+    Ok(())
+}
+#[pyfunction]
 fn _is_view_replay_enabled() -> bool {
     mode::is_view_replay_enabled()
 }
@@ -69,6 +78,8 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(is_inference_mode_enabled, module)?)?;
     module.add_function(wrap_pyfunction!(_is_multithreading_enabled, module)?)?;
     module.add_function(wrap_pyfunction!(_set_multithreading_enabled, module)?)?;
+    module.add_function(wrap_pyfunction!(_is_masked_zeros, module)?)?;
+    module.add_function(wrap_pyfunction!(_set_masked_zeros, module)?)?;
     module.add_function(wrap_pyfunction!(_is_view_replay_enabled, module)?)?;
     module.add_function(wrap_pyfunction!(_set_view_replay_enabled, module)?)?;
     module.add_function(wrap_pyfunction!(_modes, module)?)?;

@@ -333,3 +333,31 @@ def test_the_old_vmap_takes_tuples_and_dimensions_from_zero_on() -> None:
         _vmap(lambda a: a + torch.rand(2))(x)
     with pytest.raises(RuntimeError, match=r"backward\(\) called inside torch.vmap"):
         _vmap(lambda a: torch.ones((), requires_grad=True).backward())(x)
+
+
+def test_an_example_does_not_see_the_memory_of_the_next() -> None:
+    x = torch.arange(12.0).reshape(3, 4)
+    same(vmap(lambda row: row.as_strided((2,), (2,)))(x), x[:, ::2])
+    with pytest.raises(RuntimeError, match="can access memory outside of `tensor`"):
+        vmap(lambda row: row.as_strided((5,), (1,)))(x)
+    # Here the examples lie in each other: what one shows is still its own.
+    same(vmap(lambda row: row.as_strided((2,), (3,)), in_dims=1)(x.t().contiguous()), x[:, :2])
+
+
+@pytest.mark.parametrize(
+    ("draw", "phrase"),
+    [
+        (lambda x: torch.bernoulli(x), "does not currently support same randomness"),
+        (lambda x: torch.normal(x, 1.0), "does not currently support same randomness"),
+    ],
+)
+def test_what_depends_on_the_example_is_not_drawn_the_same_for_all(draw: Any, phrase: str) -> None:
+    with pytest.raises(RuntimeError, match=phrase):
+        vmap(draw, randomness="same")(torch.full((3, 2), 0.5))
+
+
+def test_random_numbers_are_not_written_to_what_all_examples_have() -> None:
+    shared = torch.zeros(2)
+    with pytest.raises(RuntimeError, match="different inplace randomness on an unbatched tensor"):
+        vmap(lambda x: x + shared.normal_(), randomness="different")(torch.ones(3, 2))
+    assert shared.tolist() == [0, 0]

@@ -510,7 +510,13 @@ fn over_dims(name: &str, x: &Tensor, dim: &[i64], keepdim: bool, kernel: Kernel)
 
 /// Which elements are the extreme `value`; if there is one value and it is NaN, those that are.
 pub(super) fn is_extreme(x: &Tensor, value: &Tensor) -> Result<Tensor> {
-    if value.numel() == 1 && value.isnan()?.item()?.is(1.0) { x.isnan() } else { x.eq(value) }
+    if value.numel() != 1 {
+        return x.eq(value);
+    }
+    if value.batched().is_some() {
+        return x.eq(value)?.logical_or(&x.isnan()?.logical_and(&value.isnan()?)?);
+    }
+    if value.isnan()?.item()?.is(1.0) { x.isnan() } else { x.eq(value) }
 }
 
 /// `grad` in equal parts at the elements that are the extreme `value`, both with the reduced dimensions kept.

@@ -77,9 +77,15 @@ pub(super) fn check_codes(
     codes: &Tensor,
     message: impl Fn(i32) -> String,
 ) -> Result<()> {
-    let codes = codes.to_vec::<i32>()?;
+    // (Of a batch of `vmap` all matrices are looked at.)
+    let mut whole = codes.clone();
+    while let Some((_, physical)) = whole.batched() {
+        whole = physical;
+    }
+    let is_batch = whole.ndim() > 0 || a.ndim() > 2;
+    let codes = whole.to_vec::<i32>()?;
     let Some(first) = codes.iter().position(|&code| code != 0) else { return Ok(()) };
-    let element = if a.ndim() > 2 { format!("(Batch element {first}): ") } else { String::new() };
+    let element = if is_batch { format!("(Batch element {first}): ") } else { String::new() };
     let text = format!("{name}: {element}{}", message(codes[first]));
     Err(Error::new(ErrorKind::LinAlg, text))
 }

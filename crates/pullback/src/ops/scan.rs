@@ -321,13 +321,18 @@ fn product_before(x: &Tensor, dim: i64) -> Result<Tensor> {
     super::join::cat(&[ones, x.slice(dim, Some(0), Some(size - 1), 1)?], dim)?.cumprod(dim)
 }
 
+/// Whether no element is zero, as far as that can be known: of what each example of a batch has its own, it cannot.
+fn has_no_zero(x: &Tensor) -> Result<bool> {
+    Ok(x.batched().is_none() && x.detach()?.all()?.item()?.is(1.0))
+}
+
 /// The gradient of a product: `grad * conj(result / x)`, at zeros the product of all the others. `grad` and
 /// `result` have the reduced dimension in them.
 fn product_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
     if x.ndim() == 0 || x.numel() == 0 {
         return grad.expand(x.shape(), false);
     }
-    if x.detach()?.all()?.item()?.is(1.0) {
+    if has_no_zero(x)? {
         return grad.mul(&result.div(x)?.conj()?);
     }
     let after = product_before(&x.flip(&[dim])?, dim)?.flip(&[dim])?;
@@ -340,7 +345,7 @@ fn cumprod_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<
         return Ok(grad.clone());
     }
     let dim = wrap_dim(dim, x.ndim())? as i64;
-    if !crate::autograd::needs_derivatives() && x.detach()?.all()?.item()?.is(1.0) {
+    if !crate::autograd::needs_derivatives() && has_no_zero(x)? {
         return grad.mul(&result.conj()?)?.sum_from(dim)?.div(&x.conj()?);
     }
     // Place k reaches output i >= k with the product of the others up to i.
@@ -361,7 +366,7 @@ fn cumprod_tangent(tangent: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> R
     if x.ndim() == 0 || x.numel() == 0 {
         return Ok(tangent.clone());
     }
-    if x.detach()?.all()?.item()?.is(1.0) {
+    if has_no_zero(x)? {
         return tangent.div(x)?.cumsum(dim)?.mul(result);
     }
     let dim = wrap_dim(dim, x.ndim())? as i64;

@@ -251,7 +251,9 @@ fn product_grads(
 ) -> Result<(Tensor, Tensor)> {
     let zero = Tensor::wrapped(0)?;
     let (own_zeros, their_zeros) = (self_.eq(&zero)?, read.eq(&zero)?);
-    let count = |mask: &Tensor| kernel::count_true(mask.view_ref());
+    // Each example of a batch has its own zeros.
+    let is_batched = own_zeros.batched().is_some() || their_zeros.batched().is_some();
+    let count = |mask: &Tensor| if is_batched { 1 } else { kernel::count_true(mask.view_ref()) };
     let part = |slope: &Tensor, grad: &Tensor| grad.mul(&slope.conj()?);
     if count(&their_zeros) == 0 && (!include_self || count(&own_zeros) == 0) {
         let theirs = part(&result.gather(dim, index)?.div(read)?, &grad.gather(dim, index)?)?;
@@ -264,7 +266,8 @@ fn product_grads(
     };
     let dtype = grad.dtype();
     let zeros = add(&own_zeros.to_dtype(DType::I64)?, &their_zeros.to_dtype(DType::I64)?)?;
-    let most = zeros.max()?.item()?.to_i64().min(ZEROS);
+    let most =
+        if zeros.batched().is_some() { ZEROS } else { zeros.max()?.item()?.to_i64().min(ZEROS) };
     // P, with ones for the factors that are zero; and the values of those, with zeros for the others.
     let (own_rest, their_rest) = (
         self_.masked_fill(&own_zeros, Scalar::Int(1))?,

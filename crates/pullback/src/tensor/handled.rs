@@ -78,7 +78,7 @@ impl Tensor {
         ensure!(
             !self.has_flag(Flag::BATCHED),
             runtime,
-            "vmap: the elements of a batched tensor cannot be read: there are some for each example. Use ops instead, or return the tensor"
+            "vmap: the elements of a batched tensor cannot be read (a data-dependent operation): there are some for each example. Use ops instead, or return the tensor"
         );
         ensure!(
             !is_used() || !self.is_handled_now(),

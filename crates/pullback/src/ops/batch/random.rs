@@ -27,6 +27,12 @@ fn different(call: &Call<'_>) -> Result<Outcome> {
         _ => {}
     }
     if call.writes() || call.def.schema().is_inplace() {
+        if call.physical(call.tensor(0)).is_none() {
+            return Err(super::unsupported(
+                call,
+                "called in place on an unbatched tensor: vmap: We do not support calling in-place random operations with different inplace randomness on an unbatched tensor. Use the form that gives a new tensor, or randomness='same'",
+            ));
+        }
         let target = call.target()?;
         let mut values = call.values(&mut |_, tensor| call.front(tensor))?;
         values[0] = Value::Tensor(target);
@@ -111,6 +117,6 @@ fn same(call: &Call<'_>) -> Result<Outcome> {
     }
     bail!(
         runtime,
-        "vmap: {name}() with randomness='same' is not possible on batched tensors: what is drawn depends on each example. Use randomness='different'"
+        "Vmap does not currently support same randomness with a batched tensor input: what {name}() draws depends on each example. Use randomness='different'"
     )
 }

@@ -4,7 +4,8 @@ use super::{behind, dims, ints, widened};
 use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{Batch, OpDef, Outputs, TensorVec, Value};
 use crate::error::ensure;
-use crate::tensor::shape::wrap_dim;
+use crate::tensor::extent;
+use crate::tensor::shape::{list, wrap_dim};
 use crate::{Dims, Result, Tensor};
 
 /// Sizes in which one may be -1, complete.
@@ -63,6 +64,17 @@ pub(crate) fn as_strided(call: &Call<'_>) -> Result<Outcome> {
         _ => physical.storage_offset(),
     };
     let step = physical.strides()[0];
+    // Where an example's memory ends that of the next one begins. (Those that lie in each other reach as far as they do.)
+    let end = offset + extent(call.ints(1), call.ints(2))?;
+    let start = physical.storage_offset();
+    let room = step.max(extent(tensor.shape(), &physical.strides()[1..])?);
+    ensure!(
+        call.size < 2 || step == 0 || (start <= offset && end <= start + room),
+        runtime,
+        "vmap: as_strided(sizes={}, strides={}, storage_offset={offset}) can access memory outside of `tensor`: each example has {room} elements of memory from {start} on",
+        list(call.ints(1)),
+        list(call.ints(2))
+    );
     let (sizes, strides) = (behind(call.size, call.ints(1)), behind(step, call.ints(2)));
     Ok(physical.as_strided(&sizes, &strides, Some(offset))?.into())
 }

@@ -634,3 +634,9 @@ def test_dimensions_that_a_tensor_has_not_are_refused() -> None:
     with pytest.raises(RuntimeError, match="duplicate dims"):
         many.permute([69, *range(69, 0, -1)])
     assert many.permute(list(range(69, -1, -1))).shape == many.shape
+
+
+def test_a_number_has_no_classes() -> None:
+    number = torch.tensor(1.0)
+    with pytest.raises(IndexError, match="Dimension specified as 1 but tensor has no dimensions"):
+        torch.nn.functional.cross_entropy(number, number)

@@ -361,3 +361,10 @@ def test_random_numbers_are_not_written_to_what_all_examples_have() -> None:
     with pytest.raises(RuntimeError, match="different inplace randomness on an unbatched tensor"):
         vmap(lambda x: x + shared.normal_(), randomness="different")(torch.ones(3, 2))
     assert shared.tolist() == [0, 0]
+
+
+def test_the_batch_is_not_padded() -> None:
+    pad = torch.constant_pad_nd
+    same(vmap(lambda x: pad(x, (1, 0)))(torch.ones(2, 1)), torch.tensor([[0.0, 1.0]] * 2))
+    with pytest.raises(RuntimeError, match="Pad length is 4 while the input has 1 dimensions"):
+        vmap(lambda x: pad(x, (1, 0, 1, 0)))(torch.ones(2, 1))

@@ -10,7 +10,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::loss::reduced;
 use crate::tensor::TensorSpec;
 use crate::tensor::shape::list;
-use crate::{DType, Dims, ErrorKind, Result, Tensor};
+use crate::{DType, Dims, Error, ErrorKind, Result, Tensor};
 use pullback_kernels::loss::{self, Reduction};
 use pullback_macros::op;
 
@@ -394,7 +394,10 @@ fn soft(
         runtime,
         "label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
     );
-    let classes = input.shape()[class_dim as usize];
+    let classes = input.shape().get(class_dim as usize).copied();
+    // (Only of a number there is no such dimension.)
+    let none = || Error::index("Dimension specified as 1 but tensor has no dimensions");
+    let classes = classes.ok_or_else(none)?;
     check_weight("cross_entropy: ", weight, classes)?;
     let mut terms = if label_smoothing > 0.0 {
         target.times(1.0 - label_smoothing)?.plus(label_smoothing / classes as f64)?.mul(input)?

@@ -28,7 +28,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// The tensor with `pad` more elements of `value` around it: `pad` lists (before, after) from the last dimension
 /// on; negative numbers crop.
-#[op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", function_only, method = constant_pad_nd, batch = lead)]
+#[op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", function_only, method = constant_pad_nd, batch = padded)]
 impl ConstantPadNd {
     fn cpu(self_: &Tensor, pad: &[i64], value: Scalar) -> Result<Tensor> {
         ensure!(

@@ -189,6 +189,10 @@ pub(crate) fn take(call: &Call<'_>) -> Result<Outcome> {
 pub(crate) fn embedding(call: &Call<'_>) -> Result<Outcome> {
     let (weight, indices) = (call.tensor(0), call.tensor(1));
     let Some(physical) = call.physical(weight) else { return super::pass(call) };
+    if weight.ndim() != 2 {
+        // (Refused as it is without batch.)
+        return one_by_one(call);
+    }
     let rows = weight.shape()[0];
     let all = physical.flatten(0, 1)?;
     let places = shifted_rows(call, indices, rows)?;

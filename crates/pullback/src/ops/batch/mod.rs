@@ -213,6 +213,17 @@ pub(crate) fn lead(call: &Call<'_>) -> Result<Outcome> {
     call.run(&values).map(Outcome::Batched)
 }
 
+/// As [`lead`], of ops whose list of numbers, two for each dimension, must not reach the batch.
+pub(crate) fn padded(call: &Call<'_>) -> Result<Outcome> {
+    let (pads, rank) = (call.ints(1).len(), call.tensor(0).ndim());
+    ensure!(
+        pads / 2 <= rank,
+        runtime,
+        "Length of pad should be no more than twice the number of dimensions of the input. Pad length is {pads} while the input has {rank} dimensions."
+    );
+    lead(call)
+}
+
 /// As [`lead`]; what has no batch is left alone.
 pub(crate) fn pass(call: &Call<'_>) -> Result<Outcome> {
     let values =

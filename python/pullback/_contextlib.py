@@ -10,7 +10,10 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable, Generator
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -130,3 +133,26 @@ class _NoParamDecoratorContextManager(_DecoratorContextManager):
     def __new__(cls, orig_func: Any = None) -> Any:
         """A context, or the function that is given run inside of one."""
         return super().__new__(cls) if orig_func is None else cls()(orig_func)
+
+
+class StackedMode:
+    """A mode that is asked from a stack of the thread, for as long as a ``with`` statement runs."""
+
+    _push: Callable[[Any], object]
+    _pop: Callable[[], object]
+
+    def __enter__(self) -> Self:
+        type(self)._push(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        type(self)._pop()
+
+    @classmethod
+    def push(cls, *args: Any, **kwargs: Any) -> Self:
+        """An older spelling of making the mode."""
+        warnings.warn(
+            "`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`",
+            stacklevel=2,
+        )
+        return cls(*args, **kwargs)

@@ -14,15 +14,15 @@ import functools
 import inspect
 import keyword
 import types
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _C
+from ._contextlib import StackedMode
 from ._tensor import Tensor
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    pass
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -52,13 +52,16 @@ has_torch_function_variadic = _C._has_torch_function_variadic
 # --- modes -----------------------------------------------------------------------------------
 
 
-class TorchFunctionMode:
+class TorchFunctionMode(StackedMode):
     """Answers every call of this thread inside of ``with Mode():``, factories included.
 
     A class derived from it defines ``__torch_function__``. Calls that are made there go to the next
     outer mode; ``with self:`` lets the mode see them too. The innermost of nested modes is asked
     first; types among the arguments are asked when it returns ``NotImplemented`` or makes the call.
     """
+
+    _push = staticmethod(_C._push_on_torch_function_stack)
+    _pop = staticmethod(_C._pop_torch_function_stack)
 
     def __init__(self) -> None:
         """Takes nothing; derived classes need not call it."""
@@ -82,22 +85,6 @@ class TorchFunctionMode:
             The result, usually ``func(*args, **kwargs)``, or ``NotImplemented``.
         """
         raise NotImplementedError
-
-    def __enter__(self) -> Self:
-        _push_mode(self)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        _pop_mode()
-
-    @classmethod
-    def push(cls, *args: Any, **kwargs: Any) -> Self:
-        """An older spelling of making the mode."""
-        warnings.warn(
-            "`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`",
-            stacklevel=2,
-        )
-        return cls(*args, **kwargs)
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):

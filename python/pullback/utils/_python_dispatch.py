@@ -8,14 +8,13 @@ Here are also the questions that are asked of tensor subclasses with ``__torch_d
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _C
+from .._contextlib import StackedMode
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
 
     from .._tensor import Tensor
 
@@ -30,7 +29,7 @@ __all__ = [
 ]
 
 
-class TorchDispatchMode:
+class TorchDispatchMode(StackedMode):
     """Answers the ops of this thread inside of ``with Mode():``, below autograd.
 
     A class derived from it defines ``__torch_dispatch__``. Ops that are called there go to the next
@@ -40,6 +39,8 @@ class TorchDispatchMode:
     """
 
     supports_higher_order_operators = False
+    _push = staticmethod(_C._push_on_torch_dispatch_stack)
+    _pop = staticmethod(_C._pop_torch_dispatch_stack)
 
     def __init__(self, _dispatch_key: Any = None) -> None:
         """Takes nothing; a dispatch key would belong to tracing.
@@ -72,22 +73,6 @@ class TorchDispatchMode:
             The results, usually ``func(*args, **kwargs)``, or ``NotImplemented``.
         """
         raise NotImplementedError
-
-    def __enter__(self) -> Self:
-        _push_mode(self)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        _pop_mode()
-
-    @classmethod
-    def push(cls, *args: Any, **kwargs: Any) -> Self:
-        """An older spelling of making the mode."""
-        warnings.warn(
-            "`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`",
-            stacklevel=2,
-        )
-        return cls(*args, **kwargs)
 
     @classmethod
     def is_infra_mode(cls) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 
 import pullback as torch
-from pullback.func import functionalize, grad, jvp, linearize, vjp
+from pullback.func import functionalize, grad, jacfwd, jvp, linearize, vjp
 
 
 def numbers(*values: Any, requires_grad: bool = False) -> Any:
@@ -209,3 +210,25 @@ def test_functionalize_without_views_copies_them() -> None:
         assert functionalize(lambda x: x, remove=remove)(x) is x
     with pytest.raises(RuntimeError, match="received invalid argument for remove=x"):
         functionalize(torch.sin, remove="x")
+
+
+def test_threads_have_levels_of_their_own() -> None:
+    wrong: list[BaseException] = []
+    barrier = threading.Barrier(4)
+
+    def work() -> None:
+        x = torch.linspace(0.1, 1.0, 5, dtype=torch.float64)
+        try:
+            barrier.wait()
+            for _ in range(100):
+                found = jacfwd(lambda x: jacfwd(lambda x: (x**3).sum())(x))(x)
+                assert torch.allclose(found, 6 * x * torch.eye(5, dtype=torch.float64))
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

@@ -15,7 +15,6 @@ from .. import _C
 from .._contextlib import StackedMode
 
 if TYPE_CHECKING:
-
     from .._tensor import Tensor
 
 __all__ = [

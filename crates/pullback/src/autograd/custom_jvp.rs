@@ -15,6 +15,8 @@ pub struct InputTangents {
     tangents: Vec<Option<Tensor>>,
     /// The versions that they had before `jvp`.
     versions: Vec<u32>,
+    /// How many levels are seen where theirs is the innermost.
+    count: usize,
 }
 
 impl InputTangents {
@@ -30,16 +32,21 @@ impl InputTangents {
     #[cold]
     fn find(inputs: &[Tensor]) -> Result<Option<Self>> {
         let args: Vec<Arg<'_>> = inputs.iter().map(Arg::Tensor).collect();
-        ensure!(
-            level::seen() < 2 || !tangent::concerns(&args),
-            not_implemented,
-            "custom functions are not differentiated by nested levels of forward mode yet"
-        );
+        let _turn = tangent::turn_of(&args);
+        let count = level::seen();
+        {
+            let _below = level::below();
+            ensure!(
+                !tangent::concerns(&args),
+                not_implemented,
+                "custom functions are not differentiated by nested levels of forward mode yet"
+            );
+        }
         let tangents: Vec<_> = inputs.iter().map(tangent::of).collect::<Result<_>>()?;
         let version = |t: &Option<Tensor>| t.as_ref().map_or(0, Tensor::version);
         let versions = tangents.iter().map(version).collect();
         let is_any = tangents.iter().any(Option::is_some);
-        Ok(is_any.then_some(InputTangents { tangents, versions }))
+        Ok(is_any.then_some(InputTangents { tangents, versions, count }))
     }
 
     /// What `jvp` is given: zeros in the places of missing ones, if so wanted, where the input is differentiable.
@@ -67,6 +74,7 @@ pub fn push(
     materialize: bool,
     jvp: impl FnOnce(Vec<Option<Tensor>>) -> Result<Vec<Option<Tensor>>>,
 ) -> Result<()> {
+    let _turn = level::see(known.count);
     let tangents = {
         let _plain = mode::set_forward(false);
         jvp(known.given(call.inputs, materialize)?)?

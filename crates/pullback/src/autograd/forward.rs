@@ -31,6 +31,11 @@ pub fn enter_nested_level() -> usize {
     level::enter_nested()
 }
 
+/// Ends a level that [`enter_nested_level`] opened, also if other threads have opened some since. Whether it was open.
+pub fn exit_nested_level(number: usize) -> bool {
+    level::exit_nested(number)
+}
+
 /// Ends a level; all its tangents are gone.
 ///
 /// # Errors
@@ -96,7 +101,7 @@ pub fn make_dual(primal: &Tensor, tangent: &Tensor) -> Result<Tensor> {
             dtype.name()
         );
     }
-    make_dual_at(primal, tangent, level::seen().saturating_sub(1))
+    make_dual_at(primal, tangent, level::last())
 }
 
 /// As [`make_dual`] at the level of that number.
@@ -132,6 +137,11 @@ pub fn make_dual_at(primal: &Tensor, tangent: &Tensor, number: usize) -> Result<
 /// # Errors
 /// Out of memory.
 pub fn unpack_dual(dual: &Tensor) -> Result<(Tensor, Option<Tensor>)> {
+    let _turn = tangent::turn_of(&[Arg::Tensor(dual)]);
+    unpack(dual)
+}
+
+fn unpack(dual: &Tensor) -> Result<(Tensor, Option<Tensor>)> {
     Ok((alias(dual)?, tangent::of(dual)?))
 }
 
@@ -142,7 +152,7 @@ pub fn unpack_dual(dual: &Tensor) -> Result<(Tensor, Option<Tensor>)> {
 pub fn unpack_dual_at(dual: &Tensor, number: usize) -> Result<(Tensor, Option<Tensor>)> {
     level::check(number, "_fw_primal")?;
     let _turn = level::see(number + 1);
-    unpack_dual(dual)
+    unpack(dual)
 }
 
 impl Tensor {
@@ -151,6 +161,10 @@ impl Tensor {
     /// # Errors
     /// Out of memory.
     pub fn tangent(&self) -> Result<Option<Tensor>> {
+        if !level::is_open() {
+            return Ok(None);
+        }
+        let _turn = tangent::turn_of(&[Arg::Tensor(self)]);
         tangent::of(self)
     }
 }

@@ -129,8 +129,7 @@ struct Level(usize);
 
 impl Drop for Level {
     fn drop(&mut self) {
-        // It can only fail if somebody ended this level by hand.
-        let _ = forward::exit_dual_level(self.0);
+        forward::exit_nested_level(self.0);
     }
 }
 

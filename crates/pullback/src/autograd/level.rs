@@ -12,9 +12,9 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// The open levels, the outermost first.
-static LEVELS: Mutex<Vec<Arc<Level>>> = Mutex::new(Vec::new());
-/// How many there are: what every op looks at.
+/// The open levels by their numbers, the outermost first; gaps where transforms of other threads have ended theirs.
+static LEVELS: Mutex<Vec<Option<Arc<Level>>>> = Mutex::new(Vec::new());
+/// One more than the highest number: what every op looks at.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -30,6 +30,8 @@ pub(crate) fn is_open() -> bool {
 thread_local! {
     /// How many levels this thread sees at most.
     static SEEN: Cell<usize> = const { Cell::new(usize::MAX) };
+    /// The number of the level that this thread opened last.
+    static LAST: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
 /// How many levels are open.
@@ -157,9 +159,16 @@ pub(super) fn enter() -> Result<usize> {
 pub(super) fn enter_nested() -> usize {
     let mut levels = lock(&LEVELS);
     let number = levels.len();
-    levels.push(Arc::new(Level { number, ..Level::default() }));
+    levels.push(Some(Arc::new(Level { number, ..Level::default() })));
     OPEN.store(levels.len(), Relaxed);
+    LAST.set(number);
     number
+}
+
+/// The level that this thread opened last, if that is still open, else the innermost one.
+pub(super) fn last() -> usize {
+    let (last, seen) = (LAST.get(), seen());
+    if last < seen { last } else { seen.saturating_sub(1) }
 }
 
 /// Ends a level: its tangents are gone, whoever holds their tensors.
@@ -167,19 +176,31 @@ pub(super) fn enter_nested() -> usize {
 /// # Errors
 /// `RuntimeError` unless it is the innermost one.
 pub(super) fn exit(number: usize) -> Result<()> {
-    let level = {
-        let mut levels = lock(&LEVELS);
-        let is_last = levels.len() == number.wrapping_add(1);
-        let level = if is_last { levels.pop() } else { None };
-        OPEN.store(levels.len(), Relaxed);
-        level
-    };
-    let Some(level) = level else {
+    let is_last = lock(&LEVELS).len() == number.wrapping_add(1);
+    if !is_last || !exit_nested(number) {
         bail!(
             runtime,
             "Exiting a forward AD level that is not the last that was created is not support. Ensure they are released in the reverse order they were created."
         );
+    }
+    Ok(())
+}
+
+/// Ends a level of a transform; other threads may have opened levels since. Whether there was one.
+pub(super) fn exit_nested(number: usize) -> bool {
+    let level = {
+        let mut levels = lock(&LEVELS);
+        let level = levels.get_mut(number).and_then(Option::take);
+        while levels.last().is_some_and(Option::is_none) {
+            levels.pop();
+        }
+        OPEN.store(levels.len(), Relaxed);
+        level
     };
+    if LAST.get() == number {
+        LAST.set(number.wrapping_sub(1));
+    }
+    let Some(level) = level else { return false };
     let places = {
         let mut register = lock(&level.tangents);
         register.is_closed = true;
@@ -190,7 +211,7 @@ pub(super) fn exit(number: usize) -> Result<()> {
         let value = place.upgrade().and_then(|tangent| lock(&tangent.value).take());
         drop(value);
     }
-    Ok(())
+    true
 }
 
 /// The open level of this number.
@@ -198,7 +219,7 @@ pub(super) fn exit(number: usize) -> Result<()> {
 /// # Errors
 /// `RuntimeError` if there is none.
 pub(super) fn get(number: usize) -> Result<Arc<Level>> {
-    let level = lock(&LEVELS).get(number).cloned();
+    let level = lock(&LEVELS).get(number).cloned().flatten();
     level.ok_or_else(no_such_level)
 }
 

@@ -45,6 +45,12 @@ fn to_python<'py>(py: Python<'py>, tensor: Tensor) -> PyResult<Bound<'py, PyAny>
 fn _enter_dual_level() -> PyResult<usize> {
     forward::enter_dual_level().map_err(raise)
 }
+/// Ends it; other threads may have opened levels since.
+#[pyfunction]
+fn _jvp_exit(level: i64) -> PyResult<()> {
+    forward::exit_nested_level(level_number(level)?);
+    Ok(())
+}
 /// Opens a level within those that are open.
 #[pyfunction]
 fn _jvp_enter() -> usize {
@@ -130,7 +136,7 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_enter_dual_level, module)?)?;
     module.add_function(wrap_pyfunction!(_exit_dual_level, module)?)?;
     module.add_function(wrap_pyfunction!(_jvp_enter, module)?)?;
-    module.add("_jvp_exit", module.getattr("_exit_dual_level")?)?;
+    module.add_function(wrap_pyfunction!(_jvp_exit, module)?)?;
     module.add_function(wrap_pyfunction!(_make_dual, module)?)?;
     module.add_function(wrap_pyfunction!(_unpack_dual, module)?)?;
     module.add_function(wrap_pyfunction!(_is_fwd_grad_enabled, module)?)?;

@@ -405,14 +405,18 @@ pub fn edges_of(tensors: &[Tensor], mut push: impl FnMut(Edge)) -> Result<()> {
 /// The same for the edges of an op's node.
 #[cold]
 #[inline(never)]
-pub(super) fn lift_edges(def: &OpDef, args: &[Arg<'_>], edges: &mut [Edge]) {
+pub(super) fn lift_edges(
+    def: &OpDef,
+    args: &[Arg<'_>],
+    mut edges: SmallVec<[Edge; 2]>,
+) -> SmallVec<[Edge; 2]> {
     let all = all_levels(|see| each_tensor(args, see));
     if all.is_empty() {
-        return;
+        return edges;
     }
-    let mut edges = edges.iter_mut();
+    let mut places = edges.iter_mut();
     let mut lift = |tensor: Option<&Tensor>| {
-        if let (Some(edge), Some(tensor)) = (edges.next(), tensor)
+        if let (Some(edge), Some(tensor)) = (places.next(), tensor)
             && edge.is_valid()
         {
             *edge = lifted(tensor, std::mem::take(edge), &all);
@@ -426,6 +430,7 @@ pub(super) fn lift_edges(def: &OpDef, args: &[Arg<'_>], edges: &mut [Edge]) {
             _ => lift(None),
         }
     }
+    edges
 }
 
 /// The levels of all tensors that `each` shows.

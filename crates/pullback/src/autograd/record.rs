@@ -207,7 +207,9 @@ fn edges(def: &OpDef, args: &[Arg<'_>], edges: &mut SmallVec<[Edge; 2]>) -> Resu
         }
     }
     if handler::is_used() {
-        batch::lift_edges(def, args, edges);
+        // (As a whole: a list that others write to would not be put together in registers.)
+        let found = std::mem::take(edges);
+        *edges = batch::lift_edges(def, args, found);
     }
     Ok(list_len)
 }

@@ -10,7 +10,6 @@
 //! latter goes through a node that sums unless the level is still open (then one gradient for each example is asked
 //! for). So, once a level is closed, the gradient of what is batched is batched, and that of what is not is the sum over all
 //! examples. Invariant: the batch dimension of a physical tensor is its first, and no physical tensor has a history.
-
 //!
 //! ```
 //! use pullback::autograd::batch::{LevelGuard, Randomness, add_dim, remove_dim};
@@ -256,6 +255,11 @@ fn physical_at(tensor: &Tensor, level: u64) -> Result<Option<Tensor>> {
 /// # Errors
 /// `IndexError` for dimensions that there are not.
 pub fn add_dim(tensor: &Tensor, dim: i64, level: u64) -> Result<Tensor> {
+    ensure!(
+        tensor.ndim() > 0,
+        index,
+        "vmap: a tensor without dimensions has none ({dim} was given) that counts examples"
+    );
     let front = if wrap_dim(dim, tensor.ndim())? == 0 {
         tensor.clone()
     } else {

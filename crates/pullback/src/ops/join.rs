@@ -559,7 +559,7 @@ fn triangle(self_: &Tensor, name: &str, diagonal: i64, kernel: Triangle) -> Resu
 }
 
 /// The lower triangle of each matrix up to `diagonal`, zeros above.
-#[op("tril(Tensor self, int diagonal=0) -> Tensor", inplace = method, exact_out, jvp = linear, batch = lead)]
+#[op("tril(Tensor self, int diagonal=0) -> Tensor", inplace = method, exact_out, jvp = linear, batch = matrices)]
 impl Tril {
     fn cpu(self_: &Tensor, diagonal: i64) -> Result<Tensor> {
         triangle(self_, "tril", diagonal, layout::tril)
@@ -577,7 +577,7 @@ impl Tril {
 }
 
 /// The upper triangle of each matrix from `diagonal`, zeros below.
-#[op("triu(Tensor self, int diagonal=0) -> Tensor", inplace = method, exact_out, jvp = linear, batch = lead)]
+#[op("triu(Tensor self, int diagonal=0) -> Tensor", inplace = method, exact_out, jvp = linear, batch = matrices)]
 impl Triu {
     fn cpu(self_: &Tensor, diagonal: i64) -> Result<Tensor> {
         triangle(self_, "triu", diagonal, layout::triu)

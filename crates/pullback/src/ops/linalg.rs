@@ -135,7 +135,7 @@ pub(super) fn regular(s: &Sampler, shape: &[i64]) -> Tensor {
 
 /// The decomposition behind `linalg_svd`.
 #[op("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
-     internal, node = "LinalgSvd", method = svd_kernel, batch = lead)]
+     internal, node = "LinalgSvd", method = svd_kernel, batch = matrices)]
 impl SvdKernel {
     fn cpu(a: &Tensor, full_matrices: bool, compute_uv: bool) -> Result<[Tensor; 3]> {
         check_matrix("svd", a, false)?;
@@ -307,7 +307,7 @@ fn check_driver(driver: Option<&str>) -> Result<()> {
 }
 
 /// `A = Q R` with orthonormal columns in `Q` and `R` upper triangular; `mode` is "reduced", "complete" or "r" (no Q).
-#[op("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", module = "linalg", node = "LinalgQr", method = linalg_qr, autocast = fp32, batch = lead)]
+#[op("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", module = "linalg", node = "LinalgQr", method = linalg_qr, autocast = fp32, batch = matrices)]
 impl LinalgQr {
     fn cpu(a: &Tensor, mode: &str) -> Result<[Tensor; 2]> {
         check_matrix("qr", a, false)?;
@@ -417,7 +417,7 @@ fn not_positive_definite(minor: i32) -> String {
 /// As `linalg_cholesky`, with `info` (int32) that tells for each matrix 0 or the order of its first leading minor that is
 /// not positive definite; that matrix's factor is NaN. With `check_errors` such a matrix is an error.
 #[op("linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
-     module = "linalg", exact_out, method = linalg_cholesky_ex, autocast = fp32, batch = lead)]
+     module = "linalg", exact_out, method = linalg_cholesky_ex, autocast = fp32, batch = matrices)]
 impl LinalgCholeskyEx {
     fn cpu(self_: &Tensor, upper: bool, check_errors: bool) -> Result<[Tensor; 2]> {
         check_matrix("cholesky", self_, true)?;
@@ -456,7 +456,7 @@ fn cholesky_samples(s: &Sampler) -> Vec<Sample> {
 }
 
 /// The decomposition behind `linalg_eigh`.
-#[op("_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)", internal, node = "LinalgEigh", method = eigh_kernel, batch = lead)]
+#[op("_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)", internal, node = "LinalgEigh", method = eigh_kernel, batch = matrices)]
 impl EighKernel {
     fn cpu(a: &Tensor, uplo: &str, compute_v: bool) -> Result<[Tensor; 2]> {
         check_matrix("eigh", a, true)?;

@@ -162,7 +162,7 @@ fn not_invertible(pivot: i32) -> String {
 /// As `linalg_inv`, with `info` (int32) that tells for each matrix 0 or the number of its first pivot that is zero; the
 /// inverse is NaN there. With `check_errors` a singular matrix is an error.
 #[op("linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", module = "linalg", exact_out,
-     method = linalg_inv_ex, autocast = fp32, batch = lead)]
+     method = linalg_inv_ex, autocast = fp32, batch = matrices)]
 impl LinalgInvEx {
     fn cpu(a: &Tensor, check_errors: bool) -> Result<[Tensor; 2]> {
         check_matrix("inv", a, true)?;
@@ -184,7 +184,7 @@ impl LinalgInvEx {
 }
 
 /// The determinant. Its gradient at singular matrices comes from their singular values.
-#[op("linalg_det(Tensor A) -> Tensor", module = "linalg", exact_out, alias("det"), node = "LinalgDet", method = linalg_det, batch = lead)]
+#[op("linalg_det(Tensor A) -> Tensor", module = "linalg", exact_out, alias("det"), node = "LinalgDet", method = linalg_det, batch = matrices)]
 impl LinalgDet {
     fn cpu(a: &Tensor) -> Result<Tensor> {
         check_matrix("det", a, true)?;
@@ -226,7 +226,7 @@ impl LinalgDet {
 /// The determinant in two parts: `sign`, of magnitude 1, and the logarithm of its magnitude, which does not overflow; 0 and
 /// -inf for a singular matrix.
 #[op("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", module = "linalg", exact_out, alias("slogdet"),
-     method = linalg_slogdet, batch = lead)]
+     method = linalg_slogdet, batch = matrices)]
 impl LinalgSlogdet {
     fn cpu(a: &Tensor) -> Result<[Tensor; 2]> {
         check_matrix("slogdet", a, true)?;

@@ -41,7 +41,7 @@ fn rearranged(
 }
 
 /// `(*, C r^2, H, W)` to `(*, C, H r, W r)` with `r = upscale_factor`: channels become pixels.
-#[op("pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", function_only, jvp = linear, method = pixel_shuffle, batch = lead)]
+#[op("pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", function_only, jvp = linear, method = pixel_shuffle, batch = pixels)]
 impl PixelShuffle {
     fn cpu(self_: &Tensor, upscale_factor: i64) -> Result<Tensor> {
         let r = upscale_factor;
@@ -76,7 +76,7 @@ impl PixelShuffle {
 }
 
 /// The inverse of `pixel_shuffle`: `(*, C, H r, W r)` to `(*, C r^2, H, W)` with `r = downscale_factor`.
-#[op("pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", function_only, jvp = linear, method = pixel_unshuffle, batch = lead)]
+#[op("pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", function_only, jvp = linear, method = pixel_unshuffle, batch = pixels)]
 impl PixelUnshuffle {
     fn cpu(self_: &Tensor, downscale_factor: i64) -> Result<Tensor> {
         let r = downscale_factor;

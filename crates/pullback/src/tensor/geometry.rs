@@ -293,13 +293,11 @@ pub(crate) fn extent(shape: &[i64], strides: &[i64]) -> Result<i64> {
     if shape.contains(&0) {
         return Ok(0);
     }
-    let mut last = 0_i64;
+    let mut end = Some(1_i64);
     for (&size, &stride) in shape.iter().zip(strides) {
-        last = (size - 1).checked_mul(stride).and_then(|step| last.checked_add(step)).ok_or_else(
-            || Error::runtime(format!("strides {strides:?} overflow for shape {shape:?}")),
-        )?;
+        end = (size - 1).checked_mul(stride).and_then(|step| end?.checked_add(step));
     }
-    Ok(last + 1)
+    end.ok_or_else(|| Error::runtime(format!("strides {strides:?} overflow for shape {shape:?}")))
 }
 
 /// Whether the elements fill their memory exactly, in some order of the dimensions.

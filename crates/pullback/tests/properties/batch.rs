@@ -5,8 +5,9 @@ use pullback::autograd::batch::{LevelGuard, Randomness, add_dim, remove_dim};
 use pullback::autograd::{self, Options, call, call_inplace};
 use pullback::dispatch::batch::fallen_back;
 use pullback::dispatch::{OpDef, Traits, Value};
-use pullback::gradcheck::Sample;
+use pullback::gradcheck::{Sample, Sampler};
 use pullback::{DType, Result, Tensor, ops};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Examples in a batch.
 const SIZE: i64 = 3;
@@ -160,29 +161,45 @@ fn compare(
     if is_left_out(def) {
         return Ok(());
     }
-    let values = sample.values(def).map_err(text)?;
-    let slots = tensor_slots(&values);
+    compare_values(def, &sample.values(def).map_err(text)?, run)
+}
+
+fn compare_values(
+    def: &'static OpDef,
+    values: &[Value],
+    run: impl Fn(&[Value], &Tensor) -> Result<Vec<Tensor>>,
+) -> std::result::Result<(), String> {
+    let slots = tensor_slots(values);
     // A number that each example has its own of.
     let factors = examples(&Tensor::from_slice(&[1.0_f64], &[]).map_err(text)?);
     for batched in subsets(slots.len()) {
-        let each = one_by_one(&values, &slots, &batched)
+        let each = one_by_one(values, &slots, &batched)
             .iter()
             .zip(&factors)
             .map(|(v, f)| run(v, f))
             .collect::<Result<Vec<_>>>();
-        let Ok(each) = each else { continue };
+        let at_once = || -> Result<Vec<Tensor>> {
+            let level = LevelGuard::new(SIZE, Randomness::Error)?;
+            let inputs = batched_values(values, &slots, &batched, level.id())?;
+            let factor = add_dim(&ops::join::stack(&factors, 0)?, 0, level.id())?;
+            run(&inputs, &factor)?.iter().map(|t| remove_dim(t, level.id(), SIZE, 0)).collect()
+        };
+        let Ok(each) = each else {
+            // What an example refuses, the batch refuses, and nothing gets that far.
+            match catch_unwind(AssertUnwindSafe(at_once)) {
+                Err(_) => return Err(format!("{batched:?}: a panic")),
+                Ok(Ok(got)) if !got.is_empty() => {
+                    return Err(format!("{batched:?}: {got:?} of what an example refuses"));
+                }
+                Ok(_) => continue,
+            }
+        };
         if each[0].is_empty()
             || each.iter().any(|o| o.iter().zip(&each[0]).any(|(a, b)| a.shape() != b.shape()))
         {
             continue;
         }
         let expected = stack_all(&each).map_err(text)?;
-        let at_once = || -> Result<Vec<Tensor>> {
-            let level = LevelGuard::new(SIZE, Randomness::Error)?;
-            let inputs = batched_values(&values, &slots, &batched, level.id())?;
-            let factor = add_dim(&ops::join::stack(&factors, 0)?, 0, level.id())?;
-            run(&inputs, &factor)?.iter().map(|t| remove_dim(t, level.id(), SIZE, 0)).collect()
-        };
         match at_once() {
             Ok(got) if got.is_empty() => {}
             Ok(got) => all_equal(&got, &expected, 1e-9).map_err(|e| format!("{batched:?}: {e}"))?,
@@ -201,6 +218,55 @@ fn a_batch_at_once_equals_one_example_after_the_other() {
     let unlisted: Vec<String> =
         fallen_back().into_iter().filter(|op| !ONE_BY_ONE.contains(&op.as_str())).collect();
     assert!(unlisted.is_empty(), "without batching rule, and not listed: {unlisted:?}");
+}
+
+/// The arguments with one tensor of fewer dimensions.
+fn of_lower_rank(values: &[Value]) -> Vec<Vec<Value>> {
+    let slots = tensor_slots(values);
+    let mut all = Vec::new();
+    for nr in 0..slots.len() {
+        let mut new: Vec<Tensor> = slots.iter().map(|(_, _, t)| t.clone()).collect();
+        while new[nr].ndim() > 0 && new[nr].shape()[0] > 0 {
+            new[nr] = new[nr].select(0, 0).unwrap();
+            all.push(replace(values, &slots, &new));
+        }
+    }
+    all
+}
+
+/// A rule must not take the batch for a dimension of an example that lacks one.
+#[test]
+fn the_batch_is_no_dimension_of_an_example() {
+    super::for_all("batching of lower ranks", DType::F64, |def, sample| {
+        if is_left_out(def) || def.name.starts_with("_") {
+            return Ok(());
+        }
+        for values in of_lower_rank(&sample.values(def).map_err(text)?) {
+            compare_values(def, &values, |values, _| Ok(tensors(call(def, &args(values))?)))
+                .map_err(|e| format!("{values:?}: {e}"))?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn what_is_refused_is_refused_in_batches() {
+    let mut failures = Vec::new();
+    for def in ops::registry().filter(|def| !is_left_out(def)) {
+        let Some(samples) = def.invalid_samples else { continue };
+        for invalid in samples(&Sampler::new(DType::F64)) {
+            let values = invalid.sample.values(def).unwrap();
+            if def.name == "view" {
+                // (Refused for how an example lies in memory; stacked ones lie otherwise.)
+                continue;
+            }
+            let run = |values: &[Value], _: &Tensor| Ok(tensors(call(def, &args(values))?));
+            if let Err(error) = compare_values(def, &values, run) {
+                failures.push(format!("- {} with {values:?}: {error}", def.full_name()));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "batches do what is refused:\n{}", failures.join("\n"));
 }
 
 #[test]

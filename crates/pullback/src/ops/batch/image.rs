@@ -105,6 +105,9 @@ fn one(def: &'static OpDef, values: &[Value]) -> Result<Tensor> {
 pub(crate) fn convolution(call: &Call<'_>) -> Result<Outcome> {
     let (input, weight) = (call.tensor(0), call.tensor(1));
     let (groups, transposed) = (call.int(GROUPS), call.flag(6));
+    if call.tensor_if_any(2).is_some_and(|bias| bias.ndim() != 1) || weight.ndim() < 2 {
+        return super::one_by_one(call);
+    }
     let result = match (call.physical(input), call.physical(weight)) {
         (Some(input), None) => {
             let mut values = with(call, input.flatten(0, 1)?, weight.clone(), groups);
@@ -127,6 +130,9 @@ pub(crate) fn convolution(call: &Call<'_>) -> Result<Outcome> {
         }
     };
     let Arg::Tensor(bias) = call.args[2] else { return Ok(result.into()) };
+    if Some(&bias.shape()[0]) != result.shape().get(2) {
+        return super::one_by_one(call);
+    }
     // (batch, images, channels, ..) + (batch, 1, channels, 1, ..)
     let mut bias = call.front(bias)?.unsqueeze(1)?;
     while bias.ndim() < result.ndim() {

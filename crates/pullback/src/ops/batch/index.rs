@@ -3,7 +3,7 @@
 use super::{behind, dims, one_by_one, widened};
 use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{Arg, Value};
-use crate::tensor::shape::{broadcast_shapes, wrap_dim};
+use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
 use crate::{DType, Dims, Error, Result, Tensor};
 
 /// The numbers of the examples, as a column in front of `rank` further dimensions.
@@ -32,6 +32,15 @@ impl Plan {
         for index in given {
             match index {
                 Some(mask) if matches!(mask.dtype(), DType::Bool | DType::U8) => {
+                    let at = indices.len();
+                    let there = tensor.shape().get(at..at + mask.ndim());
+                    if mask.ndim() == 0 || there != Some(mask.shape()) {
+                        return Err(Error::index(format!(
+                            "The shape of the mask {} at index {at} does not match the shape of the indexed tensor {} at index {at}",
+                            list(mask.shape()),
+                            list(tensor.shape())
+                        )));
+                    }
                     if call.physical(mask).is_some() {
                         return Err(super::unsupported(
                             call,
@@ -245,6 +254,7 @@ pub(crate) fn bucketize(call: &Call<'_>) -> Result<Outcome> {
 pub(crate) fn fill(call: &Call<'_>) -> Result<Outcome> {
     let tensor = call.tensor(0);
     match call.args[1] {
+        Arg::Tensor(value) if value.ndim() != 0 => one_by_one(call),
         Arg::Tensor(value) if call.physical(value).is_some() => {
             let value = call.aligned(value, tensor.ndim())?;
             let filled = value

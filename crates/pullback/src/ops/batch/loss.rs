@@ -8,6 +8,7 @@ use smallvec::smallvec;
 
 const NONE: i64 = 0;
 const MEAN: i64 = 1;
+const SUM: i64 = 2;
 
 /// The mean or the sum over all but the first dimension.
 fn reduced(losses: &Tensor, reduction: i64) -> Result<Tensor> {
@@ -25,7 +26,10 @@ fn reduced(losses: &Tensor, reduction: i64) -> Result<Tensor> {
 
 /// Losses of numbers against numbers, whose arguments broadcast.
 pub(crate) fn elementwise_loss(call: &Call<'_>) -> Result<Outcome> {
-    let Some(place) = call.place("reduction") else { return super::one_by_one(call) };
+    let Some(place) = call.place("reduction").filter(|&at| (NONE..=SUM).contains(&call.int(at)))
+    else {
+        return super::one_by_one(call);
+    };
     let mut rank = 0;
     crate::dispatch::each_tensor(call.args, |tensor| rank = rank.max(tensor.ndim()));
     let mut values = call.values(&mut |_, tensor| super::widened(&call.front(tensor)?, rank))?;
@@ -71,6 +75,13 @@ pub(crate) fn nll_loss(call: &Call<'_>) -> Result<Outcome> {
         return super::one_by_one(call);
     }
     let has_first = logs.ndim() >= 2;
+    if !(NONE..=SUM).contains(&reduction)
+        || logs.ndim() == 0
+        || target.ndim() + 1 != logs.ndim()
+        || has_first && target.shape()[0] != logs.shape()[0]
+    {
+        return super::one_by_one(call);
+    }
     let (logs_all, target_all) = (folded(call, logs, has_first)?, folded(call, target, has_first)?);
     let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
     values[0] = Value::Tensor(logs_all);
@@ -84,7 +95,7 @@ pub(crate) fn nll_loss(call: &Call<'_>) -> Result<Outcome> {
     let total = each.reshape(&[call.size, numel])?.sum_dim(Some(&[1]), false)?;
     let output = match reduction {
         NONE => losses,
-        MEAN => reduced(&losses, 2)?.div(&total)?,
+        MEAN => reduced(&losses, SUM)?.div(&total)?,
         _ => reduced(&losses, reduction)?,
     };
     let total = if reduction == NONE { total.zeros_like()? } else { total };

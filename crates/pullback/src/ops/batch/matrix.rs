@@ -134,6 +134,9 @@ fn batched(call: &Call<'_>, product: Tensor, rank: usize) -> Result<Tensor> {
 /// Linear equations: a right-hand side that is a vector to the caller is one column.
 pub(crate) fn linear_solve(call: &Call<'_>) -> Result<Outcome> {
     let (a, b) = (call.tensor(0), call.tensor(1));
+    if a.ndim() < 2 || b.ndim() == 0 {
+        return super::one_by_one(call);
+    }
     let is_vector =
         b.ndim() == 1 || a.ndim() == b.ndim() + 1 && a.shape()[..b.ndim()] == *b.shape();
     let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();

@@ -125,6 +125,7 @@ impl Call<'_> {
     }
     /// The arguments, with what `f` makes of each tensor.
     fn values(&self, f: &mut dyn FnMut(usize, &Tensor) -> Result<Tensor>) -> Result<Vec<Value>> {
+        let rank = self.tensor_if_any(0).map_or(0, Tensor::ndim);
         let map = |(index, arg): (usize, &Arg<'_>)| {
             Ok(match arg {
                 Arg::Tensor(tensor) => Value::Tensor(f(index, tensor)?),
@@ -136,9 +137,20 @@ impl Call<'_> {
                     Value::OptTensors(list.iter().map(map).collect::<Result<_>>()?)
                 }
                 // (The batch is one dimension more than a format for images has.)
-                Arg::MemoryFormat(MemoryFormat::ChannelsLast | MemoryFormat::ChannelsLast3d) => {
-                    Value::None
-                }
+                Arg::MemoryFormat(MemoryFormat::ChannelsLast) if rank == 4 => Value::None,
+                Arg::MemoryFormat(MemoryFormat::ChannelsLast3d) if rank == 5 => Value::None,
+                Arg::MemoryFormat(
+                    format @ (MemoryFormat::ChannelsLast | MemoryFormat::ChannelsLast3d),
+                ) => bail!(
+                    runtime,
+                    "required rank {} tensor to use {} format, but an example has {rank} dimensions",
+                    if *format == MemoryFormat::ChannelsLast { 4 } else { 5 },
+                    if *format == MemoryFormat::ChannelsLast {
+                        "channels_last"
+                    } else {
+                        "channels_last_3d"
+                    }
+                ),
                 other => Value::from_arg(*other),
             })
         };
@@ -207,8 +219,18 @@ fn common_dtype(call: &Call<'_>) -> Result<Option<crate::DType>> {
     Ok(Some(promote::result_type(&tensors)))
 }
 
+/// Of matrices: dimensions before the last two are free, the batch is one more.
+pub(crate) fn matrices(call: &Call<'_>) -> Result<Outcome> {
+    if call.tensor(0).ndim() < 2 { one_by_one(call) } else { lead(call) }
+}
+
+/// Of channels of images: dimensions before the last three are free.
+pub(crate) fn pixels(call: &Call<'_>) -> Result<Outcome> {
+    if call.tensor(0).ndim() < 3 { one_by_one(call) } else { lead(call) }
+}
+
 /// Leading dimensions are free: the batch is one more.
-pub(crate) fn lead(call: &Call<'_>) -> Result<Outcome> {
+fn lead(call: &Call<'_>) -> Result<Outcome> {
     let values = call.values(&mut |_, tensor| call.front(tensor))?;
     call.run(&values).map(Outcome::Batched)
 }
@@ -236,7 +258,8 @@ pub(crate) fn data_dependent(call: &Call<'_>) -> Result<Outcome> {
     if call.def.name == "_local_scalar_dense" {
         bail!(
             runtime,
-            "vmap: It looks like you're either (1) calling .item() on a Tensor or (2) attempting to use a Tensor in some data-dependent control flow or (3) encountering this error in PyTorch internals. There is one number for each example; use ops such as torch.where instead, or return the tensor"
+            "vmap: It looks like you're calling .item() on a Tensor, or attempting to use a Tensor in some data-dependent control flow (if, while, float()). There is one number for each of the {} examples: use ops such as torch.where instead, or return the tensor",
+            call.size
         );
     }
     bail!(
@@ -260,7 +283,6 @@ pub(crate) fn one_by_one(call: &Call<'_>) -> Result<Outcome> {
         "vmap: {}() has no batching rule, and there is no example to say what it gives",
         call.def.name
     );
-    crate::dispatch::batch::note_one_by_one(call.def);
     let mut all: Vec<TensorVec> = Vec::new();
     for example in 0..call.size {
         let values = call.values(&mut |_, tensor| match call.physical(tensor) {
@@ -270,6 +292,10 @@ pub(crate) fn one_by_one(call: &Call<'_>) -> Result<Outcome> {
         match call.run(&values)? {
             Outputs::Number(_) => return data_dependent(call),
             outputs => all.push(outputs.tensors()),
+        }
+        if example == 0 {
+            // (Not before: rules leave to each example what is to be refused.)
+            crate::dispatch::batch::note_one_by_one(call.def);
         }
     }
     if call.writes() {

@@ -21,6 +21,14 @@ fn affine(call: &Call<'_>, at: [usize; 2], values: &mut [Value]) -> Option<[Opti
 /// Layer and RMS norm: leading dimensions are free.
 pub(crate) fn layer_norm(call: &Call<'_>) -> Result<Outcome> {
     let input = call.tensor(0);
+    let normalized = call.ints(1);
+    let fits = |t: &Tensor| t.shape() == normalized;
+    let parameters = [Some(2), call.place("bias")].into_iter().flatten();
+    if !input.shape().ends_with(normalized)
+        || !parameters.filter_map(|index| call.tensor_if_any(index)).all(fits)
+    {
+        return one_by_one(call);
+    }
     let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
     values[0] = Value::Tensor(call.front(input)?);
     let bias = call.place("bias").unwrap_or(0);
@@ -64,9 +72,19 @@ fn with_affine(
     Ok(Outcome::Batched(Outputs::Tensors(outputs)))
 }
 
+/// Whether these arguments, as far as they are there, have an element for each channel.
+fn are_of_channels(call: &Call<'_>, places: &[usize], channels: Option<i64>) -> bool {
+    let mut tensors = places.iter().filter_map(|&index| call.tensor_if_any(index));
+    tensors.all(|t| t.ndim() == 1 && Some(t.shape()[0]) == channels)
+}
+
 /// Batch norm: examples are further channels.
 pub(crate) fn batch_norm(call: &Call<'_>) -> Result<Outcome> {
     let input = call.tensor(0);
+    let channels = input.shape().get(1).copied();
+    if channels.is_none() || !are_of_channels(call, &[1, 2, 3, 4], channels) {
+        return one_by_one(call);
+    }
     let running = [3, 4].map(|index| call.tensor_if_any(index));
     // What is written to in training must have a place for each example.
     let training = call.flag(5);
@@ -112,7 +130,7 @@ fn affine_always(call: &Call<'_>, values: &mut [Value]) -> Option<[Option<Tensor
 pub(crate) fn group_norm(call: &Call<'_>) -> Result<Outcome> {
     // (input, weight, bias, N, C, HxW, group, eps)
     let input = call.tensor(0);
-    if input.ndim() < 2 {
+    if input.ndim() < 2 || !are_of_channels(call, &[1, 2], Some(call.int(4))) {
         return one_by_one(call);
     }
     let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();

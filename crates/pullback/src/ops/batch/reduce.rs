@@ -4,7 +4,7 @@ use super::ints;
 use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{OpDef, Outputs, TensorVec, Value};
 use crate::ops::{extreme, mean, reduce, scan, sort, truth};
-use crate::tensor::shape::wrap_dim;
+use crate::tensor::shape::{wrap_dim, wrap_dims};
 use crate::{Result, Tensor};
 
 /// The op along one dimension in the place of one that has no such argument, and whether its first result is the one.
@@ -43,9 +43,7 @@ pub(crate) fn reduction(call: &Call<'_>) -> Result<Outcome> {
     let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
     let (Some(chosen), true) = (&chosen, rank > 0) else {
         // Checked as the caller gave them.
-        for &dim in chosen.iter().flatten() {
-            wrap_dim(dim, rank)?;
-        }
+        wrap_dims(chosen.as_deref(), rank)?;
         let flat = physical.reshape(&[call.size, tensor.numel()])?;
         let outputs = match dim {
             Some(index) => {

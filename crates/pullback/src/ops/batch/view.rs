@@ -51,6 +51,14 @@ pub(crate) fn expand(call: &Call<'_>) -> Result<Outcome> {
         sizes.len(),
         tensor.ndim()
     );
+    let added = sizes.len() - tensor.ndim();
+    ensure!(
+        sizes[..added].iter().all(|&size| size >= 0),
+        runtime,
+        "The expanded size of the tensor isn't allowed in a leading, non-existing dimension: expand of sizes {} to {}",
+        list(tensor.shape()),
+        list(sizes)
+    );
     let wide = widened(&call.front(tensor)?, sizes.len())?;
     Ok(wide.expand(&behind(call.size, sizes), false)?.into())
 }
@@ -65,11 +73,15 @@ pub(crate) fn as_strided(call: &Call<'_>) -> Result<Outcome> {
     };
     let step = physical.strides()[0];
     // Where an example's memory ends that of the next one begins. (Those that lie in each other reach as far as they do.)
-    let end = offset + extent(call.ints(1), call.ints(2))?;
+    let reach = extent(call.ints(1), call.ints(2))?;
     let start = physical.storage_offset();
     let room = step.max(extent(tensor.shape(), &physical.strides()[1..])?);
+    let is_inside = || {
+        let end = offset.checked_add(reach);
+        start <= offset && end.is_some_and(|end| end <= start + room)
+    };
     ensure!(
-        call.size < 2 || step == 0 || (start <= offset && end <= start + room),
+        call.size < 2 || step == 0 || is_inside(),
         runtime,
         "vmap: as_strided(sizes={}, strides={}, storage_offset={offset}) can access memory outside of `tensor`: each example has {room} elements of memory from {start} on",
         list(call.ints(1)),

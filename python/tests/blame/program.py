@@ -90,13 +90,12 @@ class Program:
     """A broken program, with what its error has to say."""
 
     def __init__(
-        self, run: Callable[[], object], cause: Cause, hint: str | None, phrase: str, wrong: str
+        self, run: Callable[[], object], cause: Cause, hint: str | None, phrase: str
     ) -> None:
         self.run = run
         self.cause = cause
         self.hint = cause.hint if hint is None else hint
         self.phrase = phrase or cause.phrase
-        self.wrong = wrong
         self.name = run.__name__
         self.expected = list(self.find_lines())
 
@@ -155,7 +154,7 @@ PROGRAMS: list[Program] = []
 
 
 def broken(
-    cause: Cause, *, hint: str | None = None, phrase: str = "", wrong: str = ""
+    cause: Cause, *, hint: str | None = None, phrase: str = ""
 ) -> Callable[[Callable[[], object]], Callable[[], object]]:
     """Enters a function as a program that ends with a RuntimeError of this cause.
 
@@ -163,11 +162,10 @@ def broken(
         cause: What the message says.
         hint: A pattern for the hint, where it is another than the usual one of the cause.
         phrase: A part of the message, where it is another than the usual one of the cause.
-        wrong: What is wrong with the message as it is now; the test is expected to fail.
     """
 
     def enter(run: Callable[[], object]) -> Callable[[], object]:
-        PROGRAMS.append(Program(run, cause, hint, phrase, wrong))
+        PROGRAMS.append(Program(run, cause, hint, phrase))
         return run
 
     return enter

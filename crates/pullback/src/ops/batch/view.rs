@@ -34,9 +34,7 @@ pub(crate) fn sizes(call: &Call<'_>) -> Result<Outcome> {
     if let Some(index) = call.place("stride") {
         // One example behind the other.
         let strides = call.ints(index);
-        let extent =
-            call.ints(1).iter().zip(strides).map(|(&n, &s)| (n - 1).max(0) * s).sum::<i64>();
-        values[index] = ints(&behind(extent + 1, strides));
+        values[index] = ints(&behind(extent(call.ints(1), strides)?, strides));
     }
     call.run(&values).map(Outcome::Batched)
 }

@@ -238,7 +238,7 @@ fn of_lower_rank(values: &[Value]) -> Vec<Vec<Value>> {
 #[test]
 fn the_batch_is_no_dimension_of_an_example() {
     super::for_all("batching of lower ranks", DType::F64, |def, sample| {
-        if is_left_out(def) || def.name.starts_with("_") {
+        if is_left_out(def) || def.name.starts_with('_') {
             return Ok(());
         }
         for values in of_lower_rank(&sample.values(def).map_err(text)?) {

@@ -71,6 +71,14 @@ from ._info import finfo, get_printoptions, iinfo
 from ._legacy import CLASSES as _TENSOR_CLASSES
 from ._legacy import set_default_tensor_type
 from ._overridable import make_overridable as _make_overridable
+from ._sparse import (
+    sparse_bsc_tensor,
+    sparse_bsr_tensor,
+    sparse_compressed_tensor,
+    sparse_coo_tensor,
+    sparse_csc_tensor,
+    sparse_csr_tensor,
+)
 from ._tensor import Tensor
 from ._vmap import vmap
 from .amp import GradScaler, autocast
@@ -111,6 +119,7 @@ if TYPE_CHECKING:
     from . import overrides as overrides
     from . import random as random
     from . import return_types as return_types
+    from . import sparse as sparse
     from . import storage as storage
     from . import types as types
     from . import utils as utils
@@ -137,7 +146,10 @@ if TYPE_CHECKING:
     from ._C import long as long
     from ._C import preserve_format as preserve_format
     from ._C import short as short
+    from ._C import sparse_bsc as sparse_bsc
+    from ._C import sparse_bsr as sparse_bsr
     from ._C import sparse_coo as sparse_coo
+    from ._C import sparse_csc as sparse_csc
     from ._C import sparse_csr as sparse_csr
     from ._C import strided as strided
     from ._C import uint8 as uint8
@@ -173,6 +185,7 @@ _lazy.submodules(
     "optim",
     "overrides",
     "return_types",
+    "sparse",
     "types",
     "utils",
 )

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 from . import _C, _hooks, _transform
 from ._overridable import make_overridable as _make_overridable
 
+from ._sparse import of_parts, parts_of
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
@@ -47,6 +49,13 @@ def _rebuild(
             tensor.__setstate__(state)
     else:
         _set_state(tensor, state)
+    return tensor
+
+
+def _rebuild_sparse(parts: tuple[Any, ...], requires_grad: bool, state: Any) -> Tensor:
+    tensor = of_parts(*parts)
+    tensor.requires_grad = requires_grad
+    _set_state(tensor, state)
     return tensor
 
 
@@ -245,9 +254,12 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
             )
         if id(self) in memo:
             return cast("Self", memo[id(self)])
-        parts = self._parts()
-        storage = copy.deepcopy(parts[0], memo)
-        new = _rebuild(type(self), (storage, *parts[1:]), self.requires_grad, None)
+        if self.layout is not _C.strided:
+            new = self.detach().clone().requires_grad_(self.requires_grad)
+        else:
+            parts = self._parts()
+            storage = copy.deepcopy(parts[0], memo)
+            new = _rebuild(type(self), (storage, *parts[1:]), self.requires_grad, None)
         memo[id(self)] = new
         if self.grad is not None:
             new.grad = copy.deepcopy(self.grad, memo)
@@ -261,6 +273,8 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         # A class with a state of its own says what is kept; CPython's default knows no tensors.
         has_own = given is not None and given is not getattr(object, "__getstate__", None)
         state = given(self) if has_own and given is not None else _state(self)
+        if self.layout is not _C.strided:
+            return (_rebuild_sparse, (parts_of(self.detach()), self.requires_grad, state))
         return (_rebuild, (kind, self._parts(), self.requires_grad, state))
 
     def __setstate__(self, state: Any) -> None:

@@ -39,6 +39,21 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
             quote!(Rule(crate::ops::batch::#path))
         }
     };
+    let sparse = match op.word("sparse") {
+        // Those on the values alone have a form for calls that are recorded.
+        Some(word) if matches!(word.text().as_str(), "values" | "norm") => {
+            let (kernel, recorded) = (&word.value, format_ident!("recorded_{}", word.text()));
+            quote!(Values {
+                kernel: crate::ops::sparse::#kernel,
+                recorded: crate::ops::sparse::#recorded
+            })
+        }
+        Some(word) => {
+            let path = &word.value;
+            quote!(Kernel(crate::ops::sparse::#path))
+        }
+        None => quote!(None),
+    };
     let autocast = autocast(op)?;
     let samples = samples(op, "samples");
     let invalid = samples_fn(op, "invalid_samples");
@@ -70,6 +85,7 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
             vjp: &[#(#vjp),*],
             jvp: #jvp,
             batch: crate::dispatch::Batch::#batch,
+            sparse: crate::dispatch::sparse::SparseRule::#sparse,
             autocast: crate::dispatch::CastPolicy::#autocast,
             samples: #samples,
             invalid_samples: #invalid,

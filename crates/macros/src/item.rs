@@ -67,6 +67,7 @@ const WORDS: &[&str] = &[
     "node",
     "method",
     "autocast",
+    "sparse",
 ];
 const FUNCTIONS: &[&str] =
     &["meta", "cpu", "cpu_", "composite", "vjp", "jvp", "batch", "samples", "invalid_samples"];

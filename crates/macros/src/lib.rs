@@ -46,6 +46,7 @@ use syn::parse_macro_input;
 /// | `method = name` | the Rust method's name |
 /// | `meta = f`, `cpu = f`, `samples = f`, `result = f` | a shared function stands for the op's own, or for its dtype rule |
 /// | `jvp = linear` | the forward rule is the op itself |
+/// | `sparse = values`, `sparse = kernel` | computes it where an argument is a sparse tensor: on the values alone, or by a function of `ops::sparse` |
 /// | `batch = pointwise`, `batch = rule` | how a batch dimension goes through it (`vmap`): element by element, or by a function of `ops::batch` |
 #[proc_macro_attribute]
 pub fn op(attr: TokenStream, block: TokenStream) -> TokenStream {

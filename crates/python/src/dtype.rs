@@ -46,7 +46,6 @@ static LAYOUTS: PyOnceLock<Vec<Py<PyAny>>> = PyOnceLock::new();
 static FORMATS: PyOnceLock<Vec<Py<PyAny>>> = PyOnceLock::new();
 static CPU: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-const ALL_LAYOUTS: [Layout; 3] = [Layout::Strided, Layout::SparseCoo, Layout::SparseCsr];
 const ALL_FORMATS: [MemoryFormat; 4] = [
     MemoryFormat::Contiguous,
     MemoryFormat::Preserve,
@@ -410,9 +409,9 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for (alias, dtype) in ALIASES {
         module.add(alias, dtype_object(py, dtype))?;
     }
-    let layouts = ALL_LAYOUTS.map(|l| Py::new(py, PyLayout(l)).map(Py::into_any));
+    let layouts = Layout::ALL.map(|l| Py::new(py, PyLayout(l)).map(Py::into_any));
     let layouts = layouts.into_iter().collect::<PyResult<Vec<_>>>()?;
-    for (layout, object) in ALL_LAYOUTS.iter().zip(&layouts) {
+    for (layout, object) in Layout::ALL.iter().zip(&layouts) {
         module.add(layout.name(), object)?;
     }
     let _ = LAYOUTS.set(py, layouts);

@@ -192,6 +192,9 @@ pub(crate) fn set(
 ) -> PyResult<()> {
     // SAFETY: a slot of tensors.
     let tensor = unsafe { tensor_of(slf) };
+    if tensor.is_sparse() {
+        return Err(PyTypeError::new_err("Cannot assign to a sparse tensor"));
+    }
     let indices = indices(index)?;
     let value = assigned(tensor, value)?;
     let run = || index::set(tensor, &indices, &value);

@@ -4,7 +4,7 @@
 //! accumulated in row-major order of the index, so results are deterministic. Elements are moved by their
 //! size, not their dtype, wherever no arithmetic is done. `gather` has the forms whose index has the
 //! output's rank, `select` those with a one-dimensional index, `advanced` the `x[i, :, j]` form, `mask` masks,
-//! `search` searchsorted and bincount, `embedding` table look-ups.
+//! `search` searchsorted and bincount, `embedding` table look-ups, `sparse` products with sparse matrices.
 
 mod advanced;
 mod embedding;
@@ -13,6 +13,7 @@ mod mask;
 mod search;
 mod select;
 mod slices;
+mod sparse;
 mod table;
 
 pub use advanced::{index, index_put};
@@ -22,6 +23,7 @@ pub use mask::{count_true, masked_scatter, masked_select, nonzero};
 pub use search::{bincount, bincount_size, bucketize, searchsorted};
 pub use select::{index_add, index_copy, index_fill, index_select, put, take};
 pub(crate) use slices::Slices;
+pub use sparse::{Rows, sparse_matmul};
 
 use crate::line::{Layout, Lines, get};
 use crate::{Bool, C64, C128, DType, Element, Error, Result, StridedRef, bf16, f16};

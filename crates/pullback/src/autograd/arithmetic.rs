@@ -5,9 +5,9 @@ use crate::dispatch::{Arg, OpDef, handler};
 use crate::tensor::{preserved_strides, shape::list};
 use crate::{DType, Result, Tensor};
 
-/// `a + b`, recorded if grad mode is on.
+/// `a + b`, recorded if grad mode is on. (The op takes sparse tensors second.)
 pub(super) fn add(a: &Tensor, b: &Tensor) -> Result<Tensor> {
-    a.add(b)
+    if a.is_sparse() && !b.is_sparse() { b.add(a) } else { a.add(b) }
 }
 /// Whether an element is NaN.
 pub(super) fn has_nan(t: &Tensor) -> Result<bool> {
@@ -45,7 +45,7 @@ pub(super) fn copy_with_strides(t: &Tensor, shape: &[i64], strides: &[i64]) -> R
         let out = t.new_empty_strided(shape, &strides)?;
         return out.copy_(t, false);
     }
-    if t.is_handled() {
+    if t.is_handled() || t.is_sparse() {
         // What answers ops itself lays out its own.
         return t.clone_tensor(None);
     }

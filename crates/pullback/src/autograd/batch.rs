@@ -62,14 +62,14 @@ pub(super) struct Batched {
 
 impl Batched {
     fn new(physical: Tensor, level: u64) -> Batched {
-        crate::tensor::handled::add_modes(1);
+        crate::tensor::handled::add_users(1);
         Batched { physical, level }
     }
 }
 
 impl Drop for Batched {
     fn drop(&mut self) {
-        crate::tensor::handled::remove_modes(1);
+        crate::tensor::handled::remove_users(1);
     }
 }
 
@@ -78,7 +78,7 @@ struct Levels(Vec<Level>);
 
 impl Drop for Levels {
     fn drop(&mut self) {
-        crate::tensor::handled::remove_modes(self.0.len());
+        crate::tensor::handled::remove_users(self.0.len());
     }
 }
 
@@ -97,7 +97,7 @@ pub fn enter(size: i64, randomness: Randomness) -> Result<u64> {
     ensure!(size >= 0, value, "vmap: the batch size must not be negative, got {size}");
     handler::set_batcher(answer);
     crate::tensor::handled::set_detach(arithmetic::detach);
-    crate::tensor::handled::add_modes(1);
+    crate::tensor::handled::add_users(1);
     let id = NEXT.fetch_add(1, Relaxed);
     OPEN.with(|open| open.borrow_mut().0.push(Level { id, size, randomness }));
     Ok(id)
@@ -113,7 +113,7 @@ pub fn exit(id: u64) -> Result<()> {
         open.last().is_some_and(|level| level.id == id).then(|| open.pop())
     });
     ensure!(closed.is_some(), runtime, "vmap: level {id} is not the innermost open level");
-    crate::tensor::handled::remove_modes(1);
+    crate::tensor::handled::remove_users(1);
     Ok(())
 }
 
@@ -150,7 +150,7 @@ pub(super) fn snapshot() -> Vec<Level> {
 /// Opens the same levels on a thread that has none of its own.
 pub(super) fn restore(levels: Vec<Level>) {
     if !levels.is_empty() {
-        crate::tensor::handled::add_modes(levels.len());
+        crate::tensor::handled::add_users(levels.len());
         OPEN.with(|open| open.borrow_mut().0 = levels);
     }
 }

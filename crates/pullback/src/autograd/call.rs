@@ -13,7 +13,7 @@ use super::{
 use crate::dispatch::{
     Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs, check_apart_out,
     check_out_dtype, check_outs, check_result, check_separate_outs, check_writable, handler,
-    receiver, run, run_pointwise_fast, run_pointwise_into, write_into,
+    receiver, run, run_pointwise_fast, run_pointwise_into, sparse, write_into,
 };
 use crate::error::{bail, ensure};
 use crate::site::{Scope, Site};
@@ -89,6 +89,12 @@ fn call_general(
     caller: Caller,
 ) -> Result<Outputs> {
     with_tensors(def, args, move |args| {
+        if needs != 0
+            && handler::concerns(args)
+            && let Some(outputs) = sparse::recorded(def, args)
+        {
+            return outputs;
+        }
         if needs != 0 && done.is_none() && saved_hooks::are_active() {
             return call_hooked(def, args, needs, caller);
         }

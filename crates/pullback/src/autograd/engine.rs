@@ -602,6 +602,7 @@ impl<'a> Task<'a> {
             && old.shape() == grad.shape()
             && old.dtype() == grad.dtype()
             && !grad.is_handled()
+            && !old.is_sparse()
             && old.is_contiguous();
         let sum = if sole {
             arithmetic::add_in_place(&old, &grad)?;

@@ -7,7 +7,7 @@ use super::replay::Replay;
 use super::{arithmetic, mode, view};
 use crate::dispatch::Grads;
 use crate::error::{bail, ensure};
-use crate::tensor::{Flag, is_non_overlapping_and_dense};
+use crate::tensor::{Flag, Layout, is_non_overlapping_and_dense};
 use crate::{Result, Tensor};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard};
@@ -234,6 +234,13 @@ impl Tensor {
                 self.device()
             );
             ensure!(
+                g.layout() == self.layout() || g.layout() == Layout::SparseCoo,
+                runtime,
+                "attempting to assign a gradient to a tensor that has data of a different type: layout {} to layout {}",
+                g.layout().spelled(),
+                self.layout().spelled()
+            );
+            ensure!(
                 g.shape() == self.shape(),
                 runtime,
                 "attempting to assign a gradient of size '{}' to a tensor of size '{}'. Please ensure that the gradient and the tensor are the same size",
@@ -395,7 +402,12 @@ pub(super) fn accumulate(node: &Node, leaf: &Tensor, mut grads: Grads) -> Result
             let held = 1 + usize::from(turn.as_ref().is_some_and(|hooks| !hooks.post.is_empty()));
             let unshared = grad.use_count() <= held
                 && grad.geometry().storage.as_ref().is_none_or(|s| s.use_count() == 1);
-            let new = if !recording && unshared && obeys_layout(leaf, &grad) {
+            let is_taken = if grad.is_sparse() {
+                grad.sparse().is_none_or(|parts| parts.is_unshared())
+            } else {
+                !leaf.layout().is_compressed() && obeys_layout(leaf, &grad)
+            };
+            let new = if !recording && unshared && is_taken {
                 if grad.requires_grad() { grad.detached()? } else { grad }
             } else {
                 arithmetic::clone_like(&grad, leaf)?
@@ -403,9 +415,13 @@ pub(super) fn accumulate(node: &Node, leaf: &Tensor, mut grads: Grads) -> Result
             leaf.put_grad(Some(new));
         }
         Some(old) if recording => leaf.put_grad(Some(arithmetic::add(&old, &grad)?)),
+        Some(old) if old.is_sparse() && !grad.is_sparse() => {
+            leaf.put_grad(Some(arithmetic::add(&old, &grad)?));
+        }
         Some(old) => {
             arithmetic::add_in_place(&old, &grad)?;
-            if old.strides() != leaf.strides() && !obeys_layout(leaf, &old) {
+            let is_strided = !old.is_sparse() && !leaf.is_sparse();
+            if is_strided && old.strides() != leaf.strides() && !obeys_layout(leaf, &old) {
                 warn_of_layout(leaf, &old);
             }
         }

@@ -83,7 +83,7 @@ pub(crate) fn copy_into(target: &Tensor, source: &Tensor) -> Result<()> {
 pub(crate) fn needs_derivatives() -> bool {
     mode::is_recording()
         || (level::is_open() && tangent::is_enabled())
-        || crate::dispatch::handler::is_used()
+        || crate::tensor::handled::is_used_by_others()
 }
 
 /// Whether derivatives by this tensor are.

@@ -92,6 +92,10 @@ impl Tensor {
 #[inline]
 pub(crate) fn link_views(def: &'static OpDef, args: &[Arg<'_>], outputs: &[Tensor]) {
     let Some(Arg::Tensor(source)) = args.first() else { return };
+    // What is a view of a strided tensor gives a sparse one of its own places.
+    if source.is_sparse() {
+        return;
+    }
     for output in outputs {
         output.link_to_base(source, def.is(Traits::MULTI_VIEW));
     }

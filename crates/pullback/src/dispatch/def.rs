@@ -50,6 +50,8 @@ pub struct OpDef {
     pub jvp: Jvp,
     /// Its batching rule.
     pub batch: Batch,
+    /// Its kernel for sparse tensors.
+    pub sparse: super::sparse::SparseRule,
     /// What autocast does with its arguments.
     pub autocast: CastPolicy,
     /// Inputs for the property tests.

@@ -27,7 +27,7 @@ struct Stack(Vec<Arc<dyn DispatchMode>>);
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        handled::remove_modes(self.0.len());
+        handled::remove_users(self.0.len());
     }
 }
 
@@ -37,14 +37,14 @@ thread_local! {
 
 /// Lets `mode` answer this thread's ops until [`pop`].
 pub fn push(mode: Arc<dyn DispatchMode>) {
-    handled::add_modes(1);
+    handled::add_users(1);
     STACK.with(|s| s.borrow_mut().0.push(mode));
 }
 
 /// Takes back the innermost mode.
 pub fn pop() -> Option<Arc<dyn DispatchMode>> {
     let last = STACK.with(|s| s.borrow_mut().0.pop());
-    handled::remove_modes(usize::from(last.is_some()));
+    handled::remove_users(usize::from(last.is_some()));
     last
 }
 

@@ -6,7 +6,7 @@
 //! marked and no mode is on, this costs one load for each op. Composites are taken apart first, so that only what has
 //! kernels is seen.
 
-use super::{Arg, OpDef, Outputs, Traits, dispatch_mode, each_tensor};
+use super::{Arg, OpDef, Outputs, Traits, dispatch_mode, each_tensor, sparse};
 use crate::error::ensure;
 pub(crate) use crate::tensor::handled::is_used;
 pub use crate::tensor::handled::{is_off, set_off};
@@ -103,7 +103,14 @@ fn has_marked(args: &[Arg<'_>]) -> bool {
     found
 }
 
-/// Asks the thread's innermost mode, then the handler.
+/// Whether an argument or target of a call is such that `is_so`.
+fn has_any(form: Form<'_>, args: &[Arg<'_>], is_so: fn(&Tensor) -> bool) -> bool {
+    let mut found = matches!(form, Form::Out(outs) if outs.iter().any(|out| is_so(out)));
+    each_tensor(args, |tensor| found |= is_so(tensor));
+    found
+}
+
+/// Asks the thread's innermost mode, then the handler; sparse tensors that nobody else wants have kernels.
 #[cold]
 #[inline(never)]
 pub(crate) fn answer(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
@@ -116,13 +123,14 @@ pub(crate) fn answer(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> R
         declined.push_str(who);
         said = None;
     }
-    let is_marked = has_marked(args)
-        || matches!(form, Form::Out(outs) if outs.iter().any(|t| t.is_handled_now()));
-    if said.is_none() && is_marked {
+    if said.is_none() && has_any(form, args, Tensor::is_marked_now) {
         let handler = HANDLER.get().ok_or_else(|| {
             Error::runtime("a tensor is marked as handled, but there is no handler".to_owned())
         })?;
         said = Some(handler(def, form, args));
+    }
+    if said.is_none() && declined.is_empty() && has_any(form, args, Tensor::is_sparse) {
+        return sparse::answer(def, form, args);
     }
     let outputs = match said.transpose()? {
         Some(Answer::Results(outputs)) => outputs,

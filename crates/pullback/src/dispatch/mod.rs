@@ -2,7 +2,7 @@
 //!
 //! `arg` is the uniform calling convention, `def` what the library knows of an op, `pointwise` prepares
 //! element-by-element kernels, `handler` lets ops be answered from outside, those of marked tensors and of threads with a
-//! `dispatch_mode`. `run` and `write_into` are the kernel's functional and in-place forms; recording is `autograd`'s business, which calls these. Nothing here names an op.
+//! `dispatch_mode`, and hands those on sparse tensors to `sparse`. `run` and `write_into` are the kernel's functional and in-place forms; recording is `autograd`'s business, which calls these. Nothing here names an op.
 
 mod arg;
 pub mod batch;
@@ -10,6 +10,7 @@ mod def;
 pub mod dispatch_mode;
 pub mod handler;
 mod pointwise;
+pub mod sparse;
 
 pub use arg::{
     Arg, FromArg, Grads, IntoGrads, IntoOutputs, IntoSpecs, Outputs, Specs, TensorVec, Value,
@@ -257,7 +258,9 @@ pub(crate) fn check_out_dtype(def: &OpDef, from: crate::DType, to: crate::DType)
 /// Refuses targets whose elements share memory with each other.
 pub(crate) fn check_writable(target: &Tensor) -> Result<()> {
     ensure!(
-        target.is_contiguous() || !may_overlap_itself(target.shape(), target.strides()),
+        target.is_contiguous()
+            || target.is_sparse()
+            || !may_overlap_itself(target.shape(), target.strides()),
         runtime,
         "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() the tensor before performing the operation."
     );

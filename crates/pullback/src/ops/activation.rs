@@ -35,7 +35,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// `max(self, 0)`; NaN stays. The gradient at 0 is 0.
 #[op("relu(Tensor self) -> Tensor", inplace, out, meta = broadcast, cpu = relu, batch = pointwise,
-     jvp = elementwise, samples = unary_nonzero)]
+     jvp = elementwise, samples = unary_nonzero, sparse = values)]
 impl Relu {
     fn vjp_self(grad: &Tensor, result: &Tensor) -> Result<Tensor> {
         grad.threshold_backward(result, Scalar::Int(0))

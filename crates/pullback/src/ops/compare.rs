@@ -261,11 +261,11 @@ impl IsNonzero {
 }
 
 /// Whether each element is NaN; of a complex number, whether either part is.
-#[op("isnan(Tensor self) -> Tensor", not_differentiable, meta = predicate, cpu = isnan, batch = pointwise, samples = unary)]
+#[op("isnan(Tensor self) -> Tensor", not_differentiable, meta = predicate, cpu = isnan, batch = pointwise, samples = unary, sparse = values)]
 impl Isnan {}
 
 /// Whether each element is infinite; of a complex number, whether either part is.
-#[op("isinf(Tensor self) -> Tensor", not_differentiable, meta = predicate, cpu = isinf, batch = pointwise, samples = unary)]
+#[op("isinf(Tensor self) -> Tensor", not_differentiable, meta = predicate, cpu = isinf, batch = pointwise, samples = unary, sparse = values)]
 impl Isinf {}
 
 /// Whether each element is neither infinite nor NaN; of a complex number, whether both parts are.

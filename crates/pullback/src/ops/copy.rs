@@ -30,7 +30,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 /// Copies the elements into a new tensor that keeps the order of dimensions in memory, or takes
 /// `memory_format`'s.
 #[op("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", method = clone_tensor_default,
-     batch = pointwise, jvp = linear, samples = unary)]
+     batch = pointwise, jvp = linear, samples = unary, sparse = clone)]
 impl CloneTensor {
     fn cpu(self_: &Tensor, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
         let format = memory_format.unwrap_or(MemoryFormat::Preserve);
@@ -51,8 +51,7 @@ impl CloneTensor {
 #[op(
     "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
     node = "torch::autograd::CopyBackwards",
-    method_only, batch = pointwise
-)]
+    method_only, batch = pointwise, sparse = copy)]
 impl Copy {
     fn cpu_(self_: &Tensor, src: &Tensor) -> Result<()> {
         if src.shape() != self_.shape() {
@@ -78,7 +77,7 @@ impl Copy {
 
 /// Copies the elements into a new tensor of another dtype, order of dimensions or device.
 #[op("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
-     node = "ToCopy", internal, batch = pointwise, jvp = linear, samples = unary)]
+     node = "ToCopy", internal, batch = pointwise, jvp = linear, samples = unary, sparse = convert)]
 impl Convert {
     fn cpu(
         self_: &Tensor,
@@ -181,7 +180,7 @@ impl FillTensor {
 }
 
 /// Writes zero into every element.
-#[op("zero_(Tensor(a!) self) -> Tensor(a!)", writes_one_value, method = zero_, node = "Zero", samples = unary, batch = pass)]
+#[op("zero_(Tensor(a!) self) -> Tensor(a!)", writes_one_value, method = zero_, node = "Zero", samples = unary, batch = pass, sparse = zero)]
 impl Zero {
     fn cpu_(self_: &Tensor) -> Result<()> {
         let mut iter = Iter::new(&[self_.view_mut()], &[])?;
@@ -194,7 +193,7 @@ impl Zero {
 
 /// The complex conjugate of every element, computed at once.
 #[op("conj_physical(Tensor self) -> Tensor", inplace, out, meta = broadcast, cpu = conj,
-     batch = pointwise, samples = unary, jvp = linear)]
+     batch = pointwise, samples = unary, jvp = linear, sparse = values)]
 impl ConjPhysical {
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.conj_physical()
@@ -202,7 +201,7 @@ impl ConjPhysical {
 }
 
 /// The real parts, copied.
-#[op("_real_part(Tensor self) -> Tensor", internal, method = real_part, meta = real, cpu = real, batch = pointwise, samples = unary, jvp = linear)]
+#[op("_real_part(Tensor self) -> Tensor", internal, method = real_part, meta = real, cpu = real, batch = pointwise, samples = unary, jvp = linear, sparse = values)]
 impl RealPart {
     fn vjp_self(grad: &Tensor, self_dtype: DType) -> Result<Tensor> {
         grad.to_dtype(self_dtype)
@@ -210,7 +209,7 @@ impl RealPart {
 }
 
 /// The imaginary parts, copied.
-#[op("_imag_part(Tensor self) -> Tensor", internal, method = imag_part, meta = real, cpu = imag, batch = pointwise)]
+#[op("_imag_part(Tensor self) -> Tensor", internal, method = imag_part, meta = real, cpu = imag, batch = pointwise, sparse = values)]
 impl ImagPart {
     fn vjp_self(grad: &Tensor, self_dtype: DType) -> Result<Tensor> {
         let unit = Scalar::Complex(0.0, 1.0);

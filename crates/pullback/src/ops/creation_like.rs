@@ -28,8 +28,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     function_only,
     not_differentiable,
-    samples = creation_like, batch = pass
-)]
+    samples = creation_like, batch = pass, sparse = blank)]
 impl EmptyLike {
     fn cpu(
         self_: &Tensor,
@@ -55,8 +54,7 @@ impl EmptyLike {
     "zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
     function_only,
     not_differentiable,
-    samples = creation_like, batch = pass
-)]
+    samples = creation_like, batch = pass, sparse = blank)]
 impl ZerosLike {
     fn cpu(
         self_: &Tensor,

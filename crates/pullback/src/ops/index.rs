@@ -4,6 +4,7 @@
 //! Index tensors are int64 or int32 and never have a gradient. A gradient goes back through the op that
 //! writes to the places that were read, adding where one was read twice.
 
+use super::sparse;
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -240,7 +241,7 @@ impl Index {
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     exact_out,
     separate,
-    not_differentiable(index), jvp = linear, batch = index_select)]
+    not_differentiable(index), jvp = linear, batch = index_select, sparse = index_select)]
 impl IndexSelect {
     fn cpu(self_: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         let dim = wrap_dim(dim, self_.ndim())?;
@@ -260,6 +261,9 @@ impl IndexSelect {
         if self_.ndim() == 0 { out.view(&[]) } else { Ok(out) }
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: i64, index: &Tensor) -> Result<Tensor> {
+        if grad.is_sparse() {
+            return sparse::index_select_backward(grad, self_shape, dim, index);
+        }
         let zeros = TensorSpec::of(self_shape, grad.dtype()).zeros()?;
         zeros.index_add(dim, index, grad)
     }
@@ -313,7 +317,16 @@ impl Gather {
         }
         Ok(out)
     }
-    fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: i64, index: &Tensor) -> Result<Tensor> {
+    fn vjp_self(
+        grad: &Tensor,
+        self_shape: &[i64],
+        dim: i64,
+        index: &Tensor,
+        sparse_grad: bool,
+    ) -> Result<Tensor> {
+        if sparse_grad {
+            return sparse::gather_backward(grad, self_shape, dim, index);
+        }
         let zeros = TensorSpec::of(self_shape, grad.dtype()).zeros()?;
         zeros.scatter_add(dim, index, grad)
     }
@@ -447,13 +460,8 @@ fn from_start(places: &Tensor, size: i64) -> Result<Tensor> {
     function_only,
     not_differentiable(indices), jvp = linear, batch = embedding)]
 impl Embedding {
-    fn cpu(weight: &Tensor, indices: &Tensor, sparse: bool) -> Result<Tensor> {
+    fn cpu(weight: &Tensor, indices: &Tensor) -> Result<Tensor> {
         ensure!(weight.ndim() == 2, runtime, "'weight' must be 2-D");
-        ensure!(
-            !sparse,
-            not_implemented,
-            "embedding(): sparse gradients are not supported by this build"
-        );
         ensure!(
             matches!(indices.dtype(), DType::I64 | DType::I32),
             runtime,
@@ -472,7 +480,12 @@ impl Embedding {
         weight_shape: &[i64],
         padding_idx: i64,
         scale_grad_by_freq: bool,
+        sparse: bool,
     ) -> Result<Tensor> {
+        if sparse {
+            let wants = (padding_idx, scale_grad_by_freq);
+            return sparse::embedding_backward(grad, indices, weight_shape, wants);
+        }
         grad.embedding_dense_backward(indices, weight_shape[0], padding_idx, scale_grad_by_freq)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

@@ -98,7 +98,7 @@ fn cat_shape(tensors: &[Tensor], dim: i64) -> Result<(Dims, usize)> {
 
 /// Joins tensors of equal size in all dimensions but `dim`; their dtypes promote. One-dimensional tensors
 /// without elements are skipped.
-#[op("cat(Tensor[] tensors, int dim=0) -> Tensor", out, separate, alias("concat", "concatenate"), autocast = promote, jvp = linear, batch = joined)]
+#[op("cat(Tensor[] tensors, int dim=0) -> Tensor", out, separate, alias("concat", "concatenate"), autocast = promote, jvp = linear, batch = joined, sparse = cat)]
 impl Cat {
     fn cpu(tensors: &[Tensor], dim: i64) -> Result<Tensor> {
         ensure!(!tensors.is_empty(), value, "torch.cat(): expected a non-empty list of Tensors");
@@ -167,7 +167,7 @@ impl Cat {
 }
 
 /// Joins tensors of equal shape along a new dimension.
-#[op("stack(Tensor[] tensors, int dim=0) -> Tensor", out, separate, autocast = promote, jvp = linear, batch = joined)]
+#[op("stack(Tensor[] tensors, int dim=0) -> Tensor", out, separate, autocast = promote, jvp = linear, batch = joined, sparse = stack)]
 impl Stack {
     fn cpu(tensors: &[Tensor], dim: i64) -> Result<Tensor> {
         let Some(first) = tensors.first() else {

@@ -57,6 +57,7 @@ mod scatter;
 mod scatter_reduce;
 mod softmax;
 mod sort;
+pub(crate) mod sparse;
 mod split;
 mod ternary;
 mod trigonometry;
@@ -128,6 +129,12 @@ static FAMILIES: &[Family] = &[
     rnn_layer::OPS,
     dropout::OPS,
     view::OPS,
+    sparse::coo::OPS,
+    sparse::compressed::OPS,
+    sparse::convert::OPS,
+    sparse::mask::OPS,
+    sparse::product::OPS,
+    sparse::reduce::OPS,
 ];
 
 /// Every op.

@@ -94,7 +94,7 @@ impl Nextafter {
 }
 
 /// Whether the sign of a number is set, of zero and NaN too.
-#[op("signbit(Tensor self) -> Tensor", out, not_differentiable, batch = pass)]
+#[op("signbit(Tensor self) -> Tensor", out, not_differentiable, batch = pass, sparse = values)]
 impl Signbit {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         ensure!(

@@ -15,7 +15,7 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] = &[&SUM, &SUM_DIM];
 
 /// Sums all elements. Integer and bool inputs sum in int64 unless `dtype` is given.
-#[op("sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", jvp = linear, batch = reduction, samples = unary)]
+#[op("sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", jvp = linear, batch = reduction, samples = unary, sparse = sum)]
 impl Sum {
     fn cpu(self_: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
         sum(self_, None, false, dtype)
@@ -28,7 +28,7 @@ impl Sum {
 /// Sums over `dim`, or over every dimension if `dim` is `None` or empty.
 /// Integer and bool inputs sum in int64 unless `dtype` is given.
 #[op("sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-     out, node = "SumBackward1", jvp = linear, batch = reduction)]
+     out, node = "SumBackward1", jvp = linear, batch = reduction, sparse = sum_dim)]
 impl SumDim {
     fn cpu(
         self_: &Tensor,

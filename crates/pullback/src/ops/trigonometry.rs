@@ -29,7 +29,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// The sine.
 #[op("sin(Tensor self) -> Tensor", inplace, out, meta = float, cpu = sin, batch = pointwise, jvp = elementwise,
-     samples = unary)]
+     samples = unary, sparse = values)]
 impl Sin {
     fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
         grad.mul(&self_.cos()?.conj()?)
@@ -47,7 +47,7 @@ impl Cos {
 
 /// The tangent.
 #[op("tan(Tensor self) -> Tensor", inplace, out, meta = float, cpu = tan, batch = pointwise, jvp = elementwise,
-     samples = unary_unit)]
+     samples = unary_unit, sparse = values)]
 impl Tan {
     fn vjp_self(grad: &Tensor, result: &Tensor) -> Result<Tensor> {
         grad.mul(&square_and(result, 1.0)?.conj()?)
@@ -56,7 +56,7 @@ impl Tan {
 
 /// The inverse sine, in `[-π/2, π/2]`; NaN for real numbers outside `[-1, 1]`.
 #[op("asin(Tensor self) -> Tensor", inplace, out, alias("arcsin"), meta = float, cpu = asin, batch = pointwise,
-     jvp = elementwise, samples = unary_unit)]
+     jvp = elementwise, samples = unary_unit, sparse = values)]
 impl Asin {
     fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
         grad.mul(&self_.mul(self_)?.minus_from(1.0)?.rsqrt()?.conj()?)
@@ -74,7 +74,7 @@ impl Acos {
 
 /// The inverse tangent, in `[-π/2, π/2]`.
 #[op("atan(Tensor self) -> Tensor", inplace, out, alias("arctan"), meta = float, cpu = atan, batch = pointwise,
-     jvp = elementwise, samples = unary)]
+     jvp = elementwise, samples = unary, sparse = values)]
 impl Atan {
     fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
         grad.div(&square_and(self_, 1.0)?.conj()?)
@@ -83,7 +83,7 @@ impl Atan {
 
 /// The hyperbolic sine: `(e^self - e^-self) / 2`.
 #[op("sinh(Tensor self) -> Tensor", inplace, out, meta = float, cpu = sinh, batch = pointwise, jvp = elementwise,
-     samples = unary)]
+     samples = unary, sparse = values)]
 impl Sinh {
     fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
         grad.mul(&self_.cosh()?.conj()?)
@@ -101,7 +101,7 @@ impl Cosh {
 
 /// The hyperbolic tangent: `sinh(self) / cosh(self)`.
 #[op("tanh(Tensor self) -> Tensor", inplace, out, meta = float, cpu = tanh, batch = pointwise, jvp = elementwise,
-     samples = unary)]
+     samples = unary, sparse = values)]
 impl Tanh {
     fn vjp_self(grad: &Tensor, result: &Tensor) -> Result<Tensor> {
         grad.tanh_backward(result)
@@ -131,7 +131,7 @@ impl TanhBackward {
 
 /// The inverse hyperbolic sine.
 #[op("asinh(Tensor self) -> Tensor", inplace, out, alias("arcsinh"), meta = float, cpu = asinh, batch = pointwise,
-     jvp = elementwise, samples = unary)]
+     jvp = elementwise, samples = unary, sparse = values)]
 impl Asinh {
     fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
         grad.mul(&square_and(self_, 1.0)?.rsqrt()?.conj()?)
@@ -151,7 +151,7 @@ impl Acosh {
 
 /// The inverse hyperbolic tangent; NaN for real numbers outside `[-1, 1]`.
 #[op("atanh(Tensor self) -> Tensor", inplace, out, alias("arctanh"), meta = float, cpu = atanh, batch = pointwise,
-     jvp = elementwise, samples = unary_unit)]
+     jvp = elementwise, samples = unary_unit, sparse = values)]
 impl Atanh {
     fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
         grad.div(&self_.mul(self_)?.minus_from(1.0)?.conj()?)
@@ -159,7 +159,7 @@ impl Atanh {
 }
 
 /// Degrees to radians: `self * π / 180`.
-#[op("deg2rad(Tensor self) -> Tensor", inplace, out, apart, node = "Deg2Rad", batch = pointwise, jvp = linear, samples = unary)]
+#[op("deg2rad(Tensor self) -> Tensor", inplace, out, apart, node = "Deg2Rad", batch = pointwise, jvp = linear, samples = unary, sparse = values)]
 impl Deg2rad {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         refuse_complex("deg2rad", self_)?;
@@ -171,7 +171,7 @@ impl Deg2rad {
 }
 
 /// Radians to degrees: `self * 180 / π`.
-#[op("rad2deg(Tensor self) -> Tensor", inplace, out, apart, node = "Rad2Deg", batch = pointwise, jvp = linear, samples = unary)]
+#[op("rad2deg(Tensor self) -> Tensor", inplace, out, apart, node = "Rad2Deg", batch = pointwise, jvp = linear, samples = unary, sparse = values)]
 impl Rad2deg {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         refuse_complex("rad2deg", self_)?;

@@ -15,7 +15,7 @@ pub(crate) static OPS: &[&OpDef] =
     &[&ANY, &ANY_DIM, &ANY_DIMS, &ALL, &ALL_DIM, &ALL_DIMS, &COUNT_NONZERO, &COUNT_NONZERO_DIMS];
 
 /// Whether any element is not zero; false for no elements.
-#[op("any(Tensor self) -> Tensor", out, not_differentiable, batch = reduction, samples = unary)]
+#[op("any(Tensor self) -> Tensor", out, not_differentiable, batch = reduction, samples = unary, sparse = any)]
 impl Any {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         reduced(self_, &wrap_dims(None, self_.ndim())?, false, truth_dtype(self_), reduce::any)

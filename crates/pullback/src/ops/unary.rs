@@ -55,7 +55,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// The negative: `out[i] = -self[i]`. Integers wrap; bool is refused.
 #[op("neg(Tensor self) -> Tensor", inplace, out, alias("negative"), meta = broadcast, cpu = neg, batch = pointwise,
-     jvp = linear, samples = unary)]
+     jvp = linear, samples = unary, sparse = values)]
 impl Neg {
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.neg()
@@ -72,7 +72,7 @@ impl Neg {
 
 /// The distance from zero. Complex numbers give their real dtype; the gradient at 0 is 0.
 #[op("abs(Tensor self) -> Tensor", inplace, out, alias("absolute"), meta = real, cpu = abs, batch = pointwise,
-     samples = unary_nonzero)]
+     samples = unary_nonzero, sparse = values)]
 impl Abs {
     fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
         grad.mul(&self_.sgn()?)
@@ -84,7 +84,7 @@ impl Abs {
 
 /// -1, 0 or 1 by the sign; 0 for NaN. The gradient is 0. Complex numbers are refused.
 #[op("sign(Tensor self) -> Tensor", inplace = method, out, meta = broadcast, cpu = sign, batch = pointwise, jvp = elementwise,
-     samples = unary_nonzero)]
+     samples = unary_nonzero, sparse = values)]
 impl Sign {
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -93,7 +93,7 @@ impl Sign {
 
 /// `self / |self|`, 0 at 0: the sign, or for complex numbers the direction.
 #[op("sgn(Tensor self) -> Tensor", inplace = method, out, meta = broadcast, cpu = sgn, batch = pointwise,
-     samples = unary_nonzero)]
+     samples = unary_nonzero, sparse = values)]
 impl Sgn {
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
         turned(grad, self_, result)
@@ -126,7 +126,7 @@ impl Positive {
 }
 
 /// The angle with the positive real axis, in `[-π, π]`; of real numbers 0 or π, with gradient 0.
-#[op("angle(Tensor self) -> Tensor", out, batch = pointwise, samples = unary_nonzero)]
+#[op("angle(Tensor self) -> Tensor", out, batch = pointwise, samples = unary_nonzero, sparse = values)]
 impl Angle {
     fn meta(self_: &Tensor) -> Result<TensorSpec> {
         let spec = TensorSpec::broadcast(&[self_])?.to_float();
@@ -218,7 +218,7 @@ impl ResolveNeg {
 
 /// The largest whole number not above each element; integers are copied. The gradient is 0.
 #[op("floor(Tensor self) -> Tensor", inplace, out, meta = broadcast, cpu = floor, batch = pointwise,
-     jvp = elementwise, samples = unary)]
+     jvp = elementwise, samples = unary, sparse = values)]
 impl Floor {
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -227,7 +227,7 @@ impl Floor {
 
 /// The smallest whole number not below each element; integers are copied. The gradient is 0.
 #[op("ceil(Tensor self) -> Tensor", inplace, out, meta = broadcast, cpu = ceil, batch = pointwise,
-     jvp = elementwise, samples = unary)]
+     jvp = elementwise, samples = unary, sparse = values)]
 impl Ceil {
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -235,7 +235,7 @@ impl Ceil {
 }
 
 /// The nearest whole number, ties to even; integers are copied. The gradient is 0.
-#[op("round(Tensor self) -> Tensor", inplace, out, batch = pointwise, meta = broadcast, jvp = elementwise, samples = unary)]
+#[op("round(Tensor self) -> Tensor", inplace, out, batch = pointwise, meta = broadcast, jvp = elementwise, samples = unary, sparse = values)]
 impl Round {
     fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {
         elementwise::round(iter, 0)
@@ -247,7 +247,7 @@ impl Round {
 
 /// The nearest number with `decimals` places (negative: tens, hundreds, ...), ties to even. The gradient is 0.
 #[op("round.decimals(Tensor self, *, int decimals) -> Tensor", inplace, out, node = "RoundBackward1",
-     batch = pointwise, meta = broadcast, jvp = elementwise)]
+     batch = pointwise, meta = broadcast, jvp = elementwise, sparse = values)]
 impl RoundDecimals {
     fn cpu(iter: &mut Iter, decimals: i64) -> pullback_kernels::Result<()> {
         elementwise::round(iter, decimals)
@@ -263,7 +263,7 @@ impl RoundDecimals {
 
 /// The whole part, towards zero; integers are copied. The gradient is 0.
 #[op("trunc(Tensor self) -> Tensor", inplace, out, alias("fix"), meta = broadcast, cpu = trunc, batch = pointwise,
-     jvp = elementwise, samples = unary)]
+     jvp = elementwise, samples = unary, sparse = values)]
 impl Trunc {
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -272,7 +272,7 @@ impl Trunc {
 
 /// What rounding towards zero leaves: `self - trunc(self)`.
 #[op("frac(Tensor self) -> Tensor", inplace, out, meta = broadcast, cpu = frac, batch = pointwise,
-     jvp = elementwise, samples = unary)]
+     jvp = elementwise, samples = unary, sparse = values)]
 impl Frac {
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         Ok(grad.clone())
@@ -282,7 +282,7 @@ impl Frac {
 /// NaN replaced by `nan` (0), positive infinity by `posinf` (the dtype's largest number) and negative
 /// infinity by `neginf` (its smallest). The gradient there is 0.
 #[op("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", inplace, out,
-     meta = broadcast, batch = pointwise)]
+     meta = broadcast, batch = pointwise, sparse = values)]
 impl NanToNum {
     fn cpu(
         iter: &mut Iter,
@@ -332,7 +332,7 @@ impl Exp2 {
 
 /// `e^self - 1`, exact near 0. Integers give the default floating dtype.
 #[op("expm1(Tensor self) -> Tensor", inplace, out, meta = float, cpu = expm1, batch = pointwise, jvp = elementwise,
-     samples = unary)]
+     samples = unary, sparse = values)]
 impl Expm1 {
     fn vjp_self(grad: &Tensor, result: &Tensor) -> Result<Tensor> {
         grad.mul(&result.conj()?.plus(1)?)
@@ -368,7 +368,7 @@ impl Log10 {
 
 /// `ln(1 + self)`, exact near 0. Integers give the default floating dtype.
 #[op("log1p(Tensor self) -> Tensor", inplace, out, meta = float, cpu = log1p, node = "Log1P", batch = pointwise, jvp = elementwise,
-     samples = unary_positive)]
+     samples = unary_positive, sparse = values)]
 impl Log1p {
     fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
         grad.div(&self_.plus(1)?.conj()?)
@@ -377,7 +377,7 @@ impl Log1p {
 
 /// The square root; NaN for negative real numbers. Integers give the default floating dtype.
 #[op("sqrt(Tensor self) -> Tensor", inplace, out, meta = float, cpu = sqrt, batch = pointwise, jvp = elementwise,
-     samples = unary_positive)]
+     samples = unary_positive, sparse = values)]
 impl Sqrt {
     fn vjp_self(grad: &Tensor, result: &Tensor) -> Result<Tensor> {
         grad.div(&result.conj()?.times(2)?)
@@ -443,7 +443,7 @@ impl SigmoidBackward {
 
 /// The error function: `2/sqrt(π) * integral of e^(-t^2) from 0 to self`. Integers give the default floating dtype.
 #[op("erf(Tensor self) -> Tensor", inplace, out, meta = float, cpu = erf, batch = pointwise, jvp = elementwise,
-     samples = unary)]
+     samples = unary, sparse = values)]
 impl Erf {
     fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
         grad.mul(&bell(self_)?)

@@ -1,5 +1,6 @@
 //! Views: other sizes, strides and offsets over the same memory.
 
+use super::sparse;
 use crate::dispatch::OpDef;
 use crate::dispatch::Value;
 use crate::error::{bail, ensure};
@@ -83,7 +84,7 @@ impl Reshape {
 }
 
 /// Dimensions of size 1 repeated without copying; -1 keeps a size.
-#[op("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", view, method_only, jvp = linear, method = expand_view, batch = expand)]
+#[op("expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", view, method_only, jvp = linear, method = expand_view, batch = expand, sparse = expand)]
 impl Expand {
     fn cpu(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
         ensure!(
@@ -311,7 +312,7 @@ fn as_strided_backward(
 }
 
 /// The same memory without history; in-place writes to either are seen by both.
-#[op("detach(Tensor(a) self) -> Tensor(a)", not_differentiable, batch = pass)]
+#[op("detach(Tensor(a) self) -> Tensor(a)", not_differentiable, batch = pass, sparse = alias)]
 impl Detach {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         self_.detached()
@@ -322,7 +323,7 @@ impl Detach {
 }
 
 /// A view of everything.
-#[op("alias(Tensor(a) self) -> Tensor(a)", function_only, view, bijective, internal, jvp = linear, samples = unary, batch = pass)]
+#[op("alias(Tensor(a) self) -> Tensor(a)", function_only, view, bijective, internal, jvp = linear, samples = unary, batch = pass, sparse = alias)]
 impl Alias {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         self_.alias_with(self_.shape(), self_.strides(), self_.storage_offset())
@@ -333,7 +334,7 @@ impl Alias {
 }
 
 /// The dimensions in another order.
-#[op("permute(Tensor(a) self, int[] dims) -> Tensor(a)", view, bijective, jvp = linear, batch = permute)]
+#[op("permute(Tensor(a) self, int[] dims) -> Tensor(a)", view, bijective, jvp = linear, batch = permute, sparse = permute)]
 impl Permute {
     fn cpu(self_: &Tensor, dims: &[i64]) -> Result<Tensor> {
         ensure!(
@@ -386,7 +387,7 @@ impl Permute {
 }
 
 /// Two dimensions swapped.
-#[op("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", view, bijective, jvp = linear, alias("swapaxes", "swapdims"), batch = swapped)]
+#[op("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", view, bijective, jvp = linear, alias("swapaxes", "swapdims"), batch = swapped, sparse = swapped)]
 impl Transpose {
     fn cpu(self_: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
         let (a, b) = (wrap_dim(dim0, self_.ndim())?, wrap_dim(dim1, self_.ndim())?);
@@ -410,7 +411,7 @@ impl Transpose {
 }
 
 /// The slice at `index` of dimension `dim`, without that dimension.
-#[op("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", view, jvp = linear, batch = pick_view)]
+#[op("select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", view, jvp = linear, batch = pick_view, sparse = select)]
 impl Select {
     fn cpu(self_: &Tensor, dim: i64, index: i64) -> Result<Tensor> {
         ensure!(self_.ndim() > 0, index, "select() cannot be applied to a 0-dim tensor.");
@@ -452,7 +453,7 @@ impl Select {
 }
 
 /// Every `step`-th index of dimension `dim` from `start` up to `end`; both may count from the end.
-#[op("slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)", function_only, view, internal, jvp = linear, batch = pick_view)]
+#[op("slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)", function_only, view, internal, jvp = linear, batch = pick_view, sparse = narrow)]
 impl Slice {
     fn cpu(
         self_: &Tensor,
@@ -533,6 +534,9 @@ impl SliceInverse {
 impl Tensor {
     /// Zeros of `shape` with `self` at `index` of `dim`.
     pub(crate) fn select_backward(&self, shape: &[i64], dim: i64, index: i64) -> Result<Tensor> {
+        if self.is_sparse() {
+            return sparse::select_backward(self, shape, dim, index);
+        }
         let out = room_for(self, shape)?;
         out.select(dim, index)?.copy_(self, false)?;
         Ok(out)
@@ -546,6 +550,9 @@ impl Tensor {
         end: Option<i64>,
         step: i64,
     ) -> Result<Tensor> {
+        if self.is_sparse() {
+            return sparse::slice_backward(self, shape, dim, start, step);
+        }
         let out = room_for(self, shape)?;
         out.slice(dim, start, end, step)?.copy_(self, false)?;
         Ok(out)

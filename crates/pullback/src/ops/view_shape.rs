@@ -144,7 +144,7 @@ fn check_t(self_: &Tensor) -> Result<()> {
 }
 
 /// A matrix transposed; vectors and numbers as they are.
-#[op("t(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear, method = t, batch = swapped)]
+#[op("t(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear, method = t, batch = swapped, sparse = swapped)]
 impl Transposed {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         check_t(self_)?;
@@ -191,7 +191,7 @@ impl TransposeInPlace {
 }
 
 /// Without its dimensions of size 1.
-#[op("squeeze(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear, batch = squeeze)]
+#[op("squeeze(Tensor(a) self) -> Tensor(a)", view, bijective, jvp = linear, batch = squeeze, sparse = squeeze_dim)]
 impl Squeeze {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         seen_as(self_, squeezed(self_, None)?)
@@ -209,7 +209,7 @@ impl Squeeze {
 }
 
 /// Without dimension `dim`, if its size is 1.
-#[op("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward1", batch = squeeze_dim)]
+#[op("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward1", batch = squeeze_dim, sparse = squeeze_dim)]
 impl SqueezeDim {
     fn cpu(self_: &Tensor, dim: i64) -> Result<Tensor> {
         seen_as(self_, squeezed(self_, Some(&[dim]))?)
@@ -224,7 +224,7 @@ impl SqueezeDim {
 }
 
 /// Without those of the dimensions `dim` whose size is 1.
-#[op("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward2", batch = squeeze_dim)]
+#[op("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", view, bijective, jvp = linear, node = "SqueezeBackward2", batch = squeeze_dim, sparse = squeeze_dim)]
 impl SqueezeDims {
     fn cpu(self_: &Tensor, dim: &[i64]) -> Result<Tensor> {
         seen_as(self_, squeezed(self_, Some(dim))?)
@@ -277,7 +277,7 @@ impl SqueezeDimsInPlace {
 }
 
 /// With a new dimension of size 1 at `dim`.
-#[op("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear, batch = unsqueeze)]
+#[op("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", view, bijective, jvp = linear, batch = unsqueeze, sparse = unsqueeze)]
 impl Unsqueeze {
     fn cpu(self_: &Tensor, dim: i64) -> Result<Tensor> {
         seen_as(self_, unsqueezed(self_, dim)?)

@@ -151,8 +151,9 @@ impl Tensor {
             return made;
         }
         let out = Tensor::of_same_geometry(self.geometry())?;
-        if self.has_flag(Flag::INFERENCE) {
-            out.set_flag_fresh(Flag::INFERENCE);
+        let kept = self.flags() & (Flag::INFERENCE | Flag::SPARSE);
+        if kept != 0 {
+            out.set_flag_fresh(kept);
         }
         Ok(out)
     }
@@ -164,7 +165,9 @@ impl Tensor {
         }
         let mut geometry = self.geometry().clone();
         geometry.version = Some(Version::new(0).into());
-        Tensor::from_geometry(geometry)
+        let out = Tensor::from_geometry(geometry)?;
+        out.set_flag_fresh(self.flags() & Flag::SPARSE);
+        Ok(out)
     }
 
     pub(crate) fn version_counter(&self) -> Option<&Version> {

@@ -86,15 +86,71 @@ pub enum Layout {
     SparseCoo,
     /// Compressed rows.
     SparseCsr,
+    /// Compressed columns.
+    SparseCsc,
+    /// Compressed rows of blocks.
+    SparseBsr,
+    /// Compressed columns of blocks.
+    SparseBsc,
 }
 
 impl Layout {
+    /// All of them.
+    pub const ALL: [Layout; 6] = [
+        Layout::Strided,
+        Layout::SparseCoo,
+        Layout::SparseCsr,
+        Layout::SparseCsc,
+        Layout::SparseBsr,
+        Layout::SparseBsc,
+    ];
     /// `torch.strided`'s last part and its siblings.
     pub fn name(self) -> &'static str {
         match self {
             Layout::Strided => "strided",
             Layout::SparseCoo => "sparse_coo",
             Layout::SparseCsr => "sparse_csr",
+            Layout::SparseCsc => "sparse_csc",
+            Layout::SparseBsr => "sparse_bsr",
+            Layout::SparseBsc => "sparse_bsc",
+        }
+    }
+    /// As messages spell it: `SparseCsr`.
+    pub fn spelled(self) -> &'static str {
+        match self {
+            Layout::Strided => "Strided",
+            Layout::SparseCoo => "Sparse",
+            Layout::SparseCsr => "SparseCsr",
+            Layout::SparseCsc => "SparseCsc",
+            Layout::SparseBsr => "SparseBsr",
+            Layout::SparseBsc => "SparseBsc",
+        }
+    }
+    /// Whether rows or columns are compressed.
+    pub fn is_compressed(self) -> bool {
+        !matches!(self, Layout::Strided | Layout::SparseCoo)
+    }
+    /// Whether rows (not columns) are compressed; nothing for other layouts.
+    pub fn compresses_rows(self) -> Option<bool> {
+        match self {
+            Layout::Strided | Layout::SparseCoo => None,
+            Layout::SparseCsr | Layout::SparseBsr => Some(true),
+            Layout::SparseCsc | Layout::SparseBsc => Some(false),
+        }
+    }
+    /// Whether the values are blocks.
+    pub fn is_blocked(self) -> bool {
+        matches!(self, Layout::SparseBsr | Layout::SparseBsc)
+    }
+    /// The layout of the transpose.
+    #[must_use]
+    pub fn transposed(self) -> Layout {
+        match self {
+            Layout::SparseCsr => Layout::SparseCsc,
+            Layout::SparseCsc => Layout::SparseCsr,
+            Layout::SparseBsr => Layout::SparseBsc,
+            Layout::SparseBsc => Layout::SparseBsr,
+            other => other,
         }
     }
 }

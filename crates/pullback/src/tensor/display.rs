@@ -5,6 +5,7 @@
 //! summarised by their edges. Start at [`text`].
 
 use super::promote::default_dtype;
+use super::{Layout, Sparse};
 use crate::{DType, Device, Element, Result, Scalar, Tensor};
 use std::fmt;
 use std::sync::RwLock;
@@ -83,6 +84,14 @@ pub fn text(tensor: &Tensor, heading: Heading<'_>, options: &PrintOptions) -> Re
             notes.push(name());
         }
         contents.to_string()
+    } else if let Some(parts) = tensor.sparse() {
+        let (body, count) = sparse_body(tensor, &parts, indent, options)?;
+        notes.extend([size(), format!("nnz={count}")]);
+        if dtype != default_dtype() {
+            notes.push(name());
+        }
+        notes.push(format!("layout=torch.{}", tensor.layout().name()));
+        body
     } else if tensor.device() != Device::Cpu {
         // Elements that are not in main memory cannot be read here.
         notes.extend([format!("device='{}'", tensor.device()), size()]);
@@ -116,7 +125,43 @@ pub fn text(tensor: &Tensor, heading: Heading<'_>, options: &PrintOptions) -> Re
     if let Some(tangent) = heading.tangent {
         notes.push(format!("tangent={tangent}"));
     }
-    Ok(with_notes(prefix + &body, &notes, indent, options.linewidth))
+    let is_new_line = tensor.layout() == Layout::SparseCoo && heading.contents.is_none();
+    Ok(with_notes(prefix + &body, &notes, indent, options.linewidth, is_new_line))
+}
+
+/// The parts of a sparse tensor one below the other, and how many values there are.
+fn sparse_body(
+    tensor: &Tensor,
+    parts: &Sparse,
+    indent: usize,
+    options: &PrintOptions,
+) -> Result<(String, i64)> {
+    let named: Vec<(&str, &Tensor)> = match parts {
+        Sparse::Coo(coo) => vec![("indices", &coo.indices), ("values", &coo.values)],
+        Sparse::Compressed(c) => {
+            let by_rows = tensor.layout().compresses_rows() == Some(true);
+            let (compressed, plain) = if by_rows {
+                ("crow_indices", "col_indices")
+            } else {
+                ("ccol_indices", "row_indices")
+            };
+            vec![(compressed, &c.compressed), (plain, &c.plain), ("values", &c.values)]
+        }
+    };
+    let mut lines = Vec::new();
+    for (name, part) in named {
+        let prefix = format!("{name}=tensor(");
+        let mut line = body(part, indent + prefix.len(), options)?;
+        if part.numel() == 0 {
+            line += &format!(", size={}", tuple(part.shape()));
+        }
+        lines.push(format!("{prefix}{line})"));
+    }
+    let count = match parts {
+        Sparse::Coo(coo) => coo.values.shape()[0],
+        Sparse::Compressed(c) => c.plain.shape().last().copied().unwrap_or(0),
+    };
+    Ok((lines.join(&format!(",\n{}", " ".repeat(indent))), count))
 }
 
 /// The elements in brackets.
@@ -138,16 +183,23 @@ fn tuple(shape: &[i64]) -> String {
 }
 
 /// Appends the notes, on lines of their own where the last line would be too long.
-fn with_notes(text: String, notes: &[String], indent: usize, linewidth: usize) -> String {
+fn with_notes(
+    text: String,
+    notes: &[String],
+    indent: usize,
+    linewidth: usize,
+    mut is_new_line: bool,
+) -> String {
     let last_line = text.rsplit('\n').next().map_or(0, |l| l.chars().count());
     // The bracket that closes everything and the comma before the note have their place.
     let mut length = last_line + 2;
     let mut out = text;
     for note in notes {
         let size = note.chars().count();
-        if length + size + 2 > linewidth {
+        if is_new_line || length + size + 2 > linewidth {
             out.extend([",\n", &" ".repeat(indent), note]);
             length = indent + size;
+            is_new_line = false;
         } else {
             out.extend([", ", note]);
             length += size + 2;

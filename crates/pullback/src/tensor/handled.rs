@@ -5,11 +5,14 @@ use crate::error::ensure;
 use crate::{Result, Tensor};
 use std::cell::Cell;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// How many dispatch modes are on, levels of `vmap` are open and tensors are batched, of all threads together; the bit [`MARKED`] if any tensor was ever marked.
-static USES: AtomicU32 = AtomicU32::new(0);
-const MARKED: u32 = 1 << 31;
+/// Who may answer ops in the place of their kernels, of all threads together: in the lower half how many dispatch modes are on,
+/// levels of `vmap` are open and tensors are batched; above that how many sparse tensors there are; and the bit [`MARKED`] if
+/// any tensor was ever marked.
+static USES: AtomicU64 = AtomicU64::new(0);
+const SPARSE: u64 = 1 << 32;
+const MARKED: u64 = 1 << 63;
 static DETACH: OnceLock<fn(&Tensor) -> Result<Tensor>> = OnceLock::new();
 
 thread_local! {
@@ -26,20 +29,36 @@ pub fn is_off() -> bool {
     IS_OFF.get()
 }
 
-/// Whether any tensor was ever marked, or a mode is on in any thread.
+/// Whether any tensor was ever marked, or is sparse, or a mode is on in any thread.
 #[inline(always)]
 pub(crate) fn is_used() -> bool {
     USES.load(Relaxed) != 0
 }
 
-/// Says that `count` more modes are on.
-pub(crate) fn add_modes(count: usize) {
-    USES.fetch_add(count as u32, Relaxed);
+/// The same, sparse tensors aside: whether ops may be asked for that no kernel computes.
+#[inline(always)]
+pub(crate) fn is_used_by_others() -> bool {
+    USES.load(Relaxed) & !(MARKED - SPARSE) != 0
 }
 
-/// Says that `count` fewer modes are on.
-pub(crate) fn remove_modes(count: usize) {
-    USES.fetch_sub(count as u32, Relaxed);
+/// Says that there is a sparse tensor more.
+pub(super) fn add_sparse() {
+    USES.fetch_add(SPARSE, Relaxed);
+}
+
+/// Says that there is one less.
+pub(super) fn remove_sparse() {
+    USES.fetch_sub(SPARSE, Relaxed);
+}
+
+/// Says that `count` more modes, levels or batched tensors are there.
+pub(crate) fn add_users(count: usize) {
+    USES.fetch_add(count as u64, Relaxed);
+}
+
+/// Says that `count` fewer are.
+pub(crate) fn remove_users(count: usize) {
+    USES.fetch_sub(count as u64, Relaxed);
 }
 
 /// Says how a marked tensor without history is made of one.
@@ -51,7 +70,7 @@ impl Tensor {
     /// The same without history, if it is marked: a mere handle to its memory would not be the same.
     #[inline(always)]
     pub(super) fn detached_by_op(&self) -> Option<Result<Tensor>> {
-        if is_used() && self.is_handled_now() {
+        if is_used() && self.is_marked_now() {
             return DETACH.get().map(|detach| detach(self));
         }
         None
@@ -66,9 +85,13 @@ impl Tensor {
         self.has_flag(Flag::HANDLED)
     }
     /// Whether that holds on this thread now.
-    pub(crate) fn is_handled_now(&self) -> bool {
+    pub(crate) fn is_marked_now(&self) -> bool {
         let flags = self.flags();
         flags & Flag::BATCHED != 0 || flags & Flag::HANDLED != 0 && !IS_OFF.get()
+    }
+    /// Whether its ops have no ordinary kernels on this thread now: it is marked, or sparse.
+    pub(crate) fn is_handled_now(&self) -> bool {
+        self.has_flag(Flag::SPARSE) || self.is_marked_now()
     }
     /// Refuses to read the elements of a marked tensor past its handler.
     ///
@@ -81,7 +104,13 @@ impl Tensor {
             "vmap: the elements of a batched tensor cannot be read (a data-dependent operation): there are some for each example. Use ops instead, or return the tensor"
         );
         ensure!(
-            !is_used() || !self.is_handled_now(),
+            !self.is_sparse(),
+            type_error,
+            "can't convert {} layout tensor to numpy. Use Tensor.to_dense() first.",
+            self.layout().spelled()
+        );
+        ensure!(
+            !is_used() || !self.is_marked_now(),
             not_implemented,
             "the elements of a tensor whose class has __torch_dispatch__ can only be read by ops: it has none of its own"
         );

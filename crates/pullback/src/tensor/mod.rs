@@ -18,6 +18,7 @@ pub mod promote;
 mod raw;
 pub mod replaced;
 pub mod shape;
+mod sparse;
 mod spec;
 mod storage;
 mod version;
@@ -32,6 +33,7 @@ pub(crate) use overlap::{
 };
 pub(crate) use raw::Flag;
 pub use raw::{Tensor, WeakTensor};
+pub use sparse::{Compressed, Coo, Sparse};
 pub use spec::TensorSpec;
 pub use storage::{Keeper, Storage};
 pub(crate) use version::{Version, Write, Writer};

@@ -54,6 +54,8 @@ impl Flag {
     pub(crate) const BATCHED: u32 = 1 << 18;
     /// Its ops are answered by the process's handler (see `dispatch::handler`).
     pub(crate) const HANDLED: u32 = 1 << 13;
+    /// Its elements are in tensors of its own (see `sparse`): its ops are answered by kernels for them.
+    pub(crate) const SPARSE: u32 = 1 << 19;
     /// Bits 8..12: how a view was made (`CreationMeta`).
     pub(crate) const CREATION_SHIFT: u32 = 8;
 }

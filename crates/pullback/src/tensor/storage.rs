@@ -7,11 +7,11 @@
 //! freed memory.
 
 use super::version::Version;
-use super::{Device, memory, replaced};
+use super::{Device, Sparse, handled, memory, replaced};
 use crate::Result;
 use std::ptr::NonNull;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Mutex};
 
 /// A counted handle to memory.
 pub struct Storage(NonNull<Header>);
@@ -43,7 +43,12 @@ enum Owner {
     Blocks(smallvec::SmallVec<[(NonNull<u8>, usize); 1]>),
     /// Memory of somebody else, alive as long as this value; cannot grow.
     Foreign(#[allow(dead_code, reason = "kept for its drop")] Keeper),
+    /// One zero behind the header, which stands for all elements, and what the tensor is made of.
+    Sparse(Arc<Sparse>),
 }
+
+/// Bytes of the largest element.
+const ELEMENT: usize = 16;
 
 /// Keeps memory alive for a storage, until it is dropped (on any thread).
 pub struct Keeper {
@@ -108,6 +113,36 @@ impl Storage {
         Self::from_owner(data, bytes, Owner::Foreign(owner))
     }
 
+    /// What stands for the elements of a sparse tensor: one zero, for whoever takes it for a strided one, and its parts.
+    pub(super) fn of_sparse(parts: Sparse) -> Result<Storage> {
+        let place = memory::allocate(INLINE_AT + ELEMENT)?;
+        // SAFETY: the block has this many bytes from there on.
+        let data = unsafe {
+            let data = place.as_ptr().add(INLINE_AT);
+            data.write_bytes(0, ELEMENT);
+            data
+        };
+        handled::add_sparse();
+        let owner = Owner::Sparse(Arc::new(parts));
+        Ok(Self::write_header(place.cast(), data, ELEMENT, owner))
+    }
+    /// The parts of the sparse tensors that show this storage.
+    pub(super) fn sparse(&self) -> Option<Arc<Sparse>> {
+        match &*self.header().owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
+            Owner::Sparse(parts) => Some(parts.clone()),
+            _ => None,
+        }
+    }
+    /// Gives them other parts.
+    pub(super) fn set_sparse(&self, parts: Sparse) {
+        let new = Owner::Sparse(Arc::new(parts));
+        let mut owner =
+            self.header().owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let old = std::mem::replace(&mut *owner, new);
+        drop(owner);
+        drop(old);
+    }
+
     fn from_owner(data: *mut u8, bytes: usize, owner: Owner) -> Result<Storage> {
         let place = memory::allocate(INLINE_AT)?.cast::<Header>();
         Ok(Self::write_header(place, data, bytes, owner))
@@ -119,7 +154,7 @@ impl Storage {
             handles: AtomicUsize::new(1),
             data: AtomicPtr::new(data),
             bytes: AtomicUsize::new(bytes),
-            inline_bytes: if matches!(owner, Owner::Inline) { bytes } else { 0 },
+            inline_bytes: if matches!(owner, Owner::Inline | Owner::Sparse(_)) { bytes } else { 0 },
             version: Version::new(0),
             device: Device::Cpu,
             is_exported: AtomicBool::new(false),
@@ -172,7 +207,7 @@ impl Storage {
     pub fn is_resizable(&self) -> bool {
         !matches!(
             *self.header().owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
-            Owner::Foreign(_)
+            Owner::Foreign(_) | Owner::Sparse(_)
         )
     }
     /// The Python object slot.
@@ -191,7 +226,7 @@ impl Storage {
         if bytes <= old {
             return Ok(());
         }
-        if matches!(*owner, Owner::Foreign(_)) {
+        if matches!(*owner, Owner::Foreign(_) | Owner::Sparse(_)) {
             return Err(crate::Error::runtime("Trying to resize storage that is not resizable"));
         }
         let block = memory::allocate(bytes)?;
@@ -220,7 +255,7 @@ impl Storage {
         let room = match &*owner {
             Owner::Inline => header.inline_bytes,
             Owner::Blocks(blocks) => blocks.last().map_or(0, |&(_, size)| size),
-            Owner::Foreign(_) => {
+            Owner::Foreign(_) | Owner::Sparse(_) => {
                 return Err(crate::Error::runtime(
                     "Trying to resize storage that is not resizable",
                 ));
@@ -299,13 +334,15 @@ impl Drop for Storage {
         let header = unsafe { self.0.read() };
         // SAFETY: the block was allocated with this size and holds nothing any more.
         unsafe { memory::release(self.0.cast(), INLINE_AT + header.inline_bytes) };
-        if let Owner::Blocks(blocks) =
-            header.owner.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
-        {
-            for (block, bytes) in blocks {
-                // SAFETY: the block came from the allocator for `bytes` and no handle is left.
-                unsafe { memory::release(block, bytes) };
+        match header.owner.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+            Owner::Blocks(blocks) => {
+                for (block, bytes) in blocks {
+                    // SAFETY: the block came from the allocator for `bytes` and no handle is left.
+                    unsafe { memory::release(block, bytes) };
+                }
             }
+            Owner::Sparse(_) => handled::remove_sparse(),
+            Owner::Inline | Owner::Foreign(_) => {}
         }
     }
 }

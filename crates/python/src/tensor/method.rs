@@ -54,9 +54,22 @@ fn size(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     }
 }
 
+/// The address of the first element; 0 if there is none.
+fn data_address(tensor: &Tensor) -> PyResult<i64> {
+    if tensor.is_sparse() {
+        return Err(PyRuntimeError::new_err(
+            "Cannot access data pointer of Tensor that doesn't have storage",
+        ));
+    }
+    Ok(if tensor.numel() == 0 { 0 } else { tensor.data_ptr() as i64 })
+}
+
 fn stride(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let tensor = this(slf);
     let [dim] = args.bind(py, "stride", ["dim"], 0)?;
+    if tensor.layout().is_compressed() {
+        return Err(PyRuntimeError::new_err("Sparse CSR tensors do not have strides"));
+    }
     match dim.filter(|d| !d.is_none()) {
         None => Ok(PyTuple::new(py, tensor.strides())?.into_any().into_ptr()),
         Some(dim) => one_dim(py, tensor, &dim, tensor.strides(), "stride"),
@@ -102,7 +115,7 @@ facts! {
     dim(t) Scalar::Int(t.ndim() as i64);
     numel(t) Scalar::Int(t.numel());
     storage_offset(t) Scalar::Int(t.storage_offset());
-    data_ptr(t) Scalar::Int(if t.numel() == 0 { 0 } else { t.data_ptr() as i64 });
+    data_ptr(t) Scalar::Int(data_address(t)?);
     element_size(t) Scalar::Int(t.dtype().size() as i64);
     is_floating_point(t) Scalar::Bool(t.dtype().is_floating_point());
     is_complex(t) Scalar::Bool(t.dtype().is_complex());

@@ -30,6 +30,12 @@ impl Drop for PyStorage {
 pub(crate) fn untyped_storage(py: Python<'_>, slf: *mut PyObject) -> Reply {
     // SAFETY: a method of tensors.
     let tensor = unsafe { tensor_of(slf) };
+    if tensor.is_sparse() {
+        return Err(pyo3::exceptions::PyNotImplementedError::new_err(format!(
+            "Cannot access storage of {}TensorImpl",
+            if tensor.layout().is_compressed() { "SparseCsr" } else { "Sparse" }
+        )));
+    }
     let Some(storage) = tensor.storage() else {
         return Err(PyTypeError::new_err("this tensor has no storage"));
     };

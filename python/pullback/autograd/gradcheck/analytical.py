@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ... import _C
 from .. import grad
 from . import GradcheckError
 from .problem import Options, tensors_in
@@ -110,8 +111,23 @@ def check_layout(gradient: Tensor, target: Tensor) -> None:
     Raises:
         GradcheckError: naming both layouts.
     """
+    if gradient.layout is _C.strided and target.layout is not _C.strided:
+        # That of a sparse tensor may be strided.
+        return
     if gradient.layout is not target.layout:
         raise GradcheckError(f"grad is incorrect layout ({gradient.layout} is not {target.layout})")
+    if gradient.layout is not _C.sparse_coo:
+        return
+    if gradient.sparse_dim() != target.sparse_dim():
+        raise GradcheckError(
+            "grad is sparse tensor, but has incorrect sparse_dim "
+            f"{gradient.sparse_dim()}, expected {target.sparse_dim()}"
+        )
+    if gradient.dense_dim() != target.dense_dim():
+        raise GradcheckError(
+            "grad is sparse tensor, but has incorrect dense_dim "
+            f"{gradient.dense_dim()}, expected {target.dense_dim()}"
+        )
 
 
 def _matrix(columns: Sequence[Tensor | None], target: Tensor) -> Tensor:

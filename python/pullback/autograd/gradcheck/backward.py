@@ -54,6 +54,7 @@ def check_zeros(problem: Problem, masked: bool) -> None:
 
 def _check_zero(gradient: Tensor, target: Tensor, masked: bool) -> None:
     check_layout(gradient, target)
+    gradient, target = gradient.to_dense(), target.detach().to_dense()
     zeros = gradient.detach().new_zeros(gradient.shape)
     if not (gradient.allclose(zeros) if masked else gradient.eq(0).all()):
         raise GradcheckError(
@@ -103,7 +104,7 @@ def _check_without(problem: Problem, undefined: Sequence[int]) -> None:
             f"ctx.set_materialize_grads(False)), and backward raised: {error}"
         ) from error
     for gradient in found:
-        if gradient is not None and not gradient.eq(0).all():
+        if gradient is not None and not gradient.to_dense().eq(0).all():
             _warn()
             raise GradcheckError(
                 "Expected all input grads to be undefined or zero when all output grads are "

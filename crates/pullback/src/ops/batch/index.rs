@@ -3,6 +3,7 @@
 use super::{behind, dims, one_by_one, widened};
 use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{Arg, Value};
+use crate::error::{bail, ensure};
 use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
 use crate::{DType, Dims, Error, Result, Tensor};
 
@@ -287,4 +288,28 @@ pub(crate) fn masked_fill(call: &Call<'_>) -> Result<Outcome> {
     let given = call.aligned(value, rank)?.to_dtype(tensor.dtype())?;
     let filled = call.aligned(mask, rank)?.where_self(&given, &call.aligned(tensor, rank)?)?;
     call.finish(&filled)
+}
+
+/// Values at coordinates that are the same for all examples.
+pub(crate) fn values_at(call: &Call<'_>) -> Result<Outcome> {
+    let physical = call.front(call.tensor(0))?;
+    ensure!(
+        !call.is_batched(1) && !physical.is_sparse(),
+        not_implemented,
+        "vmap: _values_at of sparse tensors, or at coordinates of each example, is not supported"
+    );
+    // The batch is one dense dimension more, behind all others.
+    let moved = physical.movedim_int(0, -1)?;
+    let values = [Value::Tensor(moved), Value::Tensor(call.tensor(1).clone()), Value::Bool(false)];
+    let found = super::call(call.def, &values)?.one();
+    Ok(found.movedim_int(-1, 0)?.into())
+}
+
+/// Ops that make sparse tensors, which have no batches.
+pub(crate) fn sparse_result(call: &Call<'_>) -> Result<Outcome> {
+    bail!(
+        not_implemented,
+        "vmap: {}() makes a sparse tensor, and sparse tensors of a batch are not supported",
+        call.def.name
+    )
 }

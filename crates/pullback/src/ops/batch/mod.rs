@@ -21,7 +21,7 @@ pub(crate) use image::{
 };
 pub(crate) use index::{
     bucketize, embedding, embedding_backward, fill, index, index_put, index_select, masked_fill,
-    one_hot, slices, take,
+    one_hot, slices, sparse_result, take, values_at,
 };
 pub(crate) use loss::{elementwise_loss, nll_loss, nll_loss_backward};
 pub(crate) use matrix::{addbmm, addmm, addmv, baddbmm, dot, linear_solve, mm, mv, vdot};

@@ -1,0 +1,126 @@
+//! Elements at the places that another sparse tensor specifies.
+
+use super::places::{Form, Places, dense_copy, list_of, numbers, rows_of};
+use crate::dispatch::OpDef;
+use crate::error::{bail, ensure};
+use crate::tensor::shape::list;
+use crate::{DType, Dims, Result, Tensor, TensorSpec};
+use pullback_macros::op;
+
+pub(crate) static OPS: &[&OpDef] = &[&SPARSE_MASK, &VALUES_AT];
+
+/// The elements of `self` at the places that the sparse tensor `mask` specifies, in its layout: those that a sparse `self`
+/// does not specify are zeros.
+#[op("sparse_mask(Tensor self, Tensor mask) -> Tensor", method_only, not_differentiable(mask))]
+impl SparseMask {
+    fn composite(self_: &Tensor, mask: &Tensor) -> Result<Tensor> {
+        ensure!(
+            mask.is_sparse(),
+            runtime,
+            "sparse_mask(): expected the mask to have sparse layout but got {}",
+            mask.layout().spelled()
+        );
+        ensure!(
+            mask.shape() == self_.shape(),
+            runtime,
+            "sparse_mask(): operands have incompatible sizes; self has size {} but mask has size {}",
+            list(self_.shape()),
+            list(mask.shape())
+        );
+        let places = Places::ordered(mask)?;
+        let form = Form::of(mask)?;
+        let indices = super::places::table(&places.indices, places.count())?;
+        let values = self_.values_at(&indices, self_.is_sparse())?;
+        if form.batch == 0 && form.block == (1, 1) && mask.layout().is_compressed() {
+            return in_order_of(mask, &places, &values);
+        }
+        let found = Tensor::sparse_coo(&indices, &values, self_.shape(), true)?;
+        if mask.layout().is_compressed() {
+            let blocks = [form.block.0, form.block.1];
+            let block: Option<&[i64]> = mask.layout().is_blocked().then_some(&blocks);
+            return found.to_sparse_with(Some(mask.layout()), block, None);
+        }
+        Ok(found)
+    }
+}
+
+/// Values found row by row, in the layout of `mask`: its own indices, which specify zeros too.
+fn in_order_of(mask: &Tensor, places: &Places, values: &Tensor) -> Result<Tensor> {
+    if mask.layout().compresses_rows() == Some(true) {
+        return mask.with_sparse_values(values);
+    }
+    // Column by column.
+    let stored = Places::of(mask)?.numbers();
+    let wanted: Vec<i64> = places.find(&stored).into_iter().flatten().map(|at| at as i64).collect();
+    mask.with_sparse_values(&values.index_select(0, &list_of(&wanted)?)?)
+}
+
+/// The values of `self` at the coordinates `indices` (`sparse_dim`, n): (n, *dense sizes). A sparse `self`, as `is_sparse` says
+/// that it is, is zero where nothing is specified.
+#[op("_values_at(Tensor self, Tensor indices, bool is_sparse) -> Tensor", internal, function_only, not_differentiable(indices), batch = values_at, sparse = itself)]
+impl ValuesAt {
+    fn cpu(self_: &Tensor, indices: &Tensor, is_sparse: bool) -> Result<Tensor> {
+        let rows = checked_rows(self_, indices)?;
+        let sizes = Dims::from_slice(&self_.shape()[..rows.len()]);
+        ensure!(
+            is_sparse == self_.is_sparse(),
+            runtime,
+            "_values_at: is_sparse is {is_sparse}, but the tensor has layout {}",
+            self_.layout().spelled()
+        );
+        let wanted = numbers(&rows, &sizes, indices.shape()[1] as usize);
+        if is_sparse {
+            return Places::ordered(self_)?.values_at(&wanted);
+        }
+        let mut flat = Dims::from_slice(&[sizes.iter().product()]);
+        flat.extend_from_slice(&self_.shape()[rows.len()..]);
+        // (Without a copy where elements lie in order.)
+        let all = if self_.is_contiguous() { self_.detached()? } else { dense_copy(self_)? };
+        all.view(&flat)?.index_select(0, &list_of(&wanted)?)
+    }
+    fn vjp_self(
+        grad: &Tensor,
+        indices: &Tensor,
+        self_shape: &[i64],
+        is_sparse: bool,
+    ) -> Result<Tensor> {
+        if is_sparse {
+            return Tensor::sparse_coo(indices, grad, self_shape, false);
+        }
+        let rows = rows_of(indices)?;
+        let count = indices.shape()[1] as usize;
+        let mut flat = Dims::from_slice(&[self_shape[..rows.len()].iter().product()]);
+        flat.extend_from_slice(&self_shape[rows.len()..]);
+        let targets = list_of(&numbers(&rows, self_shape, count))?;
+        let zeros = TensorSpec::of(&flat, grad.dtype()).zeros()?;
+        zeros.index_add(0, &targets, grad)?.view(self_shape)
+    }
+    fn jvp(self_t: &Tensor, indices_p: &Tensor, is_sparse: bool) -> Result<Tensor> {
+        self_t.values_at(indices_p, is_sparse)
+    }
+}
+
+/// The lists of coordinates, which must lie within the tensor's sizes.
+fn checked_rows(tensor: &Tensor, indices: &Tensor) -> Result<Vec<Vec<i64>>> {
+    ensure!(
+        !indices.is_sparse() && indices.dtype() == DType::I64 && indices.ndim() == 2,
+        runtime,
+        "coordinates must be a strided int64 matrix, but got sizes {} of torch.{}",
+        list(indices.shape()),
+        indices.dtype().name()
+    );
+    let rows = rows_of(indices)?;
+    ensure!(
+        rows.len() <= tensor.ndim(),
+        runtime,
+        "there are {} lists of coordinates for a tensor of sizes {}",
+        rows.len(),
+        list(tensor.shape())
+    );
+    for (dim, (row, &size)) in rows.iter().zip(tensor.shape()).enumerate() {
+        if let Some(wrong) = row.iter().find(|&&index| !(0..size).contains(&index)) {
+            bail!(index, "index {wrong} is out of bounds for dimension {dim} with size {size}");
+        }
+    }
+    Ok(rows)
+}

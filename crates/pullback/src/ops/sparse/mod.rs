@@ -1,0 +1,106 @@
+//! Sparse tensors: their construction, conversions, and the kernels of ops for them.
+//!
+//! An op names its kernel by the word `sparse`; `itself` is for ops that know all layouts. Kernels work on [`Places`], the
+//! coordinates and values of any layout, and give back the layout they got. Nothing here makes a whole tensor dense unless
+//! the op says so. `coo` and `compressed` are constructors and accessors, `convert` goes from layout to layout, `places` is
+//! the arithmetic of coordinates; the others are kernels by family.
+
+mod basic;
+pub(super) mod compressed;
+pub(super) mod convert;
+pub(super) mod coo;
+mod gradient;
+pub(super) mod mask;
+mod places;
+mod pointwise;
+pub(super) mod product;
+pub(super) mod reduce;
+mod shape;
+
+pub(crate) use basic::{alias, blank, clone, convert, copy, zero};
+pub(crate) use gradient::{
+    embedding_backward, gather_backward, index_select_backward, select_backward, slice_backward,
+};
+pub(crate) use pointwise::{add, divide, multiply, recorded_values, subtract, values};
+pub(crate) use product::{addmm, bmm, mm, mv};
+pub(crate) use reduce::{any, norm, recorded_norm, sum, sum_dim};
+pub(crate) use shape::{
+    cat, expand, index_select, narrow, permute, select, squeeze_dim, stack, swapped, unsqueeze,
+};
+
+use crate::dispatch::handler::Form;
+use crate::dispatch::{Arg, IntoOutputs, Kernel, OpDef, Outputs, receiver};
+use crate::error::{bail, ensure};
+use crate::tensor::{Layout, Sparse, shape::list};
+use crate::{Result, Tensor};
+
+/// The kernel of ops that know all layouts.
+pub(crate) fn itself(def: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    match def.kernel {
+        Kernel::Function(function) => function(args),
+        Kernel::Inplace(write) => {
+            write(args)?;
+            one(receiver(args).clone())
+        }
+        _ => bail!(runtime, "{} has no kernel of its own: this is a bug in pullback", def.name),
+    }
+}
+
+fn tensor<'a>(args: &[Arg<'a>], index: usize) -> &'a Tensor {
+    match args[index] {
+        Arg::Tensor(tensor) => tensor,
+        _ => panic!("a sparse kernel asked for a tensor where there is none: this is a bug"),
+    }
+}
+
+fn int(args: &[Arg<'_>], index: usize) -> i64 {
+    match args[index] {
+        Arg::Int(number) => number,
+        _ => 0,
+    }
+}
+
+fn ints<'a>(args: &[Arg<'a>], index: usize) -> &'a [i64] {
+    match args[index] {
+        Arg::Ints(numbers) => numbers,
+        _ => &[],
+    }
+}
+
+/// Only of coordinate lists; the error names the op.
+fn check_coo(name: &str, tensor: &Tensor) -> Result<()> {
+    ensure!(
+        tensor.layout() == Layout::SparseCoo,
+        runtime,
+        "{name} expected sparse coordinate tensor layout but got {}",
+        tensor.layout().spelled()
+    );
+    Ok(())
+}
+
+/// Refuses a second argument of another shape.
+fn check_same_shape(name: &str, a: &Tensor, b: &Tensor) -> Result<()> {
+    ensure!(
+        a.shape() == b.shape(),
+        runtime,
+        "{name}: expected sizes of 'self' and 'other' to match, but {} != {}",
+        list(a.shape()),
+        list(b.shape())
+    );
+    Ok(())
+}
+
+/// The parts of a tensor that is known to be sparse.
+fn parts(tensor: &Tensor) -> Result<std::sync::Arc<Sparse>> {
+    let parts = tensor.sparse();
+    parts.ok_or_else(|| {
+        crate::Error::runtime(format!(
+            "expected a sparse tensor but got one of layout {}",
+            tensor.layout().spelled()
+        ))
+    })
+}
+
+fn one(tensor: Tensor) -> Result<Outputs> {
+    Ok(tensor.into_outputs())
+}

@@ -1,0 +1,361 @@
+//! Coordinates: in order or not, of any layout, found again, compressed.
+//!
+//! A place is what the leading, sparse dimensions of a tensor say; its value may have further, dense dimensions. Places are
+//! compared by their number in row-major order, which fits 64 bits because sizes are bounded. Invariant: coordinates lie
+//! within the sizes.
+
+use crate::error::ensure;
+use crate::ops::join::cat;
+use crate::tensor::{Compressed, Coo, Layout, Sparse, shape::list};
+use crate::{DType, Dims, MemoryFormat, Result, Tensor, TensorSpec};
+
+/// The specified elements of a sparse tensor: coordinates and values, and the sizes that they count in.
+#[derive(Clone)]
+pub(super) struct Places {
+    /// The coordinates, a list for each sparse dimension.
+    pub(super) indices: Vec<Vec<i64>>,
+    /// (n, *dense sizes).
+    pub(super) values: Tensor,
+    /// The sizes of all dimensions.
+    pub(super) shape: Dims,
+    /// Whether they are in order, each once.
+    pub(super) is_coalesced: bool,
+}
+
+impl Places {
+    /// Those of a sparse tensor of any layout.
+    pub(super) fn of(tensor: &Tensor) -> Result<Places> {
+        let parts = super::parts(tensor)?;
+        match &*parts {
+            Sparse::Coo(coo) => Ok(Places {
+                indices: rows_of(&coo.indices)?,
+                values: coo.values.clone(),
+                shape: tensor.shape().into(),
+                is_coalesced: coo.is_coalesced,
+            }),
+            Sparse::Compressed(compressed) => unpacked(tensor, compressed),
+        }
+    }
+    /// The same in order, each once.
+    pub(super) fn ordered(tensor: &Tensor) -> Result<Places> {
+        Places::of(tensor)?.coalesced()
+    }
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.values.shape()[0] as usize
+    }
+    pub(super) fn sparse_dim(&self) -> usize {
+        self.indices.len()
+    }
+    /// The sizes of the sparse dimensions.
+    pub(super) fn sizes(&self) -> &[i64] {
+        &self.shape[..self.indices.len()]
+    }
+    /// The sizes of the dense dimensions.
+    pub(super) fn dense_sizes(&self) -> &[i64] {
+        &self.shape[self.indices.len()..]
+    }
+    /// The number of each place in row-major order.
+    pub(super) fn numbers(&self) -> Vec<i64> {
+        numbers(&self.indices, self.sizes(), self.count())
+    }
+
+    /// In order, each once: values of equal places are added in the order in which they are stored.
+    pub(super) fn coalesced(self) -> Result<Places> {
+        if self.is_coalesced {
+            return Ok(self);
+        }
+        let numbers = self.numbers();
+        if is_increasing(&numbers) {
+            return Ok(Places { is_coalesced: true, ..self });
+        }
+        let mut order: Vec<usize> = (0..numbers.len()).collect();
+        order.sort_by_key(|&at| numbers[at]);
+        let mut kept: Vec<usize> = Vec::new();
+        let mut targets = vec![0_i64; numbers.len()];
+        for &at in &order {
+            if kept.last().is_none_or(|&last| numbers[last] != numbers[at]) {
+                kept.push(at);
+            }
+            targets[at] = kept.len() as i64 - 1;
+        }
+        let values = if kept.len() == numbers.len() {
+            let order: Vec<i64> = order.iter().map(|&at| at as i64).collect();
+            self.values.index_select(0, &list_of(&order)?)?
+        } else {
+            summed(&self.values, &targets, kept.len() as i64)?
+        };
+        let indices =
+            self.indices.iter().map(|row| kept.iter().map(|&at| row[at]).collect()).collect();
+        Ok(Places { indices, values, is_coalesced: true, ..self })
+    }
+
+    /// The same places with other values.
+    pub(super) fn with_values(self, values: Tensor) -> Places {
+        Places { values, ..self }
+    }
+
+    /// For each of `wanted` (numbers of places), where its value is among these, which are in order.
+    pub(super) fn find(&self, wanted: &[i64]) -> Vec<Option<usize>> {
+        let numbers = self.numbers();
+        wanted.iter().map(|number| numbers.binary_search(number).ok()).collect()
+    }
+
+    /// The values at places `wanted`, zero where there are none. These are in order.
+    pub(super) fn values_at(&self, wanted: &[i64]) -> Result<Tensor> {
+        let found = self.find(wanted);
+        // One value more, a zero, for those that are not there.
+        let mut sizes = Dims::from_slice(self.values.shape());
+        sizes[0] = 1;
+        let zero = TensorSpec::of(&sizes, self.values.dtype()).zeros()?;
+        let with_zero = cat(&[self.values.clone(), zero], 0)?;
+        let missing = self.count() as i64;
+        let places: Vec<i64> = found.iter().map(|at| at.map_or(missing, |at| at as i64)).collect();
+        with_zero.index_select(0, &list_of(&places)?)
+    }
+
+    /// As a tensor of coordinate lists.
+    pub(super) fn into_coo(self) -> Result<Tensor> {
+        let indices = table(&self.indices, self.count())?;
+        let coo = Coo { indices, values: self.values, is_coalesced: self.is_coalesced };
+        Tensor::from_sparse(Sparse::Coo(coo), Layout::SparseCoo, &self.shape)
+    }
+    /// As a tensor of the layout that `like` has, with its blocks, batches and dtype of indices.
+    pub(super) fn in_layout_of(self, like: &Tensor) -> Result<Tensor> {
+        let form = Form::of(like)?;
+        self.in_form(like.layout(), form)
+    }
+    /// As a tensor of this layout.
+    pub(super) fn in_form(self, layout: Layout, form: Form) -> Result<Tensor> {
+        if layout == Layout::SparseCoo { self.into_coo() } else { packed(self, layout, form) }
+    }
+    /// Row-major, zeros between.
+    pub(super) fn to_dense(&self) -> Result<Tensor> {
+        let count: i64 = self.sizes().iter().product();
+        let flat = summed(&self.values, &self.numbers(), count)?;
+        flat.view(&self.shape)
+    }
+}
+
+/// What a layout leaves open: sizes of blocks, how many dimensions count batches, the dtype of indices.
+#[derive(Clone, Copy)]
+pub(super) struct Form {
+    pub(super) block: (i64, i64),
+    pub(super) batch: usize,
+    pub(super) dtype: DType,
+}
+
+impl Form {
+    /// Single elements, no batches.
+    pub(super) const PLAIN: Form = Form { block: (1, 1), batch: 0, dtype: DType::I64 };
+
+    /// That of a tensor.
+    pub(super) fn of(tensor: &Tensor) -> Result<Form> {
+        Ok(match &*super::parts(tensor)? {
+            Sparse::Coo(_) => Form::PLAIN,
+            Sparse::Compressed(Compressed { compressed, values, .. }) => {
+                let batch = compressed.ndim() - 1;
+                let block = match values.shape()[batch + 1..] {
+                    [rows, columns, ..] if tensor.layout().is_blocked() => (rows, columns),
+                    _ => (1, 1),
+                };
+                Form { block, batch, dtype: compressed.dtype() }
+            }
+        })
+    }
+}
+
+/// A one-dimensional tensor.
+pub(super) fn list_of(numbers: &[i64]) -> Result<Tensor> {
+    Tensor::from_slice(numbers, &[numbers.len() as i64])
+}
+
+/// Lists of `count` numbers each, as the rows of a matrix.
+pub(super) fn table(rows: &[Vec<i64>], count: usize) -> Result<Tensor> {
+    let all: Vec<i64> = rows.iter().flatten().copied().collect();
+    Tensor::from_slice(&all, &[rows.len() as i64, count as i64])
+}
+
+/// The rows of a matrix of indices.
+pub(super) fn rows_of(indices: &Tensor) -> Result<Vec<Vec<i64>>> {
+    let count = indices.shape()[1] as usize;
+    let all = indices.to_vec::<i64>()?;
+    if count == 0 {
+        return Ok(vec![Vec::new(); indices.shape()[0] as usize]);
+    }
+    Ok(all.chunks(count).map(<[i64]>::to_vec).collect())
+}
+
+/// The number of each place in row-major order.
+pub(super) fn numbers(indices: &[Vec<i64>], sizes: &[i64], count: usize) -> Vec<i64> {
+    let mut numbers = vec![0_i64; count];
+    for (row, &size) in indices.iter().zip(sizes) {
+        for (number, &index) in numbers.iter_mut().zip(row) {
+            *number = *number * size + index;
+        }
+    }
+    numbers
+}
+
+/// Coordinates of numbered places.
+pub(super) fn coordinates(numbers: &[i64], sizes: &[i64]) -> Vec<Vec<i64>> {
+    let mut rest = numbers.to_vec();
+    let mut rows: Vec<Vec<i64>> = Vec::with_capacity(sizes.len());
+    for &size in sizes.iter().rev() {
+        rows.push(rest.iter().map(|&number| number % size).collect());
+        rest.iter_mut().for_each(|number| *number /= size);
+    }
+    rows.reverse();
+    rows
+}
+
+pub(super) fn is_increasing(numbers: &[i64]) -> bool {
+    numbers.windows(2).all(|pair| pair[0] < pair[1])
+}
+
+/// Values added up at `targets` of `count`.
+pub(super) fn summed(values: &Tensor, targets: &[i64], count: i64) -> Result<Tensor> {
+    let mut sizes = Dims::from_slice(values.shape());
+    sizes[0] = count;
+    let sum = TensorSpec::of(&sizes, values.dtype()).zeros()?;
+    sum.index_add(0, &list_of(targets)?, values)
+}
+
+/// The sizes of rows and columns, and of dense dimensions, behind `batch` dimensions.
+fn matrix_of(shape: &[i64], batch: usize) -> (i64, i64, &[i64]) {
+    (shape[batch], shape[batch + 1], &shape[batch + 2..])
+}
+
+/// The places of a compressed tensor, blocks element by element.
+fn unpacked(tensor: &Tensor, parts: &Compressed) -> Result<Places> {
+    let form = Form::of(tensor)?;
+    let by_rows = tensor.layout().compresses_rows() == Some(true);
+    let shape = tensor.shape();
+    let batches: i64 = shape[..form.batch].iter().product();
+    let (rows, columns, dense) = matrix_of(shape, form.batch);
+    let (block_rows, block_columns) = form.block;
+    let major = if by_rows { rows / block_rows } else { columns / block_columns };
+    let (starts, minors) = (parts.compressed.to_vec::<i64>()?, parts.plain.to_vec::<i64>()?);
+    let each = parts.plain.shape()[form.batch] as usize;
+    let mut numbers = Vec::with_capacity(minors.len() * (block_rows * block_columns) as usize);
+    for batch in 0..batches {
+        let starts = &starts[(batch * (major + 1)) as usize..][..major as usize + 1];
+        let minors = &minors[batch as usize * each..][..each];
+        for (line, ends) in starts.windows(2).enumerate() {
+            for &minor in &minors[ends[0] as usize..ends[1] as usize] {
+                let (row, column) =
+                    if by_rows { (line as i64, minor) } else { (minor, line as i64) };
+                for x in 0..block_rows {
+                    let row = batch * rows + row * block_rows + x;
+                    let first = row * columns + column * block_columns;
+                    numbers.extend(first..first + block_columns);
+                }
+            }
+        }
+    }
+    let mut sizes = Dims::from_slice(&[-1]);
+    if numbers.is_empty() {
+        sizes[0] = 0;
+    }
+    sizes.extend_from_slice(dense);
+    let values = parts.values.reshape(&sizes)?;
+    let is_coalesced = is_increasing(&numbers);
+    let indices = coordinates(&numbers, &shape[..form.batch + 2]);
+    Ok(Places { indices, values, shape: shape.into(), is_coalesced })
+}
+
+/// A compressed tensor of places; blocks have zeros where there are none.
+fn packed(places: Places, layout: Layout, form: Form) -> Result<Tensor> {
+    let (batch, (block_rows, block_columns)) = (form.batch, form.block);
+    let shape = places.shape.clone();
+    ensure!(
+        places.sparse_dim() == batch + 2,
+        runtime,
+        "a {} tensor of sizes {} has {} sparse dimensions, but they are {}",
+        layout.spelled(),
+        list(&shape),
+        batch + 2,
+        places.sparse_dim()
+    );
+    let places = places.coalesced()?;
+    let (rows, columns, dense) = matrix_of(&shape, batch);
+    ensure!(
+        block_rows > 0
+            && block_columns > 0
+            && rows % block_rows == 0
+            && columns % block_columns == 0,
+        runtime,
+        "tensor sparse size ({rows}, {columns}) must be divisible by given blocksize ({block_rows}, {block_columns})"
+    );
+    let by_rows = layout.compresses_rows() == Some(true);
+    let sizes = [rows / block_rows, columns / block_columns];
+    let (major, minor) = if by_rows { (sizes[0], sizes[1]) } else { (sizes[1], sizes[0]) };
+    // The block of each element, in the order of the layout, and its place in it.
+    let batches: i64 = shape[..batch].iter().product();
+    let numbers = places.numbers();
+    let (mut blocks, mut inner) = (Vec::new(), Vec::new());
+    for &number in &numbers {
+        let (column, line) = (number % columns, number / columns);
+        let (row, at) = (line % rows, line / rows);
+        let (i, j) = (row / block_rows, column / block_columns);
+        let (line, minor_at) = if by_rows { (i, j) } else { (j, i) };
+        blocks.push((at * major + line) * minor + minor_at);
+        inner.push(row % block_rows * block_columns + column % block_columns);
+    }
+    let mut kept = blocks.clone();
+    kept.sort_unstable();
+    kept.dedup();
+    let room = block_rows * block_columns;
+    let targets: Vec<i64> = blocks
+        .iter()
+        .zip(&inner)
+        .map(|(block, inner)| kept.partition_point(|k| k < block) as i64 * room + inner)
+        .collect();
+    let count = kept.len() as i64;
+    let values = summed(&places.values, &targets, count * room)?;
+    let each = per_batch(&kept, batches, major * minor)?;
+    let mut starts = Vec::new();
+    for at in 0..batches {
+        let of_batch = &kept[(at * each) as usize..((at + 1) * each) as usize];
+        starts.extend((0..=major).map(|line| {
+            of_batch.partition_point(|&block| block < (at * major + line) * minor) as i64
+        }));
+    }
+    let minors: Vec<i64> = kept.iter().map(|block| block % minor.max(1)).collect();
+    let sizes_of = |last: &[i64]| -> Dims { shape[..batch].iter().chain(last).copied().collect() };
+    let mut value_sizes = sizes_of(&[each]);
+    if layout.is_blocked() {
+        value_sizes.extend_from_slice(&[block_rows, block_columns]);
+    }
+    value_sizes.extend_from_slice(dense);
+    let parts = Compressed {
+        compressed: Tensor::from_slice(&starts, &sizes_of(&[major + 1]))?.converted(form.dtype)?,
+        plain: Tensor::from_slice(&minors, &sizes_of(&[each]))?.converted(form.dtype)?,
+        values: values.view(&value_sizes)?,
+    };
+    Tensor::from_sparse(Sparse::Compressed(parts), layout, &shape)
+}
+
+/// How many blocks each batch has, which must be the same for all.
+fn per_batch(blocks: &[i64], batches: i64, room: i64) -> Result<i64> {
+    if batches == 0 {
+        return Ok(0);
+    }
+    let each = blocks.len() as i64 / batches;
+    let is_even = (0..batches).all(|at| {
+        let end = blocks.partition_point(|&block| block < (at + 1) * room) as i64;
+        end == (at + 1) * each
+    });
+    ensure!(
+        is_even,
+        runtime,
+        "Expect the same number of specified elements per batch, but the {} of {batches} batches are not shared out evenly",
+        blocks.len()
+    );
+    Ok(each)
+}
+
+/// A row-major copy.
+pub(super) fn dense_copy(tensor: &Tensor) -> Result<Tensor> {
+    tensor.clone_tensor(Some(MemoryFormat::Contiguous))
+}

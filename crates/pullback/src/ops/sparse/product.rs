@@ -1,0 +1,321 @@
+//! Products with sparse matrices.
+//!
+//! A sparse matrix times a dense one is dense, and made row by row; two sparse ones give a sparse one: each value of the
+//! first times the row of the second that its column names (F. G. Gustavson, Two fast algorithms for sparse matrices, ACM
+//! TOMS 4, 1978), equal places added up in order.
+
+use super::places::{Form as PlacesForm, Places, list_of};
+use super::{one, tensor};
+use crate::dispatch::handler::Form;
+use crate::dispatch::{Arg, OpDef, Outputs};
+use crate::error::ensure;
+use crate::tensor::Layout;
+use crate::tensor::shape::list;
+use crate::{DType, Dims, Result, Scalar, Tensor};
+use pullback_kernels::index::{Rows, sparse_matmul};
+use pullback_macros::op;
+
+pub(crate) static OPS: &[&OpDef] = &[&SPARSE_MM, &SPARSE_SAMPLED_ADDMM];
+
+/// Refuses dtypes that differ.
+fn check_dtypes(name: &str, a: &Tensor, b: &Tensor) -> Result<()> {
+    ensure!(
+        a.dtype() == b.dtype(),
+        runtime,
+        "expected m1 and m2 to have the same dtype, but got: {} != {} ({name})",
+        a.dtype().scalar_name(),
+        b.dtype().scalar_name()
+    );
+    Ok(())
+}
+
+fn check_matrices(a: &Tensor, b: &Tensor) -> Result<()> {
+    ensure!(
+        a.ndim() == 2 && b.ndim() == 2,
+        runtime,
+        "mm: Expected 2D matrices, but got {}D and {}D",
+        a.ndim(),
+        b.ndim()
+    );
+    let ((m, k), (l, n)) = ((a.shape()[0], a.shape()[1]), (b.shape()[0], b.shape()[1]));
+    ensure!(k == l, runtime, "mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {l}x{n})");
+    check_dtypes("mm", a, b)
+}
+
+/// The places of a sparse matrix whose values are numbers.
+fn matrix(tensor: &Tensor) -> Result<Places> {
+    let places = Places::ordered(tensor)?;
+    ensure!(
+        places.sparse_dim() == 2 && places.values.ndim() == 1,
+        runtime,
+        "a product needs a sparse matrix with 2 sparse dimensions and no dense ones, but one of sizes {} has {} and {}",
+        list(tensor.shape()),
+        places.sparse_dim(),
+        places.values.ndim() - 1
+    );
+    Ok(places)
+}
+
+/// Places in order, of `rows` rows, times a dense matrix.
+fn by_dense(places: &Places, rows: i64, dense: &Tensor) -> Result<Tensor> {
+    let dtype = dense.dtype();
+    // Sums of halves are made in single precision.
+    let wide = if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype };
+    let (values, dense) = (places.values.to_dtype(wide)?.dense()?, dense.to_dtype(wide)?.dense()?);
+    let starts: Vec<i64> =
+        (0..=rows).map(|row| places.indices[0].partition_point(|&at| at < row) as i64).collect();
+    let out = Tensor::empty_of(&[rows, dense.shape()[1]], wide)?;
+    let rows = Rows { starts: &starts, columns: &places.indices[1] };
+    sparse_matmul(&mut out.view_mut(), rows, values.view_ref(), dense.view_ref())?;
+    out.to_dtype(dtype)
+}
+
+/// The same with rows and columns exchanged.
+fn turned(places: Places) -> Result<Places> {
+    let Places { mut indices, values, shape, .. } = places;
+    indices.swap(0, 1);
+    let shape = Dims::from_slice(&[shape[1], shape[0]]);
+    Places { indices, values, shape, is_coalesced: false }.coalesced()
+}
+
+/// The product of two matrices of which one at least is sparse.
+fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    check_matrices(a, b)?;
+    match (a.is_sparse(), b.is_sparse()) {
+        (true, false) => by_dense(&matrix(a)?, a.shape()[0], b),
+        (false, true) => {
+            let turned = turned(matrix(b)?)?;
+            by_dense(&turned, b.shape()[1], &a.t()?)?.t()?.contiguous()
+        }
+        _ => {
+            let product = sparse_product(matrix(a)?, &matrix(b)?)?;
+            // (The blocks of one matrix are not those of a product.)
+            let layout = match a.layout() {
+                Layout::SparseBsr => Layout::SparseCsr,
+                Layout::SparseBsc => Layout::SparseCsc,
+                other => other,
+            };
+            product.in_form(layout, PlacesForm::PLAIN)
+        }
+    }
+}
+
+/// The product of two sparse matrices.
+fn sparse_product(a: Places, b: &Places) -> Result<Places> {
+    let starts: Vec<usize> =
+        (0..=b.shape[0]).map(|row| b.indices[0].partition_point(|&at| at < row)).collect();
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    let mut numbers = Vec::new();
+    for (at, (&row, &inner)) in a.indices[0].iter().zip(&a.indices[1]).enumerate() {
+        for other in starts[inner as usize]..starts[inner as usize + 1] {
+            left.push(at as i64);
+            right.push(other as i64);
+            numbers.push(row * b.shape[1] + b.indices[1][other]);
+        }
+    }
+    let values = a
+        .values
+        .index_select(0, &list_of(&left)?)?
+        .mul(&b.values.index_select(0, &list_of(&right)?)?)?;
+    let shape = Dims::from_slice(&[a.shape[0], b.shape[1]]);
+    let indices = super::places::coordinates(&numbers, &shape);
+    Places { indices, values, shape, is_coalesced: false }.coalesced()
+}
+
+/// `mm`.
+pub(crate) fn mm(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    one(product(tensor(args, 0), tensor(args, 1))?)
+}
+
+/// `mv`.
+pub(crate) fn mv(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    let (matrix, vector) = (tensor(args, 0), tensor(args, 1));
+    ensure!(
+        !vector.is_sparse() && matrix.ndim() == 2 && vector.ndim() == 1,
+        runtime,
+        "mv: a matrix times a dense vector expected, but got tensors of sizes {} ({}) and {} ({})",
+        list(matrix.shape()),
+        matrix.layout().spelled(),
+        list(vector.shape()),
+        vector.layout().spelled()
+    );
+    let (m, k, n) = (matrix.shape()[0], matrix.shape()[1], vector.shape()[0]);
+    ensure!(k == n, runtime, "size mismatch, got input ({m}), mat ({m}x{k}), vec ({n})");
+    one(product(matrix, &vector.unsqueeze(1)?)?.view(&[m])?)
+}
+
+/// `addmm`: `beta * self + alpha * mat1 @ mat2`.
+pub(crate) fn addmm(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    let number = |index: usize| match args.get(index) {
+        Some(Arg::Scalar(number)) => *number,
+        _ => Scalar::Int(1),
+    };
+    let (beta, alpha) = (number(3), number(4));
+    let (bias, product) = (tensor(args, 0), product(tensor(args, 1), tensor(args, 2))?);
+    check_dtypes("addmm", bias, &product)?;
+    let product = scaled(&product, alpha)?;
+    // (What is times zero does not take part, whatever it is.)
+    if beta.is(0.0) && !bias.is_sparse() {
+        return one(product);
+    }
+    let bias = scaled(bias, beta)?;
+    let bias = if bias.is_sparse() { bias } else { bias.expand(product.shape(), false)? };
+    one(match (bias.is_sparse(), product.is_sparse()) {
+        (true, false) => product.add(&bias)?,
+        _ => bias.add(&product)?,
+    })
+}
+
+fn scaled(tensor: &Tensor, factor: Scalar) -> Result<Tensor> {
+    if factor.is(1.0) { Ok(tensor.clone()) } else { tensor.times(factor) }
+}
+
+/// `bmm`: a batch of sparse matrices times one of dense ones, as one product with the matrices along the diagonal.
+pub(crate) fn bmm(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    let (a, b) = (tensor(args, 0), tensor(args, 1));
+    ensure!(
+        a.is_sparse() && !b.is_sparse() && a.ndim() == 3 && b.ndim() == 3,
+        not_implemented,
+        "bmm: a sparse batch (b, m, k) times a dense one (b, k, n) expected, but got {} of sizes {} and {} of sizes {}",
+        a.layout().spelled(),
+        list(a.shape()),
+        b.layout().spelled(),
+        list(b.shape())
+    );
+    check_dtypes("bmm", a, b)?;
+    let (batch, m, k, n) = (a.shape()[0], a.shape()[1], a.shape()[2], b.shape()[2]);
+    ensure!(
+        b.shape()[0] == batch && b.shape()[1] == k,
+        runtime,
+        "Expected size for first two dimensions of batch2 tensor to be: {} but got: {}.",
+        list(&[batch, k]),
+        list(&b.shape()[..2])
+    );
+    let mut places = Places::ordered(a)?;
+    ensure!(
+        places.sparse_dim() == 3,
+        runtime,
+        "bmm: the batch of sparse matrices must have 3 sparse dimensions, but has {}",
+        places.sparse_dim()
+    );
+    let along = |number: &[i64], inner: &[i64], size: i64| {
+        number.iter().zip(inner).map(|(at, inner)| at * size + inner).collect::<Vec<i64>>()
+    };
+    let rows = along(&places.indices[0], &places.indices[1], m);
+    let columns = along(&places.indices[0], &places.indices[2], k);
+    places.indices = vec![rows, columns];
+    let product = by_dense(&places, batch * m, &b.reshape(&[batch * k, n])?)?;
+    one(product.view(&[batch, m, n])?)
+}
+
+/// The product of two matrices of which one at least is sparse; the gradient of a sparse one is given where it specifies
+/// elements. (m, k) times (k, n); dense unless both are sparse.
+#[op("_sparse_mm(Tensor sparse, Tensor dense) -> Tensor", internal, function_only, sparse = itself)]
+impl SparseMm {
+    fn cpu(sparse: &Tensor, dense: &Tensor) -> Result<Tensor> {
+        if sparse.is_sparse() || dense.is_sparse() {
+            product(sparse, dense)
+        } else {
+            sparse.mm(dense)
+        }
+    }
+    fn vjp_sparse(grad: &Tensor, sparse: &Tensor, dense: &Tensor) -> Result<Tensor> {
+        product_at(sparse, grad, &dense.transposed_conj()?)
+    }
+    fn vjp_dense(grad: &Tensor, sparse: &Tensor, dense: &Tensor) -> Result<Tensor> {
+        product_at(dense, &sparse.transposed_conj()?, grad)
+    }
+    fn jvp(
+        sparse_p: &Tensor,
+        sparse_t: Option<&Tensor>,
+        dense_p: &Tensor,
+        dense_t: Option<&Tensor>,
+    ) -> Result<Option<Tensor>> {
+        let parts =
+            [sparse_t.map(|t| t.sparse_mm(dense_p)), dense_t.map(|t| sparse_p.sparse_mm(t))];
+        let mut sum: Option<Tensor> = None;
+        for part in parts.into_iter().flatten() {
+            sum = Some(match sum {
+                Some(sum) => sum.add(&part?)?,
+                None => part?,
+            });
+        }
+        Ok(sum)
+    }
+}
+
+impl Tensor {
+    fn transposed_conj(&self) -> Result<Tensor> {
+        let turned = self.t()?;
+        if self.dtype().is_complex() { turned.conj_physical() } else { Ok(turned) }
+    }
+}
+
+/// `a @ b`, where `like` is sparse only at the places that it specifies, in its layout.
+fn product_at(like: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    if !like.is_sparse() {
+        return a.sparse_mm(b);
+    }
+    if a.is_sparse() || b.is_sparse() {
+        return a.sparse_mm(b)?.sparse_mask(like);
+    }
+    let places = Places::ordered(like)?;
+    let (rows, columns) = (list_of(&places.indices[0])?, list_of(&places.indices[1])?);
+    let values = a.index_select(0, &rows)?.mul(&b.t()?.index_select(0, &columns)?)?;
+    let values = values.sum_dim(Some(&[1]), false)?;
+    let indices = super::places::table(&places.indices, places.count())?;
+    Tensor::sparse_coo(&indices, &values, like.shape(), true)?.sparse_mask(like)
+}
+
+/// `beta * self + alpha * (mat1 @ mat2)` at the places that `self`, a matrix of compressed rows, specifies.
+#[op("sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", module = sparse, function_only)]
+impl SparseSampledAddmm {
+    fn composite(
+        self_: &Tensor,
+        mat1: &Tensor,
+        mat2: &Tensor,
+        beta: Scalar,
+        alpha: Scalar,
+    ) -> Result<Tensor> {
+        ensure!(
+            self_.layout() == crate::Layout::SparseCsr,
+            runtime,
+            "sampled_addmm: Expected self to have sparse csr layout, but got {}",
+            self_.layout().spelled()
+        );
+        for (name, mat) in [("mat1", mat1), ("mat2", mat2)] {
+            ensure!(
+                !mat.is_sparse(),
+                runtime,
+                "sampled_addmm: Expected {name} to have strided layout, but got {}",
+                mat.layout().spelled()
+            );
+            ensure!(
+                mat.dtype() == self_.dtype(),
+                runtime,
+                "sampled_addmm: Expected {name} and self to have the same dtype, but got {} and {}",
+                mat.dtype().scalar_name(),
+                self_.dtype().scalar_name()
+            );
+            ensure!(
+                mat.ndim() == 2,
+                runtime,
+                "sampled_addmm: Expected {name} to be a matrix, got {}-D tensor",
+                mat.ndim()
+            );
+        }
+        check_matrices(mat1, mat2)?;
+        ensure!(
+            self_.shape() == [mat1.shape()[0], mat2.shape()[1]],
+            runtime,
+            "sampled_addmm: self of shape {} does not fit the product of {} and {}",
+            list(self_.shape()),
+            list(mat1.shape()),
+            list(mat2.shape())
+        );
+        let sampled = scaled(&product_at(self_, mat1, mat2)?.values()?, alpha)?;
+        let values =
+            if beta.is(0.0) { sampled } else { scaled(&self_.values()?, beta)?.add(&sampled)? };
+        self_.with_sparse_values(&values)
+    }
+}

@@ -1,0 +1,220 @@
+//! Sums, norms and questions about all elements.
+
+use super::places::{Places, summed};
+use super::{ints, one, tensor};
+use crate::dispatch::handler::Form;
+use crate::dispatch::{Arg, OpDef, Outputs};
+use crate::error::ensure;
+use crate::tensor::Layout;
+use crate::tensor::shape::{list, wrap_dim};
+use crate::{DType, Dims, Result, Tensor};
+use pullback_macros::op;
+use smallvec::SmallVec;
+
+pub(crate) static OPS: &[&OpDef] =
+    &[&SPARSE_SUM_ALL, &SPARSE_SUM_DTYPE, &SPARSE_SUM, &SPARSE_SUM_DIM_DTYPE];
+
+/// The sum of all elements of a sparse tensor: 0-dim, dense.
+#[op("_sparse_sum(Tensor self) -> Tensor", internal, function_only)]
+impl SparseSumAll {
+    fn composite(self_: &Tensor) -> Result<Tensor> {
+        self_.values_of_any()?.sum()
+    }
+}
+
+/// The same in another dtype.
+#[op("_sparse_sum.dtype(Tensor self, *, ScalarType dtype) -> Tensor", internal, function_only)]
+impl SparseSumDtype {
+    fn composite(self_: &Tensor, dtype: DType) -> Result<Tensor> {
+        self_.values_of_any()?.to_dtype(dtype)?.sum()
+    }
+}
+
+impl Tensor {
+    /// The values with history, coalesced.
+    fn values_of_any(&self) -> Result<Tensor> {
+        if self.layout() == Layout::SparseCoo { self.coalesce()?.values() } else { self.values() }
+    }
+}
+
+/// The sum over dimensions `dim` of a coordinate list: sparse, or dense if no sparse dimension is left. The gradient is given
+/// where elements are specified.
+#[op("_sparse_sum.dim(Tensor self, int[1] dim) -> Tensor", internal, function_only, sparse = itself)]
+impl SparseSum {
+    fn cpu(self_: &Tensor, dim: &[i64]) -> Result<Tensor> {
+        super::check_coo("_sparse_sum", self_)?;
+        summed_over(self_, dim, false)
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, dim: &[i64]) -> Result<Tensor> {
+        let places = Places::ordered(self_)?;
+        let is_summed = summed_dims(self_, dim)?;
+        let sparse = places.sparse_dim();
+        let mut grad = grad.clone();
+        let kept: Vec<Vec<i64>> = (0..sparse)
+            .filter(|&dim| !is_summed[dim])
+            .map(|dim| places.indices[dim].clone())
+            .collect();
+        // The gradient of each value: that at the coordinates which are left, the same along summed dense dimensions.
+        let mut values = if kept.is_empty() {
+            grad = grad.unsqueeze(0)?;
+            let mut sizes = Dims::from_slice(grad.shape());
+            sizes[0] = places.count() as i64;
+            grad.expand(&sizes, false)?
+        } else {
+            let indices = super::places::table(&kept, places.count())?;
+            grad.values_at(&indices, grad.is_sparse())?
+        };
+        for (at, _) in is_summed.iter().enumerate().skip(sparse).filter(|(_, summed)| **summed) {
+            values = values.unsqueeze((at - sparse) as i64 + 1)?;
+        }
+        let values = values.expand(places.values.shape(), false)?;
+        let indices = super::places::table(&places.indices, places.count())?;
+        Tensor::sparse_coo(&indices, &values, self_.shape(), true)
+    }
+    fn jvp(self_t: &Tensor, dim: &[i64]) -> Result<Tensor> {
+        self_t.sparse_sum(dim)
+    }
+}
+
+/// The same in another dtype.
+#[op(
+    "_sparse_sum.dim_dtype(Tensor self, int[1] dim, *, ScalarType dtype) -> Tensor",
+    internal,
+    function_only
+)]
+impl SparseSumDimDtype {
+    fn composite(self_: &Tensor, dim: &[i64], dtype: DType) -> Result<Tensor> {
+        self_.to_dtype(dtype)?.sparse_sum(dim)
+    }
+}
+
+/// Which dimensions are summed over.
+fn summed_dims(tensor: &Tensor, dim: &[i64]) -> Result<SmallVec<[bool; 6]>> {
+    let mut is_summed: SmallVec<[bool; 6]> = tensor.shape().iter().map(|_| false).collect();
+    for &dim in dim {
+        let at = wrap_dim(dim, tensor.ndim())?;
+        ensure!(
+            !std::mem::replace(&mut is_summed[at], true),
+            runtime,
+            "dim {dim} appears multiple times in the list of dims {}",
+            list(&[dim])
+        );
+    }
+    Ok(is_summed)
+}
+
+fn summed_over(tensor: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
+    let is_summed = summed_dims(tensor, dim)?;
+    let places = Places::of(tensor)?;
+    let sparse = places.sparse_dim();
+    let dense: Dims = (sparse..tensor.ndim())
+        .filter(|&at| is_summed[at])
+        .map(|at| (at - sparse) as i64 + 1)
+        .collect();
+    let mut values = places.values.clone();
+    if values.dtype().is_integral(true) {
+        values = values.to_dtype(DType::I64)?;
+    }
+    if !dense.is_empty() {
+        values = values.sum_dim(Some(&dense), keepdim)?;
+    }
+    let count = places.count();
+    let mut indices = Vec::new();
+    let mut shape = Dims::new();
+    for (at, (row, &size)) in places.indices.iter().zip(places.sizes()).enumerate() {
+        match (is_summed[at], keepdim) {
+            (false, _) => {
+                indices.push(row.clone());
+                shape.push(size);
+            }
+            (true, true) => {
+                indices.push(vec![0; count]);
+                shape.push(1);
+            }
+            (true, false) => {}
+        }
+    }
+    if indices.is_empty() {
+        let total = summed(&values, &vec![0; count], 1)?;
+        return total.view(&total.shape()[1..]);
+    }
+    shape.extend_from_slice(&values.shape()[1..]);
+    Places { indices, values, shape, is_coalesced: false }.coalesced()?.into_coo()
+}
+
+fn dtype_of(args: &[Arg<'_>]) -> Option<DType> {
+    args.iter().find_map(|arg| if let Arg::DType(dtype) = arg { Some(*dtype) } else { None })
+}
+
+/// `sum`.
+pub(crate) fn sum(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    let values = Places::ordered(tensor(args, 0))?.values;
+    one(values.sum_with(dtype_of(args))?)
+}
+
+/// `sum.dim_IntList`.
+pub(crate) fn sum_dim(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    let input = tensor(args, 0);
+    let keepdim = args.iter().any(|arg| matches!(arg, Arg::Bool(true)));
+    let typed = match dtype_of(args) {
+        Some(dtype) => input.to_dtype(dtype)?,
+        None => input.clone(),
+    };
+    let all: Dims = (0..input.ndim() as i64).collect();
+    let dims = ints(args, 1);
+    let dims = if dims.is_empty() { &all } else { dims };
+    let result = summed_over(&typed, dims, keepdim)?;
+    if input.layout().is_compressed() && result.is_sparse() && result.ndim() == input.ndim() {
+        return one(Places::ordered(&result)?.in_layout_of(input)?);
+    }
+    one(result)
+}
+
+/// `any`.
+pub(crate) fn any(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    one(Places::ordered(tensor(args, 0))?.values.any()?)
+}
+
+/// Norms of all elements.
+pub(crate) fn norm(def: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    let input = tensor(args, 0);
+    norm_of(def, args, input, Places::ordered(input)?.values)
+}
+
+/// The same of values with history.
+pub(crate) fn recorded_norm(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
+    let input = tensor(args, 0);
+    norm_of(def, args, input, input.values_of_any()?)
+}
+
+fn norm_of(
+    def: &'static OpDef,
+    args: &[Arg<'_>],
+    input: &Tensor,
+    mut values: Tensor,
+) -> Result<Outputs> {
+    let dims = ints(args, 2);
+    ensure!(
+        dims.is_empty() || dims.len() == input.ndim(),
+        not_implemented,
+        "the norm of a sparse tensor is one of all elements; dim {} was given for {} dimensions",
+        list(dims),
+        input.ndim()
+    );
+    if values.numel() < input.numel() {
+        // One zero for all that are not specified.
+        let mut sizes = Dims::from_slice(values.shape());
+        sizes[0] = 1;
+        let zero = crate::TensorSpec::of(&sizes, values.dtype()).zeros()?;
+        values = crate::ops::join::cat(&[values, zero], 0)?;
+    }
+    let keepdim = matches!(args.get(3), Some(Arg::Bool(true)));
+    let mut args: SmallVec<[Arg<'_>; 8]> = SmallVec::from_slice(args);
+    args[0] = Arg::Tensor(&values);
+    if args.len() > 3 {
+        (args[2], args[3]) = (Arg::None, Arg::Bool(false));
+    }
+    let norm = crate::autograd::call(def, &args)?.one();
+    let ones: Dims = input.shape().iter().map(|_| 1).collect();
+    one(if keepdim { norm.view(&ones)? } else { norm })
+}

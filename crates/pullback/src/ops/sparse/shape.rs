@@ -1,0 +1,426 @@
+//! Other shapes: what is a view of a strided tensor gives a sparse one of its own coordinates.
+//!
+//! Along a sparse dimension coordinates are changed, along a dense one the values; of compressed layouts only the transpose
+//! of the matrix keeps its layout, other results are coordinate lists.
+
+use super::places::{Form, Places, list_of, summed};
+use super::{int, ints, one, tensor};
+use crate::dispatch::handler::Form as CallForm;
+use crate::dispatch::{Arg, OpDef, Outputs};
+use crate::error::{bail, ensure};
+use crate::tensor::promote;
+use crate::tensor::shape::{list, wrap_dim};
+use crate::{Dims, Result, Tensor};
+
+/// Where a dimension is.
+enum Dim {
+    Sparse(usize),
+    /// Counted in the values.
+    Dense(i64),
+}
+
+fn dim_of(places: &Places, dim: usize) -> Dim {
+    let sparse = places.sparse_dim();
+    if dim < sparse { Dim::Sparse(dim) } else { Dim::Dense((dim - sparse) as i64 + 1) }
+}
+
+/// The dimension an argument names, and the places of the tensor.
+fn along(args: &[Arg<'_>], index: usize) -> Result<(Places, usize)> {
+    let input = tensor(args, 0);
+    let dim = wrap_dim(int(args, index), input.ndim())?;
+    Ok((Places::of(input)?, dim))
+}
+
+/// `t` and `transpose`.
+pub(crate) fn swapped(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    let input = tensor(args, 0);
+    let rank = input.ndim();
+    let (a, b) = if args.len() == 1 {
+        ensure!(
+            rank <= 2,
+            runtime,
+            "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but self is {rank}D"
+        );
+        (0, rank.saturating_sub(1))
+    } else {
+        (wrap_dim(int(args, 1), rank)?, wrap_dim(int(args, 2), rank)?)
+    };
+    if a == b {
+        return one(input.detached()?);
+    }
+    let mut order: Vec<usize> = (0..rank).collect();
+    order.swap(a, b);
+    let turned = reordered(Places::of(input)?, &order)?;
+    if !input.layout().is_compressed() {
+        return one(turned.into_coo()?);
+    }
+    let form = Form::of(input)?;
+    let is_matrix = a.min(b) == form.batch && a.max(b) == form.batch + 1;
+    let block = if is_matrix { (form.block.1, form.block.0) } else { form.block };
+    let layout = if is_matrix { input.layout().transposed() } else { input.layout() };
+    one(turned.in_form(layout, Form { block, ..form })?)
+}
+
+/// `permute`.
+pub(crate) fn permute(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    let (input, dims) = (tensor(args, 0), ints(args, 1));
+    ensure!(
+        dims.len() == input.ndim(),
+        runtime,
+        "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of dimensions i.e. input.dim() = {} is not equal to len(dims) = {}",
+        input.ndim(),
+        dims.len()
+    );
+    let mut order = Vec::new();
+    for &dim in dims {
+        let dim = wrap_dim(dim, input.ndim())?;
+        ensure!(!order.contains(&dim), runtime, "permute(): duplicate dims are not allowed.");
+        order.push(dim);
+    }
+    one(reordered(Places::of(input)?, &order)?.into_coo()?)
+}
+
+/// Dimension `i` of the result is dimension `order[i]`; sparse dimensions stay sparse.
+fn reordered(places: Places, order: &[usize]) -> Result<Places> {
+    let sparse = places.sparse_dim();
+    ensure!(
+        order[..sparse].iter().all(|&dim| dim < sparse),
+        runtime,
+        "transpose: dimensions of a sparse tensor can be exchanged within its {sparse} sparse dimensions, or within the dense ones behind them, but the order {order:?} mixes them"
+    );
+    let shape: Dims = order.iter().map(|&dim| places.shape[dim]).collect();
+    let indices = order[..sparse].iter().map(|&dim| places.indices[dim].clone()).collect();
+    let mut dense = Dims::from_slice(&[0]);
+    dense.extend(order[sparse..].iter().map(|&dim| (dim - sparse) as i64 + 1));
+    let values = places.values.permute(&dense)?;
+    let is_same = order[..sparse].is_sorted();
+    Ok(Places { indices, values, shape, is_coalesced: places.is_coalesced && is_same })
+}
+
+/// `select`.
+pub(crate) fn select(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    ensure!(tensor(args, 0).ndim() > 0, index, "select() cannot be applied to a 0-dim tensor.");
+    let (mut places, dim) = along(args, 1)?;
+    let (index, size) = (int(args, 2), places.shape[dim]);
+    ensure!(
+        index >= -size && index < size,
+        index,
+        "select(): index {index} out of range for tensor of size {} at dimension {dim}",
+        list(&places.shape)
+    );
+    let at = if index < 0 { index + size } else { index };
+    let place = dim_of(&places, dim);
+    places.shape.remove(dim);
+    let row = match place {
+        Dim::Sparse(row) => row,
+        Dim::Dense(in_values) => {
+            let values = places.values.select(in_values, at)?;
+            return one(Places { values, ..places }.into_coo()?);
+        }
+    };
+    let kept: Vec<usize> = (0..places.count()).filter(|&i| places.indices[row][i] == at).collect();
+    let mut rest = chosen(&places, &kept)?;
+    rest.indices.remove(row);
+    if rest.indices.is_empty() {
+        return one(total(&rest)?);
+    }
+    one(rest.into_coo()?)
+}
+
+/// Some of the places, in their order.
+fn chosen(places: &Places, kept: &[usize]) -> Result<Places> {
+    let rows: Vec<i64> = kept.iter().map(|&at| at as i64).collect();
+    Ok(Places {
+        indices: places
+            .indices
+            .iter()
+            .map(|row| kept.iter().map(|&at| row[at]).collect())
+            .collect(),
+        values: places.values.index_select(0, &list_of(&rows)?)?,
+        shape: places.shape.clone(),
+        is_coalesced: places.is_coalesced,
+    })
+}
+
+/// Slices of steps along one dimension, the half-open range of indices as given.
+fn sliced(places: Places, dim: usize, start: i64, end: i64, step: i64) -> Result<Tensor> {
+    let length = (end - start).max(0);
+    let count = length / step + i64::from(length % step != 0);
+    match dim_of(&places, dim) {
+        Dim::Sparse(row) => {
+            let is_kept = |index: i64| index >= start && index < end && (index - start) % step == 0;
+            let kept: Vec<usize> =
+                (0..places.count()).filter(|&i| is_kept(places.indices[row][i])).collect();
+            let mut rest = chosen(&places, &kept)?;
+            for index in &mut rest.indices[row] {
+                *index = (*index - start) / step;
+            }
+            rest.shape[dim] = count;
+            rest.into_coo()
+        }
+        Dim::Dense(in_values) => {
+            let at: Vec<i64> = (0..count).map(|i| start + i * step).collect();
+            let values = places.values.index_select(in_values, &list_of(&at)?)?;
+            let mut shape = places.shape.clone();
+            shape[dim] = count;
+            Places { values, shape, ..places }.into_coo()
+        }
+    }
+}
+
+/// `slice`.
+pub(crate) fn narrow(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    ensure!(tensor(args, 0).ndim() > 0, runtime, "slice() cannot be applied to a 0-dim tensor.");
+    let (places, dim) = along(args, 1)?;
+    let size = places.shape[dim];
+    let given = |index: usize| match args.get(index) {
+        Some(Arg::Int(number)) => Some(*number),
+        _ => None,
+    };
+    let step = given(4).unwrap_or(1);
+    ensure!(step > 0, runtime, "slice step must be positive");
+    let clip = |v: i64| (if v < 0 { v.saturating_add(size) } else { v }).clamp(0, size);
+    let start = clip(given(2).unwrap_or(0));
+    let end = clip(given(3).unwrap_or(i64::MAX)).max(start);
+    one(sliced(places, dim, start, end, step)?)
+}
+
+/// `unsqueeze`.
+pub(crate) fn unsqueeze(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    let input = tensor(args, 0);
+    let dim = wrap_dim(int(args, 1), input.ndim() + 1)?;
+    let mut places = Places::of(input)?;
+    if dim <= places.sparse_dim() {
+        let zeros = vec![0; places.count()];
+        places.indices.insert(dim, zeros);
+    } else {
+        let in_values = (dim - places.sparse_dim()) as i64 + 1;
+        places.values = places.values.unsqueeze(in_values)?;
+    }
+    places.shape.insert(dim, 1);
+    one(places.into_coo()?)
+}
+
+/// `squeeze` along some dimensions: those of size 1 go.
+pub(crate) fn squeeze_dim(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    let input = tensor(args, 0);
+    let dims: Dims = match args.get(1) {
+        None => (0..input.ndim() as i64).collect(),
+        Some(Arg::Int(dim)) => Dims::from_slice(&[*dim]),
+        Some(_) => ints(args, 1).into(),
+    };
+    let mut gone: Vec<usize> =
+        dims.iter().map(|&dim| wrap_dim(dim, input.ndim())).collect::<Result<_>>()?;
+    gone.sort_unstable();
+    gone.dedup();
+    let mut places = Places::of(input)?;
+    for dim in gone.into_iter().rev().filter(|&dim| input.shape()[dim] == 1) {
+        match dim_of(&places, dim) {
+            Dim::Sparse(row) => drop(places.indices.remove(row)),
+            Dim::Dense(in_values) => places.values = places.values.squeeze_dim(in_values)?,
+        }
+        places.shape.remove(dim);
+    }
+    if places.sparse_dim() == 0 && input.ndim() > 0 {
+        return one(total(&places)?);
+    }
+    one(places.into_coo()?)
+}
+
+/// What is left where no dimension is sparse any more: the sum of the values, strided.
+fn total(places: &Places) -> Result<Tensor> {
+    let sum = summed(&places.values, &vec![0; places.count()], 1)?;
+    sum.view(&sum.shape()[1..])
+}
+
+/// `expand`: what has size 1 is repeated.
+pub(crate) fn expand(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    let (input, sizes) = (tensor(args, 0), ints(args, 1));
+    let mut places = Places::of(input)?;
+    ensure!(
+        sizes.len() >= input.ndim(),
+        runtime,
+        "expand: the number of sizes provided ({}) must be greater or equal to the number of dimensions in the tensor ({})",
+        sizes.len(),
+        input.ndim()
+    );
+    for _ in input.ndim()..sizes.len() {
+        let zeros = vec![0; places.count()];
+        places.indices.insert(0, zeros);
+        places.shape.insert(0, 1);
+    }
+    let mut whole = Dims::new();
+    for (dim, &size) in sizes.iter().enumerate() {
+        let own = places.shape[dim];
+        let size = if size == -1 && dim + input.ndim() >= sizes.len() { own } else { size };
+        ensure!(
+            size >= 0 && (size == own || own == 1),
+            runtime,
+            "The expanded size of the tensor ({size}) must match the existing size ({own}) at non-singleton dimension {dim}.  Target sizes: {}.  Tensor sizes: {}",
+            list(sizes),
+            list(input.shape())
+        );
+        whole.push(size);
+    }
+    let wider = places.sizes().iter().zip(&whole).any(|(own, size)| own != size);
+    if wider {
+        places = repeated(places, &whole)?;
+    }
+    let mut value_sizes = Dims::from_slice(&places.values.shape()[..1]);
+    value_sizes.extend_from_slice(&whole[places.sparse_dim()..]);
+    places.values = places.values.expand(&value_sizes, false)?.contiguous()?;
+    places.shape = whole;
+    one(places.into_coo()?)
+}
+
+/// Each place as often as the sparse dimensions of size 1 grow.
+fn repeated(places: Places, whole: &[i64]) -> Result<Places> {
+    let grown: Vec<usize> =
+        (0..places.sparse_dim()).filter(|&dim| places.shape[dim] != whole[dim]).collect();
+    let sizes: Vec<i64> = grown.iter().map(|&dim| whole[dim]).collect();
+    let copies: i64 = sizes.iter().product();
+    let numbers: Vec<i64> = (0..copies).collect();
+    let shifts = super::places::coordinates(&numbers, &sizes);
+    let count = places.count();
+    let from: Vec<usize> =
+        (0..count).flat_map(|at| std::iter::repeat_n(at, copies as usize)).collect();
+    let mut more = chosen(&places, &from)?;
+    for (shift, &dim) in shifts.iter().zip(&grown) {
+        more.indices[dim] = (0..count).flat_map(|_| shift.iter().copied()).collect();
+    }
+    more.is_coalesced = false;
+    Ok(more)
+}
+
+/// `index_select`.
+pub(crate) fn index_select(
+    _: &'static OpDef,
+    _: CallForm<'_>,
+    args: &[Arg<'_>],
+) -> Result<Outputs> {
+    let wanted = tensor(args, 2);
+    ensure!(
+        wanted.ndim() <= 1 && !wanted.is_sparse() && !wanted.dtype().is_floating_point(),
+        index,
+        "index_select(): Index is supposed to be a vector of integers"
+    );
+    ensure!(tensor(args, 0).is_sparse(), runtime, "index_select(): the index must not be sparse");
+    let (places, dim) = along(args, 1)?;
+    let size = places.shape[dim];
+    let wanted = wanted.to_vec::<i64>()?;
+    for &index in &wanted {
+        ensure!(
+            index >= -size && index < size,
+            index,
+            "index_select(): index contains {index} that is out of range for tensor of size {} at dimension {dim}",
+            list(&places.shape)
+        );
+    }
+    let wanted: Vec<i64> =
+        wanted.iter().map(|&index| if index < 0 { index + size } else { index }).collect();
+    let mut shape = places.shape.clone();
+    shape[dim] = wanted.len() as i64;
+    let row = match dim_of(&places, dim) {
+        Dim::Sparse(row) => row,
+        Dim::Dense(in_values) => {
+            let values = places.values.index_select(in_values, &list_of(&wanted)?)?;
+            return one(Places { values, shape, ..places }.into_coo()?);
+        }
+    };
+    // For each index of the result, the places that have the index it takes.
+    let mut order: Vec<usize> = (0..places.count()).collect();
+    order.sort_by_key(|&at| places.indices[row][at]);
+    let (mut kept, mut new) = (Vec::new(), Vec::new());
+    for (at, &index) in wanted.iter().enumerate() {
+        let first = order.partition_point(|&i| places.indices[row][i] < index);
+        for &i in order[first..].iter().take_while(|&&i| places.indices[row][i] == index) {
+            kept.push(i);
+            new.push(at as i64);
+        }
+    }
+    let mut made = chosen(&places, &kept)?;
+    made.indices[row] = new;
+    made.shape = shape;
+    made.is_coalesced = false;
+    one(if places.is_coalesced { made.coalesced()?.into_coo()? } else { made.into_coo()? })
+}
+
+/// `cat`.
+pub(crate) fn cat(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    let Arg::Tensors(tensors) = args[0] else { bail!(type_error, "cat() takes tensors") };
+    if let Some(dense) = tensors.iter().find(|t| !t.is_sparse()) {
+        bail!(
+            runtime,
+            "cat(): a tensor of layout {} cannot be joined with sparse ones",
+            dense.layout().spelled()
+        );
+    }
+    let all: Vec<Places> = tensors.iter().map(Places::of).collect::<Result<_>>()?;
+    let first = &all[0];
+    let dim = wrap_dim(int(args, 1), first.shape.len())?;
+    let dtype = promote::result_type(&tensors.iter().collect::<Vec<_>>());
+    let mut shape = first.shape.clone();
+    shape[dim] = 0;
+    let mut indices = vec![Vec::new(); first.sparse_dim()];
+    let mut values = Vec::new();
+    for places in &all {
+        let fits = places.sparse_dim() == first.sparse_dim()
+            && places.shape.len() == shape.len()
+            && (0..shape.len()).all(|at| at == dim || places.shape[at] == shape[at]);
+        ensure!(
+            fits,
+            runtime,
+            "cat(): Sizes of tensors must match except in dimension {dim}, and their kinds of dimensions: {} with {} sparse ones and {} with {}",
+            list(&first.shape),
+            first.sparse_dim(),
+            list(&places.shape),
+            places.sparse_dim()
+        );
+        for (row, (all, own)) in indices.iter_mut().zip(&places.indices).enumerate() {
+            let shift = if row == dim { shape[dim] } else { 0 };
+            all.extend(own.iter().map(|index| index + shift));
+        }
+        values.push(places.values.to_dtype(dtype)?);
+        shape[dim] += places.shape[dim];
+    }
+    if let Dim::Dense(in_values) = dim_of(first, dim) {
+        values = spread(values, in_values)?;
+    }
+    let values = crate::ops::join::cat(&values, 0)?;
+    one(Places { indices, values, shape, is_coalesced: false }.into_coo()?)
+}
+
+/// Values one behind the other along a dense dimension, each with zeros where those of the others are.
+fn spread(values: Vec<Tensor>, dim: i64) -> Result<Vec<Tensor>> {
+    let widths: Vec<i64> = values.iter().map(|v| v.shape()[dim as usize]).collect();
+    let total: i64 = widths.iter().sum();
+    let mut before = 0;
+    let mut all = Vec::new();
+    for (value, width) in values.into_iter().zip(widths) {
+        let mut sizes = Dims::from_slice(value.shape());
+        sizes[dim as usize] = total;
+        let wide = crate::TensorSpec::of(&sizes, value.dtype()).zeros()?;
+        wide.narrow(dim, before, width)?.copy_data(&value)?;
+        before += width;
+        all.push(wide);
+    }
+    Ok(all)
+}
+
+/// `stack`.
+pub(crate) fn stack(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    let Arg::Tensors(tensors) = args[0] else { bail!(type_error, "stack() takes tensors") };
+    let rank = tensors.first().map_or(0, Tensor::ndim);
+    let dim = wrap_dim(int(args, 1), rank + 1)? as i64;
+    for (at, tensor) in tensors.iter().enumerate() {
+        ensure!(
+            tensor.shape() == tensors[0].shape(),
+            runtime,
+            "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry {at}",
+            list(tensors[0].shape()),
+            list(tensor.shape())
+        );
+    }
+    let columns = tensors.iter().map(|tensor| tensor.unsqueeze(dim)).collect::<Result<Vec<_>>>()?;
+    one(crate::ops::join::cat(&columns, dim)?)
+}

@@ -1,0 +1,27 @@
+"""Sparse tensors: products, sums and constructors of ``torch.sparse``.
+
+The layouts themselves are the library's: ``sparse_coo``, and the compressed ``sparse_csr``,
+``sparse_csc``, ``sparse_bsr`` and ``sparse_bsc``. What an op cannot do with them it refuses; nothing
+is made dense unasked.
+"""
+
+from __future__ import annotations
+
+from .. import _C
+from .._C import _sparse
+from ._gradcheck import as_sparse_gradcheck
+from ._invariants import check_sparse_tensor_invariants
+from ._product import addmm, mm, spdiags, sum
+
+__all__ = [
+    "addmm",
+    "as_sparse_gradcheck",
+    "check_sparse_tensor_invariants",
+    "mm",
+    "sampled_addmm",
+    "spdiags",
+    "sum",
+]
+
+sampled_addmm = _sparse.sparse_sampled_addmm
+del _C

@@ -1,0 +1,234 @@
+"""Sparse tensors from Python: constructors, printing, conversions, gradients, what is refused."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pullback as torch
+import pytest
+from pullback.autograd import gradcheck, gradgradcheck
+
+COMPRESSED = ["sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"]
+LAYOUTS = ["sparse_coo", *COMPRESSED]
+# Blocks specify zeros too.
+WITHOUT_BLOCKS = LAYOUTS[:3]
+
+
+def example(dtype: Any = torch.float64) -> Any:
+    return torch.tensor([[0, 2, 0, 1], [3, 0, 4, 0]], dtype=dtype)
+
+
+def laid_out(dense: Any, name: str) -> Any:
+    layout = getattr(torch, name)
+    blocks = (1, 2) if name in ("sparse_bsr", "sparse_bsc") else None
+    return dense.to_sparse(layout=layout, blocksize=blocks)
+
+
+def test_lists_become_indices_and_values() -> None:
+    x = torch.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3))
+    assert x.to_dense().tolist() == [[0.0, 0.0, 3.0], [4.0, 0.0, 5.0]]
+    assert (x.layout, x.is_sparse, x._nnz()) == (torch.sparse_coo, True, 3)
+    assert torch.sparse_coo_tensor([[0, 2]], [1.0, 2.0]).shape == (3,)
+    empty = torch.sparse_coo_tensor((2, 3))
+    assert (empty._nnz(), empty.shape, empty.is_coalesced()) == (0, (2, 3), True)
+
+
+def test_printed_tensors_show_their_parts() -> None:
+    assert repr(example(torch.float32).to_sparse()) == (
+        "tensor(indices=tensor([[0, 0, 1, 1],\n"
+        "                       [1, 3, 0, 2]]),\n"
+        "       values=tensor([2., 1., 3., 4.]),\n"
+        "       size=(2, 4), nnz=4, layout=torch.sparse_coo)"
+    )
+    assert repr(example(torch.float32).to_sparse_csr().requires_grad_()) == (
+        "tensor(crow_indices=tensor([0, 2, 4]),\n"
+        "       col_indices=tensor([1, 3, 0, 2]),\n"
+        "       values=tensor([2., 1., 3., 4.]), size=(2, 4), nnz=4,\n"
+        "       layout=torch.sparse_csr, requires_grad=True)"
+    )
+    assert repr(torch.sparse_coo_tensor((2, 3))) == (
+        "tensor(indices=tensor([], size=(2, 0)),\n"
+        "       values=tensor([], size=(0,)),\n"
+        "       size=(2, 3), nnz=0, layout=torch.sparse_coo)"
+    )
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_copies_and_pickles_keep_layout_and_elements(name: str) -> None:
+    x = laid_out(example(), name).requires_grad_()
+    for twin in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert twin.layout is x.layout
+        assert twin.requires_grad
+        assert torch.equal(twin.detach().to_dense(), example())
+
+
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_gradients_are_those_of_differences(name: str, masked: bool) -> None:
+    x = laid_out(example(), name).requires_grad_()
+    functions = [
+        lambda x: x.to_dense(masked_grad=masked),
+        lambda x: (x * 3).to_dense(masked_grad=masked),
+        lambda x: (x * x).to_dense(masked_grad=masked),
+        lambda x: x.sum(),
+    ]
+    for function in functions:
+        assert gradcheck(function, (x,), masked=masked)
+        assert gradcheck(function, (x,), masked=masked, fast_mode=True)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_product_has_gradients_of_both_kinds(name: str) -> None:
+    x = laid_out(example(), name).requires_grad_()
+    dense = torch.arange(8.0, dtype=torch.float64).reshape(4, 2).requires_grad_()
+    assert gradcheck(lambda x, y: torch.sparse.mm(x, y), (x, dense), masked=True)
+    torch.sparse.mm(x, dense).sum().backward()
+    assert x.grad.layout is x.layout
+    specified = example() != 0
+    if name not in WITHOUT_BLOCKS:
+        specified = specified.reshape(2, 2, 2).any(2, keepdim=True).expand(2, 2, 2).reshape(2, 4)
+    expected = (dense.detach().sum(1).expand(2, 4) * specified).tolist()
+    assert x.grad.to_dense().tolist() == expected
+    assert dense.grad.tolist() == example().sum(0).reshape(4, 1).expand(4, 2).tolist()
+
+
+@pytest.mark.parametrize("name", WITHOUT_BLOCKS)
+@pytest.mark.parametrize("function", ["sin", "sqrt", "tanh", "expm1", "relu", "abs", "square"])
+def test_functions_that_leave_zero_alone_have_gradients_on_the_values(
+    name: str, function: str
+) -> None:
+    x = laid_out(example(), name).requires_grad_()
+
+    def f(x: Any) -> Any:
+        return getattr(x, function)().to_dense()
+
+    assert gradcheck(f, (x,), masked=True, check_undefined_grad=False)
+    assert torch.equal(f(x.detach()), getattr(example(), function)())
+
+
+def test_constructors_are_differentiable_twice() -> None:
+    indices = torch.tensor([[0, 1, 1], [1, 0, 0]])
+    values = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64, requires_grad=True)
+
+    def f(values: Any) -> Any:
+        x = torch.sparse_coo_tensor(indices, values, (2, 2))
+        return (x * x).to_dense()
+
+    assert gradcheck(f, (values,))
+    assert gradgradcheck(f, (values,))
+
+
+@pytest.mark.parametrize(
+    ("index", "shape"), [(0, (4,)), ((slice(None), 1), (2,)), ((0, 1), ()), (slice(1, 2), (1, 4))]
+)
+def test_parts_are_those_of_the_dense_tensor(index: Any, shape: tuple[int, ...]) -> None:
+    x = example().to_sparse().requires_grad_()
+    part = x[index]
+    assert part.shape == shape
+    assert torch.equal(part.detach().to_dense(), example()[index])
+    part.to_dense().sum().backward()
+    ones = torch.zeros(2, 4, dtype=torch.float64)
+    ones[index] = 1
+    assert torch.equal(x.grad.to_dense() * (example() != 0), ones * (example() != 0))
+
+
+def test_an_embedding_gives_the_rows_that_were_read() -> None:
+    layer = torch.nn.Embedding(5, 2, sparse=True)
+    layer(torch.tensor([1, 3, 1])).sum().backward()
+    assert layer.weight.grad.is_sparse
+    assert layer.weight.grad.to_dense().tolist() == [[0, 0], [2, 2], [0, 0], [1, 1], [0, 0]]
+    before = layer.weight.detach().clone()
+    torch.optim.SGD(layer.parameters(), lr=0.5).step()
+    assert torch.equal(before - layer.weight.detach(), 0.5 * layer.weight.grad.to_dense())
+
+
+def test_gather_gives_the_elements_that_were_read() -> None:
+    x = torch.zeros(2, 3, requires_grad=True)
+    index = torch.tensor([[0, 2], [1, 1]])
+    torch.gather(x, 1, index, sparse_grad=True).sum().backward()
+    assert x.grad.is_sparse
+    assert x.grad.to_dense().tolist() == [[1.0, 0.0, 1.0], [0.0, 2.0, 0.0]]
+
+
+def test_sums_over_dimensions_stay_sparse_while_a_sparse_one_is_left() -> None:
+    x = example().to_sparse().requires_grad_()
+    rows = torch.sparse.sum(x, 1)
+    assert rows.is_sparse
+    assert rows.to_dense().tolist() == [3.0, 7.0]
+    assert torch.sparse.sum(x, (0, 1)).item() == 10
+    assert torch.sparse.sum(x).item() == 10
+    torch.sparse.sum(x, 1).to_dense().sum().backward()
+    assert x.grad.is_sparse
+    assert x.grad.to_dense().tolist() == (example() != 0).double().tolist()
+
+
+def test_sampled_products_are_made_at_the_places_of_the_mask() -> None:
+    mask = example().to_sparse_csr()
+    a = torch.arange(6.0, dtype=torch.float64).reshape(2, 3)
+    b = torch.arange(12.0, dtype=torch.float64).reshape(3, 4)
+    made = torch.sparse.sampled_addmm(mask, a, b, beta=0.5, alpha=2.0)
+    expected = (0.5 * example() + 2 * (a @ b)) * (example() != 0)
+    assert made.layout is torch.sparse_csr
+    assert torch.equal(made.to_dense(), expected)
+
+
+def test_diagonals_are_put_where_their_offsets_say() -> None:
+    rows = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    made = torch.sparse.spdiags(rows, torch.tensor([0, 1]), (3, 3))
+    assert made.to_dense().tolist() == [[1.0, 5.0, 0.0], [0.0, 2.0, 6.0], [0.0, 0.0, 3.0]]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "phrase"),
+    [
+        (lambda x: x + 1, RuntimeError, r"add\(sparse, dense\) is not supported"),
+        (lambda x: x.cos(), NotImplementedError, "'aten::cos' with arguments from the 'SparseCPU'"),
+        (lambda x: x.numpy(), TypeError, "can't convert Sparse layout tensor to numpy"),
+        (lambda x: x.data_ptr(), RuntimeError, "doesn't have storage"),
+        (lambda x: x.untyped_storage(), NotImplementedError, "Cannot access storage"),
+        (lambda x: x.crow_indices(), RuntimeError, "expected sparse row compressed"),
+        (lambda x: x.__setitem__(0, 1), TypeError, "Cannot assign to a sparse tensor"),
+        (lambda x: x.values(), RuntimeError, "uncoalesced tensor, please call .coalesce"),
+        (lambda x: x / x, RuntimeError, "Sparse division requires a scalar"),
+        (lambda x: x**-1, RuntimeError, "powers above 0"),
+        (lambda x: x.to_dense().copy_(x), RuntimeError, "between dense and sparse"),
+        (lambda x: setattr(x.to_dense(), "data", x), RuntimeError, "incompatible tensor type"),
+        (lambda x: torch.vmap(lambda v: v.to_sparse())(x.to_dense()), RuntimeError, "vmap"),
+    ],
+)
+def test_what_sparse_tensors_cannot_do_is_said(call: Any, error: type, phrase: str) -> None:
+    x = torch.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (2, 2))
+    with pytest.raises(error, match=phrase):
+        call(x)
+
+
+@pytest.mark.parametrize(
+    ("indices", "values", "size", "phrase"),
+    [
+        ([[0, 5]], [1.0, 2.0], (3,), "size is 3 but found index 5"),
+        ([[0, -1]], [1.0, 2.0], (3,), "found negative index -1"),
+        ([[0, 1]], [1.0], (3,), "same nnz"),
+        ([0, 1], [1.0, 2.0], (3,), "sparse_dim x nnz"),
+        ([[0, 1]], [1.0, 2.0], (3, 3), "number of dimensions must be"),
+        ([[2**60]], [1.0], None, "too large"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(
+    indices: Any, values: Any, size: Any, phrase: str
+) -> None:
+    with pytest.raises(RuntimeError, match=phrase):
+        torch.sparse_coo_tensor(indices, values, size)
+
+
+def test_values_of_ops_do_not_depend_on_sparse_tensors_elsewhere() -> None:
+    x = torch.linspace(0.1, 3, 50, requires_grad=True)
+
+    def slope() -> Any:
+        return torch.autograd.grad(x.cumprod(0).sum(), x)[0]
+
+    alone = slope()
+    other = example().to_sparse()
+    assert torch.equal(slope(), alone)
+    del other

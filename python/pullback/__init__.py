@@ -111,6 +111,7 @@ if TYPE_CHECKING:
     from . import overrides as overrides
     from . import random as random
     from . import return_types as return_types
+    from . import special as special
     from . import storage as storage
     from . import types as types
     from . import utils as utils
@@ -173,6 +174,7 @@ _lazy.submodules(
     "optim",
     "overrides",
     "return_types",
+    "special",
     "types",
     "utils",
 )

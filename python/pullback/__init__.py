@@ -120,6 +120,7 @@ if TYPE_CHECKING:
     from . import random as random
     from . import return_types as return_types
     from . import sparse as sparse
+    from . import special as special
     from . import storage as storage
     from . import types as types
     from . import utils as utils
@@ -186,6 +187,7 @@ _lazy.submodules(
     "overrides",
     "return_types",
     "sparse",
+    "special",
     "types",
     "utils",
 )

@@ -32,6 +32,7 @@ mod scratch;
 pub mod simd;
 pub mod softmax;
 pub mod sort;
+mod special;
 pub mod strided;
 pub mod sync;
 mod windows;

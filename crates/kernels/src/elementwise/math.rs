@@ -134,7 +134,7 @@ macro_rules! real {
             #[inline(always)] fn tanh_softplus(self) -> Self { $m::tanh_softplus(self) }
             #[inline(always)] fn log1p_exp(self) -> Self { $m::log1p_exp(self) }
             #[inline(always)] fn lgamma(self) -> Self { special::lgamma(self as f64) as $t }
-            #[inline(always)] fn digamma(self) -> Self { special::digamma(self as f64) as $t }
+            #[inline(always)] fn digamma(self) -> Self { crate::special::gamma::digamma(self as f64) as $t }
             #[inline(always)] fn atan2(self, x: Self) -> Self { $m::atan2(self, x) }
             #[inline(always)] fn hypot(self, other: Self) -> Self { $m::hypot(self, other) }
             #[inline(always)] fn copysign(self, sign: Self) -> Self { <$t>::copysign(self, sign) }

@@ -117,7 +117,7 @@ macro_rules! gamma_maps {
 gamma_maps! {
     Lgamma Real::lgamma, is_quick_lgamma, quick_lgamma;
     Digamma Real::digamma, is_quick, quick_digamma;
-    Trigamma |x: T| T::of(super::polygamma::polygamma_of(1, x.wide())), is_quick, quick_trigamma;
+    Trigamma |x: T| T::of(crate::special::zeta::polygamma(1.0, x.wide())), is_quick, quick_trigamma;
 }
 
 /// `ln |Γ(x)|`; infinite at 0 and the negative whole numbers.
@@ -127,6 +127,9 @@ pub fn lgamma(iter: &mut Iter) -> Result<()> {
 
 /// The logarithmic derivative of Γ; at 0 infinite, at negative whole numbers NaN.
 pub fn digamma(iter: &mut Iter) -> Result<()> {
+    if iter.input_dtype(0) == DType::F64 {
+        return super::special_function::digamma_of_doubles(iter);
+    }
     compute!(iter.input_dtype(0), "digamma", [float], T => run1::<Digamma<T>>(iter, ()))
 }
 

@@ -23,6 +23,15 @@ pub(crate) mod meta {
     pub(crate) fn float(args: &[Arg<'_>]) -> Result<Specs> {
         Ok(smallvec![spec(args)?.to_float()])
     }
+    /// As `float`, of tensors and of numbers that are inputs of the kernel.
+    pub(crate) fn float_with_numbers(args: &[Arg<'_>]) -> Result<Specs> {
+        let numbers =
+            args.iter().filter_map(|a| if let Arg::Scalar(s) = a { Some(*s) } else { None });
+        let numbers = numbers.map(Tensor::wrapped).collect::<Result<SmallVec<[Tensor; 2]>>>()?;
+        let mut all = tensors(args);
+        all.extend(&numbers);
+        Ok(smallvec![TensorSpec::broadcast(&all)?.to_float()])
+    }
     /// As `broadcast`; the result is bool.
     pub(crate) fn predicate(args: &[Arg<'_>]) -> Result<Specs> {
         Ok(smallvec![spec(args)?.with_dtype(DType::Bool)])
@@ -39,7 +48,7 @@ pub(crate) mod meta {
 pub(crate) mod samples {
     use crate::dispatch::Value;
     use crate::gradcheck::{Sample, Sampler};
-    use crate::{DType, MemoryFormat, Tensor};
+    use crate::{DType, MemoryFormat, Scalar, Tensor};
 
     fn each_shape(s: &Sampler, make: impl Fn(&[i64]) -> Tensor) -> Vec<Sample> {
         s.shapes().iter().map(|shape| Sample::of(make(shape))).collect()
@@ -106,6 +115,41 @@ pub(crate) mod samples {
     /// Two tensors of positive numbers.
     pub(crate) fn binary_positive(s: &Sampler) -> Vec<Sample> {
         each_pair(|a| s.positive(a), |b| s.positive(b))
+    }
+    /// Two tensors of whole numbers.
+    pub(crate) fn binary_whole(s: &Sampler) -> Vec<Sample> {
+        each_pair(|a| s.integers(a, -30, 30), |b| s.integers(b, -30, 30))
+    }
+    /// A number and a tensor of positive numbers.
+    pub(crate) fn number_and_positive(s: &Sampler) -> Vec<Sample> {
+        let of = |number: f64, shape: &[i64]| {
+            Sample::new([Scalar::Float(number).into(), s.positive(shape).into()])
+        };
+        vec![of(2.5, &[2, 3]), of(3.0, &[]), of(1.5, &[0])]
+    }
+    /// A tensor of positive numbers and a number.
+    pub(crate) fn positive_and_number(s: &Sampler) -> Vec<Sample> {
+        let of = |shape: &[i64], number: f64| {
+            Sample::new([s.positive(shape).into(), Scalar::Float(number).into()])
+        };
+        vec![of(&[2, 3], 2.5), of(&[], 3.0), of(&[0], 1.5)]
+    }
+    /// Arguments and orders.
+    pub(crate) fn polynomial(s: &Sampler) -> Vec<Sample> {
+        let mut out = each_pair(|x| s.normal(x), |n| s.integers(n, -1, 9));
+        out.push(Sample::new([s.integers(&[3], -2, 3).into(), s.integers(&[3], 0, 4).into()]));
+        out
+    }
+    /// One argument and orders.
+    pub(crate) fn polynomial_of(s: &Sampler) -> Vec<Sample> {
+        let of =
+            |x: Scalar, shape: &[i64]| Sample::new([x.into(), s.integers(shape, -1, 9).into()]);
+        vec![of(Scalar::Float(0.3), &[2, 3]), of(Scalar::Int(2), &[]), of(Scalar::Float(1.5), &[0])]
+    }
+    /// Arguments and one order.
+    pub(crate) fn polynomial_by(s: &Sampler) -> Vec<Sample> {
+        let by = |shape: &[i64], n: Scalar| Sample::new([s.normal(shape).into(), n.into()]);
+        vec![by(&[2, 3], Scalar::Int(3)), by(&[], Scalar::Float(8.5)), by(&[0], Scalar::Int(0))]
     }
     /// The same calls, values only.
     pub(crate) fn values_only(samples: Vec<Sample>) -> Vec<Sample> {

@@ -10,6 +10,7 @@ pub(crate) mod classes;
 mod activation;
 mod activation_smooth;
 mod arithmetic;
+mod bessel;
 mod binary;
 mod clamp;
 mod compare;
@@ -19,6 +20,7 @@ mod copy;
 pub mod creation;
 mod creation_like;
 mod creation_spaced;
+mod divisor;
 mod dropout;
 pub mod einsum;
 mod extreme;
@@ -42,6 +44,7 @@ pub mod optim;
 mod pad;
 mod piece;
 mod pixel;
+mod polynomial;
 mod pool;
 mod power;
 pub mod random;
@@ -58,6 +61,8 @@ mod scatter_reduce;
 mod softmax;
 mod sort;
 pub(crate) mod sparse;
+mod special;
+mod special_alias;
 mod split;
 mod ternary;
 mod trigonometry;
@@ -104,6 +109,11 @@ static FAMILIES: &[Family] = &[
     reduce::OPS,
     binary::OPS,
     power::OPS,
+    divisor::OPS,
+    special::OPS,
+    bessel::OPS,
+    polynomial::OPS,
+    special_alias::OPS,
     membership::OPS,
     clamp::OPS,
     compare::OPS,

@@ -7,6 +7,7 @@ use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::classes::samples::{binary, values_only};
+use crate::ops::ternary::walk_as_is;
 use crate::tensor::TensorSpec;
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, elementwise};
@@ -14,7 +15,7 @@ use pullback_macros::op;
 
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] =
-    &[&FLOAT_POWER, &FLOAT_POWER_OF, &FLOAT_POWER_BY, &LDEXP, &NEXTAFTER, &SIGNBIT];
+    &[&FLOAT_POWER, &FLOAT_POWER_OF, &FLOAT_POWER_BY, &LDEXP, &FREXP, &NEXTAFTER, &SIGNBIT];
 
 fn precise(any_complex: bool) -> DType {
     if any_complex { DType::C128 } else { DType::F64 }
@@ -58,10 +59,37 @@ impl FloatPowerBy {
 }
 
 /// Multiplies by a power of two: `out[i] = self[i] * 2^other[i]`.
-#[op("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", out, separate, samples = binary)]
+#[op("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, separate, samples = binary)]
 impl Ldexp {
     fn composite(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         self_.mul(&Tensor::wrapped(Scalar::Float(2.0))?.pow(other)?)
+    }
+}
+
+/// Each number as a mantissa, `1/2 <= |mantissa| < 1`, and an exponent (`int32`): `self = mantissa * 2^exponent`. Zeros, infinities and NaN
+/// are their own mantissas, with exponent 0.
+#[op("frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", exact_out, apart, batch = pointwise, samples = unary_nonzero)]
+impl Frexp {
+    fn cpu(self_: &Tensor) -> Result<[Tensor; 2]> {
+        ensure!(
+            self_.dtype().is_floating_point(),
+            runtime,
+            "torch.frexp() only supports floating-point dtypes"
+        );
+        let mantissa = TensorSpec::like(self_).empty()?;
+        let exponent = TensorSpec::like(self_).with_dtype(DType::I32).empty()?;
+        let input = std::slice::from_ref(self_);
+        walk_as_is(&mantissa, input, elementwise::frexp_mantissa)?;
+        walk_as_is(&exponent, input, elementwise::frexp_exponent)?;
+        Ok([mantissa, exponent])
+    }
+    fn vjp_self(grad_mantissa: &Tensor, exponent: &Tensor) -> Result<Tensor> {
+        grad_mantissa.div(&exponent.exp2()?)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let sample = Sample::of(s.integers(&[2], 1, 4));
+        let phrase = "torch.frexp() only supports floating-point dtypes";
+        vec![InvalidSample::new(sample, ErrorKind::Runtime, phrase)]
     }
 }
 

@@ -194,11 +194,12 @@ pub(crate) fn pointwise(call: &Call<'_>) -> Result<Outcome> {
     let mut rank = 0;
     crate::dispatch::each_tensor(call.args, |tensor| rank = rank.max(tensor.ndim()));
     let common = common_dtype(call)?;
-    let values = call.values(&mut |_, tensor| {
+    let values = call.values(&mut |index, tensor| {
         let physical = call.aligned(tensor, rank)?;
+        let is_target = index == 0 && call.writes();
         match common {
-            // (A batch of numbers is no number: it would decide the dtype.)
-            Some(dtype) if tensor.ndim() == 0 && dtype != tensor.dtype() => {
+            // (A batch of numbers is no number: it would decide the dtype. What is written to stays as it is.)
+            Some(dtype) if tensor.ndim() == 0 && dtype != tensor.dtype() && !is_target => {
                 physical.to_dtype(dtype)
             }
             _ => Ok(physical),

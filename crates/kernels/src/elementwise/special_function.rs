@@ -1,0 +1,410 @@
+//! The special functions over tensors: `crate::special` in double precision, which is single and half precision too.
+//!
+//! A function is compiled once, as a loop over doubles (twice: with fused multiply-add and without, which gives the same
+//! bits), and singles pass through a buffer; what an element type costs is one copying loop for all of them. `lgamma`, and
+//! `digamma` of singles, are in `unary`.
+
+use super::dense::{run1, run2};
+use super::drive::{Loops, drive};
+use super::math::{ComplexNumber, Math, Real};
+use super::number::{Int, Number};
+use crate::special::{
+    airy, bessel, elementary, gamma, incomplete, modified, normal, polynomial, zeta,
+};
+use crate::{C64, C128, DType, Error, Iter, Result};
+use std::f64::consts::PI;
+
+/// A loop over doubles: results, inputs and a parameter.
+type Line1 = unsafe fn(&mut [f64], &[f64], f64);
+/// The same for two inputs.
+type Line2 = unsafe fn(&mut [f64], &[f64], &[f64], f64);
+
+/// A loop and its parameter.
+#[derive(Clone, Copy)]
+struct Job<L> {
+    line: L,
+    parameter: f64,
+}
+
+/// Elements that pass through a buffer together.
+const BLOCK: usize = 256;
+
+/// # Safety
+/// As for every `Loop` of two operands of doubles; `p` points to a `Job<Line1>`.
+unsafe fn doubles1(ptrs: &[*mut u8], n: usize, p: *const u8) {
+    // SAFETY: the caller's promise; the job's loop was chosen for this machine.
+    unsafe {
+        let job = *p.cast::<Job<Line1>>();
+        let x = std::slice::from_raw_parts(ptrs[1].cast(), n);
+        (job.line)(std::slice::from_raw_parts_mut(ptrs[0].cast(), n), x, job.parameter);
+    }
+}
+
+/// # Safety
+/// As for every `Loop` of three operands of doubles; `p` points to a `Job<Line2>`.
+unsafe fn doubles2(ptrs: &[*mut u8], n: usize, p: *const u8) {
+    // SAFETY: the caller's promise; the job's loop was chosen for this machine.
+    unsafe {
+        let job = *p.cast::<Job<Line2>>();
+        let x = std::slice::from_raw_parts(ptrs[1].cast(), n);
+        let y = std::slice::from_raw_parts(ptrs[2].cast(), n);
+        (job.line)(std::slice::from_raw_parts_mut(ptrs[0].cast(), n), x, y, job.parameter);
+    }
+}
+
+fn widen(from: &[f32], to: &mut [f64]) {
+    for (to, &from) in to.iter_mut().zip(from) {
+        *to = f64::from(from);
+    }
+}
+
+fn narrow(from: &[f64], to: &mut [f32]) {
+    for (to, &from) in to.iter_mut().zip(from) {
+        *to = from as f32;
+    }
+}
+
+/// # Safety
+/// As for every `Loop` of two operands of singles; `p` points to a `Job<Line1>`.
+unsafe fn singles1(ptrs: &[*mut u8], n: usize, p: *const u8) {
+    // SAFETY: the caller's promise.
+    let (job, x, out) = unsafe {
+        let x = std::slice::from_raw_parts(ptrs[1].cast::<f32>(), n);
+        (*p.cast::<Job<Line1>>(), x, std::slice::from_raw_parts_mut(ptrs[0].cast::<f32>(), n))
+    };
+    let (mut from, mut to) = ([0.0; BLOCK], [0.0; BLOCK]);
+    for (out, x) in out.chunks_mut(BLOCK).zip(x.chunks(BLOCK)) {
+        let n = x.len();
+        widen(x, &mut from);
+        // SAFETY: the job's loop was chosen for this machine.
+        unsafe { (job.line)(&mut to[..n], &from[..n], job.parameter) };
+        narrow(&to, out);
+    }
+}
+
+/// # Safety
+/// As for every `Loop` of three operands of singles; `p` points to a `Job<Line2>`.
+unsafe fn singles2(ptrs: &[*mut u8], n: usize, p: *const u8) {
+    // SAFETY: the caller's promise.
+    let (job, x, y, out) = unsafe {
+        let x = std::slice::from_raw_parts(ptrs[1].cast::<f32>(), n);
+        let y = std::slice::from_raw_parts(ptrs[2].cast::<f32>(), n);
+        (*p.cast::<Job<Line2>>(), x, y, std::slice::from_raw_parts_mut(ptrs[0].cast::<f32>(), n))
+    };
+    let (mut first, mut second, mut to) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
+    for ((out, x), y) in out.chunks_mut(BLOCK).zip(x.chunks(BLOCK)).zip(y.chunks(BLOCK)) {
+        let n = x.len();
+        widen(x, &mut first);
+        widen(y, &mut second);
+        // SAFETY: the job's loop was chosen for this machine.
+        unsafe { (job.line)(&mut to[..n], &first[..n], &second[..n], job.parameter) };
+        narrow(&to, out);
+    }
+}
+
+/// Which floating dtypes a function takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Floats {
+    All,
+    /// Not those of half precision.
+    Whole,
+}
+use Floats::{All, Whole};
+
+/// The dtype of the loop for an input dtype; refuses others in the name given.
+fn loop_dtype(dtype: DType, name: &'static str, floats: Floats) -> Result<DType> {
+    match dtype {
+        DType::F32 | DType::F64 => Ok(dtype),
+        DType::F16 | DType::BF16 if floats == All => Ok(DType::F32),
+        other => Err(Error::not_implemented(name, other)),
+    }
+}
+
+fn walk1(
+    iter: &Iter,
+    (name, floats): (&'static str, Floats),
+    line: Line1,
+    parameter: f64,
+) -> Result<()> {
+    let dtype = loop_dtype(iter.input_dtype(0), name, floats)?;
+    let dense = if dtype == DType::F64 { doubles1 } else { singles1 };
+    let (job, loops) = (Job { line, parameter }, Loops { dense, direct: None, least: 0 });
+    // SAFETY: the loops read operands of this dtype and such a job.
+    unsafe { drive(iter, &[dtype; 2], loops, (&raw const job).cast()) }
+}
+
+fn walk2(
+    iter: &Iter,
+    (name, floats): (&'static str, Floats),
+    line: Line2,
+    parameter: f64,
+) -> Result<()> {
+    let dtype = loop_dtype(iter.input_dtype(0), name, floats)?;
+    let dense = if dtype == DType::F64 { doubles2 } else { singles2 };
+    let (job, loops) = (Job { line, parameter }, Loops { dense, direct: None, least: 0 });
+    // SAFETY: the loops read operands of this dtype and such a job.
+    unsafe { drive(iter, &[dtype; 3], loops, (&raw const job).cast()) }
+}
+
+/// The loop of a function, for this machine.
+macro_rules! line {
+    (|$x:ident, $p:pat_param| $body:expr) => {
+        line!(@ [out, a], [$x], $p, $body, Line1, out.iter_mut().zip(a), (out, &$x))
+    };
+    (|$x:ident, $y:ident, $p:pat_param| $body:expr) => {
+        line!(@ [out, a, b], [$x $y], $p, $body, Line2, out.iter_mut().zip(a).zip(b), ((out, &$x), &$y))
+    };
+    (@ [$out:ident, $($in:ident),+], [$($x:ident)+], $p:pat_param, $body:expr, $Line:ident, $zip:expr, $each:pat) => {{
+        #[inline(always)]
+        fn body($out: &mut [f64], $($in: &[f64],)+ $p: f64) {
+            for $each in $zip {
+                *$out = $body;
+            }
+        }
+        fn plain($out: &mut [f64], $($in: &[f64],)+ p: f64) {
+            body($out, $($in,)+ p);
+        }
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma")]
+        fn fused($out: &mut [f64], $($in: &[f64],)+ p: f64) {
+            body($out, $($in,)+ p);
+        }
+        let line: $Line = plain;
+        #[cfg(target_arch = "x86_64")]
+        let line: $Line = if crate::simd::level() >= crate::simd::Level::Avx2 { fused } else { line };
+        line
+    }};
+}
+
+/// Declares functions of one number.
+macro_rules! one {
+    ($($(#[$meta:meta])* $name:ident, $error:literal, $floats:ident, $function:path;)*) => {$(
+        $(#[$meta])*
+        pub fn $name(iter: &mut Iter) -> Result<()> {
+            walk1(iter, ($error, $floats), line!(|x, _| $function(x)), 0.0)
+        }
+    )*};
+}
+
+/// Declares functions of two numbers.
+macro_rules! two {
+    ($($(#[$meta:meta])* $name:ident, $error:literal, $floats:ident, $function:path;)*) => {$(
+        $(#[$meta])*
+        pub fn $name(iter: &mut Iter) -> Result<()> {
+            walk2(iter, ($error, $floats), line!(|x, y, _| $function(x, y)), 0.0)
+        }
+    )*};
+}
+
+one! {
+    /// Airy's function `Ai`.
+    airy_ai, "airy_ai_cpu", Whole, airy::ai;
+    /// Bessel's function of the first kind, order 0.
+    bessel_j0, "bessel_j0_cpu", Whole, bessel::j0;
+    /// Bessel's function of the first kind, order 1.
+    bessel_j1, "bessel_j1_cpu", Whole, bessel::j1;
+    /// Bessel's function of the second kind, order 0.
+    bessel_y0, "bessel_y0_cpu", Whole, bessel::y0;
+    /// Bessel's function of the second kind, order 1.
+    bessel_y1, "bessel_y1_cpu", Whole, bessel::y1;
+    /// `sin(x) / x`.
+    spherical_bessel_j0, "spherical_bessel_j0_cpu", Whole, bessel::spherical_j0;
+    /// The modified Bessel function of the first kind, order 0.
+    i0, "i0_vml_cpu", All, modified::i0;
+    /// The same divided by `e^|x|`.
+    i0e, "i0e_cpu", All, modified::i0e;
+    /// The modified Bessel function of the first kind, order 1.
+    i1, "i1_cpu", All, modified::i1;
+    /// The same divided by `e^|x|`.
+    i1e, "i1e_cpu", All, modified::i1e;
+    /// As [`i0`], for single and double precision.
+    modified_bessel_i0, "modified_bessel_i0_cpu", Whole, modified::i0;
+    /// As [`i1`], for single and double precision.
+    modified_bessel_i1, "modified_bessel_i1_cpu", Whole, modified::i1;
+    /// The modified Bessel function of the second kind, order 0.
+    modified_bessel_k0, "modified_bessel_k0_cpu", Whole, modified::k0;
+    /// The modified Bessel function of the second kind, order 1.
+    modified_bessel_k1, "modified_bessel_k1_cpu", Whole, modified::k1;
+    /// `e^x K0(x)`.
+    scaled_modified_bessel_k0, "scaled_modified_bessel_k0_cpu", Whole, modified::k0e;
+    /// `e^x K1(x)`.
+    scaled_modified_bessel_k1, "scaled_modified_bessel_k1_cpu", Whole, modified::k1e;
+    /// `e^(x²) erfc(x)`.
+    erfcx, "erfcx_cpu", Whole, normal::erfcx;
+    /// The inverse of the error function.
+    erfinv, "erfinv_vml_cpu", All, normal::erfinv;
+    /// The normal distribution.
+    ndtr, "ndtr_cpu", All, normal::ndtr;
+    /// Its logarithm.
+    log_ndtr, "log_ndtr_cpu", Whole, normal::log_ndtr;
+    /// Its inverse.
+    ndtri, "ndtri_cpu", Whole, normal::ndtri;
+    /// `-x ln x`.
+    entr, "entr_cpu", All, elementary::entr;
+    /// `digamma`, for `unary`.
+    digamma_of_doubles, "digamma", Whole, gamma::digamma;
+    /// `sin(πx) / (πx)` of real numbers.
+    sinc_of_reals, "sinc_cpu", All, elementary::sinc;
+}
+
+two! {
+    /// `a ln(1 + b)`, 0 where `a` is 0 and `b` not NaN.
+    xlog1py, "xlog1py_cpu", All, elementary::xlog1py;
+    /// `log2(2^a + 2^b)`.
+    logaddexp2, "logaddexp2_cpu", All, elementary::logaddexp2;
+    /// Hurwitz's zeta function of exponent `a` and first base `b`.
+    zeta, "zeta_cpu", Whole, zeta::zeta;
+    /// The regularised lower incomplete gamma function of `a` up to `b`.
+    igamma, "igamma_cpu", All, incomplete::igamma;
+    /// What it leaves of 1.
+    igammac, "igammac_cpu", All, incomplete::igammac;
+    /// Chebyshev's polynomial of the first kind; inputs here and below: argument, order.
+    chebyshev_polynomial_t, "chebyshev_polynomial_t_cpu", Whole, polynomial::chebyshev_t;
+    /// Chebyshev's polynomial of the second kind.
+    chebyshev_polynomial_u, "chebyshev_polynomial_u_cpu", Whole, polynomial::chebyshev_u;
+    /// Chebyshev's polynomial of the third kind.
+    chebyshev_polynomial_v, "chebyshev_polynomial_v_cpu", Whole, polynomial::chebyshev_v;
+    /// Chebyshev's polynomial of the fourth kind.
+    chebyshev_polynomial_w, "chebyshev_polynomial_w_cpu", Whole, polynomial::chebyshev_w;
+    /// Chebyshev's polynomial of the first kind at `2x - 1`.
+    shifted_chebyshev_polynomial_t, "shifted_chebyshev_polynomial_t_cpu", Whole, polynomial::shifted_chebyshev_t;
+    /// Chebyshev's polynomial of the second kind at `2x - 1`.
+    shifted_chebyshev_polynomial_u, "shifted_chebyshev_polynomial_u_cpu", Whole, polynomial::shifted_chebyshev_u;
+    /// Chebyshev's polynomial of the third kind at `2x - 1`.
+    shifted_chebyshev_polynomial_v, "shifted_chebyshev_polynomial_v_cpu", Whole, polynomial::shifted_chebyshev_v;
+    /// Chebyshev's polynomial of the fourth kind at `2x - 1`.
+    shifted_chebyshev_polynomial_w, "shifted_chebyshev_polynomial_w_cpu", Whole, polynomial::shifted_chebyshev_w;
+    /// Laguerre's polynomial.
+    laguerre_polynomial_l, "laguerre_polynomial_l_cpu", Whole, polynomial::laguerre_l;
+    /// Legendre's polynomial.
+    legendre_polynomial_p, "legendre_polynomial_p_cpu", Whole, polynomial::legendre_p;
+}
+
+/// The order above which Hermite's polynomials are NaN, as in PyTorch: their values are beyond the dtype's range long before.
+fn hermite_limit(iter: &Iter) -> f64 {
+    if iter.input_dtype(0) == DType::F64 { 512.0 } else { 128.0 }
+}
+
+/// Hermite's polynomial of the physicists; inputs: argument, order.
+pub fn hermite_polynomial_h(iter: &mut Iter) -> Result<()> {
+    let line = line!(|x, n, limit| polynomial::hermite_h(x, n, limit));
+    walk2(iter, ("hermite_polynomial_h_cpu", Whole), line, hermite_limit(iter))
+}
+
+/// Hermite's polynomial of the statisticians; inputs: argument, order.
+pub fn hermite_polynomial_he(iter: &mut Iter) -> Result<()> {
+    let line = line!(|x, n, limit| polynomial::hermite_he(x, n, limit));
+    walk2(iter, ("hermite_polynomial_he_cpu", Whole), line, hermite_limit(iter))
+}
+
+/// `ln(x / (1 - x))`, of `x` limited to `eps..=1 - eps` if an `eps` is given that is not negative.
+pub fn logit(iter: &mut Iter, eps: Option<f64>) -> Result<()> {
+    let line = line!(|x, eps| elementary::logit_limited(x, eps));
+    walk1(iter, ("logit_cpu", All), line, eps.unwrap_or(f64::NAN))
+}
+
+/// The `n`-th derivative of `digamma`; infinite at 0 and the negative whole numbers.
+///
+/// # Errors
+/// For a negative `n`.
+pub fn polygamma(iter: &mut Iter, n: i64) -> Result<()> {
+    match n {
+        ..0 => Err(Error::runtime("polygamma(n, x) does not support negative n.".into())),
+        0 => super::digamma(iter),
+        1 if iter.input_dtype(0) != DType::F64 => {
+            compute!(iter.input_dtype(0), "polygamma", [float], T => {
+                run1::<super::unary::Trigamma<T>>(iter, ())
+            })
+        }
+        _ => {
+            let line = line!(|x, n| zeta::polygamma(n, x));
+            walk1(iter, ("polygamma", All), line, n as f64)
+        }
+    }
+}
+
+/// `ln Γ_p(x)`, the multivariate gamma function: the sum of `ln Γ(x - i/2)` for `i` in `0..p`, and `p (p-1) / 4 ln π`.
+pub fn mvlgamma(iter: &mut Iter, p: i64) -> Result<()> {
+    let line = line!(|x, p| {
+        let constant = 0.25 * p * (p - 1.0) * PI.ln();
+        (0..p as i64).fold(constant, |sum, i| sum + super::special::lgamma(x - 0.5 * i as f64))
+    });
+    walk1(iter, ("mvlgamma_cpu", All), line, p as f64)
+}
+
+map!(narrow SincComplex<T: ComplexNumber>(z: T) -> T {
+    let angle = T::from_parts(T::Part::of(PI).times(z.part_re()), T::Part::of(PI).times(z.part_im()));
+    if z == T::zero() { T::one() } else { Math::sin(angle).over(angle) }
+});
+/// `sin(πx) / (πx)`, 1 at 0.
+pub fn sinc(iter: &mut Iter) -> Result<()> {
+    match iter.input_dtype(0) {
+        DType::C64 => run1::<SincComplex<C64>>(iter, ()),
+        DType::C128 => run1::<SincComplex<C128>>(iter, ()),
+        _ => sinc_of_reals(iter),
+    }
+}
+
+/// The greatest common divisor by halving (Stein): factors of two are shifted out together.
+#[inline(always)]
+fn common_divisor(mut a: u64, mut b: u64) -> u64 {
+    if a == 0 || b == 0 {
+        return a | b;
+    }
+    let shift = (a | b).trailing_zeros();
+    a >>= a.trailing_zeros();
+    while b != 0 {
+        b >>= b.trailing_zeros();
+        (a, b) = (a.min(b), a.abs_diff(b));
+    }
+    a << shift
+}
+
+map!(narrow Gcd<T: Int>(a: T, b: T) -> T {
+    T::from_i64(common_divisor(a.to_i64().unsigned_abs(), b.to_i64().unsigned_abs()) as i64)
+});
+/// The greatest common divisor, not negative (but for the smallest integer, which has no opposite); 0 of two zeros.
+pub fn gcd(iter: &mut Iter) -> Result<()> {
+    compute!(iter.input_dtype(0), "gcd_cpu", [int], T => run2::<Gcd<T>>(iter, ()))
+}
+
+map!(narrow Lcm<T: Int>(a: T, b: T) -> T {
+    let (first, second) = (a.to_i64(), b.to_i64());
+    let divisor = common_divisor(first.unsigned_abs(), second.unsigned_abs()) as i64;
+    if divisor == 0 {
+        return T::zero();
+    }
+    let product = first.wrapping_div(divisor).wrapping_mul(second);
+    // Short integers are multiplied as C's `int`, which holds their product; others wrap before the sign is taken.
+    if size_of::<T>() < 4 { T::from_i64(product.wrapping_abs()) } else { T::from_i64(product).magnitude() }
+});
+/// The least common multiple, not negative unless it wraps; 0 if either is.
+pub fn lcm(iter: &mut Iter) -> Result<()> {
+    compute!(iter.input_dtype(0), "lcm_cpu", [int], T => run2::<Lcm<T>>(iter, ()))
+}
+
+/// A number as a mantissa with `1/2 <= |m| < 1` and a power of two; zeros, infinities and NaN are their own mantissas.
+#[inline(always)]
+fn parts(x: f64) -> (f64, i32) {
+    const SCALE: f64 = (1_u64 << 54) as f64;
+    const BIAS: i32 = 1022;
+    if x == 0.0 || !x.is_finite() {
+        return (x, 0);
+    }
+    let is_subnormal = x.abs() < f64::MIN_POSITIVE;
+    let (x, shift) = if is_subnormal { (x * SCALE, -54) } else { (x, 0) };
+    let bits = x.to_bits();
+    let exponent = (bits >> 52 & 0x7ff) as i32 - BIAS + shift;
+    (f64::from_bits(bits & !(0x7ff << 52) | (BIAS as u64) << 52), exponent)
+}
+
+map!(narrow Mantissa<T: Real>(x: T) -> T { T::of(parts(x.wide()).0) });
+map!(narrow Exponent<T: Real>(x: T) -> i32 { parts(x.wide()).1 });
+/// The mantissa of a number, `1/2 <= |m| < 1`.
+pub fn frexp_mantissa(iter: &mut Iter) -> Result<()> {
+    compute!(iter.input_dtype(0), "frexp_cpu", [float], T => run1::<Mantissa<T>>(iter, ()))
+}
+/// The power of two that goes with it, as `i32`.
+pub fn frexp_exponent(iter: &mut Iter) -> Result<()> {
+    compute!(iter.input_dtype(0), "frexp_cpu", [float], T => run1::<Exponent<T>>(iter, ()))
+}

@@ -1,0 +1,41 @@
+//! The special functions of one or two numbers, in double precision.
+//!
+//! Numbers in, numbers out, one file per family; `elementwise::special_function` runs them over tensors. Each states its
+//! bound, which `python/tests/test_special_values.py` checks: in units of the last place (ULP), or near the zeros of a
+//! function that swings in units of its amplitude. Smooth factors come as polynomials on pieces of an interval
+//! (`table`, made by `fit_special.py`); what makes a factor steep (powers of e, angles) is computed with the rounding error
+//! of its argument. Everything here is inlined into loops that have fused multiply-add.
+
+pub(crate) mod airy;
+pub(crate) mod bessel;
+pub(crate) mod elementary;
+pub(crate) mod gamma;
+pub(crate) mod incomplete;
+pub(crate) mod modified;
+pub(crate) mod normal;
+pub(crate) mod polynomial;
+mod table;
+#[cfg(test)]
+mod tests;
+pub(crate) mod zeta;
+
+/// A product and what rounding took from it.
+#[inline(always)]
+fn product(a: f64, b: f64) -> (f64, f64) {
+    let high = a * b;
+    (high, a.mul_add(b, -high))
+}
+
+/// A sum and what rounding took from it (Knuth's two-sum, for numbers of any order).
+#[inline(always)]
+fn sum(a: f64, b: f64) -> (f64, f64) {
+    let high = a + b;
+    let part = high - a;
+    (high, (a - (high - part)) + (b - part))
+}
+
+/// A polynomial, its lowest coefficient first.
+#[inline(always)]
+fn polynomial_at(t: f64, coefficients: &[f64]) -> f64 {
+    coefficients.iter().rev().fold(0.0, |value, &c| value.mul_add(t, c))
+}

@@ -1,0 +1,32 @@
+//! Smooth functions as polynomials on equal pieces of an interval.
+
+pub(super) mod airy;
+pub(super) mod bessel_large;
+pub(super) mod bessel_middle;
+pub(super) mod bessel_small;
+pub(super) mod gamma;
+pub(super) mod modified_i;
+pub(super) mod modified_k;
+pub(super) mod normal;
+pub(super) mod quantile;
+pub(super) mod temme;
+
+/// One polynomial of `N` coefficients, lowest first, for each of several equal pieces that follow one another.
+pub(crate) struct Pieces<const N: usize> {
+    /// Where the first piece begins.
+    low: f64,
+    /// Pieces per unit.
+    scale: f64,
+    rows: &'static [[f64; N]],
+}
+
+impl<const N: usize> Pieces<N> {
+    /// The function at `x`, which lies in the interval (NaN gives NaN).
+    #[inline(always)]
+    pub(crate) fn at(&self, x: f64) -> f64 {
+        let place = (x - self.low) * self.scale;
+        let piece = (place as usize).min(self.rows.len() - 1);
+        let t = 2.0 * (place - piece as f64) - 1.0;
+        super::polynomial_at(t, &self.rows[piece])
+    }
+}

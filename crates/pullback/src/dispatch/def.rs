@@ -371,6 +371,7 @@ impl<'a> RuleCtx<'a> {
 }
 
 /// A forward-mode rule.
+#[derive(Clone, Copy)]
 pub enum Jvp {
     /// None given.
     None,

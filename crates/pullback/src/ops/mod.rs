@@ -64,6 +64,8 @@ mod truth;
 mod unary;
 mod vector_norm;
 pub(crate) mod view;
+mod view_copy;
+mod view_scatter;
 mod view_shape;
 
 use crate::dispatch::OpDef;
@@ -128,6 +130,8 @@ static FAMILIES: &[Family] = &[
     rnn_layer::OPS,
     dropout::OPS,
     view::OPS,
+    view_copy::OPS,
+    view_scatter::OPS,
 ];
 
 /// Every op.

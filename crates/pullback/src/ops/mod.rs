@@ -12,6 +12,7 @@ mod activation_smooth;
 mod arithmetic;
 mod binary;
 mod clamp;
+mod combination;
 mod compare;
 mod contraction;
 mod conv;
@@ -19,6 +20,7 @@ mod copy;
 pub mod creation;
 mod creation_like;
 mod creation_spaced;
+mod diagonal;
 mod dropout;
 pub mod einsum;
 mod extreme;
@@ -43,6 +45,7 @@ mod pad;
 mod piece;
 mod pixel;
 mod pool;
+mod position;
 mod power;
 pub mod random;
 mod random_fill;
@@ -63,6 +66,7 @@ mod trigonometry;
 mod truth;
 mod unary;
 mod vector_norm;
+mod vector_product;
 pub(crate) mod view;
 mod view_copy;
 mod view_scatter;
@@ -130,6 +134,10 @@ static FAMILIES: &[Family] = &[
     rnn_layer::OPS,
     dropout::OPS,
     view::OPS,
+    combination::OPS,
+    diagonal::OPS,
+    position::OPS,
+    vector_product::OPS,
     view_copy::OPS,
     view_scatter::OPS,
 ];

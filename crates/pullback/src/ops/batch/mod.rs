@@ -25,7 +25,7 @@ pub(crate) use index::{
 };
 pub(crate) use loss::{elementwise_loss, nll_loss, nll_loss_backward};
 pub(crate) use matrix::{
-    addbmm, addmm, addmv, baddbmm, dot, linear_solve, mm, mv, vdot,
+    addbmm, addmm, addmv, baddbmm, block_diag, diag_embed, dot, linear_solve, mm, mv, vdot,
 };
 pub(crate) use norm::{batch_norm, group_norm, layer_norm};
 pub(crate) use random::random;

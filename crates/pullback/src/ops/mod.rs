@@ -21,9 +21,11 @@ pub mod creation;
 mod creation_like;
 mod creation_spaced;
 mod diagonal;
+mod difference;
 mod dropout;
 pub mod einsum;
 mod extreme;
+mod gradient;
 mod index;
 pub mod indexing;
 pub mod join;
@@ -136,6 +138,8 @@ static FAMILIES: &[Family] = &[
     view::OPS,
     combination::OPS,
     diagonal::OPS,
+    difference::OPS,
+    gradient::OPS,
     position::OPS,
     vector_product::OPS,
     view_copy::OPS,

@@ -26,6 +26,7 @@ mod dropout;
 pub mod einsum;
 mod extreme;
 mod gradient;
+pub mod histogram;
 mod index;
 pub mod indexing;
 pub mod join;
@@ -140,6 +141,7 @@ static FAMILIES: &[Family] = &[
     diagonal::OPS,
     difference::OPS,
     gradient::OPS,
+    histogram::OPS,
     position::OPS,
     vector_product::OPS,
     view_copy::OPS,

@@ -17,15 +17,18 @@ mod compare;
 mod contraction;
 mod conv;
 mod copy;
+mod covariance;
 pub mod creation;
 mod creation_like;
 mod creation_spaced;
 mod diagonal;
 mod difference;
+mod distance;
 mod dropout;
 pub mod einsum;
 mod extreme;
 mod gradient;
+mod hash;
 pub mod histogram;
 mod index;
 pub mod indexing;
@@ -50,6 +53,7 @@ mod pixel;
 mod pool;
 mod position;
 mod power;
+mod quantile;
 pub mod random;
 mod random_fill;
 mod random_range;
@@ -138,11 +142,15 @@ static FAMILIES: &[Family] = &[
     dropout::OPS,
     view::OPS,
     combination::OPS,
+    covariance::OPS,
     diagonal::OPS,
     difference::OPS,
+    distance::OPS,
     gradient::OPS,
+    hash::OPS,
     histogram::OPS,
     position::OPS,
+    quantile::OPS,
     vector_product::OPS,
     view_copy::OPS,
     view_scatter::OPS,

@@ -67,6 +67,7 @@ from ._function import (
     unique,
     unique_consecutive,
 )
+from ._grid import block_diag, broadcast_shapes, cartesian_prod, histogramdd, unravel_index
 from ._info import finfo, get_printoptions, iinfo
 from ._legacy import CLASSES as _TENSOR_CLASSES
 from ._legacy import set_default_tensor_type
@@ -336,8 +337,11 @@ __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
+    "block_diag",
+    "broadcast_shapes",
     "broadcast_tensors",
     "can_cast",
+    "cartesian_prod",
     "compile",
     "default_generator",
     "device",
@@ -352,6 +356,7 @@ __all__ = [
     "get_num_threads",
     "get_printoptions",
     "get_rng_state",
+    "histogramdd",
     "iinfo",
     "inference_mode",
     "initial_seed",
@@ -390,6 +395,7 @@ __all__ = [
     "typename",
     "unique",
     "unique_consecutive",
+    "unravel_index",
     "vmap",
     *_TENSOR_CLASSES,
     *_STORAGE_CLASSES,

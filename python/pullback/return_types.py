@@ -6,9 +6,12 @@ from typing import Any
 
 from . import _C
 
+# The fields of what functions of Python return, of which no op's signature tells.
+_FIELDS = {"histogramdd": ["hist", "bin_edges"]}
+
 
 def __getattr__(name: str) -> Any:
     """The type of the op called ``name``."""
     if name.startswith("__"):
         raise AttributeError(name)
-    return _C._return_type(name)
+    return _C._return_type(name, _FIELDS.get(name))

@@ -12,6 +12,7 @@ pub mod dtype;
 pub mod elementwise;
 pub mod error;
 pub mod gemm;
+pub mod histogram;
 pub mod index;
 mod lanes;
 pub mod layout;

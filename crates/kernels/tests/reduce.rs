@@ -124,6 +124,22 @@ fn sums_products_and_means_equal_their_twins() {
     compare(reduce::prod, |_| DType::F64, &FLOAT[..2], 1e-9, |x| x.iter().product());
 }
 
+#[test]
+fn bits_laid_over_each_other_equal_their_twins() {
+    // (Results are compared as doubles, which loses the last bits of the words alike.)
+    compare(
+        reduce::xor_bits,
+        |_| DType::U64,
+        &FLOAT,
+        0.0,
+        |x| x.iter().fold(0, |all, v| all ^ v.to_bits()) as f64,
+    );
+    let whole = [DType::U8, DType::I8, DType::I16, DType::I32, DType::I64, DType::Bool];
+    let word = |v: &f64| *v as i64 as u64;
+    let over = |x: &[f64]| x.iter().fold(0, |all, v| all ^ word(v)) as f64;
+    compare(reduce::xor_bits, |_| DType::U64, &whole, 0.0, over);
+}
+
 fn extreme(x: &[f64], is_better: impl Fn(f64, f64) -> bool) -> (usize, f64) {
     let mut best = (0, x[0]);
     for (i, &v) in x.iter().enumerate() {

@@ -19,10 +19,9 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
     let list = |word: &str| op.word(word).map(|w| w.args.clone()).unwrap_or_default();
     let (aliases, outputs) = (list("alias"), op.outputs());
     let (vjp, saves, with_vjp) = vjp(op)?;
-    let (saves, flags) = (saves.tokens(), saves.flags());
-    let args = args(op, &with_vjp)?;
-    let (traits, kernel, meta) = (traits(op), kernel(op)?, meta(op)?);
-    let jvp = jvp(op)?;
+    let view = op.word("copy_of").and_then(|w| w.value.as_ref());
+    let rules = rules(op, view, (&vjp, &saves, &with_vjp))?;
+    let (traits, kernel, meta) = (traits(op), kernel(op, view)?, meta(op)?);
     let word = |name: &str| op.word(name).map(crate::item::Word::text);
     let result = match word("result").or_else(|| word("meta")).as_deref() {
         Some("same" | "broadcast" | "float" | "real") => quote!(Same),
@@ -31,6 +30,7 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
     };
     let batch = match op.word("batch") {
         _ if op.function("batch").is_some() => quote!(Rule(#ty::batch)),
+        None if view.is_some() => quote!(Rule(|call| crate::ops::batch::copied(&#view, call))),
         None if op.function("composite").is_some() => quote!(Composite),
         None => quote!(None),
         Some(word) if word.text() == "pointwise" => quote!(Pointwise),
@@ -55,8 +55,8 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
         None => quote!(None),
     };
     let autocast = autocast(op)?;
-    let samples = samples(op, "samples");
-    let invalid = samples_fn(op, "invalid_samples");
+    let samples = samples(op, view);
+    let invalid = samples_fn(op, "invalid_samples", view);
     let methods = methods(op, &def)?;
     let args_struct = args_struct(op);
     Ok(quote! {
@@ -75,15 +75,11 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
             module: #module,
             aliases: &[#(#aliases),*],
             traits: #traits,
-            args: &[#(#args),*],
             outputs: &[#(#outputs),*],
             meta: #meta,
             result: crate::dispatch::ResultKind::#result,
             kernel: #kernel,
-            saves: #saves,
-            flags: #flags,
-            vjp: &[#(#vjp),*],
-            jvp: #jvp,
+            #rules
             batch: crate::dispatch::Batch::#batch,
             sparse: crate::dispatch::sparse::SparseRule::#sparse,
             autocast: crate::dispatch::CastPolicy::#autocast,
@@ -92,6 +88,32 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
             parsed: std::sync::OnceLock::new(),
         };
         #methods
+    })
+}
+
+/// The arguments and the rules of derivatives: the op's own, or those of the view that it copies.
+fn rules(
+    op: &Op<'_>,
+    view: Option<&TokenStream>,
+    (vjp, saves, with_vjp): (&[TokenStream], &Saves, &[bool]),
+) -> Result<TokenStream> {
+    if let Some(view) = view {
+        return Ok(quote! {
+            args: #view.args,
+            saves: #view.saves,
+            flags: #view.flags,
+            vjp: #view.vjp,
+            jvp: #view.jvp,
+        });
+    }
+    let (saves, flags) = (saves.tokens(), saves.flags());
+    let (args, jvp) = (args(op, with_vjp)?, jvp(op)?);
+    Ok(quote! {
+        args: &[#(#args),*],
+        saves: #saves,
+        flags: #flags,
+        vjp: &[#(#vjp),*],
+        jvp: #jvp,
     })
 }
 
@@ -160,7 +182,7 @@ fn meta(op: &Op<'_>) -> Result<TokenStream> {
     Ok(quote!(Some(|args| Ok(crate::dispatch::IntoSpecs::into_specs(#ty::meta(#(#values),*)?)))))
 }
 
-fn kernel(op: &Op<'_>) -> Result<TokenStream> {
+fn kernel(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
     let ty = &op.name;
     let k = quote!(crate::dispatch::Kernel);
     if let Some(word) = op.word("cpu") {
@@ -192,7 +214,10 @@ fn kernel(op: &Op<'_>) -> Result<TokenStream> {
             quote!(#k::Composite(|args| { let _ = args; Ok(crate::dispatch::IntoOutputs::into_outputs(#ty::composite(#(#values),*)?)) })),
         );
     }
-    Err(Error::new(op.name.span(), "an op needs `cpu`, `cpu_` or `composite`"))
+    if let Some(view) = view {
+        return Ok(quote!(#k::Function(|args| crate::ops::classes::copied(&#view, args))));
+    }
+    Err(Error::new(op.name.span(), "an op needs `cpu`, `cpu_`, `composite` or `copy_of`"))
 }
 
 fn traits(op: &Op<'_>) -> TokenStream {
@@ -373,17 +398,21 @@ fn takes_none(op: &Op<'_>, function: &Function<'_>) -> u64 {
     function.params.iter().filter_map(mask).fold(0, |all, bit| all | bit)
 }
 
-fn samples(op: &Op<'_>, name: &str) -> TokenStream {
-    match op.word(name) {
+fn samples(op: &Op<'_>, view: Option<&TokenStream>) -> TokenStream {
+    match op.word("samples") {
         Some(word) => {
             let path = &word.value;
             quote!(Some(crate::ops::classes::samples::#path))
         }
-        None => samples_fn(op, name),
+        None => samples_fn(op, "samples", view),
     }
 }
 
-fn samples_fn(op: &Op<'_>, name: &str) -> TokenStream {
+fn samples_fn(op: &Op<'_>, name: &str, view: Option<&TokenStream>) -> TokenStream {
     let (ty, ident) = (&op.name, format_ident!("{name}"));
-    if op.function(name).is_some() { quote!(Some(#ty::#ident)) } else { quote!(None) }
+    match view {
+        _ if op.function(name).is_some() => quote!(Some(#ty::#ident)),
+        Some(view) => quote!(#view.#ident),
+        None => quote!(None),
+    }
 }

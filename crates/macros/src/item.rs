@@ -63,6 +63,7 @@ const WORDS: &[&str] = &[
     "module",
     "meta",
     "cpu",
+    "copy_of",
     "samples",
     "node",
     "method",

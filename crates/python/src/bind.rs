@@ -363,7 +363,7 @@ impl Plan {
             Source::Out => {
                 if !matches!(value, Arg::None) {
                     extras.out_object = Some(object);
-                    crate::result::collect_outs(object, self.outs, &mut extras.outs)?;
+                    crate::result::collect_outs(object, self, &mut extras.outs)?;
                 }
             }
         }

@@ -39,6 +39,7 @@ enum Rest<'py> {
     Tensors(Borrowed),
     OptTensors(Vec<Option<Tensor>>),
     Floats(Vec<f64>),
+    Scalars(Vec<Scalar>),
     Generator(Generator),
     Object(Bound<'py, PyAny>),
 }
@@ -130,6 +131,10 @@ impl<'py> Arena<'py> {
     }
     fn floats(&self, list: Vec<f64>) -> &[f64] {
         let Rest::Floats(kept) = self.put(Rest::Floats(list)) else { unreachable!("just put") };
+        kept
+    }
+    fn scalars(&self, list: Vec<Scalar>) -> &[Scalar] {
+        let Rest::Scalars(kept) = self.put(Rest::Scalars(list)) else { unreachable!("just put") };
         kept
     }
     fn generator(&self, generator: Generator) -> &Generator {
@@ -590,6 +595,9 @@ fn convert_list<'a, 'py>(
         Base::Bool => {
             let ints = elements.iter().map(|e| Ok(i64::from(e.is_truthy()?)));
             Arg::Ints(arena.dims(ints.collect::<PyResult<Dims>>()?))
+        }
+        Base::Scalar => {
+            Arg::Scalars(arena.scalars(elements.iter().map(to_scalar).collect::<PyResult<_>>()?))
         }
         _ => Arg::Floats(arena.floats(elements.iter().map(float).collect::<PyResult<_>>()?)),
     })

@@ -173,9 +173,19 @@ fn _describe_ops(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     Ok(list)
 }
 
-/// The named tuple type of an op's results.
+/// The named tuple type of an op's results, or of a function of Python that says its fields.
 #[pyfunction]
-fn _return_type<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+#[pyo3(signature = (name, fields=None))]
+fn _return_type<'py>(
+    py: Python<'py>,
+    name: &str,
+    fields: Option<Vec<String>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(fields) = fields {
+        let ty = crate::result::return_type(py, name, &fields)?;
+        // SAFETY: types made there live forever.
+        return Ok(unsafe { Bound::from_borrowed_ptr(py, ty.cast()) });
+    }
     for op in pullback::ops::registry().filter(|op| op.name == name) {
         if let Some(fields) = pullback_schema::python::struct_fields(&op.schema().returns) {
             let fields: Vec<String> = fields.into_iter().map(str::to_owned).collect();

@@ -74,6 +74,9 @@ fn run_out(py: Python<'_>, plan: &Plan, args: &[Arg<'_>], extras: &Extras) -> Re
     let outs: SmallVec<[&Tensor; 2]> =
         extras.outs.iter().map(|&o| unsafe { tensor_of(o) }).collect();
     without_lock(py, || autograd::call_out(plan.op, args, &outs)).map_err(raise)?;
+    if plan.op.is(Traits::LIST_OUTPUT) {
+        return Ok(none());
+    }
     let object = extras.out_object.expect("checked by the caller");
     if outs.len() == 1 && plan.fields.is_none() {
         // SAFETY: a live argument.
@@ -87,7 +90,7 @@ fn run_out(py: Python<'_>, plan: &Plan, args: &[Arg<'_>], extras: &Extras) -> Re
 /// The `out=` value's tensors.
 pub(crate) fn collect_outs(
     object: *mut PyObject,
-    count: usize,
+    plan: &Plan,
     outs: &mut SmallVec<[*mut PyObject; 2]>,
 ) -> PyResult<()> {
     // SAFETY: live objects.
@@ -103,7 +106,9 @@ pub(crate) fn collect_outs(
             }
         }
     }
-    if outs.len() != count {
+    // (How many a list has is known only once the op has run.)
+    let count = plan.outs;
+    if outs.len() != count && !plan.op.is(Traits::LIST_OUTPUT) {
         return Err(PyTypeError::new_err(format!(
             "expected tuple of {count} elements for out, but got {}",
             outs.len()

@@ -178,7 +178,7 @@ fn object<'py>(py: Python<'py>, arg: Arg<'_>) -> PyResult<Bound<'py, PyAny>> {
     }
     match arg {
         // Lists are what a signature shows as lists.
-        Arg::Tensors(_) | Arg::OptTensors(_) | Arg::Ints(_) | Arg::Floats(_) => {
+        Arg::Tensors(_) | Arg::OptTensors(_) | Arg::Ints(_) | Arg::Floats(_) | Arg::Scalars(_) => {
             let items = value(py, Value::from_arg(arg))?;
             Ok(PyList::new(py, items.try_iter()?.collect::<PyResult<Vec<_>>>()?)?.into_any())
         }

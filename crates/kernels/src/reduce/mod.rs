@@ -28,7 +28,8 @@ use moments::{ComplexVariance, Moments, Variance};
 use num_complex::Complex;
 use reducer::{
     BrainSum, ComplexLogSumExp, ComplexScaled, Count, Extreme, Found, Locate, LogSumExp, NanSum,
-    NormOne, NormPower, NormTwo, NormZero, Order, Prod, Real, Scaled, Sum, Truth,
+    NormOne, NormPower, NormTwo, NormZero, Order, Prod, Real, Scaled, Sum, Truth, XorFloat,
+    XorWhole,
 };
 use std::marker::PhantomData;
 
@@ -258,6 +259,26 @@ pub fn check_not_empty(name: &str, input: &StridedRef<'_>, dims: &[usize]) -> Re
         return Err(Error::index(wanted));
     }
     Err(Error::runtime(format!("{wanted} Specify the reduction dim with the 'dim' argument.")))
+}
+
+/// The bits of all elements over `dims` laid over each other by "exclusive or", as 64-bit words: of whole numbers those of
+/// their `i64`, of others those of their `f64`. `out` is `u64`.
+///
+/// # Errors
+/// No items are refused, as are complex numbers.
+pub fn xor_bits(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
+    check(out, &input, dims)?;
+    check_dtype("hash_tensor", out.dtype(), DType::U64)?;
+    check_not_empty("hash_tensor", &input, dims)?;
+    if input.dtype().is_complex() {
+        return Err(Error::not_implemented("xor_sum_cpu", input.dtype()));
+    }
+    if input.dtype().is_floating_point() {
+        into_integer(out, as_f64(&input), dims, &XorFloat, |bits| bits);
+    } else {
+        into_integer(out, as_i64(&input), dims, &XorWhole, |bits| bits);
+    }
+    Ok(())
 }
 
 fn extreme(

@@ -104,6 +104,44 @@ impl Reducer for BrainSum {
     }
 }
 
+/// The bits of whole numbers laid over each other by "exclusive or".
+pub(crate) struct XorWhole;
+impl Reducer for XorWhole {
+    type Item = i64;
+    type Acc = i64;
+    #[inline(always)]
+    fn identity(&self) -> i64 {
+        0
+    }
+    #[inline(always)]
+    fn step(&self, acc: i64, item: i64, _: usize) -> i64 {
+        acc ^ item
+    }
+    #[inline(always)]
+    fn combine(&self, left: i64, right: i64) -> i64 {
+        left ^ right
+    }
+}
+
+/// The bits of double-precision numbers laid over each other by "exclusive or".
+pub(crate) struct XorFloat;
+impl Reducer for XorFloat {
+    type Item = f64;
+    type Acc = i64;
+    #[inline(always)]
+    fn identity(&self) -> i64 {
+        0
+    }
+    #[inline(always)]
+    fn step(&self, acc: i64, item: f64, _: usize) -> i64 {
+        acc ^ item.to_bits() as i64
+    }
+    #[inline(always)]
+    fn combine(&self, left: i64, right: i64) -> i64 {
+        left ^ right
+    }
+}
+
 /// Sum that takes NaN as zero.
 pub(crate) struct NanSum<T>(pub(crate) PhantomData<T>);
 simple!(NanSum<T: Number>, T => T, T::default(),

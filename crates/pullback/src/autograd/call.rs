@@ -342,7 +342,7 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
         ensure!(
             results.len() == outs.len(),
             runtime,
-            "{}() expected {} out tensors, got {}",
+            "{}() expected an out= argument of size {}, got size {}",
             def.name,
             results.len(),
             outs.len()

@@ -492,13 +492,14 @@ fn drop_last(mut last: Last<Inner>) {
     DROPPING.with(|list| *list.borrow_mut() = None);
 }
 
-/// `Mul` is `MulBackward0`; a stem that says its number itself (`SqueezeBackward1`) stays, and a whole name with its
-/// namespace.
+/// `Mul` is `MulBackward0`; a stem that says its number itself (`SqueezeBackward1`, `SqueezeBackward1_copy`) stays, and
+/// a whole name with its namespace.
 pub(super) fn op_name(stem: &str) -> String {
     if stem.contains("::") {
         return stem.into();
     }
-    let numbered = stem.strip_suffix(|c: char| c.is_ascii_digit());
+    let own = stem.strip_suffix("_copy").unwrap_or(stem);
+    let numbered = own.strip_suffix(|c: char| c.is_ascii_digit());
     if numbered.is_some_and(|s| s.ends_with("Backward")) {
         stem.into()
     } else {

@@ -31,6 +31,8 @@ pub enum Arg<'a> {
     Ints(&'a [i64]),
     /// `float[]`.
     Floats(&'a [f64]),
+    /// `Scalar[]`.
+    Scalars(&'a [Scalar]),
     /// `str`.
     Str(&'a str),
     /// `ScalarType`.
@@ -81,6 +83,7 @@ from_arg! {
     Scalar => Arg::Scalar(s) => s, Arg::Int(i) => Scalar::Int(i), Arg::Float(f) => Scalar::Float(f), Arg::Bool(b) => Scalar::Bool(b);
     &'a [i64] => Arg::Ints(i) => i;
     &'a [f64] => Arg::Floats(f) => f;
+    &'a [Scalar] => Arg::Scalars(s) => s;
     &'a str => Arg::Str(s) => s;
     DType => Arg::DType(d) => d;
     Device => Arg::Device(d) => d;
@@ -109,7 +112,7 @@ macro_rules! into_arg {
     )*};
 }
 into_arg!(&'a Tensor => Tensor, &'a [Tensor] => Tensors, &'a [Option<Tensor>] => OptTensors, bool => Bool,
-          i64 => Int, f64 => Float, Scalar => Scalar, &'a [i64] => Ints, &'a [f64] => Floats, &'a str => Str,
+          i64 => Int, f64 => Float, Scalar => Scalar, &'a [i64] => Ints, &'a [f64] => Floats, &'a [Scalar] => Scalars, &'a str => Str,
           DType => DType, Device => Device, Layout => Layout, MemoryFormat => MemoryFormat,
           &'a Generator => Generator);
 
@@ -143,6 +146,8 @@ pub enum Value {
     Ints(Box<[i64]>),
     /// `float[]`.
     Floats(Box<[f64]>),
+    /// `Scalar[]`.
+    Scalars(Box<[Scalar]>),
     /// `str`.
     Str(Box<str>),
     /// `ScalarType`.
@@ -174,6 +179,7 @@ impl Value {
             Value::Scalar(s) => Arg::Scalar(*s),
             Value::Ints(i) => Arg::Ints(i),
             Value::Floats(f) => Arg::Floats(f),
+            Value::Scalars(s) => Arg::Scalars(s),
             Value::Str(s) => Arg::Str(s),
             Value::DType(d) => Arg::DType(*d),
             Value::Device(d) => Arg::Device(*d),
@@ -196,6 +202,7 @@ impl Value {
             Arg::Scalar(s) => Value::Scalar(s),
             Arg::Ints(i) => Value::Ints(i.into()),
             Arg::Floats(f) => Value::Floats(f.into()),
+            Arg::Scalars(s) => Value::Scalars(s.into()),
             Arg::Str(s) => Value::Str(s.into()),
             Arg::DType(d) => Value::DType(d),
             Arg::Device(d) => Value::Device(d),

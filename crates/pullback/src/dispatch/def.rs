@@ -373,6 +373,7 @@ impl<'a> RuleCtx<'a> {
 }
 
 /// A forward-mode rule.
+#[derive(Clone, Copy)]
 pub enum Jvp {
     /// None given.
     None,

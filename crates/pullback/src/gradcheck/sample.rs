@@ -88,6 +88,7 @@ value_from!(
     Tensor => Value::Tensor, bool => Value::Bool, i64 => Value::Int, f64 => Value::Float,
     Scalar => Value::Scalar, DType => Value::DType, MemoryFormat => Value::MemoryFormat,
     &[i64] => |v| Value::Ints(v.into()), &str => |v| Value::Str(v.into()),
+    Vec<f64> => |v| Value::Floats(v.into()), Vec<Scalar> => |v| Value::Scalars(v.into()),
     Vec<Tensor> => Value::Tensors, Vec<Option<Tensor>> => Value::OptTensors,
 );
 impl<const N: usize> From<[i64; N]> for Value {

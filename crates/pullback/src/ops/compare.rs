@@ -7,7 +7,7 @@ use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::classes::samples::pairs;
 use crate::tensor::{TensorSpec, is_same_elements};
-use crate::{DType, ErrorKind, Result, Tensor};
+use crate::{DType, ErrorKind, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
 
@@ -36,6 +36,9 @@ pub(crate) static OPS: &[&OpDef] = &[
     &ISNAN,
     &ISINF,
     &ISFINITE,
+    &ISNEGINF,
+    &ISPOSINF,
+    &ISREAL,
 ];
 
 /// Whether `self == other`, element by element; never for NaN. Shapes broadcast; dtypes promote.
@@ -290,4 +293,69 @@ fn close_samples(s: &Sampler) -> Vec<Sample> {
         Sample::new([s.normal(&[2, 3]).into(), s.normal(&[2, 3]).into()]),
         Sample::new([s.normal(&[0]).into(), s.normal(&[0]).into()]),
     ]
+}
+
+/// Whether each element equals one of the two infinities.
+fn is_infinity(name: &str, self_: &Tensor, infinity: f64) -> Result<Tensor> {
+    ensure!(!self_.dtype().is_complex(), type_error, "{name} does not support complex inputs.");
+    if self_.dtype().is_floating_point() {
+        return self_.eq(&Tensor::wrapped(infinity)?);
+    }
+    // (No whole number is one.)
+    self_.isinf()
+}
+
+fn infinities(s: &Sampler) -> Vec<Sample> {
+    if s.dtype.is_complex() {
+        return Vec::new();
+    }
+    let values = [f64::INFINITY, 0.0, f64::NEG_INFINITY, f64::NAN];
+    let t = Tensor::from_slice(&values, &[2, 2]).and_then(|t| t.to_dtype(s.dtype));
+    let all =
+        [t.expect("samples are small"), s.integers(&[3], 0, 5), s.normal(&[]), s.normal(&[0])];
+    all.into_iter().map(Sample::of).collect()
+}
+
+fn complex_refused(phrase: &'static str) -> Vec<InvalidSample> {
+    let t = TensorSpec::of(&[2], DType::C64).zeros().expect("samples are small");
+    vec![InvalidSample::new(Sample::of(t), ErrorKind::Type, phrase)]
+}
+
+/// Whether each element is minus infinity. Complex numbers are refused.
+#[op("isneginf(Tensor self) -> Tensor", exact_out, not_differentiable)]
+impl Isneginf {
+    fn composite(self_: &Tensor) -> Result<Tensor> {
+        is_infinity("isneginf", self_, f64::NEG_INFINITY)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        infinities(s)
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        complex_refused("isneginf does not support complex inputs.")
+    }
+}
+
+/// Whether each element is plus infinity. Complex numbers are refused.
+#[op("isposinf(Tensor self) -> Tensor", exact_out, not_differentiable)]
+impl Isposinf {
+    fn composite(self_: &Tensor) -> Result<Tensor> {
+        is_infinity("isposinf", self_, f64::INFINITY)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        infinities(s)
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        complex_refused("isposinf does not support complex inputs.")
+    }
+}
+
+/// Whether the imaginary part of each element is zero: always, if it has none.
+#[op("isreal(Tensor self) -> Tensor", not_differentiable, samples = unary)]
+impl Isreal {
+    fn composite(self_: &Tensor) -> Result<Tensor> {
+        if self_.dtype().is_complex() {
+            return self_.imag_view()?.eq(&Tensor::wrapped(0)?);
+        }
+        self_.new_full_with(self_.shape(), Scalar::Bool(true), Some(DType::Bool), None, None, None)
+    }
 }

@@ -9,7 +9,7 @@ use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::classes::samples::values_only;
 use crate::tensor::{TensorSpec, promote::default_dtype};
-use crate::{DType, Device, ErrorKind, Layout, MemoryFormat, Result, Scalar, Tensor};
+use crate::{DType, Device, Dims, ErrorKind, Layout, MemoryFormat, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, creation, elementwise};
 use pullback_macros::op;
 
@@ -17,6 +17,7 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] = &[
     &EMPTY,
     &EMPTY_STRIDED,
+    &EMPTY_PERMUTED,
     &ZEROS,
     &ONES,
     &FULL,
@@ -130,6 +131,76 @@ impl Empty {
                 ErrorKind::Runtime,
                 "unsupported memory format Preserve",
             ),
+        ]
+    }
+}
+
+/// A tensor of shape `size` without gaps in memory, elements not set; `physical_layout` names its dimensions from the one of
+/// the largest stride to that of the smallest.
+#[op(
+    "empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    not_differentiable
+)]
+impl EmptyPermuted {
+    fn cpu(
+        size: &[i64],
+        physical_layout: &[i64],
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        let rank = size.len();
+        ensure!(
+            physical_layout.len() == rank,
+            runtime,
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {rank} is not equal to len(physical_layout) = {}",
+            physical_layout.len()
+        );
+        let mut ordered = Dims::new();
+        let mut seen = vec![false; rank];
+        for (index, &dim) in physical_layout.iter().enumerate() {
+            let Some(known) = usize::try_from(dim).ok().and_then(|d| seen.get_mut(d)) else {
+                bail!(
+                    runtime,
+                    "Dimension out of range (expected to be between 0 and {}, but got {dim} at index {index}): dimensions are not counted from the end here",
+                    rank as i64 - 1
+                )
+            };
+            ensure!(!*known, runtime, "Duplicate dim not allowed: {dim} at index {index}");
+            *known = true;
+            ordered.push(size[dim as usize]);
+        }
+        let options = Options(dtype, layout, device, pin_memory);
+        let plain = options.spec(&ordered, default_dtype())?.empty()?;
+        let mut strides = Dims::from_elem(0, rank);
+        for (&dim, &stride) in physical_layout.iter().zip(plain.strides()) {
+            strides[dim as usize] = stride;
+        }
+        plain.reshaped_fresh(Dims::from_slice(size), strides)
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        let sample = |size: &[i64], order: &[i64]| {
+            Sample::new([size.into(), order.into()]).without_gradient()
+        };
+        vec![
+            sample(&[2, 3, 4], &[0, 2, 1]),
+            sample(&[], &[]),
+            sample(&[2, 0, 4], &[2, 1, 0]).with("dtype", DType::I64),
+        ]
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![
+            refused(
+                [[2, 3].into(), [0].into()],
+                "len(size) = 2 is not equal to len(physical_layout) = 1",
+            ),
+            refused([[2, 3].into(), [0, 0].into()], "Duplicate dim not allowed"),
+            refused(
+                [[2, 3].into(), [0, -1].into()],
+                "expected to be between 0 and 1, but got -1 at index 1",
+            ),
+            refused([[-2].into(), [0].into()], "negative dimension -2"),
         ]
     }
 }

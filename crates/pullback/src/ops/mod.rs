@@ -13,17 +13,25 @@ mod arithmetic;
 mod bessel;
 mod binary;
 mod clamp;
+mod combination;
 mod compare;
 mod contraction;
 mod conv;
 mod copy;
+mod covariance;
 pub mod creation;
 mod creation_like;
 mod creation_spaced;
 mod divisor;
+mod diagonal;
+mod difference;
+mod distance;
 mod dropout;
 pub mod einsum;
 mod extreme;
+mod gradient;
+mod hash;
+pub mod histogram;
 mod index;
 pub mod indexing;
 pub mod join;
@@ -46,7 +54,9 @@ mod piece;
 mod pixel;
 mod polynomial;
 mod pool;
+mod position;
 mod power;
+mod quantile;
 pub mod random;
 mod random_fill;
 mod random_range;
@@ -69,7 +79,10 @@ mod trigonometry;
 mod truth;
 mod unary;
 mod vector_norm;
+mod vector_product;
 pub(crate) mod view;
+mod view_copy;
+mod view_scatter;
 mod view_shape;
 
 use crate::dispatch::OpDef;
@@ -145,6 +158,19 @@ static FAMILIES: &[Family] = &[
     sparse::mask::OPS,
     sparse::product::OPS,
     sparse::reduce::OPS,
+    combination::OPS,
+    covariance::OPS,
+    diagonal::OPS,
+    difference::OPS,
+    distance::OPS,
+    gradient::OPS,
+    hash::OPS,
+    histogram::OPS,
+    position::OPS,
+    quantile::OPS,
+    vector_product::OPS,
+    view_copy::OPS,
+    view_scatter::OPS,
 ];
 
 /// Every op.

@@ -4,15 +4,16 @@
 //! `mean`, extremes in `extreme`, truth in `truth`, variances in `moment`, norms in `vector_norm`.
 
 use crate::dispatch::{OpDef, Value};
-use crate::gradcheck::{Sample, Sampler};
+use crate::error::bail;
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::contiguous_strides;
-use crate::tensor::shape::wrap_dims;
-use crate::{DType, Dims, Result, Tensor};
+use crate::tensor::shape::{list, wrap_dims};
+use crate::{DType, Dims, ErrorKind, Result, Tensor};
 use pullback_kernels::{StridedMut, StridedRef, reduce};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub(crate) static OPS: &[&OpDef] = &[&SUM, &SUM_DIM];
+pub(crate) static OPS: &[&OpDef] = &[&SUM, &SUM_DIM, &SUM_TO_SIZE];
 
 /// Sums all elements. Integer and bool inputs sum in int64 unless `dtype` is given.
 #[op("sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", jvp = linear, batch = reduction, samples = unary, sparse = sum)]
@@ -48,6 +49,47 @@ impl SumDim {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         dim_samples(s)
+    }
+}
+
+/// Sums over the dimensions that broadcasting from shape `size` to the tensor's has added or repeated.
+#[op("sum_to_size(Tensor self, SymInt[] size) -> Tensor", method_only)]
+impl SumToSize {
+    fn composite(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
+        let shape = self_.shape();
+        let added = shape.len().checked_sub(size.len());
+        let fits = |skip: usize| size.iter().zip(&shape[skip..]).all(|(&n, &m)| n == m || n == 1);
+        let Some(added) = added.filter(|&skip| fits(skip)) else {
+            bail!(runtime, "size {{{}}} is not expandable to size {{{}}}.", list(size), list(shape))
+        };
+        if size == shape {
+            return Ok(self_.clone());
+        }
+        let is_summed = |&d: &usize| d < added || size[d - added] == 1 && shape[d] != 1;
+        let dims: Vec<i64> = (0..shape.len()).filter(is_summed).map(|d| d as i64).collect();
+        self_.sum_dim(Some(&dims), true)?.reshape(size)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |shape: &[i64], size: &[i64]| Sample::of(s.normal(shape)).with("size", size);
+        vec![
+            sample(&[4, 2, 3], &[2, 1]),
+            sample(&[2, 3], &[2, 3]),
+            sample(&[2, 3], &[]),
+            sample(&[0, 2], &[1, 2]),
+            sample(&[2, 1, 3], &[1, 3]),
+            sample(&[], &[]),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |shape: &[i64], size: &[i64], phrase| {
+            let sample = Sample::of(s.normal(shape)).with("size", size);
+            InvalidSample::new(sample, ErrorKind::Runtime, phrase)
+        };
+        vec![
+            bad(&[4, 2, 3], &[4, 2], "size {[4, 2]} is not expandable to size {[4, 2, 3]}."),
+            bad(&[3], &[3, 3], "size {[3, 3]} is not expandable to size {[3]}."),
+            bad(&[2, 2], &[-1], "size {[-1]} is not expandable"),
+        ]
     }
 }
 

@@ -4,9 +4,9 @@
 
 use crate::dispatch::OpDef;
 use crate::error::ensure;
-use crate::gradcheck::{Sample, Sampler};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Geometry;
-use crate::{DType, Dims, Result, Tensor};
+use crate::{DType, Dims, ErrorKind, Result, Tensor};
 use pullback_macros::op;
 
 /// Sizes and strides.
@@ -37,6 +37,14 @@ impl ViewAsReal {
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.view_as_complex().or_else(|_| grad.contiguous()?.view_as_complex())
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let of = |shape: &[i64]| Sample::of(s.normal(shape));
+        if s.dtype.is_complex() { vec![of(&[3, 2]), of(&[]), of(&[0])] } else { Vec::new() }
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let phrase = "view_as_real is only supported for complex tensors";
+        vec![InvalidSample::new(Sample::of(s.normal(&[2])), ErrorKind::Type, phrase)]
     }
 }
 
@@ -83,6 +91,15 @@ impl ViewAsComplex {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() { Vec::new() } else { vec![Sample::of(s.normal(&[3, 2]))] }
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |shape: &[i64], phrase| {
+            InvalidSample::new(Sample::of(s.normal(shape)), ErrorKind::Runtime, phrase)
+        };
+        vec![
+            bad(&[], "Input tensor must have one or more dimensions"),
+            bad(&[2, 3], "Tensor must have a last dimension of size 2"),
+        ]
     }
 }
 
@@ -146,5 +163,20 @@ impl ViewDtype {
             }
         }
         retyped(self_, dtype, (shape, strides), offset)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let read = |shape: &[i64], dtype: DType| Sample::of(s.normal(shape)).with("dtype", dtype);
+        let of = |shape, dtype| read(shape, dtype).without_gradient();
+        vec![of(&[2, 4], s.dtype), of(&[], s.dtype), of(&[3], DType::I16), of(&[2, 4], DType::I64)]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |t: Tensor, phrase| {
+            let sample = Sample::of(t).with("dtype", DType::F32);
+            InvalidSample::new(sample, ErrorKind::Runtime, phrase)
+        };
+        vec![
+            bad(s.normal(&[]), "self.dim() cannot be 0 to view Double as Float"),
+            bad(s.bools(&[3]), "self.size(-1) must be divisible by 4"),
+        ]
     }
 }

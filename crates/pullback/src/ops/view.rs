@@ -250,7 +250,7 @@ impl AsStridedInPlace {
 }
 
 /// The offset of a view by strides, refused if the view does not lie in the storage.
-fn check_strided(
+pub(super) fn check_strided(
     self_: &Tensor,
     size: &[i64],
     stride: &[i64],

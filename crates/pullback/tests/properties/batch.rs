@@ -14,12 +14,15 @@ const SIZE: i64 = 3;
 
 /// Ops that go through the examples one by one, for some of their arguments at least: places that differ between examples,
 /// fused steps of recurrent networks (whose gradients are made of plain ops), fused gradients of norms (likewise).
-const ONE_BY_ONE: [&str; 33] = [
+const ONE_BY_ONE: [&str; 41] = [
     "_batch_norm_backward",
     "_foreach_norm.Scalar",
     "_group_norm_backward",
     "_gru_layer",
     "_gru_step",
+    "_histogramdd_bin_edges",
+    "_histogramdd_from_bin_cts",
+    "_histogramdd_from_bin_tensors",
     "_layer_norm_backward",
     "_lstm_layer",
     "_lstm_step",
@@ -27,7 +30,11 @@ const ONE_BY_ONE: [&str; 33] = [
     "_rms_norm_backward",
     "_rnn_layer",
     "_rnn_step",
+    "as_strided_scatter",
     "bucketize.Tensor",
+    "histc",
+    "histogram.bin_ct",
+    "histogram.bins_tensor",
     "index_add",
     "index_copy",
     "index_fill.int_Scalar",
@@ -46,6 +53,7 @@ const ONE_BY_ONE: [&str; 33] = [
     "multi_margin_loss",
     "nll_loss2d_forward",
     "nll_loss_forward",
+    "nonzero_static",
     "put",
     "searchsorted.Tensor",
 ];

@@ -366,10 +366,15 @@ fn spread(t: &Tensor) -> Result<Tensor> {
     view.detach()
 }
 
+/// Whether the op is a copy of a view that is not there for every stride.
+fn reads_memory(def: &OpDef) -> bool {
+    matches!((def.name, def.overload), ("view_as_complex_copy", _) | ("view_copy", "dtype"))
+}
+
 #[test]
 fn strides_do_not_matter() {
     for_all("strides do not matter", DType::F64, |def, sample| {
-        if def.name == "as_strided" {
+        if def.name.starts_with("as_strided") {
             return Ok(()); // Its arguments are strides.
         }
         let values = sample.values(def).map_err(text)?;
@@ -378,8 +383,8 @@ fn strides_do_not_matter() {
         let spread =
             slots.iter().map(|(_, _, t)| spread(t)).collect::<Result<Vec<_>>>().map_err(text)?;
         let got = match function_of(def, &replace(&values, &slots, &spread)) {
-            // Only what never copies may refuse some strides.
-            Err(_) if def.is(Traits::VIEW) => return Ok(()),
+            // Only what reads memory as it lies may refuse some strides.
+            Err(_) if def.is(Traits::VIEW) || reads_memory(def) => return Ok(()),
             other => other.map_err(text)?,
         };
         agree(def, &got, &expected, 1e-12)
@@ -486,8 +491,6 @@ const WITHOUT_SAMPLES: &[&str] = &[
     "squeeze_.dims",
     "unsqueeze_",
     "as_strided_",
-    "view_as_real",
-    "view.dtype",
     "scatter.reduce",
     "scatter.value_reduce",
     "_fused_sgd_",

@@ -187,6 +187,11 @@ pub(crate) fn value<'py>(py: Python<'py>, value: Value) -> PyResult<Bound<'py, P
         Value::Scalar(s) => own(crate::result::scalar(py, s)?),
         Value::Ints(list) => PyTuple::new(py, list.iter())?.into_any(),
         Value::Floats(list) => PyTuple::new(py, list.iter())?.into_any(),
+        Value::Scalars(list) => {
+            let items: PyResult<Vec<_>> =
+                list.iter().map(|&s| Ok(own(crate::result::scalar(py, s)?))).collect();
+            PyTuple::new(py, items?)?.into_any()
+        }
         Value::Str(s) => s.as_ref().into_pyobject(py)?.into_any(),
         Value::DType(d) => crate::dtype::dtype_object(py, d),
         Value::Device(d) => crate::dtype::device_object(py, d)?,

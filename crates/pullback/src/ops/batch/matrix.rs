@@ -3,6 +3,7 @@
 use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{Arg, Value};
 use crate::error::ensure;
+use crate::tensor::shape::wrap_dim;
 use crate::{Result, Scalar, Tensor};
 
 fn either(call: &Call<'_>, index: usize) -> Tensor {
@@ -151,4 +152,40 @@ pub(crate) fn linear_solve(call: &Call<'_>) -> Result<Outcome> {
         outputs[0] = outputs[0].squeeze_dim(-1)?;
     }
     Ok(Outcome::Batched(crate::dispatch::Outputs::Tensors(outputs)))
+}
+
+/// `diag_embed`: dimensions are those of the result.
+pub(crate) fn diag_embed(call: &Call<'_>) -> Result<Outcome> {
+    let tensor = call.tensor(0);
+    let rank = tensor.ndim() + 1;
+    let further = |dim: i64| Ok::<_, crate::Error>(wrap_dim(dim, rank)? as i64 + 1);
+    if tensor.ndim() == 0 {
+        return super::one_by_one(call);
+    }
+    let (dim1, dim2) = (further(call.int(2))?, further(call.int(3))?);
+    Ok(call.front(tensor)?.diag_embed(call.int(1), dim1, dim2)?.into())
+}
+
+/// `block_diag`: each block, with the batch, between zeros.
+pub(crate) fn block_diag(call: &Call<'_>) -> Result<Outcome> {
+    let Arg::Tensors(list) = call.args[0] else { return super::one_by_one(call) };
+    if list.iter().any(|t| t.ndim() > 2) {
+        return super::one_by_one(call);
+    }
+    let blocks = list
+        .iter()
+        .map(|t| {
+            let front = call.front(t)?;
+            (t.ndim()..2).try_fold(front, |block, _| block.unsqueeze(1))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let width: i64 = blocks.iter().map(|b| b.shape()[2]).sum();
+    let mut before = 0;
+    let mut rows = Vec::with_capacity(blocks.len());
+    for block in &blocks {
+        let after = width - before - block.shape()[2];
+        rows.push(block.constant_pad_nd(&[before, after], crate::Scalar::Int(0))?);
+        before += block.shape()[2];
+    }
+    Ok(crate::ops::join::cat(&rows, 1)?.into())
 }

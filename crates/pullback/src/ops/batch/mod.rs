@@ -24,13 +24,15 @@ pub(crate) use index::{
     one_hot, slices, sparse_result, take, values_at,
 };
 pub(crate) use loss::{elementwise_loss, nll_loss, nll_loss_backward};
-pub(crate) use matrix::{addbmm, addmm, addmv, baddbmm, dot, linear_solve, mm, mv, vdot};
+pub(crate) use matrix::{
+    addbmm, addmm, addmv, baddbmm, block_diag, diag_embed, dot, linear_solve, mm, mv, vdot,
+};
 pub(crate) use norm::{batch_norm, group_norm, layer_norm};
 pub(crate) use random::random;
 pub(crate) use reduce::reduction;
 pub(crate) use view::{
-    as_strided, expand, in_place, permute, pick_view, sizes, squeeze, squeeze_dim, swapped,
-    unsqueeze, view,
+    as_strided, as_strided_scatter, copied, expand, in_place, permute, pick_view, sizes, squeeze,
+    squeeze_dim, swapped, unsqueeze, view, view_scatter,
 };
 
 use crate::dispatch::batch::{Call, DefaultRules, Outcome};

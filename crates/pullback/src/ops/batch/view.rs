@@ -6,7 +6,7 @@ use crate::dispatch::{Batch, OpDef, Outputs, TensorVec, Value};
 use crate::error::ensure;
 use crate::tensor::extent;
 use crate::tensor::shape::{list, wrap_dim};
-use crate::{Dims, Result, Tensor};
+use crate::{Dims, MemoryFormat, Result, Tensor};
 
 /// Sizes in which one may be -1, complete.
 fn complete(sizes: &[i64], numel: i64) -> Dims {
@@ -61,17 +61,19 @@ pub(crate) fn expand(call: &Call<'_>) -> Result<Outcome> {
     Ok(wide.expand(&behind(call.size, sizes), false)?.into())
 }
 
-/// `as_strided`: sizes and strides are those of one example.
-pub(crate) fn as_strided(call: &Call<'_>) -> Result<Outcome> {
+/// Sizes, strides and offset of a batch of views by strides, where those of one example are given: of the arguments from
+/// `first` on.
+fn strided(call: &Call<'_>, first: usize) -> Result<(Dims, Dims, i64)> {
     let tensor = call.tensor(0);
     let physical = call.front(tensor)?;
-    let offset = match call.args[3] {
+    let (sizes, strides) = (call.ints(first), call.ints(first + 1));
+    let offset = match call.args[first + 2] {
         crate::dispatch::Arg::Int(offset) => offset,
         _ => physical.storage_offset(),
     };
     let step = physical.strides()[0];
     // Where an example's memory ends that of the next one begins. (Those that lie in each other reach as far as they do.)
-    let reach = extent(call.ints(1), call.ints(2))?;
+    let reach = extent(sizes, strides)?;
     let start = physical.storage_offset();
     let room = step.max(extent(tensor.shape(), &physical.strides()[1..])?);
     let is_inside = || {
@@ -81,12 +83,46 @@ pub(crate) fn as_strided(call: &Call<'_>) -> Result<Outcome> {
     ensure!(
         call.size < 2 || step == 0 || is_inside(),
         runtime,
-        "vmap: as_strided(sizes={}, strides={}, storage_offset={offset}) can access memory outside of `tensor`: each example has {room} elements of memory from {start} on",
-        list(call.ints(1)),
-        list(call.ints(2))
+        "vmap: {}(sizes={}, strides={}, storage_offset={offset}) can access memory outside of `tensor`: each example has {room} elements of memory from {start} on",
+        call.def.name,
+        list(sizes),
+        list(strides)
     );
-    let (sizes, strides) = (behind(call.size, call.ints(1)), behind(step, call.ints(2)));
-    Ok(physical.as_strided(&sizes, &strides, Some(offset))?.into())
+    Ok((behind(call.size, sizes), behind(step, strides), offset))
+}
+
+/// `as_strided`: sizes and strides are those of one example.
+pub(crate) fn as_strided(call: &Call<'_>) -> Result<Outcome> {
+    let (sizes, strides, offset) = strided(call, 1)?;
+    Ok(call.front(call.tensor(0))?.as_strided(&sizes, &strides, Some(offset))?.into())
+}
+
+/// `as_strided_scatter`. Examples that share memory are copied one by one, as is a tensor that is the same for all.
+pub(crate) fn as_strided_scatter(call: &Call<'_>) -> Result<Outcome> {
+    let Some(physical) = call.physical(call.tensor(0)) else { return super::one_by_one(call) };
+    if physical.strides()[0] == 0 {
+        return super::one_by_one(call);
+    }
+    let (sizes, strides, offset) = strided(call, 2)?;
+    let src = call.front(call.tensor(1))?;
+    Ok(physical.as_strided_scatter(&src, &sizes, &strides, Some(offset))?.into())
+}
+
+/// `select_scatter` and its kin: the dimensions are those of the tensor that is written to.
+pub(crate) fn view_scatter(call: &Call<'_>) -> Result<Outcome> {
+    let rank = call.tensor(0).ndim();
+    if rank == 0 {
+        return super::one_by_one(call);
+    }
+    let mut values = call.values(&mut |_, tensor| call.front(tensor))?;
+    for (value, info) in values.iter_mut().zip(call.def.args) {
+        if let Value::Int(dim) = value
+            && matches!(info.name, "dim" | "dim1" | "dim2")
+        {
+            *dim = wrap_dim(*dim, rank)? as i64 + 1;
+        }
+    }
+    call.run(&values).map(Outcome::Batched)
 }
 
 /// `permute`.
@@ -190,6 +226,19 @@ pub(crate) fn unsqueeze(call: &Call<'_>) -> Result<Outcome> {
     let tensor = call.tensor(0);
     let dim = wrap_dim(call.int(1), tensor.ndim() + 1)? as i64 + 1;
     Ok(call.front(tensor)?.unsqueeze(dim)?.into())
+}
+
+/// `view_copy` and its kin: copies of what the view's own rule shows.
+pub(crate) fn copied(view: &'static OpDef, call: &Call<'_>) -> Result<Outcome> {
+    let Batch::Rule(rule) = view.batch else { return super::one_by_one(call) };
+    let copy = |shown: &Tensor| shown.clone_tensor(Some(MemoryFormat::Contiguous));
+    Ok(match rule(&call.with_def(view))? {
+        Outcome::Batched(Outputs::One(shown)) => copy(&shown)?.into(),
+        Outcome::Batched(Outputs::Tensors(all)) => {
+            Outcome::Batched(Outputs::Tensors(all.iter().map(copy).collect::<Result<TensorVec>>()?))
+        }
+        same => same,
+    })
 }
 
 /// Forms that change what a tensor shows of its memory: as the forms that give a view.

@@ -1,0 +1,47 @@
+"""Operations that pass over the elements for which a mask is false.
+
+A mask is a boolean tensor, true where an element counts; it is broadcast to the tensor it goes
+with, and may not have more dimensions. ``_reduction`` and ``_extremum`` have the reductions,
+``_normalization`` what keeps the shape; ``_mask`` is what they share. Gradients with respect to
+elements that are masked out are zero, also where these are ``nan`` or infinite.
+"""
+
+from ._extremum import amax, amin, argmax, argmin, median
+from ._mask import _combine_input_and_mask as _combine_input_and_mask
+from ._mask import _input_mask as _input_mask
+from ._mask import _output_mask as _output_mask
+from ._mask import _reduction_identity as _reduction_identity
+from ._mask import _where as _where
+from ._mask import canonical_dim as _canonical_dim  # noqa: F401
+from ._normalization import (
+    cumprod,
+    cumsum,
+    log_softmax,
+    logaddexp,
+    normalize,
+    softmax,
+    softmin,
+)
+from ._reduction import logsumexp, mean, norm, prod, std, sum, var
+
+__all__ = [
+    "amax",
+    "amin",
+    "argmax",
+    "argmin",
+    "cumprod",
+    "cumsum",
+    "log_softmax",
+    "logaddexp",
+    "logsumexp",
+    "mean",
+    "median",
+    "norm",
+    "normalize",
+    "prod",
+    "softmax",
+    "softmin",
+    "std",
+    "sum",
+    "var",
+]

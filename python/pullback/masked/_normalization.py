@@ -9,7 +9,7 @@ from __future__ import annotations
 from .. import _C
 from .._tensor import Tensor
 from ._mask import filled, operand, single_dim
-from ._reduction import norm
+from ._reduction import norm, wide
 
 _VF = _C._VariableFunctions
 
@@ -159,8 +159,11 @@ def normalize(
     """
     data, valid = operand("normalize", input, mask)
     one = single_dim("normalize", dim, data.ndim)
-    length = norm(data, ord, one, keepdim=True, dtype=dtype, mask=valid)
-    return filled("sum", data, valid) / _VF.maximum(length, length.new_full([], eps))
+    kind = dtype or data.dtype
+    # In 16 bits the usual ``eps`` is zero.
+    length = norm(data, ord, one, keepdim=True, dtype=wide(kind), mask=valid)
+    result = filled("sum", data, valid) / _VF.maximum(length, length.new_full([], eps))
+    return result.to(_C.promote_types(data.dtype, kind))
 
 
 def cumsum(

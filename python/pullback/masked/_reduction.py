@@ -25,7 +25,7 @@ def _total_dtype(data: Tensor, dtype: _C.dtype | None) -> _C.dtype:
     return _C.int64 if data.dtype in _NARROW else data.dtype
 
 
-def _wide(dtype: _C.dtype) -> _C.dtype:
+def wide(dtype: _C.dtype) -> _C.dtype:
     """The dtype to compute in: ``float32`` for 16 bits."""
     return _C.float32 if dtype in (_C.float16, _C.bfloat16) else dtype
 
@@ -209,7 +209,7 @@ def mean(
             f"or complex dtype. Got: {kind}"
         )
     dims = canonical_dim(dim, data.ndim)
-    total = _VF.sum(filled("sum", data, valid), dims, bool(keepdim), dtype=_wide(kind))
+    total = _VF.sum(filled("sum", data, valid), dims, bool(keepdim), dtype=wide(kind))
     return (total / _count(data, valid, dims, bool(keepdim))).to(kind)
 
 
@@ -386,7 +386,7 @@ def _variance(
     """The variance, not yet rounded to ``dtype``."""
     data, valid = operand("std/var", input, mask)
     dims = canonical_dim(dim, data.ndim)
-    kind = _wide(dtype) if dtype.is_floating_point or dtype.is_complex else _C.float32
+    kind = wide(dtype) if dtype.is_floating_point or dtype.is_complex else _C.float32
     count = _count(data, valid, dims, True)
     average = _VF.sum(filled("sum", data, valid), dims, True, dtype=kind) / count
     # Masked out before it is squared: what is nan there would spoil the gradient.

@@ -4,6 +4,9 @@ A mask is a boolean tensor, true where an element counts; it is broadcast to the
 with, and may not have more dimensions. ``_reduction`` and ``_extremum`` have the reductions,
 ``_normalization`` what keeps the shape; ``_mask`` is what they share. Gradients with respect to
 elements that are masked out are zero, also where these are ``nan`` or infinite.
+
+A :class:`MaskedTensor` takes its mask along (``_tensor``; what it answers to calls and ops is in
+``_answer``). The functions take it instead of a tensor, and give plain tensors.
 """
 
 from ._extremum import amax, amin, argmax, argmin, median
@@ -23,8 +26,13 @@ from ._normalization import (
     softmin,
 )
 from ._reduction import logsumexp, mean, norm, prod, std, sum, var
+from ._tensor import MaskedTensor, as_masked_tensor, is_masked_tensor, masked_tensor
 
 __all__ = [
+    "MaskedTensor",
+    "as_masked_tensor",
+    "is_masked_tensor",
+    "masked_tensor",
     "amax",
     "amin",
     "argmax",

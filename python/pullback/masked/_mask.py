@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from .. import _C
 from .._info import iinfo
 from .._tensor import Tensor
+from ._tensor import MaskedTensor, unwrap
 
 _VF = _C._VariableFunctions
 
@@ -259,6 +260,8 @@ def operand(
 ) -> tuple[Tensor, Tensor | None]:
     """The data and the mask, of the data's shape, that an operation works on.
 
+    Of a masked tensor what counts must do so by its own mask and by the one that is given.
+
     Args:
         name: the operation's name, for errors.
         input: what the operation was given.
@@ -275,7 +278,11 @@ def operand(
     _check_tensor(name, argument, input)
     if input.layout is not _C.strided:
         _refuse_layout(name, input.layout)
-    return input, None if mask is None else _input_mask(input, mask=mask)
+    given = None if mask is None else _input_mask(input, mask=mask)
+    if not isinstance(input, MaskedTensor):
+        return input, given
+    own = input._masked_mask
+    return unwrap(input), own if given is None or given is own else own & given
 
 
 def _combine_input_and_mask(

@@ -11,85 +11,30 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from .. import _C
 from .._tensor import Tensor
 from . import _extremum, _normalization, _reduction
+from ._level import CALL, OP, Level, check_masks, has, mapped, refuse_out, union
 from ._mask import any_of, canonical_dim
 from ._name import BINARY, CONVERSION, JOINING, LIKE, SHAPE, UNARY, VIEW
-from ._tensor import MaskedTensor, unwrap, wrap
+from ._tensor import MaskedTensor
 
 _VF = _C._VariableFunctions
 
-
-class _Level(NamedTuple):
-    """How data is taken out of masked tensors and put into them."""
-
-    unwrap: Callable[[MaskedTensor], Tensor]
-    wrap: Callable[[Tensor, Tensor], MaskedTensor]
-
-
-_CALL = _Level(unwrap, wrap)
-# Below autograd there is no history to keep.
-_OP = _Level(lambda source: source._masked_data, MaskedTensor._made)
-
-_Handler = Callable[[_Level, str, Callable[..., Any], Sequence[Any], dict[str, Any]], Any]
-
-
-# --- parts -------------------------------------------------------------------------------------
-
-
-def _mapped(value: Any, function: Callable[[MaskedTensor], Any]) -> Any:
-    """``value`` with ``function`` applied to the masked tensors in it."""
-    if isinstance(value, MaskedTensor):
-        return function(value)
-    if isinstance(value, (list, tuple)) and not isinstance(value, _C.Size):
-        return type(value)([_mapped(item, function) for item in value])
-    return value
-
-
-def _has(values: Any, kind: type) -> bool:
-    if isinstance(values, kind):
-        return True
-    return isinstance(values, (list, tuple)) and any(_has(item, kind) for item in values)
-
-
-def _check_masks(a: Any, b: Any) -> None:
-    """Refuses two masked tensors whose masks differ."""
-    if not (isinstance(a, MaskedTensor) and isinstance(b, MaskedTensor)):
-        return
-    first, second = a._masked_mask, b._masked_mask
-    if first is not second and (first.dim() != second.dim() or not bool((first == second).all())):
-        raise ValueError(
-            "Input masks must match: an element of the result would count in one of the two only. "
-            f"Got masks of shapes {tuple(first.shape)} and {tuple(second.shape)}"
-        )
-
-
-def _union(a: Any, b: Any) -> Tensor:
-    """The masks of one or two masked tensors together.
-
-    They differ only in gradients, which may come from different elements of one tensor.
-    """
-    masks = [part._masked_mask for part in (a, b) if isinstance(part, MaskedTensor)]
-    return masks[0] if len(masks) == 1 or masks[0] is masks[1] else masks[0] | masks[1]
-
-
-def _no_out(name: str, kwargs: dict[str, Any]) -> None:
-    if kwargs.get("out") is not None:
-        raise ValueError(f"{name}: 'out' is not supported for MaskedTensors")
+_Handler = Callable[[Level, str, Callable[..., Any], Sequence[Any], dict[str, Any]], Any]
 
 
 # --- calls -------------------------------------------------------------------------------------
 
 
 def _unary(
-    level: _Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
-    _no_out(name, kwargs)
+    refuse_out(name, kwargs)
     source, *rest = args
-    if _has([*rest, *kwargs.values()], Tensor) or not isinstance(source, MaskedTensor):
+    if has([*rest, *kwargs.values()], Tensor) or not isinstance(source, MaskedTensor):
         raise TypeError(
             f"{name}: MaskedTensor unary ops do not support additional Tensor arguments"
         )
@@ -99,34 +44,34 @@ def _unary(
 
 
 def _binary(
-    level: _Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
-    _no_out(name, kwargs)
+    refuse_out(name, kwargs)
     left, right, *rest = args
-    if _has([*rest, *kwargs.values()], Tensor):
+    if has([*rest, *kwargs.values()], Tensor):
         raise TypeError(
             f"{name}: MaskedTensor binary ops do not support Tensor arguments aside from the lhs "
             "and rhs"
         )
-    if level is _CALL:
-        _check_masks(left, right)
-    result = func(_mapped(left, level.unwrap), _mapped(right, level.unwrap), *rest, **kwargs)
-    return level.wrap(result, _union(left, right).expand_as(result))
+    if level is CALL:
+        check_masks(left, right)
+    result = func(mapped(left, level.unwrap), mapped(right, level.unwrap), *rest, **kwargs)
+    return level.wrap(result, union(left, right).expand_as(result))
 
 
 def _shape(
-    level: _Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
-    _no_out(name, kwargs)
+    refuse_out(name, kwargs)
     given, *rest = args
     if name in JOINING:
         flags: Any = [_flags(part) for part in given]
-    elif not isinstance(given, MaskedTensor) or _has(rest, MaskedTensor):
+    elif not isinstance(given, MaskedTensor) or has(rest, MaskedTensor):
         raise TypeError(f"{name}: indices and sizes must not be MaskedTensors")
     else:
         flags = given._masked_mask
-    data = func(_mapped(given, level.unwrap), *_mapped(rest, level.unwrap), **kwargs)
-    mask = func(flags, *_mapped(rest, MaskedTensor.get_mask), **kwargs)
+    data = func(mapped(given, level.unwrap), *mapped(rest, level.unwrap), **kwargs)
+    mask = func(flags, *mapped(rest, MaskedTensor.get_mask), **kwargs)
     if isinstance(data, Tensor):
         return level.wrap(data, mask)
     return type(data)([level.wrap(one, flag) for one, flag in zip(data, mask, strict=True)])
@@ -140,7 +85,7 @@ def _flags(part: Tensor) -> Tensor:
 
 
 def _like(
-    level: _Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
     source, *rest = args
     requires_grad = kwargs.pop("requires_grad", False)
@@ -149,7 +94,7 @@ def _like(
 
 
 def _where(
-    level: _Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
     if len(args) + len(kwargs) != 3:
         raise ValueError(f"{name}: len(args) must be 3 but got {len(args) + len(kwargs)}")
@@ -161,7 +106,7 @@ def _where(
     if isinstance(condition, MaskedTensor):
         condition = condition._masked_data
     chosen, other = parts.get("input", parts.get("self")), parts["other"]
-    data = _VF.where(condition, _mapped(chosen, level.unwrap), _mapped(other, level.unwrap))
+    data = _VF.where(condition, mapped(chosen, level.unwrap), mapped(other, level.unwrap))
     true = condition.new_ones([], dtype=_C.bool)
     masks = [
         part._masked_mask if isinstance(part, MaskedTensor) else true for part in (chosen, other)
@@ -170,7 +115,7 @@ def _where(
 
 
 def _getitem(
-    level: _Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
     """Elements by index; what takes no tensors and lists shows the same memory."""
     parts = args[1] if isinstance(args[1], tuple) else (args[1],)
@@ -180,23 +125,23 @@ def _getitem(
 
 
 def _written(
-    level: _Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
     """Ops that write into their first argument, which are carried out as ops."""
     if not isinstance(args[0], MaskedTensor):
         raise TypeError(f"{name}: a MaskedTensor cannot be written into a plain tensor")
     for part in args[1:]:
-        _check_masks(args[0], part)
+        check_masks(args[0], part)
     return func(*args, **kwargs)
 
 
 def _setitem(
-    level: _Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
     target, index, value = args
     if not isinstance(target, MaskedTensor):
         raise TypeError(f"{name}: a MaskedTensor cannot be written into a plain tensor")
-    if _has(index, MaskedTensor):
+    if has(index, MaskedTensor):
         raise TypeError(f"{name}: indices must not be MaskedTensors")
     if isinstance(value, MaskedTensor):
         part = target._masked_mask[index]
@@ -208,7 +153,7 @@ def _setitem(
 
 
 def _require(
-    level: _Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
     if args[0].is_leaf and not args[0].requires_grad:
         args[0]._masked_gradient(*args[1:], **kwargs)
@@ -246,7 +191,7 @@ _PARAMETERS = {
 
 def _bound(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a reduction after its tensor, by name."""
-    _no_out(name, kwargs)
+    refuse_out(name, kwargs)
     names = _PARAMETERS[name]
     given = dict(zip(names, args, strict=False))
     if name in ("var", "std") and len(args) == 1 and isinstance(args[0], bool):
@@ -264,7 +209,7 @@ def _bound(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, 
 
 
 def _reduce(
-    level: _Level, name: str, source: MaskedTensor, args: Sequence[Any], kwargs: dict[str, Any]
+    level: Level, name: str, source: MaskedTensor, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
     """What a reduction or normalization makes of the elements of ``source`` that count.
 
@@ -292,7 +237,7 @@ def _reduce(
 
 
 def _reduced(
-    level: _Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
     return _reduce(level, name, args[0], args[1:], kwargs)
 
@@ -332,7 +277,7 @@ def _calls() -> dict[Callable[..., Any], tuple[str, _Handler]]:
 
 
 def _softmax(
-    level: _Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
     """Those of ``nn.functional``, which have one more parameter."""
     given = dict(zip(("dim", "_stacklevel", "dtype"), args[1:], strict=False))
@@ -359,7 +304,7 @@ def answer_call(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str,
         # What comes first may have been given by name.
         if handler is not _where and key in kwargs and len(args) == (key == "other"):
             args = [*args, kwargs.pop(key)]
-    return handler(_CALL, name, func, args, kwargs)
+    return handler(CALL, name, func, args, kwargs)
 
 
 def answer_op(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -387,15 +332,29 @@ def answer_op(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         (frozenset({"where"}), _where),
     ):
         if name in names:
-            return handler(_OP, name, func, args, dict(kwargs))
+            return handler(OP, name, func, args, dict(kwargs))
     if name in _PARAMETERS:
-        return _reduce(_OP, name, args[0], args[1:], kwargs)
+        return _reduce(OP, name, args[0], args[1:], kwargs)
+    if name == "as_strided":
+        return _strided(func, *args, **kwargs)
     if name == "is_same_size":
-        return func(*_mapped(list(args), _OP.unwrap))
+        return func(*mapped(list(args), OP.unwrap))
     warnings.warn(
         f"{name} is not implemented in __torch_dispatch__ for MaskedTensor.", stacklevel=2
     )
     return NotImplemented
+
+
+def _strided(
+    func: Any, source: MaskedTensor, size: Any, stride: Any, storage_offset: int | None = None
+) -> Any:
+    """A view by strides, which count in the memory of the data: the mask is laid out alike."""
+    data = source._masked_data
+    offset = data.storage_offset() if storage_offset is None else storage_offset
+    memory = _VF.zeros(data.untyped_storage().nbytes() // data.element_size(), dtype=_C.bool)
+    layout = data.size(), data.stride(), data.storage_offset()
+    _VF.as_strided(memory, *layout).copy_(source._masked_mask)
+    return MaskedTensor._made(func(data, size, stride, offset), func(memory, size, stride, offset))
 
 
 def _number(func: Any, source: MaskedTensor) -> Any:
@@ -408,7 +367,7 @@ def _write(name: str, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) ->
     target, *rest = args
     if not isinstance(target, MaskedTensor):
         # A gradient that is put into zeros; calls of programs do not come here.
-        return func(target, *_mapped(rest, lambda source: source.to_tensor(0)), **kwargs)
-    func(target._masked_data, *_mapped(rest, _OP.unwrap), **kwargs)
-    target._masked_mask = _union(target, rest[0] if rest else None).expand_as(target._masked_data)
+        return func(target, *mapped(rest, lambda source: source.to_tensor(0)), **kwargs)
+    func(target._masked_data, *mapped(rest, OP.unwrap), **kwargs)
+    target._masked_mask = union(target, rest[0] if rest else None).expand_as(target._masked_data)
     return target

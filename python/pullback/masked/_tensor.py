@@ -129,6 +129,7 @@ class MaskedTensor(Tensor):
             cls,
             data.size(),
             strides=data.stride(),
+            storage_offset=data.storage_offset(),
             dtype=data.dtype,
             device=data.device,
         )

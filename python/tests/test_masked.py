@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import itertools
 import math
 import subprocess
@@ -621,3 +623,12 @@ def test_the_package_is_loaded_when_it_is_used() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.split() == ["False", "True"], done.stderr
+
+
+@pytest.mark.filterwarnings("ignore:.*prototype stage:UserWarning")
+@pytest.mark.parametrize("name", ["_extremum", "_reduction", "_normalization", "_tensor"])
+def test_examples_are_true(name: str) -> None:
+    module = importlib.import_module(f"pullback.masked.{name}")
+    result = doctest.testmod(module)
+    assert result.attempted > 10
+    assert result.failed == 0

@@ -99,7 +99,7 @@ def _refuse_layout(name: str, layout: Any) -> NoReturn:
     if name in _SPARSE:
         raise NotImplementedError(
             f"masked {name} expects strided tensor (got {layout} tensor): sparse layouts are not "
-            "supported by this build"
+            "supported by masked operations yet"
         )
     raise ValueError(f"masked {name} expects strided tensor (got {layout} tensor)")
 
@@ -134,7 +134,7 @@ def _input_mask(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if tensor.layout is not _C.strided:
             raise NotImplementedError(
                 f"_input_mask expects strided tensors but got {tensor.layout}: sparse layouts are "
-                "not supported by this build"
+                "not supported by masked operations yet"
             )
     if mask.ndim > input.ndim:
         raise IndexError(
@@ -234,7 +234,7 @@ def _where(mask: Tensor, input: Tensor, fill_value: Tensor) -> Tensor:
     if mask.layout is not _C.strided:
         raise NotImplementedError(
             f"_where expects strided tensor but got {mask.layout}: sparse layouts are not "
-            "supported by this build"
+            "supported by masked operations yet"
         )
     return _VF.where(mask, input, fill_value)
 

@@ -380,6 +380,9 @@ def test_arguments_of_reductions() -> None:
         lambda: x.sum(1, False, None, 3),
         lambda: x.amax(1, dtype=torch.float32),
         lambda: x.sum(1, dim=1),
+        lambda: torch.sum(DATA, x),
+        lambda: torch.full_like(DATA, x),
+        lambda: DATA[x > 0],
     ):
         with pytest.raises(TypeError):
             bad()
@@ -419,6 +422,20 @@ def test_as_masked_tensor_passes_masked_gradients_on() -> None:
     plain = torch.tensor([1.0, 2, 3, 4], dtype=torch.float64, requires_grad=True)
     (leaf() * plain).sum().backward()
     assert torch.equal(plain.grad, masked.sum(DATA, 0, mask=MASK))  # type: ignore[arg-type]
+
+
+def test_what_is_masked_out_spoils_no_gradient_of_plain_tensors() -> None:
+    plain = torch.ones(3, 4, dtype=torch.float64, requires_grad=True)
+    x = masked_tensor(DATA.masked_fill(~MASK, math.nan), MASK)
+    (x * plain).get_data().sum().backward()
+    assert plain.grad is not None
+    assert torch.equal(plain.grad, DATA.masked_fill(~MASK, 0))
+    source = DATA.masked_fill(~MASK, math.nan).requires_grad_()
+    y = as_masked_tensor(source, MASK)
+    (y[0].exp().sum() + y.unbind(0)[1].sum() + (y * 2).sum()).backward()
+    assert source.grad is not None
+    check(source.grad, torch.stack([DATA[0].exp() + 2, DATA[1] * 0 + 3, DATA[2]]), MASK)
+    assert (source.grad.get_data()[~MASK] == 0).all()
 
 
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {

@@ -55,8 +55,19 @@ def _binary(
         )
     if level is CALL:
         check_masks(left, right)
+        left, right = _gated(left, right), _gated(right, left)
     result = func(mapped(left, level.unwrap), mapped(right, level.unwrap), *rest, **kwargs)
     return level.wrap(result, union(left, right).expand_as(result))
+
+
+def _gated(part: Any, other: Any) -> Any:
+    """A plain operand that gets no gradient where the other one is masked out.
+
+    The gradient there is zero times the data of the other, which may be nan.
+    """
+    if isinstance(part, MaskedTensor) or not isinstance(part, Tensor) or not part.requires_grad:
+        return part
+    return _VF.where(other._masked_mask, part, part.detach())
 
 
 def _shape(
@@ -88,6 +99,8 @@ def _like(
     level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
     source, *rest = args
+    if not isinstance(source, MaskedTensor):
+        raise TypeError(f"{name}: arguments beside the first must not be MaskedTensors")
     requires_grad = kwargs.pop("requires_grad", False)
     made = func(source._masked_data, *rest, **kwargs)
     return MaskedTensor._made(made, source._masked_mask, requires_grad)
@@ -220,6 +233,8 @@ def _reduce(
         args: the further arguments of the operation on tensors.
         kwargs: those given by name.
     """
+    if not isinstance(source, MaskedTensor):
+        raise TypeError(f"{name}: arguments beside the first must not be MaskedTensors")
     given = _bound(name, args, kwargs)
     mask = source._masked_mask
     if name == "all":

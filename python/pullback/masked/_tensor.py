@@ -258,7 +258,7 @@ def _lines(data: Tensor, mask: Tensor) -> Iterator[str]:
 
 
 def _with_mask(mask: Tensor, grad: Tensor) -> MaskedTensor:
-    """A gradient with the mask of the leaf: views put theirs into plain zeros."""
+    """A gradient with the mask of what it is of: views put theirs into plain zeros."""
     with _C.DisableTorchFunctionSubclass():
         plain = unwrap(grad) if isinstance(grad, MaskedTensor) else grad
         return wrap(_VF.where(mask, plain, plain.new_zeros([])), mask)
@@ -314,7 +314,7 @@ class _AsMasked(_Wrap):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        return grad if is_masked_tensor(grad) else wrap(grad, ctx.mask), None
+        return _with_mask(ctx.mask, grad), None
 
 
 def unwrap(source: MaskedTensor) -> Tensor:

@@ -114,6 +114,7 @@ if TYPE_CHECKING:
     from . import cuda as cuda
     from . import func as func
     from . import linalg as linalg
+    from . import masked as masked
     from . import memory as memory
     from . import nn as nn
     from . import optim as optim
@@ -181,6 +182,7 @@ _lazy.submodules(
     "cuda",
     "func",
     "linalg",
+    "masked",
     "memory",
     "nn",
     "ops",

@@ -1,0 +1,388 @@
+"""What ``MaskedTensor`` answers to calls and to ops.
+
+A call is answered on the plain data, with its history, and the result masked again: so it has every
+derivative that the plain operation has. What is not known as a call comes again as the ops that it
+consists of, below autograd; in-place ops and what the engine does with gradients arrive only there.
+Both look their names up in the same sets.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import _C
+from .._tensor import Tensor
+from . import _extremum, _normalization, _reduction
+from ._level import CALL, OP, Level, check_masks, has, mapped, refuse_out, union
+from ._mask import any_of, canonical_dim
+from ._name import BINARY, CONVERSION, JOINING, LIKE, SHAPE, UNARY, VIEW
+from ._tensor import MaskedTensor
+
+_VF = _C._VariableFunctions
+
+_Handler = Callable[[Level, str, Callable[..., Any], Sequence[Any], dict[str, Any]], Any]
+
+
+# --- calls -------------------------------------------------------------------------------------
+
+
+def _unary(
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    refuse_out(name, kwargs)
+    source, *rest = args
+    if has([*rest, *kwargs.values()], Tensor) or not isinstance(source, MaskedTensor):
+        raise TypeError(
+            f"{name}: MaskedTensor unary ops do not support additional Tensor arguments"
+        )
+    result = func(level.unwrap(source), *rest, **kwargs)
+    # (`type` without arguments is a name.)
+    return level.wrap(result, source._masked_mask) if isinstance(result, Tensor) else result
+
+
+def _binary(
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    refuse_out(name, kwargs)
+    left, right, *rest = args
+    if has([*rest, *kwargs.values()], Tensor):
+        raise TypeError(
+            f"{name}: MaskedTensor binary ops do not support Tensor arguments aside from the lhs "
+            "and rhs"
+        )
+    if level is CALL:
+        check_masks(left, right)
+        left, right = _gated(left, right), _gated(right, left)
+    result = func(mapped(left, level.unwrap), mapped(right, level.unwrap), *rest, **kwargs)
+    return level.wrap(result, union(left, right).expand_as(result))
+
+
+def _gated(part: Any, other: Any) -> Any:
+    """A plain operand that gets no gradient where the other one is masked out.
+
+    The gradient there is zero times the data of the other, which may be nan.
+    """
+    if isinstance(part, MaskedTensor) or not isinstance(part, Tensor) or not part.requires_grad:
+        return part
+    return _VF.where(other._masked_mask, part, part.detach())
+
+
+def _shape(
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    refuse_out(name, kwargs)
+    given, *rest = args
+    if name in JOINING:
+        flags: Any = [_flags(part) for part in given]
+    elif not isinstance(given, MaskedTensor) or has(rest, MaskedTensor):
+        raise TypeError(f"{name}: indices and sizes must not be MaskedTensors")
+    else:
+        flags = given._masked_mask
+    data = func(mapped(given, level.unwrap), *mapped(rest, level.unwrap), **kwargs)
+    mask = func(flags, *mapped(rest, MaskedTensor.get_mask), **kwargs)
+    if isinstance(data, Tensor):
+        return level.wrap(data, mask)
+    return type(data)([level.wrap(one, flag) for one, flag in zip(data, mask, strict=True)])
+
+
+def _flags(part: Tensor) -> Tensor:
+    """The mask of one of several tensors: of a plain one everything counts."""
+    if isinstance(part, MaskedTensor):
+        return part._masked_mask
+    return _VF.ones_like(part, dtype=_C.bool)
+
+
+def _like(
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    source, *rest = args
+    if not isinstance(source, MaskedTensor):
+        raise TypeError(f"{name}: arguments beside the first must not be MaskedTensors")
+    requires_grad = kwargs.pop("requires_grad", False)
+    made = func(source._masked_data, *rest, **kwargs)
+    return MaskedTensor._made(made, source._masked_mask, requires_grad)
+
+
+def _where(
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    if len(args) + len(kwargs) != 3:
+        raise ValueError(f"{name}: len(args) must be 3 but got {len(args) + len(kwargs)}")
+    if func is _C.TensorBase.where:
+        args = [args[1], args[0], *args[2:]]
+    names = ("condition", "input", "other")
+    parts = {**dict(zip(names, args, strict=False)), **kwargs}
+    condition = parts["condition"]
+    if isinstance(condition, MaskedTensor):
+        condition = condition._masked_data
+    chosen, other = parts.get("input", parts.get("self")), parts["other"]
+    data = _VF.where(condition, mapped(chosen, level.unwrap), mapped(other, level.unwrap))
+    true = condition.new_ones([], dtype=_C.bool)
+    masks = [
+        part._masked_mask if isinstance(part, MaskedTensor) else true for part in (chosen, other)
+    ]
+    return level.wrap(data, _VF.where(condition, *masks).expand_as(data))
+
+
+def _getitem(
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    """Elements by index; what takes no tensors and lists shows the same memory."""
+    parts = args[1] if isinstance(args[1], tuple) else (args[1],)
+    if any(isinstance(part, (Tensor, list, range)) for part in parts):
+        return _shape(level, name, func, args, kwargs)
+    return func(*args, **kwargs)
+
+
+def _written(
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    """Ops that write into their first argument, which are carried out as ops."""
+    if not isinstance(args[0], MaskedTensor):
+        raise TypeError(f"{name}: a MaskedTensor cannot be written into a plain tensor")
+    for part in args[1:]:
+        check_masks(args[0], part)
+    return func(*args, **kwargs)
+
+
+def _setitem(
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    target, index, value = args
+    if not isinstance(target, MaskedTensor):
+        raise TypeError(f"{name}: a MaskedTensor cannot be written into a plain tensor")
+    if has(index, MaskedTensor):
+        raise TypeError(f"{name}: indices must not be MaskedTensors")
+    if isinstance(value, MaskedTensor):
+        part = target._masked_mask[index]
+        if not bool((part == value._masked_mask.expand_as(part)).all()):
+            raise ValueError(
+                "Input masks must match: those of the elements and of their new values"
+            )
+    return func(*args, **kwargs)
+
+
+def _require(
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    if args[0].is_leaf and not args[0].requires_grad:
+        args[0]._masked_gradient(*args[1:], **kwargs)
+        return args[0]
+    return func(*args, **kwargs)
+
+
+# --- reductions --------------------------------------------------------------------------------
+
+_BY_NAME: dict[str, Callable[..., Tensor]] = {
+    "sum": _reduction.sum,
+    "mean": _reduction.mean,
+    "prod": _reduction.prod,
+    "logsumexp": _reduction.logsumexp,
+    "amax": _extremum.amax,
+    "amin": _extremum.amin,
+    "argmax": _extremum.argmax,
+    "argmin": _extremum.argmin,
+    "var": _reduction.var,
+    "std": _reduction.std,
+    "norm": _reduction.norm,
+    "softmax": _normalization.softmax,
+    "log_softmax": _normalization.log_softmax,
+    "cumsum": _normalization.cumsum,
+    "cumprod": _normalization.cumprod,
+}
+_PARAMETERS = {
+    **dict.fromkeys(("sum", "mean", "prod"), ("dim", "keepdim", "dtype")),
+    **dict.fromkeys(("amax", "amin", "argmax", "argmin", "logsumexp", "all"), ("dim", "keepdim")),
+    **dict.fromkeys(("var", "std"), ("dim", "unbiased", "keepdim", "correction")),
+    **dict.fromkeys(("softmax", "log_softmax", "cumsum", "cumprod"), ("dim", "dtype")),
+    "norm": ("p", "dim", "keepdim", "dtype"),
+}
+
+
+def _bound(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a reduction after its tensor, by name."""
+    refuse_out(name, kwargs)
+    names = _PARAMETERS[name]
+    given = dict(zip(names, args, strict=False))
+    if name in ("var", "std") and len(args) == 1 and isinstance(args[0], bool):
+        given = {"unbiased": args[0]}
+    if len(args) > len(names) or any(key in given for key in kwargs):
+        raise TypeError(f"{name}(): too many arguments for a MaskedTensor")
+    given.update({key: value for key, value in kwargs.items() if key not in ("out", "_stacklevel")})
+    unknown = [key for key in given if key not in names]
+    if unknown:
+        raise TypeError(f"{name}() got an unexpected keyword argument {unknown[0]!r}")
+    if name == "norm":
+        order = given.pop("p", None)
+        given["ord"] = 2.0 if order is None or order == "fro" else order
+    return given
+
+
+def _reduce(
+    level: Level, name: str, source: MaskedTensor, args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    """What a reduction or normalization makes of the elements of ``source`` that count.
+
+    Args:
+        level: that of the call.
+        name: as in :mod:`pullback`.
+        source: the masked tensor.
+        args: the further arguments of the operation on tensors.
+        kwargs: those given by name.
+    """
+    if not isinstance(source, MaskedTensor):
+        raise TypeError(f"{name}: arguments beside the first must not be MaskedTensors")
+    given = _bound(name, args, kwargs)
+    mask = source._masked_mask
+    if name == "all":
+        dims = canonical_dim(given.get("dim"), source.ndim)
+        result = (level.unwrap(source) != 0) | ~mask
+        for dim in reversed(dims):
+            result = result.all(dim, bool(given.get("keepdim")))
+    else:
+        result = _BY_NAME[name](level.unwrap(source), mask=mask, **given)
+    if "keepdim" not in _PARAMETERS[name]:
+        return level.wrap(result, mask)
+    dims = canonical_dim(given.get("dim"), source.ndim)
+    flags = any_of(mask, dims, bool(given.get("keepdim")))
+    return level.wrap(result, flags.reshape(result.shape))
+
+
+def _reduced(
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    return _reduce(level, name, args[0], args[1:], kwargs)
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _calls() -> dict[Callable[..., Any], tuple[str, _Handler]]:
+    """The functions and methods that are answered as calls."""
+    from ..nn import functional
+
+    table: dict[Callable[..., Any], tuple[str, _Handler]] = {}
+    handlers: list[tuple[frozenset[str], _Handler]] = [
+        (UNARY | CONVERSION, _unary),
+        (BINARY, _binary),
+        (SHAPE | JOINING, _shape),
+        (LIKE, _like),
+        (frozenset(_PARAMETERS), _reduced),
+        (frozenset({"where"}), _where),
+        (frozenset({"__getitem__"}), _getitem),
+        (frozenset({"__setitem__"}), _setitem),
+        (frozenset({"requires_grad_"}), _require),
+        (frozenset(f"{name}_" for name in UNARY | BINARY | {"copy"}), _written),
+    ]
+    import pullback
+
+    for names, handler in handlers:
+        for name in names:
+            for space in (pullback, Tensor, _C.TensorBase):
+                found = getattr(space, name, None)
+                if callable(found):
+                    table[found] = name, handler
+    for name in ("softmax", "log_softmax"):
+        table[getattr(functional, name)] = name, _softmax
+    return table
+
+
+def _softmax(
+    level: Level, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    """Those of ``nn.functional``, which have one more parameter."""
+    given = dict(zip(("dim", "_stacklevel", "dtype"), args[1:], strict=False))
+    return _reduce(level, name, args[0], (), {**given, **kwargs})
+
+
+def answer_call(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Answers a call that has a masked tensor among its arguments.
+
+    Args:
+        func: what was called.
+        args: its arguments given by position.
+        kwargs: those given by name.
+
+    Raises:
+        TypeError: for tensors where the operation takes none.
+        ValueError: for masks that differ.
+    """
+    name, handler = _calls().get(func, ("", None))
+    if handler is None:
+        return func(*args, **kwargs)
+    kwargs = dict(kwargs)
+    for key in ("input", "self", "tensors", "other"):
+        # What comes first may have been given by name.
+        if handler is not _where and key in kwargs and len(args) == (key == "other"):
+            args = [*args, kwargs.pop(key)]
+    return handler(CALL, name, func, args, kwargs)
+
+
+def answer_op(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Answers an op, below autograd.
+
+    Args:
+        func: the op.
+        args: its arguments given by position.
+        kwargs: those given by name.
+
+    Returns:
+        The result, or ``NotImplemented`` with a warning for an op that masked tensors do not have.
+    """
+    name: str = func._opname
+    base = name[:-1] if name.endswith("_") and not name.endswith("__") else name
+    if name == "_local_scalar_dense":
+        return _number(func, args[0])
+    if name == "copy_" or (base != name and base in UNARY | BINARY):
+        return _write(name, func, args, kwargs)
+    for names, handler in (
+        (UNARY | CONVERSION, _unary),
+        (BINARY, _binary),
+        (SHAPE | JOINING | VIEW, _shape),
+        (LIKE, _like),
+        (frozenset({"where"}), _where),
+    ):
+        if name in names:
+            return handler(OP, name, func, args, dict(kwargs))
+    if name in _PARAMETERS:
+        return _reduce(OP, name, args[0], args[1:], kwargs)
+    if name == "as_strided":
+        return _strided(func, *args, **kwargs)
+    if name == "is_same_size":
+        return func(*mapped(list(args), OP.unwrap))
+    warnings.warn(
+        f"{name} is not implemented in __torch_dispatch__ for MaskedTensor.", stacklevel=2
+    )
+    return NotImplemented
+
+
+def _strided(
+    func: Any, source: MaskedTensor, size: Any, stride: Any, storage_offset: int | None = None
+) -> Any:
+    """A view by strides, which count in the memory of the data: the mask is laid out alike."""
+    data = source._masked_data
+    offset = data.storage_offset() if storage_offset is None else storage_offset
+    memory = _VF.zeros(data.untyped_storage().nbytes() // data.element_size(), dtype=_C.bool)
+    layout = data.size(), data.stride(), data.storage_offset()
+    _VF.as_strided(memory, *layout).copy_(source._masked_mask)
+    return MaskedTensor._made(func(data, size, stride, offset), func(memory, size, stride, offset))
+
+
+def _number(func: Any, source: MaskedTensor) -> Any:
+    if not source._masked_mask.item():
+        raise ValueError(f"{func}: expected a mask tensor that is true: the element is masked out")
+    return source._masked_data.item()
+
+
+def _write(name: str, func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    target, *rest = args
+    if not isinstance(target, MaskedTensor):
+        # A gradient that is put into zeros; calls of programs do not come here.
+        return func(target, *mapped(rest, lambda source: source.to_tensor(0)), **kwargs)
+    func(target._masked_data, *mapped(rest, OP.unwrap), **kwargs)
+    target._masked_mask = union(target, rest[0] if rest else None).expand_as(target._masked_data)
+    return target

@@ -117,7 +117,9 @@ def report(verdicts: list[Verdict], families: list[str], every: bool) -> None:
     ]
     print_names("differ by design, and are not counted as faults", intended)
     for family in families:
-        print_family(family, [found for found in verdicts if found.row.family == family])
+        of_family = [found for found in verdicts if found.row.family == family]
+        if of_family:
+            print_family(family, of_family)
 
 
 def wanted(names: str | None, known: list[str], what: str) -> list[str]:
@@ -150,7 +152,10 @@ def main() -> int:
     options = arguments()
     families = wanted(options.family, list(FAMILIES), "family")
     required = wanted(options.require, list(FAMILIES), "family") if options.require else []
-    every = rows((*families, *required))
+    if options.op and required:
+        raise SystemExit("--require is about whole families: it does not go with --op")
+    families = [*families, *(family for family in required if family not in families)]
+    every = rows(tuple(families))
     chosen = wanted(options.op, list(every), "row") if options.op else list(every)
     ops, lib = table(), importlib.import_module("pullback")
     lib.set_num_threads(1)

@@ -1,9 +1,9 @@
 //! `cargo xtask bench`: pullback beside PyTorch, measured in turns.
 //!
 //! The programs are run on both libraries by a referee outside this repository (`compare.py`). It lies in
-//! `../shared/bench`, or where the environment variable `PULLBACK_BENCH` says. The set `small` needs no referee: its
-//! cases and their comparison are `benches/small.py`. PyTorch comes from an interpreter of its own (`--reference`),
-//! never from `.venv`.
+//! `../shared/bench`, or where the environment variable `PULLBACK_BENCH` says. The sets of [`PAIRED`] need no referee:
+//! their cases and their comparison are `benches/NAME.py`. PyTorch comes from an interpreter of its own
+//! (`--reference`), never from `.venv`.
 
 use crate::argument::Arguments;
 use crate::environment::{self, Environment};
@@ -13,18 +13,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const SMALL: &str = "benches/small.py";
+/// A set whose script measures one library at a time and compares the files.
+struct Paired {
+    name: &'static str,
+    script: &'static str,
+    /// Whether the comparison prints what is above a limit that one can choose; else its goals are its own.
+    takes_limit: bool,
+}
+
+const PAIRED: &[Paired] = &[
+    Paired { name: "small", script: "benches/small.py", takes_limit: true },
+    Paired { name: "ops", script: "benches/ops.py", takes_limit: false },
+];
 
 pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
-    match arguments.subject().as_deref() {
-        None => programs(root, arguments),
-        Some("small") => small(root, arguments),
-        Some("ops") => {
-            Err("`bench ops` (every op of the registry by itself) does not exist yet; the benchmarks that exist \
-                 run with `cargo xtask bench` and `cargo xtask bench small`"
-                .to_owned())
-        }
-        Some(set) => Err(format!("there is no benchmark set `{set}`")),
+    let Some(subject) = arguments.subject() else { return programs(root, arguments) };
+    match PAIRED.iter().find(|set| set.name == subject) {
+        Some(set) => paired(root, set, arguments),
+        None => Err(format!("there is no benchmark set `{subject}`")),
     }
 }
 
@@ -46,22 +52,23 @@ fn programs(root: &Path, mut arguments: Arguments) -> Result<()> {
     })
 }
 
-/// The set `small`: rounds of both libraries in turns, of each case the shortest time, then the comparison.
-fn small(root: &Path, mut arguments: Arguments) -> Result<()> {
+/// A set without a referee: rounds of both libraries in turns, of each case the shortest time, then the comparison.
+fn paired(root: &Path, set: &Paired, mut arguments: Arguments) -> Result<()> {
     let (reference, only) = (arguments.value("--reference")?, arguments.value("--only")?);
-    let (limit, rounds) = (arguments.ratio("--limit", 1.1)?, arguments.count("--rounds", 2)?);
+    let limit = set.takes_limit.then(|| arguments.ratio("--limit", 1.1)).transpose()?;
+    let rounds = arguments.count("--rounds", 2)?;
     arguments.finish()?;
     let reference = PathBuf::from(checked_reference(reference)?);
     let environment = release(root)?;
     let folder = extension::target(root).join("bench");
     fs::create_dir_all(&folder)
         .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-    let result = |library, round| folder.join(format!("small-{library}-{round}.json"));
+    let result = |library, round| folder.join(format!("{}-{library}-{round}.json", set.name));
     for round in 1..=rounds {
         for (library, python) in [("torch", &reference), ("pullback", &environment.python)] {
             step::single(&format!("round {round} of {rounds}: {library}"), || {
                 let mut measure = Command::new(python);
-                measure.current_dir(root).args([SMALL, "measure", library]);
+                measure.current_dir(root).args([set.script, "measure", library]);
                 measure.arg(result(library, round));
                 // One word: a value that begins with a dash would be taken for an option.
                 command::run(measure.args(only.iter().map(|only| format!("--only={only}"))))
@@ -70,7 +77,8 @@ fn small(root: &Path, mut arguments: Arguments) -> Result<()> {
     }
     step::single("compare", || {
         let mut compare = Command::new(&environment.python);
-        compare.current_dir(root).args([SMALL, "compare", "--limit", &limit.to_string()]);
+        compare.current_dir(root).args([set.script, "compare"]);
+        compare.args(limit.iter().flat_map(|limit| ["--limit".to_owned(), limit.to_string()]));
         compare.arg("--ours").args((1..=rounds).map(|round| result("pullback", round)));
         compare.arg("--theirs").args((1..=rounds).map(|round| result("torch", round)));
         command::run(&mut compare)
@@ -119,12 +127,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_reserved_set_is_an_error_that_says_so() {
-        let arguments = Arguments::new(vec!["ops".to_owned()]);
-        assert!(command(Path::new("."), arguments).unwrap_err().contains("does not exist yet"));
-    }
-
-    #[test]
     fn the_value_of_an_option_is_no_benchmark_set() {
         let words = ["--reference", "no-such-python", "--only", "^A"].map(str::to_owned);
         let message = command(Path::new("/no/such/folder"), Arguments::new(words.to_vec()));
@@ -132,18 +134,24 @@ mod tests {
     }
 
     #[test]
-    fn the_small_set_needs_a_reference_and_no_referee() {
-        let words = ["small", "--reference", "no-such-python", "--limit", "1.2"].map(str::to_owned);
-        let message = command(Path::new("/no/such/folder"), Arguments::new(words.to_vec()));
-        assert!(message.unwrap_err().contains("cannot import torch"));
+    fn a_paired_set_needs_a_reference_and_no_referee() {
+        for set in ["small", "ops"] {
+            let words = [set, "--reference", "no-such-python", "--rounds", "1"].map(str::to_owned);
+            let message = command(Path::new("/no/such/folder"), Arguments::new(words.to_vec()));
+            assert!(message.unwrap_err().contains("cannot import torch"));
+        }
     }
 
     #[test]
-    fn the_small_set_refuses_what_it_does_not_know_before_it_measures() {
-        for (option, value) in [("--threads", "2"), ("--limit", "none"), ("--rounds", "0")] {
-            let words = ["small", option, value].map(str::to_owned);
+    fn a_paired_set_refuses_what_it_does_not_know_before_it_measures() {
+        let small = [("--threads", "2"), ("--limit", "none"), ("--rounds", "0")];
+        let ops = [("--limit", "1.2"), ("--rounds", "none")];
+        let small = small.map(|(option, value)| ("small", option, value));
+        let ops = ops.map(|(option, value)| ("ops", option, value));
+        for (set, option, value) in small.into_iter().chain(ops) {
+            let words = [set, option, value].map(str::to_owned);
             let message = command(Path::new("/no/such/folder"), Arguments::new(words.to_vec()));
-            assert!(message.unwrap_err().contains(option));
+            assert!(message.unwrap_err().contains(option), "{set} {option}");
         }
     }
 

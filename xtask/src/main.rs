@@ -8,6 +8,7 @@ mod argument;
 mod bench;
 mod check;
 mod command;
+mod coverage;
 mod demo;
 mod environment;
 mod extension;
@@ -54,8 +55,14 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "bench",
         usage: "compare with PyTorch [--reference PYTHON] [--only REGEX] [--threads N] [--rounds N]; \
-                small calls: `bench small` [--reference PYTHON] [--only REGEX] [--limit RATIO] [--rounds N]",
+                small calls: `bench small` [--reference PYTHON] [--only REGEX] [--limit RATIO] [--rounds N]; \
+                every op: `bench ops` [--reference PYTHON] [--only REGEX] [--rounds N]",
         run: bench::command,
+    },
+    Command {
+        name: "coverage",
+        usage: "which rows of the op table are complete [--family LIST] [--op LIST] [--require LIST] [--all] [--dev]",
+        run: coverage::command,
     },
     Command {
         name: "gen",

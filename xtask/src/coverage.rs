@@ -1,0 +1,59 @@
+//! `cargo xtask coverage`: which rows of the op table are complete, checked by running.
+//!
+//! The table, what PyTorch gave for it and the judgement are `python/tests/op_table`; this module builds the extension
+//! that is judged and passes the options on. The lists of `--family`, `--op` and `--require` are words with commas.
+
+use crate::argument::Arguments;
+use crate::extension::{self, Profile};
+use crate::{Result, command, environment, step};
+use std::path::Path;
+use std::process::Command;
+
+const SCRIPT: &str = "python/tests/op_table/coverage.py";
+
+pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
+    let options = options(&mut arguments)?;
+    let profile = if arguments.flag("--dev") { Profile::Dev } else { Profile::Release };
+    arguments.finish()?;
+    let environment = environment::setup(root)?;
+    step::single("extension: build and install", || {
+        extension::build_and_install(root, &environment, profile)
+    })?;
+    step::single("coverage", || {
+        let mut python = Command::new(&environment.python);
+        command::run(python.current_dir(root).arg(SCRIPT).args(options))
+    })
+}
+
+/// The words that are passed on, each a word of its own.
+fn options(arguments: &mut Arguments) -> Result<Vec<String>> {
+    let mut options = Vec::new();
+    for name in ["--family", "--op", "--require"] {
+        options.extend(arguments.value(name)?.map(|value| format!("{name}={value}")));
+    }
+    options.extend(arguments.flag("--all").then(|| "--all".to_owned()));
+    Ok(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Arguments {
+        Arguments::new(text.split_whitespace().map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn options_are_passed_on_one_word_each() {
+        let mut arguments = of("--require core,masked --all --family=core");
+        let expected = ["--family=core", "--require=core,masked", "--all"];
+        assert_eq!(options(&mut arguments), Ok(expected.map(str::to_owned).to_vec()));
+        assert_eq!(arguments.finish(), Ok(()));
+    }
+
+    #[test]
+    fn an_unknown_option_is_refused_before_anything_is_built() {
+        let message = command(Path::new("/no/such/folder"), of("--families core"));
+        assert!(message.unwrap_err().contains("--families"));
+    }
+}

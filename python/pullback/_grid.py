@@ -134,7 +134,7 @@ def histogramdd(
         RuntimeError: for bins, ranges or weights that do not fit.
     """
     functions = _C._VariableFunctions
-    asked = {"weight": weight, "density": density}
+    asked: dict[str, Any] = {"weight": weight, "density": density}
     if isinstance(bins, int):
         bins = [bins] * (input.shape[-1] if input.dim() else 0)
     edges: Sequence[Tensor]
@@ -142,8 +142,9 @@ def histogramdd(
         edges = tuple(bins)  # type: ignore[arg-type]
         counts = functions._histogramdd_from_bin_tensors(input, edges, **asked)
     else:
-        edges = functions._histogramdd_bin_edges(input, bins, range=range, **asked)
-        counts = functions._histogramdd_from_bin_cts(input, bins, range=range, **asked)
+        counted: Any = bins
+        edges = functions._histogramdd_bin_edges(input, counted, range=range, **asked)
+        counts = functions._histogramdd_from_bin_cts(input, counted, range=range, **asked)
     named = _C._return_type("histogramdd", ["hist", "bin_edges"])
     return named((counts, tuple(edges)))
 

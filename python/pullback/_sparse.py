@@ -48,7 +48,7 @@ def _finish(tensor: Tensor, device: Any, pin_memory: bool, requires_grad: bool) 
 
 
 def _is_sizes(value: Any) -> bool:
-    return isinstance(value, (tuple, list)) or isinstance(value, _C.Size)
+    return isinstance(value, (tuple, list, _C.Size))
 
 
 def sparse_coo_tensor(
@@ -221,8 +221,11 @@ def sparse_bsc_tensor(
 
 
 def parts_of(tensor: Tensor) -> tuple[Any, ...]:
-    """What a sparse tensor is made of: layout, sizes, its lists of indices, values, and whether
-    coordinates are in order."""
+    """What a sparse tensor is made of.
+
+    Layout, sizes, two lists: indices and values, and whether coordinates are in order; or, of
+    compressed layouts, both lists of indices, and values.
+    """
     if tensor.layout is _C.sparse_coo:
         lists = (tensor._indices(), tensor._values())
         return (tensor.layout, tuple(tensor.shape), *lists, tensor.is_coalesced())

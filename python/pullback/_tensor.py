@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from . import _C, _hooks, _transform
 from ._overridable import make_overridable as _make_overridable
-
 from ._sparse import of_parts, parts_of
 
 if TYPE_CHECKING:

@@ -60,6 +60,26 @@ class cummin(tuple[Tensor, Tensor]):
     @property
     def indices(self) -> Tensor: ...
 
+class frexp(tuple[Tensor, Tensor]):
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def mantissa(self) -> Tensor: ...
+    @property
+    def exponent(self) -> Tensor: ...
+
+class histogram(tuple[Tensor, Tensor]):
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def hist(self) -> Tensor: ...
+    @property
+    def bin_edges(self) -> Tensor: ...
+
 class kthvalue(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]

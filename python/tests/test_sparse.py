@@ -6,8 +6,9 @@ import copy
 import pickle
 from typing import Any
 
-import pullback as torch
 import pytest
+
+import pullback as torch
 from pullback.autograd import gradcheck, gradgradcheck
 
 COMPRESSED = ["sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"]

@@ -1,7 +1,7 @@
 """The page of ops: what each does, how it is called, and whether it has a derivative.
 
-A family is a file of ``crates/pullback/src/ops``: the registry does not tell where an op stands,
-so the files are asked; their opening sentences are the headings.
+A family is a file of ``crates/pullback/src/ops`` or of a folder there: the registry does not tell
+where an op stands, so the files are asked; their opening sentences are the headings.
 """
 
 from __future__ import annotations
@@ -52,11 +52,12 @@ def text(ops: list[Op], sources: Path) -> str:
 def _families(sources: Path) -> tuple[dict[str, str], dict[str, str]]:
     """The heading of each file, and the file of each op."""
     headings, places = {}, {}
-    for path in sorted(sources.glob("*.rs")):
+    for path in sorted(sources.rglob("*.rs")):
         source = path.read_text()
-        headings[path.stem] = _opening(source)
+        family = "_".join(path.relative_to(sources).with_suffix("").parts)
+        headings[family] = _opening(source)
         for name in DECLARATION.findall(source):
-            places[name] = path.stem
+            places[name] = family
     return headings, places
 
 

@@ -1,8 +1,8 @@
 """Sparse tensors: products, sums and constructors of ``torch.sparse``.
 
 The layouts themselves are the library's: ``sparse_coo``, and the compressed ``sparse_csr``,
-``sparse_csc``, ``sparse_bsr`` and ``sparse_bsc``. What an op cannot do with them it refuses; nothing
-is made dense unasked.
+``sparse_csc``, ``sparse_bsr`` and ``sparse_bsc``. What an op cannot do with them it refuses;
+nothing is made dense unasked.
 """
 
 from __future__ import annotations

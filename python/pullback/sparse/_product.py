@@ -77,8 +77,8 @@ def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     dims = list(dim) if isinstance(dim, (tuple, list)) else [dim]
     if not dims:
         raise RuntimeError("_sparse_sum: at least one dimension to sum over is expected, got none")
-    total = _F._sparse_sum(input, dims, **options)
-    return total
+    over: Tensor = _F._sparse_sum(input, dims, **options)
+    return over
 
 
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: Any = None) -> Tensor:

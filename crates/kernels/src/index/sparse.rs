@@ -77,12 +77,13 @@ fn multiply<T: Accumulate>(out: &mut [T], rows: Rows<'_>, values: &[T], dense: &
             // SAFETY: rows of `out` lie one behind the other; each is one block's only.
             let sum = unsafe { std::slice::from_raw_parts_mut(place.at(row * n), n) };
             sum.fill(T::default());
-            for at in rows.starts[row] as usize..rows.starts[row + 1] as usize {
+            let places = rows.starts[row] as usize..rows.starts[row + 1] as usize;
+            for (&value, at) in values[places.clone()].iter().zip(places) {
                 if let Some(&next) = rows.columns.get(at + AHEAD) {
                     prefetch_row(dense[next as usize * n..].as_ptr().cast(), n * size_of::<T>());
                 }
                 let from = rows.columns[at] as usize * n;
-                add_scaled_row(sum, &dense[from..from + n], values[at]);
+                add_scaled_row(sum, &dense[from..from + n], value);
             }
         }
     });

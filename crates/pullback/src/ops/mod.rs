@@ -22,12 +22,13 @@ mod covariance;
 pub mod creation;
 mod creation_like;
 mod creation_spaced;
-mod divisor;
 mod diagonal;
 mod difference;
 mod distance;
+mod divisor;
 mod dropout;
 pub mod einsum;
+mod embedding;
 mod extreme;
 mod gradient;
 mod hash;
@@ -107,6 +108,7 @@ static FAMILIES: &[Family] = &[
     piece::OPS,
     reinterpret::OPS,
     index::OPS,
+    embedding::OPS,
     scatter::OPS,
     scatter_reduce::OPS,
     pad::OPS,

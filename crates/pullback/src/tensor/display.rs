@@ -153,7 +153,8 @@ fn sparse_body(
         let prefix = format!("{name}=tensor(");
         let mut line = body(part, indent + prefix.len(), options)?;
         if part.numel() == 0 {
-            line += &format!(", size={}", tuple(part.shape()));
+            line += ", size=";
+            line += &tuple(part.shape());
         }
         lines.push(format!("{prefix}{line})"));
     }

@@ -82,7 +82,7 @@ def gradcheck(
         check_backward_ad: check those of backward.
         fast_mode: compare products ``u J v`` with random unit vectors instead of whole Jacobians:
             two calls of ``func`` and two backward passes for each pair of tensors.
-        masked: of sparse inputs, whether only the specified elements change; for others, True lets a
+        masked: of sparse inputs, whether only what is specified changes; for others, True lets a
             gradient of zero be zero within a tolerance only.
 
     Returns:

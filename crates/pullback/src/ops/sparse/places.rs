@@ -203,7 +203,9 @@ pub(super) fn coordinates(numbers: &[i64], sizes: &[i64]) -> Vec<Vec<i64>> {
     let mut rows: Vec<Vec<i64>> = Vec::with_capacity(sizes.len());
     for &size in sizes.iter().rev() {
         rows.push(rest.iter().map(|&number| number % size).collect());
-        rest.iter_mut().for_each(|number| *number /= size);
+        for number in &mut rest {
+            *number /= size;
+        }
     }
     rows.reverse();
     rows
@@ -239,7 +241,7 @@ fn unpacked(tensor: &Tensor, parts: &Compressed) -> Result<Places> {
     let each = parts.plain.shape()[form.batch] as usize;
     let mut numbers = Vec::with_capacity(minors.len() * (block_rows * block_columns) as usize);
     for batch in 0..batches {
-        let starts = &starts[(batch * (major + 1)) as usize..][..major as usize + 1];
+        let starts = &starts[(batch * (major + 1)) as usize..][..=major as usize];
         let minors = &minors[batch as usize * each..][..each];
         for (line, ends) in starts.windows(2).enumerate() {
             for &minor in &minors[ends[0] as usize..ends[1] as usize] {

@@ -9,7 +9,7 @@ use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::promote::result_type;
 use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
-use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
+use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::index as kernel;
 use pullback_macros::op;
 use smallvec::SmallVec;
@@ -388,6 +388,7 @@ impl Take {
 }
 
 /// As `gather`, with the other dimensions of `self` and `indices` broadcast; without `dim` the tensor is flattened.
+/// Along a `dim` places go round: beyond the end they count from the start again.
 #[op(
     "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
     exact_out,
@@ -408,7 +409,14 @@ impl TakeAlongDim {
             indices.ndim()
         );
         let at = wrap_dim(dim, self_.ndim())?;
-        let indices = &from_start(indices, self_.shape().get(at).copied().unwrap_or(1))?;
+        let size = self_.shape().get(at).copied().unwrap_or(1);
+        let places;
+        let indices = if size > 0 {
+            places = indices.remainder_by(Scalar::Int(size))?;
+            &places
+        } else {
+            indices
+        };
         if self_.ndim() == 0 {
             return self_.gather(0, indices);
         }
@@ -426,6 +434,7 @@ impl TakeAlongDim {
         vec![
             sample(s.normal(&[3, 2]), s.integers(&[1, 2], 0, 3), Value::Int(0)),
             sample(s.normal(&[3, 2]), s.integers(&[2, 1], -3, 3), Value::Int(0)),
+            sample(s.normal(&[3, 2]), s.integers(&[2, 2], -8, 9), Value::Int(0)),
             sample(s.transposed(3, 2), s.integers(&[4], -6, 6), Value::None),
         ]
     }
@@ -768,6 +777,12 @@ impl Bucketize {
 impl Bincount {
     fn cpu(self_: &Tensor, weights: Option<&Tensor>, minlength: i64) -> Result<Tensor> {
         ensure!(minlength >= 0, runtime, "minlength should be >= 0");
+        ensure!(
+            self_.dtype().is_integral(false),
+            not_implemented,
+            "\"bincount_cpu\" not implemented for '{}'",
+            self_.dtype().scalar_name()
+        );
         let size = kernel::bincount_size(self_.view_ref(), minlength as usize)? as i64;
         let weights = weights.map(|w| match w.dtype() {
             DType::F32 | DType::F64 => Ok(w.clone()),
@@ -785,5 +800,14 @@ impl Bincount {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.integers(&[5], 0, 4)).without_gradient()]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |x: Tensor, phrase| {
+            InvalidSample::new(Sample::of(x), ErrorKind::NotImplemented, phrase)
+        };
+        vec![
+            bad(s.bools(&[3]), "\"bincount_cpu\" not implemented for 'Bool'"),
+            bad(s.positive(&[3]), "\"bincount_cpu\" not implemented for 'Double'"),
+        ]
     }
 }

@@ -136,7 +136,9 @@ fn answer(py: Python<'_>, name: &str, args: &[*mut PyObject]) -> Option<Reply> {
     if may_reflect && is_refused(&reply) {
         reply = answer_operator(py, reflected, &swapped)?;
     }
-    Some(if is_refused(&reply) { Ok(not_implemented()) } else { reply })
+    // (Of one operand there is no other to try.)
+    let may_other = args.len() > 1;
+    Some(if may_other && is_refused(&reply) { Ok(not_implemented()) } else { reply })
 }
 
 /// Whether both operands are tensors, of different classes.

@@ -9,8 +9,11 @@ pub(crate) mod classes;
 
 mod activation;
 mod activation_smooth;
+mod antialias;
 mod arithmetic;
+mod attention;
 mod binary;
+mod chunk_cat;
 mod clamp;
 mod compare;
 mod contraction;
@@ -22,6 +25,7 @@ mod creation_spaced;
 mod dropout;
 pub mod einsum;
 mod extreme;
+mod grid;
 mod index;
 pub mod indexing;
 pub mod join;
@@ -30,6 +34,7 @@ mod linalg_solve;
 mod loss;
 mod loss_class;
 mod margin;
+mod masked_index;
 mod matmul;
 mod mean;
 mod membership;
@@ -37,6 +42,7 @@ mod moment;
 mod norm;
 mod norm_backward;
 mod norm_group;
+mod norm_legit;
 pub mod operator;
 pub mod optim;
 mod pad;
@@ -55,9 +61,11 @@ mod rnn_layer;
 mod scan;
 mod scatter;
 mod scatter_reduce;
+mod segment;
 mod softmax;
 mod sort;
 mod split;
+mod take_along;
 mod ternary;
 mod trigonometry;
 mod truth;
@@ -81,6 +89,7 @@ static FAMILIES: &[Family] = &[
     creation_spaced::OPS,
     einsum::OPS,
     join::OPS,
+    chunk_cat::OPS,
     matmul::OPS,
     contraction::OPS,
     view_shape::OPS,
@@ -88,10 +97,15 @@ static FAMILIES: &[Family] = &[
     piece::OPS,
     reinterpret::OPS,
     index::OPS,
+    take_along::OPS,
+    masked_index::OPS,
     scatter::OPS,
     scatter_reduce::OPS,
+    segment::OPS,
     pad::OPS,
     pixel::OPS,
+    grid::OPS,
+    antialias::OPS,
     sort::OPS,
     random::OPS,
     random_fill::OPS,
@@ -117,6 +131,7 @@ static FAMILIES: &[Family] = &[
     activation::OPS,
     activation_smooth::OPS,
     softmax::OPS,
+    attention::OPS,
     loss::OPS,
     loss_class::OPS,
     margin::OPS,
@@ -124,6 +139,7 @@ static FAMILIES: &[Family] = &[
     norm::OPS,
     norm_backward::OPS,
     norm_group::OPS,
+    norm_legit::OPS,
     rnn::OPS,
     rnn_layer::OPS,
     dropout::OPS,

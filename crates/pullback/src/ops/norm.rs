@@ -364,6 +364,7 @@ fn without_elements(
 #[op(
     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
     function_only,
+    out,
     not_differentiable(running_mean, running_var)
 )]
 impl NativeBatchNorm {

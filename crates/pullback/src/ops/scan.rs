@@ -370,9 +370,15 @@ fn factors(x: &Tensor, tangent: &Tensor, result: &Tensor) -> Result<(Tensor, Ten
     Ok((x.to_dtype(result.dtype())?, tangent.to_dtype(result.dtype())?))
 }
 
+/// Whether lines along `dim` have one element: their running products are the element itself, infinite ones too.
+fn has_one(x: &Tensor, dim: i64) -> Result<bool> {
+    let at = wrap_dim(dim, x.ndim())?;
+    Ok(x.shape().get(at).is_none_or(|&size| size == 1))
+}
+
 /// The gradient of a running product: the sum over later outputs of `grad * out / x`; at zeros place by place.
 fn cumprod_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
-    if x.ndim() == 0 || x.numel() <= 1 {
+    if x.numel() == 0 || has_one(x, dim)? {
         return Ok(grad.clone());
     }
     let dim = wrap_dim(dim, x.ndim())? as i64;
@@ -394,7 +400,7 @@ fn cumprod_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<
 }
 
 fn cumprod_tangent(tangent: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
-    if x.ndim() == 0 || x.numel() <= 1 {
+    if x.numel() == 0 || has_one(x, dim)? {
         return Ok(tangent.clone());
     }
     if has_no_zero(x)? {

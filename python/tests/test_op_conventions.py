@@ -408,6 +408,7 @@ def test_gradients_of_segments(reduce: str, initial: Any, expected: list[float])
     assert got.tolist() == pytest.approx(expected)
 
 
+@pytest.mark.filterwarnings("ignore:.*batching rule")
 def test_segments_in_batches() -> None:
     data, lengths = torch.arange(8.0).view(2, 4), torch.tensor([3, 1])
     got = torch.vmap(lambda x: torch.segment_reduce(x, "sum", lengths=lengths))(data)

@@ -187,7 +187,9 @@ impl Line {
             }
             let sum: f64 = part.iter().sum();
             if sum != 0.0 {
-                part.iter_mut().for_each(|weight| *weight /= sum);
+                for weight in part {
+                    *weight /= sum;
+                }
             }
         }
         Tensor::from_slice(&data, &[self.to, self.from])?.to_dtype(dtype)

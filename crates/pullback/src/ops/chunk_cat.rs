@@ -76,7 +76,7 @@ impl ChunkCat {
     }
 }
 
-/// A tensor's chunks along `dim`, each flattened: (*, num_chunks, elements).
+/// A tensor's chunks along `dim`, each flattened: (*, `num_chunks`, elements).
 fn chunked(t: &Tensor, dim: usize, num_chunks: i64) -> Result<Tensor> {
     let size = t.shape()[dim];
     let chunk = size / num_chunks + i64::from(size % num_chunks != 0);

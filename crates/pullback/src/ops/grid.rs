@@ -270,7 +270,7 @@ impl Sampling {
         Ok(Sampling { interpolation, outside, align_corners })
     }
 
-    fn check(&self, input: &Tensor, grid: &Tensor, rank: usize) -> Result<()> {
+    fn check(self, input: &Tensor, grid: &Tensor, rank: usize) -> Result<()> {
         check_common(input, grid)?;
         ensure!(
             input.ndim() == rank + 2 && grid.ndim() == rank + 2,
@@ -301,7 +301,7 @@ impl Sampling {
         Ok(())
     }
 
-    fn apply(&self, input: &Tensor, grid: &Tensor, rank: usize) -> Result<Tensor> {
+    fn apply(self, input: &Tensor, grid: &Tensor, rank: usize) -> Result<Tensor> {
         self.check(input, grid, rank)?;
         let dtype = input.dtype();
         let wide = if dtype == DType::F64 { dtype } else { DType::F32 };
@@ -318,7 +318,7 @@ impl Sampling {
     }
 
     /// Places in units of elements, from the first one's centre.
-    fn absolute(&self, place: &Tensor, size: i64) -> Result<Tensor> {
+    fn absolute(self, place: &Tensor, size: i64) -> Result<Tensor> {
         let size = size as f64;
         if self.align_corners {
             return place.plus(1.0)?.times((size - 1.0) / 2.0);
@@ -327,7 +327,7 @@ impl Sampling {
     }
 
     /// Places moved into an image of that size, if the mode does so; NaN goes to the first element.
-    fn moved_inside(&self, place: &Tensor, size: i64) -> Result<Tensor> {
+    fn moved_inside(self, place: &Tensor, size: i64) -> Result<Tensor> {
         let place = match self.outside {
             Outside::Zeros => return Ok(place.clone()),
             Outside::Border => place.clone(),
@@ -338,11 +338,9 @@ impl Sampling {
     }
 
     /// Places folded back at the ends: the outermost centres, or the outer edges.
-    fn reflected(&self, place: &Tensor, size: i64) -> Result<Tensor> {
-        let (low, span) = match self.align_corners {
-            true => (0.0, (size - 1) as f64),
-            false => (-0.5, size as f64),
-        };
+    fn reflected(self, place: &Tensor, size: i64) -> Result<Tensor> {
+        let (low, span) =
+            if self.align_corners { (0.0, (size - 1) as f64) } else { (-0.5, size as f64) };
         if span == 0.0 {
             return place
                 .times(0)?
@@ -356,7 +354,7 @@ impl Sampling {
     }
 
     /// The elements that places (in units of elements) are interpolated from.
-    fn taps(&self, place: &Tensor, size: i64) -> Result<Taps> {
+    fn taps(self, place: &Tensor, size: i64) -> Result<Taps> {
         match self.interpolation {
             Interpolation::Nearest => {
                 let at = self.moved_inside(&place.detach()?, size)?.round()?;
@@ -416,9 +414,19 @@ fn interpolated(image: &Tensor, sizes: &[i64], dims: &[Taps]) -> Result<Tensor> 
         }
         combinations = next;
     }
-    let mut parts = combinations.iter().map(|tap| picked(image, tap));
-    let Some(first) = parts.next() else { return image.zeros_like() };
-    parts.try_fold(first?, |sum, part| sum.add(&part?))
+    let Some((first, rest)) = combinations.split_first() else { return image.zeros_like() };
+    let value = picked(image, first)?;
+    let start = match &first.weight {
+        Some(weight) => value.mul(&weight.unsqueeze(1)?)?,
+        None => value,
+    };
+    rest.iter().try_fold(start, |sum, tap| {
+        let value = picked(image, tap)?;
+        match &tap.weight {
+            Some(weight) => sum.addcmul(&value, &weight.unsqueeze(1)?),
+            None => sum.add(&value),
+        }
+    })
 }
 
 /// A tap with one of the next dimension, of `size`.
@@ -432,16 +440,12 @@ fn joined(outer: &Tap, inner: &Tap, size: i64) -> Result<Tap> {
     Ok(Tap { index, inside, weight })
 }
 
-/// What one tap contributes.
+/// The elements of one tap, zeros outside of the image.
 fn picked(image: &Tensor, tap: &Tap) -> Result<Tensor> {
     let shape = [image.shape()[0], image.shape()[1], tap.index.shape()[1]];
     let index = tap.index.unsqueeze(1)?.expand(&shape, false)?;
     let outside = tap.inside.logical_not()?.unsqueeze(1)?;
-    let value = image.gather(2, &index)?.masked_fill(&outside, Scalar::Int(0))?;
-    match &tap.weight {
-        Some(weight) => value.mul(&weight.unsqueeze(1)?),
-        None => Ok(value),
-    }
+    image.gather(2, &index)?.masked_fill(&outside, Scalar::Int(0))
 }
 
 /// Places inside and outside of the image, none of them whole.

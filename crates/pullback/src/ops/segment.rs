@@ -216,13 +216,8 @@ fn check_lengths(lengths: &[i64], size: i64, complete: bool) -> Result<()> {
 }
 
 fn check_offsets(offsets: &[i64], size: i64) -> Result<()> {
-    if let Some(pair) = offsets.windows(2).find(|pair| pair[0] > pair[1]) {
-        bail!(
-            runtime,
-            "segment_reduce(): offsets must not decrease, but {} follows {}",
-            pair[1],
-            pair[0]
-        );
+    if let Some((last, next)) = offsets.iter().zip(offsets.iter().skip(1)).find(|(a, b)| a > b) {
+        bail!(runtime, "segment_reduce(): offsets must not decrease, but {next} follows {last}");
     }
     match offsets {
         [] => bail!(runtime, "segment_reduce(): offsets must hold at least one number"),

@@ -35,7 +35,7 @@ impl NativeBatchNormLegit {
     }
 }
 
-/// `native_batch_norm` without running statistics: those of the batch, also outside training, are not to be had then.
+/// `native_batch_norm` without running statistics: outside training there is nothing to normalise by.
 #[op("_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
      function_only, out, method = native_batch_norm_legit_no_stats)]
 impl NativeBatchNormLegitNoStats {

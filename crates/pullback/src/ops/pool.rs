@@ -172,7 +172,7 @@ impl MaxPool2dBackward {
 
 /// The gradient of `max_pool2d_with_indices` for its input `self`, of which only shape and dtype matter.
 #[op("max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor",
-     internal, function_only, out, not_differentiable(self, indices), method = max_pool2d_with_indices_backward)]
+     internal, function_only, not_differentiable(self, indices), method = max_pool2d_with_indices_backward)]
 impl MaxPool2dWithIndicesBackward {
     fn composite(
         grad_output: &Tensor,

@@ -252,7 +252,7 @@ unsafe extern "C" fn inplace_add(a: *mut PyObject, b: *mut PyObject) -> *mut PyO
     unsafe {
         guard(|py| {
             let reply = Bound::from_owned_ptr(py, operate(py, &IADD, &[a, b])?);
-            if !reply.is(&py.NotImplemented()) {
+            if !reply.is(py.NotImplemented()) {
                 return Ok(reply.into_ptr());
             }
             let sum = ffi::PyNumber_Add(a, b);

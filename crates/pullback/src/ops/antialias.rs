@@ -38,8 +38,7 @@ impl UpsampleBilinear2dAa {
             return rounded(&rounded(self_, &columns)?.transpose(-2, -1)?, &rows)?
                 .transpose(-2, -1);
         }
-        let [across, down] = [columns, rows].map(|line| line.matrix(self_.dtype()));
-        down?.matmul(&self_.matmul(&across?.transpose(0, 1)?)?)
+        resized(&resized(self_, &columns, -1)?, &rows, -2)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {
@@ -53,6 +52,9 @@ impl UpsampleBilinear2dAa {
             call(&[2, 2], false),
             call(&[5, 6], true),
             call(&[2, 6], false).with("scales_h", 0.4).with("scales_w", 1.5),
+            Sample::of(s.normal(&[1, 1, 2, 35]))
+                .with("output_size", [34, 33])
+                .with("align_corners", false),
         ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
@@ -169,17 +171,28 @@ impl Line {
         }
     }
 
+    /// Centre and width of a new element, in old ones.
+    fn place(&self, row: i64) -> (f64, f64) {
+        let scale = self.scale();
+        (scale * (row as f64 + 0.5), scale.max(1.0))
+    }
+
+    /// The old elements, from the first up to the end, that the new ones from `start` up to `end` are made of.
+    fn seen(&self, start: i64, end: i64) -> (i64, i64) {
+        let ((first, wide), (last, _)) = (self.place(start), self.place(end - 1));
+        let within = |place: f64| (place as i64).clamp(0, self.from);
+        (within(first - wide + 0.5), within(last + wide + 0.5))
+    }
+
     /// The weights of the old elements (columns) in the new ones (rows).
     fn matrix(&self, dtype: DType) -> Result<Tensor> {
-        let scale = self.scale();
-        let wide = scale.max(1.0);
         let lines = crate::tensor::TensorSpec::of(&[self.to, self.from], DType::F64).zeros()?;
         // (The memory is there, so the sizes are those of slices.)
         let mut data = lines.to_vec::<f64>()?;
         for (row, weights) in data.chunks_mut(self.from as usize).enumerate() {
-            let centre = scale * (row as f64 + 0.5);
-            let first = ((centre - wide + 0.5) as i64).clamp(0, self.from) as usize;
-            let end = ((centre + wide + 0.5) as i64).clamp(0, self.from) as usize;
+            let (centre, wide) = self.place(row as i64);
+            let (first, end) = self.seen(row as i64, row as i64 + 1);
+            let (first, end) = (first as usize, end as usize);
             let Some(part) = weights.get_mut(first..end) else { continue };
             for (j, weight) in part.iter_mut().enumerate() {
                 let way = ((j + first) as f64 - centre + 0.5) / wide;
@@ -193,6 +206,31 @@ impl Line {
             }
         }
         Tensor::from_slice(&data, &[self.to, self.from])?.to_dtype(dtype)
+    }
+}
+
+/// How many new elements are computed by one product.
+const BLOCK: i64 = 32;
+
+/// One of the last two dimensions resized. New elements that lie together see old ones that do, so each block of them is a
+/// product with a part of the image.
+fn resized(image: &Tensor, line: &Line, dim: i64) -> Result<Tensor> {
+    let weights = line.matrix(image.dtype())?;
+    let mut parts = Vec::new();
+    for start in (0..line.to).step_by(BLOCK as usize) {
+        let count = BLOCK.min(line.to - start);
+        let (first, end) = line.seen(start, start + count);
+        let part = weights.narrow(0, start, count)?.narrow(1, first, end - first)?;
+        let seen = image.narrow(dim, first, end - first)?;
+        parts.push(if dim == -1 {
+            seen.matmul(&part.transpose(0, 1)?)?
+        } else {
+            part.matmul(&seen)?
+        });
+    }
+    match parts.as_slice() {
+        [one] => Ok(one.clone()),
+        many => super::join::cat(many, dim),
     }
 }
 

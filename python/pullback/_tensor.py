@@ -317,6 +317,10 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return self._repr(tensor_contents)
 
+    def __rdiv__(self, other: Any) -> Tensor:
+        """``other / self``, under the name of the operator before Python 3."""
+        return self.__rtruediv__(other)
+
     def __reversed__(self) -> Tensor:
         return self if self.dim() == 0 else self.flip(0)
 
@@ -424,6 +428,7 @@ _make_overridable(
         "__contains__",
         "__deepcopy__",
         "__format__",
+        "__rdiv__",
         "__repr__",
         "__reversed__",
         "backward",

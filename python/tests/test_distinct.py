@@ -43,14 +43,14 @@ def test_isin_compares_as_the_common_dtype_does() -> None:
     assert torch.isin(torch.tensor([2**53 + 1]), torch.tensor([2**53])).tolist() == [False]
 
 
-def test_nextafter_goes_to_the_neighbour_and_has_no_derivative() -> None:
+def test_nextafter_goes_to_the_neighbour() -> None:
     x = torch.tensor([1.0, 0.0, 2.0, math.inf], dtype=torch.float64, requires_grad=True)
     to = torch.tensor([2.0, -1.0, 2.0, 0.0], dtype=torch.float64)
     result = torch.nextafter(x, to)
     expected = [math.nextafter(a, b) for a, b in zip(x.tolist(), to.tolist(), strict=True)]
     assert result.tolist() == expected
-    with pytest.raises(NotImplementedError, match="the derivative for nextafter is not"):
-        result.sum().backward()
+    result.sum().backward()
+    assert x.grad.tolist() == [1, 1, 1, 1]
 
 
 def test_signbit_knows_negative_zero() -> None:

@@ -293,9 +293,12 @@ def test_places_count_from_the_end() -> None:
     picked.sum().backward()
     assert x.grad.tolist() == [[1, 0, 1], [1, 0, 1]]
     assert torch.take_along_dim(x.t(), torch.tensor([-1, 1])).tolist() == [6, 4]
-    for bad in (-4, 3):
-        with pytest.raises(RuntimeError, match="out of bounds for dimension 1 with size 3"):
-            torch.take_along_dim(x, torch.tensor([[bad], [0]]), 1)
+    # Along a dimension they go round, as PyTorch's; in the flattened tensor they do not.
+    around = torch.take_along_dim(x, torch.tensor([[-4, 3], [7, 0]]), 1)
+    assert around.tolist() == [[3, 1], [5, 4]]
+    for bad in (-7, 6):
+        with pytest.raises(RuntimeError, match="out of bounds for dimension 0 with size 6"):
+            torch.take_along_dim(x, torch.tensor([bad]))
 
 
 def test_indices_without_elements_may_be_of_any_dtype() -> None:

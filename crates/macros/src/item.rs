@@ -207,7 +207,7 @@ impl Word {
 pub(crate) fn mangle(name: &str) -> String {
     match name {
         "self" => "self_".into(),
-        "type" | "where" | "move" | "ref" | "in" | "loop" => format!("{name}_"),
+        "type" | "where" | "move" | "ref" | "in" | "loop" | "unsafe" => format!("{name}_"),
         other => other.to_lowercase(),
     }
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .._tensor import Tensor
@@ -12,7 +13,9 @@ from ._native import nn as _nn
 __all__ = [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
+    "affine_grid",
     "avg_pool1d",
+    "grid_sample",
     "max_pool1d",
     "max_pool2d",
     "max_pool2d_with_indices",
@@ -153,3 +156,88 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
         RuntimeError: fewer than three dimensions, or a size not divisible by the factor.
     """
     return _VF.pixel_unshuffle(input, downscale_factor)
+
+
+_INTERPOLATIONS = {"bilinear": 0, "nearest": 1, "bicubic": 2}
+_PADDINGS = {"zeros": 0, "border": 1, "reflection": 2}
+
+
+def grid_sample(
+    input: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """The values of images ``(N, C, H, W)`` at the places ``(N, Hout, Wout, 2)``.
+
+    Volumes have one dimension more. A place is ``(x, y)`` or ``(x, y, z)``, from -1 to 1.
+
+    Args:
+        mode: "bilinear" (of volumes: of three dimensions), "nearest", or "bicubic" of images.
+        padding_mode: what lies outside: "zeros", the "border" or a "reflection".
+        align_corners: whether -1 and 1 are the outermost centres, and not the outer edges.
+
+    Returns:
+        ``(N, C, Hout, Wout)``.
+
+    Raises:
+        ValueError: an unknown mode.
+        RuntimeError: shapes or dtypes do not fit.
+    """
+    if mode not in _INTERPOLATIONS:
+        raise ValueError(
+            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
+            f"but got: '{mode}'"
+        )
+    if padding_mode not in _PADDINGS:
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
+            f"'reflection', but got: '{padding_mode}'"
+        )
+    if align_corners is None:
+        _warn_of_corners("grid_sample")
+    return _VF.grid_sampler(
+        input, grid, _INTERPOLATIONS[mode], _PADDINGS[padding_mode], bool(align_corners)
+    )
+
+
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
+    """The places ``(N, H, W, 2)`` that affine maps ``(N, 2, 3)`` give, for :func:`grid_sample`.
+
+    Args:
+        theta: of volumes ``(N, 3, 4)``.
+        size: the size ``(N, C, H, W)`` or ``(N, C, D, H, W)`` of the images to be made.
+        align_corners: whether -1 and 1 are the outermost centres, and not the outer edges.
+
+    Raises:
+        ValueError: a theta that is no batch of such maps of numbers, or sizes below one.
+        NotImplementedError: a size of another length.
+    """
+    if align_corners is None:
+        _warn_of_corners("affine_grid")
+    if not theta.is_floating_point():
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    sizes = tuple(size)
+    if len(sizes) not in (4, 5):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
+            f"respectively. Got size {sizes}."
+        )
+    rank = len(sizes) - 2
+    if theta.dim() != 3 or tuple(theta.shape[1:]) != (rank, rank + 1):
+        raise ValueError(
+            f"Expected a batch of {rank}D affine matrices of shape Nx{rank}x{rank + 1} for size "
+            f"{sizes}. Got {theta.shape}."
+        )
+    if min(sizes) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {sizes}")
+    return _VF.affine_grid_generator(theta, sizes, bool(align_corners))
+
+
+def _warn_of_corners(name: str) -> None:
+    warnings.warn(
+        f"{name}: align_corners is taken for False, as by default since PyTorch 1.3.0; say which "
+        "corners are meant by giving align_corners=True or False",
+        stacklevel=4,
+    )

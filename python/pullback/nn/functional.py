@@ -45,7 +45,9 @@ from ._native import nn as _nn
 from ._spatial import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
+    affine_grid,
     avg_pool1d,
+    grid_sample,
     max_pool1d,
     max_pool2d,
     max_pool2d_with_indices,
@@ -57,6 +59,7 @@ from ._spatial import (
 __all__ = [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
+    "affine_grid",
     "alpha_dropout",
     "avg_pool1d",
     "avg_pool2d",
@@ -82,6 +85,7 @@ __all__ = [
     "gaussian_nll_loss",
     "gelu",
     "glu",
+    "grid_sample",
     "group_norm",
     "gumbel_softmax",
     "hardshrink",

@@ -4,7 +4,7 @@
 use super::dense::{Map2, run1, run2};
 use super::math::{ComplexNumber, Math, Real};
 use super::number::{Int, Number, Ordered as Order};
-use crate::{Bool, C64, C128, DType, Error, Iter, Result, Scalar};
+use crate::{Bool, C64, C128, DType, Error, Iter, Result, Scalar, bf16, f16};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Declares ops of two inputs and an output of one type.
@@ -28,8 +28,6 @@ binary! {
     hypot, "hypot_cpu", [float], => Hypot<T: Real>(a, b) Real::hypot(a, b);
     /// The size of `a` with the sign of `b`.
     copysign, "copysign_cpu", [float], => Copysign<T: Real>(a, b) Real::copysign(a, b);
-    /// The next number after `a` on the way to `b`.
-    nextafter, "nextafter_cpu", [float], => Nextafter<T: Real>(a, b) Real::next_after(a, b);
     /// `a ln b`, 0 where `a` is 0; NaN where `b` is NaN.
     xlogy, "xlogy_cpu", [float], => Xlogy<T: Real>(a, b) {
         let product = a.times(Math::log(b));
@@ -67,6 +65,50 @@ binary! {
     bitwise_left_shift, "lshift_cpu", [int], => ShiftLeft<T: Int>(a, b) a.shift_left(b);
     /// `a >> b`, keeping the sign; only the sign is left if `b` is negative or at least the width.
     bitwise_right_shift, "rshift_cpu", [int], => ShiftRight<T: Int>(a, b) a.shift_right(b);
+}
+
+map!(Nextafter<T: Real>(a: T, b: T) -> T { Real::next_after(a, b) });
+/// Numbers of half precision, which come and go as singles that have the same value.
+trait Half {
+    fn bits(x: f32) -> u16;
+    fn from_bits(bits: u16) -> f32;
+}
+impl Half for f16 {
+    fn bits(x: f32) -> u16 {
+        f16::from_f32(x).to_bits()
+    }
+    fn from_bits(bits: u16) -> f32 {
+        f16::from_bits(bits).to_f32()
+    }
+}
+impl Half for bf16 {
+    fn bits(x: f32) -> u16 {
+        bf16::from_f32(x).to_bits()
+    }
+    fn from_bits(bits: u16) -> f32 {
+        bf16::from_bits(bits).to_f32()
+    }
+}
+map!(narrow NextafterHalf<H: Half>(a: f32, b: f32) -> f32 {
+    if a.is_nan() | (a == b) | b.is_nan() {
+        if a.is_nan() { a } else { b }
+    } else if a == 0.0 {
+        // The smallest number there is has the lowest bit alone, and the sign.
+        H::from_bits(1).copysign(b)
+    } else {
+        // Bits count up away from zero.
+        let is_outward = (a < b) == (a > 0.0);
+        let bits = H::bits(a);
+        H::from_bits(if is_outward { bits + 1 } else { bits - 1 })
+    }
+});
+/// The next number after `a` on the way to `b`.
+pub fn nextafter(iter: &mut Iter) -> Result<()> {
+    match iter.input_dtype(0) {
+        DType::F16 => run2::<NextafterHalf<f16>>(iter, ()),
+        DType::BF16 => run2::<NextafterHalf<bf16>>(iter, ()),
+        d => compute!(d, "nextafter_cpu", [float], T => run2::<Nextafter<T>>(iter, ())),
+    }
 }
 
 map!(TrueDivide<T: Math>(a: T, b: T) -> T { a.over(b) });

@@ -5,7 +5,7 @@
 
 use crate::C128;
 use num_complex::Complex;
-use std::f64::consts::{FRAC_PI_2, LN_2};
+use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, LN_2};
 
 /// `i z`.
 fn times_i(z: C128) -> C128 {
@@ -208,9 +208,23 @@ fn cross(a: C128, b: C128) -> f64 {
 
 /// Kahan's CASIN.
 pub(super) fn asin(z: C128) -> C128 {
+    if z.re.is_infinite() || z.im.is_infinite() {
+        return asin_at_infinity(z);
+    }
     let (low, high) = (sqrt(one_minus(z)), sqrt(one_plus(z)));
     let re = z.re.atan2(low.re * high.re - low.im * high.im);
     Complex::new(re, asinh_real(cross(low, high)))
+}
+/// The limits of `asin` (C's annex G), where the products of the roots would be differences of infinities.
+fn asin_at_infinity(z: C128) -> C128 {
+    let re = match (z.re.is_infinite(), z.im.is_infinite()) {
+        (true, true) => FRAC_PI_4,
+        (true, false) if z.im.is_nan() => f64::NAN,
+        (true, false) => FRAC_PI_2,
+        _ if z.re.is_nan() => f64::NAN,
+        _ => 0.0,
+    };
+    Complex::new(re.copysign(z.re), f64::INFINITY.copysign(z.im))
 }
 /// Kahan's CACOS.
 pub(super) fn acos(z: C128) -> C128 {

@@ -169,7 +169,7 @@ pub fn index_add(
     check_dtype("index_add_", source.dtype(), out.dtype())?;
     check_slices("index_add_", source.shape(), out.shape(), dim, index.numel())?;
     let size = along(out.shape(), &*out, dim).0 as i64;
-    let refuse = |i| Error::runtime(out_of_bounds(i, dim, size));
+    let refuse = |i| Error::index(out_of_bounds(i, dim, size));
     let rows = numbers(index, size, false, refuse)?;
     let out = &*out;
     for_dtype!(out.dtype(), all, T => add_slices::<T>(out, dim, &rows, &source, alpha));

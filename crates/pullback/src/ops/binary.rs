@@ -116,13 +116,22 @@ impl PowOfScalar {
         exponent: &Tensor,
         result: &Tensor,
     ) -> Result<Tensor> {
-        exponent_grad(grad, &Tensor::wrapped(self_)?, exponent, result)
+        // (The logarithm of a whole number would be one of single precision.)
+        let base = match self_ {
+            Scalar::Int(_) | Scalar::Bool(_) => Scalar::Float(self_.to_f64()),
+            other => other,
+        };
+        exponent_grad(grad, &Tensor::wrapped(base)?, exponent, result)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        let sample = |base: f64, shape: &[i64]| {
-            Sample::new([Scalar::Float(base).into(), s.normal(shape).into()])
-        };
-        vec![sample(2.5, &[2, 3]), sample(1.0, &[]), sample(0.5, &[0])]
+        let sample =
+            |base: Scalar, shape: &[i64]| Sample::new([base.into(), s.normal(shape).into()]);
+        vec![
+            sample(2.5.into(), &[2, 3]),
+            sample(1.0.into(), &[]),
+            sample(0.5.into(), &[0]),
+            sample(3.into(), &[2]),
+        ]
     }
 }
 

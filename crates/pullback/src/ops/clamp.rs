@@ -6,7 +6,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::binary::{halved, mean_of_equal};
 use crate::ops::ternary::walk_as_is;
 use crate::tensor::TensorSpec;
-use crate::{ErrorKind, Result, Scalar, Tensor};
+use crate::{DType, ErrorKind, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
 
@@ -20,13 +20,15 @@ pub(crate) static OPS: &[&OpDef] =
      node = "ClampBackward1", batch = pointwise)]
 impl Clamp {
     fn meta(self_: &Tensor, min: Option<Scalar>, max: Option<Scalar>) -> Result<TensorSpec> {
-        limited_spec(self_, &[min, max])
+        limited_spec(self_, min, max)
     }
     fn cpu(
         iter: &mut Iter,
         min: Option<Scalar>,
         max: Option<Scalar>,
     ) -> pullback_kernels::Result<()> {
+        let within = |limit: Option<Scalar>| limit.map(|v| representable(v, iter.input_dtype(0)));
+        let (min, max) = (within(min), within(max));
         elementwise::clamp(iter, min, max)
     }
     fn vjp_self(
@@ -54,15 +56,23 @@ impl Clamp {
             sample(&[]).with("max", number(0.3)),
             sample(&[0]).with("min", number(0.0)),
             Sample::of(s.transposed(3, 2)).with("min", number(1.0)).with("max", number(-1.0)),
+            Sample::of(s.integers(&[3], -9, 9)).with("min", Scalar::Int(-2)).without_gradient(),
         ]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        let sample = Sample::of(s.normal(&[2]));
-        vec![InvalidSample::new(
-            sample,
-            ErrorKind::Runtime,
-            "At least one of 'min' or 'max' must not be None",
-        )]
+        let bytes = s.integers(&[2], 0, 200).to_dtype(DType::U8).expect("samples are small");
+        let bytes = |name: &'static str, limit: i64| {
+            Sample::of(bytes.clone()).with(name, Scalar::Int(limit))
+        };
+        let bad = |sample, phrase| InvalidSample::new(sample, ErrorKind::Runtime, phrase);
+        vec![
+            bad(Sample::of(s.normal(&[2])), "At least one of 'min' or 'max' must not be None"),
+            bad(
+                bytes("min", 300),
+                "Clamp min value 300 is outside the representable range of Byte",
+            ),
+            bad(bytes("max", -1), "Clamp max value -1 is outside the representable range of Byte"),
+        ]
     }
 }
 
@@ -157,9 +167,10 @@ impl ClampTensor {
 #[op("clamp_min(Tensor self, Scalar min) -> Tensor", inplace, out, batch = pointwise)]
 impl ClampMin {
     fn meta(self_: &Tensor, min: Scalar) -> Result<TensorSpec> {
-        limited_spec(self_, &[Some(min)])
+        limited_spec(self_, Some(min), None)
     }
     fn cpu(iter: &mut Iter, min: Scalar) -> pullback_kernels::Result<()> {
+        let min = representable(min, iter.input_dtype(0));
         elementwise::clamp(iter, Some(min), None)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, min: Scalar) -> Result<Tensor> {
@@ -193,9 +204,10 @@ impl ClampMinTensor {
 #[op("clamp_max(Tensor self, Scalar max) -> Tensor", inplace, out, batch = pointwise)]
 impl ClampMax {
     fn meta(self_: &Tensor, max: Scalar) -> Result<TensorSpec> {
-        limited_spec(self_, &[Some(max)])
+        limited_spec(self_, None, Some(max))
     }
     fn cpu(iter: &mut Iter, max: Scalar) -> pullback_kernels::Result<()> {
+        let max = representable(max, iter.input_dtype(0));
         elementwise::clamp(iter, None, Some(max))
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, max: Scalar) -> Result<Tensor> {
@@ -230,12 +242,53 @@ fn wrapped(limit: Option<Scalar>) -> Result<Option<Tensor>> {
     limit.map(Tensor::wrapped).transpose()
 }
 
-fn limited_spec(x: &Tensor, limits: &[Option<Scalar>]) -> Result<TensorSpec> {
+/// Refuses limits that leave no number of the result's dtype.
+fn limited_spec(x: &Tensor, min: Option<Scalar>, max: Option<Scalar>) -> Result<TensorSpec> {
     let limits =
-        limits.iter().flatten().map(|&v| Tensor::wrapped(v)).collect::<Result<Vec<_>>>()?;
+        [min, max].into_iter().flatten().map(Tensor::wrapped).collect::<Result<Vec<_>>>()?;
     let mut all = vec![x];
     all.extend(&limits);
-    TensorSpec::broadcast(&all)
+    let spec = TensorSpec::broadcast(&all)?;
+    let Some((least, most)) = whole_range(spec.dtype) else { return Ok(spec) };
+    let of = spec.dtype.scalar_name();
+    if let Some(Scalar::Int(v)) = min {
+        ensure!(
+            v <= most,
+            runtime,
+            "Clamp min value {v} is outside the representable range of {of}"
+        );
+    }
+    if let Some(Scalar::Int(v)) = max {
+        ensure!(
+            v >= least,
+            runtime,
+            "Clamp max value {v} is outside the representable range of {of}"
+        );
+    }
+    Ok(spec)
+}
+
+/// The smallest and the largest number of an integer dtype, as far as limits can be given.
+fn whole_range(dtype: DType) -> Option<(i64, i64)> {
+    Some(match dtype {
+        DType::U8 => (0, u8::MAX.into()),
+        DType::I8 => (i8::MIN.into(), i8::MAX.into()),
+        DType::U16 => (0, u16::MAX.into()),
+        DType::I16 => (i16::MIN.into(), i16::MAX.into()),
+        DType::U32 => (0, u32::MAX.into()),
+        DType::I32 => (i32::MIN.into(), i32::MAX.into()),
+        DType::U64 => (0, i64::MAX),
+        DType::I64 => (i64::MIN, i64::MAX),
+        _ => return None,
+    })
+}
+
+/// The limit, or the number of the dtype that is nearest to it: what lies beyond the dtype limits nothing.
+fn representable(limit: Scalar, dtype: DType) -> Scalar {
+    match (limit, whole_range(dtype)) {
+        (Scalar::Int(v), Some((least, most))) => Scalar::Int(v.clamp(least, most)),
+        _ => limit,
+    }
 }
 
 /// Half of `grad` where an element and its limit share it, else 0.

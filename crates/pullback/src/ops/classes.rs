@@ -54,6 +54,11 @@ pub(crate) mod meta {
         all.extend(&numbers);
         Ok(smallvec![TensorSpec::broadcast(&all)?.to_float()])
     }
+    /// As `float_with_numbers`, of an argument and an order that counts steps.
+    pub(crate) fn float_of_order(args: &[Arg<'_>]) -> Result<Specs> {
+        crate::ops::polynomial::check_orders(&args[1])?;
+        float_with_numbers(args)
+    }
     /// As `broadcast`; the result is bool.
     pub(crate) fn predicate(args: &[Arg<'_>]) -> Result<Specs> {
         Ok(smallvec![spec(args)?.with_dtype(DType::Bool)])

@@ -171,6 +171,7 @@ impl NativeDropout {
 #[op(
     "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
     internal,
+    out,
     function_only,
     not_differentiable(mask), batch = pointwise
 )]

@@ -5,7 +5,7 @@
 //! gradient evenly among equal elements. Complex numbers have no order and are refused.
 
 use crate::dispatch::OpDef;
-use crate::error::ensure;
+use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::{kept_shape, reduced, restore, squeeze_dims, unreduce};
 use crate::tensor::TensorSpec;
@@ -194,6 +194,21 @@ impl Amax {
     fn samples(s: &Sampler) -> Vec<Sample> {
         dims_samples(s)
     }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let (none, rows) = (Sample::of(s.normal(&[0])), Sample::of(s.normal(&[3, 0])));
+        vec![
+            InvalidSample::new(
+                none,
+                ErrorKind::Runtime,
+                "amax(): Expected reduction dim to be specified for input.numel() == 0.",
+            ),
+            InvalidSample::new(
+                rows.with("dim", [0, 1]),
+                ErrorKind::Index,
+                "amax(): Expected reduction dim 1 to have non-zero size.",
+            ),
+        ]
+    }
 }
 
 /// The smallest elements over the dimensions `dim` (all if empty). Equal ones share the gradient evenly.
@@ -240,7 +255,12 @@ impl Aminmax {
             self_.dtype().scalar_name()
         );
         let dims = wrap_dims(as_list(dim.as_ref()), self_.ndim())?;
-        reduce::check_not_empty("aminmax", &self_.view_ref(), &dims)?;
+        ensure!(
+            self_.numel() > 0 || dim.is_some(),
+            runtime,
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+        );
+        refuse_empty("aminmax", self_, &dims)?;
         let one = |kernel: Kernel| reduced(self_, &dims, keepdim, self_.dtype(), kernel);
         Ok([one(reduce::amin)?, one(reduce::amax)?])
     }
@@ -286,6 +306,21 @@ impl Aminmax {
         let mut out = full_samples(s);
         out.extend(one_dim_samples(s));
         out
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let none = Sample::of(s.normal(&[0]));
+        vec![
+            InvalidSample::new(
+                none.clone(),
+                ErrorKind::Runtime,
+                "aminmax(): cannot compute aminmax over an empty dimension",
+            ),
+            InvalidSample::new(
+                none.with("dim", 0),
+                ErrorKind::Index,
+                "aminmax(): Expected reduction dim 0 to have non-zero size.",
+            ),
+        ]
     }
 }
 
@@ -494,18 +529,36 @@ fn along(x: &Tensor, dim: i64, keepdim: bool, kernel: DimKernel) -> Result<[Tens
 }
 
 fn full(name: &str, x: &Tensor, kernel: Kernel) -> Result<Tensor> {
+    refuse_nothing(name, x)?;
+    reduced(x, &wrap_dims(None, x.ndim())?, false, x.dtype(), kernel)
+}
+
+fn over_dims(name: &str, x: &Tensor, dim: &[i64], keepdim: bool, kernel: Kernel) -> Result<Tensor> {
+    if dim.is_empty() {
+        refuse_nothing(name, x)?;
+    }
+    let dims = wrap_dims(Some(dim), x.ndim())?;
+    refuse_empty(name, x, &dims)?;
+    reduced(x, &dims, keepdim, x.dtype(), kernel)
+}
+
+/// Refuses to look for an extreme of all elements where there is none.
+fn refuse_nothing(name: &str, x: &Tensor) -> Result<()> {
     ensure!(
         x.numel() > 0,
         runtime,
         "{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
     );
-    reduced(x, &wrap_dims(None, x.ndim())?, false, x.dtype(), kernel)
+    Ok(())
 }
 
-fn over_dims(name: &str, x: &Tensor, dim: &[i64], keepdim: bool, kernel: Kernel) -> Result<Tensor> {
-    let dims = wrap_dims(Some(dim), x.ndim())?;
-    reduce::check_not_empty(name, &x.view_ref(), &dims)?;
-    reduced(x, &dims, keepdim, x.dtype(), kernel)
+/// Refuses dimensions without elements among those that the caller named.
+fn refuse_empty(name: &str, x: &Tensor, dims: &[usize]) -> Result<()> {
+    let empty = dims.iter().find(|&&dim| x.shape().get(dim) == Some(&0));
+    if let Some(dim) = empty {
+        bail!(index, "{name}(): Expected reduction dim {dim} to have non-zero size.");
+    }
+    Ok(())
 }
 
 /// Which elements are the extreme `value`; if there is one value and it is NaN, those that are.

@@ -23,7 +23,6 @@ pub(crate) static OPS: &[&OpDef] = &[
     &GATHER,
     &MASKED_SELECT,
     &TAKE,
-    &TAKE_ALONG_DIM,
     &NONZERO,
     &NONZERO_NUMPY,
     &WHERE_TRUE,
@@ -398,59 +397,6 @@ impl Take {
     }
 }
 
-/// As `gather`, with the other dimensions of `self` and `indices` broadcast; without `dim` the tensor is flattened.
-#[op(
-    "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
-    exact_out,
-    separate(self),
-    not_differentiable(indices)
-)]
-impl TakeAlongDim {
-    fn composite(self_: &Tensor, indices: &Tensor, dim: Option<i64>) -> Result<Tensor> {
-        let Some(dim) = dim else {
-            let places = from_start(indices, self_.numel())?;
-            return self_.reshape(&[-1])?.gather(0, &places.reshape(&[-1])?);
-        };
-        ensure!(
-            self_.ndim() == indices.ndim(),
-            runtime,
-            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got {} dimensions for input, and {} dimensions for indices",
-            self_.ndim(),
-            indices.ndim()
-        );
-        let at = wrap_dim(dim, self_.ndim())?;
-        let indices = &from_start(indices, self_.shape().get(at).copied().unwrap_or(1))?;
-        if self_.ndim() == 0 {
-            return self_.gather(0, indices);
-        }
-        let (mut a, mut b) = (Dims::from_slice(self_.shape()), Dims::from_slice(indices.shape()));
-        (a[at], b[at]) = (1, 1);
-        let mut common = broadcast_shapes(&[&a, &b])?;
-        common[at] = self_.shape()[at];
-        let input = self_.expand(&common, false)?;
-        common[at] = indices.shape()[at];
-        input.gather(dim, &indices.expand(&common, false)?)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        let sample =
-            |t: Tensor, places: Tensor, dim: Value| Sample::new([t.into(), places.into(), dim]);
-        vec![
-            sample(s.normal(&[3, 2]), s.integers(&[1, 2], 0, 3), Value::Int(0)),
-            sample(s.normal(&[3, 2]), s.integers(&[2, 1], -3, 3), Value::Int(0)),
-            sample(s.transposed(3, 2), s.integers(&[4], -6, 6), Value::None),
-        ]
-    }
-}
-
-/// Places counted from the start: negative ones count from the end of a dimension of `size`.
-fn from_start(places: &Tensor, size: i64) -> Result<Tensor> {
-    let negative = places.lt(&Tensor::wrapped(0)?)?;
-    if kernel::count_true(negative.view_ref()) == 0 {
-        return Ok(places.clone());
-    }
-    negative.where_self(&places.plus(size)?, places)
-}
-
 /// The coordinates of the elements that are not zero, one row each, in row-major order: (count, ndim).
 #[op("nonzero(Tensor self) -> Tensor", exact_out, not_differentiable, batch = data_dependent)]
 impl Nonzero {
@@ -660,6 +606,12 @@ impl Bucketize {
 impl Bincount {
     fn cpu(self_: &Tensor, weights: Option<&Tensor>, minlength: i64) -> Result<Tensor> {
         ensure!(minlength >= 0, runtime, "minlength should be >= 0");
+        ensure!(
+            self_.dtype().is_integral(false),
+            not_implemented,
+            "\"bincount_cpu\" not implemented for '{}'",
+            self_.dtype().scalar_name()
+        );
         let size = kernel::bincount_size(self_.view_ref(), minlength as usize)? as i64;
         let weights = weights.map(|w| match w.dtype() {
             DType::F32 | DType::F64 => Ok(w.clone()),
@@ -677,5 +629,14 @@ impl Bincount {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.integers(&[5], 0, 4)).without_gradient()]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |x: Tensor, phrase| {
+            InvalidSample::new(Sample::of(x), ErrorKind::NotImplemented, phrase)
+        };
+        vec![
+            bad(s.bools(&[3]), "\"bincount_cpu\" not implemented for 'Bool'"),
+            bad(s.positive(&[3]), "\"bincount_cpu\" not implemented for 'Double'"),
+        ]
     }
 }

@@ -19,7 +19,8 @@ impl Mean {
         mean(self_, None, false, dtype)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
-        grad.over(self_shape.iter().product::<i64>())?.expand(self_shape, false)
+        // (The mean of nothing has no gradient to divide.)
+        grad.over(self_shape.iter().product::<i64>().max(1))?.expand(self_shape, false)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let none = Sample::of(s.normal(&[2, 0])).without_gradient();
@@ -56,7 +57,7 @@ impl MeanDim {
     ) -> Result<Tensor> {
         let dims = wrap_dims(dim, self_shape.len())?;
         let count: i64 = dims.iter().map(|&d| self_shape[d]).product();
-        unreduce(&grad.over(count)?, self_shape, dim, keepdim)
+        unreduce(&grad.over(count.max(1))?, self_shape, dim, keepdim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         dim_samples(s)

@@ -9,9 +9,12 @@ pub(crate) mod classes;
 
 mod activation;
 mod activation_smooth;
+mod antialias;
 mod arithmetic;
+mod attention;
 mod bessel;
 mod binary;
+mod chunk_cat;
 mod clamp;
 mod combination;
 mod compare;
@@ -31,6 +34,7 @@ pub mod einsum;
 mod embedding;
 mod extreme;
 mod gradient;
+mod grid;
 mod hash;
 pub mod histogram;
 mod index;
@@ -41,6 +45,7 @@ mod linalg_solve;
 mod loss;
 mod loss_class;
 mod margin;
+mod masked_index;
 mod matmul;
 mod mean;
 mod membership;
@@ -48,6 +53,7 @@ mod moment;
 mod norm;
 mod norm_backward;
 mod norm_group;
+mod norm_legit;
 pub mod operator;
 pub mod optim;
 mod pad;
@@ -69,12 +75,14 @@ mod rnn_layer;
 mod scan;
 mod scatter;
 mod scatter_reduce;
+mod segment;
 mod softmax;
 mod sort;
 pub(crate) mod sparse;
 mod special;
 mod special_alias;
 mod split;
+mod take_along;
 mod ternary;
 mod trigonometry;
 mod truth;
@@ -101,6 +109,7 @@ static FAMILIES: &[Family] = &[
     creation_spaced::OPS,
     einsum::OPS,
     join::OPS,
+    chunk_cat::OPS,
     matmul::OPS,
     contraction::OPS,
     view_shape::OPS,
@@ -109,10 +118,15 @@ static FAMILIES: &[Family] = &[
     reinterpret::OPS,
     index::OPS,
     embedding::OPS,
+    take_along::OPS,
+    masked_index::OPS,
     scatter::OPS,
     scatter_reduce::OPS,
+    segment::OPS,
     pad::OPS,
     pixel::OPS,
+    grid::OPS,
+    antialias::OPS,
     sort::OPS,
     random::OPS,
     random_fill::OPS,
@@ -143,6 +157,7 @@ static FAMILIES: &[Family] = &[
     activation::OPS,
     activation_smooth::OPS,
     softmax::OPS,
+    attention::OPS,
     loss::OPS,
     loss_class::OPS,
     margin::OPS,
@@ -150,6 +165,7 @@ static FAMILIES: &[Family] = &[
     norm::OPS,
     norm_backward::OPS,
     norm_group::OPS,
+    norm_legit::OPS,
     rnn::OPS,
     rnn_layer::OPS,
     dropout::OPS,

@@ -368,6 +368,12 @@ fn var_grad(
     correction: Option<Scalar>,
 ) -> Result<Tensor> {
     let freedom = count(x.shape(), &wrap_dims(dim, x.ndim())?) - number(correction);
+    if freedom <= 0.0 && (dim.is_none() || x.ndim() == 0) {
+        // NaN or infinite whatever `x` is: no derivative by it.
+        let x = x.detach()?;
+        let [none, all] = [f64::NAN, f64::INFINITY].map(|v| Tensor::scalar_of(v, x.dtype()));
+        return grad.mul(&x.eq(&x.mean()?)?.where_self(&none?, &all?)?);
+    }
     grad.times(2.0 / freedom)?.mul(&x.sub(&x.mean_dim(dim, true)?)?)
 }
 
@@ -388,7 +394,8 @@ fn mean_grad(
     keepdim: bool,
 ) -> Result<Option<Tensor>> {
     let Some(grad) = grad else { return Ok(None) };
-    let n = count(x.shape(), &wrap_dims(dim, x.ndim())?);
+    // (The mean of nothing has no gradient to divide.)
+    let n = count(x.shape(), &wrap_dims(dim, x.ndim())?).max(1.0);
     restore(&grad.over(n)?, x.shape(), dim, keepdim)?.expand(x.shape(), false).map(Some)
 }
 

@@ -3,7 +3,7 @@
 //! Forward and backward are fused kernels. Where the backward must itself be differentiable it is computed
 //! by [`Spread`] from plain ops; the fused backward ops (`_*_norm_backward`) are for all other passes.
 
-use crate::dispatch::{OpDef, Value};
+use crate::dispatch::{OpDef, Value, check_separate};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::norm_backward::{
@@ -364,6 +364,7 @@ fn without_elements(
 #[op(
     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
     function_only,
+    out,
     not_differentiable(running_mean, running_var)
 )]
 impl NativeBatchNorm {
@@ -428,6 +429,17 @@ impl BatchNormKernel {
             "input tensor must have at least one element, but got input_sizes = {}",
             list(input.shape())
         );
+        if training {
+            // (The statistics are written before all of the input has been read.)
+            for statistic in [running_mean, running_var].into_iter().flatten() {
+                for read in [Some(input), weight, bias].into_iter().flatten() {
+                    check_separate(statistic, read)?;
+                }
+            }
+            if let (Some(mean), Some(var)) = (running_mean, running_var) {
+                check_separate(mean, var)?;
+            }
+        }
         let size = if training { input.shape()[1] } else { 0 };
         let out = Tensor::empty_strided(
             input.shape(),

@@ -105,7 +105,9 @@ impl NativeGroupNorm {
         if !crate::autograd::needs_derivative_of(input) {
             return Ok([out, mean, rstd]);
         }
-        let rows = input.to_dtype(stats_dtype(input))?.reshape(&[n, group, -1])?;
+        // (No size can be worked out of a batch without elements.)
+        let rows =
+            input.to_dtype(stats_dtype(input))?.reshape(&[n, group, c / group.max(1) * hxw])?;
         let middle = rows.mean_dim(Some(&[2]), true)?;
         let gap = rows.sub(&middle)?;
         let spread = gap.mul(&gap)?.mean_dim(Some(&[2]), false)?.plus(eps)?.rsqrt()?;

@@ -4,8 +4,9 @@
 //! Of the order the whole part counts, and polynomials of negative orders are 0. None has a derivative, as in PyTorch. The time of
 //! Hermite's, Laguerre's and Legendre's grows with the order.
 
-use crate::Tensor;
-use crate::dispatch::OpDef;
+use crate::dispatch::{Arg, OpDef};
+use crate::error::ensure;
+use crate::{Result, Scalar, Tensor};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -198,32 +199,53 @@ impl SpecialHermitePolynomialHeOf {}
      operand(n), meta = float_with_numbers, cpu = hermite_polynomial_he, batch = pointwise, method = special_hermite_polynomial_he_by, samples = polynomial_by)]
 impl SpecialHermitePolynomialHeBy {}
 
-/// Laguerre's polynomial, `L_n(x)`.
+/// Laguerre's polynomial, `L_n(x)`. Orders above 2^24, which take a step each, are refused.
 #[op("special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor", module = "special", out, not_differentiable,
-     meta = float, cpu = laguerre_polynomial_l, batch = pointwise, samples = polynomial)]
+     meta = float_of_order, cpu = laguerre_polynomial_l, batch = pointwise, samples = polynomial)]
 impl SpecialLaguerrePolynomialL {}
 
 /// The same of one argument.
 #[op("special_laguerre_polynomial_l.x_scalar(Scalar x, Tensor n) -> Tensor", module = "special", out, not_differentiable,
-     operand(x), meta = float_with_numbers, cpu = laguerre_polynomial_l, batch = pointwise, method = special_laguerre_polynomial_l_of, samples = polynomial_of)]
+     operand(x), meta = float_of_order, cpu = laguerre_polynomial_l, batch = pointwise, method = special_laguerre_polynomial_l_of, samples = polynomial_of)]
 impl SpecialLaguerrePolynomialLOf {}
 
 /// The same of one order.
 #[op("special_laguerre_polynomial_l.n_scalar(Tensor x, Scalar n) -> Tensor", module = "special", out, not_differentiable,
-     operand(n), meta = float_with_numbers, cpu = laguerre_polynomial_l, batch = pointwise, method = special_laguerre_polynomial_l_by, samples = polynomial_by)]
+     operand(n), meta = float_of_order, cpu = laguerre_polynomial_l, batch = pointwise, method = special_laguerre_polynomial_l_by, samples = polynomial_by)]
 impl SpecialLaguerrePolynomialLBy {}
 
-/// Legendre's polynomial, `P_n(x)`.
+/// Legendre's polynomial, `P_n(x)`. Orders above 2^24, which take a step each, are refused.
 #[op("special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor", module = "special", out, not_differentiable,
-     meta = float, cpu = legendre_polynomial_p, batch = pointwise, samples = polynomial)]
+     meta = float_of_order, cpu = legendre_polynomial_p, batch = pointwise, samples = polynomial)]
 impl SpecialLegendrePolynomialP {}
 
 /// The same of one argument.
 #[op("special_legendre_polynomial_p.x_scalar(Scalar x, Tensor n) -> Tensor", module = "special", out, not_differentiable,
-     operand(x), meta = float_with_numbers, cpu = legendre_polynomial_p, batch = pointwise, method = special_legendre_polynomial_p_of, samples = polynomial_of)]
+     operand(x), meta = float_of_order, cpu = legendre_polynomial_p, batch = pointwise, method = special_legendre_polynomial_p_of, samples = polynomial_of)]
 impl SpecialLegendrePolynomialPOf {}
 
 /// The same of one order.
 #[op("special_legendre_polynomial_p.n_scalar(Tensor x, Scalar n) -> Tensor", module = "special", out, not_differentiable,
-     operand(n), meta = float_with_numbers, cpu = legendre_polynomial_p, batch = pointwise, method = special_legendre_polynomial_p_by, samples = polynomial_by)]
+     operand(n), meta = float_of_order, cpu = legendre_polynomial_p, batch = pointwise, method = special_legendre_polynomial_p_by, samples = polynomial_by)]
 impl SpecialLegendrePolynomialPBy {}
+
+/// The largest order of the polynomials that take a step for each.
+const MOST: f64 = 16_777_216.0;
+
+/// Refuses orders that would take for ever.
+pub(super) fn check_orders(order: &Arg<'_>) -> Result<()> {
+    let most = match order {
+        Arg::Scalar(order) if !matches!(order, Scalar::Complex(..)) => order.to_f64(),
+        Arg::Tensor(orders) if orders.numel() > 0 && !orders.dtype().is_complex() => {
+            let all = orders.to_vec::<f64>()?;
+            all.into_iter().filter(|order| order.is_finite()).fold(0.0, f64::max)
+        }
+        _ => 0.0,
+    };
+    ensure!(
+        most <= MOST,
+        value,
+        "polynomials of orders above {MOST} are not computed: each takes as many steps, but an order of {most} was given"
+    );
+    Ok(())
+}

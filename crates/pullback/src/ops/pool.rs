@@ -5,9 +5,9 @@
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
-use crate::gradcheck::{Sample, Sampler};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::{list, wrap_own_dim};
-use crate::{DType, Dims, Result, Tensor, TensorSpec};
+use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_kernels::pool::{self as kernel, AvgPool, Window};
 use pullback_macros::op;
 
@@ -15,6 +15,7 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] = &[
     &MAX_POOL2D_WITH_INDICES,
     &MAX_POOL2D_BACKWARD,
+    &MAX_POOL2D_WITH_INDICES_BACKWARD,
     &MAX_POOL2D,
     &MAX_POOL1D,
     &MAX_POOL1D_WITH_INDICES,
@@ -166,6 +167,70 @@ impl MaxPool2dBackward {
             s.integers(&[1, 2, 2], 0, 16).into(),
             Value::from([1, 4, 4]),
         ])]
+    }
+}
+
+/// The gradient of `max_pool2d_with_indices` for its input `self`, of which only shape and dtype matter.
+#[op("max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor",
+     internal, function_only, not_differentiable(self, indices), method = max_pool2d_with_indices_backward)]
+impl MaxPool2dWithIndicesBackward {
+    fn composite(
+        grad_output: &Tensor,
+        self_: &Tensor,
+        kernel_size: &[i64],
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        ceil_mode: bool,
+        indices: &Tensor,
+    ) -> Result<Tensor> {
+        ensure!(
+            matches!(self_.ndim(), 3 | 4),
+            runtime,
+            "non-empty 3D or 4D (batch mode) tensor expected for input"
+        );
+        let window = window("max_pool2d", kernel_size, stride, padding, dilation, ceil_mode)?;
+        ensure!(
+            grad_output.dtype() == self_.dtype(),
+            runtime,
+            "expected dtype {} for `gradOutput` but got dtype {}",
+            self_.dtype().name(),
+            grad_output.dtype().name()
+        );
+        ensure!(
+            indices.dtype() == DType::I64,
+            runtime,
+            "expected scalar type Long but found {}",
+            indices.dtype().scalar_name()
+        );
+        let shape = kernel::output_shape(self_.shape(), &window)?;
+        for t in [grad_output, indices] {
+            ensure!(
+                t.shape() == &shape[..],
+                runtime,
+                "Expected a tensor of shape {}, as pooling gives it, but got {}",
+                list(&shape),
+                list(t.shape())
+            );
+        }
+        grad_output.max_pool2d_backward(indices, self_.shape())
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        let start = [s.normal(&[1, 2, 2, 2]).into(), s.normal(&[1, 2, 4, 4]).into()];
+        let call = Sample::new(start).with("kernel_size", [2]).with("stride", [2]);
+        let call = call.with("padding", [0]).with("dilation", [1]).with("ceil_mode", false);
+        vec![call.with("indices", s.integers(&[1, 2, 2, 2], 0, 16))]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let start = [s.normal(&[1, 3, 3]).into(), s.normal(&[1, 4, 4]).into()];
+        let call = Sample::new(start).with("kernel_size", [2]).with("stride", [2]);
+        let call = call.with("padding", [0]).with("dilation", [1]).with("ceil_mode", false);
+        let call = call.with("indices", s.integers(&[1, 2, 2], 0, 16));
+        let phrase = "Expected a tensor of shape [1, 2, 2], as pooling gives it, but got [1, 3, 3]";
+        vec![InvalidSample::new(call, ErrorKind::Runtime, phrase)]
     }
 }
 

@@ -6,9 +6,11 @@
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::ops::classes::samples::{binary, values_only};
+use crate::ops::arithmetic::by_both;
+use crate::ops::classes::samples::binary;
 use crate::ops::ternary::walk_as_is;
 use crate::tensor::TensorSpec;
+use crate::tensor::promote::default_dtype;
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
@@ -58,11 +60,51 @@ impl FloatPowerBy {
     }
 }
 
-/// Multiplies by a power of two: `out[i] = self[i] * 2^other[i]`.
-#[op("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, separate, samples = binary)]
+/// Multiplies by a power of two: `out[i] = self[i] * 2^other[i]`. With whole powers the result has the dtype of `self`
+/// (the default one if that is whole too), and is rounded once.
+#[op("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, separate, batch = pointwise)]
 impl Ldexp {
-    fn composite(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
-        self_.mul(&Tensor::wrapped(Scalar::Float(2.0))?.pow(other)?)
+    fn cpu(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
+        if !other.dtype().is_integral(true) || self_.dtype().is_complex() {
+            return self_.mul(&power_of_two(self_.dtype(), other)?);
+        }
+        ensure!(
+            other.dtype() != DType::Bool,
+            not_implemented,
+            "\"ldexp_cpu_exp\" not implemented for 'Bool'"
+        );
+        scaled(self_, other)
+    }
+    fn vjp_self(grad: &Tensor, other: &Tensor, self_dtype: DType) -> Result<Tensor> {
+        if other.dtype().is_integral(true) {
+            return grad.ldexp(other);
+        }
+        grad.mul(&power_of_two(self_dtype, other)?.conj()?)
+    }
+    fn vjp_other(grad: &Tensor, result: &Tensor) -> Result<Tensor> {
+        grad.mul(&result.conj()?)?.times(std::f64::consts::LN_2)
+    }
+    fn jvp(
+        self_t: Option<&Tensor>,
+        other_p: &Tensor,
+        other_t: Option<&Tensor>,
+        result: &Tensor,
+    ) -> Result<Option<Tensor>> {
+        let by_other = other_t.map(|t| t.mul(result)?.times(std::f64::consts::LN_2));
+        by_both(self_t.map(|t| t.ldexp(other_p)), by_other)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let whole = |shape: &[i64], by: &[i64]| {
+            Sample::new([s.normal(shape).into(), s.integers(by, -3, 4).into()])
+        };
+        let mut all = binary(s);
+        all.extend([whole(&[2, 3], &[3]), whole(&[], &[2]), whole(&[0], &[1])]);
+        all
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let sample = Sample::new([s.normal(&[2]).into(), s.bools(&[2]).into()]);
+        let phrase = "\"ldexp_cpu_exp\" not implemented for 'Bool'";
+        vec![InvalidSample::new(sample, ErrorKind::NotImplemented, phrase)]
     }
 }
 
@@ -93,14 +135,52 @@ impl Frexp {
     }
 }
 
-/// The next number that the dtype has after `self` on the way to `other`; `other` where they are equal. It has no
-/// derivative.
+/// `2^exponent`; of whole exponents in the real dtype that goes with `dtype`.
+fn power_of_two(dtype: DType, exponent: &Tensor) -> Result<Tensor> {
+    if !exponent.dtype().is_integral(true) {
+        return Tensor::wrapped(2.0)?.pow(exponent);
+    }
+    let real = dtype.to_real();
+    let real = if real.is_floating_point() { real } else { default_dtype() };
+    Tensor::scalar_of(2.0, real)?.pow(&exponent.to_dtype(real)?)
+}
+
+/// `x * 2^exponent` of whole exponents, rounded once.
+fn scaled(x: &Tensor, exponent: &Tensor) -> Result<Tensor> {
+    let dtype = if x.dtype().is_floating_point() { x.dtype() } else { default_dtype() };
+    let whole = exponent.to_dtype(DType::I64)?;
+    let within = |e: &Tensor, least: i64, most: i64| {
+        e.clamp_max(Scalar::Int(most))?.clamp_min(Scalar::Int(least))
+    };
+    let mut product = x.to_dtype(DType::F64)?;
+    if dtype == DType::F64 {
+        // What a double's exponent has no room for goes first: only the last product can round.
+        let all = within(&whole, -3066, 3069)?;
+        let last = within(&all, -1022, 1023)?;
+        let rest = all.sub(&last)?;
+        let middle = within(&rest, -1022, 1023)?;
+        for e in [rest.sub(&middle)?, middle, last] {
+            product = product.mul(&exact_power(&e)?)?;
+        }
+        return Ok(product);
+    }
+    product = product.mul(&exact_power(&within(&whole, -500, 500)?)?)?;
+    product.to_dtype(dtype)
+}
+
+/// `2^exponent` as a double, of exponents that a normal one has.
+fn exact_power(exponent: &Tensor) -> Result<Tensor> {
+    exponent.plus(1023)?.times(1_i64 << 52)?.view_dtype(DType::F64)
+}
+
+/// The next number that the dtype has after `self` on the way to `other`; `other` where they are equal. The gradient is
+/// that of `self`.
 #[op("nextafter(Tensor self, Tensor other) -> Tensor", inplace = method, out, batch = pointwise)]
 impl Nextafter {
     fn meta(self_: &Tensor, other: &Tensor) -> Result<TensorSpec> {
         let spec = TensorSpec::broadcast(&[self_, other])?;
         ensure!(
-            matches!(spec.dtype, DType::F32 | DType::F64),
+            spec.dtype.is_floating_point(),
             not_implemented,
             "\"nextafter_cpu\" not implemented for '{}'",
             spec.dtype.scalar_name()
@@ -110,8 +190,17 @@ impl Nextafter {
     fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {
         elementwise::nextafter(iter)
     }
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        Ok(grad.clone())
+    }
+    fn vjp_other(grad: &Tensor) -> Result<Tensor> {
+        grad.zeros_like()
+    }
+    fn jvp(self_t: &Tensor, result: &Tensor) -> Result<Tensor> {
+        self_t.expand(result.shape(), false)
+    }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        values_only(binary(s))
+        binary(s)
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let whole = || s.integers(&[2], 1, 4).into();
@@ -127,7 +216,7 @@ impl Signbit {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         ensure!(
             !self_.dtype().is_complex(),
-            runtime,
+            not_implemented,
             "signbit is not implemented for complex tensors."
         );
         if self_.dtype() == DType::Bool {
@@ -145,6 +234,6 @@ impl Signbit {
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let complex = s.normal(&[2]).to_dtype(DType::C128).expect("samples are small");
         let phrase = "signbit is not implemented for complex tensors.";
-        vec![InvalidSample::new(Sample::of(complex), ErrorKind::Runtime, phrase)]
+        vec![InvalidSample::new(Sample::of(complex), ErrorKind::NotImplemented, phrase)]
     }
 }

@@ -3,6 +3,7 @@
 //! Products are here because the gradient of one at zeros is made of running products.
 
 use crate::dispatch::OpDef;
+use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::extreme::lifted;
 use crate::ops::reduce::{reduced, restore};
@@ -31,7 +32,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 #[op("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace = method, out, apart, jvp = linear, batch = along)]
 impl Cumsum {
     fn cpu(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
-        running(self_, dim, dtype, scan::cumsum)
+        running("cumsum", self_, dim, dtype, scan::cumsum)
     }
     fn vjp_self(grad: &Tensor, dim: i64) -> Result<Tensor> {
         grad.sum_from(dim)
@@ -40,12 +41,20 @@ impl Cumsum {
         dim_samples(s)
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        let sample = Sample::of(s.normal(&[2])).with("dim", 3);
-        vec![InvalidSample::new(
-            sample,
-            ErrorKind::Index,
-            "expected to be in range of [-1, 0], but got 3",
-        )]
+        let far = Sample::of(s.normal(&[2])).with("dim", 3);
+        let bools = Sample::of(s.bools(&[2])).with("dim", 0).with("dtype", DType::Bool);
+        vec![
+            InvalidSample::new(
+                far,
+                ErrorKind::Index,
+                "expected to be in range of [-1, 0], but got 3",
+            ),
+            InvalidSample::new(
+                bools,
+                ErrorKind::NotImplemented,
+                "\"cumsum_out_cpu\" not implemented for 'Bool'",
+            ),
+        ]
     }
 }
 
@@ -67,16 +76,18 @@ impl CumsumBackward {
 #[op("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace = method, out, apart, batch = along)]
 impl Cumprod {
     fn cpu(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
-        running(self_, dim, dtype, scan::cumprod)
+        running("cumprod", self_, dim, dtype, scan::cumprod)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
-        cumprod_grad(grad, self_, result, dim)
+        cumprod_grad(grad, &self_.to_dtype(result.dtype())?, result, dim)
     }
     fn jvp(self_p: &Tensor, self_t: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
-        cumprod_tangent(self_t, self_p, result, dim)
+        let (x, tangent) = factors(self_p, self_t, result)?;
+        cumprod_tangent(&tangent, &x, result, dim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let mut out = dim_samples(s);
+        out.push(Sample::of(s.away_from_zero(&[3])).with("dim", 0).with("dtype", DType::F64));
         let zeros =
             |shape: &[i64]| s.normal(shape).mul(&s.bools(shape)).expect("samples are small");
         out.push(Sample::of(zeros(&[3, 4])).with("dim", 1));
@@ -205,12 +216,13 @@ impl Prod {
         product(self_, None, false, dtype)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
-        let flat = self_.reshape(&[-1])?;
+        let flat = self_.to_dtype(result.dtype())?.reshape(&[-1])?;
         product_grad(grad, &flat, result, 0)?.reshape(self_.shape())
     }
     fn jvp(self_p: &Tensor, self_t: &Tensor, result: &Tensor) -> Result<Tensor> {
-        let slope = product_grad(&one_of(result)?, &self_p.reshape(&[-1])?, result, 0)?;
-        slope.conj()?.mul(&self_t.reshape(&[-1])?)?.sum()
+        let (x, tangent) = factors(self_p, self_t, result)?;
+        let slope = product_grad(&one_of(result)?, &x.reshape(&[-1])?, result, 0)?;
+        slope.conj()?.mul(&tangent.reshape(&[-1])?)?.sum()
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let zero = s
@@ -223,6 +235,7 @@ impl Prod {
             Sample::of(s.normal(&[])),
             Sample::of(s.normal(&[0])),
             Sample::of(s.normal(&[3]).times(0).expect("samples are small")),
+            Sample::of(s.normal(&[2])).with("dtype", DType::F64),
         ]
     }
 }
@@ -242,8 +255,8 @@ impl ProdDim {
         dim: i64,
         keepdim: bool,
     ) -> Result<Tensor> {
-        let grad = restore(grad, self_.shape(), Some(&[dim]), keepdim)?;
-        product_grad(&grad, self_, &restore(result, self_.shape(), Some(&[dim]), keepdim)?, dim)
+        let whole = |t: &Tensor| restore(t, self_.shape(), Some(&[dim]), keepdim);
+        product_grad(&whole(grad)?, &self_.to_dtype(result.dtype())?, &whole(result)?, dim)
     }
     fn jvp(
         self_p: &Tensor,
@@ -252,10 +265,11 @@ impl ProdDim {
         dim: i64,
         keepdim: bool,
     ) -> Result<Tensor> {
-        let result = restore(result, self_p.shape(), Some(&[dim]), keepdim)?;
-        product_grad(&one_of(&result)?, self_p, &result, dim)?
+        let (x, tangent) = factors(self_p, self_t, result)?;
+        let result = restore(result, x.shape(), Some(&[dim]), keepdim)?;
+        product_grad(&one_of(&result)?, &x, &result, dim)?
             .conj()?
-            .mul(self_t)?
+            .mul(&tangent)?
             .sum_dim(Some(&[dim]), keepdim)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -268,6 +282,7 @@ impl ProdDim {
             Sample::of(zero).with("dim", -1).with("keepdim", true),
             Sample::of(s.normal(&[])).with("dim", 0),
             Sample::of(s.normal(&[2, 0])).with("dim", 1),
+            Sample::of(s.normal(&[2, 2])).with("dim", 0).with("dtype", DType::F64),
         ]
     }
 }
@@ -287,9 +302,20 @@ fn along(x: &Tensor, dtype: DType, dim: i64, kernel: Kernel) -> Result<Tensor> {
     Ok(out)
 }
 
-fn running(x: &Tensor, dim: i64, dtype: Option<DType>, kernel: Kernel) -> Result<Tensor> {
+fn running(
+    name: &str,
+    x: &Tensor,
+    dim: i64,
+    dtype: Option<DType>,
+    kernel: Kernel,
+) -> Result<Tensor> {
     let natural = if x.dtype().is_integral(true) { DType::I64 } else { x.dtype() };
     let dtype = dtype.unwrap_or(natural);
+    ensure!(
+        dtype != DType::Bool || x.ndim() == 0 || x.numel() == 0,
+        not_implemented,
+        "\"{name}_out_cpu\" not implemented for 'Bool'"
+    );
     along(&x.in_dtype(dtype)?, dtype, dim, kernel)
 }
 
@@ -339,9 +365,20 @@ fn product_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<
     grad.mul(&product_before(x, dim)?.mul(&after)?.conj()?)
 }
 
+/// The factors of a product and their tangents as they were multiplied: in the result's dtype.
+fn factors(x: &Tensor, tangent: &Tensor, result: &Tensor) -> Result<(Tensor, Tensor)> {
+    Ok((x.to_dtype(result.dtype())?, tangent.to_dtype(result.dtype())?))
+}
+
+/// Whether lines along `dim` have one element: their running products are the element itself, infinite ones too.
+fn has_one(x: &Tensor, dim: i64) -> Result<bool> {
+    let at = wrap_dim(dim, x.ndim())?;
+    Ok(x.shape().get(at).is_none_or(|&size| size == 1))
+}
+
 /// The gradient of a running product: the sum over later outputs of `grad * out / x`; at zeros place by place.
 fn cumprod_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
-    if x.ndim() == 0 || x.numel() == 0 {
+    if x.numel() == 0 || has_one(x, dim)? {
         return Ok(grad.clone());
     }
     let dim = wrap_dim(dim, x.ndim())? as i64;
@@ -363,7 +400,7 @@ fn cumprod_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<
 }
 
 fn cumprod_tangent(tangent: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
-    if x.ndim() == 0 || x.numel() == 0 {
+    if x.numel() == 0 || has_one(x, dim)? {
         return Ok(tangent.clone());
     }
     if has_no_zero(x)? {

@@ -482,6 +482,13 @@ impl IndexAdd {
             .with("alpha", Scalar::Float(2.0)),
         ]
     }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let index = Tensor::from_slice(&[5_i64], &[1]).expect("samples are small");
+        let (x, source) = (s.normal(&[2]), s.normal(&[1]));
+        let sample = Sample::new([x.into(), Value::Int(0), index.into(), source.into()]);
+        let phrase = "index 5 is out of bounds for dimension 0 with size 2";
+        vec![InvalidSample::new(sample, ErrorKind::Index, phrase)]
+    }
 }
 
 /// Writes slices: `self[:, index[j]] = source[:, j]` along `dim`.
@@ -495,6 +502,12 @@ impl IndexAdd {
 )]
 impl IndexCopy {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Result<()> {
+        ensure!(
+            index.dtype() == DType::I64,
+            runtime,
+            "index_copy_(): Expected a long tensor for index, but got {}",
+            index.dtype().scalar_name()
+        );
         let dim = check_slices("index_copy", self_, dim, index, source)?;
         let (target, places, source) = (as_vector(self_)?, as_vector(index)?, as_vector(source)?);
         Ok(kernel::index_copy(&mut target.view_mut(), dim, places.view_ref(), source.view_ref())?)
@@ -514,6 +527,13 @@ impl IndexCopy {
             s.normal(&[2, 2]).into(),
         ])]
     }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let index = s.integers(&[1], 0, 2).to_dtype(DType::I32).expect("samples are small");
+        let (x, source) = (s.normal(&[2]), s.normal(&[1]));
+        let sample = Sample::new([x.into(), Value::Int(0), index.into(), source.into()]);
+        let phrase = "index_copy_(): Expected a long tensor for index, but got Int";
+        vec![InvalidSample::new(sample, ErrorKind::Runtime, phrase)]
+    }
 }
 
 /// Writes the number `value` into the slices `index` along `dim`.
@@ -526,7 +546,12 @@ impl IndexFillScalar {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<()> {
         let dim = wrap_dim(dim, self_.ndim())?;
         ensure!(index.ndim() <= 1, index, "Index is supposed to be a vector");
-        check_index_dtype("index_fill_", index)?;
+        ensure!(
+            index.dtype() == DType::I64,
+            index,
+            "index_fill_(): Expected dtype int64 for index, but got {}",
+            index.dtype().scalar_name()
+        );
         let (target, places) = (as_vector(self_)?, as_vector(index)?);
         Ok(kernel::index_fill(&mut target.view_mut(), dim, places.view_ref(), value)?)
     }
@@ -541,6 +566,12 @@ impl IndexFillScalar {
             index.into(),
             Value::Scalar(Scalar::Float(3.0)),
         ])]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let index = s.integers(&[1], 0, 2).to_dtype(DType::I32).expect("samples are small");
+        let start = [s.normal(&[2]).into(), Value::Int(0), index.into(), Scalar::Int(1).into()];
+        let phrase = "index_fill_(): Expected dtype int64 for index";
+        vec![InvalidSample::new(Sample::new(start), ErrorKind::Index, phrase)]
     }
 }
 
@@ -656,7 +687,7 @@ impl Put {
         );
         ensure!(
             index.numel() == source.numel(),
-            runtime,
+            index,
             "put_(): Expected source and index to have the same number of elements, but got source.numel() = {}, index.numel() = {}",
             source.numel(),
             index.numel()
@@ -681,5 +712,11 @@ impl Put {
     fn samples(s: &Sampler) -> Vec<Sample> {
         let index = Tensor::from_slice(&[0_i64, 4, 2], &[3]).expect("samples are small");
         vec![Sample::new([s.normal(&[2, 3]).into(), index.into(), s.normal(&[3]).into()])]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let index = s.integers(&[2], 0, 3).into();
+        let sample = Sample::new([s.normal(&[3]).into(), index, s.normal(&[1]).into()]);
+        let phrase = "Expected source and index to have the same number of elements";
+        vec![InvalidSample::new(sample, ErrorKind::Index, phrase)]
     }
 }

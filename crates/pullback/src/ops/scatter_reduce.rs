@@ -46,6 +46,11 @@ impl ScatterReduce {
         reduce: &str,
         include_self: bool,
     ) -> Result<()> {
+        ensure!(
+            reduce != "mean" || self_.dtype() != DType::Bool,
+            not_implemented,
+            "\"scatter_gather_tensor_cpu_reduce_mean\" not implemented for 'Bool'"
+        );
         let how = (way(reduce)?, include_self);
         scatter_tensor("scatter_reduce", self_, dim, index, src, how)
     }
@@ -86,6 +91,13 @@ impl ScatterReduce {
         out.extend(zero_samples(s));
         out
     }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let index = Tensor::from_slice(&[0_i64], &[1]).expect("one number");
+        let (x, src) = (s.bools(&[1]).into(), s.bools(&[1]).into());
+        let sample = Sample::new([x, Value::Int(0), index.into(), src, "mean".into()]);
+        let phrase = "\"scatter_gather_tensor_cpu_reduce_mean\" not implemented for 'Bool'";
+        vec![InvalidSample::new(sample, ErrorKind::NotImplemented, phrase)]
+    }
 }
 
 /// The index of slices along `dim` as an index of each of their elements.
@@ -120,7 +132,17 @@ impl IndexReduce {
             runtime,
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
         );
-        check_slices("index_reduce", self_, dim, index, source)?;
+        let at = check_slices("index_reduce", self_, dim, index, source)?;
+        ensure!(
+            self_.dtype() != DType::Bool,
+            not_implemented,
+            "\"index_func_\" not implemented for 'Bool'"
+        );
+        let size = self_.shape().get(at).copied().unwrap_or(1);
+        let rows = index.to_vec::<i64>()?;
+        if let Some(row) = rows.iter().find(|row| !(0..size).contains(*row)) {
+            bail!(index, "index {row} is out of bounds for dimension {at} with size {size}");
+        }
         let places = spread_index(index, dim, source.shape())?;
         let how = (way(reduce)?, include_self);
         scatter_tensor("index_reduce", self_, dim, &places, source, how)
@@ -173,7 +195,17 @@ impl IndexReduce {
             "sum".into(),
         ]);
         let phrase = "Expected reduce to be one of prod, mean, amax or amin";
-        vec![InvalidSample::new(sample, ErrorKind::Runtime, phrase)]
+        let far = Tensor::from_slice(&[5_i64], &[1]).expect("one number");
+        let (x, source) = (s.normal(&[2]).into(), s.normal(&[1]).into());
+        let far = Sample::new([x, Value::Int(0), far.into(), source, "amax".into()]);
+        vec![
+            InvalidSample::new(sample, ErrorKind::Runtime, phrase),
+            InvalidSample::new(
+                far,
+                ErrorKind::Index,
+                "index 5 is out of bounds for dimension 0 with size 2",
+            ),
+        ]
     }
 }
 

@@ -7,7 +7,7 @@ use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::{wrap_dim, wrap_own_dim};
-use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
+use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::{index, sort as kernel};
 use pullback_macros::op;
 
@@ -161,6 +161,7 @@ impl SortStable {
 #[op("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", not_differentiable, batch = along)]
 impl Argsort {
     fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<Tensor> {
+        refuse_complex("Sort", self_)?;
         let at = wrap_dim(dim, self_.ndim())?;
         let out = Tensor::empty_of(self_.shape(), DType::I64)?;
         kernel::argsort(
@@ -174,12 +175,17 @@ impl Argsort {
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.integers(&[2, 3], 0, 9)).without_gradient()]
     }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        let complex = Sample::of(Sampler::new(DType::C128).normal(&[2]));
+        let phrase = "Sort does not support complex dtypes";
+        vec![InvalidSample::new(complex, ErrorKind::Type, phrase)]
+    }
 }
 
 /// As `argsort`, which is always stable.
 #[op(
     "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
-    not_differentiable, batch = along
+    exact_out, not_differentiable, batch = along
 )]
 impl ArgsortStable {
     fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<Tensor> {
@@ -344,7 +350,7 @@ impl Median {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         check_ordered("median_cpu", self_)?;
         if self_.numel() == 0 {
-            return Tensor::scalar_of(f64::NAN, self_.dtype());
+            return median_of_nothing(self_.dtype());
         }
         let [value, _] = MedianDim::cpu(&self_.dense()?.view(&[-1])?, 0, false)?;
         Ok(value)
@@ -406,7 +412,7 @@ impl Nanmedian {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         check_ordered("nanmedian_cpu", self_)?;
         if self_.numel() == 0 {
-            return Tensor::scalar_of(f64::NAN, self_.dtype());
+            return median_of_nothing(self_.dtype());
         }
         let [value, _] = NanmedianDim::cpu(&self_.dense()?.view(&[-1])?, 0, false)?;
         Ok(value)
@@ -474,6 +480,16 @@ fn check_line(name: &str, x: &Tensor, at: usize) -> Result<()> {
 }
 
 /// Refuses the dtypes that medians are not taken of.
+/// NaN; as whole numbers what processors make of it.
+fn median_of_nothing(dtype: DType) -> Result<Tensor> {
+    let value = match dtype {
+        DType::I64 => Scalar::Int(i64::MIN),
+        DType::I32 => Scalar::Int(i32::MIN.into()),
+        _ => Scalar::Float(f64::NAN),
+    };
+    Tensor::scalar_of(value, dtype)
+}
+
 fn check_ordered(kernel: &str, x: &Tensor) -> Result<()> {
     let dtype = x.dtype();
     ensure!(

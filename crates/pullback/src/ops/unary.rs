@@ -250,6 +250,11 @@ impl Round {
      batch = pointwise, meta = broadcast, jvp = elementwise, sparse = values)]
 impl RoundDecimals {
     fn cpu(iter: &mut Iter, decimals: i64) -> pullback_kernels::Result<()> {
+        let dtype = iter.input_dtype(0);
+        if !dtype.is_floating_point() {
+            let name = if decimals == 0 { "round_vml_cpu" } else { "round_cpu" };
+            return Err(pullback_kernels::Error::not_implemented(name, dtype));
+        }
         elementwise::round(iter, decimals)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -258,6 +263,11 @@ impl RoundDecimals {
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |shape: &[i64], n: i64| Sample::of(s.normal(shape)).with("decimals", n);
         vec![sample(&[2, 3], 1), sample(&[], 0), sample(&[3], -1), sample(&[0], 2)]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let sample = Sample::of(s.integers(&[2], 0, 9)).with("decimals", 1);
+        let phrase = "\"round_cpu\" not implemented for 'Long'";
+        vec![InvalidSample::new(sample, ErrorKind::NotImplemented, phrase)]
     }
 }
 

@@ -4,7 +4,7 @@ use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::{reduced, restore};
-use crate::tensor::promote::default_dtype;
+use crate::tensor::promote::{default_dtype, promote_types};
 use crate::tensor::shape::wrap_dims;
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
 use pullback_kernels::reduce;
@@ -31,6 +31,7 @@ impl LinalgVectorNorm {
             runtime,
             "linalg.vector_norm: Expected a non-complex scalar as the order of norm."
         );
+        check_dtypes("linalg.vector_norm", self_.dtype(), dtype)?;
         let dims = wrap_dims(dim, self_.ndim())?;
         let input = self_.in_dtype(dtype.unwrap_or(self_.dtype()))?;
         let p = ord.to_f64();
@@ -76,6 +77,69 @@ impl LinalgVectorNorm {
         out.push(Sample::of(s.normal(&[0, 3])).with("dim", [0]));
         out
     }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |x: Tensor, dtype: DType, kind, phrase| {
+            InvalidSample::new(Sample::of(x).with("dtype", dtype), kind, phrase)
+        };
+        let (x, complex) = (s.normal(&[2]), Sampler::new(DType::C128).normal(&[2]));
+        let runtime = ErrorKind::Runtime;
+        vec![
+            bad(
+                s.integers(&[2], 0, 3),
+                DType::F32,
+                ErrorKind::NotImplemented,
+                "linalg.vector_norm: Expected a floating point or complex tensor as input. Got Long",
+            ),
+            bad(
+                x.clone(),
+                DType::F32,
+                runtime,
+                "the dtype of the input (Double) should be convertible without narrowing to the specified dtype (Float)",
+            ),
+            bad(
+                x.clone(),
+                DType::C128,
+                runtime,
+                "dtype should be real for real inputs, but got ComplexDouble",
+            ),
+            bad(
+                complex,
+                DType::F64,
+                runtime,
+                "dtype should be complex for complex inputs, but got Double",
+            ),
+            bad(x, DType::I64, runtime, "dtype should be floating point or complex, but got Long"),
+        ]
+    }
+}
+
+/// Refuses to take norms of whole numbers, and in a dtype that does not hold the elements.
+fn check_dtypes(name: &str, have: DType, wanted: Option<DType>) -> Result<()> {
+    ensure!(
+        have.is_differentiable(),
+        not_implemented,
+        "{name}: Expected a floating point or complex tensor as input. Got {}",
+        have.scalar_name()
+    );
+    let Some(dtype) = wanted else { return Ok(()) };
+    let (to, from) = (dtype.scalar_name(), have.scalar_name());
+    ensure!(
+        dtype.is_differentiable(),
+        runtime,
+        "{name}: dtype should be floating point or complex, but got {to}"
+    );
+    let kind = if have.is_complex() { "complex" } else { "real" };
+    ensure!(
+        dtype.is_complex() == have.is_complex(),
+        runtime,
+        "{name}: dtype should be {kind} for {kind} inputs, but got {to}"
+    );
+    ensure!(
+        promote_types(have, dtype) == dtype,
+        runtime,
+        "{name}: the dtype of the input ({from}) should be convertible without narrowing to the specified dtype ({to})"
+    );
+    Ok(())
 }
 
 /// The norm of order `p` (2 if `None`) over `dim` (all dimensions if `None`), computed in `dtype`.
@@ -135,6 +199,7 @@ impl NormName {
         if p == "fro" {
             return self_.linalg_vector_norm_with(Scalar::Int(2), dim, keepdim, dtype);
         }
+        check_dtypes("linalg.matrix_norm", self_.dtype(), dtype)?;
         let mut rows_and_columns = wrap_dims(Some(dims), self_.ndim())?;
         rows_and_columns.sort_unstable();
         let matrices = match dtype {

@@ -462,7 +462,7 @@ impl Slice {
         end: Option<i64>,
         step: i64,
     ) -> Result<Tensor> {
-        ensure!(self_.ndim() > 0, runtime, "slice() cannot be applied to a 0-dim tensor.");
+        ensure!(self_.ndim() > 0, index, "slice() cannot be applied to a 0-dim tensor.");
         ensure!(step > 0, runtime, "slice step must be positive");
         let dim = wrap_dim(dim, self_.ndim())?;
         let size = self_.shape()[dim];
@@ -501,6 +501,10 @@ impl Slice {
             sample(s.normal(&[2, 4]), -1, -3, -1, 1),
             sample(s.normal(&[3]), 0, 2, 1, 1),
         ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let phrase = "slice() cannot be applied to a 0-dim tensor.";
+        vec![InvalidSample::new(Sample::of(s.normal(&[])), ErrorKind::Index, phrase)]
     }
 }
 

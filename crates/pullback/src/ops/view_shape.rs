@@ -640,10 +640,22 @@ fn check_matrices(self_: &Tensor, name: &str, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// The last two dimensions swapped.
+/// The last two dimensions swapped and the numbers conjugated; a 0-dim tensor is conjugated.
+fn swapped_conjugate(x: &Tensor, name: &str) -> Result<Tensor> {
+    if x.ndim() == 0 {
+        return x.conj();
+    }
+    check_matrices(x, name, "")?;
+    x.transpose(-2, -1)?.conj()
+}
+
+/// The last two dimensions swapped; a 0-dim tensor itself.
 #[op("mT(Tensor(a) self) -> Tensor(a)", method_only, attribute, method = mt)]
 impl MatrixT {
     fn composite(self_: &Tensor) -> Result<Tensor> {
+        if self_.ndim() == 0 {
+            return Ok(self_.clone());
+        }
         check_matrices(self_, "tensor.mT", "")?;
         self_.transpose(-2, -1)
     }
@@ -674,11 +686,10 @@ impl MatrixH {
 #[op("mH(Tensor(a) self) -> Tensor(a)", method_only, attribute, method = mh)]
 impl BatchH {
     fn composite(self_: &Tensor) -> Result<Tensor> {
-        check_matrices(self_, "tensor.mH", "")?;
-        self_.transpose(-2, -1)?.conj()
+        swapped_conjugate(self_, "tensor.mH")
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.normal(&[2, 3]))]
+        vec![Sample::of(s.normal(&[2, 3])), Sample::of(s.normal(&[]))]
     }
 }
 
@@ -686,11 +697,10 @@ impl BatchH {
 #[op("adjoint(Tensor(a) self) -> Tensor(a)")]
 impl Adjoint {
     fn composite(self_: &Tensor) -> Result<Tensor> {
-        check_matrices(self_, "tensor.adjoint()", "")?;
-        self_.transpose(-2, -1)?.conj()
+        swapped_conjugate(self_, "tensor.adjoint()")
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::of(s.normal(&[2, 3]))]
+        vec![Sample::of(s.normal(&[2, 3])), Sample::of(s.normal(&[]))]
     }
 }
 

@@ -136,7 +136,9 @@ fn answer(py: Python<'_>, name: &str, args: &[*mut PyObject]) -> Option<Reply> {
     if may_reflect && is_refused(&reply) {
         reply = answer_operator(py, reflected, &swapped)?;
     }
-    Some(if is_refused(&reply) { Ok(not_implemented()) } else { reply })
+    // (Of one operand there is no other to try.)
+    let may_other = args.len() > 1;
+    Some(if may_other && is_refused(&reply) { Ok(not_implemented()) } else { reply })
 }
 
 /// Whether both operands are tensors, of different classes.
@@ -237,10 +239,26 @@ binary! {
     floor_divide => FLOORDIV,
     remainder => REMAINDER, matrix_multiply => MATMUL, and => AND, or => OR, xor => XOR,
     lshift => LSHIFT, rshift => RSHIFT,
-    inplace_add => IADD, inplace_subtract => ISUB, inplace_multiply => IMUL,
+    inplace_subtract => ISUB, inplace_multiply => IMUL,
     inplace_true_divide => ITRUEDIV, inplace_floor_divide => IFLOORDIV,
     inplace_remainder => IREMAINDER, inplace_and => IAND, inplace_or => IOR, inplace_xor => IXOR,
     inplace_lshift => ILSHIFT, inplace_rshift => IRSHIFT,
+}
+
+/// `a += b`; `a + b` where neither knows it. (Python would do that too, but takes the slot of a subclass for one that
+/// joins sequences, and what that returns for an answer.)
+unsafe extern "C" fn inplace_add(a: *mut PyObject, b: *mut PyObject) -> *mut PyObject {
+    // SAFETY: a slot, called with the GIL; an answer is a new reference.
+    unsafe {
+        guard(|py| {
+            let reply = Bound::from_owned_ptr(py, operate(py, &IADD, &[a, b])?);
+            if !reply.is(py.NotImplemented()) {
+                return Ok(reply.into_ptr());
+            }
+            let sum = ffi::PyNumber_Add(a, b);
+            if sum.is_null() { Err(PyErr::fetch(py)) } else { Ok(sum) }
+        })
+    }
 }
 
 macro_rules! unary {

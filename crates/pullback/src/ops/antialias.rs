@@ -1,0 +1,250 @@
+//! Images resized without aliasing: each new element is the mean of a neighbourhood as large as it is itself.
+//!
+//! Resizing is linear and separable, so it is a product with one matrix for each dimension.
+
+use crate::dispatch::{OpDef, Value};
+use crate::error::{bail, ensure};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::shape::list;
+use crate::{DType, ErrorKind, Result, Tensor};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[&UPSAMPLE_BILINEAR2D_AA, &UPSAMPLE_BILINEAR2D_AA_VEC];
+
+/// Images (N, C, H, W) resized to `output_size`, by linear interpolation whose hat is as wide as a new element where the
+/// image shrinks. `scales_h` and `scales_w` are the factors of the sizes, unless `align_corners`.
+#[op("_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+     module = "nn", function_only, method = upsample_bilinear2d_aa)]
+impl UpsampleBilinear2dAa {
+    fn composite(
+        self_: &Tensor,
+        output_size: &[i64],
+        align_corners: bool,
+        scales_h: Option<f64>,
+        scales_w: Option<f64>,
+    ) -> Result<Tensor> {
+        let [height, width] = *output_size else {
+            bail!(
+                runtime,
+                "It is expected output_size equals to 2, but got size {}",
+                output_size.len()
+            )
+        };
+        let [h, w] = check(self_, [height, width])?;
+        let rows = Line { from: h, to: height, align_corners, factor: scales_h };
+        let columns = Line { from: w, to: width, align_corners, factor: scales_w };
+        if self_.dtype() == DType::U8 {
+            return rounded(&rounded(self_, &columns)?.transpose(-2, -1)?, &rows)?
+                .transpose(-2, -1);
+        }
+        resized(&resized(self_, &columns, -1)?, &rows, -2)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        let call = |size: &[i64], align: bool| {
+            let call = Sample::of(s.normal(&[1, 2, 3, 4])).with("output_size", size);
+            call.with("align_corners", align)
+        };
+        vec![
+            call(&[2, 2], false),
+            call(&[5, 6], true),
+            call(&[2, 6], false).with("scales_h", 0.4).with("scales_w", 1.5),
+            Sample::of(s.normal(&[1, 1, 2, 35]))
+                .with("output_size", [34, 33])
+                .with("align_corners", false),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |image: Tensor, size: &[i64], kind, phrase| {
+            let sample = Sample::of(image).with("output_size", size).with("align_corners", false);
+            InvalidSample::new(sample, kind, phrase)
+        };
+        let (image, runtime) = (|shape: &[i64]| s.normal(shape), ErrorKind::Runtime);
+        let half = image(&[1, 1, 2, 2]).to_dtype(DType::F16).expect("samples are small");
+        vec![
+            bad(image(&[1, 2, 2]), &[2, 2], runtime, "It is expected input_size equals to 4"),
+            bad(image(&[1, 1, 2, 2]), &[2], runtime, "It is expected output_size equals to 2"),
+            bad(image(&[1, 1, 2, 2]), &[0, 2], runtime, "output sizes should be greater than 0"),
+            bad(image(&[1, 0, 2, 2]), &[2, 2], runtime, "Non-empty 4D data tensor expected"),
+            bad(
+                half,
+                &[1, 1],
+                ErrorKind::NotImplemented,
+                "\"compute_index_ranges_weights\" not implemented for 'Half'",
+            ),
+        ]
+    }
+}
+
+/// [`UpsampleBilinear2dAa`] to `output_size`, or to the sizes multiplied with `scale_factors`.
+#[op("_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
+     module = "nn", function_only, method = upsample_bilinear2d_aa_vec)]
+impl UpsampleBilinear2dAaVec {
+    fn composite(
+        input: &Tensor,
+        output_size: Option<&[i64]>,
+        align_corners: bool,
+        scale_factors: Option<&[f64]>,
+    ) -> Result<Tensor> {
+        match (output_size, scale_factors) {
+            (Some(size), None) => input.upsample_bilinear2d_aa(size, align_corners, None, None),
+            (None, Some(factors)) => {
+                let ([high, wide], Some([.., h, w])) = (factors, input.shape().get(2..)) else {
+                    bail!(
+                        runtime,
+                        "It is expected scale_factors equals to 2 for an image (N, C, H, W), but got {} for shape {}",
+                        factors.len(),
+                        list(input.shape())
+                    )
+                };
+                let size = [(*h as f64 * high) as i64, (*w as f64 * wide) as i64];
+                input.upsample_bilinear2d_aa(&size, align_corners, Some(*high), Some(*wide))
+            }
+            _ => bail!(runtime, "Must specify exactly one of output_size and scale_factors"),
+        }
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        let call = || Sample::of(s.normal(&[1, 1, 4, 3])).with("align_corners", false);
+        let factors = Value::Floats([0.5, 1.5].as_slice().into());
+        vec![
+            call().with("output_size", [3, 2]).with("scale_factors", Value::None),
+            call().with("output_size", Value::None).with("scale_factors", factors),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let call = Sample::of(s.normal(&[1, 1, 4, 3])).with("align_corners", false);
+        let call = call.with("output_size", Value::None).with("scale_factors", Value::None);
+        let phrase = "Must specify exactly one of output_size and scale_factors";
+        vec![InvalidSample::new(call, ErrorKind::Runtime, phrase)]
+    }
+}
+
+/// Refuses what is no image, or can be none; gives its height and width.
+fn check(image: &Tensor, [height, width]: [i64; 2]) -> Result<[i64; 2]> {
+    let [_, channels, h, w] = *image.shape() else {
+        bail!(runtime, "It is expected input_size equals to 4, but got size {}", image.ndim())
+    };
+    ensure!(
+        h > 0 && w > 0 && height > 0 && width > 0,
+        runtime,
+        "Input and output sizes should be greater than 0, but got input (H: {h}, W: {w}) output (H: {height}, W: {width})"
+    );
+    ensure!(
+        channels > 0,
+        runtime,
+        "Non-empty 4D data tensor expected but got a tensor with sizes {}",
+        list(image.shape())
+    );
+    ensure!(
+        matches!(image.dtype(), DType::F32 | DType::F64 | DType::U8),
+        not_implemented,
+        "\"compute_index_ranges_weights\" not implemented for '{}'",
+        image.dtype().scalar_name()
+    );
+    Ok([h, w])
+}
+
+/// One dimension that is resized.
+#[derive(Clone, Copy)]
+struct Line {
+    from: i64,
+    to: i64,
+    align_corners: bool,
+    factor: Option<f64>,
+}
+
+impl Line {
+    /// How many old elements a new one is wide.
+    fn scale(&self) -> f64 {
+        if self.align_corners {
+            return if self.to > 1 { (self.from - 1) as f64 / (self.to - 1) as f64 } else { 0.0 };
+        }
+        match self.factor {
+            Some(factor) if factor > 0.0 => 1.0 / factor,
+            _ => self.from as f64 / self.to as f64,
+        }
+    }
+
+    /// Centre and width of a new element, in old ones.
+    fn place(&self, row: i64) -> (f64, f64) {
+        let scale = self.scale();
+        (scale * (row as f64 + 0.5), scale.max(1.0))
+    }
+
+    /// The old elements, from the first up to the end, that the new ones from `start` up to `end` are made of.
+    fn seen(&self, start: i64, end: i64) -> (i64, i64) {
+        let ((first, wide), (last, _)) = (self.place(start), self.place(end - 1));
+        let within = |place: f64| (place as i64).clamp(0, self.from);
+        (within(first - wide + 0.5), within(last + wide + 0.5))
+    }
+
+    /// The weights of the old elements (columns) in the new ones (rows).
+    fn matrix(&self, dtype: DType) -> Result<Tensor> {
+        let lines = crate::tensor::TensorSpec::of(&[self.to, self.from], DType::F64).zeros()?;
+        // (The memory is there, so the sizes are those of slices.)
+        let mut data = lines.to_vec::<f64>()?;
+        for (row, weights) in data.chunks_mut(self.from as usize).enumerate() {
+            let (centre, wide) = self.place(row as i64);
+            let (first, end) = self.seen(row as i64, row as i64 + 1);
+            let (first, end) = (first as usize, end as usize);
+            let Some(part) = weights.get_mut(first..end) else { continue };
+            for (j, weight) in part.iter_mut().enumerate() {
+                let way = ((j + first) as f64 - centre + 0.5) / wide;
+                *weight = (1.0 - way.abs()).max(0.0);
+            }
+            let sum: f64 = part.iter().sum();
+            if sum != 0.0 {
+                for weight in part {
+                    *weight /= sum;
+                }
+            }
+        }
+        Tensor::from_slice(&data, &[self.to, self.from])?.to_dtype(dtype)
+    }
+}
+
+/// How many new elements are computed by one product.
+const BLOCK: i64 = 32;
+
+/// One of the last two dimensions resized. New elements that lie together see old ones that do, so each block of them is a
+/// product with a part of the image.
+fn resized(image: &Tensor, line: &Line, dim: i64) -> Result<Tensor> {
+    let weights = line.matrix(image.dtype())?;
+    let mut parts = Vec::new();
+    for start in (0..line.to).step_by(BLOCK as usize) {
+        let count = BLOCK.min(line.to - start);
+        let (first, end) = line.seen(start, start + count);
+        let part = weights.narrow(0, start, count)?.narrow(1, first, end - first)?;
+        let seen = image.narrow(dim, first, end - first)?;
+        parts.push(if dim == -1 {
+            seen.matmul(&part.transpose(0, 1)?)?
+        } else {
+            part.matmul(&seen)?
+        });
+    }
+    match parts.as_slice() {
+        [one] => Ok(one.clone()),
+        many => super::join::cat(many, dim),
+    }
+}
+
+/// The last dimension of bytes resized, with weights that are whole multiples of a power of two, as large as 15 bits
+/// hold: the same bytes on all machines.
+fn rounded(image: &Tensor, line: &Line) -> Result<Tensor> {
+    let exact = line.matrix(DType::F64)?;
+    let most = exact.to_vec::<f64>()?.into_iter().fold(0.0, f64::max);
+    let fits = |bits: &i32| (0.5 + most * f64::from(1 << (bits + 1))) < f64::from(1 << 15);
+    let bits = (0..22).find(|bits| !fits(bits)).unwrap_or(22);
+    let unit = f64::from(1 << bits);
+    // Halves of weights, which are not negative, are rounded up.
+    let weights = exact.times(unit)?.plus(0.5)?.floor()?;
+    let sums = image.to_dtype(DType::F64)?.matmul(&weights.transpose(0, 1)?)?;
+    let bytes = sums.plus(unit / 2.0)?.over(unit)?.floor()?;
+    bytes.clamp(Some(0.into()), Some(255.into()))?.to_dtype(DType::U8)
+}

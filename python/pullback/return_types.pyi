@@ -30,6 +30,16 @@ class _linalg_svd(tuple[Tensor, Tensor, Tensor]):
     @property
     def Vh(self) -> Tensor: ...
 
+class _scaled_dot_product_flash_attention_for_cpu(tuple[Tensor, Tensor]):
+    n_fields: ClassVar[int]
+    n_sequence_fields: ClassVar[int]
+    n_unnamed_fields: ClassVar[int]
+    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
+    @property
+    def output(self) -> Tensor: ...
+    @property
+    def logsumexp(self) -> Tensor: ...
+
 class aminmax(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]

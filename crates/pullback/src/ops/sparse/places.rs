@@ -316,13 +316,6 @@ fn packed(places: Places, layout: Layout, form: Form) -> Result<Tensor> {
     let count = kept.len() as i64;
     let values = summed(&places.values, &targets, count * room)?;
     let each = per_batch(&kept, batches, major * minor)?;
-    let mut starts = Vec::new();
-    for at in 0..batches {
-        let of_batch = &kept[(at * each) as usize..((at + 1) * each) as usize];
-        starts.extend((0..=major).map(|line| {
-            of_batch.partition_point(|&block| block < (at * major + line) * minor) as i64
-        }));
-    }
     let minors: Vec<i64> = kept.iter().map(|block| block % minor.max(1)).collect();
     let sizes_of = |last: &[i64]| -> Dims { shape[..batch].iter().chain(last).copied().collect() };
     let mut value_sizes = sizes_of(&[each]);
@@ -331,23 +324,46 @@ fn packed(places: Places, layout: Layout, form: Form) -> Result<Tensor> {
     }
     value_sizes.extend_from_slice(dense);
     let parts = Compressed {
-        compressed: Tensor::from_slice(&starts, &sizes_of(&[major + 1]))?.converted(form.dtype)?,
+        compressed: starts(&kept, (batches, major, minor), each)?
+            .view(&sizes_of(&[major + 1]))?
+            .converted(form.dtype)?,
         plain: Tensor::from_slice(&minors, &sizes_of(&[each]))?.converted(form.dtype)?,
         values: values.view(&value_sizes)?,
     };
     Tensor::from_sparse(Sparse::Compressed(parts), layout, &shape)
 }
 
+/// Where the lines of each batch begin among its blocks, of `each` in a batch: `batches * (major + 1)` numbers. (Memory for
+/// that many may not be there, which a tensor says.)
+fn starts(blocks: &[i64], (batches, major, minor): (i64, i64, i64), each: i64) -> Result<Tensor> {
+    let starts = Tensor::empty_of(&[batches, major + 1], DType::I64)?;
+    let mut view = starts.view_mut();
+    let numbers = view.as_slice_mut::<i64>().unwrap_or_default();
+    let mut lines = numbers.iter_mut();
+    for at in 0..batches {
+        let of_batch = &blocks[(at * each) as usize..((at + 1) * each) as usize];
+        let mut before = 0;
+        for (line, start) in (0..=major).zip(lines.by_ref()) {
+            while of_batch.get(before).is_some_and(|&block| block < (at * major + line) * minor) {
+                before += 1;
+            }
+            *start = before as i64;
+        }
+    }
+    Ok(starts)
+}
+
 /// How many blocks each batch has, which must be the same for all.
 fn per_batch(blocks: &[i64], batches: i64, room: i64) -> Result<i64> {
-    if batches == 0 {
+    if batches == 0 || blocks.is_empty() {
         return Ok(0);
     }
     let each = blocks.len() as i64 / batches;
-    let is_even = (0..batches).all(|at| {
-        let end = blocks.partition_point(|&block| block < (at + 1) * room) as i64;
-        end == (at + 1) * each
-    });
+    let is_even = each * batches == blocks.len() as i64
+        && (0..batches).all(|at| {
+            let end = blocks.partition_point(|&block| block < (at + 1) * room) as i64;
+            end == (at + 1) * each
+        });
     ensure!(
         is_even,
         runtime,

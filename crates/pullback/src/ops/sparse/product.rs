@@ -62,10 +62,19 @@ fn by_dense(places: &Places, rows: i64, dense: &Tensor) -> Result<Tensor> {
     // Sums of halves are made in single precision.
     let wide = if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype };
     let (values, dense) = (places.values.to_dtype(wide)?.dense()?, dense.to_dtype(wide)?.dense()?);
-    let starts: Vec<i64> =
-        (0..=rows).map(|row| places.indices[0].partition_point(|&at| at < row) as i64).collect();
+    // (Memory for that many rows may not be there, which tensors say.)
+    let starts = Tensor::empty_of(&[rows + 1], DType::I64)?;
+    let mut view = starts.view_mut();
+    let starts = view.as_slice_mut::<i64>().unwrap_or_default();
+    let mut before = 0;
+    for (row, start) in (0..=rows).zip(starts.iter_mut()) {
+        while places.indices[0].get(before).is_some_and(|&at| at < row) {
+            before += 1;
+        }
+        *start = before as i64;
+    }
     let out = Tensor::empty_of(&[rows, dense.shape()[1]], wide)?;
-    let rows = Rows { starts: &starts, columns: &places.indices[1] };
+    let rows = Rows { starts, columns: &places.indices[1] };
     sparse_matmul(&mut out.view_mut(), rows, values.view_ref(), dense.view_ref())?;
     out.to_dtype(dtype)
 }
@@ -102,12 +111,11 @@ fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 
 /// The product of two sparse matrices.
 fn sparse_product(a: Places, b: &Places) -> Result<Places> {
-    let starts: Vec<usize> =
-        (0..=b.shape[0]).map(|row| b.indices[0].partition_point(|&at| at < row)).collect();
+    let start_of = |row: i64| b.indices[0].partition_point(|&at| at < row);
     let (mut left, mut right) = (Vec::new(), Vec::new());
     let mut numbers = Vec::new();
     for (at, (&row, &inner)) in a.indices[0].iter().zip(&a.indices[1]).enumerate() {
-        for other in starts[inner as usize]..starts[inner as usize + 1] {
+        for other in start_of(inner)..start_of(inner + 1) {
             left.push(at as i64);
             right.push(other as i64);
             numbers.push(row * b.shape[1] + b.indices[1][other]);

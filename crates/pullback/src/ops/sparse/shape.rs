@@ -10,7 +10,7 @@ use crate::dispatch::{Arg, OpDef, Outputs};
 use crate::error::{bail, ensure};
 use crate::tensor::promote;
 use crate::tensor::shape::{list, wrap_dim};
-use crate::{Dims, Result, Tensor};
+use crate::{DType, Dims, Result, Tensor};
 
 /// Where a dimension is.
 enum Dim {
@@ -159,8 +159,8 @@ fn sliced(places: Places, dim: usize, start: i64, end: i64, step: i64) -> Result
             rest.into_coo()
         }
         Dim::Dense(in_values) => {
-            let at: Vec<i64> = (0..count).map(|i| start + i * step).collect();
-            let values = places.values.index_select(in_values, &list_of(&at)?)?;
+            let values =
+                places.values.slice(in_values, Some(start), Some(end), step)?.contiguous()?;
             let mut shape = places.shape.clone();
             shape[dim] = count;
             Places { values, shape, ..places }.into_coo()
@@ -279,6 +279,11 @@ fn repeated(places: Places, whole: &[i64]) -> Result<Places> {
         (0..places.sparse_dim()).filter(|&dim| places.shape[dim] != whole[dim]).collect();
     let sizes: Vec<i64> = grown.iter().map(|&dim| whole[dim]).collect();
     let copies: i64 = sizes.iter().product();
+    if places.count() == 0 {
+        return Ok(places);
+    }
+    // Memory for that many may not be there, which a tensor says.
+    drop(Tensor::empty_of(&[copies, places.count() as i64, sizes.len() as i64 + 1], DType::I64)?);
     let numbers: Vec<i64> = (0..copies).collect();
     let shifts = super::places::coordinates(&numbers, &sizes);
     let count = places.count();

@@ -537,6 +537,7 @@ def check_out_sharing(entry: dict[str, Any]) -> bool:
 
 # Random tensors rarely are what they take; what they share is asked elsewhere.
 NOT_REACHED = {
+    "_coalesced_",
     "_fused_adam_",
     "_fused_adamw_",
     "_fused_sgd_",
@@ -546,6 +547,10 @@ NOT_REACHED = {
     "linalg_solve",
     "nll_loss2d",
     "norm",
+    "sparse_resize_",
+    "sparse_resize_and_clear_",
+    "view_as_complex_copy",
+    "view_as_real_copy",
 }
 
 

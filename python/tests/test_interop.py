@@ -312,3 +312,20 @@ def test_subclasses_and_odd_arrays_keep_their_errors() -> None:
         torch.from_numpy(unaligned)
     with pytest.raises(ValueError, match="multiple of the element byte size"):
         torch.from_numpy(np.zeros(4, dtype="i4,i2")["f0"])
+
+
+def test_asarray_shows_the_memory_of_buffers_and_capsules() -> None:
+    import array
+
+    numbers = array.array("f", [1.0, 2.0, 3.0])
+    shown = torch.asarray(numbers)
+    assert shown.tolist() == [1.0, 2.0, 3.0]
+    shown[0] = 9.0
+    assert numbers[0] == 9.0
+    assert torch.asarray(memoryview(numbers), dtype=torch.int32, copy=True).shape == (3,)
+    single = memoryview(bytearray(8)).cast("B", (8,)).cast("B").cast("q", ())
+    assert torch.asarray(single, dtype=torch.int64).tolist() == [0]
+    x = torch.arange(3.0)
+    same = torch.asarray(x.__dlpack__())
+    assert same.data_ptr() == x.data_ptr()
+    assert torch.asarray(x.__dlpack__(), dtype=torch.float64).dtype is torch.float64

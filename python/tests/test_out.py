@@ -198,3 +198,22 @@ def test_in_place_forms_refuse_inputs_that_overlap_them_in_part() -> None:
     with pytest.raises(RuntimeError, match=SHARED):
         mask[:4].masked_fill_(mask[1:5], True)
     assert mask[:4].masked_fill_(mask[:4], False).tolist() == [False] * 4
+
+
+def test_makers_compute_in_the_dtype_of_their_target() -> None:
+    whole = torch.empty(3, dtype=torch.int64)
+    torch.linspace(0, 5, 3, out=whole)
+    assert whole.tolist() == [0, 2, 5]
+    double = torch.empty(4, dtype=torch.float64)
+    torch.manual_seed(3)
+    torch.rand(4, out=double)
+    torch.manual_seed(3)
+    assert torch.equal(double, torch.rand(4, dtype=torch.float64))
+    with pytest.raises(RuntimeError, match=r"float64 does not match dtype of out parameter"):
+        torch.zeros(4, dtype=torch.float64, out=torch.empty(4))
+
+
+def test_spaced_numbers_fill_a_target_of_their_size_in_its_shape() -> None:
+    x = torch.zeros(2, 3)
+    torch.arange(4.0, out=x[:, 1:])
+    assert x.tolist() == [[0.0, 0.0, 1.0], [0.0, 2.0, 3.0]]

@@ -243,6 +243,7 @@ fn traits(op: &Op<'_>) -> TokenStream {
         ("checks_sharing", "CHECKS_SHARING"),
         ("writes_one_value", "WRITES_ONE_VALUE"),
         ("resizes_self", "RESIZES_SELF"),
+        ("fills_out", "FILLS_OUT"),
     ] {
         if op.has(word) {
             flags.push(flag);

@@ -53,6 +53,7 @@ const WORDS: &[&str] = &[
     "checks_sharing",
     "writes_one_value",
     "resizes_self",
+    "fills_out",
     "apart",
     "separate",
     "not_differentiable",

@@ -38,6 +38,7 @@ use syn::parse_macro_input;
 /// | `whole` | the `composite` does its work itself: who answers ops sees the op, not what it is made of |
 /// | `checks_sharing` | the in-place kernel says itself which inputs may share memory with `self` |
 /// | `writes_one_value` | the in-place form writes the same everywhere: elements of `self` may share memory |
+/// | `fills_out` | a target of `out=` with as many elements keeps its shape |
 /// | `resizes_self` | the in-place form gives `self` the result's shape |
 /// | `apart`, `apart(a, ..)` | tensors (all, or these) that `out=` may be, but not overlap in part; element-by-element kernels need no word |
 /// | `separate`, `separate(a, ..)` | tensors that `out=` may share no element with |

@@ -17,7 +17,7 @@ use crate::dispatch::{
 };
 use crate::error::{bail, ensure};
 use crate::site::{Scope, Site};
-use crate::tensor::Writer;
+use crate::tensor::{Writer, contiguous_strides};
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 use std::panic::Location;
@@ -335,7 +335,7 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
             return Ok(());
         }
         check_separate_outs(def, args, outs)?;
-        let results = match run(def, args)? {
+        let results = match run(def, &in_dtype_of(def, args, outs)?)? {
             outputs @ (Outputs::One(_) | Outputs::Tensors(_)) => outputs.tensors(),
             Outputs::Number(_) => bail!(runtime, "{}() has no out= form", def.name),
         };
@@ -352,10 +352,42 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
             check_apart_out(def, args, out, result.shape())?;
         }
         for (result, out) in results.iter().zip(outs) {
-            out.resize_output(result.shape())?;
-            out.copy_data(result)?;
+            if def.is(Traits::FILLS_OUT) && out.numel() == result.numel() {
+                let strides = contiguous_strides(out.shape());
+                out.copy_data(&result.alias_with(out.shape(), &strides, 0)?)?;
+            } else {
+                out.resize_output(result.shape())?;
+                out.copy_data(result)?;
+            }
             count_write(out, Writer::Out(&def.name));
         }
         Ok(())
     })
+}
+
+/// The arguments of an op that makes a tensor of none, with the dtype of the target: that is the one to compute in.
+///
+/// # Errors
+/// `RuntimeError` if another was asked for.
+fn in_dtype_of<'a>(
+    def: &OpDef,
+    args: &[Arg<'a>],
+    outs: &[&Tensor],
+) -> Result<SmallVec<[Arg<'a>; 8]>> {
+    let mut args: SmallVec<[Arg<'a>; 8]> = SmallVec::from_slice(args);
+    let is_maker = def.args.iter().all(|arg| matches!(arg.kind, ArgKind::Plain | ArgKind::Number));
+    let at = def.args.iter().position(|arg| arg.name == "dtype");
+    if let (true, Some(at), [out]) = (is_maker, at, outs) {
+        match args[at] {
+            Arg::DType(dtype) => ensure!(
+                dtype == out.dtype(),
+                runtime,
+                "dtype torch.{} does not match dtype of out parameter (torch.{})",
+                dtype.name(),
+                out.dtype().name()
+            ),
+            _ => args[at] = Arg::DType(out.dtype()),
+        }
+    }
+    Ok(args)
 }

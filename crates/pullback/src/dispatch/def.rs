@@ -128,6 +128,8 @@ impl Traits {
     pub const WRITES_ONE_VALUE: Traits = Traits(262_144);
     /// The in-place form gives its target the result's shape.
     pub const RESIZES_SELF: Traits = Traits(524_288);
+    /// A target of `out=` with as many elements as the result keeps its shape.
+    pub const FILLS_OUT: Traits = Traits(8_388_608);
     /// Numbers beside half-precision tensors are not rounded to halves first.
     pub const WIDE_NUMBERS: Traits = Traits(1_048_576);
     /// A composite that is made of no other ops.

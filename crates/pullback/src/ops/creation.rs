@@ -398,6 +398,7 @@ fn arithmetic_series(start: Scalar, end: Scalar, step: Scalar, options: Options)
 #[op(
     "arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     out,
+    fills_out,
     not_differentiable
 )]
 impl Arange {
@@ -470,6 +471,7 @@ impl ArangeStart {
 #[op(
     "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     out,
+    fills_out,
     not_differentiable
 )]
 impl ArangeStartStep {

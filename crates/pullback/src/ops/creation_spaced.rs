@@ -73,6 +73,7 @@ fn spaced(start: Scalar, end: Scalar) -> DType {
 #[op(
     "linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     out,
+    fills_out,
     not_differentiable
 )]
 impl Linspace {
@@ -103,6 +104,7 @@ impl Linspace {
 #[op(
     "logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     out,
+    fills_out,
     not_differentiable
 )]
 impl Logspace {
@@ -132,7 +134,8 @@ impl Logspace {
 
 /// As `linspace` with both bounds in 0-dim tensors.
 #[op("linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, not_differentiable, method = linspace_tensor_tensor)]
+     out,
+    fills_out, not_differentiable, method = linspace_tensor_tensor)]
 impl LinspaceTensorTensor {
     fn cpu(
         start: &Tensor,
@@ -156,7 +159,8 @@ impl LinspaceTensorTensor {
 
 /// As `linspace` with the first bound in a 0-dim tensor.
 #[op("linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, not_differentiable, method = linspace_tensor_scalar)]
+     out,
+    fills_out, not_differentiable, method = linspace_tensor_scalar)]
 impl LinspaceTensorScalar {
     fn cpu(
         start: &Tensor,
@@ -180,7 +184,8 @@ impl LinspaceTensorScalar {
 
 /// As `linspace` with the last bound in a 0-dim tensor.
 #[op("linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, not_differentiable, method = linspace_scalar_tensor)]
+     out,
+    fills_out, not_differentiable, method = linspace_scalar_tensor)]
 impl LinspaceScalarTensor {
     fn cpu(
         start: Scalar,
@@ -204,7 +209,8 @@ impl LinspaceScalarTensor {
 
 /// As `logspace` with both bounds in 0-dim tensors.
 #[op("logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, not_differentiable, method = logspace_tensor_tensor)]
+     out,
+    fills_out, not_differentiable, method = logspace_tensor_tensor)]
 impl LogspaceTensorTensor {
     fn cpu(
         start: &Tensor,
@@ -229,7 +235,8 @@ impl LogspaceTensorTensor {
 
 /// As `logspace` with the first bound in a 0-dim tensor.
 #[op("logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, not_differentiable, method = logspace_tensor_scalar)]
+     out,
+    fills_out, not_differentiable, method = logspace_tensor_scalar)]
 impl LogspaceTensorScalar {
     fn cpu(
         start: &Tensor,
@@ -254,7 +261,8 @@ impl LogspaceTensorScalar {
 
 /// As `logspace` with the last bound in a 0-dim tensor.
 #[op("logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-     out, not_differentiable, method = logspace_scalar_tensor)]
+     out,
+    fills_out, not_differentiable, method = logspace_scalar_tensor)]
 impl LogspaceScalarTensor {
     fn cpu(
         start: Scalar,

@@ -424,12 +424,35 @@ pub(crate) fn asarray(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply
     let device = device_option(device.as_ref(), "asarray")?;
     let copy = flag(copy.as_ref().filter(|c| !c.is_none()))?;
     let data = data.expect("required");
-    let made = from_data(&data, dtype, device, copy)?;
+    let made = match shown_memory(&data, dtype)? {
+        Some(tensor) if copy => tensor.copied(dtype.unwrap_or(tensor.dtype())).map_err(raise)?,
+        Some(tensor) => tensor.to_dtype(dtype.unwrap_or(tensor.dtype())).map_err(raise)?,
+        None => from_data(&data, dtype, device, copy)?,
+    };
     let requires_grad = flag(requires_grad.as_ref())?;
     if requires_grad && as_tensor(&data).is_some_and(|t| t.is_same(&made)) {
         return finish(py, made.detached_alias().map_err(raise)?, true);
     }
     finish(py, made, requires_grad)
+}
+
+/// What shows its memory in ways that only `asarray` takes: a DLPack capsule, or the buffer protocol, whose bytes are a vector
+/// of the dtype asked for.
+fn shown_memory(data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Option<Tensor>> {
+    if data.is_instance_of::<pyo3::types::PyCapsule>() {
+        return super::dlpack::import(data).map(Some);
+    }
+    // SAFETY: a live object; the answer is a flag.
+    let has_buffer = unsafe { pyo3::ffi::PyObject_CheckBuffer(data.as_ptr()) } != 0;
+    let is_known = as_tensor(data).is_some()
+        || Plain::read(data).is_some()
+        || super::numpy::is_array(data)
+        || data.hasattr("__array_interface__")?
+        || data.hasattr("__dlpack__")?;
+    if !has_buffer || is_known {
+        return Ok(None);
+    }
+    super::numpy::over_buffer(data, dtype.unwrap_or_else(default_dtype), -1, 0).map(Some)
 }
 
 /// `x.new_tensor(data, *, dtype, device, requires_grad)`.

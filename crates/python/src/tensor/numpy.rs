@@ -238,10 +238,27 @@ pub(crate) fn frombuffer(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Re
     };
     let count = count.map_or(Ok(-1), |c| crate::convert::to_int(&c))?;
     let offset = offset.map_or(Ok(0), |o| crate::convert::to_int(&o))?;
-    let view = py
-        .import("builtins")?
-        .call_method1("memoryview", (buffer,))
-        .map_err(|_| PyValueError::new_err("object does not implement Python buffer protocol."))?;
+    let tensor = over_buffer(&buffer, dtype, count, offset)?;
+    if requires_grad.is_some_and(|r| r.is_truthy().unwrap_or(false)) {
+        crate::result::require_grad(&tensor)?;
+    }
+    Ok(wrap_bound(py, tensor)?.into_ptr())
+}
+
+/// A vector over the memory of an object with the buffer protocol: `count` elements (-1: all) from `offset` bytes on.
+pub(crate) fn over_buffer(
+    buffer: &Bound<'_, PyAny>,
+    dtype: DType,
+    count: i64,
+    offset: i64,
+) -> PyResult<Tensor> {
+    let view =
+        buffer.py().import("builtins")?.call_method1("memoryview", (buffer,)).map_err(|_| {
+            PyValueError::new_err("object does not implement Python buffer protocol.")
+        })?;
+    // (A single element shows no sizes.)
+    let is_single = view.getattr("ndim")?.extract::<usize>()? == 0;
+    let view = if is_single { view.call_method1("cast", ("B",))? } else { view };
     let bytes = pyo3::buffer::PyUntypedBuffer::get(&view)?;
     let (length, size) = (bytes.len_bytes() as i64, dtype.size() as i64);
     if length == 0 || count == 0 {
@@ -284,11 +301,7 @@ pub(crate) fn frombuffer(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Re
             Keeper::new(BufferKeeper { _bytes: bytes, _view: Held::new(view.unbind()) }),
         )
     };
-    let tensor = tensor.map_err(raise)?;
-    if requires_grad.is_some_and(|r| r.is_truthy().unwrap_or(false)) {
-        crate::result::require_grad(&tensor)?;
-    }
-    Ok(wrap_bound(py, tensor)?.into_ptr())
+    tensor.map_err(raise)
 }
 
 /// An exported buffer and the object it came from.

@@ -127,7 +127,7 @@ impl BitwiseXor {
 }
 
 /// Every bit flipped; for bool the negation.
-#[op("bitwise_not(Tensor self) -> Tensor", inplace = method, out, not_differentiable, meta = broadcast, cpu = bitwise_not,
+#[op("bitwise_not(Tensor self) -> Tensor", inplace = method, exact_out, not_differentiable, meta = broadcast, cpu = bitwise_not,
      batch = pointwise)]
 impl BitwiseNot {
     fn samples(s: &Sampler) -> Vec<Sample> {

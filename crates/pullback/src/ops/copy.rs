@@ -192,7 +192,7 @@ impl Zero {
 }
 
 /// The complex conjugate of every element, computed at once.
-#[op("conj_physical(Tensor self) -> Tensor", inplace, out, meta = broadcast, cpu = conj,
+#[op("conj_physical(Tensor self) -> Tensor", inplace, exact_out, meta = broadcast, cpu = conj,
      batch = pointwise, samples = unary, jvp = linear, sparse = values)]
 impl ConjPhysical {
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {

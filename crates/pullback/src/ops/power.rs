@@ -211,7 +211,7 @@ impl Nextafter {
 }
 
 /// Whether the sign of a number is set, of zero and NaN too.
-#[op("signbit(Tensor self) -> Tensor", out, not_differentiable, batch = pass, sparse = values)]
+#[op("signbit(Tensor self) -> Tensor", exact_out, not_differentiable, batch = pass, sparse = values)]
 impl Signbit {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         ensure!(

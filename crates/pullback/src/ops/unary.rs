@@ -54,7 +54,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 ];
 
 /// The negative: `out[i] = -self[i]`. Integers wrap; bool is refused.
-#[op("neg(Tensor self) -> Tensor", inplace, out, alias("negative"), meta = broadcast, cpu = neg, batch = pointwise,
+#[op("neg(Tensor self) -> Tensor", inplace, exact_out, alias("negative"), meta = broadcast, cpu = neg, batch = pointwise,
      jvp = linear, samples = unary, sparse = values)]
 impl Neg {
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -83,7 +83,7 @@ impl Abs {
 }
 
 /// -1, 0 or 1 by the sign; 0 for NaN. The gradient is 0. Complex numbers are refused.
-#[op("sign(Tensor self) -> Tensor", inplace = method, out, meta = broadcast, cpu = sign, batch = pointwise, jvp = elementwise,
+#[op("sign(Tensor self) -> Tensor", inplace = method, exact_out, meta = broadcast, cpu = sign, batch = pointwise, jvp = elementwise,
      samples = unary_nonzero, sparse = values)]
 impl Sign {
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -92,7 +92,7 @@ impl Sign {
 }
 
 /// `self / |self|`, 0 at 0: the sign, or for complex numbers the direction.
-#[op("sgn(Tensor self) -> Tensor", inplace = method, out, meta = broadcast, cpu = sgn, batch = pointwise,
+#[op("sgn(Tensor self) -> Tensor", inplace = method, exact_out, meta = broadcast, cpu = sgn, batch = pointwise,
      samples = unary_nonzero, sparse = values)]
 impl Sgn {
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
@@ -217,7 +217,7 @@ impl ResolveNeg {
 }
 
 /// The largest whole number not above each element; integers are copied. The gradient is 0.
-#[op("floor(Tensor self) -> Tensor", inplace, out, meta = broadcast, cpu = floor, batch = pointwise,
+#[op("floor(Tensor self) -> Tensor", inplace, exact_out, meta = broadcast, cpu = floor, batch = pointwise,
      jvp = elementwise, samples = unary, sparse = values)]
 impl Floor {
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -226,7 +226,7 @@ impl Floor {
 }
 
 /// The smallest whole number not below each element; integers are copied. The gradient is 0.
-#[op("ceil(Tensor self) -> Tensor", inplace, out, meta = broadcast, cpu = ceil, batch = pointwise,
+#[op("ceil(Tensor self) -> Tensor", inplace, exact_out, meta = broadcast, cpu = ceil, batch = pointwise,
      jvp = elementwise, samples = unary, sparse = values)]
 impl Ceil {
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -235,7 +235,7 @@ impl Ceil {
 }
 
 /// The nearest whole number, ties to even; integers are copied. The gradient is 0.
-#[op("round(Tensor self) -> Tensor", inplace, out, batch = pointwise, meta = broadcast, jvp = elementwise, samples = unary, sparse = values)]
+#[op("round(Tensor self) -> Tensor", inplace, exact_out, batch = pointwise, meta = broadcast, jvp = elementwise, samples = unary, sparse = values)]
 impl Round {
     fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {
         elementwise::round(iter, 0)
@@ -272,7 +272,7 @@ impl RoundDecimals {
 }
 
 /// The whole part, towards zero; integers are copied. The gradient is 0.
-#[op("trunc(Tensor self) -> Tensor", inplace, out, alias("fix"), meta = broadcast, cpu = trunc, batch = pointwise,
+#[op("trunc(Tensor self) -> Tensor", inplace, exact_out, alias("fix"), meta = broadcast, cpu = trunc, batch = pointwise,
      jvp = elementwise, samples = unary, sparse = values)]
 impl Trunc {
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -281,7 +281,7 @@ impl Trunc {
 }
 
 /// What rounding towards zero leaves: `self - trunc(self)`.
-#[op("frac(Tensor self) -> Tensor", inplace, out, meta = broadcast, cpu = frac, batch = pointwise,
+#[op("frac(Tensor self) -> Tensor", inplace, exact_out, meta = broadcast, cpu = frac, batch = pointwise,
      jvp = elementwise, samples = unary, sparse = values)]
 impl Frac {
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -291,7 +291,7 @@ impl Frac {
 
 /// NaN replaced by `nan` (0), positive infinity by `posinf` (the dtype's largest number) and negative
 /// infinity by `neginf` (its smallest). The gradient there is 0.
-#[op("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", inplace, out,
+#[op("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", inplace, exact_out,
      meta = broadcast, batch = pointwise, sparse = values)]
 impl NanToNum {
     fn cpu(

@@ -135,7 +135,13 @@ impl SliceScatter {
         vec![
             bad(s, [&[2, 3], &[3]], [0, 1], runtime, "src size = [3], slice size = [1, 3]"),
             bad(s, [&[2], &[2]], [0, 0, 2, 0], runtime, "slice step must be positive"),
-            bad(s, [&[], &[]], [0], runtime, "slice() cannot be applied to a 0-dim tensor."),
+            bad(
+                s,
+                [&[], &[]],
+                [0],
+                ErrorKind::Index,
+                "slice() cannot be applied to a 0-dim tensor.",
+            ),
             bad(s, [&[2], &[2]], [1], ErrorKind::Index, "Dimension out of range"),
         ]
     }

@@ -170,7 +170,7 @@ fn sliced(places: Places, dim: usize, start: i64, end: i64, step: i64) -> Result
 
 /// `slice`.
 pub(crate) fn narrow(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
-    ensure!(tensor(args, 0).ndim() > 0, runtime, "slice() cannot be applied to a 0-dim tensor.");
+    ensure!(tensor(args, 0).ndim() > 0, index, "slice() cannot be applied to a 0-dim tensor.");
     let (places, dim) = along(args, 1)?;
     let size = places.shape[dim];
     let given = |index: usize| match args.get(index) {

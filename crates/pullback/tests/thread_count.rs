@@ -227,6 +227,9 @@ fn large(def: &'static OpDef, growth: Growth, values: &[Value]) -> Result<Option
         return Ok(None);
     };
     let first = count(def, &first)?;
+    if first > LARGEST {
+        return Ok(None);
+    }
     let begin = Instant::now();
     let second = count(def, &second)?;
     // Results grow by a power of what their inputs grow by.

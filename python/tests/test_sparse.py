@@ -233,3 +233,42 @@ def test_values_of_ops_do_not_depend_on_sparse_tensors_elsewhere() -> None:
     other = example().to_sparse()
     assert torch.equal(slope(), alone)
     del other
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_indices_that_were_written_to_are_found_out(name: str) -> None:
+    shown = {
+        "sparse_coo": ["_indices"],
+        "sparse_csr": ["crow_indices", "col_indices"],
+        "sparse_csc": ["ccol_indices", "row_indices"],
+        "sparse_bsr": ["crow_indices", "col_indices"],
+        "sparse_bsc": ["ccol_indices", "row_indices"],
+    }
+    for part in shown[name]:
+        for wrong in (7, -1, 2**62):
+            x = laid_out(example(), name)
+            getattr(x, part)().fill_(wrong)
+            uses = [
+                lambda x: x.to_dense(),
+                lambda x: x @ example().t(),
+                lambda x: x + x,
+                lambda x: x * example(),
+                lambda x: x.t(),
+                lambda x: x[0],
+                lambda x: x.sum(0),
+            ]
+            for use in uses:
+                with pytest.raises(RuntimeError, match="were written to"):
+                    use(x)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_sparse_tensors_keep_their_sizes_and_memory(name: str) -> None:
+    x = laid_out(example(), name)
+    with pytest.raises(RuntimeError, match=r"resize_\(\) to \[1, 1\] is not for tensors of layout"):
+        x.resize_(1, 1)
+    with pytest.raises(RuntimeError, match=r"set_\(\) is not for sparse tensors"):
+        x.set_(torch.ones(2, dtype=torch.float64))
+    with pytest.raises(RuntimeError, match=r"set_\(\) is not for sparse tensors"):
+        torch.ones(2, dtype=torch.float64).set_(x)
+    assert torch.equal(x.to_dense(), example())

@@ -288,6 +288,12 @@ impl Tensor {
     /// # Errors
     /// `RuntimeError` for tensors that require grad, outside of inference mode, and memory that cannot grow.
     pub fn resize(&self, shape: &[i64]) -> Result<()> {
+        ensure!(
+            !self.is_sparse(),
+            runtime,
+            "resize_() to {shape:?} is not for tensors of layout torch.{}: use sparse_resize_()",
+            self.layout().name()
+        );
         self.check_version_writable()?;
         if !mode::is_inference_mode() {
             if self.requires_grad() {
@@ -312,6 +318,13 @@ impl Tensor {
             "Could not set tensor of type {} to a tensor of type {}",
             source.dtype().scalar_name(),
             self.dtype().scalar_name()
+        );
+        ensure!(
+            !self.is_sparse() && !source.is_sparse(),
+            runtime,
+            "set_() is not for sparse tensors, whose elements are not in one storage: got layouts torch.{} and torch.{}",
+            self.layout().name(),
+            source.layout().name()
         );
         self.check_version_writable()?;
         crate::autograd::check_inplace(self, source.requires_grad())?;

@@ -2,7 +2,7 @@
 
 use super::{differs, for_all, replace, tensor_slots, text};
 use pullback::autograd::{Options, call, call_inplace, grad};
-use pullback::dispatch::{Arg, Kernel, OpDef, Traits, Value};
+use pullback::dispatch::{Arg, OpDef, Traits, Value};
 use pullback::gradcheck::Sample;
 use pullback::{DType, ErrorKind, Layout, Result, Tensor};
 use std::cell::RefCell;
@@ -13,12 +13,43 @@ type Slots = Vec<(usize, usize, Tensor)>;
 
 /// Whether an op is about sparse tensors, which samples are not: conversions, accessors, products of its own.
 pub(super) fn is_for_sparse(def: &OpDef) -> bool {
-    let name = def.name.trim_start_matches('_');
-    let of_sparse = def.sparse.kernel().is_some() && matches!(def.kernel, Kernel::Function(_));
-    of_sparse
-        || name.contains("sparse")
-        || ["coalesce", "coalesced_", "_coalesced_"].contains(&def.name)
+    FOR_SPARSE.contains(&def.name)
 }
+
+const FOR_SPARSE: &[&str] = &[
+    "_coalesce",
+    "_coalesced_",
+    "_indices",
+    "_nnz",
+    "_sparse_compressed_tensor_unsafe",
+    "_sparse_coo_tensor_unsafe",
+    "_sparse_mm",
+    "_sparse_sum",
+    "_to_dense",
+    "_to_sparse",
+    "_values",
+    "_values_at",
+    "ccol_indices",
+    "coalesce",
+    "col_indices",
+    "crow_indices",
+    "dense_dim",
+    "indices",
+    "is_coalesced",
+    "row_indices",
+    "sparse_coo_tensor",
+    "sparse_dim",
+    "sparse_mask",
+    "sparse_resize_",
+    "sparse_resize_and_clear_",
+    "sparse_sampled_addmm",
+    "to_sparse",
+    "to_sparse_bsc",
+    "to_sparse_bsr",
+    "to_sparse_csc",
+    "to_sparse_csr",
+    "values",
+];
 
 /// Ops that take a sparse tensor beside a number, or another of its shape, which no sample has: `tests/sparse.rs` does.
 const WITH_NUMBERS: &[&str] = &["copy_", "div.Tensor", "floor_divide"];

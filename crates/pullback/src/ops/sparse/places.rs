@@ -4,7 +4,7 @@
 //! compared by their number in row-major order, which fits 64 bits because sizes are bounded. Invariant: coordinates lie
 //! within the sizes.
 
-use crate::error::ensure;
+use crate::error::{bail, ensure};
 use crate::ops::join::cat;
 use crate::tensor::{Compressed, Coo, Layout, Sparse, shape::list};
 use crate::{DType, Dims, MemoryFormat, Result, Tensor, TensorSpec};
@@ -27,12 +27,16 @@ impl Places {
     pub(super) fn of(tensor: &Tensor) -> Result<Places> {
         let parts = super::parts(tensor)?;
         match &*parts {
-            Sparse::Coo(coo) => Ok(Places {
-                indices: rows_of(&coo.indices)?,
-                values: coo.values.clone(),
-                shape: tensor.shape().into(),
-                is_coalesced: coo.is_coalesced,
-            }),
+            Sparse::Coo(coo) => {
+                let indices = rows_of(&coo.indices)?;
+                check_written(&indices, tensor.shape())?;
+                Ok(Places {
+                    indices,
+                    values: coo.values.clone(),
+                    shape: tensor.shape().into(),
+                    is_coalesced: coo.is_coalesced,
+                })
+            }
             Sparse::Compressed(compressed) => unpacked(tensor, compressed),
         }
     }
@@ -244,7 +248,21 @@ fn unpacked(tensor: &Tensor, parts: &Compressed) -> Result<Places> {
         let starts = &starts[(batch * (major + 1)) as usize..][..=major as usize];
         let minors = &minors[batch as usize * each..][..each];
         for (line, ends) in starts.windows(2).enumerate() {
-            for &minor in &minors[ends[0] as usize..ends[1] as usize] {
+            let line_of = usize::try_from(ends[0]).ok().zip(usize::try_from(ends[1]).ok());
+            let in_line = line_of.and_then(|(first, last)| minors.get(first..last));
+            let size = if by_rows { columns / block_columns } else { rows / block_rows };
+            let is_valid = |list: &&[i64]| list.iter().all(|minor| (0..size).contains(minor));
+            let Some(in_line) = in_line.filter(is_valid) else {
+                bail!(
+                    runtime,
+                    "the indices of a {} tensor of sizes {} were written to: line {line} reaches from {} to {} of {each} values, in columns or rows below {size}",
+                    tensor.layout().spelled(),
+                    list(shape),
+                    ends[0],
+                    ends[1]
+                );
+            };
+            for &minor in in_line {
                 let (row, column) =
                     if by_rows { (line as i64, minor) } else { (minor, line as i64) };
                 for x in 0..block_rows {
@@ -351,6 +369,21 @@ fn starts(blocks: &[i64], (batches, major, minor): (i64, i64, i64), each: i64) -
         }
     }
     Ok(starts)
+}
+
+/// Refuses coordinates beyond the sizes: constructors check them, but `_indices()` and `indices()` show the memory they are
+/// in, which anybody may write to.
+fn check_written(indices: &[Vec<i64>], shape: &[i64]) -> Result<()> {
+    for (dim, (row, &size)) in indices.iter().zip(shape).enumerate() {
+        if let Some(wrong) = row.iter().find(|&&index| !(0..size).contains(&index)) {
+            bail!(
+                runtime,
+                "the indices of a sparse tensor of sizes {} were written to: {wrong} is out of bounds for dimension {dim} with size {size}",
+                list(shape)
+            );
+        }
+    }
+    Ok(())
 }
 
 /// How many blocks each batch has, which must be the same for all.

@@ -318,6 +318,8 @@ pub(crate) unsafe fn product<T: Blocked>(
     unsafe {
         if sizes.k == 0 || alpha == T::default() {
             small::scale(sizes, c, beta);
+        } else if sizes.k == 1 && sizes.m > 1 && sizes.n >= small::WIDE && c.cs == 1 && b.cs == 1 {
+            small::outer(sizes, c, a, b, alpha, beta, threads);
         } else if (sizes.n == 1 || sizes.m == 1) && sizes.work() > TINY {
             gemv::product(sizes, c, a, b, alpha, beta, threads);
         } else if sizes.n == 1 && sizes.m > 1 {

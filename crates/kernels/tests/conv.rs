@@ -167,6 +167,14 @@ fn larger_and_special_convolutions_equal_the_naive_twin() {
         check(&mut rng, dtype, &[9, 20, 7, 7], &[71, 20, 3, 3], &conv2(1, 1, 1));
         check(&mut rng, dtype, &[2, 36, 9, 9], &[34, 18, 5, 4], &conv2(1, 2, 2));
         check(&mut rng, dtype, &[2, 16, 9, 9], &[20, 16, 1, 1], &conv2(1, 0, 1));
+        // Rows of the kernel as runs: of few channels, in groups, with steps, dilated in one direction only.
+        check(&mut rng, dtype, &[2, 32, 8, 8], &[16, 32, 3, 3], &conv2(1, 1, 1));
+        check(&mut rng, dtype, &[1, 30, 8, 9], &[96, 10, 3, 5], &conv2(2, 1, 3));
+        check(&mut rng, dtype, &[3, 24, 9, 8], &[32, 12, 3, 2], &wide);
+        let tall = Conv { dilation: [1, 2].as_slice().into(), ..conv2(1, 1, 1) };
+        check(&mut rng, dtype, &[2, 17, 11, 9], &[33, 17, 3, 3], &tall);
+        check(&mut rng, dtype, &[2, 3, 21, 20], &[24, 3, 7, 7], &conv2(2, 3, 1));
+        check(&mut rng, dtype, &[1, 180, 6, 6], &[16, 180, 3, 3], &conv2(1, 1, 1));
         check(&mut rng, dtype, &[2, 12, 19, 19], &[12, 1, 3, 3], &conv2(1, 1, 12));
         check(&mut rng, dtype, &[2, 12, 19, 19], &[12, 1, 5, 5], &conv2(2, 2, 12));
         check(&mut rng, dtype, &[1, 3, 40, 40], &[8, 3, 7, 7], &conv2(2, 3, 1));

@@ -58,6 +58,8 @@ fn products_equal_the_naive_sum() {
             (23, 1030, 96),
             (2, 300, 2),
             (3, 257, 4),
+            (5, 1, 9),
+            (30, 1, 61),
         ] {
             for (alpha, beta) in [(1.0, 0.0), (1.0, 1.0), (2.0, -3.0), (0.0, 2.0)] {
                 check(&mut rng, dtype, m, k, n, alpha, beta);

@@ -1,9 +1,10 @@
 //! Convolution as matrix products whose gathered matrix is never made.
 //!
 //! With the channels of an image side by side (and zeros around it), what output position `p` meets at kernel element `k`
-//! is one run of channels, at `base(p) + shift(k)`. Forward, a tile of (positions, output channels) sums over all runs
-//! against weights packed once; the weight's gradient, a tile of (output channels, channels) per kernel element, sums over
-//! all positions. Any stride and dilation fit. Each sum runs in one order, whatever the tiles and threads.
+//! is one run of channels, at `base(p) + shift(k)`; undilated, the runs of a row of the kernel lie side by side and are one.
+//! Forward, a tile of (positions, output channels) sums over all runs against weights packed once; the weight's gradient, a
+//! tile of (output channels, part of a run), sums over all positions. Any stride and dilation fit. Each sum runs in one
+//! order, whatever the tiles and threads.
 
 use super::Number;
 use super::direct::Weights;
@@ -16,12 +17,14 @@ use std::ops::Range;
 
 /// Positions of all images of a block together that there should be at least.
 const POSITIONS: usize = 192;
-/// Channels that are summed over at a time, so that a block of weights stays in the cache.
+/// Elements of a run that are summed over at a time, so that a block of weights stays in the cache.
 const DEPTH: usize = 512;
-/// Fewest channels on both sides for which this way pays.
+/// Fewest elements of a run, and fewest output channels, for which this way pays.
 const CHANNELS: usize = 16;
 /// The least part of a tile that must be filled on average for this way to pay.
 const USEFUL: f64 = 0.6;
+/// Kernel elements from which whole squares are turned over in registers.
+const SQUARE: usize = 16;
 /// Most elements of a tile.
 const LARGEST: usize = 512;
 
@@ -87,12 +90,12 @@ impl<T: Number> Images<T> {
         }
     }
 
-    /// The distances from a position's base to what it meets at each kernel element.
+    /// The distances from a position's base to the runs that it meets, in the kernel's order.
     fn shifts(&self, g: &Geometry) -> Vec<usize> {
         let mut shifts = Vec::with_capacity(g.kernel_size());
         for d in 0..g.kernel[0] {
             for h in 0..g.kernel[1] {
-                for w in 0..g.kernel[2] {
+                for w in (0..g.kernel[2]).step_by(joined(g)) {
                     let line = d * g.dilation[0] * self.padded[1] + h * g.dilation[1];
                     shifts.push((line * self.padded[2] + w * g.dilation[2]) * g.in_channels);
                 }
@@ -100,6 +103,11 @@ impl<T: Number> Images<T> {
         }
         shifts
     }
+}
+
+/// How many kernel elements share a run.
+fn joined(g: &Geometry) -> usize {
+    if g.dilation[2] == 1 { g.kernel[2].max(1) } else { 1 }
 }
 
 /// How many images are worked on together.
@@ -115,8 +123,10 @@ pub(super) fn forward<T: Number>(
     bias: Option<&[T]>,
     g: &Geometry,
 ) -> bool {
-    let outputs = g.output_size();
-    if g.in_channels < CHANNELS || g.out_channels < CHANNELS || out.is_empty() {
+    let (outputs, run) = (g.output_size(), joined(g) * g.in_channels);
+    // Few channels are better read in shifted rows, where there are such rows.
+    let least = if g.stride == [1; 3] { g.in_channels } else { run };
+    if least < CHANNELS || g.out_channels < CHANNELS || out.is_empty() {
         return false;
     }
     let images = together(g);
@@ -142,9 +152,9 @@ pub(super) fn forward<T: Number>(
                 sums.fill(T::default());
                 let weights = &packed[(group * blocks + block) * depth * micro.columns..];
                 for (k, shift) in shifts.iter().enumerate() {
-                    for c in (0..g.in_channels).step_by(DEPTH) {
-                        let run = DEPTH.min(g.in_channels - c);
-                        let weights = weights[(k * g.in_channels + c) * micro.columns..].as_ptr();
+                    for c in (0..run).step_by(DEPTH) {
+                        let depth = DEPTH.min(run - c);
+                        let weights = weights[(k * run + c) * micro.columns..].as_ptr();
                         for tile in 0..positions.div_ceil(micro.rows) {
                             let at = tile * micro.rows;
                             // SAFETY: bases and shifts lead to runs inside the images; weights are packed in such
@@ -152,7 +162,7 @@ pub(super) fn forward<T: Number>(
                             unsafe {
                                 let x = input.data.as_ptr().add(shift + c);
                                 let sums = sums.as_mut_ptr().add(at * micro.columns);
-                                (micro.runs)(&bases[at..at + micro.rows], x, weights, run, sums);
+                                (micro.runs)(&bases[at..at + micro.rows], x, weights, depth, sums);
                             }
                         }
                     }
@@ -242,15 +252,14 @@ fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, columns: usize) -> Vec
 
 /// The weight's gradient if this way fits; says whether it did.
 pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: &Geometry) -> bool {
-    let (outputs, kernel) = (g.output_size(), g.kernel_size());
-    if g.in_channels < CHANNELS || g.out_channels < CHANNELS || outputs == 0 || out.is_empty() {
+    let (outputs, run) = (g.output_size(), joined(g) * g.in_channels);
+    if run < CHANNELS || g.out_channels < CHANNELS || outputs == 0 || out.is_empty() {
         return false;
     }
-    let Some(micro) = best::<T>(Some(g.out_channels), g.in_channels) else { return false };
+    let Some(micro) = best::<T>(Some(g.out_channels), run) else { return false };
     let (rows, columns) = (micro.rows, micro.columns);
     let images = together(g);
-    let (row_blocks, column_blocks) =
-        (g.out_channels.div_ceil(rows), g.in_channels.div_ceil(columns));
+    let (row_blocks, column_blocks) = (g.out_channels.div_ceil(rows), run.div_ceil(columns));
     let channels = g.groups * g.out_channels;
     let shared = SharedMut::new(out);
     // Threads own rows of the weight; how many does not show in the sums.
@@ -260,11 +269,12 @@ pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: 
         let mut input = Images::new(g, images, columns);
         let shifts = input.shifts(g);
         let mut packed = vec![T::default(); images * outputs * rows];
+        let (size, tiles) = (rows * columns, shifts.len() * column_blocks);
+        let mut sums = vec![T::default(); each * tiles * size];
+        let mut lines = vec![T::default(); shifts.len() * run];
         for task in tasks {
             let (group, part) = (task / parts, task % parts);
             let own = part * each..row_blocks.min((part + 1) * each);
-            let size = rows * columns;
-            let mut sums = vec![T::default(); own.len() * kernel * column_blocks * size];
             let mut tile = [T::default(); LARGEST];
             for first in (0..g.batch).step_by(images) {
                 let these = first..g.batch.min(first + images);
@@ -301,28 +311,43 @@ pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: 
                     }
                 }
             }
-            let blocks = sums.chunks_exact(kernel * column_blocks * size);
-            for (block, sums) in own.zip(blocks) {
+            for (block, sums) in own.zip(sums.chunks_exact(tiles * size)) {
                 for o in block * rows..g.out_channels.min((block + 1) * rows) {
-                    let start = (group * g.out_channels + o) * g.in_channels * kernel;
-                    // SAFETY: the task owns these rows.
-                    let out = unsafe { shared.slice(start..start + g.in_channels * kernel) };
-                    for (column, out) in out.chunks_mut(columns * kernel).enumerate() {
-                        let from = sums[column * size + (o - block * rows) * columns..].as_ptr();
-                        let bytes = size_of::<T>() as isize;
-                        let strides =
-                            (kernel as isize * bytes, (column_blocks * size) as isize * bytes);
-                        let (to, channels) = (out.as_mut_ptr().cast(), out.len() / kernel);
-                        // SAFETY: a tile for each kernel element, and so many of them for each channel.
-                        unsafe {
-                            copy_tile::<T, false>(to, from.cast(), strides, (kernel, channels));
+                    let row = (o - block * rows) * columns;
+                    for (line, sums) in
+                        lines.chunks_exact_mut(run).zip(sums.chunks_exact(column_blocks * size))
+                    {
+                        for (to, tile) in line.chunks_mut(columns).zip(sums.chunks_exact(size)) {
+                            to.copy_from_slice(&tile[row..row + to.len()]);
                         }
                     }
+                    let start = (group * g.out_channels + o) * lines.len();
+                    // SAFETY: the task owns these rows.
+                    let out = unsafe { shared.slice(start..start + lines.len()) };
+                    turn_kernels(out, &lines, g);
                 }
             }
         }
     });
     true
+}
+
+/// Turns (kernel elements, channels) into (channels, kernel elements).
+fn turn_kernels<T: Number>(to: &mut [T], from: &[T], g: &Geometry) {
+    let (kernel, channels, size) = (g.kernel_size(), g.in_channels, size_of::<T>() as isize);
+    if kernel < SQUARE {
+        for (k, line) in from.chunks_exact(channels).enumerate() {
+            for (to, &value) in to[k..].iter_mut().step_by(kernel).zip(line) {
+                *to = value;
+            }
+        }
+        return;
+    }
+    assert!(to.len() == kernel * channels && from.len() == to.len());
+    let strides = (kernel as isize * size, channels as isize * size);
+    let (to, from) = (to.as_mut_ptr().cast(), from.as_ptr().cast());
+    // SAFETY: so many runs of `channels` elements as kernel elements, and the other way about.
+    unsafe { copy_tile::<T, false>(to, from, strides, (kernel, channels)) };
 }
 
 /// Turns (channels, positions) gradients into positions of `rows` channels, of which those past `channels` stay.

@@ -186,6 +186,12 @@ mod x86 {
         single_6x4, single_6x4_of_runs, SINGLE_6X4, __m512, f32, 6 x 4, "avx512f";
         double_8x3, double_8x3_of_runs, DOUBLE_8X3, __m512d, f64, 8 x 3, "avx512f";
         double_6x4, double_6x4_of_runs, DOUBLE_6X4, __m512d, f64, 6 x 4, "avx512f";
+        single_8x2, single_8x2_of_runs, SINGLE_8X2, __m512, f32, 8 x 2, "avx512f";
+        single_8x1, single_8x1_of_runs, SINGLE_8X1, __m512, f32, 8 x 1, "avx512f";
+        double_8x2, double_8x2_of_runs, DOUBLE_8X2, __m512d, f64, 8 x 2, "avx512f";
+        double_8x1, double_8x1_of_runs, DOUBLE_8X1, __m512d, f64, 8 x 1, "avx512f";
+        single_6x2, single_6x2_of_runs, SINGLE_6X2, __m256, f32, 6 x 2, "avx2,fma";
+        double_6x2, double_6x2_of_runs, DOUBLE_6X2, __m256d, f64, 6 x 2, "avx2,fma";
         single_4x3, single_4x3_of_runs, SINGLE_4X3, __m256, f32, 4 x 3, "avx2,fma";
         double_4x3, double_4x3_of_runs, DOUBLE_4X3, __m256d, f64, 4 x 3, "avx2,fma";
     }
@@ -193,8 +199,8 @@ mod x86 {
     impl Tiled for f32 {
         fn micros() -> &'static [Micro<f32>] {
             match level() {
-                Level::Avx512 => &[SINGLE_6X4, SINGLE_8X3],
-                Level::Avx2 => &[SINGLE_4X3],
+                Level::Avx512 => &[SINGLE_8X1, SINGLE_8X2, SINGLE_6X4, SINGLE_8X3],
+                Level::Avx2 => &[SINGLE_6X2, SINGLE_4X3],
                 Level::Baseline => &[],
             }
         }
@@ -202,8 +208,8 @@ mod x86 {
     impl Tiled for f64 {
         fn micros() -> &'static [Micro<f64>] {
             match level() {
-                Level::Avx512 => &[DOUBLE_6X4, DOUBLE_8X3],
-                Level::Avx2 => &[DOUBLE_4X3],
+                Level::Avx512 => &[DOUBLE_8X1, DOUBLE_8X2, DOUBLE_6X4, DOUBLE_8X3],
+                Level::Avx2 => &[DOUBLE_6X2, DOUBLE_4X3],
                 Level::Baseline => &[],
             }
         }

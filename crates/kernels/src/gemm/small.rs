@@ -12,6 +12,8 @@ pub(super) fn fits(s: Sizes) -> bool {
 
 /// Most multiply-adds; above, packing pays.
 const LARGEST: usize = 32 * 32 * 32;
+/// Fewest columns of an outer product that is worth a loop per row.
+pub(super) const WIDE: usize = 8;
 /// Most elements of the right operand, for the copy on the stack.
 const LIMIT: usize = 2048;
 
@@ -66,6 +68,58 @@ pub(super) unsafe fn product<T: MulAdd>(
         }
     }
     tiles(s, c, a, Matrix::rows(copy.as_ptr().cast::<T>(), s.n), alpha, beta);
+}
+
+/// `c = beta * c + alpha * a @ b` of one column and one row: nothing is summed, so memory is written row by row.
+///
+/// # Safety
+/// As [`super::product`]; rows of `b` and `c` have no gaps.
+pub(super) unsafe fn outer<T: MulAdd>(
+    s: Sizes,
+    c: Matrix<T>,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    alpha: T,
+    beta: T,
+    threads: bool,
+) {
+    // SAFETY: the caller's promise: a row of `s.n` elements.
+    let row = unsafe { std::slice::from_raw_parts(b.ptr, s.n) };
+    let work = |range: std::ops::Range<usize>| {
+        for i in range {
+            // SAFETY: the caller's promise; a row of `c` belongs to one call.
+            let (x, out) =
+                unsafe { (*a.at(i, 0).ptr, std::slice::from_raw_parts_mut(c.at(i, 0).ptr, s.n)) };
+            outer_row(out, x, row, alpha, beta);
+        }
+    };
+    if threads {
+        crate::parallel::for_range(s.m, (super::THREAD_GRAIN / s.n).max(1), &work);
+    } else {
+        work(0..s.m);
+    }
+}
+
+crate::multiversion! {
+    /// A row of [`outer`].
+    fn outer_row<T: MulAdd>(out: &mut [T], x: T, row: &[T], alpha: T, beta: T) {
+        let zero = T::default();
+        if beta != zero {
+            for (out, &y) in out.iter_mut().zip(row) {
+                let sum = x.mul_add_to(y, zero);
+                let scaled = if alpha == T::one() { sum } else { sum.mul_add_to(alpha, zero) };
+                *out = beta.mul_add_to(*out, scaled);
+            }
+        } else if alpha != T::one() {
+            for (out, &y) in out.iter_mut().zip(row) {
+                *out = x.mul_add_to(y, zero).mul_add_to(alpha, zero);
+            }
+        } else {
+            for (out, &y) in out.iter_mut().zip(row) {
+                *out = x.mul_add_to(y, zero);
+            }
+        }
+    }
 }
 
 crate::multiversion! {

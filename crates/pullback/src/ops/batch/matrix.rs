@@ -44,10 +44,12 @@ fn times_vector(call: &Call<'_>, matrix: usize, vector: usize) -> Result<Tensor>
     check_rank(call, matrix, 2)?;
     check_rank(call, vector, 1)?;
     let (m, v) = (either(call, matrix), either(call, vector));
-    if call.is_batched(vector) {
-        return m.matmul(&v.unsqueeze(-1)?)?.squeeze_dim(-1);
+    match (call.is_batched(matrix), call.is_batched(vector)) {
+        (true, true) => m.matmul(&v.unsqueeze(-1)?)?.squeeze_dim(-1),
+        // The vectors of all examples are the rows of one matrix.
+        (false, true) => v.matmul(&m.t()?),
+        _ => m.matmul(&v),
     }
-    m.matmul(&v)
 }
 
 /// `mm` and `bmm`.

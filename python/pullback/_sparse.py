@@ -44,7 +44,9 @@ def _finish(tensor: Tensor, device: Any, pin_memory: bool, requires_grad: bool) 
         raise RuntimeError(
             "Cannot access accelerator device when none is available (pin_memory needs one)."
         )
-    return tensor.requires_grad_() if requires_grad else tensor
+    if requires_grad:
+        tensor.requires_grad = True
+    return tensor
 
 
 def _is_sizes(value: Any) -> bool:

@@ -254,7 +254,8 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         if id(self) in memo:
             return cast("Self", memo[id(self)])
         if self.layout is not _C.strided:
-            new = self.detach().clone().requires_grad_(self.requires_grad)
+            new = self.detach().clone()
+            new.requires_grad = self.requires_grad
         else:
             parts = self._parts()
             storage = copy.deepcopy(parts[0], memo)

@@ -9,7 +9,6 @@ all of them one look at an empty dictionary is enough.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from threading import get_ident
 from typing import Literal, NamedTuple
 
@@ -38,59 +37,67 @@ def of_thread() -> list[Transform]:
     return _OPEN.get(get_ident(), []) if _OPEN else []
 
 
-@contextlib.contextmanager
-def _entered(transform: Transform) -> Iterator[None]:
-    thread = get_ident()
-    _OPEN.setdefault(thread, []).append(transform)
-    _C._transform_opened()
-    try:
-        yield
-    finally:
+class _Open(contextlib.AbstractContextManager[int]):
+    """A transform for as long as the context lasts, which gives the number of its level.
+
+    (A class by hand: every call of a transform makes one, and generators are slower.)
+    """
+
+    __slots__ = ("_is_old", "_kind", "_level", "_randomness", "_size", "_thread")
+
+    def __init__(
+        self, kind: Kind, size: int = -1, randomness: str = "error", is_old: bool = False
+    ) -> None:
+        self._kind = kind
+        self._size = size
+        self._randomness = randomness
+        self._is_old = is_old
+        self._level = -1
+
+    def __enter__(self) -> int:
+        if self._kind == "vmap":
+            self._level = _C._vmap_enter(self._size, self._randomness)
+        elif self._kind == "jvp":
+            self._level = _C._jvp_enter()
+        self._thread = get_ident()
+        transform = Transform(self._kind, self._level, self._randomness, self._is_old)
+        _OPEN.setdefault(self._thread, []).append(transform)
+        _C._transform_opened()
+        return self._level
+
+    def __exit__(self, *exception: object) -> None:
         _C._transform_closed()
-        mine = _OPEN[thread]
+        mine = _OPEN[self._thread]
         mine.pop()
         if not mine:
-            del _OPEN[thread]
+            del _OPEN[self._thread]
+        if self._kind == "vmap":
+            _C._vmap_exit(self._level)
+        elif self._kind == "jvp":
+            _C._jvp_exit(self._level)
 
 
-def reverse_mode() -> contextlib.AbstractContextManager[None]:
+def reverse_mode() -> contextlib.AbstractContextManager[int]:
     """Within it the function of a reverse mode transform runs."""
-    return _entered(Transform("grad"))
+    return _Open("grad")
 
 
-@contextlib.contextmanager
-def forward_mode() -> Iterator[int]:
-    """Opens a level of tangents.
-
-    Returns:
-        Its number.
-    """
-    level = _C._jvp_enter()
-    try:
-        with _entered(Transform("jvp", level)):
-            yield level
-    finally:
-        _C._jvp_exit(level)
+def forward_mode() -> contextlib.AbstractContextManager[int]:
+    """Opens a level of tangents, and gives its number."""
+    return _Open("jvp")
 
 
-@contextlib.contextmanager
-def batch(size: int, randomness: str, is_old: bool = False) -> Iterator[int]:
-    """Opens a level of ``vmap``.
+def batch(
+    size: int, randomness: str, is_old: bool = False
+) -> contextlib.AbstractContextManager[int]:
+    """Opens a level of ``vmap``, and gives its number.
 
     Args:
         size: how many examples there are.
         randomness: what random ops do: ``"error"``, ``"different"`` or ``"same"``.
         is_old: whether it is the old ``vmap``.
-
-    Returns:
-        Its number.
     """
-    level = _C._vmap_enter(size, randomness)
-    try:
-        with _entered(Transform("vmap", level, randomness, is_old)):
-            yield level
-    finally:
-        _C._vmap_exit(level)
+    return _Open("vmap", size, randomness, is_old)
 
 
 def refuse_backward() -> None:
@@ -110,4 +117,28 @@ def refuse_backward() -> None:
     raise RuntimeError(
         "backward() called inside a functorch transform. This is not supported: please use "
         "torch.func.grad or torch.func.vjp there, or call backward() outside of all transforms."
+    )
+
+
+def refuse(method: str) -> None:
+    """What methods say that change how a tensor is differentiated, within a transform.
+
+    There the transform says what is differentiated: a tensor that is marked besides would have no
+    part in it, and its derivatives would be lost without a word. (The old ``vmap`` differentiates
+    nothing.)
+
+    Args:
+        method: its name.
+
+    Raises:
+        RuntimeError: if a transform is open.
+    """
+    if all(transform.is_old for transform in of_thread()):
+        return
+    also = " (or perhaps using torch.autograd.functional.* APIs)" if method[-1] == "_" else ""
+    raise RuntimeError(
+        f"You are attempting to call Tensor.{method}(){also} inside of a function being "
+        "transformed by a functorch transform. This is unsupported, please attempt to use the "
+        "functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
+        f"{method}() outside of a function being transformed instead."
     )

@@ -293,3 +293,39 @@ def test_wrong_vectors_and_outputs_of_vjp_are_named() -> None:
         RuntimeError, match=r"vjp\(f, \*primals\): output of function f should be a"
     ):
         vjp(lambda x: x, x, has_aux=True)
+
+
+@pytest.mark.parametrize(
+    "transformed",
+    [
+        lambda f: torch.func.grad(f)(numbers(1.0, 2.0, 3.0)),
+        lambda f: torch.func.jvp(f, (numbers(1.0, 2.0, 3.0),), (numbers(1.0, 0.0, 0.0),)),
+        lambda f: torch.vmap(f)(numbers(1.0, 2.0, 3.0)),
+    ],
+)
+def test_what_is_differentiated_is_not_changed_within_a_transform(transformed: Any) -> None:
+    def marks(x: Any) -> Any:
+        return (torch.ones(3).requires_grad_() * x).sum()
+
+    def keeps(x: Any) -> Any:
+        (x * torch.ones(3, requires_grad=True)).retain_grad()
+        return x.sum()
+
+    def asks(x: Any) -> Any:
+        return torch.autograd.functional.jacobian(lambda y: y * x, x).sum()
+
+    for function, method in ((marks, "requires_grad_"), (keeps, "retain_grad")):
+        with pytest.raises(RuntimeError, match=rf"call Tensor\.{method}\(\)"):
+            transformed(function)
+    with pytest.raises(RuntimeError, match=r"perhaps using torch\.autograd\.functional\.\* APIs"):
+        transformed(asks)
+
+    def makes(x: Any) -> Any:
+        parameter = torch.nn.Parameter(torch.ones(()))
+        other = torch.ones(())
+        other.requires_grad = True
+        return (parameter * other * x).sum()
+
+    transformed(makes)
+    # Outside again.
+    assert torch.ones(3).requires_grad_().requires_grad

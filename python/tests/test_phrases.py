@@ -27,11 +27,10 @@ phrase. Rows, or halves of them, that are tested elsewhere:
     deepcopy                      test_interop.py::test_deepcopy
     a missing rule of forward mode test_forward_ad.py::test_out_is_refused_and_so_are_new_sizes
     backward within vmap          test_func_vmap.py::test_backward_is_refused_within_a_transform
+    nan in anomaly mode           test_anomaly.py::test_nan_is_an_error_with_its_index
 
-Not yet: "returned nan values in its" (anomaly mode). "the derivative for 'X' is not implemented"
-is of ops with a rule for some inputs only (igamma, zeta), which are not there. "returned an
-invalid number of gradients" is of nodes that a program in Rust adds: from Python the counts of
-custom functions and of hooks are found first.
+"returned an invalid number of gradients" is of nodes that a program in Rust adds: from Python the
+counts of custom functions and of hooks are found first.
 """
 
 from __future__ import annotations
@@ -389,3 +388,10 @@ def test_dlpack_exports_nothing_that_requires_grad(export: Callable[[Any], Any])
         with refuses(phrase, BufferError):
             export(tensor)
     export(x.detach())
+
+
+def test_a_derivative_that_nobody_has_written() -> None:
+    order = leaf(1.0, 2.0)
+    y = torch.igamma(order, torch.tensor([2.0, 3.0]))
+    with refuses("the derivative for 'igamma: input' is not implemented", NotImplementedError):
+        y.sum().backward()

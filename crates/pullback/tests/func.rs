@@ -2,7 +2,8 @@
 
 use pullback::autograd::batch::Randomness;
 use pullback::func::{
-    Batched, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, vjp, vmap, vmap_with,
+    Batched, Vmap, grad, grad_and_value, grads, hessian, jacfwd, jacrev, jacrev_by_chunks, jvp,
+    linearize, vjp, vmap, vmap_with,
 };
 use pullback::{ErrorKind, Result, Tensor, TensorSpec, no_grad};
 
@@ -59,12 +60,91 @@ fn what_does_not_matter_has_a_gradient_of_zeros() -> Result<()> {
 #[test]
 fn products_with_the_jacobian_from_both_sides() -> Result<()> {
     let (x, v) = (vector(&[2.0, 3.0]), vector(&[1.0, 10.0]));
-    let (value, product) = vjp(mixed, &x, &v)?;
+    let (value, pull) = vjp(mixed, &x)?;
     close(&value, &[6.0, 5.0]);
-    close(&product, &[13.0, 12.0]);
+    close(&pull(&v)?, &[13.0, 12.0]);
+    close(&pull(&x)?, &[9.0, 7.0]);
+    let (value, push) = linearize(mixed, &x)?;
+    close(&value, &[6.0, 5.0]);
+    close(&push(&v)?, &[23.0, 11.0]);
+    close(&push(&x)?, &[12.0, 5.0]);
     let (value, product) = jvp(mixed, &x, &v)?;
     close(&value, &[6.0, 5.0]);
     close(&product, &[23.0, 11.0]);
+    Ok(())
+}
+
+#[test]
+fn a_function_is_linearized_once_for_any_number_of_products() -> Result<()> {
+    let (x, t) = (vector(&[2.0, 3.0]), vector(&[1.0, 10.0]));
+    let runs = std::cell::Cell::new(0);
+    let (value, push) = linearize(
+        |x| {
+            runs.set(runs.get() + 1);
+            mixed(x)
+        },
+        &x,
+    )?;
+    assert!(!value.requires_grad());
+    for _ in 0..3 {
+        let product = push(&t)?;
+        close(&product, &[23.0, 11.0]);
+        assert!(!product.requires_grad());
+    }
+    assert_eq!(runs.get(), 1);
+    // A constant function, a tangent that is differentiated by, one that does not fit.
+    close(&linearize(|_| Ok(vector(&[5.0])), &x)?.1(&t)?, &[0.0]);
+    close(&grad(|t| push(t)?.sum(), &t)?, &[4.0, 3.0]);
+    close(&jvp(&push, &t, &x)?.1, &[12.0, 5.0]);
+    let error = push(&vector(&[1.0])).unwrap_err();
+    assert!(error.message().contains("doesn't match the shape"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn gradients_by_several_tensors() -> Result<()> {
+    let (x, w) = (vector(&[1.0, 2.0]), vector(&[3.0, 4.0]).with_grad()?);
+    let slopes = grads(|at| at[0].mul(at[1])?.mul(at[1])?.sum(), &[&x, &w])?;
+    close(&slopes[0], &[9.0, 16.0]);
+    close(&slopes[1], &[6.0, 16.0]);
+    slopes[1].sum()?.backward()?;
+    close(&w.grad().unwrap(), &[2.0, 4.0]);
+    assert!(grads(|_| vector(&[1.0]).sum(), &[])?.is_empty());
+    Ok(())
+}
+
+#[test]
+fn a_gradient_without_recording_keeps_tangents() -> Result<()> {
+    let (x, t) = (vector(&[1.0, 2.0]), vector(&[1.0, 0.0]));
+    let along = jvp(
+        |x| {
+            let _off = no_grad();
+            grad(cubes, x)
+        },
+        &x,
+        &t,
+    )?;
+    close(&along.0, &[3.0, 12.0]);
+    close(&along.1, &[6.0, 0.0]);
+    Ok(())
+}
+
+#[test]
+fn rows_and_examples_by_chunks() -> Result<()> {
+    let x = vector(&[2.0, 3.0]);
+    for chunk in 1..4 {
+        close(&jacrev_by_chunks(mixed, &x, chunk)?, &[3.0, 2.0, 1.0, 1.0]);
+    }
+    let error = jacrev_by_chunks(mixed, &x, 0).unwrap_err();
+    assert!(error.kind() == ErrorKind::Value && error.message().contains("greater than 0"));
+    let batch = Tensor::from_slice(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3])?;
+    let second = [Batched { tensor: &batch, dim: Some(1) }];
+    for chunk_size in [None, Some(1), Some(2), Some(5)] {
+        let options = Vmap { chunk_size, out_dim: -1, ..Vmap::default() };
+        let doubled = vmap_with(options, |at| at[0].add(at[0]), &second)?;
+        assert_eq!(doubled.shape(), [2, 3]);
+        close(&doubled, &[2.0, 4.0, 6.0, 8.0, 10.0, 12.0]);
+    }
     Ok(())
 }
 
@@ -124,6 +204,10 @@ fn levels_of_batches_nest() -> Result<()> {
     Ok(())
 }
 
+fn random(randomness: Randomness) -> Vmap {
+    Vmap { randomness, ..Vmap::default() }
+}
+
 #[test]
 fn random_numbers_within_a_batch() -> Result<()> {
     let x = TensorSpec::of(&[2, 3], pullback::DType::F64).zeros()?;
@@ -134,12 +218,15 @@ fn random_numbers_within_a_batch() -> Result<()> {
     };
     let refused = vmap(noise, &[Batched::first(&x)]).unwrap_err();
     assert!(refused.message().contains("randomness error mode"), "{refused}");
-    let same = vmap_with(Randomness::Same, noise, &[Batched::first(&x)])?;
+    let same = vmap_with(random(Randomness::Same), noise, &[Batched::first(&x)])?;
     let rows = same.to_vec::<f64>()?;
+    assert_eq!(rows[..3], rows[3..]);
+    let by_one = Vmap { chunk_size: Some(1), ..random(Randomness::Same) };
+    let rows = vmap_with(by_one, noise, &[Batched::first(&x)])?.to_vec::<f64>()?;
     assert_eq!(rows[..3], rows[3..]);
     let different = |at: &[&Tensor]| at[0].bernoulli();
     let half = x.add(&Tensor::wrapped(0.5)?)?;
-    vmap_with(Randomness::Different, different, &[Batched::first(&half)])?;
+    vmap_with(random(Randomness::Different), different, &[Batched::first(&half)])?;
     Ok(())
 }
 

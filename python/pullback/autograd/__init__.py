@@ -95,7 +95,8 @@ class Variable(metaclass=_VariableMeta):
                 stacklevel=2,
             )
         made = _C.tensor([]) if data is None else data.detach()
-        return made.requires_grad_(requires_grad)
+        made.requires_grad = requires_grad
+        return made
 
     class _Engine:
         """What wrappers of modules know the engine by."""

@@ -286,7 +286,9 @@ def _as_leaf(output: Any) -> Any:
         return None
     if not (output.is_floating_point() or output.is_complex()):
         return None
-    return output.detach().requires_grad_()
+    leaf = output.detach()
+    leaf.requires_grad = True
+    return leaf
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:

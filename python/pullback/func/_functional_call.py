@@ -134,8 +134,9 @@ def _leaf(tensors: list[Tensor], name: str) -> Tensor:
     requires_grad = tensors[0].requires_grad
     if any(tensor.requires_grad != requires_grad for tensor in tensors):
         raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
-    stacked: Tensor = _C._VariableFunctions.stack(tensors)
-    return stacked.detach().requires_grad_(requires_grad)
+    stacked: Tensor = _C._VariableFunctions.stack(tensors).detach()
+    stacked.requires_grad = requires_grad
+    return stacked
 
 
 def replace_all_batch_norm_modules_(root: Module) -> Module:

@@ -71,6 +71,10 @@ __all__ = [
     "celu_",
     "conv1d",
     "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
@@ -151,6 +155,10 @@ __all__ = [
 linear = _nn.linear
 conv1d = _VF.conv1d
 conv2d = _VF.conv2d
+conv3d = _VF.conv3d
+conv_transpose1d = _VF.conv_transpose1d
+conv_transpose2d = _VF.conv_transpose2d
+conv_transpose3d = _VF.conv_transpose3d
 gelu = _nn.gelu
 logsigmoid = _nn.log_sigmoid
 softplus = _nn.softplus

@@ -50,7 +50,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if kind is Tensor or kind is Parameter:
             return Tensor._make_subclass(cls, data, requires_grad)
         # A subclass with its own storage rules keeps its type and is only marked.
-        alias: Any = data.detach().requires_grad_(requires_grad)
+        alias: Any = data.detach()
+        alias.requires_grad = requires_grad
         if type(alias) is not kind:
             raise RuntimeError(
                 f"Creating a Parameter from an instance of type {kind.__name__} requires that "
@@ -127,7 +128,8 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         """Makes a buffer that shares the memory of ``data``."""
         if data is None:
             data = _VF.empty(0)
-        alias: Any = data.detach().requires_grad_(data.requires_grad)
+        alias: Any = data.detach()
+        alias.requires_grad = data.requires_grad
         alias.persistent = persistent
         alias._is_buffer = True
         return cast("Buffer", alias)

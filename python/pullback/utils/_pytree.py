@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 Context = Any
@@ -95,19 +94,42 @@ def _node_of(tree: Any) -> NodeDef | None:
     return found
 
 
-@dataclass(frozen=True)
 class TreeSpec:
-    """A tree without its leaves."""
+    """A tree without its leaves.
 
+    Args:
+        type: the kind of container at the root; None for a leaf.
+        context: what its children do not tell, such as keys.
+        children_specs: a spec for each child.
+    """
+
+    # (A class by hand: specs are made in every call of a transform, and data classes are slower.)
+    __slots__ = ("children_specs", "context", "num_leaves", "type")
     type: Any
     context: Context
     children_specs: list[TreeSpec]
-    num_leaves: int = field(init=False)
+    num_leaves: int
 
-    def __post_init__(self) -> None:
+    def __init__(self, type: Any, context: Context, children_specs: list[TreeSpec]) -> None:
         """Counts the leaves."""
-        count = sum(child.num_leaves for child in self.children_specs)
-        object.__setattr__(self, "num_leaves", 1 if self.type is None else count)
+        self.type = type
+        self.context = context
+        self.children_specs = children_specs
+        count = 1 if type is None else 0
+        for child in children_specs:
+            count += child.num_leaves
+        self.num_leaves = count
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, TreeSpec):
+            return NotImplemented
+        return (
+            self.type == other.type
+            and self.context == other.context
+            and self.children_specs == other.children_specs
+        )
 
     def is_leaf(self) -> bool:
         """Whether it is a single leaf."""
@@ -148,6 +170,8 @@ class TreeSpec:
 
 class LeafSpec(TreeSpec):
     """The spec of a leaf."""
+
+    __slots__ = ()
 
     def __init__(self) -> None:
         super().__init__(None, None, [])

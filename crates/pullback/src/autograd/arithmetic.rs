@@ -9,6 +9,10 @@ use crate::{DType, Result, Tensor};
 pub(super) fn add(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     if a.is_sparse() && !b.is_sparse() { b.add(a) } else { a.add(b) }
 }
+/// The tensors one after the other along `dim`.
+pub(super) fn cat(parts: &[Tensor], dim: i64) -> Result<Tensor> {
+    crate::ops::join::cat(parts, dim)
+}
 /// Whether an element is NaN.
 pub(super) fn has_nan(t: &Tensor) -> Result<bool> {
     if !t.dtype().is_differentiable() {

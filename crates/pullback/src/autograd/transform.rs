@@ -72,7 +72,7 @@ fn as_input(node: &Node) -> Option<&Input> {
 }
 
 /// Another handle to the value that has its tangents, but no history.
-fn without_history(tensor: &Tensor) -> Result<Tensor> {
+pub(super) fn without_history(tensor: &Tensor) -> Result<Tensor> {
     let alias = tensor.detached()?;
     tangent::each(tensor, &mut |tangent| tangent::set(&alias, tangent, false))?;
     Ok(alias)

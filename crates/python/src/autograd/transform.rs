@@ -130,6 +130,14 @@ static OPEN: AtomicUsize = AtomicUsize::new(0);
 pub(crate) fn is_at_work() -> bool {
     OPEN.load(Relaxed) != 0 || batch::is_used()
 }
+/// Refuses a method, where a transform is open on this thread, that changes how a tensor is differentiated.
+#[inline]
+pub(crate) fn refuse(py: Python<'_>, method: &str) -> PyResult<()> {
+    if OPEN.load(Relaxed) != 0 {
+        py.import("pullback._transform")?.call_method1("refuse", (method,))?;
+    }
+    Ok(())
+}
 /// Says that a transform was opened.
 #[pyfunction]
 fn _transform_opened() {

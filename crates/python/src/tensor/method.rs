@@ -2,6 +2,7 @@
 
 use crate::autograd::hook::{register, register_accumulate};
 use crate::autograd::hook_dicts::{HookDicts, Kind};
+use crate::autograd::transform;
 use crate::convert::{exact_int, has_index, to_int, type_name};
 use crate::dtype::as_device;
 use crate::error::raise;
@@ -199,6 +200,7 @@ fn requires_grad_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
             ))
         })
     })?;
+    transform::refuse(py, "requires_grad_")?;
     this(slf).requires_grad_(flag).map_err(raise)?;
     same(slf)
 }
@@ -235,7 +237,8 @@ pub(crate) fn current_hooks<'py>(
         Ok(hooks.and_then(|hooks| hooks.get().get(py, kind)))
     }
 }
-fn retain_grad(_: Python<'_>, slf: *mut PyObject) -> Reply {
+fn retain_grad(py: Python<'_>, slf: *mut PyObject) -> Reply {
+    transform::refuse(py, "retain_grad")?;
     this(slf).retain_grad().map_err(raise)?;
     Ok(none())
 }

@@ -1,0 +1,91 @@
+//! Transforms of forward mode: products of a Jacobian with vectors, its columns; and what needs both modes.
+
+use super::basis;
+use super::batch::{Batched, vmap};
+use super::reverse::{Point, jacrev};
+use crate::autograd::forward;
+use crate::error::ensure;
+use crate::{Result, Tensor};
+
+/// A level of forward mode of a transform.
+struct Level(usize);
+
+impl Drop for Level {
+    fn drop(&mut self) {
+        forward::exit_nested_level(self.0);
+    }
+}
+
+/// `f(x)`, and the product of the Jacobian of `f` there with `t`: `t` has the shape of `x`, the product that of `f(x)`.
+///
+/// # Errors
+/// Those of `f`; `RuntimeError` if shapes differ.
+pub fn jvp(
+    f: impl FnOnce(&Tensor) -> Result<Tensor>,
+    x: &Tensor,
+    t: &Tensor,
+) -> Result<(Tensor, Tensor)> {
+    let _on = forward::set_forward(true);
+    let level = Level(forward::enter_nested_level());
+    let output = f(&forward::make_dual_at(x, t, level.0)?)?;
+    let (value, tangent) = forward::unpack_dual_at(&output, level.0)?;
+    let tangent = match tangent {
+        Some(tangent) => tangent,
+        None => value.zeros_like()?,
+    };
+    Ok((value, tangent))
+}
+
+/// `f(x)`, and the function that multiplies the Jacobian of `f` there with a vector, of the shape of `x`.
+///
+/// `f` runs once, so many products cost less than with [`jvp`], and random numbers stay the same. A product takes two
+/// reverse passes: `u J` is linear in `u`, and the gradient of `<u J, t>` by `u` is `J t`. So all ops of `f` must have
+/// derivatives in reverse mode that can be differentiated again.
+///
+/// # Errors
+/// Those of `f`; `RuntimeError` for dtypes without derivative. The function gives a `RuntimeError` for tangents of another
+/// shape or dtype.
+pub fn linearize(
+    f: impl FnOnce(&Tensor) -> Result<Tensor>,
+    x: &Tensor,
+) -> Result<(Tensor, impl Fn(&Tensor) -> Result<Tensor>)> {
+    let (point, output) = Point::run(&[x], None, |at| f(at[0]))?;
+    let value = point.show(output.clone())?;
+    let like = x.clone();
+    let push = move |t: &Tensor| {
+        ensure!(
+            t.shape() == like.shape() && t.dtype() == like.dtype(),
+            runtime,
+            "linearize: a tangent of shape {:?} and dtype {} doesn't match the shape {:?} and dtype {} of the primal",
+            t.shape(),
+            t.dtype().name(),
+            like.shape(),
+            like.dtype().name()
+        );
+        let start = output.zeros_like()?;
+        let product = |at: &[&Tensor]| Ok(point.pull(&output, Some(at[0]))?.remove(0));
+        let (origin, product) = Point::run(&[&start], Some(&point), product)?;
+        origin.show(origin.pull(&product, Some(t))?.remove(0))
+    };
+    Ok((value, push))
+}
+
+/// The Jacobian of `f` at `x`, of the shape of `f(x)` and then that of `x`, by one run of `f` for all columns at once.
+///
+/// # Errors
+/// As [`jvp`].
+pub fn jacfwd(f: impl FnOnce(&Tensor) -> Result<Tensor>, x: &Tensor) -> Result<Tensor> {
+    let columns =
+        vmap(|t| jvp(f, x, t[0]).map(|(_, tangent)| tangent), &[Batched::first(&basis(x)?)])?;
+    let mut shape = columns.shape()[1..].to_vec();
+    shape.extend_from_slice(x.shape());
+    columns.movedim_int(0, -1)?.reshape(&shape)
+}
+
+/// The second derivatives of `f`, which gives a tensor without dimensions, at `x`: the shape of `x` twice.
+///
+/// # Errors
+/// As [`jacrev`] and [`jacfwd`].
+pub fn hessian(f: impl FnOnce(&Tensor) -> Result<Tensor>, x: &Tensor) -> Result<Tensor> {
+    jacfwd(|x| jacrev(f, x), x)
+}

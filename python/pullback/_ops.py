@@ -39,8 +39,9 @@ class OpOverload:
         self.__module__ = f"torch._ops.{_NAMESPACE}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the op."""
-        return self._call(*args, **kwargs)
+        """Runs the op; several results are a plain tuple, without names."""
+        results = self._call(*args, **kwargs)
+        return tuple(results) if isinstance(results, tuple) else results
 
     def name(self) -> str:
         """The name with namespace, ``aten::mul.Tensor``; an overload without name is left out."""

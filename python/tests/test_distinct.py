@@ -50,7 +50,8 @@ def test_nextafter_goes_to_the_neighbour() -> None:
     expected = [math.nextafter(a, b) for a, b in zip(x.tolist(), to.tolist(), strict=True)]
     assert result.tolist() == expected
     result.sum().backward()
-    assert x.grad.tolist() == [1, 1, 1, 1]
+    # (Numbers that are equal have no neighbour to go to.)
+    assert x.grad.tolist() == [1, 1, 0, 1]
 
 
 def test_signbit_knows_negative_zero() -> None:

@@ -83,7 +83,10 @@ impl SpecialBesselY0 {
      cpu = bessel_y1, jvp = elementwise, samples = unary_positive)]
 impl SpecialBesselY1 {
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
-        grad.mul(&self_.special_bessel_y0()?.sub(&result.div(self_)?)?)
+        let slope = self_.special_bessel_y0()?.sub(&result.div(self_)?)?;
+        // At 0 both terms are infinite, and the second one wins.
+        let is_zero = self_.eq(&Tensor::wrapped(0)?)?;
+        grad.mul(&is_zero.where_self(&result.neg()?, &slope)?)
     }
 }
 

@@ -19,6 +19,11 @@ pub(crate) static OPS: &[&OpDef] = &[&HASH_TENSOR];
 impl HashTensor {
     fn cpu(self_: &Tensor, dim: &[i64], keepdim: bool, mode: i64) -> Result<Tensor> {
         ensure!(mode == 0, runtime, "Unknown hash_tensor mode: {mode}");
+        ensure!(
+            !dim.is_empty() || self_.numel() > 0,
+            runtime,
+            "hash_tensor(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+        );
         let dims = wrap_dims(Some(dim), self_.ndim())?;
         reduced(self_, &dims, keepdim, DType::U64, reduce::xor_bits)
     }
@@ -48,6 +53,7 @@ impl HashTensor {
             ),
             InvalidSample::new(of(&[2, 0]).with("dim", [1]), index, empty),
             InvalidSample::new(of(&[2, 0]), runtime, "Expected reduction dim to be specified"),
+            InvalidSample::new(of(&[0]), runtime, "Expected reduction dim to be specified"),
         ]
     }
 }

@@ -1,7 +1,8 @@
 //! Histograms: `histc`, `histogram` and the parts of `histogramdd`.
 //!
 //! Edges come first, from the elements, a range or the caller; then the kernel counts. Bins are half open but for the last;
-//! elements outside count nowhere. Nothing here has a derivative.
+//! elements outside count nowhere. Nothing here has a derivative: `histc` takes no part in graphs, the others have nodes that
+//! say so when gradients come to them.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
@@ -20,6 +21,11 @@ pub(crate) static OPS: &[&OpDef] = &[
     &HISTOGRAMDD_COUNTS,
     &HISTOGRAMDD_TENSORS,
 ];
+
+/// What a gradient of a histogram is.
+fn no_derivative<T>(op: &str) -> Result<T> {
+    bail!(not_implemented, "derivative for aten::{op} is not implemented")
+}
 
 /// The outermost edges.
 type Range = (f64, f64);
@@ -285,7 +291,8 @@ fn line_plan(self_: &Tensor, weight: Option<&Tensor>) -> Result<Plan> {
 }
 
 fn float_samples(s: &Sampler, make: impl Fn(&Sampler) -> Vec<Sample>) -> Vec<Sample> {
-    if s.dtype.is_complex() { Vec::new() } else { make(s) }
+    let samples = if s.dtype.is_complex() { Vec::new() } else { make(s) };
+    samples.into_iter().map(Sample::without_gradient).collect()
 }
 
 fn edges(values: &[f64], dtype: DType) -> Tensor {
@@ -297,8 +304,7 @@ fn edges(values: &[f64], dtype: DType) -> Tensor {
 /// the largest element if `None`), and the bins' edges. As a `density` the areas of the bins add up to 1.
 #[op(
     "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
-    exact_out,
-    not_differentiable
+    exact_out
 )]
 impl Histogram {
     fn cpu(
@@ -312,6 +318,12 @@ impl Histogram {
         let edges = even_edges(&plan, &[bins], range)?;
         let sums = summed(&plan, &edges, Search::DivideAndLook, density)?;
         Ok([sums, edges[0].clone()])
+    }
+    fn vjp_self() -> Result<Tensor> {
+        no_derivative("histogram")
+    }
+    fn vjp_weight() -> Result<Tensor> {
+        no_derivative("histogram")
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         float_samples(s, |s| {
@@ -352,8 +364,7 @@ impl Histogram {
 /// As `histogram` with the edges of the bins, in ascending order.
 #[op(
     "histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
-    exact_out,
-    not_differentiable
+    exact_out
 )]
 impl HistogramBins {
     fn cpu(
@@ -367,6 +378,15 @@ impl HistogramBins {
         check_edges(&plan.points, &edges)?;
         let sums = summed(&plan, &edges, Search::Halve, density)?;
         Ok([sums, bins.dense_copy()?])
+    }
+    fn vjp_self() -> Result<Tensor> {
+        no_derivative("histogram")
+    }
+    fn vjp_bins() -> Result<Tensor> {
+        no_derivative("histogram")
+    }
+    fn vjp_weight() -> Result<Tensor> {
+        no_derivative("histogram")
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         float_samples(s, |s| {
@@ -395,7 +415,7 @@ impl HistogramBins {
 
 /// The edges of `histogramdd`'s bins, a vector for each dimension.
 #[op("_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]",
-     internal, function_only, not_differentiable, method = histogramdd_bin_edges)]
+     internal, function_only, method = histogramdd_bin_edges)]
 impl HistogramddEdges {
     fn cpu(
         self_: &Tensor,
@@ -406,6 +426,12 @@ impl HistogramddEdges {
     ) -> Result<Vec<Tensor>> {
         let _ = density;
         even_edges(&plan(self_, bins.len(), weight)?, bins, range)
+    }
+    fn vjp_self() -> Result<Tensor> {
+        no_derivative("_histogramdd_bin_edges")
+    }
+    fn vjp_weight() -> Result<Tensor> {
+        no_derivative("_histogramdd_bin_edges")
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         grid_samples(s, || Value::from([2, 3]))
@@ -437,7 +463,7 @@ fn grid_samples(s: &Sampler, bins: impl Fn() -> Value) -> Vec<Sample> {
 /// How many points, rows of the last dimension, or what `weight` of them, lie in each box of a grid with `bins` bins of
 /// equal width in each dimension.
 #[op("_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor",
-     internal, function_only, not_differentiable, method = histogramdd_from_bin_cts)]
+     internal, function_only, method = histogramdd_from_bin_cts)]
 impl HistogramddCounts {
     fn cpu(
         self_: &Tensor,
@@ -449,6 +475,12 @@ impl HistogramddCounts {
         let plan = plan(self_, bins.len(), weight)?;
         summed(&plan, &even_edges(&plan, bins, range)?, Search::DivideAndLook, density)
     }
+    fn vjp_self() -> Result<Tensor> {
+        no_derivative("_histogramdd_from_bin_cts")
+    }
+    fn vjp_weight() -> Result<Tensor> {
+        no_derivative("_histogramdd_from_bin_cts")
+    }
     fn samples(s: &Sampler) -> Vec<Sample> {
         grid_samples(s, || Value::from([2, 3]))
     }
@@ -456,7 +488,7 @@ impl HistogramddCounts {
 
 /// As `_histogramdd_from_bin_cts` with the edges of the bins, in ascending order, for each dimension.
 #[op("_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor",
-     internal, function_only, not_differentiable, method = histogramdd_from_bin_tensors)]
+     internal, function_only, method = histogramdd_from_bin_tensors)]
 impl HistogramddTensors {
     fn cpu(
         self_: &Tensor,
@@ -467,6 +499,15 @@ impl HistogramddTensors {
         let plan = plan(self_, bins.len(), weight)?;
         check_edges(&plan.points, bins)?;
         summed(&plan, bins, Search::Halve, density)
+    }
+    fn vjp_self() -> Result<Tensor> {
+        no_derivative("_histogramdd_from_bin_tensors")
+    }
+    fn vjp_bins() -> Result<Vec<Tensor>> {
+        no_derivative("_histogramdd_from_bin_tensors")
+    }
+    fn vjp_weight() -> Result<Tensor> {
+        no_derivative("_histogramdd_from_bin_tensors")
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let of = |values: &[f64]| edges(values, s.dtype);

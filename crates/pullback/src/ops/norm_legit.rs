@@ -1,10 +1,12 @@
 //! Batch norm under the names whose signatures say what is written: running statistics that are always given, or none.
 //!
-//! All are `_native_batch_norm` (`norm`); statistics of the batch have at least single precision and no gradient.
+//! All are `_native_batch_norm` (`norm`); statistics of the batch have no gradient, and the input's dtype unless a parameter
+//! is of another.
 
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::norm::with_shown;
 use crate::tensor::TensorSpec;
 use crate::{DType, ErrorKind, Result, Tensor};
 use pullback_macros::op;
@@ -91,7 +93,7 @@ fn kernel(
     momentum: f64,
     eps: f64,
 ) -> Result<[Tensor; 3]> {
-    let [out, mean, spread] = input.batch_norm_kernel(
+    let results = input.batch_norm_kernel(
         weight,
         bias,
         running_mean,
@@ -100,7 +102,7 @@ fn kernel(
         momentum,
         eps,
     )?;
-    Ok([out, mean.detach()?, spread.detach()?])
+    with_shown(input, results, &[weight, bias, running_mean, running_var])
 }
 
 /// Three images' channels, with running statistics or without.

@@ -3,11 +3,12 @@
 //! The one-dimensional forms are two-dimensional ones over a plane of height 1, as in PyTorch. Gradients
 //! are ops of their own that need the input's size, not its elements.
 
+use crate::autograd::needs_derivative_of;
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::{list, wrap_own_dim};
-use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
+use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::pool::{self as kernel, AvgPool, Window};
 use pullback_macros::op;
 
@@ -172,7 +173,7 @@ impl MaxPool2dBackward {
 
 /// The gradient of `max_pool2d_with_indices` for its input `self`, of which only shape and dtype matter.
 #[op("max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor",
-     internal, function_only, not_differentiable(self, indices), method = max_pool2d_with_indices_backward)]
+     internal, function_only, not_differentiable(indices), method = max_pool2d_with_indices_backward)]
 impl MaxPool2dWithIndicesBackward {
     fn composite(
         grad_output: &Tensor,
@@ -213,7 +214,13 @@ impl MaxPool2dWithIndicesBackward {
                 list(t.shape())
             );
         }
-        grad_output.max_pool2d_backward(indices, self_.shape())
+        let out = grad_output.max_pool2d_backward(indices, self_.shape())?;
+        if !needs_derivative_of(self_) {
+            return Ok(out);
+        }
+        // The zeros that the gradient of `self` is.
+        let everywhere = Tensor::scalar_of(true, DType::Bool)?;
+        out.add(&self_.masked_fill(&everywhere, Scalar::Int(0))?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {

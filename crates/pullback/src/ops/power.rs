@@ -3,7 +3,7 @@
 //!
 //! The powers themselves are in `binary`.
 
-use crate::dispatch::OpDef;
+use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::arithmetic::by_both;
@@ -16,8 +16,17 @@ use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub(crate) static OPS: &[&OpDef] =
-    &[&FLOAT_POWER, &FLOAT_POWER_OF, &FLOAT_POWER_BY, &LDEXP, &FREXP, &NEXTAFTER, &SIGNBIT];
+pub(crate) static OPS: &[&OpDef] = &[
+    &FLOAT_POWER,
+    &FLOAT_POWER_OF,
+    &FLOAT_POWER_BY,
+    &FLOAT_POWER_IN_PLACE,
+    &FLOAT_POWER_IN_PLACE_BY,
+    &LDEXP,
+    &FREXP,
+    &NEXTAFTER,
+    &SIGNBIT,
+];
 
 fn precise(any_complex: bool) -> DType {
     if any_complex { DType::C128 } else { DType::F64 }
@@ -60,6 +69,66 @@ impl FloatPowerBy {
     }
 }
 
+/// Refuses a target of `float_power_` that has not the result's dtype.
+fn check_base(base: &Tensor, is_complex: bool) -> Result<()> {
+    let dtype = precise(is_complex || base.dtype().is_complex());
+    ensure!(
+        base.dtype() == dtype,
+        runtime,
+        "the base given to float_power_ has dtype {} but the operation's result requires dtype {}",
+        base.dtype().scalar_name(),
+        dtype.scalar_name()
+    );
+    Ok(())
+}
+
+fn bases(s: &Sampler) -> Tensor {
+    let dtype = precise(s.dtype.is_complex());
+    s.positive(&[2, 3]).to_dtype(dtype).expect("samples are small")
+}
+
+fn refused_bases(s: &Sampler, exponent: impl Into<Value>) -> Vec<InvalidSample> {
+    let base = s.positive(&[2]).to_dtype(DType::F32).expect("samples are small");
+    let sample = Sample::new([base.into(), exponent.into()]);
+    let phrase = "the base given to float_power_ has dtype Float but the operation's result requires dtype Double";
+    vec![InvalidSample::new(sample, ErrorKind::Runtime, phrase)]
+}
+
+/// Replaces the elements, which must be of double precision, by their powers.
+#[op("float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)", method_only, method = float_power_)]
+impl FloatPowerInPlace {
+    fn composite(self_: &Tensor, exponent: &Tensor) -> Result<Tensor> {
+        check_base(self_, exponent.dtype().is_complex())?;
+        self_.pow_(&exponent.to_dtype(self_.dtype())?)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::new([bases(s).into(), s.normal(&[3]).into()]),
+            Sample::new([bases(s).into(), s.integers(&[], -2, 3).into()]),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        refused_bases(s, Tensor::from_slice(&[2_i64], &[1]).expect("one number"))
+    }
+}
+
+/// Replaces the elements, which must be of double precision, by one power of each.
+#[op("float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)", method_only, method = float_power_by_)]
+impl FloatPowerInPlaceBy {
+    fn composite(self_: &Tensor, exponent: Scalar) -> Result<Tensor> {
+        check_base(self_, matches!(exponent, Scalar::Complex(..)))?;
+        self_.pow_scalar_(exponent)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        [Scalar::Float(1.5), Scalar::Int(-2)]
+            .map(|by| Sample::of(bases(s)).with("exponent", by))
+            .into()
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        refused_bases(s, Scalar::Float(2.0))
+    }
+}
+
 /// Multiplies by a power of two: `out[i] = self[i] * 2^other[i]`. With whole powers the result has the dtype of `self`
 /// (the default one if that is whole too), and is rounded once.
 #[op("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", inplace, out, separate, batch = pointwise)]
@@ -68,11 +137,6 @@ impl Ldexp {
         if !other.dtype().is_integral(true) || self_.dtype().is_complex() {
             return self_.mul(&power_of_two(self_.dtype(), other)?);
         }
-        ensure!(
-            other.dtype() != DType::Bool,
-            not_implemented,
-            "\"ldexp_cpu_exp\" not implemented for 'Bool'"
-        );
         scaled(self_, other)
     }
     fn vjp_self(grad: &Tensor, other: &Tensor, self_dtype: DType) -> Result<Tensor> {
@@ -99,12 +163,8 @@ impl Ldexp {
         };
         let mut all = binary(s);
         all.extend([whole(&[2, 3], &[3]), whole(&[], &[2]), whole(&[0], &[1])]);
+        all.push(Sample::new([s.normal(&[2, 3]).into(), s.bools(&[3]).into()]));
         all
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        let sample = Sample::new([s.normal(&[2]).into(), s.bools(&[2]).into()]);
-        let phrase = "\"ldexp_cpu_exp\" not implemented for 'Bool'";
-        vec![InvalidSample::new(sample, ErrorKind::NotImplemented, phrase)]
     }
 }
 
@@ -174,7 +234,7 @@ fn exact_power(exponent: &Tensor) -> Result<Tensor> {
 }
 
 /// The next number that the dtype has after `self` on the way to `other`; `other` where they are equal. The gradient is
-/// that of `self`.
+/// that of `self`, or zero where they are equal.
 #[op("nextafter(Tensor self, Tensor other) -> Tensor", inplace = method, out, batch = pointwise)]
 impl Nextafter {
     fn meta(self_: &Tensor, other: &Tensor) -> Result<TensorSpec> {
@@ -190,14 +250,15 @@ impl Nextafter {
     fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {
         elementwise::nextafter(iter)
     }
-    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
-        Ok(grad.clone())
+    fn vjp_self(grad: &Tensor, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
+        grad.masked_fill(&self_.eq(other)?, Scalar::Int(0))
     }
     fn vjp_other(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
     }
-    fn jvp(self_t: &Tensor, result: &Tensor) -> Result<Tensor> {
-        self_t.expand(result.shape(), false)
+    fn jvp(self_p: &Tensor, self_t: &Tensor, other_p: &Tensor, result: &Tensor) -> Result<Tensor> {
+        let tangent = self_t.to_dtype(result.dtype())?.expand(result.shape(), false)?;
+        tangent.masked_fill(&self_p.eq(other_p)?, Scalar::Int(0))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         binary(s)

@@ -52,7 +52,8 @@ impl SumDim {
     }
 }
 
-/// Sums over the dimensions that broadcasting from shape `size` to the tensor's has added or repeated.
+/// Sums over the dimensions that broadcasting from shape `size` to the tensor's has added or repeated: the tensor itself if
+/// there are none.
 #[op("sum_to_size(Tensor self, SymInt[] size) -> Tensor", method_only)]
 impl SumToSize {
     fn composite(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
@@ -62,6 +63,9 @@ impl SumToSize {
         let Some(added) = added.filter(|&skip| fits(skip)) else {
             bail!(runtime, "size {{{}}} is not expandable to size {{{}}}.", list(size), list(shape))
         };
+        if size.is_empty() {
+            return self_.sum();
+        }
         if size == shape {
             return Ok(self_.clone());
         }

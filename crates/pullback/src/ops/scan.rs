@@ -106,6 +106,9 @@ impl Logcumsumexp {
         log_sum_grad(grad, self_, result, dim)
     }
     fn jvp(self_p: &Tensor, self_t: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
+        if self_p.numel() == 0 {
+            return Ok(self_t.clone());
+        }
         // Shifted by the line's maximum, which divides out.
         let top = self_p.real()?.detach()?.amax(&[dim], true)?;
         self_t.mul(&self_p.sub(&top)?.exp()?)?.cumsum(dim)?.div(&result.sub(&top)?.exp()?)
@@ -116,6 +119,7 @@ impl Logcumsumexp {
             Sample::of(s.normal(&[2, 3])).with("dim", -1),
             Sample::of(s.normal(&[])).with("dim", 0),
             Sample::of(s.normal(&[0, 3])).with("dim", 1),
+            Sample::of(s.normal(&[2, 0])).with("dim", 1),
         ]
     }
 }

@@ -133,8 +133,9 @@ impl IndexReduce {
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
         );
         let at = check_slices("index_reduce", self_, dim, index, source)?;
+        // (Of truth values there are only products of slices, as in PyTorch: where all are true.)
         ensure!(
-            self_.dtype() != DType::Bool,
+            self_.dtype() != DType::Bool || (reduce == "prod" && self_.ndim() > 1),
             not_implemented,
             "\"index_func_\" not implemented for 'Bool'"
         );

@@ -272,3 +272,130 @@ def test_sparse_tensors_keep_their_sizes_and_memory(name: str) -> None:
     with pytest.raises(RuntimeError, match=r"set_\(\) is not for sparse tensors"):
         torch.ones(2, dtype=torch.float64).set_(x)
     assert torch.equal(x.to_dense(), example())
+
+
+def specified() -> Any:
+    places = [[0, 0, 2, 2, 2], [1, 3, 0, 3, 1]]
+    values = torch.tensor([1.0, 2.0, 3.0, -4.0, 0.5], dtype=torch.float64)
+    return torch.sparse_coo_tensor(places, values, (3, 4)).coalesce()
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_softmax_is_of_what_is_specified(dim: int) -> None:
+    x = specified()
+    nothing = torch.full((3, 4), -torch.inf, dtype=torch.float64)
+    rows, columns = x.indices()
+    nothing[rows, columns] = x.values()
+    for sparse, dense in [
+        (torch.sparse.softmax, torch.softmax),
+        (torch.sparse.log_softmax, torch.log_softmax),
+    ]:
+        result = sparse(x, dim)
+        assert result.layout is torch.sparse_coo
+        assert torch.equal(result.indices(), x.indices())
+        assert torch.allclose(result.values(), dense(nothing, dim)[rows, columns])
+        single = sparse(x.to(torch.float32), dim, dtype=torch.float64)
+        assert torch.allclose(single.values(), result.values())
+
+        def of_values(values: Any, sparse: Any = sparse) -> Any:
+            return sparse(torch.sparse_coo_tensor(x.indices(), values, (3, 4)), dim).values()
+
+        values = x.values().clone().requires_grad_()
+        assert gradcheck(of_values, values, check_forward_ad=True)
+        assert gradgradcheck(of_values, values)
+
+
+def test_softmax_of_dense_dimensions_and_of_nothing() -> None:
+    values = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    hybrid = torch.sparse_coo_tensor([[0, 2]], values, (3, 2))
+    assert torch.equal(torch.sparse.softmax(hybrid, 1).values(), values.softmax(1))
+    assert torch.allclose(torch.sparse.softmax(hybrid, 0).values(), values.softmax(0))
+    twice = torch.sparse_coo_tensor([[0, 0, 0], [1, 1, 2]], [1.0, 2.0, 3.0], (2, 3))
+    assert torch.sparse.softmax(twice, 1).values().tolist() == [0.5, 0.5]
+    empty = torch.sparse_coo_tensor((3, 4))
+    assert torch.sparse.softmax(empty, 1)._nnz() == 0
+    leaf = specified().requires_grad_()
+    torch.sparse.log_softmax(leaf, 1).to_dense().sum().backward()
+    assert leaf.grad.layout is torch.sparse_coo
+    for refused, error in [
+        (lambda: torch.sparse.softmax(specified(), 2), IndexError),
+        (lambda: torch.sparse.softmax(specified().to_sparse_csr(), 1), NotImplementedError),
+        (lambda: torch.sparse.softmax(torch.ones(2, 2), 1), NotImplementedError),
+        (lambda: torch.sparse.softmax(specified().to(torch.int64), 1), NotImplementedError),
+    ]:
+        with pytest.raises(error):
+            refused()
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "amax", "amin"])
+def test_products_of_a_row_are_joined_as_asked(reduce: str) -> None:
+    x = specified().to_sparse_csr()
+    y = torch.arange(8.0, dtype=torch.float64).view(4, 2) - 3
+    products = specified().to_dense().unsqueeze(2) * y
+    is_specified = torch.zeros(3, 4, dtype=torch.bool)
+    is_specified[tuple(specified().indices())] = True
+    expected = torch.zeros(3, 2, dtype=torch.float64)
+    for row in (0, 2):
+        there = products[row][is_specified[row]]
+        expected[row] = getattr(there, reduce)(dim=0)
+    result = torch.sparse.mm(x, y, reduce)
+    assert torch.allclose(result, expected)
+    assert torch.sparse.mm(x.to(torch.float16), y.half(), reduce).dtype is torch.float16
+
+    def of_parts(values: Any, y: Any) -> Any:
+        rows = torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), values, (3, 4))
+        return torch.sparse.mm(rows, y, reduce)
+
+    inputs = (x.values().clone().requires_grad_(), y.clone().requires_grad_())
+    assert gradcheck(of_parts, inputs, check_forward_ad=True)
+    assert gradgradcheck(of_parts, inputs)
+    leaf = x.detach().clone().requires_grad_()
+    torch.sparse.mm(leaf, y, reduce).sum().backward()
+    assert leaf.grad.layout is torch.sparse_csr
+
+
+def test_products_of_rows_refuse_what_they_cannot_join() -> None:
+    x, y = specified().to_sparse_csr(), torch.ones(4, 2, dtype=torch.float64)
+    for call, error, phrase in [
+        (lambda: torch.sparse.mm(x, y, "prod"), RuntimeError, "prod has not been enabled"),
+        (lambda: torch.sparse.mm(specified(), y, "amax"), NotImplementedError, "SparseCsr"),
+        (lambda: torch.sparse.mm(x, x.t(), "amax"), NotImplementedError, "Strided"),
+        (lambda: torch.sparse.mm(x, y[:3], "amax"), RuntimeError, "cannot be multiplied"),
+        (lambda: torch.sparse.mm(x, y.float(), "amax"), RuntimeError, "same dtype"),
+        (
+            lambda: torch.sparse.mm(x.to(torch.int64), y.long(), "amax"),
+            NotImplementedError,
+            "spmm_reduce_kernel",
+        ),
+    ]:
+        with pytest.raises(error, match=phrase):
+            call()
+
+
+def test_products_that_stay_sparse_specify_the_rows_that_the_first_one_does() -> None:
+    x, y = specified(), torch.arange(8.0, dtype=torch.float64).view(4, 2) - 3
+    expected = x.to_dense() @ y
+    rows = torch.hspmm(x, y)
+    assert (rows.sparse_dim(), rows.dense_dim(), rows._nnz()) == (1, 1, 2)
+    listed = torch.smm(x, y)
+    assert (listed.sparse_dim(), listed._nnz()) == (2, 4)
+    added = torch.sspaddmm(listed, x, y, beta=2, alpha=3)
+    assert torch.equal(rows.to_dense(), expected)
+    assert torch.equal(listed.to_dense(), expected)
+    assert torch.equal(added.to_dense(), 5 * expected)
+    assert torch.equal(x.smm(y).to_dense(), expected)
+    assert torch.equal(listed.sspaddmm(x, y).to_dense(), 2 * expected)
+    nothing = torch.sparse_coo_tensor((3, 4), dtype=torch.float64)
+    assert torch.hspmm(nothing, y)._nnz() == torch.smm(nothing, y)._nnz() == 0
+    whole = torch.smm(x.to(torch.int64), y.long())
+    assert torch.equal(whole.to_dense(), x.to(torch.int64).to_dense() @ y.long())
+    for call, phrase in [
+        (lambda: torch.hspmm(x, y[:3]), "Expected dim 0 size 4, got 3"),
+        (lambda: torch.smm(x, y.float()), "expected scalar type Double but found Float"),
+        (lambda: torch.smm(y, y), "sparse coordinate tensor layout"),
+        (lambda: torch.smm(x, x.t()), "expected 'mat2' to have strided layout"),
+        (lambda: torch.hspmm(rows, y), "matrices expected, got 1D tensor"),
+        (lambda: torch.sspaddmm(x, x, y), "Argument #1"),
+    ]:
+        with pytest.raises(RuntimeError, match=phrase):
+            call()

@@ -263,3 +263,33 @@ fn the_same_bits_come_from_any_number_of_threads() -> Result<()> {
     assert!(alone == together);
     Ok(())
 }
+
+#[test]
+fn products_that_stay_sparse_are_those_of_the_dense_matrices() -> Result<()> {
+    let factor = matrix(&[1.0, -2.0, 0.5, 3.0, -1.0, 4.0, 2.0, 0.25], &[4, 2]);
+    let tall = matrix(&[0.0, 2.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 3.0, 0.0, 4.0, 0.0], &[3, 4]);
+    let sparse = tall.to_sparse()?.with_grad()?;
+    let factor = factor.with_grad()?;
+    let expected = tall.mm(&factor)?;
+    let by_rows = sparse.hspmm(&factor)?;
+    assert_eq!((by_rows.sparse_dim()?, by_rows.sparse_count()?), (1, 2));
+    let listed = sparse.smm(&factor)?;
+    assert_eq!((listed.sparse_dim()?, listed.sparse_count()?), (2, 4));
+    let sum = listed.sspaddmm_with(&sparse, &factor, 2.0.into(), (-1.0).into())?;
+    for product in [&by_rows, &listed, &sum] {
+        assert_eq!(elements(product), expected.to_vec::<f64>()?);
+        let grads = grad(
+            std::slice::from_ref(&product.to_dense(None)?.sum()?),
+            &[sparse.clone(), factor.clone()],
+            &Options { retain_graph: Some(true), ..Options::default() },
+        )?;
+        let [by_sparse, by_factor] = [0, 1].map(|at| grads[at].clone().unwrap());
+        assert_eq!(by_sparse.layout(), Layout::SparseCoo);
+        assert_eq!(
+            elements(&by_sparse),
+            [0.0, 3.5, 0.0, 2.25, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0, 3.0, 0.0]
+        );
+        assert_eq!(by_factor.to_vec::<f64>()?, [3.0, 3.0, 2.0, 2.0, 4.0, 4.0, 1.0, 1.0]);
+    }
+    Ok(())
+}

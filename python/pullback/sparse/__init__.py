@@ -11,14 +11,16 @@ from .. import _C
 from .._C import _sparse
 from ._gradcheck import as_sparse_gradcheck
 from ._invariants import check_sparse_tensor_invariants
-from ._product import addmm, mm, spdiags, sum
+from ._product import addmm, log_softmax, mm, softmax, spdiags, sum
 
 __all__ = [
     "addmm",
     "as_sparse_gradcheck",
     "check_sparse_tensor_invariants",
+    "log_softmax",
     "mm",
     "sampled_addmm",
+    "softmax",
     "spdiags",
     "sum",
 ]

@@ -24,16 +24,40 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     Args:
         mat1: ``(m, k)``.
         mat2: ``(k, n)``.
-        reduce: how the products of a row are joined; only ``"sum"`` is supported.
+        reduce: how the products of a row are joined, for a ``mat1`` of compressed rows and a dense
+            ``mat2``: ``"sum"``, ``"mean"``, ``"amax"`` or ``"amin"``.
 
     Raises:
         RuntimeError: for sizes that do not fit, or dtypes that differ.
-        NotImplementedError: for other ways of reduction.
+        NotImplementedError: for layouts and dtypes that cannot be joined so.
     """
-    if reduce not in (None, "sum"):
-        raise NotImplementedError(f"sparse.mm: reduce={reduce!r} is not supported, only 'sum'")
-    product: Tensor = _F._sparse_mm(mat1, mat2)
+    given = () if reduce is None else (reduce,)
+    product: Tensor = _F._sparse_mm(mat1, mat2, *given)
     return product
+
+
+def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """``exp(x)`` over its sum along a dimension, of the elements that ``input`` specifies.
+
+    Args:
+        input: a tensor of coordinate lists.
+        dim: the dimension, a sparse or a dense one.
+        dtype: what to compute in.
+    """
+    given: Tensor = _F._sparse_softmax(input, dim, dtype=dtype)
+    return given
+
+
+def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """The logarithm of :func:`softmax`.
+
+    Args:
+        input: a tensor of coordinate lists.
+        dim: the dimension, a sparse or a dense one.
+        dtype: what to compute in.
+    """
+    given: Tensor = _F._sparse_log_softmax(input, dim, dtype=dtype)
+    return given
 
 
 def addmm(

@@ -343,8 +343,12 @@ impl SparseValues {
     fn vjp_self(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
         self_.with_sparse_values(grad)
     }
-    fn jvp(self_t: &Tensor) -> Result<Tensor> {
-        self_t.values()
+    fn jvp(self_p: &Tensor, self_t: &Tensor) -> Result<Tensor> {
+        if self_p.layout() != Layout::SparseCoo {
+            return self_t.values();
+        }
+        // (A tangent may specify its elements in another order, or others.)
+        self_t.values_at(&self_p.indices()?, self_t.is_sparse())
     }
 }
 

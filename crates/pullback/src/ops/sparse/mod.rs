@@ -10,6 +10,7 @@ pub(super) mod compressed;
 pub(super) mod convert;
 pub(super) mod coo;
 mod gradient;
+pub(super) mod joined;
 pub(super) mod mask;
 mod places;
 mod pointwise;

@@ -92,10 +92,8 @@ pub(crate) fn add(_: &'static OpDef, form: CallForm<'_>, args: &[Arg<'_>]) -> Re
 /// `sub`, with the second operand times `alpha`.
 pub(crate) fn subtract(_: &'static OpDef, form: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
     let alpha = match alpha(args) {
-        Scalar::Int(n) => Scalar::Int(n.wrapping_neg()),
         Scalar::Bool(_) => bail!(runtime, "Boolean alpha only supported for Boolean results."),
-        Scalar::Float(n) => Scalar::Float(-n),
-        Scalar::Complex(re, im) => Scalar::Complex(-re, -im),
+        number => -number,
     };
     sum("sub", form, tensor(args, 0), tensor(args, 1), alpha)
 }

@@ -29,7 +29,7 @@ fn check_dtypes(name: &str, a: &Tensor, b: &Tensor) -> Result<()> {
     Ok(())
 }
 
-fn check_matrices(a: &Tensor, b: &Tensor) -> Result<()> {
+pub(super) fn check_matrices(a: &Tensor, b: &Tensor) -> Result<()> {
     ensure!(
         a.ndim() == 2 && b.ndim() == 2,
         runtime,
@@ -174,7 +174,7 @@ pub(crate) fn addmm(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<
     })
 }
 
-fn scaled(tensor: &Tensor, factor: Scalar) -> Result<Tensor> {
+pub(super) fn scaled(tensor: &Tensor, factor: Scalar) -> Result<Tensor> {
     if factor.is(1.0) { Ok(tensor.clone()) } else { tensor.times(factor) }
 }
 

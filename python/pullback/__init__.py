@@ -55,6 +55,7 @@ from ._C import (
     set_warn_always,
     tensor,
 )
+from ._file import from_file
 from ._function import (
     atleast_1d,
     atleast_2d,
@@ -352,6 +353,7 @@ __all__ = [
     "enable_grad",
     "finfo",
     "from_dlpack",
+    "from_file",
     "from_numpy",
     "frombuffer",
     "get_default_dtype",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from . import _C
 from ._C import UntypedStorage
+from ._file import map_file as _map_file
 from ._tensor import Tensor
 
 if TYPE_CHECKING:
@@ -435,7 +436,7 @@ class TypedStorage:
         return self._with(self._untyped_storage.pin_memory(device))
 
     def is_shared(self) -> builtins.bool:
-        """Whether the memory is shared between processes: never here."""
+        """Whether the memory is a file's; other memory is never shared between processes."""
         return self._untyped_storage.is_shared()
 
     def share_memory_(self) -> TypedStorage:
@@ -460,6 +461,17 @@ class TypedStorage:
         dtype = kwargs.pop("dtype", None)
         dtype = _C.get_default_dtype() if dtype is None else dtype
         return _typed(_from_buffer(*args, **kwargs, dtype=dtype), dtype)  # type: ignore[misc]
+
+    @classmethod
+    def from_file(cls, *args: Any, **kwargs: Any) -> TypedStorage:
+        """Only of the classes that stand for a dtype.
+
+        Raises:
+            RuntimeError: always.
+        """
+        raise RuntimeError(
+            "from_file can only be called on derived classes, FloatStorage and so on"
+        )
 
 
 def _typed(storage: UntypedStorage, dtype: _Dtype) -> TypedStorage:
@@ -545,6 +557,13 @@ class _LegacyStorageMeta(type):
         _warn_typed_storage_removal(2)
         read = _from_buffer(*args, **kwargs, dtype=cls.dtype)  # type: ignore[misc]
         return _typed(read, cls.dtype)
+
+    def from_file(
+        cls, filename: str, shared: builtins.bool = False, size: builtins.int = 0
+    ) -> TypedStorage:
+        """A storage of ``size`` elements whose memory is a file's: see :func:`torch.from_file`."""
+        _warn_typed_storage_removal(2)
+        return _typed(_map_file(filename, shared, size * cls.dtype.itemsize), cls.dtype)
 
 
 def _legacy(name: str, module: str) -> _LegacyStorageMeta:

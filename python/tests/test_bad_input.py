@@ -120,7 +120,7 @@ def check(
         assert target is None or state(target) == before, call
 
 
-NAMESPACES = [_C._VariableFunctions, _C._nn, _C._linalg]
+NAMESPACES = [_C._VariableFunctions, _C._nn, _C._linalg, _C._sparse, _C._special]
 FUNCTIONS = sorted(
     {
         (namespace.__name__, name, function)

@@ -308,7 +308,7 @@ def test_wrong_lists_are_refused_as_before() -> None:
         ([[1], 2], TypeError, "not a sequence"),
         ([1, [2]], ValueError, "only one element tensors"),
         ([1.0, None], RuntimeError, "Could not infer dtype of NoneType"),
-        ([1, 2**70], RuntimeError, "[Oo]verflow"),
+        ([1, 2**70], ValueError, "[Oo]verflow"),
     ):
         with pytest.raises(error, match=text):
             torch.tensor(data)

@@ -35,6 +35,29 @@ pub fn arange_size(start: Scalar, end: Scalar, step: Scalar) -> Result<usize> {
     Ok(((b - a) / s).ceil() as usize)
 }
 
+/// How many elements `range(start, end, step)` of this dtype has: those of [`arange_size`], `end` included if it is met.
+/// Integers have lost their fractions before.
+///
+/// # Errors
+/// As [`arange_size`].
+pub fn range_size(start: Scalar, end: Scalar, step: Scalar, dtype: DType) -> Result<usize> {
+    let numbers = [start, end, step];
+    let [a, b, s] = if dtype.is_integral(true) {
+        numbers.map(|n| Scalar::Int(if n.to_f64().is_finite() { n.to_i64() } else { 0 }))
+    } else {
+        numbers.map(|n| Scalar::Float(n.to_f64()))
+    };
+    if numbers[..2].iter().all(|n| n.to_f64().is_finite()) {
+        arange_size(a, b, s)?;
+    } else {
+        arange_size(start, end, step)?;
+    }
+    if let (Scalar::Int(a), Scalar::Int(b), Scalar::Int(s)) = (a, b, s) {
+        return Ok(((i128::from(b) - i128::from(a)) / i128::from(s) + 1) as usize);
+    }
+    Ok((((b.to_f64() - a.to_f64()) / s.to_f64()).floor() + 1.0) as usize)
+}
+
 crate::multiversion! {
 /// `value(first)` and so on.
 fn fill_part<T: Element, F: IntoElement<T>>(out: &mut [T], first: usize, value: &F) {
@@ -111,6 +134,25 @@ pub fn arange(out: &mut StridedMut<'_>, start: Scalar, step: Scalar) -> Result<(
         }
     }
     Ok(())
+}
+
+/// As [`arange`] with the bounds in double precision where the dtype is `f32`.
+///
+/// # Errors
+/// For bool, complex dtypes and unsigned integers of more than 8 bits.
+pub fn range(out: &mut StridedMut<'_>, start: Scalar, step: Scalar) -> Result<()> {
+    match out.dtype() {
+        DType::F32 => {
+            let (start, step) = (start.to_f64(), step.to_f64());
+            fill_by(out, |i| (start + step * i as f64) as f32);
+            Ok(())
+        }
+        dtype if !dtype.is_floating_point() && !dtype.is_signed() && dtype != DType::U8 => {
+            Err(Error::not_implemented("range_cpu", dtype))
+        }
+        dtype if dtype.is_complex() => Err(Error::not_implemented("range_cpu", dtype)),
+        _ => arange(out, start, step),
+    }
 }
 
 /// `start` and `end` and `steps - 2` evenly spaced numbers between; computed from the nearer end.

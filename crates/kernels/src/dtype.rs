@@ -196,7 +196,7 @@ pub unsafe trait Element: Copy + Send + Sync + Default + std::fmt::Debug + 'stat
     const DTYPE: DType;
     /// What stands for all types of its size where elements are only moved: an unsigned integer, or a complex number.
     type Bits: Element;
-    /// Converts from a real double (saturating for integers as C++'s `static_cast` would not promise).
+    /// Converts from a real double; integers lose the fraction, and what they have no place for is what x86 makes of it.
     fn from_f64(value: f64) -> Self;
     /// Converts from an integer, wrapping.
     fn from_i64(value: i64) -> Self;
@@ -212,16 +212,38 @@ pub unsafe trait Element: Copy + Send + Sync + Default + std::fmt::Debug + 'stat
     fn is_true(self) -> bool;
 }
 
+/// A real number without its fraction, in the 64 bits that x86's conversion gives: the least number for what has no place.
+#[inline(always)]
+pub(crate) fn truncated(value: f64) -> i64 {
+    // (`as` gives the least number for what is below, but the largest and 0 for what is above or no number.)
+    if value < 9_223_372_036_854_775_808.0 { value as i64 } else { i64::MIN }
+}
+
+/// As [`truncated`] in 32 bits.
+#[inline(always)]
+pub(crate) fn truncated_32(value: f64) -> i32 {
+    if value < 2_147_483_648.0 { value as i32 } else { i32::MIN }
+}
+
+/// As [`truncated`] in 64 bits without sign: numbers from 2^63 on have their place, what is below zero wraps.
+#[inline(always)]
+pub(crate) fn truncated_unsigned(value: f64) -> u64 {
+    const HALF: f64 = 9_223_372_036_854_775_808.0;
+    let is_high = value >= HALF;
+    let rest = truncated(if is_high { value - HALF } else { value }) as u64;
+    if is_high { rest ^ (1 << 63) } else { rest }
+}
+
 macro_rules! integer_element {
-    ($($t:ty => $tag:ident, $bits:ty);*) => {$(
+    ($($t:ty => $tag:ident, $bits:ty, $truncated:ident);*) => {$(
         // SAFETY: an integer, and one of its size.
         unsafe impl Element for $t {
             const DTYPE: DType = DType::$tag;
             type Bits = $bits;
-            // Float to integer goes through i64 and wraps, as the x86 builds of PyTorch do.
-            #[inline(always)] fn from_f64(value: f64) -> Self { value as i64 as $t }
+            // By way of the integer that PyTorch's x86 builds go through, of which the lower bits are kept.
+            #[inline(always)] fn from_f64(value: f64) -> Self { $truncated(value) as $t }
             #[inline(always)] fn from_i64(value: i64) -> Self { value as $t }
-            #[inline(always)] fn from_c128(value: C128) -> Self { value.re as i64 as $t }
+            #[inline(always)] fn from_c128(value: C128) -> Self { Self::from_f64(value.re) }
             #[inline(always)] fn to_f64(self) -> f64 { self as f64 }
             #[inline(always)] fn to_i64(self) -> i64 { self as i64 }
             #[inline(always)] fn to_c128(self) -> C128 { C128::new(self as f64, 0.0) }
@@ -230,8 +252,9 @@ macro_rules! integer_element {
     )*};
 }
 integer_element!(
-    u8 => U8, u8; i8 => I8, u8; i16 => I16, u16; i32 => I32, u32; i64 => I64, u64;
-    u16 => U16, u16; u32 => U32, u32; u64 => U64, u64
+    u8 => U8, u8, truncated; i8 => I8, u8, truncated_32; i16 => I16, u16, truncated_32;
+    i32 => I32, u32, truncated_32; i64 => I64, u64, truncated; u16 => U16, u16, truncated_32;
+    u32 => U32, u32, truncated; u64 => U64, u64, truncated_unsigned
 );
 
 // SAFETY: a transparent byte.
@@ -278,7 +301,7 @@ macro_rules! float_element {
             #[inline(always)] fn from_i64(value: i64) -> Self { $from(value as f64) }
             #[inline(always)] fn from_c128(value: C128) -> Self { $from(value.re) }
             #[inline(always)] fn to_f64(self) -> f64 { $to(self) }
-            #[inline(always)] fn to_i64(self) -> i64 { $to(self) as i64 }
+            #[inline(always)] fn to_i64(self) -> i64 { truncated($to(self)) }
             #[inline(always)] fn to_c128(self) -> C128 { C128::new($to(self), 0.0) }
             #[inline(always)] fn is_true(self) -> bool { $is_true(self) }
         }
@@ -303,7 +326,7 @@ macro_rules! complex_element {
                 Complex::new(value.re as $part, value.im as $part)
             }
             #[inline(always)] fn to_f64(self) -> f64 { self.re as f64 }
-            #[inline(always)] fn to_i64(self) -> i64 { self.re as i64 }
+            #[inline(always)] fn to_i64(self) -> i64 { truncated(self.re as f64) }
             #[inline(always)] fn to_c128(self) -> C128 { C128::new(self.re as f64, self.im as f64) }
             #[inline(always)] fn is_true(self) -> bool { self.re != 0.0 || self.im != 0.0 }
         }

@@ -2,13 +2,15 @@
 
 use crate::{C128, DType, Element, Error, Result, bf16};
 
-/// A number of one of the four kinds that PyTorch tells apart.
+/// A number of one of the four kinds that PyTorch tells apart: truth values, integers, real and complex numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar {
     /// Truth value.
     Bool(bool),
     /// Integer.
     Int(i64),
+    /// Integer from 2^63 on, for which only `u64` has a place; smaller ones are [`Scalar::Int`].
+    UInt(u64),
     /// Real number.
     Float(f64),
     /// Complex number: real and imaginary part.
@@ -16,13 +18,29 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// The dtype a tensor of this number has before any default is applied: bool, i64, f64, c128.
+    /// The dtype a tensor of this number has before any default is applied: bool, i64 (u64 from 2^63 on), f64, c128.
     pub const fn dtype(self) -> DType {
         match self {
             Scalar::Bool(_) => DType::Bool,
             Scalar::Int(_) => DType::I64,
+            Scalar::UInt(_) => DType::U64,
             Scalar::Float(_) => DType::F64,
             Scalar::Complex(..) => DType::C128,
+        }
+    }
+    /// An element as a number of its kind.
+    #[inline(always)]
+    pub fn of<T: Element>(value: T) -> Self {
+        if T::DTYPE == DType::Bool {
+            Scalar::Bool(value.is_true())
+        } else if T::DTYPE.is_complex() {
+            Scalar::from(value.to_c128())
+        } else if T::DTYPE.is_floating_point() {
+            Scalar::Float(value.to_f64())
+        } else if T::DTYPE == DType::U64 {
+            Scalar::from(value.to_i64() as u64)
+        } else {
+            Scalar::Int(value.to_i64())
         }
     }
     /// Converts to an element type, as [`Element`]'s conversions do.
@@ -31,6 +49,9 @@ impl Scalar {
         match self {
             Scalar::Bool(b) => T::from_i64(i64::from(b)),
             Scalar::Int(i) => T::from_i64(i),
+            // (Integers keep the lower bits, as of any other integer.)
+            Scalar::UInt(u) if T::DTYPE.is_integral(true) => T::from_i64(u as i64),
+            Scalar::UInt(u) => T::from_f64(u as f64),
             Scalar::Float(f) => T::from_f64(f),
             Scalar::Complex(re, im) => T::from_c128(C128::new(re, im)),
         }
@@ -45,13 +66,14 @@ impl Scalar {
     }
     /// Whether it is a whole number kind (bool or integer).
     pub const fn is_integral(self) -> bool {
-        matches!(self, Scalar::Bool(_) | Scalar::Int(_))
+        matches!(self, Scalar::Bool(_) | Scalar::Int(_) | Scalar::UInt(_))
     }
     /// Whether it equals `value` exactly.
     pub fn is(self, value: f64) -> bool {
         match self {
             Scalar::Bool(b) => f64::from(u8::from(b)) == value,
             Scalar::Int(i) => i as f64 == value,
+            Scalar::UInt(u) => u as f64 == value,
             Scalar::Float(f) => f == value,
             Scalar::Complex(re, im) => re == value && im == 0.0,
         }
@@ -72,7 +94,8 @@ impl Scalar {
             DType::F16 => !number.is_finite() || number.abs() <= 65504.0,
             DType::BF16 => !number.is_finite() || number.abs() <= bf16::MAX.to_f64(),
             DType::F32 => !number.is_finite() || number.abs() <= f64::from(f32::MAX),
-            DType::I64 | DType::U64 if self.is_integral() => true,
+            DType::U64 if self.is_integral() => true,
+            DType::I64 if self.is_integral() => !matches!(self, Scalar::UInt(_)),
             _ => {
                 let bits = dtype.size() as i32 * 8;
                 let above = 2.0_f64.powi(bits - i32::from(dtype.is_signed()));
@@ -108,6 +131,7 @@ impl std::ops::Neg for Scalar {
         match self {
             Scalar::Bool(b) => Scalar::Int(-i64::from(b)),
             Scalar::Int(i) => Scalar::Int(i.wrapping_neg()),
+            Scalar::UInt(u) => Scalar::Int((u as i64).wrapping_neg()),
             Scalar::Float(f) => Scalar::Float(-f),
             Scalar::Complex(re, im) => Scalar::Complex(-re, -im),
         }
@@ -123,6 +147,12 @@ macro_rules! scalar_from {
 }
 scalar_from!(bool => Bool as bool, i32 => Int as i64, i64 => Int as i64, u8 => Int as i64,
              usize => Int as i64, f32 => Float as f64, f64 => Float as f64);
+
+impl From<u64> for Scalar {
+    fn from(value: u64) -> Self {
+        i64::try_from(value).map_or(Scalar::UInt(value), Scalar::Int)
+    }
+}
 
 impl From<C128> for Scalar {
     fn from(value: C128) -> Self {
@@ -145,6 +175,9 @@ mod tests {
         }
         assert!(fits(Scalar::Int(i64::MAX), DType::I64) && fits(Scalar::Int(i64::MIN), DType::I64));
         assert!(
+            fits(Scalar::from(u64::MAX), DType::U64) && !fits(Scalar::from(u64::MAX), DType::I64)
+        );
+        assert!(
             !fits(Scalar::Float(9.3e18), DType::I64) && !fits(Scalar::Float(f64::NAN), DType::I32)
         );
         assert!(fits(Scalar::Float(f64::INFINITY), DType::F16));
@@ -156,5 +189,15 @@ mod tests {
             !fits(Scalar::Complex(1.0, 1.0), DType::F64)
                 && fits(Scalar::Complex(1.0, 1.0), DType::C64)
         );
+    }
+    #[test]
+    fn integers_from_two_to_the_63rd_keep_their_value() {
+        let large = Scalar::from(u64::MAX - 3);
+        assert_eq!(Scalar::from(7_u64), Scalar::Int(7));
+        assert_eq!(large.to::<u64>(), u64::MAX - 3);
+        assert_eq!((large.to::<i64>(), large.to::<u8>()), (-4, 252));
+        assert!(large.to::<f64>() == 2.0_f64.powi(64) && large.is(2.0_f64.powi(64)));
+        assert!(large.is_integral() && large.to::<crate::Bool>().get());
+        assert_eq!((-large).to::<u64>(), 4);
     }
 }

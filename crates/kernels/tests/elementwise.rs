@@ -464,9 +464,6 @@ fn casts_between_all_dtypes_agree_with_the_element_conversions() {
                     let whole = to.is_integral(true) || (to == DType::F64 && from != DType::U64);
                     let want = if from.is_integral(true) && whole {
                         R::from_i64(x.to_i64())
-                    } else if to == DType::U64 && x.to_c128().re >= 9e18 {
-                        // Above the signed range numbers are taken as they are.
-                        R::from_i64(x.to_c128().re as u64 as i64)
                     } else {
                         R::from_c128(x.to_c128())
                     };
@@ -478,9 +475,14 @@ fn casts_between_all_dtypes_agree_with_the_element_conversions() {
         }
     }
     let wrapped: Vec<u8> = unary_to(&[300.7f32, -1.5, 1e20, f32::NAN], ew::cast).unwrap();
-    assert_eq!(wrapped[..2], [44, 255]);
-    let wide: Vec<u64> = unary_to(&[3e9f64, -1.5, 1e19], ew::cast).unwrap();
-    assert_eq!(wide, [3_000_000_000, u64::MAX, 10_000_000_000_000_000_000]);
+    assert_eq!(wrapped, [44, 255, 0, 0]);
+    let lost = [f64::NAN, f64::INFINITY, -1e300, 3e9];
+    assert_eq!(unary_to::<f64, i32>(&lost, ew::cast).unwrap(), [i32::MIN; 4]);
+    assert_eq!(unary_to::<f64, i16>(&lost, ew::cast).unwrap(), [0; 4]);
+    let wide: Vec<i64> = unary_to(&lost, ew::cast).unwrap();
+    assert_eq!(wide, [i64::MIN, i64::MIN, i64::MIN, 3_000_000_000]);
+    let wide: Vec<u64> = unary_to(&[3e9f64, -1.5, 1e19, f64::NAN], ew::cast).unwrap();
+    assert_eq!(wide, [3_000_000_000, u64::MAX, 10_000_000_000_000_000_000, 1 << 63]);
 }
 
 #[test]

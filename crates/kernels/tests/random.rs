@@ -177,6 +177,11 @@ fn bad_parameters_are_refused() {
         message(random::randint(&mut bytes.view_mut(), 0, Some(300), &mut g)),
         "to - 1 is out of bounds for unsigned char"
     );
+    let mut shorts = Array::zeros(DType::U16, &[2]);
+    assert_eq!(
+        message(random::randint(&mut shorts.view_mut(), -1, Some(3), &mut g)),
+        "from is out of bounds for short unsigned int"
+    );
     let mut out = Array::zeros(DType::I64, &[1]);
     let p = Array::vector(&[0.0_f32, 0.0]);
     assert_eq!(
@@ -190,4 +195,20 @@ fn bad_parameters_are_refused() {
     );
     let mut bytes = Array::zeros(DType::U8, &[300]);
     assert!(message(random::randperm(&mut bytes.view_mut(), &mut g)).contains("without overflow"));
+}
+
+#[test]
+fn unsigned_integers_are_drawn_from_the_stream_of_signed_ones() {
+    for dtype in [DType::U16, DType::U32, DType::U64] {
+        let drawn = |dtype: DType| {
+            let (mut g, mut out) = (Generator::new(7), Array::zeros(dtype, &[50]));
+            random::randint(&mut out.view_mut(), 3, Some(60_000), &mut g).unwrap();
+            random::randint(&mut out.view_mut(), 0, Some(1 << 16), &mut g).unwrap();
+            out.values()
+        };
+        assert_eq!(drawn(dtype), drawn(DType::I64), "{dtype:?}");
+    }
+    let mut out = Array::zeros(DType::U64, &[50]);
+    random::randint(&mut out.view_mut(), 0, None, &mut Generator::new(7)).unwrap();
+    assert!(out.values().iter().any(|&x| x >= 2.0_f64.powi(63)));
 }

@@ -14,7 +14,7 @@ use pullback::{Dims, Generator, Scalar, Tensor};
 use pullback_schema::bind::{Check, Elements, Given, unpack_error};
 use pullback_schema::python::Parameter;
 use pullback_schema::{Base, Type};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -323,7 +323,7 @@ pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
 }
 
 /// Whether it is one of `NumPy`'s scalars, without importing `NumPy`.
-fn is_numpy_scalar(object: &Bound<'_, PyAny>) -> bool {
+pub(crate) fn is_numpy_scalar(object: &Bound<'_, PyAny>) -> bool {
     type_name(object).starts_with("numpy.")
         && object.hasattr("dtype").unwrap_or(false)
         && !object.hasattr("__setitem__").unwrap_or(true)
@@ -456,18 +456,12 @@ pub(crate) fn to_scalar(object: &Bound<'_, PyAny>) -> PyResult<Scalar> {
         return Ok(Scalar::Float(object.extract()?));
     }
     if has_index(object) {
-        return to_int(object).map(Scalar::Int);
+        return to_whole(object);
     }
     if object.is_instance_of::<PyComplex>() || type_name(object).starts_with("numpy.complex") {
-        // SAFETY: the calls accept any object and report what is not complex.
-        let (re, im) = unsafe {
-            (
-                ffi::PyComplex_RealAsDouble(object.as_ptr()),
-                // tidy: not an op, but Python's attribute
-                object.getattr("imag")?.extract::<f64>()?,
-            )
-        };
-        return Ok(Scalar::Complex(re, im));
+        // tidy: not an op, but Python's attributes
+        let [re, im] = ["real", "imag"].map(|part| object.getattr(part)?.extract::<f64>());
+        return Ok(Scalar::Complex(re?, im?));
     }
     Ok(Scalar::Float(object.extract()?))
 }
@@ -477,7 +471,14 @@ pub(crate) fn to_int(object: &Bound<'_, PyAny>) -> PyResult<i64> {
     if let Some(tensor) = as_tensor(object) {
         return Ok(tensor.item().map_err(raise)?.to_i64());
     }
-    let number = object.call_method0("__index__").map_err(|error| {
+    index_of(object)?
+        .extract::<i64>()
+        .map_err(|_| PyRuntimeError::new_err("Overflow when unpacking long long"))
+}
+
+/// The `int` that `object` stands for.
+fn index_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    object.call_method0("__index__").map_err(|error| {
         if has_index(object) {
             return error;
         }
@@ -485,10 +486,17 @@ pub(crate) fn to_int(object: &Bound<'_, PyAny>) -> PyResult<i64> {
             "'{}' object cannot be interpreted as an integer",
             type_name(object)
         ))
-    })?;
-    number
-        .extract::<i64>()
-        .map_err(|_| PyRuntimeError::new_err("Overflow when unpacking long long"))
+    })
+}
+
+/// The number of at most 64 bits, with a sign or without, that `object` stands for.
+fn to_whole(object: &Bound<'_, PyAny>) -> PyResult<Scalar> {
+    let number = index_of(object)?;
+    if let Ok(value) = number.extract::<i64>() {
+        return Ok(Scalar::Int(value));
+    }
+    let value = number.extract::<u64>();
+    value.map(Scalar::from).map_err(|_| PyOverflowError::new_err("int too big to convert"))
 }
 
 fn float(object: &Bound<'_, PyAny>) -> PyResult<f64> {

@@ -157,6 +157,7 @@ pub(crate) fn scalar(py: Python<'_>, number: Scalar) -> Reply {
                 object
             }
             Scalar::Int(i) => ffi::PyLong_FromLongLong(i),
+            Scalar::UInt(u) => ffi::PyLong_FromUnsignedLongLong(u),
             Scalar::Float(f) => ffi::PyFloat_FromDouble(f),
             Scalar::Complex(re, im) => ffi::PyComplex_FromDoubles(re, im),
         }

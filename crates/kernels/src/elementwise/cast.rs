@@ -1,18 +1,18 @@
 //! Conversion between any two dtypes.
 //!
-//! Integers wrap; floating point to integer truncates, through `i64` where the value fits; complex to
-//! real keeps the real part; anything to `bool` asks whether it is not zero. Half types go through
-//! `f32`, in `drive`, so there is one loop per pair of the other thirteen dtypes.
+//! Integers wrap; floating point to integer truncates, and gives what x86 gives for numbers that have no place (see
+//! `Element::from_f64`); complex to real keeps the real part; anything to `bool` asks whether it is not zero. Half types go
+//! through `f32`, in `drive`, so there is one loop per pair of the other thirteen dtypes.
 
 use super::dense::{Map1, Widest, run1};
 use super::number::Lane;
-use crate::{Bool, C64, C128, DType, Iter, Result};
+use crate::{Bool, C64, C128, DType, Element, Iter, Result};
 use num_complex::Complex;
 use std::marker::PhantomData;
 
 /// What an element is on its way from one type to another.
 trait Source: Lane {
-    /// Whether conversion to a short integer goes through `i32`, which is quick, but for large values through `i64`.
+    /// Whether conversion to a short integer goes through `i32`, which is quick, but not for large values.
     const IS_FLOAT: bool = false;
     fn convert<T: Target>(self) -> T;
     /// As `convert` for values of less than 2^31.
@@ -71,32 +71,12 @@ macro_rules! int_target {
             const IS_SHORT: bool = $is_short;
             #[inline(always)] fn of_int(value: i64) -> Self { value as $t }
             #[inline(always)] fn of_u64(value: u64) -> Self { value as $t }
-            #[inline(always)] fn of_f32(value: f32) -> Self { value as i64 as $t }
-            #[inline(always)] fn of_f64(value: f64) -> Self { value as i64 as $t }
+            #[inline(always)] fn of_f32(value: f32) -> Self { <$t as Element>::from_f64(f64::from(value)) }
+            #[inline(always)] fn of_f64(value: f64) -> Self { <$t as Element>::from_f64(value) }
         }
     )*};
 }
-int_target!(u8, true; i8, true; i16, true; i32, true; i64, false; u16, true; u32, true);
-
-impl Target for u64 {
-    #[inline(always)]
-    fn of_int(value: i64) -> Self {
-        value as u64
-    }
-    #[inline(always)]
-    fn of_u64(value: u64) -> Self {
-        value
-    }
-    #[inline(always)]
-    fn of_f32(value: f32) -> Self {
-        Self::of_f64(f64::from(value))
-    }
-    #[inline(always)]
-    fn of_f64(value: f64) -> Self {
-        // Negative values wrap; those above the signed range are taken as they are.
-        if value < 9_223_372_036_854_775_808.0 { value as i64 as u64 } else { value as u64 }
-    }
-}
+int_target!(u8, true; i8, true; i16, true; i32, true; i64, false; u16, true; u32, true; u64, false);
 
 impl Target for Bool {
     #[inline(always)]

@@ -336,7 +336,8 @@ pub fn random(out: &mut StridedMut<'_>, generator: &mut Generator) -> Result<()>
 /// Ranges from here on use 64-bit draws.
 const WIDE_RANGE: u64 = 1 << 28;
 
-/// Whole numbers in `[low, high)`; `high` of `None` means up to and including the largest `i64`.
+/// Whole numbers in `[low, high)`; `high` of `None` means up to and including the largest `i64`, or `u64` where that is
+/// the dtype.
 ///
 /// # Errors
 /// If the range is empty, or exceeds the dtype.
@@ -347,7 +348,7 @@ pub fn randint(
     generator: &mut Generator,
 ) -> Result<()> {
     let dtype = out.dtype();
-    if matches!(dtype, DType::U16 | DType::U32 | DType::U64) || dtype.is_complex() {
+    if dtype.is_complex() {
         return Err(Error::not_implemented("random_from_to_kernel_cpu", dtype));
     }
     if let Some(high) = high.filter(|&high| low >= high) {
@@ -364,9 +365,14 @@ pub fn randint(
             fill_each(out, || T::from_i64(low.wrapping_add(i64::from(generator.next_u32() % range))));
         }
         Some(range) => fill_each(out, || T::from_i64(low.wrapping_add((generator.next_u64() % range) as i64))),
-        None if low == i64::MIN => fill_each(out, || T::from_i64(generator.next_u64() as i64)),
         None => {
-            let range = (i64::MAX as u64).wrapping_sub(low as u64).wrapping_add(1);
+            let last = if dtype == DType::U64 { u64::MAX } else { i64::MAX as u64 };
+            let range = last.wrapping_sub(low as u64).wrapping_add(1);
+            if range == 0 {
+                // All 64 bits.
+                fill_each(out, || T::from_i64(generator.next_u64() as i64));
+                return Ok(());
+            }
             fill_each(out, || T::from_i64(low.wrapping_add((generator.next_u64() % range) as i64)));
         }
     });
@@ -379,6 +385,7 @@ fn check_range(dtype: DType, low: i64, high: Option<i64>) -> Result<()> {
     let (least, most) = match dtype {
         DType::Bool => (0, 1),
         DType::I64 => return Ok(()),
+        DType::U64 => (0, i64::MAX),
         // Floats beyond their exact range only lose precision, which PyTorch warns about.
         dtype if dtype.is_floating_point() => return Ok(()),
         dtype if dtype.is_signed() => (-(1_i64 << (bits - 1)), (1 << (bits - 1)) - 1),
@@ -388,7 +395,10 @@ fn check_range(dtype: DType, low: i64, high: Option<i64>) -> Result<()> {
         DType::Bool => "bool",
         DType::U8 => "unsigned char",
         DType::I8 => "signed char",
-        DType::I16 => "short",
+        DType::I16 => "short int",
+        DType::U16 => "short unsigned int",
+        DType::U32 => "unsigned int",
+        DType::U64 => "long unsigned int",
         _ => "int",
     };
     for (what, value) in [("from", Some(low)), ("to - 1", high.map(|h| h - 1))] {

@@ -17,7 +17,7 @@ use crate::dispatch::{
 };
 use crate::error::{bail, ensure};
 use crate::site::{Scope, Site};
-use crate::tensor::{Writer, contiguous_strides};
+use crate::tensor::{Writer, contiguous_strides, shape::list};
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 use std::panic::Location;
@@ -356,6 +356,9 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
                 let strides = contiguous_strides(out.shape());
                 out.copy_data(&result.alias_with(out.shape(), &strides, 0)?)?;
             } else {
+                if def.is(Traits::FILLS_OUT) && out.numel() > 0 {
+                    resize_filled(out, result)?;
+                }
                 out.resize_output(result.shape())?;
                 out.copy_data(result)?;
             }
@@ -363,6 +366,19 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
         }
         Ok(())
     })
+}
+
+/// Gives a target that has another number of elements than it was to be filled with their shape, and says so.
+#[cold]
+fn resize_filled(out: &Tensor, result: &Tensor) -> Result<()> {
+    crate::warning::warn(format!(
+        "The number of elements in the out tensor of shape {} is {} which does not match the computed number of elements {}. Note that this may occur as a result of rounding error. The out tensor will be resized to a tensor of shape {}.",
+        list(out.shape()),
+        out.numel(),
+        result.numel(),
+        list(result.shape())
+    ));
+    out.resize_to(result.shape())
 }
 
 /// The arguments of an op that makes a tensor of none, with the dtype of the target: that is the one to compute in.

@@ -244,8 +244,17 @@ pub(crate) fn check_outs(def: &OpDef, outs: &[&Tensor]) -> Result<()> {
 
 /// Refuses an `out=` tensor that cannot take a result of dtype `from`.
 pub(crate) fn check_out_dtype(def: &OpDef, from: crate::DType, to: crate::DType) -> Result<()> {
+    let is_refused = from != to && def.is(Traits::EXACT_OUT);
     ensure!(
-        from == to || !def.is(Traits::EXACT_OUT),
+        !(is_refused && from.is_complex() && !to.is_complex()),
+        runtime,
+        "{}(): Expected object of scalar type {} but got scalar type {} for argument 'out'",
+        def.name,
+        from.scalar_name(),
+        to.scalar_name()
+    );
+    ensure!(
+        !is_refused,
         runtime,
         "{}(): Expected out tensor to have dtype {}, but got {} instead",
         def.name,

@@ -266,7 +266,7 @@ fn scaled_spec(a: &Tensor, b: &Tensor, alpha: Scalar) -> Result<TensorSpec> {
     let spec = TensorSpec::broadcast(&[a, b])?;
     let dtype = spec.dtype;
     match alpha {
-        Scalar::Int(_) => {}
+        Scalar::Int(_) | Scalar::UInt(_) => {}
         Scalar::Bool(_) => ensure!(
             dtype == DType::Bool,
             runtime,

@@ -118,7 +118,7 @@ impl PowOfScalar {
     ) -> Result<Tensor> {
         // (The logarithm of a whole number would be one of single precision.)
         let base = match self_ {
-            Scalar::Int(_) | Scalar::Bool(_) => Scalar::Float(self_.to_f64()),
+            other if other.is_integral() => Scalar::Float(self_.to_f64()),
             other => other,
         };
         exponent_grad(grad, &Tensor::wrapped(base)?, exponent, result)
@@ -407,7 +407,8 @@ impl Heaviside {
 fn one_less(exponent: Scalar) -> Scalar {
     match exponent {
         Scalar::Bool(b) => Scalar::Int(i64::from(b) - 1),
-        Scalar::Int(i) => Scalar::Int(i - 1),
+        Scalar::Int(i) => Scalar::Int(i.wrapping_sub(1)),
+        Scalar::UInt(u) => Scalar::from(u - 1),
         Scalar::Float(f) => Scalar::Float(f - 1.0),
         Scalar::Complex(re, im) => Scalar::Complex(re - 1.0, im),
     }

@@ -251,14 +251,14 @@ fn limited_spec(x: &Tensor, min: Option<Scalar>, max: Option<Scalar>) -> Result<
     let spec = TensorSpec::broadcast(&all)?;
     let Some((least, most)) = whole_range(spec.dtype) else { return Ok(spec) };
     let of = spec.dtype.scalar_name();
-    if let Some(Scalar::Int(v)) = min {
+    if let Some(v) = min.and_then(whole) {
         ensure!(
             v <= most,
             runtime,
             "Clamp min value {v} is outside the representable range of {of}"
         );
     }
-    if let Some(Scalar::Int(v)) = max {
+    if let Some(v) = max.and_then(whole) {
         ensure!(
             v >= least,
             runtime,
@@ -268,8 +268,17 @@ fn limited_spec(x: &Tensor, min: Option<Scalar>, max: Option<Scalar>) -> Result<
     Ok(spec)
 }
 
-/// The smallest and the largest number of an integer dtype, as far as limits can be given.
-fn whole_range(dtype: DType) -> Option<(i64, i64)> {
+/// A limit that is an integer.
+fn whole(limit: Scalar) -> Option<i128> {
+    match limit {
+        Scalar::Int(v) => Some(v.into()),
+        Scalar::UInt(v) => Some(v.into()),
+        _ => None,
+    }
+}
+
+/// The smallest and the largest number of an integer dtype.
+fn whole_range(dtype: DType) -> Option<(i128, i128)> {
     Some(match dtype {
         DType::U8 => (0, u8::MAX.into()),
         DType::I8 => (i8::MIN.into(), i8::MAX.into()),
@@ -277,18 +286,17 @@ fn whole_range(dtype: DType) -> Option<(i64, i64)> {
         DType::I16 => (i16::MIN.into(), i16::MAX.into()),
         DType::U32 => (0, u32::MAX.into()),
         DType::I32 => (i32::MIN.into(), i32::MAX.into()),
-        DType::U64 => (0, i64::MAX),
-        DType::I64 => (i64::MIN, i64::MAX),
+        DType::U64 => (0, u64::MAX.into()),
+        DType::I64 => (i64::MIN.into(), i64::MAX.into()),
         _ => return None,
     })
 }
 
 /// The limit, or the number of the dtype that is nearest to it: what lies beyond the dtype limits nothing.
 fn representable(limit: Scalar, dtype: DType) -> Scalar {
-    match (limit, whole_range(dtype)) {
-        (Scalar::Int(v), Some((least, most))) => Scalar::Int(v.clamp(least, most)),
-        _ => limit,
-    }
+    let (Some(v), Some((least, most))) = (whole(limit), whole_range(dtype)) else { return limit };
+    let v = v.clamp(least, most);
+    i64::try_from(v).map_or(Scalar::UInt(v as u64), Scalar::Int)
 }
 
 /// Half of `grad` where an element and its limit share it, else 0.

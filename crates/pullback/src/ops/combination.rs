@@ -140,7 +140,7 @@ impl CartesianProd {
         if let [only] = tensors {
             return Ok(only.clone());
         }
-        let grids = super::join::meshgrid(tensors)?;
+        let grids = super::mesh::meshgrid_indexing(tensors, "ij")?;
         let columns = grids.iter().map(|t| t.flatten(0, -1)).collect::<Result<Vec<_>>>()?;
         super::join::stack(&columns, 1)
     }

@@ -81,7 +81,7 @@ pub(crate) fn filled(spec: &TensorSpec, value: Scalar) -> Result<Tensor> {
 fn natural(value: Scalar) -> DType {
     match value {
         Scalar::Bool(_) => DType::Bool,
-        Scalar::Int(_) => DType::I64,
+        Scalar::Int(_) | Scalar::UInt(_) => DType::I64,
         Scalar::Float(_) => default_dtype(),
         Scalar::Complex(..) => default_dtype().to_complex(),
     }
@@ -380,12 +380,21 @@ impl ScalarTensor {
     }
 }
 
-fn arithmetic_series(start: Scalar, end: Scalar, step: Scalar, options: Options) -> Result<Tensor> {
+/// Refuses numbers with an imaginary part.
+pub(super) fn check_real(numbers: &[Scalar]) -> Result<()> {
     ensure!(
-        ![start, end, step].iter().any(|s| matches!(s, Scalar::Complex(_, im) if *im != 0.0)),
+        !numbers.iter().any(|s| matches!(s, Scalar::Complex(_, im) if *im != 0.0)),
         runtime,
         "value cannot be converted to type double without overflow"
     );
+    Ok(())
+}
+
+fn arithmetic_series(start: Scalar, end: Scalar, step: Scalar, options: Options) -> Result<Tensor> {
+    check_real(&[start, end, step])?;
+    if let Some(large) = [start, end, step].iter().find(|s| matches!(s, Scalar::UInt(_))) {
+        large.check_fits(DType::I64)?;
+    }
     let whole = [start, end, step].iter().all(|s| s.is_integral());
     let size = creation::arange_size(start, end, step)?;
     let spec = options.spec(&[size as i64], if whole { DType::I64 } else { default_dtype() })?;
@@ -663,7 +672,7 @@ pub(super) fn refused<const N: usize>(args: [Value; N], phrase: &'static str) ->
 }
 
 /// A call with these numbers.
-fn series<const N: usize>(numbers: [Scalar; N]) -> Sample {
+pub(super) fn series<const N: usize>(numbers: [Scalar; N]) -> Sample {
     Sample::new(numbers.map(Value::Scalar)).without_gradient()
 }
 

@@ -1,14 +1,14 @@
-//! Evenly spaced numbers: `linspace` and `logspace`.
+//! Evenly spaced numbers: `linspace` and `logspace`, and `range`, which is older than `arange`.
 //!
-//! The bounds are numbers, or stand in 0-dim tensors; nothing here has a derivative. Everything ends in the two forms
-//! that take numbers.
+//! The bounds are numbers, or stand in 0-dim tensors; nothing here has a derivative. Everything ends in the forms that
+//! take numbers.
 
-use super::creation::{Options, refused};
+use super::creation::{Options, check_real, refused, series};
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::promote::default_dtype;
-use crate::{DType, Device, Layout, Result, Scalar, Tensor};
+use crate::{DType, Device, ErrorKind, Layout, Result, Scalar, Tensor};
 use pullback_kernels::creation;
 use pullback_macros::op;
 
@@ -22,6 +22,8 @@ pub(crate) static OPS: &[&OpDef] = &[
     &LOGSPACE_TENSOR_TENSOR,
     &LOGSPACE_TENSOR_SCALAR,
     &LOGSPACE_SCALAR_TENSOR,
+    &RANGE,
+    &RANGE_STEP,
 ];
 
 /// A bound: a number, or the tensor that holds it.
@@ -63,10 +65,19 @@ fn numbers(function: &str, start: impl Bound, end: impl Bound) -> Result<(Scalar
     Ok((start.number()?, end.number()?))
 }
 
-/// The dtype of evenly spaced numbers: complex if a bound is.
-fn spaced(start: Scalar, end: Scalar) -> DType {
-    let complex = [start, end].iter().any(|s| matches!(s, Scalar::Complex(..)));
-    if complex { default_dtype().to_complex() } else { default_dtype() }
+/// The dtype of evenly spaced numbers: complex if a bound is, which no real `dtype` takes.
+fn spaced(function: &str, [start, end]: [Scalar; 2], dtype: Option<DType>) -> Result<DType> {
+    let is_complex = [start, end].iter().any(|s| matches!(s, Scalar::Complex(..)));
+    let natural = if is_complex { default_dtype().to_complex() } else { default_dtype() };
+    if let Some(dtype) = dtype.filter(|dtype| is_complex && !dtype.is_complex()) {
+        bail!(
+            runtime,
+            "torch.{function}(): inferred dtype {} can't be safely cast to passed dtype {}",
+            natural.scalar_name(),
+            dtype.scalar_name()
+        );
+    }
+    Ok(natural)
 }
 
 /// `steps` numbers evenly spaced from `start` to `end`, both included.
@@ -87,8 +98,8 @@ impl Linspace {
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
         ensure!(steps >= 0, runtime, "number of steps must be non-negative, but got {steps}");
-        let spec = Options(dtype, layout, device, pin_memory).spec(&[steps], spaced(start, end))?;
-        let out = spec.empty()?;
+        let natural = spaced("linspace", [start, end], dtype)?;
+        let out = Options(dtype, layout, device, pin_memory).spec(&[steps], natural)?.empty()?;
         creation::linspace(&mut out.view_mut(), start, end)?;
         Ok(out)
     }
@@ -96,7 +107,14 @@ impl Linspace {
         spaced_samples()
     }
     fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
-        few_steps()
+        let mut all = few_steps();
+        all.push(InvalidSample::new(
+            Sample::new([Scalar::Int(0).into(), Scalar::Complex(0.0, 1.0).into(), 3_i64.into()])
+                .with("dtype", DType::F32),
+            ErrorKind::Runtime,
+            "torch.linspace(): inferred dtype ComplexFloat can't be safely cast to passed dtype Float",
+        ));
+        all
     }
 }
 
@@ -119,8 +137,8 @@ impl Logspace {
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
         ensure!(steps >= 0, runtime, "number of steps must be non-negative, but got {steps}");
-        let spec = Options(dtype, layout, device, pin_memory).spec(&[steps], spaced(start, end))?;
-        let out = spec.empty()?;
+        let natural = spaced("logspace", [start, end], dtype)?;
+        let out = Options(dtype, layout, device, pin_memory).spec(&[steps], natural)?.empty()?;
         creation::logspace(&mut out.view_mut(), start, end, base)?;
         Ok(out)
     }
@@ -282,6 +300,93 @@ impl LogspaceScalarTensor {
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         long_bounds(s, false, true)
+    }
+}
+
+/// `start + i * step` up to `end`, which is included.
+fn inclusive(start: Scalar, end: Scalar, step: Scalar, options: Options) -> Result<Tensor> {
+    check_real(&[start, end, step])?;
+    let dtype = options.0.unwrap_or_else(default_dtype);
+    let size = creation::range_size(start, end, step, dtype)?;
+    let out = options.spec(&[size as i64], dtype)?.empty()?;
+    creation::range(&mut out.view_mut(), start, step)?;
+    crate::warning::warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range builtin. Instead, use torch.arange, which produces values in [start, end).".into());
+    Ok(out)
+}
+
+/// The numbers `start`, `start + 1`, ... up to `end`, which is included; of the default floating dtype unless `dtype` is
+/// given. Deprecated: `arange` is what everybody expects.
+#[op(
+    "range(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    not_differentiable
+)]
+impl Range {
+    fn cpu(
+        start: Scalar,
+        end: Scalar,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        inclusive(start, end, Scalar::Int(1), Options(dtype, layout, device, pin_memory))
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![series([Scalar::Int(1), Scalar::Float(4.5)])]
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        let numbers = |end: Scalar| [Scalar::Int(0).into(), end.into()];
+        vec![
+            refused(
+                numbers(Scalar::Int(-1)),
+                "upper bound and lower bound inconsistent with step sign",
+            ),
+            refused(numbers(Scalar::Float(f64::NAN)), "unsupported range: 0 -> nan"),
+            refused(numbers(Scalar::Complex(0.0, 1.0)), "without overflow"),
+        ]
+    }
+}
+
+/// `start + i * step` for `i = 0, 1, ...` as long as it lies before `end` or is it: `floor((end - start) / step) + 1`
+/// numbers. Of an integer `dtype` the bounds and the step lose their fractions first.
+#[op(
+    "range.step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    fills_out,
+    not_differentiable
+)]
+impl RangeStep {
+    fn cpu(
+        start: Scalar,
+        end: Scalar,
+        step: Scalar,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        inclusive(start, end, step, Options(dtype, layout, device, pin_memory))
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![
+            series([Scalar::Int(5), Scalar::Int(1), Scalar::Int(-2)]),
+            series([Scalar::Float(0.0), Scalar::Float(1.0), Scalar::Float(0.3)]),
+            series([Scalar::Int(0), Scalar::Int(4), Scalar::Float(1.5)]).with("dtype", DType::I32),
+            series([Scalar::Int(1), Scalar::Int(1), Scalar::Int(-1)]).with("dtype", DType::F16),
+        ]
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        let zero = series([Scalar::Int(0), Scalar::Int(4), Scalar::Float(0.5)]);
+        let phrase = "step must be nonzero";
+        let bools = series([Scalar::Int(0), Scalar::Int(4), Scalar::Int(1)]);
+        vec![
+            InvalidSample::new(zero.with("dtype", DType::I32), ErrorKind::Runtime, phrase),
+            InvalidSample::new(
+                bools.with("dtype", DType::Bool),
+                ErrorKind::NotImplemented,
+                "\"range_cpu\" not implemented for 'Bool'",
+            ),
+        ]
     }
 }
 

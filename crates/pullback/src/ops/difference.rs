@@ -147,7 +147,7 @@ fn check_distance(name: &str, y: &Tensor, dx: Scalar) -> Result<()> {
         "{name}: received a bool input for `y`, but bool is not supported"
     );
     ensure!(
-        matches!(dx, Scalar::Int(_) | Scalar::Float(_)),
+        !matches!(dx, Scalar::Bool(_) | Scalar::Complex(..)),
         runtime,
         "{name}: Currently, we only support dx as a real number."
     );

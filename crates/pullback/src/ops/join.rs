@@ -1,4 +1,4 @@
-//! Joining, repeating and rearranging: `cat`, `stack`, `repeat`, `flip`, `roll`, `tril`, `meshgrid`.
+//! Joining, repeating and rearranging: `cat`, `stack`, `repeat`, `flip`, `roll`, `tril`.
 //!
 //! Elements are moved, never changed. What only stacks or flips along named dimensions is made of the
 //! general op.
@@ -7,7 +7,7 @@ use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::promote::result_type;
-use crate::tensor::shape::{broadcast_shapes, list, wrap_dim, wrap_dims, wrap_own_dim};
+use crate::tensor::shape::{list, wrap_dim, wrap_dims, wrap_own_dim};
 use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_kernels::layout;
 use pullback_macros::op;
@@ -39,9 +39,6 @@ pub(crate) static OPS: &[&OpDef] = &[
     &REPEAT_INTERLEAVE,
     &REPEAT_INTERLEAVE_TENSOR,
     &REPEAT_INTERLEAVE_INT,
-    &MESHGRID,
-    &MESHGRID_INDEXING,
-    &BROADCAST_TENSORS,
 ];
 
 /// A one-dimensional tensor without elements joins anything, for old programs.
@@ -71,7 +68,8 @@ fn cat_shape(tensors: &[Tensor], dim: i64) -> Result<(Dims, usize)> {
         );
     }
     let Some(model) = tensors.iter().find(|t| !is_skipped(t.shape())) else {
-        return Ok((Dims::from_slice(&[0]), wrap_dim(dim, 1)?));
+        // (Old programs name dimensions here that there are not.)
+        return Ok((Dims::from_slice(&[0]), 0));
     };
     let at = wrap_dim(dim, model.ndim())?;
     let mut shape = Dims::from_slice(model.shape());
@@ -96,14 +94,47 @@ fn cat_shape(tensors: &[Tensor], dim: i64) -> Result<(Dims, usize)> {
     Ok((shape, at))
 }
 
+/// Whether the strides of images say that channels, dimension 1, lie closest together, then the last dimension and so on up
+/// to the first. Where no size is above 1 in between, they say nothing, and rows come first as usual.
+fn is_channels_last(tensor: &Tensor) -> bool {
+    let (shape, strides) = (tensor.shape(), tensor.strides());
+    if !matches!(shape.len(), 4 | 5) || strides[1] == 0 || shape.contains(&0) {
+        return false;
+    }
+    let mut reach = 0;
+    for dim in std::iter::once(1).chain((2..shape.len()).rev()) {
+        if strides[dim] < reach {
+            return false;
+        }
+        reach = strides[dim] * shape[dim];
+    }
+    strides[0] >= reach && reach > strides[1]
+}
+
+/// `cat` of tensors whose channels lie closest together, as they will in the result.
+fn cat_channels_last(tensors: &[Tensor], shape: &[i64], at: usize) -> Result<Tensor> {
+    let last = shape.len() as i64 - 1;
+    let order: SmallVec<[i64; 5]> = [0].into_iter().chain(2..=last).chain([1]).collect();
+    let back: SmallVec<[i64; 5]> = [0, last].into_iter().chain(1..last).collect();
+    let turned = tensors.iter().map(|t| t.permute(&order)).collect::<Result<SmallVec<[_; 8]>>>()?;
+    let sizes: Dims = order.iter().map(|&dim| shape[dim as usize]).collect();
+    let out = Tensor::empty_of(&sizes, tensors[0].dtype())?;
+    let refs: SmallVec<[_; 8]> = turned.iter().map(Tensor::view_ref).collect();
+    layout::cat(&mut out.view_mut(), &refs, back[at] as usize)?;
+    out.permute(&back)
+}
+
 /// Joins tensors of equal size in all dimensions but `dim`; their dtypes promote. One-dimensional tensors
-/// without elements are skipped.
+/// without elements are skipped. The channels of images lie together in memory if they do in all tensors.
 #[op("cat(Tensor[] tensors, int dim=0) -> Tensor", out, separate, alias("concat", "concatenate"), autocast = promote, jvp = linear, batch = joined, sparse = cat)]
 impl Cat {
     fn cpu(tensors: &[Tensor], dim: i64) -> Result<Tensor> {
         ensure!(!tensors.is_empty(), value, "torch.cat(): expected a non-empty list of Tensors");
         let (shape, at) = cat_shape(tensors, dim)?;
         let inputs = promoted(tensors)?;
+        if tensors.iter().all(is_channels_last) {
+            return cat_channels_last(&inputs, &shape, at);
+        }
         let out = Tensor::empty_of(&shape, inputs[0].dtype())?;
         let refs: SmallVec<[_; 8]> =
             inputs.iter().filter(|t| !is_skipped(t.shape())).map(Tensor::view_ref).collect();
@@ -113,7 +144,7 @@ impl Cat {
         Ok(out)
     }
     fn vjp_tensors(grad: &Tensor, tensors_shapes: &[i64], dim: i64) -> Result<Vec<Tensor>> {
-        let at = wrap_dim(dim, grad.ndim())?;
+        let at = if is_skipped(grad.shape()) { 0 } else { wrap_dim(dim, grad.ndim())? };
         let (mut out, mut start, mut rest) = (Vec::new(), 0, tensors_shapes);
         while let Some((&rank, after)) = rest.split_first() {
             let (shape, after) = after.split_at(rank as usize);
@@ -681,79 +712,5 @@ impl RepeatInterleaveInt {
             Sample::of(s.normal(&[2, 3])).with("repeats", 2_i64),
             Sample::of(s.normal(&[2, 3])).with("repeats", 3_i64).with("dim", 1_i64),
         ]
-    }
-}
-
-fn grids(tensors: &[Tensor]) -> Result<Vec<Tensor>> {
-    ensure!(!tensors.is_empty(), runtime, "meshgrid expects a non-empty TensorList");
-    for tensor in tensors {
-        ensure!(
-            tensor.ndim() <= 1,
-            runtime,
-            "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {}",
-            list(tensor.shape())
-        );
-        ensure!(
-            tensor.dtype() == tensors[0].dtype(),
-            runtime,
-            "torch.meshgrid expects all tensors to have the same dtype"
-        );
-    }
-    let shape: Dims = tensors.iter().map(Tensor::numel).collect();
-    let grid = |(index, tensor): (usize, &Tensor)| {
-        let mut own = Dims::from_elem(1, tensors.len());
-        own[index] = tensor.numel();
-        tensor.view(&own)?.expand(&shape, false)
-    };
-    tensors.iter().enumerate().map(grid).collect()
-}
-
-/// Coordinate grids of vectors: output `i` varies along dimension `i` only.
-#[op("meshgrid(Tensor[] tensors) -> Tensor[]")]
-impl Meshgrid {
-    fn composite(tensors: &[Tensor]) -> Result<Vec<Tensor>> {
-        grids(tensors)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([Value::Tensors(vec![s.normal(&[2]), s.normal(&[3])])])]
-    }
-}
-
-/// As `meshgrid`; with `indexing` "xy" the first two dimensions are swapped.
-#[op("meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]")]
-impl MeshgridIndexing {
-    fn composite(tensors: &[Tensor], indexing: &str) -> Result<Vec<Tensor>> {
-        ensure!(
-            matches!(indexing, "ij" | "xy"),
-            runtime,
-            "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {indexing}"
-        );
-        if indexing == "ij" || tensors.len() < 2 {
-            return grids(tensors);
-        }
-        let mut order = tensors.to_vec();
-        order.swap(0, 1);
-        let mut out = grids(&order)?;
-        out.swap(0, 1);
-        Ok(out)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![
-            Sample::new([Value::Tensors(vec![s.normal(&[2]), s.normal(&[3])])])
-                .with("indexing", "xy"),
-        ]
-    }
-}
-
-/// All tensors expanded to their common shape.
-#[op("broadcast_tensors(Tensor[] tensors) -> Tensor[]")]
-impl BroadcastTensors {
-    fn composite(tensors: &[Tensor]) -> Result<Vec<Tensor>> {
-        let shapes: SmallVec<[&[i64]; 4]> = tensors.iter().map(Tensor::shape).collect();
-        let shape = broadcast_shapes(&shapes)?;
-        tensors.iter().map(|t| t.expand(&shape, false)).collect()
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        vec![Sample::new([Value::Tensors(vec![s.normal(&[2, 1]), s.normal(&[3])])])]
     }
 }

@@ -24,7 +24,7 @@ mod copy;
 mod covariance;
 pub mod creation;
 mod creation_like;
-mod creation_spaced;
+pub mod creation_spaced;
 mod diagonal;
 mod difference;
 mod distance;
@@ -49,6 +49,7 @@ mod masked_index;
 mod matmul;
 mod mean;
 mod membership;
+pub mod mesh;
 mod moment;
 mod norm;
 mod norm_backward;
@@ -109,6 +110,7 @@ static FAMILIES: &[Family] = &[
     creation_spaced::OPS,
     einsum::OPS,
     join::OPS,
+    mesh::OPS,
     chunk_cat::OPS,
     matmul::OPS,
     contraction::OPS,
@@ -173,6 +175,7 @@ static FAMILIES: &[Family] = &[
     sparse::coo::OPS,
     sparse::compressed::OPS,
     sparse::convert::OPS,
+    sparse::joined::OPS,
     sparse::mask::OPS,
     sparse::product::OPS,
     sparse::reduce::OPS,

@@ -105,7 +105,7 @@ impl Randn {
 
 /// Whole numbers in `[0, high)`; int64 unless `dtype` is given.
 #[op(
-    "randint(int high, int[] size, *, Generator? generator=None, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    "randint(int high, int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     out,
     random,
     not_differentiable
@@ -129,7 +129,7 @@ impl Randint {
 
 /// Whole numbers in `[low, high)`; int64 unless `dtype` is given.
 #[op(
-    "randint.low(int low, int high, int[] size, *, Generator? generator=None, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    "randint.low(int low, int high, int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     out,
     random,
     not_differentiable
@@ -163,7 +163,7 @@ impl RandintLow {
 
 /// A random permutation of `0..n`.
 #[op(
-    "randperm(int n, *, Generator? generator=None, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    "randperm(int n, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     out,
     random,
     not_differentiable

@@ -7,7 +7,7 @@ use crate::error::{bail, ensure};
 use crate::{DType, Result};
 
 /// The range of whole numbers that are really drawn for `[from, to)`; without `to`, up to the largest that
-/// the dtype counts to without gaps (`None` for all of int64).
+/// the dtype counts to without gaps (`None`: the largest of 64 bits).
 pub(crate) fn whole_range(dtype: DType, from: i64, to: Option<i64>) -> Result<(i64, Option<i64>)> {
     ensure!(
         !dtype.is_complex(),
@@ -37,6 +37,10 @@ pub(crate) fn whole_range(dtype: DType, from: i64, to: Option<i64>) -> Result<(i
 
 fn open_range(dtype: DType, from: i64) -> Result<(i64, Option<i64>)> {
     if from == i64::MIN || dtype == DType::I64 {
+        return Ok((from, None));
+    }
+    if dtype == DType::U64 {
+        check_holds(dtype, "from", from)?;
         return Ok((from, None));
     }
     let (low, last) = match digits(dtype) {
@@ -124,6 +128,9 @@ fn c_name(dtype: DType) -> &'static str {
         DType::I8 => "signed char",
         DType::I16 => "short int",
         DType::I32 => "int",
+        DType::U16 => "short unsigned int",
+        DType::U32 => "unsigned int",
+        DType::U64 => "long unsigned int",
         DType::F16 => "c10::Half",
         DType::BF16 => "c10::BFloat16",
         DType::F32 => "float",

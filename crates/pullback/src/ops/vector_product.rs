@@ -187,7 +187,7 @@ fn check_factor(name: &str, factor: Scalar, dtype: DType) -> Result<()> {
         runtime,
         "Boolean {name} only supported for Boolean results."
     );
-    let is_whole = matches!(factor, Scalar::Bool(_) | Scalar::Int(_));
+    let is_whole = factor.is_integral();
     ensure!(
         is_whole || !dtype.is_integral(true),
         runtime,

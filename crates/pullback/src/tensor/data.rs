@@ -304,20 +304,9 @@ impl Tensor {
         ensure!(n == 1, runtime, "a Tensor with {n} elements cannot be converted to Scalar");
         self.check_elements()?;
         let place = self.data_ptr();
-        let dtype = self.dtype();
-        Ok(for_dtype!(dtype, all, T => {
+        Ok(for_dtype!(self.dtype(), all, T => {
             // SAFETY: one live element of this dtype.
-            let value = unsafe { place.cast::<T>().read() };
-            if dtype == DType::Bool {
-                Scalar::Bool(value.is_true())
-            } else if dtype.is_complex() {
-                let c = value.to_c128();
-                Scalar::Complex(c.re, c.im)
-            } else if dtype.is_floating_point() {
-                Scalar::Float(value.to_f64())
-            } else {
-                Scalar::Int(value.to_i64())
-            }
+            Scalar::of(unsafe { place.cast::<T>().read() })
         }))
     }
 }

@@ -6,7 +6,7 @@
 
 use super::promote::default_dtype;
 use super::{Layout, Sparse};
-use crate::{DType, Device, Element, Result, Scalar, Tensor};
+use crate::{DType, Device, Result, Scalar, Tensor};
 use std::fmt;
 use std::sync::RwLock;
 
@@ -274,6 +274,7 @@ fn word(value: Scalar) -> String {
     match value {
         Scalar::Bool(b) => if b { "True" } else { "False" }.to_string(),
         Scalar::Int(i) => i.to_string(),
+        Scalar::UInt(u) => u.to_string(),
         Scalar::Float(f) => fixed(f, 0),
         Scalar::Complex(re, _) => fixed(re, 0),
     }
@@ -435,28 +436,13 @@ impl Visit {
     }
 }
 
-/// An element as a number of its kind.
-#[inline(always)]
-fn number<T: Element>(value: T) -> Scalar {
-    if T::DTYPE == DType::Bool {
-        Scalar::Bool(value.is_true())
-    } else if T::DTYPE.is_complex() {
-        let c = value.to_c128();
-        Scalar::Complex(c.re, c.im)
-    } else if T::DTYPE.is_floating_point() {
-        Scalar::Float(value.to_f64())
-    } else {
-        Scalar::Int(value.to_i64())
-    }
-}
-
 impl Tensor {
     /// The element this many elements behind the first one; the caller stays inside the shape.
     pub(crate) fn element_at(&self, offset: i64) -> Scalar {
         let place = self.data_ptr();
         pullback_kernels::for_dtype!(self.dtype(), all, T => {
             // SAFETY: offsets made of indices inside the shape and the strides stay inside the storage.
-            number(unsafe { place.cast::<T>().offset(offset as isize).read() })
+            Scalar::of(unsafe { place.cast::<T>().offset(offset as isize).read() })
         })
     }
 
@@ -470,7 +456,7 @@ impl Tensor {
             let element = |index: i64| {
                 let at = (offset + index * stride) as isize;
                 // SAFETY: as above.
-                number(unsafe { place.cast::<T>().offset(at).read() })
+                Scalar::of(unsafe { place.cast::<T>().offset(at).read() })
             };
             values.extend((0..size).map(element));
         });

@@ -266,7 +266,10 @@ fn bad_shape(shape: &[i64]) -> Error {
         Some(size) => {
             format!("Trying to create tensor with negative dimension {size}: {shape:?}")
         }
-        None => format!("numel: integer multiplication overflow for shape {shape:?}"),
+        None if shape.contains(&0) => format!("Stride calculation overflowed with sizes={shape:?}"),
+        None => format!(
+            "Storage size calculation overflowed with sizes={shape:?} (numel: integer multiplication overflow)"
+        ),
     })
 }
 
@@ -282,7 +285,7 @@ pub(crate) fn check_reach(shape: &[i64], strides: &[i64], offset: i64) -> Result
     }
     if reach > MOST {
         return Err(Error::runtime(format!(
-            "strides {strides:?} and offset {offset} overflow for shape {shape:?}"
+            "Storage size calculation overflowed with sizes={shape:?} and strides={strides:?} (from element {offset} on)"
         )));
     }
     Ok(())

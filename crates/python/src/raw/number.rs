@@ -353,6 +353,7 @@ fn is_zero(value: Scalar) -> bool {
     match value {
         Scalar::Bool(b) => !b,
         Scalar::Int(i) => i == 0,
+        Scalar::UInt(u) => u == 0,
         Scalar::Float(f) => f == 0.0,
         Scalar::Complex(re, im) => re == 0.0 && im == 0.0,
     }
@@ -402,6 +403,7 @@ unsafe extern "C" fn to_int(a: *mut PyObject) -> *mut PyObject {
                         "value cannot be converted to type int64_t without overflow",
                     ));
                 }
+                Scalar::UInt(u) => ffi::PyLong_FromUnsignedLongLong(u),
                 other => ffi::PyLong_FromLongLong(other.to_i64()),
             };
             if object.is_null() { Err(PyErr::fetch(py)) } else { Ok(object) }
@@ -422,7 +424,13 @@ unsafe extern "C" fn to_index(a: *mut PyObject) -> *mut PyObject {
                     "only integer tensors of a single element can be converted to an index",
                 ));
             }
-            Ok(ffi::PyLong_FromLongLong(number(a)?.to_i64()))
+            crate::result::scalar(
+                py,
+                match number(a)? {
+                    Scalar::Bool(b) => Scalar::Int(b.into()),
+                    whole => whole,
+                },
+            )
         })
     }
 }

@@ -2,17 +2,17 @@
 //!
 //! The dtype follows the data: bool < int < float < complex; floats get the default dtype.
 
-use crate::convert::{items, to_scalar, type_name};
+use crate::convert::{is_numpy_scalar, items, to_scalar, type_name};
 use crate::dtype::{as_device, as_dtype};
 use crate::error::raise;
 use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{as_tensor, wrap};
 use pullback::tensor::promote::{default_dtype, promote_types};
 use pullback::{DType, Device, Scalar, Tensor, binding};
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple};
 use smallvec::SmallVec;
 use std::mem::Discriminant;
 
@@ -20,10 +20,15 @@ use std::mem::Discriminant;
 const MAX_DEPTH: usize = 128;
 
 /// Flattened data.
+#[derive(Default)]
 struct Flat {
     shape: Vec<i64>,
     values: Vec<Scalar>,
     dtype: Option<DType>,
+    /// Whether there are whole numbers that 64 bits have no place for; they are kept as real ones.
+    has_huge: bool,
+    /// Whether there are some that no double is near to.
+    has_endless: bool,
 }
 
 /// Whether data is read as a sequence of parts.
@@ -50,13 +55,25 @@ fn elements<'py>(object: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>>
     (0..length).map(|index| object.get_item(index)).collect()
 }
 
-/// The shape by the first element of each level.
+/// A tensor, or an array as one, in the place of a sequence of its elements.
+fn elements_of(object: &Bound<'_, PyAny>) -> Option<Tensor> {
+    if let Some(tensor) = as_tensor(object) {
+        return Some(tensor.clone());
+    }
+    // (An array that no tensor can show is read as any other sequence.)
+    let is_array = || super::numpy::is_array(object);
+    if is_array() { super::numpy::from_array(object, false).ok() } else { None }
+}
+
+/// The shape by the first element of each level. A tensor of one element in a list is a number.
 fn shape_of(data: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     let mut shape = Vec::new();
     let mut current = data.clone();
     while is_sequence(&current) {
-        if let Some(tensor) = as_tensor(&current) {
-            shape.extend_from_slice(tensor.shape());
+        if let Some(tensor) = elements_of(&current) {
+            if shape.is_empty() || tensor.numel() != 1 {
+                shape.extend_from_slice(tensor.shape());
+            }
             return Ok(shape);
         }
         let length = current.len()?;
@@ -70,7 +87,11 @@ fn shape_of(data: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
         if length == 0 {
             return Ok(shape);
         }
-        current = current.get_item(0)?;
+        current = current.get_item(0).map_err(|_| {
+            let name = type_name(&current);
+            let name = name.rsplit('.').next().unwrap_or_default();
+            PyValueError::new_err(format!("could not determine the shape of object type '{name}'"))
+        })?;
     }
     Ok(shape)
 }
@@ -165,7 +186,7 @@ fn plain_number(object: *mut PyObject) -> Option<Scalar> {
 
 impl Flat {
     fn read(data: &Bound<'_, PyAny>) -> PyResult<Flat> {
-        let mut flat = Flat { shape: shape_of(data)?, values: Vec::new(), dtype: None };
+        let mut flat = Flat { shape: shape_of(data)?, ..Flat::default() };
         flat.fill(data, 0)?;
         Ok(flat)
     }
@@ -175,19 +196,9 @@ impl Flat {
     }
 
     fn fill(&mut self, data: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
-        if let Some(tensor) = as_tensor(data) {
-            if tensor.shape() != &self.shape[depth..] {
-                if tensor.numel() == 1 && depth == self.shape.len() {
-                    self.note(tensor.dtype());
-                    self.values.push(tensor.item().map_err(raise)?);
-                    return Ok(());
-                }
-                return Err(length_mismatch(self.shape.get(depth), tensor.numel() as usize, depth));
-            }
-            self.note(tensor.dtype());
-            tensor.check_elements().map_err(raise)?;
-            self.values.extend(tensor.elements());
-            return Ok(());
+        let is_number = plain_number(data.as_ptr()).is_some();
+        if let Some(tensor) = (!is_number).then(|| elements_of(data)).flatten() {
+            return self.extend(&tensor, depth);
         }
         if depth == self.shape.len() {
             return self.number(data);
@@ -206,6 +217,18 @@ impl Flat {
         elements.iter().try_for_each(|element| self.fill(element, depth + 1))
     }
 
+    /// The elements of a tensor that stands at this depth.
+    fn extend(&mut self, tensor: &Tensor, depth: usize) -> PyResult<()> {
+        let is_number = tensor.numel() == 1 && depth == self.shape.len();
+        if tensor.shape() != &self.shape[depth..] && !is_number {
+            return Err(length_mismatch(self.shape.get(depth), tensor.numel() as usize, depth));
+        }
+        self.note(tensor.dtype());
+        tensor.check_elements().map_err(raise)?;
+        self.values.extend(tensor.elements());
+        Ok(())
+    }
+
     fn number(&mut self, data: &Bound<'_, PyAny>) -> PyResult<()> {
         if data.is_instance_of::<PyString>() {
             return Err(PyTypeError::new_err("new(): invalid data type 'str'"));
@@ -216,38 +239,55 @@ impl Flat {
                 self.shape.len()
             )));
         }
-        let value = to_scalar(data).map_err(|error| {
-            if type_name(data) == "int" {
-                return error;
+        let value = match to_scalar(data) {
+            Ok(value) => value,
+            Err(_) if data.is_instance_of::<PyInt>() => self.huge(data),
+            Err(_) if data.is_none() => {
+                return Err(PyRuntimeError::new_err("Could not infer dtype of NoneType"));
             }
-            match data.is_none() {
-                true => PyRuntimeError::new_err("Could not infer dtype of NoneType"),
-                false => {
-                    PyRuntimeError::new_err(format!("Could not infer dtype of {}", type_name(data)))
-                }
+            Err(_) => {
+                let name = type_name(data);
+                return Err(PyRuntimeError::new_err(format!("Could not infer dtype of {name}")));
             }
-        })?;
-        self.note(match value {
+        };
+        let natural = match value {
             Scalar::Bool(_) => DType::Bool,
-            Scalar::Int(_) => DType::I64,
-            Scalar::Float(_) => match type_name(data).as_str() {
-                "numpy.float64" => DType::F64,
-                "numpy.float32" => DType::F32,
-                _ => default_dtype(),
-            },
+            _ if data.is_instance_of::<PyInt>() => DType::I64,
+            Scalar::Int(_) | Scalar::UInt(_) => DType::I64,
+            Scalar::Float(_) => default_dtype(),
             Scalar::Complex(..) => default_dtype().to_complex(),
-        });
+        };
+        self.note(super::numpy::dtype_of_scalar(data).unwrap_or(natural));
         self.values.push(value);
         Ok(())
     }
 
+    /// A whole number of more than 64 bits: only floating dtypes and bool take it.
+    fn huge(&mut self, data: &Bound<'_, PyAny>) -> Scalar {
+        self.has_huge = true;
+        let value = data.extract::<f64>();
+        self.has_endless |= value.is_err();
+        Scalar::Float(value.unwrap_or(f64::INFINITY))
+    }
+
     fn tensor(self, dtype: Option<DType>) -> PyResult<Tensor> {
         let dtype = dtype.or(self.dtype).unwrap_or_else(default_dtype);
+        if self.has_huge && dtype.is_integral(false) {
+            return Err(overflow());
+        }
+        if self.has_endless && dtype != DType::Bool {
+            return Err(PyOverflowError::new_err("int too large to convert to float"));
+        }
         for value in &self.values {
             check_fits(*value, dtype)?;
         }
         binding::from_scalars(&self.values, &self.shape, dtype).map_err(raise)
     }
+}
+
+/// A whole number is beyond its dtype's 64 bits.
+fn overflow() -> PyErr {
+    PyValueError::new_err("Overflow when unpacking long long")
 }
 
 fn length_mismatch(expected: Option<&i64>, got: usize, dim: usize) -> PyErr {
@@ -261,7 +301,14 @@ fn length_mismatch(expected: Option<&i64>, got: usize, dim: usize) -> PyErr {
 fn check_fits(value: Scalar, dtype: DType) -> PyResult<()> {
     let is_real = dtype.is_floating_point();
     let fits = match value {
+        Scalar::Int(number) if number < 0 && dtype == DType::U64 => {
+            return Err(PyOverflowError::new_err("can't convert negative int to unsigned"));
+        }
         Scalar::Int(number) => holds(dtype, number),
+        Scalar::UInt(_) if dtype.is_integral(false) && dtype != DType::U64 => {
+            return Err(overflow());
+        }
+        Scalar::UInt(_) => true,
         Scalar::Float(_) if !is_real => value.check_fits(dtype).is_ok(),
         Scalar::Complex(re, im) if !is_real && im == 0.0 => {
             Scalar::Float(re).check_fits(dtype).is_ok()
@@ -422,22 +469,65 @@ pub(crate) fn asarray(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply
     let [data, dtype, device, copy, requires_grad] = args.bind(py, "asarray", names, 1)?;
     let dtype = dtype_option(dtype.as_ref(), "asarray")?;
     let device = device_option(device.as_ref(), "asarray")?;
-    let copy = flag(copy.as_ref().filter(|c| !c.is_none()))?;
-    let data = data.expect("required");
-    let made = match shown_memory(&data, dtype)? {
-        Some(tensor) if copy => tensor.copied(dtype.unwrap_or(tensor.dtype())).map_err(raise)?,
-        Some(tensor) => tensor.to_dtype(dtype.unwrap_or(tensor.dtype())).map_err(raise)?,
-        None => from_data(&data, dtype, device, copy)?,
+    let given = |flag: Option<Bound<'_, PyAny>>| {
+        flag.filter(|f| !f.is_none()).map(|f| f.is_truthy()).transpose()
     };
-    let requires_grad = flag(requires_grad.as_ref())?;
-    if requires_grad && as_tensor(&data).is_some_and(|t| t.is_same(&made)) {
-        return finish(py, made.detached_alias().map_err(raise)?, true);
+    let (copy, requires_grad) = (given(copy)?, given(requires_grad)?);
+    let data = data.expect("required");
+    let shown = shown_memory(&data, dtype)?;
+    if copy == Some(false) {
+        check_shows(&data, shown.as_ref(), dtype)?;
     }
-    finish(py, made, requires_grad)
+    let copy = copy == Some(true);
+    let made = match (shown, as_tensor(&data)) {
+        (Some(tensor), _) if copy => tensor.copied(dtype.unwrap_or(tensor.dtype())),
+        (Some(tensor), _) => tensor.to_dtype(dtype.unwrap_or(tensor.dtype())),
+        // (With history, also of the copy.)
+        (None, Some(tensor)) => tensor.to(dtype, device, copy, None),
+        (None, None) => {
+            return finish(py, from_data(&data, dtype, device, copy)?, requires_grad == Some(true));
+        }
+    };
+    let made = made.map_err(raise)?;
+    match requires_grad {
+        Some(false) if made.requires_grad() => wrap(made.detached_alias().map_err(raise)?),
+        Some(true) if !made.requires_grad() => finish(py, made, true),
+        _ => wrap(made),
+    }
 }
 
-/// What shows its memory in ways that only `asarray` takes: a DLPack capsule, or the buffer protocol, whose bytes are a vector
-/// of the dtype asked for.
+/// Refuses what can be shown as a tensor of this dtype only by a copy.
+fn check_shows(
+    data: &Bound<'_, PyAny>,
+    shown: Option<&Tensor>,
+    dtype: Option<DType>,
+) -> PyResult<()> {
+    let own = match shown {
+        Some(tensor) => tensor.dtype(),
+        None => match elements_of(data) {
+            Some(tensor) => tensor.dtype(),
+            None if is_numpy_scalar(data) => {
+                return Err(PyRuntimeError::new_err(
+                    "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray.",
+                ));
+            }
+            None => {
+                return Err(PyValueError::new_err("can't alias arbitrary sequence into a tensor."));
+            }
+        },
+    };
+    let wanted = dtype.unwrap_or(own);
+    if wanted == own {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(format!(
+        "can't alias tensor with dtype '{}' into dtype '{}'.",
+        own.scalar_name(),
+        wanted.scalar_name()
+    )))
+}
+
+/// What shows its memory by DLPack, as a capsule too, or by the buffer protocol, whose bytes are a vector of the dtype asked for.
 fn shown_memory(data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Option<Tensor>> {
     if data.is_instance_of::<pyo3::types::PyCapsule>() {
         return super::dlpack::import(data).map(Some);
@@ -447,9 +537,14 @@ fn shown_memory(data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Optio
     let is_known = as_tensor(data).is_some()
         || Plain::read(data).is_some()
         || super::numpy::is_array(data)
-        || data.hasattr("__array_interface__")?
-        || data.hasattr("__dlpack__")?;
-    if !has_buffer || is_known {
+        || data.hasattr("__array_interface__")?;
+    if is_known {
+        return Ok(None);
+    }
+    if data.hasattr("__dlpack__")? {
+        return if is_sequence(data) { Ok(None) } else { super::dlpack::import(data).map(Some) };
+    }
+    if !has_buffer {
         return Ok(None);
     }
     super::numpy::over_buffer(data, dtype.unwrap_or_else(default_dtype), -1, 0).map(Some)

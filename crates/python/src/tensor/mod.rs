@@ -7,6 +7,7 @@ pub(crate) mod display;
 pub(crate) mod dlpack;
 pub(crate) mod hook;
 pub(crate) mod legacy;
+mod mapped;
 pub(crate) mod method;
 pub(crate) mod numpy;
 pub(crate) mod property;

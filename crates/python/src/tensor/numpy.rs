@@ -3,7 +3,7 @@
 //! What is plain goes through `raw::array`; the rest, and everything that is refused, through the array
 //! interface: a dictionary with address, type, sizes and strides.
 
-use crate::convert::type_name;
+use crate::convert::{is_numpy_scalar, type_name};
 use crate::error::raise;
 use crate::held::Held;
 use crate::raw::array;
@@ -48,6 +48,16 @@ fn dtype_of(text: &str) -> Option<DType> {
     };
     let native = if cfg!(target_endian = "little") { "<" } else { ">" };
     (order == "|" || order == native || dtype.size() == 1).then_some(dtype)
+}
+
+/// The dtype of one of `NumPy`'s scalars.
+pub(crate) fn dtype_of_scalar(object: &Bound<'_, PyAny>) -> Option<DType> {
+    if !is_numpy_scalar(object) {
+        return None;
+    }
+    let text: String =
+        object.getattr("dtype").and_then(|d| d.getattr("str")).ok()?.extract().ok()?;
+    dtype_of(&text)
 }
 
 fn code_of(dtype: DType) -> Option<String> {

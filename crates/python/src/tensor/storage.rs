@@ -441,16 +441,38 @@ impl PyStorage {
     fn another<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Self::_from_bytes(py, &[])
     }
-    /// Memory here is never shared between processes: workers get copies.
+    /// Whether it shows a file. Other memory is never shared between processes: workers get copies.
     fn is_shared(&self) -> bool {
-        false
+        super::mapped::file_of(&self.0).is_some()
     }
     fn share_memory_<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
         slf.clone()
     }
+    /// The file whose bytes these are, if others see them too.
     #[getter]
     fn filename(&self) -> Option<String> {
-        None
+        super::mapped::file_of(&self.0).flatten()
+    }
+    /// A storage over a file, through a map of the module `mmap`.
+    #[staticmethod]
+    fn _over_map<'py>(
+        map: &Bound<'py, PyAny>,
+        filename: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let storage = super::mapped::over(map, filename)?;
+        // SAFETY: a new reference.
+        Ok(unsafe { Bound::from_owned_ptr(map.py(), object(map.py(), storage)?) })
+    }
+    /// A storage over the first bytes of a file.
+    #[staticmethod]
+    #[pyo3(signature = (filename, shared=false, nbytes=0))]
+    fn from_file<'py>(
+        py: Python<'py>,
+        filename: &Bound<'py, PyAny>,
+        shared: bool,
+        nbytes: i64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        ask(py, "_map_file", (filename, shared, nbytes))
     }
     fn __sizeof__(&self) -> usize {
         size_of::<Self>() + self.0.nbytes()

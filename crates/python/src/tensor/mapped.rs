@@ -1,0 +1,49 @@
+//! Storages over files that Python has mapped into memory.
+//!
+//! The map is an object of the module `mmap`, which the storage keeps alive. Which file a storage shows is known here, by the
+//! storage's address, for as long as it lives.
+
+use crate::error::raise;
+use crate::held::Held;
+use pullback::Storage;
+use pullback::tensor::Keeper;
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::PyBufferError;
+use pyo3::prelude::*;
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+/// The files by the addresses where they lie: `None` for maps whose writes stay private.
+static FILES: LazyLock<Mutex<HashMap<usize, Option<String>>>> = LazyLock::new(Mutex::default);
+
+/// A map's memory, the map, and where it lies.
+struct Mapped {
+    _bytes: PyUntypedBuffer,
+    _map: Held,
+    address: usize,
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        FILES.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.address);
+    }
+}
+
+/// A storage over all of a map; `filename` is told of it if others see its writes.
+pub(super) fn over(map: &Bound<'_, PyAny>, filename: Option<String>) -> PyResult<Storage> {
+    let bytes = PyUntypedBuffer::get(map)?;
+    if bytes.readonly() {
+        return Err(PyBufferError::new_err("a storage needs memory that can be written to"));
+    }
+    let (address, length) = (bytes.buf_ptr() as usize, bytes.len_bytes());
+    let keeper = Mapped { _bytes: bytes, _map: Held::new(map.clone().unbind()), address };
+    FILES.lock().unwrap_or_else(PoisonError::into_inner).insert(address, filename);
+    // SAFETY: the exported buffer of the map, which the keeper holds.
+    unsafe { Storage::foreign(address as *mut u8, length, Keeper::new(keeper)) }.map_err(raise)
+}
+
+/// What file a storage shows: `None` if it shows none, `Some(None)` if privately.
+pub(super) fn file_of(storage: &Storage) -> Option<Option<String>> {
+    let files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    files.get(&(storage.data_ptr() as usize)).cloned()
+}

@@ -214,12 +214,12 @@ def is_complex(input: Tensor) -> _bool:
 
 
 def is_conj(input: Tensor) -> _bool:
-    """Whether the tensor shows conjugates of its memory: never here, ``conj`` copies."""
+    """Whether the tensor shows the conjugates of what its memory holds, as ``conj()`` gives."""
     return input.is_conj()
 
 
 def is_neg(input: Tensor) -> _bool:
-    """Whether the tensor shows negatives of what is in memory: never here."""
+    """Whether the tensor shows the negatives of what its memory holds."""
     return input.is_neg()
 
 

@@ -27,9 +27,19 @@ __all__ = ["Tensor"]
 
 
 def _rebuild_tensor(
-    storage: Any, dtype: Any, offset: int, size: Sequence[int], stride: Sequence[int]
+    storage: Any,
+    dtype: Any,
+    offset: int,
+    size: Sequence[int],
+    stride: Sequence[int],
+    is_conj: bool = False,
+    is_neg: bool = False,
 ) -> Tensor:
-    return _C._tensor_over(storage, dtype, offset, list(size), list(stride))
+    tensor = _C._tensor_over(storage, dtype, offset, list(size), list(stride))
+    # (Detached: there is no base to be a view of.)
+    if is_conj:
+        tensor = tensor._conj().detach()
+    return tensor._neg_view().detach() if is_neg else tensor
 
 
 def _rebuild(
@@ -230,12 +240,14 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     # --- copies --------------------------------------------------------------------------------
 
     def _parts(self) -> tuple[Any, ...]:
+        bits = (self.is_conj(), self.is_neg())
         return (
             self.untyped_storage(),
             self.dtype,
             self.storage_offset(),
             tuple(self.size()),
             self.stride(),
+            *(bits if any(bits) else ()),
         )
 
     def __deepcopy__(self, memo: dict[Any, Any]) -> Self:
@@ -257,7 +269,9 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
             new = self.detach().clone()
             new.requires_grad = self.requires_grad
         else:
-            parts = self._parts()
+            # What is copied holds what it shows.
+            is_plain = not self.is_conj() and not self.is_neg()
+            parts = (self if is_plain else self.detach().clone())._parts()
             storage = copy.deepcopy(parts[0], memo)
             new = _rebuild(type(self), (storage, *parts[1:]), self.requires_grad, None)
         memo[id(self)] = new

@@ -244,6 +244,7 @@ fn traits(op: &Op<'_>) -> TokenStream {
         ("writes_one_value", "WRITES_ONE_VALUE"),
         ("resizes_self", "RESIZES_SELF"),
         ("fills_out", "FILLS_OUT"),
+        ("unresolved", "UNRESOLVED"),
     ] {
         if op.has(word) {
             flags.push(flag);

@@ -54,6 +54,7 @@ const WORDS: &[&str] = &[
     "writes_one_value",
     "resizes_self",
     "fills_out",
+    "unresolved",
     "apart",
     "separate",
     "not_differentiable",

@@ -190,6 +190,7 @@ impl Tensor {
         let mut geometry = other.geometry().clone();
         geometry.version = Some(Arc::new(Version::new(version)));
         self.set_geometry(geometry);
+        self.set_sign_bits(other.sign_bits());
         if changed {
             self.forget_accumulator();
         }
@@ -307,7 +308,7 @@ impl Tensor {
         }
         Ok(())
     }
-    /// Shows `storage` with these sizes from now on.
+    /// Shows the memory of `source` with its sizes from now on. Bits are no part of that: its own conj and neg bits stay.
     ///
     /// # Errors
     /// `RuntimeError` if they reach outside of it.

@@ -279,9 +279,10 @@ fn products_that_stay_sparse_are_those_of_the_dense_matrices() -> Result<()> {
     for product in [&by_rows, &listed, &sum] {
         assert_eq!(elements(product), expected.to_vec::<f64>()?);
         let grads = grad(
-            std::slice::from_ref(&product.to_dense(None)?.sum()?),
-            &[sparse.clone(), factor.clone()],
-            &Options { retain_graph: Some(true), ..Options::default() },
+            &[&product.to_dense(None)?.sum()?],
+            &[&sparse, &factor],
+            &[None],
+            Options { retain_graph: Some(true), ..Options::default() },
         )?;
         let [by_sparse, by_factor] = [0, 1].map(|at| grads[at].clone().unwrap());
         assert_eq!(by_sparse.layout(), Layout::SparseCoo);

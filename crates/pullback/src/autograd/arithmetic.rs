@@ -99,6 +99,14 @@ pub(super) fn alias(t: &Tensor) -> Result<Tensor> {
 pub(super) fn conj(t: &Tensor) -> Result<Tensor> {
     t.conj()
 }
+/// A view of the conjugates.
+pub(super) fn conj_view(t: &Tensor) -> Result<Tensor> {
+    t.conj_view()
+}
+/// A view of the negatives.
+pub(super) fn neg_view(t: &Tensor) -> Result<Tensor> {
+    t.neg_view()
+}
 /// Repeated to a larger shape without copying.
 pub(super) fn expand(t: &Tensor, shape: &[i64]) -> Result<Tensor> {
     t.expand(shape, false)

@@ -232,7 +232,8 @@ fn wrap(physical: Tensor, level: u64) -> Result<Tensor> {
         crate::binding::zeroed(sizes, Some(&zeros), 0, physical.dtype())?
     } else {
         physical.alias_with(sizes, &physical.strides()[1..], physical.storage_offset())?
-    };
+    }
+    .with_bits_of(&physical);
     tensor.set_flag(Flag::HANDLED | Flag::BATCHED, true);
     leaf::lock(&tensor).batched = Some(Arc::new(Batched::new(physical, level)));
     Ok(tensor)
@@ -493,6 +494,7 @@ fn physical_of_level(tensor: &Tensor, level: u64) -> Option<Tensor> {
 fn show(target: &Tensor, physical: Tensor, level: u64) -> Result<()> {
     let shown = wrap(physical, level)?;
     target.set_geometry(shown.geometry().clone());
+    target.set_sign_bits(shown.sign_bits());
     let batched = leaf::lock(&shown).batched.take();
     let old = std::mem::replace(&mut leaf::lock(target).batched, batched);
     drop(old);

@@ -11,13 +11,12 @@ use super::{
     save_inputs, saved_hooks, tangent, writes,
 };
 use crate::dispatch::{
-    Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs, check_apart_out,
-    check_out_dtype, check_outs, check_result, check_separate_outs, check_writable, handler,
-    receiver, run, run_pointwise_fast, run_pointwise_into, sparse, write_into,
+    Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs, check_outs,
+    check_result, check_writable, handler, receiver, run, run_pointwise_fast, sparse, write_into,
+    write_outs,
 };
-use crate::error::{bail, ensure};
 use crate::site::{Scope, Site};
-use crate::tensor::{Writer, contiguous_strides, shape::list};
+use crate::tensor::Writer;
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 use std::panic::Location;
@@ -314,96 +313,22 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
         let is_handled = handler::is_used()
             && (handler::concerns(args)
                 || outs.iter().any(|out| handler::concerns(&[Arg::Tensor(out)])));
-        if is_handled {
-            {
-                let _below = mode::below();
-                handler::answer(def, handler::Form::Out(outs), args)?;
-            }
-            for out in outs {
-                count_write(out, Writer::Out(&def.name));
-            }
-            return Ok(());
+        if !is_handled {
+            check_outs(def, outs)?;
         }
-        check_outs(def, outs)?;
         for out in outs {
             writes::announce(out)?;
         }
-        let _below = mode::set_grad(false);
-        if let (Kernel::Pointwise(kernel), [out]) = (&def.kernel, outs) {
-            run_pointwise_into(def, *kernel, args, out, false)?;
-            count_write(out, Writer::Out(&def.name));
-            return Ok(());
+        if is_handled {
+            let _below = mode::below();
+            handler::answer(def, handler::Form::Out(outs), args)?;
+        } else {
+            let _below = mode::set_grad(false);
+            write_outs(def, args, outs)?;
         }
-        check_separate_outs(def, args, outs)?;
-        let results = match run(def, &in_dtype_of(def, args, outs)?)? {
-            outputs @ (Outputs::One(_) | Outputs::Tensors(_)) => outputs.tensors(),
-            Outputs::Number(_) => bail!(runtime, "{}() has no out= form", def.name),
-        };
-        ensure!(
-            results.len() == outs.len(),
-            runtime,
-            "{}() expected an out= argument of size {}, got size {}",
-            def.name,
-            results.len(),
-            outs.len()
-        );
-        for (result, out) in results.iter().zip(outs) {
-            check_out_dtype(def, result.dtype(), out.dtype())?;
-            check_apart_out(def, args, out, result.shape())?;
-        }
-        for (result, out) in results.iter().zip(outs) {
-            if def.is(Traits::FILLS_OUT) && out.numel() == result.numel() {
-                let strides = contiguous_strides(out.shape());
-                out.copy_data(&result.alias_with(out.shape(), &strides, 0)?)?;
-            } else {
-                if def.is(Traits::FILLS_OUT) && out.numel() > 0 {
-                    resize_filled(out, result)?;
-                }
-                out.resize_output(result.shape())?;
-                out.copy_data(result)?;
-            }
+        for out in outs {
             count_write(out, Writer::Out(&def.name));
         }
         Ok(())
     })
-}
-
-/// Gives a target that has another number of elements than it was to be filled with their shape, and says so.
-#[cold]
-fn resize_filled(out: &Tensor, result: &Tensor) -> Result<()> {
-    crate::warning::warn(format!(
-        "The number of elements in the out tensor of shape {} is {} which does not match the computed number of elements {}. Note that this may occur as a result of rounding error. The out tensor will be resized to a tensor of shape {}.",
-        list(out.shape()),
-        out.numel(),
-        result.numel(),
-        list(result.shape())
-    ));
-    out.resize_to(result.shape())
-}
-
-/// The arguments of an op that makes a tensor of none, with the dtype of the target: that is the one to compute in.
-///
-/// # Errors
-/// `RuntimeError` if another was asked for.
-fn in_dtype_of<'a>(
-    def: &OpDef,
-    args: &[Arg<'a>],
-    outs: &[&Tensor],
-) -> Result<SmallVec<[Arg<'a>; 8]>> {
-    let mut args: SmallVec<[Arg<'a>; 8]> = SmallVec::from_slice(args);
-    let is_maker = def.args.iter().all(|arg| matches!(arg.kind, ArgKind::Plain | ArgKind::Number));
-    let at = def.args.iter().position(|arg| arg.name == "dtype");
-    if let (true, Some(at), [out]) = (is_maker, at, outs) {
-        match args[at] {
-            Arg::DType(dtype) => ensure!(
-                dtype == out.dtype(),
-                runtime,
-                "dtype torch.{} does not match dtype of out parameter (torch.{})",
-                dtype.name(),
-                out.dtype().name()
-            ),
-            _ => args[at] = Arg::DType(out.dtype()),
-        }
-    }
-    Ok(args)
 }

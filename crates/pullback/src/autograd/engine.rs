@@ -13,6 +13,7 @@ use super::{anomaly, arithmetic, blame, leaf, masked, mode, saved_hooks};
 use crate::dispatch::Grads;
 use crate::error::{bail, ensure};
 use crate::site::{Scope, Site};
+use crate::tensor::Flag;
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
@@ -602,7 +603,7 @@ impl<'a> Task<'a> {
             && old.shape() == grad.shape()
             && old.dtype() == grad.dtype()
             && !grad.is_handled()
-            && !old.is_sparse()
+            && !old.has_flag(Flag::SPARSE | Flag::UNRESOLVED)
             && old.is_contiguous();
         let sum = if sole {
             arithmetic::add_in_place(&old, &grad)?;

@@ -405,7 +405,8 @@ pub(super) fn accumulate(node: &Node, leaf: &Tensor, mut grads: Grads) -> Result
             let is_taken = if grad.is_sparse() {
                 grad.sparse().is_none_or(|parts| parts.is_unshared())
             } else {
-                !leaf.layout().is_compressed() && obeys_layout(leaf, &grad)
+                // (A `.grad` holds what it shows, so that it can be seen as real numbers or as an array.)
+                !leaf.layout().is_compressed() && obeys_layout(leaf, &grad) && !grad.is_unresolved()
             };
             let new = if !recording && unshared && is_taken {
                 if grad.requires_grad() { grad.detached()? } else { grad }

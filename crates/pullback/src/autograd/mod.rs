@@ -86,6 +86,11 @@ pub(crate) fn needs_derivatives() -> bool {
         || crate::tensor::handled::is_used_by_others()
 }
 
+/// Whether a rule must be made of ops: for that reason, or because memory does not hold what one of these tensors shows.
+pub(crate) fn needs_ops<'a>(tensors: impl IntoIterator<Item = Option<&'a Tensor>>) -> bool {
+    needs_derivatives() || tensors.into_iter().flatten().any(Tensor::is_unresolved)
+}
+
 /// Whether derivatives by this tensor are.
 pub(crate) fn needs_derivative_of(tensor: &Tensor) -> bool {
     let is_dual = || level::is_open() && tangent::is_enabled() && tangent::is_dual(tensor);

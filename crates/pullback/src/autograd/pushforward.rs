@@ -324,7 +324,8 @@ fn seed(output: &Tensor) -> Result<Option<Tensor>> {
 fn lent(value: &Value) -> Result<Value> {
     let one = |t: &Tensor| {
         if t.is_inference() {
-            t.alias_with(t.shape(), t.strides(), t.storage_offset())
+            let alias = t.alias_with(t.shape(), t.strides(), t.storage_offset())?;
+            Ok(alias.with_bits_of(t))
         } else {
             Ok(t.clone())
         }

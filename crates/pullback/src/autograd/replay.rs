@@ -1,7 +1,7 @@
 //! Replaying views: the ops that made a view of its base, run again on another tensor, and backwards.
 //!
 //! An ordinary view is its sizes, strides and offset, and keeps nothing of how it was made: `as_strided` makes it again.
-//! Ops are kept where that would not do (another dtype, a class that answers ops itself) and where the program asks for
+//! Ops are kept where that would not do (another dtype, conjugates, a class that answers ops itself) and where the program asks for
 //! them ([`mode::set_view_replay_enabled`]), and then for views of such views. Invariant: what is kept begins at the root
 //! base; gaps are filled by `as_strided`. Start at [`keep`] and [`Tensor::view_func_with`].
 
@@ -179,7 +179,7 @@ impl Replay {
 /// Whether views of `source` keep how they are made.
 #[inline(always)]
 pub(super) fn is_kept(source: &Tensor, view: &Tensor) -> bool {
-    (source.flags() | view.flags()) & (Flag::HANDLED | Flag::REPLAYS) != 0
+    (source.flags() | view.flags()) & (Flag::HANDLED | Flag::REPLAYS | Flag::UNRESOLVED) != 0
         || mode::current() & mode::bit::VIEW_REPLAY != 0
         || source.dtype() != view.dtype()
 }
@@ -192,6 +192,7 @@ pub(super) fn keep(def: &'static OpDef, args: &[Arg<'_>], source: &Tensor, views
         mode::current() & mode::bit::VIEW_REPLAY != 0
             || (source.is_handled() || view.is_handled())
             || source.dtype() != view.dtype()
+            || source.sign_bits() != view.sign_bits()
     };
     let parent = match of(source) {
         None if source.is_view() => {

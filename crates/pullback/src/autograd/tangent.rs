@@ -1,7 +1,7 @@
 //! The tangents of tensors: which tensor has one, how views find theirs, how a tangent is laid out.
 //!
 //! Invariant: a tangent lies in its memory as its tensor does in its own (sizes, strides, offset, size of the
-//! storage), so that a view of the tensor, made by the same numbers of the tangent, is the view's tangent. A view
+//! storage, conj and neg bits), so that a view of the tensor, made by the same numbers of the tangent, is the view's tangent. A view
 //! without tangent looks at its base each time: a write may have given the base one since. Start at [`of`] and [`set`].
 
 use super::level::{self, Seen, Tangent};
@@ -147,8 +147,7 @@ fn peek(tensor: &Tensor) -> Result<Option<Tensor>> {
 /// What `view` shows of `base`, shown of a tensor laid out like the base.
 fn slice(view: &Tensor, base: &Tensor, whole: &Tensor) -> Result<Tensor> {
     let _below = level::below();
-    let window = Window::of(view, base);
-    window.as_seen(window.elements(whole)?)
+    Window::of(view, base).show(whole)
 }
 
 /// Puts a tangent among others; gives back the one of its level.
@@ -243,6 +242,7 @@ pub(super) fn has_layout_of(a: &Tensor, b: &Tensor) -> bool {
     let steps = g.shape.iter().zip(g.strides.iter().zip(&h.strides));
     storage_len(a) == storage_len(b)
         && g.offset == h.offset
+        && a.sign_bits() == b.sign_bits()
         && steps.into_iter().all(|(&size, (s, t))| size < 2 || s == t)
 }
 
@@ -259,7 +259,7 @@ pub(super) fn zeros_like(tensor: &Tensor, dtype: DType) -> Result<Tensor> {
         return arithmetic::to_dtype(&arithmetic::zeros_like(tensor)?, dtype);
     }
     let whole = TensorSpec::of(&[storage_len(tensor) as i64], dtype).zeros()?;
-    whole.alias_with(&g.shape, &g.strides, g.offset)
+    Ok(whole.alias_with(&g.shape, &g.strides, g.offset)?.with_bits_of(tensor))
 }
 
 /// Whether two tensors have memory in common.

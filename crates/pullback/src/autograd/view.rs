@@ -328,6 +328,10 @@ pub(super) struct Window {
     shows_pairs: bool,
     /// The view shows the real numbers that a complex base is made of.
     counts_parts: bool,
+    /// And the base has the conj bit.
+    parts_of_conj: bool,
+    /// The conj and neg bits that turn what the base shows into what the view shows.
+    turned: u32,
 }
 
 impl Window {
@@ -343,28 +347,37 @@ impl Window {
             strides.push(1);
         }
         let counts_parts = base.dtype().is_complex() && !geometry.dtype.is_complex();
-        Window { shape, strides, offset, shows_pairs, counts_parts }
+        // (Real numbers are seen of a base whose conjugates are resolved.)
+        let of_base = if counts_parts { Flag::NEG } else { Flag::UNRESOLVED };
+        let turned = view.sign_bits() ^ base.sign_bits() & of_base;
+        let parts_of_conj = counts_parts && base.is_conj();
+        Window { shape, strides, offset, shows_pairs, counts_parts, parts_of_conj, turned }
     }
     /// Where the base's first element lies, counted as `offset` is.
     fn start_of(&self, base: &Tensor) -> i64 {
         base.storage_offset() * if self.counts_parts { 2 } else { 1 }
     }
-    /// Those elements of a tensor laid out as the base, in its own kind or as real numbers.
-    pub(super) fn elements(&self, base: &Tensor) -> Result<Tensor> {
-        let parts = self.counts_parts.then(|| arithmetic::view_as_real(base)).transpose()?;
-        let base = parts.as_ref().unwrap_or(base);
-        arithmetic::as_strided(base, &self.shape, &self.strides, self.offset)
-    }
-    /// Such elements as the view shows them.
-    pub(super) fn as_seen(&self, elements: Tensor) -> Result<Tensor> {
-        if self.shows_pairs { arithmetic::view_as_complex(&elements) } else { Ok(elements) }
-    }
-    /// The other way: what the view shows as the base keeps it.
-    fn as_kept(&self, seen: Tensor) -> Result<Tensor> {
-        if !self.shows_pairs {
-            return Ok(seen);
+    /// Those elements of `whole`, which lies in memory as the base does, as the view shows them: a view of `whole`. Where
+    /// parts are counted, `whole` has a conj bit if the base has one.
+    pub(super) fn show(&self, whole: &Tensor) -> Result<Tensor> {
+        let mut seen = whole.clone();
+        if self.parts_of_conj {
+            seen = arithmetic::conj_view(&seen)?;
         }
-        arithmetic::view_as_real(&arithmetic::to_dtype(&seen, seen.dtype().to_complex())?)
+        if self.counts_parts {
+            seen = arithmetic::view_as_real(&seen)?;
+        }
+        seen = arithmetic::as_strided(&seen, &self.shape, &self.strides, self.offset)?;
+        if self.shows_pairs {
+            seen = arithmetic::view_as_complex(&seen)?;
+        }
+        if self.turned & Flag::CONJ != 0 {
+            seen = arithmetic::conj_view(&seen)?;
+        }
+        if self.turned & Flag::NEG != 0 {
+            seen = arithmetic::neg_view(&seen)?;
+        }
+        Ok(seen)
     }
 }
 
@@ -379,17 +392,6 @@ struct CopySlices {
     base_strides: Dims,
     /// The node of the write, or which backward freed it.
     inner: Mutex<std::result::Result<Node, Site>>,
-}
-
-impl CopySlices {
-    /// A part of the base's gradient as the view shows it.
-    fn as_seen(&self, part: Tensor) -> Result<Tensor> {
-        if self.replay.is_some() { Ok(part) } else { self.window.as_seen(part) }
-    }
-    /// The other way.
-    fn as_kept(&self, seen: Tensor) -> Result<Tensor> {
-        if self.replay.is_some() { Ok(seen) } else { self.window.as_kept(seen) }
-    }
 }
 
 impl Backward for CopySlices {
@@ -414,13 +416,18 @@ impl Backward for CopySlices {
         let inner = inner.map_err(|at| saved::freed(Some(node), at))?;
         let mut result =
             arithmetic::copy_with_strides(&grad, &self.base.shape, &self.base_strides)?;
+        if self.window.parts_of_conj {
+            // The same numbers, with a conj bit as the base has one.
+            let conjugates = arithmetic::clone(&arithmetic::conj_view(&result)?)?;
+            result = arithmetic::conj_view(&conjugates)?;
+        }
         let part_of = |whole: &Tensor| match &self.replay {
             Some(replay) => replay.run(whole),
-            None => self.window.elements(whole),
+            None => self.window.show(whole),
         };
         let mut slice = part_of(&result)?;
         let mut input = Grads::new();
-        input.push(Some(self.as_seen(arithmetic::clone(&slice)?)?));
+        input.push(Some(arithmetic::clone(&slice)?));
         let edges = node.next_edges();
         let wanted = |i: usize| edges.get(i).is_some_and(Edge::is_valid);
         let inner_out = inner.apply(input, &wanted)?;
@@ -436,7 +443,7 @@ impl Backward for CopySlices {
                     slice = part_of(&result)?;
                 }
                 match grad.filter(|_| check_writable(&slice).is_ok()) {
-                    Some(g) => arithmetic::copy_in_place(&slice, &self.as_kept(g)?)?,
+                    Some(g) => arithmetic::copy_in_place(&slice, &g)?,
                     None => arithmetic::zero_in_place(&slice)?,
                 }
                 out[0] = Some(result.clone());

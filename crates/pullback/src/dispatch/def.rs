@@ -136,6 +136,9 @@ impl Traits {
     pub const WHOLE: Traits = Traits(2_097_152);
     /// A view that shows each element of its input once: its gradient rule is its inverse.
     pub const BIJECTIVE: Traits = Traits(4_194_304);
+    /// Takes tensors with a conj or neg bit as they are. (Views do without this word: their results have the bits of what they
+    /// are views of.)
+    pub const UNRESOLVED: Traits = Traits(16_777_216);
     /// No flags.
     pub const NONE: Traits = Traits(0);
     /// The union.

@@ -6,7 +6,7 @@
 //! marked and no mode is on, this costs one load for each op. Composites are taken apart first, so that only what has
 //! kernels is seen.
 
-use super::{Arg, OpDef, Outputs, Traits, dispatch_mode, each_tensor, sparse};
+use super::{Arg, OpDef, Outputs, Traits, dispatch_mode, each_tensor, resolve, sparse};
 use crate::error::ensure;
 pub(crate) use crate::tensor::handled::is_used;
 pub use crate::tensor::handled::{is_off, set_off};
@@ -104,13 +104,14 @@ fn has_marked(args: &[Arg<'_>]) -> bool {
 }
 
 /// Whether an argument or target of a call is such that `is_so`.
-fn has_any(form: Form<'_>, args: &[Arg<'_>], is_so: fn(&Tensor) -> bool) -> bool {
+pub(super) fn has_any(form: Form<'_>, args: &[Arg<'_>], is_so: fn(&Tensor) -> bool) -> bool {
     let mut found = matches!(form, Form::Out(outs) if outs.iter().any(|out| is_so(out)));
     each_tensor(args, |tensor| found |= is_so(tensor));
     found
 }
 
-/// Asks the thread's innermost mode, then the handler; sparse tensors that nobody else wants have kernels.
+/// Asks the thread's innermost mode, then the handler; what nobody else wants is computed by kernels, for sparse tensors by
+/// theirs, with unresolved arguments resolved.
 #[cold]
 #[inline(never)]
 pub(crate) fn answer(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
@@ -129,8 +130,13 @@ pub(crate) fn answer(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> R
         })?;
         said = Some(handler(def, form, args));
     }
-    if said.is_none() && declined.is_empty() && has_any(form, args, Tensor::is_sparse) {
-        return sparse::answer(def, form, args);
+    if said.is_none() && declined.is_empty() {
+        if has_any(form, args, Tensor::is_unresolved) {
+            return resolve::answer(def, form, args);
+        }
+        if has_any(form, args, Tensor::is_sparse) {
+            return sparse::answer(def, form, args);
+        }
     }
     let outputs = match said.transpose()? {
         Some(Answer::Results(outputs)) => outputs,

@@ -2,14 +2,18 @@
 //!
 //! `arg` is the uniform calling convention, `def` what the library knows of an op, `pointwise` prepares
 //! element-by-element kernels, `handler` lets ops be answered from outside, those of marked tensors and of threads with a
-//! `dispatch_mode`, and hands those on sparse tensors to `sparse`. `run` and `write_into` are the kernel's functional and in-place forms; recording is `autograd`'s business, which calls these. Nothing here names an op.
+//! `dispatch_mode`, and hands those on sparse tensors to `sparse`, those on conjugate and negative views to `resolve`.
+//! `run`, `write_into` and `write_outs` are the kernel's functional, in-place and `out=` forms; recording is `autograd`'s
+//! business, which calls these. Nothing here names an op.
 
 mod arg;
 pub mod batch;
 mod def;
 pub mod dispatch_mode;
 pub mod handler;
+mod out;
 mod pointwise;
+mod resolve;
 pub mod sparse;
 
 pub use arg::{
@@ -20,13 +24,12 @@ pub use def::{
     ArgDef, ArgKind, Batch, CastPolicy, Facts, Jvp, Kernel, OpDef, RuleCtx, Save, SaveKind,
     Sharing, Traits, VjpRule,
 };
+pub(crate) use out::{check_outs, write_outs};
 pub use pointwise::ResultKind;
-pub(crate) use pointwise::{run_fast as run_pointwise_fast, run_into as run_pointwise_into};
+pub(crate) use pointwise::run_fast as run_pointwise_fast;
 
 use crate::error::ensure;
-use crate::tensor::{
-    may_overlap_itself, overlaps_partly, overlaps_partly_resized, promote, shape, shares_elements,
-};
+use crate::tensor::{may_overlap_itself, overlaps_partly, promote, shape, shares_elements};
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 
@@ -39,6 +42,12 @@ pub(crate) fn run(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
     if let Some(outputs) = draw(def, handler::Form::Functional, args) {
         return outputs;
     }
+    run_kernel(def, args)
+}
+
+/// The same whatever the arguments are.
+#[inline]
+fn run_kernel(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
     match def.kernel {
         Kernel::Pointwise(kernel) => {
             pointwise::run(def, kernel, args).map(IntoOutputs::into_outputs)
@@ -83,6 +92,12 @@ pub(crate) fn write_into(def: &'static OpDef, args: &[Arg<'_>], target: &Tensor)
     if let Some(outputs) = draw(def, handler::Form::Inplace, args) {
         return outputs.map(drop);
     }
+    write_kernel(def, args, target)
+}
+
+/// The same whatever the arguments are.
+#[inline]
+fn write_kernel(def: &'static OpDef, args: &[Arg<'_>], target: &Tensor) -> Result<()> {
     match def.kernel {
         Kernel::Pointwise(kernel) => pointwise::run_into(def, kernel, args, target, true),
         Kernel::Inplace(write) => {
@@ -176,30 +191,6 @@ pub(crate) fn check_apart_inputs(def: &OpDef, args: &[Arg<'_>], target: &Tensor)
     Ok(())
 }
 
-/// Refuses `out=` tensors that share elements with arguments which must be separate.
-pub(crate) fn check_separate_outs(def: &OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result<()> {
-    each_of(def, args, Sharing::Separate, |input| {
-        outs.iter().try_for_each(|out| check_separate(out, input))
-    })
-}
-
-/// Refuses an `out=` tensor that, once it is resized to `shape`, overlaps in part with arguments which must be apart.
-pub(crate) fn check_apart_out(
-    def: &OpDef,
-    args: &[Arg<'_>],
-    out: &Tensor,
-    shape: &[i64],
-) -> Result<()> {
-    each_of(def, args, Sharing::Apart, |input| {
-        ensure!(
-            input.is_same(out) || !overlaps_partly_resized(out, shape, input),
-            runtime,
-            "{SHARED}"
-        );
-        Ok(())
-    })
-}
-
 /// Calls `check` with each tensor of the arguments of which `sharing` was said.
 fn each_of(
     def: &OpDef,
@@ -223,23 +214,6 @@ fn each_input(arg: &Arg<'_>, f: &mut dyn FnMut(&Tensor) -> Result<()>) -> Result
         Arg::OptTensors(list) => list.iter().flatten().try_for_each(f),
         _ => Ok(()),
     }
-}
-
-/// Refuses `out=` tensors of one call that share elements: the last would overwrite the others.
-pub(crate) fn check_outs(def: &OpDef, outs: &[&Tensor]) -> Result<()> {
-    for (second, b) in outs.iter().enumerate() {
-        for (first, a) in outs[..second].iter().enumerate() {
-            ensure!(
-                !shares_elements(a, b),
-                value,
-                "{}(): the `{}` and `{}` out= tensors must not overlap.",
-                def.name,
-                def.outputs.get(first).unwrap_or(&"first"),
-                def.outputs.get(second).unwrap_or(&"second")
-            );
-        }
-    }
-    Ok(())
 }
 
 /// Refuses an `out=` tensor that cannot take a result of dtype `from`.

@@ -340,9 +340,15 @@ impl Tensor {
     pub(crate) fn over(&self, value: impl Into<Scalar>) -> Result<Tensor> {
         self.div(&Tensor::wrapped(value)?)
     }
-    /// The conjugate; real tensors are returned as they are.
+    /// The conjugates: of a complex tensor a view, which computes nothing; a real tensor itself.
     #[track_caller]
     pub fn conj(&self) -> Result<Tensor> {
-        if self.dtype().is_complex() { self.conj_physical() } else { Ok(self.clone()) }
+        if !self.dtype().is_complex() {
+            Ok(self.clone())
+        } else if self.is_sparse() {
+            self.conj_physical()
+        } else {
+            self.conj_view()
+        }
     }
 }

@@ -18,7 +18,6 @@ pub(crate) static OPS: &[&OpDef] = &[
     &FILL_SCALAR,
     &FILL_TENSOR,
     &ZERO,
-    &CONJ_PHYSICAL,
     &REAL_PART,
     &IMAG_PART,
     &CONTIGUOUS,
@@ -30,7 +29,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 /// Copies the elements into a new tensor that keeps the order of dimensions in memory, or takes
 /// `memory_format`'s.
 #[op("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", method = clone_tensor_default,
-     batch = pointwise, jvp = linear, samples = unary, sparse = clone)]
+     batch = pointwise, jvp = linear, samples = unary, sparse = clone, unresolved)]
 impl CloneTensor {
     fn cpu(self_: &Tensor, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
         let format = memory_format.unwrap_or(MemoryFormat::Preserve);
@@ -51,7 +50,7 @@ impl CloneTensor {
 #[op(
     "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
     node = "torch::autograd::CopyBackwards",
-    method_only, batch = pointwise, sparse = copy)]
+    method_only, batch = pointwise, sparse = copy, unresolved)]
 impl Copy {
     fn cpu_(self_: &Tensor, src: &Tensor) -> Result<()> {
         if src.shape() != self_.shape() {
@@ -77,7 +76,7 @@ impl Copy {
 
 /// Copies the elements into a new tensor of another dtype, order of dimensions or device.
 #[op("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
-     node = "ToCopy", internal, batch = pointwise, jvp = linear, samples = unary, sparse = convert)]
+     node = "ToCopy", internal, batch = pointwise, jvp = linear, samples = unary, sparse = convert, unresolved)]
 impl Convert {
     fn cpu(
         self_: &Tensor,
@@ -188,15 +187,6 @@ impl Zero {
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         TensorSpec::like(grad).zeros()
-    }
-}
-
-/// The complex conjugate of every element, computed at once.
-#[op("conj_physical(Tensor self) -> Tensor", inplace, exact_out, meta = broadcast, cpu = conj,
-     batch = pointwise, samples = unary, jvp = linear, sparse = values)]
-impl ConjPhysical {
-    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
-        grad.conj_physical()
     }
 }
 

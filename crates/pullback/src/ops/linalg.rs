@@ -235,7 +235,7 @@ fn within(g: &Tensor, dim: i64, k: i64) -> Result<Tensor> {
     if more == 0 {
         return Ok(g.clone());
     }
-    let rest = g.detach()?.narrow(dim, k, more)?;
+    let rest = g.detach()?.narrow(dim, k, more)?.resolved()?;
     ensure!(
         pullback_kernels::index::count_true(rest.view_ref()) == 0,
         runtime,

@@ -534,7 +534,7 @@ impl Vdot {
     fn cpu(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         check_dot("vdot", self_, other)?;
         let out = Tensor::empty_of(&[], self_.dtype())?;
-        gemm::dot(&mut out.view_mut(), self_.conj()?.view_ref(), other.view_ref())?;
+        gemm::dot(&mut out.view_mut(), self_.conj_physical()?.view_ref(), other.view_ref())?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, other: &Tensor) -> Result<Tensor> {

@@ -18,6 +18,7 @@ mod chunk_cat;
 mod clamp;
 mod combination;
 mod compare;
+mod conjugate;
 mod contraction;
 mod conv;
 mod copy;
@@ -148,6 +149,7 @@ static FAMILIES: &[Family] = &[
     membership::OPS,
     clamp::OPS,
     compare::OPS,
+    conjugate::OPS,
     ternary::OPS,
     trigonometry::OPS,
     truth::OPS,

@@ -396,7 +396,7 @@ impl NativeBatchNorm {
 
 /// `native_batch_norm` with statistics of at least single precision.
 #[op(
-    "_native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+    "_native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!)? running_mean, Tensor(b!)? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
     internal,
     function_only,
     node = "NativeBatchNorm",

@@ -29,6 +29,11 @@ impl ViewAsReal {
             type_error,
             "view_as_real is only supported for complex tensors"
         );
+        ensure!(
+            !self_.is_conj(),
+            runtime,
+            "view_as_real doesn't work on unresolved conjugated tensors. Use resolve_conj() first, which gives a tensor that does NOT alias the original"
+        );
         let mut shape = Dims::from_slice(self_.shape());
         let mut strides: Dims = self_.strides().iter().map(|s| s * 2).collect();
         shape.push(2);
@@ -87,7 +92,7 @@ impl ViewAsComplex {
         retyped(self_, dtype.to_complex(), (shape, strides), self_.storage_offset() / 2)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
-        grad.view_as_real()
+        grad.resolve_conj()?.view_as_real()
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() { Vec::new() } else { vec![Sample::of(s.normal(&[3, 2]))] }
@@ -113,6 +118,16 @@ impl ViewAsComplex {
 )]
 impl ViewDtype {
     fn cpu(self_: &Tensor, dtype: DType) -> Result<Tensor> {
+        ensure!(
+            !self_.is_conj(),
+            runtime,
+            "torch.Tensor.view is not supported for conjugate view tensors when converting to a different dtype."
+        );
+        ensure!(
+            !self_.is_neg(),
+            runtime,
+            "torch.Tensor.view is not supported for tensors with negative bit set when converting to a different dtype."
+        );
         let (mut shape, mut strides) =
             (Dims::from_slice(self_.shape()), Dims::from_slice(self_.strides()));
         let (old, new) = (self_.dtype().size() as i64, dtype.size() as i64);

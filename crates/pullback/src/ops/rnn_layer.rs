@@ -549,7 +549,8 @@ impl<'a> Layer<'a> {
         grads: [Option<&Tensor>; 3],
         needs: [bool; 7],
     ) -> Result<[Option<Tensor>; 7]> {
-        if crate::autograd::needs_derivatives() {
+        let read = self.tensors().into_iter().chain(results).chain(grads);
+        if crate::autograd::needs_ops(read) {
             return self.differentiable_vjp(grads, needs);
         }
         let mut made = [const { None }; 7];

@@ -4,7 +4,7 @@
 //! `compare`. Derivatives of the saturating functions (`tanh`, `sigmoid`) have a kernel of their own.
 
 use crate::dispatch::{OpDef, Value, check_cast};
-use crate::error::{bail, ensure};
+use crate::error::bail;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::TensorSpec;
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
@@ -20,11 +20,6 @@ pub(crate) static OPS: &[&OpDef] = &[
     &SGN,
     &POSITIVE,
     &ANGLE,
-    &REAL_VIEW,
-    &IMAG_VIEW,
-    &CONJ_OP,
-    &RESOLVE_CONJ,
-    &RESOLVE_NEG,
     &FLOOR,
     &CEIL,
     &ROUND,
@@ -152,67 +147,6 @@ impl Angle {
         }
         let length = self_p.abs()?;
         self_p.conj()?.mul(self_t)?.imag_part()?.div(&length.mul(&length)?)
-    }
-}
-
-/// A view of the real parts; real tensors are returned as they are.
-#[op("real(Tensor(a) self) -> Tensor(a)", attribute, writable, method = real_view, samples = unary)]
-impl RealView {
-    fn composite(self_: &Tensor) -> Result<Tensor> {
-        if self_.dtype().is_complex() {
-            self_.view_as_real()?.select(-1, 0)
-        } else {
-            Ok(self_.clone())
-        }
-    }
-}
-
-/// A view of the imaginary parts of a complex tensor.
-#[op("imag(Tensor(a) self) -> Tensor(a)", attribute, writable, method = imag_view)]
-impl ImagView {
-    fn composite(self_: &Tensor) -> Result<Tensor> {
-        ensure!(
-            self_.dtype().is_complex(),
-            type_error,
-            "imag is not implemented for tensors with non-complex dtypes."
-        );
-        self_.view_as_real()?.select(-1, 1)
-    }
-    fn samples(s: &Sampler) -> Vec<Sample> {
-        let complex =
-            |shape: &[i64]| s.normal(shape).to_dtype(DType::C128).expect("samples are small");
-        vec![Sample::of(complex(&[2, 3])), Sample::of(complex(&[])), Sample::of(complex(&[0]))]
-    }
-    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
-        vec![InvalidSample::new(
-            Sample::of(s.normal(&[2])),
-            ErrorKind::Type,
-            "imag is not implemented for tensors",
-        )]
-    }
-}
-
-/// The complex conjugate; real tensors are returned as they are.
-#[op("conj(Tensor(a) self) -> Tensor(a)", method = conj_op, samples = unary)]
-impl ConjOp {
-    fn composite(self_: &Tensor) -> Result<Tensor> {
-        self_.conj()
-    }
-}
-
-/// The tensor itself: conjugates are computed at once here, never put off.
-#[op("resolve_conj(Tensor(a) self) -> Tensor(a)", samples = unary)]
-impl ResolveConj {
-    fn composite(self_: &Tensor) -> Result<Tensor> {
-        Ok(self_.clone())
-    }
-}
-
-/// The tensor itself: negatives are computed at once here, never put off.
-#[op("resolve_neg(Tensor(a) self) -> Tensor(a)", samples = unary)]
-impl ResolveNeg {
-    fn composite(self_: &Tensor) -> Result<Tensor> {
-        Ok(self_.clone())
     }
 }
 

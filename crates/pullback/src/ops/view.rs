@@ -312,7 +312,7 @@ fn as_strided_backward(
 }
 
 /// The same memory without history; in-place writes to either are seen by both.
-#[op("detach(Tensor(a) self) -> Tensor(a)", not_differentiable, batch = pass, sparse = alias)]
+#[op("detach(Tensor(a) self) -> Tensor(a)", not_differentiable, batch = pass, sparse = alias, unresolved)]
 impl Detach {
     fn cpu(self_: &Tensor) -> Result<Tensor> {
         self_.detached()

@@ -16,9 +16,10 @@ use pullback_kernels::{Iter, StridedMut, StridedRef, elementwise, for_dtype};
 const SMALL_COPY: usize = 1 << 15;
 
 impl Tensor {
-    /// The elements for a kernel to read.
+    /// The elements for a kernel to read, as they lie in memory: of a resolved tensor.
     #[inline]
     pub fn view_ref(&self) -> StridedRef<'_> {
+        debug_assert!(!self.is_unresolved(), "a kernel would read past the conj or neg bit");
         let g = self.geometry();
         // SAFETY: a geometry's sizes and strides were checked against its storage, which it keeps alive.
         unsafe { StridedRef::new(g.data_ptr(), g.dtype, &g.shape, &g.strides) }
@@ -27,6 +28,12 @@ impl Tensor {
     /// tensor is fresh, or is the checked target of an in-place or `out=` form.
     #[inline]
     pub(crate) fn view_mut(&self) -> StridedMut<'_> {
+        debug_assert!(!self.is_unresolved(), "a kernel would write past the conj or neg bit");
+        self.stored_mut()
+    }
+    /// The same whatever the tensor shows of it.
+    #[inline]
+    pub(super) fn stored_mut(&self) -> StridedMut<'_> {
         let g = self.geometry();
         // SAFETY: as above; that nobody else uses the elements meanwhile is the caller's check.
         unsafe { StridedMut::new(g.data_ptr(), g.dtype, &g.shape, &g.strides) }
@@ -43,13 +50,23 @@ impl Tensor {
         shape: &'a [i64],
         strides: &'a [i64],
     ) -> StridedMut<'a> {
+        debug_assert!(!self.is_unresolved(), "a kernel would write past the conj or neg bit");
         let g = self.geometry();
         // SAFETY: as above; they stay inside, as the caller promises.
         unsafe { StridedMut::new(g.data_ptr(), g.dtype, shape, strides) }
     }
 
     /// Writes the elements of `source` (converted, broadcast) here. No history, no version.
+    #[inline]
     pub(crate) fn copy_data(&self, source: &Tensor) -> Result<()> {
+        if (self.flags() | source.flags()) & Flag::UNRESOLVED != 0 {
+            return self.copy_unresolved(source);
+        }
+        self.copy_stored(source)
+    }
+
+    /// The same for what memory holds, whatever the tensors show of it.
+    pub(super) fn copy_stored(&self, source: &Tensor) -> Result<()> {
         let (to, from) = (self.geometry(), source.geometry());
         let bytes = to.numel as usize * to.dtype.size();
         if to.is_contiguous
@@ -87,7 +104,7 @@ impl Tensor {
         // SAFETY: broadcasting reaches only elements that the tensor reaches.
         let from =
             unsafe { StridedRef::new(source.data_ptr(), source.dtype(), self.shape(), &strides) };
-        let mut iter = Iter::new(&[self.view_mut()], &[from])?;
+        let mut iter = Iter::new(&[self.stored_mut()], &[from])?;
         if self.dtype() == source.dtype() {
             elementwise::copy(&mut iter)?;
         } else {
@@ -119,7 +136,7 @@ impl Tensor {
 
     /// The same elements row by row: the tensor itself if it is so already. No history.
     pub(crate) fn dense(&self) -> Result<Tensor> {
-        if self.is_contiguous() {
+        if self.is_contiguous() && !self.is_unresolved() {
             return Ok(self.clone());
         }
         let out = Tensor::empty_of(self.shape(), self.dtype())?;
@@ -127,7 +144,7 @@ impl Tensor {
         Ok(out)
     }
 
-    /// Another tensor over the same memory. No history, no link to a base.
+    /// Another tensor over the same memory, as it is stored. No history, no link to a base.
     #[inline]
     pub(crate) fn alias_with(&self, shape: &[i64], strides: &[i64], offset: i64) -> Result<Tensor> {
         Tensor::from_geometry(self.geometry().with_view(shape, strides, offset)?)
@@ -151,9 +168,10 @@ impl Tensor {
             return made;
         }
         let out = Tensor::of_same_geometry(self.geometry())?;
-        let kept = self.flags() & (Flag::INFERENCE | Flag::SPARSE);
+        let kept = self.flags() & (Flag::INFERENCE | Flag::SPARSE | Flag::UNRESOLVED);
         if kept != 0 {
-            out.set_flag_fresh(kept);
+            out.set_flag_fresh(kept & !Flag::UNRESOLVED);
+            return Ok(out.with_bits_of(self));
         }
         Ok(out)
     }
@@ -167,7 +185,7 @@ impl Tensor {
         geometry.version = Some(Version::new(0).into());
         let out = Tensor::from_geometry(geometry)?;
         out.set_flag_fresh(self.flags() & Flag::SPARSE);
-        Ok(out)
+        Ok(out.with_bits_of(self))
     }
 
     pub(crate) fn version_counter(&self) -> Option<&Version> {
@@ -295,7 +313,7 @@ impl Tensor {
             }
         }
     }
-    /// The only element as it lies in memory: what [`Tensor::item`] gives where nobody answers the op in its place.
+    /// The only element: what [`Tensor::item`] gives where nobody answers the op in its place.
     ///
     /// # Errors
     /// `RuntimeError` unless there is exactly one element.
@@ -303,11 +321,7 @@ impl Tensor {
         let n = self.numel();
         ensure!(n == 1, runtime, "a Tensor with {n} elements cannot be converted to Scalar");
         self.check_elements()?;
-        let place = self.data_ptr();
-        Ok(for_dtype!(self.dtype(), all, T => {
-            // SAFETY: one live element of this dtype.
-            Scalar::of(unsafe { place.cast::<T>().read() })
-        }))
+        Ok(self.element_at(0))
     }
 }
 

@@ -5,8 +5,8 @@
 //! summarised by their edges. Start at [`text`].
 
 use super::promote::default_dtype;
-use super::{Layout, Sparse};
-use crate::{DType, Device, Result, Scalar, Tensor};
+use super::{Flag, Layout, Sparse};
+use crate::{DType, Device, Element, Result, Scalar, Tensor};
 use std::fmt;
 use std::sync::RwLock;
 
@@ -436,13 +436,27 @@ impl Visit {
     }
 }
 
+/// What a tensor with these sign bits shows of a stored value.
+#[inline(always)]
+fn shown<T: Element>(stored: T, bits: u32) -> Scalar {
+    let value = Scalar::of(stored);
+    if bits == 0 {
+        return value;
+    }
+    let value = if bits & Flag::CONJ != 0 { value.conj() } else { value };
+    let value = if bits & Flag::NEG != 0 { -value } else { value };
+    // (As the dtype has it: the negative of the least integer is itself.)
+    Scalar::of(value.to::<T>())
+}
+
 impl Tensor {
     /// The element this many elements behind the first one; the caller stays inside the shape.
     pub(crate) fn element_at(&self, offset: i64) -> Scalar {
-        let place = self.data_ptr();
+        let (place, bits) = (self.data_ptr(), self.sign_bits());
         pullback_kernels::for_dtype!(self.dtype(), all, T => {
             // SAFETY: offsets made of indices inside the shape and the strides stay inside the storage.
-            Scalar::of(unsafe { place.cast::<T>().offset(offset as isize).read() })
+            let value = unsafe { place.cast::<T>().offset(offset as isize).read() };
+            shown(value, bits)
         })
     }
 
@@ -451,12 +465,13 @@ impl Tensor {
         let (Some(&size), Some(&stride)) = (self.shape().last(), self.strides().last()) else {
             return;
         };
-        let place = self.data_ptr();
+        let (place, bits) = (self.data_ptr(), self.sign_bits());
         pullback_kernels::for_dtype!(self.dtype(), all, T => {
             let element = |index: i64| {
                 let at = (offset + index * stride) as isize;
                 // SAFETY: as above.
-                Scalar::of(unsafe { place.cast::<T>().offset(at).read() })
+                let value = unsafe { place.cast::<T>().offset(at).read() };
+                shown(value, bits)
             };
             values.extend((0..size).map(element));
         });

@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Who may answer ops in the place of their kernels, of all threads together: in the lower half how many dispatch modes are on,
-/// levels of `vmap` are open and tensors are batched; above that how many sparse tensors there are; and the bit [`MARKED`] if
-/// any tensor was ever marked.
+/// levels of `vmap` are open and tensors are batched; above that how many special tensors there are, whose elements are not
+/// what their memory holds (sparse ones, and unresolved ones); and the bit [`MARKED`] if any tensor was ever marked.
 static USES: AtomicU64 = AtomicU64::new(0);
-const SPARSE: u64 = 1 << 32;
+const SPECIAL: u64 = 1 << 32;
 const MARKED: u64 = 1 << 63;
 static DETACH: OnceLock<fn(&Tensor) -> Result<Tensor>> = OnceLock::new();
 
@@ -29,26 +29,26 @@ pub fn is_off() -> bool {
     IS_OFF.get()
 }
 
-/// Whether any tensor was ever marked, or is sparse, or a mode is on in any thread.
+/// Whether any tensor was ever marked, or is special, or a mode is on in any thread.
 #[inline(always)]
 pub(crate) fn is_used() -> bool {
     USES.load(Relaxed) != 0
 }
 
-/// The same, sparse tensors aside: whether ops may be asked for that no kernel computes.
+/// The same, special tensors aside: whether ops may be asked for that no kernel computes.
 #[inline(always)]
 pub(crate) fn is_used_by_others() -> bool {
-    USES.load(Relaxed) & !(MARKED - SPARSE) != 0
+    USES.load(Relaxed) & !(MARKED - SPECIAL) != 0
 }
 
-/// Says that there is a sparse tensor more.
-pub(super) fn add_sparse() {
-    USES.fetch_add(SPARSE, Relaxed);
+/// Says that there is a special tensor more.
+pub(super) fn add_special() {
+    USES.fetch_add(SPECIAL, Relaxed);
 }
 
 /// Says that there is one less.
-pub(super) fn remove_sparse() {
-    USES.fetch_sub(SPARSE, Relaxed);
+pub(super) fn remove_special() {
+    USES.fetch_sub(SPECIAL, Relaxed);
 }
 
 /// Says that `count` more modes, levels or batched tensors are there.
@@ -89,9 +89,9 @@ impl Tensor {
         let flags = self.flags();
         flags & Flag::BATCHED != 0 || flags & Flag::HANDLED != 0 && !IS_OFF.get()
     }
-    /// Whether its ops have no ordinary kernels on this thread now: it is marked, or sparse.
+    /// Whether kernels cannot take it as it is on this thread now: it is marked, or special.
     pub(crate) fn is_handled_now(&self) -> bool {
-        self.has_flag(Flag::SPARSE) || self.is_marked_now()
+        self.has_flag(Flag::SPARSE | Flag::UNRESOLVED) || self.is_marked_now()
     }
     /// Refuses to read the elements of a marked tensor past its handler.
     ///

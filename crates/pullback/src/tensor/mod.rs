@@ -21,6 +21,7 @@ pub mod shape;
 mod sparse;
 mod spec;
 mod storage;
+mod unresolved;
 mod version;
 
 pub(crate) use count::Counts;
@@ -36,4 +37,5 @@ pub use raw::{Tensor, WeakTensor};
 pub use sparse::{Compressed, Coo, Sparse};
 pub use spec::TensorSpec;
 pub use storage::{Keeper, Storage};
+pub(crate) use unresolved::has_negatives;
 pub(crate) use version::{Version, Write, Writer};

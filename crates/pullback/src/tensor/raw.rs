@@ -4,7 +4,7 @@
 //! comes from the allocator's small pools. The count is exact and readable, because autograd steals
 //! buffers that nobody else holds and the Python face decides by it who owns whom.
 
-use super::{Counts, Device, Geometry, Layout, SpinLock, Storage, memory, replaced};
+use super::{Counts, Device, Geometry, Layout, SpinLock, Storage, handled, memory, replaced};
 use crate::autograd::{AccumulatorSlot, Meta, Node};
 use crate::{DType, Result};
 use smallvec::SmallVec;
@@ -56,6 +56,12 @@ impl Flag {
     pub(crate) const HANDLED: u32 = 1 << 13;
     /// Its elements are in tensors of its own (see `sparse`): its ops are answered by kernels for them.
     pub(crate) const SPARSE: u32 = 1 << 19;
+    /// Shows the conjugates of what its memory holds (see `unresolved`).
+    pub(crate) const CONJ: u32 = 1 << 20;
+    /// Shows the negatives of what its memory holds.
+    pub(crate) const NEG: u32 = 1 << 21;
+    /// One of the two, or both.
+    pub(crate) const UNRESOLVED: u32 = Self::CONJ | Self::NEG;
     /// Bits 8..12: how a view was made (`CreationMeta`).
     pub(crate) const CREATION_SHIFT: u32 = 8;
 }
@@ -320,6 +326,12 @@ impl Tensor {
             self.record().flags.fetch_and(!flag, Ordering::AcqRel);
         }
     }
+    /// Puts `bits` in the place of those in `mask`; gives the flags as they were.
+    pub(super) fn swap_flags(&self, mask: u32, bits: u32) -> u32 {
+        let swapped = |flags: u32| Some(flags & !mask | bits);
+        let flags = &self.record().flags;
+        flags.fetch_update(Ordering::AcqRel, Ordering::Acquire, swapped).unwrap_or_else(|old| old)
+    }
     /// Sets bits of a tensor that no other thread can know yet.
     #[inline(always)]
     pub(crate) fn set_flag_fresh(&self, flag: u32) {
@@ -465,11 +477,15 @@ fn drop_record(record: NonNull<Record>) {
     // SAFETY: the last strong handle is gone; weak ones touch only the counts.
     let it = unsafe { record.as_ref() };
     let flags = it.flags.load(Relaxed);
-    if flags & Flag::OWNS_PYTHON != 0 {
-        if let Some(release) = PYTHON_RELEASE.get() {
-            release(it.python.load(Ordering::Acquire), ManuallyDrop::new(Tensor(record)));
+    // (One test for what is rare.)
+    if flags & (Flag::OWNS_PYTHON | Flag::UNRESOLVED) != 0 {
+        if flags & Flag::OWNS_PYTHON != 0 {
+            if let Some(release) = PYTHON_RELEASE.get() {
+                release(it.python.load(Ordering::Acquire), ManuallyDrop::new(Tensor(record)));
+            }
+            return;
         }
-        return;
+        handled::remove_special();
     }
     let raw = record.as_ptr();
     // SAFETY: nobody else can reach these fields any more; each is dropped exactly once. `first` was

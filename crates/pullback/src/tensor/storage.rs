@@ -122,7 +122,7 @@ impl Storage {
             data.write_bytes(0, ELEMENT);
             data
         };
-        handled::add_sparse();
+        handled::add_special();
         let owner = Owner::Sparse(Arc::new(parts));
         Ok(Self::write_header(place.cast(), data, ELEMENT, owner))
     }
@@ -341,7 +341,7 @@ impl Drop for Storage {
                     unsafe { memory::release(block, bytes) };
                 }
             }
-            Owner::Sparse(_) => handled::remove_sparse(),
+            Owner::Sparse(_) => handled::remove_special(),
             Owner::Inline | Owner::Foreign(_) => {}
         }
     }

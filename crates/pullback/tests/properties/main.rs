@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 mod batch;
 mod forward;
 mod sparse;
+mod unresolved;
 
 /// Runs `check` for every op and sample and panics with all failures.
 fn for_all(

@@ -145,6 +145,12 @@ pub(crate) fn export(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Repl
         ));
     }
     tensor.check_elements().map_err(raise)?;
+    if let Some((bit, resolve)) = tensor.unresolved_names() {
+        // (The format has no word for either bit: a consumer would read other numbers.)
+        return Err(PyBufferError::new_err(format!(
+            "Can't export tensors with the {bit} bit set: use tensor.{resolve}"
+        )));
+    }
     let tensor = tensor.detached_alias().map_err(raise)?;
     let (shared, context) = share(&tensor);
     // SAFETY: the capsule owns the managed tensor until somebody consumes it.

@@ -123,6 +123,8 @@ facts! {
     is_signed(t) Scalar::Bool(t.dtype().is_signed() || t.dtype().is_floating_point() || t.dtype().is_complex());
     is_inference(t) Scalar::Bool(t.is_inference());
     is_view(t) Scalar::Bool(t.is_view());
+    is_conj(t) Scalar::Bool(t.is_conj());
+    is_neg(t) Scalar::Bool(t.is_neg());
     use_count(t) Scalar::Int(t.use_count() as i64);
     get_device(t) Scalar::Int(t.device().index().map_or(-1, i64::from));
 }
@@ -369,8 +371,10 @@ fn is_set_to(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let Some(b) = as_tensor(&other) else {
         return Err(PyTypeError::new_err("is_set_to(): argument 'tensor' must be Tensor"));
     };
-    let equal =
-        a.data_ptr() == b.data_ptr() && a.shape() == b.shape() && a.strides() == b.strides();
+    let equal = a.data_ptr() == b.data_ptr()
+        && a.shape() == b.shape()
+        && a.strides() == b.strides()
+        && (a.is_conj(), a.is_neg()) == (b.is_conj(), b.is_neg());
     scalar(py, Scalar::Bool(equal))
 }
 fn is_same_size(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
@@ -538,8 +542,9 @@ pub(crate) fn table() -> Vec<PyMethodDef> {
         args!(c"_rev_view_func_unsafe", view::rev_view_func_unsafe),
         without(c"_use_count", noargs!(use_count)),
         plain!(c"get_device", get_device),
-        plain!(c"is_conj", no),
-        plain!(c"is_neg", no),
+        plain!(c"is_conj", is_conj),
+        plain!(c"is_neg", is_neg),
+        plain!(c"_is_zerotensor", no),
         args!(c"is_pinned", is_pinned),
         args!(c"pin_memory", pin_memory),
         plain!(c"is_shared", no),

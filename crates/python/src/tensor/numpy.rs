@@ -226,7 +226,17 @@ pub(crate) fn numpy(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply
         return Err(PyTypeError::new_err("Got unsupported ScalarType BFloat16"));
     }
     tensor.check_elements().map_err(raise)?;
-    let tensor = tensor.detached_alias().map_err(raise)?;
+    if let (Some((bit, resolve)), false) = (tensor.unresolved_names(), force) {
+        return Err(PyRuntimeError::new_err(format!(
+            "Can't call numpy() on Tensor that has {bit} bit set. Use tensor.{resolve}.numpy() instead."
+        )));
+    }
+    let tensor = if tensor.is_unresolved() {
+        tensor.copied(tensor.dtype())
+    } else {
+        tensor.detached_alias()
+    };
+    let tensor = tensor.map_err(raise)?;
     if let Some(array) = array::make(py, &tensor, wrap_bound(py, tensor.clone())?)? {
         return Ok(array);
     }

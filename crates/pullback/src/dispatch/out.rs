@@ -1,0 +1,124 @@
+//! The `out=` forms: targets are checked, given the result's shape, and written.
+
+use super::{
+    Arg, ArgKind, Kernel, OpDef, Outputs, SHARED, Sharing, Traits, check_out_dtype, check_separate,
+    each_of, pointwise, run,
+};
+use crate::error::{bail, ensure};
+use crate::tensor::{contiguous_strides, overlaps_partly_resized, shape::list, shares_elements};
+use crate::{Result, Tensor};
+use smallvec::SmallVec;
+
+/// Computes into `outs`, which passed [`check_outs`]. No history, no version.
+pub(crate) fn write_outs(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result<()> {
+    if let (Kernel::Pointwise(kernel), [out]) = (&def.kernel, outs) {
+        return pointwise::run_into(def, *kernel, args, out, false);
+    }
+    check_separate_outs(def, args, outs)?;
+    let results = match run(def, &in_dtype_of(def, args, outs)?)? {
+        outputs @ (Outputs::One(_) | Outputs::Tensors(_)) => outputs.tensors(),
+        Outputs::Number(_) => bail!(runtime, "{}() has no out= form", def.name),
+    };
+    ensure!(
+        results.len() == outs.len(),
+        runtime,
+        "{}() expected an out= argument of size {}, got size {}",
+        def.name,
+        results.len(),
+        outs.len()
+    );
+    for (result, out) in results.iter().zip(outs) {
+        check_out_dtype(def, result.dtype(), out.dtype())?;
+        check_apart_out(def, args, out, result.shape())?;
+    }
+    for (result, out) in results.iter().zip(outs) {
+        if def.is(Traits::FILLS_OUT) && out.numel() == result.numel() {
+            let strides = contiguous_strides(out.shape());
+            let alias = result.alias_with(out.shape(), &strides, 0)?;
+            out.copy_data(&alias.with_bits_of(result))?;
+        } else {
+            if def.is(Traits::FILLS_OUT) && out.numel() > 0 {
+                resize_filled(out, result)?;
+            }
+            out.resize_output(result.shape())?;
+            out.copy_data(result)?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses `out=` tensors of one call that share elements: the last would overwrite the others.
+pub(crate) fn check_outs(def: &OpDef, outs: &[&Tensor]) -> Result<()> {
+    for (second, b) in outs.iter().enumerate() {
+        for (first, a) in outs[..second].iter().enumerate() {
+            ensure!(
+                !shares_elements(a, b),
+                value,
+                "{}(): the `{}` and `{}` out= tensors must not overlap.",
+                def.name,
+                def.outputs.get(first).unwrap_or(&"first"),
+                def.outputs.get(second).unwrap_or(&"second")
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Refuses `out=` tensors that share elements with arguments which must be separate.
+fn check_separate_outs(def: &OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result<()> {
+    each_of(def, args, Sharing::Separate, |input| {
+        outs.iter().try_for_each(|out| check_separate(out, input))
+    })
+}
+
+/// Refuses an `out=` tensor that, once it is resized to `shape`, overlaps in part with arguments which must be apart.
+fn check_apart_out(def: &OpDef, args: &[Arg<'_>], out: &Tensor, shape: &[i64]) -> Result<()> {
+    each_of(def, args, Sharing::Apart, |input| {
+        ensure!(
+            input.is_same(out) || !overlaps_partly_resized(out, shape, input),
+            runtime,
+            "{SHARED}"
+        );
+        Ok(())
+    })
+}
+
+/// Gives a target that has another number of elements than it was to be filled with their shape, and says so.
+#[cold]
+fn resize_filled(out: &Tensor, result: &Tensor) -> Result<()> {
+    crate::warning::warn(format!(
+        "The number of elements in the out tensor of shape {} is {} which does not match the computed number of elements {}. Note that this may occur as a result of rounding error. The out tensor will be resized to a tensor of shape {}.",
+        list(out.shape()),
+        out.numel(),
+        result.numel(),
+        list(result.shape())
+    ));
+    out.resize_to(result.shape())
+}
+
+/// The arguments of an op that makes a tensor of none, with the dtype of the target: that is the one to compute in.
+///
+/// # Errors
+/// `RuntimeError` if another was asked for.
+fn in_dtype_of<'a>(
+    def: &OpDef,
+    args: &[Arg<'a>],
+    outs: &[&Tensor],
+) -> Result<SmallVec<[Arg<'a>; 8]>> {
+    let mut args: SmallVec<[Arg<'a>; 8]> = SmallVec::from_slice(args);
+    let is_maker = def.args.iter().all(|arg| matches!(arg.kind, ArgKind::Plain | ArgKind::Number));
+    let at = def.args.iter().position(|arg| arg.name == "dtype");
+    if let (true, Some(at), [out]) = (is_maker, at, outs) {
+        match args[at] {
+            Arg::DType(dtype) => ensure!(
+                dtype == out.dtype(),
+                runtime,
+                "dtype torch.{} does not match dtype of out parameter (torch.{})",
+                dtype.name(),
+                out.dtype().name()
+            ),
+            _ => args[at] = Arg::DType(out.dtype()),
+        }
+    }
+    Ok(args)
+}

@@ -1,0 +1,106 @@
+//! Tensors that show something else than what their memory holds: its conjugate (the conj bit), its negative (the neg
+//! bit), or both.
+//!
+//! A view of the conjugates is made by setting a bit, and computes nothing. Views of it, other handles to it and copies of
+//! its geometry keep the bits; whoever reads or writes elements applies them. [`Tensor::copy_data`] does, and what is made
+//! of it; kernels do not: ops are given resolved arguments (`dispatch::resolve`). Invariant: the conj bit is set of complex
+//! tensors only, and every tensor with a bit is counted in `handled`, so that ops look for them only while there are any.
+
+use super::shape::broadcast_strides;
+use super::{Flag, handled, overlaps_partly};
+use crate::{DType, Result, Tensor};
+use pullback_kernels::{Iter, StridedRef, elementwise};
+
+impl Tensor {
+    /// Whether it shows the conjugates of what its memory holds (or, if it is also [`Tensor::is_neg`], the negatives of
+    /// these).
+    pub fn is_conj(&self) -> bool {
+        self.has_flag(Flag::CONJ)
+    }
+    /// Whether it shows the negatives of what its memory holds.
+    pub fn is_neg(&self) -> bool {
+        self.has_flag(Flag::NEG)
+    }
+    /// Whether it is one of the two.
+    #[inline(always)]
+    pub fn is_unresolved(&self) -> bool {
+        self.has_flag(Flag::UNRESOLVED)
+    }
+    /// What errors call its bits, the conj bit first, and the method that resolves them; `None` if it has none.
+    pub fn unresolved_names(&self) -> Option<(&'static str, &'static str)> {
+        if self.is_conj() {
+            return Some(("conjugate", "resolve_conj()"));
+        }
+        self.is_neg().then_some(("negative", "resolve_neg()"))
+    }
+    /// The conj bit and the neg bit.
+    #[inline]
+    pub(crate) fn sign_bits(&self) -> u32 {
+        self.flags() & Flag::UNRESOLVED
+    }
+    /// Gives it these bits in the place of its own.
+    pub(crate) fn set_sign_bits(&self, bits: u32) {
+        let old = self.swap_flags(Flag::UNRESOLVED, bits);
+        match (old & Flag::UNRESOLVED, bits) {
+            (0, 1..) => handled::add_special(),
+            (1.., 0) => handled::remove_special(),
+            _ => {}
+        }
+    }
+    /// This fresh tensor with the bits of `source`, whose memory it shows. A conj bit is none for real numbers.
+    #[inline]
+    pub(crate) fn with_bits_of(self, source: &Tensor) -> Tensor {
+        if source.is_unresolved() {
+            let kept = if self.dtype().is_complex() { Flag::UNRESOLVED } else { Flag::NEG };
+            self.set_sign_bits(source.sign_bits() & kept);
+        }
+        self
+    }
+    /// A tensor whose memory holds what this one shows: itself, or a copy. No history.
+    pub(crate) fn resolved(&self) -> Result<Tensor> {
+        if self.is_unresolved() { self.dense_copy() } else { Ok(self.clone()) }
+    }
+
+    /// [`Tensor::copy_data`] where one of the two has a bit.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn copy_unresolved(&self, source: &Tensor) -> Result<()> {
+        if source.is_unresolved() && overlaps_partly(self, source) {
+            return self.copy_data(&source.resolved()?);
+        }
+        if self.dtype() != source.dtype() {
+            // Read as it is shown, converted, and written with the target's bits: at most one of these remains.
+            return if source.is_unresolved() {
+                self.copy_data(&source.resolved()?)
+            } else {
+                self.copy_data(&source.converted(self.dtype())?)
+            };
+        }
+        let bits = self.sign_bits() ^ source.sign_bits();
+        if bits == 0 {
+            return self.copy_stored(source);
+        }
+        if bits != Flag::UNRESOLVED {
+            return self.store(source, bits == Flag::CONJ);
+        }
+        let conjugated = source.empty_as(source.dtype())?;
+        conjugated.store(source, true)?;
+        self.store(&conjugated, false)
+    }
+
+    /// Stores the conjugates, or else the negatives, of what is stored for `source`, which has the same dtype and is either
+    /// apart or the same elements.
+    fn store(&self, source: &Tensor, conjugates: bool) -> Result<()> {
+        let strides = broadcast_strides(source.shape(), source.strides(), self.shape())?;
+        // SAFETY: broadcasting reaches only elements that the tensor reaches.
+        let from =
+            unsafe { StridedRef::new(source.data_ptr(), source.dtype(), self.shape(), &strides) };
+        let mut iter = Iter::new(&[self.stored_mut()], &[from])?;
+        Ok(if conjugates { elementwise::conj(&mut iter) } else { elementwise::neg(&mut iter) }?)
+    }
+}
+
+/// Whether there are negatives in `dtype`, so that a tensor can have the neg bit.
+pub(crate) fn has_negatives(dtype: DType) -> bool {
+    !matches!(dtype, DType::Bool | DType::U16 | DType::U32 | DType::U64)
+}

@@ -120,6 +120,7 @@ if TYPE_CHECKING:
     from . import nn as nn
     from . import optim as optim
     from . import overrides as overrides
+    from . import profiler as profiler
     from . import random as random
     from . import return_types as return_types
     from . import sparse as sparse
@@ -189,6 +190,7 @@ _lazy.submodules(
     "ops",
     "optim",
     "overrides",
+    "profiler",
     "return_types",
     "sparse",
     "special",

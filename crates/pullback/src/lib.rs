@@ -55,6 +55,7 @@ mod generator;
 pub mod gradcheck;
 mod local;
 pub mod ops;
+pub mod prof;
 pub mod site;
 pub mod tensor;
 mod warning;

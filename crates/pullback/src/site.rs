@@ -13,7 +13,7 @@ use std::panic::Location;
 use std::sync::OnceLock;
 
 /// Where a call was made, in one word: a Rust location, or a number of the binding's.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Site(u64);
 
 /// A line of a program.
@@ -36,6 +36,9 @@ pub trait Sites: Sync {
     /// A number for the line that its program is at on this thread, less than 2^63; 0 if it does not know, or if this
     /// thread does not run its program.
     fn here(&self) -> u64;
+    /// Numbers for the lines that led its program to where it is on this thread, innermost first; none if this thread does
+    /// not run its program. It may wait for the binding's lock.
+    fn stack(&self) -> Vec<u64>;
     /// The line that a number stands for, if that is still known.
     fn place(&self, number: u64) -> Option<Place>;
 }
@@ -78,6 +81,22 @@ impl Site {
             return Site(own);
         }
         BINDING.get().map_or(Site::UNKNOWN, |binding| Site::of_binding(binding.here()))
+    }
+
+    /// Whether this thread runs the inside of an op, a backward, or anything without the binding's lock: then its own word
+    /// says where that was called.
+    pub(crate) fn is_inside() -> bool {
+        local().site.get() != 0
+    }
+
+    /// The lines of the program that led here, innermost first; of a Rust program only the innermost is known.
+    pub(crate) fn stack() -> Vec<Site> {
+        let frames = BINDING.get().map_or_else(Vec::new, |binding| binding.stack());
+        if !frames.is_empty() {
+            return frames.into_iter().map(Site::of_binding).collect();
+        }
+        let own = Site(local().site.get());
+        if own == Site::UNKNOWN || own == Site::NOWHERE { Vec::new() } else { vec![own] }
     }
 
     /// As [`Site::here`]; without a binding to ask, it is `caller`.

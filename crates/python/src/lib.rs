@@ -90,6 +90,7 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     autograd::forward::init(module)?;
     autograd::anomaly::init(module)?;
     autograd::autocast::init(module)?;
+    autograd::profiler::init(module)?;
     autograd::saved::init(module)?;
     autograd::standard::init(module)?;
     autograd::transform::init(module)?;

@@ -31,6 +31,9 @@ from .graph import GradientEdge
 if TYPE_CHECKING:
     from .._tensor import Tensor
     from . import functional as functional
+    from . import profiler as profiler
+    from . import profiler_legacy as profiler_legacy
+    from . import profiler_util as profiler_util
 
 __all__ = [
     "Function",
@@ -54,15 +57,25 @@ __all__ = [
     "is_multithreading_enabled",
     "masked_zeros",
     "no_grad",
+    "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]
 
-_lazy.submodules(globals(), "_functions", "functional", "variable")
+_lazy.submodules(
+    globals(),
+    "_functions",
+    "functional",
+    "profiler",
+    "profiler_legacy",
+    "profiler_util",
+    "variable",
+)
 
 is_grad_enabled = _C.is_grad_enabled
 is_view_replay_enabled = _C._is_view_replay_enabled
+_profiler_enabled = _C._profiler_enabled
 SavedTensor = _C.SavedTensor
 
 

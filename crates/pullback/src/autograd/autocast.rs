@@ -9,7 +9,7 @@
 //! P. Micikevicius et al., "Mixed Precision Training", 2018.
 
 use super::mode::{self, bit};
-use super::{arithmetic, call_composite, call_uncast};
+use super::{arithmetic, call_composite, outside};
 use crate::dispatch::{Arg, CastPolicy, Kernel, OpDef, Outputs, each_tensor};
 use crate::error::{bail, ensure};
 use crate::site::Scope;
@@ -266,13 +266,10 @@ impl Drop for Paused {
 }
 
 /// Autocast is off as long as this lives; nothing is done if it is off already.
-#[inline(always)]
 pub(super) fn pause() -> Option<Paused> {
     is_any_enabled().then(paused)
 }
 
-#[cold]
-#[inline(never)]
 fn paused() -> Paused {
     let bits = mode::current() & bit::AUTOCAST;
     set_bits(0);
@@ -293,19 +290,13 @@ pub(super) fn call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
             return call_composite(def, args, caller);
         }
         let _pause = paused();
-        return run_call(def, args);
+        return outside::plain(def, args);
     }
     let wanted = wanted_dtype(policy, args)?;
     let lower = dtype(Target::CPU);
     let _pause = paused();
     let held = convert_args(args, |tensor| convert(tensor, wanted, wanted == lower))?;
-    run_call(def, &with_converted(args, &held))
-}
-
-/// The same for all, off the way that ops take every day.
-#[inline(never)]
-fn run_call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
-    call_uncast(def, args)
+    outside::plain(def, &with_converted(args, &held))
 }
 
 /// The dtype in which an op that gains by lower precision takes this tensor.

@@ -6,8 +6,8 @@
 //! Invariant: when a call fails no tensor has changed its shape, its history or its version.
 
 use super::{
-    Slots, arithmetic, autocast, check_inplace, check_out, copy_into, forward, link_views, mode,
-    needed, record, record_constant, record_inplace, record_saved, replay, rules_need_self,
+    Slots, arithmetic, check_inplace, check_out, copy_into, forward, link_views, mode,
+    needed, outside, record, record_constant, record_inplace, record_saved, replay, rules_need_self,
     save_inputs, saved_hooks, tangent, writes,
 };
 use crate::dispatch::{
@@ -25,7 +25,7 @@ use std::panic::Location;
 #[inline]
 #[track_caller]
 pub fn call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
-    if autocast::is_any_enabled() { autocast::call(def, args) } else { call_uncast(def, args) }
+    if mode::is_surrounded() { outside::call(def, args) } else { call_uncast(def, args) }
 }
 
 /// The same with the arguments as they are.
@@ -209,7 +209,7 @@ fn replace_numbers<'a>(
 #[track_caller]
 pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
     let _site = Scope::of_caller(Location::caller());
-    let _pause = autocast::pause();
+    let _outside = outside::enter_inplace(def, args);
     if tangent::concerns(args) {
         return forward::call_inplace(def, args);
     }
@@ -302,7 +302,7 @@ fn old_value(target: &Tensor) -> Result<Tensor> {
 #[track_caller]
 pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result<()> {
     let _site = Scope::of_caller(Location::caller());
-    let _pause = autocast::pause();
+    let _outside = outside::enter_out(def, args);
     with_tensors(def, args, |args| {
         check_out(def, args, outs)?;
         forward::check_out(def, args, outs)?;

@@ -12,6 +12,7 @@ use super::thread_state::ThreadState;
 use super::{anomaly, arithmetic, blame, leaf, masked, mode, saved_hooks};
 use crate::dispatch::Grads;
 use crate::error::{bail, ensure};
+use crate::prof::{self, Kind};
 use crate::site::{Scope, Site};
 use crate::tensor::Flag;
 use crate::{Result, Tensor};
@@ -332,7 +333,7 @@ fn on_new_thread(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     let in_part = !is_whole_backward();
     std::thread::scope(|scope| {
         let run = move || {
-            let _site = state.enter();
+            let _entered = state.enter();
             IN_PART.with(|p| p.set(in_part));
             run_here(request)
         };
@@ -618,6 +619,7 @@ impl<'a> Task<'a> {
     fn run(mut self) -> Result<Vec<Option<Tensor>>> {
         while let Some(Ready { node, at, .. }) = self.ready.pop() {
             let _evaluation = Evaluation::of(&node);
+            let _range = prof::is_observed().then(|| prof::of_node(Kind::Evaluation, &node, &[]));
             let grads = std::mem::take(&mut self.states[at].buffer);
             let outputs = self.evaluate(at, &node, grads).map_err(|error| {
                 if anomaly::is_anomaly_enabled() {
@@ -695,6 +697,7 @@ impl<'a> Task<'a> {
         let mut outputs = {
             // What is made in backward was caused by the line that made the node.
             let _site = self.request.create_graph.then(|| node.site().enter());
+            let _range = prof::is_observed().then(|| prof::of_node(Kind::Backward, node, &grads));
             node.apply(grads, &wanted)?
         };
         if let Some(given) = given {

@@ -8,8 +8,9 @@ use super::custom::{CustomCall, attach_outputs, save};
 use super::custom_jvp::{InputTangents, push};
 use super::node::{Backward, Edge, Node};
 use super::{SavedTensor, engine, mode};
-use crate::dispatch::Grads;
+use crate::dispatch::{Arg, Grads};
 use crate::error::{Error, bail, ensure};
+use crate::prof::{self, Kind, Open};
 use crate::site::{Scope, Site};
 use crate::tensor::TensorSpec;
 use crate::{Result, Tensor};
@@ -321,6 +322,14 @@ pub fn apply_one<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Tensor>
     Ok(output)
 }
 
+/// For the profiler: the range of a call.
+#[cold]
+fn open_range(function: &impl Function, inputs: &[Tensor]) -> Open {
+    let name = function.name();
+    let args: SmallVec<[Arg<'_>; 4]> = inputs.iter().map(Arg::Tensor).collect();
+    prof::open(Kind::Function, name.strip_suffix("Backward").unwrap_or(&name), &args)
+}
+
 /// Calls a custom function.
 ///
 /// # Errors
@@ -338,6 +347,7 @@ pub fn apply<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Vec<Tensor>
         super::batch::edges_of(&inputs, |edge| edges.push(edge))?;
     }
     let mut ctx = Context { needs_input_grad: needs_input_grad.clone(), ..Context::default() };
+    let _range = prof::is_observed().then(|| open_range(&function, &inputs));
     let outputs = {
         let _below = mode::set_grad(false);
         let _plain = mode::set_forward(false);

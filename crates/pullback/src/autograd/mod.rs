@@ -30,6 +30,7 @@ mod masked;
 pub mod mode;
 mod node;
 mod numbering;
+mod outside;
 mod pushforward;
 mod record;
 mod replay;
@@ -59,6 +60,7 @@ pub fn set_handler(handler: crate::dispatch::handler::Handler) {
 
 pub use masked::{MaskedZeros, masked_zeros};
 pub use mode::{enable_grad, inference_mode, is_grad_enabled, no_grad};
+pub(crate) use node::{op_name, thread_number};
 pub use node::{Backward, Edge, InputMeta, Node, SavedCount, WeakNode, peek_sequence_nr};
 pub(crate) use pushforward::Pushforward;
 pub(crate) use record::{

@@ -23,6 +23,8 @@ pub(crate) mod bit {
     pub(crate) const VIEW_REPLAY: u32 = 128;
     /// What backward makes of zeros stays zero. As above.
     pub(crate) const MASKED_ZEROS: u32 = 256;
+    /// Somebody is told of what runs (see `prof`). As above.
+    pub(crate) const OBSERVED: u32 = 512;
     /// For ten types of devices: ops run in dtypes that autocast chooses. As above.
     pub(crate) const AUTOCAST: u32 = 0x3ff << 16;
 }
@@ -153,8 +155,13 @@ pub fn set_masked_zeros(enabled: bool) {
 pub fn is_masked_zeros() -> bool {
     current() & bit::MASKED_ZEROS != 0
 }
+/// Whether a call of an op is more than that: it is observed, or autocast is on.
+#[inline(always)]
+pub(super) fn is_surrounded() -> bool {
+    current() & (bit::AUTOCAST | bit::OBSERVED) != 0
+}
 /// Sets bits that follow their own scopes.
-pub(super) fn set_bit(bit: u32, on: bool) {
+pub(crate) fn set_bit(bit: u32, on: bool) {
     let modes = &local().modes;
     modes.set((modes.get() & !bit) | if on { bit } else { 0 });
 }

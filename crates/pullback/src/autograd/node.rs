@@ -152,15 +152,23 @@ thread_local! {
 }
 static THREADS: AtomicU32 = AtomicU32::new(1);
 
-/// The sequence number of a node made now (leaves take none), and the thread's number.
+/// This thread's number, from 1 on.
 #[inline]
-fn next_numbers(is_leaf: bool) -> (u64, u32) {
+pub(crate) fn thread_number() -> u32 {
     let local = local();
     let mut thread = local.thread.get();
     if thread == 0 {
         thread = THREADS.fetch_add(1, Relaxed);
         local.thread.set(thread);
     }
+    thread
+}
+
+/// The sequence number of a node made now (leaves take none), and the thread's number.
+#[inline]
+fn next_numbers(is_leaf: bool) -> (u64, u32) {
+    let thread = thread_number();
+    let local = local();
     let next = local.next_node.get();
     local.next_node.set(next + u64::from(!is_leaf));
     (if is_leaf { u64::MAX } else { next }, thread)
@@ -494,7 +502,7 @@ fn drop_last(mut last: Last<Inner>) {
 
 /// `Mul` is `MulBackward0`; a stem that says its number itself (`SqueezeBackward1`, `SqueezeBackward1_copy`) stays, and
 /// a whole name with its namespace.
-pub(super) fn op_name(stem: &str) -> String {
+pub(crate) fn op_name(stem: &str) -> String {
     if stem.contains("::") {
         return stem.into();
     }

@@ -5,6 +5,7 @@
 
 use super::{autocast, batch, level, mode, saved_hooks};
 use crate::dispatch::dispatch_mode;
+use crate::prof::{self, Left};
 use crate::site::{Scope, Site};
 use std::sync::{Arc, OnceLock};
 
@@ -28,6 +29,7 @@ pub(super) struct ThreadState {
     levels: Vec<batch::Level>,
     seen: usize,
     site: Site,
+    observers: prof::State,
     outer: Option<Box<dyn FnOnce() + Send>>,
 }
 
@@ -43,12 +45,13 @@ impl ThreadState {
             levels: batch::snapshot(),
             seen: level::snapshot(),
             site: Site::here(),
+            observers: prof::State::take(),
             outer: CARRIER.get().map(|carry| carry()),
         }
     }
 
-    /// Puts it onto this thread, which has nothing of its own. The line holds as long as the guard.
-    pub(super) fn enter(self) -> Scope {
+    /// Puts it onto this thread, which has nothing of its own. The line holds as long as the guards, and so do observers.
+    pub(super) fn enter(self) -> (Left, Scope) {
         mode::restore(self.modes);
         mode::set_multithreading_enabled(self.is_multithreaded);
         mode::set_masked_zeros(self.modes & mode::bit::MASKED_ZEROS != 0);
@@ -61,6 +64,6 @@ impl ThreadState {
         if let Some(take_over) = self.outer {
             take_over();
         }
-        self.site.enter()
+        (self.observers.enter(), self.site.enter())
     }
 }

@@ -12,7 +12,7 @@ use crate::{Error, Result};
 use std::alloc::{GlobalAlloc, Layout, System, alloc, dealloc};
 use std::collections::{BTreeMap, VecDeque};
 use std::ptr::{NonNull, null_mut};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
 
 const ALIGN: usize = 64;
@@ -23,6 +23,8 @@ const SMALL_CLASSES: usize = SMALL / ALIGN;
 /// memory without asking the kernel to account for it, as mimalloc does, grants terabytes that are not there; the
 /// process is then killed at the first write, where it should have had an error.
 const FROM_KERNEL: usize = 1 << 30;
+/// Bytes of small blocks that a thread takes or returns before it tells the global counter.
+const MOST_UNREPORTED: isize = 1 << 16;
 /// How many free blocks of one small class a thread keeps.
 const SMALL_KEPT: usize = 256;
 
@@ -108,6 +110,8 @@ pub(crate) struct Pool {
     free: [Vec<Block>; SMALL_CLASSES + 1],
     /// Bytes taken less bytes returned on this thread since it last told the global counter.
     unreported: isize,
+    /// How far that may go; negative while the thread is observed, so that each block is reported.
+    most_unreported: isize,
 }
 
 impl Pool {
@@ -115,7 +119,7 @@ impl Pool {
     #[inline(always)]
     fn count(&mut self, bytes: isize) -> bool {
         self.unreported += bytes;
-        self.unreported.abs() > 1 << 16
+        self.unreported.abs() > self.most_unreported
     }
 }
 
@@ -177,7 +181,8 @@ fn start_pool() -> Option<*mut Pool> {
         static OWNER: PoolOwner = const { PoolOwner };
     }
     OWNER.try_with(|_| ()).ok()?;
-    let pool = Pool { free: [const { Vec::new() }; SMALL_CLASSES + 1], unreported: 0 };
+    let free = [const { Vec::new() }; SMALL_CLASSES + 1];
+    let pool = Pool { free, unreported: 0, most_unreported: MOST_UNREPORTED };
     let pool = Box::into_raw(Box::new(pool));
     local().pool.set(pool);
     Some(pool)
@@ -219,15 +224,45 @@ fn note_peak() {
     PEAK.fetch_max(live_bytes(), Relaxed);
 }
 
+/// Is told of elements' memory: where it is and how many bytes, negative if it was given back.
+pub(crate) type MemoryObserver = fn(usize, isize);
+static OBSERVER: OnceLock<MemoryObserver> = OnceLock::new();
+
+/// Says once who is told on threads that are observed.
+pub(crate) fn set_observer(observer: MemoryObserver) {
+    let _ = OBSERVER.set(observer);
+}
+
+/// Observes this thread from now on, or no longer.
+pub(crate) fn set_observed(is_observed: bool) {
+    with_pool(|pool| pool.most_unreported = if is_observed { -1 } else { MOST_UNREPORTED });
+}
+
+/// Tells the observer, if the thread is observed and there are elements in the block.
+#[cold]
+#[inline(never)]
+fn tell(block: NonNull<u8>, elements: isize) {
+    let is_observed = with_pool(|pool| pool.most_unreported < 0);
+    if let (Some(true), true, Some(tell)) = (is_observed, elements != 0, OBSERVER.get()) {
+        tell(block.as_ptr().addr(), elements);
+    }
+}
+
 /// Takes a block of at least `bytes` bytes (64-byte aligned, not initialised).
-#[inline]
+#[inline(always)]
 pub(crate) fn allocate(bytes: usize) -> Result<NonNull<u8>> {
+    allocate_with(bytes, 0)
+}
+
+/// The same for a block with so many bytes of a tensor's elements, which is what observers are told.
+#[inline]
+pub(crate) fn allocate_with(bytes: usize, elements: usize) -> Result<NonNull<u8>> {
     if bytes <= SMALL {
         let size = bytes.max(1).next_multiple_of(ALIGN);
         let pooled = with_pool(|pool| (pool.count(size as isize), pool.free[size / ALIGN].pop()));
         if let Some((is_due, block)) = pooled {
             if is_due {
-                report();
+                return allocate_reported(block, size, elements);
             }
             if let Some(block) = block {
                 return Ok(block.0);
@@ -235,11 +270,22 @@ pub(crate) fn allocate(bytes: usize) -> Result<NonNull<u8>> {
         }
         return from_system(size).ok_or_else(|| out_of_memory(bytes));
     }
-    allocate_large(bytes)
+    allocate_large(bytes, elements)
+}
+
+/// Takes `block`, or else one from the system, when it is time to report.
+#[cold]
+#[inline(never)]
+fn allocate_reported(block: Option<Block>, size: usize, elements: usize) -> Result<NonNull<u8>> {
+    report();
+    let block = block.map(|block| block.0).or_else(|| from_system(size));
+    let block = block.ok_or_else(|| out_of_memory(size))?;
+    tell(block, elements as isize);
+    Ok(block)
 }
 
 #[inline(never)]
-fn allocate_large(bytes: usize) -> Result<NonNull<u8>> {
+fn allocate_large(bytes: usize, elements: usize) -> Result<NonNull<u8>> {
     let size = class_size(bytes).ok_or_else(|| out_of_memory(bytes))?;
     let cached = cache().take(size);
     let block = if let Some(block) = cached {
@@ -253,6 +299,7 @@ fn allocate_large(bytes: usize) -> Result<NonNull<u8>> {
     };
     LARGE_LIVE.fetch_add(size, Relaxed);
     note_peak();
+    tell(block, elements as isize);
     Ok(block)
 }
 
@@ -260,8 +307,19 @@ fn allocate_large(bytes: usize) -> Result<NonNull<u8>> {
 ///
 /// # Safety
 /// `block` came from `allocate(bytes)` and nobody uses it any more.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn release(block: NonNull<u8>, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { release_with(block, bytes, 0) }
+}
+
+/// The same for one that [`allocate_with`] returned.
+///
+/// # Safety
+/// As [`release`].
+#[inline]
+pub(crate) unsafe fn release_with(block: NonNull<u8>, bytes: usize, elements: usize) {
+    let place = block;
     let block = Block(block);
     if bytes <= SMALL {
         let size = bytes.max(1).next_multiple_of(ALIGN);
@@ -275,12 +333,14 @@ pub(crate) unsafe fn release(block: NonNull<u8>, bytes: usize) {
         });
         if is_due == Some(true) {
             report();
+            tell(place, -(elements as isize));
         }
         if let Some(block) = block {
             to_system(block, size);
         }
         return;
     }
+    tell(place, -(elements as isize));
     release_large(block, bytes);
 }
 

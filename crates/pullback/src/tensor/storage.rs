@@ -96,12 +96,12 @@ impl Storage {
     #[inline]
     pub fn uninitialized(bytes: usize) -> Result<Storage> {
         if bytes <= INLINE {
-            let place = memory::allocate(INLINE_AT + bytes)?;
+            let place = memory::allocate_with(INLINE_AT + bytes, bytes)?;
             // SAFETY: the block has `bytes` bytes from there on.
             let data = unsafe { place.as_ptr().add(INLINE_AT) };
             return Ok(Self::write_header(place.cast(), data, bytes, Owner::Inline));
         }
-        let block = memory::allocate(bytes)?;
+        let block = memory::allocate_with(bytes, bytes)?;
         Self::from_owner(block.as_ptr(), bytes, Owner::Blocks(smallvec::smallvec![(block, bytes)]))
     }
 
@@ -115,7 +115,7 @@ impl Storage {
 
     /// What stands for the elements of a sparse tensor: one zero, for whoever takes it for a strided one, and its parts.
     pub(super) fn of_sparse(parts: Sparse) -> Result<Storage> {
-        let place = memory::allocate(INLINE_AT + ELEMENT)?;
+        let place = memory::allocate_with(INLINE_AT + ELEMENT, ELEMENT)?;
         // SAFETY: the block has this many bytes from there on.
         let data = unsafe {
             let data = place.as_ptr().add(INLINE_AT);
@@ -229,7 +229,7 @@ impl Storage {
         if matches!(*owner, Owner::Foreign(_) | Owner::Sparse(_)) {
             return Err(crate::Error::runtime("Trying to resize storage that is not resizable"));
         }
-        let block = memory::allocate(bytes)?;
+        let block = memory::allocate_with(bytes, bytes)?;
         // SAFETY: both blocks have at least `old` bytes and are distinct.
         unsafe { std::ptr::copy_nonoverlapping(self.data_ptr(), block.as_ptr(), old) };
         match &mut *owner {
@@ -307,7 +307,7 @@ impl Storage {
             let old = blocks.len() - 1;
             for (block, bytes) in blocks.drain(..old) {
                 // SAFETY: the block came from the allocator for `bytes`; nobody uses it, as the caller promises.
-                unsafe { memory::release(block, bytes) };
+                unsafe { memory::release_with(block, bytes, bytes) };
             }
         }
     }
@@ -333,12 +333,15 @@ impl Drop for Storage {
         // SAFETY: this was the last handle; the header is moved out before its block is given back.
         let header = unsafe { self.0.read() };
         // SAFETY: the block was allocated with this size and holds nothing any more.
-        unsafe { memory::release(self.0.cast(), INLINE_AT + header.inline_bytes) };
+        unsafe {
+            let elements = header.inline_bytes;
+            memory::release_with(self.0.cast(), INLINE_AT + elements, elements);
+        }
         match header.owner.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
             Owner::Blocks(blocks) => {
                 for (block, bytes) in blocks {
                     // SAFETY: the block came from the allocator for `bytes` and no handle is left.
-                    unsafe { memory::release(block, bytes) };
+                    unsafe { memory::release_with(block, bytes, bytes) };
                 }
             }
             Owner::Sparse(_) => handled::remove_special(),

@@ -18,7 +18,8 @@ use pullback::autograd::custom_jvp::{InputTangents, push};
 use pullback::autograd::{
     Backward, Edge, InputMeta, Node, SavedTensor, batch, is_grad_enabled, mode,
 };
-use pullback::dispatch::Grads;
+use pullback::dispatch::{Arg, Grads};
+use pullback::prof::{self, Open};
 use pullback::{Result, Tensor, TensorSpec};
 use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::PyObject;
@@ -372,6 +373,14 @@ fn apply_in_transform<'py>(
     Ok(if result.is(py.NotImplemented()) { None } else { Some(result) })
 }
 
+/// For the profiler: the range of a call.
+#[cold]
+fn open_range(cls: &Bound<'_, PyAny>, inputs: &[Tensor]) -> PyResult<Open> {
+    let name = cls.getattr(intern!(cls.py(), "__name__"))?.extract::<String>()?;
+    let args: SmallVec<[Arg<'_>; 4]> = inputs.iter().map(Arg::Tensor).collect();
+    Ok(prof::open(prof::Kind::Function, &name, &args))
+}
+
 /// # Safety
 /// The arguments are live objects.
 unsafe fn record<'py>(
@@ -388,6 +397,8 @@ unsafe fn record<'py>(
     let mut inputs = Inputs::default();
     // SAFETY: the caller's promise.
     unsafe { read_inputs(args, &mut context.inputs.borrow_mut(), &mut inputs)? };
+    let range = prof::is_observed().then(|| open_range(cls, inputs.tensors.as_slice()));
+    let _range = range.transpose()?;
     // SAFETY: the caller's promise.
     let output = unsafe { forward(cls, protocol, &object, args, setup)? };
     let tangents = InputTangents::of(inputs.tensors.as_slice()).map_err(raise)?;

@@ -154,13 +154,47 @@ impl Sites for Program {
             let is_own = !state.is_null()
                 && (cfg!(Py_3_12)
                     || state.add(layout::THREAD).cast::<usize>().read() == this_thread());
-            if is_own { read(state) } else { 0 }
+            let mut found = 0;
+            if is_own {
+                read(state, |number| {
+                    found = number;
+                    false
+                });
+            }
+            found
         }
     }
     #[cfg(not(has_layout))]
     fn here(&self) -> u64 {
         // SAFETY: `ask` is called with the lock held by this thread.
-        unsafe { if ffi::PyGILState_Check() == 1 { ask() } else { 0 } }
+        unsafe {
+            let mut found = 0;
+            if ffi::PyGILState_Check() == 1 {
+                ask(|number| {
+                    found = number;
+                    false
+                });
+            }
+            found
+        }
+    }
+    fn stack(&self) -> Vec<u64> {
+        let mut frames = Vec::new();
+        // (Nothing where the interpreter is not there any more.)
+        let _ = Python::try_attach(|_| {
+            let mut see = |number| {
+                frames.push(number);
+                true
+            };
+            // SAFETY: the lock is held by this thread.
+            unsafe {
+                #[cfg(has_layout)]
+                read(PyThreadState_GetUnchecked().cast::<u8>(), &mut see);
+                #[cfg(not(has_layout))]
+                ask(&mut see);
+            }
+        });
+        frames
     }
     fn place(&self, number: u64) -> Option<Place> {
         place_of(number)
@@ -184,13 +218,14 @@ fn this_thread() -> usize {
     unsafe { pthread_self() }
 }
 
-/// The line, from the interpreter's structures.
+/// Calls `see` with the program's lines, innermost first, until it says that it has seen enough: from the interpreter's
+/// structures.
 ///
 /// # Safety
 /// The thread holds the interpreter lock, and `state` is its state.
 #[cfg(has_layout)]
-#[inline]
-unsafe fn read(state: *const u8) -> u64 {
+#[inline(always)]
+unsafe fn read(state: *const u8, mut see: impl FnMut(u64) -> bool) {
     use layout::{
         CODE, CURRENT, FIRST_INSTRUCTION, IN_CURRENT, INSTRUCTION, OWNED_BY_C, OWNER, PREVIOUS,
     };
@@ -208,21 +243,22 @@ unsafe fn read(state: *const u8) -> u64 {
                 if !tag.is_own() {
                     let instruction = frame.add(INSTRUCTION).cast::<usize>().read();
                     let first = code as usize + FIRST_INSTRUCTION;
-                    return tag.at(instruction.saturating_sub(first), false);
+                    if !see(tag.at(instruction.saturating_sub(first), false)) {
+                        return;
+                    }
                 }
             }
             frame = frame.add(PREVIOUS).cast::<*const u8>().read();
         }
     }
-    0
 }
 
-/// The line, from public functions.
+/// The same from public functions.
 ///
 /// # Safety
 /// The thread holds the interpreter lock.
 #[cfg(not(has_layout))]
-unsafe fn ask() -> u64 {
+unsafe fn ask(mut see: impl FnMut(u64) -> bool) {
     // SAFETY: the functions are called as they are meant to be; each frame and code is a new reference that is given
     // back.
     unsafe {
@@ -232,15 +268,12 @@ unsafe fn ask() -> u64 {
             let tag = tag_of(code);
             let line = ffi::PyFrame_GetLineNumber(frame);
             ffi::Py_DECREF(code);
-            let next = if tag.is_own() { ffi::PyFrame_GetBack(frame) } else { null_mut() };
+            let is_enough = !tag.is_own() && !see(tag.at(usize::try_from(line).unwrap_or(0), true));
+            let next = if is_enough { null_mut() } else { ffi::PyFrame_GetBack(frame) };
             ffi::Py_DECREF(frame.cast());
-            if !tag.is_own() {
-                return tag.at(usize::try_from(line).unwrap_or(0), true);
-            }
             frame = next;
         }
     }
-    0
 }
 
 /// What a code object keeps for this module, made at the first sight of it.

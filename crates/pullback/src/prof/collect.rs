@@ -1,0 +1,311 @@
+//! Collecting events: the observer that notes down when ranges begin and end.
+//!
+//! Each thread writes into a log of its own, in chunks and without a lock; a log is handed over when its thread ends or the
+//! profile is finished. Times are nanoseconds of the monotonic clock since the profile began. Invariant: a token is a place
+//! in the log of the thread that began the range. Start at [`profile`].
+
+use super::record::{self, Kind, Observer, Observing, Range};
+use super::recorded::{Details, Event, Input, MemoryEvent, NONE, Recorded};
+use crate::Result;
+use crate::autograd::thread_number;
+use crate::error::{bail, ensure};
+use crate::site::Site;
+use crate::tensor::memory;
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime};
+
+/// What to note down beside names and times.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Config {
+    /// What ops were given: shapes, strides and dtypes of tensors, values of other arguments.
+    pub inputs: bool,
+    /// Memory that tensors take and give back.
+    pub memory: bool,
+    /// The program's lines that ranges were opened for.
+    pub stacks: bool,
+}
+
+/// Events per chunk: a longer list would be copied as it grows, in the midst of what is measured.
+const CHUNK: usize = 1024;
+
+/// What one thread has noted down.
+pub(super) struct Log {
+    session: Arc<Session>,
+    pub(super) thread: u32,
+    chunks: Vec<Vec<Event>>,
+    /// The ranges that have not ended yet, outermost first.
+    open: Vec<u32>,
+    memory: Vec<MemoryEvent>,
+}
+
+impl Log {
+    fn new(session: Arc<Session>) -> Log {
+        let thread = thread_number();
+        Log { session, thread, chunks: Vec::new(), open: Vec::new(), memory: Vec::new() }
+    }
+    /// The place of an event that begins within the last one that is open.
+    fn push(&mut self, event: Event) -> u32 {
+        if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK) {
+            self.chunks.push(Vec::with_capacity(CHUNK));
+        }
+        let before = (self.chunks.len() - 1) * CHUNK;
+        let chunk = self.chunks.last_mut().expect("there is one now");
+        chunk.push(event);
+        let place = (before + chunk.len() - 1) as u32;
+        self.open.push(place);
+        place
+    }
+    fn at(&mut self, place: u32) -> Option<&mut Event> {
+        self.chunks.get_mut(place as usize / CHUNK)?.get_mut(place as usize % CHUNK)
+    }
+    fn innermost(&self) -> u32 {
+        self.open.last().copied().unwrap_or(NONE)
+    }
+    fn close(&mut self, place: u32, now: u64) {
+        // Nearly always it is the last one.
+        if let Some(at) = self.open.iter().rposition(|&open| open == place) {
+            self.open.remove(at);
+        }
+        if let Some(event) = self.at(place) {
+            event.end = now;
+        }
+    }
+    /// Ends what has not ended, and gives everything.
+    pub(super) fn finish(mut self, now: u64) -> (Vec<Event>, Vec<MemoryEvent>) {
+        for place in std::mem::take(&mut self.open) {
+            self.close(place, now);
+        }
+        (self.chunks.into_iter().flatten().collect(), self.memory)
+    }
+}
+
+/// A profile that was begun on this thread.
+struct Running {
+    session: Arc<Session>,
+    _observing: Observing,
+}
+
+thread_local! {
+    static LOG: RefCell<Option<Log>> = const { RefCell::new(None) };
+    static RUNNING: RefCell<Option<Running>> = const { RefCell::new(None) };
+}
+
+/// Runs `f` on this thread's log, if it has one and is not in the midst of writing to it.
+fn with_log<R>(f: impl FnOnce(&mut Log) -> R) -> Option<R> {
+    LOG.try_with(|log| log.try_borrow_mut().ok()?.as_mut().map(f)).ok().flatten()
+}
+
+/// Gives this thread a log, or takes it away.
+fn replace_log(log: Option<Log>) -> Option<Log> {
+    LOG.try_with(|kept| kept.replace(log)).ok().flatten()
+}
+
+/// A range that another thread ended than the one that began it.
+#[derive(Clone, Copy)]
+pub(super) struct Late {
+    pub(super) thread: u32,
+    pub(super) place: u32,
+    pub(super) end: u64,
+}
+
+/// What other threads hand over.
+#[derive(Default)]
+struct Handed {
+    logs: Vec<Log>,
+    late: Vec<Late>,
+}
+
+/// One profile, as the threads that it observes know it.
+struct Session {
+    config: Config,
+    start: Instant,
+    /// When that was by the calendar.
+    started: SystemTime,
+    handed: Mutex<Handed>,
+}
+
+impl Session {
+    fn now(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+    fn handed(&self) -> MutexGuard<'_, Handed> {
+        self.handed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn is_own(&self, log: &Log) -> bool {
+        std::ptr::eq(Arc::as_ptr(&log.session), self)
+    }
+
+    /// Where the program is. Within an op or a node it is where that was called; nodes themselves belong to no line.
+    fn stack(&self, kind: Kind) -> Option<Arc<[Site]>> {
+        if !self.config.stacks || matches!(kind, Kind::Backward | Kind::Evaluation) {
+            return None;
+        }
+        if Site::is_inside() {
+            let outer = with_log(|log| {
+                let innermost = log.innermost();
+                let event = log.at(innermost)?;
+                let is_inside = matches!(event.kind, Kind::Op | Kind::Backward | Kind::Evaluation);
+                is_inside.then(|| event.details.as_ref().and_then(|details| details.stack.clone()))
+            });
+            if let Some(stack) = outer.flatten() {
+                return stack;
+            }
+        }
+        Some(Site::stack().into())
+    }
+
+    fn details(&self, range: &Range<'_>) -> Option<Box<Details>> {
+        let Config { inputs, stacks, .. } = self.config;
+        (inputs || stacks).then(|| {
+            let inputs = inputs.then(|| range.inputs.iter().map(Input::of).collect());
+            Box::new(Details { inputs, stack: self.stack(range.kind) })
+        })
+    }
+}
+
+/// Marks a range of which nothing is kept.
+const UNKNOWN: u64 = u64::MAX;
+
+/// What the thread's list of observers holds.
+struct Collector(Arc<Session>);
+
+impl Observer for Collector {
+    fn begin(&self, range: &Range<'_>) -> u64 {
+        let session = &*self.0;
+        let details = session.details(range);
+        let place = with_log(|log| {
+            if !session.is_own(log) {
+                return UNKNOWN;
+            }
+            let event = Event {
+                name: range.name.clone(),
+                kind: range.kind,
+                thread: log.thread,
+                forward_thread: range.forward_thread as u32,
+                sequence_nr: range.sequence_nr.map_or(-1, |nr| nr as i64),
+                // (Looked at last: what came before is not the range's.)
+                start: session.now(),
+                end: 0,
+                is_async: false,
+                parent: log.innermost(),
+                details,
+            };
+            u64::from(log.thread) << 32 | u64::from(log.push(event))
+        });
+        place.unwrap_or(UNKNOWN)
+    }
+    fn end(&self, token: u64) {
+        let end = self.0.now();
+        if token == UNKNOWN {
+            return;
+        }
+        let (thread, place) = ((token >> 32) as u32, token as u32);
+        let is_closed = with_log(|log| {
+            let is_here = self.0.is_own(log) && log.thread == thread;
+            if is_here {
+                log.close(place, end);
+            }
+            is_here
+        });
+        if is_closed != Some(true) {
+            self.0.handed().late.push(Late { thread, place, end });
+        }
+    }
+    fn enter_thread(&self) {
+        replace_log(Some(Log::new(self.0.clone())));
+        memory::set_observed(self.0.config.memory);
+    }
+    fn leave_thread(&self) {
+        memory::set_observed(false);
+        if let Some(log) = replace_log(None) {
+            self.0.handed().logs.push(log);
+        }
+    }
+}
+
+/// What the allocator calls on threads that it observes.
+fn note_memory(address: usize, bytes: isize) {
+    with_log(|log| {
+        let time = log.session.now();
+        let (thread, event) = (log.thread, log.innermost());
+        log.memory.push(MemoryEvent { time, address, bytes: bytes as i64, thread, event });
+    });
+}
+
+/// Begins a profile of this thread, and of those that go on for it. It lasts until [`stop`].
+///
+/// # Errors
+/// `RuntimeError` if there is one already.
+pub fn start(config: Config) -> Result<()> {
+    ensure!(!is_profiling(), runtime, "Profiler is already enabled on this thread");
+    memory::set_observer(note_memory);
+    let session = Arc::new(Session {
+        config,
+        start: Instant::now(),
+        started: SystemTime::now(),
+        handed: Mutex::default(),
+    });
+    let collector = Arc::new(Collector(session.clone()));
+    collector.enter_thread();
+    let observing = record::observe(collector);
+    RUNNING.set(Some(Running { session, _observing: observing }));
+    Ok(())
+}
+
+/// Ends it and gives what was recorded. Ranges that have not ended do so now.
+///
+/// # Errors
+/// `RuntimeError` if there is none, or it was begun on another thread.
+pub fn stop() -> Result<Recorded> {
+    let Some(running) = RUNNING.take() else {
+        bail!(runtime, "can't disable profiler when it's not running on this thread");
+    };
+    let session = running.session.clone();
+    drop(running);
+    let now = session.now();
+    memory::set_observed(false);
+    let own = replace_log(None);
+    let handed = std::mem::take(&mut *session.handed());
+    let logs = own.into_iter().chain(handed.logs).map(|log| (log.thread, log.finish(now)));
+    Ok(Recorded::new(session.started, now, logs.collect(), &handed.late))
+}
+
+/// Whether a profile was begun on this thread.
+pub fn is_profiling() -> bool {
+    RUNNING.with_borrow(Option::is_some)
+}
+
+/// A profile of this thread, and of those that go on for it, as long as it lives.
+#[must_use = "the profile lasts as long as this"]
+pub struct Profile {
+    /// It belongs to its thread.
+    not_send: PhantomData<*const ()>,
+}
+
+impl Profile {
+    /// Ends it and gives what was recorded.
+    ///
+    /// # Panics
+    /// Never: what this stands for cannot have ended otherwise, unless by [`stop`]; then nothing was recorded.
+    pub fn finish(self) -> Recorded {
+        let recorded = stop().unwrap_or_default();
+        std::mem::forget(self);
+        recorded
+    }
+}
+
+impl Drop for Profile {
+    fn drop(&mut self) {
+        drop(stop());
+    }
+}
+
+/// Begins a profile.
+///
+/// # Errors
+/// `RuntimeError` if there is one already on this thread.
+pub fn profile(config: Config) -> Result<Profile> {
+    start(config).map(|()| Profile { not_send: PhantomData })
+}

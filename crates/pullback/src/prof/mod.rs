@@ -1,0 +1,35 @@
+//! The profiler: which ops, backward nodes and ranges of the program ran, when, on what, and what memory they took.
+//!
+//! ```
+//! use pullback::{Tensor, prof};
+//! # fn main() -> pullback::Result<()> {
+//! let x = Tensor::from_slice(&[1.0_f32, 2.0], &[2])?.with_grad()?;
+//! let profile = prof::profile(prof::Config::default())?;
+//! {
+//!     let _range = prof::record_function("step");
+//!     x.mul(&x)?.sum()?.backward()?;
+//! }
+//! let recorded = profile.finish();
+//! assert!(recorded.events().iter().any(|event| event.name.to_string() == "aten::mul"));
+//! println!("{recorded}"); // time by name
+//! recorded.write_trace(&mut Vec::new()).unwrap(); // for chrome://tracing and Perfetto
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! `record` is the core: ranges begin and end, observers are told. `collect` is the observer that keeps them as events,
+//! `recorded` what came of it, `trace` writes that as a trace. What a range is about is said by whoever opens it (`autograd`);
+//! nothing here names an op. As long as nobody observes, an op pays nothing: the bit that says so is one of those that it
+//! tests anyway.
+
+mod collect;
+mod record;
+mod recorded;
+mod trace;
+
+pub use collect::{Config, Profile, is_profiling, profile, start, stop};
+pub use record::{
+    Kind, Name, Observer, Observing, Open, Range, is_observed, observe, open, record_function,
+};
+pub(crate) use record::{Left, State, of_node, of_op};
+pub use recorded::{Event, Input, MemoryEvent, Recorded, Total};

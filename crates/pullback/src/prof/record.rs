@@ -1,0 +1,278 @@
+//! Ranges, and who is told of them.
+//!
+//! A range is the time from [`begin`] until its [`Open`] is dropped. Each thread has a list of observers, which a backward
+//! that goes on in another thread takes along. Invariant: the bit `OBSERVED` of a thread's modes is set exactly as long as
+//! its list has entries, so that whoever opens ranges asks [`is_observed`] and nothing else.
+
+use crate::autograd::mode::{self, bit};
+use crate::autograd::{Node, op_name, peek_sequence_nr};
+use crate::dispatch::handler::Form;
+use crate::dispatch::{Arg, OpDef};
+use crate::site::Scope;
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What a range is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// The call of an op.
+    Op,
+    /// What the engine does for a node: hooks, the node itself, adding up what it gave.
+    Evaluation,
+    /// A node of the graph that runs.
+    Backward,
+    /// The forward of a custom function.
+    Function,
+    /// A module of the program that runs.
+    Module,
+    /// What the program named itself.
+    User,
+}
+
+impl Kind {
+    /// PyTorch's number for it (`RecordScope`).
+    #[must_use]
+    pub fn scope(self) -> u8 {
+        match self {
+            Kind::Op | Kind::Evaluation | Kind::Function | Kind::Module => 0,
+            Kind::Backward => 1,
+            Kind::User => 7,
+        }
+    }
+}
+
+/// What a range is called. It is put into words when it is shown, not while the program runs.
+#[derive(Clone)]
+pub enum Name {
+    /// An op: `aten::mul`.
+    Op(&'static OpDef),
+    /// Its form that writes into its first argument: `aten::mul_`.
+    Inplace(&'static OpDef),
+    /// A node: `MulBackward0`.
+    Node(&'static OpDef),
+    /// What the engine does for one: `autograd::engine::evaluate_function: MulBackward0`.
+    Evaluation(&'static OpDef),
+    /// Anything else.
+    Text(Arc<str>),
+}
+
+impl Name {
+    fn of_node(node: &Node) -> Name {
+        node.op().map_or_else(|| Name::Text(node.name().into()), Name::Node)
+    }
+    fn of_evaluation(node: &Node) -> Name {
+        let text = || Name::Text(format!("{EVALUATION}{}", node.name()).into());
+        node.op().map_or_else(text, Name::Evaluation)
+    }
+    /// The op's overload, if it has one with a name.
+    #[must_use]
+    pub fn overload(&self) -> &'static str {
+        match self {
+            Name::Op(def) | Name::Inplace(def) => def.overload,
+            _ => "",
+        }
+    }
+}
+
+const EVALUATION: &str = "autograd::engine::evaluate_function: ";
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Name::Op(def) => write!(f, "aten::{}", def.name),
+            Name::Inplace(def) => write!(f, "aten::{}", Form::Inplace.spelled(def).0),
+            Name::Node(def) => write!(f, "{}", op_name(def.node_name)),
+            Name::Evaluation(def) => write!(f, "{EVALUATION}{}", op_name(def.node_name)),
+            Name::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{self}\"")
+    }
+}
+
+/// What observers are told of a range that begins.
+pub struct Range<'a> {
+    /// What it is about.
+    pub kind: Kind,
+    /// What it is called.
+    pub name: Name,
+    /// Of an op: the number of the node that it would be recorded as. Of a node: its own.
+    pub sequence_nr: Option<u64>,
+    /// Of a node: the thread that made it, else 0.
+    pub forward_thread: u64,
+    /// The op's arguments, or the node's gradients.
+    pub inputs: &'a [Arg<'a>],
+}
+
+/// Is told of the ranges of a thread.
+pub trait Observer: Send + Sync {
+    /// A range begins. What is returned is handed back when it ends.
+    fn begin(&self, range: &Range<'_>) -> u64;
+    /// A range ends, possibly on another thread, and possibly after ranges that began within it.
+    fn end(&self, token: u64);
+    /// This thread goes on for another one, whose observers it takes over.
+    fn enter_thread(&self) {}
+    /// It ends.
+    fn leave_thread(&self) {}
+}
+
+type Observers = Rc<[Arc<dyn Observer>]>;
+thread_local! {
+    static OBSERVERS: RefCell<Option<Observers>> = const { RefCell::new(None) };
+}
+
+/// (None where the thread is ending.)
+fn observers() -> Option<Observers> {
+    OBSERVERS.try_with(|list| list.borrow().clone()).ok().flatten()
+}
+
+/// Gives the thread another list.
+fn set(list: Vec<Arc<dyn Observer>>) {
+    mode::set_bit(bit::OBSERVED, !list.is_empty());
+    let list = (!list.is_empty()).then(|| list.into());
+    // What is dropped may be an observer's last handle, and do anything.
+    let old = OBSERVERS.try_with(|kept| kept.replace(list));
+    drop(old);
+}
+
+/// Whether anybody observes this thread.
+#[inline(always)]
+pub fn is_observed() -> bool {
+    mode::current() & bit::OBSERVED != 0
+}
+
+/// Ends an observation begun by [`observe`].
+#[must_use = "the observation lasts as long as the guard"]
+pub struct Observing {
+    observer: Arc<dyn Observer>,
+    /// The list is the thread's.
+    not_send: PhantomData<*const ()>,
+}
+
+/// Lets `observer` be told of this thread's ranges, as long as the guard lives.
+pub fn observe(observer: Arc<dyn Observer>) -> Observing {
+    let mut list = observers().map_or_else(Vec::new, |list| list.to_vec());
+    list.push(observer.clone());
+    set(list);
+    Observing { observer, not_send: PhantomData }
+}
+
+impl Drop for Observing {
+    fn drop(&mut self) {
+        let Some(list) = observers() else { return };
+        let mut list = list.to_vec();
+        if let Some(at) = list.iter().rposition(|known| Arc::ptr_eq(known, &self.observer)) {
+            list.remove(at);
+        }
+        set(list);
+    }
+}
+
+/// A range that has begun; it ends when this is dropped.
+#[must_use = "the range lasts as long as this"]
+pub struct Open(SmallVec<[(Arc<dyn Observer>, u64); 1]>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        while let Some((observer, token)) = self.0.pop() {
+            observer.end(token);
+        }
+    }
+}
+
+/// Tells the observers of this thread, if there are any, that a range begins.
+#[cold]
+#[inline(never)]
+pub(crate) fn begin(range: &Range<'_>) -> Open {
+    let list = observers();
+    let told = list.iter().flat_map(|list| list.iter());
+    Open(told.map(|observer| (observer.clone(), observer.begin(range))).collect())
+}
+
+/// The range of an op's call.
+#[cold]
+pub(crate) fn of_op(name: Name, args: &[Arg<'_>]) -> Open {
+    begin(&Range {
+        kind: Kind::Op,
+        name,
+        sequence_nr: next_number(),
+        forward_thread: 0,
+        inputs: args,
+    })
+}
+
+/// The number of the node that would be made now, if one would.
+fn next_number() -> Option<u64> {
+    mode::is_recording().then(peek_sequence_nr)
+}
+
+/// The range of a node that runs, or of what the engine does for it.
+#[cold]
+pub(crate) fn of_node(kind: Kind, node: &Node, grads: &[Option<crate::Tensor>]) -> Open {
+    let inputs: SmallVec<[Arg<'_>; 4]> = grads.iter().map(|grad| grad.as_ref().into()).collect();
+    // Leaves are not numbered: their nodes belong to no call.
+    let is_leaf = node.leaf().is_some();
+    begin(&Range {
+        kind,
+        name: if kind == Kind::Backward { Name::of_node(node) } else { Name::of_evaluation(node) },
+        sequence_nr: (!is_leaf).then(|| node.sequence_nr()),
+        forward_thread: if is_leaf { 0 } else { node.thread_id() },
+        inputs: &inputs,
+    })
+}
+
+/// A range that the program names itself, from now on until what is returned is dropped. Without observers it is nothing.
+///
+/// ```
+/// let _range = pullback::prof::record_function("data loading");
+/// ```
+#[track_caller]
+pub fn record_function(name: &str) -> Open {
+    open(Kind::User, name, &[])
+}
+
+/// The same of any kind and with arguments: for those who run custom functions and modules.
+#[track_caller]
+pub fn open(kind: Kind, name: &str, inputs: &[Arg<'_>]) -> Open {
+    if !is_observed() {
+        return Open(SmallVec::new());
+    }
+    let _site = Scope::of_caller(Location::caller());
+    let sequence_nr = if kind == Kind::Function { next_number() } else { None };
+    begin(&Range { kind, name: Name::Text(name.into()), sequence_nr, forward_thread: 0, inputs })
+}
+
+/// The observers of a thread, for another one that goes on for it.
+pub(crate) struct State(Vec<Arc<dyn Observer>>);
+
+impl State {
+    /// Of this thread.
+    pub(crate) fn take() -> State {
+        State(observers().map_or_else(Vec::new, |list| list.to_vec()))
+    }
+    /// Lets them observe this thread, which nobody observed, as long as the guard lives.
+    pub(crate) fn enter(self) -> Left {
+        set(self.0.clone());
+        self.0.iter().for_each(|observer| observer.enter_thread());
+        Left(self.0)
+    }
+}
+
+/// Tells observers that a thread ends.
+pub(crate) struct Left(Vec<Arc<dyn Observer>>);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        set(Vec::new());
+        self.0.iter().for_each(|observer| observer.leave_thread());
+    }
+}

@@ -1,0 +1,286 @@
+//! What a profile recorded: events in the order in which they began, who was within whom, and sums.
+
+use super::collect::Late;
+use super::record::{Kind, Name};
+use crate::dispatch::{Arg, Value};
+use crate::site::Site;
+use crate::tensor::Dims;
+use crate::{DType, Tensor};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// No event.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A range that began and ended.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// What it is called.
+    pub name: Name,
+    /// What it is about.
+    pub kind: Kind,
+    /// The thread that began it.
+    pub thread: u32,
+    /// Of a node: the thread that made it; else 0.
+    pub forward_thread: u32,
+    /// Of an op: the number of the node that it was recorded as, if it was. Of a node: its own. Else -1.
+    pub sequence_nr: i64,
+    /// When it began, in nanoseconds since the profile did.
+    pub start: u64,
+    /// When it ended.
+    pub end: u64,
+    /// Whether another thread ended it.
+    pub is_async: bool,
+    pub(super) parent: u32,
+    pub(super) details: Option<Box<Details>>,
+}
+
+/// What is noted down on demand.
+#[derive(Clone, Debug)]
+pub(super) struct Details {
+    pub(super) inputs: Option<Box<[Input]>>,
+    pub(super) stack: Option<Arc<[Site]>>,
+}
+
+impl Event {
+    /// How long it took, in nanoseconds.
+    #[must_use]
+    pub fn duration(&self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+    /// The number of the innermost event that it was within.
+    #[must_use]
+    pub fn parent(&self) -> Option<usize> {
+        (self.parent != NONE).then_some(self.parent as usize)
+    }
+    /// What the op was given, if inputs were recorded.
+    #[must_use]
+    pub fn inputs(&self) -> Option<&[Input]> {
+        self.details.as_ref()?.inputs.as_deref()
+    }
+    /// The lines of the program that led to it, innermost first; none of nodes, and if stacks were not recorded.
+    #[must_use]
+    pub fn stack(&self) -> &[Site] {
+        self.details.as_ref().and_then(|details| details.stack.as_deref()).unwrap_or(&[])
+    }
+}
+
+/// What an op was given.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A tensor.
+    Tensor {
+        /// Its sizes.
+        shape: Dims,
+        /// Its strides.
+        strides: Dims,
+        /// Its dtype.
+        dtype: DType,
+    },
+    /// A list of tensors.
+    List(Vec<Input>),
+    /// Anything else.
+    Value(Value),
+}
+
+impl Input {
+    pub(super) fn of(arg: &Arg<'_>) -> Input {
+        let of_option = |tensor: &Option<Tensor>| Input::of(&tensor.as_ref().into());
+        match arg {
+            Arg::Tensor(tensor) => Input::Tensor {
+                shape: tensor.shape().into(),
+                strides: tensor.strides().into(),
+                dtype: tensor.dtype(),
+            },
+            Arg::Tensors(list) => Input::List(list.iter().map(|t| Input::of(&t.into())).collect()),
+            Arg::OptTensors(list) => Input::List(list.iter().map(of_option).collect()),
+            other => Input::Value(Value::from_arg(*other)),
+        }
+    }
+}
+
+/// Memory of a tensor's elements that was taken, or given back.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryEvent {
+    /// When, in nanoseconds since the profile began.
+    pub time: u64,
+    /// Where it is.
+    pub address: usize,
+    /// How much; negative if it was given back.
+    pub bytes: i64,
+    /// By which thread.
+    pub thread: u32,
+    pub(super) event: u32,
+}
+
+impl MemoryEvent {
+    /// The number of the innermost event that it happened in.
+    #[must_use]
+    pub fn event(&self) -> Option<usize> {
+        (self.event != NONE).then_some(self.event as usize)
+    }
+}
+
+/// What a profile recorded.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    pub(super) started: SystemTime,
+    pub(super) duration: u64,
+    events: Vec<Event>,
+    memory: Vec<MemoryEvent>,
+}
+
+impl Default for Recorded {
+    /// Nothing.
+    fn default() -> Self {
+        Recorded::new(SystemTime::UNIX_EPOCH, 0, Vec::new(), &[])
+    }
+}
+
+/// A thread's number, with its events and what it did with memory.
+type Parts = (u32, (Vec<Event>, Vec<MemoryEvent>));
+
+impl Recorded {
+    pub(super) fn new(
+        started: SystemTime,
+        duration: u64,
+        threads: Vec<Parts>,
+        late: &[Late],
+    ) -> Recorded {
+        let (mut events, mut memory) = (Vec::new(), Vec::new());
+        for (thread, (mut own, mut taken)) in threads {
+            for late in late.iter().filter(|late| late.thread == thread) {
+                if let Some(event) = own.get_mut(late.place as usize) {
+                    (event.end, event.is_async) = (late.end, true);
+                }
+            }
+            let first = events.len() as u32;
+            let shifted = |at: u32| if at == NONE { NONE } else { at + first };
+            own.iter_mut().for_each(|event| event.parent = shifted(event.parent));
+            taken.iter_mut().for_each(|taken| taken.event = shifted(taken.event));
+            events.append(&mut own);
+            memory.append(&mut taken);
+        }
+        sort(&mut events, &mut memory);
+        Recorded { started, duration, events, memory }
+    }
+
+    /// The events in the order in which they began.
+    #[must_use]
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+    /// What happened to memory, in order; empty unless that was recorded.
+    #[must_use]
+    pub fn memory(&self) -> &[MemoryEvent] {
+        &self.memory
+    }
+    /// How long the profile lasted, in nanoseconds.
+    #[must_use]
+    pub fn duration(&self) -> u64 {
+        self.duration
+    }
+    /// When it began.
+    #[must_use]
+    pub fn started(&self) -> SystemTime {
+        self.started
+    }
+
+    /// For each event its time less that of the events directly within it, in nanoseconds. Events that another thread
+    /// ended have none of their own, and take none from others.
+    #[must_use]
+    pub fn self_times(&self) -> Vec<u64> {
+        let own = |event: &Event| if event.is_async { 0 } else { event.duration() };
+        let mut times: Vec<u64> = self.events.iter().map(own).collect();
+        for event in &self.events {
+            if let Some(parent) = event.parent() {
+                times[parent] = times[parent].saturating_sub(own(event));
+            }
+        }
+        times
+    }
+
+    /// For each node that ran, the op that made it: pairs of numbers of events, op first. Of the events with a node's
+    /// number on the thread that made it, that is the one which began last: an op made of others has theirs.
+    #[must_use]
+    pub fn links(&self) -> Vec<(usize, usize)> {
+        let mut makers: HashMap<(u32, i64), usize> = HashMap::new();
+        let mut links = Vec::new();
+        for (at, event) in self.events.iter().enumerate().filter(|(_, e)| e.sequence_nr >= 0) {
+            match event.kind {
+                Kind::Op | Kind::Function => {
+                    makers.insert((event.thread, event.sequence_nr), at);
+                }
+                Kind::Backward => {
+                    let key = (event.forward_thread, event.sequence_nr);
+                    links.extend(makers.get(&key).map(|&maker| (maker, at)));
+                }
+                Kind::Evaluation | Kind::Module | Kind::User => {}
+            }
+        }
+        links
+    }
+
+    /// Sums by name, those that took longest themselves first.
+    #[must_use]
+    pub fn totals(&self) -> Vec<Total> {
+        let mut places: HashMap<String, usize> = HashMap::new();
+        let mut totals: Vec<Total> = Vec::new();
+        for (event, self_time) in self.events.iter().zip(self.self_times()) {
+            let name = event.name.to_string();
+            let at = *places.entry(name).or_insert_with_key(|name| {
+                totals.push(Total { name: name.clone(), count: 0, time: 0, self_time: 0 });
+                totals.len() - 1
+            });
+            totals[at].count += 1;
+            totals[at].time += event.duration();
+            totals[at].self_time += self_time;
+        }
+        totals.sort_by_key(|total| std::cmp::Reverse(total.self_time));
+        totals
+    }
+}
+
+/// Puts events into the order in which they began; what was within an event stays behind it.
+fn sort(events: &mut Vec<Event>, memory: &mut Vec<MemoryEvent>) {
+    let mut order: Vec<u32> = (0..events.len() as u32).collect();
+    order.sort_by_key(|&at| events[at as usize].start);
+    let mut places = vec![0; order.len()];
+    for (place, &at) in order.iter().enumerate() {
+        places[at as usize] = place as u32;
+    }
+    let moved = |at: u32| places.get(at as usize).copied().unwrap_or(NONE);
+    events.sort_by_key(|event| event.start);
+    events.iter_mut().for_each(|event| event.parent = moved(event.parent));
+    memory.iter_mut().for_each(|taken| taken.event = moved(taken.event));
+    memory.sort_by_key(|taken| taken.time);
+}
+
+/// The events of one name, added up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Total {
+    /// Their name.
+    pub name: String,
+    /// How many there are.
+    pub count: u64,
+    /// How long they took, in nanoseconds. Time within an event of the same name counts twice.
+    pub time: u64,
+    /// How long they took themselves.
+    pub self_time: u64,
+}
+
+impl fmt::Display for Recorded {
+    /// A table of [`Recorded::totals`].
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let totals = self.totals();
+        let width = totals.iter().map(|total| total.name.len()).max().unwrap_or(0).max(4);
+        writeln!(f, "{:width$}  {:>12}  {:>12}  {:>8}", "Name", "Self CPU us", "CPU us", "Calls")?;
+        for Total { name, count, time, self_time } in &totals {
+            let [own, all] = [*self_time, *time].map(|ns| ns as f64 / 1000.0);
+            writeln!(f, "{name:width$}  {own:12.3}  {all:12.3}  {count:8}")?;
+        }
+        Ok(())
+    }
+}

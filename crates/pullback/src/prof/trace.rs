@@ -1,0 +1,247 @@
+//! A profile as a trace that `chrome://tracing` and Perfetto show: the Trace Event Format, as one JSON object.
+//!
+//! Events are complete events (`X`) with what was recorded of them, memory is instants (`i`), and each node is tied to the op
+//! that made it by a flow (`s` and `f`). Times are microseconds, with the nanoseconds behind the point.
+
+use super::record::Kind;
+use super::recorded::{Event, Input, MemoryEvent, Recorded};
+use crate::Scalar;
+use crate::dispatch::Value;
+use crate::site::Site;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::time::UNIX_EPOCH;
+
+/// A text as JSON.
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            c if (c as u32) < 32 || c == '\u{7f}' => {
+                let _ = write!(out, "\\u{:04x}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// Nanoseconds as microseconds.
+fn micros(ns: u64) -> String {
+    format!("{}.{:03}", ns / 1000, ns % 1000)
+}
+
+/// A list of what is JSON already.
+fn list(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(","))
+}
+
+/// One aspect of an event's inputs, as a list.
+fn each(inputs: &[Input], show: fn(&Input) -> String) -> String {
+    list(inputs.iter().map(show))
+}
+
+fn dims(input: &Input) -> String {
+    match input {
+        Input::Tensor { shape, .. } => list(shape.iter().map(i64::to_string)),
+        Input::List(items) => each(items, dims),
+        Input::Value(_) => "[]".to_owned(),
+    }
+}
+
+fn strides(input: &Input) -> String {
+    match input {
+        Input::Tensor { strides, .. } => list(strides.iter().map(i64::to_string)),
+        Input::List(items) => each(items, self::strides),
+        Input::Value(_) => "[]".to_owned(),
+    }
+}
+
+fn type_of(input: &Input) -> String {
+    quoted(match input {
+        Input::Tensor { dtype, .. } => dtype.name(),
+        Input::List(_) => "TensorList",
+        Input::Value(Value::None) => "",
+        Input::Value(Value::Ints(_) | Value::Floats(_) | Value::Scalars(_)) => "ScalarList",
+        Input::Value(_) => "Scalar",
+    })
+}
+
+fn value(input: &Input) -> String {
+    quoted(&match input {
+        Input::Value(value) => in_words(value),
+        Input::Tensor { .. } | Input::List(_) => String::new(),
+    })
+}
+
+/// A value of an argument, as Python would print it.
+fn in_words(value: &Value) -> String {
+    match value {
+        Value::Bool(b) | Value::Scalar(Scalar::Bool(b)) => if *b { "True" } else { "False" }.into(),
+        Value::Int(i) | Value::Scalar(Scalar::Int(i)) => i.to_string(),
+        Value::Float(x) | Value::Scalar(Scalar::Float(x)) => format!("{x:?}"),
+        Value::Scalar(Scalar::Complex(re, im)) => format!("{re:?}{im:+?}j"),
+        Value::Ints(all) => format!("{all:?}"),
+        Value::Floats(all) => format!("{all:?}"),
+        Value::Str(text) => text.to_string(),
+        Value::DType(dtype) => dtype.name().to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// Writes traces.
+struct Writer<'a> {
+    recorded: &'a Recorded,
+    process: u32,
+    /// Lines that were looked up.
+    lines: HashMap<Site, String>,
+}
+
+impl Writer<'_> {
+    fn line(&mut self, site: Site) -> &str {
+        let line = || {
+            site.place().map_or_else(String::new, |place| {
+                let function = place.function.unwrap_or_default();
+                format!("{}({}): {function}", place.file, place.line)
+            })
+        };
+        self.lines.entry(site).or_insert_with(line)
+    }
+
+    /// What is said of an event beside its times.
+    fn args(&mut self, at: usize, event: &Event) -> String {
+        let mut args = format!("\"External id\":{},\"Ev Idx\":{at}", at + 1);
+        if event.sequence_nr >= 0 {
+            let (thread, nr) = (event.forward_thread, event.sequence_nr);
+            let _ = write!(args, ",\"Sequence number\":{nr},\"Fwd thread id\":{thread}");
+        }
+        if !event.name.overload().is_empty() {
+            let _ = write!(args, ",\"Overload Name\":{}", quoted(event.name.overload()));
+        }
+        if let Some(inputs) = event.inputs() {
+            let shown = (each(inputs, dims), each(inputs, strides));
+            let _ = write!(args, ",\"Input Dims\":{},\"Input Strides\":{}", shown.0, shown.1);
+            let shown = (each(inputs, type_of), each(inputs, value));
+            let _ = write!(args, ",\"Input type\":{},\"Concrete Inputs\":{}", shown.0, shown.1);
+        }
+        if !event.stack().is_empty() {
+            // (PyTorch's form: one text, outermost first.)
+            let lines: Vec<String> =
+                event.stack().iter().rev().map(|&site| self.line(site).to_owned()).collect();
+            let _ = write!(args, ",\"Call stack\":{}", quoted(&lines.join(";")));
+        }
+        args
+    }
+
+    fn event(&mut self, at: usize, event: &Event) -> String {
+        let category = match event.kind {
+            Kind::User => "user_annotation",
+            Kind::Module => "python_function",
+            _ => "cpu_op",
+        };
+        let args = self.args(at, event);
+        format!(
+            "{{\"ph\":\"X\",\"cat\":\"{category}\",\"name\":{},\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{{args}}}}}",
+            quoted(&event.name.to_string()),
+            self.process,
+            event.thread,
+            micros(event.start),
+            micros(event.duration())
+        )
+    }
+
+    fn memory(&self, taken: &MemoryEvent, total: i64) -> String {
+        format!(
+            "{{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":{},\"tid\":{},\"ts\":{},\"args\":{{\"Addr\":{},\"Bytes\":{},\"Total Allocated\":{total},\"Device Type\":0,\"Device Id\":-1}}}}",
+            self.process,
+            taken.thread,
+            micros(taken.time),
+            taken.address,
+            taken.bytes
+        )
+    }
+
+    /// The two ends of a flow from an op to the node that it made.
+    fn link(&self, number: usize, (op, node): (usize, usize)) -> [String; 2] {
+        let end = |phase: &str, event: &Event, more: &str| {
+            format!(
+                "{{\"ph\":\"{phase}\",\"id\":{},\"cat\":\"fwdbwd\",\"name\":\"fwdbwd\",\"pid\":{},\"tid\":{},\"ts\":{}{more}}}",
+                number + 1,
+                self.process,
+                event.thread,
+                micros(event.start)
+            )
+        };
+        let events = self.recorded.events();
+        [end("s", &events[op], ""), end("f", &events[node], ",\"bp\":\"e\"")]
+    }
+
+    fn thread_names(&self) -> Vec<String> {
+        let threads: std::collections::BTreeSet<u32> =
+            self.recorded.events().iter().map(|event| event.thread).collect();
+        let name = |thread| {
+            format!(
+                "{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{},\"tid\":{thread},\"args\":{{\"name\":\"thread {thread}\"}}}}",
+                self.process
+            )
+        };
+        threads.into_iter().map(name).collect()
+    }
+}
+
+impl Recorded {
+    /// Writes a trace for `chrome://tracing` or Perfetto.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_trace(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.write_trace_with(out, &BTreeMap::new())
+    }
+
+    /// The same with further members, each of them JSON, in the outer object.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_trace_with(
+        &self,
+        out: &mut dyn Write,
+        metadata: &BTreeMap<String, String>,
+    ) -> io::Result<()> {
+        let base = self.started.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
+        let process = std::process::id();
+        let mut writer = Writer { recorded: self, process, lines: HashMap::new() };
+        // (As numbers, times since 1970 would lose their nanoseconds.)
+        write!(
+            out,
+            "{{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":{base},"
+        )?;
+        for (key, value) in metadata {
+            write!(out, "{}:{value},", quoted(key))?;
+        }
+        write!(
+            out,
+            "\"traceEvents\":[\n{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{process},\"args\":{{\"name\":\"pullback\"}}}}"
+        )?;
+        for line in writer.thread_names() {
+            write!(out, ",\n{line}")?;
+        }
+        for (at, event) in self.events().iter().enumerate() {
+            write!(out, ",\n{}", writer.event(at, event))?;
+        }
+        let mut total = 0;
+        for taken in self.memory() {
+            total += taken.bytes;
+            write!(out, ",\n{}", writer.memory(taken, total))?;
+        }
+        for (number, link) in self.links().into_iter().enumerate() {
+            let [start, finish] = writer.link(number, link);
+            write!(out, ",\n{start},\n{finish}")?;
+        }
+        write!(out, "\n]}}\n")
+    }
+}

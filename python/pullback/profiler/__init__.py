@@ -1,0 +1,34 @@
+"""Profiling: ``torch.profiler.profile`` with schedules, traces and tables.
+
+The recording itself is in ``autograd.profiler``.
+"""
+
+from __future__ import annotations
+
+from ..autograd.profiler import kineto_available, record_function
+from ..autograd.profiler_util import DeviceType
+from . import itt as itt
+from . import profiler as profiler
+from .profiler import (
+    ExecutionTraceObserver,
+    ProfilerAction,
+    ProfilerActivity,
+    _KinetoProfile as _KinetoProfile,
+    profile,
+    schedule,
+    supported_activities,
+    tensorboard_trace_handler,
+)
+
+__all__ = [
+    "DeviceType",
+    "ExecutionTraceObserver",
+    "ProfilerAction",
+    "ProfilerActivity",
+    "kineto_available",
+    "profile",
+    "record_function",
+    "schedule",
+    "supported_activities",
+    "tensorboard_trace_handler",
+]

@@ -2,8 +2,9 @@
 
 Natives that need no argument handling are exported as they are; the rest add what PyTorch's
 functions add (in-place variants, defaults, checks, warnings). Losses live in ``_loss.py``,
-attention in ``_attention.py``, pooling, padding and pixels in ``_spatial.py``. Invariant: no
-state; random numbers come from the default generator in the order in which PyTorch draws them.
+attention in ``_attention.py``, bags of rows in ``_embedding_bag.py``, pooling, padding and pixels
+in ``_spatial.py``. Invariant: no state; random numbers come from the default generator in the
+order in which PyTorch draws them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from .._overridable import make_overridable as _make_overridable
 from .._tensor import Tensor
 from ..amp.autocast_mode import casts as _casts
 from ._attention import multi_head_attention_forward, scaled_dot_product_attention
+from ._embedding_bag import embedding_bag
 from ._loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -85,6 +87,7 @@ __all__ = [
     "elu",
     "elu_",
     "embedding",
+    "embedding_bag",
     "feature_alpha_dropout",
     "gaussian_nll_loss",
     "gelu",

@@ -138,7 +138,7 @@ from .rnn import (
     RNNCell,
     RNNCellBase,
 )
-from .sparse import Embedding
+from .sparse import Embedding, EmbeddingBag
 
 __all__ = [
     "AdaptiveAvgPool1d",
@@ -170,6 +170,7 @@ __all__ = [
     "Dropout3d",
     "ELU",
     "Embedding",
+    "EmbeddingBag",
     "FeatureAlphaDropout",
     "Flatten",
     "GELU",

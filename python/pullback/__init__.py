@@ -111,6 +111,7 @@ if TYPE_CHECKING:
 
     from . import amp as amp
     from . import autograd as autograd
+    from . import backends as backends
     from . import cpu as cpu
     from . import cuda as cuda
     from . import func as func
@@ -180,6 +181,7 @@ _lazy.submodules(
     globals(),
     "_ops",
     "_vmap_internals",
+    "backends",
     "cpu",
     "cuda",
     "func",

@@ -37,10 +37,11 @@ in `test_pitfalls_engine.py`. A row, or a half of one, that has its test elsewhe
                                       test_what_the_reentrant_way_refuses
     29   checkpoint, not reentrant              test_checkpoint.py::
                                       test_without_reentry_everything_of_autograd_works
+    30   events that carry the numbers          test_profiler.py::
+                                      test_events_of_forward_and_backward
 
 Not yet: row 11, set_detect_anomaly (anomaly mode); row 20, moving a gradient to another device
-(multi-device); row 28, anomaly mode for the whole process (anomaly mode);
-row 30, events that carry the numbers (profiler).
+(multi-device); row 28, anomaly mode for the whole process (anomaly mode).
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""The profiler as programs use it: events, who is within whom, sums, shapes, stacks, memory, traces."""
+"""The profiler as programs use it: events, their order, shapes, stacks, memory, traces."""
 
 from __future__ import annotations
 
 import concurrent.futures
 import gzip
 import json
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,13 @@ def test_forms_have_names() -> None:
         x[0]
         torch.linalg.vector_norm(x)
     known = names(prof)
-    for name in ("aten::mul_", "aten::exp", "aten::zero_", "aten::add_", "aten::linalg_vector_norm"):
+    for name in (
+        "aten::mul_",
+        "aten::exp",
+        "aten::zero_",
+        "aten::add_",
+        "aten::linalg_vector_norm",
+    ):
         assert known.count(name) == 1, known
 
 
@@ -106,11 +113,10 @@ def test_own_times_add_up() -> None:
 
 def test_ranges_of_the_program() -> None:
     x = torch.ones(3)
-    with profile() as prof:
-        with record_function("outer", "with an argument"):
-            x.exp()
-            with record_function("inner"):
-                x.sin()
+    with profile() as prof, record_function("outer", "with an argument"):
+        x.exp()
+        with record_function("inner"):
+            x.sin()
     outer, inner = only(prof, "outer"), only(prof, "inner")
     assert inner.cpu_parent is outer
     assert only(prof, "aten::sin").cpu_parent is inner
@@ -176,9 +182,11 @@ def test_ranges_are_opened_by_ops_too() -> None:
 @pytest.mark.parametrize("enabled", [False, True])
 def test_names_of_ranges_are_texts(enabled: bool) -> None:
     with profile(enabled=enabled):
-        with pytest.raises(RuntimeError, match="Expected a value of type 'str' for argument 'name'"):
+        with pytest.raises(
+            RuntimeError, match="Expected a value of type 'str' for argument 'name'"
+        ):
             record_function(3).__enter__()  # type: ignore[arg-type]
-        with pytest.raises(RuntimeError, match="'Optional.str.' for argument 'args'"):
+        with pytest.raises(RuntimeError, match=r"'Optional\[str\]' for argument 'args'"):
             record_function("a", 3).__enter__()  # type: ignore[arg-type]
 
 
@@ -254,6 +262,69 @@ def test_stacks_are_lines_of_the_program(numel: int, tmp_path: Path) -> None:
     lines = (tmp_path / "stacks").read_text().splitlines()
     assert any(";" in line and "the_callee" in line for line in lines)
     assert all(int(line.rpartition(" ")[2]) > 0 for line in lines)
+
+
+def test_calls_of_functions_are_events() -> None:
+    x = torch.ones(3)
+
+    def fails() -> None:
+        raise ValueError("as it is meant to")
+
+    def generates() -> Any:
+        yield the_callee(x)
+        yield len("abc")
+
+    with profile(with_stack=True) as prof:
+        the_caller(x)
+        with pytest.raises(ValueError, match="as it is meant to"):
+            fails()
+        list(generates())
+        sorted([3, 1, 2], key=lambda at: -at)
+    found = {event.name.rpartition(" ")[2]: event for event in prof.function_events}
+    events = prof.function_events
+    exp = next(event for event in events if event.name == "aten::exp")
+    assert exp.cpu_parent.name.endswith(": the_callee")
+    assert exp.cpu_parent.cpu_parent.name.endswith(": the_caller")
+    assert exp.cpu_parent.is_python_function
+    assert exp.cpu_parent.name.startswith(__file__)
+    around = exp.cpu_parent.cpu_parent.cpu_parent
+    assert around.name.endswith("test_calls_of_functions_are_events")
+    # What was running when it began is around everything, and each call within its caller.
+    last = next(event for event in reversed(events) if event.name == "aten::exp")
+    assert last.cpu_parent.name == f"{__file__}({line_of(the_callee)}): the_callee"
+    assert last.cpu_parent.cpu_parent.name.endswith("generates")
+    assert found["len>"].cpu_parent.name.endswith("generates")
+    assert "<built-in function sorted>" in [event.name for event in events]
+    own = [event.name for event in events if event.name.startswith(__file__)]
+    assert sum("<lambda>" in name for name in own) == 3
+    assert not any("pullback/autograd" in event.name for event in events)
+    assert not any(total.key.endswith("the_callee") for total in prof.key_averages())
+    # It is over.
+    assert sys.getprofile() is None
+    with profile() as plain:
+        the_caller(x)
+    assert names(plain) == ["aten::exp"]
+
+
+def line_of(function: Any) -> int:
+    return int(function.__code__.co_firstlineno)
+
+
+def test_another_profiler_of_functions_keeps_its_place() -> None:
+    calls: list[str] = []
+    sys.setprofile(lambda frame, event, arg: calls.append(event))
+    try:
+        prof = profile(with_stack=True)
+        with pytest.warns(UserWarning, match="another profiler of Python functions"):
+            prof.__enter__()
+        the_caller(torch.ones(3))
+        prof.__exit__(None, None, None)
+        assert sys.getprofile() is not None
+    finally:
+        sys.setprofile(None)
+    assert calls
+    assert only(prof, "aten::exp").stack[0].endswith("the_callee")
+    assert not any(event.is_python_function for event in prof.function_events)
 
 
 def test_stacks_within_a_backward_of_the_program() -> None:
@@ -348,14 +419,15 @@ def test_modules_that_fail_leave_no_range_open() -> None:
 
 def test_trace(tmp_path: Path) -> None:
     x = torch.ones(3, requires_grad=True)
-    with profile(record_shapes=True, profile_memory=True, with_stack=True) as prof:
-        with record_function('a "name"'):
-            x.exp().sum().backward()
+    config = {"record_shapes": True, "profile_memory": True, "with_stack": True}
+    with profile(**config) as prof, record_function('a "name"'):
+        x.exp().sum().backward()
     path = tmp_path / "trace.json"
     prof.export_chrome_trace(str(path))
     trace = json.loads(path.read_text())
     events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
-    assert {event["cat"] for event in events} == {"cpu_op", "user_annotation"}
+    kinds = {"cpu_op", "user_annotation", "python_function"}
+    assert {event["cat"] for event in events} == kinds
     exp = next(event for event in events if event["name"] == "aten::exp")
     assert exp["args"]["Input Dims"] == [[3]]
     assert exp["args"]["Input type"] == ["float32"]
@@ -393,9 +465,8 @@ def test_a_profile_is_entered_once() -> None:
     assert prof.key_averages() == []
     with pytest.raises(AssertionError, match="didn't finish running"):
         prof.export_chrome_trace("nowhere")
-    with prof:
-        with pytest.raises(RuntimeError, match="Profiler context manager is not reentrant"):
-            prof.__enter__()
+    with prof, pytest.raises(RuntimeError, match="Profiler context manager is not reentrant"):
+        prof.__enter__()
     with pytest.raises(RuntimeError, match="Profiler context manager is not reentrant"):
         prof.__enter__()
     assert str(prof) == prof.table()
@@ -423,8 +494,10 @@ def test_a_profile_is_left_on_the_thread_that_entered_it() -> None:
     thread = threading.Thread(target=leave)
     thread.start()
     thread.join()
-    torch._C._profiler_stop()
     assert "can't disable profiler when it's not running" in str(caught[0])
+    torch.ones(3)
+    prof.__exit__(None, None, None)
+    assert names(prof) == ["aten::ones"]
 
 
 def test_profiles_of_several_threads() -> None:
@@ -496,9 +569,8 @@ def test_annotations_need_a_library(tool: Any, name: str) -> None:
 
 def test_an_error_ends_the_recording() -> None:
     prof = profile()
-    with pytest.raises(RuntimeError, match="must match"):
-        with prof, record_function("range"):
-            torch.ones(2) + torch.ones(3)
+    with pytest.raises(RuntimeError, match="must match"), prof, record_function("range"):
+        torch.ones(2) + torch.ones(3)
     assert not torch.autograd._profiler_enabled()
     assert only(prof, "aten::add").cpu_parent is only(prof, "range")
 

@@ -49,7 +49,7 @@ def test_schedules_with_wrong_numbers() -> None:
         schedule(wait=1, warmup=1, active=0)
     with pytest.warns(UserWarning, match="won't be using warmup"):
         act = schedule(wait=0, warmup=0, active=1)
-    with pytest.raises(AssertionError, match="Step must be non-negative. Got -1"):
+    with pytest.raises(AssertionError, match=r"Step must be non-negative\. Got -1"):
         act(-1)
 
 
@@ -112,10 +112,11 @@ def test_recordings_one_after_the_other() -> None:
 
 def test_schedules_that_break_off_warn() -> None:
     order = [RECORD, NONE, RECORD, SAVE]
-    with pytest.warns(UserWarning, match="Incorrect schedule: RECORD followed by NONE"):
-        with profile(schedule=lambda step: order[min(step, 3)]) as prof:
-            for _ in range(3):
-                prof.step()
+    with profile(schedule=lambda step: order[min(step, 3)]) as prof:
+        with pytest.warns(UserWarning, match="Incorrect schedule: RECORD followed by NONE"):
+            prof.step()
+        prof.step()
+        prof.step()
     assert len(prof.events()) == 2
 
 
@@ -136,7 +137,14 @@ def test_before_a_recording() -> None:
 
 def test_activities() -> None:
     assert supported_activities() == {ProfilerActivity.CPU}
-    assert list(ProfilerActivity.__members__) == ["CPU", "XPU", "MTIA", "CUDA", "HPU", "PrivateUse1"]
+    assert list(ProfilerActivity.__members__) == [
+        "CPU",
+        "XPU",
+        "MTIA",
+        "CUDA",
+        "HPU",
+        "PrivateUse1",
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as prof:
@@ -172,7 +180,7 @@ def test_traces_in_a_folder(packed: bool, tmp_path: Path) -> None:
     trace = json.loads(gzip.decompress(raw) if packed else raw)
     assert (trace["text"], trace["numbers"]) == ('some "text"', [1, 2])
     assert "aten::exp" in [event["name"] for event in trace["traceEvents"]]
-    with pytest.raises(ValueError, match="Expecting value"):
+    with pytest.raises(ValueError, match="Expecting"):
         prof.add_metadata_json("bad", "{")
 
 
@@ -200,8 +208,7 @@ def test_what_is_not_there_is_refused() -> None:
         ExecutionTraceObserver()
     with pytest.raises(NotImplementedError, match="execution traces"):
         profile(execution_trace_observer=object())
-    with profile() as prof:
-        with pytest.raises(NotImplementedError, match="cannot be paused"):
-            prof.toggle_collection_dynamic(False, [ProfilerActivity.CPU])
+    with profile() as prof, pytest.raises(NotImplementedError, match="cannot be paused"):
+        prof.toggle_collection_dynamic(False, [ProfilerActivity.CPU])
     with pytest.raises(NotImplementedError, match="export_memory_timeline"):
         prof.export_memory_timeline("timeline.html")

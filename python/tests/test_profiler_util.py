@@ -26,7 +26,9 @@ from pullback.autograd.profiler_util import (
 
 
 def event(id: int, name: str, start: float, end: float, **more: Any) -> FunctionEvent:
-    return FunctionEvent(id=id, name=name, thread=more.pop("thread", 0), start_us=start, end_us=end, **more)
+    return FunctionEvent(
+        id=id, name=name, thread=more.pop("thread", 0), start_us=start, end_us=end, **more
+    )
 
 
 def tree(*events: FunctionEvent, **more: Any) -> EventList:
@@ -108,6 +110,7 @@ def test_sums_by_name_and_more() -> None:
         event(4, "b", 32, 33, overload_name="Tensor"),
         event(5, "m", 40, 50, is_python_function=True),
     )
+
     def counts(**by: Any) -> list[tuple[str, int]]:
         return [(total.key, total.count) for total in events.key_averages(**by)]
 
@@ -141,7 +144,7 @@ def test_sums_are_of_one_name() -> None:
 def test_columns() -> None:
     plain = tree(event(1, "a", 0, 10))
     titles = plain.table().splitlines()[1]
-    assert titles.split("  ") and [t for t in (t.strip() for t in titles.split("  ")) if t] == [
+    assert [t for t in (t.strip() for t in titles.split("  ")) if t] == [
         "Name",
         "Self CPU %",
         "Self CPU",
@@ -188,7 +191,8 @@ def test_columns() -> None:
 def test_rows() -> None:
     events = tree(event(1, "a" * 60, 0, 1_500), event(2, "b", 0, 500), event(3, "c", 2_000, 2_001))
     text = events.table(header="WHAT IT IS")
-    assert text.startswith("=") and text.splitlines()[1] == "WHAT IT IS"
+    assert text.startswith("=")
+    assert text.splitlines()[1] == "WHAT IT IS"
     assert "a" * 52 + "..." in text
     assert "a" * 53 not in text
     assert "1.500ms" in text
@@ -213,7 +217,7 @@ def test_lines_are_below_each_other_and_cut_in_front() -> None:
     events = tree(event(1, "a", 0, 1, stack=stack), event(2, "b", 2, 3))
     lines = events.table(max_src_column_width=20).splitlines()[3:]
     shown = [line.rstrip().rpartition("  ")[2] for line in lines[:5]]
-    assert shown == [f"...py({at}): function{at}" for at in range(5)]
+    assert shown == [f"....py({at}): function{at}" for at in range(5)]
     assert lines[5].strip() == ""
     assert lines[6].split()[0] == "b"
 

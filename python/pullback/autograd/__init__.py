@@ -119,6 +119,11 @@ class Variable(metaclass=_VariableMeta):
     _execution_engine = _Engine()
 
 
+def kineto_available() -> bool:
+    """Whether the profiler can write traces with all that it recorded: always."""
+    return True
+
+
 def _tuple(value: Any) -> tuple[Any, ...]:
     if isinstance(value, (_C.TensorBase, GradientEdge)):
         return (value,)

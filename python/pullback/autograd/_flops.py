@@ -11,15 +11,13 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-_Inputs = tuple[list[Any], list[Any]]
-
 
 def _product(shapes: list[Any], first: int, rank: int) -> int:
-    """Twice the sizes of ``first @ second``: rows, columns and what is summed over, for each matrix."""
+    """Twice the sizes of a product: rows, columns and what is summed over, for each matrix."""
     a, b = shapes[first], shapes[first + 1]
     if len(a) != rank or len(b) != rank:
         raise ValueError(f"not matrices: {a} and {b}")
-    return 2 * math.prod(a) * b[-1]
+    return int(2 * math.prod(a) * b[-1])
 
 
 def _mm(shapes: list[Any], values: list[Any]) -> int:
@@ -58,7 +56,8 @@ def _conv2d(shapes: list[Any], values: list[Any]) -> int:
     image, weight = shapes[0], shapes[1]
     stride, padding, dilation = values[3], values[4], values[5]
     if isinstance(padding, str):
-        edges = [dilation_ * (size - 1) for dilation_, size in zip(_pair(dilation), weight[-2:])]
+        steps = _pair(dilation)
+        edges = [steps[at] * (size - 1) for at, size in enumerate(weight[-2:])]
         added = edges if padding == "same" else [0, 0]
     else:
         added = [2 * padding_ for padding_ in _pair(padding)]
@@ -67,7 +66,7 @@ def _conv2d(shapes: list[Any], values: list[Any]) -> int:
         reach = _pair(dilation)[at] * (weight[-2:][at] - 1) + 1
         result *= max((size + added[at] - reach) // _pair(stride)[at] + 1, 0)
     batch = image[0] if len(image) == 4 else 1
-    return 2 * batch * result * math.prod(weight)
+    return int(2 * batch * result * math.prod(weight))
 
 
 _COUNTERS: dict[str, Callable[[list[Any], list[Any]], int]] = {

@@ -55,7 +55,7 @@ def _shortened(text: str, width: int) -> str:
 
 
 def _tail(text: str, width: int) -> str:
-    """The end of a text that is too long: of a line of a program, the file's name and the function."""
+    """The end of a text that is too long: of a program's line, file and function."""
     return text if len(text) <= width else "..." + text[len(text) - max(width - 3, 0) :]
 
 
@@ -93,7 +93,7 @@ def table(
     with_memory: bool,
     with_flops: bool,
 ) -> str:
-    """The events as a table with shares of the time of ``everything``; nothing if that is nothing."""
+    """The events as a table, with shares of the time of ``everything``; nothing of nothing."""
     if not everything:
         return ""
     cpu = sum(event.self_cpu_time_total for event in everything)
@@ -127,9 +127,7 @@ def table(
         on = (on or "device").upper()
         columns += [
             number(f"Self {on}", lambda e: time(e.self_device_time_total)),
-            number(
-                f"Self {on} %", lambda e: _format_time_share(e.self_device_time_total, device)
-            ),
+            number(f"Self {on} %", lambda e: _format_time_share(e.self_device_time_total, device)),
             number(f"{on} total", lambda e: time(e.device_time_total)),
             number(f"{on} time avg", lambda e: time(e.device_time)),
         ]

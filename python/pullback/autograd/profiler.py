@@ -1,7 +1,7 @@
 """The profiler: what ran, how long it took, on what, and what memory it needed.
 
-:class:`profile` records the thread that enters it and the threads that go on for it, until it is left;
-:class:`record_function` names a part of a program. The events are in ``profiler_util``.
+:class:`profile` records the thread that enters it and the threads that go on for it, until it is
+left; :class:`record_function` names a part of a program. The events are in ``profiler_util``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 import shutil
+import sys
 import tempfile
 import uuid
 import warnings
@@ -18,10 +19,9 @@ from contextlib import ContextDecorator
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from .. import _C
-from . import _flops
+from . import _flops, kineto_available
 from .profiler_util import (
     MEMORY_EVENT_NAME,
-    DeviceType,
     EventList,
     FunctionEvent,
     MemRecordsAcc,
@@ -42,6 +42,7 @@ __all__ = [
     "MemRecordsAcc",
     "emit_itt",
     "emit_nvtx",
+    "kineto_available",
     "load_nvprof",
     "parse_nvprof_trace",
     "profile",
@@ -51,11 +52,6 @@ __all__ = [
 _F = TypeVar("_F")
 # Devices that PyTorch has profilers for; none of them is in this build.
 _DEVICES = ("cuda", "xpu", "mtia", "hpu", "privateuseone")
-
-
-def kineto_available() -> bool:
-    """Whether traces with all that was recorded can be written: always."""
-    return True
 
 
 def _usable_device(use_device: str | None) -> str | None:
@@ -89,7 +85,8 @@ class profile:
         record_shapes: notes the sizes of inputs, and the values of those that are no tensors.
         with_flops: estimates the operations of products and convolutions from them.
         profile_memory: notes memory that tensors take and give back.
-        with_stack: notes the lines of the program that led to each event.
+        with_stack: notes the lines of the program that led to each event, and makes events of calls
+            of its functions.
         with_modules: makes an event of each module that runs.
         use_kineto: has no effect: all that is recorded is always there.
         use_cpu: whether the CPU is profiled.
@@ -137,6 +134,7 @@ class profile:
             raise AssertionError("No activities specified for the profiler")
         self._modules: Any = None
         self._running = False
+        self._traces = False
         # What was recorded; events are made of it when they are asked for.
         self.kineto_results: Any = None
         self._function_events: EventList | None = None
@@ -167,25 +165,42 @@ class profile:
             self.entered = False
             raise
         self._running = True
+        if self.with_stack:
+            self._trace_functions()
         if self.with_modules:
             from ._module_ranges import ModuleRanges
 
             self._modules = ModuleRanges()
+
+    def _trace_functions(self) -> None:
+        """Makes events of calls of Python functions, unless somebody else is told of them."""
+        if sys.getprofile() is None:
+            _C._trace_python(True)
+            self._traces = True
+        else:
+            warnings.warn(
+                "another profiler of Python functions is at work: calls of the program's functions"
+                " are not recorded",
+                stacklevel=4,
+            )
 
     def __exit__(
         self,
         exc_type: type[BaseException] | None,
         exc_val: BaseException | None,
         exc_tb: TracebackType | None,
-    ) -> bool:
+    ) -> None:
         if self.enabled and self._running:
+            # (An error if it is another thread: then all goes on.)
+            self.kineto_results = _C._profiler_stop()
+            self._function_events = None
+            self._running = False
+            if self._traces:
+                self._traces = False
+                _C._trace_python(False)
             if self._modules is not None:
                 self._modules.close()
                 self._modules = None
-            self._running = False
-            self.kineto_results = _C._profiler_stop()
-            self._function_events = None
-        return False
 
     # ---- what was recorded ----
 
@@ -266,7 +281,7 @@ class profile:
             sequence_nr=nr,
             flops=_flops.count(name, shapes, values) if self.with_flops else 0,
             is_user_annotation=kind == "User",
-            is_python_function=kind == "Module",
+            is_python_function=kind in ("Module", "Program"),
         )
 
     def _read_memory(self, parents: list[int]) -> tuple[list[int], list[tuple[int, ...]]]:
@@ -357,7 +372,7 @@ class profile:
     def export_chrome_trace(
         self, path: str | os.PathLike[str], metadata: dict[str, str] | None = None
     ) -> None:
-        """Writes a trace for ``chrome://tracing`` or Perfetto; packed if the name ends with ``.gz``.
+        """Writes a trace for ``chrome://tracing`` or Perfetto, packed if its name ends with `.gz`.
 
         Args:
             path: the file.
@@ -497,8 +512,8 @@ class _Annotation:
         self.entered = True
         raise RuntimeError(self._missing)
 
-    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> bool:
-        return False
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
+        pass
 
 
 class emit_nvtx(_Annotation):

@@ -1,4 +1,4 @@
-"""The profiler of earlier versions: as ``profiler.profile``, but strict about being asked too early."""
+"""The profiler of earlier versions: ``profiler.profile``, but not to be asked too early."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Events of a profile: lists of them, who was within whom, sums, tables and exports.
 
-An :class:`EventList` holds :class:`FunctionEvent` objects, whoever made them; times are microseconds.
+An :class:`EventList` holds :class:`FunctionEvent` objects, whoever made them; times are in
+microseconds.
 ``key_averages`` adds them up by name into :class:`FunctionEventAvg`, ``table`` shows either.
 """
 
@@ -171,7 +172,7 @@ class Kernel(NamedTuple):
 
 
 class FunctionEvent(FormattedTimesMixin):
-    """A range that began and ended: an op, a node of the graph, something that the program named."""
+    """A range that began and ended: an op, a node of the graph, a part of the program."""
 
     def __init__(
         self,
@@ -388,7 +389,9 @@ class FunctionEventAvg(FormattedTimesMixin):
             for name in self._COPIED:
                 setattr(self, name, getattr(other, name))
         if self.key != other.key:
-            raise ValueError(f"events of the name {other.key} cannot be added to those of {self.key}")
+            raise ValueError(
+                f"events of the name {other.key} cannot be added to those of {self.key}"
+            )
         for name in self._SUMMED:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.flops += other.flops or 0
@@ -473,6 +476,8 @@ class EventList(list[Any]):
         """Takes out events whose only purpose was another one of the same name within them."""
         gone: set[int] = set()
         for event in self:
+            if id(event) in gone:
+                continue
             while len(event.cpu_children) == 1 and event.cpu_children[0].name == event.name:
                 (inner,) = event.cpu_children
                 event.cpu_children = inner.cpu_children
@@ -501,7 +506,8 @@ class EventList(list[Any]):
     @property
     def self_cpu_time_total(self) -> float:
         """The time of all events, each without those within it."""
-        return sum(event.self_cpu_time_total for event in self)
+        total: float = sum(event.self_cpu_time_total for event in self)
+        return total
 
     def key_averages(
         self,

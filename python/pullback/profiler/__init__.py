@@ -13,11 +13,13 @@ from .profiler import (
     ExecutionTraceObserver,
     ProfilerAction,
     ProfilerActivity,
-    _KinetoProfile as _KinetoProfile,
     profile,
     schedule,
     supported_activities,
     tensorboard_trace_handler,
+)
+from .profiler import (
+    _KinetoProfile as _KinetoProfile,
 )
 
 __all__ = [

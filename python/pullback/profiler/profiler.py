@@ -68,7 +68,7 @@ def schedule(
     skip_first: int = 0,
     skip_first_wait: int = 0,
 ) -> Callable[[int], ProfilerAction]:
-    """Which steps to record: in each cycle ``wait`` are not, ``warmup`` are not but begin, ``active`` are.
+    """Which steps to record: of each cycle those behind ``wait`` and ``warmup`` others.
 
     Args:
         wait: steps to pass over at the start of a cycle.
@@ -236,7 +236,7 @@ class _KinetoProfile:
         return self.profiler
 
     def export_chrome_trace(self, path: str) -> None:
-        """Writes a trace for ``chrome://tracing`` or Perfetto; packed if the name ends with ``.gz``.
+        """Writes a trace for ``chrome://tracing`` or Perfetto, packed if its name ends with `.gz`.
 
         Raises:
             AssertionError: before a recording.
@@ -438,9 +438,7 @@ class profile(_KinetoProfile):
             ProfilerAction.NONE,
             ProfilerAction.WARMUP,
         ):
-            warnings.warn(
-                f"Incorrect schedule: RECORD followed by {action.name}", stacklevel=3
-            )
+            warnings.warn(f"Incorrect schedule: RECORD followed by {action.name}", stacklevel=3)
         if self._is_on and (previous is ProfilerAction.RECORD_AND_SAVE or action not in _RECORDS):
             self._is_on = False
             self.stop_trace()

@@ -619,17 +619,34 @@ impl<'a> Task<'a> {
     fn run(mut self) -> Result<Vec<Option<Tensor>>> {
         while let Some(Ready { node, at, .. }) = self.ready.pop() {
             let _evaluation = Evaluation::of(&node);
-            let _range = prof::is_observed().then(|| prof::of_node(Kind::Evaluation, &node, &[]));
-            let grads = std::mem::take(&mut self.states[at].buffer);
-            let outputs = self.evaluate(at, &node, grads).map_err(|error| {
-                if anomaly::is_anomaly_enabled() {
-                    anomaly::explain(&node);
-                }
-                blame::in_backward(error, &node)
-            })?;
-            self.hand_on(&node, outputs)?;
+            if prof::is_observed() {
+                self.step_observed(at, &node)?;
+            } else {
+                self.step(at, &node)?;
+            }
         }
         Ok(self.captured)
+    }
+
+    /// Runs a node and passes its gradients on.
+    #[inline(always)]
+    fn step(&mut self, at: usize, node: &Node) -> Result<()> {
+        let grads = std::mem::take(&mut self.states[at].buffer);
+        let outputs = self.evaluate(at, node, grads).map_err(|error| {
+            if anomaly::is_anomaly_enabled() {
+                anomaly::explain(node);
+            }
+            blame::in_backward(error, node)
+        })?;
+        self.hand_on(node, outputs)
+    }
+
+    /// The same as a range of the profiler.
+    #[cold]
+    #[inline(never)]
+    fn step_observed(&mut self, at: usize, node: &Node) -> Result<()> {
+        let _range = prof::of_node(Kind::Evaluation, node, &[]);
+        self.step(at, node)
     }
 
     /// Runs hooks and the node; gives one gradient per edge, fitted to the edge's target.
@@ -697,8 +714,11 @@ impl<'a> Task<'a> {
         let mut outputs = {
             // What is made in backward was caused by the line that made the node.
             let _site = self.request.create_graph.then(|| node.site().enter());
-            let _range = prof::is_observed().then(|| prof::of_node(Kind::Backward, node, &grads));
-            node.apply(grads, &wanted)?
+            if prof::is_observed() {
+                apply_observed(node, grads, &wanted)?
+            } else {
+                node.apply(grads, &wanted)?
+            }
         };
         if let Some(given) = given {
             masked::mend(node, &given, &mut outputs)?;
@@ -753,6 +773,14 @@ impl<'a> Task<'a> {
         }
         Ok(())
     }
+}
+
+/// Runs a node as a range of the profiler.
+#[cold]
+#[inline(never)]
+fn apply_observed(node: &Node, grads: Grads, wanted: &dyn Fn(usize) -> bool) -> Result<Grads> {
+    let _range = prof::of_node(Kind::Backward, node, &grads);
+    node.apply(grads, wanted)
 }
 
 /// Makes a produced gradient fit the tensor it is for: sums broadcast dimensions, converts the dtype.

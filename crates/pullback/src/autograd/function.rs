@@ -327,7 +327,7 @@ pub fn apply_one<F: Function>(function: F, inputs: &[&Tensor]) -> Result<Tensor>
 fn open_range(function: &impl Function, inputs: &[Tensor]) -> Open {
     let name = function.name();
     let args: SmallVec<[Arg<'_>; 4]> = inputs.iter().map(Arg::Tensor).collect();
-    prof::open(Kind::Function, name.strip_suffix("Backward").unwrap_or(&name), &args)
+    prof::open(Kind::Function, || name.strip_suffix("Backward").unwrap_or(&name).into(), &args)
 }
 
 /// Calls a custom function.

@@ -137,9 +137,11 @@ impl Session {
         std::ptr::eq(Arc::as_ptr(&log.session), self)
     }
 
-    /// Where the program is. Within an op or a node it is where that was called; nodes themselves belong to no line.
+    /// Where the program is. Within an op or a node it is where that was called; nodes themselves belong to no line, and
+    /// functions say themselves where they are.
     fn stack(&self, kind: Kind) -> Option<Arc<[Site]>> {
-        if !self.config.stacks || matches!(kind, Kind::Backward | Kind::Evaluation) {
+        let has_none = matches!(kind, Kind::Backward | Kind::Evaluation | Kind::Program);
+        if !self.config.stacks || has_none {
             return None;
         }
         if Site::is_inside() {

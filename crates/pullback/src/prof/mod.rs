@@ -12,7 +12,8 @@
 //! let recorded = profile.finish();
 //! assert!(recorded.events().iter().any(|event| event.name.to_string() == "aten::mul"));
 //! println!("{recorded}"); // time by name
-//! recorded.write_trace(&mut Vec::new()).unwrap(); // for chrome://tracing and Perfetto
+//! let mut trace = Vec::<u8>::new();
+//! recorded.write_trace(&mut trace).unwrap(); // for chrome://tracing and Perfetto
 //! # Ok(())
 //! # }
 //! ```

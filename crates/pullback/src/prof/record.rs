@@ -30,6 +30,8 @@ pub enum Kind {
     Function,
     /// A module of the program that runs.
     Module,
+    /// A function of the program, in the language of the binding.
+    Program,
     /// What the program named itself.
     User,
 }
@@ -39,7 +41,7 @@ impl Kind {
     #[must_use]
     pub fn scope(self) -> u8 {
         match self {
-            Kind::Op | Kind::Evaluation | Kind::Function | Kind::Module => 0,
+            Kind::Op | Kind::Evaluation | Kind::Function | Kind::Module | Kind::Program => 0,
             Kind::Backward => 1,
             Kind::User => 7,
         }
@@ -59,6 +61,12 @@ pub enum Name {
     Evaluation(&'static OpDef),
     /// Anything else.
     Text(Arc<str>),
+}
+
+impl From<&str> for Name {
+    fn from(text: &str) -> Name {
+        Name::Text(text.into())
+    }
 }
 
 impl Name {
@@ -237,18 +245,19 @@ pub(crate) fn of_node(kind: Kind, node: &Node, grads: &[Option<crate::Tensor>]) 
 /// ```
 #[track_caller]
 pub fn record_function(name: &str) -> Open {
-    open(Kind::User, name, &[])
+    open(Kind::User, || name.into(), &[])
 }
 
-/// The same of any kind and with arguments: for those who run custom functions and modules.
+/// The same of any kind and with arguments, for those who run custom functions and modules. The name is asked for if there
+/// are observers.
 #[track_caller]
-pub fn open(kind: Kind, name: &str, inputs: &[Arg<'_>]) -> Open {
+pub fn open(kind: Kind, name: impl FnOnce() -> Name, inputs: &[Arg<'_>]) -> Open {
     if !is_observed() {
         return Open(SmallVec::new());
     }
     let _site = Scope::of_caller(Location::caller());
     let sequence_nr = if kind == Kind::Function { next_number() } else { None };
-    begin(&Range { kind, name: Name::Text(name.into()), sequence_nr, forward_thread: 0, inputs })
+    begin(&Range { kind, name: name(), sequence_nr, forward_thread: 0, inputs })
 }
 
 /// The observers of a thread, for another one that goes on for it.

@@ -156,6 +156,12 @@ impl Recorded {
                     (event.end, event.is_async) = (late.end, true);
                 }
             }
+            // What began while a range was open that another thread ended is within what is around that.
+            for at in 0..own.len() {
+                while own.get(own[at].parent as usize).is_some_and(|around| around.is_async) {
+                    own[at].parent = own[own[at].parent as usize].parent;
+                }
+            }
             let first = events.len() as u32;
             let shifted = |at: u32| if at == NONE { NONE } else { at + first };
             own.iter_mut().for_each(|event| event.parent = shifted(event.parent));
@@ -217,7 +223,7 @@ impl Recorded {
                     let key = (event.forward_thread, event.sequence_nr);
                     links.extend(makers.get(&key).map(|&maker| (maker, at)));
                 }
-                Kind::Evaluation | Kind::Module | Kind::User => {}
+                Kind::Evaluation | Kind::Module | Kind::Program | Kind::User => {}
             }
         }
         links

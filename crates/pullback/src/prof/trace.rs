@@ -141,7 +141,7 @@ impl Writer<'_> {
     fn event(&mut self, at: usize, event: &Event) -> String {
         let category = match event.kind {
             Kind::User => "user_annotation",
-            Kind::Module => "python_function",
+            Kind::Module | Kind::Program => "python_function",
             _ => "cpu_op",
         };
         let args = self.args(at, event);

@@ -12,8 +12,8 @@ use crate::{Error, Result};
 use std::alloc::{GlobalAlloc, Layout, System, alloc, dealloc};
 use std::collections::{BTreeMap, VecDeque};
 use std::ptr::{NonNull, null_mut};
-use std::sync::{Mutex, OnceLock};
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock};
 
 const ALIGN: usize = 64;
 const SMALL: usize = 4096;
@@ -115,6 +115,25 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
+    /// Counts a block of `size` bytes as returned and keeps it; gives it back if there are many already, or if it is time
+    /// to [`report`], which it says.
+    #[inline(always)]
+    fn put(&mut self, block: Block, size: usize) -> Option<(Block, bool)> {
+        if self.count(-(size as isize)) {
+            return Some((block, true));
+        }
+        self.keep(block, size).map(|block| (block, false))
+    }
+    /// Keeps a block, or gives it back if there are many already.
+    #[inline(always)]
+    fn keep(&mut self, block: Block, size: usize) -> Option<Block> {
+        let list = &mut self.free[size / ALIGN];
+        if list.len() < SMALL_KEPT {
+            list.push(block);
+            return None;
+        }
+        Some(block)
+    }
     /// Counts bytes as taken (or returned); whether it is time to [`report`].
     #[inline(always)]
     fn count(&mut self, bytes: isize) -> bool {
@@ -259,26 +278,23 @@ pub(crate) fn allocate(bytes: usize) -> Result<NonNull<u8>> {
 pub(crate) fn allocate_with(bytes: usize, elements: usize) -> Result<NonNull<u8>> {
     if bytes <= SMALL {
         let size = bytes.max(1).next_multiple_of(ALIGN);
-        let pooled = with_pool(|pool| (pool.count(size as isize), pool.free[size / ALIGN].pop()));
-        if let Some((is_due, block)) = pooled {
-            if is_due {
-                return allocate_reported(block, size, elements);
-            }
-            if let Some(block) = block {
-                return Ok(block.0);
-            }
-        }
-        return from_system(size).ok_or_else(|| out_of_memory(bytes));
+        let is_due = |pool: &mut Pool| pool.count(size as isize);
+        return match with_pool(|pool| (!is_due(pool)).then(|| pool.free[size / ALIGN].pop())) {
+            Some(Some(Some(block))) => Ok(block.0),
+            Some(None) => allocate_reported(size, elements),
+            Some(Some(None)) | None => from_system(size).ok_or_else(|| out_of_memory(bytes)),
+        };
     }
     allocate_large(bytes, elements)
 }
 
-/// Takes `block`, or else one from the system, when it is time to report.
+/// Takes a block of `size` bytes when it is time to report.
 #[cold]
 #[inline(never)]
-fn allocate_reported(block: Option<Block>, size: usize, elements: usize) -> Result<NonNull<u8>> {
+fn allocate_reported(size: usize, elements: usize) -> Result<NonNull<u8>> {
     report();
-    let block = block.map(|block| block.0).or_else(|| from_system(size));
+    let pooled = with_pool(|pool| pool.free[size / ALIGN].pop()).flatten();
+    let block = pooled.map(|block| block.0).or_else(|| from_system(size));
     let block = block.ok_or_else(|| out_of_memory(size))?;
     tell(block, elements as isize);
     Ok(block)
@@ -319,29 +335,28 @@ pub(crate) unsafe fn release(block: NonNull<u8>, bytes: usize) {
 /// As [`release`].
 #[inline]
 pub(crate) unsafe fn release_with(block: NonNull<u8>, bytes: usize, elements: usize) {
-    let place = block;
-    let block = Block(block);
     if bytes <= SMALL {
         let size = bytes.max(1).next_multiple_of(ALIGN);
-        let mut block = Some(block);
-        let is_due = with_pool(|pool| {
-            let list = &mut pool.free[size / ALIGN];
-            if list.len() < SMALL_KEPT {
-                list.extend(block.take());
-            }
-            pool.count(-(size as isize))
-        });
-        if is_due == Some(true) {
-            report();
-            tell(place, -(elements as isize));
-        }
-        if let Some(block) = block {
-            to_system(block, size);
-        }
-        return;
+        return match with_pool(|pool| pool.put(Block(block), size)) {
+            Some(None) => {}
+            Some(Some((block, true))) => release_reported(block, size, elements),
+            Some(Some((block, false))) => to_system(block, size),
+            None => to_system(Block(block), size),
+        };
     }
-    tell(place, -(elements as isize));
-    release_large(block, bytes);
+    tell(block, -(elements as isize));
+    release_large(Block(block), bytes);
+}
+
+/// Gives a small block back when it is time to report.
+#[cold]
+#[inline(never)]
+fn release_reported(block: Block, size: usize, elements: usize) {
+    report();
+    tell(block.0, -(elements as isize));
+    if let Some(Some(block)) = with_pool(|pool| pool.keep(block, size)) {
+        to_system(block, size);
+    }
 }
 
 #[inline(never)]

@@ -6,6 +6,7 @@ use super::mode::flag;
 use crate::dtype::dtype_object;
 use crate::error::raise;
 use crate::lock::without_lock;
+use crate::raw::tracer;
 use pullback::Scalar;
 use pullback::dispatch::{Arg, Value};
 use pullback::prof::{self, Config, Event, Input, Kind, Open, Recorded};
@@ -191,7 +192,18 @@ fn _record_function_enter(name: &str, args: Option<&str>, kind: &str) -> PyResul
         return Ok(RecordFunction(None));
     }
     let args = args.map(Arg::Str);
-    Ok(RecordFunction(Some(prof::open(kind, name, args.as_slice()))))
+    Ok(RecordFunction(Some(prof::open(kind, || name.into(), args.as_slice()))))
+}
+
+/// Lets the calls of this thread's Python functions be ranges, or no longer.
+#[pyfunction]
+fn _trace_python(enable: &Bound<'_, PyAny>) -> PyResult<()> {
+    if flag(enable, "_trace_python", ("enable", 1))? {
+        tracer::start();
+    } else {
+        tracer::stop();
+    }
+    Ok(())
 }
 
 /// Adds the functions.
@@ -201,5 +213,6 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_profiler_start, module)?)?;
     module.add_function(wrap_pyfunction!(_profiler_stop, module)?)?;
     module.add_function(wrap_pyfunction!(_profiler_enabled, module)?)?;
-    module.add_function(wrap_pyfunction!(_record_function_enter, module)?)
+    module.add_function(wrap_pyfunction!(_record_function_enter, module)?)?;
+    module.add_function(wrap_pyfunction!(_trace_python, module)?)
 }

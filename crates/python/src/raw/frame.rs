@@ -385,6 +385,51 @@ fn enter(code: Code) -> Option<Number> {
     Some(Number { row, generation: place.generation, position: 0, is_line: false })
 }
 
+/// A code object as the tracer of calls knows it.
+pub(super) struct Label {
+    /// Stands for the code object; 0 if it could not be numbered.
+    pub(super) key: u64,
+    /// Whether it is of this package.
+    pub(super) is_own: bool,
+}
+
+/// # Safety
+/// The thread holds the interpreter lock, and `code` is a live code object.
+pub(super) unsafe fn label_of(code: *mut PyObject) -> Label {
+    // SAFETY: the caller's promise.
+    let tag = unsafe { tag_of(code) };
+    Label { key: (tag.0 >> 1) as u64, is_own: tag.is_own() }
+}
+
+/// `file(line): function`, with the line that the function begins at.
+pub(super) fn text_of_label(key: u64) -> Option<String> {
+    let number = Number::unpack(key)?;
+    let table = table();
+    let row = table.rows.get(number.row as usize)?;
+    let code = row.code.as_ref().filter(|_| row.generation == number.generation)?;
+    Some(format!("{}({}): {}", code.file, code.first_line, code.function))
+}
+
+/// Calls `see` with each code object on this thread's stack, innermost first.
+///
+/// # Safety
+/// The thread holds the interpreter lock.
+pub(super) unsafe fn each_code(mut see: impl FnMut(*mut PyObject)) {
+    // SAFETY: the functions are called as they are meant to be; each frame and code is a new reference that is given
+    // back.
+    unsafe {
+        let mut frame = ffi::PyThreadState_GetFrame(ffi::PyThreadState_Get());
+        while !frame.is_null() {
+            let code = ffi::PyFrame_GetCode(frame).cast::<PyObject>();
+            see(code);
+            ffi::Py_DECREF(code);
+            let next = ffi::PyFrame_GetBack(frame);
+            ffi::Py_DECREF(frame.cast());
+            frame = next;
+        }
+    }
+}
+
 /// What the interpreter calls with a code object's tag when the object goes.
 unsafe extern "C" fn forget(extra: *mut c_void) {
     let number = Number::unpack((extra as usize >> 1) as u64);

@@ -129,6 +129,7 @@ if TYPE_CHECKING:
     from . import storage as storage
     from . import types as types
     from . import utils as utils
+    from . import xpu as xpu
     from ._C import bfloat16 as bfloat16
     from ._C import bool as bool
     from ._C import cdouble as cdouble
@@ -198,6 +199,7 @@ _lazy.submodules(
     "special",
     "types",
     "utils",
+    "xpu",
 )
 
 globals().update(_TENSOR_CLASSES)

@@ -14,6 +14,8 @@ def test_no_other_library_is_there() -> None:
     assert not backends.mps.is_built()
     assert not backends.cuda.is_built()
     assert backends.cudnn.version() is None
+    assert not torch.xpu.is_available()
+    assert torch.xpu.device_count() == 0
     assert not backends.cudnn.is_acceptable(torch.ones(3))
 
 

@@ -6,6 +6,7 @@ its bag; entries of ``padding_idx`` are left out before the table is looked at.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from .. import _C
@@ -56,6 +57,14 @@ def embedding_bag(
         RuntimeError: for indices, offsets and dtypes that do not fit.
         NotImplementedError: for ``per_sample_weights`` with another mode than ``"sum"``.
     """
+    if weight.dtype == _C.int64 and input.is_floating_point():
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage"
+            " `embedding_bag(weight, input, ...)` is deprecated, and should now be"
+            " `embedding_bag(input, weight, ...)`.",
+            stacklevel=2,
+        )
+        input, weight = weight, input
     _check_shapes(input, weight, offsets, per_sample_weights)
     _check_mode(mode, sparse, scale_grad_by_freq, per_sample_weights)
     _check_dtypes(input, weight, offsets, per_sample_weights)

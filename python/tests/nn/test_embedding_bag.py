@@ -187,6 +187,12 @@ def test_what_does_not_fit(change: dict[str, Any], error: type[Exception], text:
         F.embedding_bag(**{**arguments, **change})
 
 
+def test_the_former_order_of_arguments() -> None:
+    weight, indices, offsets = torch.ones(4, 3), torch.tensor(LIST), torch.tensor([0, 2])
+    with pytest.warns(UserWarning, match="Argument order of nn.functional.embedding_bag"):
+        assert F.embedding_bag(weight, indices, offsets).shape == (2, 3)
+
+
 def test_module() -> None:
     torch.manual_seed(0)
     bag = nn.EmbeddingBag(4, 3, mode="sum", padding_idx=-3)

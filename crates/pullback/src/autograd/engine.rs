@@ -6,10 +6,11 @@
 //! bits every time. A backward inside a node runs as a task of its own on the same stack, and on a fresh
 //! thread once that stack is deep.
 
-use super::node::{Body, Edge, InputMeta, Node};
+use super::fit::fit;
+use super::node::{Body, Edge, Node};
 use super::numbering::Numbering;
 use super::thread_state::ThreadState;
-use super::{anomaly, arithmetic, blame, leaf, masked, mode, saved_hooks};
+use super::{anomaly, arithmetic, blame, leaf, masked, mode, outside, saved_hooks};
 use crate::dispatch::Grads;
 use crate::error::{bail, ensure};
 use crate::prof::{self, Kind};
@@ -715,7 +716,7 @@ impl<'a> Task<'a> {
             // What is made in backward was caused by the line that made the node.
             let _site = self.request.create_graph.then(|| node.site().enter());
             if prof::is_observed() {
-                apply_observed(node, grads, &wanted)?
+                outside::apply_observed(node, grads, &wanted)?
             } else {
                 node.apply(grads, &wanted)?
             }
@@ -773,43 +774,4 @@ impl<'a> Task<'a> {
         }
         Ok(())
     }
-}
-
-/// Runs a node as a range of the profiler.
-#[cold]
-#[inline(never)]
-fn apply_observed(node: &Node, grads: Grads, wanted: &dyn Fn(usize) -> bool) -> Result<Grads> {
-    let _range = prof::of_node(Kind::Backward, node, &grads);
-    node.apply(grads, wanted)
-}
-
-/// Makes a produced gradient fit the tensor it is for: sums broadcast dimensions, converts the dtype.
-#[inline]
-pub(super) fn fit(grad: Tensor, meta: &InputMeta, what: impl Fn() -> String) -> Result<Tensor> {
-    if grad.dtype() == meta.dtype && grad.shape() == meta.shape.as_slice() {
-        return Ok(grad);
-    }
-    let mut grad = grad;
-    if grad.shape() != meta.shape.as_slice() {
-        ensure!(
-            arithmetic::is_expandable(&meta.shape, grad.shape()),
-            runtime,
-            "{} - got {} but expected shape compatible with {}",
-            what(),
-            arithmetic::shape_text(grad.shape()),
-            arithmetic::shape_text(&meta.shape)
-        );
-        grad = arithmetic::sum_to(&grad, &meta.shape)?;
-    }
-    if grad.dtype() != meta.dtype {
-        ensure!(
-            meta.dtype.is_complex() || !grad.dtype().is_complex(),
-            runtime,
-            "{} - expected a real gradient for a real tensor but got dtype {}",
-            what(),
-            grad.dtype().name()
-        );
-        grad = arithmetic::to_dtype(&grad, meta.dtype)?;
-    }
-    Ok(grad)
 }

@@ -19,6 +19,7 @@ mod counted;
 pub mod custom;
 pub mod custom_jvp;
 pub mod engine;
+mod fit;
 pub mod forward;
 pub mod func;
 mod function;

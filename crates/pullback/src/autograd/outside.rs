@@ -4,10 +4,10 @@
 //! pays for neither. The range is the outer one: casts belong to the op that wants them.
 
 use super::autocast::{self, Paused};
-use super::{call_uncast, mode};
+use super::{Node, call_uncast, mode};
 use crate::Result;
-use crate::dispatch::{Arg, Kernel, OpDef, Outputs, Traits};
-use crate::prof::{self, Name, Open};
+use crate::dispatch::{Arg, Grads, Kernel, OpDef, Outputs, Traits};
+use crate::prof::{self, Kind, Name, Open};
 use crate::site::Scope;
 use std::panic::Location;
 
@@ -55,4 +55,16 @@ pub(super) fn enter_out(def: &'static OpDef, args: &[Arg<'_>]) -> Option<Outside
 fn enter(name: Name, args: &[Arg<'_>]) -> Outside {
     let range = prof::is_observed().then(|| prof::of_op(name, args));
     Outside { _paused: autocast::pause(), _range: range }
+}
+
+/// Runs a node as a range of the profiler.
+#[cold]
+#[inline(never)]
+pub(super) fn apply_observed(
+    node: &Node,
+    grads: Grads,
+    wanted: &dyn Fn(usize) -> bool,
+) -> Result<Grads> {
+    let _range = prof::of_node(Kind::Backward, node, &grads);
+    node.apply(grads, wanted)
 }

@@ -6,8 +6,9 @@
 //! vector products", 2017). Rules see values without tangents. Invariant: what comes out shares no memory with a
 //! tangent that went in, except for views.
 
+use super::fit::fit;
 use super::node::InputMeta;
-use super::{Options, arithmetic, engine, level, mode, record, saved_hooks, tangent};
+use super::{Options, arithmetic, level, mode, record, saved_hooks, tangent};
 use crate::dispatch::{
     Arg, ArgDef, ArgKind, Facts, Grads, Jvp, OpDef, RuleCtx, Save, SaveKind, Traits, Value,
     each_tensor,
@@ -306,7 +307,7 @@ fn fit_gradient(grad: Tensor, input: Option<&Tensor>, name: &str) -> Result<Tens
     let Some(input) = input else { return Ok(grad) };
     let is_part = grad.dtype().is_complex() && !input.dtype().is_complex();
     let grad = if is_part { arithmetic::real_part(&grad)? } else { grad };
-    engine::fit(grad, &InputMeta::of(input), || format!("the gradient rule of {name}"))
+    fit(grad, &InputMeta::of(input), || format!("the gradient rule of {name}"))
 }
 
 /// Where the gradient of an output begins, for what is linear in it.

@@ -164,8 +164,12 @@ impl Recorded {
             }
             let first = events.len() as u32;
             let shifted = |at: u32| if at == NONE { NONE } else { at + first };
-            own.iter_mut().for_each(|event| event.parent = shifted(event.parent));
-            taken.iter_mut().for_each(|taken| taken.event = shifted(taken.event));
+            for event in &mut own {
+                event.parent = shifted(event.parent);
+            }
+            for taken in &mut taken {
+                taken.event = shifted(taken.event);
+            }
             events.append(&mut own);
             memory.append(&mut taken);
         }
@@ -250,7 +254,7 @@ impl Recorded {
 }
 
 /// Puts events into the order in which they began; what was within an event stays behind it.
-fn sort(events: &mut Vec<Event>, memory: &mut Vec<MemoryEvent>) {
+fn sort(events: &mut [Event], memory: &mut [MemoryEvent]) {
     let mut order: Vec<u32> = (0..events.len() as u32).collect();
     order.sort_by_key(|&at| events[at as usize].start);
     let mut places = vec![0; order.len()];
@@ -259,8 +263,12 @@ fn sort(events: &mut Vec<Event>, memory: &mut Vec<MemoryEvent>) {
     }
     let moved = |at: u32| places.get(at as usize).copied().unwrap_or(NONE);
     events.sort_by_key(|event| event.start);
-    events.iter_mut().for_each(|event| event.parent = moved(event.parent));
-    memory.iter_mut().for_each(|taken| taken.event = moved(taken.event));
+    for event in events.iter_mut() {
+        event.parent = moved(event.parent);
+    }
+    for taken in memory.iter_mut() {
+        taken.event = moved(taken.event);
+    }
     memory.sort_by_key(|taken| taken.time);
 }
 

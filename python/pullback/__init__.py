@@ -180,6 +180,7 @@ for _name in [*_C._public_names(), *_private]:
 del _name, _private
 _lazy.submodules(
     globals(),
+    "_VF",
     "_ops",
     "_vmap_internals",
     "backends",

@@ -42,6 +42,17 @@ def test_no_name_is_of_our_own_making(place: str, holder: Any) -> None:
     assert ours - IMPORTS - set(NAMES[place].split()) == set(OURS[place])
 
 
+def test_functions_by_their_inner_names() -> None:
+    x = torch.tensor([[2, 1], [0, 3], [2, 1]])
+    values, inverse, counts = torch._VF.unique_dim(x, 0, return_counts=True)
+    assert values.tolist() == [[0, 3], [2, 1]]
+    assert inverse.numel() == 0
+    assert counts.tolist() == [1, 2]
+    assert torch._VF.add(x, x).tolist() == (x + x).tolist()
+    with pytest.raises(AttributeError, match="no_such_function"):
+        torch._VF.no_such_function  # noqa: B018 (asking is the point)
+
+
 def test_in_place_forms_that_are_methods_only() -> None:
     for name in ("add_", "scatter_", "pow_", "logical_not_", "tril_"):
         assert hasattr(torch.Tensor, name)

@@ -6,8 +6,8 @@
 //! Invariant: when a call fails no tensor has changed its shape, its history or its version.
 
 use super::{
-    Slots, arithmetic, check_inplace, check_out, copy_into, forward, link_views, mode,
-    needed, outside, record, record_constant, record_inplace, record_saved, replay, rules_need_self,
+    Slots, arithmetic, check_inplace, check_out, copy_into, forward, link_views, mode, needed,
+    outside, record, record_constant, record_inplace, record_saved, replay, rules_need_self,
     save_inputs, saved_hooks, tangent, writes,
 };
 use crate::dispatch::{

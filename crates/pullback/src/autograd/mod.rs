@@ -61,8 +61,8 @@ pub fn set_handler(handler: crate::dispatch::handler::Handler) {
 
 pub use masked::{MaskedZeros, masked_zeros};
 pub use mode::{enable_grad, inference_mode, is_grad_enabled, no_grad};
-pub(crate) use node::{op_name, thread_number};
 pub use node::{Backward, Edge, InputMeta, Node, SavedCount, WeakNode, peek_sequence_nr};
+pub(crate) use node::{op_name, thread_number};
 pub(crate) use pushforward::Pushforward;
 pub(crate) use record::{
     Slots, needed, record, record_constant, record_inplace, record_refusal, record_saved,

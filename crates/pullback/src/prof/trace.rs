@@ -84,6 +84,7 @@ fn in_words(value: &Value) -> String {
     match value {
         Value::Bool(b) | Value::Scalar(Scalar::Bool(b)) => if *b { "True" } else { "False" }.into(),
         Value::Int(i) | Value::Scalar(Scalar::Int(i)) => i.to_string(),
+        Value::Scalar(Scalar::UInt(u)) => u.to_string(),
         Value::Float(x) | Value::Scalar(Scalar::Float(x)) => format!("{x:?}"),
         Value::Scalar(Scalar::Complex(re, im)) => format!("{re:?}{im:+?}j"),
         Value::Ints(all) => format!("{all:?}"),

@@ -63,6 +63,7 @@ fn value(py: Python<'_>, input: &Input) -> PyResult<Py<PyAny>> {
     Ok(match value {
         Value::Bool(b) | Value::Scalar(Scalar::Bool(b)) => b.into_py_any(py)?,
         Value::Int(i) | Value::Scalar(Scalar::Int(i)) => i.into_py_any(py)?,
+        Value::Scalar(Scalar::UInt(u)) => u.into_py_any(py)?,
         Value::Float(x) | Value::Scalar(Scalar::Float(x)) => x.into_py_any(py)?,
         Value::Scalar(Scalar::Complex(re, im)) => {
             pyo3::types::PyComplex::from_doubles(py, *re, *im).into_any().unbind()

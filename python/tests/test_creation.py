@@ -122,6 +122,9 @@ def test_arrays_and_scalars_of_numpy_in_lists_bring_their_dtype() -> None:
     both = torch.tensor([np.array([5, 6]), np.array([1.5, 2.0])])
     assert both.tolist() == [[5.0, 6.0], [1.5, 2.0]]
     assert both.dtype is torch.float64
+    assert torch.tensor([np.array([1]), np.array([2])]).tolist() == [[1], [2]]
+    with pytest.raises(ValueError, match="expected sequence of length 1 at dim 1"):
+        torch.tensor([1, np.array([2])])
     for kind in ("uint8", "int16", "float16", "float64", "complex64", "uint64", "bool"):
         assert torch.tensor([np.dtype(kind).type(1)]).dtype is getattr(torch, kind)
     # What no tensor can show is read number by number.

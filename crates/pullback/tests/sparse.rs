@@ -278,12 +278,9 @@ fn products_that_stay_sparse_are_those_of_the_dense_matrices() -> Result<()> {
     let sum = listed.sspaddmm_with(&sparse, &factor, 2.0.into(), (-1.0).into())?;
     for product in [&by_rows, &listed, &sum] {
         assert_eq!(elements(product), expected.to_vec::<f64>()?);
-        let grads = grad(
-            &[&product.to_dense(None)?.sum()?],
-            &[&sparse, &factor],
-            &[None],
-            Options { retain_graph: Some(true), ..Options::default() },
-        )?;
+        let total = product.to_dense(None)?.sum()?;
+        let options = Options { retain_graph: Some(true), ..Options::default() };
+        let grads = grad(&[&total], &[&sparse, &factor], &[None], options)?;
         let [by_sparse, by_factor] = [0, 1].map(|at| grads[at].clone().unwrap());
         assert_eq!(by_sparse.layout(), Layout::SparseCoo);
         assert_eq!(

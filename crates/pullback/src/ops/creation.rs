@@ -390,6 +390,11 @@ pub(super) fn check_real(numbers: &[Scalar]) -> Result<()> {
     Ok(())
 }
 
+/// A number of elements as a size: one beyond 64 bits is the largest, which no memory holds.
+pub(super) fn as_size(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
 fn arithmetic_series(start: Scalar, end: Scalar, step: Scalar, options: Options) -> Result<Tensor> {
     check_real(&[start, end, step])?;
     if let Some(large) = [start, end, step].iter().find(|s| matches!(s, Scalar::UInt(_))) {
@@ -397,7 +402,7 @@ fn arithmetic_series(start: Scalar, end: Scalar, step: Scalar, options: Options)
     }
     let whole = [start, end, step].iter().all(|s| s.is_integral());
     let size = creation::arange_size(start, end, step)?;
-    let spec = options.spec(&[size as i64], if whole { DType::I64 } else { default_dtype() })?;
+    let spec = options.spec(&[as_size(size)], if whole { DType::I64 } else { default_dtype() })?;
     let out = spec.empty()?;
     creation::arange(&mut out.view_mut(), start, step)?;
     Ok(out)
@@ -441,6 +446,7 @@ impl Arange {
             ),
             refused([Scalar::Float(f64::NAN).into()], "unsupported range: 0 -> nan"),
             refused([Scalar::Float(f64::INFINITY).into()], "unsupported range: 0 -> inf"),
+            refused([Scalar::Float(1e300).into()], "overflow"),
         ]
     }
 }

@@ -3,7 +3,7 @@
 //! The bounds are numbers, or stand in 0-dim tensors; nothing here has a derivative. Everything ends in the forms that
 //! take numbers.
 
-use super::creation::{Options, check_real, refused, series};
+use super::creation::{Options, as_size, check_real, refused, series};
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -308,7 +308,7 @@ fn inclusive(start: Scalar, end: Scalar, step: Scalar, options: Options) -> Resu
     check_real(&[start, end, step])?;
     let dtype = options.0.unwrap_or_else(default_dtype);
     let size = creation::range_size(start, end, step, dtype)?;
-    let out = options.spec(&[size as i64], dtype)?.empty()?;
+    let out = options.spec(&[as_size(size)], dtype)?.empty()?;
     creation::range(&mut out.view_mut(), start, step)?;
     crate::warning::warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range builtin. Instead, use torch.arange, which produces values in [start, end).".into());
     Ok(out)

@@ -71,7 +71,7 @@ fn shape_of(data: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     let mut current = data.clone();
     while is_sequence(&current) {
         if let Some(tensor) = elements_of(&current) {
-            if shape.is_empty() || tensor.numel() != 1 {
+            if shape.is_empty() || tensor.numel() != 1 || as_tensor(&current).is_none() {
                 shape.extend_from_slice(tensor.shape());
             }
             return Ok(shape);
@@ -198,7 +198,7 @@ impl Flat {
     fn fill(&mut self, data: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
         let is_number = plain_number(data.as_ptr()).is_some();
         if let Some(tensor) = (!is_number).then(|| elements_of(data)).flatten() {
-            return self.extend(&tensor, depth);
+            return self.extend(&tensor, depth, as_tensor(data).is_some());
         }
         if depth == self.shape.len() {
             return self.number(data);
@@ -217,9 +217,9 @@ impl Flat {
         elements.iter().try_for_each(|element| self.fill(element, depth + 1))
     }
 
-    /// The elements of a tensor that stands at this depth.
-    fn extend(&mut self, tensor: &Tensor, depth: usize) -> PyResult<()> {
-        let is_number = tensor.numel() == 1 && depth == self.shape.len();
+    /// The elements of what stands at this depth: a tensor, or an array shown as one.
+    fn extend(&mut self, tensor: &Tensor, depth: usize, is_tensor: bool) -> PyResult<()> {
+        let is_number = is_tensor && tensor.numel() == 1 && depth == self.shape.len();
         if tensor.shape() != &self.shape[depth..] && !is_number {
             return Err(length_mismatch(self.shape.get(depth), tensor.numel() as usize, depth));
         }

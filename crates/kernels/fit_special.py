@@ -3,6 +3,7 @@
 ``python fit_special.py FOLDER`` (with mpmath) writes them again. Each is the Chebyshev interpolant
 of the function that its line below names, in powers of ``t`` in ``-1..1``; its degree is the least
 whose error is below ``2^-56`` of the function. Temme's coefficients are exact series, rounded.
+What singles are computed with (``single.rs``) are quotients of polynomials of small relative error.
 """
 
 from __future__ import annotations
@@ -164,6 +165,108 @@ def root(f: Function) -> Function:
 
 
 ROOT = mp.findroot(mp.digamma, mp.mpf("1.4616"))
+
+
+def quotient(f: Function, low: Any, high: Any, degrees: tuple[int, int]) -> list[list[Any]]:
+    """Coefficients of ``P / Q`` with ``Q(0) = 1`` whose relative error is nearly the least.
+
+    Weighted least squares of ``P - f Q`` at Chebyshev points: each round divides by the last ``Q``
+    (Sanathanan and Koerner 1963) and weighs points by their errors so far (Lawson 1961).
+    """
+    count, (n, m) = 120, degrees
+    angles = [mp.pi * (2 * k + 1) / (2 * count) for k in range(count)]
+    points = [(low + high) / 2 + (high - low) / 2 * mp.cos(a) for a in angles]
+    values = [f(x) for x in points]
+    weights, under = [mp.mpf(1)] * count, [mp.mpf(1)] * count
+    best: tuple[Any, list[list[Any]]] | None = None
+    for _ in range(12):
+        size = n + 1 + m
+        matrix, right = mp.matrix(size, size), mp.matrix(size, 1)
+        for x, y, weight, q in zip(points, values, weights, under, strict=True):
+            row = [x**i for i in range(n + 1)] + [-y * x**j for j in range(1, m + 1)]
+            scale = weight / (q * y) ** 2
+            for i in range(size):
+                right[i] += scale * row[i] * y
+                for j in range(size):
+                    matrix[i, j] += scale * row[i] * row[j]
+        found = list(mp.lu_solve(matrix, right))
+        parts = [found[: n + 1], [mp.mpf(1), *found[n + 1 :]]]
+        over = [mp.polyval(parts[0][::-1], x) for x in points]
+        under = [mp.polyval(parts[1][::-1], x) for x in points]
+        errors = [abs(p / q / y - 1) for p, q, y in zip(over, under, values, strict=True)]
+        if best is None or max(errors) < best[0]:
+            best = max(errors), parts
+        weights = [w * (e / max(errors) + 0.02) for w, e in zip(weights, errors, strict=True)]
+        total = mp.fsum(weights) / count
+        weights = [w / total for w in weights]
+    assert best is not None
+    print(degrees, f"2^{float(mp.log(best[0], 2)):.1f}", flush=True)
+    return best[1]
+
+
+def rational(name: str, text: str, parts: list[list[Any]]) -> str:
+    """The declaration of a quotient."""
+    over, under = ([float(c) for c in part] for part in parts)
+    out = [f"/// {text}", "#[rustfmt::skip]"]
+    out.append(f"pub(crate) static {name}: Rational<{len(over)}, {len(under)}> = Rational {{")
+    for word, row in (("over", over), ("under", under)):
+        out.extend([f"    {word}: [", *(line[4:] for line in lines(row)), "    ],"])
+    return "\n".join([*out, "};"])
+
+
+def erfinv_centre(v: Any) -> Any:
+    """``erfinv(x) / x`` by ``v = 0.875^2 - x^2``."""
+    x = mp.sqrt(mp.mpf("0.765625") - v)
+    return mp.erfinv(x) / x
+
+
+def erfinv_tail(t: Any) -> Any:
+    """``erfinv(x)`` by ``t = sqrt(-2 ln((1 - x) / 2)) - 2.25``."""
+    return mp.erfinv(1 - 2 * mp.exp(-((t + mp.mpf("2.25")) ** 2) / 2))
+
+
+# From 0.875 to the single before 1 (and as much beyond both as does not matter).
+TAIL_ENDS = (mp.mpf("0.1"), mp.mpf("3.66"))
+RATIONALS: list[tuple[str, str, Function, Any, Any, tuple[int, int]]] = [
+    (
+        "ERFCX",
+        "`erfcx(x)` up to 10.3.",
+        lambda x: mp.exp(x * x) * mp.erfc(x),
+        mp.mpf(0),
+        mp.mpf("10.3"),
+        (7, 8),
+    ),
+    (
+        "ATANH",
+        "`2 atanh(s) / s` by `s²` up to 1/9.",
+        lambda z: 2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z),
+        mp.mpf(0),
+        mp.mpf(1) / 9,
+        (8, 0),
+    ),
+    (
+        "ERFINV_CENTRE",
+        "`erfinv(x) / x` by `0.875² - x²`.",
+        erfinv_centre,
+        mp.mpf(0),
+        mp.mpf("0.765625"),
+        (7, 6),
+    ),
+    (
+        "ERFINV_TAIL",
+        "`erfinv(x)` by `sqrt(-2 ln((1 - x) / 2)) - 2.25`.",
+        erfinv_tail,
+        *TAIL_ENDS,
+        (7, 6),
+    ),
+]
+
+QUOTIENT = """/// A quotient of two polynomials, lowest coefficients first.
+pub(crate) struct Rational<const N: usize, const M: usize> {
+    pub(crate) over: [f64; N],
+    pub(crate) under: [f64; M],
+}
+"""
 
 
 FILES: dict[str, list[tuple[str, str, Function, float, float, int]]] = {
@@ -351,6 +454,11 @@ def main() -> None:
             continue
         tables = [table(*entry) for entry in entries]
         (folder / f"{file}.rs").write_text(HEAD + "\n" + "\n\n".join(tables) + "\n")
+    if len(sys.argv) == 2 or "single" in sys.argv[2:]:
+        with mp.workdps(80):
+            quotients = [rational(name, text, quotient(*rest)) for name, text, *rest in RATIONALS]
+        head = HEAD.replace("use super::Pieces;\n", QUOTIENT)
+        (folder / "single.rs").write_text(head + "\n" + "\n\n".join(quotients) + "\n")
     if len(sys.argv) > 2 and "temme" not in sys.argv[2:]:
         return
     rows = temme(12, 18)

@@ -36,6 +36,13 @@ binary! {
     };
     /// `ln(e^a + e^b)` without overflow.
     logaddexp, "logaddexp_cpu", [float complex], math => Logaddexp<T: Math>(a, b) Math::logaddexp(a, b);
+    /// `log2(2^a + 2^b)` without overflow.
+    logaddexp2, "logaddexp2_cpu", [float], math => Logaddexp2<T: Real>(a, b) {
+        let larger = if a < b { b } else { a };
+        let sum = larger.plus(Real::log2_1p_exp2(a.minus(b)));
+        // Equal infinities: their difference is NaN, their sum themselves.
+        if (a == b) & (Real::magnitude(a) == T::INFINITY) { a } else { sum }
+    };
     /// 0 below 0, 1 above, `b` at 0; 0 for NaN.
     heaviside, "heaviside_cpu", [bool int float], => Heaviside<T: Order>(a, b) {
         let step = if T::zero().less(a) { T::one() } else { T::zero() };
@@ -418,9 +425,26 @@ impl Parts for f64 {
     type Whole = C128;
 }
 map!(ToComplex<T: Parts>(re: T, im: T) -> T::Whole { T::Whole::from_parts(re, im) });
-map!(narrow Polar<T: Parts>(size: T, angle: T) -> T::Whole {
-    T::Whole::from_parts(size.times(angle.cos_any()), size.times(angle.sin_any()))
-});
+struct Polar<T>(std::marker::PhantomData<T>);
+impl<T: Parts> Map2 for Polar<T> {
+    type P = ();
+    type A = T;
+    type B = T;
+    type Out = T::Whole;
+    type Width = T::MathWidth;
+    #[inline(always)]
+    fn map((): (), size: T, angle: T) -> T::Whole {
+        T::Whole::from_parts(size.times(Math::cos(angle)), size.times(Math::sin(angle)))
+    }
+    const REPAIRS: bool = true;
+    #[inline(always)]
+    fn is_hard(_size: T, angle: T) -> bool {
+        angle.is_hard_angle()
+    }
+    fn repair((): (), size: T, angle: T) -> T::Whole {
+        T::Whole::from_parts(size.times(angle.cos_any()), size.times(angle.sin_any()))
+    }
+}
 /// `re + i im`; the output has the complex dtype of the inputs.
 pub fn complex(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {

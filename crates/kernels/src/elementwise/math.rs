@@ -74,6 +74,8 @@ pub(crate) trait Real: Math + Ordered {
     fn tanh_softplus(self) -> Self;
     /// `ln(1 + e^-|x|)`.
     fn log1p_exp(self) -> Self;
+    /// `log2(1 + 2^-|x|)`.
+    fn log2_1p_exp2(self) -> Self;
     fn lgamma(self) -> Self;
     fn digamma(self) -> Self;
     fn atan2(self, x: Self) -> Self;
@@ -133,6 +135,7 @@ macro_rules! real {
             #[inline(always)] fn gelu(self) -> Self { $m::gelu(self) }
             #[inline(always)] fn tanh_softplus(self) -> Self { $m::tanh_softplus(self) }
             #[inline(always)] fn log1p_exp(self) -> Self { $m::log1p_exp(self) }
+            #[inline(always)] fn log2_1p_exp2(self) -> Self { $m::log2_1p_exp2(self) }
             #[inline(always)] fn lgamma(self) -> Self { special::lgamma(self as f64) as $t }
             #[inline(always)] fn digamma(self) -> Self { crate::special::gamma::digamma(self as f64) as $t }
             #[inline(always)] fn atan2(self, x: Self) -> Self { $m::atan2(self, x) }

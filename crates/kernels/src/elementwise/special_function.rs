@@ -1,15 +1,17 @@
 //! The special functions over tensors: `crate::special` in double precision, which is single and half precision too.
 //!
 //! A function is compiled once, as a loop over doubles (twice: with fused multiply-add and without, which gives the same
-//! bits), and singles pass through a buffer; what an element type costs is one copying loop for all of them. `lgamma`, and
+//! bits; those without branches for the widest registers too), and singles pass through a buffer; what an element type costs is one copying loop for all of them. `lgamma`, and
 //! `digamma` of singles, are in `unary`.
 
 use super::dense::{run1, run2};
 use super::drive::{Loops, drive};
 use super::math::{ComplexNumber, Math, Real};
 use super::number::{Int, Number};
+use super::special::{is_quick_lgamma, quick_lgamma};
+use crate::simd::math_f64;
 use crate::special::{
-    airy, bessel, elementary, gamma, incomplete, modified, normal, polynomial, zeta,
+    airy, bessel, elementary, gamma, incomplete, modified, normal, polynomial, single, zeta,
 };
 use crate::{C64, C128, DType, Error, Iter, Result};
 use std::f64::consts::PI;
@@ -146,20 +148,25 @@ fn walk2(
     unsafe { drive(iter, &[dtype; 3], loops, (&raw const job).cast()) }
 }
 
-/// The loop of a function, for this machine.
+/// The loop of a function, for this machine; of one without branches (`wide`) also for the widest registers. What does not
+/// hold for some numbers says `unless` which, and what does.
 macro_rules! line {
-    (|$x:ident, $p:pat_param| $body:expr) => {
-        line!(@ [out, a], [$x], $p, $body, Line1, out.iter_mut().zip(a), (out, &$x))
+    (|$($rest:tt)+) => { line!([] |$($rest)+) };
+    ($width:tt |$x:ident, $p:pat_param| $body:expr $(, unless $is_hard:path => $exact:path)?) => {
+        line!(@ $width [out, a], [$x], $p, $body, Line1, out.iter_mut().zip(a), (out, &$x),
+            [$(repair(out, a, |x| $is_hard(x), |x| $exact(x));)?])
     };
-    (|$x:ident, $y:ident, $p:pat_param| $body:expr) => {
-        line!(@ [out, a, b], [$x $y], $p, $body, Line2, out.iter_mut().zip(a).zip(b), ((out, &$x), &$y))
+    ($width:tt |$x:ident, $y:ident, $p:pat_param| $body:expr) => {
+        line!(@ $width [out, a, b], [$x $y], $p, $body, Line2, out.iter_mut().zip(a).zip(b), ((out, &$x), &$y), [])
     };
-    (@ [$out:ident, $($in:ident),+], [$($x:ident)+], $p:pat_param, $body:expr, $Line:ident, $zip:expr, $each:pat) => {{
+    (@ $width:tt [$out:ident, $($in:ident),+], [$($x:ident)+], $p:pat_param, $body:expr, $Line:ident, $zip:expr, $each:pat,
+        [$($after:tt)*]) => {{
         #[inline(always)]
         fn body($out: &mut [f64], $($in: &[f64],)+ $p: f64) {
             for $each in $zip {
                 *$out = $body;
             }
+            $($after)*
         }
         fn plain($out: &mut [f64], $($in: &[f64],)+ p: f64) {
             body($out, $($in,)+ p);
@@ -172,31 +179,66 @@ macro_rules! line {
         let line: $Line = plain;
         #[cfg(target_arch = "x86_64")]
         let line: $Line = if crate::simd::level() >= crate::simd::Level::Avx2 { fused } else { line };
-        line
+        widest!($width line, body, $Line, [$out: &mut [f64], $($in: &[f64],)+ p: f64])
     }};
 }
 
-/// Declares functions of one number.
+/// The loop for the widest registers, where it is wanted and they are there; else the one that was chosen.
+macro_rules! widest {
+    ([] $line:ident, $($rest:tt)*) => { $line };
+    ([wide] $line:ident, $body:ident, $Line:ident, [$($arg:ident: $type:ty),+]) => {{
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+        fn widest($($arg: $type),+) {
+            $body($($arg),+);
+        }
+        #[cfg(target_arch = "x86_64")]
+        let $line: $Line =
+            if crate::simd::level() == crate::simd::Level::Avx512 { widest } else { $line };
+        $line
+    }};
+}
+
+/// Computes the numbers for which a quick function does not hold.
+#[inline(always)]
+fn repair(out: &mut [f64], a: &[f64], is_hard: impl Fn(f64) -> bool, exact: impl Fn(f64) -> f64) {
+    let mut any = false;
+    for &x in a {
+        any |= is_hard(x);
+    }
+    if any {
+        for (out, &x) in out.iter_mut().zip(a).filter(|(_, x)| is_hard(**x)) {
+            *out = exact(x);
+        }
+    }
+}
+
+/// Declares functions of one number; `single` is what does for single and half precision.
 macro_rules! one {
-    ($($(#[$meta:meta])* $name:ident, $error:literal, $floats:ident, $function:path;)*) => {$(
+    ($width:tt $($(#[$meta:meta])* $name:ident, $error:literal, $floats:ident, $function:path
+        $(, single $quick:path $(, unless $is_hard:path)?)?;)*) => {$(
         $(#[$meta])*
         pub fn $name(iter: &mut Iter) -> Result<()> {
-            walk1(iter, ($error, $floats), line!(|x, _| $function(x)), 0.0)
+            $(if iter.input_dtype(0) != DType::F64 {
+                let line = line!([wide] |x, _| $quick(x) $(, unless $is_hard => $function)?);
+                return walk1(iter, ($error, $floats), line, 0.0);
+            })?
+            walk1(iter, ($error, $floats), line!($width |x, _| $function(x)), 0.0)
         }
     )*};
 }
 
 /// Declares functions of two numbers.
 macro_rules! two {
-    ($($(#[$meta:meta])* $name:ident, $error:literal, $floats:ident, $function:path;)*) => {$(
+    ($width:tt $($(#[$meta:meta])* $name:ident, $error:literal, $floats:ident, $function:path;)*) => {$(
         $(#[$meta])*
         pub fn $name(iter: &mut Iter) -> Result<()> {
-            walk2(iter, ($error, $floats), line!(|x, y, _| $function(x, y)), 0.0)
+            walk2(iter, ($error, $floats), line!($width |x, y, _| $function(x, y)), 0.0)
         }
     )*};
 }
 
-one! {
+one! { []
     /// Airy's function `Ai`.
     airy_ai, "airy_ai_cpu", Whole, airy::ai;
     /// Bessel's function of the first kind, order 0.
@@ -208,7 +250,8 @@ one! {
     /// Bessel's function of the second kind, order 1.
     bessel_y1, "bessel_y1_cpu", Whole, bessel::y1;
     /// `sin(x) / x`.
-    spherical_bessel_j0, "spherical_bessel_j0_cpu", Whole, bessel::spherical_j0;
+    spherical_bessel_j0, "spherical_bessel_j0_cpu", Whole, bessel::spherical_j0,
+        single single::spherical_j0, unless single::is_hard_angle;
     /// The modified Bessel function of the first kind, order 0.
     i0, "i0_vml_cpu", All, modified::i0;
     /// The same divided by `e^|x|`.
@@ -232,26 +275,30 @@ one! {
     /// `e^(x²) erfc(x)`.
     erfcx, "erfcx_cpu", Whole, normal::erfcx;
     /// The inverse of the error function.
-    erfinv, "erfinv_vml_cpu", All, normal::erfinv;
+    erfinv, "erfinv_vml_cpu", All, normal::erfinv, single single::erfinv;
     /// The normal distribution.
-    ndtr, "ndtr_cpu", All, normal::ndtr;
+    ndtr, "ndtr_cpu", All, normal::ndtr, single single::ndtr;
     /// Its logarithm.
     log_ndtr, "log_ndtr_cpu", Whole, normal::log_ndtr;
     /// Its inverse.
     ndtri, "ndtri_cpu", Whole, normal::ndtri;
-    /// `-x ln x`.
-    entr, "entr_cpu", All, elementary::entr;
     /// `digamma`, for `unary`.
     digamma_of_doubles, "digamma", Whole, gamma::digamma;
+}
+
+one! { [wide]
+    /// `-x ln x`.
+    entr, "entr_cpu", All, elementary::entr;
     /// `sin(πx) / (πx)` of real numbers.
     sinc_of_reals, "sinc_cpu", All, elementary::sinc;
 }
 
-two! {
+two! { [wide]
     /// `a ln(1 + b)`, 0 where `a` is 0 and `b` not NaN.
     xlog1py, "xlog1py_cpu", All, elementary::xlog1py;
-    /// `log2(2^a + 2^b)`.
-    logaddexp2, "logaddexp2_cpu", All, elementary::logaddexp2;
+}
+
+two! { []
     /// Hurwitz's zeta function of exponent `a` and first base `b`.
     zeta, "zeta_cpu", Whole, zeta::zeta;
     /// The regularised lower incomplete gamma function of `a` up to `b`.
@@ -299,8 +346,15 @@ pub fn hermite_polynomial_he(iter: &mut Iter) -> Result<()> {
 
 /// `ln(x / (1 - x))`, of `x` limited to `eps..=1 - eps` if an `eps` is given that is not negative.
 pub fn logit(iter: &mut Iter, eps: Option<f64>) -> Result<()> {
-    let line = line!(|x, eps| elementary::logit_limited(x, eps));
-    walk1(iter, ("logit_cpu", All), line, eps.unwrap_or(f64::NAN))
+    // (No `eps` is NaN, which limits nothing.)
+    let eps = eps.unwrap_or(f64::NAN);
+    let is_single = iter.input_dtype(0) != DType::F64 && !eps.is_subnormal();
+    let line = if is_single {
+        line!([wide] | x, eps | single::logit(elementary::limited(x, eps)))
+    } else {
+        line!([wide] | x, eps | math_f64::logit(elementary::limited(x, eps)))
+    };
+    walk1(iter, ("logit_cpu", All), line, eps)
 }
 
 /// The `n`-th derivative of `digamma`; infinite at 0 and the negative whole numbers.
@@ -325,11 +379,34 @@ pub fn polygamma(iter: &mut Iter, n: i64) -> Result<()> {
 
 /// `ln Γ_p(x)`, the multivariate gamma function: the sum of `ln Γ(x - i/2)` for `i` in `0..p`, and `p (p-1) / 4 ln π`.
 pub fn mvlgamma(iter: &mut Iter, p: i64) -> Result<()> {
-    let line = line!(|x, p| {
-        let constant = 0.25 * p * (p - 1.0) * PI.ln();
-        (0..p as i64).fold(constant, |sum, i| sum + super::special::lgamma(x - 0.5 * i as f64))
-    });
+    let line: Line1 =
+        if iter.input_dtype(0) == DType::F64 { mvlgamma_line } else { mvlgamma_quick };
     walk1(iter, ("mvlgamma_cpu", All), line, p as f64)
+}
+
+fn mvlgamma_line(out: &mut [f64], a: &[f64], p: f64) {
+    out.fill(0.25 * p * (p - 1.0) * PI.ln());
+    for i in 0..p as i64 {
+        for (out, &x) in out.iter_mut().zip(a) {
+            *out += super::special::lgamma(x - 0.5 * i as f64);
+        }
+    }
+}
+
+/// The same for numbers of single precision.
+fn mvlgamma_quick(out: &mut [f64], a: &[f64], p: f64) {
+    let lgamma = line!([wide] | x, shift | quick_lgamma(x - shift));
+    let mut sum = [0.25 * p * (p - 1.0) * PI.ln(); BLOCK];
+    for i in 0..p as i64 {
+        let shift = 0.5 * i as f64;
+        // SAFETY: the loop was chosen for this machine.
+        unsafe { lgamma(out, a, shift) };
+        for ((sum, out), &x) in sum.iter_mut().zip(&*out).zip(a) {
+            let y = x - shift;
+            *sum += if is_quick_lgamma(y) { *out } else { super::special::lgamma(y) };
+        }
+    }
+    out.copy_from_slice(&sum[..out.len()]);
 }
 
 map!(narrow SincComplex<T: ComplexNumber>(z: T) -> T {

@@ -94,11 +94,21 @@ pub fn sigmoid(x: f32) -> f32 {
 /// `ln(1 + e^-|x|)`.
 #[inline(always)]
 pub fn log1p_exp(x: f32) -> f32 {
-    let e = exp_of_single(-x.abs());
-    // In (0, 1]: halved where the sum is above the root of 2.
+    log1p_of_part(exp_of_single(-x.abs())) as f32
+}
+/// `log2(1 + 2^-|x|)`.
+#[inline(always)]
+pub fn log2_1p_exp2(x: f32) -> f32 {
+    let size = x.abs();
+    let size = if size > 300.0 { 300.0 } else { size };
+    (log1p_of_part(exp2_scaled(f64::from(-size), 1.0)) * LOG2_E) as f32
+}
+/// `ln(1 + e)` for `e` in `(0, 1]`, which is halved where the sum is above the root of 2.
+#[inline(always)]
+fn log1p_of_part(e: f64) -> f64 {
     let is_large = e > 0.414_213_562;
     let f = if is_large { 0.5 * (e - 1.0) } else { e };
-    log_from(f, if is_large { 1.0 } else { 0.0 }) as f32
+    log_from(f, if is_large { 1.0 } else { 0.0 })
 }
 /// `tanh x = 1 - 2 / (e^(2x) + 1)`, arranged to keep small values.
 #[inline(always)]

@@ -88,6 +88,11 @@ pub fn exp2(x: f64) -> f64 {
 pub fn log1p_exp(x: f64) -> f64 {
     log1p(exp(-x.abs()))
 }
+/// `log2(1 + 2^-|x|)`.
+#[inline(always)]
+pub fn log2_1p_exp2(x: f64) -> f64 {
+    log1p(exp2(-x.abs())) * LOG2_E
+}
 /// `e^x - 1`.
 #[inline(always)]
 pub fn expm1(x: f64) -> f64 {
@@ -100,7 +105,7 @@ pub fn expm1(x: f64) -> f64 {
 
 /// The exponent `e` and the mantissa `m` in `[sqrt(1/2), sqrt(2))` of a positive normal number.
 #[inline(always)]
-fn split(x: f64) -> (f64, f64) {
+pub(crate) fn split(x: f64) -> (f64, f64) {
     const SQRT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
     let bits = x.to_bits().wrapping_add(0x3ff0_0000_0000_0000 - SQRT_HALF);
     let m = f64::from_bits((bits & 0x000f_ffff_ffff_ffff).wrapping_add(SQRT_HALF));
@@ -126,13 +131,35 @@ fn log_from(f: f64, e: f64, tail: f64) -> f64 {
 /// `ln x`.
 #[inline(always)]
 pub fn log(x: f64) -> f64 {
+    log_beside_one(x, x - 1.0)
+}
+
+/// `ln x`, where `distance` is `x - 1`, which near 1 may be known better than `x` is.
+#[inline(always)]
+fn log_beside_one(x: f64, distance: f64) -> f64 {
     let tiny = x < f64::MIN_POSITIVE;
     let (e, m) = split(if tiny { x * 18_014_398_509_481_984.0 } else { x });
-    let result = log_from(m - 1.0, if tiny { e - 54.0 } else { e }, 0.0);
+    let f = if e == 0.0 { distance } else { m - 1.0 };
+    let result = log_from(f, if tiny { e - 54.0 } else { e }, 0.0);
     let result = if x == f64::INFINITY { x } else { result };
     let result = if x == 0.0 { f64::NEG_INFINITY } else { result };
     // Negative numbers and NaN.
     if x >= 0.0 { result } else { f64::NAN }
+}
+
+/// `ln x` of a number that is positive, finite and no denormal; of others anything.
+#[inline(always)]
+pub(crate) fn log_of_normal(x: f64) -> f64 {
+    let (e, m) = split(x);
+    log_from(m - 1.0, e, 0.0)
+}
+
+/// `ln(x / (1 - x))`, within 4 units in the last place: infinite at 0 and 1, NaN outside.
+#[inline(always)]
+pub(crate) fn logit(x: f64) -> f64 {
+    // Where the quotient is near 1 its distance from 1 counts, whose numerator is exact.
+    let rest = 1.0 - x;
+    log_beside_one(x / rest, (2.0 * x - 1.0) / rest)
 }
 
 /// `ln(1 + x)`.

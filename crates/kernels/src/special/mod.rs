@@ -14,6 +14,7 @@ pub(crate) mod incomplete;
 pub(crate) mod modified;
 pub(crate) mod normal;
 pub(crate) mod polynomial;
+pub(crate) mod single;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ pub(super) mod modified_i;
 pub(super) mod modified_k;
 pub(super) mod normal;
 pub(super) mod quantile;
+pub(super) mod single;
 pub(super) mod temme;
 
 /// One polynomial of `N` coefficients, lowest first, for each of several equal pieces that follow one another.

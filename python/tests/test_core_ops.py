@@ -397,6 +397,62 @@ def test_quantiles_are_numpys(interpolation: str) -> None:
     close(found, np.nanquantile(holes, parts, axis=1, method=interpolation))
 
 
+@pytest.mark.parametrize("interpolation", ["linear", "lower", "higher", "midpoint", "nearest"])
+@pytest.mark.parametrize("q", [0.0, 0.3, 0.5, 0.875, 1.0])
+def test_a_quantile_of_long_lines_is_numpys(interpolation: str, q: float) -> None:
+    rng = np.random.default_rng(7)
+    for size in (64, 65, 100, 3001):
+        array = rng.normal(size=(3, size))
+        x = torch.tensor(array.tolist(), dtype=torch.float64, requires_grad=True)
+        found = torch.quantile(x, q, dim=1, interpolation=interpolation)
+        expected = np.quantile(array, q, axis=1, method=interpolation)
+        assert found.tolist() == pytest.approx(expected.tolist(), abs=1e-12), size
+        (by,) = torch.autograd.grad(found.sum(), x)
+        # The weights of the elements around, wherever they stand.
+        rank = q * (size - 1)
+        ends = {int(np.floor(rank)), int(np.ceil(rank))}
+        order = np.argsort(array, axis=1)
+        for line, places in zip(by.tolist(), order, strict=True):
+            assert {i for i, place in enumerate(places) if line[place] != 0} <= ends
+            assert sum(line) == pytest.approx(1.0)
+        beside = x.detach().clone()
+        beside[1, 5] = math.nan
+        found = torch.quantile(beside, q, dim=1, interpolation=interpolation)
+        assert found.isnan().tolist() == [False, True, False]
+        kept = torch.nanquantile(beside, q, dim=1, interpolation=interpolation)[1].item()
+        rest = np.delete(array[1], 5)
+        assert kept == pytest.approx(np.quantile(rest, q, method=interpolation), abs=1e-12)
+
+
+def test_the_rank_of_a_quantile_has_a_derivative_in_long_lines_too() -> None:
+    x = torch.arange(100.0, dtype=torch.float64) ** 2
+    q = torch.tensor(0.405, dtype=torch.float64, requires_grad=True)
+    (by,) = torch.autograd.grad(torch.quantile(x, q), q)
+    # Between the elements 40 and 41, which are 81 apart, on the way through 99 steps.
+    assert by.item() == pytest.approx(81 * 99)
+
+
+def test_consecutive_elements_keep_the_first_of_equal_ones() -> None:
+    x = torch.tensor([[0.0, -0.0, 2.0], [2.0, math.nan, math.nan]])
+    values, inverse, counts = torch.unique_consecutive(x, return_inverse=True, return_counts=True)
+    assert values.signbit().tolist() == [False, False, False, False]
+    assert values[:2].tolist() == [0.0, 2.0]
+    assert values[2:].isnan().all()
+    assert inverse.tolist() == [[0, 0, 1], [1, 2, 3]]
+    assert counts.tolist() == [2, 2, 1, 1]
+    long = torch.arange(1000).div(7, rounding_mode="floor")
+    assert torch.unique_consecutive(long).tolist() == list(range(143))
+
+
+def test_signs_of_all_numbers_have_a_bit() -> None:
+    floats = torch.tensor([-0.0, 0.0, -math.inf, -math.nan, math.nan, -2.0])
+    floats = torch.copysign(floats, torch.tensor([-1.0, 1.0, -1.0, -1.0, 1.0, -1.0]))
+    for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
+        assert floats.to(dtype).signbit().tolist() == [True, False, True, True, False, True]
+    assert torch.tensor([-1, 0, 3]).signbit().tolist() == [True, False, False]
+    assert torch.tensor([True, False]).signbit().tolist() == [False, False]
+
+
 def test_quantiles_of_nan_and_infinities() -> None:
     x = torch.tensor([[1.0, math.nan, 2.0], [3.0, 1.0, 2.0]])
     assert torch.quantile(x, 0.5, dim=1).isnan().tolist() == [True, False]

@@ -1,4 +1,5 @@
-//! Sorting along a dimension: `sort`, `argsort`, `topk`, `kthvalue`, `median`, `mode`, and `unique` of all elements.
+//! Sorting along a dimension: `sort`, `argsort`, `topk`, `kthvalue`, `median`, `mode`, and `unique`
+//! of all elements; `runs` finds equal neighbours.
 //!
 //! Every element becomes an unsigned key whose order is the wanted order (NaN above everything, both
 //! zeros equal), packed with its index; a pair is therefore unique and any sort of pairs is stable.
@@ -6,8 +7,11 @@
 //! ties still keep their original order.
 
 mod key;
+mod runs;
 mod select;
 mod short;
+
+pub use runs::{count_runs, row_runs, runs};
 
 use crate::line::{Layout, Lines, along, check_dim, check_dtype, check_shape, get, put, read_line};
 use crate::{Bool, DType, Error, Result, StridedMut, StridedRef, for_dtype};
@@ -495,6 +499,42 @@ pub fn median(
     pick("median", values, indices, input, Wanted::Median, dim)
 }
 
+/// The lower median along `dim` of what is not NaN, or the first NaN if nothing else is there, and its index; outputs have
+/// size 1 there.
+///
+/// # Errors
+/// As [`median`].
+pub fn nanmedian(
+    values: &mut StridedMut<'_>,
+    indices: &mut StridedMut<'_>,
+    input: StridedRef<'_>,
+    dim: usize,
+) -> Result<()> {
+    let n = line_length("median", &input, dim)?;
+    if input.dtype() == DType::Bool {
+        return Err(Error::not_implemented("median_out", DType::Bool));
+    }
+    if !may_have_nan(&input) {
+        return pick("median", values, indices, input, Wanted::At(middle(n)), dim);
+    }
+    pick_with("median", values, indices, input, (Wanted::Median, true), dim)
+}
+
+/// Whether there is a NaN, or could be one as the view has gaps.
+fn may_have_nan(input: &StridedRef<'_>) -> bool {
+    fn any<T: PartialEq>(items: &[T]) -> bool {
+        // (Only NaN differs from itself.)
+        items.chunks(1024).any(|part| {
+            part.iter().fold(false, |any, item| {
+                #[allow(clippy::eq_op, reason = "a number differs from itself if it is NaN")]
+                let is_nan = item != item;
+                any | is_nan
+            })
+        })
+    }
+    for_dtype!(input.dtype(), float, T => input.as_slice::<T>().is_none_or(any), else false)
+}
+
 /// The most frequent value along `dim` and its last index; outputs have size 1 there. Of equally frequent values the
 /// smallest; each NaN is a value of its own.
 ///
@@ -529,6 +569,18 @@ fn pick(
     wanted: Wanted,
     dim: usize,
 ) -> Result<()> {
+    pick_with(name, values, indices, input, (wanted, false), dim)
+}
+
+/// As [`pick`]; says whether NaN is left out, of medians.
+fn pick_with(
+    name: &str,
+    values: &StridedMut<'_>,
+    indices: &StridedMut<'_>,
+    input: StridedRef<'_>,
+    wanted: (Wanted, bool),
+    dim: usize,
+) -> Result<()> {
     let n = line_length(name, &input, dim)?;
     check_dtype(name, values.dtype(), input.dtype())?;
     check_dtype(name, indices.dtype(), DType::I64)?;
@@ -558,10 +610,11 @@ fn pick_lines<T: SortKey, P: Pair>(
     values: &StridedMut<'_>,
     indices: &StridedMut<'_>,
     input: &StridedRef<'_>,
-    wanted: Wanted,
+    (wanted, ignores_nan): (Wanted, bool),
     dim: usize,
 ) {
-    if short::lines::<T>(Some(values), indices, input, dim, 0, wanted) {
+    // (Side by side, all lines have their middle at the same place.)
+    if !ignores_nan && short::lines::<T>(Some(values), indices, input, dim, 0, wanted) {
         return;
     }
     let (n, step) = along(input.shape(), input, dim);
@@ -580,7 +633,9 @@ fn pick_lines<T: SortKey, P: Pair>(
             let index = if let Some(at) = at {
                 // SAFETY: a line of the input.
                 unsafe { read_keys::<T>(line, step, keys.line()) };
-                keys.place(at, wanted == Wanted::Median && nan_key::<T>().is_some())
+                let at = if ignores_nan { middle(keys.numbers().max(1)) } else { at };
+                let nan_counts = wanted == Wanted::Median && !ignores_nan;
+                keys.place(at, nan_counts && nan_key::<T>().is_some())
             } else {
                 read_pairs::<T, P>(line, step, n, 0, &mut pairs);
                 mode_index::<T, P>(&mut pairs, &mut spare)

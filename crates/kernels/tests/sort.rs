@@ -4,7 +4,7 @@ mod array;
 
 use array::{Array, Dice, REAL, lines};
 use pullback_kernels::simd::{Level, set_level};
-use pullback_kernels::{DType, sort};
+use pullback_kernels::{C128, DType, sort};
 use std::cmp::Ordering;
 
 /// The order of PyTorch's sort: NaN above everything.
@@ -142,6 +142,14 @@ fn median_and_mode_are_parts_of_the_sort() {
             let wanted = *nan.unwrap_or(&order[(order.len() - 1) / 2]);
             assert_eq!(index.get::<i64>(out.0), wanted as i64);
         }
+        sort::nanmedian(&mut value.view_mut(), &mut index.view_mut(), input.view(), dim).unwrap();
+        for (line, out) in lines(&input.shape, dim).into_iter().zip(lines(&shape, dim)) {
+            let order = sorted(&input, line, false);
+            let numbers = order.iter().filter(|&&i| !at(line, i).is_nan()).count();
+            let wanted = order[(numbers.max(1) - 1) / 2];
+            assert_eq!(index.get::<i64>(out.0), wanted as i64, "{:?}", input.shape);
+            assert_eq!(value.at(out.0).to_bits(), at(line, wanted).to_bits());
+        }
         sort::mode(&mut value.view_mut(), &mut index.view_mut(), input.view(), dim).unwrap();
         for (line, out) in lines(&input.shape, dim).into_iter().zip(lines(&shape, dim)) {
             let order = sorted(&input, line, false);
@@ -186,6 +194,77 @@ fn unique_sorts_counts_and_inverts() {
     assert!(sort::unique(Array::zeros(DType::C64, &[2]).view()).is_err());
 }
 
+/// The first elements of runs, the run of each element, and how long each is.
+fn naive_runs<T: Copy>(
+    items: &[T],
+    is_equal: impl Fn(T, T) -> bool,
+) -> (Vec<T>, Vec<f64>, Vec<f64>) {
+    let (mut values, mut inverse, mut counts) = (Vec::<T>::new(), Vec::new(), Vec::<f64>::new());
+    for (i, &item) in items.iter().enumerate() {
+        if i == 0 || !is_equal(items[i - 1], item) {
+            values.push(item);
+            counts.push(0.0);
+        }
+        inverse.push((values.len() - 1) as f64);
+        *counts.last_mut().unwrap() += 1.0;
+    }
+    (values, inverse, counts)
+}
+
+#[test]
+fn runs_of_equal_neighbours_are_found_as_by_hand() {
+    let mut dice = Dice(8);
+    for round in 0..240 {
+        set_level(Level::ALL[round % 3]);
+        let dtype = REAL[round % REAL.len()];
+        let n = [0, 1, 2, 17, 300, 9000][dice.below(6)];
+        let mut input = Array::zeros(dtype, &[n]);
+        let variety = [1, 2, 50][dice.below(3)];
+        for at in 0..n as usize {
+            let number = match dice.below(variety) {
+                0 if dtype.is_floating_point() => [f64::NAN, -0.0, 0.0][dice.below(3)],
+                other => other as f64,
+            };
+            input.put(at, C128::new(number, 0.0));
+        }
+        let bits: Vec<f64> = (0..n as usize).map(|at| input.at(at)).collect();
+        let (values, inverse, counts) = naive_runs(&bits, |a, b| a == b);
+        assert_eq!(sort::count_runs(input.view()).unwrap(), values.len());
+        let mut out = [
+            Array::zeros(dtype, &[values.len() as i64]),
+            Array::zeros(DType::I64, &[n]),
+            Array::zeros(DType::I64, &[values.len() as i64]),
+        ];
+        let [v, i, c] = &mut out;
+        let (with_inverse, with_counts) = (dice.below(2) == 0, dice.below(2) == 0);
+        let (mut i_view, mut c_view) = (i.view_mut(), c.view_mut());
+        sort::runs(
+            &mut v.view_mut(),
+            with_inverse.then_some(&mut i_view),
+            with_counts.then_some(&mut c_view),
+            input.view(),
+        )
+        .unwrap();
+        // Bit by bit: of zeros of both signs the first one stays.
+        for (at, value) in values.iter().enumerate() {
+            assert_eq!(out[0].at(at).to_bits(), value.to_bits(), "{dtype:?} {n}");
+        }
+        assert!(!with_inverse || out[1].values() == inverse);
+        assert!(!with_counts || out[2].values() == counts);
+    }
+    set_level(Level::Avx512);
+}
+
+#[test]
+fn rows_that_differ_from_the_row_before_begin_runs() {
+    let x = Array::of(&[5, 2], &[1.0_f64, 0.0, 1.0, -0.0, 1.0, f64::NAN, 1.0, f64::NAN, 2.0, 1.0]);
+    assert_eq!(sort::row_runs(x.view()).unwrap(), [0, 2, 3, 4]);
+    assert_eq!(sort::row_runs(Array::zeros(DType::I32, &[3, 0]).view()).unwrap(), [0]);
+    assert!(sort::row_runs(Array::zeros(DType::I32, &[0, 3]).view()).unwrap().is_empty());
+    assert!(sort::row_runs(Array::zeros(DType::C64, &[2, 2]).view()).is_err());
+    assert!(sort::row_runs(Array::zeros(DType::I32, &[2]).view()).is_err());
+}
+
 #[test]
 fn bad_arguments_are_refused() {
     let x = Array::zeros(DType::F32, &[3]);
@@ -194,4 +273,9 @@ fn bad_arguments_are_refused() {
     assert_eq!(e.message(), "selected index k out of range");
     let e = sort::kthvalue(&mut v.view_mut(), &mut i.view_mut(), x.view(), 4, 0).unwrap_err();
     assert_eq!(e.message(), "kthvalue(): selected number k out of range for dimension 0");
+    let e = sort::runs(&mut v.view_mut(), None, None, x.view()).unwrap_err();
+    assert_eq!(e.message(), "unique_consecutive: expected room for 1 values, but got 4");
+    let gaps = Array::with_strides(DType::F32, &[2], &[2]);
+    assert!(sort::count_runs(gaps.view()).is_err());
+    assert!(sort::count_runs(Array::zeros(DType::C128, &[2]).view()).is_err());
 }

@@ -76,6 +76,18 @@ kind! {
     isfinite, true, IsFinite, IsFiniteComplex, &, x => x.is_finite_number();
 }
 
+map!(SignBit<T: Real>(x: T) -> Bool { Bool::new(Real::copysign(T::one(), x) < T::zero()) });
+map!(BelowZero<T: Ordered>(x: T) -> Bool { Bool::new(x.less(T::zero())) });
+/// Whether the sign is negative, also of zero and NaN; refused for complex numbers.
+pub fn signbit(iter: &mut Iter) -> Result<()> {
+    match iter.input_dtype(0) {
+        d if d.is_floating_point() => {
+            compute!(d, "signbit_cpu", [float], T => run1::<SignBit<T>>(iter, ()))
+        }
+        d => compute!(d, "signbit_cpu", [bool int unsigned], T => run1::<BelowZero<T>>(iter, ())),
+    }
+}
+
 /// How close is close.
 #[derive(Clone, Copy)]
 struct Tolerance {

@@ -28,6 +28,10 @@ impl<K: Key> Keys<K> {
     pub(super) fn line(&mut self) -> &mut [K] {
         &mut self.line
     }
+    /// How many of the line are below the largest key, which is that of NaN.
+    pub(super) fn numbers(&self) -> usize {
+        count(&self.line, K::MAX, K::MAX).0
+    }
     /// The place of the element that a stable sort puts at `at`, or, if it counts, that of the first NaN, the largest key.
     pub(super) fn place(&mut self, at: usize, nan_counts: bool) -> usize {
         if nan_counts && has(&self.line, K::MAX) {

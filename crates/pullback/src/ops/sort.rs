@@ -376,17 +376,11 @@ impl NanmedianDim {
         let at = wrap_dim(dim, self_.ndim())?;
         let input = as_vector(self_)?;
         check_line("median", &input, at)?;
-        let dim = at as i64;
-        let [values, places] = input.sort_stable_with(Some(true), dim, false)?;
-        // NaN is sorted to the end.
-        let count = input.eq(&input)?.sum_dim(Some(&[dim]), true)?;
-        let middle = count.plus(-1)?.clamp_min(0.into())?.floor_divide(&Tensor::wrapped(2)?)?;
-        picked(
-            [values.gather(dim, &middle)?, places.gather(dim, &middle)?],
-            at,
-            keepdim,
-            self_.ndim(),
-        )
+        let mut shape = Dims::from_slice(input.shape());
+        shape[at] = 1;
+        let out = pair(self_, &shape)?;
+        kernel::nanmedian(&mut out[0].view_mut(), &mut out[1].view_mut(), input.view_ref(), at)?;
+        picked(out, at, keepdim, self_.ndim())
     }
     fn vjp_self(
         grad_values: &Tensor,
@@ -578,6 +572,24 @@ fn grouped(
     ])
 }
 
+/// The first elements of runs of equal ones; for each element the number of its run, and the lengths of runs (empty unless
+/// asked for).
+fn element_runs(self_: &Tensor, return_inverse: bool, return_counts: bool) -> Result<[Tensor; 3]> {
+    let flat = self_.dense()?.view(&[-1])?;
+    let count = kernel::count_runs(flat.view_ref())? as i64;
+    let values = Tensor::empty_of(&[count], self_.dtype())?;
+    let inverse = Tensor::empty_of(if return_inverse { self_.shape() } else { &[0] }, DType::I64)?;
+    let counts = Tensor::empty_of(&[if return_counts { count } else { 0 }], DType::I64)?;
+    let lines = inverse.view(&[-1])?;
+    kernel::runs(
+        &mut values.view_mut(),
+        return_inverse.then(|| lines.view_mut()).as_mut(),
+        return_counts.then(|| counts.view_mut()).as_mut(),
+        flat.view_ref(),
+    )?;
+    Ok([values, inverse, counts])
+}
+
 /// The distinct slices along `dim`, in lexicographic order; inverse and counts as for all elements.
 #[op(
     "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
@@ -633,30 +645,24 @@ impl UniqueConsecutive {
         return_counts: bool,
         dim: Option<i64>,
     ) -> Result<[Tensor; 3]> {
-        let flat = if dim.is_none() { self_.dense()?.view(&[-1])? } else { self_.clone() };
-        let at = wrap_own_dim(dim.unwrap_or(0), flat.ndim())?;
-        let flat = as_vector(&flat)?;
+        let Some(dim) = dim else { return element_runs(self_, return_inverse, return_counts) };
+        let at = wrap_own_dim(dim, self_.ndim())?;
+        let input = as_vector(self_)?;
         ensure!(
-            dim.is_none() || flat.numel() > 0 || flat.shape()[at] == 0,
+            input.numel() > 0 || input.shape()[at] == 0,
             runtime,
             "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
         );
-        let (rows, ranks) = ranked_rows(&flat, at)?;
-        let width = ranks.len().checked_div(rows).unwrap_or(0);
-        let row = |i: usize| &ranks[i * width..(i + 1) * width];
-        let (mut firsts, mut inverse) = (Vec::new(), Vec::new());
-        for i in 0..rows {
-            if i == 0 || row(i - 1) != row(i) {
-                firsts.push(i as i64);
-            }
-            inverse.push(firsts.len() as i64 - 1);
+        let rows = input.shape()[at];
+        let front = input.movedim_int(at as i64, 0)?.dense()?;
+        let width = front.numel() as i64 / rows.max(1);
+        let firsts = kernel::row_runs(front.view(&[rows, width])?.view_ref())?;
+        let mut inverse = Vec::with_capacity(rows as usize);
+        for (run, &first) in firsts.iter().enumerate() {
+            let end = firsts.get(run + 1).copied().unwrap_or(rows);
+            inverse.extend((first..end).map(|_| run as i64));
         }
-        let [values, mut inverse, counts] =
-            grouped(&flat, at, &firsts, &inverse, (return_inverse, return_counts))?;
-        if dim.is_none() && return_inverse {
-            inverse = inverse.view(self_.shape())?;
-        }
-        Ok([values, inverse, counts])
+        grouped(&input, at, &firsts, &inverse, (return_inverse, return_counts))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.integers(&[6], 0, 2)).with("return_counts", true).without_gradient()]

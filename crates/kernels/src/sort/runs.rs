@@ -1,0 +1,181 @@
+//! Runs of equal neighbours, for `unique_consecutive`: of elements, and of the rows of a matrix.
+//!
+//! Elements are equal as `==` says, so each NaN is a run of its own and both zeros are one. Everything is one pass in order;
+//! first the runs are counted, whole registers at a time, so that results have their size from the beginning.
+
+use crate::line::check_dtype;
+use crate::{DType, Element, Error, Result, StridedMut, StridedRef, for_dtype};
+
+/// Elements that can be compared.
+trait Item: Element + PartialEq {}
+impl<T: Element + PartialEq> Item for T {}
+
+/// The elements of a dense view.
+fn dense<'a, T: Element>(view: &StridedRef<'a>) -> Result<&'a [T]> {
+    view.as_slice::<T>().ok_or_else(|| {
+        Error::runtime(format!(
+            "unique_consecutive: expected dense memory, got strides {:?}",
+            view.strides()
+        ))
+    })
+}
+
+/// Runs `$body` with `$T` bound to the element type of a dtype that has runs.
+macro_rules! for_runs {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        match $dtype {
+            DType::Bool => {
+                type $T = crate::Bool;
+                $body
+            }
+            dtype => {
+                for_dtype!(dtype, real, $T => $body, else Err(Error::not_implemented("unique", dtype)))
+            }
+        }
+    };
+}
+
+/// How many runs the elements of a dense view make.
+///
+/// # Errors
+/// For complex dtypes and views with gaps.
+pub fn count_runs(input: StridedRef<'_>) -> Result<usize> {
+    for_runs!(input.dtype(), T => dense::<T>(&input).map(count))
+}
+
+crate::multiversion! {
+fn count<T: Item>(items: &[T]) -> usize {
+    let Some((_, later)) = items.split_first() else { return 0 };
+    let mut runs = 1;
+    for (pairs, next) in items.chunks(4096).zip(later.chunks(4096)) {
+        let mut here = 0_u32;
+        for (a, b) in pairs.iter().zip(next) {
+            here += u32::from(a != b);
+        }
+        runs += here as usize;
+    }
+    runs
+}
+}
+
+/// The first elements of all runs, into `values` of the length that [`count_runs`] says; where asked for the number of each
+/// element's run and the lengths of runs, as dense `i64`.
+///
+/// # Errors
+/// As [`count_runs`], and for outputs of other dtypes and lengths.
+pub fn runs(
+    values: &mut StridedMut<'_>,
+    inverse: Option<&mut StridedMut<'_>>,
+    counts: Option<&mut StridedMut<'_>>,
+    input: StridedRef<'_>,
+) -> Result<()> {
+    check_dtype("unique_consecutive", values.dtype(), input.dtype())?;
+    let (n, number) = (input.numel(), values.numel());
+    let inverse = whole_numbers(inverse, n)?;
+    let counts = whole_numbers(counts, number)?;
+    for_runs!(input.dtype(), T => {
+        let items = dense::<T>(&input)?;
+        let found = count(items);
+        let Some(values) = values.as_slice_mut::<T>().filter(|values| values.len() == found) else {
+            return Err(Error::runtime(format!(
+                "unique_consecutive: expected room for {found} values, but got {number}"
+            )));
+        };
+        fill(items, values, inverse, counts);
+        Ok(())
+    })
+}
+
+/// The numbers of an output of so many, if there is one.
+fn whole_numbers<'a>(
+    out: Option<&'a mut StridedMut<'_>>,
+    n: usize,
+) -> Result<Option<&'a mut [i64]>> {
+    let Some(out) = out else { return Ok(None) };
+    check_dtype("unique_consecutive", out.dtype(), DType::I64)?;
+    let shape = out.shape();
+    let Some(numbers) = out.as_slice_mut::<i64>().filter(|numbers| numbers.len() == n) else {
+        return Err(Error::runtime(format!(
+            "unique_consecutive: expected room for {n} numbers, but got shape {shape:?}"
+        )));
+    };
+    Ok(Some(numbers))
+}
+
+/// Fills what is asked for; there is a value for each run.
+fn fill<T: Item>(
+    items: &[T],
+    values: &mut [T],
+    inverse: Option<&mut [i64]>,
+    counts: Option<&mut [i64]>,
+) {
+    if items.is_empty() {
+        return;
+    }
+    first_elements(items, values);
+    if inverse.is_none() && counts.is_none() {
+        return;
+    }
+    let (mut inverse, mut counts) = (inverse, counts);
+    let (mut run, mut begin) = (0, 0);
+    for i in 0..items.len() {
+        if i > 0 && items[i] != items[i - 1] {
+            if let Some(counts) = &mut counts {
+                counts[run] = (i - begin) as i64;
+            }
+            (run, begin) = (run + 1, i);
+        }
+        if let Some(inverse) = &mut inverse {
+            inverse[i] = run as i64;
+        }
+    }
+    if let Some(counts) = &mut counts {
+        counts[run] = (items.len() - begin) as i64;
+    }
+}
+
+/// Elements that are looked at together, for all of them may begin runs, or none.
+const PART: usize = 64;
+
+/// The first elements of runs, of which there are as many as values.
+fn first_elements<T: Item>(items: &[T], values: &mut [T]) {
+    values[0] = items[0];
+    let (mut done, mut next) = (1, 1);
+    while next < values.len() {
+        let part = &items[done..items.len().min(done + PART)];
+        let runs = count(&items[done - 1..done + part.len()]) - 1;
+        if runs == part.len() {
+            values[next..next + runs].copy_from_slice(part);
+        } else if runs > 0 {
+            let (mut last, mut to) = (items[done - 1], next);
+            for &item in part {
+                // Each element is written to where the next run would begin, and stays there if one does: no branch to foresee.
+                let Some(place) = values.get_mut(to) else { break };
+                *place = item;
+                to += usize::from(item != last);
+                last = item;
+            }
+        }
+        (done, next) = (done + part.len(), next + runs);
+    }
+}
+
+/// The numbers of the rows that differ from the row before them, the first row included, of a dense matrix.
+///
+/// # Errors
+/// As [`count_runs`]; for views that are no matrices.
+pub fn row_runs(input: StridedRef<'_>) -> Result<Vec<i64>> {
+    let &[rows, width] = input.shape() else {
+        return Err(Error::runtime(format!(
+            "unique_consecutive: expected a matrix, but got shape {:?}",
+            input.shape()
+        )));
+    };
+    let width = width as usize;
+    for_runs!(input.dtype(), T => {
+        let items = dense::<T>(&input)?;
+        let row = |i: usize| &items[i * width..(i + 1) * width];
+        let begins = |&i: &usize| i == 0 || row(i) != row(i - 1);
+        Ok((0..rows as usize).filter(begins).map(|i| i as i64).collect())
+    })
+}

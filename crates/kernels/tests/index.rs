@@ -5,7 +5,7 @@ mod array;
 use array::{Array, Dice, close};
 use pullback_kernels::index::{self, Reduce, ScatterSource};
 use pullback_kernels::simd::{Level, set_level};
-use pullback_kernels::{DType, Error, Scalar, creation, layout};
+use pullback_kernels::{DType, Error, Scalar, creation, layout, parallel};
 
 const DTYPES: [DType; 6] = [DType::F32, DType::I64, DType::U8, DType::I16, DType::F64, DType::C128];
 
@@ -189,6 +189,37 @@ fn long_lists_of_slices_equal_their_twins() {
             assert_eq!(written.complex_at(at), value);
         }
     }
+}
+
+#[test]
+fn the_last_of_repeated_slices_stays_whatever_the_number_of_threads() {
+    let mut dice = Dice(12);
+    let before = parallel::num_threads();
+    for (shape, dim, count) in [
+        (vec![3000], 0, 70_000),
+        (vec![500, 40], 0, 2000),
+        (vec![40, 500], 1, 2000),
+        (vec![300, 3], 0, 40_000),
+    ] {
+        let mut part = shape.clone();
+        part[dim] = count;
+        let (input, source) =
+            (dice.array(DType::F32, &shape, false), dice.array(DType::F32, &part, false));
+        let rows = indices(&mut dice, DType::I64, &[count], shape[dim]);
+        let mut wanted: Vec<_> = (0..input.numel()).map(|at| input.at(at)).collect();
+        for at in 0..source.numel() {
+            let mut c = coordinates(&part, at);
+            c[dim] = rows.at(c[dim]) as usize;
+            wanted[position(&shape, &c)] = source.at(at);
+        }
+        for threads in [1, 3] {
+            parallel::set_num_threads(threads);
+            let mut copied = input.clone();
+            index::index_copy(&mut copied.view_mut(), dim, rows.view(), source.view()).unwrap();
+            assert!(copied.values() == wanted, "{shape:?} {threads}");
+        }
+    }
+    parallel::set_num_threads(before);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use crate::line::{
 use crate::{Error, Result, Scalar, StridedMut, StridedRef, for_dtype, parallel};
 use smallvec::SmallVec;
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// The index as consecutive numbers, wrapped into `0..size` where negative ones count from the end.
 pub(super) fn numbers(
@@ -127,6 +128,18 @@ pub fn index_copy(
     let refuse = |i| Error::index(format!("index_copy_(): {}", out_of_bounds(i, dim, size)));
     let rows = numbers(index, size, false, refuse)?;
     let (_, source_step) = along(source.shape(), &source, dim.min(source.ndim().saturating_sub(1)));
+    if source.numel() == rows.len() {
+        for_size!(source.dtype().size(), T => {
+            for (j, &row) in rows.iter().enumerate() {
+                // SAFETY: a slice is one element, and indices were checked.
+                unsafe {
+                    let value: T = get(source.ptr(), j as isize * source_step);
+                    put_element(out.ptr(), row as isize * step, value);
+                }
+            }
+        });
+        return Ok(());
+    }
     let mut slices = Slices {
         to: out.ptr(),
         from: source.ptr(),
@@ -137,21 +150,30 @@ pub fn index_copy(
         repeats: true,
     };
     let place = |(j, &row): (usize, &i64)| [row as isize * step, j as isize * source_step];
-    let mut kept: Vec<Place> = Vec::new();
-    if source.numel() > GRAIN {
-        // Earlier writes that a later one replaces are left out, so that threads never write one place twice.
-        let mut last = vec![usize::MAX; size as usize];
-        rows.iter().enumerate().for_each(|(j, &row)| last[row as usize] = j);
-        let is_last = |&(j, &row): &(usize, &i64)| last[row as usize] == j;
-        kept.extend(rows.iter().enumerate().filter(is_last).map(place));
-        (slices.count, slices.repeats) = (kept.len(), false);
-    } else {
-        kept.extend(rows.iter().enumerate().map(place));
+    let bytes = source.numel() * source.dtype().size();
+    if source.numel() <= GRAIN || parallel::num_threads() == 1 || bytes < LEAST_SLICE * rows.len() {
+        let list = |range: Range<usize>, places: &mut [Place]| {
+            for (to, j) in places.iter_mut().zip(range) {
+                *to = place((j, &rows[j]));
+            }
+        };
+        // SAFETY: indices were checked, so slices lie inside both views.
+        unsafe { slices.copy(&list) };
+        return Ok(());
     }
-    // SAFETY: indices were checked, so slices lie inside both views.
+    // Earlier writes that a later one replaces are left out, so that threads never write one place twice.
+    let mut last = vec![usize::MAX; size as usize];
+    rows.iter().enumerate().for_each(|(j, &row)| last[row as usize] = j);
+    let is_last = |&(j, &row): &(usize, &i64)| last[row as usize] == j;
+    let kept: Vec<Place> = rows.iter().enumerate().filter(is_last).map(place).collect();
+    (slices.count, slices.repeats) = (kept.len(), false);
+    // SAFETY: as above.
     unsafe { slices.copy(&|range, places| places.copy_from_slice(&kept[range])) };
     Ok(())
 }
+
+/// Bytes of a slice from which finding out which slices repeat takes less time than threads save.
+const LEAST_SLICE: usize = 64;
 
 /// Adds slices: `out[:, index[j]] += alpha * source[:, j]`, in the order of `j`.
 ///
@@ -203,6 +225,9 @@ fn add_slices<T: Accumulate>(
         let new = if is_one { new } else { new.mul(factor) };
         put_element(to, 0, get::<T>(to, 0).add(new));
     };
+    if lines.count() == 1 {
+        return rows.iter().enumerate().for_each(|(j, &row)| add([0; 2], j, row));
+    }
     // Along the dimension elements may lie nearer than along the others.
     let is_inner = lines.inner().is_some_and(|[_, from]| from.abs() > source_step.abs());
     parallel::for_range(lines.count(), columns_each(lines.count(), rows.len()), &|range| {
@@ -258,6 +283,13 @@ pub fn index_fill(
     let zeros: SmallVec<[i64; 6]> = SmallVec::from_elem(0, out.ndim());
     for_dtype!(out.dtype(), all, T => {
         let value: T = value.to();
+        if out.numel() == size as usize {
+            for &row in rows.iter() {
+                // SAFETY: a slice is one element, and indices were checked.
+                unsafe { put_element(out.ptr(), row as isize * step, value) };
+            }
+            return Ok(());
+        }
         let slices = Slices {
             to: out.ptr(),
             from: (&raw const value).cast(),

@@ -330,6 +330,33 @@ def test_grid_sample_does_not_read_what_lies_outside() -> None:
     assert (by == 0).all()
 
 
+def test_grid_sample_has_no_gradient_by_places_that_were_moved_to_the_border() -> None:
+    image = torch.arange(12.0).view(1, 1, 3, 4)
+    places = torch.tensor([[[[-1.5, 0.1], [0.1, 1.5], [1.0, -1.0], [0.1, 0.2]]]])
+    by = gradient(
+        lambda p: F.grid_sample(image, p, padding_mode="border", align_corners=True), places
+    )
+    # A step to the right is 1 and one down 4, of two and three steps from -1 to 1.
+    assert by[0, 0].tolist() == [[0, 4], [1.5, 0], [0, 0], [1.5, 4]]
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("outside", ["zeros", "border", "reflection"])
+def test_gradients_of_grid_sample_are_the_same_with_and_without_history(
+    mode: str, outside: str
+) -> None:
+    torch.manual_seed(3)
+    image = torch.randn(2, 3, 4, 5, dtype=torch.float64, requires_grad=True)
+    places = (torch.rand(2, 3, 2, 2, dtype=torch.float64) * 3 - 1.5).requires_grad_()
+    for align in (False, True):
+        out = F.grid_sample(image, places, mode, outside, align)
+        weights = torch.randn_like(out)
+        plain = torch.autograd.grad(out, (image, places), weights, retain_graph=True)
+        again = torch.autograd.grad(out, (image, places), weights, create_graph=True)
+        for a, b in zip(plain, again, strict=True):
+            assert torch.allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
 def test_affine_grids_of_one_element_are_centred() -> None:
     theta = torch.tensor([[[1.0, 0.0, 0.5], [0.0, 2.0, 0.0]]])
     got = F.affine_grid(theta, (1, 1, 1, 3), align_corners=True)

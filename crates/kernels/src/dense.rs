@@ -302,6 +302,9 @@ pub(crate) trait Real:
     fn abs(self) -> Self;
     fn is_nan(self) -> bool;
     fn wide(self) -> f64;
+    fn floor(self) -> Self;
+    /// To the nearest whole number, ties to even.
+    fn round(self) -> Self;
 }
 
 macro_rules! real {
@@ -316,6 +319,8 @@ macro_rules! real {
             #[inline(always)] fn abs(self) -> Self { $t::abs(self) }
             #[inline(always)] fn is_nan(self) -> bool { $t::is_nan(self) }
             #[inline(always)] fn wide(self) -> f64 { self as f64 }
+            #[inline(always)] fn floor(self) -> Self { $t::floor(self) }
+            #[inline(always)] fn round(self) -> Self { $t::round_ties_even(self) }
         }
     )*};
 }

@@ -12,6 +12,7 @@ pub mod dtype;
 pub mod elementwise;
 pub mod error;
 pub mod gemm;
+pub mod grid;
 pub mod histogram;
 pub mod index;
 mod lanes;

@@ -1,26 +1,32 @@
 //! Sampling of images at any places, and grids of places from affine maps.
 //!
-//! Places are relative: -1 and 1 are the ends of a dimension. Everything is made of ops that have derivatives, so
-//! gradients exist in every order; whole parts of places are constants. Not here: resizing (`antialias`).
+//! Places are relative: -1 and 1 are the ends of a dimension. Values and gradients are one kernel each; where derivatives of
+//! gradients may be wanted these are made of ops that have some (`grid_derivative`). Not here: resizing (`antialias`).
 
+use super::grid_derivative;
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::TensorSpec;
 use crate::tensor::shape::list;
-use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor};
+use crate::{DType, Dims, ErrorKind, Result, Tensor};
+use pullback_kernels::grid::{self as kernel, Interpolation, Outside, Sampling};
 use pullback_macros::op;
-use smallvec::SmallVec;
 
 /// The ops of this family.
-pub(crate) static OPS: &[&OpDef] =
-    &[&GRID_SAMPLER, &GRID_SAMPLER2D, &GRID_SAMPLER3D, &AFFINE_GRID_GENERATOR];
+pub(crate) static OPS: &[&OpDef] = &[
+    &GRID_SAMPLER,
+    &GRID_SAMPLER2D,
+    &GRID_SAMPLER3D,
+    &GRID_SAMPLER_BACKWARD,
+    &AFFINE_GRID_GENERATOR,
+];
 
 /// The values of `input` (N, C, *sizes) at the places `grid` (N, *out, d): (N, C, *out). The last dimension of `grid` counts
 /// from the innermost dimension of an image. `interpolation_mode` is 0 (linear), 1 (nearest) or 2 (cubic, of two dimensions);
 /// `padding_mode` says what lies outside: 0 (zeros), 1 (the border) or 2 (reflections). With `align_corners` -1 and 1 are the
 /// centres of the outermost elements, else their outer edges. At whole places the gradient by `grid` is that of the
-/// interval after them; `nearest` has none.
+/// interval after them; where a place is moved to the border, and of `nearest`, it is zero.
 #[op("grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
      function_only, autocast = fp32)]
 impl GridSampler {
@@ -39,8 +45,10 @@ impl GridSampler {
             list(input.shape()),
             list(grid.shape())
         );
-        let sampling = Sampling::new(interpolation_mode, padding_mode, align_corners)?;
-        sampling.apply(input, grid, input.ndim() - 2)
+        if input.ndim() == 4 {
+            return input.grid_sampler_2d(grid, interpolation_mode, padding_mode, align_corners);
+        }
+        input.grid_sampler_3d(grid, interpolation_mode, padding_mode, align_corners)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let mut all = grid_samples(s, &[3, 4]);
@@ -66,17 +74,27 @@ impl GridSampler {
 
 /// [`GridSampler`] of images (N, C, H, W).
 #[op("grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
-     function_only, method = grid_sampler_2d)]
+     function_only, method = grid_sampler_2d, batch = image2)]
 impl GridSampler2d {
-    fn composite(
+    fn cpu(
         input: &Tensor,
         grid: &Tensor,
         interpolation_mode: i64,
         padding_mode: i64,
         align_corners: bool,
     ) -> Result<Tensor> {
-        let sampling = Sampling::new(interpolation_mode, padding_mode, align_corners)?;
-        sampling.apply(input, grid, 2)
+        sample(input, grid, sampling(interpolation_mode, padding_mode, align_corners)?, 2)
+    }
+    fn vjp(
+        grad: &Tensor,
+        input: &Tensor,
+        grid: &Tensor,
+        interpolation_mode: i64,
+        padding_mode: i64,
+        align_corners: bool,
+        needs: [bool; 2],
+    ) -> Result<[Option<Tensor>; 2]> {
+        gradients(grad, [input, grid], (interpolation_mode, padding_mode, align_corners), needs)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         grid_samples(s, &[3, 4])
@@ -92,20 +110,77 @@ impl GridSampler2d {
 
 /// [`GridSampler`] of volumes (N, C, D, H, W).
 #[op("grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
-     function_only, method = grid_sampler_3d)]
+     function_only, method = grid_sampler_3d, batch = image3)]
 impl GridSampler3d {
-    fn composite(
+    fn cpu(
         input: &Tensor,
         grid: &Tensor,
         interpolation_mode: i64,
         padding_mode: i64,
         align_corners: bool,
     ) -> Result<Tensor> {
-        let sampling = Sampling::new(interpolation_mode, padding_mode, align_corners)?;
-        sampling.apply(input, grid, 3)
+        sample(input, grid, sampling(interpolation_mode, padding_mode, align_corners)?, 3)
+    }
+    fn vjp(
+        grad: &Tensor,
+        input: &Tensor,
+        grid: &Tensor,
+        interpolation_mode: i64,
+        padding_mode: i64,
+        align_corners: bool,
+        needs: [bool; 2],
+    ) -> Result<[Option<Tensor>; 2]> {
+        gradients(grad, [input, grid], (interpolation_mode, padding_mode, align_corners), needs)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         grid_samples(s, &[2, 3, 2])
+    }
+}
+
+/// The gradients of [`GridSampler`] by images and places, those that `output_mask` (bits 1, 2) asks for; the others are empty.
+/// They record nothing.
+#[op("_grid_sampler_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, int output_mask) -> (Tensor, Tensor)",
+     internal, not_differentiable, method = grid_sampler_backward)]
+impl GridSamplerBackward {
+    fn cpu(
+        grad_output: &Tensor,
+        input: &Tensor,
+        grid: &Tensor,
+        interpolation_mode: i64,
+        padding_mode: i64,
+        align_corners: bool,
+        output_mask: i64,
+    ) -> Result<[Tensor; 2]> {
+        let sampling = sampling(interpolation_mode, padding_mode, align_corners)?;
+        check(input, grid, sampling, input.ndim().saturating_sub(2))?;
+        let wanted = |bit: i64| output_mask & bit != 0;
+        let room = |like: &Tensor, bit: i64| {
+            Tensor::empty_of(if wanted(bit) { like.shape() } else { &[0] }, like.dtype())
+        };
+        let outputs = [room(input, 1)?, room(grid, 2)?];
+        kernel::grid_sample_backward(
+            wanted(1).then(|| outputs[0].view_mut()).as_mut(),
+            wanted(2).then(|| outputs[1].view_mut()).as_mut(),
+            grad_output.view_ref(),
+            input.view_ref(),
+            grid.view_ref(),
+            sampling,
+        )?;
+        Ok(outputs)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        let call = |out: &[i64], image: &[i64], places: &[i64], mask: i64| {
+            let start = [s.normal(out).into(), s.normal(image).into(), s.normal(places).into()];
+            let call = Sample::new(start).with("interpolation_mode", 0).with("padding_mode", 1);
+            call.with("align_corners", false).with("output_mask", mask)
+        };
+        vec![
+            call(&[1, 2, 2, 1], &[1, 2, 3, 4], &[1, 2, 1, 2], 3),
+            call(&[1, 1, 1, 1, 3], &[1, 1, 2, 2, 2], &[1, 1, 1, 3, 3], 2),
+        ]
     }
 }
 
@@ -204,248 +279,82 @@ fn check_common(input: &Tensor, grid: &Tensor) -> Result<()> {
     Ok(())
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Interpolation {
-    Linear,
-    Nearest,
-    Cubic,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Outside {
-    Zeros,
-    Border,
-    Reflection,
-}
-
-#[derive(Clone, Copy)]
-struct Sampling {
-    interpolation: Interpolation,
-    outside: Outside,
-    align_corners: bool,
-}
-
-/// One of the elements that a place is interpolated from, along one dimension: its index, whether it lies inside, and
-/// its weight (`None`: 1). Each is (N, places).
-#[derive(Clone)]
-struct Tap {
-    index: Tensor,
-    inside: Tensor,
-    weight: Option<Tensor>,
-}
-
-impl Tap {
-    /// The element at a whole place.
-    fn of(at: &Tensor, size: i64, weight: Option<Tensor>) -> Result<Tap> {
-        let last = size - 1;
-        // (What is no place of the image is read at another one, and left out.)
-        let index = at.to_dtype(DType::I64)?.clamp(Some(0.into()), Some(last.into()))?;
-        let not_after = at.le(&Tensor::wrapped(last as f64)?)?;
-        let inside = at.ge(&Tensor::wrapped(0.0)?)?.logical_and(&not_after)?;
-        Ok(Tap { index, inside, weight })
-    }
-}
-
-type Taps = SmallVec<[Tap; 4]>;
-
-impl Sampling {
-    fn new(interpolation: i64, outside: i64, align_corners: bool) -> Result<Sampling> {
-        let interpolation = match interpolation {
-            0 => Interpolation::Linear,
-            1 => Interpolation::Nearest,
-            2 => Interpolation::Cubic,
-            other => bail!(
-                runtime,
-                "grid_sampler(): invalid interpolation_mode: {other} (expected 0, 1 or 2)"
-            ),
-        };
-        let outside = match outside {
-            0 => Outside::Zeros,
-            1 => Outside::Border,
-            2 => Outside::Reflection,
-            other => {
-                bail!(runtime, "grid_sampler(): invalid padding_mode: {other} (expected 0, 1 or 2)")
-            }
-        };
-        Ok(Sampling { interpolation, outside, align_corners })
-    }
-
-    fn check(self, input: &Tensor, grid: &Tensor, rank: usize) -> Result<()> {
-        check_common(input, grid)?;
-        ensure!(
-            input.ndim() == rank + 2 && grid.ndim() == rank + 2,
+/// How to sample, from PyTorch's numbers.
+pub(super) fn sampling(interpolation: i64, outside: i64, align_corners: bool) -> Result<Sampling> {
+    let interpolation = match interpolation {
+        0 => Interpolation::Linear,
+        1 => Interpolation::Nearest,
+        2 => Interpolation::Cubic,
+        other => bail!(
             runtime,
-            "grid_sampler(): expected {}D input and grid with same number of dimensions, but got input with sizes {} and grid with sizes {}",
-            rank + 2,
-            list(input.shape()),
-            list(grid.shape())
-        );
-        ensure!(
-            self.interpolation != Interpolation::Cubic || rank == 2,
-            runtime,
-            "grid_sampler(): bicubic interpolation only supports 4D input"
-        );
-        ensure!(
-            input.dtype().is_floating_point(),
-            not_implemented,
-            "\"grid_sampler_{rank}d_cpu_kernel_impl\" not implemented for '{}'",
-            input.dtype().scalar_name()
-        );
-        ensure!(
-            grid.dtype() == input.dtype(),
-            runtime,
-            "expected scalar type {} but found {}",
-            input.dtype().scalar_name(),
-            grid.dtype().scalar_name()
-        );
-        Ok(())
-    }
-
-    fn apply(self, input: &Tensor, grid: &Tensor, rank: usize) -> Result<Tensor> {
-        self.check(input, grid, rank)?;
-        let dtype = input.dtype();
-        let wide = if dtype == DType::F64 { dtype } else { DType::F32 };
-        let (image, grid) = (input.to_dtype(wide)?.flatten(2, -1)?, grid.to_dtype(wide)?);
-        let sizes = &input.shape()[2..];
-        let mut dims = Vec::with_capacity(rank);
-        for (dim, &size) in sizes.iter().enumerate() {
-            let place = grid.select(-1, (rank - 1 - dim) as i64)?.flatten(1, -1)?;
-            dims.push(self.taps(&self.absolute(&place, size)?, size)?);
-        }
-        let mut shape = Dims::from_slice(&input.shape()[..2]);
-        shape.extend_from_slice(&grid.shape()[1..=rank]);
-        interpolated(&image, sizes, &dims)?.reshape(&shape)?.to_dtype(dtype)
-    }
-
-    /// Places in units of elements, from the first one's centre.
-    fn absolute(self, place: &Tensor, size: i64) -> Result<Tensor> {
-        let size = size as f64;
-        if self.align_corners {
-            return place.plus(1.0)?.times((size - 1.0) / 2.0);
-        }
-        place.plus(1.0)?.times(size / 2.0)?.plus(-0.5)
-    }
-
-    /// Places moved into an image of that size, if the mode does so; NaN goes to the first element.
-    fn moved_inside(self, place: &Tensor, size: i64) -> Result<Tensor> {
-        let place = match self.outside {
-            Outside::Zeros => return Ok(place.clone()),
-            Outside::Border => place.clone(),
-            Outside::Reflection => self.reflected(place, size)?,
-        };
-        let inside = place.clamp(Some(0.0.into()), Some(((size - 1) as f64).into()))?;
-        inside.masked_fill(&inside.detach()?.isnan()?, Scalar::Int(0))
-    }
-
-    /// Places folded back at the ends: the outermost centres, or the outer edges.
-    fn reflected(self, place: &Tensor, size: i64) -> Result<Tensor> {
-        let (low, span) =
-            if self.align_corners { (0.0, (size - 1) as f64) } else { (-0.5, size as f64) };
-        if span == 0.0 {
-            return place
-                .times(0)?
-                .masked_fill(&place.detach()?.isfinite()?.logical_not()?, 0.into());
-        }
-        let way = place.plus(-low)?.abs()?;
-        let folds = way.detach()?.over(span)?.floor()?;
-        let rest = way.sub(&folds.times(span)?)?;
-        let is_odd = folds.remainder_by(Scalar::Int(2))?.ne(&Tensor::wrapped(0)?)?;
-        is_odd.where_self(&rest.minus_from(span)?, &rest)?.plus(low)
-    }
-
-    /// The elements that places (in units of elements) are interpolated from.
-    fn taps(self, place: &Tensor, size: i64) -> Result<Taps> {
-        match self.interpolation {
-            Interpolation::Nearest => {
-                let at = self.moved_inside(&place.detach()?, size)?.round()?;
-                // (A weight of 1, whose gradient by the place is zeros.)
-                let is_wanted = crate::autograd::needs_derivative_of(place);
-                let everywhere = || at.eq(&at)?.logical_or(&at.isnan()?);
-                let weight = is_wanted.then(|| place.masked_fill(&everywhere()?, Scalar::Int(1)));
-                std::iter::once(Tap::of(&at, size, weight.transpose()?)).collect()
-            }
-            Interpolation::Linear => {
-                let place = self.moved_inside(place, size)?;
-                let before = place.detach()?.floor()?;
-                let after = before.plus(1)?;
-                let (near, far) = (after.sub(&place)?, place.sub(&before)?);
-                let taps = [(before, near), (after, far)].into_iter();
-                taps.map(|(at, weight)| Tap::of(&at, size, Some(weight))).collect()
-            }
-            Interpolation::Cubic => {
-                let before = place.detach()?.floor()?;
-                let t = place.sub(&before)?;
-                let mut taps = Taps::new();
-                for (step, weight) in (-1..3).zip(cubic(&t)?) {
-                    let at = self.moved_inside(&before.plus(step)?, size)?;
-                    taps.push(Tap::of(&at, size, Some(weight))?);
-                }
-                Ok(taps)
-            }
-        }
-    }
-}
-
-/// Keys' weights of the elements before and after a place, `t` beyond the second, with his parameter -0.75.
-fn cubic(t: &Tensor) -> Result<[Tensor; 4]> {
-    const A: f64 = -0.75;
-    // Of distances up to 1, and from 1 to 2.
-    let near = |d: &Tensor| d.times(A + 2.0)?.plus(-(A + 3.0))?.mul(d)?.mul(d)?.plus(1.0);
-    let far =
-        |d: &Tensor| d.times(A)?.plus(-5.0 * A)?.mul(d)?.plus(8.0 * A)?.mul(d)?.plus(-4.0 * A);
-    let rest = t.minus_from(1.0)?;
-    Ok([far(&t.plus(1.0)?)?, near(t)?, near(&rest)?, far(&rest.plus(1.0)?)?])
-}
-
-/// The sum over all combinations of taps, of images (N, C, places of the image): (N, C, places).
-fn interpolated(image: &Tensor, sizes: &[i64], dims: &[Taps]) -> Result<Tensor> {
-    // From the outermost dimension on: each combination so far with each tap of the next one.
-    let mut combinations: Vec<Tap> = Vec::new();
-    for (taps, &size) in dims.iter().zip(sizes) {
-        if combinations.is_empty() {
-            combinations.extend(taps.iter().cloned());
-            continue;
-        }
-        let mut next = Vec::with_capacity(combinations.len() * taps.len());
-        for outer in &combinations {
-            for inner in taps {
-                next.push(joined(outer, inner, size)?);
-            }
-        }
-        combinations = next;
-    }
-    let Some((first, rest)) = combinations.split_first() else { return image.zeros_like() };
-    let value = picked(image, first)?;
-    let start = match &first.weight {
-        Some(weight) => value.mul(&weight.unsqueeze(1)?)?,
-        None => value,
+            "grid_sampler(): invalid interpolation_mode: {other} (expected 0, 1 or 2)"
+        ),
     };
-    rest.iter().try_fold(start, |sum, tap| {
-        let value = picked(image, tap)?;
-        match &tap.weight {
-            Some(weight) => sum.addcmul(&value, &weight.unsqueeze(1)?),
-            None => sum.add(&value),
+    let outside = match outside {
+        0 => Outside::Zeros,
+        1 => Outside::Border,
+        2 => Outside::Reflection,
+        other => {
+            bail!(runtime, "grid_sampler(): invalid padding_mode: {other} (expected 0, 1 or 2)")
         }
-    })
-}
-
-/// A tap with one of the next dimension, of `size`.
-fn joined(outer: &Tap, inner: &Tap, size: i64) -> Result<Tap> {
-    let index = outer.index.times(size)?.add(&inner.index)?;
-    let inside = outer.inside.logical_and(&inner.inside)?;
-    let weight = match (&outer.weight, &inner.weight) {
-        (Some(a), Some(b)) => Some(a.mul(b)?),
-        (a, b) => a.clone().or(b.clone()),
     };
-    Ok(Tap { index, inside, weight })
+    Ok(Sampling { interpolation, outside, align_corners })
 }
 
-/// The elements of one tap, zeros outside of the image.
-fn picked(image: &Tensor, tap: &Tap) -> Result<Tensor> {
-    let shape = [image.shape()[0], image.shape()[1], tap.index.shape()[1]];
-    let index = tap.index.unsqueeze(1)?.expand(&shape, false)?;
-    let outside = tap.inside.logical_not()?.unsqueeze(1)?;
-    image.gather(2, &index)?.masked_fill(&outside, Scalar::Int(0))
+fn check(input: &Tensor, grid: &Tensor, sampling: Sampling, rank: usize) -> Result<()> {
+    check_common(input, grid)?;
+    ensure!(
+        input.ndim() == rank + 2 && grid.ndim() == rank + 2,
+        runtime,
+        "grid_sampler(): expected {}D input and grid with same number of dimensions, but got input with sizes {} and grid with sizes {}",
+        rank + 2,
+        list(input.shape()),
+        list(grid.shape())
+    );
+    ensure!(
+        sampling.interpolation != Interpolation::Cubic || rank == 2,
+        runtime,
+        "grid_sampler(): bicubic interpolation only supports 4D input"
+    );
+    ensure!(
+        input.dtype().is_floating_point(),
+        not_implemented,
+        "\"grid_sampler_{rank}d_cpu_kernel_impl\" not implemented for '{}'",
+        input.dtype().scalar_name()
+    );
+    ensure!(
+        grid.dtype() == input.dtype(),
+        runtime,
+        "expected scalar type {} but found {}",
+        input.dtype().scalar_name(),
+        grid.dtype().scalar_name()
+    );
+    Ok(())
+}
+
+fn sample(input: &Tensor, grid: &Tensor, sampling: Sampling, rank: usize) -> Result<Tensor> {
+    check(input, grid, sampling, rank)?;
+    let mut shape = Dims::from_slice(&input.shape()[..2]);
+    shape.extend_from_slice(&grid.shape()[1..=rank]);
+    let out = Tensor::empty_of(&shape, input.dtype())?;
+    kernel::grid_sample(&mut out.view_mut(), input.view_ref(), grid.view_ref(), sampling)?;
+    Ok(out)
+}
+
+fn gradients(
+    grad: &Tensor,
+    [input, grid]: [&Tensor; 2],
+    (interpolation, outside, align_corners): (i64, i64, bool),
+    needs: [bool; 2],
+) -> Result<[Option<Tensor>; 2]> {
+    if crate::autograd::needs_derivatives() {
+        let sampling = sampling(interpolation, outside, align_corners)?;
+        return grid_derivative::gradients(sampling, grad, [input, grid], needs);
+    }
+    let mask = i64::from(needs[0]) + 2 * i64::from(needs[1]);
+    let [by_input, by_grid] =
+        grad.grid_sampler_backward(input, grid, interpolation, outside, align_corners, mask)?;
+    Ok([needs[0].then_some(by_input), needs[1].then_some(by_grid)])
 }
 
 /// Places inside and outside of the image, none of them whole.

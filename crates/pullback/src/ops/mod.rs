@@ -36,6 +36,7 @@ mod embedding;
 mod extreme;
 mod gradient;
 mod grid;
+mod grid_derivative;
 mod hash;
 pub mod histogram;
 mod index;

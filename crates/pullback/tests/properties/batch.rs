@@ -13,10 +13,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const SIZE: i64 = 3;
 
 /// Ops that go through the examples one by one, for some of their arguments at least: places that differ between examples,
-/// fused steps of recurrent networks (whose gradients are made of plain ops), fused gradients of norms (likewise).
-const ONE_BY_ONE: [&str; 41] = [
+/// fused steps of recurrent networks (whose gradients are made of plain ops), fused gradients of norms and grids (likewise).
+const ONE_BY_ONE: [&str; 42] = [
     "_batch_norm_backward",
     "_foreach_norm.Scalar",
+    "_grid_sampler_backward",
     "_group_norm_backward",
     "_gru_layer",
     "_gru_step",

@@ -1,0 +1,375 @@
+//! Sampling of images at any places, `grid_sample`, and its gradients: linear, nearest and cubic interpolation of two or three
+//! dimensions.
+//!
+//! A value is a sum over taps: elements of the image and their weights, products of one factor per dimension. Taps are made
+//! for a block of places at once, a dimension at a time (`axis`), and used for all channels, so that every loop is over
+//! neighbouring places. What lies outside of the image is never read. Gradients by the image are added in the order of the
+//! places within a plane, those by the places are sums over channels in order: the same for any number of threads.
+
+mod axis;
+
+use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, with_output};
+use crate::{Error, Result, StridedMut, StridedRef, parallel};
+use axis::{Axis, Few};
+use smallvec::SmallVec;
+use std::ops::Range;
+
+/// How a value between elements is made of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interpolation {
+    /// The two elements around, along each dimension, by their distance.
+    Linear,
+    /// The nearest element; halfway between two the even one.
+    Nearest,
+    /// The four elements around, by Keys' weights with the parameter -0.75; in two dimensions only.
+    Cubic,
+}
+
+/// What lies outside of an image.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outside {
+    /// Zeros.
+    Zeros,
+    /// The element at the border.
+    Border,
+    /// The image, reflected as often as it takes.
+    Reflection,
+}
+
+/// How an image is sampled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sampling {
+    /// How a value between elements is made of them.
+    pub interpolation: Interpolation,
+    /// What lies outside of the image.
+    pub outside: Outside,
+    /// Whether -1 and 1 are the centres of the outermost elements, not their outer edges.
+    pub align_corners: bool,
+}
+
+impl Sampling {
+    /// Elements along one dimension that a value is made of.
+    fn taps(self) -> usize {
+        match self.interpolation {
+            Interpolation::Linear => 2,
+            Interpolation::Nearest => 1,
+            Interpolation::Cubic => 4,
+        }
+    }
+    /// The derivative of a place in elements by the relative one.
+    fn scale(self, size: usize) -> f64 {
+        (if self.align_corners { size as f64 - 1.0 } else { size as f64 }) / 2.0
+    }
+}
+
+/// Places that taps are made of together.
+const BLOCK: usize = 256;
+/// Sums that are worth a thread of their own.
+const GRAIN: usize = 1 << 15;
+/// Channels whose gradients are made with one making of taps.
+const CHANNELS: usize = 16;
+
+/// Sizes of a call.
+struct Geometry {
+    images: usize,
+    channels: usize,
+    /// The sizes of an image, outermost first.
+    sizes: SmallVec<[usize; 3]>,
+    /// Places per image.
+    places: usize,
+    sampling: Sampling,
+}
+
+impl Geometry {
+    /// Checks the shapes of images (N, C, *sizes) and places (N, *out, rank).
+    fn new(input: &[i64], grid: &[i64], sampling: Sampling) -> Result<Geometry> {
+        let rank = input.len().saturating_sub(2);
+        let fits = matches!(rank, 2 | 3)
+            && grid.len() == rank + 2
+            && grid[0] == input[0]
+            && grid[rank + 1] == rank as i64;
+        if !fits || (rank == 3 && sampling.interpolation == Interpolation::Cubic) {
+            return Err(Error::runtime(format!(
+                "grid_sample(): cannot sample images of shape {input:?} at places of shape {grid:?} by {:?}",
+                sampling.interpolation
+            )));
+        }
+        let sizes: SmallVec<[usize; 3]> = input[2..].iter().map(|&n| n as usize).collect();
+        let places = grid[1..=rank].iter().map(|&n| n as usize).product();
+        if sizes.contains(&0) && places > 0 && input[0] > 0 {
+            return Err(Error::runtime(format!(
+                "grid_sample(): expected images with elements, but got shape {input:?}"
+            )));
+        }
+        let (images, channels) = (input[0] as usize, input[1] as usize);
+        Ok(Geometry { images, channels, sizes, places, sampling })
+    }
+    fn rank(&self) -> usize {
+        self.sizes.len()
+    }
+    /// Elements of a plane.
+    fn plane(&self) -> usize {
+        self.sizes.iter().product()
+    }
+    /// Taps of a place.
+    fn taps(&self) -> usize {
+        self.sampling.taps().pow(self.rank() as u32)
+    }
+    fn output_shape(&self, grid: &[i64]) -> SmallVec<[i64; 5]> {
+        let mut shape = SmallVec::from_slice(&[self.images as i64, self.channels as i64]);
+        shape.extend_from_slice(&grid[1..=self.rank()]);
+        shape
+    }
+    /// Calls `work` with an image and some of its places, a block at most, on several threads.
+    fn for_blocks(&self, work: &(dyn Fn(usize, Range<usize>) + Sync)) {
+        let blocks = self.places.div_ceil(BLOCK);
+        let sums = self.channels * self.taps() * self.places.min(BLOCK);
+        parallel::for_range(self.images * blocks, (GRAIN / sums.max(1)).max(1), &|range| {
+            for at in range {
+                let (image, start) = (at / blocks, at % blocks * BLOCK);
+                work(image, start..self.places.min(start + BLOCK));
+            }
+        });
+    }
+}
+
+/// The taps of a block of places.
+struct Taps<T> {
+    /// Places in the block.
+    count: usize,
+    /// One for each dimension, outermost first.
+    axes: SmallVec<[Axis<T>; 3]>,
+    /// For each tap and place the element's number in its plane, or -1 outside.
+    elements: Few<i64>,
+    weights: Few<T>,
+}
+
+impl<T: Real> Taps<T> {
+    /// The taps of places, of which `grid` holds `rank` numbers each, the innermost dimension's first.
+    fn new(g: &Geometry, grid: &[T]) -> Taps<T> {
+        let (rank, count) = (g.rank(), grid.len() / g.rank());
+        let axis = |(dim, &size): (usize, &usize)| {
+            Axis::new(&grid[rank - 1 - dim..], rank, (count, size), g.sampling)
+        };
+        let axes: SmallVec<[Axis<T>; 3]> = g.sizes.iter().enumerate().map(axis).collect();
+        let all = g.taps() * count;
+        let (mut elements, mut weights) = (Few::from_elem(0, all), Few::from_elem(T::ONE, all));
+        for tap in 0..g.taps() {
+            let range = tap * count..(tap + 1) * count;
+            let (elements, weights) = (&mut elements[range.clone()], &mut weights[range]);
+            for (dim, axis) in axes.iter().enumerate() {
+                let part = part_of(g, tap, dim) * count;
+                let part = part..part + count;
+                extend(elements, &axis.index[part.clone()], g.sizes[dim] as i64);
+                scale(weights, &axis.weight[part]);
+            }
+        }
+        Taps { count, axes, elements, weights }
+    }
+    /// The numbers of the elements of a tap, and their weights.
+    fn tap(&self, tap: usize) -> (&[i64], &[T]) {
+        let range = tap * self.count..(tap + 1) * self.count;
+        (&self.elements[range.clone()], &self.weights[range])
+    }
+}
+
+/// The number along a dimension of a tap, which are counted with the innermost dimension first to change.
+fn part_of(g: &Geometry, tap: usize, dim: usize) -> usize {
+    let each = g.sampling.taps();
+    tap / each.pow((g.rank() - 1 - dim) as u32) % each
+}
+
+crate::multiversion! {
+/// Numbers of elements with one dimension more; -1 stays, and makes -1.
+fn extend(elements: &mut [i64], index: &[i64], size: i64) {
+    for (element, &index) in elements.iter_mut().zip(index) {
+        let inner = *element * size + index;
+        *element = if (*element < 0) | (index < 0) { -1 } else { inner };
+    }
+}
+}
+
+crate::multiversion! {
+fn scale<T: Real>(weights: &mut [T], factors: &[T]) {
+    for (weight, &factor) in weights.iter_mut().zip(factors) {
+        *weight *= factor;
+    }
+}
+}
+
+crate::multiversion! {
+/// `out[i] += plane[elements[i]] * weights[i]`, where -1 is the place of a zero.
+///
+/// The caller promises that the numbers are -1 or those of elements of the plane.
+fn add_tap<T: Real>(out: &mut [T], plane: &[T], elements: &[i64], weights: &[T]) {
+    let n = out.len();
+    let (elements, weights) = (&elements[..n], &weights[..n]);
+    for i in 0..n {
+        let at = elements[i];
+        debug_assert!(at < plane.len() as i64);
+        // SAFETY: not -1, and so an element of the plane by the caller's promise.
+        let value = if at >= 0 { unsafe { *plane.get_unchecked(at as usize) } } else { T::ZERO };
+        out[i] += value * weights[i];
+    }
+}
+}
+
+/// The values of images (N, C, *sizes) at places (N, *out, rank), as (N, C, *out). Places are relative, the innermost
+/// dimension's number first; see [`Sampling`].
+///
+/// # Errors
+/// Shapes that do not fit, cubic interpolation of three dimensions, or a dtype that is not floating.
+pub fn grid_sample(
+    out: &mut StridedMut<'_>,
+    input: StridedRef<'_>,
+    grid: StridedRef<'_>,
+    sampling: Sampling,
+) -> Result<()> {
+    let g = Geometry::new(input.shape(), grid.shape(), sampling)?;
+    expect_shape("output", out.shape(), &g.output_shape(grid.shape()))?;
+    for_compute!(input.dtype(), "grid_sample", T => {
+        let (input, grid) = (load::<T>(input), load::<T>(grid));
+        with_output::<T, _>(out, |out| forward(out, &input, &grid, &g));
+        Ok(())
+    })
+}
+
+fn forward<T: Real>(out: &mut [T], input: &[T], grid: &[T], g: &Geometry) {
+    let (rank, plane) = (g.rank(), g.plane());
+    let out = SharedMut::new(out);
+    g.for_blocks(&|image, range| {
+        let first = image * g.places;
+        let taps = Taps::new(g, &grid[(first + range.start) * rank..(first + range.end) * rank]);
+        for channel in image * g.channels..(image + 1) * g.channels {
+            let start = channel * g.places;
+            // SAFETY: a block of places of a plane, which this task alone writes.
+            let out = unsafe { out.slice(start + range.start..start + range.end) };
+            out.fill(T::ZERO);
+            let plane = &input[channel * plane..(channel + 1) * plane];
+            for tap in 0..g.taps() {
+                let (elements, weights) = taps.tap(tap);
+                add_tap(out, plane, elements, weights);
+            }
+        }
+    });
+}
+
+/// The gradients of [`grid_sample`] by images and by places, those that are asked for.
+///
+/// The gradient by a place that lies on an element is that of the interval behind it; where a place was moved to the border,
+/// and for the nearest element, it is zero.
+///
+/// # Errors
+/// As [`grid_sample`].
+pub fn grid_sample_backward(
+    grad_input: Option<&mut StridedMut<'_>>,
+    grad_grid: Option<&mut StridedMut<'_>>,
+    grad: StridedRef<'_>,
+    input: StridedRef<'_>,
+    grid: StridedRef<'_>,
+    sampling: Sampling,
+) -> Result<()> {
+    let g = Geometry::new(input.shape(), grid.shape(), sampling)?;
+    expect_shape("grad_output", grad.shape(), &g.output_shape(grid.shape()))?;
+    for_compute!(input.dtype(), "grid_sample_backward", T => {
+        let (grad, places) = (load::<T>(grad), load::<T>(grid));
+        if let Some(out) = grad_input {
+            expect_shape("grad_input", out.shape(), input.shape())?;
+            with_output::<T, _>(out, |out| by_input(out, &grad, &places, &g));
+        }
+        if let Some(out) = grad_grid {
+            expect_shape("grad_grid", out.shape(), grid.shape())?;
+            let input = load::<T>(input);
+            with_output::<T, _>(out, |out| by_grid(out, &grad, &input, &places, &g));
+        }
+        Ok(())
+    })
+}
+
+fn by_input<T: Real>(out: &mut [T], grad: &[T], grid: &[T], g: &Geometry) {
+    let (rank, plane) = (g.rank(), g.plane());
+    let groups = g.channels.div_ceil(CHANNELS);
+    let sums = g.places * g.taps() * g.channels.min(CHANNELS);
+    out.fill(T::ZERO);
+    let out = SharedMut::new(out);
+    parallel::for_range(g.images * groups, (GRAIN / sums.max(1)).max(1), &|range| {
+        for at in range {
+            let (image, first) = (at / groups, at % groups * CHANNELS);
+            let channels = first..g.channels.min(first + CHANNELS);
+            for start in (0..g.places).step_by(BLOCK) {
+                let block = start..g.places.min(start + BLOCK);
+                let places = image * g.places + block.start..image * g.places + block.end;
+                let taps = Taps::new(g, &grid[places.start * rank..places.end * rank]);
+                for channel in channels.clone().map(|channel| image * g.channels + channel) {
+                    // SAFETY: a plane, which this task alone writes.
+                    let out = unsafe { out.slice(channel * plane..(channel + 1) * plane) };
+                    let from = channel * g.places;
+                    let grad = &grad[from + block.start..from + block.end];
+                    for tap in 0..g.taps() {
+                        let (elements, weights) = taps.tap(tap);
+                        spread_tap(out, grad, elements, weights);
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// `plane[elements[i]] += grad[i] * weights[i]`, but for the elements -1.
+fn spread_tap<T: Real>(plane: &mut [T], grad: &[T], elements: &[i64], weights: &[T]) {
+    for ((&grad, &at), &weight) in grad.iter().zip(elements).zip(weights) {
+        if at >= 0 {
+            plane[at as usize] += grad * weight;
+        }
+    }
+}
+
+fn by_grid<T: Real>(out: &mut [T], grad: &[T], input: &[T], grid: &[T], g: &Geometry) {
+    if g.sampling.interpolation == Interpolation::Nearest {
+        return out.fill(T::ZERO);
+    }
+    let (rank, plane) = (g.rank(), g.plane());
+    let out = SharedMut::new(out);
+    g.for_blocks(&|image, range| {
+        let first = image * g.places;
+        let places = (first + range.start) * rank..(first + range.end) * rank;
+        let taps = Taps::new(g, &grid[places.clone()]);
+        // SAFETY: the gradients of a block of places, which this task alone writes.
+        let out = unsafe { out.slice(places) };
+        out.fill(T::ZERO);
+        let mut sum = vec![T::ZERO; range.len()];
+        for tap in 0..g.taps() {
+            sum.fill(T::ZERO);
+            let (elements, _) = taps.tap(tap);
+            for channel in image * g.channels..(image + 1) * g.channels {
+                let grad = &grad[channel * g.places..][range.clone()];
+                add_tap(&mut sum, &input[channel * plane..(channel + 1) * plane], elements, grad);
+            }
+            for dim in 0..rank {
+                add_slope(&mut out[rank - 1 - dim..], &sum, &taps, (tap, dim), g);
+            }
+        }
+        for (dim, &size) in g.sizes.iter().enumerate() {
+            let factor = T::of(g.sampling.scale(size));
+            out[rank - 1 - dim..].iter_mut().step_by(rank).for_each(|value| *value *= factor);
+        }
+    });
+}
+
+/// Adds a tap's sums times the derivative of its weight by the place along a dimension to every `rank`-th number of `out`.
+fn add_slope<T: Real>(
+    out: &mut [T],
+    sum: &[T],
+    taps: &Taps<T>,
+    (tap, dim): (usize, usize),
+    g: &Geometry,
+) {
+    for (i, (out, &sum)) in out.iter_mut().step_by(g.rank()).zip(sum).enumerate() {
+        let mut slope = T::ONE;
+        for (other, axis) in taps.axes.iter().enumerate() {
+            let at = part_of(g, tap, other) * taps.count + i;
+            slope *= if other == dim { axis.slope[at] } else { axis.weight[at] };
+        }
+        *out += sum * slope;
+    }
+}

@@ -4,8 +4,9 @@
 //! LU with partial pivoting is our own up to 64 x 64 (`lu`), and so are QR and Cholesky of several small real matrices
 //! (`small`), QR of middling and of complex matrices (`reflection`, `householder`), eigenvalues of symmetric ones
 //! (`symmetric`) and singular values (`singular`); everything else is `faer`, one thread per matrix; the batch is split over threads, so results do not depend on them. Views are (*, m, n) with
-//! any strides; an error names the first batch element that failed.
+//! any strides; an error names the first batch element that failed. `cross` has products of vectors of any dtype.
 
+mod cross;
 mod decomposition;
 mod householder;
 mod lu;
@@ -14,6 +15,7 @@ mod singular;
 mod small;
 mod symmetric;
 
+pub use cross::cross;
 pub use decomposition::{cholesky, eigh, qr, svd};
 pub use lu::{det, inv, slogdet, solve};
 

@@ -588,3 +588,43 @@ fn failures_have_a_code_or_are_named() {
         "linalg.inv: Expected a floating point or complex tensor as input. Got Int"
     );
 }
+
+#[test]
+fn cross_products_are_those_of_their_components() {
+    let mut rng = Rng(17);
+    let dtypes = [
+        DType::F32,
+        DType::F64,
+        DType::F16,
+        DType::BF16,
+        DType::C64,
+        DType::C128,
+        DType::I64,
+        DType::I8,
+        DType::U8,
+    ];
+    for round in 0..180 {
+        let dtype = dtypes[round % dtypes.len()];
+        let mut shape: Vec<i64> = (0..=rng.below(3)).map(|_| rng.below(6)).collect();
+        let dim = rng.below(shape.len() as i64) as usize;
+        shape[dim] = 3;
+        let (a, b) = (rng.tensor(dtype, &shape), rng.tensor(dtype, &shape));
+        let mut out = rng.tensor(dtype, &shape);
+        linalg::cross(&mut out.view_mut(), a.view(), b.view(), dim).unwrap();
+        let inner: usize = shape[dim + 1..].iter().product::<i64>() as usize;
+        let (x, y) = (a.values(), b.values());
+        let expected: Vec<C128> = (0..x.len())
+            .map(|at| {
+                let (own, first) = (at / inner % 3, at - at / inner % 3 * inner);
+                let (next, last) = (first + (own + 1) % 3 * inner, first + (own + 2) % 3 * inner);
+                x[next] * y[last] - x[last] * y[next]
+            })
+            .collect();
+        out.assert_close(&expected, &format!("{dtype:?} {shape:?} {dim}"));
+    }
+    let bools = rng.dense(DType::Bool, &[3]);
+    let mut out = rng.dense(DType::Bool, &[3]);
+    assert!(linalg::cross(&mut out.view_mut(), bools.view(), bools.view(), 0).is_err());
+    let (pair, mut two) = (rng.dense(DType::F32, &[2]), rng.dense(DType::F32, &[2]));
+    assert!(linalg::cross(&mut two.view_mut(), pair.view(), pair.view(), 0).is_err());
+}

@@ -6,6 +6,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::promote::{promote_types, result_type};
 use crate::tensor::shape::{broadcast_shapes, wrap_dim, wrap_own_dim};
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor};
+use pullback_kernels::linalg;
 use pullback_macros::op;
 use std::sync::atomic::AtomicBool;
 
@@ -25,12 +26,8 @@ impl LinalgCross {
         let shape = cross_shape(self_, other, dim)?;
         let out = Tensor::empty_of(&shape, self_.dtype())?;
         let (a, b) = (self_.expand(&shape, false)?, other.expand(&shape, false)?);
-        for i in 0..3 {
-            let (next, last) = ((i + 1) % 3, (i + 2) % 3);
-            let part = out.select(dim, i)?;
-            a.select(dim, next)?.mul_out(&b.select(dim, last)?, &[&part])?;
-            part.addcmul__with(&a.select(dim, last)?, &b.select(dim, next)?, Scalar::Int(-1))?;
-        }
+        let dim = wrap_own_dim(dim, shape.len())?;
+        linalg::cross(&mut out.view_mut(), a.view_ref(), b.view_ref(), dim)?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, other: &Tensor, dim: i64) -> Result<Tensor> {

@@ -3,7 +3,7 @@
 
 use super::dense::{Map2, Map3, Wide, Width, run1, run2, run3};
 use super::drive::drive_raw;
-use super::math::{ComplexNumber, Math};
+use super::math::{ComplexNumber, Math, Real};
 use super::number::{Number, Ordered};
 use crate::{Bool, C64, C128, DType, Element, Error, Iter, Result, Scalar};
 use std::marker::PhantomData;
@@ -211,5 +211,38 @@ pub fn addcmul(iter: &mut Iter, value: Scalar) -> Result<()> {
 pub fn addcdiv(iter: &mut Iter, value: Scalar) -> Result<()> {
     compute!(iter.input_dtype(0), "addcdiv_cpu_out", [float complex], T => {
         run3::<Addcdiv<T>>(iter, value.to::<T>())
+    })
+}
+
+/// Where `logit` has a derivative, and what it is elsewhere.
+#[derive(Clone, Copy)]
+struct Slope<T> {
+    low: T,
+    high: T,
+    beyond: T,
+}
+map!(LogitBackward<T: Real>[p => Slope<T>](grad: T, x: T) -> T {
+    let slope = grad.over(x.times(x.negative().plus(T::one())));
+    if (x < p.low) | (x > p.high) { p.beyond } else { slope }
+});
+/// `grad / (x (1 - x))`; 0 where `x` is not in `eps..=1 - eps`, NaN outside of `0..=1` if no `eps` limits it.
+pub fn logit_backward(iter: &mut Iter, eps: Option<f64>) -> Result<()> {
+    let eps = eps.filter(|&eps| eps >= 0.0);
+    let low = eps.unwrap_or(0.0);
+    let beyond = if eps.is_some() { 0.0 } else { f64::NAN };
+    compute!(iter.input_dtype(0), "logit_backward_cpu", [float], T => {
+        let limits = Slope { low: T::of(low), high: T::of(1.0 - low), beyond: T::of(beyond) };
+        run2::<LogitBackward<T>>(iter, limits)
+    })
+}
+
+map!(RenormFactor<T: Real>[limit => T](norm: T) -> T {
+    let factor = limit.over(norm.plus(T::of(1e-7)));
+    if norm > limit { factor } else { T::one() }
+});
+/// `limit / (norm + 1e-7)` of norms above the limit, 1 of the others, for `renorm`.
+pub fn renorm_factor(iter: &mut Iter, limit: f64) -> Result<()> {
+    compute!(iter.input_dtype(0), "renorm_scale_factor_cpu", [float], T => {
+        run1::<RenormFactor<T>>(iter, T::of(limit))
     })
 }

@@ -5,10 +5,11 @@ use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::wrap_dim;
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
+use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub(crate) static OPS: &[&OpDef] = &[&DIST, &RENORM];
+pub(crate) static OPS: &[&OpDef] = &[&DIST, &RENORM, &RENORM_FACTOR];
 
 fn check_float(name: &str, t: &Tensor) -> Result<()> {
     ensure!(
@@ -72,10 +73,7 @@ impl Renorm {
         let is_half = matches!(self_.dtype(), DType::F16 | DType::BF16);
         let dtype = is_half.then_some(DType::F32);
         let norm = self_.linalg_vector_norm_with(p, Some(&others), true, dtype)?;
-        // (Added to so that nothing is divided by zero, and no slice ends above the limit by rounding.)
-        let limit = Tensor::wrapped(limit)?;
-        let factor = limit.div(&norm.plus(1e-7)?)?;
-        let factor = norm.gt(&limit)?.where_self(&factor, &Tensor::wrapped(1.0)?)?;
+        let factor = norm.renorm_factor(limit)?;
         self_.mul(&factor.to_dtype(self_.dtype().to_real())?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -116,6 +114,32 @@ impl Renorm {
             bad(of(s.normal(&[3]), one, 0, one), "input needs at least 2 dimensions, got 1"),
             InvalidSample::new(of(s.normal(&[2, 3]), one, 2, one), index, "out of range"),
             InvalidSample::new(whole, refused, "should be either floating point or complex"),
+        ]
+    }
+}
+
+/// What slices of norm `self` are multiplied by so that their norm is at most `maxnorm`: 1 where it is, else
+/// `maxnorm / (self + 1e-7)` (added to so that no slice ends above the limit by rounding).
+#[op("_renorm_factor(Tensor self, float maxnorm) -> Tensor", internal, meta = float, method = renorm_factor, batch = pointwise,
+     jvp = elementwise)]
+impl RenormFactor {
+    fn cpu(iter: &mut Iter, maxnorm: f64) -> pullback_kernels::Result<()> {
+        elementwise::renorm_factor(iter, maxnorm)
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor, maxnorm: f64) -> Result<Tensor> {
+        let slope = result.div(&self_.plus(1e-7)?)?.neg()?;
+        let is_within = self_.gt(&Tensor::wrapped(maxnorm)?)?.logical_not()?;
+        grad.mul(&slope.masked_fill(&is_within, Scalar::Int(0))?)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        let sample = |t: Tensor, limit: f64| Sample::of(t).with("maxnorm", limit);
+        vec![
+            sample(s.uniform(&[2, 3], 0.1, 0.9), 2.0),
+            sample(s.uniform(&[3], 1.1, 3.0), 1.0),
+            sample(s.positive(&[]), 0.0),
         ]
     }
 }

@@ -22,6 +22,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &SPECIAL_NDTRI,
     &SPECIAL_ENTR,
     &LOGIT,
+    &LOGIT_BACKWARD,
     &SINC,
     &SPECIAL_XLOG1PY,
     &SPECIAL_XLOG1PY_OF,
@@ -105,6 +106,9 @@ impl Logit {
         elementwise::logit(iter, eps)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, eps: Option<f64>) -> Result<Tensor> {
+        if !crate::autograd::needs_derivatives() {
+            return grad.logit_backward(self_, eps);
+        }
         let eps = eps.filter(|&eps| eps >= 0.0);
         let low = eps.unwrap_or(0.0);
         let outside = self_
@@ -119,6 +123,24 @@ impl Logit {
         out.push(spread(&[5]).with("eps", 0.15));
         out.push(Sample::of(s.uniform(&[2, 2], 0.2, 0.8)).with("eps", -1.0));
         out
+    }
+}
+
+/// The gradient of `logit`. It records nothing.
+#[op("_logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor", internal, not_differentiable, meta = broadcast,
+     batch = pointwise, method = logit_backward)]
+impl LogitBackward {
+    fn cpu(iter: &mut Iter, eps: Option<f64>) -> pullback_kernels::Result<()> {
+        elementwise::logit_backward(iter, eps)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        let pair = |shape: &[i64]| {
+            Sample::new([s.normal(shape).into(), s.uniform(shape, 0.1, 0.9).into()])
+        };
+        vec![pair(&[2, 3]), pair(&[4]).with("eps", 0.3), pair(&[])]
     }
 }
 

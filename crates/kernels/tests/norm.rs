@@ -320,6 +320,22 @@ fn group_norm_equals_the_naive_twin() {
 }
 
 #[test]
+fn statistics_of_another_number_of_groups_are_refused() {
+    let mut rng = Rng(21);
+    let x = rng.tensor(DType::F32, &[1, 3, 2]);
+    let (few, many) = (rng.tensor(DType::F32, &[1]), rng.tensor(DType::F32, &[1, 3]));
+    for (mean, rstd) in [(&few, &many), (&many, &few)] {
+        let mut out = rng.tensor(DType::F32, &[1, 3, 2]);
+        let mut out = out.view_mut();
+        let (mean, rstd) = (mean.view(), rstd.view());
+        let (grad_x, none) = (Some(&mut out), None);
+        let refused =
+            norm::group_norm_backward(grad_x, none, None, x.view(), x.view(), mean, rstd, None, 3);
+        assert!(refused.unwrap_err().message().contains("one number for each of 3 groups"));
+    }
+}
+
+#[test]
 fn batch_norm_equals_the_naive_twin() {
     let mut rng = Rng(4);
     for dtype in DTYPES {

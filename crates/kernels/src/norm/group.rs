@@ -144,6 +144,15 @@ pub fn group_norm_backward(
 ) -> Result<()> {
     let s = Shape::of(x.shape(), groups)?;
     expect_shape("grad_output", grad.shape(), x.shape())?;
+    for (name, view) in [("mean", &mean), ("rstd", &rstd)] {
+        if view.numel() != s.batch * groups {
+            return Err(Error::runtime(format!(
+                "Expected {name} to have one number for each of {groups} groups of {} examples, but got shape {:?}",
+                s.batch,
+                view.shape()
+            )));
+        }
+    }
     for_compute!(x.dtype(), "GroupNormBackwardKernelImpl", T => {
         let w = load_optional::<T>("weight", weight, s.channels)?;
         let (grad, x, mean, rstd) = (load::<T>(grad), load::<T>(x), load::<T>(mean), load::<T>(rstd));

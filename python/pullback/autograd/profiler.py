@@ -6,6 +6,7 @@ left; :class:`record_function` names a part of a program. The events are in ``pr
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import os
@@ -14,8 +15,8 @@ import sys
 import tempfile
 import uuid
 import warnings
-from collections.abc import Callable, Iterable
-from contextlib import ContextDecorator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ContextDecorator, contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from .. import _C
@@ -64,6 +65,18 @@ def _usable_device(use_device: str | None) -> str | None:
         name = str(use_device).upper()
         warnings.warn(f"{name} is not available, disabling {name} profiling", stacklevel=3)
     return None
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Makes many objects that all stay: to look for garbage among them took most of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class profile:
@@ -214,7 +227,8 @@ class profile:
         if self._function_events is None:
             if not self._is_finished:
                 return self._list([])
-            self._function_events = self._read()
+            with _without_collection():
+                self._function_events = self._read()
         return self._function_events
 
     def _list(self, events: Iterable[Any]) -> EventList:

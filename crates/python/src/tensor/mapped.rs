@@ -42,8 +42,14 @@ pub(super) fn over(map: &Bound<'_, PyAny>, filename: Option<String>) -> PyResult
     unsafe { Storage::foreign(address as *mut u8, length, Keeper::new(keeper)) }.map_err(raise)
 }
 
-/// What file a storage shows: `None` if it shows none, `Some(None)` if privately.
-pub(super) fn file_of(storage: &Storage) -> Option<Option<String>> {
+/// Whether a storage shows a file.
+pub(super) fn shows_file(storage: &Storage) -> bool {
     let files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
-    files.get(&(storage.data_ptr() as usize)).cloned()
+    files.contains_key(&(storage.data_ptr() as usize))
+}
+
+/// The file that a storage shows, unless its writes stay private.
+pub(super) fn filename(storage: &Storage) -> Option<String> {
+    let files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    files.get(&(storage.data_ptr() as usize)).cloned().flatten()
 }

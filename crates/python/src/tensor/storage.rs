@@ -443,7 +443,7 @@ impl PyStorage {
     }
     /// Whether it shows a file. Other memory is never shared between processes: workers get copies.
     fn is_shared(&self) -> bool {
-        super::mapped::file_of(&self.0).is_some()
+        super::mapped::shows_file(&self.0)
     }
     fn share_memory_<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
         slf.clone()
@@ -451,7 +451,7 @@ impl PyStorage {
     /// The file whose bytes these are, if others see them too.
     #[getter]
     fn filename(&self) -> Option<String> {
-        super::mapped::file_of(&self.0).flatten()
+        super::mapped::filename(&self.0)
     }
     /// A storage over a file, through a map of the module `mmap`.
     #[staticmethod]

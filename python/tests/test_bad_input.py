@@ -538,6 +538,7 @@ def check_out_sharing(entry: dict[str, Any]) -> bool:
 # Random tensors rarely are what they take; what they share is asked elsewhere.
 NOT_REACHED = {
     "_coalesced_",
+    "_conj_copy",
     "_fused_adam_",
     "_fused_adamw_",
     "_fused_sgd_",

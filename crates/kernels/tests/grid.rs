@@ -53,7 +53,7 @@ fn moved(place: f64, size: i64, sampling: Sampling) -> f64 {
 fn taps(relative: f64, size: i64, sampling: Sampling) -> Vec<(f64, f64)> {
     let n = size as f64;
     let place = if sampling.align_corners {
-        (relative + 1.0) / 2.0 * (n - 1.0)
+        f64::midpoint(relative, 1.0) * (n - 1.0)
     } else {
         ((relative + 1.0) * n - 1.0) / 2.0
     };

@@ -169,6 +169,7 @@ impl SparseOf {
         blocksize: Option<&[i64]>,
         dense_dim: Option<i64>,
     ) -> Result<Tensor> {
+        check_arguments(layout, blocksize)?;
         let layout = layout.unwrap_or(Layout::SparseCoo);
         let ndim = self_.ndim() as i64;
         let sparse = match sparse_dim {

@@ -209,6 +209,24 @@ fn a_base_may_have_a_bit_of_its_own() -> Result<()> {
 }
 
 #[test]
+fn pairs_of_a_base_s_numbers_are_written_through_a_conjugate() -> Result<()> {
+    // The base's first element lies between two pairs of its memory.
+    let memory = Tensor::from_slice(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0], &[6])?;
+    let rest = memory.narrow(0, 1, 5)?.detach()?;
+    let factor = numbers(&[(2.0, 0.0), (0.0, 1.0)]).with_grad()?;
+    let pairs = rest.narrow(0, 1, 4)?.view(&[2, 2])?.view_as_complex()?;
+    // conj(2 - 3i) stays 2 - 3i times 2; 4 - 5i times i is 5 + 4i, of which 5 - 4i is kept.
+    pairs.conj()?.mul_(&factor)?;
+    assert_eq!(rest.to_vec::<f64>()?, [1.0, 4.0, 6.0, 5.0, -4.0]);
+    let weights = Tensor::from_slice(&[0.0, 1.0, 2.0, 3.0, 4.0], &[5])?;
+    let total = rest.mul(&weights)?.sum()?;
+    let grads = autograd::grad(&[&total], &[&factor], &[None], Options::default())?;
+    // d(re)/df and d(-im)/df of (re - i im) f: (1 re + 2 im) + i (1 im - 2 re), and so on.
+    shows(grads[0].as_ref().unwrap(), &[(2.0 + 6.0, 3.0 - 4.0), (12.0 + 20.0, 15.0 - 16.0)]);
+    Ok(())
+}
+
+#[test]
 fn views_of_conjugates_are_made_again_of_other_tensors() -> Result<()> {
     let x = numbers(&[(1.0, 2.0), (3.0, -4.0)]);
     let view = x.conj()?.narrow(0, 1, 1)?;

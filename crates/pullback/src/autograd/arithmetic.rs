@@ -103,6 +103,10 @@ pub(super) fn conj(t: &Tensor) -> Result<Tensor> {
 pub(super) fn conj_view(t: &Tensor) -> Result<Tensor> {
     t.conj_view()
 }
+/// Conjugates in memory.
+pub(super) fn resolve_conj(t: &Tensor) -> Result<Tensor> {
+    t.resolve_conj()
+}
 /// A view of the negatives.
 pub(super) fn neg_view(t: &Tensor) -> Result<Tensor> {
     t.neg_view()

@@ -360,6 +360,10 @@ impl Window {
     /// Those elements of `whole`, which lies in memory as the base does, as the view shows them: a view of `whole`. Where
     /// parts are counted, `whole` has a conj bit if the base has one.
     pub(super) fn show(&self, whole: &Tensor) -> Result<Tensor> {
+        self.as_seen(self.elements(whole)?)
+    }
+    /// The same, but for pairs, which are left as real numbers: they need not lie where complex ones can.
+    fn elements(&self, whole: &Tensor) -> Result<Tensor> {
         let mut seen = whole.clone();
         if self.parts_of_conj {
             seen = arithmetic::conj_view(&seen)?;
@@ -368,16 +372,33 @@ impl Window {
             seen = arithmetic::view_as_real(&seen)?;
         }
         seen = arithmetic::as_strided(&seen, &self.shape, &self.strides, self.offset)?;
+        if self.shows_pairs { Ok(seen) } else { self.turn(seen) }
+    }
+    /// Such elements as the view shows them.
+    fn as_seen(&self, elements: Tensor) -> Result<Tensor> {
         if self.shows_pairs {
-            seen = arithmetic::view_as_complex(&seen)?;
+            self.turn(arithmetic::view_as_complex(&elements)?)
+        } else {
+            Ok(elements)
         }
+    }
+    /// The other way: what the view shows as such elements.
+    fn as_kept(&self, seen: Tensor) -> Result<Tensor> {
+        if !self.shows_pairs {
+            return Ok(seen);
+        }
+        let turned = self.turn(arithmetic::to_dtype(&seen, seen.dtype().to_complex())?)?;
+        arithmetic::view_as_real(&arithmetic::resolve_conj(&turned)?)
+    }
+    /// What the base shows as the view shows it, and back.
+    fn turn(&self, mut shown: Tensor) -> Result<Tensor> {
         if self.turned & Flag::CONJ != 0 {
-            seen = arithmetic::conj_view(&seen)?;
+            shown = arithmetic::conj_view(&shown)?;
         }
         if self.turned & Flag::NEG != 0 {
-            seen = arithmetic::neg_view(&seen)?;
+            shown = arithmetic::neg_view(&shown)?;
         }
-        Ok(seen)
+        Ok(shown)
     }
 }
 
@@ -392,6 +413,17 @@ struct CopySlices {
     base_strides: Dims,
     /// The node of the write, or which backward freed it.
     inner: Mutex<std::result::Result<Node, Site>>,
+}
+
+impl CopySlices {
+    /// A part of the base's gradient as the view shows it.
+    fn as_seen(&self, part: Tensor) -> Result<Tensor> {
+        if self.replay.is_some() { Ok(part) } else { self.window.as_seen(part) }
+    }
+    /// The other way.
+    fn as_kept(&self, seen: Tensor) -> Result<Tensor> {
+        if self.replay.is_some() { Ok(seen) } else { self.window.as_kept(seen) }
+    }
 }
 
 impl Backward for CopySlices {
@@ -423,11 +455,11 @@ impl Backward for CopySlices {
         }
         let part_of = |whole: &Tensor| match &self.replay {
             Some(replay) => replay.run(whole),
-            None => self.window.show(whole),
+            None => self.window.elements(whole),
         };
         let mut slice = part_of(&result)?;
         let mut input = Grads::new();
-        input.push(Some(arithmetic::clone(&slice)?));
+        input.push(Some(self.as_seen(arithmetic::clone(&slice)?)?));
         let edges = node.next_edges();
         let wanted = |i: usize| edges.get(i).is_some_and(Edge::is_valid);
         let inner_out = inner.apply(input, &wanted)?;
@@ -443,7 +475,7 @@ impl Backward for CopySlices {
                     slice = part_of(&result)?;
                 }
                 match grad.filter(|_| check_writable(&slice).is_ok()) {
-                    Some(g) => arithmetic::copy_in_place(&slice, &g)?,
+                    Some(g) => arithmetic::copy_in_place(&slice, &self.as_kept(g)?)?,
                     None => arithmetic::zero_in_place(&slice)?,
                 }
                 out[0] = Some(result.clone());

@@ -164,7 +164,8 @@ fn histories_made_again_of_ops_have_their_nodes_and_the_same_gradients() {
         // Parts of complex numbers are chosen, by strides, from pairs that are no matter of strides.
         let is_whole = plain.dtype() == x.dtype() || plain.dtype().is_complex();
         let is_pairs = !is_whole && plain.ndim() > x.ndim();
-        let strided = if plain.dtype() == x.dtype() || !is_whole && !is_pairs {
+        let is_turned = plain.is_conj() || plain.is_neg();
+        let strided = if !is_turned && (plain.dtype() == x.dtype() || !is_whole && !is_pairs) {
             "AsStridedBackward0"
         } else {
             &name

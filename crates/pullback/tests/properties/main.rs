@@ -135,7 +135,8 @@ fn function_of(def: &'static OpDef, values: &[Value]) -> Result<Vec<Tensor>> {
 
 /// A copy in the same kind of memory: with gaps if the tensor has them.
 fn copy_of(t: &Tensor) -> Result<Tensor> {
-    if t.requires_grad() || t.is_contiguous() { t.clone_tensor(None) } else { spread(t) }
+    let is_data = !t.requires_grad() && t.tangent()?.is_none();
+    if is_data && !t.is_contiguous() { spread(t) } else { t.clone_tensor(None) }
 }
 
 /// Whether the elements of the result are whatever its memory held before.

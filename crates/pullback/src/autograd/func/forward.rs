@@ -45,10 +45,10 @@ pub fn jvp(
 /// # Errors
 /// Those of `f`; `RuntimeError` for dtypes without derivative. The function gives a `RuntimeError` for tangents of another
 /// shape or dtype.
-pub fn linearize(
-    f: impl FnOnce(&Tensor) -> Result<Tensor>,
+pub fn linearize<F: FnOnce(&Tensor) -> Result<Tensor>>(
+    f: F,
     x: &Tensor,
-) -> Result<(Tensor, impl Fn(&Tensor) -> Result<Tensor>)> {
+) -> Result<(Tensor, impl Fn(&Tensor) -> Result<Tensor> + use<F>)> {
     let (point, output) = Point::run(&[x], None, |at| f(at[0]))?;
     let value = point.show(output.clone())?;
     let like = x.clone();

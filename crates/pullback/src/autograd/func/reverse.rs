@@ -146,10 +146,10 @@ pub fn grads_and_value(
 ///
 /// # Errors
 /// Those of `f`; `RuntimeError` for dtypes without derivative. The function gives a `RuntimeError` if shapes differ.
-pub fn vjp(
-    f: impl FnOnce(&Tensor) -> Result<Tensor>,
+pub fn vjp<F: FnOnce(&Tensor) -> Result<Tensor>>(
+    f: F,
     x: &Tensor,
-) -> Result<(Tensor, impl Fn(&Tensor) -> Result<Tensor>)> {
+) -> Result<(Tensor, impl Fn(&Tensor) -> Result<Tensor> + use<F>)> {
     let (point, output) = Point::run(&[x], None, |at| f(at[0]))?;
     let value = point.show(output.clone())?;
     let pull = move |v: &Tensor| point.show(point.pull(&output, Some(v))?.remove(0));

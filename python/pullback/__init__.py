@@ -210,29 +210,39 @@ legacy_contiguous_format = _C.contiguous_format
 newaxis = None
 
 
+def _ask(input: Any, question: str) -> _bool:
+    """What a tensor, or what stands for one, answers."""
+    method = getattr(input, question, None)
+    if method is None:
+        kind = type(input).__name__
+        raise TypeError(f"{question}(): argument 'input' (position 1) must be Tensor, not {kind}")
+    answer: _bool = method()
+    return answer
+
+
 def is_floating_point(input: Tensor) -> _bool:
     """Whether the dtype is a floating-point one."""
-    return input.is_floating_point()
+    return _ask(input, "is_floating_point")
 
 
 def is_complex(input: Tensor) -> _bool:
     """Whether the dtype is complex."""
-    return input.is_complex()
+    return _ask(input, "is_complex")
 
 
 def is_conj(input: Tensor) -> _bool:
     """Whether the tensor shows the conjugates of what its memory holds, as ``conj()`` gives."""
-    return input.is_conj()
+    return _ask(input, "is_conj")
 
 
 def is_neg(input: Tensor) -> _bool:
     """Whether the tensor shows the negatives of what its memory holds."""
-    return input.is_neg()
+    return _ask(input, "is_neg")
 
 
 def is_inference(input: Tensor) -> _bool:
     """Whether the tensor was made in inference mode."""
-    return input.is_inference()
+    return _ask(input, "is_inference")
 
 
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import gzip
 import json
+import re
 import sys
 import threading
 from pathlib import Path
@@ -603,3 +604,11 @@ def test_events_keep_no_tensor_alive() -> None:
     assert len(names(prof)) == 50
     # (What is noted of tensors does not keep them alive.)
     assert torch.memory.live_bytes() - before < 4 * 4000
+
+
+def test_a_trace_that_cannot_be_written_names_its_path(tmp_path: Path) -> None:
+    with torch.autograd.profiler.profile() as profile:
+        torch.ones(2) + 1
+    missing = str(tmp_path / "none" / "trace.json")
+    with pytest.raises(FileNotFoundError, match=re.escape(missing)):
+        profile.export_chrome_trace(missing)

@@ -406,3 +406,13 @@ def test_what_is_no_index_and_no_value_is_refused() -> None:
     with pytest.raises(TypeError, match=r"can't assign a numpy\.ndarray to a torch\.FloatTensor"):
         x[:] = np.ones(3)
     assert x.tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "question", ["is_floating_point", "is_complex", "is_conj", "is_neg", "is_inference"]
+)
+def test_questions_about_what_is_no_tensor_are_refused(question: str) -> None:
+    ask = getattr(torch, question)
+    assert ask(torch.ones(2)) is (question == "is_floating_point")
+    with pytest.raises(TypeError, match=rf"{question}\(\): .*must be Tensor, not int"):
+        ask(1)

@@ -139,7 +139,9 @@ impl ProfilerResult {
             self.0.write_trace_with(&mut out, &metadata)?;
             out.flush()
         })
-        .map_err(PyErr::from)
+        .map_err(|error: std::io::Error| {
+            PyErr::from(std::io::Error::new(error.kind(), format!("{error}: '{path}'")))
+        })
     }
 }
 

@@ -245,6 +245,7 @@ fn traits(op: &Op<'_>) -> TokenStream {
         ("resizes_self", "RESIZES_SELF"),
         ("fills_out", "FILLS_OUT"),
         ("unresolved", "UNRESOLVED"),
+        ("across_devices", "ACROSS_DEVICES"),
     ] {
         if op.has(word) {
             flags.push(flag);

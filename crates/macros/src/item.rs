@@ -55,6 +55,7 @@ const WORDS: &[&str] = &[
     "resizes_self",
     "fills_out",
     "unresolved",
+    "across_devices",
     "apart",
     "separate",
     "not_differentiable",

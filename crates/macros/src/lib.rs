@@ -40,6 +40,7 @@ use syn::parse_macro_input;
 /// | `writes_one_value` | the in-place form writes the same everywhere: elements of `self` may share memory |
 /// | `fills_out` | a target of `out=` with as many elements keeps its shape |
 /// | `unresolved` | takes tensors with a conj or neg bit as they are; other ops get resolved ones, and views pass the bits on |
+/// | `across_devices` | copies between devices: its tensors may be on several |
 /// | `resizes_self` | the in-place form gives `self` the result's shape |
 /// | `apart`, `apart(a, ..)` | tensors (all, or these) that `out=` may be, but not overlap in part; element-by-element kernels need no word |
 /// | `separate`, `separate(a, ..)` | tensors that `out=` may share no element with |

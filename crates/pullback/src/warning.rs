@@ -1,6 +1,7 @@
 //! Warnings: what the library has to say that is no error. They go to a handler (the Python face makes
 //! Python warnings of them); without one they are kept for [`take_warnings`].
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, RwLock};
 
@@ -31,6 +32,20 @@ pub fn take_warnings() -> Vec<String> {
     std::mem::take(&mut *KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
 }
 
+thread_local! {
+    /// The warnings of a thread that works for another one, which gives them.
+    static WITHHELD: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+}
+
+/// Keeps this thread's warnings from now on for [`withheld`].
+pub(crate) fn withhold() {
+    WITHHELD.set(Some(Vec::new()));
+}
+/// The warnings that this thread kept since the last call.
+pub(crate) fn withheld() -> Vec<String> {
+    WITHHELD.with(|kept| kept.borrow_mut().as_mut().map(std::mem::take).unwrap_or_default())
+}
+
 /// Warns if `given` does not say that it has.
 pub(crate) fn warn_once(given: &AtomicBool, message: &str) {
     if !given.swap(true, Relaxed) || is_warn_always() {
@@ -40,6 +55,12 @@ pub(crate) fn warn_once(given: &AtomicBool, message: &str) {
 
 /// Warns.
 pub(crate) fn warn(message: String) {
+    let is_kept = |kept: &RefCell<Option<Vec<String>>>| {
+        kept.borrow_mut().as_mut().map(|kept| kept.push(message.clone())).is_some()
+    };
+    if WITHHELD.with(is_kept) {
+        return;
+    }
     let handler = *HANDLER.read().unwrap_or_else(|e| e.into_inner());
     match handler {
         Some(handler) => handler(&message),

@@ -299,7 +299,7 @@ impl PyGenerator {
         if let Some(device) = device
             && let Some(device) = as_device(device)?
         {
-            device.check_available().map_err(raise)?;
+            device.check_memory("generators").map_err(raise)?;
         }
         Ok(PyGenerator(Generator::new(pullback::binding::DEFAULT_SEED)))
     }

@@ -33,6 +33,7 @@ use pyo3::prelude::*;
 mod autograd;
 mod bind;
 mod convert;
+mod device;
 mod dispatch_mode;
 mod dtype;
 mod error;
@@ -100,6 +101,7 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     setting::init(module)?;
     subclass::init(module)?;
     torch_dispatch::init(module)?;
+    device::init(module)?;
     dispatch_mode::init(module)?;
     function_mode::init(module)?;
     switch::init(module)?;

@@ -343,7 +343,7 @@ pub(crate) fn make_wrapper_subclass(
     if let Some(device) = given(device) {
         let device =
             as_device(&device)?.ok_or_else(|| wrong("argument 'device' must be torch.device"))?;
-        device.check_available().map_err(raise)?;
+        device.check_memory("wrapper subclasses").map_err(raise)?;
     }
     let size: Vec<i64> = size.extract()?;
     let strides: Option<Vec<i64>> = given(strides).map(|s| s.extract()).transpose()?;

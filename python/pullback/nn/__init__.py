@@ -6,9 +6,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from .. import _lazy
 from . import functional, init, modules, parameter, utils
 from .modules import *  # noqa: F403
 from .modules import __all__ as _modules
 from .parameter import Buffer, Parameter
 
-__all__ = ["Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils", *_modules]
+if TYPE_CHECKING:
+    from . import parallel as parallel
+
+__all__ = [
+    "Buffer",
+    "Parameter",
+    "functional",
+    "init",
+    "modules",
+    "parallel",
+    "parameter",
+    "utils",
+    *_modules,
+]
+
+_lazy.submodules(globals(), "parallel")

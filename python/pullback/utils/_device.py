@@ -46,8 +46,7 @@ class DeviceContext(TorchFunctionMode):
         """
         super().__init__()
         self.device = _C.device(device)
-        if self.device.type != "cpu":
-            raise RuntimeError(f"device '{device}' is not available: this build has only cpu")
+        _C._check_device(self.device)
         self._before: list[tuple[DeviceContext | None, Any]] = []
 
     def __enter__(self) -> Self:

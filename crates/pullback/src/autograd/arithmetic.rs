@@ -3,7 +3,7 @@
 use super::{mode, tangent};
 use crate::dispatch::{Arg, OpDef, handler};
 use crate::tensor::{preserved_strides, shape::list};
-use crate::{DType, Result, Tensor};
+use crate::{DType, Device, Result, Tensor};
 
 /// `a + b`, recorded if grad mode is on. (The op takes sparse tensors second.)
 pub(super) fn add(a: &Tensor, b: &Tensor) -> Result<Tensor> {
@@ -12,6 +12,14 @@ pub(super) fn add(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 /// The tensors one after the other along `dim`.
 pub(super) fn cat(parts: &[Tensor], dim: i64) -> Result<Tensor> {
     crate::ops::join::cat(parts, dim)
+}
+/// The parts of these sizes along `dim`.
+pub(super) fn split(t: &Tensor, sizes: &[i64], dim: i64) -> Result<Vec<Tensor>> {
+    t.split_with_sizes(sizes, dim)
+}
+/// A 0-dim tensor as one with an element, or back.
+pub(super) fn reshape(t: &Tensor, shape: &[i64]) -> Result<Tensor> {
+    t.reshape(shape)
 }
 /// Whether an element is NaN.
 pub(super) fn has_nan(t: &Tensor) -> Result<bool> {
@@ -130,6 +138,10 @@ pub(super) fn zero_in_place(target: &Tensor) -> Result<()> {
 /// Converts, recorded if grad mode is on.
 pub(super) fn to_dtype(t: &Tensor, dtype: DType) -> Result<Tensor> {
     t.to_dtype(dtype)
+}
+/// Copies to another device, recorded if grad mode is on.
+pub(super) fn to_device(t: &Tensor, device: Device) -> Result<Tensor> {
+    t.to(None, Some(device), false, None)
 }
 /// Ones.
 pub(super) fn ones(shape: &[i64], dtype: DType) -> Result<Tensor> {

@@ -4,13 +4,17 @@
 //! sum what has arrived, and what to capture. Nodes run in order of sequence number, latest first, and a
 //! node runs when everything it depends on has. Sums are made in that order too, so results are the same
 //! bits every time. A backward inside a node runs as a task of its own on the same stack, and on a fresh
-//! thread once that stack is deep.
+//! thread once that stack is deep. Nodes of devices run on threads of these (`device`).
 
+mod device;
+mod evaluate;
+
+use self::evaluate::{explained, run_node, seen};
 use super::fit::fit;
-use super::node::{Body, Edge, Node};
+use super::node::{Edge, Node};
 use super::numbering::Numbering;
 use super::thread_state::ThreadState;
-use super::{anomaly, arithmetic, blame, leaf, masked, mode, outside, saved_hooks};
+use super::{arithmetic, blame, mode, saved_hooks};
 use crate::dispatch::Grads;
 use crate::error::{bail, ensure};
 use crate::prof::{self, Kind};
@@ -318,7 +322,8 @@ pub fn execute(mut request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
         if let (Some(node), Some(g)) = (&root.node, grad.as_ref())
             && let Some(Some(meta)) = node.input_meta().get(root.nr as usize)
         {
-            let fitted = fit(g.clone(), meta, || format!("invalid gradient at index {index}"));
+            let fitted =
+                fit(g.clone(), meta, false, || format!("invalid gradient at index {index}"));
             *grad = Some(fitted.map_err(|error| blame::in_backward(error, node))?);
         }
     }
@@ -332,10 +337,12 @@ pub fn execute(mut request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
 fn on_new_thread(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     let state = ThreadState::take();
     let in_part = !is_whole_backward();
+    let served = device::served();
     std::thread::scope(|scope| {
         let run = move || {
             let _entered = state.enter();
             IN_PART.with(|p| p.set(in_part));
+            device::serve(served);
             run_here(request)
         };
         match std::thread::Builder::new().name("pullback_autograd".into()).spawn_scoped(scope, run)
@@ -373,12 +380,16 @@ struct Entry;
 impl Entry {
     /// The request stays where it is until the entry is dropped.
     fn new(request: &Request<'_>) -> Self {
+        Self::on(request, IDS.fetch_add(1, Ordering::Relaxed))
+    }
+    /// The same for a task that has a number.
+    fn on(request: &Request<'_>, id: i64) -> Self {
         DEPTH.with(|d| d.set(d.get() + 1));
         let hooks = saved_hooks::depth();
         RUNNING.with(|r| {
             r.borrow_mut().push(Running {
                 hooks,
-                id: IDS.fetch_add(1, Ordering::Relaxed),
+                id,
                 keep_graph: request.keep_graph,
                 callbacks: Vec::new(),
                 at_end: Vec::new(),
@@ -426,6 +437,8 @@ struct Task<'a> {
     captured: Vec<Option<Tensor>>,
     /// Whether only what leads to the targets runs.
     trimmed: bool,
+    /// What has arrived, where threads of devices run nodes.
+    arrivals: Option<device::Arrivals>,
 }
 
 impl<'a> Task<'a> {
@@ -452,6 +465,7 @@ impl<'a> Task<'a> {
             ready: BinaryHeap::new(),
             captured: vec![None; request.targets.map_or(0, <[Edge]>::len)],
             trimmed: request.targets.is_some(),
+            arrivals: None,
         };
         task.count_dependencies();
         task.mark_targets();
@@ -618,27 +632,27 @@ impl<'a> Task<'a> {
     }
 
     fn run(mut self) -> Result<Vec<Option<Tensor>>> {
-        while let Some(Ready { node, at, .. }) = self.ready.pop() {
-            let _evaluation = Evaluation::of(&node);
-            if prof::is_observed() {
-                self.step_observed(at, &node)?;
-            } else {
-                self.step(at, &node)?;
-            }
+        if device::are_threads_due() {
+            self.run_on_devices()?;
+        }
+        while let Some(ready) = self.ready.pop() {
+            self.run_one(&ready)?;
         }
         Ok(self.captured)
+    }
+
+    /// Runs a node on this thread.
+    #[inline(always)]
+    fn run_one(&mut self, Ready { node, at, .. }: &Ready) -> Result<()> {
+        let _evaluation = Evaluation::of(node);
+        if prof::is_observed() { self.step_observed(*at, node) } else { self.step(*at, node) }
     }
 
     /// Runs a node and passes its gradients on.
     #[inline(always)]
     fn step(&mut self, at: usize, node: &Node) -> Result<()> {
         let grads = std::mem::take(&mut self.states[at].buffer);
-        let outputs = self.evaluate(at, node, grads).map_err(|error| {
-            if anomaly::is_anomaly_enabled() {
-                anomaly::explain(node);
-            }
-            blame::in_backward(error, node)
-        })?;
+        let outputs = self.evaluate(at, node, grads).map_err(|error| explained(error, node))?;
         self.hand_on(node, outputs)
     }
 
@@ -651,104 +665,27 @@ impl<'a> Task<'a> {
     }
 
     /// Runs hooks and the node; gives one gradient per edge, fitted to the edge's target.
-    fn evaluate(&mut self, at: usize, node: &Node, mut grads: Grads) -> Result<Option<Grads>> {
-        let has_hooks = node.0.has_hooks.load(Ordering::Acquire);
+    fn evaluate(&mut self, at: usize, node: &Node, grads: Grads) -> Result<Option<Grads>> {
         let state = &self.states[at];
-        let needed = !self.trimmed || state.needed;
-        let mut capture = state.captures;
-        let is_leaf = node.leaf();
-        let tensor_hooks = |grads: &mut Grads| {
-            if let Some(leaf) = is_leaf {
-                leaf::leaf_hooks(leaf, grads)?;
-            }
-            if has_hooks { node.run_tensor_hooks(grads) } else { Ok(()) }
-        };
+        let (needed, capture) = (!self.trimmed || state.needed, state.captures);
         if capture != NO_CAPTURE || !needed {
-            let mut seen = grads.clone();
-            if !needed {
-                tensor_hooks(&mut seen)?;
-            }
-            while let Some(Capture { nr, slot, next }) = self.captures.get(capture as usize) {
-                self.captured[*slot] = seen.get(*nr as usize).cloned().flatten();
-                capture = *next;
-            }
-            if !needed {
-                return Ok(None);
-            }
+            self.capture(capture, &seen(node, &grads, needed)?);
         }
-        tensor_hooks(&mut grads)?;
-        if has_hooks {
-            for hook in node.pre_hooks() {
-                if let Some(new) = hook(&grads)? {
-                    grads = new;
-                }
-            }
+        if !needed {
+            return Ok(None);
         }
-        let kept = if has_hooks && node.has_post_hooks() { grads.clone() } else { Grads::new() };
-        let mut outputs = self.apply(node, grads)?;
-        // Asked for now: the node may have registered some as it ran. (These see no inputs if there were none before.)
-        let has_hooks = node.0.has_hooks.load(Ordering::Acquire);
-        let posts = if has_hooks { node.post_hooks() } else { Vec::new() };
-        for hook in posts {
-            if let Some(new) = hook(&outputs, &kept)? {
-                outputs = new;
-            }
-        }
-        if !self.request.keep_graph {
-            node.release();
-        }
-        if anomaly::is_anomaly_enabled() && anomaly::is_anomaly_check_nan_enabled() {
-            anomaly::check_nan(node, &outputs)?;
-        }
-        Ok(Some(outputs))
-    }
-
-    fn apply(&self, node: &Node, grads: Grads) -> Result<Grads> {
         let edges = node.next_edges();
         let wanted =
             |i: usize| edges.get(i).and_then(|e| e.node.as_ref()).is_some_and(|n| self.runs(n));
-        let takes_real_part = match &node.0.body {
-            Body::Custom(custom) => custom.takes_real_part(),
-            _ => true,
-        };
-        let given = mode::is_masked_zeros().then(|| grads.clone());
-        let mut outputs = {
-            // What is made in backward was caused by the line that made the node.
-            let _site = self.request.create_graph.then(|| node.site().enter());
-            if prof::is_observed() {
-                outside::apply_observed(node, grads, &wanted)?
-            } else {
-                node.apply(grads, &wanted)?
-            }
-        };
-        if let Some(given) = given {
-            masked::mend(node, &given, &mut outputs)?;
+        run_node(self.request, node, grads, &wanted).map(Some)
+    }
+
+    /// Puts what captures want of a node's gradients where it belongs.
+    fn capture(&mut self, mut next: u32, seen: &Grads) {
+        while let Some(capture) = self.captures.get(next as usize) {
+            self.captured[capture.slot] = seen.get(capture.nr as usize).cloned().flatten();
+            next = capture.next;
         }
-        ensure!(
-            outputs.len() >= edges.len() || edges.is_empty(),
-            runtime,
-            "Function {} returned an invalid number of gradients - expected {}, but got {}",
-            node.name(),
-            edges.len(),
-            outputs.len()
-        );
-        for (index, (edge, output)) in edges.iter().zip(outputs.iter_mut()).enumerate() {
-            let Some(target) = &edge.node else { continue };
-            let Some(Some(meta)) = target.input_meta().get(edge.nr as usize) else { continue };
-            if let Some(mut grad) = output.take() {
-                if takes_real_part && grad.dtype().is_complex() && !meta.dtype.is_complex() {
-                    grad = arithmetic::real_part(&grad)?;
-                }
-                let name = || {
-                    format!(
-                        "Function {} returned an invalid gradient at index {index}",
-                        node.name()
-                    )
-                };
-                *output = Some(fit(grad, meta, name)?);
-            }
-        }
-        Ok(outputs)
     }
 
     /// Passes gradients along the edges and queues nodes that have all of theirs.
@@ -764,7 +701,11 @@ impl<'a> Task<'a> {
                 continue;
             };
             let grad = outputs.get_mut(index).and_then(Option::take);
-            self.add(at, next, edge.nr, grad)?;
+            if self.arrivals.is_some() {
+                self.arrive((node, index), (at, next, edge.nr), grad)?;
+            } else {
+                self.add(at, next, edge.nr, grad)?;
+            }
             let state = &mut self.states[at];
             ensure!(state.missing > 0, runtime, "dependency not found for {}", next.name());
             state.missing -= 1;

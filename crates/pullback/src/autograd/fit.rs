@@ -1,16 +1,25 @@
 //! Gradients that fit the tensors they are for: a rule may leave broadcast dimensions and the dtype to the engine.
 //!
-//! Invariant: what comes back has the sizes and the dtype that the next node expects, or is an error.
+//! Invariant: what comes back has the sizes, the dtype and the device that the next node expects, or is an error.
 
 use super::arithmetic;
 use super::node::InputMeta;
 use crate::error::ensure;
 use crate::{Result, Tensor};
 
-/// Makes a produced gradient fit the tensor it is for: sums broadcast dimensions, converts the dtype.
+/// Makes a produced gradient fit the tensor it is for: sums broadcast dimensions, converts the dtype, and brings it to the
+/// device, where it has one number or `moves` says that the op copies between devices.
 #[inline]
-pub(super) fn fit(grad: Tensor, meta: &InputMeta, what: impl Fn() -> String) -> Result<Tensor> {
-    if grad.dtype() == meta.dtype && grad.shape() == meta.shape.as_slice() {
+pub(super) fn fit(
+    grad: Tensor,
+    meta: &InputMeta,
+    moves: bool,
+    what: impl Fn() -> String,
+) -> Result<Tensor> {
+    if grad.dtype() == meta.dtype
+        && grad.shape() == meta.shape.as_slice()
+        && grad.device() == meta.device
+    {
         return Ok(grad);
     }
     let mut grad = grad;
@@ -34,6 +43,17 @@ pub(super) fn fit(grad: Tensor, meta: &InputMeta, what: impl Fn() -> String) -> 
             grad.dtype().name()
         );
         grad = arithmetic::to_dtype(&grad, meta.dtype)?;
+    }
+    if grad.device() != meta.device {
+        ensure!(
+            moves || grad.ndim() == 0,
+            runtime,
+            "{} - expected device {} but got {}",
+            what(),
+            meta.device,
+            grad.device()
+        );
+        grad = arithmetic::to_device(&grad, meta.device)?;
     }
     Ok(grad)
 }

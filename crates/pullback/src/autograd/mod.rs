@@ -15,6 +15,7 @@ pub mod batch;
 mod blame;
 mod call;
 mod closure;
+pub mod comm;
 mod counted;
 pub mod custom;
 pub mod custom_jvp;

@@ -307,7 +307,7 @@ fn fit_gradient(grad: Tensor, input: Option<&Tensor>, name: &str) -> Result<Tens
     let Some(input) = input else { return Ok(grad) };
     let is_part = grad.dtype().is_complex() && !input.dtype().is_complex();
     let grad = if is_part { arithmetic::real_part(&grad)? } else { grad };
-    fit(grad, &InputMeta::of(input), || format!("the gradient rule of {name}"))
+    fit(grad, &InputMeta::of(input), false, || format!("the gradient rule of {name}"))
 }
 
 /// Where the gradient of an output begins, for what is linear in it.

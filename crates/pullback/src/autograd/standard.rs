@@ -60,7 +60,7 @@ pub fn undefined_grad(tensor: &Tensor) -> Result<Tensor> {
 }
 
 /// Gives the outputs one node, with an edge for each input, if an input requires grad.
-fn attach(
+pub(super) fn attach(
     inputs: &[Option<Tensor>],
     outputs: &[Option<Tensor>],
     backward: Box<dyn Backward>,

@@ -139,6 +139,8 @@ impl Traits {
     /// Takes tensors with a conj or neg bit as they are. (Views do without this word: their results have the bits of what they
     /// are views of.)
     pub const UNRESOLVED: Traits = Traits(16_777_216);
+    /// Copies between devices: its tensors may be on several.
+    pub const ACROSS_DEVICES: Traits = Traits(33_554_432);
     /// No flags.
     pub const NONE: Traits = Traits(0);
     /// The union.

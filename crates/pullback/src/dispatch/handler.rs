@@ -6,7 +6,7 @@
 //! marked and no mode is on, this costs one load for each op. Composites are taken apart first, so that only what has
 //! kernels is seen.
 
-use super::{Arg, OpDef, Outputs, Traits, dispatch_mode, each_tensor, resolve, sparse};
+use super::{Arg, OpDef, Outputs, Traits, dispatch_mode, each_tensor, resolve, simulated, sparse};
 use crate::error::ensure;
 pub(crate) use crate::tensor::handled::is_used;
 pub use crate::tensor::handled::{is_off, set_off};
@@ -94,7 +94,7 @@ pub(crate) fn concerns_tensor(tensor: &Tensor) -> bool {
 #[cold]
 #[inline(never)]
 fn is_asked(args: &[Arg<'_>]) -> bool {
-    dispatch_mode::is_on() || has_marked(args)
+    dispatch_mode::is_on() || has_marked(args) || simulated::asked(args).is_some()
 }
 
 fn has_marked(args: &[Arg<'_>]) -> bool {
@@ -111,7 +111,7 @@ pub(super) fn has_any(form: Form<'_>, args: &[Arg<'_>], is_so: fn(&Tensor) -> bo
 }
 
 /// Asks the thread's innermost mode, then the handler; what nobody else wants is computed by kernels, for sparse tensors by
-/// theirs, with unresolved arguments resolved.
+/// theirs, with unresolved arguments resolved, and for those on simulated devices on their memory.
 #[cold]
 #[inline(never)]
 pub(crate) fn answer(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
@@ -131,6 +131,9 @@ pub(crate) fn answer(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> R
         said = Some(handler(def, form, args));
     }
     if said.is_none() && declined.is_empty() {
+        if simulated::concerns(form, args) {
+            return simulated::answer(def, form, args);
+        }
         if has_any(form, args, Tensor::is_unresolved) {
             return resolve::answer(def, form, args);
         }

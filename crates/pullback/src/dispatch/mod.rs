@@ -2,7 +2,8 @@
 //!
 //! `arg` is the uniform calling convention, `def` what the library knows of an op, `pointwise` prepares
 //! element-by-element kernels, `handler` lets ops be answered from outside, those of marked tensors and of threads with a
-//! `dispatch_mode`, and hands those on sparse tensors to `sparse`, those on conjugate and negative views to `resolve`.
+//! `dispatch_mode`, and hands those on sparse tensors to `sparse`, those on conjugate and negative views to `resolve`, those
+//! on simulated devices to `simulated`.
 //! `run`, `write_into` and `write_outs` are the kernel's functional, in-place and `out=` forms; recording is `autograd`'s
 //! business, which calls these. Nothing here names an op.
 
@@ -14,7 +15,9 @@ pub mod handler;
 mod out;
 mod pointwise;
 mod resolve;
+mod simulated;
 pub mod sparse;
+mod stand_in;
 
 pub use arg::{
     Arg, FromArg, Grads, IntoGrads, IntoOutputs, IntoSpecs, Outputs, Specs, TensorVec, Value,

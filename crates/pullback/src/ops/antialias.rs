@@ -215,7 +215,7 @@ const BLOCK: i64 = 32;
 /// One of the last two dimensions resized. New elements that lie together see old ones that do, so each block of them is a
 /// product with a part of the image.
 fn resized(image: &Tensor, line: &Line, dim: i64) -> Result<Tensor> {
-    let weights = line.matrix(image.dtype())?;
+    let weights = line.matrix(image.dtype())?.brought_to(image)?;
     let mut parts = Vec::new();
     for start in (0..line.to).step_by(BLOCK as usize) {
         let count = BLOCK.min(line.to - start);
@@ -243,7 +243,7 @@ fn rounded(image: &Tensor, line: &Line) -> Result<Tensor> {
     let bits = (0..22).find(|bits| !fits(bits)).unwrap_or(22);
     let unit = f64::from(1 << bits);
     // Halves of weights, which are not negative, are rounded up.
-    let weights = exact.times(unit)?.plus(0.5)?.floor()?;
+    let weights = exact.times(unit)?.plus(0.5)?.floor()?.brought_to(image)?;
     let sums = image.to_dtype(DType::F64)?.matmul(&weights.transpose(0, 1)?)?;
     let bytes = sums.plus(unit / 2.0)?.over(unit)?.floor()?;
     bytes.clamp(Some(0.into()), Some(255.into()))?.to_dtype(DType::U8)

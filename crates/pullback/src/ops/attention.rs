@@ -75,7 +75,10 @@ impl FlashAttention {
             scores = scores.add(&mask.to_dtype(wide)?)?;
         }
         if is_causal {
-            let ones = TensorSpec::of(&scores.shape()[2..], DType::Bool).zeros()?.logical_not()?;
+            let ones = TensorSpec::of(&scores.shape()[2..], DType::Bool)
+                .on(scores.device())
+                .zeros()?
+                .logical_not()?;
             scores = scores.masked_fill(&ones.triu(1)?, Scalar::Float(f64::NEG_INFINITY))?;
         }
         let blocked = is_blocked(&scores, -1)?;

@@ -216,7 +216,7 @@ impl Combinations {
         };
         memory::check_room(bytes as usize)?;
         let places = choices(n, r, with_replacement, count);
-        let places = Tensor::from_slice(&places, &[places.len() as i64])?;
+        let places = Tensor::from_slice(&places, &[places.len() as i64])?.brought_to(self_)?;
         self_.index_select(0, &places)?.reshape(&[count, r])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

@@ -253,7 +253,7 @@ impl ConvolutionBackwardInput {
             input_size.len(),
             (stride, padding, dilation, transposed, output_padding, groups),
         )?;
-        let out = crate::TensorSpec::of(input_size, grad_output.dtype()).zeros()?;
+        let out = crate::TensorSpec::beside(grad_output, input_size).zeros()?;
         if grad_output.numel() > 0 {
             kernel::convolution_backward_input(
                 &mut out.view_mut(),
@@ -331,7 +331,7 @@ impl ConvolutionBackwardWeight {
     ) -> Result<Tensor> {
         let conv =
             conv_of(input.ndim(), (stride, padding, dilation, transposed, output_padding, groups))?;
-        let out = crate::TensorSpec::of(weight_size, grad_output.dtype()).zeros()?;
+        let out = crate::TensorSpec::beside(grad_output, weight_size).zeros()?;
         if grad_output.numel() > 0 {
             kernel::convolution_backward_weight(
                 &mut out.view_mut(),

@@ -50,7 +50,7 @@ impl CloneTensor {
 #[op(
     "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
     node = "torch::autograd::CopyBackwards",
-    method_only, batch = pointwise, sparse = copy, unresolved)]
+    method_only, batch = pointwise, sparse = copy, unresolved, across_devices)]
 impl Copy {
     fn cpu_(self_: &Tensor, src: &Tensor) -> Result<()> {
         if src.shape() != self_.shape() {
@@ -76,7 +76,7 @@ impl Copy {
 
 /// Copies the elements into a new tensor of another dtype, order of dimensions or device.
 #[op("_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
-     node = "ToCopy", internal, batch = pointwise, jvp = linear, samples = unary, sparse = convert, unresolved)]
+     node = "ToCopy", internal, batch = pointwise, jvp = linear, samples = unary, sparse = convert, unresolved, across_devices)]
 impl Convert {
     fn cpu(
         self_: &Tensor,
@@ -279,6 +279,14 @@ impl TypeAs {
 }
 
 impl Tensor {
+    /// What a rule has put together in main memory, where `other` is.
+    #[inline]
+    pub(crate) fn brought_to(self, other: &Tensor) -> Result<Tensor> {
+        if self.device() == other.device() {
+            return Ok(self);
+        }
+        self.to(None, Some(other.device()), false, None)
+    }
     /// As [`Tensor::clone_tensor_default`] with a memory format.
     #[track_caller]
     pub fn clone_tensor(&self, memory_format: Option<MemoryFormat>) -> Result<Tensor> {

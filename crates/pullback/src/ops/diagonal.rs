@@ -25,7 +25,7 @@ impl DiagEmbed {
         };
         shape.insert(a.min(b), size);
         shape.insert(a.max(b), size);
-        let out = TensorSpec::of(&shape, self_.dtype()).zeros()?;
+        let out = TensorSpec::beside(self_, &shape).zeros()?;
         out.diagonal(offset, dim1, dim2)?.copy_data(self_)?;
         Ok(out)
     }

@@ -74,7 +74,7 @@ impl EmbeddingBackward {
         scale_grad_by_freq: bool,
     ) -> Result<Tensor> {
         let width = grad_output.shape().last().copied().unwrap_or(1);
-        let out = TensorSpec::of(&[num_weights, width], grad_output.dtype()).zeros()?;
+        let out = TensorSpec::beside(grad_output, &[num_weights, width]).zeros()?;
         let padding = (padding_idx >= 0).then_some(padding_idx);
         kernel::embedding_backward(
             &mut out.view_mut(),
@@ -98,7 +98,7 @@ impl EmbeddingBackward {
         );
         let rows = indices.reshape(&[-1])?;
         let grad = if padding_idx >= 0 {
-            let zero = Tensor::from_slice(&[padding_idx], &[1])?;
+            let zero = Tensor::from_slice(&[padding_idx], &[1])?.brought_to(grad)?;
             grad.index_fill_scalar(0, &zero, crate::Scalar::Int(0))?
         } else {
             grad.clone()

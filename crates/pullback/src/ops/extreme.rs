@@ -437,7 +437,7 @@ impl SelectAlongBackward {
         sizes: &[i64],
         keepdim: bool,
     ) -> Result<Tensor> {
-        let out = TensorSpec::of(sizes, grad_output.dtype()).zeros()?;
+        let out = TensorSpec::beside(grad_output, sizes).zeros()?;
         let at = wrap_dim(dim, sizes.len())?;
         let (source, indices) =
             (kept(grad_output, sizes, dim, keepdim)?, kept(indices, sizes, dim, keepdim)?);

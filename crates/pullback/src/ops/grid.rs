@@ -210,10 +210,10 @@ impl AffineGridGenerator {
         for (dim, &count) in spatial.iter().enumerate().rev() {
             let mut along = Dims::from_elem(1, spatial.len());
             along[dim] = count;
-            let line = centred(count, align_corners)?.to_dtype(theta.dtype())?;
+            let line = centred(count, align_corners)?.to_dtype(theta.dtype())?.brought_to(theta)?;
             columns.push(line.view(&along)?.expand(spatial, false)?);
         }
-        columns.push(TensorSpec::of(spatial, theta.dtype()).zeros()?.plus(1)?);
+        columns.push(TensorSpec::beside(theta, spatial).zeros()?.plus(1)?);
         let places = super::join::stack(&columns, -1)?.view(&[-1, rank + 1])?;
         let mut shape = Dims::from_slice(&[batch]);
         shape.extend_from_slice(spatial);

@@ -209,7 +209,7 @@ impl Index {
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], indices: &[Option<Tensor>]) -> Result<Tensor> {
-        let zeros = TensorSpec::of(self_shape, grad.dtype()).zeros()?;
+        let zeros = TensorSpec::beside(grad, self_shape).zeros()?;
         // A mask names no place twice.
         let repeats = whole_mask(&zeros, indices).is_none();
         zeros.index_put(indices, grad, repeats)
@@ -261,7 +261,7 @@ impl IndexSelect {
         if grad.is_sparse() {
             return sparse::index_select_backward(grad, self_shape, dim, index);
         }
-        let zeros = TensorSpec::of(self_shape, grad.dtype()).zeros()?;
+        let zeros = TensorSpec::beside(grad, self_shape).zeros()?;
         zeros.index_add(dim, index, grad)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -324,7 +324,7 @@ impl Gather {
         if sparse_grad {
             return sparse::gather_backward(grad, self_shape, dim, index);
         }
-        let zeros = TensorSpec::of(self_shape, grad.dtype()).zeros()?;
+        let zeros = TensorSpec::beside(grad, self_shape).zeros()?;
         zeros.scatter_add(dim, index, grad)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -358,7 +358,7 @@ impl MaskedSelect {
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], mask: &Tensor) -> Result<Tensor> {
         let shape = broadcast_shapes(&[self_shape, mask.shape()])?;
-        let zeros = TensorSpec::of(&shape, grad.dtype()).zeros()?;
+        let zeros = TensorSpec::beside(grad, &shape).zeros()?;
         zeros.masked_scatter(mask, grad)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -389,7 +389,7 @@ impl Take {
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], index: &Tensor) -> Result<Tensor> {
-        let zeros = TensorSpec::of(self_shape, grad.dtype()).zeros()?;
+        let zeros = TensorSpec::beside(grad, self_shape).zeros()?;
         zeros.put(index, grad, true)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

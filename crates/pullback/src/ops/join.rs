@@ -150,7 +150,7 @@ impl Cat {
             let (shape, after) = after.split_at(rank as usize);
             rest = after;
             if is_skipped(shape) {
-                out.push(TensorSpec::of(shape, grad.dtype()).zeros()?);
+                out.push(TensorSpec::beside(grad, shape).zeros()?);
                 continue;
             }
             out.push(grad.narrow(at as i64, start, shape[at])?);
@@ -401,7 +401,7 @@ impl Repeat {
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], repeats: &[i64]) -> Result<Tensor> {
         if repeats.contains(&0) {
-            return TensorSpec::of(self_shape, grad.dtype()).zeros();
+            return TensorSpec::beside(grad, self_shape).zeros();
         }
         let skip = repeats.len() - self_shape.len();
         let (mut shape, mut dims) = (Dims::new(), Dims::new());

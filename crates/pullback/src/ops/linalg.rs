@@ -100,15 +100,15 @@ fn needs_vectors(a: &Tensor) -> bool {
     crate::autograd::needs_derivative_of(a)
 }
 
-/// The k x k identity.
-pub(super) fn eye(k: i64, dtype: DType) -> Result<Tensor> {
-    super::creation::eye_with(k, Some(dtype), None, None, None)
+/// The k x k identity in the dtype of `like`, where that is.
+pub(super) fn eye(k: i64, like: &Tensor) -> Result<Tensor> {
+    super::creation::eye_with(k, Some(like.dtype()), None, Some(like.device()), None)
 }
 
 /// A diagonal matrix of each vector.
 fn diagonal_matrix(d: &Tensor) -> Result<Tensor> {
     let k = d.shape()[d.ndim() - 1];
-    d.unsqueeze(-2)?.mul(&eye(k, d.dtype())?)
+    d.unsqueeze(-2)?.mul(&eye(k, d)?)
 }
 
 /// `a - a^H`.
@@ -118,7 +118,7 @@ fn skew(a: &Tensor) -> Result<Tensor> {
 
 /// `d_j - d_i` with ones on the diagonal.
 fn gaps(d: &Tensor) -> Result<Tensor> {
-    d.unsqueeze(-2)?.sub(&d.unsqueeze(-1)?)?.add(&eye(d.shape()[d.ndim() - 1], d.dtype())?)
+    d.unsqueeze(-2)?.sub(&d.unsqueeze(-1)?)?.add(&eye(d.shape()[d.ndim() - 1], d)?)
 }
 
 pub(super) fn matrix_samples(s: &Sampler) -> Vec<Sample> {
@@ -129,7 +129,7 @@ pub(super) fn matrix_samples(s: &Sampler) -> Vec<Sample> {
 pub(super) fn regular(s: &Sampler, shape: &[i64]) -> Tensor {
     let n = shape[shape.len() - 1];
     let full: Dims = shape.iter().copied().chain([n]).collect();
-    let diagonal = eye(n, s.dtype).and_then(|e| e.times(Scalar::Float(3.0)));
+    let diagonal = eye(n, &s.normal(&[0])).and_then(|e| e.times(Scalar::Float(3.0)));
     diagonal.and_then(|d| s.uniform(&full, -1.0, 1.0).add(&d)).expect("samples are small")
 }
 
@@ -193,7 +193,7 @@ fn svd_backward((gu, gs, gvh): Grads3<'_>, u: &Tensor, s: &Tensor, vh: &Tensor) 
     let gvh = gvh.map(|g| within(g, -2, k)).transpose()?;
     let (gu, gvh) = (gu.as_ref(), gvh.as_ref());
     let (u, vh) = (u.narrow(-1, 0, k)?, vh.narrow(-2, 0, k)?);
-    let zero = TensorSpec::of(s.shape(), s.dtype()).zeros()?;
+    let zero = TensorSpec::beside(s, s.shape()).zeros()?;
     let mut core = diagonal_matrix(gs.unwrap_or(&zero))?;
     let (row, column) = (s.unsqueeze(-2)?, s.unsqueeze(-1)?);
     let squares = gaps(&s.mul(s)?)?;
@@ -263,8 +263,8 @@ fn check_phases(skews: [&Option<Tensor>; 2], message: &str) -> Result<()> {
 const PHASE_TOLERANCE: f64 = 1e-2;
 
 fn off_diagonal(a: &Tensor, k: i64) -> Result<Tensor> {
-    let one = eye(k, a.dtype())?;
-    a.mul(&super::creation::filled(&TensorSpec::of(&[k, k], a.dtype()), Scalar::Int(1))?.sub(&one)?)
+    let one = eye(k, a)?;
+    a.mul(&super::creation::filled(&TensorSpec::beside(a, &[k, k]), Scalar::Int(1))?.sub(&one)?)
 }
 
 /// The singular value decomposition `A = U diag(S) Vh`, singular values descending. The first min(m, n) singular vectors
@@ -353,7 +353,7 @@ impl LinalgQr {
         let (u, v) = (r.narrow(-1, 0, m)?, r.narrow(-1, m, n - m)?);
         let Some(gr) = grad_r else {
             let left = qr_backward(grad_q, None, q, &u)?;
-            let zeros = TensorSpec::of(v.shape(), v.dtype()).zeros()?;
+            let zeros = TensorSpec::beside(&v, v.shape()).zeros()?;
             return super::join::cat(&[left, zeros], -1);
         };
         let (gu, gv) = (gr.narrow(-1, 0, m)?, gr.narrow(-1, m, n - m)?);
@@ -387,7 +387,7 @@ fn qr_backward(gq: Option<&Tensor>, gr: Option<&Tensor>, q: &Tensor, r: &Tensor)
     };
     let upper = middle.triu(0)?;
     let both = upper.add(&h(&upper)?)?;
-    let half = both.mul(&eye(k, both.dtype())?)?.times(Scalar::Float(0.5))?;
+    let half = both.mul(&eye(k, &both)?)?.times(Scalar::Float(0.5))?;
     let mut out = q.matmul(&both.sub(&half)?)?;
     if let Some(g) = gq {
         out = out.add(g)?;
@@ -432,7 +432,7 @@ impl LinalgCholeskyEx {
     fn vjp_self(grad_l: &Tensor, upper: bool, l: &Tensor) -> Result<Tensor> {
         let (l, g) = if upper { (h(l)?, h(grad_l)?) } else { (l.clone(), grad_l.clone()) };
         let lower = h(&l)?.matmul(&g)?.tril(0)?;
-        let diagonal = lower.mul(&eye(l.shape()[l.ndim() - 1], l.dtype())?)?;
+        let diagonal = lower.mul(&eye(l.shape()[l.ndim() - 1], &l)?)?;
         // The diagonal of L is real: what its gradient's imaginary part says does not matter.
         let phi = lower.add(&h(&lower)?)?.sub(&h(&diagonal)?)?.times(Scalar::Float(0.5))?;
         h(&l)?.linalg_solve(&l.linalg_solve_with(&phi, false)?)
@@ -484,7 +484,7 @@ impl EighKernel {
         eigenvectors: &Tensor,
     ) -> Result<Tensor> {
         let (w, v) = (eigenvalues, eigenvectors);
-        let zero = TensorSpec::of(w.shape(), w.dtype()).zeros()?;
+        let zero = TensorSpec::beside(w, w.shape()).zeros()?;
         let mut core = diagonal_matrix(grad_eigenvalues.unwrap_or(&zero))?;
         if let Some(g) = grad_eigenvectors {
             let inner = h(v)?.matmul(g)?;
@@ -590,7 +590,7 @@ impl Polar {
     }
     fn vjp_abs(grad: &Tensor, angle: &Tensor) -> Result<Tensor> {
         let one =
-            super::creation::filled(&TensorSpec::of(angle.shape(), angle.dtype()), Scalar::Int(1))?;
+            super::creation::filled(&TensorSpec::beside(angle, angle.shape()), Scalar::Int(1))?;
         grad.conj()?.mul(&one.polar_with_angle(angle)?)?.real()
     }
     fn vjp_angle(grad: &Tensor, result: &Tensor) -> Result<Tensor> {

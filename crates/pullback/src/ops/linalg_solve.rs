@@ -202,9 +202,9 @@ impl LinalgDet {
         // adj(A)^H = conj(det U det Vh) U diag(prod over j != i of s_j) Vh
         let [u, s, vh] = a.svd_kernel(false, true)?;
         let k = s.shape()[s.ndim() - 1];
-        let one = eye(k, s.dtype())?;
+        let one = eye(k, &s)?;
         let mut others =
-            super::creation::filled(&TensorSpec::of(s.shape(), s.dtype()), Scalar::Int(1))?;
+            super::creation::filled(&TensorSpec::beside(&s, s.shape()), Scalar::Int(1))?;
         for j in 0..k {
             let unit = one.select(0, j)?;
             let factor = s
@@ -245,7 +245,7 @@ impl LinalgSlogdet {
     ) -> Result<Tensor> {
         let mut weight = match grad_logabsdet {
             Some(g) => g.to_dtype(a.dtype())?,
-            None => TensorSpec::of(sign.shape(), a.dtype()).zeros()?,
+            None => TensorSpec::beside(a, sign.shape()).zeros()?,
         };
         if let Some(g) = grad_sign.filter(|_| a.dtype().is_complex()) {
             let turn = g.conj()?.mul(sign)?.imag_part()?;

@@ -255,7 +255,7 @@ impl NllLossBackward {
         ignore_index: i64,
         total_weight: &Tensor,
     ) -> Result<Tensor> {
-        let out = TensorSpec::of(sizes, grad_output.dtype()).empty()?;
+        let out = TensorSpec::beside(grad_output, sizes).empty()?;
         let weight = weight.map(|w| w.in_dtype(grad_output.dtype())).transpose()?;
         loss::nll_loss_backward(
             &mut out.view_mut(),

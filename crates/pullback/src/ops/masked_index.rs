@@ -27,7 +27,7 @@ impl UnsafeMaskedIndex {
             self_.index(&places)?
         } else {
             // There is nothing to read, but a shape.
-            TensorSpec::of(&shape, self_.dtype()).zeros()?.index(&places)?
+            TensorSpec::beside(self_, &shape).zeros()?.index(&places)?
         };
         read.masked_fill(&mask.logical_not()?, fill)
     }

@@ -78,7 +78,7 @@ impl BatchNormWithUpdate {
     ) -> Result<[Tensor; 4]> {
         let running = [Some(running_mean), Some(running_var)];
         let [out, mean, spread] = kernel(input, [weight, bias], running, true, momentum, eps)?;
-        Ok([out, mean, spread, TensorSpec::of(&[0], DType::U8).zeros()?])
+        Ok([out, mean, spread, TensorSpec::of(&[0], DType::U8).on(input.device()).zeros()?])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![call(s, true)]

@@ -65,7 +65,7 @@ impl ConstantPadNd {
             )?;
             shape[dim] = size;
         }
-        let out = super::creation::filled(&TensorSpec::of(&shape, self_.dtype()), value)?;
+        let out = super::creation::filled(&TensorSpec::beside(self_, &shape), value)?;
         let mut place = out.clone();
         for (index, sides) in pad.chunks(2).enumerate() {
             let dim = self_.ndim() - 1 - index;

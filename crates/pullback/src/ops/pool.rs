@@ -145,7 +145,7 @@ impl MaxPool2dWithIndices {
 impl MaxPool2dBackward {
     fn cpu(grad_output: &Tensor, indices: &Tensor, input_size: &[i64]) -> Result<Tensor> {
         if grad_output.numel() == 0 {
-            return TensorSpec::of(input_size, grad_output.dtype()).zeros();
+            return TensorSpec::beside(grad_output, input_size).zeros();
         }
         let out = Tensor::empty_of(input_size, grad_output.dtype())?;
         kernel::max_pool_backward(
@@ -478,7 +478,7 @@ impl AvgPool2dBackward {
         divisor_override: Option<i64>,
     ) -> Result<Tensor> {
         let window = window("avg_pool2d", kernel_size, stride, padding, &[1], ceil_mode)?;
-        let out = TensorSpec::of(input_size, grad_output.dtype()).zeros()?;
+        let out = TensorSpec::beside(grad_output, input_size).zeros()?;
         kernel::avg_pool_backward(
             &mut out.view_mut(),
             grad_output.view_ref(),
@@ -589,7 +589,7 @@ impl AdaptiveAvgPoolKernel {
 #[op("_adaptive_avg_pool2d_backward(Tensor grad_output, int[] input_size) -> Tensor", internal, jvp = linear, method = adaptive_avg_pool_backward, batch = image2)]
 impl AdaptiveAvgPoolBackward {
     fn cpu(grad_output: &Tensor, input_size: &[i64]) -> Result<Tensor> {
-        let out = TensorSpec::of(input_size, grad_output.dtype()).zeros()?;
+        let out = TensorSpec::beside(grad_output, input_size).zeros()?;
         if grad_output.numel() > 0 {
             kernel::adaptive_avg_pool_backward(&mut out.view_mut(), grad_output.view_ref(), 2)?;
         }

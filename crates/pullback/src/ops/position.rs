@@ -78,8 +78,8 @@ impl UnravelIndex {
             .map(|d| shape[d + 1..].iter().fold(1, |n: i64, &m| n.wrapping_mul(m)))
             .collect();
         let rank = [shape.len() as i64];
-        let (steps, sizes) =
-            (Tensor::from_slice(&steps, &rank)?, Tensor::from_slice(shape, &rank)?);
+        let numbers = |of: &[i64]| Tensor::from_slice(of, &rank)?.brought_to(indices);
+        let (steps, sizes) = (numbers(&steps)?, numbers(shape)?);
         indices
             .to_dtype(DType::I64)?
             .unsqueeze(-1)?

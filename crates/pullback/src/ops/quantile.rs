@@ -164,7 +164,7 @@ fn part(self_: &Tensor, q: f64) -> Result<Tensor> {
         runtime,
         "quantile() q must be in the range [0, 1] but got {q}"
     );
-    Tensor::scalar_of(q, self_.dtype())
+    Tensor::scalar_of(q, self_.dtype())?.brought_to(self_)
 }
 
 fn samples_with(s: &Sampler, make: impl Fn(&[i64]) -> Tensor, q: &Value) -> Vec<Sample> {

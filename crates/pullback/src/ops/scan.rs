@@ -347,7 +347,7 @@ fn product_before(x: &Tensor, dim: i64) -> Result<Tensor> {
     let size = x.shape()[wrap_dim(dim, x.ndim())?];
     let mut one = Dims::from_slice(x.shape());
     one[wrap_dim(dim, x.ndim())?] = 1;
-    let ones = TensorSpec::of(&one, x.dtype()).zeros()?.plus(1)?;
+    let ones = TensorSpec::beside(x, &one).zeros()?.plus(1)?;
     super::join::cat(&[ones, x.slice(dim, Some(0), Some(size - 1), 1)?], dim)?.cumprod(dim)
 }
 

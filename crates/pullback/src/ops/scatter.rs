@@ -110,7 +110,7 @@ impl IndexPut {
         if accumulate {
             return Ok(grad.clone());
         }
-        grad.index_put(indices, &TensorSpec::of(&[], grad.dtype()).zeros()?, false)
+        grad.index_put(indices, &TensorSpec::beside(grad, &[]).zeros()?, false)
     }
     fn vjp_values(grad: &Tensor, indices: &[Option<Tensor>]) -> Result<Tensor> {
         grad.index(indices)
@@ -607,7 +607,7 @@ impl IndexFill {
             sizes[dim] = grad.shape()[dim];
         }
         let size = sizes.iter().product();
-        let filled = TensorSpec::of(&[size], DType::Bool).zeros()?;
+        let filled = TensorSpec::of(&[size], DType::Bool).on(grad.device()).zeros()?;
         let filled = filled.index_fill_scalar(0, index, Scalar::Bool(true))?;
         let others = filled.logical_not()?.reshape(&sizes)?;
         grad.masked_fill(&others, Scalar::Int(0))?.sum()
@@ -649,7 +649,7 @@ impl MaskedScatter {
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, mask: &Tensor) -> Result<Tensor> {
-        let zeros = TensorSpec::of(grad.shape(), grad.dtype()).zeros()?;
+        let zeros = TensorSpec::beside(grad, grad.shape()).zeros()?;
         grad.masked_scatter(mask, &zeros)
     }
     fn vjp_source(grad: &Tensor, mask: &Tensor, source_shape: &[i64]) -> Result<Tensor> {
@@ -704,7 +704,7 @@ impl Put {
         if accumulate {
             return Ok(grad.clone());
         }
-        grad.put(index, &TensorSpec::of(source_shape, grad.dtype()).zeros()?, false)
+        grad.put(index, &TensorSpec::beside(grad, source_shape).zeros()?, false)
     }
     fn vjp_source(grad: &Tensor, index: &Tensor, source_shape: &[i64]) -> Result<Tensor> {
         grad.take(index)?.reshape(source_shape)

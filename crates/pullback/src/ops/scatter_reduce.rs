@@ -244,10 +244,8 @@ fn reduce_grads(
     match reduce {
         "sum" => Ok((grad.clone(), grad.gather(dim, index)?)),
         "mean" => {
-            let ones = super::creation::filled(
-                &TensorSpec::of(index.shape(), grad.dtype()),
-                Scalar::Int(1),
-            )?;
+            let ones =
+                super::creation::filled(&TensorSpec::beside(grad, index.shape()), Scalar::Int(1))?;
             let start = super::creation::filled(&TensorSpec::like(grad), Scalar::Int(1))?;
             let start = if include_self { start } else { zero_at(&start, dim, index)? };
             let count = start.scatter_add(dim, index, &ones)?;

@@ -287,8 +287,9 @@ impl Segments {
         let (wide, width) = (rows.dtype(), rows.shape()[1]);
         let lines: i64 = data.shape()[..axis].iter().product();
         // (One segment more in each line, for rows that are in none.)
-        let start =
-            |value: f64| TensorSpec::of(&[lines * (count + 1), width], wide).zeros()?.plus(value);
+        let start = |value: f64| {
+            TensorSpec::beside(&rows, &[lines * (count + 1), width]).zeros()?.plus(value)
+        };
         let segments =
             |t: Tensor| t.view(&[lines, count + 1, width])?.narrow(1, 0, count)?.clone_tensor(None);
         let fold = |way: &str, value: f64| {
@@ -327,7 +328,8 @@ impl Segments {
         let (lines, size): (i64, i64) = (before.iter().product(), data.shape()[axis]);
         let wide = if data.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
         let mut rows = data.to_dtype(wide)?.reshape(&[lines * size, inner.iter().product()])?;
-        let line = TensorSpec::of(&[lines, 1], DType::I64).zeros()?.plus(1)?.cumsum(0)?.plus(-1)?;
+        let line =
+            TensorSpec::beside(&self.ids, &[lines, 1]).zeros()?.plus(1)?.cumsum(0)?.plus(-1)?;
         let ids = self.ids.reshape(&[lines, size])?;
         let places = ids.add(&line.times(count + 1)?)?.reshape(&[lines * size])?;
         if self.leaves_rows {

@@ -35,7 +35,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// Zeros with the gradient of picked elements at their places.
 fn put_back(grad: &Tensor, shape: &[i64], dim: i64, indices: &Tensor) -> Result<Tensor> {
-    TensorSpec::of(shape, grad.dtype()).zeros()?.scatter(dim, indices, grad)
+    TensorSpec::beside(grad, shape).zeros()?.scatter(dim, indices, grad)
 }
 
 /// As `put_back`, for results without the dimension.

@@ -30,10 +30,13 @@ fn all_defined<'a>(
     grads: &[Option<Tensor>],
     shapes: impl Iterator<Item = Dims> + 'a,
 ) -> Result<Vec<Tensor>> {
-    let dtype = grads.iter().flatten().next().map_or(DType::F32, Tensor::dtype);
-    let fill = |(grad, shape): (&Option<Tensor>, Dims)| match grad {
-        Some(grad) => Ok(grad.clone()),
-        None => TensorSpec::of(&shape, dtype).zeros(),
+    let given = grads.iter().flatten().next();
+    let fill = |(grad, shape): (&Option<Tensor>, Dims)| {
+        if let Some(grad) = grad {
+            return Ok(grad.clone());
+        }
+        let spec = TensorSpec::of(&shape, DType::F32);
+        given.map_or(spec, |given| TensorSpec::beside(given, &shape)).zeros()
     };
     grads.iter().zip(shapes).map(fill).collect()
 }

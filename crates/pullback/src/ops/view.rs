@@ -273,7 +273,7 @@ pub(super) fn room_for(grad: &Tensor, shape: &[i64]) -> Result<Tensor> {
     if grad.batched().is_some() {
         return grad.new_zeros(shape);
     }
-    crate::TensorSpec::of(shape, grad.dtype()).zeros()
+    crate::TensorSpec::beside(grad, shape).zeros()
 }
 
 /// The gradient of a view by strides: what arrives is added up in the memory that input and view share, which
@@ -288,9 +288,10 @@ fn as_strided_backward(
     let shift = (-offset).max(0);
     let reach =
         (extent(in_shape, in_strides)? + shift).max(extent(shape, strides)? + offset + shift);
-    let positions = Tensor::from_slice(&(0..reach).collect::<Vec<i64>>(), &[reach])?;
+    let positions =
+        Tensor::from_slice(&(0..reach).collect::<Vec<i64>>(), &[reach])?.brought_to(grad)?;
     let sums = |values: &Tensor, shape: &[i64], strides: &[i64], offset: i64| -> Result<Tensor> {
-        let memory = crate::TensorSpec::of(&[reach], values.dtype()).zeros()?;
+        let memory = crate::TensorSpec::beside(values, &[reach]).zeros()?;
         let at = positions.as_strided(shape, strides, Some(offset))?.reshape(&[-1])?;
         memory.index_add(0, &at, &values.reshape(&[-1])?)
     };
@@ -303,7 +304,7 @@ fn as_strided_backward(
     };
     let memory = if may_overlap_itself(in_shape, in_strides) {
         let ones =
-            crate::TensorSpec::of(in_shape, grad.dtype()).zeros()?.add(&Tensor::wrapped(1.0)?)?;
+            crate::TensorSpec::beside(grad, in_shape).zeros()?.add(&Tensor::wrapped(1.0)?)?;
         memory.div(&sums(&ones, in_shape, in_strides, shift)?)?
     } else {
         memory

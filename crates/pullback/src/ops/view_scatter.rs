@@ -34,7 +34,7 @@ fn check_size(part: &[i64], src: &Tensor) -> Result<()> {
 }
 
 fn zeros(shape: &[i64], like: &Tensor) -> Result<Tensor> {
-    TensorSpec::of(shape, like.dtype()).zeros()
+    TensorSpec::beside(like, shape).zeros()
 }
 
 fn sample<const N: usize>(s: &Sampler, shapes: [&[i64]; 2], places: [i64; N]) -> Sample {
@@ -244,7 +244,7 @@ impl AsStridedScatter {
         let own = place(self_shape, self_strides, self_storage_offset);
         let offset = storage_offset.unwrap_or(self_storage_offset);
         let (own, part, reach) = together((&own.0, &own.1, own.2), (size, stride, offset))?;
-        let written = TensorSpec::of(&[reach], crate::DType::Bool).zeros()?;
+        let written = TensorSpec::of(&[reach], crate::DType::Bool).on(grad.device()).zeros()?;
         seen(&written, part)?.fill_(crate::Scalar::Bool(true))?;
         grad.masked_fill(&seen(&written, own)?, crate::Scalar::Int(0))
     }
@@ -268,9 +268,9 @@ impl AsStridedScatter {
         }
         // Who was overwritten has no gradient.
         let numbers: Vec<i64> = (0..size.iter().product()).collect();
-        let numbers = Tensor::from_slice(&numbers, size)?;
-        let last = TensorSpec::of(&[reach], numbers.dtype()).zeros()?;
-        seen(&last, part)?.copy_data(&numbers)?;
+        let numbers = Tensor::from_slice(&numbers, size)?.brought_to(grad)?;
+        let last = TensorSpec::beside(&numbers, &[reach]).zeros()?;
+        seen(&last, part)?.copy_(&numbers, false)?;
         of_part.masked_fill(&seen(&last, part)?.ne(&numbers)?, crate::Scalar::Int(0))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

@@ -463,7 +463,7 @@ impl UnfoldBackward {
         size: i64,
         step: i64,
     ) -> Result<Tensor> {
-        let out = TensorSpec::of(input_sizes, grad_in.dtype()).zeros()?;
+        let out = TensorSpec::beside(grad_in, input_sizes).zeros()?;
         if input_sizes.is_empty() {
             return if size == 0 { Ok(out) } else { grad_in.select(0, 0)?.dense_copy() };
         }

@@ -1,7 +1,62 @@
 //! Where a tensor lives and how its elements are laid out: the two keys of the kernel table.
 
+use super::handled;
+use crate::error::ensure;
 use crate::{Error, Result};
+use std::cell::Cell;
 use std::fmt;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+/// How many CUDA devices are simulated.
+static SIMULATED: AtomicU8 = AtomicU8::new(0);
+
+/// Lets main memory and the CPU's kernels stand for CUDA devices 0 to `count` - 1, from now on and in all threads.
+///
+/// For programs that use several devices, to be run and tested where there are none: tensors live on one device each, ops
+/// refuse tensors of different ones, backward runs each device's nodes in a thread of its own. Nothing becomes faster.
+/// There is no way back, for tensors may be on these devices: fewer than there are already leaves those.
+///
+/// ```
+/// use pullback::{Device, Tensor, simulate_devices};
+/// # fn main() -> pullback::Result<()> {
+/// simulate_devices(2);
+/// let x = Tensor::from_slice(&[1.0_f32, 2.0], &[2])?;
+/// let y = x.to(None, Some(Device::Cuda(1)), false, None)?;
+/// assert_eq!(y.mul(&y)?.device(), Device::Cuda(1));
+/// assert!(x.mul(&y).unwrap_err().message().contains("at least two devices, cuda:1 and cpu!"));
+/// # Ok(())
+/// # }
+/// ```
+pub fn simulate_devices(count: u8) {
+    // Ops look for tensors on devices only while there may be some; rules are made of ops while there are.
+    if count > 0 && SIMULATED.fetch_max(count, Relaxed) == 0 {
+        handled::add_users(1);
+    }
+}
+
+thread_local! {
+    /// See [`current_device`].
+    static CURRENT: Cell<u8> = const { Cell::new(0) };
+}
+
+/// The CUDA device that this thread means by `cuda` without a number: 0 at first, in backward the one whose nodes it runs.
+pub fn current_device() -> u8 {
+    CURRENT.get()
+}
+
+/// Says which that is from now on; gives what it was.
+///
+/// # Errors
+/// `RuntimeError` if there is no such device.
+pub fn set_current_device(index: u8) -> Result<u8> {
+    Device::Cuda(index).check_available()?;
+    Ok(CURRENT.replace(index))
+}
+
+/// How many CUDA devices there are for tensors to live on; all are simulated (see [`simulate_devices`]).
+pub fn device_count() -> u8 {
+    SIMULATED.load(Relaxed)
+}
 
 /// A place for tensors.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -10,7 +65,7 @@ pub enum Device {
     /// Main memory.
     #[default]
     Cpu,
-    /// An NVIDIA GPU by index. Its backend is not part of this build.
+    /// An NVIDIA GPU by index. Its backend is not part of this build, which can simulate some ([`simulate_devices`]).
     Cuda(u8),
     /// No memory at all: shapes and dtypes only.
     Meta,
@@ -27,7 +82,7 @@ impl Device {
         let index = index.map(|i| i.parse::<u8>().map_err(|_| invalid())).transpose()?;
         match (kind, index) {
             ("cpu", None | Some(0)) => Ok(Device::Cpu),
-            ("cuda", i) => Ok(Device::Cuda(i.unwrap_or(0))),
+            ("cuda", i) => Ok(Device::Cuda(i.unwrap_or_else(current_device))),
             ("meta", None | Some(0)) => Ok(Device::Meta),
             ("cpu" | "meta", _) => Err(invalid()),
             _ => Err(Error::runtime(format!(
@@ -53,15 +108,54 @@ impl Device {
     /// Refuses devices that this build has no kernels for.
     ///
     /// # Errors
-    /// `RuntimeError` that says which backend is missing.
+    /// `RuntimeError` that says which backend is missing, or which device.
     #[inline]
     pub fn check_available(self) -> Result<()> {
+        if self == Device::Cpu { Ok(()) } else { self.check_simulated() }
+    }
+    #[cold]
+    fn check_simulated(self) -> Result<()> {
+        let count = device_count();
+        let Some(index) = self.index().filter(|_| count > 0) else {
+            return Err(Error::runtime(format!(
+                "device '{self}' is not available: this build of pullback has no {} backend (only cpu)",
+                self.kind()
+            )));
+        };
+        ensure!(
+            index < count,
+            runtime,
+            "CUDA error: invalid device ordinal: there is no '{self}' among {count} simulated devices"
+        );
+        Ok(())
+    }
+    /// Refuses all devices but main memory, for `what` of which there is nothing on simulated ones.
+    ///
+    /// # Errors
+    /// Those of [`Device::check_available`]; `NotImplementedError`.
+    pub fn check_memory(self, what: &str) -> Result<()> {
+        self.check_available()?;
+        ensure!(
+            self == Device::Cpu,
+            not_implemented,
+            "{what} on simulated devices are not supported (here '{self}')"
+        );
+        Ok(())
+    }
+    /// As a number that [`Device::from_bits`] reads.
+    pub(super) fn bits(self) -> u16 {
         match self {
-            Device::Cpu => Ok(()),
-            other => Err(Error::runtime(format!(
-                "device '{other}' is not available: this build of pullback has no {} backend (only cpu)",
-                other.kind()
-            ))),
+            Device::Cpu => 0,
+            Device::Meta => 1,
+            Device::Cuda(index) => 256 + u16::from(index),
+        }
+    }
+    /// The device that [`Device::bits`] wrote down.
+    pub(super) fn from_bits(bits: u16) -> Device {
+        match bits.to_le_bytes() {
+            [0, 0] => Device::Cpu,
+            [_, 0] => Device::Meta,
+            [index, _] => Device::Cuda(index),
         }
     }
 }

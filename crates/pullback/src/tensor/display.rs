@@ -79,6 +79,9 @@ pub fn text(tensor: &Tensor, heading: Heading<'_>, options: &PrintOptions) -> Re
     let dtype = tensor.dtype();
     let size = || format!("size={}", tuple(tensor.shape()));
     let name = || format!("dtype=torch.{}", dtype.name());
+    if let Device::Cuda(_) = tensor.device() {
+        notes.push(format!("device='{}'", tensor.device()));
+    }
     let body = if let Some(contents) = heading.contents {
         if dtype != default_dtype() {
             notes.push(name());
@@ -92,8 +95,8 @@ pub fn text(tensor: &Tensor, heading: Heading<'_>, options: &PrintOptions) -> Re
         }
         notes.push(format!("layout=torch.{}", tensor.layout().name()));
         body
-    } else if tensor.device() != Device::Cpu {
-        // Elements that are not in main memory cannot be read here.
+    } else if tensor.device() == Device::Meta {
+        // There are no elements.
         notes.extend([format!("device='{}'", tensor.device()), size()]);
         if dtype != default_dtype() {
             notes.push(name());

@@ -1,6 +1,6 @@
 //! Which tensors are marked: their ops are answered from outside (`dispatch::handler`), and their own elements mean nothing.
 
-use super::Flag;
+use super::{Device, Flag};
 use crate::error::ensure;
 use crate::{Result, Tensor};
 use std::cell::Cell;
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Who may answer ops in the place of their kernels, of all threads together: in the lower half how many dispatch modes are on,
-/// levels of `vmap` are open and tensors are batched; above that how many special tensors there are, whose elements are not
+/// levels of `vmap` are open and tensors are batched, and one if devices are simulated; above that how many special tensors there are, whose elements are not
 /// what their memory holds (sparse ones, and unresolved ones); and the bit [`MARKED`] if any tensor was ever marked.
 static USES: AtomicU64 = AtomicU64::new(0);
 const SPECIAL: u64 = 1 << 32;
@@ -89,9 +89,15 @@ impl Tensor {
         let flags = self.flags();
         flags & Flag::BATCHED != 0 || flags & Flag::HANDLED != 0 && !IS_OFF.get()
     }
-    /// Whether kernels cannot take it as it is on this thread now: it is marked, or special.
+    /// Whether kernels cannot take it as it is on this thread now: it is marked, special, or on a device.
     pub(crate) fn is_handled_now(&self) -> bool {
-        self.has_flag(Flag::SPARSE | Flag::UNRESOLVED) || self.is_marked_now()
+        self.has_flag(Flag::SPARSE | Flag::UNRESOLVED)
+            || self.is_marked_now()
+            || self.is_on_device()
+    }
+    /// Whether it lives elsewhere than in main memory.
+    pub(crate) fn is_on_device(&self) -> bool {
+        self.device() != Device::Cpu
     }
     /// Refuses to read the elements of a marked tensor past its handler.
     ///

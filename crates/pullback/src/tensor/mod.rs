@@ -26,6 +26,7 @@ mod version;
 
 pub(crate) use count::Counts;
 pub use device::{Device, Layout, MemoryFormat};
+pub use device::{current_device, device_count, set_current_device, simulate_devices};
 pub(crate) use geometry::*;
 pub use geometry::{Dims, Geometry, contiguous_strides, dims_with};
 pub(crate) use lock::SpinLock;

@@ -39,6 +39,16 @@ impl TensorSpec {
     pub fn like(tensor: &Tensor) -> Self {
         Self { device: tensor.device(), ..Self::of(tensor.shape(), tensor.dtype()) }
     }
+    /// A row-major tensor with the dtype of `tensor`, where that is.
+    pub fn beside(tensor: &Tensor, shape: &[i64]) -> Self {
+        Self { device: tensor.device(), ..Self::of(shape, tensor.dtype()) }
+    }
+    /// The same on `device`.
+    #[must_use]
+    pub fn on(mut self, device: Device) -> Self {
+        self.device = device;
+        self
+    }
     /// The common shape and dtype of `tensors`; strides follow them as PyTorch's do.
     ///
     /// # Errors
@@ -133,6 +143,9 @@ impl Tensor {
             Error::runtime(format!("size in bytes overflows for shape {shape:?}"))
         })?;
         let storage = Storage::uninitialized(bytes as usize)?;
+        if device != Device::Cpu {
+            storage.set_device(device);
+        }
         let (shape, strides) = (Dims::from_slice(shape), Dims::from_slice(strides));
         Tensor::from_geometry(Geometry::new(storage, 0, shape, strides, dtype)?)
     }

@@ -10,7 +10,7 @@ use super::version::Version;
 use super::{Device, Sparse, handled, memory, replaced};
 use crate::Result;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex};
 
 /// A counted handle to memory.
@@ -23,7 +23,8 @@ struct Header {
     /// How much of the header's own block is data (needed to give the block back).
     inline_bytes: usize,
     version: Version,
-    device: Device,
+    /// See [`Device::bits`].
+    device: AtomicU16,
     /// Whether the address is known outside of the library.
     is_exported: AtomicBool,
     owner: Mutex<Owner>,
@@ -156,7 +157,7 @@ impl Storage {
             bytes: AtomicUsize::new(bytes),
             inline_bytes: if matches!(owner, Owner::Inline | Owner::Sparse(_)) { bytes } else { 0 },
             version: Version::new(0),
-            device: Device::Cpu,
+            device: AtomicU16::new(Device::Cpu.bits()),
             is_exported: AtomicBool::new(false),
             owner: Mutex::new(owner),
             python: AtomicPtr::new(std::ptr::null_mut()),
@@ -183,7 +184,20 @@ impl Storage {
     }
     /// Where the memory is.
     pub fn device(&self) -> Device {
-        self.header().device
+        Device::from_bits(self.header().device.load(Ordering::Relaxed))
+    }
+    /// The same memory, which is fresh, as that of a device.
+    ///
+    /// # Errors
+    /// Those of [`Device::check_available`].
+    pub fn placed_on(self, device: Device) -> Result<Storage> {
+        device.check_available()?;
+        self.set_device(device);
+        Ok(self)
+    }
+    /// Says that the memory, which is fresh, is that of a device.
+    pub(crate) fn set_device(&self, device: Device) {
+        self.header().device.store(device.bits(), Ordering::Relaxed);
     }
     /// The counter that everything viewing this memory shares.
     #[inline(always)]

@@ -3,8 +3,8 @@
 use crate::convert::type_name;
 use crate::error::raise;
 use crate::raw::object::{as_tensor, wrap_bound};
-use pullback::Tensor;
-use pullback::autograd::standard;
+use pullback::autograd::{comm, standard};
+use pullback::{Device, Tensor};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -55,8 +55,46 @@ fn _undefined_grad<'py>(
     }
 }
 
+/// Parts of a tensor along a dimension on devices, of these sizes or as large as each other.
+#[pyfunction]
+#[pyo3(signature = (tensor, devices, sizes, dim))]
+fn _comm_scatter<'py>(
+    py: Python<'py>,
+    tensor: &Bound<'py, PyAny>,
+    devices: Vec<u8>,
+    sizes: Option<Vec<i64>>,
+    dim: i64,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let devices: Vec<Device> = devices.into_iter().map(Device::Cuda).collect();
+    let parts = comm::scatter(&one(tensor)?, &devices, sizes.as_deref(), dim).map_err(raise)?;
+    let parts = parts.into_iter().map(|part| wrap_bound(py, part));
+    PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)
+}
+
+/// The tensors one after the other along a dimension on a device, main memory for a negative number.
+#[pyfunction]
+fn _comm_gather<'py>(
+    py: Python<'py>,
+    tensors: Vec<Bound<'py, PyAny>>,
+    dim: i64,
+    destination: i16,
+) -> PyResult<Bound<'py, PyAny>> {
+    let tensors: Vec<Tensor> = tensors.iter().map(one).collect::<PyResult<_>>()?;
+    let destination = u8::try_from(destination).map_or(Device::Cpu, Device::Cuda);
+    wrap_bound(py, comm::gather(&tensors, dim, destination).map_err(raise)?)
+}
+
+/// A tensor that is an argument.
+fn one(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    as_tensor(object).cloned().ok_or_else(|| {
+        PyTypeError::new_err(format!("expected a Tensor, but got {}", type_name(object)))
+    })
+}
+
 /// Adds the functions.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_delayed_error, module)?)?;
-    module.add_function(wrap_pyfunction!(_undefined_grad, module)?)
+    module.add_function(wrap_pyfunction!(_undefined_grad, module)?)?;
+    module.add_function(wrap_pyfunction!(_comm_scatter, module)?)?;
+    module.add_function(wrap_pyfunction!(_comm_gather, module)?)
 }

@@ -363,6 +363,8 @@ pub(crate) fn from_data(
 ) -> PyResult<Tensor> {
     if let Some(device) = device {
         device.check_available().map_err(raise)?;
+        let made = from_data(data, dtype, None, copy)?;
+        return on(made, Some(device));
     }
     if let Some(plain) = Plain::read(data) {
         return plain.tensor(dtype);
@@ -387,6 +389,16 @@ pub(crate) fn from_data(
         return if copy { tensor.copied(dtype) } else { tensor.to_dtype(dtype) }.map_err(raise);
     }
     Flat::read(data)?.tensor(dtype)
+}
+
+/// The tensor on a device: itself if it is there.
+fn on(tensor: Tensor, device: Option<Device>) -> PyResult<Tensor> {
+    match device {
+        Some(device) if device != tensor.device() => {
+            tensor.to(None, Some(device), false, None).map_err(raise)
+        }
+        _ => Ok(tensor),
+    }
 }
 
 fn option<T>(
@@ -488,7 +500,7 @@ pub(crate) fn asarray(py: Python<'_>, _: *mut PyObject, args: Args<'_>) -> Reply
             return finish(py, from_data(&data, dtype, device, copy)?, requires_grad == Some(true));
         }
     };
-    let made = made.map_err(raise)?;
+    let made = on(made.map_err(raise)?, device)?;
     match requires_grad {
         Some(false) if made.requires_grad() => wrap(made.detached_alias().map_err(raise)?),
         Some(true) if !made.requires_grad() => finish(py, made, true),

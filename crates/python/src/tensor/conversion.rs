@@ -169,27 +169,32 @@ pub(crate) fn cpu(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     wrap(convert(py, unsafe { tensor_of(slf) }, &target)?)
 }
 
-/// `x.cuda()`: an error without the backend.
+/// `x.cuda()`: an error where there is no device.
 pub(crate) fn cuda(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let names = ["device", "non_blocking", "memory_format"];
     let [device, ..] = args.bind(py, "cuda", names, 0)?;
-    let device = match device.filter(|d| !d.is_none()) {
-        None => Device::Cuda(0),
-        Some(device) => match as_device(&device)? {
-            Some(device @ Device::Cuda(_)) => device,
-            Some(_) => return Err(PyRuntimeError::new_err("Invalid device, must be cuda device")),
-            None => Device::Cuda(device.extract::<u8>()?),
-        },
-    };
-    let target = Target { device: Some(device), ..Target::default() };
+    let target = Target { device: Some(cuda_device(device.as_ref())?), ..Target::default() };
     // SAFETY: a method of tensors.
     wrap(convert(py, unsafe { tensor_of(slf) }, &target)?)
 }
 
-/// The dtype that a legacy class of tensors or its name means; the class of all tensors means the default one.
-fn dtype_of_class(class: &Bound<'_, PyAny>) -> PyResult<DType> {
+/// The device that the argument of `cuda()` means: this thread's, if it is not given.
+pub(crate) fn cuda_device(device: Option<&Bound<'_, PyAny>>) -> PyResult<Device> {
+    let Some(device) = device.filter(|d| !d.is_none()) else {
+        return Ok(Device::Cuda(pullback::current_device()));
+    };
+    match as_device(device)? {
+        Some(device @ Device::Cuda(_)) => Ok(device),
+        Some(_) => Err(PyRuntimeError::new_err("Invalid device, must be cuda device")),
+        None => Ok(Device::Cuda(device.extract::<u8>()?)),
+    }
+}
+
+/// The dtype and the device that a legacy class of tensors or its name means; the class of all tensors means the default
+/// dtype.
+fn meaning_of_class(class: &Bound<'_, PyAny>) -> PyResult<(DType, Device)> {
     if class.as_ptr() == crate::raw::object::class().cast() {
-        return Ok(default_dtype());
+        return Ok((default_dtype(), Device::Cpu));
     }
     let text = if class.is_instance_of::<PyString>() {
         class.extract::<String>()?
@@ -201,14 +206,17 @@ fn dtype_of_class(class: &Bound<'_, PyAny>) -> PyResult<DType> {
     };
     let invalid = || PyValueError::new_err(format!("invalid type: '{text}'"));
     if text == "torch.Tensor" {
-        return Ok(default_dtype());
-    }
-    if text.starts_with("torch.cuda.") {
-        Device::Cuda(0).check_available().map_err(raise)?;
+        return Ok((default_dtype(), Device::Cpu));
     }
     let name = text.strip_prefix("torch.").and_then(|t| t.strip_suffix("Tensor"));
     let name = name.ok_or_else(invalid)?;
-    DType::ALL.iter().copied().find(|d| d.scalar_name() == name).ok_or_else(invalid)
+    let (name, device) = match name.strip_prefix("cuda.") {
+        Some(name) => (name, Device::Cuda(pullback::current_device())),
+        None => (name, Device::Cpu),
+    };
+    device.check_available().map_err(raise)?;
+    let dtype = DType::ALL.iter().copied().find(|d| d.scalar_name() == name);
+    dtype.map(|dtype| (dtype, device)).ok_or_else(invalid)
 }
 
 /// `x.type()`: the legacy name; `x.type(dtype)`: conversion.
@@ -217,17 +225,18 @@ pub(crate) fn type_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply
     // SAFETY: a method of tensors.
     let tensor = unsafe { tensor_of(slf) };
     let Some(dtype) = dtype.filter(|d| !d.is_none()) else {
-        let name = format!("torch.{}Tensor", tensor.dtype().scalar_name());
+        let module = if tensor.device() == Device::Cpu { "torch" } else { "torch.cuda" };
+        let name = format!("{module}.{}Tensor", tensor.dtype().scalar_name());
         return Ok(name.into_pyobject(py)?.into_any().into_ptr());
     };
     // Python's own number types are no dtypes here.
     let is_class = dtype.is_instance_of::<PyType>();
-    let wanted = if let Some(dtype) = as_dtype(&dtype).filter(|_| !is_class) {
-        dtype
+    let target = if let Some(dtype) = as_dtype(&dtype).filter(|_| !is_class) {
+        Target { dtype: Some(dtype), ..Target::default() }
     } else {
-        dtype_of_class(&dtype)?
+        let (dtype, device) = meaning_of_class(&dtype)?;
+        Target { dtype: Some(dtype), device: Some(device), ..Target::default() }
     };
-    let target = Target { dtype: Some(wanted), ..Target::default() };
     wrap(convert(py, tensor, &target)?)
 }
 

@@ -145,6 +145,12 @@ pub(crate) fn export(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Repl
         ));
     }
     tensor.check_elements().map_err(raise)?;
+    if tensor.device() != pullback::Device::Cpu {
+        return Err(PyBufferError::new_err(format!(
+            "Can't export tensors of {}, which main memory stands for: use tensor.cpu()",
+            tensor.device()
+        )));
+    }
     if let Some((bit, resolve)) = tensor.unresolved_names() {
         // (The format has no word for either bit: a consumer would read other numbers.)
         return Err(PyBufferError::new_err(format!(

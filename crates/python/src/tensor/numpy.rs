@@ -10,7 +10,7 @@ use crate::raw::array;
 use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{tensor_of, wrap, wrap_bound};
 use pullback::tensor::{Keeper, dims_with};
-use pullback::{DType, Tensor, binding, is_grad_enabled};
+use pullback::{DType, Device, Tensor, binding, is_grad_enabled};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi::PyObject;
 use pyo3::prelude::*;
@@ -226,6 +226,15 @@ pub(crate) fn numpy(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply
         return Err(PyTypeError::new_err("Got unsupported ScalarType BFloat16"));
     }
     tensor.check_elements().map_err(raise)?;
+    let tensor = &match tensor.device() {
+        Device::Cpu => tensor.clone(),
+        _ if force => tensor.to(None, Some(Device::Cpu), false, None).map_err(raise)?,
+        device => {
+            return Err(PyTypeError::new_err(format!(
+                "can't convert {device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+            )));
+        }
+    };
     if let (Some((bit, resolve)), false) = (tensor.unresolved_names(), force) {
         return Err(PyRuntimeError::new_err(format!(
             "Can't call numpy() on Tensor that has {bit} bit set. Use tensor.{resolve}.numpy() instead."

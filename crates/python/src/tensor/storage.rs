@@ -8,7 +8,7 @@ use crate::dtype::device_object;
 use crate::error::raise;
 use crate::raw::entry::Reply;
 use crate::raw::object::tensor_of;
-use pullback::{DType, Storage, Tensor, binding};
+use pullback::{DType, Device, Storage, Tensor, binding};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -219,13 +219,18 @@ impl PyStorage {
                 None => from_bytes(&bytes_of(&only)?)?,
             },
         };
-        Ok(PyStorage(storage))
+        Ok(PyStorage(storage.placed_on(device.unwrap_or_default()).map_err(raise)?))
     }
-    /// A storage that holds a copy of `data`.
+    /// A storage that holds a copy of `data`, on a device.
     #[staticmethod]
-    fn _from_bytes<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-        // SAFETY: a new reference.
-        Ok(unsafe { Bound::from_owned_ptr(py, object(py, from_bytes(data)?)?) })
+    #[pyo3(signature = (data, device=None))]
+    fn _from_bytes<'py>(
+        py: Python<'py>,
+        data: &[u8],
+        device: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let device = super::construct::device_option(device, "torch.UntypedStorage")?;
+        copy_on(py, data, device.unwrap_or_default())
     }
     /// A storage that holds a copy of an object's buffer.
     #[staticmethod]
@@ -328,7 +333,7 @@ impl PyStorage {
         PyBytes::new(py, self.bytes())
     }
     fn clone<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Self::_from_bytes(py, self.bytes())
+        copy_on(py, self.bytes(), self.0.device())
     }
     fn __copy__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.clone(py)
@@ -407,23 +412,22 @@ impl PyStorage {
         slf: &Bound<'py, Self>,
         device: &Bound<'py, PyAny>,
         non_blocking: bool,
-    ) -> PyResult<Bound<'py, Self>> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let _ = non_blocking;
         let device = super::construct::device_option(Some(device), "to")?;
-        device.unwrap_or_default().check_available().map_err(raise)?;
-        Ok(slf.clone())
+        on(slf, device.unwrap_or_default())
     }
-    fn cpu<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
-        slf.clone()
+    fn cpu<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        on(slf, Device::Cpu)
     }
     #[pyo3(signature = (device=None, non_blocking=false))]
     fn cuda<'py>(
         slf: &Bound<'py, Self>,
         device: Option<&Bound<'py, PyAny>>,
         non_blocking: bool,
-    ) -> PyResult<Bound<'py, Self>> {
-        let _ = (slf, device, non_blocking);
-        Err(super::construct::no_accelerator())
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = non_blocking;
+        on(slf, super::conversion::cuda_device(device)?)
     }
     #[pyo3(signature = (dtype=None, non_blocking=false), name = "type")]
     fn kind<'py>(
@@ -439,7 +443,7 @@ impl PyStorage {
     }
     #[pyo3(name = "new")]
     fn another<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Self::_from_bytes(py, &[])
+        copy_on(py, &[], Device::Cpu)
     }
     /// Whether it shows a file. Other memory is never shared between processes: workers get copies.
     fn is_shared(&self) -> bool {
@@ -497,7 +501,7 @@ impl PyStorage {
     }
     #[getter]
     fn is_cuda(&self) -> bool {
-        false
+        self.0.device() != Device::Cpu
     }
     #[getter]
     fn is_hpu(&self) -> bool {
@@ -525,19 +529,48 @@ impl PyStorage {
     }
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
-        let make = slf.py().import("pullback._C")?.getattr("_storage_from_bytes")?;
-        Ok((make, (slf.get()._bytes(slf.py()),)))
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let py = slf.py();
+        let make = py.import("pullback._C")?.getattr("_storage_from_bytes")?;
+        let bytes = slf.get()._bytes(py);
+        let arguments = match slf.get().0.device() {
+            Device::Cpu => (bytes,).into_pyobject(py)?,
+            device => {
+                (bytes, device_object(py, device)?).into_pyobject(py)?.into_any().cast_into()?
+            }
+        };
+        Ok((make, arguments))
     }
     fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         ask(slf.py(), "_shown", (slf,))
     }
 }
 
-/// A storage that holds a copy of `data`.
+/// A storage that holds a copy of `data`, on a device.
 #[pyfunction]
-fn _storage_from_bytes<'py>(py: Python<'py>, data: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    PyStorage::_from_bytes(py, data)
+#[pyo3(signature = (data, device=None))]
+fn _storage_from_bytes<'py>(
+    py: Python<'py>,
+    data: &[u8],
+    device: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    PyStorage::_from_bytes(py, data, device)
+}
+
+/// The object of a storage on `device` that holds a copy of `data`.
+fn copy_on<'py>(py: Python<'py>, data: &[u8], device: Device) -> PyResult<Bound<'py, PyAny>> {
+    let storage = from_bytes(data)?.placed_on(device).map_err(raise)?;
+    // SAFETY: a new reference.
+    Ok(unsafe { Bound::from_owned_ptr(py, object(py, storage)?) })
+}
+
+/// The storage on `device`: itself if it is there.
+fn on<'py>(storage: &Bound<'py, PyStorage>, device: Device) -> PyResult<Bound<'py, PyAny>> {
+    let own = &storage.get().0;
+    if own.device() == device {
+        return Ok(storage.clone().into_any());
+    }
+    copy_on(storage.py(), storage.get().bytes(), device)
 }
 
 /// A tensor over a storage: `_tensor_over(storage, dtype, offset, size, stride)`.

@@ -497,7 +497,7 @@ impl SparseResize {
         );
         let mut sizes = Dims::from_slice(&old.values.shape()[..1]);
         sizes.extend_from_slice(&size[sparse..]);
-        let mut values = crate::TensorSpec::of(&sizes, self_.dtype()).zeros()?;
+        let mut values = crate::TensorSpec::beside(self_, &sizes).zeros()?;
         let whole = values.clone();
         for (dim, &size) in old.values.shape().iter().enumerate() {
             values = values.narrow(dim as i64, 0, size)?;

@@ -125,7 +125,7 @@ pub(crate) fn index_select_backward(
         let mut sizes = Dims::from_slice(values.shape());
         let in_values = at - places.sparse_dim() + 1;
         sizes[in_values] = shape[at];
-        let zeros = crate::TensorSpec::of(&sizes, values.dtype()).zeros()?;
+        let zeros = crate::TensorSpec::beside(&values, &sizes).zeros()?;
         let values = zeros.index_add(in_values as i64, index, &values)?;
         return put_together(&places.indices, &values, shape);
     }

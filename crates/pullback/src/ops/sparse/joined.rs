@@ -62,7 +62,7 @@ fn row_extremes(sparse: &Tensor, dense: &Tensor, reduce: &str) -> Result<Tensor>
     let [rows, columns] = [list_of(&places.indices[0])?, list_of(&places.indices[1])?];
     let products = sparse.values()?.unsqueeze(1)?.mul(&dense.index_select(0, &columns)?)?;
     let sizes = [sparse.shape()[0], dense.shape()[1]];
-    let zeros = TensorSpec::of(&sizes, dense.dtype()).zeros()?;
+    let zeros = TensorSpec::beside(dense, &sizes).zeros()?;
     zeros.index_reduce_with(0, &rows, &products, reduce, false)
 }
 
@@ -235,7 +235,7 @@ fn normalized_groups(values: &Tensor, groups: &[i64], is_log: bool) -> Result<Te
     let at = list_of(groups)?;
     let mut sizes = Dims::from_slice(values.shape());
     sizes[0] = groups.iter().max().map_or(0, |last| last + 1);
-    let zeros = TensorSpec::of(&sizes, values.dtype()).zeros()?;
+    let zeros = TensorSpec::beside(values, &sizes).zeros()?;
     // (The largest of a group divides out: it needs no derivative.)
     let top = zeros.index_reduce_with(0, &at, &values.detach()?, "amax", false)?;
     let shifted = values.sub(&top.index_select(0, &at)?)?;

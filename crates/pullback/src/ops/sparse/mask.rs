@@ -92,7 +92,7 @@ impl ValuesAt {
         let mut flat = Dims::from_slice(&[self_shape[..rows.len()].iter().product()]);
         flat.extend_from_slice(&self_shape[rows.len()..]);
         let targets = list_of(&numbers(&rows, self_shape, count))?;
-        let zeros = TensorSpec::of(&flat, grad.dtype()).zeros()?;
+        let zeros = TensorSpec::beside(grad, &flat).zeros()?;
         zeros.index_add(0, &targets, grad)?.view(self_shape)
     }
     fn jvp(self_t: &Tensor, indices_p: &Tensor, is_sparse: bool) -> Result<Tensor> {

@@ -223,7 +223,7 @@ pub(super) fn is_increasing(numbers: &[i64]) -> bool {
 pub(super) fn summed(values: &Tensor, targets: &[i64], count: i64) -> Result<Tensor> {
     let mut sizes = Dims::from_slice(values.shape());
     sizes[0] = count;
-    let sum = TensorSpec::of(&sizes, values.dtype()).zeros()?;
+    let sum = TensorSpec::beside(values, &sizes).zeros()?;
     sum.index_add(0, &list_of(targets)?, values)
 }
 

@@ -205,7 +205,7 @@ fn norm_of(
         // One zero for all that are not specified.
         let mut sizes = Dims::from_slice(values.shape());
         sizes[0] = 1;
-        let zero = crate::TensorSpec::of(&sizes, values.dtype()).zeros()?;
+        let zero = crate::TensorSpec::beside(&values, &sizes).zeros()?;
         values = crate::ops::join::cat(&[values, zero], 0)?;
     }
     let keepdim = matches!(args.get(3), Some(Arg::Bool(true)));

@@ -404,7 +404,7 @@ fn spread(values: Vec<Tensor>, dim: i64) -> Result<Vec<Tensor>> {
     for (value, width) in values.into_iter().zip(widths) {
         let mut sizes = Dims::from_slice(value.shape());
         sizes[dim as usize] = total;
-        let wide = crate::TensorSpec::of(&sizes, value.dtype()).zeros()?;
+        let wide = crate::TensorSpec::beside(&value, &sizes).zeros()?;
         wide.narrow(dim, before, width)?.copy_data(&value)?;
         before += width;
         all.push(wide);

@@ -1,0 +1,323 @@
+//! Backward over devices: the nodes of each device run on a thread of its own, at the same time as those of the others.
+//!
+//! The thread that runs the task runs the nodes of main memory, gives the others away as soon as all their gradients are
+//! there, and alone touches what the task knows. A device's thread lives as long as the task: a nested backward has its
+//! own, so that no two wait for each other, but runs the nodes of the device that its thread is for itself. Invariant:
+//! gradients are added up in the order in which one thread would have added them, so that the sums are the same bits
+//! however the threads took turns.
+
+use super::evaluate::{explained, run_node, seen};
+use super::{
+    AtEnd, Callback, Entry, Evaluation, IN_PART, NO_CAPTURE, RUNNING, Ready, Request, Task,
+    is_whole_backward,
+};
+use crate::autograd::mode;
+use crate::autograd::node::Node;
+use crate::autograd::thread_state::ThreadState;
+use crate::dispatch::Grads;
+use crate::error::bail;
+use crate::prof::{self, Kind};
+use crate::{Device, Result, Tensor, warning};
+use smallvec::SmallVec;
+use std::any::Any;
+use std::cell::Cell;
+use std::collections::BinaryHeap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{Builder, Scope};
+
+thread_local! {
+    /// The device that this thread runs nodes for.
+    static SERVED: Cell<Option<Device>> = const { Cell::new(None) };
+}
+
+/// The device that this thread runs nodes for, to be told to one that goes on in its place.
+pub(super) fn served() -> Option<Device> {
+    SERVED.get()
+}
+/// Says for which device this thread runs nodes.
+pub(super) fn serve(device: Option<Device>) {
+    SERVED.set(device);
+}
+
+/// Whether nodes may be on devices that have threads.
+#[inline]
+pub(super) fn are_threads_due() -> bool {
+    crate::device_count() > 0 && mode::is_multithreading_enabled()
+}
+
+/// Where a node runs: on the device of the first of its tensors that is not in main memory.
+fn device_of(node: &Node) -> Device {
+    let devices = node.input_meta().iter().flatten().map(|meta| meta.device);
+    devices.into_iter().find(|&device| device != Device::Cpu).unwrap_or_default()
+}
+
+/// A gradient that arrived, with what says in which order one thread would have added it.
+pub(super) struct Arrival {
+    /// The sequence number of the node it is from, and which of its results it is.
+    from: (u64, usize),
+    nr: u32,
+    grad: Option<Tensor>,
+}
+
+/// What has arrived at the nodes of a task, by their places, until all of it has.
+pub(super) type Arrivals = Vec<SmallVec<[Arrival; 2]>>;
+
+/// A node to be run.
+struct Job {
+    ready: Ready,
+    grads: Grads,
+    /// Whether it runs, or its gradients are only handed out.
+    needed: bool,
+    /// Whether they are handed out.
+    is_captured: bool,
+    /// Which of its results are wanted.
+    wanted: SmallVec<[bool; 4]>,
+}
+impl PartialEq for Job {
+    fn eq(&self, other: &Self) -> bool {
+        self.ready == other.ready
+    }
+}
+impl Eq for Job {}
+impl PartialOrd for Job {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Job {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.ready.cmp(&other.ready)
+    }
+}
+
+/// What a node gave: what is to be handed out of its gradients, and its results if it ran.
+type Results = (Option<Grads>, Option<Grads>);
+
+/// What became of a job.
+struct Outcome {
+    ready: Ready,
+    results: std::result::Result<Result<Results>, Box<dyn Any + Send>>,
+    callbacks: Vec<Callback>,
+    at_end: Vec<AtEnd>,
+    warnings: Vec<String>,
+}
+
+/// The nodes that wait for a device's thread; nothing once there will be no more.
+struct Queue {
+    jobs: Mutex<Option<BinaryHeap<Job>>>,
+    changed: Condvar,
+}
+
+impl Queue {
+    fn push(&self, job: Job) {
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(jobs) = &mut *jobs {
+            jobs.push(job);
+        }
+        self.changed.notify_one();
+    }
+    /// Waits for the next one.
+    fn pop(&self) -> Option<Job> {
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(job) = jobs.as_mut()?.pop() {
+                return Some(job);
+            }
+            jobs = self.changed.wait(jobs).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+    /// Forgets those that wait: the thread ends.
+    fn close(&self) {
+        let forgotten = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.changed.notify_one();
+        drop(forgotten);
+    }
+}
+
+/// The threads of a task's devices.
+struct Threads<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    request: &'env Request<'env>,
+    /// The task's number.
+    id: i64,
+    done: Sender<Outcome>,
+    queues: Vec<(Device, Arc<Queue>)>,
+}
+
+impl Drop for Threads<'_, '_> {
+    fn drop(&mut self) {
+        self.queues.iter().for_each(|(_, queue)| queue.close());
+    }
+}
+
+impl Threads<'_, '_> {
+    /// Gives a job to the device's thread, which starts at its first.
+    fn give(&mut self, device: Device, job: Job) -> Result<()> {
+        if let Some((_, queue)) = self.queues.iter().find(|(of, _)| *of == device) {
+            queue.push(job);
+            return Ok(());
+        }
+        let jobs = Mutex::new(Some(BinaryHeap::from([job])));
+        let queue = Arc::new(Queue { jobs, changed: Condvar::new() });
+        self.queues.push((device, queue.clone()));
+        let (state, in_part) = (ThreadState::take(), !is_whole_backward());
+        let (request, id, done) = (self.request, self.id, self.done.clone());
+        let run = move || {
+            let _entered = state.enter();
+            IN_PART.set(in_part);
+            serve(Some(device));
+            if let Some(index) = device.index() {
+                let _ = crate::set_current_device(index);
+            }
+            let _entry = Entry::on(request, id);
+            warning::withhold();
+            while let Some(job) = queue.pop() {
+                // (Nobody waits for it if the task failed.)
+                let _ = done.send(job.run(request));
+            }
+        };
+        let name = format!("pullback_{device}");
+        match Builder::new().name(name).spawn_scoped(self.scope, run) {
+            Ok(_) => Ok(()),
+            Err(error) => bail!(runtime, "could not start a thread for device {device}: {error}"),
+        }
+    }
+}
+
+impl Job {
+    /// On the thread of the device.
+    fn run(self, request: &Request<'_>) -> Outcome {
+        let Job { ready, grads, needed, is_captured, wanted } = self;
+        let results = catch_unwind(AssertUnwindSafe(|| {
+            let node = &ready.node;
+            let _evaluation = Evaluation::of(node);
+            let _range = prof::is_observed().then(|| prof::of_node(Kind::Evaluation, node, &[]));
+            let run = |grads: Grads| -> Result<Results> {
+                let is_seen = is_captured || !needed;
+                let seen = is_seen.then(|| seen(node, &grads, needed)).transpose()?;
+                let wanted = |i: usize| wanted.get(i).copied().unwrap_or(false);
+                let outputs =
+                    needed.then(|| run_node(request, node, grads, &wanted)).transpose()?;
+                Ok((seen, outputs))
+            };
+            run(grads).map_err(|error| explained(error, node))
+        }));
+        let (callbacks, at_end) = RUNNING.with(|running| {
+            running.borrow_mut().last_mut().map_or_else(Default::default, |task| {
+                (std::mem::take(&mut task.callbacks), std::mem::take(&mut task.at_end))
+            })
+        });
+        Outcome { ready, results, callbacks, at_end, warnings: warning::withheld() }
+    }
+}
+
+impl Outcome {
+    /// What is left to do about it besides its results: it becomes the task's.
+    fn settle(&mut self) {
+        RUNNING.with(|running| {
+            if let Some(task) = running.borrow_mut().last_mut() {
+                task.callbacks.append(&mut self.callbacks);
+                task.at_end.append(&mut self.at_end);
+            }
+        });
+        self.warnings.drain(..).for_each(warning::warn);
+    }
+}
+
+impl Task<'_> {
+    /// Notes a gradient down until all have arrived, then adds them up in order.
+    #[cold]
+    pub(super) fn arrive(
+        &mut self,
+        (from, index): (&Node, usize),
+        (at, next, nr): (usize, &Node, u32),
+        grad: Option<Tensor>,
+    ) -> Result<()> {
+        let is_last = self.states[at].missing == 1;
+        let Some(arrivals) = self.arrivals.as_mut().map(|all| &mut all[at]) else {
+            return self.add(at, next, nr, grad);
+        };
+        arrivals.push(Arrival { from: (from.sequence_nr(), index), nr, grad });
+        if is_last {
+            let mut all = std::mem::take(arrivals);
+            all.sort_by_key(|arrival| (u64::MAX - arrival.from.0, arrival.from.1));
+            for arrival in all {
+                self.add(at, next, arrival.nr, arrival.grad)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs all nodes, those of devices on their threads.
+    pub(super) fn run_on_devices(&mut self) -> Result<()> {
+        let request = self.request;
+        let id = super::current_task_id();
+        self.arrivals = Some(self.states.iter().map(|_| SmallVec::new()).collect());
+        let (done, outcomes) = channel();
+        let result = std::thread::scope(|scope| {
+            let mut threads = Threads { scope, request, id, done, queues: Vec::new() };
+            self.drive(&mut threads, &outcomes)
+        });
+        // Those that were under way when another failed.
+        for mut outcome in outcomes.try_iter() {
+            outcome.settle();
+        }
+        result
+    }
+
+    fn drive(&mut self, threads: &mut Threads<'_, '_>, outcomes: &Receiver<Outcome>) -> Result<()> {
+        let mut here = BinaryHeap::new();
+        let mut away = 0;
+        loop {
+            while let Some(ready) = self.ready.pop() {
+                let device = device_of(&ready.node);
+                if device == Device::Cpu || served() == Some(device) {
+                    here.push(ready);
+                } else {
+                    let job = self.job(ready);
+                    threads.give(device, job)?;
+                    away += 1;
+                }
+            }
+            let next = here.pop();
+            let outcome = match &next {
+                Some(_) => outcomes.try_recv().ok(),
+                None if away == 0 => return Ok(()),
+                // (The threads live, and each job gives an outcome.)
+                None => outcomes.recv().ok(),
+            };
+            if let Some(outcome) = outcome {
+                here.extend(next);
+                away -= 1;
+                self.take_over(outcome)?;
+            } else if let Some(ready) = next {
+                self.run_one(&ready)?;
+            }
+        }
+    }
+
+    fn job(&mut self, ready: Ready) -> Job {
+        let grads = std::mem::take(&mut self.states[ready.at].buffer);
+        let state = &self.states[ready.at];
+        let edges = ready.node.next_edges().iter();
+        Job {
+            grads,
+            needed: !self.trimmed || state.needed,
+            is_captured: state.captures != NO_CAPTURE,
+            wanted: edges.map(|e| e.node.as_ref().is_some_and(|n| self.runs(n))).collect(),
+            ready,
+        }
+    }
+
+    /// What a device's thread did becomes the task's.
+    fn take_over(&mut self, mut outcome: Outcome) -> Result<()> {
+        outcome.settle();
+        let (seen, outputs) = outcome.results.unwrap_or_else(|panic| resume_unwind(panic))?;
+        if let Some(seen) = seen {
+            self.capture(self.states[outcome.ready.at].captures, &seen);
+        }
+        self.hand_on(&outcome.ready.node, outputs)
+    }
+}

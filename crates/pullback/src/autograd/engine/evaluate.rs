@@ -1,0 +1,126 @@
+//! One node's turn: its hooks, the node itself, and gradients in the shape of the tensors they are for.
+//!
+//! Nothing here knows of a task but what was asked for, so that any thread can do it. Start at [`run_node`].
+
+use super::Request;
+use crate::autograd::fit::fit;
+use crate::autograd::node::{Body, Node};
+use crate::autograd::{anomaly, arithmetic, blame, leaf, masked, mode, outside};
+use crate::dispatch::{Grads, Traits};
+use crate::error::ensure;
+use crate::prof;
+use crate::{Error, Result};
+use std::sync::atomic::Ordering;
+
+/// An error of a node, with what is known of where the node was made.
+#[cold]
+pub(super) fn explained(error: Error, node: &Node) -> Error {
+    if anomaly::is_anomaly_enabled() {
+        anomaly::explain(node);
+    }
+    blame::in_backward(error, node)
+}
+
+/// Runs the hooks of the tensors whose gradients these are.
+fn run_tensor_hooks(node: &Node, grads: &mut Grads) -> Result<()> {
+    if let Some(leaf) = node.leaf() {
+        leaf::leaf_hooks(leaf, grads)?;
+    }
+    if node.0.has_hooks.load(Ordering::Acquire) { node.run_tensor_hooks(grads) } else { Ok(()) }
+}
+
+/// What is handed out of a node's gradients: what they are before its hooks if it runs, else what the hooks of the tensors
+/// make of them.
+pub(super) fn seen(node: &Node, grads: &Grads, needed: bool) -> Result<Grads> {
+    let mut seen = grads.clone();
+    if !needed {
+        run_tensor_hooks(node, &mut seen)?;
+    }
+    Ok(seen)
+}
+
+/// Runs hooks and the node; gives one gradient per edge, fitted to the edge's target.
+pub(super) fn run_node(
+    request: &Request<'_>,
+    node: &Node,
+    mut grads: Grads,
+    wanted: &dyn Fn(usize) -> bool,
+) -> Result<Grads> {
+    let has_hooks = node.0.has_hooks.load(Ordering::Acquire);
+    run_tensor_hooks(node, &mut grads)?;
+    if has_hooks {
+        for hook in node.pre_hooks() {
+            if let Some(new) = hook(&grads)? {
+                grads = new;
+            }
+        }
+    }
+    let kept = if has_hooks && node.has_post_hooks() { grads.clone() } else { Grads::new() };
+    let mut outputs = apply(request, node, grads, wanted)?;
+    // Asked for now: the node may have registered some as it ran. (These see no inputs if there were none before.)
+    let has_hooks = node.0.has_hooks.load(Ordering::Acquire);
+    let posts = if has_hooks { node.post_hooks() } else { Vec::new() };
+    for hook in posts {
+        if let Some(new) = hook(&outputs, &kept)? {
+            outputs = new;
+        }
+    }
+    if !request.keep_graph {
+        node.release();
+    }
+    if anomaly::is_anomaly_enabled() && anomaly::is_anomaly_check_nan_enabled() {
+        anomaly::check_nan(node, &outputs)?;
+    }
+    Ok(outputs)
+}
+
+/// Runs the node itself.
+#[inline(always)]
+fn apply(
+    request: &Request<'_>,
+    node: &Node,
+    grads: Grads,
+    wanted: &dyn Fn(usize) -> bool,
+) -> Result<Grads> {
+    let edges = node.next_edges();
+    let takes_real_part = match &node.0.body {
+        Body::Custom(custom) => custom.takes_real_part(),
+        _ => true,
+    };
+    let moves = matches!(&node.0.body, Body::Op { def, .. } if def.is(Traits::ACROSS_DEVICES));
+    let given = mode::is_masked_zeros().then(|| grads.clone());
+    let mut outputs = {
+        // What is made in backward was caused by the line that made the node.
+        let _site = request.create_graph.then(|| node.site().enter());
+        if prof::is_observed() {
+            outside::apply_observed(node, grads, wanted)?
+        } else {
+            node.apply(grads, wanted)?
+        }
+    };
+    if let Some(given) = given {
+        masked::mend(node, &given, &mut outputs)?;
+    }
+    ensure!(
+        outputs.len() >= edges.len() || edges.is_empty(),
+        runtime,
+        "Function {} returned an invalid number of gradients - expected {}, but got {}",
+        node.name(),
+        edges.len(),
+        outputs.len()
+    );
+    for (index, (edge, output)) in edges.iter().zip(outputs.iter_mut()).enumerate() {
+        let Some(target) = &edge.node else { continue };
+        let Some(Some(meta)) = target.input_meta().get(edge.nr as usize) else { continue };
+        if let Some(mut grad) = output.take() {
+            if takes_real_part && grad.dtype().is_complex() && !meta.dtype.is_complex() {
+                grad = arithmetic::real_part(&grad)?;
+            }
+            let name = || {
+                format!("Function {} returned an invalid gradient at index {index}", node.name())
+            };
+            *output = Some(fit(grad, meta, moves, name)?);
+        }
+    }
+    Ok(outputs)
+}

@@ -1,0 +1,177 @@
+//! Ops on tensors that live on simulated devices (see [`crate::simulate_devices`]).
+//!
+//! Their memory is main memory, so a kernel of the CPU computes them: it is given other handles to the same memory, which
+//! say that they are in main memory, and what it makes is said to be on the device. What a device would refuse is refused:
+//! tensors of several devices, but for 0-dim ones and indices in main memory, and for ops that copy between devices, which
+//! say so by the word `across_devices`. Invariant: below, every tensor is in main memory.
+
+use super::handler::Form;
+use super::stand_in::StandIns;
+use super::{
+    Arg, IntoOutputs, OpDef, Outputs, Traits, check_outs, device_mismatch, each_tensor, receiver,
+    run, write_into, write_outs,
+};
+use crate::error::ensure;
+use crate::tensor::{Flag, Geometry, shares_storage};
+use crate::{Device, Result, Tensor};
+use smallvec::SmallVec;
+
+/// Whether an argument or target of a call is on a device, or a result is to be.
+pub(super) fn concerns(form: Form<'_>, args: &[Arg<'_>]) -> bool {
+    super::handler::has_any(form, args, Tensor::is_on_device) || asked(args).is_some()
+}
+
+/// The device that a result is to be on, if one is asked for that is not main memory.
+pub(super) fn asked(args: &[Arg<'_>]) -> Option<Device> {
+    args.iter().find_map(|arg| match arg {
+        Arg::Device(device) if *device != Device::Cpu => Some(*device),
+        _ => None,
+    })
+}
+
+/// Computes such a call.
+pub(super) fn answer(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    let device = device_of_results(def, form, args)?;
+    check(def, form, args, device)?;
+    let stand_ins =
+        StandIns::of(args, form, Tensor::is_on_device, |tensor| moved(tensor, Device::Cpu))?;
+    let mut given = stand_ins.args(args);
+    given.iter_mut().filter(|arg| matches!(arg, Arg::Device(_))).for_each(|arg| {
+        *arg = Arg::Device(Device::Cpu);
+    });
+    let outputs = match form {
+        Form::Functional => placed(run(def, &given)?, device, args, &stand_ins)?,
+        Form::Inplace => {
+            write_into(def, &given, receiver(&given))?;
+            receiver(args).clone().into_outputs()
+        }
+        Form::Out(outs) => {
+            check_outs(def, outs)?;
+            let targets: SmallVec<[&Tensor; 2]> =
+                outs.iter().map(|out| stand_ins.get(out)).collect();
+            write_outs(def, &given, &targets)?;
+            Outputs::Tensors(outs.iter().map(|&out| out.clone()).collect())
+        }
+    };
+    // A stand-in that was given other sizes shows what its tensor is to show.
+    for (tensor, stand_in) in stand_ins.pairs() {
+        let (old, new) = (tensor.geometry(), stand_in.geometry());
+        if old.offset != new.offset || old.shape != new.shape || old.strides != new.strides {
+            tensor.set_geometry(Geometry { device: old.device, ..new.clone() });
+        }
+        tensor.set_sign_bits(stand_in.sign_bits());
+    }
+    Ok(outputs)
+}
+
+/// Where the results of a call are: where that is asked, else where the first argument on a device is, or the first one if
+/// the op copies between devices.
+fn device_of_results(def: &OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Result<Device> {
+    if let Some(Arg::Device(device)) = args.iter().find(|arg| matches!(arg, Arg::Device(_))) {
+        device.check_available()?;
+        return Ok(*device);
+    }
+    let mut found = None;
+    let is_any = def.is(Traits::ACROSS_DEVICES);
+    let mut note = |tensor: &Tensor| {
+        if found.is_none() && (is_any || tensor.is_on_device()) {
+            found = Some(tensor.device());
+        }
+    };
+    each_tensor(args, &mut note);
+    if let Form::Out(outs) = form {
+        outs.iter().copied().for_each(&mut note);
+    }
+    Ok(found.unwrap_or_default())
+}
+
+/// Refuses what a device would.
+fn check(def: &OpDef, form: Form<'_>, args: &[Arg<'_>], device: Device) -> Result<()> {
+    ensure!(
+        !super::handler::has_any(form, args, Tensor::is_sparse),
+        not_implemented,
+        "{}(): sparse tensors on simulated devices are not supported",
+        def.name
+    );
+    ensure!(
+        device == Device::Cpu || !args.iter().any(|arg| matches!(arg, Arg::Generator(_))),
+        runtime,
+        "Expected a '{}' device type for generator but found 'cpu'",
+        device.kind()
+    );
+    if def.is(Traits::ACROSS_DEVICES) {
+        return Ok(());
+    }
+    // (An op that names a device makes its result there, wherever its tensors are: `empty_like(x, device=...)`.)
+    let names_device = args.iter().any(|arg| matches!(arg, Arg::Device(_)));
+    let (mut first, mut wrong) = ((!names_device).then_some(device), None);
+    let mut see = |tensor: &Tensor, may_be_in_memory: bool| {
+        let is_excused = may_be_in_memory && !tensor.is_on_device();
+        if wrong.is_none()
+            && !is_excused
+            && *first.get_or_insert(tensor.device()) != tensor.device()
+        {
+            wrong = Some((first.unwrap_or_default(), tensor.device()));
+        }
+    };
+    for (nr, arg) in args.iter().enumerate() {
+        let is_target = nr == 0 && matches!(form, Form::Inplace);
+        let is_indices = matches!(arg, Arg::OptTensors(_));
+        each_tensor(&[*arg], |tensor| {
+            see(tensor, is_indices || tensor.ndim() == 0 && !is_target);
+        });
+    }
+    if let Form::Out(outs) = form {
+        for out in outs {
+            see(out, false);
+        }
+    }
+    wrong.map_or(Ok(()), |(a, b)| Err(device_mismatch(a, b)))
+}
+
+/// Another handle to the same memory that says it is on `device`. No history.
+fn moved(tensor: &Tensor, device: Device) -> Result<Tensor> {
+    let alias = Tensor::from_geometry(Geometry { device, ..tensor.geometry().clone() })?;
+    alias.set_flag_fresh(tensor.flags() & (Flag::INFERENCE | Flag::WRAPPED_NUMBER));
+    Ok(alias.with_bits_of(tensor))
+}
+
+/// The results on `device`, or where what they are views of is.
+fn placed(
+    outputs: Outputs,
+    device: Device,
+    args: &[Arg<'_>],
+    stand_ins: &StandIns<'_>,
+) -> Result<Outputs> {
+    let place = |output: Tensor| -> Result<Tensor> {
+        if let Some((tensor, _)) = stand_ins.pairs().find(|(_, stand_in)| output.is_same(stand_in))
+        {
+            return Ok(tensor.clone());
+        }
+        let source = stand_ins.pairs().find(|(tensor, _)| shares_storage(tensor, &output));
+        let device = source.map_or(device, |(tensor, _)| tensor.device());
+        let mut is_argument = false;
+        each_tensor(args, |tensor| is_argument |= shares_storage(tensor, &output));
+        if device == Device::Cpu || is_argument && source.is_none() {
+            return Ok(output);
+        }
+        ensure!(
+            !output.is_sparse(),
+            not_implemented,
+            "sparse tensors on simulated devices are not supported"
+        );
+        if source.is_none()
+            && let Some(storage) = &output.geometry().storage
+        {
+            storage.set_device(device);
+        }
+        moved(&output, device)
+    };
+    Ok(match outputs {
+        Outputs::One(tensor) => Outputs::One(place(tensor)?),
+        Outputs::Tensors(tensors) => {
+            Outputs::Tensors(tensors.into_iter().map(place).collect::<Result<_>>()?)
+        }
+        number @ Outputs::Number(_) => number,
+    })
+}

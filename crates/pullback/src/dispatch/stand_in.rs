@@ -1,0 +1,102 @@
+//! Calls with other tensors in the place of some of their arguments: of those that a kernel cannot take as they are.
+//!
+//! Invariant: one tensor has one stand-in, so that what was the same argument twice is so still.
+
+use super::handler::Form;
+use super::{Arg, OpDef, each_tensor};
+use crate::{Result, Tensor};
+use pullback_schema::Argument;
+use smallvec::SmallVec;
+
+/// The stand-ins of a call's tensors.
+pub(super) struct StandIns<'a> {
+    of: SmallVec<[(&'a Tensor, Tensor); 2]>,
+    /// The lists of the arguments, where a tensor in them has one.
+    lists: Vec<Option<Vec<Tensor>>>,
+    opt_lists: Vec<Option<Vec<Option<Tensor>>>>,
+}
+
+impl<'a> StandIns<'a> {
+    /// What `make` gives for each argument and target of which `is_due` holds.
+    pub(super) fn of(
+        args: &[Arg<'a>],
+        form: Form<'a>,
+        is_due: fn(&Tensor) -> bool,
+        make: impl Fn(&Tensor) -> Result<Tensor>,
+    ) -> Result<StandIns<'a>> {
+        let mut due: SmallVec<[&Tensor; 2]> = SmallVec::new();
+        let mut note = |tensor: &'a Tensor| {
+            if is_due(tensor) && !due.iter().any(|other| other.is_same(tensor)) {
+                due.push(tensor);
+            }
+        };
+        each_tensor(args, &mut note);
+        if let Form::Out(outs) = form {
+            outs.iter().copied().for_each(&mut note);
+        }
+        let of =
+            due.into_iter().map(|tensor| Ok((tensor, make(tensor)?))).collect::<Result<_>>()?;
+        let mut stand_ins = StandIns { of, lists: Vec::new(), opt_lists: Vec::new() };
+        for arg in args {
+            match arg {
+                Arg::Tensors(list) => {
+                    let replaced = list.iter().map(|t| stand_ins.get(t).clone()).collect();
+                    let is_any = list.iter().any(is_due);
+                    stand_ins.lists.push(is_any.then_some(replaced));
+                }
+                Arg::OptTensors(list) => {
+                    let replaced =
+                        |t: &Option<Tensor>| t.as_ref().map(|t| stand_ins.get(t).clone());
+                    let replaced = list.iter().map(replaced).collect();
+                    let is_any = list.iter().flatten().any(is_due);
+                    stand_ins.opt_lists.push(is_any.then_some(replaced));
+                }
+                _ => {}
+            }
+        }
+        Ok(stand_ins)
+    }
+
+    /// The stand-in of a tensor, if it has one.
+    pub(super) fn found(&self, tensor: &Tensor) -> Option<&Tensor> {
+        self.of.iter().find(|(of, _)| of.is_same(tensor)).map(|(_, found)| found)
+    }
+
+    /// What is given in the place of a tensor: its stand-in, or the tensor itself.
+    pub(super) fn get<'b>(&'b self, tensor: &'b Tensor) -> &'b Tensor {
+        self.found(tensor).unwrap_or(tensor)
+    }
+
+    /// Tensors with their stand-ins.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (&'a Tensor, &Tensor)> {
+        self.of.iter().map(|(of, found)| (*of, found))
+    }
+
+    /// The arguments with the stand-ins in them.
+    pub(super) fn args<'b>(&'b self, args: &[Arg<'b>]) -> SmallVec<[Arg<'b>; 8]> {
+        let (mut lists, mut opt_lists) = (self.lists.iter(), self.opt_lists.iter());
+        let replaced = |arg: &Arg<'b>| match arg {
+            Arg::Tensor(tensor) => Arg::Tensor(self.get(tensor)),
+            Arg::Tensors(list) => {
+                let replaced = lists.next().and_then(Option::as_ref);
+                Arg::Tensors(replaced.map_or(list, |replaced| replaced))
+            }
+            Arg::OptTensors(list) => {
+                let replaced = opt_lists.next().and_then(Option::as_ref);
+                Arg::OptTensors(replaced.map_or(list, |replaced| replaced))
+            }
+            other => *other,
+        };
+        args.iter().map(replaced).collect()
+    }
+}
+
+/// The arguments that an op writes to, as its signature says.
+pub(super) fn written<'a>(def: &'static OpDef, args: &[Arg<'a>]) -> SmallVec<[&'a Tensor; 2]> {
+    let is_written = |info: &Argument| info.alias.as_ref().is_some_and(|alias| alias.is_write);
+    let mut found = SmallVec::new();
+    for (arg, _) in args.iter().zip(&def.schema().args).filter(|(_, info)| is_written(info)) {
+        each_tensor(&[*arg], |tensor| found.push(tensor));
+    }
+    found
+}

@@ -76,6 +76,7 @@ impl Tensor {
         }
         if self.set_base(base.clone()) {
             self.set_flag_fresh(Flag::VIEW | (meta as u32) << Flag::CREATION_SHIFT);
+            self.follow_version_of(base);
             // The error of its use, after a write to the base, names the write.
             if meta != CreationMeta::Default
                 && let Some(counter) = self.version_counter()

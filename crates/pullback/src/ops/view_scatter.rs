@@ -270,7 +270,7 @@ impl AsStridedScatter {
         let numbers: Vec<i64> = (0..size.iter().product()).collect();
         let numbers = Tensor::from_slice(&numbers, size)?.brought_to(grad)?;
         let last = TensorSpec::beside(&numbers, &[reach]).zeros()?;
-        seen(&last, part)?.copy_(&numbers, false)?;
+        seen(&last, part)?.copy_data(&numbers)?;
         of_part.masked_fill(&seen(&last, part)?.ne(&numbers)?, crate::Scalar::Int(0))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

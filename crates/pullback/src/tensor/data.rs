@@ -165,7 +165,9 @@ impl Tensor {
     /// Another tensor with exactly this geometry: shares memory and version counter, has no history.
     pub(crate) fn detached(&self) -> Result<Tensor> {
         if let Some(made) = self.detached_by_op() {
-            return made;
+            let made = made?;
+            made.follow_version_of(self);
+            return Ok(made);
         }
         let out = Tensor::of_same_geometry(self.geometry())?;
         let kept = self.flags() & (Flag::INFERENCE | Flag::SPARSE | Flag::UNRESOLVED);

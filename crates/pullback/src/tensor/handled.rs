@@ -1,10 +1,10 @@
 //! Which tensors are marked: their ops are answered from outside (`dispatch::handler`), and their own elements mean nothing.
 
-use super::{Device, Flag};
+use super::{Device, Flag, Geometry, Version, shares_storage};
 use crate::error::ensure;
 use crate::{Result, Tensor};
 use std::cell::Cell;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Who may answer ops in the place of their kernels, of all threads together: in the lower half how many dispatch modes are on,
@@ -74,6 +74,30 @@ impl Tensor {
             return DETACH.get().map(|detach| detach(self));
         }
         None
+    }
+    /// Lets this marked tensor, which is a view of `source` or its alias but has other memory, share its version counter.
+    #[inline]
+    pub(crate) fn follow_version_of(&self, source: &Tensor) {
+        if self.flags() & (Flag::HANDLED | Flag::BATCHED) == Flag::HANDLED
+            && !shares_storage(self, source)
+        {
+            self.share_version(source);
+        }
+    }
+    #[cold]
+    fn share_version(&self, source: &Tensor) {
+        // (Two threads must not both give the source a counter.)
+        static ONE: Mutex<()> = Mutex::new(());
+        let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_source = source.geometry();
+        let counter = of_source.version.clone().unwrap_or_else(|| {
+            let forked = source.version_counter().map_or_else(|| Version::new(0), Version::fork);
+            let counter = Arc::new(forked);
+            let version = Some(counter.clone());
+            source.set_geometry(Geometry { version, ..of_source.clone() });
+            counter
+        });
+        self.set_geometry(Geometry { version: Some(counter), ..self.geometry().clone() });
     }
     /// Leaves the kernels of ops on this tensor to the handler.
     pub fn mark_handled(&self) {

@@ -171,3 +171,45 @@ def test_layers_on_two_devices_are_one_model() -> None:
     for layer, index in ((first, 0), (second, 1)):
         assert layer.weight.grad is not None
         assert layer.weight.grad.device.index == index
+
+
+class _Two(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x + 1, x * 2
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> torch.Tensor:
+        return grads[0] + 2 * grads[1]
+
+
+def test_gradients_that_nobody_gave_are_zeros_and_ones_of_the_device() -> None:
+    x = torch.ones(2, device="cuda:1", requires_grad=True)
+    _Two.apply(x)[1].sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [2.0, 2.0]
+    one = (x.detach()[:1].requires_grad_() * 3).exp()
+    edge = torch.autograd.graph.get_gradient_edge(one)
+    del one
+    torch.autograd.backward(edge)
+    unused = torch.ones(1, device="cuda:0", requires_grad=True)
+    given = torch.autograd.grad((x * 2).sum(), [x, unused], materialize_grads=True)
+    assert [str(g.device) for g in given] == ["cuda:1", "cuda:0"]
+
+
+def test_jacobians_and_tangents_are_of_the_device() -> None:
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64, device="cuda:1")
+    for matrix in (
+        torch.func.jacrev(torch.sin)(x),
+        torch.func.jacfwd(torch.sin)(x),
+        torch.autograd.functional.jacobian(torch.sin, x),
+        torch.autograd.functional.jacobian(torch.sin, x, vectorize=True),
+    ):
+        assert torch.equal(matrix, x.cos().diag())
+    assert torch.autograd.gradcheck(torch.sin, (x.requires_grad_(),), check_forward_ad=True)
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x.detach(), torch.ones_like(x))
+        tangent = torch.autograd.forward_ad.unpack_dual((dual * 3).cuda(0)).tangent
+    assert tangent is not None
+    assert str(tangent.device) == "cuda:0"
+    assert tangent.tolist() == [3.0, 3.0]

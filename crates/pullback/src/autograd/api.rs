@@ -5,7 +5,7 @@ use super::node::Edge;
 use super::{Node, arithmetic};
 use crate::dispatch::handler;
 use crate::error::ensure;
-use crate::{DType, Error, Result, Tensor};
+use crate::{DType, Device, Error, Result, Tensor};
 
 /// Options of [`backward`] and [`grad`].
 #[derive(Clone, Copy, Default)]
@@ -31,16 +31,16 @@ pub fn start(output: &Tensor, grad: Option<&Tensor>, index: usize) -> Result<Opt
     if !output.requires_grad() {
         return Ok(None);
     }
-    let one = implicit_start(output.shape(), output.dtype())?;
+    let one = implicit_start(output.shape(), output.dtype(), Device::Cpu)?;
     // What answers ops itself is asked for its own.
     Ok(Some(if handler::concerns_tensor(output) { arithmetic::ones_like(output)? } else { one }))
 }
 
-/// One, as the gradient of an output of this shape and dtype.
+/// One, as the gradient of an output of this shape and dtype on this device.
 ///
 /// # Errors
 /// `RuntimeError` unless that is one real number.
-pub fn implicit_start(shape: &[i64], dtype: DType) -> Result<Tensor> {
+pub fn implicit_start(shape: &[i64], dtype: DType, device: Device) -> Result<Tensor> {
     ensure!(
         shape.iter().all(|&size| size == 1),
         runtime,
@@ -52,7 +52,8 @@ pub fn implicit_start(shape: &[i64], dtype: DType) -> Result<Tensor> {
         "grad can be implicitly created only for real scalar outputs but got torch.{}",
         dtype.name()
     );
-    arithmetic::ones(shape, dtype)
+    let one = arithmetic::ones(shape, dtype)?;
+    if device == Device::Cpu { Ok(one) } else { arithmetic::to_device(&one, device) }
 }
 
 /// Refuses a gradient that cannot start at output `index`, which has this shape and dtype.

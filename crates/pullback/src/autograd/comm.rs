@@ -3,7 +3,7 @@
 //! `scatter` hangs its parts onto a `Gather` node, `gather` its result onto a `Scatter` node; these call the two functions
 //! again, so that there are derivatives of any order. Start at [`scatter`].
 
-use super::node::{Backward, Node};
+use super::node::{Backward, InputMeta, Node};
 use super::standard::attach;
 use super::{arithmetic, mode, tangent};
 use crate::dispatch::Grads;
@@ -26,22 +26,15 @@ impl Backward for Gather {
         if grads.iter().all(Option::is_none) {
             return Ok(SmallVec::from_elem(None, 1));
         }
-        let part = |(grad, meta): (Option<Tensor>, &Option<_>)| match (grad, meta) {
+        let part = |(grad, meta): (Option<Tensor>, &Option<InputMeta>)| match (grad, meta) {
             (Some(grad), _) => Ok(grad),
-            (None, Some(meta)) => zeros(meta),
+            (None, Some(meta)) => meta.zeros(),
             (None, None) => unreachable!("a part without gradients has a node"),
         };
         let parts: Vec<Tensor> =
             grads.into_iter().zip(node.input_meta()).map(part).collect::<Result<_>>()?;
         Ok(SmallVec::from_elem(Some(put_together(&parts, self.dim, self.destination)?), 1))
     }
-}
-
-/// The gradient of a part that nothing was computed of.
-fn zeros(meta: &super::InputMeta) -> Result<Tensor> {
-    let spec =
-        crate::TensorSpec { device: meta.device, ..crate::TensorSpec::of(&meta.shape, meta.dtype) };
-    spec.zeros()
 }
 
 /// The gradient of [`gather`]: its parts, where the tensors were.

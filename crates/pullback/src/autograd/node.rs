@@ -17,7 +17,7 @@ use crate::dispatch::{Facts, Grads, OpDef, Value};
 use crate::local::local;
 use crate::site::Site;
 use crate::tensor::{Device, Layout};
-use crate::{DType, Result, Tensor};
+use crate::{DType, Result, Tensor, TensorSpec};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
@@ -83,6 +83,13 @@ impl InputMeta {
     pub fn of(tensor: &Tensor) -> Self {
         let g = tensor.geometry();
         InputMeta { shape: sizes(&g.shape), dtype: g.dtype, device: g.device, layout: g.layout }
+    }
+    /// Zeros that look like it.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn zeros(&self) -> Result<Tensor> {
+        TensorSpec::of(&self.shape, self.dtype).on(self.device).zeros()
     }
     /// Whether it is what [`InputMeta::of`] gives.
     pub(super) fn is_of(&self, tensor: &Tensor) -> bool {

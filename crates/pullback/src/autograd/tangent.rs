@@ -258,7 +258,7 @@ pub(super) fn zeros_like(tensor: &Tensor, dtype: DType) -> Result<Tensor> {
     if g.storage.is_none() || tensor.is_handled() {
         return arithmetic::to_dtype(&arithmetic::zeros_like(tensor)?, dtype);
     }
-    let whole = TensorSpec::of(&[storage_len(tensor) as i64], dtype).zeros()?;
+    let whole = TensorSpec::of(&[storage_len(tensor) as i64], dtype).on(tensor.device()).zeros()?;
     Ok(whole.alias_with(&g.shape, &g.strides, g.offset)?.with_bits_of(tensor))
 }
 

@@ -4,8 +4,8 @@ use super::{Device, Flag, Geometry, Version, shares_storage};
 use crate::error::ensure;
 use crate::{Result, Tensor};
 use std::cell::Cell;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Who may answer ops in the place of their kernels, of all threads together: in the lower half how many dispatch modes are on,
 /// levels of `vmap` are open and tensors are batched, and one if devices are simulated; above that how many special tensors there are, whose elements are not

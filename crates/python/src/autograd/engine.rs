@@ -95,7 +95,8 @@ fn start(
         }
         (Some(grad), None) => Ok(Some(grad.clone())),
         (None, Some(meta)) => {
-            autograd::implicit_start(&meta.shape, meta.dtype).map(Some).map_err(raise)
+            let one = autograd::implicit_start(&meta.shape, meta.dtype, meta.device);
+            one.map(Some).map_err(raise)
         }
         (None, None) => {
             Err(PyRuntimeError::new_err("grad can be implicitly created only for scalar outputs"))

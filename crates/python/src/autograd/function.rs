@@ -81,7 +81,7 @@ impl Body {
             let missing = grads.iter_mut().zip(node.input_meta()).zip(&self.others);
             for ((grad, meta), other) in missing.filter(|((grad, _), _)| grad.is_none()) {
                 *grad = match (meta, other) {
-                    (Some(meta), _) => Some(TensorSpec::of(&meta.shape, meta.dtype).zeros()),
+                    (Some(meta), _) => Some(meta.zeros()),
                     (None, Some(spec)) if !skips => Some(spec.zeros()),
                     _ => None,
                 }

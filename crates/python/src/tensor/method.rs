@@ -346,7 +346,7 @@ fn set_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let [source, offset, size, stride] = args.bind(py, "set_", names, 0)?;
     let tensor = this(slf);
     let made = match source {
-        None => Tensor::empty_of(&[0], tensor.dtype()).map_err(raise)?,
+        None => pullback::TensorSpec::beside(tensor, &[0]).empty().map_err(raise)?,
         Some(source) => match as_tensor(&source) {
             Some(source) if offset.is_none() && size.is_none() && stride.is_none() => {
                 source.clone()

@@ -45,8 +45,8 @@ fn basis(like: &Tensor) -> Result<Tensor> {
     let count = like.numel();
     let mut shape = vec![count];
     shape.extend_from_slice(like.shape());
-    let ones = TensorSpec::of(&[count], like.dtype()).zeros()?.add(&Tensor::wrapped(1.0)?)?;
-    let zeros = TensorSpec::of(&[count, count], like.dtype()).zeros()?;
+    let ones = TensorSpec::beside(like, &[count]).zeros()?.add(&Tensor::wrapped(1.0)?)?;
+    let zeros = TensorSpec::beside(like, &[count, count]).zeros()?;
     zeros.diagonal(0, 0, 1)?.copy_(&ones, false)?;
     zeros.reshape(&shape)
 }

@@ -36,6 +36,7 @@ def test_devices_are_there() -> None:
         lambda d: torch.zeros_like(torch.ones(2), device=d),
         lambda d: torch.ones(2).new_full((2,), 3.0, device=d),
         lambda d: torch.tril_indices(2, 2, device=d),
+        lambda d: torch.ones(2, device=d).new_tensor([1.0, 2.0]),
         lambda d: torch.ones(2).to(d),
         lambda d: torch.empty(0, device=d),
     ],

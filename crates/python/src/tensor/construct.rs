@@ -569,8 +569,8 @@ pub(crate) fn new_tensor(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> 
     let dtype = dtype_option(dtype.as_ref(), "new_tensor")?;
     // SAFETY: a method of tensors.
     let like = unsafe { crate::raw::object::tensor_of(slf) };
-    let device = device_option(device.as_ref(), "new_tensor")?;
-    let made =
-        from_data(&data.expect("required"), Some(dtype.unwrap_or(like.dtype())), device, true)?;
+    let device = device_option(device.as_ref(), "new_tensor")?.unwrap_or(like.device());
+    let dtype = dtype.unwrap_or(like.dtype());
+    let made = from_data(&data.expect("required"), Some(dtype), Some(device), true)?;
     finish(py, made, flag(requires_grad.as_ref())?)
 }

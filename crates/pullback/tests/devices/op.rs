@@ -1,11 +1,11 @@
 //! Every op on a device gives there, to the bit, what it gives in main memory, and so do its gradients.
 
 use super::registry::{
-    agree, all_equal, args, differs, for_all, function_of, is_unset, replace, spread, tensor_slots,
-    tensors, text,
+    agree, all_equal, args, differs, for_all, function_of, gradients_from, is_unset, replace,
+    spread, tensor_slots, text,
 };
 use super::{SECOND, on};
-use pullback::autograd::{self, Options, call, call_inplace, call_out};
+use pullback::autograd::{call_inplace, call_out};
 use pullback::dispatch::{OpDef, Traits, Value};
 use pullback::gradcheck::{Sample, Sampler};
 use pullback::{DType, Device, Result, Tensor, manual_seed, simulate_devices};
@@ -68,27 +68,11 @@ fn complex_results_are_where_the_arguments_are() {
     results(DType::C128);
 }
 
-/// The gradients of a fixed combination of the results by all that can have one.
+/// The gradients of a fixed combination of the results.
 fn gradients(def: &'static OpDef, values: &[Value]) -> Result<Vec<Option<Tensor>>> {
-    let slots = tensor_slots(values);
-    let is_input = |(index, _, t): &&(usize, usize, Tensor)| {
-        t.dtype().is_differentiable() && !def.args[*index].not_differentiable
-    };
-    let inputs: Vec<&Tensor> = slots.iter().filter(is_input).map(|slot| &slot.2).collect();
-    inputs.iter().try_for_each(|input| input.requires_grad_(true).map(drop))?;
-    manual_seed(1);
-    let outputs = call(def, &args(values)).map(tensors)?;
-    let roots: Vec<&Tensor> = outputs.iter().filter(|output| output.requires_grad()).collect();
-    if roots.is_empty() {
-        return Ok(Vec::new());
-    }
-    let weight = |t: &&Tensor| {
+    gradients_from(def, values, |t| {
         Sampler::new(t.dtype()).normal(t.shape()).to(None, Some(t.device()), false, None)
-    };
-    let weights = roots.iter().map(weight).collect::<Result<Vec<_>>>()?;
-    let weights: Vec<Option<&Tensor>> = weights.iter().map(Some).collect();
-    let options = Options { allow_unused: true, ..Options::default() };
-    autograd::grad(&roots, &inputs, &weights, options)
+    })
 }
 
 fn same_gradients(dtype: DType) {

@@ -1,9 +1,10 @@
 //! Views of conjugates and negatives: every op gives for them what it gives for tensors that hold the same numbers.
 
+use super::registry::gradients_from;
 use super::{
     agree, args, copy_of, for_all, function_of, is_unset, replace, tensor_slots, tensors, text,
 };
-use pullback::autograd::{self, Options, call, call_inplace, call_out};
+use pullback::autograd::{call, call_inplace, call_out};
 use pullback::dispatch::{OpDef, Traits, Value};
 use pullback::gradcheck::{Sample, Sampler};
 use pullback::{DType, Result, Tensor, manual_seed};
@@ -115,33 +116,17 @@ fn results_do_not_depend_on_conj_and_neg_bits() {
     results(DType::C128);
 }
 
-/// The gradients of a fixed combination of the results by all that can have one. With a `turn`, the gradients that it
-/// begins with are shown otherwise.
+/// The gradients of a fixed combination of the results. With a `turn`, the gradients that it begins with are shown
+/// otherwise.
 fn gradients(
     def: &'static OpDef,
     values: &[Value],
     turn: Option<usize>,
 ) -> Result<Vec<Option<Tensor>>> {
-    let slots = tensor_slots(values);
-    let is_input = |(index, _, t): &&(usize, usize, Tensor)| {
-        t.dtype().is_differentiable() && !def.args[*index].not_differentiable
-    };
-    let inputs: Vec<&Tensor> = slots.iter().filter(is_input).map(|slot| &slot.2).collect();
-    inputs.iter().try_for_each(|input| input.requires_grad_(true).map(drop))?;
-    manual_seed(1);
-    let outputs = call(def, &args(values)).map(tensors)?;
-    let roots: Vec<&Tensor> = outputs.iter().filter(|output| output.requires_grad()).collect();
-    if roots.is_empty() {
-        return Ok(Vec::new());
-    }
-    let weight = |t: &&Tensor| {
+    gradients_from(def, values, |t| {
         let plain = Sampler::new(t.dtype()).normal(t.shape());
         turn.map_or_else(|| Ok(plain.clone()), |turn| turned(&plain, turn))
-    };
-    let weights = roots.iter().map(weight).collect::<Result<Vec<_>>>()?;
-    let weights: Vec<Option<&Tensor>> = weights.iter().map(Some).collect();
-    let options = Options { allow_unused: true, ..Options::default() };
-    autograd::grad(&roots, &inputs, &weights, options)
+    })
 }
 
 /// Some turn, not the same for all samples.

@@ -1,6 +1,6 @@
 //! Running every op of the registry on every one of its samples: what the property tests are made of.
 
-use pullback::autograd::call;
+use pullback::autograd::{self, Options, call};
 use pullback::dispatch::{Arg, OpDef, Outputs, Value};
 use pullback::gradcheck::{Sample, Sampler};
 use pullback::{C128, DType, Error, Result, Tensor, TensorSpec, manual_seed, ops};
@@ -164,4 +164,28 @@ pub(crate) fn spread(t: &Tensor) -> Result<Tensor> {
     let view = wide.select(-1, 1)?;
     view.copy_(t, false)?;
     view.detach()
+}
+
+/// The gradients by all that can have one, where those of the results are what `start` gives.
+pub(crate) fn gradients_from(
+    def: &'static OpDef,
+    values: &[Value],
+    start: impl Fn(&Tensor) -> Result<Tensor>,
+) -> Result<Vec<Option<Tensor>>> {
+    let slots = tensor_slots(values);
+    let is_input = |(index, _, t): &&(usize, usize, Tensor)| {
+        t.dtype().is_differentiable() && !def.args[*index].not_differentiable
+    };
+    let inputs: Vec<&Tensor> = slots.iter().filter(is_input).map(|slot| &slot.2).collect();
+    inputs.iter().try_for_each(|input| input.requires_grad_(true).map(drop))?;
+    manual_seed(1);
+    let outputs = call(def, &args(values)).map(tensors)?;
+    let roots: Vec<&Tensor> = outputs.iter().filter(|output| output.requires_grad()).collect();
+    if roots.is_empty() {
+        return Ok(Vec::new());
+    }
+    let starts = roots.iter().map(|&root| start(root)).collect::<Result<Vec<_>>>()?;
+    let starts: Vec<Option<&Tensor>> = starts.iter().map(Some).collect();
+    let options = Options { allow_unused: true, ..Options::default() };
+    autograd::grad(&roots, &inputs, &starts, options)
 }

@@ -134,8 +134,10 @@ if TYPE_CHECKING:
     from ._C import bool as bool
     from ._C import cdouble as cdouble
     from ._C import cfloat as cfloat
+    from ._C import chalf as chalf
     from ._C import channels_last as channels_last
     from ._C import channels_last_3d as channels_last_3d
+    from ._C import complex32 as complex32
     from ._C import complex64 as complex64
     from ._C import complex128 as complex128
     from ._C import contiguous_format as contiguous_format

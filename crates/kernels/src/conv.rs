@@ -44,7 +44,7 @@ macro_rules! for_number {
                 type $T = f64;
                 $body
             }
-            DType::C64 => {
+            DType::C32 | DType::C64 => {
                 type $T = C64;
                 $body
             }

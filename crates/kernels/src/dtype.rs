@@ -29,6 +29,15 @@ impl PartialEq for Bool {
     }
 }
 
+/// Complex number of two `f16`: no more than a place for one. Whoever computes with it converts to [`C64`] and rounds once.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+#[repr(C, align(4))]
+pub struct C32 {
+    /// The real part.
+    pub re: f16,
+    /// The imaginary part.
+    pub im: f16,
+}
 /// Complex number of two `f32`.
 pub type C64 = Complex<f32>;
 /// Complex number of two `f64`.
@@ -64,6 +73,8 @@ pub enum DType {
     F32,
     /// IEEE 754 double precision.
     F64,
+    /// Complex of two `f16`.
+    C32,
     /// Complex of two `f32`.
     C64,
     /// Complex of two `f64`.
@@ -72,7 +83,7 @@ pub enum DType {
 
 impl DType {
     /// How many dtypes there are (for tables indexed by `dtype as usize`).
-    pub const COUNT: usize = 15;
+    pub const COUNT: usize = 16;
     /// Every dtype, in tag order.
     pub const ALL: [DType; Self::COUNT] = [
         DType::Bool,
@@ -88,6 +99,7 @@ impl DType {
         DType::BF16,
         DType::F32,
         DType::F64,
+        DType::C32,
         DType::C64,
         DType::C128,
     ];
@@ -98,7 +110,7 @@ impl DType {
         match self {
             DType::Bool | DType::U8 | DType::I8 => 1,
             DType::I16 | DType::U16 | DType::F16 | DType::BF16 => 2,
-            DType::I32 | DType::U32 | DType::F32 => 4,
+            DType::I32 | DType::U32 | DType::F32 | DType::C32 => 4,
             DType::I64 | DType::U64 | DType::F64 | DType::C64 => 8,
             DType::C128 => 16,
         }
@@ -111,7 +123,7 @@ impl DType {
     /// Whether it is complex.
     #[inline(always)]
     pub const fn is_complex(self) -> bool {
-        matches!(self, DType::C64 | DType::C128)
+        matches!(self, DType::C32 | DType::C64 | DType::C128)
     }
     /// Whether it is an integer; `include_bool` says whether bool counts as one.
     #[inline(always)]
@@ -133,6 +145,7 @@ impl DType {
     /// The real dtype of a complex one's parts; other dtypes unchanged.
     pub const fn to_real(self) -> DType {
         match self {
+            DType::C32 => DType::F16,
             DType::C64 => DType::F32,
             DType::C128 => DType::F64,
             other => other,
@@ -141,6 +154,7 @@ impl DType {
     /// The complex dtype whose parts hold this one.
     pub const fn to_complex(self) -> DType {
         match self {
+            DType::F16 | DType::C32 => DType::C32,
             DType::F64 | DType::C128 => DType::C128,
             _ => DType::C64,
         }
@@ -161,6 +175,7 @@ impl DType {
             DType::BF16 => "bfloat16",
             DType::F32 => "float32",
             DType::F64 => "float64",
+            DType::C32 => "complex32",
             DType::C64 => "complex64",
             DType::C128 => "complex128",
         }
@@ -181,6 +196,7 @@ impl DType {
             DType::BF16 => "BFloat16",
             DType::F32 => "Float",
             DType::F64 => "Double",
+            DType::C32 => "ComplexHalf",
             DType::C64 => "ComplexFloat",
             DType::C128 => "ComplexDouble",
         }
@@ -334,10 +350,45 @@ macro_rules! complex_element {
 }
 complex_element!(C64, f32 => C64; C128, f64 => C128);
 
+// SAFETY: two numbers of two bytes, without padding, at multiples of four bytes.
+unsafe impl Element for C32 {
+    const DTYPE: DType = DType::C32;
+    type Bits = u32;
+    #[inline(always)]
+    fn from_f64(value: f64) -> Self {
+        C32 { re: f16::from_f64(value), im: f16::ZERO }
+    }
+    #[inline(always)]
+    fn from_i64(value: i64) -> Self {
+        Self::from_f64(value as f64)
+    }
+    #[inline(always)]
+    fn from_c128(value: C128) -> Self {
+        C32 { re: f16::from_f64(value.re), im: f16::from_f64(value.im) }
+    }
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        self.re.to_f64()
+    }
+    #[inline(always)]
+    fn to_i64(self) -> i64 {
+        truncated(self.to_f64())
+    }
+    #[inline(always)]
+    fn to_c128(self) -> C128 {
+        C128::new(self.re.to_f64(), self.im.to_f64())
+    }
+    #[inline(always)]
+    fn is_true(self) -> bool {
+        self.re.is_true() || self.im.is_true()
+    }
+}
+
 /// Runs an expression with a type alias bound to the Rust type of a dtype.
 ///
 /// `for_dtype!(dtype, all, T => expr)`; the family (`all`, `real`, `integral`, `float`, `complex`,
 /// `float_complex`, `numeric`) says which dtypes have an arm; for the others the `else` block runs.
+/// `C32` is in `all` alone: it is stored and moved, and computed with as `C64`.
 #[macro_export]
 macro_rules! for_dtype {
     (@arms $dtype:expr, $T:ident, $body:expr, $other:expr, [$($tag:ident = $t:ty),*]) => {
@@ -351,7 +402,7 @@ macro_rules! for_dtype {
         $crate::for_dtype!(@arms $dtype, $T, $body, unreachable!("every dtype is listed"), [
             Bool = $crate::Bool, U8 = u8, I8 = i8, I16 = i16, I32 = i32, I64 = i64, U16 = u16, U32 = u32,
             U64 = u64, F16 = $crate::f16, BF16 = $crate::bf16, F32 = f32, F64 = f64,
-            C64 = $crate::C64, C128 = $crate::C128])
+            C32 = $crate::C32, C64 = $crate::C64, C128 = $crate::C128])
     };
     ($dtype:expr, real, $T:ident => $body:expr, else $other:expr) => {
         $crate::for_dtype!(@arms $dtype, $T, $body, $other, [

@@ -251,7 +251,7 @@ fn check_bmm(c: &StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Result
 
 fn supported(dtype: DType, op: &str) -> Result<()> {
     match dtype {
-        DType::Bool | DType::U16 | DType::U32 | DType::U64 => {
+        DType::Bool | DType::U16 | DType::U32 | DType::U64 | DType::C32 => {
             Err(Error::not_implemented(op, dtype))
         }
         _ => Ok(()),

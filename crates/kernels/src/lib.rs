@@ -39,7 +39,7 @@ pub mod strided;
 pub mod sync;
 mod windows;
 
-pub use dtype::{Bool, C64, C128, DType, Element};
+pub use dtype::{Bool, C32, C64, C128, DType, Element};
 pub use error::{Error, ErrorKind, Result};
 pub use half::{bf16, f16};
 pub use scalar::Scalar;

@@ -88,7 +88,7 @@ impl Scalar {
         let number = self.to_f64();
         let is_imaginary = matches!(self, Scalar::Complex(_, im) if im != 0.0);
         let fits = match dtype {
-            DType::Bool | DType::C128 | DType::C64 => true,
+            dtype if dtype == DType::Bool || dtype.is_complex() => true,
             _ if is_imaginary => false,
             DType::F64 => true,
             DType::F16 => !number.is_finite() || number.abs() <= 65504.0,

@@ -8,8 +8,8 @@ use pullback_kernels::simd::{Level, set_level};
 use pullback_kernels::{C128, DType, parallel};
 use tensor::{Rng, Tensor};
 
-const DTYPES: [DType; 6] =
-    [DType::F32, DType::F64, DType::C64, DType::C128, DType::F16, DType::BF16];
+const DTYPES: [DType; 7] =
+    [DType::F32, DType::F64, DType::C32, DType::C64, DType::C128, DType::F16, DType::BF16];
 
 fn unflat(mut flat: i64, shape: &[i64]) -> Vec<i64> {
     let mut index = vec![0; shape.len()];

@@ -133,7 +133,7 @@ fn close(got: C128, want: C128, tolerance: f64) -> bool {
 
 fn tolerance(dtype: DType) -> f64 {
     match dtype {
-        DType::F16 => 1e-3,
+        DType::F16 | DType::C32 => 1e-3,
         DType::BF16 => 8e-3,
         DType::F32 | DType::C64 => 1e-6,
         _ => 1e-13,

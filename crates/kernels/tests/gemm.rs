@@ -157,8 +157,16 @@ fn bad_shapes_and_dtypes_are_refused() {
             .message()
             .contains("mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)")
     );
-    let t = Tensor::full(DType::Bool, &[2, 2], 1.0);
-    let mut c = Tensor::full(DType::Bool, &[2, 2], 1.0);
-    let error = gemm::matmul(&mut c.view_mut(), t.view(), t.view(), Scalar::Int(1), Scalar::Int(0));
-    assert!(error.unwrap_err().message().contains("not implemented for 'Bool'"));
+    for dtype in [DType::Bool, DType::U16, DType::U32, DType::U64, DType::C32] {
+        let phrase = format!("not implemented for '{}'", dtype.scalar_name());
+        let t = Tensor::full(dtype, &[2, 2], 1.0);
+        let mut c = Tensor::full(dtype, &[2, 2], 1.0);
+        let (one, zero) = (Scalar::Int(1), Scalar::Int(0));
+        let error = gemm::matmul(&mut c.view_mut(), t.view(), t.view(), one, zero);
+        assert!(error.unwrap_err().message().contains(&phrase), "{phrase}");
+        let t = Tensor::full(dtype, &[2, 2, 2], 1.0);
+        let mut c = Tensor::full(dtype, &[2, 2, 2], 1.0);
+        let error = gemm::bmm(&mut c.view_mut(), t.view(), t.view(), one, zero);
+        assert!(error.unwrap_err().message().contains(&phrase), "{phrase} in batches");
+    }
 }

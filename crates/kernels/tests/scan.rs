@@ -63,7 +63,8 @@ fn lines_of_any_layout_are_scanned_in_order() {
         set_level(Level::ALL[round % 3]);
         parallel::set_num_threads(1 + round % 2);
         let mut dice = Dice(round as u64);
-        let dtypes = [DType::F32, DType::F64, DType::I64, DType::BF16, DType::C64, DType::I16];
+        let dtypes =
+            [DType::F32, DType::F64, DType::I64, DType::BF16, DType::C32, DType::C64, DType::I16];
         // Signs keep products whole, also in the narrow types.
         let scans: [(Scan, bool, Join); 3] = [
             (scan::cumsum, false, |a, b| a + b),

@@ -67,7 +67,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use generator::{Generator, default_generator, manual_seed};
 pub use ops::{indexing as index, operator::Computed};
 pub(crate) use pullback_kernels::sync;
-pub use pullback_kernels::{Bool, C64, C128, DType, Element, Scalar, bf16, f16};
+pub use pullback_kernels::{Bool, C32, C64, C128, DType, Element, Scalar, bf16, f16};
 pub use tensor::display::{PrintOptions, print_options, set_print_options};
 pub use tensor::{Device, Dims, Layout, MemoryFormat, Storage, Tensor, TensorSpec, memory};
 pub use tensor::{current_device, device_count, set_current_device, simulate_devices};

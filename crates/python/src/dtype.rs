@@ -54,10 +54,11 @@ const ALL_FORMATS: [MemoryFormat; 4] = [
 ];
 
 /// The second names of dtypes.
-const ALIASES: [(&str, DType); 10] = [
+const ALIASES: [(&str, DType); 11] = [
     ("float", DType::F32),
     ("double", DType::F64),
     ("half", DType::F16),
+    ("chalf", DType::C32),
     ("cfloat", DType::C64),
     ("cdouble", DType::C128),
     ("short", DType::I16),
@@ -181,8 +182,12 @@ impl PyDType {
     fn to_real<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
         dtype_object(py, self.0.to_real())
     }
-    fn to_complex<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        dtype_object(py, self.0.to_complex())
+    fn to_complex<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if !self.0.is_differentiable() {
+            let name = self.0.scalar_name();
+            return Err(PyRuntimeError::new_err(format!("Unknown Complex ScalarType for {name}")));
+        }
+        Ok(dtype_object(py, self.0.to_complex()))
     }
 }
 

@@ -47,7 +47,7 @@ REFLECTED = "add and floordiv lshift mod mul or pow rshift sub truediv xor"
 INPLACE = "add floordiv mod mul pow sub truediv"
 INPLACE_BITS = "and lshift or rshift xor"
 COMPARED = "ge gt le lt"
-CONVERSIONS = "bfloat16 bool byte cdouble cfloat char double float half int long short"
+CONVERSIONS = "bfloat16 bool byte cdouble cfloat chalf char double float half int long short"
 
 
 def texts(ops: list[Op]) -> dict[str, str]:

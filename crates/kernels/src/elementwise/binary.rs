@@ -154,7 +154,7 @@ impl Map2 for DivideSingles {
 /// `a / b`, of floating and complex numbers.
 pub fn true_divide(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {
-        DType::C64 => run2::<DivideSingles>(iter, ()),
+        DType::C32 | DType::C64 => run2::<DivideSingles>(iter, ()),
         DType::C128 => run2::<TrueDivide<C128>>(iter, ()),
         d => compute!(d, "div_true_cpu", [float], T => run2::<TrueDivide<T>>(iter, ())),
     }
@@ -448,7 +448,7 @@ impl<T: Parts> Map2 for Polar<T> {
 /// `re + i im`; the output has the complex dtype of the inputs.
 pub fn complex(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {
-        DType::F32 => run2::<ToComplex<f32>>(iter, ()),
+        DType::F16 | DType::F32 => run2::<ToComplex<f32>>(iter, ()),
         DType::F64 => run2::<ToComplex<f64>>(iter, ()),
         d => Err(Error::not_implemented("complex_cpu", d)),
     }
@@ -456,7 +456,7 @@ pub fn complex(iter: &mut Iter) -> Result<()> {
 /// `size (cos angle + i sin angle)`; the output has the complex dtype of the inputs.
 pub fn polar(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {
-        DType::F32 => run2::<Polar<f32>>(iter, ()),
+        DType::F16 | DType::F32 => run2::<Polar<f32>>(iter, ()),
         DType::F64 => run2::<Polar<f64>>(iter, ()),
         d => Err(Error::not_implemented("polar_cpu", d)),
     }

@@ -57,7 +57,7 @@ macro_rules! kind {
         $(#[$meta])*
         pub fn $name(iter: &mut Iter) -> Result<()> {
             match iter.input_dtype(0) {
-                DType::C64 => run1::<$MapComplex<C64>>(iter, ()),
+                DType::C32 | DType::C64 => run1::<$MapComplex<C64>>(iter, ()),
                 DType::C128 => run1::<$MapComplex<C128>>(iter, ()),
                 d if d.is_floating_point() => {
                     compute!(d, stringify!($name), [float], T => run1::<$Map<T>>(iter, ()))
@@ -118,7 +118,7 @@ pub fn isclose(iter: &mut Iter, rtol: f64, atol: f64, equal_nan: bool) -> Result
     let p = Tolerance { relative: rtol, absolute: atol, equal_nan };
     match iter.input_dtype(0) {
         DType::Bool => run2::<CloseBool<Bool>>(iter, ()),
-        DType::C64 => run2::<CloseComplex<C64>>(iter, p),
+        DType::C32 | DType::C64 => run2::<CloseComplex<C64>>(iter, p),
         DType::C128 => run2::<CloseComplex<C128>>(iter, p),
         d if d.is_floating_point() => {
             compute!(d, "isclose", [float], T => run2::<CloseReal<T>>(iter, p))

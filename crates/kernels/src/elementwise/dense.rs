@@ -527,7 +527,7 @@ macro_rules! map {
     };
 }
 
-/// Runs an expression with `T` bound to the type that a dtype is computed in (half types: `f32`), for
+/// Runs an expression with `T` bound to the type that a dtype is computed in (half types: `f32`, `C32`: `C64`), for
 /// the listed kinds (`bool int unsigned float complex`); refuses other dtypes in the name given.
 macro_rules! compute {
     ($dtype:expr, $name:expr, [$($kind:ident)+], $T:ident => $body:expr) => {
@@ -567,7 +567,7 @@ macro_rules! compute {
     };
     (@go $d:expr, $n:expr, $T:ident, $b:expr, [complex $($k:ident)*], {$($arms:tt)*}) => {
         compute!(@go $d, $n, $T, $b, [$($k)*], {$($arms)*
-            $crate::DType::C64 => { type $T = $crate::C64; $b }
+            $crate::DType::C32 | $crate::DType::C64 => { type $T = $crate::C64; $b }
             $crate::DType::C128 => { type $T = $crate::C128; $b }
         })
     };

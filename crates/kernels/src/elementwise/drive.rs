@@ -1,4 +1,4 @@
-//! Feeds a dense loop with operands of any stride and with half-precision operands.
+//! Feeds a dense loop with operands of any stride and with half-precision operands, real or complex.
 //!
 //! Operands that are already dense go to the loop as they are. Others pass through buffers of
 //! `BUFFER` bytes in the first-level cache: gathered (or spread, for a broadcast element),
@@ -107,7 +107,7 @@ struct Plan {
 // SAFETY: the parameters are `Sync` (the maps' `P` is) and outlive the call.
 unsafe impl Sync for Plan {}
 
-/// Runs `run` over all elements, if the operands have the `wanted` dtypes (`f32` accepts half types).
+/// Runs `run` over all elements, if the operands have the `wanted` dtypes (`f32` accepts half types, `C64` accepts `C32`).
 ///
 /// # Safety
 /// `run` must be fit for operands of the `wanted` dtypes and for `params`, and usable from any thread.
@@ -196,6 +196,7 @@ fn drive_any(iter: &Iter, wanted: &[DType], run: Loops, params: *const u8) -> Re
         plan.forms[i] = match (want, dtype) {
             (DType::F32, DType::F16) => Form::Half,
             (DType::F32, DType::BF16) => Form::Brain,
+            (DType::C64, DType::C32) => Form::HalfPair,
             _ if want == dtype => Form::Same,
             _ => return Err(mismatch(iter)),
         };
@@ -382,7 +383,12 @@ impl Plan {
 
     /// Elements of each operand that a buffer holds.
     fn block(&self) -> usize {
-        BUFFER / self.sizes[..self.operands].iter().fold(4, |a, &size| a.max(size))
+        let bytes = |operand: usize| match self.forms[operand] {
+            Form::Same => self.sizes[operand],
+            Form::Half | Form::Brain => 4,
+            Form::HalfPair => 8,
+        };
+        BUFFER / (0..self.operands).map(bytes).fold(4, usize::max)
     }
 
     /// As [`Plan::run_rows`], row by row or in blocks of rows.

@@ -416,7 +416,7 @@ map!(narrow SincComplex<T: ComplexNumber>(z: T) -> T {
 /// `sin(πx) / (πx)`, 1 at 0.
 pub fn sinc(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {
-        DType::C64 => run1::<SincComplex<C64>>(iter, ()),
+        DType::C32 | DType::C64 => run1::<SincComplex<C64>>(iter, ()),
         DType::C128 => run1::<SincComplex<C128>>(iter, ()),
         _ => sinc_of_reals(iter),
     }

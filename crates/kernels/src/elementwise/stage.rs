@@ -13,6 +13,8 @@ pub(super) enum Form {
     Same,
     Half,
     Brain,
+    /// A complex number of two halves.
+    HalfPair,
 }
 
 /// Repeats the first `bytes` until there are `all`, in ever longer parts.
@@ -49,6 +51,7 @@ pub(super) unsafe fn gather(
             (Form::Same, 4) => gather_as::<u32>(from, stride, to, n),
             (Form::Same, 8) => gather_as::<u64>(from, stride, to, n),
             (Form::Same, _) => gather_as::<[u64; 2]>(from, stride, to, n),
+            (Form::HalfPair, _) => gather_pairs(from, stride, to, n),
             (half, _) => {
                 let mut dense = [const { MaybeUninit::<u16>::uninit() }; BLOCK];
                 let to = std::slice::from_raw_parts_mut(to.cast::<f32>(), n);
@@ -117,6 +120,7 @@ pub(super) unsafe fn scatter(
             (Form::Same, 4) => scatter_as::<u32>(from, to, stride, n),
             (Form::Same, 8) => scatter_as::<u64>(from, to, stride, n),
             (Form::Same, _) => scatter_as::<[u64; 2]>(from, to, stride, n),
+            (Form::HalfPair, _) => scatter_pairs(from, to, stride, n),
             (half, _) => {
                 let mut dense = [const { MaybeUninit::<u16>::uninit() }; BLOCK];
                 let from = std::slice::from_raw_parts(from.cast::<f32>(), n);
@@ -133,6 +137,37 @@ pub(super) unsafe fn scatter(
                     scatter_as::<u16>(dense.as_ptr().cast(), to, stride, n);
                 }
             }
+        }
+    }
+}
+
+/// As [`gather`] for pairs of halves, which become pairs of singles: their parts lie in a row.
+unsafe fn gather_pairs(from: *const u8, stride: isize, to: *mut u8, n: usize) {
+    let mut dense = [const { MaybeUninit::<u32>::uninit() }; BLOCK];
+    // SAFETY: `n` elements of four bytes on one side, and of eight on the other, as promised by `gather`'s caller.
+    unsafe {
+        let is_dense = stride == 4 || n <= 1;
+        if !is_dense {
+            gather_as::<u32>(from, stride, dense.as_mut_ptr().cast(), n);
+        }
+        let from = if is_dense { from } else { dense.as_ptr().cast() };
+        let parts = std::slice::from_raw_parts(from.cast::<u16>(), 2 * n);
+        half_to_single(parts, std::slice::from_raw_parts_mut(to.cast::<f32>(), 2 * n));
+    }
+}
+
+/// As [`scatter`] for pairs of singles, which become pairs of halves.
+unsafe fn scatter_pairs(from: *const u8, to: *mut u8, stride: isize, n: usize) {
+    let mut dense = [const { MaybeUninit::<u32>::uninit() }; BLOCK];
+    // SAFETY: `n` elements of eight bytes on one side, and of four on the other, as promised by `scatter`'s caller; the
+    // buffer is written before it is read.
+    unsafe {
+        let is_dense = stride == 4 || n <= 1;
+        let parts: *mut u16 = if is_dense { to.cast() } else { dense.as_mut_ptr().cast() };
+        let from = std::slice::from_raw_parts(from.cast::<f32>(), 2 * n);
+        single_to_half(from, std::slice::from_raw_parts_mut(parts, 2 * n));
+        if !is_dense {
+            scatter_as::<u32>(dense.as_ptr().cast(), to, stride, n);
         }
     }
 }

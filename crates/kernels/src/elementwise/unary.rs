@@ -189,7 +189,7 @@ map!(AbsComplex<T: ComplexNumber>(x: T) -> T::Part { ComplexNumber::magnitude(x)
 /// `|x|`; of a complex number its distance from 0, in the real dtype, without overflow. The smallest integer stays.
 pub fn abs(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {
-        DType::C64 => run1::<AbsComplex<C64>>(iter, ()),
+        DType::C32 | DType::C64 => run1::<AbsComplex<C64>>(iter, ()),
         DType::C128 => run1::<AbsComplex<C128>>(iter, ()),
         d if d.is_floating_point() => {
             compute!(d, "abs_cpu", [float], T => run1::<AbsReal<T>>(iter, ()))
@@ -211,7 +211,7 @@ map!(narrow SgnComplex<T: ComplexNumber>(x: T) -> T { ComplexNumber::sgn(x) });
 /// -1, 0 or 1 by the sign; 0 for NaN.
 pub fn sign(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {
-        DType::C64 | DType::C128 => Err(Error::unsupported(
+        dtype if dtype.is_complex() => Err(Error::unsupported(
             "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
                 .into(),
         )),
@@ -225,7 +225,7 @@ pub fn sign(iter: &mut Iter) -> Result<()> {
 /// As [`sign`]; for complex numbers `x / |x|`, 0 at 0.
 pub fn sgn(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {
-        DType::C64 => run1::<SgnComplex<C64>>(iter, ()),
+        DType::C32 | DType::C64 => run1::<SgnComplex<C64>>(iter, ()),
         DType::C128 => run1::<SgnComplex<C128>>(iter, ()),
         _ => sign(iter),
     }
@@ -304,7 +304,7 @@ map!(narrow AngleComplex<T: ComplexNumber>(x: T) -> T::Part { Real::atan2(x.part
 /// The angle of a complex number with the real axis, in `[-π, π]`; of a real number 0 or π.
 pub fn angle(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {
-        DType::C64 => run1::<AngleComplex<C64>>(iter, ()),
+        DType::C32 | DType::C64 => run1::<AngleComplex<C64>>(iter, ()),
         DType::C128 => run1::<AngleComplex<C128>>(iter, ()),
         d => compute!(d, "angle_cpu", [float], T => run1::<AngleReal<T>>(iter, ())),
     }
@@ -314,7 +314,7 @@ map!(Conjugate<T: Math>(x: T) -> T { Math::conjugate(x) });
 /// The complex conjugate; real input is copied.
 pub fn conj(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {
-        DType::C64 => run1::<Conjugate<C64>>(iter, ()),
+        DType::C32 | DType::C64 => run1::<Conjugate<C64>>(iter, ()),
         DType::C128 => run1::<Conjugate<C128>>(iter, ()),
         _ => super::copy(iter),
     }
@@ -324,7 +324,7 @@ map!(PartRe<T: ComplexNumber>(x: T) -> T::Part { x.part_re() });
 /// The real part, in the real dtype; real input is copied.
 pub fn real(iter: &mut Iter) -> Result<()> {
     match iter.input_dtype(0) {
-        DType::C64 => run1::<PartRe<C64>>(iter, ()),
+        DType::C32 | DType::C64 => run1::<PartRe<C64>>(iter, ()),
         DType::C128 => run1::<PartRe<C128>>(iter, ()),
         _ => super::copy(iter),
     }
@@ -368,7 +368,7 @@ pub fn nan_to_num(
         return super::copy(iter);
     }
     let max = match dtype {
-        DType::F16 => 65504.0,
+        DType::F16 | DType::C32 => 65504.0,
         DType::BF16 => f64::from(crate::bf16::MAX.to_f32()),
         DType::F32 | DType::C64 => f64::from(f32::MAX),
         _ => f64::MAX,
@@ -379,7 +379,7 @@ pub fn nan_to_num(
     }
     let values = (nan, above, below);
     match dtype {
-        DType::C64 => run1::<NanToNumComplex<C64>>(iter, of(values)),
+        DType::C32 | DType::C64 => run1::<NanToNumComplex<C64>>(iter, of(values)),
         DType::C128 => run1::<NanToNumComplex<C128>>(iter, of(values)),
         d => compute!(d, "nan_to_num", [float], T => run1::<NanToNum<T>>(iter, of(values))),
     }

@@ -3,9 +3,11 @@
 use super::{
     Accumulate, check_bounds, contiguous_strides, for_size, out_of_bounds, table::Rows, with_i64,
 };
-use crate::dense::{load, store};
+use crate::dense::{Compute, load, store};
 use crate::line::{GRAIN, Layout, Lines, along, check_dim, check_dtype, check_shape, get, put};
-use crate::{DType, Element, Error, Result, Scalar, StridedMut, StridedRef, for_dtype, parallel};
+use crate::{
+    C64, DType, Element, Error, Result, Scalar, StridedMut, StridedRef, for_dtype, parallel,
+};
 use smallvec::SmallVec;
 
 /// Rows of a gather that are taken side by side, at most.
@@ -197,8 +199,15 @@ pub fn scatter(
         let (size, _) = along(out.shape(), &*out, dim);
         let size = size as i64;
         check_bounds(&index, (0, size), |i| Error::runtime(out_of_bounds(i, dim, size)))?;
-        if matches!(dtype, DType::F16 | DType::BF16) && reduce != Reduce::Assign {
-            return scatter_halves(out, dim, index, source, (reduce, include_self));
+        if reduce != Reduce::Assign {
+            let how = (reduce, include_self);
+            match dtype {
+                DType::F16 | DType::BF16 => {
+                    return scatter_halves::<f32>(out, dim, index, source, how);
+                }
+                DType::C32 => return scatter_halves::<C64>(out, dim, index, source, how),
+                _ => {}
+            }
         }
         let out = &*out;
         let (value, strides);
@@ -221,8 +230,8 @@ pub fn scatter(
     })
 }
 
-/// Joins halves in single precision, so that a sum of many is rounded once.
-fn scatter_halves(
+/// Joins halves in single precision, `T`, so that a sum of many is rounded once.
+fn scatter_halves<T: Compute>(
     out: &mut StridedMut<'_>,
     dim: usize,
     index: StridedRef<'_>,
@@ -230,10 +239,10 @@ fn scatter_halves(
     how: (Reduce, bool),
 ) -> Result<()> {
     let (shape, strides) = (out.shape(), contiguous_strides(out.shape()));
-    let mut wide = load::<f32>(out.as_ref()).into_owned();
+    let mut wide = load::<T>(out.as_ref()).into_owned();
     // SAFETY: as many elements as the shape has, which nobody else knows.
     let mut joined =
-        unsafe { StridedMut::new(wide.as_mut_ptr().cast(), DType::F32, shape, &strides) };
+        unsafe { StridedMut::new(wide.as_mut_ptr().cast(), T::DTYPE, shape, &strides) };
     match source {
         ScatterSource::Scalar(_) => scatter(&mut joined, dim, index, source, how)?,
         ScatterSource::Tensor(source) => {
@@ -242,10 +251,10 @@ fn scatter_halves(
             let part = unsafe {
                 StridedRef::new(source.ptr(), source.dtype(), index.shape(), &source_strides)
             };
-            let (values, strides) = (load::<f32>(part), contiguous_strides(index.shape()));
+            let (values, strides) = (load::<T>(part), contiguous_strides(index.shape()));
             // SAFETY: as many elements as the shape has.
             let values = unsafe {
-                StridedRef::new(values.as_ptr().cast(), DType::F32, index.shape(), &strides)
+                StridedRef::new(values.as_ptr().cast(), T::DTYPE, index.shape(), &strides)
             };
             scatter(&mut joined, dim, index, ScatterSource::Tensor(values), how)?;
         }

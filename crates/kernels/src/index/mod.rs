@@ -26,7 +26,7 @@ pub(crate) use slices::Slices;
 pub use sparse::{Rows, sparse_matmul};
 
 use crate::line::{Layout, Lines, get};
-use crate::{Bool, C64, C128, DType, Element, Error, Result, StridedRef, bf16, f16};
+use crate::{Bool, C32, C64, C128, DType, Element, Error, Result, StridedRef, bf16, f16};
 
 /// Runs `$body` with `$T` bound to a type of `$size` bytes that copies as elements of that size do.
 macro_rules! for_size {
@@ -237,6 +237,30 @@ macro_rules! accumulate_complex {
     )*};
 }
 accumulate_complex!(C64, f32; C128, f64);
+
+/// Each step in double precision, rounded.
+impl Accumulate for C32 {
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        C32::from_c128(self.to_c128() + other.to_c128())
+    }
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        C32::from_c128(self.to_c128() * other.to_c128())
+    }
+    #[inline(always)]
+    fn div_count(self, count: i64) -> Self {
+        C32::from_c128(self.to_c128() / count as f64)
+    }
+    #[inline(always)]
+    fn larger(self, _: Self) -> Self {
+        self
+    }
+    #[inline(always)]
+    fn smaller(self, _: Self) -> Self {
+        self
+    }
+}
 
 impl Accumulate for Bool {
     #[inline(always)]

@@ -1,9 +1,7 @@
 //! Cross products of vectors of length three.
 
 use crate::line::{GRAIN, Layout, Lines, along, check_dtype, check_shape, get, put};
-use crate::{
-    Bool, C64, C128, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype,
-};
+use crate::{C64, C128, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype};
 
 /// Elements that have products and differences.
 trait Factor: Element {
@@ -54,7 +52,7 @@ pub fn cross(
     }
     let out = &*out;
     for_dtype!(out.dtype(), numeric, T => cross_as::<T>(out, &a, &b, dim), else {
-        return Err(Error::not_implemented("cross", <Bool as Element>::DTYPE));
+        return Err(Error::not_implemented("cross", out.dtype()));
     });
     Ok(())
 }

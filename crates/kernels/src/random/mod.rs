@@ -502,6 +502,7 @@ fn cpp_name(dtype: DType) -> &'static str {
         DType::I16 => "short int",
         DType::I32 => "int",
         DType::I64 => "long int",
+        DType::C32 => "c10::complex<c10::Half>",
         DType::C64 => "c10::complex<float>",
         DType::C128 => "c10::complex<double>",
         _ => "unsigned int",

@@ -4,7 +4,7 @@
 //! cache, so that there are not dtype x reducer instances of the engine.
 
 use crate::line::{get, put};
-use crate::{Bool, C64, C128, DType, Element, bf16, f16, for_dtype};
+use crate::{Bool, C32, C64, C128, DType, Element, bf16, f16, for_dtype};
 use std::mem::MaybeUninit;
 use std::ops::BitAnd;
 
@@ -229,6 +229,7 @@ pub(crate) fn load_bool(dtype: DType) -> Load<Bool> {
         DType::F16 | DType::BF16 => load_truth::<u16, true>,
         DType::F32 => load_truth::<u32, true>,
         DType::F64 => load_truth::<u64, true>,
+        DType::C32 => load_any::<C32, Bool>,
         DType::C64 => load_any::<C64, Bool>,
         DType::C128 => load_any::<C128, Bool>,
     }
@@ -268,6 +269,14 @@ unsafe fn load_abs_f32(ptr: *const u8, stride: isize, items: &mut [f32]) {
     }
 }
 
+unsafe fn load_abs_half(ptr: *const u8, stride: isize, items: &mut [f32]) {
+    for (i, item) in items.iter_mut().enumerate() {
+        // SAFETY: promised by the caller of the loader.
+        let value = unsafe { get::<C32>(ptr, i as isize * stride) };
+        *item = value.re.to_f32().hypot(value.im.to_f32());
+    }
+}
+
 unsafe fn load_abs_f64<T: Element>(ptr: *const u8, stride: isize, items: &mut [f64]) {
     for (i, item) in items.iter_mut().enumerate() {
         // SAFETY: promised by the caller of the loader.
@@ -278,12 +287,17 @@ unsafe fn load_abs_f64<T: Element>(ptr: *const u8, stride: isize, items: &mut [f
 
 /// The loader of values, or of magnitudes if complex, in single precision.
 pub(crate) fn load_magnitude_f32(dtype: DType) -> Load<f32> {
-    if dtype == DType::C64 { load_abs_f32 } else { load_f32(dtype) }
+    match dtype {
+        DType::C32 => load_abs_half,
+        DType::C64 => load_abs_f32,
+        other => load_f32(other),
+    }
 }
 
 /// The loader of values, or of magnitudes if complex, in double precision.
 pub(crate) fn load_magnitude_f64(dtype: DType) -> Load<f64> {
     match dtype {
+        DType::C32 => load_abs_f64::<C32>,
         DType::C64 => load_abs_f64::<C64>,
         DType::C128 => load_abs_f64::<C128>,
         other => load_converted(other),

@@ -37,6 +37,7 @@ use std::marker::PhantomData;
 pub(crate) const fn compute_dtype(dtype: DType) -> DType {
     match dtype {
         DType::F16 | DType::BF16 | DType::F32 => DType::F32,
+        DType::C32 => DType::C64,
         DType::F64 | DType::C64 | DType::C128 => dtype,
         _ => DType::I64,
     }

@@ -91,7 +91,7 @@ impl Tensor {
     }
     pub(crate) fn tolerance(&self) -> f64 {
         match self.dtype {
-            DType::F16 => 4e-3,
+            DType::F16 | DType::C32 => 4e-3,
             DType::BF16 => 3e-2,
             DType::F32 | DType::C64 => 2e-4,
             _ => 1e-9,

@@ -8,7 +8,10 @@ use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::classes::samples::values_only;
-use crate::tensor::{TensorSpec, promote::default_dtype};
+use crate::tensor::{
+    TensorSpec,
+    promote::{default_dtype, usual_complex},
+};
 use crate::{DType, Device, Dims, ErrorKind, Layout, MemoryFormat, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, creation, elementwise};
 use pullback_macros::op;
@@ -77,13 +80,13 @@ pub(crate) fn filled(spec: &TensorSpec, value: Scalar) -> Result<Tensor> {
     Ok(out)
 }
 
-/// The dtype of a tensor made of `value`: bool, int64, the default floating dtype or its complex twin.
+/// The dtype of a tensor made of `value`: bool, int64, the default floating dtype or the usual complex one.
 fn natural(value: Scalar) -> DType {
     match value {
         Scalar::Bool(_) => DType::Bool,
         Scalar::Int(_) | Scalar::UInt(_) => DType::I64,
         Scalar::Float(_) => default_dtype(),
-        Scalar::Complex(..) => default_dtype().to_complex(),
+        Scalar::Complex(..) => usual_complex(),
     }
 }
 

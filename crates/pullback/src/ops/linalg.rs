@@ -41,7 +41,7 @@ pub(super) fn check_matrix(name: &str, a: &Tensor, square: bool) -> Result<()> {
         a.dtype().scalar_name()
     );
     ensure!(
-        !matches!(a.dtype(), DType::F16 | DType::BF16),
+        !matches!(a.dtype(), DType::F16 | DType::BF16 | DType::C32),
         not_implemented,
         "linalg.{name}: Low precision dtypes not supported. Got {}",
         a.dtype().scalar_name()
@@ -529,8 +529,7 @@ impl LinalgEigvalsh {
 /// What a complex tensor made of two real ones will be.
 fn complex_spec(name: &str, a: &Tensor, b: &Tensor) -> Result<TensorSpec> {
     ensure!(
-        matches!(a.dtype(), DType::F32 | DType::F64)
-            && matches!(b.dtype(), DType::F32 | DType::F64),
+        [a, b].iter().all(|t| matches!(t.dtype(), DType::F16 | DType::F32 | DType::F64)),
         not_implemented,
         "Expected both inputs to be Half, Float or Double tensors but got {} and {}",
         a.dtype().scalar_name(),

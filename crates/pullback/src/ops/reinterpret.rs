@@ -64,7 +64,7 @@ impl ViewAsComplex {
             "view_as_complex is not supported for complex tensors"
         );
         ensure!(
-            matches!(dtype, DType::F32 | DType::F64),
+            matches!(dtype, DType::F16 | DType::F32 | DType::F64),
             not_implemented,
             "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {}",
             dtype.scalar_name()

@@ -343,6 +343,7 @@ pub(super) fn c_name(dtype: DType) -> &'static str {
         DType::F64 => "double",
         DType::F16 => "c10::Half",
         DType::BF16 => "c10::BFloat16",
+        DType::C32 => "c10::complex<c10::Half>",
         DType::C64 => "c10::complex<float>",
         DType::C128 => "c10::complex<double>",
         other => other.name(),

@@ -4,7 +4,7 @@
 //! powers of ten), chosen from the finite non-zero values that will be shown. Large tensors are
 //! summarised by their edges. Start at [`text`].
 
-use super::promote::default_dtype;
+use super::promote::{default_dtype, usual_complex};
 use super::{Flag, Layout, Sparse};
 use crate::{DType, Device, Element, Result, Scalar, Tensor};
 use std::fmt;
@@ -114,7 +114,7 @@ pub fn text(tensor: &Tensor, heading: Heading<'_>, options: &PrintOptions) -> Re
         if options.edgeitems == 0 {
             notes.push(size());
         }
-        let usual = [default_dtype(), default_dtype().to_complex(), DType::I64, DType::Bool];
+        let usual = [default_dtype(), usual_complex(), DType::I64, DType::Bool];
         if !usual.contains(&dtype) {
             notes.push(name());
         }

@@ -14,6 +14,12 @@ pub fn default_dtype() -> DType {
     DType::ALL[DEFAULT.load(Relaxed) as usize]
 }
 
+/// The complex dtype of a filled tensor, and the one that printing takes for granted: never one of halves, as those of
+/// numbers in a list or beside tensors are where halves are the default.
+pub(crate) fn usual_complex() -> DType {
+    if default_dtype() == DType::F64 { DType::C128 } else { DType::C64 }
+}
+
 /// Sets the dtype of new floating-point tensors.
 ///
 /// # Errors
@@ -31,16 +37,18 @@ pub fn set_default_dtype(dtype: DType) -> crate::Result<()> {
 /// The dtype that can hold both `a` and `b`, as PyTorch's table has it.
 #[expect(clippy::match_same_arms, reason = "the table's rows, in the order they apply")]
 pub fn promote_types(a: DType, b: DType) -> DType {
-    use DType::{BF16, Bool, C64, C128, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+    use DType::{BF16, Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
     if a == b {
         return a;
     }
     let (low, high) = if rank(a) <= rank(b) { (a, b) } else { (b, a) };
+    if high.is_complex() {
+        // Complex dtypes and those of real numbers with a fraction meet in the wider parts; integers have no say.
+        let low = if low.is_differentiable() { low.to_complex() } else { high };
+        return if low.size() > high.size() { low } else { high };
+    }
     match (low, high) {
         (Bool, other) | (other, Bool) => other,
-        (l, C128) | (C128, l) if !l.is_complex() || l == C64 => C128,
-        (F64, C64) | (C64, F64) => C128,
-        (_, C64) | (C64, _) => C64,
         (l, h) if h.is_floating_point() && !l.is_floating_point() => h,
         (F16, BF16) | (BF16, F16) => F32,
         (F16 | BF16, h) => h,

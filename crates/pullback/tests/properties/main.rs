@@ -12,6 +12,7 @@ use std::fmt::Write as _;
 
 mod batch;
 mod forward;
+mod half_complex;
 #[path = "../registry/mod.rs"]
 mod registry;
 mod sparse;

@@ -30,7 +30,7 @@ fn turned(t: &Tensor, turn: usize) -> Result<Tensor> {
 }
 
 /// Ops whose arguments, or whose answer, are about memory.
-fn is_about_memory(def: &OpDef) -> bool {
+pub(super) fn is_about_memory(def: &OpDef) -> bool {
     def.name.starts_with("as_strided")
         || matches!(def.name, "view_as_real" | "view_as_real_copy")
         || matches!((def.name, def.overload), ("view" | "view_copy", "dtype"))
@@ -62,7 +62,7 @@ fn with_turned(
 }
 
 /// The arguments with copies of their tensors.
-fn copied(values: &[Value]) -> Result<Vec<Value>> {
+pub(super) fn copied(values: &[Value]) -> Result<Vec<Value>> {
     with_turned(values, &tensor_slots(values), &[], 0)
 }
 
@@ -118,7 +118,7 @@ fn results_do_not_depend_on_conj_and_neg_bits() {
 
 /// The gradients of a fixed combination of the results. With a `turn`, the gradients that it begins with are shown
 /// otherwise.
-fn gradients(
+pub(super) fn gradients(
     def: &'static OpDef,
     values: &[Value],
     turn: Option<usize>,

@@ -157,7 +157,7 @@ macro_rules! short {
 }
 short! {
     float => F32, double => F64, half => F16, bfloat16 => BF16, long => I64, int => I32, short => I16,
-    char => I8, byte => U8, bool => Bool, cfloat => C64, cdouble => C128,
+    char => I8, byte => U8, bool => Bool, chalf => C32, cfloat => C64, cdouble => C128,
 }
 
 /// `x.cpu()`.

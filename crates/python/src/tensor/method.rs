@@ -581,6 +581,7 @@ pub(crate) fn table() -> Vec<PyMethodDef> {
         args!(c"char", conversion::char),
         args!(c"byte", conversion::byte),
         args!(c"bool", conversion::bool),
+        args!(c"chalf", conversion::chalf),
         args!(c"cfloat", conversion::cfloat),
         args!(c"cdouble", conversion::cdouble),
         args!(c"numpy", numpy::numpy),

@@ -63,7 +63,7 @@ pub(crate) fn dtype_of_scalar(object: &Bound<'_, PyAny>) -> Option<DType> {
 fn code_of(dtype: DType) -> Option<String> {
     let kind = match dtype {
         DType::Bool => 'b',
-        DType::BF16 => return None,
+        DType::BF16 | DType::C32 => return None,
         d if d.is_complex() => 'c',
         d if d.is_floating_point() => 'f',
         d if d.is_signed() => 'i',
@@ -222,8 +222,9 @@ pub(crate) fn numpy(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
         ));
     }
-    if tensor.dtype() == DType::BF16 {
-        return Err(PyTypeError::new_err("Got unsupported ScalarType BFloat16"));
+    if code_of(tensor.dtype()).is_none() {
+        let name = tensor.dtype().scalar_name();
+        return Err(PyTypeError::new_err(format!("Got unsupported ScalarType {name}")));
     }
     tensor.check_elements().map_err(raise)?;
     let tensor = &match tensor.device() {

@@ -1,0 +1,125 @@
+//! `complex32` from Rust: its properties, how it is made, converted, viewed and differentiated.
+
+use pullback::ops::creation::full;
+use pullback::tensor::promote::{can_cast, promote_types};
+use pullback::{C32, C64, C128, DType, ErrorKind, Result, Scalar, Tensor, f16};
+
+fn number(re: f64, im: f64) -> C32 {
+    C32 { re: f16::from_f64(re), im: f16::from_f64(im) }
+}
+
+fn numbers() -> Result<Tensor> {
+    Tensor::from_slice(&[number(1.0, 2.0), number(3.0, -4.0)], &[2])
+}
+
+fn shows(t: &Tensor, expected: &[(f64, f64)]) {
+    let got: Vec<(f64, f64)> = t.to_vec::<C128>().unwrap().iter().map(|z| (z.re, z.im)).collect();
+    assert_eq!(got, expected);
+}
+
+#[test]
+fn half_complex_is_a_dtype_of_two_halves() {
+    let dtype = DType::C32;
+    assert!(dtype.is_complex() && dtype.is_differentiable() && !dtype.is_floating_point());
+    assert_eq!((dtype.size(), dtype.name(), dtype.scalar_name()), (4, "complex32", "ComplexHalf"));
+    assert_eq!((dtype.to_real(), DType::F16.to_complex()), (DType::F16, dtype));
+    assert_eq!(DType::BF16.to_complex(), DType::C64);
+    assert!(DType::ALL.contains(&dtype) && DType::ALL.len() == DType::COUNT);
+}
+
+#[test]
+fn half_complex_meets_other_dtypes_in_the_wider_parts() {
+    let meets = |other| {
+        let both = [promote_types(DType::C32, other), promote_types(other, DType::C32)];
+        assert_eq!(both[0], both[1], "{other:?}");
+        both[0]
+    };
+    for other in [DType::Bool, DType::U8, DType::I64, DType::F16, DType::C32] {
+        assert_eq!(meets(other), DType::C32, "{other:?}");
+        assert!(can_cast(other, DType::C32));
+    }
+    for other in [DType::BF16, DType::F32, DType::C64] {
+        assert_eq!(meets(other), DType::C64, "{other:?}");
+    }
+    for other in [DType::F64, DType::C128] {
+        assert_eq!(meets(other), DType::C128, "{other:?}");
+    }
+    assert!(can_cast(DType::C128, DType::C32) && !can_cast(DType::C32, DType::F64));
+}
+
+#[test]
+fn half_complex_is_converted_to_and_from_every_dtype() -> Result<()> {
+    for dtype in DType::ALL {
+        let back = numbers()?.to_dtype(dtype)?;
+        let kept = if dtype.is_complex() { [2.0, -4.0] } else { [0.0, 0.0] };
+        if dtype == DType::Bool {
+            assert_eq!(back.to_vec::<u8>()?, [1, 1]);
+        } else {
+            shows(&back, &[(1.0, kept[0]), (3.0, kept[1])]);
+        }
+        let there = Tensor::from_slice(&[0.0_f64, 5.0], &[2])?.to_dtype(dtype)?;
+        let five = if dtype == DType::Bool { 1.0 } else { 5.0 };
+        shows(&there.to_dtype(DType::C32)?, &[(0.0, 0.0), (five, 0.0)]);
+    }
+    let large = Tensor::from_slice(&[C64::new(1e5, 1.0), C64::new(1e-9, -7e4)], &[2])?;
+    shows(&large.to_dtype(DType::C32)?, &[(f64::INFINITY, 1.0), (0.0, f64::NEG_INFINITY)]);
+    Ok(())
+}
+
+#[test]
+fn half_complex_and_pairs_of_halves_share_memory() -> Result<()> {
+    let x = numbers()?;
+    let pairs = x.view_as_real()?;
+    assert_eq!((pairs.dtype(), pairs.shape()), (DType::F16, &[2, 2][..]));
+    pairs.select(0, 0)?.fill_(Scalar::Float(0.5))?;
+    shows(&x, &[(0.5, 0.5), (3.0, -4.0)]);
+    shows(&pairs.view_as_complex()?.conj()?, &[(0.5, -0.5), (3.0, 4.0)]);
+    let odd = Tensor::from_slice(&[f16::ONE; 5], &[5])?.narrow(0, 1, 4)?.view(&[2, 2])?;
+    let error = odd.view_as_complex().unwrap_err();
+    assert!(error.message().contains("storage_offset divisible by 2"), "{error:?}");
+    Ok(())
+}
+
+#[test]
+fn half_complex_numbers_are_read_filled_and_printed() -> Result<()> {
+    let x = numbers()?;
+    assert_eq!(x.select(0, 1)?.item()?, Scalar::Complex(3.0, -4.0));
+    let text = "tensor([1.+2.j, 3.-4.j], dtype=torch.complex32)";
+    assert_eq!(x.to_string(), text);
+    shows(&x.zeros_like()?.fill_(Scalar::Complex(1e9, -2.0))?, &[(f64::INFINITY, -2.0); 2]);
+    assert!(x.equal(&x.clone_tensor(None)?)? && !x.equal(&x.conj()?)?);
+    assert_eq!(full(&[2], Scalar::Complex(0.0, 1.0))?.dtype(), DType::C64);
+    Ok(())
+}
+
+#[test]
+fn gradients_pass_from_half_complex_to_wider_numbers_and_back() -> Result<()> {
+    let x = Tensor::from_slice(&[1.0_f32, -2.0, 0.5], &[3])?.with_grad()?;
+    let y = x.to_dtype(DType::C32)?;
+    let z = y.mul(&y)?.view_as_real()?.select(-1, 0)?;
+    z.to_dtype(DType::F32)?.sum()?.backward()?;
+    let grad = x.grad().expect("a leaf that requires a gradient");
+    assert_eq!((grad.dtype(), grad.to_vec::<f32>()?), (DType::F32, vec![2.0, -4.0, 1.0]));
+
+    let w = numbers()?.with_grad()?;
+    // A real factor that is broadcast: its gradient is a sum of real parts.
+    let factor = Tensor::from_slice(&[f16::from_f32(2.0)], &[1])?.with_grad()?;
+    w.mul(&factor)?.abs()?.to_dtype(DType::F64)?.sum()?.backward()?;
+    let (by_w, by_factor) = (w.grad().expect("a leaf"), factor.grad().expect("a leaf"));
+    assert_eq!((by_w.dtype(), by_factor.dtype()), (DType::C32, DType::F16));
+    let length = 5.0_f64.sqrt() + 5.0;
+    assert!((by_factor.to_vec::<f64>()?[0] - length).abs() < 1e-2);
+    let wide = by_w.to_vec::<C128>()?;
+    assert!((wide[1] - C128::new(1.2, -1.6)).norm() < 2e-3, "{wide:?}");
+    Ok(())
+}
+
+#[test]
+fn ops_that_have_no_kernel_for_half_complex_name_it() -> Result<()> {
+    let x = numbers()?;
+    let error = x.dot(&x).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotImplemented);
+    assert!(error.message().contains("not implemented for 'ComplexHalf'"), "{error:?}");
+    shows(&x, &[(1.0, 2.0), (3.0, -4.0)]);
+    Ok(())
+}

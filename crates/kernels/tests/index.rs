@@ -223,6 +223,29 @@ fn the_last_of_repeated_slices_stays_whatever_the_number_of_threads() {
 }
 
 #[test]
+fn single_elements_are_picked_along_any_lines_by_any_number_of_threads() {
+    let mut dice = Dice(14);
+    let before = parallel::num_threads();
+    for dtype in DTYPES {
+        let input = dice.array(dtype, &[5000], false);
+        let rows = indices(&mut dice, DType::I64, &[70_001], 5000);
+        for threads in [1, 3] {
+            parallel::set_num_threads(threads);
+            let mut selected = dice.layout(dtype, &[70_001]);
+            let mut taken = dice.layout(dtype, &[70_001]);
+            index::index_select(&mut selected.view_mut(), input.view(), 0, rows.view()).unwrap();
+            index::take(&mut taken.view_mut(), input.view(), rows.view()).unwrap();
+            for at in 0..selected.numel() {
+                let wanted = input.complex_at(rows.at(at) as usize);
+                assert_eq!(selected.complex_at(at), wanted, "{dtype:?} {at}");
+                assert_eq!(taken.complex_at(at), wanted, "{dtype:?} {at}");
+            }
+        }
+    }
+    parallel::set_num_threads(before);
+}
+
+#[test]
 fn masks_of_many_words_take_and_give_in_order() {
     let mut dice = Dice(11);
     for round in 0..120 {

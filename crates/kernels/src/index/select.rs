@@ -88,6 +88,12 @@ pub fn index_select(
     let refuse = |_| Error::index("index out of range in self".into());
     let rows = numbers(index, size as i64, false, refuse)?;
     let out = &*out;
+    let out_step = along(out.shape(), out, dim).1;
+    if out.numel() == rows.len() {
+        // SAFETY: a slice is one element, and indices were checked.
+        unsafe { pick_elements(out, out_step, &input, step, &rows) };
+        return Ok(());
+    }
     let slices = Slices {
         to: out.ptr(),
         from: input.ptr(),
@@ -97,7 +103,6 @@ pub fn index_select(
         count: rows.len(),
         repeats: false,
     };
-    let out_step = along(out.shape(), out, dim).1;
     // SAFETY: indices were checked, so slices lie inside both views.
     unsafe {
         slices.copy(&|range, places| {
@@ -107,6 +112,40 @@ pub fn index_select(
         });
     }
     Ok(())
+}
+
+/// Single elements: `out[j] = input[rows[j]]`, so many bytes apart on either side.
+///
+/// # Safety
+/// Both views are lines of elements of one size; each row is one of the input's, and there are as many as the output has.
+unsafe fn pick_elements(
+    out: &StridedMut<'_>,
+    out_step: isize,
+    input: &StridedRef<'_>,
+    step: isize,
+    rows: &[i64],
+) {
+    for_size!(input.dtype().size(), T => {
+        let size = size_of::<T>() as isize;
+        parallel::for_range(rows.len(), GRAIN, &|range| {
+            let to = out.ptr().wrapping_offset(range.start as isize * out_step);
+            let rows = &rows[range];
+            // SAFETY: promised by the caller; threads write disjoint elements.
+            unsafe {
+                if (out_step, step) == (size, size) {
+                    let (to, from) = (to.cast::<T>(), input.ptr().cast::<T>());
+                    for (j, &row) in rows.iter().enumerate() {
+                        to.add(j).write(from.add(row as usize).read());
+                    }
+                } else {
+                    for (j, &row) in rows.iter().enumerate() {
+                        let value: T = get(input.ptr(), row as isize * step);
+                        put_element(to, j as isize * out_step, value);
+                    }
+                }
+            }
+        });
+    });
 }
 
 /// Copies slices: `out[:, index[j]] = source[:, j]`; of repeated indices the last one stays.
@@ -329,15 +368,13 @@ pub fn take(out: &mut StridedMut<'_>, input: StridedRef<'_>, index: StridedRef<'
     let lines = Lines::new(input.shape(), None, [Layout::from(&input)]);
     let out = &*out;
     let targets = Lines::new(out.shape(), None, [Layout::from(out)]);
+    let size = input.dtype().size() as isize;
+    if lines.is_dense([size]) && targets.is_dense([size]) {
+        // SAFETY: positions were checked; both sides have no gaps.
+        unsafe { pick_elements(out, size, &input, size, &places) };
+        return Ok(());
+    }
     for_size!(input.dtype().size(), T => {
-        let size = size_of::<T>() as isize;
-        if lines.is_dense([size]) && targets.is_dense([size]) {
-            for (j, &at) in places.iter().enumerate() {
-                // SAFETY: positions were checked; both sides have no gaps.
-                unsafe { *out.ptr().cast::<T>().add(j) = *input.ptr().cast::<T>().add(at as usize) };
-            }
-            return Ok(());
-        }
         let mut numbers = places.iter();
         targets.visit(0..targets.count(), |[to]| {
             let Some(&at) = numbers.next() else { return };

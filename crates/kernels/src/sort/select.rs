@@ -1,13 +1,16 @@
 //! The element of a given number in the order of a line, by keys alone.
 //!
 //! A sample says between which two keys the wanted one very likely lies; two passes of whole registers count what is below and
-//! keep what is between, until few are left. Whatever the sample says, the result is right: a bracket that misses is replaced by
-//! the side where the wanted one is, and what does not shrink is left to the standard library.
+//! keep what is between. Of not so many keys the sample is one pivot, and one of its sides is kept, until few are left. Whatever
+//! the sample says, the result is right: a bracket that misses is replaced by the side where the wanted one is, and what does
+//! not shrink is left to the standard library.
 
 use super::key::Key;
 
 /// So many keys or fewer are left to the standard library.
-const FEW: usize = 1024;
+const FEW: usize = 48;
+/// Up to so many keys a sample that says more than a pivot would take longer than the passes that it saves.
+const PIVOTED: usize = 4096;
 /// Keys that are counted without carrying over, a multiple of every register's lanes.
 const BLOCK: usize = 4096;
 
@@ -61,7 +64,7 @@ impl<K: Key> Keys<K> {
             if low == high {
                 return (low, at);
             }
-            if end - skipped > length / 4 * 3 {
+            if end - skipped > length - length / 8 {
                 break;
             }
             let to = self.kept.as_mut_ptr();
@@ -84,6 +87,10 @@ impl<K: Key> Keys<K> {
 
 /// Two keys between which number `at` of many in order likely is, both included.
 fn bracket<K: Key>(keys: &[K], at: usize, sample: &mut Vec<K>) -> (K, K) {
+    if keys.len() <= PIVOTED {
+        let pivot = pivot(keys);
+        return (pivot, pivot);
+    }
     let count = if keys.len() < 1 << 16 { 256 } else { 2048 };
     // Places that are spread evenly and have no period.
     let place = |i: u64| {
@@ -99,6 +106,15 @@ fn bracket<K: Key>(keys: &[K], at: usize, sample: &mut Vec<K>) -> (K, K) {
     let above = &mut sample[first..];
     let high = if last >= count { K::MAX } else { *above.select_nth_unstable(last - first).1 };
     (low, high)
+}
+
+/// The median of three medians of three keys from all over, of at least nine.
+fn pivot<K: Key>(keys: &[K]) -> K {
+    // (The middles of ninths, in an order in which no three are neighbours.)
+    let key = |i: usize| keys[keys.len() * (2 * i + 1) / 18];
+    let middle = |a: K, b: K, c: K| a.min(b).max(a.max(b).min(c));
+    let [a, b, c] = [0, 1, 2].map(|i| middle(key(i), key(i + 3), key(i + 6)));
+    middle(a, b, c)
 }
 
 crate::multiversion! {

@@ -481,6 +481,13 @@ fn casts_between_all_dtypes_agree_with_the_element_conversions() {
     assert_eq!(unary_to::<f64, i16>(&lost, ew::cast).unwrap(), [0; 4]);
     let wide: Vec<i64> = unary_to(&lost, ew::cast).unwrap();
     assert_eq!(wide, [i64::MIN, i64::MIN, i64::MIN, 3_000_000_000]);
+    // Among others that have their place.
+    for n in [1, 15, 256, 300] {
+        let mut x: Vec<f32> = (0..n).map(|i| 1e17 * i as f32 - 3e18).collect();
+        (x[n / 2], x[n - 1], x[0]) = (f32::NAN, -1e19, 9.3e18);
+        let wide: Vec<i64> = unary_to(&x, ew::cast).unwrap();
+        assert!(x.iter().zip(wide).all(|(&x, y)| y == i64::from_f64(x.into())), "{n}");
+    }
     let wide: Vec<u64> = unary_to(&[3e9f64, -1.5, 1e19, f64::NAN], ew::cast).unwrap();
     assert_eq!(wide, [3_000_000_000, u64::MAX, 10_000_000_000_000_000_000, 1 << 63]);
 }

@@ -12,16 +12,17 @@ use std::marker::PhantomData;
 
 /// What an element is on its way from one type to another.
 trait Source: Lane {
-    /// Whether conversion to a short integer goes through `i32`, which is quick, but not for large values.
+    /// Whether conversion to an integer goes through `i32` or `i64` of a number that it has room for, which is quick.
     const IS_FLOAT: bool = false;
     fn convert<T: Target>(self) -> T;
-    /// As `convert` for values of less than 2^31.
+    /// As `convert` for values that are not large.
     #[inline(always)]
     fn convert_small<T: Target>(self) -> T {
         self.convert()
     }
+    /// Whether a short target's `i32`, or another one's `i64`, has no room for it.
     #[inline(always)]
-    fn is_large(self) -> bool {
+    fn is_large(self, _for_short: bool) -> bool {
         false
     }
 }
@@ -29,6 +30,8 @@ trait Source: Lane {
 trait Target: Lane {
     /// Whether this is an integer of at most 32 bits.
     const IS_SHORT: bool = false;
+    /// Whether this is an integer of 64 bits with sign.
+    const IS_LONG: bool = false;
     fn of_int(value: i64) -> Self;
     fn of_f32(value: f32) -> Self;
     fn of_f64(value: f64) -> Self;
@@ -42,7 +45,7 @@ trait Target: Lane {
 }
 
 macro_rules! source {
-    ($($t:ty: $x:ident => $method:ident($value:expr) $(, large $large:expr)?);* $(;)?) => {$(
+    ($($t:ty: $x:ident => $method:ident($value:expr) $(, large $large:expr, $huge:expr)?);* $(;)?) => {$(
         impl Source for $t {
             #[inline(always)]
             fn convert<T: Target>(self) -> T { let $x = self; T::$method($value) }
@@ -50,12 +53,20 @@ macro_rules! source {
                 const IS_FLOAT: bool = true;
                 #[inline(always)]
                 fn convert_small<T: Target>(self) -> T {
-                    let small = if self.is_large() { 0.0 } else { self };
-                    // SAFETY: it is a number that `i32` has room for.
-                    T::of_int(i64::from(unsafe { small.to_int_unchecked::<i32>() }))
+                    let small = if self.is_large(T::IS_SHORT) { 0.0 } else { self };
+                    // SAFETY: it is a number that `i32`, or else `i64`, has room for.
+                    T::of_int(unsafe {
+                        if T::IS_SHORT {
+                            i64::from(small.to_int_unchecked::<i32>())
+                        } else {
+                            small.to_int_unchecked::<i64>()
+                        }
+                    })
                 }
                 #[inline(always)]
-                fn is_large(self) -> bool { self.is_nan() | (self.abs() >= $large) }
+                fn is_large(self, for_short: bool) -> bool {
+                    self.is_nan() | (self.abs() >= if for_short { $large } else { $huge })
+                }
             )?
         }
     )*};
@@ -63,12 +74,15 @@ macro_rules! source {
 source!(Bool: x => of_int(i64::from(x.get())); u8: x => of_int(x as i64); i8: x => of_int(x as i64);
     i16: x => of_int(x as i64); i32: x => of_int(x as i64); i64: x => of_int(x);
     u16: x => of_int(x as i64); u32: x => of_int(x as i64); u64: x => of_u64(x);
-    f32: x => of_f32(x), large 2_147_483_648.0; f64: x => of_f64(x), large 2_147_483_648.0; C64: x => of_c64(x); C128: x => of_c128(x));
+    f32: x => of_f32(x), large 2_147_483_648.0, 9_223_372_036_854_775_808.0;
+    f64: x => of_f64(x), large 2_147_483_648.0, 9_223_372_036_854_775_808.0;
+    C64: x => of_c64(x); C128: x => of_c128(x));
 
 macro_rules! int_target {
-    ($($t:ty, $is_short:literal);*) => {$(
+    ($($t:ty, $is_short:literal, $is_long:literal);*) => {$(
         impl Target for $t {
             const IS_SHORT: bool = $is_short;
+            const IS_LONG: bool = $is_long;
             #[inline(always)] fn of_int(value: i64) -> Self { value as $t }
             #[inline(always)] fn of_u64(value: u64) -> Self { value as $t }
             #[inline(always)] fn of_f32(value: f32) -> Self { <$t as Element>::from_f64(f64::from(value)) }
@@ -76,7 +90,8 @@ macro_rules! int_target {
         }
     )*};
 }
-int_target!(u8, true; i8, true; i16, true; i32, true; i64, false; u16, true; u32, true; u64, false);
+int_target!(u8, true, false; i8, true, false; i16, true, false; i32, true, false; i64, false, true;
+    u16, true, false; u32, true, false; u64, false, false);
 
 impl Target for Bool {
     #[inline(always)]
@@ -133,14 +148,14 @@ impl<A: Source, T: Target> Map1 for Convert<A, T> {
     type A = A;
     type Out = T;
     type Width = Widest;
-    const REPAIRS: bool = A::IS_FLOAT && T::IS_SHORT;
+    const REPAIRS: bool = A::IS_FLOAT && (T::IS_SHORT || T::IS_LONG);
     #[inline(always)]
     fn map((): (), a: A) -> T {
         if Self::REPAIRS { a.convert_small() } else { a.convert() }
     }
     #[inline(always)]
     fn is_hard(a: A) -> bool {
-        a.is_large()
+        a.is_large(T::IS_SHORT)
     }
     fn repair((): (), a: A) -> T {
         a.convert()

@@ -8,6 +8,7 @@
 mod batch;
 mod group;
 mod layer;
+mod narrow;
 
 pub use batch::{BatchNorm, batch_norm, batch_norm_backward};
 pub use group::{group_norm, group_norm_backward};

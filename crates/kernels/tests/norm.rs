@@ -4,7 +4,7 @@
 mod tensor;
 
 use pullback_kernels::norm::{self, BatchNorm};
-use pullback_kernels::{DType, softmax};
+use pullback_kernels::{DType, parallel, softmax};
 use tensor::{Rng, Tensor};
 
 const DTYPES: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];
@@ -340,7 +340,7 @@ fn batch_norm_equals_the_naive_twin() {
     let mut rng = Rng(4);
     for dtype in DTYPES {
         // Columns and runs, short and long ones, few and many, more channels than are looked at together.
-        let shapes: [&[i64]; 11] = [
+        let shapes: [&[i64]; 12] = [
             &[6, 4],
             &[70, 3],
             &[2, 6, 5],
@@ -352,6 +352,7 @@ fn batch_norm_equals_the_naive_twin() {
             &[2, 1, 70],
             &[300, 2, 16],
             &[130, 19],
+            &[1203, 2, 5],
         ];
         for shape in shapes.map(<[i64]>::to_vec) {
             let c = shape[1] as usize;
@@ -479,4 +480,39 @@ fn batch_norm_equals_the_naive_twin() {
             assert_near(&gx, &difference(&xs, &g, &f_eval), &what);
         }
     }
+}
+
+#[test]
+fn batch_norm_of_many_narrow_samples_gives_the_same_bits_on_any_number_of_threads() {
+    let mut rng = Rng(11);
+    let before = parallel::num_threads();
+    for shape in [&[20_001, 2, 5], &[9000, 3, 7], &[3000, 1, 64]] {
+        let (x, grad) = (rng.tensor(DType::F32, shape), rng.tensor(DType::F32, shape));
+        let channels = &shape[1..2];
+        let run = |threads: usize| {
+            parallel::set_num_threads(threads);
+            let new = |shape: &[i64]| Tensor::full(DType::F32, shape, 0.0);
+            let (mut y, mut mean, mut rstd) = (new(shape), new(channels), new(channels));
+            let how = BatchNorm { training: true, momentum: 0.1, eps: 1e-5 };
+            let saved = Some((&mut mean.view_mut(), &mut rstd.view_mut()));
+            norm::batch_norm(&mut y.view_mut(), saved, x.view(), None, None, None, None, how)
+                .unwrap();
+            let (mut gx, mut gw, mut gb) = (new(shape), new(channels), new(channels));
+            norm::batch_norm_backward(
+                Some(&mut gx.view_mut()),
+                Some(&mut gw.view_mut()),
+                Some(&mut gb.view_mut()),
+                grad.view(),
+                x.view(),
+                None,
+                mean.view(),
+                rstd.view(),
+                how,
+            )
+            .unwrap();
+            [y, mean, rstd, gx, gw, gb].map(|t| t.reals())
+        };
+        assert!(run(1) == run(3), "{shape:?}");
+    }
+    parallel::set_num_threads(before);
 }

@@ -1,10 +1,11 @@
 //! Batch norm over (N, C, *): statistics per channel over everything else.
 //!
-//! Ranges of channels are the tasks. A two-dimensional input, whose channels are columns, is gone through row by row.
+//! Ranges of channels are the tasks. A two-dimensional input, whose channels are columns, is gone through row by row; of many
+//! samples with few elements each, several make a row (`narrow`).
 
 use super::{
-    Runs, TOGETHER, affine_each, combine_each, load_optional, reciprocal_std, short_products,
-    statistics, store_optional, sum, sum_products,
+    Runs, TOGETHER, affine_each, combine_each, load_optional, narrow, reciprocal_std,
+    short_products, statistics, store_optional, sum, sum_products,
 };
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, with_output};
 use crate::{Error, Result, StridedMut, StridedRef};
@@ -90,7 +91,7 @@ pub fn batch_norm(
         let shift: Vec<T> = (0..s.channels)
             .map(|c| b.as_ref().map_or(T::ZERO, |b| b[c]) - means[c] * scale[c])
             .collect();
-        write_channels(out, s, &|out, channels| affine_runs(out, &x, s, channels, &scale, &shift));
+        write_affine(out, &x, s, [&scale, &shift]);
         Ok(())
     })
 }
@@ -131,13 +132,11 @@ pub fn batch_norm_backward(
             let along: Vec<T> = (0..s.channels).map(|c| T::ZERO - scale[c] * gw[c] / m * rstd[c]).collect();
             let shift: Vec<T> = (0..s.channels).map(|c| T::ZERO - scale[c] * gb[c] / m - along[c] * mean[c]).collect();
             let none = vec![T::ZERO; if how.training { 0 } else { s.channels }];
-            write_channels(view, s, &|out, channels| {
-                if how.training {
-                    combine_runs(out, (&grad, &x), s, channels, [&scale, &along, &shift]);
-                } else {
-                    affine_runs(out, &grad, s, channels, &scale, &none);
-                }
-            });
+            if how.training {
+                write_combined(view, (&grad, &x), s, [&scale, &along, &shift]);
+            } else {
+                write_affine(view, &grad, s, [&scale, &none]);
+            }
         }
         store_optional(grad_weight, &gw);
         store_optional(grad_bias, &gb);
@@ -159,6 +158,28 @@ fn write_channels<T: Real>(view: &mut StridedMut<'_>, s: Runs, write: &Write<'_,
         let shared = SharedMut::new(out);
         s.for_channels(&|channels| write(shared, channels));
     });
+}
+
+/// Writes `x * scale + shift` with the channels' factors.
+fn write_affine<T: Real>(view: &mut StridedMut<'_>, x: &[T], s: Runs, factors: [&[T]; 2]) {
+    if narrow::is_narrow(s) {
+        return with_output::<T, _>(view, |out| narrow::affine(out, x, s, factors));
+    }
+    let [scale, shift] = factors;
+    write_channels(view, s, &|out, channels| affine_runs(out, x, s, channels, scale, shift));
+}
+
+/// Writes `grad * a + x * b + c` with the channels' factors.
+fn write_combined<T: Real>(
+    view: &mut StridedMut<'_>,
+    operands: (&[T], &[T]),
+    s: Runs,
+    factors: [&[T]; 3],
+) {
+    if narrow::is_narrow(s) {
+        return with_output::<T, _>(view, |out| narrow::combine(out, operands, s, factors));
+    }
+    write_channels(view, s, &|out, channels| combine_runs(out, operands, s, channels, factors));
 }
 
 crate::multiversion! {
@@ -218,6 +239,13 @@ fn all_statistics<T: Real>(
     rstds: &mut [T],
     variances: &mut [f64],
 ) {
+    if narrow::is_narrow(s) {
+        narrow::statistics(x, s, means, variances);
+        for (rstd, &variance) in rstds.iter_mut().zip(&*variances) {
+            *rstd = reciprocal_std(variance, eps);
+        }
+        return;
+    }
     let (means, rstds, variances) =
         (SharedMut::new(means), SharedMut::new(rstds), SharedMut::new(variances));
     s.for_channels(&|channels| {
@@ -332,6 +360,14 @@ fn channel_sums<T: Real>(
     gw: &mut [T],
     gb: &mut [T],
 ) {
+    if narrow::is_narrow(s) {
+        let [totals, along] = narrow::gradient_sums(grad, x, s, mean);
+        for c in 0..s.channels {
+            gw[c] = T::of(along[c] * rstd[c].wide());
+            gb[c] = T::of(totals[c]);
+        }
+        return;
+    }
     let (gw, gb) = (SharedMut::new(gw), SharedMut::new(gb));
     s.for_channels(&|channels| {
         let of = channels.clone();

@@ -611,9 +611,13 @@ fn triangle(
     let out = Tensor::empty_of(&[2, count], DType::I64)?;
     if let Some(numbers) = out.view_mut().as_slice_mut::<i64>() {
         let (to_rows, to_columns) = numbers.split_at_mut(count as usize);
-        let places = rows.flat_map(|i| columns(i).map(move |j| (i, j)));
-        for ((to_row, to_column), place) in to_rows.iter_mut().zip(to_columns).zip(places) {
-            (*to_row, *to_column) = place;
+        let mut at = 0;
+        for i in rows {
+            let columns = columns(i);
+            let end = at + (columns.end - columns.start) as usize;
+            to_rows[at..end].fill(i);
+            to_columns[at..end].iter_mut().zip(columns).for_each(|(to, j)| *to = j);
+            at = end;
         }
     }
     if spec.dtype == DType::I64 { Ok(out) } else { out.converted(spec.dtype) }

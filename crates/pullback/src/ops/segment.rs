@@ -160,32 +160,30 @@ impl Way {
      method = segment_ids, batch = pass)]
 impl SegmentIds {
     fn cpu(bounds: &Tensor, size: i64, offsets: bool, complete: bool) -> Result<Tensor> {
-        let (mut shape, numbers) = (Dims::from_slice(bounds.shape()), bounds.to_vec::<i64>()?);
-        let given = shape.pop().unwrap_or(0);
+        let mut shape = Dims::from_slice(bounds.shape());
+        let given = shape.pop().unwrap_or(0) as usize;
         shape.push(size);
         let lines: i64 = shape[..shape.len() - 1].iter().product();
         // (Asked for before anything else, so that sizes beyond all memory are an error.)
-        let memory = Tensor::empty_of(&shape, DType::I64)?;
-        let mut ids = Vec::with_capacity(memory.numel() as usize);
-        for line in 0..lines {
-            let line = &numbers[(line * given) as usize..((line + 1) * given) as usize];
-            let start = ids.len();
+        let out = Tensor::empty_of(&shape, DType::I64)?;
+        let bounds = bounds.dense()?;
+        let (numbers, mut memory) = (bounds.view_ref(), out.view_mut());
+        let (Some(numbers), Some(ids)) = (numbers.as_slice::<i64>(), memory.as_slice_mut::<i64>())
+        else {
+            bail!(runtime, "expected scalar type Long but found {}", bounds.dtype().scalar_name())
+        };
+        for line in 0..lines as usize {
+            let numbers = &numbers[line * given..(line + 1) * given];
+            let ids = &mut ids[line * size as usize..(line + 1) * size as usize];
             if offsets {
-                check_offsets(line, size)?;
-                ids.resize(start + line[0] as usize, given - 1);
-                for (id, end) in line[1..].iter().enumerate() {
-                    ids.resize(start + *end as usize, id as i64);
-                }
-                ids.resize(start + size as usize, given - 1);
+                check_offsets(numbers, size)?;
+                number_between(ids, numbers);
             } else {
-                check_lengths(line, size, complete)?;
-                for (id, length) in line.iter().enumerate() {
-                    ids.resize(ids.len() + *length as usize, id as i64);
-                }
-                ids.resize(start + size as usize, given);
+                check_lengths(numbers, size, complete)?;
+                number_lengths(ids, numbers);
             }
         }
-        Tensor::from_slice(&ids, &shape)
+        Ok(out)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         let call = |bounds: &[i64], shape: &[i64], offsets: bool| {
@@ -194,6 +192,25 @@ impl SegmentIds {
             call.with("complete", !offsets).without_gradient()
         };
         vec![call(&[1, 0, 3, 2, 2, 0], &[2, 3], false), call(&[1, 1, 3], &[3], true)]
+    }
+}
+
+/// Numbers rows by the segments of these lengths, which were checked; those behind them have the number of segments.
+fn number_lengths(ids: &mut [i64], lengths: &[i64]) {
+    let mut rest = ids;
+    for (id, &length) in lengths.iter().enumerate() {
+        let (segment, behind) = rest.split_at_mut(length as usize);
+        segment.fill(id as i64);
+        rest = behind;
+    }
+    rest.fill(lengths.len() as i64);
+}
+
+/// Numbers rows by the segments between these offsets, which were checked; those outside have the number of segments.
+fn number_between(ids: &mut [i64], offsets: &[i64]) {
+    ids.fill(offsets.len() as i64 - 1);
+    for (id, (&begin, &end)) in offsets.iter().zip(&offsets[1..]).enumerate() {
+        ids[begin as usize..end as usize].fill(id as i64);
     }
 }
 
@@ -279,6 +296,11 @@ impl Segments {
         Ok(Segments { ids, counts, leaves_rows })
     }
 
+    /// Segments more in each line, for rows that are in none.
+    fn spare(&self) -> i64 {
+        i64::from(self.leaves_rows)
+    }
+
     fn reduced(&self, data: &Tensor, way: Way, initial: Option<Scalar>) -> Result<Tensor> {
         let axis = self.counts.ndim() - 1;
         let count = self.counts.shape()[axis];
@@ -286,12 +308,15 @@ impl Segments {
         let (rows, places) = self.rows(data, count)?;
         let (wide, width) = (rows.dtype(), rows.shape()[1]);
         let lines: i64 = data.shape()[..axis].iter().product();
-        // (One segment more in each line, for rows that are in none.)
+        let all = count + self.spare();
         let start = |value: f64| {
-            TensorSpec::beside(&rows, &[lines * (count + 1), width]).zeros()?.plus(value)
+            let zeros = TensorSpec::beside(&rows, &[lines * all, width]).zeros()?;
+            if value == 0.0 { Ok(zeros) } else { zeros.plus(value) }
         };
-        let segments =
-            |t: Tensor| t.view(&[lines, count + 1, width])?.narrow(1, 0, count)?.clone_tensor(None);
+        let segments = |t: Tensor| {
+            let lines = t.view(&[lines, all, width])?;
+            if all == count { Ok(lines) } else { lines.narrow(1, 0, count)?.clone_tensor(None) }
+        };
         let fold = |way: &str, value: f64| {
             segments(start(value)?.index_reduce_with(0, &places, &rows, way, false)?)
         };
@@ -328,10 +353,13 @@ impl Segments {
         let (lines, size): (i64, i64) = (before.iter().product(), data.shape()[axis]);
         let wide = if data.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
         let mut rows = data.to_dtype(wide)?.reshape(&[lines * size, inner.iter().product()])?;
-        let line =
-            TensorSpec::beside(&self.ids, &[lines, 1]).zeros()?.plus(1)?.cumsum(0)?.plus(-1)?;
         let ids = self.ids.reshape(&[lines, size])?;
-        let places = ids.add(&line.times(count + 1)?)?.reshape(&[lines * size])?;
+        let mut places = ids.clone();
+        if lines > 1 {
+            let line = TensorSpec::beside(&self.ids, &[lines, 1]).zeros()?.plus(1)?.cumsum(0)?;
+            places = ids.add(&line.plus(-1)?.times(count + self.spare())?)?;
+        }
+        let places = places.reshape(&[lines * size])?;
         if self.leaves_rows {
             // What takes part in nothing must not make a gradient NaN.
             let left = ids.eq(&Tensor::wrapped(count)?)?.reshape(&[lines * size, 1])?;

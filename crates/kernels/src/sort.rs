@@ -73,17 +73,25 @@ const SHORT: usize = 768;
 const DIGIT: u32 = 11;
 const BUCKETS: usize = 1 << DIGIT;
 
+/// Longest lines whose digits have eight bits: larger tables would take longer than the passes that they save.
+const NEAR: usize = 4096;
+/// Buckets of such a digit.
+const FEW_BUCKETS: usize = 256;
+
 /// Sorts pairs, whose indices ascend on entry; `spare` is scratch space of the same length.
 fn sort_pairs<P: Pair>(pairs: &mut Vec<P>, spare: &mut Vec<P>) {
     if pairs.len() <= SHORT {
         pairs.sort_unstable();
         return;
     }
+    spare.resize(pairs.len(), P::default());
+    if pairs.len() <= NEAR {
+        return sort_near(pairs, spare);
+    }
     let (all, any) =
         pairs.iter().fold((u64::MAX, 0), |(all, any), p| (all & p.key(), any | p.key()));
     // Bits in which keys differ; digits without such a bit need no pass.
     let differing = all ^ any;
-    spare.resize(pairs.len(), P::default());
     let mut shift = 0;
     while shift < P::BITS {
         let rest = differing >> shift;
@@ -92,27 +100,57 @@ fn sort_pairs<P: Pair>(pairs: &mut Vec<P>, spare: &mut Vec<P>) {
         }
         // Start each digit at the lowest bit that matters.
         shift += rest.trailing_zeros();
-        radix_pass(pairs, spare, shift);
+        let mut counts = [0_usize; BUCKETS];
+        for &p in &*pairs {
+            counts[(p.key() >> shift) as usize & (BUCKETS - 1)] += 1;
+        }
+        // SAFETY: they were counted just now; `spare` has their length.
+        unsafe { distribute(pairs, spare, shift, &mut counts) };
         std::mem::swap(pairs, spare);
         shift += DIGIT;
     }
 }
 
-/// Distributes pairs by one digit, keeping their order within a bucket.
-fn radix_pass<P: Pair>(from: &[P], to: &mut [P], shift: u32) {
-    let digit = |p: P| (p.key() >> shift) as usize & (BUCKETS - 1);
-    let mut starts = [0_usize; BUCKETS];
-    for &p in from {
-        starts[digit(p)] += 1;
+/// As [`sort_pairs`] of a line in the nearest cache: all digits are counted in one pass.
+fn sort_near<P: Pair>(pairs: &mut Vec<P>, spare: &mut Vec<P>) {
+    const DIGITS: usize = 8;
+    let mut counts = [[0_usize; FEW_BUCKETS]; DIGITS];
+    let counts = &mut counts[..P::BITS as usize / 8];
+    for p in &*pairs {
+        for (digit, counts) in counts.iter_mut().enumerate() {
+            counts[(p.key() >> (8 * digit)) as usize & (FEW_BUCKETS - 1)] += 1;
+        }
     }
+    for (digit, counts) in counts.iter_mut().enumerate() {
+        let shift = 8 * digit as u32;
+        let first = pairs.first().map_or(0, |p| (p.key() >> shift) as usize & (FEW_BUCKETS - 1));
+        // A digit in which keys do not differ needs no pass.
+        if counts[first] < pairs.len() {
+            // SAFETY: they were counted above, and passes only change their order; `spare` has their length.
+            unsafe { distribute(pairs, spare, shift, counts) };
+            std::mem::swap(pairs, spare);
+        }
+    }
+}
+
+/// Distributes pairs by one digit, keeping their order within a bucket.
+///
+/// # Safety
+/// The counts are those of that digit among the pairs, for which `to` has room.
+unsafe fn distribute<P: Pair, const N: usize>(
+    from: &[P],
+    to: &mut [P],
+    shift: u32,
+    counts: &mut [usize; N],
+) {
+    let starts = counts;
     let mut sum = 0;
-    for start in &mut starts {
+    for start in &mut *starts {
         sum += std::mem::replace(start, sum);
     }
     for &p in from {
-        let slot = &mut starts[digit(p)];
-        // SAFETY: the starts are prefix sums of the digit counts of `from`, so slots stay below its
-        // length, which is that of `to`.
+        let slot = &mut starts[(p.key() >> shift) as usize & (N - 1)];
+        // SAFETY: the starts are prefix sums of the counts, so slots stay below the number of pairs.
         unsafe { *to.get_unchecked_mut(*slot) = p };
         *slot += 1;
     }

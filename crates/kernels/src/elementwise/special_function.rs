@@ -301,10 +301,6 @@ two! { [wide]
 two! { []
     /// Hurwitz's zeta function of exponent `a` and first base `b`.
     zeta, "zeta_cpu", Whole, zeta::zeta;
-    /// The regularised lower incomplete gamma function of `a` up to `b`.
-    igamma, "igamma_cpu", All, incomplete::igamma;
-    /// What it leaves of 1.
-    igammac, "igammac_cpu", All, incomplete::igammac;
     /// Chebyshev's polynomial of the first kind; inputs here and below: argument, order.
     chebyshev_polynomial_t, "chebyshev_polynomial_t_cpu", Whole, polynomial::chebyshev_t;
     /// Chebyshev's polynomial of the second kind.
@@ -325,6 +321,23 @@ two! { []
     laguerre_polynomial_l, "laguerre_polynomial_l_cpu", Whole, polynomial::laguerre_l;
     /// Legendre's polynomial.
     legendre_polynomial_p, "legendre_polynomial_p_cpu", Whole, polynomial::legendre_p;
+}
+
+/// What terms the incomplete gamma functions leave out of a result of this dtype.
+fn tiny(dtype: DType) -> f64 {
+    if dtype == DType::F64 { incomplete::TINY } else { incomplete::TINY_SINGLE }
+}
+
+/// The regularised lower incomplete gamma function of `a` up to `b`.
+pub fn igamma(iter: &mut Iter) -> Result<()> {
+    let line = line!(|x, y, tiny| incomplete::igamma(x, y, tiny));
+    walk2(iter, ("igamma_cpu", All), line, tiny(iter.input_dtype(0)))
+}
+
+/// What it leaves of 1.
+pub fn igammac(iter: &mut Iter) -> Result<()> {
+    let line = line!(|x, y, tiny| incomplete::igammac(x, y, tiny));
+    walk2(iter, ("igammac_cpu", All), line, tiny(iter.input_dtype(0)))
 }
 
 /// The order above which Hermite's polynomials are NaN, as in PyTorch: their values are beyond the dtype's range long before.

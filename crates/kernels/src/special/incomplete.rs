@@ -20,8 +20,10 @@ enum Part {
 
 /// From here on `a` counts as large.
 const LARGE: f64 = 32.0;
-/// What follows changes nothing.
-const TINY: f64 = 1e-17;
+/// What part of a sum a term is that need not be added: in double precision, and in single precision, which has half the digits
+/// and takes little more than half the terms.
+pub(crate) const TINY: f64 = 1e-17;
+pub(crate) const TINY_SINGLE: f64 = 1e-11;
 
 /// `a (m - ln(1 + m))` with `m = x/a - 1`: minus the exponent of the common factor by its largest value.
 #[inline(always)]
@@ -44,9 +46,9 @@ fn factor(a: f64, x: f64) -> f64 {
 
 /// `P` by DLMF 8.7.1; for `x` up to `a + 1`, or smaller.
 #[inline(always)]
-fn by_series(a: f64, x: f64) -> f64 {
+fn by_series(a: f64, x: f64, tiny: f64) -> f64 {
     let (mut sum, mut term, mut at) = (1.0, 1.0, a);
-    while term > sum * TINY {
+    while term > sum * tiny {
         at += 1.0;
         term *= x / at;
         sum += term;
@@ -56,7 +58,7 @@ fn by_series(a: f64, x: f64) -> f64 {
 
 /// `Q` by DLMF 8.9.2 (Lentz's evaluation); for `x` from `a + 1` upwards.
 #[inline(always)]
-fn by_fraction(a: f64, x: f64) -> f64 {
+fn by_fraction(a: f64, x: f64, tiny: f64) -> f64 {
     let mut under = x + 1.0 - a;
     let mut ratio = 1e300;
     let mut inverse = 1.0 / under;
@@ -69,7 +71,8 @@ fn by_fraction(a: f64, x: f64) -> f64 {
         ratio = under + over / ratio;
         let change = inverse * ratio;
         value *= change;
-        if (change - 1.0).abs() < 2e-16 {
+        // (A change is rounded where a term is not.)
+        if (change - 1.0).abs() < 20.0 * tiny {
             break;
         }
     }
@@ -78,14 +81,14 @@ fn by_fraction(a: f64, x: f64) -> f64 {
 
 /// `Q` for small `x` and `a`, where `1 - P` would cancel: with `u = x^a / Γ(a+1)` it is `(1 - u) - a u Σ (-x)^n / ((a+n) n!)`.
 #[inline(always)]
-fn by_small_series(a: f64, x: f64) -> f64 {
+fn by_small_series(a: f64, x: f64, tiny: f64) -> f64 {
     let (mut sum, mut term, mut n) = (0.0f64, 1.0, 0.0);
     loop {
         n += 1.0;
         term *= -x / n;
         let step = term / (a + n);
         sum += step;
-        if step.abs() <= sum.abs() * TINY {
+        if step.abs() <= sum.abs() * tiny {
             break;
         }
     }
@@ -109,17 +112,21 @@ fn by_expansion(a: f64, x: f64) -> Part {
 }
 
 #[inline(always)]
-fn smaller(a: f64, x: f64) -> Part {
+fn smaller(a: f64, x: f64, tiny: f64) -> Part {
     if a >= LARGE && (x - a).abs() < 0.4 * a {
         return by_expansion(a, x);
     }
     if x <= 1.1 {
         let is_small = if x < 0.5 { a * -x.ln() < 0.4 } else { a < 1.1 * x };
-        return if is_small { Part::Q(by_small_series(a, x)) } else { Part::P(by_series(a, x)) };
+        return if is_small {
+            Part::Q(by_small_series(a, x, tiny))
+        } else {
+            Part::P(by_series(a, x, tiny))
+        };
     }
     // For small `a` most of it lies below.
     let middle = if a < 2.0 { a } else { a + 1.0 };
-    if x < middle { Part::P(by_series(a, x)) } else { Part::Q(by_fraction(a, x)) }
+    if x < middle { Part::P(by_series(a, x, tiny)) } else { Part::Q(by_fraction(a, x, tiny)) }
 }
 
 /// What `P` is at the limits of its arguments.
@@ -140,25 +147,25 @@ fn at_limit(a: f64, x: f64) -> Option<f64> {
     x.is_infinite().then_some(1.0)
 }
 
-/// `P(a, x)`: the regularised lower incomplete gamma function; NaN for negative arguments.
+/// `P(a, x)`: the regularised lower incomplete gamma function; NaN for negative arguments. Terms of a `tiny` part are left out.
 #[inline(always)]
-pub(crate) fn igamma(a: f64, x: f64) -> f64 {
+pub(crate) fn igamma(a: f64, x: f64, tiny: f64) -> f64 {
     if let Some(value) = at_limit(a, x) {
         return value;
     }
-    match smaller(a, x) {
+    match smaller(a, x, tiny) {
         Part::P(value) => value,
         Part::Q(value) => 1.0 - value,
     }
 }
 
-/// `Q(a, x)`: the regularised upper incomplete gamma function; NaN for negative arguments.
+/// `Q(a, x)`: the regularised upper incomplete gamma function, as [`igamma`].
 #[inline(always)]
-pub(crate) fn igammac(a: f64, x: f64) -> f64 {
+pub(crate) fn igammac(a: f64, x: f64, tiny: f64) -> f64 {
     if let Some(value) = at_limit(a, x) {
         return 1.0 - value;
     }
-    match smaller(a, x) {
+    match smaller(a, x, tiny) {
         Part::P(value) => 1.0 - value,
         Part::Q(value) => value,
     }

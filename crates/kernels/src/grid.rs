@@ -137,8 +137,8 @@ impl Geometry {
 struct Taps<T> {
     /// Places in the block.
     count: usize,
-    /// One for each dimension, outermost first.
-    axes: SmallVec<[Axis<T>; 3]>,
+    /// One for each dimension, outermost first, if they were to be kept. (Not in place: they are long to move.)
+    axes: Vec<Axis<T>>,
     /// For each tap and place the element's number in its plane, or -1 outside.
     elements: Few<i64>,
     weights: Few<T>,
@@ -146,25 +146,25 @@ struct Taps<T> {
 
 impl<T: Real> Taps<T> {
     /// The taps of places, of which `grid` holds `rank` numbers each, the innermost dimension's first.
-    fn new(g: &Geometry, grid: &[T]) -> Taps<T> {
+    fn new(g: &Geometry, grid: &[T], keeps_axes: bool) -> Taps<T> {
         let (rank, count) = (g.rank(), grid.len() / g.rank());
-        let axis = |(dim, &size): (usize, &usize)| {
-            Axis::new(&grid[rank - 1 - dim..], rank, (count, size), g.sampling)
-        };
-        let axes: SmallVec<[Axis<T>; 3]> = g.sizes.iter().enumerate().map(axis).collect();
         let all = g.taps() * count;
-        let (mut elements, mut weights) = (Few::from_elem(0, all), Few::from_elem(T::ONE, all));
-        for tap in 0..g.taps() {
-            let range = tap * count..(tap + 1) * count;
-            let (elements, weights) = (&mut elements[range.clone()], &mut weights[range]);
-            for (dim, axis) in axes.iter().enumerate() {
-                let part = part_of(g, tap, dim) * count;
-                let part = part..part + count;
-                extend(elements, &axis.index[part.clone()], g.sizes[dim] as i64);
-                scale(weights, &axis.weight[part]);
+        let mut taps = Taps {
+            count,
+            axes: Vec::new(),
+            elements: Few::from_elem(0, all),
+            weights: Few::from_elem(T::ONE, all),
+        };
+        for (dim, &size) in g.sizes.iter().enumerate() {
+            let axis = Axis::new(&grid[rank - 1 - dim..], rank, (count, size), g.sampling);
+            let each = g.sampling.taps();
+            let inner = each.pow((rank - 1 - dim) as u32);
+            extend(&mut taps.elements, &mut taps.weights, &axis, [size, count, each, inner]);
+            if keeps_axes {
+                taps.axes.push(axis);
             }
         }
-        Taps { count, axes, elements, weights }
+        taps
     }
     /// The numbers of the elements of a tap, and their weights.
     fn tap(&self, tap: usize) -> (&[i64], &[T]) {
@@ -180,28 +180,30 @@ fn part_of(g: &Geometry, tap: usize, dim: usize) -> usize {
 }
 
 crate::multiversion! {
-/// Numbers of elements with one dimension more; -1 stays, and makes -1.
-fn extend(elements: &mut [i64], index: &[i64], size: i64) {
-    for (element, &index) in elements.iter_mut().zip(index) {
-        let inner = *element * size + index;
-        *element = if (*element < 0) | (index < 0) { -1 } else { inner };
+/// Numbers of elements with a dimension of `size` more, and its factors of their weights, for taps of `count` places each; -1
+/// stays, and makes -1. Along the dimension a place has `each` taps, and `inner` taps follow one another with the same one.
+fn extend<T: Real>(elements: &mut [i64], weights: &mut [T], axis: &Axis<T>, sizes: [usize; 4]) {
+    let [size, count, each, inner] = sizes;
+    let taps = elements.chunks_exact_mut(count.max(1)).zip(weights.chunks_exact_mut(count.max(1)));
+    for (tap, (elements, weights)) in taps.enumerate() {
+        let part = tap / inner % each * count;
+        let (index, factors) = (&axis.index[part..part + count], &axis.weight[part..part + count]);
+        for (element, &index) in elements.iter_mut().zip(index) {
+            let inside = *element * size as i64 + index;
+            *element = if (*element < 0) | (index < 0) { -1 } else { inside };
+        }
+        for (weight, &factor) in weights.iter_mut().zip(factors) {
+            *weight *= factor;
+        }
     }
 }
 }
 
-crate::multiversion! {
-fn scale<T: Real>(weights: &mut [T], factors: &[T]) {
-    for (weight, &factor) in weights.iter_mut().zip(factors) {
-        *weight *= factor;
-    }
-}
-}
-
-crate::multiversion! {
 /// `out[i] += plane[elements[i]] * weights[i]`, where -1 is the place of a zero.
 ///
 /// The caller promises that the numbers are -1 or those of elements of the plane.
-fn add_tap<T: Real>(out: &mut [T], plane: &[T], elements: &[i64], weights: &[T]) {
+#[inline(always)]
+fn add_each<T: Real>(out: &mut [T], plane: &[T], elements: &[i64], weights: &[T]) {
     let n = out.len();
     let (elements, weights) = (&elements[..n], &weights[..n]);
     for i in 0..n {
@@ -210,6 +212,23 @@ fn add_tap<T: Real>(out: &mut [T], plane: &[T], elements: &[i64], weights: &[T])
         // SAFETY: not -1, and so an element of the plane by the caller's promise.
         let value = if at >= 0 { unsafe { *plane.get_unchecked(at as usize) } } else { T::ZERO };
         out[i] += value * weights[i];
+    }
+}
+
+crate::multiversion! {
+/// [`add_each`] of one tap.
+fn add_tap<T: Real>(out: &mut [T], plane: &[T], elements: &[i64], weights: &[T]) {
+    add_each(out, plane, elements, weights);
+}
+}
+
+crate::multiversion! {
+/// [`add_each`] of all taps in order, to zeros.
+fn add_taps<T: Real>(out: &mut [T], plane: &[T], elements: &[i64], weights: &[T]) {
+    out.fill(T::ZERO);
+    let n = out.len().max(1);
+    for (elements, weights) in elements.chunks_exact(n).zip(weights.chunks_exact(n)) {
+        add_each(out, plane, elements, weights);
     }
 }
 }
@@ -239,17 +258,14 @@ fn forward<T: Real>(out: &mut [T], input: &[T], grid: &[T], g: &Geometry) {
     let out = SharedMut::new(out);
     g.for_blocks(&|image, range| {
         let first = image * g.places;
-        let taps = Taps::new(g, &grid[(first + range.start) * rank..(first + range.end) * rank]);
+        let places = (first + range.start) * rank..(first + range.end) * rank;
+        let taps = Taps::new(g, &grid[places], false);
         for channel in image * g.channels..(image + 1) * g.channels {
             let start = channel * g.places;
             // SAFETY: a block of places of a plane, which this task alone writes.
             let out = unsafe { out.slice(start + range.start..start + range.end) };
-            out.fill(T::ZERO);
             let plane = &input[channel * plane..(channel + 1) * plane];
-            for tap in 0..g.taps() {
-                let (elements, weights) = taps.tap(tap);
-                add_tap(out, plane, elements, weights);
-            }
+            add_taps(out, plane, &taps.elements, &taps.weights);
         }
     });
 }
@@ -299,7 +315,7 @@ fn by_input<T: Real>(out: &mut [T], grad: &[T], grid: &[T], g: &Geometry) {
             for start in (0..g.places).step_by(BLOCK) {
                 let block = start..g.places.min(start + BLOCK);
                 let places = image * g.places + block.start..image * g.places + block.end;
-                let taps = Taps::new(g, &grid[places.start * rank..places.end * rank]);
+                let taps = Taps::new(g, &grid[places.start * rank..places.end * rank], false);
                 for channel in channels.clone().map(|channel| image * g.channels + channel) {
                     // SAFETY: a plane, which this task alone writes.
                     let out = unsafe { out.slice(channel * plane..(channel + 1) * plane) };
@@ -333,7 +349,7 @@ fn by_grid<T: Real>(out: &mut [T], grad: &[T], input: &[T], grid: &[T], g: &Geom
     g.for_blocks(&|image, range| {
         let first = image * g.places;
         let places = (first + range.start) * rank..(first + range.end) * rank;
-        let taps = Taps::new(g, &grid[places.clone()]);
+        let taps = Taps::new(g, &grid[places.clone()], true);
         // SAFETY: the gradients of a block of places, which this task alone writes.
         let out = unsafe { out.slice(places) };
         out.fill(T::ZERO);

@@ -92,7 +92,7 @@ pub(super) fn view_as_real(t: &Tensor) -> Result<Tensor> {
 }
 /// What a real tensor has of a complex gradient.
 pub(super) fn real_part(t: &Tensor) -> Result<Tensor> {
-    t.real()
+    t.real_view()
 }
 /// The same without history, made by the op.
 pub(super) fn detach(t: &Tensor) -> Result<Tensor> {

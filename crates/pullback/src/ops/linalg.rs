@@ -568,10 +568,10 @@ impl Complex {
         elementwise::complex(iter)
     }
     fn vjp_real(grad: &Tensor) -> Result<Tensor> {
-        grad.real()
+        grad.real_view()
     }
     fn vjp_imag(grad: &Tensor) -> Result<Tensor> {
-        grad.imag_part()
+        grad.imag_view()
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         real_pairs(s)

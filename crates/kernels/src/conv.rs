@@ -57,6 +57,42 @@ macro_rules! for_number {
     };
 }
 
+/// Products of two numbers that are worth waking a thread for: some ten microseconds.
+const WORTH_A_TASK: usize = 1 << 20;
+/// What a sum costs besides its products, counted in them: gathering its operands and writing it.
+const SUM: usize = 64;
+/// What a task costs besides its sums, counted in products.
+const TASK: usize = 50_000;
+
+/// What a task of so many sums costs, each of so many products, counted in products.
+fn cost(sums: usize, products: usize) -> usize {
+    TASK + sums * (products + SUM)
+}
+
+/// How many such tasks are worth waking a thread for.
+fn tasks_of(sums: usize, products: usize) -> usize {
+    WORTH_A_TASK.div_ceil(cost(sums, products))
+}
+
+/// Values that are copied by four: calling a function for so few takes longer.
+const SHORT: usize = 64;
+
+/// Copies what is often the row of a small image.
+#[inline(always)]
+fn copy_row<T: Copy>(to: &mut [T], from: &[T]) {
+    if to.len() > SHORT {
+        return to.copy_from_slice(from);
+    }
+    let (fours, rest) = to.as_chunks_mut::<4>();
+    let (from_fours, from_rest) = from.as_chunks::<4>();
+    for (to, from) in fours.iter_mut().zip(from_fours) {
+        *to = *from;
+    }
+    for (to, &from) in rest.iter_mut().zip(from_rest) {
+        *to = from;
+    }
+}
+
 /// `out[n, o] = bias[o] + sum over c of x[n, c] (cross-correlated with) weight[o, c]`.
 ///
 /// `x` is (N, C, *), `weight` (O, C / groups, *kernel), or (C, O / groups, *kernel) if transposed, `out`

@@ -76,10 +76,12 @@ fn block_range(total: usize, grain: usize, block: usize) -> Range<usize> {
 
 /// Most threads one job uses; what the fields of the gate's word hold.
 const MAX_THREADS: usize = 0xffff;
-/// Looks at the gate before a worker parks: some microseconds, about what waking it costs.
-const SPINS: u32 = 600;
-/// Of these, how many yield the processor, so that a busy machine is not slowed by waiting.
-const YIELDS: u32 = 8;
+/// Looks at the gate before a worker parks. Spinning lasts about what waking it costs (some 15 microseconds), so that
+/// neither is ever paid much in vain; then come the yields.
+const SPINS: u32 = 600 + YIELDS;
+/// Of these, how many yield the processor, so that a busy machine is not slowed by waiting: some 50 microseconds, what a
+/// program does between two large ops.
+const YIELDS: u32 = 120;
 
 struct Worker {
     thread: Thread,

@@ -7,9 +7,9 @@
 //! tiles and threads. (J. Zhang, F. Franchetti, T. M. Low: "High performance zero-memory overhead direct convolutions",
 //! 2018, have the idea of the loops.)
 
-use super::Number;
 use super::geometry::Geometry;
 use super::tile::Micro;
+use super::{Number, copy_row, tasks_of};
 use crate::dense::SharedMut;
 use crate::parallel;
 
@@ -114,8 +114,11 @@ pub(super) fn forward<T: Number>(
     let strips = if images >= 2 * parallel::num_threads() { 1 } else { tiles.div_ceil(TOGETHER) };
     let each = tiles.div_ceil(strips);
     let outputs = g.output_size();
+    let all_pieces: Vec<_> =
+        (0..tiles).map(|tile| pieces(tile * columns, columns, g, layout.padded)).collect();
     let shared = SharedMut::new(out);
-    parallel::for_range(images * strips, 1, &|tasks| {
+    let grain = tasks_of(each * columns * g.out_channels, shifts.len());
+    parallel::for_range(images * strips, grain, &|tasks| {
         // The last tile reads past the last position.
         let mut padded = vec![T::default(); g.in_channels * plane + columns];
         let (mut tile, mut filled) = ([T::default(); LARGEST], usize::MAX);
@@ -135,7 +138,8 @@ pub(super) fn forward<T: Number>(
                         + block)
                         * shifts.len()
                         * rows..];
-                    for number in first..last.min(first + TOGETHER) {
+                    let these = first..last.min(first + TOGETHER);
+                    for (number, pieces) in these.clone().zip(&all_pieces[these]) {
                         let start = number * columns;
                         // SAFETY: every shift stays a tile short of the end of `padded`; weights are packed in such
                         // blocks; a tile has `rows * columns` elements.
@@ -149,7 +153,7 @@ pub(super) fn forward<T: Number>(
                             let out = unsafe { shared.slice(at..at + outputs) };
                             let values = &tile[r * columns..(r + 1) * columns];
                             let bias = bias.map(|bias| bias[channel + r]);
-                            store(out, values, bias, start, g, layout.padded);
+                            store(out, values, pieces, bias);
                         }
                     }
                 }
@@ -203,41 +207,52 @@ fn pad<T: Number>(padded: &mut [T], x: &[T], g: &Geometry, sizes: [usize; 3]) {
         let (channel, line) = (line / (g.input[0] * height), line % (g.input[0] * height));
         let (d, h) = (line / height + g.padding[0], line % height + g.padding[1]);
         let at = channel * plane + (d * sizes[1] + h) * sizes[2] + g.padding[2];
-        padded[at..at + width].copy_from_slice(row);
+        copy_row(&mut padded[at..at + width], row);
     }
 }
 
-/// Writes those values of a tile row, the first of which belongs to position `start`, that are outputs.
-fn store<T: Number>(
-    out: &mut [T],
-    values: &[T],
-    bias: Option<T>,
-    start: usize,
-    g: &Geometry,
-    padded: [usize; 3],
-) {
+/// Values of a tile's rows that are outputs side by side.
+struct Piece {
+    /// Where they begin in the row.
+    from: usize,
+    /// Where they begin in the channel's outputs.
+    to: usize,
+    count: usize,
+}
+
+/// The outputs in the tile whose first value belongs to position `start`.
+fn pieces(start: usize, columns: usize, g: &Geometry, padded: [usize; 3]) -> Vec<Piece> {
     let [depth, height, width] = g.output;
-    let mut at = 0;
-    while at < values.len() {
-        let position = start + at;
+    let mut pieces = Vec::new();
+    let mut from = 0;
+    while from < columns {
+        let position = start + from;
         let (line, w) = (position / padded[2], position % padded[2]);
         let (d, h) = (line / padded[1], line % padded[1]);
         if d >= depth {
-            return;
+            break;
         }
         if h < height && w < width {
-            let n = (width - w).min(values.len() - at);
-            let to = (d * height + h) * width + w;
-            let out = &mut out[to..to + n];
-            match bias {
-                None => out.copy_from_slice(&values[at..at + n]),
-                Some(bias) => {
-                    for (out, value) in out.iter_mut().zip(&values[at..at + n]) {
-                        *out = value.plus(bias);
-                    }
+            let count = (width - w).min(columns - from);
+            pieces.push(Piece { from, to: (d * height + h) * width + w, count });
+        }
+        from += padded[2] - w;
+    }
+    pieces
+}
+
+/// Writes the outputs of a row of a tile.
+fn store<T: Number>(out: &mut [T], values: &[T], pieces: &[Piece], bias: Option<T>) {
+    for piece in pieces {
+        let out = &mut out[piece.to..piece.to + piece.count];
+        let values = &values[piece.from..piece.from + piece.count];
+        match bias {
+            None => copy_row(out, values),
+            Some(bias) => {
+                for (out, value) in out.iter_mut().zip(values) {
+                    *out = value.plus(bias);
                 }
             }
         }
-        at += padded[2] - w;
     }
 }

@@ -4,8 +4,8 @@
 //! Rows are (channel, kernel element) in the weight's order, columns are output positions
 //! `positions`, a range of the row-major order of the output.
 
-use super::Number;
 use super::geometry::Geometry;
+use super::{Number, copy_row};
 use std::ops::Range;
 
 /// A piece of one output row: where it starts in the block, its outputs along the last dimension, and
@@ -53,13 +53,14 @@ pub(super) fn gather<T: Number>(matrix: &mut [T], x: &[T], g: &Geometry, positio
         matrix[..].fill(T::default());
         return;
     }
+    let pieces: Vec<_> = pieces(g, positions).collect();
     for (c, x) in x.chunks_exact(g.input_size()).enumerate() {
         for (k, kd, kh, kw) in elements(g) {
             let row = &mut matrix[(c * kernel + k) * width..][..width];
             let (inside, first) = g.inside(2, kw);
-            for piece in pieces(g, positions.clone()) {
+            for piece in &pieces {
                 let out = &mut row[piece.at..piece.at + piece.columns.len()];
-                let Some(line) = input_row(g, &piece, kd, kh) else {
+                let Some(line) = input_row(g, piece, kd, kh) else {
                     out.fill(T::default());
                     continue;
                 };
@@ -71,7 +72,7 @@ pub(super) fn gather<T: Number>(matrix: &mut [T], x: &[T], g: &Geometry, positio
                 let source = |i: usize| from.wrapping_add(begin + i * g.stride[2]);
                 if start == end {
                 } else if g.stride[2] == 1 {
-                    out[start..end].copy_from_slice(&x[source(0)..source(0) + end - start]);
+                    copy_row(&mut out[start..end], &x[source(0)..source(0) + end - start]);
                 } else {
                     let x = &x[source(0)..];
                     for (out, x) in out[start..end].iter_mut().zip(x.iter().step_by(g.stride[2])) {
@@ -94,12 +95,13 @@ fn overlap(columns: &Range<usize>, inside: &Range<usize>) -> (usize, usize) {
 pub(super) fn scatter<T: Number>(x: &mut [T], matrix: &[T], g: &Geometry, positions: Range<usize>) {
     let width = positions.len();
     let kernel = g.kernel_size();
+    let pieces: Vec<_> = pieces(g, positions).collect();
     for (c, x) in x.chunks_exact_mut(g.input_size().max(1)).enumerate() {
         for (k, kd, kh, kw) in elements(g) {
             let row = &matrix[(c * kernel + k) * width..][..width];
             let (inside, first) = g.inside(2, kw);
-            for piece in pieces(g, positions.clone()) {
-                let Some(line) = input_row(g, &piece, kd, kh) else { continue };
+            for piece in &pieces {
+                let Some(line) = input_row(g, piece, kd, kh) else { continue };
                 let (start, end) = overlap(&piece.columns, &inside);
                 if start == end {
                     continue;

@@ -6,10 +6,10 @@
 //! tile of (output channels, part of a run), sums over all positions. Any stride and dilation fit. Each sum runs in one
 //! order, whatever the tiles and threads.
 
-use super::Number;
 use super::direct::Weights;
 use super::geometry::Geometry;
 use super::tile::{Micro, Tiled};
+use super::{Number, WORTH_A_TASK, cost, tasks_of};
 use crate::dense::SharedMut;
 use crate::elementwise::copy_tile;
 use crate::parallel;
@@ -23,8 +23,6 @@ const DEPTH: usize = 512;
 const CHANNELS: usize = 16;
 /// The least part of a tile that must be filled on average for this way to pay.
 const USEFUL: f64 = 0.6;
-/// Kernel elements from which whole squares are turned over in registers.
-const SQUARE: usize = 16;
 /// Most elements of a tile.
 const LARGEST: usize = 512;
 
@@ -136,7 +134,8 @@ pub(super) fn forward<T: Number>(
     let depth = g.in_channels * g.kernel_size();
     let channels = g.groups * g.out_channels;
     let shared = SharedMut::new(out);
-    parallel::for_range(g.batch.div_ceil(images) * g.groups, 1, &|tasks| {
+    let grain = tasks_of(images * outputs * g.out_channels, depth);
+    parallel::for_range(g.batch.div_ceil(images) * g.groups, grain, &|tasks| {
         let mut input = Images::new(g, images, 0);
         let shifts = input.shifts(g);
         // Positions that fill the last tile are computed and dropped.
@@ -211,7 +210,7 @@ fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, columns: usize) -> Vec
     let depth = inputs * kernel;
     let mut packed = vec![T::default(); g.groups * blocks * depth * columns];
     let shared = SharedMut::new(&mut packed);
-    parallel::for_range(g.groups * blocks, 1, &|tasks| {
+    parallel::for_range(g.groups * blocks, tasks_of(depth * columns, 0), &|tasks| {
         let mut rows =
             vec![T::default(); if weights.is_turned { 0 } else { TURNED * kernel * columns }];
         for task in tasks {
@@ -263,9 +262,14 @@ pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: 
     let channels = g.groups * g.out_channels;
     let shared = SharedMut::new(out);
     // Threads own rows of the weight; how many does not show in the sums.
-    let each = row_blocks.div_ceil(parallel::num_threads());
+    let work = |rows: usize| (rows * g.in_channels * g.kernel_size(), g.batch * outputs);
+    let (sums, products) = work(g.out_channels);
+    let wanted = g.groups * cost(sums, products) / WORTH_A_TASK;
+    let wanted = wanted.clamp(1, parallel::num_threads());
+    let each = row_blocks.div_ceil(wanted.div_ceil(g.groups));
     let parts = row_blocks.div_ceil(each);
-    parallel::for_range(g.groups * parts, 1, &|tasks| {
+    let (sums, products) = work(each * rows);
+    parallel::for_range(g.groups * parts, tasks_of(sums, products), &|tasks| {
         let mut input = Images::new(g, images, columns);
         let shifts = input.shifts(g);
         let mut packed = vec![T::default(); images * outputs * rows];
@@ -335,14 +339,6 @@ pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: 
 /// Turns (kernel elements, channels) into (channels, kernel elements).
 fn turn_kernels<T: Number>(to: &mut [T], from: &[T], g: &Geometry) {
     let (kernel, channels, size) = (g.kernel_size(), g.in_channels, size_of::<T>() as isize);
-    if kernel < SQUARE {
-        for (k, line) in from.chunks_exact(channels).enumerate() {
-            for (to, &value) in to[k..].iter_mut().step_by(kernel).zip(line) {
-                *to = value;
-            }
-        }
-        return;
-    }
     assert!(to.len() == kernel * channels && from.len() == to.len());
     let strides = (kernel as isize * size, channels as isize * size);
     let (to, from) = (to.as_mut_ptr().cast(), from.as_ptr().cast());

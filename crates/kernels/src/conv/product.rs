@@ -8,7 +8,7 @@
 
 use super::gather::{gather, scatter};
 use super::geometry::Geometry;
-use super::{Number, together};
+use super::{Number, tasks_of, together};
 use crate::dense::SharedMut;
 use crate::gemm::{Matrix, Sizes, product};
 use crate::parallel;
@@ -78,7 +78,8 @@ pub(super) fn forward<T: Number>(
     let is_gathered = !g.is_pointwise();
     let channels = g.groups * g.out_channels;
     let shared = SharedMut::new(out);
-    parallel::for_range(g.batch * blocks.count() * g.groups, 1, &|tasks| {
+    let grain = tasks_of(g.out_channels * blocks.positions, k);
+    parallel::for_range(g.batch * blocks.count() * g.groups, grain, &|tasks| {
         let mut matrix = vec![T::default(); if is_gathered { k * blocks.positions } else { 0 }];
         for task in tasks {
             let (block, group) = (task / g.groups, task % g.groups);
@@ -152,7 +153,8 @@ pub(super) fn backward_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &
     let each = channels_per_task::<T>(g);
     let parts = g.groups * g.in_channels.div_ceil(each);
     let shared = SharedMut::new(out);
-    parallel::for_range(g.batch * parts, 1, &|tasks| {
+    let grain = tasks_of(each * kernel * positions, g.out_channels);
+    parallel::for_range(g.batch * parts, grain, &|tasks| {
         let mut matrix = Vec::new();
         for task in tasks {
             let (image, Part { group, channels }) = (task / parts, part(g, task % parts, each));
@@ -211,7 +213,8 @@ pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: 
     let each = channels_per_task::<T>(g);
     let parts = g.groups * g.in_channels.div_ceil(each);
     let shared = SharedMut::new(out);
-    parallel::for_range(parts, 1, &|tasks| {
+    let grain = tasks_of(g.out_channels * each * kernel, positions * g.batch);
+    parallel::for_range(parts, grain, &|tasks| {
         let mut matrix = Vec::new();
         for task in tasks {
             let Part { group, channels } = part(g, task, each);

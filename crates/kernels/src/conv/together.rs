@@ -4,9 +4,9 @@
 //! are (position, image), and the rows of the gathered matrix are made of runs of images, whatever stride, padding and
 //! dilation. Otherwise as `product`, whose sums these are, in the order of these columns.
 
-use super::Number;
 use super::geometry::Geometry;
 use super::product::{BLOCK_BYTES, Part, channels_per_task, part};
+use super::{Number, tasks_of};
 use crate::dense::SharedMut;
 use crate::elementwise::copy_tile;
 use crate::gemm::{Matrix, Sizes, product};
@@ -249,7 +249,8 @@ pub(super) fn forward<T: Number>(
     let (k, positions) = (channels * g.kernel_size(), g.output_size());
     let blocks = Blocks::new(g);
     let shared = SharedMut::new(out);
-    parallel::for_range(blocks.count() * g.groups, 1, &|tasks| {
+    let grain = tasks_of(blocks.images * positions * g.out_channels, k);
+    parallel::for_range(blocks.count() * g.groups, grain, &|tasks| {
         let (mut turned, mut matrix, mut sums) = (Vec::new(), Vec::new(), Vec::new());
         for task in tasks {
             let (block, group) = (blocks.get(task / g.groups), task % g.groups);
@@ -300,7 +301,8 @@ pub(super) fn backward_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &
     let parts = g.groups * g.in_channels.div_ceil(each);
     let blocks = Blocks::new(g);
     let shared = SharedMut::new(out);
-    parallel::for_range(blocks.count() * parts, 1, &|tasks| {
+    let grain = tasks_of(blocks.images * positions * each * kernel, g.out_channels);
+    parallel::for_range(blocks.count() * parts, grain, &|tasks| {
         let (mut turned, mut matrix, mut grads) = (Vec::new(), Vec::new(), Vec::new());
         for task in tasks {
             let block = blocks.get(task / parts);
@@ -345,7 +347,8 @@ pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: 
     let parts = g.groups * g.in_channels.div_ceil(each);
     let blocks = Blocks::new(g);
     let shared = SharedMut::new(out);
-    parallel::for_range(parts, 1, &|tasks| {
+    let grain = tasks_of(g.out_channels * each * kernel, g.batch * positions);
+    parallel::for_range(parts, grain, &|tasks| {
         let (mut turned, mut matrix, mut grads) = (Vec::new(), Vec::new(), Vec::new());
         for task in tasks {
             let Part { group, channels } = part(g, task, each);

@@ -198,7 +198,47 @@ pub(crate) unsafe fn copy_tile<T: Copy, const STREAM: bool>(
             unsafe { transpose::square::<T, STREAM>(to, strides.0, from, strides.1) };
         }
     }
-    // What is left of either side goes by small squares, and then item by item.
+    if (whole_n, whole_width) != (n, width) {
+        // SAFETY: the caller's promise.
+        unsafe { copy_edges::<T>(to, from, strides, (n, width)) };
+    }
+}
+
+/// Fewest elements of a part of a square for which registers pay.
+const WORTH_PARTS: usize = 64;
+
+/// What [`copy_tile`] leaves of either side after whole squares.
+///
+/// # Safety
+/// As [`copy_tile`].
+unsafe fn copy_edges<T: Copy>(
+    to: *mut u8,
+    from: *const u8,
+    strides: (isize, isize),
+    (n, width): (usize, usize),
+) {
+    let (whole_n, whole_width) = (n - n % SQUARE, width - width % SQUARE);
+    let size = size_of::<T>() as isize;
+    if transpose::has_parts::<T>() {
+        for i in (0..n).step_by(SQUARE) {
+            let start = if i < whole_n { whole_width } else { 0 };
+            for j in (start..width).step_by(SQUARE) {
+                let part = (SQUARE.min(n - i), SQUARE.min(width - j));
+                let to = to.wrapping_offset(j as isize * strides.0 + i as isize * size);
+                let from = from.wrapping_offset(i as isize * strides.1 + j as isize * size);
+                // SAFETY: the part lies inside the tile, whose elements have four bytes.
+                unsafe {
+                    if part.0 * part.1 >= WORTH_PARTS {
+                        transpose::part(to, strides.0, from, strides.1, part);
+                    } else {
+                        copy_items::<T>(to, from, strides, part);
+                    }
+                }
+            }
+        }
+        return;
+    }
+    // By small squares, and then item by item.
     let small = |rest: usize| if matches!(size, 4 | 8) && rest >= SMALL { SMALL } else { 0 };
     let (small_n, small_width) = (small(n - whole_n), small(width - whole_width));
     let last_n = if small_width > 0 { n - n % SMALL } else { 0 };
@@ -221,9 +261,28 @@ pub(crate) unsafe fn copy_tile<T: Copy, const STREAM: bool>(
             _ if j < whole_width + small_width => last_n,
             _ => 0,
         };
+        let to = to.wrapping_offset(j as isize * strides.0 + first as isize * size);
+        let from = from.wrapping_offset(first as isize * strides.1 + j as isize * size);
+        // SAFETY: as promised by the caller.
+        unsafe { copy_items::<T>(to, from, strides, (n - first, 1)) };
+    }
+}
+
+/// As [`copy_tile`], item by item.
+///
+/// # Safety
+/// As [`copy_tile`].
+#[inline(always)]
+unsafe fn copy_items<T: Copy>(
+    to: *mut u8,
+    from: *const u8,
+    strides: (isize, isize),
+    (n, width): (usize, usize),
+) {
+    for j in 0..width {
         let row = to.wrapping_offset(j as isize * strides.0).cast::<T>();
         let column = from.cast::<T>().wrapping_add(j).cast::<u8>();
-        for i in first..n {
+        for i in 0..n {
             // SAFETY: as promised by the caller.
             unsafe { *row.add(i) = *column.wrapping_offset(i as isize * strides.1).cast::<T>() };
         }

@@ -4,6 +4,8 @@
 //! it each element's summation order) is the same for the whole product and for a block of it.
 
 use super::{Matrix, MulAdd, Sizes, THREAD_GRAIN};
+use crate::elementwise::copy_tile;
+use crate::simd::transpose::SQUARE;
 use crate::{C64, C128, parallel};
 
 /// Types that the `gemm` crate multiplies.
@@ -29,6 +31,13 @@ pub(super) unsafe fn product<T: Blocked>(
     beta: T,
     threads: bool,
 ) {
+    let mut copy = Vec::new();
+    let b = if is_worth_turning(s, b) {
+        // SAFETY: the caller's promise.
+        unsafe { turned(s, b, &mut copy) }
+    } else {
+        b
+    };
     let long = s.m.max(s.n);
     if !threads || s.work() < 2 * THREAD_GRAIN || long < 2 * BLOCK || parallel::num_threads() == 1 {
         // SAFETY: the caller's promise.
@@ -50,6 +59,37 @@ pub(super) unsafe fn product<T: Blocked>(
             }
         }
     });
+}
+
+/// Most elements of a right operand that is turned over.
+const TURNED: usize = 1 << 18;
+
+/// Whether the right operand, which lies column by column, is better turned over first: the crate packs columns element
+/// by element, which takes four times as long as squares that go through registers.
+fn is_worth_turning<T>(s: Sizes, b: Matrix<T>) -> bool {
+    let is_square = s.k >= SQUARE && s.n >= SQUARE;
+    b.rs == 1 && b.cs != 1 && is_square && s.k * s.n <= TURNED && matches!(size_of::<T>(), 4 | 8)
+}
+
+/// The matrix row by row, in `copy`.
+///
+/// # Safety
+/// All elements of the matrix are live.
+unsafe fn turned<T: Blocked>(s: Sizes, b: Matrix<T>, copy: &mut Vec<T>) -> Matrix<T> {
+    let size = size_of::<T>() as isize;
+    copy.reserve(s.k * s.n);
+    // SAFETY: room for all elements; `s.n` columns of `s.k` elements, as the caller says.
+    unsafe {
+        let strides = (s.n as isize * size, b.cs * size);
+        copy_tile::<T, false>(
+            copy.as_mut_ptr().cast(),
+            b.ptr.cast_const().cast(),
+            strides,
+            (s.n, s.k),
+        );
+        copy.set_len(s.k * s.n);
+    }
+    Matrix::rows(copy.as_ptr(), s.n)
 }
 
 /// One call of the crate.

@@ -106,6 +106,36 @@ unsafe fn plain_small_square<T: Copy>(
     }
 }
 
+/// Whether there is a quick [`part`] of this type here.
+#[inline(always)]
+pub(crate) fn has_parts<T>() -> bool {
+    cfg!(target_arch = "x86_64") && size_of::<T>() == 4 && super::level() == super::Level::Avx512
+}
+
+/// As [`square`] for the first `rows` rows and `columns` columns of one of four-byte elements, neither more than
+/// [`SQUARE`].
+///
+/// # Safety
+/// As [`square`] for these elements; [`has_parts`] is true.
+#[inline(always)]
+pub(crate) unsafe fn part(
+    to: *mut u8,
+    to_step: isize,
+    from: *const u8,
+    from_step: isize,
+    (rows, columns): (usize, usize),
+) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the level is present; the rest is the caller's promise.
+    unsafe {
+        avx512::part(to, to_step, from, from_step, (rows, columns));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    unreachable!(
+        "no machine but x86-64 has parts: {to:p} {to_step} {from:p} {from_step} {rows} {columns}"
+    );
+}
+
 /// Makes streamed stores visible to other threads before what follows.
 #[inline(always)]
 pub(crate) fn fence() {
@@ -139,6 +169,28 @@ mod avx512 {
         (_mm512_shuffle_i32x4::<0b10_00_10_00>(a, b), _mm512_shuffle_i32x4::<0b11_01_11_01>(a, b))
     }
 
+    /// The columns of sixteen rows of four-byte elements.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn turned(mut r: [__m512i; SQUARE]) -> [__m512i; SQUARE] {
+        // Within 128 bits: 4 x 4 elements of four rows.
+        for i in (0..SQUARE).step_by(4) {
+            let (a, b) = zip::<4>(r[i], r[i + 1]);
+            let (c, d) = zip::<4>(r[i + 2], r[i + 3]);
+            (r[i], r[i + 1]) = zip::<8>(a, c);
+            (r[i + 2], r[i + 3]) = zip::<8>(b, d);
+        }
+        // Between them: parts `p` of `r[i]`, `r[i + 4]`, `r[i + 8]`, `r[i + 12]` make column `4 p + i`.
+        let mut columns = r;
+        for i in 0..4 {
+            let (low_even, low_odd) = deal(r[i], r[i + 4]);
+            let (high_even, high_odd) = deal(r[i + 8], r[i + 12]);
+            (columns[i], columns[8 + i]) = deal(low_even, high_even);
+            (columns[4 + i], columns[12 + i]) = deal(low_odd, high_odd);
+        }
+        columns
+    }
+
     /// # Safety
     /// As [`super::square`], for elements of four bytes.
     #[target_feature(enable = "avx512f")]
@@ -153,25 +205,43 @@ mod avx512 {
             // SAFETY: a row of the square.
             *r = unsafe { _mm512_loadu_si512(from.wrapping_offset(i as isize * from_step).cast()) };
         }
-        // Within 128 bits: 4 x 4 elements of four rows.
-        for i in (0..SQUARE).step_by(4) {
-            let (a, b) = zip::<4>(r[i], r[i + 1]);
-            let (c, d) = zip::<4>(r[i + 2], r[i + 3]);
-            (r[i], r[i + 1]) = zip::<8>(a, c);
-            (r[i + 2], r[i + 3]) = zip::<8>(b, d);
+        for (j, column) in turned(r).into_iter().enumerate() {
+            let at = to.wrapping_offset(j as isize * to_step).cast();
+            // SAFETY: a row of the square, aligned if it is streamed.
+            unsafe {
+                if STREAM {
+                    _mm512_stream_si512(at, column);
+                } else {
+                    _mm512_storeu_si512(at, column);
+                }
+            };
         }
-        // Between them: parts `p` of `r[i]`, `r[i + 4]`, `r[i + 8]`, `r[i + 12]` make row `4 p + i`.
-        for i in 0..4 {
-            let (low_even, low_odd) = deal(r[i], r[i + 4]);
-            let (high_even, high_odd) = deal(r[i + 8], r[i + 12]);
-            let (first, third) = deal(low_even, high_even);
-            let (second, fourth) = deal(low_odd, high_odd);
-            for (part, row) in [first, second, third, fourth].into_iter().enumerate() {
-                let at = to.wrapping_offset((4 * part + i) as isize * to_step).cast();
-                // SAFETY: a row of the square, aligned if it is streamed.
-                unsafe {
-                    if STREAM { _mm512_stream_si512(at, row) } else { _mm512_storeu_si512(at, row) }
-                };
+    }
+
+    /// # Safety
+    /// As [`super::part`].
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn part(
+        to: *mut u8,
+        to_step: isize,
+        from: *const u8,
+        from_step: isize,
+        (rows, columns): (usize, usize),
+    ) {
+        let first = |n: usize| (1_u32 << n).wrapping_sub(1) as __mmask16;
+        let mut r = [_mm512_setzero_si512(); SQUARE];
+        for (i, r) in r.iter_mut().enumerate() {
+            if i < rows {
+                let at = from.wrapping_offset(i as isize * from_step).cast();
+                // SAFETY: a row, of which only the first `columns` elements are read.
+                *r = unsafe { _mm512_maskz_loadu_epi32(first(columns), at) };
+            }
+        }
+        for (j, column) in turned(r).into_iter().enumerate() {
+            if j < columns {
+                let at = to.wrapping_offset(j as isize * to_step).cast();
+                // SAFETY: a column, of which only the first `rows` elements are written.
+                unsafe { _mm512_mask_storeu_epi32(at, first(rows), column) };
             }
         }
     }
@@ -352,6 +422,30 @@ mod tests {
             fence();
             for (at, &value) in to.0.iter().enumerate() {
                 assert_eq!(value, of(at % SQUARE * 20 + at / SQUARE));
+            }
+        }
+    }
+
+    #[test]
+    fn parts_of_squares_are_turned_and_nothing_else_is_touched() {
+        let from: Vec<u32> = (0..400).collect();
+        for level in Level::ALL {
+            set_level(level);
+            for (rows, columns) in (1..=16).flat_map(|rows| (1..=16).map(move |c| (rows, c))) {
+                if !has_parts::<u32>() {
+                    continue;
+                }
+                let mut to = [u32::MAX; SQUARE * SQUARE];
+                // SAFETY: rows of 16 elements, 20 apart, inside the vector; a square.
+                unsafe {
+                    let (to, from) = (to.as_mut_ptr().cast(), from.as_ptr().cast());
+                    part(to, 64, from, 80, (rows, columns));
+                }
+                for (at, &value) in to.iter().enumerate() {
+                    let (i, j) = (at % SQUARE, at / SQUARE);
+                    let is_part = i < rows && j < columns;
+                    assert_eq!(value, if is_part { (i * 20 + j) as u32 } else { u32::MAX });
+                }
             }
         }
     }

@@ -196,3 +196,20 @@ def test_batch_normalisation_without_statistics_can_be_batched() -> None:
     x = torch.randn(5, 4, 2)
     found = vmap(model)(x)
     assert torch.allclose(found, torch.stack([model(part) for part in x]), atol=1e-6)
+
+
+def test_what_the_function_takes_away_is_there_again() -> None:
+    class Careless(nn.Linear):
+        def forward(self, x: Any) -> Any:
+            weight = self.weight
+            del self.weight
+            self.bias = None
+            return x @ weight
+
+    module = Careless(2, 2)
+    own = dict(module.named_parameters())
+    found = functional_call(module, {"weight": ONES, "bias": ZEROS[0]}, (ROW,))
+    assert found.tolist() == [[2.0, 2.0]]
+    after = dict(module.named_parameters())
+    assert after.keys() == own.keys()
+    assert all(after[name] is own[name] for name in own)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import _C
 
@@ -86,40 +86,90 @@ def _reparametrize_module(
         AttributeError: for names below modules that there are not.
     """
     given = parameters_and_buffers
+    own = _places(module)
     if tie_weights:
-        given = _with_tied(module, given)
+        given = _with_tied(own, given)
     if strict:
-        _check_names(module, given)
-    own: dict[str, Any] = {}
+        _check_names(module, own, given)
+    replaced: list[tuple[str, _Place, Any]] = []
     try:
-        for name, tensor in given.items():
-            own[name] = _swap(module, name, tensor)
+        for path, tensor in given.items():
+            place = own[path] if path in own else _attribute(module, path)
+            replaced.append((path, place, place.swap(tensor)))
         yield
     finally:
-        for name in reversed(own):
-            current = _swap(module, name, own[name])
-            if name in parameters_and_buffers and current is not _ABSENT:
-                parameters_and_buffers[name] = current
+        for path, place, old in reversed(replaced):
+            current = place.swap(old)
+            if path in parameters_and_buffers and current is not _ABSENT:
+                parameters_and_buffers[path] = current
 
 
-def _named_tensors(module: Module) -> dict[str, Any]:
-    """All parameters and buffers, those with several names under each of them."""
-    found: dict[str, Any] = dict(module.named_parameters(remove_duplicate=False))
-    found.update(module.named_buffers(remove_duplicate=False))
+class _Place(NamedTuple):
+    """Where a module keeps a tensor: in one of its dictionaries, or as an attribute."""
+
+    owner: Module
+    name: str
+    store: dict[str, Any] | None
+
+    def get(self) -> Any:
+        if self.store is not None:
+            return self.store.get(self.name, _ABSENT)
+        return getattr(self.owner, self.name, _ABSENT)
+
+    def swap(self, value: Any) -> Any:
+        """Puts a value there; gives what was there."""
+        if not (value is None or value is _ABSENT or isinstance(value, _C.TensorBase)):
+            raise TypeError(f"{value} is not an instance of torch.Tensor")
+        old = self.get()
+        if self.store is not None:
+            self.store[self.name] = value
+            return old
+        if not (old is None or old is _ABSENT or isinstance(old, _C.TensorBase)):
+            raise TypeError(f"attribute `{self.name}`: {old} is not an instance of torch.Tensor")
+        if value is _ABSENT:
+            delattr(self.owner, self.name)
+        else:
+            setattr(self.owner, self.name, value)
+        return old
+
+
+def _places(module: Module) -> dict[str, _Place]:
+    """All parameters and buffers by path, those with several names under each of them."""
+    found: dict[str, _Place] = {}
+    for prefix, owner in module.named_modules(remove_duplicate=False):
+        for store in (owner._parameters, owner._buffers):
+            for name, tensor in store.items():
+                if tensor is not None:
+                    path = f"{prefix}.{name}" if prefix else name
+                    found[path] = _Place(owner, name, store)
     return found
 
 
-def _with_tied(module: Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
+def _attribute(module: Module, path: str) -> _Place:
+    """The place of a path that leads to no parameter and no buffer."""
+    above, _, name = path.rpartition(".")
+    if name == "":
+        raise KeyError('tensor name can\'t be empty string ""')
+    owner = _owner(module, above.split(".") if above else [])
+    for store in (owner._parameters, owner._buffers):
+        if name in store:
+            return _Place(owner, name, store)
+    return _Place(owner, name, None)
+
+
+def _with_tied(own: dict[str, _Place], given: dict[str, Tensor]) -> dict[str, Tensor]:
     """The tensors that are given, also under the other names of those that they replace."""
     names: dict[int, list[str]] = {}
-    for name, tensor in _named_tensors(module).items():
-        names.setdefault(id(tensor), []).append(name)
+    for path, place in own.items():
+        names.setdefault(id(place.get()), []).append(path)
     result = dict(given)
     for group in names.values():
-        named = [name for name in group if name in given]
+        if len(group) == 1:
+            continue
+        named = [path for path in group if path in given]
         if not named:
             continue
-        if any(given[name] is not given[named[0]] for name in named):
+        if any(given[path] is not given[named[0]] for path in named):
             raise ValueError(
                 f"functional_call got multiple values for keys {sorted(named)}, which are tied. "
                 "Consider using tie_weights=False"
@@ -128,11 +178,13 @@ def _with_tied(module: Module, given: dict[str, Tensor]) -> dict[str, Tensor]:
     return result
 
 
-def _check_names(module: Module, given: dict[str, Tensor]) -> None:
-    own = _named_tensors(module).keys()
+def _check_names(module: Module, own: dict[str, _Place], given: dict[str, Tensor]) -> None:
     complaints = [
         f"{what} key(s): {', '.join(map(repr, sorted(names)))}."
-        for what, names in (("Unexpected", given.keys() - own), ("Missing", own - given.keys()))
+        for what, names in (
+            ("Unexpected", given.keys() - own.keys()),
+            ("Missing", own.keys() - given.keys()),
+        )
         if names
     ]
     if complaints:
@@ -142,12 +194,12 @@ def _check_names(module: Module, given: dict[str, Tensor]) -> None:
         )
 
 
-def _owner(module: Module, path: str) -> Module:
-    """The module that a tensor of that path belongs to."""
+def _owner(module: Module, path: list[str]) -> Module:
+    """The module that a path of modules leads to."""
     from ..modules.module import Module
 
     owner = module
-    for name in path.split(".")[:-1]:
+    for name in path:
         child = getattr(owner, name, _ABSENT)
         if child is _ABSENT:
             raise AttributeError(f"{type(owner).__name__} has no attribute `{name}`")
@@ -155,29 +207,3 @@ def _owner(module: Module, path: str) -> Module:
             raise TypeError(f"{type(owner).__name__}.{name} is not an instance of torch.nn.Module")
         owner = child
     return owner
-
-
-def _swap(module: Module, path: str, value: Any) -> Any:
-    """Puts a value in the place of a tensor; gives what was there."""
-    owner, name = _owner(module, path), path.rpartition(".")[2]
-    if name == "":
-        raise KeyError('tensor name can\'t be empty string ""')
-    if not (value is None or value is _ABSENT or isinstance(value, _C.TensorBase)):
-        raise TypeError(f"{value} is not an instance of torch.Tensor")
-    stores: tuple[dict[str, Any], ...] = (owner._parameters, owner._buffers)
-    for store in stores:
-        if name in store:
-            old = store[name]
-            if value is _ABSENT:
-                del store[name]
-            else:
-                store[name] = value
-            return old
-    old = getattr(owner, name, _ABSENT)
-    if not (old is None or old is _ABSENT or isinstance(old, _C.TensorBase)):
-        raise TypeError(f"attribute `{name}`: {old} is not an instance of torch.Tensor")
-    if value is _ABSENT:
-        delattr(owner, name)
-    else:
-        setattr(owner, name, value)
-    return old

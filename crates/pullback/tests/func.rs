@@ -2,8 +2,8 @@
 
 use pullback::autograd::batch::Randomness;
 use pullback::func::{
-    Batched, Vmap, grad, grad_and_value, grads, hessian, jacfwd, jacrev, jacrev_by_chunks, jvp,
-    linearize, vjp, vmap, vmap_with,
+    Batched, Remove, Vmap, functionalize, grad, grad_and_value, grads, hessian, jacfwd, jacrev,
+    jacrev_by_chunks, jvp, linearize, vjp, vmap, vmap_with,
 };
 use pullback::{ErrorKind, Result, Tensor, TensorSpec, no_grad};
 
@@ -268,5 +268,38 @@ fn elements_of_a_batch_are_not_read() -> Result<()> {
         Ok(at[0].clone())
     };
     assert!(vmap(list, &[Batched::first(&x)]).unwrap_err().message().contains("vmap"));
+    Ok(())
+}
+
+/// `sum (x + 1)^2`, in place.
+fn in_place(x: &Tensor) -> Result<Tensor> {
+    let shifted = x.clone_tensor(None)?;
+    shifted.add_(&Tensor::wrapped(1.0)?)?.mul(&shifted)?.sum()
+}
+
+#[test]
+fn functions_with_in_place_ops_are_transformed_as_they_are() -> Result<()> {
+    let x = Tensor::from_slice(&[1.0, 2.0, 3.0, 4.0], &[2, 2])?;
+    let f = |x: &Tensor| functionalize(in_place, x, Remove::Mutations);
+    close(&grad(f, &x.select(0, 0)?)?, &[4.0, 6.0]);
+    let each = vmap(|x| grad(f, x[0]), &[Batched::first(&x)])?;
+    close(&each, &[4.0, 6.0, 8.0, 10.0]);
+    // An input that the function changes is changed.
+    let double = |x: &Tensor| x.mul_(&Tensor::wrapped(2.0)?);
+    let changed = functionalize(double, &x, Remove::MutationsAndViews)?;
+    assert!(changed.is_same(&x));
+    close(&x, &[2.0, 4.0, 6.0, 8.0]);
+    Ok(())
+}
+
+#[test]
+fn views_are_copied_where_they_are_to_be_removed() -> Result<()> {
+    let x = vector(&[1.0, 2.0]);
+    for (remove, is_view) in [(Remove::Mutations, true), (Remove::MutationsAndViews, false)] {
+        let first = functionalize(|x| x.select(0, 0), &x, remove)?;
+        let memory = |tensor: &Tensor| tensor.storage().unwrap().id();
+        assert_eq!(memory(&first) == memory(&x), is_view);
+        close(&first, &[1.0]);
+    }
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Transforms of functions, over closures: `grad`, `vjp`, `jvp`, `linearize`, `jacrev`, `jacfwd`, `hessian`, `vmap`.
+//! Transforms of functions, over closures: `grad`, `vjp`, `jvp`, `linearize`, `jacrev`, `jacfwd`, `hessian`, `vmap`,
+//! `functionalize`.
 //!
 //! Each takes a function of tensors and gives what it computes of it at a point. They nest in any order, because what
 //! they are made of does: inputs of a transform's own (`transform`), levels of forward mode, batched tensors (`batch`).
@@ -39,6 +40,36 @@ pub use forward::{hessian, jacfwd, jvp, linearize};
 pub use reverse::{grad, grad_and_value, grads, grads_and_value, jacrev, jacrev_by_chunks, vjp};
 
 use crate::{Result, Tensor, TensorSpec};
+
+/// What a function that was made functional does without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remove {
+    /// In-place ops.
+    Mutations,
+    /// These, and views: an output that shares memory with the input without being it is a copy.
+    MutationsAndViews,
+}
+
+/// What `f(x)` is: `functionalize` for programs that are written for PyTorch.
+///
+/// PyTorch runs `f` without in-place ops, which matters to those who trace it; an input that `f` changes is changed in
+/// the end. Nothing traces functions here, and in-place ops are differentiated and batched as they are: `f` runs as it is.
+///
+/// # Errors
+/// Those of `f`.
+pub fn functionalize(
+    f: impl FnOnce(&Tensor) -> Result<Tensor>,
+    x: &Tensor,
+    remove: Remove,
+) -> Result<Tensor> {
+    let output = f(x)?;
+    let memory = |tensor: &Tensor| tensor.storage().map(|storage| storage.id());
+    let is_view = !output.is_same(x) && memory(&output).is_some() && memory(&output) == memory(x);
+    if remove == Remove::MutationsAndViews && is_view {
+        return output.clone_tensor(None);
+    }
+    Ok(output)
+}
 
 /// A one for each element of `like` in turn: a row for each.
 fn basis(like: &Tensor) -> Result<Tensor> {

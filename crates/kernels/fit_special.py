@@ -225,6 +225,16 @@ def erfinv_tail(t: Any) -> Any:
     return mp.erfinv(1 - 2 * mp.exp(-((t + mp.mpf("2.25")) ** 2) / 2))
 
 
+def scaled_bessel(order: int) -> Function:
+    """``e^-x I(x)`` of order 0; of order 1 by ``x``."""
+    return lambda x: mp.exp(-x) * mp.besseli(order, x) / x**order
+
+
+def scaled_bessel_far(order: int) -> Function:
+    """``sqrt(x) e^-x I(x)`` by ``1 / x``."""
+    return lambda z: mp.exp(-1 / z) * mp.besseli(order, 1 / z) / mp.sqrt(z)
+
+
 # From 0.875 to the single before 1 (and as much beyond both as does not matter).
 TAIL_ENDS = (mp.mpf("0.1"), mp.mpf("3.66"))
 RATIONALS: list[tuple[str, str, Function, Any, Any, tuple[int, int]]] = [
@@ -235,6 +245,46 @@ RATIONALS: list[tuple[str, str, Function, Any, Any, tuple[int, int]]] = [
         mp.mpf(0),
         mp.mpf("10.3"),
         (7, 8),
+    ),
+    (
+        "ERFCX_FAR",
+        "`x erfcx(x)` by `1/x²`, `x` from 10.3 upwards.",
+        lambda z: mp.exp(1 / z) * mp.erfc(1 / mp.sqrt(z)) / mp.sqrt(z),
+        mp.mpf(0),
+        1 / mp.mpf("10.3") ** 2,
+        (3, 3),
+    ),
+    (
+        "I0E",
+        "`e^-x I0(x)` up to 8.",
+        scaled_bessel(0),
+        mp.mpf(0),
+        mp.mpf(8),
+        (9, 9),
+    ),
+    (
+        "I0E_FAR",
+        "`sqrt(x) e^-x I0(x)` by `1/x`, `x` from 8 upwards.",
+        scaled_bessel_far(0),
+        mp.mpf(0),
+        mp.mpf("0.125"),
+        (7, 7),
+    ),
+    (
+        "I1E",
+        "`e^-x I1(x) / x` up to 8.",
+        scaled_bessel(1),
+        mp.mpf(0),
+        mp.mpf(8),
+        (9, 9),
+    ),
+    (
+        "I1E_FAR",
+        "`sqrt(x) e^-x I1(x)` by `1/x`, `x` from 8 upwards.",
+        scaled_bessel_far(1),
+        mp.mpf(0),
+        mp.mpf("0.125"),
+        (7, 7),
     ),
     (
         "ATANH",

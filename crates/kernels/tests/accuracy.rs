@@ -4,7 +4,7 @@
 
 mod ulp;
 
-use pullback_kernels::simd::{math_f32, math_f64};
+use pullback_kernels::simd::{math_f32, math_f64, quick_f32};
 use ulp::ulps32;
 
 /// A small reproducible source of numbers.
@@ -85,6 +85,98 @@ fn single_precision_functions_stay_within_their_error_bounds() {
     assert_eq!(math_f32::sin(-0.0).to_bits(), (-0.0f32).to_bits());
     assert_eq!(math_f32::tanh(-0.0).to_bits(), (-0.0f32).to_bits());
     assert_eq!(math_f32::expm1(-0.0).to_bits(), (-0.0f32).to_bits());
+}
+
+#[test]
+fn exponentials_in_single_precision_stay_within_their_error_bounds_where_they_hold() {
+    type Function = (&'static str, fn(f32) -> f32, fn(f64) -> f64);
+    let functions: [Function; 3] = [
+        ("exp", quick_f32::exp, f64::exp),
+        ("exp2", quick_f32::exp2, f64::exp2),
+        ("sigmoid", quick_f32::sigmoid, |x| 1.0 / (1.0 + (-x).exp())),
+    ];
+    for (name, function, exact) in functions {
+        let (mut worst, mut at) = (0.0, 0.0);
+        for bits in (0..=u32::MAX).step_by(1_501) {
+            let x = f32::from_bits(bits);
+            if !quick_f32::is_usual(x) {
+                continue;
+            }
+            let error = ulps32(function(x), exact(f64::from(x)));
+            if error > worst {
+                (worst, at) = (error, x);
+            }
+        }
+        println!("{name}: {worst:.3} ulp at {at:e}");
+        assert!(worst <= 0.75, "{name}({at:e}) is off by {worst} units in the last place");
+    }
+    assert!(![f32::NAN, f32::INFINITY, 87.0, -87.0].into_iter().any(quick_f32::is_usual));
+    assert!([86.9, -86.9, 0.0, -0.0, 1e-45].into_iter().all(quick_f32::is_usual));
+}
+
+#[test]
+fn powers_of_doubles_are_those_of_the_library_within_a_unit() {
+    let mut random = numbers(7);
+    let look = |x: f64, y: f64| {
+        let (got, want) = (math_f64::pow(x, y), x.powf(y));
+        assert!(ulps64(got, want) <= 1.0, "{x:e}^{y:e} is {got:e}, not {want:e}");
+        assert!(want.is_nan() || got.is_sign_negative() == want.is_sign_negative(), "{x:e}^{y:e}");
+    };
+    for _ in 0..200_000 {
+        look(f64::from_bits(random()), f64::from_bits(random()));
+        // Powers that are neither 0 nor infinite, some below the normal numbers.
+        let unit = random() as f64 / u64::MAX as f64;
+        let near = 1.0 + (random() as f64 / u64::MAX as f64 - 0.5) * 0.01;
+        for x in [f64::from_bits(random() >> 1), near, 300.0 * near - 298.0] {
+            if x > 0.0 {
+                look(x, (2.0 * unit - 1.0) * 1080.0 / x.log2());
+            }
+        }
+        look(-((random() % 2000) as f64) * 0.5, (random() % 60) as f64 - 20.0);
+    }
+    let edges = [
+        0.0,
+        -0.0,
+        0.5,
+        1.0,
+        -1.0,
+        2.0,
+        -3.0,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+        5e-324,
+        -1e308,
+        1.0 + f64::EPSILON,
+        1.0 - 0.5 * f64::EPSILON,
+        9_007_199_254_740_991.0,
+        -9_007_199_254_740_991.0,
+        9_007_199_254_740_993.0,
+    ];
+    for x in edges {
+        for y in edges {
+            look(x, y);
+        }
+    }
+}
+
+#[test]
+fn powers_that_are_doubles_are_exact() {
+    for base in 2_u64..2000 {
+        let mut product = base;
+        for power in 1.. {
+            assert_eq!(
+                math_f64::pow(base as f64, f64::from(power)),
+                product as f64,
+                "{base}^{power}"
+            );
+            assert_eq!(math_f64::pow(-(base as f64), f64::from(2 * power + 1)).signum(), -1.0);
+            match product.checked_mul(base).filter(|&next| next < 1 << 53) {
+                Some(next) => product = next,
+                None => break,
+            }
+        }
+    }
 }
 
 #[test]

@@ -47,6 +47,8 @@ pub(crate) trait Map1 {
     fn repair(p: Self::P, a: Self::A) -> Self::Out {
         Self::map(p, a)
     }
+    /// Whether `repair` is worth registers too, because hard inputs come in numbers.
+    const REPAIRS_WIDE: bool = false;
 }
 
 /// A map of two inputs.
@@ -104,7 +106,11 @@ fn body1<K: Map1>(out: &mut [K::Out], a: &[K::A], p: K::P) {
             *out = K::map(p, a);
             hard |= K::is_hard(a);
         }
-        if hard {
+        if hard && K::REPAIRS_WIDE {
+            for (out, &a) in out.iter_mut().zip(a) {
+                *out = if K::is_hard(a) { K::repair(p, a) } else { *out };
+            }
+        } else if hard {
             repair1::<K>(out, a, p);
         }
     }

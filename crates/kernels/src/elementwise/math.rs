@@ -4,7 +4,7 @@
 use super::complex;
 use super::number::{Number, Ordered};
 use super::special;
-use crate::simd::{math_f32, math_f64};
+use crate::simd::{math_f32, math_f64, quick_f32};
 use crate::{C64, C128};
 use num_complex::Complex;
 
@@ -50,6 +50,25 @@ pub(crate) trait Math: Number {
     }
     fn tan_any(self) -> Self {
         Math::tan(self)
+    }
+    /// Whether there are versions of `exp`, `exp2` and `sigmoid` that are quicker where [`Math::is_usual`]; else they are
+    /// the functions themselves.
+    const HAS_QUICK: bool = false;
+    #[inline(always)]
+    fn is_usual(self) -> bool {
+        true
+    }
+    #[inline(always)]
+    fn quick_exp(self) -> Self {
+        Math::exp(self)
+    }
+    #[inline(always)]
+    fn quick_exp2(self) -> Self {
+        Math::exp2(self)
+    }
+    #[inline(always)]
+    fn quick_sigmoid(self) -> Self {
+        Math::sigmoid(self)
     }
 }
 
@@ -98,7 +117,7 @@ pub(crate) trait Real: Math + Ordered {
 /// Implements both traits for one type: functions of `simd`, and those of the standard library for
 /// which there is no vector version.
 macro_rules! real {
-    ($t:ident, $m:ident, vector [$($v:ident),*], std [$($s:ident = $std:ident),*]) => {
+    ($t:ident, $m:ident, vector [$($v:ident),*], std [$($s:ident = $std:ident),*] $(, quick $q:ident)?) => {
         impl Math for $t {
             $(#[inline(always)] fn $v(self) -> Self { $m::$v(self) })*
             $(#[inline(always)] fn $s(self) -> Self { <$t>::$std(self) })*
@@ -119,6 +138,13 @@ macro_rules! real {
             fn sin_any(self) -> Self { (self as f64).sin() as $t }
             fn cos_any(self) -> Self { (self as f64).cos() as $t }
             fn tan_any(self) -> Self { (self as f64).tan() as $t }
+            $(
+                const HAS_QUICK: bool = true;
+                #[inline(always)] fn is_usual(self) -> bool { $q::is_usual(self) }
+                #[inline(always)] fn quick_exp(self) -> Self { $q::exp(self) }
+                #[inline(always)] fn quick_exp2(self) -> Self { $q::exp2(self) }
+                #[inline(always)] fn quick_sigmoid(self) -> Self { $q::sigmoid(self) }
+            )?
         }
 
         impl Real for $t {
@@ -172,7 +198,7 @@ macro_rules! real {
     };
 }
 real!(f32, math_f32, vector [exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos,
-    atan, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid], std []);
+    atan, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid], std [], quick quick_f32);
 real!(f64, math_f64, vector [exp, exp2, expm1, log, log1p, sin, cos, tan, sinh, cosh, tanh, asinh,
     acosh, atanh, sigmoid],
     std [log2 = log2, log10 = log10, asin = asin, acos = acos, atan = atan]);

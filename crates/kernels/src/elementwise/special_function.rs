@@ -11,7 +11,8 @@ use super::number::{Int, Number};
 use super::special::{is_quick_lgamma, quick_lgamma};
 use crate::simd::math_f64;
 use crate::special::{
-    airy, bessel, elementary, gamma, incomplete, modified, normal, polynomial, single, zeta,
+    airy, bessel, elementary, gamma, incomplete, modified, normal, polynomial, single,
+    single_gamma, zeta,
 };
 use crate::{C64, C128, DType, Error, Iter, Result};
 use std::f64::consts::PI;
@@ -149,7 +150,7 @@ fn walk2(
 }
 
 /// The loop of a function, for this machine; of one without branches (`wide`) also for the widest registers. What does not
-/// hold for some numbers says `unless` which, and what does.
+/// hold for some numbers says `unless` which, and what does. (With `lines` the function takes whole slices.)
 macro_rules! line {
     (|$($rest:tt)+) => { line!([] |$($rest)+) };
     ($width:tt |$x:ident, $p:pat_param| $body:expr $(, unless $is_hard:path => $exact:path)?) => {
@@ -159,6 +160,13 @@ macro_rules! line {
     ($width:tt |$x:ident, $y:ident, $p:pat_param| $body:expr) => {
         line!(@ $width [out, a, b], [$x $y], $p, $body, Line2, out.iter_mut().zip(a).zip(b), ((out, &$x), &$y), [])
     };
+    ($width:tt lines |$out:ident, $x:ident, $y:ident, $p:ident| $body:expr) => {{
+        #[inline(always)]
+        fn body($out: &mut [f64], $x: &[f64], $y: &[f64], $p: f64) {
+            $body;
+        }
+        line!(@levels $width body, Line2, [$out: &mut [f64], $x: &[f64], $y: &[f64], p: f64])
+    }};
     (@ $width:tt [$out:ident, $($in:ident),+], [$($x:ident)+], $p:pat_param, $body:expr, $Line:ident, $zip:expr, $each:pat,
         [$($after:tt)*]) => {{
         #[inline(always)]
@@ -168,18 +176,21 @@ macro_rules! line {
             }
             $($after)*
         }
-        fn plain($out: &mut [f64], $($in: &[f64],)+ p: f64) {
-            body($out, $($in,)+ p);
+        line!(@levels $width body, $Line, [$out: &mut [f64], $($in: &[f64],)+ p: f64])
+    }};
+    (@levels $width:tt $body:ident, $Line:ident, [$($arg:ident: $type:ty),+]) => {{
+        fn plain($($arg: $type),+) {
+            $body($($arg),+);
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma")]
-        fn fused($out: &mut [f64], $($in: &[f64],)+ p: f64) {
-            body($out, $($in,)+ p);
+        fn fused($($arg: $type),+) {
+            $body($($arg),+);
         }
         let line: $Line = plain;
         #[cfg(target_arch = "x86_64")]
         let line: $Line = if crate::simd::level() >= crate::simd::Level::Avx2 { fused } else { line };
-        widest!($width line, body, $Line, [$out: &mut [f64], $($in: &[f64],)+ p: f64])
+        widest!($width line, $body, $Line, [$($arg: $type),+])
     }};
 }
 
@@ -253,17 +264,17 @@ one! { []
     spherical_bessel_j0, "spherical_bessel_j0_cpu", Whole, bessel::spherical_j0,
         single single::spherical_j0, unless single::is_hard_angle;
     /// The modified Bessel function of the first kind, order 0.
-    i0, "i0_vml_cpu", All, modified::i0;
+    i0, "i0_vml_cpu", All, modified::i0, single single::i0;
     /// The same divided by `e^|x|`.
-    i0e, "i0e_cpu", All, modified::i0e;
+    i0e, "i0e_cpu", All, modified::i0e, single single::i0e;
     /// The modified Bessel function of the first kind, order 1.
-    i1, "i1_cpu", All, modified::i1;
+    i1, "i1_cpu", All, modified::i1, single single::i1;
     /// The same divided by `e^|x|`.
-    i1e, "i1e_cpu", All, modified::i1e;
+    i1e, "i1e_cpu", All, modified::i1e, single single::i1e;
     /// As [`i0`], for single and double precision.
-    modified_bessel_i0, "modified_bessel_i0_cpu", Whole, modified::i0;
+    modified_bessel_i0, "modified_bessel_i0_cpu", Whole, modified::i0, single single::i0;
     /// As [`i1`], for single and double precision.
-    modified_bessel_i1, "modified_bessel_i1_cpu", Whole, modified::i1;
+    modified_bessel_i1, "modified_bessel_i1_cpu", Whole, modified::i1, single single::i1;
     /// The modified Bessel function of the second kind, order 0.
     modified_bessel_k0, "modified_bessel_k0_cpu", Whole, modified::k0;
     /// The modified Bessel function of the second kind, order 1.
@@ -273,13 +284,13 @@ one! { []
     /// `e^x K1(x)`.
     scaled_modified_bessel_k1, "scaled_modified_bessel_k1_cpu", Whole, modified::k1e;
     /// `e^(x²) erfc(x)`.
-    erfcx, "erfcx_cpu", Whole, normal::erfcx;
+    erfcx, "erfcx_cpu", Whole, normal::erfcx, single single::erfcx;
     /// The inverse of the error function.
     erfinv, "erfinv_vml_cpu", All, normal::erfinv, single single::erfinv;
     /// The normal distribution.
     ndtr, "ndtr_cpu", All, normal::ndtr, single single::ndtr;
     /// Its logarithm.
-    log_ndtr, "log_ndtr_cpu", Whole, normal::log_ndtr;
+    log_ndtr, "log_ndtr_cpu", Whole, normal::log_ndtr, single single::log_ndtr;
     /// Its inverse.
     ndtri, "ndtri_cpu", Whole, normal::ndtri;
     /// `digamma`, for `unary`.
@@ -298,46 +309,46 @@ two! { [wide]
     xlog1py, "xlog1py_cpu", All, elementary::xlog1py;
 }
 
-two! { []
-    /// Hurwitz's zeta function of exponent `a` and first base `b`.
-    zeta, "zeta_cpu", Whole, zeta::zeta;
+/// Declares polynomials of an argument and an order, and the order above which they are NaN.
+macro_rules! polynomial {
+    ($($(#[$meta:meta])* $name:ident, $error:literal, $Sequence:ident, $limit:ident;)*) => {$(
+        $(#[$meta])*
+        pub fn $name(iter: &mut Iter) -> Result<()> {
+            let line = line!([wide] lines |out, x, n, limit| polynomial::line::<polynomial::$Sequence>(out, x, n, limit));
+            walk2(iter, ($error, Whole), line, $limit(iter))
+        }
+    )*};
+}
+
+polynomial! {
     /// Chebyshev's polynomial of the first kind; inputs here and below: argument, order.
-    chebyshev_polynomial_t, "chebyshev_polynomial_t_cpu", Whole, polynomial::chebyshev_t;
+    chebyshev_polynomial_t, "chebyshev_polynomial_t_cpu", ChebyshevT, no_limit;
     /// Chebyshev's polynomial of the second kind.
-    chebyshev_polynomial_u, "chebyshev_polynomial_u_cpu", Whole, polynomial::chebyshev_u;
+    chebyshev_polynomial_u, "chebyshev_polynomial_u_cpu", ChebyshevU, no_limit;
     /// Chebyshev's polynomial of the third kind.
-    chebyshev_polynomial_v, "chebyshev_polynomial_v_cpu", Whole, polynomial::chebyshev_v;
+    chebyshev_polynomial_v, "chebyshev_polynomial_v_cpu", ChebyshevV, no_limit;
     /// Chebyshev's polynomial of the fourth kind.
-    chebyshev_polynomial_w, "chebyshev_polynomial_w_cpu", Whole, polynomial::chebyshev_w;
+    chebyshev_polynomial_w, "chebyshev_polynomial_w_cpu", ChebyshevW, no_limit;
     /// Chebyshev's polynomial of the first kind at `2x - 1`.
-    shifted_chebyshev_polynomial_t, "shifted_chebyshev_polynomial_t_cpu", Whole, polynomial::shifted_chebyshev_t;
+    shifted_chebyshev_polynomial_t, "shifted_chebyshev_polynomial_t_cpu", ShiftedChebyshevT, no_limit;
     /// Chebyshev's polynomial of the second kind at `2x - 1`.
-    shifted_chebyshev_polynomial_u, "shifted_chebyshev_polynomial_u_cpu", Whole, polynomial::shifted_chebyshev_u;
+    shifted_chebyshev_polynomial_u, "shifted_chebyshev_polynomial_u_cpu", ShiftedChebyshevU, no_limit;
     /// Chebyshev's polynomial of the third kind at `2x - 1`.
-    shifted_chebyshev_polynomial_v, "shifted_chebyshev_polynomial_v_cpu", Whole, polynomial::shifted_chebyshev_v;
+    shifted_chebyshev_polynomial_v, "shifted_chebyshev_polynomial_v_cpu", ShiftedChebyshevV, no_limit;
     /// Chebyshev's polynomial of the fourth kind at `2x - 1`.
-    shifted_chebyshev_polynomial_w, "shifted_chebyshev_polynomial_w_cpu", Whole, polynomial::shifted_chebyshev_w;
+    shifted_chebyshev_polynomial_w, "shifted_chebyshev_polynomial_w_cpu", ShiftedChebyshevW, no_limit;
     /// Laguerre's polynomial.
-    laguerre_polynomial_l, "laguerre_polynomial_l_cpu", Whole, polynomial::laguerre_l;
+    laguerre_polynomial_l, "laguerre_polynomial_l_cpu", LaguerreL, no_limit;
     /// Legendre's polynomial.
-    legendre_polynomial_p, "legendre_polynomial_p_cpu", Whole, polynomial::legendre_p;
+    legendre_polynomial_p, "legendre_polynomial_p_cpu", LegendreP, no_limit;
+    /// Hermite's polynomial of the physicists; inputs: argument, order.
+    hermite_polynomial_h, "hermite_polynomial_h_cpu", HermiteH, hermite_limit;
+    /// Hermite's polynomial of the statisticians; inputs: argument, order.
+    hermite_polynomial_he, "hermite_polynomial_he_cpu", HermiteHe, hermite_limit;
 }
 
-/// What terms the incomplete gamma functions leave out of a result of this dtype.
-fn tiny(dtype: DType) -> f64 {
-    if dtype == DType::F64 { incomplete::TINY } else { incomplete::TINY_SINGLE }
-}
-
-/// The regularised lower incomplete gamma function of `a` up to `b`.
-pub fn igamma(iter: &mut Iter) -> Result<()> {
-    let line = line!(|x, y, tiny| incomplete::igamma(x, y, tiny));
-    walk2(iter, ("igamma_cpu", All), line, tiny(iter.input_dtype(0)))
-}
-
-/// What it leaves of 1.
-pub fn igammac(iter: &mut Iter) -> Result<()> {
-    let line = line!(|x, y, tiny| incomplete::igammac(x, y, tiny));
-    walk2(iter, ("igammac_cpu", All), line, tiny(iter.input_dtype(0)))
+fn no_limit(_iter: &Iter) -> f64 {
+    f64::INFINITY
 }
 
 /// The order above which Hermite's polynomials are NaN, as in PyTorch: their values are beyond the dtype's range long before.
@@ -345,16 +356,31 @@ fn hermite_limit(iter: &Iter) -> f64 {
     if iter.input_dtype(0) == DType::F64 { 512.0 } else { 128.0 }
 }
 
-/// Hermite's polynomial of the physicists; inputs: argument, order.
-pub fn hermite_polynomial_h(iter: &mut Iter) -> Result<()> {
-    let line = line!(|x, n, limit| polynomial::hermite_h(x, n, limit));
-    walk2(iter, ("hermite_polynomial_h_cpu", Whole), line, hermite_limit(iter))
+/// Declares functions of two numbers with loops of their own for single and half precision.
+macro_rules! two_precisions {
+    ($($(#[$meta:meta])* $name:ident, $error:literal, $floats:ident, |$x:ident, $y:ident| $function:expr,
+        single $single:expr;)*) => {$(
+        $(#[$meta])*
+        pub fn $name(iter: &mut Iter) -> Result<()> {
+            let line = if iter.input_dtype(0) == DType::F64 {
+                line!([] |$x, $y, _| $function)
+            } else {
+                line!([wide] lines |out, x, y, _p| $single(out, x, y))
+            };
+            walk2(iter, ($error, $floats), line, 0.0)
+        }
+    )*};
 }
 
-/// Hermite's polynomial of the statisticians; inputs: argument, order.
-pub fn hermite_polynomial_he(iter: &mut Iter) -> Result<()> {
-    let line = line!(|x, n, limit| polynomial::hermite_he(x, n, limit));
-    walk2(iter, ("hermite_polynomial_he_cpu", Whole), line, hermite_limit(iter))
+two_precisions! {
+    /// Hurwitz's zeta function of exponent `a` and first base `b`.
+    zeta, "zeta_cpu", Whole, |s, q| zeta::zeta(s, q), single single_gamma::zeta;
+    /// The regularised lower incomplete gamma function of `a` up to `b`.
+    igamma, "igamma_cpu", All, |a, x| incomplete::igamma(a, x, incomplete::TINY),
+        single single_gamma::igamma::<false>;
+    /// What it leaves of 1.
+    igammac, "igammac_cpu", All, |a, x| incomplete::igammac(a, x, incomplete::TINY),
+        single single_gamma::igamma::<true>;
 }
 
 /// `ln(x / (1 - x))`, of `x` limited to `eps..=1 - eps` if an `eps` is given that is not negative.

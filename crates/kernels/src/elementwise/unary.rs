@@ -20,8 +20,6 @@ macro_rules! unary {
 }
 
 unary! {
-    /// `2^x`.
-    exp2, "exp2", [float complex], math => Exp2<T: Math>(x) Math::exp2(x);
     /// `e^x - 1`, exact near 0.
     expm1, "expm1_vml_cpu", [float complex], math => Expm1<T: Math>(x) Math::expm1(x);
     /// The natural logarithm.
@@ -56,8 +54,6 @@ unary! {
     acosh, "acosh_cpu", [float complex], math => Acosh<T: Math>(x) Math::acosh(x);
     /// The inverse hyperbolic tangent.
     atanh, "atanh_cpu", [float complex], math => Atanh<T: Math>(x) Math::atanh(x);
-    /// `1 / (1 + e^-x)`.
-    sigmoid, "sigmoid_cpu", [float complex], math => Sigmoid<T: Math>(x) Math::sigmoid(x);
     /// The error function.
     erf, "erf_vml_cpu", [float], math => Erf<T: Real>(x) Real::erf(x);
     /// `1 - erf(x)`, without cancellation.
@@ -68,7 +64,48 @@ unary! {
     square, "pow", [int float complex], => Square<T: Number>(x) x.times(x);
 }
 
-map!(math Exp<T: Math>(x: T) -> T { Math::exp(x) });
+/// Declares maps that have a quick version for singles of usual size.
+macro_rules! quick {
+    ($($Map:ident $name:ident $quick:ident;)*) => {$(
+        struct $Map<T>(std::marker::PhantomData<T>);
+        impl<T: Math> Map1 for $Map<T> {
+            type P = ();
+            type A = T;
+            type Out = T;
+            type Width = T::MathWidth;
+            #[inline(always)]
+            fn map((): (), x: T) -> T {
+                Math::$quick(x)
+            }
+            const REPAIRS: bool = T::HAS_QUICK;
+            const REPAIRS_WIDE: bool = true;
+            #[inline(always)]
+            fn is_hard(x: T) -> bool {
+                !x.is_usual()
+            }
+            #[inline(always)]
+            fn repair((): (), x: T) -> T {
+                Math::$name(x)
+            }
+        }
+    )*};
+}
+quick! {
+    Exp exp quick_exp;
+    Exp2 exp2 quick_exp2;
+    Sigmoid sigmoid quick_sigmoid;
+}
+
+/// `2^x`.
+pub fn exp2(iter: &mut Iter) -> Result<()> {
+    compute!(iter.input_dtype(0), "exp2", [float complex], T => run1::<Exp2<T>>(iter, ()))
+}
+
+/// `1 / (1 + e^-x)`.
+pub fn sigmoid(iter: &mut Iter) -> Result<()> {
+    compute!(iter.input_dtype(0), "sigmoid_cpu", [float complex], T => run1::<Sigmoid<T>>(iter, ()))
+}
+
 /// `e^x` in single precision: what it takes for 0 is far below every `float16`.
 struct ExpHalf;
 impl Map1 for ExpHalf {

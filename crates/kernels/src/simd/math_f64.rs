@@ -2,7 +2,7 @@
 //! branches (both sides are computed and one is chosen), no tables, fused multiply-adds.
 //!
 //! Bounds, tested in `tests/accuracy.rs`: `exp`, `exp2`, `expm1`, `log`, `log1p`, `sin`, `cos` 1.5
-//! units in the last place; `tanh`, `sigmoid`, `sinh`, `cosh`, `tan` 4. Infinities, NaN, denormals and
+//! units in the last place; `pow` 1; `tanh`, `sigmoid`, `sinh`, `cosh`, `tan` 4. Infinities, NaN, denormals and
 //! zeros (with their signs) are exact everywhere; `sin`, `cos` and `tan` hold up to `TRIG_LIMIT`.
 
 /// `c0 + c1 x + c2 x² + ...` by Horner's rule, fused.
@@ -152,6 +152,13 @@ fn log_beside_one(x: f64, distance: f64) -> f64 {
 pub(crate) fn log_of_normal(x: f64) -> f64 {
     let (e, m) = split(x);
     log_from(m - 1.0, e, 0.0)
+}
+
+/// `ln(x + rest)` of a number as [`log_of_normal`] takes it and one far below it.
+#[inline(always)]
+pub(crate) fn log_of_sum(x: f64, rest: f64) -> f64 {
+    let (e, m) = split(x);
+    log_from(m - 1.0, e, rest / x)
 }
 
 /// `ln(x / (1 - x))`, within 4 units in the last place: infinite at 0 and 1, NaN outside.
@@ -349,10 +356,86 @@ pub fn hypot(x: f64, y: f64) -> f64 {
     x.hypot(y)
 }
 
-/// `x^y` (the standard library's, one element at a time).
+/// `log2 x` of a positive number, infinity or NaN, as a sum of two numbers with more than 64 bits right; of 0 minus infinity. (The
+/// second number is of use if the first is finite.)
+#[inline(always)]
+fn log2_pair(x: f64) -> (f64, f64) {
+    /// `2 / ln 2` and a third of it, each as two numbers.
+    const FIRST: (f64, f64) = (2.885_390_081_777_926_8, 4.071_054_748_186_206_6e-17);
+    const SECOND: (f64, f64) = (0.961_796_693_925_975_6, 5.057_761_664_812_590_7e-17);
+    let tiny = x < f64::MIN_POSITIVE;
+    let (e, m) = split(if tiny { x * 18_014_398_509_481_984.0 } else { x });
+    let e = if tiny { e - 54.0 } else { e };
+    // s = (m - 1) / (m + 1) and its square. Only the sum below is rounded.
+    let f = m - 1.0;
+    let sum = m + 1.0;
+    let sum_low = m - (sum - 1.0);
+    let inverse = 1.0 / sum;
+    let s = f * inverse;
+    let s_low = (-s).mul_add(sum_low, (-s).mul_add(sum, f)) * inverse;
+    let z = s * s;
+    let z_low = (2.0 * s).mul_add(s_low, s.mul_add(s, -z));
+    // log2 m = s (FIRST + SECOND z + z² tail), near minimax.
+    let tail = horner!(z; 0.577_078_016_355_585_3, 0.412_198_583_111_143_9, 0.320_598_897_967_159_7,
+        0.262_308_191_467_021_2, 0.221_952_788_705_961_63, 0.192_380_559_457_128_37,
+        0.168_885_467_174_023_9, 0.169_127_875_823_248_92);
+    let linear = SECOND.0 * z;
+    let linear_low = SECOND.1.mul_add(z, SECOND.0.mul_add(z_low, SECOND.0.mul_add(z, -linear)));
+    let curved = z * z * tail;
+    let bend = linear + curved;
+    let bend_low = (linear - bend) + curved + (linear_low + FIRST.1);
+    let factor = FIRST.0 + bend;
+    let factor_low = (FIRST.0 - factor) + bend + bend_low;
+    let value = s * factor;
+    let value_low = s.mul_add(factor_low, s_low.mul_add(factor, s.mul_add(factor, -value)));
+    // The exponent is 0 or larger than the rest.
+    let result = e + value;
+    let result_low = (e - result) + value + value_low;
+    let result = if x == 0.0 { f64::NEG_INFINITY } else { result };
+    // Infinity and NaN are their own logarithms.
+    (if x < f64::INFINITY { result } else { x }, result_low)
+}
+
+/// `2^(x + low)`, where `low` is far below `x`: rounded once, but for what is below the normal numbers.
+#[inline(always)]
+fn exp2_of_pair(x: f64, low: f64) -> f64 {
+    const LN_2: (f64, f64) = (std::f64::consts::LN_2, 2.319_046_813_846_299_6e-17);
+    let n = (x + MAGIC) - MAGIC;
+    let near = x - n;
+    let r = near + low;
+    let r_low = (near - r) + low;
+    let p = horner!(r; 0.240_226_506_959_100_72, 0.055_504_108_664_821_6, 0.009_618_129_107_628_479,
+        0.001_333_355_814_641_693_6, 0.000_154_035_303_933_759_14, 1.525_273_382_983_612e-5,
+        1.321_548_680_290_393_1e-6, 1.017_806_244_584_577_4e-7, 7.054_899_956_372_649e-9,
+        4.454_960_598_186_519e-10, 2.572_508_057_683_636e-11);
+    // 1 + r ln 2 as two numbers, to the lower of which the rest is added.
+    let linear = r * LN_2.0;
+    let linear_low = r_low.mul_add(LN_2.0, r.mul_add(LN_2.1, r.mul_add(LN_2.0, -linear)));
+    let high = 1.0 + linear;
+    let rest = (1.0 - high) + linear + (r * r).mul_add(p, linear_low);
+    let (a, b) = halves_of_power(n);
+    (high + rest) * a * b
+}
+
+/// `x^y = 2^(y log2 |x|)`, with the sign of `x` where `y` is an odd whole number: within 0.6 units in the last place, so that
+/// what is a double is exact; within 1 below the normal numbers.
 #[inline(always)]
 pub fn pow(x: f64, y: f64) -> f64 {
-    x.powf(y)
+    const FAR: f64 = 1100.0;
+    let base = x.abs();
+    let (log, log_low) = log2_pair(base);
+    let exponent = y * log;
+    let exponent_low = y.mul_add(log_low, y.mul_add(log, -exponent));
+    // Beyond the range, where the lower part may be NaN, it is of no account.
+    let exponent_low = if exponent.abs() < FAR { exponent_low } else { 0.0 };
+    let size = exp2_of_pair(clamp(exponent, -FAR, FAR), exponent_low);
+    // 1 to any power, and any number to the power 0, is 1, also against NaN and infinity.
+    let one = (y == 0.0) | (x == 1.0) | ((base == 1.0) & (y.abs() == f64::INFINITY));
+    let size = if one { 1.0 } else { size };
+    let whole = y.floor() == y;
+    let odd = whole & ((0.5 * y).floor() * 2.0 != y);
+    let signed = if odd { size.copysign(x) } else { size };
+    if (x < 0.0) & !whole & (base != f64::INFINITY) { f64::NAN } else { signed }
 }
 
 /// `tanh(ln(1 + e^x)) = w / (w + 2)` with `w = e^x (e^x + 2)`; 1 long before `x` reaches 60.

@@ -8,6 +8,7 @@
 
 pub mod math_f32;
 pub mod math_f64;
+pub mod quick_f32;
 pub(crate) mod transpose;
 
 use std::sync::atomic::{AtomicU8, Ordering};

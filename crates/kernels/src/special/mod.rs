@@ -15,10 +15,24 @@ pub(crate) mod modified;
 pub(crate) mod normal;
 pub(crate) mod polynomial;
 pub(crate) mod single;
+pub(crate) mod single_gamma;
 mod table;
 #[cfg(test)]
 mod tests;
 pub(crate) mod zeta;
+
+/// `LANES` numbers by their place. (A closure for each, as `array::from_fn` wants it, might not be compiled with the caller,
+/// whose instructions it needs.)
+macro_rules! lanes {
+    ($i:ident => $value:expr) => {{
+        let mut values = [0.0; LANES];
+        for $i in 0..LANES {
+            values[$i] = $value;
+        }
+        values
+    }};
+}
+use lanes;
 
 /// A product and what rounding took from it.
 #[inline(always)]

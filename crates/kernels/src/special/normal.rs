@@ -24,11 +24,11 @@ pub(crate) fn erfcx(x: f64) -> f64 {
     if x >= 0.0 {
         return erfcx_positive(x);
     }
-    if x < -27.0 {
-        return f64::INFINITY;
-    }
     let (square, rest) = product(x, x);
     let power = square.exp();
+    if power.is_infinite() {
+        return power;
+    }
     2.0 * rest.mul_add(power, power) - erfcx_positive(-x)
 }
 

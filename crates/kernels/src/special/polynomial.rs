@@ -5,6 +5,8 @@
 //! overflows ends in NaN. The error grows with the order: a few units in the last place of the largest value that the polynomial has near `x`, for
 //! each order. So does the time, but for Chebyshev's.
 
+use super::lanes;
+
 /// Orders up to which Chebyshev's polynomials are summed between -1 and 1 too.
 const FEW: i64 = 6;
 /// Orders above which they are not summed anywhere.
@@ -17,16 +19,69 @@ fn order(n: f64) -> Option<i64> {
     (n >= 0).then_some(n)
 }
 
-/// The `n`-th of a sequence that begins with 1 and `first`, where `next(k, before, now)` is the one after the `k`-th.
+/// The `n`-th of a sequence by its recurrence, whose argument is `x`.
 #[inline(always)]
-fn recur(n: i64, first: f64, next: impl Fn(f64, f64, f64) -> f64) -> f64 {
+fn recur<S: Sequence>(x: f64, n: i64) -> f64 {
     if n == 0 {
         return 1.0;
     }
-    let (mut before, mut now, mut k) = (1.0, first, 1);
+    let (mut before, mut now, mut k) = (1.0, S::first(x), 1);
     while k < n && !now.is_nan() {
-        (before, now) = (now, next(k as f64, before, now));
+        (before, now) = (now, S::next(x, k as f64, before, now));
         k += 1;
+    }
+    now
+}
+
+/// A sequence of polynomials as loops need it: the `n`-th at one number, and by recurrence at several.
+pub(crate) trait Sequence {
+    /// The polynomial of any order; `limit` is the order above which it is NaN, if the sequence has one.
+    fn at(x: f64, n: f64, limit: f64) -> f64;
+    /// The largest order up to which [`Sequence::at`] is the recurrence everywhere, or equal to it.
+    fn recurs_up_to(limit: f64) -> f64;
+    /// What the recurrence runs over.
+    #[inline(always)]
+    fn argument(x: f64) -> f64 {
+        x
+    }
+    /// The polynomial of order 1. (That of order 0 is 1.)
+    fn first(x: f64) -> f64;
+    /// The one after the `k`-th, which is `now`.
+    fn next(x: f64, k: f64, before: f64, now: f64) -> f64;
+}
+
+/// Numbers whose recurrences run side by side.
+const LANES: usize = 16;
+
+/// The polynomials of the orders `n` at `x`. Where neighbours have one order, which is the usual case, their recurrences run
+/// side by side; the results are the same.
+#[inline(always)]
+pub(crate) fn line<S: Sequence>(out: &mut [f64], x: &[f64], n: &[f64], limit: f64) {
+    let (out, out_rest) = out.as_chunks_mut::<LANES>();
+    let ((x, x_rest), (n, n_rest)) = (x.as_chunks::<LANES>(), n.as_chunks::<LANES>());
+    for ((out, x), n) in out.iter_mut().zip(x).zip(n) {
+        if n[0] >= 1.0 && n[0] <= S::recurs_up_to(limit) && n.iter().all(|&other| other == n[0]) {
+            *out = side_by_side::<S>(x, n[0]);
+        } else {
+            for i in 0..LANES {
+                out[i] = S::at(x[i], n[i], limit);
+            }
+        }
+    }
+    for ((out, &x), &n) in out_rest.iter_mut().zip(x_rest).zip(n_rest) {
+        *out = S::at(x, n, limit);
+    }
+}
+
+/// As [`recur`], for one order from 1 upwards.
+#[inline(always)]
+fn side_by_side<S: Sequence>(x: &[f64; LANES], n: f64) -> [f64; LANES] {
+    let mut before = [1.0; LANES];
+    let x = lanes!(i => S::argument(x[i]));
+    let mut now = lanes!(i => S::first(x[i]));
+    for k in 1..n as i64 {
+        let next = lanes!(i => S::next(x[i], k as f64, before[i], now[i]));
+        (before, now) = (now, next);
     }
     now
 }
@@ -47,13 +102,13 @@ fn hyperbolic_angle(x: f64) -> f64 {
     (above + (above * (above + 2.0)).sqrt()).ln_1p()
 }
 
-/// Chebyshev's polynomials, whose recurrence is one; `at_one` and `at_minus_one` are the values there, but for the sign of the second;
+/// Chebyshev's polynomials, by the recurrence of `S` where they are summed; `at_one` and `at_minus_one` are the values there, but for the
+/// sign of the second;
 /// `wave(n, θ)` is the value at `cos θ`, `growth(n, θ, is_negative)` that at `±cosh θ` but for its sign.
 #[inline(always)]
-fn chebyshev(
+fn chebyshev<S: Sequence>(
     x: f64,
     n: f64,
-    first: f64,
     (at_one, at_minus_one): (OfOrder, OfOrder),
     wave: fn(f64, f64) -> f64,
     growth: fn(f64, f64, bool) -> f64,
@@ -73,7 +128,7 @@ fn chebyshev(
         let sign = if x < 0.0 { parity(n) } else { 1.0 };
         return if value.is_finite() { sign * value } else { f64::NAN };
     }
-    recur(n, first, |_, before, now| (x + x) * now - before)
+    recur::<S>(x, n)
 }
 
 fn one(_n: f64) -> f64 {
@@ -88,31 +143,31 @@ fn odd(n: f64) -> f64 {
 
 /// The first kind: `T_n(cos θ) = cos nθ`.
 #[inline(always)]
-pub(crate) fn chebyshev_t(x: f64, n: f64) -> f64 {
+fn chebyshev_t(x: f64, n: f64) -> f64 {
     let wave = |n: f64, angle: f64| (n * angle).cos();
     let growth = |n: f64, angle: f64, _| (n * angle).cosh();
-    chebyshev(x, n, x, (one, one), wave, growth)
+    chebyshev::<ChebyshevT>(x, n, (one, one), wave, growth)
 }
 /// The second kind: `U_n(cos θ) = sin (n+1)θ / sin θ`.
 #[inline(always)]
-pub(crate) fn chebyshev_u(x: f64, n: f64) -> f64 {
+fn chebyshev_u(x: f64, n: f64) -> f64 {
     let wave = |n: f64, angle: f64| ((n + 1.0) * angle).sin() / angle.sin();
     let growth = |n: f64, angle: f64, _| ((n + 1.0) * angle).sinh() / angle.sinh();
-    chebyshev(x, n, x + x, (next, next), wave, growth)
+    chebyshev::<ChebyshevU>(x, n, (next, next), wave, growth)
 }
 /// The third kind: `V_n(cos θ) = cos (n+1/2)θ / cos θ/2`.
 #[inline(always)]
-pub(crate) fn chebyshev_v(x: f64, n: f64) -> f64 {
+fn chebyshev_v(x: f64, n: f64) -> f64 {
     let wave = |n: f64, angle: f64| ((n + 0.5) * angle).cos() / (0.5 * angle).cos();
     let growth = |n: f64, angle: f64, is_negative: bool| half_orders(n, angle, !is_negative);
-    chebyshev(x, n, x + x - 1.0, (one, odd), wave, growth)
+    chebyshev::<ChebyshevV>(x, n, (one, odd), wave, growth)
 }
 /// The fourth kind: `W_n(cos θ) = sin (n+1/2)θ / sin θ/2`.
 #[inline(always)]
-pub(crate) fn chebyshev_w(x: f64, n: f64) -> f64 {
+fn chebyshev_w(x: f64, n: f64) -> f64 {
     let wave = |n: f64, angle: f64| ((n + 0.5) * angle).sin() / (0.5 * angle).sin();
     let growth = |n: f64, angle: f64, is_negative: bool| half_orders(n, angle, is_negative);
-    chebyshev(x, n, x + x + 1.0, (odd, one), wave, growth)
+    chebyshev::<ChebyshevW>(x, n, (odd, one), wave, growth)
 }
 
 /// `V_n(cosh θ)` if `is_third`, else `W_n(cosh θ)`; each is the other one at the opposite argument, but for the sign.
@@ -122,57 +177,102 @@ fn half_orders(n: f64, angle: f64, is_third: bool) -> f64 {
     if is_third { whole.cosh() / half.cosh() } else { whole.sinh() / half.sinh() }
 }
 
-/// `T_n(2x - 1)`.
-#[inline(always)]
-pub(crate) fn shifted_chebyshev_t(x: f64, n: f64) -> f64 {
-    chebyshev_t(x + x - 1.0, n)
-}
-/// `U_n(2x - 1)`.
-#[inline(always)]
-pub(crate) fn shifted_chebyshev_u(x: f64, n: f64) -> f64 {
-    chebyshev_u(x + x - 1.0, n)
-}
-/// `V_n(2x - 1)`.
-#[inline(always)]
-pub(crate) fn shifted_chebyshev_v(x: f64, n: f64) -> f64 {
-    chebyshev_v(x + x - 1.0, n)
-}
-/// `W_n(2x - 1)`.
-#[inline(always)]
-pub(crate) fn shifted_chebyshev_w(x: f64, n: f64) -> f64 {
-    chebyshev_w(x + x - 1.0, n)
+/// Declares the sequences: the polynomial of any order, the last order that is summed everywhere, first and next one.
+macro_rules! sequences {
+    ($($(#[$meta:meta])* $Name:ident, |$x:ident, $n:ident, $limit:pat_param| $at:expr, up to $most:expr,
+        $first:expr, |$k:pat_param, $before:ident, $now:ident| $next:expr $(, of $argument:expr)?;)*) => {$(
+        $(#[$meta])*
+        pub(crate) struct $Name;
+        impl Sequence for $Name {
+            #[inline(always)]
+            fn at($x: f64, $n: f64, $limit: f64) -> f64 {
+                $at
+            }
+            #[inline(always)]
+            fn recurs_up_to($limit: f64) -> f64 {
+                $most
+            }
+            $(
+                #[inline(always)]
+                fn argument($x: f64) -> f64 {
+                    $argument
+                }
+            )?
+            #[inline(always)]
+            fn first($x: f64) -> f64 {
+                $first
+            }
+            #[inline(always)]
+            fn next($x: f64, $k: f64, $before: f64, $now: f64) -> f64 {
+                $next
+            }
+        }
+    )*};
 }
 
-/// Hermite's of the physicists, NaN above `limit`, where every value would be beyond the range.
-#[inline(always)]
-pub(crate) fn hermite_h(x: f64, n: f64, limit: f64) -> f64 {
-    let Some(n) = order(n) else { return 0.0 };
-    if n > limit as i64 {
-        return f64::NAN;
-    }
-    recur(n, x + x, |k, before, now| (x + x) * now - 2.0 * k * before)
+sequences! {
+    /// Chebyshev's of the first kind.
+    ChebyshevT, |x, n, _| chebyshev_t(x, n), up to FEW as f64, x, |_, before, now| twice(x, before, now);
+    /// Chebyshev's of the second kind.
+    ChebyshevU, |x, n, _| chebyshev_u(x, n), up to FEW as f64, x + x, |_, before, now| twice(x, before, now);
+    /// Chebyshev's of the third kind.
+    ChebyshevV, |x, n, _| chebyshev_v(x, n), up to FEW as f64, x + x - 1.0,
+        |_, before, now| twice(x, before, now);
+    /// Chebyshev's of the fourth kind.
+    ChebyshevW, |x, n, _| chebyshev_w(x, n), up to FEW as f64, x + x + 1.0,
+        |_, before, now| twice(x, before, now);
+    /// `T_n(2x - 1)`.
+    ShiftedChebyshevT, |x, n, _| chebyshev_t(x + x - 1.0, n), up to FEW as f64, x,
+        |_, before, now| twice(x, before, now), of x + x - 1.0;
+    /// `U_n(2x - 1)`.
+    ShiftedChebyshevU, |x, n, _| chebyshev_u(x + x - 1.0, n), up to FEW as f64, x + x,
+        |_, before, now| twice(x, before, now), of x + x - 1.0;
+    /// `V_n(2x - 1)`.
+    ShiftedChebyshevV, |x, n, _| chebyshev_v(x + x - 1.0, n), up to FEW as f64, x + x - 1.0,
+        |_, before, now| twice(x, before, now), of x + x - 1.0;
+    /// `W_n(2x - 1)`.
+    ShiftedChebyshevW, |x, n, _| chebyshev_w(x + x - 1.0, n), up to FEW as f64, x + x + 1.0,
+        |_, before, now| twice(x, before, now), of x + x - 1.0;
+    /// Hermite's of the physicists, NaN above the limit, where every value would be beyond the range.
+    HermiteH, |x, n, limit| hermite::<HermiteH>(x, n, limit), up to limit, x + x,
+        |k, before, now| (x + x) * now - 2.0 * k * before;
+    /// Hermite's of the statisticians, NaN above the limit.
+    HermiteHe, |x, n, limit| hermite::<HermiteHe>(x, n, limit), up to limit, x,
+        |k, before, now| x * now - k * before;
+    /// Laguerre's.
+    LaguerreL, |x, n, _| laguerre_l(x, n), up to MANY as f64, 1.0 - x,
+        |k, before, now| ((2.0 * k + 1.0 - x) * now - k * before) / (k + 1.0);
+    /// Legendre's.
+    LegendreP, |x, n, _| legendre_p(x, n), up to MANY as f64, x,
+        |k, before, now| ((2.0 * k + 1.0) * x * now - k * before) / (k + 1.0);
 }
-/// Hermite's of the statisticians, NaN above `limit`.
+
+/// The recurrence of all of Chebyshev's.
 #[inline(always)]
-pub(crate) fn hermite_he(x: f64, n: f64, limit: f64) -> f64 {
+fn twice(x: f64, before: f64, now: f64) -> f64 {
+    (x + x) * now - before
+}
+/// Hermite's, by either recurrence.
+#[inline(always)]
+fn hermite<S: Sequence>(x: f64, n: f64, limit: f64) -> f64 {
     let Some(n) = order(n) else { return 0.0 };
     if n > limit as i64 {
         return f64::NAN;
     }
-    recur(n, x, |k, before, now| x * now - k * before)
+    recur::<S>(x, n)
 }
 /// Laguerre's.
 #[inline(always)]
-pub(crate) fn laguerre_l(x: f64, n: f64) -> f64 {
+fn laguerre_l(x: f64, n: f64) -> f64 {
     let Some(n) = order(n) else { return 0.0 };
     if x == 0.0 {
         return 1.0;
     }
-    recur(n, 1.0 - x, |k, before, now| ((2.0 * k + 1.0 - x) * now - k * before) / (k + 1.0))
+    recur::<LaguerreL>(x, n)
 }
 /// Legendre's.
 #[inline(always)]
-pub(crate) fn legendre_p(x: f64, n: f64) -> f64 {
+fn legendre_p(x: f64, n: f64) -> f64 {
     let Some(n) = order(n) else { return 0.0 };
     if x == 1.0 {
         return 1.0;
@@ -180,5 +280,5 @@ pub(crate) fn legendre_p(x: f64, n: f64) -> f64 {
     if x == -1.0 {
         return parity(n);
     }
-    recur(n, x, |k, before, now| ((2.0 * k + 1.0) * x * now - k * before) / (k + 1.0))
+    recur::<LegendreP>(x, n)
 }

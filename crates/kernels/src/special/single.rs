@@ -3,7 +3,9 @@
 //! registers.
 
 use super::polynomial_at;
-use super::table::single::{ATANH, ERFCX, ERFINV_CENTRE, ERFINV_TAIL, Rational};
+use super::table::single::{
+    ATANH, ERFCX, ERFCX_FAR, ERFINV_CENTRE, ERFINV_TAIL, I0E, I0E_FAR, I1E, I1E_FAR, Rational,
+};
 use crate::simd::math_f64;
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2};
 
@@ -22,6 +24,80 @@ const FAR: f64 = 14.5;
 #[inline(always)]
 fn at<const N: usize, const M: usize>(f: &Rational<N, M>, x: f64) -> f64 {
     polynomial_at(x, &f.over) / polynomial_at(x, &f.under)
+}
+
+/// `e^(x²) erfc(x)` of a number that is not negative, infinity included.
+#[inline(always)]
+fn erfcx_positive(x: f64) -> f64 {
+    let is_near = x < 10.3;
+    let z = 1.0 / (x * x);
+    let near = (polynomial_at(x, &ERFCX.over), polynomial_at(x, &ERFCX.under));
+    let far = (polynomial_at(z, &ERFCX_FAR.over), x * polynomial_at(z, &ERFCX_FAR.under));
+    (if is_near { near.0 } else { far.0 }) / (if is_near { near.1 } else { far.1 })
+}
+
+/// `e^(x²) erfc(x)`.
+#[inline(always)]
+pub(crate) fn erfcx(x: f64) -> f64 {
+    let value = erfcx_positive(x.abs());
+    // (The square of a single is exact.)
+    if x < 0.0 { 2.0 * math_f64::exp(x * x) - value } else { value }
+}
+
+/// `ln Φ(x)`; minus zero where it is below every single.
+#[inline(always)]
+pub(crate) fn log_ndtr(x: f64) -> f64 {
+    // Far enough for minus infinity in single precision. (NaN stays.)
+    let x = if x < -1e30 { -1e30 } else { x };
+    let half_square = 0.5 * (x * x);
+    let tail = 0.5 * erfcx_positive(x.abs() * FRAC_1_SQRT_2);
+    // ln(1 - above) on the right, ln tail - x²/2 on the left.
+    let is_right = x > 0.0;
+    let above = math_f64::exp(-half_square) * tail;
+    let rest = 1.0 - above;
+    let lost = if is_right { (1.0 - rest) - above } else { 0.0 };
+    let value = math_f64::log_of_sum(if is_right { rest } else { tail }, lost);
+    let value = if is_right { value } else { value - half_square };
+    if x > FAR { -0.0 } else { value }
+}
+
+/// `e^-|x| I(x)` of a size as a quotient, by the tables up to 8 and beyond, and `x` itself if there is a factor of `x` up to 8.
+#[inline(always)]
+fn scaled_bessel<const N: usize, const M: usize>(
+    size: f64,
+    near: &Rational<N, N>,
+    far: &Rational<M, M>,
+    factor: f64,
+) -> f64 {
+    let is_near = size < 8.0;
+    let z = 1.0 / size;
+    let near = (factor * polynomial_at(size, &near.over), polynomial_at(size, &near.under));
+    let far = (polynomial_at(z, &far.over), size.sqrt() * polynomial_at(z, &far.under));
+    (if is_near { near.0 } else { far.0 }) / (if is_near { near.1 } else { far.1 })
+}
+
+/// `e^-|x| I0(x)`; 0 at infinity.
+#[inline(always)]
+pub(crate) fn i0e(x: f64) -> f64 {
+    scaled_bessel(x.abs(), &I0E, &I0E_FAR, 1.0)
+}
+
+/// `e^-|x| I1(x)`; 0 at infinity.
+#[inline(always)]
+pub(crate) fn i1e(x: f64) -> f64 {
+    scaled_bessel(x.abs(), &I1E, &I1E_FAR, x.abs()).copysign(x)
+}
+
+/// `I0(x)`; NaN at infinity, as PyTorch has it.
+#[inline(always)]
+pub(crate) fn i0(x: f64) -> f64 {
+    math_f64::exp(x.abs()) * i0e(x)
+}
+
+/// `I1(x)`; NaN at infinity, as PyTorch has it.
+#[inline(always)]
+pub(crate) fn i1(x: f64) -> f64 {
+    math_f64::exp(x.abs()) * i1e(x)
 }
 
 /// The inverse of the error function: infinite at ±1, NaN beyond.

@@ -6,7 +6,7 @@
 use super::sum;
 
 /// `B_2j / (2j)!` for j = 1, 2, ...
-const BERNOULLI: [f64; 11] = [
+pub(super) const BERNOULLI: [f64; 11] = [
     1.0 / 12.0,
     -1.0 / 720.0,
     1.0 / 30_240.0,

@@ -129,6 +129,99 @@ fn running_extremes_and_their_gradients_equal_their_twins() {
     set_level(Level::Avx512);
 }
 
+/// What a line's running extremes and their places are, item by item.
+fn check_extremes(x: &Array, out: &Array, indices: &Array, is_max: bool, what: &str) {
+    for (base, step, n) in lines(x.view().shape(), 1) {
+        let (mut state, mut place) = (if is_max { f64::NEG_INFINITY } else { f64::INFINITY }, 0);
+        for j in 0..n {
+            let at = base + step * j;
+            let v = x.at(at);
+            if v.is_nan() || (if is_max { v >= state } else { v <= state }) {
+                (state, place) = (v, j);
+            }
+            assert!(close(out.at(at), state, 0.0), "{what} at {at}: {} {state}", out.at(at));
+            assert_eq!(indices.at(at), place as f64, "{what} at {at}");
+        }
+    }
+}
+
+#[test]
+fn running_extremes_of_long_lines_equal_their_twins_on_every_level() {
+    let dtypes = [DType::F32, DType::F64, DType::BF16, DType::I64, DType::U8, DType::U64];
+    for (round, dtype) in dtypes.into_iter().enumerate() {
+        for (count, n) in [(1, 5000), (2, 383), (17, 256), (300, 700), (300, 130)] {
+            let mut dice = Dice(round as u64);
+            let mut i = 0_i64;
+            // Lines that rise again and again, lines that fall, and any.
+            let x = values(&mut dice, dtype, &[count, n], |d| {
+                i += 1;
+                match (i / n % 3, d.below(700)) {
+                    (_, 0) if dtype.is_floating_point() => f64::NAN,
+                    (0, _) => (i % 200) as f64,
+                    (1, _) => (200 - i % 200) as f64,
+                    _ => d.below(200) as f64,
+                }
+            });
+            for level in Level::ALL {
+                set_level(level);
+                for is_max in [true, false] {
+                    let mut out = layout(&mut dice, dtype, &[count, n]);
+                    let mut indices = layout(&mut dice, DType::I64, &[count, n]);
+                    let (to, places) = (&mut out.view_mut(), &mut indices.view_mut());
+                    let scan = if is_max { scan::cummax } else { scan::cummin };
+                    scan(to, places, x.view(), 1).unwrap();
+                    let what = format!("{level:?} {dtype:?} {count} lines of {n}, max: {is_max}");
+                    check_extremes(&x, &out, &indices, is_max, &what);
+                }
+            }
+        }
+    }
+    set_level(Level::Avx512);
+}
+
+#[test]
+fn rows_of_minus_infinity_have_zeros_for_softmax_and_for_the_logarithm_of_their_sum() {
+    let inf = f64::INFINITY;
+    let rows = [
+        [0.5, -1.0, 2.0, -inf],
+        [-inf; 4],
+        [f64::NAN, -inf, -inf, -inf],
+        [-inf, -inf, f64::NAN, 1.0],
+        [-inf, 3.0, -inf, -inf],
+    ];
+    for dtype in [DType::F32, DType::F64] {
+        for dim in [0, 1] {
+            let shape: [i64; 2] = if dim == 1 { [5, 4] } else { [4, 5] };
+            let mut x = Array::with_strides(dtype, &shape, &[shape[1], 1]);
+            let mut y = Array::with_strides(dtype, &shape, &[shape[1], 1]);
+            for (r, row) in rows.iter().enumerate() {
+                for (c, &value) in row.iter().enumerate() {
+                    x.put(if dim == 1 { r * 4 + c } else { c * 5 + r }, C128::new(value, 0.0));
+                }
+            }
+            softmax::safe_softmax(&mut y.view_mut(), x.view(), dim).unwrap();
+            for (r, row) in rows.iter().enumerate() {
+                let is_blocked = row.iter().all(|&v| v == -inf);
+                let sum: f64 = row.iter().map(|v| v.exp()).sum();
+                for (c, v) in row.iter().enumerate() {
+                    let twin = if is_blocked { 0.0 } else { v.exp() / sum };
+                    let found = y.at(if dim == 1 { r * 4 + c } else { c * 5 + r });
+                    assert!(close(found, twin, 1e-6), "{dtype:?} {dim} {r} {c}: {found} {twin}");
+                }
+            }
+            if dim == 1 {
+                let mut sums = Array::with_strides(dtype, &[5], &[1]);
+                softmax::log_of_sums(&mut sums.view_mut(), x.view(), y.view()).unwrap();
+                for (r, row) in rows.iter().enumerate() {
+                    let sum = row.iter().map(|v| v.exp()).sum::<f64>();
+                    let twin = if sum == 0.0 { 0.0 } else { sum.ln() };
+                    assert!(close(sums.at(r), twin, 1e-6), "{dtype:?} {r}: {}", sums.at(r));
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn softmax_and_its_gradient_equal_their_twins() {
     for (round, (shape, dim)) in shapes().into_iter().enumerate() {

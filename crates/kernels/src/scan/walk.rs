@@ -427,10 +427,39 @@ fn rows<S: Scan>(s: &S, job: Job) -> usize {
                 *span = span.moved((n - 1) as isize * span.step);
             }
         }
-        rows_block(s, &mut buffers, spans, (n, together), reverse);
+        rows_block(s, &mut buffers, spans, (n, together), (reverse, job.is_large));
         done += SQUARE * together;
     }
     done
+}
+
+/// Asks for the items, results and places of sixteen chunks after those from item `first` on: the processor sees several
+/// dozen places that move at once, too many to guess how memory goes on.
+#[inline(always)]
+fn ask_for_next<S: Scan>(
+    spans: [Span; 3],
+    steps: [isize; 3],
+    (first, chunk): (usize, usize),
+    reverse: bool,
+) {
+    let (first, chunk, square) = (first as isize, chunk as isize, SQUARE as isize);
+    let next = if reverse { first - square } else { first + square };
+    // After the end of the chunks come those of the next lines.
+    let ends = next < 0 || next >= chunk;
+    let next = match (ends, reverse) {
+        (true, true) => (chunk - square).max(0),
+        (true, false) => 0,
+        (false, _) => next,
+    };
+    let sizes = [size_of::<S::Item>() as isize, size_of::<S::Item>() as isize, 8];
+    for ((span, step), size) in spans.into_iter().zip(steps).zip(sizes) {
+        let start = span.moved(next * size + if ends { square * step } else { 0 });
+        for line in 0..square {
+            for at in (0..square * size).step_by(64) {
+                prefetch(start.moved(line * step + at).at);
+            }
+        }
+    }
 }
 
 /// Sixteen chunks of `together` lines of `n` items.
@@ -440,7 +469,7 @@ fn rows_block<S: Scan>(
     Buffers { items, results, found, given }: &mut Buffers<S::Item>,
     [input, out, places]: [Span; 3],
     (n, together): (usize, usize),
-    reverse: bool,
+    (reverse, is_large): (bool, bool),
 ) {
     let size = size_of::<S::Item>() as isize;
     let inner = SQUARE as isize * size;
@@ -461,6 +490,9 @@ fn rows_block<S: Scan>(
             if S::WRITES {
                 found.copy_within(from..from + known, to);
             }
+        }
+        if is_large && S::has_places() {
+            ask_for_next::<S>([input, out, places], steps, (first, chunk), reverse);
         }
         // SAFETY: sixteen items of sixteen chunks; what a shorter chunk lacks are items of the lines after it.
         unsafe {

@@ -661,3 +661,110 @@ def test_targets_of_another_size_are_resized_with_a_warning(call) -> None:
         warnings.simplefilter("error")
         again = call(torch.empty(0))
     assert filled.equal(again)
+
+
+# Short ways
+
+
+def test_whole_numbers_take_the_short_way_only_where_it_gives_their_dtype() -> None:
+    whole = torch.tensor([-7, 0, 3, 2**62])
+    cases = [
+        (lambda t: t + 3, torch.int64, [-4, 3, 6, 2**62 + 3]),
+        (lambda t: 3 - t, torch.int64, [10, 3, 0, 3 - 2**62]),
+        (lambda t: t | 4, torch.int64, [-7 | 4, 4, 7, 2**62 | 4]),
+        (lambda t: 4 | t, torch.int64, [-7 | 4, 4, 7, 2**62 | 4]),
+        (lambda t: t % 4, torch.int64, [1, 0, 3, 0]),
+        (lambda t: t > 2, torch.bool, [False, False, True, True]),
+        (lambda t: torch.add(t, 1, alpha=2), torch.int64, [-5, 2, 5, 2**62 + 2]),
+        (lambda t: t[:3] * 0.5, torch.float32, [-3.5, 0.0, 1.5]),
+        (lambda t: t[:3] * True, torch.int64, [-7, 0, 3]),
+        (lambda t: t[:3] + torch.tensor(2.5), torch.float32, [-4.5, 2.5, 5.5]),
+        (lambda t: torch.exp(t[1:2]), torch.float32, [1.0]),
+        (lambda t: torch.copysign(t[:3], -2), torch.float32, [-7.0, -0.0, -3.0]),
+        (lambda t: torch.xlogy(t[:3], 1), torch.float32, [-0.0, 0.0, 0.0]),
+        (lambda t: torch.xlogy(2, t[2:3] - 2), torch.float32, [0.0]),
+    ]
+    for index, (call, dtype, expected) in enumerate(cases):
+        result = call(whole)
+        assert (result.dtype, result.tolist()) == (dtype, expected), index
+
+
+def test_whole_numbers_are_refused_on_the_short_way_as_on_the_long_one() -> None:
+    whole = torch.tensor([1, 2])
+    with pytest.raises(RuntimeError, match="alpha must not be a floating point number"):
+        torch.add(whole, whole, alpha=0.5)
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        whole % 0
+    with pytest.raises(RuntimeError, match="can't be cast to the desired output type Long"):
+        whole += 0.5
+    with pytest.raises(RuntimeError, match="can't be cast to the desired output type Long"):
+        whole.exp_()
+    whole += 4
+    assert whole.tolist() == [5, 6]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "float32", "complex64"])
+def test_equal_compares_elements_however_they_lie(dtype: str) -> None:
+    a = torch.tensor([[i * 5 % 7 % 3 for i in range(100)] for _ in range(3)]).to(
+        getattr(torch, dtype)
+    )
+    b = a.clone()
+    assert torch.equal(a, b)
+    assert torch.equal(a.t(), b.t())
+    assert torch.equal(a.t(), b.t().contiguous())
+    assert torch.equal(a, b.double() if dtype != "complex64" else b.to(torch.complex128))
+    b[2, 99] = 1 - b[2, 99].item().real
+    assert not torch.equal(a, b)
+    assert torch.equal(a[:, :99], b[:, :99])
+    assert not torch.equal(a.t(), b.t())
+    assert not torch.equal(a, a.reshape(100, 3))
+    assert torch.equal(a[:0], b[:0])
+
+
+def test_equal_takes_zeros_for_equal_and_no_nan() -> None:
+    assert torch.equal(torch.tensor([0.0, 1.0]), torch.tensor([-0.0, 1.0]))
+    nan = torch.tensor([math.nan])
+    assert not torch.equal(nan, nan)
+
+
+@pytest.mark.parametrize("others", [[3, 3], list(range(3, 40))])
+def test_isin_finds_elements_among_few_and_many(others: list[int]) -> None:
+    x = torch.tensor([[2, 3, 39], [40, -3, 12]])
+    expected = [[i in others for i in row] for row in x.tolist()]
+    assert torch.isin(x, torch.tensor(others)).tolist() == expected
+    assert torch.isin(x.t(), torch.tensor(others)).t().tolist() == expected
+    kinds = [torch.uint8, torch.float32, torch.float16]
+    for kind in kinds:
+        assert torch.isin(x.clamp(min=0), torch.tensor(others, dtype=kind)).tolist() == expected
+    inverse = torch.isin(x, torch.tensor(others), invert=True)
+    assert torch.equal(inverse, torch.isin(x, torch.tensor(others)).logical_not())
+    nan = torch.tensor([math.nan, 3.0])
+    both = torch.cat([nan, torch.tensor(others)])
+    assert torch.isin(nan, both).tolist() == [False, True]
+
+
+def test_as_strided_scatter_has_gradients_wherever_self_and_the_view_lie() -> None:
+    part = torch.randn(2, dtype=torch.float64, requires_grad=True)
+    memory = torch.randn(3, 4, dtype=torch.float64)
+    for own in (memory, memory.t(), memory[1:], memory[:, 1:], memory[0].expand(2, 4)):
+        for stride, offset in (((2,), None), ((0,), 3), ((5,), 1)):
+            own = own.detach().requires_grad_()
+
+            def scattered(x, src, stride=stride, offset=offset):
+                return torch.as_strided_scatter(x, src, (2,), stride, offset)
+
+            # (The checks hand over tensors of their own, which lie elsewhere: gradients by hand.)
+            out = scattered(own, part)
+            grad = torch.randn_like(out)
+            by_own, by_part = torch.autograd.grad(out, (own, part), grad)
+            step = 1e-6
+            for at in np.ndindex(*own.shape) if own.stride(0) else ():
+                own.detach()[at] += step
+                slope = ((scattered(own, part) - out) * grad).sum().item() / step
+                own.detach()[at] -= step
+                assert by_own[at].item() == pytest.approx(slope, abs=1e-5)
+            for i in range(2):
+                moved = part.detach().clone()
+                moved[i] += step
+                slope = ((scattered(own, moved) - out) * grad).sum().item() / step
+                assert by_part[i].item() == pytest.approx(slope, abs=1e-5)

@@ -156,7 +156,8 @@ impl<T: Real> Taps<T> {
             weights: Few::from_elem(T::ONE, all),
         };
         for (dim, &size) in g.sizes.iter().enumerate() {
-            let axis = Axis::new(&grid[rank - 1 - dim..], rank, (count, size), g.sampling);
+            let how = (g.sampling, keeps_axes);
+            let axis = Axis::new(&grid[rank - 1 - dim..], rank, (count, size), how);
             let each = g.sampling.taps();
             let inner = each.pow((rank - 1 - dim) as u32);
             extend(&mut taps.elements, &mut taps.weights, &axis, [size, count, each, inner]);

@@ -22,6 +22,68 @@ pub fn softmax(out: &mut StridedMut<'_>, x: StridedRef<'_>, dim: usize) -> Resul
     forward(out, x, dim, false)
 }
 
+/// [`softmax`], but a row that is all `-inf` gives zeros.
+pub fn safe_softmax(out: &mut StridedMut<'_>, x: StridedRef<'_>, dim: usize) -> Result<()> {
+    let shape = around(x.shape(), dim)?;
+    expect_shape("output", out.shape(), x.shape())?;
+    for_compute!(x.dtype(), "softmax_lastdim_kernel_impl", T => {
+        let x = load::<T>(x);
+        with_output::<T, _>(out, |out| {
+            forward_all(out, &x, shape, false);
+            clear_blocked(out, &x, shape);
+        });
+        Ok(())
+    })
+}
+
+/// Puts zeros where a row of `x` holds nothing but `-inf`, of which softmax makes NaN.
+fn clear_blocked<T: Real>(out: &mut [T], x: &[T], shape: Around) {
+    let Around { size, inner, .. } = shape;
+    let all = (size * inner).max(1);
+    for (out, x) in out.chunks_exact_mut(all).zip(x.chunks_exact(all)) {
+        for i in 0..inner {
+            let row = || x[i..].iter().step_by(inner);
+            if out[i].is_nan() && row().all(|&x| x == T::NEG_INFINITY) {
+                out[i..].iter_mut().step_by(inner).for_each(|out| *out = T::ZERO);
+            }
+        }
+    }
+}
+
+/// `out[r] = log(sum_j exp(x[r, j]))` from the rows of `x` and what [`safe_softmax`] made of them; zero where that is zero. All
+/// are in row-major order, of one dtype.
+///
+/// # Errors
+/// Sizes that do not fit, or a dtype that is not floating.
+pub fn log_of_sums(out: &mut StridedMut<'_>, x: StridedRef<'_>, y: StridedRef<'_>) -> Result<()> {
+    expect_shape("softmax", y.shape(), x.shape())?;
+    expect_shape("output", out.shape(), &x.shape()[..x.ndim().saturating_sub(1)])?;
+    let size = x.shape().last().map_or(1, |&size| size as usize);
+    for_compute!(x.dtype(), "logsumexp", T => {
+        let (x, y) = (load::<T>(x), load::<T>(y));
+        with_output::<T, _>(out, |out| {
+            for (row, out) in out.iter_mut().enumerate() {
+                let row = row * size..(row + 1) * size;
+                *out = log_of_sum(&x[row.clone()], &y[row]);
+            }
+        });
+        Ok(())
+    })
+}
+
+/// The greatest element's power is one, so that its softmax is one by the sum of the shifted powers.
+fn log_of_sum<T: Exponential>(x: &[T], y: &[T]) -> T {
+    let top = |row: &[T], start| row.iter().copied().fold(start, greater);
+    match y.first() {
+        Some(first) if first.is_nan() => *first,
+        Some(_) => {
+            let share = top(y, T::ZERO);
+            if share == T::ZERO { share } else { top(x, T::NEG_INFINITY) - share.logarithm() }
+        }
+        None => T::ZERO,
+    }
+}
+
 /// `out[i] = x[i] - log(sum_j exp(x[j]))` along `dim`, as [`softmax`].
 pub fn log_softmax(out: &mut StridedMut<'_>, x: StridedRef<'_>, dim: usize) -> Result<()> {
     forward(out, x, dim, true)

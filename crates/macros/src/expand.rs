@@ -24,7 +24,8 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
     let (traits, kernel, meta) = (traits(op), kernel(op, view)?, meta(op)?);
     let word = |name: &str| op.word(name).map(crate::item::Word::text);
     let result = match word("result").or_else(|| word("meta")).as_deref() {
-        Some("same" | "broadcast" | "float" | "real") => quote!(Same),
+        Some("same" | "broadcast" | "real") => quote!(Same),
+        Some("float") => quote!(Float),
         Some("predicate") => quote!(Bool),
         _ => quote!(Custom),
     };

@@ -288,10 +288,11 @@ impl Plan {
         if count > self.positional && !spread {
             return if self.varargs { Quick::Unsure } else { Quick::No };
         }
-        if self.params.len() > 24 {
-            return Quick::Unsure;
+        // (Most calls name nothing, and then nothing is cleared.)
+        let mut named: SmallVec<[*mut PyObject; 24]> = SmallVec::new();
+        if args.keywords() > 0 {
+            named.resize(self.params.len(), std::ptr::null_mut());
         }
-        let mut named = [std::ptr::null_mut::<PyObject>(); 24];
         for index in 0..args.keywords() {
             let name = args.name(index);
             let Some(at) = self.params.iter().position(|p| p.name.as_ptr() == name) else {
@@ -305,13 +306,13 @@ impl Plan {
         }
         self.start(receiver, values);
         *extras = Extras::default();
-        let mut refused = false;
         let skipped = usize::from(spread);
         if spread && !self.spread_sizes(py, &args.all[..count], arena, values) {
             return Quick::Unsure;
         }
         for (at, param) in self.params.iter().enumerate().skip(skipped) {
-            let object = if at < count && !spread { args.all[at] } else { named[at] };
+            let named = || named.get(at).copied().unwrap_or(std::ptr::null_mut());
+            let object = if at < count && !spread { args.all[at] } else { named() };
             if object.is_null() {
                 if param.required {
                     return Quick::No;
@@ -324,11 +325,11 @@ impl Plan {
                         return Quick::Unsure;
                     }
                 }
-                Ok(None) => refused = true,
+                Ok(None) => return Quick::No,
                 Err(()) => return Quick::Unsure,
             }
         }
-        if refused { Quick::No } else { Quick::Bound }
+        Quick::Bound
     }
 
     /// Puts sizes that were given one by one in their place; `false` if one is no exact int.

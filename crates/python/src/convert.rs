@@ -166,6 +166,25 @@ pub(crate) fn exact_int(py: Python<'_>, object: *mut PyObject) -> Option<i64> {
     }
 }
 
+/// The text of an exact `str`.
+#[inline]
+fn exact_str<'a>(py: Python<'_>, object: *mut PyObject) -> Option<&'a str> {
+    // SAFETY: a live object, which keeps its text; the GIL is held.
+    unsafe {
+        if ffi::PyUnicode_CheckExact(object) == 0 {
+            return None;
+        }
+        let mut size = 0;
+        let text = ffi::PyUnicode_AsUTF8AndSize(object, &raw mut size);
+        if text.is_null() {
+            drop(PyErr::take(py));
+            return None;
+        }
+        let bytes = std::slice::from_raw_parts(text.cast::<u8>(), size as usize);
+        Some(std::str::from_utf8_unchecked(bytes))
+    }
+}
+
 /// The number of an exact Python number.
 #[inline(always)]
 pub(crate) fn exact_scalar(py: Python<'_>, object: *mut PyObject) -> Option<Scalar> {
@@ -267,9 +286,16 @@ pub(crate) fn quick<'a>(
                     Err(())
                 }
             }
-            Base::ScalarType => {
-                let object = Bound::from_borrowed_ptr(py, object);
-                as_dtype(&object).map(|d| Some(Arg::DType(d))).ok_or(())
+            Base::ScalarType => match as_dtype(&Bound::from_borrowed_ptr(py, object)) {
+                Some(dtype) => Ok(Some(Arg::DType(dtype))),
+                // Sizes, where another overload takes some.
+                None if items(object).is_some() || ffi::PyLong_CheckExact(object) != 0 => Ok(None),
+                None => Err(()),
+            },
+            Base::Str => exact_str(py, object).map(|text| Some(Arg::Str(text))).ok_or(()),
+            Base::MemoryFormat => {
+                let format = as_memory_format(&Bound::from_borrowed_ptr(py, object));
+                format.map(|format| Some(Arg::MemoryFormat(format))).ok_or(())
             }
             _ => Err(()),
         }
@@ -307,6 +333,17 @@ fn quick_list<'a>(
             let is_plain = |item| unsafe { is_exact(item) || is_tensor(item) && !overrides(item) };
             let tensors = arena.tensors(items.iter().copied(), is_plain).ok_or(())?;
             Ok(Some(Arg::Tensors(tensors)))
+        }
+        Base::Tensor => {
+            // SAFETY: live items of a list that the caller holds.
+            let one = |&item: &*mut PyObject| unsafe {
+                if item == ffi::Py_None() {
+                    return Ok(None);
+                }
+                if is_exact(item) { Ok(Some(tensor_of(item).clone())) } else { Err(()) }
+            };
+            let list = items(object).ok_or(())?.iter().map(one).collect::<Result<_, ()>>()?;
+            Ok(Some(Arg::OptTensors(arena.opt_tensors(list))))
         }
         _ => Err(()),
     }

@@ -3,7 +3,7 @@
 use super::dense::{run1, run2};
 use super::math::{ComplexNumber, Real};
 use super::number::{Int, Number, Ordered};
-use crate::{Bool, C64, C128, DType, Iter, Result};
+use crate::{Bool, C64, C128, DType, Iter, Result, StridedRef, for_dtype};
 
 /// Declares comparisons of two inputs of one type.
 macro_rules! comparison {
@@ -125,4 +125,21 @@ pub fn isclose(iter: &mut Iter, rtol: f64, atol: f64, equal_nan: bool) -> Result
         }
         d => compute!(d, "isclose", [int unsigned], T => run2::<CloseInt<T>>(iter, p)),
     }
+}
+
+/// Elements that are compared before it is asked whether to go on.
+const BLOCK: usize = 64;
+
+/// Whether two views have equal elements, as [`eq`] has it; `None` unless both have the same shape and dtype, and lie row by row.
+pub fn is_equal(a: &StridedRef<'_>, b: &StridedRef<'_>) -> Option<bool> {
+    if a.shape() != b.shape() {
+        return None;
+    }
+    for_dtype!(a.dtype(), all, T => {
+        let (a, b) = (a.as_slice::<T>()?, b.as_slice::<T>()?);
+        let is_same = |(a, b): (&[T], &[T])| {
+            a.iter().zip(b).fold(true, |all, (a, b)| all & (a == b))
+        };
+        Some(a.chunks(BLOCK).zip(b.chunks(BLOCK)).all(is_same))
+    })
 }

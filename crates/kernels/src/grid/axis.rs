@@ -12,7 +12,7 @@ pub(super) struct Axis<T> {
     /// The element's number, or -1 outside.
     pub(super) index: Few<i64>,
     pub(super) weight: Few<T>,
-    /// The derivative of the weight by the place in elements.
+    /// The derivative of the weight by the place in elements, if it was asked for.
     pub(super) slope: Few<T>,
 }
 
@@ -22,17 +22,18 @@ impl<T: Real> Axis<T> {
         places: &[T],
         step: usize,
         (count, size): (usize, usize),
-        sampling: Sampling,
+        (sampling, has_slopes): (Sampling, bool),
     ) -> Axis<T> {
         let all = sampling.taps() * count;
         let mut axis = Axis {
             index: Few::from_elem(0, all),
             weight: Few::from_elem(T::ONE, all),
-            slope: Few::from_elem(T::ZERO, all),
+            slope: Few::from_elem(T::ZERO, if has_slopes { all } else { 0 }),
         };
-        let relative = places.iter().step_by(step).take(count);
-        let mut place: Few<T> =
-            relative.map(|&relative| absolute(relative, size, sampling)).collect();
+        let mut place = Few::from_elem(T::ZERO, count);
+        for (place, &relative) in place.iter_mut().zip(places.iter().step_by(step)) {
+            *place = absolute(relative, size, sampling);
+        }
         let mut way = Few::from_elem(T::ONE, count);
         match sampling.interpolation {
             Interpolation::Linear => {
@@ -144,9 +145,9 @@ fn linear<T: Real>(axis: &mut Axis<T>, place: &[T], way: &[T], size: usize) {
     let (count, last) = (place.len(), T::of(size as f64 - 1.0));
     let (index_before, index_after) = axis.index.split_at_mut(count);
     let (near, far) = axis.weight.split_at_mut(count);
-    let (near_slope, far_slope) = axis.slope.split_at_mut(count);
+    let (index_after, far) = (&mut index_after[..count], &mut far[..count]);
     for i in 0..count {
-        let (x, way) = (place[i], way[i]);
+        let x = place[i];
         let before = x.floor();
         let after = before + T::ONE;
         let is_first = (before >= T::ZERO) & (before <= last);
@@ -154,7 +155,13 @@ fn linear<T: Real>(axis: &mut Axis<T>, place: &[T], way: &[T], size: usize) {
         index_before[i] = (if is_first { before } else { -T::ONE }).to_i64();
         index_after[i] = (if is_second { after } else { -T::ONE }).to_i64();
         (near[i], far[i]) = (after - x, x - before);
-        (near_slope[i], far_slope[i]) = (-way, way);
+    }
+    if axis.slope.is_empty() {
+        return;
+    }
+    let (near, far) = axis.slope.split_at_mut(count);
+    for ((near, far), &way) in near.iter_mut().zip(far).zip(way) {
+        (*near, *far) = (-way, way);
     }
 }
 }
@@ -182,7 +189,7 @@ crate::multiversion! {
 /// The weights of the elements around places, and where the second of them is.
 fn cubic<T: Real>(axis: &mut Axis<T>, before: &mut [T], place: &[T]) {
     let count = place.len();
-    let (weight, slope) = (&mut axis.weight[..4 * count], &mut axis.slope[..4 * count]);
+    let (weight, slope) = (&mut axis.weight[..4 * count], &mut axis.slope[..]);
     for (i, (&x, before)) in place.iter().zip(before).enumerate() {
         *before = x.floor();
         let t = x - *before;
@@ -190,7 +197,9 @@ fn cubic<T: Real>(axis: &mut Axis<T>, before: &mut [T], place: &[T]) {
         let all = [far(t + T::ONE), near(t), near(rest), far(rest + T::ONE)];
         for (tap, (value, change)) in all.into_iter().enumerate() {
             weight[tap * count + i] = value;
-            slope[tap * count + i] = if tap < 2 { change } else { -change };
+            if let Some(slope) = slope.get_mut(tap * count + i) {
+                *slope = if tap < 2 { change } else { -change };
+            }
         }
     }
 }

@@ -41,11 +41,13 @@ fn spec_of(def: &OpDef, args: &[Arg<'_>]) -> Result<TensorSpec> {
     Ok(meta(args)?.pop().expect("a meta function gives one spec per output"))
 }
 
-/// What a `meta` word says of the result when all tensors have one floating dtype.
+/// What a `meta` word says of the result when all tensors have one real dtype and no number asks for another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ResultKind {
     /// The inputs' dtype.
     Same,
+    /// The inputs' dtype if it is a floating one; of others only `meta` knows.
+    Float,
     /// Bool.
     Bool,
     /// Only `meta` knows.
@@ -60,14 +62,16 @@ struct Flat {
 }
 
 /// The inputs of a call in which all tensors are row-major, of `g`'s shape (or of one element without
-/// dimensions) and floating dtype, and everything else is a number; `None` if it is not so.
+/// dimensions) and dtype, floating or `int64`, and everything else is a number; `None` if it is not so.
 #[inline]
 fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut Flat) -> Option<()> {
     let dtype = g.dtype;
-    if def.result == ResultKind::Custom
-        || !g.is_contiguous
-        || !matches!(dtype, DType::F32 | DType::F64)
-    {
+    let is_known = match dtype {
+        DType::F32 | DType::F64 => def.result != ResultKind::Custom,
+        DType::I64 => matches!(def.result, ResultKind::Same | ResultKind::Bool),
+        _ => false,
+    };
+    if !is_known || !g.is_contiguous {
         return None;
     }
     for (arg, info) in args.iter().zip(def.args) {
@@ -95,19 +99,22 @@ fn flat_inputs(def: &OpDef, args: &[Arg<'_>], g: &Geometry, flat: &mut Flat) -> 
             Arg::Scalar(number) if matches!(info.kind, ArgKind::Tensor | ArgKind::Number) => {
                 *number
             }
-            // Only `meta` knows what a complex factor makes of real inputs.
+            // Only `meta` knows what such a factor makes of real inputs, or of whole ones.
             Arg::Scalar(Scalar::Complex(..)) => return None,
+            Arg::Scalar(factor) if dtype == DType::I64 && !matches!(factor, Scalar::Int(_)) => {
+                return None;
+            }
             _ => continue,
         };
-        // Only `meta` knows what these mean, or that they are refused.
-        if matches!(number, Scalar::Complex(..) | Scalar::Bool(_)) {
-            return None;
-        }
         let place = flat.numbers.get_mut(flat.count - 1)?;
-        *place = if dtype == DType::F32 {
-            u64::from(number.to::<f32>().to_bits())
-        } else {
-            number.to::<f64>().to_bits()
+        // Only `meta` knows what other numbers mean, or that they are refused.
+        *place = match (dtype, number) {
+            (DType::I64, Scalar::Int(number)) => number.cast_unsigned(),
+            (DType::F32, Scalar::Int(_) | Scalar::Float(_)) => {
+                u64::from(number.to::<f32>().to_bits())
+            }
+            (DType::F64, Scalar::Int(_) | Scalar::Float(_)) => number.to::<f64>().to_bits(),
+            _ => return None,
         };
         *flat.operands.get_mut(flat.count)? = (std::ptr::from_mut(place).cast::<u8>(), dtype, 0);
         flat.count += 1;
@@ -147,7 +154,7 @@ fn run_fast_into(
     target: &Tensor,
 ) -> Option<Result<()>> {
     let g = target.geometry();
-    if def.result != ResultKind::Same {
+    if !matches!(def.result, ResultKind::Same | ResultKind::Float) {
         return None;
     }
     let mut flat = Flat::new(g.dtype);

@@ -5,19 +5,21 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::TensorSpec;
 use crate::tensor::shape::list;
-use crate::{DType, ErrorKind, Result, Tensor};
+use crate::{DType, Dims, ErrorKind, Result, Tensor};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub(crate) static OPS: &[&OpDef] = &[&UPSAMPLE_BILINEAR2D_AA, &UPSAMPLE_BILINEAR2D_AA_VEC];
+pub(crate) static OPS: &[&OpDef] =
+    &[&UPSAMPLE_BILINEAR2D_AA, &UPSAMPLE_BILINEAR2D_AA_BACKWARD, &UPSAMPLE_BILINEAR2D_AA_VEC];
 
 /// Images (N, C, H, W) resized to `output_size`, by linear interpolation whose hat is as wide as a new element where the
 /// image shrinks. `scales_h` and `scales_w` are the factors of the sizes, unless `align_corners`.
 #[op("_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
-     module = "nn", function_only, method = upsample_bilinear2d_aa)]
+     module = "nn", function_only, jvp = linear, method = upsample_bilinear2d_aa, batch = batches2)]
 impl UpsampleBilinear2dAa {
-    fn composite(
+    fn cpu(
         self_: &Tensor,
         output_size: &[i64],
         align_corners: bool,
@@ -31,14 +33,30 @@ impl UpsampleBilinear2dAa {
                 output_size.len()
             )
         };
-        let [h, w] = check(self_, [height, width])?;
-        let rows = Line { from: h, to: height, align_corners, factor: scales_h };
-        let columns = Line { from: w, to: width, align_corners, factor: scales_w };
+        check(self_, [height, width])?;
+        let factors = [scales_h, scales_w];
+        let [rows, columns] = lines(self_.shape(), output_size, align_corners, factors);
         if self_.dtype() == DType::U8 {
             return rounded(&rounded(self_, &columns)?.transpose(-2, -1)?, &rows)?
                 .transpose(-2, -1);
         }
         resized(&resized(self_, &columns, -1)?, &rows, -2)
+    }
+    fn vjp_self(
+        grad: &Tensor,
+        self_shape: &[i64],
+        output_size: &[i64],
+        align_corners: bool,
+        scales_h: Option<f64>,
+        scales_w: Option<f64>,
+    ) -> Result<Tensor> {
+        grad.upsample_bilinear2d_aa_backward(
+            output_size,
+            self_shape,
+            align_corners,
+            scales_h,
+            scales_w,
+        )
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {
@@ -76,6 +94,63 @@ impl UpsampleBilinear2dAa {
                 "\"compute_index_ranges_weights\" not implemented for 'Half'",
             ),
         ]
+    }
+}
+
+/// The gradient of [`UpsampleBilinear2dAa`] for an image of `input_size`.
+#[op("_upsample_bilinear2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+     internal, jvp = linear, method = upsample_bilinear2d_aa_backward, batch = batches2)]
+impl UpsampleBilinear2dAaBackward {
+    fn cpu(
+        grad_output: &Tensor,
+        output_size: &[i64],
+        input_size: &[i64],
+        align_corners: bool,
+        scales_h: Option<f64>,
+        scales_w: Option<f64>,
+    ) -> Result<Tensor> {
+        let [images, channels, h, w] = *input_size else {
+            bail!(
+                runtime,
+                "It is expected input_size equals to 4, but got size {}",
+                input_size.len()
+            )
+        };
+        let is_floating = grad_output.dtype().is_floating_point();
+        let fits = output_size.len() == 2
+            && grad_output.shape() == [&[images, channels], output_size].concat().as_slice();
+        ensure!(
+            fits && is_floating && h > 0 && w > 0,
+            runtime,
+            "Expected the gradient of images of size {} from those of input_size {}, but got {} of {}",
+            list(output_size),
+            list(input_size),
+            list(grad_output.shape()),
+            grad_output.dtype().name()
+        );
+        let factors = [scales_h, scales_w];
+        let [rows, columns] = lines(input_size, output_size, align_corners, factors);
+        spread(&spread(grad_output, &rows, -2)?, &columns, -1)
+    }
+    fn vjp_grad_output(
+        grad: &Tensor,
+        output_size: &[i64],
+        align_corners: bool,
+        scales_h: Option<f64>,
+        scales_w: Option<f64>,
+    ) -> Result<Tensor> {
+        grad.upsample_bilinear2d_aa(output_size, align_corners, scales_h, scales_w)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        let call = |image: &[i64], size: &[i64]| {
+            let call = Sample::of(s.normal(&[image[0], image[1], size[0], size[1]]));
+            let call = call.with("output_size", size).with("input_size", image);
+            call.with("align_corners", false)
+        };
+        vec![call(&[1, 2, 3, 4], &[2, 2]), call(&[1, 1, 2, 35], &[34, 33])]
     }
 }
 
@@ -186,9 +261,9 @@ impl Line {
 
     /// The weights of the old elements (columns) in the new ones (rows).
     fn matrix(&self, dtype: DType) -> Result<Tensor> {
-        let lines = crate::tensor::TensorSpec::of(&[self.to, self.from], DType::F64).zeros()?;
-        // (The memory is there, so the sizes are those of slices.)
-        let mut data = lines.to_vec::<f64>()?;
+        let lines = TensorSpec::of(&[self.to, self.from], DType::F64).zeros()?;
+        let mut view = lines.view_mut();
+        let Some(data) = view.as_slice_mut::<f64>() else { return lines.to_dtype(dtype) };
         for (row, weights) in data.chunks_mut(self.from as usize).enumerate() {
             let (centre, wide) = self.place(row as i64);
             let (first, end) = self.seen(row as i64, row as i64 + 1);
@@ -205,33 +280,79 @@ impl Line {
                 }
             }
         }
-        Tensor::from_slice(&data, &[self.to, self.from])?.to_dtype(dtype)
+        lines.in_dtype(dtype)
     }
 }
 
 /// How many new elements are computed by one product.
 const BLOCK: i64 = 32;
 
+/// The last two dimensions of images of shape `from`, which are resized to `to`.
+fn lines(from: &[i64], to: &[i64], align_corners: bool, factors: [Option<f64>; 2]) -> [Line; 2] {
+    let line = |i: usize| Line { from: from[i + 2], to: to[i], align_corners, factor: factors[i] };
+    [line(0), line(1)]
+}
+
+/// `t` from `start` up to `end` along `dim`.
+fn part(t: &Tensor, dim: i64, start: i64, end: i64) -> Result<Tensor> {
+    if start == 0 && end == t.shape()[(t.ndim() as i64 + dim) as usize] {
+        return Ok(t.clone());
+    }
+    t.narrow(dim, start, end - start)
+}
+
+/// Calls `work` with each block of new elements, the old ones that they are made of, and the weights of these in those.
+fn for_blocks(
+    weights: &Tensor,
+    line: &Line,
+    mut work: impl FnMut([i64; 2], [i64; 2], Tensor) -> Result<()>,
+) -> Result<()> {
+    for start in (0..line.to).step_by(BLOCK as usize) {
+        let end = line.to.min(start + BLOCK);
+        let (first, last) = line.seen(start, end);
+        let weights = part(&part(weights, -2, start, end)?, -1, first, last)?;
+        work([start, end], [first, last], weights)?;
+    }
+    Ok(())
+}
+
 /// One of the last two dimensions resized. New elements that lie together see old ones that do, so each block of them is a
 /// product with a part of the image.
 fn resized(image: &Tensor, line: &Line, dim: i64) -> Result<Tensor> {
     let weights = line.matrix(image.dtype())?.brought_to(image)?;
     let mut parts = Vec::new();
-    for start in (0..line.to).step_by(BLOCK as usize) {
-        let count = BLOCK.min(line.to - start);
-        let (first, end) = line.seen(start, start + count);
-        let part = weights.narrow(0, start, count)?.narrow(1, first, end - first)?;
-        let seen = image.narrow(dim, first, end - first)?;
+    for_blocks(&weights, line, |_, [first, last], weights| {
+        let seen = part(image, dim, first, last)?;
         parts.push(if dim == -1 {
-            seen.matmul(&part.transpose(0, 1)?)?
+            seen.matmul(&weights.transpose(0, 1)?)?
         } else {
-            part.matmul(&seen)?
+            weights.matmul(&seen)?
         });
-    }
+        Ok(())
+    })?;
     match parts.as_slice() {
         [one] => Ok(one.clone()),
         many => super::join::cat(many, dim),
     }
+}
+
+/// The transpose of [`resized`]: each block of gradients is spread over the old elements that its own are made of.
+fn spread(grad: &Tensor, line: &Line, dim: i64) -> Result<Tensor> {
+    let weights = line.matrix(grad.dtype())?.brought_to(grad)?;
+    let mut shape = Dims::from_slice(grad.shape());
+    let at = (grad.ndim() as i64 + dim) as usize;
+    shape[at] = line.from;
+    let out = TensorSpec::beside(grad, &shape).zeros()?;
+    for_blocks(&weights, line, |[start, end], [first, last], weights| {
+        let grad = part(grad, dim, start, end)?;
+        let by_seen = if dim == -1 {
+            grad.matmul(&weights)?
+        } else {
+            weights.transpose(0, 1)?.matmul(&grad)?
+        };
+        part(&out, dim, first, last)?.add_(&by_seen).map(drop)
+    })?;
+    Ok(out)
 }
 
 /// The last dimension of bytes resized, with weights that are whole multiples of a power of two, as large as 15 bits

@@ -283,7 +283,7 @@ impl Copysign {
 
 /// The size of `self` with the sign of a number.
 #[op("copysign.Scalar(Tensor self, Scalar other) -> Tensor", inplace = method, out, operand(other), node = "CopysignBackward1",
-     cpu = copysign, result = same, batch = pointwise, method = copysign_of)]
+     cpu = copysign, result = float, batch = pointwise, method = copysign_of)]
 impl CopysignOf {
     fn meta(self_: &Tensor, other: Scalar) -> Result<TensorSpec> {
         Ok(TensorSpec::broadcast(&[self_, &Tensor::wrapped(other)?])?.to_float())
@@ -325,7 +325,7 @@ impl Xlogy {
 
 /// `self * ln(other)` of a number and a tensor.
 #[op("xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", out, operand(self), node = "XlogyBackward1", cpu = xlogy,
-     result = same, batch = pointwise, method = xlogy_of)]
+     result = float, batch = pointwise, method = xlogy_of)]
 impl XlogyOf {
     fn meta(self_: Scalar, other: &Tensor) -> Result<TensorSpec> {
         Ok(TensorSpec::broadcast(&[other, &Tensor::wrapped(self_)?])?.to_float())
@@ -346,7 +346,7 @@ impl XlogyOf {
 
 /// `self * ln(other)` of a tensor and a number.
 #[op("xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", inplace, out, operand(other), node = "XlogyBackward2", cpu = xlogy,
-     result = same, batch = pointwise, method = xlogy_by)]
+     result = float, batch = pointwise, method = xlogy_by)]
 impl XlogyBy {
     fn meta(self_: &Tensor, other: Scalar) -> Result<TensorSpec> {
         Ok(TensorSpec::broadcast(&[self_, &Tensor::wrapped(other)?])?.to_float())

@@ -253,27 +253,33 @@ fn centred(count: i64, align_corners: bool) -> Result<Tensor> {
 
 /// What holds for images of any rank.
 fn check_common(input: &Tensor, grid: &Tensor) -> Result<()> {
-    let (sizes, places) = (list(input.shape()), list(grid.shape()));
+    let (sizes, places) = (|| list(input.shape()), || list(grid.shape()));
     ensure!(
         input.ndim() >= 2 && grid.ndim() >= 1,
         runtime,
-        "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes {sizes} and grid with sizes {places}"
+        "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes {} and grid with sizes {}",
+        sizes(),
+        places()
     );
     ensure!(
         input.shape()[0] == grid.shape()[0],
         runtime,
-        "grid_sampler(): expected grid and input to have same batch size, but got input with sizes {sizes} and grid with sizes {places}"
+        "grid_sampler(): expected grid and input to have same batch size, but got input with sizes {} and grid with sizes {}",
+        sizes(),
+        places()
     );
     let rank = input.ndim() - 2;
     ensure!(
         grid.shape().last() == Some(&(rank as i64)),
         runtime,
-        "grid_sampler(): expected grid to have size {rank} in last dimension, but got grid with sizes {places}"
+        "grid_sampler(): expected grid to have size {rank} in last dimension, but got grid with sizes {}",
+        places()
     );
     if let Some(dim) = (2..input.ndim()).find(|&d| input.shape()[d] == 0) {
         bail!(
             runtime,
-            "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {sizes} with dimension {dim} being empty"
+            "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {} with dimension {dim} being empty",
+            sizes()
         );
     }
     Ok(())

@@ -20,30 +20,45 @@ fn check_dtype(x: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// For each of `values` whether it is among `others`, other than `invert`; NaN is among nothing.
-fn found<T: PartialOrd + Copy>(values: &[T], others: &[T], invert: bool) -> Vec<Bool> {
+/// Up to so many others are compared with one by one: that takes less time than sorting and searching them.
+const FEW: usize = 8;
+
+/// Writes for each of `values` whether it is among `others`, other than `invert`; NaN is among nothing.
+fn find<T: PartialOrd + Copy>(answers: &mut [Bool], values: &[T], others: &[T], invert: bool) {
+    let mut answer = |is_among: &dyn Fn(T) -> bool| {
+        for (answer, &x) in answers.iter_mut().zip(values) {
+            *answer = Bool::new(is_among(x) != invert);
+        }
+    };
+    if others.len() <= FEW {
+        return answer(&|x| others.contains(&x));
+    }
     // NaN has no order, not even with itself.
     let is_number = |x: &T| x.partial_cmp(x).is_some();
     let mut sorted: Vec<T> = others.iter().copied().filter(is_number).collect();
     let order = |a: &T, b: &T| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal);
     sorted.sort_unstable_by(order);
-    let is_among = |x: &T| is_number(x) && sorted.binary_search_by(|y| order(y, x)).is_ok();
-    values.iter().map(|x| Bool::new(is_among(x) != invert)).collect()
+    answer(&|x| is_number(&x) && sorted.binary_search_by(|y| order(y, &x)).is_ok());
 }
 
 fn among(elements: &Tensor, others: &Tensor, invert: bool) -> Result<Tensor> {
     check_dtype(elements)?;
     check_dtype(others)?;
     let dtype = result_type(&[elements, others]);
-    let (own, others) = (elements.converted(dtype)?, others.converted(dtype)?);
-    let answers = if dtype.is_floating_point() {
-        let wide = |x: &Tensor| x.converted(DType::F64)?.to_vec::<f64>();
-        found(&wide(&own)?, &wide(&others)?, invert)
-    } else {
-        let wide = |x: &Tensor| x.converted(DType::I64)?.to_vec::<i64>();
-        found(&wide(&own)?, &wide(&others)?, invert)
-    };
-    Tensor::from_slice(&answers, elements.shape())
+    let wide = if dtype.is_floating_point() { DType::F64 } else { DType::I64 };
+    // (What one dtype has no place for is not found, so numbers go through the dtype of both.)
+    let rows = |t: &Tensor| t.in_dtype(dtype)?.in_dtype(wide)?.dense();
+    let (own, others) = (rows(elements)?, rows(others)?);
+    let out = Tensor::empty_of(elements.shape(), DType::Bool)?;
+    let mut view = out.view_mut();
+    let Some(answers) = view.as_slice_mut::<Bool>() else { return Ok(out) };
+    let (own, others) = (own.view_ref(), others.view_ref());
+    if let (Some(own), Some(others)) = (own.as_slice::<f64>(), others.as_slice::<f64>()) {
+        find(answers, own, others, invert);
+    } else if let (Some(own), Some(others)) = (own.as_slice::<i64>(), others.as_slice::<i64>()) {
+        find(answers, own, others, invert);
+    }
+    Ok(out)
 }
 
 /// Whether each element is among `test_elements`: n of them and m others take the time of sorting m and n searches.

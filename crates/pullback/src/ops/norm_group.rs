@@ -1,6 +1,6 @@
 //! Group norm: of a kernel, with a fused backward, as the other norms.
 
-use super::norm::{in_input_dtype, with_shown};
+use super::norm::in_input_dtype;
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -100,19 +100,10 @@ impl NativeGroupNorm {
         group: i64,
         eps: f64,
     ) -> Result<[Tensor; 3]> {
-        let results = input.group_norm_kernel(weight, bias, n, c, hxw, group, eps)?;
-        let [out, mean, rstd] = with_shown(input, results, &[weight, bias])?;
-        if !crate::autograd::needs_derivative_of(input) {
-            return Ok([out, mean, rstd]);
-        }
-        // (No size can be worked out of a batch without elements.)
-        let rows =
-            input.to_dtype(stats_dtype(input))?.reshape(&[n, group, c / group.max(1) * hxw])?;
-        let middle = rows.mean_dim(Some(&[2]), true)?;
-        let gap = rows.sub(&middle)?;
-        let spread = gap.mul(&gap)?.mean_dim(Some(&[2]), false)?.plus(eps)?.rsqrt()?;
-        let middle = middle.reshape(&[n, group])?.to_dtype(mean.dtype())?;
-        Ok([out, middle, spread.to_dtype(rstd.dtype())?])
+        let [out, mean, rstd] = input.group_norm_kernel(weight, bias, n, c, hxw, group, eps)?;
+        let is_mixed = [weight, bias].iter().flatten().any(|p| p.dtype() != input.dtype());
+        let dtype = if is_mixed { stats_dtype(input) } else { input.dtype() };
+        Ok([out, mean.to_dtype(dtype)?, rstd.to_dtype(dtype)?])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         GroupNormKernel::samples(s)
@@ -164,7 +155,9 @@ impl GroupNormKernel {
         Ok([out, mean, rstd])
     }
     fn vjp(
-        grad: &Tensor,
+        grad_result0: Option<&Tensor>,
+        grad_result1: Option<&Tensor>,
+        grad_result2: Option<&Tensor>,
         input: &Tensor,
         weight: Option<&Tensor>,
         group: i64,
@@ -173,24 +166,21 @@ impl GroupNormKernel {
         result2: &Tensor,
         needs: [bool; 3],
     ) -> Result<[Option<Tensor>; 3]> {
-        if !crate::autograd::needs_derivatives() {
-            let outputs =
-                grad.group_norm_backward(input, result1, result2, weight, group, mask_of(needs))?;
-            return Ok(wanted(outputs, needs));
+        let [mut by_input, by_weight, by_bias] = match grad_result0 {
+            Some(grad) => {
+                output_grads(grad, input, weight, (group, eps), [result1, result2], needs)?
+            }
+            None => [None, None, None],
+        };
+        if needs[0] && (grad_result1.is_some() || grad_result2.is_some()) {
+            let grads = [grad_result1, grad_result2];
+            let by_statistics = statistics_grad(grads, input, [result1, result2])?;
+            by_input = Some(match by_input {
+                Some(grad) => grad.add(&by_statistics)?,
+                None => by_statistics,
+            });
         }
-        let shape = input.shape();
-        let inner: i64 = shape[2..].iter().product();
-        let split: Dims = [shape[0], group, shape[1] / group, inner].as_slice().into();
-        let weight = weight.map(|w| w.reshape(&[1, group, shape[1] / group, 1])).transpose()?;
-        let spread = Spread::groups(eps);
-        let [x, w, b] = spread.backward(
-            &grad.reshape(&split)?,
-            &input.reshape(&split)?,
-            weight.as_ref(),
-            needs,
-        )?;
-        let flat = |t: Option<Tensor>, shape: &[i64]| t.map(|t| t.reshape(shape)).transpose();
-        Ok([flat(x, shape)?, flat(w, &[shape[1]])?, flat(b, &[shape[1]])?])
+        Ok([by_input, by_weight, by_bias])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let start = [s.normal(&[2, 4, 3]).into(), s.normal(&[4]).into(), s.normal(&[4]).into()];
@@ -200,7 +190,7 @@ impl GroupNormKernel {
             .with("HxW", 3)
             .with("group", 2)
             .with("eps", 1e-5);
-        vec![call.without_gradient()]
+        vec![call.clone(), call.with("weight", Value::None).with("bias", Value::None)]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         let start = [s.normal(&[2, 4, 3]).into(), Value::None, Value::None];
@@ -209,4 +199,57 @@ impl GroupNormKernel {
             "X.numel() == N * C * HxW to be true for an input of shape (N, C, ...), but got N=3";
         vec![InvalidSample::new(call.with("eps", 1e-5), ErrorKind::Runtime, text)]
     }
+}
+
+/// The gradients by input, weight and bias of the normalised values.
+fn output_grads(
+    grad: &Tensor,
+    input: &Tensor,
+    weight: Option<&Tensor>,
+    (group, eps): (i64, f64),
+    statistics: [&Tensor; 2],
+    needs: [bool; 3],
+) -> Result<[Option<Tensor>; 3]> {
+    if !crate::autograd::needs_derivatives() {
+        let outputs = grad.group_norm_backward(
+            input,
+            statistics[0],
+            statistics[1],
+            weight,
+            group,
+            mask_of(needs),
+        )?;
+        return Ok(wanted(outputs, needs));
+    }
+    let shape = input.shape();
+    let inner: i64 = shape[2..].iter().product();
+    let split: Dims = [shape[0], group, shape[1] / group, inner].as_slice().into();
+    let weight = weight.map(|w| w.reshape(&[1, group, shape[1] / group, 1])).transpose()?;
+    let spread = Spread::groups(eps);
+    let [x, w, b] =
+        spread.backward(&grad.reshape(&split)?, &input.reshape(&split)?, weight.as_ref(), needs)?;
+    let flat = |t: Option<Tensor>, shape: &[i64]| t.map(|t| t.reshape(shape)).transpose();
+    Ok([flat(x, shape)?, flat(w, &[shape[1]])?, flat(b, &[shape[1]])?])
+}
+
+/// The gradient by the input of the groups' mean `m` and `r = 1 / sqrt(var + eps)`, with `n` elements in a group: `dm = dx / n` and
+/// `dr = -r^3 (x - m) dx / n`.
+fn statistics_grad(
+    [by_mean, by_rstd]: [Option<&Tensor>; 2],
+    input: &Tensor,
+    [mean, rstd]: [&Tensor; 2],
+) -> Result<Tensor> {
+    let groups = [mean.shape()[0], mean.shape()[1], 1];
+    let size = input.shape()[1] / groups[1] * input.shape()[2..].iter().product::<i64>();
+    let rows = input.to_dtype(mean.dtype())?.reshape(&[groups[0], groups[1], size])?;
+    let of_group = |t: &Tensor| t.reshape(&groups)?.over(size as f64);
+    let mut total = match by_mean {
+        Some(grad) => of_group(grad)?.expand(rows.shape(), false)?,
+        None => rows.times(0)?,
+    };
+    if let Some(grad) = by_rstd {
+        let slope = of_group(&rstd.mul(rstd)?.mul(rstd)?.mul(grad)?)?;
+        total = total.sub(&rows.sub(&mean.reshape(&groups)?)?.mul(&slope)?)?;
+    }
+    total.reshape(input.shape())?.to_dtype(input.dtype())
 }

@@ -3,12 +3,11 @@
 //! The one-dimensional forms are two-dimensional ones over a plane of height 1, as in PyTorch. Gradients
 //! are ops of their own that need the input's size, not its elements.
 
-use crate::autograd::needs_derivative_of;
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::{list, wrap_own_dim};
-use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
+use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_kernels::pool::{self as kernel, AvgPool, Window};
 use pullback_macros::op;
 
@@ -144,20 +143,10 @@ impl MaxPool2dWithIndices {
      not_differentiable(indices), method = max_pool2d_backward, batch = image2)]
 impl MaxPool2dBackward {
     fn cpu(grad_output: &Tensor, indices: &Tensor, input_size: &[i64]) -> Result<Tensor> {
-        if grad_output.numel() == 0 {
-            return TensorSpec::beside(grad_output, input_size).zeros();
-        }
-        let out = Tensor::empty_of(input_size, grad_output.dtype())?;
-        kernel::max_pool_backward(
-            &mut out.view_mut(),
-            grad_output.view_ref(),
-            indices.view_ref(),
-            2,
-        )?;
-        Ok(out)
+        spread_over_planes(grad_output, indices, input_size)
     }
     fn vjp_grad_output(grad: &Tensor, indices: &Tensor) -> Result<Tensor> {
-        grad.flatten(-2, -1)?.gather(-1, &indices.flatten(-2, -1)?)?.reshape(indices.shape())
+        taken_from_planes(grad, indices)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {
@@ -171,11 +160,24 @@ impl MaxPool2dBackward {
     }
 }
 
-/// The gradient of `max_pool2d_with_indices` for its input `self`, of which only shape and dtype matter.
+fn spread_over_planes(grad: &Tensor, indices: &Tensor, shape: &[i64]) -> Result<Tensor> {
+    if grad.numel() == 0 {
+        return TensorSpec::beside(grad, shape).zeros();
+    }
+    let out = Tensor::empty_of(shape, grad.dtype())?;
+    kernel::max_pool_backward(&mut out.view_mut(), grad.view_ref(), indices.view_ref(), 2)?;
+    Ok(out)
+}
+
+fn taken_from_planes(t: &Tensor, indices: &Tensor) -> Result<Tensor> {
+    t.flatten(-2, -1)?.gather(-1, &indices.flatten(-2, -1)?)?.reshape(indices.shape())
+}
+
+/// The gradient of `max_pool2d_with_indices` for its input `self`, of which only shape and dtype matter: its own gradient is zero.
 #[op("max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor",
-     internal, function_only, not_differentiable(indices), method = max_pool2d_with_indices_backward)]
+     internal, function_only, not_differentiable(indices), method = max_pool2d_with_indices_backward, batch = image2)]
 impl MaxPool2dWithIndicesBackward {
-    fn composite(
+    fn cpu(
         grad_output: &Tensor,
         self_: &Tensor,
         kernel_size: &[i64],
@@ -214,13 +216,13 @@ impl MaxPool2dWithIndicesBackward {
                 list(t.shape())
             );
         }
-        let out = grad_output.max_pool2d_backward(indices, self_.shape())?;
-        if !needs_derivative_of(self_) {
-            return Ok(out);
-        }
-        // The zeros that the gradient of `self` is.
-        let everywhere = Tensor::scalar_of(true, DType::Bool)?;
-        out.add(&self_.masked_fill(&everywhere, Scalar::Int(0))?)
+        spread_over_planes(grad_output, indices, self_.shape())
+    }
+    fn vjp_grad_output(grad: &Tensor, indices: &Tensor) -> Result<Tensor> {
+        taken_from_planes(grad, indices)
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
+        TensorSpec::beside(grad, self_shape).zeros()
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {

@@ -16,6 +16,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &SOFTMAX_INT,
     &LOG_SOFTMAX_INT,
     &SOFTMAX,
+    &SAFE_SOFTMAX_DATA,
     &LOG_SOFTMAX,
     &SOFTMAX_BACKWARD_DATA,
     &LOG_SOFTMAX_BACKWARD_DATA,
@@ -78,6 +79,23 @@ impl Softmax {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         line_samples(s).into_iter().map(|sample| sample.with("half_to_float", false)).collect()
+    }
+}
+
+/// `_safe_softmax` in the input's own dtype: zeros for lines of only -inf, whose gradients are zeros too.
+#[op("_safe_softmax_data(Tensor self, int dim) -> Tensor", internal, method = safe_softmax_data, node = "SafeSoftmax", batch = along)]
+impl SafeSoftmaxData {
+    fn cpu(self_: &Tensor, dim: i64) -> Result<Tensor> {
+        line(self_, dim, softmax::safe_softmax)
+    }
+    fn vjp_self(grad: &Tensor, result: &Tensor, dim: i64, self_dtype: DType) -> Result<Tensor> {
+        grad.softmax_backward_data(result, dim, self_dtype)
+    }
+    fn jvp(self_t: &Tensor, result: &Tensor, dim: i64, self_dtype: DType) -> Result<Tensor> {
+        self_t.softmax_backward_data(result, dim, self_dtype)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        line_samples(s)
     }
 }
 

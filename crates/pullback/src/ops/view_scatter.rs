@@ -10,6 +10,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::list;
 use crate::tensor::{extent, may_overlap_itself};
 use crate::{Dims, ErrorKind, Result, Tensor, TensorSpec};
+use pullback_kernels::strided::is_contiguous;
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -197,6 +198,11 @@ fn together<'a>(one: Place<'a>, other: Place<'a>) -> Result<(Place<'a>, Place<'a
     Ok((one, other, reach))
 }
 
+/// Whether `own`, the place of all elements, takes the whole of the memory, in row-major order: as a gradient that is contiguous.
+fn is_all_within(grad: &Tensor, own: Place<'_>, reach: i64) -> bool {
+    own.2 == 0 && reach == grad.numel() && is_contiguous(own.0, own.1) && !grad.is_handled()
+}
+
 fn seen(memory: &Tensor, (shape, strides, offset): Place<'_>) -> Result<Tensor> {
     memory.as_strided(shape, strides, Some(offset))
 }
@@ -244,6 +250,11 @@ impl AsStridedScatter {
         let own = place(self_shape, self_strides, self_storage_offset);
         let offset = storage_offset.unwrap_or(self_storage_offset);
         let (own, part, reach) = together((&own.0, &own.1, own.2), (size, stride, offset))?;
+        if is_all_within(grad, own, reach) {
+            let (grad, none) = (grad.contiguous()?, zeros(size, grad)?);
+            let offset = grad.storage_offset() + part.2;
+            return grad.as_strided_scatter(&none, size, stride, Some(offset));
+        }
         let written = TensorSpec::of(&[reach], crate::DType::Bool).on(grad.device()).zeros()?;
         seen(&written, part)?.fill_(crate::Scalar::Bool(true))?;
         grad.masked_fill(&seen(&written, own)?, crate::Scalar::Int(0))
@@ -260,9 +271,14 @@ impl AsStridedScatter {
         let own = place(self_shape, self_strides, self_storage_offset);
         let offset = storage_offset.unwrap_or(self_storage_offset);
         let (own, part, reach) = together((&own.0, &own.1, own.2), (size, stride, offset))?;
-        let memory = room_for(grad, &[reach])?;
-        seen(&memory, own)?.copy_(grad, false)?;
-        let of_part = seen(&memory, part)?;
+        let of_part = if is_all_within(grad, own, reach) {
+            let grad = grad.contiguous()?;
+            seen(&grad, (size, stride, grad.storage_offset() + part.2))?
+        } else {
+            let memory = room_for(grad, &[reach])?;
+            seen(&memory, own)?.copy_(grad, false)?;
+            seen(&memory, part)?
+        };
         if !may_overlap_itself(size, stride) {
             return Ok(of_part);
         }

@@ -51,9 +51,44 @@ pub(crate) fn image1(call: &Call<'_>) -> Result<Outcome> {
 pub(crate) fn image2(call: &Call<'_>) -> Result<Outcome> {
     image(call, 2)
 }
+/// Of two, with a batch dimension always: whatever has none is for the op to refuse.
+pub(crate) fn batches2(call: &Call<'_>) -> Result<Outcome> {
+    if call.tensor(0).ndim() == 4 { image(call, 2) } else { super::one_by_one(call) }
+}
 /// Of three.
 pub(crate) fn image3(call: &Call<'_>) -> Result<Outcome> {
     image(call, 3)
+}
+
+/// Attention of queries, keys and values (B, H, L, E): the batch is part of B. A mask (L, S) that all share stays as it is; others
+/// become one for each of the merged B.
+pub(crate) fn attention(call: &Call<'_>) -> Result<Outcome> {
+    const MASK: usize = 4;
+    let query = call.tensor(0);
+    let is_known = |mask: &Tensor| matches!(mask.ndim(), 2 | 4);
+    if query.ndim() != 4 || !call.tensor_if_any(MASK).is_none_or(is_known) {
+        return super::one_by_one(call);
+    }
+    let each = query.shape()[0];
+    let values = call.values(&mut |index, tensor| {
+        if index != MASK {
+            return call.front(tensor)?.flatten(0, 1);
+        }
+        if tensor.ndim() == 2 && !call.is_batched(MASK) {
+            return Ok(tensor.clone());
+        }
+        let mut front = call.front(tensor)?;
+        if tensor.ndim() == 2 {
+            front = front.unsqueeze(1)?.unsqueeze(1)?;
+        }
+        let mut shape = Dims::from_slice(front.shape());
+        shape[1] = each;
+        front.expand(&shape, false)?.flatten(0, 1)
+    })?;
+    let Outputs::Tensors(all) = call.run(&values)? else { return super::one_by_one(call) };
+    let unfold = |t: Tensor| t.unflatten(0, &[call.size, each]);
+    let all = all.into_iter().map(unfold).collect::<Result<TensorVec>>()?;
+    Ok(Outcome::Batched(Outputs::Tensors(all)))
 }
 
 /// The batch put in front of dimension `dim` of each example, and merged with it.

@@ -17,7 +17,8 @@ mod view;
 
 pub(crate) use dims::{along, gather, glu, joined, picked, repeat, roll, scatter, windows};
 pub(crate) use image::{
-    convolution, convolution_backward_input, convolution_backward_weight, image1, image2, image3,
+    attention, batches2, convolution, convolution_backward_input, convolution_backward_weight,
+    image1, image2, image3,
 };
 pub(crate) use index::{
     bucketize, embedding, embedding_backward, fill, index, index_put, index_select, masked_fill,

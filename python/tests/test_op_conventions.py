@@ -532,6 +532,40 @@ def test_attention_on_the_cpu_gives_the_logarithms_of_its_sums() -> None:
     assert torch.autograd.gradgradcheck(lambda *a: attend(*a)[0], inputs)
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention_of_many_scores_is_that_of_its_parts_together(causal: bool, masked: bool) -> None:
+    attend = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    torch.manual_seed(0)
+    shapes = [(2, 2, 800, 3), (2, 1, 801, 3), (2, 1, 801, 3)]
+    inputs = [torch.randn(s, dtype=torch.float64, requires_grad=True) for s in shapes]
+    mask = torch.randn(2, 1, 800, 801, dtype=torch.float64) if masked else None
+
+    def formula(query, key, value):
+        scores = query @ key.transpose(-1, -2) / 3**0.5
+        if mask is not None:
+            scores = scores + mask
+        if causal:
+            scores = scores.masked_fill(torch.ones(800, 801).triu(1).bool(), -inf)
+        return scores.softmax(-1) @ value, scores.logsumexp(-1)
+
+    out, sums = attend(*inputs, is_causal=causal, attn_mask=mask)
+    expected, expected_sums = formula(*inputs)
+    assert torch.allclose(out, expected)
+    assert torch.allclose(sums, expected_sums)
+    grad = torch.randn_like(out)
+    once = [torch.autograd.grad(t, inputs, grad, create_graph=True) for t in (out, expected)]
+    twice = [torch.autograd.grad(sum(t.square().sum() for t in ts), inputs) for ts in once]
+    for one, other in [*zip(*once, strict=True), *zip(*twice, strict=True)]:
+        assert torch.allclose(one, other)
+    needed = inputs[0].detach().requires_grad_()
+    out = attend(needed, *(t.detach() for t in inputs[1:]), is_causal=causal, attn_mask=mask)[0]
+    assert torch.allclose(
+        torch.autograd.grad(out, needed, grad)[0],
+        once[1][0],
+    )
+
+
 def test_pooling_puts_gradients_back_by_its_own_name() -> None:
     image = torch.tensor([[[[1.0, 2.0], [4.0, 3.0]]]])
     _, places = torch._C._nn.max_pool2d_with_indices(image, [2])

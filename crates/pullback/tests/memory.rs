@@ -21,7 +21,9 @@ fn memory_is_counted_kept_by_views_and_freed_with_graphs() -> Result<()> {
     a_loop_finds_its_blocks_again()?;
     a_view_keeps_the_memory_of_its_base()?;
     a_graph_keeps_what_it_saved_until_it_is_freed()?;
-    a_dropped_graph_frees_everything()
+    a_dropped_graph_frees_everything()?;
+    attention_holds_some_of_its_scores_at_a_time()?;
+    resizing_needs_no_matrix_of_all_weights()
 }
 
 fn too_much_is_an_error_that_says_how_much() {
@@ -139,5 +141,34 @@ fn a_dropped_graph_frees_everything() -> Result<()> {
     assert!(grown(before) >= 8);
     drop((x, y, view, z, grads));
     assert_eq!(grown(before), 0, "cycles would have kept it");
+    Ok(())
+}
+
+/// Most live bytes while `work` ran, beyond those before it, in MiB.
+fn peak_of(work: impl FnOnce() -> Result<()>) -> Result<usize> {
+    let before = memory::live_bytes();
+    memory::reset_peak();
+    work()?;
+    Ok((memory::peak_bytes() - before) / MIB)
+}
+
+fn attention_holds_some_of_its_scores_at_a_time() -> Result<()> {
+    // All scores would take 256 MiB.
+    let leaf = || TensorSpec::of(&[1, 1, 8192, 8], DType::F32).zeros()?.with_grad();
+    let [query, key, value] = [leaf()?, leaf()?, leaf()?];
+    let peak = peak_of(|| {
+        let [output, _] = query.flash_attention(&key, &value, 0.0, true)?;
+        output.sum()?.backward()
+    })?;
+    assert!(peak < 64, "{peak} MiB");
+    Ok(())
+}
+
+fn resizing_needs_no_matrix_of_all_weights() -> Result<()> {
+    // All weights would take 256 MiB.
+    let image = TensorSpec::of(&[1, 1, 1, 8192], DType::F32).zeros()?.with_grad()?;
+    let peak =
+        peak_of(|| image.upsample_bilinear2d_aa(&[1, 4096], false, None, None)?.sum()?.backward())?;
+    assert!(peak < 8, "{peak} MiB");
     Ok(())
 }

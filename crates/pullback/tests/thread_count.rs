@@ -7,7 +7,7 @@
 use pullback::autograd::{self, Options};
 use pullback::dispatch::{Arg, OpDef, Outputs, Traits, Value};
 use pullback::gradcheck::{Sample, Sampler};
-use pullback::{C128, DType, Result, Tensor, TensorSpec, manual_seed, ops, threads};
+use pullback::{C128, DType, Result, Tensor, TensorSpec, manual_seed, memory, ops, threads};
 use pullback_kernels::parallel::last_job;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -41,8 +41,9 @@ const GROWTHS: [Growth; 4] = [Growth::All, Growth::First, Growth::Last, Growth::
 /// About how many elements the largest tensor gets: some blocks of the coarsest grain.
 const ELEMENTS: i64 = 150_000;
 
-/// Results with more elements are not made: the product of two long vectors would fill the memory.
-const LARGEST: f64 = 4e6;
+/// Results with more elements are not made, nor what needs more bytes: the product of two long vectors would fill the
+/// memory.
+const LARGEST: [f64; 2] = [4e6, 1e9];
 
 /// What takes longer with a 64th of the elements takes too long with all: a window as large as its image.
 const SLOWEST: Duration = Duration::from_micros(400);
@@ -212,11 +213,15 @@ fn compare(def: &'static OpDef, values: &[Value]) -> Option<std::result::Result<
     Some(Ok(true))
 }
 
-/// How many elements the results have.
-fn count(def: &'static OpDef, values: &[Value]) -> Result<f64> {
+/// How many elements the results have, and the bytes that were taken on the way to them.
+fn count(def: &'static OpDef, values: &[Value]) -> Result<[f64; 2]> {
     let inputs = map_tensors(values, &mut |_, t| t.clone_tensor(None))?;
     let args: Vec<Arg<'_>> = inputs.iter().map(Value::as_arg).collect();
-    Ok(autograd::call(def, &args)?.as_slice().iter().map(|t| t.numel() as f64).sum())
+    let before = memory::live_bytes();
+    memory::reset_peak();
+    let results = autograd::call(def, &args)?;
+    let elements = results.as_slice().iter().map(|t| t.numel() as f64).sum();
+    Ok([elements, memory::peak_bytes().saturating_sub(before) as f64])
 }
 
 /// The sample made large, if that makes sense and its results are of a size to be looked at.
@@ -227,14 +232,16 @@ fn large(def: &'static OpDef, growth: Growth, values: &[Value]) -> Result<Option
         return Ok(None);
     };
     let first = count(def, &first)?;
-    if first > LARGEST {
+    if (0..2).any(|i| first[i] > LARGEST[i]) {
         return Ok(None);
     }
     let begin = Instant::now();
     let second = count(def, &second)?;
-    // Results grow by a power of what their inputs grow by.
-    let times = second / first.max(1.0);
-    if second * times.powi(3) > LARGEST || begin.elapsed() > SLOWEST {
+    let elapsed = begin.elapsed();
+    // Results grow by a power of what their inputs grow by. (Less than a page shows no power.)
+    let at_last =
+        |i: usize| second[i] * (second[i] / first[i].max([1.0, 4096.0][i])).max(1.0).powi(3);
+    if (0..2).any(|i| at_last(i) > LARGEST[i]) || elapsed > SLOWEST {
         return Ok(None);
     }
     grow(growth, ELEMENTS, values)

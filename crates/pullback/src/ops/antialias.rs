@@ -259,28 +259,55 @@ impl Line {
         (within(first - wide + 0.5), within(last + wide + 0.5))
     }
 
-    /// The weights of the old elements (columns) in the new ones (rows).
-    fn matrix(&self, dtype: DType) -> Result<Tensor> {
-        let lines = TensorSpec::of(&[self.to, self.from], DType::F64).zeros()?;
-        let mut view = lines.view_mut();
-        let Some(data) = view.as_slice_mut::<f64>() else { return lines.to_dtype(dtype) };
-        for (row, weights) in data.chunks_mut(self.from as usize).enumerate() {
-            let (centre, wide) = self.place(row as i64);
-            let (first, end) = self.seen(row as i64, row as i64 + 1);
-            let (first, end) = (first as usize, end as usize);
-            let Some(part) = weights.get_mut(first..end) else { continue };
-            for (j, weight) in part.iter_mut().enumerate() {
-                let way = ((j + first) as f64 - centre + 0.5) / wide;
+    /// The new elements from `start` up to `end`, with what they are made of.
+    fn block(&self, start: i64, end: i64) -> Result<Block> {
+        let (first, last) = self.seen(start, end);
+        let weights = TensorSpec::of(&[end - start, last - first], DType::F64).zeros()?;
+        let mut view = weights.view_mut();
+        let rows = view.as_slice_mut::<f64>().unwrap_or_default();
+        let width = (last - first).max(1) as usize;
+        for (row, weights) in (start..end).zip(rows.chunks_mut(width)) {
+            let (centre, wide) = self.place(row);
+            let (from, to) = self.seen(row, row + 1);
+            let Some(seen) = weights.get_mut((from - first) as usize..(to - first) as usize) else {
+                continue;
+            };
+            for (j, weight) in (from..to).zip(&mut *seen) {
+                let way = (j as f64 - centre + 0.5) / wide;
                 *weight = (1.0 - way.abs()).max(0.0);
             }
-            let sum: f64 = part.iter().sum();
+            let sum: f64 = seen.iter().sum();
             if sum != 0.0 {
-                for weight in part {
+                for weight in seen {
                     *weight /= sum;
                 }
             }
         }
-        lines.in_dtype(dtype)
+        Ok(Block { start, end, first, last, weights })
+    }
+
+    /// The new elements in blocks. Those that lie together see old ones that do, so that their weights are a small matrix,
+    /// where those of all would take the memory of as many images as there are columns.
+    fn blocks(self) -> impl Iterator<Item = Result<Block>> {
+        let starts = (0..self.to).step_by(BLOCK as usize);
+        starts.map(move |start| self.block(start, self.to.min(start + BLOCK)))
+    }
+}
+
+/// New elements from `start` up to `end`, and the old ones from `first` up to `last` that they are made of.
+struct Block {
+    start: i64,
+    end: i64,
+    first: i64,
+    last: i64,
+    /// Those of the old elements (columns) in the new ones (rows), in double precision.
+    weights: Tensor,
+}
+
+impl Block {
+    /// The weights beside `image`, in its dtype.
+    fn weights_for(&self, image: &Tensor) -> Result<Tensor> {
+        self.weights.in_dtype(image.dtype())?.brought_to(image)
     }
 }
 
@@ -301,36 +328,19 @@ fn part(t: &Tensor, dim: i64, start: i64, end: i64) -> Result<Tensor> {
     t.narrow(dim, start, end - start)
 }
 
-/// Calls `work` with each block of new elements, the old ones that they are made of, and the weights of these in those.
-fn for_blocks(
-    weights: &Tensor,
-    line: &Line,
-    mut work: impl FnMut([i64; 2], [i64; 2], Tensor) -> Result<()>,
-) -> Result<()> {
-    for start in (0..line.to).step_by(BLOCK as usize) {
-        let end = line.to.min(start + BLOCK);
-        let (first, last) = line.seen(start, end);
-        let weights = part(&part(weights, -2, start, end)?, -1, first, last)?;
-        work([start, end], [first, last], weights)?;
-    }
-    Ok(())
+/// One of the last two dimensions resized: each block of new elements is a product with a part of the image.
+fn resized(image: &Tensor, line: &Line, dim: i64) -> Result<Tensor> {
+    let product = |block: Result<Block>| {
+        let block = block?;
+        let seen = part(image, dim, block.first, block.last)?;
+        let weights = block.weights_for(image)?;
+        if dim == -1 { seen.matmul(&weights.transpose(0, 1)?) } else { weights.matmul(&seen) }
+    };
+    joined(&line.blocks().map(product).collect::<Result<Vec<_>>>()?, dim)
 }
 
-/// One of the last two dimensions resized. New elements that lie together see old ones that do, so each block of them is a
-/// product with a part of the image.
-fn resized(image: &Tensor, line: &Line, dim: i64) -> Result<Tensor> {
-    let weights = line.matrix(image.dtype())?.brought_to(image)?;
-    let mut parts = Vec::new();
-    for_blocks(&weights, line, |_, [first, last], weights| {
-        let seen = part(image, dim, first, last)?;
-        parts.push(if dim == -1 {
-            seen.matmul(&weights.transpose(0, 1)?)?
-        } else {
-            weights.matmul(&seen)?
-        });
-        Ok(())
-    })?;
-    match parts.as_slice() {
+fn joined(parts: &[Tensor], dim: i64) -> Result<Tensor> {
+    match parts {
         [one] => Ok(one.clone()),
         many => super::join::cat(many, dim),
     }
@@ -338,34 +348,42 @@ fn resized(image: &Tensor, line: &Line, dim: i64) -> Result<Tensor> {
 
 /// The transpose of [`resized`]: each block of gradients is spread over the old elements that its own are made of.
 fn spread(grad: &Tensor, line: &Line, dim: i64) -> Result<Tensor> {
-    let weights = line.matrix(grad.dtype())?.brought_to(grad)?;
     let mut shape = Dims::from_slice(grad.shape());
     let at = (grad.ndim() as i64 + dim) as usize;
     shape[at] = line.from;
     let out = TensorSpec::beside(grad, &shape).zeros()?;
-    for_blocks(&weights, line, |[start, end], [first, last], weights| {
-        let grad = part(grad, dim, start, end)?;
+    for block in line.blocks() {
+        let block = block?;
+        let grad = part(grad, dim, block.start, block.end)?;
+        let weights = block.weights_for(&grad)?;
         let by_seen = if dim == -1 {
             grad.matmul(&weights)?
         } else {
             weights.transpose(0, 1)?.matmul(&grad)?
         };
-        part(&out, dim, first, last)?.add_(&by_seen).map(drop)
-    })?;
+        part(&out, dim, block.first, block.last)?.add_(&by_seen)?;
+    }
     Ok(out)
 }
 
 /// The last dimension of bytes resized, with weights that are whole multiples of a power of two, as large as 15 bits
 /// hold: the same bytes on all machines.
 fn rounded(image: &Tensor, line: &Line) -> Result<Tensor> {
-    let exact = line.matrix(DType::F64)?;
-    let most = exact.to_vec::<f64>()?.into_iter().fold(0.0, f64::max);
+    let mut most = 0.0_f64;
+    for block in line.blocks() {
+        most = block?.weights.to_vec::<f64>()?.into_iter().fold(most, f64::max);
+    }
     let fits = |bits: &i32| (0.5 + most * f64::from(1 << (bits + 1))) < f64::from(1 << 15);
     let bits = (0..22).find(|bits| !fits(bits)).unwrap_or(22);
     let unit = f64::from(1 << bits);
-    // Halves of weights, which are not negative, are rounded up.
-    let weights = exact.times(unit)?.plus(0.5)?.floor()?.brought_to(image)?;
-    let sums = image.to_dtype(DType::F64)?.matmul(&weights.transpose(0, 1)?)?;
-    let bytes = sums.plus(unit / 2.0)?.over(unit)?.floor()?;
-    bytes.clamp(Some(0.into()), Some(255.into()))?.to_dtype(DType::U8)
+    let bytes = |block: Result<Block>| {
+        let block = block?;
+        // Halves of weights, which are not negative, are rounded up.
+        let weights = block.weights.times(unit)?.plus(0.5)?.floor()?.brought_to(image)?;
+        let seen = part(image, -1, block.first, block.last)?.to_dtype(DType::F64)?;
+        let sums = seen.matmul(&weights.transpose(0, 1)?)?;
+        let bytes = sums.plus(unit / 2.0)?.over(unit)?.floor()?;
+        bytes.clamp(Some(0.into()), Some(255.into()))?.to_dtype(DType::U8)
+    };
+    joined(&line.blocks().map(bytes).collect::<Result<Vec<_>>>()?, -1)
 }

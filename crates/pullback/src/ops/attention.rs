@@ -110,27 +110,11 @@ impl FlashAttentionKernel {
     ) -> Result<[Tensor; 2]> {
         check(query, key, value, 0.0, attn_mask)?;
         let wide = Wide::of(query, key, value)?;
-        let [query, key, value] = [&wide.query, &wide.key, &wide.value].map(flat);
-        let (query, value, key) = (query?, value?, key?.transpose(1, 2)?);
         let (shape, dtype) = (wide.query.shape(), wide.query.dtype());
-        let [batch, heads, length] = [shape[0], shape[1], shape[2]];
-        let mut scores = Tensor::empty_of(&[batch * heads, length, key.shape()[2]], dtype)?;
-        let zero = Scalar::Int(0);
-        let refs = (query.view_ref(), key.view_ref());
-        gemm::bmm(&mut scores.view_mut(), refs.0, refs.1, Scalar::Float(scale), zero)?;
-        if is_causal || attn_mask.is_some() {
-            let images = scores.reshape(&[batch, heads, length, key.shape()[2]])?;
-            scores = flat(&masked(images, is_causal, attn_mask)?)?;
-        }
-        let weights = Tensor::empty_of(scores.shape(), dtype)?;
-        softmax::safe_softmax(&mut weights.view_mut(), scores.view_ref(), 2)?;
-        let sums = Tensor::empty_of(&[batch, heads, length], dtype)?;
-        let rows = sums.alias_with(&[batch * heads, length], &[length, 1], 0)?;
-        softmax::log_of_sums(&mut rows.view_mut(), scores.view_ref(), weights.view_ref())?;
-        let output = Tensor::empty_of(&[batch, heads, length, value.shape()[2]], dtype)?;
-        let one = Scalar::Int(1);
-        let target = flat(&output)?;
-        gemm::bmm(&mut target.view_mut(), weights.view_ref(), value.view_ref(), one, zero)?;
+        let sums = Tensor::empty_of(&shape[..3], dtype)?;
+        let output = Tensor::empty_of(&[shape[0], shape[1], shape[2], value.shape()[3]], dtype)?;
+        let scores = Scores::of(&wide, is_causal, attn_mask, scale)?;
+        attend(&scores, &wide.value, &output, &sums)?;
         Ok([output.in_dtype(wide.dtype)?, sums])
     }
     fn vjp(
@@ -145,21 +129,14 @@ impl FlashAttentionKernel {
     ) -> Result<[Option<Tensor>; 3]> {
         let wide = Wide::of(query, key, value)?;
         let grad = grad.to_dtype(wide.query.dtype())?;
-        let turned = |t: &Tensor| t.transpose(-2, -1);
-        let scores = wide.query.times(scale)?.matmul(&turned(&wide.key)?)?;
-        let weights = masked(scores, is_causal, attn_mask)?.safe_softmax_data(-1)?;
+        let scores = Scores::of(&wide, is_causal, attn_mask, scale)?;
+        let [by_query, by_key, by_value] = attend_backward(&scores, &wide.value, &grad, needs)?;
         let own = |t: Tensor| of_heads(&t, key.shape()[1])?.to_dtype(wide.dtype);
-        let by_value = needs[2].then(|| own(turned(&weights)?.matmul(&grad)?)).transpose()?;
-        if !needs[0] && !needs[1] {
-            return Ok([None, None, by_value]);
-        }
-        let by_weights = grad.matmul(&turned(&wide.value)?)?;
-        let by_scores =
-            by_weights.softmax_backward_data(&weights, -1, grad.dtype())?.times(scale)?;
-        let by_query =
-            needs[0].then(|| by_scores.matmul(&wide.key)?.to_dtype(wide.dtype)).transpose()?;
-        let by_key = needs[1].then(|| own(turned(&by_scores)?.matmul(&wide.query)?)).transpose()?;
-        Ok([by_query, by_key, by_value])
+        Ok([
+            by_query.map(|t| t.to_dtype(wide.dtype)).transpose()?,
+            by_key.map(own).transpose()?,
+            by_value.map(own).transpose()?,
+        ])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {
@@ -197,6 +174,145 @@ impl Wide {
     }
 }
 
+/// So many scores are held at once, unless one row has more: some megabytes.
+const MOST: i64 = 1 << 19;
+
+/// What scores `scale Q K^T + mask` are made of: rows of queries (B, H, L, E) and their keys (B, H, S, E).
+struct Scores {
+    query: Tensor,
+    key: Tensor,
+    /// What is added, of shape (B, H, L, S).
+    mask: Option<Tensor>,
+    /// If queries see no keys after their own place: that of the first query.
+    first: Option<i64>,
+    scale: f64,
+}
+
+impl Scores {
+    fn of(wide: &Wide, is_causal: bool, mask: Option<&Tensor>, scale: f64) -> Result<Scores> {
+        let (query, key) = (wide.query.clone(), wide.key.clone());
+        let sizes = query.shape();
+        let shape = [sizes[0], sizes[1], sizes[2], key.shape()[2]];
+        let whole = |mask: &Tensor| mask.to_dtype(query.dtype())?.expand(&shape, false);
+        let mask = mask.map(whole).transpose()?;
+        Ok(Scores { query, key, mask, first: is_causal.then_some(0), scale })
+    }
+
+    /// The dimension to halve, if there are too many scores for one go: the batch, then the heads, then the queries, so that
+    /// parts of row-major results have a batch and heads that are one dimension ([`flat`] copies nothing).
+    fn wide_dim(&self) -> Option<i64> {
+        let sizes = &self.query.shape()[..3];
+        let count = sizes.iter().product::<i64>() * self.key.shape()[2];
+        let wide = || (0..3).find(|&dim| sizes[dim as usize] > 1);
+        if count > MOST { wide() } else { None }
+    }
+
+    /// Those of the `count` batches, heads or queries from `start` on.
+    fn part(&self, dim: i64, start: i64, count: i64) -> Result<Scores> {
+        let part = |t: &Tensor| t.narrow(dim, start, count);
+        let is_rows = dim == 2;
+        Ok(Scores {
+            query: part(&self.query)?,
+            key: if is_rows { self.key.clone() } else { part(&self.key)? },
+            mask: self.mask.as_ref().map(part).transpose()?,
+            first: self.first.map(|first| if is_rows { first + start } else { first }),
+            scale: self.scale,
+        })
+    }
+
+    /// Scores with the mask added, and -inf where a query may not see a key.
+    fn masked(&self, scores: Tensor) -> Result<Tensor> {
+        let mut scores = scores;
+        if let Some(mask) = &self.mask {
+            scores = scores.add(mask)?;
+        }
+        if let Some(first) = self.first {
+            let ones = TensorSpec::of(&scores.shape()[2..], DType::Bool)
+                .on(scores.device())
+                .zeros()?
+                .logical_not()?;
+            scores =
+                scores.masked_fill(&ones.triu(first + 1)?, Scalar::Float(f64::NEG_INFINITY))?;
+        }
+        Ok(scores)
+    }
+}
+
+/// The two halves of a dimension: where each starts, and its size.
+fn halves(size: i64) -> [(i64, i64); 2] {
+    [(0, size / 2), (size / 2, size - size / 2)]
+}
+
+/// Writes `softmax(scores) V` and the logarithms of the sums of the weights.
+fn attend(scores: &Scores, value: &Tensor, output: &Tensor, sums: &Tensor) -> Result<()> {
+    if let Some(dim) = scores.wide_dim() {
+        for (start, count) in halves(scores.query.shape()[dim as usize]) {
+            let part = |t: &Tensor| t.narrow(dim, start, count);
+            let value = if dim == 2 { value.clone() } else { part(value)? };
+            attend(&scores.part(dim, start, count)?, &value, &part(output)?, &part(sums)?)?;
+        }
+        return Ok(());
+    }
+    let (shape, dtype) = (scores.query.shape(), scores.query.dtype());
+    let [batch, heads, length, keys] = [shape[0], shape[1], shape[2], scores.key.shape()[2]];
+    let (query, key, value) = (flat(&scores.query)?, flat(&scores.key)?, flat(value)?);
+    let key = key.transpose(1, 2)?;
+    let mut all = Tensor::empty_of(&[batch * heads, length, keys], dtype)?;
+    let (zero, scale) = (Scalar::Int(0), Scalar::Float(scores.scale));
+    gemm::bmm(&mut all.view_mut(), query.view_ref(), key.view_ref(), scale, zero)?;
+    if scores.first.is_some() || scores.mask.is_some() {
+        all = flat(&scores.masked(all.reshape(&[batch, heads, length, keys])?)?)?;
+    }
+    let weights = Tensor::empty_of(all.shape(), dtype)?;
+    softmax::safe_softmax(&mut weights.view_mut(), all.view_ref(), 2)?;
+    let rows = flat(&sums.unsqueeze(3)?)?.squeeze_dim(2)?;
+    softmax::log_of_sums(&mut rows.view_mut(), all.view_ref(), weights.view_ref())?;
+    let target = flat(output)?;
+    let one = Scalar::Int(1);
+    gemm::bmm(&mut target.view_mut(), weights.view_ref(), value.view_ref(), one, zero)?;
+    Ok(())
+}
+
+/// The gradients by queries, keys and values of what [`attend`] writes.
+fn attend_backward(
+    scores: &Scores,
+    value: &Tensor,
+    grad: &Tensor,
+    needs: [bool; 3],
+) -> Result<[Option<Tensor>; 3]> {
+    if let Some(dim) = scores.wide_dim() {
+        let [one, other] = halves(scores.query.shape()[dim as usize]).map(|(start, count)| {
+            let part = |t: &Tensor| t.narrow(dim, start, count);
+            let value = if dim == 2 { value.clone() } else { part(value)? };
+            attend_backward(&scores.part(dim, start, count)?, &value, &part(grad)?, needs)
+        });
+        let (mut one, mut other) = (one?, other?);
+        let mut joined = [None, None, None];
+        for (index, joined) in joined.iter_mut().enumerate() {
+            // (All queries see the same keys and values.)
+            *joined = match (one[index].take(), other[index].take()) {
+                (Some(one), Some(other)) if dim == 2 && index > 0 => Some(one.add(&other)?),
+                (Some(one), Some(other)) => Some(super::join::cat(&[one, other], dim)?),
+                _ => None,
+            };
+        }
+        return Ok(joined);
+    }
+    let turned = |t: &Tensor| t.transpose(-2, -1);
+    let all = scores.query.times(scores.scale)?.matmul(&turned(&scores.key)?)?;
+    let weights = scores.masked(all)?.safe_softmax_data(-1)?;
+    let by_value = needs[2].then(|| turned(&weights)?.matmul(grad)).transpose()?;
+    if !needs[0] && !needs[1] {
+        return Ok([None, None, by_value]);
+    }
+    let by_weights = grad.matmul(&turned(value)?)?;
+    let by_scores =
+        by_weights.softmax_backward_data(&weights, -1, grad.dtype())?.times(scores.scale)?;
+    let by_query = needs[0].then(|| by_scores.matmul(&scores.key)).transpose()?;
+    let by_key = needs[1].then(|| turned(&by_scores)?.matmul(&scores.query)).transpose()?;
+    Ok([by_query, by_key, by_value])
+}
+
 /// The images of a batch and the heads in one dimension, for kernels: no history.
 fn flat(t: &Tensor) -> Result<Tensor> {
     let shape = t.shape();
@@ -205,22 +321,6 @@ fn flat(t: &Tensor) -> Result<Tensor> {
         Some(strides) => t.alias_with(&merged, &strides, t.storage_offset()),
         None => flat(&t.dense()?),
     }
-}
-
-/// Scores with the mask added, and -inf where a query may not see a key.
-fn masked(scores: Tensor, is_causal: bool, mask: Option<&Tensor>) -> Result<Tensor> {
-    let mut scores = scores;
-    if let Some(mask) = mask {
-        scores = scores.add(&mask.to_dtype(scores.dtype())?)?;
-    }
-    if is_causal {
-        let ones = TensorSpec::of(&scores.shape()[2..], DType::Bool)
-            .on(scores.device())
-            .zeros()?
-            .logical_not()?;
-        scores = scores.masked_fill(&ones.triu(1)?, Scalar::Float(f64::NEG_INFINITY))?;
-    }
-    Ok(scores)
 }
 
 /// Sums over the heads that share one of `own`.

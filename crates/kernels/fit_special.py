@@ -300,14 +300,14 @@ RATIONALS: list[tuple[str, str, Function, Any, Any, tuple[int, int]]] = [
         erfinv_centre,
         mp.mpf(0),
         mp.mpf("0.765625"),
-        (7, 6),
+        (5, 4),
     ),
     (
         "ERFINV_TAIL",
         "`erfinv(x)` by `sqrt(-2 ln((1 - x) / 2)) - 2.25`.",
         erfinv_tail,
         *TAIL_ENDS,
-        (7, 6),
+        (5, 4),
     ),
 ]
 
@@ -341,6 +341,32 @@ FILES: dict[str, list[tuple[str, str, Function, float, float, int]]] = {
             1.0,
             1,
         ),
+    ],
+    "bessel_single": [
+        ("J0", "`J0(x)` by `x²`.", root(lambda x: mp.besselj(0, x)), 0.0, 64.0, 1),
+        ("J1", "`J1(x) / x` by `x²`.", root(lambda x: mp.besselj(1, x) / x), 0.0, 64.0, 1),
+        (
+            "Y0_LOG",
+            "`Y0(x) - 2/π ln(x) J0(x)` by `x²`.",
+            root(lambda x: mp.bessely(0, x) - TWO_PI * mp.log(x) * mp.besselj(0, x)),
+            0.0,
+            64.0,
+            1,
+        ),
+        (
+            "Y1_LOG",
+            "`(Y1(x) - 2/π (ln(x) J1(x) - 1/x)) / x` by `x²`.",
+            root(
+                lambda x: (mp.bessely(1, x) - TWO_PI * (mp.log(x) * mp.besselj(1, x) - 1 / x)) / x
+            ),
+            0.0,
+            64.0,
+            1,
+        ),
+        ("SUM0", "`P + Q` of order 0 by `1/x`, DLMF 10.17.", modulus(0, 1), 0.0, 0.125, 1),
+        ("DIFFERENCE0", "`P - Q` of order 0 by `1/x`.", modulus(0, -1), 0.0, 0.125, 1),
+        ("SUM1", "`P + Q` of order 1 by `1/x`.", modulus(1, 1), 0.0, 0.125, 1),
+        ("DIFFERENCE1", "`P - Q` of order 1 by `1/x`.", modulus(1, -1), 0.0, 0.125, 1),
     ],
     "bessel_middle": [
         ("Y0", "`Y0(x)`.", lambda x: mp.bessely(0, x), 1.0, 8.0, 14),

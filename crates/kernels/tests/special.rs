@@ -48,7 +48,7 @@ fn check(label: &str, kernel: Kernel, dtype: DType, inputs: &[&[f64]]) {
 
 #[test]
 fn functions_of_one_number_depend_neither_on_the_level_nor_on_neighbours() {
-    let kernels: [(&str, Kernel); 11] = [
+    let kernels: [(&str, Kernel); 15] = [
         ("exp", ew::exp),
         ("exp2", ew::exp2),
         ("sigmoid", ew::sigmoid),
@@ -57,6 +57,10 @@ fn functions_of_one_number_depend_neither_on_the_level_nor_on_neighbours() {
         ("i1", ew::i1),
         ("i1e", ew::i1e),
         ("modified_bessel_i1", ew::modified_bessel_i1),
+        ("bessel_j0", ew::bessel_j0),
+        ("bessel_j1", ew::bessel_j1),
+        ("bessel_y0", ew::bessel_y0),
+        ("bessel_y1", ew::bessel_y1),
         ("erfcx", ew::erfcx),
         ("log_ndtr", ew::log_ndtr),
         ("ndtr", ew::ndtr),

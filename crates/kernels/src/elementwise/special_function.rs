@@ -150,12 +150,13 @@ fn walk2(
 }
 
 /// The loop of a function, for this machine; of one without branches (`wide`) also for the widest registers. What does not
-/// hold for some numbers says `unless` which, and what does. (With `lines` the function takes whole slices.)
+/// hold for some numbers says `unless` which, and what does; `beyond` some there may be another that is quick. (With `lines` the function takes whole slices.)
 macro_rules! line {
     (|$($rest:tt)+) => { line!([] |$($rest)+) };
-    ($width:tt |$x:ident, $p:pat_param| $body:expr $(, unless $is_hard:path => $exact:path)?) => {
+    ($width:tt |$x:ident, $p:pat_param| $body:expr $(, beyond $is_far:path => $far:path)?
+        $(, unless $is_hard:path => $exact:path)?) => {
         line!(@ $width [out, a], [$x], $p, $body, Line1, out.iter_mut().zip(a), (out, &$x),
-            [$(repair(out, a, |x| $is_hard(x), |x| $exact(x));)?])
+            [$(blend!(out, a, $is_far, $far);)? $(repair(out, a, |x| $is_hard(x), |x| $exact(x));)?])
     };
     ($width:tt |$x:ident, $y:ident, $p:pat_param| $body:expr) => {
         line!(@ $width [out, a, b], [$x $y], $p, $body, Line2, out.iter_mut().zip(a).zip(b), ((out, &$x), &$y), [])
@@ -210,6 +211,24 @@ macro_rules! widest {
     }};
 }
 
+/// Computes all numbers by another quick function, if there are some for which it is meant, and keeps these. (No function: its
+/// closures might not be compiled with the caller, whose instructions they need.)
+macro_rules! blend {
+    ($out:ident, $a:ident, $is_far:path, $far:path) => {
+        let mut any = false;
+        for &x in $a {
+            any |= $is_far(x);
+        }
+        if any {
+            for (out, &x) in $out.iter_mut().zip($a) {
+                // (Before the question: a loop with a branch would not be one of registers.)
+                let far = $far(x);
+                *out = if $is_far(x) { far } else { *out };
+            }
+        }
+    };
+}
+
 /// Computes the numbers for which a quick function does not hold.
 #[inline(always)]
 fn repair(out: &mut [f64], a: &[f64], is_hard: impl Fn(f64) -> bool, exact: impl Fn(f64) -> f64) {
@@ -227,11 +246,11 @@ fn repair(out: &mut [f64], a: &[f64], is_hard: impl Fn(f64) -> bool, exact: impl
 /// Declares functions of one number; `single` is what does for single and half precision.
 macro_rules! one {
     ($width:tt $($(#[$meta:meta])* $name:ident, $error:literal, $floats:ident, $function:path
-        $(, single $quick:path $(, unless $is_hard:path)?)?;)*) => {$(
+        $(, single $quick:path $(, beyond $is_far:path => $far:path)? $(, unless $is_hard:path)?)?;)*) => {$(
         $(#[$meta])*
         pub fn $name(iter: &mut Iter) -> Result<()> {
             $(if iter.input_dtype(0) != DType::F64 {
-                let line = line!([wide] |x, _| $quick(x) $(, unless $is_hard => $function)?);
+                let line = line!([wide] |x, _| $quick(x) $(, beyond $is_far => $far)? $(, unless $is_hard => $function)?);
                 return walk1(iter, ($error, $floats), line, 0.0);
             })?
             walk1(iter, ($error, $floats), line!($width |x, _| $function(x)), 0.0)
@@ -253,13 +272,21 @@ one! { []
     /// Airy's function `Ai`.
     airy_ai, "airy_ai_cpu", Whole, airy::ai;
     /// Bessel's function of the first kind, order 0.
-    bessel_j0, "bessel_j0_cpu", Whole, bessel::j0;
+    bessel_j0, "bessel_j0_cpu", Whole, bessel::j0,
+        single single::j0, beyond single::is_far => single::j0_far,
+        unless single::is_hard_angle;
     /// Bessel's function of the first kind, order 1.
-    bessel_j1, "bessel_j1_cpu", Whole, bessel::j1;
+    bessel_j1, "bessel_j1_cpu", Whole, bessel::j1,
+        single single::j1, beyond single::is_far => single::j1_far,
+        unless single::is_hard_angle;
     /// Bessel's function of the second kind, order 0.
-    bessel_y0, "bessel_y0_cpu", Whole, bessel::y0;
+    bessel_y0, "bessel_y0_cpu", Whole, bessel::y0,
+        single single::y0, beyond single::is_far => single::y0_far,
+        unless single::is_hard_angle;
     /// Bessel's function of the second kind, order 1.
-    bessel_y1, "bessel_y1_cpu", Whole, bessel::y1;
+    bessel_y1, "bessel_y1_cpu", Whole, bessel::y1,
+        single single::y1, beyond single::is_far => single::y1_far,
+        unless single::is_hard_angle;
     /// `sin(x) / x`.
     spherical_bessel_j0, "spherical_bessel_j0_cpu", Whole, bessel::spherical_j0,
         single single::spherical_j0, unless single::is_hard_angle;

@@ -1,13 +1,15 @@
-//! The functions of numbers that come from single precision, whose results go back to it: in double precision with 44 bits
-//! right, so that hardly more than the last rounding is lost, and without the branches and tables that keep loops from whole
+//! The functions of numbers that come from single precision, whose results go back to it: in double precision with 33 bits
+//! right or more, so that hardly more than the last rounding is lost, and without the branches and tables that keep loops from whole
 //! registers.
 
 use super::polynomial_at;
+use super::table::Pieces;
+use super::table::bessel_single::{DIFFERENCE0, DIFFERENCE1, J0, J1, SUM0, SUM1, Y0_LOG, Y1_LOG};
 use super::table::single::{
     ATANH, ERFCX, ERFCX_FAR, ERFINV_CENTRE, ERFINV_TAIL, I0E, I0E_FAR, I1E, I1E_FAR, Rational,
 };
 use crate::simd::math_f64;
-use std::f64::consts::{FRAC_1_SQRT_2, LN_2};
+use std::f64::consts::{FRAC_1_PI, FRAC_1_SQRT_2, FRAC_2_PI, LN_2};
 
 /// The normal distribution `Φ(x)`.
 #[inline(always)]
@@ -98,6 +100,85 @@ pub(crate) fn i0(x: f64) -> f64 {
 #[inline(always)]
 pub(crate) fn i1(x: f64) -> f64 {
     math_f64::exp(x.abs()) * i1e(x)
+}
+
+/// Whether a number is beyond 8, where [`j0`] to [`y1`] end and [`j0_far`] to [`y1_far`] start, or NaN.
+#[inline(always)]
+pub(crate) fn is_far(x: f64) -> bool {
+    x.abs() >= 8.0 || x.is_nan()
+}
+
+/// `J0(x)` where [`is_far`] does not hold.
+#[inline(always)]
+pub(crate) fn j0(x: f64) -> f64 {
+    J0.in_first(x * x)
+}
+
+/// `J1(x)` where [`is_far`] does not hold.
+#[inline(always)]
+pub(crate) fn j1(x: f64) -> f64 {
+    x * J1.in_first(x * x)
+}
+
+/// What is negative infinity at 0 and NaN below: `value` above, where [`math_f64::log_of_normal`] is the logarithm.
+#[inline(always)]
+fn above_zero(x: f64, value: f64) -> f64 {
+    let value = if x == 0.0 { f64::NEG_INFINITY } else { value };
+    if x < 0.0 { f64::NAN } else { value }
+}
+
+/// `Y0(x)` where [`is_far`] does not hold.
+#[inline(always)]
+pub(crate) fn y0(x: f64) -> f64 {
+    let log = FRAC_2_PI * math_f64::log_of_normal(x);
+    above_zero(x, log.mul_add(J0.in_first(x * x), Y0_LOG.in_first(x * x)))
+}
+
+/// `Y1(x)` where [`is_far`] does not hold.
+#[inline(always)]
+pub(crate) fn y1(x: f64) -> f64 {
+    let log = FRAC_2_PI * math_f64::log_of_normal(x);
+    let smooth = log.mul_add(J1.in_first(x * x), Y1_LOG.in_first(x * x));
+    above_zero(x, x.mul_add(smooth, -FRAC_2_PI / x))
+}
+
+/// Hankel's expansion (DLMF 10.17.3, 10.17.4) where [`is_far`] holds and [`is_hard_angle`] does not: the sine and the cosine
+/// with their factors, which are taken from the tables by `1/x`.
+#[inline(always)]
+fn hankel<const N: usize, const M: usize>(
+    size: f64,
+    by_sin: (f64, &Pieces<N>),
+    by_cos: (f64, &Pieces<M>),
+) -> f64 {
+    let z = 1.0 / size;
+    let by_sin = math_f64::sin(size) * by_sin.0 * by_sin.1.in_first(z);
+    let by_cos = math_f64::cos(size) * by_cos.0 * by_cos.1.in_first(z);
+    (by_sin + by_cos) * (z * FRAC_1_PI).sqrt()
+}
+
+/// `J0(x)` where [`is_far`] holds and [`is_hard_angle`] does not.
+#[inline(always)]
+pub(crate) fn j0_far(x: f64) -> f64 {
+    hankel(x.abs(), (1.0, &DIFFERENCE0), (1.0, &SUM0))
+}
+
+/// `J1(x)`, likewise.
+#[inline(always)]
+pub(crate) fn j1_far(x: f64) -> f64 {
+    let value = hankel(x.abs(), (1.0, &SUM1), (-1.0, &DIFFERENCE1));
+    if x < 0.0 { -value } else { value }
+}
+
+/// `Y0(x)`, likewise.
+#[inline(always)]
+pub(crate) fn y0_far(x: f64) -> f64 {
+    above_zero(x, hankel(x.abs(), (1.0, &SUM0), (-1.0, &DIFFERENCE0)))
+}
+
+/// `Y1(x)`, likewise.
+#[inline(always)]
+pub(crate) fn y1_far(x: f64) -> f64 {
+    above_zero(x, hankel(x.abs(), (-1.0, &DIFFERENCE1), (-1.0, &SUM1)))
 }
 
 /// The inverse of the error function: infinite at ±1, NaN beyond.

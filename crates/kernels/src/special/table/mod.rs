@@ -3,6 +3,7 @@
 pub(super) mod airy;
 pub(super) mod bessel_large;
 pub(super) mod bessel_middle;
+pub(super) mod bessel_single;
 pub(super) mod bessel_small;
 pub(super) mod gamma;
 pub(super) mod modified_i;
@@ -29,5 +30,11 @@ impl<const N: usize> Pieces<N> {
         let piece = (place as usize).min(self.rows.len() - 1);
         let t = 2.0 * (place - piece as f64) - 1.0;
         super::polynomial_at(t, &self.rows[piece])
+    }
+
+    /// The same for a table of one piece, without looking for it.
+    #[inline(always)]
+    pub(crate) fn in_first(&self, x: f64) -> f64 {
+        super::polynomial_at(2.0 * ((x - self.low) * self.scale) - 1.0, &self.rows[0])
     }
 }

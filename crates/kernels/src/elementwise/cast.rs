@@ -53,7 +53,11 @@ macro_rules! source {
                 const IS_FLOAT: bool = true;
                 #[inline(always)]
                 fn convert_small<T: Target>(self) -> T {
-                    let small = if self.is_large(T::IS_SHORT) { 0.0 } else { self };
+                    // (Two comparisons that are the instructions for the larger and the smaller of two numbers; NaN
+                    // becomes the least.)
+                    let most = if T::IS_SHORT { $large } else { $huge };
+                    let small = if self > -most { self } else { -most };
+                    let small = if small < most { small } else { most.next_down() };
                     // SAFETY: it is a number that `i32`, or else `i64`, has room for.
                     T::of_int(unsafe {
                         if T::IS_SHORT {
@@ -64,8 +68,10 @@ macro_rules! source {
                     })
                 }
                 #[inline(always)]
+                #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "one comparison for NaN too")]
                 fn is_large(self, for_short: bool) -> bool {
-                    self.is_nan() | (self.abs() >= if for_short { $large } else { $huge })
+                    let most = if for_short { $large } else { $huge };
+                    !(self.abs() < most)
                 }
             )?
         }

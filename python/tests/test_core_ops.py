@@ -768,3 +768,19 @@ def test_as_strided_scatter_has_gradients_wherever_self_and_the_view_lie() -> No
                 moved[i] += step
                 slope = ((scattered(own, moved) - out) * grad).sum().item() / step
                 assert by_part[i].item() == pytest.approx(slope, abs=1e-5)
+
+
+@pytest.mark.parametrize("count", [2047, 2048, 4100, 70000])
+@pytest.mark.parametrize("shift", [0, 1, 3, 63, 64])
+def test_long_runs_are_copied_wherever_they_lie(count: int, shift: int) -> None:
+    x = (torch.arange(count + 64) % 251).to(torch.uint8)
+    part = x[shift : shift + count]
+    expected = part.tolist()
+    assert part.clone().tolist() == expected
+    assert torch.cat([part[:7], part[7:]]).tolist() == expected
+    memory = torch.zeros(count + 64, dtype=torch.uint8)
+    memory[63 - shift % 64 :][:count].copy_(part)
+    assert memory.tolist() == [0] * (63 - shift % 64) + expected + [0] * (1 + shift % 64)
+    filled = torch.zeros(count + 64, dtype=torch.int16)
+    filled[shift : shift + count].fill_(-259)
+    assert filled.tolist() == [0] * shift + [-259] * count + [0] * (64 - shift)

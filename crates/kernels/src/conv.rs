@@ -21,6 +21,7 @@ mod together;
 pub use geometry::{Conv, PerDim, output_shape};
 
 use crate::dense::{Compute, expect_shape, load, with_output};
+use crate::elementwise::copy_slice;
 use crate::gemm::Blocked;
 use crate::{C64, C128, DType, Error, Result, StridedMut, StridedRef};
 use direct::Weights;
@@ -81,7 +82,7 @@ const SHORT: usize = 64;
 #[inline(always)]
 fn copy_row<T: Copy>(to: &mut [T], from: &[T]) {
     if to.len() > SHORT {
-        return to.copy_from_slice(from);
+        return copy_slice(to, from);
     }
     let (fours, rest) = to.as_chunks_mut::<4>();
     let (from_fours, from_rest) = from.as_chunks::<4>();

@@ -5,7 +5,7 @@
 //! `f32` once, so that every kernel above this file is written for `f32` and `f64` only. Copies are
 //! the slow path by design; nothing here starts from a contiguous view of `T` and copies.
 
-use crate::elementwise::{self, copy_tile};
+use crate::elementwise::{self, copy_slice, copy_tile};
 use crate::{DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype};
 use half::slice::HalfFloatSliceExt;
 use std::borrow::Cow;
@@ -237,7 +237,7 @@ pub(crate) fn store<T: Compute>(out: &mut StridedMut<'_>, source: &[T]) {
         return;
     }
     if let Some(out) = out.as_slice_mut::<T>() {
-        return out.copy_from_slice(source);
+        return copy_slice(out, source);
     }
     let mut source = source.iter();
     for_dtype!(out.dtype(), all, D => {

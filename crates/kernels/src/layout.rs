@@ -3,6 +3,7 @@
 //! Elements move by their size; nothing is computed. Outputs never overlap inputs. Copies between two
 //! layouts of the same shape (transposed ones too) belong to `elementwise`.
 
+use crate::elementwise::copy_slice;
 use crate::elementwise::runs::Place;
 use crate::index::{Slices, for_size};
 use crate::line::{GRAIN, Layout, Lines, check_dim, check_dtype, check_shape, get, put};
@@ -130,7 +131,8 @@ unsafe fn cat_dense<'a>(
                 input.shape()[dim..].iter().product::<i64>() as usize * input.dtype().size();
             // SAFETY: block `row` of the input, and the place where the output goes on.
             unsafe {
-                std::ptr::copy_nonoverlapping(input.ptr().add(row * block), to, block);
+                let input = std::slice::from_raw_parts(input.ptr().add(row * block), block);
+                copy_slice(std::slice::from_raw_parts_mut(to, block), input);
                 to = to.add(block);
             }
         }

@@ -2,6 +2,15 @@
 
 use crate::{Error, Iter, Result, Scalar, for_dtype};
 
+crate::multiversion! {
+fn fill_run<T: Copy>(to: &mut [T], value: T) {
+    let unaligned = to.as_ptr().align_offset(64).min(to.len());
+    let (start, lines) = to.split_at_mut(unaligned);
+    start.fill(value);
+    lines.fill(value);
+}
+}
+
 /// Sets every element of the output (1 output, no inputs) to `value`.
 pub fn fill(iter: &mut Iter, value: Scalar) -> Result<()> {
     if iter.outputs() != 1 || iter.operands() != 1 {
@@ -21,7 +30,7 @@ pub fn fill(iter: &mut Iter, value: Scalar) -> Result<()> {
                     if is_byte {
                         to.cast::<T>().write_bytes(first, n);
                     } else {
-                        std::slice::from_raw_parts_mut(to.cast::<T>(), n).fill(value);
+                        fill_run(std::slice::from_raw_parts_mut(to.cast::<T>(), n), value);
                     }
                 }
             } else {

@@ -36,6 +36,7 @@ pub use copy::copy;
 pub(crate) use copy::copy_tile;
 pub use fill::fill;
 pub(crate) use half::{brain_to_single, half_to_single, single_to_brain, single_to_half};
+pub use runs::copy_slice;
 pub use special_function::*;
 pub use ternary::*;
 pub use unary::*;

@@ -4,7 +4,7 @@
 
 use super::drive::BLOCK;
 use super::half::{brain_to_single, half_to_single, single_to_brain, single_to_half};
-use super::runs::{Grid, Kind, copy_runs};
+use super::runs::{Grid, Kind, copy_runs, copy_slice};
 use std::mem::MaybeUninit;
 
 /// How an operand's elements lie in memory and in the loop.
@@ -183,7 +183,8 @@ unsafe fn gather_as<T: Copy>(from: *const u8, stride: isize, to: *mut u8, n: usi
     // SAFETY: `n` elements on both sides, as promised by `gather`'s caller.
     unsafe {
         if stride == size_of::<T>() as isize {
-            std::ptr::copy_nonoverlapping(from.cast::<T>(), to, n);
+            let from = std::slice::from_raw_parts(from.cast::<T>(), n);
+            copy_slice(std::slice::from_raw_parts_mut(to, n), from);
         } else if stride == 0 {
             spread(std::slice::from_raw_parts_mut(to, n), *from.cast::<T>());
         } else {

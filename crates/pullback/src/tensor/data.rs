@@ -260,7 +260,7 @@ impl Tensor {
         );
         let out = Tensor::empty_of(shape, T::DTYPE)?;
         if let Some(slice) = out.view_mut().as_slice_mut::<T>() {
-            slice.copy_from_slice(data);
+            elementwise::copy_slice(slice, data);
         }
         Ok(out)
     }

@@ -588,3 +588,19 @@ def test_dropout_backward_writes_where_it_is_told() -> None:
     mask = torch.tensor([True, False])
     torch.ops.aten.native_dropout_backward.out(torch.ones(2), mask, 2.0, out=out)
     assert out.tolist() == [2, 0]
+
+
+def test_what_is_contiguous_is_given_back_itself() -> None:
+    x = torch.randn(3, 4, requires_grad=True)
+    assert x.contiguous() is x
+    assert x.contiguous(memory_format=torch.contiguous_format) is x
+    assert x.t().contiguous() is not x
+    assert x.t().contiguous().stride() == (3, 1)
+    assert x.resolve_conj() is x
+    assert x.resolve_neg() is x
+    turned = torch.randn(2, dtype=torch.complex64).conj()
+    assert turned.contiguous().is_conj()
+    assert not turned.resolve_conj().is_conj()
+    with torch.profiler.profile() as profile:
+        x.contiguous()
+    assert any(event.name == "aten::contiguous" for event in profile.events())

@@ -25,7 +25,7 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
     let word = |name: &str| op.word(name).map(crate::item::Word::text);
     let result = match word("result").or_else(|| word("meta")).as_deref() {
         Some("same" | "broadcast" | "real") => quote!(Same),
-        Some("float") => quote!(Float),
+        Some("float" | "float_with_numbers") => quote!(Float),
         Some("predicate") => quote!(Bool),
         _ => quote!(Custom),
     };
@@ -56,6 +56,8 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
         None => quote!(None),
     };
     let autocast = autocast(op)?;
+    let unchanged =
+        op.function("unchanged").map_or_else(|| quote!(None), |_| quote!(Some(#ty::unchanged)));
     let samples = samples(op, view);
     let invalid = samples_fn(op, "invalid_samples", view);
     let methods = methods(op, &def)?;
@@ -79,6 +81,7 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
             outputs: &[#(#outputs),*],
             meta: #meta,
             result: crate::dispatch::ResultKind::#result,
+            unchanged: #unchanged,
             kernel: #kernel,
             #rules
             batch: crate::dispatch::Batch::#batch,

@@ -73,8 +73,18 @@ const WORDS: &[&str] = &[
     "autocast",
     "sparse",
 ];
-const FUNCTIONS: &[&str] =
-    &["meta", "cpu", "cpu_", "composite", "vjp", "jvp", "batch", "samples", "invalid_samples"];
+const FUNCTIONS: &[&str] = &[
+    "meta",
+    "unchanged",
+    "cpu",
+    "cpu_",
+    "composite",
+    "vjp",
+    "jvp",
+    "batch",
+    "samples",
+    "invalid_samples",
+];
 
 impl<'a> Op<'a> {
     pub(crate) fn read(attr: TokenStream, block: &'a ItemImpl) -> Result<Op<'a>> {

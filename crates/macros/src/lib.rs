@@ -17,7 +17,7 @@ use syn::parse_macro_input;
 ///
 /// Functions, whose parameters are arguments, outputs and saved facts by name: `cpu` (gives the result; or fills an iterator,
 /// if its first parameter is `iter`), `cpu_` (writes into `self`) or `composite` (other ops); `meta` (the result's shape and
-/// dtype); `vjp`, `vjp_<argument>` and `jvp` (the rules; a `jvp` sees `x_p` and `x_t`, and does without tangents that it takes
+/// dtype); `unchanged` (of `self`: whether the call without other arguments gives `self` itself); `vjp`, `vjp_<argument>` and `jvp` (the rules; a `jvp` sees `x_p` and `x_t`, and does without tangents that it takes
 /// as `Option`); `samples` and `invalid_samples` (for the property tests).
 ///
 /// | word | meaning |

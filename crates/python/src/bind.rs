@@ -10,6 +10,7 @@ use crate::function_mode;
 use crate::raw::entry::{Args, Reply};
 use crate::result::run;
 use crate::subclass::overrides;
+use pullback::autograd;
 use pullback::dispatch::{Arg, OpDef};
 use pullback_schema::bind::{Call, Slot, bind_into};
 use pullback_schema::python::{Form, Signature, Source, sort_signatures, struct_fields};
@@ -157,6 +158,15 @@ impl Function {
         let is_others = receiver.is_some_and(|receiver| unsafe { overrides(receiver) });
         if is_others || function_mode::is_on() {
             return general();
+        }
+        if let (Some(receiver), [], [op]) = (receiver, args.all, self.ops.as_slice()) {
+            // SAFETY: checked to be a tensor by the method object; the call keeps it alive.
+            unsafe {
+                if autograd::is_unchanged(op, crate::raw::object::tensor_of(receiver)) {
+                    ffi::Py_INCREF(receiver);
+                    return Ok(receiver);
+                }
+            }
         }
         let overloads = self.overloads(py);
         let arena = Arena::default();

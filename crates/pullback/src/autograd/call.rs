@@ -28,6 +28,12 @@ pub fn call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
     if mode::is_surrounded() { outside::call(def, args) } else { call_uncast(def, args) }
 }
 
+/// Whether [`call`] with `self_` alone is known to give `self_` itself, and nobody is to hear of the call.
+#[inline(always)]
+pub fn is_unchanged(def: &'static OpDef, self_: &Tensor) -> bool {
+    def.unchanged.is_some_and(|is_unchanged| !mode::is_surrounded() && is_unchanged(self_))
+}
+
 /// The same with the arguments as they are.
 #[inline(always)]
 #[track_caller]

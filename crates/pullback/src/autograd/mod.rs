@@ -49,7 +49,7 @@ pub(crate) use accumulator::AccumulatorSlot;
 pub use api::{Options, backward, check_start, grad, grad_of_edges, implicit_start, start};
 pub use autocast::{AutocastGuard, no_autocast};
 pub(crate) use blame::refused_resize;
-pub use call::{call, call_inplace, call_out};
+pub use call::{call, call_inplace, call_out, is_unchanged};
 use call::{call_composite, call_uncast};
 pub use closure::{Custom, Results};
 pub use function::{Context, Function, Tensors, apply, apply_one};

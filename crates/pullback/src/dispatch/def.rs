@@ -38,6 +38,8 @@ pub struct OpDef {
     pub meta: Option<Meta>,
     /// What is known of the output's dtype without asking `meta`.
     pub result: super::ResultKind,
+    /// Whether a call without further arguments gives this very tensor, which then costs no call.
+    pub unchanged: Option<fn(&Tensor) -> bool>,
     /// What computes it.
     pub kernel: Kernel,
     /// What its rules need, once each.

@@ -130,6 +130,9 @@ impl NegViewCopy {}
 /// The tensor itself, unless it is a view of conjugates (`is_conj()`): then a copy that holds them.
 #[op("resolve_conj(Tensor(a) self) -> Tensor(a)", samples = unary)]
 impl ResolveConj {
+    fn unchanged(self_: &Tensor) -> bool {
+        !self_.is_conj()
+    }
     fn composite(self_: &Tensor) -> Result<Tensor> {
         if self_.is_conj() { self_.clone_tensor(None) } else { Ok(self_.clone()) }
     }
@@ -138,6 +141,9 @@ impl ResolveConj {
 /// The tensor itself, unless it is a view of negatives (`is_neg()`): then a copy that holds them.
 #[op("resolve_neg(Tensor(a) self) -> Tensor(a)", samples = unary)]
 impl ResolveNeg {
+    fn unchanged(self_: &Tensor) -> bool {
+        !self_.is_neg()
+    }
     fn composite(self_: &Tensor) -> Result<Tensor> {
         if self_.is_neg() { self_.clone_tensor(None) } else { Ok(self_.clone()) }
     }

@@ -225,6 +225,9 @@ impl ImagPart {
     method_only
 )]
 impl Contiguous {
+    fn unchanged(self_: &Tensor) -> bool {
+        self_.is_contiguous()
+    }
     fn composite(self_: &Tensor, memory_format: MemoryFormat) -> Result<Tensor> {
         if memory_format == MemoryFormat::Preserve {
             bail!(runtime, "preserve memory format is unsupported by the contiguous operator");

@@ -199,20 +199,25 @@ def _index(
     mask: Tensor | None,
 ) -> Tensor:
     data, valid = operand(name, input, mask)
-    found = op(filled(name, data, valid), dim, bool(keepdim))
-    if valid is not None and data.ndim > 0:
-        found = _counted(op, filled(name, data, valid).detach(), valid, dim).reshape(found.shape)
+    values = filled(name, data, valid).detach()
+    if valid is None or data.ndim == 0 or data.numel() == 0:
+        found = op(values, dim, bool(keepdim))
+    else:
+        found = _counted(op, values, valid, dim, bool(keepdim))
     return found.to(dtype or data.dtype)
 
 
-def _counted(op: Callable[..., Tensor], values: Tensor, valid: Tensor, dim: Any) -> Tensor:
+def _counted(
+    op: Callable[..., Tensor], values: Tensor, valid: Tensor, dim: Any, keepdim: bool
+) -> Tensor:
     """The first index of an element that counts and has the value that ``op`` finds."""
-    if dim is None:
-        values, valid, dim = values.reshape(-1), valid.reshape(-1), 0
-    best = _VF.take_along_dim(values, op(values, dim, True), dim)
+    line, along = (values.reshape(-1), 0) if dim is None else (values, dim)
+    best = _VF.take_along_dim(line, op(line, along, True), along)
     # (A nan equals nothing, and where there is one, the best is one.)
-    is_best = valid & ((values == best) | (values != values))
-    return _VF.argmax(is_best.to(_C.uint8), dim)
+    is_best = values == best
+    if values.is_floating_point():
+        is_best |= values != values
+    return _VF.argmax((is_best & valid).to(_C.uint8), dim, keepdim)
 
 
 def median(

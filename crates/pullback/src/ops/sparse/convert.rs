@@ -251,7 +251,10 @@ fn specified(tensor: &Tensor, sparse_dim: usize) -> Result<Places> {
     let mut flat = Dims::from_slice(&[sizes.iter().product()]);
     let rows = dense_copy(tensor)?;
     let width: i64 = dense.iter().product();
-    let is_set = rows.view(&[flat[0], width])?.to_dtype(DType::Bool)?.any_dim(1, false)?;
+    let is_set = match width {
+        1 => rows.view(&flat)?,
+        _ => rows.view(&[flat[0], width])?.to_dtype(DType::Bool)?.any_dim(1, false)?,
+    };
     let numbers = is_set.nonzero()?.t()?;
     flat.extend_from_slice(dense);
     let values = rows.view(&flat)?.index_select(0, &numbers.reshape(&[-1])?)?;

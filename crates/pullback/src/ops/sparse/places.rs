@@ -136,7 +136,15 @@ impl Places {
     /// Row-major, zeros between.
     pub(super) fn to_dense(&self) -> Result<Tensor> {
         let count: i64 = self.sizes().iter().product();
-        let flat = summed(&self.values, &self.numbers(), count)?;
+        let flat = if self.is_coalesced {
+            room_for(&self.values, count)?.index_copy(
+                0,
+                &list_of(&self.numbers())?,
+                &self.values,
+            )?
+        } else {
+            summed(&self.values, &self.numbers(), count)?
+        };
         flat.view(&self.shape)
     }
 }
@@ -176,8 +184,10 @@ pub(super) fn list_of(numbers: &[i64]) -> Result<Tensor> {
 
 /// Lists of `count` numbers each, as the rows of a matrix.
 pub(super) fn table(rows: &[Vec<i64>], count: usize) -> Result<Tensor> {
-    let all: Vec<i64> = rows.iter().flatten().copied().collect();
-    Tensor::from_slice(&all, &[rows.len() as i64, count as i64])
+    if let [only] = rows {
+        return Tensor::from_slice(only, &[1, count as i64]);
+    }
+    Tensor::from_slice(&rows.concat(), &[rows.len() as i64, count as i64])
 }
 
 /// The rows of a matrix of indices.
@@ -186,6 +196,9 @@ pub(super) fn rows_of(indices: &Tensor) -> Result<Vec<Vec<i64>>> {
     let all = indices.to_vec::<i64>()?;
     if count == 0 {
         return Ok(vec![Vec::new(); indices.shape()[0] as usize]);
+    }
+    if all.len() == count {
+        return Ok(vec![all]);
     }
     Ok(all.chunks(count).map(<[i64]>::to_vec).collect())
 }
@@ -201,16 +214,32 @@ pub(super) fn numbers(indices: &[Vec<i64>], sizes: &[i64], count: usize) -> Vec<
     numbers
 }
 
+/// What dividing the numbers by `size` leaves; the numbers become the quotients.
+fn taken_off(numbers: &mut [i64], size: i64, quotient: impl Fn(i64) -> i64) -> Vec<i64> {
+    let rest = |number: &mut i64| {
+        let above = quotient(*number);
+        let rest = *number - above * size;
+        *number = above;
+        rest
+    };
+    numbers.iter_mut().map(rest).collect()
+}
+
 /// Coordinates of numbered places.
 pub(super) fn coordinates(numbers: &[i64], sizes: &[i64]) -> Vec<Vec<i64>> {
+    let Some((_, inner)) = sizes.split_first() else { return Vec::new() };
+    let is_short = sizes.iter().try_fold(1_u32, |n, &size| n.checked_mul(size.try_into().ok()?));
     let mut rest = numbers.to_vec();
     let mut rows: Vec<Vec<i64>> = Vec::with_capacity(sizes.len());
-    for &size in sizes.iter().rev() {
-        rows.push(rest.iter().map(|&number| number % size).collect());
-        for number in &mut rest {
-            *number /= size;
-        }
+    for &size in inner.iter().rev() {
+        // (Division by 32 bits takes a fraction of the time.)
+        rows.push(if is_short.is_some() {
+            taken_off(&mut rest, size, |number| i64::from(number as u32 / size as u32))
+        } else {
+            taken_off(&mut rest, size, |number| number / size)
+        });
     }
+    rows.push(rest);
     rows.reverse();
     rows
 }
@@ -221,10 +250,14 @@ pub(super) fn is_increasing(numbers: &[i64]) -> bool {
 
 /// Values added up at `targets` of `count`.
 pub(super) fn summed(values: &Tensor, targets: &[i64], count: i64) -> Result<Tensor> {
+    room_for(values, count)?.index_add(0, &list_of(targets)?, values)
+}
+
+/// Zeros for `count` values like these.
+fn room_for(values: &Tensor, count: i64) -> Result<Tensor> {
     let mut sizes = Dims::from_slice(values.shape());
     sizes[0] = count;
-    let sum = TensorSpec::beside(values, &sizes).zeros()?;
-    sum.index_add(0, &list_of(targets)?, values)
+    TensorSpec::beside(values, &sizes).zeros()
 }
 
 /// The sizes of rows and columns, and of dense dimensions, behind `batch` dimensions.

@@ -256,7 +256,7 @@ fn copy_long(to: *mut u8, from: *const u8, run: Long) {
 }
 }
 
-/// As `to.copy_from_slice(from)`, for slices that may be long (see [`Long`]).
+/// As `to.copy_from_slice(from)`, which for long slices is slow on some processors.
 ///
 /// # Panics
 /// If their lengths differ.

@@ -19,7 +19,7 @@ trait Scan: Sync {
     type Item: Element;
     /// What it carries.
     type State: Copy + Send + Sync;
-    /// Whether it also writes where in the line its state was last taken.
+    /// Whether it also writes where in the line its state was last taken; an item that becomes the state is the result up to it.
     const WRITES: bool = false;
     /// Whether it reads places, and asks which items are at their own.
     const READS: bool = false;

@@ -19,6 +19,8 @@ const TILE: usize = 256;
 const NARROW: usize = 64;
 /// Lines along memory whose items are taken in turn.
 const TOGETHER: usize = 4;
+/// Items of lines from which on those that write places are taken one by one.
+const LONG: usize = 8 * SQUARE;
 /// Bytes that they ask for ahead of time, and bytes of lines from which on that pays.
 const AHEAD: isize = 2048;
 const ASKED: usize = 128;
@@ -183,6 +185,9 @@ fn scan<S: Scan>(s: &S, job: Job) {
     let (input, out, places) = (job.input, job.out, job.places);
     let (along, places_along) = if job.reverse { (-size, -8) } else { (size, 8) };
     if (input.step, out.step) == (along, along) && (!S::has_places() || places.step == places_along) {
+        if S::WRITES && job.n >= LONG && !job.reverse {
+            return each_or_rows(s, job);
+        }
         let done = if S::IS_QUICK { together(s, job) } else { rows(s, job) };
         each(s, job.after_lines(done));
     } else if (input.line, out.line) == (size, size) && (!S::has_places() || places.line == 8) {
@@ -235,10 +240,36 @@ fn together<S: Scan>(s: &S, job: Job) -> usize {
     done
 }
 
-/// Item by item; where places are written, sixteen at a time as long as the state stays.
+/// Long lines of a scan that writes places, which mostly stay: one by one, and sixteen at a time after one in which they often
+/// did not, which takes the same time whatever the items are.
 #[inline(always)]
-fn each<S: Scan>(s: &S, job: Job) {
+fn each_or_rows<S: Scan>(s: &S, job: Job) {
+    let mut done = 0;
+    while done < job.length {
+        let rest = job.after_lines(done);
+        let changing = each(s, Job { length: 1, ..rest });
+        done += 1;
+        if changing > job.n / SQUARE / 4 {
+            let rest = job.after_lines(done);
+            done += rows(s, Job { length: rest.length.min(SQUARE), ..rest });
+        }
+    }
+}
+
+/// The state once an item has taken the place of what was there.
+#[inline(always)]
+fn state_after<S: Scan>(s: &S, item: S::Item) -> S::State {
+    let mut state = s.start();
+    s.next(&mut state, item, false);
+    state
+}
+
+/// Item by item; where places are written, sixteen at a time as long as the state stays, or each item takes the place of the one
+/// before it. Returns for how many sixteens it was neither.
+#[inline(always)]
+fn each<S: Scan>(s: &S, job: Job) -> usize {
     let size = size_of::<S::Item>() as isize;
+    let mut changing = 0;
     for i in 0..job.length {
         let Job { input, out, places, n, .. } = job.after_lines(i);
         let (mut state, mut place) = (s.start(), 0_i64);
@@ -264,6 +295,24 @@ fn each<S: Scan>(s: &S, job: Job) {
                     first += SQUARE;
                     continue;
                 }
+                // Where each takes the place of the one before it, as in a line in order, the items are the results.
+                let mut all_taken = true;
+                for (l, item) in items.into_iter().enumerate() {
+                    let mut state = if l == 0 { state } else { state_after(s, items[l - 1]) };
+                    all_taken &= s.next(&mut state, item, false).1;
+                }
+                if all_taken {
+                    let found: [i64; SQUARE] = std::array::from_fn(|l| job.place(first + l) as i64);
+                    // SAFETY: as above.
+                    unsafe {
+                        put(out.at, from, items);
+                        put(places.at, to, found);
+                    }
+                    (state, place) = (state_after(s, items[SQUARE - 1]), found[SQUARE - 1]);
+                    first += SQUARE;
+                    continue;
+                }
+                changing += 1;
             }
             let last = n.min(first + SQUARE);
             for i in first..last {
@@ -282,6 +331,7 @@ fn each<S: Scan>(s: &S, job: Job) {
             first = last;
         }
     }
+    changing
 }
 
 /// Lines that lie across memory, neighbours touching.

@@ -4,6 +4,7 @@ use super::places::{Form, Places, dense_copy, list_of, numbers, rows_of};
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::tensor::shape::list;
+use crate::tensor::{Coo, Sparse};
 use crate::{DType, Dims, Result, Tensor, TensorSpec};
 use pullback_macros::op;
 
@@ -27,6 +28,15 @@ impl SparseMask {
             list(self_.shape()),
             list(mask.shape())
         );
+        let in_order = match &*super::parts(mask)? {
+            Sparse::Coo(Coo { indices, is_coalesced: true, .. }) => Some(indices.clone()),
+            _ => None,
+        };
+        if let Some(indices) = in_order {
+            let indices = indices.clone_tensor(None)?;
+            let values = self_.values_at(&indices, self_.is_sparse())?;
+            return Tensor::sparse_coo(&indices, &values, self_.shape(), true);
+        }
         let places = Places::ordered(mask)?;
         let form = Form::of(mask)?;
         let indices = super::places::table(&places.indices, places.count())?;

@@ -271,7 +271,8 @@ impl Tensor {
     /// Out of memory.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.check_elements()?;
-        let copy = self.converted(T::DTYPE)?.dense()?;
+        let same = self.dtype() == T::DTYPE;
+        let copy = if same { self.dense()? } else { self.converted(T::DTYPE)?.dense()? };
         Ok(copy.view_ref().as_slice::<T>().map(<[T]>::to_vec).unwrap_or_default())
     }
 

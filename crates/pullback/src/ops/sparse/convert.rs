@@ -1,6 +1,6 @@
 //! From layout to layout.
 
-use super::places::{Form, Places, dense_copy, rows_of};
+use super::places::{Form, Places, dense_copy, rows_of, to_dense};
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
@@ -49,8 +49,7 @@ impl ToDense {
 #[op("_to_dense(Tensor self, ScalarType? dtype=None, bool? masked_grad=None) -> Tensor", internal, method_only, node = "ToDense", method = dense_of, sparse = itself)]
 impl DenseOf {
     fn cpu(self_: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
-        let dense =
-            if self_.is_sparse() { Places::of(self_)?.to_dense()? } else { dense_copy(self_)? };
+        let dense = if self_.is_sparse() { to_dense(self_)? } else { dense_copy(self_)? };
         match dtype.filter(|&dtype| dtype != self_.dtype()) {
             Some(dtype) => dense.converted(dtype),
             None => Ok(dense),

@@ -4,7 +4,7 @@
 //! for each, which may have dense dimensions of its own. Values of equal coordinates add up; `coalesce` adds them and puts
 //! the coordinates in order.
 
-use super::places::Places;
+use super::places::{Places, are_in_order, extremes};
 use super::{check_coo, parts};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
@@ -51,12 +51,10 @@ fn check_options(
 /// Sizes that hold the largest coordinates, and the dense sizes of the values.
 fn inferred(indices: &Tensor, values: &Tensor) -> Result<Dims> {
     check_shapes(indices, values)?;
-    let rows = super::places::rows_of(indices)?;
+    let none = || vec![(0, -1); indices.shape()[0] as usize];
     let mut shape = Dims::new();
-    for (dim, row) in rows.iter().enumerate() {
-        let least = row.iter().min().copied().unwrap_or(0);
+    for (dim, (least, most)) in extremes(indices)?.unwrap_or_else(none).into_iter().enumerate() {
         ensure!(least >= 0, runtime, "found negative index {least} for dim {dim}");
-        let most = row.iter().max().copied().unwrap_or(-1);
         let size = most.checked_add(1).filter(|&size| size < 1 << 59);
         ensure!(size.is_some(), runtime, "index {most} for dim {dim} is too large for a size");
         shape.push(size.unwrap_or_default());
@@ -111,17 +109,14 @@ fn check_fit(indices: &Tensor, values: &Tensor, size: &[i64]) -> Result<()> {
         list(&[&values.shape()[..1], &size[sparse..]].concat()),
         list(values.shape())
     );
-    for (dim, row) in super::places::rows_of(indices)?.iter().enumerate() {
-        let least = row.iter().min().copied().unwrap_or(0);
+    for (dim, (least, most)) in extremes(indices)?.unwrap_or_default().into_iter().enumerate() {
         ensure!(least >= 0, runtime, "found negative index {least} for dim {dim}");
-        if let Some(&most) = row.iter().max() {
-            ensure!(
-                most < size[dim],
-                runtime,
-                "size is inconsistent with indices: for dim {dim}, size is {} but found index {most}",
-                size[dim]
-            );
-        }
+        ensure!(
+            most < size[dim],
+            runtime,
+            "size is inconsistent with indices: for dim {dim}, size is {} but found index {most}",
+            size[dim]
+        );
     }
     Ok(())
 }
@@ -236,14 +231,13 @@ impl SparseCooTensorUnsafe {
         };
         // (Fewer than two are in order.)
         let is_coalesced = is_coalesced.unwrap_or(false) || values.shape()[0] < 2;
-        let coo = Coo { indices, values, is_coalesced };
-        let made = Tensor::from_sparse(Sparse::Coo(coo), Layout::SparseCoo, size)?;
         ensure!(
-            !is_coalesced || super::places::is_increasing(&Places::of(&made)?.numbers()),
+            !is_coalesced || are_in_order(&indices, &size[..indices.shape()[0] as usize])?,
             runtime,
             "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
         );
-        Ok(made)
+        let coo = Coo { indices, values, is_coalesced };
+        Tensor::from_sparse(Sparse::Coo(coo), Layout::SparseCoo, size)
     }
     fn vjp_values(grad: &Tensor, indices: &Tensor) -> Result<Tensor> {
         grad.values_at(indices, grad.is_sparse())

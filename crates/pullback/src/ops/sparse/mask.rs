@@ -1,11 +1,11 @@
 //! Elements at the places that another sparse tensor specifies.
 
-use super::places::{Form, Places, dense_copy, list_of, numbers, rows_of};
+use super::places::{Form, Places, dense_copy, list_of, numbered};
 use crate::dispatch::OpDef;
-use crate::error::{bail, ensure};
+use crate::error::ensure;
 use crate::tensor::shape::list;
 use crate::tensor::{Coo, Sparse};
-use crate::{DType, Dims, Result, Tensor, TensorSpec};
+use crate::{DType, Dims, Error, Result, Tensor, TensorSpec};
 use pullback_macros::op;
 
 pub(crate) static OPS: &[&OpDef] = &[&SPARSE_MASK, &VALUES_AT];
@@ -70,23 +70,20 @@ fn in_order_of(mask: &Tensor, places: &Places, values: &Tensor) -> Result<Tensor
 #[op("_values_at(Tensor self, Tensor indices, bool is_sparse) -> Tensor", internal, function_only, not_differentiable(indices), batch = values_at, sparse = itself)]
 impl ValuesAt {
     fn cpu(self_: &Tensor, indices: &Tensor, is_sparse: bool) -> Result<Tensor> {
-        let rows = checked_rows(self_, indices)?;
-        let sizes = Dims::from_slice(&self_.shape()[..rows.len()]);
         ensure!(
             is_sparse == self_.is_sparse(),
             runtime,
             "_values_at: is_sparse is {is_sparse}, but the tensor has layout {}",
             self_.layout().spelled()
         );
-        let wanted = numbers(&rows, &sizes, indices.shape()[1] as usize);
+        let wanted = checked_numbers(self_, indices)?;
         if is_sparse {
-            return Places::ordered(self_)?.values_at(&wanted);
+            return Places::ordered(self_)?.values_at(&wanted.to_vec()?);
         }
-        let mut flat = Dims::from_slice(&[sizes.iter().product()]);
-        flat.extend_from_slice(&self_.shape()[rows.len()..]);
+        let flat = flattened(self_.shape(), indices);
         // (Without a copy where elements lie in order.)
         let all = if self_.is_contiguous() { self_.detached()? } else { dense_copy(self_)? };
-        all.view(&flat)?.index_select(0, &list_of(&wanted)?)
+        all.view(&flat)?.index_select(0, &wanted)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -97,12 +94,9 @@ impl ValuesAt {
         if is_sparse {
             return Tensor::sparse_coo(indices, grad, self_shape, false);
         }
-        let rows = rows_of(indices)?;
-        let count = indices.shape()[1] as usize;
-        let mut flat = Dims::from_slice(&[self_shape[..rows.len()].iter().product()]);
-        flat.extend_from_slice(&self_shape[rows.len()..]);
-        let targets = list_of(&numbers(&rows, self_shape, count))?;
-        let zeros = TensorSpec::beside(grad, &flat).zeros()?;
+        let sizes = &self_shape[..indices.shape()[0] as usize];
+        let targets = numbered(indices, sizes, |dim, index| beyond(dim, index, self_shape))?;
+        let zeros = TensorSpec::beside(grad, &flattened(self_shape, indices)).zeros()?;
         zeros.index_add(0, &targets, grad)?.view(self_shape)
     }
     fn jvp(self_t: &Tensor, indices_p: &Tensor, is_sparse: bool) -> Result<Tensor> {
@@ -110,8 +104,16 @@ impl ValuesAt {
     }
 }
 
-/// The lists of coordinates, which must lie within the tensor's sizes.
-fn checked_rows(tensor: &Tensor, indices: &Tensor) -> Result<Vec<Vec<i64>>> {
+/// The sizes with the dimensions that coordinates are given for as one.
+fn flattened(shape: &[i64], indices: &Tensor) -> Dims {
+    let (sparse, dense) = shape.split_at(indices.shape()[0] as usize);
+    let mut flat = Dims::from_slice(&[sparse.iter().product()]);
+    flat.extend_from_slice(dense);
+    flat
+}
+
+/// The numbers of places in row-major order, which must lie within the tensor's sizes.
+fn checked_numbers(tensor: &Tensor, indices: &Tensor) -> Result<Tensor> {
     ensure!(
         !indices.is_sparse() && indices.dtype() == DType::I64 && indices.ndim() == 2,
         runtime,
@@ -119,18 +121,20 @@ fn checked_rows(tensor: &Tensor, indices: &Tensor) -> Result<Vec<Vec<i64>>> {
         list(indices.shape()),
         indices.dtype().name()
     );
-    let rows = rows_of(indices)?;
+    let (shape, lists) = (tensor.shape(), indices.shape()[0] as usize);
     ensure!(
-        rows.len() <= tensor.ndim(),
+        lists <= shape.len(),
         runtime,
-        "there are {} lists of coordinates for a tensor of sizes {}",
-        rows.len(),
-        list(tensor.shape())
+        "there are {lists} lists of coordinates for a tensor of sizes {}",
+        list(shape)
     );
-    for (dim, (row, &size)) in rows.iter().zip(tensor.shape()).enumerate() {
-        if let Some(wrong) = row.iter().find(|&&index| !(0..size).contains(&index)) {
-            bail!(index, "index {wrong} is out of bounds for dimension {dim} with size {size}");
-        }
-    }
-    Ok(rows)
+    numbered(indices, &shape[..lists], |dim, index| beyond(dim, index, shape))
+}
+
+/// What is said of a coordinate outside of the sizes.
+fn beyond(dim: usize, index: i64, shape: &[i64]) -> Error {
+    Error::index(format!(
+        "index {index} is out of bounds for dimension {dim} with size {}",
+        shape[dim]
+    ))
 }

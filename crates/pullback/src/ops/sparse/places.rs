@@ -7,7 +7,10 @@
 use crate::error::{bail, ensure};
 use crate::ops::join::cat;
 use crate::tensor::{Compressed, Coo, Layout, Sparse, shape::list};
-use crate::{DType, Dims, MemoryFormat, Result, Tensor, TensorSpec};
+use crate::{DType, Dims, Error, MemoryFormat, Result, Tensor, TensorSpec};
+
+/// Coordinates whose numbers are found together.
+const NEAR: usize = 1024;
 
 /// The specified elements of a sparse tensor: coordinates and values, and the sizes that they count in.
 #[derive(Clone)]
@@ -135,17 +138,8 @@ impl Places {
     }
     /// Row-major, zeros between.
     pub(super) fn to_dense(&self) -> Result<Tensor> {
-        let count: i64 = self.sizes().iter().product();
-        let flat = if self.is_coalesced {
-            room_for(&self.values, count)?.index_copy(
-                0,
-                &list_of(&self.numbers())?,
-                &self.values,
-            )?
-        } else {
-            summed(&self.values, &self.numbers(), count)?
-        };
-        flat.view(&self.shape)
+        let targets = list_of(&self.numbers())?;
+        strewn(&self.values, &targets, &self.shape, self.sparse_dim(), self.is_coalesced)
     }
 }
 
@@ -214,6 +208,94 @@ pub(super) fn numbers(indices: &[Vec<i64>], sizes: &[i64], count: usize) -> Vec<
     numbers
 }
 
+/// A matrix of indices, one list after the other.
+fn in_memory(indices: &Tensor) -> Result<Tensor> {
+    indices.check_elements()?;
+    if indices.dtype() == DType::I64 {
+        indices.dense()
+    } else {
+        indices.converted(DType::I64)?.dense()
+    }
+}
+
+/// The least and the largest of each list of a matrix of indices; `None` where there is nothing.
+pub(super) fn extremes(indices: &Tensor) -> Result<Option<Vec<(i64, i64)>>> {
+    let memory = in_memory(indices)?;
+    let view = memory.view_ref();
+    let count = indices.shape()[1] as usize;
+    let all = view.as_slice::<i64>().filter(|_| count > 0);
+    let wider = |(least, most): (i64, i64), &index: &i64| (least.min(index), most.max(index));
+    Ok(all
+        .map(|all| all.chunks(count).map(|row| row.iter().fold((row[0], row[0]), wider)).collect()))
+}
+
+/// Whether the places of a matrix of coordinates, within `sizes`, are in order and each there once.
+pub(super) fn are_in_order(indices: &Tensor, sizes: &[i64]) -> Result<bool> {
+    let numbers = numbered(indices, sizes, |dim, index| written_beyond(dim, index, sizes))?;
+    Ok(is_increasing(numbers.view_ref().as_slice().unwrap_or_default()))
+}
+
+/// The number in row-major order of each place of a matrix of coordinates. One beyond `sizes` is refused by what `outside`
+/// makes of its dimension and itself.
+pub(super) fn numbered(
+    indices: &Tensor,
+    sizes: &[i64],
+    outside: impl Fn(usize, i64) -> Error,
+) -> Result<Tensor> {
+    let memory = in_memory(indices)?;
+    let view = memory.view_ref();
+    let coordinates = view.as_slice::<i64>().unwrap_or_default();
+    let count = indices.shape()[1] as usize;
+    let out = Tensor::empty_of(&[count as i64], DType::I64)?;
+    let mut written = out.view_mut();
+    let numbers = written.as_slice_mut::<i64>().unwrap_or_default();
+    // (In blocks that stay in the nearest memory from one list of coordinates to the next.)
+    for (block, numbers) in numbers.chunks_mut(NEAR).enumerate() {
+        numbers.fill(0);
+        for (dim, &size) in sizes.iter().enumerate() {
+            let row = &coordinates[dim * count + block * NEAR..][..numbers.len()];
+            let mut all_within = true;
+            for (number, &index) in numbers.iter_mut().zip(row) {
+                all_within &= (index as u64) < size as u64;
+                *number = number.wrapping_mul(size).wrapping_add(index);
+            }
+            if !all_within {
+                let wrong = row.iter().find(|&&index| !(0..size).contains(&index));
+                return Err(outside(dim, wrong.copied().unwrap_or_default()));
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// Values at numbered places of a tensor of `shape`, with `sparse_dim` sparse dimensions, and zeros between. Values of equal
+/// places, which there may be unless they are coalesced, are added in their order.
+fn strewn(
+    values: &Tensor,
+    numbers: &Tensor,
+    shape: &[i64],
+    sparse_dim: usize,
+    is_coalesced: bool,
+) -> Result<Tensor> {
+    let room = room_for(values, shape[..sparse_dim].iter().product())?;
+    let flat = if is_coalesced {
+        room.index_copy(0, numbers, values)?
+    } else {
+        room.index_add(0, numbers, values)?
+    };
+    flat.view(shape)
+}
+
+/// A sparse tensor's elements row-major, zeros between.
+pub(super) fn to_dense(tensor: &Tensor) -> Result<Tensor> {
+    let (shape, parts) = (tensor.shape(), super::parts(tensor)?);
+    let Sparse::Coo(coo) = &*parts else { return Places::of(tensor)?.to_dense() };
+    let sparse_dim = coo.indices.shape()[0] as usize;
+    let outside = |dim, index| written_beyond(dim, index, shape);
+    let numbers = numbered(&coo.indices, &shape[..sparse_dim], outside)?;
+    strewn(&coo.values, &numbers, shape, sparse_dim, coo.is_coalesced)
+}
+
 /// What dividing the numbers by `size` leaves; the numbers become the quotients.
 fn taken_off(numbers: &mut [i64], size: i64, quotient: impl Fn(i64) -> i64) -> Vec<i64> {
     let rest = |number: &mut i64| {
@@ -245,7 +327,11 @@ pub(super) fn coordinates(numbers: &[i64], sizes: &[i64]) -> Vec<Vec<i64>> {
 }
 
 pub(super) fn is_increasing(numbers: &[i64]) -> bool {
-    numbers.windows(2).all(|pair| pair[0] < pair[1])
+    // (Without a branch for each.)
+    let together = |(some, next): (&[i64], &[i64])| {
+        some.iter().zip(next).fold(true, |holds, (a, b)| holds & (a < b))
+    };
+    numbers.chunks(NEAR).zip(numbers.get(1..).unwrap_or_default().chunks(NEAR)).all(together)
 }
 
 /// Values added up at `targets` of `count`.
@@ -408,15 +494,20 @@ fn starts(blocks: &[i64], (batches, major, minor): (i64, i64, i64), each: i64) -
 /// in, which anybody may write to.
 fn check_written(indices: &[Vec<i64>], shape: &[i64]) -> Result<()> {
     for (dim, (row, &size)) in indices.iter().zip(shape).enumerate() {
-        if let Some(wrong) = row.iter().find(|&&index| !(0..size).contains(&index)) {
-            bail!(
-                runtime,
-                "the indices of a sparse tensor of sizes {} were written to: {wrong} is out of bounds for dimension {dim} with size {size}",
-                list(shape)
-            );
+        if let Some(&wrong) = row.iter().find(|&&index| !(0..size).contains(&index)) {
+            return Err(written_beyond(dim, wrong, shape));
         }
     }
     Ok(())
+}
+
+/// What is said of a coordinate beyond the sizes.
+fn written_beyond(dim: usize, index: i64, shape: &[i64]) -> Error {
+    Error::runtime(format!(
+        "the indices of a sparse tensor of sizes {} were written to: {index} is out of bounds for dimension {dim} with size {}",
+        list(shape),
+        shape[dim]
+    ))
 }
 
 /// How many blocks each batch has, which must be the same for all.

@@ -313,6 +313,33 @@ fn each<S: Scan>(s: &S, job: Job) -> usize {
                     continue;
                 }
                 changing += 1;
+                // States one after the other, then results all at once, and then places.
+                let mut before = [state; SQUARE];
+                for (before, item) in before.iter_mut().zip(items) {
+                    *before = state;
+                    s.next(&mut state, item, false);
+                }
+                let (mut results, mut found) = (items, [0_u32; SQUARE]);
+                for l in 0..SQUARE {
+                    let (item, taken) = s.next(&mut before[l], items[l], false);
+                    (results[l], found[l]) = (item, if taken { l as u32 + 1 } else { 0 });
+                }
+                let mut latest = 0;
+                for found in &mut found {
+                    latest = if *found > 0 { *found } else { latest };
+                    *found = latest;
+                }
+                let before = place + 1;
+                let found =
+                    found.map(|at| if at > 0 { (first + at as usize) as i64 } else { before } - 1);
+                place = found[SQUARE - 1];
+                // SAFETY: as above.
+                unsafe {
+                    put(out.at, from, results);
+                    put(places.at, to, found);
+                }
+                first += SQUARE;
+                continue;
             }
             let last = n.min(first + SQUARE);
             for i in first..last {

@@ -288,12 +288,14 @@ fn as_strided_backward(
     let shift = (-offset).max(0);
     let reach =
         (extent(in_shape, in_strides)? + shift).max(extent(shape, strides)? + offset + shift);
-    let positions =
-        Tensor::from_slice(&(0..reach).collect::<Vec<i64>>(), &[reach])?.brought_to(grad)?;
     let sums = |values: &Tensor, shape: &[i64], strides: &[i64], offset: i64| -> Result<Tensor> {
-        let memory = crate::TensorSpec::beside(values, &[reach]).zeros()?;
-        let at = positions.as_strided(shape, strides, Some(offset))?.reshape(&[-1])?;
-        memory.index_add(0, &at, &values.reshape(&[-1])?)
+        let extent = extent(shape, strides)?;
+        let positions: Vec<i64> = (offset..offset + extent).collect();
+        let positions = Tensor::from_slice(&positions, &[extent])?.brought_to(grad)?;
+        let at = positions.as_strided(shape, strides, None)?.reshape(&[-1])?;
+        let memory = room_for(values, &[reach])?;
+        memory.index_add_(0, &at, &values.reshape(&[-1])?)?;
+        Ok(memory)
     };
     let memory = if may_overlap_itself(shape, strides) {
         sums(grad, shape, strides, offset + shift)?

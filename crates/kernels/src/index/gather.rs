@@ -318,14 +318,22 @@ impl<'a> Scatter<'a> {
         });
     }
 
-    /// Calls `visit` with the addresses of target and source; those of one target come in order.
+    /// Calls `visit` with the addresses of target and source, elements of the size of `T`; those of one target come in order.
     #[inline(always)]
-    fn each(&self, mut visit: impl FnMut(*mut u8, *const u8)) {
+    fn each<T>(&self, mut visit: impl FnMut(*mut u8, *const u8)) {
+        let size = size_of::<T>() as isize;
         self.runs(SHORT_JOINED, |[to, from, at], strides, n| {
+            // SAFETY: the walk stays inside the index view.
+            let place = |j: isize, step: isize| unsafe { get::<i64>(at, j * step) } as isize;
+            // (Constant steps make quicker code.)
+            if strides == [0, size, 8] && self.step == size {
+                for j in 0..n as isize {
+                    visit(to.wrapping_offset(place(j, 8) * size), from.wrapping_offset(j * size));
+                }
+                return;
+            }
             for j in 0..n as isize {
-                // SAFETY: the walk stays inside the index view.
-                let i = unsafe { get::<i64>(at, j * strides[2]) } as isize;
-                let to = to.wrapping_offset(j * strides[0] + i * self.step);
+                let to = to.wrapping_offset(j * strides[0] + place(j, strides[2]) * self.step);
                 visit(to, from.wrapping_offset(j * strides[1]));
             }
         });
@@ -360,12 +368,12 @@ fn scatter_joined<T: Accumulate>(walk: &Scatter<'_>, reduce: Reduce, include_sel
     if !include_self {
         let identity = identity_of::<T>(reduce);
         // SAFETY: targets are elements of `out`, as every index was checked.
-        walk.each(|to, _| unsafe { put(to, 0, identity) });
+        walk.each::<T>(|to, _| unsafe { put(to, 0, identity) });
     }
     macro_rules! join {
         (|$old:ident, $new:ident| $value:expr) => {
             // SAFETY: as above; sources are elements of the source's dtype, which is that of `out`.
-            walk.each(|to, from| unsafe {
+            walk.each::<T>(|to, from| unsafe {
                 let ($old, $new) = (get::<T>(to, 0), get::<T>(from, 0));
                 put(to, 0, $value);
             })
@@ -389,7 +397,7 @@ fn divide_by_counts<T: Accumulate>(walk: &Scatter<'_>, include_self: bool) {
     // SAFETY: as many elements as the shape has, which nobody else knows.
     let view = unsafe { StridedMut::new(counts.as_mut_ptr().cast(), DType::I64, shape, &strides) };
     let none = fitted(&[], walk.index.ndim());
-    Scatter::new(&view, walk.dim, walk.index, (std::ptr::null(), &none)).each(|to, _| {
+    Scatter::new(&view, walk.dim, walk.index, (std::ptr::null(), &none)).each::<i64>(|to, _| {
         // SAFETY: targets are counts, as every index was checked.
         unsafe { put(to, 0, get::<i64>(to, 0) + 1) };
     });

@@ -155,14 +155,15 @@ impl<T: Real> Taps<T> {
             elements: Few::from_elem(0, all),
             weights: Few::from_elem(T::ONE, all),
         };
+        let mut axis = Axis::default();
         for (dim, &size) in g.sizes.iter().enumerate() {
             let how = (g.sampling, keeps_axes);
-            let axis = Axis::new(&grid[rank - 1 - dim..], rank, (count, size), how);
+            axis.set(&grid[rank - 1 - dim..], rank, (count, size), how);
             let each = g.sampling.taps();
             let inner = each.pow((rank - 1 - dim) as u32);
             extend(&mut taps.elements, &mut taps.weights, &axis, [size, count, each, inner]);
             if keeps_axes {
-                taps.axes.push(axis);
+                taps.axes.push(std::mem::take(&mut axis));
             }
         }
         taps

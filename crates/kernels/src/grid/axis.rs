@@ -5,9 +5,10 @@ use crate::dense::Real;
 use smallvec::SmallVec;
 
 /// Numbers of a block, of a small one without memory of its own.
-pub(super) type Few<T> = SmallVec<[T; 48]>;
+pub(super) type Few<T> = SmallVec<[T; 24]>;
 
 /// The taps of `count` places along a dimension, one tap after the other.
+#[derive(Default)]
 pub(super) struct Axis<T> {
     /// The element's number, or -1 outside.
     pub(super) index: Few<i64>,
@@ -17,19 +18,18 @@ pub(super) struct Axis<T> {
 }
 
 impl<T: Real> Axis<T> {
-    /// The taps of the relative places that are every `step`-th number, along a dimension of `size` elements.
-    pub(super) fn new(
+    /// Makes these the taps of the relative places that are every `step`-th number, along a dimension of `size` elements.
+    pub(super) fn set(
+        &mut self,
         places: &[T],
         step: usize,
         (count, size): (usize, usize),
         (sampling, has_slopes): (Sampling, bool),
-    ) -> Axis<T> {
-        let all = sampling.taps() * count;
-        let mut axis = Axis {
-            index: Few::from_elem(0, all),
-            weight: Few::from_elem(T::ONE, all),
-            slope: Few::from_elem(T::ZERO, if has_slopes { all } else { 0 }),
-        };
+    ) {
+        let (axis, all) = (self, sampling.taps() * count);
+        refill(&mut axis.index, 0, all);
+        refill(&mut axis.weight, T::ONE, all);
+        refill(&mut axis.slope, T::ZERO, if has_slopes { all } else { 0 });
         let mut place = Few::from_elem(T::ZERO, count);
         for (place, &relative) in place.iter_mut().zip(places.iter().step_by(step)) {
             *place = absolute(relative, size, sampling);
@@ -38,7 +38,7 @@ impl<T: Real> Axis<T> {
         match sampling.interpolation {
             Interpolation::Linear => {
                 sampling.move_inside(&mut place, &mut way, size);
-                linear(&mut axis, &place, &way, size);
+                linear(axis, &place, &way, size);
             }
             Interpolation::Nearest => {
                 sampling.move_inside(&mut place, &mut way, size);
@@ -46,7 +46,7 @@ impl<T: Real> Axis<T> {
             }
             Interpolation::Cubic => {
                 let mut before = Few::from_elem(T::ZERO, count);
-                cubic(&mut axis, &mut before, &place);
+                cubic(axis, &mut before, &place);
                 for (tap, index) in axis.index.chunks_mut(count.max(1)).enumerate() {
                     let steps = T::of(tap as f64 - 1.0);
                     for (place, &before) in place.iter_mut().zip(&before) {
@@ -57,8 +57,12 @@ impl<T: Real> Axis<T> {
                 }
             }
         }
-        axis
     }
+}
+
+fn refill<T: Copy>(numbers: &mut Few<T>, value: T, count: usize) {
+    numbers.clear();
+    numbers.resize(count, value);
 }
 
 /// A place in elements, counted from the centre of the first one.

@@ -10,7 +10,7 @@ mod axis;
 
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, with_output};
 use crate::{Error, Result, StridedMut, StridedRef, parallel};
-use axis::{Axis, Few};
+use axis::{Axis, Few, refill};
 use smallvec::SmallVec;
 use std::ops::Range;
 
@@ -134,39 +134,31 @@ impl Geometry {
 }
 
 /// The taps of a block of places.
+#[derive(Default)]
 struct Taps<T> {
     /// Places in the block.
     count: usize,
-    /// One for each dimension, outermost first, if they were to be kept. (Not in place: they are long to move.)
-    axes: Vec<Axis<T>>,
+    /// One for each dimension, outermost first.
+    axes: [Axis<T>; 3],
     /// For each tap and place the element's number in its plane, or -1 outside.
     elements: Few<i64>,
     weights: Few<T>,
 }
 
 impl<T: Real> Taps<T> {
-    /// The taps of places, of which `grid` holds `rank` numbers each, the innermost dimension's first.
-    fn new(g: &Geometry, grid: &[T], keeps_axes: bool) -> Taps<T> {
-        let (rank, count) = (g.rank(), grid.len() / g.rank());
-        let all = g.taps() * count;
-        let mut taps = Taps {
-            count,
-            axes: Vec::new(),
-            elements: Few::from_elem(0, all),
-            weights: Few::from_elem(T::ONE, all),
-        };
-        let mut axis = Axis::default();
+    /// Makes these the taps of places, of which `grid` holds `rank` numbers each, the innermost dimension's first. (In place:
+    /// they are long to move.)
+    fn set(&mut self, g: &Geometry, grid: &[T], has_slopes: bool) {
+        let rank = g.rank();
+        self.count = grid.len() / rank;
         for (dim, &size) in g.sizes.iter().enumerate() {
-            let how = (g.sampling, keeps_axes);
-            axis.set(&grid[rank - 1 - dim..], rank, (count, size), how);
-            let each = g.sampling.taps();
-            let inner = each.pow((rank - 1 - dim) as u32);
-            extend(&mut taps.elements, &mut taps.weights, &axis, [size, count, each, inner]);
-            if keeps_axes {
-                taps.axes.push(std::mem::take(&mut axis));
-            }
+            let how = (g.sampling, has_slopes);
+            self.axes[dim].set(&grid[rank - 1 - dim..], rank, (self.count, size), how);
         }
-        taps
+        let all = g.taps() * self.count;
+        refill(&mut self.elements, 0, all);
+        refill(&mut self.weights, T::ZERO, all);
+        join(&mut self.elements, &mut self.weights, &self.axes[..rank], g);
     }
     /// The numbers of the elements of a tap, and their weights.
     fn tap(&self, tap: usize) -> (&[i64], &[T]) {
@@ -176,26 +168,36 @@ impl<T: Real> Taps<T> {
 }
 
 /// The number along a dimension of a tap, which are counted with the innermost dimension first to change.
+#[inline(always)]
 fn part_of(g: &Geometry, tap: usize, dim: usize) -> usize {
     let each = g.sampling.taps();
-    tap / each.pow((g.rank() - 1 - dim) as u32) % each
+    // (Each dimension has one tap, two or four.)
+    tap >> (each.ilog2() as usize * (g.rank() - 1 - dim)) & (each - 1)
 }
 
 crate::multiversion! {
-/// Numbers of elements with a dimension of `size` more, and its factors of their weights, for taps of `count` places each; -1
-/// stays, and makes -1. Along the dimension a place has `each` taps, and `inner` taps follow one another with the same one.
-fn extend<T: Real>(elements: &mut [i64], weights: &mut [T], axis: &Axis<T>, sizes: [usize; 4]) {
-    let [size, count, each, inner] = sizes;
-    let taps = elements.chunks_exact_mut(count.max(1)).zip(weights.chunks_exact_mut(count.max(1)));
-    for (tap, (elements, weights)) in taps.enumerate() {
-        let part = tap / inner % each * count;
-        let (index, factors) = (&axis.index[part..part + count], &axis.weight[part..part + count]);
-        for (element, &index) in elements.iter_mut().zip(index) {
-            let inside = *element * size as i64 + index;
-            *element = if (*element < 0) | (index < 0) { -1 } else { inside };
+/// The numbers of elements in their plane, -1 where one is along any dimension, and the products of their weights.
+fn join<T: Real>(elements: &mut [i64], weights: &mut [T], axes: &[Axis<T>], g: &Geometry) {
+    let count = elements.len() / g.taps();
+    for tap in 0..g.taps() {
+        let start = tap * count;
+        let (elements, weights) = (&mut elements[start..][..count], &mut weights[start..][..count]);
+        let ((first, by_first), (second, by_second)) =
+            (axes[0].tap(part_of(g, tap, 0), count), axes[1].tap(part_of(g, tap, 1), count));
+        let size = g.sizes[1] as i64;
+        for i in 0..count {
+            let at = first[i] * size + second[i];
+            elements[i] = if (first[i] | second[i]) < 0 { -1 } else { at };
+            weights[i] = by_first[i] * by_second[i];
         }
-        for (weight, &factor) in weights.iter_mut().zip(factors) {
-            *weight *= factor;
+        if axes.len() == 3 {
+            let (third, by_third) = axes[2].tap(part_of(g, tap, 2), count);
+            let size = g.sizes[2] as i64;
+            for i in 0..count {
+                let at = elements[i] * size + third[i];
+                elements[i] = if (elements[i] | third[i]) < 0 { -1 } else { at };
+                weights[i] *= by_third[i];
+            }
         }
     }
 }
@@ -261,7 +263,8 @@ fn forward<T: Real>(out: &mut [T], input: &[T], grid: &[T], g: &Geometry) {
     g.for_blocks(&|image, range| {
         let first = image * g.places;
         let places = (first + range.start) * rank..(first + range.end) * rank;
-        let taps = Taps::new(g, &grid[places], false);
+        let mut taps = Taps::default();
+        taps.set(g, &grid[places], false);
         for channel in image * g.channels..(image + 1) * g.channels {
             let start = channel * g.places;
             // SAFETY: a block of places of a plane, which this task alone writes.
@@ -314,10 +317,11 @@ fn by_input<T: Real>(out: &mut [T], grad: &[T], grid: &[T], g: &Geometry) {
         for at in range {
             let (image, first) = (at / groups, at % groups * CHANNELS);
             let channels = first..g.channels.min(first + CHANNELS);
+            let mut taps = Taps::default();
             for start in (0..g.places).step_by(BLOCK) {
                 let block = start..g.places.min(start + BLOCK);
                 let places = image * g.places + block.start..image * g.places + block.end;
-                let taps = Taps::new(g, &grid[places.start * rank..places.end * rank], false);
+                taps.set(g, &grid[places.start * rank..places.end * rank], false);
                 for channel in channels.clone().map(|channel| image * g.channels + channel) {
                     // SAFETY: a plane, which this task alone writes.
                     let out = unsafe { out.slice(channel * plane..(channel + 1) * plane) };
@@ -351,7 +355,8 @@ fn by_grid<T: Real>(out: &mut [T], grad: &[T], input: &[T], grid: &[T], g: &Geom
     g.for_blocks(&|image, range| {
         let first = image * g.places;
         let places = (first + range.start) * rank..(first + range.end) * rank;
-        let taps = Taps::new(g, &grid[places.clone()], true);
+        let mut taps = Taps::default();
+        taps.set(g, &grid[places.clone()], true);
         // SAFETY: the gradients of a block of places, which this task alone writes.
         let out = unsafe { out.slice(places) };
         out.fill(T::ZERO);
@@ -384,7 +389,7 @@ fn add_slope<T: Real>(
 ) {
     for (i, (out, &sum)) in out.iter_mut().step_by(g.rank()).zip(sum).enumerate() {
         let mut slope = T::ONE;
-        for (other, axis) in taps.axes.iter().enumerate() {
+        for (other, axis) in taps.axes[..g.rank()].iter().enumerate() {
             let at = part_of(g, tap, other) * taps.count + i;
             slope *= if other == dim { axis.slope[at] } else { axis.weight[at] };
         }

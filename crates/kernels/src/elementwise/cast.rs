@@ -53,11 +53,8 @@ macro_rules! source {
                 const IS_FLOAT: bool = true;
                 #[inline(always)]
                 fn convert_small<T: Target>(self) -> T {
-                    // (Two comparisons that are the instructions for the larger and the smaller of two numbers; NaN
-                    // becomes the least.)
-                    let most = if T::IS_SHORT { $large } else { $huge };
-                    let small = if self > -most { self } else { -most };
-                    let small = if small < most { small } else { most.next_down() };
+                    // (The comparison that `is_large` makes anyway.)
+                    let small = if self.is_large(T::IS_SHORT) { 0.0 } else { self };
                     // SAFETY: it is a number that `i32`, or else `i64`, has room for.
                     T::of_int(unsafe {
                         if T::IS_SHORT {

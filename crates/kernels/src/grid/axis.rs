@@ -18,6 +18,12 @@ pub(super) struct Axis<T> {
 }
 
 impl<T: Real> Axis<T> {
+    /// The numbers of the elements of a tap of `count` places, and their weights.
+    #[inline(always)]
+    pub(super) fn tap(&self, tap: usize, count: usize) -> (&[i64], &[T]) {
+        let start = tap * count;
+        (&self.index[start..][..count], &self.weight[start..][..count])
+    }
     /// Makes these the taps of the relative places that are every `step`-th number, along a dimension of `size` elements.
     pub(super) fn set(
         &mut self,
@@ -60,7 +66,8 @@ impl<T: Real> Axis<T> {
     }
 }
 
-fn refill<T: Copy>(numbers: &mut Few<T>, value: T, count: usize) {
+/// Makes `numbers` as many of one value.
+pub(super) fn refill<T: Copy>(numbers: &mut Few<T>, value: T, count: usize) {
     numbers.clear();
     numbers.resize(count, value);
 }

@@ -17,6 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+# Calls of one way before the next has its turn.
+CALLS = 5
 EXAMPLE = Path(__file__).parent.parent / "examples"
 sys.path.insert(0, str(EXAMPLE / "python"))
 
@@ -62,13 +64,17 @@ def ways(library: str, count: int, threads: int | None) -> dict[str, Callable[[]
 
 
 def shortest(ways: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """The shortest time of each way, in milliseconds; they take turns, as the load changes."""
+    """The shortest time of each way, in milliseconds.
+
+    They take turns, as a machine's load changes, of several calls, as a program repeats one way.
+    """
     times = dict.fromkeys(ways, math.inf)
     for _ in range(rounds):
         for name, way in ways.items():
-            start = time.perf_counter()
-            way()
-            times[name] = min(times[name], (time.perf_counter() - start) * 1e3)
+            for _ in range(CALLS):
+                start = time.perf_counter()
+                way()
+                times[name] = min(times[name], (time.perf_counter() - start) * 1e3)
     return times
 
 
@@ -78,7 +84,7 @@ def main() -> None:
     parser.add_argument("library", choices=("pullback", "torch"))
     parser.add_argument("--count", type=int, default=64, help="examples of the batch")
     parser.add_argument("--threads", type=int, help="all processors if it is not given")
-    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--rounds", type=int, default=20)
     given = parser.parse_args()
     times = shortest(ways(given.library, given.count, given.threads), given.rounds)
     least = times["vmap(grad)"]

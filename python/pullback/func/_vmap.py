@@ -83,7 +83,7 @@ class Inputs(NamedTuple):
             ValueError: if ``in_dims`` does not fit them, or nothing says how many examples there
                 are.
         """
-        call = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>)"
+        call = _Call(func, in_dims)
         if not isinstance(in_dims, (int, tuple)):
             raise ValueError(
                 f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching "
@@ -127,7 +127,17 @@ class Inputs(NamedTuple):
         return found
 
 
-def _in_dim(leaf: Any, dim: Any, call: str, from_end: bool) -> int | None:
+class _Call(NamedTuple):
+    """A call of what ``vmap`` gave, as errors show it: most calls need no text."""
+
+    func: Callable[..., Any]
+    in_dims: Any
+
+    def __str__(self) -> str:
+        return f"vmap({name_of(self.func)}, in_dims={self.in_dims}, ...)(<inputs>)"
+
+
+def _in_dim(leaf: Any, dim: Any, call: _Call, from_end: bool) -> int | None:
     """The dimension of a leaf, counted from the first; checked."""
     if dim is None:
         return None

@@ -62,9 +62,14 @@ def _keys(tree: dict[Any, Any]) -> tuple[Any, ...]:
     return tuple(tree)
 
 
-_add(tuple, lambda tree: None, iter, lambda children, _: tuple(children))
-_add(list, lambda tree: None, iter, lambda children, _: list(children))
-_add(dict, _keys, dict.values, lambda children, keys: dict(zip(keys, children, strict=True)))
+# (The commonest without a function within the other.)
+register_pytree_node(tuple, lambda tree: (list(tree), None), lambda children, _: tuple(children))
+register_pytree_node(list, lambda tree: (list(tree), None), lambda children, _: list(children))
+register_pytree_node(
+    dict,
+    lambda tree: (list(tree.values()), tuple(tree)),
+    lambda children, keys: dict(zip(keys, children, strict=True)),
+)
 _add(
     OrderedDict,
     _keys,
@@ -82,6 +87,7 @@ _add(deque, lambda tree: tree.maxlen, iter, lambda children, length: deque(child
 _NAMED = NodeDef(tuple, lambda tree: (list(tree), type(tree)), lambda children, cls: cls(*children))
 # Named tuples of results take one sequence.
 _STRUCT = NodeDef(tuple, lambda tree: (list(tree), type(tree)), lambda children, cls: cls(children))
+_BY_KIND = {"named": _NAMED, "struct": _STRUCT}
 
 
 def _node_of(tree: Any) -> NodeDef | None:
@@ -146,19 +152,20 @@ class TreeSpec:
         Raises:
             ValueError: if there are more or fewer than the tree has.
         """
-        given = list(leaves)
+        given = leaves if type(leaves) is list else list(leaves)
         if len(given) != self.num_leaves:
             raise ValueError(
                 f"treespec.unflatten(leaves): `leaves` has length {len(given)} but the spec "
                 f"refers to a pytree that holds {self.num_leaves} items ({self})."
             )
-        return self._filled(iter(given))
+        return given[0] if self.type is None else self._filled(iter(given))
 
     def _filled(self, leaves: Any) -> Any:
-        if self.type is None:
-            return next(leaves)
-        children = [child._filled(leaves) for child in self.children_specs]
-        node = {"named": _NAMED, "struct": _STRUCT}.get(self.type) or SUPPORTED_NODES[self.type]
+        children = [
+            next(leaves) if child.type is None else child._filled(leaves)
+            for child in self.children_specs
+        ]
+        node = SUPPORTED_NODES.get(self.type) or _BY_KIND[self.type]
         return node.unflatten_fn(children, self.context)
 
     def __repr__(self) -> str:
@@ -199,7 +206,17 @@ def _flatten(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> TreeSpec:
         return _LEAF
     children, context = node.flatten_fn(tree)
     kind = "named" if node is _NAMED else "struct" if node is _STRUCT else type(tree)
-    return TreeSpec(kind, context, [_flatten(child, leaves, is_leaf) for child in children])
+    if is_leaf is not None:
+        return TreeSpec(kind, context, [_flatten(child, leaves, is_leaf) for child in children])
+    specs = []
+    for child in children:
+        # (Most children are leaves, which need no call of their own.)
+        if type(child) in SUPPORTED_NODES or isinstance(child, tuple):
+            specs.append(_flatten(child, leaves, None))
+        else:
+            leaves.append(child)
+            specs.append(_LEAF)
+    return TreeSpec(kind, context, specs)
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:

@@ -87,6 +87,7 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
             batch: crate::dispatch::Batch::#batch,
             sparse: crate::dispatch::sparse::SparseRule::#sparse,
             autocast: crate::dispatch::CastPolicy::#autocast,
+            layers: &crate::layers::LAYERS,
             samples: #samples,
             invalid_samples: #invalid,
             parsed: std::sync::OnceLock::new(),

@@ -53,6 +53,7 @@ pub mod dispatch;
 mod error;
 mod generator;
 pub mod gradcheck;
+mod layers;
 mod local;
 pub mod ops;
 pub mod prof;

@@ -13,32 +13,32 @@ use std::cell::Cell;
 /// One thread's words.
 #[repr(C)]
 pub(crate) struct Local {
-    /// The thread's modes, as differences from what they are at first (see `autograd::mode`).
-    pub(crate) modes: Cell<u32>,
-    /// The thread's number, from 1 on; 0 until it is asked for.
-    pub(crate) thread: Cell<u32>,
+    /// The thread's modes and dispatch keys, as differences from what they are at first (see `autograd::mode`).
+    pub(crate) modes: Cell<u64>,
     /// The number of the next node.
     pub(crate) next_node: Cell<u64>,
     /// The thread's pool; null before it has one and after it ended.
     pub(crate) pool: Cell<*mut Pool>,
     /// For whom the thread works, if that is known (see [`crate::site`]).
     pub(crate) site: Cell<u64>,
+    /// The thread's number, from 1 on; 0 until it is asked for.
+    pub(crate) thread: Cell<u32>,
 }
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod place {
     use super::Local;
 
-    const _: () = assert!(size_of::<Local>() == 32 && align_of::<Local>() == 8);
+    const _: () = assert!(size_of::<Local>() == 40 && align_of::<Local>() == 8);
 
     std::arch::global_asm!(
         ".pushsection .tbss.pullback_local, \"awT\", @nobits",
         ".globl pullback_local",
         ".type pullback_local, @object",
-        ".size pullback_local, 32",
+        ".size pullback_local, 40",
         ".p2align 3",
         "pullback_local:",
-        ".zero 32",
+        ".zero 40",
         ".popsection",
     );
 
@@ -70,10 +70,10 @@ mod place {
         static LOCAL: Local = const {
             Local {
                 modes: Cell::new(0),
-                thread: Cell::new(0),
                 next_node: Cell::new(0),
                 pool: Cell::new(null_mut()),
                 site: Cell::new(0),
+                thread: Cell::new(0),
             }
         };
     }

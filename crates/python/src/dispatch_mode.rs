@@ -3,9 +3,9 @@
 use crate::error::carry;
 use crate::lock::in_python;
 use crate::torch_dispatch::Question;
-use pullback::dispatch::dispatch_mode::{self, DispatchMode};
-use pullback::dispatch::handler::{Answer, Form};
-use pullback::dispatch::{Arg, OpDef};
+use pullback::autograd::dispatch_mode;
+use pullback::autograd::torch_dispatch::{Dispatched, TorchDispatch};
+use pullback::dispatch::{Arg, Form, OpDef};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -15,19 +15,19 @@ use std::sync::Arc;
 /// A Python object with `__torch_dispatch__`.
 struct Mode(Py<PyAny>);
 
-impl DispatchMode for Mode {
-    fn answer(
+impl TorchDispatch for Mode {
+    fn torch_dispatch(
         &self,
         def: &'static OpDef,
         form: Form<'_>,
         args: &[Arg<'_>],
-    ) -> pullback::Result<Answer> {
+    ) -> pullback::Result<Dispatched> {
         in_python(|py| {
             let mode = self.0.bind(py);
             let method = method_of(mode, intern!(py, "__torch_dispatch__"))?;
             Ok(match Question::new(py, def, form, args)?.ask(&method)? {
-                Some(results) => Answer::Results(results),
-                None => Answer::Declined(format!("  - mode object {}\n", mode.repr()?)),
+                Some(results) => Dispatched::Results(results),
+                None => Dispatched::NotImplemented(format!("  - mode object {}\n", mode.repr()?)),
             })
         })
         .map_err(carry)
@@ -49,7 +49,7 @@ pub(crate) fn method_of<'py>(
 }
 
 /// The object behind a mode; the library's own modes have none.
-fn object(py: Python<'_>, mode: &Arc<dyn DispatchMode>) -> PyResult<Py<PyAny>> {
+fn object(py: Python<'_>, mode: &Arc<dyn TorchDispatch>) -> PyResult<Py<PyAny>> {
     let mode: &dyn Any = &**mode;
     let mode = mode.downcast_ref::<Mode>();
     mode.map(|mode| mode.0.clone_ref(py))

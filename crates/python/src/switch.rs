@@ -1,8 +1,7 @@
 //! What a thread is set to for a while, and the contexts that set it: who answers calls and ops, who does not.
 
 use crate::subclass::{self, Answering};
-use pullback::autograd::mode;
-use pullback::dispatch::handler;
+use pullback::autograd::{mode, torch_dispatch};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -55,15 +54,15 @@ context!(
     /// Neither classes nor modes answer ops, and tensors of classes are ordinary ones.
     DisableTorchDispatch,
     "_DisableTorchDispatch",
-    handler::set_off,
+    torch_dispatch::set_disabled,
     true,
     bool
 );
 context!(
-    /// Inside of the answer to an op, ops are recorded and writes counted as outside of it.
+    /// Inside of a `__torch_dispatch__`, ops are recorded and writes counted as outside of it.
     EnableReentrantDispatch,
     "_RestorePythonTLSSnapshot",
-    mode::set_below,
+    mode::set_recording_excluded,
     false,
     bool
 );

@@ -1,7 +1,7 @@
 //! Types that answer ops below autograd: `__torch_dispatch__`.
 //!
-//! A tensor is marked for the library (`pullback::dispatch::handler`) when its wrapper is made and its type has the
-//! attribute. The library then hands ops on it to `handle`, which asks the types and takes their results. What they are
+//! A tensor is marked for the library (`pullback::autograd::torch_dispatch`) when its wrapper is made and its type has
+//! the attribute. The library then hands ops on it to [`Classes`], which asks the types and takes their results. What they are
 //! asked with is an `OpOverload` (`pullback/_ops.py`), made once per op and form. Not here: `__torch_function__`, which
 //! is asked before arguments are bound (`subclass`).
 
@@ -15,8 +15,8 @@ use crate::raw::callable;
 use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{as_tensor, class, look_up, wrap_bound, wrap_new};
 use crate::switch::Switched;
-use pullback::dispatch::handler::{self, Answer, Form};
-use pullback::dispatch::{Arg, OpDef, Outputs, TensorVec, Traits, Value};
+use pullback::autograd::torch_dispatch::{self, Dispatched, TorchDispatch};
+use pullback::dispatch::{Arg, Form, OpDef, Outputs, TensorVec, Traits, Value};
 use pullback::{Scalar, Tensor};
 use pullback_schema::Default;
 use pullback_schema::python::Form as Spelling;
@@ -50,21 +50,30 @@ pub(crate) unsafe fn answers(ty: *mut PyTypeObject) -> bool {
     !found.is_null() && found != SILENT.load(Relaxed)
 }
 
-/// What the library calls for marked tensors.
-fn handle(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> pullback::Result<Answer> {
-    in_python(|py| {
-        let question = Question::new(py, def, form, args)?;
-        let mut declined = Vec::new();
-        for ty in &question.types {
-            let method = ty.getattr(intern!(py, "__torch_dispatch__"))?;
-            if let Some(results) = question.ask(&method)? {
-                return Ok(Answer::Results(results));
+/// The classes of a call's tensors, a subclass before its bases, as what the library asks in the place of a kernel.
+pub(crate) struct Classes;
+
+impl TorchDispatch for Classes {
+    fn torch_dispatch(
+        &self,
+        def: &'static OpDef,
+        form: Form<'_>,
+        args: &[Arg<'_>],
+    ) -> pullback::Result<Dispatched> {
+        in_python(|py| {
+            let question = Question::new(py, def, form, args)?;
+            let mut unimplemented = String::new();
+            for ty in &question.types {
+                let method = ty.getattr(intern!(py, "__torch_dispatch__"))?;
+                if let Some(results) = question.ask(&method)? {
+                    return Ok(Dispatched::Results(results));
+                }
+                unimplemented.push_str(&format!("  - tensor subclass {}\n", ty.repr()?));
             }
-            declined.push(format!("  - tensor subclass {}\n", ty.repr()?));
-        }
-        Ok(Answer::Declined(declined.concat()))
-    })
-    .map_err(carry)
+            Ok(Dispatched::NotImplemented(unimplemented))
+        })
+        .map_err(carry)
+    }
 }
 
 /// A call of an op as those who may answer it see it.
@@ -112,7 +121,7 @@ fn types_of<'py>(
 ) -> PyResult<Vec<Bound<'py, PyType>>> {
     let mut found: Vec<Bound<'py, PyType>> = Vec::new();
     let mut consider = |tensor: &Tensor| -> PyResult<()> {
-        if !tensor.is_handled() {
+        if !tensor.has_torch_dispatch() {
             return Ok(());
         }
         let ty = wrap_bound(py, tensor.clone())?.get_type();
@@ -372,13 +381,12 @@ fn _disabled_torch_dispatch_impl<'py>(
     kwargs: Option<Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let _ = types;
-    let _off = Switched::new(handler::set_off, true);
+    let _off = Switched::new(torch_dispatch::set_disabled, true);
     func.call(args.unwrap_or_else(|| PyTuple::empty(func.py())), kwargs.as_ref())
 }
 
-/// Adds the functions, and tells the library who answers.
+/// Adds the functions.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    pullback::autograd::set_handler(handle);
     module.add_function(wrap_pyfunction!(_overloads, module)?)?;
     let silent = wrap_pyfunction!(_disabled_torch_dispatch_impl, module)?;
     // The module keeps it.

@@ -3,7 +3,6 @@
 use super::engine::{Goal, Request, execute};
 use super::node::Edge;
 use super::{Node, arithmetic};
-use crate::dispatch::handler;
 use crate::error::ensure;
 use crate::{DType, Device, Error, Result, Tensor};
 
@@ -33,7 +32,7 @@ pub fn start(output: &Tensor, grad: Option<&Tensor>, index: usize) -> Result<Opt
     }
     let one = implicit_start(output.shape(), output.dtype(), Device::Cpu)?;
     // What answers ops itself is asked for its own.
-    Ok(Some(if handler::concerns_tensor(output) { arithmetic::ones_like(output)? } else { one }))
+    Ok(Some(if output.needs_layers() { arithmetic::ones_like(output)? } else { one }))
 }
 
 /// One, as the gradient of an output of this shape and dtype on this device.

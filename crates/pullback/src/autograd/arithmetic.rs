@@ -1,7 +1,7 @@
 //! The few ops that the engine itself needs. The only file outside `ops` that names one.
 
 use super::{mode, tangent};
-use crate::dispatch::{Arg, OpDef, handler};
+use crate::dispatch::{Arg, OpDef};
 use crate::tensor::{preserved_strides, shape::list};
 use crate::{DType, Device, Result, Tensor};
 
@@ -57,12 +57,12 @@ pub(super) fn copy_with_strides(t: &Tensor, shape: &[i64], strides: &[i64]) -> R
         let out = t.new_empty_strided(shape, &strides)?;
         return out.copy_(t, false);
     }
-    if t.is_handled() || t.is_sparse() {
+    if t.overrides_ops() || t.is_sparse() {
         // What answers ops itself lays out its own.
         return t.clone_tensor(None);
     }
     let out = Tensor::empty_strided(shape, &strides, t.dtype(), t.device())?;
-    if handler::concerns_tensor(t)
+    if t.needs_layers()
         || mode::is_recording() && t.requires_grad()
         || tangent::concerns(&[Arg::Tensor(t)])
     {
@@ -96,7 +96,7 @@ pub(super) fn real_part(t: &Tensor) -> Result<Tensor> {
 }
 /// The same without history, made by the op.
 pub(super) fn detach(t: &Tensor) -> Result<Tensor> {
-    let _below = mode::below();
+    let _below = mode::exclude_recording();
     t.detach()
 }
 /// A view of everything.

@@ -8,18 +8,16 @@
 //!
 //! P. Micikevicius et al., "Mixed Precision Training", 2018.
 
+use super::arithmetic;
 use super::mode::{self, bit};
-use super::{arithmetic, call_composite, outside};
-use crate::dispatch::{Arg, CastPolicy, Kernel, OpDef, Outputs, each_tensor};
+use crate::dispatch::{Arg, Call, CastPolicy, Form, Kernel, Outputs, each_tensor};
 use crate::error::{bail, ensure};
-use crate::site::Scope;
-use crate::tensor::{Flag, WeakTensor};
+use crate::tensor::{Flag, Key, WeakTensor};
 use crate::{DType, Device, Error, Result, Tensor};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::panic::Location;
 use std::sync::{Mutex, PoisonError};
 
 /// The types of devices that autocast can be turned on for, and the dtypes they have at first.
@@ -72,7 +70,7 @@ impl Target {
     fn of(device: Device) -> Result<Target> {
         Target::parse(device.kind())?.ok_or_else(|| unsupported(device.kind()))
     }
-    fn bit(self) -> u32 {
+    fn bit(self) -> u64 {
         1 << (bit::AUTOCAST.trailing_zeros() + u32::from(self.0))
     }
     fn index(self) -> usize {
@@ -109,6 +107,7 @@ pub fn is_enabled(target: Target) -> bool {
 /// Turns it on or off on this thread.
 pub fn set_enabled(target: Target, enabled: bool) {
     mode::set_bit(target.bit(), enabled);
+    Key::Autocast.include(is_any_enabled());
 }
 /// Whether it is on for any.
 #[inline(always)]
@@ -150,7 +149,7 @@ fn nest(step: i32) -> i32 {
 /// All that a thread has set, to be continued on another.
 #[derive(Clone, Copy)]
 pub(crate) struct State {
-    bits: u32,
+    bits: u64,
     dtypes: [Option<DType>; TARGETS.len()],
     nesting: i32,
     has_no_cache: bool,
@@ -177,9 +176,10 @@ pub(crate) fn restore(state: &State) {
     });
 }
 
-fn set_bits(bits: u32) {
+fn set_bits(bits: u64) {
     mode::set_bit(bit::AUTOCAST, false);
     mode::set_bit(bits, true);
+    Key::Autocast.include(bits != 0);
 }
 
 /// Ends a region of [`autocast`] or [`no_autocast`].
@@ -257,7 +257,7 @@ pub fn no_autocast(device: Device) -> Result<AutocastGuard> {
 }
 
 /// Turns autocast off inside of an op.
-pub(super) struct Paused(u32);
+pub(super) struct Paused(u64);
 
 impl Drop for Paused {
     fn drop(&mut self) {
@@ -276,27 +276,26 @@ fn paused() -> Paused {
     Paused(bits)
 }
 
-/// Runs an op while autocast is on for some type of devices.
-#[cold]
+/// The layer: converts the arguments of functional forms as the op's policy says. Further in, autocast is off; the parts of
+/// a composite have policies of their own.
 #[inline(never)]
-#[track_caller]
-pub(super) fn call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
-    let caller = Location::caller();
-    let _site = Scope::of_caller(caller);
+pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
+    let Call { def, args, .. } = *call;
+    if !matches!(call.form, Form::Functional) {
+        let _pause = paused();
+        return call.next();
+    }
     let policy = if is_enabled(Target::CPU) { def.autocast } else { CastPolicy::None };
     if policy == CastPolicy::None {
-        if let Kernel::Composite(_) = def.kernel {
-            // Its parts have policies of their own.
-            return call_composite(def, args, caller);
-        }
-        let _pause = paused();
-        return outside::plain(def, args);
+        let is_composite = matches!(def.kernel, Kernel::Composite(_));
+        let _pause = (!is_composite).then(paused);
+        return call.next();
     }
     let wanted = wanted_dtype(policy, args)?;
     let lower = dtype(Target::CPU);
     let _pause = paused();
     let held = convert_args(args, |tensor| convert(tensor, wanted, wanted == lower))?;
-    outside::plain(def, &with_converted(args, &held))
+    call.with_args(&with_converted(args, &held)).next()
 }
 
 /// The dtype in which an op that gains by lower precision takes this tensor.
@@ -410,8 +409,8 @@ struct Entry {
 }
 
 /// By the weight, the dtype, and whether the conversion is recorded.
-type Key = (usize, DType, bool);
-static CACHE: Mutex<BTreeMap<Key, Entry>> = Mutex::new(BTreeMap::new());
+type CacheKey = (usize, DType, bool);
+static CACHE: Mutex<BTreeMap<CacheKey, Entry>> = Mutex::new(BTreeMap::new());
 
 /// The weight in `wanted`, made once as long as it does not change.
 fn cached(weight: &Tensor, wanted: DType) -> Result<Tensor> {
@@ -430,7 +429,7 @@ fn cached(weight: &Tensor, wanted: DType) -> Result<Tensor> {
     Ok(cast)
 }
 
-fn lock() -> std::sync::MutexGuard<'static, BTreeMap<Key, Entry>> {
+fn lock() -> std::sync::MutexGuard<'static, BTreeMap<CacheKey, Entry>> {
     CACHE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,9 +1,8 @@
 //! Batched tensors: what `vmap` makes functions of single examples work on whole batches with.
 //!
 //! Within a level ([`enter`]) a batched tensor ([`add_dim`]) shows sizes without the batch dimension, and keeps the tensor
-//! that has it, its physical tensor, with the batch dimension in front. It is a marked tensor (`dispatch::handler`): ops are
-//! recorded as they are seen, without the batch, and below that `answer` has the op's batching rule compute it for the
-//! whole batch at once. So gradients need no rules of their own, tangents neither, and levels nest: a physical tensor may be
+//! that has it, its physical tensor, with the batch dimension in front. Ops on it are recorded as they are seen, without the
+//! batch, and below that [`layer`] has the op's batching rule compute it for the whole batch at once. So gradients need no rules of their own, tangents neither, and levels nest: a physical tensor may be
 //! batched at another level.
 //!
 //! A gradient that leaves a level is summed over its batch: where a batched tensor meets one that is not, the edge to the
@@ -32,11 +31,10 @@
 use super::node::{Backward, Edge, InputMeta, Node};
 use super::{arithmetic, leaf, mode, tangent};
 use crate::dispatch::batch::{Call, Outcome, Tools};
-use crate::dispatch::handler::{self, Form};
-use crate::dispatch::{Arg, Batch, Grads, OpDef, Outputs, Traits, each_tensor};
+use crate::dispatch::{self, Arg, Batch, Form, Grads, OpDef, Outputs, Traits, each_tensor};
 use crate::error::ensure;
-use crate::tensor::Flag;
 use crate::tensor::shape::wrap_dim;
+use crate::tensor::{Flag, Key};
 use crate::{Error, Result, Tensor};
 use smallvec::{SmallVec, smallvec};
 use std::cell::{Cell, RefCell};
@@ -62,28 +60,13 @@ pub(super) struct Batched {
 
 impl Batched {
     fn new(physical: Tensor, level: u64) -> Batched {
-        crate::tensor::handled::add_users(1);
         Batched { physical, level }
     }
 }
 
-impl Drop for Batched {
-    fn drop(&mut self) {
-        crate::tensor::handled::remove_users(1);
-    }
-}
-
-/// The open levels of a thread, the outermost first. Each is counted in `tensor::handled`.
-struct Levels(Vec<Level>);
-
-impl Drop for Levels {
-    fn drop(&mut self) {
-        crate::tensor::handled::remove_users(self.0.len());
-    }
-}
-
 thread_local! {
-    static OPEN: RefCell<Levels> = const { RefCell::new(Levels(Vec::new())) };
+    /// The open levels of the thread, the outermost first. It includes the key `FuncTorchVmapMode` while there is one.
+    static OPEN: RefCell<Vec<Level>> = const { RefCell::new(Vec::new()) };
     /// The level whose rule is running: what it calls sees those before only.
     static RUNNING: Cell<u64> = const { Cell::new(u64::MAX) };
 }
@@ -95,11 +78,9 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 /// `ValueError` for negative sizes.
 pub fn enter(size: i64, randomness: Randomness) -> Result<u64> {
     ensure!(size >= 0, value, "vmap: the batch size must not be negative, got {size}");
-    handler::set_batcher(answer);
-    crate::tensor::handled::set_detach(arithmetic::detach);
-    crate::tensor::handled::add_users(1);
     let id = NEXT.fetch_add(1, Relaxed);
-    OPEN.with(|open| open.borrow_mut().0.push(Level { id, size, randomness }));
+    OPEN.with(|open| open.borrow_mut().push(Level { id, size, randomness }));
+    Key::FuncTorchVmapMode.include(true);
     Ok(id)
 }
 
@@ -109,11 +90,11 @@ pub fn enter(size: i64, randomness: Randomness) -> Result<u64> {
 /// `RuntimeError` unless it is the level of that number.
 pub fn exit(id: u64) -> Result<()> {
     let closed = OPEN.with(|open| {
-        let open = &mut open.borrow_mut().0;
+        let mut open = open.borrow_mut();
         open.last().is_some_and(|level| level.id == id).then(|| open.pop())
     });
     ensure!(closed.is_some(), runtime, "vmap: level {id} is not the innermost open level");
-    crate::tensor::handled::remove_users(1);
+    Key::FuncTorchVmapMode.include(is_any_open());
     Ok(())
 }
 
@@ -144,36 +125,28 @@ impl Drop for LevelGuard {
 }
 
 pub(super) fn snapshot() -> Vec<Level> {
-    OPEN.with(|open| open.borrow().0.clone())
+    OPEN.with(|open| open.borrow().clone())
 }
 
 /// Opens the same levels on a thread that has none of its own.
 pub(super) fn restore(levels: Vec<Level>) {
-    if !levels.is_empty() {
-        crate::tensor::handled::add_users(levels.len());
-        OPEN.with(|open| open.borrow_mut().0 = levels);
-    }
+    Key::FuncTorchVmapMode.include(!levels.is_empty());
+    OPEN.with(|open| *open.borrow_mut() = levels);
 }
 
 /// Whether a level is open on this thread.
 pub fn is_any_open() -> bool {
-    OPEN.with(|open| !open.borrow().0.is_empty())
-}
-
-/// Whether a tensor of the process may be batched; it is also said of other things that answer ops from outside.
-#[inline]
-pub fn is_used() -> bool {
-    handler::is_used()
+    OPEN.with(|open| !open.borrow().is_empty())
 }
 
 fn is_open(id: u64) -> bool {
-    OPEN.with(|open| open.borrow().0.iter().any(|level| level.id == id))
+    OPEN.with(|open| open.borrow().iter().any(|level| level.id == id))
 }
 
 /// The innermost open level before the one whose rule is running.
 fn innermost_open() -> Option<Level> {
     let limit = RUNNING.get();
-    OPEN.with(|open| open.borrow().0.iter().rev().find(|level| level.id < limit).copied())
+    OPEN.with(|open| open.borrow().iter().rev().find(|level| level.id < limit).copied())
 }
 
 /// Says which level's rule is running, as long as it lives.
@@ -234,7 +207,7 @@ fn wrap(physical: Tensor, level: u64) -> Result<Tensor> {
         physical.alias_with(sizes, &physical.strides()[1..], physical.storage_offset())?
     }
     .with_bits_of(&physical);
-    tensor.set_flag(Flag::HANDLED | Flag::BATCHED, true);
+    tensor.set_flag(Flag::BATCHED, true);
     leaf::lock(&tensor).batched = Some(Arc::new(Batched::new(physical, level)));
     Ok(tensor)
 }
@@ -397,9 +370,7 @@ fn summed(grad: &Tensor, level: u64) -> Result<Tensor> {
 /// # Errors
 /// As [`Tensor::gradient_edge`].
 pub fn edges_of(tensors: &[Tensor], mut push: impl FnMut(Edge)) -> Result<()> {
-    let is_used = handler::is_used();
-    let all =
-        if is_used { all_levels(|see| tensors.iter().for_each(see)) } else { SmallVec::new() };
+    let all = all_levels(|see| tensors.iter().for_each(see));
     for tensor in tensors {
         let edge = if tensor.requires_grad() { tensor.gradient_edge()? } else { Edge::default() };
         push(if edge.is_valid() { lifted(tensor, edge, &all) } else { edge });
@@ -503,38 +474,40 @@ fn show(target: &Tensor, physical: Tensor, level: u64) -> Result<()> {
 
 static TOOLS: Tools = Tools { physical: physical_of_level, show };
 
-/// Computes an op by its batching rule, if an argument is batched, or random numbers are drawn within a level.
-fn answer(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Option<Result<Outputs>> {
+/// The layer of batched tensors: computes an op by its batching rule for the innermost level at which an argument is batched.
+#[inline(never)]
+pub(crate) fn layer(call: &dispatch::Call<'_>) -> Result<Outputs> {
     let mut innermost: Option<Arc<Batched>> = None;
-    let mut look = |tensor: &Tensor| {
+    call.each_tensor(|tensor| {
         if let Some(batched) = of(tensor)
             && innermost.as_ref().is_none_or(|old| old.level < batched.level)
         {
             innermost = Some(batched);
         }
-    };
-    each_tensor(args, &mut look);
-    if let Form::Out(outs) = form {
-        for out in outs {
-            look(out);
-        }
+    });
+    match innermost {
+        Some(batched) => run_at(call, batched.level, batched.physical.shape()[0]),
+        None => call.next(),
     }
-    let (level, size) = match &innermost {
-        Some(batched) => (batched.level, batched.physical.shape()[0]),
-        None if def.is(Traits::RANDOM) => {
-            let level = innermost_open()?;
-            (level.id, level.size)
-        }
-        None => return None,
-    };
-    let open = OPEN.with(|open| open.borrow().0.iter().find(|open| open.id == level).copied());
-    let randomness = open.map_or(Randomness::Error, |open| open.randomness);
-    let call = Call { def, form, args, size, randomness, level, tools: &TOOLS };
-    Some(run(&call))
 }
 
-#[cold]
+/// The layer of threads with open levels: random ops draw there for each example, although no argument is batched.
 #[inline(never)]
+pub(crate) fn random_layer(call: &dispatch::Call<'_>) -> Result<Outputs> {
+    match innermost_open() {
+        Some(level) if call.def.is(Traits::RANDOM) => run_at(call, level.id, level.size),
+        _ => call.next(),
+    }
+}
+
+/// Computes an op for all examples of a level.
+fn run_at(call: &dispatch::Call<'_>, level: u64, size: i64) -> Result<Outputs> {
+    let dispatch::Call { def, form, args, .. } = *call;
+    let open = OPEN.with(|open| open.borrow().iter().find(|open| open.id == level).copied());
+    let randomness = open.map_or(Randomness::Error, |open| open.randomness);
+    run(&Call { def, form, args, size, randomness, level, tools: &TOOLS })
+}
+
 fn run(call: &Call<'_>) -> Result<Outputs> {
     if matches!(call.form, Form::Out(_)) {
         return Err(Error::runtime(format!(

@@ -1,51 +1,69 @@
-//! Calling an op: the one path from arguments to outputs.
+//! Calling an op: the beginning of its way, and the layer that records.
 //!
-//! `call` runs the functional form, `call_inplace` the form that writes into its first argument,
-//! `call_out` the form with `out=`. Around the kernel they do what is the same for every op: views
-//! are linked to their base, versions are bumped, and if an input requires grad the op is recorded.
+//! `call` runs the functional form, `call_inplace` the form that writes into its first argument, `call_out` the form with
+//! `out=`. Each joins the keys of the call's tensors and of the thread. Without any, the kernel runs at once; else the layers do
+//! (`crate::layers`), of which [`layer`] is one. Around the kernel, or the layers further in, both ways do what is the same
+//! for every op: views are linked to their base, versions are bumped, and if an input requires grad the op is recorded.
 //! Invariant: when a call fails no tensor has changed its shape, its history or its version.
 
 use super::{
-    Slots, arithmetic, check_inplace, check_out, copy_into, forward, link_views, mode, needed,
-    outside, record, record_constant, record_inplace, record_saved, replay, rules_need_self,
+    Slots, arithmetic, check_inplace, check_out, copy_into, forward, level, link_views, mode,
+    needed, record, record_constant, record_inplace, record_saved, replay, rules_need_self,
     save_inputs, saved_hooks, tangent, writes,
 };
 use crate::dispatch::{
-    Arg, ArgKind, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs, check_outs,
-    check_result, check_writable, handler, receiver, run, run_pointwise_fast, sparse, write_into,
-    write_outs,
+    Arg, ArgKind, Call, Form, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs,
+    check_outs, check_result, check_writable, keys_of, keys_of_targets, receiver, run_kernel,
+    run_pointwise_fast, sparse, write_kernel, write_outs,
 };
 use crate::site::{Scope, Site};
-use crate::tensor::Writer;
+use crate::tensor::{BACKENDS, Flag, Key, KeySet, Writer};
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 use std::panic::Location;
+
+/// Where a call comes from.
+type Caller = &'static Location<'static>;
+
+/// The layers that a call has to pass whose tensors' words together are `word`. Tangents belong to the process and may have
+/// come to a view's base after the view was made: so these are looked for while a level of forward mode is open.
+#[inline(always)]
+fn keys_of_word(word: u32) -> KeySet {
+    let keys = KeySet::joined(word);
+    if word & (Flag::DUAL | Flag::VIEW) != 0 && level::is_open() {
+        return keys | Key::ForwardAD;
+    }
+    keys
+}
 
 /// Runs an op and records it if that is due.
 #[inline]
 #[track_caller]
 pub fn call(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
-    if mode::is_surrounded() { outside::call(def, args) } else { call_uncast(def, args) }
+    let caller = Location::caller();
+    let keys = keys_of_word(keys_of(args));
+    if keys.is_empty() {
+        call_plain(def, args, caller)
+    } else {
+        call_through_layers(def, args, keys, caller)
+    }
 }
 
-/// Whether [`call`] with `self_` alone is known to give `self_` itself, and nobody is to hear of the call.
+/// Whether [`call`] with `self_` alone is known to give `self_` itself, and no layer is to see the call.
 #[inline(always)]
 pub fn is_unchanged(def: &'static OpDef, self_: &Tensor) -> bool {
-    def.unchanged.is_some_and(|is_unchanged| !mode::is_surrounded() && is_unchanged(self_))
+    let is_outer = KeySet::joined(0).has_any(OUTER);
+    def.unchanged.is_some_and(|is_unchanged| !is_outer && is_unchanged(self_))
 }
 
-/// The same with the arguments as they are.
+/// The layers that see a call whatever its arguments are, and whatever it gives.
+const OUTER: KeySet =
+    KeySet::of(Key::Trace).with(KeySet::of(Key::Profiler)).with(KeySet::of(Key::Autocast));
+
+/// Runs an op on dense tensors in main memory that no layer concerns.
 #[inline(always)]
-#[track_caller]
-pub(super) fn call_uncast(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
-    let caller = Location::caller();
-    if tangent::concerns(args) {
-        return forward::call(def, args, caller);
-    }
+fn call_plain(def: &'static OpDef, args: &[Arg<'_>], caller: Caller) -> Result<Outputs> {
     match def.kernel {
-        Kernel::Pointwise(_) if handler::concerns(args) => {
-            call_general(def, args, needed(def, args)?, None, caller)
-        }
         Kernel::Pointwise(kernel) => {
             let needs = needed(def, args)?;
             // (Hooks pack inputs before the op runs: checkpointing's recomputation may end with that.)
@@ -62,30 +80,90 @@ pub(super) fn call_uncast(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outpu
             }
             call_general(def, args, needs, fast, caller)
         }
-        Kernel::Composite(_) => call_composite(def, args, caller),
-        _ if def.is(Traits::INPLACE_ONLY) => call_inplace(def, args).map(IntoOutputs::into_outputs),
+        Kernel::Composite(compose) => {
+            let _site = Scope::of_caller(caller);
+            with_tensors(def, args, compose)
+        }
+        _ if def.is(Traits::INPLACE_ONLY) => {
+            let _site = Scope::of_caller(caller);
+            write_plain(def, args).map(IntoOutputs::into_outputs)
+        }
         _ => call_general(def, args, needed(def, args)?, None, caller),
     }
 }
 
-/// Where a call comes from.
-type Caller = &'static Location<'static>;
-
-pub(super) fn call_composite(
+/// Runs an op of which a layer may concern an argument or the thread.
+#[cold]
+#[inline(never)]
+fn call_through_layers(
     def: &'static OpDef,
     args: &[Arg<'_>],
+    keys: KeySet,
     caller: Caller,
 ) -> Result<Outputs> {
     let _site = Scope::of_caller(caller);
-    let Kernel::Composite(compose) = def.kernel else { unreachable!("checked by the caller") };
-    if def.is(Traits::WHOLE) && handler::concerns(args) {
-        let _below = mode::below();
-        return handler::answer(def, handler::Form::Functional, args);
-    }
-    with_tensors(def, args, compose)
+    let is_composite = matches!(def.kernel, Kernel::Composite(_));
+    let writes = def.is(Traits::INPLACE_ONLY) && !is_composite;
+    let form = if writes { Form::Inplace } else { Form::Functional };
+    Call::new(def, form, args, keys | Key::Autograd, caller).next()
 }
 
-/// What is left to do once it is known what must be recorded; `done` is the result if there is one already.
+/// The layer: takes composites apart, records the others, and does around the layers further in what is the same for every
+/// op. Where recording is excluded, composites are still taken apart.
+pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
+    let Call { def, args, .. } = *call;
+    match call.form {
+        Form::Inplace => write_through_layers(call).map(IntoOutputs::into_outputs),
+        Form::Out(outs) => {
+            write_outs_through_layers(call, outs)?;
+            Ok(Outputs::Tensors(outs.iter().map(|&out| out.clone()).collect()))
+        }
+        Form::Functional => match def.kernel {
+            Kernel::Composite(_) if def.is(Traits::WHOLE) && call.keys.has_any(BACKENDS) => {
+                let _below = mode::exclude_recording();
+                call.next()
+            }
+            Kernel::Composite(compose) => with_tensors(def, args, compose),
+            _ => with_tensors(def, args, |args| record_through_layers(&call.with_args(args))),
+        },
+    }
+}
+
+/// The functional form of an op with a kernel.
+fn record_through_layers(call: &Call<'_>) -> Result<Outputs> {
+    let Call { def, args, .. } = *call;
+    let needs = needed(def, args)?;
+    if needs != 0
+        && let Some(outputs) = sparse::recorded(def, args)
+    {
+        return outputs;
+    }
+    let run = || {
+        let _below = below(call.keys, needs != 0);
+        call.next()
+    };
+    if needs != 0 && saved_hooks::are_active() {
+        return call_hooked(def, args, needs, call.caller, run);
+    }
+    run_and_record(def, args, needs, run, |tensors| {
+        record(def, args, needs, tensors, Site::for_caller(call.caller))
+    })
+}
+
+/// What holds around what computes an op, layers with `keys` or the kernel: layers further in record nothing of their own, and
+/// a kernel that is made of ops records none.
+#[inline(always)]
+fn below(keys: KeySet, is_recorded: bool) -> Option<mode::ModeGuard> {
+    if keys.has_any(BACKENDS) {
+        Some(mode::exclude_recording())
+    } else {
+        is_recorded.then(|| mode::set_grad(false))
+    }
+}
+
+/// What is left to do of a call that no layer concerns, once it is known what must be recorded; `done` is the result if there
+/// is one already.
+#[inline(always)]
 fn call_general(
     def: &'static OpDef,
     args: &[Arg<'_>],
@@ -94,16 +172,21 @@ fn call_general(
     caller: Caller,
 ) -> Result<Outputs> {
     with_tensors(def, args, move |args| {
-        if needs != 0
-            && handler::concerns(args)
-            && let Some(outputs) = sparse::recorded(def, args)
-        {
-            return outputs;
-        }
         if needs != 0 && done.is_none() && saved_hooks::are_active() {
-            return call_hooked(def, args, needs, caller);
+            let run = || {
+                let _below = mode::set_grad(false);
+                run_kernel(def, args)
+            };
+            return call_hooked(def, args, needs, caller, run);
         }
-        run_and_record(def, args, needs, done, |tensors| {
+        let run = || match done {
+            Some(out) => Ok(out.into_outputs()),
+            None => {
+                let _below = (needs != 0).then(|| mode::set_grad(false));
+                run_kernel(def, args)
+            }
+        };
+        run_and_record(def, args, needs, run, |tensors| {
             record(def, args, needs, tensors, Site::for_caller(caller))
         })
     })
@@ -117,34 +200,26 @@ fn call_hooked(
     args: &[Arg<'_>],
     needs: u64,
     caller: Caller,
+    run: impl FnOnce() -> Result<Outputs>,
 ) -> Result<Outputs> {
     let mut slots = Slots::new();
     save_inputs(def, args, needs, None, &mut slots)?;
-    run_and_record(def, args, needs, None, |tensors| {
+    run_and_record(def, args, needs, run, |tensors| {
         record_saved(def, args, needs, tensors, &mut slots, Site::for_caller(caller))
     })
 }
 
-/// Runs the op, unless it is `done`, and does with its outputs what is the same for every op.
+/// Runs the op and does with its outputs what is the same for every op.
 #[inline(always)]
 fn run_and_record(
     def: &'static OpDef,
     args: &[Arg<'_>],
     needs: u64,
-    done: Option<Tensor>,
+    run: impl FnOnce() -> Result<Outputs>,
     record: impl FnOnce(&[Tensor]) -> Result<()>,
 ) -> Result<Outputs> {
     // One value from here to the end, so that it is made where the caller wants it.
-    let below = if handler::concerns(args) {
-        Some(mode::below())
-    } else {
-        (needs != 0 && done.is_none()).then(|| mode::set_grad(false))
-    };
-    let mut result = match done {
-        Some(out) => Ok(out.into_outputs()),
-        None => run(def, args),
-    };
-    drop(below);
+    let mut result = run();
     if let Ok(outputs) = &result {
         let tensors = outputs.as_slice();
         // A view without derivative only shares memory.
@@ -214,81 +289,111 @@ fn replace_numbers<'a>(
 /// Runs the form that writes into its first argument and returns that argument.
 #[track_caller]
 pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
-    let _site = Scope::of_caller(Location::caller());
-    let _outside = outside::enter_inplace(def, args);
-    if tangent::concerns(args) {
-        return forward::call_inplace(def, args);
+    let caller = Location::caller();
+    let _site = Scope::of_caller(caller);
+    let keys = keys_of_word(keys_of(args));
+    if keys.is_empty() {
+        return write_plain(def, args);
     }
-    call_inplace_plainly(def, args)
+    Call::new(def, Form::Inplace, args, keys | Key::Autograd, caller).next()?;
+    Ok(receiver(args).clone())
 }
 
-/// The same where no tangent is to be computed, or each part of a composite computes its own.
+/// Runs that form on dense tensors in main memory that no layer concerns.
 #[inline]
-pub(super) fn call_inplace_plainly(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
+fn write_plain(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
     with_tensors(def, args, |args| {
-        let target = receiver(args);
-        if let Kernel::Composite(compose) = def.kernel {
-            if def.is(Traits::INPLACE_ONLY) {
-                // It changes its first argument itself.
-                return Ok(compose(args)?.one());
-            }
-            // What it is made of may save the target, which is overwritten afterwards.
-            let old = if needed(def, args)? == 0 { None } else { Some(old_value(target)?) };
-            let result = match &old {
-                None => compose(args)?,
-                Some(old) => {
-                    let mut with_old: SmallVec<[Arg<'_>; 8]> = SmallVec::from_slice(args);
-                    with_old[0] = Arg::Tensor(old);
-                    compose(&with_old)?
-                }
-            };
-            let result = result.one();
-            check_apart_inputs(def, args, target)?;
-            check_result(target, result.shape(), result.dtype())?;
-            return copy_into(target, &result).map(|()| target.clone());
-        }
-        let needs = needed(def, args)?;
-        check_inplace(target, needs != 0)?;
-        if !def.is(Traits::VIEW) && !def.is(Traits::WRITES_ONE_VALUE) {
-            check_writable(target)?;
-        }
-        writes::announce(target)?;
-        // A rule that wants the old value of what is overwritten gets a copy of it.
-        let original =
-            if needs != 0 && rules_need_self(def, needs) { Some(old_value(target)?) } else { None };
-        let mut slots = Slots::new();
-        if needs != 0 {
-            save_inputs(def, args, needs, original, &mut slots)?;
-        }
-        {
-            let is_handled = handler::concerns(args);
-            let _below = if is_handled { mode::below() } else { mode::set_grad(false) };
-            write_into(def, args, target)?;
-        }
-        if def.is(Traits::VIEW) {
-            replay::note_reshaped(target);
-        }
-        count_write(target, Writer::Inplace(&def.name));
-        if needs != 0 {
-            record_inplace(def, args, needs, target, slots)?;
-        } else if def.is(Traits::NOT_DIFFERENTIABLE) && mode::is_recording() {
-            record_constant(def, target)?;
-        }
-        Ok(target.clone())
+        write_and_record(def, args, KeySet::EMPTY, |target| write_kernel(def, args, target))
     })
 }
 
-/// Says that `target` was written to; inside of an op that somebody else answers, the op itself says so afterwards.
+/// Runs that form around the layers further in.
+fn write_through_layers(call: &Call<'_>) -> Result<Tensor> {
+    with_tensors(call.def, call.args, |args| {
+        let call = call.with_args(args);
+        write_and_record(call.def, args, call.keys, |_| call.next().map(drop))
+    })
+}
+
+/// Writes by `write` into the first argument and does around it what is the same for every op.
+#[inline(always)]
+fn write_and_record(
+    def: &'static OpDef,
+    args: &[Arg<'_>],
+    keys: KeySet,
+    write: impl FnOnce(&Tensor) -> Result<()>,
+) -> Result<Tensor> {
+    let target = receiver(args);
+    if let Kernel::Composite(compose) = def.kernel {
+        return write_composite(def, args, compose);
+    }
+    let needs = needed(def, args)?;
+    check_inplace(target, needs != 0)?;
+    if !def.is(Traits::VIEW) && !def.is(Traits::WRITES_ONE_VALUE) {
+        check_writable(target)?;
+    }
+    writes::announce(target)?;
+    // A rule that wants the old value of what is overwritten gets a copy of it.
+    let original =
+        if needs != 0 && rules_need_self(def, needs) { Some(old_value(target)?) } else { None };
+    let mut slots = Slots::new();
+    if needs != 0 {
+        save_inputs(def, args, needs, original, &mut slots)?;
+    }
+    {
+        let _below = below(keys, true);
+        write(target)?;
+    }
+    if def.is(Traits::VIEW) {
+        replay::note_reshaped(target);
+    }
+    count_write(target, Writer::Inplace(&def.name));
+    if needs != 0 {
+        record_inplace(def, args, needs, target, slots)?;
+    } else if def.is(Traits::NOT_DIFFERENTIABLE) && mode::is_recording() {
+        record_constant(def, target)?;
+    }
+    Ok(target.clone())
+}
+
+/// The form of an op made of others that writes into its first argument.
+fn write_composite(
+    def: &'static OpDef,
+    args: &[Arg<'_>],
+    compose: fn(&[Arg<'_>]) -> Result<Outputs>,
+) -> Result<Tensor> {
+    if def.is(Traits::INPLACE_ONLY) {
+        // It changes its first argument itself.
+        return Ok(compose(args)?.one());
+    }
+    let target = receiver(args);
+    // What it is made of may save the target, which is overwritten afterwards.
+    let old = if needed(def, args)? == 0 { None } else { Some(old_value(target)?) };
+    let result = match &old {
+        None => compose(args)?,
+        Some(old) => {
+            let mut with_old: SmallVec<[Arg<'_>; 8]> = SmallVec::from_slice(args);
+            with_old[0] = Arg::Tensor(old);
+            compose(&with_old)?
+        }
+    };
+    let result = result.one();
+    check_apart_inputs(def, args, target)?;
+    check_result(target, result.shape(), result.dtype())?;
+    copy_into(target, &result).map(|()| target.clone())
+}
+
+/// Says that `target` was written to; inside of an op that another layer computes, the op itself says so afterwards.
 #[inline(always)]
 fn count_write(target: &Tensor, writer: Writer) {
-    if !mode::is_below() {
+    if !mode::is_tracking_excluded() {
         target.bump_version(writer);
     }
 }
 
 /// A copy of what is about to be overwritten, with its history: higher derivatives go on through it.
 fn old_value(target: &Tensor) -> Result<Tensor> {
-    let copy = if handler::concerns_tensor(target) {
+    let copy = if target.needs_layers() {
         let _unrecorded = mode::set_grad(false);
         arithmetic::clone(target)?
     } else {
@@ -307,34 +412,59 @@ fn old_value(target: &Tensor) -> Result<Tensor> {
 /// Runs the form with `out=`: the outputs are resized if they must be, then written.
 #[track_caller]
 pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result<()> {
-    let _site = Scope::of_caller(Location::caller());
-    let _outside = outside::enter_out(def, args);
-    with_tensors(def, args, |args| {
-        check_out(def, args, outs)?;
-        forward::check_out(def, args, outs)?;
-        for out in outs {
-            check_writable(out)?;
-            out.check_version_writable()?;
-        }
-        let is_handled = handler::is_used()
-            && (handler::concerns(args)
-                || outs.iter().any(|out| handler::concerns(&[Arg::Tensor(out)])));
-        if !is_handled {
-            check_outs(def, outs)?;
-        }
-        for out in outs {
-            writes::announce(out)?;
-        }
-        if is_handled {
-            let _below = mode::below();
-            handler::answer(def, handler::Form::Out(outs), args)?;
-        } else {
-            let _below = mode::set_grad(false);
-            write_outs(def, args, outs)?;
-        }
-        for out in outs {
-            count_write(out, Writer::Out(&def.name));
-        }
-        Ok(())
+    let caller = Location::caller();
+    let _site = Scope::of_caller(caller);
+    let form = Form::Out(outs);
+    let keys = keys_of_word(keys_of(args) | keys_of_targets(form));
+    if keys.is_empty() {
+        return with_tensors(def, args, |args| {
+            write_outs_and_count(def, args, outs, || {
+                let _below = mode::set_grad(false);
+                write_outs(def, args, outs)
+            })
+        });
+    }
+    Call::new(def, form, args, keys | Key::Autograd, caller).next().map(drop)
+}
+
+/// Runs that form around the layers further in.
+fn write_outs_through_layers(call: &Call<'_>, outs: &[&Tensor]) -> Result<()> {
+    with_tensors(call.def, call.args, |args| {
+        let call = call.with_args(args);
+        write_outs_and_count(call.def, args, outs, || {
+            let _below = below(call.keys, true);
+            call.next().map(drop)
+        })
     })
 }
+
+/// Writes by `write` into the targets and does around it what is the same for every op.
+fn write_outs_and_count(
+    def: &'static OpDef,
+    args: &[Arg<'_>],
+    outs: &[&Tensor],
+    write: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    check_out(def, args, outs)?;
+    forward::check_out(def, args, outs)?;
+    for out in outs {
+        check_writable(out)?;
+        out.check_version_writable()?;
+    }
+    let overrides = outs.iter().any(|out| out.overrides_ops())
+        || KeySet::of_word(keys_of(args)).has_any(OVERRIDES);
+    if !overrides {
+        check_outs(def, outs)?;
+    }
+    for out in outs {
+        writes::announce(out)?;
+    }
+    write()?;
+    for out in outs {
+        count_write(out, Writer::Out(&def.name));
+    }
+    Ok(())
+}
+
+/// The keys of tensors whose ops are computed elsewhere than by kernels on their memory.
+const OVERRIDES: KeySet = KeySet::of(Key::Python).with(KeySet::of(Key::FuncTorchBatched));

@@ -618,7 +618,7 @@ impl<'a> Task<'a> {
             && old.geometry().storage.as_ref().is_some_and(|s| s.use_count() == 1)
             && old.shape() == grad.shape()
             && old.dtype() == grad.dtype()
-            && !grad.is_handled()
+            && !grad.overrides_ops()
             && !old.has_flag(Flag::SPARSE | Flag::UNRESOLVED)
             && old.is_contiguous();
         let sum = if sole {

@@ -3,18 +3,19 @@
 //! Within a level ([`dual_level`]) [`make_dual`] gives a tensor a tangent; every op on it then gives its results theirs,
 //! the derivative of the op in that direction: Jacobian times vector, in one pass. Tangents are ordinary tensors:
 //! they are recorded if grad mode is on, and what ops save for backward keeps its tangents, so that forward over
-//! reverse and reverse over forward both give second derivatives. `call` comes here only when an argument has a tangent;
+//! reverse and reverse over forward both give second derivatives. [`layer`] is the layer of calls that does this;
 //! `pushforward` has the rules, `tangent` where tangents are kept, `level` how long.
 
-use super::call::{call_composite, with_tensors};
+use super::call::with_tensors;
 use super::pushforward::Pushforward;
 use super::{arithmetic, batch, check_inplace, level, tangent};
-use crate::dispatch::{Arg, IntoOutputs, Kernel, OpDef, Outputs, SaveKind, Traits, receiver};
+use crate::dispatch::{
+    Arg, Call, Form, IntoOutputs, Kernel, OpDef, Outputs, SaveKind, Traits, receiver,
+};
 use crate::error::{bail, ensure};
-use crate::site::Scope;
 use crate::tensor::Flag;
 use crate::{Result, Tensor};
-use std::panic::Location;
+use smallvec::SmallVec;
 
 pub use super::mode::{is_forward_enabled, set_forward, set_forward_enabled};
 
@@ -177,66 +178,63 @@ fn alias(tensor: &Tensor) -> Result<Tensor> {
     Ok(alias)
 }
 
-/// The functional form of an op where an argument has a tangent.
+/// The layer: pushes tangents forward beside the call, if an argument has one that this thread sees. What computes the values
+/// sees the levels further out only, and comes here again for their tangents.
 #[inline(never)]
-pub(super) fn call(
-    def: &'static OpDef,
-    args: &[Arg<'_>],
-    caller: &'static Location<'static>,
-) -> Result<Outputs> {
-    let _site = Scope::of_caller(caller);
-    let _turn = tangent::turn_of(args);
-    match def.kernel {
-        Kernel::Composite(_) => call_composite(def, args, caller),
-        _ if def.is(Traits::INPLACE_ONLY) => call_inplace(def, args).map(IntoOutputs::into_outputs),
-        _ if def.is(Traits::NOT_DIFFERENTIABLE) => {
-            let _below = level::below();
-            super::call(def, args)
-        }
-        _ => with_tensors(def, args, |args| {
-            let push = Pushforward::of(def, args)?;
-            let outputs = {
-                let _below = level::below();
-                super::call(def, args)?
-            };
-            let tensors = outputs.as_slice();
-            let tangents = push.run(tensors)?;
-            // All are computed before the first is set: a rule reads results without tangents.
-            for (output, tangent) in tensors.iter().zip(tangents) {
-                if let Some(tangent) = tangent {
-                    tangent::set(output, tangent, false)?;
-                }
-            }
-            save_outputs(def, tensors)?;
-            Ok(outputs)
-        }),
+pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
+    if matches!(call.form, Form::Out(_)) || !tangent::concerns(call.args) {
+        return call.next();
+    }
+    let _turn = tangent::turn_of(call.args);
+    let def = call.def;
+    match (call.form, &def.kernel) {
+        // Each part of a composite computes its own.
+        (_, Kernel::Composite(_)) => call.next(),
+        (Form::Inplace, _) => write(call).map(IntoOutputs::into_outputs),
+        _ if def.is(Traits::NOT_DIFFERENTIABLE) => values(call),
+        _ => with_tensors(def, call.args, |args| push(&call.with_args(args))),
     }
 }
 
-/// The form of an op that writes into its first argument, where an argument has a tangent.
-#[inline(never)]
-pub(super) fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
-    if matches!(def.kernel, Kernel::Composite(_)) {
-        return super::call::call_inplace_plainly(def, args);
+/// The call without the tangents of the innermost level.
+fn values(call: &Call<'_>) -> Result<Outputs> {
+    let _below = level::below();
+    layer(call)
+}
+
+/// The functional form.
+fn push(call: &Call<'_>) -> Result<Outputs> {
+    let push = Pushforward::of(call.def, call.args)?;
+    let outputs = values(call)?;
+    let tensors = outputs.as_slice();
+    let tangents = push.run(tensors)?;
+    // All are computed before the first is set: a rule reads results without tangents.
+    for (output, tangent) in tensors.iter().zip(tangents) {
+        if let Some(tangent) = tangent {
+            tangent::set(output, tangent, false)?;
+        }
     }
-    let _turn = tangent::turn_of(args);
-    with_tensors(def, args, |args| {
+    save_outputs(call.def, tensors)?;
+    Ok(outputs)
+}
+
+/// The form that writes into its first argument.
+fn write(call: &Call<'_>) -> Result<Tensor> {
+    with_tensors(call.def, call.args, |args| {
+        let call = call.with_args(args);
         let target = receiver(args);
         let old = tangent::of(target)?;
-        if def.is(Traits::VIEW) {
-            return change_view(def, args, old);
+        if call.def.is(Traits::VIEW) {
+            return change_view(&call, old);
         }
-        let push = Pushforward::before_write(def, args)?;
+        let push = Pushforward::before_write(call.def, args)?;
         if let Some(old) = &old {
             // Now, while nothing is written.
             check_inplace(old, push.requires_grad())?;
         }
-        let written = {
-            let _below = level::below();
-            super::call_inplace(def, args)?
-        };
+        values(&call)?;
         if !target.dtype().is_differentiable() {
-            return Ok(written);
+            return Ok(target.clone());
         }
         let tangent = push.run(std::slice::from_ref(target))?.into_iter().next().flatten();
         match (old, tangent) {
@@ -249,20 +247,23 @@ pub(super) fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tens
             (Some(old), Some(new)) if batch::holds(&old, &new) => tangent::copy(&old, &new)?,
             (_, Some(new)) => tangent::set(target, new, true)?,
         }
-        save_outputs(def, std::slice::from_ref(target))?;
-        Ok(written)
+        save_outputs(call.def, std::slice::from_ref(target))?;
+        Ok(target.clone())
     })
 }
 
 /// An op that changes its target's sizes or strides: the same is done to a handle of the tangent's memory.
-fn change_view(def: &'static OpDef, args: &[Arg<'_>], tangent: Option<Tensor>) -> Result<Tensor> {
+fn change_view(call: &Call<'_>, tangent: Option<Tensor>) -> Result<Tensor> {
     let below = level::below();
-    let written = super::call_inplace(def, args)?;
+    layer(call)?;
+    let written = receiver(call.args).clone();
     let Some(tangent) = tangent else { return Ok(written) };
     let changed = arithmetic::alias(&tangent)?;
-    let mut with_tangent = args.to_vec();
-    with_tangent[0] = Arg::Tensor(&changed);
-    super::call_inplace(def, &with_tangent)?;
+    {
+        let mut with_tangent: SmallVec<[Arg<'_>; 8]> = SmallVec::from_slice(call.args);
+        with_tangent[0] = Arg::Tensor(&changed);
+        super::call_inplace(call.def, &with_tangent)?;
+    }
     drop(below);
     tangent::replace(&written, changed);
     Ok(written)

@@ -4,6 +4,7 @@ use super::batch::Batched;
 use super::hook::{AccumulateHook, HookId, TensorHook, next_id};
 use super::node::{Edge, Node};
 use super::replay::Replay;
+use super::torch_dispatch::TorchDispatch;
 use super::{arithmetic, mode, view};
 use crate::dispatch::Grads;
 use crate::error::{bail, ensure};
@@ -24,6 +25,8 @@ pub struct Meta {
     pub(super) forward_base: Option<Tensor>,
     /// What a batched tensor shows a part of.
     pub(super) batched: Option<Arc<Batched>>,
+    /// What computes the ops on it, where its class does.
+    pub(super) torch_dispatch: Option<Arc<dyn TorchDispatch>>,
     /// How a view is made of its base, where its geometry does not say that.
     pub(super) replay: Option<Arc<Replay>>,
     /// Another leaf's accumulator, where gradients of this one go.

@@ -19,6 +19,8 @@ pub mod comm;
 mod counted;
 pub mod custom;
 pub mod custom_jvp;
+mod detach;
+pub mod dispatch_mode;
 pub mod engine;
 mod fit;
 pub mod forward;
@@ -32,7 +34,7 @@ mod masked;
 pub mod mode;
 mod node;
 mod numbering;
-mod outside;
+pub(crate) mod outside;
 mod pushforward;
 mod record;
 mod replay;
@@ -41,6 +43,7 @@ pub mod saved_hooks;
 pub mod standard;
 mod tangent;
 mod thread_state;
+pub mod torch_dispatch;
 pub mod transform;
 mod view;
 pub mod writes;
@@ -49,17 +52,11 @@ pub(crate) use accumulator::AccumulatorSlot;
 pub use api::{Options, backward, check_start, grad, grad_of_edges, implicit_start, start};
 pub use autocast::{AutocastGuard, no_autocast};
 pub(crate) use blame::refused_resize;
+pub(crate) use call::layer;
 pub use call::{call, call_inplace, call_out, is_unchanged};
-use call::{call_composite, call_uncast};
 pub use closure::{Custom, Results};
 pub use function::{Context, Function, Tensors, apply, apply_one};
 pub use leaf::Meta;
-/// Says once who answers ops on marked tensors ([`Tensor::mark_handled`]).
-pub fn set_handler(handler: crate::dispatch::handler::Handler) {
-    crate::dispatch::handler::set_handler(handler);
-    crate::tensor::handled::set_detach(arithmetic::detach);
-}
-
 pub use masked::{MaskedZeros, masked_zeros};
 pub use mode::{enable_grad, inference_mode, is_grad_enabled, no_grad};
 pub use node::{Backward, Edge, InputMeta, Node, SavedCount, WeakNode, peek_sequence_nr};
@@ -75,6 +72,7 @@ pub use saved_hooks::{Packed, SavedTensorHooks, saved_tensors_hooks};
 pub use thread_state::{Carrier, set_carrier};
 pub(crate) use view::{check_inplace, check_out, link_views};
 
+use crate::tensor::Key;
 use crate::{Result, Tensor};
 
 /// Writes `source` into `target` with history: the in-place form of a composite op.
@@ -85,14 +83,12 @@ pub(crate) fn copy_into(target: &Tensor, source: &Tensor) -> Result<()> {
 /// Whether derivatives of what is computed now may be wanted, so that it must be made of ops that have some; or somebody may
 /// answer for its tensors, so that it must be made of ops at all.
 pub(crate) fn needs_derivatives() -> bool {
-    mode::is_recording()
-        || (level::is_open() && tangent::is_enabled())
-        || crate::tensor::handled::is_used_by_others()
+    mode::is_recording() || (level::is_open() && tangent::is_enabled()) || Key::Python.is_included()
 }
 
 /// Whether a rule must be made of ops: for that reason, or because memory does not hold what one of these tensors shows.
 pub(crate) fn needs_ops<'a>(tensors: impl IntoIterator<Item = Option<&'a Tensor>>) -> bool {
-    needs_derivatives() || tensors.into_iter().flatten().any(Tensor::is_unresolved)
+    needs_derivatives() || tensors.into_iter().flatten().any(|tensor| !tensor.keys().is_empty())
 }
 
 /// Whether derivatives by this tensor are.

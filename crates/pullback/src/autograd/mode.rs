@@ -1,42 +1,44 @@
-//! The thread's modes: one bit mask, read once on every op's fast path.
+//! The thread's modes and keys: one word, read once on every op's fast path.
+//!
+//! The lower half are modes: what is on for this thread. The upper half are the dispatch keys that the thread includes in
+//! every call and those that it excludes (`tensor::key`).
 
 use crate::local::local;
+use crate::tensor::Key;
 use std::cell::Cell;
 
 /// The bits.
 pub(crate) mod bit {
     /// Ops on tensors that require grad are recorded.
-    pub(crate) const GRAD: u32 = 1;
+    pub(crate) const GRAD: u64 = 1;
     /// New tensors are inference tensors.
-    pub(crate) const INFERENCE: u32 = 2;
+    pub(crate) const INFERENCE: u64 = 2;
     /// Forward-mode tangents are computed.
-    pub(crate) const FORWARD: u32 = 4;
-    /// What runs is the inside of an op: neither recorded nor tracked as a view.
-    pub(crate) const BELOW: u32 = 32;
+    pub(crate) const FORWARD: u64 = 4;
     /// Hooks pack what is saved. Follows its own scopes, not those of the other modes.
-    pub(crate) const SAVED_HOOKS: u32 = 8;
+    pub(crate) const SAVED_HOOKS: u64 = 8;
     /// Somebody wants to know of writes. As above.
-    pub(crate) const WRITE_OBSERVERS: u32 = 16;
+    pub(crate) const WRITE_OBSERVERS: u64 = 16;
     /// Backward is to use no further threads. As above.
-    pub(crate) const SINGLE_THREADED: u32 = 64;
+    pub(crate) const SINGLE_THREADED: u64 = 64;
     /// Views keep the ops that make them. As above.
-    pub(crate) const VIEW_REPLAY: u32 = 128;
+    pub(crate) const VIEW_REPLAY: u64 = 128;
     /// What backward makes of zeros stays zero. As above.
-    pub(crate) const MASKED_ZEROS: u32 = 256;
-    /// Somebody is told of what runs (see `prof`). As above.
-    pub(crate) const OBSERVED: u32 = 512;
+    pub(crate) const MASKED_ZEROS: u64 = 256;
     /// For ten types of devices: ops run in dtypes that autocast chooses. As above.
-    pub(crate) const AUTOCAST: u32 = 0x3ff << 16;
+    pub(crate) const AUTOCAST: u64 = 0x3ff << 16;
 }
 
 /// What holds at first; threads keep differences from it.
-const DEFAULT: u32 = bit::GRAD | bit::FORWARD;
+const DEFAULT: u64 = bit::GRAD | bit::FORWARD;
+/// The keys of the layers that record: inside of an op that another layer computes, they are excluded.
+const RECORDING: u64 = Key::Autograd.excluded() | Key::ADInplaceOrView.excluded();
 /// The bits that guards put back.
-const GUARDED: u32 = bit::GRAD | bit::INFERENCE | bit::FORWARD | bit::BELOW;
+const GUARDED: u64 = bit::GRAD | bit::INFERENCE | bit::FORWARD | RECORDING;
 
 /// All bits.
 #[inline(always)]
-pub(crate) fn current() -> u32 {
+pub(crate) fn current() -> u64 {
     local().modes.get() ^ DEFAULT
 }
 
@@ -44,9 +46,9 @@ pub(crate) fn current() -> u32 {
 #[must_use = "the mode lasts as long as the guard"]
 pub struct ModeGuard {
     /// As the thread keeps them.
-    previous: u32,
+    previous: u64,
     /// The thread's modes, found once. (The guard cannot leave the thread with it.)
-    modes: &'static Cell<u32>,
+    modes: &'static Cell<u64>,
 }
 
 impl Drop for ModeGuard {
@@ -57,7 +59,7 @@ impl Drop for ModeGuard {
 }
 
 #[inline(always)]
-fn set_bits(mask: u32, on: u32) -> ModeGuard {
+fn set_bits(mask: u64, on: u64) -> ModeGuard {
     let modes = &local().modes;
     let previous = modes.get();
     modes.set((previous & !mask) | (on ^ DEFAULT & mask));
@@ -81,7 +83,7 @@ pub fn is_grad_enabled() -> bool {
 /// Whether ops are recorded on this thread.
 #[inline(always)]
 pub(crate) fn is_recording() -> bool {
-    current() & (bit::GRAD | bit::INFERENCE | bit::BELOW) == bit::GRAD
+    current() & (bit::GRAD | bit::INFERENCE | Key::Autograd.excluded()) == bit::GRAD
 }
 /// Turns the computation of tangents on or off for this thread as long as the guard lives.
 #[inline(always)]
@@ -96,21 +98,26 @@ pub fn set_forward_enabled(enabled: bool) {
 pub fn is_forward_enabled() -> bool {
     current() & bit::FORWARD != 0
 }
-/// Inside of an op that somebody else answers, as long as the guard lives: recording stays turned on, but nothing is recorded.
-pub(crate) fn below() -> ModeGuard {
-    set_bits(bit::BELOW, bit::BELOW)
+/// Excludes the layers that record, as long as the guard lives: the inside of an op that another layer computes. Grad mode
+/// stays on, but nothing is recorded, no view is linked and no write counted.
+pub(crate) fn exclude_recording() -> ModeGuard {
+    set_bits(RECORDING, RECORDING)
 }
-/// Says whether what this thread runs is the inside of such an op; gives what held before. Where it is not, ops are
-/// recorded and writes are counted again.
-pub fn set_below(is_below: bool) -> bool {
-    let previous = self::is_below();
-    set_bit(bit::BELOW, is_below);
+/// Says whether the layers that record are excluded on this thread; gives what held before.
+pub fn set_recording_excluded(is_excluded: bool) -> bool {
+    let previous = is_tracking_excluded();
+    set_bit(RECORDING, is_excluded);
     previous
 }
-/// Whether what runs is the inside of such an op.
+/// Whether views are not linked and writes not counted: what runs is the inside of an op that another layer computes.
 #[inline(always)]
-pub(super) fn is_below() -> bool {
-    current() & bit::BELOW != 0
+pub(crate) fn is_tracking_excluded() -> bool {
+    current() & Key::ADInplaceOrView.excluded() != 0
+}
+/// Whether tangents are computed on this thread: forward mode is not turned off, and the layers that record run.
+#[inline(always)]
+pub(super) fn is_pushing_forward() -> bool {
+    current() & (bit::FORWARD | Key::Autograd.excluded()) == bit::FORWARD
 }
 /// No recording as long as the guard lives.
 pub fn no_grad() -> ModeGuard {
@@ -155,22 +162,17 @@ pub fn set_masked_zeros(enabled: bool) {
 pub fn is_masked_zeros() -> bool {
     current() & bit::MASKED_ZEROS != 0
 }
-/// Whether a call of an op is more than that: it is observed, or autocast is on.
-#[inline(always)]
-pub(super) fn is_surrounded() -> bool {
-    current() & (bit::AUTOCAST | bit::OBSERVED) != 0
-}
 /// Sets bits that follow their own scopes.
-pub(crate) fn set_bit(bit: u32, on: bool) {
+pub(crate) fn set_bit(bit: u64, on: bool) {
     let modes = &local().modes;
     modes.set((modes.get() & !bit) | if on { bit } else { 0 });
 }
 /// The thread's modes as one opaque number, for scopes that do not nest lexically (Python's).
-pub fn snapshot() -> u32 {
+pub fn snapshot() -> u64 {
     current()
 }
 /// Puts back what [`snapshot`] gave.
-pub fn restore(modes: u32) {
+pub fn restore(modes: u64) {
     let kept = &local().modes;
     kept.set((kept.get() & !GUARDED) | ((modes ^ DEFAULT) & GUARDED));
 }

@@ -5,10 +5,10 @@ use super::saved::{SavedTensor, Slot};
 use super::{arithmetic, batch, mode, saved_hooks, view};
 use crate::dispatch::{
     Arg, ArgKind, Facts, Grads, OpDef, RuleCtx, SaveKind, Traits, Value, VjpRule, each_tensor,
-    handler,
+    keys_of,
 };
 use crate::site::Site;
-use crate::tensor::{SpinLock, TensorSpec};
+use crate::tensor::{Flag, SpinLock, TensorSpec};
 use crate::{Error, Result, Tensor};
 use smallvec::SmallVec;
 use std::mem::MaybeUninit;
@@ -185,7 +185,9 @@ pub(super) fn flatten_shapes(list: &[Tensor]) -> Box<[i64]> {
 /// One edge per tensor of each argument that has a rule, into `edges`; how long a list of tensors is.
 fn edges(def: &OpDef, args: &[Arg<'_>], edges: &mut SmallVec<[Edge; 2]>) -> Result<u32> {
     let mut list_len = 0;
+    let mut word = 0;
     for (arg, info) in args.iter().zip(def.args) {
+        word |= keys_of(std::slice::from_ref(arg));
         if !info.has_vjp {
             continue;
         }
@@ -206,7 +208,7 @@ fn edges(def: &OpDef, args: &[Arg<'_>], edges: &mut SmallVec<[Edge; 2]>) -> Resu
             _ => edges.push(Edge::default()),
         }
     }
-    if handler::is_used() {
+    if word & Flag::BATCHED != 0 {
         // (As a whole: a list that others write to would not be put together in registers.)
         let found = std::mem::take(edges);
         *edges = batch::lift_edges(def, args, found);

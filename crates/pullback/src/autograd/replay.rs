@@ -99,7 +99,7 @@ impl Step {
         // The gradient of a permutation is its inverse.
         let undone = Pushforward::with_tangents(self.def, &args, &[]).pull_back(view)?;
         ensure!(
-            tangent::shares_memory(&undone, view) || view.is_handled(),
+            tangent::shares_memory(&undone, view) || view.overrides_ops(),
             runtime,
             "a tensor of strides {} cannot be seen as what {} was called on, without a copy",
             arithmetic::shape_text(view.strides()),
@@ -179,7 +179,9 @@ impl Replay {
 /// Whether views of `source` keep how they are made.
 #[inline(always)]
 pub(super) fn is_kept(source: &Tensor, view: &Tensor) -> bool {
-    (source.flags() | view.flags()) & (Flag::HANDLED | Flag::REPLAYS | Flag::UNRESOLVED) != 0
+    (source.flags() | view.flags())
+        & (Flag::PYTHON | Flag::BATCHED | Flag::REPLAYS | Flag::UNRESOLVED)
+        != 0
         || mode::current() & mode::bit::VIEW_REPLAY != 0
         || source.dtype() != view.dtype()
 }
@@ -190,7 +192,7 @@ pub(super) fn is_kept(source: &Tensor, view: &Tensor) -> bool {
 pub(super) fn keep(def: &'static OpDef, args: &[Arg<'_>], source: &Tensor, views: &[Tensor]) {
     let own = |view: &Tensor| {
         mode::current() & mode::bit::VIEW_REPLAY != 0
-            || (source.is_handled() || view.is_handled())
+            || (source.overrides_ops() || view.overrides_ops())
             || source.dtype() != view.dtype()
             || source.sign_bits() != view.sign_bits()
     };

@@ -5,7 +5,7 @@
 //! without tangent looks at its base each time: a write may have given the base one since. Start at [`of`] and [`set`].
 
 use super::level::{self, Seen, Tangent};
-use super::mode::{self, bit};
+use super::mode;
 use super::{Node, arithmetic, batch, leaf, view::Window};
 use crate::dispatch::{Arg, each_tensor};
 use crate::error::ensure;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Whether tangents are computed on this thread.
 #[inline]
 pub(super) fn is_enabled() -> bool {
-    mode::current() & (bit::FORWARD | bit::BELOW) == bit::FORWARD && level::seen() > 0
+    mode::is_pushing_forward() && level::seen() > 0
 }
 
 /// The tangents that are kept with a tensor, one for each level.
@@ -236,7 +236,7 @@ fn lies_like(a: &Tensor, b: &Tensor) -> bool {
 /// The same, also asking for empty tensors in memory of one size. (Tensors that answer ops themselves have no layout.)
 pub(super) fn has_layout_of(a: &Tensor, b: &Tensor) -> bool {
     let (g, h) = (a.geometry(), b.geometry());
-    if g.shape != h.shape || a.is_handled() || b.is_handled() {
+    if g.shape != h.shape || a.overrides_ops() || b.overrides_ops() {
         return g.shape == h.shape;
     }
     let steps = g.shape.iter().zip(g.strides.iter().zip(&h.strides));
@@ -255,7 +255,7 @@ fn storage_len(tensor: &Tensor) -> usize {
 pub(super) fn zeros_like(tensor: &Tensor, dtype: DType) -> Result<Tensor> {
     let _below = level::below();
     let g = tensor.geometry();
-    if g.storage.is_none() || tensor.is_handled() {
+    if g.storage.is_none() || tensor.overrides_ops() {
         return arithmetic::to_dtype(&arithmetic::zeros_like(tensor)?, dtype);
     }
     let whole = TensorSpec::of(&[storage_len(tensor) as i64], dtype).on(tensor.device()).zeros()?;

@@ -3,8 +3,7 @@
 //! A backward that goes on in another thread takes all of it along. Invariant: whatever the thread that goes on computes is
 //! what the first one would have computed. What layers above keep for each thread comes along by a [`Carrier`].
 
-use super::{autocast, batch, level, mode, saved_hooks};
-use crate::dispatch::dispatch_mode;
+use super::{autocast, batch, dispatch_mode, level, mode, saved_hooks};
 use crate::prof::{self, Left};
 use crate::site::{Scope, Site};
 use std::sync::{Arc, OnceLock};
@@ -21,7 +20,7 @@ pub fn set_carrier(carrier: Carrier) {
 
 /// All that a thread works under.
 pub(super) struct ThreadState {
-    modes: u32,
+    modes: u64,
     is_multithreaded: bool,
     hooks: Vec<Arc<dyn saved_hooks::SavedTensorHooks>>,
     dispatch_modes: dispatch_mode::Snapshot,

@@ -50,10 +50,10 @@ impl Tensor {
     }
     /// Makes `self`, which is fresh, a view of `source` (of its root base).
     pub(crate) fn link_to_base(&self, source: &Tensor, multi: bool) {
-        let modes = mode::current();
-        if modes & mode::bit::BELOW != 0 {
+        if mode::is_tracking_excluded() {
             return;
         }
+        let modes = mode::current();
         if source.has_flag(Flag::INFERENCE) {
             self.set_flag_fresh(Flag::INFERENCE);
             return;
@@ -298,7 +298,7 @@ pub(crate) fn rebase_history(target: &Tensor, node: Node, nr: u32) -> Result<()>
         let mut window = Window::of(target, &base);
         window.offset -= window.start_of(&base);
         // What answers ops itself need not be laid out as its base.
-        let replay = replay::of(target).filter(|_| base.is_handled());
+        let replay = replay::of(target).filter(|_| base.overrides_ops());
         let slices = CopySlices {
             window,
             replay,
@@ -470,7 +470,7 @@ impl Backward for CopySlices {
             } else if edges[0].is_valid() {
                 // What the inner node gives for the old slice; nothing means zero. Elements that share memory
                 // are only ever written with one value, which does not depend on what was there.
-                if let Some(grad) = grad.as_ref().filter(|grad| grad.is_handled()) {
+                if let Some(grad) = grad.as_ref().filter(|grad| grad.overrides_ops()) {
                     // (There is to be room for the gradient of each example.)
                     result = batch::with_levels_of(&result, grad)?;
                     slice = part_of(&result)?;

@@ -1,7 +1,6 @@
 //! A call of an op on batched tensors, as its batching rule sees it (`autograd::batch` makes and runs it).
 
-use super::handler::Form;
-use super::{Arg, IntoOutputs, OpDef, Outputs};
+use super::{Arg, Form, IntoOutputs, OpDef, Outputs};
 use crate::{Result, Tensor};
 use std::collections::BTreeSet;
 use std::sync::Mutex;

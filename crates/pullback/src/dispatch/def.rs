@@ -56,6 +56,8 @@ pub struct OpDef {
     pub sparse: super::sparse::SparseRule,
     /// What autocast does with its arguments.
     pub autocast: CastPolicy,
+    /// The layers that its calls can have to pass.
+    pub layers: &'static [super::Layer],
     /// Inputs for the property tests.
     pub samples: Option<fn(&Sampler) -> Vec<Sample>>,
     /// Inputs it must refuse.

@@ -1,28 +1,29 @@
 //! From an op's definition and arguments to its kernel.
 //!
-//! `arg` is the uniform calling convention, `def` what the library knows of an op, `pointwise` prepares
-//! element-by-element kernels, `handler` lets ops be answered from outside, those of marked tensors and of threads with a
-//! `dispatch_mode`, and hands those on sparse tensors to `sparse`, those on conjugate and negative views to `resolve`, those
-//! on simulated devices to `simulated`.
-//! `run`, `write_into` and `write_outs` are the kernel's functional, in-place and `out=` forms; recording is `autograd`'s
-//! business, which calls these. Nothing here names an op.
+//! `arg` is the uniform calling convention, `def` what the library knows of an op, `call` a call's way through the layers
+//! ([`crate::tensor::Key`] lists them), of which `sparse`, `resolve` (conjugate and negative views) and `simulated` (devices)
+//! are here. `pointwise` prepares element-by-element kernels.
+//! `run_kernel`, `write_kernel` and `write_outs` are the kernel's functional, in-place and `out=` forms; recording is
+//! `autograd`'s business, which calls these. Nothing here names an op.
 
 mod arg;
 pub mod batch;
+mod call;
 mod def;
-pub mod dispatch_mode;
-pub mod handler;
 mod out;
 mod pointwise;
-mod resolve;
-mod simulated;
+pub(crate) mod resolve;
+pub(crate) mod simulated;
 pub mod sparse;
 mod stand_in;
+pub(crate) mod trace;
 
 pub use arg::{
     Arg, FromArg, Grads, IntoGrads, IntoOutputs, IntoSpecs, Outputs, Specs, TensorVec, Value,
 };
 pub(crate) use arg::{device_mismatch, each_tensor};
+pub use call::{Call, Form, Layer};
+pub(crate) use call::{keys_of, keys_of_targets};
 pub use def::{
     ArgDef, ArgKind, Batch, CastPolicy, Facts, Jvp, Kernel, OpDef, RuleCtx, Save, SaveKind,
     Sharing, Traits, VjpRule,
@@ -36,21 +37,9 @@ use crate::tensor::{may_overlap_itself, overlaps_partly, promote, shape, shares_
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 
-/// Runs the kernel of the functional form.
+/// Runs the dense CPU kernel in the functional form.
 #[inline]
-pub(crate) fn run(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
-    if handler::concerns(args) {
-        return handler::answer(def, handler::Form::Functional, args);
-    }
-    if let Some(outputs) = draw(def, handler::Form::Functional, args) {
-        return outputs;
-    }
-    run_kernel(def, args)
-}
-
-/// The same whatever the arguments are.
-#[inline]
-fn run_kernel(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn run_kernel(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
     match def.kernel {
         Kernel::Pointwise(kernel) => {
             pointwise::run(def, kernel, args).map(IntoOutputs::into_outputs)
@@ -68,16 +57,6 @@ fn run_kernel(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
     }
 }
 
-/// A random op whose arguments are not batched, within `vmap`: what it gives may be.
-#[inline(always)]
-fn draw(def: &'static OpDef, form: handler::Form<'_>, args: &[Arg<'_>]) -> Option<Result<Outputs>> {
-    if def.is(Traits::RANDOM) && handler::is_used() {
-        handler::batched(def, form, args)
-    } else {
-        None
-    }
-}
-
 /// The tensor that an in-place form writes to.
 #[inline(always)]
 pub(crate) fn receiver<'a>(args: &[Arg<'a>]) -> &'a Tensor {
@@ -87,20 +66,9 @@ pub(crate) fn receiver<'a>(args: &[Arg<'a>]) -> &'a Tensor {
     }
 }
 
-/// Runs the kernel of the in-place form.
-pub(crate) fn write_into(def: &'static OpDef, args: &[Arg<'_>], target: &Tensor) -> Result<()> {
-    if handler::concerns(args) {
-        return handler::answer(def, handler::Form::Inplace, args).map(drop);
-    }
-    if let Some(outputs) = draw(def, handler::Form::Inplace, args) {
-        return outputs.map(drop);
-    }
-    write_kernel(def, args, target)
-}
-
-/// The same whatever the arguments are.
+/// Runs the dense CPU kernel in the form that writes into the first argument, `target`.
 #[inline]
-fn write_kernel(def: &'static OpDef, args: &[Arg<'_>], target: &Tensor) -> Result<()> {
+pub(crate) fn write_kernel(def: &'static OpDef, args: &[Arg<'_>], target: &Tensor) -> Result<()> {
     match def.kernel {
         Kernel::Pointwise(kernel) => pointwise::run_into(def, kernel, args, target, true),
         Kernel::Inplace(write) => {
@@ -141,7 +109,11 @@ fn write_kernel(def: &'static OpDef, args: &[Arg<'_>], target: &Tensor) -> Resul
             }
             target.copy_data(&result)
         }
-        Kernel::Composite(_) => unreachable!("composites were handled by the caller"),
+        Kernel::Composite(compose) => {
+            let result = compose(args)?.one();
+            check_result(target, result.shape(), result.dtype())?;
+            target.copy_data(&result)
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     Arg, ArgKind, Kernel, OpDef, Outputs, SHARED, Sharing, Traits, check_out_dtype, check_separate,
-    each_of, pointwise, run,
+    each_of, pointwise, run_kernel,
 };
 use crate::error::{bail, ensure};
 use crate::tensor::{contiguous_strides, overlaps_partly_resized, shape::list, shares_elements};
@@ -15,7 +15,7 @@ pub(crate) fn write_outs(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]
         return pointwise::run_into(def, *kernel, args, out, false);
     }
     check_separate_outs(def, args, outs)?;
-    let results = match run(def, &in_dtype_of(def, args, outs)?)? {
+    let results = match run_kernel(def, &in_dtype_of(def, args, outs)?)? {
         outputs @ (Outputs::One(_) | Outputs::Tensors(_)) => outputs.tensors(),
         Outputs::Number(_) => bail!(runtime, "{}() has no out= form", def.name),
     };

@@ -4,43 +4,41 @@
 //! Views compute nothing, and pass the bits on. An op that minds the bits itself says so by the word `unresolved`. This is
 //! the only place that knows all that. Invariant: below, no kernel sees a bit, but those of views and of such ops.
 
-use super::handler::{Form, has_any};
 use super::stand_in::{StandIns, written};
-use super::{
-    Arg, IntoOutputs, OpDef, Outputs, Traits, check_outs, receiver, run, run_kernel, write_into,
-    write_kernel, write_outs,
-};
-use crate::tensor::{Flag, Writer, shares_storage};
+use super::{Arg, Call, Form, IntoOutputs, OpDef, Outputs, Traits, check_outs, receiver};
+use crate::tensor::{Flag, SPARSE, Writer, shares_storage};
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 
-/// Computes a call of which an argument or target is unresolved.
-pub(super) fn answer(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+/// The layer: computes a call of which an argument or target is unresolved.
+pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
+    let Call { def, form, args, .. } = *call;
     let is_direct = def.is(Traits::VIEW) || def.is(Traits::UNRESOLVED);
-    if is_direct && !matches!(form, Form::Out(_)) && !has_any(form, args, Tensor::is_sparse) {
-        return direct(def, form, args);
+    if is_direct && !matches!(form, Form::Out(_)) && !call.keys.has_any(SPARSE) {
+        return direct(call);
     }
-    let copies = StandIns::of(args, form, Tensor::is_unresolved, |tensor| {
+    let copies = StandIns::of(call, Tensor::is_unresolved, |tensor| {
         let copy = tensor.resolved()?;
         copy.set_flag_fresh(tensor.flags() & Flag::INFERENCE);
         Ok(copy)
     })?;
+    let given = copies.args(args);
     Ok(match form {
         Form::Functional => {
-            let outputs = run(def, &copies.args(args))?;
+            let outputs = call.redispatch(form, &given)?;
             put_back_written(def, args, &copies)?;
             outputs
         }
         Form::Inplace => {
-            let (given, target) = (copies.args(args), receiver(args));
-            write_into(def, &given, receiver(&given))?;
+            let target = receiver(args);
+            call.redispatch(form, &given)?;
             put_back(target, &copies)?;
             target.clone().into_outputs()
         }
         Form::Out(outs) => {
             check_outs(def, outs)?;
             let targets: SmallVec<[&Tensor; 2]> = outs.iter().map(|out| copies.get(out)).collect();
-            write_outs(def, &copies.args(args), &targets)?;
+            call.redispatch(Form::Out(&targets), &given)?;
             outs.iter().try_for_each(|out| put_back(out, &copies))?;
             put_back_written(def, args, &copies)?;
             Outputs::Tensors(outs.iter().map(|&out| out.clone()).collect())
@@ -50,14 +48,10 @@ pub(super) fn answer(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> R
 
 /// By the kernel as it is. Results that are views have the bits of what they are views of; the kernel of an op that minds
 /// them has set them.
-fn direct(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
-    if let Form::Inplace = form {
-        let target = receiver(args);
-        write_kernel(def, args, target)?;
-        return Ok(target.clone().into_outputs());
-    }
-    let outputs = run_kernel(def, args)?;
-    if let (false, Some(Arg::Tensor(source))) = (def.is(Traits::UNRESOLVED), args.first()) {
+fn direct(call: &Call<'_>) -> Result<Outputs> {
+    let outputs = call.next()?;
+    let is_view = matches!(call.form, Form::Functional) && !call.def.is(Traits::UNRESOLVED);
+    if let (true, Some(Arg::Tensor(source))) = (is_view, call.args.first()) {
         let views = outputs.as_slice().iter().filter(|output| shares_storage(output, source));
         views.for_each(|view| view.set_sign_bits(source.sign_bits()));
     }

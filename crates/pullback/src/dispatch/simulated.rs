@@ -5,51 +5,37 @@
 //! tensors of several devices, but for 0-dim ones and indices in main memory, and for ops that copy between devices, which
 //! say so by the word `across_devices`. Invariant: below, every tensor is in main memory.
 
-use super::handler::Form;
 use super::stand_in::StandIns;
 use super::{
-    Arg, IntoOutputs, OpDef, Outputs, Traits, check_outs, device_mismatch, each_tensor, receiver,
-    run, write_into, write_outs,
+    Arg, Call, Form, IntoOutputs, Outputs, Traits, check_outs, device_mismatch, each_tensor,
+    receiver,
 };
 use crate::error::ensure;
-use crate::tensor::{Flag, Geometry, shares_storage};
+use crate::tensor::{Flag, Geometry, SPARSE, shares_storage};
 use crate::{Device, Result, Tensor};
 use smallvec::SmallVec;
 
-/// Whether an argument or target of a call is on a device, or a result is to be.
-pub(super) fn concerns(form: Form<'_>, args: &[Arg<'_>]) -> bool {
-    super::handler::has_any(form, args, Tensor::is_on_device) || asked(args).is_some()
-}
-
-/// The device that a result is to be on, if one is asked for that is not main memory.
-pub(super) fn asked(args: &[Arg<'_>]) -> Option<Device> {
-    args.iter().find_map(|arg| match arg {
-        Arg::Device(device) if *device != Device::Cpu => Some(*device),
-        _ => None,
-    })
-}
-
-/// Computes such a call.
-pub(super) fn answer(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
-    let device = device_of_results(def, form, args)?;
-    check(def, form, args, device)?;
-    let stand_ins =
-        StandIns::of(args, form, Tensor::is_on_device, |tensor| moved(tensor, Device::Cpu))?;
+/// The layer: computes a call of which an argument or target is on a device, or a result is to be.
+pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
+    let Call { def, form, args, .. } = *call;
+    let device = device_of_results(call)?;
+    check(call, device)?;
+    let stand_ins = StandIns::of(call, Tensor::is_on_device, |tensor| moved(tensor, Device::Cpu))?;
     let mut given = stand_ins.args(args);
     given.iter_mut().filter(|arg| matches!(arg, Arg::Device(_))).for_each(|arg| {
         *arg = Arg::Device(Device::Cpu);
     });
     let outputs = match form {
-        Form::Functional => placed(run(def, &given)?, device, args, &stand_ins)?,
+        Form::Functional => placed(call.redispatch(form, &given)?, device, args, &stand_ins)?,
         Form::Inplace => {
-            write_into(def, &given, receiver(&given))?;
+            call.redispatch(form, &given)?;
             receiver(args).clone().into_outputs()
         }
         Form::Out(outs) => {
             check_outs(def, outs)?;
             let targets: SmallVec<[&Tensor; 2]> =
                 outs.iter().map(|out| stand_ins.get(out)).collect();
-            write_outs(def, &given, &targets)?;
+            call.redispatch(Form::Out(&targets), &given)?;
             Outputs::Tensors(outs.iter().map(|&out| out.clone()).collect())
         }
     };
@@ -66,29 +52,27 @@ pub(super) fn answer(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> R
 
 /// Where the results of a call are: where that is asked, else where the first argument on a device is, or the first one if
 /// the op copies between devices.
-fn device_of_results(def: &OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Result<Device> {
+fn device_of_results(call: &Call<'_>) -> Result<Device> {
+    let Call { def, args, .. } = *call;
     if let Some(Arg::Device(device)) = args.iter().find(|arg| matches!(arg, Arg::Device(_))) {
         device.check_available()?;
         return Ok(*device);
     }
     let mut found = None;
     let is_any = def.is(Traits::ACROSS_DEVICES);
-    let mut note = |tensor: &Tensor| {
+    call.each_tensor(|tensor| {
         if found.is_none() && (is_any || tensor.is_on_device()) {
             found = Some(tensor.device());
         }
-    };
-    each_tensor(args, &mut note);
-    if let Form::Out(outs) = form {
-        outs.iter().copied().for_each(&mut note);
-    }
+    });
     Ok(found.unwrap_or_default())
 }
 
 /// Refuses what a device would.
-fn check(def: &OpDef, form: Form<'_>, args: &[Arg<'_>], device: Device) -> Result<()> {
+fn check(call: &Call<'_>, device: Device) -> Result<()> {
+    let Call { def, form, args, .. } = *call;
     ensure!(
-        !super::handler::has_any(form, args, Tensor::is_sparse),
+        !call.has_tensor_with(SPARSE),
         not_implemented,
         "{}(): sparse tensors on simulated devices are not supported",
         def.name

@@ -3,8 +3,9 @@
 //! An op says with one word which function of `ops::sparse` computes it where an argument is sparse. That gives new results;
 //! the in-place and `out=` forms put them in place here. Who has no such kernel is refused; nothing is made dense unasked.
 
-use super::handler::Form;
-use super::{Arg, IntoOutputs, OpDef, Outputs, Traits, check_cast, each_tensor, receiver};
+use super::{
+    Arg, Call, Form, IntoOutputs, OpDef, Outputs, Traits, check_cast, each_tensor, receiver,
+};
 use crate::error::ensure;
 use crate::tensor::{Layout, shape::list};
 use crate::{Error, Result, Tensor};
@@ -50,8 +51,9 @@ pub(crate) fn recorded(def: &'static OpDef, args: &[Arg<'_>]) -> Option<Result<O
     }
 }
 
-/// Computes a call with sparse arguments or targets.
-pub(super) fn answer(def: &'static OpDef, form: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+/// The layer: computes a call with sparse arguments or targets.
+pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
+    let Call { def, form, args, .. } = *call;
     let kernel = def.sparse.kernel().ok_or_else(|| missing(def, form, args))?;
     if def.is(Traits::INPLACE_ONLY) {
         return kernel(def, form, args);

@@ -2,8 +2,7 @@
 //!
 //! Invariant: one tensor has one stand-in, so that what was the same argument twice is so still.
 
-use super::handler::Form;
-use super::{Arg, OpDef, each_tensor};
+use super::{Arg, Call, OpDef, each_tensor};
 use crate::{Result, Tensor};
 use pullback_schema::Argument;
 use smallvec::SmallVec;
@@ -19,8 +18,7 @@ pub(super) struct StandIns<'a> {
 impl<'a> StandIns<'a> {
     /// What `make` gives for each argument and target of which `is_due` holds.
     pub(super) fn of(
-        args: &[Arg<'a>],
-        form: Form<'a>,
+        call: &Call<'a>,
         is_due: fn(&Tensor) -> bool,
         make: impl Fn(&Tensor) -> Result<Tensor>,
     ) -> Result<StandIns<'a>> {
@@ -30,14 +28,11 @@ impl<'a> StandIns<'a> {
                 due.push(tensor);
             }
         };
-        each_tensor(args, &mut note);
-        if let Form::Out(outs) = form {
-            outs.iter().copied().for_each(&mut note);
-        }
+        call.each_tensor(&mut note);
         let of =
             due.into_iter().map(|tensor| Ok((tensor, make(tensor)?))).collect::<Result<_>>()?;
         let mut stand_ins = StandIns { of, lists: Vec::new(), opt_lists: Vec::new() };
-        for arg in args {
+        for arg in call.args {
             match arg {
                 Arg::Tensors(list) => {
                     let replaced = list.iter().map(|t| stand_ins.get(t).clone()).collect();

@@ -8,7 +8,7 @@ use crate::{Result, Tensor};
 /// `copy_of = VIEW`: what the view shows, in memory of its own, row by row. Arguments, rules and samples are the
 /// view's.
 pub(crate) fn copied(view: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
-    Ok(match dispatch::run(view, args)? {
+    Ok(match dispatch::run_kernel(view, args)? {
         Outputs::One(shown) => copy(&shown)?.into_outputs(),
         Outputs::Tensors(all) => {
             Outputs::Tensors(all.iter().map(copy).collect::<Result<TensorVec>>()?)

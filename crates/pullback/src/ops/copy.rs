@@ -1,6 +1,6 @@
 //! Copies, conversions and filling.
 
-use crate::dispatch::{OpDef, check_result, handler};
+use crate::dispatch::{OpDef, check_result};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::broadcast_shapes;
@@ -336,7 +336,7 @@ impl Tensor {
     /// `RuntimeError` unless there is exactly one element.
     #[inline]
     pub fn item(&self) -> Result<Scalar> {
-        if handler::concerns_tensor(self) { self.item_by_op() } else { self.element() }
+        if self.needs_layers() { self.item_by_op() } else { self.element() }
     }
     #[cold]
     fn item_by_op(&self) -> Result<Scalar> {

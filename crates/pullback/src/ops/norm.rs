@@ -591,7 +591,7 @@ pub(super) fn with_shown(
     let is_mixed = parameters.iter().flatten().any(|p| p.dtype() != input.dtype());
     let dtype = if is_mixed { stats_dtype(input) } else { input.dtype() };
     let shown = |statistic: Tensor| {
-        if statistic.is_handled() {
+        if statistic.overrides_ops() {
             return statistic.detach()?.to_dtype(dtype);
         }
         statistic.converted(dtype)

@@ -200,7 +200,7 @@ fn together<'a>(one: Place<'a>, other: Place<'a>) -> Result<(Place<'a>, Place<'a
 
 /// Whether `own`, the place of all elements, takes the whole of the memory, in row-major order: as a gradient that is contiguous.
 fn is_all_within(grad: &Tensor, own: Place<'_>, reach: i64) -> bool {
-    own.2 == 0 && reach == grad.numel() && is_contiguous(own.0, own.1) && !grad.is_handled()
+    own.2 == 0 && reach == grad.numel() && is_contiguous(own.0, own.1) && !grad.overrides_ops()
 }
 
 fn seen(memory: &Tensor, (shape, strides, offset): Place<'_>) -> Result<Tensor> {

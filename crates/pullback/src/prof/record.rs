@@ -1,14 +1,14 @@
 //! Ranges, and who is told of them.
 //!
 //! A range is the time from [`begin`] until its [`Open`] is dropped. Each thread has a list of observers, which a backward
-//! that goes on in another thread takes along. Invariant: the bit `OBSERVED` of a thread's modes is set exactly as long as
+//! that goes on in another thread takes along. Invariant: a thread includes the key `Profiler` exactly as long as
 //! its list has entries, so that whoever opens ranges asks [`is_observed`] and nothing else.
 
-use crate::autograd::mode::{self, bit};
+use crate::autograd::mode;
 use crate::autograd::{Node, op_name, peek_sequence_nr};
-use crate::dispatch::handler::Form;
-use crate::dispatch::{Arg, OpDef};
+use crate::dispatch::{Arg, Form, OpDef};
 use crate::site::Scope;
+use crate::tensor::Key;
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::fmt;
@@ -145,7 +145,7 @@ fn observers() -> Option<Observers> {
 
 /// Gives the thread another list.
 fn set(list: Vec<Arc<dyn Observer>>) {
-    mode::set_bit(bit::OBSERVED, !list.is_empty());
+    Key::Profiler.include(!list.is_empty());
     let list = (!list.is_empty()).then(|| list.into());
     // What is dropped may be an observer's last handle, and do anything.
     let old = OBSERVERS.try_with(|kept| kept.replace(list));
@@ -155,7 +155,7 @@ fn set(list: Vec<Arc<dyn Observer>>) {
 /// Whether anybody observes this thread.
 #[inline(always)]
 pub fn is_observed() -> bool {
-    mode::current() & bit::OBSERVED != 0
+    Key::Profiler.is_included()
 }
 
 /// Ends an observation begun by [`observe`].

@@ -5,7 +5,7 @@
 use super::shape::broadcast_strides;
 use super::version::{Version, Writer};
 use super::{
-    Dims, Flag, Geometry, TensorSpec, check_reach, checked_numel, contiguous_strides, extent,
+    Dims, Flag, Geometry, Key, TensorSpec, check_reach, checked_numel, contiguous_strides, extent,
     preserved_strides,
 };
 use crate::error::ensure;
@@ -162,34 +162,6 @@ impl Tensor {
         self.alias_with(&shape, &strides, self.storage_offset())
     }
 
-    /// Another tensor with exactly this geometry: shares memory and version counter, has no history.
-    pub(crate) fn detached(&self) -> Result<Tensor> {
-        if let Some(made) = self.detached_by_op() {
-            let made = made?;
-            made.follow_version_of(self);
-            return Ok(made);
-        }
-        let out = Tensor::of_same_geometry(self.geometry())?;
-        let kept = self.flags() & (Flag::INFERENCE | Flag::SPARSE | Flag::UNRESOLVED);
-        if kept != 0 {
-            out.set_flag_fresh(kept & !Flag::UNRESOLVED);
-            return Ok(out.with_bits_of(self));
-        }
-        Ok(out)
-    }
-
-    /// As [`Tensor::detached`] with a version counter of its own that starts at 0 (`.data`).
-    pub(crate) fn with_own_version(&self) -> Result<Tensor> {
-        if let Some(made) = self.detached_by_op() {
-            return made;
-        }
-        let mut geometry = self.geometry().clone();
-        geometry.version = Some(Version::new(0).into());
-        let out = Tensor::from_geometry(geometry)?;
-        out.set_flag_fresh(self.flags() & Flag::SPARSE);
-        Ok(out.with_bits_of(self))
-    }
-
     pub(crate) fn version_counter(&self) -> Option<&Version> {
         let g = self.geometry();
         g.version.as_deref().or_else(|| g.storage.as_ref().map(super::Storage::version))
@@ -300,10 +272,34 @@ impl Tensor {
         Ok(out)
     }
 
+    /// Refuses to read the elements of a tensor whose memory does not hold them.
+    ///
+    /// # Errors
+    /// `NotImplementedError` that says so.
+    pub fn check_elements(&self) -> Result<()> {
+        ensure!(
+            !self.has_flag(Flag::BATCHED),
+            runtime,
+            "vmap: the elements of a batched tensor cannot be read (a data-dependent operation): there are some for each example. Use ops instead, or return the tensor"
+        );
+        ensure!(
+            !self.is_sparse(),
+            type_error,
+            "can't convert {} layout tensor to numpy. Use Tensor.to_dense() first.",
+            self.layout().spelled()
+        );
+        ensure!(
+            !self.has_flag(Flag::PYTHON) || Key::Python.is_excluded(),
+            not_implemented,
+            "the elements of a tensor whose class has __torch_dispatch__ can only be read by ops: it has none of its own"
+        );
+        Ok(())
+    }
+
     /// The only element, if it is one of `f32` or `f64` and nobody may want to know that it is read.
     #[inline]
     pub fn item_float(&self) -> Option<f64> {
-        if self.numel() != 1 || super::handled::is_used() {
+        if self.numel() != 1 || !super::KeySet::joined(self.flags()).is_empty() {
             return None;
         }
         let place = self.data_ptr();

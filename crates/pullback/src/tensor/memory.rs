@@ -204,6 +204,7 @@ fn start_pool() -> Option<*mut Pool> {
     let pool = Pool { free, unreported: 0, most_unreported: MOST_UNREPORTED };
     let pool = Box::into_raw(Box::new(pool));
     local().pool.set(pool);
+    super::key::begin_tracing();
     Some(pool)
 }
 

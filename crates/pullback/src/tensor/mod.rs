@@ -10,7 +10,7 @@ mod data;
 mod device;
 pub mod display;
 mod geometry;
-pub mod handled;
+mod key;
 mod lock;
 pub mod memory;
 mod overlap;
@@ -29,6 +29,8 @@ pub use device::{Device, Layout, MemoryFormat};
 pub use device::{current_device, device_count, set_current_device, simulate_devices};
 pub(crate) use geometry::*;
 pub use geometry::{Dims, Geometry, contiguous_strides, dims_with};
+pub(crate) use key::{BACKENDS, SPARSE, UNRESOLVED};
+pub use key::{Key, KeySet};
 pub(crate) use lock::SpinLock;
 pub(crate) use overlap::{
     is_same_elements, overlaps_partly, overlaps_partly_resized, shares_elements, shares_storage,

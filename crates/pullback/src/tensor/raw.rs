@@ -4,7 +4,7 @@
 //! comes from the allocator's small pools. The count is exact and readable, because autograd steals
 //! buffers that nobody else holds and the Python face decides by it who owns whom.
 
-use super::{Counts, Device, Geometry, Layout, SpinLock, Storage, handled, memory, replaced};
+use super::{Counts, Device, Geometry, Key, KeySet, Layout, SpinLock, Storage, memory, replaced};
 use crate::autograd::{AccumulatorSlot, Meta, Node};
 use crate::{DType, Result};
 use smallvec::SmallVec;
@@ -23,7 +23,7 @@ pub struct Tensor(NonNull<Record>);
 /// A handle that does not keep its tensor alive.
 pub struct WeakTensor(NonNull<Record>);
 
-/// Facts about a tensor, one bit each.
+/// Facts about a tensor, and its dispatch keys ([`Key`]), one bit each.
 pub(crate) struct Flag;
 impl Flag {
     /// The leaf's own flag.
@@ -42,24 +42,26 @@ impl Flag {
     pub(crate) const OWNS_PYTHON: u32 = 64;
     /// A leaf whose gradients go to another leaf's accumulator.
     pub(crate) const SHARED_ACCUMULATOR: u32 = 128;
-    /// Has a tangent, or had one until its level ended.
-    pub(crate) const DUAL: u32 = 1 << 14;
-    /// A view whose tangent is its own and not its base's.
-    pub(crate) const OWN_TANGENT: u32 = 1 << 15;
-    /// A view whose tangent is that of another tensor than its base.
-    pub(crate) const FORWARD_BASE: u32 = 1 << 16;
     /// A view that keeps the ops which made it (see `autograd::replay`).
-    pub(crate) const REPLAYS: u32 = 1 << 17;
-    /// Its ops are answered for a whole batch (see `autograd::batch`). Such a tensor is also [`Flag::HANDLED`].
-    pub(crate) const BATCHED: u32 = 1 << 18;
-    /// Its ops are answered by the process's handler (see `dispatch::handler`).
-    pub(crate) const HANDLED: u32 = 1 << 13;
-    /// Its elements are in tensors of its own (see `sparse`): its ops are answered by kernels for them.
-    pub(crate) const SPARSE: u32 = 1 << 19;
+    pub(crate) const REPLAYS: u32 = 1 << 12;
+    /// Has a tangent, or had one until its level ended.
+    pub(crate) const DUAL: u32 = 1 << 13;
+    /// A view whose tangent is its own and not its base's.
+    pub(crate) const OWN_TANGENT: u32 = 1 << 14;
+    /// A view whose tangent is that of another tensor than its base.
+    pub(crate) const FORWARD_BASE: u32 = 1 << 15;
+    /// All of these; the other bits are the tensor's dispatch keys.
+    pub(crate) const FACTS: u32 = 0xffff;
+    /// Its class has a `__torch_dispatch__`, which computes its ops (see `dispatch::python`).
+    pub(crate) const PYTHON: u32 = Key::Python as u32;
+    /// Its ops are computed for a whole batch (see `autograd::batch`).
+    pub(crate) const BATCHED: u32 = Key::FuncTorchBatched as u32;
+    /// Its elements are in tensors of its own (see `sparse`).
+    pub(crate) const SPARSE: u32 = Key::Sparse as u32 | Key::SparseCsr as u32;
     /// Shows the conjugates of what its memory holds (see `unresolved`).
-    pub(crate) const CONJ: u32 = 1 << 20;
+    pub(crate) const CONJ: u32 = Key::Conjugate as u32;
     /// Shows the negatives of what its memory holds.
-    pub(crate) const NEG: u32 = 1 << 21;
+    pub(crate) const NEG: u32 = Key::Negative as u32;
     /// One of the two, or both.
     pub(crate) const UNRESOLVED: u32 = Self::CONJ | Self::NEG;
     /// Bits 8..12: how a view was made (`CreationMeta`).
@@ -106,30 +108,31 @@ impl Tensor {
     /// A tensor of this geometry, without history.
     #[inline(always)]
     pub(crate) fn from_geometry(geometry: Geometry) -> Result<Tensor> {
+        let keys = geometry.keys();
         // SAFETY: it is moved to the place.
-        unsafe { Tensor::make(|place| geometry.move_to(place)) }
+        unsafe { Tensor::make(keys, |place| geometry.move_to(place)) }
     }
 
     /// A tensor of the same geometry, without history.
     #[inline(always)]
     pub(crate) fn of_same_geometry(geometry: &Geometry) -> Result<Tensor> {
         // SAFETY: it is copied to the place.
-        unsafe { Tensor::make(|place| geometry.copy_to(place)) }
+        unsafe { Tensor::make(geometry.keys(), |place| geometry.copy_to(place)) }
     }
 
-    /// A tensor with the geometry that `write` puts into place.
+    /// A tensor with the geometry that `write` puts into place, from which `keys` follow.
     ///
     /// # Safety
     /// `write` writes a geometry, and does not panic.
     #[inline(always)]
-    unsafe fn make(write: impl FnOnce(*mut Geometry)) -> Result<Tensor> {
+    unsafe fn make(keys: KeySet, write: impl FnOnce(*mut Geometry)) -> Result<Tensor> {
         let place = memory::allocate(size_of::<Record>())?.cast::<Record>();
         let raw = place.as_ptr();
         // SAFETY: a fresh block, large and aligned enough; every field is written before anybody sees it.
         unsafe {
             write((&raw mut (*raw).first).cast());
             (&raw mut (*raw).counts).write(Counts::new());
-            (&raw mut (*raw).flags).write(AtomicU32::new(0));
+            (&raw mut (*raw).flags).write(AtomicU32::new(keys.word()));
             (&raw mut (*raw).output_nr).write(AtomicU32::new(0));
             (&raw mut (*raw).attr_version).write(AtomicU32::new(0));
             (&raw mut (*raw).geometry).write(AtomicPtr::new((&raw mut (*raw).first).cast()));
@@ -167,6 +170,10 @@ impl Tensor {
     pub(crate) fn set_geometry(&self, geometry: Geometry) {
         let record = self.record();
         let is_retyped = geometry.dtype != self.dtype();
+        let keys = geometry.keys();
+        if keys != KeySet::of_word(self.flags() & Geometry::KEYS.word()) {
+            self.swap_flags(Geometry::KEYS.word(), keys.word());
+        }
         record.retired.with(|retired| {
             let current = record.geometry.load(Ordering::Acquire);
             let first = record.first.get().cast::<Geometry>();
@@ -476,16 +483,11 @@ impl Drop for Tensor {
 fn drop_record(record: NonNull<Record>) {
     // SAFETY: the last strong handle is gone; weak ones touch only the counts.
     let it = unsafe { record.as_ref() };
-    let flags = it.flags.load(Relaxed);
-    // (One test for what is rare.)
-    if flags & (Flag::OWNS_PYTHON | Flag::UNRESOLVED) != 0 {
-        if flags & Flag::OWNS_PYTHON != 0 {
-            if let Some(release) = PYTHON_RELEASE.get() {
-                release(it.python.load(Ordering::Acquire), ManuallyDrop::new(Tensor(record)));
-            }
-            return;
+    if it.flags.load(Relaxed) & Flag::OWNS_PYTHON != 0 {
+        if let Some(release) = PYTHON_RELEASE.get() {
+            release(it.python.load(Ordering::Acquire), ManuallyDrop::new(Tensor(record)));
         }
-        handled::remove_special();
+        return;
     }
     let raw = record.as_ptr();
     // SAFETY: nobody else can reach these fields any more; each is dropped exactly once. `first` was

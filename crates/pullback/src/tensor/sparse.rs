@@ -93,9 +93,7 @@ impl Tensor {
         let mut geometry = Geometry::new(storage, 0, shape.into(), strides, dtype)?;
         geometry.layout = layout;
         geometry.is_contiguous = false;
-        let tensor = Tensor::from_geometry(geometry)?;
-        tensor.set_flag_fresh(Flag::SPARSE);
-        Ok(tensor)
+        Tensor::from_geometry(geometry)
     }
     /// Whether its layout is a sparse one.
     #[inline]

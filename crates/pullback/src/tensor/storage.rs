@@ -7,7 +7,7 @@
 //! freed memory.
 
 use super::version::Version;
-use super::{Device, Sparse, handled, memory, replaced};
+use super::{Device, Sparse, memory, replaced};
 use crate::Result;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicUsize, Ordering, fence};
@@ -123,7 +123,6 @@ impl Storage {
             data.write_bytes(0, ELEMENT);
             data
         };
-        handled::add_special();
         let owner = Owner::Sparse(Arc::new(parts));
         Ok(Self::write_header(place.cast(), data, ELEMENT, owner))
     }
@@ -358,8 +357,7 @@ impl Drop for Storage {
                     unsafe { memory::release_with(block, bytes, bytes) };
                 }
             }
-            Owner::Sparse(_) => handled::remove_special(),
-            Owner::Inline | Owner::Foreign(_) => {}
+            Owner::Sparse(_) | Owner::Inline | Owner::Foreign(_) => {}
         }
     }
 }

@@ -4,10 +4,10 @@
 //! A view of the conjugates is made by setting a bit, and computes nothing. Views of it, other handles to it and copies of
 //! its geometry keep the bits; whoever reads or writes elements applies them. [`Tensor::copy_data`] does, and what is made
 //! of it; kernels do not: ops are given resolved arguments (`dispatch::resolve`). Invariant: the conj bit is set of complex
-//! tensors only, and every tensor with a bit is counted in `handled`, so that ops look for them only while there are any.
+//! tensors only.
 
 use super::shape::broadcast_strides;
-use super::{Flag, handled, overlaps_partly};
+use super::{Flag, overlaps_partly};
 use crate::{DType, Result, Tensor};
 use pullback_kernels::{Iter, StridedRef, elementwise};
 
@@ -40,12 +40,7 @@ impl Tensor {
     }
     /// Gives it these bits in the place of its own.
     pub(crate) fn set_sign_bits(&self, bits: u32) {
-        let old = self.swap_flags(Flag::UNRESOLVED, bits);
-        match (old & Flag::UNRESOLVED, bits) {
-            (0, 1..) => handled::add_special(),
-            (1.., 0) => handled::remove_special(),
-            _ => {}
-        }
+        self.swap_flags(Flag::UNRESOLVED, bits);
     }
     /// This fresh tensor with the bits of `source`, whose memory it shows. A conj bit is none for real numbers.
     #[inline]

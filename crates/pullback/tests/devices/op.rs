@@ -85,7 +85,8 @@ fn same_gradients(dtype: DType) {
         let got = gradients(def, given).map_err(text)?;
         let flat = |all: &[Option<Tensor>]| all.iter().flatten().cloned().collect::<Vec<_>>();
         are_on(SECOND, &flat(&got))?;
-        all_equal(&flat(&got), &flat(&expected), 0.0)
+        // (A few gradients are a kernel of their own in main memory and are made of ops elsewhere, which round otherwise.)
+        all_equal(&flat(&got), &flat(&expected), 1e-12)
     });
 }
 

@@ -252,7 +252,7 @@ unsafe fn read_inputs(
 }
 
 /// Puts the thread's modes back on every way out.
-struct Modes(u32);
+struct Modes(u64);
 impl Drop for Modes {
     fn drop(&mut self) {
         mode::restore(self.0);
@@ -338,7 +338,7 @@ pub(super) fn apply(py: Python<'_>, cls: *mut PyObject, args: Args<'_>) -> Reply
 
 /// Calls `forward` of the class on the arguments, recorded as one node.
 pub(crate) fn apply_with(cls: &Bound<'_, PyAny>, protocol: &Protocol, args: Args<'_>) -> Reply {
-    if super::transform::is_at_work()
+    if super::transform::is_at_work(cls.py(), args.all)
         && let Some(result) = apply_in_transform(cls, &args)?
     {
         return Ok(result.into_ptr());

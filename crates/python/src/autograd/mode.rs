@@ -62,11 +62,11 @@ fn _set_view_replay_enabled(enabled: &Bound<'_, PyAny>) -> PyResult<()> {
 }
 /// All modes of this thread as one number, and back.
 #[pyfunction]
-fn _modes() -> u32 {
+fn _modes() -> u64 {
     snapshot()
 }
 #[pyfunction]
-fn _restore_modes(modes: u32) {
+fn _restore_modes(modes: u64) {
     restore(modes);
 }
 

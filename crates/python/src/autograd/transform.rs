@@ -6,6 +6,7 @@ use crate::raw::object::{as_tensor, wrap_bound};
 use pullback::Tensor;
 use pullback::autograd::batch::{self, Randomness};
 use pullback::autograd::transform;
+use pullback::tensor::Key;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -125,10 +126,15 @@ fn _func_detach<'py>(
 /// How many transforms are open, of all threads together.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether a transform may be open on this thread, or tensors batched.
+/// Whether a transform may be open on this thread, or one of these arguments is batched.
 #[inline]
-pub(crate) fn is_at_work() -> bool {
-    OPEN.load(Relaxed) != 0 || batch::is_used()
+pub(crate) fn is_at_work(py: Python<'_>, args: &[*mut pyo3::ffi::PyObject]) -> bool {
+    let is_batched = |&object: &*mut pyo3::ffi::PyObject| {
+        // SAFETY: the arguments of a call live as long as it.
+        let object = unsafe { Bound::from_borrowed_ptr(py, object) };
+        as_tensor(&object).is_some_and(|tensor| tensor.keys().has(Key::FuncTorchBatched))
+    };
+    OPEN.load(Relaxed) != 0 || batch::is_any_open() || args.iter().any(is_batched)
 }
 /// Refuses a method, where a transform is open on this thread, that changes how a tensor is differentiated.
 #[inline]

@@ -27,7 +27,7 @@ enum Mode {
 struct Context {
     base: PyObject,
     mode: Mode,
-    previous: SmallVec<[u32; 2]>,
+    previous: SmallVec<[u64; 2]>,
 }
 
 /// A new context of type `ty`.

@@ -14,7 +14,7 @@ use crate::raw::object::{
 use crate::result::{none, scalar};
 use crate::switch::Switched;
 use crate::tensor::{construct, conversion, display, dlpack, legacy, numpy, storage, view};
-use pullback::dispatch::handler;
+use pullback::autograd::torch_dispatch;
 use pullback::tensor::shape::wrap_dim;
 use pullback::{DType, MemoryFormat, Scalar, Tensor};
 use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError, PyTypeError};
@@ -461,8 +461,8 @@ fn as_subclass(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {
     let ty = subclass_type(&cls.expect("required"))?;
     let made = {
         // The library's own doing: no mode sees it. (A class that answers ops does.)
-        let is_off = handler::is_off() || !this(slf).is_handled();
-        let _off = Switched::new(handler::set_off, is_off);
+        let is_off = torch_dispatch::is_disabled() || !this(slf).has_torch_dispatch();
+        let _off = Switched::new(torch_dispatch::set_disabled, is_off);
         this(slf).alias().map_err(raise)?
     };
     // SAFETY: a subclass of `TensorBase`; a fresh tensor.

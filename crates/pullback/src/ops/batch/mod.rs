@@ -36,8 +36,8 @@ pub(crate) use view::{
     squeeze_dim, swapped, unsqueeze, view, view_scatter,
 };
 
+use crate::dispatch::Form;
 use crate::dispatch::batch::{Call, DefaultRules, Outcome};
-use crate::dispatch::handler::Form;
 use crate::dispatch::{Arg, IntoOutputs, OpDef, Outputs, TensorVec, Value};
 use crate::error::{bail, ensure};
 use crate::tensor::promote;

@@ -1,7 +1,7 @@
 //! Copies, conversions of dtype and fresh tensors of the same kind.
 
 use super::{coo, one, parts, tensor};
-use crate::dispatch::handler::Form;
+use crate::dispatch::Form;
 use crate::dispatch::{Arg, OpDef, Outputs, check_cast, receiver};
 use crate::error::ensure;
 use crate::tensor::{Compressed, Coo, Layout, Sparse, shape::list};

@@ -29,7 +29,7 @@ pub(crate) use shape::{
     cat, expand, index_select, narrow, permute, select, squeeze_dim, stack, swapped, unsqueeze,
 };
 
-use crate::dispatch::handler::Form;
+use crate::dispatch::Form;
 use crate::dispatch::{Arg, IntoOutputs, Kernel, OpDef, Outputs, receiver};
 use crate::error::{bail, ensure};
 use crate::tensor::{Layout, Sparse, shape::list};

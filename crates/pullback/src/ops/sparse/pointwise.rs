@@ -2,7 +2,7 @@
 
 use super::places::{Form, Places, dense_copy, list_of};
 use super::{check_same_shape, one, parts, tensor};
-use crate::dispatch::handler::Form as CallForm;
+use crate::dispatch::Form as CallForm;
 use crate::dispatch::{Arg, OpDef, Outputs, check_cast};
 use crate::error::{bail, ensure};
 use crate::tensor::{Sparse, promote, shape::list};

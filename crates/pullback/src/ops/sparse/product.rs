@@ -6,7 +6,7 @@
 
 use super::places::{Form as PlacesForm, Places, list_of};
 use super::{one, tensor};
-use crate::dispatch::handler::Form;
+use crate::dispatch::Form;
 use crate::dispatch::{Arg, OpDef, Outputs};
 use crate::error::ensure;
 use crate::tensor::Layout;

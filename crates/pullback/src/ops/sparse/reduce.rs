@@ -2,7 +2,7 @@
 
 use super::places::{Places, summed};
 use super::{ints, one, tensor};
-use crate::dispatch::handler::Form;
+use crate::dispatch::Form;
 use crate::dispatch::{Arg, OpDef, Outputs};
 use crate::error::ensure;
 use crate::tensor::Layout;

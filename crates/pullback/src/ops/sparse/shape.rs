@@ -5,7 +5,7 @@
 
 use super::places::{Form, Places, list_of, summed};
 use super::{int, ints, one, tensor};
-use crate::dispatch::handler::Form as CallForm;
+use crate::dispatch::Form as CallForm;
 use crate::dispatch::{Arg, OpDef, Outputs};
 use crate::error::{bail, ensure};
 use crate::tensor::promote;

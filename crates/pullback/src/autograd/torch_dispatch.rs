@@ -1,0 +1,134 @@
+//! The layer of `__torch_dispatch__`: modes of the thread and classes of tensors that compute ops, below autograd.
+//!
+//! A thread's innermost mode ([`super::dispatch_mode`]) is asked first, whatever the arguments are; then the class of the first
+//! argument that has one ([`Tensor::set_torch_dispatch`]). Who does not implement an op says so, and the next one is asked.
+//! History, versions and views are kept around their results as around those of a kernel. Composites are taken apart first,
+//! so that only ops with kernels are seen.
+
+use super::{dispatch_mode, leaf};
+use crate::dispatch::{Arg, Call, Form, OpDef, Outputs, Traits, each_tensor};
+use crate::error::ensure;
+use crate::tensor::{Flag, Key};
+use crate::{Error, Result, Tensor};
+use std::any::Any;
+use std::sync::Arc;
+
+/// What a `__torch_dispatch__` gives.
+pub enum Dispatched {
+    /// The results of the op; for forms that write, what they are is not looked at.
+    Results(Outputs),
+    /// That it does not implement the op; the text says who that is, for the error if nobody does.
+    NotImplemented(String),
+}
+
+/// Computes ops in the place of their kernels: a mode of a thread, or the class of a tensor.
+pub trait TorchDispatch: Any + Send + Sync {
+    /// Gives the results of an op. A mode is off as long as this runs, so that it may call the op itself.
+    ///
+    /// # Errors
+    /// Whatever went wrong; the op fails with it.
+    fn torch_dispatch(
+        &self,
+        def: &'static OpDef,
+        form: Form<'_>,
+        args: &[Arg<'_>],
+    ) -> Result<Dispatched>;
+}
+
+/// Says whether neither modes nor classes compute ops on this thread from now on; gives what held before.
+pub fn set_disabled(is_disabled: bool) -> bool {
+    Key::Python.exclude(is_disabled)
+}
+
+/// Whether neither modes nor classes compute ops on this thread now.
+pub fn is_disabled() -> bool {
+    Key::Python.is_excluded()
+}
+
+impl Tensor {
+    /// Lets `class` compute the ops on this tensor, whose own elements mean nothing from now on.
+    pub fn set_torch_dispatch(&self, class: Arc<dyn TorchDispatch>) {
+        leaf::lock(self).torch_dispatch = Some(class);
+        self.set_flag(Flag::PYTHON, true);
+    }
+    /// Whether its class computes the ops on it, where this is not disabled.
+    pub fn has_torch_dispatch(&self) -> bool {
+        self.has_flag(Flag::PYTHON)
+    }
+}
+
+/// The layer.
+#[inline(never)]
+pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
+    let mut unimplemented = String::new();
+    for ask in [of_mode, of_class] {
+        match ask(call) {
+            None => {}
+            Some(Err(error)) => return Err(error),
+            Some(Ok(Dispatched::NotImplemented(who))) => unimplemented.push_str(&who),
+            Some(Ok(Dispatched::Results(outputs))) => {
+                return match call.form {
+                    Form::Functional => as_fresh(call.def, outputs, call.args),
+                    Form::Inplace | Form::Out(_) => Ok(outputs),
+                };
+            }
+        }
+    }
+    if unimplemented.is_empty() { call.next() } else { Err(unanswered(call, &unimplemented)) }
+}
+
+/// What the thread's innermost mode gives, if it has one.
+fn of_mode(call: &Call<'_>) -> Option<Result<Dispatched>> {
+    let mode = dispatch_mode::Paused::innermost()?;
+    Some(mode.get().torch_dispatch(call.def, call.form, call.args))
+}
+
+/// What the class of the first tensor that has a `__torch_dispatch__` gives.
+fn of_class(call: &Call<'_>) -> Option<Result<Dispatched>> {
+    let mut first = None;
+    call.each_tensor(|tensor| {
+        if first.is_none() && tensor.has_torch_dispatch() {
+            first = leaf::lock(tensor).torch_dispatch.clone();
+        }
+    });
+    Some(first?.torch_dispatch(call.def, call.form, call.args))
+}
+
+/// The error for an op that nobody implements.
+fn unanswered(call: &Call<'_>, who: &str) -> Error {
+    let (name, overload) = call.form.spelled(call.def);
+    Error::type_error(format!(
+        "Multiple dispatch failed for 'aten.{name}.{overload}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n{who}\nFor more information, try re-running with TORCH_LOGS=not_implemented"
+    ))
+}
+
+/// Results that history can be hung onto. In place of an ordinary tensor that has some already, or is an argument, another
+/// handle to the same memory will do; one whose class computes its ops is more than its memory, and may be handed through only where nothing is
+/// hung onto it.
+fn as_fresh(def: &OpDef, outputs: Outputs, args: &[Arg<'_>]) -> Result<Outputs> {
+    let mut is_recorded = def.is(Traits::VIEW);
+    each_tensor(args, |arg| is_recorded |= arg.requires_grad());
+    let fresh = |tensor: Tensor| -> Result<Tensor> {
+        let mut is_argument = false;
+        each_tensor(args, |arg| is_argument |= arg.is_same(&tensor));
+        let is_fresh = !is_argument && !tensor.requires_grad() && !tensor.is_view();
+        if is_fresh || is_argument && !is_recorded {
+            return Ok(tensor);
+        }
+        ensure!(
+            !tensor.overrides_ops(),
+            runtime,
+            "__torch_dispatch__ gave as result of {} a tensor that is {}: return a new one",
+            def.full_name(),
+            if is_argument { "one of its arguments" } else { "a view, or requires grad" }
+        );
+        tensor.detached_alias()
+    };
+    Ok(match outputs {
+        Outputs::One(tensor) => Outputs::One(fresh(tensor)?),
+        Outputs::Tensors(tensors) => {
+            Outputs::Tensors(tensors.into_iter().map(fresh).collect::<Result<_>>()?)
+        }
+        number @ Outputs::Number(_) => number,
+    })
+}

@@ -1,0 +1,25 @@
+//! Prints each call's way through the layers, where the environment variable `PULLBACK_TRACE_DISPATCH` asks for it.
+//!
+//! A thread that begins to work includes [`Key::Trace`] in every call if the variable is set
+//! (`tensor::key`), so that calls which would go straight to their kernel are printed too, and nobody else
+//! pays. One line for each layer that a call enters and one for its
+//! kernel, with the keys that were still ahead.
+
+use super::Outputs;
+use super::call::{Call, Layer};
+use crate::Result;
+use crate::tensor::Key;
+
+/// The layer: from here on the call is printed.
+pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
+    Call { is_traced: true, ..*call }.next()
+}
+
+/// Prints that `call` enters `layer`, or its kernel.
+#[cold]
+pub(super) fn print(call: &Call<'_>, layer: Option<&Layer>) {
+    let (name, overload) = call.form.spelled(call.def);
+    let entered = layer.and_then(|layer| call.keys.iter().find(|&key| layer.keys.has(key)));
+    let entered = entered.map_or("CPU", Key::name);
+    eprintln!("[dispatch] aten::{name}.{overload}: {entered}, keys {}", call.keys);
+}

@@ -80,9 +80,9 @@ pub(crate) fn copy_into(target: &Tensor, source: &Tensor) -> Result<()> {
     arithmetic::copy_in_place(target, source)
 }
 
-/// Whether derivatives of what is computed now may be wanted, so that it must be made of ops that have some; or somebody may
-/// answer for its tensors, so that it must be made of ops at all.
-pub(crate) fn needs_derivatives() -> bool {
+/// Whether derivatives of what is computed now may be wanted, so that it must be made of ops that have some; or a mode wants to
+/// see its ops.
+fn needs_derivatives() -> bool {
     mode::is_recording() || (level::is_open() && tangent::is_enabled()) || Key::Python.is_included()
 }
 

@@ -19,15 +19,6 @@ fn check_rank(name: &str, self_: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// What a batched tensor has for all examples.
-pub(super) fn all_examples(t: &Tensor) -> Tensor {
-    let mut all = t.clone();
-    while let Some((_, physical)) = all.batched() {
-        all = physical;
-    }
-    all
-}
-
 /// Refuses weights that are not one number, at least 0, for each observation.
 fn check_weights(name: &str, weights: &Tensor, count: i64, is_whole: bool) -> Result<()> {
     ensure!(
@@ -55,7 +46,7 @@ fn check_weights(name: &str, weights: &Tensor, count: i64, is_whole: bool) -> Re
         weights.numel()
     );
     let zero = Tensor::wrapped(0)?;
-    let is_negative = all_examples(weights).detach()?.lt(&zero)?.any()?.item()?;
+    let is_negative = super::truth::all_examples(weights).detach()?.lt(&zero)?.any()?.item()?;
     ensure!(is_negative.is(0.0), runtime, "cov(): {name} cannot be negative");
     Ok(())
 }
@@ -81,7 +72,7 @@ fn freedom(
     };
     let freedom = total.sub(&less)?;
     let zero = Tensor::wrapped(0)?;
-    let is_short = all_examples(&freedom).detach()?.le(&zero)?.any()?.item()?;
+    let is_short = super::truth::all_examples(&freedom).detach()?.le(&zero)?.any()?.item()?;
     if is_short.is(0.0) {
         return Ok(freedom);
     }
@@ -121,7 +112,7 @@ impl Cov {
         let total = weights.as_ref().map_or_else(|| Tensor::wrapped(count), Tensor::sum)?;
         if weights.is_some() {
             let zero = Tensor::wrapped(0)?;
-            let is_zero = all_examples(&total).detach()?.eq(&zero)?.any()?.item()?;
+            let is_zero = super::truth::all_examples(&total).detach()?.eq(&zero)?.any()?.item()?;
             ensure!(is_zero.is(0.0), runtime, "cov(): weights sum to zero, can't be normalized");
         }
         let weighted = |t: &Tensor| weights.as_ref().map_or_else(|| Ok(t.clone()), |w| t.mul(w));

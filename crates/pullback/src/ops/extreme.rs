@@ -4,6 +4,7 @@
 //! first of equal elements is taken and gets the whole gradient; `max()`, `amax` and `aminmax` share the
 //! gradient evenly among equal elements. Complex numbers have no order and are refused.
 
+use super::truth::is_any_true;
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
@@ -566,10 +567,10 @@ pub(super) fn is_extreme(x: &Tensor, value: &Tensor) -> Result<Tensor> {
     if value.numel() != 1 {
         return x.eq(value);
     }
-    if value.batched().is_some() {
+    if is_any_true(&value.isnan()?)? {
         return x.eq(value)?.logical_or(&x.isnan()?.logical_and(&value.isnan()?)?);
     }
-    if value.isnan()?.item()?.is(1.0) { x.isnan() } else { x.eq(value) }
+    x.eq(value)
 }
 
 /// `grad` in equal parts at the elements that are the extreme `value`, both with the reduced dimensions kept.

@@ -353,7 +353,7 @@ fn gradients(
     (interpolation, outside, align_corners): (i64, i64, bool),
     needs: [bool; 2],
 ) -> Result<[Option<Tensor>; 2]> {
-    if crate::autograd::needs_derivatives() {
+    if crate::autograd::needs_ops([Some(grad), Some(input), Some(grid)]) {
         let sampling = sampling(interpolation, outside, align_corners)?;
         return grid_derivative::gradients(sampling, grad, [input, grid], needs);
     }

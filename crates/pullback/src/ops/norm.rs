@@ -141,7 +141,7 @@ impl LayerNormKernel {
         result2: &Tensor,
         needs: [bool; 3],
     ) -> Result<[Option<Tensor>; 3]> {
-        if crate::autograd::needs_derivatives() {
+        if crate::autograd::needs_ops([Some(grad), Some(input), weight]) {
             return Spread::trailing(input, normalized_shape, eps, true)
                 .backward(grad, input, weight, needs);
         }
@@ -237,15 +237,21 @@ impl FusedRmsNorm {
         needs: [bool; 2],
     ) -> Result<[Option<Tensor>; 2]> {
         let needs = [needs[0], needs[1], false];
-        let [by_input, by_weight, _] = if crate::autograd::needs_derivatives() {
-            let eps = eps.unwrap_or(epsilon(input));
-            Spread::trailing(input, normalized_shape, eps, false)
-                .backward(grad, input, weight, needs)?
-        } else {
-            let [x, w] =
-                grad.rms_norm_backward(input, normalized_shape, result1, weight, mask_of(needs))?;
-            wanted([x, w.clone(), w], needs)
-        };
+        let [by_input, by_weight, _] =
+            if crate::autograd::needs_ops([Some(grad), Some(input), weight]) {
+                let eps = eps.unwrap_or(epsilon(input));
+                Spread::trailing(input, normalized_shape, eps, false)
+                    .backward(grad, input, weight, needs)?
+            } else {
+                let [x, w] = grad.rms_norm_backward(
+                    input,
+                    normalized_shape,
+                    result1,
+                    weight,
+                    mask_of(needs),
+                )?;
+                wanted([x, w.clone(), w], needs)
+            };
         Ok([by_input, by_weight])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -481,7 +487,7 @@ impl BatchNormKernel {
             (Some(mean), Some(var)) if !training => (mean, var),
             _ => (result1, result2),
         };
-        if crate::autograd::needs_derivatives() {
+        if crate::autograd::needs_ops([Some(grad), Some(input), weight]) {
             let fixed = (!training).then_some((mean, spread));
             return Spread::channels(input, eps, fixed)?.backward(grad, input, weight, needs);
         }

@@ -210,7 +210,7 @@ fn output_grads(
     statistics: [&Tensor; 2],
     needs: [bool; 3],
 ) -> Result<[Option<Tensor>; 3]> {
-    if !crate::autograd::needs_derivatives() {
+    if !crate::autograd::needs_ops([Some(grad), Some(input), weight]) {
         let outputs = grad.group_norm_backward(
             input,
             statistics[0],

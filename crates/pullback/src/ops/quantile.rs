@@ -4,7 +4,7 @@
 //! interpolated. A line with a NaN gives NaN, but `nanquantile` leaves NaN out. Of long lines without NaN, the two elements
 //! around one quantile are selected instead.
 
-use super::covariance::all_examples;
+use super::truth::all_examples;
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};

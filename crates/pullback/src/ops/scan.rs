@@ -386,7 +386,7 @@ fn cumprod_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<
         return Ok(grad.clone());
     }
     let dim = wrap_dim(dim, x.ndim())? as i64;
-    if !crate::autograd::needs_derivatives() && has_no_zero(x)? {
+    if !crate::autograd::needs_ops([Some(grad), Some(x)]) && has_no_zero(x)? {
         return grad.mul(&result.conj()?)?.sum_from(dim)?.div(&x.conj()?);
     }
     // Place k reaches output i >= k with the product of the others up to i.

@@ -2,12 +2,13 @@
 //! of each way to join.
 
 use super::scatter::{check_slices, scatter_sample, scatter_tensor, spread_to, zero_at};
+use super::truth::{all_examples, is_any_true};
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::wrap_dim;
 use crate::{DType, ErrorKind, Result, Scalar, Tensor, TensorSpec};
-use pullback_kernels::index::{self as kernel, Reduce};
+use pullback_kernels::index::Reduce;
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -282,11 +283,8 @@ fn product_grads(
 ) -> Result<(Tensor, Tensor)> {
     let zero = Tensor::wrapped(0)?;
     let (own_zeros, their_zeros) = (self_.eq(&zero)?, read.eq(&zero)?);
-    // Each example of a batch has its own zeros.
-    let is_batched = own_zeros.batched().is_some() || their_zeros.batched().is_some();
-    let count = |mask: &Tensor| if is_batched { 1 } else { kernel::count_true(mask.view_ref()) };
     let part = |slope: &Tensor, grad: &Tensor| grad.mul(&slope.conj()?);
-    if count(&their_zeros) == 0 && (!include_self || count(&own_zeros) == 0) {
+    if !is_any_true(&their_zeros)? && !(include_self && is_any_true(&own_zeros)?) {
         let theirs = part(&result.gather(dim, index)?.div(read)?, &grad.gather(dim, index)?)?;
         let own = if include_self { part(&result.div(self_)?, grad)? } else { grad.clone() };
         return Ok((own, theirs));
@@ -297,8 +295,7 @@ fn product_grads(
     };
     let dtype = grad.dtype();
     let zeros = add(&own_zeros.to_dtype(DType::I64)?, &their_zeros.to_dtype(DType::I64)?)?;
-    let most =
-        if zeros.batched().is_some() { ZEROS } else { zeros.max()?.item()?.to_i64().min(ZEROS) };
+    let most = all_examples(&zeros.detach()?).max()?.item()?.to_i64().min(ZEROS);
     // P, with ones for the factors that are zero; and the values of those, with zeros for the others.
     let (own_rest, their_rest) = (
         self_.masked_fill(&own_zeros, Scalar::Int(1))?,

@@ -106,7 +106,7 @@ impl Logit {
         elementwise::logit(iter, eps)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, eps: Option<f64>) -> Result<Tensor> {
-        if !crate::autograd::needs_derivatives() {
+        if !crate::autograd::needs_ops([Some(grad), Some(self_)]) {
             return grad.logit_backward(self_, eps);
         }
         let eps = eps.filter(|&eps| eps >= 0.0);

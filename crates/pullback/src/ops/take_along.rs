@@ -1,11 +1,11 @@
 //! `take_along_dim`: `gather` whose other dimensions broadcast.
 
+use super::truth::is_any_true;
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::{broadcast_shapes, wrap_dim};
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor};
-use pullback_kernels::index as kernel;
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -78,7 +78,7 @@ impl TakeAlongDim {
 /// Places counted from the start: negative ones count from the end of a dimension of `size`.
 fn from_start(places: &Tensor, size: i64) -> Result<Tensor> {
     let negative = places.lt(&Tensor::wrapped(0)?)?;
-    if kernel::count_true(negative.view_ref()) == 0 {
+    if !is_any_true(&negative)? {
         return Ok(places.clone());
     }
     negative.where_self(&places.plus(size)?, places)

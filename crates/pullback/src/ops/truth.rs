@@ -153,3 +153,18 @@ fn dims_samples(s: &Sampler) -> Vec<Sample> {
         Sample::of(s.bools(&[2, 3])).with("dim", []),
     ]
 }
+
+/// What a batched tensor has for all examples of all levels.
+pub(super) fn all_examples(t: &Tensor) -> Tensor {
+    let mut all = t.clone();
+    while let Some((_, physical)) = all.batched() {
+        all = physical;
+    }
+    all
+}
+
+/// Whether any element of `mask`, of any example where it is batched, is true: which of two formulas a rule takes for all of
+/// them. It is asked by ops, so that it holds for whatever computes the ops on `mask`.
+pub(super) fn is_any_true(mask: &Tensor) -> Result<bool> {
+    Ok(!all_examples(&mask.detach()?).any()?.item()?.is(0.0))
+}

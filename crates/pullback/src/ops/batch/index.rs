@@ -4,6 +4,7 @@ use super::{behind, dims, one_by_one, widened};
 use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{Arg, Value};
 use crate::error::{bail, ensure};
+use crate::ops::truth::is_any_true;
 use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
 use crate::{DType, Dims, Error, Result, Tensor};
 
@@ -154,6 +155,7 @@ pub(crate) fn index_select(call: &Call<'_>) -> Result<Outcome> {
         let front = call.front(tensor)?;
         return Ok(front.index_select(dim as i64 + 1, index)?.into());
     }
+    check_in_range(index, tensor.shape()[dim])?;
     let mut given: Vec<Option<Tensor>> = vec![None; dim];
     given.push(Some(index.clone()));
     let plan = Plan::new(call, tensor, &given)?;
@@ -209,8 +211,17 @@ pub(crate) fn embedding(call: &Call<'_>) -> Result<Outcome> {
     Ok(all.index(&[Some(places)])?.into())
 }
 
+/// Refuses indices of any example that are not in `0..size`: of all examples' rows together they would mean others.
+fn check_in_range(indices: &Tensor, size: i64) -> Result<()> {
+    let below = indices.lt(&Tensor::wrapped(0_i64)?)?;
+    let is_outside = below.logical_or(&indices.ge(&Tensor::wrapped(size)?)?)?;
+    ensure!(!is_any_true(&is_outside)?, index, "index out of range in self");
+    Ok(())
+}
+
 /// The places of rows in the tables of all examples, one behind the other.
 fn shifted_rows(call: &Call<'_>, indices: &Tensor, rows: i64) -> Result<Tensor> {
+    check_in_range(indices, rows)?;
     let first = examples(call.size, indices.ndim())?.mul(&Tensor::wrapped(rows)?)?;
     call.front(indices)?.add(&first)
 }

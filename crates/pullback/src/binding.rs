@@ -330,13 +330,14 @@ impl Tensor {
         self.check_version_writable()?;
         crate::autograd::check_inplace(self, source.requires_grad())?;
         crate::autograd::forward::check_unsupported("set_", &[self, source])?;
+        let refusal = crate::autograd::Refusal::before(self, source)?;
         // Views that share its counter are told; the writes to `source` so far are not its own.
         self.bump_version(Writer::Inplace(&"set_"));
         let mut geometry = source.geometry().clone();
         geometry.version = self.version_counter().map(|counter| Arc::new(counter.fork()));
         self.set_geometry(geometry);
         self.forget_accumulator();
-        crate::autograd::record_refusal("set_", self, source)
+        refusal.record("set_", self)
     }
     /// Marks a Python number's tensor: of low rank in type promotion.
     pub fn is_wrapped_number(&self) -> bool {

@@ -542,3 +542,22 @@ fn a_write_that_the_tangent_cannot_follow_changes_nothing() -> Result<()> {
     assert_eq!((values(&x), tangent(&plain)), (vec![6.0], vec![3.0]));
     Ok(())
 }
+
+#[test]
+fn a_views_tangent_first_seen_without_recording_can_be_written_to_afterwards() -> Result<()> {
+    let _one = alone();
+    let weight = tensor(&[1.0, 2.0, 3.0]).with_grad()?;
+    let _level = dual_level()?;
+    let base = make_dual(&tensor(&[1.0, 2.0, 3.0]), &weight.mul(&weight)?)?.clone_tensor(None)?;
+    let view = base.slice(0, Some(1), None, 1)?;
+    {
+        let _off = no_grad();
+        assert_eq!(view.tangent()?.unwrap().to_vec::<f64>()?, [4.0, 9.0]);
+    }
+    view.mul_(&Tensor::wrapped(10.0)?)?;
+    let tangent = base.tangent()?.unwrap();
+    assert_eq!(tangent.to_vec::<f64>()?, [1.0, 40.0, 90.0]);
+    tangent.sum()?.backward()?;
+    assert_eq!(weight.grad().unwrap().to_vec::<f64>()?, [2.0, 40.0, 60.0]);
+    Ok(())
+}

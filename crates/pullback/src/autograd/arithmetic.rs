@@ -26,7 +26,11 @@ pub(super) fn has_nan(t: &Tensor) -> Result<bool> {
     if !t.dtype().is_differentiable() {
         return Ok(false);
     }
-    Ok(t.isnan()?.any()?.item()? == crate::Scalar::Bool(true))
+    has_nonzero(&t.isnan()?)
+}
+/// Whether an element is not zero.
+pub(super) fn has_nonzero(t: &Tensor) -> Result<bool> {
+    Ok(t.any()?.item()? == crate::Scalar::Bool(true))
 }
 /// `a += b`.
 pub(super) fn add_in_place(a: &Tensor, b: &Tensor) -> Result<()> {

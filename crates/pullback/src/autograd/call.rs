@@ -7,9 +7,9 @@
 //! Invariant: when a call fails no tensor has changed its shape, its history or its version.
 
 use super::{
-    Slots, arithmetic, check_inplace, check_out, copy_into, forward, level, link_views, mode,
-    needed, record, record_constant, record_inplace, record_saved, replay, rules_need_self,
-    save_inputs, saved_hooks, tangent, writes,
+    BeforeWrite, Slots, arithmetic, check_inplace, check_out, copy_into, forward, level,
+    link_views, mode, needed, record, record_constant, record_inplace, record_saved, replay,
+    rules_need_self, save_inputs, saved_hooks, tangent, view, writes,
 };
 use crate::dispatch::{
     Arg, ArgKind, Call, Form, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs,
@@ -327,8 +327,15 @@ fn write_and_record(
     if let Kernel::Composite(compose) = def.kernel {
         return write_composite(def, args, compose);
     }
-    let needs = needed(def, args)?;
-    check_inplace(target, needs != 0)?;
+    // What cannot have a gradient passes none on to what is written into it.
+    let needs =
+        needed(def, args).map(|n| if target.dtype().is_differentiable() { n } else { 0 })?;
+    let is_constant = def.is(Traits::NOT_DIFFERENTIABLE) && is_recorded_constant(def, target);
+    if is_constant || !def.is(Traits::NOT_DIFFERENTIABLE) {
+        check_inplace(target, needs != 0)?;
+    } else {
+        target.check_version_writable()?;
+    }
     if !def.is(Traits::VIEW) && !def.is(Traits::WRITES_ONE_VALUE) {
         check_writable(target)?;
     }
@@ -336,9 +343,9 @@ fn write_and_record(
     // A rule that wants the old value of what is overwritten gets a copy of it.
     let original =
         if needs != 0 && rules_need_self(def, needs) { Some(old_value(target)?) } else { None };
-    let mut slots = Slots::new();
+    let mut before = BeforeWrite::default();
     if needs != 0 {
-        save_inputs(def, args, needs, original, &mut slots)?;
+        before.take(def, args, needs, original)?;
     }
     {
         let _below = below(keys, true);
@@ -349,11 +356,17 @@ fn write_and_record(
     }
     count_write(target, Writer::Inplace(&def.name));
     if needs != 0 {
-        record_inplace(def, args, needs, target, slots)?;
-    } else if def.is(Traits::NOT_DIFFERENTIABLE) && mode::is_recording() {
+        record_inplace(def, args, needs, target, before)?;
+    } else if is_constant && mode::is_recording() {
         record_constant(def, target)?;
     }
     Ok(target.clone())
+}
+
+/// Whether a write of an op without derivative counts as one: the others change leaves as if nothing were recorded.
+#[cold]
+fn is_recorded_constant(def: &OpDef, target: &Tensor) -> bool {
+    !(def.is(Traits::WRITES_LEAVES) && view::shows_leaf(target))
 }
 
 /// The form of an op made of others that writes into its first argument.

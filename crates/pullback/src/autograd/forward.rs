@@ -8,7 +8,7 @@
 
 use super::call::with_tensors;
 use super::pushforward::Pushforward;
-use super::{arithmetic, batch, check_inplace, level, tangent};
+use super::{arithmetic, batch, check_inplace, level, mode, tangent};
 use crate::dispatch::{
     Arg, Call, Form, IntoOutputs, Kernel, OpDef, Outputs, SaveKind, Traits, receiver,
 };
@@ -258,7 +258,11 @@ fn change_view(call: &Call<'_>, tangent: Option<Tensor>) -> Result<Tensor> {
     layer(call)?;
     let written = receiver(call.args).clone();
     let Some(tangent) = tangent else { return Ok(written) };
-    let changed = arithmetic::alias(&tangent)?;
+    let changed = {
+        // (Recorded, or it could not be written to where grad mode is on again.)
+        let _grad = mode::enable_grad();
+        arithmetic::alias(&tangent)?
+    };
     {
         let mut with_tangent: SmallVec<[Arg<'_>; 8]> = SmallVec::from_slice(call.args);
         with_tangent[0] = Arg::Tensor(&changed);

@@ -63,7 +63,7 @@ pub use node::{Backward, Edge, InputMeta, Node, SavedCount, WeakNode, peek_seque
 pub(crate) use node::{op_name, thread_number};
 pub(crate) use pushforward::Pushforward;
 pub(crate) use record::{
-    Slots, needed, record, record_constant, record_inplace, record_refusal, record_saved,
+    BeforeWrite, Refusal, Slots, needed, record, record_constant, record_inplace, record_saved,
     rules_need_self, save_inputs,
 };
 pub use replay::Visitor;

@@ -182,6 +182,60 @@ pub(super) fn flatten_shapes(list: &[Tensor]) -> Box<[i64]> {
     out.into()
 }
 
+/// Where the gradients of a call's inputs go: an edge for each tensor of each argument that has a rule.
+#[derive(Default)]
+struct Inputs {
+    edges: SmallVec<[Edge; 2]>,
+    /// How long the list of tensors among them is.
+    list_len: u32,
+}
+
+impl Inputs {
+    /// Of these arguments, as they are now.
+    #[inline(always)]
+    fn take(&mut self, def: &OpDef, args: &[Arg<'_>]) -> Result<()> {
+        if def.vjp.is_empty() {
+            return all_edges(args, &mut self.edges);
+        }
+        self.list_len = edges(def, args, &mut self.edges)?;
+        Ok(())
+    }
+}
+
+/// What an in-place call keeps of its inputs before it writes: afterwards the target, its views and whatever else
+/// shares its memory have other values, sizes and versions.
+#[derive(Default)]
+pub(crate) struct BeforeWrite {
+    slots: Slots,
+    inputs: Inputs,
+}
+
+impl BeforeWrite {
+    /// Saves what the rules want, and takes the edges.
+    #[inline(always)]
+    pub(crate) fn take(
+        &mut self,
+        def: &'static OpDef,
+        args: &[Arg<'_>],
+        needs: u64,
+        original_self: Option<Tensor>,
+    ) -> Result<()> {
+        save_inputs(def, args, needs, original_self, &mut self.slots)?;
+        self.inputs.take(def, args)
+    }
+}
+
+/// One edge per tensor, for an op without rules.
+#[cold]
+fn all_edges(args: &[Arg<'_>], edges: &mut SmallVec<[Edge; 2]>) -> Result<()> {
+    let mut failed = None;
+    each_tensor(args, |t| match edge(t) {
+        Ok(edge) => edges.push(edge),
+        Err(error) => failed = Some(error),
+    });
+    failed.map_or(Ok(()), Err)
+}
+
 /// One edge per tensor of each argument that has a rule, into `edges`; how long a list of tensors is.
 fn edges(def: &OpDef, args: &[Arg<'_>], edges: &mut SmallVec<[Edge; 2]>) -> Result<u32> {
     let mut list_len = 0;
@@ -231,7 +285,7 @@ pub(crate) fn record(
 ) -> Result<()> {
     let mut slots = Slots::new();
     save_inputs(def, args, needs, None, &mut slots)?;
-    make_node(def, args, needs, outputs, &mut slots, site, false)
+    record_saved(def, args, needs, outputs, &mut slots, site)
 }
 
 /// As [`record`], of a call whose inputs were saved before it ran.
@@ -244,34 +298,36 @@ pub(crate) fn record_saved(
     slots: &mut Slots,
     site: Site,
 ) -> Result<()> {
-    make_node(def, args, needs, outputs, slots, site, false)
+    let mut inputs = Inputs::default();
+    inputs.take(def, args)?;
+    make_node(def, (args, needs), outputs, (slots, inputs), site, false)
 }
 
-/// Makes the node of a call that wrote to `target`; `slots` holds what was saved before the write.
+/// Makes the node of a call that wrote to `target`; `before` holds what was taken before the write.
 pub(crate) fn record_inplace(
     def: &'static OpDef,
     args: &[Arg<'_>],
     needs: u64,
     target: &Tensor,
-    mut slots: Slots,
+    mut before: BeforeWrite,
 ) -> Result<()> {
     let outputs = std::slice::from_ref(target);
-    make_node(def, args, needs, outputs, &mut slots, Site::here(), true)
+    let kept = (&mut before.slots, before.inputs);
+    make_node(def, (args, needs), outputs, kept, Site::here(), true)
 }
 
 #[inline(always)]
 fn make_node(
     def: &'static OpDef,
-    args: &[Arg<'_>],
-    needs: u64,
+    (args, needs): (&[Arg<'_>], u64),
     outputs: &[Tensor],
-    slots: &mut Slots,
+    (slots, inputs): (&mut Slots, Inputs),
     site: Site,
     is_inplace: bool,
 ) -> Result<()> {
     if def.vjp.is_empty() {
         let _site = site.enter();
-        return record_not_implemented(def, args, outputs, is_inplace);
+        return attach_not_implemented(def.name, inputs.edges, outputs, is_inplace);
     }
     let rules = wanted_rules(def, needs);
     // Hooks see outputs with their history, that is when the node is there.
@@ -285,16 +341,14 @@ fn make_node(
             };
         }
     }
-    let mut next = SmallVec::new();
-    let list_len = edges(def, args, &mut next)?;
     let node = Node::new(
         // (Moved now, not when they were written just before: whoever reads what was just written waits.)
         Body::Op {
             def,
             slots: std::mem::take(slots),
-            facts: Facts::of(args).with_list_len(list_len),
+            facts: Facts::of(args).with_list_len(inputs.list_len),
         },
-        next,
+        inputs.edges,
         input_metas(outputs),
         site,
     );
@@ -366,23 +420,15 @@ fn attach(outputs: &[Tensor], node: Node, is_inplace: bool) -> Result<()> {
     Ok(())
 }
 
-/// An op without rules: backward through it says so.
-fn record_not_implemented(
-    def: &'static OpDef,
-    args: &[Arg<'_>],
+/// Backward through the node of what has no rules says so.
+#[cold]
+fn attach_not_implemented(
+    name: &'static str,
+    edges: SmallVec<[Edge; 2]>,
     outputs: &[Tensor],
     is_inplace: bool,
 ) -> Result<()> {
-    let mut edges = SmallVec::new();
-    let mut failed = None;
-    each_tensor(args, |t| match edge(t) {
-        Ok(edge) => edges.push(edge),
-        Err(error) => failed = Some(error),
-    });
-    if let Some(error) = failed {
-        return Err(error);
-    }
-    let node = Node::custom(Box::new(NotImplemented(def.name)), edges, input_metas(outputs));
+    let node = Node::custom(Box::new(NotImplemented(name)), edges, input_metas(outputs));
     attach(outputs, node, is_inplace)
 }
 
@@ -391,20 +437,33 @@ pub(crate) fn record_constant(def: &'static OpDef, target: &Tensor) -> Result<()
     if !target.requires_grad() {
         return Ok(());
     }
-    let edges = smallvec::smallvec![edge(target)?];
+    // The write has not changed the history of a tensor that is no view. A view's is out of date now, and its base's
+    // counts instead.
+    let own = if target.is_view() { Edge::default() } else { edge(target)? };
+    let edges = smallvec::smallvec![own];
     let outputs = std::slice::from_ref(target);
     attach(outputs, Node::custom(Box::new(Constant(def)), edges, input_metas(outputs)), true)
 }
 
-/// Puts a node in the place of the history of what was overwritten by something that has no derivative and is no op.
-pub(crate) fn record_refusal(name: &'static str, target: &Tensor, source: &Tensor) -> Result<()> {
-    if !mode::is_recording() || !(target.requires_grad() || source.requires_grad()) {
-        return Ok(());
+/// A change of a tensor that has no derivative and is no op: what it keeps before the change.
+pub(crate) struct Refusal(Option<SmallVec<[Edge; 2]>>);
+
+impl Refusal {
+    /// Before `target` becomes what `source` is.
+    ///
+    /// # Errors
+    /// Those of views whose history could not be told.
+    pub(crate) fn before(target: &Tensor, source: &Tensor) -> Result<Refusal> {
+        if !mode::is_recording() || !(target.requires_grad() || source.requires_grad()) {
+            return Ok(Refusal(None));
+        }
+        Ok(Refusal(Some(smallvec::smallvec![edge(target)?, edge(source)?])))
     }
-    let edges = smallvec::smallvec![edge(target)?, edge(source)?];
-    let outputs = std::slice::from_ref(target);
-    let node = Node::custom(Box::new(NotImplemented(name)), edges, input_metas(outputs));
-    attach(outputs, node, true)
+    /// Puts a node in the place of the target's history, through which no gradient passes.
+    pub(crate) fn record(self, name: &'static str, target: &Tensor) -> Result<()> {
+        let Some(edges) = self.0 else { return Ok(()) };
+        attach_not_implemented(name, edges, std::slice::from_ref(target), true)
+    }
 }
 
 /// The backward of a write whose values do not change with what was there: zero.

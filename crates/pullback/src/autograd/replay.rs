@@ -3,12 +3,13 @@
 //! An ordinary view is its sizes, strides and offset, and keeps nothing of how it was made: `as_strided` makes it again.
 //! Ops are kept where that would not do (another dtype, conjugates, a class that answers ops itself) and where the program asks for
 //! them ([`mode::set_view_replay_enabled`]), and then for views of such views. Invariant: what is kept begins at the root
-//! base; gaps are filled by `as_strided`. Start at [`keep`] and [`Tensor::view_func_with`].
+//! base as it lies now; gaps are filled by `as_strided`, also where the base's own sizes or strides were changed. Start at
+//! [`keep`] and [`Tensor::view_func_with`].
 
 use super::{Pushforward, arithmetic, autocast, leaf, mode, tangent};
 use crate::dispatch::{Arg, OpDef, Traits, Value};
 use crate::error::ensure;
-use crate::tensor::Flag;
+use crate::tensor::{Dims, Flag};
 use crate::{Error, Result, Tensor};
 use pullback_schema::Base;
 use smallvec::SmallVec;
@@ -19,6 +20,34 @@ pub(super) struct Replay {
     /// How its source is, if that is not the base itself.
     parent: Option<Arc<Replay>>,
     step: Step,
+    /// How the base lay when the first step was run.
+    base: Arc<Layout>,
+}
+
+/// How a tensor lies in its memory.
+#[derive(PartialEq)]
+struct Layout {
+    shape: Dims,
+    strides: Dims,
+    offset: i64,
+}
+
+impl Layout {
+    fn of(tensor: &Tensor) -> Arc<Layout> {
+        let geometry = tensor.geometry();
+        Arc::new(Layout {
+            shape: geometry.shape.clone(),
+            strides: geometry.strides.clone(),
+            offset: geometry.offset,
+        })
+    }
+    /// Whether `tensor` lies so.
+    fn is_of(&self, tensor: &Tensor) -> bool {
+        let geometry = tensor.geometry();
+        self.offset == geometry.offset
+            && self.shape == geometry.shape
+            && self.strides == geometry.strides
+    }
 }
 
 impl Drop for Replay {
@@ -69,13 +98,13 @@ impl Step {
 
     /// What shows a tensor's memory as `view` does.
     fn as_strided(view: &Tensor) -> Step {
-        let geometry = view.geometry();
-        let (shape, strides) = (Arg::Ints(&geometry.shape), Arg::Ints(&geometry.strides));
-        Step::new(
-            arithmetic::AS_STRIDED,
-            &[Arg::None, shape, strides, Arg::Int(geometry.offset)],
-            0,
-        )
+        Step::lying(&Layout::of(view))
+    }
+
+    /// What shows a tensor's memory so.
+    fn lying(layout: &Layout) -> Step {
+        let (shape, strides) = (Arg::Ints(&layout.shape), Arg::Ints(&layout.strides));
+        Step::new(arithmetic::AS_STRIDED, &[Arg::None, shape, strides, Arg::Int(layout.offset)], 0)
     }
 
     fn run(&self, source: &Tensor) -> Result<Tensor> {
@@ -131,6 +160,22 @@ impl Step {
 }
 
 impl Replay {
+    /// One step more than `parent`, or the first one from `base`.
+    fn after(parent: Option<Arc<Replay>>, step: Step, base: &Tensor) -> Replay {
+        let base = parent.as_ref().map_or_else(|| Layout::of(base), |parent| parent.base.clone());
+        Replay { parent, step, base }
+    }
+
+    /// The same from a base whose own sizes or strides were changed since.
+    #[cold]
+    fn from_changed(&self, base: &Tensor) -> Replay {
+        let mut replay = Replay::after(None, Step::lying(&self.base), base);
+        for step in self.steps() {
+            replay = Replay::after(Some(Arc::new(replay)), step.clone(), base);
+        }
+        replay
+    }
+
     /// From the root base on.
     fn steps(&self) -> Vec<&Step> {
         let mut steps: Vec<&Step> =
@@ -196,23 +241,26 @@ pub(super) fn keep(def: &'static OpDef, args: &[Arg<'_>], source: &Tensor, views
             || source.dtype() != view.dtype()
             || source.sign_bits() != view.sign_bits()
     };
+    let base = source.base().unwrap_or(source);
     let parent = match of(source) {
         None if source.is_view() => {
-            Some(Arc::new(Replay { parent: None, step: Step::as_strided(source) }))
+            Some(Arc::new(Replay::after(None, Step::as_strided(source), base)))
         }
         known => known,
     };
     for (output, view) in views.iter().enumerate().filter(|(_, view)| view.is_view()) {
         let step = if own(view) { Step::new(def, args, output) } else { Step::as_strided(view) };
-        put(view, Replay { parent: parent.clone(), step });
+        put(view, Replay::after(parent.clone(), step, base));
     }
 }
 
 /// Notes that a view's own sizes or strides were changed in place.
 #[inline]
 pub(super) fn note_reshaped(view: &Tensor) {
-    if view.has_flag(Flag::REPLAYS) && view.is_view() {
-        put(view, Replay { parent: of(view), step: Step::as_strided(view) });
+    if view.has_flag(Flag::REPLAYS)
+        && let Some(base) = view.base()
+    {
+        put(view, Replay::after(of(view), Step::as_strided(view), base));
     }
 }
 
@@ -222,13 +270,20 @@ fn put(view: &Tensor, replay: Replay) {
     drop(old);
 }
 
-/// How the view is made, if it keeps that.
+/// How the view is made of its base as that is now, if it keeps that.
 #[inline]
 pub(super) fn of(view: &Tensor) -> Option<Arc<Replay>> {
     if !view.has_flag(Flag::REPLAYS) {
         return None;
     }
-    leaf::lock(view).replay.clone()
+    let kept = leaf::lock(view).replay.clone()?;
+    match view.base() {
+        Some(base) if !kept.base.is_of(base) => {
+            put(view, kept.from_changed(base));
+            leaf::lock(view).replay.clone()
+        }
+        _ => Some(kept),
+    }
 }
 
 impl Tensor {

@@ -147,6 +147,8 @@ fn peek(tensor: &Tensor) -> Result<Option<Tensor>> {
 /// What `view` shows of `base`, shown of a tensor laid out like the base.
 fn slice(view: &Tensor, base: &Tensor, whole: &Tensor) -> Result<Tensor> {
     let _below = level::below();
+    // (Recorded whenever it is first asked for: a view made in no_grad mode could not be written to afterwards.)
+    let _grad = mode::enable_grad();
     Window::of(view, base).show(whole)
 }
 

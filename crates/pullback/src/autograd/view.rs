@@ -11,7 +11,7 @@ use crate::dispatch::{Arg, Grads, OpDef, Traits, check_writable};
 use crate::error::ensure;
 use crate::site::Site;
 use crate::tensor::{Dims, Flag};
-use crate::{Error, Result, Tensor};
+use crate::{DType, Error, Result, Tensor, TensorSpec};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
@@ -118,6 +118,7 @@ pub(super) fn refreshed_grad_fn(view: &Tensor) -> Result<Option<Node>> {
         return Ok(leaf::grad_fn_of(view));
     }
     check_view_write(view, Refused::Use)?;
+    check_shown(view, base)?;
     let node = {
         let _grad = mode::enable_grad();
         let again = match replay::of(view) {
@@ -204,6 +205,47 @@ fn check_view_write(view: &Tensor, refused: Refused) -> Result<()> {
     .error())
 }
 
+/// Refuses a view that shows elements which its base does not show any more: no gradient for them could arrive there.
+#[inline]
+fn check_shown(view: &Tensor, base: &Tensor) -> Result<()> {
+    if !base.has_flag(Flag::RESTRIDED) || base.overrides_ops() {
+        return Ok(());
+    }
+    ensure!(
+        shows_all_of(base, view)?,
+        runtime,
+        "a view of shape {} has elements that its base, of shape {}, does not show any more since as_strided_() changed the base in place: the view's gradient cannot be told. Call as_strided(), which makes another view and leaves the base as it is",
+        arithmetic::shape_text(view.shape()),
+        arithmetic::shape_text(base.shape())
+    );
+    Ok(())
+}
+
+/// Whether `base` shows every part of its memory that `view` shows.
+#[cold]
+fn shows_all_of(base: &Tensor, view: &Tensor) -> Result<bool> {
+    let (Some(memory), true) = (&base.geometry().storage, tangent::shares_memory(base, view))
+    else {
+        return Ok(true);
+    };
+    let _unrecorded = mode::set_grad(false);
+    let _plain = mode::set_forward(false);
+    // A mark for each number, of which a complex element is two. All but those that the base shows stay.
+    let unit = base.dtype().size().min(view.dtype().size());
+    let marks = TensorSpec::of(&[(memory.nbytes() / unit) as i64], DType::Bool).zeros()?;
+    let marks = arithmetic::is_zero(&marks)?;
+    let shown_by = |tensor: &Tensor| {
+        let (geometry, parts) = (tensor.geometry(), (tensor.dtype().size() / unit) as i64);
+        let mut shape = geometry.shape.clone();
+        let mut strides: Dims = geometry.strides.iter().map(|stride| stride * parts).collect();
+        shape.push(parts);
+        strides.push(1);
+        arithmetic::as_strided(&marks, &shape, &strides, geometry.offset * parts)
+    };
+    arithmetic::zero_in_place(&shown_by(base)?)?;
+    Ok(!arithmetic::has_nonzero(&shown_by(view)?)?)
+}
+
 /// The error of a write that would change a leaf.
 #[cold]
 pub(super) fn leaf_write(message: &str, view: Option<&Tensor>) -> Error {
@@ -229,6 +271,7 @@ pub(crate) fn check_inplace(target: &Tensor, will_require_grad: bool) -> Result<
                 Some(target),
             ));
         }
+        check_shown(target, base)?;
         // Brings the history up to date before it is built upon.
         refreshed_grad_fn(target)?;
         return Ok(());
@@ -240,6 +283,12 @@ pub(crate) fn check_inplace(target: &Tensor, will_require_grad: bool) -> Result<
         ));
     }
     Ok(())
+}
+
+/// Whether it is a leaf that requires grad, or shows elements of one.
+pub(super) fn shows_leaf(tensor: &Tensor) -> bool {
+    let base = tensor.base().unwrap_or(tensor);
+    base.is_leaf_now() && tensor.requires_grad()
 }
 
 impl Tensor {

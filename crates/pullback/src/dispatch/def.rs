@@ -143,6 +143,9 @@ impl Traits {
     /// Takes tensors with a conj or neg bit as they are. (Views do without this word: their results have the bits of what they
     /// are views of.)
     pub const UNRESOLVED: Traits = Traits(16_777_216);
+    /// The in-place form, which has no derivative, writes into leaves that require grad too: their gradient is that of the
+    /// values that are there afterwards.
+    pub const WRITES_LEAVES: Traits = Traits(67_108_864);
     /// Copies between devices: its tensors may be on several.
     pub const ACROSS_DEVICES: Traits = Traits(33_554_432);
     /// No flags.

@@ -5,6 +5,7 @@ use crate::dispatch::OpDef;
 use crate::dispatch::Value;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::Flag;
 use crate::tensor::shape::{broadcast_strides, infer_shape, list, view_strides, wrap_dim};
 use crate::{Dims, ErrorKind, Result, Tensor};
 use pullback_macros::op;
@@ -229,7 +230,9 @@ impl AsStridedInPlace {
         storage_offset: Option<i64>,
     ) -> Result<()> {
         let offset = check_strided(self_, size, stride, storage_offset)?;
-        super::view_shape::set_view(self_, size.into(), stride.into(), offset)
+        super::view_shape::set_view(self_, size.into(), stride.into(), offset)?;
+        self_.set_flag(Flag::RESTRIDED, true);
+        Ok(())
     }
     fn vjp_self(
         grad: &Tensor,

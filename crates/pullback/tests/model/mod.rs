@@ -4,6 +4,8 @@
 //! elements, so a program run here gives the gradients too. Slow, obvious, and with nothing in common with the
 //! library.
 
+pub(crate) mod change;
+
 /// Elements of the one leaf.
 pub(crate) const LEAF: usize = 6;
 

@@ -247,6 +247,7 @@ fn traits(op: &Op<'_>) -> TokenStream {
         ("whole", "WHOLE"),
         ("checks_sharing", "CHECKS_SHARING"),
         ("writes_one_value", "WRITES_ONE_VALUE"),
+        ("writes_leaves", "WRITES_LEAVES"),
         ("resizes_self", "RESIZES_SELF"),
         ("fills_out", "FILLS_OUT"),
         ("unresolved", "UNRESOLVED"),

@@ -52,6 +52,7 @@ const WORDS: &[&str] = &[
     "whole",
     "checks_sharing",
     "writes_one_value",
+    "writes_leaves",
     "resizes_self",
     "fills_out",
     "unresolved",

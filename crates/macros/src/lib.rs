@@ -38,6 +38,7 @@ use syn::parse_macro_input;
 /// | `whole` | the `composite` does its work itself: who answers ops sees the op, not what it is made of |
 /// | `checks_sharing` | the in-place kernel says itself which inputs may share memory with `self` |
 /// | `writes_one_value` | the in-place form writes the same everywhere: elements of `self` may share memory |
+/// | `writes_leaves` | the in-place form of an op without derivative also writes into leaves that require grad |
 /// | `fills_out` | a target of `out=` with as many elements keeps its shape |
 /// | `unresolved` | takes tensors with a conj or neg bit as they are; other ops get resolved ones, and views pass the bits on |
 /// | `across_devices` | copies between devices: its tensors may be on several |

@@ -72,23 +72,23 @@ impl Gt {}
 impl Ge {}
 
 /// Whether both are not zero; NaN counts as not zero.
-#[op("logical_and(Tensor self, Tensor other) -> Tensor", inplace = method, out, not_differentiable, meta = predicate,
-     cpu = logical_and, batch = pointwise, samples = binary)]
+#[op("logical_and(Tensor self, Tensor other) -> Tensor", inplace = method, out, not_differentiable, writes_leaves,
+     meta = predicate, cpu = logical_and, batch = pointwise, samples = binary)]
 impl LogicalAnd {}
 
 /// Whether at least one is not zero; NaN counts as not zero.
-#[op("logical_or(Tensor self, Tensor other) -> Tensor", inplace = method, out, not_differentiable, meta = predicate,
-     cpu = logical_or, batch = pointwise, samples = binary)]
+#[op("logical_or(Tensor self, Tensor other) -> Tensor", inplace = method, out, not_differentiable, writes_leaves,
+     meta = predicate, cpu = logical_or, batch = pointwise, samples = binary)]
 impl LogicalOr {}
 
 /// Whether exactly one is not zero; NaN counts as not zero.
-#[op("logical_xor(Tensor self, Tensor other) -> Tensor", inplace = method, out, not_differentiable, meta = predicate,
-     cpu = logical_xor, batch = pointwise, samples = binary)]
+#[op("logical_xor(Tensor self, Tensor other) -> Tensor", inplace = method, out, not_differentiable, writes_leaves,
+     meta = predicate, cpu = logical_xor, batch = pointwise, samples = binary)]
 impl LogicalXor {}
 
 /// Whether each element is zero.
-#[op("logical_not(Tensor self) -> Tensor", inplace = method, out, not_differentiable, meta = predicate, cpu = logical_not,
-     batch = pointwise, samples = unary)]
+#[op("logical_not(Tensor self) -> Tensor", inplace = method, out, not_differentiable, writes_leaves, meta = predicate,
+     cpu = logical_not, batch = pointwise, samples = unary)]
 impl LogicalNot {}
 
 /// The bits set in both; for bool "and".

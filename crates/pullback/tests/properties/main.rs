@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 mod batch;
 mod forward;
 mod half_complex;
+mod inplace;
 #[path = "../registry/mod.rs"]
 mod registry;
 mod sparse;

@@ -80,13 +80,16 @@ impl MeshgridIndexing {
     }
 }
 
-/// All tensors expanded to their common shape.
+/// All tensors expanded to their common shape; those that have it are returned as they are.
 #[op("broadcast_tensors(Tensor[] tensors) -> Tensor[]")]
 impl BroadcastTensors {
     fn composite(tensors: &[Tensor]) -> Result<Vec<Tensor>> {
         let shapes: SmallVec<[&[i64]; 4]> = tensors.iter().map(Tensor::shape).collect();
         let shape = broadcast_shapes(&shapes)?;
-        tensors.iter().map(|t| t.expand(&shape, false)).collect()
+        let expanded = |t: &Tensor| {
+            if t.shape() == &shape[..] { Ok(t.clone()) } else { t.expand(&shape, false) }
+        };
+        tensors.iter().map(expanded).collect()
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([Value::Tensors(vec![s.normal(&[2, 1]), s.normal(&[3])])])]

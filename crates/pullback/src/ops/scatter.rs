@@ -64,7 +64,7 @@ impl IndexPut {
         accumulate: bool,
     ) -> Result<()> {
         ensure!(
-            self_.dtype() == values.dtype() || values.ndim() == 0,
+            self_.dtype() == values.dtype() || is_fill(indices, values, accumulate),
             runtime,
             "Index put requires the source and destination dtypes match, got {} for the destination and {} for the source.",
             self_.dtype().scalar_name(),
@@ -133,6 +133,14 @@ impl IndexPut {
     }
 }
 
+/// Whether one value is written at the places of one mask: as `masked_fill`, which converts it.
+fn is_fill(indices: &[Option<Tensor>], values: &Tensor, accumulate: bool) -> bool {
+    let is_mask = |index: &Tensor| matches!(index.dtype(), DType::Bool | DType::U8);
+    let mut given = indices.iter().flatten();
+    let is_one_mask = given.next().is_some_and(is_mask) && given.next().is_none();
+    is_one_mask && values.numel() == 1 && !accumulate
+}
+
 /// Writes one value, or as many as there are, where the mask of the same shape is true; false if there are others.
 fn put_masked(self_: &Tensor, mask: &Tensor, values: &Tensor) -> Result<bool> {
     if values.numel() == 1 && values.ndim() <= 1 {
@@ -157,6 +165,9 @@ fn scatter(
 ) -> Result<()> {
     let dim = wrap_dim(dim, self_.ndim())?;
     check_places_dtype("scatter", index)?;
+    if let ScatterSource::Scalar(value) = source {
+        value.check_fits(self_.dtype())?;
+    }
     check_rank(self_, index, "self")?;
     if index.numel() == 0 {
         return Ok(());
@@ -173,6 +184,7 @@ pub(super) fn scatter_tensor(
     src: &Tensor,
     how: (Reduce, bool),
 ) -> Result<()> {
+    wrap_dim(dim, self_.ndim())?;
     check_dtypes(name, self_, src, "src")?;
     check_rank(src, index, "src")?;
     let src = as_vector(src)?;
@@ -374,6 +386,8 @@ fn slices(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
     grad.index_select(dim, index)
 }
 
+/// Refuses what `index_add` and `index_reduce` cannot join: there is a slice of `source` for each place, of the shape of
+/// those of `self`. The dimension of the slices.
 pub(super) fn check_slices(
     name: &str,
     self_: &Tensor,
@@ -385,53 +399,119 @@ pub(super) fn check_slices(
     ensure!(
         index.ndim() <= 1,
         index,
-        "{name}(): Index should have dimension 1 or 0 (got {})",
-        index.ndim()
+        "{name}_(): Index is supposed to be a vector, but got dim: {} with type: {} and size: {}",
+        index.ndim(),
+        index.dtype().scalar_name(),
+        list(index.shape())
     );
     check_index_dtype(name, index)?;
     ensure!(
         self_.dtype() == source.dtype(),
         runtime,
-        "{name}(): self ({}) and source ({}) must have the same scalar type",
+        "{name}_(): self ({}) and source ({}) must have the same scalar type",
         self_.dtype().scalar_name(),
         source.dtype().scalar_name()
     );
-    let have = source.shape().get(dim).copied().unwrap_or(1);
+    check_count(name, dim, index, source)?;
+    ensure!(
+        self_.ndim() == source.ndim() && slice_of(self_, dim) == slice_of(source, dim),
+        runtime,
+        "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {} source.shape = {}",
+        list(self_.shape()),
+        list(source.shape())
+    );
+    Ok(dim)
+}
+
+/// Refuses a source without dimension `dim`, and one that has more or fewer slices along it than `index` has places. A
+/// source without dimensions is one slice.
+fn check_count(name: &str, dim: usize, index: &Tensor, source: &Tensor) -> Result<()> {
+    ensure!(
+        dim == 0 || dim < source.ndim(),
+        runtime,
+        "{name}_(): Indexing dim {dim} is out of bounds of the source tensor with dim {}",
+        source.ndim()
+    );
+    let have = match source.shape().get(dim) {
+        Some(&size) => size,
+        None if index.numel() == 1 => 1,
+        None => bail!(index, "Dimension specified as {dim} but tensor has no dimensions"),
+    };
     ensure!(
         have == index.numel(),
-        index,
-        "{name}(): Number of indices ({}) should be equal to source.size(dim) ({have})",
+        runtime,
+        "{name}_(): Number of indices ({}) should be equal to source.size(dim): ({have}), for dim: {dim}",
         index.numel()
     );
-    check_slice_shapes(name, self_.shape(), source.shape(), dim)?;
+    Ok(())
+}
+
+/// The shape of a tensor's slices along `dim`; all of it if it has no such dimension.
+fn slice_of(tensor: &Tensor, dim: usize) -> Dims {
+    let mut slice = Dims::from_slice(tensor.shape());
+    if dim < slice.len() {
+        slice.remove(dim);
+    }
+    slice
+}
+
+/// As [`check_slices`] for `index_copy`, for which a tensor without dimensions is one of one dimension and one element.
+fn check_copied_slices(self_: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Result<usize> {
+    let dim = wrap_dim(dim, self_.ndim())?;
+    let count = index.numel();
+    ensure!(
+        index.ndim() <= 1,
+        index,
+        "index_copy_(): Index should have dimension 1 or 0 (got {})",
+        index.ndim()
+    );
+    ensure!(
+        source.ndim() > 0 || count == 1,
+        index,
+        "index_copy_(): When source is scalar, index should have one element (got {count})"
+    );
+    ensure!(
+        source.ndim() == self_.ndim() || source.ndim() == 0 || self_.ndim() == 0,
+        index,
+        "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source dimensionality ({}), destination dimensionality ({})",
+        source.ndim(),
+        self_.ndim()
+    );
+    ensure!(
+        index.dtype() == DType::I64,
+        runtime,
+        "index_copy_(): Expected a long tensor for index, but got {}",
+        index.dtype().scalar_name()
+    );
+    ensure!(
+        self_.dtype() == source.dtype(),
+        runtime,
+        "index_copy_(): self and source expected to have the same dtype, but got (self) {} and (source) {}",
+        self_.dtype().scalar_name(),
+        source.dtype().scalar_name()
+    );
+    check_copied_shapes(self_, dim, source)?;
+    ensure!(
+        source.ndim() == 0 || count == source.shape()[dim],
+        index,
+        "index_copy_(): Number of indices ({count}) should be equal to source.size(dim) ({})",
+        source.shape()[dim]
+    );
     Ok(dim)
 }
 
 /// Refuses slices of `source` along `dim` of another shape than those of `self`.
-fn check_slice_shapes(name: &str, own: &[i64], source: &[i64], dim: usize) -> Result<()> {
-    let mut sizes = own.iter().zip(source).enumerate();
-    if own.len() != source.len() || sizes.all(|(at, (a, b))| at == dim || a == b) {
-        return Ok(());
-    }
-    if name != "index_copy" {
-        bail!(
-            runtime,
-            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {} source.shape = {}",
-            list(own),
-            list(source)
-        );
-    }
-    let without = |shape: &[i64]| {
-        let mut slice = crate::Dims::from_slice(shape);
-        slice.remove(dim);
-        slice.iter().map(i64::to_string).collect::<Vec<_>>().join(" ")
-    };
-    bail!(
+fn check_copied_shapes(self_: &Tensor, dim: usize, source: &Tensor) -> Result<()> {
+    let (own, theirs) = (slice_of(self_, dim), slice_of(source, dim));
+    let text = |slice: &[i64]| slice.iter().map(i64::to_string).collect::<Vec<_>>().join(" ");
+    ensure!(
+        own == theirs,
         runtime,
-        "{name}_(): Source/destination tensor must have same slice shapes. Destination slice shape: {} at dimension {dim} and source slice shape: {} at dimension 0.",
-        without(own),
-        without(source)
-    )
+        "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: {} at dimension {dim} and source slice shape: {} at dimension 0.",
+        text(&own),
+        text(&theirs)
+    );
+    Ok(())
 }
 
 /// Adds slices: `self[:, index[j]] += alpha * source[:, j]` along `dim`.
@@ -449,6 +529,7 @@ impl IndexAdd {
         alpha: Scalar,
     ) -> Result<()> {
         let dim = check_slices("index_add", self_, dim, index, source)?;
+        alpha.check_fits(self_.dtype())?;
         let (target, places, source) = (as_vector(self_)?, as_vector(index)?, as_vector(source)?);
         Ok(kernel::index_add(
             &mut target.view_mut(),
@@ -502,13 +583,7 @@ impl IndexAdd {
 )]
 impl IndexCopy {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Result<()> {
-        ensure!(
-            index.dtype() == DType::I64,
-            runtime,
-            "index_copy_(): Expected a long tensor for index, but got {}",
-            index.dtype().scalar_name()
-        );
-        let dim = check_slices("index_copy", self_, dim, index, source)?;
+        let dim = check_copied_slices(self_, dim, index, source)?;
         let (target, places, source) = (as_vector(self_)?, as_vector(index)?, as_vector(source)?);
         Ok(kernel::index_copy(&mut target.view_mut(), dim, places.view_ref(), source.view_ref())?)
     }
@@ -545,7 +620,12 @@ impl IndexCopy {
 impl IndexFillScalar {
     fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<()> {
         let dim = wrap_dim(dim, self_.ndim())?;
-        ensure!(index.ndim() <= 1, index, "Index is supposed to be a vector");
+        ensure!(index.ndim() <= 1, runtime, "Index has to be a vector/scalar");
+        ensure!(
+            self_.dtype().is_complex() || !matches!(value, Scalar::Complex(..)),
+            runtime,
+            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+        );
         ensure!(
             index.dtype() == DType::I64,
             index,

@@ -6,7 +6,9 @@
 //! the slow path by design; nothing here starts from a contiguous view of `T` and copies.
 
 use crate::elementwise::{self, copy_slice, copy_tile};
-use crate::{DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype};
+use crate::{
+    DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype, interrupt,
+};
 use half::slice::HalfFloatSliceExt;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -74,9 +76,12 @@ fn for_offsets(shape: &[i64], strides: &[i64], mut each: impl FnMut(isize)) {
     let step = strides[outer.len()] as isize;
     let mut index = vec![0_i64; outer.len()];
     let mut base = 0_isize;
+    let mut rows = 0_usize;
     loop {
-        for i in 0..inner as isize {
-            each(base + i * step);
+        interrupt::check_every::<10>(rows);
+        rows += 1;
+        for i in interrupt::parts(inner as usize).flatten() {
+            each(base + i as isize * step);
         }
         let mut dim = outer.len();
         loop {

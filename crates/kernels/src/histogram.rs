@@ -5,7 +5,7 @@
 //! double precision, over blocks whose bounds depend only on the number of points.
 
 use crate::line::{check_dtype, check_shape, get};
-use crate::{DType, Element, Error, Result, StridedRef, parallel};
+use crate::{DType, Element, Error, Result, StridedRef, interrupt, parallel};
 use std::sync::{Mutex, PoisonError};
 
 /// How the bin of a coordinate is found.
@@ -144,6 +144,7 @@ fn run<T: Coordinate>(
     };
     let add = |sums: &mut [f64], range: std::ops::Range<usize>| {
         for point in range {
+            interrupt::check_every::<12>(point);
             // SAFETY: `points` has this row, and a column of this type for each axis.
             let x = |axis: &Axis<T>| unsafe {
                 get::<T>(points.ptr(), point as isize * axis.step + axis.offset)

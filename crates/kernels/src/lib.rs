@@ -15,6 +15,7 @@ pub mod gemm;
 pub mod grid;
 pub mod histogram;
 pub mod index;
+pub mod interrupt;
 mod lanes;
 pub mod layout;
 pub mod linalg;

@@ -4,7 +4,7 @@
 //! Positions come in row-major order of the shape, so that a kernel with order (random draws,
 //! accumulation) sees a fixed one. Byte offsets are relative to each view's first element.
 
-use crate::{DType, Element, Error, Result, StridedMut, StridedRef};
+use crate::{DType, Element, Error, Result, StridedMut, StridedRef, interrupt};
 use smallvec::SmallVec;
 use std::ops::Range;
 
@@ -176,6 +176,8 @@ impl<const N: usize> Lines<N> {
             [.., (outer, jumps), (inner, strides)] => (outer, jumps, inner, strides),
         };
         let mut at = range.start;
+        // Positions since the last look for an interruption: runs are cut so that there is one in good time.
+        let mut unasked = 0;
         while at < range.end {
             let mut offsets = self.offsets(at);
             let (row, column) = (at / inner % outer, at % inner);
@@ -183,7 +185,9 @@ impl<const N: usize> Lines<N> {
             // A run of positions, its strides, and how often it comes at which distances. (One call of `visit` for all of them, so
             // that it becomes part of the loop.)
             let (length, steps, mut times, between) = if column > 0 || rows == 0 {
-                ((inner - column).min(range.end - at), strides, 1, [0; N])
+                ((inner - column).min(range.end - at).min(UNASKED), strides, 1, [0; N])
+            } else if inner > UNASKED {
+                (UNASKED, strides, 1, [0; N])
             } else if inner <= shortest && rows >= ACROSS {
                 (rows.min((BLOCK / inner).max(ACROSS)), jumps, inner, strides)
             } else {
@@ -191,6 +195,11 @@ impl<const N: usize> Lines<N> {
             };
             at += length * times;
             while times > 0 {
+                if unasked >= UNASKED {
+                    interrupt::check();
+                    unasked = 0;
+                }
+                unasked += length;
                 visit(offsets, steps, length);
                 for i in 0..N {
                     offsets[i] += between[i];
@@ -201,6 +210,8 @@ impl<const N: usize> Lines<N> {
     }
 }
 
+/// Most positions between two looks for an interruption, a multiple of what kernels do at once.
+const UNASKED: usize = 1 << 15;
 /// Fewest rows that a run goes across.
 const ACROSS: usize = 16;
 /// Positions of the rows that runs go across, together; what they are about stays in the nearest cache.

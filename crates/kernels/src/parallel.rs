@@ -8,6 +8,7 @@
 
 mod gate;
 
+use crate::interrupt;
 use gate::{Job, Shared, Sleeper, Work};
 use std::cell::UnsafeCell;
 use std::ops::Range;
@@ -55,7 +56,8 @@ pub fn last_job() -> u64 {
 
 /// Calls `work` once for each block of `0..total`: blocks begin at multiples of `grain` and have
 /// `grain` elements, the last what is left. Blocks run on several threads in any order; the call
-/// returns when all are done. A panic of `work` reaches the caller (blocks not yet begun may then be skipped).
+/// returns when all are done. A panic of `work` reaches the caller (blocks not yet begun may then be skipped), and so does
+/// an interruption, for which the calling thread looks before each block but the only one ([`interrupt::check`]).
 pub fn for_range(total: usize, grain: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
     let grain = grain.max(1);
     let blocks = total.div_ceil(grain);
@@ -66,6 +68,9 @@ pub fn for_range(total: usize, grain: usize, work: &(dyn Fn(Range<usize>) + Sync
         }
     }
     for block in 0..blocks {
+        if blocks > 1 {
+            interrupt::check();
+        }
         work(block_range(total, grain, block));
     }
 }
@@ -82,6 +87,11 @@ const SPINS: u32 = 600 + YIELDS;
 /// Of these, how many yield the processor, so that a busy machine is not slowed by waiting: some 50 microseconds, what a
 /// program does between two large ops.
 const YIELDS: u32 = 120;
+
+/// What an interrupted caller unwinds with.
+fn interrupted(reason: interrupt::Reason) -> gate::Payload {
+    Box::new(interrupt::Interrupted(reason))
+}
 
 struct Worker {
     thread: Thread,
@@ -138,11 +148,16 @@ impl Pool {
             return false;
         }
         let shared = &*self.shared;
+        // (A worker looks whether the caller was interrupted.)
+        let work = |range: Range<usize>| {
+            interrupt::check();
+            work(range);
+        };
         // SAFETY: this thread holds `busy`, whose last holder finished its job; this one is finished below.
-        unsafe { shared.open(Job::new(work, total, grain, threads), threads - 1) };
+        unsafe { shared.open(Job::new(&work, total, grain, threads), threads - 1) };
         self.wake(threads - 1);
         shared.take_part();
-        let panic = shared.finish();
+        let panic = shared.finish(&|| interrupt::asked().map(interrupted));
         self.busy.store(false, Ordering::Release);
         if let Some(payload) = panic {
             resume_unwind(payload);
@@ -161,9 +176,11 @@ impl Pool {
             let sleeper = Arc::new(Sleeper::new());
             let (shared, its) = (Arc::clone(&self.shared), Arc::clone(&sleeper));
             let life = move || {
-                loop {
-                    shared.serve(&its);
-                }
+                interrupt::obeying(shared.stop(), || {
+                    loop {
+                        shared.serve(&its);
+                    }
+                })
             };
             let name = format!("pullback-{}", workers.len());
             match std::thread::Builder::new().name(name).spawn(life) {

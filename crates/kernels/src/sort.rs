@@ -14,7 +14,7 @@ mod short;
 pub use runs::{count_runs, row_runs, runs};
 
 use crate::line::{Layout, Lines, along, check_dim, check_dtype, check_shape, get, put, read_line};
-use crate::{Bool, DType, Error, Result, StridedMut, StridedRef, for_dtype};
+use crate::{Bool, DType, Error, Result, StridedMut, StridedRef, for_dtype, interrupt};
 use key::{Key, SortKey, nan_key};
 use select::Keys;
 use short::{Wanted, middle};
@@ -101,8 +101,10 @@ fn sort_pairs<P: Pair>(pairs: &mut Vec<P>, spare: &mut Vec<P>) {
         // Start each digit at the lowest bit that matters.
         shift += rest.trailing_zeros();
         let mut counts = [0_usize; BUCKETS];
-        for &p in &*pairs {
-            counts[(p.key() >> shift) as usize & (BUCKETS - 1)] += 1;
+        for part in interrupt::parts(pairs.len()) {
+            for &p in &pairs[part] {
+                counts[(p.key() >> shift) as usize & (BUCKETS - 1)] += 1;
+            }
         }
         // SAFETY: they were counted just now; `spare` has their length.
         unsafe { distribute(pairs, spare, shift, &mut counts) };
@@ -148,11 +150,13 @@ unsafe fn distribute<P: Pair, const N: usize>(
     for start in &mut *starts {
         sum += std::mem::replace(start, sum);
     }
-    for &p in from {
-        let slot = &mut starts[(p.key() >> shift) as usize & (N - 1)];
-        // SAFETY: the starts are prefix sums of the counts, so slots stay below the number of pairs.
-        unsafe { *to.get_unchecked_mut(*slot) = p };
-        *slot += 1;
+    for part in interrupt::parts(from.len()) {
+        for &p in &from[part] {
+            let slot = &mut starts[(p.key() >> shift) as usize & (N - 1)];
+            // SAFETY: the starts are prefix sums of the counts, so slots stay below the number of pairs.
+            unsafe { *to.get_unchecked_mut(*slot) = p };
+            *slot += 1;
+        }
     }
 }
 
@@ -277,6 +281,7 @@ fn sort_lines<T: SortKey, P: Pair>(
             read_pairs::<T, P>(line, step, n, flip, &mut pairs);
             sort_pairs(&mut pairs, &mut spare);
             for (i, p) in pairs.iter().enumerate() {
+                interrupt::check_every::<14>(i);
                 let i = i as isize;
                 // SAFETY: the line lies inside the views, whose dtypes were checked.
                 unsafe {
@@ -371,12 +376,24 @@ fn select<T: SortKey, P: Pair>(
     } else {
         candidates::<T, P>(ptr, step, (n, k), flip, pairs);
     }
+    let is_long = pairs.len() > LONG;
     if k < pairs.len() && k > 0 {
-        pairs.select_nth_unstable(k - 1);
+        if is_long {
+            pairs.select_nth_unstable_by(k - 1, interrupt::compared());
+        } else {
+            pairs.select_nth_unstable(k - 1);
+        }
     }
     pairs.truncate(k);
-    pairs.sort_unstable();
+    if is_long {
+        pairs.sort_unstable_by(interrupt::compared());
+    } else {
+        pairs.sort_unstable();
+    }
 }
+
+/// More pairs than this are sorted and selected among with looks for an interruption.
+const LONG: usize = 1 << 18;
 
 /// Longest part of a line that is looked at beforehand, which stays in the nearest cache.
 const PREVIEW: usize = 2048;
@@ -430,6 +447,7 @@ fn candidates<T: SortKey, P: Pair>(
     }
     let mut items = [T::default(); GROUP];
     for at in (0..n).step_by(GROUP) {
+        interrupt::check_every::<8>(at / GROUP);
         let length = GROUP.min(n - at);
         // SAFETY: the caller gives a line of `n` elements of `T`.
         unsafe { read_line(ptr.offset(at as isize * step), step, &mut items[..length]) };
@@ -444,7 +462,11 @@ fn candidates<T: SortKey, P: Pair>(
             }
         }
         if pairs.len() + GROUP > capacity && k > 0 {
-            pairs.select_nth_unstable(k - 1);
+            if pairs.len() > LONG {
+                pairs.select_nth_unstable_by(k - 1, interrupt::compared());
+            } else {
+                pairs.select_nth_unstable(k - 1);
+            }
             bar = pairs[k - 1].key();
             pairs.truncate(k);
         }
@@ -746,7 +768,8 @@ fn unique_of<T: SortKey, P: Pair>(input: &StridedRef<'_>) -> Unique {
     sort_pairs(&mut pairs, &mut Vec::new());
     let mut found = Unique { inverse: vec![0; n], ..Unique::default() };
     let mut last = None;
-    for p in pairs {
+    for (at, p) in pairs.into_iter().enumerate() {
+        interrupt::check_every::<14>(at);
         if last != Some(p.key()) || nan_key == last {
             found.positions.push(p.index() as i64);
             found.counts.push(0);

@@ -10,10 +10,11 @@ use crate::tensor::{
     Dims, Flag, Geometry, Keeper, Version, Writer, check_reach, checked_numel, dims, extent,
 };
 use crate::{DType, Error, Result, Scalar, Storage, Tensor, TensorSpec};
-use pullback_kernels::for_dtype;
 pub use pullback_kernels::random::DEFAULT_SEED;
-use std::sync::Arc;
+use pullback_kernels::{for_dtype, interrupt};
+use std::any::Any;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 /// Sends a warning the way the library's own go.
 pub fn warn(message: String) {
@@ -23,6 +24,28 @@ pub fn warn(message: String) {
 /// The same, if `given` does not say that it was given; or always, where that is set.
 pub fn warn_once(given: &AtomicBool, message: &str) {
     crate::warning::warn_once(given, message);
+}
+
+/// Says once what is asked in the middle of long calls, on every thread that has no check of its own: an error gives the
+/// call up. It may say so only on a thread whose call into the library ends at a boundary that knows [`interruption`].
+pub fn set_interrupt_check(check: fn() -> Result<()>) {
+    static CHECK: OnceLock<fn() -> Result<()>> = OnceLock::new();
+    let _ = CHECK.set(check);
+    interrupt::set_process_check(|| CHECK.get()?().err().map(crate::interrupt::boxed));
+}
+
+/// Lets the time until the first question begin now.
+#[inline]
+pub fn begin_watch() {
+    interrupt::begin();
+}
+
+/// The error that a panic stands for, if it is an interruption.
+///
+/// # Errors
+/// Any other panic.
+pub fn interruption(panic: Box<dyn Any + Send>) -> std::result::Result<Error, Box<dyn Any + Send>> {
+    crate::interrupt::error_of_panic(panic)
 }
 
 /// A tensor over memory that `owner` keeps alive; strides count elements and are not negative.
@@ -57,6 +80,7 @@ pub fn from_scalars(values: &[Scalar], shape: &[i64], dtype: DType) -> Result<Te
     let place = out.data_ptr();
     for_dtype!(dtype, all, T => {
         for (index, value) in values.iter().enumerate() {
+            interrupt::check_every::<16>(index);
             // SAFETY: the storage has this many elements and nobody else knows it.
             unsafe { place.cast::<T>().add(index).write(value.to::<T>()) }
         }

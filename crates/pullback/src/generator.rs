@@ -1,24 +1,77 @@
 //! Random number generators: a shared handle to the kernels' Mersenne Twister, and the default one.
 
 use crate::Result;
+use crate::error::ensure;
 use pullback_kernels::random::{DEFAULT_SEED, Generator as State};
 use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 /// A source of random numbers; clones share it.
 #[derive(Clone)]
-pub struct Generator(Arc<Mutex<State>>);
+pub struct Generator(Arc<Shared>);
+
+struct Shared {
+    state: Mutex<State>,
+    /// The number of the thread that has the lock; 0 if none has.
+    holder: AtomicU64,
+}
+
+/// A generator that nobody else draws from as long as this lives.
+pub struct Turn<'a> {
+    state: MutexGuard<'a, State>,
+    holder: &'a AtomicU64,
+}
+impl Deref for Turn<'_> {
+    type Target = State;
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+impl DerefMut for Turn<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+}
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.holder.store(0, Relaxed);
+    }
+}
 
 static DEFAULT: LazyLock<Generator> = LazyLock::new(|| Generator::new(DEFAULT_SEED));
 
 impl Generator {
     /// A generator that starts at `seed`.
     pub fn new(seed: u64) -> Self {
-        Generator(Arc::new(Mutex::new(State::new(seed))))
+        Generator::of(State::new(seed))
+    }
+    fn of(state: State) -> Self {
+        Generator(Arc::new(Shared { state: Mutex::new(state), holder: AtomicU64::new(0) }))
     }
     /// The generator itself, locked: numbers are drawn by one caller at a time.
-    pub fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    ///
+    /// # Panics
+    /// If this thread has it locked already, see [`Generator::turn`].
+    pub fn lock(&self) -> Turn<'_> {
+        self.turn().unwrap_or_else(|error| panic!("{error}"))
+    }
+    /// As [`Generator::lock`].
+    ///
+    /// # Errors
+    /// `RuntimeError` if this thread has it locked already: a signal's handler, or a check of
+    /// [`crate::interrupt::watch`], runs in the middle of the draw that it interrupted.
+    pub fn turn(&self) -> Result<Turn<'_>> {
+        let this = u64::from(crate::autograd::thread_number());
+        ensure!(
+            self.0.holder.load(Relaxed) != this,
+            runtime,
+            "a random number generator cannot be used while the same thread is in the middle of drawing from it (as it is for the handler of a signal that arrives then)"
+        );
+        let state = self.0.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.0.holder.store(this, Relaxed);
+        Ok(Turn { state, holder: &self.0.holder })
     }
     /// Starts the stream of `seed` anew.
     pub fn set_seed(&self, seed: u64) {
@@ -52,7 +105,7 @@ impl Generator {
     }
     /// Another generator in the same state.
     pub fn clone_state(&self) -> Generator {
-        Generator(Arc::new(Mutex::new(self.lock().clone())))
+        Generator::of(self.lock().clone())
     }
     /// Whether two handles mean the same generator.
     pub fn is_same(&self, other: &Generator) -> bool {

@@ -53,6 +53,7 @@ pub mod dispatch;
 mod error;
 mod generator;
 pub mod gradcheck;
+pub mod interrupt;
 mod layers;
 mod local;
 pub mod ops;

@@ -40,6 +40,7 @@ mod error;
 mod function_mode;
 mod held;
 mod indexing;
+mod interrupt;
 mod lock;
 mod raw;
 mod registry;
@@ -70,6 +71,7 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     pullback::binding::replaced::collect();
     raw::frame::init()?;
     lock::init(module)?;
+    interrupt::init(module)?;
     module.add("OutOfMemoryError", py.get_type::<error::OutOfMemoryError>())?;
     module.add("_LinAlgError", py.get_type::<error::LinAlgError>())?;
     raw::size::init()?;

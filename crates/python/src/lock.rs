@@ -5,7 +5,7 @@
 //! is given back, and then the process is forked (a child has no other threads, and whatever they held or were
 //! changing stays so for ever).
 
-use pullback::binding::replaced;
+use pullback::binding::{self, replaced};
 use pullback::site::{Scope, Site};
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
@@ -47,6 +47,7 @@ pub(crate) fn without_lock<R: Send>(py: Python<'_>, call: impl FnOnce() -> R + S
     }
     let away = Away::new();
     let site = Site::here().enter();
+    binding::begin_watch();
     let result = py.detach(call);
     drop(site);
     drop(away);
@@ -117,6 +118,7 @@ fn _after_fork_in_parent() {
 fn _after_fork_in_child() {
     AWAY.store(OWN.get(), Ordering::Release);
     FORKING.store(0, Ordering::Release);
+    crate::interrupt::forked();
 }
 
 /// Asks to be told of forks.

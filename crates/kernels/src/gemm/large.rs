@@ -6,7 +6,7 @@
 use super::{Matrix, MulAdd, Sizes, THREAD_GRAIN};
 use crate::elementwise::copy_tile;
 use crate::simd::transpose::SQUARE;
-use crate::{C64, C128, parallel};
+use crate::{C64, C128, interrupt, parallel};
 
 /// Types that the `gemm` crate multiplies.
 pub(crate) trait Blocked: MulAdd {}
@@ -41,7 +41,7 @@ pub(super) unsafe fn product<T: Blocked>(
     let long = s.m.max(s.n);
     if !threads || s.work() < 2 * THREAD_GRAIN || long < 2 * BLOCK || parallel::num_threads() == 1 {
         // SAFETY: the caller's promise.
-        return unsafe { block(s, c, a, b, alpha, beta) };
+        return unsafe { in_parts(s, c, a, b, alpha, beta, longest::<T>()) };
     }
     let by_rows = s.m >= s.n;
     let blocks = long / BLOCK;
@@ -52,10 +52,10 @@ pub(super) unsafe fn product<T: Blocked>(
         unsafe {
             if by_rows {
                 let part = Sizes { m: end - start, ..s };
-                block(part, c.at(start, 0), a.at(start, 0), b, alpha, beta);
+                in_parts(part, c.at(start, 0), a.at(start, 0), b, alpha, beta, longest::<T>());
             } else {
                 let part = Sizes { n: end - start, ..s };
-                block(part, c.at(0, start), a, b.at(0, start), alpha, beta);
+                in_parts(part, c.at(0, start), a, b.at(0, start), alpha, beta, longest::<T>());
             }
         }
     });
@@ -92,6 +92,59 @@ unsafe fn turned<T: Blocked>(s: Sizes, b: Matrix<T>, copy: &mut Vec<T>) -> Matri
     Matrix::rows(copy.as_ptr(), s.n)
 }
 
+/// Most multiply-adds of one call of the crate, which nothing can interrupt: some 50 milliseconds.
+fn longest<T>() -> usize {
+    (1 << 32) / size_of::<T>()
+}
+
+/// Rows and columns of the parts in which a product is computed so that none has more than `most` multiply-adds, where that
+/// is possible: one of the two is more than 64, as the invariant wants it.
+fn part(s: Sizes, most: usize) -> (usize, usize) {
+    let Sizes { m, n, k } = s;
+    let most = (most / k.max(1)).max(1);
+    if m * n <= most {
+        return (m, n);
+    }
+    let rows = if m < 2 * BLOCK { m } else { (most / n / BLOCK * BLOCK).clamp(BLOCK, m) };
+    if rows * n <= most {
+        return (rows, n);
+    }
+    let least = if rows > 64 { 16 } else { 2 * BLOCK };
+    (rows, (most / rows / 16 * 16).clamp(least.min(n), n))
+}
+
+/// The product part by part, with looks for an interruption in between. What is left over after equal parts belongs to the
+/// last of them.
+///
+/// # Safety
+/// As [`super::product`].
+unsafe fn in_parts<T: Blocked>(
+    s: Sizes,
+    c: Matrix<T>,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    alpha: T,
+    beta: T,
+    most: usize,
+) {
+    let (rows, columns) = part(s, most);
+    let (down, across) = (s.m / rows, s.n / columns);
+    for at in 0..down * across {
+        if at > 0 {
+            interrupt::check();
+        }
+        let (i, j) = (at / across, at % across);
+        let size = Sizes {
+            m: if i + 1 == down { s.m - i * rows } else { rows },
+            n: if j + 1 == across { s.n - j * columns } else { columns },
+            k: s.k,
+        };
+        let (row, column) = (i * rows, j * columns);
+        // SAFETY: a part of `c`, and the rows and columns that it is made of.
+        unsafe { block(size, c.at(row, column), a.at(row, 0), b.at(0, column), alpha, beta) };
+    }
+}
+
 /// One call of the crate.
 unsafe fn block<T: Blocked>(s: Sizes, c: Matrix<T>, a: Matrix<T>, b: Matrix<T>, alpha: T, beta: T) {
     let read = beta != T::default();
@@ -118,5 +171,39 @@ unsafe fn block<T: Blocked>(s: Sizes, c: Matrix<T>, a: Matrix<T>, b: Matrix<T>, 
             false,
             gemm::Parallelism::None,
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The product of fixed pseudo-random matrices in parts of at most `most` multiply-adds.
+    fn product_in(s: Sizes, most: usize) -> Vec<f64> {
+        let number = |i: usize| ((i * 7919 + 13) % 1009) as f64 / 512.0 - 1.0;
+        let a: Vec<f64> = (0..s.m * s.k).map(number).collect();
+        let b: Vec<f64> = (0..s.k * s.n).map(|i| number(i + 5)).collect();
+        let mut c = vec![0.5; s.m * s.n];
+        let to = Matrix { ptr: c.as_mut_ptr(), rs: s.n as isize, cs: 1 };
+        // SAFETY: three row-major matrices of these sizes.
+        unsafe {
+            let (a, b) = (Matrix::rows(a.as_ptr(), s.k), Matrix::rows(b.as_ptr(), s.n));
+            in_parts(s, to, a, b, 0.75, 0.25, most);
+        }
+        c
+    }
+
+    #[test]
+    fn parts_of_a_product_have_the_bits_of_the_whole() {
+        let sizes =
+            [(100, 90, 3000), (500, 70, 900), (70, 500, 900), (20, 1000, 800), (400, 450, 700)];
+        for (m, n, k) in sizes {
+            let s = Sizes { m, n, k };
+            let whole = product_in(s, usize::MAX);
+            for most in [1, 1 << 20, 1 << 24] {
+                assert!(part(s, most) != (m, n) || most > 1, "{m} {n} {k} is cut");
+                assert!(product_in(s, most) == whole, "{m} {n} {k} in parts of {most}");
+            }
+        }
     }
 }

@@ -7,7 +7,8 @@ use super::{
 };
 use crate::line::{Layout, Lines, check_dtype, check_shape, get, put};
 use crate::{
-    DType, Error, Iter, Result, Scalar, StridedMut, StridedRef, elementwise, for_dtype, parallel,
+    DType, Error, Iter, Result, Scalar, StridedMut, StridedRef, elementwise, for_dtype, interrupt,
+    parallel,
 };
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -132,6 +133,7 @@ fn sum_rows<T: Accumulate>(
         let mut number = 0;
         lines.visit(0..lines.count(), |[from]| {
             let row = rows[number];
+            interrupt::check_every::<8>(number);
             number += 1;
             if Some(row) == padding_idx {
                 return;

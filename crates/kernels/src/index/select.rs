@@ -10,7 +10,7 @@ use crate::elementwise::runs::Place;
 use crate::line::{
     GRAIN, Layout, Lines, along, check_dim, check_dtype, check_shape, get, put as put_element,
 };
-use crate::{Error, Result, Scalar, StridedMut, StridedRef, for_dtype, parallel};
+use crate::{Error, Result, Scalar, StridedMut, StridedRef, for_dtype, interrupt, parallel};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -265,17 +265,18 @@ fn add_slices<T: Accumulate>(
         put_element(to, 0, get::<T>(to, 0).add(new));
     };
     if lines.count() == 1 {
-        return rows.iter().enumerate().for_each(|(j, &row)| add([0; 2], j, row));
+        return interrupt::parts(rows.len()).flatten().for_each(|j| add([0; 2], j, rows[j]));
     }
     // Along the dimension elements may lie nearer than along the others.
     let is_inner = lines.inner().is_some_and(|[_, from]| from.abs() > source_step.abs());
     parallel::for_range(lines.count(), columns_each(lines.count(), rows.len()), &|range| {
         if is_inner {
             return lines.visit(range, |offsets| {
-                rows.iter().enumerate().for_each(|(j, &row)| add(offsets, j, row));
+                interrupt::parts(rows.len()).flatten().for_each(|j| add(offsets, j, rows[j]));
             });
         }
         for (j, &row) in rows.iter().enumerate() {
+            interrupt::check_every::<8>(j);
             if !is_dense {
                 lines.visit(range.clone(), |offsets| add(offsets, j, row));
                 continue;

@@ -6,6 +6,7 @@ use super::{
     with_batch, write,
 };
 use crate::dense::{Compute, Real, SharedMut, expect_shape, load, store, with_output};
+use crate::interrupt::aside;
 use crate::{C128, DType, Result, StridedMut, StridedRef, parallel};
 use faer::Side;
 
@@ -56,7 +57,8 @@ pub fn svd(
             let (mat, up) = scaled(to_mat(&a, i, m, n))?;
             // SAFETY: one task per matrix.
             let ss = unsafe { ss_.slice(i * k..(i + 1) * k) };
-            let svd = if full_matrices { mat.svd() } else { mat.thin_svd() }.map_err(|_| NOT_FINITE.to_owned())?;
+            let decompose = move || if full_matrices { mat.svd() } else { mat.thin_svd() };
+            let svd = aside(8 * m * n * k, decompose).map_err(|_| NOT_FINITE.to_owned())?;
             for (j, s) in ss.iter_mut().enumerate() {
                 *s = unscaled(svd.S()[j], up);
             }
@@ -185,13 +187,15 @@ pub fn qr(
                     }
                     return Ok(());
                 }
-                let qr = to_mat(&a, i, m, n).qr();
+                let mat = to_mat(&a, i, m, n);
+                let qr = aside(2 * m * n * k, move || mat.qr());
                 let upper = qr.thin_R();
                 // SAFETY: one task per matrix.
                 unsafe {
                     write(r, i, k, n, |row, c| if row <= c { upper[(row, c)] } else { T::default() });
                     if wanted {
-                        let q = if complete { qr.compute_Q() } else { qr.compute_thin_Q() };
+                        let make = move || if complete { qr.compute_Q() } else { qr.compute_thin_Q() };
+                        let q = aside(2 * m * k * k, make);
                         write(qs_, i, m, k, |row, c| q[(row, c)]);
                     }
                 }
@@ -264,7 +268,7 @@ pub fn cholesky(out: &mut StridedMut<'_>, a: StridedRef<'_>, upper: bool) -> Res
             let out = SharedMut::new(out);
             Ok(codes_of_batch(batch, n * n * n / 2, &|i| {
                 let mat = hermitian(to_mat(&a, i, n, n), upper);
-                let llt = mat.llt(Side::Lower).map_err(|e| {
+                let llt = aside(n * n * n / 6, move || mat.llt(Side::Lower)).map_err(|e| {
                     let faer::linalg::cholesky::llt::factor::LltError::NonPositivePivot { index } = e;
                     // SAFETY: one task per matrix.
                     unsafe { write(out, i, n, n, |_, _| undefined()) };
@@ -324,7 +328,8 @@ pub fn eigh(
         let count = if n == 0 { 0 } else { batch };
         for_batch(count, 8 * n * n * n, "linalg.eigh", is_batched, &|i| {
             let (mat, up) = scaled(hermitian(to_mat(&a, i, n, n), upper))?;
-            let eigen = mat.self_adjoint_eigen(Side::Lower).map_err(|_| NOT_FINITE.to_owned())?;
+            let decompose = move || mat.self_adjoint_eigen(Side::Lower);
+            let eigen = aside(8 * n * n * n, decompose).map_err(|_| NOT_FINITE.to_owned())?;
             // SAFETY: one task per matrix.
             unsafe {
                 for (j, w) in ws_.slice(i * n..(i + 1) * n).iter_mut().enumerate() {

@@ -8,6 +8,7 @@
 use super::reflection::{Group, LANES, Rows, plus, times, total};
 use crate::C128;
 use crate::dense::Compute;
+use crate::interrupt;
 
 const ZERO: C128 = C128::new(0.0, 0.0);
 const NOTHING: Group<f64> = [0.0; LANES];
@@ -261,6 +262,7 @@ crate::multiversion! {
 /// Makes columns an upper triangular matrix, the R of `of`.
 fn factor(of: &mut Reflected, columns: &mut Columns) {
     for j in (0..of.columns).step_by(2) {
+        interrupt::check();
         // Both get all reflections that there are, then the second the one of the first.
         let known = j.min(of.taus.len());
         let (x, y) = columns.pair_mut(j);
@@ -282,6 +284,7 @@ crate::multiversion! {
 fn multiply(of: &Reflected, q: &mut Columns) {
     let count = q.re.groups.len() / q.re.width.max(1);
     for c in (0..count).step_by(2) {
+        interrupt::check();
         // Reflections that begin after row `c` leave the column as it is.
         let steps = of.taus.len().min(c + 2);
         match q.pair_mut(c) {

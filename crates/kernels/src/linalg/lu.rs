@@ -4,11 +4,12 @@
 //! vector rows; larger ones by `faer`, which solves triangular ones as they are. A zero pivot means singular, exactly as LAPACK reports it.
 
 use super::{
-    Field, by_columns, codes_of_batch, expect_dtype, for_batch, for_field, matrices, squares,
-    to_mat, undefined, with_batch, write,
+    Field, codes_of_batch, expect_dtype, for_batch, for_field, matrices, squares, to_mat,
+    undefined, with_batch, write,
 };
 use crate::dense::{Compute, SharedMut, expect_shape, load, store, with_output};
 use crate::gemm::MulAdd;
+use crate::interrupt::{self, aside};
 use crate::{Error, Result, StridedMut, StridedRef};
 use faer::linalg::solvers::Solve;
 use faer::linalg::triangular_solve::{
@@ -150,7 +151,8 @@ fn det_one<T: Field>(a: &[T], i: usize, n: usize) -> T {
 /// Whether the permutation of matrix `i` is odd, and the diagonal of its U.
 fn pivots<T: Field>(a: &[T], i: usize, n: usize) -> (bool, Vec<T>) {
     if n > SMALL {
-        let lu = to_mat(a, i, n, n).partial_piv_lu();
+        let mat = to_mat(a, i, n, n);
+        let lu = aside(n * n * n / 3, move || mat.partial_piv_lu());
         let (forward, _) = lu.P().arrays();
         return (is_odd(forward), (0..n).map(|d| lu.U()[(d, d)]).collect());
     }
@@ -187,6 +189,27 @@ fn triangle<T: Field>(a: MatRef<'_, T>) -> Option<Side> {
     (0..n).all(|r| (0..r).all(|c| a[(r, c)] == zero)).then_some(Side::Upper)
 }
 
+/// Solves a triangular system in place, aside from copies if it is long.
+fn solve_triangular<T: Field>(a: MatRef<'_, T>, side: Side, x: &mut [T], k: usize) {
+    fn solve<T: Field>(a: MatRef<'_, T>, side: Side, x: &mut [T], k: usize) {
+        let x = MatMut::from_row_major_slice_mut(x, a.nrows(), k);
+        match side {
+            Side::Lower => solve_lower_triangular_in_place(a, x, Par::Seq),
+            Side::Upper => solve_upper_triangular_in_place(a, x, Par::Seq),
+        }
+    }
+    let cost = a.nrows() * a.nrows() * k / 2;
+    if !interrupt::is_long(cost) {
+        return solve(a, side, x, k);
+    }
+    let (a, mut right) = (a.to_owned(), x.to_vec());
+    let solved = aside(cost, move || {
+        solve(a.as_ref(), side, &mut right, k);
+        right
+    });
+    x.copy_from_slice(&solved);
+}
+
 /// Solves matrix `i` for the right-hand sides in `x` (n, k), in place; else the number (from 1) of the
 /// first zero pivot, and `x` becomes NaN.
 fn solve_one<T: Field>(
@@ -203,20 +226,21 @@ fn solve_one<T: Field>(
     if n > SMALL {
         let matrix = MatRef::from_row_major_slice(&a[i * n * n..(i + 1) * n * n], n, n);
         if let Some(side) = triangle(matrix) {
-            let right = MatMut::from_row_major_slice_mut(x, n, k);
-            match side {
-                Side::Lower => solve_lower_triangular_in_place(matrix, right, Par::Seq),
-                Side::Upper => solve_upper_triangular_in_place(matrix, right, Par::Seq),
-            }
+            solve_triangular(matrix, side, x, k);
             return Ok(());
         }
-        let columns = by_columns(a, i, n, n);
-        let lu = MatRef::from_column_major_slice(&columns, n, n).partial_piv_lu();
+        let mat = to_mat(a, i, n, n);
+        let lu = aside(n * n * n / 3, move || mat.partial_piv_lu());
         if let Some(d) = (0..n).find(|&d| lu.U()[(d, d)] == zero) {
             x.fill(undefined());
             return Err(d + 1);
         }
-        lu.solve_in_place(MatMut::from_row_major_slice_mut(x, n, k));
+        let mut right = x.to_vec();
+        let solved = aside(n * n * k, move || {
+            lu.solve_in_place(MatMut::from_row_major_slice_mut(&mut right, n, k));
+            right
+        });
+        x.copy_from_slice(&solved);
         return Ok(());
     }
     let mut lu = [zero; 16 * 16];
@@ -284,6 +308,7 @@ crate::multiversion! {
             return;
         }
         for p in 0..n {
+            interrupt::check();
             let (upper, lower) = x.split_at_mut((p + 1) * k);
             let from = &upper[p * k..];
             for (r, row) in lower.chunks_exact_mut(k).enumerate() {
@@ -294,6 +319,7 @@ crate::multiversion! {
             }
         }
         for p in (0..n).rev() {
+            interrupt::check();
             let (upper, lower) = x.split_at_mut(p * k);
             let from = &mut lower[..k];
             let pivot = lu[p * n + p];

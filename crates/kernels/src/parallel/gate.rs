@@ -71,6 +71,8 @@ pub(super) struct Shared {
     /// Workers that have finished with the job.
     left: AtomicUsize,
     panic: Mutex<Option<Payload>>,
+    /// Whether there is a panic, so that nobody need go on with the job.
+    stop: AtomicBool,
 }
 
 // SAFETY: `job` is written only while no worker may enter, and read only by those who entered.
@@ -86,6 +88,7 @@ impl Shared {
             next_block: AtomicUsize::new(0),
             left: AtomicUsize::new(0),
             panic: Mutex::new(None),
+            stop: AtomicBool::new(false),
         }
     }
 
@@ -98,8 +101,20 @@ impl Shared {
         self.job.with_mut(|place| unsafe { *place = job });
         self.next_block.store(0, Relaxed);
         self.left.store(0, Relaxed);
+        self.stop.store(false, Relaxed);
         let epoch = (Gate(self.gate.load(Relaxed)).epoch() + 1) & ((1 << 31) - 1);
         self.gate.store(Gate::open(epoch, wanted).0, Release);
+    }
+
+    /// What is set once a job need not be gone on with.
+    pub(super) fn stop(&self) -> &AtomicBool {
+        &self.stop
+    }
+
+    /// Keeps a panic for the caller, the first one, and lets the others stop.
+    fn give_up(&self, payload: Payload) {
+        self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
+        self.stop.store(true, Release);
     }
 
     /// Number of the last job.
@@ -121,7 +136,7 @@ impl Shared {
             let blocks = job.total.div_ceil(job.grain);
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| self.work_on(job, blocks))) {
                 self.next_block.store(blocks, Relaxed);
-                self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
+                self.give_up(payload);
             }
         });
     }
@@ -140,8 +155,9 @@ impl Shared {
         }
     }
 
-    /// Closes the job and waits for the workers inside; returns a panic of any of them.
-    pub(super) fn finish(&self) -> Option<Payload> {
+    /// Closes the job and waits for the workers inside; returns a panic of any of them. A wait that lasts is one for which
+    /// `interruption` is asked: what it gives ends the job as a panic does.
+    pub(super) fn finish(&self, interruption: &dyn Fn() -> Option<Payload>) -> Option<Payload> {
         let gate = Gate(self.gate.fetch_or(Gate::CLOSED, AcqRel));
         let mut spins = 0u32;
         while self.left.load(Acquire) as u64 != gate.entered() {
@@ -149,8 +165,11 @@ impl Shared {
             if spins < SPINS {
                 spin_loop();
             } else {
-                // A worker lost its processor in the middle of a block: let it have this one.
+                // A worker lost its processor in the middle of a block, or has a long one: let it have this one.
                 yield_now();
+                if let Some(payload) = interruption() {
+                    self.give_up(payload);
+                }
             }
         }
         self.panic.lock().unwrap_or_else(PoisonError::into_inner).take()

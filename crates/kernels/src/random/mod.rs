@@ -14,7 +14,9 @@ pub use sample::{multinomial, randperm};
 
 use crate::dense::{Real, load};
 use crate::line::{Layout, Lines, check_shape, put};
-use crate::{DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype};
+use crate::{
+    DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype, interrupt,
+};
 use smallvec::SmallVec;
 
 /// The walk over a view in the order of its memory.
@@ -29,7 +31,7 @@ fn memory_order(out: &StridedMut<'_>) -> Lines<1> {
 /// Stores `draw()` at every element, in the order of memory.
 fn fill_each<T: Element>(out: &StridedMut<'_>, mut draw: impl FnMut() -> T) {
     if out.is_contiguous() {
-        for index in 0..out.numel() {
+        for index in interrupt::parts(out.numel()).flatten() {
             // SAFETY: inside the view, which is row-major; the caller chose `T` by its dtype.
             unsafe { put(out.ptr(), (index * size_of::<T>()) as isize, draw()) };
         }
@@ -55,7 +57,8 @@ fn fill_from<T: Element>(
         return fill_each(out, || make(generator.next_f64()));
     };
     let mut draws = [0.0; DRAWS];
-    for out in out.chunks_mut(DRAWS) {
+    for (block, out) in out.chunks_mut(DRAWS).enumerate() {
+        interrupt::check_every::<5>(block);
         let draws = &mut draws[..out.len()];
         generator.fill_f64(draws);
         for (out, &draw) in out.iter_mut().zip(&*draws) {
@@ -159,6 +162,7 @@ fn uniform_f32(out: &mut StridedMut<'_>, from: f32, to: f32, generator: &mut Gen
     if let Some(data) = out.as_slice_mut::<f32>() {
         // In parts, so that the second step finds the numbers in cache.
         for part in data.chunks_mut(4096) {
+            interrupt::check();
             generator.fill_f32(part);
             if (from, to) != (0.0, 1.0) {
                 scale_f32(part, from, to - from);
@@ -172,6 +176,7 @@ fn uniform_f32(out: &mut StridedMut<'_>, from: f32, to: f32, generator: &mut Gen
 fn uniform_f64(out: &mut StridedMut<'_>, from: f64, to: f64, generator: &mut Generator) {
     if let Some(data) = out.as_slice_mut::<f64>() {
         for part in data.chunks_mut(2048) {
+            interrupt::check();
             generator.fill_f64(part);
             if (from, to) != (0.0, 1.0) {
                 scale_f64(part, from, to - from);
@@ -243,6 +248,7 @@ pub fn normal(
 fn normal_f32(data: &mut [f32], mean: f32, std: f32, generator: &mut Generator) {
     let whole = data.len() / 16 * 16;
     for part in data[..whole].chunks_mut(4096) {
+        interrupt::check();
         generator.fill_f32(part);
         normal::blocks_f32(part, mean, std);
     }
@@ -258,6 +264,7 @@ fn normal_f32(data: &mut [f32], mean: f32, std: f32, generator: &mut Generator) 
 fn normal_f64(data: &mut [f64], mean: f64, std: f64, generator: &mut Generator) {
     let whole = data.len() / 16 * 16;
     for part in data[..whole].chunks_mut(2048) {
+        interrupt::check();
         generator.fill_f64(part);
         normal::blocks_f64(part, mean, std);
     }
@@ -278,7 +285,10 @@ fn normal_half<T: Copy>(
 ) {
     let (mean, std) = (mean as f32, std as f32);
     let mut block = [0.0; 16];
+    let mut count = 0_usize;
     let mut fill = |slots: &mut [T]| {
+        interrupt::check_every::<9>(count);
+        count += 1;
         generator.fill_f32(&mut block);
         normal::blocks_f32(&mut block, mean, std);
         for (slot, &value) in slots.iter_mut().zip(&block) {

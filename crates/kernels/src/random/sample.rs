@@ -2,7 +2,9 @@
 
 use super::{Generator, exact_limit};
 use crate::line::{Layout, Lines, along, check_dtype, check_shape, get, put};
-use crate::{DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype, sort};
+use crate::{
+    DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype, interrupt, sort,
+};
 
 /// From here on permutations use 64-bit draws.
 const WIDE_COUNT: usize = (u32::MAX / 20) as usize;
@@ -21,7 +23,7 @@ pub fn randperm(out: &mut StridedMut<'_>, generator: &mut Generator) -> Result<(
     let (dtype, n) = (out.dtype(), out.numel());
     check_count(dtype, n)?;
     let mut order: Vec<u64> = (0..n as u64).collect();
-    for i in 0..n.saturating_sub(1) {
+    for i in interrupt::parts(n.saturating_sub(1)).flatten() {
         let rest = n - i;
         let draw = if n < WIDE_COUNT {
             generator.next_u32() as usize % rest
@@ -32,6 +34,7 @@ pub fn randperm(out: &mut StridedMut<'_>, generator: &mut Generator) -> Result<(
     }
     let (_, step) = along(out.shape(), &*out, 0);
     for_dtype!(dtype, all, T => for (i, &value) in order.iter().enumerate() {
+        interrupt::check_every::<14>(i);
         // SAFETY: there are as many numbers as elements.
         unsafe { put(out.ptr(), i as isize * step, T::from_i64(value as i64)) };
     });
@@ -146,7 +149,8 @@ fn draw_rows<T: Probability>(
     targets.visit(0..targets.count(), |[to]| {
         let Some(row) = rows.next() else { return };
         let mut total = T::default();
-        for v in row.iter_mut() {
+        for (at, v) in row.iter_mut().enumerate() {
+            interrupt::check_every::<14>(at);
             total += *v;
             total = accumulate(total);
             *v = total;
@@ -154,7 +158,8 @@ fn draw_rows<T: Probability>(
         for v in row.iter_mut() {
             *v = *v / total;
         }
-        for j in 0..draws as isize {
+        for j in interrupt::parts(draws).flatten() {
+            let j = j as isize;
             let u = generator.next_f64();
             let category = row.partition_point(|v| v.to_f64() < u).min(classes - 1);
             // SAFETY: the walk and the draw stay inside `out`.
@@ -172,7 +177,8 @@ fn race<T: Probability>(
     round: impl Fn(T) -> T,
     generator: &mut Generator,
 ) -> Result<()> {
-    for v in table.iter_mut() {
+    for (at, v) in table.iter_mut().enumerate() {
+        interrupt::check_every::<12>(at);
         let clock = round(T::from_f64(-(-generator.next_f64()).ln_1p()));
         *v = round(*v / clock);
     }

@@ -9,7 +9,7 @@ use crate::dense::SharedMut;
 use crate::line::{GRAIN, Layout, Lines, along, get, put, read_line, write_line};
 use crate::simd::prefetch;
 use crate::simd::transpose::{SQUARE, square};
-use crate::{StridedMut, StridedRef};
+use crate::{StridedMut, StridedRef, interrupt};
 
 /// Items of a long line scanned at once.
 pub(super) const BLOCK: usize = 512;
@@ -138,6 +138,7 @@ fn blocks<S: Scan>(s: &S, job: Job) {
         let mut state = s.start();
         let mut buffer = [S::Item::default(); BLOCK];
         for at in (0..job.n).step_by(BLOCK) {
+            interrupt::check_every::<5>(at / BLOCK);
             let items = &mut buffer[..BLOCK.min(job.n - at)];
             let (from, to) =
                 (input.moved(at as isize * input.step), out.moved(at as isize * out.step));
@@ -276,6 +277,7 @@ fn each<S: Scan>(s: &S, job: Job) -> usize {
         let is_dense = (input.step, out.step, places.step) == (size, size, 8);
         let mut first = 0;
         while first < n {
+            interrupt::check_every::<10>(first / SQUARE);
             if S::WRITES && is_dense && n - first >= SQUARE {
                 let (from, to) = (first as isize * size, first as isize * 8);
                 // SAFETY: items of a line, as the job promises.

@@ -6,6 +6,7 @@
 //! not shrink is left to the standard library.
 
 use super::key::Key;
+use crate::interrupt;
 
 /// So many keys or fewer are left to the standard library.
 const FEW: usize = 48;
@@ -33,7 +34,7 @@ impl<K: Key> Keys<K> {
     }
     /// How many of the line are below the largest key, which is that of NaN.
     pub(super) fn numbers(&self) -> usize {
-        count(&self.line, K::MAX, K::MAX).0
+        count_all(&self.line, K::MAX, K::MAX).0
     }
     /// The place of the element that a stable sort puts at `at`, or, if it counts, that of the first NaN, the largest key.
     pub(super) fn place(&mut self, at: usize, nan_counts: bool) -> usize {
@@ -49,9 +50,10 @@ impl<K: Key> Keys<K> {
         let mut length = self.line.len();
         let mut is_first = true;
         while length > FEW {
+            interrupt::check();
             let part = if is_first { &self.line } else { &self.kept[..length] };
             let (mut low, mut high) = bracket(part, at, &mut self.sample);
-            let (below, up_to) = count(part, low, high);
+            let (below, up_to) = count_all(part, low, high);
             let (mut skipped, mut end) = (below, up_to);
             if at < below {
                 (low, high) = (K::default(), low - K::from(true));
@@ -70,7 +72,7 @@ impl<K: Key> Keys<K> {
             let to = self.kept.as_mut_ptr();
             let from = if is_first { self.line.as_ptr() } else { to.cast_const() };
             // SAFETY: `kept` has room for as many, and is where they are or apart from them.
-            unsafe { keep(from, length, to, low, high) };
+            unsafe { keep_all(from, length, to, low, high) };
             (is_first, length) = (false, end - skipped);
         }
         if is_first {
@@ -128,6 +130,18 @@ fn has<K: Key>(keys: &[K], key: K) -> bool {
 }
 }
 
+/// Keys of one part of a pass: some hundred microseconds.
+const PART: usize = 1 << 20;
+
+/// As [`count`], with looks for an interruption.
+fn count_all<K: Key>(keys: &[K], low: K, high: K) -> (usize, usize) {
+    keys.chunks(PART).fold((0, 0), |(below, up_to), part| {
+        interrupt::check();
+        let (more_below, more_up_to) = count(part, low, high);
+        (below + more_below, up_to + more_up_to)
+    })
+}
+
 crate::multiversion! {
 /// How many keys are below `low`, and how many not above `high`.
 fn count<K: Key>(keys: &[K], low: K, high: K) -> (usize, usize) {
@@ -178,7 +192,20 @@ fn occurrence<K: Key>(keys: &[K], key: K, rank: usize) -> usize {
 ///
 /// # Safety
 /// The keys are live, and `to` has room for all of them: where they are, or apart from them.
-unsafe fn keep<K: Key>(from: *const K, length: usize, to: *mut K, low: K, high: K) {
+unsafe fn keep_all<K: Key>(from: *const K, length: usize, to: *mut K, low: K, high: K) {
+    let mut kept = 0;
+    for start in (0..length).step_by(PART) {
+        interrupt::check();
+        // SAFETY: a part of the keys; not more were kept than were read.
+        kept += unsafe { keep(from.add(start), PART.min(length - start), to.add(kept), low, high) };
+    }
+}
+
+/// As [`keep_all`] at once; gives how many were kept.
+///
+/// # Safety
+/// As [`keep_all`]; `to` may also lie before the keys.
+unsafe fn keep<K: Key>(from: *const K, length: usize, to: *mut K, low: K, high: K) -> usize {
     let (mut done, mut kept) = (0, 0);
     #[cfg(target_arch = "x86_64")]
     if crate::simd::level() == crate::simd::Level::Avx512 {
@@ -201,6 +228,7 @@ unsafe fn keep<K: Key>(from: *const K, length: usize, to: *mut K, low: K, high: 
         }
         done += 1;
     }
+    kept
 }
 
 #[cfg(target_arch = "x86_64")]

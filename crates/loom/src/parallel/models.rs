@@ -47,7 +47,7 @@ impl Crew {
     fn run(&self, work: &Work<'_>, total: usize) -> bool {
         self.open(work, total);
         self.shared.take_part();
-        self.shared.finish().is_some()
+        self.shared.finish(&|| None).is_some()
     }
     /// A last job, open until all workers have been in it. If one misses it, loom sees that nobody can go on.
     fn end(self) {
@@ -57,7 +57,7 @@ impl Crew {
         for (_, thread) in self.workers {
             thread.join().unwrap();
         }
-        assert!(self.shared.finish().is_none());
+        assert!(self.shared.finish(&|| None).is_none());
     }
 }
 
@@ -143,7 +143,7 @@ fn a_worker_asleep_is_woken_for_each_job() {
             while runs.load(Relaxed) < round {
                 loom::thread::yield_now();
             }
-            assert!(shared.finish().is_none());
+            assert!(shared.finish(&|| None).is_none());
         }
         worker.join().unwrap();
     });

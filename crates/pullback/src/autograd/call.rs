@@ -4,7 +4,8 @@
 //! `out=`. Each joins the keys of the call's tensors and of the thread. Without any, the kernel runs at once; else the layers do
 //! (`crate::layers`), of which [`layer`] is one. Around the kernel, or the layers further in, both ways do what is the same
 //! for every op: views are linked to their base, versions are bumped, and if an input requires grad the op is recorded.
-//! Invariant: when a call fails no tensor has changed its shape, its history or its version.
+//! Invariant: when a call fails no tensor has changed its shape, its history or its version. (One that is interrupted
+//! leaves what it writes in place partly written, and the write counted.)
 
 use super::{
     BeforeWrite, Slots, arithmetic, check_inplace, check_out, copy_into, forward, level,
@@ -348,8 +349,10 @@ fn write_and_record(
         before.take(def, args, needs, original)?;
     }
     {
+        let written = Written { targets: &[target], writer: Writer::Inplace(&def.name) };
         let _below = below(keys, true);
         write(target)?;
+        written.forget();
     }
     if def.is(Traits::VIEW) {
         replay::note_reshaped(target);
@@ -401,6 +404,27 @@ fn write_composite(
 fn count_write(target: &Tensor, writer: Writer) {
     if !mode::is_tracking_excluded() {
         target.bump_version(writer);
+    }
+}
+
+/// Counts the write of an op that is interrupted in the middle: what it was to write to may be written in part.
+struct Written<'a> {
+    targets: &'a [&'a Tensor],
+    writer: Writer,
+}
+impl Written<'_> {
+    /// The op has come to its end.
+    #[inline(always)]
+    fn forget(self) {
+        std::mem::forget(self);
+    }
+}
+impl Drop for Written<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.targets.iter().for_each(|target| count_write(target, self.writer));
+        }
     }
 }
 
@@ -472,7 +496,9 @@ fn write_outs_and_count(
     for out in outs {
         writes::announce(out)?;
     }
+    let written = Written { targets: outs, writer: Writer::Out(&def.name) };
     write()?;
+    written.forget();
     for out in outs {
         count_write(out, Writer::Out(&def.name));
     }

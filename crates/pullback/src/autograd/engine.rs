@@ -17,6 +17,7 @@ use super::thread_state::ThreadState;
 use super::{arithmetic, blame, mode, saved_hooks};
 use crate::dispatch::Grads;
 use crate::error::{bail, ensure};
+use crate::interrupt;
 use crate::prof::{self, Kind};
 use crate::site::{Scope, Site};
 use crate::tensor::Flag;
@@ -26,11 +27,16 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::marker::PhantomData;
-use std::panic::Location;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::mpsc::channel;
 
 /// Nested backwards on one stack before a new thread takes over.
 const MAX_DEPTH: u32 = 60;
+
+/// The engine looks for an interruption once for so many nodes (as a power of two): a look costs a thirtieth of a node, and
+/// nodes that run long look themselves.
+const LOOKS: u32 = 3;
 
 /// What to do in one execution.
 pub struct Request<'a> {
@@ -338,25 +344,41 @@ fn on_new_thread(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     let state = ThreadState::take();
     let in_part = !is_whole_backward();
     let served = device::served();
+    let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let (done, outcome) = channel();
+        let stop = &stop;
         let run = move || {
             let _entered = state.enter();
             IN_PART.with(|p| p.set(in_part));
             device::serve(served);
-            run_here(request)
+            let work = || interrupt::obeying(stop, || run_here(request));
+            // (Nobody waits for it if this thread's caller was interrupted.)
+            let _ = done.send(catch_unwind(AssertUnwindSafe(work)));
         };
-        match std::thread::Builder::new().name("pullback_autograd".into()).spawn_scoped(scope, run)
-        {
-            Ok(handle) => handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            Err(error) => bail!(runtime, "could not start a thread for a nested backward: {error}"),
+        let name = "pullback_autograd".into();
+        if let Err(error) = std::thread::Builder::new().name(name).spawn_scoped(scope, run) {
+            bail!(runtime, "could not start a thread for a nested backward: {error}");
         }
+        let _stopping = StopOnUnwind(stop);
+        interrupt::received(&outcome).unwrap_or_else(|panic| resume_unwind(panic))
     })
+}
+
+/// Sets a flag if this thread unwinds: those that work for it stop.
+struct StopOnUnwind<'a>(&'a AtomicBool);
+impl Drop for StopOnUnwind<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 fn run_here(request: Request<'_>) -> Result<Vec<Option<Tensor>>> {
     let _mode = mode::set_grad(request.create_graph);
     let _entry = Entry::new(&request);
-    let result = Task::new(&request)?.run();
+    let result = interrupt::caught(|| Task::new(&request)?.run());
     // Callbacks may add callbacks.
     while let Some(callback) = RUNNING.with(|r| {
         let mut running = r.borrow_mut();
@@ -495,6 +517,7 @@ impl<'a> Task<'a> {
             self.place(root, &mut stack);
         }
         while let Some(node) = stack.pop() {
+            interrupt::check_every::<12>(self.states.len());
             if self.trimmed && node.topological_nr() < lowest {
                 continue;
             }
@@ -635,7 +658,10 @@ impl<'a> Task<'a> {
         if device::are_threads_due() {
             self.run_on_devices()?;
         }
+        let mut count = 0_usize;
         while let Some(ready) = self.ready.pop() {
+            interrupt::check_every::<LOOKS>(count);
+            count = count.wrapping_add(1);
             self.run_one(&ready)?;
         }
         Ok(self.captured)

@@ -8,6 +8,7 @@ use super::torch_dispatch::TorchDispatch;
 use super::{arithmetic, mode, view};
 use crate::dispatch::Grads;
 use crate::error::{bail, ensure};
+use crate::interrupt;
 use crate::tensor::{Flag, Layout, is_non_overlapping_and_dense};
 use crate::{Result, Tensor};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -396,6 +397,23 @@ pub(super) fn accumulate(node: &Node, leaf: &Tensor, mut grads: Grads) -> Result
     if !leaf.has_flag(Flag::REQUIRES_GRAD) {
         return Ok(());
     }
+    // (What a signal's handler computes in the middle of an addition must find nothing locked.)
+    let hooks = if grad.numel() > ASKED {
+        interrupt::hold_off(|| take_in(node, leaf, grad))
+    } else {
+        take_in(node, leaf, grad)
+    }?;
+    for hook in hooks {
+        hook(leaf)?;
+    }
+    Ok(())
+}
+
+/// Elements up to which an addition is never asked whether it is to be given up.
+const ASKED: i64 = 1 << 12;
+
+/// Adds a gradient to the `.grad` of its leaf, and says who wants to know.
+fn take_in(node: &Node, leaf: &Tensor, grad: Tensor) -> Result<Vec<AccumulateHook>> {
     // One thread at a time reads, adds and writes.
     let turn = node.0.hooks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let recording = mode::is_recording();
@@ -430,13 +448,8 @@ pub(super) fn accumulate(node: &Node, leaf: &Tensor, mut grads: Grads) -> Result
             }
         }
     }
-    let hooks: Vec<AccumulateHook> =
-        lock(leaf).accumulate_hooks.iter().map(|(_, h)| h.clone()).collect();
     drop(turn);
-    for hook in hooks {
-        hook(leaf)?;
-    }
-    Ok(())
+    Ok(lock(leaf).accumulate_hooks.iter().map(|(_, h)| h.clone()).collect())
 }
 
 /// A `.grad` that somebody put there in another layout stays as it is.

@@ -32,7 +32,7 @@ pub(crate) fn draw(
     generator: Option<&Generator>,
     fill: impl FnOnce(&mut StridedMut<'_>, &mut random::Generator) -> pullback_kernels::Result<()>,
 ) -> Result<()> {
-    let mut engine = generator.unwrap_or(default_generator()).lock();
+    let mut engine = generator.unwrap_or(default_generator()).turn()?;
     Ok(fill(&mut out.view_mut(), &mut engine)?)
 }
 

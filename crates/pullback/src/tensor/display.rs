@@ -6,7 +6,7 @@
 
 use super::promote::{default_dtype, usual_complex};
 use super::{Flag, Layout, Sparse};
-use crate::{DType, Device, Element, Result, Scalar, Tensor};
+use crate::{DType, Device, Element, Result, Scalar, Tensor, interrupt};
 use std::fmt;
 use std::sync::RwLock;
 
@@ -382,6 +382,7 @@ impl Printer {
     fn block(&self, at: &mut usize, dim: usize, indent: usize) -> String {
         if dim == self.shape.len() {
             *at += 1;
+            interrupt::check_every::<10>(*at);
             return self.element(*at - 1);
         }
         let size = self.shape[dim];
@@ -434,6 +435,7 @@ impl Visit {
             {
                 continue;
             }
+            interrupt::check_every::<10>(index as usize);
             self.collect(tensor, dim + 1, offset + index * stride, values);
         }
     }
@@ -476,7 +478,9 @@ impl Tensor {
                 let value = unsafe { place.cast::<T>().offset(at).read() };
                 shown(value, bits)
             };
-            values.extend((0..size).map(element));
+            for part in interrupt::parts(size as usize) {
+                values.extend(part.map(|index| element(index as i64)));
+            }
         });
     }
 

@@ -7,6 +7,7 @@ use super::node::{node_of, wrap_node};
 use crate::convert::{items, type_name};
 use crate::error::{carry, raise};
 use crate::held::Held;
+use crate::interrupt::computing;
 use crate::lock::{in_python, without_lock};
 use crate::raw::entry::raise_what_is_set;
 use crate::raw::object::as_tensor;
@@ -176,7 +177,7 @@ fn _engine_run_backward<'py>(
             Goal::Capture { allow_unused: allow_unreachable }
         },
     };
-    let found = without_lock(py, || execute(request)).map_err(raise)?;
+    let found = computing(|| without_lock(py, || execute(request)).map_err(raise))?;
     raise_what_is_set(py)?;
     if accumulate_grad || !has_inputs {
         return Ok(None);

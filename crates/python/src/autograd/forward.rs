@@ -7,6 +7,7 @@ use super::hook::optional;
 use super::mode::flag;
 use crate::convert::{items, type_name};
 use crate::error::raise;
+use crate::interrupt::computing;
 use crate::raw::object::{as_tensor, wrap};
 use pullback::Tensor;
 use pullback::autograd::forward;
@@ -71,7 +72,8 @@ fn _make_dual<'py>(
     let primal = self::tensor(tensor, NAME, ("primal", 1))?;
     let tangent = self::tensor(tangent, NAME, ("tangent", 2))?;
     let level = level_number(level)?;
-    to_python(py, forward::make_dual_at(primal, tangent, level).map_err(raise)?)
+    let make = || forward::make_dual_at(primal, tangent, level).map_err(raise);
+    to_python(py, computing(make)?)
 }
 #[pyfunction]
 fn _unpack_dual<'py>(

@@ -9,6 +9,7 @@ use super::hook_dicts::{HookDicts, Hooks, Kind};
 use super::saved::SavedTensor;
 use crate::convert::type_name;
 use crate::error::raise;
+use crate::interrupt::computing;
 use crate::lock::without_lock;
 use crate::raw::context::context_of;
 use crate::raw::entry::raise_what_is_set;
@@ -468,7 +469,7 @@ pub(crate) fn call<'py>(
     args: &Bound<'py, PyTuple>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let grads = grads_from(args, node.input_meta().len())?;
-    let results = without_lock(py, || node.run(grads)).map_err(raise)?;
+    let results = computing(|| without_lock(py, || node.run(grads)).map_err(raise))?;
     raise_what_is_set(py)?;
     let tuple = super::hook::tuple(py, &results)?;
     if tuple.len() == 1 { tuple.get_item(0) } else { Ok(tuple.into_any()) }

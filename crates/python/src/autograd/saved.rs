@@ -4,6 +4,7 @@ use super::context::Context;
 use crate::convert::type_name;
 use crate::error::{carry, raise};
 use crate::held::Held;
+use crate::interrupt::computing;
 use crate::lock::in_python;
 use crate::raw::context::context_of;
 use crate::raw::object::{as_tensor, wrap_bound};
@@ -164,11 +165,13 @@ impl SavedTensor {
         let (pack_hook, unpack_hook) = both_hooks(hooks, named)?;
         let hooks = Hooks::new(&pack_hook, &unpack_hook)?;
         match &self.keeper {
-            Keeper::Node(node, index) => node.pack_saved(*index, self.item, &hooks).map_err(raise),
+            Keeper::Node(node, index) => {
+                computing(|| node.pack_saved(*index, self.item, &hooks).map_err(raise))
+            }
             Keeper::Context(object) => {
                 let object = object.bind(py);
                 let context = context_of(object).ok_or_else(no_value)?;
-                pack_of_context(context, self.item, &hooks)
+                computing(|| pack_of_context(context, self.item, &hooks))
             }
             Keeper::None => Err(no_value()),
         }

@@ -2,6 +2,7 @@
 
 use crate::convert::type_name;
 use crate::error::raise;
+use crate::interrupt::computing;
 use crate::raw::object::{as_tensor, wrap_bound};
 use pullback::autograd::{comm, standard};
 use pullback::{Device, Tensor};
@@ -66,7 +67,9 @@ fn _comm_scatter<'py>(
     dim: i64,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let devices: Vec<Device> = devices.into_iter().map(Device::Cuda).collect();
-    let parts = comm::scatter(&one(tensor)?, &devices, sizes.as_deref(), dim).map_err(raise)?;
+    let whole = one(tensor)?;
+    let scatter = || comm::scatter(&whole, &devices, sizes.as_deref(), dim).map_err(raise);
+    let parts = computing(scatter)?;
     let parts = parts.into_iter().map(|part| wrap_bound(py, part));
     PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)
 }
@@ -81,7 +84,8 @@ fn _comm_gather<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let tensors: Vec<Tensor> = tensors.iter().map(one).collect::<PyResult<_>>()?;
     let destination = u8::try_from(destination).map_or(Device::Cpu, Device::Cuda);
-    wrap_bound(py, comm::gather(&tensors, dim, destination).map_err(raise)?)
+    let whole = computing(|| comm::gather(&tensors, dim, destination).map_err(raise))?;
+    wrap_bound(py, whole)
 }
 
 /// A tensor that is an argument.

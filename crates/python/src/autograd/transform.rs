@@ -2,6 +2,7 @@
 
 use crate::convert::type_name;
 use crate::error::raise;
+use crate::interrupt::computing;
 use crate::raw::object::{as_tensor, wrap_bound};
 use pullback::Tensor;
 use pullback::autograd::batch::{self, Randomness};
@@ -55,8 +56,8 @@ fn _vmap_add<'py>(
     dim: i64,
     level: u64,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let batched = batch::add_dim(&tensor(value, "_vmap_add")?, dim, level);
-    wrap_bound(py, batched.map_err(raise)?)
+    let value = tensor(value, "_vmap_add")?;
+    wrap_bound(py, computing(|| batch::add_dim(&value, dim, level).map_err(raise))?)
 }
 /// The other way.
 #[pyfunction]
@@ -67,8 +68,9 @@ fn _vmap_remove<'py>(
     batch_size: i64,
     out_dim: i64,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let whole = batch::remove_dim(&tensor(value, "_vmap_remove")?, level, batch_size, out_dim);
-    wrap_bound(py, whole.map_err(raise)?)
+    let value = tensor(value, "_vmap_remove")?;
+    let remove = || batch::remove_dim(&value, level, batch_size, out_dim).map_err(raise);
+    wrap_bound(py, computing(remove)?)
 }
 /// The innermost level at which a tensor is batched; -1 if there is none.
 #[pyfunction]
@@ -116,7 +118,7 @@ fn _func_detach<'py>(
     let inputs = list(inputs, NAME)?;
     let objects = outputs.try_iter()?.collect::<PyResult<Vec<_>>>()?;
     let given = list(outputs, NAME)?;
-    let shown = transform::detach(&given, &inputs).map_err(raise)?;
+    let shown = computing(|| transform::detach(&given, &inputs).map_err(raise))?;
     let show = |((object, old), new): ((Bound<'py, PyAny>, &Tensor), Tensor)| {
         if new.is_same(old) { Ok(object) } else { wrap_bound(py, new) }
     };

@@ -1,6 +1,7 @@
 //! The way from a C call into a Rust function: arguments by position and keyword, errors, panics.
 //!
-//! A panic becomes a `RuntimeError` that says it is a bug; it never crosses into Python.
+//! A panic becomes a `RuntimeError` that says it is a bug, an interruption the exception of the signal's handler; neither
+//! crosses into Python.
 
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
@@ -81,7 +82,7 @@ unsafe fn run<T: Copy>(failed: T, body: impl FnOnce(Python<'_>) -> PyResult<T>) 
     let error = match catch_unwind(AssertUnwindSafe(|| body(py))) {
         Ok(Ok(value)) => return value,
         Ok(Err(error)) => error,
-        Err(panic) => bug(&*panic),
+        Err(panic) => crate::interrupt::error_of(panic),
     };
     // One set on the way gives way to this one, which says more.
     if ON_THE_WAY.load(Relaxed) != 0 {

@@ -96,6 +96,9 @@ fn shape_of(data: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     Ok(shape)
 }
 
+/// Numbers between two looks for signals.
+const LOOK: usize = 1 << 14;
+
 /// A list or tuple, and no subclass: their items are read where they lie.
 fn is_plain_sequence(object: *mut PyObject) -> bool {
     // SAFETY: a live object.
@@ -106,50 +109,73 @@ fn is_plain_sequence(object: *mut PyObject) -> bool {
 struct Plain {
     shape: SmallVec<[i64; 4]>,
     values: SmallVec<[Scalar; 8]>,
+    /// How many values there were when signals were last looked for.
+    looked: usize,
 }
 
 impl Plain {
     /// `None` for everything else, wrong data included, which [`Flat`] reads and words the errors for.
-    fn read(data: &Bound<'_, PyAny>) -> Option<Plain> {
-        let mut plain = Plain { shape: SmallVec::new(), values: SmallVec::new() };
-        let mut first = data.as_ptr();
+    fn read(data: &Bound<'_, PyAny>) -> PyResult<Option<Plain>> {
+        let mut plain = Plain { shape: SmallVec::new(), values: SmallVec::new(), looked: 0 };
+        let Some(first) = plain.look_down(data.as_ptr()) else { return Ok(None) };
+        let is_plain = plain.fill(data.py(), data.as_ptr(), 0, std::mem::discriminant(&first))?;
+        Ok(is_plain.then_some(plain))
+    }
+
+    /// Notes the size of each level; gives the first number.
+    fn look_down(&mut self, mut first: *mut PyObject) -> Option<Scalar> {
         while is_plain_sequence(first) {
             let items = items(first)?;
-            plain.shape.push(items.len() as i64);
+            self.shape.push(items.len() as i64);
             first = *items.first()?;
-            if plain.shape.len() > MAX_DEPTH {
+            if self.shape.len() > MAX_DEPTH {
                 return None;
             }
         }
-        if plain.shape.is_empty() {
-            return None;
-        }
-        plain.fill(data.as_ptr(), 0, std::mem::discriminant(&plain_number(first)?))?;
-        Some(plain)
+        if self.shape.is_empty() { None } else { plain_number(first) }
     }
 
+    /// Reads a level; `false` if it is not plain. A signal's handler may change the lists in between, so each is held and asked
+    /// for its items anew.
     fn fill(
         &mut self,
+        py: Python<'_>,
         object: *mut PyObject,
         depth: usize,
         kind: Discriminant<Scalar>,
-    ) -> Option<()> {
-        if !is_plain_sequence(object) {
-            return None;
+    ) -> PyResult<bool> {
+        let size = self.shape[depth] as usize;
+        let is_innermost = depth + 1 == self.shape.len();
+        let step = if is_innermost { LOOK } else { 1 };
+        if is_innermost {
+            self.values.reserve(size);
         }
-        let items = items(object)?;
-        if items.len() as i64 != self.shape[depth] {
-            return None;
+        for at in (0..size.max(1)).step_by(step) {
+            if self.values.len() - self.looked >= LOOK {
+                self.looked = self.values.len();
+                py.check_signals()?;
+            }
+            let is_plain = is_plain_sequence(object);
+            let Some(items) = items(object).filter(|items| is_plain && items.len() == size) else {
+                return Ok(false);
+            };
+            if !is_innermost {
+                let Some(&item) = items.get(at) else { return Ok(true) };
+                // SAFETY: an item of the list as it is now.
+                let item = unsafe { Bound::from_borrowed_ptr(py, item) };
+                if !self.fill(py, item.as_ptr(), depth + 1, kind)? {
+                    return Ok(false);
+                }
+                continue;
+            }
+            for &item in &items[at..size.min(at + LOOK)] {
+                match plain_number(item).filter(|v| std::mem::discriminant(v) == kind) {
+                    Some(value) => self.values.push(value),
+                    None => return Ok(false),
+                }
+            }
         }
-        if depth + 1 < self.shape.len() {
-            return items.iter().try_for_each(|&item| self.fill(item, depth + 1, kind));
-        }
-        self.values.reserve(items.len());
-        for &item in items {
-            let value = plain_number(item).filter(|v| std::mem::discriminant(v) == kind)?;
-            self.values.push(value);
-        }
-        Some(())
+        Ok(true)
     }
 
     fn tensor(self, dtype: Option<DType>) -> PyResult<Tensor> {
@@ -238,6 +264,9 @@ impl Flat {
                 "only one element tensors can be converted to Python scalars (at dim {})",
                 self.shape.len()
             )));
+        }
+        if self.values.len() & (LOOK - 1) == LOOK - 1 {
+            data.py().check_signals()?;
         }
         let value = match to_scalar(data) {
             Ok(value) => value,
@@ -366,7 +395,7 @@ pub(crate) fn from_data(
         let made = from_data(data, dtype, None, copy)?;
         return on(made, Some(device));
     }
-    if let Some(plain) = Plain::read(data) {
+    if let Some(plain) = Plain::read(data)? {
         return plain.tensor(dtype);
     }
     if let Some(tensor) = as_tensor(data) {
@@ -547,7 +576,7 @@ fn shown_memory(data: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Optio
     // SAFETY: a live object; the answer is a flag.
     let has_buffer = unsafe { pyo3::ffi::PyObject_CheckBuffer(data.as_ptr()) } != 0;
     let is_known = as_tensor(data).is_some()
-        || Plain::read(data).is_some()
+        || Plain::read(data)?.is_some()
         || super::numpy::is_array(data)
         || data.hasattr("__array_interface__")?;
     if is_known {

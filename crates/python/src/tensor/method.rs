@@ -179,6 +179,9 @@ fn nest<'py>(
     unsafe {
         let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(size as isize))?;
         for index in 0..size as isize {
+            if index & 0x3fff == 0x3fff {
+                py.check_signals()?;
+            }
             let item = if rest.is_empty() {
                 *at += 1;
                 scalar(py, values[*at - 1])?

@@ -8,14 +8,15 @@
 
 use super::evaluate::{explained, run_node, seen};
 use super::{
-    AtEnd, Callback, Entry, Evaluation, IN_PART, NO_CAPTURE, RUNNING, Ready, Request, Task,
-    is_whole_backward,
+    AtEnd, Callback, Entry, Evaluation, IN_PART, NO_CAPTURE, RUNNING, Ready, Request, StopOnUnwind,
+    Task, is_whole_backward,
 };
 use crate::autograd::mode;
 use crate::autograd::node::Node;
 use crate::autograd::thread_state::ThreadState;
 use crate::dispatch::Grads;
 use crate::error::bail;
+use crate::interrupt;
 use crate::prof::{self, Kind};
 use crate::{Device, Result, Tensor, warning};
 use smallvec::SmallVec;
@@ -23,6 +24,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::collections::BinaryHeap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, Scope};
@@ -143,6 +145,8 @@ struct Threads<'scope, 'env> {
     /// The task's number.
     id: i64,
     done: Sender<Outcome>,
+    /// By which they stop in the middle of a node.
+    stop: &'env AtomicBool,
     queues: Vec<(Device, Arc<Queue>)>,
 }
 
@@ -163,7 +167,7 @@ impl Threads<'_, '_> {
         let queue = Arc::new(Queue { jobs, changed: Condvar::new() });
         self.queues.push((device, queue.clone()));
         let (state, in_part) = (ThreadState::take(), !is_whole_backward());
-        let (request, id, done) = (self.request, self.id, self.done.clone());
+        let (request, id, done, stop) = (self.request, self.id, self.done.clone(), self.stop);
         let run = move || {
             let _entered = state.enter();
             IN_PART.set(in_part);
@@ -175,7 +179,7 @@ impl Threads<'_, '_> {
             warning::withhold();
             while let Some(job) = queue.pop() {
                 // (Nobody waits for it if the task failed.)
-                let _ = done.send(job.run(request));
+                let _ = done.send(interrupt::obeying(stop, || job.run(request)));
             }
         };
         let name = format!("pullback_{device}");
@@ -256,8 +260,11 @@ impl Task<'_> {
         let id = super::current_task_id();
         self.arrivals = Some(self.states.iter().map(|_| SmallVec::new()).collect());
         let (done, outcomes) = channel();
+        let stop = AtomicBool::new(false);
         let result = std::thread::scope(|scope| {
-            let mut threads = Threads { scope, request, id, done, queues: Vec::new() };
+            let stop = &stop;
+            let _stopping = StopOnUnwind(stop);
+            let mut threads = Threads { scope, request, id, done, stop, queues: Vec::new() };
             self.drive(&mut threads, &outcomes)
         });
         // Those that were under way when another failed.
@@ -286,7 +293,7 @@ impl Task<'_> {
                 Some(_) => outcomes.try_recv().ok(),
                 None if away == 0 => return Ok(()),
                 // (The threads live, and each job gives an outcome.)
-                None => outcomes.recv().ok(),
+                None => Some(interrupt::received(outcomes)),
             };
             if let Some(outcome) = outcome {
                 here.extend(next);

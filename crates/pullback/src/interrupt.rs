@@ -1,0 +1,81 @@
+//! Leaving a computation before its end: for a deadline, a signal, a caller who no longer wants the result.
+//!
+//! [`watch`] runs some work and asks a check every so often whether it is to go on. The question is asked in the middle of
+//! kernels that run long, and between the nodes of a backward. What a given-up op was making is dropped; what it wrote in
+//! place stays partly written, and its version counts as written. Where the Python face is in charge the check is whether a
+//! signal arrived (`binding::set_interrupt_check`).
+
+use crate::{Error, Result};
+use pullback_kernels::interrupt::{self, Reason};
+use std::any::Any;
+use std::time::Duration;
+
+pub use interrupt::INTERVAL;
+pub(crate) use interrupt::{check_every, hold_off, obeying, parts, received};
+
+/// Goes on unless the work of this thread is to be given up: then it unwinds to the [`watch`] around it. The library's own
+/// ops do this; a long computation of one's own may do it too.
+#[inline(always)]
+pub fn check() {
+    interrupt::check();
+}
+
+/// Runs `work` and asks `check` about every `interval` ([`INTERVAL`] is a good one), on this thread and in the middle of its
+/// ops, whether it is to be given up.
+///
+/// # Errors
+/// What `check` gave, else what `work` gives.
+///
+/// # Examples
+/// ```
+/// use pullback::{Error, Tensor, interrupt};
+/// use std::time::{Duration, Instant};
+/// # fn main() -> pullback::Result<()> {
+/// let start = Instant::now();
+/// let deadline = || match start.elapsed() < Duration::from_millis(20) {
+///     true => Ok(()),
+///     false => Err(Error::runtime("out of time")),
+/// };
+/// let x = Tensor::from_slice(&vec![0.5_f32; 1 << 20], &[1 << 20])?;
+/// let forever = || loop {
+///     x.sin()?;
+/// };
+/// let error = interrupt::watch::<()>(Duration::from_millis(5), &deadline, forever).unwrap_err();
+/// assert_eq!(error.message(), "out of time");
+/// # Ok(())
+/// # }
+/// ```
+pub fn watch<R>(
+    interval: Duration,
+    check: &dyn Fn() -> Result<()>,
+    work: impl FnOnce() -> Result<R>,
+) -> Result<R> {
+    let check = || check().err().map(boxed);
+    interrupt::watch(interval, &check, work).unwrap_or_else(|reason| Err(error_of(reason)))
+}
+
+/// Runs `work`; an interruption becomes its error.
+pub(crate) fn caught<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
+    interrupt::caught(work).unwrap_or_else(|reason| Err(error_of(reason)))
+}
+
+/// An error as a reason to give work up.
+pub(crate) fn boxed(error: Error) -> Reason {
+    Box::new(error)
+}
+
+/// The error of an interruption.
+#[cold]
+fn error_of(reason: Reason) -> Error {
+    reason.downcast::<Error>().map_or_else(|_| Error::runtime("interrupted"), |error| *error)
+}
+
+/// The error that a panic stands for, if it is an interruption.
+///
+/// # Errors
+/// Any other panic.
+pub(crate) fn error_of_panic(
+    panic: Box<dyn Any + Send>,
+) -> std::result::Result<Error, Box<dyn Any + Send>> {
+    panic.downcast::<interrupt::Interrupted>().map(|interrupted| error_of(interrupted.0))
+}

@@ -9,7 +9,7 @@
 mod axis;
 
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, with_output};
-use crate::{Error, Result, StridedMut, StridedRef, parallel};
+use crate::{Error, Result, StridedMut, StridedRef, interrupt, parallel};
 use axis::{Axis, Few, refill};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -319,6 +319,7 @@ fn by_input<T: Real>(out: &mut [T], grad: &[T], grid: &[T], g: &Geometry) {
             let channels = first..g.channels.min(first + CHANNELS);
             let mut taps = Taps::default();
             for start in (0..g.places).step_by(BLOCK) {
+                interrupt::check();
                 let block = start..g.places.min(start + BLOCK);
                 let places = image * g.places + block.start..image * g.places + block.end;
                 taps.set(g, &grid[places.start * rank..places.end * rank], false);

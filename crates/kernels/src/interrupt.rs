@@ -113,6 +113,26 @@ pub fn compared<T: Ord>() -> impl FnMut(&T, &T) -> Ordering {
     }
 }
 
+/// Counts work, and is a [`check`] once there was enough of it: for parts that may be short or long.
+#[derive(Default)]
+pub struct Pace(usize);
+
+impl Pace {
+    /// Nothing done so far.
+    pub const fn new() -> Pace {
+        Pace(0)
+    }
+    /// So many steps of a nanosecond or less are about to be done.
+    #[inline(always)]
+    pub fn spend(&mut self, steps: usize) {
+        self.0 = self.0.saturating_add(steps);
+        if self.0 >= 2 * PART {
+            self.0 = 0;
+            check();
+        }
+    }
+}
+
 /// Why the work of this thread is to be given up, if it is.
 pub fn asked() -> Option<Reason> {
     if !IS_USED.load(Relaxed) {

@@ -21,7 +21,7 @@ pub use lu::{det, inv, slogdet, solve};
 
 use crate::dense::{Compute, SharedMut, turn};
 use crate::gemm::MulAdd;
-use crate::{C64, C128, DType, Error, Result, StridedMut, StridedRef, parallel};
+use crate::{C64, C128, DType, Error, Result, StridedMut, StridedRef, interrupt, parallel};
 use faer::{Mat, MatRef};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -217,6 +217,7 @@ unsafe fn write<T>(
     // SAFETY: the caller's promise.
     let out = unsafe { out.slice(i * m * n..(i + 1) * m * n) };
     for (row, line) in out.chunks_exact_mut(n.max(1)).enumerate() {
+        interrupt::check_every::<3>(row);
         for (column, out) in line.iter_mut().enumerate() {
             *out = at(row, column);
         }

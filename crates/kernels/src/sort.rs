@@ -15,6 +15,7 @@ pub use runs::{count_runs, row_runs, runs};
 
 use crate::line::{Layout, Lines, along, check_dim, check_dtype, check_shape, get, put, read_line};
 use crate::{Bool, DType, Error, Result, StridedMut, StridedRef, for_dtype, interrupt};
+use interrupt::Pace;
 use key::{Key, SortKey, nan_key};
 use select::Keys;
 use short::{Wanted, middle};
@@ -84,12 +85,21 @@ fn sort_pairs<P: Pair>(pairs: &mut Vec<P>, spare: &mut Vec<P>) {
         pairs.sort_unstable();
         return;
     }
-    spare.resize(pairs.len(), P::default());
+    // (In parts, because fresh memory takes as long as a pass.)
+    spare.truncate(pairs.len());
+    spare.reserve_exact(pairs.len() - spare.len());
+    interrupt::parts(pairs.len() - spare.len()).for_each(|part| {
+        spare.resize(spare.len() + part.len(), P::default());
+    });
     if pairs.len() <= NEAR {
         return sort_near(pairs, spare);
     }
-    let (all, any) =
-        pairs.iter().fold((u64::MAX, 0), |(all, any), p| (all & p.key(), any | p.key()));
+    let (mut all, mut any) = (u64::MAX, 0);
+    for part in interrupt::parts(pairs.len()) {
+        for p in &pairs[part] {
+            (all, any) = (all & p.key(), any | p.key());
+        }
+    }
     // Bits in which keys differ; digits without such a bit need no pass.
     let differing = all ^ any;
     let mut shift = 0;
@@ -174,11 +184,10 @@ fn read_pairs<T: SortKey, P: Pair>(
     if step == size_of::<T>() as isize {
         let dense = size_of::<T>() as isize;
         // SAFETY: as above; the constant step lets the loop vectorise.
-        pairs.extend(
-            (0..n).map(|i| P::new(unsafe { get::<T>(ptr, i as isize * dense) }.key() ^ flip, i)),
-        );
+        let pair = |i: usize| P::new(unsafe { get::<T>(ptr, i as isize * dense) }.key() ^ flip, i);
+        interrupt::parts(n).for_each(|part| pairs.extend(part.map(pair)));
     } else {
-        pairs.extend((0..n).map(pair));
+        interrupt::parts(n).for_each(|part| pairs.extend(part.map(pair)));
     }
 }
 
@@ -584,7 +593,8 @@ pub fn nanmedian(
 fn may_have_nan(input: &StridedRef<'_>) -> bool {
     fn any<T: PartialEq>(items: &[T]) -> bool {
         // (Only NaN differs from itself.)
-        items.chunks(1024).any(|part| {
+        items.chunks(1024).enumerate().any(|(at, part)| {
+            interrupt::check_every::<6>(at);
             part.iter().fold(false, |any, item| {
                 #[allow(clippy::eq_op, reason = "a number differs from itself if it is NaN")]
                 let is_nan = item != item;
@@ -658,7 +668,9 @@ fn mode_index<T: SortKey, P: Pair>(pairs: &mut Vec<P>, spare: &mut Vec<P>) -> us
     let nan = nan_key::<T>();
     sort_pairs(pairs, spare);
     let (mut longest, mut mode) = (0, 0);
+    let mut pace = Pace::new();
     for run in pairs.chunk_by(|a, b| a.key() == b.key() && Some(a.key()) != nan) {
+        pace.spend(run.len());
         if let Some(last) = run.last().filter(|_| run.len() > longest) {
             (longest, mode) = (run.len(), last.index());
         }
@@ -716,9 +728,13 @@ fn pick_lines<T: SortKey, P: Pair>(
 unsafe fn read_keys<T: SortKey>(line: *const u8, step: isize, keys: &mut [T::Key]) {
     if step == size_of::<T>() as isize {
         // SAFETY: the elements have no gaps.
-        return keys_of(unsafe { std::slice::from_raw_parts(line.cast::<T>(), keys.len()) }, keys);
+        let line = unsafe { std::slice::from_raw_parts(line.cast::<T>(), keys.len()) };
+        return interrupt::parts(keys.len()).for_each(|part| {
+            keys_of(&line[part.clone()], &mut keys[part]);
+        });
     }
     for (i, key) in keys.iter_mut().enumerate() {
+        interrupt::check_every::<14>(i);
         // SAFETY: the caller's promise.
         *key = T::Key::of(unsafe { get::<T>(line, i as isize * step) }.key());
     }

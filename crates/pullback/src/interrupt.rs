@@ -11,7 +11,7 @@ use std::any::Any;
 use std::time::Duration;
 
 pub use interrupt::INTERVAL;
-pub(crate) use interrupt::{check_every, hold_off, obeying, parts, received};
+pub(crate) use interrupt::{Pace, check_every, hold_off, obeying, parts, received};
 
 /// Goes on unless the work of this thread is to be given up: then it unwinds to the [`watch`] around it. The library's own
 /// ops do this; a long computation of one's own may do it too.

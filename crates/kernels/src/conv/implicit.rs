@@ -12,6 +12,7 @@ use super::tile::{Micro, Tiled};
 use super::{Number, WORTH_A_TASK, cost, tasks_of};
 use crate::dense::SharedMut;
 use crate::elementwise::copy_tile;
+use crate::interrupt::Pace;
 use crate::parallel;
 use std::ops::Range;
 
@@ -142,6 +143,7 @@ pub(super) fn forward<T: Number>(
         let mut bases = input.bases.clone();
         bases.resize(bases.len().next_multiple_of(micro.rows), 0);
         let mut sums = vec![T::default(); bases.len() * micro.columns];
+        let mut pace = Pace::new();
         for task in tasks {
             let (first, group) = (task / g.groups * images, task % g.groups);
             let own = first..g.batch.min(first + images);
@@ -153,6 +155,7 @@ pub(super) fn forward<T: Number>(
                 for (k, shift) in shifts.iter().enumerate() {
                     for c in (0..run).step_by(DEPTH) {
                         let depth = DEPTH.min(run - c);
+                        pace.spend(positions * depth);
                         let weights = weights[(k * run + c) * micro.columns..].as_ptr();
                         for tile in 0..positions.div_ceil(micro.rows) {
                             let at = tile * micro.rows;
@@ -276,6 +279,7 @@ pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: 
         let (size, tiles) = (rows * columns, shifts.len() * column_blocks);
         let mut sums = vec![T::default(); each * tiles * size];
         let mut lines = vec![T::default(); shifts.len() * run];
+        let mut pace = Pace::new();
         for task in tasks {
             let (group, part) = (task / parts, task % parts);
             let own = part * each..row_blocks.min((part + 1) * each);
@@ -296,6 +300,7 @@ pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: 
                     }
                     for shift in &shifts {
                         for column in 0..column_blocks {
+                            pace.spend(positions * rows);
                             let Some(target) = target.next() else { return };
                             let is_first = first == 0;
                             let to = if is_first { &mut *target } else { &mut tile[..size] };

@@ -94,11 +94,11 @@ unsafe fn turned<T: Blocked>(s: Sizes, b: Matrix<T>, copy: &mut Vec<T>) -> Matri
 
 /// Most multiply-adds of one call of the crate, which nothing can interrupt: some 50 milliseconds.
 fn longest<T>() -> usize {
-    (1 << 32) / size_of::<T>()
+    (1 << 31) / size_of::<T>()
 }
 
 /// Rows and columns of the parts in which a product is computed so that none has more than `most` multiply-adds, where that
-/// is possible: one of the two is more than 64, as the invariant wants it.
+/// is possible: one of the two is more than 64, as the invariant wants it, unless the whole product has none.
 fn part(s: Sizes, most: usize) -> (usize, usize) {
     let Sizes { m, n, k } = s;
     let most = (most / k.max(1)).max(1);
@@ -109,7 +109,7 @@ fn part(s: Sizes, most: usize) -> (usize, usize) {
     if rows * n <= most {
         return (rows, n);
     }
-    let least = if rows > 64 { 16 } else { 2 * BLOCK };
+    let least = if rows > 64 || n <= 64 { 16 } else { 80 };
     (rows, (most / rows / 16 * 16).clamp(least.min(n), n))
 }
 
@@ -195,8 +195,16 @@ mod tests {
 
     #[test]
     fn parts_of_a_product_have_the_bits_of_the_whole() {
-        let sizes =
-            [(100, 90, 3000), (500, 70, 900), (70, 500, 900), (20, 1000, 800), (400, 450, 700)];
+        let sizes = [
+            (100, 90, 3000),
+            (500, 70, 900),
+            (70, 500, 900),
+            (20, 1000, 800),
+            (400, 450, 700),
+            (64, 64, 5000),
+            (33, 48, 3000),
+            (60, 500, 900),
+        ];
         for (m, n, k) in sizes {
             let s = Sizes { m, n, k };
             let whole = product_in(s, usize::MAX);

@@ -5,6 +5,7 @@
 
 use super::{Geometry, Window, output_shape};
 use crate::dense::{Compute, Real, SharedMut, expect_shape, load, with_output};
+use crate::interrupt::Pace;
 use crate::lanes::{Column, ROWS, room, to_columns, to_rows};
 use crate::windows::{Windows, planes_of};
 use crate::{DType, Error, Result, StridedMut, StridedRef};
@@ -234,9 +235,10 @@ fn start_indices(indices: &mut [i64], g: &Geometry) {
         let (taps, first) = g.taps(dim, o);
         (first + (taps.start * g.dilation[dim]) as isize) as usize
     };
-    let mut at = 0;
+    let (mut at, mut pace) = (0, Pace::new());
     for d in 0..g.output[0] {
         for h in 0..g.output[1] {
+            pace.spend(g.output[2]);
             let row = (first(0, d) * g.input[1] + first(1, h)) * g.input[2];
             for w in 0..g.output[2] {
                 indices[at] = (row + first(2, w)) as i64;
@@ -252,6 +254,7 @@ fn start_indices(indices: &mut [i64], g: &Geometry) {
 pub(super) fn for_taps(g: &Geometry, mut work: impl FnMut(usize, usize, usize)) {
     // Kernel elements further on are outside for every output, however large the kernel.
     let within = g.kernel[2].min((g.input[2] + g.padding[2]).div_ceil(g.dilation[2]));
+    let mut pace = Pace::new();
     for d in 0..g.output[0] {
         let (depths, first_d) = g.taps(0, d);
         for h in 0..g.output[1] {
@@ -265,6 +268,7 @@ pub(super) fn for_taps(g: &Geometry, mut work: impl FnMut(usize, usize, usize)) 
                     for kw in 0..within {
                         let (columns, first) = g.columns(kw);
                         if !columns.is_empty() {
+                            pace.spend(columns.len());
                             let iw = (columns.start * g.stride[2]) as isize + first;
                             work(out + columns.start, line + iw as usize, columns.len());
                         }

@@ -5,6 +5,7 @@ use super::{
 };
 use crate::dense::{Real, expect_shape, for_compute, load, with_output};
 use crate::gemm::Sizes;
+use crate::interrupt::Pace;
 use crate::{Result, StridedMut, StridedRef, row};
 use std::borrow::Cow;
 
@@ -117,7 +118,9 @@ fn walk<T: Gate>(
     let rows = steps.rows();
     let mut by_x = vec![T::ZERO; rows * width];
     let mut by_h = vec![T::ZERO; if layer.cell == Cell::Gru { rows * width } else { 0 }];
+    let mut pace = Pace::new();
     for (number, span) in steps.spans.iter().enumerate().rev() {
+        pace.spend(span.len() * hidden * width / 16);
         let (used, from, to) = (span.len() * hidden, span.start * hidden, span.end * hidden);
         let (first, last) = (span.start * width, span.end * width);
         if let Some(grad) = &known.by_output {

@@ -4,6 +4,7 @@ use super::{Cell, Gate, Layer, Operands, Part, Steps, expect_elements, gate, mul
 use crate::dense::{for_compute, load, with_output};
 use crate::elementwise::copy_tile;
 use crate::gemm::Sizes;
+use crate::interrupt::Pace;
 use crate::{Result, StridedMut, StridedRef};
 use std::borrow::Cow;
 
@@ -97,7 +98,9 @@ fn walk<T: Gate>(
     }
     let mut products =
         vec![T::ZERO; if layer.cell == Cell::Gru { steps.batch() * width } else { 0 }];
+    let mut pace = Pace::new();
     for (number, span) in steps.spans.iter().enumerate() {
+        pace.spend(span.len() * hidden * width / 16);
         let (rows, used) = (span.len(), span.len() * hidden);
         let (from, to) = (span.start * hidden, span.end * hidden);
         let s = Sizes { m: rows, n: width, k: hidden };

@@ -6,8 +6,12 @@
 
 use super::{Exponential, greater, logarithms};
 use crate::dense::Real;
+use crate::interrupt;
 use crate::row::{GROUP, padded, reduce, reduce_group, sum_pairs};
 use crate::simd::transpose::{SQUARE, square};
+
+/// Elements of a long row between two looks for an interruption; whole groups.
+const PART: usize = 1 << 16;
 
 /// Most elements of rows that are turned over to become columns.
 const TURNED: usize = 128;
@@ -274,7 +278,12 @@ crate::multiversion! {
 fn long<T: Exponential>(out: &mut [T], x: &[T], size: usize, log: bool) {
     for (out, x) in out.chunks_exact_mut(size).zip(x.chunks_exact(size)) {
         let top = reduce(x, T::NEG_INFINITY, greater, |v| v);
-        map_row(out, x, |x| (x - top).power());
+        for (out, x) in out.chunks_mut(PART).zip(x.chunks(PART)) {
+            if size > PART {
+                interrupt::check();
+            }
+            map_row(out, x, |x| (x - top).power());
+        }
         let sum = if size <= TURNED {
             reduce_group(out, T::ZERO, |a, b| a + b, |v| v)
         } else {

@@ -4,7 +4,7 @@
 //! first the runs are counted, whole registers at a time, so that results have their size from the beginning.
 
 use crate::line::check_dtype;
-use crate::{DType, Element, Error, Result, StridedMut, StridedRef, for_dtype};
+use crate::{DType, Element, Error, Result, StridedMut, StridedRef, for_dtype, interrupt};
 
 /// Elements that can be compared.
 trait Item: Element + PartialEq {}
@@ -47,7 +47,8 @@ crate::multiversion! {
 fn count<T: Item>(items: &[T]) -> usize {
     let Some((_, later)) = items.split_first() else { return 0 };
     let mut runs = 1;
-    for (pairs, next) in items.chunks(4096).zip(later.chunks(4096)) {
+    for (at, (pairs, next)) in items.chunks(4096).zip(later.chunks(4096)).enumerate() {
+        interrupt::check_every::<4>(at);
         let mut here = 0_u32;
         for (a, b) in pairs.iter().zip(next) {
             here += u32::from(a != b);
@@ -118,7 +119,7 @@ fn fill<T: Item>(
     }
     let (mut inverse, mut counts) = (inverse, counts);
     let (mut run, mut begin) = (0, 0);
-    for i in 0..items.len() {
+    for i in interrupt::parts(items.len()).flatten() {
         if i > 0 && items[i] != items[i - 1] {
             if let Some(counts) = &mut counts {
                 counts[run] = (i - begin) as i64;
@@ -142,6 +143,7 @@ fn first_elements<T: Item>(items: &[T], values: &mut [T]) {
     values[0] = items[0];
     let (mut done, mut next) = (1, 1);
     while next < values.len() {
+        interrupt::check_every::<10>(done / PART);
         let part = &items[done..items.len().min(done + PART)];
         let runs = count(&items[done - 1..done + part.len()]) - 1;
         if runs == part.len() {
@@ -175,7 +177,10 @@ pub fn row_runs(input: StridedRef<'_>) -> Result<Vec<i64>> {
     for_runs!(input.dtype(), T => {
         let items = dense::<T>(&input)?;
         let row = |i: usize| &items[i * width..(i + 1) * width];
-        let begins = |&i: &usize| i == 0 || row(i) != row(i - 1);
+        let begins = |&i: &usize| {
+            interrupt::check_every::<10>(i);
+            i == 0 || row(i) != row(i - 1)
+        };
         Ok((0..rows as usize).filter(begins).map(|i| i as i64).collect())
     })
 }

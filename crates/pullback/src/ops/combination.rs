@@ -8,7 +8,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::memory;
 use crate::tensor::promote::{default_dtype, result_type};
 use crate::tensor::shape::list;
-use crate::{ErrorKind, Result, Tensor, TensorSpec};
+use crate::{ErrorKind, Result, Tensor, TensorSpec, interrupt};
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -183,7 +183,8 @@ fn choices(n: i64, r: i64, with_replacement: bool, count: i64) -> Vec<i64> {
     let apart = i64::from(!with_replacement);
     let mut choice: Vec<i64> = (0..r as i64).map(|i| i * apart).collect();
     let mut all = Vec::with_capacity(count as usize * r);
-    for _ in 0..count {
+    for number in 0..count {
+        interrupt::check_every::<12>(number as usize);
         all.extend_from_slice(&choice);
         // The last place that can move on does; those behind it follow as closely as they may.
         let limit = |i: usize| n - 1 - apart * (r - 1 - i) as i64;

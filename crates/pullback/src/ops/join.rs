@@ -6,6 +6,7 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::interrupt::Pace;
 use crate::tensor::promote::result_type;
 use crate::tensor::shape::{list, wrap_dim, wrap_dims, wrap_own_dim};
 use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
@@ -644,9 +645,11 @@ impl RepeatInterleave {
             "allocated size does not match required size: {} and {total}",
             output_size.unwrap_or(total)
         );
+        let mut pace = Pace::new();
         let places: Vec<i64> = counts
             .iter()
             .enumerate()
+            .inspect(|(_, n)| pace.spend(1 + **n as usize))
             .flat_map(|(i, &n)| std::iter::repeat_n(i as i64, n as usize))
             .collect();
         Tensor::from_slice(&places, &[total])?.converted(repeats.dtype())

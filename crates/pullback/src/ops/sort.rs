@@ -6,6 +6,7 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::interrupt::{self, Pace};
 use crate::tensor::shape::{wrap_dim, wrap_own_dim};
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::{index, sort as kernel};
@@ -614,9 +615,14 @@ impl UniqueDim {
         let width = ranks.len().checked_div(rows).unwrap_or(0);
         let row = |i: usize| &ranks[i * width..(i + 1) * width];
         let mut order: Vec<usize> = (0..rows).collect();
-        order.sort_by(|&a, &b| row(a).cmp(row(b)));
+        let mut pace = Pace::new();
+        order.sort_by(|&a, &b| {
+            pace.spend(2);
+            row(a).cmp(row(b))
+        });
         let (mut firsts, mut inverse) = (Vec::new(), vec![0; rows]);
         for (position, &i) in order.iter().enumerate() {
+            interrupt::check_every::<12>(position);
             if position == 0 || row(order[position - 1]) != row(i) {
                 firsts.push(i as i64);
             }

@@ -241,8 +241,13 @@ impl Column {
         column.whole = finite.iter().all(|v| v.ceil() == *v);
         let helps = largest / smallest > 1000.0 || largest > 1e8 || smallest < 1e-4;
         column.powers = options.sci_mode.unwrap_or(helps);
-        let longest =
-            |f: &dyn Fn(f64) -> String| finite.iter().map(|v| f(*v).len()).max().unwrap_or(1);
+        let longest = |f: &dyn Fn(f64) -> String| {
+            let length = |(at, v): (usize, &f64)| {
+                interrupt::check_every::<10>(at);
+                f(*v).len()
+            };
+            finite.iter().enumerate().map(length).max().unwrap_or(1)
+        };
         column.width = if column.powers {
             longest(&|v| power(v, precision))
         } else if column.whole {

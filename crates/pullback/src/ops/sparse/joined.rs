@@ -7,6 +7,7 @@ use super::places::{Places, list_of, numbers, table};
 use super::product::{check_matrices, scaled};
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
+use crate::interrupt::Pace;
 use crate::tensor::shape::{list, wrap_dim};
 use crate::tensor::{Layout, TensorSpec};
 use crate::{DType, Dims, Result, Scalar, Tensor};
@@ -225,9 +226,17 @@ fn groups(places: &Places, dim: usize) -> Vec<i64> {
     sizes.remove(dim);
     let lines = numbers(&indices, &sizes, places.count());
     let mut kept = lines.clone();
-    kept.sort_unstable();
+    let mut pace = Pace::new();
+    kept.sort_unstable_by(|a, b| {
+        pace.spend(1);
+        a.cmp(b)
+    });
     kept.dedup();
-    lines.iter().map(|line| kept.partition_point(|other| other < line) as i64).collect()
+    let place = |line| {
+        pace.spend(64);
+        kept.partition_point(|other| other < line) as i64
+    };
+    lines.iter().map(place).collect()
 }
 
 /// Softmax, or its logarithm, of the values of each group.

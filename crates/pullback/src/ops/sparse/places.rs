@@ -5,6 +5,7 @@
 //! within the sizes.
 
 use crate::error::{bail, ensure};
+use crate::interrupt::{self, Pace};
 use crate::ops::join::cat;
 use crate::tensor::{Compressed, Coo, Layout, Sparse, shape::list};
 use crate::{DType, Dims, Error, MemoryFormat, Result, Tensor, TensorSpec};
@@ -77,10 +78,15 @@ impl Places {
             return Ok(Places { is_coalesced: true, ..self });
         }
         let mut order: Vec<usize> = (0..numbers.len()).collect();
-        order.sort_by_key(|&at| numbers[at]);
+        let mut pace = Pace::new();
+        order.sort_by_key(|&at| {
+            pace.spend(1);
+            numbers[at]
+        });
         let mut kept: Vec<usize> = Vec::new();
         let mut targets = vec![0_i64; numbers.len()];
         for &at in &order {
+            pace.spend(4);
             if kept.last().is_none_or(|&last| numbers[last] != numbers[at]) {
                 kept.push(at);
             }
@@ -105,7 +111,12 @@ impl Places {
     /// For each of `wanted` (numbers of places), where its value is among these, which are in order.
     pub(super) fn find(&self, wanted: &[i64]) -> Vec<Option<usize>> {
         let numbers = self.numbers();
-        wanted.iter().map(|number| numbers.binary_search(number).ok()).collect()
+        let mut pace = Pace::new();
+        let place = |number| {
+            pace.spend(64);
+            numbers.binary_search(number).ok()
+        };
+        wanted.iter().map(place).collect()
     }
 
     /// The values at places `wanted`, zero where there are none. These are in order.
@@ -201,8 +212,10 @@ pub(super) fn rows_of(indices: &Tensor) -> Result<Vec<Vec<i64>>> {
 pub(super) fn numbers(indices: &[Vec<i64>], sizes: &[i64], count: usize) -> Vec<i64> {
     let mut numbers = vec![0_i64; count];
     for (row, &size) in indices.iter().zip(sizes) {
-        for (number, &index) in numbers.iter_mut().zip(row) {
-            *number = *number * size + index;
+        for part in interrupt::parts(count) {
+            for (number, &index) in numbers[part.clone()].iter_mut().zip(&row[part]) {
+                *number = *number * size + index;
+            }
         }
     }
     numbers
@@ -298,7 +311,9 @@ pub(super) fn to_dense(tensor: &Tensor) -> Result<Tensor> {
 
 /// What dividing the numbers by `size` leaves; the numbers become the quotients.
 fn taken_off(numbers: &mut [i64], size: i64, quotient: impl Fn(i64) -> i64) -> Vec<i64> {
+    let mut pace = Pace::new();
     let rest = |number: &mut i64| {
+        pace.spend(2);
         let above = quotient(*number);
         let rest = *number - above * size;
         *number = above;
@@ -363,6 +378,7 @@ fn unpacked(tensor: &Tensor, parts: &Compressed) -> Result<Places> {
     let (starts, minors) = (parts.compressed.to_vec::<i64>()?, parts.plain.to_vec::<i64>()?);
     let each = parts.plain.shape()[form.batch] as usize;
     let mut numbers = Vec::with_capacity(minors.len() * (block_rows * block_columns) as usize);
+    let mut pace = Pace::new();
     for batch in 0..batches {
         let starts = &starts[(batch * (major + 1)) as usize..][..=major as usize];
         let minors = &minors[batch as usize * each..][..each];
@@ -381,6 +397,7 @@ fn unpacked(tensor: &Tensor, parts: &Compressed) -> Result<Places> {
                     ends[1]
                 );
             };
+            pace.spend(8 + in_line.len());
             for &minor in in_line {
                 let (row, column) =
                     if by_rows { (line as i64, minor) } else { (minor, line as i64) };
@@ -433,7 +450,9 @@ fn packed(places: Places, layout: Layout, form: Form) -> Result<Tensor> {
     let batches: i64 = shape[..batch].iter().product();
     let numbers = places.numbers();
     let (mut blocks, mut inner) = (Vec::new(), Vec::new());
+    let mut pace = Pace::new();
     for &number in &numbers {
+        pace.spend(16);
         let (column, line) = (number % columns, number / columns);
         let (row, at) = (line % rows, line / rows);
         let (i, j) = (row / block_rows, column / block_columns);
@@ -442,13 +461,19 @@ fn packed(places: Places, layout: Layout, form: Form) -> Result<Tensor> {
         inner.push(row % block_rows * block_columns + column % block_columns);
     }
     let mut kept = blocks.clone();
-    kept.sort_unstable();
+    kept.sort_unstable_by(|a, b| {
+        pace.spend(1);
+        a.cmp(b)
+    });
     kept.dedup();
     let room = block_rows * block_columns;
     let targets: Vec<i64> = blocks
         .iter()
         .zip(&inner)
-        .map(|(block, inner)| kept.partition_point(|k| k < block) as i64 * room + inner)
+        .map(|(block, inner)| {
+            pace.spend(64);
+            kept.partition_point(|k| k < block) as i64 * room + inner
+        })
         .collect();
     let count = kept.len() as i64;
     let values = summed(&places.values, &targets, count * room)?;
@@ -481,6 +506,7 @@ fn starts(blocks: &[i64], (batches, major, minor): (i64, i64, i64), each: i64) -
         let of_batch = &blocks[(at * each) as usize..((at + 1) * each) as usize];
         let mut before = 0;
         for (line, start) in (0..=major).zip(lines.by_ref()) {
+            interrupt::check_every::<14>(line as usize);
             while of_batch.get(before).is_some_and(|&block| block < (at * major + line) * minor) {
                 before += 1;
             }

@@ -6,7 +6,7 @@ use crate::dispatch::Form as CallForm;
 use crate::dispatch::{Arg, OpDef, Outputs, check_cast};
 use crate::error::{bail, ensure};
 use crate::tensor::{Sparse, promote, shape::list};
-use crate::{DType, Dims, Result, Scalar, Tensor};
+use crate::{DType, Dims, Result, Scalar, Tensor, interrupt};
 use smallvec::SmallVec;
 
 /// The same op on the values of the first argument. For ops that map zero to zero.
@@ -238,6 +238,7 @@ fn common(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let found = second.find(&first.numbers());
     let (mut mine, mut others) = (Vec::new(), Vec::new());
     for (at, other) in found.iter().enumerate() {
+        interrupt::check_every::<14>(at);
         if let Some(other) = other {
             mine.push(at as i64);
             others.push(*other as i64);

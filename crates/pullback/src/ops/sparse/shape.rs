@@ -8,6 +8,7 @@ use super::{int, ints, one, tensor};
 use crate::dispatch::Form as CallForm;
 use crate::dispatch::{Arg, OpDef, Outputs};
 use crate::error::{bail, ensure};
+use crate::interrupt::Pace;
 use crate::tensor::promote;
 use crate::tensor::shape::{list, wrap_dim};
 use crate::{DType, Dims, Result, Tensor};
@@ -334,9 +335,14 @@ pub(crate) fn index_select(
     };
     // For each index of the result, the places that have the index it takes.
     let mut order: Vec<usize> = (0..places.count()).collect();
-    order.sort_by_key(|&at| places.indices[row][at]);
+    let mut pace = Pace::new();
+    order.sort_by_key(|&at| {
+        pace.spend(1);
+        places.indices[row][at]
+    });
     let (mut kept, mut new) = (Vec::new(), Vec::new());
     for (at, &index) in wanted.iter().enumerate() {
+        pace.spend(256);
         let first = order.partition_point(|&i| places.indices[row][i] < index);
         for &i in order[first..].iter().take_while(|&&i| places.indices[row][i] == index) {
             kept.push(i);

@@ -3,6 +3,9 @@
 ``python fit_special.py FOLDER`` (with mpmath) writes them again. Each is the Chebyshev interpolant
 of the function that its line below names, in powers of ``t`` in ``-1..1``; its degree is the least
 whose error is below ``2^-56`` of the function. Temme's coefficients are exact series, rounded.
+What loops without branches compute with (``error``, ``angle``) is one polynomial each for a whole
+interval, in powers of its variable; where its first coefficient dominates, with what rounding took
+from that.
 What singles are computed with (``single.rs``) are quotients of polynomials of small relative error.
 """
 
@@ -516,6 +519,131 @@ def temme(orders: int, powers: int) -> list[list[Fraction]]:
     return out
 
 
+def powers_of(f: Function, low: Any, high: Any, degree: int) -> list[Any]:
+    """Powers of ``x`` of the polynomial that meets ``f`` at the Chebyshev points."""
+    n = degree + 1
+    angles = [mp.pi * (2 * k + 1) / (2 * n) for k in range(n)]
+    points = [(low + high) / 2 + (high - low) / 2 * mp.cos(a) for a in angles]
+    matrix = mp.matrix(n, n)
+    for i, x in enumerate(points):
+        for j in range(n):
+            matrix[i, j] = x**j
+    return list(mp.lu_solve(matrix, mp.matrix([f(x) for x in points])))
+
+
+def polynomial(
+    name: str, text: str, f: Function, low: Any, high: Any, degree: int, has_low: bool
+) -> str:
+    """The declaration of a polynomial."""
+    with mp.workdps(70):
+        powers = powers_of(f, mp.mpf(low), mp.mpf(high), degree)
+        ends = [mp.mpf(low) + (mp.mpf(high) - low) * mp.mpf(k) / 200 for k in range(1, 200)]
+        worst = max(abs(mp.polyval(powers[::-1], x) - f(x)) for x in ends)
+        print(name, degree, f"2^{float(mp.log(worst, 2)):.1f}", flush=True)
+    row = [float(c) for c in powers]
+    out = [f"/// {text}", "#[rustfmt::skip]"]
+    out.append(f"pub(crate) static {name}: [f64; {len(row)}] = [")
+    out.extend(line[8:] for line in lines(row))
+    out.append("];")
+    if has_low:
+        out.append(f"/// What the first number of `{name}` lacks.")
+        out.append(f"pub(crate) const {name}_LOW: f64 = {float(powers[0] - row[0])!r};")
+    return "\n".join(out)
+
+
+def scaled_erfc(t: Any) -> Any:
+    """``(1 + 2x) erfcx(x)`` by ``t = (x - 4) / (x + 4)``."""
+    x = 4 * (1 + t) / (1 - t)
+    return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
+
+
+def over_cube(f: Function) -> Function:
+    """``(f(x) - x) / x^3`` by ``x^2``."""
+
+    def rest(z: Any) -> Any:
+        x = mp.sqrt(z)
+        return (f(x) / x - 1) / z
+
+    return rest
+
+
+TINY = mp.mpf("1e-20")
+POLYNOMIALS: dict[str, list[tuple[str, str, Function, Any, Any, int, bool]]] = {
+    "error": [
+        (
+            "ERFC",
+            "`(1 + 2x) e^(x²) erfc(x)` by `(x - 4) / (x + 4)`, `x` up to 28.",
+            scaled_erfc,
+            -1,
+            mp.mpf("0.75"),
+            24,
+            True,
+        ),
+        (
+            "ERF",
+            "`erf(x) / x - 1` by `x²` up to 1.",
+            lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1,
+            TINY,
+            1,
+            12,
+            False,
+        ),
+    ],
+    "angle": [
+        (
+            "ATAN",
+            "`(atan(t) / t - 1) / t²` by `t²`, `t` up to `tan(π/8)`.",
+            over_cube(mp.atan),
+            TINY,
+            mp.mpf("0.1717"),
+            12,
+            False,
+        ),
+        (
+            "ASIN",
+            "`(asin(s) / s - 1) / s²` by `s²`, `s` up to 1/2.",
+            over_cube(mp.asin),
+            TINY,
+            mp.mpf("0.25"),
+            13,
+            False,
+        ),
+    ],
+}
+
+
+def log_gamma_pairs() -> str:
+    """``ln Γ(1 + x)`` on 64 pieces of ``-1/2..1/2``, the first number of each as a pair."""
+    degree = 9
+    rows, low = [], []
+    for i in range(64):
+        a = mp.mpf(i) / 64 - mp.mpf(1) / 2
+        powers = interpolant(lambda x: mp.loggamma(1 + x), a, a + mp.mpf(1) / 64, degree)
+        rows.append([float(c) for c in powers])
+        low.append(float(powers[0] - rows[-1][0]))
+    out = [rust("LOG_GAMMA_NEAR", "`ln Γ(1 + x)`.", -0.5, 0.5, rows)]
+    out.append("/// What the first number of each row of `LOG_GAMMA_NEAR` lacks.")
+    out.append("#[rustfmt::skip]")
+    out.append("pub(crate) static LOG_GAMMA_NEAR_LOW: [f64; 64] = [")
+    out.extend(line[8:] for line in lines(low))
+    return "\n".join([*out, "];"])
+
+
+def stirling(z: Any) -> Any:
+    """``x (ln Γ(x) - (x - 1/2) ln x + x - ln(2π)/2)`` by ``z = 1/x^2``, DLMF 5.11.1."""
+    x = 1 / mp.sqrt(z)
+    return x * (mp.loggamma(x) - (x - 0.5) * mp.log(x) + x - mp.log(2 * mp.pi) / 2)
+
+
+def log_gamma_middle(x: Any) -> Any:
+    """``ln Γ(x) / ((x - 1) (x - 2))``."""
+    if x == 1:
+        return mp.euler
+    if x == 2:
+        return 1 - mp.euler
+    return mp.loggamma(x) / ((x - 1) * (x - 2))
+
+
 HEAD = """//! Made by `fit_special.py`, which says how; not to be edited.
 
 use super::Pieces;
@@ -530,6 +658,19 @@ def main() -> None:
             continue
         tables = [table(*entry) for entry in entries]
         (folder / f"{file}.rs").write_text(HEAD + "\n" + "\n\n".join(tables) + "\n")
+    for file, polynomials in POLYNOMIALS.items():
+        if len(sys.argv) == 2 or file in sys.argv[2:]:
+            texts = [polynomial(*entry) for entry in polynomials]
+            head = HEAD.replace("\nuse super::Pieces;\n", "")
+            (folder / f"{file}.rs").write_text(head + "\n" + "\n\n".join(texts) + "\n")
+    if len(sys.argv) == 2 or "log_gamma" in sys.argv[2:]:
+        text = "`ln Γ(x) / ((x - 1) (x - 2))`."
+        middle = table("LOG_GAMMA_MIDDLE", text, log_gamma_middle, 0.5, 3.0, 10)
+        beyond = table("LOG_GAMMA_BEYOND", "`ln Γ(x)`.", mp.loggamma, 3.0, 8.0, 10)
+        text = "`x (ln Γ(x) - (x - 1/2) ln x + x - ln(2π)/2)` by `1/x²`, `x` from 8 upwards."
+        far = polynomial("STIRLING", text, stirling, mp.mpf("1e-9"), mp.mpf(1) / 64, 8, False)
+        all_ = "\n\n".join([middle, beyond, far, log_gamma_pairs()])
+        (folder / "log_gamma.rs").write_text(HEAD + "\n" + all_ + "\n")
     if len(sys.argv) == 2 or "single" in sys.argv[2:]:
         with mp.workdps(80):
             quotients = [rational(name, text, quotient(*rest)) for name, text, *rest in RATIONALS]

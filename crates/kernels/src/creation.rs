@@ -3,7 +3,9 @@
 //! Values are computed in the accumulate type (`f32` for halves, `i64` for integers) and rounded as
 //! PyTorch's CPU kernels do; `linspace` counts from both ends so that it is symmetrical.
 
+use crate::elementwise::complex;
 use crate::line::{GRAIN, write_line};
+use crate::simd::math_f64;
 use crate::{
     C64, C128, DType, Element, Error, Iter, Result, Scalar, StridedMut, bf16, elementwise, f16,
     for_dtype, parallel,
@@ -191,7 +193,9 @@ fn spaced(
             };
             match base {
                 None => fill_by(out, move |i| $from(near(i))),
-                Some(base) => fill_by(out, move |i| $from((base as $t).powf(near(i)))),
+                Some(base) => {
+                    fill_by(out, move |i| $from(math_f64::pow(base, f64::from(near(i))) as $t))
+                }
             }
         }};
     }
@@ -199,7 +203,10 @@ fn spaced(
         ($t:ty, $part:ty) => {{
             let (a, b): ($t, $t) = (start.to(), end.to());
             let step = (b - a) / last.max(1) as $part;
-            let power = |x: $t| base.map_or(x, |base| (x * (base as $part).ln()).exp());
+            let power = |x: $t| {
+                let wide = |base: f64| complex::exp(x.to_c128() * math_f64::log(base));
+                base.map_or(x, |base| <$t>::from_c128(wide(base)))
+            };
             fill_by(out, |i| {
                 power(if i < half || n == 1 {
                     a + step * i as $part
@@ -225,7 +232,7 @@ fn spaced(
             };
             for_dtype!(dtype, integral, T => match base {
                 None => fill_by(out, |i| T::from_i64(near(i) as i64)),
-                Some(base) => fill_by(out, |i| T::from_i64(base.powf(near(i)) as i64)),
+                Some(base) => fill_by(out, |i| T::from_i64(math_f64::pow(base, near(i)) as i64)),
             }, else return Err(Error::not_implemented(name, dtype)));
         }
     }

@@ -21,6 +21,7 @@ pub use lu::{det, inv, slogdet, solve};
 
 use crate::dense::{Compute, SharedMut, turn};
 use crate::gemm::MulAdd;
+use crate::simd::math_f64;
 use crate::{C64, C128, DType, Error, Result, StridedMut, StridedRef, interrupt, parallel};
 use faer::{Mat, MatRef};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,7 +51,7 @@ macro_rules! field {
             #[inline(always)] fn size(self) -> f64 { $size(self) }
             #[inline(always)] fn conjugate(self) -> Self { $conj(self) }
             #[inline(always)] fn part(self) -> $part { $real(self) }
-            #[inline(always)] fn magnitude(self) -> f64 { <C128 as Compute>::convert(self).norm() }
+            #[inline(always)] fn magnitude(self) -> f64 { let z = <C128 as Compute>::convert(self); math_f64::hypot(z.re, z.im) }
         }
     )*};
 }

@@ -5,6 +5,7 @@
 //! back. Every element is independent; the norm sums fixed blocks, so results do not depend on threads.
 
 use crate::dense::{Real, SharedMut, for_compute, load, store};
+use crate::simd::math_f64;
 use crate::{Error, Result, StridedMut, StridedRef, parallel};
 use std::ops::Range;
 
@@ -219,8 +220,8 @@ crate::multiversion! {
         let shrink = T::of(1.0 - o.lr * o.weight_decay);
         let decay = T::of(o.weight_decay);
         let (keep1, beta2, keep2) = (T::of(1.0 - o.beta1), T::of(o.beta2), T::of(1.0 - o.beta2));
-        let step_size = T::of(o.lr / (1.0 - o.beta1.powf(o.step)));
-        let root = T::of((1.0 - o.beta2.powf(o.step)).sqrt());
+        let step_size = T::of(o.lr / (1.0 - math_f64::pow(o.beta1, o.step)));
+        let root = T::of((1.0 - math_f64::pow(o.beta2, o.step)).sqrt());
         let eps = T::of(o.eps);
         let sign = if o.maximize { T::ZERO - T::ONE } else { T::ONE };
         let decay = if decoupled { T::ZERO } else { decay };
@@ -269,7 +270,7 @@ fn join_norms(norms: &[f64], p: f64) -> f64 {
     if p == 2.0 {
         return norms.iter().map(|n| n * n).sum::<f64>().sqrt();
     }
-    norms.iter().map(|n| n.powf(p)).sum::<f64>().powf(1.0 / p)
+    math_f64::pow(norms.iter().map(|&n| math_f64::pow(n, p)).sum::<f64>(), 1.0 / p)
 }
 
 fn norm(tensor: StridedRef<'_>, p: f64) -> Result<f64> {
@@ -302,7 +303,8 @@ crate::multiversion! {
         if p == f64::INFINITY {
             return crate::row::reduce(x, T::ZERO, crate::row::maximum, Real::abs).wide();
         }
-        x.iter().map(|v| v.wide().abs().powf(p)).sum::<f64>().powf(1.0 / p)
+        let sum = x.iter().map(|v| math_f64::pow(v.wide().abs(), p)).sum::<f64>();
+        math_f64::pow(sum, 1.0 / p)
     }
 }
 

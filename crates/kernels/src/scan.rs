@@ -6,6 +6,7 @@
 mod walk;
 
 use crate::dense::{Compute, Real, for_compute, load, with_output};
+use crate::elementwise::complex;
 use crate::line::{check_dim, check_dtype, check_shape};
 use crate::reduce::{Ordered, compute_dtype};
 use crate::simd::math_f64;
@@ -214,7 +215,7 @@ fn complex_log_add_exp(x: C128, y: C128) -> C128 {
     if low.re == high.re && low.re.is_infinite() {
         return x;
     }
-    ((low - high).exp() + 1.0).ln() + high
+    complex::log(complex::exp(low - high) + 1.0) + high
 }
 
 /// Scans every line of `input` into `out`; views of other types than the scan's by way of converted copies.

@@ -4,6 +4,7 @@
 //! `complex64` is computed here too and rounded: the wider range makes it exact and simple.
 
 use crate::C128;
+use crate::simd::math_f64;
 use num_complex::Complex;
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, LN_2};
 
@@ -21,39 +22,39 @@ fn scaled(x: f64, y: f64) -> f64 {
 }
 
 /// `exp(re) (cos im + i sin im)`.
-pub(super) fn exp(z: C128) -> C128 {
+pub(crate) fn exp(z: C128) -> C128 {
     if z.re == f64::NEG_INFINITY && !z.im.is_finite() {
         return Complex::new(0.0, 0.0);
     }
-    let (sin, cos) = z.im.sin_cos();
+    let (sin, cos) = math_f64::sin_cos(z.im);
     if z.re > 709.0 && z.re < 1420.0 {
         // exp overflows although the product with a small sine or cosine need not.
-        let half = (z.re * 0.5).exp();
+        let half = math_f64::exp(z.re * 0.5);
         return Complex::new(half * cos * half, scaled(half, scaled(half, sin)));
     }
-    let size = z.re.exp();
+    let size = math_f64::exp(z.re);
     if z.im == 0.0 { Complex::new(size, z.im) } else { Complex::new(size * cos, size * sin) }
 }
 
 /// `exp(z) - 1`.
 pub(super) fn expm1(z: C128) -> C128 {
-    let (sin, _) = z.im.sin_cos();
-    let half = (z.im * 0.5).sin();
-    let e = z.re.exp_m1();
+    let (sin, _) = math_f64::sin_cos(z.im);
+    let half = math_f64::sin_of_any(z.im * 0.5);
+    let e = math_f64::expm1(z.re);
     // e^x cos y - 1 = (e^x - 1) cos y - 2 sin^2(y/2)
-    let re = if z.im == 0.0 { e } else { e * z.im.cos() - 2.0 * half * half };
-    Complex::new(re, scaled(z.re.exp(), sin))
+    let re = if z.im == 0.0 { e } else { e * math_f64::cos_of_any(z.im) - 2.0 * half * half };
+    Complex::new(re, scaled(math_f64::exp(z.re), sin))
 }
 
 /// `2^z`.
 pub(super) fn exp2(z: C128) -> C128 {
-    let (sin, cos) = (z.im * LN_2).sin_cos();
-    let size = z.re.exp2();
+    let (sin, cos) = math_f64::sin_cos(z.im * LN_2);
+    let size = math_f64::exp2(z.re);
     if z.im == 0.0 { Complex::new(size, z.im) } else { Complex::new(size * cos, size * sin) }
 }
 
 /// `ln|z| + i arg z`.
-pub(super) fn log(z: C128) -> C128 {
+pub(crate) fn log(z: C128) -> C128 {
     let (big, small) = {
         let (a, b) = (z.re.abs(), z.im.abs());
         if a > b { (a, b) } else { (b, a) }
@@ -61,20 +62,20 @@ pub(super) fn log(z: C128) -> C128 {
     let square = big * big + small * small;
     let re = if (0.25..4.0).contains(&square) {
         // Near the unit circle: ln(1 + (big-1)(big+1) + small^2) / 2.
-        ((big - 1.0) * (big + 1.0) + small * small).ln_1p() * 0.5
+        math_f64::log1p((big - 1.0) * (big + 1.0) + small * small) * 0.5
     } else if (1e-300..1e300).contains(&square) {
-        square.ln() * 0.5
+        math_f64::log(square) * 0.5
     } else {
-        z.re.hypot(z.im).ln()
+        math_f64::log(math_f64::hypot(z.re, z.im))
     };
-    Complex::new(re, z.im.atan2(z.re))
+    Complex::new(re, math_f64::atan2(z.im, z.re))
 }
 
 /// `ln(1 + z)`, exact near 0.
 pub(super) fn log1p(z: C128) -> C128 {
     if z.re.abs() < 0.5 && z.im.abs() < 0.5 {
-        let re = (z.re * (2.0 + z.re) + z.im * z.im).ln_1p() * 0.5;
-        return Complex::new(re, z.im.atan2(1.0 + z.re));
+        let re = math_f64::log1p(z.re * (2.0 + z.re) + z.im * z.im) * 0.5;
+        return Complex::new(re, math_f64::atan2(z.im, 1.0 + z.re));
     }
     log(Complex::new(1.0 + z.re, z.im))
 }
@@ -105,7 +106,7 @@ pub(super) fn sqrt(z: C128) -> C128 {
         (1.0, 1.0)
     };
     let (x, y) = (x * factor, y * factor);
-    let root = ((x.abs() + x.hypot(y)) * 0.5).sqrt();
+    let root = ((x.abs() + math_f64::hypot(x, y)) * 0.5).sqrt();
     let other = y / (2.0 * root);
     if x >= 0.0 {
         Complex::new(root * back, other * back)
@@ -143,24 +144,24 @@ pub(super) fn reciprocal(z: C128) -> C128 {
 
 /// `sinh z = sinh re cos im + i cosh re sin im`.
 pub(super) fn sinh(z: C128) -> C128 {
-    let (sin, cos) = z.im.sin_cos();
+    let (sin, cos) = math_f64::sin_cos(z.im);
     if z.re.abs() > 700.0 && z.re.is_finite() {
         let e = exp(Complex::new(z.re.abs(), z.im)) * 0.5;
         return Complex::new(e.re.copysign(e.re * z.re), e.im);
     }
-    Complex::new(scaled(cos, z.re.sinh()), scaled(z.re.cosh(), sin))
+    Complex::new(scaled(cos, math_f64::sinh(z.re)), scaled(math_f64::cosh(z.re), sin))
 }
 
 /// `cosh z = cosh re cos im + i sinh re sin im`.
 pub(super) fn cosh(z: C128) -> C128 {
-    let (sin, cos) = z.im.sin_cos();
+    let (sin, cos) = math_f64::sin_cos(z.im);
     if z.re.abs() > 700.0 && z.re.is_finite() {
         let e = exp(Complex::new(z.re.abs(), z.im)) * 0.5;
         return Complex::new(e.re, if z.re < 0.0 { -e.im } else { e.im });
     }
     Complex::new(
-        z.re.cosh() * cos,
-        scaled(scaled(z.re.sinh(), sin), if z.re == 0.0 { z.re } else { 1.0 }),
+        math_f64::cosh(z.re) * cos,
+        scaled(scaled(math_f64::sinh(z.re), sin), if z.re == 0.0 { z.re } else { 1.0 }),
     )
 }
 
@@ -168,13 +169,13 @@ pub(super) fn cosh(z: C128) -> C128 {
 pub(super) fn tanh(z: C128) -> C128 {
     if z.re.abs() > 22.0 {
         // 4 e^(-2|re|) sin im cos im; below the precision of the real part.
-        let (sin, cos) = if z.im.is_finite() { z.im.sin_cos() } else { (0.0, 1.0) };
-        let tail = 4.0 * sin * cos * (-2.0 * z.re.abs()).exp();
+        let (sin, cos) = if z.im.is_finite() { math_f64::sin_cos(z.im) } else { (0.0, 1.0) };
+        let tail = 4.0 * sin * cos * math_f64::exp(-2.0 * z.re.abs());
         return Complex::new(1f64.copysign(z.re), if z.im == 0.0 { z.im } else { tail });
     }
-    let t = z.im.tan();
+    let t = math_f64::tan_of_any(z.im);
     let beta = t.mul_add(t, 1.0);
-    let s = z.re.sinh();
+    let s = math_f64::sinh(z.re);
     let rho = s.mul_add(s, 1.0).sqrt();
     let below = (beta * s).mul_add(s, 1.0);
     Complex::new(beta * rho * s / below, t / below)
@@ -212,7 +213,7 @@ pub(super) fn asin(z: C128) -> C128 {
         return asin_at_infinity(z);
     }
     let (low, high) = (sqrt(one_minus(z)), sqrt(one_plus(z)));
-    let re = z.re.atan2(low.re * high.re - low.im * high.im);
+    let re = math_f64::atan2(z.re, low.re * high.re - low.im * high.im);
     Complex::new(re, asinh_real(cross(low, high)))
 }
 /// The limits of `asin` (C's annex G), where the products of the roots would be differences of infinities.
@@ -229,13 +230,13 @@ fn asin_at_infinity(z: C128) -> C128 {
 /// Kahan's CACOS.
 pub(super) fn acos(z: C128) -> C128 {
     let (low, high) = (sqrt(one_minus(z)), sqrt(one_plus(z)));
-    Complex::new(2.0 * low.re.atan2(high.re), asinh_real(cross(high, low)))
+    Complex::new(2.0 * math_f64::atan2(low.re, high.re), asinh_real(cross(high, low)))
 }
 /// Kahan's CACOSH.
 pub(super) fn acosh(z: C128) -> C128 {
     let (low, high) = (sqrt(Complex::new(z.re - 1.0, z.im)), sqrt(one_plus(z)));
     let re = asinh_real(low.re * high.re + low.im * high.im);
-    Complex::new(re, 2.0 * low.im.atan2(high.re))
+    Complex::new(re, 2.0 * math_f64::atan2(low.im, high.re))
 }
 /// Kahan's CATANH, with `|z|` large kept apart from the squares.
 pub(super) fn atanh(z: C128) -> C128 {
@@ -244,14 +245,14 @@ pub(super) fn atanh(z: C128) -> C128 {
         let re = if x.is_infinite() || y.is_infinite() {
             0.0f64.copysign(x)
         } else {
-            let size = x.hypot(y);
+            let size = math_f64::hypot(x, y);
             x / size / size
         };
         return Complex::new(re, FRAC_PI_2.copysign(y));
     }
     let gap = (1.0 - x.abs()).powi(2) + y * y;
-    let re = if x == 0.0 { x } else { (4.0 * x.abs() / gap).ln_1p().copysign(x) * 0.25 };
-    Complex::new(re, 0.5 * (2.0 * y).atan2((1.0 - x) * (1.0 + x) - y * y))
+    let re = if x == 0.0 { x } else { math_f64::log1p(4.0 * x.abs() / gap).copysign(x) * 0.25 };
+    Complex::new(re, 0.5 * math_f64::atan2(2.0 * y, (1.0 - x) * (1.0 + x) - y * y))
 }
 /// `asinh z = -i asin iz`.
 pub(super) fn asinh(z: C128) -> C128 {
@@ -266,9 +267,9 @@ pub(super) fn atan(z: C128) -> C128 {
 fn asinh_real(x: f64) -> f64 {
     let a = x.abs();
     let result = if a > 1e8 {
-        a.ln() + LN_2
+        math_f64::log(a) + LN_2
     } else {
-        (a + a * a / (1.0 + a.mul_add(a, 1.0).sqrt())).ln_1p()
+        math_f64::log1p(a + a * a / (1.0 + a.mul_add(a, 1.0).sqrt()))
     };
     result.copysign(x)
 }
@@ -306,7 +307,7 @@ pub(super) fn pow(a: C128, b: C128) -> C128 {
 
 /// `z / |z|`, 0 at 0.
 pub(super) fn sgn(z: C128) -> C128 {
-    let size = z.re.hypot(z.im);
+    let size = math_f64::hypot(z.re, z.im);
     if size == 0.0 { Complex::new(0.0, 0.0) } else { Complex::new(z.re / size, z.im / size) }
 }
 

@@ -3,7 +3,6 @@
 
 use super::complex;
 use super::number::{Number, Ordered};
-use super::special;
 use crate::simd::{math_f32, math_f64, quick_f32};
 use crate::{C64, C128};
 use num_complex::Complex;
@@ -114,13 +113,11 @@ pub(crate) trait Real: Math + Ordered {
     const INFINITY: Self;
 }
 
-/// Implements both traits for one type: functions of `simd`, and those of the standard library for
-/// which there is no vector version.
+/// Implements both traits for one type by the functions of `simd`.
 macro_rules! real {
-    ($t:ident, $m:ident, vector [$($v:ident),*], std [$($s:ident = $std:ident),*] $(, quick $q:ident)?) => {
+    ($t:ident, $m:ident, vector [$($v:ident),*] $(, quick $q:ident)?) => {
         impl Math for $t {
             $(#[inline(always)] fn $v(self) -> Self { $m::$v(self) })*
-            $(#[inline(always)] fn $s(self) -> Self { <$t>::$std(self) })*
             #[inline(always)] fn sqrt(self) -> Self { <$t>::sqrt(self) }
             #[inline(always)] fn rsqrt(self) -> Self { 1.0 / <$t>::sqrt(self) }
             #[inline(always)] fn reciprocal(self) -> Self { 1.0 / self }
@@ -135,9 +132,9 @@ macro_rules! real {
             }
             #[inline(always)] fn conjugate(self) -> Self { self }
             #[inline(always)] fn is_hard_angle(self) -> bool { self.abs() > $m::TRIG_LIMIT }
-            fn sin_any(self) -> Self { (self as f64).sin() as $t }
-            fn cos_any(self) -> Self { (self as f64).cos() as $t }
-            fn tan_any(self) -> Self { (self as f64).tan() as $t }
+            fn sin_any(self) -> Self { math_f64::sin_of_any(self as f64) as $t }
+            fn cos_any(self) -> Self { math_f64::cos_of_any(self as f64) as $t }
+            fn tan_any(self) -> Self { math_f64::tan_of_any(self as f64) as $t }
             $(
                 const HAS_QUICK: bool = true;
                 #[inline(always)] fn is_usual(self) -> bool { $q::is_usual(self) }
@@ -162,7 +159,7 @@ macro_rules! real {
             #[inline(always)] fn tanh_softplus(self) -> Self { $m::tanh_softplus(self) }
             #[inline(always)] fn log1p_exp(self) -> Self { $m::log1p_exp(self) }
             #[inline(always)] fn log2_1p_exp2(self) -> Self { $m::log2_1p_exp2(self) }
-            #[inline(always)] fn lgamma(self) -> Self { special::lgamma(self as f64) as $t }
+            #[inline(always)] fn lgamma(self) -> Self { crate::special::log_gamma::lgamma(self as f64) as $t }
             #[inline(always)] fn digamma(self) -> Self { crate::special::gamma::digamma(self as f64) as $t }
             #[inline(always)] fn atan2(self, x: Self) -> Self { $m::atan2(self, x) }
             #[inline(always)] fn hypot(self, other: Self) -> Self { $m::hypot(self, other) }
@@ -198,10 +195,9 @@ macro_rules! real {
     };
 }
 real!(f32, math_f32, vector [exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos,
-    atan, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid], std [], quick quick_f32);
-real!(f64, math_f64, vector [exp, exp2, expm1, log, log1p, sin, cos, tan, sinh, cosh, tanh, asinh,
-    acosh, atanh, sigmoid],
-    std [log2 = log2, log10 = log10, asin = asin, acos = acos, atan = atan]);
+    atan, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid], quick quick_f32);
+real!(f64, math_f64, vector [exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos,
+    atan, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid]);
 
 /// What a complex number has beside `Math`.
 pub(crate) trait ComplexNumber: Math {

@@ -13,7 +13,7 @@ mod activation;
 mod binary;
 mod cast;
 mod compare;
-mod complex;
+pub(crate) mod complex;
 mod copy;
 mod drive;
 mod fill;

@@ -1,33 +1,7 @@
-//! `lgamma` of a double, from the C mathematics library (which the standard library links in any case); and `lgamma`,
-//! `digamma` and its derivative of numbers of single precision in double precision, without branches. The functions
-//! of doubles are in `crate::special`.
+//! `lgamma`, `digamma` and its derivative of numbers of single precision in double precision, without branches. The
+//! functions of doubles are in `crate::special`.
 
 use crate::simd::math_f64;
-
-mod c {
-    // Also what `std` calls for its own unstable gamma functions.
-    unsafe extern "C" {
-        #[cfg(not(windows))]
-        pub(super) fn lgamma_r(x: f64, sign: &mut i32) -> f64;
-        #[cfg(windows)]
-        pub(super) fn lgamma(x: f64) -> f64;
-    }
-}
-
-/// `ln |Γ(x)|`.
-pub(super) fn lgamma(x: f64) -> f64 {
-    #[cfg(not(windows))]
-    {
-        let mut sign = 0;
-        // SAFETY: writes only the sign; touches no global, unlike `lgamma`.
-        unsafe { c::lgamma_r(x, &mut sign) }
-    }
-    #[cfg(windows)]
-    // SAFETY: a pure function of a number on this platform.
-    unsafe {
-        c::lgamma(x)
-    }
-}
 
 /// Whether the quick functions below hold: for positive numbers.
 #[inline(always)]
@@ -125,6 +99,7 @@ pub(super) fn quick_lgamma(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::special::log_gamma::lgamma;
 
     #[test]
     fn quick_functions_are_those_of_the_library() {

@@ -451,10 +451,10 @@ pub fn mvlgamma(iter: &mut Iter, p: i64) -> Result<()> {
 }
 
 fn mvlgamma_line(out: &mut [f64], a: &[f64], p: f64) {
-    out.fill(0.25 * p * (p - 1.0) * PI.ln());
+    out.fill(0.25 * p * (p - 1.0) * math_f64::log(PI));
     for i in 0..p as i64 {
         for (out, &x) in out.iter_mut().zip(a) {
-            *out += super::special::lgamma(x - 0.5 * i as f64);
+            *out += crate::special::log_gamma::lgamma(x - 0.5 * i as f64);
         }
     }
 }
@@ -462,14 +462,14 @@ fn mvlgamma_line(out: &mut [f64], a: &[f64], p: f64) {
 /// The same for numbers of single precision.
 fn mvlgamma_quick(out: &mut [f64], a: &[f64], p: f64) {
     let lgamma = line!([wide] | x, shift | quick_lgamma(x - shift));
-    let mut sum = [0.25 * p * (p - 1.0) * PI.ln(); BLOCK];
+    let mut sum = [0.25 * p * (p - 1.0) * math_f64::log(PI); BLOCK];
     for i in 0..p as i64 {
         let shift = 0.5 * i as f64;
         // SAFETY: the loop was chosen for this machine.
         unsafe { lgamma(out, a, shift) };
         for ((sum, out), &x) in sum.iter_mut().zip(&*out).zip(a) {
             let y = x - shift;
-            *sum += if is_quick_lgamma(y) { *out } else { super::special::lgamma(y) };
+            *sum += if is_quick_lgamma(y) { *out } else { crate::special::log_gamma::lgamma(y) };
         }
     }
     out.copy_from_slice(&sum[..out.len()]);

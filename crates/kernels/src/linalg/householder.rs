@@ -9,6 +9,7 @@ use super::reflection::{Group, LANES, Rows, plus, times, total};
 use crate::C128;
 use crate::dense::Compute;
 use crate::interrupt;
+use crate::simd::math_f64;
 
 const ZERO: C128 = C128::new(0.0, 0.0);
 const NOTHING: Group<f64> = [0.0; LANES];
@@ -148,7 +149,8 @@ fn reflect((re, im): (&mut [Group<f64>], &mut [Group<f64>]), at: usize) -> (f64,
                 squares = times(times(squares, *x, *x), *y, *y);
             }
         }
-        let beta = -first.norm().hypot(total(squares).sqrt()).copysign(first.re);
+        let beta = -math_f64::hypot(math_f64::hypot(first.re, first.im), total(squares).sqrt())
+            .copysign(first.re);
         let factor = C128::new(1.0, 0.0) / (first - beta);
         for (x, y) in re.iter_mut().zip(im.iter_mut()) {
             let (x, y) = std::hint::black_box((x, y));

@@ -10,6 +10,7 @@ use super::{
 use crate::dense::{Compute, SharedMut, expect_shape, load, store, with_output};
 use crate::gemm::MulAdd;
 use crate::interrupt::{self, aside};
+use crate::simd::math_f64;
 use crate::{Error, Result, StridedMut, StridedRef};
 use faer::linalg::solvers::Solve;
 use faer::linalg::triangular_solve::{
@@ -137,7 +138,7 @@ fn slogdet_one<T: Field>(a: &[T], i: usize, n: usize) -> (T, f64) {
             return (T::default(), f64::NEG_INFINITY);
         }
         sign = sign.mul_add_to(d.over(T::convert(size)), T::default());
-        log += size.ln();
+        log += math_f64::log(size);
     }
     (sign, log)
 }

@@ -4,6 +4,7 @@
 //! cache, so that there are not dtype x reducer instances of the engine.
 
 use crate::line::{get, put};
+use crate::simd::{math_f32, math_f64};
 use crate::{Bool, C32, C64, C128, DType, Element, bf16, f16, for_dtype};
 use std::mem::MaybeUninit;
 use std::ops::BitAnd;
@@ -265,7 +266,7 @@ unsafe fn load_abs_f32(ptr: *const u8, stride: isize, items: &mut [f32]) {
     for (i, item) in items.iter_mut().enumerate() {
         // SAFETY: promised by the caller of the loader.
         let value = unsafe { get::<C64>(ptr, i as isize * stride) };
-        *item = value.re.hypot(value.im);
+        *item = math_f32::hypot(value.re, value.im);
     }
 }
 
@@ -273,7 +274,7 @@ unsafe fn load_abs_half(ptr: *const u8, stride: isize, items: &mut [f32]) {
     for (i, item) in items.iter_mut().enumerate() {
         // SAFETY: promised by the caller of the loader.
         let value = unsafe { get::<C32>(ptr, i as isize * stride) };
-        *item = value.re.to_f32().hypot(value.im.to_f32());
+        *item = math_f32::hypot(value.re.to_f32(), value.im.to_f32());
     }
 }
 
@@ -281,7 +282,7 @@ unsafe fn load_abs_f64<T: Element>(ptr: *const u8, stride: isize, items: &mut [f
     for (i, item) in items.iter_mut().enumerate() {
         // SAFETY: promised by the caller of the loader.
         let value = unsafe { get::<T>(ptr, i as isize * stride) }.to_c128();
-        *item = if T::DTYPE.is_complex() { value.re.hypot(value.im) } else { value.re };
+        *item = if T::DTYPE.is_complex() { math_f64::hypot(value.re, value.im) } else { value.re };
     }
 }
 

@@ -17,7 +17,9 @@ pub(crate) use load::{
 };
 pub(crate) use reducer::Ordered;
 
+use crate::elementwise::complex;
 use crate::line::{check_dtype, check_shape};
+use crate::simd::math_f64;
 use crate::{Bool, C64, C128, DType, Error, Result, StridedMut, StridedRef};
 use engine::{Places, Reducer, check, is_direct, run};
 use load::{
@@ -662,14 +664,16 @@ fn norm_in<T: Real>(out: &mut StridedMut<'_>, source: Source<'_, T>, dims: &[usi
         let order = Order::new(p > 0.0, false).of_magnitudes();
         into_real(out, source, dims, &Extreme(order), |key: T| order.value(key).wide());
     } else {
-        into_real(out, source, dims, &NormPower(T::of(p)), |acc: T| acc.wide().powf(1.0 / p));
+        into_real(out, source, dims, &NormPower(T::of(p)), |acc: T| {
+            math_f64::pow(acc.wide(), 1.0 / p)
+        });
     }
 }
 
 /// `log(sum(exp(x)))` over `dims`, without overflow; integers are taken as the floats of `out`. No items give -inf.
 pub fn logsumexp(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
     check(out, &input, dims)?;
-    let join = |max: f64, sum: f64| sum.ln() + if max.is_infinite() { 0.0 } else { max };
+    let join = |max: f64, sum: f64| math_f64::log(sum) + if max.is_infinite() { 0.0 } else { max };
     match compute_dtype(out.dtype()) {
         DType::F32 => {
             into_real(out, as_f32(&input), dims, &LogSumExp(PhantomData), |acc: Scaled<f32>| {
@@ -683,7 +687,7 @@ pub fn logsumexp(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]
         }
         DType::C64 | DType::C128 => {
             into_complex(out, as_c128(&input), dims, &ComplexLogSumExp, |acc: ComplexScaled| {
-                acc.sum.ln() + if acc.max.is_infinite() { 0.0 } else { acc.max }
+                complex::log(acc.sum) + if acc.max.is_infinite() { 0.0 } else { acc.max }
             });
         }
         _ => return Err(Error::not_implemented("logsumexp", out.dtype())),

@@ -4,6 +4,8 @@
 //! results do not depend on how work is shared out.
 
 use super::engine::{BLOCK, Reducer, fold_by_step};
+use crate::elementwise::complex;
+use crate::simd::math_f64;
 use crate::{Bool, C64, C128};
 use num_complex::Complex;
 use std::convert::identity;
@@ -641,7 +643,7 @@ impl Reducer for ComplexLogSumExp {
     }
     #[inline(always)]
     fn step(&self, acc: ComplexScaled, item: C128, _: usize) -> ComplexScaled {
-        let sum = (item - centre(item.re)).exp();
+        let sum = complex::exp(item - centre(item.re));
         self.combine(acc, ComplexScaled { max: item.re, sum })
     }
     #[inline(always)]
@@ -651,7 +653,7 @@ impl Reducer for ComplexLogSumExp {
             if part.max == max || part.sum == C128::default() {
                 return part.sum;
             }
-            part.sum * (centre(part.max) - centre(max)).exp()
+            part.sum * math_f64::exp(centre(part.max) - centre(max))
         };
         ComplexScaled { max, sum: scale(left) + scale(right) }
     }

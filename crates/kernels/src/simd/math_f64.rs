@@ -2,7 +2,7 @@
 //! branches (both sides are computed and one is chosen), no tables, fused multiply-adds.
 //!
 //! Bounds, tested in `tests/accuracy.rs`: `exp`, `exp2`, `expm1`, `log`, `log1p`, `sin`, `cos` 1.5
-//! units in the last place; `pow` 1; `tanh`, `sigmoid`, `sinh`, `cosh`, `tan` 4. Infinities, NaN, denormals and
+//! units in the last place; `pow`, `log2`, `log10`, `hypot`, `erf` 1; `tanh`, `sigmoid`, `sinh`, `cosh`, `tan` 4. Infinities, NaN, denormals and
 //! zeros (with their signs) are exact everywhere; `sin`, `cos` and `tan` hold up to `TRIG_LIMIT`.
 
 /// `c0 + c1 x + c2 x² + ...` by Horner's rule, fused.
@@ -29,7 +29,7 @@ pub(crate) fn power_of_two(t: f64) -> f64 {
 
 /// `(2^a, 2^b)` with `a + b = n` and both in range for `|n| <= 2000`.
 #[inline(always)]
-fn halves_of_power(n: f64) -> (f64, f64) {
+pub(crate) fn halves_of_power(n: f64) -> (f64, f64) {
     let t = n.mul_add(0.5, MAGIC);
     let a = t - MAGIC;
     (power_of_two(t), power_of_two((n - a) + MAGIC))
@@ -49,6 +49,13 @@ fn expm1_near_zero(r: f64) -> f64 {
 fn reduce_exp(x: f64) -> (f64, f64) {
     let n = x.mul_add(LOG2_E, MAGIC) - MAGIC;
     (n, n.mul_add(-LN2_LOW, n.mul_add(-LN2_HIGH, x)))
+}
+
+/// The whole number `n` nearest to `x / ln 2` for `|x|` up to 1000, and `e^(x + low) / 2^n - 1` where `low` is far below `x`.
+#[inline(always)]
+pub(crate) fn exp_parts(x: f64, low: f64) -> (f64, f64) {
+    let (n, r) = reduce_exp(x);
+    (n, expm1_near_zero(r + low))
 }
 
 #[inline(always)]
@@ -183,7 +190,7 @@ pub fn log1p(x: f64) -> f64 {
     if x >= -1.0 { result } else { f64::NAN }
 }
 
-/// Up to here `sin`, `cos` and `tan` hold; beyond, use the standard library's.
+/// Up to here `sin`, `cos` and `tan` hold; beyond, use `sin_of_any` and its like.
 pub const TRIG_LIMIT: f64 = 1.0e9;
 /// π/2 in three parts of full precision: multiples of the first differ from `x` exactly.
 const PIO2: [f64; 3] =
@@ -200,7 +207,7 @@ fn reduce_trig(x: f64) -> (u64, f64) {
 }
 
 #[inline(always)]
-fn sin_near_zero(r: f64) -> f64 {
+pub(crate) fn sin_near_zero(r: f64) -> f64 {
     let z = r * r;
     let p = horner!(z; -1.0 / 6.0, 1.0 / 120.0, -1.0 / 5040.0, 1.0 / 362_880.0, -1.0 / 39_916_800.0,
         1.0 / 6_227_020_800.0, -1.0 / 1_307_674_368_000.0, 1.0 / 355_687_428_096_000.0);
@@ -208,7 +215,7 @@ fn sin_near_zero(r: f64) -> f64 {
 }
 
 #[inline(always)]
-fn cos_near_zero(r: f64) -> f64 {
+pub(crate) fn cos_near_zero(r: f64) -> f64 {
     let z = r * r;
     let p = horner!(z; 1.0 / 24.0, -1.0 / 720.0, 1.0 / 40320.0, -1.0 / 3_628_800.0,
         1.0 / 479_001_600.0, -1.0 / 87_178_291_200.0, 1.0 / 20_922_789_888_000.0);
@@ -316,27 +323,10 @@ pub fn atanh(x: f64) -> f64 {
     (if a <= 1.0 { result } else { f64::NAN }).copysign(x)
 }
 
-mod c {
-    // The C mathematics library, which the standard library links in any case.
-    unsafe extern "C" {
-        pub(super) fn erf(x: f64) -> f64;
-        pub(super) fn erfc(x: f64) -> f64;
-    }
-}
-
-/// The error function (the C library's, one element at a time).
-#[inline(always)]
-pub fn erf(x: f64) -> f64 {
-    // SAFETY: a pure function of a number.
-    unsafe { c::erf(x) }
-}
-
-/// `1 - erf x` without cancellation (the C library's, one element at a time).
-#[inline(always)]
-pub fn erfc(x: f64) -> f64 {
-    // SAFETY: a pure function of a number.
-    unsafe { c::erfc(x) }
-}
+pub use crate::special::angle::{
+    acos, asin, atan, atan2, cos_of_any, sin_cos, sin_of_any, tan_of_any,
+};
+pub use crate::special::error::{erf, erfc};
 
 /// The normal distribution's `Φ(x)`.
 #[inline(always)]
@@ -344,16 +334,60 @@ pub fn normal_cdf(x: f64) -> f64 {
     0.5 * erfc(x * -std::f64::consts::FRAC_1_SQRT_2)
 }
 
-/// The angle of the point `(x, y)` (the standard library's, one element at a time).
-#[inline(always)]
-pub fn atan2(y: f64, x: f64) -> f64 {
-    y.atan2(x)
-}
-
-/// `sqrt(x² + y²)` without overflow (the standard library's, one element at a time).
+/// `sqrt(x² + y²)` without overflow, within 1 unit in the last place: a root and its correction by what rounding took from the
+/// squares (C. F. Borges, "Algorithm 1014: An Improved Algorithm for hypot(x,y)", 2020).
 #[inline(always)]
 pub fn hypot(x: f64, y: f64) -> f64 {
-    x.hypot(y)
+    let (x, y) = (x.abs(), y.abs());
+    let (big, small) = if x > y { (x, y) } else { (y, x) };
+    // By powers of two, so that no square leaves the range.
+    let (scale, back) = if big > 1e150 { (POWERS.0, POWERS.1) } else { (1.0, 1.0) };
+    let (scale, back) = if big < 1e-140 { (POWERS.1, POWERS.0) } else { (scale, back) };
+    let (big, small) = (big * scale, small * scale);
+    let root = big.mul_add(big, small * small).sqrt();
+    let (square, big_square) = (root * root, big * big);
+    let error = (-small).mul_add(small, square - big_square)
+        + (root.mul_add(root, -square) - big.mul_add(big, -big_square));
+    let value = root - error / (2.0 * root);
+    let value = if root > 0.0 { value } else { root };
+    let is_infinite = (x == f64::INFINITY) | (y == f64::INFINITY);
+    let is_nan = x.is_nan() | y.is_nan();
+    let value = if is_nan { f64::NAN } else { value * back };
+    if is_infinite { f64::INFINITY } else { value }
+}
+/// `2^-600` and `2^600`.
+const POWERS: (f64, f64) = (f64::from_bits((1023 - 600) << 52), f64::from_bits((1023 + 600) << 52));
+
+/// `log2 x`.
+#[inline(always)]
+pub fn log2(x: f64) -> f64 {
+    let (log, low) = log2_pair(x);
+    let log = if log.abs() < f64::INFINITY { log + low } else { log };
+    // Negative numbers and NaN.
+    if x >= 0.0 { log } else { f64::NAN }
+}
+
+/// `log10 x`.
+#[inline(always)]
+pub fn log10(x: f64) -> f64 {
+    /// `log10 2` as two numbers.
+    const LOG10_2: (f64, f64) = (std::f64::consts::LOG10_2, -2.803_728_127_785_170_5e-18);
+    let (log, low) = log2_pair(x);
+    let value = log * LOG10_2.0;
+    let lost = log.mul_add(LOG10_2.0, -value) + log.mul_add(LOG10_2.1, low * LOG10_2.0);
+    let value = if value.abs() < f64::INFINITY { value + lost } else { value };
+    if x >= 0.0 { value } else { f64::NAN }
+}
+
+/// `ln x` of a finite positive number as a sum of two numbers with more than 60 bits right.
+#[inline(always)]
+pub(crate) fn log_pair(x: f64) -> (f64, f64) {
+    const LN_2: (f64, f64) = (std::f64::consts::LN_2, 2.319_046_813_846_299_6e-17);
+    let (log, low) = log2_pair(x);
+    let value = log * LN_2.0;
+    let lost = log.mul_add(LN_2.0, -value) + log.mul_add(LN_2.1, low * LN_2.0);
+    let high = value + lost;
+    (high, (value - high) + lost)
 }
 
 /// `log2 x` of a positive number, infinity or NaN, as a sum of two numbers with more than 64 bits right; of 0 minus infinity. (The

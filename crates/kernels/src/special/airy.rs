@@ -5,6 +5,7 @@
 
 use super::product;
 use super::table::airy::{AI, DECAY, WAVE_DIFFERENCE, WAVE_SUM};
+use crate::simd::math_f64;
 use std::f64::consts::PI;
 
 /// `2/3 x^(3/2)` as a number and a rest, for positive `x`.
@@ -24,7 +25,7 @@ fn zeta(x: f64) -> (f64, f64) {
 fn turned((sin, cos): (f64, f64), by: f64) -> (f64, f64) {
     const LINEAR: f64 = 1e-6;
     let (small_sin, small_cos) =
-        if by.abs() < LINEAR { (by, (-0.5 * by).mul_add(by, 1.0)) } else { by.sin_cos() };
+        if by.abs() < LINEAR { (by, (-0.5 * by).mul_add(by, 1.0)) } else { math_f64::sin_cos(by) };
     (sin * small_cos + cos * small_sin, cos * small_cos - sin * small_sin)
 }
 
@@ -39,7 +40,7 @@ pub(crate) fn ai(x: f64) -> f64 {
     }
     if x > 2.0 {
         let (zeta, rest) = zeta(x);
-        let power = (-zeta).exp();
+        let power = math_f64::exp(-zeta);
         let factor = DECAY.at(1.0 / zeta) / (2.0 * PI.sqrt() * x.sqrt().sqrt());
         return (-rest).mul_add(power, power) * factor;
     }
@@ -47,7 +48,7 @@ pub(crate) fn ai(x: f64) -> f64 {
         return AI.at(x);
     }
     let (zeta, rest) = zeta(-x);
-    let (sin, cos) = zeta.sin_cos();
+    let (sin, cos) = math_f64::sin_cos(zeta);
     let (sin, cos) = turned((sin, cos), rest);
     let w = 1.0 / zeta;
     let wave = cos * WAVE_DIFFERENCE.at(w) + sin * WAVE_SUM.at(w);

@@ -7,6 +7,7 @@
 use super::table::bessel_large::{DIFFERENCE0, DIFFERENCE1, SUM0, SUM1};
 use super::table::bessel_middle::{Y0, Y1};
 use super::table::bessel_small::{J0, J1, Y0_LOG, Y1_LOG};
+use crate::simd::math_f64;
 use std::f64::consts::{FRAC_2_PI, PI};
 
 /// Where the expansions take over.
@@ -25,7 +26,7 @@ pub(crate) fn j0(x: f64) -> f64 {
     if x < LARGE {
         return J0.at(x);
     }
-    let ((sin, cos), z) = (x.sin_cos(), 1.0 / x);
+    let ((sin, cos), z) = (math_f64::sin_cos(x), 1.0 / x);
     (cos * SUM0.at(z) + sin * DIFFERENCE0.at(z)) * scale(x)
 }
 
@@ -36,7 +37,7 @@ pub(crate) fn j1(x: f64) -> f64 {
     if size < LARGE {
         return x * J1.at(size);
     }
-    let ((sin, cos), z) = (size.sin_cos(), 1.0 / size);
+    let ((sin, cos), z) = (math_f64::sin_cos(size), 1.0 / size);
     let value = (sin * SUM1.at(z) - cos * DIFFERENCE1.at(z)) * scale(size);
     if x < 0.0 { -value } else { value }
 }
@@ -48,12 +49,12 @@ pub(crate) fn y0(x: f64) -> f64 {
         return if x == 0.0 { f64::NEG_INFINITY } else { f64::NAN };
     }
     if x < 1.0 {
-        return (FRAC_2_PI * x.ln()).mul_add(J0.at(x), Y0_LOG.at(x * x));
+        return (FRAC_2_PI * math_f64::log(x)).mul_add(J0.at(x), Y0_LOG.at(x * x));
     }
     if x < LARGE {
         return Y0.at(x);
     }
-    let ((sin, cos), z) = (x.sin_cos(), 1.0 / x);
+    let ((sin, cos), z) = (math_f64::sin_cos(x), 1.0 / x);
     (sin * SUM0.at(z) - cos * DIFFERENCE0.at(z)) * scale(x)
 }
 
@@ -64,13 +65,13 @@ pub(crate) fn y1(x: f64) -> f64 {
         return if x == 0.0 { f64::NEG_INFINITY } else { f64::NAN };
     }
     if x < 1.0 {
-        let smooth = (FRAC_2_PI * x.ln()).mul_add(J1.at(x), Y1_LOG.at(x * x));
+        let smooth = (FRAC_2_PI * math_f64::log(x)).mul_add(J1.at(x), Y1_LOG.at(x * x));
         return x.mul_add(smooth, -FRAC_2_PI / x);
     }
     if x < LARGE {
         return Y1.at(x);
     }
-    let ((sin, cos), z) = (x.sin_cos(), 1.0 / x);
+    let ((sin, cos), z) = (math_f64::sin_cos(x), 1.0 / x);
     (-sin * DIFFERENCE1.at(z) - cos * SUM1.at(z)) * scale(x)
 }
 
@@ -83,5 +84,5 @@ pub(crate) fn spherical_j0(x: f64) -> f64 {
     if x.is_infinite() {
         return 0.0;
     }
-    x.sin() / x
+    math_f64::sin_of_any(x) / x
 }

@@ -1,6 +1,7 @@
 //! The gamma function where other functions need it, its logarithm and its logarithmic derivative, DLMF chapter 5.
 
 use super::table::gamma::{DIGAMMA, GAMMA, LOG_GAMMA};
+use crate::simd::math_f64;
 
 /// `Γ(1 + x)` for positive `x` below 16, by the recurrence (DLMF 5.5.1) from `1..2`, without rounding `1 + x`.
 #[inline(always)]
@@ -23,7 +24,7 @@ pub(super) fn log_gamma_of_next(x: f64) -> f64 {
         return x * LOG_GAMMA.at(x);
     }
     let before = x - 1.0;
-    x.ln() + before * LOG_GAMMA.at(before)
+    math_f64::log(x) + before * LOG_GAMMA.at(before)
 }
 
 /// The coefficients of Stirling's series, DLMF 5.11.1.
@@ -47,7 +48,7 @@ pub(super) fn stirling(x: f64) -> f64 {
 /// `ln Γ(x)` for `x >= 16`.
 pub(super) fn log_gamma(x: f64) -> f64 {
     const HALF_LOG_TAU: f64 = 0.918_938_533_204_672_7;
-    (x - 0.5) * x.ln() - x + HALF_LOG_TAU + stirling(x)
+    (x - 0.5) * math_f64::log(x) - x + HALF_LOG_TAU + stirling(x)
 }
 
 /// The zero of digamma, and what the first number lacks of it.
@@ -79,7 +80,7 @@ fn digamma_positive(x: f64) -> f64 {
     }
     let inverse = 1.0 / x;
     let z = inverse * inverse;
-    x.ln() - 0.5 * inverse - z * super::polynomial_at(z, &SERIES)
+    math_f64::log(x) - 0.5 * inverse - z * super::polynomial_at(z, &SERIES)
 }
 
 /// `Γ'(x) / Γ(x)`: for negative `x` by reflection (DLMF 5.5.4). At 0 it is infinite with the sign opposite to the zero's; at
@@ -98,5 +99,5 @@ pub(crate) fn digamma(x: f64) -> f64 {
     }
     // The distance from the nearest whole number is exact, and keeps the tangent accurate.
     let part = x - x.round();
-    digamma_positive(1.0 - x) - PI / (PI * part).tan()
+    digamma_positive(1.0 - x) - PI / math_f64::tan_of_any(PI * part)
 }

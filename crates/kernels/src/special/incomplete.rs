@@ -10,6 +10,7 @@ use super::normal::erfcx_positive;
 use super::polynomial_at;
 use super::table::gamma::LOG_PART;
 use super::table::temme::TEMME;
+use crate::simd::math_f64;
 use std::f64::consts::PI;
 
 /// One of the two functions, and which.
@@ -29,19 +30,23 @@ pub(crate) const TINY_SINGLE: f64 = 1e-11;
 #[inline(always)]
 fn distance(a: f64, x: f64) -> f64 {
     let m = (x - a) / a;
-    if m > -0.5 && m < 1.0 { a * (m * m) * LOG_PART.at(m) } else { (x - a) - a * (x / a).ln() }
+    if m > -0.5 && m < 1.0 {
+        a * (m * m) * LOG_PART.at(m)
+    } else {
+        (x - a) - a * math_f64::log(x / a)
+    }
 }
 
 /// `x^a e^-x / Γ(a + 1)`.
 #[inline(always)]
 fn factor(a: f64, x: f64) -> f64 {
     if a >= 16.0 {
-        return (-distance(a, x) - stirling(a)).exp() / (2.0 * PI * a).sqrt();
+        return math_f64::exp(-distance(a, x) - stirling(a)) / (2.0 * PI * a).sqrt();
     }
     if x < 700.0 {
-        return x.powf(a) * (-x).exp() / gamma_of_next(a);
+        return math_f64::pow(x, a) * math_f64::exp(-x) / gamma_of_next(a);
     }
-    (a * x.ln() - x - gamma_of_next(a).ln()).exp()
+    math_f64::exp(a * math_f64::log(x) - x - math_f64::log(gamma_of_next(a)))
 }
 
 /// `P` by DLMF 8.7.1; for `x` up to `a + 1`, or smaller.
@@ -92,8 +97,8 @@ fn by_small_series(a: f64, x: f64, tiny: f64) -> f64 {
             break;
         }
     }
-    let exponent = a * x.ln() - log_gamma_of_next(a);
-    -exponent.exp_m1() - a * exponent.exp() * sum
+    let exponent = a * math_f64::log(x) - log_gamma_of_next(a);
+    -math_f64::expm1(exponent) - a * math_f64::exp(exponent) * sum
 }
 
 /// Temme's expansion; for `a` from 32 upwards and `x` within four tenths of it.
@@ -106,7 +111,7 @@ fn by_expansion(a: f64, x: f64) -> Part {
         TEMME.iter().rev().fold(0.0, |sum: f64, row| sum.mul_add(inverse, polynomial_at(eta, row)));
     let rest = sum / (2.0 * PI * a).sqrt();
     let z = eta.abs() * (0.5 * a).sqrt();
-    let power = (-distance(a, x)).exp();
+    let power = math_f64::exp(-distance(a, x));
     let half = 0.5 * erfcx_positive(z);
     if m < 0.0 { Part::P(power * (half - rest)) } else { Part::Q(power * (half + rest)) }
 }
@@ -117,7 +122,7 @@ fn smaller(a: f64, x: f64, tiny: f64) -> Part {
         return by_expansion(a, x);
     }
     if x <= 1.1 {
-        let is_small = if x < 0.5 { a * -x.ln() < 0.4 } else { a < 1.1 * x };
+        let is_small = if x < 0.5 { a * -math_f64::log(x) < 0.4 } else { a < 1.1 * x };
         return if is_small {
             Part::Q(by_small_series(a, x, tiny))
         } else {

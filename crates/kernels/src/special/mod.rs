@@ -7,10 +7,13 @@
 //! of its argument. Everything here is inlined into loops that have fused multiply-add.
 
 pub(crate) mod airy;
+pub(crate) mod angle;
 pub(crate) mod bessel;
 pub(crate) mod elementary;
+pub(crate) mod error;
 pub(crate) mod gamma;
 pub(crate) mod incomplete;
+pub(crate) mod log_gamma;
 pub(crate) mod modified;
 pub(crate) mod normal;
 pub(crate) mod polynomial;

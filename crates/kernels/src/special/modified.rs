@@ -5,6 +5,7 @@
 
 use super::table::modified_i::{I0E, I0E_LARGE, I1E, I1E_LARGE};
 use super::table::modified_k::{I0, I1, K0_LOG, K0E, K1_LOG, K1E};
+use crate::simd::math_f64;
 
 /// From here on a power of e is multiplied in halves, for it leaves the range of doubles before the function does.
 const STEEP: f64 = 700.0;
@@ -13,9 +14,9 @@ const STEEP: f64 = 700.0;
 #[inline(always)]
 fn times_exp(x: f64, value: f64) -> f64 {
     if x.abs() < STEEP {
-        return x.exp() * value;
+        return math_f64::exp(x) * value;
     }
-    let half = (0.5 * x).exp();
+    let half = math_f64::exp(0.5 * x);
     half * value * half
 }
 
@@ -61,13 +62,13 @@ fn k_outside(x: f64) -> Option<f64> {
 /// `K0` in `0..=1`.
 #[inline(always)]
 fn k0_near(x: f64) -> f64 {
-    (-x.ln()).mul_add(I0.at(x * x), K0_LOG.at(x * x))
+    (-math_f64::log(x)).mul_add(I0.at(x * x), K0_LOG.at(x * x))
 }
 
 /// `K1` in `0..=1`.
 #[inline(always)]
 fn k1_near(x: f64) -> f64 {
-    let smooth = x.ln().mul_add(I1.at(x * x), K1_LOG.at(x * x));
+    let smooth = math_f64::log(x).mul_add(I1.at(x * x), K1_LOG.at(x * x));
     x.mul_add(smooth, 1.0 / x)
 }
 
@@ -96,7 +97,7 @@ pub(crate) fn k1(x: f64) -> f64 {
 pub(crate) fn k0e(x: f64) -> f64 {
     match k_outside(x) {
         Some(value) => value,
-        None if x <= 1.0 => x.exp() * k0_near(x),
+        None if x <= 1.0 => math_f64::exp(x) * k0_near(x),
         None => K0E.at(1.0 / x) / x.sqrt(),
     }
 }
@@ -106,7 +107,7 @@ pub(crate) fn k0e(x: f64) -> f64 {
 pub(crate) fn k1e(x: f64) -> f64 {
     match k_outside(x) {
         Some(value) => value,
-        None if x <= 1.0 => x.exp() * k1_near(x),
+        None if x <= 1.0 => math_f64::exp(x) * k1_near(x),
         None => K1E.at(1.0 / x) / x.sqrt(),
     }
 }

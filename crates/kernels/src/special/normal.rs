@@ -7,6 +7,7 @@
 use super::product;
 use super::table::normal::{ERFCX, ERFCX_LARGE};
 use super::table::quantile::{CENTRE, TAIL};
+use crate::simd::math_f64;
 use std::f64::consts::FRAC_1_SQRT_2;
 
 /// Beyond, the distribution is 0 or 1 in double precision.
@@ -25,7 +26,7 @@ pub(crate) fn erfcx(x: f64) -> f64 {
         return erfcx_positive(x);
     }
     let (square, rest) = product(x, x);
-    let power = square.exp();
+    let power = math_f64::exp(square);
     if power.is_infinite() {
         return power;
     }
@@ -36,7 +37,7 @@ pub(crate) fn erfcx(x: f64) -> f64 {
 #[inline(always)]
 fn above(x: f64) -> f64 {
     let (square, rest) = product(x, x);
-    let power = (-0.5 * square).exp();
+    let power = math_f64::exp(-0.5 * square);
     let bell = (-0.5 * rest).mul_add(power, power);
     0.5 * bell * erfcx_positive(x * FRAC_1_SQRT_2)
 }
@@ -54,15 +55,15 @@ pub(crate) fn ndtr(x: f64) -> f64 {
 #[inline(always)]
 pub(crate) fn log_ndtr(x: f64) -> f64 {
     if x > 0.0 {
-        return if x > FAR { -0.0 } else { (-above(x)).ln_1p() };
+        return if x > FAR { -0.0 } else { math_f64::log1p(-above(x)) };
     }
-    (0.5 * erfcx_positive(-x * FRAC_1_SQRT_2)).ln() - 0.5 * x * x
+    math_f64::log(0.5 * erfcx_positive(-x * FRAC_1_SQRT_2)) - 0.5 * x * x
 }
 
 /// Minus the quantile of a probability up to 1/16.
 #[inline(always)]
 fn tail(p: f64) -> f64 {
-    let r = (-2.0 * p.ln()).sqrt();
+    let r = (-2.0 * math_f64::log(p)).sqrt();
     r * TAIL.at(1.0 / r)
 }
 

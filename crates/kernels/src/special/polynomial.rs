@@ -6,6 +6,7 @@
 //! each order. So does the time, but for Chebyshev's.
 
 use super::lanes;
+use crate::simd::math_f64;
 
 /// Orders up to which Chebyshev's polynomials are summed between -1 and 1 too.
 const FEW: i64 = 6;
@@ -99,7 +100,7 @@ type OfOrder = fn(f64) -> f64;
 #[inline(always)]
 fn hyperbolic_angle(x: f64) -> f64 {
     let above = x - 1.0;
-    (above + (above * (above + 2.0)).sqrt()).ln_1p()
+    math_f64::log1p(above + (above * (above + 2.0)).sqrt())
 }
 
 /// Chebyshev's polynomials, by the recurrence of `S` where they are summed; `at_one` and `at_minus_one` are the values there, but for the
@@ -121,7 +122,7 @@ fn chebyshev<S: Sequence>(
         return parity(n) * at_minus_one(n as f64);
     }
     if n > FEW && x.abs() < 1.0 {
-        return wave(n as f64, x.acos());
+        return wave(n as f64, math_f64::acos(x));
     }
     if n > MANY && x.abs() > 1.0 {
         let value = growth(n as f64, hyperbolic_angle(x.abs()), x < 0.0);
@@ -144,28 +145,33 @@ fn odd(n: f64) -> f64 {
 /// The first kind: `T_n(cos θ) = cos nθ`.
 #[inline(always)]
 fn chebyshev_t(x: f64, n: f64) -> f64 {
-    let wave = |n: f64, angle: f64| (n * angle).cos();
-    let growth = |n: f64, angle: f64, _| (n * angle).cosh();
+    let wave = |n: f64, angle: f64| math_f64::cos_of_any(n * angle);
+    let growth = |n: f64, angle: f64, _| math_f64::cosh(n * angle);
     chebyshev::<ChebyshevT>(x, n, (one, one), wave, growth)
 }
 /// The second kind: `U_n(cos θ) = sin (n+1)θ / sin θ`.
 #[inline(always)]
 fn chebyshev_u(x: f64, n: f64) -> f64 {
-    let wave = |n: f64, angle: f64| ((n + 1.0) * angle).sin() / angle.sin();
-    let growth = |n: f64, angle: f64, _| ((n + 1.0) * angle).sinh() / angle.sinh();
+    let wave =
+        |n: f64, angle: f64| math_f64::sin_of_any((n + 1.0) * angle) / math_f64::sin_of_any(angle);
+    let growth = |n: f64, angle: f64, _| math_f64::sinh((n + 1.0) * angle) / math_f64::sinh(angle);
     chebyshev::<ChebyshevU>(x, n, (next, next), wave, growth)
 }
 /// The third kind: `V_n(cos θ) = cos (n+1/2)θ / cos θ/2`.
 #[inline(always)]
 fn chebyshev_v(x: f64, n: f64) -> f64 {
-    let wave = |n: f64, angle: f64| ((n + 0.5) * angle).cos() / (0.5 * angle).cos();
+    let wave = |n: f64, angle: f64| {
+        math_f64::cos_of_any((n + 0.5) * angle) / math_f64::cos_of_any(0.5 * angle)
+    };
     let growth = |n: f64, angle: f64, is_negative: bool| half_orders(n, angle, !is_negative);
     chebyshev::<ChebyshevV>(x, n, (one, odd), wave, growth)
 }
 /// The fourth kind: `W_n(cos θ) = sin (n+1/2)θ / sin θ/2`.
 #[inline(always)]
 fn chebyshev_w(x: f64, n: f64) -> f64 {
-    let wave = |n: f64, angle: f64| ((n + 0.5) * angle).sin() / (0.5 * angle).sin();
+    let wave = |n: f64, angle: f64| {
+        math_f64::sin_of_any((n + 0.5) * angle) / math_f64::sin_of_any(0.5 * angle)
+    };
     let growth = |n: f64, angle: f64, is_negative: bool| half_orders(n, angle, is_negative);
     chebyshev::<ChebyshevW>(x, n, (odd, one), wave, growth)
 }
@@ -174,7 +180,11 @@ fn chebyshev_w(x: f64, n: f64) -> f64 {
 #[inline(always)]
 fn half_orders(n: f64, angle: f64, is_third: bool) -> f64 {
     let (whole, half) = ((n + 0.5) * angle, 0.5 * angle);
-    if is_third { whole.cosh() / half.cosh() } else { whole.sinh() / half.sinh() }
+    if is_third {
+        math_f64::cosh(whole) / math_f64::cosh(half)
+    } else {
+        math_f64::sinh(whole) / math_f64::sinh(half)
+    }
 }
 
 /// Declares the sequences: the polynomial of any order, the last order that is summed everywhere, first and next one.

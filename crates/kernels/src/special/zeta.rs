@@ -4,6 +4,7 @@
 //! Euler-Maclaurin formula (DLMF 25.11.7; error below 1e-16 relative).
 
 use super::sum;
+use crate::simd::math_f64;
 
 /// `B_2j / (2j)!` for j = 1, 2, ...
 pub(super) const BERNOULLI: [f64; 11] = [
@@ -24,7 +25,7 @@ pub(super) const BERNOULLI: [f64; 11] = [
 #[inline(always)]
 fn term_at(s: f64, q: f64, k: f64) -> f64 {
     let (base, rest) = sum(q, k);
-    let power = base.powf(-s);
+    let power = math_f64::pow(base, -s);
     if rest == 0.0 { power } else { (-s * (rest / base)).mul_add(power, power) }
 }
 
@@ -45,7 +46,11 @@ fn zeta_positive(s: f64, q: f64) -> f64 {
     let term = term_at(s, q, k);
     let inverse = 1.0 / at;
     // The first part of the rest is representable longer than the term.
-    let lead = if term > 1e-280 { at * (term / (s - 1.0)) } else { at.powf(1.0 - s) / (s - 1.0) };
+    let lead = if term > 1e-280 {
+        at * (term / (s - 1.0))
+    } else {
+        math_f64::pow(at, 1.0 - s) / (s - 1.0)
+    };
     let mut rest = lead + 0.5 * term;
     // The factors s (s+1) ... (s+2j-2) at^(-s-2j+1), two more of each per term.
     let mut factor = term * (s * inverse);
@@ -98,7 +103,7 @@ fn zeta_limited(s: f64, q: f64) -> f64 {
         return 0.0;
     }
     if s.is_infinite() {
-        return q.powf(-s);
+        return math_f64::pow(q, -s);
     }
     zeta_positive(s, q)
 }
@@ -160,9 +165,9 @@ fn factorial_zeta(n: f64, x: f64) -> f64 {
     let largest = if x < 0.0 { x - x.round() } else { x };
     let ratio = scaled_zeta(n + 1.0, x, largest);
     let size = largest.abs();
-    let logarithm = super::gamma::log_gamma(n + 1.0) - (n + 1.0) * size.ln();
+    let logarithm = super::gamma::log_gamma(n + 1.0) - (n + 1.0) * math_f64::log(size);
     let sign = if largest < 0.0 && n % 2.0 == 0.0 { -1.0 } else { 1.0 };
-    sign * ratio * logarithm.exp()
+    sign * ratio * math_f64::exp(logarithm)
 }
 
 /// `ζ(s, q) |largest|^s` by its direct terms where these fall quickly, else by the formula for the quotient.
@@ -170,7 +175,7 @@ fn scaled_zeta(s: f64, q: f64, largest: f64) -> f64 {
     let size = largest.abs();
     if q < 0.0 {
         // The next term lies on the other side of 0.
-        let next = (size / (1.0 - size)).powf(s);
+        let next = math_f64::pow(size / (1.0 - size), s);
         return if s % 2.0 == 0.0 { 1.0 + next } else { 1.0 - next };
     }
     let at = q;
@@ -186,7 +191,7 @@ fn scaled_zeta(s: f64, q: f64, largest: f64) -> f64 {
     }
     let (mut total, mut k) = (0.0, 0.0);
     loop {
-        let term = (-s * (k / q).ln_1p()).exp();
+        let term = math_f64::exp(-s * math_f64::log1p(k / q));
         total += term;
         k += 1.0;
         if term <= total * 1e-19 {

@@ -1,11 +1,14 @@
 //! Smooth functions as polynomials on equal pieces of an interval.
 
 pub(super) mod airy;
+pub(super) mod angle;
 pub(super) mod bessel_large;
 pub(super) mod bessel_middle;
 pub(super) mod bessel_single;
 pub(super) mod bessel_small;
+pub(super) mod error;
 pub(super) mod gamma;
+pub(super) mod log_gamma;
 pub(super) mod modified_i;
 pub(super) mod modified_k;
 pub(super) mod normal;
@@ -30,6 +33,14 @@ impl<const N: usize> Pieces<N> {
         let piece = (place as usize).min(self.rows.len() - 1);
         let t = 2.0 * (place - piece as f64) - 1.0;
         super::polynomial_at(t, &self.rows[piece])
+    }
+
+    /// The function at `x` in this piece as two numbers: the first one of the piece's row, and all else.
+    #[inline(always)]
+    pub(crate) fn parts(&self, x: f64, piece: usize) -> (f64, f64) {
+        let t = 2.0 * ((x - self.low) * self.scale - piece as f64) - 1.0;
+        let row = &self.rows[piece];
+        (row[0], t * super::polynomial_at(t, &row[1..]))
     }
 
     /// The same for a table of one piece, without looking for it.

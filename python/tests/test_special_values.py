@@ -69,6 +69,15 @@ def digamma_amplitude(x: Any) -> Any:
     return 1 + abs(mp.log(1 - x)) if x < 0 else mp.mpf(0)
 
 
+def log_gamma(x: Any) -> Any:
+    return mp.re(mp.loggamma(x)) if x > 0 else mp.log(abs(mp.gamma(x)))
+
+
+def log_gamma_amplitude(x: Any) -> Any:
+    """Near the zeros above -16 an error is absolute, below it is one of ``ln Γ(-x)``."""
+    return mp.mpf(0) if x > 0 else mp.mpf(2) ** -8 if x > -16 else mp.re(mp.loggamma(-x))
+
+
 def normal(x: Any) -> Any:
     return mp.erfc(-x / mp.sqrt(2)) / 2
 
@@ -133,6 +142,25 @@ CASES = [
         [flat(-8, 3), flat(2, 103), flat(103, 107, 10), steep(8, 1e10, sign=-1)],
         4,
         airy_amplitude,
+    ),
+    Case("erf", mp.erf, [flat(-6, 6), flat(-1.2, 1.2), near(1), steep(1e-300, 1), SMALL], 1),
+    Case(
+        "erfc",
+        lambda x: mp.erfc(x),
+        [flat(-6, 26), flat(-1, 1), near(0.5), near(-0.5), steep(1e-300, 1), flat(26, 27, 20)],
+        2,
+    ),
+    Case(
+        "gammaln",
+        log_gamma,
+        [
+            *[flat(0, 3), flat(3, 20), near(1), near(2), near(0.5), near(3), near(8)],
+            *[steep(1e-300, 1), steep(8, 1e305), steep(1e-300, 0.5, sign=-1)],
+            *[flat(-16, 0, 200), near(-2.4570247382208006), near(-2.7476826467274127), near(-3)],
+            *[near(-4.0), near(-3.955294284858598), flat(-170, -16)],
+        ],
+        3,
+        log_gamma_amplitude,
     ),
     Case(
         "erfcx",

@@ -179,6 +179,7 @@ fn read_pairs<T: SortKey, P: Pair>(
     pairs: &mut Vec<P>,
 ) {
     pairs.clear();
+    pairs.reserve(n);
     // SAFETY: the caller gives a line of `n` elements of `T`.
     let pair = |i: usize| P::new(unsafe { get::<T>(ptr, i as isize * step) }.key() ^ flip, i);
     if step == size_of::<T>() as isize {
@@ -515,6 +516,7 @@ fn topk_lines<T: SortKey, P: Pair>(
             let line = input.ptr().wrapping_offset(from);
             select::<T, P>(line, step, (n, k), flip, &mut pairs);
             for (i, p) in pairs.iter().enumerate() {
+                interrupt::check_every::<14>(i);
                 let i = i as isize;
                 // SAFETY: the line lies inside the views, whose dtypes were checked.
                 unsafe {

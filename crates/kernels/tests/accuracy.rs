@@ -244,7 +244,15 @@ fn double_precision_functions_stay_within_their_error_bounds() {
     let none = f64::INFINITY;
     let trig = math_f64::TRIG_LIMIT;
     // The twins are the C library's, which are off by up to one unit themselves.
-    let functions: [Function; 12] = [
+    let functions: [Function; 20] = [
+        ("log2", math_f64::log2, f64::log2, none, 1.0),
+        ("log10", math_f64::log10, f64::log10, none, 2.0),
+        ("asin", math_f64::asin, f64::asin, none, 2.0),
+        ("acos", math_f64::acos, f64::acos, none, 2.0),
+        ("atan", math_f64::atan, f64::atan, none, 2.0),
+        ("sin of any", math_f64::sin_of_any, f64::sin, none, 2.0),
+        ("cos of any", math_f64::cos_of_any, f64::cos, none, 2.0),
+        ("tan of any", math_f64::tan_of_any, f64::tan, none, 4.0),
         ("exp", math_f64::exp, f64::exp, none, 2.0),
         ("exp2", math_f64::exp2, f64::exp2, none, 2.0),
         ("expm1", math_f64::expm1, f64::exp_m1, none, 3.0),
@@ -298,4 +306,48 @@ fn double_precision_functions_stay_within_their_error_bounds() {
             exact(at)
         );
     }
+}
+
+#[test]
+fn angles_and_lengths_of_points_stay_within_their_error_bounds() {
+    let mut random = numbers(31);
+    let edges = [0.0, 1.0, 0.5, 5e-324, 1e-310, 1e300, f64::MAX, f64::INFINITY, f64::NAN];
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for a in edges {
+        for b in edges {
+            points.extend([(a, b), (-a, b), (a, -b), (-a, -b)]);
+        }
+    }
+    points.extend((0..200_000).map(|_| (f64::from_bits(random()), f64::from_bits(random()))));
+    let mut near = || random() as f64 / u64::MAX as f64 - 0.5;
+    points.extend((0..200_000).map(|_| (near(), near())));
+    for (y, x) in points {
+        let (angle, want) = (math_f64::atan2(y, x), y.atan2(x));
+        assert!(ulps64(angle, want) <= 2.0, "atan2({y:e}, {x:e}) is {angle:e}, not {want:e}");
+        assert!(
+            want.is_nan() || angle.is_sign_negative() == want.is_sign_negative(),
+            "{y:e} {x:e}"
+        );
+        let (length, want) = (math_f64::hypot(x, y), x.hypot(y));
+        assert!(ulps64(length, want) <= 1.0, "hypot({x:e}, {y:e}) is {length:e}, not {want:e}");
+    }
+}
+
+/// What `2/π` with a thousand digits gives, for the double nearest to a multiple of `π/2` and for large ones.
+#[test]
+fn sines_of_large_angles_are_right() {
+    let table = [
+        (6_381_956_970_095_103.0 * 2f64.powi(797), 1.0, -4.687_165_924_254_624e-19),
+        (1e22, -0.852_200_849_767_138, 0.523_214_785_395_139),
+        (f64::MAX, 0.004_961_954_789_184_062, -0.999_987_689_426_56),
+    ];
+    for (x, sine, cosine) in table {
+        let close = |a: f64, b: f64| (a - b).abs() <= 1e-14 * b.abs();
+        assert!(close(math_f64::sin_of_any(x), sine), "sin {x:e}: {}", math_f64::sin_of_any(x));
+        assert!(close(math_f64::cos_of_any(x), cosine), "cos {x:e}: {}", math_f64::cos_of_any(x));
+        assert_eq!(math_f64::sin_of_any(-x), -math_f64::sin_of_any(x));
+    }
+    assert!(
+        math_f64::sin_of_any(f64::INFINITY).is_nan() && math_f64::tan_of_any(f64::NAN).is_nan()
+    );
 }

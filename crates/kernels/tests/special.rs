@@ -48,7 +48,20 @@ fn check(label: &str, kernel: Kernel, dtype: DType, inputs: &[&[f64]]) {
 
 #[test]
 fn functions_of_one_number_depend_neither_on_the_level_nor_on_neighbours() {
-    let kernels: [(&str, Kernel); 15] = [
+    let kernels: [(&str, Kernel); 28] = [
+        ("erf", ew::erf),
+        ("erfc", ew::erfc),
+        ("lgamma", ew::lgamma),
+        ("digamma", ew::digamma),
+        ("log2", ew::log2),
+        ("log10", ew::log10),
+        ("sin", ew::sin),
+        ("cos", ew::cos),
+        ("tan", ew::tan),
+        ("asin", ew::asin),
+        ("acos", ew::acos),
+        ("atan", ew::atan),
+        ("airy_ai", ew::airy_ai),
         ("exp", ew::exp),
         ("exp2", ew::exp2),
         ("sigmoid", ew::sigmoid),
@@ -77,8 +90,10 @@ fn functions_of_one_number_depend_neither_on_the_level_nor_on_neighbours() {
 
 #[test]
 fn functions_of_two_numbers_depend_neither_on_the_level_nor_on_neighbours() {
-    let kernels: [(&str, Kernel); 9] = [
+    let kernels: [(&str, Kernel); 11] = [
         ("pow", ew::pow),
+        ("atan2", ew::atan2),
+        ("hypot", ew::hypot),
         ("zeta", ew::zeta),
         ("igamma", ew::igamma),
         ("igammac", ew::igammac),

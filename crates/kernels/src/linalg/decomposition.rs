@@ -267,8 +267,9 @@ pub fn cholesky(out: &mut StridedMut<'_>, a: StridedRef<'_>, upper: bool) -> Res
         with_output::<T, _>(out, |out| {
             let out = SharedMut::new(out);
             Ok(codes_of_batch(batch, n * n * n / 2, &|i| {
-                let mat = hermitian(to_mat(&a, i, n, n), upper);
-                let llt = aside(n * n * n / 6, move || mat.llt(Side::Lower)).map_err(|e| {
+                let mat = to_mat(&a, i, n, n);
+                let factor = move || hermitian(mat, upper).llt(Side::Lower);
+                let llt = aside(n * n * n / 6, factor).map_err(|e| {
                     let faer::linalg::cholesky::llt::factor::LltError::NonPositivePivot { index } = e;
                     // SAFETY: one task per matrix.
                     unsafe { write(out, i, n, n, |_, _| undefined()) };

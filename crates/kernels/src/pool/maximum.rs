@@ -248,7 +248,10 @@ fn start_indices(indices: &mut [i64], g: &Geometry) {
     }
 }
 
-/// For every output row and kernel element inside: `work(first output, its input, outputs)`. Kernel
+/// Outputs of a row that are worked on together.
+const PART: usize = 1 << 16;
+
+/// For every output row, or a part of a long one, and kernel element inside: `work(first output, its input, outputs)`. Kernel
 /// elements come in row-major order for each output.
 #[inline(always)]
 pub(super) fn for_taps(g: &Geometry, mut work: impl FnMut(usize, usize, usize)) {
@@ -260,17 +263,21 @@ pub(super) fn for_taps(g: &Geometry, mut work: impl FnMut(usize, usize, usize)) 
         for h in 0..g.output[1] {
             let (rows, first_h) = g.taps(1, h);
             let out = (d * g.output[1] + h) * g.output[2];
-            for kd in depths.clone() {
-                let id = (first_d + (kd * g.dilation[0]) as isize) as usize;
-                for kh in rows.clone() {
-                    let ih = (first_h + (kh * g.dilation[1]) as isize) as usize;
-                    let line = (id * g.input[1] + ih) * g.input[2];
-                    for kw in 0..within {
-                        let (columns, first) = g.columns(kw);
-                        if !columns.is_empty() {
-                            pace.spend(columns.len());
-                            let iw = (columns.start * g.stride[2]) as isize + first;
-                            work(out + columns.start, line + iw as usize, columns.len());
+            for start in (0..g.output[2]).step_by(PART) {
+                let part = start..g.output[2].min(start + PART);
+                for kd in depths.clone() {
+                    let id = (first_d + (kd * g.dilation[0]) as isize) as usize;
+                    for kh in rows.clone() {
+                        let ih = (first_h + (kh * g.dilation[1]) as isize) as usize;
+                        let line = (id * g.input[1] + ih) * g.input[2];
+                        for kw in 0..within {
+                            let (columns, first) = g.columns(kw);
+                            let columns = columns.start.max(part.start)..columns.end.min(part.end);
+                            if !columns.is_empty() {
+                                pace.spend(columns.len());
+                                let iw = (columns.start * g.stride[2]) as isize + first;
+                                work(out + columns.start, line + iw as usize, columns.len());
+                            }
                         }
                     }
                 }

@@ -247,3 +247,26 @@ fn gradients_on_the_wrong_device_are_refused_but_for_numbers() -> Result<()> {
     assert!(start.unwrap_err().message().contains("expected device cuda:1 but got cuda:0"));
     Ok(())
 }
+
+#[test]
+fn a_backward_on_devices_is_left_while_their_threads_work() -> Result<()> {
+    let x = leaf(FIRST, &[1.0, 2.0]);
+    let far = to(&x, SECOND)?;
+    // A node that works until somebody calls it back, as a long kernel does.
+    far.register_hook(Arc::new(|_| {
+        loop {
+            pullback::interrupt::check();
+        }
+    }))?;
+    let y = far.sum()?;
+    let start = std::time::Instant::now();
+    let check = || match start.elapsed() < std::time::Duration::from_millis(100) {
+        true => Ok(()),
+        false => Err(pullback::Error::value("left in the middle")),
+    };
+    let interval = std::time::Duration::from_millis(10);
+    let error = pullback::interrupt::watch(interval, &check, || y.backward()).unwrap_err();
+    assert_eq!(error.message(), "left in the middle");
+    assert_eq!(current_task_id(), -1);
+    x.mul(&x)?.sum()?.backward()
+}

@@ -98,8 +98,14 @@ impl Places {
         } else {
             summed(&self.values, &targets, kept.len() as i64)?
         };
-        let indices =
-            self.indices.iter().map(|row| kept.iter().map(|&at| row[at]).collect()).collect();
+        let mut taken = |row: &Vec<i64>| {
+            let take = |&at: &usize| {
+                pace.spend(8);
+                row[at]
+            };
+            kept.iter().map(take).collect()
+        };
+        let indices = self.indices.iter().map(&mut taken).collect();
         Ok(Places { indices, values, is_coalesced: true, ..self })
     }
 

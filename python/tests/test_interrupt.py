@@ -1,0 +1,243 @@
+"""Ctrl-C and other signals reach long calls, and a backward between its nodes."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals between processes")
+
+START = """
+import os, signal, sys, threading, time
+import pullback as torch
+
+def send(number, delay):
+    '''The time at which the signal was sent.'''
+    sent = []
+    def run():
+        time.sleep(delay)
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), number)
+    threading.Thread(target=run, daemon=True).start()
+    return sent
+
+def grown(make, run):
+    '''An input for which the call takes a second or so.'''
+    size = 1
+    while True:
+        x = make(size)
+        begin = time.perf_counter()
+        run(x)
+        took = time.perf_counter() - begin
+        if took > 0.6:
+            return x, took
+        size *= 2
+
+def chain(n):
+    x = torch.ones(10, requires_grad=True)
+    y = x
+    for _ in range(20_000 * n):
+        y = y * 1.0001
+    return y.sum()
+
+CALLS = {
+    "sort": (lambda n: torch.rand(1_000_000 * n), lambda x: x.sort()),
+    "matmul": (lambda n: torch.rand(400 * n, 1000), lambda x: x @ x.t()),
+    "cumsum": (
+        lambda n: torch.ones(1).expand(20_000_000 * n),
+        lambda x: x.cumsum(0, dtype=torch.float32),
+    ),
+    "logcumsumexp": (lambda n: torch.rand(1_000_000 * n), lambda x: x.logcumsumexp(0)),
+    "svd": (lambda n: torch.rand(300, 100 * n).double(), lambda x: torch.linalg.svd(x)),
+    "conv": (
+        lambda n: torch.rand(1, 32, 100 * n, 200),
+        lambda x: torch.nn.functional.conv2d(x, torch.ones(64, 32, 5, 5)),
+    ),
+    "small arguments": (
+        lambda n: torch.rand(1000 * n),
+        lambda x: torch.outer(x[:40_000], x[:40_000]).sin(),
+    ),
+    "random": (lambda n: 4_000_000 * n, lambda n: torch.randn(n)),
+    "tolist": (lambda n: torch.rand(1_000_000 * n), lambda x: x.tolist()),
+    "tensor": (lambda n: [[0.5] * 1000] * (1000 * n), lambda x: torch.tensor(x)),
+    "backward": (chain, lambda y: y.backward(retain_graph=True)),
+    "sparse": (
+        lambda n: torch.sparse_coo_tensor(
+            torch.randint(0, 1000, (2, 200_000 * n)), torch.ones(200_000 * n), (1000, 1000)
+        ),
+        lambda x: x.coalesce(),
+    ),
+}
+"""
+
+
+def run(program: str) -> list[str]:
+    """The lines that a child prints."""
+    code = START + textwrap.dedent(program)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+CALLS = [
+    *["sort", "matmul", "cumsum", "logcumsumexp", "svd", "conv", "small arguments", "random"],
+    *["tolist", "tensor", "backward", "sparse"],
+]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_ctrl_c_reaches_a_long_call_within_half_a_second(name: str) -> None:
+    program = f"""
+    x, took = grown(*CALLS[{name!r}])
+    call = CALLS[{name!r}][1]
+    for _ in range(4):
+        sent = send(signal.SIGINT, 0.2 * took)
+        try:
+            call(x)
+            time.sleep(2)
+            print("not in time")
+        except KeyboardInterrupt:
+            print(time.perf_counter() - sent[0])
+    torch.ones(300_000).exp().sum()
+    print(torch.is_grad_enabled())
+    """
+    *waits, enabled = run(program)
+    assert enabled == "True"
+    # (A busy machine may take its time now and then.)
+    assert "not in time" not in waits
+    assert min(map(float, waits)) < 0.5, waits
+
+
+def test_the_exception_of_a_handler_arrives_and_names_its_line() -> None:
+    program = """
+    import traceback
+    class Late(Exception):
+        pass
+    def late(number, frame):
+        raise Late("too late")
+    signal.signal(signal.SIGALRM, late)
+    x, took = grown(*CALLS["sort"])
+    before = x._version
+    signal.setitimer(signal.ITIMER_REAL, 0.2 * took)
+    try:
+        x.sort()
+    except Late as error:
+        print(error, traceback.extract_tb(error.__traceback__)[-1].name)
+    signal.setitimer(signal.ITIMER_REAL, 0.0001)
+    y = torch.rand(30_000_000)
+    w = torch.ones(30_000_000, requires_grad=True)
+    loss = (w * y).sum()
+    try:
+        for _ in range(1000):
+            y.erfinv_()
+    except Late:
+        pass
+    print(y._version > 0)
+    """
+    assert run(program) == ["too late late", "True"]
+
+
+def test_a_handler_that_returns_lets_the_call_go_on() -> None:
+    program = """
+    seen = []
+    def note(number, frame):
+        seen.append(float(torch.ones(100_000).sum()))
+    x, took = grown(*CALLS["sort"])
+    expected = x.sort()[0]
+    signal.signal(signal.SIGALRM, note)
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    values = x.sort()[0]
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    print(torch.equal(values, expected), len(seen) > 2, set(seen))
+    """
+    assert run(program) == ["True True {100000.0}"]
+
+
+def test_a_handler_that_draws_in_the_middle_of_a_draw_hears_of_it() -> None:
+    program = """
+    signal.signal(signal.SIGALRM, lambda *_: torch.rand(3))
+    signal.setitimer(signal.ITIMER_REAL, 0.15, 0.05)
+    try:
+        while True:
+            torch.randn(40_000_000)
+    except RuntimeError as error:
+        print(str(error)[:60])
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    print(torch.rand(3).shape)
+    """
+    text, shape = run(program)
+    assert text.startswith("a random number generator cannot be used")
+    assert shape == "torch.Size([3])"
+
+
+def test_other_threads_go_on() -> None:
+    program = """
+    x, took = grown(*CALLS["sort"])
+    expected, got = x.sort()[0], []
+    thread = threading.Thread(target=lambda: got.append(x.sort()[0]))
+    try:
+        thread.start()
+        send(signal.SIGINT, 0.2 * took)
+        thread.join()
+        print("no signal")
+    except KeyboardInterrupt:
+        thread.join()
+        print(torch.equal(got[0], expected))
+    """
+    assert run(program) == ["True"]
+
+
+def test_a_forked_child_listens_too() -> None:
+    program = """
+    import warnings
+    warnings.simplefilter("ignore", DeprecationWarning)
+    x, took = grown(*CALLS["sort"])
+    def in_child():
+        if os.fork():
+            os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.2 * took)
+        try:
+            x.sort()
+        except KeyboardInterrupt:
+            print("left", flush=True)
+            os._exit(0)
+        os._exit(1)
+    # The thread that forks is the child's main one.
+    thread = threading.Thread(target=in_child)
+    thread.start()
+    thread.join()
+    """
+    assert run(program) == ["left"]
+
+
+def test_nothing_is_lost_by_interruptions() -> None:
+    program = """
+    import gc
+    live = torch._C._memory_live
+    x, took = grown(*CALLS["sort"])
+    gc.collect()
+    before = live()
+    for part in (0.1, 0.3, 0.5, 0.7):
+        send(signal.SIGINT, part * took)
+        try:
+            x.sort()
+            time.sleep(1)
+        except KeyboardInterrupt:
+            pass
+    gc.collect()
+    print(live() - before)
+    """
+    assert run(program) == ["0"]
+
+
+def test_the_tests_measure_what_they_say() -> None:
+    begin = time.perf_counter()
+    assert run("print(len(CALLS))") == [str(len(CALLS))]
+    assert time.perf_counter() - begin < 60

@@ -13,7 +13,7 @@ from math import nan as nan
 from math import pi as pi
 from typing import TYPE_CHECKING, Any
 
-from . import _C, _lazy
+from . import _C, _absent, _lazy
 from ._C import (
     Generator,
     OutOfMemoryError,
@@ -28,7 +28,6 @@ from ._C import (
     default_generator,
     device,
     dtype,
-    from_dlpack,
     from_numpy,
     frombuffer,
     get_autocast_dtype,
@@ -45,7 +44,6 @@ from ._C import (
     layout,
     memory_format,
     promote_types,
-    result_type,
     set_autocast_cache_enabled,
     set_autocast_dtype,
     set_autocast_enabled,
@@ -55,6 +53,14 @@ from ._C import (
     set_warn_always,
     tensor,
 )
+from ._deterministic import (
+    are_deterministic_algorithms_enabled,
+    get_deterministic_debug_mode,
+    is_deterministic_algorithms_warn_only_enabled,
+    set_deterministic_debug_mode,
+    use_deterministic_algorithms,
+)
+from ._dlpack import from_dlpack
 from ._file import from_file
 from ._function import (
     atleast_1d,
@@ -73,6 +79,7 @@ from ._info import finfo, get_printoptions, iinfo
 from ._legacy import CLASSES as _TENSOR_CLASSES
 from ._legacy import set_default_tensor_type
 from ._overridable import make_overridable as _make_overridable
+from ._promotion import result_type
 from ._sparse import (
     sparse_bsc_tensor,
     sparse_bsr_tensor,
@@ -104,6 +111,7 @@ from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_e
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .storage import _CLASSES as _STORAGE_CLASSES
 from .storage import TypedStorage
+from .torch_version import __version__ as __version__
 
 if TYPE_CHECKING:
     from builtins import bool as _bool
@@ -112,8 +120,10 @@ if TYPE_CHECKING:
     from . import amp as amp
     from . import autograd as autograd
     from . import backends as backends
+    from . import compiler as compiler
     from . import cpu as cpu
     from . import cuda as cuda
+    from . import distributed as distributed
     from . import func as func
     from . import linalg as linalg
     from . import masked as masked
@@ -127,8 +137,10 @@ if TYPE_CHECKING:
     from . import sparse as sparse
     from . import special as special
     from . import storage as storage
+    from . import torch_version as torch_version
     from . import types as types
     from . import utils as utils
+    from . import version as version
     from . import xpu as xpu
     from ._C import bfloat16 as bfloat16
     from ._C import bool as bool
@@ -169,7 +181,8 @@ if TYPE_CHECKING:
     # Where a name is also imported above, that one is meant.
     from ._C._VariableFunctions import *  # type: ignore[assignment]  # noqa: F403
 
-__version__ = "0.1.0"
+_absent.install()
+_lazy.install()
 
 # The constants: dtypes with their second names, layouts, memory formats.
 for _name in dir(_C):
@@ -183,11 +196,14 @@ del _name, _private
 _lazy.submodules(
     globals(),
     "_VF",
+    "_dynamo",
     "_ops",
     "_vmap_internals",
     "backends",
+    "compiler",
     "cpu",
     "cuda",
+    "distributed",
     "func",
     "linalg",
     "masked",
@@ -210,6 +226,7 @@ globals().update(_STORAGE_CLASSES)
 
 legacy_contiguous_format = _C.contiguous_format
 newaxis = None
+_float32_matmul_precision = "highest"
 
 
 def _ask(input: Any, question: str) -> _bool:
@@ -292,18 +309,83 @@ def typename(obj: object) -> str:
     return kind.__qualname__ if module in ("", "builtins") else f"{module}.{kind.__qualname__}"
 
 
-def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool = False) -> None:
-    """Does nothing: every algorithm here is deterministic."""
+def compile(
+    model: Any = None,
+    *,
+    fullgraph: _bool = False,
+    dynamic: _bool | None = None,
+    backend: Any = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    name: str | None = None,
+    disable: _bool = False,
+    recompile_limit: _int | None = None,
+    isolate_recompiles: _bool = False,
+    dynamic_shapes: Any = None,
+) -> Any:
+    """Runs a function or a module as it is: nothing is captured, and nothing is compiled.
+
+    What is asked for is checked as PyTorch checks it; results are the same whatever it is.
+
+    Args:
+        model: the function or module; without one, a decorator is returned.
+        fullgraph: whether all of it must be captured.
+        dynamic: whether sizes may change without new compilation.
+        backend: who compiles: one of ``torch.compiler.list_backends(None)``.
+        mode: how the backend ``"inductor"`` does it.
+        options: the same in detail, in place of a mode.
+        name: what logs call it.
+        disable: whether ``model`` itself is returned.
+        recompile_limit: how often it may be compiled anew.
+        isolate_recompiles: whether other calls' compilations do not count.
+        dynamic_shapes: which sizes may change.
+
+    Returns:
+        A function that calls the function; a module whose part ``_orig_mod`` is the module.
+
+    Raises:
+        InvalidBackend: if there is no such backend.
+        NotImplementedError: for a backend that is a function, which would get the captured graph.
+        RuntimeError: for ``mode`` with ``options``, and for a mode that does not exist.
+        TypeError: for a value of another kind than is asked for.
+        AssertionError: for what cannot be called.
+    """
+    from . import _dynamo
+
+    if disable is True and model is not None:
+        return model
+    _dynamo.check_flags(
+        fullgraph=fullgraph,
+        dynamic=dynamic,
+        disable=disable,
+        isolate_recompiles=isolate_recompiles,
+    )
+    _dynamo.check_choice(backend, mode, options)
+    if disable:
+        return lambda given: given
+    return _dynamo.compiled if model is None else _dynamo.compiled(model)
 
 
-def are_deterministic_algorithms_enabled() -> _bool:
-    """True: every algorithm here is deterministic."""
-    return True
+def get_float32_matmul_precision() -> str:
+    """The setting of :func:`set_float32_matmul_precision`."""
+    return _float32_matmul_precision
 
 
-def compile(model: Any = None, **options: Any) -> Any:
-    """Returns the model as it is (used as a decorator too)."""
-    return (lambda given: given) if model is None else model
+def set_float32_matmul_precision(precision: str) -> None:
+    """Says how exact products of ``float32`` matrices must be: here they are as exact as the dtype.
+
+    Args:
+        precision: ``"highest"``; ``"high"`` and ``"medium"`` allow less, which is not made use of.
+
+    Raises:
+        RuntimeError: for another word.
+    """
+    global _float32_matmul_precision
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(
+            f"float32_matmul_precision should be 'highest', 'high' or 'medium', not {precision!r}"
+        )
+    _float32_matmul_precision = precision
 
 
 def as_torch() -> None:
@@ -354,6 +436,7 @@ __all__ = [
     "TypedStorage",
     "UntypedStorage",
     "as_tensor",
+    "are_deterministic_algorithms_enabled",
     "as_torch",
     "asarray",
     "atleast_1d",
@@ -376,6 +459,8 @@ __all__ = [
     "from_numpy",
     "frombuffer",
     "get_default_dtype",
+    "get_deterministic_debug_mode",
+    "get_float32_matmul_precision",
     "get_num_threads",
     "get_printoptions",
     "get_rng_state",
@@ -385,6 +470,7 @@ __all__ = [
     "initial_seed",
     "is_complex",
     "is_conj",
+    "is_deterministic_algorithms_warn_only_enabled",
     "is_floating_point",
     "is_grad_enabled",
     "is_inference",
@@ -408,6 +494,8 @@ __all__ = [
     "seed",
     "set_default_dtype",
     "set_default_tensor_type",
+    "set_deterministic_debug_mode",
+    "set_float32_matmul_precision",
     "set_grad_enabled",
     "set_num_threads",
     "set_printoptions",
@@ -425,6 +513,7 @@ __all__ = [
     "unique",
     "unique_consecutive",
     "unravel_index",
+    "use_deterministic_algorithms",
     "vmap",
     *_TENSOR_CLASSES,
     *_STORAGE_CLASSES,

@@ -7,6 +7,7 @@ import runpy
 import sys
 
 import pullback
+from pullback import _absent
 
 
 def main() -> None:
@@ -19,7 +20,14 @@ def main() -> None:
     sys.argv = sys.argv[1:]
     sys.path[0] = os.path.dirname(os.path.abspath(script))
     pullback.as_torch()
-    runpy.run_path(script, run_name="__main__")
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except AttributeError as error:
+        reason = _absent.reason_of(error)
+        # (Exceptions have notes from Python 3.11 on.)
+        if reason is not None and hasattr(error, "add_note"):
+            error.add_note(reason)
+        raise
 
 
 main()

@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib
 import importlib.abc
 import importlib.machinery
+import importlib.util
 import sys
 from collections.abc import Sequence
 from types import ModuleType
+
+from . import _absent, _lazy
 
 _OLD, _NEW = "torch", __name__.rpartition(".")[0]
 
@@ -19,13 +22,20 @@ class _Importer(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """The spec of ``torch`` and everything below it."""
-        if name == _OLD or name.startswith(_OLD + "."):
-            return importlib.machinery.ModuleSpec(name, self)
-        return None
+        if name != _OLD and not name.startswith(_OLD + "."):
+            return None
+        if importlib.util.find_spec(_NEW + name[len(_OLD) :]) is None:
+            # Those who ask get no for an answer, those who import it an error that may say more.
+            if _absent.is_question():
+                return None
+            importlib.import_module(_NEW + name[len(_OLD) :])
+        return importlib.machinery.ModuleSpec(name, self)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        """This package's own module."""
-        return importlib.import_module(_NEW + spec.name[len(_OLD) :])
+        """This package's own module, loaded: its code is not to see the other spec."""
+        module = importlib.import_module(_NEW + spec.name[len(_OLD) :])
+        _lazy.load(module)
+        return module
 
     def exec_module(self, module: ModuleType) -> None:
         """Puts back the spec that the import system wrote over."""

@@ -1,4 +1,4 @@
-"""Memory that is a file's: ``torch.from_file`` and the storages it is made of."""
+"""Memory that processes share: files (``torch.from_file``), and that of ``share_memory_``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from . import _C
 
 if TYPE_CHECKING:
+    from mmap import mmap
+
     from ._C import UntypedStorage
     from ._tensor import Tensor
 
-__all__ = ["from_file", "map_file"]
+__all__ = ["from_file", "map_file", "map_shared"]
 
 
 def _check(name: str, value: Any, kind: type) -> None:
@@ -71,6 +73,20 @@ def map_file(filename: str, shared: bool = False, nbytes: int = 0) -> UntypedSto
     finally:
         os.close(descriptor)
     return _C.UntypedStorage._over_map(memory, filename if shared else None)
+
+
+def map_shared(nbytes: int) -> mmap:
+    """Memory that processes which are forked later share with this one.
+
+    Raises:
+        RuntimeError: if there is not enough of it.
+    """
+    from mmap import mmap
+
+    try:
+        return mmap(-1, max(nbytes, 1))
+    except (OSError, OverflowError, ValueError) as error:
+        raise RuntimeError(f"unable to mmap {nbytes} bytes of shared memory: {error}") from None
 
 
 def from_file(

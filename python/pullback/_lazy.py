@@ -9,9 +9,11 @@ from __future__ import annotations
 import importlib.util
 import sys
 import threading
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+_PREFIX = __name__.rpartition(".")[0] + "."
 # One for all: what is loaded may load others.
 _LOCK = threading.RLock()
 _LOADING: set[str] = set()
@@ -26,20 +28,20 @@ class _Lazy(ModuleType):
 
     def __getattribute__(self, name: str) -> Any:
         if not name.startswith("__") or name in _MEANT:
-            _load(self)
+            load(self)
         return ModuleType.__getattribute__(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("__"):
-            _load(self)
+            load(self)
         ModuleType.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        _load(self)
+        load(self)
         ModuleType.__delattr__(self, name)
 
 
-def _load(module: ModuleType) -> None:
+def load(module: ModuleType) -> None:
     """Runs the module's code, once; other threads wait, this one sees what is there so far."""
     with _LOCK:
         name = ModuleType.__getattribute__(module, "__name__")
@@ -48,10 +50,46 @@ def _load(module: ModuleType) -> None:
         _LOADING.add(name)
         try:
             _SPECS[name].loader.exec_module(module)
-            module.__class__ = ModuleType  # type: ignore[assignment]
+            # (A module may have given itself a class with properties.)
+            if type(module) is _Lazy:
+                module.__class__ = ModuleType  # type: ignore[assignment]
             del _SPECS[name]
         finally:
             _LOADING.discard(name)
+
+
+class _Present:
+    """Finds modules that the loading of their package has imported meanwhile.
+
+    ``from pullback.optim.sgd import SGD`` looks for the module first, then asks the package for its
+    path, which loads the package and all that it imports: without this, the module would be made a
+    second time, with classes of its own.
+    """
+
+    def find_spec(
+        self, name: str, path: Any = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """A spec that gives the module which is there; none when it is to be loaded anew."""
+        is_own = name.startswith(_PREFIX) and target is None
+        return ModuleSpec(name, self) if is_own and name in sys.modules else None  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module that is there, loaded: its code is not to see the other spec."""
+        module = sys.modules[spec.name]
+        load(module)
+        spec.loader_state = ModuleType.__getattribute__(module, "__spec__")
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Puts back the spec that the import system wrote over."""
+        spec = ModuleType.__getattribute__(module, "__spec__")
+        ModuleType.__setattr__(module, "__spec__", spec.loader_state)
+
+
+def install() -> None:
+    """Adds the finder, once."""
+    if not any(isinstance(finder, _Present) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Present())
 
 
 def submodules(package: dict[str, Any], *names: str) -> None:

@@ -164,13 +164,26 @@ def sparse_csr_tensor(
     values: Any,
     size: Sequence[int] | None = None,
     *,
+    dtype: Any = None,
     layout: Any = None,
-    **options: Any,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
 ) -> Tensor:
     """A tensor of compressed rows: :func:`sparse_compressed_tensor`."""
     layout = _check_layout("sparse_csr_tensor", layout, _C.sparse_csr)
     return sparse_compressed_tensor(
-        crow_indices, col_indices, values, size, layout=layout, **options
+        crow_indices,
+        col_indices,
+        values,
+        size,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        pin_memory=pin_memory,
+        requires_grad=requires_grad,
+        check_invariants=check_invariants,
     )
 
 
@@ -180,13 +193,26 @@ def sparse_csc_tensor(
     values: Any,
     size: Sequence[int] | None = None,
     *,
+    dtype: Any = None,
     layout: Any = None,
-    **options: Any,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
 ) -> Tensor:
     """A tensor of compressed columns: :func:`sparse_compressed_tensor`."""
     layout = _check_layout("sparse_csc_tensor", layout, _C.sparse_csc)
     return sparse_compressed_tensor(
-        ccol_indices, row_indices, values, size, layout=layout, **options
+        ccol_indices,
+        row_indices,
+        values,
+        size,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        pin_memory=pin_memory,
+        requires_grad=requires_grad,
+        check_invariants=check_invariants,
     )
 
 
@@ -196,13 +222,26 @@ def sparse_bsr_tensor(
     values: Any,
     size: Sequence[int] | None = None,
     *,
+    dtype: Any = None,
     layout: Any = None,
-    **options: Any,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
 ) -> Tensor:
     """A tensor of compressed rows of blocks: :func:`sparse_compressed_tensor`."""
     layout = _check_layout("sparse_bsr_tensor", layout, _C.sparse_bsr)
     return sparse_compressed_tensor(
-        crow_indices, col_indices, values, size, layout=layout, **options
+        crow_indices,
+        col_indices,
+        values,
+        size,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        pin_memory=pin_memory,
+        requires_grad=requires_grad,
+        check_invariants=check_invariants,
     )
 
 
@@ -212,13 +251,26 @@ def sparse_bsc_tensor(
     values: Any,
     size: Sequence[int] | None = None,
     *,
+    dtype: Any = None,
     layout: Any = None,
-    **options: Any,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
 ) -> Tensor:
     """A tensor of compressed columns of blocks: :func:`sparse_compressed_tensor`."""
     layout = _check_layout("sparse_bsc_tensor", layout, _C.sparse_bsc)
     return sparse_compressed_tensor(
-        ccol_indices, row_indices, values, size, layout=layout, **options
+        ccol_indices,
+        row_indices,
+        values,
+        size,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        pin_memory=pin_memory,
+        requires_grad=requires_grad,
+        check_invariants=check_invariants,
     )
 
 

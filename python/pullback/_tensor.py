@@ -428,11 +428,17 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         return _class_of(self.dtype)
 
     def is_shared(self) -> bool:
-        """Whether the memory is shared between processes: never here."""
-        return False
+        """Whether processes that are forked from this one share the memory with it."""
+        return bool(self.untyped_storage().is_shared())
 
     def share_memory_(self) -> Self:
-        """Does nothing: workers get copies."""
+        """Moves the memory to where processes that are forked later share it with this one.
+
+        All tensors over the same storage go with it. NumPy arrays over the memory stay with the old
+        one, and see no later writes. Shared memory cannot grow. A pickle, and so what goes through
+        a queue of :mod:`multiprocessing`, holds a copy.
+        """
+        self.untyped_storage().share_memory_()
         return self
 
 

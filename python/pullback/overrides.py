@@ -17,7 +17,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import _C
+from . import _C, _absent
 from ._contextlib import StackedMode
 from ._tensor import Tensor
 
@@ -413,3 +413,6 @@ def _stand_ins() -> dict[Callable[..., Any], Callable[..., int]]:
 def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., int]]:
     """For each function that types may answer one with the same parameters, which gives -1."""
     return dict(_stand_ins())
+
+
+_absent.announce(globals())

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from . import _C
+from . import _C, _absent
 
 if TYPE_CHECKING:
     from ._tensor import Tensor
@@ -55,11 +55,28 @@ def set_rng_state(new_state: Tensor) -> None:
 
 
 @contextmanager
-def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[None]:
-    """Puts the default generator's state back at the end of the block."""
+def fork_rng(
+    devices: Any = None,
+    enabled: bool = True,
+    _caller: str = "fork_rng",
+    _devices_kw: str = "devices",
+    device_type: str = "cuda",
+) -> Iterator[None]:
+    """Puts the default generator's state back at the end of the block.
+
+    Args:
+        devices: whose generators' states are put back, too. Devices have none of their own here.
+        enabled: whether anything is.
+        _caller: what errors of PyTorch call the function.
+        _devices_kw: what they call ``devices``.
+        device_type: the kind of device.
+    """
     state = get_rng_state() if enabled else None
     try:
         yield
     finally:
         if state is not None:
             set_rng_state(state)
+
+
+_absent.announce(globals())

@@ -2,12 +2,13 @@
 """The named tuples that ops with several results return."""
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, final
 
 from typing_extensions import Self
 
 from ._tensor import Tensor
 
+@final
 class _linalg_eigh(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -18,6 +19,7 @@ class _linalg_eigh(tuple[Tensor, Tensor]):
     @property
     def eigenvectors(self) -> Tensor: ...
 
+@final
 class _linalg_svd(tuple[Tensor, Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -30,6 +32,7 @@ class _linalg_svd(tuple[Tensor, Tensor, Tensor]):
     @property
     def Vh(self) -> Tensor: ...
 
+@final
 class _scaled_dot_product_flash_attention_for_cpu(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -40,6 +43,7 @@ class _scaled_dot_product_flash_attention_for_cpu(tuple[Tensor, Tensor]):
     @property
     def logsumexp(self) -> Tensor: ...
 
+@final
 class aminmax(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -50,6 +54,7 @@ class aminmax(tuple[Tensor, Tensor]):
     @property
     def max(self) -> Tensor: ...
 
+@final
 class cummax(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -60,6 +65,7 @@ class cummax(tuple[Tensor, Tensor]):
     @property
     def indices(self) -> Tensor: ...
 
+@final
 class cummin(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -70,6 +76,7 @@ class cummin(tuple[Tensor, Tensor]):
     @property
     def indices(self) -> Tensor: ...
 
+@final
 class frexp(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -80,6 +87,7 @@ class frexp(tuple[Tensor, Tensor]):
     @property
     def exponent(self) -> Tensor: ...
 
+@final
 class histogram(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -90,6 +98,7 @@ class histogram(tuple[Tensor, Tensor]):
     @property
     def bin_edges(self) -> Tensor: ...
 
+@final
 class kthvalue(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -100,6 +109,7 @@ class kthvalue(tuple[Tensor, Tensor]):
     @property
     def indices(self) -> Tensor: ...
 
+@final
 class linalg_cholesky_ex(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -110,6 +120,7 @@ class linalg_cholesky_ex(tuple[Tensor, Tensor]):
     @property
     def info(self) -> Tensor: ...
 
+@final
 class linalg_eigh(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -120,6 +131,7 @@ class linalg_eigh(tuple[Tensor, Tensor]):
     @property
     def eigenvectors(self) -> Tensor: ...
 
+@final
 class linalg_inv_ex(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -130,6 +142,7 @@ class linalg_inv_ex(tuple[Tensor, Tensor]):
     @property
     def info(self) -> Tensor: ...
 
+@final
 class linalg_qr(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -140,6 +153,7 @@ class linalg_qr(tuple[Tensor, Tensor]):
     @property
     def R(self) -> Tensor: ...
 
+@final
 class linalg_slogdet(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -150,6 +164,7 @@ class linalg_slogdet(tuple[Tensor, Tensor]):
     @property
     def logabsdet(self) -> Tensor: ...
 
+@final
 class linalg_solve_ex(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -160,6 +175,7 @@ class linalg_solve_ex(tuple[Tensor, Tensor]):
     @property
     def info(self) -> Tensor: ...
 
+@final
 class linalg_svd(tuple[Tensor, Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -172,6 +188,7 @@ class linalg_svd(tuple[Tensor, Tensor, Tensor]):
     @property
     def Vh(self) -> Tensor: ...
 
+@final
 class max(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -182,16 +199,7 @@ class max(tuple[Tensor, Tensor]):
     @property
     def indices(self) -> Tensor: ...
 
-class max_pool2d_with_indices(tuple[Tensor, Tensor]):
-    n_fields: ClassVar[int]
-    n_sequence_fields: ClassVar[int]
-    n_unnamed_fields: ClassVar[int]
-    def __new__(cls, sequence: Iterable[Tensor], dict: dict[str, Any] = ...) -> Self: ...
-    @property
-    def result(self) -> Tensor: ...
-    @property
-    def indices(self) -> Tensor: ...
-
+@final
 class median(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -202,6 +210,7 @@ class median(tuple[Tensor, Tensor]):
     @property
     def indices(self) -> Tensor: ...
 
+@final
 class min(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -212,6 +221,7 @@ class min(tuple[Tensor, Tensor]):
     @property
     def indices(self) -> Tensor: ...
 
+@final
 class mode(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -222,6 +232,7 @@ class mode(tuple[Tensor, Tensor]):
     @property
     def indices(self) -> Tensor: ...
 
+@final
 class nanmedian(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -232,6 +243,7 @@ class nanmedian(tuple[Tensor, Tensor]):
     @property
     def indices(self) -> Tensor: ...
 
+@final
 class nll_loss2d_forward(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -242,6 +254,7 @@ class nll_loss2d_forward(tuple[Tensor, Tensor]):
     @property
     def total_weight(self) -> Tensor: ...
 
+@final
 class nll_loss_forward(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -252,6 +265,7 @@ class nll_loss_forward(tuple[Tensor, Tensor]):
     @property
     def total_weight(self) -> Tensor: ...
 
+@final
 class slogdet(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -262,6 +276,7 @@ class slogdet(tuple[Tensor, Tensor]):
     @property
     def logabsdet(self) -> Tensor: ...
 
+@final
 class sort(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]
@@ -272,6 +287,7 @@ class sort(tuple[Tensor, Tensor]):
     @property
     def indices(self) -> Tensor: ...
 
+@final
 class topk(tuple[Tensor, Tensor]):
     n_fields: ClassVar[int]
     n_sequence_fields: ClassVar[int]

@@ -15,9 +15,10 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from . import _C
+from . import _C, _absent
 from ._C import UntypedStorage
 from ._file import map_file as _map_file
+from ._file import map_shared as _map_shared  # noqa: F401 (the extension asks for it)
 from ._tensor import Tensor
 
 if TYPE_CHECKING:
@@ -436,11 +437,12 @@ class TypedStorage:
         return self._with(self._untyped_storage.pin_memory(device))
 
     def is_shared(self) -> builtins.bool:
-        """Whether the memory is a file's; other memory is never shared between processes."""
+        """Whether other processes see the memory: a file's, or moved by :meth:`share_memory_`."""
         return self._untyped_storage.is_shared()
 
     def share_memory_(self) -> TypedStorage:
-        """Does nothing: workers get copies."""
+        """Moves the memory to where processes that are forked later share it with this one."""
+        self._untyped_storage.share_memory_()
         return self
 
     def cpu(self) -> TypedStorage:
@@ -539,11 +541,19 @@ class _LegacyStorageMeta(type):
     def __instancecheck__(cls, instance: Any) -> builtins.bool:
         return type(instance) is TypedStorage and instance.dtype is cls.dtype
 
-    def __call__(cls, *args: Any, wrap_storage: Any = None, **kwargs: Any) -> TypedStorage:
+    def __call__(
+        cls,
+        *args: Any,
+        wrap_storage: Any = None,
+        dtype: Any = None,
+        device: Any = None,
+        _internal: builtins.bool = False,
+    ) -> TypedStorage:
         _warn_typed_storage_removal(2)
         error = f"{cls}.__new__ received an invalid combination of arguments. {_LEGACY_FORMS}"
-        if kwargs:
-            raise RuntimeError(f"{error}Keyword argument {next(iter(kwargs))!r} cannot be given")
+        for name, value in (("dtype", dtype), ("device", device)):
+            if value is not None:
+                raise RuntimeError(f"{error}Keyword argument {name!r} cannot be given")
         if len(args) > 1:
             raise RuntimeError(f"{error}Too many positional arguments")
         if cls.__module__ == "torch.cuda":
@@ -580,3 +590,6 @@ def _class_of(dtype: _Dtype) -> builtins.type:
     if dtype not in _NAMES:
         raise TypeError(f"there is no class of storages of {dtype}")
     return _CLASSES[_NAMES[dtype]]
+
+
+_absent.announce(globals())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING
 
+from . import _absent
 from ._C import Size
 from ._C import device as _device
 from ._C import dtype as _dtype
@@ -30,3 +31,5 @@ DeviceLikeType: TypeAlias = builtins.str | _device | builtins.int
 Device: TypeAlias = DeviceLikeType | None
 
 __all__ += ["_bool", "_complex", "_device", "_dtype", "_float", "_int", "_layout", "_size"]
+
+_absent.announce(globals())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from . import _absent
+
 __all__ = ["device_count", "is_available"]
 
 
@@ -13,3 +15,6 @@ def is_available() -> bool:
 def device_count() -> int:
     """How many there are to live on."""
     return 0
+
+
+_absent.announce(globals())

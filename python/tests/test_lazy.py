@@ -2,6 +2,7 @@
 
 import builtins
 import importlib
+import pkgutil
 import subprocess
 import sys
 import threading
@@ -107,3 +108,50 @@ def test_a_function_named_as_its_module_stays_a_function():
         "print(torch.autograd.gradcheck.__class__.__name__)"
     )
     assert run(program) == "function"
+
+
+@pytest.mark.parametrize(
+    ("first", "same"),
+    [
+        ("from pullback.optim.sgd import SGD as found", "pullback.optim.SGD"),
+        ("from pullback.nn.modules.linear import Linear as found", "pullback.nn.Linear"),
+        ("from pullback.nn.parameter import Parameter as found", "pullback.nn.Parameter"),
+        ("from pullback.utils.data.dataset import Dataset as found", "pullback.utils.data.Dataset"),
+        ("import pullback.nn.functional as found", "pullback.nn.functional"),
+        (
+            "import pullback; pullback.as_torch(); from torch.optim.sgd import SGD as found",
+            "pullback.optim.SGD",
+        ),
+    ],
+)
+def test_a_module_is_made_once_whatever_is_imported_first(first: str, same: str) -> None:
+    assert run(f"{first}; import pullback; print(found is {same})") == "True"
+
+
+def test_no_module_is_made_twice() -> None:
+    # Each module of a subpackage is imported first, in a process of its own.
+    names = [
+        module.name
+        for module in pkgutil.walk_packages(torch.__path__, "pullback.")
+        if module.name.count(".") > 1 and "._" not in module.name
+    ]
+    program = (
+        "import importlib, os, sys, pullback\n"
+        "for name in sys.argv[1:]:\n"
+        "    if os.fork() == 0:\n"
+        "        made = importlib.import_module(name)\n"
+        "        held = pullback\n"
+        "        for part in name.split('.')[1:]:\n"
+        "            held = getattr(held, part, made)\n"
+        "        shown = [c for c in vars(made).values() if isinstance(c, type)]\n"
+        "        shown = [c for c in shown if c.__module__ == name]\n"
+        "        package = sys.modules[name.rpartition('.')[0]]\n"
+        "        twice = [c for c in shown if getattr(package, c.__name__, c) is not c]\n"
+        "        if twice or made.__spec__.name != name:\n"
+        "            print(name, twice, flush=True)\n"
+        "        os._exit(0)\n"
+        "    os.wait()\n"
+    )
+    command = [sys.executable, "-c", program, *names]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("", "")

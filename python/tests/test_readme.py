@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pullback as torch
+from pullback._absent import pytorch_names
+from pullback._gen import names
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -32,11 +34,68 @@ def test_the_broken_program_of_the_readme_ends_as_shown(tmp_path: Path) -> None:
 
 def test_the_program_of_the_readme_learns() -> None:
     program, _ = blocks("python")
-    names: dict[str, Any] = {}
-    exec(compile(program, str(README), "exec"), names)
-    assert names["accuracy"].item() > 0.95
+    scope: dict[str, Any] = {}
+    exec(compile(program, str(README), "exec"), scope)
+    assert scope["accuracy"].item() > 0.95
     (second,) = torch.autograd.grad(
-        torch.autograd.grad((names["a"] ** 3).sum(), names["a"], create_graph=True)[0].sum(),
-        names["a"],
+        torch.autograd.grad((scope["a"] ** 3).sum(), scope["a"], create_graph=True)[0].sum(),
+        scope["a"],
     )
     assert second.tolist() == [6.0, 12.0, 18.0]
+
+
+def numbers(text: str) -> list[int]:
+    return [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", text)]
+
+
+def test_the_readme_counts_the_ops_as_the_registry_does() -> None:
+    ops = {op["op"]: op["differentiable"] for op in torch._C._describe_ops() if not op["internal"]}
+    never = sum(not differentiable for differentiable in ops.values())
+    (row,) = re.findall(r"^\| Ops \| (.*) \|$", README.read_text(), flags=re.MULTILINE)
+    assert numbers(row) == [len(ops), len(ops) - never, never]
+
+
+def test_the_readme_counts_the_names_that_are_here() -> None:
+    known = pytorch_names()
+    rows = re.findall(r"(\d+) of (\d+) names of `(torch[\w.]*)`( are missing)?", README.read_text())
+    assert {space for _, _, space, _ in rows} == {"torch.nn", "torch.nn.functional", "torch.linalg"}
+    for counted, total, space, is_missing in rows:
+        here = sum(names.has(space, name) for name in known[space])
+        expected = len(known[space]) - here if is_missing else here
+        assert (int(counted), int(total)) == (expected, len(known[space])), space
+    here = sum(names.has(space, name) for space, all_of in known.items() for name in all_of)
+    counted = re.findall(
+        r"Of PyTorch's (\S+) public names, more than (\S+) are", README.read_text()
+    )
+    all_of, fewer = numbers(" ".join(counted[0]))
+    assert all_of == sum(map(len, known.values()))
+    assert fewer < here < fewer + 500
+
+
+def test_the_readme_says_what_is_missing() -> None:
+    _, _, section = README.read_text().partition("## What is missing")
+    section = section.partition("\n## ")[0]
+    known = pytorch_names()
+    # Packages of which there is no name.
+    (nothing,) = re.findall(r"^\| `save`, `load`, (.*?) \|", section, flags=re.MULTILINE)
+    rows = [nothing, *re.findall(r"^\| (.*?) \| no name of them \|", section, flags=re.MULTILINE)]
+    named = {name for row in rows for name in re.findall(r"`([\w.]+)`", row)}
+    assert {"fft", "nested", "library", "jit", "serialization"} <= named
+    for name in named:
+        assert names.find(f"torch.{name}") is None, name
+    assert not hasattr(torch, "save")
+    assert not hasattr(torch, "load")
+    # Optimisers and functions of linear algebra.
+    for space in ("optim", "linalg"):
+        (row,) = re.findall(rf"^\| `{space}` \| (.*) \|$", section, flags=re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", row):
+            assert not names.has(f"torch.{space}", name), name
+    missing = {name for name in known["torch.optim"] if name[0].isupper()}
+    missing -= {name for name in missing if names.has("torch.optim", name)}
+    (row,) = re.findall(r"^\| `optim` \| (.*) \|$", section, flags=re.MULTILINE)
+    assert missing == set(re.findall(r"`(\w+)`", row)) - {"swa_utils"}
+    assert len(missing) == 12
+    # Layers.
+    (row,) = re.findall(r"^\| `nn` \| (.*) \|$", section, flags=re.MULTILINE)
+    for name in re.findall(r"`([A-Z]\w+)`", row):
+        assert not names.has("torch.nn", name), name

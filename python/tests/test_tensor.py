@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from operator import add, iadd
 from typing import Any
 
 import pytest
@@ -416,3 +417,51 @@ def test_questions_about_what_is_no_tensor_are_refused(question: str) -> None:
     assert ask(torch.ones(2)) is (question == "is_floating_point")
     with pytest.raises(TypeError, match=rf"{question}\(\): .*must be Tensor, not int"):
         ask(1)
+
+
+class Whole:
+    """A whole number for those who ask."""
+
+    def __index__(self) -> int:
+        return 7
+
+
+def test_sums_of_sizes_are_sizes() -> None:
+    size = torch.Size((1, 2))
+    for both, expected in (
+        (add(size, (3,)), (1, 2, 3)),
+        (add((3,), size), (3, 1, 2)),
+        (size + size, (1, 2, 1, 2)),
+        (add((), size), (1, 2)),
+        (add(size, ()), (1, 2)),
+        (2 * size, (1, 2, 1, 2)),
+        (size * 2, (1, 2, 1, 2)),
+        (size * 0, ()),
+        (size[::-1], (2, 1)),
+        (sum([size, size], ()), (1, 2, 1, 2)),
+        (add(size, (Whole(), True)), (1, 2, 7, 1)),
+        (add((torch.tensor(4),), size), (4, 1, 2)),
+    ):
+        assert type(both) is torch.Size
+        assert both == expected
+        assert all(type(item) is int for item in both)
+    size = iadd(size, (3,))
+    assert repr(size) == "torch.Size([1, 2, 3])"
+    assert repr(torch.Size((True,))) == "torch.Size([1])"
+    assert size.__radd__((0,)) == (0, 1, 2, 3)
+
+
+def test_sizes_are_added_to_tuples_of_whole_numbers_only() -> None:
+    size = torch.Size((1, 2))
+    with pytest.raises(TypeError, match=r"can only concatenate tuple \(not list\) to torch.Size"):
+        add(size, [3])
+    with pytest.raises(TypeError, match=r"can only concatenate tuple \(not int\) to torch.Size"):
+        add(size, 3)
+    with pytest.raises(TypeError, match=r'can only concatenate list \(not "torch.Size"\) to list'):
+        add([3], size)
+    with pytest.raises(TypeError, match=r"takes an iterable of 'int' \(item 2 is 'str'\)"):
+        add(size, ("a",))
+    with pytest.raises(TypeError, match=r"takes an iterable of 'int' \(item 0 is 'float'\)"):
+        add((1.5,), size)
+    assert size.__add__(3) is NotImplemented
+    assert size == (1, 2)

@@ -6,7 +6,7 @@
 //! sanitizer.
 
 use crate::argument::Arguments;
-use crate::environment::{self, Environment};
+use crate::environment::{self, Environment, Release};
 use crate::extension::{self, Profile, cargo};
 use crate::step::{Done, Report};
 use crate::{Result, command, generate, tidy};
@@ -18,6 +18,19 @@ const RUST_TESTS: [&str; 4] = ["test", "--workspace", "--exclude", "pullback-pyt
 
 /// The models of what threads share; the Rust tests include them.
 const LOOM_TESTS: [&str; 3] = ["test", "--package", "pullback-loom"];
+
+/// Whether the stubs say what is in the extension. (The rest of the package is annotated where it is defined.)
+const STUBTEST: [&str; 9] = [
+    "mypy.stubtest",
+    "pullback._C",
+    "pullback.return_types",
+    "--concise",
+    "--ignore-disjoint-bases",
+    "--mypy-config-file",
+    "pyproject.toml",
+    "--allowlist",
+    "python/tests/stubtest_allowlist.txt",
+];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
@@ -52,10 +65,16 @@ pub(crate) fn command(root: &Path, mut arguments: Arguments) -> Result<()> {
         parts.retain(|&part| part != Part::Loom);
     }
     let profile = if arguments.flag("--release") { Profile::Release } else { Profile::Dev };
+    let release = arguments.value("--python-version")?;
+    let release = release.as_deref().map(Release::parse).transpose()?;
     arguments.finish()?;
     // The Rust tests alone need no Python.
     let needed = parts.iter().any(|part| matches!(part, Part::Lint | Part::Python));
-    let environment = needed.then(|| environment::setup(root)).transpose()?;
+    let setup = || match release {
+        Some(release) => environment::setup_release(root, release),
+        None => environment::setup(root),
+    };
+    let environment = needed.then(setup).transpose()?;
     let mut report = Report::default();
     for part in parts {
         match (part, &environment) {
@@ -77,10 +96,10 @@ fn lint(root: &Path, environment: &Environment, report: &mut Report) {
     report.step("tidy", || tidy::check(root));
     report.step("clippy", || {
         let arguments = ["clippy", "--workspace", "--all-targets", "--keep-going"];
-        command::run(cargo(root).args(arguments).args(["--", "-D", "warnings"]))
+        command::run(environment.cargo(root).args(arguments).args(["--", "-D", "warnings"]))
     });
     report.step("rustdoc", || {
-        let mut doc = cargo(root);
+        let mut doc = environment.cargo(root);
         doc.env("RUSTDOCFLAGS", "-D warnings");
         command::run(doc.args(["doc", "--workspace", "--no-deps", "--quiet"]))
     });
@@ -166,10 +185,12 @@ fn python(root: &Path, environment: &Environment, profile: Profile, report: &mut
         report.step("extension", || extension::build_and_install(root, environment, profile));
     if !installed {
         report.skip("generated files", "the extension could not be built");
+        report.skip("stubtest", "the extension could not be built");
         report.skip("pytest", "the extension could not be built");
         return;
     }
     report.step("generated files", || generate::check(root, environment));
+    report.step("stubtest", || tool(root, environment, &STUBTEST));
     report.step("pytest", || tool(root, environment, &["pytest"]));
 }
 

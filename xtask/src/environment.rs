@@ -2,11 +2,12 @@
 //!
 //! A stamp inside `.venv` holds a hash of the requirement list and the interpreter's version. While it agrees, nothing
 //! is run. Only CPython is accepted: the extension uses its object layout. The environment variable `PYTHON` chooses
-//! the interpreter; without it the environment keeps the one it was made with.
+//! the interpreter; without it the environment keeps the one it was made with. Tests may ask for a version of Python,
+//! which has an environment of its own beside it: `.venv-3.10`.
 
 use crate::Result;
 use crate::argument::Arguments;
-use crate::{command, step};
+use crate::{command, extension, step};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,49 @@ pub(crate) struct Environment {
     pub(crate) python: PathBuf,
     /// Where its packages lie.
     pub(crate) site_packages: PathBuf,
+    /// Whether it is that of a version that was asked for: Cargo is to build for its interpreter.
+    is_asked_for: bool,
+}
+
+impl Environment {
+    /// `cargo` in the workspace folder, for the interpreter of this environment.
+    pub(crate) fn cargo(&self, root: &Path) -> Command {
+        let mut cargo = extension::cargo(root);
+        // (For `.venv` Cargo's own configuration says so.)
+        if self.is_asked_for {
+            cargo.env("PYO3_PYTHON", &self.python);
+        }
+        cargo
+    }
+}
+
+/// A version of Python as `3.10`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Release(u32, u32);
+
+impl Release {
+    /// # Errors
+    /// If the text is not of this form, or the version older than the oldest.
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        let parsed = text.split_once('.').and_then(|(major, minor)| {
+            Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?))
+        });
+        match parsed {
+            Some((major, minor)) if (major, minor) >= OLDEST => Ok(Self(major, minor)),
+            Some(_) => Err(format!("Python {text} is older than {}.{}", OLDEST.0, OLDEST.1)),
+            None => Err(format!("`{text}` is no version of Python such as 3.10")),
+        }
+    }
+
+    fn is_of(self, interpreter: &Interpreter) -> bool {
+        interpreter.release() == Some((self.0, self.1))
+    }
+}
+
+impl std::fmt::Display for Release {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.0, self.1)
+    }
 }
 
 /// An interpreter's implementation and version, as `cpython 3.11.7`.
@@ -38,15 +82,61 @@ pub(crate) fn command(root: &Path, arguments: Arguments) -> Result<()> {
 
 /// Makes `.venv` if need be and installs what is missing.
 pub(crate) fn setup(root: &Path) -> Result<Environment> {
-    let folder = root.join(".venv");
-    let chosen = std::env::var_os("PYTHON").filter(|path| !path.is_empty());
-    let chosen = chosen.map(inspect_chosen).transpose()?;
+    let chosen = chosen()?;
     let wanted = chosen.as_ref().map(|(interpreter, _)| interpreter);
+    ready(root, ".venv", wanted, || Ok(chosen.clone()))
+}
+
+/// The same for a version of Python, in an environment of its own.
+///
+/// # Errors
+/// If there is no such interpreter: `PYTHON` names another, and `pythonX.Y` is not on the search path.
+pub(crate) fn setup_release(root: &Path, release: Release) -> Result<Environment> {
+    let name = format!(".venv-{release}");
+    let made = ready(root, &name, None, || find_release(release).map(Some))?;
+    Ok(Environment { is_asked_for: true, ..made })
+}
+
+fn ready(
+    root: &Path,
+    name: &str,
+    wanted: Option<&Interpreter>,
+    choose: impl FnOnce() -> Result<Option<(Interpreter, OsString)>>,
+) -> Result<Environment> {
+    let folder = root.join(name);
     if let Some(interpreter) = stamped(&folder, wanted) {
-        println!("==> setup: .venv is ready ({interpreter})");
+        println!("==> setup: {name} is ready ({interpreter})");
         return Ok(environment(&folder, &interpreter));
     }
-    step::single("setup: the Python environment .venv", || make(root, &folder, chosen))
+    step::single(&format!("setup: the Python environment {name}"), || {
+        make(root, &folder, choose()?)
+    })
+}
+
+/// The interpreter of a version: the one that `PYTHON` names, if it is of this version, else `pythonX.Y`.
+fn find_release(release: Release) -> Result<(Interpreter, OsString)> {
+    if let Some((interpreter, path)) = chosen()?
+        && release.is_of(&interpreter)
+    {
+        return Ok((interpreter, path));
+    }
+    let name = format!("python{release}");
+    match inspect(name.as_ref()) {
+        Ok(interpreter) if release.is_of(&interpreter) && suitable(&interpreter).is_ok() => {
+            Ok((interpreter, name.into()))
+        }
+        Ok(other) => Err(format!("{name} on the search path is {other}")),
+        Err(why) => Err(format!(
+            "no CPython {release}: {name} does not run ({}); install it, or name it: PYTHON=/path/to/{name}",
+            why.lines().next().unwrap_or_default()
+        )),
+    }
+}
+
+/// The interpreter that the environment variable `PYTHON` names.
+fn chosen() -> Result<Option<(Interpreter, OsString)>> {
+    let path = std::env::var_os("PYTHON").filter(|path| !path.is_empty());
+    path.map(inspect_chosen).transpose()
 }
 
 fn make(
@@ -86,7 +176,7 @@ fn environment(folder: &Path, interpreter: &Interpreter) -> Environment {
     } else {
         folder.join("lib").join(format!("python{major}.{minor}")).join("site-packages")
     };
-    Environment { python: python_of(folder), site_packages }
+    Environment { python: python_of(folder), site_packages, is_asked_for: false }
 }
 
 fn python_of(folder: &Path) -> PathBuf {
@@ -197,6 +287,24 @@ mod tests {
         assert!(suitable(&interpreter("pypy 3.11.1")).unwrap_err().contains("not CPython"));
         assert_eq!(Interpreter::parse("Python"), None);
         assert_eq!(Interpreter::parse("cpython three"), None);
+    }
+
+    #[test]
+    fn a_release_is_two_numbers_and_not_too_old() {
+        let release = Release::parse("3.10").unwrap();
+        assert_eq!(release.to_string(), "3.10");
+        assert!(release.is_of(&interpreter("cpython 3.10.13")));
+        assert!(!release.is_of(&interpreter("cpython 3.1.0")));
+        assert!(Release::parse("3.9").unwrap_err().contains("older than 3.10"));
+        for text in ["3", "three", "3.10.1", ""] {
+            assert!(Release::parse(text).unwrap_err().contains("no version of Python"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_version_that_is_not_there_is_an_error_that_says_how_to_name_one() {
+        let message = find_release(Release(3, 99)).unwrap_err();
+        assert!(message.contains("no CPython 3.99") && message.contains("PYTHON="), "{message}");
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(crate) fn build_and_install(
     environment: &Environment,
     profile: Profile,
 ) -> Result<()> {
-    let mut build = cargo(root);
+    let mut build = environment.cargo(root);
     command::run(build.args(["build", "--package", "pullback-python"]).args(profile.options()))?;
     install(root, environment, profile)
 }

@@ -44,7 +44,8 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "test",
-        usage: "every check, or some of them [--rust] [--python] [--lint] [--loom] [--asan] [--release]",
+        usage: "every check, or some of them [--rust] [--python] [--lint] [--loom] [--asan] [--release] \
+                [--python-version X.Y: in an environment of its own, .venv-X.Y]",
         run: check::command,
     },
     Command {

@@ -17,7 +17,7 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
     let node = op.word("node").map_or_else(|| camel(name), crate::item::Word::text);
     let module = op.word("module").map(crate::item::Word::text).unwrap_or_default();
     let list = |word: &str| op.word(word).map(|w| w.args.clone()).unwrap_or_default();
-    let (aliases, outputs) = (list("alias"), op.outputs());
+    let (aliases, call_as, outputs) = (list("alias"), list("call_as"), op.outputs());
     let (vjp, saves, with_vjp) = vjp(op)?;
     let view = op.word("copy_of").and_then(|w| w.value.as_ref());
     let rules = rules(op, view, (&vjp, &saves, &with_vjp))?;
@@ -77,6 +77,7 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
             doc: #text,
             module: #module,
             aliases: &[#(#aliases),*],
+            call_as: &[#(#call_as),*],
             traits: #traits,
             outputs: &[#(#outputs),*],
             meta: #meta,

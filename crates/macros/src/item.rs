@@ -61,6 +61,7 @@ const WORDS: &[&str] = &[
     "separate",
     "not_differentiable",
     "alias",
+    "call_as",
     "result",
     "batch",
     "jvp",

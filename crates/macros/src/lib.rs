@@ -30,6 +30,7 @@ use syn::parse_macro_input;
 /// | `function_only`, `method_only` | one of the two ways to call it is missing |
 /// | `attribute`, `writable` | `x.name` without call; assignment writes into what it shows |
 /// | `alias("a", ..)` | further names |
+/// | `call_as("name(parameter = spelling, ..)", ..)` | what Python calls parameters of the function and the method `name`, where that is not what the signature says; `torch.name(..)` is for the function alone |
 /// | `module = "linalg"` | the namespace, if it is not the main one |
 /// | `numbers` | Python numbers may stand where the signature says `Tensor` |
 /// | `wide_numbers` | numbers beside half-precision tensors (0-dimensional tensors too) are not rounded to halves first |

@@ -6,6 +6,7 @@
 use crate::autograd::{Node, mode};
 use crate::error::ensure;
 pub use crate::tensor::replaced;
+pub use crate::tensor::uninitialized::{is_filling_uninitialized, set_fill_uninitialized};
 use crate::tensor::{
     Dims, Flag, Geometry, Keeper, Version, Writer, check_reach, checked_numel, dims, extent,
 };

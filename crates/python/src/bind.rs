@@ -452,6 +452,10 @@ impl Overloads {
                         let own = schema.arg(name).expect("variants keep the names");
                         parameter.source = Source::Argument(own);
                     }
+                    let is_method = function.form == Form::Method;
+                    if let Some(name) = op.spelling(&function.name, is_method, &parameter.name) {
+                        name.clone_into(&mut parameter.name);
+                    }
                 }
                 all.push((op, signature));
             }
@@ -480,7 +484,9 @@ impl Plan {
                 && matches!(p.source, Source::Argument(at) if schema.args[at].ty.base == Base::Tensor),
             name: pyo3::types::PyString::intern(py, &p.name).into_any().unbind(),
         });
-        let name = schema.name.clone();
+        // (Under its older name in the main namespace, its results have that name too.)
+        let is_moved = function.module.is_empty() && !op.module.is_empty();
+        let name = if is_moved { function.name.clone() } else { schema.name.clone() };
         let fields = struct_fields(&schema.returns)
             .map(|fields| (name, fields.into_iter().map(str::to_owned).collect()));
         Plan {

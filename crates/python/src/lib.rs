@@ -74,6 +74,8 @@ fn _C(module: &Bound<'_, PyModule>) -> PyResult<()> {
     interrupt::init(module)?;
     module.add("OutOfMemoryError", py.get_type::<error::OutOfMemoryError>())?;
     module.add("_LinAlgError", py.get_type::<error::LinAlgError>())?;
+    module.add("_VERSION", env!("CARGO_PKG_VERSION"))?;
+    module.add("_IS_DEBUG", cfg!(debug_assertions))?;
     raw::size::init()?;
     // SAFETY: a static type that lives forever.
     let size = unsafe { Bound::from_borrowed_ptr(py, raw::size::size_type().cast()) };

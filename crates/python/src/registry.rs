@@ -186,7 +186,8 @@ fn _return_type<'py>(
         // SAFETY: types made there live forever.
         return Ok(unsafe { Bound::from_borrowed_ptr(py, ty.cast()) });
     }
-    for op in pullback::ops::registry().filter(|op| op.name == name) {
+    let is_called = |op: &&OpDef| op.name == name || op.aliases.contains(&name);
+    for op in pullback::ops::registry().filter(is_called) {
         if let Some(fields) = pullback_schema::python::struct_fields(&op.schema().returns) {
             let fields: Vec<String> = fields.into_iter().map(str::to_owned).collect();
             let ty = crate::result::return_type(py, name, &fields)?;

@@ -126,12 +126,19 @@ fn result_type<'py>(
 
 /// Says whether warnings that are given once are given every time.
 #[pyfunction]
-fn set_warn_always(always: bool) {
-    pullback::set_warn_always(always);
+#[pyo3(signature = (b, /))]
+fn set_warn_always(b: bool) {
+    pullback::set_warn_always(b);
 }
 #[pyfunction]
 fn is_warn_always_enabled() -> bool {
     pullback::is_warn_always()
+}
+
+/// Says whether elements that nobody set are NaN or the largest number.
+#[pyfunction]
+fn _set_fill_uninitialized(is_filled: bool) {
+    pullback::binding::set_fill_uninitialized(is_filled);
 }
 
 /// The numbers of `finfo`: bits, eps, max, tiny, resolution, smallest subnormal.
@@ -268,6 +275,7 @@ pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         result_type,
         set_warn_always,
         is_warn_always_enabled,
+        _set_fill_uninitialized,
         _finfo,
         _iinfo,
         _memory_live,

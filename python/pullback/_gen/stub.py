@@ -34,7 +34,7 @@ from . import Generator, memory_format
 RETURN_TYPES_HEAD = '''"""The named tuples that ops with several results return."""
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, final
 
 from typing_extensions import Self
 
@@ -152,7 +152,7 @@ def _return_types(ops: list[Op]) -> str:
     parts = [MARK, RETURN_TYPES_HEAD]
     for name, names in sorted(fields.items()):
         items = ", ".join("Tensor" for _ in names)
-        parts.append(f"\nclass {name}(tuple[{items}]):\n")
+        parts.append(f"\n@final\nclass {name}(tuple[{items}]):\n")
         parts += [f"{INDENT}{line}\n" for line in _members(names)]
     return "".join(parts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import _absent
 from . import autocast_mode, grad_scaler
 from .autocast_mode import autocast, custom_bwd, custom_fwd, is_autocast_available
 from .grad_scaler import GradScaler
@@ -15,3 +16,5 @@ __all__ = [
     "grad_scaler",
     "is_autocast_available",
 ]
+
+_absent.announce(globals())

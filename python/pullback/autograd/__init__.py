@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from .. import _C, _lazy, _transform
+from .. import _C, _absent, _lazy, _transform
 from . import _standard, anomaly_mode, forward_ad, function, grad_mode, graph
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
@@ -317,3 +317,5 @@ def _batched(
 
 
 _standard.install()
+
+_absent.announce(globals())

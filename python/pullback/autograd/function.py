@@ -98,7 +98,7 @@ class BackwardCFunction(_C._FunctionBase, FunctionCtx):
 class FunctionMeta(type):
     """Gives each function class its class of contexts."""
 
-    def __init__(cls, name: str, bases: tuple[type, ...], attributes: dict[str, Any]) -> None:
+    def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
         context = type(f"{name}Backward", (BackwardCFunction,), {"_forward_cls": cls})
         context.__module__ = cls.__module__
         _C._adopt_context_class(context)
@@ -107,7 +107,7 @@ class FunctionMeta(type):
         setup = getattr(cls, "setup_context", None)
         base = _Protocol.__dict__["setup_context"].__func__
         cls._has_setup_context = getattr(setup, "__func__", setup) is not base
-        super().__init__(name, bases, attributes)
+        super().__init__(name, bases, attrs)
         if any(isinstance(base, FunctionMeta) for base in bases):
             cls._own_apply()
 

@@ -48,6 +48,8 @@ class GradientEdge(NamedTuple):
 
     node: Any
     output_nr: int
+    #: What keeps the graph alive in PyTorch; here the node does that itself.
+    ownership_token: Any = None
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:

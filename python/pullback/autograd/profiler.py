@@ -106,6 +106,8 @@ class profile:
         experimental_config: has no effect.
         acc_events: keeps the events of earlier passes.
         custom_trace_id_callback: gives the name of a trace.
+        post_processing_timeout_s: has no effect: there are no results of devices to wait for.
+        activity_filters: is refused.
     """
 
     def __init__(
@@ -124,7 +126,11 @@ class profile:
         experimental_config: Any = None,
         acc_events: bool = False,
         custom_trace_id_callback: Callable[[], str] | None = None,
+        post_processing_timeout_s: float | None = None,
+        activity_filters: Any = None,
     ) -> None:
+        if activity_filters is not None:
+            raise NotImplementedError("profile(): activities cannot be filtered")
         self.enabled = enabled
         self.entered = False
         self.use_device = _usable_device("cuda" if use_cuda else use_device) if enabled else None

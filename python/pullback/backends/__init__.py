@@ -1,16 +1,25 @@
 """Switches of libraries that PyTorch hands work to. This one computes everything itself.
 
 None of those libraries is here: ``is_available()`` says so, and switches keep what they are set to
-without effect, so that programs which set them run.
+without effect, so that programs which set them run. A switch that PyTorch does not have is an
+AttributeError.
 """
 
 from __future__ import annotations
 
+from .. import _absent
 from . import cuda as cuda
 from . import cudnn as cudnn
 from . import mkl as mkl
 from . import mkldnn as mkldnn
 from . import mps as mps
 from . import openmp as openmp
+from ._switch import guard, is_precision
 
-__all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
+__all__ = ["cuda", "cudnn", "fp32_precision", "mkl", "mkldnn", "mps", "openmp"]
+
+# How exact products of `float32` matrices must be: here they are as exact as the dtype.
+fp32_precision = "none"
+
+guard(globals(), fp32_precision=is_precision)
+_absent.announce(globals())

@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from ._switch import switched
+from .. import _absent
+from ._switch import guard, is_bool, is_int, is_precision, switched
 
 __all__ = [
     "allow_tf32",
@@ -14,6 +15,7 @@ __all__ = [
     "deterministic",
     "enabled",
     "flags",
+    "fp32_precision",
     "is_acceptable",
     "is_available",
     "version",
@@ -21,9 +23,10 @@ __all__ = [
 
 enabled = True
 benchmark = False
-benchmark_limit: int | None = 10
+benchmark_limit = 10
 deterministic = False
 allow_tf32 = True
+fp32_precision = "none"
 
 
 def is_available() -> bool:
@@ -47,6 +50,7 @@ def flags(
     benchmark_limit: int | None = None,
     deterministic: bool | None = None,
     allow_tf32: bool | None = None,
+    fp32_precision: str | None = None,
 ) -> AbstractContextManager[None]:
     """Sets switches until the context is left."""
     return switched(
@@ -57,5 +61,18 @@ def flags(
             "benchmark_limit": benchmark_limit,
             "deterministic": deterministic,
             "allow_tf32": allow_tf32,
+            "fp32_precision": fp32_precision,
         },
     )
+
+
+guard(
+    globals(),
+    enabled=is_bool,
+    benchmark=is_bool,
+    benchmark_limit=is_int,
+    deterministic=is_bool,
+    allow_tf32=is_bool,
+    fp32_precision=is_precision,
+)
+_absent.announce(globals())

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
-from ._switch import switched
+from .. import _absent
+from ._switch import guard, is_bool, is_precision, switched
 
-__all__ = ["deterministic", "enabled", "flags", "is_available"]
+__all__ = [
+    "allow_tf32",
+    "deterministic",
+    "enabled",
+    "flags",
+    "fp32_precision",
+    "is_available",
+]
 
 enabled = True
 deterministic = False
+allow_tf32 = True
+fp32_precision = "none"
 
 
 def is_available() -> bool:
@@ -18,7 +28,26 @@ def is_available() -> bool:
 
 
 def flags(
-    enabled: bool | None = None, deterministic: bool | None = None
+    enabled: bool | None = None,
+    deterministic: bool | None = None,
+    allow_tf32: bool | None = None,
+    fp32_precision: str | None = None,
 ) -> AbstractContextManager[None]:
     """Sets switches until the context is left."""
-    return switched(globals(), {"enabled": enabled, "deterministic": deterministic})
+    values = {
+        "enabled": enabled,
+        "deterministic": deterministic,
+        "allow_tf32": allow_tf32,
+        "fp32_precision": fp32_precision,
+    }
+    return switched(globals(), values)
+
+
+guard(
+    globals(),
+    enabled=is_bool,
+    deterministic=is_bool,
+    allow_tf32=is_bool,
+    fp32_precision=is_precision,
+)
+_absent.announce(globals())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from .. import _absent
+from ._switch import guard
+
 __all__ = ["is_available", "is_built"]
 
 
@@ -13,3 +16,7 @@ def is_built() -> bool:
 def is_available() -> bool:
     """Whether tensors can live on one."""
     return False
+
+
+guard(globals())
+_absent.announce(globals())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import _lazy
+from .. import _absent, _lazy
 
 if TYPE_CHECKING:
     from . import amp as amp
@@ -47,3 +47,6 @@ def set_device(device: Any) -> None:
 
 def synchronize(device: Any = None) -> None:
     """Does nothing: no work is ever outstanding."""
+
+
+_absent.announce(globals())

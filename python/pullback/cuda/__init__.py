@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import _C, _lazy, _legacy, storage
+from .. import _C, _absent, _lazy, _legacy, storage
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -182,3 +182,6 @@ def _check_available() -> None:
         raise RuntimeError(
             "device 'cuda' is not available: this build of pullback has no cuda backend (only cpu)"
         )
+
+
+_absent.announce(globals())

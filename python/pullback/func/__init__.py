@@ -6,6 +6,7 @@ puts these together to matrices, ``_functional_call`` runs modules as functions 
 parameters, ``_custom`` is what custom functions do under ``vmap``. The work on tensors is native.
 """
 
+from .. import _absent
 from .._vmap import vmap
 from ._forward import jvp, linearize
 from ._functional_call import (
@@ -34,3 +35,5 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+
+_absent.announce(globals())

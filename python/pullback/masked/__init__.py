@@ -9,6 +9,7 @@ A :class:`MaskedTensor` takes its mask along (``_tensor``; what it answers to ca
 ``_answer``). The functions take it instead of a tensor, and give plain tensors.
 """
 
+from .. import _absent
 from ._extremum import amax, amin, argmax, argmin, median
 from ._mask import _combine_input_and_mask as _combine_input_and_mask
 from ._mask import _input_mask as _input_mask
@@ -53,3 +54,5 @@ __all__ = [
     "sum",
     "var",
 ]
+
+_absent.announce(globals())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import _lazy
+from .. import _absent, _lazy
 from . import functional, init, modules, parameter, utils
 from .modules import *  # noqa: F403
 from .modules import __all__ as _modules
@@ -30,3 +30,4 @@ __all__ = [
 ]
 
 _lazy.submodules(globals(), "parallel")
+_absent.announce(globals())

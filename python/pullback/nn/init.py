@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from .. import _absent
 from .._tensor import Tensor
 from ._native import VF as _VF
 from ._native import linalg as _linalg
@@ -374,3 +375,5 @@ kaiming_uniform = _renamed(kaiming_uniform_)
 kaiming_normal = _renamed(kaiming_normal_)
 orthogonal = _renamed(orthogonal_)
 sparse = _renamed(sparse_)
+
+_absent.announce(globals())

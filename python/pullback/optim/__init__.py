@@ -8,6 +8,7 @@ Start with `optimizer.Optimizer` (the base class), then `sgd.SGD`, `adam.Adam` a
 `adamw.AdamW`. Schedules live in `lr_scheduler`.
 """
 
+from .. import _absent
 from . import lr_scheduler
 from .adam import Adam
 from .adamw import AdamW
@@ -15,3 +16,5 @@ from .optimizer import Optimizer
 from .sgd import SGD
 
 __all__ = ["SGD", "Adam", "AdamW", "Optimizer", "lr_scheduler"]
+
+_absent.announce(globals())

@@ -5,6 +5,7 @@ The recording itself is in ``autograd.profiler``.
 
 from __future__ import annotations
 
+from .. import _absent
 from ..autograd.profiler import kineto_available, record_function
 from ..autograd.profiler_util import DeviceType
 from . import itt as itt
@@ -34,3 +35,5 @@ __all__ = [
     "supported_activities",
     "tensorboard_trace_handler",
 ]
+
+_absent.announce(globals())

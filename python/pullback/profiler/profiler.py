@@ -124,7 +124,10 @@ def _always(_: int) -> ProfilerAction:
 
 
 def tensorboard_trace_handler(
-    dir_name: str, worker_name: str | None = None, use_gzip: bool = False
+    dir_name: str,
+    worker_name: str | None = None,
+    use_gzip: bool = False,
+    use_python_export: bool = False,
 ) -> Callable[[Any], None]:
     """Writes each trace into a folder, for ``on_trace_ready``.
 
@@ -132,6 +135,7 @@ def tensorboard_trace_handler(
         dir_name: the folder, made if it is not there.
         worker_name: how the names of files begin; if not given, the machine's and the process's.
         use_gzip: packs the files.
+        use_python_export: has no effect: traces are always written in the same way.
     """
 
     def handle(profiler: Any) -> None:
@@ -176,6 +180,7 @@ class _KinetoProfile:
         execution_trace_observer: Any = None,
         acc_events: bool = False,
         custom_trace_id_callback: Callable[[], str] | None = None,
+        post_processing_timeout_s: float | None = None,
     ) -> None:
         if execution_trace_observer is not None:
             raise NotImplementedError("profile(): execution traces cannot be written")
@@ -340,6 +345,7 @@ class profile(_KinetoProfile):
         acc_events: keeps the events of earlier recordings.
         use_cuda: the former way to ask for CUDA.
         custom_trace_id_callback: gives the name of a trace.
+        post_processing_timeout_s: has no effect: there are no results of devices to wait for.
     """
 
     def __init__(
@@ -358,6 +364,7 @@ class profile(_KinetoProfile):
         acc_events: bool = False,
         use_cuda: bool | None = None,
         custom_trace_id_callback: Callable[[], str] | None = None,
+        post_processing_timeout_s: float | None = None,
     ) -> None:
         if use_cuda is not None:
             warnings.warn(
@@ -376,6 +383,7 @@ class profile(_KinetoProfile):
             execution_trace_observer=execution_trace_observer,
             acc_events=acc_events,
             custom_trace_id_callback=custom_trace_id_callback,
+            post_processing_timeout_s=post_processing_timeout_s,
         )
         self.schedule = _always if schedule is None else schedule
         # With a schedule, each step is an event.

@@ -7,7 +7,7 @@ nothing is made dense unasked.
 
 from __future__ import annotations
 
-from .. import _C
+from .. import _C, _absent
 from .._C import _sparse
 from ._gradcheck import as_sparse_gradcheck
 from ._invariants import check_sparse_tensor_invariants
@@ -27,3 +27,5 @@ __all__ = [
 
 sampled_addmm = _sparse.sparse_sampled_addmm
 del _C
+
+_absent.announce(globals())

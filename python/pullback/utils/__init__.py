@@ -3,7 +3,7 @@
 A name space only. `data` is imported with it, as programs expect; the others on demand.
 """
 
-from .. import _lazy
+from .. import _absent, _lazy
 from . import data
 
 _lazy.submodules(
@@ -14,8 +14,11 @@ _lazy.submodules(
     "_python_dispatch",
     "_pytree",
     "checkpoint",
+    "deterministic",
     "dlpack",
     "hooks",
 )
 
 __all__ = ["data"]
+
+_absent.announce(globals())

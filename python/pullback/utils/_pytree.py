@@ -28,7 +28,14 @@ SUPPORTED_NODES: dict[type[Any], NodeDef] = {}
 
 
 def register_pytree_node(
-    cls: type[Any], flatten_fn: FlattenFunc, unflatten_fn: UnflattenFunc, **others: Any
+    cls: type[Any],
+    flatten_fn: FlattenFunc,
+    unflatten_fn: UnflattenFunc,
+    *,
+    serialized_type_name: str | None = None,
+    to_dumpable_context: Any = None,
+    from_dumpable_context: Any = None,
+    flatten_with_keys_fn: Any = None,
 ) -> None:
     """Makes a type a container.
 
@@ -36,7 +43,10 @@ def register_pytree_node(
         cls: the type.
         flatten_fn: gives its children as a list, and what else it needs, as a hashable context.
         unflatten_fn: makes it of children and context.
-        others: names that PyTorch takes for serialisation, not used here.
+        serialized_type_name: its name in saved structures, which are not written here.
+        to_dumpable_context: makes text of the context, for the same purpose.
+        from_dumpable_context: makes the context of the text.
+        flatten_with_keys_fn: gives children with their keys, which nothing here asks for.
 
     Raises:
         ValueError: if it is one already.

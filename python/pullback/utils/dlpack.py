@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import _C
+from .._dlpack import from_dlpack
 
 if TYPE_CHECKING:
     from .._tensor import Tensor
@@ -19,6 +19,3 @@ def to_dlpack(tensor: Tensor) -> Any:
         BufferError: if the tensor requires grad.
     """
     return tensor.__dlpack__()
-
-
-from_dlpack = _C.from_dlpack

@@ -28,6 +28,8 @@ pub struct OpDef {
     pub module: &'static str,
     /// Other names.
     pub aliases: &'static [&'static str],
+    /// Other names of parameters in Python: see [`OpDef::spelling`].
+    pub call_as: &'static [&'static str],
     /// What holds of it.
     pub traits: Traits,
     /// Its arguments.
@@ -71,6 +73,18 @@ impl OpDef {
     pub fn schema(&self) -> &Schema {
         self.parsed.get_or_init(|| {
             Schema::parse(self.schema_text).expect("the macro parsed this signature before")
+        })
+    }
+    /// What Python calls `parameter` of the function, or the method, `name`, if that is not what the signature says.
+    pub fn spelling(&self, name: &str, is_method: bool, parameter: &str) -> Option<&'static str> {
+        self.call_as.iter().find_map(|text| {
+            let (called, parameters) = text.strip_suffix(')')?.split_once('(')?;
+            let is_meant = match called.strip_prefix("torch.") {
+                Some(function) => function == name && !is_method,
+                None => called == name,
+            };
+            let mut pairs = parameters.split(", ").filter_map(|pair| pair.split_once(" = "));
+            pairs.find(|(own, _)| is_meant && *own == parameter).map(|(_, spelling)| spelling)
         })
     }
     /// Whether `flag` holds.

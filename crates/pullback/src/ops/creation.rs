@@ -113,9 +113,9 @@ impl Empty {
         );
         let mut spec = Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?;
         let plain = spec.empty()?;
-        let Some(format) = memory_format else { return Ok(plain) };
+        let Some(format) = memory_format else { return Ok(plain.filled_if_asked()) };
         spec.strides = Some(plain.strides_in(format)?);
-        spec.empty()
+        Ok(spec.empty()?.filled_if_asked())
     }
     fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
         vec![
@@ -175,7 +175,7 @@ impl EmptyPermuted {
             ordered.push(size[dim as usize]);
         }
         let options = Options(dtype, layout, device, pin_memory);
-        let plain = options.spec(&ordered, default_dtype())?.empty()?;
+        let plain = options.spec(&ordered, default_dtype())?.empty()?.filled_if_asked();
         let mut strides = Dims::from_elem(0, rank);
         for (&dim, &stride) in physical_layout.iter().zip(plain.strides()) {
             strides[dim as usize] = stride;
@@ -255,7 +255,7 @@ pub(super) fn strided(mut spec: TensorSpec, stride: &[i64]) -> Result<Tensor> {
         stride.len()
     );
     spec.strides = Some(stride.into());
-    spec.empty()
+    Ok(spec.empty()?.filled_if_asked())
 }
 
 /// Zeros of shape `size`.

@@ -38,7 +38,8 @@ impl EmptyLike {
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
     ) -> Result<Tensor> {
-        Options(dtype, layout, device, pin_memory).like(self_, memory_format)?.empty()
+        let spec = Options(dtype, layout, device, pin_memory).like(self_, memory_format)?;
+        Ok(spec.empty()?.filled_if_asked())
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         vec![InvalidSample::new(
@@ -138,7 +139,8 @@ impl NewEmpty {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        Options(dtype, layout, device, pin_memory).beside(self_, size)?.empty()
+        let spec = Options(dtype, layout, device, pin_memory).beside(self_, size)?;
+        Ok(spec.empty()?.filled_if_asked())
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
         vec![refused([s.normal(&[2]).into(), [-1].into()], "negative dimension -1: [-1]")]

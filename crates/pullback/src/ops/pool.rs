@@ -93,7 +93,7 @@ fn check_filled(prefix: &str, what: &str, self_: &Tensor, item: usize) -> Result
 }
 
 /// The largest element of each window and its position in its plane; the last two dimensions are pooled.
-#[op("max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor result, Tensor indices)",
+#[op("max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
      module = "nn", node = "MaxPool2DWithIndices", method = max_pool2d_with_indices, batch = image2)]
 impl MaxPool2dWithIndices {
     fn cpu(
@@ -121,8 +121,8 @@ impl MaxPool2dWithIndices {
         )?;
         Ok(out)
     }
-    fn vjp_self(grad: &Tensor, self_shape: &[i64], indices: &Tensor) -> Result<Tensor> {
-        grad.max_pool2d_backward(indices, self_shape)
+    fn vjp_self(grad: &Tensor, self_shape: &[i64], result1: &Tensor) -> Result<Tensor> {
+        grad.max_pool2d_backward(result1, self_shape)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {

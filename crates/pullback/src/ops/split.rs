@@ -115,7 +115,8 @@ fn split_sizes(size: i64, split_size: i64) -> impl Iterator<Item = i64> + Clone 
 }
 
 /// Pieces of size `split_size` along `dim`; the last one is smaller if it does not divide.
-#[op("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear, batch = pick_view)]
+#[op("split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", multi_view, jvp = linear, batch = pick_view,
+     call_as("torch.split(input = tensor, split_size = split_size_or_sections)"))]
 impl Split {
     fn cpu(self_: &Tensor, split_size: i64, dim: i64) -> Result<Vec<Tensor>> {
         ensure!(self_.ndim() != 0, runtime, "split expects at least a 1-dimensional tensor");
@@ -152,7 +153,10 @@ impl Split {
 }
 
 /// Pieces of the given sizes along `dim`, which must add up to its size.
-#[op("split.sizes(Tensor(a -> *) self, int[] split_size, int dim=0) -> Tensor(a)[]")]
+#[op(
+    "split.sizes(Tensor(a -> *) self, int[] split_size, int dim=0) -> Tensor(a)[]",
+    call_as("torch.split(input = tensor, split_size = split_size_or_sections)")
+)]
 impl SplitSizes {
     fn composite(self_: &Tensor, split_size: &[i64], dim: i64) -> Result<Vec<Tensor>> {
         self_.split_with_sizes(split_size, dim)
@@ -164,7 +168,7 @@ impl SplitSizes {
 
 /// As `split` with the size of a piece in a tensor of one element.
 #[op("split.Tensor_size(Tensor(a -> *) self, Tensor split_size, int dim=0) -> Tensor(a)[]", not_differentiable(split_size),
-     method = split_by)]
+     method = split_by, call_as("torch.split(input = tensor, split_size = split_size_or_sections)"))]
 impl SplitTensor {
     fn composite(self_: &Tensor, split_size: &Tensor, dim: i64) -> Result<Vec<Tensor>> {
         ensure!(

@@ -393,7 +393,8 @@ impl Permute {
 }
 
 /// Two dimensions swapped.
-#[op("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", view, bijective, jvp = linear, alias("swapaxes", "swapdims"), batch = swapped, sparse = swapped)]
+#[op("transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", view, bijective, jvp = linear, alias("swapaxes", "swapdims"),
+     call_as("swapaxes(dim0 = axis0, dim1 = axis1)"), batch = swapped, sparse = swapped)]
 impl Transpose {
     fn cpu(self_: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
         let (a, b) = (wrap_dim(dim0, self_.ndim())?, wrap_dim(dim1, self_.ndim())?);

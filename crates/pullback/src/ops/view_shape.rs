@@ -178,7 +178,8 @@ impl TInPlace {
 
 /// Swaps two dimensions of this tensor itself.
 #[op("transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", view, method_only, method = transpose_,
-     node = "TransposeBackward1", alias("swapaxes_", "swapdims_"), batch = in_place)]
+     node = "TransposeBackward1", alias("swapaxes_", "swapdims_"), call_as("swapaxes_(dim0 = axis0, dim1 = axis1)"),
+     batch = in_place)]
 impl TransposeInPlace {
     fn cpu_(self_: &Tensor, dim0: i64, dim1: i64) -> Result<()> {
         let (shape, strides) = swapped(self_, dim0, dim1)?;

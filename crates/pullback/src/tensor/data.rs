@@ -3,6 +3,7 @@
 //! Nothing here records history; the ops `copy_`, `clone` and `to` are made of these.
 
 use super::shape::broadcast_strides;
+use super::uninitialized;
 use super::version::{Version, Writer};
 use super::{
     Dims, Flag, Geometry, Key, TensorSpec, check_reach, checked_numel, contiguous_strides, extent,
@@ -212,7 +213,11 @@ impl Tensor {
                 || Error::runtime(format!("size in bytes overflows for shape {shape:?}")),
             )?;
         if let Some(storage) = &g.storage {
+            let held = storage.nbytes();
             storage.grow(bytes as usize)?;
+            if uninitialized::is_filling_uninitialized() {
+                uninitialized::fill(storage, held, bytes as usize, g.dtype);
+            }
         }
         self.set_geometry(g.with_view(shape, &strides, g.offset)?);
         Ok(())

@@ -21,6 +21,7 @@ pub mod shape;
 mod sparse;
 mod spec;
 mod storage;
+pub(crate) mod uninitialized;
 mod unresolved;
 mod version;
 

@@ -44,8 +44,41 @@ enum Owner {
     Blocks(smallvec::SmallVec<[(NonNull<u8>, usize); 1]>),
     /// Memory of somebody else, alive as long as this value; cannot grow.
     Foreign(#[allow(dead_code, reason = "kept for its drop")] Keeper),
+    /// Memory of somebody else that the content was moved to, and what held it before.
+    Moved(#[allow(dead_code, reason = "kept for its drop")] Keeper, Box<Owner>),
     /// One zero behind the header, which stands for all elements, and what the tensor is made of.
     Sparse(Arc<Sparse>),
+}
+
+impl Owner {
+    /// Gives the memory back.
+    ///
+    /// # Safety
+    /// Nobody uses it any more.
+    #[inline(always)]
+    unsafe fn release(self) {
+        match self {
+            Owner::Blocks(blocks) => {
+                for (block, bytes) in blocks {
+                    // SAFETY: the block came from the allocator for `bytes`, and nobody uses it.
+                    unsafe { memory::release_with(block, bytes, bytes) };
+                }
+            }
+            // SAFETY: the caller's promise.
+            Owner::Moved(_, before) => unsafe { before.release_before() },
+            Owner::Sparse(_) | Owner::Inline | Owner::Foreign(_) => {}
+        }
+    }
+    /// As [`Owner::release`], for what held the content before it was moved, perhaps more than once.
+    ///
+    /// # Safety
+    /// As [`Owner::release`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn release_before(self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.release() }
+    }
 }
 
 /// Bytes of the largest element.
@@ -220,7 +253,7 @@ impl Storage {
     pub fn is_resizable(&self) -> bool {
         !matches!(
             *self.header().owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
-            Owner::Foreign(_) | Owner::Sparse(_)
+            Owner::Foreign(_) | Owner::Moved(..) | Owner::Sparse(_)
         )
     }
     /// The Python object slot.
@@ -239,7 +272,7 @@ impl Storage {
         if bytes <= old {
             return Ok(());
         }
-        if matches!(*owner, Owner::Foreign(_) | Owner::Sparse(_)) {
+        if matches!(*owner, Owner::Foreign(_) | Owner::Moved(..) | Owner::Sparse(_)) {
             return Err(crate::Error::runtime("Trying to resize storage that is not resizable"));
         }
         let block = memory::allocate_with(bytes, bytes)?;
@@ -268,7 +301,7 @@ impl Storage {
         let room = match &*owner {
             Owner::Inline => header.inline_bytes,
             Owner::Blocks(blocks) => blocks.last().map_or(0, |&(_, size)| size),
-            Owner::Foreign(_) | Owner::Sparse(_) => {
+            Owner::Foreign(_) | Owner::Moved(..) | Owner::Sparse(_) => {
                 return Err(crate::Error::runtime(
                     "Trying to resize storage that is not resizable",
                 ));
@@ -300,6 +333,32 @@ impl Storage {
         unsafe { Self::foreign(self.data_ptr().add(start), bytes, Keeper::new(self.clone())) }
     }
 
+    /// Moves the content to `data`. All tensors over this storage show the new memory from now on; who was given the old
+    /// address (NumPy, a `DLPack` consumer) goes on seeing the old memory, which no tensor shows any more.
+    ///
+    /// # Safety
+    /// `data` points to [`Storage::nbytes`] readable and writable bytes that stay valid until `keeper` is dropped.
+    ///
+    /// # Errors
+    /// `RuntimeError` for the storage of a sparse tensor.
+    pub unsafe fn move_to(&self, data: *mut u8, keeper: Keeper) -> Result<()> {
+        let header = self.header();
+        let mut owner = header.owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if matches!(*owner, Owner::Sparse(_)) {
+            return Err(crate::Error::runtime(
+                "a sparse tensor has no storage that could be moved",
+            ));
+        }
+        // SAFETY: both hold this many bytes, and the new memory is not known to anybody yet.
+        unsafe { std::ptr::copy_nonoverlapping(self.data_ptr(), data, self.nbytes()) };
+        let before = std::mem::replace(&mut *owner, Owner::Inline);
+        *owner = Owner::Moved(keeper, Box::new(before));
+        header.data.store(data, Ordering::Release);
+        drop(owner);
+        replaced::note_storage(self);
+        Ok(())
+    }
+
     /// Says that somebody outside (NumPy, a `DLPack` consumer) was given the address: it stays valid as long as any
     /// handle lives.
     pub(crate) fn export(&self) {
@@ -316,13 +375,18 @@ impl Storage {
             return;
         }
         let mut owner = header.owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Owner::Blocks(blocks) = &mut *owner {
-            let old = blocks.len() - 1;
-            for (block, bytes) in blocks.drain(..old) {
-                // SAFETY: the block came from the allocator for `bytes`; nobody uses it, as the caller promises.
-                unsafe { memory::release_with(block, bytes, bytes) };
+        let old = match &mut *owner {
+            Owner::Blocks(blocks) => {
+                let last = blocks.len() - 1;
+                Owner::Blocks(blocks.drain(..last).collect())
             }
-        }
+            Owner::Moved(_, before) => std::mem::replace(&mut **before, Owner::Inline),
+            _ => return,
+        };
+        // (What is released may call back: not under the lock.)
+        drop(owner);
+        // SAFETY: nobody uses it, as the caller promises.
+        unsafe { old.release() };
     }
 }
 
@@ -350,14 +414,8 @@ impl Drop for Storage {
             let elements = header.inline_bytes;
             memory::release_with(self.0.cast(), INLINE_AT + elements, elements);
         }
-        match header.owner.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-            Owner::Blocks(blocks) => {
-                for (block, bytes) in blocks {
-                    // SAFETY: the block came from the allocator for `bytes` and no handle is left.
-                    unsafe { memory::release_with(block, bytes, bytes) };
-                }
-            }
-            Owner::Sparse(_) | Owner::Inline | Owner::Foreign(_) => {}
-        }
+        let owner = header.owner.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // SAFETY: no handle is left.
+        unsafe { owner.release() };
     }
 }

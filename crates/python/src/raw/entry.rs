@@ -85,9 +85,12 @@ unsafe fn run<T: Copy>(failed: T, body: impl FnOnce(Python<'_>) -> PyResult<T>) 
         Err(panic) => crate::interrupt::error_of(panic),
     };
     // One set on the way gives way to this one, which says more.
-    if ON_THE_WAY.load(Relaxed) != 0 {
-        is_taken_on_the_way(true);
+    if ON_THE_WAY.load(Relaxed) != 0 && is_taken_on_the_way(true) {
+        drop(PyErr::take(py));
     }
+    // PyO3 postpones the release of what is dropped here until somebody attaches: errors that were handled on the way
+    // would live on, with all that they hold.
+    let _ = Python::try_attach(|_| ());
     error.restore(py);
     failed
 }

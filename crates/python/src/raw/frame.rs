@@ -2,9 +2,10 @@
 //!
 //! A line is a number: which code object, by its place in [`TABLE`], and how far into it. The number is read from the
 //! interpreter's own structures where their form is known (`layout`: CPython 3.11 to 3.13 with the interpreter lock),
-//! and asked for by public functions elsewhere, which takes some fifty nanoseconds more. Frames of this package are
-//! passed by, so that the line is one of the program's. It becomes a file and a line in [`place_of`], only when an error
-//! is put together. Invariant: no code object is kept alive; what is known of those that went is bounded in number.
+//! and asked for by public functions elsewhere, which takes some fifty nanoseconds more ([`choose`]). Frames of this
+//! package are passed by, so that the line is one of the program's. It becomes a file and a line in [`place_of`], only
+//! when an error is put together. Invariant: no code object is kept alive; what is known of those that went is bounded
+//! in number.
 
 use super::line_table::{self, Found};
 use pullback::site::{Place, Sites};
@@ -140,11 +141,12 @@ impl Tag {
     }
 }
 
-/// The program's line on this thread; 0 if the thread does not run Python.
-struct Program;
+/// Reads the interpreter's structures.
+#[cfg(has_layout)]
+struct ByLayout;
 
-impl Sites for Program {
-    #[cfg(has_layout)]
+#[cfg(has_layout)]
+impl Sites for ByLayout {
     #[inline]
     fn here(&self) -> u64 {
         // SAFETY: `read` is called with the lock held by this thread.
@@ -164,13 +166,28 @@ impl Sites for Program {
             found
         }
     }
-    #[cfg(not(has_layout))]
+    fn stack(&self) -> Vec<u64> {
+        // SAFETY: `collect` calls with the lock held by this thread.
+        collect(|see| unsafe { read(PyThreadState_GetUnchecked().cast::<u8>(), see) })
+    }
+    fn place(&self, number: u64) -> Option<Place> {
+        place_of(number)
+    }
+}
+
+/// Asks the interpreter's public functions.
+struct ByFunctions {
+    /// Whether the instruction is asked for, which says more than the line (CPython 3.11 and later).
+    by_instruction: bool,
+}
+
+impl Sites for ByFunctions {
     fn here(&self) -> u64 {
         // SAFETY: `ask` is called with the lock held by this thread.
         unsafe {
             let mut found = 0;
             if ffi::PyGILState_Check() == 1 {
-                ask(|number| {
+                ask(self.by_instruction, |number| {
                     found = number;
                     false
                 });
@@ -179,26 +196,38 @@ impl Sites for Program {
         }
     }
     fn stack(&self) -> Vec<u64> {
-        let mut frames = Vec::new();
-        // (Nothing where the interpreter is not there any more.)
-        let _ = Python::try_attach(|_| {
-            let mut see = |number| {
-                frames.push(number);
-                true
-            };
-            // SAFETY: the lock is held by this thread.
-            unsafe {
-                #[cfg(has_layout)]
-                read(PyThreadState_GetUnchecked().cast::<u8>(), &mut see);
-                #[cfg(not(has_layout))]
-                ask(&mut see);
-            }
-        });
-        frames
+        // SAFETY: `collect` calls with the lock held by this thread.
+        collect(|see| unsafe { ask(self.by_instruction, see) })
     }
     fn place(&self, number: u64) -> Option<Place> {
         place_of(number)
     }
+}
+
+/// All lines that `walk` shows, with the interpreter lock; none where the interpreter is not there any more.
+fn collect(walk: impl FnOnce(&mut dyn FnMut(u64) -> bool)) -> Vec<u64> {
+    let mut frames = Vec::new();
+    let _ = Python::try_attach(|_| {
+        walk(&mut |number| {
+            frames.push(number);
+            true
+        });
+    });
+    frames
+}
+
+/// The quickest way there is. `PULLBACK_FRAMES=functions` and `PULLBACK_FRAMES=lines` (what CPython 3.10 can do) take the
+/// other ones, so that they are tested on every interpreter.
+fn choose() -> &'static dyn Sites {
+    let wanted = std::env::var("PULLBACK_FRAMES").unwrap_or_default();
+    if wanted == "lines" {
+        return &ByFunctions { by_instruction: false };
+    }
+    #[cfg(has_layout)]
+    if wanted != "functions" {
+        return &ByLayout;
+    }
+    &ByFunctions { by_instruction: cfg!(Py_3_11) }
 }
 
 #[cfg(has_layout)]
@@ -239,7 +268,7 @@ unsafe fn read(state: *const u8, mut see: impl FnMut(u64) -> bool) {
         while !frame.is_null() {
             let code = frame.add(CODE).cast::<*mut PyObject>().read();
             if frame.add(OWNER).read() != OWNED_BY_C {
-                let tag = tag_of(code);
+                let tag = tag_by(code, extra_by_layout(code, SLOT.load(Relaxed)));
                 if !tag.is_own() {
                     let instruction = frame.add(INSTRUCTION).cast::<usize>().read();
                     let first = code as usize + FIRST_INSTRUCTION;
@@ -257,19 +286,50 @@ unsafe fn read(state: *const u8, mut see: impl FnMut(u64) -> bool) {
 ///
 /// # Safety
 /// The thread holds the interpreter lock.
-#[cfg(not(has_layout))]
-unsafe fn ask(mut see: impl FnMut(u64) -> bool) {
+unsafe fn ask(by_instruction: bool, mut see: impl FnMut(u64) -> bool) {
+    // SAFETY: the caller's promise; the code is live.
+    unsafe {
+        each_frame(|frame, code| {
+            let tag = tag_of(code);
+            if tag.is_own() {
+                return true;
+            }
+            let (position, is_line) = position_of(frame, by_instruction);
+            see(tag.at(position, is_line))
+        });
+    }
+}
+
+/// How far a frame is: bytes from its first instruction on, or its line, and whether it is the line.
+///
+/// # Safety
+/// The thread holds the interpreter lock, and `frame` is a live frame of it.
+unsafe fn position_of(frame: *mut ffi::PyFrameObject, by_instruction: bool) -> (usize, bool) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(Py_3_11)]
+        if by_instruction && let Ok(offset) = usize::try_from(ffi::PyFrame_GetLasti(frame)) {
+            return (offset, false);
+        }
+        let _ = by_instruction;
+        (usize::try_from(ffi::PyFrame_GetLineNumber(frame)).unwrap_or(0), true)
+    }
+}
+
+/// Calls `see` with each frame of this thread and its code, innermost first, until it says that it has seen enough.
+///
+/// # Safety
+/// The thread holds the interpreter lock.
+unsafe fn each_frame(mut see: impl FnMut(*mut ffi::PyFrameObject, *mut PyObject) -> bool) {
     // SAFETY: the functions are called as they are meant to be; each frame and code is a new reference that is given
     // back.
     unsafe {
         let mut frame = ffi::PyThreadState_GetFrame(ffi::PyThreadState_Get());
         while !frame.is_null() {
             let code = ffi::PyFrame_GetCode(frame).cast::<PyObject>();
-            let tag = tag_of(code);
-            let line = ffi::PyFrame_GetLineNumber(frame);
+            let goes_on = see(frame, code);
             ffi::Py_DECREF(code);
-            let is_enough = !tag.is_own() && !see(tag.at(usize::try_from(line).unwrap_or(0), true));
-            let next = if is_enough { null_mut() } else { ffi::PyFrame_GetBack(frame) };
+            let next = if goes_on { ffi::PyFrame_GetBack(frame) } else { null_mut() };
             ffi::Py_DECREF(frame.cast());
             frame = next;
         }
@@ -280,10 +340,21 @@ unsafe fn ask(mut see: impl FnMut(u64) -> bool) {
 ///
 /// # Safety
 /// The thread holds the interpreter lock, and `code` is a live code object.
-#[inline(always)]
 unsafe fn tag_of(code: *mut PyObject) -> Tag {
+    let mut extra = null_mut();
     // SAFETY: the caller's promise.
-    let extra = unsafe { extra_of(code, SLOT.load(Relaxed)) };
+    unsafe {
+        ffi::PyUnstable_Code_GetExtra(code, SLOT.load(Relaxed), &raw mut extra);
+        tag_by(code, extra)
+    }
+}
+
+/// The same where it is known what the code object keeps; null if it was never seen.
+///
+/// # Safety
+/// As [`tag_of`].
+#[inline(always)]
+unsafe fn tag_by(code: *mut PyObject, extra: *mut c_void) -> Tag {
     if extra.is_null() {
         // SAFETY: the caller's promise.
         return unsafe { first_sight(code) };
@@ -297,7 +368,7 @@ unsafe fn tag_of(code: *mut PyObject) -> Tag {
 /// As [`tag_of`].
 #[cfg(has_layout)]
 #[inline(always)]
-unsafe fn extra_of(code: *mut PyObject, slot: isize) -> *mut c_void {
+unsafe fn extra_by_layout(code: *mut PyObject, slot: isize) -> *mut c_void {
     // SAFETY: null, or how many places there are and then what is in them.
     unsafe {
         let places = code.cast::<u8>().add(layout::EXTRA).cast::<*const isize>().read();
@@ -310,47 +381,39 @@ unsafe fn extra_of(code: *mut PyObject, slot: isize) -> *mut c_void {
 
 /// # Safety
 /// As [`tag_of`].
-#[cfg(not(has_layout))]
-unsafe fn extra_of(code: *mut PyObject, slot: isize) -> *mut c_void {
-    let mut extra = null_mut();
-    // SAFETY: the caller's promise.
-    unsafe { ffi::PyUnstable_Code_GetExtra(code, slot, &raw mut extra) };
-    extra
-}
-
-/// # Safety
-/// As [`tag_of`].
 #[cold]
 unsafe fn first_sight(code: *mut PyObject) -> Tag {
-    // SAFETY: the caller's promise.
-    let py = unsafe { Python::assume_attached() };
-    // SAFETY: a live object.
-    let object = unsafe { Bound::from_borrowed_ptr(py, code) };
-    let unknown = Tag(0);
-    // (An exception that is on its way stays so.)
-    let pending = PyErr::take(py);
-    let tag =
-        describe(&object).ok().and_then(|(code, is_own)| Some(Tag::new(enter(code)?, is_own)));
-    if let Some(tag) = tag {
-        // SAFETY: the number is kept as an address that nobody follows.
-        let failed = unsafe {
-            ffi::PyUnstable_Code_SetExtra(code, SLOT.load(Relaxed), tag.0 as *mut c_void) != 0
-        };
-        if failed {
-            drop(PyErr::take(py));
+    // (Attached anew: what is dropped here is given back at once. Slots do not count as attached for PyO3, which would
+    // postpone it, and an error that is handled on the way holds the code object.)
+    let tag = Python::try_attach(|py| {
+        // SAFETY: a live object.
+        let object = unsafe { Bound::from_borrowed_ptr(py, code) };
+        // (An exception that is on its way stays so.)
+        let pending = PyErr::take(py);
+        let tag =
+            describe(&object).ok().and_then(|(code, is_own)| Some(Tag::new(enter(code)?, is_own)));
+        if let Some(tag) = tag {
+            // SAFETY: the number is kept as an address that nobody follows.
+            let failed = unsafe {
+                ffi::PyUnstable_Code_SetExtra(code, SLOT.load(Relaxed), tag.0 as *mut c_void) != 0
+            };
+            if failed {
+                drop(PyErr::take(py));
+            }
         }
-    }
-    if let Some(error) = pending {
-        error.restore(py);
-    }
-    tag.unwrap_or(unknown)
+        if let Some(error) = pending {
+            error.restore(py);
+        }
+        tag
+    });
+    tag.flatten().unwrap_or(Tag(0))
 }
 
 fn describe(code: &Bound<'_, PyAny>) -> PyResult<(Code, bool)> {
     let py = code.py();
     let text = |name: &str| code.getattr(name)?.extract::<String>();
     let file = text("co_filename")?;
-    let function = text("co_qualname").or_else(|_| text("co_name"))?;
+    let function = text(if cfg!(Py_3_11) { "co_qualname" } else { "co_name" })?;
     let lines = code.getattr("co_linetable")?.cast_into::<PyBytes>()?.as_bytes().into();
     let first_line = code.getattr("co_firstlineno")?.extract()?;
     let is_own = file.starts_with(package(py)?) || file.starts_with("<frozen ");
@@ -415,18 +478,12 @@ pub(super) fn text_of_label(key: u64) -> Option<String> {
 /// # Safety
 /// The thread holds the interpreter lock.
 pub(super) unsafe fn each_code(mut see: impl FnMut(*mut PyObject)) {
-    // SAFETY: the functions are called as they are meant to be; each frame and code is a new reference that is given
-    // back.
+    // SAFETY: the caller's promise.
     unsafe {
-        let mut frame = ffi::PyThreadState_GetFrame(ffi::PyThreadState_Get());
-        while !frame.is_null() {
-            let code = ffi::PyFrame_GetCode(frame).cast::<PyObject>();
+        each_frame(|_, code| {
             see(code);
-            ffi::Py_DECREF(code);
-            let next = ffi::PyFrame_GetBack(frame);
-            ffi::Py_DECREF(frame.cast());
-            frame = next;
-        }
+            true
+        });
     }
 }
 
@@ -492,6 +549,6 @@ pub(crate) fn init() -> PyResult<()> {
         return Err(PyRuntimeError::new_err("code objects have no place left for line numbers"));
     }
     SLOT.store(slot, Relaxed);
-    pullback::site::set_sites(&Program);
+    pullback::site::set_sites(choose());
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::raw::entry::{Reply, guard};
 use pyo3::exceptions::{PyMemoryError, PyTypeError};
-use pyo3::ffi::{self, PyObject, PyTypeObject};
+use pyo3::ffi::{self, Py_NewRef, PyObject, PyTypeObject};
 use pyo3::prelude::*;
 use std::mem::zeroed;
 use std::ptr::null_mut;
@@ -31,7 +31,7 @@ pub(crate) fn new_size(sizes: &[i64]) -> Reply {
     }
 }
 
-/// Moves the items of a new tuple into a new `Size`.
+/// Moves the items of a new tuple, which are sizes, into a new `Size`.
 unsafe fn from_tuple(py: Python<'_>, tuple: *mut PyObject) -> Reply {
     // SAFETY: `tuple` is null with an exception set, or a new reference to a tuple.
     unsafe {
@@ -57,6 +57,39 @@ unsafe fn from_tuple(py: Python<'_>, tuple: *mut PyObject) -> Reply {
     }
 }
 
+/// Makes whole numbers of the items of a new `Size`, which nobody else knows yet.
+///
+/// # Safety
+/// `size` is a live `Size`, or a tuple of this type's layout.
+unsafe fn check_items(py: Python<'_>, size: *mut PyObject) -> PyResult<()> {
+    // SAFETY: the caller's promise; each item is replaced once.
+    unsafe {
+        for index in 0..ffi::PyTuple_GET_SIZE(size) {
+            let item = Bound::from_borrowed_ptr(py, ffi::PyTuple_GET_ITEM(size, index));
+            let is_bool = ffi::PyBool_Check(item.as_ptr()) != 0;
+            if ffi::PyLong_Check(item.as_ptr()) != 0 && !is_bool {
+                continue;
+            }
+            let number = if is_bool {
+                ffi::PyNumber_Long(item.as_ptr())
+            } else {
+                ffi::PyNumber_Index(item.as_ptr())
+            };
+            if number.is_null() {
+                ffi::PyErr_Clear();
+                return Err(PyTypeError::new_err(format!(
+                    "torch.Size() takes an iterable of 'int' (item {index} is '{}')",
+                    item.get_type().name()?
+                )));
+            }
+            let old = ffi::PyTuple_GET_ITEM(size, index);
+            ffi::PyTuple_SET_ITEM(size, index, number);
+            ffi::Py_DECREF(old);
+        }
+        Ok(())
+    }
+}
+
 unsafe extern "C" fn new(
     ty: *mut PyTypeObject,
     args: *mut PyObject,
@@ -70,23 +103,7 @@ unsafe extern "C" fn new(
                 return Err(PyErr::fetch(py));
             }
             let made = Bound::from_owned_ptr(py, tuple);
-            for index in 0..ffi::PyTuple_GET_SIZE(tuple) {
-                let item = Bound::from_borrowed_ptr(py, ffi::PyTuple_GET_ITEM(tuple, index));
-                if ffi::PyLong_Check(item.as_ptr()) == 0 {
-                    let number = ffi::PyNumber_Index(item.as_ptr());
-                    if number.is_null() {
-                        ffi::PyErr_Clear();
-                        return Err(PyTypeError::new_err(format!(
-                            "torch.Size() takes an iterable of 'int' (item {index} is '{}')",
-                            item.get_type().name()?
-                        )));
-                    }
-                    // The tuple is not known to anybody else yet.
-                    let old = ffi::PyTuple_GET_ITEM(tuple, index);
-                    ffi::PyTuple_SET_ITEM(tuple, index, number);
-                    ffi::Py_DECREF(old);
-                }
-            }
+            check_items(py, made.as_ptr())?;
             Ok(made.into_ptr())
         })
     }
@@ -107,11 +124,36 @@ unsafe extern "C" fn repr(object: *mut PyObject) -> *mut PyObject {
     }
 }
 
-unsafe extern "C" fn concat(left: *mut PyObject, right: *mut PyObject) -> *mut PyObject {
+/// `left + right`, one of which is a `Size`; only tuples can be added.
+unsafe extern "C" fn add(left: *mut PyObject, right: *mut PyObject) -> *mut PyObject {
     // SAFETY: the slots of a static type that is never changed.
     unsafe {
-        let slots = &*ffi::PyTuple_Type.tp_as_sequence;
-        guard(|py| from_tuple(py, slots.sq_concat.expect("tuples concatenate")(left, right)))
+        guard(|py| {
+            if ffi::PyTuple_Check(left) == 0 || ffi::PyTuple_Check(right) == 0 {
+                return Ok(Py_NewRef(ffi::Py_NotImplemented()));
+            }
+            let slots = &*ffi::PyTuple_Type.tp_as_sequence;
+            let both = slots.sq_concat.expect("tuples concatenate")(left, right);
+            // (A sum with nothing may be one of the two, which others know.)
+            let sum = Bound::from_owned_ptr(py, from_tuple(py, both)?);
+            if sum.as_ptr() != left && sum.as_ptr() != right {
+                check_items(py, sum.as_ptr())?;
+            }
+            Ok(sum.into_ptr())
+        })
+    }
+}
+
+/// What is asked where [`add`] does not know the other one, which is no tuple then.
+unsafe extern "C" fn concat(_: *mut PyObject, right: *mut PyObject) -> *mut PyObject {
+    // SAFETY: the interpreter passes live objects.
+    unsafe {
+        guard(|py| {
+            let name = Bound::from_borrowed_ptr(py, right).get_type().name()?.to_string();
+            Err(PyTypeError::new_err(format!(
+                "can only concatenate tuple (not {name}) to torch.Size"
+            )))
+        })
     }
 }
 
@@ -180,6 +222,8 @@ pub(crate) fn init() -> PyResult<()> {
         let sequence = Box::leak(Box::new(zeroed::<ffi::PySequenceMethods>()));
         sequence.sq_concat = Some(concat);
         sequence.sq_repeat = Some(repeat);
+        let number = Box::leak(Box::new(zeroed::<ffi::PyNumberMethods>()));
+        number.nb_add = Some(add);
         let mapping = Box::leak(Box::new(zeroed::<ffi::PyMappingMethods>()));
         mapping.mp_subscript = Some(subscript);
         let method = |name: &'static std::ffi::CStr, function: ffi::PyCFunction| ffi::PyMethodDef {
@@ -196,6 +240,7 @@ pub(crate) fn init() -> PyResult<()> {
         ty.tp_flags = ffi::Py_TPFLAGS_DEFAULT;
         ty.tp_new = Some(new);
         ty.tp_repr = Some(repr);
+        ty.tp_as_number = number;
         ty.tp_as_sequence = sequence;
         ty.tp_as_mapping = mapping;
         ty.tp_methods = methods.as_mut_ptr();

@@ -58,7 +58,7 @@ fn of_sizes(sizes: &[Bound<'_, PyAny>], dtype: DType) -> PyResult<Tensor> {
         }
         shape.push(to_int(size)?);
     }
-    Tensor::empty_of(&shape, dtype).map_err(raise)
+    Ok(Tensor::empty_of(&shape, dtype).map_err(raise)?.filled_if_asked())
 }
 
 /// An alias of a tensor, which must be of the dtype if there is one.
@@ -98,7 +98,8 @@ fn of_one(only: &Bound<'_, PyAny>, wanted: Option<DType>) -> PyResult<Tensor> {
         return of_sizes(std::slice::from_ref(only), dtype);
     }
     if only.get_type().as_ptr() == crate::raw::size::size_type().cast() {
-        return Tensor::empty_of(&only.extract::<Vec<i64>>()?, dtype).map_err(raise);
+        let shape = only.extract::<Vec<i64>>()?;
+        return Ok(Tensor::empty_of(&shape, dtype).map_err(raise)?.filled_if_asked());
     }
     match tensor_of_storage(only, dtype)? {
         Some(tensor) => Ok(tensor),

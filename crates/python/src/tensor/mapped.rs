@@ -1,4 +1,4 @@
-//! Storages over files that Python has mapped into memory.
+//! Storages over files, and over shared memory, that Python has mapped.
 //!
 //! The map is an object of the module `mmap`, which the storage keeps alive. Which file a storage shows is known here, by the
 //! storage's address, for as long as it lives.
@@ -42,7 +42,24 @@ pub(super) fn over(map: &Bound<'_, PyAny>, filename: Option<String>) -> PyResult
     unsafe { Storage::foreign(address as *mut u8, length, Keeper::new(keeper)) }.map_err(raise)
 }
 
-/// Whether a storage shows a file.
+/// Moves the content of a storage to a map that other processes see.
+pub(super) fn move_to(storage: &Storage, map: &Bound<'_, PyAny>) -> PyResult<()> {
+    let bytes = PyUntypedBuffer::get(map)?;
+    if bytes.readonly() || bytes.len_bytes() < storage.nbytes() {
+        return Err(PyBufferError::new_err(format!(
+            "a storage of {} bytes cannot be moved to a map of {} bytes",
+            storage.nbytes(),
+            bytes.len_bytes()
+        )));
+    }
+    let address = bytes.buf_ptr() as usize;
+    let keeper = Mapped { _bytes: bytes, _map: Held::new(map.clone().unbind()), address };
+    FILES.lock().unwrap_or_else(PoisonError::into_inner).insert(address, None);
+    // SAFETY: the exported buffer of the map, which the keeper holds.
+    unsafe { storage.move_to(address as *mut u8, Keeper::new(keeper)) }.map_err(raise)
+}
+
+/// Whether a storage shows a file, or memory that was moved to where other processes see it.
 pub(super) fn shows_file(storage: &Storage) -> bool {
     let files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
     files.contains_key(&(storage.data_ptr() as usize))

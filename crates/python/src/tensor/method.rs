@@ -550,7 +550,6 @@ pub(crate) fn table() -> Vec<PyMethodDef> {
         plain!(c"_is_zerotensor", no),
         args!(c"is_pinned", is_pinned),
         args!(c"pin_memory", pin_memory),
-        plain!(c"is_shared", no),
         // tidy: not an op
         args!(c"is_contiguous", is_contiguous),
         plain!(c"item", item),

@@ -445,12 +445,19 @@ impl PyStorage {
     fn another<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         copy_on(py, &[], Device::Cpu)
     }
-    /// Whether it shows a file. Other memory is never shared between processes: workers get copies.
+    /// Whether processes that are forked from this one see its writes, and it theirs: it shows a file, or
+    /// `share_memory_` moved it. Memory of a device counts as shared.
     fn is_shared(&self) -> bool {
-        super::mapped::shows_file(&self.0)
+        self.0.device() != Device::Cpu || super::mapped::shows_file(&self.0)
     }
-    fn share_memory_<'py>(slf: &Bound<'py, Self>) -> Bound<'py, Self> {
-        slf.clone()
+    /// Moves the content to memory that processes which are forked later share with this one.
+    fn share_memory_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
+        if !slf.get().is_shared() {
+            let map = ask(slf.py(), "_map_shared", (slf.get().nbytes(),))?;
+            super::mapped::move_to(&slf.get().0, &map)?;
+            crate::lock::give_back();
+        }
+        Ok(slf.clone())
     }
     /// The file whose bytes these are, if others see them too.
     #[getter]

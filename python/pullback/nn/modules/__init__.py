@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ... import _absent
 from .activation import (
     CELU,
     ELU,
@@ -252,3 +253,5 @@ __all__ = [
     "ZeroPad2d",
     "ZeroPad3d",
 ]
+
+_absent.announce(globals())

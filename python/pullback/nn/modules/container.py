@@ -202,8 +202,9 @@ class ModuleList(_Row):
             return type(self)(list(self._modules.values())[idx])
         return self._modules[str(_position(idx, len(self)))]
 
-    def __iadd__(self, modules: Iterable[Module]) -> Self:
-        return self.extend(modules)
+    # (mypy outside of its strict mode, as stubtest runs it, asks for one name in both.)
+    def __iadd__(self, other: Iterable[Module]) -> Self:
+        return self.extend(other)
 
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList(chain(self, other))

@@ -88,6 +88,13 @@ class Conversion(Traversal):
         """Moves all parameters and buffers to the CPU."""
         return self._apply(lambda tensor: tensor.cpu())
 
+    def share_memory(self) -> Self:
+        """Moves all parameters and buffers to memory that processes which are forked later share.
+
+        See :meth:`Tensor.share_memory_`.
+        """
+        return self._apply(lambda tensor: tensor.share_memory_())
+
     def type(self, dst_type: Any) -> Self:
         """Casts all parameters and buffers to ``dst_type``."""
         return self._apply(lambda tensor: tensor.type(dst_type))

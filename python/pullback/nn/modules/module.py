@@ -533,6 +533,16 @@ class Module(State, _C._ModuleBase):
             if type(own[name]) is not HookDict:
                 own[name] = HookDict(own[name])
 
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Checks the arguments of ``torch.compile``; the module runs as it is, before and after.
+
+        Raises:
+            InvalidBackend: if there is no such backend; and what else ``torch.compile`` raises.
+        """
+        from ... import compile
+
+        compile(self._call_impl, *args, **kwargs)
+
     def extra_repr(self) -> str:
         """What ``repr`` shows in the parentheses; subclasses override it."""
         return ""

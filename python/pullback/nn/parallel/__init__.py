@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ... import _lazy
+from ... import _absent, _lazy
 from .scatter_gather import gather as gather
 from .scatter_gather import scatter as scatter
 
@@ -15,3 +15,5 @@ if TYPE_CHECKING:
 __all__ = ["comm", "gather", "scatter", "scatter_gather"]
 
 _lazy.submodules(globals(), "comm", "scatter_gather")
+
+_absent.announce(globals())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ... import _absent
 from . import rnn, stateless
 from .clip_grad import (
     clip_grad_norm,
@@ -23,3 +24,5 @@ __all__ = [
     "stateless",
     "vector_to_parameters",
 ]
+
+_absent.announce(globals())

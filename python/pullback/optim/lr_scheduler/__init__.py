@@ -5,6 +5,7 @@ Call `scheduler.step()` after `optimizer.step()`. `schedule` holds the base clas
 `plateau` the one that listens to a metric, `chain` those made of other schedules.
 """
 
+from ... import _absent
 from .chain import ChainedScheduler, SequentialLR
 from .cycle import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from .decay import (
@@ -41,3 +42,5 @@ __all__ = [
     "SequentialLR",
     "StepLR",
 ]
+
+_absent.announce(globals())

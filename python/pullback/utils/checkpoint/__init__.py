@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from ... import _C
+from ... import _C, _absent
 from ...amp.autocast_mode import autocast
 from ...autograd import Function, backward
 from ...autograd.grad_mode import enable_grad, no_grad
@@ -407,3 +407,6 @@ def checkpoint_sequential(
         )
         start += size
     return part(start, len(functions))(input)
+
+
+_absent.announce(globals())

@@ -5,6 +5,7 @@ come, `collate` how items become a batch, `dataloader` ties them together, in th
 or with worker processes (`multiprocess`, `worker`).
 """
 
+from ... import _absent
 from .collate import default_collate, default_convert
 from .dataloader import DataLoader
 from .dataset import (
@@ -48,3 +49,5 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+_absent.announce(globals())

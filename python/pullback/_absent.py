@@ -1,0 +1,115 @@
+"""What PyTorch has and this package has not: errors that say so.
+
+``from torch import fft`` and ``import torch.fft`` raise an ImportError that names what is missing,
+for every public name of PyTorch (`_pytorch_names.txt`, read when something is missing for the first
+time). Modules that call :func:`announce` say the same of attributes. Not so the main namespace and
+those of functions: a module with a ``__getattr__`` loses the interpreter's short way to its names,
+for which every ``torch.add`` would pay (``python -m pullback`` says it of them too, as it ends with
+the error).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+_OWN = __name__.rpartition(".")[0]
+_PAGE = "docs/names.md"
+
+
+@lru_cache(maxsize=1)
+def pytorch_names() -> dict[str, frozenset[str]]:
+    """PyTorch's public names by namespace, as ``torch.nn``."""
+    text = Path(__file__).with_name("_pytorch_names.txt").read_text(encoding="ascii")
+    lines = (line.split(": ", 1) for line in text.splitlines() if not line.startswith("#"))
+    return {space: frozenset(names.split()) for space, names in lines}
+
+
+def message(space: str, name: str) -> str | None:
+    """Why a namespace of this package lacks a name; None if PyTorch does not have it either.
+
+    Args:
+        space: the namespace's full name, as ``pullback.nn`` or ``torch.nn``.
+        name: what was asked for.
+    """
+    theirs = "torch" + space[space.index(".") :] if "." in space else "torch"
+    names = pytorch_names()
+    full = f"{theirs}.{name}"
+    is_space = any(space == full or space.startswith(full + ".") for space in names)
+    if not is_space and name not in names.get(theirs, ()):
+        return None
+    from .version import pullback
+
+    return (
+        f"PyTorch has {theirs}.{name}, pullback {pullback} does not have it yet; "
+        f"{_PAGE} of pullback lists what is missing"
+    )
+
+
+def announce(namespace: dict[str, Any]) -> None:
+    """Lets a module say of names that it lacks whether PyTorch has them.
+
+    Args:
+        namespace: the module's ``globals()``.
+    """
+    space = namespace["__name__"]
+
+    def missing(name: str) -> Any:
+        text = f"module {space!r} has no attribute {name!r}"
+        reason = None if name.startswith("__") else message(space, name)
+        if reason is not None:
+            text += f": {reason}"
+        error = AttributeError(text)
+        error.name, error.obj = name, sys.modules.get(space)
+        raise error
+
+    namespace["__getattr__"] = missing
+
+
+def reason_of(error: BaseException) -> str | None:
+    """What to add to an error about a missing attribute of one of this package's modules."""
+    module = getattr(error, "obj", None)
+    name = getattr(error, "name", None)
+    if not isinstance(error, AttributeError) or not isinstance(module, ModuleType) or not name:
+        return None
+    space = module.__name__
+    reason = message(space, name) if space.partition(".")[0] == _OWN else None
+    return None if reason is None or reason in str(error) else reason
+
+
+def is_question() -> bool:
+    """Whether a finder was only asked if there is such a module: by `importlib.util.find_spec`."""
+    asker = sys._getframe(2)
+    while asker is not None and asker.f_code.co_name in ("_find_spec", "find_spec"):
+        if asker.f_globals.get("__name__") == "importlib.util":
+            return True
+        asker = asker.f_back  # type: ignore[assignment]
+    return False
+
+
+class _Finder:
+    """Asked last for modules of this package: an error for those that only PyTorch has."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> None:
+        """Nothing, ever."""
+        package, _, rest = name.partition(".")
+        if package != _OWN or not rest or is_question():
+            return
+        space, _, last = name.rpartition(".")
+        reason = None if last.startswith("__") else message(space, last)
+        if reason is None:
+            return
+        # (Not a ModuleNotFoundError, which `from torch import x` takes for an answer.)
+        raise ImportError(f"cannot import {last!r} from {space!r}: {reason}", name=name)
+
+
+def install() -> None:
+    """Adds the finder, once."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.append(_Finder())

@@ -1,0 +1,150 @@
+"""``torch.compile``, which runs programs as they are.
+
+Nothing is captured and nothing is compiled: ops are native, and a program that asks for compilation
+gets the results that it would get without. What was asked for is checked as PyTorch checks it, so
+that a misspelt backend or mode is an error here too.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .eval_frame import OptimizedModule
+from .exc import InvalidBackend
+
+__all__ = [
+    "OptimizedModule",
+    "disable",
+    "is_compiling",
+    "list_backends",
+    "optimize",
+    "reset",
+]
+
+# The backends of PyTorch whose results are those of running the program as it is, and their tags.
+_BACKENDS: dict[str, tuple[str, ...]] = {
+    "aot_eager": ("debug",),
+    "aot_eager_decomp_partition": ("debug",),
+    "aot_eager_default_partitioner": ("debug",),
+    "eager": ("debug",),
+    "eager_noexcept": ("debug",),
+    "inductor": (),
+}
+_MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+
+_default_backend = "inductor"
+
+
+def list_backends(exclude_tags: Sequence[str] | None = ("debug", "experimental")) -> list[str]:
+    """The names that ``torch.compile`` takes for a backend.
+
+    Args:
+        exclude_tags: those with one of these tags are left out.
+    """
+    excluded = set(exclude_tags or ())
+    return sorted(name for name, tags in _BACKENDS.items() if not excluded.intersection(tags))
+
+
+def check_backend(backend: object) -> str:
+    """The name of a backend that is there.
+
+    Raises:
+        InvalidBackend: for other names.
+        NotImplementedError: for a function, which would be called with a captured graph.
+    """
+    if isinstance(backend, str):
+        if backend not in _BACKENDS:
+            raise InvalidBackend(backend, list_backends(None))
+        return backend
+    if callable(backend):
+        raise NotImplementedError(
+            "torch.compile() with a backend of one's own is not implemented: pullback runs the "
+            f"program as it is and captures no graph that {backend!r} could be called with"
+        )
+    raise TypeError(f"backend must be a string or a callable, but got {type(backend).__name__}")
+
+
+def check_choice(backend: object, mode: object, options: object) -> None:
+    """Checks what compilation was asked to be like.
+
+    Raises:
+        RuntimeError: for ``mode`` beside ``options``, and for a mode that does not exist.
+        TypeError: for options that are no dictionary with names.
+    """
+    if mode is not None and options is not None:
+        raise RuntimeError(
+            "Either mode or options can be specified, but both can't be specified at the same time."
+        )
+    if check_backend(_default_backend if backend is None else backend) != "inductor":
+        return
+    if mode is not None and mode not in _MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}")
+    if options is None:
+        return
+    if not isinstance(options, dict) or not all(isinstance(name, str) for name in options):
+        raise TypeError(f"options must be a dict with string keys, but got {options!r}")
+
+
+def check_flags(**flags: object) -> None:
+    """Checks that switches are bools, and ``dynamic`` a bool or None.
+
+    Raises:
+        TypeError: if one is not.
+    """
+    for name, value in flags.items():
+        if not isinstance(value, bool) and not (name == "dynamic" and value is None):
+            raise TypeError(f"{name} must be a bool, but got {type(value).__name__}")
+
+
+def compiled(model: Any) -> Any:
+    """What stands for a compiled function or module: it calls the one that was given."""
+    from ..nn import Module
+
+    if isinstance(model, Module):
+        return OptimizedModule(model)
+    if isinstance(model, type):
+        return model
+    if not callable(model):
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
+
+    @functools.wraps(model, updated=())
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return model(*args, **kwargs)
+
+    run._torchdynamo_orig_callable = model  # type: ignore[attr-defined]
+    return run
+
+
+def optimize(
+    backend: Any = "inductor", *, nopython: bool = False, disable: bool = False
+) -> Callable[[Any], Any]:
+    """A decorator that does what ``torch.compile`` does.
+
+    Raises:
+        InvalidBackend: if there is no such backend.
+    """
+    check_backend(backend)
+    check_flags(nopython=nopython, disable=disable)
+    return (lambda given: given) if disable else compiled
+
+
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+    """Keeps a function from being compiled, which none is: gives the function itself.
+
+    Args:
+        fn: the function; without one, a decorator is returned.
+        recursive: whether what it calls is kept from it, too.
+        reason: for people.
+    """
+    return (lambda given: given) if fn is None else fn
+
+
+def is_compiling() -> bool:
+    """Whether a graph is being captured: never."""
+    return False
+
+
+def reset() -> None:
+    """Forgets what was compiled, which is nothing."""

@@ -1,0 +1,189 @@
+"""Names that PyTorch has and this package has not: the error says so, whoever asks."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pullback
+from pullback import _absent
+from pullback._gen import names as page
+
+PAGE = "docs/names.md"
+
+
+def run(program: str, *options: str) -> str:
+    command = [sys.executable, *options, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_the_list_of_names_is_not_read_before_something_is_missing() -> None:
+    program = "import pullback; print(pullback._absent.pytorch_names.cache_info().currsize)"
+    assert run(program) == "0"
+
+
+MISSING = [
+    f"{space}.{name}"
+    for space, known in sorted(_absent.pytorch_names().items())
+    for name in sorted(known)
+    if space != "torch.Tensor" and not page.has(space, name)
+]
+
+
+def test_there_is_something_missing() -> None:
+    assert "torch.fft.fft" in MISSING
+    assert "torch.save" in MISSING
+
+
+def own(name: str) -> str:
+    return "pullback" + name[len("torch") :]
+
+
+def is_told(text: str, name: str) -> bool:
+    return f"PyTorch has {name}" in text and PAGE in text
+
+
+def test_an_import_of_what_is_missing_says_so() -> None:
+    silent = []
+    for name in MISSING:
+        space, _, last = name.rpartition(".")
+        if page.find(space) is None:
+            continue
+        module = sys.modules.get(own(space))
+        with pytest.raises(ImportError) as caught:
+            exec(f"from {own(space)} import {last}", {})
+        # (Of a module that is no package, the interpreter itself says that it lacks the name.)
+        if hasattr(module, "__path__") and not is_told(str(caught.value), name):
+            silent.append(name)
+    assert silent == []
+
+
+def test_a_module_that_is_missing_says_so() -> None:
+    spaces = [space for space in _absent.pytorch_names() if page.find(space) is None]
+    assert {"torch.fft", "torch.onnx", "torch.distributed.fsdp"} <= set(spaces)
+    for space in spaces:
+        with pytest.raises(ImportError, match=r"PyTorch has torch\..*docs/names\.md"):
+            importlib.import_module(own(space))
+
+
+ANNOUNCE = sorted(
+    name
+    for name, module in list(sys.modules.items())
+    if name.startswith("pullback.") and "__getattr__" in getattr(module, "__dict__", {})
+)
+
+
+def test_an_attribute_that_is_missing_says_so() -> None:
+    assert {"pullback.nn", "pullback.optim", "pullback.backends.cuda"} <= set(ANNOUNCE)
+    for name in MISSING:
+        space, _, last = name.rpartition(".")
+        if own(space) not in ANNOUNCE:
+            continue
+        module = importlib.import_module(own(space))
+        assert not hasattr(module, last)
+        with pytest.raises(AttributeError) as caught:
+            getattr(module, last)
+        assert is_told(str(caught.value), name)
+        assert (caught.value.name, caught.value.obj) == (last, module)
+
+
+def test_names_that_nobody_has_are_ordinary_errors() -> None:
+    with pytest.raises(AttributeError, match=r"has no attribute 'no_such_name'$"):
+        pullback.nn.no_such_name  # noqa: B018 (asking is the point)
+    with pytest.raises(ImportError, match="cannot import name 'no_such_name'"):
+        from pullback import no_such_name  # noqa: F401
+    with pytest.raises(ModuleNotFoundError, match="No module named"):
+        importlib.import_module("pullback.no_such_name")
+
+
+@pytest.mark.parametrize("name", ["pullback.fft", "pullback.nn.no_such_name", "pullback.jit"])
+def test_who_asks_whether_there_is_a_module_gets_an_answer(name: str) -> None:
+    assert importlib.util.find_spec(name) is None
+
+
+def test_who_asks_under_pytorchs_name_gets_an_answer() -> None:
+    program = (
+        "import importlib.util, pullback; pullback.as_torch()\n"
+        "print([importlib.util.find_spec(n) is None for n in ('torch.fft', 'torch.nn', 'torch.x')])"
+    )
+    assert run(program) == "[True, False, True]"
+    program = (
+        "import pullback; pullback.as_torch()\n"
+        "for text in ('import torch.fft', 'from torch import save', 'import torch.onnx.ops'):\n"
+        "    try:\n"
+        "        exec(text)\n"
+        "    except ImportError as error:\n"
+        "        print('docs/names.md' in str(error))\n"
+    )
+    assert run(program) == "True\nTrue\nTrue"
+
+
+def test_distributed_answers_and_refuses() -> None:
+    distributed = pullback.distributed
+    assert not distributed.is_available()
+    assert not distributed.is_initialized()
+    with pytest.raises(AttributeError, match=r"has torch\.distributed\.init_process_group"):
+        distributed.init_process_group  # noqa: B018 (asking is the point)
+    with pytest.raises(ImportError, match=r"PyTorch has torch\.distributed\.fsdp"):
+        importlib.import_module("pullback.distributed.fsdp")
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="exceptions have notes from 3.11 on")
+def test_a_program_that_ends_with_a_missing_function_is_told(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text("import torch\ntorch.save\n")
+    command = [sys.executable, "-m", "pullback", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "module 'pullback' has no attribute 'save'\nPyTorch has torch.save" in done.stderr
+
+
+def test_the_main_namespace_keeps_the_interpreters_short_way() -> None:
+    for module in (pullback, pullback.nn.functional, pullback.linalg, pullback.special):
+        assert "__getattr__" not in vars(module)
+        assert type(module) is type(os)
+
+
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(pullback.__path__, "pullback.")
+    if "._gen" not in module.name and not module.name.endswith(("__main__", "._C"))
+]
+
+
+# (Nothing of the package is loaded before the fork but what importing it loads.)
+DRIVER = """
+import importlib, os, sys, warnings
+import pullback
+if sys.argv[1].startswith("torch"):
+    pullback.as_torch()
+warnings.simplefilter("error")
+for name in sys.argv[1:]:
+    child = os.fork()
+    if child == 0:
+        try:
+            importlib.import_module(name)
+            exec(f"from {name} import *", {})
+        except BaseException as error:
+            print(name, repr(error), flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="each module is imported in a forked process")
+@pytest.mark.parametrize("naming", ["pullback", "torch"])
+def test_every_module_is_imported_without_warning(naming: str) -> None:
+    chosen = [naming + name[len("pullback") :] for name in MODULES]
+    command = [sys.executable, "-c", DRIVER, *chosen]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -1,0 +1,260 @@
+"""Settings and parameters that do nothing are listed, with the reason why that cannot matter here.
+
+Found by reading the package's sources: public functions without a body, parameters that no body
+uses, and what documentation calls without effect. Whoever adds one says here why no program can
+tell; what is no longer so fails.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import pullback as torch
+from pullback.backends import _switch
+
+PACKAGE = Path(torch.__file__).parent
+
+EAGER = "nothing is compiled: what would be asked of the compiler changes no result"
+HOST = "this build computes in main memory: there is no device to be told, waited for or freed"
+ONE_WAY = "there is one implementation, which is the quick one"
+ORDERED = "there are no results of devices, which alone arrive late"
+SEED = "simulated devices draw from the generator of main memory, which `torch.manual_seed` seeds"
+CHECKED = "the invariants of sparse tensors are always checked"
+ALWAYS = "all that can be recorded is always recorded"
+DECLARED = "PyTorch's own does nothing with it"
+KEPT = "a custom function whose only use is to keep its inputs"
+PASSED = "a function that callers of its kind pass everything to"
+WRITTEN_ALIKE = "PyTorch writes the same file by two ways"
+
+# By module, name and parameter (none where the whole function does nothing); what PyTorch means by
+# it is in the function's documentation.
+LISTED = {
+    "_dynamo.disable(recursive)": EAGER,
+    "_dynamo.disable(reason)": EAGER,
+    "_dynamo.reset()": EAGER,
+    "__init__.compile(name)": EAGER,
+    "__init__.compile(recompile_limit)": EAGER,
+    "__init__.compile(dynamic_shapes)": EAGER,
+    "_sparse.sparse_coo_tensor(check_invariants)": CHECKED,
+    "_sparse.sparse_compressed_tensor(check_invariants)": CHECKED,
+    "compiler.cudagraph_mark_step_begin()": EAGER,
+    "cpu.set_device()": HOST,
+    "cpu.set_device(device)": HOST,
+    "cpu.synchronize()": HOST,
+    "cpu.synchronize(device)": HOST,
+    "cuda.empty_cache()": HOST,
+    "cuda.manual_seed()": SEED,
+    "cuda.manual_seed(seed)": SEED,
+    "cuda.manual_seed_all()": SEED,
+    "cuda.manual_seed_all(seed)": SEED,
+    "autograd.graph.save_on_cpu.__init__(device_type)": HOST,
+    "autograd.function.Function.__init__(args)": "it warns, as PyTorch does",
+    "autograd.function.Function.__init__(kwargs)": "it warns, as PyTorch does",
+    "autograd.function.FunctionCtx.mark_shared_storage(pairs)": "it warns, as PyTorch does",
+    "autograd.profiler.profile.__init__(post_processing_timeout_s)": ORDERED,
+    "autograd.profiler_legacy.profile.export_chrome_trace(metadata)": DECLARED,
+    "backends.cudnn.is_acceptable(tensor)": HOST,
+    "nn._spatial.max_pool2d_with_indices(return_indices)": DECLARED,
+    "nn.modules.linear.Identity.__init__(args)": "documented so, as in PyTorch",
+    "nn.modules.linear.Identity.__init__(kwargs)": "documented so, as in PyTorch",
+    "nn.modules.rnn.RNNBase.flatten_parameters()": "only cuDNN wants weights in one block",
+    "nn.parallel.comm.broadcast_coalesced(buffer_size)": HOST,
+    "nn.parallel.comm.reduce_add_coalesced(buffer_size)": HOST,
+    "nn.utils.clip_grad.clip_grads_with_norm_(foreach)": ONE_WAY,
+    "nn.utils.clip_grad.clip_grad_value_(foreach)": ONE_WAY,
+    "optim.adam.adam(has_complex)": ONE_WAY,
+    "optim.sgd.sgd(foreach)": ONE_WAY,
+    "optim.sgd.sgd(has_sparse_grad)": ONE_WAY,
+    "overrides.redispatch_function(types)": PASSED,
+    "profiler.profiler.tensorboard_trace_handler(use_python_export)": WRITTEN_ALIKE,
+    "random.fork_rng(devices)": SEED,
+    "random.fork_rng(device_type)": SEED,
+    "storage.TypedStorage.type(non_blocking)": HOST,
+    "utils._pytree.register_pytree_node(serialized_type_name)": "structures are not saved here",
+    "utils._pytree.register_pytree_node(to_dumpable_context)": "structures are not saved here",
+    "utils._pytree.register_pytree_node(from_dumpable_context)": "structures are not saved here",
+    "utils._pytree.register_pytree_node(flatten_with_keys_fn)": "nothing asks for keys",
+    "utils.checkpoint.get_device_states(args)": HOST,
+    "utils.checkpoint.set_device_states()": HOST,
+    "utils.checkpoint.set_device_states(devices)": HOST,
+    "utils.checkpoint.set_device_states(states)": HOST,
+    "utils.checkpoint.set_device_states(device_type)": HOST,
+    "utils.checkpoint._region.KeepInputs.forward(tensors)": KEPT,
+    "utils.checkpoint._region.KeepInputs.jvp()": KEPT,
+    "utils.checkpoint._region.KeepInputs.jvp(tangents)": KEPT,
+    "utils.checkpoint._region.KeepInputs.setup_context(output)": KEPT,
+    "utils.data.fetch.MapFetcher.__init__(drop_last)": PASSED,
+    "utils.data.collate.collate_tensor_fn(collate_fn_map)": PASSED,
+}
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def functions(tree: ast.AST, outer: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Public functions and methods with their full names; those within functions are not public."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ClassDef):
+            yield from functions(node, f"{outer}{node.name}.")
+        elif isinstance(node, ast.FunctionDef):
+            yield f"{outer}{node.name}", node
+
+
+def is_public(name: str) -> bool:
+    return all(not part.startswith("_") or part == "__init__" for part in name.split("."))
+
+
+def unused(function: ast.FunctionDef) -> list[str]:
+    """Parameters that the body does not read."""
+    arguments = function.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    every += [one for one in (arguments.vararg, arguments.kwarg) if one is not None]
+    names = [one.arg for one in every if one.arg not in ("self", "cls", "ctx")]
+    read = {
+        node.id
+        for statement in function.body
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+    return [name for name in names if name not in read and not name.startswith("_")]
+
+
+def does_nothing(statement: ast.stmt) -> bool:
+    is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return is_text or isinstance(statement, ast.Pass)
+
+
+def only_raises(function: ast.FunctionDef) -> bool:
+    body = [statement for statement in function.body if not does_nothing(statement)]
+    return bool(body) and isinstance(body[0], ast.Raise)
+
+
+def is_declared_only(function: ast.FunctionDef) -> bool:
+    return any("overload" in ast.unparse(decorator) for decorator in function.decorator_list)
+
+
+def found() -> set[str]:
+    """All public functions and parameters without effect."""
+    names = set()
+    for path in PACKAGE.rglob("*.py"):
+        if "_gen" in path.parts:
+            continue
+        for name, function in functions(ast.parse(path.read_text(encoding="utf-8"))):
+            if not is_public(name) or is_declared_only(function) or only_raises(function):
+                continue
+            full = f"{module_of(path)}.{name}"
+            if name.rpartition(".")[2] != "__init__" and all(map(does_nothing, function.body)):
+                names.add(f"{full}()")
+            names.update(f"{full}({parameter})" for parameter in unused(function))
+    return names
+
+
+def test_what_has_no_effect_is_listed_with_the_reason() -> None:
+    assert found() - set(LISTED) == set()
+
+
+def test_what_is_listed_has_no_effect() -> None:
+    assert set(LISTED) - found() == set()
+
+
+# Parameters that are kept or checked, and change nothing: the documentation says so.
+SAID = {
+    "nn.functional.gumbel_softmax.eps": "PyTorch's own has been without effect for years",
+    "autograd.profiler.profile.use_kineto": ALWAYS,
+    "autograd.profiler.profile.experimental_config": ALWAYS,
+    "autograd.profiler.profile.post_processing_timeout_s": ORDERED,
+    "profiler.profiler.profile.experimental_config": ALWAYS,
+    "profiler.profiler.profile.post_processing_timeout_s": ORDERED,
+    "profiler.profiler.tensorboard_trace_handler.use_python_export": WRITTEN_ALIKE,
+}
+
+
+def said() -> set[str]:
+    """Parameters that documentation says have no effect."""
+    names = set()
+    for path in PACKAGE.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if not isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+                continue
+            for line in (ast.get_docstring(node) or "").splitlines():
+                parameter, _, text = line.strip().partition(": ")
+                if "has no effect" in text:
+                    names.add(f"{module_of(path)}.{node.name}.{parameter}")
+    return names
+
+
+def test_what_documentation_calls_without_effect_is_listed() -> None:
+    assert said() == set(SAID)
+
+
+# Switches of other libraries, which nobody here asks: the reason is `HOST`, or that all is exact.
+MODULES = ["", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
+
+
+def backend(name: str) -> ModuleType:
+    module: ModuleType = getattr(torch.backends, name) if name else torch.backends
+    return module
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_switches_that_are_not_there_are_refused(name: str) -> None:
+    module = backend(name)
+    with pytest.raises(AttributeError, match="has no attribute 'benchmak'"):
+        module.benchmak = True
+    with pytest.raises(AttributeError, match="has no attribute 'benchmak'"):
+        module.benchmak  # noqa: B018 (asking is the point)
+    shown = {name for name in vars(module) if not name.startswith("_")}
+    assert set(module._switches) <= shown
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_switches_take_values_of_their_kind_only(name: str) -> None:
+    module = backend(name)
+    for switch, check in module._switches.items():
+        before = getattr(module, switch)
+        with pytest.raises((RuntimeError, TypeError), match=r"expects|Unknown precision"):
+            setattr(module, switch, object())
+        with pytest.raises((RuntimeError, TypeError), match=r"expects|Unknown precision"):
+            setattr(module, switch, "x")
+        assert getattr(module, switch) == before
+        other: Any = {_switch.is_bool: not before, _switch.is_int: 3}.get(check, "ieee")
+        setattr(module, switch, other)
+        assert getattr(module, switch) == other
+        setattr(module, switch, before)
+
+
+def test_the_switches_of_products_are_pytorchs() -> None:
+    matmul = torch.backends.cuda.matmul
+    assert matmul.allow_tf32 is False
+    for name in ("foo", "allow_tf31"):
+        with pytest.raises(AttributeError, match=f"Unknown attribute {name}"):
+            getattr(matmul, name)
+        with pytest.raises(AttributeError, match=f"Unknown attribute {name}"):
+            setattr(matmul, name, True)
+    with pytest.raises(RuntimeError, match="allow_tf32 expects a bool, but got int"):
+        matmul.allow_tf32 = 1
+    with pytest.raises(TypeError, match="a bool or a tuple/list of bools, but got <class 'str'>"):
+        matmul.allow_fp16_reduced_precision_reduction = "x"
+    matmul.allow_bf16_reduced_precision_reduction = (True, False)
+    assert matmul.allow_bf16_reduced_precision_reduction == (True, False)
+    matmul.allow_bf16_reduced_precision_reduction = True
+
+
+def test_a_context_refuses_values_before_it_changes_any() -> None:
+    cudnn = torch.backends.cudnn
+    before = (cudnn.enabled, cudnn.benchmark_limit)
+    with (
+        pytest.raises(RuntimeError, match="benchmark_limit expects an int, but got str"),
+        cudnn.flags(enabled=not before[0], benchmark_limit="x"),
+    ):
+        raise AssertionError("never entered")
+    assert (cudnn.enabled, cudnn.benchmark_limit) == before

@@ -15,7 +15,6 @@ pub use runs::{count_runs, row_runs, runs};
 
 use crate::line::{Layout, Lines, along, check_dim, check_dtype, check_shape, get, put, read_line};
 use crate::{Bool, DType, Error, Result, StridedMut, StridedRef, for_dtype, interrupt};
-use interrupt::Pace;
 use key::{Key, SortKey, nan_key};
 use select::Keys;
 use short::{Wanted, middle};
@@ -670,7 +669,7 @@ fn mode_index<T: SortKey, P: Pair>(pairs: &mut Vec<P>, spare: &mut Vec<P>) -> us
     let nan = nan_key::<T>();
     sort_pairs(pairs, spare);
     let (mut longest, mut mode) = (0, 0);
-    let mut pace = Pace::new();
+    let mut pace = interrupt::Pace::new();
     for run in pairs.chunk_by(|a, b| a.key() == b.key() && Some(a.key()) != nan) {
         pace.spend(run.len());
         if let Some(last) = run.last().filter(|_| run.len() > longest) {

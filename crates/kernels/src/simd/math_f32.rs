@@ -217,7 +217,7 @@ pub fn atanh(x: f32) -> f32 {
     (if a <= 1.0 { result as f32 } else { f32::NAN }).copysign(x)
 }
 
-/// Up to here `sin`, `cos` and `tan` hold; beyond, use the standard library's.
+/// Up to here `sin`, `cos` and `tan` hold; beyond, use the functions of doubles.
 pub const TRIG_LIMIT: f32 = 1.0e6;
 
 /// The quarter turn that `x` is in (low bits) and what is left, in `[-π/4, π/4]`.

@@ -168,7 +168,7 @@ impl Replay {
 
     /// The same from a base whose own sizes or strides were changed since.
     #[cold]
-    fn from_changed(&self, base: &Tensor) -> Replay {
+    fn of_changed(&self, base: &Tensor) -> Replay {
         let mut replay = Replay::after(None, Step::lying(&self.base), base);
         for step in self.steps() {
             replay = Replay::after(Some(Arc::new(replay)), step.clone(), base);
@@ -279,7 +279,7 @@ pub(super) fn of(view: &Tensor) -> Option<Arc<Replay>> {
     let kept = leaf::lock(view).replay.clone()?;
     match view.base() {
         Some(base) if !kept.base.is_of(base) => {
-            put(view, kept.from_changed(base));
+            put(view, kept.of_changed(base));
             leaf::lock(view).replay.clone()
         }
         _ => Some(kept),

@@ -108,6 +108,7 @@ impl MultiMarginLoss {
     ) -> Result<Tensor> {
         check_rows(self_, target, weight)?;
         ensure!(p.is(1.0) || p.is(2.0), value, "only p == 1 and p == 2 supported");
+        margin.check_fits(self_.dtype())?;
         let kind = kind(reduction)?;
         let (rows, classes) = (as_rows(self_)?, target.reshape(&[-1])?);
         let shape = if kind == Reduction::None { target.shape() } else { &[] };

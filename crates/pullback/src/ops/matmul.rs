@@ -76,8 +76,16 @@ fn check_scalar_type(a: &Tensor, b: &Tensor) -> Result<()> {
     Ok(())
 }
 
-/// A fresh tensor of `shape` that holds `input`, broadcast, unless `beta` says that it is not read.
-fn start(input: &Tensor, shape: &[i64], beta: Scalar, like: &Tensor) -> Result<Tensor> {
+/// A fresh tensor of `shape` that holds `input`, broadcast, unless `beta` says that it is not read. Refuses factors that the
+/// dtype cannot hold.
+fn start(
+    input: &Tensor,
+    shape: &[i64],
+    (beta, alpha): (Scalar, Scalar),
+    like: &Tensor,
+) -> Result<Tensor> {
+    beta.check_fits(like.dtype())?;
+    alpha.check_fits(like.dtype())?;
     ensure!(
         input.dtype() == like.dtype(),
         runtime,
@@ -170,7 +178,7 @@ impl Addmm {
         alpha: Scalar,
     ) -> Result<Tensor> {
         check_matrices("addmm", mat1, mat2)?;
-        let out = start(self_, &[mat1.shape()[0], mat2.shape()[1]], beta, mat2)?;
+        let out = start(self_, &[mat1.shape()[0], mat2.shape()[1]], (beta, alpha), mat2)?;
         gemm::matmul(&mut out.view_mut(), mat1.view_ref(), mat2.view_ref(), alpha, beta)?;
         Ok(out)
     }
@@ -265,7 +273,7 @@ impl Baddbmm {
     ) -> Result<Tensor> {
         check_batches(batch1, batch2)?;
         let shape = [batch1.shape()[0], batch1.shape()[1], batch2.shape()[2]];
-        let out = start(self_, &shape, beta, batch2)?;
+        let out = start(self_, &shape, (beta, alpha), batch2)?;
         gemm::bmm(&mut out.view_mut(), batch1.view_ref(), batch2.view_ref(), alpha, beta)?;
         Ok(out)
     }
@@ -312,7 +320,7 @@ impl Addbmm {
         check_batches(batch1, batch2)?;
         let (batch, out) = (
             batch1.shape()[0],
-            start(self_, &[batch1.shape()[1], batch2.shape()[2]], beta, batch2)?,
+            start(self_, &[batch1.shape()[1], batch2.shape()[2]], (beta, alpha), batch2)?,
         );
         if batch == 0 {
             return if beta.is(0.0) { out.zero_() } else { out.times(beta) };
@@ -445,7 +453,7 @@ impl Addmv {
             mat.shape()[1],
             vec.shape()[0]
         );
-        let out = start(self_, &[m], beta, vec)?;
+        let out = start(self_, &[m], (beta, alpha), vec)?;
         gemm::matmul(
             &mut column(&out)?.view_mut(),
             mat.view_ref(),

@@ -79,6 +79,7 @@ mod scan;
 mod scatter;
 mod scatter_reduce;
 mod segment;
+mod slices;
 mod softmax;
 mod sort;
 pub(crate) mod sparse;

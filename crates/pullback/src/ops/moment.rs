@@ -4,6 +4,7 @@
 //! given, `unbiased` is the older way to say 1 or 0. With no degrees of freedom left the result is NaN or
 //! infinite and a warning is given.
 
+use super::creation::check_real;
 use crate::dispatch::OpDef;
 use crate::gradcheck::{Sample, Sampler};
 use crate::ops::reduce::{kept_shape, reduced, restore, squeeze_dims};
@@ -330,6 +331,7 @@ fn prepared(
     correction: Option<Scalar>,
 ) -> Result<(WrappedDims, f64)> {
     let dims = wrap_dims(dim, x.ndim())?;
+    check_real(correction.as_slice())?;
     let correction = number(correction);
     let kept: i64 = kept_shape(x.shape(), &dims).iter().product();
     if x.dtype().is_differentiable() && kept > 0 && count(x.shape(), &dims) - correction <= 0.0 {

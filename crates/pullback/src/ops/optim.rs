@@ -3,6 +3,7 @@
 //! These write into their lists and return nothing. They are steps, not functions of a graph: nothing is
 //! recorded, and parameters that require grad are refused while recording is on.
 
+use super::creation::check_real;
 use super::vector_norm::norm_grad;
 use crate::dispatch::{OpDef, Value, check_separate, check_writable};
 use crate::error::{bail, ensure};
@@ -470,6 +471,7 @@ impl FusedAdamwTensorLr {
 impl ForeachNorm {
     fn cpu(self_: &[Tensor], ord: Scalar, dtype: Option<DType>) -> Result<Vec<Tensor>> {
         ensure!(!self_.is_empty(), runtime, "Tensor list must have at least one tensor.");
+        check_real(&[ord])?;
         let norm = |t: &Tensor| {
             let has_no_norm = t.numel() == 0 && ord.is(f64::INFINITY);
             ensure!(

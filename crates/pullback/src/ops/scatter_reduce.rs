@@ -1,7 +1,8 @@
 //! `scatter_reduce`, and `index_reduce` of whole slices: elements joined with what is at their places, and the gradients
 //! of each way to join.
 
-use super::scatter::{check_slices, scatter_sample, scatter_tensor, spread_to, zero_at};
+use super::scatter::{scatter_sample, scatter_tensor, spread_to, zero_at};
+use super::slices::check_slices;
 use super::truth::{all_examples, is_any_true};
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};

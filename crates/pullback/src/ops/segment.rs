@@ -55,6 +55,7 @@ impl SegmentReduce {
                 bail!(runtime, "segment_reduce(): Either lengths or offsets must be defined.")
             }
         };
+        initial.map_or(Ok(()), |initial| initial.check_fits(data.dtype()))?;
         segments.reduced(data, way, initial)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

@@ -14,6 +14,7 @@ mod batch;
 mod forward;
 mod half_complex;
 mod inplace;
+mod number;
 #[path = "../registry/mod.rs"]
 mod registry;
 mod sparse;

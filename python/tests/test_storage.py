@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
+import threading
 import warnings
+import weakref
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -193,3 +197,116 @@ def test_set_shows_a_storage_and_grows_one_that_is_too_small() -> None:
         with pytest.raises(RuntimeError, match=match):
             x.set_(*arguments)
     assert x[0].item() == 4.0
+
+
+def test_a_storage_object_lives_as_long_as_tensors_show_its_memory() -> None:
+    tensor = torch.zeros(3)
+    storage: Any = tensor.untyped_storage()
+    storage.note = [1]
+    ref, place = weakref.ref(storage), id(storage)
+    del storage
+    gc.collect()
+    again: Any = ref()
+    assert again is not None
+    assert id(again) == place
+    assert again.note == [1]
+    assert tensor.untyped_storage() is again
+    # Used through the weak reference alone, it outlives the tensor.
+    del tensor
+    assert again.tolist() == [0] * 12
+    assert torch.zeros(0).set_(again).untyped_storage() is again
+    del again
+    assert ref() is None
+
+
+def test_a_storage_keeps_the_class_that_it_was_made_by() -> None:
+    class Mixin:
+        def __init_subclass__(cls, **kwargs: Any) -> None:
+            super().__init_subclass__(**kwargs)
+            cls.is_known = True  # type: ignore[attr-defined]
+
+    class Named(torch.UntypedStorage, Mixin):
+        __slots__ = ("name",)
+        name: str
+
+    assert Named.is_known  # type: ignore[attr-defined]
+    storage: Any = Named([1, 2, 3, 4])
+    storage.name = "mine"
+    storage.extra = "too"
+    tensor = torch.zeros(0, dtype=torch.int32).set_(storage)
+    del storage
+    gc.collect()
+    again: Any = tensor.untyped_storage()
+    assert type(again) is Named
+    assert again.name == "mine"
+    assert again.extra == "too"
+    ref = weakref.ref(again)
+    for _ in range(3):
+        del again
+        gc.collect()
+        again = tensor[:0].untyped_storage()
+        assert ref() is again
+    del tensor
+    assert again.tolist() == [1, 2, 3, 4]
+    del again
+    assert ref() is None
+
+
+def test_a_storage_without_state_is_not_kept() -> None:
+    tensor = torch.zeros(3)
+    tensor.untyped_storage()
+    before = sum(type(o) is torch.UntypedStorage for o in gc.get_objects())
+    for _ in range(10):
+        torch.zeros(2).untyped_storage()
+    assert sum(type(o) is torch.UntypedStorage for o in gc.get_objects()) == before
+
+
+def test_a_storage_that_holds_itself_is_collected() -> None:
+    storage: Any = torch.UntypedStorage(8)
+    storage.me = storage
+    ref = weakref.ref(storage)
+    del storage
+    gc.collect()
+    assert ref() is None
+
+
+def test_the_end_of_a_kept_storage_runs_its_finalizer_once() -> None:
+    ends: list[str] = []
+
+    class Loud(torch.UntypedStorage):
+        def __del__(self) -> None:
+            ends.append("end")
+
+    storage: Any = Loud(4)
+    tensor = torch.zeros(0).set_(storage)
+    del storage
+    assert ends == []
+    assert type(tensor.untyped_storage()) is Loud
+    assert ends == []
+    del tensor
+    assert ends == ["end"]
+
+
+def test_threads_may_let_go_of_a_kept_storage() -> None:
+    for _ in range(200):
+        tensor = torch.zeros(2000)
+        storage: Any = tensor.untyped_storage()
+        storage.note = 1
+        ref = weakref.ref(storage)
+        parts = [tensor[i:] for i in range(4)]
+        del storage, tensor
+
+        def drop(part: list[Any]) -> None:
+            part[0].sum()
+            part.clear()
+
+        threads = [threading.Thread(target=drop, args=([part],)) for part in parts]
+        parts.clear()
+        for thread in threads:
+            thread.start()
+        seen = ref()
+        assert seen is None or seen.nbytes() == 8000
+        for thread in threads:
+            thread.join()
+        del threads, thread, seen
+        assert ref() is None

@@ -194,6 +194,14 @@ impl Tensor {
             storage.export();
         }
     }
+    /// As [`Tensor::export_memory`] for an array, which shows the memory for as long as it lives: the memory cannot grow any
+    /// more.
+    pub fn export_as_array(&self) {
+        if let Some(storage) = &self.geometry().storage {
+            storage.export();
+            storage.fix_size();
+        }
+    }
     /// Shows the memory of `other` from now on; keeps its own identity, version counter, hooks and grad.
     /// The memory it had is kept while somebody may read it (see [`replaced`]).
     ///

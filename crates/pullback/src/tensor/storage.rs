@@ -11,7 +11,7 @@ use super::{Device, Sparse, memory, replaced};
 use crate::Result;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A counted handle to memory.
 pub struct Storage(NonNull<Header>);
@@ -27,6 +27,10 @@ struct Header {
     device: AtomicU16,
     /// Whether the address is known outside of the library.
     is_exported: AtomicBool,
+    /// Whether its size may not change any more: an array shows it.
+    is_fixed: AtomicBool,
+    /// Whether it keeps the Python object alive, which otherwise holds a handle.
+    owns_python: AtomicBool,
     owner: Mutex<Owner>,
     /// The Python object that stands for this storage, if one was made.
     python: AtomicPtr<()>,
@@ -191,6 +195,8 @@ impl Storage {
             version: Version::new(0),
             device: AtomicU16::new(Device::Cpu.bits()),
             is_exported: AtomicBool::new(false),
+            is_fixed: AtomicBool::new(false),
+            owns_python: AtomicBool::new(false),
             owner: Mutex::new(owner),
             python: AtomicPtr::new(std::ptr::null_mut()),
         };
@@ -251,14 +257,52 @@ impl Storage {
     }
     /// Whether [`Storage::grow`] can work.
     pub fn is_resizable(&self) -> bool {
-        !matches!(
-            *self.header().owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
-            Owner::Foreign(_) | Owner::Moved(..) | Owner::Sparse(_)
-        )
+        let owner = self.header().owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        !self.is_fixed(&owner)
+    }
+    fn is_fixed(&self, owner: &Owner) -> bool {
+        let is_others = matches!(owner, Owner::Foreign(_) | Owner::Moved(..) | Owner::Sparse(_));
+        is_others || self.header().is_fixed.load(Ordering::Relaxed)
+    }
+    /// Says that its size may not change from now on: an array of another library shows it, and would show other memory than
+    /// the tensors do.
+    pub(crate) fn fix_size(&self) {
+        self.header().is_fixed.store(true, Ordering::Relaxed);
     }
     /// The Python object slot.
     pub fn python_slot(&self) -> &AtomicPtr<()> {
         &self.header().python
+    }
+    /// Whether it keeps its Python object alive.
+    pub fn owns_python(&self) -> bool {
+        self.header().owns_python.load(Ordering::Relaxed)
+    }
+    /// Lets it keep its Python object alive: the object's handle goes, and what it has is not counted any more. To be called with
+    /// the interpreter's lock.
+    pub fn give_python(handle: Storage) {
+        handle.header().owns_python.store(true, Ordering::Release);
+        drop(handle);
+    }
+    /// Lets the Python object keep it alive again: what the object has is a handle that counts from now on. Whether the last one
+    /// was gone already: then another thread is about to call the function of [`Storage::register_python`].
+    ///
+    /// # Safety
+    /// It keeps its Python object alive, and the interpreter's lock is held.
+    pub unsafe fn take_python(uncounted: &Storage) -> bool {
+        let header = uncounted.header();
+        header.owns_python.store(false, Ordering::Relaxed);
+        let more = |handles| (handles > 0).then_some(handles + 1);
+        let is_gone =
+            header.handles.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_err();
+        if is_gone {
+            header.handles.fetch_add(1, Ordering::AcqRel);
+        }
+        is_gone
+    }
+    /// Registers what is done with the Python object of a storage that keeps it alive and has no handle any more. The function
+    /// gets the object and what the object has of the storage.
+    pub fn register_python(release: fn(*mut ())) {
+        let _ = PYTHON_RELEASE.set(release);
     }
 
     /// Makes room for `bytes` bytes, keeping the content.
@@ -272,7 +316,7 @@ impl Storage {
         if bytes <= old {
             return Ok(());
         }
-        if matches!(*owner, Owner::Foreign(_) | Owner::Moved(..) | Owner::Sparse(_)) {
+        if self.is_fixed(&owner) {
             return Err(crate::Error::runtime("Trying to resize storage that is not resizable"));
         }
         let block = memory::allocate_with(bytes, bytes)?;
@@ -298,14 +342,13 @@ impl Storage {
     pub fn resize(&self, bytes: usize) -> Result<()> {
         let header = self.header();
         let owner = header.owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if self.is_fixed(&owner) {
+            return Err(crate::Error::runtime("Trying to resize storage that is not resizable"));
+        }
         let room = match &*owner {
             Owner::Inline => header.inline_bytes,
             Owner::Blocks(blocks) => blocks.last().map_or(0, |&(_, size)| size),
-            Owner::Foreign(_) | Owner::Moved(..) | Owner::Sparse(_) => {
-                return Err(crate::Error::runtime(
-                    "Trying to resize storage that is not resizable",
-                ));
-            }
+            Owner::Foreign(_) | Owner::Moved(..) | Owner::Sparse(_) => unreachable!("of a fixed size"),
         };
         if bytes <= room {
             header.bytes.store(bytes, Ordering::Release);
@@ -390,6 +433,20 @@ impl Storage {
     }
 }
 
+/// What the Python face does with the object of a storage that goes away while it keeps the object alive.
+static PYTHON_RELEASE: OnceLock<fn(*mut ())> = OnceLock::new();
+
+impl Storage {
+    /// The last handle is gone: the Python object, which may still be used, has the storage from now on.
+    #[cold]
+    #[inline(never)]
+    fn release_python(&self) {
+        if let Some(release) = PYTHON_RELEASE.get() {
+            release(self.python_slot().load(Ordering::Relaxed));
+        }
+    }
+}
+
 impl Clone for Storage {
     #[inline(always)]
     fn clone(&self) -> Self {
@@ -401,12 +458,16 @@ impl Clone for Storage {
 impl Drop for Storage {
     #[inline(always)]
     fn drop(&mut self) {
-        // The only handle needs no atomic step: new ones are made from old ones.
-        let handles = &self.header().handles;
-        if handles.load(Ordering::Acquire) != 1 && handles.fetch_sub(1, Ordering::Release) != 1 {
+        // The only handle needs no atomic step: new ones are made from old ones, or by the Python object.
+        let (handles, owns_python) = (&self.header().handles, &self.header().owns_python);
+        let is_sole = handles.load(Ordering::Acquire) == 1 && !owns_python.load(Ordering::Relaxed);
+        if !is_sole && handles.fetch_sub(1, Ordering::Release) != 1 {
             return;
         }
         fence(Ordering::Acquire);
+        if owns_python.load(Ordering::Relaxed) {
+            return self.release_python();
+        }
         // SAFETY: this was the last handle; the header is moved out before its block is given back.
         let header = unsafe { self.0.read() };
         // SAFETY: the block was allocated with this size and holds nothing any more.

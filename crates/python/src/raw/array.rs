@@ -187,7 +187,7 @@ pub(crate) fn make(
     let (Some(table), Some(number)) = (table(py), number_of(tensor.dtype())) else {
         return Ok(None);
     };
-    tensor.export_memory();
+    tensor.export_as_array();
     let data = tensor.data_ptr();
     // Without an address, NumPy would allocate memory of its own.
     if data.is_null() {

@@ -312,6 +312,16 @@ unsafe fn outlives_python(this: *mut TensorObject) -> bool {
     }
 }
 
+/// Whether Python holds the wrapper that the record of `tensor` owns, by a weak reference that was followed. (Other wrappers in
+/// use have a handle.)
+pub(crate) fn is_held(tensor: &Tensor) -> bool {
+    let object = tensor.python_slot().load(Relaxed).cast::<TensorObject>();
+    // SAFETY: the slot holds the tensor's live wrapper, which goes only with the GIL held.
+    unsafe {
+        !object.is_null() && (*object).state == State::Owned && ffi::Py_REFCNT(object.cast()) > 1
+    }
+}
+
 /// `tp_dealloc`: flips ownership, or takes the wrapper apart.
 pub(crate) unsafe extern "C" fn dealloc(object: *mut PyObject) {
     let this = object.cast::<TensorObject>();
@@ -338,7 +348,7 @@ pub(crate) unsafe extern "C" fn dealloc(object: *mut PyObject) {
             ffi::PyObject_ClearWeakRefs(object);
         }
         if ty != class() {
-            each_slot(object, |slot| clear_slot(slot));
+            each_slot(object, base_type(), |slot| clear_slot(slot));
         }
         clear_fields(this);
         if (*this).state == State::Owns {
@@ -402,7 +412,10 @@ pub(crate) unsafe fn holds_only_handle<'a>(this: *mut TensorObject) -> Option<&'
 }
 
 /// Empties a field that holds a reference or nothing; empty first, because the drop runs code.
-unsafe fn clear_slot(slot: *mut *mut PyObject) {
+///
+/// # Safety
+/// `slot` is such a field of a live object, and the GIL is held.
+pub(crate) unsafe fn clear_slot(slot: *mut *mut PyObject) {
     // SAFETY: the slot is a field of a live object.
     unsafe {
         let old = slot.replace(null_mut());
@@ -410,13 +423,20 @@ unsafe fn clear_slot(slot: *mut *mut PyObject) {
     }
 }
 
-/// Runs `f` on every `__slots__` member that subclasses of `TensorBase` added.
-unsafe fn each_slot(object: *mut PyObject, mut f: impl FnMut(*mut *mut PyObject)) {
+/// Runs `f` on every `__slots__` member that subclasses of `base` added.
+///
+/// # Safety
+/// `object` is a live object of `base` or of a subclass.
+pub(crate) unsafe fn each_slot(
+    object: *mut PyObject,
+    base: *mut PyTypeObject,
+    mut f: impl FnMut(*mut *mut PyObject),
+) {
     const OBJECT_EX: c_int = 16;
     // SAFETY: member tables end with a null name; offsets of this kind hold object pointers.
     unsafe {
         let mut ty = ffi::Py_TYPE(object);
-        while !ty.is_null() && ty != base_type() {
+        while !ty.is_null() && ty != base {
             let mut member = (*ty).tp_members;
             while !member.is_null() && !(*member).name.is_null() {
                 if (*member).type_code == OBJECT_EX {
@@ -451,7 +471,7 @@ pub(crate) unsafe extern "C" fn traverse(
         see(ffi::Py_TYPE(object).cast());
         see((*this).dict);
         see((*this).hooks);
-        each_slot(object, |slot| see(*slot));
+        each_slot(object, base_type(), |slot| see(*slot));
         // A custom function's context belongs to its node; that may be this tensor's alone.
         let context = holds_only_handle(this).and_then(|tensor| {
             tensor.peek_grad_fn(|node| {
@@ -471,7 +491,7 @@ pub(crate) unsafe extern "C" fn clear(object: *mut PyObject) -> c_int {
         if outlives_python(this) {
             return 0;
         }
-        each_slot(object, |slot| clear_slot(slot));
+        each_slot(object, base_type(), |slot| clear_slot(slot));
         clear_fields(this);
     }
     0

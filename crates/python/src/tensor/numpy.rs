@@ -193,7 +193,7 @@ impl ArrayInterface {
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let tensor = &self.tensor;
-        tensor.export_memory();
+        tensor.export_as_array();
         let dict = PyDict::new(py);
         let size = tensor.dtype().size() as i64;
         dict.set_item("version", 3)?;

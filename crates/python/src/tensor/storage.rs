@@ -1,4 +1,5 @@
-//! `UntypedStorage`: the bytes behind tensors. One object per storage, as long as somebody holds it.
+//! `UntypedStorage`: the bytes behind tensors. One object per storage, which lives as long as the storage if it has
+//! attributes, a class of its own or weak references (see `raw::storage`).
 //!
 //! What needs no memory address (conversions, buffers, how a storage prints) is written in Python, in the module
 //! `storage`, which is loaded when it is first asked for.
@@ -8,16 +9,17 @@ use crate::dtype::device_object;
 use crate::error::raise;
 use crate::raw::entry::Reply;
 use crate::raw::object::tensor_of;
+use crate::raw::storage::take_back;
 use pullback::{DType, Device, Storage, Tensor, binding};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyDict, PySlice, PyTuple, PyType};
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// `torch.UntypedStorage`.
-#[pyclass(name = "UntypedStorage", module = "torch.storage", frozen, weakref, subclass)]
+#[pyclass(name = "UntypedStorage", module = "torch.storage", frozen, weakref, dict, subclass)]
 pub(crate) struct PyStorage(Storage);
 
 impl Drop for PyStorage {
@@ -46,18 +48,28 @@ fn object(py: Python<'_>, storage: Storage) -> Reply {
     let existing = storage.python_slot().load(Relaxed).cast::<PyObject>();
     if !existing.is_null() {
         // SAFETY: the slot is emptied when the object goes.
-        unsafe { ffi::Py_INCREF(existing) };
+        unsafe {
+            ffi::Py_INCREF(existing);
+            take_back(existing);
+        }
         return Ok(existing);
     }
     let object = Bound::new(py, PyStorage(storage))?;
-    object.get().0.python_slot().store(object.as_ptr().cast(), Relaxed);
+    note(&object);
     Ok(object.into_any().into_ptr())
+}
+
+/// Lets tensors that show the storage find its object, which may have been made by its class.
+fn note<'a>(object: &'a Bound<'_, PyStorage>) -> &'a Storage {
+    let storage = object.get().own();
+    storage.python_slot().store(object.as_ptr().cast(), Relaxed);
+    storage
 }
 
 /// The storage of an `UntypedStorage`, or of a `TypedStorage` of this dtype.
 fn storage_of(object: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Option<Storage>> {
     if let Ok(storage) = object.cast::<PyStorage>() {
-        return Ok(Some(storage.get().0.clone()));
+        return Ok(Some(note(storage).clone()));
     }
     let py = object.py();
     // A storage with a dtype exists only once its module was loaded.
@@ -75,7 +87,7 @@ fn storage_of(object: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Option<Storag
         )));
     }
     let untyped = object.getattr("_untyped_storage")?;
-    Ok(Some(untyped.cast::<PyStorage>()?.get().0.clone()))
+    Ok(Some(note(untyped.cast::<PyStorage>()?).clone()))
 }
 
 /// All elements of a storage object as a tensor; `None` for what is no storage.
@@ -159,22 +171,34 @@ fn from_bytes(data: &[u8]) -> PyResult<Storage> {
 }
 
 impl PyStorage {
+    /// What it has of its storage, as it is.
+    pub(crate) fn handle(&self) -> &Storage {
+        &self.0
+    }
+    /// Its handle, which counts: somebody in Python uses it.
+    fn own(&self) -> &Storage {
+        if self.0.owns_python() {
+            // SAFETY: the object of this storage, to which the caller has a reference.
+            unsafe { take_back(self.0.python_slot().load(Relaxed).cast()) };
+        }
+        &self.0
+    }
     fn bytes(&self) -> &[u8] {
-        if self.0.nbytes() == 0 {
+        if self.own().nbytes() == 0 {
             return &[];
         }
         // SAFETY: the storage holds this many bytes; the GIL keeps other Python writers away.
-        unsafe { std::slice::from_raw_parts(self.0.data_ptr(), self.0.nbytes()) }
+        unsafe { std::slice::from_raw_parts(self.own().data_ptr(), self.own().nbytes()) }
     }
     /// The place of one byte, if there is one.
     fn at(&self, index: i64) -> Option<usize> {
-        let count = self.0.nbytes() as i64;
+        let count = self.own().nbytes() as i64;
         let at = if index < 0 { index.saturating_add(count) } else { index };
         (0..count).contains(&at).then_some(at as usize)
     }
     /// The bytes that a slice means: where they begin, and how many.
     fn range(&self, slice: &Bound<'_, PySlice>) -> PyResult<(usize, usize)> {
-        let indices = slice.indices(self.0.nbytes() as isize)?;
+        let indices = slice.indices(self.own().nbytes() as isize)?;
         if indices.step != 1 {
             return Err(PyRuntimeError::new_err(format!(
                 "Trying to slice with a step of {}, but only a step of 1 is supported",
@@ -221,6 +245,24 @@ impl PyStorage {
         };
         Ok(PyStorage(storage.placed_on(device.unwrap_or_default()).map_err(raise)?))
     }
+    /// Lets objects of subclasses live as those of the class.
+    #[classmethod]
+    #[pyo3(signature = (**kwargs))]
+    fn __init_subclass__(
+        cls: &Bound<'_, PyType>,
+        kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let py = cls.py();
+        // SAFETY: a class that was made just now.
+        unsafe { crate::raw::storage::adopt(cls.as_ptr().cast()) };
+        let above = py.import("builtins")?.getattr("super")?;
+        let above = above.call1((py.get_type::<PyStorage>(), cls))?;
+        above.getattr("__init_subclass__")?.call((), kwargs).map(drop)
+    }
+    fn __traverse__(&self, _visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        Ok(())
+    }
+    fn __clear__(&self) {}
     /// A storage that holds a copy of `data`, on a device.
     #[staticmethod]
     #[pyo3(signature = (data, device=None))]
@@ -243,22 +285,22 @@ impl PyStorage {
         py.import("pullback.storage")?.getattr("_from_buffer")?.call(args, kwargs)
     }
     fn data_ptr(&self) -> usize {
-        if self.0.nbytes() == 0 { 0 } else { self.0.data_ptr() as usize }
+        if self.own().nbytes() == 0 { 0 } else { self.own().data_ptr() as usize }
     }
     fn nbytes(&self) -> usize {
-        self.0.nbytes()
+        self.own().nbytes()
     }
     fn size(&self) -> usize {
-        self.0.nbytes()
+        self.own().nbytes()
     }
     fn __len__(&self) -> usize {
-        self.0.nbytes()
+        self.own().nbytes()
     }
     fn element_size(&self) -> usize {
         1
     }
     fn resizable(&self) -> bool {
-        self.0.is_resizable()
+        self.own().is_resizable()
     }
     fn resize_<'py>(
         slf: &Bound<'py, Self>,
@@ -270,7 +312,7 @@ impl PyStorage {
                 type_name(size)
             )));
         };
-        slf.get().0.resize(size_of_storage(size)?).map_err(raise)?;
+        slf.get().own().resize(size_of_storage(size)?).map_err(raise)?;
         crate::lock::give_back();
         Ok(slf.clone())
     }
@@ -281,7 +323,7 @@ impl PyStorage {
         let (py, this) = (slf.py(), slf.get());
         if let Ok(slice) = index.cast::<PySlice>() {
             let (start, count) = this.range(slice)?;
-            let part = this.0.part(start, count).map_err(raise)?;
+            let part = this.own().part(start, count).map_err(raise)?;
             // SAFETY: a new reference.
             return Ok(unsafe { Bound::from_owned_ptr(py, object(py, part)?) });
         }
@@ -289,7 +331,7 @@ impl PyStorage {
             return Err(PyTypeError::new_err(cannot_index(index)));
         };
         let Some(at) = this.at(wanted) else {
-            let size = this.0.nbytes();
+            let size = this.own().nbytes();
             return Err(PyIndexError::new_err(format!(
                 "index {wanted} out of range for storage of size {size}"
             )));
@@ -304,7 +346,7 @@ impl PyStorage {
             self.range(slice)?
         } else if let Some(wanted) = whole(index)? {
             let out = || {
-                let size = self.0.nbytes();
+                let size = self.own().nbytes();
                 format!("index {wanted} is out of bounds for a storage of size {size}")
             };
             (self.at(wanted).ok_or_else(|| PyRuntimeError::new_err(out()))?, 1)
@@ -312,12 +354,12 @@ impl PyStorage {
             return Err(PyRuntimeError::new_err(cannot_index(index)));
         };
         // SAFETY: inside the storage.
-        unsafe { self.0.data_ptr().add(start).write_bytes(byte, count) };
+        unsafe { self.own().data_ptr().add(start).write_bytes(byte, count) };
         Ok(())
     }
     fn fill_<'py>(slf: &Bound<'py, Self>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Self>> {
         let byte = byte_of(value, |name| format!("fill_ expects int, but got {name}"))?;
-        let storage = &slf.get().0;
+        let storage = slf.get().own();
         // SAFETY: the whole storage.
         unsafe { storage.data_ptr().write_bytes(byte, storage.nbytes()) };
         Ok(slf.clone())
@@ -333,7 +375,7 @@ impl PyStorage {
         PyBytes::new(py, self.bytes())
     }
     fn clone<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        copy_on(py, self.bytes(), self.0.device())
+        copy_on(py, self.bytes(), self.own().device())
     }
     fn __copy__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.clone(py)
@@ -351,7 +393,7 @@ impl PyStorage {
                 type_name(source)
             )));
         };
-        let (to, from) = (&slf.get().0, &source.get().0);
+        let (to, from) = (slf.get().own(), source.get().own());
         if to.nbytes() != from.nbytes() {
             return Err(PyRuntimeError::new_err(format!(
                 "size does not match, self was {} bytes but src was {} bytes",
@@ -448,13 +490,13 @@ impl PyStorage {
     /// Whether processes that are forked from this one see its writes, and it theirs: it shows a file, or
     /// `share_memory_` moved it. Memory of a device counts as shared.
     fn is_shared(&self) -> bool {
-        self.0.device() != Device::Cpu || super::mapped::shows_file(&self.0)
+        self.own().device() != Device::Cpu || super::mapped::shows_file(self.own())
     }
     /// Moves the content to memory that processes which are forked later share with this one.
     fn share_memory_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
         if !slf.get().is_shared() {
             let map = ask(slf.py(), "_map_shared", (slf.get().nbytes(),))?;
-            super::mapped::move_to(&slf.get().0, &map)?;
+            super::mapped::move_to(slf.get().own(), &map)?;
             crate::lock::give_back();
         }
         Ok(slf.clone())
@@ -462,7 +504,7 @@ impl PyStorage {
     /// The file whose bytes these are, if others see them too.
     #[getter]
     fn filename(&self) -> Option<String> {
-        super::mapped::filename(&self.0)
+        super::mapped::filename(self.own())
     }
     /// A storage over a file, through a map of the module `mmap`.
     #[staticmethod]
@@ -486,15 +528,15 @@ impl PyStorage {
         ask(py, "_map_file", (filename, shared, nbytes))
     }
     fn __sizeof__(&self) -> usize {
-        size_of::<Self>() + self.0.nbytes()
+        size_of::<Self>() + self.own().nbytes()
     }
     #[getter]
     fn device<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        device_object(py, self.0.device())
+        device_object(py, self.own().device())
     }
     #[getter]
     fn _cdata(&self) -> usize {
-        self.0.id()
+        self.own().id()
     }
     #[pyo3(signature = (device=None))]
     fn is_pinned(&self, device: Option<&Bound<'_, PyAny>>) -> bool {
@@ -508,7 +550,7 @@ impl PyStorage {
     }
     #[getter]
     fn is_cuda(&self) -> bool {
-        self.0.device() != Device::Cpu
+        self.own().device() != Device::Cpu
     }
     #[getter]
     fn is_hpu(&self) -> bool {
@@ -526,7 +568,7 @@ impl PyStorage {
         slf: &Bound<'py, Self>,
         memo: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let key = ("storage", slf.get().0.id());
+        let key = ("storage", slf.get().own().id());
         if let Ok(done) = memo.get_item(key) {
             return Ok(done);
         }
@@ -540,7 +582,7 @@ impl PyStorage {
         let py = slf.py();
         let make = py.import("pullback._C")?.getattr("_storage_from_bytes")?;
         let bytes = slf.get()._bytes(py);
-        let arguments = match slf.get().0.device() {
+        let arguments = match slf.get().own().device() {
             Device::Cpu => (bytes,).into_pyobject(py)?,
             device => {
                 (bytes, device_object(py, device)?).into_pyobject(py)?.into_any().cast_into()?
@@ -573,7 +615,7 @@ fn copy_on<'py>(py: Python<'py>, data: &[u8], device: Device) -> PyResult<Bound<
 
 /// The storage on `device`: itself if it is there.
 fn on<'py>(storage: &Bound<'py, PyStorage>, device: Device) -> PyResult<Bound<'py, PyAny>> {
-    let own = &storage.get().0;
+    let own = storage.get().own();
     if own.device() == device {
         return Ok(storage.clone().into_any());
     }
@@ -599,13 +641,14 @@ fn _tensor_over<'py>(
         )));
     };
     let tensor =
-        binding::over_storage(&storage.get().0, &size, &stride, offset, dtype).map_err(raise)?;
+        binding::over_storage(note(storage), &size, &stride, offset, dtype).map_err(raise)?;
     super::method::wrapped(py, tensor)
 }
 
 /// Adds the class and its function.
 pub(crate) fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyStorage>()?;
+    crate::raw::storage::init(module.py())?;
     module.add_function(wrap_pyfunction!(_storage_from_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(_tensor_over, module)?)
 }

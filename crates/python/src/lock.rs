@@ -80,6 +80,11 @@ pub(crate) fn give_back() {
     }
 }
 
+/// Whether no other thread is inside of the library, nor this one further up its stack. To be asked with the lock.
+pub(crate) fn is_alone() -> bool {
+    AWAY.load(Ordering::Acquire) == 0
+}
+
 /// How long to wait between two looks at what other threads do.
 const PAUSE: Duration = Duration::from_micros(50);
 /// How long a fork waits for other threads to come back.

@@ -104,6 +104,18 @@ impl<T> Last<T> {
         // SAFETY: no handle is left; weak ones touch only the counts.
         unsafe { &mut (*self.0.as_ptr()).value }
     }
+
+    /// A handle again: the value lives on.
+    pub(super) fn revive(self) -> Counted<T> {
+        let this = std::mem::ManuallyDrop::new(self);
+        // SAFETY: the block is alive as long as its value.
+        let counts = unsafe { &this.0.as_ref().counts };
+        // (The count of a sole handle was left as it was.)
+        if counts.strong() == 0 {
+            counts.revive();
+        }
+        Counted(this.0)
+    }
 }
 
 impl<T> Drop for Last<T> {
@@ -213,6 +225,18 @@ mod tests {
         drop(again);
         assert_eq!(drops.load(Relaxed), 2);
         assert!(weak.upgrade().is_none() && Weak::<Value>::default().upgrade().is_none());
+    }
+
+    #[test]
+    fn a_value_may_outlive_its_last_handle() {
+        let drops = Arc::new(AtomicUsize::new(0));
+        let sole = make(&drops).let_go().expect("the only handle").revive();
+        assert_eq!((sole.count(), drops.load(Relaxed)), (1, 0));
+        let weak = sole.downgrade();
+        let again = sole.let_go().expect("the only strong handle").revive();
+        assert_eq!(weak.upgrade().map(|handle| handle.count()), Some(2));
+        drop(again);
+        assert!(weak.upgrade().is_none() && drops.load(Relaxed) == 1);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::hook::{AccumulateHook, HookId, TensorHook, next_id};
 use super::node::{Edge, Node};
 use super::replay::Replay;
 use super::torch_dispatch::TorchDispatch;
-use super::{arithmetic, mode, view};
+use super::{arithmetic, cycle, mode, view};
 use crate::dispatch::Grads;
 use crate::error::{bail, ensure};
 use crate::interrupt;
@@ -36,6 +36,20 @@ pub struct Meta {
 
 pub(super) fn lock(tensor: &Tensor) -> MutexGuard<'_, Meta> {
     tensor.meta().lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Shows the tensors that the rarely used part of the state is known to hold; `None` if it is in use at the moment.
+pub(super) fn each_held(tensor: &Tensor, see: &mut dyn FnMut(Tensor)) -> Option<()> {
+    if tensor.meta_if_any().is_some() {
+        let meta = tensor.meta().try_lock().ok()?;
+        [&meta.grad, &meta.forward_base].into_iter().flatten().cloned().for_each(see);
+    }
+    Some(())
+}
+
+/// Takes the gradient away.
+pub(super) fn take_grad(tensor: &Tensor) -> Option<Tensor> {
+    tensor.meta_if_any().and_then(|_| lock(tensor).grad.take())
 }
 
 /// The producer without refreshing views.
@@ -212,6 +226,9 @@ impl Tensor {
     pub(crate) fn put_grad(&self, grad: Option<Tensor>) {
         if grad.is_none() && self.meta_if_any().is_none() {
             return;
+        }
+        if grad.as_ref().is_some_and(Tensor::requires_grad) {
+            cycle::note(self);
         }
         let old = std::mem::replace(&mut lock(self).grad, grad);
         drop(old);

@@ -19,6 +19,7 @@ pub mod comm;
 mod counted;
 pub mod custom;
 pub mod custom_jvp;
+pub mod cycle;
 mod detach;
 pub mod dispatch_mode;
 pub mod engine;

@@ -147,6 +147,16 @@ pub trait Backward: Send + Sync {
     fn python_context(&self) -> Option<*mut ()> {
         None
     }
+    /// Whether somebody holds the node other than by handles, so that it outlives the last one.
+    fn is_kept(&self) -> bool {
+        false
+    }
+    /// Takes the node that this belongs to, whose last handle goes, until it is held again.
+    fn keep(&self, node: Node) {
+        drop(node);
+    }
+    /// Shows nodes that it holds besides those that its edges lead to.
+    fn each_held(&self, _see: &mut dyn FnMut(&Node)) {}
     /// For downcasts by the crate that made it.
     fn as_any(&self) -> Option<&dyn std::any::Any> {
         None
@@ -326,6 +336,12 @@ impl Node {
             _ => self.0.count(),
         }
     }
+    /// Shows the tensors that it saved.
+    pub(super) fn each_saved(&self, see: &mut dyn FnMut(&Tensor)) {
+        if let Body::Op { slots, .. } = &self.0.body {
+            slots.iter().for_each(|slot| slot.each_tensor(see));
+        }
+    }
     /// A handle that does not keep it alive.
     pub fn downgrade(&self) -> WeakNode {
         WeakNode(self.0.downgrade())
@@ -484,6 +500,11 @@ impl Body {
 fn drop_last(mut last: Last<Inner>) {
     let inner = last.value();
     if inner.edges.iter().all(Edge::ends_here) && !inner.body.holds_history() {
+        return;
+    }
+    if matches!(&inner.body, Body::Custom(custom) if custom.is_kept()) {
+        let node = Node(ManuallyDrop::new(last.revive()));
+        node.backward().expect("a custom node").keep(node.clone());
         return;
     }
     // Dropping an edge or a saved tensor may drop the next node, which then joins this list instead of this stack.

@@ -94,6 +94,25 @@ impl Slot {
         }
     }
 
+    /// Shows the tensors in it.
+    pub(super) fn each_tensor(&self, see: &mut dyn FnMut(&Tensor)) {
+        let mut one = |saved: &SavedTensor| {
+            if let SavedTensor(Kept::Here { tensor, .. }) = saved {
+                see(tensor);
+            }
+        };
+        match self {
+            Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => {}
+            Slot::Tensor(saved) => saved.with(|saved| saved.iter().for_each(&mut one)),
+            Slot::Tensors(list) => list.with(|list| {
+                list.iter().flat_map(|list| list.iter()).for_each(&mut one);
+            }),
+            Slot::OptTensors(list) => list.with(|list| {
+                list.iter().flat_map(|list| list.iter()).flatten().for_each(&mut one);
+            }),
+        }
+    }
+
     /// Whether it is for a tensor.
     pub(super) fn is_tensor(&self) -> bool {
         matches!(self, Slot::Tensor(_))

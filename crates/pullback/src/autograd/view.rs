@@ -491,6 +491,10 @@ impl Backward for CopySlices {
     fn takes_real_part(&self) -> bool {
         true
     }
+    fn each_held(&self, see: &mut dyn FnMut(&Node)) {
+        let inner = self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        inner.iter().for_each(see);
+    }
     fn apply(&self, node: &Node, mut grads: Grads) -> Result<Grads> {
         let mut out: Grads = smallvec::SmallVec::from_elem(None, node.next_edges().len());
         let Some(grad) = grads.pop().flatten() else { return Ok(out) };

@@ -66,6 +66,8 @@ impl Flag {
     pub(crate) const UNRESOLVED: u32 = Self::CONJ | Self::NEG;
     /// Its own sizes, strides or offset were set: it may not show all that its views show.
     pub(crate) const RESTRIDED: u32 = 1 << 16;
+    /// Had a `.grad` with a history once (see `autograd::cycle`).
+    pub(crate) const NOTED: u32 = 1 << 17;
     /// Bits 8..12: how a view was made (`CreationMeta`).
     pub(crate) const CREATION_SHIFT: u32 = 8;
 }

@@ -4,6 +4,7 @@
 //! could ask for it: when a context outlives its call in other hands, is shown as a `grad_fn`, or runs.
 
 use super::hook::optional;
+use super::hook_dicts::HookDicts;
 use super::node::{call, input_metadata, metadata, next_functions};
 use super::node::{post_hooks as post_hooks_of, pre_hooks as pre_hooks_of};
 use crate::error::raise;
@@ -38,6 +39,10 @@ pub(crate) struct Context {
     /// A tensor that it was shown as the `grad_fn` of.
     pub(super) tensor: OnceLock<WeakTensor>,
     pub(super) node: RefCell<WeakNode>,
+    /// The node, if no graph holds it any more: then it is the context's (see `function`).
+    kept_node: RefCell<Option<Box<Node>>>,
+    /// Whether it was shown as a `grad_fn`.
+    pub(super) is_shown: Cell<bool>,
     pub(super) saved: RefCell<Saved>,
     pub(super) has_saved: Cell<bool>,
     pub(super) freed_at: Cell<Option<Site>>,
@@ -73,6 +78,8 @@ impl Default for Context {
             hooks: Field::none(),
             tensor: OnceLock::new(),
             node: RefCell::default(),
+            kept_node: RefCell::default(),
+            is_shown: Cell::new(false),
             saved: RefCell::default(),
             has_saved: Cell::new(false),
             freed_at: Cell::new(None),
@@ -114,6 +121,34 @@ impl Context {
         if link.upgrade().is_none() {
             *link = node.downgrade();
         }
+    }
+
+    /// Keeps the node from now on.
+    pub(super) fn keep(&self, py: Python<'_>, node: Node) {
+        let node = Box::new(node);
+        if let Some(hooks) = self.hooks_of_node(py) {
+            hooks.get().set_wrapper(&raw const *node);
+        }
+        let old = self.kept_node.replace(Some(node));
+        drop(old);
+    }
+
+    /// The node that it keeps, which it has no longer.
+    pub(crate) fn take_kept_node(&self, py: Python<'_>) -> Option<Box<Node>> {
+        let node = self.kept_node.take()?;
+        if let Some(hooks) = self.hooks_of_node(py) {
+            hooks.get().set_wrapper(std::ptr::null());
+        }
+        Some(node)
+    }
+
+    /// Where the node is that it keeps; null if it keeps none.
+    pub(super) fn place_of_kept_node(&self) -> *const Node {
+        self.kept_node.borrow().as_ref().map_or(std::ptr::null(), |node| &raw const **node)
+    }
+
+    fn hooks_of_node<'py>(&self, py: Python<'py>) -> Option<Bound<'py, HookDicts>> {
+        self.hooks.get(py)?.cast_into().ok()
     }
 
     fn live(&self, attribute: &str) -> PyResult<Node> {

@@ -177,7 +177,11 @@ fn _engine_run_backward<'py>(
             Goal::Capture { allow_unused: allow_unreachable }
         },
     };
-    let found = computing(|| without_lock(py, || execute(request)).map_err(raise))?;
+    let found = computing(|| without_lock(py, || execute(request)).map_err(raise));
+    if create_graph && accumulate_grad {
+        super::cycle::watch(py)?;
+    }
+    let found = found?;
     raise_what_is_set(py)?;
     if accumulate_grad || !has_inputs {
         return Ok(None);

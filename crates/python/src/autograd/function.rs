@@ -1,16 +1,18 @@
 //! Custom functions: `autograd.Function` whole.
 //!
 //! The node owns the context object, the context knows its node weakly; the `grad_fn` of the outputs
-//! is the context. `apply` runs the user's forward without recording, makes the node and lets the
+//! is the context. A context that was shown as one, and that Python still holds when the last handle of its node goes,
+//! keeps the node from then on, until a graph holds the node again: one of the two owns the other. `apply` runs the user's forward without recording, makes the node and lets the
 //! library give the outputs their history. Start at [`apply_with`].
 
 use super::context::{Context, InputKind, Kinds, Saved};
 use super::hook::optional;
 use crate::convert::{Borrowed, items, type_name};
 use crate::error::{carry, note, raise};
-use crate::held::Held;
 use crate::lock::in_python;
-use crate::raw::context::{Field, context_of, is_context_class, is_shared, known, new_context};
+use crate::raw::context::{
+    Field, can_keep_node, context_of, is_context_class, is_shared, known, new_context,
+};
 use crate::raw::entry::{Args, Reply, vectorcall};
 use crate::raw::object::{as_tensor, is_tensor, tensor_of, track, wrap};
 use pullback::autograd::custom::{CustomCall, attach_outputs, save};
@@ -28,10 +30,14 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 use smallvec::SmallVec;
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The library's side of a context.
-struct Body {
-    context: Held,
+pub(crate) struct Body {
+    context: ManuallyDrop<Py<PyAny>>,
+    /// Whether the reference to the context counts. If not, the context owns the node. Changed with the GIL held.
+    owns_context: AtomicBool,
     /// What the outputs without gradient are: zeros like them stand for their gradients.
     others: SmallVec<[Option<Box<TensorSpec>>; 2]>,
 }
@@ -53,20 +59,58 @@ impl Backward for Body {
     fn python_context(&self) -> Option<*mut ()> {
         Some(self.context.as_ptr().cast())
     }
+    fn is_kept(&self) -> bool {
+        let is_kept = Python::try_attach(|py| {
+            let context = self.context.bind(py);
+            self.owns_context.load(Relaxed)
+                && self.known(py).is_shown.get()
+                && can_keep_node(context)
+        });
+        is_kept == Some(true)
+    }
+    fn keep(&self, node: Node) {
+        Python::attach(|py| {
+            self.known(py).keep(py, node);
+            self.owns_context.store(false, Relaxed);
+            // SAFETY: the reference that counted; others are left, or the context hands the node back now.
+            drop(unsafe { Bound::from_owned_ptr(py, self.context.as_ptr()) });
+        });
+    }
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        Some(self)
+    }
 }
 
 impl Drop for Body {
     fn drop(&mut self) {
-        // Who still holds the context cannot use what was saved for a graph that is gone.
+        if !*self.owns_context.get_mut() {
+            return;
+        }
+        // Without an interpreter there is nothing to give back to.
         let _ = Python::try_attach(|py| {
+            // Who still holds the context cannot use what was saved for a graph that is gone.
             if is_shared(self.context.bind(py)) {
                 self.known(py).release();
             }
+            // SAFETY: dropped here and never used again.
+            unsafe { ManuallyDrop::drop(&mut self.context) };
         });
     }
 }
 
 impl Body {
+    fn new(context: &Bound<'_, PyAny>, others: SmallVec<[Option<Box<TensorSpec>>; 2]>) -> Body {
+        let context = ManuallyDrop::new(context.clone().unbind());
+        Body { context, owns_context: AtomicBool::new(true), others }
+    }
+
+    /// Lets the body of `node`, which its context kept, own the context again: a reference of the caller's that counts.
+    pub(crate) fn take_context(node: &Node) {
+        let body = node.backward().and_then(Backward::as_any);
+        let body = body.and_then(|body| body.downcast_ref::<Body>());
+        body.expect("contexts keep nodes of custom functions").owns_context.store(true, Relaxed);
+    }
+
     fn known<'a>(&'a self, py: Python<'a>) -> &'a Context {
         // SAFETY: bodies are made of contexts.
         unsafe { known(self.context.bind(py)) }
@@ -443,8 +487,7 @@ fn finish_plain(object: Bound<'_, PyAny>, inputs: Inputs, output: &Tensor) -> Py
     let wanted = context.to_save.take(py);
     forget_marks(py, context);
     let is_reachable = is_shared(&object);
-    let body =
-        Body { context: Held::new(object.clone().unbind()), others: smallvec::smallvec![None] };
+    let body = Body::new(&object, smallvec::smallvec![None]);
     let metas = smallvec::smallvec![Some(InputMeta::of(output))];
     let node = Node::custom(Box::new(body), inputs.edges, metas);
     if is_reachable {
@@ -524,13 +567,10 @@ fn finish<'py>(
         let metas: SmallVec<[Option<InputMeta>; 1]> =
             outputs.iter().map(|o| o.as_ref().and_then(|o| custom.input_meta(o))).collect();
         let other = |o: &&Tensor| !custom.is_differentiable(o);
-        let body = Body {
-            context: Held::new(object.clone().unbind()),
-            others: outputs
-                .iter()
-                .map(|o| o.as_ref().filter(other).map(|o| Box::new(TensorSpec::like(o))))
-                .collect(),
-        };
+        let others = outputs.iter();
+        let others =
+            others.map(|o| o.as_ref().filter(other).map(|o| Box::new(TensorSpec::like(o))));
+        let body = Body::new(object, others.collect());
         Node::custom(Box::new(body), std::mem::take(&mut inputs.edges), metas)
     });
     if let Some(node) = &node {

@@ -107,7 +107,8 @@ pub(crate) struct HookDicts {
     node: Option<(usize, WeakNode)>,
     /// Neither dropped nor called while locked, as both may run anything.
     entries: Mutex<Vec<Entry>>,
-    /// The handle in the node's wrapper, which owns a reference to this; null if there is none.
+    /// The handle in the node's wrapper, or in the context that keeps it, which owns a reference to this; null if there is
+    /// none.
     wrapper: AtomicPtr<Node>,
     /// The wrappers of tensors that own a reference to this.
     tensors: Mutex<Vec<AtomicPtr<TensorObject>>>,
@@ -162,6 +163,7 @@ impl HookDicts {
             unsafe {
                 let context = Bound::from_borrowed_ptr(py, context.cast());
                 known(&context).hooks.set(made.clone().into_any());
+                made.get().set_wrapper(known(&context).place_of_kept_node());
                 track(context.as_ptr());
             }
         } else {

@@ -3,6 +3,7 @@
 pub(crate) mod anomaly;
 pub(crate) mod autocast;
 pub(crate) mod context;
+pub(crate) mod cycle;
 pub(crate) mod engine;
 pub(crate) mod forward;
 pub(crate) mod function;

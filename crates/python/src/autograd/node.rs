@@ -122,6 +122,7 @@ fn existing<'py>(py: Python<'py>, node: &Node) -> Option<Bound<'py, PyAny>> {
         let object = unsafe { Bound::from_borrowed_ptr(py, context.cast()) };
         if let Some(context) = context_of(&object) {
             context.link(node);
+            context.is_shown.set(true);
         }
         return Some(object);
     }

@@ -5,6 +5,7 @@
 //! subclasses live as Python's objects usually do. Its members are in `crate::autograd::context`.
 
 use crate::autograd::context::{Context, methods, properties};
+use crate::autograd::function::Body;
 use crate::raw::entry::guard;
 use pyo3::ffi::{self, PyObject, PyTypeObject};
 use pyo3::prelude::*;
@@ -161,10 +162,40 @@ unsafe extern "C" fn new(
     }
 }
 
+/// Whether the context may take over its node: somebody in Python holds it, and its end is ours.
+pub(crate) fn can_keep_node(object: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: a live context.
+    unsafe { ffi::Py_REFCNT(object.as_ptr()) > 1 && is_adopted(ffi::Py_TYPE(object.as_ptr())) }
+}
+
+/// Gives back the node that a context without references keeps. Whether a graph holds the node, and with it the context.
+///
+/// # Safety
+/// A live context, with the GIL held.
+unsafe fn hand_back_node(object: *mut PyObject) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let context = (*object.cast::<ContextObject>()).context.assume_init_ref();
+        let Some(node) = context.take_kept_node(Python::assume_attached()) else { return false };
+        let is_held = node.use_count() > 1;
+        if is_held {
+            // The node's reference.
+            ffi::Py_INCREF(object);
+            Body::take_context(&node);
+        }
+        // Last: this may be the last handle after all, and then takes the context with it.
+        drop(node);
+        is_held
+    }
+}
+
 unsafe extern "C" fn dealloc(object: *mut PyObject) {
     let this = object.cast::<ContextObject>();
     // SAFETY: called once the count is zero, with the GIL; fields are taken apart exactly once.
     unsafe {
+        if hand_back_node(object) {
+            return;
+        }
         let ty = ffi::Py_TYPE(object);
         let is_adopted = is_adopted(ty);
         // For others Python's own slot did this.

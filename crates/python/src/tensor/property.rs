@@ -147,7 +147,7 @@ fn grad(_: Python<'_>, slf: *mut PyObject) -> Reply {
     }
     optional(tensor.grad())
 }
-fn set_grad(_: Python<'_>, slf: *mut PyObject, value: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+fn set_grad(py: Python<'_>, slf: *mut PyObject, value: Option<Bound<'_, PyAny>>) -> PyResult<()> {
     // SAFETY: a setter of tensors.
     let tensor = unsafe { tensor_of(slf) };
     let Some(value) = value.filter(|v| !v.is_none()) else {
@@ -159,7 +159,8 @@ fn set_grad(_: Python<'_>, slf: *mut PyObject, value: Option<Bound<'_, PyAny>>) 
             type_name(&value)
         )));
     };
-    tensor.set_grad(Some(grad.clone())).map_err(raise)
+    tensor.set_grad(Some(grad.clone())).map_err(raise)?;
+    if grad.requires_grad() { crate::autograd::cycle::watch(py) } else { Ok(()) }
 }
 fn data(_: Python<'_>, slf: *mut PyObject) -> Reply {
     // SAFETY: a getter of tensors.

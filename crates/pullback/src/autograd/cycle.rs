@@ -1,0 +1,200 @@
+//! Cycles through gradients that were recorded, which counting handles never frees.
+//!
+//! `backward` with `create_graph` leaves a gradient in a leaf that leads back to the leaf: its `.grad`, the nodes that made
+//! that, the leaf's `AccumulateGrad`, the leaf. Tensors that get such a `.grad` are noted, weakly. [`collect`] walks
+//! through everything that can be reached from them, counting for each tensor and node how many of its handles it meets
+//! on the way. What has others is in use, and so is all that it leads to; of the remaining ones it takes the `.grad`, so that
+//! nothing holds them any more. Invariant: a handle that is not understood (in a hook, a custom function, a program) counts as
+//! use, so that only garbage is taken apart.
+
+use super::node::Node;
+use crate::tensor::{Flag, WeakTensor};
+use crate::{Tensor, autograd::leaf};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The tensors with a recorded `.grad`, and with some that had one.
+static NOTED: Mutex<Vec<WeakTensor>> = Mutex::new(Vec::new());
+/// How many of them there are at which those that are gone are swept out.
+static SWEEP_AT: AtomicUsize = AtomicUsize::new(64);
+
+fn noted() -> MutexGuard<'static, Vec<WeakTensor>> {
+    NOTED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Notes a tensor whose `.grad` has a history.
+#[cold]
+pub(super) fn note(tensor: &Tensor) {
+    if tensor.has_flag(Flag::NOTED) {
+        return;
+    }
+    tensor.set_flag(Flag::NOTED, true);
+    let mut list = noted();
+    list.push(tensor.downgrade());
+    if list.len() < SWEEP_AT.load(Ordering::Relaxed) {
+        return;
+    }
+    let alive: Vec<Tensor> = list.iter().filter_map(WeakTensor::upgrade).collect();
+    *list = alive.iter().map(Tensor::downgrade).collect();
+    SWEEP_AT.store((2 * list.len()).max(64), Ordering::Relaxed);
+    drop(list);
+    // Outside of the lock: one of these handles may be the last by now.
+    drop(alive);
+}
+
+/// Whether [`collect`] has anything to look at.
+pub fn is_any() -> bool {
+    !noted().is_empty()
+}
+
+/// What holds, and is held.
+enum Object {
+    Tensor(Tensor),
+    Node(Node),
+}
+
+impl Object {
+    fn id(&self) -> usize {
+        match self {
+            Object::Tensor(tensor) => tensor.id(),
+            Object::Node(node) => node.id(),
+        }
+    }
+    /// How many handles there are besides this one.
+    fn others(&self) -> usize {
+        match self {
+            Object::Tensor(tensor) => tensor.use_count() - 1,
+            Object::Node(node) => node.use_count() - 1,
+        }
+    }
+    /// What it is known to hold, once for each handle; `None` if another thread is about to change that.
+    fn held(&self) -> Option<Vec<Object>> {
+        let mut held = Vec::new();
+        match self {
+            Object::Tensor(tensor) => {
+                leaf::each_held(tensor, &mut |grad| held.push(Object::Tensor(grad)))?;
+                held.extend(leaf::grad_fn_of(tensor).map(Object::Node));
+                held.extend(tensor.base().cloned().map(Object::Tensor));
+            }
+            Object::Node(node) => {
+                let edges = node.next_edges().iter();
+                held.extend(edges.filter_map(|edge| edge.node.clone()).map(Object::Node));
+                held.extend(node.leaf().cloned().map(Object::Tensor));
+                node.each_saved(&mut |tensor| held.push(Object::Tensor(tensor.clone())));
+                if let Some(custom) = node.backward() {
+                    custom.each_held(&mut |node| held.push(Object::Node(node.clone())));
+                }
+            }
+        }
+        Some(held)
+    }
+}
+
+/// Tensors and nodes with what is known of them.
+#[derive(Default)]
+struct Walk {
+    places: HashMap<usize, usize>,
+    found: Vec<Object>,
+    /// How many of its handles were met.
+    met: Vec<usize>,
+    leads_to: Vec<Vec<usize>>,
+    in_use: Vec<usize>,
+}
+
+impl Walk {
+    /// The place of an object; whether it is new.
+    fn place(&mut self, object: Object) -> (usize, bool) {
+        let next = self.found.len();
+        let place = *self.places.entry(object.id()).or_insert(next);
+        if place == next {
+            self.found.push(object);
+            self.met.push(0);
+            self.leads_to.push(Vec::new());
+        }
+        (place, place == next)
+    }
+
+    /// Finds everything that can be reached from `roots`, counts, and notes what is in use.
+    fn of(roots: Vec<Tensor>, is_held: &dyn Fn(&Tensor) -> bool) -> Walk {
+        let mut walk = Walk::default();
+        let mut waiting: Vec<usize> =
+            roots.into_iter().map(|root| walk.place(Object::Tensor(root)).0).collect();
+        while let Some(at) = waiting.pop() {
+            let Some(held) = walk.found[at].held() else {
+                walk.in_use.push(at);
+                continue;
+            };
+            for object in held {
+                let (place, is_new) = walk.place(object);
+                walk.met[place] += 1;
+                walk.leads_to[at].push(place);
+                if is_new {
+                    waiting.push(place);
+                }
+            }
+        }
+        for (at, object) in walk.found.iter().enumerate() {
+            let is_shown = matches!(object, Object::Tensor(tensor) if is_held(tensor));
+            if is_shown || object.others() > walk.met[at] {
+                walk.in_use.push(at);
+            }
+        }
+        walk
+    }
+
+    /// What neither is in use nor can be reached from what is.
+    fn garbage(&mut self) -> Vec<Tensor> {
+        let mut is_used = vec![false; self.found.len()];
+        let mut waiting = std::mem::take(&mut self.in_use);
+        while let Some(at) = waiting.pop() {
+            if !std::mem::replace(&mut is_used[at], true) {
+                waiting.extend(&self.leads_to[at]);
+            }
+        }
+        let garbage = self.found.iter().zip(is_used).filter(|(_, is_used)| !is_used);
+        let tensors = garbage.filter_map(|(object, _)| match object {
+            Object::Tensor(tensor) if tensor.has_flag(Flag::NOTED) => Some(tensor.clone()),
+            _ => None,
+        });
+        tensors.collect()
+    }
+}
+
+/// Frees the tensors that nothing but their own recorded gradients hold; how many lost their `.grad` for that. `is_held`
+/// says which tensors are in use although no handle shows it.
+///
+/// To be called where no other thread is inside of the library: one that passes handles on while they are counted might find
+/// a `.grad` gone.
+///
+/// ```
+/// use pullback::autograd::{Options, backward, cycle};
+/// use pullback::{Result, Tensor};
+///
+/// # fn main() -> Result<()> {
+/// let x = Tensor::from_slice(&[3.0_f64], &[1])?.with_grad()?;
+/// let y = x.mul(&x)?.sum()?;
+/// backward(&[&y], &[None], Options { create_graph: true, ..Options::default() }, None)?;
+/// let gone = x.downgrade();
+/// drop((x, y));
+/// assert!(gone.upgrade().is_some()); // held by the graph of its own gradient
+/// assert_eq!(cycle::collect(&|_| false), 1);
+/// assert!(gone.upgrade().is_none());
+/// # Ok(())
+/// # }
+/// ```
+pub fn collect(is_held: &dyn Fn(&Tensor) -> bool) -> usize {
+    let roots: Vec<Tensor> = noted().iter().filter_map(WeakTensor::upgrade).collect();
+    if roots.is_empty() {
+        return 0;
+    }
+    let mut walk = Walk::of(roots, is_held);
+    let garbage = walk.garbage();
+    drop(walk);
+    let grads: Vec<Tensor> = garbage.iter().filter_map(leaf::take_grad).collect();
+    let count = grads.len();
+    drop(garbage);
+    // Last, and outside of every lock: with these everything goes that only they led to.
+    drop(grads);
+    count
+}

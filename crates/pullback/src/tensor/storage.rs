@@ -348,7 +348,9 @@ impl Storage {
         let room = match &*owner {
             Owner::Inline => header.inline_bytes,
             Owner::Blocks(blocks) => blocks.last().map_or(0, |&(_, size)| size),
-            Owner::Foreign(_) | Owner::Moved(..) | Owner::Sparse(_) => unreachable!("of a fixed size"),
+            Owner::Foreign(_) | Owner::Moved(..) | Owner::Sparse(_) => {
+                unreachable!("of a fixed size")
+            }
         };
         if bytes <= room {
             header.bytes.store(bytes, Ordering::Release);

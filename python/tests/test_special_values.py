@@ -237,6 +237,9 @@ def test_values_are_within_the_bound(case: Case) -> None:
                     continue
                 if case.name in ("ndtri", "logit") and place == 1:
                     continue
+                if case.name == "gammaln" and place < 0 and place == np.floor(place):
+                    assert value == np.inf, "a pole"
+                    continue
                 exact = mp.re(case.exact(mp.mpf(place)))
                 size = abs(exact)
                 if case.amplitude is not None:

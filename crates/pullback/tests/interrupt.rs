@@ -168,28 +168,7 @@ fn callers_that_wait_for_another_thread_are_left_too() -> Result<()> {
     let (start, (result, _)) = (Instant::now(), left_at(1, svd));
     assert!(was_left(&result), "{result:?}");
     assert!(start.elapsed() < Duration::from_secs(2));
-    // Backwards in backwards, so deep that they go on on another thread.
-    let x = numbers(2)?.with_grad()?;
-    let nested = nested(&x, 70)?;
-    let (result, count) = left_at(usize::MAX, || nested.backward());
-    result?;
-    assert!(count > 0, "the innermost one asks");
     Ok(())
-}
-
-/// The sum of `x`, whose backward runs `depth` others, each inside of the one before, and at last a long one.
-fn nested(x: &Tensor, depth: usize) -> Result<Tensor> {
-    let y = x.mul(x)?;
-    let inner = x.detach()?.with_grad()?;
-    y.register_hook(std::sync::Arc::new(move |_| {
-        if depth == 0 {
-            chain(&inner, 500)?.backward()?;
-        } else {
-            nested(&inner, depth - 1)?.backward()?;
-        }
-        Ok(None)
-    }))?;
-    y.sum()
 }
 
 #[test]

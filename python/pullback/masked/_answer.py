@@ -337,7 +337,9 @@ def answer_op(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     base = name[:-1] if name.endswith("_") and not name.endswith("__") else name
     if name == "_local_scalar_dense":
         return _number(func, args[0])
-    if name == "copy_" or (base != name and base in UNARY | BINARY):
+    # (`conj_physical_` is made of an op of its own, so that it counts as a write of any tensor.)
+    is_unary = base in UNARY or base == "_conj_physical"
+    if name == "copy_" or (base != name and (is_unary or base in BINARY)):
         return _write(name, func, args, kwargs)
     for names, handler in (
         (UNARY | CONVERSION, _unary),

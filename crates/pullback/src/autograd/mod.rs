@@ -87,8 +87,16 @@ fn needs_derivatives() -> bool {
     mode::is_recording() || (level::is_open() && tangent::is_enabled()) || Key::Python.is_included()
 }
 
-/// Whether a rule must be made of ops: for that reason, or because memory does not hold what one of these tensors shows.
+/// Whether a rule must be made of ops that have derivatives and batching rules, in the place of one op without: for that reason,
+/// or because one of these tensors has its ops computed by its class or for a batch.
 pub(crate) fn needs_ops<'a>(tensors: impl IntoIterator<Item = Option<&'a Tensor>>) -> bool {
+    needs_derivatives() || tensors.into_iter().flatten().any(Tensor::overrides_ops)
+}
+
+/// As [`needs_ops`], of a rule that would otherwise read memory: this must hold what the tensors show, too.
+pub(crate) fn needs_ops_to_read<'a>(
+    tensors: impl IntoIterator<Item = Option<&'a Tensor>>,
+) -> bool {
     needs_derivatives() || tensors.into_iter().flatten().any(|tensor| !tensor.keys().is_empty())
 }
 

@@ -10,7 +10,7 @@ use super::{arithmetic, batch, blame, leaf, mode, saved, tangent};
 use crate::dispatch::{Arg, Grads, OpDef, Traits, check_writable};
 use crate::error::ensure;
 use crate::site::Site;
-use crate::tensor::{Dims, Flag};
+use crate::tensor::{Dims, Flag, may_overlap_itself};
 use crate::{DType, Error, Result, Tensor, TensorSpec};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -221,6 +221,20 @@ fn check_shown(view: &Tensor, base: &Tensor) -> Result<()> {
     Ok(())
 }
 
+/// Refuses to write through a view of a base that shows elements more than once: what the write leaves of the base's gradient
+/// lies in memory in which each of its elements has a place of its own.
+#[inline]
+fn check_shown_once(base: &Tensor) -> Result<()> {
+    ensure!(
+        !base.has_flag(Flag::RESTRIDED) || !may_overlap_itself(base.shape(), base.strides()),
+        runtime,
+        "a view is being modified inplace whose base, of shape {} and strides {}, shows elements more than once since as_strided_() changed it in place: the base's gradient cannot be told. Call as_strided(), which makes another view and leaves the base as it is",
+        arithmetic::shape_text(base.shape()),
+        arithmetic::shape_text(base.strides())
+    );
+    Ok(())
+}
+
 /// Whether `base` shows every part of its memory that `view` shows.
 #[cold]
 fn shows_all_of(base: &Tensor, view: &Tensor) -> Result<bool> {
@@ -272,6 +286,7 @@ pub(crate) fn check_inplace(target: &Tensor, will_require_grad: bool) -> Result<
             ));
         }
         check_shown(target, base)?;
+        check_shown_once(base)?;
         // Brings the history up to date before it is built upon.
         refreshed_grad_fn(target)?;
         return Ok(());

@@ -132,7 +132,7 @@ impl MultiMarginLoss {
         weight: Option<&Tensor>,
         reduction: i64,
     ) -> Result<Tensor> {
-        if !crate::autograd::needs_ops([Some(grad), Some(self_), Some(target), weight]) {
+        if !crate::autograd::needs_ops_to_read([Some(grad), Some(self_), Some(target), weight]) {
             let (rows, classes) = (as_rows(self_)?, target.reshape(&[-1])?);
             let out = Tensor::empty_of(rows.shape(), self_.dtype())?;
             let weight = weight.map(|w| w.in_dtype(self_.dtype())).transpose()?;

@@ -550,7 +550,7 @@ impl<'a> Layer<'a> {
         needs: [bool; 7],
     ) -> Result<[Option<Tensor>; 7]> {
         let read = self.tensors().into_iter().chain(results).chain(grads);
-        if crate::autograd::needs_ops(read) {
+        if crate::autograd::needs_ops_to_read(read) {
             return self.differentiable_vjp(grads, needs);
         }
         let mut made = [const { None }; 7];

@@ -94,9 +94,7 @@ pub(crate) fn needs_ops<'a>(tensors: impl IntoIterator<Item = Option<&'a Tensor>
 }
 
 /// As [`needs_ops`], of a rule that would otherwise read memory: this must hold what the tensors show, too.
-pub(crate) fn needs_ops_to_read<'a>(
-    tensors: impl IntoIterator<Item = Option<&'a Tensor>>,
-) -> bool {
+pub(crate) fn needs_ops_to_read<'a>(tensors: impl IntoIterator<Item = Option<&'a Tensor>>) -> bool {
     needs_derivatives() || tensors.into_iter().flatten().any(|tensor| !tensor.keys().is_empty())
 }
 

@@ -404,8 +404,9 @@ mod tests {
         let held = Arc::new(());
         let own = Arc::clone(&held);
         let call = move || {
-            let _own = own;
-            gate.recv().is_ok()
+            let is_open = gate.recv().is_ok();
+            drop(own);
+            is_open
         };
         let start = std::time::Instant::now();
         let result = watch(Duration::ZERO, &counted(1), || aside(ASIDE, call));

@@ -5,7 +5,6 @@
 //! Model, split, optimiser and schedule are those of `examples/python/digits.py`; the images are in
 //! `examples/data/digits.bin`, whose README says where they come from.
 
-use crate::memory;
 use pullback::ops::random::randperm;
 use pullback::{Result, Tensor, TensorSpec, memory};
 use std::f64::consts::PI;

@@ -68,7 +68,9 @@ impl TorchDispatch for Classes {
                 if let Some(results) = question.ask(&method)? {
                     return Ok(Dispatched::Results(results));
                 }
-                unimplemented.push_str(&format!("  - tensor subclass {}\n", ty.repr()?));
+                unimplemented.push_str("  - tensor subclass ");
+                unimplemented.push_str(ty.repr()?.to_str()?);
+                unimplemented.push('\n');
             }
             Ok(Dispatched::NotImplemented(unimplemented))
         })

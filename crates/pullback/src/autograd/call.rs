@@ -180,12 +180,12 @@ fn call_general(
             };
             return call_hooked(def, args, needs, caller, run);
         }
-        let run = || match done {
-            Some(out) => Ok(out.into_outputs()),
-            None => {
-                let _below = (needs != 0).then(|| mode::set_grad(false));
-                run_kernel(def, args)
+        let run = || {
+            if let Some(out) = done {
+                return Ok(out.into_outputs());
             }
+            let _below = (needs != 0).then(|| mode::set_grad(false));
+            run_kernel(def, args)
         };
         run_and_record(def, args, needs, run, |tensors| {
             record(def, args, needs, tensors, Site::for_caller(caller))

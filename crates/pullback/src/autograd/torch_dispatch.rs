@@ -88,7 +88,7 @@ fn of_class(call: &Call<'_>) -> Option<Result<Dispatched>> {
     let mut first = None;
     call.each_tensor(|tensor| {
         if first.is_none() && tensor.has_torch_dispatch() {
-            first = leaf::lock(tensor).torch_dispatch.clone();
+            first.clone_from(&leaf::lock(tensor).torch_dispatch);
         }
     });
     Some(first?.torch_dispatch(call.def, call.form, call.args))

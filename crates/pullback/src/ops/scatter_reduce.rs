@@ -285,7 +285,7 @@ fn product_grads(
     let zero = Tensor::wrapped(0)?;
     let (own_zeros, their_zeros) = (self_.eq(&zero)?, read.eq(&zero)?);
     let part = |slope: &Tensor, grad: &Tensor| grad.mul(&slope.conj()?);
-    if !is_any_true(&their_zeros)? && !(include_self && is_any_true(&own_zeros)?) {
+    if !(is_any_true(&their_zeros)? || include_self && is_any_true(&own_zeros)?) {
         let theirs = part(&result.gather(dim, index)?.div(read)?, &grad.gather(dim, index)?)?;
         let own = if include_self { part(&result.div(self_)?, grad)? } else { grad.clone() };
         return Ok((own, theirs));

@@ -260,9 +260,11 @@ fn a_backward_on_devices_is_left_while_their_threads_work() -> Result<()> {
     }))?;
     let y = far.sum()?;
     let start = std::time::Instant::now();
-    let check = || match start.elapsed() < std::time::Duration::from_millis(100) {
-        true => Ok(()),
-        false => Err(pullback::Error::value("left in the middle")),
+    let check = || {
+        if start.elapsed() < std::time::Duration::from_millis(100) {
+            return Ok(());
+        }
+        Err(pullback::Error::value("left in the middle"))
     };
     let interval = std::time::Duration::from_millis(10);
     let error = pullback::interrupt::watch(interval, &check, || y.backward()).unwrap_err();

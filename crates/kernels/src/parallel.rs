@@ -6,7 +6,10 @@
 //! never on the number of threads, so results are the same bits for any number. The pool is never
 //! shut down: idle workers sleep, and a forked child leaves the parent's pool alone and makes its own.
 
+mod fallible;
 mod gate;
+
+pub use fallible::try_for_range;
 
 use gate::{Job, Shared, Sleeper, Work};
 use std::cell::UnsafeCell;

@@ -5,12 +5,13 @@
 
 use crate::autograd::{Node, mode};
 use crate::error::ensure;
-pub use crate::tensor::replaced;
 use crate::tensor::{
     Dims, Flag, Geometry, Keeper, Version, Writer, check_reach, checked_numel, dims, extent,
 };
+pub use crate::tensor::{memory::FROM_KERNEL, replaced};
 use crate::{DType, Error, Result, Scalar, Storage, Tensor, TensorSpec};
 use pullback_kernels::for_dtype;
+pub use pullback_kernels::memory;
 pub use pullback_kernels::random::DEFAULT_SEED;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

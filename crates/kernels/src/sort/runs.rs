@@ -4,7 +4,7 @@
 //! first the runs are counted, whole registers at a time, so that results have their size from the beginning.
 
 use crate::line::check_dtype;
-use crate::{DType, Element, Error, Result, StridedMut, StridedRef, for_dtype};
+use crate::{DType, Element, Error, Result, StridedMut, StridedRef, for_dtype, memory};
 
 /// Elements that can be compared.
 trait Item: Element + PartialEq {}
@@ -176,6 +176,6 @@ pub fn row_runs(input: StridedRef<'_>) -> Result<Vec<i64>> {
         let items = dense::<T>(&input)?;
         let row = |i: usize| &items[i * width..(i + 1) * width];
         let begins = |&i: &usize| i == 0 || row(i) != row(i - 1);
-        Ok((0..rows as usize).filter(begins).map(|i| i as i64).collect())
+        memory::collect((0..rows as usize).filter(begins).map(|i| i as i64))
     })
 }

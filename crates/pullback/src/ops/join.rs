@@ -637,19 +637,24 @@ impl RepeatInterleave {
         );
         let counts = repeats.to_vec::<i64>()?;
         ensure!(counts.iter().all(|&n| n >= 0), runtime, "repeats can not be negative");
-        let total: i64 = counts.iter().sum();
+        // (What is beyond 64 bits is beyond memory too.)
+        let total = counts.iter().fold(0, |sum: i64, &n| sum.saturating_add(n));
         ensure!(
             output_size.is_none_or(|n| n == total),
             runtime,
             "allocated size does not match required size: {} and {total}",
             output_size.unwrap_or(total)
         );
-        let places: Vec<i64> = counts
-            .iter()
-            .enumerate()
-            .flat_map(|(i, &n)| std::iter::repeat_n(i as i64, n as usize))
-            .collect();
-        Tensor::from_slice(&places, &[total])?.converted(repeats.dtype())
+        let out = Tensor::empty_of(&[total], DType::I64)?;
+        let mut view = out.view_mut();
+        let mut rest = view.as_slice_mut::<i64>().unwrap_or_default();
+        for (place, &n) in counts.iter().enumerate() {
+            let (own, after) = rest.split_at_mut(n as usize);
+            own.fill(place as i64);
+            rest = after;
+        }
+        drop(view);
+        out.converted(repeats.dtype())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.integers(&[3], 0, 3)).without_gradient()]

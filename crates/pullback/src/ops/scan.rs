@@ -391,7 +391,7 @@ fn cumprod_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<
     }
     // Place k reaches output i >= k with the product of the others up to i.
     let size = x.shape()[dim as usize];
-    let mut parts = Vec::with_capacity(size as usize);
+    let mut parts = pullback_kernels::memory::with_capacity(size as usize)?;
     for k in 0..size {
         let before = x.slice(dim, Some(0), Some(k), 1)?.prod_dim(dim, true)?;
         let ones = before.detach()?.times(0)?.plus(1)?;
@@ -453,6 +453,7 @@ fn one_of(like: &Tensor) -> Result<Tensor> {
 
 /// A mask of the first element.
 fn first(shape: &[i64]) -> Tensor {
+    // bounded: samples are small.
     let mut data = vec![crate::Bool::new(false); shape.iter().product::<i64>() as usize];
     data[0] = crate::Bool::new(true);
     Tensor::from_slice(&data, shape).expect("samples are small")

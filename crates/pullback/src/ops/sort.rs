@@ -12,6 +12,7 @@ use pullback_kernels::{index, sort as kernel};
 use pullback_macros::op;
 
 use super::index::as_vector;
+use pullback_kernels::memory;
 
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[
@@ -560,7 +561,7 @@ fn grouped(
     wanted: (bool, bool),
 ) -> Result<[Tensor; 3]> {
     let count = firsts.len() as i64;
-    let mut counts = vec![0_i64; firsts.len()];
+    let mut counts = memory::filled(0_i64, firsts.len())?;
     for &group in inverse {
         counts[group as usize] += 1;
     }
@@ -613,12 +614,12 @@ impl UniqueDim {
         );
         let width = ranks.len().checked_div(rows).unwrap_or(0);
         let row = |i: usize| &ranks[i * width..(i + 1) * width];
-        let mut order: Vec<usize> = (0..rows).collect();
-        order.sort_by(|&a, &b| row(a).cmp(row(b)));
-        let (mut firsts, mut inverse) = (Vec::new(), vec![0; rows]);
+        let mut order = memory::collect(0..rows)?;
+        order.sort_unstable_by(|&a, &b| row(a).cmp(row(b)).then(a.cmp(&b)));
+        let (mut firsts, mut inverse) = (Vec::new(), memory::filled(0, rows)?);
         for (position, &i) in order.iter().enumerate() {
             if position == 0 || row(order[position - 1]) != row(i) {
-                firsts.push(i as i64);
+                memory::push(&mut firsts, i as i64)?;
             }
             inverse[i] = firsts.len() as i64 - 1;
         }
@@ -657,10 +658,10 @@ impl UniqueConsecutive {
         let front = input.movedim_int(at as i64, 0)?.dense()?;
         let width = front.numel() as i64 / rows.max(1);
         let firsts = kernel::row_runs(front.view(&[rows, width])?.view_ref())?;
-        let mut inverse = Vec::with_capacity(rows as usize);
+        let mut inverse = memory::with_capacity(rows as usize)?;
         for (run, &first) in firsts.iter().enumerate() {
             let end = firsts.get(run + 1).copied().unwrap_or(rows);
-            inverse.extend((first..end).map(|_| run as i64));
+            memory::extend(&mut inverse, (first..end).map(|_| run as i64))?;
         }
         grouped(&input, at, &firsts, &inverse, (return_inverse, return_counts))
     }

@@ -4,11 +4,12 @@
 
 use crate::convert::{is_numpy_scalar, items, to_scalar, type_name};
 use crate::dtype::{as_device, as_dtype};
-use crate::error::raise;
+use crate::error::{raise, refused};
 use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{as_tensor, wrap};
+use pullback::binding::{self, memory};
 use pullback::tensor::promote::{default_dtype, promote_types};
-use pullback::{DType, Device, Scalar, Tensor, binding};
+use pullback::{DType, Device, Scalar, Tensor};
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -46,13 +47,15 @@ pub(crate) fn is_sequence(object: &Bound<'_, PyAny>) -> bool {
 fn elements<'py>(object: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     if let Some(items) = items(object.as_ptr()) {
         // SAFETY: live items of a list that the caller holds.
-        return Ok(items
-            .iter()
-            .map(|&i| unsafe { Bound::from_borrowed_ptr(object.py(), i) })
-            .collect());
+        let live = items.iter().map(|&i| unsafe { Bound::from_borrowed_ptr(object.py(), i) });
+        return memory::collect(live).map_err(refused);
     }
     let length = object.len()?;
-    (0..length).map(|index| object.get_item(index)).collect()
+    let mut elements = Vec::new();
+    for index in 0..length {
+        memory::push(&mut elements, object.get_item(index)?).map_err(refused)?;
+    }
+    Ok(elements)
 }
 
 /// A tensor, or an array as one, in the place of a sequence of its elements.
@@ -144,9 +147,11 @@ impl Plain {
         if depth + 1 < self.shape.len() {
             return items.iter().try_for_each(|&item| self.fill(item, depth + 1, kind));
         }
-        self.values.reserve(items.len());
+        // (Without memory it is read the other way, which says so.)
+        memory::grow(&mut self.values, items.len()).ok()?;
         for &item in items {
             let value = plain_number(item).filter(|v| std::mem::discriminant(v) == kind)?;
+            // bounded: there is room.
             self.values.push(value);
         }
         Some(())
@@ -225,8 +230,8 @@ impl Flat {
         }
         self.note(tensor.dtype());
         tensor.check_elements().map_err(raise)?;
-        self.values.extend(tensor.elements());
-        Ok(())
+        let elements = tensor.elements().map_err(raise)?;
+        memory::extend(&mut self.values, elements).map_err(refused)
     }
 
     fn number(&mut self, data: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -258,8 +263,7 @@ impl Flat {
             Scalar::Complex(..) => default_dtype().to_complex(),
         };
         self.note(super::numpy::dtype_of_scalar(data).unwrap_or(natural));
-        self.values.push(value);
-        Ok(())
+        memory::push(&mut self.values, value).map_err(refused)
     }
 
     /// A whole number of more than 64 bits: only floating dtypes and bool take it.

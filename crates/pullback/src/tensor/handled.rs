@@ -1,6 +1,6 @@
 //! Which tensors are marked: their ops are answered from outside (`dispatch::handler`), and their own elements mean nothing.
 
-use super::{Device, Flag, Geometry, Version, shares_storage};
+use super::{Device, Flag, Version, shares_storage};
 use crate::error::ensure;
 use crate::{Result, Tensor};
 use std::cell::Cell;
@@ -94,10 +94,10 @@ impl Tensor {
             let forked = source.version_counter().map_or_else(|| Version::new(0), Version::fork);
             let counter = Arc::new(forked);
             let version = Some(counter.clone());
-            source.set_geometry(Geometry { version, ..of_source.clone() });
+            source.set_geometry(of_source.clone().with_version(version));
             counter
         });
-        self.set_geometry(Geometry { version: Some(counter), ..self.geometry().clone() });
+        self.set_geometry(self.geometry().clone().with_version(Some(counter)));
     }
     /// Leaves the kernels of ops on this tensor to the handler.
     pub fn mark_handled(&self) {

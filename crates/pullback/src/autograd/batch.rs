@@ -2,7 +2,7 @@
 //!
 //! Within a level ([`enter`]) a batched tensor ([`add_dim`]) shows sizes without the batch dimension, and keeps the tensor
 //! that has it, its physical tensor, with the batch dimension in front. Ops on it are recorded as they are seen, without the
-//! batch, and below that [`layer`] has the op's batching rule compute it for the whole batch at once. So gradients need no rules of their own, tangents neither, and levels nest: a physical tensor may be
+//! batch, and below that `layer` has the op's batching rule compute it for the whole batch at once. So gradients need no rules of their own, tangents neither, and levels nest: a physical tensor may be
 //! batched at another level.
 //!
 //! A gradient that leaves a level is summed over its batch: where a batched tensor meets one that is not, the edge to the

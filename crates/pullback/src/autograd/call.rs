@@ -2,7 +2,7 @@
 //!
 //! `call` runs the functional form, `call_inplace` the form that writes into its first argument, `call_out` the form with
 //! `out=`. Each joins the keys of the call's tensors and of the thread. Without any, the kernel runs at once; else the layers do
-//! (`crate::layers`), of which [`layer`] is one. Around the kernel, or the layers further in, both ways do what is the same
+//! (`crate::layers`), of which `layer` is one. Around the kernel, or the layers further in, both ways do what is the same
 //! for every op: views are linked to their base, versions are bumped, and if an input requires grad the op is recorded.
 //! Invariant: when a call fails no tensor has changed its shape, its history or its version. (One that is interrupted
 //! leaves what it writes in place partly written, and the write counted.)

@@ -3,7 +3,7 @@
 //! Within a level ([`dual_level`]) [`make_dual`] gives a tensor a tangent; every op on it then gives its results theirs,
 //! the derivative of the op in that direction: Jacobian times vector, in one pass. Tangents are ordinary tensors:
 //! they are recorded if grad mode is on, and what ops save for backward keeps its tangents, so that forward over
-//! reverse and reverse over forward both give second derivatives. [`layer`] is the layer of calls that does this;
+//! reverse and reverse over forward both give second derivatives. `layer` is the layer of calls that does this;
 //! `pushforward` has the rules, `tangent` where tangents are kept, `level` how long.
 
 use super::call::with_tensors;

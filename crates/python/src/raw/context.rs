@@ -1,7 +1,7 @@
 //! The life of a custom function's context: the type `_FunctionBase`.
 //!
 //! A context is made and dropped in every call of a custom function, so its memory is kept for reuse, and the cycle
-//! collector is told of it once it has attributes. Both hold for the classes that were handed to [`adopt`]; other
+//! collector is told of it once it has attributes. Both hold for the classes that were handed to `adopt`; other
 //! subclasses live as Python's objects usually do. Its members are in `crate::autograd::context`.
 
 use crate::autograd::context::{Context, methods, properties};

@@ -1,7 +1,7 @@
 //! The raw module: everything that needs CPython's type slots instead of PyO3's classes.
 //!
 //! [`object`] is the life of a tensor's wrapper, [`class`] the types `TensorBase` and its metaclass,
-//! [`storage`] the life of a storage's object, [`size`] the tuple type of shapes, [`callable`] the function and method objects of ops, [`array`]
+//! [`storage`] the life of a storage's object, [`size`] the tuple type of shapes, [`callable`] the function and method objects of ops, `array`
 //! `NumPy`'s arrays, [`context`] and [`apply`] those of custom functions, [`frame`] where the program is, [`tracer`] calls of Python functions, [`mode`] the
 //! contexts of `no_grad` and its like, [`overridable`] functions of Python that types and modes may answer, [`module`] the call of modules,
 //! [`entry`] the way from C calls into Rust functions. Invariant: nothing here unwinds into C, and every

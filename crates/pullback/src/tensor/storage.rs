@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU16, AtomicUsize, Ordering,
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// A counted handle to memory.
+#[repr(transparent)]
 pub struct Storage(NonNull<Header>);
 
 struct Header {

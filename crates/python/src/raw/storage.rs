@@ -5,6 +5,7 @@
 //! references) is kept: ownership flips, the storage now owns the object, and the object's handle is not counted until it
 //! is shown or used again. Invariant: exactly one of the two owns the other.
 
+use crate::error::raise;
 use crate::raw::object::{clear_slot, each_slot};
 use crate::tensor::storage::PyStorage;
 use pullback::Storage;
@@ -14,9 +15,11 @@ use pyo3::prelude::*;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 static CLASS: AtomicPtr<PyTypeObject> = AtomicPtr::new(null_mut());
+/// Where in an object its handle is, in bytes.
+static HANDLE_AT: AtomicUsize = AtomicUsize::new(0);
 /// How an object of the class goes that nothing keeps.
 static END: OnceLock<ffi::destructor> = OnceLock::new();
 
@@ -30,6 +33,34 @@ unsafe fn storage_in<'a>(object: *mut PyObject) -> &'a Storage {
         let object = Bound::ref_from_ptr(Python::assume_attached(), &object);
         let inner: *const PyStorage = object.cast_unchecked::<PyStorage>().get();
         (*inner).handle()
+    }
+}
+
+/// Whether the object has its storage yet. The collector knows an object as soon as there is memory for it, all zero, and may
+/// run when its dictionary is made; if there is no memory for that, the object goes as it is.
+///
+/// # Safety
+/// As [`storage_in`].
+unsafe fn is_made(object: *mut PyObject) -> bool {
+    // SAFETY: the word that the handle is, or zero: inside of the object, whose size all its classes share.
+    unsafe { !object.cast::<u8>().add(HANDLE_AT.load(Relaxed)).cast::<*mut ()>().read().is_null() }
+}
+
+/// Gives back an object that has no storage yet.
+#[cold]
+unsafe fn free_unmade(object: *mut PyObject) {
+    // SAFETY: called by `dealloc`; there is nothing in the object but its dictionary.
+    unsafe {
+        let ty = ffi::Py_TYPE(object);
+        if ffi::PyObject_GC_IsTracked(object) != 0 {
+            ffi::PyObject_GC_UnTrack(object.cast());
+        }
+        clear_slot(dict(object));
+        if let Some(free) = (*ty).tp_free {
+            free(object.cast());
+        }
+        // (Objects of classes that are made at run time hold these.)
+        ffi::Py_DECREF(ty.cast());
     }
 }
 
@@ -66,6 +97,9 @@ unsafe fn has_state(object: *mut PyObject) -> bool {
 unsafe fn outlives_python(object: *mut PyObject) -> bool {
     // SAFETY: the caller passes a storage's object.
     unsafe {
+        if !is_made(object) {
+            return false;
+        }
         let storage = storage_in(object);
         storage.owns_python() || (storage.use_count() > 1 && has_state(object))
     }
@@ -108,6 +142,9 @@ fn release(object: *mut ()) {
 unsafe extern "C" fn dealloc(object: *mut PyObject) {
     // SAFETY: called once the count is zero, with the GIL, on an object of a class that has this slot.
     unsafe {
+        if !is_made(object) {
+            return free_unmade(object);
+        }
         let storage = storage_in(object);
         if !storage.owns_python() && outlives_python(object) {
             // The storage's reference.
@@ -183,6 +220,10 @@ pub(crate) unsafe fn adopt(ty: *mut PyTypeObject) {
 /// Takes over the class of storages.
 pub(crate) fn init(py: Python<'_>) -> PyResult<()> {
     let ty = py.get_type::<PyStorage>().as_ptr().cast::<PyTypeObject>();
+    let example = Bound::new(py, PyStorage::empty().map_err(raise)?)?;
+    let handle = std::ptr::from_ref(example.get()).addr();
+    HANDLE_AT.store(handle - example.as_ptr().addr(), Relaxed);
+    drop(example);
     // SAFETY: the class, which was made just now.
     unsafe {
         let has_places = (*ty).tp_dictoffset > 0 && (*ty).tp_weaklistoffset > 0;

@@ -20,6 +20,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// `torch.UntypedStorage`.
 #[pyclass(name = "UntypedStorage", module = "torch.storage", frozen, weakref, dict, subclass)]
+#[repr(transparent)]
 pub(crate) struct PyStorage(Storage);
 
 impl Drop for PyStorage {
@@ -171,6 +172,10 @@ fn from_bytes(data: &[u8]) -> PyResult<Storage> {
 }
 
 impl PyStorage {
+    /// Of no bytes.
+    pub(crate) fn empty() -> pullback::Result<Self> {
+        Storage::uninitialized(0).map(PyStorage)
+    }
     /// What it has of its storage, as it is.
     pub(crate) fn handle(&self) -> &Storage {
         &self.0

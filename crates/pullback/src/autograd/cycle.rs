@@ -174,7 +174,7 @@ impl Walk {
 /// # fn main() -> Result<()> {
 /// let x = Tensor::from_slice(&[3.0_f64], &[1])?.with_grad()?;
 /// let y = x.mul(&x)?.sum()?;
-/// backward(&[&y], &[None], Options { create_graph: true, ..Options::default() }, None)?;
+/// backward(&[&y], &[None], None, Options { create_graph: true, ..Options::default() })?;
 /// let gone = x.downgrade();
 /// drop((x, y));
 /// assert!(gone.upgrade().is_some()); // held by the graph of its own gradient

@@ -8,7 +8,7 @@ use crate::error::ensure;
 pub use crate::tensor::replaced;
 pub use crate::tensor::uninitialized::{is_filling_uninitialized, set_fill_uninitialized};
 use crate::tensor::{
-    Dims, Flag, Geometry, Keeper, Version, Writer, check_reach, checked_numel, dims, extent,
+    Flag, Geometry, Keeper, Version, Writer, check_fits, check_reach, checked_numel, dims, extent,
 };
 use crate::{DType, Error, Result, Scalar, Storage, Tensor, TensorSpec};
 pub use pullback_kernels::random::DEFAULT_SEED;
@@ -63,7 +63,13 @@ pub unsafe fn foreign(
     dtype: DType,
     owner: Keeper,
 ) -> Result<Tensor> {
-    check_reach(shape, strides, 0)?;
+    // (There is no size to compare with: the storage is made as large as sizes and strides reach.)
+    check_fits(shape, strides, (0, dtype, usize::MAX))?;
+    ensure!(
+        !data.is_null() || shape.contains(&0),
+        runtime,
+        "no memory was given (a null pointer) for a tensor of sizes {shape:?}"
+    );
     let bytes = extent(shape, strides)?.saturating_mul(dtype.size() as i64) as usize;
     // SAFETY: the caller's promise.
     let storage = unsafe { Storage::foreign(data, bytes, owner) }?;
@@ -100,8 +106,7 @@ pub fn over_storage(
     offset: i64,
     dtype: DType,
 ) -> Result<Tensor> {
-    let whole = Geometry::new(storage.clone(), 0, Dims::new(), Dims::new(), dtype)?;
-    whole.check_bounds(shape, strides, offset)?;
+    check_fits(shape, strides, (offset, dtype, storage.nbytes()))?;
     Tensor::from_geometry(Geometry::new(
         storage.clone(),
         offset,
@@ -220,9 +225,8 @@ impl Tensor {
         );
         let changed = self.dtype() != other.dtype() || self.device() != other.device();
         let version = self.version();
-        let mut geometry = other.geometry().clone();
-        geometry.version = Some(Arc::new(Version::new(version)));
-        self.set_geometry(geometry);
+        let version = Some(Arc::new(Version::new(version)));
+        self.set_geometry(other.geometry().clone().with_version(version));
         self.set_sign_bits(other.sign_bits());
         if changed {
             self.forget_accumulator();
@@ -366,9 +370,8 @@ impl Tensor {
         let refusal = crate::autograd::Refusal::before(self, source)?;
         // Views that share its counter are told; the writes to `source` so far are not its own.
         self.bump_version(Writer::Inplace(&"set_"));
-        let mut geometry = source.geometry().clone();
-        geometry.version = self.version_counter().map(|counter| Arc::new(counter.fork()));
-        self.set_geometry(geometry);
+        let version = self.version_counter().map(|counter| Arc::new(counter.fork()));
+        self.set_geometry(source.geometry().clone().with_version(version));
         self.forget_accumulator();
         refusal.record("set_", self)
     }

@@ -1,7 +1,7 @@
 //! Other handles to a tensor's value, without history.
 
 use super::arithmetic;
-use crate::tensor::{Flag, Geometry, Key, Version, shares_storage};
+use crate::tensor::{Flag, Key, Version, shares_storage};
 use crate::{Result, Tensor};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -32,9 +32,9 @@ impl Tensor {
         if is_detached_by_op(self) {
             return arithmetic::detach(self);
         }
-        let mut geometry = self.geometry().clone();
-        geometry.version = Some(Version::new(0).into());
-        Ok(Tensor::from_geometry(geometry)?.with_bits_of(self))
+        let version = Some(Version::new(0).into());
+        let alias = Tensor::from_geometry(self.geometry().clone().with_version(version))?;
+        Ok(alias.with_bits_of(self))
     }
 }
 
@@ -57,9 +57,9 @@ impl Tensor {
             let forked = source.version_counter().map_or_else(|| Version::new(0), Version::fork);
             let counter = Arc::new(forked);
             let version = Some(counter.clone());
-            source.set_geometry(Geometry { version, ..of_source.clone() });
+            source.set_geometry(of_source.clone().with_version(version));
             counter
         });
-        self.set_geometry(Geometry { version: Some(counter), ..self.geometry().clone() });
+        self.set_geometry(self.geometry().clone().with_version(Some(counter)));
     }
 }

@@ -7,7 +7,7 @@ use super::{Arg, ArgKind, OpDef, Traits, check_cast};
 use crate::error::ensure;
 use crate::tensor::shape::{broadcast_strides, list};
 use crate::tensor::{Dims, Flag, Geometry, TensorSpec, shares_storage};
-use crate::{DType, Result, Scalar, Storage, Tensor};
+use crate::{DType, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, StridedMut, StridedRef};
 use smallvec::SmallVec;
 
@@ -200,9 +200,9 @@ fn finish_fast(
     operands: &mut [(*mut u8, DType, isize)],
     args: &[Arg<'_>],
 ) -> Result<Tensor> {
-    let storage = Storage::uninitialized(like.numel as usize * dtype.size())?;
-    operands[0] = (storage.data_ptr(), dtype, dtype.size() as isize);
-    let out = Tensor::from_geometry(Geometry::contiguous_like(like, storage, dtype))?;
+    let geometry = Geometry::fresh_like(like, dtype)?;
+    operands[0] = (geometry.data_ptr(), dtype, dtype.size() as isize);
+    let out = Tensor::from_geometry(geometry)?;
     // SAFETY: each tensor operand has this many elements of its dtype, each number one that is read again and
     // again (step 0); the output is fresh.
     let mut iter = unsafe { Iter::flat(operands, 1, like.numel as usize) };

@@ -11,7 +11,7 @@ use super::{
     receiver,
 };
 use crate::error::ensure;
-use crate::tensor::{Flag, Geometry, SPARSE, shares_storage};
+use crate::tensor::{Flag, SPARSE, shares_storage};
 use crate::{Device, Result, Tensor};
 use smallvec::SmallVec;
 
@@ -43,7 +43,7 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     for (tensor, stand_in) in stand_ins.pairs() {
         let (old, new) = (tensor.geometry(), stand_in.geometry());
         if old.offset != new.offset || old.shape != new.shape || old.strides != new.strides {
-            tensor.set_geometry(Geometry { device: old.device, ..new.clone() });
+            tensor.set_geometry(new.clone().on(old.device));
         }
         tensor.set_sign_bits(stand_in.sign_bits());
     }
@@ -115,7 +115,7 @@ fn check(call: &Call<'_>, device: Device) -> Result<()> {
 
 /// Another handle to the same memory that says it is on `device`. No history.
 fn moved(tensor: &Tensor, device: Device) -> Result<Tensor> {
-    let alias = Tensor::from_geometry(Geometry { device, ..tensor.geometry().clone() })?;
+    let alias = Tensor::from_geometry(tensor.geometry().clone().on(device))?;
     alias.set_flag_fresh(tensor.flags() & (Flag::INFERENCE | Flag::WRAPPED_NUMBER));
     Ok(alias.with_bits_of(tensor))
 }

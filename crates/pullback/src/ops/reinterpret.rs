@@ -5,7 +5,6 @@
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::tensor::Geometry;
 use crate::{DType, Dims, ErrorKind, Result, Tensor};
 use pullback_macros::op;
 
@@ -16,8 +15,8 @@ type Layout = (Dims, Dims);
 pub(crate) static OPS: &[&OpDef] = &[&VIEW_AS_REAL, &VIEW_AS_COMPLEX, &VIEW_DTYPE];
 
 /// Another tensor over the same memory with elements of another dtype.
-fn retyped(t: &Tensor, dtype: DType, (shape, strides): Layout, offset: i64) -> Result<Tensor> {
-    Tensor::from_geometry(Geometry { dtype, ..t.geometry().with_view(&shape, &strides, offset)? })
+fn retyped(t: &Tensor, dtype: DType, layout: Layout, offset: i64) -> Result<Tensor> {
+    Tensor::from_geometry(t.geometry().retyped(dtype, layout, offset)?)
 }
 
 /// Complex numbers as pairs of real ones: a last dimension of size 2.

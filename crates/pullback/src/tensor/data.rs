@@ -6,7 +6,7 @@ use super::shape::broadcast_strides;
 use super::uninitialized;
 use super::version::{Version, Writer};
 use super::{
-    Dims, Flag, Geometry, Key, TensorSpec, check_reach, checked_numel, contiguous_strides, extent,
+    Dims, Flag, Geometry, Key, TensorSpec, check_fits, checked_numel, contiguous_strides, extent,
     preserved_strides,
 };
 use crate::error::ensure;
@@ -153,11 +153,8 @@ impl Tensor {
 
     /// This tensor, which is fresh, with other sizes and strides over the same elements.
     pub(crate) fn reshaped_fresh(mut self, shape: Dims, strides: Dims) -> Result<Tensor> {
-        let numel = checked_numel(&shape)?;
         if let Some(geometry) = self.sole_geometry() {
-            geometry.is_contiguous = pullback_kernels::strided::is_contiguous(&shape, &strides);
-            geometry.numel = numel;
-            (geometry.shape, geometry.strides) = (shape, strides);
+            geometry.reshape(shape, strides)?;
             return Ok(self);
         }
         self.alias_with(&shape, &strides, self.storage_offset())
@@ -332,23 +329,7 @@ impl Tensor {
 impl Geometry {
     /// Checks that a view of `shape`/`strides` from `offset` stays inside the storage.
     pub(crate) fn check_bounds(&self, shape: &[i64], strides: &[i64], offset: i64) -> Result<()> {
-        checked_numel(shape)?;
-        ensure!(offset >= 0, runtime, "Tensor: invalid storage offset {offset}");
-        ensure!(
-            strides.iter().all(|&s| s >= 0),
-            runtime,
-            "as_strided: Negative strides are not supported at the moment, got strides: {strides:?}"
-        );
-        check_reach(shape, strides, offset)?;
-        let reach = extent(shape, strides)?;
         let have = self.storage.as_ref().map_or(0, super::Storage::nbytes);
-        let need = (offset.saturating_add(reach)).saturating_mul(self.dtype.size() as i64);
-        ensure!(
-            reach == 0 || need as usize <= have,
-            runtime,
-            "setStorage: sizes {shape:?}, strides {strides:?}, storage offset {offset}, and itemsize {} requiring a storage size of {need} are out of bounds for storage of size {have}",
-            self.dtype.size()
-        );
-        Ok(())
+        check_fits(shape, strides, (offset, self.dtype, have))
     }
 }

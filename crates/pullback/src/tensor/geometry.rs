@@ -2,10 +2,16 @@
 //!
 //! A geometry never changes once a tensor shows it: calls that change one (`resize_`, `t_`,
 //! `set_data`) put a new one in its place. Sizes and strides are `i64` and count elements.
+//!
+//! Invariant: every element that a geometry reaches lies inside the block of its storage. Nobody outside of this
+//! file can make one that does not: its fields can be read everywhere and written nowhere else, and what makes one
+//! either asks [`Fields::checked`] or takes the memory itself ([`Geometry::fresh`]).
 
 use super::{Device, Layout, Storage, Version};
+use crate::error::ensure;
 use crate::{DType, Error, Result};
 use smallvec::SmallVec;
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// Sizes or strides, inline up to five dimensions.
@@ -44,8 +50,11 @@ pub(crate) fn copied(dims: &Dims) -> Dims {
 }
 
 /// Everything a kernel needs to know of a tensor.
-pub struct Geometry {
-    /// The memory; `None` only for devices without any.
+pub struct Geometry(Fields);
+
+/// What can be read of a geometry.
+pub struct Fields {
+    /// The memory; `None` only for devices without any, and for geometries that were replaced.
     pub(crate) storage: Option<Storage>,
     /// Elements before the first one.
     pub(crate) offset: i64,
@@ -60,24 +69,79 @@ pub struct Geometry {
     pub(crate) version: Option<Arc<Version>>,
 }
 
+impl Deref for Geometry {
+    type Target = Fields;
+    #[inline(always)]
+    fn deref(&self) -> &Fields {
+        &self.0
+    }
+}
+
 impl Clone for Geometry {
     #[inline(always)]
     fn clone(&self) -> Self {
-        Geometry {
+        Geometry(Fields {
             storage: self.storage.clone(),
             shape: copied(&self.shape),
             strides: copied(&self.strides),
             version: self.version.clone(),
-            ..*self
+            ..self.0
+        })
+    }
+}
+
+impl Fields {
+    /// The fields with `numel` and `is_contiguous` set, if every element that they reach lies inside the storage.
+    ///
+    /// # Errors
+    /// `RuntimeError` for other numbers of sizes and strides, negative ones, those that overflow, and elements outside.
+    #[inline(always)]
+    fn checked(mut self) -> Result<Geometry> {
+        let (mut numel, mut product, mut least) = (1_i64, 1_i64, self.offset);
+        let (mut furthest, mut last) = (0_i64, self.offset);
+        for (&size, &stride) in self.shape.iter().zip(&self.strides) {
+            numel = numel.wrapping_mul(size);
+            product = product.saturating_mul(size.max(1));
+            least = least.min(size).min(stride);
+            let reach = (size.max(2) - 1).saturating_mul(stride);
+            furthest = furthest.max(reach);
+            last = last.saturating_add(if size > 1 { reach } else { 0 });
         }
+        let is_bounded = self.shape.len() == self.strides.len()
+            && least >= 0
+            && product.max(furthest).max(last) <= MOST;
+        let size = self.dtype.size();
+        let holds = |bytes: fn(&Storage) -> usize| {
+            self.storage.as_ref().is_some_and(|s| (last as usize + 1) * size <= bytes(s))
+        };
+        // (Of a storage that was made smaller, tensors may show what it held before.)
+        if !is_bounded || numel != 0 && !holds(Storage::nbytes) && !holds(Storage::room) {
+            return Err(self.refused());
+        }
+        self.numel = numel;
+        self.is_contiguous = pullback_kernels::strided::is_contiguous(&self.shape, &self.strides);
+        Ok(Geometry(self))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refused(&self) -> Error {
+        let have = self.storage.as_ref().map_or(0, Storage::room);
+        let place = (self.offset, self.dtype, have);
+        check_fits(&self.shape, &self.strides, place).err().unwrap_or_else(|| {
+            Error::runtime(format!(
+                "sizes {:?}, strides {:?} and storage offset {} do not fit a storage of size {have}",
+                self.shape, self.strides, self.offset
+            ))
+        })
     }
 }
 
 impl Geometry {
-    /// A strided geometry over `storage`; the caller has checked that it fits.
+    /// A strided geometry over `storage`.
     ///
     /// # Errors
-    /// As [`checked_numel`].
+    /// `RuntimeError` if it reaches elements outside of the storage.
     #[inline(always)]
     pub(crate) fn new(
         storage: Storage,
@@ -86,58 +150,167 @@ impl Geometry {
         strides: Dims,
         dtype: DType,
     ) -> Result<Self> {
-        let numel = checked_numel(&shape)?;
-        let is_contiguous = pullback_kernels::strided::is_contiguous(&shape, &strides);
         let device = storage.device();
-        Ok(Geometry {
+        Fields {
             storage: Some(storage),
             offset,
             shape,
             strides,
-            numel,
+            numel: 0,
             dtype,
             device,
             layout: Layout::Strided,
-            is_contiguous,
+            is_contiguous: false,
             version: None,
-        })
+        }
+        .checked()
     }
 
-    /// A row-major geometry that fills fresh `storage`.
+    /// A row-major geometry over memory of its own, elements not set.
+    ///
+    /// # Errors
+    /// As [`checked_numel`]; out of memory.
     #[inline(always)]
-    pub(crate) fn contiguous_like(like: &Geometry, storage: Storage, dtype: DType) -> Self {
-        Geometry {
+    pub(crate) fn fresh(shape: &[i64], dtype: DType) -> Result<Self> {
+        let numel = checked_numel(shape)?;
+        Ok(Geometry(Fields {
+            storage: Some(Storage::uninitialized(numel as usize * dtype.size())?),
+            offset: 0,
+            shape: dims(shape),
+            strides: contiguous_strides(shape),
+            numel,
+            dtype,
+            device: Device::Cpu,
+            layout: Layout::Strided,
+            is_contiguous: true,
+            version: None,
+        }))
+    }
+
+    /// A row-major geometry of the sizes of `like` over memory of its own, elements not set.
+    ///
+    /// # Errors
+    /// Out of memory.
+    #[inline(always)]
+    pub(crate) fn fresh_like(like: &Geometry, dtype: DType) -> Result<Self> {
+        let storage = Storage::uninitialized(like.numel as usize * dtype.size())?;
+        let strides = if like.is_contiguous {
+            copied(&like.strides)
+        } else {
+            contiguous_strides(&like.shape)
+        };
+        Ok(Geometry(Fields {
             storage: Some(storage),
             offset: 0,
             shape: copied(&like.shape),
-            strides: copied(&like.strides),
+            strides,
             numel: like.numel,
             dtype,
             device: like.device,
             layout: Layout::Strided,
             is_contiguous: true,
             version: None,
-        }
+        }))
     }
 
     /// The same memory seen with other sizes, strides and offset.
     ///
     /// # Errors
-    /// As [`checked_numel`].
+    /// As [`Geometry::new`].
     #[inline(always)]
     pub(crate) fn with_view(&self, shape: &[i64], strides: &[i64], offset: i64) -> Result<Self> {
-        let numel = checked_numel(shape)?;
-        let is_contiguous = pullback_kernels::strided::is_contiguous(shape, strides);
-        Ok(Geometry {
+        self.retyped(self.dtype, (dims(shape), dims(strides)), offset)
+    }
+
+    /// The same memory seen with elements of another dtype.
+    ///
+    /// # Errors
+    /// As [`Geometry::new`].
+    #[inline(always)]
+    pub(crate) fn retyped(
+        &self,
+        dtype: DType,
+        (shape, strides): (Dims, Dims),
+        offset: i64,
+    ) -> Result<Self> {
+        Fields {
             storage: self.storage.clone(),
             offset,
-            shape: dims(shape),
-            strides: dims(strides),
-            numel,
-            is_contiguous,
+            shape,
+            strides,
+            dtype,
             version: self.version.clone(),
-            ..*self
-        })
+            ..self.0
+        }
+        .checked()
+    }
+
+    /// Changes sizes and strides.
+    ///
+    /// # Errors
+    /// As [`Geometry::new`]; then nothing is changed.
+    #[inline]
+    pub(super) fn reshape(&mut self, shape: Dims, strides: Dims) -> Result<()> {
+        *self = self.retyped(self.dtype, (shape, strides), self.offset)?;
+        Ok(())
+    }
+
+    /// What the fields will be once a tensor of this geometry has these sizes, row-major, in memory that may have to grow for
+    /// it: to compare, nothing can be read through them.
+    ///
+    /// # Errors
+    /// As [`checked_numel`].
+    pub(super) fn if_resized(&self, shape: &[i64]) -> Result<Fields> {
+        let (numel, is_contiguous) = (checked_numel(shape)?, true);
+        let (storage, version) = (self.storage.clone(), self.version.clone());
+        let (shape, strides) = (dims(shape), contiguous_strides(shape));
+        Ok(Fields { storage, version, shape, strides, numel, is_contiguous, ..self.0 })
+    }
+
+    /// The same with `version` as its counter.
+    #[must_use]
+    pub(crate) fn with_version(mut self, version: Option<Arc<Version>>) -> Self {
+        self.0.version = version;
+        self
+    }
+    /// The same said to be on `device`.
+    #[must_use]
+    pub(crate) fn on(mut self, device: Device) -> Self {
+        self.0.device = device;
+        self
+    }
+    /// The same as what stands for a sparse tensor, whose memory is no part of it.
+    #[must_use]
+    pub(super) fn of_sparse_layout(mut self, layout: Layout) -> Self {
+        (self.0.layout, self.0.is_contiguous) = (layout, false);
+        self
+    }
+
+    /// Lets go of the memory of the geometry at `place`; gives it to the caller.
+    ///
+    /// # Safety
+    /// `place` is a geometry whose storage and version nobody reads.
+    pub(super) unsafe fn empty(place: *mut Geometry) -> (Option<Storage>, Option<Arc<Version>>) {
+        // SAFETY: the caller's promise. (Only these fields are touched: sizes and strides may be borrowed.)
+        unsafe {
+            (
+                (&raw mut (*place).0.storage).replace(None),
+                (&raw mut (*place).0.version).replace(None),
+            )
+        }
+    }
+    /// Gives the emptied geometry at `place` the memory of `from`, which is alike.
+    ///
+    /// # Safety
+    /// `place` is a geometry that [`Geometry::empty`] emptied, nobody reads its storage and version, and all else is the
+    /// same as in `from`.
+    pub(super) unsafe fn refill(place: *mut Geometry, from: Geometry) {
+        let Fields { storage, version, .. } = from.0;
+        // SAFETY: the caller's promise. (Only these fields are touched: sizes and strides may be borrowed.)
+        unsafe {
+            (&raw mut (*place).0.storage).write(storage);
+            (&raw mut (*place).0.version).write(version);
+        }
     }
 
     /// Whether everything but the memory and its version counter is the same.
@@ -175,7 +348,7 @@ impl Geometry {
     /// `place` is good for a write of a geometry.
     #[inline(always)]
     pub(super) unsafe fn move_to(self, place: *mut Geometry) {
-        let Geometry {
+        let Fields {
             storage,
             offset,
             shape,
@@ -186,19 +359,19 @@ impl Geometry {
             layout,
             is_contiguous,
             version,
-        } = self;
+        } = self.0;
         // SAFETY: the caller's promise; every field is written.
         unsafe {
-            (&raw mut (*place).storage).write(storage);
-            (&raw mut (*place).offset).write(offset);
-            (&raw mut (*place).shape).write(shape);
-            (&raw mut (*place).strides).write(strides);
-            (&raw mut (*place).numel).write(numel);
-            (&raw mut (*place).dtype).write(dtype);
-            (&raw mut (*place).device).write(device);
-            (&raw mut (*place).layout).write(layout);
-            (&raw mut (*place).is_contiguous).write(is_contiguous);
-            (&raw mut (*place).version).write(version);
+            (&raw mut (*place).0.storage).write(storage);
+            (&raw mut (*place).0.offset).write(offset);
+            (&raw mut (*place).0.shape).write(shape);
+            (&raw mut (*place).0.strides).write(strides);
+            (&raw mut (*place).0.numel).write(numel);
+            (&raw mut (*place).0.dtype).write(dtype);
+            (&raw mut (*place).0.device).write(device);
+            (&raw mut (*place).0.layout).write(layout);
+            (&raw mut (*place).0.is_contiguous).write(is_contiguous);
+            (&raw mut (*place).0.version).write(version);
         }
     }
 
@@ -288,6 +461,41 @@ pub(crate) fn check_reach(shape: &[i64], strides: &[i64], offset: i64) -> Result
             "Storage size calculation overflowed with sizes={shape:?} and strides={strides:?} (from element {offset} on)"
         )));
     }
+    Ok(())
+}
+
+/// Checks that a tensor seen so stays inside `have` bytes: `place` is its offset, its dtype, and these.
+///
+/// # Errors
+/// `RuntimeError` that says what does not fit.
+pub(crate) fn check_fits(
+    shape: &[i64],
+    strides: &[i64],
+    (offset, dtype, have): (i64, DType, usize),
+) -> Result<()> {
+    ensure!(
+        shape.len() == strides.len(),
+        runtime,
+        "unequal size length ({}) and stride length ({})",
+        shape.len(),
+        strides.len()
+    );
+    checked_numel(shape)?;
+    ensure!(offset >= 0, runtime, "Tensor: invalid storage offset {offset}");
+    ensure!(
+        strides.iter().all(|&s| s >= 0),
+        runtime,
+        "as_strided: Negative strides are not supported at the moment, got strides: {strides:?}"
+    );
+    check_reach(shape, strides, offset)?;
+    let reach = extent(shape, strides)?;
+    let need = (offset.saturating_add(reach)).saturating_mul(dtype.size() as i64);
+    ensure!(
+        reach == 0 || need as usize <= have,
+        runtime,
+        "setStorage: sizes {shape:?}, strides {strides:?}, storage offset {offset}, and itemsize {} requiring a storage size of {need} are out of bounds for storage of size {have}",
+        dtype.size()
+    );
     Ok(())
 }
 

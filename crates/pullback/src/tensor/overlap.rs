@@ -4,7 +4,7 @@
 //! the distance of their first elements. That is searched for exactly; where the search would be long, or
 //! where dtypes differ, the answer errs on the side of sharing.
 
-use super::{Geometry, Tensor, contiguous_strides, extent};
+use super::{Fields, Tensor, extent};
 use smallvec::SmallVec;
 
 /// A stride, and the least and the greatest number of steps along it.
@@ -32,16 +32,16 @@ pub(crate) fn overlaps_partly_resized(a: &Tensor, shape: &[i64], b: &Tensor) -> 
     if a.shape() == shape || !shares_storage(a, b) {
         return overlaps_partly(a, b);
     }
-    let resized = a.geometry().with_view(shape, &contiguous_strides(shape), a.storage_offset());
+    let resized = a.geometry().if_resized(shape);
     resized.is_ok_and(|a| reach_same(&a, b.geometry()) && !is_same_geometry(&a, b.geometry()))
 }
 
 /// Whether two views of one memory reach the same bytes.
-fn reach_same(ga: &Geometry, gb: &Geometry) -> bool {
+fn reach_same(ga: &Fields, gb: &Fields) -> bool {
     if ga.numel == 0 || gb.numel == 0 {
         return false;
     }
-    let range = |g: &Geometry| {
+    let range = |g: &Fields| {
         let start = g.offset * g.dtype.size() as i64;
         let length = extent(&g.shape, &g.strides).unwrap_or(i64::MAX / 16) * g.dtype.size() as i64;
         (start, start + length)
@@ -63,7 +63,7 @@ pub(crate) fn shares_storage(a: &Tensor, b: &Tensor) -> bool {
     }
 }
 
-fn is_same_geometry(a: &Geometry, b: &Geometry) -> bool {
+fn is_same_geometry(a: &Fields, b: &Fields) -> bool {
     let mut dims = a.shape.iter().zip(a.strides.iter().zip(&b.strides));
     a.offset == b.offset
         && a.dtype == b.dtype
@@ -72,7 +72,7 @@ fn is_same_geometry(a: &Geometry, b: &Geometry) -> bool {
 }
 
 /// Whether steps through `a` and back through `b` make up the distance from the first to the second.
-fn meet(a: &Geometry, b: &Geometry) -> bool {
+fn meet(a: &Fields, b: &Fields) -> bool {
     let mut steps: SmallVec<[Steps; 10]> = SmallVec::new();
     for (g, sign) in [(a, 1), (b, -1)] {
         for (&stride, &size) in g.strides.iter().zip(&g.shape) {

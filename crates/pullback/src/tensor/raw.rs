@@ -185,16 +185,13 @@ impl Tensor {
                 .chain(retired.iter().map(|old| old.as_ptr()))
                 .filter(|_| geometry.storage.is_some())
                 // SAFETY: all live as long as the record; one that is not shown is written only under this lock.
-                .filter(|&old| old != current && unsafe { (*old).storage.is_none() })
+                .filter(|&old| old != current && unsafe { (&*old).storage.is_none() })
                 // SAFETY: as above.
                 .find(|&old| unsafe { (*old).is_alike(&geometry) });
             let next = if let Some(old) = emptied {
                 // SAFETY: `drop_replaced` emptied it when nobody read it, and nobody could find it since. Only
                 // the fields it emptied are written: its sizes and strides, which are the same, may be borrowed.
-                unsafe {
-                    (&raw mut (*old).storage).write(geometry.storage);
-                    (&raw mut (*old).version).write(geometry.version);
-                }
+                unsafe { Geometry::refill(old, geometry) };
                 old
             } else {
                 let boxed = Box::into_raw(Box::new(geometry));
@@ -223,12 +220,7 @@ impl Tensor {
             let all = std::iter::once(first).chain(retired.iter().map(|old| old.as_ptr()));
             for old in all.filter(|&old| old != current) {
                 // SAFETY: they live as long as the record, and nobody reads these fields, as the caller promises.
-                gone.push(unsafe {
-                    (
-                        (&raw mut (*old).storage).replace(None),
-                        (&raw mut (*old).version).replace(None),
-                    )
-                });
+                gone.push(unsafe { Geometry::empty(old) });
             }
         });
     }

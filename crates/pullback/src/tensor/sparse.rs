@@ -90,10 +90,8 @@ impl Tensor {
         let dtype = parts.values().dtype();
         let strides: Dims = shape.iter().map(|_| 0).collect();
         let storage = Storage::of_sparse(parts)?;
-        let mut geometry = Geometry::new(storage, 0, shape.into(), strides, dtype)?;
-        geometry.layout = layout;
-        geometry.is_contiguous = false;
-        Tensor::from_geometry(geometry)
+        let geometry = Geometry::new(storage, 0, shape.into(), strides, dtype)?;
+        Tensor::from_geometry(geometry.of_sparse_layout(layout))
     }
     /// Whether its layout is a sparse one.
     #[inline]
@@ -115,9 +113,9 @@ impl Tensor {
     }
     /// Gives a sparse tensor parts of another size, which its aliases do not see. Its version goes on.
     pub(crate) fn reshape_sparse(&self, parts: Sparse, shape: &[i64]) -> Result<()> {
-        let mut geometry = Tensor::from_sparse(parts, self.layout(), shape)?.geometry().clone();
-        geometry.version = self.version_counter().map(|counter| Arc::new(counter.fork()));
-        self.set_geometry(geometry);
+        let geometry = Tensor::from_sparse(parts, self.layout(), shape)?.geometry().clone();
+        let version = self.version_counter().map(|counter| Arc::new(counter.fork()));
+        self.set_geometry(geometry.with_version(version));
         Ok(())
     }
 }

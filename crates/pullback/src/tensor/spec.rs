@@ -4,7 +4,7 @@
 use super::shape::broadcast_shapes;
 use super::{
     Device, Dims, Geometry, MemoryFormat, Storage, Tensor, channels_last_strides, check_reach,
-    checked_numel, contiguous_strides, dims, extent, preserved_strides, promote::default_dtype,
+    checked_numel, contiguous_strides, extent, preserved_strides, promote::default_dtype,
     promote::result_type,
 };
 use crate::{DType, Error, Result};
@@ -155,23 +155,7 @@ impl Tensor {
     /// # Errors
     /// As [`Tensor::empty_strided`].
     pub fn empty_of(shape: &[i64], dtype: DType) -> Result<Tensor> {
-        let numel = checked_numel(shape)?;
-        let bytes = numel.checked_mul(dtype.size() as i64).ok_or_else(|| {
-            Error::runtime(format!("size in bytes overflows for shape {shape:?}"))
-        })?;
-        let storage = Storage::uninitialized(bytes as usize)?;
-        Tensor::from_geometry(Geometry {
-            storage: Some(storage),
-            offset: 0,
-            shape: dims(shape),
-            strides: contiguous_strides(shape),
-            numel,
-            dtype,
-            device: Device::Cpu,
-            layout: super::Layout::Strided,
-            is_contiguous: true,
-            version: None,
-        })
+        Tensor::from_geometry(Geometry::fresh(shape, dtype)?)
     }
 
     /// Strides that a new tensor of this one's shape has in `format`.

@@ -37,6 +37,18 @@ struct Header {
     python: AtomicPtr<()>,
 }
 
+impl Header {
+    /// How many bytes the block of `owner`, which is this header's, has.
+    fn room(&self, owner: &Owner) -> usize {
+        match owner {
+            Owner::Inline => self.inline_bytes,
+            Owner::Blocks(blocks) => blocks.last().map_or(0, |&(_, size)| size),
+            // (Memory that never changes its size.)
+            Owner::Foreign(_) | Owner::Moved(..) | Owner::Sparse(_) => self.bytes.load(Ordering::Acquire),
+        }
+    }
+}
+
 /// Data up to this many bytes lies behind the header in one block.
 const INLINE: usize = 1024;
 /// Where it begins: the header's size, rounded up to keep the data aligned.
@@ -311,18 +323,28 @@ impl Storage {
     /// # Errors
     /// `RuntimeError` if the memory belongs to somebody else; out of memory.
     pub fn grow(&self, bytes: usize) -> Result<()> {
+        if bytes <= self.nbytes() { Ok(()) } else { self.resize(bytes) }
+    }
+
+    /// Makes it `bytes` bytes large, keeping the content. A smaller one keeps its block, so that tensors which reach
+    /// beyond the end still read memory of their own; for the same reason no block is replaced by a smaller one.
+    ///
+    /// # Errors
+    /// `RuntimeError` if the memory belongs to somebody else; out of memory.
+    pub fn resize(&self, bytes: usize) -> Result<()> {
         let header = self.header();
         let mut owner = header.owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let old = header.bytes.load(Ordering::Acquire);
-        if bytes <= old {
-            return Ok(());
-        }
         if self.is_fixed(&owner) {
             return Err(crate::Error::runtime("Trying to resize storage that is not resizable"));
         }
+        let room = header.room(&owner);
+        if bytes <= room {
+            header.bytes.store(bytes, Ordering::Release);
+            return Ok(());
+        }
         let block = memory::allocate_with(bytes, bytes)?;
-        // SAFETY: both blocks have at least `old` bytes and are distinct.
-        unsafe { std::ptr::copy_nonoverlapping(self.data_ptr(), block.as_ptr(), old) };
+        // SAFETY: both blocks have at least `room` bytes and are distinct.
+        unsafe { std::ptr::copy_nonoverlapping(self.data_ptr(), block.as_ptr(), room) };
         match &mut *owner {
             Owner::Blocks(blocks) => {
                 blocks.push((block, bytes));
@@ -335,30 +357,10 @@ impl Storage {
         Ok(())
     }
 
-    /// Makes it `bytes` bytes large, keeping the content. A smaller one keeps its block, so that tensors which reach
-    /// beyond the end still read memory of their own.
-    ///
-    /// # Errors
-    /// `RuntimeError` if the memory belongs to somebody else; out of memory.
-    pub fn resize(&self, bytes: usize) -> Result<()> {
+    /// How many bytes the block has, which are more than [`Storage::nbytes`] after it was made smaller. It never shrinks.
+    pub(super) fn room(&self) -> usize {
         let header = self.header();
-        let owner = header.owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if self.is_fixed(&owner) {
-            return Err(crate::Error::runtime("Trying to resize storage that is not resizable"));
-        }
-        let room = match &*owner {
-            Owner::Inline => header.inline_bytes,
-            Owner::Blocks(blocks) => blocks.last().map_or(0, |&(_, size)| size),
-            Owner::Foreign(_) | Owner::Moved(..) | Owner::Sparse(_) => {
-                unreachable!("of a fixed size")
-            }
-        };
-        if bytes <= room {
-            header.bytes.store(bytes, Ordering::Release);
-            return Ok(());
-        }
-        drop(owner);
-        self.grow(bytes)
+        header.room(&header.owner.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
     /// A storage over `bytes` bytes of this one from `start` on, which it keeps alive.

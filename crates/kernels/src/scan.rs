@@ -3,6 +3,7 @@
 //! Lines are scanned where they lie (`walk`) in one of a few types; other dtypes are converted first. Sums and products of
 //! `f32` and narrower are carried in `f64`.
 
+mod recurrence;
 mod walk;
 
 use crate::dense::{Compute, Real, for_compute, load, with_output};
@@ -11,6 +12,7 @@ use crate::line::{check_dim, check_dtype, check_shape};
 use crate::reduce::{Ordered, compute_dtype};
 use crate::simd::math_f64;
 use crate::{C64, C128, DType, Element, Error, Result, StridedMut, StridedRef};
+pub use recurrence::linear_recurrence;
 use std::marker::PhantomData;
 use walk::BLOCK;
 

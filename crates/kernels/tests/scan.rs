@@ -89,6 +89,42 @@ fn lines_of_any_layout_are_scanned_in_order() {
     set_level(Level::Avx512);
 }
 
+/// The recurrence item by item.
+fn check_recurrence([out, input, factor]: [&Array; 3], dim: usize, reverse: bool, what: &str) {
+    for (base, step, n) in lines(input.view().shape(), dim) {
+        let mut state = 0.0;
+        for j in 0..n {
+            let at = base + step * if reverse { n - 1 - j } else { j };
+            // (The first factor is never read: it may be infinite.)
+            state = input.at(at) + if j == 0 { 0.0 } else { factor.at(at) * state };
+            assert!(close(out.at(at), state, 1e-2), "{what} at {at}: {} {state}", out.at(at));
+        }
+    }
+}
+
+#[test]
+fn linear_recurrences_equal_their_twins_whatever_the_layout() {
+    let dtypes =
+        [DType::F32, DType::F64, DType::BF16, DType::F16, DType::C32, DType::C64, DType::C128];
+    for (round, (shape, dim)) in shapes().into_iter().enumerate() {
+        parallel::set_num_threads(1 + round % 2);
+        let (mut dice, dtype) = (Dice(round as u64), dtypes[round % dtypes.len()]);
+        let input = values(&mut dice, dtype, &shape, |d| d.below(9) as f64 - 4.0);
+        let mut factor = values(&mut dice, dtype, &shape, |d| [0.0, 0.5, -0.5][d.below(3)]);
+        let reverse = round % 3 == 0;
+        for (base, step, n) in lines(&shape, dim).into_iter().filter(|line| line.2 > 0) {
+            let first = base + step * if reverse { n - 1 } else { 0 };
+            factor.put(first, C128::new(f64::INFINITY, 0.0));
+        }
+        let mut out = layout(&mut dice, dtype, &shape);
+        let inputs = (input.view(), factor.view());
+        scan::linear_recurrence(&mut out.view_mut(), inputs, dim, reverse).unwrap();
+        let what = format!("{dtype:?} {shape:?} along {dim}, reversed: {reverse}");
+        check_recurrence([&out, &input, &factor], dim, reverse, &what);
+    }
+    parallel::set_num_threads(2);
+}
+
 #[test]
 fn running_extremes_and_their_gradients_equal_their_twins() {
     for (round, (shape, dim)) in shapes().into_iter().enumerate() {

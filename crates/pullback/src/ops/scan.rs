@@ -18,6 +18,7 @@ pub(crate) static OPS: &[&OpDef] = &[
     &CUMSUM,
     &CUMSUM_BACKWARD,
     &CUMPROD,
+    &LINEAR_RECURRENCE,
     &LOGCUMSUMEXP,
     &CUMMAX,
     &CUMMIN,
@@ -93,6 +94,68 @@ impl Cumprod {
         out.push(Sample::of(zeros(&[3, 4])).with("dim", 1));
         out.push(Sample::of(s.away_from_zero(&[2, 3])).with("dim", 0));
         out
+    }
+}
+
+/// `out[i] = self[i] + factor[i] * out[i - 1]` along `dim`, from nothing before the first; in reverse, `out[i] = self[i] +
+/// factor[i] * out[i + 1]`. The first factor (in its direction) has no effect.
+///
+/// With `out = (I - F)^-1 self`, where `F` holds the factors beside the diagonal, the gradient of `self` is `u = (I - F)^-H
+/// grad`, which is the same recurrence in the other direction with the conjugate factors moved by one place; that of
+/// `factor[i]` is `u[i] * conj(out[i - 1])`, for `factor[i]` stands in `F` where row `i` meets `out[i - 1]`.
+#[op("_linear_recurrence(Tensor self, Tensor factor, int dim, bool reverse=False) -> Tensor", internal,
+     method = linear_recurrence, batch = along)]
+impl LinearRecurrence {
+    fn cpu(self_: &Tensor, factor: &Tensor, dim: i64, reverse: bool) -> Result<Tensor> {
+        let dim = wrap_dim(dim, self_.ndim())?;
+        let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
+        let (input, factor) = (lifted(self_)?, lifted(factor)?);
+        let inputs = (input.view_ref(), factor.view_ref());
+        scan::linear_recurrence(&mut lifted(&out)?.view_mut(), inputs, dim, reverse)?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, factor: &Tensor, dim: i64, reverse: bool) -> Result<Tensor> {
+        recurrence_grad(grad, factor, dim, reverse)
+    }
+    fn vjp_factor(
+        grad: &Tensor,
+        factor: &Tensor,
+        result: &Tensor,
+        dim: i64,
+        reverse: bool,
+    ) -> Result<Tensor> {
+        let before = moved(result, dim, !reverse, 0)?;
+        recurrence_grad(grad, factor, dim, reverse)?.mul(&before.conj()?)
+    }
+    fn jvp(
+        self_t: &Tensor,
+        factor_p: &Tensor,
+        factor_t: &Tensor,
+        result: &Tensor,
+        dim: i64,
+        reverse: bool,
+    ) -> Result<Tensor> {
+        let by_factor = factor_t.mul(&moved(result, dim, !reverse, 0)?)?;
+        self_t.add(&by_factor)?.linear_recurrence(factor_p, dim, reverse)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |shape: &[i64], dim: i64, reverse: bool| {
+            let both = [s.normal(shape).into(), s.normal(shape).into()];
+            Sample::new(both).with("dim", dim).with("reverse", reverse)
+        };
+        vec![
+            sample(&[2, 4, 2], 1, false),
+            sample(&[2, 4], -1, true),
+            sample(&[4, 2], 0, true),
+            sample(&[3, 1], 1, false),
+            sample(&[], 0, false),
+            sample(&[0, 3], 0, true),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let both = [s.normal(&[3]).into(), s.normal(&[4]).into()];
+        let sample = Sample::new(both).with("dim", 0);
+        vec![InvalidSample::new(sample, ErrorKind::Runtime, "expected shape [3] but got [4]")]
     }
 }
 
@@ -380,49 +443,57 @@ fn has_one(x: &Tensor, dim: i64) -> Result<bool> {
     Ok(x.shape().get(at).is_none_or(|&size| size == 1))
 }
 
-/// The gradient of a running product: the sum over later outputs of `grad * out / x`; at zeros place by place.
+/// The items along `dim` moved by one place, `forth` or back; where none comes, `fill`.
+fn moved(x: &Tensor, dim: i64, forth: bool, fill: i64) -> Result<Tensor> {
+    if x.ndim() == 0 || x.numel() == 0 {
+        return x.zeros_like()?.plus(fill);
+    }
+    let size = x.shape()[wrap_dim(dim, x.ndim())?];
+    let first = x.slice(dim, Some(0), Some(1), 1)?.zeros_like()?.plus(fill)?;
+    if forth {
+        super::join::cat(&[first, x.slice(dim, Some(0), Some(size - 1), 1)?], dim)
+    } else {
+        super::join::cat(&[x.slice(dim, Some(1), None, 1)?, first], dim)
+    }
+}
+
+/// The gradient of the first argument of a recurrence: see [`LinearRecurrence`].
+fn recurrence_grad(grad: &Tensor, factor: &Tensor, dim: i64, reverse: bool) -> Result<Tensor> {
+    // (What `moved` fills in is the factor of the first item, which has no effect.)
+    grad.linear_recurrence(&moved(&factor.conj()?, dim, reverse, 0)?, dim, !reverse)
+}
+
+/// The gradient of a running product `y`: place `k` reaches `y[i]`, `i >= k`, with the product of the others up to `i`, so that
+///
+/// `sum over i >= k of grad[i] * conj(y[k - 1] * x[k + 1] * ... * x[i]) = conj(y[k - 1]) * s[k]`
+///
+/// where `s[k] = grad[k] + conj(x[k + 1]) * s[k + 1]`: a linear recurrence from the end, without a division, so that zeros
+/// are factors like any others, and derivatives of any order follow from those of its parts.
 fn cumprod_grad(grad: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
     if x.numel() == 0 || has_one(x, dim)? {
         return Ok(grad.clone());
     }
-    let dim = wrap_dim(dim, x.ndim())? as i64;
-    if !crate::autograd::needs_ops([Some(grad), Some(x)]) && has_no_zero(x)? {
+    let needs_ops = crate::autograd::needs_ops([Some(grad), Some(x)]);
+    if !needs_ops && has_no_zero(x)? {
         return grad.mul(&result.conj()?)?.sum_from(dim)?.div(&x.conj()?);
     }
-    // Place k reaches output i >= k with the product of the others up to i.
-    let size = x.shape()[dim as usize];
-    let mut parts = Vec::with_capacity(size as usize);
-    for k in 0..size {
-        let before = x.slice(dim, Some(0), Some(k), 1)?.prod_dim(dim, true)?;
-        let ones = before.detach()?.times(0)?.plus(1)?;
-        let after =
-            super::join::cat(&[ones, x.slice(dim, Some(k + 1), None, 1)?], dim)?.cumprod(dim)?;
-        let reach = before.mul(&after)?.conj()?.mul(&grad.slice(dim, Some(k), None, 1)?)?;
-        parts.push(reach.sum_dim(Some(&[dim]), true)?);
+    let before = moved(result, dim, true, 1)?.conj()?;
+    let reach =
+        grad.linear_recurrence(&moved(&x.conj()?, dim, false, 0)?, dim, true)?.mul(&before)?;
+    if needs_ops {
+        return Ok(reach);
     }
-    super::join::cat(&parts, dim)
+    // Behind a zero nothing is reached, even by a sum that is too large to be a number.
+    let zero = Tensor::wrapped(0)?;
+    reach.masked_fill(&before.eq(&zero)?, Scalar::Int(0))
 }
 
+/// The tangent of a running product `y`: `t[i] = tangent[i] * y[i - 1] + x[i] * t[i - 1]`, by the product rule.
 fn cumprod_tangent(tangent: &Tensor, x: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
     if x.numel() == 0 || has_one(x, dim)? {
         return Ok(tangent.clone());
     }
-    if has_no_zero(x)? {
-        return tangent.div(x)?.cumsum(dim)?.mul(result);
-    }
-    let dim = wrap_dim(dim, x.ndim())? as i64;
-    let mut parts = Vec::new();
-    for i in 0..x.shape()[dim as usize] {
-        let upto = x.slice(dim, Some(0), Some(i + 1), 1)?;
-        let product = upto.prod_dim(dim, true)?;
-        let slope = product_grad(&one_of(&product)?, &upto, &product, dim)?.conj()?;
-        parts.push(
-            slope
-                .mul(&tangent.slice(dim, Some(0), Some(i + 1), 1)?)?
-                .sum_dim(Some(&[dim]), true)?,
-        );
-    }
-    super::join::cat(&parts, dim)
+    tangent.mul(&moved(result, dim, true, 1)?)?.linear_recurrence(x, dim, false)
 }
 
 /// The gradient of `logcumsumexp`: the sum over later outputs of `grad * e^(x - out)`, for each sign of the

@@ -84,6 +84,10 @@ pub fn embedding_backward(
     check_rows("embedding_backward", grad.shape(), indices.shape(), out.shape())?;
     let rows = rows_of(indices, out.shape()[0])?;
     let mut counts = Vec::new();
+    if out.numel() == 0 {
+        // (However many rows without elements there are.)
+        return Ok(());
+    }
     if scale_grad_by_freq {
         counts.resize(out.shape()[0] as usize, 0_i64);
         rows.iter().for_each(|&row| counts[row as usize] += 1);

@@ -216,6 +216,8 @@ fn check(image: &Tensor, [height, width]: [i64; 2]) -> Result<[i64; 2]> {
         "Non-empty 4D data tensor expected but got a tensor with sizes {}",
         list(image.shape())
     );
+    // Memory for the result may not be there, which a tensor says before anything is computed.
+    drop(Tensor::empty_of(&[image.shape()[0], channels, height, width], image.dtype())?);
     ensure!(
         matches!(image.dtype(), DType::F32 | DType::F64 | DType::U8),
         not_implemented,

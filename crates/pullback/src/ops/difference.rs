@@ -76,8 +76,12 @@ impl Diff {
         let parts: Vec<Tensor> =
             [prepend, Some(self_), append].into_iter().flatten().cloned().collect();
         let mut all = if parts.len() == 1 { self_.clone() } else { cat(&parts, dim)? };
-        // Beyond its length a line has no differences left.
-        for _ in 0..n.min(all.shape()[at]) {
+        // Beyond its length a line has no differences left, and of no elements there are none to take.
+        let left = (all.shape()[at] - n).max(0);
+        if left == 0 || all.numel() == 0 {
+            return all.narrow(at as i64, 0, left)?.clone_tensor(None);
+        }
+        for _ in 0..n {
             all = step(&all, dim)?;
         }
         Ok(all)

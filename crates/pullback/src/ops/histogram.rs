@@ -271,6 +271,12 @@ fn check_edges(points: &Tensor, edges: &[Tensor]) -> Result<()> {
 }
 
 fn summed(plan: &Plan, edges: &[Tensor], search: Search, density: bool) -> Result<Tensor> {
+    if edges.is_empty() {
+        // Points without coordinates are all in the one bin there is, however many they are.
+        let count = || Tensor::scalar_of(plan.points.shape()[0], plan.points.dtype());
+        let sum = plan.weights.as_ref().map_or_else(count, Tensor::sum)?;
+        return if density { sum.div(&sum) } else { Ok(sum) };
+    }
     let sums = counted(&plan.points, edges, search, plan.weights.as_ref())?;
     let mut sums = sums.in_dtype(plan.points.dtype())?;
     if density {

@@ -384,7 +384,7 @@ impl Mvlgamma {
 }
 
 /// Beyond, one element would take minutes.
-const MOST_DIMENSIONS: i64 = 1 << 32;
+const MOST_DIMENSIONS: i64 = 1 << 16;
 
 /// `log2(2^self + 2^other)` without overflow.
 #[op("logaddexp2(Tensor self, Tensor other) -> Tensor", out, meta = broadcast, cpu = logaddexp2, batch = pointwise,

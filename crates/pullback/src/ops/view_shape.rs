@@ -477,6 +477,23 @@ impl UnfoldBackward {
             grad_in.ndim()
         );
         let windows = grad_in.shape()[at];
+        ensure!(
+            size >= 0 && step > 0 && grad_in.shape().last() == Some(&size),
+            runtime,
+            "unfold_backward: windows of size {size} with step {step} do not fit a gradient of size {}",
+            list(grad_in.shape())
+        );
+        if out.numel() == 0 || grad_in.numel() == 0 {
+            return Ok(out);
+        }
+        if windows < size {
+            // (Whichever are fewer: the windows, or the places in one.)
+            for window in 0..windows {
+                let grad = grad_in.select(at as i64, window)?.movedim_int(-1, at as i64)?;
+                out.narrow(at as i64, window.saturating_mul(step), size)?.add_(&grad)?;
+            }
+            return Ok(out);
+        }
         for offset in 0..size {
             let end = step.saturating_mul(windows - 1).saturating_add(offset + 1);
             out.slice(at as i64, Some(offset), Some(end), step)?

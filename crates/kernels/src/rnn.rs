@@ -143,11 +143,11 @@ impl<'a, T: Gate> Layer<'a, T> {
             return Err(Error::runtime("the weights of a recurrent layer must be 2-D".to_owned()));
         };
         let gates = operands.cell.gates() as i64;
-        let state = steps.batch() * width as usize;
+        let state = steps.batch().saturating_mul(width as usize);
         let biases = operands.biases.iter().flatten().all(|b| b.numel() as i64 == rows);
-        let fits = rows == gates * width
+        let fits = rows == gates.saturating_mul(width)
             && rows2 == rows
-            && operands.x.numel() == steps.rows() * inputs as usize
+            && operands.x.numel() == steps.rows().saturating_mul(inputs as usize)
             && operands.h.numel() == state
             && operands.c.is_none_or(|c| c.numel() == state)
             && operands.c.is_some() == (operands.cell == Cell::Lstm)

@@ -51,9 +51,13 @@ pub fn output_shape(x: &[i64], weight: &[i64], conv: &Conv) -> Result<SmallVec<[
     let mut shape: SmallVec<[i64; 5]> = SmallVec::from_slice(&[x[0], channels]);
     for d in 0..spatial {
         let (stride, padding) = (conv.stride[d] as i64, conv.padding[d] as i64);
-        let reach = conv.dilation[d] as i64 * (weight[d + 2] - 1);
+        // (What is too large for a tensor may be anything too large.)
+        let reach = (conv.dilation[d] as i64).saturating_mul(weight[d + 2] - 1).min(TOO_LARGE);
         let size = if conv.transposed {
-            (x[d + 2] - 1) * stride - 2 * padding + reach + conv.output_padding[d] as i64 + 1
+            (x[d + 2] - 1).saturating_mul(stride).min(TOO_LARGE) - 2 * padding
+                + reach
+                + conv.output_padding[d] as i64
+                + 1
         } else {
             let room = x[d + 2] + 2 * padding - reach - 1;
             if room < 0 { -1 } else { room / stride + 1 }
@@ -62,7 +66,10 @@ pub fn output_shape(x: &[i64], weight: &[i64], conv: &Conv) -> Result<SmallVec<[
             let padded: Vec<String> =
                 (0..spatial).map(|d| (x[d + 2] + 2 * conv.padding[d] as i64).to_string()).collect();
             let kernel: Vec<String> = (0..spatial)
-                .map(|d| (conv.dilation[d] as i64 * (weight[d + 2] - 1) + 1).to_string())
+                .map(|d| {
+                    let last = (conv.dilation[d] as i64).saturating_mul(weight[d + 2] - 1);
+                    last.saturating_add(1).to_string()
+                })
                 .collect();
             return Err(Error::runtime(format!(
                 "Calculated padded input size per channel: ({}). Kernel size: ({}). Kernel size can't be greater than actual input size",
@@ -74,6 +81,11 @@ pub fn output_shape(x: &[i64], weight: &[i64], conv: &Conv) -> Result<SmallVec<[
     }
     Ok(shape)
 }
+
+/// No tensor has that many elements, and a few times as much fits an `i64`.
+const TOO_LARGE: i64 = 1 << 60;
+/// The largest stride, padding or dilation: beyond all sizes that memory holds, and its square fits an `i64`.
+const FURTHEST: usize = 1 << 31;
 
 fn check(x: &[i64], weight: &[i64], conv: &Conv, spatial: usize) -> Result<()> {
     let fail = |message: String| Err(Error::runtime(message));
@@ -90,6 +102,12 @@ fn check(x: &[i64], weight: &[i64], conv: &Conv, spatial: usize) -> Result<()> {
     let lists = [&conv.padding, &conv.dilation, &conv.output_padding];
     if lists.iter().any(|l| l.len() != spatial) {
         return fail(format!("expected {spatial} values per convolution parameter"));
+    }
+    let steps = [&conv.stride, &conv.padding, &conv.dilation, &conv.output_padding];
+    if let Some(far) = steps.iter().flat_map(|list| list.iter()).find(|&&n| n > FURTHEST) {
+        return fail(format!(
+            "strides, paddings and dilations of a convolution can be at most {FURTHEST}, but got {far}"
+        ));
     }
     if conv.stride.contains(&0) {
         return fail("non-positive stride is not supported".to_owned());

@@ -1,8 +1,8 @@
 //! Group norm over (N, C, *): statistics per batch element and group of channels.
 
 use super::{
-    Runs, TOGETHER, affine, combine, load_optional, short_products, statistics, store_optional,
-    sum, sum_products,
+    Runs, TOGETHER, affine, buffer, combine, load_optional, short_products, statistics,
+    store_optional, sum, sum_products,
 };
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, store, with_output};
 use crate::{Error, Result, StridedMut, StridedRef};
@@ -28,6 +28,11 @@ impl Shape {
         if groups == 0 || !channels.is_multiple_of(groups) {
             return Err(Error::runtime(format!(
                 "Expected number of channels in input to be divisible by num_groups, but got input of shape {shape:?} and num_groups={groups}"
+            )));
+        }
+        if (shape[0] as usize).checked_mul(groups).is_none() {
+            return Err(Error::runtime(format!(
+                "{groups} groups are too many for an input of shape {shape:?}"
             )));
         }
         let inner = shape[2..].iter().map(|&s| s as usize).product();
@@ -156,6 +161,13 @@ pub fn group_norm_backward(
     for_compute!(x.dtype(), "GroupNormBackwardKernelImpl", T => {
         let w = load_optional::<T>("weight", weight, s.channels)?;
         let (grad, x, mean, rstd) = (load::<T>(grad), load::<T>(x), load::<T>(mean), load::<T>(rstd));
+        if x.is_empty() {
+            // (However many channels there are.)
+            let zeros = buffer::<T>(grad_weight.as_deref().or(grad_bias.as_deref()), s.channels);
+            store_optional(grad_weight, &zeros);
+            store_optional(grad_bias, &zeros);
+            return Ok(());
+        }
         let input = Input { s, grad: &grad, x: &x, mean: &mean, rstd: &rstd, weight: w.as_deref() };
         // Per batch element and channel: sum of grad * h, sum of grad.
         let mut sums = vec![(0.0, 0.0); s.batch * s.channels];

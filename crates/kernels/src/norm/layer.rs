@@ -30,7 +30,7 @@ pub fn layer_norm(
     n: usize,
     eps: f64,
 ) -> Result<()> {
-    let rows = rows_of(x, n)?;
+    let rows = rows_of(x, n, &[mean.as_ref(), rstd.as_ref()])?;
     expect_shape("output", out.shape(), x.shape())?;
     for_compute!(x.dtype(), "LayerNormKernelImpl", T => {
         let (w, b) = (load_optional::<T>("weight", weight, n)?, load_optional::<T>("bias", bias, n)?);
@@ -83,7 +83,7 @@ pub fn rms_norm(
     n: usize,
     eps: f64,
 ) -> Result<()> {
-    let rows = rows_of(x, n)?;
+    let rows = rows_of(x, n, &[rstd.as_ref()])?;
     expect_shape("output", out.shape(), x.shape())?;
     for_compute!(x.dtype(), "rms_norm", T => {
         let w = load_optional::<T>("weight", weight, n)?;
@@ -117,23 +117,25 @@ pub fn rms_norm_backward(
     backward(grad_x, grad_weight, None, grad, x, None, rstd, weight, n)
 }
 
-/// How many rows of `n` elements `x` has.
-fn rows_of(x: StridedRef<'_>, n: usize) -> Result<usize> {
-    let mut trailing = 1;
-    let rows: usize = x.shape().iter().map(|&s| s as usize).product();
-    let mut dims = x.shape().iter().rev().map(|&s| s as usize);
-    while trailing != n {
-        let Some(size) = dims.next() else {
-            return Err(Error::runtime(format!(
-                "Given normalized_shape of {n} elements, expected input with that many trailing elements, but got input of size {:?}",
-                x.shape()
-            )));
-        };
-        trailing *= size;
+/// How many rows of `n` elements `x` has: one for each number of every one of `statistics`, which alone say it if rows are
+/// empty.
+fn rows_of(x: StridedRef<'_>, n: usize, statistics: &[StridedRef<'_>]) -> Result<usize> {
+    let count = x.numel();
+    let rows = count.checked_div(n).or(statistics.first().map(StridedRef::numel)).unwrap_or(0);
+    if rows.checked_mul(n) != Some(count) {
+        return Err(Error::runtime(format!(
+            "Given normalized_shape of {n} elements, expected input with that many trailing elements, but got input of size {:?}",
+            x.shape()
+        )));
     }
-    // With n = 0 the division says nothing; the leading sizes do.
-    let leading = dims.product();
-    Ok(rows.checked_div(n).unwrap_or(leading))
+    match statistics.iter().find(|view| view.numel() != rows) {
+        None => Ok(rows),
+        Some(view) => Err(Error::runtime(format!(
+            "Expected mean and rstd to have one number for each of {rows} rows of input of size {:?}, but got shape {:?}",
+            x.shape(),
+            view.shape()
+        ))),
+    }
 }
 
 fn for_rows(rows: usize, n: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
@@ -205,7 +207,10 @@ fn backward(
     weight: Option<StridedRef<'_>>,
     n: usize,
 ) -> Result<()> {
-    let rows = rows_of(x, n)?;
+    let rows = match mean {
+        Some(mean) => rows_of(x, n, &[mean, rstd])?,
+        None => rows_of(x, n, &[rstd])?,
+    };
     expect_shape("grad_output", grad.shape(), x.shape())?;
     for_compute!(x.dtype(), "LayerNormBackwardKernelImpl", T => {
         let w = load_optional::<T>("weight", weight, n)?;

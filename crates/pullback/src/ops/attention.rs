@@ -202,7 +202,7 @@ impl Scores {
     /// parts of row-major results have a batch and heads that are one dimension ([`flat`] copies nothing).
     fn wide_dim(&self) -> Option<i64> {
         let sizes = &self.query.shape()[..3];
-        let count = sizes.iter().product::<i64>() * self.key.shape()[2];
+        let count = sizes.iter().product::<i64>().saturating_mul(self.key.shape()[2]);
         let wide = || (0..3).find(|&dim| sizes[dim as usize] > 1);
         if count > MOST { wide() } else { None }
     }

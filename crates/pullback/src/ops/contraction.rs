@@ -118,7 +118,7 @@ impl Tensordot {
             (sizes(&a, &rest_a), sizes(&b, &rest_b), sizes(&a, &pick_a).iter().product::<i64>());
         let (order_a, order_b) = ([rest_a, pick_a].concat(), [pick_b, rest_b].concat());
         let shape: Dims = out_a.iter().chain(&out_b).copied().collect();
-        if shape.iter().product::<i64>() == 1 {
+        if shape.iter().all(|&size| size == 1) {
             // One element is a dot product. (The difference shows under autocast, which lowers matrix products only.)
             let flat = |t: &Tensor, order: &[i64]| t.permute(order)?.reshape(&[inner]);
             return flat(&a, &order_a)?.dot(&flat(&b, &order_b)?)?.reshape(&shape);

@@ -433,7 +433,9 @@ fn padded(
         spatial + 2,
         list(weight.shape())
     );
-    let total = |d: usize| dilation[d % dilation.len()] * (weight.shape()[d + 2] - 1);
+    ensure!(!dilation.is_empty(), runtime, "dilation cannot broadcast to {spatial} dimensions");
+    let total =
+        |d: usize| dilation[d % dilation.len()].saturating_mul((weight.shape()[d + 2] - 1).max(0));
     let left: Dims = (0..spatial).map(|d| total(d) / 2).collect();
     // An odd total has one more on the right.
     let extra: Dims = (0..spatial).rev().flat_map(|d| [0, total(d) % 2]).collect();

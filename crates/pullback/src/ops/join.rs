@@ -527,7 +527,16 @@ impl Roll {
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, shifts: &[i64], dims: &[i64]) -> Result<Tensor> {
-        grad.roll(&shifts.iter().map(|s| -s).collect::<Dims>(), dims)
+        // (Within the size: the opposite of the least number is none.)
+        let back = |(at, shift): (usize, &i64)| -> Result<i64> {
+            let size = match dims.get(at) {
+                Some(&dim) => grad.shape()[wrap_own_dim(dim, grad.ndim())?],
+                None => grad.numel(),
+            };
+            Ok(-shift.checked_rem(size).unwrap_or(0))
+        };
+        let back = shifts.iter().enumerate().map(back).collect::<Result<Dims>>()?;
+        grad.roll(&back, dims)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![

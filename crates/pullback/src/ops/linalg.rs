@@ -186,6 +186,11 @@ type Grads3<'a> = (Option<&'a Tensor>, Option<&'a Tensor>, Option<&'a Tensor>);
 /// With `A = U S V^H`: the core is `(skew(U^H gU) S + S skew(V^H gV)) / E + diag(gS)`, `E_ij = s_j^2 - s_i^2`, between `U`
 /// and `V^H`; the parts of `gU` and `gV` outside the spans of `U` and `V` are added.
 fn svd_backward((gu, gs, gvh): Grads3<'_>, u: &Tensor, s: &Tensor, vh: &Tensor) -> Result<Tensor> {
+    ensure!(
+        u.ndim() >= 2 && vh.ndim() >= 2,
+        runtime,
+        "svd_backward: the gradient needs the singular vectors, which were not computed (compute_uv=False); use torch.linalg.svdvals, or compute them"
+    );
     let (m, n, k) = (u.shape()[u.ndim() - 2], vh.shape()[vh.ndim() - 1], s.shape()[s.ndim() - 1]);
     let gu = gu.map(|g| within(g, -1, k)).transpose()?;
     let gvh = gvh.map(|g| within(g, -2, k)).transpose()?;

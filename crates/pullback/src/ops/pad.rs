@@ -100,7 +100,7 @@ fn pad_dim(x: &Tensor, dim: i64, (before, after): (i64, i64), mode: &str) -> Res
     match mode {
         "reflect" => {
             parts.push(piece(1, head + 1)?.flip(&[dim])?);
-            parts.push(piece((-before).max(0), size + after.min(0))?);
+            parts.push(piece(before.saturating_neg().max(0), size + after.min(0))?);
             parts.push(piece(size - 1 - tail, size - 1)?.flip(&[dim])?);
         }
         "replicate" => {
@@ -110,12 +110,12 @@ fn pad_dim(x: &Tensor, dim: i64, (before, after): (i64, i64), mode: &str) -> Res
                 piece(from, from + 1)?.expand(&shape, false)
             };
             parts.push(edge(0, head)?);
-            parts.push(piece((-before).max(0), size + after.min(0))?);
+            parts.push(piece(before.saturating_neg().max(0), size + after.min(0))?);
             parts.push(edge(size - 1, tail)?);
         }
         _ => {
             // What is cropped away does not come back at the other side.
-            let (from, to) = ((-before).max(0), size + after.min(0));
+            let (from, to) = (before.saturating_neg().max(0), size + after.min(0));
             ensure!(
                 from <= to,
                 runtime,

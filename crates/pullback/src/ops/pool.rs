@@ -591,6 +591,13 @@ impl AdaptiveAvgPoolKernel {
 #[op("_adaptive_avg_pool2d_backward(Tensor grad_output, int[] input_size) -> Tensor", internal, jvp = linear, method = adaptive_avg_pool_backward, batch = image2)]
 impl AdaptiveAvgPoolBackward {
     fn cpu(grad_output: &Tensor, input_size: &[i64]) -> Result<Tensor> {
+        ensure!(
+            matches!(grad_output.ndim(), 3 | 4) && grad_output.ndim() == input_size.len(),
+            runtime,
+            "adaptive_avg_pool2d_backward(): Expected 3D or 4D tensor, but got {} for an input of size {}",
+            list(grad_output.shape()),
+            list(input_size)
+        );
         let out = TensorSpec::beside(grad_output, input_size).zeros()?;
         if grad_output.numel() > 0 {
             kernel::adaptive_avg_pool_backward(&mut out.view_mut(), grad_output.view_ref(), 2)?;

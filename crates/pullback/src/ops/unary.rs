@@ -436,7 +436,7 @@ impl Polygamma {
         elementwise::polygamma(iter, n)
     }
     fn vjp_self(grad: &Tensor, n: i64, self_: &Tensor) -> Result<Tensor> {
-        grad.mul(&polygamma(n + 1, self_)?)
+        grad.mul(&polygamma(n.saturating_add(1), self_)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |n: i64, shape: &[i64]| Sample::new([n.into(), s.positive(shape).into()]);
@@ -461,7 +461,7 @@ impl PolygammaInPlace {
         self_.copy_data(&result)
     }
     fn vjp_self(grad: &Tensor, n: i64, self_: &Tensor) -> Result<Tensor> {
-        grad.mul(&polygamma(n + 1, self_)?)
+        grad.mul(&polygamma(n.saturating_add(1), self_)?)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.positive(&[2, 3])).with("n", 1_i64)]

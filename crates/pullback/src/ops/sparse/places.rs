@@ -449,6 +449,12 @@ fn packed(places: Places, layout: Layout, form: Form) -> Result<Tensor> {
         runtime,
         "tensor sparse size ({rows}, {columns}) must be divisible by given blocksize ({block_rows}, {block_columns})"
     );
+    let Some(room) = block_rows.checked_mul(block_columns) else {
+        bail!(
+            runtime,
+            "Storage size calculation overflowed with blocks of sizes [{block_rows}, {block_columns}]"
+        );
+    };
     let by_rows = layout.compresses_rows() == Some(true);
     let sizes = [rows / block_rows, columns / block_columns];
     let (major, minor) = if by_rows { (sizes[0], sizes[1]) } else { (sizes[1], sizes[0]) };
@@ -472,7 +478,6 @@ fn packed(places: Places, layout: Layout, form: Form) -> Result<Tensor> {
         a.cmp(b)
     });
     kept.dedup();
-    let room = block_rows * block_columns;
     let targets: Vec<i64> = blocks
         .iter()
         .zip(&inner)

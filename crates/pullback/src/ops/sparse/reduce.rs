@@ -93,6 +93,9 @@ fn summed_dims(tensor: &Tensor, dim: &[i64]) -> Result<SmallVec<[bool; 6]>> {
     let mut is_summed: SmallVec<[bool; 6]> = tensor.shape().iter().map(|_| false).collect();
     for &dim in dim {
         let at = wrap_dim(dim, tensor.ndim())?;
+        if tensor.ndim() == 0 {
+            continue;
+        }
         ensure!(
             !std::mem::replace(&mut is_summed[at], true),
             runtime,

@@ -215,7 +215,8 @@ pub(crate) fn squeeze_dim(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) 
     gone.sort_unstable();
     gone.dedup();
     let mut places = Places::of(input)?;
-    for dim in gone.into_iter().rev().filter(|&dim| input.shape()[dim] == 1) {
+    // (A tensor without dimensions takes 0 and -1 for one, but has none.)
+    for dim in gone.into_iter().rev().filter(|&dim| input.shape().get(dim) == Some(&1)) {
         match dim_of(&places, dim) {
             Dim::Sparse(row) => drop(places.indices.remove(row)),
             Dim::Dense(in_values) => places.values = places.values.squeeze_dim(in_values)?,
@@ -263,6 +264,7 @@ pub(crate) fn expand(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Re
         );
         whole.push(size);
     }
+    crate::tensor::checked_numel(&whole)?;
     let wider = places.sizes().iter().zip(&whole).any(|(own, size)| own != size);
     if wider {
         places = repeated(places, &whole)?;
@@ -305,6 +307,11 @@ pub(crate) fn index_select(
     args: &[Arg<'_>],
 ) -> Result<Outputs> {
     let wanted = tensor(args, 2);
+    ensure!(
+        tensor(args, 0).ndim() > 0,
+        index,
+        "index_select() cannot be applied to a 0-dim tensor."
+    );
     ensure!(
         wanted.ndim() <= 1 && !wanted.is_sparse() && !wanted.dtype().is_floating_point(),
         index,
@@ -366,8 +373,13 @@ pub(crate) fn cat(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Resul
             dense.layout().spelled()
         );
     }
+    if let Some(position) = tensors.iter().position(|t| t.ndim() == 0) {
+        bail!(runtime, "zero-dimensional tensor (at position {position}) cannot be concatenated");
+    }
     let all: Vec<Places> = tensors.iter().map(Places::of).collect::<Result<_>>()?;
-    let first = &all[0];
+    let Some(first) = all.first() else {
+        bail!(value, "torch.cat(): expected a non-empty list of Tensors");
+    };
     let dim = wrap_dim(int(args, 1), first.shape.len())?;
     let dtype = promote::result_type(&tensors.iter().collect::<Vec<_>>());
     let mut shape = first.shape.clone();

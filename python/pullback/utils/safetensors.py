@@ -24,6 +24,8 @@ from .. import Tensor, tensor
 __all__ = ["SafetensorError", "load", "load_file", "load_metadata", "save", "save_file"]
 
 _MAX_HEADER = 100_000_000
+# What the sizes of a tensor, zeros counted as one, multiply to at most.
+_MOST_ELEMENTS = (2**63 - 1) // 16
 
 
 class _Code(NamedTuple):
@@ -278,6 +280,8 @@ def _checked_entry(entry: Any, where: str) -> _Entry:
             f"{where}: {code} of shape {shape} takes {size} bytes, but data_offsets {offsets} "
             f"give {end - begin}"
         )
+    if math.prod(max(size, 1) for size in shape) > _MOST_ELEMENTS:
+        raise SafetensorError(f"{where}: the sizes of shape {shape} multiply beyond 2^59")
     return _Entry(code, tuple(shape), begin, end)
 
 

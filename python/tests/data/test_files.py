@@ -73,6 +73,7 @@ def test_the_bytes_are_those_of_the_format() -> None:
         (file_of({"a": entry(shape=[-1])}, b"1234"), "tensor 'a': invalid shape"),
         (file_of({"a": entry(shape=[2])}, b"1234"), "takes 8 bytes"),
         (file_of({"a": entry(shape=[2**62, 4])}, b"1234"), "takes 73786976294838206464 bytes"),
+        (file_of({"a": entry(shape=[0, 2**62], data_offsets=[0, 0])}), "multiply beyond 2^59"),
         (file_of({"a": entry(data_offsets=[4, 0])}, b"1234"), "give -4"),
         (file_of({"a": entry(), "b": entry()}, b"1234"), "tensor 'b' overlaps"),
         (file_of({"a": entry(data_offsets=[4, 8])}, b"12345678"), "leaves a hole"),

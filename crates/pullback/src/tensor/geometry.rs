@@ -264,7 +264,7 @@ impl Geometry {
         let (numel, is_contiguous) = (checked_numel(shape)?, true);
         let (storage, version) = (self.storage.clone(), self.version.clone());
         let (shape, strides) = (dims(shape), contiguous_strides(shape));
-        Ok(Fields { storage, version, shape, strides, numel, is_contiguous, ..self.0 })
+        Ok(Fields { storage, shape, strides, numel, is_contiguous, version, ..self.0 })
     }
 
     /// The same with `version` as its counter.

@@ -44,7 +44,9 @@ impl Header {
             Owner::Inline => self.inline_bytes,
             Owner::Blocks(blocks) => blocks.last().map_or(0, |&(_, size)| size),
             // (Memory that never changes its size.)
-            Owner::Foreign(_) | Owner::Moved(..) | Owner::Sparse(_) => self.bytes.load(Ordering::Acquire),
+            Owner::Foreign(_) | Owner::Moved(..) | Owner::Sparse(_) => {
+                self.bytes.load(Ordering::Acquire)
+            }
         }
     }
 }

@@ -90,7 +90,6 @@ fn strange_numbers(value: &Value) -> Vec<(&'static str, Value)> {
         Value::Floats(_) => vec![("no numbers", Value::Floats(Vec::new().into()))],
         Value::Bool(b) => vec![("the other", Value::Bool(!b))],
         Value::Str(_) => vec![("nonsense", Value::Str("nonsense".into()))],
-        Value::DType(_) | Value::None => Vec::new(),
         Value::Tensors(_) => vec![("no tensors", Value::Tensors(Vec::new()))],
         Value::OptTensors(_) => vec![("no tensors", Value::OptTensors(Vec::new()))],
         _ => Vec::new(),
@@ -142,12 +141,7 @@ fn go_back(outputs: &[Tensor], inputs: &[Tensor]) -> Result<()> {
 fn go_back_from(roots: &[&Tensor], inputs: &[&Tensor]) -> Result<()> {
     let starts = roots.iter().map(|root| root.ones_like()).collect::<Result<Vec<_>>>()?;
     let starts: Vec<Option<&Tensor>> = starts.iter().map(Some).collect();
-    let options = Options {
-        allow_unused: true,
-        create_graph: true,
-        retain_graph: Some(true),
-        ..Options::default()
-    };
+    let options = Options { allow_unused: true, create_graph: true, retain_graph: Some(true) };
     let grads = autograd::grad(roots, inputs, &starts, options)?;
     let again: Vec<&Tensor> = grads.iter().flatten().filter(|g| g.requires_grad()).collect();
     if again.is_empty() {

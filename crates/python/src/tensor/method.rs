@@ -159,9 +159,29 @@ fn item(py: Python<'_>, slf: *mut PyObject) -> Reply {
 fn tolist(py: Python<'_>, slf: *mut PyObject) -> Reply {
     let tensor = this(slf);
     tensor.check_elements().map_err(raise)?;
+    check_empty_lists(tensor)?;
     let values = tensor.elements();
     let mut at = 0;
     Ok(nest(py, tensor.shape(), &values, &mut at)?.into_ptr())
+}
+
+/// The most empty lists that `tolist` makes: as many bytes as that are some gigabytes.
+const MOST_EMPTY_LISTS: i64 = 1 << 26;
+
+/// Refuses to list a tensor without elements whose sizes in front of the zero ask for an absurd number of empty lists.
+fn check_empty_lists(tensor: &Tensor) -> PyResult<()> {
+    if tensor.numel() != 0 {
+        return Ok(());
+    }
+    let in_front = tensor.shape().iter().take_while(|&&size| size != 0);
+    let count = in_front.fold(1_i64, |count, &size| count.saturating_mul(size));
+    if count <= MOST_EMPTY_LISTS {
+        return Ok(());
+    }
+    Err(raise(pullback::Error::out_of_memory(format!(
+        "tolist(): a tensor of shape {:?} has no elements, but {count} empty lists, more than the {MOST_EMPTY_LISTS} that are made",
+        tensor.shape()
+    ))))
 }
 
 fn nest<'py>(

@@ -1,4 +1,4 @@
-"""Whatever sizes, strides and offsets are asked for: no tensor reaches memory outside of its storage."""
+"""Whatever sizes, strides and offsets are asked for: no tensor reaches beyond its storage."""
 
 from __future__ import annotations
 

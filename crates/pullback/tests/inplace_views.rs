@@ -269,3 +269,23 @@ fn a_view_of_more_than_its_base_shows_has_no_gradient() -> Result<()> {
     assert_eq!(x.grad().unwrap().to_vec::<f64>()?, [3.0, 3.0, 3.0, 0.0, 0.0, 0.0]);
     Ok(())
 }
+
+/// The gradient of the base of such a write has the base's gaps, so that the view's strides mean the same elements in it.
+#[test]
+fn writes_through_views_of_a_base_with_gaps_between_its_elements() {
+    let leaf = Tensor::from_slice(&[1., 2., 3., 4., 5., 6.], &[2, 3]).unwrap();
+    leaf.requires_grad_(true).unwrap();
+    let two = Tensor::from_slice(&[2.0], &[]).unwrap();
+    let weights = Tensor::from_slice(&[1., 10., 100., 1000.], &[2, 2]).unwrap();
+    for (row, expected) in
+        [(0, [4., 0., 40., 200., 0., 2000.]), (1, [2., 0., 20., 400., 0., 4000.])]
+    {
+        let base = leaf.mul(&two).unwrap();
+        base.as_strided_(&[2, 2], &[3, 2], Some(0)).unwrap();
+        base.select(0, row).unwrap().mul_(&two).unwrap();
+        base.mul(&weights).unwrap().sum().unwrap().backward().unwrap();
+        let grad = leaf.grad().unwrap();
+        assert_eq!(grad.to_vec::<f64>().unwrap(), expected, "row {row}");
+        leaf.set_grad(None).unwrap();
+    }
+}

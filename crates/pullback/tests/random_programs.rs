@@ -11,6 +11,7 @@ mod model;
 use model::change::{Change, KINDS};
 use model::{Array, Binary, Dual, LEAF, Memory, Slot, common, index as model_index};
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use pullback::autograd::forward::{DualLevel, dual_level, make_dual};
 use pullback::autograd::mode::set_view_replay_enabled;
 use pullback::index::{self, Index};
@@ -490,8 +491,20 @@ fn slice(size: usize, a: u8, b: u8, c: u8) -> (Index, Slot) {
     (Index::slice(start, stop, step), Slot::Keep(positions.collect()))
 }
 
+/// So many random programs, always the same ones: both can be set by proptest's environment variables.
+fn from_environment(cases: u32) -> ProptestConfig {
+    let mut config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = cases;
+    }
+    if std::env::var_os("PROPTEST_RNG_SEED").is_none() {
+        config.rng_seed = RngSeed::Fixed(1);
+    }
+    config
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(from_environment(2000))]
 
     #[test]
     fn library_and_model_agree(way in 0..WAYS.len(), steps in prop::collection::vec(step(), 1..14)) {

@@ -2,7 +2,7 @@
 
 use super::{mode, tangent};
 use crate::dispatch::{Arg, OpDef};
-use crate::tensor::{preserved_strides, shape::list};
+use crate::tensor::shape::list;
 use crate::{DType, Device, Result, Tensor};
 
 /// `a + b`, recorded if grad mode is on. (The op takes sparse tensors second.)
@@ -46,26 +46,24 @@ pub(super) fn contiguous_clone(t: &Tensor) -> Result<Tensor> {
 }
 /// A copy of `grad` in the layout that the contract asks of `leaf`'s gradient.
 pub(super) fn clone_like(grad: &Tensor, leaf: &Tensor) -> Result<Tensor> {
-    let strides = if crate::tensor::is_non_overlapping_and_dense(leaf.shape(), leaf.strides()) {
-        preserved_strides(leaf.shape(), leaf.strides())
-    } else {
-        crate::tensor::contiguous_strides(leaf.shape())
-    };
-    copy_with_strides(grad, leaf.shape(), &strides)
+    let shape = leaf.shape();
+    if crate::tensor::is_non_overlapping_and_dense(shape, leaf.strides()) {
+        return copy_with_strides(grad, shape, leaf.strides());
+    }
+    copy_with_strides(grad, shape, &crate::tensor::contiguous_strides(shape))
 }
-/// A copy of `t` with these strides (row-major if they are not dense).
+/// A copy of `t` with these strides, gaps between elements included.
 pub(super) fn copy_with_strides(t: &Tensor, shape: &[i64], strides: &[i64]) -> Result<Tensor> {
-    let strides = preserved_strides(shape, strides);
     if t.batched().is_some() {
         // Each example lies so.
-        let out = t.new_empty_strided(shape, &strides)?;
+        let out = t.new_empty_strided(shape, strides)?;
         return out.copy_(t, false);
     }
     if t.overrides_ops() || t.is_sparse() {
         // What answers ops itself lays out its own.
         return t.clone_tensor(None);
     }
-    let out = Tensor::empty_strided(shape, &strides, t.dtype(), t.device())?;
+    let out = Tensor::empty_strided(shape, strides, t.dtype(), t.device())?;
     if t.needs_layers()
         || mode::is_recording() && t.requires_grad()
         || tangent::concerns(&[Arg::Tensor(t)])

@@ -289,3 +289,16 @@ fn writes_through_views_of_a_base_with_gaps_between_its_elements() {
         leaf.set_grad(None).unwrap();
     }
 }
+
+/// Such a view has no place in the base's gradient, and needs none.
+#[test]
+fn a_view_without_elements_is_written_after_its_base_moved_on() {
+    let leaf = Tensor::from_slice(&[1., 2., 3., 4.], &[2, 2]).unwrap();
+    leaf.requires_grad_(true).unwrap();
+    let base = leaf.clone_tensor(None).unwrap();
+    let empty = base.slice(0, Some(0), Some(0), 1).unwrap();
+    base.as_strided_(&[1, 2], &[2, 1], Some(2)).unwrap();
+    empty.zero_().unwrap();
+    base.sum().unwrap().backward().unwrap();
+    assert_eq!(leaf.grad().unwrap().to_vec::<f64>().unwrap(), [0., 0., 1., 1.]);
+}

@@ -360,7 +360,9 @@ pub(crate) fn rebase_history(target: &Tensor, node: Node, nr: u32) -> Result<()>
         );
         let base_edge = if base.requires_grad() { base.gradient_edge()? } else { Edge::default() };
         let mut window = Window::of(target, &base);
-        window.offset -= window.start_of(&base);
+        // (A view without elements may lie anywhere, before the base too.)
+        let is_empty = window.shape.contains(&0);
+        window.offset = if is_empty { 0 } else { window.offset - window.start_of(&base) };
         // What answers ops itself need not be laid out as its base.
         let replay = replay::of(target).filter(|_| base.overrides_ops());
         let slices = CopySlices {

@@ -302,3 +302,15 @@ fn a_view_without_elements_is_written_after_its_base_moved_on() {
     base.sum().unwrap().backward().unwrap();
     assert_eq!(leaf.grad().unwrap().to_vec::<f64>().unwrap(), [0., 0., 1., 1.]);
 }
+
+/// The tangent of an empty base has room for what its views show.
+#[test]
+fn a_base_that_became_empty_is_written_in_forward_mode() {
+    let base = Tensor::from_slice(&[1., 2., 3., 4.], &[2, 2]).unwrap();
+    let view = base.slice(0, None, None, 1).unwrap();
+    base.as_strided_(&[0], &[1], Some(0)).unwrap();
+    let _level = dual_level().unwrap();
+    let empty = Tensor::from_slice::<f64>(&[], &[0]).unwrap();
+    base.add_(&make_dual(&empty, &empty).unwrap()).unwrap();
+    assert_eq!(view.mul(&view).unwrap().to_vec::<f64>().unwrap(), [1., 4., 9., 16.]);
+}

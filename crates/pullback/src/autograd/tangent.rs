@@ -191,7 +191,7 @@ pub(super) fn set(tensor: &Tensor, tangent: Tensor, after_write: bool) -> Result
         put(tensor, laid_out(tangent, tensor)?);
         return Ok(());
     };
-    if lies_like(&tangent, &base) && lies_like(&tangent, tensor) {
+    if has_layout_of(&tangent, &base) && has_layout_of(&tangent, tensor) {
         put(&base, tangent.clone());
         put(tensor, tangent);
         return Ok(());
@@ -216,7 +216,7 @@ fn fitting(tangent: DType, view: DType, base: DType) -> DType {
 
 /// The same elements as `tensor`'s lie in memory.
 fn laid_out(tangent: Tensor, tensor: &Tensor) -> Result<Tensor> {
-    if lies_like(&tangent, tensor) {
+    if has_layout_of(&tangent, tensor) {
         return Ok(tangent);
     }
     let copied = zeros_like(tensor, tangent.dtype())?;
@@ -230,12 +230,8 @@ pub(super) fn copy(target: &Tensor, source: &Tensor) -> Result<()> {
     arithmetic::copy_in_place(target, source)
 }
 
-/// Whether two tensors of one shape lie alike in their memories.
-fn lies_like(a: &Tensor, b: &Tensor) -> bool {
-    a.shape() == b.shape() && (a.numel() == 0 || has_layout_of(a, b))
-}
-
-/// The same, also asking for empty tensors in memory of one size. (Tensors that answer ops themselves have no layout.)
+/// Whether two tensors of one shape lie alike in memories of one size, empty ones too: their views may show more than they
+/// do themselves. (Tensors that answer ops themselves have no layout.)
 pub(super) fn has_layout_of(a: &Tensor, b: &Tensor) -> bool {
     let (g, h) = (a.geometry(), b.geometry());
     if g.shape != h.shape || a.overrides_ops() || b.overrides_ops() {

@@ -116,27 +116,26 @@ pub fn convolution(
     }
     let geometry = Geometry::new(x.shape(), weight.shape(), &shape, conv);
     if x.dtype().is_integral(false) && !conv.transposed {
-        let (x, weight) = (load::<i64>(x), load::<i64>(weight));
-        let bias = bias.map(load::<i64>);
+        let (x, weight) = (load::<i64>(x)?, load::<i64>(weight)?);
+        let bias = bias.map(load::<i64>).transpose()?;
         with_output::<i64, _>(out, |out| {
             integer::forward(out, &x, &weight, bias.as_deref(), &geometry);
-        });
+        })?;
         return Ok(());
     }
     for_number!(x.dtype(), "convolution", T => {
-        let (x, weight) = (load::<T>(x), load::<T>(weight));
-        let bias = bias.map(load::<T>);
+        let (x, weight) = (load::<T>(x)?, load::<T>(weight)?);
+        let bias = bias.map(load::<T>).transpose()?;
         with_output::<T, _>(out, |out| {
-            if conv.transposed {
-                backward_input(out, &x, &weight, &geometry);
-                if let Some(bias) = &bias {
-                    product::add_bias(out, bias, geometry.input_size());
-                }
-            } else {
-                forward(out, &x, &weight, bias.as_deref(), &geometry);
+            if !conv.transposed {
+                return forward(out, &x, &weight, bias.as_deref(), &geometry);
             }
-        });
-        Ok(())
+            backward_input(out, &x, &weight, &geometry)?;
+            if let Some(bias) = &bias {
+                product::add_bias(out, bias, geometry.input_size());
+            }
+            Ok(())
+        })
     })
 }
 
@@ -152,15 +151,14 @@ pub fn convolution_backward_input(
     same_dtype(grad, weight)?;
     let geometry = Geometry::new(grad_x.shape(), weight.shape(), &shape, conv);
     for_number!(grad.dtype(), "convolution_backward", T => {
-        let (grad, weight) = (load::<T>(grad), load::<T>(weight));
+        let (grad, weight) = (load::<T>(grad)?, load::<T>(weight)?);
         with_output::<T, _>(grad_x, |out| {
             if conv.transposed {
-                forward(out, &grad, &weight, None, &geometry);
+                forward(out, &grad, &weight, None, &geometry)
             } else {
-                backward_input(out, &grad, &weight, &geometry);
+                backward_input(out, &grad, &weight, &geometry)
             }
-        });
-        Ok(())
+        })
     })
 }
 
@@ -176,16 +174,17 @@ pub fn convolution_backward_weight(
     same_dtype(grad, x)?;
     let geometry = Geometry::new(x.shape(), grad_weight.shape(), &shape, conv);
     for_number!(grad.dtype(), "convolution_backward", T => {
-        let (grad, x) = (load::<T>(grad), load::<T>(x));
+        let (grad, x) = (load::<T>(grad)?, load::<T>(x)?);
         let (grad, x) = if conv.transposed { (&x, &grad) } else { (&grad, &x) };
         with_output::<T, _>(grad_weight, |out| {
             if geometry.is_depthwise() {
-                depthwise::backward_weight(out, grad, x, &geometry);
-            } else if geometry.is_pointwise() || !implicit::backward_weight(out, grad, x, &geometry) {
-                product::backward_weight(out, grad, x, &geometry);
+                depthwise::backward_weight(out, grad, x, &geometry)
+            } else if geometry.is_pointwise() || !implicit::backward_weight(out, grad, x, &geometry)? {
+                product::backward_weight(out, grad, x, &geometry)
+            } else {
+                Ok(())
             }
-        });
-        Ok(())
+        })
     })
 }
 
@@ -204,28 +203,39 @@ pub fn convolution_backward_bias(
     expect_shape("grad_bias", grad_bias.shape(), &grad.shape()[1..2])?;
     for_number!(grad.dtype(), "convolution_backward", T => {
         let (n, c) = (grad.shape()[0] as usize, grad.shape()[1] as usize);
-        let grad = load::<T>(grad);
-        with_output::<T, _>(grad_bias, |out| product::backward_bias(out, &grad, n, c));
+        let grad = load::<T>(grad)?;
+        with_output::<T, _>(grad_bias, |out| product::backward_bias(out, &grad, n, c))?;
         Ok(())
     })
 }
 
-fn forward<T: Number>(out: &mut [T], x: &[T], w: &[T], bias: Option<&[T]>, g: &Geometry) {
+fn forward<T: Number>(
+    out: &mut [T],
+    x: &[T],
+    w: &[T],
+    bias: Option<&[T]>,
+    g: &Geometry,
+) -> Result<()> {
     if g.is_depthwise() {
-        depthwise::forward(out, x, w, bias, g);
-    } else if !without_matrix(out, x, Weights { data: w, is_turned: false }, bias, g) {
-        product::forward(out, x, w, bias, g);
+        depthwise::forward(out, x, w, bias, g)
+    } else if without_matrix(out, x, Weights { data: w, is_turned: false }, bias, g)? {
+        Ok(())
+    } else {
+        product::forward(out, x, w, bias, g)
     }
 }
 
-fn backward_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &Geometry) {
+fn backward_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &Geometry) -> Result<()> {
     if g.is_depthwise() {
         return depthwise::backward_input(out, grad, w, g);
     }
     let weights = Weights { data: w, is_turned: true };
-    if !direct::turned(g).is_some_and(|g| without_matrix(out, grad, weights, None, &g)) {
-        product::backward_input(out, grad, w, g);
+    if let Some(turned) = direct::turned(g)
+        && without_matrix(out, grad, weights, None, &turned)?
+    {
+        return Ok(());
     }
+    product::backward_input(out, grad, w, g)
 }
 
 /// Convolves without a gathered matrix if one of the ways to do so fits; says whether it did.
@@ -235,10 +245,10 @@ fn without_matrix<T: Number>(
     weights: Weights<'_, T>,
     bias: Option<&[T]>,
     g: &Geometry,
-) -> bool {
-    !g.is_pointwise()
-        && (implicit::forward(out, x, weights, bias, g)
-            || direct::forward(out, x, weights, bias, g))
+) -> Result<bool> {
+    Ok(!g.is_pointwise()
+        && (implicit::forward(out, x, weights, bias, g)?
+            || direct::forward(out, x, weights, bias, g)?))
 }
 
 fn same_dtype(a: StridedRef<'_>, b: StridedRef<'_>) -> Result<()> {

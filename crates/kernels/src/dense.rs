@@ -6,10 +6,9 @@
 //! the slow path by design; nothing here starts from a contiguous view of `T` and copies.
 
 use crate::elementwise::{self, copy_slice, copy_tile};
-use crate::{
-    DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype, interrupt,
-};
+use crate::{DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype, interrupt, memory};
 use half::slice::HalfFloatSliceExt;
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -74,7 +73,7 @@ fn for_offsets(shape: &[i64], strides: &[i64], mut each: impl FnMut(isize)) {
         return;
     }
     let step = strides[outer.len()] as isize;
-    let mut index = vec![0_i64; outer.len()];
+    let mut index: SmallVec<[i64; 8]> = SmallVec::from_elem(0, outer.len());
     let mut base = 0_isize;
     let mut rows = 0_usize;
     loop {
@@ -101,13 +100,29 @@ fn for_offsets(shape: &[i64], strides: &[i64], mut each: impl FnMut(isize)) {
 }
 
 /// The elements of `view`, row by row, as `T`: borrowed if they already lie so.
-pub(crate) fn load<T: Compute>(view: StridedRef<'_>) -> Cow<'_, [T]> {
+pub(crate) fn load<T: Compute>(view: StridedRef<'_>) -> Result<Cow<'_, [T]>> {
     if let Some(slice) = view.as_slice::<T>() {
-        return Cow::Borrowed(slice);
+        return Ok(Cow::Borrowed(slice));
     }
-    let mut out = Vec::with_capacity(view.numel());
+    load_owned(view).map(Cow::Owned)
+}
+
+/// A list of the elements of `view`, row by row, as `T`.
+pub(crate) fn load_owned<T: Compute>(view: StridedRef<'_>) -> Result<Vec<T>> {
+    if let Some(slice) = view.as_slice::<T>() {
+        return memory::copied(slice);
+    }
+    let mut out = memory::with_capacity(view.numel())?;
     load_into(view, &mut out);
-    Cow::Owned(out)
+    Ok(out)
+}
+
+/// The elements as a list of one's own, which is a copy if they are borrowed.
+pub(crate) fn owned<T: Copy>(elements: Cow<'_, [T]>) -> Result<Vec<T>> {
+    match elements {
+        Cow::Borrowed(slice) => memory::copied(slice),
+        Cow::Owned(list) => Ok(list),
+    }
 }
 
 /// Whether a view is of dense matrices one after the other, each column by column.
@@ -207,33 +222,56 @@ fn narrow<T: Compute>(out: &mut StridedMut<'_>, source: &[T]) -> bool {
     }
 }
 
+/// What a closure that may fail, or may not, has come to.
+pub(crate) trait Outcome {
+    /// What it gives.
+    type Value;
+    fn outcome(self) -> Result<Self::Value>;
+}
+
+impl Outcome for () {
+    type Value = ();
+    #[inline(always)]
+    fn outcome(self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<R> Outcome for Result<R> {
+    type Value = R;
+    #[inline(always)]
+    fn outcome(self) -> Self {
+        self
+    }
+}
+
 /// Runs `fill` on the elements of `out` as `T`: in place if they lie so, else through a buffer that
-/// holds zeros at first (so `fill` must not read what was in `out`).
-pub(crate) fn with_output<T: Compute, R>(
+/// holds zeros at first (so `fill` must not read what was in `out`). What fails is not written through the buffer.
+pub(crate) fn with_output<T: Compute, R: Outcome>(
     out: &mut StridedMut<'_>,
     fill: impl FnOnce(&mut [T]) -> R,
-) -> R {
+) -> Result<R::Value> {
     if let Some(slice) = out.as_slice_mut::<T>() {
-        return fill(slice);
+        return fill(slice).outcome();
     }
-    let mut buffer = vec![T::default(); out.numel()];
-    let result = fill(&mut buffer);
+    let mut buffer = memory::filled(T::default(), out.numel())?;
+    let result = fill(&mut buffer).outcome()?;
     store(out, &buffer);
-    result
+    Ok(result)
 }
 
 /// As [`with_output`], but `update` sees the present elements.
-pub(crate) fn with_inout<T: Compute, R>(
+pub(crate) fn with_inout<T: Compute, R: Outcome>(
     out: &mut StridedMut<'_>,
     update: impl FnOnce(&mut [T]) -> R,
-) -> R {
+) -> Result<R::Value> {
     if let Some(slice) = out.as_slice_mut::<T>() {
-        return update(slice);
+        return update(slice).outcome();
     }
-    let mut buffer = load::<T>(out.as_ref()).into_owned();
-    let result = update(&mut buffer);
+    let mut buffer = load_owned::<T>(out.as_ref())?;
+    let result = update(&mut buffer).outcome()?;
     store(out, &buffer);
-    result
+    Ok(result)
 }
 
 /// Writes `source`, row by row, into `out`, converting.
@@ -348,7 +386,7 @@ mod turned_tests {
             unsafe { StridedRef::new(data.as_ptr().cast_mut().cast(), T::DTYPE, shape, strides) };
         let mut expected = Vec::new();
         for_offsets(shape, strides, |offset| expected.push(data[offset as usize]));
-        assert_eq!(load::<T>(view).as_ref(), &expected[..], "{shape:?} {strides:?}");
+        assert_eq!(load::<T>(view).unwrap().as_ref(), &expected[..], "{shape:?} {strides:?}");
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub enum ErrorKind {
     Index,
     /// `NotImplementedError`.
     NotImplemented,
+    /// `OutOfMemoryError`.
+    OutOfMemory,
 }
 
 impl Error {
@@ -43,6 +45,14 @@ impl Error {
     #[cold]
     pub fn unsupported(message: String) -> Self {
         Error(Box::new((ErrorKind::NotImplemented, message)))
+    }
+    /// An `OutOfMemoryError` of a request for so many bytes.
+    #[cold]
+    pub fn out_of_memory(bytes: usize) -> Self {
+        let message = format!(
+            "DefaultCPUAllocator: can't allocate memory: you tried to allocate {bytes} bytes."
+        );
+        Error(Box::new((ErrorKind::OutOfMemory, message)))
     }
     /// `"add" not implemented for 'Bool'`, in PyTorch's words (a `NotImplementedError`).
     #[cold]

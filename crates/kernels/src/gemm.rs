@@ -150,13 +150,9 @@ pub fn bmm(
     if batch < 4 && each > THREAD_GRAIN {
         return (0..batch).try_for_each(|i| one(i, true));
     }
-    parallel::for_range(batch, (THREAD_GRAIN / each).max(1), &|range| {
-        for i in range {
-            // The dtype was checked above, the only thing that can fail.
-            let _ = one(i, false);
-        }
-    });
-    Ok(())
+    parallel::try_for_range(batch, (THREAD_GRAIN / each).max(1), &|mut range| {
+        range.try_for_each(|i| one(i, false))
+    })
 }
 
 /// The sum of `a[i] * b[i]` over two 1-d views of equal length and dtype, into the 0-dim `out`.
@@ -282,17 +278,16 @@ fn run(
                 $(DType::$tag => {
                     let (c, a, b) = (matrix::<$t>(c.0, c.1), matrix(a.0, a.1), matrix(b.0, b.1));
                     // SAFETY: the views promised every element their strides reach.
-                    unsafe { $call(sizes, c, a, b, alpha.to(), beta.to(), threads) };
+                    unsafe { $call(sizes, c, a, b, alpha.to(), beta.to(), threads) }
                 })*
-                _ => return Err(Error::not_implemented(op, dtype)),
+                _ => Err(Error::not_implemented(op, dtype)),
             }
         };
     }
     arms!(F32 => f32, product; F64 => f64, product; C64 => C64, product; C128 => C128, product;
           F16 => crate::f16, half::product; BF16 => crate::bf16, half::product;
           U8 => u8, integer::product; I8 => i8, integer::product; I16 => i16, integer::product;
-          I32 => i32, integer::product; I64 => i64, integer::product);
-    Ok(())
+          I32 => i32, integer::product; I64 => i64, integer::product)
 }
 
 /// Products with a vector up to this many multiply-adds skip the set-up of `gemv`.
@@ -310,9 +305,9 @@ pub(crate) unsafe fn product<T: Blocked>(
     alpha: T,
     beta: T,
     threads: bool,
-) {
+) -> Result<()> {
     if sizes.m == 0 || sizes.n == 0 {
-        return;
+        return Ok(());
     }
     // SAFETY: the caller's promise, passed on.
     unsafe {
@@ -321,19 +316,20 @@ pub(crate) unsafe fn product<T: Blocked>(
         } else if sizes.k == 1 && sizes.m > 1 && sizes.n >= small::WIDE && c.cs == 1 && b.cs == 1 {
             small::outer(sizes, c, a, b, alpha, beta, threads);
         } else if (sizes.n == 1 || sizes.m == 1) && sizes.work() > TINY {
-            gemv::product(sizes, c, a, b, alpha, beta, threads);
+            gemv::product(sizes, c, a, b, alpha, beta, threads)?;
         } else if sizes.n == 1 && sizes.m > 1 {
             // As a row times a matrix, whose sums lie side by side.
             let turned = Sizes { m: 1, n: sizes.m, k: sizes.k };
             small::product(turned, c.t(), b.t(), a.t(), alpha, beta);
         } else if gemv::are_few(sizes) {
-            gemv::few(sizes, c, a, b, alpha, beta);
+            gemv::few(sizes, c, a, b, alpha, beta)?;
         } else if small::fits(sizes) {
             small::product(sizes, c, a, b, alpha, beta);
         } else {
-            large::product(sizes, c, a, b, alpha, beta, threads);
+            large::product(sizes, c, a, b, alpha, beta, threads)?;
         }
     }
+    Ok(())
 }
 
 /// Rows up to which a product is not worth packing its right operand for, and the most elements of that.
@@ -351,7 +347,7 @@ pub(crate) unsafe fn product_of_few_rows<T: Blocked>(
     a: Matrix<T>,
     b: Matrix<T>,
     beta: T,
-) {
+) -> Result<()> {
     let is_unpacked = b.cs == 1 && c.cs == 1 && sizes.k * sizes.n <= UNPACKED;
     let is_short = sizes.m > 1 && sizes.m <= FEW_ROWS && sizes.k > 0;
     // SAFETY: the caller's promise, passed on.
@@ -359,7 +355,8 @@ pub(crate) unsafe fn product_of_few_rows<T: Blocked>(
         if is_unpacked && is_short {
             small::product(sizes, c, a, b, T::one(), beta);
         } else {
-            product(sizes, c, a, b, T::one(), beta, true);
+            product(sizes, c, a, b, T::one(), beta, true)?;
         }
     }
+    Ok(())
 }

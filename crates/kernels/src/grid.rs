@@ -251,9 +251,8 @@ pub fn grid_sample(
     let g = Geometry::new(input.shape(), grid.shape(), sampling)?;
     expect_shape("output", out.shape(), &g.output_shape(grid.shape()))?;
     for_compute!(input.dtype(), "grid_sample", T => {
-        let (input, grid) = (load::<T>(input), load::<T>(grid));
-        with_output::<T, _>(out, |out| forward(out, &input, &grid, &g));
-        Ok(())
+        let (input, grid) = (load::<T>(input)?, load::<T>(grid)?);
+        with_output::<T, _>(out, |out| forward(out, &input, &grid, &g))
     })
 }
 
@@ -293,15 +292,15 @@ pub fn grid_sample_backward(
     let g = Geometry::new(input.shape(), grid.shape(), sampling)?;
     expect_shape("grad_output", grad.shape(), &g.output_shape(grid.shape()))?;
     for_compute!(input.dtype(), "grid_sample_backward", T => {
-        let (grad, places) = (load::<T>(grad), load::<T>(grid));
+        let (grad, places) = (load::<T>(grad)?, load::<T>(grid)?);
         if let Some(out) = grad_input {
             expect_shape("grad_input", out.shape(), input.shape())?;
-            with_output::<T, _>(out, |out| by_input(out, &grad, &places, &g));
+            with_output::<T, _>(out, |out| by_input(out, &grad, &places, &g))?;
         }
         if let Some(out) = grad_grid {
             expect_shape("grad_grid", out.shape(), grid.shape())?;
-            let input = load::<T>(input);
-            with_output::<T, _>(out, |out| by_grid(out, &grad, &input, &places, &g));
+            let input = load::<T>(input)?;
+            with_output::<T, _>(out, |out| by_grid(out, &grad, &input, &places, &g))?;
         }
         Ok(())
     })
@@ -361,16 +360,17 @@ fn by_grid<T: Real>(out: &mut [T], grad: &[T], input: &[T], grid: &[T], g: &Geom
         // SAFETY: the gradients of a block of places, which this task alone writes.
         let out = unsafe { out.slice(places) };
         out.fill(T::ZERO);
-        let mut sum = vec![T::ZERO; range.len()];
+        let mut sum = [T::ZERO; BLOCK];
+        let sum = &mut sum[..range.len()];
         for tap in 0..g.taps() {
             sum.fill(T::ZERO);
             let (elements, _) = taps.tap(tap);
             for channel in image * g.channels..(image + 1) * g.channels {
                 let grad = &grad[channel * g.places..][range.clone()];
-                add_tap(&mut sum, &input[channel * plane..(channel + 1) * plane], elements, grad);
+                add_tap(sum, &input[channel * plane..(channel + 1) * plane], elements, grad);
             }
             for dim in 0..rank {
-                add_slope(&mut out[rank - 1 - dim..], &sum, &taps, (tap, dim), g);
+                add_slope(&mut out[rank - 1 - dim..], sum, &taps, (tap, dim), g);
             }
         }
         for (dim, &size) in g.sizes.iter().enumerate() {

@@ -5,7 +5,7 @@
 //! double precision, over blocks whose bounds depend only on the number of points.
 
 use crate::line::{check_dtype, check_shape, get};
-use crate::{DType, Element, Error, Result, StridedRef, interrupt, parallel};
+use crate::{DType, Element, Error, Result, StridedRef, interrupt, memory, parallel};
 use std::sync::{Mutex, PoisonError};
 
 /// How the bin of a coordinate is found.
@@ -114,7 +114,7 @@ fn axis<T: Coordinate>(
     })?;
     let size = size_of::<T>() as isize;
     Ok(Axis {
-        edges: edges.to_vec(),
+        edges: memory::copied(edges)?,
         bins: edges.len() - 1,
         step: points.strides()[0] as isize * size,
         offset: points.strides()[1] as isize * nr as isize * size,
@@ -131,7 +131,7 @@ fn run<T: Coordinate>(
         .iter()
         .enumerate()
         .map(|(nr, edges)| axis::<T>(points, nr, edges))
-        .collect::<Result<Vec<_>>>()?;
+        .collect::<Result<Vec<_>>>()?; // bounded: by the number of axes
     let boxes: usize = axes.iter().map(|axis| axis.bins).product();
     let count = points.shape()[0] as usize;
     let weight_at = |point: usize| match weights {
@@ -156,21 +156,23 @@ fn run<T: Coordinate>(
             }
         }
     };
-    let mut sums = vec![0.0; boxes];
+    let mut sums = memory::filled(0.0, boxes)?;
     // Large histograms of few points are not worth adding up.
     if boxes > count / 64 {
         add(&mut sums, 0..count);
         return Ok(sums);
     }
     let grain = GRAIN.max(count.div_ceil(BLOCKS));
+    // bounded: as many as there are blocks at most.
     let parts: Vec<Mutex<Vec<f64>>> =
         (0..count.div_ceil(grain)).map(|_| Mutex::default()).collect();
-    parallel::for_range(count, grain, &|range| {
-        let mut own = vec![0.0; boxes];
+    parallel::try_for_range(count, grain, &|range| {
+        let mut own = memory::filled(0.0, boxes)?;
         let block = range.start / grain;
         add(&mut own, range);
         *parts[block].lock().unwrap_or_else(PoisonError::into_inner) = own;
-    });
+        Ok(())
+    })?;
     for part in parts {
         let part = part.into_inner().unwrap_or_else(PoisonError::into_inner);
         sums.iter_mut().zip(part).for_each(|(sum, own)| *sum += own);

@@ -22,6 +22,7 @@ impl<T: Copy + Default> Columns<T> {
     /// So many columns of default elements.
     pub(crate) fn new(count: usize) -> Self {
         let room = if count == 0 { 0 } else { count * ROWS + LINE / size_of::<T>() };
+        // bounded: rows are short.
         Columns { items: vec![T::default(); room], count }
     }
     #[inline(always)]

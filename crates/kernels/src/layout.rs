@@ -8,7 +8,9 @@ use crate::elementwise::runs::Place;
 use crate::index::{Slices, for_size};
 use crate::line::{GRAIN, Layout, Lines, check_dim, check_dtype, check_shape, get, put};
 use crate::strided::is_contiguous;
-use crate::{DType, Error, Iter, Result, Scalar, StridedMut, StridedRef, elementwise, parallel};
+use crate::{
+    DType, Error, Iter, Result, Scalar, StridedMut, StridedRef, elementwise, memory, parallel,
+};
 use smallvec::SmallVec;
 
 /// A rectangular part of a copy: addresses, shape and strides (in elements) on both sides.
@@ -378,11 +380,14 @@ pub fn repeat(out: &mut StridedMut<'_>, input: StridedRef<'_>, repeats: &[i64]) 
         return Ok(());
     }
     // Both sides seen as (repeat, size) pairs of dimensions: the repeat has stride zero in the input.
-    let (mut shape, mut to, mut from) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut shape, mut to, mut from) =
+        (SmallVec::<[i64; 12]>::new(), SmallVec::<[i64; 12]>::new(), SmallVec::<[i64; 12]>::new());
     for (d, (&size, &count)) in sizes.iter().zip(repeats).enumerate() {
         let stride = if d < missing { 0 } else { input.strides()[d - missing] };
+        // bounded: by the rank.
         shape.extend([count, size]);
         to.extend([out.strides()[d] * size, out.strides()[d]]);
+        // bounded: by the rank.
         from.extend([0, stride]);
     }
     let part = Part {
@@ -433,7 +438,7 @@ pub fn continue_along(
         if !inside.contains(&from) || from < 0 || from >= shape[dim] {
             return Err(Error::runtime(format!("continue_along: position {from} is not inside")));
         }
-        places.push([position as isize * step, from as isize * step]);
+        memory::push(&mut places, [position as isize * step, from as isize * step])?;
     }
     let slices = Slices {
         to: first,

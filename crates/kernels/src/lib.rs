@@ -21,6 +21,7 @@ pub mod layout;
 pub mod linalg;
 mod line;
 pub mod loss;
+pub mod memory;
 pub mod norm;
 pub mod optim;
 pub mod parallel;

@@ -8,6 +8,7 @@
 
 mod cross;
 mod decomposition;
+mod factors;
 mod householder;
 mod lu;
 mod reflection;
@@ -21,10 +22,9 @@ pub use lu::{det, inv, slogdet, solve};
 
 use crate::dense::{Compute, SharedMut, turn};
 use crate::gemm::MulAdd;
+use crate::{C128, C64, DType, Error, Result, StridedMut, StridedRef, interrupt, memory, parallel};
 use crate::simd::math_f64;
-use crate::{C64, C128, DType, Error, Result, StridedMut, StridedRef, interrupt, parallel};
-use faer::{Mat, MatRef};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Multiply-adds worth a thread of their own.
 const GRAIN: usize = 1 << 15;
@@ -120,8 +120,26 @@ fn squares(name: &str, shape: &[i64]) -> Result<(usize, usize)> {
 /// The shape (*, trailing...) that goes with `a`'s batch.
 fn with_batch(a: &[i64], trailing: &[usize]) -> Vec<i64> {
     let batch = &a[..a.len() - 2];
+    // bounded: by the rank.
     batch.iter().copied().chain(trailing.iter().map(|&s| s as i64)).collect()
 }
+
+/// Why a matrix could not be worked on.
+enum Failure<F> {
+    /// What is wrong with the matrix.
+    OfMatrix(F),
+    /// Something else; no memory.
+    Other(Error),
+}
+
+impl<F> From<Error> for Failure<F> {
+    fn from(error: Error) -> Self {
+        Failure::Other(error)
+    }
+}
+
+/// What becomes of one matrix.
+type Outcome<F> = std::result::Result<(), Failure<F>>;
 
 /// Runs `work` for each matrix of a batch; the message of the first failure names its element if
 /// there is a batch dimension.
@@ -130,9 +148,9 @@ fn for_batch(
     cost: usize,
     name: &str,
     is_batched: bool,
-    work: &(dyn Fn(usize) -> std::result::Result<(), String> + Sync),
+    work: &(dyn Fn(usize) -> Outcome<&'static str> + Sync),
 ) -> Result<()> {
-    for_batch_with(batch, cost, name, is_batched, &|| (), &|(), i| work(i))
+    for_batch_with(batch, cost, name, is_batched, &|| Ok(()), &|(), i| work(i))
 }
 
 /// As [`for_batch`], with what `make` makes for many matrices together.
@@ -141,24 +159,29 @@ fn for_batch_with<S>(
     cost: usize,
     name: &str,
     is_batched: bool,
-    make: &(dyn Fn() -> S + Sync),
-    work: &(dyn Fn(&mut S, usize) -> std::result::Result<(), String> + Sync),
+    make: &(dyn Fn() -> Result<S> + Sync),
+    work: &(dyn Fn(&mut S, usize) -> Outcome<&'static str> + Sync),
 ) -> Result<()> {
-    let failed = AtomicUsize::new(usize::MAX);
-    parallel::for_range(batch, (GRAIN / cost.max(1)).max(1), &|range| {
-        let mut made = make();
+    let failed = Mutex::new(None::<(usize, &'static str)>);
+    parallel::try_for_range(batch, (GRAIN / cost.max(1)).max(1), &|range| {
+        let mut made = make()?;
         for i in range {
-            if work(&mut made, i).is_err() {
-                failed.fetch_min(i, Ordering::Relaxed);
-                return;
+            match work(&mut made, i) {
+                Ok(()) => {}
+                Err(Failure::Other(error)) => return Err(error),
+                Err(Failure::OfMatrix(message)) => {
+                    let mut first = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                    if first.is_none_or(|(first, _)| i < first) {
+                        *first = Some((i, message));
+                    }
+                    break;
+                }
             }
         }
-    });
-    let first = failed.into_inner();
-    if first == usize::MAX {
-        return Ok(());
-    }
-    let message = work(&mut make(), first).err().unwrap_or_default();
+        Ok(())
+    })?;
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let Some((first, message)) = failed else { return Ok(()) };
     let element = if is_batched { format!("(Batch element {first}): ") } else { String::new() };
     Err(Error::runtime(format!("{name}: {element}{message}")))
 }
@@ -168,18 +191,23 @@ fn for_batch_with<S>(
 fn codes_of_batch(
     batch: usize,
     cost: usize,
-    work: &(dyn Fn(usize) -> std::result::Result<(), usize> + Sync),
-) -> Vec<i32> {
-    let mut codes = vec![0; batch];
+    work: &(dyn Fn(usize) -> Outcome<usize> + Sync),
+) -> Result<Vec<i32>> {
+    let mut codes = memory::filled(0, batch)?;
     let shared = SharedMut::new(&mut codes);
-    parallel::for_range(batch, (GRAIN / cost.max(1)).max(1), &|range| {
+    parallel::try_for_range(batch, (GRAIN / cost.max(1)).max(1), &|range| {
         for i in range {
-            let code = work(i).map_or_else(|number| number as i32, |()| 0);
+            let code = match work(i) {
+                Ok(()) => 0,
+                Err(Failure::OfMatrix(number)) => number as i32,
+                Err(Failure::Other(error)) => return Err(error),
+            };
             // SAFETY: one task per matrix.
             unsafe { shared.slice(i..i + 1)[0] = code };
         }
-    });
-    codes
+        Ok(())
+    })?;
+    Ok(codes)
 }
 
 /// What a result holds that could not be computed.
@@ -187,21 +215,21 @@ fn undefined<T: Field>() -> T {
     T::default().over(T::default())
 }
 
-/// Matrix `i` of a row-major batch as a matrix of `faer`.
-fn to_mat<T: Field>(a: &[T], i: usize, m: usize, n: usize) -> Mat<T> {
-    MatRef::from_column_major_slice(&by_columns(a, i, m, n), m, n).to_owned()
+/// Matrix `i` of a row-major batch, column by column.
+fn to_columns<T: Field>(a: &[T], i: usize, m: usize, n: usize) -> Result<factors::Columns<T>> {
+    Ok(factors::Columns::new(by_columns(a, i, m, n)?, m, n))
 }
 
 /// The elements of matrix `i` of a row-major batch, column by column.
-fn by_columns<T: Field>(a: &[T], i: usize, m: usize, n: usize) -> Vec<T> {
+fn by_columns<T: Field>(a: &[T], i: usize, m: usize, n: usize) -> Result<Vec<T>> {
     let a = &a[i * m * n..(i + 1) * m * n];
-    let mut columns = Vec::with_capacity(m * n);
+    let mut columns = memory::with_capacity(m * n)?;
     // SAFETY: the matrix, and room for as many elements, all of which are written.
     unsafe {
         turn(columns.as_mut_ptr(), a.as_ptr(), (m, n));
         columns.set_len(m * n);
     }
-    columns
+    Ok(columns)
 }
 
 /// Writes elements of a matrix of `faer` row by row.
@@ -233,7 +261,7 @@ fn optional<T: Compute>(
 ) -> Result<Vec<T>> {
     let Some(view) = view else { return Ok(Vec::new()) };
     crate::dense::expect_shape(name, view.shape(), shape)?;
-    Ok(vec![T::default(); view.numel()])
+    memory::filled(T::default(), view.numel())
 }
 
 fn store_optional<T: Compute>(view: Option<&mut StridedMut<'_>>, values: &[T]) {

@@ -8,7 +8,7 @@ mod margin;
 pub use margin::{Margin, multi_margin_loss, multi_margin_loss_backward};
 
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, store, with_output};
-use crate::{DType, Error, Result, StridedMut, StridedRef, parallel};
+use crate::{DType, Error, Result, StridedMut, StridedRef, memory, parallel};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -83,7 +83,7 @@ fn targets(target: StridedRef<'_>, classes: usize, ignore_index: i64) -> Result<
             target.dtype().scalar_name()
         )));
     }
-    let targets = load::<i64>(target);
+    let targets = load::<i64>(target)?;
     if all_fit(&targets, classes, ignore_index) {
         return Ok(targets);
     }
@@ -115,7 +115,7 @@ fn load_weight<T: Real>(
             weight.shape()
         )));
     }
-    Ok(Some(load::<T>(weight)))
+    load::<T>(weight).map(Some)
 }
 
 /// `loss[i] = -weight[t[i]] * x[i, t[i]]`, reduced; samples whose target is `ignore_index` give 0.
@@ -142,7 +142,7 @@ pub fn nll_loss(
     let targets = targets(target, s.classes, ignore_index)?;
     for_compute!(x.dtype(), "nll_loss_out_frame", T => {
         let w = load_weight::<T>(weight, s.classes)?;
-        let x = load::<T>(x);
+        let x = load::<T>(x)?;
         // The loss of a sample and the weight it counts with.
         let each = |i: usize, at: usize| {
             let class = targets[i];
@@ -156,7 +156,7 @@ pub fn nll_loss(
         if reduction == Reduction::None {
             with_output::<T, _>(out, |out| {
                 s.visit(0..s.samples(), |i, at| out[i] = each(i, at).0);
-            });
+            })?;
             store(total_weight, &[T::ZERO]);
             return Ok(());
         }
@@ -167,7 +167,7 @@ pub fn nll_loss(
                 sums = (sums.0 + loss.wide(), sums.1 + weight.wide());
             });
             sums
-        });
+        })?;
         let value = if reduction == Reduction::Mean { sum / total } else { sum };
         store(out, &[T::of(value)]);
         store(total_weight, &[T::of(total)]);
@@ -180,12 +180,12 @@ fn block_sums(
     samples: usize,
     size: usize,
     each: &(dyn Fn(Range<usize>) -> (f64, f64) + Sync),
-) -> (f64, f64) {
+) -> Result<(f64, f64)> {
     if samples <= size {
-        return each(0..samples);
+        return Ok(each(0..samples));
     }
     let blocks = samples.div_ceil(size);
-    let mut parts = vec![(0.0, 0.0); blocks];
+    let mut parts = memory::filled((0.0, 0.0), blocks)?;
     let shared = SharedMut::new(&mut parts);
     parallel::for_range(blocks, 4, &|range| {
         for block in range {
@@ -194,7 +194,7 @@ fn block_sums(
             unsafe { shared.slice(block..block + 1)[0] = sum };
         }
     });
-    parts.iter().fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1))
+    Ok(parts.iter().fold((0.0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1)))
 }
 
 /// The gradient of [`nll_loss`]: `-weight[t] * grad` at each sample's target class (divided by
@@ -215,8 +215,8 @@ pub fn nll_loss_backward(
     let targets = targets(target, s.classes, ignore_index)?;
     for_compute!(grad.dtype(), "nll_loss_backward_out_frame", T => {
         let w = load_weight::<T>(weight, s.classes)?;
-        let grad = load::<T>(grad);
-        let total = load::<T>(total_weight);
+        let grad = load::<T>(grad)?;
+        let total = load::<T>(total_weight)?;
         let scale = match reduction {
             Reduction::Mean => grad[0] / total[0],
             _ => grad.first().copied().unwrap_or(T::ZERO),
@@ -232,7 +232,7 @@ pub fn nll_loss_backward(
                     out[at + class * s.inner] = T::ZERO - weight * grad;
                 }
             });
-        });
+        })?;
         Ok(())
     })
 }

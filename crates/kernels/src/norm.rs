@@ -17,7 +17,7 @@ pub use layer::{layer_norm, layer_norm_backward, rms_norm, rms_norm_backward};
 use crate::dense::{Compute, Real, expect_shape, load};
 use crate::row::{GROUP, padded, reduce, sum_pairs};
 use crate::simd::transpose::{SQUARE, square};
-use crate::{Result, StridedMut, StridedRef, parallel};
+use crate::{Result, StridedMut, StridedRef, memory, parallel};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -36,12 +36,12 @@ fn load_optional<'a, T: Compute>(
     if view.numel() != n {
         expect_shape(name, view.shape(), &[n as i64])?;
     }
-    Ok(Some(load(view)))
+    load(view).map(Some)
 }
 
 /// A buffer for an optional output, and its writing out.
-fn buffer<T: Real>(view: Option<&StridedMut<'_>>, n: usize) -> Vec<T> {
-    vec![T::ZERO; if view.is_some() { n } else { 0 }]
+fn buffer<T: Real>(view: Option<&StridedMut<'_>>, n: usize) -> Result<Vec<T>> {
+    memory::filled(T::ZERO, if view.is_some() { n } else { 0 })
 }
 
 fn store_optional<T: Compute>(view: Option<&mut StridedMut<'_>>, values: &[T]) {
@@ -86,9 +86,9 @@ impl Runs {
         self.batch * self.inner
     }
     /// Calls `work` for ranges of channels, each channel in one of them.
-    fn for_channels(self, work: &(dyn Fn(Range<usize>) + Sync)) {
+    fn for_channels(self, work: &(dyn Fn(Range<usize>) -> Result<()> + Sync)) -> Result<()> {
         let grain = (GRAIN / self.count().max(1)).max(1);
-        parallel::for_range(self.channels, grain, work);
+        parallel::try_for_range(self.channels, grain, work)
     }
     /// Whether runs are so short that adding up lanes for each would cost more than all else.
     #[inline(always)]

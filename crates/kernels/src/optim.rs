@@ -4,9 +4,9 @@
 //! doubles and rounded to the compute type once, half-precision state is computed in `f32` and rounded
 //! back. Every element is independent; the norm sums fixed blocks, so results do not depend on threads.
 
-use crate::dense::{Real, SharedMut, for_compute, load, store};
+use crate::{Error, Result, StridedMut, StridedRef, memory, parallel};
+use crate::dense::{Real, SharedMut, for_compute, load, load_owned, store};
 use crate::simd::math_f64;
-use crate::{Error, Result, StridedMut, StridedRef, parallel};
 use std::ops::Range;
 
 /// Elements worth a thread of their own.
@@ -138,19 +138,18 @@ fn run(state: &mut State<'_, '_>, buffers: usize, op: &str, work: &Work<'_>) -> 
     for_compute!(state.param.dtype(), op, T => {
         let mut tensors: Vec<&mut StridedMut<'_>> = vec![&mut *state.param, &mut *state.grad];
         tensors.extend(&mut state.buffers[..buffers]);
-        all_blocks::<T>(&mut tensors, work);
-        Ok(())
+        all_blocks::<T>(&mut tensors, work)
     })
 }
 
 /// Runs `work` over blocks of the tensors, in place where they are contiguous and of type `T`.
-fn all_blocks<T: Real>(tensors: &mut [&mut StridedMut<'_>], work: &Work<'_>) {
+fn all_blocks<T: Real>(tensors: &mut [&mut StridedMut<'_>], work: &Work<'_>) -> Result<()> {
     let n = tensors[0].numel();
     // Copies of the tensors that cannot be worked on in place.
     let mut copies: Vec<Option<Vec<T>>> = Vec::new();
     for tensor in tensors.iter_mut() {
         let direct = tensor.as_slice_mut::<T>().is_some();
-        copies.push((!direct).then(|| load::<T>(tensor.as_ref()).into_owned()));
+        copies.push(if direct { None } else { Some(load_owned::<T>(tensor.as_ref())?) });
     }
     let mut slices: Vec<SharedMut<T>> = Vec::new();
     for (tensor, copy) in tensors.iter_mut().zip(&mut copies) {
@@ -172,6 +171,7 @@ fn all_blocks<T: Real>(tensors: &mut [&mut StridedMut<'_>], work: &Work<'_>) {
             store(tensor, copy);
         }
     }
+    Ok(())
 }
 
 crate::multiversion! {
@@ -256,7 +256,7 @@ crate::multiversion! {
 /// # Errors
 /// A dtype that is not real floating.
 pub fn total_norm(tensors: &[StridedRef<'_>], p: f64) -> Result<f64> {
-    let mut norms = Vec::with_capacity(tensors.len());
+    let mut norms = memory::with_capacity(tensors.len())?;
     for &tensor in tensors {
         norms.push(norm(tensor, p)?);
     }
@@ -275,9 +275,9 @@ fn join_norms(norms: &[f64], p: f64) -> f64 {
 
 fn norm(tensor: StridedRef<'_>, p: f64) -> Result<f64> {
     for_compute!(tensor.dtype(), "linalg_vector_norm", T => {
-        let x = load::<T>(tensor);
+        let x = load::<T>(tensor)?;
         let blocks = x.len().div_ceil(GRAIN);
-        let mut parts = vec![0.0; blocks];
+        let mut parts = memory::filled(0.0, blocks)?;
         let shared = SharedMut::new(&mut parts);
         parallel::for_range(blocks, 1, &|range| {
             for block in range {
@@ -321,7 +321,7 @@ pub fn scale(tensors: &mut [StridedMut<'_>], factor: f64) -> Result<()> {
                 let x = SharedMut::new(x);
                 // SAFETY: ranges are disjoint.
                 parallel::for_range(n, GRAIN, &|range| multiply(unsafe { x.slice(range) }, T::of(factor)));
-            });
+            })?;
             Ok(())
         })?;
     }

@@ -6,9 +6,11 @@
 //! never on the number of threads, so results are the same bits for any number. The pool is never
 //! shut down: idle workers sleep, and a forked child leaves the parent's pool alone and makes its own.
 
+mod fallible;
 mod gate;
 
 use crate::interrupt;
+pub use fallible::try_for_range;
 use gate::{Job, Shared, Sleeper, Work};
 use std::cell::UnsafeCell;
 use std::ops::Range;

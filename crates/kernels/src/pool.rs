@@ -59,6 +59,7 @@ pub fn output_shape(x: &[i64], window: &Window) -> Result<SmallVec<[i64; 5]>> {
     }
     if shape[planes..].iter().any(|&size| size < 1) {
         let first = planes.saturating_sub(1);
+        // bounded: by the rank.
         let by = |sizes: &[i64]| sizes.iter().map(i64::to_string).collect::<Vec<_>>().join("x");
         return Err(Error::runtime(format!(
             "Given input size: ({}). Calculated output size: ({}). Output size is too small",
@@ -150,16 +151,16 @@ impl Geometry {
         self.output.iter().product()
     }
     /// The windows if planes are better taken side by side.
-    fn small_windows(&self) -> Option<Windows> {
+    fn small_windows(&self) -> Result<Option<Windows>> {
         let Geometry { planes, input, output, kernel, stride, padding, dilation } = *self;
         Windows::of_kernel(planes, &Moves { input, output, kernel, stride, padding, dilation })
     }
     /// Calls `work` for each plane, on several threads if there is enough to do.
-    fn for_planes(&self, work: &(dyn Fn(usize) + Sync)) {
+    fn for_planes(&self, work: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> {
         let size = self.kernel.iter().fold(self.output_size().max(1), |n, &k| n.saturating_mul(k));
-        crate::parallel::for_range(self.planes, (GRAIN / size).max(1), &|range| {
-            range.for_each(work);
-        });
+        crate::parallel::try_for_range(self.planes, (GRAIN / size).max(1), &|mut range| {
+            range.try_for_each(work)
+        })
     }
     /// The kernel elements of output `o` along `dim` that are inside the input, and the (possibly
     /// negative) input position of element 0.

@@ -16,7 +16,7 @@ pub use forward::{Outputs, forward};
 
 use crate::dense::{Real, expect_shape, load, with_output};
 use crate::gemm::{self, Blocked, Matrix, Sizes};
-use crate::{Error, Result, StridedMut, StridedRef};
+use crate::{Error, Result, StridedMut, StridedRef, memory};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -62,12 +62,13 @@ pub struct Steps {
 
 impl Steps {
     /// `count` steps of `batch` rows.
-    pub fn uniform(count: usize, batch: usize, reverse: bool) -> Steps {
-        let mut spans: SmallVec<_> = (0..count).map(|t| t * batch..(t + 1) * batch).collect();
+    pub fn uniform(count: usize, batch: usize, reverse: bool) -> Result<Steps> {
+        let mut spans = SmallVec::new();
+        memory::extend(&mut spans, (0..count).map(|t| t * batch..(t + 1) * batch))?;
         if reverse {
             spans.reverse();
         }
-        Steps { spans, batch }
+        Ok(Steps { spans, batch })
     }
     /// Steps of these numbers of rows, none of which is larger than the one before.
     ///
@@ -83,13 +84,12 @@ impl Steps {
             )));
         }
         let mut start = 0;
-        let mut spans: SmallVec<_> = rows
-            .iter()
-            .map(|&n| {
-                start += n as usize;
-                start - n as usize..start
-            })
-            .collect();
+        let span = |&n: &i64| {
+            start += n as usize;
+            start - n as usize..start
+        };
+        let mut spans = SmallVec::new();
+        memory::extend(&mut spans, rows.iter().map(span))?;
         if reverse {
             spans.reverse();
         }
@@ -159,11 +159,11 @@ impl<'a, T: Gate> Layer<'a, T> {
             cell: operands.cell,
             inputs: inputs as usize,
             hidden: width as usize,
-            x: load(operands.x),
-            h: load(operands.h),
-            c: operands.c.map_or(Cow::Borrowed(&[]), load),
-            input_weight: load(input),
-            hidden_weight: load(hidden),
+            x: load(operands.x)?,
+            h: load(operands.h)?,
+            c: operands.c.map_or(Ok(Cow::Borrowed(&[][..])), load)?,
+            input_weight: load(input)?,
+            hidden_weight: load(hidden)?,
         })
     }
     /// Columns of the weights' products.
@@ -230,7 +230,7 @@ fn multiply<T: Gate>(
     b: Part<'_, T>,
     s: Sizes,
     adds: bool,
-) {
+) -> Result<()> {
     let is_inside = |part: Part<'_, T>, rows: usize, columns: usize| {
         let (rows, columns) = if part.transposed { (columns, rows) } else { (rows, columns) };
         columns <= part.columns && rows * part.columns <= part.data.len()
@@ -252,16 +252,21 @@ fn expect_elements(name: &str, view: &StridedMut<'_>, count: usize) -> Result<()
 /// Writes `values` into a view of as many elements.
 fn put<T: Gate>(name: &str, view: &mut StridedMut<'_>, values: &[T]) -> Result<()> {
     expect_elements(name, view, values.len())?;
-    with_output::<T, _>(view, |out| out.copy_from_slice(values));
+    with_output::<T, _>(view, |out| out.copy_from_slice(values))?;
     Ok(())
 }
 
 /// What each step found in a state: the state before the first step, then what earlier steps left there.
-fn found<'a, T: Gate>(start: &'a [T], after: &[T], steps: &Steps, width: usize) -> Cow<'a, [T]> {
+fn found<'a, T: Gate>(
+    start: &'a [T],
+    after: &[T],
+    steps: &Steps,
+    width: usize,
+) -> Result<Cow<'a, [T]>> {
     if steps.spans.len() == 1 {
-        return Cow::Borrowed(start);
+        return Ok(Cow::Borrowed(start));
     }
-    let mut out = vec![T::ZERO; after.len()];
+    let mut out = memory::filled(T::ZERO, after.len())?;
     let mut last: Range<usize> = 0..0;
     for span in &steps.spans {
         let known = span.len().min(last.len()) * width;
@@ -272,5 +277,5 @@ fn found<'a, T: Gate>(start: &'a [T], after: &[T], steps: &Steps, width: usize) 
         new.copy_from_slice(&start[known..known + rows]);
         last = span.clone();
     }
-    Cow::Owned(out)
+    Ok(Cow::Owned(out))
 }

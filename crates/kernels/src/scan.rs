@@ -221,11 +221,17 @@ fn complex_log_add_exp(x: C128, y: C128) -> C128 {
 }
 
 /// Scans every line of `input` into `out`; views of other types than the scan's by way of converted copies.
-fn run<S: Scan>(s: &S, out: &mut StridedMut<'_>, input: StridedRef<'_>, dim: usize, reverse: bool)
+fn run<S: Scan>(
+    s: &S,
+    out: &mut StridedMut<'_>,
+    input: StridedRef<'_>,
+    dim: usize,
+    reverse: bool,
+) -> Result<()>
 where
     S::Item: Compute,
 {
-    converted::<S::Item>(out, input, |out, input| walk::run(s, out, None, input, dim, reverse));
+    converted::<S::Item>(out, input, |out, input| walk::run(s, out, None, input, dim, reverse))
 }
 
 /// Calls `work` with views of type `T`: these, or copies.
@@ -233,25 +239,26 @@ fn converted<T: Compute>(
     out: &mut StridedMut<'_>,
     input: StridedRef<'_>,
     work: impl FnOnce(&StridedMut<'_>, StridedRef<'_>),
-) {
+) -> Result<()> {
     let strides = crate::index::contiguous_strides(input.shape());
     let copy;
     let input = if input.dtype() == T::DTYPE {
         input
     } else {
-        copy = load::<T>(input);
+        copy = load::<T>(input)?;
         // SAFETY: as many elements as the view has, row by row.
         unsafe { StridedRef::new(copy.as_ptr().cast(), T::DTYPE, input.shape(), &strides) }
     };
     if out.dtype() == T::DTYPE {
-        return work(out, input);
+        work(out, input);
+        return Ok(());
     }
     with_output::<T, _>(out, |out| {
         // SAFETY: as above; they are nobody else's.
         let out =
             unsafe { StridedMut::new(out.as_mut_ptr().cast(), T::DTYPE, input.shape(), &strides) };
         work(&out, input);
-    });
+    })
 }
 
 fn check(name: &str, out: &StridedMut<'_>, input: &StridedRef<'_>, dim: usize) -> Result<()> {
@@ -278,7 +285,6 @@ fn sums(out: &mut StridedMut<'_>, input: StridedRef<'_>, dim: usize, reverse: bo
         DType::C128 => run(&SumC128, out, input, dim, reverse),
         _ => run(&SumI64, out, input, dim, reverse),
     }
-    Ok(())
 }
 
 /// Running product along `dim`; the dtype of `out` says in what it is computed (integers wrap).
@@ -291,7 +297,6 @@ pub fn cumprod(out: &mut StridedMut<'_>, input: StridedRef<'_>, dim: usize) -> R
         DType::C128 => run(&ProdC128, out, input, dim, false),
         _ => run(&ProdI64, out, input, dim, false),
     }
-    Ok(())
 }
 
 /// Running `log(sum(exp(x)))` along `dim`.
@@ -307,9 +312,8 @@ pub fn logcumsumexp(out: &mut StridedMut<'_>, input: StridedRef<'_>, dim: usize)
         DType::F32 => run(&Log::<f32>(PhantomData), out, input, dim, false),
         DType::F64 => run(&Log::<f64>(PhantomData), out, input, dim, false),
         DType::C64 | DType::C128 => run(&LogC128, out, input, dim, false),
-        _ => return Err(Error::not_implemented("logcumsumexp_out_cpu", out.dtype())),
+        _ => Err(Error::not_implemented("logcumsumexp_out_cpu", out.dtype())),
     }
-    Ok(())
 }
 
 /// Running extreme: NaN stays, of equal values the later one counts.
@@ -337,11 +341,11 @@ fn extremes<T: Ordered + Compute, const MAX: bool>(
     indices: &StridedMut<'_>,
     input: StridedRef<'_>,
     dim: usize,
-) {
+) -> Result<()> {
     converted::<T>(values, input, |values, input| {
         let scan = Extreme::<T, MAX>(PhantomData);
         walk::run(&scan, values, Some(indices.as_ref()), input, dim, false);
-    });
+    })
 }
 
 fn cumulative_extreme<const MAX: bool>(
@@ -356,12 +360,11 @@ fn cumulative_extreme<const MAX: bool>(
     check_dtype(name, values.dtype(), input.dtype())?;
     check_dtype(name, indices.dtype(), DType::I64)?;
     match input.dtype() {
-        dtype if dtype.is_complex() => {
-            return Err(Error::not_implemented(&format!("{name}_cpu"), dtype));
-        }
+        dtype if dtype.is_complex() => Err(Error::not_implemented(&format!("{name}_cpu"), dtype)),
         DType::U64 => {
             let scan = Extreme::<u64, MAX>(PhantomData);
             walk::run(&scan, values, Some(indices.as_ref()), input, dim, false);
+            Ok(())
         }
         dtype => match compute_dtype(dtype) {
             DType::F32 => extremes::<f32, MAX>(values, indices, input, dim),
@@ -369,7 +372,6 @@ fn cumulative_extreme<const MAX: bool>(
             _ => extremes::<i64, MAX>(values, indices, input, dim),
         },
     }
-    Ok(())
 }
 
 /// Running maximum along `dim` and where it was last reached; NaN stays.
@@ -434,7 +436,6 @@ pub fn cumulative_extreme_backward(
     for_compute!(grad.dtype(), "cummax_backward", T => {
         converted::<T>(out, grad, |out, grad| {
             walk::run(&Collect::<T>(PhantomData), out, Some(indices), grad, dim, true);
-        });
-        Ok(())
+        })
     })
 }

@@ -3,6 +3,7 @@
 //! Fresh memory costs as much as a small product: it is cleared or comes page by page. What is handed out here begins at a
 //! cache line and holds what was left there. A buffer in use is nobody else's: a call inside a call gets one of its own.
 
+use crate::{Result, memory};
 use std::cell::Cell;
 
 /// Bytes of a buffer up to which a thread keeps it.
@@ -18,13 +19,13 @@ thread_local! {
 }
 
 /// Calls `work` with `n` words of any content.
-pub(crate) fn with<R>(n: usize, work: impl FnOnce(&mut [u32]) -> R) -> R {
+pub(crate) fn with<R>(n: usize, work: impl FnOnce(&mut [u32]) -> R) -> Result<R> {
     // (At a thread's very end there is nothing kept any more.)
     let mut lines = LINES.try_with(Cell::take).unwrap_or_default();
     let needed = n.div_ceil(16);
     if lines.len() < needed {
         // What is there need not be copied.
-        lines = vec![Line([0; 16]); needed];
+        lines = memory::filled(Line([0; 16]), needed)?;
     }
     // SAFETY: a line is sixteen words without gaps, and the borrow of `lines` lasts as long as the slice.
     let words = unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast::<u32>(), n) };
@@ -32,7 +33,7 @@ pub(crate) fn with<R>(n: usize, work: impl FnOnce(&mut [u32]) -> R) -> R {
     if lines.len() * size_of::<Line>() <= KEPT {
         let _ = LINES.try_with(|kept| kept.set(lines));
     }
-    result
+    Ok(result)
 }
 
 #[cfg(test)]
@@ -46,9 +47,10 @@ mod tests {
                 assert_eq!(outer.len(), n);
                 assert!(outer.as_ptr().addr().is_multiple_of(64));
                 outer.fill(1);
-                with(n, |inner| inner.fill(2));
+                with(n, |inner| inner.fill(2)).unwrap();
                 assert!(outer.iter().all(|&word| word == 1));
-            });
+            })
+            .unwrap();
         }
     }
 }

@@ -27,11 +27,11 @@ pub fn safe_softmax(out: &mut StridedMut<'_>, x: StridedRef<'_>, dim: usize) -> 
     let shape = around(x.shape(), dim)?;
     expect_shape("output", out.shape(), x.shape())?;
     for_compute!(x.dtype(), "softmax_lastdim_kernel_impl", T => {
-        let x = load::<T>(x);
+        let x = load::<T>(x)?;
         with_output::<T, _>(out, |out| {
             forward_all(out, &x, shape, false);
             clear_blocked(out, &x, shape);
-        });
+        })?;
         Ok(())
     })
 }
@@ -60,13 +60,13 @@ pub fn log_of_sums(out: &mut StridedMut<'_>, x: StridedRef<'_>, y: StridedRef<'_
     expect_shape("output", out.shape(), &x.shape()[..x.ndim().saturating_sub(1)])?;
     let size = x.shape().last().map_or(1, |&size| size as usize);
     for_compute!(x.dtype(), "logsumexp", T => {
-        let (x, y) = (load::<T>(x), load::<T>(y));
+        let (x, y) = (load::<T>(x)?, load::<T>(y)?);
         with_output::<T, _>(out, |out| {
             for (row, out) in out.iter_mut().enumerate() {
                 let row = row * size..(row + 1) * size;
                 *out = log_of_sum(&x[row.clone()], &y[row]);
             }
-        });
+        })?;
         Ok(())
     })
 }
@@ -188,8 +188,8 @@ fn forward(out: &mut StridedMut<'_>, x: StridedRef<'_>, dim: usize, log: bool) -
     expect_shape("output", out.shape(), x.shape())?;
     let op = if log { "log_softmax_lastdim_kernel_impl" } else { "softmax_lastdim_kernel_impl" };
     for_compute!(x.dtype(), op, T => {
-        let x = load::<T>(x);
-        with_output::<T, _>(out, |out| forward_all(out, &x, shape, log));
+        let x = load::<T>(x)?;
+        with_output::<T, _>(out, |out| forward_all(out, &x, shape, log))?;
         Ok(())
     })
 }
@@ -205,8 +205,8 @@ fn backward(
     expect_shape("grad", grad.shape(), y.shape())?;
     expect_shape("grad_input", grad_x.shape(), y.shape())?;
     for_compute!(y.dtype(), "softmax_backward", T => {
-        let (grad, y) = (load::<T>(grad), load::<T>(y));
-        with_output::<T, _>(grad_x, |out| backward_all(out, &grad, &y, shape, log));
+        let (grad, y) = (load::<T>(grad)?, load::<T>(y)?);
+        with_output::<T, _>(grad_x, |out| backward_all(out, &grad, &y, shape, log))?;
         Ok(())
     })
 }

@@ -14,7 +14,7 @@ mod short;
 pub use runs::{count_runs, row_runs, runs};
 
 use crate::line::{Layout, Lines, along, check_dim, check_dtype, check_shape, get, put, read_line};
-use crate::{Bool, DType, Error, Result, StridedMut, StridedRef, for_dtype, interrupt};
+use crate::{Bool, DType, Error, Result, StridedMut, StridedRef, for_dtype, interrupt, memory};
 use key::{Key, SortKey, nan_key};
 use select::Keys;
 use short::{Wanted, middle};
@@ -78,18 +78,27 @@ const NEAR: usize = 4096;
 /// Buckets of such a digit.
 const FEW_BUCKETS: usize = 256;
 
-/// Sorts pairs, whose indices ascend on entry; `spare` is scratch space of the same length.
-fn sort_pairs<P: Pair>(pairs: &mut Vec<P>, spare: &mut Vec<P>) {
+/// Pairs of a line, and scratch space for as many.
+struct Room<P> {
+    pairs: Vec<P>,
+    spare: Vec<P>,
+}
+
+impl<P: Pair> Room<P> {
+    /// For lines of `n` elements.
+    fn new(n: usize) -> Result<Self> {
+        let spare = memory::filled(P::default(), if n > SHORT { n } else { 0 })?;
+        Ok(Room { pairs: memory::with_capacity(n)?, spare })
+    }
+}
+
+/// Sorts pairs, whose indices ascend on entry.
+fn sort_pairs<P: Pair>(Room { pairs, spare }: &mut Room<P>) {
     if pairs.len() <= SHORT {
         pairs.sort_unstable();
         return;
     }
-    // (In parts, because fresh memory takes as long as a pass.)
-    spare.truncate(pairs.len());
-    spare.reserve_exact(pairs.len() - spare.len());
-    interrupt::parts(pairs.len() - spare.len()).for_each(|part| {
-        spare.resize(spare.len() + part.len(), P::default());
-    });
+    debug_assert_eq!(spare.len(), pairs.len());
     if pairs.len() <= NEAR {
         return sort_near(pairs, spare);
     }
@@ -169,7 +178,7 @@ unsafe fn distribute<P: Pair, const N: usize>(
     }
 }
 
-/// Reads a line as pairs; `flip` is all ones for descending order.
+/// Reads a line as pairs, for which there is room; `flip` is all ones for descending order.
 fn read_pairs<T: SortKey, P: Pair>(
     ptr: *const u8,
     step: isize,
@@ -185,8 +194,10 @@ fn read_pairs<T: SortKey, P: Pair>(
         let dense = size_of::<T>() as isize;
         // SAFETY: as above; the constant step lets the loop vectorise.
         let pair = |i: usize| P::new(unsafe { get::<T>(ptr, i as isize * dense) }.key() ^ flip, i);
+        // bounded: there is room.
         interrupt::parts(n).for_each(|part| pairs.extend(part.map(pair)));
     } else {
+        // bounded: there is room.
         interrupt::parts(n).for_each(|part| pairs.extend(part.map(pair)));
     }
 }
@@ -259,9 +270,8 @@ fn sort_into(
         return Ok(());
     }
     with_pair!(input.dtype(), n, sort_lines(values, indices, input, dim, descending), else {
-        return Err(Error::unsupported(" Sort does not support complex dtypes on CPU".into()));
-    });
-    Ok(())
+        Err(Error::unsupported(" Sort does not support complex dtypes on CPU".into()))
+    })
 }
 
 fn sort_lines<T: SortKey, P: Pair>(
@@ -270,7 +280,7 @@ fn sort_lines<T: SortKey, P: Pair>(
     input: &StridedRef<'_>,
     dim: usize,
     descending: bool,
-) {
+) -> Result<()> {
     let shape = input.shape();
     let (n, step) = along(shape, input, dim);
     let (_, index_step) = along(shape, indices, dim);
@@ -280,16 +290,16 @@ fn sort_lines<T: SortKey, P: Pair>(
     let lines = Lines::new(shape, Some(dim), views);
     let flip = flip_of::<T>(descending);
     if short::lines::<T>(values, indices, input, dim, flip, Wanted::First(n)) {
-        return;
+        return Ok(());
     }
     let grain = (4096 / n.max(1)).max(1);
-    crate::parallel::for_range(lines.count(), grain, &|range| {
-        let (mut pairs, mut spare) = (Vec::<P>::with_capacity(n), Vec::new());
+    crate::parallel::try_for_range(lines.count(), grain, &|range| {
+        let mut room = Room::<P>::new(n)?;
         lines.visit(range, |[from, to, index_to]| {
             let line = input.ptr().wrapping_offset(from);
-            read_pairs::<T, P>(line, step, n, flip, &mut pairs);
-            sort_pairs(&mut pairs, &mut spare);
-            for (i, p) in pairs.iter().enumerate() {
+            read_pairs::<T, P>(line, step, n, flip, &mut room.pairs);
+            sort_pairs(&mut room);
+            for (i, p) in room.pairs.iter().enumerate() {
                 interrupt::check_every::<14>(i);
                 let i = i as isize;
                 // SAFETY: the line lies inside the views, whose dtypes were checked.
@@ -302,7 +312,8 @@ fn sort_lines<T: SortKey, P: Pair>(
                 }
             }
         });
-    });
+        Ok(())
+    })
 }
 
 /// The `k` largest (or smallest) values along `dim`, best first, and their indices; of equal values the first ones.
@@ -335,8 +346,9 @@ pub fn topk(
     }
     let (values, indices) = (&*values, &*indices);
     let input = &input;
-    with_pair!(input.dtype(), n, topk_lines(values, indices, input, (k, dim), largest), else {});
-    Ok(())
+    with_pair!(input.dtype(), n, topk_lines(values, indices, input, (k, dim), largest), else {
+        Ok(())
+    })
 }
 
 /// Refuses an output that is not the input's shape with size `k` along `dim`.
@@ -357,6 +369,7 @@ fn check_selected(
     if fits {
         return Ok(());
     }
+    // bounded: by the rank.
     let mut expected = input.shape().to_vec();
     if let Some(size) = expected.get_mut(dim) {
         *size = k as i64;
@@ -467,6 +480,7 @@ fn candidates<T: SortKey, P: Pair>(
             let key = item.key() ^ flip;
             // An equal key that comes later is never better, but before the first cut all are wanted.
             if key < bar || bar == u64::MAX {
+                // bounded: there is room for the capacity.
                 pairs.push(P::new(key, at + i));
             }
         }
@@ -499,7 +513,11 @@ fn topk_lines<T: SortKey, P: Pair>(
     input: &StridedRef<'_>,
     (k, dim): (usize, usize),
     largest: bool,
-) {
+) -> Result<()> {
+    // Nothing is written, and candidates would never be cut down.
+    if k == 0 {
+        return Ok(());
+    }
     let (n, step) = along(input.shape(), input, dim);
     let (_, value_step) = along(input.shape(), values, dim);
     let (_, index_step) = along(input.shape(), indices, dim);
@@ -507,10 +525,10 @@ fn topk_lines<T: SortKey, P: Pair>(
     let lines = Lines::new(input.shape(), Some(dim), views);
     let flip = flip_of::<T>(largest);
     if short::lines::<T>(Some(values), indices, input, dim, flip, Wanted::First(k)) {
-        return;
+        return Ok(());
     }
-    crate::parallel::for_range(lines.count(), (16_384 / n.max(1)).max(1), &|range| {
-        let mut pairs = Vec::<P>::new();
+    crate::parallel::try_for_range(lines.count(), (16_384 / n.max(1)).max(1), &|range| {
+        let mut pairs = memory::with_capacity::<P>(n.min(capacity(k)))?;
         lines.visit(range, |[from, to, index_to]| {
             let line = input.ptr().wrapping_offset(from);
             select::<T, P>(line, step, (n, k), flip, &mut pairs);
@@ -525,7 +543,8 @@ fn topk_lines<T: SortKey, P: Pair>(
                 }
             }
         });
-    });
+        Ok(())
+    })
 }
 
 /// The `k`-th smallest value along `dim` (`k` counts from 1) and its index; outputs have size 1 there. NaN counts as the
@@ -659,18 +678,17 @@ fn pick_with(
     check_selected(name, values, &input, dim, 1)?;
     let input = &input;
     with_pair!(input.dtype(), n, pick_lines(values, indices, input, wanted, dim), else {
-        return Err(Error::not_implemented(name, input.dtype()));
-    });
-    Ok(())
+        Err(Error::not_implemented(name, input.dtype()))
+    })
 }
 
 /// The index of the last of the first longest run of equal elements, of a line of pairs.
-fn mode_index<T: SortKey, P: Pair>(pairs: &mut Vec<P>, spare: &mut Vec<P>) -> usize {
+fn mode_index<T: SortKey, P: Pair>(room: &mut Room<P>) -> usize {
     let nan = nan_key::<T>();
-    sort_pairs(pairs, spare);
+    sort_pairs(room);
     let (mut longest, mut mode) = (0, 0);
     let mut pace = interrupt::Pace::new();
-    for run in pairs.chunk_by(|a, b| a.key() == b.key() && Some(a.key()) != nan) {
+    for run in room.pairs.chunk_by(|a, b| a.key() == b.key() && Some(a.key()) != nan) {
         pace.spend(run.len());
         if let Some(last) = run.last().filter(|_| run.len() > longest) {
             (longest, mode) = (run.len(), last.index());
@@ -685,17 +703,17 @@ fn pick_lines<T: SortKey, P: Pair>(
     input: &StridedRef<'_>,
     (wanted, ignores_nan): (Wanted, bool),
     dim: usize,
-) {
+) -> Result<()> {
     // (Side by side, all lines have their middle at the same place.)
     if !ignores_nan && short::lines::<T>(Some(values), indices, input, dim, 0, wanted) {
-        return;
+        return Ok(());
     }
     let (n, step) = along(input.shape(), input, dim);
     let views = [Layout::from(input), Layout::from(values), Layout::from(indices)];
     let lines = Lines::new(input.shape(), Some(dim), views);
-    crate::parallel::for_range(lines.count(), (16_384 / n).max(1), &|range| {
-        let (mut pairs, mut spare) = (Vec::<P>::new(), Vec::new());
-        let mut keys = Keys::new(if wanted == Wanted::Mode { 0 } else { n });
+    crate::parallel::try_for_range(lines.count(), (16_384 / n).max(1), &|range| {
+        let mut room = Room::<P>::new(if wanted == Wanted::Mode { n } else { 0 })?;
+        let mut keys = Keys::new(if wanted == Wanted::Mode { 0 } else { n })?;
         lines.visit(range, |[from, to, index_to]| {
             let line = input.ptr().wrapping_offset(from);
             let at = match wanted {
@@ -710,8 +728,8 @@ fn pick_lines<T: SortKey, P: Pair>(
                 let nan_counts = wanted == Wanted::Median && !ignores_nan;
                 keys.place(at, nan_counts && nan_key::<T>().is_some())
             } else {
-                read_pairs::<T, P>(line, step, n, 0, &mut pairs);
-                mode_index::<T, P>(&mut pairs, &mut spare)
+                read_pairs::<T, P>(line, step, n, 0, &mut room.pairs);
+                mode_index::<T, P>(&mut room)
             };
             // SAFETY: the line lies inside the views, whose dtypes were checked.
             unsafe {
@@ -719,7 +737,8 @@ fn pick_lines<T: SortKey, P: Pair>(
                 put(values.ptr(), to, get::<T>(line, index as isize * step));
             }
         });
-    });
+        Ok(())
+    })
 }
 
 /// Reads the keys of a line.
@@ -767,34 +786,35 @@ pub struct Unique {
 /// For complex dtypes.
 pub fn unique(input: StridedRef<'_>) -> Result<Unique> {
     let n = input.numel();
-    Ok(with_pair!(input.dtype(), n, unique_of(&input), else {
-        return Err(Error::not_implemented("unique", input.dtype()));
-    }))
+    with_pair!(input.dtype(), n, unique_of(&input), else {
+        Err(Error::not_implemented("unique", input.dtype()))
+    })
 }
 
-fn unique_of<T: SortKey, P: Pair>(input: &StridedRef<'_>) -> Unique {
+fn unique_of<T: SortKey, P: Pair>(input: &StridedRef<'_>) -> Result<Unique> {
     let n = input.numel();
-    let mut pairs = Vec::<P>::with_capacity(n);
+    let mut room = Room::<P>::new(n)?;
     let nan_key = nan_key::<T>();
     let lines = Lines::new(input.shape(), None, [Layout::from(input)]);
     lines.visit(0..lines.count(), |[at]| {
         // SAFETY: the walk stays inside the view.
         let value: T = unsafe { get(input.ptr(), at) };
-        pairs.push(P::new(value.key(), pairs.len()));
+        // bounded: there is room.
+        room.pairs.push(P::new(value.key(), room.pairs.len()));
     });
-    sort_pairs(&mut pairs, &mut Vec::new());
-    let mut found = Unique { inverse: vec![0; n], ..Unique::default() };
+    sort_pairs(&mut room);
+    let mut found = Unique { inverse: memory::filled(0, n)?, ..Unique::default() };
     let mut last = None;
-    for (at, p) in pairs.into_iter().enumerate() {
+    for (at, p) in room.pairs.into_iter().enumerate() {
         interrupt::check_every::<14>(at);
         if last != Some(p.key()) || nan_key == last {
-            found.positions.push(p.index() as i64);
-            found.counts.push(0);
+            memory::push(&mut found.positions, p.index() as i64)?;
+            memory::push(&mut found.counts, 0)?;
             last = Some(p.key());
         }
         let number = found.counts.len() - 1;
         found.counts[number] += 1;
         found.inverse[p.index()] = number as i64;
     }
-    found
+    Ok(found)
 }

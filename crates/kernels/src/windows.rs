@@ -2,6 +2,7 @@
 
 use crate::dense::SharedMut;
 use crate::lanes::ROWS;
+use crate::{Result, memory};
 use std::ops::Range;
 
 /// Elements of a plane up to which planes are taken side by side: sixteen of them stay in the cache.
@@ -61,13 +62,13 @@ fn are_small(planes: usize, input: [usize; 3], output: [usize; 3]) -> bool {
 
 impl Windows {
     /// The windows of a kernel if its planes are better taken side by side.
-    pub(crate) fn of_kernel(planes: usize, m: &Moves) -> Option<Windows> {
+    pub(crate) fn of_kernel(planes: usize, m: &Moves) -> Result<Option<Windows>> {
         let work = m.kernel.iter().fold(1_usize, |n, &k| n.saturating_mul(k));
-        are_small(planes, m.input, m.output).then(|| {
-            Windows::new(m.input, m.kernel, m.dilation, work, |dim| {
-                (0..m.output[dim]).map(|o| m.taps(dim, o)).collect()
-            })
-        })
+        if !are_small(planes, m.input, m.output) {
+            return Ok(None);
+        }
+        let taps = |dim| memory::collect((0..m.output[dim]).map(|o| m.taps(dim, o)));
+        Windows::new(m.input, m.kernel, m.dilation, work, taps).map(Some)
     }
 
     /// The windows that divide `input` into `output` parts, if planes are better taken side by side. Windows of many
@@ -77,20 +78,22 @@ impl Windows {
         input: [usize; 3],
         output: [usize; 3],
         part: impl Fn(usize, usize, usize) -> Range<usize>,
-    ) -> Option<Windows> {
+    ) -> Result<Option<Windows>> {
         let mut work = 1;
         for d in 0..3 {
             work *= if output[d] == 0 { 0 } else { part(0, output[d], input[d]).len() };
         }
-        (are_small(planes, input, output) && work <= 4 * ROWS).then(|| {
-            Windows::new(input, [1; 3], [1; 3], work, |dim| {
-                let taps = |o| {
-                    let part = part(o, output[dim], input[dim]);
-                    Taps { first: part.start, count: part.len(), element: 0 }
-                };
-                (0..output[dim]).map(taps).collect()
-            })
-        })
+        if !are_small(planes, input, output) || work > 4 * ROWS {
+            return Ok(None);
+        }
+        let taps = |dim: usize| {
+            let taps = |o| {
+                let part = part(o, output[dim], input[dim]);
+                Taps { first: part.start, count: part.len(), element: 0 }
+            };
+            memory::collect((0..output[dim]).map(taps))
+        };
+        Windows::new(input, [1; 3], [1; 3], work, taps).map(Some)
     }
 
     fn new(
@@ -98,9 +101,9 @@ impl Windows {
         kernel: [usize; 3],
         dilation: [usize; 3],
         work: usize,
-        taps: impl Fn(usize) -> Vec<Taps>,
-    ) -> Windows {
-        let taps = [taps(0), taps(1), taps(2)];
+        taps: impl Fn(usize) -> Result<Vec<Taps>>,
+    ) -> Result<Windows> {
+        let taps = [taps(0)?, taps(1)?, taps(2)?];
         let strides_of = |sizes: [usize; 3]| [sizes[1] * sizes[2], sizes[2], 1];
         let (strides, elements) = (strides_of(input), strides_of(kernel));
         let mut steps = strides;
@@ -108,18 +111,20 @@ impl Windows {
             *step *= dilation;
         }
         let outputs = taps.iter().map(Vec::len).product();
-        Windows { taps, steps, strides, elements, inputs: input.iter().product(), outputs, work }
+        let inputs = input.iter().product();
+        Ok(Windows { taps, steps, strides, elements, inputs, outputs, work })
     }
 
     /// How many elements each window has.
-    pub(crate) fn counts(&self) -> Vec<f64> {
-        let mut counts = Vec::with_capacity(self.outputs);
+    pub(crate) fn counts(&self) -> Result<Vec<f64>> {
+        let mut counts = memory::with_capacity(self.outputs)?;
         for d in &self.taps[0] {
             for h in &self.taps[1] {
-                counts.extend(self.taps[2].iter().map(|w| (d.count * h.count * w.count) as f64));
+                let row = self.taps[2].iter().map(|w| (d.count * h.count * w.count) as f64);
+                memory::extend(&mut counts, row)?;
             }
         }
-        counts
+        Ok(counts)
     }
 
     /// For each output `o`: `start(o, its first input)`, `tap(value, input, kernel element)` for every input in
@@ -159,10 +164,14 @@ impl Windows {
     }
 
     /// Calls `work` with ranges of planes that begin at multiples of sixteen, on several threads.
-    pub(crate) fn for_planes(&self, planes: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
+    pub(crate) fn for_planes(
+        &self,
+        planes: usize,
+        work: &(dyn Fn(Range<usize>) -> Result<()> + Sync),
+    ) -> Result<()> {
         let size = (self.outputs.max(1)).saturating_mul(self.work) + self.inputs;
         let grain = (GRAIN / size.max(1)).next_multiple_of(ROWS).max(ROWS);
-        crate::parallel::for_range(planes, grain, work);
+        crate::parallel::try_for_range(planes, grain, work)
     }
 }
 

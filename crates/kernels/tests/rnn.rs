@@ -111,7 +111,7 @@ impl Case {
     }
     fn steps(&self) -> Steps {
         if self.rows.iter().all(|&n| n == self.rows[0]) {
-            return Steps::uniform(self.rows.len(), self.rows[0] as usize, self.reverse);
+            return Steps::uniform(self.rows.len(), self.rows[0] as usize, self.reverse).unwrap();
         }
         Steps::packed(self.rows, self.reverse).unwrap()
     }

@@ -5,12 +5,13 @@
 
 use crate::autograd::{Node, mode};
 use crate::error::ensure;
-pub use crate::tensor::replaced;
 pub use crate::tensor::uninitialized::{is_filling_uninitialized, set_fill_uninitialized};
 use crate::tensor::{
     Flag, Geometry, Keeper, Version, Writer, check_fits, check_reach, checked_numel, dims, extent,
 };
+pub use crate::tensor::{memory::FROM_KERNEL, replaced};
 use crate::{DType, Error, Result, Scalar, Storage, Tensor, TensorSpec};
+pub use pullback_kernels::memory;
 pub use pullback_kernels::random::DEFAULT_SEED;
 use pullback_kernels::{for_dtype, interrupt};
 use std::any::Any;

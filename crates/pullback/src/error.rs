@@ -115,6 +115,7 @@ impl From<pullback_kernels::Error> for Error {
             Kernel::Value => ErrorKind::Value,
             Kernel::Index => ErrorKind::Index,
             Kernel::NotImplemented => ErrorKind::NotImplemented,
+            Kernel::OutOfMemory => ErrorKind::OutOfMemory,
         };
         Error::new(kind, error.into_message())
     }

@@ -3,11 +3,12 @@
 
 use super::Number;
 use super::geometry::Geometry;
+use crate::Result;
 use crate::dense::SharedMut;
 use crate::lanes::{Column, ROWS, room, to_columns, to_rows};
+use crate::memory;
 use crate::parallel;
 use crate::windows::{Moves, Windows, planes_of};
-use std::borrow::Cow;
 
 /// Elements worth a thread of their own.
 const GRAIN: usize = 1 << 13;
@@ -48,7 +49,7 @@ fn for_channels(g: &Geometry, channels: usize, work: &(dyn Fn(usize) + Sync)) {
 }
 
 /// The windows if channels are better taken side by side.
-fn small_windows(g: &Geometry) -> Option<Windows> {
+fn small_windows(g: &Geometry) -> Result<Option<Windows>> {
     let Geometry { input, output, kernel, stride, padding, dilation, .. } = *g;
     let moves = Moves { input, output, kernel, stride, padding, dilation };
     Windows::of_kernel(g.batch * g.groups, &moves)
@@ -56,10 +57,9 @@ fn small_windows(g: &Geometry) -> Option<Windows> {
 
 /// What each channel has `size` elements of, for as many more channels as a column may begin before the last: after the
 /// last of an image comes the first of the next.
-fn cyclic<T: Number>(values: &[T], size: usize) -> Cow<'_, [T]> {
-    let mut all = values.to_vec();
-    all.extend(values.iter().cycle().take((ROWS - 1) * size));
-    all.into()
+fn cyclic<T: Number>(values: &[T], size: usize) -> Result<Vec<T>> {
+    let more = values.iter().cycle().take((ROWS - 1) * size);
+    memory::collect(values.iter().chain(more).copied())
 }
 
 crate::multiversion! {
@@ -72,11 +72,11 @@ crate::multiversion! {
         first: usize,
         groups: usize,
         windows: &Windows,
-    ) {
+    ) -> Result<()> {
         let kernel = w.len() / (groups + ROWS - 1);
-        let mut columns = vec![[T::default(); ROWS]; room(windows.inputs)];
-        let mut weights = vec![[T::default(); ROWS]; room(kernel)];
-        let mut results = vec![[T::default(); ROWS]; room(windows.outputs)];
+        let mut columns = memory::filled([T::default(); ROWS], room(windows.inputs))?;
+        let mut weights = memory::filled([T::default(); ROWS], room(kernel))?;
+        let mut results = memory::filled([T::default(); ROWS], room(windows.outputs))?;
         let (mut x, mut channel) = (x, first);
         for out in out.chunks_mut((ROWS * windows.outputs).max(1)) {
             let count = out.len() / windows.outputs;
@@ -102,6 +102,7 @@ crate::multiversion! {
             x = &x[count * windows.inputs..];
             channel = (channel + count) % groups;
         }
+        Ok(())
     }
 }
 
@@ -114,11 +115,11 @@ crate::multiversion! {
         first: usize,
         groups: usize,
         windows: &Windows,
-    ) {
+    ) -> Result<()> {
         let kernel = w.len() / (groups + ROWS - 1);
-        let mut columns = vec![[T::default(); ROWS]; room(windows.inputs)];
-        let mut weights = vec![[T::default(); ROWS]; room(kernel)];
-        let mut grads = vec![[T::default(); ROWS]; room(windows.outputs)];
+        let mut columns = memory::filled([T::default(); ROWS], room(windows.inputs))?;
+        let mut weights = memory::filled([T::default(); ROWS], room(kernel))?;
+        let mut grads = memory::filled([T::default(); ROWS], room(windows.outputs))?;
         let (mut grad, mut channel) = (grad, first);
         for out in out.chunks_mut((ROWS * windows.inputs).max(1)) {
             let count = out.len() / windows.inputs;
@@ -144,6 +145,7 @@ crate::multiversion! {
             grad = &grad[count * windows.outputs..];
             channel = (channel + count) % groups;
         }
+        Ok(())
     }
 }
 
@@ -157,12 +159,12 @@ crate::multiversion! {
         kernel: usize,
         groups: usize,
         windows: &Windows,
-    ) {
+    ) -> Result<()> {
         let count = out.len() / kernel;
-        let mut columns = vec![[T::default(); ROWS]; room(windows.inputs)];
-        let mut grads = vec![[T::default(); ROWS]; room(windows.outputs)];
-        let mut sums = vec![[T::default(); ROWS]; kernel];
-        let mut totals = vec![[T::default(); ROWS]; room(kernel)];
+        let mut columns = memory::filled([T::default(); ROWS], room(windows.inputs))?;
+        let mut grads = memory::filled([T::default(); ROWS], room(windows.outputs))?;
+        let mut sums = memory::filled([T::default(); ROWS], kernel)?;
+        let mut totals = memory::filled([T::default(); ROWS], room(kernel))?;
         let images = grad
             .chunks((groups * windows.outputs).max(1))
             .zip(x.chunks((groups * windows.inputs).max(1)));
@@ -194,6 +196,7 @@ crate::multiversion! {
             }
         }
         to_rows(out, &totals, kernel);
+        Ok(())
     }
 }
 
@@ -203,16 +206,16 @@ pub(super) fn forward<T: Number>(
     w: &[T],
     bias: Option<&[T]>,
     g: &Geometry,
-) {
+) -> Result<()> {
     let (size, from, kernel) = (g.output_size(), g.input_size(), g.kernel_size());
     let out = SharedMut::new(out);
-    if let Some(windows) = small_windows(g) {
-        let (w, bias) = (cyclic(w, kernel), bias.map(|bias| cyclic(bias, 1)));
+    if let Some(windows) = small_windows(g)? {
+        let (w, bias) = (cyclic(w, kernel)?, bias.map(|bias| cyclic(bias, 1)).transpose()?);
         return windows.for_planes(g.batch * g.groups, &|channels| {
             let first = channels.start % g.groups;
             // SAFETY: each task has channels of its own.
             let (out, x) = unsafe { planes_of((out, size), (x, from), &channels) };
-            columns_forward(out, x, &w, bias.as_deref(), first, g.groups, &windows);
+            columns_forward(out, x, &w, bias.as_deref(), first, g.groups, &windows)
         });
     }
     for_channels(g, g.batch * g.groups, &|i| {
@@ -222,6 +225,7 @@ pub(super) fn forward<T: Number>(
         out.fill(bias.map_or(T::default(), |b| b[c]));
         channel_forward(out, &x[i * from..(i + 1) * from], &w[c * kernel..(c + 1) * kernel], g);
     });
+    Ok(())
 }
 
 fn channel_forward<T: Number>(out: &mut [T], x: &[T], w: &[T], g: &Geometry) {
@@ -262,16 +266,21 @@ crate::multiversion! {
     }
 }
 
-pub(super) fn backward_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &Geometry) {
+pub(super) fn backward_input<T: Number>(
+    out: &mut [T],
+    grad: &[T],
+    w: &[T],
+    g: &Geometry,
+) -> Result<()> {
     let (size, from, kernel) = (g.output_size(), g.input_size(), g.kernel_size());
     let out = SharedMut::new(out);
-    if let Some(windows) = small_windows(g) {
-        let w = cyclic(w, kernel);
+    if let Some(windows) = small_windows(g)? {
+        let w = cyclic(w, kernel)?;
         return windows.for_planes(g.batch * g.groups, &|channels| {
             let first = channels.start % g.groups;
             // SAFETY: each task has channels of its own.
             let (out, grad) = unsafe { planes_of((out, from), (grad, size), &channels) };
-            columns_input(out, grad, &w, first, g.groups, &windows);
+            columns_input(out, grad, &w, first, g.groups, &windows)
         });
     }
     for_channels(g, g.batch * g.groups, &|i| {
@@ -281,6 +290,7 @@ pub(super) fn backward_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &
         out.fill(T::default());
         channel_input(out, &grad[i * size..(i + 1) * size], &w[c * kernel..(c + 1) * kernel], g);
     });
+    Ok(())
 }
 
 fn channel_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &Geometry) {
@@ -294,16 +304,21 @@ fn channel_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &Geometry) {
     });
 }
 
-pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: &Geometry) {
+pub(super) fn backward_weight<T: Number>(
+    out: &mut [T],
+    grad: &[T],
+    x: &[T],
+    g: &Geometry,
+) -> Result<()> {
     let (size, from, kernel) = (g.output_size(), g.input_size(), g.kernel_size());
     let out = SharedMut::new(out);
-    if let Some(windows) = small_windows(g) {
-        return parallel::for_range(g.groups, ROWS, &|channels| {
+    if let Some(windows) = small_windows(g)? {
+        return parallel::try_for_range(g.groups, ROWS, &|channels| {
             let (at, end) = (channels.start, channels.end);
             // SAFETY: each task has channels of its own.
             let out = unsafe { out.slice(at * kernel..end * kernel) };
             let (grad, x) = (&grad[at * size..], &x[at * from..]);
-            columns_weight(out, grad, x, kernel, g.groups, &windows);
+            columns_weight(out, grad, x, kernel, g.groups, &windows)
         });
     }
     for_channels(g, g.groups, &|c| {
@@ -315,6 +330,7 @@ pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: 
             channel_weight(out, &grad[i * size..(i + 1) * size], &x[i * from..(i + 1) * from], g);
         }
     });
+    Ok(())
 }
 
 fn channel_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: &Geometry) {

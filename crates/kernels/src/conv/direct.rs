@@ -10,7 +10,9 @@
 use super::geometry::Geometry;
 use super::tile::Micro;
 use super::{Number, copy_row, tasks_of};
+use crate::Result;
 use crate::dense::SharedMut;
+use crate::memory;
 use crate::parallel;
 
 /// Tiles of positions that share a block of weights while it is in the cache.
@@ -103,24 +105,26 @@ pub(super) fn forward<T: Number>(
     weights: Weights<'_, T>,
     bias: Option<&[T]>,
     g: &Geometry,
-) -> bool {
-    let Some(layout) = layout::<T>(g) else { return false };
+) -> Result<bool> {
+    let Some(layout) = layout::<T>(g) else { return Ok(false) };
     let Micro { rows, columns, run, .. } = *layout.micro;
-    let shifts = shifts(g, layout.padded);
-    let packed = pack(weights, g, rows);
+    let shifts = shifts(g, layout.padded)?;
+    let packed = pack(weights, g, rows)?;
     let plane: usize = layout.padded.iter().product();
     let tiles = layout.positions.div_ceil(columns);
     let images = g.batch * g.groups;
     let strips = if images >= 2 * parallel::num_threads() { 1 } else { tiles.div_ceil(TOGETHER) };
     let each = tiles.div_ceil(strips);
     let outputs = g.output_size();
-    let all_pieces: Vec<_> =
-        (0..tiles).map(|tile| pieces(tile * columns, columns, g, layout.padded)).collect();
+    let mut all_pieces = memory::with_capacity(tiles)?;
+    for tile in 0..tiles {
+        all_pieces.push(pieces(tile * columns, columns, g, layout.padded)?);
+    }
     let shared = SharedMut::new(out);
     let grain = tasks_of(each * columns * g.out_channels, shifts.len());
-    parallel::for_range(images * strips, grain, &|tasks| {
+    parallel::try_for_range(images * strips, grain, &|tasks| {
         // The last tile reads past the last position.
-        let mut padded = vec![T::default(); g.in_channels * plane + columns];
+        let mut padded = memory::filled(T::default(), g.in_channels * plane + columns)?;
         let (mut tile, mut filled) = ([T::default(); LARGEST], usize::MAX);
         for task in tasks {
             let (image, strip) = (task / strips, task % strips);
@@ -159,14 +163,15 @@ pub(super) fn forward<T: Number>(
                 }
             }
         }
-    });
-    true
+        Ok(())
+    })?;
+    Ok(true)
 }
 
 /// The distances from an output's position to the elements that it sums, in the weights' order.
-fn shifts(g: &Geometry, padded: [usize; 3]) -> Vec<usize> {
+fn shifts(g: &Geometry, padded: [usize; 3]) -> Result<Vec<usize>> {
     let plane: usize = padded.iter().product();
-    let mut shifts = Vec::with_capacity(g.in_channels * g.kernel_size());
+    let mut shifts = memory::with_capacity(g.in_channels * g.kernel_size())?;
     for c in 0..g.in_channels {
         for d in 0..g.kernel[0] {
             for h in 0..g.kernel[1] {
@@ -177,14 +182,14 @@ fn shifts(g: &Geometry, padded: [usize; 3]) -> Vec<usize> {
             }
         }
     }
-    shifts
+    Ok(shifts)
 }
 
 /// The weights in blocks of `rows` output channels, those of a block side by side, zeros after the last channel.
-fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, rows: usize) -> Vec<T> {
+fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, rows: usize) -> Result<Vec<T>> {
     let (kernel, blocks) = (g.kernel_size(), g.out_channels.div_ceil(rows));
     let depth = g.in_channels * kernel;
-    let mut packed = vec![T::default(); g.groups * blocks * depth * rows];
+    let mut packed = memory::filled(T::default(), g.groups * blocks * depth * rows)?;
     for group in 0..g.groups {
         for o in 0..g.out_channels {
             let start = (group * blocks + o / rows) * depth * rows + o % rows;
@@ -196,7 +201,7 @@ fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, rows: usize) -> Vec<T>
             }
         }
     }
-    packed
+    Ok(packed)
 }
 
 /// Copies an image into the middle of the padded one, whose border is zero and stays so.
@@ -221,7 +226,7 @@ struct Piece {
 }
 
 /// The outputs in the tile whose first value belongs to position `start`.
-fn pieces(start: usize, columns: usize, g: &Geometry, padded: [usize; 3]) -> Vec<Piece> {
+fn pieces(start: usize, columns: usize, g: &Geometry, padded: [usize; 3]) -> Result<Vec<Piece>> {
     let [depth, height, width] = g.output;
     let mut pieces = Vec::new();
     let mut from = 0;
@@ -234,11 +239,11 @@ fn pieces(start: usize, columns: usize, g: &Geometry, padded: [usize; 3]) -> Vec
         }
         if h < height && w < width {
             let count = (width - w).min(columns - from);
-            pieces.push(Piece { from, to: (d * height + h) * width + w, count });
+            memory::push(&mut pieces, Piece { from, to: (d * height + h) * width + w, count })?;
         }
         from += padded[2] - w;
     }
-    pieces
+    Ok(pieces)
 }
 
 /// Writes the outputs of a row of a tile.

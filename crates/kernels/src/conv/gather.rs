@@ -6,6 +6,7 @@
 
 use super::geometry::Geometry;
 use super::{Number, copy_row};
+use crate::{Result, memory};
 use std::ops::Range;
 
 /// A piece of one output row: where it starts in the block, its outputs along the last dimension, and
@@ -46,14 +47,19 @@ fn elements(g: &Geometry) -> impl Iterator<Item = (usize, usize, usize, usize)> 
 }
 
 /// Fills `matrix` (channels x kernel elements, positions) from the channels in `x`.
-pub(super) fn gather<T: Number>(matrix: &mut [T], x: &[T], g: &Geometry, positions: Range<usize>) {
+pub(super) fn gather<T: Number>(
+    matrix: &mut [T],
+    x: &[T],
+    g: &Geometry,
+    positions: Range<usize>,
+) -> Result<()> {
     let width = positions.len();
     let kernel = g.kernel_size();
     if g.input_size() == 0 {
         matrix[..].fill(T::default());
-        return;
+        return Ok(());
     }
-    let pieces: Vec<_> = pieces(g, positions).collect();
+    let pieces = memory::collect(pieces(g, positions))?;
     for (c, x) in x.chunks_exact(g.input_size()).enumerate() {
         for (k, kd, kh, kw) in elements(g) {
             let row = &mut matrix[(c * kernel + k) * width..][..width];
@@ -82,6 +88,7 @@ pub(super) fn gather<T: Number>(matrix: &mut [T], x: &[T], g: &Geometry, positio
             }
         }
     }
+    Ok(())
 }
 
 /// The part of `columns` inside `inside`, relative to the start of `columns`.
@@ -92,10 +99,15 @@ fn overlap(columns: &Range<usize>, inside: &Range<usize>) -> (usize, usize) {
 }
 
 /// Adds `matrix` (as [`gather`] would fill it) onto the channels in `x`.
-pub(super) fn scatter<T: Number>(x: &mut [T], matrix: &[T], g: &Geometry, positions: Range<usize>) {
+pub(super) fn scatter<T: Number>(
+    x: &mut [T],
+    matrix: &[T],
+    g: &Geometry,
+    positions: Range<usize>,
+) -> Result<()> {
     let width = positions.len();
     let kernel = g.kernel_size();
-    let pieces: Vec<_> = pieces(g, positions).collect();
+    let pieces = memory::collect(pieces(g, positions))?;
     for (c, x) in x.chunks_exact_mut(g.input_size().max(1)).enumerate() {
         for (k, kd, kh, kw) in elements(g) {
             let row = &matrix[(c * kernel + k) * width..][..width];
@@ -121,4 +133,5 @@ pub(super) fn scatter<T: Number>(x: &mut [T], matrix: &[T], g: &Geometry, positi
             }
         }
     }
+    Ok(())
 }

@@ -10,9 +10,11 @@ use super::direct::Weights;
 use super::geometry::Geometry;
 use super::tile::{Micro, Tiled};
 use super::{Number, WORTH_A_TASK, cost, tasks_of};
+use crate::Result;
 use crate::dense::SharedMut;
 use crate::elementwise::copy_tile;
 use crate::interrupt::Pace;
+use crate::memory;
 use crate::parallel;
 use std::ops::Range;
 
@@ -45,10 +47,10 @@ struct Images<T> {
 
 impl<T: Number> Images<T> {
     /// For up to `count` images; reads may go `slack` elements past the last.
-    fn new(g: &Geometry, count: usize, slack: usize) -> Images<T> {
+    fn new(g: &Geometry, count: usize, slack: usize) -> Result<Images<T>> {
         let padded: [usize; 3] = std::array::from_fn(|d| g.input[d] + 2 * g.padding[d]);
         let size = padded.iter().product::<usize>() * g.in_channels;
-        let mut bases = Vec::with_capacity(count * g.output_size());
+        let mut bases = memory::with_capacity(count * g.output_size())?;
         for image in 0..count {
             for d in 0..g.output[0] {
                 for h in 0..g.output[1] {
@@ -60,7 +62,7 @@ impl<T: Number> Images<T> {
                 }
             }
         }
-        Images { data: vec![T::default(); count * size + slack], bases, padded }
+        Ok(Images { data: memory::filled(T::default(), count * size + slack)?, bases, padded })
     }
 
     /// Takes in the channels of a group of some images.
@@ -90,8 +92,8 @@ impl<T: Number> Images<T> {
     }
 
     /// The distances from a position's base to the runs that it meets, in the kernel's order.
-    fn shifts(&self, g: &Geometry) -> Vec<usize> {
-        let mut shifts = Vec::with_capacity(g.kernel_size());
+    fn shifts(&self, g: &Geometry) -> Result<Vec<usize>> {
+        let mut shifts = memory::with_capacity(g.kernel_size())?;
         for d in 0..g.kernel[0] {
             for h in 0..g.kernel[1] {
                 for w in (0..g.kernel[2]).step_by(joined(g)) {
@@ -100,7 +102,7 @@ impl<T: Number> Images<T> {
                 }
             }
         }
-        shifts
+        Ok(shifts)
     }
 }
 
@@ -121,28 +123,29 @@ pub(super) fn forward<T: Number>(
     weights: Weights<'_, T>,
     bias: Option<&[T]>,
     g: &Geometry,
-) -> bool {
+) -> Result<bool> {
     let (outputs, run) = (g.output_size(), joined(g) * g.in_channels);
     // Few channels are better read in shifted rows, where there are such rows.
     let least = if g.stride == [1; 3] { g.in_channels } else { run };
     if least < CHANNELS || g.out_channels < CHANNELS || out.is_empty() {
-        return false;
+        return Ok(false);
     }
     let images = together(g);
-    let Some(micro) = best::<T>(None, g.out_channels) else { return false };
-    let packed = pack(weights, g, micro.columns);
+    let Some(micro) = best::<T>(None, g.out_channels) else { return Ok(false) };
+    let packed = pack(weights, g, micro.columns)?;
     let blocks = g.out_channels.div_ceil(micro.columns);
     let depth = g.in_channels * g.kernel_size();
     let channels = g.groups * g.out_channels;
     let shared = SharedMut::new(out);
     let grain = tasks_of(images * outputs * g.out_channels, depth);
-    parallel::for_range(g.batch.div_ceil(images) * g.groups, grain, &|tasks| {
-        let mut input = Images::new(g, images, 0);
-        let shifts = input.shifts(g);
+    parallel::try_for_range(g.batch.div_ceil(images) * g.groups, grain, &|tasks| {
+        let mut input = Images::new(g, images, 0)?;
+        let shifts = input.shifts(g)?;
         // Positions that fill the last tile are computed and dropped.
-        let mut bases = input.bases.clone();
-        bases.resize(bases.len().next_multiple_of(micro.rows), 0);
-        let mut sums = vec![T::default(); bases.len() * micro.columns];
+        let whole = input.bases.len().next_multiple_of(micro.rows);
+        let filler = std::iter::repeat_n(0, whole - input.bases.len());
+        let bases = memory::collect(input.bases.iter().copied().chain(filler))?;
+        let mut sums = memory::filled(T::default(), bases.len() * micro.columns)?;
         let mut pace = Pace::new();
         for task in tasks {
             let (first, group) = (task / g.groups * images, task % g.groups);
@@ -184,8 +187,9 @@ pub(super) fn forward<T: Number>(
                 }
             }
         }
-    });
-    true
+        Ok(())
+    })?;
+    Ok(true)
 }
 
 /// Turns (positions, columns) sums into (channels, positions) outputs.
@@ -207,15 +211,17 @@ const TURNED: usize = 16;
 
 /// The weights in blocks of `columns` output channels side by side, zeros after the last channel; within a block by kernel
 /// element, then channel.
-fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, columns: usize) -> Vec<T> {
+fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, columns: usize) -> Result<Vec<T>> {
     let (kernel, blocks) = (g.kernel_size(), g.out_channels.div_ceil(columns));
     let (inputs, size) = (g.in_channels, size_of::<T>() as isize);
     let depth = inputs * kernel;
-    let mut packed = vec![T::default(); g.groups * blocks * depth * columns];
+    let mut packed = memory::filled(T::default(), g.groups * blocks * depth * columns)?;
     let shared = SharedMut::new(&mut packed);
-    parallel::for_range(g.groups * blocks, tasks_of(depth * columns, 0), &|tasks| {
-        let mut rows =
-            vec![T::default(); if weights.is_turned { 0 } else { TURNED * kernel * columns }];
+    parallel::try_for_range(g.groups * blocks, tasks_of(depth * columns, 0), &|tasks| {
+        let mut rows = memory::filled(
+            T::default(),
+            if weights.is_turned { 0 } else { TURNED * kernel * columns },
+        )?;
         for task in tasks {
             let (group, first) = (task / blocks, task % blocks * columns);
             let count = columns.min(g.out_channels - first);
@@ -248,17 +254,23 @@ fn pack<T: Number>(weights: Weights<'_, T>, g: &Geometry, columns: usize) -> Vec
                 }
             }
         }
-    });
-    packed
+        Ok(())
+    })?;
+    Ok(packed)
 }
 
 /// The weight's gradient if this way fits; says whether it did.
-pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: &Geometry) -> bool {
+pub(super) fn backward_weight<T: Number>(
+    out: &mut [T],
+    grad: &[T],
+    x: &[T],
+    g: &Geometry,
+) -> Result<bool> {
     let (outputs, run) = (g.output_size(), joined(g) * g.in_channels);
     if run < CHANNELS || g.out_channels < CHANNELS || outputs == 0 || out.is_empty() {
-        return false;
+        return Ok(false);
     }
-    let Some(micro) = best::<T>(Some(g.out_channels), run) else { return false };
+    let Some(micro) = best::<T>(Some(g.out_channels), run) else { return Ok(false) };
     let (rows, columns) = (micro.rows, micro.columns);
     let images = together(g);
     let (row_blocks, column_blocks) = (g.out_channels.div_ceil(rows), run.div_ceil(columns));
@@ -272,13 +284,13 @@ pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: 
     let each = row_blocks.div_ceil(wanted.div_ceil(g.groups));
     let parts = row_blocks.div_ceil(each);
     let (sums, products) = work(each * rows);
-    parallel::for_range(g.groups * parts, tasks_of(sums, products), &|tasks| {
-        let mut input = Images::new(g, images, columns);
-        let shifts = input.shifts(g);
-        let mut packed = vec![T::default(); images * outputs * rows];
+    parallel::try_for_range(g.groups * parts, tasks_of(sums, products), &|tasks| {
+        let mut input = Images::new(g, images, columns)?;
+        let shifts = input.shifts(g)?;
+        let mut packed = memory::filled(T::default(), images * outputs * rows)?;
         let (size, tiles) = (rows * columns, shifts.len() * column_blocks);
-        let mut sums = vec![T::default(); each * tiles * size];
-        let mut lines = vec![T::default(); shifts.len() * run];
+        let mut sums = memory::filled(T::default(), each * tiles * size)?;
+        let mut lines = memory::filled(T::default(), shifts.len() * run)?;
         let mut pace = Pace::new();
         for task in tasks {
             let (group, part) = (task / parts, task % parts);
@@ -301,7 +313,7 @@ pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: 
                     for shift in &shifts {
                         for column in 0..column_blocks {
                             pace.spend(positions * rows);
-                            let Some(target) = target.next() else { return };
+                            let Some(target) = target.next() else { return Ok(()) };
                             let is_first = first == 0;
                             let to = if is_first { &mut *target } else { &mut tile[..size] };
                             // SAFETY: bases and shifts lead to runs inside the images, of which the last may be
@@ -337,8 +349,9 @@ pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: 
                 }
             }
         }
-    });
-    true
+        Ok(())
+    })?;
+    Ok(true)
 }
 
 /// Turns (kernel elements, channels) into (channels, kernel elements).

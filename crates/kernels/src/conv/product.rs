@@ -9,8 +9,10 @@
 use super::gather::{gather, scatter};
 use super::geometry::Geometry;
 use super::{Number, tasks_of, together};
+use crate::Result;
 use crate::dense::SharedMut;
 use crate::gemm::{Matrix, Sizes, product};
+use crate::memory;
 use crate::parallel;
 use std::ops::Range;
 
@@ -65,10 +67,10 @@ pub(super) fn forward<T: Number>(
     w: &[T],
     bias: Option<&[T]>,
     g: &Geometry,
-) {
+) -> Result<()> {
     let positions = g.output_size();
     if out.is_empty() {
-        return;
+        return Ok(());
     }
     if together::fits(g) {
         return together::forward(out, x, w, bias, g);
@@ -79,15 +81,16 @@ pub(super) fn forward<T: Number>(
     let channels = g.groups * g.out_channels;
     let shared = SharedMut::new(out);
     let grain = tasks_of(g.out_channels * blocks.positions, k);
-    parallel::for_range(g.batch * blocks.count() * g.groups, grain, &|tasks| {
-        let mut matrix = vec![T::default(); if is_gathered { k * blocks.positions } else { 0 }];
+    parallel::try_for_range(g.batch * blocks.count() * g.groups, grain, &|tasks| {
+        let mut matrix =
+            memory::filled(T::default(), if is_gathered { k * blocks.positions } else { 0 })?;
         for task in tasks {
             let (block, group) = (task / g.groups, task % g.groups);
             let (image, block) = (block / blocks.count(), blocks.get(block % blocks.count()));
             let columns = block.len();
             let x = &x[input_channels(g, image, group)];
             let right = if is_gathered {
-                gather(&mut matrix, x, g, block.clone());
+                gather(&mut matrix, x, g, block.clone())?;
                 Matrix::rows(matrix.as_ptr(), columns)
             } else {
                 Matrix::rows(x[block.start..].as_ptr(), positions)
@@ -100,9 +103,11 @@ pub(super) fn forward<T: Number>(
                 Matrix { ptr: shared.ptr().wrapping_add(at), rs: positions as isize, cs: 1 };
             let beta = start_with_bias(target, sizes, bias, first);
             // SAFETY: the task owns these channels and positions of the output.
-            unsafe { product(sizes, target, left, right, T::one(), beta, false) };
+            unsafe { product(sizes, target, left, right, T::one(), beta, false)? };
         }
-    });
+        Ok(())
+    })?;
+    Ok(())
 }
 
 /// Fills the output with the bias; returns the factor for what is there.
@@ -141,20 +146,25 @@ pub(super) fn part(g: &Geometry, index: usize, each: usize) -> Part {
     Part { group: index / per_group, channels: start..g.in_channels.min(start + each) }
 }
 
-pub(super) fn backward_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &Geometry) {
+pub(super) fn backward_input<T: Number>(
+    out: &mut [T],
+    grad: &[T],
+    w: &[T],
+    g: &Geometry,
+) -> Result<()> {
     if together::fits(g) {
         return together::backward_input(out, grad, w, g);
     }
     out.fill(T::default());
     let (positions, kernel) = (g.output_size(), g.kernel_size());
     if out.is_empty() || positions == 0 || kernel == 0 {
-        return;
+        return Ok(());
     }
     let each = channels_per_task::<T>(g);
     let parts = g.groups * g.in_channels.div_ceil(each);
     let shared = SharedMut::new(out);
     let grain = tasks_of(each * kernel * positions, g.out_channels);
-    parallel::for_range(g.batch * parts, grain, &|tasks| {
+    parallel::try_for_range(g.batch * parts, grain, &|tasks| {
         let mut matrix = Vec::new();
         for task in tasks {
             let (image, Part { group, channels }) = (task / parts, part(g, task % parts, each));
@@ -173,19 +183,21 @@ pub(super) fn backward_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &
                     let target =
                         Matrix::rows(shared.ptr().wrapping_add(start + block.start), positions);
                     // SAFETY: the task owns these input channels of the image.
-                    unsafe { product(sizes, target, left, right, T::one(), T::default(), false) };
+                    unsafe { product(sizes, target, left, right, T::one(), T::default(), false)? };
                     continue;
                 }
-                matrix.resize(k * columns, T::default());
+                memory::resize(&mut matrix, k * columns, T::default())?;
                 let target = Matrix::rows(matrix.as_mut_ptr(), columns);
                 // SAFETY: the matrix is this task's.
-                unsafe { product(sizes, target, left, right, T::one(), T::default(), false) };
+                unsafe { product(sizes, target, left, right, T::one(), T::default(), false)? };
                 // SAFETY: as above.
                 let x = unsafe { shared.slice(start..start + channels.len() * g.input_size()) };
-                scatter(x, &matrix, g, block);
+                scatter(x, &matrix, g, block)?;
             }
         }
-    });
+        Ok(())
+    })?;
+    Ok(())
 }
 
 /// The positions of a block of the output's gradient as a matrix.
@@ -201,20 +213,25 @@ fn gradient<T: Number>(
     Matrix::rows(grad[at..].as_ptr(), all)
 }
 
-pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: &Geometry) {
+pub(super) fn backward_weight<T: Number>(
+    out: &mut [T],
+    grad: &[T],
+    x: &[T],
+    g: &Geometry,
+) -> Result<()> {
     if together::fits(g) {
         return together::backward_weight(out, grad, x, g);
     }
     out.fill(T::default());
     let (positions, kernel) = (g.output_size(), g.kernel_size());
     if out.is_empty() || positions == 0 {
-        return;
+        return Ok(());
     }
     let each = channels_per_task::<T>(g);
     let parts = g.groups * g.in_channels.div_ceil(each);
     let shared = SharedMut::new(out);
     let grain = tasks_of(g.out_channels * each * kernel, positions * g.batch);
-    parallel::for_range(parts, grain, &|tasks| {
+    parallel::try_for_range(parts, grain, &|tasks| {
         let mut matrix = Vec::new();
         for task in tasks {
             let Part { group, channels } = part(g, task, each);
@@ -232,17 +249,19 @@ pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: 
                 let right = if g.is_pointwise() {
                     Matrix::rows(x[start + block.start..].as_ptr(), positions)
                 } else {
-                    matrix.resize(k * columns, T::default());
+                    memory::resize(&mut matrix, k * columns, T::default())?;
                     let x = &x[start..start + channels.len() * g.input_size()];
-                    gather(&mut matrix, x, g, block);
+                    gather(&mut matrix, x, g, block)?;
                     Matrix::rows(matrix.as_ptr(), columns)
                 };
                 let sizes = Sizes { m: g.out_channels, n: k, k: columns };
                 // SAFETY: the task owns these columns of the weight's gradient.
-                unsafe { product(sizes, target, left, right.t(), T::one(), T::one(), false) };
+                unsafe { product(sizes, target, left, right.t(), T::one(), T::one(), false)? };
             }
         }
-    });
+        Ok(())
+    })?;
+    Ok(())
 }
 
 pub(super) fn backward_bias<T: Number>(out: &mut [T], grad: &[T], batch: usize, channels: usize) {

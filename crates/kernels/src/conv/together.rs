@@ -11,6 +11,7 @@ use crate::dense::SharedMut;
 use crate::elementwise::copy_tile;
 use crate::gemm::{Matrix, Sizes, product};
 use crate::parallel;
+use crate::{Result, memory};
 use std::ops::Range;
 
 /// Output positions below which several images share a product.
@@ -44,12 +45,12 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn new(g: &Geometry) -> Blocks {
+    fn new(g: &Geometry) -> Result<Blocks> {
         let positions = g.output_size();
         let images = ENOUGH.div_ceil(positions).next_multiple_of(RUN).min(g.batch);
-        let sources = if g.is_pointwise() { Vec::new() } else { sources(g) };
+        let sources = if g.is_pointwise() { Vec::new() } else { sources(g)? };
         let (kernel, inputs) = (g.kernel_size(), g.input_size());
-        Blocks { images, positions, batch: g.batch, sources, kernel, inputs }
+        Ok(Blocks { images, positions, batch: g.batch, sources, kernel, inputs })
     }
     fn count(&self) -> usize {
         self.batch.div_ceil(self.images)
@@ -73,19 +74,19 @@ impl Blocks {
         x: &[T],
         range: &Range<usize>,
         (channels, images): (usize, usize),
-    ) -> Matrix<T> {
+    ) -> Result<Matrix<T>> {
         if self.sources.is_empty() {
-            return Matrix::rows(x[range.start * images..].as_ptr(), self.inputs * images);
+            return Ok(Matrix::rows(x[range.start * images..].as_ptr(), self.inputs * images));
         }
         let columns = range.len() * images;
-        matrix.resize(channels * self.kernel * columns, T::default());
+        memory::resize(matrix, channels * self.kernel * columns, T::default())?;
         gather(matrix, x, self, range.start, range.end, images);
-        Matrix::rows(matrix.as_ptr(), columns)
+        Ok(Matrix::rows(matrix.as_ptr(), columns))
     }
 }
 
-fn sources(g: &Geometry) -> Vec<usize> {
-    let mut sources = Vec::with_capacity(g.kernel_size() * g.output_size());
+fn sources(g: &Geometry) -> Result<Vec<usize>> {
+    let mut sources = memory::with_capacity(g.kernel_size() * g.output_size())?;
     let at = |dim: usize, o: usize, k: usize| {
         let at = (o * g.stride[dim] + k * g.dilation[dim]).wrapping_sub(g.padding[dim]);
         (at < g.input[dim]).then_some(at)
@@ -99,23 +100,30 @@ fn sources(g: &Geometry) -> Vec<usize> {
                             (Some(d), Some(h)) => Some((d * g.input[1] + h) * g.input[2]),
                             _ => None,
                         };
-                        sources.extend((0..g.output[2]).map(|ow| match (row, at(2, ow, kw)) {
+                        let source = |ow| match (row, at(2, ow, kw)) {
                             (Some(row), Some(w)) => row + w,
                             _ => OUTSIDE,
-                        }));
+                        };
+                        memory::extend(&mut sources, (0..g.output[2]).map(source))?;
                     }
                 }
             }
         }
     }
-    sources
+    Ok(sources)
 }
 
 /// Turns `rows` elements of each of some images, which are `pitch` apart, into `rows` runs of images.
-fn turn_in<T: Number>(to: &mut Vec<T>, x: &[T], rows: usize, pitch: usize, images: usize) {
-    to.resize(rows * images, T::default());
+fn turn_in<T: Number>(
+    to: &mut Vec<T>,
+    x: &[T],
+    rows: usize,
+    pitch: usize,
+    images: usize,
+) -> Result<()> {
+    memory::resize(to, rows * images, T::default())?;
     if to.is_empty() {
-        return;
+        return Ok(());
     }
     let size = size_of::<T>();
     assert!((images - 1) * pitch + rows <= x.len());
@@ -124,6 +132,7 @@ fn turn_in<T: Number>(to: &mut Vec<T>, x: &[T], rows: usize, pitch: usize, image
     unsafe {
         copy_tile::<T, false>(to.as_mut_ptr().cast(), x.as_ptr().cast(), strides, (images, rows));
     };
+    Ok(())
 }
 
 /// Turns runs of images back into `rows` elements of each, `pitch` apart in `out` from `start` on.
@@ -244,39 +253,41 @@ pub(super) fn forward<T: Number>(
     w: &[T],
     bias: Option<&[T]>,
     g: &Geometry,
-) {
+) -> Result<()> {
     let (channels, inputs) = (g.in_channels, g.input_size());
     let (k, positions) = (channels * g.kernel_size(), g.output_size());
-    let blocks = Blocks::new(g);
+    let blocks = Blocks::new(g)?;
     let shared = SharedMut::new(out);
     let grain = tasks_of(blocks.images * positions * g.out_channels, k);
-    parallel::for_range(blocks.count() * g.groups, grain, &|tasks| {
+    parallel::try_for_range(blocks.count() * g.groups, grain, &|tasks| {
         let (mut turned, mut matrix, mut sums) = (Vec::new(), Vec::new(), Vec::new());
         for task in tasks {
             let (block, group) = (blocks.get(task / g.groups), task % g.groups);
             let n = block.len();
             let own = (block.start * g.groups + group) * channels * inputs;
-            turn_in(&mut turned, &x[own..], channels * inputs, g.groups * channels * inputs, n);
+            turn_in(&mut turned, &x[own..], channels * inputs, g.groups * channels * inputs, n)?;
             let first = group * g.out_channels;
             let pitch = positions * n;
-            sums.resize(g.out_channels * pitch, T::default());
+            memory::resize(&mut sums, g.out_channels * pitch, T::default())?;
             for (o, row) in sums.chunks_exact_mut(pitch).enumerate() {
                 row.fill(bias.map_or(T::default(), |bias| bias[first + o]));
             }
             for range in blocks.ranges::<T>(k) {
-                let right = blocks.matrix(&mut matrix, &turned, &range, (channels, n));
+                let right = blocks.matrix(&mut matrix, &turned, &range, (channels, n))?;
                 let sizes = Sizes { m: g.out_channels, n: range.len() * n, k };
                 let left = Matrix::rows(w[first * k..].as_ptr(), k);
                 let target = Matrix::rows(sums[range.start * n..].as_mut_ptr(), pitch);
                 // SAFETY: the sums are this task's.
-                unsafe { product(sizes, target, left, right, T::one(), T::one(), false) };
+                unsafe { product(sizes, target, left, right, T::one(), T::one(), false)? };
             }
             let all = g.groups * g.out_channels * positions;
             let start = block.start * all + first * positions;
             // SAFETY: each task owns these channels of its images.
             unsafe { turn_out(shared, start, &sums, g.out_channels * positions, all, n) };
         }
-    });
+        Ok(())
+    })?;
+    Ok(())
 }
 
 /// The output's gradient of one group of some images, turned.
@@ -286,31 +297,37 @@ fn turn_gradient<T: Number>(
     block: &Range<usize>,
     group: usize,
     g: &Geometry,
-) {
+) -> Result<()> {
     let rows = g.out_channels * g.output_size();
     let own = (block.start * g.groups + group) * rows;
-    turn_in(to, &grad[own..], rows, g.groups * rows, block.len());
+    turn_in(to, &grad[own..], rows, g.groups * rows, block.len())?;
+    Ok(())
 }
 
-pub(super) fn backward_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &Geometry) {
+pub(super) fn backward_input<T: Number>(
+    out: &mut [T],
+    grad: &[T],
+    w: &[T],
+    g: &Geometry,
+) -> Result<()> {
     let (kernel, positions, inputs) = (g.kernel_size(), g.output_size(), g.input_size());
     if out.is_empty() {
-        return;
+        return Ok(());
     }
     let each = channels_per_task::<T>(g);
     let parts = g.groups * g.in_channels.div_ceil(each);
-    let blocks = Blocks::new(g);
+    let blocks = Blocks::new(g)?;
     let shared = SharedMut::new(out);
     let grain = tasks_of(blocks.images * positions * each * kernel, g.out_channels);
-    parallel::for_range(blocks.count() * parts, grain, &|tasks| {
+    parallel::try_for_range(blocks.count() * parts, grain, &|tasks| {
         let (mut turned, mut matrix, mut grads) = (Vec::new(), Vec::new(), Vec::new());
         for task in tasks {
             let block = blocks.get(task / parts);
             let Part { group, channels } = part(g, task % parts, each);
             let (n, k) = (block.len(), channels.len() * kernel);
-            turn_gradient(&mut grads, grad, &block, group, g);
+            turn_gradient(&mut grads, grad, &block, group, g)?;
             turned.clear();
-            turned.resize(channels.len() * inputs * n, T::default());
+            memory::resize(&mut turned, channels.len() * inputs * n, T::default())?;
             let first = group * g.out_channels;
             let stride = (g.in_channels * kernel) as isize;
             let from = w[first * g.in_channels * kernel + channels.start * kernel..].as_ptr();
@@ -321,13 +338,13 @@ pub(super) fn backward_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &
                 let sizes = Sizes { m: k, n: columns, k: g.out_channels };
                 let is_gathered = !blocks.sources.is_empty();
                 let target = if is_gathered {
-                    matrix.resize(k * columns, T::default());
+                    memory::resize(&mut matrix, k * columns, T::default())?;
                     Matrix::rows(matrix.as_mut_ptr(), columns)
                 } else {
                     Matrix::rows(turned[range.start * n..].as_mut_ptr(), inputs * n)
                 };
                 // SAFETY: the matrix and the turned images are this task's.
-                unsafe { product(sizes, target, left, right, T::one(), T::default(), false) };
+                unsafe { product(sizes, target, left, right, T::one(), T::default(), false)? };
                 if is_gathered {
                     scatter(&mut turned, &matrix, &blocks, range.start, range.end, n);
                 }
@@ -337,18 +354,25 @@ pub(super) fn backward_input<T: Number>(out: &mut [T], grad: &[T], w: &[T], g: &
             // SAFETY: each task owns these channels of its images.
             unsafe { turn_out(shared, start, &turned, channels.len() * inputs, pitch, n) };
         }
-    });
+        Ok(())
+    })?;
+    Ok(())
 }
 
-pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: &Geometry) {
+pub(super) fn backward_weight<T: Number>(
+    out: &mut [T],
+    grad: &[T],
+    x: &[T],
+    g: &Geometry,
+) -> Result<()> {
     out.fill(T::default());
     let (kernel, positions, inputs) = (g.kernel_size(), g.output_size(), g.input_size());
     let each = channels_per_task::<T>(g);
     let parts = g.groups * g.in_channels.div_ceil(each);
-    let blocks = Blocks::new(g);
+    let blocks = Blocks::new(g)?;
     let shared = SharedMut::new(out);
     let grain = tasks_of(g.out_channels * each * kernel, g.batch * positions);
-    parallel::for_range(parts, grain, &|tasks| {
+    parallel::try_for_range(parts, grain, &|tasks| {
         let (mut turned, mut matrix, mut grads) = (Vec::new(), Vec::new(), Vec::new());
         for task in tasks {
             let Part { group, channels } = part(g, task, each);
@@ -358,18 +382,20 @@ pub(super) fn backward_weight<T: Number>(out: &mut [T], grad: &[T], x: &[T], g: 
             let target = Matrix { ptr: shared.ptr().wrapping_add(at), rs: row as isize, cs: 1 };
             for block in (0..blocks.count()).map(|index| blocks.get(index)) {
                 let n = block.len();
-                turn_gradient(&mut grads, grad, &block, group, g);
+                turn_gradient(&mut grads, grad, &block, group, g)?;
                 let pitch = g.groups * g.in_channels * inputs;
                 let own = block.start * pitch + (group * g.in_channels + channels.start) * inputs;
-                turn_in(&mut turned, &x[own..], channels.len() * inputs, pitch, n);
+                turn_in(&mut turned, &x[own..], channels.len() * inputs, pitch, n)?;
                 for range in blocks.ranges::<T>(k) {
                     let left = Matrix::rows(grads[range.start * n..].as_ptr(), positions * n);
-                    let right = blocks.matrix(&mut matrix, &turned, &range, (channels.len(), n));
+                    let right = blocks.matrix(&mut matrix, &turned, &range, (channels.len(), n))?;
                     let sizes = Sizes { m: g.out_channels, n: k, k: range.len() * n };
                     // SAFETY: the task owns these columns of the weight's gradient.
-                    unsafe { product(sizes, target, left, right.t(), T::one(), T::one(), false) };
+                    unsafe { product(sizes, target, left, right.t(), T::one(), T::one(), false)? };
                 }
             }
         }
-    });
+        Ok(())
+    })?;
+    Ok(())
 }

@@ -207,6 +207,7 @@ fn drive_any(iter: &Iter, wanted: &[DType], run: Loops, params: *const u8) -> Re
 
 #[cold]
 fn mismatch(iter: &Iter) -> Error {
+    // bounded: by the number of operands.
     let found: Vec<_> = (0..iter.operands()).map(|i| iter.dtype(i).scalar_name()).collect();
     Error::runtime(format!(
         "Found dtypes {found:?} ({} of them outputs), which this kernel does not combine",

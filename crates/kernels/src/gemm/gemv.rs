@@ -5,7 +5,9 @@
 //! (`dot`), columns one after the other (`axpy`), long dot products in fixed chunks.
 
 use super::{Matrix, MulAdd, Sizes, small};
+use crate::Result;
 use crate::dense::SharedMut;
+use crate::memory;
 use crate::parallel;
 use crate::simd::transpose::{SQUARE, square};
 use smallvec::SmallVec;
@@ -29,7 +31,7 @@ pub(super) unsafe fn product<T: MulAdd>(
     alpha: T,
     beta: T,
     threads: bool,
-) {
+) -> Result<()> {
     if s.n != 1 {
         // A row times a matrix is the transposed matrix times a column.
         let s = Sizes { m: s.n, n: 1, k: s.k };
@@ -37,11 +39,12 @@ pub(super) unsafe fn product<T: MulAdd>(
         return unsafe { product(s, c.t(), b.t(), a.t(), alpha, beta, threads) };
     }
     let mut copy = Vec::new();
-    let x = vector(b.ptr, b.rs, s.k, &mut copy);
-    let mut sums: SmallVec<[T; 64]> = SmallVec::from_elem(T::default(), s.m);
+    let x = vector(b.ptr, b.rs, s.k, &mut copy)?;
+    let mut sums = SmallVec::<[T; 64]>::new();
+    memory::extend(&mut sums, std::iter::repeat_n(T::default(), s.m))?;
     if s.m == 1 {
         let mut row = Vec::new();
-        sums[0] = long_dot(vector(a.ptr, a.cs, s.k, &mut row), x, threads);
+        sums[0] = long_dot(vector(a.ptr, a.cs, s.k, &mut row)?, x, threads)?;
     } else if a.cs == 1 || a.rs != 1 {
         by_rows(s, a, x, &mut sums, threads);
     } else {
@@ -49,17 +52,18 @@ pub(super) unsafe fn product<T: MulAdd>(
     }
     // SAFETY: `c` has one column, `sums.len()` rows.
     unsafe { small::finish(c.t(), &sums, alpha, beta) };
+    Ok(())
 }
 
 /// A strided vector as a slice, copied into `copy` if it has gaps.
-fn vector<T: MulAdd>(ptr: *const T, stride: isize, n: usize, copy: &mut Vec<T>) -> &[T] {
+fn vector<T: MulAdd>(ptr: *const T, stride: isize, n: usize, copy: &mut Vec<T>) -> Result<&[T]> {
     if stride == 1 || n == 0 {
         // SAFETY: `n` live elements without gaps, as the views promised.
-        return unsafe { std::slice::from_raw_parts(ptr, n) };
+        return Ok(unsafe { std::slice::from_raw_parts(ptr, n) });
     }
     // SAFETY: inside the view.
-    copy.extend((0..n as isize).map(|i| unsafe { *ptr.offset(i * stride) }));
-    copy
+    memory::extend(copy, (0..n as isize).map(|i| unsafe { *ptr.offset(i * stride) }))?;
+    Ok(copy)
 }
 
 /// Whether there are so few outputs, each of so many products, that rows and columns are better multiplied one by one.
@@ -81,37 +85,42 @@ pub(super) unsafe fn few<T: MulAdd>(
     b: Matrix<T>,
     alpha: T,
     beta: T,
-) {
+) -> Result<()> {
     let (mut first, mut second) = (Vec::new(), Vec::new());
     let b = b.t();
     let is_same = (a.ptr, a.rs, a.cs, s.m) == (b.ptr, b.rs, b.cs, s.n);
     // SAFETY: the caller's promise.
-    let left = unsafe { without_gaps(a, (s.m, s.k), &mut first) };
+    let left = unsafe { without_gaps(a, (s.m, s.k), &mut first)? };
     // SAFETY: as above.
-    let right = if is_same { left } else { unsafe { without_gaps(b, (s.n, s.k), &mut second) } };
+    let right = if is_same { left } else { unsafe { without_gaps(b, (s.n, s.k), &mut second)? } };
     for (j, x) in right.chunks_exact(s.k).enumerate() {
         let mut sums = [T::default(); FEW];
         rows(Matrix::rows(left.as_ptr(), s.k), x, &mut sums[..s.m]);
         // SAFETY: `c` has `m` rows.
         unsafe { small::finish(c.at(0, j).t(), &sums[..s.m], alpha, beta) };
     }
+    Ok(())
 }
 
 /// The rows of a matrix one after the other, copied if they do not lie so.
 ///
 /// # Safety
 /// All elements of the matrix are live.
-unsafe fn without_gaps<T: MulAdd>(a: Matrix<T>, (m, k): (usize, usize), copy: &mut Vec<T>) -> &[T] {
+unsafe fn without_gaps<T: MulAdd>(
+    a: Matrix<T>,
+    (m, k): (usize, usize),
+    copy: &mut Vec<T>,
+) -> Result<&[T]> {
     if a.cs == 1 && a.rs == k as isize {
         // SAFETY: `m` rows of `k` live elements without gaps.
-        return unsafe { std::slice::from_raw_parts(a.ptr, m * k) };
+        return Ok(unsafe { std::slice::from_raw_parts(a.ptr, m * k) });
     }
-    copy.reserve(m * k);
+    memory::reserve(copy, m * k)?;
     for i in 0..m {
         // SAFETY: inside the matrix.
-        copy.extend((0..k).map(|p| unsafe { *a.at(i, p).ptr }));
+        memory::extend(copy, (0..k).map(|p| unsafe { *a.at(i, p).ptr }))?;
     }
-    copy
+    Ok(copy)
 }
 
 fn by_rows<T: MulAdd>(s: Sizes, a: Matrix<T>, x: &[T], sums: &mut [T], threads: bool) {
@@ -236,12 +245,12 @@ crate::multiversion! {
 }
 
 /// A dot product in chunks, added up in order.
-fn long_dot<T: MulAdd>(a: &[T], b: &[T], threads: bool) -> T {
+fn long_dot<T: MulAdd>(a: &[T], b: &[T], threads: bool) -> Result<T> {
     if a.len() <= CHUNK {
-        return short_dot(a, b);
+        return Ok(short_dot(a, b));
     }
     let chunks = a.len().div_ceil(CHUNK);
-    let mut parts = vec![T::default(); chunks];
+    let mut parts = memory::filled(T::default(), chunks)?;
     let shared = SharedMut::new(&mut parts);
     let run = |range: std::ops::Range<usize>| {
         for chunk in range {
@@ -256,7 +265,7 @@ fn long_dot<T: MulAdd>(a: &[T], b: &[T], threads: bool) -> T {
     } else {
         run(0..chunks);
     }
-    parts.into_iter().fold(T::default(), T::plus)
+    Ok(parts.into_iter().fold(T::default(), T::plus))
 }
 
 crate::multiversion! {

@@ -2,7 +2,7 @@
 //! blocks of rows; sums are `f32` and each output is rounded once.
 
 use super::{Matrix, Sizes};
-use crate::{Element, elementwise, parallel};
+use crate::{Element, Result, elementwise, memory, parallel};
 use half::slice::HalfFloatSliceExt;
 
 /// Rows widened at a time.
@@ -20,35 +20,36 @@ pub(super) unsafe fn product<T: Narrow>(
     alpha: f32,
     beta: f32,
     threads: bool,
-) {
+) -> Result<()> {
     if s.m == 0 || s.n == 0 {
-        return;
+        return Ok(());
     }
     if let Some(loops) = T::pairs(s) {
         return super::pairs::product(s, (c, a, b), (alpha, beta), threads, loops);
     }
-    let right = widen(b, s.k, s.n);
+    let right = widen(b, s.k, s.n)?;
     let blocks = s.m.div_ceil(ROWS);
     let run = |range: std::ops::Range<usize>| {
         for block in range {
             let start = block * ROWS;
             let part = Sizes { m: ROWS.min(s.m - start), ..s };
-            let left = widen(a.at(start, 0), part.m, s.k);
-            let mut sums = vec![0.0_f32; part.m * s.n];
+            let left = widen(a.at(start, 0), part.m, s.k)?;
+            let mut sums = memory::filled(0.0_f32, part.m * s.n)?;
             let (sum, left, right) = (
                 Matrix::rows(sums.as_mut_ptr(), s.n),
                 Matrix::rows(left.as_ptr(), s.k),
                 Matrix::rows(right.as_ptr(), s.n),
             );
             // SAFETY: three fresh row-major buffers of these sizes.
-            unsafe { super::product(part, sum, left, right, 1.0, 0.0, false) };
-            narrow(c.at(start, 0), part, &sums, s.n, alpha, beta);
+            unsafe { super::product(part, sum, left, right, 1.0, 0.0, false)? };
+            narrow(c.at(start, 0), part, &sums, s.n, alpha, beta)?;
         }
+        Ok(())
     };
     if threads && s.work() > super::THREAD_GRAIN {
-        parallel::for_range(blocks, 1, &run);
+        parallel::try_for_range(blocks, 1, &run)
     } else {
-        run(0..blocks);
+        run(0..blocks)
     }
 }
 
@@ -95,8 +96,8 @@ narrow!(
     }
 );
 
-fn widen<T: Narrow>(from: Matrix<T>, rows: usize, columns: usize) -> Vec<f32> {
-    let mut out = vec![0.0; rows * columns];
+fn widen<T: Narrow>(from: Matrix<T>, rows: usize, columns: usize) -> Result<Vec<f32>> {
+    let mut out = memory::filled(0.0, rows * columns)?;
     for (i, to) in out.chunks_exact_mut(columns.max(1)).enumerate() {
         let row = from.at(i, 0);
         if row.cs == 1 {
@@ -109,7 +110,7 @@ fn widen<T: Narrow>(from: Matrix<T>, rows: usize, columns: usize) -> Vec<f32> {
             *to = unsafe { *row.at(0, j).ptr }.widen();
         }
     }
-    out
+    Ok(out)
 }
 
 /// Rounds `alpha * sums + beta * c` into `c`.
@@ -120,7 +121,7 @@ pub(super) fn narrow<T: Narrow>(
     pitch: usize,
     alpha: f32,
     beta: f32,
-) {
+) -> Result<()> {
     let mut mixed = Vec::new();
     for (i, row) in sums.chunks_exact(pitch).take(s.m).enumerate() {
         let row = &row[..s.n];
@@ -131,7 +132,7 @@ pub(super) fn narrow<T: Narrow>(
                 T::round_row(row, to);
                 continue;
             }
-            mixed.resize(s.n, 0.0);
+            memory::resize(&mut mixed, s.n, 0.0)?;
             if beta != 0.0 {
                 T::widen_row(to, &mut mixed);
             }
@@ -148,6 +149,7 @@ pub(super) fn narrow<T: Narrow>(
             }
         }
     }
+    Ok(())
 }
 
 crate::multiversion! {

@@ -2,6 +2,8 @@
 //! order gives the same result.
 
 use super::{Matrix, MulAdd, Sizes, gemv, small};
+use crate::Result;
+use crate::memory;
 use crate::parallel;
 
 /// Rows of the left operand that one task multiplies.
@@ -19,49 +21,58 @@ pub(super) unsafe fn product<T: MulAdd>(
     alpha: T,
     beta: T,
     threads: bool,
-) {
+) -> Result<()> {
     if s.m == 0 || s.n == 0 {
-        return;
+        return Ok(());
     }
     // SAFETY: the caller's promise.
     unsafe {
         if s.k == 0 || alpha == T::default() {
-            return small::scale(s, c, beta);
+            small::scale(s, c, beta);
+            return Ok(());
         }
         if s.n == 1 || s.m == 1 {
             return gemv::product(s, c, a, b, alpha, beta, threads);
         }
     }
-    let copy = if b.cs == 1 { Vec::new() } else { packed(b, s) };
+    let copy = if b.cs == 1 { Vec::new() } else { packed(b, s)? };
     let b = if b.cs == 1 { b } else { Matrix::rows(copy.as_ptr(), s.n) };
     let run = |range: std::ops::Range<usize>| {
         let start = range.start * ROWS;
         let part = Sizes { m: (range.end * ROWS).min(s.m) - start, ..s };
         if size_of::<T>() == 8 {
-            strips(part, c.at(start, 0), a.at(start, 0), b, alpha, beta);
+            strips(part, c.at(start, 0), a.at(start, 0), b, alpha, beta)?;
         } else {
             panel(part, c.at(start, 0), a.at(start, 0), b, alpha, beta);
         }
+        Ok(())
     };
     let blocks = s.m.div_ceil(ROWS);
     if threads && s.work() > super::THREAD_GRAIN {
-        parallel::for_range(blocks, 1, &run);
+        parallel::try_for_range(blocks, 1, &run)
     } else {
-        run(0..blocks);
+        run(0..blocks)
     }
 }
 
 /// A row-major copy of the right operand.
-fn packed<T: MulAdd>(b: Matrix<T>, s: Sizes) -> Vec<T> {
+fn packed<T: MulAdd>(b: Matrix<T>, s: Sizes) -> Result<Vec<T>> {
     let at = |i: usize| b.at(i / s.n, i % s.n).ptr;
     // SAFETY: inside `b`.
-    (0..s.k * s.n).map(|i| unsafe { *at(i) }).collect()
+    memory::collect((0..s.k * s.n).map(|i| unsafe { *at(i) }))
 }
 
 /// Strips of columns, each packed, with the sums of a tile in registers.
-fn strips<T: MulAdd>(s: Sizes, c: Matrix<T>, a: Matrix<T>, b: Matrix<T>, alpha: T, beta: T) {
+fn strips<T: MulAdd>(
+    s: Sizes,
+    c: Matrix<T>,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    alpha: T,
+    beta: T,
+) -> Result<()> {
     const COLUMNS: usize = 16;
-    let mut strip = vec![T::default(); s.k * COLUMNS];
+    let mut strip = memory::filled(T::default(), s.k * COLUMNS)?;
     for j in (0..s.n).step_by(COLUMNS) {
         let width = COLUMNS.min(s.n - j);
         for (p, to) in strip.chunks_exact_mut(width).take(s.k).enumerate() {
@@ -71,6 +82,7 @@ fn strips<T: MulAdd>(s: Sizes, c: Matrix<T>, a: Matrix<T>, b: Matrix<T>, alpha: 
         let part = Sizes { n: width, ..s };
         small::tiles(part, c.at(0, j), a, Matrix::rows(strip.as_ptr(), width), alpha, beta);
     }
+    Ok(())
 }
 
 crate::multiversion! {

@@ -6,7 +6,7 @@
 use super::{Matrix, MulAdd, Sizes, THREAD_GRAIN};
 use crate::elementwise::copy_tile;
 use crate::simd::transpose::SQUARE;
-use crate::{C64, C128, interrupt, parallel};
+use crate::{C128, C64, Result, interrupt, memory, parallel};
 
 /// Types that the `gemm` crate multiplies.
 pub(crate) trait Blocked: MulAdd {}
@@ -30,18 +30,24 @@ pub(super) unsafe fn product<T: Blocked>(
     alpha: T,
     beta: T,
     threads: bool,
-) {
+) -> Result<()> {
     let mut copy = Vec::new();
     let b = if is_worth_turning(s, b) {
         // SAFETY: the caller's promise.
-        unsafe { turned(s, b, &mut copy) }
+        unsafe { turned(s, b, &mut copy)? }
     } else {
         b
     };
     let long = s.m.max(s.n);
-    if !threads || s.work() < 2 * THREAD_GRAIN || long < 2 * BLOCK || parallel::num_threads() == 1 {
+    let is_alone =
+        !threads || s.work() < 2 * THREAD_GRAIN || long < 2 * BLOCK || parallel::num_threads() == 1;
+    // Before anything is written.
+    let tasks = if is_alone { 1 } else { parallel::num_threads().min(long / BLOCK) };
+    memory::check_room(tasks * workspace::<T>(s))?;
+    if is_alone {
         // SAFETY: the caller's promise.
-        return unsafe { in_parts(s, c, a, b, alpha, beta, longest::<T>()) };
+        unsafe { in_parts(s, c, a, b, alpha, beta, longest::<T>()) };
+        return Ok(());
     }
     let by_rows = s.m >= s.n;
     let blocks = long / BLOCK;
@@ -59,6 +65,14 @@ pub(super) unsafe fn product<T: Blocked>(
             }
         }
     });
+    Ok(())
+}
+
+/// Bytes that the crate packs operands into, about: it goes through them in pieces that fit the processor's caches.
+fn workspace<T>(s: Sizes) -> usize {
+    const MOST: usize = 64 << 20;
+    let (depth, rows) = (s.k.min(1024), s.m.min(1024));
+    (depth * size_of::<T>()).saturating_mul(rows + s.n).min(MOST)
 }
 
 /// Most elements of a right operand that is turned over.
@@ -75,9 +89,9 @@ fn is_worth_turning<T>(s: Sizes, b: Matrix<T>) -> bool {
 ///
 /// # Safety
 /// All elements of the matrix are live.
-unsafe fn turned<T: Blocked>(s: Sizes, b: Matrix<T>, copy: &mut Vec<T>) -> Matrix<T> {
+unsafe fn turned<T: Blocked>(s: Sizes, b: Matrix<T>, copy: &mut Vec<T>) -> Result<Matrix<T>> {
     let size = size_of::<T>() as isize;
-    copy.reserve(s.k * s.n);
+    memory::reserve(copy, s.k * s.n)?;
     // SAFETY: room for all elements; `s.n` columns of `s.k` elements, as the caller says.
     unsafe {
         let strides = (s.n as isize * size, b.cs * size);
@@ -89,7 +103,7 @@ unsafe fn turned<T: Blocked>(s: Sizes, b: Matrix<T>, copy: &mut Vec<T>) -> Matri
         );
         copy.set_len(s.k * s.n);
     }
-    Matrix::rows(copy.as_ptr(), s.n)
+    Ok(Matrix::rows(copy.as_ptr(), s.n))
 }
 
 /// Most multiply-adds of one call of the crate, which nothing can interrupt: some 50 milliseconds.
@@ -149,7 +163,7 @@ unsafe fn in_parts<T: Blocked>(
 unsafe fn block<T: Blocked>(s: Sizes, c: Matrix<T>, a: Matrix<T>, b: Matrix<T>, alpha: T, beta: T) {
     let read = beta != T::default();
     // SAFETY: the caller's promise; the crate takes pointers and strides as they are.
-    unsafe {
+    memory::as_asked(|| unsafe {
         gemm::gemm(
             s.m,
             s.n,
@@ -171,7 +185,7 @@ unsafe fn block<T: Blocked>(s: Sizes, c: Matrix<T>, a: Matrix<T>, b: Matrix<T>, 
             false,
             gemm::Parallelism::None,
         );
-    }
+    });
 }
 
 #[cfg(test)]

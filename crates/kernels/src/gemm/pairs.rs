@@ -7,7 +7,7 @@
 use super::half::{Narrow, narrow};
 use super::{Matrix, Sizes};
 use crate::elementwise::copy_tile;
-use crate::{dense::SharedMut, parallel, scratch};
+use crate::{Result, dense::SharedMut, parallel, scratch};
 
 /// `sums[r * COLUMNS + j] += sum over k < n of pair(left[k * ROWS + r]) . pair(right[k * COLUMNS + j])` for `j < columns`
 /// (or more), or `=` if `is_first`.
@@ -60,7 +60,7 @@ pub(super) fn product<T: Narrow>(
     (alpha, beta): (f32, f32),
     threads: bool,
     loops: Loops,
-) {
+) -> Result<()> {
     debug_assert_eq!(size_of::<T>(), 2);
     let pairs = s.k.div_ceil(2);
     let (row_blocks, column_blocks) = (s.m.div_ceil(ROWS), s.n.div_ceil(COLUMNS));
@@ -68,7 +68,7 @@ pub(super) fn product<T: Narrow>(
     let all_left = (row_blocks * pairs * ROWS).next_multiple_of(16);
     let all_right = DEPTH.min(pairs) * COLUMNS;
     let own = all_right + row_blocks * ROWS * COLUMNS;
-    scratch::with(all_left + own, |words| {
+    scratch::with(all_left + own, |words| -> Result<()> {
         let (left, mine) = words.split_at_mut(all_left);
         let left = SharedMut::new(left);
         let pack_left = |range: std::ops::Range<usize>| {
@@ -89,7 +89,7 @@ pub(super) fn product<T: Narrow>(
                 }
             }
         };
-        let multiply = |range: std::ops::Range<usize>, words: &mut [u32]| {
+        let multiply = |range: std::ops::Range<usize>, words: &mut [u32]| -> Result<()> {
             let (right, sums) = words.split_at_mut(all_right);
             // SAFETY: all bits are numbers of either type, which are of one size.
             let sums = unsafe {
@@ -115,20 +115,21 @@ pub(super) fn product<T: Narrow>(
                     // SAFETY: these rows and columns of `c` are this block's.
                     unsafe { (loops.round)(sums.as_ptr(), (c.ptr.cast(), c.rs), (s.m, columns)) };
                 } else {
-                    narrow(c, part, sums, COLUMNS, alpha, beta);
+                    narrow(c, part, sums, COLUMNS, alpha, beta)?;
                 }
             }
+            Ok(())
         };
         if threads && s.work() > super::THREAD_GRAIN && parallel::num_threads() > 1 {
             parallel::for_range(row_blocks, 8, &pack_left);
-            parallel::for_range(column_blocks, 1, &|range| {
-                scratch::with(own, |words| multiply(range, words));
-            });
+            parallel::try_for_range(column_blocks, 1, &|range| {
+                scratch::with(own, |words| multiply(range, words))?
+            })
         } else {
             pack_left(0..row_blocks);
-            multiply(0..column_blocks, mine);
+            multiply(0..column_blocks, mine)
         }
-    });
+    })?
 }
 
 /// Whether a row's pairs lie in memory as the instruction takes them.

@@ -36,10 +36,12 @@ impl<T: Real> Axis<T> {
         refill(&mut axis.index, 0, all);
         refill(&mut axis.weight, T::ONE, all);
         refill(&mut axis.slope, T::ZERO, if has_slopes { all } else { 0 });
+        // bounded: by a block of places.
         let mut place = Few::from_elem(T::ZERO, count);
         for (place, &relative) in place.iter_mut().zip(places.iter().step_by(step)) {
             *place = absolute(relative, size, sampling);
         }
+        // bounded: by a block of places.
         let mut way = Few::from_elem(T::ONE, count);
         match sampling.interpolation {
             Interpolation::Linear => {
@@ -51,6 +53,7 @@ impl<T: Real> Axis<T> {
                 nearest(&mut axis.index, &place, size);
             }
             Interpolation::Cubic => {
+                // bounded: by a block of places.
                 let mut before = Few::from_elem(T::ZERO, count);
                 cubic(axis, &mut before, &place);
                 for (tap, index) in axis.index.chunks_mut(count.max(1)).enumerate() {
@@ -69,6 +72,7 @@ impl<T: Real> Axis<T> {
 /// Makes `numbers` as many of one value.
 pub(super) fn refill<T: Copy>(numbers: &mut Few<T>, value: T, count: usize) {
     numbers.clear();
+    // bounded: by the taps of a block of places.
     numbers.resize(count, value);
 }
 

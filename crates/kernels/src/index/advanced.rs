@@ -6,7 +6,7 @@
 use super::slices::{Slices, list_places};
 use super::{Accumulate, check_bounds, out_of_bounds};
 use crate::line::{Layout, Lines, check_dtype, check_shape, get, put};
-use crate::{DType, Error, Result, StridedMut, StridedRef, for_dtype};
+use crate::{DType, Error, Result, StridedMut, StridedRef, for_dtype, memory};
 use smallvec::SmallVec;
 
 /// An indexed view: where its parts lie.
@@ -73,16 +73,22 @@ impl Indexed {
         Ok(result)
     }
 
+    /// As many offsets as the index has positions, zeros at first.
+    fn make_room(&mut self, positions: usize) -> Result<()> {
+        let missing = positions.saturating_sub(self.offsets.len());
+        memory::extend(&mut self.offsets, std::iter::repeat_n(0, missing))
+    }
+
     /// Adds one index tensor's part to the offsets.
     fn add(&mut self, index: &StridedRef<'_>, dim: usize, size: i64, step: isize) -> Result<()> {
         check_bounds(index, (-size, size), |i| Error::index(out_of_bounds(i, dim, size)))?;
         if let Some(dense) = index.as_slice::<i64>() {
-            self.offsets.resize(dense.len(), 0);
+            self.make_room(dense.len())?;
             add_steps(&mut self.offsets, dense, size, step);
             return Ok(());
         }
         let lines = Lines::new(index.shape(), None, [Layout::from(index)]);
-        self.offsets.resize(lines.count(), 0);
+        self.make_room(lines.count())?;
         let mut at = 0;
         lines.visit(0..lines.count(), |[from]| {
             // SAFETY: the walk stays inside the view, whose dtype is i64.

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::line::{Layout, Lines, check_dtype, check_shape, get, put};
 use crate::{
-    DType, Error, Iter, Result, Scalar, StridedMut, StridedRef, elementwise, for_dtype, interrupt,
+    DType, Error, Iter, Result, Scalar, StridedMut, StridedRef, elementwise, for_dtype, interrupt, memory,
     parallel,
 };
 use smallvec::SmallVec;
@@ -89,7 +89,7 @@ pub fn embedding_backward(
         return Ok(());
     }
     if scale_grad_by_freq {
-        counts.resize(out.shape()[0] as usize, 0_i64);
+        memory::resize(&mut counts, out.shape()[0] as usize, 0_i64)?;
         rows.iter().for_each(|&row| counts[row as usize] += 1);
     }
     let out = &*out;

@@ -3,10 +3,10 @@
 use super::{
     Accumulate, check_bounds, contiguous_strides, for_size, out_of_bounds, table::Rows, with_i64,
 };
-use crate::dense::{Compute, load, store};
+use crate::dense::{Compute, load, load_owned, store};
 use crate::line::{GRAIN, Layout, Lines, along, check_dim, check_dtype, check_shape, get, put};
 use crate::{
-    C64, DType, Element, Error, Result, Scalar, StridedMut, StridedRef, for_dtype, parallel,
+    C64, DType, Element, Error, Result, Scalar, StridedMut, StridedRef, for_dtype, memory, parallel,
 };
 use smallvec::SmallVec;
 
@@ -224,7 +224,7 @@ pub fn scatter(
             // SAFETY: every index was checked; sources are of the dtype of `out`.
             for_size!(dtype.size(), T => unsafe { walk.assign::<T>() });
         } else {
-            for_dtype!(dtype, all, T => scatter_joined::<T>(&walk, reduce, include_self));
+            for_dtype!(dtype, all, T => scatter_joined::<T>(&walk, reduce, include_self)?);
         }
         Ok(())
     })
@@ -239,7 +239,7 @@ fn scatter_halves<T: Compute>(
     how: (Reduce, bool),
 ) -> Result<()> {
     let (shape, strides) = (out.shape(), contiguous_strides(out.shape()));
-    let mut wide = load::<T>(out.as_ref()).into_owned();
+    let mut wide = load_owned::<T>(out.as_ref())?;
     // SAFETY: as many elements as the shape has, which nobody else knows.
     let mut joined =
         unsafe { StridedMut::new(wide.as_mut_ptr().cast(), T::DTYPE, shape, &strides) };
@@ -251,7 +251,7 @@ fn scatter_halves<T: Compute>(
             let part = unsafe {
                 StridedRef::new(source.ptr(), source.dtype(), index.shape(), &source_strides)
             };
-            let (values, strides) = (load::<T>(part), contiguous_strides(index.shape()));
+            let (values, strides) = (load::<T>(part)?, contiguous_strides(index.shape()));
             // SAFETY: as many elements as the shape has.
             let values = unsafe {
                 StridedRef::new(values.as_ptr().cast(), T::DTYPE, index.shape(), &strides)
@@ -364,7 +364,11 @@ impl<'a> Scatter<'a> {
     }
 }
 
-fn scatter_joined<T: Accumulate>(walk: &Scatter<'_>, reduce: Reduce, include_self: bool) {
+fn scatter_joined<T: Accumulate>(
+    walk: &Scatter<'_>,
+    reduce: Reduce,
+    include_self: bool,
+) -> Result<()> {
     if !include_self {
         let identity = identity_of::<T>(reduce);
         // SAFETY: targets are elements of `out`, as every index was checked.
@@ -387,12 +391,13 @@ fn scatter_joined<T: Accumulate>(walk: &Scatter<'_>, reduce: Reduce, include_sel
         Reduce::Amin => join!(|old, new| old.smaller(new)),
     }
     if reduce == Reduce::Mean {
-        divide_by_counts::<T>(walk, include_self);
+        divide_by_counts::<T>(walk, include_self)?;
     }
+    Ok(())
 }
 
-fn divide_by_counts<T: Accumulate>(walk: &Scatter<'_>, include_self: bool) {
-    let mut counts = vec![0_i64; walk.out.numel()];
+fn divide_by_counts<T: Accumulate>(walk: &Scatter<'_>, include_self: bool) -> Result<()> {
+    let mut counts = memory::filled(0_i64, walk.out.numel())?;
     let (shape, strides) = (walk.out.shape(), contiguous_strides(walk.out.shape()));
     // SAFETY: as many elements as the shape has, which nobody else knows.
     let view = unsafe { StridedMut::new(counts.as_mut_ptr().cast(), DType::I64, shape, &strides) };
@@ -419,6 +424,7 @@ fn divide_by_counts<T: Accumulate>(walk: &Scatter<'_>, include_self: bool) {
             unsafe { put(to, at, divided(get::<T>(to, at), *count, more)) };
         }
     });
+    Ok(())
 }
 
 crate::multiversion! {

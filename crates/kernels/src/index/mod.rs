@@ -26,7 +26,7 @@ pub(crate) use slices::Slices;
 pub use sparse::{Rows, sparse_matmul};
 
 use crate::line::{Layout, Lines, get};
-use crate::{Bool, C32, C64, C128, DType, Element, Error, Result, StridedRef, bf16, f16};
+use crate::{Bool, C32, C64, C128, DType, Element, Error, Result, StridedRef, bf16, f16, memory};
 
 /// Runs `$body` with `$T` bound to a type of `$size` bytes that copies as elements of that size do.
 macro_rules! for_size {
@@ -62,7 +62,7 @@ fn with_i64<R>(index: StridedRef<'_>, body: impl FnOnce(StridedRef<'_>) -> Resul
     match index.dtype() {
         DType::I64 => body(index),
         DType::I32 => {
-            let mut wide = Vec::with_capacity(index.numel());
+            let mut wide = memory::with_capacity(index.numel())?;
             let lines = Lines::new(index.shape(), None, [Layout::from(&index)]);
             lines.visit(0..lines.count(), |[at]| {
                 // SAFETY: the walk stays inside the view, whose dtype is i32.

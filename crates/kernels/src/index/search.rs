@@ -3,7 +3,8 @@
 use crate::line::{Layout, Lines, along, check_dtype, check_shape, get};
 use crate::reduce::{store_f64, store_i64};
 use crate::strided::is_contiguous;
-use crate::{DType, Element, Error, Result, StridedMut, StridedRef, for_dtype, parallel};
+use crate::{DType, Element, Error, Result, StridedMut, StridedRef, for_dtype, memory, parallel};
+use smallvec::SmallVec;
 
 /// For each value the first place in its sorted sequence where it could be inserted: before equal elements, or after
 /// them if `right`. `sorted` has the leading dimensions of `values`, or is one sequence for all; `sorter` holds
@@ -31,11 +32,11 @@ pub fn searchsorted(
             DType::I64,
         )?;
     }
-    let leading = |shape: &[i64]| shape[..shape.len().saturating_sub(1)].to_vec();
+    let leading = |view: &StridedRef<'_>| view.ndim().saturating_sub(1);
     let fits = sorted.ndim() == 1
         || (sorted.ndim() == values.ndim()
             && sorted.ndim() > 0
-            && leading(sorted.shape()) == leading(values.shape()));
+            && sorted.shape()[..leading(&sorted)] == values.shape()[..leading(&values)]);
     if !fits {
         return Err(Error::runtime(format!(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, but we got boundaries tensor {:?} and input value tensor {:?}",
@@ -60,7 +61,7 @@ pub fn searchsorted(
         })?;
     }
     let out = &*out;
-    for_dtype!(sorted.dtype(), real, T => search_all::<T>(out, &sorted, &values, right, sorter.as_ref()), else {
+    for_dtype!(sorted.dtype(), real, T => search_all::<T>(out, &sorted, &values, right, sorter.as_ref())?, else {
         return Err(Error::not_implemented("searchsorted_out_cpu", sorted.dtype()));
     });
     Ok(())
@@ -175,7 +176,7 @@ fn search_all<T: Element + PartialOrd>(
     values: &StridedRef<'_>,
     right: bool,
     sorter: Option<&StridedRef<'_>>,
-) {
+) -> Result<()> {
     if sorter.is_none()
         && out.dtype() == DType::I64
         && is_contiguous(out.shape(), out.strides())
@@ -183,18 +184,20 @@ fn search_all<T: Element + PartialOrd>(
         && sorted.ndim() == 1
     {
         let places = Places(out.ptr().cast());
-        return parallel::for_range(values.len(), 4096, &|range| {
+        parallel::for_range(values.len(), 4096, &|range| {
             // SAFETY: the output is dense and has a place for each value; ranges do not overlap.
             let places = unsafe { places.part(range.clone()) };
             search_dense(sequence, &values[range], right, places);
         });
+        return Ok(());
     }
     let last = sorted.ndim() - 1;
     let (n, step) = along(sorted.shape(), sorted, last);
     // A single sequence is the same for all values: zero strides.
-    let zero = vec![0; values.ndim()];
+    let zero = SmallVec::<[i64; 6]>::from_elem(0, values.ndim());
     let of = |view: &StridedRef<'_>| {
-        let mut strides = if sorted.ndim() == 1 { zero.clone() } else { view.strides().to_vec() };
+        let is_one = sorted.ndim() == 1;
+        let mut strides = if is_one { zero.clone() } else { SmallVec::from_slice(view.strides()) };
         if let Some(stride) = strides.last_mut() {
             *stride = 0;
         }
@@ -225,6 +228,7 @@ fn search_all<T: Element + PartialOrd>(
             }
         });
     });
+    Ok(())
 }
 
 /// How many bins [`bincount`] needs: one more than the largest value, at least `minlength`.
@@ -286,7 +290,7 @@ pub fn bincount(
     let step = out.strides()[0] as isize * out.dtype().size() as isize;
     let out = &*out;
     let Some(weights) = weights else {
-        let mut counts = vec![0_i64; out.numel()];
+        let mut counts = memory::filled(0_i64, out.numel())?;
         if let Some(values) = input.as_slice::<i64>() {
             for &value in values {
                 counts[value as usize] += 1;
@@ -305,7 +309,7 @@ pub fn bincount(
         weights.shape(),
         input.shape(),
     )?;
-    let mut sums = vec![0_f64; out.numel()];
+    let mut sums = memory::filled(0_f64, out.numel())?;
     let is_single = out.dtype() == DType::F32;
     let (_, weight_step) = along(weights.shape(), &weights, 0);
     let mut at = 0;

@@ -10,7 +10,7 @@ use crate::elementwise::runs::Place;
 use crate::line::{
     GRAIN, Layout, Lines, along, check_dim, check_dtype, check_shape, get, put as put_element,
 };
-use crate::{Error, Result, Scalar, StridedMut, StridedRef, for_dtype, interrupt, parallel};
+use crate::{Error, Result, Scalar, StridedMut, StridedRef, for_dtype, interrupt, memory, parallel};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -28,14 +28,14 @@ pub(super) fn numbers(
         if !allows_negative {
             return Ok(dense.into());
         }
-        let mut numbers = dense.to_vec();
+        let mut numbers = memory::copied(dense)?;
         wrap(&mut numbers, size);
         return Ok(numbers.into());
     }
     with_i64(index, |index| {
         check_bounds(&index, bounds, refuse)?;
         let lines = Lines::new(index.shape(), None, [Layout::from(&index)]);
-        let mut numbers = Vec::with_capacity(lines.count());
+        let mut numbers = memory::with_capacity(lines.count())?;
         // SAFETY: the walk stays inside the view, whose dtype is i64.
         lines.visit(0..lines.count(), |[at]| numbers.push(unsafe { get(index.ptr(), at) }));
         wrap(&mut numbers, size);
@@ -201,10 +201,10 @@ pub fn index_copy(
         return Ok(());
     }
     // Earlier writes that a later one replaces are left out, so that threads never write one place twice.
-    let mut last = vec![usize::MAX; size as usize];
+    let mut last = memory::filled(usize::MAX, size as usize)?;
     rows.iter().enumerate().for_each(|(j, &row)| last[row as usize] = j);
     let is_last = |&(j, &row): &(usize, &i64)| last[row as usize] == j;
-    let kept: Vec<Place> = rows.iter().enumerate().filter(is_last).map(place).collect();
+    let kept: Vec<Place> = memory::collect(rows.iter().enumerate().filter(is_last).map(place))?;
     (slices.count, slices.repeats) = (kept.len(), false);
     // SAFETY: as above.
     unsafe { slices.copy(&|range, places| places.copy_from_slice(&kept[range])) };

@@ -60,6 +60,7 @@ impl Slices<'_> {
             let mut places = Places::new();
             for start in range.map(|at| at * listed) {
                 let range = start..self.count.min(start + listed);
+                // bounded: by PLACES.
                 places.resize(range.len(), [0; 2]);
                 list(range, &mut places);
                 let grids = Grids::new((self.to, self.from), run, &places, &dims);

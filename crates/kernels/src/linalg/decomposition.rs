@@ -1,14 +1,13 @@
 //! Decompositions through `faer`: SVD, QR, Cholesky and the Hermitian eigenvalue problem.
 
 use super::{
-    Field, GRAIN, codes_of_batch, for_batch, for_batch_with, for_field, householder, matrices,
-    optional, reflection, singular, small, squares, store_optional, symmetric, to_mat, undefined,
-    with_batch, write,
+    Failure, Field, GRAIN, codes_of_batch, factors, for_batch, for_batch_with, for_field,
+    householder, matrices, optional, reflection, singular, small, squares, store_optional,
+    symmetric, to_columns, undefined, with_batch, write,
 };
 use crate::dense::{Compute, Real, SharedMut, expect_shape, load, store, with_output};
+use crate::{C128, DType, Result, StridedMut, StridedRef, memory, parallel};
 use crate::interrupt::aside;
-use crate::{C128, DType, Result, StridedMut, StridedRef, parallel};
-use faer::Side;
 
 /// An output that may be left out.
 type Wanted<'o, 'v> = Option<&'o mut StridedMut<'v>>;
@@ -47,28 +46,29 @@ pub fn svd(
     }
     let (shape, is_batched) = (a.shape(), a.ndim() > 2);
     for_field!(a.dtype(), "linalg.svd", "linalg_svd_cpu", T => {
-        let a = load::<T>(a);
+        let a = load::<T>(a)?;
         let mut us = optional::<T>("U", u.as_deref(), &with_batch(shape, &[m, columns]))?;
         let mut vs = optional::<T>("Vh", vh.as_deref(), &with_batch(shape, &[rows, n]))?;
-        let mut ss = vec![<T as Field>::Part::default(); batch * k];
+        let mut ss = memory::filled(<T as Field>::Part::default(), batch * k)?;
         let wanted = (u.is_some(), vh.is_some());
         let (us_, vs_, ss_) = (SharedMut::new(&mut us), SharedMut::new(&mut vs), SharedMut::new(&mut ss));
         for_batch(batch, 8 * m * n * k, "linalg.svd", is_batched, &|i| {
-            let (mat, up) = scaled(to_mat(&a, i, m, n))?;
+            let mut matrix = to_columns(&a, i, m, n)?;
+            let up = scale(matrix.elements()).ok_or(Failure::OfMatrix(NOT_FINITE))?;
             // SAFETY: one task per matrix.
             let ss = unsafe { ss_.slice(i * k..(i + 1) * k) };
-            let decompose = move || if full_matrices { mat.svd() } else { mat.thin_svd() };
-            let svd = aside(8 * m * n * k, decompose).map_err(|_| NOT_FINITE.to_owned())?;
-            for (j, s) in ss.iter_mut().enumerate() {
-                *s = unscaled(svd.S()[j], up);
+            let decompose = move || factors::singular(&matrix, full_matrices);
+            let found = aside(8 * m * n * k, decompose)?.ok_or(Failure::OfMatrix(NOT_FINITE))?;
+            for (s, &found) in ss.iter_mut().zip(&found.s) {
+                *s = unscaled(found, up);
             }
             // SAFETY: as above.
             unsafe {
                 if wanted.0 {
-                    write(us_, i, m, columns, |r, c| svd.U()[(r, c)]);
+                    write(us_, i, m, columns, |r, c| found.u.at(r, c));
                 }
                 if wanted.1 {
-                    write(vs_, i, rows, n, |r, c| svd.V()[(c, r)].conjugate());
+                    write(vs_, i, rows, n, |r, c| found.v.at(c, r).conjugate());
                 }
             }
             Ok(())
@@ -91,7 +91,7 @@ fn svd_of_small<T: Real + Field<Part = T>>(
     let (shape, is_batched) = (a.shape(), a.ndim() > 2);
     let mut us = optional::<T>("U", u.as_deref(), &with_batch(shape, &[m, columns]))?;
     let mut vs = optional::<T>("Vh", vh.as_deref(), &with_batch(shape, &[rows, n]))?;
-    let a = load::<T>(a);
+    let a = load::<T>(a)?;
     let k = m.min(n);
     let per_u = if us.is_empty() { 0 } else { m * columns };
     let per_v = if vs.is_empty() { 0 } else { rows * n };
@@ -106,7 +106,11 @@ fn svd_of_small<T: Real + Field<Part = T>>(
                 let u = us_.slice(i * per_u..(i + 1) * per_u);
                 (s.slice(i * k..(i + 1) * k), u, vs_.slice(i * per_v..(i + 1) * per_v))
             };
-            if solver.decompose(s, (u, v), a, m < n) { Ok(()) } else { Err(NOT_FINITE.to_owned()) }
+            if solver.decompose(s, (u, v), a, m < n) {
+                Ok(())
+            } else {
+                Err(Failure::OfMatrix(NOT_FINITE))
+            }
         })
     })?;
     store_optional(u, &us);
@@ -114,27 +118,23 @@ fn svd_of_small<T: Real + Field<Part = T>>(
     Ok(())
 }
 
-/// A matrix multiplied by a power of two so that its largest element is about 1 (`faer` takes other sizes for zeros and
-/// infinities), if all its elements are finite; and by what its values are to be multiplied.
-fn scaled<T: Field>(mut mat: faer::Mat<T>) -> std::result::Result<(faer::Mat<T>, f64), String> {
+/// Multiplies a matrix by a power of two so that its largest element is about 1 (`faer` takes other sizes for zeros and
+/// infinities); gives what its values are to be multiplied by, or none if not all elements are finite.
+fn scale<T: Field>(elements: &mut [T]) -> Option<f64> {
     let mut largest = 0.0;
-    for column in 0..mat.ncols() {
-        for value in mat.col_as_slice(column) {
-            let size = Field::size(*value);
-            // (NaN stays.)
-            largest = if size > largest || size.is_nan() { size } else { largest };
-        }
+    for value in &*elements {
+        let size = Field::size(*value);
+        // (NaN stays.)
+        largest = if size > largest || size.is_nan() { size } else { largest };
     }
     if !largest.is_finite() {
-        return Err(NOT_FINITE.to_owned());
+        return None;
     }
     let (down, up) = symmetric::scale_of(largest);
-    for column in 0..mat.ncols() {
-        for value in mat.col_as_slice_mut(column) {
-            *value = T::convert(C128::convert(*value) * down);
-        }
+    for value in elements {
+        *value = T::convert(C128::convert(*value) * down);
     }
-    Ok((mat, up))
+    Some(up)
 }
 
 /// A value of a scaled matrix.
@@ -168,7 +168,7 @@ pub fn qr(
     }
     let (shape, a_dtype) = (a.shape(), a.dtype());
     for_field!(a.dtype(), "linalg.qr", "geqrf_cpu", T => {
-        let a = load::<T>(a);
+        let a = load::<T>(a)?;
         let mut qs = optional::<T>("Q", q.as_deref(), &with_batch(shape, &[m, k]))?;
         let wanted = q.is_some();
         let qs_ = SharedMut::new(&mut qs);
@@ -176,27 +176,25 @@ pub fn qr(
             let r = SharedMut::new(r);
             for_batch(batch, 4 * m * n * n, "linalg.qr", true, &|i| {
                 if a_dtype.is_complex() {
-                    let qr = householder::Reflected::of(&a[i * m * n..(i + 1) * m * n], m, n);
+                    let qr = householder::Reflected::of(&a[i * m * n..(i + 1) * m * n], m, n)?;
                     // SAFETY: one task per matrix.
                     unsafe {
                         write(r, i, k, n, |row, c| qr.r::<T>(row, c));
                         if wanted {
-                            let q = qr.q(k);
+                            let q = qr.q(k)?;
                             write(qs_, i, m, k, |row, c| q.at::<T>(row, c));
                         }
                     }
                     return Ok(());
                 }
-                let mat = to_mat(&a, i, m, n);
-                let qr = aside(2 * m * n * k, move || mat.qr());
-                let upper = qr.thin_R();
+                let matrix = to_columns(&a, i, m, n)?;
+                let qr = aside(2 * m * n * k, move || factors::Qr::of(matrix))?;
                 // SAFETY: one task per matrix.
                 unsafe {
-                    write(r, i, k, n, |row, c| if row <= c { upper[(row, c)] } else { T::default() });
+                    write(r, i, k, n, |row, c| qr.r(row, c));
                     if wanted {
-                        let make = move || if complete { qr.compute_Q() } else { qr.compute_thin_Q() };
-                        let q = aside(2 * m * k * k, make);
-                        write(qs_, i, m, k, |row, c| q[(row, c)]);
+                        let q = aside(2 * m * k * k, move || qr.q(k))?;
+                        write(qs_, i, m, k, |row, c| q.at(row, c));
                     }
                 }
                 Ok(())
@@ -216,34 +214,26 @@ fn qr_of_small<T: Real>(
 ) -> Result<()> {
     let (batch, m, n, k) = sizes;
     let mut qs = optional::<T>("Q", q.as_deref(), &with_batch(a.shape(), &[m, k]))?;
-    let a = load::<T>(a);
+    let a = load::<T>(a)?;
     with_output::<T, _>(r, |r| {
         if small::fits(batch, m, n) {
             return small::qr(&mut qs, r, &a, sizes);
         }
         let per_q = qs.len() / batch;
         let (qs, r) = (SharedMut::new(&mut qs), SharedMut::new(r));
-        parallel::for_range(batch, (GRAIN / (4 * m * n * n)).max(1), &|range| {
+        parallel::try_for_range(batch, (GRAIN / (4 * m * n * n)).max(1), &|range| {
             for i in range {
                 // SAFETY: one task per matrix.
                 let (q, r) = unsafe {
                     (qs.slice(i * per_q..(i + 1) * per_q), r.slice(i * k * n..(i + 1) * k * n))
                 };
-                reflection::qr(q, r, &a[i * m * n..(i + 1) * m * n], m, n, k);
+                reflection::qr(q, r, &a[i * m * n..(i + 1) * m * n], m, n, k)?;
             }
-        });
-    });
+            Ok(())
+        })
+    })?;
     store_optional(q, &qs);
     Ok(())
-}
-
-/// The Hermitian matrix that one triangle gives: of its diagonal the real parts count.
-fn hermitian<T: Field>(a: faer::Mat<T>, upper: bool) -> faer::Mat<T> {
-    faer::Mat::from_fn(a.nrows(), a.ncols(), |r, c| match (r == c, upper == (r < c)) {
-        (true, _) => T::convert(a[(r, c)].part()),
-        (false, true) => a[(r, c)],
-        (false, false) => a[(c, r)].conjugate(),
-    })
 }
 
 /// `a = l l^H` for Hermitian positive definite `a` (*, n, n), of which one triangle is read; gives the
@@ -257,32 +247,29 @@ pub fn cholesky(out: &mut StridedMut<'_>, a: StridedRef<'_>, upper: bool) -> Res
     expect_shape("output", out.shape(), a.shape())?;
     if small::fits(batch, n, n) {
         match a.dtype() {
-            DType::F32 => return Ok(cholesky_of_small::<f32>(out, a, (batch, n), upper)),
-            DType::F64 => return Ok(cholesky_of_small::<f64>(out, a, (batch, n), upper)),
+            DType::F32 => return cholesky_of_small::<f32>(out, a, (batch, n), upper),
+            DType::F64 => return cholesky_of_small::<f64>(out, a, (batch, n), upper),
             _ => {}
         }
     }
     for_field!(a.dtype(), "linalg.cholesky", "cholesky_cpu", T => {
-        let a = load::<T>(a);
+        let a = load::<T>(a)?;
         with_output::<T, _>(out, |out| {
             let out = SharedMut::new(out);
-            Ok(codes_of_batch(batch, n * n * n / 2, &|i| {
-                let mat = to_mat(&a, i, n, n);
-                let factor = move || hermitian(mat, upper).llt(Side::Lower);
-                let llt = aside(n * n * n / 6, factor).map_err(|e| {
-                    let faer::linalg::cholesky::llt::factor::LltError::NonPositivePivot { index } = e;
+            codes_of_batch(batch, n * n * n / 2, &|i| {
+                let mut matrix = to_columns(&a, i, n, n)?;
+                matrix.make_hermitian(upper);
+                let l = aside(n * n * n / 6, move || factors::cholesky(matrix)).inspect_err(|_| {
                     // SAFETY: one task per matrix.
                     unsafe { write(out, i, n, n, |_, _| undefined()) };
-                    index + 1
                 })?;
-                let l = llt.L();
-                let lower = |r: usize, c: usize| if r >= c { l[(r, c)] } else { T::default() };
+                let lower = |r: usize, c: usize| if r >= c { l.at(r, c) } else { T::default() };
                 // SAFETY: one task per matrix.
                 unsafe {
                     write(out, i, n, n, |r, c| if upper { lower(c, r).conjugate() } else { lower(r, c) });
                 }
                 Ok(())
-            }))
+            })
         })
     })
 }
@@ -293,8 +280,8 @@ fn cholesky_of_small<T: Real>(
     a: StridedRef<'_>,
     sizes: (usize, usize),
     upper: bool,
-) -> Vec<i32> {
-    let a = load::<T>(a);
+) -> Result<Vec<i32>> {
+    let a = load::<T>(a)?;
     with_output::<T, _>(out, |out| small::cholesky(out, &a, sizes, upper))
 }
 
@@ -320,24 +307,26 @@ pub fn eigh(
     }
     let (shape, is_batched) = (a.shape(), a.ndim() > 2);
     for_field!(a.dtype(), "linalg.eigh", "linalg_eigh_cpu", T => {
-        let a = load::<T>(a);
+        let a = load::<T>(a)?;
         let mut vs = optional::<T>("eigenvectors", v.as_deref(), shape)?;
         let wanted = v.is_some();
-        let mut ws = vec![<T as Field>::Part::default(); batch * n];
+        let mut ws = memory::filled(<T as Field>::Part::default(), batch * n)?;
         let (vs_, ws_) = (SharedMut::new(&mut vs), SharedMut::new(&mut ws));
         // Matrices of order 0 have no eigenvalues, and `faer` does not take them.
         let count = if n == 0 { 0 } else { batch };
         for_batch(count, 8 * n * n * n, "linalg.eigh", is_batched, &|i| {
-            let (mat, up) = scaled(hermitian(to_mat(&a, i, n, n), upper))?;
-            let decompose = move || mat.self_adjoint_eigen(Side::Lower);
-            let eigen = aside(8 * n * n * n, decompose).map_err(|_| NOT_FINITE.to_owned())?;
+            let mut matrix = to_columns(&a, i, n, n)?;
+            matrix.make_hermitian(upper);
+            let up = scale(matrix.elements()).ok_or(Failure::OfMatrix(NOT_FINITE))?;
+            let found = aside(8 * n * n * n, move || factors::eigen(&matrix))?;
+            let (values, vectors) = found.ok_or(Failure::OfMatrix(NOT_FINITE))?;
             // SAFETY: one task per matrix.
             unsafe {
-                for (j, w) in ws_.slice(i * n..(i + 1) * n).iter_mut().enumerate() {
-                    *w = unscaled(eigen.S()[j], up);
+                for (w, &value) in ws_.slice(i * n..(i + 1) * n).iter_mut().zip(&values) {
+                    *w = unscaled(value, up);
                 }
                 if wanted {
-                    write(vs_, i, n, n, |r, c| eigen.U()[(r, c)]);
+                    write(vs_, i, n, n, |r, c| vectors.at(r, c));
                 }
             }
             Ok(())
@@ -358,7 +347,7 @@ fn eigh_of_small<T: Real + Field<Part = T>>(
 ) -> Result<()> {
     let is_batched = a.ndim() > 2;
     let mut vs = optional::<T>("eigenvectors", v.as_deref(), a.shape())?;
-    let a = load::<T>(a);
+    let a = load::<T>(a)?;
     let per_v = if vs.is_empty() { 0 } else { n * n };
     let vs_ = SharedMut::new(&mut vs);
     with_output::<T, _>(w, |w| {
@@ -370,7 +359,7 @@ fn eigh_of_small<T: Real + Field<Part = T>>(
             // SAFETY: one task per matrix.
             let (w, v) =
                 unsafe { (w.slice(i * n..(i + 1) * n), vs_.slice(i * per_v..(i + 1) * per_v)) };
-            if solver.eigen(w, v, a, upper) { Ok(()) } else { Err(NOT_FINITE.to_owned()) }
+            if solver.eigen(w, v, a, upper) { Ok(()) } else { Err(Failure::OfMatrix(NOT_FINITE)) }
         })
     })?;
     store_optional(v, &vs);

@@ -7,8 +7,9 @@
 
 use super::reflection::{Group, LANES, Rows, plus, times, total};
 use crate::C128;
+use crate::Result;
 use crate::dense::Compute;
-use crate::interrupt;
+use crate::{interrupt, memory};
 use crate::simd::math_f64;
 
 const ZERO: C128 = C128::new(0.0, 0.0);
@@ -23,8 +24,8 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    fn zeros(rows: usize, columns: usize) -> Self {
-        Columns { re: Rows::zeros(columns, rows), im: Rows::zeros(columns, rows) }
+    fn zeros(rows: usize, columns: usize) -> Result<Self> {
+        Ok(Columns { re: Rows::zeros(columns, rows)?, im: Rows::zeros(columns, rows)? })
     }
 
     /// The element at a row and a column.
@@ -74,8 +75,12 @@ pub(super) struct Reflected {
 
 impl Reflected {
     /// Of a row-major (m, n) matrix.
-    pub(super) fn of<T: Compute + crate::Element>(a: &[T], m: usize, n: usize) -> Reflected {
-        let mut rest = Columns::zeros(m, n);
+    pub(super) fn of<T: Compute + crate::Element>(
+        a: &[T],
+        m: usize,
+        n: usize,
+    ) -> Result<Reflected> {
+        let mut rest = Columns::zeros(m, n)?;
         for (i, row) in a.chunks_exact(n.max(1)).enumerate() {
             for (j, &value) in row.iter().enumerate() {
                 rest.set(i, j, C128::convert(value));
@@ -83,14 +88,14 @@ impl Reflected {
         }
         let steps = m.min(n);
         let mut reflected = Reflected {
-            r: vec![ZERO; steps * n],
+            r: memory::filled(ZERO, steps * n)?,
             columns: n,
-            vectors: Columns::zeros(m, steps),
-            taus: vec![ZERO; steps],
+            vectors: Columns::zeros(m, steps)?,
+            taus: memory::filled(ZERO, steps)?,
             rows: m,
         };
         factor(&mut reflected, &mut rest);
-        reflected
+        Ok(reflected)
     }
 
     /// The element of R.
@@ -99,13 +104,13 @@ impl Reflected {
     }
 
     /// The first `k` columns of Q.
-    pub(super) fn q(&self, k: usize) -> Columns {
-        let mut q = Columns::zeros(self.rows, k);
+    pub(super) fn q(&self, k: usize) -> Result<Columns> {
+        let mut q = Columns::zeros(self.rows, k)?;
         for c in 0..k {
             q.set(c, c, C128::new(1.0, 0.0));
         }
         multiply(self, &mut q);
-        q
+        Ok(q)
     }
 }
 

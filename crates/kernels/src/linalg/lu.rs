@@ -4,15 +4,14 @@
 //! vector rows; larger ones by `faer`, which solves triangular ones as they are. A zero pivot means singular, exactly as LAPACK reports it.
 
 use super::{
-    Field, codes_of_batch, expect_dtype, for_batch, for_field, matrices, squares, to_mat,
-    undefined, with_batch, write,
+    Failure, Field, Outcome, codes_of_batch, expect_dtype, factors, for_batch, for_field, matrices,
+    squares, to_columns, undefined, with_batch, write,
 };
 use crate::dense::{Compute, SharedMut, expect_shape, load, store, with_output};
 use crate::gemm::MulAdd;
 use crate::interrupt::{self, aside};
 use crate::simd::math_f64;
-use crate::{Error, Result, StridedMut, StridedRef};
-use faer::linalg::solvers::Solve;
+use crate::{Error, Result, StridedMut, StridedRef, memory};
 use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_upper_triangular_in_place,
 };
@@ -37,15 +36,15 @@ pub fn solve(x: &mut StridedMut<'_>, a: StridedRef<'_>, b: StridedRef<'_>) -> Re
     }
     expect_shape("output", x.shape(), b.shape())?;
     for_field!(a.dtype(), "linalg.solve", "linalg_solve_cpu", T => {
-        let (a, b) = (load::<T>(a), load::<T>(b));
+        let (a, b) = (load::<T>(a)?, load::<T>(b)?);
         with_output::<T, _>(x, |x| {
             let x = SharedMut::new(x);
-            Ok(codes_of_batch(batch, n * n * (n + k), &|i| {
+            codes_of_batch(batch, n * n * (n + k), &|i| {
                 // SAFETY: one task per matrix.
                 let x = unsafe { x.slice(i * n * k..(i + 1) * n * k) };
                 x.copy_from_slice(&b[i * n * k..(i + 1) * n * k]);
                 solve_one(&a, i, n, x, k)
-            }))
+            })
         })
     })
 }
@@ -58,10 +57,10 @@ pub fn inv(out: &mut StridedMut<'_>, a: StridedRef<'_>) -> Result<Vec<i32>> {
     let (batch, n) = squares("linalg.inv", a.shape())?;
     expect_shape("output", out.shape(), a.shape())?;
     for_field!(a.dtype(), "linalg.inv", "linalg_inv_cpu", T => {
-        let a = load::<T>(a);
+        let a = load::<T>(a)?;
         with_output::<T, _>(out, |out| {
             let out = SharedMut::new(out);
-            Ok(codes_of_batch(batch, 2 * n * n * n, &|i| {
+            codes_of_batch(batch, 2 * n * n * n, &|i| {
                 let eye = |r, c| if r == c { T::one() } else { T::default() };
                 // SAFETY: one task per matrix.
                 let x = unsafe {
@@ -69,7 +68,7 @@ pub fn inv(out: &mut StridedMut<'_>, a: StridedRef<'_>) -> Result<Vec<i32>> {
                     out.slice(i * n * n..(i + 1) * n * n)
                 };
                 solve_one(&a, i, n, x, n)
-            }))
+            })
         })
     })
 }
@@ -82,12 +81,12 @@ pub fn det(out: &mut StridedMut<'_>, a: StridedRef<'_>) -> Result<()> {
     let (batch, n) = squares("linalg.det", a.shape())?;
     expect_shape("output", out.shape(), &with_batch(a.shape(), &[]))?;
     for_field!(a.dtype(), "linalg.det", "linalg_det_cpu", T => {
-        let a = load::<T>(a);
+        let a = load::<T>(a)?;
         with_output::<T, _>(out, |out| {
             let out = SharedMut::new(out);
             for_batch(batch, n * n * n, "linalg.det", true, &|i| {
                 // SAFETY: one task per matrix.
-                unsafe { out.slice(i..i + 1)[0] = det_one(&a, i, n) };
+                unsafe { out.slice(i..i + 1)[0] = det_one(&a, i, n)? };
                 Ok(())
             })
         })
@@ -108,13 +107,13 @@ pub fn slogdet(
     expect_shape("sign", sign.shape(), &with_batch(a.shape(), &[]))?;
     expect_shape("logabsdet", log.shape(), &with_batch(a.shape(), &[]))?;
     for_field!(a.dtype(), "linalg.slogdet", "linalg_slogdet_cpu", T => {
-        let a = load::<T>(a);
-        let mut logs = vec![<T as Field>::Part::default(); batch];
+        let a = load::<T>(a)?;
+        let mut logs = memory::filled(<T as Field>::Part::default(), batch)?;
         let logs_ = SharedMut::new(&mut logs);
         with_output::<T, _>(sign, |sign| {
             let sign = SharedMut::new(sign);
             for_batch(batch, n * n * n, "linalg.slogdet", true, &|i| {
-                let (unit, sum) = slogdet_one(&a, i, n);
+                let (unit, sum) = slogdet_one(&a, i, n)?;
                 // SAFETY: one task per matrix.
                 unsafe {
                     sign.slice(i..i + 1)[0] = unit;
@@ -128,44 +127,43 @@ pub fn slogdet(
     })
 }
 
-fn slogdet_one<T: Field>(a: &[T], i: usize, n: usize) -> (T, f64) {
-    let (is_negative, diagonal) = pivots(a, i, n);
+fn slogdet_one<T: Field>(a: &[T], i: usize, n: usize) -> Result<(T, f64)> {
+    let (is_negative, diagonal) = pivots(a, i, n)?;
     let mut sign = if is_negative { T::default().minus(T::one()) } else { T::one() };
     let mut log = 0.0;
     for d in diagonal {
         let size = d.magnitude();
         if size == 0.0 {
-            return (T::default(), f64::NEG_INFINITY);
+            return Ok((T::default(), f64::NEG_INFINITY));
         }
         sign = sign.mul_add_to(d.over(T::convert(size)), T::default());
         log += math_f64::log(size);
     }
-    (sign, log)
+    Ok((sign, log))
 }
 
-fn det_one<T: Field>(a: &[T], i: usize, n: usize) -> T {
-    let (is_negative, diagonal) = pivots(a, i, n);
+fn det_one<T: Field>(a: &[T], i: usize, n: usize) -> Result<T> {
+    let (is_negative, diagonal) = pivots(a, i, n)?;
     let start = if is_negative { T::default().minus(T::one()) } else { T::one() };
-    diagonal.into_iter().fold(start, |p, d| p.mul_add_to(d, T::default()))
+    Ok(diagonal.into_iter().fold(start, |p, d| p.mul_add_to(d, T::default())))
 }
 
 /// Whether the permutation of matrix `i` is odd, and the diagonal of its U.
-fn pivots<T: Field>(a: &[T], i: usize, n: usize) -> (bool, Vec<T>) {
+fn pivots<T: Field>(a: &[T], i: usize, n: usize) -> Result<(bool, Vec<T>)> {
     if n > SMALL {
-        let mat = to_mat(a, i, n, n);
-        let lu = aside(n * n * n / 3, move || mat.partial_piv_lu());
-        let (forward, _) = lu.P().arrays();
-        return (is_odd(forward), (0..n).map(|d| lu.U()[(d, d)]).collect());
+        let matrix = to_columns(a, i, n, n)?;
+        let lu = aside(n * n * n / 3, move || factors::Lu::of(matrix))?;
+        return Ok((is_odd(lu.rows())?, memory::collect((0..n).map(|d| lu.pivot(d)))?));
     }
-    let mut lu = a[i * n * n..(i + 1) * n * n].to_vec();
+    let mut lu = memory::copied(&a[i * n * n..(i + 1) * n * n])?;
     let mut rows = [0; SMALL];
     factor(&mut lu, n, &mut rows[..n]);
-    (is_odd(&rows[..n]), (0..n).map(|d| lu[d * n + d]).collect())
+    Ok((is_odd(&rows[..n])?, memory::collect((0..n).map(|d| lu[d * n + d]))?))
 }
 
 /// Whether a permutation is odd.
-fn is_odd(permutation: &[usize]) -> bool {
-    let mut seen = vec![false; permutation.len()];
+fn is_odd(permutation: &[usize]) -> Result<bool> {
+    let mut seen = memory::filled(false, permutation.len())?;
     let mut odd = false;
     for start in 0..permutation.len() {
         let mut at = start;
@@ -174,7 +172,7 @@ fn is_odd(permutation: &[usize]) -> bool {
             odd ^= at != start;
         }
     }
-    odd
+    Ok(odd)
 }
 
 /// The side on which a triangular matrix without zeros on its diagonal has its elements: such a matrix needs no
@@ -213,13 +211,7 @@ fn solve_triangular<T: Field>(a: MatRef<'_, T>, side: Side, x: &mut [T], k: usiz
 
 /// Solves matrix `i` for the right-hand sides in `x` (n, k), in place; else the number (from 1) of the
 /// first zero pivot, and `x` becomes NaN.
-fn solve_one<T: Field>(
-    a: &[T],
-    i: usize,
-    n: usize,
-    x: &mut [T],
-    k: usize,
-) -> std::result::Result<(), usize> {
+fn solve_one<T: Field>(a: &[T], i: usize, n: usize, x: &mut [T], k: usize) -> Outcome<usize> {
     if n == 0 {
         return Ok(());
     }
@@ -230,37 +222,36 @@ fn solve_one<T: Field>(
             solve_triangular(matrix, side, x, k);
             return Ok(());
         }
-        let mat = to_mat(a, i, n, n);
-        let lu = aside(n * n * n / 3, move || mat.partial_piv_lu());
-        if let Some(d) = (0..n).find(|&d| lu.U()[(d, d)] == zero) {
+        let matrix = to_columns(a, i, n, n)?;
+        let lu = aside(n * n * n / 3, move || factors::Lu::of(matrix))?;
+        if let Some(d) = (0..n).find(|&d| lu.pivot(d) == zero) {
             x.fill(undefined());
-            return Err(d + 1);
+            return Err(Failure::OfMatrix(d + 1));
         }
-        let mut right = x.to_vec();
+        let mut right = memory::copied(x)?;
         let solved = aside(n * n * k, move || {
-            lu.solve_in_place(MatMut::from_row_major_slice_mut(&mut right, n, k));
-            right
-        });
+            lu.solve(MatMut::from_row_major_slice_mut(&mut right, n, k)).map(|()| right)
+        })?;
         x.copy_from_slice(&solved);
         return Ok(());
     }
     let mut lu = [zero; 16 * 16];
-    let mut large = Vec::new();
+    let mut large;
     let source = &a[i * n * n..(i + 1) * n * n];
     let lu = if n <= 16 {
         lu[..n * n].copy_from_slice(source);
         &mut lu[..n * n]
     } else {
-        large.extend_from_slice(source);
+        large = memory::copied(source)?;
         &mut large[..]
     };
     let mut rows = [0; SMALL];
     factor(lu, n, &mut rows[..n]);
     if let Some(d) = (0..n).find(|&d| lu[d * n + d] == zero) {
         x.fill(undefined());
-        return Err(d + 1);
+        return Err(Failure::OfMatrix(d + 1));
     }
-    let from = x.to_vec();
+    let from = memory::copied(x)?;
     for (r, &row) in rows[..n].iter().enumerate() {
         x[r * k..(r + 1) * k].copy_from_slice(&from[row * k..(row + 1) * k]);
     }

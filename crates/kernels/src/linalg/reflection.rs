@@ -4,8 +4,10 @@
 //! A reflection is `I - tau v v^T`, applied to all rows at once: `v^T a` is a sum of rows, and each row loses a multiple of it.
 //! Nothing is transposed and nothing summed across a register but norms.
 
+use crate::Result;
 use crate::dense::Real;
 use crate::elementwise::copy_tile;
+use crate::memory;
 
 /// Whether a matrix is decomposed here: the rows of few columns, or all of a small one, stay in the nearer caches.
 pub(super) fn fits(m: usize, n: usize) -> bool {
@@ -24,9 +26,9 @@ pub(super) struct Rows<T> {
 }
 
 impl<T: Real> Rows<T> {
-    pub(super) fn zeros(rows: usize, columns: usize) -> Self {
+    pub(super) fn zeros(rows: usize, columns: usize) -> Result<Self> {
         let width = columns.div_ceil(LANES);
-        Rows { groups: vec![[T::ZERO; LANES]; rows * width], width }
+        Ok(Rows { groups: memory::filled([T::ZERO; LANES], rows * width)?, width })
     }
 
     /// The groups of row `i`.
@@ -325,14 +327,14 @@ pub(super) struct Pending<T> {
 }
 
 impl<T: Real> Pending<T> {
-    pub(super) fn new(width: usize) -> Self {
+    pub(super) fn new(width: usize) -> Result<Self> {
         let nothing = [T::ZERO; LANES];
         let mut after = [nothing; LANES];
         for (lane, after) in after.iter_mut().enumerate() {
             after[lane + 1..].fill(T::ONE);
         }
-        let (v, w) = (vec![nothing; width], vec![nothing; width]);
-        Pending { v, w, along: vec![T::ZERO; width * LANES], after }
+        let (v, w) = (memory::filled(nothing, width)?, memory::filled(nothing, width)?);
+        Ok(Pending { v, w, along: memory::filled(T::ZERO, width * LANES)?, after })
     }
 
     /// For a matrix that is as it should be.
@@ -432,8 +434,12 @@ pub(super) struct Reflections<T> {
 }
 
 impl<T: Real> Reflections<T> {
-    pub(super) fn new(rows: usize, count: usize) -> Self {
-        Reflections { vectors: Rows::zeros(count, rows), taus: vec![T::ZERO; count], rows }
+    pub(super) fn new(rows: usize, count: usize) -> Result<Self> {
+        Ok(Reflections {
+            vectors: Rows::zeros(count, rows)?,
+            taus: memory::filled(T::ZERO, count)?,
+            rows,
+        })
     }
 
     #[inline(always)]
@@ -569,24 +575,25 @@ impl<T: Real> Reflections<T> {
 
 crate::multiversion! {
     /// `a = q r` of one matrix (m, n): `r` (k, n) and, if it is not empty, `q` (m, k). Columns are worked on as rows.
-    pub(super) fn qr<T: Real>(q: &mut [T], r: &mut [T], a: &[T], m: usize, n: usize, k: usize) {
+    pub(super) fn qr<T: Real>(q: &mut [T], r: &mut [T], a: &[T], m: usize, n: usize, k: usize) -> Result<()> {
         let steps = m.min(n);
-        let mut columns = Rows::zeros(n, m);
+        let mut columns = Rows::zeros(n, m)?;
         let (item, group) = (size_of::<T>(), size_of::<Group<T>>());
         r[steps * n..].fill(T::ZERO);
         let step_of = |rows: &Rows<T>| (rows.width * group) as isize;
         let strides = (step_of(&columns), (n * item) as isize);
         // SAFETY: `m` runs of `n` elements, and `n` rows of `m`.
         unsafe { copy_tile::<T, false>(columns.groups.as_mut_ptr().cast(), a.as_ptr().cast(), strides, (m, n)) };
-        let mut reflections = Reflections::new(m, steps);
+        let mut reflections = Reflections::new(m, steps)?;
         reflections.factor(&mut columns, &mut r[..steps * n], n);
         if q.is_empty() {
-            return;
+            return Ok(());
         }
-        let mut columns = Rows::zeros(k, m);
+        let mut columns = Rows::zeros(k, m)?;
         reflections.product(&mut columns, 0);
         let strides = ((k * item) as isize, step_of(&columns));
         // SAFETY: `k` rows of `m` elements, and `m` runs of `k`.
         unsafe { copy_tile::<T, false>(q.as_mut_ptr().cast(), columns.groups.as_ptr().cast(), strides, (k, m)) };
+        Ok(())
     }
 }

@@ -8,8 +8,10 @@ use super::reflection::{
     Group, LANES, Reflections, Rows, apply, apply_right, points_back, reflect,
 };
 use super::symmetric::{SWEEPS, rotate, scale};
+use crate::Result;
 use crate::dense::{Real, turn};
 use crate::elementwise::copy_tile;
+use crate::memory;
 use smallvec::SmallVec;
 
 /// So many vectors of a tall matrix are found here.
@@ -57,28 +59,32 @@ struct Tall<T> {
 
 impl<T: Real> Singular<T> {
     /// For so many left singular vectors, `n` or `m`.
-    pub(super) fn new(m: usize, n: usize, columns: usize) -> Self {
-        let tall = (m >= TALL * n).then(|| Tall {
-            matrix: Rows::zeros(n, m),
-            q: Reflections::new(m, n),
-            r: vec![T::ZERO; n * n],
-            left: Rows::zeros(n, n),
-        });
+    pub(super) fn new(m: usize, n: usize, columns: usize) -> Result<Self> {
+        let tall = if m >= TALL * n {
+            Some(Tall {
+                matrix: Rows::zeros(n, m)?,
+                q: Reflections::new(m, n)?,
+                r: memory::filled(T::ZERO, n * n)?,
+                left: Rows::zeros(n, n)?,
+            })
+        } else {
+            None
+        };
         let height = if tall.is_some() { n } else { m };
-        Singular {
+        Ok(Singular {
             m,
             n,
             columns,
-            matrix: Rows::zeros(n, height),
+            matrix: Rows::zeros(n, height)?,
             tall,
-            left: Reflections::new(height, n),
-            right: Reflections::new(n, n.saturating_sub(1)),
-            vectors: [Rows::zeros(columns, m), Rows::zeros(n, n)],
-            sums: vec![[T::ZERO; LANES]; height.div_ceil(LANES)],
-            diagonal: vec![0.0; n],
-            above: vec![0.0; n],
-            sorted: vec![T::ZERO; m * columns],
-        }
+            left: Reflections::new(height, n)?,
+            right: Reflections::new(n, n.saturating_sub(1))?,
+            vectors: [Rows::zeros(columns, m)?, Rows::zeros(n, n)?],
+            sums: memory::filled([T::ZERO; LANES], height.div_ceil(LANES))?,
+            diagonal: memory::filled(0.0, n)?,
+            above: memory::filled(0.0, n)?,
+            sorted: memory::filled(T::ZERO, m * columns)?,
+        })
     }
 
     /// The singular values `s` (n), descending, of a matrix (m, n), or with `is_turned` (n, m); and unless they are empty, the
@@ -136,6 +142,7 @@ impl<T: Real> Singular<T> {
             }
         }
         let diagonal = &self.diagonal;
+        // bounded: larger matrices are not worked on here.
         let mut order: SmallVec<[usize; 64]> = (0..n).collect();
         order.sort_unstable_by(|&i, &j| diagonal[j].total_cmp(&diagonal[i]).then(i.cmp(&j)));
         for (s, &i) in s.iter_mut().zip(&order) {

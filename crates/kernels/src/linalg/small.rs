@@ -1,8 +1,10 @@
 //! Factorisations of small real matrices, sixteen of a batch side by side: every step is one of whole registers, a lane
 //! per matrix. Each matrix's factors are what they would be alone.
 
+use crate::Result;
 use crate::dense::{Real, SharedMut};
 use crate::lanes::{Column, ROWS, room, to_columns, to_rows};
+use crate::memory;
 use crate::parallel;
 
 /// Largest order that is factorised here: sixteen matrices stay in the second-level cache.
@@ -19,8 +21,8 @@ pub(super) fn fits(batch: usize, m: usize, n: usize) -> bool {
 type Lanes<T> = Vec<Column<T>>;
 
 #[inline(always)]
-fn zeros<T: Real>(n: usize) -> Lanes<T> {
-    vec![[T::ZERO; ROWS]; room(n)]
+fn zeros<T: Real>(n: usize) -> Result<Lanes<T>> {
+    memory::filled([T::ZERO; ROWS], room(n))
 }
 
 /// `a - b * c` of each lane.
@@ -33,13 +35,15 @@ fn less<T: Real>(mut a: Column<T>, b: Column<T>, c: Column<T>) -> Column<T> {
 }
 
 /// Runs `work` on (first matrix, matrices) for groups of sixteen, on several threads.
-fn for_groups(batch: usize, cost: usize, work: &(dyn Fn(usize, usize) + Sync)) {
+fn for_groups(
+    batch: usize,
+    cost: usize,
+    work: &(dyn Fn(usize, usize) -> Result<()> + Sync),
+) -> Result<()> {
     let grain = (8 * super::GRAIN / cost.max(1)).next_multiple_of(ROWS).max(ROWS);
-    parallel::for_range(batch, grain, &|range| {
-        for first in range.clone().step_by(ROWS) {
-            work(first, ROWS.min(range.end - first));
-        }
-    });
+    parallel::try_for_range(batch, grain, &|range| {
+        range.clone().step_by(ROWS).try_for_each(|first| work(first, ROWS.min(range.end - first)))
+    })
 }
 
 /// `a = q r` of a batch of (m, n): `r` (k, n) and, if it is not empty, `q` (m, k). R's diagonal has the signs that LAPACK
@@ -49,7 +53,7 @@ pub(super) fn qr<T: Real>(
     r: &mut [T],
     a: &[T],
     (batch, m, n, k): (usize, usize, usize, usize),
-) {
+) -> Result<()> {
     let per_q = if q.is_empty() { 0 } else { m * k };
     let (q, r) = (SharedMut::new(q), SharedMut::new(r));
     for_groups(batch, 4 * m * n * n, &|first, count| {
@@ -58,8 +62,8 @@ pub(super) fn qr<T: Real>(
             let q = q.slice(first * per_q..(first + count) * per_q);
             (q, r.slice(first * k * n..(first + count) * k * n))
         };
-        qr_group(q, r, &a[first * m * n..], m, n, k);
-    });
+        qr_group(q, r, &a[first * m * n..], m, n, k)
+    })
 }
 
 /// Makes column `k` of `a` (m, n), from row `k` on, its norm and zeros; the reflection that does so becomes `v`, whose
@@ -139,12 +143,12 @@ fn apply<T: Real>(
 }
 
 crate::multiversion! {
-    fn qr_group<T: Real>(q: &mut [T], r: &mut [T], a: &[T], m: usize, n: usize, k: usize) {
+    fn qr_group<T: Real>(q: &mut [T], r: &mut [T], a: &[T], m: usize, n: usize, k: usize) -> Result<()> {
         let count = r.len() / (k * n);
-        let mut lanes = zeros::<T>(m * n);
+        let mut lanes = zeros::<T>(m * n)?;
         to_columns(&mut lanes, a, m * n, count);
         let steps = m.min(n);
-        let (mut taus, mut vectors) = (zeros::<T>(steps), zeros::<T>(steps * m));
+        let (mut taus, mut vectors) = (zeros::<T>(steps)?, zeros::<T>(steps * m)?);
         for step in 0..steps {
             let v = &mut vectors[step * m..(step + 1) * m];
             taus[step] = reflect(&mut lanes, v, (m, n, step));
@@ -153,7 +157,7 @@ crate::multiversion! {
             }
         }
         if !q.is_empty() {
-            let mut columns = zeros::<T>(m * k);
+            let mut columns = zeros::<T>(m * k)?;
             for c in 0..k {
                 columns[c * k + c] = [T::ONE; ROWS];
                 // Reflections that come after `c` leave the unit vector as it is.
@@ -163,13 +167,14 @@ crate::multiversion! {
             }
             to_rows(q, &columns, m * k);
         }
-        let mut upper = zeros::<T>(k * n);
+        let mut upper = zeros::<T>(k * n)?;
         for row in 0..k {
             for c in row..n {
                 upper[row * n + c] = lanes[row * n + c];
             }
         }
         to_rows(r, &upper, k * n);
+        Ok(())
     }
 }
 
@@ -180,8 +185,8 @@ pub(super) fn cholesky<T: Real>(
     a: &[T],
     (batch, n): (usize, usize),
     upper: bool,
-) -> Vec<i32> {
-    let mut codes = vec![0; batch];
+) -> Result<Vec<i32>> {
+    let mut codes = memory::filled(0, batch)?;
     let (out, codes_) = (SharedMut::new(out), SharedMut::new(&mut codes));
     for_groups(batch, n * n * n / 2, &|first, count| {
         // SAFETY: one task per matrix.
@@ -189,16 +194,16 @@ pub(super) fn cholesky<T: Real>(
             let out = out.slice(first * n * n..(first + count) * n * n);
             (out, codes_.slice(first..first + count))
         };
-        cholesky_group(out, codes, &a[first * n * n..], n, upper);
-    });
-    codes
+        cholesky_group(out, codes, &a[first * n * n..], n, upper)
+    })?;
+    Ok(codes)
 }
 
 crate::multiversion! {
-    fn cholesky_group<T: Real>(out: &mut [T], codes: &mut [i32], a: &[T], n: usize, upper: bool) {
-        let mut lanes = zeros::<T>(n * n);
+    fn cholesky_group<T: Real>(out: &mut [T], codes: &mut [i32], a: &[T], n: usize, upper: bool) -> Result<()> {
+        let mut lanes = zeros::<T>(n * n)?;
         to_columns(&mut lanes, a, n * n, codes.len());
-        let mut factor = zeros::<T>(n * n);
+        let mut factor = zeros::<T>(n * n)?;
         let at = |row: usize, c: usize| if upper { c * n + row } else { row * n + c };
         let mut failed = [0_i32; ROWS];
         for j in 0..n {
@@ -228,5 +233,6 @@ crate::multiversion! {
         for (out, _) in out.chunks_exact_mut(n * n).zip(codes).filter(|(_, code)| **code != 0) {
             out.fill(T::of(f64::NAN));
         }
+        Ok(())
     }
 }

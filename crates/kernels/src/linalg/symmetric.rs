@@ -6,8 +6,10 @@
 //! of two: no square overflows, and none that counts vanishes.
 
 use super::reflection::{Group, LANES, Pending, Reflections, Rows, points_back, reflect};
+use crate::Result;
 use crate::dense::{Real, turn};
 use crate::elementwise::copy_tile;
+use crate::memory;
 use smallvec::SmallVec;
 
 /// Largest order; beyond, `faer` divides and conquers. (Without vectors there is nothing to divide.)
@@ -70,20 +72,20 @@ pub(super) struct Symmetric<T> {
 }
 
 impl<T: Real> Symmetric<T> {
-    pub(super) fn new(n: usize, has_vectors: bool) -> Self {
+    pub(super) fn new(n: usize, has_vectors: bool) -> Result<Self> {
         let wanted = if has_vectors { n } else { 0 };
-        let matrix = Rows::zeros(n, n);
-        Symmetric {
+        let matrix = Rows::zeros(n, n)?;
+        Ok(Symmetric {
             n,
-            reflections: Reflections::new(n, n.saturating_sub(2)),
-            vectors: Rows::zeros(wanted, n),
-            sums: vec![[T::ZERO; LANES]; matrix.width],
-            pending: Pending::new(matrix.width),
+            reflections: Reflections::new(n, n.saturating_sub(2))?,
+            vectors: Rows::zeros(wanted, n)?,
+            sums: memory::filled([T::ZERO; LANES], matrix.width)?,
+            pending: Pending::new(matrix.width)?,
             matrix,
-            diagonal: vec![0.0; n],
-            beside: vec![0.0; n],
-            sorted: vec![T::ZERO; wanted * n],
-        }
+            diagonal: memory::filled(0.0, n)?,
+            beside: memory::filled(0.0, n)?,
+            sorted: memory::filled(T::ZERO, wanted * n)?,
+        })
     }
 
     /// The eigenvalues `w` (n), ascending, of a matrix (n, n) of which one triangle is read, and its eigenvectors, the
@@ -120,6 +122,7 @@ impl<T: Real> Symmetric<T> {
             return false;
         }
         let diagonal = &self.diagonal;
+        // bounded: larger matrices are not worked on here.
         let mut order: SmallVec<[usize; 64]> = (0..n).collect();
         order.sort_unstable_by(|&i, &j| diagonal[i].total_cmp(&diagonal[j]).then(i.cmp(&j)));
         for (w, &i) in w.iter_mut().zip(&order) {

@@ -2,7 +2,7 @@
 
 use super::{BLOCK, Reduction, all_fit, block_sums, load_weight};
 use crate::dense::{Real, expect_shape, for_compute, load, store, with_output};
-use crate::{Error, Result, StridedMut, StridedRef};
+use crate::{Error, Result, StridedMut, StridedRef, memory};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -32,7 +32,7 @@ fn sizes(x: StridedRef<'_>, target: StridedRef<'_>) -> Result<(usize, usize)> {
 
 /// The classes of the rows of `x`.
 fn classes(target: StridedRef<'_>, columns: usize) -> Result<Cow<'_, [i64]>> {
-    let classes = load::<i64>(target);
+    let classes = load::<i64>(target)?;
     // (A class that is ignored must be one of them.)
     if all_fit(&classes, columns, 0) {
         return Ok(classes);
@@ -50,7 +50,8 @@ impl<T: Real> Shares<T> {
     fn of(weight: Option<StridedRef<'_>>, columns: usize) -> Result<Self> {
         let count = T::of(columns as f64);
         let own = load_weight::<T>(weight, columns)?;
-        let own = own.map(|weights| weights.iter().map(|&weight| weight / count).collect());
+        let own =
+            own.map(|all| memory::collect(all.iter().map(|&weight| weight / count))).transpose()?;
         Ok(Shares { even: T::ONE / count, own })
     }
     #[inline(always)]
@@ -93,7 +94,7 @@ pub fn multi_margin_loss(
     let (rows, columns) = sizes(x, target)?;
     let classes = classes(target, columns)?;
     for_compute!(x.dtype(), "multi_margin_loss_cpu_kernel", T => {
-        let (x, shares) = (load::<T>(x), Shares::<T>::of(p.weight, columns)?);
+        let (x, shares) = (load::<T>(x)?, Shares::<T>::of(p.weight, columns)?);
         let margin = T::of(p.margin);
         // The loss of each of some rows.
         let losses = |rows: Range<usize>| {
@@ -109,7 +110,7 @@ pub fn multi_margin_loss(
                 for (out, loss) in out.iter_mut().zip(losses(0..rows)) {
                     *out = loss;
                 }
-            });
+            })?;
             return Ok(());
         }
         let (sum, _) = block_sums(rows, (BLOCK / columns).max(1), &|rows| {
@@ -118,7 +119,7 @@ pub fn multi_margin_loss(
                 sum += loss.wide();
             }
             (sum, 0.0)
-        });
+        })?;
         let count = if p.reduction == Reduction::Mean { rows as f64 } else { 1.0 };
         store(out, &[T::of(sum / count)]);
         Ok(())
@@ -136,9 +137,9 @@ pub fn multi_margin_loss_backward(
     let (rows, columns) = sizes(x, target)?;
     let classes = classes(target, columns)?;
     for_compute!(x.dtype(), "multi_margin_loss_cpu_kernel", T => {
-        let (x, shares) = (load::<T>(x), Shares::<T>::of(p.weight, columns)?);
+        let (x, shares) = (load::<T>(x)?, Shares::<T>::of(p.weight, columns)?);
         let margin = T::of(p.margin);
-        let grad = load::<T>(grad);
+        let grad = load::<T>(grad)?;
         let even = match p.reduction {
             Reduction::None => T::ZERO,
             Reduction::Mean => grad[0] / T::of(rows as f64),
@@ -164,7 +165,7 @@ pub fn multi_margin_loss_backward(
                 // What pushes the other classes down pulls the right one up.
                 out[class] = -pull;
             }
-        });
+        })?;
         Ok(())
     })
 }

@@ -8,7 +8,7 @@ use super::{
     short_products, statistics, store_optional, sum, sum_products,
 };
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, with_output};
-use crate::{Error, Result, StridedMut, StridedRef};
+use crate::{Error, Result, StridedMut, StridedRef, memory};
 use std::ops::Range;
 
 /// How to normalise.
@@ -62,38 +62,51 @@ pub fn batch_norm(
     for_compute!(x.dtype(), "batch_norm", T => {
         let w = load_optional::<T>("weight", weight, s.channels)?;
         let b = load_optional::<T>("bias", bias, s.channels)?;
-        let run_mean = load_optional::<T>("running_mean", running_mean.as_deref().map(StridedMut::as_ref), s.channels)?;
-        let run_var = load_optional::<T>("running_var", running_var.as_deref().map(StridedMut::as_ref), s.channels)?;
-        let x = load::<T>(x);
-        let (mut means, mut rstds) = (vec![T::ZERO; s.channels], vec![T::ZERO; s.channels]);
-        let mut variances = vec![0.0; s.channels];
+        let run_mean = running_statistic::<T>("running_mean", running_mean.as_deref(), s.channels)?;
+        let run_var = running_statistic::<T>("running_var", running_var.as_deref(), s.channels)?;
+        let x = load::<T>(x)?;
+        let (mut means, mut rstds) = (memory::filled(T::ZERO, s.channels)?, memory::filled(T::ZERO, s.channels)?);
+        let mut variances = memory::filled(0.0, s.channels)?;
         if how.training {
-            all_statistics(&x, s, how.eps, &mut means, &mut rstds, &mut variances);
-            if let (Some(view), Some(old)) = (running_mean, run_mean) {
-                let new: Vec<T> = old.iter().zip(&means).map(|(&o, &m)| moved(o, m.wide(), how.momentum)).collect();
-                crate::dense::store(view, &new);
+            all_statistics(&x, s, how.eps, &mut means, &mut rstds, &mut variances)?;
+        } else if let (Some(mean), Some(var)) = (&run_mean, &run_var) {
+            means.copy_from_slice(mean);
+            rstds = memory::collect(var.iter().map(|v| reciprocal_std(v.wide(), how.eps)))?;
+        }
+        let scale = memory::collect((0..s.channels).map(|c| w.as_ref().map_or(rstds[c], |w| rstds[c] * w[c])))?;
+        let shift = (0..s.channels).map(|c| b.as_ref().map_or(T::ZERO, |b| b[c]) - means[c] * scale[c]);
+        let shift = memory::collect(shift)?;
+        write_affine(out, &x, s, [&scale, &shift])?;
+        if how.training {
+            // Nothing fails any more: the running statistics move once, when the step is sure.
+            if let (Some(view), Some(mut run)) = (running_mean, run_mean) {
+                run.iter_mut().zip(&means).for_each(|(o, &m)| *o = moved(*o, m.wide(), how.momentum));
+                crate::dense::store(view, &run);
             }
-            if let (Some(view), Some(old)) = (running_var, run_var) {
+            if let (Some(view), Some(mut run)) = (running_var, run_var) {
                 let count = s.count() as f64;
                 let unbiased = |v: f64| v * count / (count - 1.0);
-                let new: Vec<T> = old.iter().zip(&variances).map(|(&o, &v)| moved(o, unbiased(v), how.momentum)).collect();
-                crate::dense::store(view, &new);
+                run.iter_mut().zip(&variances).for_each(|(o, &v)| *o = moved(*o, unbiased(v), how.momentum));
+                crate::dense::store(view, &run);
             }
             if let Some((mean, rstd)) = saved {
                 crate::dense::store(mean, &means);
                 crate::dense::store(rstd, &rstds);
             }
-        } else if let (Some(mean), Some(var)) = (run_mean, run_var) {
-            means.copy_from_slice(&mean);
-            rstds = var.iter().map(|v| reciprocal_std(v.wide(), how.eps)).collect();
         }
-        let scale: Vec<T> = (0..s.channels).map(|c| w.as_ref().map_or(rstds[c], |w| rstds[c] * w[c])).collect();
-        let shift: Vec<T> = (0..s.channels)
-            .map(|c| b.as_ref().map_or(T::ZERO, |b| b[c]) - means[c] * scale[c])
-            .collect();
-        write_affine(out, &x, s, [&scale, &shift]);
         Ok(())
     })
+}
+
+/// A copy of a running statistic, if there is one.
+fn running_statistic<T: Real>(
+    name: &str,
+    view: Option<&StridedMut<'_>>,
+    channels: usize,
+) -> Result<Option<Vec<T>>> {
+    load_optional(name, view.map(StridedMut::as_ref), channels)?
+        .map(crate::dense::owned)
+        .transpose()
 }
 
 /// The gradients of [`batch_norm`]; each output may be left out.
@@ -119,23 +132,24 @@ pub fn batch_norm_backward(
     expect_shape("rstd", rstd_or_var.shape(), &[s.channels as i64])?;
     for_compute!(x.dtype(), "batch_norm_backward", T => {
         let w = load_optional::<T>("weight", weight, s.channels)?;
-        let (mean, mut rstd) = (load::<T>(mean), load::<T>(rstd_or_var));
+        let (mean, mut rstd) = (load::<T>(mean)?, load::<T>(rstd_or_var)?);
         if !how.training {
-            rstd = rstd.iter().map(|v| reciprocal_std(v.wide(), how.eps)).collect();
+            rstd = memory::collect(rstd.iter().map(|v| reciprocal_std(v.wide(), how.eps)))?.into();
         }
-        let (x, grad) = (load::<T>(x), load::<T>(grad));
-        let (mut gw, mut gb) = (vec![T::ZERO; s.channels], vec![T::ZERO; s.channels]);
-        channel_sums(&grad, &x, &mean, &rstd, s, &mut gw, &mut gb);
+        let (x, grad) = (load::<T>(x)?, load::<T>(grad)?);
+        let (mut gw, mut gb) = (memory::filled(T::ZERO, s.channels)?, memory::filled(T::ZERO, s.channels)?);
+        channel_sums(&grad, &x, &mean, &rstd, s, &mut gw, &mut gb)?;
         if let Some(view) = grad_x {
             let m = T::of(s.count() as f64);
-            let scale: Vec<T> = (0..s.channels).map(|c| w.as_ref().map_or(rstd[c], |w| rstd[c] * w[c])).collect();
-            let along: Vec<T> = (0..s.channels).map(|c| T::ZERO - scale[c] * gw[c] / m * rstd[c]).collect();
-            let shift: Vec<T> = (0..s.channels).map(|c| T::ZERO - scale[c] * gb[c] / m - along[c] * mean[c]).collect();
-            let none = vec![T::ZERO; if how.training { 0 } else { s.channels }];
+            let all = 0..s.channels;
+            let scale = memory::collect(all.clone().map(|c| w.as_ref().map_or(rstd[c], |w| rstd[c] * w[c])))?;
+            let along = memory::collect(all.clone().map(|c| T::ZERO - scale[c] * gw[c] / m * rstd[c]))?;
+            let shift = memory::collect(all.map(|c| T::ZERO - scale[c] * gb[c] / m - along[c] * mean[c]))?;
+            let none = memory::filled(T::ZERO, if how.training { 0 } else { s.channels })?;
             if how.training {
-                write_combined(view, (&grad, &x), s, [&scale, &along, &shift]);
+                write_combined(view, (&grad, &x), s, [&scale, &along, &shift])?;
             } else {
-                write_affine(view, &grad, s, [&scale, &none]);
+                write_affine(view, &grad, s, [&scale, &none])?;
             }
         }
         store_optional(grad_weight, &gw);
@@ -153,20 +167,28 @@ fn moved<T: Real>(old: T, new: f64, momentum: f64) -> T {
 type Write<'w, T> = dyn Fn(SharedMut<T>, Range<usize>) + Sync + 'w;
 
 /// Calls `write` for ranges of channels of the output, each channel in one of them.
-fn write_channels<T: Real>(view: &mut StridedMut<'_>, s: Runs, write: &Write<'_, T>) {
+fn write_channels<T: Real>(view: &mut StridedMut<'_>, s: Runs, write: &Write<'_, T>) -> Result<()> {
     with_output::<T, _>(view, |out| {
         let shared = SharedMut::new(out);
-        s.for_channels(&|channels| write(shared, channels));
-    });
+        s.for_channels(&|channels| {
+            write(shared, channels);
+            Ok(())
+        })
+    })
 }
 
 /// Writes `x * scale + shift` with the channels' factors.
-fn write_affine<T: Real>(view: &mut StridedMut<'_>, x: &[T], s: Runs, factors: [&[T]; 2]) {
+fn write_affine<T: Real>(
+    view: &mut StridedMut<'_>,
+    x: &[T],
+    s: Runs,
+    factors: [&[T]; 2],
+) -> Result<()> {
     if narrow::is_narrow(s) {
         return with_output::<T, _>(view, |out| narrow::affine(out, x, s, factors));
     }
     let [scale, shift] = factors;
-    write_channels(view, s, &|out, channels| affine_runs(out, x, s, channels, scale, shift));
+    write_channels(view, s, &|out, channels| affine_runs(out, x, s, channels, scale, shift))
 }
 
 /// Writes `grad * a + x * b + c` with the channels' factors.
@@ -175,11 +197,11 @@ fn write_combined<T: Real>(
     operands: (&[T], &[T]),
     s: Runs,
     factors: [&[T]; 3],
-) {
+) -> Result<()> {
     if narrow::is_narrow(s) {
         return with_output::<T, _>(view, |out| narrow::combine(out, operands, s, factors));
     }
-    write_channels(view, s, &|out, channels| combine_runs(out, operands, s, channels, factors));
+    write_channels(view, s, &|out, channels| combine_runs(out, operands, s, channels, factors))
 }
 
 crate::multiversion! {
@@ -238,13 +260,13 @@ fn all_statistics<T: Real>(
     means: &mut [T],
     rstds: &mut [T],
     variances: &mut [f64],
-) {
+) -> Result<()> {
     if narrow::is_narrow(s) {
-        narrow::statistics(x, s, means, variances);
+        narrow::statistics(x, s, means, variances)?;
         for (rstd, &variance) in rstds.iter_mut().zip(&*variances) {
             *rstd = reciprocal_std(variance, eps);
         }
-        return;
+        return Ok(());
     }
     let (means, rstds, variances) =
         (SharedMut::new(means), SharedMut::new(rstds), SharedMut::new(variances));
@@ -253,24 +275,24 @@ fn all_statistics<T: Real>(
         // SAFETY: each channel is in one range.
         let (means, rstds, variances) =
             unsafe { (means.slice(of.clone()), rstds.slice(of.clone()), variances.slice(of)) };
-        channel_statistics(x, s, channels, eps, means, rstds, variances);
-    });
+        channel_statistics(x, s, channels, eps, means, rstds, variances)
+    })
 }
 
 crate::multiversion! {
-    fn channel_statistics<T: Real>(x: &[T], s: Runs, channels: Range<usize>, eps: f64, means: &mut [T], rstds: &mut [T], variances: &mut [f64]) {
+    fn channel_statistics<T: Real>(x: &[T], s: Runs, channels: Range<usize>, eps: f64, means: &mut [T], rstds: &mut [T], variances: &mut [f64]) -> Result<()> {
         if s.inner == 1 {
-            let zeros = vec![T::ZERO; channels.len()];
-            column_sums(x, s, &channels, &zeros, variances, |x, _| x);
+            let zeros = memory::filled(T::ZERO, channels.len())?;
+            column_sums(x, s, &channels, &zeros, variances, |x, _| x)?;
             for (mean, total) in means.iter_mut().zip(&*variances) {
                 *mean = T::of(total / s.batch as f64);
             }
-            column_sums(x, s, &channels, means, variances, |x, mean| (x - mean) * (x - mean));
+            column_sums(x, s, &channels, means, variances, |x, mean| (x - mean) * (x - mean))?;
             for (variance, rstd) in variances.iter_mut().zip(rstds) {
                 *variance /= s.batch as f64;
                 *rstd = reciprocal_std(*variance, eps);
             }
-            return;
+            return Ok(());
         }
         let mut first = channels.start;
         while first < channels.end {
@@ -282,6 +304,7 @@ crate::multiversion! {
             variances[at].copy_from_slice(&found.variances[..now.len()]);
             first = now.end;
         }
+        Ok(())
     }
 }
 
@@ -297,9 +320,9 @@ fn column_sums<T: Real>(
     values: &[T],
     totals: &mut [f64],
     map: impl Fn(T, T) -> T,
-) {
+) -> Result<()> {
     totals.fill(0.0);
-    let mut sums = vec![T::ZERO; channels.len()];
+    let mut sums = memory::filled(T::ZERO, channels.len())?;
     let mut first = 0;
     while first < s.batch {
         let last = s.batch.min(first + ROWS);
@@ -315,6 +338,7 @@ fn column_sums<T: Real>(
         }
         first = last;
     }
+    Ok(())
 }
 
 /// Per column: the sums of `grad`, and of `grad * (x - mean)`.
@@ -324,10 +348,10 @@ fn column_products<T: Real>(
     s: Runs,
     channels: &Range<usize>,
     means: &[T],
-) -> [Vec<f64>; 2] {
+) -> Result<[Vec<f64>; 2]> {
     let width = channels.len();
-    let (mut totals, mut alongs) = (vec![0_f64; width], vec![0_f64; width]);
-    let (mut total, mut along) = (vec![T::ZERO; width], vec![T::ZERO; width]);
+    let (mut totals, mut alongs) = (memory::filled(0_f64, width)?, memory::filled(0_f64, width)?);
+    let (mut total, mut along) = (memory::filled(T::ZERO, width)?, memory::filled(T::ZERO, width)?);
     let mut first = 0;
     while first < s.batch {
         let last = s.batch.min(first + ROWS);
@@ -347,7 +371,7 @@ fn column_products<T: Real>(
         }
         first = last;
     }
-    [totals, alongs]
+    Ok([totals, alongs])
 }
 
 /// Per channel: the sum of `grad * (x - mean) * rstd`, and of `grad`.
@@ -359,34 +383,34 @@ fn channel_sums<T: Real>(
     s: Runs,
     gw: &mut [T],
     gb: &mut [T],
-) {
+) -> Result<()> {
     if narrow::is_narrow(s) {
-        let [totals, along] = narrow::gradient_sums(grad, x, s, mean);
+        let [totals, along] = narrow::gradient_sums(grad, x, s, mean)?;
         for c in 0..s.channels {
             gw[c] = T::of(along[c] * rstd[c].wide());
             gb[c] = T::of(totals[c]);
         }
-        return;
+        return Ok(());
     }
     let (gw, gb) = (SharedMut::new(gw), SharedMut::new(gb));
     s.for_channels(&|channels| {
         let of = channels.clone();
         // SAFETY: each channel is in one range.
         let (gw, gb) = unsafe { (gw.slice(of.clone()), gb.slice(of)) };
-        sums_of_channels((grad, x), mean, rstd, s, channels, gw, gb);
-    });
+        sums_of_channels((grad, x), mean, rstd, s, channels, gw, gb)
+    })
 }
 
 crate::multiversion! {
-    fn sums_of_channels<T: Real>(operands: (&[T], &[T]), mean: &[T], rstd: &[T], s: Runs, channels: Range<usize>, gw: &mut [T], gb: &mut [T]) {
+    fn sums_of_channels<T: Real>(operands: (&[T], &[T]), mean: &[T], rstd: &[T], s: Runs, channels: Range<usize>, gw: &mut [T], gb: &mut [T]) -> Result<()> {
         let (grad, x) = operands;
         if s.inner == 1 {
-            let [totals, along] = column_products((grad, x), s, &channels, &mean[channels.clone()]);
+            let [totals, along] = column_products((grad, x), s, &channels, &mean[channels.clone()])?;
             for (i, c) in channels.enumerate() {
                 gw[i] = T::of(along[i] * rstd[c].wide());
                 gb[i] = T::of(totals[i]);
             }
-            return;
+            return Ok(());
         }
         if s.is_short() {
             let mut first = channels.start;
@@ -401,7 +425,7 @@ crate::multiversion! {
                 }
                 first = now.end;
             }
-            return;
+            return Ok(());
         }
         for (i, c) in channels.enumerate() {
             let (mut along, mut total) = (0.0, 0.0);
@@ -413,5 +437,6 @@ crate::multiversion! {
             gw[i] = T::of(along * rstd[c].wide());
             gb[i] = T::of(total);
         }
+        Ok(())
     }
 }

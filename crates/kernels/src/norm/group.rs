@@ -1,11 +1,11 @@
 //! Group norm over (N, C, *): statistics per batch element and group of channels.
 
 use super::{
-    Runs, TOGETHER, affine, buffer, combine, load_optional, short_products, statistics,
+    GRAIN, Runs, TOGETHER, affine, buffer, combine, load_optional, short_products, statistics,
     store_optional, sum, sum_products,
 };
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, store, with_output};
-use crate::{Error, Result, StridedMut, StridedRef};
+use crate::{Error, Result, StridedMut, StridedRef, memory, parallel};
 use std::ops::Range;
 
 #[derive(Clone, Copy)]
@@ -52,7 +52,9 @@ impl Shape {
     }
     /// Calls `work` for ranges of rows, each in one of them.
     fn for_rows(self, work: &(dyn Fn(Range<usize>) + Sync)) {
-        self.rows().for_channels(work);
+        let rows = self.rows();
+        let grain = (GRAIN / rows.count().max(1)).max(1);
+        parallel::for_range(rows.channels, grain, work);
     }
 }
 
@@ -77,9 +79,9 @@ pub fn group_norm(
     for_compute!(x.dtype(), "GroupNormKernelImpl", T => {
         let w = load_optional::<T>("weight", weight, s.channels)?;
         let b = load_optional::<T>("bias", bias, s.channels)?;
-        let x = load::<T>(x);
+        let x = load::<T>(x)?;
         let rows = s.batch * s.groups;
-        let (mut means, mut rstds) = (vec![T::ZERO; rows], vec![T::ZERO; rows]);
+        let (mut means, mut rstds) = (memory::filled(T::ZERO, rows)?, memory::filled(T::ZERO, rows)?);
         with_output::<T, _>(out, |out| {
             let (out, means, rstds) = (SharedMut::new(out), SharedMut::new(&mut means), SharedMut::new(&mut rstds));
             s.for_rows(&|rows| {
@@ -88,7 +90,7 @@ pub fn group_norm(
                 let (means, rstds) = unsafe { (means.slice(of.clone()), rstds.slice(of)) };
                 normalise_rows(out, (means, rstds), &x, s, rows, (w.as_deref(), b.as_deref()), eps);
             });
-        });
+        })?;
         store(mean, &means);
         store(rstd, &rstds);
         Ok(())
@@ -160,22 +162,22 @@ pub fn group_norm_backward(
     }
     for_compute!(x.dtype(), "GroupNormBackwardKernelImpl", T => {
         let w = load_optional::<T>("weight", weight, s.channels)?;
-        let (grad, x, mean, rstd) = (load::<T>(grad), load::<T>(x), load::<T>(mean), load::<T>(rstd));
+        let (grad, x, mean, rstd) = (load::<T>(grad)?, load::<T>(x)?, load::<T>(mean)?, load::<T>(rstd)?);
         if x.is_empty() {
             // (However many channels there are.)
-            let zeros = buffer::<T>(grad_weight.as_deref().or(grad_bias.as_deref()), s.channels);
+            let zeros = buffer::<T>(grad_weight.as_deref().or(grad_bias.as_deref()), s.channels)?;
             store_optional(grad_weight, &zeros);
             store_optional(grad_bias, &zeros);
             return Ok(());
         }
         let input = Input { s, grad: &grad, x: &x, mean: &mean, rstd: &rstd, weight: w.as_deref() };
         // Per batch element and channel: sum of grad * h, sum of grad.
-        let mut sums = vec![(0.0, 0.0); s.batch * s.channels];
+        let mut sums = memory::filled((0.0, 0.0), s.batch * s.channels)?;
         channel_sums(&input, &mut sums);
         if let Some(view) = grad_x {
-            with_output::<T, _>(view, |out| input_gradient(out, &input, &sums));
+            with_output::<T, _>(view, |out| input_gradient(out, &input, &sums))?;
         }
-        let mut parts = [vec![0.0; s.channels], vec![0.0; s.channels]];
+        let mut parts = [memory::filled(0.0, s.channels)?, memory::filled(0.0, s.channels)?];
         let [along, total] = &mut parts;
         for sums in sums.chunks_exact(s.channels.max(1)) {
             for ((along, total), sum) in along.iter_mut().zip(&mut *total).zip(sums) {
@@ -183,7 +185,8 @@ pub fn group_norm_backward(
                 *total += sum.1;
             }
         }
-        let [along, total] = parts.map(|sums| sums.into_iter().map(T::of).collect::<Vec<T>>());
+        let [along, total] = parts;
+        let [along, total] = [memory::collect(along.into_iter().map(T::of))?, memory::collect(total.into_iter().map(T::of))?];
         store_optional(grad_weight, &along);
         store_optional(grad_bias, &total);
         Ok(())

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, store, with_output};
 use crate::row::{GROUP, fold};
-use crate::{Error, Result, StridedMut, StridedRef, parallel};
+use crate::{Error, Result, StridedMut, StridedRef, memory, parallel};
 use std::ops::Range;
 
 /// Optional outputs of a backward pass.
@@ -34,8 +34,8 @@ pub fn layer_norm(
     expect_shape("output", out.shape(), x.shape())?;
     for_compute!(x.dtype(), "LayerNormKernelImpl", T => {
         let (w, b) = (load_optional::<T>("weight", weight, n)?, load_optional::<T>("bias", bias, n)?);
-        let x = load::<T>(x);
-        let (mut means, mut rstds) = (vec![T::ZERO; rows], vec![T::ZERO; rows]);
+        let x = load::<T>(x)?;
+        let (mut means, mut rstds) = (memory::filled(T::ZERO, rows)?, memory::filled(T::ZERO, rows)?);
         with_output::<T, _>(out, |out| {
             let (out, means, rstds) = (SharedMut::new(out), SharedMut::new(&mut means), SharedMut::new(&mut rstds));
             for_rows(rows, n, &|range| {
@@ -46,7 +46,7 @@ pub fn layer_norm(
                 };
                 normalise_rows(out, Some(means), rstds, &x[span], (w.as_deref(), b.as_deref()), n, eps);
             });
-        });
+        })?;
         store(mean, &means);
         store(rstd, &rstds);
         Ok(())
@@ -87,8 +87,8 @@ pub fn rms_norm(
     expect_shape("output", out.shape(), x.shape())?;
     for_compute!(x.dtype(), "rms_norm", T => {
         let w = load_optional::<T>("weight", weight, n)?;
-        let x = load::<T>(x);
-        let mut rstds = vec![T::ZERO; rows];
+        let x = load::<T>(x)?;
+        let mut rstds = memory::filled(T::ZERO, rows)?;
         with_output::<T, _>(out, |out| {
             let (out, rstds) = (SharedMut::new(out), SharedMut::new(&mut rstds));
             for_rows(rows, n, &|range| {
@@ -97,7 +97,7 @@ pub fn rms_norm(
                 let (out, rstds) = unsafe { (out.slice(span.clone()), rstds.slice(range)) };
                 normalise_rows(out, None, rstds, &x[span], (w.as_deref(), None), n, eps);
             });
-        });
+        })?;
         store(rstd, &rstds);
         Ok(())
     })
@@ -215,14 +215,14 @@ fn backward(
     for_compute!(x.dtype(), "LayerNormBackwardKernelImpl", T => {
         let w = load_optional::<T>("weight", weight, n)?;
         let means = load_optional::<T>("mean", mean, rows)?;
-        let (x, grad, rstd) = (load::<T>(x), load::<T>(grad), load::<T>(rstd));
+        let (x, grad, rstd) = (load::<T>(x)?, load::<T>(grad)?, load::<T>(rstd)?);
         let input = Input { x: &x, grad: &grad, mean: means.as_deref(), rstd: &rstd, weight: w.as_deref(), n };
-        let (mut w, mut b) = (buffer::<T>(grad_weight.as_deref(), n), buffer::<T>(grad_bias.as_deref(), n));
+        let (mut w, mut b) = (buffer::<T>(grad_weight.as_deref(), n)?, buffer::<T>(grad_bias.as_deref(), n)?);
         if let Some(view) = grad_x {
             expect_shape("grad_input", view.shape(), shape_of(&input, view.shape()))?;
-            with_output::<T, _>(view, |out| gradients(Some(out), (&mut w, &mut b), &input, rows));
+            with_output::<T, _>(view, |out| gradients(Some(out), (&mut w, &mut b), &input, rows))?;
         } else {
-            gradients(None, (&mut w, &mut b), &input, rows);
+            gradients(None, (&mut w, &mut b), &input, rows)?;
         }
         store_optional(grad_weight, &w);
         store_optional(grad_bias, &b);
@@ -260,13 +260,13 @@ fn gradients<T: Real>(
     (w, b): (&mut [T], &mut [T]),
     input: &Input<'_, T>,
     rows: usize,
-) {
+) -> Result<()> {
     let (n, each) = (input.n, block_rows(rows));
     let together = rows_together(n);
     let blocks = rows.div_ceil(each);
     let out = out.map(SharedMut::new);
     let width = if w.is_empty() && b.is_empty() { 0 } else { 2 * n };
-    let mut parts = vec![T::ZERO; blocks * width];
+    let mut parts = memory::filled(T::ZERO, blocks * width)?;
     let shared = SharedMut::new(&mut parts);
     parallel::for_range(blocks, (GRAIN / (each * n).max(1)).max(1), &|range| {
         for block in range {
@@ -295,6 +295,7 @@ fn gradients<T: Real>(
         crate::row::add_into(w, part_w);
         crate::row::add_into(b, part_b);
     }
+    Ok(())
 }
 
 crate::multiversion! {

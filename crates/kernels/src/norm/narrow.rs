@@ -5,7 +5,9 @@
 //! their order, so that results do not depend on threads.
 
 use super::{GRAIN, Runs};
+use crate::Result;
 use crate::dense::{Real, SharedMut};
+use crate::memory;
 use crate::parallel;
 
 /// Samples in a wide row: its length is a multiple of every register's lanes.
@@ -23,24 +25,26 @@ pub(super) fn is_narrow(s: Runs) -> bool {
 }
 
 /// The channels' values along a wide row.
-fn pattern<T: Real>(values: &[T], s: Runs) -> Vec<T> {
-    let mut row = Vec::with_capacity(SAMPLES * s.channels * s.inner);
-    for &value in values {
-        row.extend(std::iter::repeat_n(value, s.inner));
-    }
-    row.repeat(SAMPLES)
+fn pattern<T: Real>(values: &[T], s: Runs) -> Result<Vec<T>> {
+    let width = s.channels * s.inner;
+    memory::collect((0..SAMPLES * width).map(|i| values[i % width / s.inner]))
 }
 
 /// Adds what a block makes of two operands and a pattern to the totals of the channels, which have so many elements each.
 type Block<T> = fn((&[T], &[T]), &[T], usize, &mut [f64]);
 
 /// The sum over each channel of what `block` makes of two operands and the channel's value.
-fn sums<T: Real>(operands: (&[T], &[T]), s: Runs, values: &[T], block: Block<T>) -> Vec<f64> {
+fn sums<T: Real>(
+    operands: (&[T], &[T]),
+    s: Runs,
+    values: &[T],
+    block: Block<T>,
+) -> Result<Vec<f64>> {
     let (a, b) = operands;
-    let pattern = pattern(values, s);
+    let pattern = pattern(values, s)?;
     let length = ROWS * pattern.len();
     let blocks = a.len().div_ceil(length);
-    let mut parts = vec![0.0; blocks * s.channels];
+    let mut parts = memory::filled(0.0, blocks * s.channels)?;
     let shared = SharedMut::new(&mut parts);
     parallel::for_range(blocks, (GRAIN / length).max(1), &|range| {
         for i in range {
@@ -50,13 +54,13 @@ fn sums<T: Real>(operands: (&[T], &[T]), s: Runs, values: &[T], block: Block<T>)
             block((&a[span.clone()], &b[span]), &pattern, s.inner, totals);
         }
     });
-    let mut totals = vec![0.0; s.channels];
+    let mut totals = memory::filled(0.0, s.channels)?;
     for part in parts.chunks_exact(s.channels) {
         for (total, part) in totals.iter_mut().zip(part) {
             *total += part;
         }
     }
-    totals
+    Ok(totals)
 }
 
 #[inline(always)]
@@ -104,20 +108,31 @@ fn products<T: Real>(operands: (&[T], &[T]), pattern: &[T], inner: usize, totals
 }
 
 /// The mean of each channel, and the biased variance about it.
-pub(super) fn statistics<T: Real>(x: &[T], s: Runs, means: &mut [T], variances: &mut [f64]) {
+pub(super) fn statistics<T: Real>(
+    x: &[T],
+    s: Runs,
+    means: &mut [T],
+    variances: &mut [f64],
+) -> Result<()> {
     let count = s.count() as f64;
-    let zeros = vec![T::ZERO; s.channels];
-    for (mean, total) in means.iter_mut().zip(sums((x, x), s, &zeros, plain)) {
+    let zeros = memory::filled(T::ZERO, s.channels)?;
+    for (mean, total) in means.iter_mut().zip(sums((x, x), s, &zeros, plain)?) {
         *mean = T::of(total / count);
     }
-    for (variance, total) in variances.iter_mut().zip(sums((x, x), s, means, squares)) {
+    for (variance, total) in variances.iter_mut().zip(sums((x, x), s, means, squares)?) {
         *variance = total / count;
     }
+    Ok(())
 }
 
 /// Per channel: the sums of `grad`, and of `grad * (x - mean)`.
-pub(super) fn gradient_sums<T: Real>(grad: &[T], x: &[T], s: Runs, means: &[T]) -> [Vec<f64>; 2] {
-    [sums((grad, x), s, means, plain), sums((grad, x), s, means, products)]
+pub(super) fn gradient_sums<T: Real>(
+    grad: &[T],
+    x: &[T],
+    s: Runs,
+    means: &[T],
+) -> Result<[Vec<f64>; 2]> {
+    Ok([sums((grad, x), s, means, plain)?, sums((grad, x), s, means, products)?])
 }
 
 /// Calls `work` with spans of whole wide rows (the last one may be short), on several threads.
@@ -129,7 +144,7 @@ fn for_rows(length: usize, width: usize, work: &(dyn Fn(std::ops::Range<usize>) 
 }
 
 /// `out = x * scale + shift`, with the channels' factors.
-pub(super) fn affine<T: Real>(out: &mut [T], x: &[T], s: Runs, factors: [&[T]; 2]) {
+pub(super) fn affine<T: Real>(out: &mut [T], x: &[T], s: Runs, factors: [&[T]; 2]) -> Result<()> {
     crate::multiversion! {
     fn rows<T: Real>(out: &mut [T], x: &[T], scale: &[T], shift: &[T]) {
         let width = scale.len();
@@ -140,12 +155,13 @@ pub(super) fn affine<T: Real>(out: &mut [T], x: &[T], s: Runs, factors: [&[T]; 2
         }
     }
     }
-    let [scale, shift] = factors.map(|values| pattern(values, s));
+    let [scale, shift] = [pattern(factors[0], s)?, pattern(factors[1], s)?];
     let shared = SharedMut::new(out);
     for_rows(x.len(), scale.len(), &|span| {
         // SAFETY: each row is in one range.
         rows(unsafe { shared.slice(span.clone()) }, &x[span], &scale, &shift);
     });
+    Ok(())
 }
 
 /// `out = grad * a + x * b + c`, with the channels' factors.
@@ -154,7 +170,7 @@ pub(super) fn combine<T: Real>(
     (grad, x): (&[T], &[T]),
     s: Runs,
     factors: [&[T]; 3],
-) {
+) -> Result<()> {
     crate::multiversion! {
     fn rows<T: Real>(out: &mut [T], grad: &[T], x: &[T], factors: [&[T]; 3]) {
         let [a, b, c] = factors;
@@ -168,11 +184,13 @@ pub(super) fn combine<T: Real>(
         }
     }
     }
-    let [a, b, c] = factors.map(|values| pattern(values, s));
+    let [a, b, c] = factors;
+    let [a, b, c] = [pattern(a, s)?, pattern(b, s)?, pattern(c, s)?];
     let shared = SharedMut::new(out);
     for_rows(x.len(), a.len(), &|span| {
         // SAFETY: each row is in one range.
         let out = unsafe { shared.slice(span.clone()) };
         rows(out, &grad[span.clone()], &x[span], [&a, &b, &c]);
     });
+    Ok(())
 }

@@ -3,10 +3,10 @@
 
 use super::maximum::for_taps;
 use super::{Geometry, Window, output_shape, sizes};
-use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, with_output};
+use crate::dense::{Real, SharedMut, expect_shape, for_compute, load, owned, with_output};
 use crate::lanes::{Column, ROWS, room, to_columns, to_rows};
 use crate::windows::{Windows, planes_of};
-use crate::{DType, Error, Result, StridedMut, StridedRef};
+use crate::{DType, Error, Result, StridedMut, StridedRef, memory};
 use std::ops::Range;
 
 /// What an average is divided by.
@@ -37,15 +37,14 @@ pub fn avg_pool(
     }
     let scales = Scales::new(Geometry::new(x.shape(), &shape, window), how)?;
     if x.dtype() == DType::I64 {
-        let x = load::<i64>(x);
-        with_output::<i64, _>(out, |out| average_integers(out, &x, &scales));
-        return Ok(());
+        let x = load::<i64>(x)?;
+        return with_output::<i64, _>(out, |out| average_integers(out, &x, &scales));
     }
     for_compute!(x.dtype(), "avg_pool2d", T => {
-        let x = load::<T>(x);
+        let x = load::<T>(x)?;
         with_output::<T, _>(out, |out| {
-            if let Some(windows) = scales.g.small_windows() {
-                return side_by_side(out, &x, scales.g.planes, &windows, &scales.all());
+            if let Some(windows) = scales.g.small_windows()? {
+                return side_by_side(out, &x, scales.g.planes, &windows, &scales.all()?);
             }
             let (size, from) = (scales.g.output_size(), scales.g.input_size());
             let out = SharedMut::new(out);
@@ -54,9 +53,9 @@ pub fn avg_pool(
                 let out = unsafe { out.slice(plane * size..(plane + 1) * size) };
                 plane_forward(out, &x[plane * from..(plane + 1) * from], &scales.g);
                 scales.apply(out);
-            });
-        });
-        Ok(())
+                Ok(())
+            })
+        })
     })
 }
 
@@ -72,10 +71,10 @@ pub fn avg_pool_backward(
     expect_shape("grad_output", grad.shape(), &shape)?;
     let scales = Scales::new(Geometry::new(grad_x.shape(), &shape, window), how)?;
     for_compute!(grad.dtype(), "avg_pool2d_backward", T => {
-        let grad = load::<T>(grad);
+        let grad = load::<T>(grad)?;
         with_output::<T, _>(grad_x, |out| {
-            if let Some(windows) = scales.g.small_windows() {
-                return side_by_side_backward(out, &grad, scales.g.planes, &windows, &scales.all());
+            if let Some(windows) = scales.g.small_windows()? {
+                return side_by_side_backward(out, &grad, scales.g.planes, &windows, &scales.all()?);
             }
             let (size, to) = (scales.g.output_size(), scales.g.input_size());
             let out = SharedMut::new(out);
@@ -83,12 +82,12 @@ pub fn avg_pool_backward(
                 // SAFETY: one task per plane.
                 let out = unsafe { out.slice(plane * to..(plane + 1) * to) };
                 out.fill(T::ZERO);
-                let mut scaled = grad[plane * size..(plane + 1) * size].to_vec();
+                let mut scaled = memory::copied(&grad[plane * size..(plane + 1) * size])?;
                 scales.apply(&mut scaled);
                 plane_backward(out, &scaled, &scales.g);
-            });
-        });
-        Ok(())
+                Ok(())
+            })
+        })
     })
 }
 
@@ -104,51 +103,50 @@ impl Scales {
         if how.divisor_override == Some(0) {
             return Err(Error::runtime("divisor must be not zero".to_owned()));
         }
-        let counts = [0, 1, 2].map(|dim| {
-            (0..g.output[dim])
-                .map(|o| {
-                    let start = (o * g.stride[dim]) as isize - g.padding[dim] as isize;
-                    let padded = (g.input[dim] + g.padding[dim]) as isize;
-                    let end = (start + g.kernel[dim] as isize).min(padded);
-                    let inside = end.min(g.input[dim] as isize) - start.max(0);
-                    (if how.count_include_pad { end - start } else { inside }) as f64
-                })
-                .collect()
-        });
+        let counts = |dim: usize| {
+            memory::collect((0..g.output[dim]).map(|o| {
+                let start = (o * g.stride[dim]) as isize - g.padding[dim] as isize;
+                let padded = (g.input[dim] + g.padding[dim]) as isize;
+                let end = (start + g.kernel[dim] as isize).min(padded);
+                let inside = end.min(g.input[dim] as isize) - start.max(0);
+                (if how.count_include_pad { end - start } else { inside }) as f64
+            }))
+        };
+        let counts = [counts(0)?, counts(1)?, counts(2)?];
         Ok(Scales { g, counts, fixed: how.divisor_override.map(|d| d as f64) })
     }
     /// The divisors of a plane's outputs.
-    fn all(&self) -> Vec<f64> {
+    fn all(&self) -> Result<Vec<f64>> {
         if let Some(fixed) = self.fixed {
-            return vec![fixed; self.g.output_size()];
+            return memory::filled(fixed, self.g.output_size());
         }
-        let mut all = Vec::with_capacity(self.g.output_size());
+        let mut all = memory::with_capacity(self.g.output_size())?;
         for d in &self.counts[0] {
             for h in &self.counts[1] {
-                all.extend(self.counts[2].iter().map(|w| d * h * w));
+                memory::extend(&mut all, self.counts[2].iter().map(|w| d * h * w))?;
             }
         }
-        all
+        Ok(all)
     }
     fn apply<T: Real>(&self, out: &mut [T]) {
         if let Some(fixed) = self.fixed {
             return divide(out, T::of(fixed));
         }
         let [rows, width] = [self.g.output[1], self.g.output[2]];
-        let columns: Vec<T> = self.counts[2].iter().map(|&c| T::of(c)).collect();
+        let columns = &self.counts[2];
         for (line, out) in out.chunks_exact_mut(width).enumerate() {
             let outer = T::of(self.counts[0][line / rows] * self.counts[1][line % rows]);
-            divide_each(out, &columns, outer);
+            divide_each(out, columns, outer);
         }
     }
 }
 
 /// The windows' sums, wrapping, over their divisors.
-fn average_integers(out: &mut [i64], x: &[i64], scales: &Scales) {
+fn average_integers(out: &mut [i64], x: &[i64], scales: &Scales) -> Result<()> {
     let g = &scales.g;
     let (size, from) = (g.output_size(), g.input_size());
     let out = SharedMut::new(out);
-    let divisors = scales.all();
+    let divisors = scales.all()?;
     g.for_planes(&|plane| {
         // SAFETY: one task per plane.
         let out = unsafe { out.slice(plane * size..(plane + 1) * size) };
@@ -163,7 +161,9 @@ fn average_integers(out: &mut [i64], x: &[i64], scales: &Scales) {
             let by = by as i64;
             *out = if by == 0 { 0 } else { out.wrapping_div(by) };
         }
-    });
+        Ok(())
+    })?;
+    Ok(())
 }
 
 crate::multiversion! {
@@ -175,9 +175,9 @@ crate::multiversion! {
 }
 
 crate::multiversion! {
-    fn divide_each<T: Real>(out: &mut [T], columns: &[T], outer: T) {
+    fn divide_each<T: Real>(out: &mut [T], columns: &[f64], outer: T) {
         for (out, &column) in out.iter_mut().zip(columns) {
-            *out /= column * outer;
+            *out /= T::of(column) * outer;
         }
     }
 }
@@ -189,14 +189,14 @@ fn side_by_side<T: Real>(
     planes: usize,
     windows: &Windows,
     divisors: &[f64],
-) {
-    let divisors: Vec<T> = divisors.iter().map(|&d| T::of(d)).collect();
+) -> Result<()> {
+    let divisors = memory::collect(divisors.iter().map(|&d| T::of(d)))?;
     let out = SharedMut::new(out);
     windows.for_planes(planes, &|planes| {
         // SAFETY: each task has planes of its own.
         let (out, x) = unsafe { planes_of((out, windows.outputs), (x, windows.inputs), &planes) };
-        columns_forward(out, x, windows, &divisors);
-    });
+        columns_forward(out, x, windows, &divisors)
+    })
 }
 
 /// The gradient of [`side_by_side`].
@@ -206,21 +206,21 @@ fn side_by_side_backward<T: Real>(
     planes: usize,
     windows: &Windows,
     divisors: &[f64],
-) {
-    let divisors: Vec<T> = divisors.iter().map(|&d| T::of(d)).collect();
+) -> Result<()> {
+    let divisors = memory::collect(divisors.iter().map(|&d| T::of(d)))?;
     let out = SharedMut::new(out);
     windows.for_planes(planes, &|planes| {
         // SAFETY: each task has planes of its own.
         let (out, grad) =
             unsafe { planes_of((out, windows.inputs), (grad, windows.outputs), &planes) };
-        columns_backward(out, grad, windows, &divisors);
-    });
+        columns_backward(out, grad, windows, &divisors)
+    })
 }
 
 crate::multiversion! {
-    fn columns_forward<T: Real>(out: &mut [T], x: &[T], windows: &Windows, divisors: &[T]) {
-        let mut columns = vec![[T::ZERO; ROWS]; room(windows.inputs)];
-        let mut results = vec![[T::ZERO; ROWS]; room(windows.outputs)];
+    fn columns_forward<T: Real>(out: &mut [T], x: &[T], windows: &Windows, divisors: &[T]) -> Result<()> {
+        let mut columns = memory::filled([T::ZERO; ROWS], room(windows.inputs))?;
+        let mut results = memory::filled([T::ZERO; ROWS], room(windows.outputs))?;
         let mut x = x;
         for out in out.chunks_mut((ROWS * windows.outputs).max(1)) {
             let count = out.len() / windows.outputs;
@@ -246,13 +246,14 @@ crate::multiversion! {
             to_rows(out, &results, windows.outputs);
             x = &x[count * windows.inputs..];
         }
+        Ok(())
     }
 }
 
 crate::multiversion! {
-    fn columns_backward<T: Real>(out: &mut [T], grad: &[T], windows: &Windows, divisors: &[T]) {
-        let mut columns = vec![[T::ZERO; ROWS]; room(windows.inputs)];
-        let mut shares = vec![[T::ZERO; ROWS]; room(windows.outputs)];
+    fn columns_backward<T: Real>(out: &mut [T], grad: &[T], windows: &Windows, divisors: &[T]) -> Result<()> {
+        let mut columns = memory::filled([T::ZERO; ROWS], room(windows.inputs))?;
+        let mut shares = memory::filled([T::ZERO; ROWS], room(windows.outputs))?;
         let mut grad = grad;
         for out in out.chunks_mut((ROWS * windows.inputs).max(1)) {
             let count = out.len() / windows.inputs;
@@ -281,6 +282,7 @@ crate::multiversion! {
             to_rows(out, &columns, windows.inputs);
             grad = &grad[count * windows.outputs..];
         }
+        Ok(())
     }
 }
 
@@ -374,10 +376,10 @@ pub fn adaptive_avg_pool(
 ) -> Result<()> {
     let (planes, input, output) = adaptive(x.shape(), out.shape(), spatial)?;
     for_compute!(x.dtype(), "adaptive_avg_pool2d", T => {
-        let x = load::<T>(x);
+        let x = load::<T>(x)?;
         with_output::<T, _>(out, |out| {
-            if let Some(windows) = Windows::of_parts(planes, input, output, part) {
-                return side_by_side(out, &x, planes, &windows, &windows.counts());
+            if let Some(windows) = Windows::of_parts(planes, input, output, part)? {
+                return side_by_side(out, &x, planes, &windows, &windows.counts()?);
             }
             for_parts(out, planes, input, output, &|out, plane, parts, count| {
                 let mut sum = 0.0;
@@ -386,8 +388,8 @@ pub fn adaptive_avg_pool(
                 });
                 *out = T::of(sum / count);
             });
-        });
-        Ok(())
+            Ok(())
+        })
     })
 }
 
@@ -447,13 +449,13 @@ pub fn adaptive_avg_pool_backward(
 ) -> Result<()> {
     let (planes, input, output) = adaptive(grad_x.shape(), grad.shape(), spatial)?;
     for_compute!(grad.dtype(), "adaptive_avg_pool2d_backward", T => {
-        let grad = load::<T>(grad);
+        let grad = load::<T>(grad)?;
         with_output::<T, _>(grad_x, |out| {
-            if let Some(windows) = Windows::of_parts(planes, input, output, part) {
-                return side_by_side_backward(out, &grad, planes, &windows, &windows.counts());
+            if let Some(windows) = Windows::of_parts(planes, input, output, part)? {
+                return side_by_side_backward(out, &grad, planes, &windows, &windows.counts()?);
             }
             // The parts write into the input's plane, so the gradient is the buffer that is walked.
-            let mut grad = grad.into_owned();
+            let mut grad = owned(grad)?;
             out.fill(T::ZERO);
             let shared = SharedMut::new(out);
             let size: usize = input.iter().product();
@@ -463,7 +465,7 @@ pub fn adaptive_avg_pool_backward(
                 let share = *grad / T::of(count);
                 for_lines(parts, input, |line| out[line].iter_mut().for_each(|o| *o += share));
             });
-        });
-        Ok(())
+            Ok(())
+        })
     })
 }

@@ -8,7 +8,7 @@ use crate::dense::{Compute, Real, SharedMut, expect_shape, load, with_output};
 use crate::interrupt::Pace;
 use crate::lanes::{Column, ROWS, room, to_columns, to_rows};
 use crate::windows::{Windows, planes_of};
-use crate::{DType, Error, Result, StridedMut, StridedRef};
+use crate::{DType, Error, Result, StridedMut, StridedRef, memory};
 
 /// What max pooling compares: floats in their compute type, integers as `i64`.
 trait Ordered: Compute {
@@ -52,9 +52,9 @@ pub fn max_pool(
     }
     let g = Geometry::new(x.shape(), &shape, window);
     match x.dtype() {
-        DType::F16 | DType::BF16 | DType::F32 => forward::<f32>(out, indices, x, &g),
-        DType::F64 => forward::<f64>(out, indices, x, &g),
-        dtype if dtype.is_integral(false) => forward::<i64>(out, indices, x, &g),
+        DType::F16 | DType::BF16 | DType::F32 => forward::<f32>(out, indices, x, &g)?,
+        DType::F64 => forward::<f64>(out, indices, x, &g)?,
+        dtype if dtype.is_integral(false) => forward::<i64>(out, indices, x, &g)?,
         dtype => return Err(Error::not_implemented("max_pool2d", dtype)),
     }
     Ok(())
@@ -65,28 +65,28 @@ fn forward<T: Ordered>(
     indices: Option<&mut StridedMut<'_>>,
     x: StridedRef<'_>,
     g: &Geometry,
-) {
-    let x = load::<T>(x);
+) -> Result<()> {
+    let x = load::<T>(x)?;
     with_output::<T, _>(out, |out| match indices {
         Some(indices) => with_output::<i64, _>(indices, |indices| all_planes(out, indices, &x, g)),
         None => all_planes(out, &mut [], &x, g),
-    });
+    })
 }
 
-fn all_planes<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], g: &Geometry) {
+fn all_planes<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], g: &Geometry) -> Result<()> {
     let (size, from) = (g.output_size(), g.input_size());
     let wanted = !indices.is_empty();
     let (out, indices) = (SharedMut::new(out), SharedMut::new(indices));
-    if let Some(windows) = g.small_windows() {
+    if let Some(windows) = g.small_windows()? {
         return windows.for_planes(g.planes, &|planes| {
             // SAFETY: each task has planes of its own.
             let (out, x) = unsafe { planes_of((out, size), (x, from), &planes) };
             if wanted {
                 // SAFETY: as above.
                 let indices = unsafe { indices.slice(planes.start * size..planes.end * size) };
-                columns_indices(out, indices, x, &windows);
+                columns_indices(out, indices, x, &windows)
             } else {
-                columns_values(out, x, &windows);
+                columns_values(out, x, &windows)
             }
         });
     }
@@ -101,13 +101,14 @@ fn all_planes<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], g: &Geome
         } else {
             plane_values(out, x, g);
         }
-    });
+        Ok(())
+    })
 }
 
 crate::multiversion! {
-    fn columns_values<T: Ordered>(out: &mut [T], x: &[T], windows: &Windows) {
-        let mut columns = vec![[T::default(); ROWS]; room(windows.inputs)];
-        let mut results = vec![[T::default(); ROWS]; room(windows.outputs)];
+    fn columns_values<T: Ordered>(out: &mut [T], x: &[T], windows: &Windows) -> Result<()> {
+        let mut columns = memory::filled([T::default(); ROWS], room(windows.inputs))?;
+        let mut results = memory::filled([T::default(); ROWS], room(windows.outputs))?;
         let mut x = x;
         for out in out.chunks_mut(ROWS * windows.outputs) {
             let count = out.len() / windows.outputs;
@@ -127,16 +128,17 @@ crate::multiversion! {
             to_rows(out, &results, windows.outputs);
             x = &x[count * windows.inputs..];
         }
+        Ok(())
     }
 }
 
 crate::multiversion! {
     /// As [`columns_values`], with the position of each maximum.
-    fn columns_indices<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], windows: &Windows) {
-        let mut columns = vec![[T::default(); ROWS]; room(windows.inputs)];
-        let mut results = vec![[T::default(); ROWS]; room(windows.outputs)];
-        let mut places = vec![[0_u32; ROWS]; room(windows.outputs)];
-        let mut places_rows = vec![0_u32; ROWS * windows.outputs];
+    fn columns_indices<T: Ordered>(out: &mut [T], indices: &mut [i64], x: &[T], windows: &Windows) -> Result<()> {
+        let mut columns = memory::filled([T::default(); ROWS], room(windows.inputs))?;
+        let mut results = memory::filled([T::default(); ROWS], room(windows.outputs))?;
+        let mut places = memory::filled([0_u32; ROWS], room(windows.outputs))?;
+        let mut places_rows = memory::filled(0_u32, ROWS * windows.outputs)?;
         let mut x = x;
         let groups = out.chunks_mut(ROWS * windows.outputs);
         for (out, indices) in groups.zip(indices.chunks_mut(ROWS * windows.outputs)) {
@@ -164,6 +166,7 @@ crate::multiversion! {
             }
             x = &x[count * windows.inputs..];
         }
+        Ok(())
     }
 }
 
@@ -308,7 +311,7 @@ pub fn max_pool_backward(
     }
     let size = |shape: &[i64]| shape.iter().map(|&s| s as usize).product::<usize>();
     let (from, to) = (size(&grad.shape()[planes..]), size(&grad_x.shape()[planes..]));
-    let indices = load::<i64>(indices);
+    let indices = load::<i64>(indices)?;
     if let Some(bad) = indices.iter().find(|&&i| i < 0 || i as usize >= to) {
         return Err(Error::runtime(format!(
             "found an invalid max index: {bad} (output volumes are of size {to})"
@@ -316,8 +319,8 @@ pub fn max_pool_backward(
     }
     let count = size(&grad.shape()[..planes]);
     crate::dense::for_compute!(grad.dtype(), "max_pool2d_backward", T => {
-        let grad = load::<T>(grad);
-        with_output::<T, _>(grad_x, |out| scatter(out, &grad, &indices, count, from, to));
+        let grad = load::<T>(grad)?;
+        with_output::<T, _>(grad_x, |out| scatter(out, &grad, &indices, count, from, to))?;
         Ok(())
     })
 }

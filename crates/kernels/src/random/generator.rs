@@ -235,6 +235,7 @@ impl Generator {
 
     /// The state in PyTorch's layout: seed, draws left, whether seeded, next word, 624 words of 64 bits, cached normals.
     pub fn state(&self) -> Vec<u8> {
+        // bounded: a constant.
         let mut bytes = Vec::with_capacity(STATE_SIZE);
         bytes.extend(self.seed.to_le_bytes());
         bytes.extend((self.left as i32).to_le_bytes());

@@ -461,9 +461,9 @@ fn draw_below<T: Real>(
     p: StridedRef<'_>,
     mut fill: impl FnMut(&mut [T]),
 ) -> Result<()> {
-    let mut p = load::<T>(p);
+    let mut p = load::<T>(p)?;
     if p.as_ptr().cast() == out.ptr().cast_const() {
-        p = p.into_owned().into();
+        p = crate::dense::owned(p)?.into();
     }
     if !are_probabilities(&p) {
         return Err(Error::runtime("Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, please report an enhancement request to PyTorch.)".into()));

@@ -3,7 +3,7 @@
 use super::{Generator, exact_limit};
 use crate::line::{Layout, Lines, along, check_dtype, check_shape, get, put};
 use crate::{
-    DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype, interrupt, sort,
+    DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype, interrupt, memory, sort,
 };
 
 /// From here on permutations use 64-bit draws.
@@ -22,7 +22,7 @@ pub fn randperm(out: &mut StridedMut<'_>, generator: &mut Generator) -> Result<(
     }
     let (dtype, n) = (out.dtype(), out.numel());
     check_count(dtype, n)?;
-    let mut order: Vec<u64> = (0..n as u64).collect();
+    let mut order = memory::collect(0..n as u64)?;
     for i in interrupt::parts(n.saturating_sub(1)).flatten() {
         let rest = n - i;
         let draw = if n < WIDE_COUNT {
@@ -124,9 +124,10 @@ fn draw_rows<T: Probability>(
 ) -> Result<()> {
     let classes = p.shape()[p.ndim() - 1] as usize;
     let lines = Lines::new(p.shape(), None, [Layout::from(p)]);
-    let mut table = Vec::<T>::with_capacity(lines.count());
+    let mut table = memory::with_capacity::<T>(lines.count())?;
     for_dtype!(p.dtype(), float, S => lines.visit(0..lines.count(), |[at]| {
         // SAFETY: the walk stays inside the view.
+        // bounded: there is room.
         table.push(T::from_f64(unsafe { get::<S>(p.ptr(), at) }.to_f64()));
     }), else {});
     if table.iter().any(|v| !(0.0..f64::INFINITY).contains(&v.to_f64())) {
@@ -186,7 +187,7 @@ fn race<T: Probability>(
     let (dim, k) = (shape.len() - 1, out.shape()[shape.len() - 1] as usize);
     // SAFETY: the table holds the shape's elements without gaps and outlives the view.
     let scores = unsafe { StridedRef::new(table.as_ptr().cast(), T::DTYPE, shape, &strides) };
-    let mut best = vec![T::default(); out.numel()];
+    let mut best = memory::filled(T::default(), out.numel())?;
     let best_strides = crate::index::contiguous_strides(out.shape());
     // SAFETY: as above, for `best`.
     let mut values =

@@ -9,7 +9,9 @@ use super::engine::{
     offset, offsets,
 };
 use super::lines::has_lanes;
+use crate::Result;
 use crate::line::GRAIN;
+use crate::memory;
 use crate::parallel;
 use crate::simd::transpose::{SQUARE, square};
 use smallvec::SmallVec;
@@ -64,6 +66,7 @@ type Buffers<I> = [Vec<I>; 2];
 /// Room for `n` items.
 fn room<I: Copy + Default>(buffer: &mut Vec<I>, n: usize) -> &mut [I] {
     if buffer.len() < n {
+        // bounded: by the rows and the width of a tile.
         buffer.resize(n, I::default());
     }
     &mut buffer[..n]
@@ -75,8 +78,8 @@ pub(super) fn memory<R: Reducer>(
     source: &Source<'_, R::Item>,
     plan: &Plan,
     finish: &Finish<'_, R>,
-) {
-    let Some((inner, outer)) = plan.kept.split_last() else { return };
+) -> Result<()> {
+    let Some((inner, outer)) = plan.kept.split_last() else { return Ok(()) };
     let lanes = Lanes { step: inner.stride, tile: TILE, is_turned: false, dense: 1 };
     let emit = |at: [isize; 2], first: usize, accs: &[R::Acc]| {
         finish(Places { at, step: inner.out }.after(first), accs);
@@ -123,7 +126,7 @@ pub(super) fn memory<R: Reducer>(
         }
         emit(outs, 0, &accs[..width]);
     };
-    tiles(r, &wide, (&wide_inner, outer, plan.kept_count * parts), lanes, &emit);
+    tiles(r, &wide, (&wide_inner, outer, plan.kept_count * parts), lanes, &emit)
 }
 
 /// How many narrow rows are folded as one: enough to fill registers, while some rows are left.
@@ -143,8 +146,8 @@ pub(super) fn turned<R: Reducer>(
     source: &Source<'_, R::Item>,
     plan: &Plan,
     finish: &Finish<'_, R>,
-) {
-    let Some((inner, outer)) = plan.kept.split_last() else { return };
+) -> Result<()> {
+    let Some((inner, outer)) = plan.kept.split_last() else { return Ok(()) };
     let run = run(source);
     let is_dense = plan.reduced.len() == 1 && inner.stride == run.size as isize * run.stride;
     let (dense, tile) = match run.size {
@@ -164,7 +167,7 @@ pub(super) fn turned<R: Reducer>(
         }
         finish(places.after(dealt * SQUARE), &accs[dealt * SQUARE..]);
     };
-    tiles(r, source, (inner, outer, plan.kept_count), lanes, &emit);
+    tiles(r, source, (inner, outer, plan.kept_count), lanes, &emit)
 }
 
 /// The innermost reduced dimension.
@@ -179,7 +182,7 @@ fn tiles<R: Reducer>(
     (inner, outer, kept_count): (&Dim, &[Dim], usize),
     lanes: Lanes,
     emit: &Emit<'_, R>,
-) {
+) -> Result<()> {
     let tiles = inner.size.div_ceil(lanes.tile);
     let units = tiles * (kept_count / inner.size);
     let chunks = source.count.div_ceil(CHUNK_ROWS).max(1);
@@ -203,13 +206,14 @@ fn tiles<R: Reducer>(
                 emit(tile, outs, first, accs);
             }
         };
-        return if units <= grain {
+        if units <= grain {
             work(0..units);
         } else {
             parallel::for_range(units, grain, &work);
-        };
+        }
+        return Ok(());
     }
-    let mut partial = vec![r.identity(); units * chunks * most];
+    let mut partial = memory::filled(r.identity(), units * chunks * most)?;
     let slots = AtomicPtr::new(partial.as_mut_ptr());
     parallel::for_range(units * chunks, 1, &|range| {
         let mut buffers = Buffers::<R::Item>::default();
@@ -225,7 +229,7 @@ fn tiles<R: Reducer>(
             row_chunk(r, source, (tile, lanes), rows, accs, &mut buffers);
         }
     });
-    let mut accs = vec![r.identity(); most];
+    let mut accs = memory::filled(r.identity(), most)?;
     for unit in 0..units {
         let (tile, outs, first, width) = place(unit);
         for (j, acc) in accs[..width].iter_mut().enumerate() {
@@ -237,6 +241,7 @@ fn tiles<R: Reducer>(
         }
         emit(tile, outs, first, &mut accs[..width]);
     }
+    Ok(())
 }
 
 /// Folds some rows of a tile into `accs`.
@@ -260,6 +265,7 @@ fn row_chunk<R: Reducer>(
         fold_rows_wide(r, accs, &slices[..n], at);
         if n < rows.len() {
             if at == rows.start {
+                // bounded: by the width of a tile.
                 total.extend_from_slice(accs);
             } else {
                 combine_each(r, &mut total, accs);

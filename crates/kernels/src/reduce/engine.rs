@@ -424,7 +424,7 @@ pub(crate) fn run<R: Reducer>(
     outs: [&StridedMut<'_>; 2],
     dims: &[usize],
     finish: &Finish<'_, R>,
-) {
+) -> Result<()> {
     let size = input.dtype().size() as isize;
     if is_direct && outs[0].numel() == 1 && input.is_contiguous() {
         let dim = Dim { size: input.numel(), stride: size, out: [0; 2] };
@@ -437,12 +437,13 @@ pub(crate) fn run<R: Reducer>(
             count: dim.size,
         };
         let places = Places { at: [0; 2], step: [0; 2] };
-        return finish(places, &[lines::line::<R>(r, &source, input.ptr())]);
+        finish(places, &[lines::line::<R>(r, &source, input.ptr())?]);
+        return Ok(());
     }
     let mut plan = Plan::empty();
     plan.fill(input, outs, dims, R::IS_ORDERED);
     if plan.kept_count == 0 {
-        return;
+        return Ok(());
     }
     let source = Source::<R::Item> {
         ptr: input.ptr(),
@@ -456,10 +457,10 @@ pub(crate) fn run<R: Reducer>(
     let run = plan.reduced.last().map_or(1, |d| d.size);
     match plan.kept.last() {
         Some(kept) if kept.stride == size && innermost > size && (kept.size >= 4 || run >= 64) => {
-            columns::memory(r, &source, &plan, finish);
+            columns::memory(r, &source, &plan, finish)
         }
         Some(kept) if kept.size >= columns::FEW && run <= columns::short::<R>(&source) => {
-            columns::turned(r, &source, &plan, finish);
+            columns::turned(r, &source, &plan, finish)
         }
         _ => lines::each(r, &source, &plan, finish),
     }

@@ -7,7 +7,9 @@ use super::engine::{
     BLOCK, Cascade, Dim, Finish, Places, Plan, Reducer, Source, fold_rest, fold_wide, offset,
     offsets,
 };
+use crate::Result;
 use crate::line::GRAIN;
+use crate::memory;
 use crate::parallel;
 use crate::simd::transpose::{SMALL, SQUARE, small_square, square};
 use smallvec::SmallVec;
@@ -23,7 +25,7 @@ pub(super) fn each<R: Reducer>(
     source: &Source<'_, R::Item>,
     plan: &Plan,
     finish: &Finish<'_, R>,
-) {
+) -> Result<()> {
     let (inner, outer) = match plan.kept.split_last() {
         Some((inner, outer)) => (*inner, outer),
         None => (Dim { size: 1, stride: 0, out: [0; 2] }, &[][..]),
@@ -63,6 +65,7 @@ pub(super) fn each<R: Reducer>(
                     };
                 }
                 Some(run) => {
+                    // bounded: by LINES lines of GATHERED items.
                     buffer.resize(lines * run.size, R::Item::default());
                     // Lines that follow one another are converted as one.
                     let has_gaps = step != run.size as isize * run.stride;
@@ -80,17 +83,18 @@ pub(super) fn each<R: Reducer>(
                 }
                 None => {
                     for (l, acc) in accs.iter_mut().enumerate() {
-                        *acc = line(r, source, start.wrapping_offset(l as isize * step));
+                        *acc = line(r, source, start.wrapping_offset(l as isize * step))?;
                     }
                 }
             }
             finish(places, &accs);
         }
+        Ok(())
     };
     if units <= grain || plan.reduced_count > BLOCK * CHUNK_BLOCKS {
         return work(0..units);
     }
-    parallel::for_range(units, grain.max(1), &work);
+    parallel::try_for_range(units, grain.max(1), &work)
 }
 
 /// Whether lines of one or more runs are folded lane by lane.
@@ -228,16 +232,20 @@ fn fold_into_lanes<R: Reducer>(r: &R, lanes: &mut [R::Acc; LINES], items: &[R::I
 }
 
 /// Folds one line: everything that the reduced dimensions reach from `ptr`.
-pub(super) fn line<R: Reducer>(r: &R, source: &Source<'_, R::Item>, ptr: *const u8) -> R::Acc {
+pub(super) fn line<R: Reducer>(
+    r: &R,
+    source: &Source<'_, R::Item>,
+    ptr: *const u8,
+) -> Result<R::Acc> {
     if source.count <= BLOCK {
-        return block(r, source, ptr, 0, source.count);
+        return Ok(block(r, source, ptr, 0, source.count));
     }
     let blocks = source.count.div_ceil(BLOCK);
     if blocks <= CHUNK_BLOCKS {
-        return chunk(r, source, ptr, 0..blocks);
+        return Ok(chunk(r, source, ptr, 0..blocks));
     }
     let chunks = blocks.div_ceil(CHUNK_BLOCKS);
-    let mut partial = vec![r.identity(); chunks];
+    let mut partial = memory::filled(r.identity(), chunks)?;
     let slots = AtomicPtr::new(partial.as_mut_ptr());
     let address = AtomicPtr::new(ptr.cast_mut());
     parallel::for_range(chunks, 1, &|range| {
@@ -253,7 +261,7 @@ pub(super) fn line<R: Reducer>(r: &R, source: &Source<'_, R::Item>, ptr: *const 
     for acc in partial {
         cascade.push(r, acc);
     }
-    cascade.finish(r)
+    Ok(cascade.finish(r))
 }
 
 fn chunk<R: Reducer>(

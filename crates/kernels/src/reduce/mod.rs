@@ -89,12 +89,12 @@ fn into_real<R: Reducer>(
     dims: &[usize],
     r: &R,
     map: impl Fn(R::Acc) -> f64 + Sync,
-) {
+) -> Result<()> {
     let out = &*out;
     run(r, source, [out, out], dims, &|places, accs| {
         // SAFETY: the engine gives places of elements of `out`.
         unsafe { store_each_f64(out.ptr(), places.of(0), out.dtype(), accs, &map) }
-    });
+    })
 }
 
 fn into_integer<R: Reducer>(
@@ -103,7 +103,7 @@ fn into_integer<R: Reducer>(
     dims: &[usize],
     r: &R,
     map: impl Fn(R::Acc) -> i64 + Sync,
-) {
+) -> Result<()> {
     let out = &*out;
     run(r, source, [out, out], dims, &|places, accs| {
         let place = places.of(0);
@@ -117,7 +117,7 @@ fn into_integer<R: Reducer>(
                 }
             }
         }
-    });
+    })
 }
 
 fn into_complex<R: Reducer>(
@@ -126,14 +126,14 @@ fn into_complex<R: Reducer>(
     dims: &[usize],
     r: &R,
     map: impl Fn(R::Acc) -> C128 + Sync,
-) {
+) -> Result<()> {
     let out = &*out;
     run(r, source, [out, out], dims, &|places, accs| {
         each_place(places.of(0), accs, |at, acc| {
             // SAFETY: the engine gives places of elements of `out`.
             unsafe { store_c128(out.ptr(), at, out.dtype(), map(acc)) }
         });
-    });
+    })
 }
 
 fn wide_complex(value: C64) -> C128 {
@@ -177,19 +177,15 @@ macro_rules! in_compute_type {
 pub fn sum(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
     check(out, &input, dims)?;
     if out.dtype() == DType::Bool {
-        into_integer(out, as_bool(&input), dims, &Truth::<true>, i64::from);
-        return Ok(());
+        return into_integer(out, as_bool(&input), dims, &Truth::<true>, i64::from);
     }
     if input.dtype() == DType::Bool && compute_dtype(out.dtype()) == DType::I64 {
-        into_integer(out, as_bool(&input), dims, &Count, |count| count);
-        return Ok(());
+        return into_integer(out, as_bool(&input), dims, &Count, |count| count);
     }
     if is_brain(out, &input) {
-        into_real(out, as_brain(&input), dims, &BrainSum, f64::from);
-        return Ok(());
+        return into_real(out, as_brain(&input), dims, &BrainSum, f64::from);
     }
-    in_compute_type!(Sum, out, &input, dims, |acc| acc);
-    Ok(())
+    in_compute_type!(Sum, out, &input, dims, |acc| acc)
 }
 
 /// Mean over `dims`; `out` is floating-point or complex. No items give NaN.
@@ -200,22 +196,18 @@ pub fn mean(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> 
     }
     let count = reduced_count(&input, dims) as f64;
     if is_brain(out, &input) {
-        into_real(out, as_brain(&input), dims, &BrainSum, |acc| f64::from(acc) / count);
-        return Ok(());
+        return into_real(out, as_brain(&input), dims, &BrainSum, |acc| f64::from(acc) / count);
     }
-    in_compute_type!(Sum, out, &input, dims, |acc| acc / count);
-    Ok(())
+    in_compute_type!(Sum, out, &input, dims, |acc| acc / count)
 }
 
 /// Product over `dims`; the dtype of `out` says in what it is computed. No items give one.
 pub fn prod(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
     check(out, &input, dims)?;
     if out.dtype() == DType::Bool {
-        into_integer(out, as_bool(&input), dims, &Truth::<false>, i64::from);
-        return Ok(());
+        return into_integer(out, as_bool(&input), dims, &Truth::<false>, i64::from);
     }
-    in_compute_type!(Prod, out, &input, dims, |acc| acc);
-    Ok(())
+    in_compute_type!(Prod, out, &input, dims, |acc| acc)
 }
 
 /// Sum over `dims` with NaN taken as zero.
@@ -231,11 +223,10 @@ pub fn nansum(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -
     }
     check(out, &input, dims)?;
     if compute_dtype(out.dtype()) == DType::F32 {
-        into_real(out, as_f32(&input), dims, &NanSum(PhantomData), |acc: f32| f64::from(acc));
+        into_real(out, as_f32(&input), dims, &NanSum(PhantomData), |acc: f32| f64::from(acc))
     } else {
-        into_real(out, as_f64(&input), dims, &NanSum(PhantomData), |acc: f64| acc);
+        into_real(out, as_f64(&input), dims, &NanSum(PhantomData), |acc: f64| acc)
     }
-    Ok(())
 }
 
 /// How many items each result of a reduction over `dims` has.
@@ -277,11 +268,10 @@ pub fn xor_bits(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize])
         return Err(Error::not_implemented("xor_sum_cpu", input.dtype()));
     }
     if input.dtype().is_floating_point() {
-        into_integer(out, as_f64(&input), dims, &XorFloat, |bits| bits);
+        into_integer(out, as_f64(&input), dims, &XorFloat, |bits| bits)
     } else {
-        into_integer(out, as_i64(&input), dims, &XorWhole, |bits| bits);
+        into_integer(out, as_i64(&input), dims, &XorWhole, |bits| bits)
     }
-    Ok(())
 }
 
 fn extreme(
@@ -296,13 +286,13 @@ fn extreme(
     check_not_empty(name, &input, dims)?;
     match input.dtype() {
         DType::Bool if is_max => {
-            into_integer(out, as_bool(&input), dims, &Truth::<true>, i64::from);
+            into_integer(out, as_bool(&input), dims, &Truth::<true>, i64::from)
         }
         DType::Bool => into_integer(out, as_bool(&input), dims, &Truth::<false>, i64::from),
         half if is_half(half) => {
             let order = Order::new(is_max, false);
             let value = |key: f32| f64::from(order.value(key));
-            into_real(out, as_f32(&input), dims, &Extreme(order), value);
+            into_real(out, as_f32(&input), dims, &Extreme(order), value)
         }
         dtype => {
             let out = &*out;
@@ -312,11 +302,10 @@ fn extreme(
                 run(&Extreme(order), source, [out, out], dims, &|places, keys| {
                     // SAFETY: the engine gives places of elements of `out`, whose bits are those of a `T`.
                     unsafe { put_each(out.ptr(), places.of(0), keys, |key| order.value(key)) }
-                });
-            }, else return Err(Error::not_implemented(&format!("{name}_values_cpu"), dtype)));
+                })
+            }, else Err(Error::not_implemented(&format!("{name}_values_cpu"), dtype)))
         }
     }
-    Ok(())
 }
 
 /// Whether numbers of a dtype (a bool is the byte 0 or 1) are compared as unsigned integers.
@@ -374,18 +363,19 @@ pub fn amin(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> 
     extreme("amin", out, input, dims, false)
 }
 
-/// Finds the extreme and its place.
+/// Finds the extreme and its place; `name` is the function's for a dtype that it does not have.
 fn locate(
+    name: &str,
     values: Option<&StridedMut<'_>>,
     indices: &StridedMut<'_>,
     input: &StridedRef<'_>,
     dims: &[usize],
     is_max: bool,
-) -> Option<()> {
+) -> Result<()> {
     let outs = [indices, values.unwrap_or(indices)];
     if is_half(input.dtype()) {
         let order = Order::new(is_max, false);
-        run(&Locate(order), as_f32(input), outs, dims, &|places, accs| {
+        return run(&Locate(order), as_f32(input), outs, dims, &|places, accs| {
             // SAFETY: the engine gives places of elements of the outputs; the dtype of `indices` was checked.
             unsafe {
                 put_each(indices.ptr(), places.of(0), accs, |acc| acc.at as i64);
@@ -399,7 +389,6 @@ fn locate(
                 store_each_f64(values.ptr(), places.of(1), values.dtype(), accs, &value);
             }
         });
-        return Some(());
     }
     keyed_dtype!(input.dtype(), T => {
         let order = Order::<T>::new(is_max, is_unsigned(input.dtype()));
@@ -411,9 +400,8 @@ fn locate(
                     put_each(values.ptr(), places.of(1), accs, |acc| order.value(acc.value));
                 }
             }
-        });
-        Some(())
-    }, else None)
+        })
+    }, else Err(Error::not_implemented(&format!("{name}_cpu"), input.dtype())))
 }
 
 fn extreme_dim(
@@ -429,8 +417,7 @@ fn extreme_dim(
     check_dtype(name, values.dtype(), input.dtype())?;
     check_dtype(name, indices.dtype(), DType::I64)?;
     check_not_empty(name, &input, &[dim])?;
-    locate(Some(values), indices, &input, &[dim], is_max)
-        .ok_or_else(|| Error::not_implemented(&format!("{name}_cpu"), input.dtype()))
+    locate(name, Some(values), indices, &input, &[dim], is_max)
 }
 
 /// Largest value along `dim` and the index of its first occurrence (the first NaN if there is one).
@@ -472,8 +459,7 @@ fn arg_extreme(
     if input.dtype() == DType::Bool {
         return Err(Error::unsupported(format!("{name}(): does not support bool input")));
     }
-    locate(None, out, &input, dims, is_max)
-        .ok_or_else(|| Error::not_implemented(&format!("{name}_cpu"), input.dtype()))
+    locate(name, None, out, &input, dims, is_max)
 }
 
 /// Index of the first largest value over `dims` (one dimension, or all: then of the flattened input).
@@ -495,15 +481,13 @@ pub fn argmin(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -
 /// Whether any element is true (NaN is); `out` is bool or any other dtype (then 0 or 1). No items give false.
 pub fn any(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
     check(out, &input, dims)?;
-    into_integer(out, as_bool(&input), dims, &Truth::<true>, i64::from);
-    Ok(())
+    into_integer(out, as_bool(&input), dims, &Truth::<true>, i64::from)
 }
 
 /// Whether every element is true (NaN is); `out` is bool or any other dtype (then 0 or 1). No items give true.
 pub fn all(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]) -> Result<()> {
     check(out, &input, dims)?;
-    into_integer(out, as_bool(&input), dims, &Truth::<false>, i64::from);
-    Ok(())
+    into_integer(out, as_bool(&input), dims, &Truth::<false>, i64::from)
 }
 
 /// How many elements are not zero.
@@ -513,8 +497,7 @@ pub fn count_nonzero(
     dims: &[usize],
 ) -> Result<()> {
     check(out, &input, dims)?;
-    into_integer(out, as_bool(&input), dims, &Count, |count| count);
-    Ok(())
+    into_integer(out, as_bool(&input), dims, &Count, |count| count)
 }
 
 /// Stores variance (or its root) and, if asked for, the mean.
@@ -570,7 +553,6 @@ fn moments(
             });
         }),
     }
-    Ok(())
 }
 
 /// Variance over `dims`: `sum(|x - mean|^2) / max(0, n - correction)`; real output, also for complex input.
@@ -645,28 +627,32 @@ pub fn norm(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize], p: 
     check_norm(&input, dims, p)?;
     let is_double = matches!(input.dtype(), DType::F64 | DType::C128) || out.dtype() == DType::F64;
     if is_double {
-        norm_in(out, magnitudes_f64(&input), dims, p);
+        norm_in(out, magnitudes_f64(&input), dims, p)
     } else {
-        norm_in(out, magnitudes_f32(&input), dims, p);
+        norm_in(out, magnitudes_f32(&input), dims, p)
     }
-    Ok(())
 }
 
-fn norm_in<T: Real>(out: &mut StridedMut<'_>, source: Source<'_, T>, dims: &[usize], p: f64) {
+fn norm_in<T: Real>(
+    out: &mut StridedMut<'_>,
+    source: Source<'_, T>,
+    dims: &[usize],
+    p: f64,
+) -> Result<()> {
     let wide = |acc: T| acc.wide();
     if p == 2.0 {
-        into_real(out, source, dims, &NormTwo(PhantomData), |acc: T| acc.wide().sqrt());
+        into_real(out, source, dims, &NormTwo(PhantomData), |acc: T| acc.wide().sqrt())
     } else if p == 1.0 {
-        into_real(out, source, dims, &NormOne(PhantomData), wide);
+        into_real(out, source, dims, &NormOne(PhantomData), wide)
     } else if p == 0.0 {
-        into_real(out, source, dims, &NormZero(PhantomData), wide);
+        into_real(out, source, dims, &NormZero(PhantomData), wide)
     } else if p.is_infinite() {
         let order = Order::new(p > 0.0, false).of_magnitudes();
-        into_real(out, source, dims, &Extreme(order), |key: T| order.value(key).wide());
+        into_real(out, source, dims, &Extreme(order), |key: T| order.value(key).wide())
     } else {
         into_real(out, source, dims, &NormPower(T::of(p)), |acc: T| {
             math_f64::pow(acc.wide(), 1.0 / p)
-        });
+        })
     }
 }
 
@@ -678,19 +664,18 @@ pub fn logsumexp(out: &mut StridedMut<'_>, input: StridedRef<'_>, dims: &[usize]
         DType::F32 => {
             into_real(out, as_f32(&input), dims, &LogSumExp(PhantomData), |acc: Scaled<f32>| {
                 join(f64::from(acc.max), f64::from(acc.sum))
-            });
+            })
         }
         DType::F64 => {
             into_real(out, as_f64(&input), dims, &LogSumExp(PhantomData), |acc: Scaled<f64>| {
                 join(acc.max, acc.sum)
-            });
+            })
         }
         DType::C64 | DType::C128 => {
             into_complex(out, as_c128(&input), dims, &ComplexLogSumExp, |acc: ComplexScaled| {
                 complex::log(acc.sum) + if acc.max.is_infinite() { 0.0 } else { acc.max }
-            });
+            })
         }
-        _ => return Err(Error::not_implemented("logsumexp", out.dtype())),
+        _ => Err(Error::not_implemented("logsumexp", out.dtype())),
     }
-    Ok(())
 }

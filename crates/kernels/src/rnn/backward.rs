@@ -3,10 +3,10 @@
 use super::{
     Cell, Gate, Layer, Operands, Part, Steps, expect_elements, found, gate, multiply, put,
 };
-use crate::dense::{Real, expect_shape, for_compute, load, with_output};
+use crate::dense::{Real, expect_shape, for_compute, load, load_owned, with_output};
 use crate::gemm::Sizes;
+use crate::{Result, StridedMut, StridedRef, memory, row};
 use crate::interrupt::Pace;
-use crate::{Result, StridedMut, StridedRef, row};
 use std::borrow::Cow;
 
 /// What came out of the layer and the gradients of it; a gradient that is `None` is zero.
@@ -41,28 +41,28 @@ pub fn backward<'a>(
 ) -> Result<()> {
     for_compute!(operands.x.dtype(), "rnn_backward", T => {
         let layer = Layer::<T>::new(operands, steps)?;
-        let given = |view: Option<StridedRef<'a>>| view.map_or(Cow::Borrowed(&[][..]), load::<T>);
-        let (output, gates) = (given(results.output), given(results.gates));
+        let given = |view: Option<StridedRef<'a>>| view.map_or(Ok(Cow::Borrowed(&[][..])), load::<T>);
+        let (output, gates) = (given(results.output)?, given(results.gates)?);
         let cells = match results.cells {
-            None if layer.cell == Cell::Lstm => Cow::Owned(gate::cells(&gates, &layer.c, layer.hidden)),
-            cells => given(cells),
+            None if layer.cell == Cell::Lstm => Cow::Owned(gate::cells(&gates, &layer.c, layer.hidden)?),
+            cells => given(cells)?,
         };
         check_known(&layer, steps, [&output, &gates, &cells])?;
         let known = Known {
             output: &output,
             gates: &gates,
             cells: &cells,
-            found: found(&layer.h, &output, steps, layer.hidden),
-            found_c: if layer.cell == Cell::Lstm { found(&layer.c, &cells, steps, layer.hidden) } else { Cow::Borrowed(&[]) },
-            by_output: results.by_output.map(load::<T>),
+            found: found(&layer.h, &output, steps, layer.hidden)?,
+            found_c: if layer.cell == Cell::Lstm { found(&layer.c, &cells, steps, layer.hidden)? } else { Cow::Borrowed(&[]) },
+            by_output: results.by_output.map(load::<T>).transpose()?,
         };
         let state = steps.batch() * layer.hidden;
         let start = |view: Option<StridedRef<'_>>, count: usize| {
-            view.map_or_else(|| vec![T::ZERO; count], |view| load::<T>(view).into_owned())
+            view.map_or_else(|| memory::filled(T::ZERO, count), load_owned::<T>)
         };
-        let h = start(results.by_h, state);
-        let c = start(results.by_c, if layer.cell == Cell::Lstm { state } else { 0 });
-        let done = walk(&layer, &known, steps, h, c, wanted[1].is_some());
+        let h = start(results.by_h, state)?;
+        let c = start(results.by_c, if layer.cell == Cell::Lstm { state } else { 0 })?;
+        let done = walk(&layer, &known, steps, h, c, wanted[1].is_some())?;
         finish(wanted, &layer, &known, &done, steps.rows())
     })
 }
@@ -113,11 +113,11 @@ fn walk<T: Gate>(
     mut h: Vec<T>,
     mut c: Vec<T>,
     wants_h: bool,
-) -> Done<T> {
+) -> Result<Done<T>> {
     let (width, hidden, kept) = (layer.width(), layer.hidden, layer.cell.kept() * layer.hidden);
     let rows = steps.rows();
-    let mut by_x = vec![T::ZERO; rows * width];
-    let mut by_h = vec![T::ZERO; if layer.cell == Cell::Gru { rows * width } else { 0 }];
+    let mut by_x = memory::filled(T::ZERO, rows * width)?;
+    let mut by_h = memory::filled(T::ZERO, if layer.cell == Cell::Gru { rows * width } else { 0 })?;
     let mut pace = Pace::new();
     for (number, span) in steps.spans.iter().enumerate().rev() {
         pace.spend(span.len() * hidden * width / 16);
@@ -149,10 +149,10 @@ fn walk<T: Gate>(
             let s = Sizes { m: span.len(), n: hidden, k: width };
             let (by, weight) =
                 (Part::new(&by[first..last], width), Part::new(&layer.hidden_weight, hidden));
-            multiply((&mut h[..used], hidden), by, weight, s, layer.cell == Cell::Gru);
+            multiply((&mut h[..used], hidden), by, weight, s, layer.cell == Cell::Gru)?;
         }
     }
-    Done { by_x, by_h, h, c }
+    Ok(Done { by_x, by_h, h, c })
 }
 
 /// The products over all steps, and everything into its place.
@@ -183,7 +183,8 @@ fn finish<T: Gate>(
         if let Some(view) = view {
             // Both biases have one gradient where both products have.
             let kept = if layer.cell == Cell::Gru { None } else { sums.take() };
-            put("bias", view, sums.insert(kept.unwrap_or_else(|| column_sums(by.data, width))))?;
+            let kept = kept.map_or_else(|| column_sums(by.data, width), Ok)?;
+            put("bias", view, sums.insert(kept))?;
         }
     }
     for (view, values) in [(h, &done.h), (c, &done.c)] {
@@ -202,7 +203,7 @@ fn put_product<T: Gate>(
     s: Sizes,
 ) -> Result<()> {
     expect_elements("gradient", view, s.m * s.n)?;
-    with_output::<T, _>(view, |out| multiply((out, s.n), a, b, s, false));
+    with_output::<T, _>(view, |out| multiply((out, s.n), a, b, s, false))?;
     Ok(())
 }
 
@@ -210,9 +211,9 @@ fn put_product<T: Gate>(
 const BLOCK: usize = 64;
 
 /// The sum of each column of a matrix of `width` columns, in blocks of rows.
-fn column_sums<T: Gate>(rows: &[T], width: usize) -> Vec<T> {
-    let mut total = vec![T::ZERO; width];
-    let mut part = vec![T::ZERO; width];
+fn column_sums<T: Gate>(rows: &[T], width: usize) -> Result<Vec<T>> {
+    let mut total = memory::filled(T::ZERO, width)?;
+    let mut part = memory::filled(T::ZERO, width)?;
     for block in rows.chunks((BLOCK * width).max(1)) {
         part.fill(T::ZERO);
         for row in block.chunks_exact(width.max(1)) {
@@ -220,5 +221,5 @@ fn column_sums<T: Gate>(rows: &[T], width: usize) -> Vec<T> {
         }
         row::add_into(&mut total, &part);
     }
-    total
+    Ok(total)
 }

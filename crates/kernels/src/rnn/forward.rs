@@ -4,8 +4,8 @@ use super::{Cell, Gate, Layer, Operands, Part, Steps, expect_elements, gate, mul
 use crate::dense::{for_compute, load, with_output};
 use crate::elementwise::copy_tile;
 use crate::gemm::Sizes;
+use crate::{Result, StridedMut, StridedRef, memory};
 use crate::interrupt::Pace;
-use crate::{Result, StridedMut, StridedRef};
 use std::borrow::Cow;
 
 /// Where the results go. What is `None` is not wanted, or is not part of the kind of cell.
@@ -29,19 +29,23 @@ pub struct Outputs<'o, 'v> {
 pub fn forward(out: Outputs<'_, '_>, operands: &Operands<'_>, steps: &Steps) -> Result<()> {
     for_compute!(operands.x.dtype(), "rnn", T => {
         let layer = Layer::<T>::new(operands, steps)?;
-        let biases = operands.biases.map(|b| bias::<T>(b, layer.width()));
+        let [x, h] = operands.biases;
+        let biases = [bias::<T>(x, layer.width())?, bias::<T>(h, layer.width())?];
         expect_elements("output", out.output, steps.rows() * layer.hidden)?;
         let kept = steps.rows() * layer.hidden * layer.cell.kept();
         let cells = if layer.cell == Cell::Lstm { steps.rows() * layer.hidden } else { 0 };
         let wants_state = out.h.is_some() || out.c.is_some();
-        let mut state = (layer.h.clone(), layer.c.clone());
+        let mut state = (Cow::Borrowed(&*layer.h), Cow::Borrowed(&*layer.c));
+        if wants_state || steps.spans.len() > 1 {
+            state = (Cow::Owned(memory::copied(&layer.h)?), Cow::Owned(memory::copied(&layer.c)?));
+        }
         with_output::<T, _>(out.output, |output| {
             with_optional(out.gates, kept, |gates| {
                 with_optional(out.cells, cells, |cells| {
-                    walk(&layer, [&biases[0], &biases[1]], steps, (output, gates, cells), &mut state, wants_state);
-                });
-            });
-        });
+                    walk(&layer, [&biases[0], &biases[1]], steps, (output, gates, cells), &mut state, wants_state)
+                })
+            })
+        })?;
         for (view, state) in [(out.h, &state.0), (out.c, &state.1)] {
             if let Some(view) = view {
                 put("state", view, state)?;
@@ -52,19 +56,19 @@ pub fn forward(out: Outputs<'_, '_>, operands: &Operands<'_>, steps: &Steps) -> 
 }
 
 /// A bias, zeros if there is none.
-fn bias<T: Gate>(view: Option<StridedRef<'_>>, n: usize) -> Cow<'_, [T]> {
-    view.map_or_else(|| Cow::Owned(vec![T::ZERO; n]), load)
+fn bias<T: Gate>(view: Option<StridedRef<'_>>, n: usize) -> Result<Cow<'_, [T]>> {
+    view.map_or_else(|| memory::filled(T::ZERO, n).map(Cow::Owned), load)
 }
 
 /// Runs `fill` on an output, or on memory of its own if that is not wanted.
 fn with_optional<T: Gate>(
     view: Option<&mut StridedMut<'_>>,
     count: usize,
-    fill: impl FnOnce(&mut [T]),
-) {
+    fill: impl FnOnce(&mut [T]) -> Result<()>,
+) -> Result<()> {
     match view {
         Some(view) if view.numel() == count => with_output(view, fill),
-        _ => fill(&mut vec![T::ZERO; count]),
+        _ => fill(&mut memory::filled(T::ZERO, count)?),
     }
 }
 
@@ -78,26 +82,26 @@ fn walk<T: Gate>(
     (output, gates, cells): (&mut [T], &mut [T], &mut [T]),
     state: &mut (Cow<'_, [T]>, Cow<'_, [T]>),
     wants_state: bool,
-) {
+) -> Result<()> {
     let (width, hidden, kept) = (layer.width(), layer.hidden, layer.cell.kept() * layer.hidden);
     let all = Sizes { m: steps.rows(), n: width, k: layer.inputs };
     let (x, weight) =
         (Part::new(&layer.x, layer.inputs), Part::new(&layer.input_weight, layer.inputs).t());
     // The products become the gates where they lie; those of a plain cell become its output.
     if kept == 0 {
-        multiply((output, hidden), x, weight, all, false);
+        multiply((output, hidden), x, weight, all, false)?;
     } else {
-        multiply((gates, kept), x, weight, all, false);
+        multiply((gates, kept), x, weight, all, false)?;
     }
-    let sum: Vec<T> = bias_x.iter().zip(bias_h).map(|(&a, &b)| a + b).collect();
+    let sum = memory::collect(bias_x.iter().zip(bias_h).map(|(&a, &b)| a + b))?;
     let turned;
     let mut weight = Part::new(&layer.hidden_weight, hidden).t();
     if steps.spans.len() > FEW_STEPS {
-        turned = transposed(&layer.hidden_weight, width, hidden);
+        turned = transposed(&layer.hidden_weight, width, hidden)?;
         weight = Part::new(&turned, width);
     }
     let mut products =
-        vec![T::ZERO; if layer.cell == Cell::Gru { steps.batch() * width } else { 0 }];
+        memory::filled(T::ZERO, if layer.cell == Cell::Gru { steps.batch() * width } else { 0 })?;
     let mut pace = Pace::new();
     for (number, span) in steps.spans.iter().enumerate() {
         pace.spend(span.len() * hidden * width / 16);
@@ -109,17 +113,17 @@ fn walk<T: Gate>(
         match layer.cell {
             Cell::Lstm => {
                 let gates = &mut gates[span.start * kept..span.end * kept];
-                multiply((gates, kept), h, weight, s, true);
+                multiply((gates, kept), h, weight, s, true)?;
                 gate::lstm(gates, &sum, &state.1[..used], &mut cells[from..to], out, hidden);
             }
             Cell::Gru => {
                 let gates = &mut gates[span.start * kept..span.end * kept];
                 let products = &mut products[..rows * width];
-                multiply((products, width), h, weight, s, false);
+                multiply((products, width), h, weight, s, false)?;
                 gate::gru(gates, products, (bias_x, bias_h), &state.0[..used], out, hidden);
             }
             Cell::Tanh | Cell::Relu => {
-                multiply((out, hidden), h, weight, s, true);
+                multiply((out, hidden), h, weight, s, true)?;
                 gate::plain(out, &sum, layer.cell == Cell::Relu);
             }
         }
@@ -130,16 +134,17 @@ fn walk<T: Gate>(
             }
         }
     }
+    Ok(())
 }
 
 /// A copy of a (rows, columns) matrix as (columns, rows).
-fn transposed<T: Gate>(from: &[T], rows: usize, columns: usize) -> Vec<T> {
+fn transposed<T: Gate>(from: &[T], rows: usize, columns: usize) -> Result<Vec<T>> {
     assert_eq!(from.len(), rows * columns, "the matrix is whole");
-    let mut to = vec![T::ZERO; from.len()];
+    let mut to = memory::filled(T::ZERO, from.len())?;
     let size = size_of::<T>() as isize;
     let strides = (rows as isize * size, columns as isize * size);
     let (target, source) = (to.as_mut_ptr().cast(), from.as_ptr().cast());
     // SAFETY: just checked: both matrices lie without gaps inside their slices.
     unsafe { copy_tile::<T, false>(target, source, strides, (rows, columns)) };
-    to
+    Ok(to)
 }

@@ -3,6 +3,8 @@
 //! Every function takes whole rows, as many as its output has; `width` is the number of elements of a state.
 
 use super::Gate;
+use crate::Result;
+use crate::memory;
 
 /// `x[i] = sigmoid(x[i] + bias[i])`.
 #[inline(always)]
@@ -47,10 +49,10 @@ crate::multiversion! {
 }
 
 /// `c` of one step, from its gates and the `c` it found; as far as there are both.
-pub(super) fn cells<T: Gate>(gates: &[T], found: &[T], width: usize) -> Vec<T> {
-    let mut c = vec![T::ZERO; found.len()];
+pub(super) fn cells<T: Gate>(gates: &[T], found: &[T], width: usize) -> Result<Vec<T>> {
+    let mut c = memory::filled(T::ZERO, found.len())?;
     fill_cells(gates, found, &mut c, width.max(1));
-    c
+    Ok(c)
 }
 
 crate::multiversion! {

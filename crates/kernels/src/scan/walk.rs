@@ -160,7 +160,7 @@ fn streamed<S: Scan>(s: &S, job: Job) {
     if [job.input, job.out].iter().all(|span| (span.line, span.step) == (n as isize * size, step)) {
         // Where a line begins in memory, seen from the item it is scanned from.
         let back = (n as isize - 1) * if job.reverse { step } else { 0 };
-        let mut buffers = vec![S::Item::default(); 2 * block];
+        let mut buffers = vec![S::Item::default(); 2 * block]; // bounded: by STREAMED
         while length - done >= SQUARE {
             let now = job.after_lines(done);
             let (from, to) = buffers.split_at_mut(block);

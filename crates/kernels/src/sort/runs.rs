@@ -4,7 +4,7 @@
 //! first the runs are counted, whole registers at a time, so that results have their size from the beginning.
 
 use crate::line::check_dtype;
-use crate::{DType, Element, Error, Result, StridedMut, StridedRef, for_dtype, interrupt};
+use crate::{DType, Element, Error, Result, StridedMut, StridedRef, for_dtype, interrupt, memory};
 
 /// Elements that can be compared.
 trait Item: Element + PartialEq {}
@@ -181,6 +181,6 @@ pub fn row_runs(input: StridedRef<'_>) -> Result<Vec<i64>> {
             interrupt::check_every::<10>(i);
             i == 0 || row(i) != row(i - 1)
         };
-        Ok((0..rows as usize).filter(begins).map(|i| i as i64).collect())
+        memory::collect((0..rows as usize).filter(begins).map(|i| i as i64))
     })
 }

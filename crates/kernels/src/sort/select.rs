@@ -6,7 +6,7 @@
 //! not shrink is left to the standard library.
 
 use super::key::Key;
-use crate::interrupt;
+use crate::{Result, interrupt, memory};
 
 /// So many keys or fewer are left to the standard library.
 const FEW: usize = 48;
@@ -24,9 +24,13 @@ pub(super) struct Keys<K> {
 
 impl<K: Key> Keys<K> {
     /// Room for lines of `n` elements.
-    pub(super) fn new(n: usize) -> Self {
+    pub(super) fn new(n: usize) -> Result<Self> {
         let zero = K::default();
-        Keys { line: vec![zero; n], kept: vec![zero; n], sample: Vec::new() }
+        Ok(Keys {
+            line: memory::filled(zero, n)?,
+            kept: memory::filled(zero, n)?,
+            sample: Vec::new(),
+        })
     }
     /// The line, to be filled.
     pub(super) fn line(&mut self) -> &mut [K] {
@@ -100,6 +104,7 @@ fn bracket<K: Key>(keys: &[K], at: usize, sample: &mut Vec<K>) -> (K, K) {
         ((turn * keys.len() as u128) >> 64) as usize
     };
     sample.clear();
+    // bounded: 2048 keys.
     sample.extend((0..count as u64).map(|i| keys[place(i)]));
     // Five standard deviations of a rank in the middle lie between the two.
     let (middle, margin) = (at * count / keys.len(), count.isqrt() * 5 / 4);
@@ -308,7 +313,7 @@ mod tests {
             .collect();
         let mut order: Vec<usize> = (0..n).collect();
         order.sort_by_key(|&i| keys[i]);
-        let mut room = Keys::new(n);
+        let mut room = Keys::new(n).unwrap();
         for level in Level::ALL {
             set_level(level);
             for at in [0, 1, n / 3, n / 2, n - 1] {

@@ -77,6 +77,7 @@ pub(super) fn middle(n: usize) -> usize {
 fn leading_to(places: Range<usize>, exchanges: &[(u8, u8)]) -> Vec<(u8, u8)> {
     let mut matters = [false; LONGEST];
     matters[places].fill(true);
+    // bounded: lines are short.
     let mut leading = Vec::with_capacity(exchanges.len());
     for &(i, j) in exchanges.iter().rev() {
         if matters[usize::from(i)] | matters[usize::from(j)] {
@@ -91,6 +92,7 @@ fn leading_to(places: Range<usize>, exchanges: &[(u8, u8)]) -> Vec<(u8, u8)> {
 /// The exchanges that bring the first `k` of `n` pairs in order.
 fn network(n: usize, k: usize) -> Vec<(u8, u8)> {
     let levels = n.next_power_of_two().trailing_zeros() as usize;
+    // bounded: lines are short.
     let mut exchanges = Vec::with_capacity(n * levels * (levels + 1) / 4);
     let mut add = |i: usize, j: usize| exchanges.push((i as u8, j as u8));
     // The best one first, then the best of the others, or all by merging (Batcher's sort for any number).

@@ -110,6 +110,7 @@ pub fn scatter(
                 devices.len(),
                 sizes.len()
             );
+            // bounded: by the number of devices.
             sizes.to_vec()
         }
         None => even(tensor.shape()[at], devices.len()),
@@ -124,6 +125,7 @@ pub fn scatter(
     };
     let node = Gather { destination: tensor.device(), dim };
     attach(&[Some(tensor.clone())], &parts, Box::new(node))?;
+    // bounded: by the number of devices.
     Ok(parts.into_iter().flatten().collect())
 }
 
@@ -131,6 +133,7 @@ pub fn scatter(
 fn even(size: i64, count: usize) -> Vec<i64> {
     let each = size.div_euclid(count as i64) + i64::from(size % count as i64 != 0);
     if each == 0 {
+        // bounded: by the number of devices.
         return vec![0; count];
     }
     let begins = (0..count as i64).map(|nr| nr * each).take_while(|&begin| begin < size);

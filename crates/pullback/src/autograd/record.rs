@@ -82,6 +82,7 @@ pub(crate) fn save_inputs(
     slots: &mut Slots,
 ) -> Result<()> {
     let rules = wanted_rules(def, needs);
+    // bounded: by the definition of the op.
     slots.reserve_exact(def.saves.len());
     for save in def.saves {
         let count = slots.len();

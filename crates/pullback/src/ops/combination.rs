@@ -5,10 +5,10 @@ use super::join::cat;
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::tensor::memory;
 use crate::tensor::promote::{default_dtype, result_type};
 use crate::tensor::shape::list;
 use crate::{ErrorKind, Result, Tensor, TensorSpec, interrupt};
+use pullback_kernels::memory;
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -175,17 +175,17 @@ fn count_choices(n: i64, r: i64, with_replacement: bool) -> Option<i64> {
 }
 
 /// The places of all choices, one choice behind the other, in lexical order.
-fn choices(n: i64, r: i64, with_replacement: bool, count: i64) -> Vec<i64> {
+fn choices(n: i64, r: i64, with_replacement: bool, count: i64) -> Result<Vec<i64>> {
     if count == 0 {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let r = r as usize;
     let apart = i64::from(!with_replacement);
-    let mut choice: Vec<i64> = (0..r as i64).map(|i| i * apart).collect();
-    let mut all = Vec::with_capacity(count as usize * r);
+    let mut choice = memory::collect((0..r as i64).map(|i| i * apart))?;
+    let mut all = memory::with_capacity(count as usize * r)?;
     for number in 0..count {
         interrupt::check_every::<12>(number as usize);
-        all.extend_from_slice(&choice);
+        memory::extend(&mut all, choice.iter().copied())?;
         // The last place that can move on does; those behind it follow as closely as they may.
         let limit = |i: usize| n - 1 - apart * (r - 1 - i) as i64;
         if let Some(moved) = (0..r).rev().find(|&i| choice[i] < limit(i)) {
@@ -195,7 +195,7 @@ fn choices(n: i64, r: i64, with_replacement: bool, count: i64) -> Vec<i64> {
             }
         }
     }
-    all
+    Ok(all)
 }
 
 /// All ways to take `r` elements of a vector in the order of their places, a row each: shape (count, r); none if `r` is 0.
@@ -210,13 +210,12 @@ impl Combinations {
         let n = self_.numel();
         let bytes = count_choices(n, r, with_replacement)
             .and_then(|count| Some((count, count.checked_mul(r)?.checked_mul(8)?)));
-        let Some((count, bytes)) = bytes else {
+        let Some((count, _)) = bytes else {
             return Err(crate::Error::out_of_memory(format!(
                 "combinations(): there are too many ways to take {r} of {n} elements"
             )));
         };
-        memory::check_room(bytes as usize)?;
-        let places = choices(n, r, with_replacement, count);
+        let places = choices(n, r, with_replacement, count)?;
         let places = Tensor::from_slice(&places, &[places.len() as i64])?.brought_to(self_)?;
         self_.index_select(0, &places)?.reshape(&[count, r])
     }

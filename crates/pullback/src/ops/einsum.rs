@@ -266,6 +266,7 @@ impl Einsum {
             result = join(result, next, &|l| wanted.contains(&l) || later.contains(&l))?;
         }
         let result = result.reduced(|l| wanted.contains(&l))?;
+        // bounded: by the rank.
         let order: Vec<i64> = wanted
             .iter()
             .filter_map(|l| result.labels.iter().position(|m| m == l).map(|i| i as i64))

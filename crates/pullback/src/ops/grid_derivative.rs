@@ -174,6 +174,7 @@ type Combination<'a> = SmallVec<[&'a Tap; 3]>;
 fn combinations(dims: &[Taps]) -> Vec<Combination<'_>> {
     let mut all = vec![Combination::new()];
     for taps in dims {
+        // bounded: by the number of taps.
         let mut next = Vec::with_capacity(all.len() * taps.len());
         for first in &all {
             next.extend(taps.iter().map(|tap| {

@@ -76,6 +76,7 @@ fn expand_masks<'a>(
     if indices.iter().flatten().all(|index| index.dtype() == DType::I64) {
         return Ok(indices.into());
     }
+    // bounded: by the number of indices.
     let mut out = Vec::with_capacity(indices.len());
     for index in indices {
         let Some(index) = index else {

@@ -6,7 +6,7 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::interrupt::Pace;
+use crate::interrupt::{self, Pace};
 use crate::tensor::promote::result_type;
 use crate::tensor::shape::{list, wrap_dim, wrap_dims, wrap_own_dim};
 use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
@@ -647,21 +647,26 @@ impl RepeatInterleave {
         );
         let counts = repeats.to_vec::<i64>()?;
         ensure!(counts.iter().all(|&n| n >= 0), runtime, "repeats can not be negative");
-        let total: i64 = counts.iter().sum();
+        // (What is beyond 64 bits is beyond memory too.)
+        let total = counts.iter().fold(0, |sum: i64, &n| sum.saturating_add(n));
         ensure!(
             output_size.is_none_or(|n| n == total),
             runtime,
             "allocated size does not match required size: {} and {total}",
             output_size.unwrap_or(total)
         );
+        let out = Tensor::empty_of(&[total], DType::I64)?;
+        let mut view = out.view_mut();
+        let mut rest = view.as_slice_mut::<i64>().unwrap_or_default();
         let mut pace = Pace::new();
-        let places: Vec<i64> = counts
-            .iter()
-            .enumerate()
-            .inspect(|(_, n)| pace.spend(1 + **n as usize))
-            .flat_map(|(i, &n)| std::iter::repeat_n(i as i64, n as usize))
-            .collect();
-        Tensor::from_slice(&places, &[total])?.converted(repeats.dtype())
+        for (place, &n) in counts.iter().enumerate() {
+            pace.spend(1 + n as usize);
+            let (own, after) = rest.split_at_mut(n as usize);
+            interrupt::parts(own.len()).for_each(|part| own[part].fill(place as i64));
+            rest = after;
+        }
+        drop(view);
+        out.converted(repeats.dtype())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.integers(&[3], 0, 3)).without_gradient()]

@@ -89,6 +89,7 @@ fn within(
     indices: &[Option<Tensor>],
 ) -> Result<(Vec<Option<Tensor>>, Dims)> {
     let mut shape = Dims::from_slice(self_.shape());
+    // bounded: by the number of indices.
     let mut out = Vec::with_capacity(indices.len());
     for (dim, index) in indices.iter().enumerate() {
         let Some(index) = index else {

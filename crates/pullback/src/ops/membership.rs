@@ -6,6 +6,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::interrupt::{self, Pace};
 use crate::tensor::promote::result_type;
 use crate::{Bool, DType, ErrorKind, Result, Scalar, Tensor};
+use pullback_kernels::memory;
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -25,7 +26,12 @@ fn check_dtype(x: &Tensor) -> Result<()> {
 const FEW: usize = 8;
 
 /// Writes for each of `values` whether it is among `others`, other than `invert`; NaN is among nothing.
-fn find<T: PartialOrd + Copy>(answers: &mut [Bool], values: &[T], others: &[T], invert: bool) {
+fn find<T: PartialOrd + Copy>(
+    answers: &mut [Bool],
+    values: &[T],
+    others: &[T],
+    invert: bool,
+) -> Result<()> {
     let mut answer = |is_among: &dyn Fn(T) -> bool| {
         for (at, (answer, &x)) in answers.iter_mut().zip(values).enumerate() {
             interrupt::check_every::<10>(at);
@@ -33,11 +39,13 @@ fn find<T: PartialOrd + Copy>(answers: &mut [Bool], values: &[T], others: &[T], 
         }
     };
     if others.len() <= FEW {
-        return answer(&|x| others.contains(&x));
+        answer(&|x| others.contains(&x));
+        return Ok(());
     }
     // NaN has no order, not even with itself.
     let is_number = |x: &T| x.partial_cmp(x).is_some();
-    let mut sorted: Vec<T> = others.iter().copied().filter(is_number).collect();
+    let mut sorted = memory::with_capacity(others.len())?;
+    memory::extend(&mut sorted, others.iter().copied().filter(is_number))?;
     let order = |a: &T, b: &T| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal);
     let mut pace = Pace::new();
     sorted.sort_unstable_by(|a, b| {
@@ -45,6 +53,7 @@ fn find<T: PartialOrd + Copy>(answers: &mut [Bool], values: &[T], others: &[T], 
         order(a, b)
     });
     answer(&|x| is_number(&x) && sorted.binary_search_by(|y| order(y, &x)).is_ok());
+    Ok(())
 }
 
 fn among(elements: &Tensor, others: &Tensor, invert: bool) -> Result<Tensor> {
@@ -60,9 +69,9 @@ fn among(elements: &Tensor, others: &Tensor, invert: bool) -> Result<Tensor> {
     let Some(answers) = view.as_slice_mut::<Bool>() else { return Ok(out) };
     let (own, others) = (own.view_ref(), others.view_ref());
     if let (Some(own), Some(others)) = (own.as_slice::<f64>(), others.as_slice::<f64>()) {
-        find(answers, own, others, invert);
+        find(answers, own, others, invert)?;
     } else if let (Some(own), Some(others)) = (own.as_slice::<i64>(), others.as_slice::<i64>()) {
-        find(answers, own, others, invert);
+        find(answers, own, others, invert)?;
     }
     Ok(out)
 }

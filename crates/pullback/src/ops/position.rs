@@ -74,6 +74,7 @@ impl UnravelIndex {
         if shape.is_empty() {
             return Ok(Vec::new());
         }
+        // bounded: by the rank.
         let steps: Vec<i64> = (0..shape.len())
             .map(|d| shape[d + 1..].iter().fold(1, |n: i64, &m| n.wrapping_mul(m)))
             .collect();

@@ -13,6 +13,7 @@ use crate::gradcheck::{Sample, Sampler};
 use crate::ops::join::cat;
 use crate::ops::norm_backward::stats_dtype;
 use crate::{Dims, Result, Tensor};
+use pullback_kernels::memory;
 use pullback_kernels::rnn::{self, Cell, Gradients, Operands, Outputs, Steps};
 use pullback_kernels::{StridedMut, StridedRef};
 use pullback_macros::op;
@@ -432,11 +433,6 @@ impl<'a> Layer<'a> {
             if self.batch_sizes.is_empty() { "2 or 3" } else { "2" },
             self.input.ndim()
         );
-        // One record per step, however few elements the steps have.
-        let steps = self.input.shape()[0].max(self.batch_sizes.len() as i64);
-        crate::tensor::memory::check_room(
-            (steps as usize).saturating_mul(size_of::<[usize; 2]>()),
-        )?;
         for weight in self.weights {
             ensure!(
                 weight.ndim() == 2,
@@ -496,7 +492,7 @@ impl<'a> Layer<'a> {
             return Ok(Steps::packed(self.batch_sizes, self.reverse)?);
         }
         let (count, batch) = if shape.len() == 3 { (shape[0], shape[1]) } else { (1, shape[0]) };
-        Ok(Steps::uniform(count as usize, batch as usize, self.reverse))
+        Ok(Steps::uniform(count as usize, batch as usize, self.reverse)?)
     }
     /// The input's shape with other features.
     fn shape(&self, features: i64) -> Dims {
@@ -604,6 +600,7 @@ impl<'a> Layer<'a> {
                 starts.push(grad);
             }
         }
+        // bounded: by the number of operands.
         let places: Vec<usize> = (0..7).filter(|&i| needs[i]).collect();
         let inputs: Vec<&Tensor> = places.iter().filter_map(|&i| views[i].as_ref()).collect();
         let options = Options { create_graph, allow_unused: true, ..Options::default() };
@@ -620,11 +617,11 @@ impl<'a> Layer<'a> {
         let shape = self.input.shape();
         let (rows, features) = (shape[..shape.len() - 1].iter().product(), shape[shape.len() - 1]);
         let x = self.input.reshape(&[rows, features])?.linear(self.weights[0], self.biases[0])?;
-        let spans = self.spans();
+        let spans = self.spans()?;
         let batch = spans.iter().map(|s| s.1).max().unwrap_or(0);
         let flat = |t: &Tensor| t.reshape(&[batch, t.shape()[t.ndim() - 1]]);
         let mut state = State { h: flat(self.h)?, c: self.c.map(flat).transpose()? };
-        let mut outputs = Vec::with_capacity(spans.len());
+        let mut outputs = memory::with_capacity(spans.len())?;
         for (start, rows) in spans {
             let (now, rest) = state.split(rows, batch)?;
             let now = self.step(&x.narrow(0, start, rows)?, now)?;
@@ -641,23 +638,22 @@ impl<'a> Layer<'a> {
     }
 
     /// First row and number of rows of each step, in the order in which they are run.
-    fn spans(&self) -> Vec<(i64, i64)> {
+    fn spans(&self) -> Result<Vec<(i64, i64)>> {
         let shape = self.input.shape();
-        let sizes = match (self.batch_sizes, shape.len()) {
-            ([], 3) => vec![shape[1]; shape[0] as usize],
-            ([], _) => vec![shape[0]],
-            (sizes, _) => sizes.to_vec(),
-        };
         let mut start = 0;
-        let spans = sizes.into_iter().map(|rows| {
+        let span = |rows: i64| {
             start += rows;
             (start - rows, rows)
-        });
-        let mut spans: Vec<_> = spans.collect();
+        };
+        let mut spans = match (self.batch_sizes, shape.len()) {
+            ([], 3) => memory::collect((0..shape[0]).map(|_| shape[1]).map(span))?,
+            ([], _) => vec![(0, shape[0])],
+            (sizes, _) => memory::collect(sizes.iter().copied().map(span))?,
+        };
         if self.reverse {
             spans.reverse();
         }
-        spans
+        Ok(spans)
     }
 
     fn step(&self, x: &Tensor, State { h, c }: State) -> Result<State> {

@@ -524,6 +524,7 @@ fn one_of(like: &Tensor) -> Result<Tensor> {
 
 /// A mask of the first element.
 fn first(shape: &[i64]) -> Tensor {
+    // bounded: samples are small.
     let mut data = vec![crate::Bool::new(false); shape.iter().product::<i64>() as usize];
     data[0] = crate::Bool::new(true);
     Tensor::from_slice(&data, shape).expect("samples are small")

@@ -13,6 +13,7 @@ use pullback_kernels::{index, sort as kernel};
 use pullback_macros::op;
 
 use super::index::as_vector;
+use pullback_kernels::memory;
 
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] = &[
@@ -561,7 +562,7 @@ fn grouped(
     wanted: (bool, bool),
 ) -> Result<[Tensor; 3]> {
     let count = firsts.len() as i64;
-    let mut counts = vec![0_i64; firsts.len()];
+    let mut counts = memory::filled(0_i64, firsts.len())?;
     for &group in inverse {
         counts[group as usize] += 1;
     }
@@ -614,17 +615,17 @@ impl UniqueDim {
         );
         let width = ranks.len().checked_div(rows).unwrap_or(0);
         let row = |i: usize| &ranks[i * width..(i + 1) * width];
-        let mut order: Vec<usize> = (0..rows).collect();
+        let mut order = memory::collect(0..rows)?;
         let mut pace = Pace::new();
-        order.sort_by(|&a, &b| {
+        order.sort_unstable_by(|&a, &b| {
             pace.spend(2);
-            row(a).cmp(row(b))
+            row(a).cmp(row(b)).then(a.cmp(&b))
         });
-        let (mut firsts, mut inverse) = (Vec::new(), vec![0; rows]);
+        let (mut firsts, mut inverse) = (Vec::new(), memory::filled(0, rows)?);
         for (position, &i) in order.iter().enumerate() {
             interrupt::check_every::<12>(position);
             if position == 0 || row(order[position - 1]) != row(i) {
-                firsts.push(i as i64);
+                memory::push(&mut firsts, i as i64)?;
             }
             inverse[i] = firsts.len() as i64 - 1;
         }
@@ -663,10 +664,10 @@ impl UniqueConsecutive {
         let front = input.movedim_int(at as i64, 0)?.dense()?;
         let width = front.numel() as i64 / rows.max(1);
         let firsts = kernel::row_runs(front.view(&[rows, width])?.view_ref())?;
-        let mut inverse = Vec::with_capacity(rows as usize);
+        let mut inverse = memory::with_capacity(rows as usize)?;
         for (run, &first) in firsts.iter().enumerate() {
             let end = firsts.get(run + 1).copied().unwrap_or(rows);
-            inverse.extend((first..end).map(|_| run as i64));
+            memory::extend(&mut inverse, (first..end).map(|_| run as i64))?;
         }
         grouped(&input, at, &firsts, &inverse, (return_inverse, return_counts))
     }

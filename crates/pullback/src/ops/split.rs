@@ -4,9 +4,9 @@
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::tensor::memory;
 use crate::tensor::shape::{list, wrap_dim, wrap_own_dim};
 use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
+use pullback_kernels::memory;
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -54,7 +54,7 @@ fn room_for(count: i64) -> Result<Vec<Tensor>> {
     if count >= 1 << 20 {
         memory::check_room((count as usize).saturating_mul(RECORD))?;
     }
-    Ok(Vec::with_capacity(count as usize))
+    Ok(memory::with_capacity(count as usize)?)
 }
 
 /// All slices along `dim`, without that dimension.
@@ -239,7 +239,7 @@ impl Chunk {
         let each = pieces_of(size, chunks);
         if each == 0 && size == 0 {
             room_for(chunks)?;
-            return self_.split_with_sizes(&vec![0; chunks as usize], dim);
+            return self_.split_with_sizes(&memory::filled(0, chunks as usize)?, dim);
         }
         self_.split(each, dim)
     }
@@ -303,7 +303,7 @@ impl UnsafeChunk {
         let each = pieces_of(size, chunks);
         if each == 0 && size == 0 {
             room_for(chunks)?;
-            return self_.unsafe_split_with_sizes(&vec![0; chunks as usize], dim);
+            return self_.unsafe_split_with_sizes(&memory::filled(0, chunks as usize)?, dim);
         }
         self_.unsafe_split(each, dim)
     }

@@ -8,6 +8,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::Flag;
 use crate::tensor::shape::{broadcast_strides, infer_shape, list, view_strides, wrap_dim};
 use crate::{Dims, ErrorKind, Result, Tensor};
+use pullback_kernels::memory;
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -293,7 +294,7 @@ fn as_strided_backward(
         (extent(in_shape, in_strides)? + shift).max(extent(shape, strides)? + offset + shift);
     let sums = |values: &Tensor, shape: &[i64], strides: &[i64], offset: i64| -> Result<Tensor> {
         let extent = extent(shape, strides)?;
-        let positions: Vec<i64> = (offset..offset + extent).collect();
+        let positions = memory::collect(offset..offset + extent)?;
         let positions = Tensor::from_slice(&positions, &[extent])?.brought_to(grad)?;
         let at = positions.as_strided(shape, strides, None)?.reshape(&[-1])?;
         let memory = room_for(values, &[reach])?;
@@ -367,6 +368,7 @@ impl Permute {
     }
     fn vjp_self(grad: &Tensor, dims: &[i64]) -> Result<Tensor> {
         let n = dims.len();
+        // bounded: by the rank.
         let mut inverse = vec![0; n];
         for (to, &from) in dims.iter().enumerate() {
             inverse[wrap_dim(from, n)?] = to as i64;

@@ -10,6 +10,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::list;
 use crate::tensor::{extent, may_overlap_itself};
 use crate::{Dims, ErrorKind, Result, Tensor, TensorSpec};
+use pullback_kernels::memory;
 use pullback_kernels::strided::is_contiguous;
 use pullback_macros::op;
 
@@ -283,7 +284,7 @@ impl AsStridedScatter {
             return Ok(of_part);
         }
         // Who was overwritten has no gradient.
-        let numbers: Vec<i64> = (0..size.iter().product()).collect();
+        let numbers = memory::collect(0..size.iter().product())?;
         let numbers = Tensor::from_slice(&numbers, size)?.brought_to(grad)?;
         let last = TensorSpec::beside(&numbers, &[reach]).zeros()?;
         seen(&last, part)?.copy_data(&numbers)?;

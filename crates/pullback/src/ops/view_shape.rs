@@ -601,9 +601,11 @@ impl Movedim {
         if n == 0 {
             return self_.alias();
         }
+        // bounded: by the rank.
         let mut order = vec![usize::MAX; n];
         from.iter().zip(&to).for_each(|(&f, &t)| order[t] = f);
         let mut rest = (0..n).filter(|d| !from.contains(d));
+        // bounded: by the rank.
         let order: Vec<i64> = order
             .iter()
             .map(|&d| if d == usize::MAX { rest.next().unwrap_or(0) as i64 } else { d as i64 })

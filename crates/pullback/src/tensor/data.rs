@@ -11,6 +11,7 @@ use super::{
 };
 use crate::error::ensure;
 use crate::{DType, Element, Error, Result, Scalar, Tensor};
+use pullback_kernels::memory;
 use pullback_kernels::{Iter, StridedMut, StridedRef, elementwise, for_dtype};
 
 /// Up to this many bytes a copy of dense memory is not worth a kernel's preparations.
@@ -247,7 +248,7 @@ impl Tensor {
         self.check_elements()?;
         let same = self.dtype() == T::DTYPE;
         let copy = if same { self.dense()? } else { self.converted(T::DTYPE)?.dense()? };
-        Ok(copy.view_ref().as_slice::<T>().map(<[T]>::to_vec).unwrap_or_default())
+        Ok(memory::copied(copy.view_ref().as_slice::<T>().unwrap_or_default())?)
     }
 
     /// A 0-dim tensor of `value` in `dtype`.

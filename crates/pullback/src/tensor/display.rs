@@ -6,7 +6,8 @@
 
 use super::promote::{default_dtype, usual_complex};
 use super::{Flag, Layout, Sparse};
-use crate::{DType, Device, Element, Result, Scalar, Tensor, interrupt};
+use crate::{DType, Device, Dims, Element, Result, Scalar, Tensor, interrupt};
+use pullback_kernels::memory;
 use std::fmt;
 use std::sync::RwLock;
 
@@ -129,7 +130,9 @@ pub fn text(tensor: &Tensor, heading: Heading<'_>, options: &PrintOptions) -> Re
         notes.push(format!("tangent={tangent}"));
     }
     let is_new_line = tensor.layout() == Layout::SparseCoo && heading.contents.is_none();
-    Ok(with_notes(prefix + &body, &notes, indent, options.linewidth, is_new_line))
+    let mut whole = prefix;
+    memory::push_str(&mut whole, &body)?;
+    with_notes(whole, &notes, indent, options.linewidth, is_new_line)
 }
 
 /// The parts of a sparse tensor one below the other, and how many values there are.
@@ -151,21 +154,24 @@ fn sparse_body(
             vec![(compressed, &c.compressed), (plain, &c.plain), ("values", &c.values)]
         }
     };
-    let mut lines = Vec::new();
+    let mut text = String::new();
     for (name, part) in named {
-        let prefix = format!("{name}=tensor(");
-        let mut line = body(part, indent + prefix.len(), options)?;
-        if part.numel() == 0 {
-            line += ", size=";
-            line += &tuple(part.shape());
+        if !text.is_empty() {
+            memory::push_str(&mut text, &format!(",\n{}", " ".repeat(indent)))?;
         }
-        lines.push(format!("{prefix}{line})"));
+        let prefix = format!("{name}=tensor(");
+        memory::push_str(&mut text, &prefix)?;
+        memory::push_str(&mut text, &body(part, indent + prefix.len(), options)?)?;
+        if part.numel() == 0 {
+            memory::push_str(&mut text, &format!(", size={}", tuple(part.shape())))?;
+        }
+        memory::push_str(&mut text, ")")?;
     }
     let count = match parts {
         Sparse::Coo(coo) => coo.values.shape()[0],
         Sparse::Compressed(c) => c.plain.shape().last().copied().unwrap_or(0),
     };
-    Ok((lines.join(&format!(",\n{}", " ".repeat(indent))), count))
+    Ok((text, count))
 }
 
 /// The elements in brackets.
@@ -178,7 +184,9 @@ pub fn body(tensor: &Tensor, indent: usize, options: &PrintOptions) -> Result<St
     }
     let summarize = tensor.numel() as usize > options.threshold;
     let printer = Printer::new(tensor, summarize, options)?;
-    Ok(printer.block(&mut 0, 0, indent))
+    let mut text = String::new();
+    printer.block(&mut text, &mut 0, 0, indent)?;
+    Ok(text)
 }
 
 fn tuple(shape: &[i64]) -> String {
@@ -193,7 +201,7 @@ fn with_notes(
     indent: usize,
     linewidth: usize,
     mut is_new_line: bool,
-) -> String {
+) -> Result<String> {
     let last_line = text.rsplit('\n').next().map_or(0, |l| l.chars().count());
     // The bracket that closes everything and the comma before the note have their place.
     let mut length = last_line + 2;
@@ -201,16 +209,16 @@ fn with_notes(
     for note in notes {
         let size = note.chars().count();
         if is_new_line || length + size + 2 > linewidth {
-            out.extend([",\n", &" ".repeat(indent), note]);
+            memory::push_str(&mut out, &format!(",\n{}{note}", " ".repeat(indent)))?;
             length = indent + size;
             is_new_line = false;
         } else {
-            out.extend([", ", note]);
+            memory::push_str(&mut out, &format!(", {note}"))?;
             length += size + 2;
         }
     }
-    out.push(')');
-    out
+    memory::push_str(&mut out, ")")?;
+    Ok(out)
 }
 
 /// One number column: style and width.
@@ -223,30 +231,30 @@ struct Column {
 }
 
 impl Column {
-    fn of_words(words: &[Scalar]) -> Column {
-        let width = words.iter().map(|w| word(*w).len()).max().unwrap_or(1).max(1);
+    fn of_words(words: impl Iterator<Item = usize>) -> Column {
+        let width = words.max().unwrap_or(1).max(1);
         Column { whole: true, powers: false, width, precision: 0 }
     }
 
-    fn of_floats(values: &[f64], options: &PrintOptions) -> Column {
+    fn of_floats(values: impl Iterator<Item = f64> + Clone, options: &PrintOptions) -> Column {
         let precision = options.precision;
         let mut column = Column { whole: true, powers: false, width: 1, precision };
-        let finite: Vec<f64> =
-            values.iter().copied().filter(|v| v.is_finite() && *v != 0.0).collect();
-        if finite.is_empty() {
+        let mut finite = values.filter(|v| v.is_finite() && *v != 0.0);
+        let all = finite.clone();
+        if finite.next().is_none() {
             return column;
         }
-        let largest = finite.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
-        let smallest = finite.iter().fold(f64::INFINITY, |m, v| m.min(v.abs()));
-        column.whole = finite.iter().all(|v| v.ceil() == *v);
+        let largest = all.clone().fold(0.0_f64, |m, v| m.max(v.abs()));
+        let smallest = all.clone().fold(f64::INFINITY, |m, v| m.min(v.abs()));
+        column.whole = all.clone().all(|v| v.ceil() == v);
         let helps = largest / smallest > 1000.0 || largest > 1e8 || smallest < 1e-4;
         column.powers = options.sci_mode.unwrap_or(helps);
         let longest = |f: &dyn Fn(f64) -> String| {
-            let length = |(at, v): (usize, &f64)| {
+            let length = |(at, v): (usize, f64)| {
                 interrupt::check_every::<10>(at);
-                f(*v).len()
+                f(v).len()
             };
-            finite.iter().enumerate().map(length).max().unwrap_or(1)
+            all.clone().enumerate().map(length).max().unwrap_or(1)
         };
         column.width = if column.powers {
             longest(&|v| power(v, precision))
@@ -308,66 +316,65 @@ fn power(value: f64, precision: usize) -> String {
 
 /// The elements to show, in order, with the shape they came from.
 struct Printer {
-    shape: Vec<i64>,
+    shape: Dims,
     summarize: bool,
     edge: i64,
     linewidth: usize,
-    shown: Shown,
+    values: Vec<Scalar>,
+    style: Style,
 }
 
-enum Shown {
-    Words(Vec<String>, Column),
-    Floats(Vec<f64>, Column),
-    Complex(Vec<(f64, f64)>, Column, Column),
+/// How elements are written.
+enum Style {
+    Words(Column),
+    /// Whole numbers of which half do not fit the number type.
+    Unsigned(Column),
+    Floats(Column),
+    Complex(Column, Column),
+}
+
+/// The real and the imaginary part.
+fn parts(value: Scalar) -> (f64, f64) {
+    match value {
+        Scalar::Complex(re, im) => (re, im),
+        other => (other.to_f64(), 0.0),
+    }
+}
+
+/// A whole number without a sign.
+fn unsigned(value: Scalar) -> String {
+    (value.to_i64() as u64).to_string()
 }
 
 impl Printer {
     fn new(tensor: &Tensor, summarize: bool, options: &PrintOptions) -> Result<Printer> {
         let edge = options.edgeitems as i64;
         let mut values = Vec::new();
-        let shape = tensor.shape();
-        let visit = Visit { summarize, edge };
-        visit.collect(tensor, 0, 0, &mut values);
+        Visit { summarize, edge }.collect(tensor, 0, 0, &mut values)?;
         let dtype = tensor.dtype();
-        let shown = if dtype.is_complex() {
-            let pairs: Vec<(f64, f64)> = values
-                .iter()
-                .map(|v| match v {
-                    Scalar::Complex(re, im) => (*re, *im),
-                    other => (other.to_f64(), 0.0),
-                })
-                .collect();
-            let real: Vec<f64> = pairs.iter().map(|p| p.0).collect();
-            let imag: Vec<f64> = pairs.iter().map(|p| p.1).collect();
-            Shown::Complex(
-                pairs,
-                Column::of_floats(&real, options),
-                Column::of_floats(&imag, options),
-            )
+        let all = values.iter().copied();
+        let style = if dtype.is_complex() {
+            let real = Column::of_floats(all.clone().map(|v| parts(v).0), options);
+            Style::Complex(real, Column::of_floats(all.map(|v| parts(v).1), options))
         } else if dtype.is_floating_point() {
-            let floats: Vec<f64> = values.iter().map(|v| v.to_f64()).collect();
-            let column = Column::of_floats(&floats, options);
-            Shown::Floats(floats, column)
+            Style::Floats(Column::of_floats(all.map(Scalar::to_f64), options))
         } else if dtype == DType::U64 {
-            // Half of the range does not fit the number type.
-            let words: Vec<String> =
-                values.iter().map(|v| (v.to_i64() as u64).to_string()).collect();
-            let mut column = Column::of_words(&[]);
-            column.width = words.iter().map(String::len).max().unwrap_or(1);
-            Shown::Words(words, column)
+            Style::Unsigned(Column::of_words(all.map(|v| unsigned(v).len())))
         } else {
-            let column = Column::of_words(&values);
-            Shown::Words(values.iter().map(|v| word(*v)).collect(), column)
+            Style::Words(Column::of_words(all.map(|v| word(v).len())))
         };
-        Ok(Printer { shape: shape.to_vec(), summarize, edge, linewidth: options.linewidth, shown })
+        let (shape, linewidth) = (Dims::from_slice(tensor.shape()), options.linewidth);
+        Ok(Printer { shape, summarize, edge, linewidth, values, style })
     }
 
     fn element(&self, at: usize) -> String {
-        match &self.shown {
-            Shown::Words(words, column) => column.pad(words[at].clone()),
-            Shown::Floats(values, column) => column.float(values[at]),
-            Shown::Complex(pairs, real, imag) => {
-                let (re, im) = pairs[at];
+        let value = self.values[at];
+        match &self.style {
+            Style::Words(column) => column.pad(word(value)),
+            Style::Unsigned(column) => column.pad(unsigned(value)),
+            Style::Floats(column) => column.float(value.to_f64()),
+            Style::Complex(real, imag) => {
+                let (re, im) = parts(value);
                 let real = real.float(re);
                 let imag = format!("{}j", imag.float(im)).trim_start().to_string();
                 let sign = if imag.starts_with(['+', '-']) { "" } else { "+" };
@@ -377,42 +384,52 @@ impl Printer {
     }
 
     fn element_width(&self) -> usize {
-        match &self.shown {
-            Shown::Words(_, column) | Shown::Floats(_, column) => column.width + 2,
-            Shown::Complex(_, real, imag) => real.width + imag.width + 3,
+        match &self.style {
+            Style::Words(column) | Style::Unsigned(column) | Style::Floats(column) => {
+                column.width + 2
+            }
+            Style::Complex(real, imag) => real.width + imag.width + 3,
         }
     }
 
-    /// Dimension `dim` from element `at` on.
-    fn block(&self, at: &mut usize, dim: usize, indent: usize) -> String {
+    /// Writes dimension `dim` from element `at` on.
+    fn block(&self, text: &mut String, at: &mut usize, dim: usize, indent: usize) -> Result<()> {
         if dim == self.shape.len() {
             *at += 1;
             interrupt::check_every::<10>(*at);
-            return self.element(*at - 1);
+            return Ok(memory::push_str(text, &self.element(*at - 1))?);
         }
         let size = self.shape[dim];
         let cut = self.summarize && size > 2 * self.edge;
         let count = if cut { 2 * self.edge } else { size };
         let is_row = dim + 1 == self.shape.len();
-        let mut parts = Vec::new();
+        // What stands between lines, and between the elements of one.
+        let lines = "\n".repeat(self.shape.len() - dim - usize::from(!is_row));
+        let apart = format!(",{lines}{}", " ".repeat(indent + 1));
+        let room = self.linewidth.saturating_sub(indent);
+        let per_line = if is_row { (room / self.element_width()).max(1) } else { 1 };
+        let mut parts = 0;
+        let mut begin = |text: &mut String| -> Result<()> {
+            let between = if parts % per_line == 0 { &apart[..] } else { ", " };
+            parts += 1;
+            Ok(if parts > 1 {
+                memory::push_str(text, between)?
+            })
+        };
+        memory::push_str(text, "[")?;
         for index in 0..count {
             if cut && index == self.edge {
-                parts.push(if is_row { " ..." } else { "..." }.to_string());
+                begin(text)?;
+                memory::push_str(text, if is_row { " ..." } else { "..." })?;
             }
-            parts.push(self.block(at, dim + 1, indent + 1));
+            begin(text)?;
+            self.block(text, at, dim + 1, indent + 1)?;
         }
         if cut && self.edge == 0 {
-            parts.push("...".to_string());
+            begin(text)?;
+            memory::push_str(text, "...")?;
         }
-        let gap = " ".repeat(indent + 1);
-        if !is_row {
-            let lines = "\n".repeat(self.shape.len() - dim - 1);
-            return format!("[{}]", parts.join(&format!(",{lines}{gap}")));
-        }
-        let room = self.linewidth.saturating_sub(indent);
-        let per_line = (room / self.element_width()).max(1);
-        let lines: Vec<String> = parts.chunks(per_line).map(|line| line.join(", ")).collect();
-        format!("[{}]", lines.join(&format!(",\n{gap}")))
+        Ok(memory::push_str(text, "]")?)
     }
 }
 
@@ -423,10 +440,15 @@ struct Visit {
 }
 
 impl Visit {
-    fn collect(&self, tensor: &Tensor, dim: usize, offset: i64, values: &mut Vec<Scalar>) {
+    fn collect(
+        &self,
+        tensor: &Tensor,
+        dim: usize,
+        offset: i64,
+        values: &mut Vec<Scalar>,
+    ) -> Result<()> {
         if dim == tensor.ndim() {
-            values.push(tensor.element_at(offset));
-            return;
+            return Ok(memory::push(values, tensor.element_at(offset))?);
         }
         if !self.summarize && dim + 1 == tensor.ndim() {
             return tensor.push_row(offset, values);
@@ -441,8 +463,9 @@ impl Visit {
                 continue;
             }
             interrupt::check_every::<10>(index as usize);
-            self.collect(tensor, dim + 1, offset + index * stride, values);
+            self.collect(tensor, dim + 1, offset + index * stride, values)?;
         }
+        Ok(())
     }
 }
 
@@ -471,9 +494,9 @@ impl Tensor {
     }
 
     /// The elements along the last dimension, the first of them this many elements behind the tensor's.
-    fn push_row(&self, offset: i64, values: &mut Vec<Scalar>) {
+    fn push_row(&self, offset: i64, values: &mut Vec<Scalar>) -> Result<()> {
         let (Some(&size), Some(&stride)) = (self.shape().last(), self.strides().last()) else {
-            return;
+            return Ok(());
         };
         let (place, bits) = (self.data_ptr(), self.sign_bits());
         pullback_kernels::for_dtype!(self.dtype(), all, T => {
@@ -483,17 +506,22 @@ impl Tensor {
                 let value = unsafe { place.cast::<T>().offset(at).read() };
                 shown(value, bits)
             };
+            memory::reserve(values, size as usize)?;
             for part in interrupt::parts(size as usize) {
-                values.extend(part.map(|index| element(index as i64)));
+                memory::extend(values, part.map(|index| element(index as i64)))?;
             }
-        });
+            Ok(())
+        })
     }
 
     /// All elements in row-major order.
-    pub fn elements(&self) -> Vec<Scalar> {
-        let mut values = Vec::with_capacity(self.numel().max(0) as usize);
-        Visit { summarize: false, edge: 0 }.collect(self, 0, 0, &mut values);
-        values
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn elements(&self) -> Result<Vec<Scalar>> {
+        let mut values = memory::with_capacity(self.numel().max(0) as usize)?;
+        Visit { summarize: false, edge: 0 }.collect(self, 0, 0, &mut values)?;
+        Ok(values)
     }
 }
 
@@ -524,11 +552,16 @@ pub fn plain_text(tensor: &Tensor, options: &PrintOptions) -> Result<String> {
 /// The text of a tensor that `vmap` has batched: all its examples.
 pub fn batched_text(tensor: &Tensor, options: &PrintOptions) -> Option<Result<String>> {
     let (level, physical) = tensor.batched()?;
-    let shown = |text: String| {
-        let value = text.replace('\n', "\n    ");
-        format!("BatchedTensor(lvl={level}, bdim=0, value=\n    {value}\n)")
+    let shown = |text: String| -> Result<String> {
+        let mut whole = format!("BatchedTensor(lvl={level}, bdim=0, value=");
+        for line in text.split('\n') {
+            memory::push_str(&mut whole, "\n    ")?;
+            memory::push_str(&mut whole, line)?;
+        }
+        memory::push_str(&mut whole, "\n)")?;
+        Ok(whole)
     };
-    Some(plain_text(&physical, options).map(shown))
+    Some(plain_text(&physical, options).and_then(shown))
 }
 
 impl fmt::Display for Tensor {

@@ -9,6 +9,7 @@
 
 use crate::local::local;
 use crate::{Error, Result};
+use pullback_kernels::memory::fallibly;
 use std::alloc::{GlobalAlloc, Layout, System, alloc, dealloc};
 use std::collections::{BTreeMap, VecDeque};
 use std::ptr::{NonNull, null_mut};
@@ -22,7 +23,7 @@ const SMALL_CLASSES: usize = SMALL / ALIGN;
 /// Blocks from this size on come from the C library, whatever the process's allocator is. An allocator that maps
 /// memory without asking the kernel to account for it, as mimalloc does, grants terabytes that are not there; the
 /// process is then killed at the first write, where it should have had an error.
-const FROM_KERNEL: usize = 1 << 30;
+pub const FROM_KERNEL: usize = 1 << 30;
 /// Bytes of small blocks that a thread takes or returns before it tells the global counter.
 const MOST_UNREPORTED: isize = 1 << 16;
 /// How many free blocks of one small class a thread keeps.
@@ -224,9 +225,9 @@ fn layout(size: usize) -> Layout {
 
 fn from_system(size: usize) -> Option<NonNull<u8>> {
     // SAFETY: the layout has a non-zero size.
-    NonNull::new(unsafe {
+    NonNull::new(fallibly(|| unsafe {
         if size >= FROM_KERNEL { System.alloc(layout(size)) } else { alloc(layout(size)) }
-    })
+    }))
 }
 
 fn to_system(block: Block, size: usize) {
@@ -379,25 +380,9 @@ fn release_large(block: Block, bytes: usize) {
     }
 }
 
-/// Asks whether `bytes` bytes could be had, and leaves things as they are: for what is made in many small parts
-/// whose number a caller chose.
-///
-/// # Errors
-/// Out of memory.
-pub(crate) fn check_room(bytes: usize) -> Result<()> {
-    if bytes < FROM_KERNEL {
-        return Ok(());
-    }
-    let size = class_size(bytes).ok_or_else(|| out_of_memory(bytes))?;
-    to_system(Block(from_system(size).ok_or_else(|| out_of_memory(bytes))?), size);
-    Ok(())
-}
-
 #[cold]
 fn out_of_memory(bytes: usize) -> Error {
-    Error::out_of_memory(format!(
-        "DefaultCPUAllocator: can't allocate memory: you tried to allocate {bytes} bytes."
-    ))
+    pullback_kernels::Error::out_of_memory(bytes).into()
 }
 
 /// Bytes in blocks that tensors hold now (rounded up to block sizes).

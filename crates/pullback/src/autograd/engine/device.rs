@@ -246,6 +246,7 @@ impl Task<'_> {
         arrivals.push(Arrival { from: (from.sequence_nr(), index), nr, grad });
         if is_last {
             let mut all = std::mem::take(arrivals);
+            // bounded: by the edges of a node.
             all.sort_by_key(|arrival| (u64::MAX - arrival.from.0, arrival.from.1));
             for arrival in all {
                 self.add(at, next, arrival.nr, arrival.grad)?;

@@ -77,6 +77,7 @@ pub fn linearize<F: FnOnce(&Tensor) -> Result<Tensor>>(
 pub fn jacfwd(f: impl FnOnce(&Tensor) -> Result<Tensor>, x: &Tensor) -> Result<Tensor> {
     let columns =
         vmap(|t| jvp(f, x, t[0]).map(|(_, tangent)| tangent), &[Batched::first(&basis(x)?)])?;
+    // bounded: by the rank.
     let mut shape = columns.shape()[1..].to_vec();
     shape.extend_from_slice(x.shape());
     columns.movedim_int(0, -1)?.reshape(&shape)

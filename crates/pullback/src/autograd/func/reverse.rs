@@ -189,6 +189,7 @@ fn rows(
         |v| Ok(point.pull(&value, Some(v[0]))?.remove(0)),
         &[Batched::first(&basis(&value)?)],
     )?;
+    // bounded: by the rank.
     let mut shape = value.shape().to_vec();
     shape.extend_from_slice(x.shape());
     point.show(rows.reshape(&shape)?)

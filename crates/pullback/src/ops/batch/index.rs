@@ -7,10 +7,11 @@ use crate::error::{bail, ensure};
 use crate::ops::truth::is_any_true;
 use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
 use crate::{DType, Dims, Error, Result, Tensor};
+use pullback_kernels::memory;
 
 /// The numbers of the examples, as a column in front of `rank` further dimensions.
 fn examples(size: i64, rank: usize) -> Result<Tensor> {
-    let numbers: Vec<i64> = (0..size).collect();
+    let numbers = memory::collect(0..size)?;
     let column = Tensor::from_slice(&numbers, &[size])?;
     let mut shape = behind(size, &[]);
     shape.resize(rank + 1, 1);
@@ -63,12 +64,14 @@ impl Plan {
                 tensor.ndim()
             )));
         }
+        // bounded: by the number of indices.
         let shapes: Vec<&[i64]> = indices.iter().flatten().map(Tensor::shape).collect();
         let mut common = Dims::new();
         for shape in shapes {
             common = broadcast_shapes(&[&common, shape])?;
         }
         let rank = common.len();
+        // bounded: by the number of indices.
         let given_at: Vec<usize> =
             indices.iter().enumerate().filter(|(_, i)| i.is_some()).map(|(d, _)| d).collect();
         let is_row = given_at.windows(2).all(|pair| pair[1] == pair[0] + 1);
@@ -91,8 +94,8 @@ impl Plan {
         if self.at == 0 || self.rank == 0 {
             return Ok(result.clone());
         }
-        let from: Vec<i64> = (1..=self.rank as i64).collect();
-        let to: Vec<i64> = from.iter().map(|dim| dim + self.at as i64).collect();
+        let from: Dims = (1..=self.rank as i64).collect();
+        let to: Dims = from.iter().map(|dim| dim + self.at as i64).collect();
         result.movedim(&from, &to)
     }
     /// The other way.
@@ -100,8 +103,8 @@ impl Plan {
         if self.at == 0 || self.rank == 0 {
             return Ok(seen.clone());
         }
-        let to: Vec<i64> = (1..=self.rank as i64).collect();
-        let from: Vec<i64> = to.iter().map(|dim| dim + self.at as i64).collect();
+        let to: Dims = (1..=self.rank as i64).collect();
+        let from: Dims = to.iter().map(|dim| dim + self.at as i64).collect();
         seen.movedim(&from, &to)
     }
 }
@@ -156,6 +159,7 @@ pub(crate) fn index_select(call: &Call<'_>) -> Result<Outcome> {
         return Ok(front.index_select(dim as i64 + 1, index)?.into());
     }
     check_in_range(index, tensor.shape()[dim])?;
+    // bounded: by the rank.
     let mut given: Vec<Option<Tensor>> = vec![None; dim];
     given.push(Some(index.clone()));
     let plan = Plan::new(call, tensor, &given)?;

@@ -183,6 +183,7 @@ pub(crate) fn block_diag(call: &Call<'_>) -> Result<Outcome> {
         .collect::<Result<Vec<_>>>()?;
     let width: i64 = blocks.iter().map(|b| b.shape()[2]).sum();
     let mut before = 0;
+    // bounded: by the number of tensors.
     let mut rows = Vec::with_capacity(blocks.len());
     for block in &blocks {
         let after = width - before - block.shape()[2];

@@ -64,6 +64,7 @@ pub(crate) fn reduction(call: &Call<'_>) -> Result<Outcome> {
     };
     values[0] = Value::Tensor(physical);
     let further = |dim: &i64| Ok(wrap_dim(*dim, rank)? as i64 + 1);
+    // bounded: by the rank.
     let further: Vec<i64> = chosen.iter().map(further).collect::<Result<_>>()?;
     let index = dim.unwrap_or(0);
     values[index] = match &values[index] {

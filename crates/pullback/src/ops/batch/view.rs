@@ -204,6 +204,7 @@ pub(crate) fn squeeze_dim(call: &Call<'_>) -> Result<Outcome> {
     let tensor = call.tensor(0);
     let dims: Vec<i64> = match call.args[1] {
         crate::dispatch::Arg::Int(dim) => vec![dim],
+        // bounded: by the rank.
         _ => call.ints(1).to_vec(),
     };
     let mut ones = Vec::new();

@@ -258,7 +258,7 @@ fn specified(tensor: &Tensor, sparse_dim: usize) -> Result<Places> {
     flat.extend_from_slice(dense);
     let values = rows.view(&flat)?.index_select(0, &numbers.reshape(&[-1])?)?;
     let numbers = rows_of(&numbers)?.remove(0);
-    let indices = super::places::coordinates(&numbers, sizes);
+    let indices = super::places::coordinates(&numbers, sizes)?;
     Ok(Places { indices, values, shape: shape.clone(), is_coalesced: true })
 }
 

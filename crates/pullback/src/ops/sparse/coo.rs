@@ -51,6 +51,7 @@ fn check_options(
 /// Sizes that hold the largest coordinates, and the dense sizes of the values.
 fn inferred(indices: &Tensor, values: &Tensor) -> Result<Dims> {
     check_shapes(indices, values)?;
+    // bounded: by the rank.
     let none = || vec![(0, -1); indices.shape()[0] as usize];
     let mut shape = Dims::new();
     for (dim, (least, most)) in extremes(indices)?.unwrap_or_else(none).into_iter().enumerate() {
@@ -425,7 +426,7 @@ impl SetCoalesced {
     fn cpu_(self_: &Tensor, coalesced: bool) -> Result<()> {
         let coo = coo("_coalesced_", self_)?;
         ensure!(
-            !coalesced || super::places::is_increasing(&Places::of(self_)?.numbers()),
+            !coalesced || super::places::is_increasing(&Places::of(self_)?.numbers()?),
             runtime,
             "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
         );

@@ -4,6 +4,7 @@ use super::places::{Places, coordinates};
 use crate::error::ensure;
 use crate::tensor::shape::wrap_dim;
 use crate::{DType, Dims, Result, Tensor};
+use pullback_kernels::memory;
 
 /// The gradient of `embedding` for its table: a row for each place that was read, `padding_idx` left out (-1: none).
 pub(crate) fn embedding_backward(
@@ -42,8 +43,8 @@ pub(crate) fn gather_backward(
     }
     let dim = wrap_dim(dim, shape.len())?;
     let own = if index.ndim() == 0 { Dims::from_slice(&[1]) } else { index.shape().into() };
-    let numbers: Vec<i64> = (0..count).collect();
-    let mut rows = coordinates(&numbers, &own);
+    let numbers = memory::collect(0..count)?;
+    let mut rows = coordinates(&numbers, &own)?;
     rows[dim] = index.to_vec::<i64>()?;
     let indices = super::places::table(&rows, count as usize)?;
     Tensor::sparse_coo(&indices, &grad.reshape(&[count])?, shape, false)
@@ -78,7 +79,7 @@ pub(crate) fn select_backward(
     let dim = wrap_dim(dim, shape.len())?;
     let at = if index < 0 { index + shape[dim] } else { index };
     if dim <= places.sparse_dim() {
-        places.indices.insert(dim, vec![at; places.count()]);
+        places.indices.insert(dim, memory::filled(at, places.count())?);
     } else {
         let in_values = (dim - places.sparse_dim()) as i64 + 1;
         let mut sizes = Dims::from_slice(values.shape());

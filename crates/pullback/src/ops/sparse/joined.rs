@@ -3,7 +3,7 @@
 //! All are made of ops on the values of sparse tensors, which are recorded: everything here has all derivatives. What is not
 //! specified takes no part: it is no zero.
 
-use super::places::{Places, list_of, numbers, table};
+use super::places::{Places, list_of, table};
 use super::product::{check_matrices, scaled};
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
@@ -11,6 +11,7 @@ use crate::interrupt::Pace;
 use crate::tensor::shape::{list, wrap_dim};
 use crate::tensor::{Layout, TensorSpec};
 use crate::{DType, Dims, Result, Scalar, Tensor};
+use pullback_kernels::memory;
 use pullback_macros::op;
 
 pub(crate) static OPS: &[&OpDef] =
@@ -53,7 +54,7 @@ impl SparseMmReduce {
 /// How many elements each row specifies, at least one, as a column.
 fn row_lengths(sparse: &Tensor, dtype: DType) -> Result<Tensor> {
     let starts = sparse.crow_indices()?.to_vec::<i64>()?;
-    let lengths: Vec<i64> = starts.windows(2).map(|pair| (pair[1] - pair[0]).max(1)).collect();
+    let lengths = memory::collect(starts.windows(2).map(|pair| (pair[1] - pair[0]).max(1)))?;
     Tensor::from_slice(&lengths, &[lengths.len() as i64, 1])?.to_dtype(dtype)
 }
 
@@ -104,12 +105,12 @@ fn check_factors(name: &str, mat1: &Tensor, mat2: &Tensor) -> Result<()> {
 fn product_rows(name: &str, mat1: &Tensor, mat2: &Tensor) -> Result<(Vec<i64>, Tensor)> {
     check_factors(name, mat1, mat2)?;
     let mat1 = mat1.coalesce()?;
-    let places = Places::of(&mat1)?;
-    let mut kept = places.indices[0].clone();
+    let mut places = Places::of(&mat1)?;
+    let mut kept = memory::copied(&places.indices[0])?;
     kept.dedup();
     let among = |row: &i64| kept.partition_point(|other| other < row) as i64;
-    let rows: Vec<i64> = places.indices[0].iter().map(among).collect();
-    let indices = table(&[rows, places.indices[1].clone()], places.count())?;
+    places.indices[0] = memory::collect(places.indices[0].iter().map(among))?;
+    let indices = table(&places.indices, places.count())?;
     let sizes = [kept.len() as i64, mat1.shape()[1]];
     let short = Tensor::sparse_coo(&indices, &mat1.values()?, &sizes, true)?;
     let product = short.sparse_mm(mat2)?;
@@ -133,8 +134,8 @@ fn listed(name: &str, mat1: &Tensor, mat2: &Tensor) -> Result<Tensor> {
     let (rows, values) = product_rows(name, mat1, mat2)?;
     let width = mat2.shape()[1];
     let along = |row: &i64| std::iter::repeat_n(*row, width as usize);
-    let all_rows: Vec<i64> = rows.iter().flat_map(along).collect();
-    let columns: Vec<i64> = rows.iter().flat_map(|_| 0..width).collect();
+    let all_rows = memory::collect(rows.iter().flat_map(along))?;
+    let columns = memory::collect(rows.iter().flat_map(|_| 0..width))?;
     let indices = table(&[all_rows, columns], rows.len() * width as usize)?;
     Tensor::sparse_coo(&indices, &values.reshape(&[-1])?, &[mat1.shape()[0], width], true)
 }
@@ -212,7 +213,7 @@ fn normalized(self_: &Tensor, dim: i64, dtype: Option<DType>, is_log: bool) -> R
     );
     let (places, values) = (Places::of(&input)?, input.values()?);
     let values = match dim.checked_sub(places.sparse_dim()) {
-        None => normalized_groups(&values, &groups(&places, dim), is_log)?,
+        None => normalized_groups(&values, &groups(&places, dim)?, is_log)?,
         Some(dense) if is_log => values.log_softmax(dense as i64 + 1, None)?,
         Some(dense) => values.softmax(dense as i64 + 1, None)?,
     };
@@ -220,12 +221,15 @@ fn normalized(self_: &Tensor, dim: i64, dtype: Option<DType>, is_log: bool) -> R
 }
 
 /// For each place, the number of the line along `dim` that it lies on, among the lines that there are.
-fn groups(places: &Places, dim: usize) -> Vec<i64> {
-    let (mut indices, mut sizes) = (places.indices.clone(), Dims::from_slice(places.sizes()));
-    indices.remove(dim);
-    sizes.remove(dim);
-    let lines = numbers(&indices, &sizes, places.count());
-    let mut kept = lines.clone();
+fn groups(places: &Places, dim: usize) -> Result<Vec<i64>> {
+    // All numbers along the dimension itself count as one.
+    let mut lines = memory::filled(0_i64, places.count())?;
+    for (at, (row, &size)) in places.indices.iter().zip(places.sizes()).enumerate() {
+        if at != dim {
+            lines.iter_mut().zip(row).for_each(|(line, &index)| *line = *line * size + index);
+        }
+    }
+    let mut kept = memory::copied(&lines)?;
     let mut pace = Pace::new();
     kept.sort_unstable_by(|a, b| {
         pace.spend(1);
@@ -236,7 +240,7 @@ fn groups(places: &Places, dim: usize) -> Vec<i64> {
         pace.spend(64);
         kept.partition_point(|other| other < line) as i64
     };
-    lines.iter().map(place).collect()
+    Ok(memory::collect(lines.iter().map(place))?)
 }
 
 /// Softmax, or its logarithm, of the values of each group.

@@ -1,11 +1,12 @@
 //! Elements at the places that another sparse tensor specifies.
 
-use super::places::{Form, Places, dense_copy, list_of, numbered};
+use super::places::{Form, Places, dense_copy, numbered, places_of};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::tensor::shape::list;
 use crate::tensor::{Coo, Sparse};
 use crate::{DType, Dims, Error, Result, Tensor, TensorSpec};
+use pullback_kernels::memory;
 use pullback_macros::op;
 
 pub(crate) static OPS: &[&OpDef] = &[&SPARSE_MASK, &VALUES_AT];
@@ -60,9 +61,9 @@ fn in_order_of(mask: &Tensor, places: &Places, values: &Tensor) -> Result<Tensor
         return mask.with_sparse_values(values);
     }
     // Column by column.
-    let stored = Places::of(mask)?.numbers();
-    let wanted: Vec<i64> = places.find(&stored).into_iter().flatten().map(|at| at as i64).collect();
-    mask.with_sparse_values(&values.index_select(0, &list_of(&wanted)?)?)
+    let stored = Places::of(mask)?.numbers()?;
+    let wanted = memory::collect(places.find(&stored)?.into_iter().flatten())?;
+    mask.with_sparse_values(&values.index_select(0, &places_of(&wanted)?)?)
 }
 
 /// The values of `self` at the coordinates `indices` (`sparse_dim`, n): (n, *dense sizes). A sparse `self`, as `is_sparse` says

@@ -9,12 +9,12 @@ use crate::interrupt::{self, Pace};
 use crate::ops::join::cat;
 use crate::tensor::{Compressed, Coo, Layout, Sparse, shape::list};
 use crate::{DType, Dims, Error, MemoryFormat, Result, Tensor, TensorSpec};
+use pullback_kernels::memory;
 
 /// Coordinates whose numbers are found together.
 const NEAR: usize = 1024;
 
 /// The specified elements of a sparse tensor: coordinates and values, and the sizes that they count in.
-#[derive(Clone)]
 pub(super) struct Places {
     /// The coordinates, a list for each sparse dimension.
     pub(super) indices: Vec<Vec<i64>>,
@@ -64,7 +64,7 @@ impl Places {
         &self.shape[self.indices.len()..]
     }
     /// The number of each place in row-major order.
-    pub(super) fn numbers(&self) -> Vec<i64> {
+    pub(super) fn numbers(&self) -> Result<Vec<i64>> {
         numbers(&self.indices, self.sizes(), self.count())
     }
 
@@ -73,18 +73,14 @@ impl Places {
         if self.is_coalesced {
             return Ok(self);
         }
-        let numbers = self.numbers();
+        let numbers = self.numbers()?;
         if is_increasing(&numbers) {
             return Ok(Places { is_coalesced: true, ..self });
         }
-        let mut order: Vec<usize> = (0..numbers.len()).collect();
+        let order = in_order(&numbers)?;
         let mut pace = Pace::new();
-        order.sort_by_key(|&at| {
-            pace.spend(1);
-            numbers[at]
-        });
-        let mut kept: Vec<usize> = Vec::new();
-        let mut targets = vec![0_i64; numbers.len()];
+        let mut kept: Vec<usize> = memory::with_capacity(numbers.len())?;
+        let mut targets = memory::filled(0_i64, numbers.len())?;
         for &at in &order {
             pace.spend(4);
             if kept.last().is_none_or(|&last| numbers[last] != numbers[at]) {
@@ -93,19 +89,11 @@ impl Places {
             targets[at] = kept.len() as i64 - 1;
         }
         let values = if kept.len() == numbers.len() {
-            let order: Vec<i64> = order.iter().map(|&at| at as i64).collect();
-            self.values.index_select(0, &list_of(&order)?)?
+            self.values.index_select(0, &places_of(&order)?)?
         } else {
             summed(&self.values, &targets, kept.len() as i64)?
         };
-        let mut taken = |row: &Vec<i64>| {
-            let take = |&at: &usize| {
-                pace.spend(8);
-                row[at]
-            };
-            kept.iter().map(take).collect()
-        };
-        let indices = self.indices.iter().map(&mut taken).collect();
+        let indices = taken(&self.indices, &kept)?;
         Ok(Places { indices, values, is_coalesced: true, ..self })
     }
 
@@ -115,27 +103,27 @@ impl Places {
     }
 
     /// For each of `wanted` (numbers of places), where its value is among these, which are in order.
-    pub(super) fn find(&self, wanted: &[i64]) -> Vec<Option<usize>> {
-        let numbers = self.numbers();
+    pub(super) fn find(&self, wanted: &[i64]) -> Result<Vec<Option<usize>>> {
+        let numbers = self.numbers()?;
         let mut pace = Pace::new();
         let place = |number| {
             pace.spend(64);
             numbers.binary_search(number).ok()
         };
-        wanted.iter().map(place).collect()
+        Ok(memory::collect(wanted.iter().map(place))?)
     }
 
     /// The values at places `wanted`, zero where there are none. These are in order.
     pub(super) fn values_at(&self, wanted: &[i64]) -> Result<Tensor> {
-        let found = self.find(wanted);
+        let found = self.find(wanted)?;
         // One value more, a zero, for those that are not there.
         let mut sizes = Dims::from_slice(self.values.shape());
         sizes[0] = 1;
         let zero = TensorSpec::of(&sizes, self.values.dtype()).zeros()?;
         let with_zero = cat(&[self.values.clone(), zero], 0)?;
         let missing = self.count() as i64;
-        let places: Vec<i64> = found.iter().map(|at| at.map_or(missing, |at| at as i64)).collect();
-        with_zero.index_select(0, &list_of(&places)?)
+        let place = |at: &Option<usize>| at.map_or(missing, |at| at as i64);
+        with_zero.index_select(0, &list_of(&memory::collect(found.iter().map(place))?)?)
     }
 
     /// As a tensor of coordinate lists.
@@ -155,7 +143,7 @@ impl Places {
     }
     /// Row-major, zeros between.
     pub(super) fn to_dense(&self) -> Result<Tensor> {
-        let targets = list_of(&self.numbers())?;
+        let targets = list_of(&self.numbers()?)?;
         strewn(&self.values, &targets, &self.shape, self.sparse_dim(), self.is_coalesced)
     }
 }
@@ -193,12 +181,43 @@ pub(super) fn list_of(numbers: &[i64]) -> Result<Tensor> {
     Tensor::from_slice(numbers, &[numbers.len() as i64])
 }
 
+/// Positions as a one-dimensional tensor.
+pub(super) fn places_of(positions: &[usize]) -> Result<Tensor> {
+    list_of(&memory::collect(positions.iter().map(|&at| at as i64))?)
+}
+
+/// The positions of numbers in ascending order, those of equal ones in theirs.
+pub(super) fn in_order(numbers: &[i64]) -> Result<Vec<usize>> {
+    let mut order = memory::collect(0..numbers.len())?;
+    let mut pace = Pace::new();
+    order.sort_unstable_by_key(|&at| {
+        pace.spend(1);
+        (numbers[at], at)
+    });
+    Ok(order)
+}
+
+/// A list made of each list of coordinates.
+pub(super) fn each_row(
+    indices: &[Vec<i64>],
+    row: impl Fn(&[i64]) -> Result<Vec<i64>>,
+) -> Result<Vec<Vec<i64>>> {
+    // bounded: by the rank.
+    indices.iter().map(|indices| row(indices)).collect()
+}
+
+/// Of each list of coordinates those at `kept`.
+pub(super) fn taken(indices: &[Vec<i64>], kept: &[usize]) -> Result<Vec<Vec<i64>>> {
+    each_row(indices, |row| Ok(memory::collect(kept.iter().map(|&at| row[at]))?))
+}
+
 /// Lists of `count` numbers each, as the rows of a matrix.
 pub(super) fn table(rows: &[Vec<i64>], count: usize) -> Result<Tensor> {
-    if let [only] = rows {
-        return Tensor::from_slice(only, &[1, count as i64]);
-    }
-    Tensor::from_slice(&rows.concat(), &[rows.len() as i64, count as i64])
+    let table = Tensor::empty_of(&[rows.len() as i64, count as i64], DType::I64)?;
+    let mut view = table.view_mut();
+    let to = view.as_slice_mut::<i64>().unwrap_or_default();
+    to.chunks_exact_mut(count.max(1)).zip(rows).for_each(|(to, row)| to.copy_from_slice(row));
+    Ok(table)
 }
 
 /// The rows of a matrix of indices.
@@ -206,17 +225,19 @@ pub(super) fn rows_of(indices: &Tensor) -> Result<Vec<Vec<i64>>> {
     let count = indices.shape()[1] as usize;
     let all = indices.to_vec::<i64>()?;
     if count == 0 {
+        // bounded: by the rank.
         return Ok(vec![Vec::new(); indices.shape()[0] as usize]);
     }
     if all.len() == count {
         return Ok(vec![all]);
     }
-    Ok(all.chunks(count).map(<[i64]>::to_vec).collect())
+    // bounded: by the rank.
+    all.chunks(count).map(|row| Ok(memory::copied(row)?)).collect()
 }
 
 /// The number of each place in row-major order.
-pub(super) fn numbers(indices: &[Vec<i64>], sizes: &[i64], count: usize) -> Vec<i64> {
-    let mut numbers = vec![0_i64; count];
+pub(super) fn numbers(indices: &[Vec<i64>], sizes: &[i64], count: usize) -> Result<Vec<i64>> {
+    let mut numbers = memory::filled(0_i64, count)?;
     for (row, &size) in indices.iter().zip(sizes) {
         for part in interrupt::parts(count) {
             for (number, &index) in numbers[part.clone()].iter_mut().zip(&row[part]) {
@@ -224,7 +245,7 @@ pub(super) fn numbers(indices: &[Vec<i64>], sizes: &[i64], count: usize) -> Vec<
             }
         }
     }
-    numbers
+    Ok(numbers)
 }
 
 /// A matrix of indices, one list after the other.
@@ -316,7 +337,7 @@ pub(super) fn to_dense(tensor: &Tensor) -> Result<Tensor> {
 }
 
 /// What dividing the numbers by `size` leaves; the numbers become the quotients.
-fn taken_off(numbers: &mut [i64], size: i64, quotient: impl Fn(i64) -> i64) -> Vec<i64> {
+fn taken_off(numbers: &mut [i64], size: i64, quotient: impl Fn(i64) -> i64) -> Result<Vec<i64>> {
     let mut pace = Pace::new();
     let rest = |number: &mut i64| {
         pace.spend(2);
@@ -325,26 +346,26 @@ fn taken_off(numbers: &mut [i64], size: i64, quotient: impl Fn(i64) -> i64) -> V
         *number = above;
         rest
     };
-    numbers.iter_mut().map(rest).collect()
+    Ok(memory::collect(numbers.iter_mut().map(rest))?)
 }
 
 /// Coordinates of numbered places.
-pub(super) fn coordinates(numbers: &[i64], sizes: &[i64]) -> Vec<Vec<i64>> {
-    let Some((_, inner)) = sizes.split_first() else { return Vec::new() };
+pub(super) fn coordinates(numbers: &[i64], sizes: &[i64]) -> Result<Vec<Vec<i64>>> {
+    let Some((_, inner)) = sizes.split_first() else { return Ok(Vec::new()) };
     let is_short = sizes.iter().try_fold(1_u32, |n, &size| n.checked_mul(size.try_into().ok()?));
-    let mut rest = numbers.to_vec();
-    let mut rows: Vec<Vec<i64>> = Vec::with_capacity(sizes.len());
+    let mut rest = memory::copied(numbers)?;
+    let mut rows: Vec<Vec<i64>> = Vec::new();
     for &size in inner.iter().rev() {
         // (Division by 32 bits takes a fraction of the time.)
         rows.push(if is_short.is_some() {
-            taken_off(&mut rest, size, |number| i64::from(number as u32 / size as u32))
+            taken_off(&mut rest, size, |number| i64::from(number as u32 / size as u32))?
         } else {
-            taken_off(&mut rest, size, |number| number / size)
+            taken_off(&mut rest, size, |number| number / size)?
         });
     }
     rows.push(rest);
     rows.reverse();
-    rows
+    Ok(rows)
 }
 
 pub(super) fn is_increasing(numbers: &[i64]) -> bool {
@@ -383,7 +404,8 @@ fn unpacked(tensor: &Tensor, parts: &Compressed) -> Result<Places> {
     let major = if by_rows { rows / block_rows } else { columns / block_columns };
     let (starts, minors) = (parts.compressed.to_vec::<i64>()?, parts.plain.to_vec::<i64>()?);
     let each = parts.plain.shape()[form.batch] as usize;
-    let mut numbers = Vec::with_capacity(minors.len() * (block_rows * block_columns) as usize);
+    let room = minors.len() * (block_rows * block_columns) as usize;
+    let mut numbers = memory::with_capacity(room)?;
     let mut pace = Pace::new();
     for batch in 0..batches {
         let starts = &starts[(batch * (major + 1)) as usize..][..=major as usize];
@@ -410,7 +432,7 @@ fn unpacked(tensor: &Tensor, parts: &Compressed) -> Result<Places> {
                 for x in 0..block_rows {
                     let row = batch * rows + row * block_rows + x;
                     let first = row * columns + column * block_columns;
-                    numbers.extend(first..first + block_columns);
+                    memory::extend(&mut numbers, first..first + block_columns)?;
                 }
             }
         }
@@ -422,7 +444,7 @@ fn unpacked(tensor: &Tensor, parts: &Compressed) -> Result<Places> {
     sizes.extend_from_slice(dense);
     let values = parts.values.reshape(&sizes)?;
     let is_coalesced = is_increasing(&numbers);
-    let indices = coordinates(&numbers, &shape[..form.batch + 2]);
+    let indices = coordinates(&numbers, &shape[..form.batch + 2])?;
     Ok(Places { indices, values, shape: shape.into(), is_coalesced })
 }
 
@@ -460,8 +482,9 @@ fn packed(places: Places, layout: Layout, form: Form) -> Result<Tensor> {
     let (major, minor) = if by_rows { (sizes[0], sizes[1]) } else { (sizes[1], sizes[0]) };
     // The block of each element, in the order of the layout, and its place in it.
     let batches: i64 = shape[..batch].iter().product();
-    let numbers = places.numbers();
-    let (mut blocks, mut inner) = (Vec::new(), Vec::new());
+    let numbers = places.numbers()?;
+    let mut blocks = memory::with_capacity(numbers.len())?;
+    let mut inner = memory::with_capacity(numbers.len())?;
     let mut pace = Pace::new();
     for &number in &numbers {
         pace.spend(16);
@@ -472,24 +495,21 @@ fn packed(places: Places, layout: Layout, form: Form) -> Result<Tensor> {
         blocks.push((at * major + line) * minor + minor_at);
         inner.push(row % block_rows * block_columns + column % block_columns);
     }
-    let mut kept = blocks.clone();
+    let mut kept = memory::copied(&blocks)?;
     kept.sort_unstable_by(|a, b| {
         pace.spend(1);
         a.cmp(b)
     });
     kept.dedup();
-    let targets: Vec<i64> = blocks
-        .iter()
-        .zip(&inner)
-        .map(|(block, inner)| {
-            pace.spend(64);
-            kept.partition_point(|k| k < block) as i64 * room + inner
-        })
-        .collect();
+    let target = |(block, inner): (&i64, &i64)| {
+        pace.spend(64);
+        kept.partition_point(|k| k < block) as i64 * room + inner
+    };
+    let targets = memory::collect(blocks.iter().zip(&inner).map(target))?;
     let count = kept.len() as i64;
     let values = summed(&places.values, &targets, count * room)?;
     let each = per_batch(&kept, batches, major * minor)?;
-    let minors: Vec<i64> = kept.iter().map(|block| block % minor.max(1)).collect();
+    let minors = memory::collect(kept.iter().map(|block| block % minor.max(1)))?;
     let sizes_of = |last: &[i64]| -> Dims { shape[..batch].iter().chain(last).copied().collect() };
     let mut value_sizes = sizes_of(&[each]);
     if layout.is_blocked() {

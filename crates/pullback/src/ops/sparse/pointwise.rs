@@ -1,12 +1,13 @@
 //! Element by element: what leaves zero zero, on the specified elements alone, and arithmetic of two tensors.
 
-use super::places::{Form, Places, dense_copy, list_of};
+use super::places::{Form, Places, dense_copy, list_of, places_of, taken};
 use super::{check_same_shape, one, parts, tensor};
 use crate::dispatch::Form as CallForm;
 use crate::dispatch::{Arg, OpDef, Outputs, check_cast};
 use crate::error::{bail, ensure};
 use crate::tensor::{Sparse, promote, shape::list};
 use crate::{DType, Dims, Result, Scalar, Tensor, interrupt};
+use pullback_kernels::memory;
 use smallvec::SmallVec;
 
 /// The same op on the values of the first argument. For ops that map zero to zero.
@@ -152,12 +153,9 @@ fn both(a: &Tensor, b: &Tensor, alpha: Scalar, dtype: DType) -> Result<Tensor> {
     let is_coalesced = first.is_coalesced && second.is_coalesced;
     let other = scaled(&second.values.to_dtype(dtype)?, alpha)?;
     let values = crate::ops::join::cat(&[first.values.to_dtype(dtype)?, other], 0)?;
-    let indices = first
-        .indices
-        .iter()
-        .zip(&second.indices)
-        .map(|(a, b)| a.iter().chain(b).copied().collect())
-        .collect();
+    let joined = |(a, b): (&Vec<i64>, &Vec<i64>)| Ok(memory::collect(a.iter().chain(b).copied())?);
+    let indices =
+        first.indices.iter().zip(&second.indices).map(joined).collect::<Result<Vec<_>>>()?;
     let sum = Places { indices, values, is_coalesced: false, ..first };
     let sum = if is_coalesced || a.layout().is_compressed() { sum.coalesced()? } else { sum };
     sum.in_layout_of(a)
@@ -169,7 +167,7 @@ fn add_to_dense(target: &Tensor, sparse: &Tensor, alpha: Scalar) -> Result<()> {
     let values = places.values.to_dtype(target.dtype())?;
     let mut flat = Dims::from_slice(&[places.sizes().iter().product()]);
     flat.extend_from_slice(places.dense_sizes());
-    let targets = list_of(&places.numbers())?;
+    let targets = list_of(&places.numbers()?)?;
     if target.is_contiguous() {
         target.view(&flat)?.index_add__with(0, &targets, &values, alpha)?;
         return Ok(());
@@ -235,19 +233,18 @@ fn common(a: &Tensor, b: &Tensor) -> Result<Tensor> {
         first.sparse_dim(),
         second.sparse_dim()
     );
-    let found = second.find(&first.numbers());
+    let found = second.find(&first.numbers()?)?;
     let (mut mine, mut others) = (Vec::new(), Vec::new());
     for (at, other) in found.iter().enumerate() {
         interrupt::check_every::<14>(at);
         if let Some(other) = other {
-            mine.push(at as i64);
-            others.push(*other as i64);
+            memory::push(&mut mine, at)?;
+            memory::push(&mut others, *other)?;
         }
     }
-    let indices =
-        first.indices.iter().map(|row| mine.iter().map(|&at| row[at as usize]).collect()).collect();
-    let left = first.values.index_select(0, &list_of(&mine)?)?.to_dtype(dtype)?;
-    let right = second.values.index_select(0, &list_of(&others)?)?.to_dtype(dtype)?;
+    let indices = taken(&first.indices, &mine)?;
+    let left = first.values.index_select(0, &places_of(&mine)?)?.to_dtype(dtype)?;
+    let right = second.values.index_select(0, &places_of(&others)?)?.to_dtype(dtype)?;
     Places { indices, values: left.mul(&right)?, ..first }.in_layout_of(a)
 }
 

@@ -14,6 +14,7 @@ use crate::tensor::Layout;
 use crate::tensor::shape::list;
 use crate::{DType, Dims, Result, Scalar, Tensor};
 use pullback_kernels::index::{Rows, sparse_matmul};
+use pullback_kernels::memory;
 use pullback_macros::op;
 
 pub(crate) static OPS: &[&OpDef] = &[&SPARSE_MM, &SPARSE_SAMPLED_ADDMM];
@@ -120,9 +121,9 @@ fn sparse_product(a: Places, b: &Places) -> Result<Places> {
         pace.spend(256);
         for other in start_of(inner)..start_of(inner + 1) {
             pace.spend(8);
-            left.push(at as i64);
-            right.push(other as i64);
-            numbers.push(row * b.shape[1] + b.indices[1][other]);
+            memory::push(&mut left, at as i64)?;
+            memory::push(&mut right, other as i64)?;
+            memory::push(&mut numbers, row * b.shape[1] + b.indices[1][other])?;
         }
     }
     let values = a
@@ -130,7 +131,7 @@ fn sparse_product(a: Places, b: &Places) -> Result<Places> {
         .index_select(0, &list_of(&left)?)?
         .mul(&b.values.index_select(0, &list_of(&right)?)?)?;
     let shape = Dims::from_slice(&[a.shape[0], b.shape[1]]);
-    let indices = super::places::coordinates(&numbers, &shape);
+    let indices = super::places::coordinates(&numbers, &shape)?;
     Places { indices, values, shape, is_coalesced: false }.coalesced()
 }
 
@@ -211,10 +212,10 @@ pub(crate) fn bmm(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Ou
         places.sparse_dim()
     );
     let along = |number: &[i64], inner: &[i64], size: i64| {
-        number.iter().zip(inner).map(|(at, inner)| at * size + inner).collect::<Vec<i64>>()
+        memory::collect(number.iter().zip(inner).map(|(at, inner)| at * size + inner))
     };
-    let rows = along(&places.indices[0], &places.indices[1], m);
-    let columns = along(&places.indices[0], &places.indices[2], k);
+    let rows = along(&places.indices[0], &places.indices[1], m)?;
+    let columns = along(&places.indices[0], &places.indices[2], k)?;
     places.indices = vec![rows, columns];
     let product = by_dense(&places, batch * m, &b.reshape(&[batch * k, n])?)?;
     one(product.view(&[batch, m, n])?)

@@ -8,6 +8,7 @@ use crate::error::ensure;
 use crate::tensor::Layout;
 use crate::tensor::shape::{list, wrap_dim};
 use crate::{DType, Dims, Result, Tensor};
+use pullback_kernels::memory;
 use pullback_macros::op;
 use smallvec::SmallVec;
 
@@ -52,8 +53,9 @@ impl SparseSum {
         let mut grad = grad.clone();
         let kept: Vec<Vec<i64>> = (0..sparse)
             .filter(|&dim| !is_summed[dim])
-            .map(|dim| places.indices[dim].clone())
-            .collect();
+            .map(|dim| Ok(memory::copied(&places.indices[dim])?))
+            // bounded: by the rank.
+            .collect::<Result<_>>()?;
         // The gradient of each value: that at the coordinates which are left, the same along summed dense dimensions.
         let mut values = if kept.is_empty() {
             grad = grad.unsqueeze(0)?;
@@ -127,18 +129,18 @@ fn summed_over(tensor: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
     for (at, (row, &size)) in places.indices.iter().zip(places.sizes()).enumerate() {
         match (is_summed[at], keepdim) {
             (false, _) => {
-                indices.push(row.clone());
+                indices.push(memory::copied(row)?);
                 shape.push(size);
             }
             (true, true) => {
-                indices.push(vec![0; count]);
+                indices.push(memory::filled(0, count)?);
                 shape.push(1);
             }
             (true, false) => {}
         }
     }
     if indices.is_empty() {
-        let total = summed(&values, &vec![0; count], 1)?;
+        let total = summed(&values, &memory::filled(0, count)?, 1)?;
         return total.view(&total.shape()[1..]);
     }
     shape.extend_from_slice(&values.shape()[1..]);

@@ -3,7 +3,7 @@
 //! Along a sparse dimension coordinates are changed, along a dense one the values; of compressed layouts only the transpose
 //! of the matrix keeps its layout, other results are coordinate lists.
 
-use super::places::{Form, Places, list_of, summed};
+use super::places::{Form, Places, in_order, list_of, places_of, summed, taken};
 use super::{int, ints, one, tensor};
 use crate::dispatch::Form as CallForm;
 use crate::dispatch::{Arg, OpDef, Outputs};
@@ -12,6 +12,7 @@ use crate::interrupt::Pace;
 use crate::tensor::promote;
 use crate::tensor::shape::{list, wrap_dim};
 use crate::{DType, Dims, Result, Tensor};
+use pullback_kernels::memory;
 
 /// Where a dimension is.
 enum Dim {
@@ -82,7 +83,7 @@ pub(crate) fn permute(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> R
 }
 
 /// Dimension `i` of the result is dimension `order[i]`; sparse dimensions stay sparse.
-fn reordered(places: Places, order: &[usize]) -> Result<Places> {
+fn reordered(mut places: Places, order: &[usize]) -> Result<Places> {
     let sparse = places.sparse_dim();
     ensure!(
         order[..sparse].iter().all(|&dim| dim < sparse),
@@ -90,7 +91,8 @@ fn reordered(places: Places, order: &[usize]) -> Result<Places> {
         "transpose: dimensions of a sparse tensor can be exchanged within its {sparse} sparse dimensions, or within the dense ones behind them, but the order {order:?} mixes them"
     );
     let shape: Dims = order.iter().map(|&dim| places.shape[dim]).collect();
-    let indices = order[..sparse].iter().map(|&dim| places.indices[dim].clone()).collect();
+    let row = |&dim: &usize| std::mem::take(&mut places.indices[dim]);
+    let indices = order[..sparse].iter().map(row).collect();
     let mut dense = Dims::from_slice(&[0]);
     dense.extend(order[sparse..].iter().map(|&dim| (dim - sparse) as i64 + 1));
     let values = places.values.permute(&dense)?;
@@ -119,7 +121,7 @@ pub(crate) fn select(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Re
             return one(Places { values, ..places }.into_coo()?);
         }
     };
-    let kept: Vec<usize> = (0..places.count()).filter(|&i| places.indices[row][i] == at).collect();
+    let kept = memory::collect((0..places.count()).filter(|&i| places.indices[row][i] == at))?;
     let mut rest = chosen(&places, &kept)?;
     rest.indices.remove(row);
     if rest.indices.is_empty() {
@@ -130,14 +132,9 @@ pub(crate) fn select(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Re
 
 /// Some of the places, in their order.
 fn chosen(places: &Places, kept: &[usize]) -> Result<Places> {
-    let rows: Vec<i64> = kept.iter().map(|&at| at as i64).collect();
     Ok(Places {
-        indices: places
-            .indices
-            .iter()
-            .map(|row| kept.iter().map(|&at| row[at]).collect())
-            .collect(),
-        values: places.values.index_select(0, &list_of(&rows)?)?,
+        indices: taken(&places.indices, kept)?,
+        values: places.values.index_select(0, &places_of(kept)?)?,
         shape: places.shape.clone(),
         is_coalesced: places.is_coalesced,
     })
@@ -150,8 +147,8 @@ fn sliced(places: Places, dim: usize, start: i64, end: i64, step: i64) -> Result
     match dim_of(&places, dim) {
         Dim::Sparse(row) => {
             let is_kept = |index: i64| index >= start && index < end && (index - start) % step == 0;
-            let kept: Vec<usize> =
-                (0..places.count()).filter(|&i| is_kept(places.indices[row][i])).collect();
+            let kept =
+                memory::collect((0..places.count()).filter(|&i| is_kept(places.indices[row][i])))?;
             let mut rest = chosen(&places, &kept)?;
             for index in &mut rest.indices[row] {
                 *index = (*index - start) / step;
@@ -192,7 +189,7 @@ pub(crate) fn unsqueeze(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) ->
     let dim = wrap_dim(int(args, 1), input.ndim() + 1)?;
     let mut places = Places::of(input)?;
     if dim <= places.sparse_dim() {
-        let zeros = vec![0; places.count()];
+        let zeros = memory::filled(0, places.count())?;
         places.indices.insert(dim, zeros);
     } else {
         let in_values = (dim - places.sparse_dim()) as i64 + 1;
@@ -231,7 +228,7 @@ pub(crate) fn squeeze_dim(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) 
 
 /// What is left where no dimension is sparse any more: the sum of the values, strided.
 fn total(places: &Places) -> Result<Tensor> {
-    let sum = summed(&places.values, &vec![0; places.count()], 1)?;
+    let sum = summed(&places.values, &memory::filled(0, places.count())?, 1)?;
     sum.view(&sum.shape()[1..])
 }
 
@@ -247,7 +244,7 @@ pub(crate) fn expand(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Re
         input.ndim()
     );
     for _ in input.ndim()..sizes.len() {
-        let zeros = vec![0; places.count()];
+        let zeros = memory::filled(0, places.count())?;
         places.indices.insert(0, zeros);
         places.shape.insert(0, 1);
     }
@@ -280,21 +277,25 @@ pub(crate) fn expand(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Re
 fn repeated(places: Places, whole: &[i64]) -> Result<Places> {
     let grown: Vec<usize> =
         (0..places.sparse_dim()).filter(|&dim| places.shape[dim] != whole[dim]).collect();
+    // bounded: by the rank.
     let sizes: Vec<i64> = grown.iter().map(|&dim| whole[dim]).collect();
     let copies: i64 = sizes.iter().product();
     if places.count() == 0 {
         return Ok(places);
     }
-    // Memory for that many may not be there, which a tensor says.
+    // Memory for that many may not be there, which is better known before it is filled.
     drop(Tensor::empty_of(&[copies, places.count() as i64, sizes.len() as i64 + 1], DType::I64)?);
-    let numbers: Vec<i64> = (0..copies).collect();
-    let shifts = super::places::coordinates(&numbers, &sizes);
+    let numbers = memory::collect(0..copies)?;
+    let shifts = super::places::coordinates(&numbers, &sizes)?;
     let count = places.count();
-    let from: Vec<usize> =
-        (0..count).flat_map(|at| std::iter::repeat_n(at, copies as usize)).collect();
+    let mut from = memory::with_capacity(count * copies as usize)?;
+    for at in 0..count {
+        memory::extend(&mut from, std::iter::repeat_n(at, copies as usize))?;
+    }
     let mut more = chosen(&places, &from)?;
     for (shift, &dim) in shifts.iter().zip(&grown) {
-        more.indices[dim] = (0..count).flat_map(|_| shift.iter().copied()).collect();
+        let filled = more.indices[dim].chunks_exact_mut(shift.len().max(1));
+        filled.for_each(|indices| indices.copy_from_slice(shift));
     }
     more.is_coalesced = false;
     Ok(more)
@@ -329,8 +330,8 @@ pub(crate) fn index_select(
             list(&places.shape)
         );
     }
-    let wanted: Vec<i64> =
-        wanted.iter().map(|&index| if index < 0 { index + size } else { index }).collect();
+    let wrapped = |index: i64| if index < 0 { index + size } else { index };
+    let wanted = memory::collect(wanted.into_iter().map(wrapped))?;
     let mut shape = places.shape.clone();
     shape[dim] = wanted.len() as i64;
     let row = match dim_of(&places, dim) {
@@ -341,19 +342,15 @@ pub(crate) fn index_select(
         }
     };
     // For each index of the result, the places that have the index it takes.
-    let mut order: Vec<usize> = (0..places.count()).collect();
-    let mut pace = Pace::new();
-    order.sort_by_key(|&at| {
-        pace.spend(1);
-        places.indices[row][at]
-    });
+    let order = in_order(&places.indices[row])?;
     let (mut kept, mut new) = (Vec::new(), Vec::new());
+    let mut pace = Pace::new();
     for (at, &index) in wanted.iter().enumerate() {
         pace.spend(256);
         let first = order.partition_point(|&i| places.indices[row][i] < index);
         for &i in order[first..].iter().take_while(|&&i| places.indices[row][i] == index) {
-            kept.push(i);
-            new.push(at as i64);
+            memory::push(&mut kept, i)?;
+            memory::push(&mut new, at as i64)?;
         }
     }
     let mut made = chosen(&places, &kept)?;
@@ -384,6 +381,7 @@ pub(crate) fn cat(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Resul
     let dtype = promote::result_type(&tensors.iter().collect::<Vec<_>>());
     let mut shape = first.shape.clone();
     shape[dim] = 0;
+    // bounded: by the rank.
     let mut indices = vec![Vec::new(); first.sparse_dim()];
     let mut values = Vec::new();
     for places in &all {
@@ -401,7 +399,7 @@ pub(crate) fn cat(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Resul
         );
         for (row, (all, own)) in indices.iter_mut().zip(&places.indices).enumerate() {
             let shift = if row == dim { shape[dim] } else { 0 };
-            all.extend(own.iter().map(|index| index + shift));
+            memory::extend(all, own.iter().map(|index| index + shift))?;
         }
         values.push(places.values.to_dtype(dtype)?);
         shape[dim] += places.shape[dim];
@@ -415,6 +413,7 @@ pub(crate) fn cat(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Resul
 
 /// Values one behind the other along a dense dimension, each with zeros where those of the others are.
 fn spread(values: Vec<Tensor>, dim: i64) -> Result<Vec<Tensor>> {
+    // bounded: by the number of tensors.
     let widths: Vec<i64> = values.iter().map(|v| v.shape()[dim as usize]).collect();
     let total: i64 = widths.iter().sum();
     let mut before = 0;

@@ -1,0 +1,231 @@
+//! The factorisations of `faer` in memory that may be refused: its own calls take theirs from the standard library, which
+//! ends the process where there is none.
+//!
+//! Matrices lie column by column in lists of [`memory`](crate::memory), and [`workspace`] is what `faer` works in beside them.
+
+use super::{Failure, Field};
+use crate::{Error, Result, memory};
+use faer::diag::DiagMut;
+use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
+use faer::linalg::cholesky::llt::factor::{LltError, cholesky_in_place, cholesky_in_place_scratch};
+use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
+use faer::linalg::householder::{
+    apply_block_householder_sequence_on_the_left_in_place_scratch,
+    apply_block_householder_sequence_on_the_left_in_place_with_conj,
+};
+use faer::linalg::lu::partial_pivoting::{factor as lu, solve as lu_solve};
+use faer::linalg::qr::no_pivoting::factor as qr;
+use faer::linalg::svd::{ComputeSvdVectors, svd, svd_scratch};
+use faer::perm::PermRef;
+use faer::{Conj, MatMut, MatRef, Par};
+
+/// Memory for a call of `faer` that asks for so much.
+fn workspace(request: StackReq) -> Result<MemBuffer> {
+    let buffer = memory::fallibly(|| MemBuffer::try_new(request));
+    buffer.map_err(|_| Error::out_of_memory(request.unaligned_bytes_required()))
+}
+
+/// A matrix column by column.
+pub(super) struct Columns<T> {
+    data: Vec<T>,
+    rows: usize,
+    columns: usize,
+}
+
+impl<T: Field> Columns<T> {
+    /// Takes the elements over.
+    pub(super) fn new(data: Vec<T>, rows: usize, columns: usize) -> Self {
+        debug_assert_eq!(data.len(), rows * columns);
+        Columns { data, rows, columns }
+    }
+    fn zeros(rows: usize, columns: usize) -> Result<Self> {
+        Ok(Columns { data: memory::filled(T::default(), rows * columns)?, rows, columns })
+    }
+    /// The element.
+    #[inline(always)]
+    pub(super) fn at(&self, row: usize, column: usize) -> T {
+        self.data[column * self.rows + row]
+    }
+    #[inline(always)]
+    fn set(&mut self, row: usize, column: usize, value: T) {
+        self.data[column * self.rows + row] = value;
+    }
+    /// All elements.
+    pub(super) fn elements(&mut self) -> &mut [T] {
+        &mut self.data
+    }
+    fn view(&self) -> MatRef<'_, T> {
+        MatRef::from_column_major_slice(&self.data, self.rows, self.columns)
+    }
+    fn view_mut(&mut self) -> MatMut<'_, T> {
+        MatMut::from_column_major_slice_mut(&mut self.data, self.rows, self.columns)
+    }
+    /// The Hermitian matrix that one triangle gives: of its diagonal the real parts count.
+    pub(super) fn make_hermitian(&mut self, upper: bool) {
+        for c in 0..self.columns {
+            self.set(c, c, T::convert(self.at(c, c).part()));
+            for r in c + 1..self.rows {
+                let (from, to) = if upper { ((c, r), (r, c)) } else { ((r, c), (c, r)) };
+                self.set(to.0, to.1, self.at(from.0, from.1).conjugate());
+            }
+        }
+    }
+}
+
+/// `P a = L U` of a square matrix.
+pub(super) struct Lu<T> {
+    factors: Columns<T>,
+    /// Which row of the matrix became each row, and the other way about.
+    forward: Vec<usize>,
+    backward: Vec<usize>,
+}
+
+impl<T: Field> Lu<T> {
+    pub(super) fn of(mut matrix: Columns<T>) -> Result<Self> {
+        let n = matrix.rows;
+        let (mut forward, mut backward) = (memory::filled(0, n)?, memory::filled(0, n)?);
+        let request = lu::lu_in_place_scratch::<usize, T>(n, n, Par::Seq, Default::default());
+        let mut buffer = workspace(request)?;
+        lu::lu_in_place(
+            matrix.view_mut(),
+            &mut forward,
+            &mut backward,
+            Par::Seq,
+            MemStack::new(&mut buffer),
+            Default::default(),
+        );
+        Ok(Lu { factors: matrix, forward, backward })
+    }
+    /// The element of U on the diagonal.
+    pub(super) fn pivot(&self, at: usize) -> T {
+        self.factors.at(at, at)
+    }
+    /// The permutation of the rows.
+    pub(super) fn rows(&self) -> &[usize] {
+        &self.forward
+    }
+    /// Makes right-hand sides the solutions.
+    pub(super) fn solve(&self, right: MatMut<'_, T>) -> Result<()> {
+        let (n, factors) = (self.factors.rows, self.factors.view());
+        let request = lu_solve::solve_in_place_scratch::<usize, T>(n, right.ncols(), Par::Seq);
+        let mut buffer = workspace(request)?;
+        let rows = PermRef::new_checked(&self.forward, &self.backward, n);
+        let stack = MemStack::new(&mut buffer);
+        lu_solve::solve_in_place(factors, factors, rows, right, Par::Seq, stack);
+        Ok(())
+    }
+}
+
+/// The lower factor L of a Hermitian positive definite matrix, `a = L L^H`, in the lower triangle; else the order of the
+/// first minor that is not positive definite.
+pub(super) fn cholesky<T: Field>(
+    mut matrix: Columns<T>,
+) -> std::result::Result<Columns<T>, Failure<usize>> {
+    let request = cholesky_in_place_scratch::<T>(matrix.rows, Par::Seq, Default::default());
+    let mut buffer = workspace(request)?;
+    let stack = MemStack::new(&mut buffer);
+    let done = cholesky_in_place(
+        matrix.view_mut(),
+        Default::default(),
+        Par::Seq,
+        stack,
+        Default::default(),
+    );
+    match done {
+        Ok(_) => Ok(matrix),
+        Err(LltError::NonPositivePivot { index }) => Err(Failure::OfMatrix(index + 1)),
+    }
+}
+
+/// The eigenvalues of a Hermitian matrix, ascending, and its eigenvectors as columns; none if they do not converge.
+pub(super) fn eigen<T: Field>(matrix: &Columns<T>) -> Result<Option<(Vec<T>, Columns<T>)>> {
+    let n = matrix.rows;
+    let (mut values, mut vectors) = (memory::filled(T::default(), n)?, Columns::zeros(n, n)?);
+    let request =
+        self_adjoint_evd_scratch::<T>(n, ComputeEigenvectors::Yes, Par::Seq, Default::default());
+    let mut buffer = workspace(request)?;
+    let done = self_adjoint_evd(
+        matrix.view(),
+        DiagMut::from_slice_mut(&mut values),
+        Some(vectors.view_mut()),
+        Par::Seq,
+        MemStack::new(&mut buffer),
+        Default::default(),
+    );
+    Ok(done.is_ok().then_some((values, vectors)))
+}
+
+/// `a = u diag(s) v^H`.
+pub(super) struct Singular<T> {
+    pub(super) u: Columns<T>,
+    pub(super) s: Vec<T>,
+    pub(super) v: Columns<T>,
+}
+
+/// The singular values and vectors, all or as many as values; none if they do not converge.
+pub(super) fn singular<T: Field>(matrix: &Columns<T>, full: bool) -> Result<Option<Singular<T>>> {
+    let (m, n) = (matrix.rows, matrix.columns);
+    let k = m.min(n);
+    let (mut u, mut v) = if full {
+        (Columns::zeros(m, m)?, Columns::zeros(n, n)?)
+    } else {
+        (Columns::zeros(m, k)?, Columns::zeros(n, k)?)
+    };
+    let mut s = memory::filled(T::default(), k)?;
+    let wanted = || if full { ComputeSvdVectors::Full } else { ComputeSvdVectors::Thin };
+    let request = svd_scratch::<T>(m, n, wanted(), wanted(), Par::Seq, Default::default());
+    let mut buffer = workspace(request)?;
+    let done = svd(
+        matrix.view(),
+        DiagMut::from_slice_mut(&mut s),
+        Some(u.view_mut()),
+        Some(v.view_mut()),
+        Par::Seq,
+        MemStack::new(&mut buffer),
+        Default::default(),
+    );
+    Ok(done.is_ok().then_some(Singular { u, s, v }))
+}
+
+/// `a = Q R` by Householder's reflections.
+pub(super) struct Qr<T> {
+    /// R in the upper triangle, the reflections below.
+    factors: Columns<T>,
+    coefficients: Columns<T>,
+}
+
+impl<T: Field> Qr<T> {
+    pub(super) fn of(mut matrix: Columns<T>) -> Result<Self> {
+        let (m, n) = (matrix.rows, matrix.columns);
+        let block = qr::recommended_block_size::<T>(m, n);
+        let mut coefficients = Columns::zeros(block, m.min(n))?;
+        let request = qr::qr_in_place_scratch::<T>(m, n, block, Par::Seq, Default::default());
+        let mut buffer = workspace(request)?;
+        let stack = MemStack::new(&mut buffer);
+        let (factors, to) = (matrix.view_mut(), coefficients.view_mut());
+        qr::qr_in_place(factors, to, Par::Seq, stack, Default::default());
+        Ok(Qr { factors: matrix, coefficients })
+    }
+    /// The element of R.
+    pub(super) fn r(&self, row: usize, column: usize) -> T {
+        if row <= column { self.factors.at(row, column) } else { T::default() }
+    }
+    /// The first `k` columns of Q.
+    pub(super) fn q(&self, k: usize) -> Result<Columns<T>> {
+        let (m, block) = (self.factors.rows, self.coefficients.rows);
+        let mut q = Columns::zeros(m, k)?;
+        (0..k).for_each(|c| q.set(c, c, T::one()));
+        let request =
+            apply_block_householder_sequence_on_the_left_in_place_scratch::<T>(m, block, k);
+        let mut buffer = workspace(request)?;
+        apply_block_householder_sequence_on_the_left_in_place_with_conj(
+            self.factors.view().get(.., ..m.min(self.factors.columns)),
+            self.coefficients.view(),
+            Conj::No,
+            q.view_mut(),
+            Par::Seq,
+            MemStack::new(&mut buffer),
+        );
+        Ok(q)
+    }
+}

@@ -1,0 +1,254 @@
+//! Work areas whose size depends on shapes or data: memory that may be refused.
+//!
+//! The standard library's vectors abort the process when there is no memory for them. What is made here gives an
+//! [`Error::out_of_memory`] with the size instead, which leaves the library as usable as before. Whatever a shape, a count or
+//! a value decides the length of comes from here; `cargo xtask tidy` names the places where it does not. Memory that the
+//! rank, the number of arguments or a constant bounds may come from the standard library.
+//!
+//! A kernel that writes into a tensor of its caller asks for everything it needs before the first write, so that one that
+//! fails leaves the tensor as it was.
+
+use crate::{Error, Result};
+use smallvec::SmallVec;
+use std::cell::Cell;
+
+/// What becomes of an allocation that is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It ends the process: whoever asks is the standard library, or a dependency.
+    EndsProcess,
+    /// The same, but somebody asked beforehand whether as much memory could be had ([`as_asked`]).
+    WasAsked,
+    /// It becomes an error.
+    IsError,
+}
+
+thread_local! {
+    static REFUSAL: Cell<Refusal> = const { Cell::new(Refusal::EndsProcess) };
+}
+
+/// What would become of an allocation of this thread, were it refused now. Allocators that refuse on purpose ask this.
+pub fn refusal() -> Refusal {
+    REFUSAL.try_with(Cell::get).unwrap_or(Refusal::EndsProcess)
+}
+
+#[inline(always)]
+fn during<R>(refusal: Refusal, work: impl FnOnce() -> R) -> R {
+    /// Says that the time is over, also when a panic ends it.
+    struct End(Refusal);
+    impl Drop for End {
+        #[inline(always)]
+        fn drop(&mut self) {
+            let _ = REFUSAL.try_with(|now| now.set(self.0));
+        }
+    }
+    let before = REFUSAL.try_with(|now| now.replace(refusal));
+    let _end = End(before.unwrap_or(Refusal::EndsProcess));
+    work()
+}
+
+/// Runs `allocate`, which makes an error of a refusal.
+#[inline(always)]
+pub fn fallibly<R>(allocate: impl FnOnce() -> R) -> R {
+    during(Refusal::IsError, allocate)
+}
+
+/// Runs `work` of a dependency that insists on memory: no more than [`check_room`] was asked for, and bounded.
+#[inline(always)]
+pub fn as_asked<R>(work: impl FnOnce() -> R) -> R {
+    during(Refusal::WasAsked, work)
+}
+
+/// Asks whether `bytes` bytes could be had, and leaves things as they are: for work that insists on them.
+pub fn check_room(bytes: usize) -> Result<()> {
+    with_capacity::<u8>(bytes).map(drop)
+}
+
+/// A list that can ask for memory without insisting on it.
+pub trait Buffer: Extend<Self::Item> {
+    /// What is in the list.
+    type Item;
+    /// The number of items.
+    fn count(&self) -> usize;
+    /// How many items there is room for.
+    fn room(&self) -> usize;
+    /// Makes room for so many items more, exactly or with some to spare; false if there is no memory.
+    fn try_reserve(&mut self, more: usize, is_exact: bool) -> bool;
+}
+
+impl<T> Buffer for Vec<T> {
+    type Item = T;
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.len()
+    }
+    #[inline(always)]
+    fn room(&self) -> usize {
+        self.capacity()
+    }
+    fn try_reserve(&mut self, more: usize, is_exact: bool) -> bool {
+        let outcome = fallibly(|| match is_exact {
+            true => self.try_reserve_exact(more),
+            false => Vec::try_reserve(self, more),
+        });
+        outcome.is_ok()
+    }
+}
+
+impl<A: smallvec::Array> Buffer for SmallVec<A> {
+    type Item = A::Item;
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.len()
+    }
+    #[inline(always)]
+    fn room(&self) -> usize {
+        self.capacity()
+    }
+    fn try_reserve(&mut self, more: usize, is_exact: bool) -> bool {
+        let outcome = fallibly(|| match is_exact {
+            true => self.try_reserve_exact(more),
+            false => SmallVec::try_reserve(self, more),
+        });
+        outcome.is_ok()
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn refused<B: Buffer>(buffer: &B, more: usize) -> Error {
+    Error::out_of_memory(buffer.count().saturating_add(more).saturating_mul(size_of::<B::Item>()))
+}
+
+/// Makes room for exactly `more` items.
+#[inline]
+pub fn reserve<B: Buffer>(buffer: &mut B, more: usize) -> Result<()> {
+    if more > buffer.room() - buffer.count() && !buffer.try_reserve(more, true) {
+        return Err(refused(buffer, more));
+    }
+    Ok(())
+}
+
+/// Makes room for `more` items, and some to spare where there are items already: for lists that grow again and again.
+#[inline]
+pub fn grow<B: Buffer>(buffer: &mut B, more: usize) -> Result<()> {
+    let is_first = buffer.count() == 0;
+    if more > buffer.room() - buffer.count() && !buffer.try_reserve(more, is_first) {
+        return Err(refused(buffer, more));
+    }
+    Ok(())
+}
+
+/// An empty list with room for `n` items.
+#[inline]
+pub fn with_capacity<T>(n: usize) -> Result<Vec<T>> {
+    let mut list = Vec::new();
+    reserve(&mut list, n)?;
+    Ok(list)
+}
+
+/// `n` times `value`.
+#[inline]
+pub fn filled<T: Clone>(value: T, n: usize) -> Result<Vec<T>> {
+    let mut list = with_capacity(n)?;
+    list.resize(n, value);
+    Ok(list)
+}
+
+/// A list of what `slice` holds.
+#[inline]
+pub fn copied<T: Clone>(slice: &[T]) -> Result<Vec<T>> {
+    let mut list = with_capacity(slice.len())?;
+    list.extend_from_slice(slice);
+    Ok(list)
+}
+
+/// Makes `list` `n` items long; new ones are `value`.
+#[inline]
+pub fn resize<T: Clone>(list: &mut Vec<T>, n: usize, value: T) -> Result<()> {
+    reserve(list, n.saturating_sub(list.len()))?;
+    list.resize(n, value);
+    Ok(())
+}
+
+/// Appends one item.
+#[inline]
+pub fn push<B: Buffer>(buffer: &mut B, item: B::Item) -> Result<()> {
+    if buffer.count() == buffer.room() && !buffer.try_reserve(1, false) {
+        return Err(refused(buffer, 1));
+    }
+    buffer.extend(std::iter::once(item));
+    Ok(())
+}
+
+/// Appends what `items` gives, which should say how many they are.
+#[inline]
+pub fn extend<B: Buffer>(buffer: &mut B, items: impl IntoIterator<Item = B::Item>) -> Result<()> {
+    let mut items = items.into_iter();
+    grow(buffer, items.size_hint().0)?;
+    // What is announced fits; the rest, if there is more, comes item by item.
+    let announced = buffer.room() - buffer.count();
+    buffer.extend(items.by_ref().take(announced));
+    items.try_for_each(|item| push(buffer, item))
+}
+
+/// A list of what `items` gives, which should say how many they are.
+#[inline]
+pub fn collect<T>(items: impl IntoIterator<Item = T>) -> Result<Vec<T>> {
+    let mut list = Vec::new();
+    extend(&mut list, items)?;
+    Ok(list)
+}
+
+/// Appends text.
+#[inline]
+pub fn push_str(text: &mut String, more: &str) -> Result<()> {
+    let reserved = fallibly(|| text.try_reserve(more.len()));
+    reserved.map_err(|_| Error::out_of_memory(text.len().saturating_add(more.len())))?;
+    text.push_str(more);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn lists_hold_what_the_standard_librarys_would() {
+        assert_eq!(filled(7_u8, 5).unwrap(), [7; 5]);
+        assert_eq!(copied(&[1, 2, 3]).unwrap(), [1, 2, 3]);
+        assert_eq!(collect(0..100).unwrap(), (0..100).collect::<Vec<_>>());
+        assert_eq!(collect((0..100).filter(|i| i % 7 == 0)).unwrap().len(), 15);
+        let mut list = with_capacity(3).unwrap();
+        extend(&mut list, [1, 2]).unwrap();
+        (3..50).for_each(|i| push(&mut list, i).unwrap());
+        assert_eq!(list, (1..50).collect::<Vec<_>>());
+        resize(&mut list, 2, 0).unwrap();
+        resize(&mut list, 4, 9).unwrap();
+        assert_eq!(list, [1, 2, 9, 9]);
+        let mut small = SmallVec::<[i32; 2]>::new();
+        extend(&mut small, 0..9).unwrap();
+        push(&mut small, 9).unwrap();
+        assert_eq!(small[..], (0..10).collect::<Vec<_>>()[..]);
+    }
+
+    #[test]
+    fn what_is_not_there_is_an_error_with_its_size() {
+        for n in [1 << 59, usize::MAX] {
+            let error = filled(0_i64, n).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::OutOfMemory);
+            assert!(error.message().contains("allocate memory"), "{error}");
+            assert!(error.message().contains(&n.saturating_mul(8).to_string()), "{error}");
+            let mut list = vec![1_i64];
+            assert!(resize(&mut list, n, 0).is_err());
+            assert_eq!(list, [1]);
+        }
+        assert_eq!(refusal(), Refusal::EndsProcess);
+        fallibly(|| {
+            as_asked(|| assert_eq!(refusal(), Refusal::WasAsked));
+            assert_eq!(refusal(), Refusal::IsError);
+        });
+        assert_eq!(refusal(), Refusal::EndsProcess);
+    }
+}

@@ -547,6 +547,7 @@ fn default_arg(arg: &Argument) -> Arg<'static> {
         Default::Int(i) if arg.ty.base == Base::Float && !is_list => Arg::Float(*i as f64),
         Default::Int(i) if is_list => {
             let count = arg.ty.list.and_then(|l| l.size).unwrap_or(1);
+            // bounded: by the signature.
             Arg::Ints(Vec::leak(vec![*i; count]))
         }
         Default::Int(i) => Arg::Int(*i),

@@ -602,6 +602,7 @@ fn convert_list<'a, 'py>(
     let py = object.py();
     let lone = !(object.is_instance_of::<PyTuple>() || object.is_instance_of::<PyList>());
     let elements: Vec<Bound<'py, PyAny>> = if lone {
+        // bounded: by the signature.
         vec![object.clone(); list.size.unwrap_or(1)]
     } else {
         let items = items(object.as_ptr()).unwrap_or_default();

@@ -42,6 +42,12 @@ pub(crate) fn raise(error: Error) -> PyErr {
     }
 }
 
+/// The Python exception for work areas that there is no memory for.
+#[cold]
+pub(crate) fn refused(error: impl Into<Error>) -> PyErr {
+    raise(error.into())
+}
+
 /// The library error that carries a Python exception untouched.
 ///
 /// What the binding itself found wrong becomes an error of the library's again, which says more when it comes from a

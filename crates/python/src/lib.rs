@@ -30,6 +30,7 @@
 
 use pyo3::prelude::*;
 
+mod allocator;
 mod autograd;
 mod bind;
 mod convert;
@@ -52,7 +53,7 @@ mod tensor;
 mod torch_dispatch;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: allocator::Accounted = allocator::Accounted;
 
 /// Lets the allocator take pages of ordinary size from the system: the huge ones it asks for otherwise are cleared as
 /// a whole at their first touch, and a small program holds 5 MB more. `MIMALLOC_ALLOW_THP=1` brings them back.

@@ -1,11 +1,12 @@
 //! Running a bound call and wrapping what it gives.
 
 use crate::bind::{Extras, Kind, Plan};
-use crate::error::raise;
+use crate::error::{raise, refused};
 use crate::lock::{give_back, without_lock};
 use crate::raw::entry::Reply;
 use crate::raw::object::{is_tensor, tensor_of, wrap};
 use pullback::autograd;
+use pullback::binding::memory;
 use pullback::dispatch::{Arg, Outputs, Traits};
 use pullback::{Scalar, Tensor};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
@@ -83,8 +84,7 @@ fn run_out(py: Python<'_>, plan: &Plan, args: &[Arg<'_>], extras: &Extras) -> Re
         unsafe { ffi::Py_INCREF(object) };
         return Ok(object);
     }
-    let items: PyResult<Vec<*mut PyObject>> = outs.iter().map(|t| wrap((*t).clone())).collect();
-    named(py, plan, items?)
+    named(py, plan, all_wrapped(outs.iter().map(|&t| t.clone()))?)
 }
 
 /// The `out=` value's tensors.
@@ -129,11 +129,54 @@ fn wrap_outputs(py: Python<'_>, plan: &Plan, outputs: Outputs) -> Reply {
             if plan.returns_nothing {
                 return Ok(none());
             }
-            let items: PyResult<Vec<*mut PyObject>> = tensors.into_iter().map(wrap).collect();
-            named(py, plan, items?)
+            named(py, plan, all_wrapped(tensors)?)
         }
         Outputs::Number(number) => scalar(py, number),
     }
+}
+
+/// New references to tensors.
+fn all_wrapped(tensors: impl IntoIterator<Item = Tensor>) -> PyResult<Vec<*mut PyObject>> {
+    let tensors = tensors.into_iter();
+    let mut items = memory::with_capacity(tensors.size_hint().0).map_err(refused)?;
+    for tensor in tensors {
+        let item = wrap(tensor).and_then(|item| {
+            memory::push(&mut items, item).map_err(refused).inspect_err(|_| {
+                // SAFETY: the new reference that has found no place.
+                unsafe { ffi::Py_DECREF(item) };
+            })
+        });
+        if let Err(error) = item {
+            // SAFETY: new references, which nobody else has.
+            items.iter().for_each(|&item| unsafe { ffi::Py_DECREF(item) });
+            return Err(error);
+        }
+    }
+    Ok(items)
+}
+
+/// A list of new references, `item` of its places in order.
+pub(crate) fn new_list<'py>(
+    py: Python<'py>,
+    count: usize,
+    mut item: impl FnMut(usize) -> Reply,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: a new list, whose places are each filled once with a new reference; on an error the rest stays empty.
+    unsafe {
+        let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(count as isize))?;
+        for at in 0..count {
+            ffi::PyList_SET_ITEM(list.as_ptr(), at as isize, item(at)?);
+        }
+        Ok(list)
+    }
+}
+
+/// A new string. (The binding's own conversion panics where there is no memory for it.)
+pub(crate) fn new_string(py: Python<'_>, text: &str) -> Reply {
+    // SAFETY: text of this length, in UTF-8.
+    let string =
+        unsafe { ffi::PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as isize) };
+    if string.is_null() { Err(PyErr::fetch(py)) } else { Ok(string) }
 }
 
 /// A new reference to `None`.

@@ -279,6 +279,7 @@ fn overload_of<'py>(
     }
     let (name, overload) = form.spelled(def);
     let mut function =
+        // bounded: by the name of an op.
         Function::new(name.clone().into_owned(), def.module, Spelling::Function, kind);
     function.ops.push(def);
     let function: &'static Function = Box::leak(Box::new(function));

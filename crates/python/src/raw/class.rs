@@ -162,7 +162,7 @@ unsafe extern "C" fn repr(slf: *mut PyObject) -> *mut PyObject {
                 return reply.map(Bound::into_ptr);
             }
             let text = crate::tensor::display::repr(py, slf, None)?;
-            Ok(text.into_pyobject(py)?.into_any().into_ptr())
+            crate::result::new_string(py, &text)
         })
     }
 }

@@ -4,11 +4,12 @@
 
 use crate::convert::{is_numpy_scalar, items, to_scalar, type_name};
 use crate::dtype::{as_device, as_dtype};
-use crate::error::raise;
+use crate::error::{raise, refused};
 use crate::raw::entry::{Args, Reply};
 use crate::raw::object::{as_tensor, wrap};
+use pullback::binding::{self, memory};
 use pullback::tensor::promote::{default_dtype, promote_types};
-use pullback::{DType, Device, Scalar, Tensor, binding};
+use pullback::{DType, Device, Scalar, Tensor};
 use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -46,13 +47,15 @@ pub(crate) fn is_sequence(object: &Bound<'_, PyAny>) -> bool {
 fn elements<'py>(object: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     if let Some(items) = items(object.as_ptr()) {
         // SAFETY: live items of a list that the caller holds.
-        return Ok(items
-            .iter()
-            .map(|&i| unsafe { Bound::from_borrowed_ptr(object.py(), i) })
-            .collect());
+        let live = items.iter().map(|&i| unsafe { Bound::from_borrowed_ptr(object.py(), i) });
+        return memory::collect(live).map_err(refused);
     }
     let length = object.len()?;
-    (0..length).map(|index| object.get_item(index)).collect()
+    let mut elements = Vec::new();
+    for index in 0..length {
+        memory::push(&mut elements, object.get_item(index)?).map_err(refused)?;
+    }
+    Ok(elements)
 }
 
 /// A tensor, or an array as one, in the place of a sequence of its elements.
@@ -148,7 +151,7 @@ impl Plain {
         let is_innermost = depth + 1 == self.shape.len();
         let step = if is_innermost { LOOK } else { 1 };
         if is_innermost {
-            self.values.reserve(size);
+            memory::grow(&mut self.values, size).map_err(refused)?;
         }
         for at in (0..size.max(1)).step_by(step) {
             if self.values.len() - self.looked >= LOOK {
@@ -170,6 +173,7 @@ impl Plain {
             }
             for &item in &items[at..size.min(at + LOOK)] {
                 match plain_number(item).filter(|v| std::mem::discriminant(v) == kind) {
+                    // bounded: there is room.
                     Some(value) => self.values.push(value),
                     None => return Ok(false),
                 }
@@ -251,8 +255,8 @@ impl Flat {
         }
         self.note(tensor.dtype());
         tensor.check_elements().map_err(raise)?;
-        self.values.extend(tensor.elements());
-        Ok(())
+        let elements = tensor.elements().map_err(raise)?;
+        memory::extend(&mut self.values, elements).map_err(refused)
     }
 
     fn number(&mut self, data: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -287,8 +291,7 @@ impl Flat {
             Scalar::Complex(..) => default_dtype().to_complex(),
         };
         self.note(super::numpy::dtype_of_scalar(data).unwrap_or(natural));
-        self.values.push(value);
-        Ok(())
+        memory::push(&mut self.values, value).map_err(refused)
     }
 
     /// A whole number of more than 64 bits: only floating dtypes and bool take it.

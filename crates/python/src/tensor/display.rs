@@ -47,7 +47,7 @@ pub(crate) fn repr_method(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) ->
     let [contents] = args.bind(py, "_repr", ["contents"], 1)?;
     let contents = contents.filter(|c| !c.is_none()).map(|c| c.str()).transpose()?;
     let contents = contents.as_ref().map(|c| c.to_str()).transpose()?;
-    Ok(repr(py, slf, contents)?.into_pyobject(py)?.into_any().into_ptr())
+    crate::result::new_string(py, &repr(py, slf, contents)?)
 }
 
 /// `torch.set_printoptions`.

@@ -274,6 +274,7 @@ unsafe fn adopt(shared: &Shared, owner: Owner) -> PyResult<Tensor> {
     let rank = shared.ndim.max(0) as usize;
     let list = |p: *mut i64| -> Vec<i64> {
         // SAFETY: the producer's arrays have `ndim` entries.
+        // bounded: by the rank.
         if rank == 0 { Vec::new() } else { unsafe { std::slice::from_raw_parts(p, rank) }.to_vec() }
     };
     let shape = list(shared.shape);

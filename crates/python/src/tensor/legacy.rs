@@ -47,6 +47,7 @@ fn check_device(device: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
 }
 
 fn of_sizes(sizes: &[Bound<'_, PyAny>], dtype: DType) -> PyResult<Tensor> {
+    // bounded: by the rank.
     let mut shape = Vec::with_capacity(sizes.len());
     for (at, size) in sizes.iter().enumerate() {
         if !is_size(size) {

@@ -11,7 +11,7 @@ use crate::raw::entry::{Args, Reply, bare_method, fast, method, noargs};
 use crate::raw::object::{
     TensorObject, as_tensor, base_type, set_hooks, shape_of, tensor_of, wrap, wrap_new,
 };
-use crate::result::{none, scalar};
+use crate::result::{new_list, none, scalar};
 use crate::switch::Switched;
 use crate::tensor::{construct, conversion, display, dlpack, legacy, numpy, storage, view};
 use pullback::autograd::torch_dispatch;
@@ -160,7 +160,7 @@ fn tolist(py: Python<'_>, slf: *mut PyObject) -> Reply {
     let tensor = this(slf);
     tensor.check_elements().map_err(raise)?;
     check_empty_lists(tensor)?;
-    let values = tensor.elements();
+    let values = tensor.elements().map_err(raise)?;
     let mut at = 0;
     Ok(nest(py, tensor.shape(), &values, &mut at)?.into_ptr())
 }
@@ -195,23 +195,16 @@ fn nest<'py>(
         // SAFETY: a new reference.
         return Ok(unsafe { Bound::from_owned_ptr(py, scalar(py, values[*at - 1])?) });
     };
-    // SAFETY: a new list, whose places are each filled once with a new reference; on an error the rest stays empty.
-    unsafe {
-        let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(size as isize))?;
-        for index in 0..size as isize {
-            if index & 0x3fff == 0x3fff {
-                py.check_signals()?;
-            }
-            let item = if rest.is_empty() {
-                *at += 1;
-                scalar(py, values[*at - 1])?
-            } else {
-                nest(py, rest, values, at)?.into_ptr()
-            };
-            ffi::PyList_SET_ITEM(list.as_ptr(), index, item);
+    new_list(py, size as usize, |index| {
+        if index & 0x3fff == 0x3fff {
+            py.check_signals()?;
         }
-        Ok(list)
-    }
+        if rest.is_empty() {
+            *at += 1;
+            return scalar(py, values[*at - 1]);
+        }
+        Ok(nest(py, rest, values, at)?.into_ptr())
+    })
 }
 
 fn requires_grad_(py: Python<'_>, slf: *mut PyObject, args: Args<'_>) -> Reply {

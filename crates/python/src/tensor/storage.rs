@@ -6,11 +6,13 @@
 
 use crate::convert::{exact_int, has_index, to_int, type_name};
 use crate::dtype::device_object;
-use crate::error::raise;
+use crate::error::{raise, refused};
 use crate::raw::entry::Reply;
 use crate::raw::object::tensor_of;
 use crate::raw::storage::take_back;
-use pullback::{DType, Device, Storage, Tensor, binding};
+use crate::result::{new_list, scalar};
+use pullback::binding::{self, memory};
+use pullback::{DType, Device, Scalar, Storage, Tensor};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError};
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
@@ -152,7 +154,11 @@ fn bytes_of(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
             )
         })
     };
-    (0..length).map(byte).collect()
+    let mut bytes = Vec::new();
+    for at in 0..length {
+        memory::push(&mut bytes, byte(at)?).map_err(refused)?;
+    }
+    Ok(bytes)
 }
 
 /// A size in bytes.
@@ -370,14 +376,18 @@ impl PyStorage {
         Ok(slf.clone())
     }
     fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let list = slf.get().tolist().into_pyobject(slf.py())?;
-        Ok(list.try_iter()?.into_any())
+        Ok(slf.get().tolist(slf.py())?.try_iter()?.into_any())
     }
-    fn tolist(&self) -> Vec<u16> {
-        self.bytes().iter().map(|&b| u16::from(b)).collect()
+    fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let bytes = self.bytes();
+        new_list(py, bytes.len(), |at| scalar(py, Scalar::Int(i64::from(bytes[at]))))
     }
-    fn _bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.bytes())
+    fn _bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.bytes();
+        PyBytes::new_with(py, bytes.len(), |to| {
+            to.copy_from_slice(bytes);
+            Ok(())
+        })
     }
     fn clone<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         copy_on(py, self.bytes(), self.own().device())
@@ -586,7 +596,7 @@ impl PyStorage {
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let py = slf.py();
         let make = py.import("pullback._C")?.getattr("_storage_from_bytes")?;
-        let bytes = slf.get()._bytes(py);
+        let bytes = slf.get()._bytes(py)?;
         let arguments = match slf.get().own().device() {
             Device::Cpu => (bytes,).into_pyobject(py)?,
             device => {

@@ -4,6 +4,7 @@
 //! What rustc, clippy, ruff or mypy can check is theirs. A rule is a function from sources to findings; [`findings`]
 //! lists them.
 
+mod allocation;
 mod arrow;
 mod op_name;
 mod reference;
@@ -64,6 +65,7 @@ fn findings(sources: &[Source]) -> Vec<Finding> {
         if source.is_rust() {
             text::opening_comment(source, &mut findings);
             text::safety_comments(source, &mut findings);
+            allocation::insistent(source, &mut findings);
             arrow::layers(source, &mut findings);
             arrow::ops(source, &mut findings);
             op_name::binding(source, &ops, &mut findings);

@@ -6,7 +6,9 @@
 //! the slow path by design; nothing here starts from a contiguous view of `T` and copies.
 
 use crate::elementwise::{self, copy_slice, copy_tile};
-use crate::{DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype, interrupt, memory};
+use crate::{
+    DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype, interrupt, memory,
+};
 use half::slice::HalfFloatSliceExt;
 use smallvec::SmallVec;
 use std::borrow::Cow;

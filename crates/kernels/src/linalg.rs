@@ -22,8 +22,8 @@ pub use lu::{det, inv, slogdet, solve};
 
 use crate::dense::{Compute, SharedMut, turn};
 use crate::gemm::MulAdd;
-use crate::{C128, C64, DType, Error, Result, StridedMut, StridedRef, interrupt, memory, parallel};
 use crate::simd::math_f64;
+use crate::{C64, C128, DType, Error, Result, StridedMut, StridedRef, interrupt, memory, parallel};
 use std::sync::{Mutex, PoisonError};
 
 /// Multiply-adds worth a thread of their own.

@@ -4,9 +4,9 @@
 //! doubles and rounded to the compute type once, half-precision state is computed in `f32` and rounded
 //! back. Every element is independent; the norm sums fixed blocks, so results do not depend on threads.
 
-use crate::{Error, Result, StridedMut, StridedRef, memory, parallel};
 use crate::dense::{Real, SharedMut, for_compute, load, load_owned, store};
 use crate::simd::math_f64;
+use crate::{Error, Result, StridedMut, StridedRef, memory, parallel};
 use std::ops::Range;
 
 /// Elements worth a thread of their own.

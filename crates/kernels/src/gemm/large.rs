@@ -6,7 +6,7 @@
 use super::{Matrix, MulAdd, Sizes, THREAD_GRAIN};
 use crate::elementwise::copy_tile;
 use crate::simd::transpose::SQUARE;
-use crate::{C128, C64, Result, interrupt, memory, parallel};
+use crate::{C64, C128, Result, interrupt, memory, parallel};
 
 /// Types that the `gemm` crate multiplies.
 pub(crate) trait Blocked: MulAdd {}

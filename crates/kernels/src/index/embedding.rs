@@ -7,8 +7,8 @@ use super::{
 };
 use crate::line::{Layout, Lines, check_dtype, check_shape, get, put};
 use crate::{
-    DType, Error, Iter, Result, Scalar, StridedMut, StridedRef, elementwise, for_dtype, interrupt, memory,
-    parallel,
+    DType, Error, Iter, Result, Scalar, StridedMut, StridedRef, elementwise, for_dtype, interrupt,
+    memory, parallel,
 };
 use smallvec::SmallVec;
 use std::borrow::Cow;

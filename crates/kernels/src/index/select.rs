@@ -10,7 +10,9 @@ use crate::elementwise::runs::Place;
 use crate::line::{
     GRAIN, Layout, Lines, along, check_dim, check_dtype, check_shape, get, put as put_element,
 };
-use crate::{Error, Result, Scalar, StridedMut, StridedRef, for_dtype, interrupt, memory, parallel};
+use crate::{
+    Error, Result, Scalar, StridedMut, StridedRef, for_dtype, interrupt, memory, parallel,
+};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::ops::Range;

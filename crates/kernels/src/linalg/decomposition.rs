@@ -6,8 +6,8 @@ use super::{
     symmetric, to_columns, undefined, with_batch, write,
 };
 use crate::dense::{Compute, Real, SharedMut, expect_shape, load, store, with_output};
-use crate::{C128, DType, Result, StridedMut, StridedRef, memory, parallel};
 use crate::interrupt::aside;
+use crate::{C128, DType, Result, StridedMut, StridedRef, memory, parallel};
 
 /// An output that may be left out.
 type Wanted<'o, 'v> = Option<&'o mut StridedMut<'v>>;

@@ -9,8 +9,8 @@ use super::reflection::{Group, LANES, Rows, plus, times, total};
 use crate::C128;
 use crate::Result;
 use crate::dense::Compute;
-use crate::{interrupt, memory};
 use crate::simd::math_f64;
+use crate::{interrupt, memory};
 
 const ZERO: C128 = C128::new(0.0, 0.0);
 const NOTHING: Group<f64> = [0.0; LANES];

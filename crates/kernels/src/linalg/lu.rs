@@ -188,25 +188,28 @@ fn triangle<T: Field>(a: MatRef<'_, T>) -> Option<Side> {
     (0..n).all(|r| (0..r).all(|c| a[(r, c)] == zero)).then_some(Side::Upper)
 }
 
-/// Solves a triangular system in place, aside from copies if it is long.
-fn solve_triangular<T: Field>(a: MatRef<'_, T>, side: Side, x: &mut [T], k: usize) {
-    fn solve<T: Field>(a: MatRef<'_, T>, side: Side, x: &mut [T], k: usize) {
-        let x = MatMut::from_row_major_slice_mut(x, a.nrows(), k);
+/// Solves a triangular system of `n` equations in place, aside from copies if it is long.
+fn solve_triangular<T: Field>(a: &[T], n: usize, side: Side, x: &mut [T], k: usize) -> Result<()> {
+    let solve = move |a: &[T], x: &mut [T]| {
+        let a = MatRef::from_row_major_slice(a, n, n);
+        let x = MatMut::from_row_major_slice_mut(x, n, k);
         match side {
             Side::Lower => solve_lower_triangular_in_place(a, x, Par::Seq),
             Side::Upper => solve_upper_triangular_in_place(a, x, Par::Seq),
         }
-    }
-    let cost = a.nrows() * a.nrows() * k / 2;
+    };
+    let cost = n * n * k / 2;
     if !interrupt::is_long(cost) {
-        return solve(a, side, x, k);
+        solve(a, x);
+        return Ok(());
     }
-    let (a, mut right) = (a.to_owned(), x.to_vec());
+    let (a, mut right) = (memory::copied(a)?, memory::copied(x)?);
     let solved = aside(cost, move || {
-        solve(a.as_ref(), side, &mut right, k);
+        solve(&a, &mut right);
         right
     });
     x.copy_from_slice(&solved);
+    Ok(())
 }
 
 /// Solves matrix `i` for the right-hand sides in `x` (n, k), in place; else the number (from 1) of the
@@ -217,10 +220,9 @@ fn solve_one<T: Field>(a: &[T], i: usize, n: usize, x: &mut [T], k: usize) -> Ou
     }
     let zero = T::default();
     if n > SMALL {
-        let matrix = MatRef::from_row_major_slice(&a[i * n * n..(i + 1) * n * n], n, n);
-        if let Some(side) = triangle(matrix) {
-            solve_triangular(matrix, side, x, k);
-            return Ok(());
+        let own = &a[i * n * n..(i + 1) * n * n];
+        if let Some(side) = triangle(MatRef::from_row_major_slice(own, n, n)) {
+            return Ok(solve_triangular(own, n, side, x, k)?);
         }
         let matrix = to_columns(a, i, n, n)?;
         let lu = aside(n * n * n / 3, move || factors::Lu::of(matrix))?;

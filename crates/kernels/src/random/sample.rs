@@ -3,7 +3,8 @@
 use super::{Generator, exact_limit};
 use crate::line::{Layout, Lines, along, check_dtype, check_shape, get, put};
 use crate::{
-    DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype, interrupt, memory, sort,
+    DType, Element, Error, Result, StridedMut, StridedRef, bf16, f16, for_dtype, interrupt, memory,
+    sort,
 };
 
 /// From here on permutations use 64-bit draws.

@@ -5,8 +5,8 @@ use super::{
 };
 use crate::dense::{Real, expect_shape, for_compute, load, load_owned, with_output};
 use crate::gemm::Sizes;
-use crate::{Result, StridedMut, StridedRef, memory, row};
 use crate::interrupt::Pace;
+use crate::{Result, StridedMut, StridedRef, memory, row};
 use std::borrow::Cow;
 
 /// What came out of the layer and the gradients of it; a gradient that is `None` is zero.

@@ -4,8 +4,8 @@ use super::{Cell, Gate, Layer, Operands, Part, Steps, expect_elements, gate, mul
 use crate::dense::{for_compute, load, with_output};
 use crate::elementwise::copy_tile;
 use crate::gemm::Sizes;
-use crate::{Result, StridedMut, StridedRef, memory};
 use crate::interrupt::Pace;
+use crate::{Result, StridedMut, StridedRef, memory};
 use std::borrow::Cow;
 
 /// Where the results go. What is `None` is not wanted, or is not part of the kind of cell.

@@ -118,6 +118,7 @@ impl Walk {
     /// Finds everything that can be reached from `roots`, counts, and notes what is in use.
     fn of(roots: Vec<Tensor>, is_held: &dyn Fn(&Tensor) -> bool) -> Walk {
         let mut walk = Walk::default();
+        // bounded: by the tensors and nodes, each of which takes more.
         let mut waiting: Vec<usize> =
             roots.into_iter().map(|root| walk.place(Object::Tensor(root)).0).collect();
         while let Some(at) = waiting.pop() {
@@ -145,6 +146,7 @@ impl Walk {
 
     /// What neither is in use nor can be reached from what is.
     fn garbage(&mut self) -> Vec<Tensor> {
+        // bounded: as above.
         let mut is_used = vec![false; self.found.len()];
         let mut waiting = std::mem::take(&mut self.in_use);
         while let Some(at) = waiting.pop() {

@@ -73,6 +73,10 @@ impl Error {
     pub fn message(&self) -> &str {
         &self.0.message
     }
+    /// What `say` says of it, unless memory is missing: that is no fault of the arguments.
+    pub(crate) fn explained(self, say: impl FnOnce() -> Error) -> Self {
+        if self.kind() == ErrorKind::OutOfMemory { self } else { say() }
+    }
     /// The same with another text.
     pub(crate) fn with_message(mut self, message: String) -> Self {
         self.0.message = message;

@@ -369,6 +369,9 @@ fn scatter_joined<T: Accumulate>(
     reduce: Reduce,
     include_self: bool,
 ) -> Result<()> {
+    // (Before anything is written.)
+    let counts = if reduce == Reduce::Mean { walk.out.numel() } else { 0 };
+    let counts = memory::filled(0_i64, counts)?;
     if !include_self {
         let identity = identity_of::<T>(reduce);
         // SAFETY: targets are elements of `out`, as every index was checked.
@@ -391,13 +394,13 @@ fn scatter_joined<T: Accumulate>(
         Reduce::Amin => join!(|old, new| old.smaller(new)),
     }
     if reduce == Reduce::Mean {
-        divide_by_counts::<T>(walk, include_self)?;
+        divide_by_counts::<T>(walk, counts, include_self);
     }
     Ok(())
 }
 
-fn divide_by_counts<T: Accumulate>(walk: &Scatter<'_>, include_self: bool) -> Result<()> {
-    let mut counts = memory::filled(0_i64, walk.out.numel())?;
+/// Divides sums by how many elements they have; `counts` are zeros, one for each element.
+fn divide_by_counts<T: Accumulate>(walk: &Scatter<'_>, mut counts: Vec<i64>, include_self: bool) {
     let (shape, strides) = (walk.out.shape(), contiguous_strides(walk.out.shape()));
     // SAFETY: as many elements as the shape has, which nobody else knows.
     let view = unsafe { StridedMut::new(counts.as_mut_ptr().cast(), DType::I64, shape, &strides) };
@@ -424,7 +427,6 @@ fn divide_by_counts<T: Accumulate>(walk: &Scatter<'_>, include_self: bool) -> Re
             unsafe { put(to, at, divided(get::<T>(to, at), *count, more)) };
         }
     });
-    Ok(())
 }
 
 crate::multiversion! {

@@ -1,7 +1,7 @@
 //! The factorisations of `faer` in memory that may be refused: its own calls take theirs from the standard library, which
 //! ends the process where there is none.
 //!
-//! Matrices lie column by column in lists of [`memory`](crate::memory), and [`workspace`] is what `faer` works in beside them.
+//! Matrices lie column by column in lists of [`memory`](crate::memory), and [`in_workspace`] gives `faer` what it works in beside them.
 
 use super::{Failure, Field};
 use crate::{Error, Result, memory};
@@ -19,10 +19,22 @@ use faer::linalg::svd::{ComputeSvdVectors, svd, svd_scratch};
 use faer::perm::PermRef;
 use faer::{Conj, MatMut, MatRef, Par};
 
-/// Memory for a call of `faer` that asks for so much.
-fn workspace(request: StackReq) -> Result<MemBuffer> {
+/// Runs a call of `faer` on a matrix of so many elements in memory as it requests. Products of blocks of larger matrices pack
+/// their operands besides, into memory that suits the caches: that is asked for beforehand.
+fn in_workspace<R>(
+    request: StackReq,
+    elements: usize,
+    work: impl FnOnce(&mut MemStack) -> R,
+) -> Result<R> {
+    const SMALL: usize = 64 * 64;
+    const PACKED: usize = 8 << 20;
     let buffer = memory::fallibly(|| MemBuffer::try_new(request));
-    buffer.map_err(|_| Error::out_of_memory(request.unaligned_bytes_required()))
+    let mut buffer =
+        buffer.map_err(|_| Error::out_of_memory(request.unaligned_bytes_required()))?;
+    if elements > SMALL {
+        memory::check_room(PACKED)?;
+    }
+    Ok(memory::as_asked(|| work(MemStack::new(&mut buffer))))
 }
 
 /// A matrix column by column.
@@ -85,15 +97,10 @@ impl<T: Field> Lu<T> {
         let n = matrix.rows;
         let (mut forward, mut backward) = (memory::filled(0, n)?, memory::filled(0, n)?);
         let request = lu::lu_in_place_scratch::<usize, T>(n, n, Par::Seq, Default::default());
-        let mut buffer = workspace(request)?;
-        lu::lu_in_place(
-            matrix.view_mut(),
-            &mut forward,
-            &mut backward,
-            Par::Seq,
-            MemStack::new(&mut buffer),
-            Default::default(),
-        );
+        in_workspace(request, n * n, |stack| {
+            let (to, back) = (&mut forward, &mut backward);
+            lu::lu_in_place(matrix.view_mut(), to, back, Par::Seq, stack, Default::default());
+        })?;
         Ok(Lu { factors: matrix, forward, backward })
     }
     /// The element of U on the diagonal.
@@ -108,11 +115,10 @@ impl<T: Field> Lu<T> {
     pub(super) fn solve(&self, right: MatMut<'_, T>) -> Result<()> {
         let (n, factors) = (self.factors.rows, self.factors.view());
         let request = lu_solve::solve_in_place_scratch::<usize, T>(n, right.ncols(), Par::Seq);
-        let mut buffer = workspace(request)?;
         let rows = PermRef::new_checked(&self.forward, &self.backward, n);
-        let stack = MemStack::new(&mut buffer);
-        lu_solve::solve_in_place(factors, factors, rows, right, Par::Seq, stack);
-        Ok(())
+        in_workspace(request, n * n, |stack| {
+            lu_solve::solve_in_place(factors, factors, rows, right, Par::Seq, stack);
+        })
     }
 }
 
@@ -122,15 +128,10 @@ pub(super) fn cholesky<T: Field>(
     mut matrix: Columns<T>,
 ) -> std::result::Result<Columns<T>, Failure<usize>> {
     let request = cholesky_in_place_scratch::<T>(matrix.rows, Par::Seq, Default::default());
-    let mut buffer = workspace(request)?;
-    let stack = MemStack::new(&mut buffer);
-    let done = cholesky_in_place(
-        matrix.view_mut(),
-        Default::default(),
-        Par::Seq,
-        stack,
-        Default::default(),
-    );
+    let done = in_workspace(request, matrix.data.len(), |stack| {
+        let to = matrix.view_mut();
+        cholesky_in_place(to, Default::default(), Par::Seq, stack, Default::default())
+    })?;
     match done {
         Ok(_) => Ok(matrix),
         Err(LltError::NonPositivePivot { index }) => Err(Failure::OfMatrix(index + 1)),
@@ -143,15 +144,11 @@ pub(super) fn eigen<T: Field>(matrix: &Columns<T>) -> Result<Option<(Vec<T>, Col
     let (mut values, mut vectors) = (memory::filled(T::default(), n)?, Columns::zeros(n, n)?);
     let request =
         self_adjoint_evd_scratch::<T>(n, ComputeEigenvectors::Yes, Par::Seq, Default::default());
-    let mut buffer = workspace(request)?;
-    let done = self_adjoint_evd(
-        matrix.view(),
-        DiagMut::from_slice_mut(&mut values),
-        Some(vectors.view_mut()),
-        Par::Seq,
-        MemStack::new(&mut buffer),
-        Default::default(),
-    );
+    let done = in_workspace(request, n * n, |stack| {
+        let values = DiagMut::from_slice_mut(&mut values);
+        let vectors = Some(vectors.view_mut());
+        self_adjoint_evd(matrix.view(), values, vectors, Par::Seq, stack, Default::default())
+    })?;
     Ok(done.is_ok().then_some((values, vectors)))
 }
 
@@ -174,16 +171,11 @@ pub(super) fn singular<T: Field>(matrix: &Columns<T>, full: bool) -> Result<Opti
     let mut s = memory::filled(T::default(), k)?;
     let wanted = || if full { ComputeSvdVectors::Full } else { ComputeSvdVectors::Thin };
     let request = svd_scratch::<T>(m, n, wanted(), wanted(), Par::Seq, Default::default());
-    let mut buffer = workspace(request)?;
-    let done = svd(
-        matrix.view(),
-        DiagMut::from_slice_mut(&mut s),
-        Some(u.view_mut()),
-        Some(v.view_mut()),
-        Par::Seq,
-        MemStack::new(&mut buffer),
-        Default::default(),
-    );
+    let done = in_workspace(request, m * n, |stack| {
+        let s = DiagMut::from_slice_mut(&mut s);
+        let (u, v) = (Some(u.view_mut()), Some(v.view_mut()));
+        svd(matrix.view(), s, u, v, Par::Seq, stack, Default::default())
+    })?;
     Ok(done.is_ok().then_some(Singular { u, s, v }))
 }
 
@@ -200,10 +192,10 @@ impl<T: Field> Qr<T> {
         let block = qr::recommended_block_size::<T>(m, n);
         let mut coefficients = Columns::zeros(block, m.min(n))?;
         let request = qr::qr_in_place_scratch::<T>(m, n, block, Par::Seq, Default::default());
-        let mut buffer = workspace(request)?;
-        let stack = MemStack::new(&mut buffer);
-        let (factors, to) = (matrix.view_mut(), coefficients.view_mut());
-        qr::qr_in_place(factors, to, Par::Seq, stack, Default::default());
+        in_workspace(request, m * n, |stack| {
+            let (factors, to) = (matrix.view_mut(), coefficients.view_mut());
+            qr::qr_in_place(factors, to, Par::Seq, stack, Default::default());
+        })?;
         Ok(Qr { factors: matrix, coefficients })
     }
     /// The element of R.
@@ -217,15 +209,16 @@ impl<T: Field> Qr<T> {
         (0..k).for_each(|c| q.set(c, c, T::one()));
         let request =
             apply_block_householder_sequence_on_the_left_in_place_scratch::<T>(m, block, k);
-        let mut buffer = workspace(request)?;
-        apply_block_householder_sequence_on_the_left_in_place_with_conj(
-            self.factors.view().get(.., ..m.min(self.factors.columns)),
-            self.coefficients.view(),
-            Conj::No,
-            q.view_mut(),
-            Par::Seq,
-            MemStack::new(&mut buffer),
-        );
+        in_workspace(request, m * k, |stack| {
+            apply_block_householder_sequence_on_the_left_in_place_with_conj(
+                self.factors.view().get(.., ..m.min(self.factors.columns)),
+                self.coefficients.view(),
+                Conj::No,
+                q.view_mut(),
+                Par::Seq,
+                stack,
+            );
+        })?;
         Ok(q)
     }
 }

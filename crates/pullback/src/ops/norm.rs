@@ -600,6 +600,9 @@ pub(super) fn with_shown(
         if statistic.overrides_ops() {
             return statistic.detach()?.to_dtype(dtype);
         }
+        if statistic.dtype() == dtype && !statistic.requires_grad() {
+            return Ok(statistic);
+        }
         statistic.converted(dtype)
     };
     Ok([out, shown(mean)?, shown(rstd)?])

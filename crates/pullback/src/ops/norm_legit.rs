@@ -76,9 +76,11 @@ impl BatchNormWithUpdate {
         momentum: f64,
         eps: f64,
     ) -> Result<[Tensor; 4]> {
+        // (First, so that nothing fails once the statistics have moved.)
+        let reserve = TensorSpec::of(&[0], DType::U8).on(input.device()).zeros()?;
         let running = [Some(running_mean), Some(running_var)];
         let [out, mean, spread] = kernel(input, [weight, bias], running, true, momentum, eps)?;
-        Ok([out, mean, spread, TensorSpec::of(&[0], DType::U8).on(input.device()).zeros()?])
+        Ok([out, mean, spread, reserve])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![call(s, true)]

@@ -10,7 +10,7 @@ use crate::dispatch::{OpDef, Value, check_separate};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
-use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
+use crate::{DType, Dims, Error, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::index::{self as kernel, Reduce, ScatterSource};
 use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
@@ -83,14 +83,15 @@ impl IndexPut {
             return Ok(());
         }
         let plan = plan(self_, indices)?;
-        let Ok(values) = values.expand(&plan.shape, false) else {
-            bail!(
-                runtime,
-                "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}",
-                list(values.shape()),
-                list(&plan.shape)
-            )
-        };
+        let values = values.expand(&plan.shape, false).map_err(|error| {
+            error.explained(|| {
+                Error::runtime(format!(
+                    "shape mismatch: value tensor of shape {} cannot be broadcast to indexing result of shape {}",
+                    list(values.shape()),
+                    list(&plan.shape)
+                ))
+            })
+        })?;
         if plan.dims.is_empty() {
             return if accumulate {
                 self_.add_(&values).map(|_| ())

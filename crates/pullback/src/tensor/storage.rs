@@ -196,8 +196,14 @@ impl Storage {
     }
 
     fn from_owner(data: *mut u8, bytes: usize, owner: Owner) -> Result<Storage> {
-        let place = memory::allocate(INLINE_AT)?.cast::<Header>();
-        Ok(Self::write_header(place, data, bytes, owner))
+        match memory::allocate(INLINE_AT) {
+            Ok(place) => Ok(Self::write_header(place.cast(), data, bytes, owner)),
+            Err(error) => {
+                // SAFETY: nobody has seen the memory.
+                unsafe { owner.release() };
+                Err(error)
+            }
+        }
     }
 
     #[inline(always)]

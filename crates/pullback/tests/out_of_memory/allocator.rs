@@ -7,6 +7,7 @@ use pullback_kernels::memory::{self, Refusal};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
 pub(crate) struct Watchful;
@@ -19,6 +20,9 @@ static LIVE: AtomicIsize = AtomicIsize::new(0);
 /// Refuses nothing.
 const NEVER: usize = usize::MAX;
 
+/// More than this is refused while somebody looks out for large requests: what is asked for is then beyond any machine.
+const MOST: usize = 128 << 20;
+
 thread_local! {
     /// How many requests came that may be refused, since [`refusing`] began.
     static ASKED: Cell<usize> = const { Cell::new(0) };
@@ -28,14 +32,23 @@ thread_local! {
     static TRIED: Cell<usize> = const { Cell::new(0) };
     /// Bytes from which on a request that must not fail is noted; 0 while nobody looks.
     static LARGE: Cell<usize> = const { Cell::new(0) };
+    /// While the thread remembers where its memory was asked for: the places of what was not given back yet.
+    static KEPT: RefCell<Option<HashMap<usize, Backtrace>>> = const { RefCell::new(None) };
     static NOTED: RefCell<Vec<(usize, Backtrace)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Whether a request of so many bytes is refused.
 fn is_refused(bytes: usize) -> bool {
+    if KEPT.try_with(|kept| kept.try_borrow().is_err()).unwrap_or(true) {
+        // What remembering takes itself.
+        return false;
+    }
     if memory::refusal() != Refusal::IsError {
         note(bytes);
         return false;
+    }
+    if bytes > MOST && LARGE.try_with(Cell::get).is_ok_and(|large| large > 0) {
+        return true;
     }
     let number = ASKED.try_with(|asked| asked.replace(asked.get() + 1)).unwrap_or(0);
     // (Tensor memory asks again when it has emptied its cache.)
@@ -58,6 +71,26 @@ fn note(bytes: usize) {
     let _ = LARGE.try_with(|now| now.set(large));
 }
 
+/// Remembers or forgets memory. (What that takes itself is not looked at.)
+fn remember(place: usize, is_taken: bool) {
+    let _ = KEPT.try_with(|kept| {
+        let Ok(mut kept) = kept.try_borrow_mut() else { return };
+        let Some(kept) = kept.as_mut() else { return };
+        if is_taken {
+            kept.insert(place, Backtrace::force_capture());
+        } else {
+            kept.remove(&place);
+        }
+    });
+}
+
+/// Runs `work`; where the memory was asked for that it did not give back.
+pub(crate) fn remembering(work: impl FnOnce()) -> Vec<Backtrace> {
+    KEPT.set(Some(HashMap::new()));
+    work();
+    KEPT.take().unwrap_or_default().into_values().collect()
+}
+
 // SAFETY: the system's allocator, or none of its memory.
 unsafe impl GlobalAlloc for Watchful {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -66,10 +99,13 @@ unsafe impl GlobalAlloc for Watchful {
         }
         LIVE.fetch_add(layout.size() as isize, Relaxed);
         // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
+        let place = unsafe { System.alloc(layout) };
+        remember(place.addr(), true);
+        place
     }
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         LIVE.fetch_sub(layout.size() as isize, Relaxed);
+        remember(place.addr(), false);
         // SAFETY: the caller's promise.
         unsafe { System.dealloc(place, layout) }
     }
@@ -78,8 +114,11 @@ unsafe impl GlobalAlloc for Watchful {
             return std::ptr::null_mut();
         }
         LIVE.fetch_add(size as isize - layout.size() as isize, Relaxed);
+        remember(place.addr(), false);
         // SAFETY: the caller's promise.
-        unsafe { System.realloc(place, layout, size) }
+        let place = unsafe { System.realloc(place, layout, size) };
+        remember(place.addr(), true);
+        place
     }
 }
 
@@ -95,6 +134,7 @@ pub(crate) fn refusing<R>(refused: usize, work: impl FnOnce() -> R) -> (R, bool)
     REFUSED.set(refused);
     let result = work();
     REFUSED.set(NEVER);
+    TRIED.set(0);
     (result, ASKED.get() > refused)
 }
 

@@ -9,7 +9,7 @@ mod allocator;
 #[allow(dead_code, reason = "each test uses some of it")]
 mod registry;
 
-use allocator::{live, noting, refusing};
+use allocator::{live, noting, refusing, remembering};
 use pullback::autograd::batch::{LevelGuard, Randomness, add_dim, remove_dim};
 use pullback::autograd::{self, Options, call, call_inplace, call_out};
 use pullback::dispatch::{OpDef, Traits, Value};
@@ -64,11 +64,11 @@ fn refuse_each<P>(
         let mut is_over = false;
         // A second time where memory is missing: lists that grew once do not grow again.
         for _ in 0..3 {
+            memory::empty_cache();
+            let held = live();
             let prepared = prepare().map_err(text)?;
             let tensors = watched(&prepared);
             let before = states(&tensors)?;
-            memory::empty_cache();
-            let held = live();
             let (result, was_refused) = refusing(number, || work(&prepared));
             match result {
                 Err(error) if error.kind() == ErrorKind::OutOfMemory => drop(error),
@@ -80,11 +80,13 @@ fn refuse_each<P>(
             if is_over {
                 break;
             }
-            memory::empty_cache();
-            lost = live() - held;
             if states(&tensors)? != before {
                 return Err(format!("{}: a tensor has changed", at()));
             }
+            drop((prepared, tensors, before));
+            drop(pullback::take_warnings());
+            memory::empty_cache();
+            lost = live() - held;
             if lost <= 0 {
                 break;
             }
@@ -93,7 +95,16 @@ fn refuse_each<P>(
             break;
         }
         if lost > 0 {
-            return Err(format!("{}: {lost} bytes are lost", at()));
+            let mut text = format!("{}: {lost} bytes are lost, taken", at());
+            for trace in remembering(|| {
+                if let Ok(prepared) = prepare() {
+                    drop(refusing(number, || work(&prepared)));
+                }
+                memory::empty_cache();
+            }) {
+                let _ = write!(text, "\n    {}", place(&trace.to_string()));
+            }
+            return Err(text);
         }
         number = next(number);
     }
@@ -290,9 +301,13 @@ fn a_refused_request_is_an_error_and_nothing_else() {
 }
 
 /// Elements of the larger tensors, about.
-const ELEMENTS: i64 = 1 << 17;
+const ELEMENTS: i64 = 1 << 15;
+/// So many tensors take more than any list of them.
+const MANY: usize = 1000;
+/// Files whose lists are bounded by constants, but larger ones, as their own text says.
+const BOUNDED: [&str; 1] = ["reduce/columns.rs"];
 /// Bytes of requests that depend on sizes, and not on constants, where tensors have so many elements.
-const LARGE: usize = 200 << 10;
+const LARGE: usize = 100 << 10;
 
 /// The tensors with more elements: along the first dimension, the last one, or all.
 fn grown(slots: &Slots) -> Vec<Vec<Tensor>> {
@@ -317,13 +332,30 @@ fn grown(slots: &Slots) -> Vec<Vec<Tensor>> {
 /// The innermost frames of the library's own.
 fn place(trace: &str) -> String {
     let is_own = |line: &&str| line.contains("crates/") && !line.contains("tests/");
-    let lines: Vec<&str> = trace.lines().filter(is_own).map(str::trim).take(4).collect();
+    let lines: Vec<&str> = trace.lines().filter(is_own).map(str::trim).take(6).collect();
     lines.join(" < ")
 }
 
+/// Bytes of address space for the whole test: results that grow with a power of the sizes are refused at once.
+const SPACE: u64 = 1 << 30;
+
+/// Sets the limit of the process.
+#[cfg(unix)]
+fn limit_address_space(bytes: u64) {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: both calls take a valid place.
+    unsafe {
+        assert_eq!(libc::getrlimit(libc::RLIMIT_AS, &mut limit), 0);
+        limit.rlim_cur = limit.rlim_max.min(bytes);
+        assert_eq!(libc::setrlimit(libc::RLIMIT_AS, &limit), 0);
+    }
+}
+
+#[cfg(unix)]
 #[test]
 fn nobody_insists_on_memory_whose_size_depends_on_shapes() {
     set_num_threads(1);
+    limit_address_space(SPACE);
     let seen = std::cell::RefCell::new(std::collections::BTreeSet::new());
     for_all("what insists on memory", DType::F64, |def, sample| {
         if is_unset(def) {
@@ -334,6 +366,11 @@ fn nobody_insists_on_memory_whose_size_depends_on_shapes() {
         let mut bad = String::new();
         for larger in grown(&slots) {
             let values = replace(&values, &slots, &larger);
+            manual_seed(1);
+            let tensors = |outputs| tensors(outputs).len() + slots.len();
+            if call(def, &args(&values)).map(tensors).is_ok_and(|n| n > MANY) {
+                continue;
+            }
             let (_, noted) = noting(LARGE, || {
                 manual_seed(1);
                 let _ = call(def, &args(&values));
@@ -346,6 +383,9 @@ fn nobody_insists_on_memory_whose_size_depends_on_shapes() {
             });
             for (bytes, trace) in noted {
                 let place = place(&trace.to_string());
+                if BOUNDED.iter().any(|file| place.contains(file)) {
+                    continue;
+                }
                 if seen.borrow_mut().insert(place.clone()) {
                     let _ = write!(bad, "\n    {bytes} bytes: {place}");
                 }

@@ -6,7 +6,7 @@ use crate::dispatch::Form as CallForm;
 use crate::dispatch::{Arg, OpDef, Outputs, check_cast};
 use crate::error::{bail, ensure};
 use crate::tensor::{Sparse, promote, shape::list};
-use crate::{DType, Dims, Result, Scalar, Tensor, interrupt};
+use crate::{DType, Dims, Error, Result, Scalar, Tensor, interrupt};
 use pullback_kernels::memory;
 use smallvec::SmallVec;
 
@@ -204,18 +204,19 @@ fn by_dense(sparse: &Tensor, dense: &Tensor) -> Result<Tensor> {
         let values = parts.values().to_dtype(dtype)?.mul(&dense.to_dtype(dtype)?)?;
         return Tensor::from_sparse(parts.with_values(values), sparse.layout(), sparse.shape());
     }
-    let wide = dense.expand(sparse.shape(), false);
-    ensure!(
-        wide.is_ok(),
-        runtime,
-        "mul: a dense tensor of shape {} does not broadcast to the sparse one of shape {}",
-        list(dense.shape()),
-        list(sparse.shape())
-    );
+    let wide = dense.expand(sparse.shape(), false).map_err(|error| {
+        error.explained(|| {
+            Error::runtime(format!(
+                "mul: a dense tensor of shape {} does not broadcast to the sparse one of shape {}",
+                list(dense.shape()),
+                list(sparse.shape())
+            ))
+        })
+    })?;
     let places = Places::of(sparse)?;
     let places = if sparse.layout().is_compressed() { places.coalesced()? } else { places };
     let indices = super::places::table(&places.indices, places.count())?;
-    let factors = wide?.values_at(&indices, false)?;
+    let factors = wide.values_at(&indices, false)?;
     let dtype = promote::result_type(&[sparse, dense]);
     let values = places.values.to_dtype(dtype)?.mul(&factors.to_dtype(dtype)?)?;
     let form = Form::of(sparse)?;

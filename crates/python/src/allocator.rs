@@ -1,48 +1,97 @@
-//! The allocator of this module: mimalloc, and for large requests the C library.
+//! The allocator of this module: mimalloc, and where that does not do, the C library.
 //!
 //! mimalloc maps memory without asking the kernel to account for it: it grants terabytes that are not there, and the process is
 //! killed at the first writes. What is so large is asked of the C library instead, which says at once that there is none.
 //! (`pullback` does the same for the memory of tensors.)
+//!
+//! And mimalloc takes memory for small objects by tens of mebibytes. Where that much is not to be had any more, requests that
+//! become errors are refused, and those that would end the process go to the C library, which takes what is left page by
+//! page: so the error still reaches the program.
 
+use libmimalloc_sys::mi_is_in_heap_region;
 use mimalloc::MiMalloc;
 use pullback::binding::FROM_KERNEL;
+use pullback::binding::memory::{Refusal, refusal};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// See the module.
 pub(crate) struct Accounted;
 
-/// Who has memory of this size.
-macro_rules! by_size {
-    ($size:expr, $call:ident($($argument:expr),*)) => {
-        if $size >= FROM_KERNEL { System.$call($($argument),*) } else { MiMalloc.$call($($argument),*) }
-    };
+/// Whether the C library has given memory for something small. (Whoever frees that was given it by somebody who saw this.)
+static HELPED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the C library gave this memory.
+#[inline(always)]
+fn is_systems(place: *mut u8, size: usize) -> bool {
+    // SAFETY: the question is answered for any address.
+    size >= FROM_KERNEL || HELPED.load(Relaxed) && !unsafe { mi_is_in_heap_region(place.cast()) }
 }
 
-// SAFETY: two allocators of which each gets back what it gave: the size says whose memory it is.
+/// Memory for what mimalloc has none for.
+#[cold]
+#[inline(never)]
+fn help(layout: Layout) -> *mut u8 {
+    if refusal() == Refusal::IsError {
+        return std::ptr::null_mut();
+    }
+    HELPED.store(true, Relaxed);
+    // SAFETY: the layout of a request.
+    unsafe { System.alloc_zeroed(layout) }
+}
+
+// SAFETY: two allocators of which each gets back what it gave.
 unsafe impl GlobalAlloc for Accounted {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
-        unsafe { by_size!(layout.size(), alloc(layout)) }
+        unsafe {
+            if layout.size() >= FROM_KERNEL {
+                return System.alloc(layout);
+            }
+            let place = MiMalloc.alloc(layout);
+            if place.is_null() { help(layout) } else { place }
+        }
     }
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
-        unsafe { by_size!(layout.size(), alloc_zeroed(layout)) }
+        unsafe {
+            if layout.size() >= FROM_KERNEL {
+                return System.alloc_zeroed(layout);
+            }
+            let place = MiMalloc.alloc_zeroed(layout);
+            if place.is_null() { help(layout) } else { place }
+        }
     }
     #[inline]
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise; the size is the one that was asked for.
-        unsafe { by_size!(layout.size(), dealloc(place, layout)) }
+        // SAFETY: the caller's promise; it goes back to whom it came from.
+        unsafe {
+            if is_systems(place, layout.size()) {
+                System.dealloc(place, layout);
+            } else {
+                MiMalloc.dealloc(place, layout);
+            }
+        }
     }
     #[inline]
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if (layout.size() >= FROM_KERNEL) == (size >= FROM_KERNEL) {
-            // SAFETY: the caller's promise; the memory stays with whom it is.
-            return unsafe { by_size!(size, realloc(place, layout, size)) };
-        }
-        // SAFETY: the caller's promise: a size that is valid with this alignment; both places have the smaller size.
+        let (was_large, is_large) = (layout.size() >= FROM_KERNEL, size >= FROM_KERNEL);
+        // SAFETY: the caller's promise: a size that is valid with this alignment. The memory stays with whom it is, or is
+        // moved, where both places have the smaller size.
         unsafe {
+            if is_systems(place, layout.size()) {
+                if is_large || !was_large {
+                    return System.realloc(place, layout, size);
+                }
+            } else if !is_large {
+                let moved = MiMalloc.realloc(place, layout, size);
+                if !moved.is_null() {
+                    return moved;
+                }
+            }
             let moved = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
             if !moved.is_null() {
                 std::ptr::copy_nonoverlapping(place, moved, size.min(layout.size()));

@@ -15,14 +15,11 @@ import os, signal, sys, threading, time
 import pullback as torch
 
 def send(number, delay):
-    '''The time at which the signal was sent.'''
-    sent = []
-    def run():
-        time.sleep(delay)
-        sent.append(time.perf_counter())
-        os.kill(os.getpid(), number)
-    threading.Thread(target=run, daemon=True).start()
-    return sent
+    '''The time at which what handles the signal is to run. (A timer's signal comes from the
+    kernel, also while a call holds the interpreter's lock, so that no thread could send one.)'''
+    signal.signal(signal.SIGALRM, signal.getsignal(number))
+    signal.setitimer(signal.ITIMER_REAL, delay)
+    return [time.perf_counter() + delay]
 
 def grown(make, run):
     '''An input for which the call takes a second or so.'''
@@ -68,6 +65,20 @@ CALLS = {
         ),
         lambda x: x.coalesce(),
     ),
+    "tolist": (lambda n: torch.rand(1_000_000 * n), lambda x: x.tolist()),
+    "tensor": (lambda n: [0.5] * (1_000_000 * n), lambda x: torch.tensor(x)),
+    "to_sparse": (lambda n: torch.rand(500 * n, 2000), lambda x: x.to_sparse()),
+    "combinations": (lambda n: torch.arange(100 * n), lambda x: torch.combinations(x, 3)),
+    "solve": (
+        lambda n: torch.rand(500, 2000 * n),
+        lambda x: torch.linalg.solve(torch.eye(500) + 0.1 * torch.rand(500, 500), x),
+    ),
+    "embedding": (
+        lambda n: torch.randint(0, 1000, (500_000 * n,)),
+        lambda x: torch.nn.functional.embedding(
+            x, torch.rand(1000, 64, requires_grad=True)
+        ).sum().backward(),
+    ),
 }
 """
 
@@ -84,7 +95,7 @@ def run(program: str) -> list[str]:
 
 CALLS = [
     *["sort", "matmul", "cumsum", "logcumsumexp", "svd", "conv", "small arguments", "random"],
-    *["backward", "sparse"],
+    *["backward", "sparse", "tolist", "tensor", "to_sparse", "combinations", "solve", "embedding"],
 ]
 
 
@@ -125,6 +136,43 @@ def test_a_handler_that_returns_lets_the_call_go_on() -> None:
     print(torch.equal(values, expected), len(seen) > 2, set(seen))
     """
     assert run(program) == ["True True {100000.0}"]
+
+
+def test_an_exception_of_a_late_handler_comes_out_of_the_call() -> None:
+    program = """
+    class Late(Exception):
+        pass
+    def stop(number, frame):
+        raise Late(number)
+    signal.signal(signal.SIGUSR1, stop)
+    for name in ["sort", "backward", "tensor"]:
+        x, took = grown(*CALLS[name])
+        send(signal.SIGUSR1, 0.2 * took)
+        try:
+            CALLS[name][1](x)
+            time.sleep(2)
+        except Late as error:
+            print(name, error.args[0] == signal.SIGALRM)
+    """
+    assert run(program) == ["sort True", "backward True", "tensor True"]
+
+
+def test_other_threads_go_on_while_a_call_is_interrupted() -> None:
+    program = """
+    x, took = grown(*CALLS["sort"])
+    results = []
+    thread = threading.Thread(target=lambda: results.append(x.sort()[0]))
+    thread.start()
+    send(signal.SIGINT, 0.2 * took)
+    try:
+        x.sort()
+        time.sleep(2)
+    except KeyboardInterrupt:
+        print("interrupted")
+    thread.join()
+    print(torch.equal(results[0], x.sort()[0]))
+    """
+    assert run(program) == ["interrupted", "True"]
 
 
 def test_a_handler_that_draws_in_the_middle_of_a_draw_hears_of_it() -> None:

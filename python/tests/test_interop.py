@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import io
 import pickle
 from typing import Any
@@ -329,3 +330,58 @@ def test_asarray_shows_the_memory_of_buffers_and_capsules() -> None:
     same = torch.asarray(x.__dlpack__())
     assert same.data_ptr() == x.data_ptr()
     assert torch.asarray(x.__dlpack__(), dtype=torch.float64).dtype is torch.float64
+
+
+class Described(ctypes.Structure):
+    """A DLPack tensor without an owner to be told of its end."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device", ctypes.c_int32 * 2),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    )
+
+
+def described(shape, ndim, data=True):
+    """A capsule, and what it shows, which must live as long."""
+    numbers = (ctypes.c_float * 6)(*range(6))
+    sizes = None if shape is None else (ctypes.c_int64 * len(shape))(*shape)
+    tensor = Described(
+        data=ctypes.addressof(numbers) if data else None,
+        device=(ctypes.c_int32 * 2)(1, 0),
+        ndim=ndim,
+        code=2,
+        bits=32,
+        lanes=1,
+        shape=sizes,
+    )
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype, make.argtypes = (
+        ctypes.py_object,
+        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
+    )
+    return make(ctypes.addressof(tensor), b"dltensor", None), (tensor, numbers, sizes)
+
+
+def test_a_dlpack_tensor_that_cannot_be_is_refused():
+    capsule, _alive = described([2, 3], 2)
+    shown = torch.from_dlpack(capsule)
+    assert shown.tolist() == [[0, 1, 2], [3, 4, 5]]
+    del shown
+    for shape, ndim, data, words in [
+        (None, 2, True, "without sizes"),
+        ([2, 3], -1, True, "-1 dimensions"),
+        ([2, 3], 2, False, "without memory"),
+        ([2, -3], 2, True, "negative"),
+    ]:
+        capsule, _alive = described(shape, ndim, data)
+        with pytest.raises((BufferError, RuntimeError), match=words):
+            torch.from_dlpack(capsule)

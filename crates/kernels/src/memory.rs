@@ -87,9 +87,8 @@ impl<T> Buffer for Vec<T> {
         self.capacity()
     }
     fn try_reserve(&mut self, more: usize, is_exact: bool) -> bool {
-        let outcome = fallibly(|| match is_exact {
-            true => self.try_reserve_exact(more),
-            false => Vec::try_reserve(self, more),
+        let outcome = fallibly(|| {
+            if is_exact { self.try_reserve_exact(more) } else { Vec::try_reserve(self, more) }
         });
         outcome.is_ok()
     }
@@ -106,9 +105,8 @@ impl<A: smallvec::Array> Buffer for SmallVec<A> {
         self.capacity()
     }
     fn try_reserve(&mut self, more: usize, is_exact: bool) -> bool {
-        let outcome = fallibly(|| match is_exact {
-            true => self.try_reserve_exact(more),
-            false => SmallVec::try_reserve(self, more),
+        let outcome = fallibly(|| {
+            if is_exact { self.try_reserve_exact(more) } else { SmallVec::try_reserve(self, more) }
         });
         outcome.is_ok()
     }

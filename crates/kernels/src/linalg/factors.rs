@@ -7,7 +7,9 @@ use super::{Failure, Field};
 use crate::{Error, Result, memory};
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
-use faer::linalg::cholesky::llt::factor::{LltError, cholesky_in_place, cholesky_in_place_scratch};
+use faer::linalg::cholesky::llt::factor::{
+    LltError, LltRegularization, cholesky_in_place, cholesky_in_place_scratch,
+};
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
 use faer::linalg::householder::{
     apply_block_householder_sequence_on_the_left_in_place_scratch,
@@ -17,7 +19,7 @@ use faer::linalg::lu::partial_pivoting::{factor as lu, solve as lu_solve};
 use faer::linalg::qr::no_pivoting::factor as qr;
 use faer::linalg::svd::{ComputeSvdVectors, svd, svd_scratch};
 use faer::perm::PermRef;
-use faer::{Conj, MatMut, MatRef, Par};
+use faer::{Conj, MatMut, MatRef, Par, Spec};
 
 /// Runs a call of `faer` on a matrix of so many elements in memory as it requests. Products of blocks of larger matrices pack
 /// their operands besides, into memory that suits the caches: that is asked for beforehand.
@@ -41,17 +43,17 @@ fn in_workspace<R>(
 pub(super) struct Columns<T> {
     data: Vec<T>,
     rows: usize,
-    columns: usize,
+    count: usize,
 }
 
 impl<T: Field> Columns<T> {
     /// Takes the elements over.
     pub(super) fn new(data: Vec<T>, rows: usize, columns: usize) -> Self {
         debug_assert_eq!(data.len(), rows * columns);
-        Columns { data, rows, columns }
+        Columns { data, rows, count: columns }
     }
     fn zeros(rows: usize, columns: usize) -> Result<Self> {
-        Ok(Columns { data: memory::filled(T::default(), rows * columns)?, rows, columns })
+        Ok(Columns { data: memory::filled(T::default(), rows * columns)?, rows, count: columns })
     }
     /// The element.
     #[inline(always)]
@@ -67,14 +69,14 @@ impl<T: Field> Columns<T> {
         &mut self.data
     }
     fn view(&self) -> MatRef<'_, T> {
-        MatRef::from_column_major_slice(&self.data, self.rows, self.columns)
+        MatRef::from_column_major_slice(&self.data, self.rows, self.count)
     }
     fn view_mut(&mut self) -> MatMut<'_, T> {
-        MatMut::from_column_major_slice_mut(&mut self.data, self.rows, self.columns)
+        MatMut::from_column_major_slice_mut(&mut self.data, self.rows, self.count)
     }
     /// The Hermitian matrix that one triangle gives: of its diagonal the real parts count.
     pub(super) fn make_hermitian(&mut self, upper: bool) {
-        for c in 0..self.columns {
+        for c in 0..self.count {
             self.set(c, c, T::convert(self.at(c, c).part()));
             for r in c + 1..self.rows {
                 let (from, to) = if upper { ((c, r), (r, c)) } else { ((r, c), (c, r)) };
@@ -96,10 +98,10 @@ impl<T: Field> Lu<T> {
     pub(super) fn of(mut matrix: Columns<T>) -> Result<Self> {
         let n = matrix.rows;
         let (mut forward, mut backward) = (memory::filled(0, n)?, memory::filled(0, n)?);
-        let request = lu::lu_in_place_scratch::<usize, T>(n, n, Par::Seq, Default::default());
+        let request = lu::lu_in_place_scratch::<usize, T>(n, n, Par::Seq, Spec::default());
         in_workspace(request, n * n, |stack| {
             let (to, back) = (&mut forward, &mut backward);
-            lu::lu_in_place(matrix.view_mut(), to, back, Par::Seq, stack, Default::default());
+            lu::lu_in_place(matrix.view_mut(), to, back, Par::Seq, stack, Spec::default());
         })?;
         Ok(Lu { factors: matrix, forward, backward })
     }
@@ -127,10 +129,10 @@ impl<T: Field> Lu<T> {
 pub(super) fn cholesky<T: Field>(
     mut matrix: Columns<T>,
 ) -> std::result::Result<Columns<T>, Failure<usize>> {
-    let request = cholesky_in_place_scratch::<T>(matrix.rows, Par::Seq, Default::default());
+    let request = cholesky_in_place_scratch::<T>(matrix.rows, Par::Seq, Spec::default());
     let done = in_workspace(request, matrix.data.len(), |stack| {
         let to = matrix.view_mut();
-        cholesky_in_place(to, Default::default(), Par::Seq, stack, Default::default())
+        cholesky_in_place(to, LltRegularization::default(), Par::Seq, stack, Spec::default())
     })?;
     match done {
         Ok(_) => Ok(matrix),
@@ -143,11 +145,11 @@ pub(super) fn eigen<T: Field>(matrix: &Columns<T>) -> Result<Option<(Vec<T>, Col
     let n = matrix.rows;
     let (mut values, mut vectors) = (memory::filled(T::default(), n)?, Columns::zeros(n, n)?);
     let request =
-        self_adjoint_evd_scratch::<T>(n, ComputeEigenvectors::Yes, Par::Seq, Default::default());
+        self_adjoint_evd_scratch::<T>(n, ComputeEigenvectors::Yes, Par::Seq, Spec::default());
     let done = in_workspace(request, n * n, |stack| {
         let values = DiagMut::from_slice_mut(&mut values);
         let vectors = Some(vectors.view_mut());
-        self_adjoint_evd(matrix.view(), values, vectors, Par::Seq, stack, Default::default())
+        self_adjoint_evd(matrix.view(), values, vectors, Par::Seq, stack, Spec::default())
     })?;
     Ok(done.is_ok().then_some((values, vectors)))
 }
@@ -161,7 +163,7 @@ pub(super) struct Singular<T> {
 
 /// The singular values and vectors, all or as many as values; none if they do not converge.
 pub(super) fn singular<T: Field>(matrix: &Columns<T>, full: bool) -> Result<Option<Singular<T>>> {
-    let (m, n) = (matrix.rows, matrix.columns);
+    let (m, n) = (matrix.rows, matrix.count);
     let k = m.min(n);
     let (mut u, mut v) = if full {
         (Columns::zeros(m, m)?, Columns::zeros(n, n)?)
@@ -170,11 +172,11 @@ pub(super) fn singular<T: Field>(matrix: &Columns<T>, full: bool) -> Result<Opti
     };
     let mut s = memory::filled(T::default(), k)?;
     let wanted = || if full { ComputeSvdVectors::Full } else { ComputeSvdVectors::Thin };
-    let request = svd_scratch::<T>(m, n, wanted(), wanted(), Par::Seq, Default::default());
+    let request = svd_scratch::<T>(m, n, wanted(), wanted(), Par::Seq, Spec::default());
     let done = in_workspace(request, m * n, |stack| {
         let s = DiagMut::from_slice_mut(&mut s);
         let (u, v) = (Some(u.view_mut()), Some(v.view_mut()));
-        svd(matrix.view(), s, u, v, Par::Seq, stack, Default::default())
+        svd(matrix.view(), s, u, v, Par::Seq, stack, Spec::default())
     })?;
     Ok(done.is_ok().then_some(Singular { u, s, v }))
 }
@@ -188,13 +190,13 @@ pub(super) struct Qr<T> {
 
 impl<T: Field> Qr<T> {
     pub(super) fn of(mut matrix: Columns<T>) -> Result<Self> {
-        let (m, n) = (matrix.rows, matrix.columns);
+        let (m, n) = (matrix.rows, matrix.count);
         let block = qr::recommended_block_size::<T>(m, n);
         let mut coefficients = Columns::zeros(block, m.min(n))?;
-        let request = qr::qr_in_place_scratch::<T>(m, n, block, Par::Seq, Default::default());
+        let request = qr::qr_in_place_scratch::<T>(m, n, block, Par::Seq, Spec::default());
         in_workspace(request, m * n, |stack| {
             let (factors, to) = (matrix.view_mut(), coefficients.view_mut());
-            qr::qr_in_place(factors, to, Par::Seq, stack, Default::default());
+            qr::qr_in_place(factors, to, Par::Seq, stack, Spec::default());
         })?;
         Ok(Qr { factors: matrix, coefficients })
     }
@@ -211,7 +213,7 @@ impl<T: Field> Qr<T> {
             apply_block_householder_sequence_on_the_left_in_place_scratch::<T>(m, block, k);
         in_workspace(request, m * k, |stack| {
             apply_block_householder_sequence_on_the_left_in_place_with_conj(
-                self.factors.view().get(.., ..m.min(self.factors.columns)),
+                self.factors.view().get(.., ..m.min(self.factors.count)),
                 self.coefficients.view(),
                 Conj::No,
                 q.view_mut(),

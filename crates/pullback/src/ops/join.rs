@@ -665,7 +665,6 @@ impl RepeatInterleave {
             interrupt::parts(own.len()).for_each(|part| own[part].fill(place as i64));
             rest = after;
         }
-        drop(view);
         out.converted(repeats.dtype())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

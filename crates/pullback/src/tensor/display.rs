@@ -412,9 +412,10 @@ impl Printer {
         let mut begin = |text: &mut String| -> Result<()> {
             let between = if parts % per_line == 0 { &apart[..] } else { ", " };
             parts += 1;
-            Ok(if parts > 1 {
-                memory::push_str(text, between)?
-            })
+            if parts > 1 {
+                memory::push_str(text, between)?;
+            }
+            Ok(())
         };
         memory::push_str(text, "[")?;
         for index in 0..count {

@@ -25,14 +25,16 @@ type Checked = std::result::Result<(), String>;
 type Slots = Vec<(usize, usize, Tensor)>;
 
 /// The bits of a tensor's elements, and its version.
-fn state(tensor: &Tensor) -> Result<(Vec<[u64; 2]>, u32)> {
+type State = (Vec<[u64; 2]>, u32);
+
+fn state(tensor: &Tensor) -> Result<State> {
     let version = tensor.version();
     let plain = if tensor.is_sparse() { tensor.to_dense(None)? } else { tensor.detach()? };
     let bits = plain.to_vec::<C128>()?.into_iter().map(|v| [v.re.to_bits(), v.im.to_bits()]);
     Ok((bits.collect(), version))
 }
 
-fn states(tensors: &[Tensor]) -> std::result::Result<Vec<(Vec<[u64; 2]>, u32)>, String> {
+fn states(tensors: &[Tensor]) -> std::result::Result<Vec<State>, String> {
     tensors.iter().map(state).collect::<Result<_>>().map_err(text)
 }
 
@@ -345,9 +347,9 @@ fn limit_address_space(bytes: u64) {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: both calls take a valid place.
     unsafe {
-        assert_eq!(libc::getrlimit(libc::RLIMIT_AS, &mut limit), 0);
+        assert_eq!(libc::getrlimit(libc::RLIMIT_AS, &raw mut limit), 0);
         limit.rlim_cur = limit.rlim_max.min(bytes);
-        assert_eq!(libc::setrlimit(libc::RLIMIT_AS, &limit), 0);
+        assert_eq!(libc::setrlimit(libc::RLIMIT_AS, &raw const limit), 0);
     }
 }
 
@@ -371,7 +373,7 @@ fn nobody_insists_on_memory_whose_size_depends_on_shapes() {
             if call(def, &args(&values)).map(tensors).is_ok_and(|n| n > MANY) {
                 continue;
             }
-            let (_, noted) = noting(LARGE, || {
+            let ((), noted) = noting(LARGE, || {
                 manual_seed(1);
                 let _ = call(def, &args(&values));
                 if sample.differentiable

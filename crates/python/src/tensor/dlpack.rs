@@ -271,7 +271,12 @@ unsafe fn adopt(shared: &Shared, owner: Owner) -> PyResult<Tensor> {
             shared.dtype.code, shared.dtype.bits, shared.dtype.lanes
         )));
     };
-    let rank = shared.ndim.max(0) as usize;
+    let rank = usize::try_from(shared.ndim).map_err(|_| {
+        PyBufferError::new_err(format!("a DLPack tensor with {} dimensions", shared.ndim))
+    })?;
+    if rank > 0 && shared.shape.is_null() {
+        return Err(PyBufferError::new_err("a DLPack tensor with dimensions, but without sizes"));
+    }
     let list = |p: *mut i64| -> Vec<i64> {
         // SAFETY: the producer's arrays have `ndim` entries.
         // bounded: by the rank.
@@ -285,6 +290,9 @@ unsafe fn adopt(shared: &Shared, owner: Owner) -> PyResult<Tensor> {
     };
     if strides.iter().any(|&s| s < 0) {
         return Err(PyBufferError::new_err("arrays with negative strides cannot be imported"));
+    }
+    if shared.data.is_null() && !shape.contains(&0) {
+        return Err(PyBufferError::new_err("a DLPack tensor with elements, but without memory"));
     }
     let data = shared.data.cast::<u8>().wrapping_add(shared.byte_offset as usize);
     // SAFETY: the producer's description of its memory, alive until `owner` drops.

@@ -76,41 +76,34 @@ pub trait Buffer: Extend<Self::Item> {
     fn try_reserve(&mut self, more: usize, is_exact: bool) -> bool;
 }
 
-impl<T> Buffer for Vec<T> {
-    type Item = T;
-    #[inline(always)]
-    fn count(&self) -> usize {
-        self.len()
-    }
-    #[inline(always)]
-    fn room(&self) -> usize {
-        self.capacity()
-    }
-    fn try_reserve(&mut self, more: usize, is_exact: bool) -> bool {
-        let outcome = fallibly(|| {
-            if is_exact { self.try_reserve_exact(more) } else { Vec::try_reserve(self, more) }
-        });
-        outcome.is_ok()
-    }
+/// Lists of the same methods.
+macro_rules! buffer {
+    ([$($parameter:tt)*] $list:ty, $item:ty) => {
+        impl<$($parameter)*> Buffer for $list {
+            type Item = $item;
+            #[inline(always)]
+            fn count(&self) -> usize {
+                self.len()
+            }
+            #[inline(always)]
+            fn room(&self) -> usize {
+                self.capacity()
+            }
+            fn try_reserve(&mut self, more: usize, is_exact: bool) -> bool {
+                let outcome = fallibly(|| {
+                    if is_exact {
+                        self.try_reserve_exact(more)
+                    } else {
+                        <$list>::try_reserve(self, more)
+                    }
+                });
+                outcome.is_ok()
+            }
+        }
+    };
 }
-
-impl<A: smallvec::Array> Buffer for SmallVec<A> {
-    type Item = A::Item;
-    #[inline(always)]
-    fn count(&self) -> usize {
-        self.len()
-    }
-    #[inline(always)]
-    fn room(&self) -> usize {
-        self.capacity()
-    }
-    fn try_reserve(&mut self, more: usize, is_exact: bool) -> bool {
-        let outcome = fallibly(|| {
-            if is_exact { self.try_reserve_exact(more) } else { SmallVec::try_reserve(self, more) }
-        });
-        outcome.is_ok()
-    }
-}
+buffer!([T] Vec<T>, T);
+buffer!([A: smallvec::Array] SmallVec<A>, A::Item);
 
 #[cold]
 #[inline(never)]

@@ -275,7 +275,9 @@ unsafe fn adopt(shared: &Shared, owner: Owner) -> PyResult<Tensor> {
         PyBufferError::new_err(format!("a DLPack tensor with {} dimensions", shared.ndim))
     })?;
     if rank > 0 && shared.shape.is_null() {
-        return Err(PyBufferError::new_err("a DLPack tensor with dimensions, but without sizes"));
+        return Err(PyBufferError::new_err(format!(
+            "a DLPack tensor with {rank} dimensions, but without sizes"
+        )));
     }
     let list = |p: *mut i64| -> Vec<i64> {
         // SAFETY: the producer's arrays have `ndim` entries.
@@ -292,7 +294,9 @@ unsafe fn adopt(shared: &Shared, owner: Owner) -> PyResult<Tensor> {
         return Err(PyBufferError::new_err("arrays with negative strides cannot be imported"));
     }
     if shared.data.is_null() && !shape.contains(&0) {
-        return Err(PyBufferError::new_err("a DLPack tensor with elements, but without memory"));
+        return Err(PyBufferError::new_err(format!(
+            "a DLPack tensor of shape {shape:?}, but without memory"
+        )));
     }
     let data = shared.data.cast::<u8>().wrapping_add(shared.byte_offset as usize);
     // SAFETY: the producer's description of its memory, alive until `owner` drops.

@@ -11,6 +11,7 @@ import inspect
 import json
 import lzma
 from collections import defaultdict
+from enum import EnumMeta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -99,7 +100,13 @@ def words_of_native(text: str) -> list[str]:
 
 
 def words_of_python(function: Any) -> list[str] | None:
-    """The same of what is written in Python; None if nobody can say."""
+    """The parameters of a Python function or class, as such words; None if nobody can say.
+
+    Nobody says those of an enumeration: looking a member up is the interpreter's, and its
+    parameters differ between versions of Python.
+    """
+    if isinstance(function, EnumMeta):
+        return None
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

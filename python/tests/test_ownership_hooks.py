@@ -98,7 +98,7 @@ def test_a_hook_that_holds_its_leaf_needs_the_collector(kind: str) -> None:
     assert gone() is None
 
 
-# Where the hook holds the tensor, the reference never frees it; the specification asks for it.
+# Where the hook holds the tensor, PyTorch never frees it; here the cycle collector does.
 @pytest.mark.parametrize("kind", ["tensor", "node_pre", "node_post"])
 @pytest.mark.parametrize("holds", ["tensor", "node", "both"])
 def test_a_hook_that_holds_its_result_or_node_needs_the_collector(kind: str, holds: str) -> None:

@@ -1,7 +1,7 @@
 """The phrases of errors that programs match on, each reached as a user would reach it.
 
-One test for each row of the index of phrases (section 25 of the specification), checking class and
-phrase. Rows, or halves of them, that are tested elsewhere:
+One test for each row of the first list of `docs/behaviour.md`, checking class and phrase.
+Rows, or halves of them, that are tested elsewhere:
 
     situation                     test
     root without graph            test_autograd.py::test_without_graph

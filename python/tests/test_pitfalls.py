@@ -1,8 +1,8 @@
 """What autograd systems most often get wrong: hooks, saved values, accumulation, functions.
 
-One test or more for each row of the list of pitfalls (section 26 of the specification). Rows about
-views (1, 2, 17 and 18) are in `test_pitfalls_view.py`, rows about the engine (14 to 16, 28 and 30)
-in `test_pitfalls_engine.py`. A row, or a half of one, that has its test elsewhere is named here:
+One test or more for each row of the second list of `docs/behaviour.md`. Rows about views
+(1, 2, 17 and 18) are in `test_pitfalls_view.py`, rows about the engine (14 to 16, 28 and 30) in
+`test_pitfalls_engine.py`. A row, or a half of one, that has its test elsewhere is named here:
 
     row  what                                   test
     3    a gradient is retained before pre-hooks  test_hooks.py::test_order_for_one_node
@@ -17,6 +17,7 @@ in `test_pitfalls_engine.py`. A row, or a half of one, that has its test elsewhe
     8    grad stays the same object             test_autograd.py::test_accumulates
     11   set_grad_enabled acts at once          test_autograd.py::
                                       test_set_grad_enabled_acts_at_once
+    11   set_detect_anomaly acts at once        test_anomaly.py::test_modes_nest_and_come_back
     12   decorated generators                   test_autograd.py::
                                       test_generators_keep_the_mode_to_themselves
     13   pack sees the tensor, once, unrecorded test_saved_tensors.py::
@@ -33,6 +34,8 @@ in `test_pitfalls_engine.py`. A row, or a half of one, that has its test elsewhe
     26   texts of wrong arguments, as recorded  test_arguments.py::test_raises_as_recorded
     27   modes that turn forward mode off       test_forward_ad.py::
                     test_inference_mode_turns_tangents_off_and_no_grad_does_not
+    28   anomaly mode is one for all threads    test_anomaly.py::
+                                      test_the_mode_is_one_for_all_threads
     29   checkpoint, reentrant                  test_checkpoint.py::
                                       test_what_the_reentrant_way_refuses
     29   checkpoint, not reentrant              test_checkpoint.py::
@@ -40,8 +43,7 @@ in `test_pitfalls_engine.py`. A row, or a half of one, that has its test elsewhe
     30   events that carry the numbers          test_profiler.py::
                                       test_events_of_forward_and_backward
 
-Not yet: row 11, set_detect_anomaly (anomaly mode); row 20, moving a gradient to another device
-(multi-device); row 28, anomaly mode for the whole process (anomaly mode).
+Not yet: row 20, moving a gradient to another device (there is one device).
 """
 
 from __future__ import annotations

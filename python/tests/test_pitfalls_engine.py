@@ -1,7 +1,7 @@
 """What engines most often get wrong: what runs, how deep, on which thread, in which modes.
 
-The rows of the list of pitfalls (section 26 of the specification) that are about the engine and
-its threads. The other rows, and what is not there yet, are in the table of `test_pitfalls.py`.
+The rows of the second list of `docs/behaviour.md` that are about the engine and its threads. The
+other rows are in the table of `test_pitfalls.py`.
 Rows, or halves of them, that have their tests elsewhere:
 
     row  what                                   test

@@ -1,7 +1,7 @@
 """What goes wrong with views: what they say of themselves, and what a write does to their base.
 
-The rows of the list of pitfalls (section 26 of the specification) that are about views. The other
-rows, and what is not there yet, are in the table of `test_pitfalls.py`. Rows, or halves of them,
+The rows of the second list of `docs/behaviour.md` that are about views. The other rows are in the
+table of `test_pitfalls.py`. Rows, or halves of them,
 that have their tests elsewhere:
 
     row  what                                   test

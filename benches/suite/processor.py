@@ -116,9 +116,7 @@ def kind_of(text: str) -> str:
         "arm": arm_name,
     }
     name = named[vendor](lines) if vendor in named else ""
-    if not vendor:
-        return sanitized(lines.get("model name", "unknown"), widest)
-    return sanitized(vendor, name or numbers(lines), widest)
+    return sanitized(vendor, name or numbers(lines), widest) or "unknown"
 
 
 def number(lines: dict[str, str], name: str) -> int:
@@ -156,9 +154,11 @@ def arm_name(lines: dict[str, str]) -> str:
 
 
 def numbers(lines: dict[str, str]) -> str:
-    """What an unknown processor calls itself: family and model, or part."""
+    """What an unknown processor calls itself: a part, a family and model, or a name."""
     if "CPU part" in lines:
         return f"part{lines['CPU part']}"
+    if "cpu family" not in lines:
+        return lines.get("model name", "")
     return f"family{number(lines, 'cpu family')}-model{number(lines, 'model')}"
 
 

@@ -72,12 +72,12 @@ def run_compare(options: argparse.Namespace) -> None:
     if options.against:
         old = record.Record.read(record.path_of(options.against, ours[0].threads))
     if options.record:
-        keep(new)
+        keep(new, is_whole=len(table) == len(catalogue.cases()))
     if old:
         judge(old, new, table, options)
 
 
-def keep(new: record.Record) -> None:
+def keep(new: record.Record, is_whole: bool) -> None:
     """Writes the record of this kind of processor; cases that were not measured stay in it."""
     path = record.FOLDER / f"{new.kind}-t{new.threads}.json"
     is_whole = len(new.cases) >= len(catalogue.cases()) - len(["E.size"])

@@ -87,6 +87,7 @@ def measure(
     for case in cases:
         if case.manner is Manner.OUTSIDE:
             measurement = process.measure(case.name, library, effort.repeats)
+            run.version = run.version or measurement.details.get("version", "")
         elif case.manner is Manner.REPEATED or in_this_process:
             module = module or load(library, effort.threads)
             run.version = str(module.__version__)
@@ -105,7 +106,9 @@ def load(name: str, threads: int) -> Library:
         os.environ[variable] = str(threads)
     library = importlib.import_module(name)
     for part in ("nn.functional", "autograd", "optim", "linalg", "fft"):
-        importlib.import_module(f"{name}.{part}")
+        # What is not there is noted by the cases that need it.
+        with contextlib.suppress(ImportError):
+            importlib.import_module(f"{name}.{part}")
     library.set_num_threads(threads)
     return library
 

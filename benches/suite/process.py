@@ -28,12 +28,13 @@ MIB = 2.0**20
 IMPORTING = """
 import json, sys, time, resource
 start = time.perf_counter()
-__import__(sys.argv[1])
+module = __import__(sys.argv[1])
 taken = time.perf_counter() - start
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 with open("/proc/self/statm") as pages:
     resident = int(pages.read().split()[1]) * resource.getpagesize()
-print(json.dumps({"import_s": taken, "resident": resident, "peak": peak}))
+version = str(getattr(module, "__version__", ""))
+print(json.dumps({"import_s": taken, "resident": resident, "peak": peak, "version": version}))
 """
 # A requirement that is for other systems than this, or for an extra.
 ELSEWHERE = re.compile(
@@ -62,7 +63,7 @@ def measure(name: str, library: str, repeats: int) -> Measurement:
         return Measurement(Status.MISSING, f"{type(error).__name__}: {error}")
 
 
-def import_once(module: str) -> dict[str, float]:
+def import_once(module: str) -> dict[str, Any]:
     """What an import takes in a fresh interpreter, and the process as a whole."""
     start = time.perf_counter()
     command = [sys.executable, "-c", IMPORTING, module]
@@ -70,7 +71,7 @@ def import_once(module: str) -> dict[str, float]:
     wall = time.perf_counter() - start
     if done.returncode:
         raise OSError(done.stderr[-300:])
-    taken: dict[str, float] = json.loads(done.stdout)
+    taken: dict[str, Any] = json.loads(done.stdout)
     return taken | {"process_wall_s": wall}
 
 
@@ -81,6 +82,7 @@ def measure_import(library: str, repeats: int) -> Measurement:
     times = sorted(one["import_s"] for one in imports)
     middle = statistics.median(times)
     details = {
+        "version": imports[-1]["version"],
         "import_s": middle,
         "process_wall_s": statistics.median(one["process_wall_s"] for one in imports),
         "rss_MB": imports[-1]["resident"] / MIB,

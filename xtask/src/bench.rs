@@ -8,6 +8,7 @@ use crate::argument::Arguments;
 use crate::environment::{self, Environment};
 use crate::extension::{self, Profile};
 use crate::{Result, command, step};
+use std::env::consts::EXE_EXTENSION;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -153,10 +154,13 @@ fn limits(
 ) -> Result<PathBuf> {
     let path = folder.join("limits.json");
     step::single("limits of the machine", || {
-        let mut cargo = environment.cargo(root);
-        cargo.args(["run", "--quiet", "--release", "--package", "pullback-kernels"]);
-        cargo.args(["--example", "limits", "--", &threads.to_string()]).arg(&path);
-        command::run(&mut cargo)
+        // Built as a part of the extension: of other features, its crates would be compiled a second time.
+        let mut build = environment.cargo(root);
+        build.args(["build", "--release", "--package", "pullback-python"]);
+        command::run(build.args(["--package", "pullback-kernels", "--example", "limits"]))?;
+        let program = extension::target(root).join("release/examples/limits");
+        let mut measure = Command::new(program.with_extension(EXE_EXTENSION));
+        command::run(measure.current_dir(root).arg(threads.to_string()).arg(&path))
     })?;
     Ok(path)
 }
@@ -236,7 +240,8 @@ mod tests {
 
     #[test]
     fn options_go_to_the_half_that_they_are_of() {
-        let options = groups("--only ^A --threads 2 --min-time 0.5 --rtol 1e-3 --cpu-time").unwrap();
+        let options =
+            groups("--only ^A --threads 2 --min-time 0.5 --rtol 1e-3 --cpu-time").unwrap();
         let measure = ["--threads=2", "--repeats=5", "--only=^A", "--min-time=0.5"];
         assert_eq!(options.measure, measure);
         assert_eq!(options.compare, ["--rtol=0.001", "--cpu-time"]);

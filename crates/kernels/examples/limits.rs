@@ -5,7 +5,10 @@
 //! `scale` in GB/s, of all threads together. The best of several repeats counts, as nothing makes a loop too fast.
 
 #[cfg(target_arch = "x86_64")]
-use pullback_kernels::simd::{Level, level};
+use pullback_kernels::simd::Level;
+use pullback_kernels::simd::level;
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64 as arch;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -96,27 +99,25 @@ fn bandwidth(bytes: usize, mut pass: impl FnMut()) -> f64 {
 
 #[cfg(target_arch = "x86_64")]
 fn triad_of(a: &mut [f32], b: &[f32], c: &[f32]) {
-    use std::arch::x86_64::{
-        _mm_add_ps, _mm_loadu_ps, _mm_mul_ps, _mm_set1_ps, _mm_sfence, _mm_stream_ps,
-    };
-    let three = _mm_set1_ps(3.0);
-    // SAFETY: a vector of four numbers may begin anywhere in memory of aligned numbers.
-    let (head, body, tail) = unsafe { a.align_to_mut::<std::arch::x86_64::__m128>() };
+    let three = 3.0;
+    // SAFETY: any bits are numbers, and a vector is four of them.
+    let (head, body, tail) = unsafe { a.align_to_mut::<arch::__m128>() };
     let (first, last) = (head.len(), b.len() - tail.len());
-    for (place, (b, c)) in
-        body.iter_mut().zip(b[first..last].chunks_exact(4).zip(c[first..last].chunks_exact(4)))
-    {
-        // SAFETY: both chunks have four numbers, and the place is one aligned vector of the result.
+    let chunks = b[first..last].chunks_exact(4).zip(c[first..last].chunks_exact(4));
+    for (place, (b, c)) in body.iter_mut().zip(chunks) {
+        // SAFETY: both chunks have four numbers, and the place is one aligned vector of the result. Its instruction is one
+        // that every x86-64 processor has.
         unsafe {
-            let product = _mm_mul_ps(three, _mm_loadu_ps(c.as_ptr()));
-            let sum = _mm_add_ps(_mm_loadu_ps(b.as_ptr()), product);
-            _mm_stream_ps(std::ptr::from_mut(place).cast(), sum);
+            let product =
+                arch::_mm_mul_ps(arch::_mm_set1_ps(three), arch::_mm_loadu_ps(c.as_ptr()));
+            let sum = arch::_mm_add_ps(arch::_mm_loadu_ps(b.as_ptr()), product);
+            arch::_mm_stream_ps(std::ptr::from_mut(place).cast(), sum);
         }
     }
     // SAFETY: every x86-64 processor has it; it orders the stores above before what follows.
-    unsafe { _mm_sfence() };
+    unsafe { arch::_mm_sfence() };
     for at in (0..first).chain(last..a.len()) {
-        a[at] = b[at] + 3.0 * c[at];
+        a[at] = b[at] + three * c[at];
     }
 }
 
@@ -129,7 +130,7 @@ fn triad_of(a: &mut [f32], b: &[f32], c: &[f32]) {
 
 /// A loop of multiply-adds in the registers of one level; returns the number of operations.
 #[cfg(target_arch = "x86_64")]
-macro_rules! fused_steps {
+macro_rules! register_steps {
     ($name:ident, $features:literal, $of_number:path, $fused:path, $lanes:literal) => {
         #[target_feature(enable = $features)]
         fn $name() -> usize {
@@ -147,62 +148,15 @@ macro_rules! fused_steps {
 }
 
 #[cfg(target_arch = "x86_64")]
-mod steps {
-    use super::{STEPS, SUMS, black_box};
-    use std::arch::x86_64 as arch;
-
-    fused_steps!(single_avx512, "avx512f", arch::_mm512_set1_ps, arch::_mm512_fmadd_ps, 16);
-    fused_steps!(double_avx512, "avx512f", arch::_mm512_set1_pd, arch::_mm512_fmadd_pd, 8);
-    fused_steps!(single_avx2, "avx2,fma", arch::_mm256_set1_ps, arch::_mm256_fmadd_ps, 8);
-    fused_steps!(double_avx2, "avx2,fma", arch::_mm256_set1_pd, arch::_mm256_fmadd_pd, 4);
-}
-
-/// Without fused multiply-adds: a product and a sum.
+register_steps!(single_avx512, "avx512f", arch::_mm512_set1_ps, arch::_mm512_fmadd_ps, 16);
 #[cfg(target_arch = "x86_64")]
-mod plain {
-    use std::arch::x86_64::{__m128, __m128d, _mm_add_pd, _mm_add_ps, _mm_mul_pd, _mm_mul_ps};
-    pub(super) use std::arch::x86_64::{_mm_set1_pd, _mm_set1_ps};
-
-    #[inline(always)]
-    pub(super) fn single(a: __m128, factor: __m128, addend: __m128) -> __m128 {
-        _mm_add_ps(_mm_mul_ps(a, factor), addend)
-    }
-
-    #[inline(always)]
-    pub(super) fn double(a: __m128d, factor: __m128d, addend: __m128d) -> __m128d {
-        _mm_add_pd(_mm_mul_pd(a, factor), addend)
-    }
-}
-
+register_steps!(double_avx512, "avx512f", arch::_mm512_set1_pd, arch::_mm512_fmadd_pd, 8);
 #[cfg(target_arch = "x86_64")]
-fused_steps!(single_plain, "sse2", plain::_mm_set1_ps, plain::single, 4);
+register_steps!(single_avx2, "avx2,fma", arch::_mm256_set1_ps, arch::_mm256_fmadd_ps, 8);
 #[cfg(target_arch = "x86_64")]
-fused_steps!(double_plain, "sse2", plain::_mm_set1_pd, plain::double, 2);
+register_steps!(double_avx2, "avx2,fma", arch::_mm256_set1_pd, arch::_mm256_fmadd_pd, 4);
 
-#[cfg(target_arch = "x86_64")]
-fn single_steps() -> usize {
-    match level() {
-        // SAFETY: `level` returns only what the processor was found to have.
-        Level::Avx512 => unsafe { steps::single_avx512() },
-        // SAFETY: as above.
-        Level::Avx2 => unsafe { steps::single_avx2() },
-        Level::Baseline => single_plain(),
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-fn double_steps() -> usize {
-    match level() {
-        // SAFETY: `level` returns only what the processor was found to have.
-        Level::Avx512 => unsafe { steps::double_avx512() },
-        // SAFETY: as above.
-        Level::Avx2 => unsafe { steps::double_avx2() },
-        Level::Baseline => double_plain(),
-    }
-}
-
-/// Elsewhere the compiler makes the vectors: of as many numbers as `SUMS` registers of NEON hold.
-#[cfg(not(target_arch = "x86_64"))]
+/// The same in the registers of sixteen bytes that every machine has; the compiler makes the vectors.
 macro_rules! array_steps {
     ($name:ident, $number:ty, $lanes:literal) => {
         fn $name() -> usize {
@@ -210,7 +164,12 @@ macro_rules! array_steps {
             let mut sums = [black_box(1.0 as $number); $lanes * SUMS];
             for _ in 0..STEPS {
                 for sum in &mut sums {
-                    *sum = sum.mul_add(factor, addend);
+                    // Without the instruction, fusing would be a call of a function.
+                    *sum = if cfg!(target_arch = "x86_64") {
+                        *sum * factor + addend
+                    } else {
+                        sum.mul_add(factor, addend)
+                    };
                 }
             }
             black_box(sums);
@@ -219,7 +178,29 @@ macro_rules! array_steps {
     };
 }
 
-#[cfg(not(target_arch = "x86_64"))]
-array_steps!(single_steps, f32, 4);
-#[cfg(not(target_arch = "x86_64"))]
-array_steps!(double_steps, f64, 2);
+array_steps!(single_baseline, f32, 4);
+array_steps!(double_baseline, f64, 2);
+
+fn single_steps() -> usize {
+    match level() {
+        // SAFETY: `level` returns only what the processor was found to have.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => unsafe { single_avx512() },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => unsafe { single_avx2() },
+        _ => single_baseline(),
+    }
+}
+
+fn double_steps() -> usize {
+    match level() {
+        // SAFETY: `level` returns only what the processor was found to have.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => unsafe { double_avx512() },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => unsafe { double_avx2() },
+        _ => double_baseline(),
+    }
+}

@@ -72,7 +72,9 @@ def run_compare(options: argparse.Namespace) -> None:
     if options.against:
         old = record.Record.read(record.path_of(options.against, ours[0].threads))
     if options.record:
+        busy = sum(row.is_busy for row in table)
         keep(new, is_whole=len(table) == len(catalogue.cases()))
+        print(f"{busy} of {len(table)} cases were measured while other programs ran")
     if old:
         judge(old, new, table, options)
 
@@ -94,7 +96,7 @@ def judge(
     options: argparse.Namespace,
 ) -> None:
     """Prints what differs from a record, and fails if a group became worse."""
-    print(f"\nagainst the record of {old.kind}, {old.threads} threads:")
+    print(f"\nagainst the record of {old.kind}, threads: {old.threads}")
     for line in record.mismatches(old, new):
         print(f"note: {line}")
     found = record.changes(old, table, options.tolerance, options.group_tolerance, options.rtol)

@@ -25,6 +25,8 @@ FOLDER = ROOT / "benches" / "record"
 # The word for the record of this machine's kind.
 AUTO = "auto"
 DIGITS = 6
+# The mean of fewer cases than these is as uncertain as a case.
+FEW = 5
 
 
 class RecordError(Exception):
@@ -146,8 +148,8 @@ def changes(
 ) -> Changes:
     """What became slower, faster or different, and the mean of each group then and now.
 
-    A single case may differ by the load of a machine; the mean of a group is judged, and what can
-    no longer be measured.
+    A single case may differ by the load of a machine: judged are the mean of a group (that of a few
+    cases as a single one) and what can no longer be measured.
     """
     now = {row.name: row for row in table if row.name in record.cases}
     ratios = {name: row.ratio for name, row in now.items()}
@@ -171,20 +173,26 @@ def changes(
         check = record.cases[name].check
         if row.case.has_comparable_result and not is_close(row.ours[0].check, check, rtol):
             lines.append(f"another result: {name}: {check} -> {row.ours[0].check}")
-    group_lines, worse = group_changes(record, ratios, growth, group_tolerance)
+    group_lines, worse = group_changes(record, ratios, growth, (tolerance, group_tolerance))
     return Changes(lines + group_lines, bool(worse or lost))
 
 
 def group_changes(
-    record: Record, ratios: dict[str, float | None], growth: dict[str, float], tolerance: float
+    record: Record,
+    ratios: dict[str, float | None],
+    growth: dict[str, float],
+    tolerances: tuple[float, float],
 ) -> tuple[list[str], bool]:
-    """A line for each group that has a case in both, and whether one became worse."""
+    """A line for each group that has a case in both, and whether one became worse.
+
+    The tolerances are that of a few cases and that of a group.
+    """
     lines, is_worse = [], False
     then = by_group(growth, lambda name: record.cases[name].ratio)
     now = by_group(growth, ratios.get)
     for group, before in then.items():
         old, new = geometric_mean(before), geometric_mean(now[group])
-        worse = new > old * tolerance
+        worse = new > old * tolerances[len(before) >= FEW]
         is_worse |= worse
         verdict = "  WORSE" if worse else ""
         lines.append(

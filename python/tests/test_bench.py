@@ -216,24 +216,32 @@ def test_a_part_that_is_measured_again_leaves_the_rest_of_a_record() -> None:
         record.updated(old, new)
 
 
+MANY = [f"A_{name}" for name in ("add", "mul", "neg", "exp", "relu")]
+
+
 def changes(ours: dict[str, Any]) -> record.Changes:
-    theirs = {"A_add": 100.0, "A_mul": 100.0, "B_add": 100.0}
-    old = record_of(table_of(theirs, {"A_add": 10.0, "A_mul": 10.0, "B_add": 90.0}))
+    theirs = dict.fromkeys([*MANY, "B_add"], 100.0)
+    old = record_of(table_of(theirs, dict.fromkeys(MANY, 10.0) | {"B_add": 90.0}))
     asked = {name: theirs[name] for name in ours}
     return record.changes(old, table_of(asked, ours), 1.1, 1.05, 2e-3)
 
 
 def test_one_slower_case_is_listed_and_the_mean_of_its_group_is_judged() -> None:
-    found = changes({"A_add": 11.5, "A_mul": 9.0, "B_add": 90.0})
+    found = changes(dict.fromkeys(MANY, 10.0) | {"A_add": 11.5, "A_mul": 9.0, "B_add": 90.0})
     assert not found.is_worse
     assert [line.split()[0:2] for line in found.lines][:2] == [
         ["slower:", "A.add"],
         ["faster:", "A.mul"],
     ]
-    found = changes({"A_add": 11.5, "A_mul": 10.0, "B_add": 90.0})
+    found = changes(dict.fromkeys(MANY, 10.7) | {"B_add": 90.0})
     assert found.is_worse
     (worse,) = (line for line in found.lines if line.endswith("WORSE"))
     assert worse.startswith("group A")
+
+
+def test_the_mean_of_a_few_cases_is_judged_as_a_single_one() -> None:
+    assert not changes({"A_add": 10.7}).is_worse
+    assert changes({"A_add": 11.5}).is_worse
 
 
 def test_a_case_that_can_no_longer_be_measured_is_worse() -> None:

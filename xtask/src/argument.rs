@@ -59,15 +59,12 @@ impl Arguments {
         }
     }
 
-    /// A positive number given as `--name X`, or `default`.
-    pub(crate) fn ratio(&mut self, name: &str, default: f64) -> Result<f64> {
-        match self.value(name)? {
-            None => Ok(default),
-            Some(text) => text
-                .parse()
-                .ok()
-                .filter(|&ratio| ratio > 0.0)
-                .ok_or_else(|| format!("{name} needs a positive number, not `{text}`")),
+    /// A positive number given as `--name X`.
+    pub(crate) fn positive(&mut self, name: &str) -> Result<Option<f64>> {
+        let Some(text) = self.value(name)? else { return Ok(None) };
+        match text.parse() {
+            Ok(number) if number > 0.0 => Ok(Some(number)),
+            _ => Err(format!("{name} needs a positive number, not `{text}`")),
         }
     }
 
@@ -134,11 +131,11 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_positive_numbers() {
-        assert_eq!(of("").ratio("--limit", 1.1), Ok(1.1));
-        assert_eq!(of("--limit 1.25").ratio("--limit", 1.1), Ok(1.25));
-        assert!(of("--limit NaN").ratio("--limit", 1.1).is_err());
-        assert!(of("--limit 0").ratio("--limit", 1.1).unwrap_err().contains("`0`"));
+    fn numbers_are_positive() {
+        assert_eq!(of("").positive("--limit"), Ok(None));
+        assert_eq!(of("--limit 1.25").positive("--limit"), Ok(Some(1.25)));
+        assert!(of("--limit NaN").positive("--limit").is_err());
+        assert!(of("--limit 0").positive("--limit").unwrap_err().contains("`0`"));
     }
 
     #[test]

@@ -55,7 +55,9 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench",
-        usage: "compare with PyTorch [--reference PYTHON] [--only REGEX] [--threads N] [--rounds N]; \
+        usage: "compare with PyTorch [--reference PYTHON] [--only REGEX] [--skip REGEX] [--threads N] [--rounds N] \
+                [--repeats N] [--min-time SECONDS] [--rtol X] [--cpu-time] [--json FILE] [--record] \
+                [--against auto|FILE] [--tolerance RATIO] [--group-tolerance RATIO]; \
                 small calls: `bench small` [--reference PYTHON] [--only REGEX] [--limit RATIO] [--rounds N]; \
                 every op: `bench ops` [--reference PYTHON] [--only REGEX] [--rounds N]",
         run: bench::command,

@@ -12,6 +12,9 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals betwee
 
 START = """
 import os, signal, sys, threading, time
+
+# Shells let what they start in the background ignore Ctrl-C, and children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import pullback as torch
 
 def send(number, delay):

@@ -186,7 +186,7 @@ fn single_steps() -> usize {
         // SAFETY: `level` returns only what the processor was found to have.
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => unsafe { single_avx512() },
-        // SAFETY: as above.
+        // SAFETY: `level` returns only what the processor was found to have.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => unsafe { single_avx2() },
         _ => single_baseline(),
@@ -198,7 +198,7 @@ fn double_steps() -> usize {
         // SAFETY: `level` returns only what the processor was found to have.
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => unsafe { double_avx512() },
-        // SAFETY: as above.
+        // SAFETY: `level` returns only what the processor was found to have.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => unsafe { double_avx2() },
         _ => double_baseline(),

@@ -153,6 +153,23 @@ def test_gather_gives_the_elements_that_were_read() -> None:
     assert x.grad.to_dense().tolist() == [[1.0, 0.0, 1.0], [0.0, 2.0, 0.0]]
 
 
+def test_the_only_element_is_a_number() -> None:
+    twice = torch.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (1,))
+    without_dims = torch.tensor(3.0).to_sparse()
+    block = torch.full((1, 1), 3.0).to_sparse_bsr((1, 1))
+    for tensor in (twice, without_dims, block, without_dims.clone().requires_grad_()):
+        assert tensor.item() == 3.0
+        assert float(tensor) == 3.0
+        assert bool(tensor)
+    assert f"{without_dims:.1f}" == "3.0"
+    for layout in (torch.sparse_coo, torch.sparse_csr):
+        nothing = torch.zeros(1, 1, dtype=torch.complex64).to_sparse(layout=layout)
+        assert nothing.item() == 0
+        assert not nothing
+    with pytest.raises(RuntimeError, match="a Tensor with 2 elements cannot be converted"):
+        torch.ones(2).to_sparse().item()
+
+
 def test_sums_over_dimensions_stay_sparse_while_a_sparse_one_is_left() -> None:
     x = example().to_sparse().requires_grad_()
     rows = torch.sparse.sum(x, 1)

@@ -311,7 +311,7 @@ impl Tensor {
 }
 
 /// The only element as a number: what [`Tensor::item`] is for those who answer ops.
-#[op("_local_scalar_dense(Tensor self) -> Scalar", not_differentiable, batch = data_dependent)]
+#[op("_local_scalar_dense(Tensor self) -> Scalar", not_differentiable, batch = data_dependent, sparse = item)]
 impl LocalScalarDense {
     fn cpu(self_: &Tensor) -> Result<Scalar> {
         self_.element()

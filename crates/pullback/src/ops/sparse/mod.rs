@@ -24,7 +24,7 @@ pub(crate) use gradient::{
 };
 pub(crate) use pointwise::{add, divide, multiply, recorded_values, subtract, values};
 pub(crate) use product::{addmm, bmm, mm, mv};
-pub(crate) use reduce::{any, norm, recorded_norm, sum, sum_dim};
+pub(crate) use reduce::{any, item, norm, recorded_norm, sum, sum_dim};
 pub(crate) use shape::{
     cat, expand, index_select, narrow, permute, select, squeeze_dim, stack, swapped, unsqueeze,
 };

@@ -38,6 +38,13 @@ impl Tensor {
     }
 }
 
+/// `item`: the only element as a number, which is the sum of the values given for it; zero if there is none.
+pub(crate) fn item(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    let values = tensor(args, 0).detach()?.values_of_any()?;
+    let element = if values.numel() == 0 { values.sum()? } else { values };
+    Ok(Outputs::Number(element.element()?))
+}
+
 /// The sum over dimensions `dim` of a coordinate list: sparse, or dense if no sparse dimension is left. The gradient is given
 /// where elements are specified.
 #[op("_sparse_sum.dim(Tensor self, int[1] dim) -> Tensor", internal, function_only, sparse = itself)]

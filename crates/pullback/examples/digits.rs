@@ -5,7 +5,7 @@
 //! Model, split, optimiser and schedule are those of `examples/python/digits.py`; the images are in
 //! `examples/data/digits.bin`, whose README says where they come from.
 
-use pullback::ops::random::randperm;
+use pullback::ops::random::factory::randperm;
 use pullback::{Result, Tensor, TensorSpec, memory};
 use std::f64::consts::PI;
 use std::io::Write;

@@ -67,7 +67,7 @@ pub use autograd::func;
 pub use autograd::{enable_grad, inference_mode, is_grad_enabled, no_grad};
 pub use error::{Error, ErrorKind, Result};
 pub use generator::{Generator, default_generator, manual_seed};
-pub use ops::{indexing as index, operator::Computed};
+pub use ops::{index::subscript as index, pointwise::operator::Computed};
 pub(crate) use pullback_kernels::sync;
 pub use pullback_kernels::{Bool, C32, C64, C128, DType, Element, Scalar, bf16, f16};
 pub use tensor::display::{PrintOptions, print_options, set_print_options};

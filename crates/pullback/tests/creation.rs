@@ -1,6 +1,6 @@
 //! Tensors from nothing and from numbers, and how they lie in memory, from Rust.
 
-use pullback::ops::{creation::full, creation_spaced::range_step_with, join::cat};
+use pullback::ops::{creation::factory::full, creation::spaced::range_step_with, shape::join::cat};
 use pullback::{DType, ErrorKind, MemoryFormat, Result, Scalar, Tensor, take_warnings};
 
 fn counting(shape: &[i64]) -> Tensor {

@@ -28,7 +28,7 @@ fn cubes(x: &Tensor) -> Result<Tensor> {
 /// `(x0 x1, x0 + x1)`.
 fn mixed(x: &Tensor) -> Result<Tensor> {
     let (a, b) = (x.select(0, 0)?, x.select(0, 1)?);
-    pullback::ops::join::stack(&[a.mul(&b)?, a.add(&b)?], 0)
+    pullback::ops::shape::join::stack(&[a.mul(&b)?, a.add(&b)?], 0)
 }
 
 #[test]

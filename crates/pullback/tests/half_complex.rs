@@ -1,6 +1,6 @@
 //! `complex32` from Rust: its properties, how it is made, converted, viewed and differentiated.
 
-use pullback::ops::creation::full;
+use pullback::ops::creation::factory::full;
 use pullback::tensor::promote::{can_cast, promote_types};
 use pullback::{C32, C64, C128, DType, ErrorKind, Result, Scalar, Tensor, f16};
 

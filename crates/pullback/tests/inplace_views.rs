@@ -207,7 +207,7 @@ fn changes_of_views_are_the_same_in_batches() -> Result<()> {
         let one = |x: &Tensor| squares(case.run(x)?);
         let alone = |all: &[Tensor]| {
             let each = (0..3).map(|i| one(&all[0].select(0, i)?));
-            Ok(vec![ops::join::stack(&each.collect::<Result<Vec<_>>>()?, 0)?])
+            Ok(vec![ops::shape::join::stack(&each.collect::<Result<Vec<_>>>()?, 0)?])
         };
         let together = |all: &[Tensor]| Ok(vec![vmap(|x| one(x[0]), &[Batched::first(&all[0])])?]);
         let inputs = std::slice::from_ref(&xs);

@@ -19,7 +19,7 @@ fn hermitian(a: &Tensor) -> Result<Tensor> {
 /// `a a^H + 1`.
 fn positive(a: &Tensor) -> Result<Tensor> {
     let n = a.shape()[a.ndim() - 1];
-    let one = pullback::ops::creation::eye_with(n, Some(a.dtype()), None, None, None)?;
+    let one = pullback::ops::creation::factory::eye_with(n, Some(a.dtype()), None, None, None)?;
     a.matmul(&adjoint(a)?)?.add(&one)
 }
 

@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn only_the_registry_is_reached() {
-        assert_eq!(check("use pullback::ops::binary::Mul;"), [1]);
+        assert_eq!(check("use pullback::ops::pointwise::binary::Mul;"), [1]);
         assert!(check("for op in pullback::ops::registry() {} my_ops::f();").is_empty());
         assert!(check("use std::ops::Deref; use core::ops::Range;").is_empty());
     }

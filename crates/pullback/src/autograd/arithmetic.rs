@@ -11,7 +11,7 @@ pub(super) fn add(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 }
 /// The tensors one after the other along `dim`.
 pub(super) fn cat(parts: &[Tensor], dim: i64) -> Result<Tensor> {
-    crate::ops::join::cat(parts, dim)
+    crate::ops::shape::join::cat(parts, dim)
 }
 /// The parts of these sizes along `dim`.
 pub(super) fn split(t: &Tensor, sizes: &[i64], dim: i64) -> Result<Vec<Tensor>> {
@@ -75,7 +75,7 @@ pub(super) fn copy_with_strides(t: &Tensor, shape: &[i64], strides: &[i64]) -> R
     Ok(out)
 }
 /// The op of [`as_strided`].
-pub(super) static AS_STRIDED: &OpDef = &crate::ops::view::AS_STRIDED;
+pub(super) static AS_STRIDED: &OpDef = &crate::ops::shape::view::AS_STRIDED;
 /// The batching rules of ops that name none.
 pub(super) static DEFAULT_RULES: &crate::dispatch::batch::DefaultRules =
     &crate::ops::batch::DEFAULT_RULES;

@@ -56,7 +56,7 @@ pub(crate) mod meta {
     }
     /// As `float_with_numbers`, of an argument and an order that counts steps.
     pub(crate) fn float_of_order(args: &[Arg<'_>]) -> Result<Specs> {
-        crate::ops::polynomial::check_orders(&args[1])?;
+        crate::ops::pointwise::polynomial::check_orders(&args[1])?;
         float_with_numbers(args)
     }
     /// As `broadcast`; the result is bool.

@@ -3,11 +3,11 @@
 //! These write into their lists and return nothing. They are steps, not functions of a graph: nothing is
 //! recorded, and parameters that require grad are refused while recording is on.
 
-use super::creation::check_real;
-use super::vector_norm::norm_grad;
 use crate::dispatch::{OpDef, Value, check_separate, check_writable};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::creation::factory::check_real;
+use crate::ops::linalg::vector_norm::norm_grad;
 use crate::tensor::Writer;
 use crate::tensor::shares_elements;
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, autograd};

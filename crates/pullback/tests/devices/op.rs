@@ -140,7 +140,8 @@ fn tensors_of_several_devices_are_refused() -> Result<()> {
     assert!(of(here.add_(&b).unwrap_err()).starts_with(both));
     assert!(of(a.add_out(&a, &[&b]).unwrap_err()).starts_with(both));
     assert!(
-        of(pullback::ops::join::cat(&[a.clone(), here.clone()], 0).unwrap_err()).starts_with(both)
+        of(pullback::ops::shape::join::cat(&[a.clone(), here.clone()], 0).unwrap_err())
+            .starts_with(both)
     );
     let number = on(Device::Cpu, &[2.0]).reshape(&[])?;
     assert_eq!(a.mul(&number)?.to_vec::<f64>()?, [2.0, 4.0]);

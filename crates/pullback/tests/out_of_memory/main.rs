@@ -229,7 +229,7 @@ fn batched(def: &'static OpDef, values: &[Value]) -> Checked {
     if def.is(Traits::RANDOM) || is_unset(def) || is_written || slots.is_empty() {
         return Ok(());
     }
-    let stack = |t: &Tensor| pullback::ops::join::stack(&[t.clone(), t.clone()], 0);
+    let stack = |t: &Tensor| pullback::ops::shape::join::stack(&[t.clone(), t.clone()], 0);
     let stacked = slots.iter().map(|slot| stack(&slot.2)).collect::<Result<Vec<_>>>();
     let Ok(stacked) = stacked else { return Ok(()) };
     refuse_each(

@@ -147,7 +147,7 @@ fn one_by_one(values: &[Value], slots: &Slots, batched: &[bool]) -> Vec<Vec<Valu
 /// Where the batch dimension is put: at the front, and elsewhere.
 fn stacked(t: &Tensor, nr: usize) -> (Tensor, i64) {
     let dim = (nr % (t.ndim() + 1)) as i64;
-    (ops::join::stack(&examples(t), dim).unwrap(), dim)
+    (ops::shape::join::stack(&examples(t), dim).unwrap(), dim)
 }
 
 fn batched_values(
@@ -170,7 +170,7 @@ fn batched_values(
 fn stack_all(each: &[Vec<Tensor>]) -> Result<Vec<Tensor>> {
     let nr = |nr: usize| {
         let column: Vec<Tensor> = each.iter().map(|outputs| outputs[nr].clone()).collect();
-        ops::join::stack(&column, 0)
+        ops::shape::join::stack(&column, 0)
     };
     (0..each[0].len()).map(nr).collect()
 }
@@ -233,7 +233,7 @@ fn compare_values(
         let at_once = || -> Result<Vec<Tensor>> {
             let level = LevelGuard::new(SIZE, Randomness::Error)?;
             let inputs = batched_values(values, &slots, &batched, level.id())?;
-            let factor = add_dim(&ops::join::stack(&factors, 0)?, 0, level.id())?;
+            let factor = add_dim(&ops::shape::join::stack(&factors, 0)?, 0, level.id())?;
             run(&inputs, &factor)?.iter().map(|t| remove_dim(t, level.id(), SIZE, 0)).collect()
         };
         let Ok(each) = each else {
@@ -420,7 +420,8 @@ fn gradients_outside(
         let mut new = Vec::new();
         for (nr, (index, _, t)) in slots.iter().enumerate() {
             let wants = t.dtype().is_differentiable() && !def.args[*index].not_differentiable;
-            let whole = if batched[nr] { ops::join::stack(&examples(t), 0)? } else { t.detach()? };
+            let whole =
+                if batched[nr] { ops::shape::join::stack(&examples(t), 0)? } else { t.detach()? };
             if wants {
                 whole.requires_grad_(true)?;
                 leaves.push(whole.clone());
@@ -474,7 +475,7 @@ fn gradients_by_loop(
         .collect();
     let join = |nr: usize| {
         let each: Vec<Tensor> = all.iter().map(|grads| grads[nr].clone()).collect();
-        let stacked = ops::join::stack(&each, 0)?;
+        let stacked = ops::shape::join::stack(&each, 0)?;
         if is_batched[nr] { Ok(stacked) } else { stacked.sum_dim(Some(&[0]), false) }
     };
     (0..is_batched.len()).map(join).collect::<Result<_>>().map(Some)
@@ -510,7 +511,7 @@ fn levels_nest() {
             // One more level inside, at which the first tensor that can be is batched.
             let slots = tensor_slots(values);
             let Some((_, _, first)) = slots.first() else { return Ok(Vec::new()) };
-            let twice = ops::join::stack(&[first.clone(), first.clone()], -1)?;
+            let twice = ops::shape::join::stack(&[first.clone(), first.clone()], -1)?;
             let level = LevelGuard::new(2, Randomness::Error)?;
             let mut new: Vec<Tensor> = slots.iter().map(|(_, _, t)| t.clone()).collect();
             new[0] = add_dim(&twice, -1, level.id())?;
@@ -569,7 +570,7 @@ fn second_outside(
         let (mut new, mut inputs) = (Vec::new(), Vec::new());
         for (nr, slot) in slots.iter().enumerate() {
             let whole = if batched[nr] {
-                ops::join::stack(&examples(&slot.2), 0)?
+                ops::shape::join::stack(&examples(&slot.2), 0)?
             } else {
                 slot.2.detach()?
             };
@@ -621,7 +622,7 @@ fn second_by_loop(
         .collect();
     let join = |nr: usize| {
         let each: Vec<Tensor> = all.iter().map(|grads| grads[nr].clone()).collect();
-        let stacked = ops::join::stack(&each, 0)?;
+        let stacked = ops::shape::join::stack(&each, 0)?;
         if is_batched[nr] { Ok(stacked) } else { stacked.sum_dim(Some(&[0]), false) }
     };
     (0..is_batched.len()).map(join).collect::<Result<_>>().map(Some)

@@ -84,7 +84,7 @@ fn nothing_is_recorded_into_what_cannot_have_a_gradient() {
 /// The same on a view of a fresh base.
 fn within_a_base(mut values: Vec<Value>) -> Result<(Tensor, Vec<Value>)> {
     let target = target_of(&values);
-    let base = pullback::ops::join::stack(&[target.clone(), target.clone()], 0)?;
+    let base = pullback::ops::shape::join::stack(&[target.clone(), target.clone()], 0)?;
     let view = base.select(0, 1)?;
     values[0] = Value::Tensor(view);
     Ok((base, values))

@@ -4,7 +4,7 @@ use super::{behind, dims, one_by_one, widened};
 use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{Arg, Value};
 use crate::error::{bail, ensure};
-use crate::ops::truth::is_any_true;
+use crate::ops::reduce::any_all::is_any_true;
 use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
 use crate::{DType, Dims, Error, Result, Tensor};
 use pullback_kernels::memory;
@@ -129,7 +129,7 @@ pub(crate) fn index_put(call: &Call<'_>) -> Result<Outcome> {
     let plan = Plan::new(call, call.tensor(0), indices_of(call))?;
     // The sizes of what is written to, in the order that the caller sees.
     let probe = [Value::Tensor(plan.physical.clone()), Value::OptTensors(plan.indices.clone())];
-    let there = super::call(&crate::ops::index::INDEX, &probe)?.one();
+    let there = super::call(&crate::ops::index::select::INDEX, &probe)?.one();
     let seen = plan.as_seen(&there)?;
     let given = call.tensor(2);
     let source = match call.physical(given) {
@@ -164,7 +164,7 @@ pub(crate) fn index_select(call: &Call<'_>) -> Result<Outcome> {
     given.push(Some(index.clone()));
     let plan = Plan::new(call, tensor, &given)?;
     let values = [Value::Tensor(plan.physical.clone()), Value::OptTensors(plan.indices.clone())];
-    let result = super::call(&crate::ops::index::INDEX, &values)?.one();
+    let result = super::call(&crate::ops::index::select::INDEX, &values)?.one();
     Ok(plan.as_seen(&result)?.into())
 }
 

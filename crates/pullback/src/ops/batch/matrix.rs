@@ -190,5 +190,5 @@ pub(crate) fn block_diag(call: &Call<'_>) -> Result<Outcome> {
         rows.push(block.constant_pad_nd(&[before, after], crate::Scalar::Int(0))?);
         before += block.shape()[2];
     }
-    Ok(crate::ops::join::cat(&rows, 1)?.into())
+    Ok(crate::ops::shape::join::cat(&rows, 1)?.into())
 }

@@ -308,7 +308,7 @@ pub(crate) fn one_by_one(call: &Call<'_>) -> Result<Outcome> {
     let count = all[0].len();
     let stack = |nr: usize| -> Result<Tensor> {
         let each: Vec<Tensor> = all.iter().map(|outputs| outputs[nr].clone()).collect();
-        super::join::stack(&each, 0)
+        crate::ops::shape::join::stack(&each, 0)
     };
     let stacked: TensorVec = (0..count).map(stack).collect::<Result<_>>()?;
     Ok(Outcome::Batched(Outputs::Tensors(stacked)))

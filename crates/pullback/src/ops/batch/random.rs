@@ -68,7 +68,7 @@ fn one_by_one(call: &Call<'_>) -> Result<Outcome> {
         })?;
         each.push(super::call(call.def, &values)?.one());
     }
-    Ok(crate::ops::join::stack(&each, 0)?.into())
+    Ok(crate::ops::shape::join::stack(&each, 0)?.into())
 }
 
 /// The same numbers for all examples.

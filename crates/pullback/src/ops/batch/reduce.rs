@@ -3,19 +3,20 @@
 use super::ints;
 use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{OpDef, Outputs, TensorVec, Value};
-use crate::ops::{extreme, mean, reduce, scan, sort, truth};
+use crate::ops::index::sort;
+use crate::ops::reduce::{any_all, mean, min_max, scan, sum};
 use crate::tensor::shape::{wrap_dim, wrap_dims};
 use crate::{Result, Tensor};
 
 /// The op along one dimension in the place of one that has no such argument, and whether its first result is the one.
 fn along_one(name: &str) -> Option<&'static OpDef> {
     Some(match name {
-        "sum" => &reduce::SUM_DIM,
+        "sum" => &sum::SUM_DIM,
         "mean" => &mean::MEAN_DIM,
-        "any" => &truth::ANY_DIM,
-        "all" => &truth::ALL_DIM,
-        "max" => &extreme::AMAX,
-        "min" => &extreme::AMIN,
+        "any" => &any_all::ANY_DIM,
+        "all" => &any_all::ALL_DIM,
+        "max" => &min_max::AMAX,
+        "min" => &min_max::AMIN,
         "prod" => &scan::PROD_DIM,
         "median" => &sort::MEDIAN_DIM,
         "nanmedian" => &sort::NANMEDIAN_DIM,

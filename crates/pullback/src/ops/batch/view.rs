@@ -244,7 +244,7 @@ pub(crate) fn copied(view: &'static OpDef, call: &Call<'_>) -> Result<Outcome> {
 
 /// Forms that change what a tensor shows of its memory: as the forms that give a view.
 pub(crate) fn in_place(call: &Call<'_>) -> Result<Outcome> {
-    use crate::ops::{view, view_shape};
+    use crate::ops::shape::{view, view_shape};
     let def: &'static OpDef = match (call.def.name, call.def.overload) {
         ("t_", _) => &view_shape::TRANSPOSED,
         ("transpose_", _) => &view::TRANSPOSE,

@@ -8,7 +8,7 @@ use super::places::{Places, are_in_order, extremes};
 use super::{check_coo, parts};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
-use crate::ops::creation::Options;
+use crate::ops::creation::factory::Options;
 use crate::tensor::{Coo, Layout, Sparse, shape::list};
 use crate::{DType, Device, Dims, Result, Tensor};
 use pullback_macros::op;

@@ -105,3 +105,9 @@ fn parts(tensor: &Tensor) -> Result<std::sync::Arc<Sparse>> {
 fn one(tensor: Tensor) -> Result<Outputs> {
     Ok(tensor.into_outputs())
 }
+
+use super::Family;
+
+/// The families of this folder.
+pub(super) static FAMILIES: &[Family] =
+    &[coo::OPS, compressed::OPS, convert::OPS, joined::OPS, mask::OPS, product::OPS, reduce::OPS];

@@ -6,7 +6,7 @@
 
 use crate::error::{bail, ensure};
 use crate::interrupt::{self, Pace};
-use crate::ops::join::cat;
+use crate::ops::shape::join::cat;
 use crate::tensor::{Compressed, Coo, Layout, Sparse, shape::list};
 use crate::{DType, Dims, Error, MemoryFormat, Result, Tensor, TensorSpec};
 use pullback_kernels::memory;

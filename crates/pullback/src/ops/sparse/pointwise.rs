@@ -152,7 +152,7 @@ fn both(a: &Tensor, b: &Tensor, alpha: Scalar, dtype: DType) -> Result<Tensor> {
     );
     let is_coalesced = first.is_coalesced && second.is_coalesced;
     let other = scaled(&second.values.to_dtype(dtype)?, alpha)?;
-    let values = crate::ops::join::cat(&[first.values.to_dtype(dtype)?, other], 0)?;
+    let values = crate::ops::shape::join::cat(&[first.values.to_dtype(dtype)?, other], 0)?;
     let joined = |(a, b): (&Vec<i64>, &Vec<i64>)| Ok(memory::collect(a.iter().chain(b).copied())?);
     let indices =
         first.indices.iter().zip(&second.indices).map(joined).collect::<Result<Vec<_>>>()?;

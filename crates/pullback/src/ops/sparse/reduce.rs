@@ -218,7 +218,7 @@ fn norm_of(
         let mut sizes = Dims::from_slice(values.shape());
         sizes[0] = 1;
         let zero = crate::TensorSpec::beside(&values, &sizes).zeros()?;
-        values = crate::ops::join::cat(&[values, zero], 0)?;
+        values = crate::ops::shape::join::cat(&[values, zero], 0)?;
     }
     let keepdim = matches!(args.get(3), Some(Arg::Bool(true)));
     let mut args: SmallVec<[Arg<'_>; 8]> = SmallVec::from_slice(args);

@@ -407,7 +407,7 @@ pub(crate) fn cat(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Resul
     if let Dim::Dense(in_values) = dim_of(first, dim) {
         values = spread(values, in_values)?;
     }
-    let values = crate::ops::join::cat(&values, 0)?;
+    let values = crate::ops::shape::join::cat(&values, 0)?;
     one(Places { indices, values, shape, is_coalesced: false }.into_coo()?)
 }
 
@@ -444,5 +444,5 @@ pub(crate) fn stack(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Res
         );
     }
     let columns = tensors.iter().map(|tensor| tensor.unsqueeze(dim)).collect::<Result<Vec<_>>>()?;
-    one(crate::ops::join::cat(&columns, dim)?)
+    one(crate::ops::shape::join::cat(&columns, dim)?)
 }

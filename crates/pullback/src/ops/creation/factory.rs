@@ -1,0 +1,710 @@
+//! New tensors: of one value or of a rule (`arange`, `eye`).
+//!
+//! Nothing here has a derivative and nothing here is random (see `random`); tensors like others are in
+//! `creation_like`. All options go through `Options`, which knows the default dtype and refuses layouts
+//! and devices this build has not.
+
+use crate::dispatch::{OpDef, Value};
+use crate::error::{bail, ensure};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::classes::samples::values_only;
+use crate::tensor::{
+    TensorSpec,
+    promote::{default_dtype, usual_complex},
+};
+use crate::{DType, Device, Dims, ErrorKind, Layout, MemoryFormat, Result, Scalar, Tensor};
+use pullback_kernels::{Iter, creation, elementwise};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[
+    &EMPTY,
+    &EMPTY_STRIDED,
+    &EMPTY_PERMUTED,
+    &ZEROS,
+    &ONES,
+    &FULL,
+    &ARANGE,
+    &ARANGE_START,
+    &ARANGE_START_STEP,
+    &EYE,
+    &EYE_M,
+    &SCALAR_TENSOR,
+    &TRIL_INDICES,
+    &TRIU_INDICES,
+];
+
+/// Dtype, layout, device and pinning of a new tensor, as the caller gave them.
+#[derive(Clone, Copy)]
+pub(crate) struct Options(
+    pub(crate) Option<DType>,
+    pub(crate) Option<Layout>,
+    pub(crate) Option<Device>,
+    pub(crate) Option<bool>,
+);
+
+impl Options {
+    /// A row-major spec; `natural` is the dtype if none was given.
+    pub(crate) fn spec(self, shape: &[i64], natural: DType) -> Result<TensorSpec> {
+        let Options(dtype, layout, device, pin_memory) = self;
+        if let Some(layout) = layout.filter(|l| *l != Layout::Strided) {
+            bail!(not_implemented, "layout torch.{} is not supported by this build", layout.name());
+        }
+        ensure!(
+            pin_memory != Some(true),
+            runtime,
+            "Cannot access accelerator device when none is available (pin_memory needs one)."
+        );
+        let spec = TensorSpec::of(shape, dtype.unwrap_or(natural));
+        Ok(TensorSpec { device: device.unwrap_or_default(), ..spec })
+    }
+    /// A spec like `tensor`, in its order of dimensions unless `format` says another.
+    pub(in crate::ops) fn like(
+        self,
+        tensor: &Tensor,
+        format: Option<MemoryFormat>,
+    ) -> Result<TensorSpec> {
+        let own = Options(self.0, self.1, self.2.or(Some(tensor.device())), self.3);
+        let mut spec = own.spec(tensor.shape(), tensor.dtype())?;
+        spec.strides = Some(tensor.strides_in(format.unwrap_or(MemoryFormat::Preserve))?);
+        Ok(spec)
+    }
+    /// A spec with dtype and device of `tensor` and another shape.
+    pub(in crate::ops) fn beside(self, tensor: &Tensor, shape: &[i64]) -> Result<TensorSpec> {
+        Options(self.0, self.1, self.2.or(Some(tensor.device())), self.3)
+            .spec(shape, tensor.dtype())
+    }
+}
+
+/// A tensor of `spec` with every element `value`.
+pub(crate) fn filled(spec: &TensorSpec, value: Scalar) -> Result<Tensor> {
+    let out = spec.empty()?;
+    let mut iter = Iter::new(&[out.view_mut()], &[])?;
+    elementwise::fill(&mut iter, value)?;
+    Ok(out)
+}
+
+/// The dtype of a tensor made of `value`: bool, int64, the default floating dtype or the usual complex one.
+fn natural(value: Scalar) -> DType {
+    match value {
+        Scalar::Bool(_) => DType::Bool,
+        Scalar::Int(_) | Scalar::UInt(_) => DType::I64,
+        Scalar::Float(_) => default_dtype(),
+        Scalar::Complex(..) => usual_complex(),
+    }
+}
+
+/// A tensor of shape `size` with elements not set.
+#[op(
+    "empty.memory_format(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    out,
+    not_differentiable,
+    samples = creation_size
+)]
+impl Empty {
+    fn cpu(
+        size: &[i64],
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+        memory_format: Option<MemoryFormat>,
+    ) -> Result<Tensor> {
+        ensure!(
+            memory_format != Some(MemoryFormat::Preserve),
+            runtime,
+            "unsupported memory format Preserve"
+        );
+        let mut spec = Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?;
+        let plain = spec.empty()?;
+        let Some(format) = memory_format else { return Ok(plain.filled_if_asked()) };
+        spec.strides = Some(plain.strides_in(format)?);
+        Ok(spec.empty()?.filled_if_asked())
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![
+            refused(
+                [[2, -1].into()],
+                "Trying to create tensor with negative dimension -1: [2, -1]",
+            ),
+            refused([[i64::MAX, 2].into()], "overflow"),
+            InvalidSample::new(
+                Sample::new([[2, 3].into()]).with("memory_format", MemoryFormat::ChannelsLast),
+                ErrorKind::Runtime,
+                "required rank 4 tensor to use channels_last format",
+            ),
+            InvalidSample::new(
+                Sample::new([[2, 3].into()]).with("memory_format", MemoryFormat::Preserve),
+                ErrorKind::Runtime,
+                "unsupported memory format Preserve",
+            ),
+        ]
+    }
+}
+
+/// A tensor of shape `size` without gaps in memory, elements not set; `physical_layout` names its dimensions from the one of
+/// the largest stride to that of the smallest.
+#[op(
+    "empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    not_differentiable
+)]
+impl EmptyPermuted {
+    fn cpu(
+        size: &[i64],
+        physical_layout: &[i64],
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        let rank = size.len();
+        ensure!(
+            physical_layout.len() == rank,
+            runtime,
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {rank} is not equal to len(physical_layout) = {}",
+            physical_layout.len()
+        );
+        let mut ordered = Dims::new();
+        let mut seen = vec![false; rank];
+        for (index, &dim) in physical_layout.iter().enumerate() {
+            let Some(known) = usize::try_from(dim).ok().and_then(|d| seen.get_mut(d)) else {
+                bail!(
+                    runtime,
+                    "Dimension out of range (expected to be between 0 and {}, but got {dim} at index {index}): dimensions are not counted from the end here",
+                    rank as i64 - 1
+                )
+            };
+            ensure!(!*known, runtime, "Duplicate dim not allowed: {dim} at index {index}");
+            *known = true;
+            ordered.push(size[dim as usize]);
+        }
+        let options = Options(dtype, layout, device, pin_memory);
+        let plain = options.spec(&ordered, default_dtype())?.empty()?.filled_if_asked();
+        let mut strides = Dims::from_elem(0, rank);
+        for (&dim, &stride) in physical_layout.iter().zip(plain.strides()) {
+            strides[dim as usize] = stride;
+        }
+        plain.reshaped_fresh(Dims::from_slice(size), strides)
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        let sample = |size: &[i64], order: &[i64]| {
+            Sample::new([size.into(), order.into()]).without_gradient()
+        };
+        vec![
+            sample(&[2, 3, 4], &[0, 2, 1]),
+            sample(&[], &[]),
+            sample(&[2, 0, 4], &[2, 1, 0]).with("dtype", DType::I64),
+        ]
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![
+            refused(
+                [[2, 3].into(), [0].into()],
+                "len(size) = 2 is not equal to len(physical_layout) = 1",
+            ),
+            refused([[2, 3].into(), [0, 0].into()], "Duplicate dim not allowed"),
+            refused(
+                [[2, 3].into(), [0, -1].into()],
+                "expected to be between 0 and 1, but got -1 at index 1",
+            ),
+            refused([[-2].into(), [0].into()], "negative dimension -2"),
+        ]
+    }
+}
+
+/// A tensor with these sizes and strides, elements not set.
+#[op(
+    "empty_strided(int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    not_differentiable
+)]
+impl EmptyStrided {
+    fn cpu(
+        size: &[i64],
+        stride: &[i64],
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        strided(Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?, stride)
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        [
+            Sample::new([[2, 3].into(), [1, 2].into()]),
+            Sample::new([[2, 3].into(), [0, 4].into()]).with("dtype", DType::I16),
+            Sample::new([[0, 3].into(), [3, 1].into()]),
+            Sample::new([Value::Ints(Box::default()), Value::Ints(Box::default())]),
+        ]
+        .map(Sample::without_gradient)
+        .into()
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![
+            refused(
+                [[2, 3].into(), [1].into()],
+                "dimensionality of sizes (2) must match dimensionality of strides (1)",
+            ),
+            refused([[2, 3].into(), [-1, 1].into()], "strides must be non-negative"),
+            refused([[-2, 3].into(), [3, 1].into()], "negative dimension -2"),
+        ]
+    }
+}
+
+pub(in crate::ops) fn strided(mut spec: TensorSpec, stride: &[i64]) -> Result<Tensor> {
+    ensure!(
+        spec.shape.len() == stride.len(),
+        runtime,
+        "dimensionality of sizes ({}) must match dimensionality of strides ({})",
+        spec.shape.len(),
+        stride.len()
+    );
+    spec.strides = Some(stride.into());
+    Ok(spec.empty()?.filled_if_asked())
+}
+
+/// Zeros of shape `size`.
+#[op(
+    "zeros(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    not_differentiable,
+    samples = creation_size
+)]
+impl Zeros {
+    fn cpu(
+        size: &[i64],
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        ensure!(
+            size.iter().all(|&n| n >= 0),
+            runtime,
+            "zeros: Dimension size must be non-negative."
+        );
+        Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?.zeros()
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![refused([[2, -1].into()], "zeros: Dimension size must be non-negative.")]
+    }
+}
+
+/// Ones of shape `size`.
+#[op(
+    "ones(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    not_differentiable,
+    samples = creation_size
+)]
+impl Ones {
+    fn cpu(
+        size: &[i64],
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        filled(
+            &Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?,
+            Scalar::Int(1),
+        )
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![refused([[-1].into()], "Trying to create tensor with negative dimension -1: [-1]")]
+    }
+}
+
+/// Shape `size`, every element `fill_value`; without `dtype` the number's kind decides.
+#[op(
+    "full(int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    not_differentiable
+)]
+impl Full {
+    fn cpu(
+        size: &[i64],
+        fill_value: Scalar,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        filled(
+            &Options(dtype, layout, device, pin_memory).spec(size, natural(fill_value))?,
+            fill_value,
+        )
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        let numbers = [1.5.into(), Scalar::Int(-2), Scalar::Bool(true), Scalar::Complex(1.0, -2.0)];
+        let mut all: Vec<_> =
+            numbers.iter().map(|&v| Sample::new([[2, 3].into(), v.into()])).collect();
+        all.push(Sample::new([Value::Ints(Box::default()), Scalar::Int(2).into()]));
+        all.push(Sample::new([[0, 2].into(), Scalar::Int(2).into()]).with("dtype", DType::F16));
+        values_only(all)
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![
+            refused([[-1].into(), Scalar::Int(1).into()], "negative dimension -1"),
+            InvalidSample::new(
+                Sample::new([[2].into(), Scalar::Complex(0.0, 1.0).into()])
+                    .with("dtype", DType::F32),
+                ErrorKind::Runtime,
+                "value cannot be converted to type float without overflow",
+            ),
+        ]
+    }
+}
+
+/// A 0-dim tensor of `s`; the default floating dtype unless `dtype` is given.
+#[op(
+    "scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    not_differentiable
+)]
+impl ScalarTensor {
+    fn cpu(
+        s: Scalar,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        filled(&Options(dtype, layout, device, pin_memory).spec(&[], default_dtype())?, s)
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        let sample = |v: Scalar| Sample::new([v.into()]).without_gradient();
+        vec![
+            sample(1.5.into()),
+            sample(Scalar::Bool(true)),
+            sample(Scalar::Int(3)).with("dtype", DType::U8),
+            sample(Scalar::Complex(1.0, 2.0)).with("dtype", DType::C64),
+        ]
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![refused(
+            [Scalar::Complex(0.0, 1.0).into()],
+            "value cannot be converted to type float without overflow",
+        )]
+    }
+}
+
+/// Refuses numbers with an imaginary part.
+pub(in crate::ops) fn check_real(numbers: &[Scalar]) -> Result<()> {
+    ensure!(
+        !numbers.iter().any(|s| matches!(s, Scalar::Complex(_, im) if *im != 0.0)),
+        runtime,
+        "value cannot be converted to type double without overflow"
+    );
+    Ok(())
+}
+
+/// A number of elements as a size: one beyond 64 bits is the largest, which no memory holds.
+pub(in crate::ops) fn as_size(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn arithmetic_series(start: Scalar, end: Scalar, step: Scalar, options: Options) -> Result<Tensor> {
+    check_real(&[start, end, step])?;
+    if let Some(large) = [start, end, step].iter().find(|s| matches!(s, Scalar::UInt(_))) {
+        large.check_fits(DType::I64)?;
+    }
+    let whole = [start, end, step].iter().all(|s| s.is_integral());
+    let size = creation::arange_size(start, end, step)?;
+    let spec = options.spec(&[as_size(size)], if whole { DType::I64 } else { default_dtype() })?;
+    let out = spec.empty()?;
+    creation::arange(&mut out.view_mut(), start, step)?;
+    Ok(out)
+}
+
+/// The numbers 0, 1, ... below `end`; int64 if `end` is whole, else the default floating dtype.
+#[op(
+    "arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    fills_out,
+    not_differentiable
+)]
+impl Arange {
+    fn cpu(
+        end: Scalar,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        arithmetic_series(
+            Scalar::Int(0),
+            end,
+            Scalar::Int(1),
+            Options(dtype, layout, device, pin_memory),
+        )
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![
+            series([Scalar::Int(5)]),
+            series([Scalar::Float(2.5)]),
+            series([Scalar::Int(0)]),
+            series([Scalar::Int(4)]).with("dtype", DType::BF16),
+        ]
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![
+            refused(
+                [Scalar::Int(-3).into()],
+                "upper bound and lower bound inconsistent with step sign",
+            ),
+            refused([Scalar::Float(f64::NAN).into()], "unsupported range: 0 -> nan"),
+            refused([Scalar::Float(f64::INFINITY).into()], "unsupported range: 0 -> inf"),
+            refused([Scalar::Float(1e300).into()], "overflow"),
+        ]
+    }
+}
+
+/// The numbers `start`, `start + 1`, ... below `end`.
+#[op(
+    "arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    not_differentiable
+)]
+impl ArangeStart {
+    fn cpu(
+        start: Scalar,
+        end: Scalar,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        arithmetic_series(start, end, Scalar::Int(1), Options(dtype, layout, device, pin_memory))
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![
+            series([Scalar::Int(1), Scalar::Float(4.5)]),
+            series([Scalar::Int(-2), Scalar::Int(3)]),
+            series([Scalar::Int(3), Scalar::Int(3)]),
+        ]
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![refused(
+            [Scalar::Int(4).into(), Scalar::Int(3).into()],
+            "upper bound and lower bound inconsistent with step sign",
+        )]
+    }
+}
+
+/// `start + i * step` for `i = 0, 1, ...` as long as it lies before `end`: `ceil((end - start) / step)` numbers.
+#[op(
+    "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    fills_out,
+    not_differentiable
+)]
+impl ArangeStartStep {
+    fn cpu(
+        start: Scalar,
+        end: Scalar,
+        step: Scalar,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        arithmetic_series(start, end, step, Options(dtype, layout, device, pin_memory))
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![
+            series([Scalar::Int(5), Scalar::Int(0), Scalar::Int(-2)]),
+            series([Scalar::Float(0.0), Scalar::Float(1.0), Scalar::Float(0.25)]),
+            series([Scalar::Int(1), Scalar::Int(8), Scalar::Int(3)]).with("dtype", DType::U8),
+        ]
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        let numbers = |step: i64| [0, 5, step].map(|v| Scalar::Int(v).into());
+        vec![
+            refused(numbers(0), "step must be nonzero"),
+            refused(numbers(-1), "upper bound and lower bound inconsistent with step sign"),
+        ]
+    }
+}
+
+fn identity(n: i64, m: i64, options: Options) -> Result<Tensor> {
+    ensure!(n >= 0, runtime, "n must be greater or equal to 0, got {n}");
+    ensure!(m >= 0, runtime, "m must be greater or equal to 0, got {m}");
+    let out = options.spec(&[n, m], default_dtype())?.empty()?;
+    creation::eye(&mut out.view_mut())?;
+    Ok(out)
+}
+
+/// The n x n identity matrix.
+#[op(
+    "eye(int n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    not_differentiable
+)]
+impl Eye {
+    fn cpu(
+        n: i64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        identity(n, n, Options(dtype, layout, device, pin_memory))
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        let sizes = [3_i64, 1, 0].map(|n| Sample::new([n.into()]).without_gradient());
+        let [first, ..] = sizes.clone();
+        sizes.into_iter().chain([first.with("dtype", DType::Bool)]).collect()
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![refused([(-1_i64).into()], "n must be greater or equal to 0, got -1")]
+    }
+}
+
+/// An n x m matrix with ones on the diagonal and zeros elsewhere.
+#[op(
+    "eye.m(int n, int m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    not_differentiable
+)]
+impl EyeM {
+    fn cpu(
+        n: i64,
+        m: i64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        identity(n, m, Options(dtype, layout, device, pin_memory))
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        let sizes = [(3_i64, 2_i64), (2, 3), (0, 2)];
+        sizes.map(|(n, m)| Sample::new([n.into(), m.into()]).without_gradient()).into()
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![
+            refused([(-1_i64).into(), 2_i64.into()], "n must be greater or equal to 0, got -1"),
+            refused([2_i64.into(), (-1_i64).into()], "m must be greater or equal to 0, got -1"),
+        ]
+    }
+}
+
+/// Row and column numbers of the places of a `row` x `col` matrix that lie on one side of diagonal `offset`, as a
+/// (2, count) tensor.
+fn triangle(
+    (row, col, offset): (i64, i64, i64),
+    is_lower: bool,
+    options: Options,
+) -> Result<Tensor> {
+    ensure!(row >= 0, runtime, "row must be non-negative, got{row}");
+    ensure!(col >= 0, runtime, "col must be non-negative, got{col}");
+    // The rows that have places, so that no more rows are walked through than the output has columns.
+    let rows = match (col, is_lower) {
+        (0, _) => 0..0,
+        (_, true) => offset.saturating_neg().max(0)..row,
+        (_, false) => 0..col.saturating_sub(offset).min(row),
+    };
+    let columns = |i: i64| {
+        let diagonal = i.saturating_add(offset);
+        if is_lower { 0..diagonal.saturating_add(1).min(col) } else { diagonal.max(0)..col }
+    };
+    let least = usize::try_from(rows.end.saturating_sub(rows.start)).unwrap_or(0);
+    pullback_kernels::memory::check_room(least.saturating_mul(2 * size_of::<i64>()))?;
+    let lengths = rows.clone().map(|i| columns(i).end - columns(i).start);
+    let count = lengths.fold(0_i64, i64::saturating_add);
+    let spec = options.spec(&[2, count], DType::I64)?;
+    spec.device.check_available()?;
+    let out = Tensor::empty_of(&[2, count], DType::I64)?;
+    if let Some(numbers) = out.view_mut().as_slice_mut::<i64>() {
+        let (to_rows, to_columns) = numbers.split_at_mut(count as usize);
+        let mut at = 0;
+        for i in rows {
+            let columns = columns(i);
+            let end = at + (columns.end - columns.start) as usize;
+            to_rows[at..end].fill(i);
+            to_columns[at..end].iter_mut().zip(columns).for_each(|(to, j)| *to = j);
+            at = end;
+        }
+    }
+    if spec.dtype == DType::I64 { Ok(out) } else { out.converted(spec.dtype) }
+}
+
+/// The coordinates (2, count) of the lower triangle of a `row` x `col` matrix up to diagonal `offset`.
+#[op(
+    "tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    not_differentiable
+)]
+impl TrilIndices {
+    fn cpu(
+        row: i64,
+        col: i64,
+        offset: i64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        triangle((row, col, offset), true, Options(dtype, layout, device, pin_memory))
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        triangle_samples()
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![
+            refused([(-1_i64).into(), 2_i64.into()], "row must be non-negative, got-1"),
+            refused([2_i64.into(), (-2_i64).into()], "col must be non-negative, got-2"),
+        ]
+    }
+}
+
+/// The coordinates (2, count) of the upper triangle of a `row` x `col` matrix from diagonal `offset`.
+#[op(
+    "triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    not_differentiable
+)]
+impl TriuIndices {
+    fn cpu(
+        row: i64,
+        col: i64,
+        offset: i64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        triangle((row, col, offset), false, Options(dtype, layout, device, pin_memory))
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        triangle_samples()
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![
+            refused([(-1_i64).into(), 2_i64.into()], "row must be non-negative, got-1"),
+            refused([2_i64.into(), (-2_i64).into()], "col must be non-negative, got-2"),
+        ]
+    }
+}
+
+/// A call with these first arguments that must fail with a `RuntimeError`.
+pub(in crate::ops) fn refused<const N: usize>(
+    args: [Value; N],
+    phrase: &'static str,
+) -> InvalidSample {
+    InvalidSample::new(Sample::new(args), ErrorKind::Runtime, phrase)
+}
+
+/// A call with these numbers.
+pub(in crate::ops) fn series<const N: usize>(numbers: [Scalar; N]) -> Sample {
+    Sample::new(numbers.map(Value::Scalar)).without_gradient()
+}
+
+fn triangle_samples() -> Vec<Sample> {
+    let sample = |row: i64, col: i64, offset: i64| {
+        Sample::new([row.into(), col.into(), offset.into()]).without_gradient()
+    };
+    vec![
+        sample(3, 2, 0),
+        sample(2, 4, 1),
+        sample(4, 3, -2),
+        sample(0, 3, 0),
+        sample(3, 3, 0).with("dtype", DType::I32),
+    ]
+}

@@ -1,0 +1,246 @@
+//! New tensors with the dtype and device of another one: `zeros_like` and `new_zeros` and their kin.
+//!
+//! The like-functions take the other tensor's shape and order of dimensions too. Options that the caller
+//! gives win over the other tensor's; nothing here has a derivative.
+
+use super::factory::{Options, filled, refused, strided};
+use crate::dispatch::OpDef;
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::classes::samples::{creation_beside, creation_like};
+use crate::{DType, Device, ErrorKind, Layout, MemoryFormat, Result, Scalar, Tensor};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[
+    &EMPTY_LIKE,
+    &ZEROS_LIKE,
+    &ONES_LIKE,
+    &FULL_LIKE,
+    &NEW_EMPTY,
+    &NEW_EMPTY_STRIDED,
+    &NEW_ZEROS,
+    &NEW_ONES,
+    &NEW_FULL,
+];
+
+/// A tensor of the same shape, dtype, device and order of dimensions with elements not set.
+#[op(
+    "empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    function_only,
+    not_differentiable,
+    samples = creation_like, batch = pass, sparse = blank)]
+impl EmptyLike {
+    fn cpu(
+        self_: &Tensor,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+        memory_format: Option<MemoryFormat>,
+    ) -> Result<Tensor> {
+        let spec = Options(dtype, layout, device, pin_memory).like(self_, memory_format)?;
+        Ok(spec.empty()?.filled_if_asked())
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(
+            Sample::of(s.normal(&[2, 3])).with("memory_format", MemoryFormat::ChannelsLast),
+            ErrorKind::Runtime,
+            "required rank 4 tensor to use channels_last format",
+        )]
+    }
+}
+
+/// Zeros in the shape of `self`.
+#[op(
+    "zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    function_only,
+    not_differentiable,
+    samples = creation_like, batch = pass, sparse = blank)]
+impl ZerosLike {
+    fn cpu(
+        self_: &Tensor,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+        memory_format: Option<MemoryFormat>,
+    ) -> Result<Tensor> {
+        Options(dtype, layout, device, pin_memory).like(self_, memory_format)?.zeros()
+    }
+}
+
+/// Ones in the shape of `self`.
+#[op(
+    "ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    function_only,
+    not_differentiable,
+    samples = creation_like, batch = pass
+)]
+impl OnesLike {
+    fn cpu(
+        self_: &Tensor,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+        memory_format: Option<MemoryFormat>,
+    ) -> Result<Tensor> {
+        filled(
+            &Options(dtype, layout, device, pin_memory).like(self_, memory_format)?,
+            Scalar::Int(1),
+        )
+    }
+}
+
+/// The shape of `self`, every element `fill_value`.
+#[op(
+    "full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    function_only,
+    not_differentiable, batch = pass
+)]
+impl FullLike {
+    fn cpu(
+        self_: &Tensor,
+        fill_value: Scalar,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+        memory_format: Option<MemoryFormat>,
+    ) -> Result<Tensor> {
+        filled(&Options(dtype, layout, device, pin_memory).like(self_, memory_format)?, fill_value)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let fill = |sample: Sample| sample.with("fill_value", Scalar::Float(2.5));
+        creation_like(s).into_iter().map(fill).collect()
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(
+            Sample::of(s.integers(&[2], 0, 5)).with("fill_value", Scalar::Complex(0.0, 1.0)),
+            ErrorKind::Runtime,
+            "without overflow",
+        )]
+    }
+}
+
+/// Shape `size`, dtype and device of `self`, elements not set.
+#[op(
+    "new_empty(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    method_only,
+    not_differentiable,
+    samples = creation_beside, batch = sizes
+)]
+impl NewEmpty {
+    fn cpu(
+        self_: &Tensor,
+        size: &[i64],
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        let spec = Options(dtype, layout, device, pin_memory).beside(self_, size)?;
+        Ok(spec.empty()?.filled_if_asked())
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![refused([s.normal(&[2]).into(), [-1].into()], "negative dimension -1: [-1]")]
+    }
+}
+
+/// These sizes and strides, dtype and device of `self`, elements not set.
+#[op(
+    "new_empty_strided(Tensor self, int[] size, int[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    method_only,
+    not_differentiable, batch = sizes
+)]
+impl NewEmptyStrided {
+    fn cpu(
+        self_: &Tensor,
+        size: &[i64],
+        stride: &[i64],
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        strided(Options(dtype, layout, device, pin_memory).beside(self_, size)?, stride)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        [
+            Sample::new([s.normal(&[2]).into(), [2, 3].into(), [1, 2].into()]),
+            Sample::new([s.normal(&[]).into(), [2].into(), [0].into()]).with("dtype", DType::I8),
+        ]
+        .map(Sample::without_gradient)
+        .into()
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![refused(
+            [s.normal(&[2]).into(), [2].into(), [1, 1].into()],
+            "dimensionality of sizes (1) must match dimensionality of strides (2)",
+        )]
+    }
+}
+
+/// Zeros of shape `size` with dtype and device of `self`.
+#[op(
+    "new_zeros(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    method_only,
+    not_differentiable,
+    samples = creation_beside, batch = sizes
+)]
+impl NewZeros {
+    fn cpu(
+        self_: &Tensor,
+        size: &[i64],
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        Options(dtype, layout, device, pin_memory).beside(self_, size)?.zeros()
+    }
+}
+
+/// Ones of shape `size` with dtype and device of `self`.
+#[op(
+    "new_ones(Tensor self, int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    method_only,
+    not_differentiable,
+    samples = creation_beside, batch = sizes
+)]
+impl NewOnes {
+    fn cpu(
+        self_: &Tensor,
+        size: &[i64],
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        filled(&Options(dtype, layout, device, pin_memory).beside(self_, size)?, Scalar::Int(1))
+    }
+}
+
+/// Shape `size`, every element `fill_value`, with dtype and device of `self`.
+#[op(
+    "new_full(Tensor self, int[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    method_only,
+    not_differentiable, batch = sizes
+)]
+impl NewFull {
+    fn cpu(
+        self_: &Tensor,
+        size: &[i64],
+        fill_value: Scalar,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        filled(&Options(dtype, layout, device, pin_memory).beside(self_, size)?, fill_value)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let fill = |sample: Sample| sample.with("fill_value", Scalar::Float(2.5));
+        creation_beside(s).into_iter().map(fill).collect()
+    }
+}

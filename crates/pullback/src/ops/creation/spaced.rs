@@ -1,0 +1,432 @@
+//! Evenly spaced numbers: `linspace` and `logspace`, and `range`, which is older than `arange`.
+//!
+//! The bounds are numbers, or stand in 0-dim tensors; nothing here has a derivative. Everything ends in the forms that
+//! take numbers.
+
+use super::factory::{Options, as_size, check_real, refused, series};
+use crate::dispatch::{OpDef, Value};
+use crate::error::{bail, ensure};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::promote::default_dtype;
+use crate::{DType, Device, ErrorKind, Layout, Result, Scalar, Tensor};
+use pullback_kernels::creation;
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[
+    &LINSPACE,
+    &LINSPACE_TENSOR_TENSOR,
+    &LINSPACE_TENSOR_SCALAR,
+    &LINSPACE_SCALAR_TENSOR,
+    &LOGSPACE,
+    &LOGSPACE_TENSOR_TENSOR,
+    &LOGSPACE_TENSOR_SCALAR,
+    &LOGSPACE_SCALAR_TENSOR,
+    &RANGE,
+    &RANGE_STEP,
+];
+
+/// A bound: a number, or the tensor that holds it.
+trait Bound: Copy {
+    fn ndim(self) -> Option<usize>;
+    fn number(self) -> Result<Scalar>;
+}
+impl Bound for Scalar {
+    fn ndim(self) -> Option<usize> {
+        None
+    }
+    fn number(self) -> Result<Scalar> {
+        Ok(self)
+    }
+}
+impl Bound for &Tensor {
+    fn ndim(self) -> Option<usize> {
+        Some(self.shape().len())
+    }
+    fn number(self) -> Result<Scalar> {
+        self.item()
+    }
+}
+
+/// The two bounds as numbers.
+fn numbers(function: &str, start: impl Bound, end: impl Bound) -> Result<(Scalar, Scalar)> {
+    let given = [("start", start.ndim()), ("end", end.ndim())];
+    if given.iter().any(|(_, ndim)| ndim.is_some_and(|n| n != 0)) {
+        let say = |(name, ndim): (&str, Option<usize>)| {
+            ndim.map(|n| format!("{name} with {n} dimension(s)"))
+        };
+        let said: Vec<String> = given.into_iter().filter_map(say).collect();
+        bail!(
+            runtime,
+            "{function} only supports 0-dimensional start and end tensors, but got {}.",
+            said.join(" and ")
+        );
+    }
+    Ok((start.number()?, end.number()?))
+}
+
+/// The dtype of evenly spaced numbers: complex if a bound is, which no real `dtype` takes.
+fn spaced(function: &str, [start, end]: [Scalar; 2], dtype: Option<DType>) -> Result<DType> {
+    let is_complex = [start, end].iter().any(|s| matches!(s, Scalar::Complex(..)));
+    let natural = if is_complex { default_dtype().to_complex() } else { default_dtype() };
+    if let Some(dtype) = dtype.filter(|dtype| is_complex && !dtype.is_complex()) {
+        bail!(
+            runtime,
+            "torch.{function}(): inferred dtype {} can't be safely cast to passed dtype {}",
+            natural.scalar_name(),
+            dtype.scalar_name()
+        );
+    }
+    Ok(natural)
+}
+
+/// `steps` numbers evenly spaced from `start` to `end`, both included.
+#[op(
+    "linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    fills_out,
+    not_differentiable
+)]
+impl Linspace {
+    fn cpu(
+        start: Scalar,
+        end: Scalar,
+        steps: i64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        ensure!(steps >= 0, runtime, "number of steps must be non-negative, but got {steps}");
+        let natural = spaced("linspace", [start, end], dtype)?;
+        let out = Options(dtype, layout, device, pin_memory).spec(&[steps], natural)?.empty()?;
+        creation::linspace(&mut out.view_mut(), start, end)?;
+        Ok(out)
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        spaced_samples()
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        let mut all = few_steps();
+        all.push(InvalidSample::new(
+            Sample::new([Scalar::Int(0).into(), Scalar::Complex(0.0, 1.0).into(), 3_i64.into()])
+                .with("dtype", DType::F32),
+            ErrorKind::Runtime,
+            "torch.linspace(): inferred dtype ComplexFloat can't be safely cast to passed dtype Float",
+        ));
+        all
+    }
+}
+
+/// `base` to the power of `steps` numbers evenly spaced from `start` to `end`.
+#[op(
+    "logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    fills_out,
+    not_differentiable
+)]
+impl Logspace {
+    fn cpu(
+        start: Scalar,
+        end: Scalar,
+        steps: i64,
+        base: f64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        ensure!(steps >= 0, runtime, "number of steps must be non-negative, but got {steps}");
+        let natural = spaced("logspace", [start, end], dtype)?;
+        let out = Options(dtype, layout, device, pin_memory).spec(&[steps], natural)?.empty()?;
+        creation::logspace(&mut out.view_mut(), start, end, base)?;
+        Ok(out)
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        spaced_samples()
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        few_steps()
+    }
+}
+
+/// As `linspace` with both bounds in 0-dim tensors.
+#[op("linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     out,
+    fills_out, not_differentiable, method = linspace_tensor_tensor)]
+impl LinspaceTensorTensor {
+    fn cpu(
+        start: &Tensor,
+        end: &Tensor,
+        steps: i64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        let (start, end) = numbers("linspace", start, end)?;
+        Linspace::cpu(start, end, steps, dtype, layout, device, pin_memory)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        bound_samples(s, true, true)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        long_bounds(s, true, true)
+    }
+}
+
+/// As `linspace` with the first bound in a 0-dim tensor.
+#[op("linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     out,
+    fills_out, not_differentiable, method = linspace_tensor_scalar)]
+impl LinspaceTensorScalar {
+    fn cpu(
+        start: &Tensor,
+        end: Scalar,
+        steps: i64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        let (start, end) = numbers("linspace", start, end)?;
+        Linspace::cpu(start, end, steps, dtype, layout, device, pin_memory)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        bound_samples(s, true, false)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        long_bounds(s, true, false)
+    }
+}
+
+/// As `linspace` with the last bound in a 0-dim tensor.
+#[op("linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     out,
+    fills_out, not_differentiable, method = linspace_scalar_tensor)]
+impl LinspaceScalarTensor {
+    fn cpu(
+        start: Scalar,
+        end: &Tensor,
+        steps: i64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        let (start, end) = numbers("linspace", start, end)?;
+        Linspace::cpu(start, end, steps, dtype, layout, device, pin_memory)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        bound_samples(s, false, true)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        long_bounds(s, false, true)
+    }
+}
+
+/// As `logspace` with both bounds in 0-dim tensors.
+#[op("logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     out,
+    fills_out, not_differentiable, method = logspace_tensor_tensor)]
+impl LogspaceTensorTensor {
+    fn cpu(
+        start: &Tensor,
+        end: &Tensor,
+        steps: i64,
+        base: f64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        let (start, end) = numbers("logspace", start, end)?;
+        Logspace::cpu(start, end, steps, base, dtype, layout, device, pin_memory)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        bound_samples(s, true, true)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        long_bounds(s, true, true)
+    }
+}
+
+/// As `logspace` with the first bound in a 0-dim tensor.
+#[op("logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     out,
+    fills_out, not_differentiable, method = logspace_tensor_scalar)]
+impl LogspaceTensorScalar {
+    fn cpu(
+        start: &Tensor,
+        end: Scalar,
+        steps: i64,
+        base: f64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        let (start, end) = numbers("logspace", start, end)?;
+        Logspace::cpu(start, end, steps, base, dtype, layout, device, pin_memory)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        bound_samples(s, true, false)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        long_bounds(s, true, false)
+    }
+}
+
+/// As `logspace` with the last bound in a 0-dim tensor.
+#[op("logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     out,
+    fills_out, not_differentiable, method = logspace_scalar_tensor)]
+impl LogspaceScalarTensor {
+    fn cpu(
+        start: Scalar,
+        end: &Tensor,
+        steps: i64,
+        base: f64,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        let (start, end) = numbers("logspace", start, end)?;
+        Logspace::cpu(start, end, steps, base, dtype, layout, device, pin_memory)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        bound_samples(s, false, true)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        long_bounds(s, false, true)
+    }
+}
+
+/// `start + i * step` up to `end`, which is included.
+fn inclusive(start: Scalar, end: Scalar, step: Scalar, options: Options) -> Result<Tensor> {
+    check_real(&[start, end, step])?;
+    let dtype = options.0.unwrap_or_else(default_dtype);
+    let size = creation::range_size(start, end, step, dtype)?;
+    let out = options.spec(&[as_size(size)], dtype)?.empty()?;
+    creation::range(&mut out.view_mut(), start, step)?;
+    crate::warning::warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range builtin. Instead, use torch.arange, which produces values in [start, end).".into());
+    Ok(out)
+}
+
+/// The numbers `start`, `start + 1`, ... up to `end`, which is included; of the default floating dtype unless `dtype` is
+/// given. Deprecated: `arange` is what everybody expects.
+#[op(
+    "range(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    not_differentiable
+)]
+impl Range {
+    fn cpu(
+        start: Scalar,
+        end: Scalar,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        inclusive(start, end, Scalar::Int(1), Options(dtype, layout, device, pin_memory))
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![series([Scalar::Int(1), Scalar::Float(4.5)])]
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        let numbers = |end: Scalar| [Scalar::Int(0).into(), end.into()];
+        vec![
+            refused(
+                numbers(Scalar::Int(-1)),
+                "upper bound and lower bound inconsistent with step sign",
+            ),
+            refused(numbers(Scalar::Float(f64::NAN)), "unsupported range: 0 -> nan"),
+            refused(numbers(Scalar::Complex(0.0, 1.0)), "without overflow"),
+        ]
+    }
+}
+
+/// `start + i * step` for `i = 0, 1, ...` as long as it lies before `end` or is it: `floor((end - start) / step) + 1`
+/// numbers. Of an integer `dtype` the bounds and the step lose their fractions first.
+#[op(
+    "range.step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    fills_out,
+    not_differentiable
+)]
+impl RangeStep {
+    fn cpu(
+        start: Scalar,
+        end: Scalar,
+        step: Scalar,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        inclusive(start, end, step, Options(dtype, layout, device, pin_memory))
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![
+            series([Scalar::Int(5), Scalar::Int(1), Scalar::Int(-2)]),
+            series([Scalar::Float(0.0), Scalar::Float(1.0), Scalar::Float(0.3)]),
+            series([Scalar::Int(0), Scalar::Int(4), Scalar::Float(1.5)]).with("dtype", DType::I32),
+            series([Scalar::Int(1), Scalar::Int(1), Scalar::Int(-1)]).with("dtype", DType::F16),
+        ]
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        let zero = series([Scalar::Int(0), Scalar::Int(4), Scalar::Float(0.5)]);
+        let phrase = "step must be nonzero";
+        let bools = series([Scalar::Int(0), Scalar::Int(4), Scalar::Int(1)]);
+        vec![
+            InvalidSample::new(zero.with("dtype", DType::I32), ErrorKind::Runtime, phrase),
+            InvalidSample::new(
+                bools.with("dtype", DType::Bool),
+                ErrorKind::NotImplemented,
+                "\"range_cpu\" not implemented for 'Bool'",
+            ),
+        ]
+    }
+}
+
+fn spaced_samples() -> Vec<Sample> {
+    let sample = |start: Scalar, end: Scalar, steps: i64| {
+        Sample::new([start.into(), end.into(), steps.into()]).without_gradient()
+    };
+    vec![
+        sample(Scalar::Int(0), Scalar::Int(1), 5),
+        sample(Scalar::Float(1.5), Scalar::Float(-0.5), 4).with("dtype", DType::F64),
+        sample(Scalar::Int(1), Scalar::Complex(2.0, 1.0), 3),
+        sample(Scalar::Int(1), Scalar::Int(2), 1),
+        sample(Scalar::Int(1), Scalar::Int(2), 0),
+    ]
+}
+
+fn few_steps() -> Vec<InvalidSample> {
+    vec![refused(
+        [Scalar::Int(0).into(), Scalar::Int(1).into(), (-1_i64).into()],
+        "number of steps must be non-negative",
+    )]
+}
+
+/// A bound as a tensor of this shape, or as a number.
+fn bound(s: &Sampler, is_tensor: bool, shape: &[i64]) -> Value {
+    if is_tensor { s.normal(shape).into() } else { Scalar::Float(2.5).into() }
+}
+
+fn bound_samples(s: &Sampler, start: bool, end: bool) -> Vec<Sample> {
+    let of = |steps: i64| {
+        let bounds = [bound(s, start, &[]), bound(s, end, &[])];
+        let [start, end] = bounds;
+        Sample::new([start, end, steps.into()]).without_gradient()
+    };
+    vec![of(5), of(1), of(0).with("dtype", DType::F64)]
+}
+
+fn long_bounds(s: &Sampler, start: bool, end: bool) -> Vec<InvalidSample> {
+    vec![refused(
+        [bound(s, start, &[1]), bound(s, end, &[1]), 3_i64.into()],
+        "only supports 0-dimensional start and end tensors, but got",
+    )]
+}

@@ -1,0 +1,646 @@
+//! Reading elements at places given by tensors: `index`, `gather`, `index_select`, `masked_select`,
+//! `take`, `embedding`, `nonzero` and the searches. Writing to such places is in `scatter`.
+//!
+//! Index tensors are int64 or int32 and never have a gradient. A gradient goes back through the op that
+//! writes to the places that were read, adding where one was read twice.
+
+use crate::dispatch::{OpDef, Value};
+use crate::error::{bail, ensure};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::sparse;
+use crate::tensor::promote::result_type;
+use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
+use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
+use pullback_kernels::index as kernel;
+use pullback_macros::op;
+use smallvec::SmallVec;
+use std::borrow::Cow;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[
+    &INDEX,
+    &INDEX_SELECT,
+    &GATHER,
+    &MASKED_SELECT,
+    &TAKE,
+    &NONZERO,
+    &NONZERO_NUMPY,
+    &WHERE_TRUE,
+    &ARGWHERE,
+    &ONE_HOT,
+    &SEARCHSORTED,
+    &BUCKETIZE,
+    &BINCOUNT,
+];
+
+/// Refuses index tensors that hold no whole numbers.
+pub(in crate::ops) fn check_index_dtype(name: &str, index: &Tensor) -> Result<()> {
+    ensure!(
+        matches!(index.dtype(), DType::I64 | DType::I32),
+        runtime,
+        "{name}(): Expected dtype int32/int64 for index but got {}",
+        index.dtype().scalar_name()
+    );
+    Ok(())
+}
+
+/// As `check_index_dtype` for the ops whose index has the shape of what is read or written: without elements
+/// it may be of any dtype.
+pub(in crate::ops) fn check_places_dtype(name: &str, index: &Tensor) -> Result<()> {
+    if index.numel() == 0 { Ok(()) } else { check_index_dtype(name, index) }
+}
+
+/// A tensor with at least one dimension: 0-dim ones become vectors of one element. No history.
+pub(in crate::ops) fn as_vector(t: &Tensor) -> Result<Tensor> {
+    if t.ndim() > 0 {
+        return Ok(t.clone());
+    }
+    t.alias_with(&[1], &[1], t.storage_offset())
+}
+
+/// What advanced indexing does: which dimensions the (broadcast, int64) indices are for, and the shape of the
+/// result, with the indexed dimensions where the first index was if they are adjacent, else in front.
+pub(in crate::ops) struct Plan {
+    /// The tensor, its dimensions moved so that the indexed ones are adjacent.
+    pub(in crate::ops) input: Tensor,
+    pub(in crate::ops) dims: SmallVec<[usize; 4]>,
+    pub(in crate::ops) indices: SmallVec<[Tensor; 4]>,
+    pub(in crate::ops) shape: Dims,
+}
+
+/// Bool and uint8 masks as one index per dimension.
+fn expand_masks<'a>(
+    self_: &Tensor,
+    indices: &'a [Option<Tensor>],
+) -> Result<Cow<'a, [Option<Tensor>]>> {
+    if indices.iter().flatten().all(|index| index.dtype() == DType::I64) {
+        return Ok(indices.into());
+    }
+    // bounded: by the number of indices.
+    let mut out = Vec::with_capacity(indices.len());
+    for index in indices {
+        let Some(index) = index else {
+            out.push(None);
+            continue;
+        };
+        if !matches!(index.dtype(), DType::Bool | DType::U8) {
+            ensure!(
+                matches!(index.dtype(), DType::I64 | DType::I32 | DType::I16 | DType::I8),
+                index,
+                "tensors used as indices must be long, int, byte or bool tensors"
+            );
+            out.push(Some(index.clone()));
+            continue;
+        }
+        let start = out.len();
+        for d in 0..index.ndim() {
+            let have = self_.shape().get(start + d).copied().unwrap_or(0);
+            ensure!(
+                index.shape()[d] == have,
+                index,
+                "The shape of the mask {} at index {d} does not match the shape of the indexed tensor {} at index {}",
+                list(index.shape()),
+                list(self_.shape()),
+                start + d
+            );
+        }
+        let places = index.nonzero()?;
+        for d in 0..index.ndim() {
+            out.push(Some(places.select(1, d as i64)?));
+        }
+        if index.ndim() == 0 {
+            bail!(index, "a 0-dim mask is to be made a dimension of its own before indexing");
+        }
+    }
+    Ok(out.into())
+}
+
+/// The mask, if that alone is the index and it covers every dimension.
+pub(in crate::ops) fn whole_mask<'t>(
+    self_: &Tensor,
+    indices: &'t [Option<Tensor>],
+) -> Option<&'t Tensor> {
+    match indices {
+        [Some(mask)]
+            if mask.dtype() == DType::Bool && mask.ndim() > 0 && mask.shape() == self_.shape() =>
+        {
+            Some(mask)
+        }
+        _ => None,
+    }
+}
+
+/// The elements where the mask of the same shape is true.
+fn selected(self_: &Tensor, mask: &Tensor) -> Result<Tensor> {
+    let out = Tensor::empty_of(&[kernel::count_true(mask.view_ref()) as i64], self_.dtype())?;
+    kernel::masked_select(&mut out.view_mut(), self_.view_ref(), mask.view_ref())?;
+    Ok(out)
+}
+
+/// Prepares indexing of `self_`. No history.
+pub(in crate::ops) fn plan(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Plan> {
+    let indices = expand_masks(self_, indices)?;
+    ensure!(
+        indices.len() <= self_.ndim(),
+        index,
+        "too many indices for tensor of dimension {} (got {})",
+        self_.ndim(),
+        indices.len()
+    );
+    let given: SmallVec<[(usize, &Tensor); 4]> =
+        indices.iter().enumerate().filter_map(|(d, i)| i.as_ref().map(|i| (d, i))).collect();
+    let shapes: SmallVec<[&[i64]; 4]> = given.iter().map(|(_, i)| i.shape()).collect();
+    let Ok(common) = broadcast_shapes(&shapes) else {
+        let shapes: Vec<String> = shapes.iter().map(|s| list(s)).collect();
+        bail!(
+            index,
+            "shape mismatch: indexing tensors could not be broadcast together with shapes {}",
+            shapes.join(", ")
+        );
+    };
+    let dims: SmallVec<[usize; 4]> = given.iter().map(|(d, _)| *d).collect();
+    let adjacent = dims.windows(2).all(|w| w[0] + 1 == w[1]);
+    let (input, dims) = if adjacent {
+        (self_.clone(), dims)
+    } else {
+        let rest = (0..self_.ndim()).filter(|d| !dims.contains(d));
+        let order: Vec<i64> = dims.iter().copied().chain(rest).map(|d| d as i64).collect();
+        (self_.permute(&order)?, (0..dims.len()).collect())
+    };
+    let at = dims.first().copied().unwrap_or(0);
+    let mut shape = Dims::from_slice(&input.shape()[..at]);
+    shape.extend_from_slice(&common);
+    shape.extend_from_slice(&input.shape()[at + dims.len()..]);
+    let wide = |(_, index): &(usize, &Tensor)| {
+        let index = if index.dtype() == DType::I64 {
+            (*index).clone()
+        } else {
+            index.converted(DType::I64)?
+        };
+        if index.shape() == &*common { Ok(index) } else { index.expand(&common, false) }
+    };
+    Ok(Plan { dims, indices: given.iter().map(wide).collect::<Result<_>>()?, shape, input })
+}
+
+/// The elements at the places that `indices` name: one index tensor per dimension (`None` takes all of it), which
+/// broadcast together. Masks stand for the coordinates of their true elements. Negative indices count from the end.
+#[op(
+    "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+    function_only,
+    not_differentiable(indices),
+    internal, jvp = linear, batch = index)]
+impl Index {
+    fn cpu(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Tensor> {
+        if let Some(mask) = whole_mask(self_, indices) {
+            return selected(self_, mask);
+        }
+        if let ([Some(at)], [_, rest @ ..]) = (indices, self_.shape())
+            && at.dtype() == DType::I64
+        {
+            let mut shape = Dims::from_slice(at.shape());
+            shape.extend_from_slice(rest);
+            let out = Tensor::empty_of(&shape, self_.dtype())?;
+            kernel::index(&mut out.view_mut(), self_.view_ref(), &[0], &[at.view_ref()])?;
+            return Ok(out);
+        }
+        let plan = plan(self_, indices)?;
+        if plan.dims.is_empty() {
+            return self_.dense_copy();
+        }
+        let out = Tensor::empty_of(&plan.shape, self_.dtype())?;
+        let refs: SmallVec<[_; 4]> = plan.indices.iter().map(Tensor::view_ref).collect();
+        kernel::index(&mut out.view_mut(), plan.input.view_ref(), &plan.dims, &refs)?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64], indices: &[Option<Tensor>]) -> Result<Tensor> {
+        let zeros = TensorSpec::beside(grad, self_shape).zeros()?;
+        // A mask names no place twice.
+        let repeats = whole_mask(&zeros, indices).is_none();
+        zeros.index_put(indices, grad, repeats)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |t: Tensor, indices: Vec<Option<Tensor>>| {
+            Sample::new([t.into(), Value::OptTensors(indices)])
+        };
+        let places = |v: &[i64]| Tensor::from_slice(v, &[v.len() as i64]).ok();
+        let mask = Tensor::from_slice(
+            &[crate::Bool::new(true), crate::Bool::new(false), crate::Bool::new(true)],
+            &[3],
+        )
+        .ok();
+        vec![
+            sample(s.normal(&[4, 3]), vec![places(&[0, 2, -1, 0])]),
+            sample(s.normal(&[4, 3]), vec![None, places(&[0, 2])]),
+            sample(s.normal(&[2, 3, 4]), vec![places(&[0, 1]), None, places(&[3, 0])]),
+            sample(s.normal(&[3, 2]), vec![mask]),
+        ]
+    }
+}
+
+/// Slices along `dim` at the places `index` (a vector): `out[:, j] = self[:, index[j]]`.
+#[op(
+    "index_select(Tensor self, int dim, Tensor index) -> Tensor",
+    exact_out,
+    separate,
+    not_differentiable(index), jvp = linear, batch = index_select, sparse = index_select)]
+impl IndexSelect {
+    fn cpu(self_: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
+        let dim = wrap_dim(dim, self_.ndim())?;
+        ensure!(index.ndim() <= 1, index, "index_select(): Index is supposed to be a vector");
+        check_index_dtype("index_select", index)?;
+        ensure!(
+            self_.ndim() > 0 || index.numel() == 1,
+            runtime,
+            "index_select(): Index to scalar can have only 1 value, got {} value(s)",
+            index.numel()
+        );
+        let (input, places) = (as_vector(self_)?, as_vector(index)?);
+        let mut shape = Dims::from_slice(input.shape());
+        shape[dim] = places.numel();
+        let out = Tensor::empty_of(&shape, self_.dtype())?;
+        kernel::index_select(&mut out.view_mut(), input.view_ref(), dim, places.view_ref())?;
+        if self_.ndim() == 0 { out.view(&[]) } else { Ok(out) }
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: i64, index: &Tensor) -> Result<Tensor> {
+        if grad.is_sparse() {
+            return sparse::index_select_backward(grad, self_shape, dim, index);
+        }
+        let zeros = TensorSpec::beside(grad, self_shape).zeros()?;
+        zeros.index_add(dim, index, grad)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |t: Tensor, dim: i64, index: &[i64]| {
+            let index =
+                Tensor::from_slice(index, &[index.len() as i64]).expect("samples are small");
+            Sample::new([t.into(), Value::Int(dim), index.into()])
+        };
+        vec![
+            sample(s.normal(&[3, 2]), 0, &[2, 0, 2]),
+            sample(s.transposed(2, 3), -1, &[1]),
+            sample(s.normal(&[3]), 0, &[]),
+            sample(s.normal(&[]), 0, &[0]),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let sample = |shape: &[i64], index: &[i64]| {
+            let index =
+                Tensor::from_slice(index, &[index.len() as i64]).expect("samples are small");
+            Sample::new([s.normal(shape).into(), Value::Int(0), index.into()])
+        };
+        vec![
+            InvalidSample::new(sample(&[3], &[3]), ErrorKind::Index, "index out of range"),
+            InvalidSample::new(
+                sample(&[], &[0, 0]),
+                ErrorKind::Runtime,
+                "Index to scalar can have only 1 value, got 2 value(s)",
+            ),
+        ]
+    }
+}
+
+/// Elements along `dim` at the places `index`, which has the shape of the result:
+/// `out[i][j] = self[index[i][j]][j]` for `dim` 0.
+#[op(
+    "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+    exact_out,
+    separate(self),
+    apart(index),
+    not_differentiable(index), jvp = linear, batch = gather)]
+impl Gather {
+    fn cpu(self_: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
+        let dim = wrap_dim(dim, self_.ndim())?;
+        check_places_dtype("gather", index)?;
+        super::scatter::check_rank(self_, index, "input")?;
+        let out = Tensor::empty_of(index.shape(), self_.dtype())?;
+        let (target, input, places) = (as_vector(&out)?, as_vector(self_)?, as_vector(index)?);
+        if index.numel() > 0 {
+            kernel::gather(&mut target.view_mut(), input.view_ref(), dim, places.view_ref())?;
+        }
+        Ok(out)
+    }
+    fn vjp_self(
+        grad: &Tensor,
+        self_shape: &[i64],
+        dim: i64,
+        index: &Tensor,
+        sparse_grad: bool,
+    ) -> Result<Tensor> {
+        if sparse_grad {
+            return sparse::gather_backward(grad, self_shape, dim, index);
+        }
+        let zeros = TensorSpec::beside(grad, self_shape).zeros()?;
+        zeros.scatter_add(dim, index, grad)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |t: Tensor, dim: i64, index: Tensor| {
+            Sample::new([t.into(), Value::Int(dim), index.into()])
+        };
+        vec![
+            sample(s.normal(&[3, 2]), 0, s.integers(&[2, 2], 0, 3)),
+            sample(s.normal(&[3, 4]), -1, s.integers(&[3, 2], 0, 4)),
+            sample(s.normal(&[]), 0, s.integers(&[], 0, 1)),
+        ]
+    }
+}
+
+/// The elements where `mask` (bool) is true, in row-major order, as a vector; the shapes broadcast.
+#[op(
+    "masked_select(Tensor self, Tensor mask) -> Tensor",
+    exact_out,
+    separate,
+    not_differentiable(mask), jvp = linear, batch = data_dependent)]
+impl MaskedSelect {
+    fn cpu(self_: &Tensor, mask: &Tensor) -> Result<Tensor> {
+        ensure!(
+            mask.dtype() == DType::Bool,
+            runtime,
+            "masked_select: expected BoolTensor for mask"
+        );
+        let shape = broadcast_shapes(&[self_.shape(), mask.shape()])?;
+        let (input, mask) = (self_.expand(&shape, false)?, mask.expand(&shape, false)?);
+        selected(&input, &mask)
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64], mask: &Tensor) -> Result<Tensor> {
+        let shape = broadcast_shapes(&[self_shape, mask.shape()])?;
+        let zeros = TensorSpec::beside(grad, &shape).zeros()?;
+        zeros.masked_scatter(mask, grad)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::new([s.normal(&[2, 3]).into(), s.bools(&[2, 3]).into()]),
+            Sample::new([s.normal(&[2, 3]).into(), s.bools(&[3]).into()]),
+        ]
+    }
+}
+
+/// Elements at row-major positions of the flattened tensor; negative ones count from the end.
+#[op("take(Tensor self, Tensor index) -> Tensor", exact_out, separate, not_differentiable(index), jvp = linear, batch = take)]
+impl Take {
+    fn cpu(self_: &Tensor, index: &Tensor) -> Result<Tensor> {
+        ensure!(
+            index.dtype() == DType::I64,
+            runtime,
+            "take(): Expected a long tensor for index, but got {}",
+            index.dtype().scalar_name()
+        );
+        ensure!(
+            self_.numel() > 0 || index.numel() == 0,
+            index,
+            "take(): tried to take from an empty tensor"
+        );
+        let out = Tensor::empty_of(index.shape(), self_.dtype())?;
+        kernel::take(&mut out.view_mut(), self_.view_ref(), index.view_ref())?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64], index: &Tensor) -> Result<Tensor> {
+        let zeros = TensorSpec::beside(grad, self_shape).zeros()?;
+        zeros.put(index, grad, true)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([s.normal(&[2, 3]).into(), s.integers(&[2, 2], -6, 6).into()])]
+    }
+}
+
+/// The coordinates of the elements that are not zero, one row each, in row-major order: (count, ndim).
+#[op("nonzero(Tensor self) -> Tensor", exact_out, not_differentiable, batch = data_dependent)]
+impl Nonzero {
+    fn cpu(self_: &Tensor) -> Result<Tensor> {
+        let count = kernel::count_true(self_.view_ref()) as i64;
+        let out = Tensor::empty_of(&[count, self_.ndim() as i64], DType::I64)?;
+        if self_.ndim() > 0 {
+            kernel::nonzero(&mut out.view_mut(), self_.view_ref())?;
+        }
+        Ok(out)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.bools(&[2, 3])).without_gradient()]
+    }
+}
+
+/// As `nonzero`, one vector per dimension (a number counts as a vector).
+#[op("nonzero_numpy(Tensor self) -> Tensor[]", internal, function_only, not_differentiable)]
+impl NonzeroNumpy {
+    fn composite(self_: &Tensor) -> Result<Vec<Tensor>> {
+        let input = if self_.ndim() == 0 { self_.unsqueeze(0)? } else { self_.clone() };
+        input.nonzero()?.unbind(1)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.bools(&[2, 3])).without_gradient()]
+    }
+}
+
+/// As `nonzero_numpy`.
+#[op("where(Tensor condition) -> Tensor[]", not_differentiable, function_only)]
+impl WhereTrue {
+    fn composite(condition: &Tensor) -> Result<Vec<Tensor>> {
+        condition.nonzero_numpy()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.bools(&[2, 3])).without_gradient()]
+    }
+}
+
+/// As `nonzero`.
+#[op("argwhere(Tensor self) -> Tensor", not_differentiable)]
+impl Argwhere {
+    fn composite(self_: &Tensor) -> Result<Tensor> {
+        self_.nonzero()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.bools(&[2, 3])).without_gradient()]
+    }
+}
+
+/// A 1 at each class number, else zeros, in a new last dimension of size `num_classes` (-1: one more than the largest).
+#[op("one_hot(Tensor self, int num_classes=-1) -> Tensor", module = "nn", not_differentiable, batch = one_hot)]
+impl OneHot {
+    fn cpu(self_: &Tensor, num_classes: i64) -> Result<Tensor> {
+        ensure!(
+            self_.dtype() == DType::I64,
+            runtime,
+            "one_hot is only applicable to index tensor of type LongTensor."
+        );
+        ensure!(
+            self_.numel() > 0 || num_classes > 0,
+            runtime,
+            "Can not infer total number of classes from empty tensor."
+        );
+        let numbers = self_.to_vec::<i64>()?;
+        ensure!(numbers.iter().all(|&n| n >= 0), runtime, "Class values must be non-negative.");
+        let needed = numbers.iter().max().map_or(0, |m| m + 1);
+        ensure!(num_classes != 0, runtime, "num_classes should be positive");
+        ensure!(
+            num_classes < 0 || needed <= num_classes,
+            runtime,
+            "Class values must be smaller than num_classes."
+        );
+        let mut shape = Dims::from_slice(self_.shape());
+        shape.push(if num_classes < 0 { needed } else { num_classes });
+        let out = Tensor::empty_of(&shape, DType::I64)?;
+        kernel::one_hot(&mut out.view_mut(), self_.view_ref())?;
+        Ok(out)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.integers(&[2, 3], 0, 4)).without_gradient()]
+    }
+}
+
+fn search_dtype(out_int32: bool) -> DType {
+    if out_int32 { DType::I32 } else { DType::I64 }
+}
+
+/// `right` of `searchsorted`, from its two spellings.
+fn search_side(right: bool, side: Option<&str>) -> Result<bool> {
+    let Some(side) = side else { return Ok(right) };
+    ensure!(
+        matches!(side, "left" | "right"),
+        runtime,
+        "torch.searchsorted(): side can only be 'left' or 'right' but got {side}"
+    );
+    ensure!(
+        !right || side == "right",
+        runtime,
+        "torch.searchsorted(): side and right can't be set to opposites, got side of {side} while right was True"
+    );
+    Ok(side == "right")
+}
+
+/// For each of `self`'s values the first place in its row of `sorted_sequence` where it could be inserted (after equal
+/// elements if `right`).
+#[op(
+    "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    function_only,
+    out,
+    numbers,
+    not_differentiable, batch = bucketize
+)]
+impl Searchsorted {
+    fn cpu(
+        sorted_sequence: &Tensor,
+        self_: &Tensor,
+        out_int32: bool,
+        right: bool,
+        side: Option<&str>,
+        sorter: Option<&Tensor>,
+    ) -> Result<Tensor> {
+        let right = search_side(right, side)?;
+        let dtype = result_type(&[sorted_sequence, self_]);
+        ensure!(
+            sorted_sequence.ndim() > 0,
+            runtime,
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got boundaries tensor dim(0) and input value's dim({}) numel({})",
+            self_.ndim(),
+            self_.numel()
+        );
+        let rows = |t: &Tensor| t.shape()[..t.ndim().max(1) - 1].to_vec();
+        ensure!(
+            sorted_sequence.ndim() == 1
+                || (self_.ndim() == sorted_sequence.ndim() && rows(self_) == rows(sorted_sequence)),
+            runtime,
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor must match, but we got boundaries tensor {} and input value tensor {}",
+            list(sorted_sequence.shape()),
+            list(self_.shape())
+        );
+        if let Some(sorter) = sorter {
+            ensure!(
+                sorter.shape() == sorted_sequence.shape(),
+                runtime,
+                "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor {}and got sorter tensor {}",
+                list(sorted_sequence.shape()),
+                list(sorter.shape())
+            );
+            ensure!(
+                sorter.dtype() == DType::I64,
+                runtime,
+                "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {}",
+                sorter.dtype().scalar_name()
+            );
+        }
+        let bring =
+            |t: &Tensor| if t.dtype() == dtype { Ok(t.clone()) } else { t.converted(dtype) };
+        let (sorted, values) = (bring(sorted_sequence)?, bring(self_)?);
+        let out = Tensor::empty_of(self_.shape(), search_dtype(out_int32))?;
+        let (target, values) = (as_vector(&out)?, as_vector(&values)?);
+        kernel::searchsorted(
+            &mut target.view_mut(),
+            sorted.view_ref(),
+            values.view_ref(),
+            right,
+            sorter.map(Tensor::view_ref),
+        )?;
+        Ok(out)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::new([s.integers(&[4], 0, 1).into(), s.integers(&[3], -1, 2).into()])
+                .without_gradient(),
+        ]
+    }
+}
+
+/// The bucket of each value among the sorted vector `boundaries`: as `searchsorted` with the arguments swapped.
+#[op(
+    "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+    function_only,
+    out,
+    numbers,
+    not_differentiable, batch = bucketize
+)]
+impl Bucketize {
+    fn cpu(self_: &Tensor, boundaries: &Tensor, out_int32: bool, right: bool) -> Result<Tensor> {
+        ensure!(
+            boundaries.ndim() == 1,
+            runtime,
+            "bucketize(): boundaries tensor must be 1 dimension, but got dim({})",
+            boundaries.ndim()
+        );
+        boundaries.searchsorted_with(self_, out_int32, right, None, None)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::new([s.integers(&[3], -1, 2).into(), s.integers(&[4], 0, 1).into()])
+                .without_gradient(),
+        ]
+    }
+}
+
+/// How often each number from 0 up to the largest occurs in a vector (at least `minlength` counts); with `weights` the
+/// sum of the weights of its places.
+#[op("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor", batch = data_dependent)]
+impl Bincount {
+    fn cpu(self_: &Tensor, weights: Option<&Tensor>, minlength: i64) -> Result<Tensor> {
+        ensure!(minlength >= 0, runtime, "minlength should be >= 0");
+        ensure!(
+            self_.dtype().is_integral(false),
+            not_implemented,
+            "\"bincount_cpu\" not implemented for '{}'",
+            self_.dtype().scalar_name()
+        );
+        let size = kernel::bincount_size(self_.view_ref(), minlength as usize)? as i64;
+        let weights = weights.map(|w| match w.dtype() {
+            DType::F32 | DType::F64 => Ok(w.clone()),
+            _ => w.converted(DType::F64),
+        });
+        let weights = weights.transpose()?;
+        let dtype = weights.as_ref().map_or(DType::I64, Tensor::dtype);
+        let out = TensorSpec::of(&[size], dtype).zeros()?;
+        kernel::bincount(
+            &mut out.view_mut(),
+            self_.view_ref(),
+            weights.as_ref().map(Tensor::view_ref),
+        )?;
+        Ok(out)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.integers(&[5], 0, 4)).without_gradient()]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |x: Tensor, phrase| {
+            InvalidSample::new(Sample::of(x), ErrorKind::NotImplemented, phrase)
+        };
+        vec![
+            bad(s.bools(&[3]), "\"bincount_cpu\" not implemented for 'Bool'"),
+            bad(s.positive(&[3]), "\"bincount_cpu\" not implemented for 'Double'"),
+        ]
+    }
+}

@@ -1,0 +1,611 @@
+//! Decompositions of batches of dense matrices, with gradients.
+//!
+//! Linear equations and determinants are in `linalg_solve`. Formulas follow M. B. Giles, "An extended
+//! collection of matrix derivative results" (2008), and, for complex matrices, C. Boeddeker et al., "On the
+//! computation of complex-valued gradients" (2017): a gradient is the conjugate cotangent, `A^H` is the
+//! conjugate transpose.
+
+use crate::dispatch::{OpDef, Value};
+use crate::error::{bail, ensure};
+use crate::gradcheck::{Sample, Sampler};
+use crate::ops::reduce::any_all::{all_examples, is_any_true};
+use crate::tensor::shape::wrap_dim;
+use crate::{DType, Dims, Error, ErrorKind, Result, Scalar, Tensor, TensorSpec};
+use pullback_kernels::{Iter, elementwise, linalg as kernel};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[
+    &SVD_KERNEL,
+    &LINALG_SVD,
+    &LINALG_SVDVALS,
+    &LINALG_QR,
+    &LINALG_CHOLESKY_EX,
+    &LINALG_CHOLESKY,
+    &EIGH_KERNEL,
+    &LINALG_EIGH,
+    &LINALG_EIGVALSH,
+    &COMPLEX,
+    &POLAR,
+];
+
+pub(in crate::ops) fn check_matrix(name: &str, a: &Tensor, square: bool) -> Result<()> {
+    ensure!(
+        a.ndim() >= 2,
+        runtime,
+        "linalg.{name}: The input tensor A must have at least 2 dimensions."
+    );
+    ensure!(
+        a.dtype().is_floating_point() || a.dtype().is_complex(),
+        not_implemented,
+        "linalg.{name}: Expected a floating point or complex tensor as input. Got {}",
+        a.dtype().scalar_name()
+    );
+    ensure!(
+        !matches!(a.dtype(), DType::F16 | DType::BF16 | DType::C32),
+        not_implemented,
+        "linalg.{name}: Low precision dtypes not supported. Got {}",
+        a.dtype().scalar_name()
+    );
+    let (m, n) = sizes(a.shape());
+    ensure!(
+        !square || m == n,
+        runtime,
+        "linalg.{name}: A must be batches of square matrices, but they are {m} by {n} matrices"
+    );
+    Ok(())
+}
+
+/// Rows and columns.
+pub(in crate::ops) fn sizes(shape: &[i64]) -> (i64, i64) {
+    (shape[shape.len() - 2], shape[shape.len() - 1])
+}
+
+/// The batch dimensions of `a` followed by `last`.
+pub(in crate::ops) fn batch_shape(a: &Tensor, last: &[i64]) -> Dims {
+    a.shape()[..a.ndim() - 2].iter().chain(last).copied().collect()
+}
+
+/// The conjugate transpose.
+pub(in crate::ops) fn h(a: &Tensor) -> Result<Tensor> {
+    a.transpose(-2, -1)?.conj()
+}
+
+/// Refuses matrices that could not be factorised: `codes` holds for each 0 or the number that `message` is made of.
+pub(in crate::ops) fn check_codes(
+    name: &str,
+    a: &Tensor,
+    codes: &Tensor,
+    message: impl Fn(i32) -> String,
+) -> Result<()> {
+    // (Of a batch of `vmap` all matrices are looked at.)
+    let whole = all_examples(codes);
+    let is_batch = whole.ndim() > 0 || a.ndim() > 2;
+    let codes = whole.to_vec::<i32>()?;
+    let Some(first) = codes.iter().position(|&code| code != 0) else { return Ok(()) };
+    let element = if is_batch { format!("(Batch element {first}): ") } else { String::new() };
+    let text = format!("{name}: {element}{}", message(codes[first]));
+    Err(Error::new(ErrorKind::LinAlg, text))
+}
+
+/// The codes of a batch, as a tensor of its shape.
+pub(in crate::ops) fn codes_of(a: &Tensor, codes: &[i32]) -> Result<Tensor> {
+    Tensor::from_slice(codes, &batch_shape(a, &[]))
+}
+
+/// Whether the vectors of a decomposition are wanted beside its values: for the gradient of the values.
+fn needs_vectors(a: &Tensor) -> bool {
+    crate::autograd::needs_derivative_of(a)
+}
+
+/// The k x k identity in the dtype of `like`, where that is.
+pub(in crate::ops) fn eye(k: i64, like: &Tensor) -> Result<Tensor> {
+    crate::ops::creation::factory::eye_with(k, Some(like.dtype()), None, Some(like.device()), None)
+}
+
+/// A diagonal matrix of each vector.
+fn diagonal_matrix(d: &Tensor) -> Result<Tensor> {
+    let k = d.shape()[d.ndim() - 1];
+    d.unsqueeze(-2)?.mul(&eye(k, d)?)
+}
+
+/// `a - a^H`.
+fn skew(a: &Tensor) -> Result<Tensor> {
+    a.sub(&h(a)?)
+}
+
+/// `d_j - d_i` with ones on the diagonal.
+fn gaps(d: &Tensor) -> Result<Tensor> {
+    d.unsqueeze(-2)?.sub(&d.unsqueeze(-1)?)?.add(&eye(d.shape()[d.ndim() - 1], d)?)
+}
+
+pub(in crate::ops) fn matrix_samples(s: &Sampler) -> Vec<Sample> {
+    vec![Sample::of(regular(s, &[3])), Sample::of(regular(s, &[2, 2]))]
+}
+
+/// Square matrices with a dominant diagonal: (*batch, n, n), the last number given being n.
+pub(in crate::ops) fn regular(s: &Sampler, shape: &[i64]) -> Tensor {
+    let n = shape[shape.len() - 1];
+    let full: Dims = shape.iter().copied().chain([n]).collect();
+    let diagonal = eye(n, &s.normal(&[0])).and_then(|e| e.times(Scalar::Float(3.0)));
+    diagonal.and_then(|d| s.uniform(&full, -1.0, 1.0).add(&d)).expect("samples are small")
+}
+
+/// The decomposition behind `linalg_svd`.
+#[op("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
+     internal, node = "LinalgSvd", method = svd_kernel, batch = matrices)]
+impl SvdKernel {
+    fn cpu(a: &Tensor, full_matrices: bool, compute_uv: bool) -> Result<[Tensor; 3]> {
+        check_matrix("svd", a, false)?;
+        let (m, n) = sizes(a.shape());
+        let k = m.min(n);
+        if !compute_uv {
+            let s = Tensor::empty_of(&batch_shape(a, &[k]), a.dtype().to_real())?;
+            kernel::svd(None, &mut s.view_mut(), None, a.view_ref(), false)?;
+            let none = Tensor::empty_of(&[0], a.dtype())?;
+            return Ok([none.clone(), s, none]);
+        }
+        let (rows, columns) = if full_matrices { (m, n) } else { (k, k) };
+        let u = Tensor::empty_of(&batch_shape(a, &[m, rows]), a.dtype())?;
+        let s = Tensor::empty_of(&batch_shape(a, &[k]), a.dtype().to_real())?;
+        let vh = Tensor::empty_of(&batch_shape(a, &[columns, n]), a.dtype())?;
+        kernel::svd(
+            Some(&mut u.view_mut()),
+            &mut s.view_mut(),
+            Some(&mut vh.view_mut()),
+            a.view_ref(),
+            full_matrices,
+        )?;
+        Ok([u, s, vh])
+    }
+    fn vjp_a(
+        grad_u: Option<&Tensor>,
+        grad_s: Option<&Tensor>,
+        grad_vh: Option<&Tensor>,
+        u: &Tensor,
+        s: &Tensor,
+        vh: &Tensor,
+    ) -> Result<Tensor> {
+        svd_backward((grad_u, grad_s, grad_vh), u, s, vh)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        // Singular vectors of complex matrices have free phases, which differences cannot see.
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        vec![
+            Sample::of(s.normal(&[3, 2])),
+            Sample::of(s.normal(&[2, 3])),
+            Sample::of(regular(s, &[3])),
+        ]
+    }
+}
+
+type Grads3<'a> = (Option<&'a Tensor>, Option<&'a Tensor>, Option<&'a Tensor>);
+
+/// With `A = U S V^H`: the core is `(skew(U^H gU) S + S skew(V^H gV)) / E + diag(gS)`, `E_ij = s_j^2 - s_i^2`, between `U`
+/// and `V^H`; the parts of `gU` and `gV` outside the spans of `U` and `V` are added.
+fn svd_backward((gu, gs, gvh): Grads3<'_>, u: &Tensor, s: &Tensor, vh: &Tensor) -> Result<Tensor> {
+    ensure!(
+        u.ndim() >= 2 && vh.ndim() >= 2,
+        runtime,
+        "svd_backward: the gradient needs the singular vectors, which were not computed (compute_uv=False); use torch.linalg.svdvals, or compute them"
+    );
+    let (m, n, k) = (u.shape()[u.ndim() - 2], vh.shape()[vh.ndim() - 1], s.shape()[s.ndim() - 1]);
+    let gu = gu.map(|g| within(g, -1, k)).transpose()?;
+    let gvh = gvh.map(|g| within(g, -2, k)).transpose()?;
+    let (gu, gvh) = (gu.as_ref(), gvh.as_ref());
+    let (u, vh) = (u.narrow(-1, 0, k)?, vh.narrow(-2, 0, k)?);
+    let zero = TensorSpec::beside(s, s.shape()).zeros()?;
+    let mut core = diagonal_matrix(gs.unwrap_or(&zero))?;
+    let (row, column) = (s.unsqueeze(-2)?, s.unsqueeze(-1)?);
+    let squares = gaps(&s.mul(s)?)?;
+    let left = gu.map(|g| skew(&h(&u)?.matmul(g)?)).transpose()?;
+    let right = gvh.map(|g| skew(&vh.matmul(&h(g)?)?)).transpose()?;
+    check_phases(
+        [&left, &right],
+        "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on this phase term, making it ill-defined.",
+    )?;
+    if let Some(left) = &left {
+        core = core.add(&off_diagonal(&left.mul(&row)?.div(&squares)?, k)?)?;
+        if u.dtype().is_complex() && gvh.is_some() {
+            // The common phase of a pair of singular vectors.
+            let phase = left.diagonal(0, -2, -1)?.div(&s.times(Scalar::Float(2.0))?)?;
+            core = core.add(&diagonal_matrix(&phase)?)?;
+        }
+    }
+    if let Some(right) = &right {
+        core = core.add(&off_diagonal(&right.mul(&column)?.div(&squares)?, k)?)?;
+    }
+    let core = core.to_dtype(u.dtype())?;
+    let mut tall = u.matmul(&core)?;
+    if let Some(g) = gu.filter(|_| m > k) {
+        let scaled = g.div(&row)?;
+        tall = tall.add(&scaled.sub(&u.matmul(&h(&u)?.matmul(&scaled)?)?)?)?;
+    }
+    let mut out = tall.matmul(&vh)?;
+    if let Some(g) = gvh.filter(|_| n > k) {
+        let scaled = g.div(&column)?;
+        out = out.add(&u.matmul(&scaled.sub(&scaled.matmul(&h(&vh)?)?.matmul(&vh)?)?)?)?;
+    }
+    Ok(out)
+}
+
+/// The first `k` of the gradients of singular vectors along `dim`. The others, which `full_matrices` adds, are any basis of
+/// what is left: nothing may depend on them.
+fn within(g: &Tensor, dim: i64, k: i64) -> Result<Tensor> {
+    let more = g.shape()[wrap_dim(dim, g.ndim())?] - k;
+    if more == 0 {
+        return Ok(g.clone());
+    }
+    ensure!(
+        !is_any_true(&g.narrow(dim, k, more)?)?,
+        runtime,
+        "svd_backward: The loss depends on singular vectors beyond the first {k}. With full_matrices=True these are an arbitrary basis, so that they have no gradient; use full_matrices=False"
+    );
+    g.narrow(dim, 0, k)
+}
+
+/// Refuses gradients that depend on the free phases of complex vectors: the diagonals of these skew parts, added, must
+/// vanish.
+fn check_phases(skews: [&Option<Tensor>; 2], message: &str) -> Result<()> {
+    let mut sum: Option<Tensor> = None;
+    for skew in skews.into_iter().flatten().filter(|skew| skew.dtype().is_complex()) {
+        let diagonal = skew.detach()?.diagonal(0, -2, -1)?.imag_part()?;
+        sum = Some(sum.map_or_else(|| Ok(diagonal.clone()), |sum| sum.add(&diagonal))?);
+    }
+    let Some(sum) = sum.filter(|sum| sum.numel() > 0) else { return Ok(()) };
+    // A skew part has twice the phase's derivative.
+    let worst = all_examples(&sum).abs()?.max()?.item()?.to_f64() / 2.0;
+    ensure!(worst.is_nan() || worst <= PHASE_TOLERANCE, runtime, "{message}");
+    Ok(())
+}
+
+/// How much of a dependence on phases counts as rounding.
+const PHASE_TOLERANCE: f64 = 1e-2;
+
+fn off_diagonal(a: &Tensor, k: i64) -> Result<Tensor> {
+    let one = eye(k, a)?;
+    a.mul(
+        &crate::ops::creation::factory::filled(&TensorSpec::beside(a, &[k, k]), Scalar::Int(1))?
+            .sub(&one)?,
+    )
+}
+
+/// The singular value decomposition `A = U diag(S) Vh`, singular values descending. The first min(m, n) singular vectors
+/// have a gradient where singular values are distinct; for complex matrices, of what does not depend on their phase.
+#[op("linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", module = "linalg", method = linalg_svd, autocast = fp32)]
+impl LinalgSvd {
+    fn composite(a: &Tensor, full_matrices: bool, driver: Option<&str>) -> Result<[Tensor; 3]> {
+        check_driver(driver)?;
+        a.svd_kernel(full_matrices, true)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[3, 2])).without_gradient()]
+    }
+}
+
+/// The singular values of a matrix, descending.
+#[op("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", module = "linalg", exact_out, method = linalg_svdvals, autocast = fp32)]
+impl LinalgSvdvals {
+    fn composite(a: &Tensor, driver: Option<&str>) -> Result<Tensor> {
+        check_driver(driver)?;
+        let [_, s, _] = a.svd_kernel(false, needs_vectors(a))?;
+        Ok(s)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::of(s.normal(&[3, 2])),
+            Sample::of(s.normal(&[2, 2, 3])),
+            Sample::of(s.normal(&[2, 0])),
+        ]
+    }
+}
+
+fn check_driver(driver: Option<&str>) -> Result<()> {
+    ensure!(
+        driver.is_none(),
+        runtime,
+        "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
+    );
+    Ok(())
+}
+
+/// `A = Q R` with orthonormal columns in `Q` and `R` upper triangular; `mode` is "reduced", "complete" or "r" (no Q).
+#[op("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", module = "linalg", node = "LinalgQr", method = linalg_qr, autocast = fp32, batch = matrices)]
+impl LinalgQr {
+    fn cpu(a: &Tensor, mode: &str) -> Result<[Tensor; 2]> {
+        check_matrix("qr", a, false)?;
+        ensure!(
+            matches!(mode, "reduced" | "complete" | "r"),
+            runtime,
+            "qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
+        );
+        let (m, n) = sizes(a.shape());
+        let columns = if mode == "complete" { m } else { m.min(n) };
+        let r = Tensor::empty_of(&batch_shape(a, &[columns, n]), a.dtype())?;
+        if mode == "r" {
+            kernel::qr(None, &mut r.view_mut(), a.view_ref(), false)?;
+            return Ok([Tensor::empty_of(&[0], a.dtype())?, r]);
+        }
+        let q = Tensor::empty_of(&batch_shape(a, &[m, columns]), a.dtype())?;
+        kernel::qr(Some(&mut q.view_mut()), &mut r.view_mut(), a.view_ref(), mode == "complete")?;
+        Ok([q, r])
+    }
+    fn vjp_a(
+        grad_q: Option<&Tensor>,
+        grad_r: Option<&Tensor>,
+        q: &Tensor,
+        r: &Tensor,
+        mode: &str,
+    ) -> Result<Tensor> {
+        if mode == "r" {
+            bail!(
+                runtime,
+                "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you are going to require its derivative."
+            );
+        }
+        let (m, n) = (q.shape()[q.ndim() - 2], r.shape()[r.ndim() - 1]);
+        ensure!(
+            mode != "complete" || m <= n,
+            runtime,
+            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols"
+        );
+        if m >= n {
+            return qr_backward(grad_q, grad_r, q, r);
+        }
+        // A = [X | Y], R = [U | V]: X = Q U is square and Y = Q V.
+        let (u, v) = (r.narrow(-1, 0, m)?, r.narrow(-1, m, n - m)?);
+        let Some(gr) = grad_r else {
+            let left = qr_backward(grad_q, None, q, &u)?;
+            let zeros = TensorSpec::beside(&v, v.shape()).zeros()?;
+            return crate::ops::shape::join::cat(&[left, zeros], -1);
+        };
+        let (gu, gv) = (gr.narrow(-1, 0, m)?, gr.narrow(-1, m, n - m)?);
+        let mut gq = q.matmul(&v)?.matmul(&h(&gv)?)?;
+        if let Some(g) = grad_q {
+            gq = gq.add(g)?;
+        }
+        crate::ops::shape::join::cat(
+            &[qr_backward(Some(&gq), Some(&gu), q, &u)?, q.matmul(&gv)?],
+            -1,
+        )
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::of(regular(s, &[3])),
+            Sample::of(s.normal(&[4, 2])),
+            Sample::of(s.normal(&[2, 3])),
+        ]
+    }
+}
+
+/// For at least as many rows as columns: `(gQ + Q sym(triu(gR R^H - Q^H gQ))) R^-H`, where `sym` mirrors the upper
+/// triangle and keeps the real diagonal.
+fn qr_backward(gq: Option<&Tensor>, gr: Option<&Tensor>, q: &Tensor, r: &Tensor) -> Result<Tensor> {
+    let k = r.shape()[r.ndim() - 1];
+    let from_r = gr.map(|g| g.matmul(&h(r)?)).transpose()?;
+    let from_q = gq.map(|g| h(q)?.matmul(g)?.times(Scalar::Int(-1))).transpose()?;
+    let middle = match (from_r, from_q) {
+        (Some(a), Some(b)) => a.add(&b)?,
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => {
+            bail!(runtime, "the gradient of qr was asked for without one of its outputs")
+        }
+    };
+    let upper = middle.triu(0)?;
+    let both = upper.add(&h(&upper)?)?;
+    let half = both.mul(&eye(k, &both)?)?.times(Scalar::Float(0.5))?;
+    let mut out = q.matmul(&both.sub(&half)?)?;
+    if let Some(g) = gq {
+        out = out.add(g)?;
+    }
+    h(r)?.linalg_solve_with(&out, false)
+}
+
+/// The lower factor `L` of a Hermitian positive definite matrix, `A = L L^H`; with `upper`, `L^H`.
+#[op("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", module = "linalg", exact_out, method = linalg_cholesky, autocast = fp32)]
+impl LinalgCholesky {
+    fn composite(self_: &Tensor, upper: bool) -> Result<Tensor> {
+        let [l, info] = self_.linalg_cholesky_ex_with(upper, false)?;
+        check_codes("linalg.cholesky", self_, &info, not_positive_definite)?;
+        Ok(l)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        cholesky_samples(s)
+    }
+}
+
+fn not_positive_definite(minor: i32) -> String {
+    format!(
+        "The factorization could not be completed because the input is not positive-definite (the leading minor of order {minor} is not positive-definite)."
+    )
+}
+
+/// As `linalg_cholesky`, with `info` (int32) that tells for each matrix 0 or the order of its first leading minor that is
+/// not positive definite; that matrix's factor is NaN. With `check_errors` such a matrix is an error.
+#[op("linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
+     module = "linalg", exact_out, method = linalg_cholesky_ex, autocast = fp32, batch = matrices)]
+impl LinalgCholeskyEx {
+    fn cpu(self_: &Tensor, upper: bool, check_errors: bool) -> Result<[Tensor; 2]> {
+        check_matrix("cholesky", self_, true)?;
+        let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
+        let codes = kernel::cholesky(&mut out.view_mut(), self_.view_ref(), upper)?;
+        let info = codes_of(self_, &codes)?;
+        if check_errors {
+            check_codes("linalg.cholesky_ex", self_, &info, not_positive_definite)?;
+        }
+        Ok([out, info])
+    }
+    fn vjp_self(grad_l: &Tensor, upper: bool, l: &Tensor) -> Result<Tensor> {
+        let (l, g) = if upper { (h(l)?, h(grad_l)?) } else { (l.clone(), grad_l.clone()) };
+        let lower = h(&l)?.matmul(&g)?.tril(0)?;
+        let diagonal = lower.mul(&eye(l.shape()[l.ndim() - 1], &l)?)?;
+        // The diagonal of L is real: what its gradient's imaginary part says does not matter.
+        let phi = lower.add(&h(&lower)?)?.sub(&h(&diagonal)?)?.times(Scalar::Float(0.5))?;
+        h(&l)?.linalg_solve(&l.linalg_solve_with(&phi, false)?)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        cholesky_samples(s)
+    }
+}
+
+/// Only one triangle is read, so that free differences do not apply: `tests/linalg.rs` checks the gradient over Hermitian
+/// matrices.
+fn cholesky_samples(s: &Sampler) -> Vec<Sample> {
+    let positive = |shape: &[i64]| {
+        let a = regular(s, shape);
+        a.matmul(&h(&a).expect("samples are small")).expect("samples are small")
+    };
+    vec![
+        Sample::of(positive(&[3])).without_gradient(),
+        Sample::of(positive(&[2, 2])).with("upper", true).without_gradient(),
+    ]
+}
+
+/// The decomposition behind `linalg_eigh`.
+#[op("_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)", internal, node = "LinalgEigh", method = eigh_kernel, batch = matrices)]
+impl EighKernel {
+    fn cpu(a: &Tensor, uplo: &str, compute_v: bool) -> Result<[Tensor; 2]> {
+        check_matrix("eigh", a, true)?;
+        let side = uplo.to_uppercase();
+        ensure!(
+            matches!(side.as_str(), "U" | "L"),
+            runtime,
+            "Expected UPLO argument to be 'L' or 'U', but got {uplo}"
+        );
+        let n = a.shape()[a.ndim() - 1];
+        let w = Tensor::empty_of(&batch_shape(a, &[n]), a.dtype().to_real())?;
+        if !compute_v {
+            kernel::eigh(&mut w.view_mut(), None, a.view_ref(), side == "U")?;
+            return Ok([w, Tensor::empty_of(&[0], a.dtype())?]);
+        }
+        let v = Tensor::empty_of(a.shape(), a.dtype())?;
+        kernel::eigh(&mut w.view_mut(), Some(&mut v.view_mut()), a.view_ref(), side == "U")?;
+        Ok([w, v])
+    }
+    // V (diag(gW) + (V^H gV) / E) V^H with E_ij = w_j - w_i.
+    fn vjp_a(
+        grad_eigenvalues: Option<&Tensor>,
+        grad_eigenvectors: Option<&Tensor>,
+        eigenvalues: &Tensor,
+        eigenvectors: &Tensor,
+    ) -> Result<Tensor> {
+        let (w, v) = (eigenvalues, eigenvectors);
+        let zero = TensorSpec::beside(w, w.shape()).zeros()?;
+        let mut core = diagonal_matrix(grad_eigenvalues.unwrap_or(&zero))?;
+        if let Some(g) = grad_eigenvectors {
+            let inner = h(v)?.matmul(g)?;
+            check_phases(
+                [&Some(skew(&inner)?), &None],
+                "linalg_eigh_backward: The eigenvectors in the complex case are specified up to multiplication by e^{i phi}. The specified loss function depends on this quantity, so it is ill-defined.",
+            )?;
+            let part = inner.div(&gaps(w)?)?;
+            core = core.add(&off_diagonal(&part, w.shape()[w.ndim() - 1])?)?;
+        }
+        v.matmul(&core.to_dtype(v.dtype())?)?.matmul(&h(v)?)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(regular(s, &[3])).without_gradient()]
+    }
+}
+
+/// Eigenvalues (ascending, real) and eigenvectors (as columns) of a Hermitian matrix, of which the triangle `UPLO` is
+/// read. Eigenvectors have a gradient only where eigenvalues are distinct.
+#[op("linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)", module = "linalg", method = linalg_eigh, autocast = fp32)]
+impl LinalgEigh {
+    fn composite(self_: &Tensor, uplo: &str) -> Result<[Tensor; 2]> {
+        self_.eigh_kernel(uplo, true)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(regular(s, &[3])).without_gradient()]
+    }
+}
+
+/// The eigenvalues (ascending, real) of a Hermitian matrix, of which the triangle `UPLO` is read.
+#[op("linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor", module = "linalg", exact_out, method = linalg_eigvalsh, autocast = fp32)]
+impl LinalgEigvalsh {
+    fn composite(self_: &Tensor, uplo: &str) -> Result<Tensor> {
+        let [w, _] = self_.eigh_kernel(uplo, needs_vectors(self_))?;
+        Ok(w)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(regular(s, &[3])).without_gradient()]
+    }
+}
+
+/// What a complex tensor made of two real ones will be.
+fn complex_spec(name: &str, a: &Tensor, b: &Tensor) -> Result<TensorSpec> {
+    ensure!(
+        [a, b].iter().all(|t| matches!(t.dtype(), DType::F16 | DType::F32 | DType::F64)),
+        not_implemented,
+        "Expected both inputs to be Half, Float or Double tensors but got {} and {}",
+        a.dtype().scalar_name(),
+        b.dtype().scalar_name()
+    );
+    ensure!(
+        a.dtype() == b.dtype(),
+        runtime,
+        "Expected object of scalar type {} but got scalar type {} for second argument of {name}",
+        a.dtype().scalar_name(),
+        b.dtype().scalar_name()
+    );
+    let spec = TensorSpec::broadcast(&[a, b])?;
+    let dtype = spec.dtype.to_complex();
+    Ok(spec.with_dtype(dtype))
+}
+
+fn real_pairs(s: &Sampler) -> Vec<Sample> {
+    if s.dtype.is_complex() {
+        return Vec::new();
+    }
+    vec![
+        Sample::new([s.normal(&[2, 3]).into(), s.normal(&[2, 3]).into()]),
+        Sample::new([s.normal(&[2, 1]).into(), s.normal(&[3]).into()]),
+        Sample::new([s.normal(&[]).into(), Value::Tensor(s.normal(&[]))]),
+    ]
+}
+
+/// Complex numbers from real and imaginary parts.
+#[op("complex(Tensor real, Tensor imag) -> Tensor", function_only, exact_out, batch = pointwise, method = complex_with_imag, jvp = linear)]
+impl Complex {
+    fn meta(real: &Tensor, imag: &Tensor) -> Result<TensorSpec> {
+        complex_spec("complex", real, imag)
+    }
+    fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {
+        elementwise::complex(iter)
+    }
+    fn vjp_real(grad: &Tensor) -> Result<Tensor> {
+        grad.real_view()
+    }
+    fn vjp_imag(grad: &Tensor) -> Result<Tensor> {
+        grad.imag_view()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        real_pairs(s)
+    }
+}
+
+/// Complex numbers from absolute values and angles: `abs * (cos(angle) + i sin(angle))`.
+#[op("polar(Tensor abs, Tensor angle) -> Tensor", function_only, exact_out, batch = pointwise, method = polar_with_angle, autocast = fp32)]
+impl Polar {
+    fn meta(abs: &Tensor, angle: &Tensor) -> Result<TensorSpec> {
+        complex_spec("polar", abs, angle)
+    }
+    fn cpu(iter: &mut Iter) -> pullback_kernels::Result<()> {
+        elementwise::polar(iter)
+    }
+    fn vjp_abs(grad: &Tensor, angle: &Tensor) -> Result<Tensor> {
+        let one = crate::ops::creation::factory::filled(
+            &TensorSpec::beside(angle, angle.shape()),
+            Scalar::Int(1),
+        )?;
+        grad.conj()?.mul(&one.polar_with_angle(angle)?)?.real()
+    }
+    fn vjp_angle(grad: &Tensor, result: &Tensor) -> Result<Tensor> {
+        grad.conj()?.mul(&result.times(Scalar::Complex(0.0, 1.0))?)?.real()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        real_pairs(s)
+    }
+}

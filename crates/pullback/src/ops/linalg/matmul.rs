@@ -1,0 +1,713 @@
+//! Matrix products. `mm`, `bmm`, `mv`, `dot` and their `add` forms have kernels and rules; `matmul`
+//! and `linear` are made of them (`contraction` and `einsum` have the rest).
+//!
+//! Operands are multiplied as they lie in memory: transposed and expanded ones are not copied. A
+//! matrix gradient is laid out as its operand is, so that the gradient of a transposed weight is dense.
+
+use crate::dispatch::OpDef;
+use crate::error::ensure;
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::pointwise::arithmetic::by_both;
+use crate::tensor::shape::broadcast_shapes;
+use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor};
+use pullback_kernels::gemm;
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] =
+    &[&MM, &ADDMM, &BMM, &BADDBMM, &ADDBMM, &MV, &ADDMV, &DOT, &VDOT, &MATMUL, &LINEAR];
+
+const ZERO: Scalar = Scalar::Int(0);
+const ONE: Scalar = Scalar::Int(1);
+
+/// A dtype as messages about matrix products spell it.
+fn c_name(dtype: DType) -> String {
+    match dtype {
+        DType::F16 | DType::BF16 => format!("c10::{}", dtype.scalar_name()),
+        other => other.scalar_name().to_lowercase(),
+    }
+}
+
+fn check_matrices(name: &str, a: &Tensor, b: &Tensor) -> Result<()> {
+    ensure!(a.ndim() == 2, runtime, "{name}: mat1 must be a matrix, got {}-D tensor", a.ndim());
+    ensure!(b.ndim() == 2, runtime, "{name}: mat2 must be a matrix, got {}-D tensor", b.ndim());
+    let (&[m, k], &[k2, n]) = (a.shape(), b.shape()) else {
+        unreachable!("both have two dimensions")
+    };
+    ensure!(
+        k == k2,
+        runtime,
+        "{name}: mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {k2}x{n})"
+    );
+    ensure!(
+        a.dtype() == b.dtype(),
+        runtime,
+        "expected m1 and m2 to have the same dtype, but got: {} != {}",
+        c_name(a.dtype()),
+        c_name(b.dtype())
+    );
+    Ok(())
+}
+
+fn check_batches(a: &Tensor, b: &Tensor) -> Result<()> {
+    ensure!(a.ndim() == 3, runtime, "batch1 must be a 3D tensor");
+    ensure!(b.ndim() == 3, runtime, "batch2 must be a 3D tensor");
+    let (s, t) = (a.shape(), b.shape());
+    ensure!(
+        s[0] == t[0] && s[2] == t[1],
+        runtime,
+        "Expected size for first two dimensions of batch2 tensor to be: [{}, {}] but got: [{}, {}].",
+        s[0],
+        s[2],
+        t[0],
+        t[1]
+    );
+    check_scalar_type(a, b)
+}
+
+fn check_scalar_type(a: &Tensor, b: &Tensor) -> Result<()> {
+    ensure!(
+        a.dtype() == b.dtype(),
+        runtime,
+        "expected scalar type {} but found {}",
+        a.dtype().scalar_name(),
+        b.dtype().scalar_name()
+    );
+    Ok(())
+}
+
+/// A fresh tensor of `shape` that holds `input`, broadcast, unless `beta` says that it is not read. Refuses factors that the
+/// dtype cannot hold.
+fn start(
+    input: &Tensor,
+    shape: &[i64],
+    (beta, alpha): (Scalar, Scalar),
+    like: &Tensor,
+) -> Result<Tensor> {
+    beta.check_fits(like.dtype())?;
+    alpha.check_fits(like.dtype())?;
+    ensure!(
+        input.dtype() == like.dtype(),
+        runtime,
+        "self and mat2 must have the same dtype, but got {} and {}",
+        input.dtype().scalar_name(),
+        like.dtype().scalar_name()
+    );
+    let out = Tensor::empty_of(shape, input.dtype())?;
+    if beta.is(0.0) {
+        crate::tensor::shape::broadcast_strides(input.shape(), input.strides(), shape)?;
+    } else {
+        out.copy_data(input)?;
+    }
+    Ok(out)
+}
+
+/// The gradient of `a` in `a @ b`, laid out as `a` is.
+fn left_grad(grad: &Tensor, b: &Tensor, is_column_major: bool, alpha: Scalar) -> Result<Tensor> {
+    let out =
+        if is_column_major { b.conj()?.mm(&grad.t()?)?.t()? } else { grad.mm(&b.conj()?.t()?)? };
+    out.times(alpha.conj())
+}
+
+/// The gradient of `b` in `a @ b`, laid out as `b` is.
+fn right_grad(grad: &Tensor, a: &Tensor, is_column_major: bool, alpha: Scalar) -> Result<Tensor> {
+    let out =
+        if is_column_major { grad.t()?.mm(&a.conj()?)?.t()? } else { a.conj()?.t()?.mm(grad)? };
+    out.times(alpha.conj())
+}
+
+fn matrix_samples(s: &Sampler) -> Vec<Sample> {
+    vec![
+        Sample::new([s.normal(&[2, 3]).into(), s.normal(&[3, 4]).into()]),
+        Sample::new([s.transposed(2, 3).into(), s.transposed(3, 2).into()]),
+        Sample::new([s.normal(&[2, 0]).into(), s.normal(&[0, 3]).into()]),
+        Sample::new([s.normal(&[0, 3]).into(), s.normal(&[3, 2]).into()]),
+    ]
+}
+
+/// The product of two matrices: `out[i, j] = sum over k of self[i, k] * mat2[k, j]`; (m, k) times (k, n).
+/// Integers wrap; dtypes must be equal.
+#[op("mm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = mm, sparse = mm)]
+impl Mm {
+    fn cpu(self_: &Tensor, mat2: &Tensor) -> Result<Tensor> {
+        check_matrices("mm", self_, mat2)?;
+        let out = Tensor::empty_of(&[self_.shape()[0], mat2.shape()[1]], self_.dtype())?;
+        gemm::matmul(&mut out.view_mut(), self_.view_ref(), mat2.view_ref(), ONE, ZERO)?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, mat2: &Tensor, self_column_major: bool) -> Result<Tensor> {
+        left_grad(grad, mat2, self_column_major, ONE)
+    }
+    fn vjp_mat2(grad: &Tensor, self_: &Tensor, mat2_column_major: bool) -> Result<Tensor> {
+        right_grad(grad, self_, mat2_column_major, ONE)
+    }
+    fn jvp(
+        self_p: &Tensor,
+        self_t: Option<&Tensor>,
+        mat2_p: &Tensor,
+        mat2_t: Option<&Tensor>,
+    ) -> Result<Option<Tensor>> {
+        by_both(self_t.map(|t| t.mm(mat2_p)), mat2_t.map(|t| self_p.mm(t)))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        matrix_samples(s)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |a: &[i64], b: &[i64], phrase| {
+            let sample = Sample::new([s.normal(a).into(), s.normal(b).into()]);
+            InvalidSample::new(sample, ErrorKind::Runtime, phrase)
+        };
+        vec![
+            bad(&[2, 3], &[4, 3], "mat1 and mat2 shapes cannot be multiplied (2x3 and 4x3)"),
+            bad(&[2, 3], &[3], "mat2 must be a matrix, got 1-D tensor"),
+        ]
+    }
+}
+
+/// `beta * self + alpha * (mat1 @ mat2)`; `self` broadcasts to (m, n) and is not read if `beta` is 0.
+#[op(
+    "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    inplace = method,
+    exact_out, apart(self), autocast = lower, batch = addmm, sparse = addmm)]
+impl Addmm {
+    fn cpu(
+        self_: &Tensor,
+        mat1: &Tensor,
+        mat2: &Tensor,
+        beta: Scalar,
+        alpha: Scalar,
+    ) -> Result<Tensor> {
+        check_matrices("addmm", mat1, mat2)?;
+        let out = start(self_, &[mat1.shape()[0], mat2.shape()[1]], (beta, alpha), mat2)?;
+        gemm::matmul(&mut out.view_mut(), mat1.view_ref(), mat2.view_ref(), alpha, beta)?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, beta: Scalar) -> Result<Tensor> {
+        grad.times(beta.conj())
+    }
+    fn vjp_mat1(
+        grad: &Tensor,
+        mat2: &Tensor,
+        mat1_column_major: bool,
+        alpha: Scalar,
+    ) -> Result<Tensor> {
+        left_grad(grad, mat2, mat1_column_major, alpha)
+    }
+    fn vjp_mat2(
+        grad: &Tensor,
+        mat1: &Tensor,
+        mat2_column_major: bool,
+        alpha: Scalar,
+    ) -> Result<Tensor> {
+        right_grad(grad, mat1, mat2_column_major, alpha)
+    }
+    fn jvp(
+        self_t: Option<&Tensor>,
+        mat1_p: &Tensor,
+        mat1_t: Option<&Tensor>,
+        mat2_p: &Tensor,
+        mat2_t: Option<&Tensor>,
+        beta: Scalar,
+        alpha: Scalar,
+    ) -> Result<Option<Tensor>> {
+        let product = by_both(mat1_t.map(|t| t.mm(mat2_p)), mat2_t.map(|t| mat1_p.mm(t)))?;
+        by_both(product.map(|p| p.times(alpha)), self_t.map(|t| t.times(beta)))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let with = |bias: &[i64]| {
+            Sample::new([s.normal(bias).into(), s.normal(&[2, 3]).into(), s.normal(&[3, 4]).into()])
+        };
+        vec![
+            with(&[4]),
+            with(&[2, 4]).with("beta", Scalar::Float(0.5)).with("alpha", Scalar::Float(2.0)),
+            with(&[]),
+        ]
+    }
+}
+
+/// The products of two lists of matrices: (b, n, m) times (b, m, p) gives (b, n, p).
+#[op("bmm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = mm, sparse = bmm)]
+impl Bmm {
+    fn cpu(self_: &Tensor, mat2: &Tensor) -> Result<Tensor> {
+        check_batches(self_, mat2)?;
+        let shape = [self_.shape()[0], self_.shape()[1], mat2.shape()[2]];
+        let out = Tensor::empty_of(&shape, self_.dtype())?;
+        gemm::bmm(&mut out.view_mut(), self_.view_ref(), mat2.view_ref(), ONE, ZERO)?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, mat2: &Tensor) -> Result<Tensor> {
+        grad.bmm(&mat2.conj()?.transpose(1, 2)?)
+    }
+    fn vjp_mat2(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
+        self_.conj()?.transpose(1, 2)?.bmm(grad)
+    }
+    fn jvp(
+        self_p: &Tensor,
+        self_t: Option<&Tensor>,
+        mat2_p: &Tensor,
+        mat2_t: Option<&Tensor>,
+    ) -> Result<Option<Tensor>> {
+        by_both(self_t.map(|t| t.bmm(mat2_p)), mat2_t.map(|t| self_p.bmm(t)))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::new([s.normal(&[2, 3, 2]).into(), s.normal(&[2, 2, 4]).into()]),
+            Sample::new([s.normal(&[0, 3, 2]).into(), s.normal(&[0, 2, 4]).into()]),
+        ]
+    }
+}
+
+/// `beta * self + alpha * bmm(batch1, batch2)`; `self` broadcasts and is not read if `beta` is 0.
+#[op(
+    "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    inplace = method,
+    exact_out, apart(self), autocast = lower, batch = baddbmm
+)]
+impl Baddbmm {
+    fn cpu(
+        self_: &Tensor,
+        batch1: &Tensor,
+        batch2: &Tensor,
+        beta: Scalar,
+        alpha: Scalar,
+    ) -> Result<Tensor> {
+        check_batches(batch1, batch2)?;
+        let shape = [batch1.shape()[0], batch1.shape()[1], batch2.shape()[2]];
+        let out = start(self_, &shape, (beta, alpha), batch2)?;
+        gemm::bmm(&mut out.view_mut(), batch1.view_ref(), batch2.view_ref(), alpha, beta)?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, beta: Scalar) -> Result<Tensor> {
+        grad.times(beta.conj())
+    }
+    fn vjp_batch1(grad: &Tensor, batch2: &Tensor, alpha: Scalar) -> Result<Tensor> {
+        grad.bmm(&batch2.conj()?.transpose(1, 2)?)?.times(alpha.conj())
+    }
+    fn vjp_batch2(grad: &Tensor, batch1: &Tensor, alpha: Scalar) -> Result<Tensor> {
+        batch1.conj()?.transpose(1, 2)?.bmm(grad)?.times(alpha.conj())
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let batches = |bias: &[i64]| {
+            Sample::new([
+                s.normal(bias).into(),
+                s.normal(&[2, 3, 2]).into(),
+                s.normal(&[2, 2, 4]).into(),
+            ])
+        };
+        vec![
+            batches(&[2, 3, 4]),
+            batches(&[4]).with("beta", Scalar::Float(0.5)).with("alpha", Scalar::Float(3.0)),
+        ]
+    }
+}
+
+/// `beta * self + alpha * (sum over b of batch1[b] @ batch2[b])`; `self` broadcasts, and the in-place form gives it the
+/// result's shape.
+#[op(
+    "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    inplace = method,
+    resizes_self,
+    exact_out, apart(self), autocast = lower, batch = addbmm
+)]
+impl Addbmm {
+    fn cpu(
+        self_: &Tensor,
+        batch1: &Tensor,
+        batch2: &Tensor,
+        beta: Scalar,
+        alpha: Scalar,
+    ) -> Result<Tensor> {
+        check_batches(batch1, batch2)?;
+        let (batch, out) = (
+            batch1.shape()[0],
+            start(self_, &[batch1.shape()[1], batch2.shape()[2]], (beta, alpha), batch2)?,
+        );
+        if batch == 0 {
+            return if beta.is(0.0) { out.zero_() } else { out.times(beta) };
+        }
+        for index in 0..batch {
+            let (a, b) = (batch1.select(0, index)?, batch2.select(0, index)?);
+            let factor = if index == 0 { beta } else { ONE };
+            gemm::matmul(&mut out.view_mut(), a.view_ref(), b.view_ref(), alpha, factor)?;
+        }
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, beta: Scalar) -> Result<Tensor> {
+        grad.times(beta.conj())
+    }
+    fn vjp_batch1(
+        grad: &Tensor,
+        batch2: &Tensor,
+        batch1_shape: &[i64],
+        alpha: Scalar,
+    ) -> Result<Tensor> {
+        let grad = grad.unsqueeze(0)?.expand(&[batch1_shape[0], -1, -1], false)?;
+        grad.bmm(&batch2.conj()?.transpose(1, 2)?)?.times(alpha.conj())
+    }
+    fn vjp_batch2(
+        grad: &Tensor,
+        batch1: &Tensor,
+        batch2_shape: &[i64],
+        alpha: Scalar,
+    ) -> Result<Tensor> {
+        let grad = grad.unsqueeze(0)?.expand(&[batch2_shape[0], -1, -1], false)?;
+        batch1.conj()?.transpose(1, 2)?.bmm(&grad)?.times(alpha.conj())
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([
+            s.normal(&[3, 4]).into(),
+            s.normal(&[2, 3, 2]).into(),
+            s.normal(&[2, 2, 4]).into(),
+        ])]
+    }
+}
+
+/// A vector as a matrix of one column.
+fn column(vec: &Tensor) -> Result<Tensor> {
+    let (n, stride) = (vec.shape()[0], vec.strides()[0]);
+    vec.alias_with(&[n, 1], &[stride, 1], vec.storage_offset())
+}
+
+fn check_vector(mat: &Tensor, vec: &Tensor, out: i64) -> Result<()> {
+    let rank = if out < 0 { 1 } else { out };
+    ensure!(
+        mat.ndim() == 2 && vec.ndim() == 1 && rank <= 1,
+        runtime,
+        "vector + matrix @ vector expected, got {rank}, {}, {}",
+        mat.ndim(),
+        vec.ndim()
+    );
+    let (m, k, n) = (mat.shape()[0], mat.shape()[1], vec.shape()[0]);
+    ensure!(k == n, runtime, "size mismatch, got input ({m}), mat ({m}x{k}), vec ({n})");
+    ensure!(
+        mat.dtype() == vec.dtype(),
+        runtime,
+        "addmv input tensors must have the same dtype, but got {}, {}, and {}",
+        mat.dtype().scalar_name(),
+        mat.dtype().scalar_name(),
+        vec.dtype().scalar_name()
+    );
+    Ok(())
+}
+
+/// A matrix times a vector: `out[i] = sum over k of self[i, k] * vec[k]`.
+#[op("mv(Tensor self, Tensor vec) -> Tensor", exact_out, batch = mv, sparse = mv)]
+impl Mv {
+    fn cpu(self_: &Tensor, vec: &Tensor) -> Result<Tensor> {
+        check_vector(self_, vec, -1)?;
+        let out = Tensor::empty_of(&[self_.shape()[0]], self_.dtype())?;
+        gemm::matmul(
+            &mut column(&out)?.view_mut(),
+            self_.view_ref(),
+            column(vec)?.view_ref(),
+            ONE,
+            ZERO,
+        )?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, vec: &Tensor) -> Result<Tensor> {
+        grad.outer(&vec.conj()?)
+    }
+    fn vjp_vec(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
+        self_.conj()?.t()?.mv(grad)
+    }
+    fn jvp(
+        self_p: &Tensor,
+        self_t: Option<&Tensor>,
+        vec_p: &Tensor,
+        vec_t: Option<&Tensor>,
+    ) -> Result<Option<Tensor>> {
+        by_both(self_t.map(|t| t.mv(vec_p)), vec_t.map(|t| self_p.mv(t)))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::new([s.normal(&[2, 3]).into(), s.normal(&[3]).into()]),
+            Sample::new([s.transposed(3, 2).into(), s.normal(&[2]).into()]),
+            Sample::new([s.normal(&[2, 0]).into(), s.normal(&[0]).into()]),
+        ]
+    }
+}
+
+/// `beta * self + alpha * (mat @ vec)`; `self` broadcasts and is not read if `beta` is 0.
+#[op(
+    "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    inplace,
+    exact_out,
+    apart(self), batch = addmv
+)]
+impl Addmv {
+    fn cpu(
+        self_: &Tensor,
+        mat: &Tensor,
+        vec: &Tensor,
+        beta: Scalar,
+        alpha: Scalar,
+    ) -> Result<Tensor> {
+        check_vector(mat, vec, self_.ndim() as i64)?;
+        let m = mat.shape()[0];
+        ensure!(
+            self_.numel() == 1 || self_.shape() == [m],
+            runtime,
+            "size mismatch, got input ({}), mat ({m}x{}), vec ({})",
+            self_.numel(),
+            mat.shape()[1],
+            vec.shape()[0]
+        );
+        let out = start(self_, &[m], (beta, alpha), vec)?;
+        gemm::matmul(
+            &mut column(&out)?.view_mut(),
+            mat.view_ref(),
+            column(vec)?.view_ref(),
+            alpha,
+            beta,
+        )?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, beta: Scalar) -> Result<Tensor> {
+        grad.times(beta.conj())
+    }
+    fn vjp_mat(grad: &Tensor, vec: &Tensor, alpha: Scalar) -> Result<Tensor> {
+        grad.outer(&vec.conj()?)?.times(alpha.conj())
+    }
+    fn vjp_vec(grad: &Tensor, mat: &Tensor, alpha: Scalar) -> Result<Tensor> {
+        mat.conj()?.t()?.mv(grad)?.times(alpha.conj())
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let with = |bias: &[i64]| {
+            Sample::new([s.normal(bias).into(), s.normal(&[2, 3]).into(), s.normal(&[3]).into()])
+        };
+        vec![
+            with(&[2]),
+            with(&[]).with("beta", Scalar::Float(0.5)).with("alpha", Scalar::Float(2.0)),
+        ]
+    }
+}
+
+fn check_dot(name: &str, a: &Tensor, b: &Tensor) -> Result<()> {
+    ensure!(
+        a.ndim() == 1 && b.ndim() == 1,
+        runtime,
+        "1D tensors expected, but got {}D and {}D tensors",
+        a.ndim(),
+        b.ndim()
+    );
+    ensure!(
+        a.dtype() == b.dtype(),
+        runtime,
+        "{name} : expected both vectors to have same dtype, but found {} and {}",
+        a.dtype().scalar_name(),
+        b.dtype().scalar_name()
+    );
+    let (n, m) = (a.numel(), b.numel());
+    ensure!(
+        n == m,
+        runtime,
+        "inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements, but got {n} and {m} elements respectively"
+    );
+    Ok(())
+}
+
+/// The sum of products of two vectors: `sum over i of self[i] * tensor[i]`.
+#[op("dot(Tensor self, Tensor tensor) -> Tensor", exact_out, batch = dot)]
+impl Dot {
+    fn cpu(self_: &Tensor, tensor: &Tensor) -> Result<Tensor> {
+        check_dot("dot", self_, tensor)?;
+        let out = Tensor::empty_of(&[], self_.dtype())?;
+        gemm::dot(&mut out.view_mut(), self_.view_ref(), tensor.view_ref())?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, tensor: &Tensor) -> Result<Tensor> {
+        tensor.conj()?.mul(grad)
+    }
+    fn vjp_tensor(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
+        self_.conj()?.mul(grad)
+    }
+    fn jvp(
+        self_p: &Tensor,
+        self_t: &Tensor,
+        tensor_p: &Tensor,
+        tensor_t: &Tensor,
+    ) -> Result<Tensor> {
+        self_t.dot(tensor_p)?.add(&self_p.dot(tensor_t)?)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let pair = |n: i64| Sample::new([s.normal(&[n]).into(), s.normal(&[n]).into()]);
+        vec![pair(3), pair(1), pair(0)]
+    }
+}
+
+/// As `dot` with the first vector conjugated: `sum over i of conj(self[i]) * other[i]`.
+#[op("vdot(Tensor self, Tensor other) -> Tensor", exact_out, batch = vdot)]
+impl Vdot {
+    fn cpu(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
+        check_dot("vdot", self_, other)?;
+        let out = Tensor::empty_of(&[], self_.dtype())?;
+        gemm::dot(&mut out.view_mut(), self_.conj_physical()?.view_ref(), other.view_ref())?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor, other: &Tensor) -> Result<Tensor> {
+        other.mul(&grad.conj()?)
+    }
+    fn vjp_other(grad: &Tensor, self_: &Tensor) -> Result<Tensor> {
+        self_.mul(grad)
+    }
+    fn jvp(self_p: &Tensor, self_t: &Tensor, other_p: &Tensor, other_t: &Tensor) -> Result<Tensor> {
+        self_t.vdot(other_p)?.add(&self_p.vdot(other_t)?)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([s.normal(&[3]).into(), s.normal(&[3]).into()])]
+    }
+}
+
+/// Whether a product of a (3 or more)-d tensor and a (1 or 2)-d one is best done as one product of matrices:
+/// if the small one needs a gradient (a batched gradient would have to be summed), or if it costs no copy.
+fn folds(a: &Tensor, b: &Tensor) -> Result<bool> {
+    let is_left_larger = a.ndim() >= b.ndim();
+    let (large, small) = if is_left_larger { (a, b) } else { (b, a) };
+    if large.ndim() < 3 || small.ndim() > 2 {
+        return Ok(false);
+    }
+    if small.requires_grad() && crate::autograd::mode::is_recording() {
+        return Ok(true);
+    }
+    if a.ndim() == 2 {
+        return Ok(false);
+    }
+    if large.numel() == 0 {
+        return Ok(true);
+    }
+    let large = if is_left_larger { large.clone() } else { large.detached()?.transpose(-1, -2)? };
+    let (shape, strides) = (large.shape(), large.strides());
+    Ok((0..large.ndim() - 2).all(|i| strides[i] == strides[i + 1] * shape[i + 1]))
+}
+
+fn folded(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let is_left_larger = a.ndim() >= b.ndim();
+    let large = if is_left_larger { a.clone() } else { b.transpose(-1, -2)? };
+    let small = if is_left_larger || a.ndim() == 1 {
+        if is_left_larger { b.clone() } else { a.clone() }
+    } else {
+        a.t()?
+    };
+    let rank = large.ndim();
+    let mut shape = Dims::from_slice(&large.shape()[..rank - 1]);
+    let flat = large.reshape(&[shape.iter().product(), large.shape()[rank - 1]])?;
+    if small.ndim() == 1 {
+        return flat.mv(&small)?.unsafe_view(&shape);
+    }
+    shape.push(small.shape()[1]);
+    let out = flat.mm(&small)?.unsafe_view(&shape)?;
+    if is_left_larger { Ok(out) } else { out.transpose(-1, -2)?.contiguous() }
+}
+
+fn batched(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let (da, db) = (a.ndim(), b.ndim());
+    let a = if da == 1 { a.unsqueeze(0)? } else { a.clone() };
+    let b = if db == 1 { b.unsqueeze(1)? } else { b.clone() };
+    let (sa, sb) = (Dims::from_slice(a.shape()), Dims::from_slice(b.shape()));
+    let ((batch_a, mat_a), (batch_b, mat_b)) =
+        (sa.split_at(sa.len() - 2), sb.split_at(sb.len() - 2));
+    let mut shape = broadcast_shapes(&[batch_a, batch_b])?;
+    let count = shape.iter().product();
+    let spread = |t: &Tensor, mat: &[i64]| {
+        let full: Dims = shape.iter().chain(mat).copied().collect();
+        let t = t.expand(&full, false)?;
+        t.reshape(&[count, mat[0], mat[1]])
+    };
+    let out = spread(&a, mat_a)?.bmm(&spread(&b, mat_b)?)?;
+    if da > 1 {
+        shape.push(mat_a[0]);
+    }
+    if db > 1 {
+        shape.push(mat_b[1]);
+    }
+    out.unsafe_view(&shape)
+}
+
+/// The matrix product: vectors give a dot product, a matrix and a vector a vector, matrices a matrix; further
+/// leading dimensions are batches, which broadcast. Dtypes must be equal.
+#[op("matmul(Tensor self, Tensor other) -> Tensor", exact_out, alias("__matmul__"), autocast = lower)]
+impl Matmul {
+    fn composite(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
+        ensure!(
+            self_.ndim() > 0 && other.ndim() > 0,
+            runtime,
+            "both arguments to matmul need to be at least 1D, but they are {}D and {}D",
+            self_.ndim(),
+            other.ndim()
+        );
+        match (self_.ndim(), other.ndim()) {
+            (1, 1) => self_.dot(other),
+            (2, 1) => self_.mv(other),
+            (1, 2) => self_.unsqueeze(0)?.mm(other)?.squeeze_dim_(0),
+            (2, 2) => self_.mm(other),
+            _ if folds(self_, other)? => folded(self_, other),
+            _ => batched(self_, other),
+        }
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let shapes: [(&[i64], &[i64]); 11] = [
+            (&[3], &[3]),
+            (&[2, 3], &[3]),
+            (&[3], &[3, 2]),
+            (&[2, 3], &[3, 4]),
+            (&[2, 2, 3], &[3, 2]),
+            (&[2, 2, 3], &[3]),
+            (&[2, 3], &[2, 3, 2]),
+            (&[3], &[2, 3, 2]),
+            (&[2, 1, 2, 3], &[2, 3, 2]),
+            (&[1, 2, 3], &[2, 3, 2]),
+            (&[2, 0, 3], &[2, 3, 2]),
+        ];
+        shapes.iter().map(|(a, b)| Sample::new([s.normal(a).into(), s.normal(b).into()])).collect()
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |a: &[i64], b: &[i64], phrase| {
+            let sample = Sample::new([s.normal(a).into(), s.normal(b).into()]);
+            InvalidSample::new(sample, ErrorKind::Runtime, phrase)
+        };
+        vec![
+            bad(
+                &[],
+                &[2],
+                "both arguments to matmul need to be at least 1D, but they are 0D and 1D",
+            ),
+            bad(
+                &[2, 1, 3],
+                &[3, 3, 2],
+                "The size of tensor a (2) must match the size of tensor b (3)",
+            ),
+        ]
+    }
+}
+
+/// `input @ weight.T + bias` over the last dimension: (*, in) and (out, in) give (*, out).
+#[op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", module = "nn", autocast = lower)]
+impl Linear {
+    fn composite(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+        let Some(bias) = bias else { return input.matmul(&weight.t()?) };
+        if input.ndim() == 2 {
+            return bias.addmm(input, &weight.t()?);
+        }
+        if input.ndim() == 0 || !input.is_contiguous() || weight.ndim() != 2 || bias.ndim() > 1 {
+            return input.matmul(&weight.t()?)?.add(bias);
+        }
+        let mut shape = Dims::from_slice(input.shape());
+        let last = shape.pop().unwrap_or(1);
+        let flat = input.reshape(&[shape.iter().product(), last])?;
+        shape.push(weight.shape()[0]);
+        bias.addmm(&flat, &weight.t()?)?.unsafe_view(&shape)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let with = |x: &[i64], w: &[i64], b: &[i64]| {
+            Sample::new([s.normal(x).into(), s.normal(w).into(), s.normal(b).into()])
+        };
+        vec![
+            with(&[2, 3], &[4, 3], &[4]),
+            with(&[2, 2, 3], &[4, 3], &[4]),
+            with(&[3], &[2, 3], &[2]),
+            Sample::new([s.normal(&[2, 3]).into(), s.normal(&[4, 3]).into()]),
+            Sample::new([s.normal(&[3]).into(), s.normal(&[3]).into()]),
+        ]
+    }
+}

@@ -1,0 +1,262 @@
+//! Linear equations, inverses and determinants of batches of dense matrices, with gradients.
+//!
+//! The forms that end in `_ex` compute and tell by codes which matrices are singular; the plain ones are made of them
+//! and refuse such matrices. Formulas and conventions as in `linalg`.
+
+use super::decomposition::{
+    batch_shape, check_codes, check_matrix, codes_of, eye, h, matrix_samples, regular, sizes,
+};
+use crate::dispatch::OpDef;
+use crate::error::ensure;
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::reduce::any_all::is_any_true;
+use crate::tensor::shape::broadcast_shapes;
+use crate::{Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
+use pullback_kernels::linalg as kernel;
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] =
+    &[&LINALG_SOLVE, &LINALG_SOLVE_EX, &LINALG_INV, &LINALG_INV_EX, &LINALG_DET, &LINALG_SLOGDET];
+
+/// Whether `b` is a batch of vectors, as `linalg.solve` decides it.
+fn is_vector(a_shape: &[i64], b_shape: &[i64]) -> bool {
+    b_shape.len() == 1
+        || (a_shape.len() - 1 == b_shape.len() && b_shape == &a_shape[..a_shape.len() - 1])
+}
+
+/// The solution `X` of `A X = B` (or of `X A = B` unless `left`), batches broadcast; `B` may be vectors.
+#[op("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", module = "linalg", exact_out, method = linalg_solve, autocast = fp32)]
+impl LinalgSolve {
+    fn composite(a: &Tensor, b: &Tensor, left: bool) -> Result<Tensor> {
+        let [x, info] = a.linalg_solve_ex_with(b, left, false)?;
+        check_codes("torch.linalg.solve", a, &info, |_| UNSOLVED.to_owned())?;
+        Ok(x)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        solve_samples(s)
+    }
+}
+
+const UNSOLVED: &str = "The solver failed because the input matrix is singular.";
+
+/// As `linalg_solve`, with `info` (int32) that tells for each matrix 0 or the number of its first pivot that is zero; the
+/// solution is NaN there. With `check_errors` a singular matrix is an error.
+#[op("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
+     module = "linalg", exact_out, method = linalg_solve_ex, batch = linear_solve)]
+impl LinalgSolveEx {
+    fn cpu(a: &Tensor, b: &Tensor, left: bool, check_errors: bool) -> Result<[Tensor; 2]> {
+        check_matrix("solve", a, true)?;
+        ensure!(
+            a.dtype() == b.dtype(),
+            runtime,
+            "linalg.solve: Expected A and B to have the same dtype, but found A of type {} and B of type {} instead",
+            a.dtype().scalar_name(),
+            b.dtype().scalar_name()
+        );
+        let vector = is_vector(a.shape(), b.shape());
+        ensure!(
+            left || !vector,
+            runtime,
+            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
+        );
+        let b = if vector { b.unsqueeze(-1)? } else { b.clone() };
+        ensure!(
+            b.ndim() >= 2,
+            runtime,
+            "linalg.solve: The input tensor B must have at least 2 dimensions."
+        );
+        let (a, b) =
+            if left { (a.clone(), b) } else { (a.transpose(-2, -1)?, b.transpose(-2, -1)?) };
+        let ((n, _), (rows, _)) = (sizes(a.shape()), sizes(b.shape()));
+        ensure!(
+            n == rows,
+            runtime,
+            "linalg.solve: Incompatible shapes of A and B for the equation AX = B ({n}x{n} and {}x{})",
+            rows,
+            sizes(b.shape()).1
+        );
+        let batch = broadcast_shapes(&[&a.shape()[..a.ndim() - 2], &b.shape()[..b.ndim() - 2]])?;
+        let full = |t: &Tensor| {
+            let (m, n) = sizes(t.shape());
+            let shape: Dims = batch.iter().copied().chain([m, n]).collect();
+            t.expand(&shape, false)
+        };
+        let (a, b) = (full(&a)?, full(&b)?);
+        let x = Tensor::empty_of(b.shape(), b.dtype())?;
+        let codes = kernel::solve(&mut x.view_mut(), a.view_ref(), b.view_ref())?;
+        let info = codes_of(&a, &codes)?;
+        if check_errors {
+            check_codes("torch.linalg.solve_ex", &a, &info, |_| UNSOLVED.to_owned())?;
+        }
+        let x = if left { x } else { x.transpose(-2, -1)? };
+        Ok([if vector { x.squeeze_dim(-1)? } else { x }, info])
+    }
+    fn vjp(
+        grad_result: &Tensor,
+        a: &Tensor,
+        b_shape: &[i64],
+        left: bool,
+        result: &Tensor,
+        needs: [bool; 2],
+    ) -> Result<[Option<Tensor>; 2]> {
+        let vector = is_vector(a.shape(), b_shape);
+        let wide = |t: &Tensor| if vector { t.unsqueeze(-1) } else { Ok(t.clone()) };
+        let gb = h(a)?.linalg_solve_with(&wide(grad_result)?, left)?;
+        let ga = if !needs[0] {
+            None
+        } else if left {
+            Some(gb.matmul(&h(&wide(result)?)?)?.times(Scalar::Int(-1))?)
+        } else {
+            Some(h(result)?.matmul(&gb)?.times(Scalar::Int(-1))?)
+        };
+        Ok([ga, Some(if vector { gb.squeeze_dim(-1)? } else { gb })])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        solve_samples(s)
+    }
+}
+
+fn solve_samples(s: &Sampler) -> Vec<Sample> {
+    vec![
+        Sample::new([regular(s, &[3]).into(), s.normal(&[3, 2]).into()]),
+        Sample::new([regular(s, &[2, 2]).into(), s.normal(&[2, 2]).into()]),
+        Sample::new([regular(s, &[3]).into(), s.normal(&[3]).into()]),
+        Sample::new([regular(s, &[3]).into(), s.normal(&[2, 3]).into()]).with("left", false),
+    ]
+}
+
+/// The inverse matrix.
+#[op("linalg_inv(Tensor A) -> Tensor", module = "linalg", exact_out, alias("inverse"), method = linalg_inv, autocast = fp32)]
+impl LinalgInv {
+    fn composite(a: &Tensor) -> Result<Tensor> {
+        let [inverse, info] = a.linalg_inv_ex()?;
+        check_codes("linalg.inv", a, &info, not_invertible)?;
+        Ok(inverse)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        matrix_samples(s)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |a: Tensor, kind, phrase| InvalidSample::new(Sample::of(a), kind, phrase);
+        vec![
+            bad(
+                s.normal(&[2, 3]),
+                ErrorKind::Runtime,
+                "linalg.inv: A must be batches of square matrices, but they are 2 by 3 matrices",
+            ),
+            bad(
+                s.normal(&[2, 1, 1]).times(0).expect("samples are small"),
+                ErrorKind::LinAlg,
+                "linalg.inv: (Batch element 0): The diagonal element 1 is zero",
+            ),
+        ]
+    }
+}
+
+fn not_invertible(pivot: i32) -> String {
+    format!(
+        "The diagonal element {pivot} is zero, the inversion could not be completed because the input matrix is singular."
+    )
+}
+
+/// As `linalg_inv`, with `info` (int32) that tells for each matrix 0 or the number of its first pivot that is zero; the
+/// inverse is NaN there. With `check_errors` a singular matrix is an error.
+#[op("linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", module = "linalg", exact_out,
+     method = linalg_inv_ex, autocast = fp32, batch = matrices)]
+impl LinalgInvEx {
+    fn cpu(a: &Tensor, check_errors: bool) -> Result<[Tensor; 2]> {
+        check_matrix("inv", a, true)?;
+        let out = Tensor::empty_of(a.shape(), a.dtype())?;
+        let codes = kernel::inv(&mut out.view_mut(), a.view_ref())?;
+        let info = codes_of(a, &codes)?;
+        if check_errors {
+            check_codes("linalg.inv_ex", a, &info, not_invertible)?;
+        }
+        Ok([out, info])
+    }
+    fn vjp_a(grad_inverse: &Tensor, inverse: &Tensor) -> Result<Tensor> {
+        let adjoint = h(inverse)?;
+        adjoint.matmul(&grad_inverse.matmul(&adjoint)?)?.times(Scalar::Int(-1))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        matrix_samples(s)
+    }
+}
+
+/// The determinant. Its gradient at singular matrices comes from their singular values.
+#[op("linalg_det(Tensor A) -> Tensor", module = "linalg", exact_out, alias("det"), node = "LinalgDet", method = linalg_det, batch = matrices)]
+impl LinalgDet {
+    fn cpu(a: &Tensor) -> Result<Tensor> {
+        check_matrix("det", a, true)?;
+        let out = Tensor::empty_of(&batch_shape(a, &[]), a.dtype())?;
+        kernel::det(&mut out.view_mut(), a.view_ref())?;
+        Ok(out)
+    }
+    fn vjp_a(grad: &Tensor, a: &Tensor, result: &Tensor) -> Result<Tensor> {
+        let is_singular = is_any_true(&result.logical_not()?)?;
+        let weight = |t: &Tensor| t.unsqueeze(-1)?.unsqueeze(-1);
+        if !is_singular {
+            return weight(&grad.mul(&result.conj()?)?)?.mul(&h(&a.linalg_inv()?)?);
+        }
+        // adj(A)^H = conj(det U det Vh) U diag(prod over j != i of s_j) Vh
+        let [u, s, vh] = a.svd_kernel(false, true)?;
+        let k = s.shape()[s.ndim() - 1];
+        let one = eye(k, &s)?;
+        let mut others = crate::ops::creation::factory::filled(
+            &TensorSpec::beside(&s, s.shape()),
+            Scalar::Int(1),
+        )?;
+        for j in 0..k {
+            let unit = one.select(0, j)?;
+            let factor = s
+                .select(-1, j)?
+                .unsqueeze(-1)?
+                .mul(&unit.times(Scalar::Int(-1))?.add(&Tensor::wrapped(1.0)?)?)?
+                .add(&unit)?;
+            others = others.mul(&factor)?;
+        }
+        let turn = u.linalg_det()?.mul(&vh.linalg_det()?)?.conj()?;
+        let adjoint = u.mul(&others.unsqueeze(-2)?)?.matmul(&vh)?;
+        weight(&grad.mul(&turn)?)?.mul(&adjoint)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        matrix_samples(s)
+    }
+}
+
+/// The determinant in two parts: `sign`, of magnitude 1, and the logarithm of its magnitude, which does not overflow; 0 and
+/// -inf for a singular matrix.
+#[op("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", module = "linalg", exact_out, alias("slogdet"),
+     method = linalg_slogdet, batch = matrices)]
+impl LinalgSlogdet {
+    fn cpu(a: &Tensor) -> Result<[Tensor; 2]> {
+        check_matrix("slogdet", a, true)?;
+        let sign = Tensor::empty_of(&batch_shape(a, &[]), a.dtype())?;
+        let log = Tensor::empty_of(sign.shape(), a.dtype().to_real())?;
+        kernel::slogdet(&mut sign.view_mut(), &mut log.view_mut(), a.view_ref())?;
+        Ok([sign, log])
+    }
+    // ln|det A| and the angle of the sign are the real and imaginary parts of ln det A, whose gradient is A^-H; the sign
+    // e^(i angle) turns with the angle only.
+    fn vjp_a(
+        grad_sign: Option<&Tensor>,
+        grad_logabsdet: Option<&Tensor>,
+        a: &Tensor,
+        sign: &Tensor,
+    ) -> Result<Tensor> {
+        let mut weight = match grad_logabsdet {
+            Some(g) => g.to_dtype(a.dtype())?,
+            None => TensorSpec::beside(a, sign.shape()).zeros()?,
+        };
+        if let Some(g) = grad_sign.filter(|_| a.dtype().is_complex()) {
+            let turn = g.conj()?.mul(sign)?.imag_part()?;
+            weight = weight.sub(&turn.mul(&Tensor::wrapped(Scalar::Complex(0.0, 1.0))?)?)?;
+        }
+        let [inverse, _] = a.linalg_inv_ex()?;
+        weight.unsqueeze(-1)?.unsqueeze(-1)?.mul(&h(&inverse)?)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        matrix_samples(s)
+    }
+}

@@ -1,0 +1,391 @@
+//! Images resized without aliasing: each new element is the mean of a neighbourhood as large as it is itself.
+//!
+//! Resizing is linear and separable, so it is a product with one matrix for each dimension.
+
+use crate::dispatch::{OpDef, Value};
+use crate::error::{bail, ensure};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::TensorSpec;
+use crate::tensor::shape::list;
+use crate::{DType, Dims, ErrorKind, Result, Tensor};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] =
+    &[&UPSAMPLE_BILINEAR2D_AA, &UPSAMPLE_BILINEAR2D_AA_BACKWARD, &UPSAMPLE_BILINEAR2D_AA_VEC];
+
+/// Images (N, C, H, W) resized to `output_size`, by linear interpolation whose hat is as wide as a new element where the
+/// image shrinks. `scales_h` and `scales_w` are the factors of the sizes, unless `align_corners`.
+#[op("_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+     module = "nn", function_only, jvp = linear, method = upsample_bilinear2d_aa, batch = batches2)]
+impl UpsampleBilinear2dAa {
+    fn cpu(
+        self_: &Tensor,
+        output_size: &[i64],
+        align_corners: bool,
+        scales_h: Option<f64>,
+        scales_w: Option<f64>,
+    ) -> Result<Tensor> {
+        let [height, width] = *output_size else {
+            bail!(
+                runtime,
+                "It is expected output_size equals to 2, but got size {}",
+                output_size.len()
+            )
+        };
+        check(self_, [height, width])?;
+        let factors = [scales_h, scales_w];
+        let [rows, columns] = lines(self_.shape(), output_size, align_corners, factors);
+        if self_.dtype() == DType::U8 {
+            return rounded(&rounded(self_, &columns)?.transpose(-2, -1)?, &rows)?
+                .transpose(-2, -1);
+        }
+        resized(&resized(self_, &columns, -1)?, &rows, -2)
+    }
+    fn vjp_self(
+        grad: &Tensor,
+        self_shape: &[i64],
+        output_size: &[i64],
+        align_corners: bool,
+        scales_h: Option<f64>,
+        scales_w: Option<f64>,
+    ) -> Result<Tensor> {
+        grad.upsample_bilinear2d_aa_backward(
+            output_size,
+            self_shape,
+            align_corners,
+            scales_h,
+            scales_w,
+        )
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        let call = |size: &[i64], align: bool| {
+            let call = Sample::of(s.normal(&[1, 2, 3, 4])).with("output_size", size);
+            call.with("align_corners", align)
+        };
+        vec![
+            call(&[2, 2], false),
+            call(&[5, 6], true),
+            call(&[2, 6], false).with("scales_h", 0.4).with("scales_w", 1.5),
+            Sample::of(s.normal(&[1, 1, 2, 35]))
+                .with("output_size", [34, 33])
+                .with("align_corners", false),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |image: Tensor, size: &[i64], kind, phrase| {
+            let sample = Sample::of(image).with("output_size", size).with("align_corners", false);
+            InvalidSample::new(sample, kind, phrase)
+        };
+        let (image, runtime) = (|shape: &[i64]| s.normal(shape), ErrorKind::Runtime);
+        let half = image(&[1, 1, 2, 2]).to_dtype(DType::F16).expect("samples are small");
+        vec![
+            bad(image(&[1, 2, 2]), &[2, 2], runtime, "It is expected input_size equals to 4"),
+            bad(image(&[1, 1, 2, 2]), &[2], runtime, "It is expected output_size equals to 2"),
+            bad(image(&[1, 1, 2, 2]), &[0, 2], runtime, "output sizes should be greater than 0"),
+            bad(image(&[1, 0, 2, 2]), &[2, 2], runtime, "Non-empty 4D data tensor expected"),
+            bad(
+                half,
+                &[1, 1],
+                ErrorKind::NotImplemented,
+                "\"compute_index_ranges_weights\" not implemented for 'Half'",
+            ),
+        ]
+    }
+}
+
+/// The gradient of [`UpsampleBilinear2dAa`] for an image of `input_size`.
+#[op("_upsample_bilinear2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+     internal, jvp = linear, method = upsample_bilinear2d_aa_backward, batch = batches2)]
+impl UpsampleBilinear2dAaBackward {
+    fn cpu(
+        grad_output: &Tensor,
+        output_size: &[i64],
+        input_size: &[i64],
+        align_corners: bool,
+        scales_h: Option<f64>,
+        scales_w: Option<f64>,
+    ) -> Result<Tensor> {
+        let [images, channels, h, w] = *input_size else {
+            bail!(
+                runtime,
+                "It is expected input_size equals to 4, but got size {}",
+                input_size.len()
+            )
+        };
+        let is_floating = grad_output.dtype().is_floating_point();
+        let fits = output_size.len() == 2
+            && grad_output.shape() == [&[images, channels], output_size].concat().as_slice();
+        ensure!(
+            fits && is_floating && h > 0 && w > 0,
+            runtime,
+            "Expected the gradient of images of size {} from those of input_size {}, but got {} of {}",
+            list(output_size),
+            list(input_size),
+            list(grad_output.shape()),
+            grad_output.dtype().name()
+        );
+        let factors = [scales_h, scales_w];
+        let [rows, columns] = lines(input_size, output_size, align_corners, factors);
+        spread(&spread(grad_output, &rows, -2)?, &columns, -1)
+    }
+    fn vjp_grad_output(
+        grad: &Tensor,
+        output_size: &[i64],
+        align_corners: bool,
+        scales_h: Option<f64>,
+        scales_w: Option<f64>,
+    ) -> Result<Tensor> {
+        grad.upsample_bilinear2d_aa(output_size, align_corners, scales_h, scales_w)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        let call = |image: &[i64], size: &[i64]| {
+            let call = Sample::of(s.normal(&[image[0], image[1], size[0], size[1]]));
+            let call = call.with("output_size", size).with("input_size", image);
+            call.with("align_corners", false)
+        };
+        vec![call(&[1, 2, 3, 4], &[2, 2]), call(&[1, 1, 2, 35], &[34, 33])]
+    }
+}
+
+/// [`UpsampleBilinear2dAa`] to `output_size`, or to the sizes multiplied with `scale_factors`.
+#[op("_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
+     module = "nn", function_only, method = upsample_bilinear2d_aa_vec)]
+impl UpsampleBilinear2dAaVec {
+    fn composite(
+        input: &Tensor,
+        output_size: Option<&[i64]>,
+        align_corners: bool,
+        scale_factors: Option<&[f64]>,
+    ) -> Result<Tensor> {
+        match (output_size, scale_factors) {
+            (Some(size), None) => input.upsample_bilinear2d_aa(size, align_corners, None, None),
+            (None, Some(factors)) => {
+                let ([high, wide], Some([.., h, w])) = (factors, input.shape().get(2..)) else {
+                    bail!(
+                        runtime,
+                        "It is expected scale_factors equals to 2 for an image (N, C, H, W), but got {} for shape {}",
+                        factors.len(),
+                        list(input.shape())
+                    )
+                };
+                let size = [(*h as f64 * high) as i64, (*w as f64 * wide) as i64];
+                input.upsample_bilinear2d_aa(&size, align_corners, Some(*high), Some(*wide))
+            }
+            _ => bail!(runtime, "Must specify exactly one of output_size and scale_factors"),
+        }
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        let call = || Sample::of(s.normal(&[1, 1, 4, 3])).with("align_corners", false);
+        let factors = Value::Floats([0.5, 1.5].as_slice().into());
+        vec![
+            call().with("output_size", [3, 2]).with("scale_factors", Value::None),
+            call().with("output_size", Value::None).with("scale_factors", factors),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let call = Sample::of(s.normal(&[1, 1, 4, 3])).with("align_corners", false);
+        let call = call.with("output_size", Value::None).with("scale_factors", Value::None);
+        let phrase = "Must specify exactly one of output_size and scale_factors";
+        vec![InvalidSample::new(call, ErrorKind::Runtime, phrase)]
+    }
+}
+
+/// Refuses what is no image, or can be none; gives its height and width.
+fn check(image: &Tensor, [height, width]: [i64; 2]) -> Result<[i64; 2]> {
+    let [_, channels, h, w] = *image.shape() else {
+        bail!(runtime, "It is expected input_size equals to 4, but got size {}", image.ndim())
+    };
+    ensure!(
+        h > 0 && w > 0 && height > 0 && width > 0,
+        runtime,
+        "Input and output sizes should be greater than 0, but got input (H: {h}, W: {w}) output (H: {height}, W: {width})"
+    );
+    ensure!(
+        channels > 0,
+        runtime,
+        "Non-empty 4D data tensor expected but got a tensor with sizes {}",
+        list(image.shape())
+    );
+    // Memory for the result may not be there, which a tensor says before anything is computed.
+    drop(Tensor::empty_of(&[image.shape()[0], channels, height, width], image.dtype())?);
+    ensure!(
+        matches!(image.dtype(), DType::F32 | DType::F64 | DType::U8),
+        not_implemented,
+        "\"compute_index_ranges_weights\" not implemented for '{}'",
+        image.dtype().scalar_name()
+    );
+    Ok([h, w])
+}
+
+/// One dimension that is resized.
+#[derive(Clone, Copy)]
+struct Line {
+    from: i64,
+    to: i64,
+    align_corners: bool,
+    factor: Option<f64>,
+}
+
+impl Line {
+    /// How many old elements a new one is wide.
+    fn scale(&self) -> f64 {
+        if self.align_corners {
+            return if self.to > 1 { (self.from - 1) as f64 / (self.to - 1) as f64 } else { 0.0 };
+        }
+        match self.factor {
+            Some(factor) if factor > 0.0 => 1.0 / factor,
+            _ => self.from as f64 / self.to as f64,
+        }
+    }
+
+    /// Centre and width of a new element, in old ones.
+    fn place(&self, row: i64) -> (f64, f64) {
+        let scale = self.scale();
+        (scale * (row as f64 + 0.5), scale.max(1.0))
+    }
+
+    /// The old elements, from the first up to the end, that the new ones from `start` up to `end` are made of.
+    fn seen(&self, start: i64, end: i64) -> (i64, i64) {
+        let ((first, wide), (last, _)) = (self.place(start), self.place(end - 1));
+        let within = |place: f64| (place as i64).clamp(0, self.from);
+        (within(first - wide + 0.5), within(last + wide + 0.5))
+    }
+
+    /// The new elements from `start` up to `end`, with what they are made of.
+    fn block(&self, start: i64, end: i64) -> Result<Block> {
+        let (first, last) = self.seen(start, end);
+        let weights = TensorSpec::of(&[end - start, last - first], DType::F64).zeros()?;
+        let mut view = weights.view_mut();
+        let rows = view.as_slice_mut::<f64>().unwrap_or_default();
+        let width = (last - first).max(1) as usize;
+        for (row, weights) in (start..end).zip(rows.chunks_mut(width)) {
+            let (centre, wide) = self.place(row);
+            let (from, to) = self.seen(row, row + 1);
+            let Some(seen) = weights.get_mut((from - first) as usize..(to - first) as usize) else {
+                continue;
+            };
+            for (j, weight) in (from..to).zip(&mut *seen) {
+                let way = (j as f64 - centre + 0.5) / wide;
+                *weight = (1.0 - way.abs()).max(0.0);
+            }
+            let sum: f64 = seen.iter().sum();
+            if sum != 0.0 {
+                for weight in seen {
+                    *weight /= sum;
+                }
+            }
+        }
+        Ok(Block { start, end, first, last, weights })
+    }
+
+    /// The new elements in blocks. Those that lie together see old ones that do, so that their weights are a small matrix,
+    /// where those of all would take the memory of as many images as there are columns.
+    fn blocks(self) -> impl Iterator<Item = Result<Block>> {
+        let starts = (0..self.to).step_by(BLOCK as usize);
+        starts.map(move |start| self.block(start, self.to.min(start + BLOCK)))
+    }
+}
+
+/// New elements from `start` up to `end`, and the old ones from `first` up to `last` that they are made of.
+struct Block {
+    start: i64,
+    end: i64,
+    first: i64,
+    last: i64,
+    /// Those of the old elements (columns) in the new ones (rows), in double precision.
+    weights: Tensor,
+}
+
+impl Block {
+    /// The weights beside `image`, in its dtype.
+    fn weights_for(&self, image: &Tensor) -> Result<Tensor> {
+        self.weights.in_dtype(image.dtype())?.brought_to(image)
+    }
+}
+
+/// How many new elements are computed by one product.
+const BLOCK: i64 = 32;
+
+/// The last two dimensions of images of shape `from`, which are resized to `to`.
+fn lines(from: &[i64], to: &[i64], align_corners: bool, factors: [Option<f64>; 2]) -> [Line; 2] {
+    let line = |i: usize| Line { from: from[i + 2], to: to[i], align_corners, factor: factors[i] };
+    [line(0), line(1)]
+}
+
+/// `t` from `start` up to `end` along `dim`.
+fn part(t: &Tensor, dim: i64, start: i64, end: i64) -> Result<Tensor> {
+    if start == 0 && end == t.shape()[(t.ndim() as i64 + dim) as usize] {
+        return Ok(t.clone());
+    }
+    t.narrow(dim, start, end - start)
+}
+
+/// One of the last two dimensions resized: each block of new elements is a product with a part of the image.
+fn resized(image: &Tensor, line: &Line, dim: i64) -> Result<Tensor> {
+    let product = |block: Result<Block>| {
+        let block = block?;
+        let seen = part(image, dim, block.first, block.last)?;
+        let weights = block.weights_for(image)?;
+        if dim == -1 { seen.matmul(&weights.transpose(0, 1)?) } else { weights.matmul(&seen) }
+    };
+    joined(&line.blocks().map(product).collect::<Result<Vec<_>>>()?, dim)
+}
+
+fn joined(parts: &[Tensor], dim: i64) -> Result<Tensor> {
+    match parts {
+        [one] => Ok(one.clone()),
+        many => crate::ops::shape::join::cat(many, dim),
+    }
+}
+
+/// The transpose of [`resized`]: each block of gradients is spread over the old elements that its own are made of.
+fn spread(grad: &Tensor, line: &Line, dim: i64) -> Result<Tensor> {
+    let mut shape = Dims::from_slice(grad.shape());
+    let at = (grad.ndim() as i64 + dim) as usize;
+    shape[at] = line.from;
+    let out = TensorSpec::beside(grad, &shape).zeros()?;
+    for block in line.blocks() {
+        let block = block?;
+        let grad = part(grad, dim, block.start, block.end)?;
+        let weights = block.weights_for(&grad)?;
+        let by_seen = if dim == -1 {
+            grad.matmul(&weights)?
+        } else {
+            weights.transpose(0, 1)?.matmul(&grad)?
+        };
+        part(&out, dim, block.first, block.last)?.add_(&by_seen)?;
+    }
+    Ok(out)
+}
+
+/// The last dimension of bytes resized, with weights that are whole multiples of a power of two, as large as 15 bits
+/// hold: the same bytes on all machines.
+fn rounded(image: &Tensor, line: &Line) -> Result<Tensor> {
+    let mut most = 0.0_f64;
+    for block in line.blocks() {
+        most = block?.weights.to_vec::<f64>()?.into_iter().fold(most, f64::max);
+    }
+    let fits = |bits: &i32| (0.5 + most * f64::from(1 << (bits + 1))) < f64::from(1 << 15);
+    let bits = (0..22).find(|bits| !fits(bits)).unwrap_or(22);
+    let unit = f64::from(1 << bits);
+    let bytes = |block: Result<Block>| {
+        let block = block?;
+        // Halves of weights, which are not negative, are rounded up.
+        let weights = block.weights.times(unit)?.plus(0.5)?.floor()?.brought_to(image)?;
+        let seen = part(image, -1, block.first, block.last)?.to_dtype(DType::F64)?;
+        let sums = seen.matmul(&weights.transpose(0, 1)?)?;
+        let bytes = sums.plus(unit / 2.0)?.over(unit)?.floor()?;
+        bytes.clamp(Some(0.into()), Some(255.into()))?.to_dtype(DType::U8)
+    };
+    joined(&line.blocks().map(bytes).collect::<Result<Vec<_>>>()?, -1)
+}

@@ -1,0 +1,660 @@
+//! Convolutions of one to three spatial dimensions, plain and transposed.
+//!
+//! `convolution` is the one op with a kernel; its gradients are ops of their own, so that they can be
+//! differentiated again: all three are bilinear and each is the derivative of the others.
+
+use crate::dispatch::{OpDef, Value};
+use crate::error::{bail, ensure};
+use crate::gradcheck::{Sample, Sampler};
+use crate::ops::pointwise::arithmetic::by_both;
+use crate::ops::pointwise::ternary::c_name;
+use crate::tensor::shape::list;
+use crate::{Dims, Result, Scalar, Tensor};
+use pullback_kernels::conv::{self as kernel, Conv};
+use pullback_macros::op;
+use smallvec::SmallVec;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[
+    &CONVOLUTION,
+    &CONVOLUTION_BACKWARD_INPUT,
+    &CONVOLUTION_BACKWARD_WEIGHT,
+    &CONV1D,
+    &CONV2D,
+    &CONV3D,
+    &CONV1D_PADDING,
+    &CONV2D_PADDING,
+    &CONV3D_PADDING,
+    &CONV_TRANSPOSE1D,
+    &CONV_TRANSPOSE2D,
+    &CONV_TRANSPOSE3D,
+];
+
+/// One number per spatial dimension; a single number stands for all.
+fn per_dim(values: &[i64], name: &str, spatial: usize, least: i64) -> Result<SmallVec<[usize; 3]>> {
+    ensure!(
+        values.len() == 1 || values.len() == spatial,
+        runtime,
+        "expected {name} to be a single integer value or a list of {spatial} values to match the convolution dimensions, but got {name}={}",
+        list(values)
+    );
+    let is_allowed = values.iter().all(|&v| v >= least);
+    ensure!(
+        is_allowed || name != "dilation",
+        runtime,
+        "dilation should be greater than zero, but got {}",
+        list(values)
+    );
+    let word = if least == 0 { "negative" } else { "non-positive" };
+    ensure!(is_allowed, runtime, "{word} {name} is not supported");
+    Ok((0..spatial).map(|i| values[i % values.len()] as usize).collect())
+}
+
+type Movement<'a> = (&'a [i64], &'a [i64], &'a [i64], bool, &'a [i64], i64);
+
+fn conv_of(
+    rank: usize,
+    (stride, padding, dilation, transposed, output_padding, groups): Movement<'_>,
+) -> Result<Conv> {
+    ensure!(
+        (3..=5).contains(&rank),
+        runtime,
+        "expected a 3D, 4D or 5D input to convolution, but got {rank}D"
+    );
+    ensure!(groups > 0, runtime, "non-positive groups is not supported");
+    let spatial = rank - 2;
+    Ok(Conv {
+        stride: per_dim(stride, "stride", spatial, 1)?,
+        padding: per_dim(padding, "padding", spatial, 0)?,
+        dilation: per_dim(dilation, "dilation", spatial, 1)?,
+        transposed,
+        output_padding: per_dim(output_padding, "output_padding", spatial, 0)?,
+        groups: groups as usize,
+    })
+}
+
+fn check_dtypes(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<()> {
+    ensure!(
+        input.dtype() == weight.dtype(),
+        runtime,
+        "expected scalar type {} but found {}",
+        input.dtype().scalar_name(),
+        weight.dtype().scalar_name()
+    );
+    if let Some(bias) = bias {
+        ensure!(
+            input.dtype() == bias.dtype(),
+            runtime,
+            "Input type ({}) and bias type ({}) should be the same",
+            c_name(input.dtype()),
+            c_name(bias.dtype())
+        );
+    }
+    Ok(())
+}
+
+/// Cross-correlates `input` (N, C, *) with `weight` (O, C / groups, *kernel) and adds `bias` (O); transposed, it is
+/// the gradient of that with `weight` (C, O / groups, *kernel).
+#[op(
+    "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
+    function_only, batch = convolution
+)]
+impl Convolution {
+    fn cpu(
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        transposed: bool,
+        output_padding: &[i64],
+        groups: i64,
+    ) -> Result<Tensor> {
+        ensure!(weight.ndim() >= 3, runtime, "weight should have at least three dimensions");
+        let conv =
+            conv_of(input.ndim(), (stride, padding, dilation, transposed, output_padding, groups))?;
+        check_dtypes(input, weight, bias)?;
+        let shape = kernel::output_shape(input.shape(), weight.shape(), &conv)?;
+        if let Some(bias) = bias {
+            ensure!(
+                bias.shape() == [shape[1]],
+                runtime,
+                "Given {}weight of size {}, expected bias to be 1-dimensional with {} elements, but got bias of size {} instead",
+                if transposed { "transposed=1, " } else { "" },
+                list(weight.shape()),
+                shape[1],
+                list(bias.shape())
+            );
+        }
+        let out = Tensor::empty_of(&shape, input.dtype())?;
+        if out.numel() > 0 {
+            kernel::convolution(
+                &mut out.view_mut(),
+                input.view_ref(),
+                weight.view_ref(),
+                bias.map(Tensor::view_ref),
+                &conv,
+            )?;
+        }
+        Ok(out)
+    }
+    fn vjp_input(
+        grad: &Tensor,
+        weight: &Tensor,
+        input_shape: &[i64],
+        args: &ConvolutionArgs<'_>,
+    ) -> Result<Tensor> {
+        let a = args;
+        grad.convolution_backward_input(
+            &weight.conj()?,
+            input_shape,
+            a.stride,
+            a.padding,
+            a.dilation,
+            a.transposed,
+            a.output_padding,
+            a.groups,
+        )
+    }
+    fn vjp_weight(
+        grad: &Tensor,
+        input: &Tensor,
+        weight_shape: &[i64],
+        args: &ConvolutionArgs<'_>,
+    ) -> Result<Tensor> {
+        let a = args;
+        grad.convolution_backward_weight(
+            &input.conj()?,
+            weight_shape,
+            a.stride,
+            a.padding,
+            a.dilation,
+            a.transposed,
+            a.output_padding,
+            a.groups,
+        )
+    }
+    fn vjp_bias(grad: &Tensor) -> Result<Tensor> {
+        let dims: Dims = (0..grad.ndim() as i64).filter(|&d| d != 1).collect();
+        grad.sum_dim(Some(&dims), false)
+    }
+    fn jvp(
+        input_p: &Tensor,
+        input_t: Option<&Tensor>,
+        weight_p: &Tensor,
+        weight_t: Option<&Tensor>,
+        bias_t: Option<&Tensor>,
+        args: &ConvolutionArgs<'_>,
+    ) -> Result<Option<Tensor>> {
+        let a = args;
+        let conv = |input: &Tensor, weight: &Tensor| {
+            input.convolution(
+                weight,
+                None,
+                a.stride,
+                a.padding,
+                a.dilation,
+                a.transposed,
+                a.output_padding,
+                a.groups,
+            )
+        };
+        let by_bias = |t: &Tensor| {
+            let mut shape = Dims::from_elem(1, input_p.ndim());
+            shape[1] = -1;
+            t.view(&shape)
+        };
+        let product =
+            by_both(input_t.map(|t| conv(t, weight_p)), weight_t.map(|t| conv(input_p, t)))?;
+        by_both(product.map(Ok), bias_t.map(by_bias))
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample =
+            |x: &[i64], w: &[i64], transposed: bool, groups: i64, (stride, padding): (i64, i64)| {
+                let outs = if transposed { w[1] * groups } else { w[0] };
+                Sample::new([
+                    s.normal(x).into(),
+                    s.normal(w).into(),
+                    s.normal(&[outs]).into(),
+                    Value::from([stride]),
+                    Value::from([padding]),
+                    Value::from([1]),
+                    Value::Bool(transposed),
+                    Value::from([0]),
+                    Value::Int(groups),
+                ])
+            };
+        vec![
+            sample(&[2, 2, 5], &[3, 2, 3], false, 1, (1, 1)),
+            sample(&[1, 2, 4, 5], &[2, 2, 3, 2], false, 1, (2, 1)),
+            sample(&[1, 4, 3, 3], &[4, 2, 2, 2], false, 2, (1, 0)),
+            sample(&[1, 2, 3, 3], &[2, 2, 2, 2], true, 1, (2, 0)),
+        ]
+    }
+}
+
+/// The gradient of `convolution` for its input, bilinear in `grad_output` and `weight`.
+#[op("_convolution_backward_input(Tensor grad_output, Tensor weight, int[] input_size, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
+     internal, method = convolution_backward_input, batch = convolution_backward_input)]
+impl ConvolutionBackwardInput {
+    fn cpu(
+        grad_output: &Tensor,
+        weight: &Tensor,
+        input_size: &[i64],
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        transposed: bool,
+        output_padding: &[i64],
+        groups: i64,
+    ) -> Result<Tensor> {
+        let conv = conv_of(
+            input_size.len(),
+            (stride, padding, dilation, transposed, output_padding, groups),
+        )?;
+        let out = crate::TensorSpec::beside(grad_output, input_size).zeros()?;
+        if grad_output.numel() > 0 {
+            kernel::convolution_backward_input(
+                &mut out.view_mut(),
+                grad_output.view_ref(),
+                weight.view_ref(),
+                &conv,
+            )?;
+        }
+        Ok(out)
+    }
+    fn vjp_grad_output(
+        grad: &Tensor,
+        weight: &Tensor,
+        args: &ConvolutionBackwardInputArgs<'_>,
+    ) -> Result<Tensor> {
+        let a = args;
+        grad.convolution(
+            &weight.conj()?,
+            None,
+            a.stride,
+            a.padding,
+            a.dilation,
+            a.transposed,
+            a.output_padding,
+            a.groups,
+        )
+    }
+    fn vjp_weight(
+        grad: &Tensor,
+        grad_output: &Tensor,
+        weight_shape: &[i64],
+        args: &ConvolutionBackwardInputArgs<'_>,
+    ) -> Result<Tensor> {
+        let a = args;
+        grad_output.conj()?.convolution_backward_weight(
+            grad,
+            weight_shape,
+            a.stride,
+            a.padding,
+            a.dilation,
+            a.transposed,
+            a.output_padding,
+            a.groups,
+        )
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([
+            s.normal(&[2, 3, 5]).into(),
+            s.normal(&[3, 2, 3]).into(),
+            Value::from([2, 2, 5]),
+            Value::from([1]),
+            Value::from([1]),
+            Value::from([1]),
+            Value::Bool(false),
+            Value::from([0]),
+            Value::Int(1),
+        ])]
+    }
+}
+
+/// The gradient of `convolution` for its weight, bilinear in `grad_output` and `input`.
+#[op("_convolution_backward_weight(Tensor grad_output, Tensor input, int[] weight_size, int[] stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups) -> Tensor",
+     internal, method = convolution_backward_weight, batch = convolution_backward_weight)]
+impl ConvolutionBackwardWeight {
+    fn cpu(
+        grad_output: &Tensor,
+        input: &Tensor,
+        weight_size: &[i64],
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        transposed: bool,
+        output_padding: &[i64],
+        groups: i64,
+    ) -> Result<Tensor> {
+        let conv =
+            conv_of(input.ndim(), (stride, padding, dilation, transposed, output_padding, groups))?;
+        let out = crate::TensorSpec::beside(grad_output, weight_size).zeros()?;
+        if grad_output.numel() > 0 {
+            kernel::convolution_backward_weight(
+                &mut out.view_mut(),
+                grad_output.view_ref(),
+                input.view_ref(),
+                &conv,
+            )?;
+        }
+        Ok(out)
+    }
+    fn vjp_grad_output(
+        grad: &Tensor,
+        input: &Tensor,
+        args: &ConvolutionBackwardWeightArgs<'_>,
+    ) -> Result<Tensor> {
+        let a = args;
+        input.conj()?.convolution(
+            grad,
+            None,
+            a.stride,
+            a.padding,
+            a.dilation,
+            a.transposed,
+            a.output_padding,
+            a.groups,
+        )
+    }
+    fn vjp_input(
+        grad: &Tensor,
+        grad_output: &Tensor,
+        input_shape: &[i64],
+        args: &ConvolutionBackwardWeightArgs<'_>,
+    ) -> Result<Tensor> {
+        let a = args;
+        grad_output.conj()?.convolution_backward_input(
+            grad,
+            input_shape,
+            a.stride,
+            a.padding,
+            a.dilation,
+            a.transposed,
+            a.output_padding,
+            a.groups,
+        )
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([
+            s.normal(&[2, 3, 5]).into(),
+            s.normal(&[2, 2, 5]).into(),
+            Value::from([3, 2, 3]),
+            Value::from([1]),
+            Value::from([1]),
+            Value::from([1]),
+            Value::Bool(false),
+            Value::from([0]),
+            Value::Int(1),
+        ])]
+    }
+}
+
+/// Adds a batch dimension to an unbatched input, runs, and takes it off again.
+fn batched(
+    input: &Tensor,
+    name: &str,
+    spatial: usize,
+    run: impl FnOnce(&Tensor) -> Result<Tensor>,
+) -> Result<Tensor> {
+    ensure!(
+        input.ndim() == spatial + 1 || input.ndim() == spatial + 2,
+        runtime,
+        "Expected {}D (unbatched) or {}D (batched) input to {name}, but got input of size: {}",
+        spatial + 1,
+        spatial + 2,
+        list(input.shape())
+    );
+    if input.ndim() == spatial + 2 { run(input) } else { run(&input.unsqueeze(0)?)?.squeeze_dim(0) }
+}
+
+/// A convolution with padding "same" (the output has the input's size; stride 1 only) or "valid" (none).
+fn padded(
+    input: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    padding: &str,
+    (stride, dilation, groups): (&[i64], &[i64], i64),
+) -> Result<Tensor> {
+    if padding == "valid" {
+        return input.convolution(weight, bias, stride, &[0], dilation, false, &[0], groups);
+    }
+    ensure!(padding == "same", runtime, "Invalid padding string: '{padding}'");
+    if stride.iter().any(|&s| s != 1) {
+        bail!(runtime, "padding='same' is not supported for strided convolutions");
+    }
+    let spatial = input.ndim() - 2;
+    ensure!(
+        weight.ndim() == spatial + 2,
+        runtime,
+        "expected a {}D weight, but got {}",
+        spatial + 2,
+        list(weight.shape())
+    );
+    ensure!(!dilation.is_empty(), runtime, "dilation cannot broadcast to {spatial} dimensions");
+    let total =
+        |d: usize| dilation[d % dilation.len()].saturating_mul((weight.shape()[d + 2] - 1).max(0));
+    let left: Dims = (0..spatial).map(|d| total(d) / 2).collect();
+    // An odd total has one more on the right.
+    let extra: Dims = (0..spatial).rev().flat_map(|d| [0, total(d) % 2]).collect();
+    let input = if extra.iter().any(|&e| e > 0) {
+        input.constant_pad_nd(&extra, Scalar::Int(0))?
+    } else {
+        input.clone()
+    };
+    input.convolution(weight, bias, stride, &left, dilation, false, &[0], groups)
+}
+
+/// Cross-correlates (N, C, L) or (C, L) with `weight` (O, C / groups, k).
+#[op("conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] dilation=1, int groups=1) -> Tensor", function_only, method = conv1d, autocast = lower)]
+impl Conv1d {
+    fn composite(
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        groups: i64,
+    ) -> Result<Tensor> {
+        batched(input, "conv1d", 1, |x| {
+            x.convolution(weight, bias, stride, padding, dilation, false, &[0], groups)
+        })
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([s.normal(&[2, 5]).into(), s.normal(&[3, 2, 3]).into()])]
+    }
+}
+
+/// Cross-correlates (N, C, H, W) or (C, H, W) with `weight` (O, C / groups, kh, kw).
+#[op("conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] dilation=1, int groups=1) -> Tensor", function_only, method = conv2d, autocast = lower)]
+impl Conv2d {
+    fn composite(
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        groups: i64,
+    ) -> Result<Tensor> {
+        batched(input, "conv2d", 2, |x| {
+            x.convolution(weight, bias, stride, padding, dilation, false, &[0], groups)
+        })
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([
+            s.normal(&[1, 2, 4, 4]).into(),
+            s.normal(&[2, 2, 3, 3]).into(),
+            s.normal(&[2]).into(),
+        ])]
+    }
+}
+
+/// Cross-correlates (N, C, D, H, W) or (C, D, H, W) with `weight` (O, C / groups, kd, kh, kw).
+#[op("conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] dilation=1, int groups=1) -> Tensor", function_only, method = conv3d, autocast = lower)]
+impl Conv3d {
+    fn composite(
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &[i64],
+        dilation: &[i64],
+        groups: i64,
+    ) -> Result<Tensor> {
+        batched(input, "conv3d", 3, |x| {
+            x.convolution(weight, bias, stride, padding, dilation, false, &[0], groups)
+        })
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([s.normal(&[1, 1, 2, 3, 3]).into(), s.normal(&[1, 1, 2, 2, 2]).into()])]
+    }
+}
+
+/// As `conv1d` with `padding` "same" or "valid".
+#[op("conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str padding=\"valid\", int[1] dilation=1, int groups=1) -> Tensor", function_only, method = conv1d_padding, autocast = lower)]
+impl Conv1dPadding {
+    fn composite(
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &str,
+        dilation: &[i64],
+        groups: i64,
+    ) -> Result<Tensor> {
+        batched(input, "conv1d", 1, |x| {
+            padded(x, weight, bias, padding, (stride, dilation, groups))
+        })
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::new([s.normal(&[1, 2, 5]).into(), s.normal(&[3, 2, 2]).into()])
+                .with("padding", "same"),
+        ]
+    }
+}
+
+/// As `conv2d` with `padding` "same" or "valid".
+#[op("conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str padding=\"valid\", int[2] dilation=1, int groups=1) -> Tensor", function_only, method = conv2d_padding, autocast = lower)]
+impl Conv2dPadding {
+    fn composite(
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &str,
+        dilation: &[i64],
+        groups: i64,
+    ) -> Result<Tensor> {
+        batched(input, "conv2d", 2, |x| {
+            padded(x, weight, bias, padding, (stride, dilation, groups))
+        })
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::new([s.normal(&[1, 1, 3, 3]).into(), s.normal(&[1, 1, 2, 3]).into()])
+                .with("padding", "same"),
+        ]
+    }
+}
+
+/// As `conv3d` with `padding` "same" or "valid".
+#[op("conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str padding=\"valid\", int[3] dilation=1, int groups=1) -> Tensor", function_only, method = conv3d_padding, autocast = lower)]
+impl Conv3dPadding {
+    fn composite(
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &str,
+        dilation: &[i64],
+        groups: i64,
+    ) -> Result<Tensor> {
+        batched(input, "conv3d", 3, |x| {
+            padded(x, weight, bias, padding, (stride, dilation, groups))
+        })
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::new([s.normal(&[1, 1, 2, 2, 2]).into(), s.normal(&[1, 1, 2, 2, 2]).into()])
+                .with("padding", "same"),
+        ]
+    }
+}
+
+/// The transpose of `conv1d`: (N, C, L) with `weight` (C, O / groups, k).
+#[op("conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor", function_only, method = conv_transpose1d, autocast = lower)]
+impl ConvTranspose1d {
+    fn composite(
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &[i64],
+        output_padding: &[i64],
+        groups: i64,
+        dilation: &[i64],
+    ) -> Result<Tensor> {
+        batched(input, "conv_transpose1d", 1, |x| {
+            x.convolution(weight, bias, stride, padding, dilation, true, output_padding, groups)
+        })
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::new([s.normal(&[1, 2, 3]).into(), s.normal(&[2, 2, 2]).into()])
+                .with("stride", [2]),
+        ]
+    }
+}
+
+/// The transpose of `conv2d`: (N, C, H, W) with `weight` (C, O / groups, kh, kw).
+#[op("conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor", function_only, method = conv_transpose2d, autocast = lower)]
+impl ConvTranspose2d {
+    fn composite(
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &[i64],
+        output_padding: &[i64],
+        groups: i64,
+        dilation: &[i64],
+    ) -> Result<Tensor> {
+        batched(input, "conv_transpose2d", 2, |x| {
+            x.convolution(weight, bias, stride, padding, dilation, true, output_padding, groups)
+        })
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([
+            s.normal(&[1, 2, 2, 2]).into(),
+            s.normal(&[2, 1, 2, 2]).into(),
+            s.normal(&[1]).into(),
+        ])]
+    }
+}
+
+/// The transpose of `conv3d`: (N, C, D, H, W) with `weight` (C, O / groups, kd, kh, kw).
+#[op("conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor", function_only, method = conv_transpose3d, autocast = lower)]
+impl ConvTranspose3d {
+    fn composite(
+        input: &Tensor,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        stride: &[i64],
+        padding: &[i64],
+        output_padding: &[i64],
+        groups: i64,
+        dilation: &[i64],
+    ) -> Result<Tensor> {
+        batched(input, "conv_transpose3d", 3, |x| {
+            x.convolution(weight, bias, stride, padding, dilation, true, output_padding, groups)
+        })
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([s.normal(&[1, 1, 2, 2, 2]).into(), s.normal(&[1, 1, 2, 2, 2]).into()])]
+    }
+}

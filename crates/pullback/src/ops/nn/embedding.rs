@@ -1,0 +1,132 @@
+//! Tables: rows looked up by their numbers, and what that gives the table for a gradient.
+
+use crate::dispatch::{OpDef, Value};
+use crate::error::ensure;
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::sparse;
+use crate::tensor::TensorSpec;
+use crate::{DType, Dims, ErrorKind, Result, Tensor};
+use pullback_kernels::index as kernel;
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[&EMBEDDING, &EMBEDDING_BACKWARD];
+
+/// Rows of `weight` (n, d) at the places `indices` (*): (*, d). The gradient leaves out row `padding_idx` (-1: none);
+/// with `scale_grad_by_freq` each row's gradient is divided by how often the row was read.
+#[op(
+    "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    function_only,
+    not_differentiable(indices), jvp = linear, batch = embedding)]
+impl Embedding {
+    fn cpu(weight: &Tensor, indices: &Tensor) -> Result<Tensor> {
+        ensure!(weight.ndim() == 2, runtime, "'weight' must be 2-D");
+        ensure!(
+            matches!(indices.dtype(), DType::I64 | DType::I32),
+            runtime,
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got torch.{}Tensor instead (while checking arguments for embedding)",
+            indices.dtype().scalar_name()
+        );
+        let mut shape = Dims::from_slice(indices.shape());
+        shape.push(weight.shape()[1]);
+        let out = Tensor::empty_of(&shape, weight.dtype())?;
+        kernel::embedding(&mut out.view_mut(), weight.view_ref(), indices.view_ref())?;
+        Ok(out)
+    }
+    fn vjp_weight(
+        grad: &Tensor,
+        indices: &Tensor,
+        weight_shape: &[i64],
+        padding_idx: i64,
+        scale_grad_by_freq: bool,
+        sparse: bool,
+    ) -> Result<Tensor> {
+        if sparse {
+            let wants = (padding_idx, scale_grad_by_freq);
+            return sparse::embedding_backward(grad, indices, weight_shape, wants);
+        }
+        grad.embedding_dense_backward(indices, weight_shape[0], padding_idx, scale_grad_by_freq)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample =
+            |shape: &[i64]| Sample::new([s.normal(&[4, 3]).into(), s.integers(shape, 0, 4).into()]);
+        vec![sample(&[5]), sample(&[2, 2]), sample(&[0])]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let index = Tensor::from_slice(&[4_i64], &[1]).expect("samples are small");
+        let sample = Sample::new([s.normal(&[4, 3]).into(), index.into()]);
+        vec![InvalidSample::new(sample, ErrorKind::Index, "index out of range in self")]
+    }
+}
+
+/// The gradient of `embedding` for its table of `num_weights` rows.
+#[op(
+    "embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, bool scale_grad_by_freq) -> Tensor",
+    internal,
+    not_differentiable(indices), batch = embedding_backward
+)]
+impl EmbeddingBackward {
+    fn cpu(
+        grad_output: &Tensor,
+        indices: &Tensor,
+        num_weights: i64,
+        padding_idx: i64,
+        scale_grad_by_freq: bool,
+    ) -> Result<Tensor> {
+        let width = grad_output.shape().last().copied().unwrap_or(1);
+        let out = TensorSpec::beside(grad_output, &[num_weights, width]).zeros()?;
+        let padding = (padding_idx >= 0).then_some(padding_idx);
+        kernel::embedding_backward(
+            &mut out.view_mut(),
+            grad_output.view_ref(),
+            indices.view_ref(),
+            padding,
+            scale_grad_by_freq,
+        )?;
+        Ok(out)
+    }
+    fn vjp_grad_output(
+        grad: &Tensor,
+        indices: &Tensor,
+        padding_idx: i64,
+        scale_grad_by_freq: bool,
+    ) -> Result<Tensor> {
+        ensure!(
+            !scale_grad_by_freq,
+            runtime,
+            "embedding_backward: the second derivative with scale_grad_by_freq is not supported"
+        );
+        let rows = indices.reshape(&[-1])?;
+        let grad = if padding_idx >= 0 {
+            let zero = Tensor::from_slice(&[padding_idx], &[1])?.brought_to(grad)?;
+            grad.index_fill_scalar(0, &zero, crate::Scalar::Int(0))?
+        } else {
+            grad.clone()
+        };
+        let mut shape = Dims::from_slice(indices.shape());
+        shape.push(grad.shape()[1]);
+        grad.index_select(0, &rows)?.view(&shape)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = Sample::new([
+            s.normal(&[5, 3]).into(),
+            s.integers(&[5], 0, 4).into(),
+            Value::Int(4),
+            Value::Int(1),
+            Value::Bool(false),
+        ]);
+        vec![sample]
+    }
+}
+impl Tensor {
+    /// As [`Tensor::embedding_backward`].
+    fn embedding_dense_backward(
+        &self,
+        indices: &Tensor,
+        rows: i64,
+        padding_idx: i64,
+        scale: bool,
+    ) -> Result<Tensor> {
+        self.embedding_backward(indices, rows, padding_idx, scale)
+    }
+}

@@ -1,0 +1,251 @@
+//! Losses of margins: logistic for signs, hinge for classes.
+//!
+//! `reduction` is 0 (none), 1 (mean) or 2 (sum), as in `loss`. The hinge of pairs and triplets is composed in Python.
+
+use super::loss::{each, reduced};
+use super::loss_class::kind;
+use crate::dispatch::{OpDef, check_cast};
+use crate::error::{bail, ensure};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::reduce::min_max::lifted;
+use crate::tensor::promote::default_dtype;
+use crate::tensor::shape::list;
+use crate::{DType, ErrorKind, Result, Scalar, Tensor};
+use pullback_kernels::loss::{self, Margin, Reduction};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[&SOFT_MARGIN_LOSS, &MULTI_MARGIN_LOSS];
+
+/// `ln(1 + e^(-target self))` for `target` of 1 and -1, reduced.
+#[op(
+    "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+    module = "nn",
+    not_differentiable(target), autocast = fp32, batch = elementwise_loss
+)]
+impl SoftMarginLoss {
+    fn cpu(self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
+        check_cast(default_dtype(), self_.dtype())?;
+        reduced(self_.mul(&target.neg()?)?.exp()?.log1p()?, reduction)
+    }
+    fn vjp_self(grad: &Tensor, self_: &Tensor, target: &Tensor, reduction: i64) -> Result<Tensor> {
+        // The derivative of ln(1 + e^z) is the sigmoid of z.
+        let away = target.neg()?;
+        each(grad, &[self_.shape(), target.shape()], reduction)?
+            .mul(&away.mul(self_)?.sigmoid()?.mul(&away)?)
+    }
+    fn jvp(
+        self_p: &Tensor,
+        self_t: &Tensor,
+        target_p: &Tensor,
+        target_t: &Tensor,
+        reduction: i64,
+    ) -> Result<Tensor> {
+        let away = target_p.mul(self_p)?.neg()?;
+        let change = target_p.mul(self_t)?.add(&target_t.mul(self_p)?)?.neg()?;
+        reduced(away.sigmoid()?.mul(&change)?, reduction)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        let signs = |shape: &[i64]| s.away_from_zero(shape).sign().and_then(|t| t.detach());
+        let sample = |x: &[i64], y: &[i64]| {
+            let target = signs(y).expect("samples are small");
+            Sample::new([s.normal(x).into(), target.into()])
+        };
+        vec![
+            sample(&[2, 3], &[2, 3]),
+            sample(&[2, 3], &[3]).with("reduction", 2),
+            sample(&[2], &[2]).with("reduction", 0),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let sizes = Sample::new([s.normal(&[2]).into(), s.normal(&[3]).into()]);
+        vec![InvalidSample::new(sizes, ErrorKind::Runtime, "must match the size of tensor b (3)")]
+    }
+}
+
+/// A single row as a matrix.
+fn as_rows(x: &Tensor) -> Result<Tensor> {
+    x.reshape(&[-1, x.shape().last().copied().unwrap_or(1)])
+}
+
+/// What the kernel wants to know of a margin loss.
+fn parts(p: Scalar, margin: Scalar, weight: Option<&Tensor>, reduction: Reduction) -> Margin<'_> {
+    let (margin, weight) = (margin.to_f64(), weight.map(Tensor::view_ref));
+    Margin { margin, square: p.is(2.0), weight, reduction }
+}
+
+/// The classes as a column, and what each class but the right one lacks of its distance: `max(0, margin - x[y] + x[j])`.
+fn lacking(x: &Tensor, target: &Tensor, margin: Scalar) -> Result<(Tensor, Tensor)> {
+    let (rows, index) = (as_rows(x)?, target.reshape(&[-1, 1])?);
+    let lacking = rows.sub(&rows.gather(1, &index)?)?.plus(margin)?.clamp_min(Scalar::Int(0))?;
+    let lacking = lacking.scatter_value(1, &index, Scalar::Int(0))?;
+    Ok((index, lacking))
+}
+
+/// The weight of each row's class over the number of classes, as a column.
+fn share(index: &Tensor, weight: Option<&Tensor>, columns: i64) -> Result<Option<Tensor>> {
+    let Some(weight) = weight else { return Ok(None) };
+    weight.index_select(0, &index.reshape(&[-1])?)?.over(columns)?.unsqueeze(1).map(Some)
+}
+
+/// `sum_(j != y) weight[y] max(0, margin - self[y] + self[j])^p / C` for class `y` of `C`, reduced; `p` is 1 or 2.
+#[op(
+    "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor",
+    module = "nn",
+    not_differentiable(target, weight), autocast = fp32
+)]
+impl MultiMarginLoss {
+    fn cpu(
+        self_: &Tensor,
+        target: &Tensor,
+        p: Scalar,
+        margin: Scalar,
+        weight: Option<&Tensor>,
+        reduction: i64,
+    ) -> Result<Tensor> {
+        check_rows(self_, target, weight)?;
+        ensure!(p.is(1.0) || p.is(2.0), value, "only p == 1 and p == 2 supported");
+        margin.check_fits(self_.dtype())?;
+        let kind = kind(reduction)?;
+        let (rows, classes) = (as_rows(self_)?, target.reshape(&[-1])?);
+        let shape = if kind == Reduction::None { target.shape() } else { &[] };
+        let out = Tensor::empty_of(shape, self_.dtype())?;
+        let weight = weight.map(|w| w.in_dtype(self_.dtype())).transpose()?;
+        let weight = weight.as_ref().map(|w| w.reshape(&[-1])).transpose()?;
+        loss::multi_margin_loss(
+            &mut lifted(&out)?.view_mut(),
+            rows.view_ref(),
+            classes.view_ref(),
+            parts(p, margin, weight.as_ref(), kind),
+        )?;
+        Ok(out)
+    }
+    fn vjp_self(
+        grad: &Tensor,
+        self_: &Tensor,
+        target: &Tensor,
+        p: Scalar,
+        margin: Scalar,
+        weight: Option<&Tensor>,
+        reduction: i64,
+    ) -> Result<Tensor> {
+        if !crate::autograd::needs_ops_to_read([Some(grad), Some(self_), Some(target), weight]) {
+            let (rows, classes) = (as_rows(self_)?, target.reshape(&[-1])?);
+            let out = Tensor::empty_of(rows.shape(), self_.dtype())?;
+            let weight = weight.map(|w| w.in_dtype(self_.dtype())).transpose()?;
+            let weight = weight.as_ref().map(|w| w.reshape(&[-1])).transpose()?;
+            loss::multi_margin_loss_backward(
+                &mut out.view_mut(),
+                grad.view_ref(),
+                rows.view_ref(),
+                classes.view_ref(),
+                parts(p, margin, weight.as_ref(), kind(reduction)?),
+            )?;
+            return out.reshape(self_.shape());
+        }
+        let (index, lacking) = lacking(self_, target, margin)?;
+        let slope = if p.is(2.0) { lacking.times(2)? } else { lacking.sign()? };
+        let (count, columns) = (slope.shape()[0], slope.shape()[1]);
+        let grad = if reduction == 1 { grad.over(count)? } else { grad.clone() };
+        let slope = slope.mul(&grad.reshape(&[-1, 1])?)?;
+        let slope = match share(&index, weight, columns)? {
+            Some(share) => slope.mul(&share)?,
+            None => slope.over(columns)?,
+        };
+        // What pushes the other classes down pulls the right one up.
+        let pull = slope.sum_dim(Some(&[1]), true)?.neg()?;
+        slope.scatter_add(1, &index, &pull)?.reshape(self_.shape())
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        let sample = |shape: &[i64], rows: &[i64]| {
+            let classes = s.integers(rows, 0, shape[shape.len() - 1]);
+            Sample::new([s.distinct(shape).into(), classes.into()])
+        };
+        let weight = s.positive(&[4]).detach().expect("samples are small");
+        vec![
+            sample(&[3, 4], &[3]).with("margin", Scalar::Float(0.37)),
+            sample(&[3, 4], &[3]).with("p", Scalar::Int(2)).with("reduction", 2),
+            sample(&[3, 4], &[3]).with("weight", weight).with("reduction", 0),
+            sample(&[4], &[]).with("p", Scalar::Int(2)),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let call =
+            |rows: &[i64]| Sample::new([s.normal(&[3, 4]).into(), s.integers(rows, 0, 4).into()]);
+        vec![
+            InvalidSample::new(
+                call(&[3]).with("p", Scalar::Int(3)),
+                ErrorKind::Value,
+                "only p == 1 and p == 2 supported",
+            ),
+            InvalidSample::new(
+                call(&[2]),
+                ErrorKind::Runtime,
+                "target tensor should be 1-D with size equal to the number of input samples",
+            ),
+            InvalidSample::new(
+                call(&[3]).with("weight", s.normal(&[3])),
+                ErrorKind::Runtime,
+                "inconsistent weight size, expected 4 but got [3]",
+            ),
+            InvalidSample::new(
+                Sample::new([s.normal(&[2, 0]).into(), s.integers(&[2], 0, 4).into()]),
+                ErrorKind::Runtime,
+                "Expected non-empty vector or matrix with optional 0-dim batch size, but got: [2, 0]",
+            ),
+            InvalidSample::new(
+                Sample::new([s.normal(&[2, 3]).into(), s.integers(&[2], 3, 4).into()]),
+                ErrorKind::Runtime,
+                "target out of range",
+            ),
+            InvalidSample::new(
+                Sample::new([s.normal(&[2, 3]).into(), s.normal(&[2]).into()]),
+                ErrorKind::Runtime,
+                "expected scalar type Long but found Double",
+            ),
+        ]
+    }
+}
+
+fn check_rows(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<()> {
+    ensure!(
+        x.ndim() <= 2 && x.shape().last() != Some(&0),
+        runtime,
+        "Expected non-empty vector or matrix with optional 0-dim batch size, but got: {}",
+        list(x.shape())
+    );
+    let rows = if x.ndim() == 2 { x.shape()[0] } else { 1 };
+    ensure!(
+        target.ndim() <= 1 && target.numel() == rows,
+        runtime,
+        "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected target size [{rows}], but got {}. Input has shape {}.",
+        list(target.shape()),
+        list(x.shape())
+    );
+    let classes = x.shape().last().copied().unwrap_or(1);
+    if let Some(weight) = weight {
+        ensure!(
+            weight.ndim() <= 1 && weight.numel() == classes,
+            runtime,
+            "inconsistent weight size, expected {classes} but got {}",
+            list(weight.shape())
+        );
+    }
+    if !x.dtype().is_floating_point() {
+        let name = x.dtype().scalar_name();
+        bail!(not_implemented, "\"multi_margin_loss_cpu_kernel\" not implemented for '{name}'");
+    }
+    ensure!(
+        target.dtype() == DType::I64,
+        runtime,
+        "expected scalar type Long but found {}",
+        target.dtype().scalar_name()
+    );
+    Ok(())
+}

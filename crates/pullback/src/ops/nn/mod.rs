@@ -1,0 +1,51 @@
+//! What `torch.nn` is made of.
+
+pub(in crate::ops) mod activation;
+pub(in crate::ops) mod activation_smooth;
+pub(in crate::ops) mod antialias;
+pub(in crate::ops) mod attention;
+pub(in crate::ops) mod conv;
+pub(in crate::ops) mod dropout;
+pub(in crate::ops) mod embedding;
+pub(in crate::ops) mod grid;
+pub(in crate::ops) mod grid_derivative;
+pub(in crate::ops) mod loss;
+pub(in crate::ops) mod loss_class;
+pub(in crate::ops) mod margin;
+pub(in crate::ops) mod norm;
+pub(in crate::ops) mod norm_backward;
+pub(in crate::ops) mod norm_group;
+pub(in crate::ops) mod norm_legit;
+pub(in crate::ops) mod pad;
+pub(in crate::ops) mod pixel;
+pub(in crate::ops) mod pool;
+pub(in crate::ops) mod rnn;
+pub(in crate::ops) mod rnn_layer;
+pub(in crate::ops) mod softmax;
+
+use super::Family;
+
+/// The families of this folder.
+pub(super) static FAMILIES: &[Family] = &[
+    embedding::OPS,
+    pad::OPS,
+    pixel::OPS,
+    grid::OPS,
+    antialias::OPS,
+    conv::OPS,
+    pool::OPS,
+    activation::OPS,
+    activation_smooth::OPS,
+    softmax::OPS,
+    attention::OPS,
+    loss::OPS,
+    loss_class::OPS,
+    margin::OPS,
+    norm::OPS,
+    norm_backward::OPS,
+    norm_group::OPS,
+    norm_legit::OPS,
+    rnn::OPS,
+    rnn_layer::OPS,
+    dropout::OPS,
+];

@@ -1,0 +1,121 @@
+//! Batch norm under the names whose signatures say what is written: running statistics that are always given, or none.
+//!
+//! All are `_native_batch_norm` (`norm`); statistics of the batch have no gradient, and the input's dtype unless a parameter
+//! is of another.
+
+use crate::dispatch::{OpDef, Value};
+use crate::error::ensure;
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::nn::norm::with_shown;
+use crate::tensor::TensorSpec;
+use crate::{DType, ErrorKind, Result, Tensor};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] =
+    &[&NATIVE_BATCH_NORM_LEGIT, &NATIVE_BATCH_NORM_LEGIT_NO_STATS, &BATCH_NORM_WITH_UPDATE];
+
+/// `native_batch_norm` that writes to `running_mean` and `running_var` in training.
+#[op("_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+     function_only, out, not_differentiable(running_mean, running_var), method = native_batch_norm_legit)]
+impl NativeBatchNormLegit {
+    fn composite(
+        input: &Tensor,
+        weight: Option<&Tensor>,
+        bias: Option<&Tensor>,
+        running_mean: &Tensor,
+        running_var: &Tensor,
+        training: bool,
+        momentum: f64,
+        eps: f64,
+    ) -> Result<[Tensor; 3]> {
+        let running = [Some(running_mean), Some(running_var)];
+        kernel(input, [weight, bias], running, training, momentum, eps)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![call(s, true).with("training", true), call(s, true).with("training", false)]
+    }
+}
+
+/// `native_batch_norm` without running statistics: outside training there is nothing to normalise by.
+#[op("_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+     function_only, out, method = native_batch_norm_legit_no_stats)]
+impl NativeBatchNormLegitNoStats {
+    fn composite(
+        input: &Tensor,
+        weight: Option<&Tensor>,
+        bias: Option<&Tensor>,
+        training: bool,
+        momentum: f64,
+        eps: f64,
+    ) -> Result<[Tensor; 3]> {
+        ensure!(training, value, "running_mean must be defined in evaluation mode");
+        kernel(input, [weight, bias], [None, None], training, momentum, eps)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![call(s, false).with("training", true)]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let sample = call(s, false).with("training", false);
+        let phrase = "running_mean must be defined in evaluation mode";
+        vec![InvalidSample::new(sample, ErrorKind::Value, phrase)]
+    }
+}
+
+/// Batch norm in training: the output, the batch's mean and `1 / sqrt(var + eps)`, and a reserve that is empty here;
+/// `running_mean` and `running_var` move by `momentum`.
+#[op("_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)",
+     function_only, internal, out, not_differentiable(running_mean, running_var), method = batch_norm_with_update)]
+impl BatchNormWithUpdate {
+    fn composite(
+        input: &Tensor,
+        weight: Option<&Tensor>,
+        bias: Option<&Tensor>,
+        running_mean: &Tensor,
+        running_var: &Tensor,
+        momentum: f64,
+        eps: f64,
+    ) -> Result<[Tensor; 4]> {
+        // (First, so that nothing fails once the statistics have moved.)
+        let reserve = TensorSpec::of(&[0], DType::U8).on(input.device()).zeros()?;
+        let running = [Some(running_mean), Some(running_var)];
+        let [out, mean, spread] = kernel(input, [weight, bias], running, true, momentum, eps)?;
+        Ok([out, mean, spread, reserve])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![call(s, true)]
+    }
+}
+
+fn kernel(
+    input: &Tensor,
+    [weight, bias]: [Option<&Tensor>; 2],
+    [running_mean, running_var]: [Option<&Tensor>; 2],
+    training: bool,
+    momentum: f64,
+    eps: f64,
+) -> Result<[Tensor; 3]> {
+    let results = input.batch_norm_kernel(
+        weight,
+        bias,
+        running_mean,
+        running_var,
+        training,
+        momentum,
+        eps,
+    )?;
+    with_shown(input, results, &[weight, bias, running_mean, running_var])
+}
+
+/// Three images' channels, with running statistics or without.
+fn call(s: &Sampler, has_stats: bool) -> Sample {
+    let start: [Value; 3] =
+        [s.normal(&[3, 2, 2]).into(), s.normal(&[2]).into(), s.normal(&[2]).into()];
+    let call = Sample::new(start).with("momentum", 0.1).with("eps", 1e-3);
+    // (The statistics that are returned have no gradient, but differences.)
+    let call = call.without_gradient();
+    if !has_stats {
+        return call;
+    }
+    call.with("running_mean", s.normal(&[2])).with("running_var", s.positive(&[2]))
+}

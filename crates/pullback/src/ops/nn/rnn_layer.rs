@@ -1,0 +1,706 @@
+//! One recurrent layer, or one cell, in one direction: the ops that kernels run, and the same from plain ops.
+//!
+//! Forward and backward are fused kernels over all steps. Where the backward must itself be differentiable it is
+//! the gradient of [`Layer::plain`], the same computation written in plain ops, which also serves what the
+//! kernels do not take: complex numbers, operands of several dtypes, projections. The checks of sizes
+//! are in `rnn`, whose ops are what users call. Invariant: both ways compute the same function.
+
+use crate::autograd::autocast::{self, Target};
+use crate::autograd::{self, Options};
+use crate::dispatch::{OpDef, Value};
+use crate::error::ensure;
+use crate::gradcheck::{Sample, Sampler};
+use crate::ops::nn::norm_backward::stats_dtype;
+use crate::ops::shape::join::cat;
+use crate::{Dims, Result, Tensor};
+use pullback_kernels::memory;
+use pullback_kernels::rnn::{self, Cell, Gradients, Operands, Outputs, Steps};
+use pullback_kernels::{StridedMut, StridedRef};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] =
+    &[&LSTM_LAYER, &GRU_LAYER, &PLAIN_LAYER, &LSTM_STEP, &GRU_STEP, &PLAIN_STEP];
+
+/// The LSTM over all steps: `output` (rows, hidden) or (steps, batch, hidden), the last states, and for the
+/// backward the gates and the cells of every step. Without `batch_sizes` the input is (steps, batch, features),
+/// else its rows are steps of those sizes end to end. The states have any shape of `batch * hidden` elements.
+#[op("_lstm_layer(Tensor input, Tensor hx, Tensor cx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+     internal, method = lstm_layer, autocast = lower)]
+impl LstmLayer {
+    fn cpu(
+        input: &Tensor,
+        hx: &Tensor,
+        cx: &Tensor,
+        w_ih: &Tensor,
+        w_hh: &Tensor,
+        b_ih: Option<&Tensor>,
+        b_hh: Option<&Tensor>,
+        batch_sizes: &[i64],
+        reverse: bool,
+    ) -> Result<[Tensor; 5]> {
+        let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = layer.over(batch_sizes, reverse).checked()?;
+        let (output, hy, cy) = (layer.output()?, layer.like(hx)?, layer.like(cx)?);
+        let (gates, cells) = (layer.kept()?, layer.kept_state()?);
+        let (mut out, mut h, mut c) = (output.view_mut(), hy.view_mut(), cy.view_mut());
+        let (mut g, mut s) = (gates.view_mut(), cells.view_mut());
+        layer.forward(Outputs {
+            output: &mut out,
+            h: Some(&mut h),
+            c: Some(&mut c),
+            gates: Some(&mut g),
+            cells: Some(&mut s),
+        })?;
+        Ok([output, hy, cy, gates, cells])
+    }
+    fn vjp(
+        grad_result0: Option<&Tensor>,
+        grad_result1: Option<&Tensor>,
+        grad_result2: Option<&Tensor>,
+        input: &Tensor,
+        hx: &Tensor,
+        cx: &Tensor,
+        w_ih: &Tensor,
+        w_hh: &Tensor,
+        b_ih: Option<&Tensor>,
+        b_hh: Option<&Tensor>,
+        batch_sizes: &[i64],
+        reverse: bool,
+        result0: &Tensor,
+        result3: &Tensor,
+        result4: &Tensor,
+        needs: [bool; 7],
+    ) -> Result<[Option<Tensor>; 7]> {
+        let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
+        let results = [result0, result3, result4].map(Some);
+        layer.over(batch_sizes, reverse).vjp(
+            results,
+            [grad_result0, grad_result1, grad_result2],
+            needs,
+        )
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |input: &[i64], batch_sizes: &[i64], reverse: bool| {
+            let state = || s.normal(&[2, 3]).into();
+            let mut values = vec![s.normal(input).into(), state(), state()];
+            values.extend(weight_samples(s, 4, true));
+            fused(Sample::new(values).with("batch_sizes", batch_sizes).with("reverse", reverse), s)
+        };
+        let all = [
+            sample(&[3, 2, 2], &[], false),
+            sample(&[3, 2, 2], &[], true),
+            sample(&[3, 2], &[2, 1], false),
+            sample(&[3, 2], &[2, 1], true),
+        ];
+        all.into_iter().flatten().collect()
+    }
+}
+
+/// The GRU over all steps, as `_lstm_layer`.
+#[op("_gru_layer(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse) -> (Tensor, Tensor, Tensor)",
+     internal, method = gru_layer)]
+impl GruLayer {
+    fn cpu(
+        input: &Tensor,
+        hx: &Tensor,
+        w_ih: &Tensor,
+        w_hh: &Tensor,
+        b_ih: Option<&Tensor>,
+        b_hh: Option<&Tensor>,
+        batch_sizes: &[i64],
+        reverse: bool,
+    ) -> Result<[Tensor; 3]> {
+        let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = layer.over(batch_sizes, reverse).checked()?;
+        let (output, hy, gates) = (layer.output()?, layer.like(hx)?, layer.kept()?);
+        let (mut out, mut h, mut g) = (output.view_mut(), hy.view_mut(), gates.view_mut());
+        layer.forward(Outputs {
+            output: &mut out,
+            h: Some(&mut h),
+            c: None,
+            gates: Some(&mut g),
+            cells: None,
+        })?;
+        Ok([output, hy, gates])
+    }
+    fn vjp(
+        grad_result0: Option<&Tensor>,
+        grad_result1: Option<&Tensor>,
+        input: &Tensor,
+        hx: &Tensor,
+        w_ih: &Tensor,
+        w_hh: &Tensor,
+        b_ih: Option<&Tensor>,
+        b_hh: Option<&Tensor>,
+        batch_sizes: &[i64],
+        reverse: bool,
+        result0: &Tensor,
+        result2: &Tensor,
+        needs: [bool; 6],
+    ) -> Result<[Option<Tensor>; 6]> {
+        let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = layer.over(batch_sizes, reverse);
+        let results = [Some(result0), Some(result2), None];
+        layer.vjp(results, [grad_result0, grad_result1, None], with_cell(needs)).map(without_cell)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |input: &[i64], batch_sizes: &[i64], reverse: bool| {
+            let mut values = vec![s.normal(input).into(), s.normal(&[2, 3]).into()];
+            values.extend(weight_samples(s, 3, true));
+            fused(Sample::new(values).with("batch_sizes", batch_sizes).with("reverse", reverse), s)
+        };
+        let all = [sample(&[3, 2, 2], &[], true), sample(&[3, 2], &[2, 1], false)];
+        all.into_iter().flatten().collect()
+    }
+}
+
+/// The plain cell, with `tanh` or relu, over all steps, as `_lstm_layer`.
+#[op("_rnn_layer(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, int[] batch_sizes, bool reverse, bool relu) -> (Tensor, Tensor)",
+     internal, method = rnn_layer, autocast = lower)]
+impl PlainLayer {
+    fn cpu(
+        input: &Tensor,
+        hx: &Tensor,
+        w_ih: &Tensor,
+        w_hh: &Tensor,
+        b_ih: Option<&Tensor>,
+        b_hh: Option<&Tensor>,
+        batch_sizes: &[i64],
+        reverse: bool,
+        relu: bool,
+    ) -> Result<[Tensor; 2]> {
+        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = layer.over(batch_sizes, reverse).checked()?;
+        let (output, hy) = (layer.output()?, layer.like(hx)?);
+        let (mut out, mut h) = (output.view_mut(), hy.view_mut());
+        layer.forward(Outputs {
+            output: &mut out,
+            h: Some(&mut h),
+            c: None,
+            gates: None,
+            cells: None,
+        })?;
+        Ok([output, hy])
+    }
+    fn vjp(
+        grad_result0: Option<&Tensor>,
+        grad_result1: Option<&Tensor>,
+        input: &Tensor,
+        hx: &Tensor,
+        w_ih: &Tensor,
+        w_hh: &Tensor,
+        b_ih: Option<&Tensor>,
+        b_hh: Option<&Tensor>,
+        batch_sizes: &[i64],
+        reverse: bool,
+        relu: bool,
+        result0: &Tensor,
+        needs: [bool; 6],
+    ) -> Result<[Option<Tensor>; 6]> {
+        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        let layer = layer.over(batch_sizes, reverse);
+        let grads = [grad_result0, grad_result1, None];
+        layer.vjp([Some(result0), None, None], grads, with_cell(needs)).map(without_cell)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |input: &[i64], batch_sizes: &[i64], relu: bool| {
+            let mut values = vec![s.normal(input).into(), s.normal(&[2, 3]).into()];
+            values.extend(weight_samples(s, 1, true));
+            let sample = Sample::new(values).with("batch_sizes", batch_sizes);
+            fused(sample.with("reverse", relu).with("relu", relu), s)
+        };
+        // All outputs are results, so the derivatives can be checked here.
+        let all = [sample(&[3, 2, 2], &[], true), sample(&[3, 2], &[2, 1], false)];
+        let all = all.into_iter().flatten();
+        all.map(|sample| Sample { differentiable: true, ..sample }).collect()
+    }
+}
+
+/// One step of the LSTM, with the gates for the backward.
+#[op("_lstm_step(Tensor input, Tensor hx, Tensor cx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh) -> (Tensor, Tensor, Tensor)",
+     internal, method = lstm_step)]
+impl LstmStep {
+    fn cpu(
+        input: &Tensor,
+        hx: &Tensor,
+        cx: &Tensor,
+        w_ih: &Tensor,
+        w_hh: &Tensor,
+        b_ih: Option<&Tensor>,
+        b_hh: Option<&Tensor>,
+    ) -> Result<[Tensor; 3]> {
+        let layer =
+            Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]).checked()?;
+        let (hy, cy, gates) = (layer.output()?, layer.output()?, layer.kept()?);
+        let (mut h, mut c, mut g) = (hy.view_mut(), cy.view_mut(), gates.view_mut());
+        layer.forward(Outputs {
+            output: &mut h,
+            h: None,
+            c: None,
+            gates: Some(&mut g),
+            cells: Some(&mut c),
+        })?;
+        Ok([hy, cy, gates])
+    }
+    fn vjp(
+        grad_result0: Option<&Tensor>,
+        grad_result1: Option<&Tensor>,
+        input: &Tensor,
+        hx: &Tensor,
+        cx: &Tensor,
+        w_ih: &Tensor,
+        w_hh: &Tensor,
+        b_ih: Option<&Tensor>,
+        b_hh: Option<&Tensor>,
+        result2: &Tensor,
+        needs: [bool; 7],
+    ) -> Result<[Option<Tensor>; 7]> {
+        // Only what users cannot write to is kept: they may change the states in place.
+        let layer = Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]);
+        let grads = [grad_result0, None, grad_result1];
+        layer.vjp([None, Some(result2), None], grads, needs)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let mut values = vec![s.normal(&[2, 2]), s.normal(&[2, 3]), s.normal(&[2, 3])];
+        let mut values: Vec<Value> = values.drain(..).map(Value::Tensor).collect();
+        values.extend(weight_samples(s, 4, false));
+        fused(Sample::new(values), s)
+    }
+}
+
+/// One step of the GRU, with the gates for the backward.
+#[op("_gru_step(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh) -> (Tensor, Tensor)",
+     internal, method = gru_step)]
+impl GruStep {
+    fn cpu(
+        input: &Tensor,
+        hx: &Tensor,
+        w_ih: &Tensor,
+        w_hh: &Tensor,
+        b_ih: Option<&Tensor>,
+        b_hh: Option<&Tensor>,
+    ) -> Result<[Tensor; 2]> {
+        let layer =
+            Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]).checked()?;
+        let (hy, gates) = (layer.output()?, layer.kept()?);
+        let (mut h, mut g) = (hy.view_mut(), gates.view_mut());
+        layer.forward(Outputs {
+            output: &mut h,
+            h: None,
+            c: None,
+            gates: Some(&mut g),
+            cells: None,
+        })?;
+        Ok([hy, gates])
+    }
+    fn vjp(
+        grad_result0: Option<&Tensor>,
+        input: &Tensor,
+        hx: &Tensor,
+        w_ih: &Tensor,
+        w_hh: &Tensor,
+        b_ih: Option<&Tensor>,
+        b_hh: Option<&Tensor>,
+        result1: &Tensor,
+        needs: [bool; 6],
+    ) -> Result<[Option<Tensor>; 6]> {
+        let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        layer
+            .vjp([None, Some(result1), None], [grad_result0, None, None], with_cell(needs))
+            .map(without_cell)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let mut values = vec![s.normal(&[2, 2]).into(), s.normal(&[2, 3]).into()];
+        values.extend(weight_samples(s, 3, true));
+        fused(Sample::new(values), s)
+    }
+}
+
+/// One step of the plain cell.
+#[op("_rnn_step(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih, Tensor? b_hh, bool relu) -> Tensor",
+     internal, method = rnn_step, autocast = lower)]
+impl PlainStep {
+    fn cpu(
+        input: &Tensor,
+        hx: &Tensor,
+        w_ih: &Tensor,
+        w_hh: &Tensor,
+        b_ih: Option<&Tensor>,
+        b_hh: Option<&Tensor>,
+        relu: bool,
+    ) -> Result<Tensor> {
+        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh])
+            .checked()?;
+        let hy = layer.output()?;
+        let mut h = hy.view_mut();
+        layer.forward(Outputs { output: &mut h, h: None, c: None, gates: None, cells: None })?;
+        Ok(hy)
+    }
+    fn vjp(
+        grad: Option<&Tensor>,
+        input: &Tensor,
+        hx: &Tensor,
+        w_ih: &Tensor,
+        w_hh: &Tensor,
+        b_ih: Option<&Tensor>,
+        b_hh: Option<&Tensor>,
+        relu: bool,
+        result: &Tensor,
+        needs: [bool; 6],
+    ) -> Result<[Option<Tensor>; 6]> {
+        let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
+        layer
+            .vjp([Some(result), None, None], [grad, None, None], with_cell(needs))
+            .map(without_cell)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |relu: bool| {
+            let mut values = vec![s.normal(&[2, 2]).into(), s.normal(&[2, 3]).into()];
+            values.extend(weight_samples(s, 1, true));
+            fused(Sample::new(values).with("relu", relu), s)
+        };
+        let all = [sample(true), sample(false)].into_iter().flatten();
+        all.map(|sample| Sample { differentiable: true, ..sample }).collect()
+    }
+}
+
+pub(crate) fn plain_cell(relu: bool) -> Cell {
+    if relu { Cell::Relu } else { Cell::Tanh }
+}
+
+/// Weights for 2 features and 3 elements of state, then the biases.
+fn weight_samples(s: &Sampler, gates: i64, biases: bool) -> [Value; 4] {
+    let bias = || if biases { s.normal(&[3 * gates]).into() } else { Value::None };
+    [s.normal(&[3 * gates, 2]).into(), s.normal(&[3 * gates, 3]).into(), bias(), bias()]
+}
+
+/// A call of a kernel, which takes real numbers only. What is kept for the backward has no gradient; its
+/// differences do.
+fn fused(sample: Sample, s: &Sampler) -> Vec<Sample> {
+    if s.dtype.is_complex() { Vec::new() } else { vec![sample.without_gradient()] }
+}
+
+/// The needs or gradients of input, `hx`, weights and biases with a place for `cx` after `hx`, and back.
+fn with_cell([x, h, rest @ ..]: [bool; 6]) -> [bool; 7] {
+    [x, h, false, rest[0], rest[1], rest[2], rest[3]]
+}
+fn without_cell([x, h, _, w, v, a, b]: [Option<Tensor>; 7]) -> [Option<Tensor>; 6] {
+    [x, h, w, v, a, b]
+}
+
+/// One layer's call.
+#[derive(Clone, Copy)]
+pub(crate) struct Layer<'a> {
+    cell: Cell,
+    input: &'a Tensor,
+    h: &'a Tensor,
+    c: Option<&'a Tensor>,
+    weights: [&'a Tensor; 2],
+    biases: [Option<&'a Tensor>; 2],
+    /// By which an LSTM's output is multiplied (Sak et al. 2014).
+    projection: Option<&'a Tensor>,
+    batch_sizes: &'a [i64],
+    reverse: bool,
+}
+
+impl<'a> Layer<'a> {
+    pub(crate) fn new(
+        cell: Cell,
+        input: &'a Tensor,
+        (h, c): (&'a Tensor, Option<&'a Tensor>),
+        weights: [&'a Tensor; 2],
+        biases: [Option<&'a Tensor>; 2],
+    ) -> Self {
+        let (projection, batch_sizes, reverse) = (None, &[][..], false);
+        Layer { cell, input, h, c, weights, biases, projection, batch_sizes, reverse }
+    }
+    /// The same over steps of these sizes (all of one size if there are none), or from the last to the first.
+    pub(crate) fn over(self, batch_sizes: &'a [i64], reverse: bool) -> Self {
+        Layer { batch_sizes, reverse, ..self }
+    }
+    pub(crate) fn projected(self, projection: Option<&'a Tensor>) -> Self {
+        Layer { projection, ..self }
+    }
+
+    /// Refuses operands whose dimensions are not as many as the kernels read; sizes they check themselves.
+    fn checked(self) -> Result<Self> {
+        let ranks = if self.batch_sizes.is_empty() { 2..=3 } else { 2..=2 };
+        ensure!(
+            ranks.contains(&self.input.ndim()),
+            runtime,
+            "Expected an input of {} dimensions, but got {}",
+            if self.batch_sizes.is_empty() { "2 or 3" } else { "2" },
+            self.input.ndim()
+        );
+        for weight in self.weights {
+            ensure!(
+                weight.ndim() == 2,
+                runtime,
+                "Expected weights of 2 dimensions, but got {}",
+                weight.ndim()
+            );
+        }
+        Ok(self)
+    }
+
+    /// Whether autocast lets parts have dtypes of their own: products are low, the state that they are added to is
+    /// not. The layers of the other cells run in one dtype.
+    fn is_mixed(&self) -> bool {
+        self.cell == Cell::Gru && autocast::is_enabled(Target::CPU)
+    }
+
+    /// Whether the kernels take it.
+    pub(crate) fn is_fused(&self) -> bool {
+        let dtype = autocast::lowered(self.input);
+        let tensors = self.weights.into_iter().chain([self.h]).chain(self.c);
+        let mut tensors = tensors.chain(self.biases.into_iter().flatten());
+        let rows = self.weights[0].shape()[0];
+        dtype.is_floating_point()
+            && self.projection.is_none()
+            && !self.is_mixed()
+            && tensors.all(|t| autocast::lowered(t) == dtype)
+            && self.biases.into_iter().flatten().all(|b| b.shape() == [rows])
+    }
+
+    /// Runs the kernels; `output`, `h`, `c` after the last step.
+    pub(crate) fn run(&self) -> Result<(Tensor, Tensor, Option<Tensor>)> {
+        if !self.is_fused() {
+            return self.plain();
+        }
+        let (x, h, [w, v], [a, b]) = (self.input, self.h, self.weights, self.biases);
+        let (sizes, reverse) = (self.batch_sizes, self.reverse);
+        if let Some(c) = self.c {
+            let [output, hy, cy, ..] = x.lstm_layer(h, c, w, v, a, b, sizes, reverse)?;
+            return Ok((output, hy, Some(cy)));
+        }
+        let [output, hy] = if self.cell == Cell::Gru {
+            let [output, hy, _] = x.gru_layer(h, w, v, a, b, sizes, reverse)?;
+            [output, hy]
+        } else {
+            x.rnn_layer(h, w, v, a, b, sizes, reverse, self.cell == Cell::Relu)?
+        };
+        Ok((output, hy, None))
+    }
+
+    fn hidden(&self) -> i64 {
+        self.weights[1].shape()[1]
+    }
+    fn steps(&self) -> Result<Steps> {
+        let shape = self.input.shape();
+        if !self.batch_sizes.is_empty() {
+            return Ok(Steps::packed(self.batch_sizes, self.reverse)?);
+        }
+        let (count, batch) = if shape.len() == 3 { (shape[0], shape[1]) } else { (1, shape[0]) };
+        Ok(Steps::uniform(count as usize, batch as usize, self.reverse)?)
+    }
+    /// The input's shape with other features.
+    fn shape(&self, features: i64) -> Dims {
+        let mut shape = Dims::from_slice(self.input.shape());
+        if let Some(last) = shape.last_mut() {
+            *last = features;
+        }
+        shape
+    }
+    fn output(&self) -> Result<Tensor> {
+        Tensor::empty_of(&self.shape(self.hidden()), self.input.dtype())
+    }
+    fn like(&self, state: &Tensor) -> Result<Tensor> {
+        Tensor::empty_of(state.shape(), self.input.dtype())
+    }
+    /// Room for what is kept of the gates.
+    fn kept(&self) -> Result<Tensor> {
+        let features = self.cell.kept() as i64 * self.hidden();
+        Tensor::empty_of(&self.shape(features), stats_dtype(self.input))
+    }
+    fn kept_state(&self) -> Result<Tensor> {
+        Tensor::empty_of(&self.shape(self.hidden()), stats_dtype(self.input))
+    }
+
+    fn operands(&self) -> Operands<'a> {
+        Operands {
+            cell: self.cell,
+            x: self.input.view_ref(),
+            h: self.h.view_ref(),
+            c: self.c.map(Tensor::view_ref),
+            weights: self.weights.map(Tensor::view_ref),
+            biases: self.biases.map(|b| b.map(Tensor::view_ref)),
+        }
+    }
+    fn forward(&self, outputs: Outputs<'_, '_>) -> Result<()> {
+        Ok(rnn::forward(outputs, &self.operands(), &self.steps()?)?)
+    }
+
+    /// Input, states, weights and biases, in the order of the signatures.
+    fn tensors(&self) -> [Option<&'a Tensor>; 7] {
+        let ([w, v], [a, b]) = (self.weights, self.biases);
+        [Some(self.input), Some(self.h), self.c, Some(w), Some(v), a, b]
+    }
+
+    /// The gradients of [`Layer::tensors`] by those of the output and of the last states; `results` are the
+    /// output, what was kept of the gates, and the cells, as far as [`Gradients`] wants them.
+    fn vjp(
+        &self,
+        results: [Option<&Tensor>; 3],
+        grads: [Option<&Tensor>; 3],
+        needs: [bool; 7],
+    ) -> Result<[Option<Tensor>; 7]> {
+        let read = self.tensors().into_iter().chain(results).chain(grads);
+        if crate::autograd::needs_ops_to_read(read) {
+            return self.differentiable_vjp(grads, needs);
+        }
+        let mut made = [const { None }; 7];
+        for ((made, tensor), need) in made.iter_mut().zip(self.tensors()).zip(needs) {
+            if let (Some(tensor), true) = (tensor, need) {
+                *made = Some(Tensor::empty_of(tensor.shape(), tensor.dtype())?);
+            }
+        }
+        {
+            let mut views = made.each_ref().map(|t| t.as_ref().map(Tensor::view_mut));
+            let wanted = views.each_mut().map(Option::<StridedMut<'_>>::as_mut);
+            let [by_output, by_h, by_c]: [Option<StridedRef<'_>>; 3] =
+                grads.map(|g| g.map(Tensor::view_ref));
+            let [output, gates, cells] = results.map(|t| t.map(Tensor::view_ref));
+            let results = Gradients { output, gates, cells, by_output, by_h, by_c };
+            rnn::backward(wanted, &self.operands(), &results, &self.steps()?)?;
+        }
+        Ok(made)
+    }
+
+    /// The same from plain ops: the gradient of [`Layer::plain`] of views of the operands, so that one tensor in
+    /// two places, or one made of another, counts as two.
+    fn differentiable_vjp(
+        &self,
+        grads: [Option<&Tensor>; 3],
+        needs: [bool; 7],
+    ) -> Result<[Option<Tensor>; 7]> {
+        let create_graph = autograd::mode::is_recording();
+        let _grad = autograd::enable_grad();
+        let mut views = [const { None }; 7];
+        for ((view, tensor), need) in views.iter_mut().zip(self.tensors()).zip(needs) {
+            let made = tensor.map(|t| match need {
+                false => Ok(t.clone()),
+                true if t.requires_grad() => t.alias(),
+                // Forward mode transposes gradients of what requires none.
+                true => t.detached()?.with_grad(),
+            });
+            *view = made.transpose()?;
+        }
+        let [input, h, c, w, v, a, b] = views.each_ref().map(Option::as_ref);
+        let (Some(input), Some(h), Some(w), Some(v)) = (input, h, w, v) else {
+            unreachable!("the other operands always exist")
+        };
+        let again = Layer { input, h, c, weights: [w, v], biases: [a, b], ..*self };
+        let (output, hy, cy) = again.plain()?;
+        let results = [Some(&output), Some(&hy), cy.as_ref()].into_iter().zip(grads);
+        let (mut roots, mut starts) = (Vec::new(), Vec::new());
+        for (result, grad) in results {
+            if let (Some(result), Some(_)) = (result.filter(|r| r.requires_grad()), grad) {
+                roots.push(result);
+                starts.push(grad);
+            }
+        }
+        // bounded: by the number of operands.
+        let places: Vec<usize> = (0..7).filter(|&i| needs[i]).collect();
+        let inputs: Vec<&Tensor> = places.iter().filter_map(|&i| views[i].as_ref()).collect();
+        let options = Options { create_graph, allow_unused: true, ..Options::default() };
+        let found = autograd::grad(&roots, &inputs, &starts, options)?;
+        let mut out = [const { None }; 7];
+        for (place, grad) in places.into_iter().zip(found) {
+            out[place] = grad;
+        }
+        Ok(out)
+    }
+
+    /// `output`, `h` and `c` by plain ops.
+    pub(crate) fn plain(&self) -> Result<(Tensor, Tensor, Option<Tensor>)> {
+        let shape = self.input.shape();
+        let (rows, features) = (shape[..shape.len() - 1].iter().product(), shape[shape.len() - 1]);
+        let x = self.input.reshape(&[rows, features])?.linear(self.weights[0], self.biases[0])?;
+        let spans = self.spans()?;
+        let batch = spans.iter().map(|s| s.1).max().unwrap_or(0);
+        let flat = |t: &Tensor| t.reshape(&[batch, t.shape()[t.ndim() - 1]]);
+        let mut state = State { h: flat(self.h)?, c: self.c.map(flat).transpose()? };
+        let mut outputs = memory::with_capacity(spans.len())?;
+        for (start, rows) in spans {
+            let (now, rest) = state.split(rows, batch)?;
+            let now = self.step(&x.narrow(0, start, rows)?, now)?;
+            outputs.push(now.h.clone());
+            state = now.joined(rest)?;
+        }
+        if self.reverse {
+            outputs.reverse();
+        }
+        let width = state.h.shape()[1];
+        let output = cat(&outputs, 0)?.reshape(&self.shape(width))?;
+        let c = state.c.zip(self.c).map(|(c, like)| c.reshape(like.shape())).transpose()?;
+        Ok((output, state.h.reshape(self.h.shape())?, c))
+    }
+
+    /// First row and number of rows of each step, in the order in which they are run.
+    fn spans(&self) -> Result<Vec<(i64, i64)>> {
+        let shape = self.input.shape();
+        let mut start = 0;
+        let span = |rows: i64| {
+            start += rows;
+            (start - rows, rows)
+        };
+        let mut spans = match (self.batch_sizes, shape.len()) {
+            ([], 3) => memory::collect((0..shape[0]).map(|_| shape[1]).map(span))?,
+            ([], _) => vec![(0, shape[0])],
+            (sizes, _) => memory::collect(sizes.iter().copied().map(span))?,
+        };
+        if self.reverse {
+            spans.reverse();
+        }
+        Ok(spans)
+    }
+
+    fn step(&self, x: &Tensor, State { h, c }: State) -> Result<State> {
+        let products = h.linear(self.weights[1], self.biases[1])?;
+        match (self.cell, c) {
+            (Cell::Lstm, Some(c)) => {
+                let gates = x.add(&products)?.chunk(4, -1)?;
+                let kept = gates[1].sigmoid()?.mul(&c)?;
+                let c = kept.add(&gates[0].sigmoid()?.mul(&gates[2].tanh()?)?)?;
+                let h = gates[3].sigmoid()?.mul(&c.tanh()?)?;
+                let h = self.projection.map_or_else(|| Ok(h.clone()), |w| h.linear(w, None))?;
+                Ok(State { h, c: Some(c) })
+            }
+            (Cell::Gru, _) => {
+                let (x, p) = (x.chunk(3, -1)?, products.chunk(3, -1)?);
+                let (r, z) = (x[0].add(&p[0])?.sigmoid()?, x[1].add(&p[1])?.sigmoid()?);
+                let n = x[2].add(&r.mul(&p[2])?)?.tanh()?;
+                Ok(State { h: h.sub(&n)?.mul(&z)?.add(&n)?, c: None })
+            }
+            (Cell::Relu, _) => Ok(State { h: x.add(&products)?.relu()?, c: None }),
+            _ => Ok(State { h: x.add(&products)?.tanh()?, c: None }),
+        }
+    }
+}
+
+/// The state of a batch.
+struct State {
+    h: Tensor,
+    c: Option<Tensor>,
+}
+
+impl State {
+    /// The first `rows` rows, and the others if there are any.
+    fn split(self, rows: i64, batch: i64) -> Result<(State, Option<State>)> {
+        if rows == batch {
+            return Ok((self, None));
+        }
+        let part = |start: i64, length: i64| {
+            let c = self.c.as_ref().map(|c| c.narrow(0, start, length)).transpose()?;
+            Ok(State { h: self.h.narrow(0, start, length)?, c })
+        };
+        let part: &dyn Fn(i64, i64) -> Result<State> = &part;
+        Ok((part(0, rows)?, Some(part(rows, batch - rows)?)))
+    }
+    fn joined(self, rest: Option<State>) -> Result<State> {
+        let Some(rest) = rest else { return Ok(self) };
+        let c = self.c.zip(rest.c).map(|(a, b)| cat(&[a, b], 0)).transpose()?;
+        Ok(State { h: cat(&[self.h, rest.h], 0)?, c })
+    }
+}

@@ -1,0 +1,218 @@
+//! `softmax` and `log_softmax` along a dimension.
+//!
+//! The public ops convert and call `_softmax` and `_log_softmax`, whose derivatives are kernels of their own.
+
+use crate::dispatch::OpDef;
+use crate::error::ensure;
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::reduce::min_max::lifted;
+use crate::tensor::shape::wrap_dim;
+use crate::{DType, ErrorKind, Result, Tensor};
+use pullback_kernels::{StridedMut, StridedRef, softmax};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[
+    &SOFTMAX_INT,
+    &LOG_SOFTMAX_INT,
+    &SOFTMAX,
+    &SAFE_SOFTMAX_DATA,
+    &LOG_SOFTMAX,
+    &SOFTMAX_BACKWARD_DATA,
+    &LOG_SOFTMAX_BACKWARD_DATA,
+];
+
+/// `e^self / sum(e^self)` along `dim`, computed in `dtype` if one is given. Shifted by the maximum so that it
+/// cannot overflow; a line of only -inf gives NaN.
+#[op("softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", exact_out, method = softmax)]
+impl SoftmaxInt {
+    fn composite(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
+        self_.to_dtype(dtype.unwrap_or(self_.dtype()))?.softmax_data(dim, false)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        line_samples(s)
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let (far, integers) = (
+            Sample::of(s.normal(&[2])).with("dim", 5),
+            Sample::of(s.integers(&[2], 0, 3)).with("dim", 0),
+        );
+        vec![
+            InvalidSample::new(
+                far,
+                ErrorKind::Index,
+                "expected to be in range of [-1, 0], but got 5",
+            ),
+            InvalidSample::new(integers, ErrorKind::NotImplemented, "not implemented for 'Long'"),
+        ]
+    }
+}
+
+/// `ln(softmax(self, dim))`, computed in `dtype` if one is given, without underflow.
+#[op("log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", exact_out, method = log_softmax)]
+impl LogSoftmaxInt {
+    fn composite(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
+        self_.to_dtype(dtype.unwrap_or(self_.dtype()))?.log_softmax_data(dim, false)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        line_samples(s)
+    }
+}
+
+/// `softmax` in the input's own dtype; `half_to_float` is for devices that convert on the way.
+#[op("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", exact_out, internal, method = softmax_data, batch = along)]
+impl Softmax {
+    fn cpu(self_: &Tensor, dim: i64, half_to_float: bool) -> Result<Tensor> {
+        ensure!(
+            !half_to_float,
+            runtime,
+            "softmax with half to float conversion is not supported on CPU"
+        );
+        line(self_, dim, softmax::softmax)
+    }
+    fn vjp_self(grad: &Tensor, result: &Tensor, dim: i64, self_dtype: DType) -> Result<Tensor> {
+        grad.softmax_backward_data(result, dim, self_dtype)
+    }
+    fn jvp(self_t: &Tensor, result: &Tensor, dim: i64, self_dtype: DType) -> Result<Tensor> {
+        // The Jacobian is symmetric.
+        self_t.softmax_backward_data(result, dim, self_dtype)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        line_samples(s).into_iter().map(|sample| sample.with("half_to_float", false)).collect()
+    }
+}
+
+/// `_safe_softmax` in the input's own dtype: zeros for lines of only -inf, whose gradients are zeros too.
+#[op("_safe_softmax_data(Tensor self, int dim) -> Tensor", internal, method = safe_softmax_data, node = "SafeSoftmax", batch = along)]
+impl SafeSoftmaxData {
+    fn cpu(self_: &Tensor, dim: i64) -> Result<Tensor> {
+        line(self_, dim, softmax::safe_softmax)
+    }
+    fn vjp_self(grad: &Tensor, result: &Tensor, dim: i64, self_dtype: DType) -> Result<Tensor> {
+        grad.softmax_backward_data(result, dim, self_dtype)
+    }
+    fn jvp(self_t: &Tensor, result: &Tensor, dim: i64, self_dtype: DType) -> Result<Tensor> {
+        self_t.softmax_backward_data(result, dim, self_dtype)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        line_samples(s)
+    }
+}
+
+/// `log_softmax` in the input's own dtype.
+#[op("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", exact_out, internal, method = log_softmax_data, batch = along)]
+impl LogSoftmax {
+    fn cpu(self_: &Tensor, dim: i64, half_to_float: bool) -> Result<Tensor> {
+        ensure!(
+            !half_to_float,
+            runtime,
+            "softmax with half to float conversion is not supported on CPU"
+        );
+        line(self_, dim, softmax::log_softmax)
+    }
+    fn vjp_self(grad: &Tensor, result: &Tensor, dim: i64, self_dtype: DType) -> Result<Tensor> {
+        grad.log_softmax_backward_data(result, dim, self_dtype)
+    }
+    fn jvp(self_t: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
+        self_t.sub(&result.exp()?.mul(self_t)?.sum_dim(Some(&[dim]), true)?)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        line_samples(s).into_iter().map(|sample| sample.with("half_to_float", false)).collect()
+    }
+}
+
+/// The derivative of `softmax` from its result `y`: `y (g - sum(g y))`.
+#[op("_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", internal,
+     method = softmax_backward_data, batch = along)]
+impl SoftmaxBackwardData {
+    fn cpu(grad_output: &Tensor, output: &Tensor, dim: i64, input_dtype: DType) -> Result<Tensor> {
+        line_backward(grad_output, output, dim, input_dtype, softmax::softmax_backward)
+    }
+    fn vjp_grad_output(
+        grad: &Tensor,
+        output: &Tensor,
+        dim: i64,
+        input_dtype: DType,
+    ) -> Result<Tensor> {
+        grad.softmax_backward_data(output, dim, input_dtype)
+    }
+    fn vjp_output(
+        grad: &Tensor,
+        grad_output: &Tensor,
+        output: &Tensor,
+        dim: i64,
+    ) -> Result<Tensor> {
+        let total = |a: &Tensor| a.mul(output)?.sum_dim(Some(&[dim]), true);
+        let centred = grad_output.sub(&total(grad_output)?)?;
+        grad.mul(&centred)?.sub(&grad_output.mul(&total(grad)?)?)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        backward_samples(s)
+    }
+}
+
+/// The derivative of `log_softmax` from its result `y`: `g - e^y sum(g)`.
+#[op("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", internal,
+     method = log_softmax_backward_data, batch = along)]
+impl LogSoftmaxBackwardData {
+    fn cpu(grad_output: &Tensor, output: &Tensor, dim: i64, input_dtype: DType) -> Result<Tensor> {
+        line_backward(grad_output, output, dim, input_dtype, softmax::log_softmax_backward)
+    }
+    fn vjp_grad_output(grad: &Tensor, output: &Tensor, dim: i64) -> Result<Tensor> {
+        grad.sub(&grad.mul(&output.exp()?)?.sum_dim(Some(&[dim]), true)?)
+    }
+    fn vjp_output(
+        grad: &Tensor,
+        grad_output: &Tensor,
+        output: &Tensor,
+        dim: i64,
+    ) -> Result<Tensor> {
+        grad.mul(&output.exp()?)?.mul(&grad_output.sum_dim(Some(&[dim]), true)?)?.neg()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        backward_samples(s)
+    }
+}
+
+type Forward = fn(&mut StridedMut<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
+type Backward =
+    fn(&mut StridedMut<'_>, StridedRef<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
+
+fn line(x: &Tensor, dim: i64, kernel: Forward) -> Result<Tensor> {
+    let dim = wrap_dim(dim, x.ndim())?;
+    let out = Tensor::empty_of(x.shape(), x.dtype())?;
+    kernel(&mut lifted(&out)?.view_mut(), lifted(x)?.view_ref(), dim)?;
+    Ok(out)
+}
+
+fn line_backward(
+    grad: &Tensor,
+    y: &Tensor,
+    dim: i64,
+    dtype: DType,
+    kernel: Backward,
+) -> Result<Tensor> {
+    let dim = wrap_dim(dim, y.ndim())?;
+    let out = Tensor::empty_of(y.shape(), dtype)?;
+    let grad = grad.in_dtype(y.dtype())?;
+    kernel(&mut lifted(&out)?.view_mut(), lifted(&grad)?.view_ref(), lifted(y)?.view_ref(), dim)?;
+    Ok(out)
+}
+
+fn line_samples(s: &Sampler) -> Vec<Sample> {
+    vec![
+        Sample::of(s.normal(&[2, 3, 2])).with("dim", 1),
+        Sample::of(s.normal(&[2, 3])).with("dim", -1),
+        Sample::of(s.transposed(3, 2)).with("dim", 0),
+        Sample::of(s.normal(&[])).with("dim", 0),
+        Sample::of(s.normal(&[0, 3])).with("dim", 1),
+        Sample::of(s.normal(&[2, 0])).with("dim", 1),
+    ]
+}
+
+fn backward_samples(s: &Sampler) -> Vec<Sample> {
+    let sample = |shape: &[i64], dim: i64| {
+        Sample::new([s.normal(shape).into(), s.normal(shape).into(), dim.into(), s.dtype.into()])
+    };
+    vec![sample(&[2, 3], 1), sample(&[3, 2], 0), sample(&[], 0), sample(&[0, 3], -1)]
+}

@@ -1,0 +1,531 @@
+//! Random tensors: the numbers PyTorch's CPU generator gives for the same seed.
+//!
+//! Every op locks its generator (the default one unless `generator` is given) for the whole draw. The
+//! derivative of a draw is 0: filling in place cuts the old values' gradient off. Bounds and parameters are
+//! checked here and in `random_fill`, the streams are the kernels'. Samples are calls whose result no draw can change.
+
+use super::fill::{bernoulli_of, certain, check_std, draw, draw_whole, real};
+use crate::dispatch::OpDef;
+use crate::error::{bail, ensure};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::creation::factory::Options;
+use crate::tensor::promote::default_dtype;
+use crate::tensor::shape::broadcast_shapes;
+use crate::{DType, Device, ErrorKind, Generator, Layout, MemoryFormat, Result, Tensor};
+use pullback_kernels::{StridedMut, random};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[
+    &RAND,
+    &RANDN,
+    &RANDINT,
+    &RANDINT_LOW,
+    &RANDPERM,
+    &RAND_LIKE,
+    &RANDN_LIKE,
+    &RANDINT_LIKE,
+    &RANDINT_LIKE_LOW,
+    &BERNOULLI,
+    &BERNOULLI_P,
+    &NORMAL,
+    &NORMAL_MEAN,
+    &NORMAL_STD,
+    &NORMAL_TENSOR,
+    &MULTINOMIAL,
+];
+
+/// A new row-major tensor, filled.
+fn fresh(
+    size: &[i64],
+    (options, natural): (Options, DType),
+    generator: Option<&Generator>,
+    fill: impl FnOnce(&mut StridedMut<'_>, &mut random::Generator) -> pullback_kernels::Result<()>,
+) -> Result<Tensor> {
+    let out = options.spec(size, natural)?.empty()?;
+    draw(&out, generator, fill)?;
+    Ok(out)
+}
+
+/// Uniform numbers in `[0, 1)`.
+#[op(
+    "rand(int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    random,
+    not_differentiable
+)]
+impl Rand {
+    fn cpu(
+        size: &[i64],
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        fresh(
+            size,
+            (Options(dtype, layout, device, pin_memory), default_dtype()),
+            generator,
+            random::rand,
+        )
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([[2, 0].as_slice().into()])]
+    }
+}
+
+/// Standard normal numbers.
+#[op(
+    "randn(int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    random,
+    not_differentiable
+)]
+impl Randn {
+    fn cpu(
+        size: &[i64],
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        fresh(
+            size,
+            (Options(dtype, layout, device, pin_memory), default_dtype()),
+            generator,
+            random::randn,
+        )
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([[2, 0].as_slice().into()])]
+    }
+}
+
+/// Whole numbers in `[0, high)`; int64 unless `dtype` is given.
+#[op(
+    "randint(int high, int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    random,
+    not_differentiable
+)]
+impl Randint {
+    fn cpu(
+        high: i64,
+        size: &[i64],
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        RandintLow::cpu(0, high, size, generator, dtype, layout, device, pin_memory)
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([1_i64.into(), [2, 3].as_slice().into()])]
+    }
+}
+
+/// Whole numbers in `[low, high)`; int64 unless `dtype` is given.
+#[op(
+    "randint.low(int low, int high, int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    random,
+    not_differentiable
+)]
+impl RandintLow {
+    fn cpu(
+        low: i64,
+        high: i64,
+        size: &[i64],
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        let out = Options(dtype, layout, device, pin_memory).spec(size, DType::I64)?.empty()?;
+        draw_whole(&out, low, Some(high), generator)?;
+        Ok(out)
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([4_i64.into(), 5_i64.into(), [2, 3].as_slice().into()])]
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(
+            Sample::new([5_i64.into(), 5_i64.into(), [2].as_slice().into()]),
+            ErrorKind::Runtime,
+            "random_ expects 'from' to be less than 'to', but got from=5 >= to=5",
+        )]
+    }
+}
+
+/// A random permutation of `0..n`.
+#[op(
+    "randperm(int n, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    random,
+    not_differentiable
+)]
+impl Randperm {
+    fn cpu(
+        n: i64,
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        ensure!(n >= 0, runtime, "n must be non-negative, got{n}");
+        fresh(
+            &[n],
+            (Options(dtype, layout, device, pin_memory), DType::I64),
+            generator,
+            random::randperm,
+        )
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([1_i64.into()]), Sample::new([0_i64.into()])]
+    }
+    fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(
+            Sample::new([(-1_i64).into()]),
+            ErrorKind::Runtime,
+            "n must be non-negative",
+        )]
+    }
+}
+
+fn like(self_: &Tensor, options: Options, format: Option<MemoryFormat>) -> Result<Tensor> {
+    self_.empty_like_with(options.0, options.1, options.2, options.3, format)
+}
+
+/// Uniform numbers in `[0, 1)` in the shape of `self`.
+#[op(
+    "rand_like(Tensor self, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    random,
+    function_only,
+    not_differentiable
+)]
+impl RandLike {
+    fn cpu(
+        self_: &Tensor,
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+        memory_format: Option<MemoryFormat>,
+    ) -> Result<Tensor> {
+        let out = like(self_, Options(dtype, layout, device, pin_memory), memory_format)?;
+        draw(&out, generator, random::rand)?;
+        Ok(out)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 0])).without_gradient()]
+    }
+}
+
+/// Standard normal numbers in the shape of `self`.
+#[op(
+    "randn_like(Tensor self, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    random,
+    function_only,
+    not_differentiable
+)]
+impl RandnLike {
+    fn cpu(
+        self_: &Tensor,
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+        memory_format: Option<MemoryFormat>,
+    ) -> Result<Tensor> {
+        let out = like(self_, Options(dtype, layout, device, pin_memory), memory_format)?;
+        draw(&out, generator, random::randn)?;
+        Ok(out)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(s.normal(&[2, 0])).without_gradient()]
+    }
+}
+
+/// Whole numbers in `[0, high)` in the shape and dtype of `self`.
+#[op(
+    "randint_like(Tensor self, int high, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    random,
+    function_only,
+    not_differentiable
+)]
+impl RandintLike {
+    fn cpu(
+        self_: &Tensor,
+        high: i64,
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+        memory_format: Option<MemoryFormat>,
+    ) -> Result<Tensor> {
+        RandintLikeLow::cpu(
+            self_,
+            0,
+            high,
+            generator,
+            dtype,
+            layout,
+            device,
+            pin_memory,
+            memory_format,
+        )
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(real(s)).with("high", 1_i64).without_gradient()]
+    }
+}
+
+/// Whole numbers in `[low, high)` in the shape and dtype of `self`.
+#[op(
+    "randint_like.low_dtype(Tensor self, int low, int high, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+    random,
+    function_only,
+    not_differentiable
+)]
+impl RandintLikeLow {
+    fn cpu(
+        self_: &Tensor,
+        low: i64,
+        high: i64,
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+        memory_format: Option<MemoryFormat>,
+    ) -> Result<Tensor> {
+        let out = like(self_, Options(dtype, layout, device, pin_memory), memory_format)?;
+        draw_whole(&out, low, Some(high), generator)?;
+        Ok(out)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(real(s)).with("low", 4_i64).with("high", 5_i64).without_gradient()]
+    }
+}
+
+/// Ones with the probabilities `self`, else zeros.
+#[op("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", random, out, apart)]
+impl Bernoulli {
+    fn cpu(self_: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
+        let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
+        bernoulli_of(&out, self_, generator)?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        grad.zeros_like()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(certain(s)).without_gradient()]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(
+            Sample::of(s.integers(&[2], 0, 2)),
+            ErrorKind::NotImplemented,
+            "not implemented for",
+        )]
+    }
+}
+
+/// Ones with probability `p`, else zeros, in the shape of `self`.
+#[op("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", random)]
+impl BernoulliP {
+    fn cpu(self_: &Tensor, p: f64, generator: Option<&Generator>) -> Result<Tensor> {
+        let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
+        out.bernoulli__with(p, generator)?;
+        Ok(out)
+    }
+    fn vjp_self(grad: &Tensor) -> Result<Tensor> {
+        grad.zeros_like()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(real(s)).with("p", 0.0).without_gradient()]
+    }
+}
+
+/// Normal numbers of shape `size`.
+#[op(
+    "normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    out,
+    random,
+    not_differentiable
+)]
+impl Normal {
+    fn cpu(
+        mean: f64,
+        std: f64,
+        size: &[i64],
+        generator: Option<&Generator>,
+        dtype: Option<DType>,
+        layout: Option<Layout>,
+        device: Option<Device>,
+        pin_memory: Option<bool>,
+    ) -> Result<Tensor> {
+        check_std(std)?;
+        let kind = (Options(dtype, layout, device, pin_memory), default_dtype());
+        fresh(size, kind, generator, |out, g| random::normal(out, mean, std, g))
+    }
+    fn samples(_s: &Sampler) -> Vec<Sample> {
+        vec![Sample::new([1.5.into(), 0.0.into(), [2, 3].as_slice().into()])]
+    }
+}
+
+/// Normal numbers around each element of `mean`.
+#[op("normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor", out, apart, random, node = "NormalBackward1", function_only, method = normal_around)]
+impl NormalMean {
+    fn cpu(mean: &Tensor, std: f64, generator: Option<&Generator>) -> Result<Tensor> {
+        check_std(std)?;
+        let out = mean.empty_like()?;
+        draw(&out, generator, |out, g| random::normal(out, 0.0, std, g))?;
+        out.add_(mean)
+    }
+    fn vjp_mean(grad: &Tensor) -> Result<Tensor> {
+        grad.zeros_like()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(real(s)).with("std", 0.0).without_gradient()]
+    }
+}
+
+/// Normal numbers around 0 in `out`, times `std`.
+fn scaled(out: Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
+    ensure!(
+        !std.dtype().is_complex(),
+        runtime,
+        "normal expects standard deviation to be non-complex"
+    );
+    if std.to_vec::<f64>()?.iter().any(|&s| s < 0.0) {
+        bail!(runtime, "normal expects all elements of std >= 0.0");
+    }
+    draw(&out, generator, |out, g| random::normal(out, 0.0, 1.0, g))?;
+    out.mul_(std)
+}
+
+/// Normal numbers around `mean` with each of the standard deviations `std`.
+#[op(
+    "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
+    out,
+    apart,
+    random,
+    node = "NormalBackward2"
+)]
+impl NormalStd {
+    fn cpu(mean: f64, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
+        scaled(std.empty_like()?, std, generator)?.add_(&Tensor::wrapped(mean)?)
+    }
+    fn vjp_std(grad: &Tensor) -> Result<Tensor> {
+        grad.zeros_like()
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::new([1.5.into(), real(s).zeros_like().expect("a small tensor").into()])
+                .without_gradient(),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![InvalidSample::new(
+            Sample::new([1.5.into(), s.uniform(&[2], -2.0, -1.0).into()]),
+            ErrorKind::Runtime,
+            "normal expects all elements of std >= 0.0",
+        )]
+    }
+}
+
+/// Normal numbers with means and standard deviations element by element; the shapes broadcast.
+#[op("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", out, apart, random, node = "NormalBackward3", function_only, method = normal_of)]
+impl NormalTensor {
+    fn cpu(mean: &Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
+        let shape = broadcast_shapes(&[mean.shape(), std.shape()])?;
+        scaled(Tensor::empty_of(&shape, mean.dtype())?, std, generator)?.add_(mean)
+    }
+    fn vjp(grad: &Tensor) -> Result<[Option<Tensor>; 2]> {
+        let zeros = grad.zeros_like()?;
+        Ok([Some(zeros.clone()), Some(zeros)])
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::new([real(s).into(), real(s).zeros_like().expect("a small tensor").into()])
+                .without_gradient(),
+        ]
+    }
+}
+
+/// `num_samples` category numbers per row of weights `self` ((n) or (m, n)), with or without replacement.
+#[op(
+    "multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
+    exact_out,
+    random,
+    not_differentiable
+)]
+impl Multinomial {
+    fn cpu(
+        self_: &Tensor,
+        num_samples: i64,
+        replacement: bool,
+        generator: Option<&Generator>,
+    ) -> Result<Tensor> {
+        ensure!(matches!(self_.ndim(), 1 | 2), runtime, "prob_dist must be 1 or 2 dim");
+        ensure!(
+            self_.dtype().is_floating_point(),
+            runtime,
+            "multinomial only supports floating-point dtypes for input, got: {}",
+            self_.dtype().scalar_name()
+        );
+        ensure!(num_samples > 0, runtime, "cannot sample n_sample <= 0 samples");
+        let classes = self_.shape()[self_.ndim() - 1];
+        ensure!(
+            replacement || num_samples <= classes,
+            runtime,
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
+        );
+        let mut shape = crate::Dims::from_slice(self_.shape());
+        shape[self_.ndim() - 1] = num_samples;
+        let out = Tensor::empty_of(&shape, DType::I64)?;
+        let drawn = draw(&out, generator, |out, g| {
+            random::multinomial(out, self_.view_ref(), replacement, g)
+        });
+        match drawn {
+            // Repeated draws go through sums, which find what is wrong by themselves.
+            Err(error)
+                if replacement && num_samples > 1 && error.message().contains("element < 0") =>
+            {
+                let all = self_.to_vec::<f64>()?;
+                let what = if all.iter().all(|&p| p >= 0.0) { "= infinity or NaN" } else { "< 0" };
+                bail!(
+                    runtime,
+                    "invalid multinomial distribution (encountering probability entry {what})"
+                )
+            }
+            drawn => drawn.map(|()| out),
+        }
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![Sample::of(certain(s)).with("num_samples", 1_i64).without_gradient()]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        vec![
+            InvalidSample::new(
+                Sample::of(s.positive(&[3])).with("num_samples", 4_i64),
+                ErrorKind::Runtime,
+                "cannot sample n_sample > prob_dist.size(-1) samples without replacement",
+            ),
+            InvalidSample::new(
+                Sample::of(s.uniform(&[3], -2.0, -1.0)).with("num_samples", 1_i64),
+                ErrorKind::Runtime,
+                "element < 0",
+            ),
+        ]
+    }
+}

@@ -1,0 +1,10 @@
+//! Random numbers: PyTorch's, for the same seed.
+
+pub mod factory;
+pub(in crate::ops) mod fill;
+pub(in crate::ops) mod range;
+
+use super::Family;
+
+/// The families of this folder.
+pub(super) static FAMILIES: &[Family] = &[factory::OPS, fill::OPS];

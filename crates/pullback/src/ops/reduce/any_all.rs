@@ -1,0 +1,170 @@
+//! Reductions to truth and counts: `any`, `all`, `count_nonzero`.
+//!
+//! NaN counts as true. Results are bool, but uint8 for uint8 input.
+
+use crate::dispatch::OpDef;
+use crate::gradcheck::{Sample, Sampler};
+use crate::ops::reduce::sum::reduced;
+use crate::tensor::shape::{wrap_dim, wrap_dims};
+use crate::{DType, Result, Tensor};
+use pullback_kernels::reduce;
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] =
+    &[&ANY, &ANY_DIM, &ANY_DIMS, &ALL, &ALL_DIM, &ALL_DIMS, &COUNT_NONZERO, &COUNT_NONZERO_DIMS];
+
+/// Whether any element is not zero; false for no elements.
+#[op("any(Tensor self) -> Tensor", out, not_differentiable, batch = reduction, samples = unary, sparse = any)]
+impl Any {
+    fn cpu(self_: &Tensor) -> Result<Tensor> {
+        reduced(self_, &wrap_dims(None, self_.ndim())?, false, truth_dtype(self_), reduce::any)
+    }
+}
+
+/// Whether any element along `dim` is not zero.
+#[op("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction)]
+impl AnyDim {
+    fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<Tensor> {
+        wrap_dim(dim, self_.ndim())?;
+        reduced(
+            self_,
+            &wrap_dims(Some(&[dim]), self_.ndim())?,
+            keepdim,
+            truth_dtype(self_),
+            reduce::any,
+        )
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        dim_samples(s)
+    }
+}
+
+/// Whether any element over the dimensions `dim` (all if `None`) is not zero.
+#[op("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction)]
+impl AnyDims {
+    fn cpu(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+        reduced(self_, &listed(dim, self_.ndim())?, keepdim, truth_dtype(self_), reduce::any)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        dims_samples(s)
+    }
+}
+
+/// Whether every element is not zero; true for no elements.
+#[op("all(Tensor self) -> Tensor", out, not_differentiable, batch = reduction, samples = unary)]
+impl All {
+    fn cpu(self_: &Tensor) -> Result<Tensor> {
+        reduced(self_, &wrap_dims(None, self_.ndim())?, false, truth_dtype(self_), reduce::all)
+    }
+}
+
+/// Whether every element along `dim` is not zero.
+#[op("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction)]
+impl AllDim {
+    fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<Tensor> {
+        wrap_dim(dim, self_.ndim())?;
+        reduced(
+            self_,
+            &wrap_dims(Some(&[dim]), self_.ndim())?,
+            keepdim,
+            truth_dtype(self_),
+            reduce::all,
+        )
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        dim_samples(s)
+    }
+}
+
+/// Whether every element over the dimensions `dim` (all if `None`) is not zero.
+#[op("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction)]
+impl AllDims {
+    fn cpu(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+        reduced(self_, &listed(dim, self_.ndim())?, keepdim, truth_dtype(self_), reduce::all)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        dims_samples(s)
+    }
+}
+
+/// How many elements are not zero, over `dim` or all dimensions, as int64.
+#[op("count_nonzero(Tensor self, int? dim=None) -> Tensor", not_differentiable, batch = reduction)]
+impl CountNonzero {
+    fn cpu(self_: &Tensor, dim: Option<i64>) -> Result<Tensor> {
+        let dims = wrap_dims(dim.as_ref().map(std::slice::from_ref), self_.ndim())?;
+        reduced(self_, &dims, false, DType::I64, reduce::count_nonzero)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::of(s.bools(&[2, 3])),
+            Sample::of(s.normal(&[2, 3])).with("dim", 1),
+            Sample::of(s.normal(&[0])),
+        ]
+    }
+}
+
+/// How many elements are not zero over the dimensions `dim` (all if empty), as int64.
+#[op("count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", not_differentiable, batch = reduction)]
+impl CountNonzeroDims {
+    fn cpu(self_: &Tensor, dim: &[i64]) -> Result<Tensor> {
+        reduced(
+            self_,
+            &wrap_dims(Some(dim), self_.ndim())?,
+            false,
+            DType::I64,
+            reduce::count_nonzero,
+        )
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        vec![
+            Sample::of(s.bools(&[2, 3])).with("dim", [0, 1]),
+            Sample::of(s.bools(&[2, 3])).with("dim", [-1]),
+        ]
+    }
+}
+
+fn truth_dtype(x: &Tensor) -> DType {
+    if x.dtype() == DType::U8 { DType::U8 } else { DType::Bool }
+}
+
+/// As `wrap_dims`, but an empty list means no dimension at all.
+fn listed(dim: Option<&[i64]>, ndim: usize) -> Result<smallvec::SmallVec<[usize; 5]>> {
+    if dim.is_some_and(<[i64]>::is_empty) {
+        Ok(smallvec::SmallVec::new())
+    } else {
+        wrap_dims(dim, ndim)
+    }
+}
+
+fn dim_samples(s: &Sampler) -> Vec<Sample> {
+    vec![
+        Sample::of(s.bools(&[2, 3, 2])).with("dim", 1),
+        Sample::of(s.normal(&[2, 3])).with("dim", -1).with("keepdim", true),
+        Sample::of(s.integers(&[], 0, 2)).with("dim", 0),
+        Sample::of(s.normal(&[0, 3])).with("dim", 0),
+    ]
+}
+
+fn dims_samples(s: &Sampler) -> Vec<Sample> {
+    vec![
+        Sample::of(s.bools(&[2, 3, 2])).with("dim", [0, 2]),
+        Sample::of(s.normal(&[2, 3])).with("keepdim", true),
+        Sample::of(s.bools(&[2, 3])).with("dim", []),
+    ]
+}
+
+/// What a batched tensor has for all examples of all levels.
+pub(in crate::ops) fn all_examples(t: &Tensor) -> Tensor {
+    let mut all = t.clone();
+    while let Some((_, physical)) = all.batched() {
+        all = physical;
+    }
+    all
+}
+
+/// Whether any element of `mask`, of any example where it is batched, is true: which of two formulas a rule takes for all of
+/// them. It is asked by ops, so that it holds for whatever computes the ops on `mask`.
+pub(in crate::ops) fn is_any_true(mask: &Tensor) -> Result<bool> {
+    Ok(!all_examples(&mask.detach()?).any()?.item()?.is(0.0))
+}

@@ -1,0 +1,570 @@
+//! Histograms: `histc`, `histogram` and the parts of `histogramdd`.
+//!
+//! Edges come first, from the elements, a range or the caller; then the kernel counts. Bins are half open but for the last;
+//! elements outside count nowhere. Nothing here has a derivative: `histc` takes no part in graphs, the others have nodes that
+//! say so when gradients come to them.
+
+use crate::dispatch::{OpDef, Value};
+use crate::error::{bail, ensure};
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::shape::list;
+use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
+use pullback_kernels::histogram::{self as kernel, Search};
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[
+    &HISTC,
+    &HISTOGRAM,
+    &HISTOGRAM_BINS,
+    &HISTOGRAMDD_EDGES,
+    &HISTOGRAMDD_COUNTS,
+    &HISTOGRAMDD_TENSORS,
+];
+
+/// What a gradient of a histogram is.
+fn no_derivative<T>(op: &str) -> Result<T> {
+    bail!(not_implemented, "derivative for aten::{op} is not implemented")
+}
+
+/// The outermost edges.
+type Range = (f64, f64);
+
+/// Makes room around a single value.
+fn widened((low, high): Range, by: f64) -> Range {
+    if low == high { (low - by, high + by) } else { (low, high) }
+}
+
+/// The smallest and largest of some elements.
+fn extremes(t: &Tensor) -> Result<Range> {
+    let [low, high] = t.aminmax()?;
+    Ok((low.element()?.to_f64(), high.element()?.to_f64()))
+}
+
+fn check_bins(bins: i64, dim: usize) -> Result<()> {
+    ensure!(
+        bins > 0,
+        runtime,
+        "torch.histogram(): bins must be > 0, but got {bins} for dimension {dim}"
+    );
+    Ok(())
+}
+
+fn evenly((low, high): Range, bins: i64, dtype: DType) -> Result<Tensor> {
+    let steps = bins.checked_add(1).ok_or_else(|| {
+        crate::Error::runtime(format!("Storage size calculation overflowed with sizes=[{bins}]"))
+    })?;
+    let (low, high) = (Scalar::Float(low), Scalar::Float(high));
+    crate::ops::creation::spaced::linspace_with(low, high, steps, Some(dtype), None, None, None)
+}
+
+/// How many elements lie in each of `bins` bins of equal width between `min` and `max`; if these are equal, between the
+/// smallest and the largest element. Nothing gives zeros.
+#[op(
+    "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
+    exact_out,
+    not_differentiable
+)]
+impl Histc {
+    fn cpu(self_: &Tensor, bins: i64, min: Scalar, max: Scalar) -> Result<Tensor> {
+        let dtype = self_.dtype();
+        ensure!(
+            !dtype.is_complex(),
+            type_error,
+            "histc not implemented for {}",
+            dtype.scalar_name()
+        );
+        ensure!(
+            dtype.is_floating_point(),
+            not_implemented,
+            "\"histogram_cpu\" not implemented for '{}'",
+            dtype.scalar_name()
+        );
+        for limit in [min, max] {
+            ensure!(
+                !matches!(limit, Scalar::Complex(..)),
+                runtime,
+                "value cannot be converted to type double without overflow: a limit is complex"
+            );
+        }
+        check_bins(bins, 0)?;
+        let mut range = (min.to_f64(), max.to_f64());
+        if range.0 == range.1 && self_.numel() > 0 {
+            range = extremes(self_)?;
+        }
+        let (low, high) = widened(range, 1.0);
+        ensure!(
+            low.is_finite() && high.is_finite(),
+            runtime,
+            "torch.histc: range of [{low}, {high}] is not finite"
+        );
+        ensure!(low < high, runtime, "torch.histc: max must be larger than min");
+        let edges = evenly((low, high), bins, dtype)?;
+        // (Half-precision numbers are compared in single precision.)
+        let compute = if dtype == DType::F64 { dtype } else { DType::F32 };
+        let points = self_.in_dtype(compute)?.reshape(&[-1, 1])?;
+        counted(&points, &[edges.in_dtype(compute)?], Search::Divide, None)?.in_dtype(dtype)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        let of = |t: Tensor, bins: i64| Sample::of(t).with("bins", bins);
+        let limits = |sample: Sample, min: f64, max: f64| {
+            sample.with("min", Scalar::Float(min)).with("max", Scalar::Float(max))
+        };
+        vec![
+            of(s.normal(&[3, 4]), 4),
+            limits(of(s.normal(&[20]), 5), -1.0, 1.5),
+            of(s.transposed(3, 2), 1),
+            of(s.normal(&[]), 3),
+            of(s.normal(&[0]), 3),
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let of = |bins: i64, min: Scalar, max: Scalar| {
+            Sample::new([s.normal(&[3]).into(), bins.into(), min.into(), max.into()])
+        };
+        let (zero, one) = (Scalar::Int(0), Scalar::Int(1));
+        let bad = |sample, phrase| InvalidSample::new(sample, ErrorKind::Runtime, phrase);
+        let whole = Sample::of(s.integers(&[3], 0, 5));
+        let phrase = "\"histogram_cpu\" not implemented for 'Long'";
+        vec![
+            bad(of(0, zero, one), "bins must be > 0, but got 0"),
+            bad(of(2, one, zero), "torch.histc: max must be larger than min"),
+            bad(of(2, zero, Scalar::Float(f64::INFINITY)), "is not finite"),
+            bad(of(2, Scalar::Complex(0.0, 1.0), one), "without overflow"),
+            bad(of(i64::MAX, zero, one), "overflow"),
+            InvalidSample::new(whole, ErrorKind::NotImplemented, phrase),
+        ]
+    }
+}
+
+/// The sums of `points`, (n, d), in the boxes that the edges make.
+fn counted(
+    points: &Tensor,
+    edges: &[Tensor],
+    search: Search,
+    weights: Option<&Tensor>,
+) -> Result<Tensor> {
+    let shape: Dims = edges.iter().map(|t| t.numel() - 1).collect();
+    // (Refuses sizes beyond memory before the kernel multiplies them.)
+    drop(TensorSpec::of(&shape, DType::F64).empty()?);
+    let edges = edges.iter().map(Tensor::dense).collect::<Result<Vec<_>>>()?;
+    let edges: Vec<_> = edges.iter().map(Tensor::view_ref).collect();
+    let weights = weights.map(Tensor::view_ref);
+    let sums = kernel::histogram(&points.view_ref(), &edges, search, weights.as_ref())?;
+    Tensor::from_slice(&sums, &shape)
+}
+
+/// A histogram that was asked for.
+struct Plan {
+    /// One row for each point.
+    points: Tensor,
+    weights: Option<Tensor>,
+}
+
+/// The points, rows of `self`'s last dimension, and their weights.
+fn plan(self_: &Tensor, count: usize, weight: Option<&Tensor>) -> Result<Plan> {
+    ensure!(
+        self_.ndim() > 1,
+        runtime,
+        "torch.histogramdd: input tensor should have at least 2 dimensions, but got {}",
+        self_.ndim()
+    );
+    let (&rank, leading) = self_.shape().split_last().expect("it has dimensions");
+    ensure!(
+        rank == count as i64,
+        runtime,
+        "torch.histogramdd: expected {rank} sequences of bin edges for a {rank}-dimensional histogram but got {count}"
+    );
+    if let Some(weight) = weight {
+        ensure!(
+            weight.dtype() == self_.dtype(),
+            runtime,
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got input({}), and weight({})",
+            self_.dtype().name(),
+            weight.dtype().name()
+        );
+        ensure!(
+            weight.shape() == leading,
+            runtime,
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost dimension, but got input with shape {} and weight with shape {}",
+            list(self_.shape()),
+            list(weight.shape())
+        );
+    }
+    ensure!(
+        matches!(self_.dtype(), DType::F32 | DType::F64),
+        not_implemented,
+        "\"histogramdd\" not implemented for '{}'",
+        self_.dtype().scalar_name()
+    );
+    let points = leading.iter().product();
+    let weights = weight.map(|w| w.reshape(&[points])).transpose()?;
+    Ok(Plan { points: self_.reshape(&[points, rank])?, weights })
+}
+
+/// The outermost edges of each dimension.
+fn ranges(points: &Tensor, range: Option<&[f64]>) -> Result<Vec<Range>> {
+    let rank = points.shape()[1] as usize;
+    if let Some(range) = range {
+        ensure!(
+            range.len() == 2 * rank,
+            runtime,
+            "torch.histogramdd: for a {rank}-dimensional histogram range should have {} elements, but got {}",
+            2 * rank,
+            range.len()
+        );
+    }
+    let of = |dim: usize| -> Result<Range> {
+        let (low, high) = match range {
+            Some(range) => (range[2 * dim], range[2 * dim + 1]),
+            None if points.numel() == 0 => (0.0, 1.0),
+            None => extremes(&points.select(1, dim as i64)?)?,
+        };
+        ensure!(
+            low.is_finite() && high.is_finite(),
+            runtime,
+            "torch.histogramdd: dimension {dim}'s range [{low}, {high}] is not finite"
+        );
+        ensure!(
+            low <= high,
+            runtime,
+            "torch.histogramdd: min should not exceed max, but got min {low} max {high} for dimension {dim}"
+        );
+        Ok(widened((low, high), 0.5))
+    };
+    (0..rank).map(of).collect()
+}
+
+fn even_edges(plan: &Plan, bins: &[i64], range: Option<&[f64]>) -> Result<Vec<Tensor>> {
+    bins.iter().enumerate().try_for_each(|(dim, &n)| check_bins(n, dim))?;
+    let ranges = ranges(&plan.points, range)?;
+    ranges.into_iter().zip(bins).map(|(r, &n)| evenly(r, n, plan.points.dtype())).collect()
+}
+
+fn check_edges(points: &Tensor, edges: &[Tensor]) -> Result<()> {
+    for (dim, t) in edges.iter().enumerate() {
+        ensure!(
+            t.dtype() == points.dtype(),
+            runtime,
+            "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype {} and bins for dimension {dim} with dtype {}",
+            points.dtype().name(),
+            t.dtype().name()
+        );
+        ensure!(
+            t.ndim() == 1,
+            runtime,
+            "torch.histogramdd: bins tensor should have one dimension, but got {} dimensions in the bins tensor for dimension {dim}",
+            t.ndim()
+        );
+        ensure!(
+            t.numel() > 0,
+            runtime,
+            "torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins tensor for dimension {dim}"
+        );
+        check_bins(t.numel() - 1, dim)?;
+    }
+    Ok(())
+}
+
+fn summed(plan: &Plan, edges: &[Tensor], search: Search, density: bool) -> Result<Tensor> {
+    if edges.is_empty() {
+        // Points without coordinates are all in the one bin there is, however many they are.
+        let count = || Tensor::scalar_of(plan.points.shape()[0], plan.points.dtype());
+        let sum = plan.weights.as_ref().map_or_else(count, Tensor::sum)?;
+        return if density { sum.div(&sum) } else { Ok(sum) };
+    }
+    let sums = counted(&plan.points, edges, search, plan.weights.as_ref())?;
+    let mut sums = sums.in_dtype(plan.points.dtype())?;
+    if density {
+        sums = sums.div(&sums.sum()?)?;
+        for (dim, edges) in edges.iter().enumerate() {
+            let mut shape = Dims::from_elem(1, sums.ndim());
+            shape[dim] = -1;
+            sums = sums.div(&super::difference::step(edges, 0)?.reshape(&shape)?)?;
+        }
+    }
+    Ok(sums)
+}
+
+/// A vector's elements as points of one dimension.
+fn line_plan(self_: &Tensor, weight: Option<&Tensor>) -> Result<Plan> {
+    let weight = weight.map(|w| w.reshape(&[-1])).transpose()?;
+    plan(&self_.reshape(&[-1, 1])?, 1, weight.as_ref())
+}
+
+fn float_samples(s: &Sampler, make: impl Fn(&Sampler) -> Vec<Sample>) -> Vec<Sample> {
+    let samples = if s.dtype.is_complex() { Vec::new() } else { make(s) };
+    samples.into_iter().map(Sample::without_gradient).collect()
+}
+
+fn edges(values: &[f64], dtype: DType) -> Tensor {
+    let edges = Tensor::from_slice(values, &[values.len() as i64]).and_then(|t| t.to_dtype(dtype));
+    edges.expect("samples are small")
+}
+
+/// How many elements, or what `weight` of them, lie in each of `bins` bins of equal width over `range` (from the smallest to
+/// the largest element if `None`), and the bins' edges. As a `density` the areas of the bins add up to 1.
+#[op(
+    "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
+    exact_out
+)]
+impl Histogram {
+    fn cpu(
+        self_: &Tensor,
+        bins: i64,
+        range: Option<&[f64]>,
+        weight: Option<&Tensor>,
+        density: bool,
+    ) -> Result<[Tensor; 2]> {
+        let plan = line_plan(self_, weight)?;
+        let edges = even_edges(&plan, &[bins], range)?;
+        let sums = summed(&plan, &edges, Search::DivideAndLook, density)?;
+        Ok([sums, edges[0].clone()])
+    }
+    fn vjp_self() -> Result<Tensor> {
+        no_derivative("histogram")
+    }
+    fn vjp_weight() -> Result<Tensor> {
+        no_derivative("histogram")
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        float_samples(s, |s| {
+            let of = |t: Tensor, bins: i64| Sample::of(t).with("bins", bins);
+            vec![
+                of(s.normal(&[3, 4]), 4),
+                of(s.normal(&[20]), 5).with("range", vec![-1.0, 1.5]),
+                of(s.normal(&[2, 3]), 3).with("weight", s.normal(&[2, 3])),
+                of(s.transposed(3, 2), 2).with("density", true),
+                of(s.normal(&[]), 3),
+                of(s.normal(&[0]), 3),
+            ]
+        })
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let of = || Sample::of(s.normal(&[3]));
+        let bad = |sample, phrase| InvalidSample::new(sample, ErrorKind::Runtime, phrase);
+        let whole = Sample::of(s.integers(&[3], 0, 5));
+        let phrase = "\"histogramdd\" not implemented for 'Long'";
+        vec![
+            bad(of().with("bins", 0_i64), "bins must be > 0, but got 0 for dimension 0"),
+            bad(
+                of().with("range", vec![3.0, 1.0]),
+                "min should not exceed max, but got min 3 max 1",
+            ),
+            bad(of().with("range", vec![1.0]), "range should have 2 elements, but got 1"),
+            bad(of().with("range", vec![f64::NAN, 1.0]), "is not finite"),
+            bad(
+                of().with("weight", s.normal(&[2])),
+                "input with shape [3, 1] and weight with shape [2]",
+            ),
+            bad(of().with("bins", i64::MAX), "overflow"),
+            InvalidSample::new(whole, ErrorKind::NotImplemented, phrase),
+        ]
+    }
+}
+
+/// As `histogram` with the edges of the bins, in ascending order.
+#[op(
+    "histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
+    exact_out
+)]
+impl HistogramBins {
+    fn cpu(
+        self_: &Tensor,
+        bins: &Tensor,
+        weight: Option<&Tensor>,
+        density: bool,
+    ) -> Result<[Tensor; 2]> {
+        let plan = line_plan(self_, weight)?;
+        let edges = [bins.clone()];
+        check_edges(&plan.points, &edges)?;
+        let sums = summed(&plan, &edges, Search::Halve, density)?;
+        Ok([sums, bins.dense_copy()?])
+    }
+    fn vjp_self() -> Result<Tensor> {
+        no_derivative("histogram")
+    }
+    fn vjp_bins() -> Result<Tensor> {
+        no_derivative("histogram")
+    }
+    fn vjp_weight() -> Result<Tensor> {
+        no_derivative("histogram")
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        float_samples(s, |s| {
+            let of =
+                |t: Tensor| Sample::new([t.into(), edges(&[-1.5, -0.2, 0.0, 1.0], s.dtype).into()]);
+            vec![
+                of(s.normal(&[3, 4])),
+                of(s.normal(&[2, 3])).with("weight", s.normal(&[2, 3])).with("density", true),
+                of(s.normal(&[0])),
+            ]
+        })
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |bins: Tensor, phrase| {
+            let sample = Sample::new([s.normal(&[3]).into(), bins.into()]);
+            InvalidSample::new(sample, ErrorKind::Runtime, phrase)
+        };
+        vec![
+            bad(edges(&[1.0, 2.0], DType::F32), "bins for dimension 0 with dtype float32"),
+            bad(s.normal(&[1, 3]), "bins tensor should have one dimension, but got 2"),
+            bad(s.normal(&[0]), "bins tensor should have at least 1 element"),
+            bad(s.normal(&[1]), "bins must be > 0, but got 0 for dimension 0"),
+        ]
+    }
+}
+
+/// The edges of `histogramdd`'s bins, a vector for each dimension.
+#[op("_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]",
+     internal, function_only, method = histogramdd_bin_edges)]
+impl HistogramddEdges {
+    fn cpu(
+        self_: &Tensor,
+        bins: &[i64],
+        range: Option<&[f64]>,
+        weight: Option<&Tensor>,
+        density: bool,
+    ) -> Result<Vec<Tensor>> {
+        let _ = density;
+        even_edges(&plan(self_, bins.len(), weight)?, bins, range)
+    }
+    fn vjp_self() -> Result<Tensor> {
+        no_derivative("_histogramdd_bin_edges")
+    }
+    fn vjp_weight() -> Result<Tensor> {
+        no_derivative("_histogramdd_bin_edges")
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        grid_samples(s, || Value::from([2, 3]))
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let bad = |t: Tensor, bins: &[i64], phrase| {
+            let sample = Sample::of(t).with("bins", bins);
+            InvalidSample::new(sample, ErrorKind::Runtime, phrase)
+        };
+        vec![
+            bad(s.normal(&[2]), &[2], "should have at least 2 dimensions"),
+            bad(s.normal(&[4, 2]), &[2], "expected 2 sequences of bin edges"),
+            bad(s.normal(&[4, 2]), &[2, 0], "bins must be > 0, but got 0 for dimension 1"),
+        ]
+    }
+}
+
+fn grid_samples(s: &Sampler, bins: impl Fn() -> Value) -> Vec<Sample> {
+    float_samples(s, |s| {
+        let of = |shape: &[i64]| Sample::new([s.normal(shape).into(), bins()]);
+        vec![
+            of(&[6, 2]),
+            of(&[2, 3, 2]).with("weight", s.normal(&[2, 3])).with("density", true),
+            of(&[0, 2]),
+        ]
+    })
+}
+
+/// How many points, rows of the last dimension, or what `weight` of them, lie in each box of a grid with `bins` bins of
+/// equal width in each dimension.
+#[op("_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor",
+     internal, function_only, method = histogramdd_from_bin_cts)]
+impl HistogramddCounts {
+    fn cpu(
+        self_: &Tensor,
+        bins: &[i64],
+        range: Option<&[f64]>,
+        weight: Option<&Tensor>,
+        density: bool,
+    ) -> Result<Tensor> {
+        let plan = plan(self_, bins.len(), weight)?;
+        summed(&plan, &even_edges(&plan, bins, range)?, Search::DivideAndLook, density)
+    }
+    fn vjp_self() -> Result<Tensor> {
+        no_derivative("_histogramdd_from_bin_cts")
+    }
+    fn vjp_weight() -> Result<Tensor> {
+        no_derivative("_histogramdd_from_bin_cts")
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        grid_samples(s, || Value::from([2, 3]))
+    }
+}
+
+/// As `_histogramdd_from_bin_cts` with the edges of the bins, in ascending order, for each dimension.
+#[op("_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor",
+     internal, function_only, method = histogramdd_from_bin_tensors)]
+impl HistogramddTensors {
+    fn cpu(
+        self_: &Tensor,
+        bins: &[Tensor],
+        weight: Option<&Tensor>,
+        density: bool,
+    ) -> Result<Tensor> {
+        let plan = plan(self_, bins.len(), weight)?;
+        check_edges(&plan.points, bins)?;
+        summed(&plan, bins, Search::Halve, density)
+    }
+    fn vjp_self() -> Result<Tensor> {
+        no_derivative("_histogramdd_from_bin_tensors")
+    }
+    fn vjp_bins() -> Result<Vec<Tensor>> {
+        no_derivative("_histogramdd_from_bin_tensors")
+    }
+    fn vjp_weight() -> Result<Tensor> {
+        no_derivative("_histogramdd_from_bin_tensors")
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let of = |values: &[f64]| edges(values, s.dtype);
+        grid_samples(s, || Value::Tensors(vec![of(&[-1.0, 0.0, 1.5]), of(&[-2.0, 2.0])]))
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let one = Value::Tensors(vec![s.normal(&[3])]);
+        let sample = Sample::new([s.normal(&[4, 2]).into(), one]);
+        let phrase = "expected 2 sequences of bin edges for a 2-dimensional histogram but got 1";
+        vec![InvalidSample::new(sample, ErrorKind::Runtime, phrase)]
+    }
+}
+
+/// How the bins of [`histogramdd`] are given.
+#[derive(Clone, Copy, Debug)]
+pub enum GridBins<'a> {
+    /// The same number of bins of equal width in every dimension.
+    Count(i64),
+    /// A number of bins of equal width for each dimension.
+    Counts(&'a [i64]),
+    /// The edges for each dimension, in ascending order.
+    Edges(&'a [Tensor]),
+}
+
+/// The histogram of points, rows of `input`'s last dimension, in a grid, and the edges of its bins.
+///
+/// # Errors
+/// `RuntimeError` for bins, ranges or weights that do not fit; `NotImplementedError` for dtypes other than float and double.
+pub fn histogramdd(
+    input: &Tensor,
+    bins: GridBins<'_>,
+    range: Option<&[f64]>,
+    weight: Option<&Tensor>,
+    density: bool,
+) -> Result<(Tensor, Vec<Tensor>)> {
+    let Some(&rank) = input.shape().last() else {
+        bail!(runtime, "torch.histogramdd: input tensor should have at least 2 dimensions")
+    };
+    let same;
+    let counts = match bins {
+        GridBins::Edges(edges) => {
+            let sums = input.histogramdd_from_bin_tensors_with(edges, weight, density)?;
+            // bounded: by the number of tensors.
+            return Ok((sums, edges.to_vec()));
+        }
+        GridBins::Counts(counts) => counts,
+        GridBins::Count(count) => {
+            same = vec![count; rank as usize];
+            &same
+        }
+    };
+    let edges = input.histogramdd_bin_edges_with(counts, range, weight, density)?;
+    let sums = input.histogramdd_from_bin_cts_with(counts, range, weight, density)?;
+    Ok((sums, edges))
+}

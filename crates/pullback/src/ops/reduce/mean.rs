@@ -1,0 +1,155 @@
+//! Means, and sums and means that skip NaN.
+
+use crate::dispatch::OpDef;
+use crate::error::ensure;
+use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::ops::reduce::sum::{dim_samples, reduced, unreduce};
+use crate::tensor::shape::wrap_dims;
+use crate::{DType, ErrorKind, Result, Tensor};
+use pullback_kernels::reduce;
+use pullback_macros::op;
+
+/// The ops of this family.
+pub(crate) static OPS: &[&OpDef] = &[&MEAN, &MEAN_DIM, &NANSUM, &NANMEAN];
+
+/// The mean of all elements; NaN of none. Integers need `dtype`.
+#[op("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", out, jvp = linear, batch = reduction)]
+impl Mean {
+    fn cpu(self_: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+        mean(self_, None, false, dtype)
+    }
+    fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
+        // (The mean of nothing has no gradient to divide.)
+        grad.over(self_shape.iter().product::<i64>().max(1))?.expand(self_shape, false)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let none = Sample::of(s.normal(&[2, 0])).without_gradient();
+        vec![
+            Sample::of(s.normal(&[2, 3])),
+            Sample::of(s.normal(&[])),
+            Sample::of(s.transposed(3, 2)),
+            none,
+        ]
+    }
+    fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
+        let sample = Sample::of(s.integers(&[2], 0, 3));
+        vec![InvalidSample::new(sample, ErrorKind::NotImplemented, "could not infer output dtype")]
+    }
+}
+
+/// The mean over `dim`, or over every dimension if `dim` is `None` or empty. Integers need `dtype`.
+#[op("mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out,
+     node = "MeanBackward1", jvp = linear, batch = reduction)]
+impl MeanDim {
+    fn cpu(
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        keepdim: bool,
+        dtype: Option<DType>,
+    ) -> Result<Tensor> {
+        mean(self_, dim, keepdim, dtype)
+    }
+    fn vjp_self(
+        grad: &Tensor,
+        self_shape: &[i64],
+        dim: Option<&[i64]>,
+        keepdim: bool,
+    ) -> Result<Tensor> {
+        let dims = wrap_dims(dim, self_shape.len())?;
+        let count: i64 = dims.iter().map(|&d| self_shape[d]).product();
+        unreduce(&grad.over(count.max(1))?, self_shape, dim, keepdim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        dim_samples(s)
+    }
+}
+
+/// The sum over `dim` (all dimensions if `None`) with NaN taken as zero. Complex numbers are refused.
+#[op("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out, batch = reduction)]
+impl Nansum {
+    fn cpu(
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        keepdim: bool,
+        dtype: Option<DType>,
+    ) -> Result<Tensor> {
+        ensure!(
+            !self_.dtype().is_complex(),
+            not_implemented,
+            "nansum does not support complex inputs"
+        );
+        let natural = if self_.dtype().is_integral(true) { DType::I64 } else { self_.dtype() };
+        let dtype = dtype.unwrap_or(natural);
+        reduced(
+            &self_.in_dtype(dtype)?,
+            &wrap_dims(dim, self_.ndim())?,
+            keepdim,
+            dtype,
+            reduce::nansum,
+        )
+    }
+    fn vjp_self(
+        grad: &Tensor,
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        keepdim: bool,
+    ) -> Result<Tensor> {
+        unreduce(grad, self_.shape(), dim, keepdim)?.mul(&self_.isnan()?.logical_not()?)
+    }
+    fn jvp(self_p: &Tensor, self_t: &Tensor, dim: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+        self_t.mul(&self_p.isnan()?.logical_not()?)?.sum_dim(dim, keepdim)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let x = s.normal(&[2, 3]);
+        let gaps = x.masked_fill(&s.bools(&[2, 3]), f64::NAN.into()).expect("samples are small");
+        let mut out = dim_samples(s);
+        out.push(Sample::of(gaps.clone()).with("dim", [1]).without_gradient());
+        out.push(Sample::of(gaps).without_gradient());
+        out
+    }
+}
+
+/// The mean over `dim` (all dimensions if `None`) of what is not NaN.
+#[op(
+    "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    out
+)]
+impl Nanmean {
+    fn composite(
+        self_: &Tensor,
+        dim: Option<&[i64]>,
+        keepdim: bool,
+        dtype: Option<DType>,
+    ) -> Result<Tensor> {
+        ensure!(
+            self_.dtype().is_differentiable(),
+            not_implemented,
+            "nanmean(): expected input to have floating point or complex dtype but got {}",
+            self_.dtype().scalar_name()
+        );
+        let count = self_.isnan()?.logical_not()?.sum_dim(dim, keepdim)?;
+        self_.nansum_with(dim, keepdim, dtype)?.div(&count)
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        dim_samples(s)
+    }
+}
+
+fn mean(x: &Tensor, dim: Option<&[i64]>, keepdim: bool, dtype: Option<DType>) -> Result<Tensor> {
+    if let Some(dtype) = dtype {
+        ensure!(
+            dtype.is_differentiable(),
+            not_implemented,
+            "mean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. Got: {}",
+            dtype.scalar_name()
+        );
+    }
+    let dtype = dtype.unwrap_or(x.dtype());
+    ensure!(
+        dtype.is_differentiable(),
+        not_implemented,
+        "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {}",
+        dtype.scalar_name()
+    );
+    reduced(&x.in_dtype(dtype)?, &wrap_dims(dim, x.ndim())?, keepdim, dtype, reduce::mean)
+}

@@ -1,0 +1,32 @@
+//! Views, and tensors put together or cut apart: no element changes.
+
+pub(in crate::ops) mod chunk_cat;
+pub(in crate::ops) mod combination;
+pub(in crate::ops) mod diagonal;
+pub mod join;
+pub mod mesh;
+pub(in crate::ops) mod reinterpret;
+pub(in crate::ops) mod split;
+pub(in crate::ops) mod split_fixed;
+pub(crate) mod view;
+pub(in crate::ops) mod view_copy;
+pub(in crate::ops) mod view_scatter;
+pub(in crate::ops) mod view_shape;
+
+use super::Family;
+
+/// The families of this folder.
+pub(super) static FAMILIES: &[Family] = &[
+    join::OPS,
+    mesh::OPS,
+    chunk_cat::OPS,
+    view_shape::OPS,
+    split::OPS,
+    split_fixed::OPS,
+    reinterpret::OPS,
+    view::OPS,
+    combination::OPS,
+    diagonal::OPS,
+    view_copy::OPS,
+    view_scatter::OPS,
+];

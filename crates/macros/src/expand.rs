@@ -30,19 +30,19 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
         _ => quote!(Custom),
     };
     let batch = match op.word("batch") {
-        _ if op.function("batch").is_some() => quote!(Rule(#ty::batch)),
+        _ if op.function("batch").is_some() => batch_function(op)?,
         None if view.is_some() => quote!(Rule(|call| crate::ops::batch::copied(&#view, call))),
         None if op.function("composite").is_some() => quote!(Composite),
         None => quote!(None),
         Some(word) if word.text() == "pointwise" => quote!(Pointwise),
         Some(word) => {
-            let path = &word.value;
-            quote!(Rule(crate::ops::batch::#path))
+            let call = applied(op, word)?;
+            quote!(Rule(|call| crate::ops::batch::#call))
         }
     };
     let sparse = match op.word("sparse") {
         // Those on the values alone have a form for calls that are recorded.
-        Some(word) if matches!(word.text().as_str(), "values" | "norm") => {
+        Some(word) if matches!(word.text().as_str(), "values" | "norm" | "power") => {
             let (kernel, recorded) = (&word.value, format_ident!("recorded_{}", word.text()));
             quote!(Values {
                 kernel: crate::ops::sparse::#kernel,
@@ -97,6 +97,38 @@ pub(crate) fn expand(op: &Op<'_>) -> Result<TokenStream> {
     })
 }
 
+/// The batching rule that an op has as a function of its own: `batch(call, ..)`, whose further parameters are arguments of the
+/// signature by their names.
+fn batch_function(op: &Op<'_>) -> Result<TokenStream> {
+    let function = op.function("batch").expect("only called where there is one");
+    let (ty, values) = (&op.name, from_args(op, function, 1)?);
+    Ok(quote!(Rule(|call| { let args = call.args; let _ = args; #ty::batch(call #(, #values)*) })))
+}
+
+/// The call of a batching rule that a word names: `along` is `along(call)`, `along(dim, PATH)` is `along(call, dim, PATH)`. Lower
+/// case names are arguments of the signature; anything else stands as it is.
+fn applied(op: &Op<'_>, word: &crate::item::Word) -> Result<TokenStream> {
+    let value = word.value.clone().unwrap_or_default();
+    let Ok(call) = syn::parse2::<syn::ExprCall>(value.clone()) else {
+        return Ok(quote!(#value(call)));
+    };
+    let values = call.args.iter().map(|arg| {
+        let syn::Expr::Path(path) = arg else { return Ok(quote!(#arg)) };
+        let Some(name) = path.path.get_ident().map(ToString::to_string) else {
+            return Ok(quote!(#arg));
+        };
+        match op.arg(&name) {
+            Some(index) => Ok(quote!(crate::dispatch::FromArg::from_arg(call.args[#index]))),
+            None if name.starts_with(|c: char| c.is_ascii_lowercase()) => {
+                Err(Error::new_spanned(arg, format!("the signature has no argument `{name}`")))
+            }
+            None => Ok(quote!(#arg)),
+        }
+    });
+    let (rule, values) = (&call.func, values.collect::<Result<Vec<_>>>()?);
+    Ok(quote!(#rule(call #(, #values)*)))
+}
+
 /// The arguments and the rules of derivatives: the op's own, or those of the view that it copies.
 fn rules(
     op: &Op<'_>,
@@ -136,6 +168,9 @@ fn from_args(op: &Op<'_>, function: &Function<'_>, skip: usize) -> Result<Vec<To
     let params = function.params.iter().skip(skip);
     params
         .map(|(name, _)| {
+            if name == "cpu" {
+                return Ok(quote!(cpu));
+            }
             if name == "args" {
                 let ty = format_ident!("{}Args", op.name);
                 let fields = plain_args(op).map(|i| {
@@ -207,12 +242,12 @@ fn kernel(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
         }
         let values = from_args(op, f, 0)?;
         return Ok(
-            quote!(#k::Function(|args| { let _ = args; Ok(crate::dispatch::IntoOutputs::into_outputs(#ty::cpu(#(#values),*)?)) })),
+            quote!(#k::Function(|cpu, args| { let _ = (cpu, args); Ok(crate::dispatch::IntoOutputs::into_outputs(#ty::cpu(#(#values),*)?)) })),
         );
     }
     if let Some(f) = op.function("cpu_") {
         let values = from_args(op, f, 0)?;
-        return Ok(quote!(#k::Inplace(|args| #ty::cpu_(#(#values),*))));
+        return Ok(quote!(#k::Inplace(|cpu, args| { let _ = cpu; #ty::cpu_(#(#values),*) })));
     }
     if let Some(f) = op.function("composite") {
         let values = from_args(op, f, 0)?;
@@ -221,7 +256,9 @@ fn kernel(op: &Op<'_>, view: Option<&TokenStream>) -> Result<TokenStream> {
         );
     }
     if let Some(view) = view {
-        return Ok(quote!(#k::Function(|args| crate::ops::classes::copied(&#view, args))));
+        return Ok(
+            quote!(#k::Function(|cpu, args| crate::ops::classes::copied(cpu, &#view, args))),
+        );
     }
     Err(Error::new(op.name.span(), "an op needs `cpu`, `cpu_`, `composite` or `copy_of`"))
 }

@@ -7,7 +7,8 @@ use crate::autograd::{Node, mode};
 use crate::error::ensure;
 pub use crate::tensor::uninitialized::{is_filling_uninitialized, set_fill_uninitialized};
 use crate::tensor::{
-    Flag, Geometry, Keeper, Version, Writer, check_fits, check_reach, checked_numel, dims, extent,
+    Cpu, Flag, Geometry, Keeper, Version, Writer, check_fits, check_reach, checked_numel, dims,
+    extent,
 };
 pub use crate::tensor::{memory::FROM_KERNEL, replaced};
 use crate::{DType, Error, Result, Scalar, Storage, Tensor, TensorSpec};
@@ -263,7 +264,7 @@ impl Tensor {
     /// # Errors
     /// Out of memory.
     pub fn copied(&self, dtype: DType) -> Result<Tensor> {
-        self.converted(dtype)
+        self.converted(Cpu::of(self)?, dtype)
     }
     /// Whether the elements lie in the order of `format` without gaps.
     pub fn is_contiguous_in(&self, format: crate::MemoryFormat) -> bool {

@@ -2,8 +2,9 @@
 
 use super::{mode, tangent};
 use crate::dispatch::{Arg, OpDef};
+use crate::tensor::Cpu;
 use crate::tensor::shape::list;
-use crate::{DType, Device, Result, Tensor};
+use crate::{DType, Device, Result, Tensor, TensorSpec};
 
 /// `a + b`, recorded if grad mode is on. (The op takes sparse tensors second.)
 pub(super) fn add(a: &Tensor, b: &Tensor) -> Result<Tensor> {
@@ -70,7 +71,7 @@ pub(super) fn copy_with_strides(t: &Tensor, shape: &[i64], strides: &[i64]) -> R
     {
         out.copy_(t, false)?;
     } else {
-        out.copy_data(t)?;
+        out.copy_data(Cpu::of(t)?, t)?;
     }
     Ok(out)
 }
@@ -147,10 +148,7 @@ pub(super) fn to_device(t: &Tensor, device: Device) -> Result<Tensor> {
 }
 /// Ones.
 pub(super) fn ones(shape: &[i64], dtype: DType) -> Result<Tensor> {
-    let out = Tensor::empty_of(shape, dtype)?;
-    let mut iter = pullback_kernels::Iter::new(&[out.view_mut()], &[])?;
-    pullback_kernels::elementwise::fill(&mut iter, crate::Scalar::Int(1))?;
-    Ok(out)
+    TensorSpec::of(shape, dtype).full(crate::Scalar::Int(1))
 }
 
 /// Ones of the same shape, dtype and device.

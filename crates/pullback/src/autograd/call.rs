@@ -18,7 +18,7 @@ use crate::dispatch::{
     run_pointwise_fast, sparse, write_kernel, write_outs,
 };
 use crate::site::{Scope, Site};
-use crate::tensor::{BACKENDS, Flag, Key, KeySet, Writer};
+use crate::tensor::{BACKENDS, Cpu, Flag, Key, KeySet, Writer};
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 use std::panic::Location;
@@ -60,6 +60,13 @@ pub fn is_unchanged(def: &'static OpDef, self_: &Tensor) -> bool {
 /// The layers that see a call whatever its arguments are, and whatever it gives.
 const OUTER: KeySet =
     KeySet::of(Key::Trace).with(KeySet::of(Key::Profiler)).with(KeySet::of(Key::Autocast));
+
+/// The right to read and write elements, of a call that no layer concerns.
+#[inline(always)]
+fn plain() -> Cpu {
+    // SAFETY: only called where a call has no keys below recording: all its tensors are plain ones in main memory.
+    unsafe { Cpu::grant() }
+}
 
 /// Runs an op on dense tensors in main memory that no layer concerns.
 #[inline(always)]
@@ -176,7 +183,7 @@ fn call_general(
         if needs != 0 && done.is_none() && saved_hooks::are_active() {
             let run = || {
                 let _below = mode::set_grad(false);
-                run_kernel(def, args)
+                run_kernel(plain(), def, args)
             };
             return call_hooked(def, args, needs, caller, run);
         }
@@ -185,7 +192,7 @@ fn call_general(
                 return Ok(out.into_outputs());
             }
             let _below = (needs != 0).then(|| mode::set_grad(false));
-            run_kernel(def, args)
+            run_kernel(plain(), def, args)
         };
         run_and_record(def, args, needs, run, |tensors| {
             record(def, args, needs, tensors, Site::for_caller(caller))
@@ -304,7 +311,9 @@ pub fn call_inplace(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
 #[inline]
 fn write_plain(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Tensor> {
     with_tensors(def, args, |args| {
-        write_and_record(def, args, KeySet::EMPTY, |target| write_kernel(def, args, target))
+        write_and_record(def, args, KeySet::EMPTY, |target| {
+            write_kernel(plain(), def, args, target)
+        })
     })
 }
 
@@ -434,7 +443,7 @@ fn old_value(target: &Tensor) -> Result<Tensor> {
         let _unrecorded = mode::set_grad(false);
         arithmetic::clone(target)?
     } else {
-        target.dense_copy()?
+        target.dense_copy(plain())?
     };
     if target.requires_grad() {
         let edge = target.gradient_edge()?;
@@ -457,7 +466,7 @@ pub fn call_out(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Resu
         return with_tensors(def, args, |args| {
             write_outs_and_count(def, args, outs, || {
                 let _below = mode::set_grad(false);
-                write_outs(def, args, outs)
+                write_outs(plain(), def, args, outs)
             })
         });
     }

@@ -10,7 +10,7 @@ use super::{
     Arg, IntoOutputs, OpDef, Outputs, Traits, check_outs, each_tensor, receiver, run_kernel, trace,
     write_kernel, write_outs,
 };
-use crate::tensor::{BACKENDS, Flag, Key, KeySet};
+use crate::tensor::{BACKENDS, Cpu, Flag, Key, KeySet};
 use crate::{Device, Result, Tensor};
 use std::borrow::Cow;
 use std::panic::Location;
@@ -128,16 +128,18 @@ impl<'a> Call<'a> {
 
     /// Runs the dense CPU kernel in the form of the call.
     pub(super) fn run_kernel(&self) -> Result<Outputs> {
+        // SAFETY: the call came past all layers, so that its tensors are plain ones in main memory.
+        let cpu = unsafe { Cpu::grant() };
         match self.form {
-            Form::Functional => run_kernel(self.def, self.args),
+            Form::Functional => run_kernel(cpu, self.def, self.args),
             Form::Inplace => {
                 let target = receiver(self.args);
-                write_kernel(self.def, self.args, target)?;
+                write_kernel(cpu, self.def, self.args, target)?;
                 Ok(target.clone().into_outputs())
             }
             Form::Out(outs) => {
                 check_outs(self.def, outs)?;
-                write_outs(self.def, self.args, outs)?;
+                write_outs(cpu, self.def, self.args, outs)?;
                 Ok(Outputs::Tensors(outs.iter().map(|&out| out.clone()).collect()))
             }
         }

@@ -2,6 +2,7 @@
 
 use super::arg::{Arg, Grads, Outputs, Specs};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::Cpu;
 use crate::{DType, Result, Tensor};
 use pullback_kernels::Iter;
 use pullback_schema::Schema;
@@ -231,9 +232,9 @@ pub enum Kernel {
     /// Element by element over an `Iter` that the dispatcher prepares from `meta`.
     Pointwise(fn(&mut Iter, &[Arg<'_>]) -> Result<()>),
     /// A function of its own that makes its outputs.
-    Function(fn(&[Arg<'_>]) -> Result<Outputs>),
+    Function(fn(Cpu, &[Arg<'_>]) -> Result<Outputs>),
     /// Writes into the first argument; the functional form clones first.
-    Inplace(fn(&[Arg<'_>]) -> Result<()>),
+    Inplace(fn(Cpu, &[Arg<'_>]) -> Result<()>),
     /// Made of other ops: has their derivative.
     Composite(fn(&[Arg<'_>]) -> Result<Outputs>),
 }

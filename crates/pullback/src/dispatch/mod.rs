@@ -33,23 +33,23 @@ pub use pointwise::ResultKind;
 pub(crate) use pointwise::run_fast as run_pointwise_fast;
 
 use crate::error::ensure;
-use crate::tensor::{may_overlap_itself, overlaps_partly, promote, shape, shares_elements};
+use crate::tensor::{Cpu, may_overlap_itself, overlaps_partly, promote, shape, shares_elements};
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 
 /// Runs the dense CPU kernel in the functional form.
 #[inline]
-pub(crate) fn run_kernel(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn run_kernel(cpu: Cpu, def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
     match def.kernel {
         Kernel::Pointwise(kernel) => {
-            pointwise::run(def, kernel, args).map(IntoOutputs::into_outputs)
+            pointwise::run(cpu, def, kernel, args).map(IntoOutputs::into_outputs)
         }
-        Kernel::Function(function) => function(args),
+        Kernel::Function(function) => function(cpu, args),
         Kernel::Inplace(write) => {
-            let copy = receiver(args).dense_copy()?;
+            let copy = receiver(args).dense_copy(cpu)?;
             let mut args: SmallVec<[Arg<'_>; 8]> = SmallVec::from_slice(args);
             args[0] = Arg::Tensor(&copy);
-            write(&args)?;
+            write(cpu, &args)?;
             drop(args);
             Ok(copy.into_outputs())
         }
@@ -68,9 +68,14 @@ pub(crate) fn receiver<'a>(args: &[Arg<'a>]) -> &'a Tensor {
 
 /// Runs the dense CPU kernel in the form that writes into the first argument, `target`.
 #[inline]
-pub(crate) fn write_kernel(def: &'static OpDef, args: &[Arg<'_>], target: &Tensor) -> Result<()> {
+pub(crate) fn write_kernel(
+    cpu: Cpu,
+    def: &'static OpDef,
+    args: &[Arg<'_>],
+    target: &Tensor,
+) -> Result<()> {
     match def.kernel {
-        Kernel::Pointwise(kernel) => pointwise::run_into(def, kernel, args, target, true),
+        Kernel::Pointwise(kernel) => pointwise::run_into(cpu, def, kernel, args, target, true),
         Kernel::Inplace(write) => {
             // Where the functional form gives this kernel a copy to write to, it may rely on that; a kernel
             // that has no other form looks after what it shares itself.
@@ -86,10 +91,10 @@ pub(crate) fn write_kernel(def: &'static OpDef, args: &[Arg<'_>], target: &Tenso
                 });
                 separate?;
             }
-            write(args)
+            write(cpu, args)
         }
         Kernel::Function(function) => {
-            let result = function(args)?.one();
+            let result = function(cpu, args)?.one();
             check_apart_inputs(def, args, target)?;
             let fits = result.shape() == target.shape();
             // (A view that grew would write to what lies behind it.)
@@ -107,12 +112,12 @@ pub(crate) fn write_kernel(def: &'static OpDef, args: &[Arg<'_>], target: &Tenso
                 );
                 check_result(target, result.shape(), result.dtype())?;
             }
-            target.copy_data(&result)
+            target.copy_data(cpu, &result)
         }
         Kernel::Composite(compose) => {
             let result = compose(args)?.one();
             check_result(target, result.shape(), result.dtype())?;
-            target.copy_data(&result)
+            target.copy_data(cpu, &result)
         }
     }
 }

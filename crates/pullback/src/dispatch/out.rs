@@ -5,17 +5,24 @@ use super::{
     each_of, pointwise, run_kernel,
 };
 use crate::error::{bail, ensure};
-use crate::tensor::{contiguous_strides, overlaps_partly_resized, shape::list, shares_elements};
+use crate::tensor::{
+    Cpu, contiguous_strides, overlaps_partly_resized, shape::list, shares_elements,
+};
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 
 /// Computes into `outs`, which passed [`check_outs`]. No history, no version.
-pub(crate) fn write_outs(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]) -> Result<()> {
+pub(crate) fn write_outs(
+    cpu: Cpu,
+    def: &'static OpDef,
+    args: &[Arg<'_>],
+    outs: &[&Tensor],
+) -> Result<()> {
     if let (Kernel::Pointwise(kernel), [out]) = (&def.kernel, outs) {
-        return pointwise::run_into(def, *kernel, args, out, false);
+        return pointwise::run_into(cpu, def, *kernel, args, out, false);
     }
     check_separate_outs(def, args, outs)?;
-    let results = match run_kernel(def, &in_dtype_of(def, args, outs)?)? {
+    let results = match run_kernel(cpu, def, &in_dtype_of(def, args, outs)?)? {
         outputs @ (Outputs::One(_) | Outputs::Tensors(_)) => outputs.tensors(),
         Outputs::Number(_) => bail!(runtime, "{}() has no out= form", def.name),
     };
@@ -35,13 +42,13 @@ pub(crate) fn write_outs(def: &'static OpDef, args: &[Arg<'_>], outs: &[&Tensor]
         if def.is(Traits::FILLS_OUT) && out.numel() == result.numel() {
             let strides = contiguous_strides(out.shape());
             let alias = result.alias_with(out.shape(), &strides, 0)?;
-            out.copy_data(&alias.with_bits_of(result))?;
+            out.copy_data(cpu, &alias.with_bits_of(result))?;
         } else {
             if def.is(Traits::FILLS_OUT) && out.numel() > 0 {
                 resize_filled(out, result)?;
             }
             out.resize_output(result.shape())?;
-            out.copy_data(result)?;
+            out.copy_data(cpu, result)?;
         }
     }
     Ok(())

@@ -6,7 +6,7 @@
 use super::{Arg, ArgKind, OpDef, Traits, check_cast};
 use crate::error::ensure;
 use crate::tensor::shape::{broadcast_strides, list};
-use crate::tensor::{Dims, Flag, Geometry, TensorSpec, shares_storage};
+use crate::tensor::{Cpu, Dims, Flag, Geometry, TensorSpec, shares_storage};
 use crate::{DType, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, StridedMut, StridedRef};
 use smallvec::SmallVec;
@@ -212,16 +212,17 @@ fn finish_fast(
 
 /// Makes the output and computes it.
 #[inline]
-pub(super) fn run(def: &OpDef, kernel: Kernel, args: &[Arg<'_>]) -> Result<Tensor> {
+pub(super) fn run(cpu: Cpu, def: &OpDef, kernel: Kernel, args: &[Arg<'_>]) -> Result<Tensor> {
     let spec = spec_of(def, args)?;
     let out = spec.empty()?;
     let numbers = number_inputs(def, args)?;
-    walk(def, kernel, &out, &inputs(def, args, &numbers), spec.compute, args)?;
+    walk(cpu, def, kernel, &out, &inputs(def, args, &numbers), spec.compute, args)?;
     Ok(out)
 }
 
 /// Computes into `out`, which is the first argument (`inplace`) or an `out=` target.
 pub(crate) fn run_into(
+    cpu: Cpu,
     def: &OpDef,
     kernel: Kernel,
     args: &[Arg<'_>],
@@ -258,16 +259,17 @@ pub(crate) fn run_into(
     let is_direct = fits || !inputs.iter().any(|input| shares_storage(input, out));
     if is_direct && out.dtype() == spec.dtype {
         out.resize_output(&spec.shape)?;
-        return walk(def, kernel, out, &inputs, spec.compute, args);
+        return walk(cpu, def, kernel, out, &inputs, spec.compute, args);
     }
     let temporary = spec.empty()?;
-    walk(def, kernel, &temporary, &inputs, spec.compute, args)?;
+    walk(cpu, def, kernel, &temporary, &inputs, spec.compute, args)?;
     out.resize_output(&spec.shape)?;
-    out.copy_data(&temporary)
+    out.copy_data(cpu, &temporary)
 }
 
 #[inline]
 fn walk(
+    cpu: Cpu,
     def: &OpDef,
     kernel: Kernel,
     out: &Tensor,
@@ -302,10 +304,11 @@ fn walk(
         let mut iter = unsafe { Iter::contiguous(&operands, 1, og.numel as usize) };
         return kernel(&mut iter, args);
     }
-    general(def, kernel, out, inputs, compute, args)
+    general(cpu, def, kernel, out, inputs, compute, args)
 }
 
 fn general(
+    cpu: Cpu,
     def: &OpDef,
     kernel: Kernel,
     out: &Tensor,
@@ -319,8 +322,8 @@ fn general(
         .iter()
         .map(|t| match t.dtype() {
             dtype if dtype == compute => Ok((*t).clone()),
-            _ if keeps && t.ndim() == 0 => t.converted(DType::F32),
-            _ => t.converted(compute),
+            _ if keeps && t.ndim() == 0 => t.converted(cpu, DType::F32),
+            _ => t.converted(cpu, compute),
         })
         .collect::<Result<_>>()?;
     let strides: SmallVec<[Dims; 4]> = converted

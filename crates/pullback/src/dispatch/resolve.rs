@@ -6,7 +6,7 @@
 
 use super::stand_in::{StandIns, written};
 use super::{Arg, Call, Form, IntoOutputs, OpDef, Outputs, Traits, check_outs, receiver};
-use crate::tensor::{Flag, SPARSE, Writer, shares_storage};
+use crate::tensor::{Cpu, Flag, SPARSE, Writer, shares_storage};
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 
@@ -17,8 +17,11 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     if is_direct && !matches!(form, Form::Out(_)) && !call.keys.has_any(SPARSE) {
         return direct(call);
     }
+    // SAFETY: what is batched, overrides its ops or has no memory was dealt with further out; this layer's tensors are strided, or
+    // the redispatch brings sparse ones to their layer.
+    let cpu = unsafe { Cpu::grant() };
     let copies = StandIns::of(call, Tensor::is_unresolved, |tensor| {
-        let copy = tensor.resolved()?;
+        let copy = tensor.resolved(cpu)?;
         copy.set_flag_fresh(tensor.flags() & Flag::INFERENCE);
         Ok(copy)
     })?;
@@ -26,21 +29,21 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     Ok(match form {
         Form::Functional => {
             let outputs = call.redispatch(form, &given)?;
-            put_back_written(def, args, &copies)?;
+            put_back_written(cpu, def, args, &copies)?;
             outputs
         }
         Form::Inplace => {
             let target = receiver(args);
             call.redispatch(form, &given)?;
-            put_back(target, &copies)?;
+            put_back(cpu, target, &copies)?;
             target.clone().into_outputs()
         }
         Form::Out(outs) => {
             check_outs(def, outs)?;
             let targets: SmallVec<[&Tensor; 2]> = outs.iter().map(|out| copies.get(out)).collect();
             call.redispatch(Form::Out(&targets), &given)?;
-            outs.iter().try_for_each(|out| put_back(out, &copies))?;
-            put_back_written(def, args, &copies)?;
+            outs.iter().try_for_each(|out| put_back(cpu, out, &copies))?;
+            put_back_written(cpu, def, args, &copies)?;
             Outputs::Tensors(outs.iter().map(|&out| out.clone()).collect())
         }
     })
@@ -59,19 +62,24 @@ fn direct(call: &Call<'_>) -> Result<Outputs> {
 }
 
 /// Writes what is in the copy of `target`, if it has one, into it.
-fn put_back(target: &Tensor, copies: &StandIns<'_>) -> Result<()> {
+fn put_back(cpu: Cpu, target: &Tensor, copies: &StandIns<'_>) -> Result<()> {
     let Some(copy) = copies.found(target) else { return Ok(()) };
     if copy.shape() != target.shape() {
         target.resize_to(copy.shape())?;
     }
-    target.copy_data(copy)
+    target.copy_data(cpu, copy)
 }
 
 /// The same for what an op writes to beside its results, as its signature says: running statistics, parameters of an
 /// optimiser. Where the kernel counted the write, it counts.
-fn put_back_written(def: &'static OpDef, args: &[Arg<'_>], copies: &StandIns<'_>) -> Result<()> {
+fn put_back_written(
+    cpu: Cpu,
+    def: &'static OpDef,
+    args: &[Arg<'_>],
+    copies: &StandIns<'_>,
+) -> Result<()> {
     for target in written(def, args) {
-        put_back(target, copies)?;
+        put_back(cpu, target, copies)?;
         if copies.found(target).is_some_and(|copy| copy.version() != 0) {
             target.bump_version(Writer::Inplace(&def.name));
         }

@@ -7,12 +7,12 @@ use super::{
     Arg, Call, Form, IntoOutputs, OpDef, Outputs, Traits, check_cast, each_tensor, receiver,
 };
 use crate::error::ensure;
-use crate::tensor::{Layout, shape::list};
+use crate::tensor::{Cpu, Layout, shape::list};
 use crate::{Error, Result, Tensor};
 
 /// A kernel: gives new results; one that writes to the first argument itself, where the form asks for that, gives this
 /// argument. Of an op that only exists in place it does so always.
-pub type SparseKernel = fn(&'static OpDef, Form<'_>, &[Arg<'_>]) -> Result<Outputs>;
+pub type SparseKernel = fn(Cpu, &'static OpDef, Form<'_>, &[Arg<'_>]) -> Result<Outputs>;
 
 /// How an op is computed where an argument is sparse.
 #[derive(Clone, Copy)]
@@ -55,23 +55,26 @@ pub(crate) fn recorded(def: &'static OpDef, args: &[Arg<'_>]) -> Option<Result<O
 pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     let Call { def, form, args, .. } = *call;
     let kernel = def.sparse.kernel().ok_or_else(|| missing(def, form, args))?;
+    // SAFETY: this is the innermost layer: what is batched, overrides its ops or has no memory was dealt with further out. A sparse
+    // tensor's parts are strided tensors with memory.
+    let cpu = unsafe { Cpu::grant() };
     if def.is(Traits::INPLACE_ONLY) {
-        return kernel(def, form, args);
+        return kernel(cpu, def, form, args);
     }
-    let outputs = kernel(def, form, args)?;
+    let outputs = kernel(cpu, def, form, args)?;
     match form {
         Form::Functional => Ok(outputs),
         Form::Inplace => {
             let (target, result) = (receiver(args), outputs.one());
             if !result.is_same(target) {
-                put(&result, target)?;
+                put(cpu, &result, target)?;
             }
             Ok(target.clone().into_outputs())
         }
         Form::Out(targets) => {
             for (result, target) in outputs.as_slice().iter().zip(targets) {
                 fit(result, target)?;
-                put(result, target)?;
+                put(cpu, result, target)?;
             }
             Ok(outputs)
         }
@@ -92,7 +95,7 @@ fn fit(result: &Tensor, target: &Tensor) -> Result<()> {
 }
 
 /// Writes a result into a target of the same shape: as its parts, or element by element.
-fn put(result: &Tensor, target: &Tensor) -> Result<()> {
+fn put(cpu: Cpu, result: &Tensor, target: &Tensor) -> Result<()> {
     ensure!(
         result.shape() == target.shape(),
         runtime,
@@ -109,8 +112,8 @@ fn put(result: &Tensor, target: &Tensor) -> Result<()> {
         target.layout().spelled()
     );
     match result.sparse() {
-        Some(parts) => target.set_sparse(parts.converted(target.dtype())?),
-        None => target.copy_data(result)?,
+        Some(parts) => target.set_sparse(parts.converted(cpu, target.dtype())?),
+        None => target.copy_data(cpu, result)?,
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 
 use crate::autograd::{self, Options, Pushforward, mode};
 use crate::dispatch::{Jvp, OpDef, Value};
+use crate::tensor::Cpu;
 use crate::{C128, DType, Result, Tensor};
 
 /// How close is close, and how far to step.
@@ -35,7 +36,7 @@ fn weights(like: &Tensor, salt: u64) -> Result<Tensor> {
         ((i as f64 + 1.0) * 0.754_877_666 + salt as f64 * 0.569_840_291).fract() * 2.0 - 1.0
     };
     let data: Vec<C128> = (0..n).map(|i| C128::new(number(i), number(i + 7919))).collect();
-    Tensor::from_slice(&data, like.shape())?.converted(like.dtype())
+    Tensor::from_slice(&data, like.shape())?.copied(like.dtype())
 }
 
 fn is_checked(t: &Tensor) -> bool {
@@ -85,7 +86,7 @@ fn numerical(f: Function<'_>, inputs: &[Tensor], step: f64) -> Result<Vec<Vec<C1
         let at = |position: usize, change: C128| -> Result<f64> {
             let mut data = base.clone();
             data[position] += change;
-            let moved = Tensor::from_slice(&data, input.shape())?.converted(input.dtype())?;
+            let moved = Tensor::from_slice(&data, input.shape())?.copied(input.dtype())?;
             let mut changed: Vec<Tensor> = inputs.to_vec();
             // The same strides as before: only the value changes.
             changed[index] = Tensor::empty_strided(
@@ -94,7 +95,7 @@ fn numerical(f: Function<'_>, inputs: &[Tensor], step: f64) -> Result<Vec<Vec<C1
                 input.dtype(),
                 input.device(),
             )?;
-            changed[index].copy_data(&moved)?;
+            changed[index].copy_data(Cpu::of(&moved)?, &moved)?;
             loss(&f(&changed)?)
         };
         let slope = |position: usize, unit: C128| -> Result<f64> {

@@ -163,7 +163,7 @@ impl Sampler {
             let data: Vec<f64> = (0..numel).map(|_| draw()).collect();
             Tensor::from_slice(&data, shape)
         };
-        tensor.and_then(|t| t.converted(self.dtype)).expect("samples are small")
+        tensor.and_then(|t| t.copied(self.dtype)).expect("samples are small")
     }
     /// Numbers between -2 and 2, away from zero and from each other by chance only.
     pub fn normal(&self, shape: &[i64]) -> Tensor {
@@ -187,7 +187,7 @@ impl Sampler {
             let data: Vec<f64> = (0..numel).map(|_| draw()).collect();
             Tensor::from_slice(&data, shape)
         };
-        tensor.and_then(|t| t.converted(self.dtype)).expect("samples are small")
+        tensor.and_then(|t| t.copied(self.dtype)).expect("samples are small")
     }
     /// Numbers that are all different, in random order, at least 0.1 apart (for sorting and maxima).
     pub fn distinct(&self, shape: &[i64]) -> Tensor {
@@ -197,7 +197,7 @@ impl Sampler {
             data.swap(i, (self.next() * (i + 1) as f64) as usize);
         }
         Tensor::from_slice(&data, shape)
-            .and_then(|t| t.converted(self.dtype))
+            .and_then(|t| t.copied(self.dtype))
             .expect("samples are small")
     }
     /// Integers in `low..high`.

@@ -3,24 +3,25 @@
 //! A family that repeats itself gets a word here.
 
 use crate::dispatch::{self, Arg, IntoOutputs, OpDef, Outputs, TensorVec};
+use crate::tensor::Cpu;
 use crate::{Result, Tensor};
 
 /// `copy_of = VIEW`: what the view shows, in memory of its own, row by row. Arguments, rules and samples are the
 /// view's.
-pub(crate) fn copied(view: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
-    Ok(match dispatch::run_kernel(view, args)? {
-        Outputs::One(shown) => copy(&shown)?.into_outputs(),
+pub(crate) fn copied(cpu: Cpu, view: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
+    Ok(match dispatch::run_kernel(cpu, view, args)? {
+        Outputs::One(shown) => copy(cpu, &shown)?.into_outputs(),
         Outputs::Tensors(all) => {
-            Outputs::Tensors(all.iter().map(copy).collect::<Result<TensorVec>>()?)
+            Outputs::Tensors(all.iter().map(|t| copy(cpu, t)).collect::<Result<TensorVec>>()?)
         }
         number @ Outputs::Number(_) => number,
     })
 }
 
 /// The elements row by row, without history.
-pub(crate) fn copy(shown: &Tensor) -> Result<Tensor> {
+pub(crate) fn copy(cpu: Cpu, shown: &Tensor) -> Result<Tensor> {
     let out = Tensor::empty_of(shown.shape(), shown.dtype())?;
-    out.copy_data(shown)?;
+    out.copy_data(cpu, shown)?;
     Ok(out)
 }
 

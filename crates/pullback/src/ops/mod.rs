@@ -4,6 +4,8 @@
 //! state and must not look at modes; what is the same for every op (broadcast gradients, casts, in-place
 //! and `out=` forms, versions, views) is done by `dispatch` and `autograd`. Start at `pointwise/arithmetic`.
 
+#![forbid(unsafe_code)]
+
 pub(crate) mod batch;
 pub(crate) mod classes;
 pub mod creation;

@@ -8,8 +8,8 @@ use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::creation::factory::check_real;
 use crate::ops::linalg::vector_norm::norm_grad;
-use crate::tensor::Writer;
 use crate::tensor::shares_elements;
+use crate::tensor::{Cpu, Writer};
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, autograd};
 use pullback_kernels::optim::{self as kernel, Adam, Sgd, State};
 use pullback_kernels::reduce;
@@ -98,19 +98,19 @@ impl Written<'_> {
     }
 
     /// Runs `step` on each parameter with its gradient and buffers, and counts the writes.
-    fn each(&self, step: impl Fn(usize, &mut State<'_, '_>) -> Result<()>) -> Result<()> {
+    fn each(&self, cpu: Cpu, step: impl Fn(usize, &mut State<'_, '_>) -> Result<()>) -> Result<()> {
         for (index, (param, grad)) in self.params.iter().zip(self.grads).enumerate() {
             // A parameter may be its own gradient, but the kernel reads and writes apart.
             let apart = if !self.is_scaled && shares_elements(param, grad) {
-                grad.dense_copy()?
+                grad.dense_copy(cpu)?
             } else {
                 grad.clone()
             };
             let mut views: Vec<_> =
-                self.buffers.iter().map(|list| list[index].view_mut()).collect();
+                self.buffers.iter().map(|list| list[index].view_mut(cpu)).collect();
             let mut state = State {
-                param: &mut param.view_mut(),
-                grad: &mut apart.view_mut(),
+                param: &mut param.view_mut(cpu),
+                grad: &mut apart.view_mut(cpu),
                 buffers: &mut views,
             };
             step(index, &mut state)?;
@@ -123,6 +123,7 @@ impl Written<'_> {
 }
 
 fn sgd(
+    cpu: Cpu,
     params: &[Tensor],
     grads: &[Tensor],
     buffers: &[Tensor],
@@ -140,15 +141,16 @@ fn sgd(
     if number(found_inf)? == Some(1.0) {
         return Ok(());
     }
-    written.each(|_, state| Ok(kernel::sgd(state, &options)?))
+    written.each(cpu, |_, state| Ok(kernel::sgd(state, &options)?))
 }
 
 /// One step of stochastic gradient descent for every parameter:
 /// `g = grad + weight_decay * p; b = momentum * b + (1 - dampening) * g; p -= lr * b`.
 #[op("_fused_sgd_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, float weight_decay, float momentum, float lr, float dampening, bool nesterov, bool maximize, bool is_first_step, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-     function_only, whole, method = fused_sgd_)]
+     function_only, not_differentiable, method = fused_sgd_)]
 impl FusedSgd {
-    fn composite(
+    fn cpu(
+        cpu: Cpu,
         self_: &[Tensor],
         grads: &[Tensor],
         momentum_buffer_list: &[Tensor],
@@ -173,7 +175,7 @@ impl FusedSgd {
             is_first_step,
             grad_scale,
         };
-        sgd(self_, grads, momentum_buffer_list, options, found_inf)
+        sgd(cpu, self_, grads, momentum_buffer_list, options, found_inf)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         sgd_samples(s, &LR.into())
@@ -185,9 +187,10 @@ impl FusedSgd {
 
 /// As `_fused_sgd_` with the learning rate in a tensor.
 #[op("_fused_sgd_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, float weight_decay, float momentum, Tensor lr, float dampening, bool nesterov, bool maximize, bool is_first_step, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-     function_only, whole, method = fused_sgd_tensor_lr_)]
+     function_only, not_differentiable, method = fused_sgd_tensor_lr_)]
 impl FusedSgdTensorLr {
-    fn composite(
+    fn cpu(
+        cpu: Cpu,
         self_: &[Tensor],
         grads: &[Tensor],
         momentum_buffer_list: &[Tensor],
@@ -202,7 +205,8 @@ impl FusedSgdTensorLr {
         found_inf: Option<&Tensor>,
     ) -> Result<()> {
         let lr = lr.item()?.to_f64();
-        FusedSgd::composite(
+        FusedSgd::cpu(
+            cpu,
             self_,
             grads,
             momentum_buffer_list,
@@ -234,6 +238,7 @@ struct Lists<'a> {
 }
 
 fn adam(
+    cpu: Cpu,
     lists: &Lists<'_>,
     options: Adam,
     decoupled: bool,
@@ -266,7 +271,7 @@ fn adam(
     if number(found_inf)? == Some(1.0) {
         return Ok(());
     }
-    written.each(|index, state| {
+    written.each(cpu, |index, state| {
         let options = Adam { step: steps[index], ..options };
         let step = if decoupled { kernel::adamw } else { kernel::adam };
         Ok(step(state, &options)?)
@@ -276,9 +281,10 @@ fn adam(
 /// One step of Adam for every parameter, the penalty added to the gradient:
 /// `m += (1 - beta1) * (g - m); v = beta2 * v + (1 - beta2) * g^2; p -= lr * m_hat / (sqrt(v_hat) + eps)`.
 #[op("_fused_adam_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-     function_only, whole, method = fused_adam_)]
+     function_only, not_differentiable, method = fused_adam_)]
 impl FusedAdam {
-    fn composite(
+    fn cpu(
+        cpu: Cpu,
         self_: &[Tensor],
         grads: &[Tensor],
         exp_avgs: &[Tensor],
@@ -312,7 +318,7 @@ impl FusedAdam {
             step: 0.0,
             grad_scale: None,
         };
-        adam(&lists, options, false, (grad_scale, found_inf))
+        adam(cpu, &lists, options, false, (grad_scale, found_inf))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         adam_samples(s, &LR.into())
@@ -324,9 +330,10 @@ impl FusedAdam {
 
 /// As `_fused_adam_` with the learning rate in a tensor.
 #[op("_fused_adam_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, Tensor lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-     function_only, whole, method = fused_adam_tensor_lr_)]
+     function_only, not_differentiable, method = fused_adam_tensor_lr_)]
 impl FusedAdamTensorLr {
-    fn composite(
+    fn cpu(
+        cpu: Cpu,
         self_: &[Tensor],
         grads: &[Tensor],
         exp_avgs: &[Tensor],
@@ -344,7 +351,8 @@ impl FusedAdamTensorLr {
         found_inf: Option<&Tensor>,
     ) -> Result<()> {
         let lr = lr.item()?.to_f64();
-        FusedAdam::composite(
+        FusedAdam::cpu(
+            cpu,
             self_,
             grads,
             exp_avgs,
@@ -372,9 +380,10 @@ impl FusedAdamTensorLr {
 
 /// One step of AdamW for every parameter: as `_fused_adam_`, but the penalty scales the parameter itself.
 #[op("_fused_adamw_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-     function_only, whole, method = fused_adamw_)]
+     function_only, not_differentiable, method = fused_adamw_)]
 impl FusedAdamw {
-    fn composite(
+    fn cpu(
+        cpu: Cpu,
         self_: &[Tensor],
         grads: &[Tensor],
         exp_avgs: &[Tensor],
@@ -408,7 +417,7 @@ impl FusedAdamw {
             step: 0.0,
             grad_scale: None,
         };
-        adam(&lists, options, true, (grad_scale, found_inf))
+        adam(cpu, &lists, options, true, (grad_scale, found_inf))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         adam_samples(s, &LR.into())
@@ -420,9 +429,10 @@ impl FusedAdamw {
 
 /// As `_fused_adamw_` with the learning rate in a tensor.
 #[op("_fused_adamw_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, Tensor lr, float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()",
-     function_only, whole, method = fused_adamw_tensor_lr_)]
+     function_only, not_differentiable, method = fused_adamw_tensor_lr_)]
 impl FusedAdamwTensorLr {
-    fn composite(
+    fn cpu(
+        cpu: Cpu,
         self_: &[Tensor],
         grads: &[Tensor],
         exp_avgs: &[Tensor],
@@ -440,7 +450,8 @@ impl FusedAdamwTensorLr {
         found_inf: Option<&Tensor>,
     ) -> Result<()> {
         let lr = lr.item()?.to_f64();
-        FusedAdamw::composite(
+        FusedAdamw::cpu(
+            cpu,
             self_,
             grads,
             exp_avgs,
@@ -469,7 +480,7 @@ impl FusedAdamwTensorLr {
 /// The `ord`-norm of every tensor of a list, each as a 0-dim tensor; differentiable as `linalg_vector_norm`.
 #[op("_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]", method = foreach_norm)]
 impl ForeachNorm {
-    fn cpu(self_: &[Tensor], ord: Scalar, dtype: Option<DType>) -> Result<Vec<Tensor>> {
+    fn cpu(cpu: Cpu, self_: &[Tensor], ord: Scalar, dtype: Option<DType>) -> Result<Vec<Tensor>> {
         ensure!(!self_.is_empty(), runtime, "Tensor list must have at least one tensor.");
         check_real(&[ord])?;
         let norm = |t: &Tensor| {
@@ -486,12 +497,12 @@ impl ForeachNorm {
                 t.dtype().scalar_name()
             );
             let input = match dtype.filter(|d| *d != t.dtype()) {
-                Some(dtype) => t.converted(dtype)?,
+                Some(dtype) => t.converted(cpu, dtype)?,
                 None => t.clone(),
             };
             let out = Tensor::empty_of(&Dims::from_elem(1, t.ndim()), input.dtype().to_real())?;
             let dims: Vec<usize> = (0..t.ndim()).collect();
-            reduce::norm(&mut out.view_mut(), input.view_ref(), &dims, ord.to_f64())?;
+            reduce::norm(&mut out.view_mut(cpu), input.view_ref(cpu), &dims, ord.to_f64())?;
             out.alias_with(&[], &[], 0)
         };
         self_.iter().map(norm).collect()

@@ -6,7 +6,7 @@ use super::shape::broadcast_strides;
 use super::uninitialized;
 use super::version::{Version, Writer};
 use super::{
-    Dims, Flag, Geometry, Key, TensorSpec, check_fits, checked_numel, contiguous_strides, extent,
+    Cpu, Dims, Flag, Geometry, TensorSpec, check_fits, checked_numel, contiguous_strides, extent,
     preserved_strides,
 };
 use crate::error::ensure;
@@ -20,7 +20,7 @@ const SMALL_COPY: usize = 1 << 15;
 impl Tensor {
     /// The elements for a kernel to read, as they lie in memory: of a resolved tensor.
     #[inline]
-    pub fn view_ref(&self) -> StridedRef<'_> {
+    pub(crate) fn view_ref(&self, _: Cpu) -> StridedRef<'_> {
         debug_assert!(!self.is_unresolved(), "a kernel would read past the conj or neg bit");
         let g = self.geometry();
         // SAFETY: a geometry's sizes and strides were checked against its storage, which it keeps alive.
@@ -29,7 +29,7 @@ impl Tensor {
     /// The elements for a kernel to write. The caller is an op that was allowed to write here: the
     /// tensor is fresh, or is the checked target of an in-place or `out=` form.
     #[inline]
-    pub(crate) fn view_mut(&self) -> StridedMut<'_> {
+    pub(crate) fn view_mut(&self, _: Cpu) -> StridedMut<'_> {
         debug_assert!(!self.is_unresolved(), "a kernel would write past the conj or neg bit");
         self.stored_mut()
     }
@@ -42,33 +42,39 @@ impl Tensor {
     }
 
     /// As [`Tensor::view_mut`], with other sizes and strides: the kernel sees dimensions of size 1 that the tensor
-    /// does not have.
+    /// does not have. The tensor is row-major.
     ///
-    /// # Safety
-    /// They reach no element beyond those of the tensor.
+    /// # Panics
+    /// If they reach beyond its elements.
     #[inline]
-    pub(crate) unsafe fn view_mut_as<'a>(
+    pub(crate) fn view_mut_as<'a>(
         &'a self,
+        _: Cpu,
         shape: &'a [i64],
         strides: &'a [i64],
     ) -> StridedMut<'a> {
         debug_assert!(!self.is_unresolved(), "a kernel would write past the conj or neg bit");
         let g = self.geometry();
-        // SAFETY: as above; they stay inside, as the caller promises.
+        let is_inside = extent(shape, strides).is_ok_and(|reach| reach <= g.numel);
+        assert!(
+            g.is_contiguous && is_inside,
+            "sizes {shape:?} and strides {strides:?} leave the tensor: this is a bug"
+        );
+        // SAFETY: as above; sizes and strides reach no more elements than the row-major tensor has.
         unsafe { StridedMut::new(g.data_ptr(), g.dtype, shape, strides) }
     }
 
     /// Writes the elements of `source` (converted, broadcast) here. No history, no version.
     #[inline]
-    pub(crate) fn copy_data(&self, source: &Tensor) -> Result<()> {
+    pub(crate) fn copy_data(&self, cpu: Cpu, source: &Tensor) -> Result<()> {
         if (self.flags() | source.flags()) & Flag::UNRESOLVED != 0 {
-            return self.copy_unresolved(source);
+            return self.copy_unresolved(cpu, source);
         }
-        self.copy_stored(source)
+        self.copy_stored(cpu, source)
     }
 
     /// The same for what memory holds, whatever the tensors show of it.
-    pub(super) fn copy_stored(&self, source: &Tensor) -> Result<()> {
+    pub(super) fn copy_stored(&self, cpu: Cpu, source: &Tensor) -> Result<()> {
         let (to, from) = (self.geometry(), source.geometry());
         let bytes = to.numel as usize * to.dtype.size();
         if to.is_contiguous
@@ -98,8 +104,8 @@ impl Tensor {
         let strides = broadcast_strides(source.shape(), source.strides(), self.shape())?;
         let moved;
         let source = if super::overlaps_partly(self, source) {
-            moved = source.dense_copy()?;
-            return self.copy_data(&moved);
+            moved = source.dense_copy(cpu)?;
+            return self.copy_data(cpu, &moved);
         } else {
             source
         };
@@ -116,14 +122,14 @@ impl Tensor {
     }
 
     /// A copy of the elements with the same order of dimensions in memory. No history.
-    pub(crate) fn dense_copy(&self) -> Result<Tensor> {
-        self.converted(self.dtype())
+    pub(crate) fn dense_copy(&self, cpu: Cpu) -> Result<Tensor> {
+        self.converted(cpu, self.dtype())
     }
 
     /// A copy in another dtype. No history.
-    pub(crate) fn converted(&self, dtype: DType) -> Result<Tensor> {
+    pub(crate) fn converted(&self, cpu: Cpu, dtype: DType) -> Result<Tensor> {
         let out = self.empty_as(dtype)?;
-        out.copy_data(self)?;
+        out.copy_data(cpu, self)?;
         Ok(out)
     }
 
@@ -137,12 +143,12 @@ impl Tensor {
     }
 
     /// The same elements row by row: the tensor itself if it is so already. No history.
-    pub(crate) fn dense(&self) -> Result<Tensor> {
+    pub(crate) fn dense(&self, cpu: Cpu) -> Result<Tensor> {
         if self.is_contiguous() && !self.is_unresolved() {
             return Ok(self.clone());
         }
         let out = Tensor::empty_of(self.shape(), self.dtype())?;
-        out.copy_data(self)?;
+        out.copy_data(cpu, self)?;
         Ok(out)
     }
 
@@ -234,10 +240,16 @@ impl Tensor {
             data.len()
         );
         let out = Tensor::empty_of(shape, T::DTYPE)?;
-        if let Some(slice) = out.view_mut().as_slice_mut::<T>() {
+        if let Some(slice) = out.stored_mut().as_slice_mut::<T>() {
             elementwise::copy_slice(slice, data);
         }
         Ok(out)
+    }
+
+    /// Writes `value` to every element of a tensor that was just made.
+    pub(super) fn fill_new(&self, value: Scalar) -> Result<()> {
+        let mut iter = Iter::new(&[self.stored_mut()], &[])?;
+        Ok(elementwise::fill(&mut iter, value)?)
     }
 
     /// The elements in row-major order, converted to `T`.
@@ -245,10 +257,11 @@ impl Tensor {
     /// # Errors
     /// Out of memory.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
-        self.check_elements()?;
+        let cpu = Cpu::of(self)?;
         let same = self.dtype() == T::DTYPE;
-        let copy = if same { self.dense()? } else { self.converted(T::DTYPE)?.dense()? };
-        Ok(memory::copied(copy.view_ref().as_slice::<T>().unwrap_or_default())?)
+        let copy =
+            if same { self.dense(cpu)? } else { self.converted(cpu, T::DTYPE)?.dense(cpu)? };
+        Ok(memory::copied(copy.view_ref(cpu).as_slice::<T>().unwrap_or_default())?)
     }
 
     /// A 0-dim tensor of `value` in `dtype`.
@@ -273,30 +286,6 @@ impl Tensor {
         let out = Tensor::scalar_of(value, value.dtype())?;
         out.set_flag_fresh(Flag::WRAPPED_NUMBER);
         Ok(out)
-    }
-
-    /// Refuses to read the elements of a tensor whose memory does not hold them.
-    ///
-    /// # Errors
-    /// `NotImplementedError` that says so.
-    pub fn check_elements(&self) -> Result<()> {
-        ensure!(
-            !self.has_flag(Flag::BATCHED),
-            runtime,
-            "vmap: the elements of a batched tensor cannot be read (a data-dependent operation): there are some for each example. Use ops instead, or return the tensor"
-        );
-        ensure!(
-            !self.is_sparse(),
-            type_error,
-            "can't convert {} layout tensor to numpy. Use Tensor.to_dense() first.",
-            self.layout().spelled()
-        );
-        ensure!(
-            !self.has_flag(Flag::PYTHON) || Key::Python.is_excluded(),
-            not_implemented,
-            "the elements of a tensor whose class has __torch_dispatch__ can only be read by ops: it has none of its own"
-        );
-        Ok(())
     }
 
     /// The only element, if it is one of `f32` or `f64` and nobody may want to know that it is read.

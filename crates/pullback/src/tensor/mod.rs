@@ -5,6 +5,7 @@
 //! stays valid as long as the tensor (see `geometry`); flags and slots are changed only through
 //! atomics and locks, so a `Tensor` may be used from any thread. Start at [`Tensor`].
 
+mod access;
 mod count;
 mod data;
 mod device;
@@ -25,6 +26,7 @@ pub(crate) mod uninitialized;
 mod unresolved;
 mod version;
 
+pub use access::Cpu;
 pub(crate) use count::Counts;
 pub use device::{Device, Layout, MemoryFormat};
 pub use device::{current_device, device_count, set_current_device, simulate_devices};

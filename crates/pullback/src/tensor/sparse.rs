@@ -6,7 +6,7 @@
 //! ops are answered by kernels of their own (`dispatch::sparse`, `ops::sparse`). Invariant: parts have no history, and fit
 //! the sizes of each tensor that shows them; the makers in `ops::sparse` check that.
 
-use super::{Dims, Flag, Geometry, Layout, Storage};
+use super::{Cpu, Dims, Flag, Geometry, Layout, Storage};
 use crate::{DType, Result, Tensor};
 use std::sync::Arc;
 
@@ -61,12 +61,12 @@ impl Sparse {
     ///
     /// # Errors
     /// Out of memory.
-    pub(crate) fn converted(&self, dtype: DType) -> Result<Sparse> {
+    pub(crate) fn converted(&self, cpu: Cpu, dtype: DType) -> Result<Sparse> {
         let values = self.values();
         Ok(if values.dtype() == dtype {
             self.clone()
         } else {
-            self.with_values(values.converted(dtype)?)
+            self.with_values(values.converted(cpu, dtype)?)
         })
     }
     /// Whether nobody else holds a part or its memory.

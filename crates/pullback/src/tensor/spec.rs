@@ -7,7 +7,8 @@ use super::{
     checked_numel, contiguous_strides, extent, preserved_strides, promote::default_dtype,
     promote::result_type,
 };
-use crate::{DType, Error, Result};
+use crate::{DType, Error, Result, Scalar};
+use pullback_kernels::StridedMut;
 
 /// The shape, dtypes and place of an output.
 #[derive(Clone, Debug)]
@@ -107,6 +108,24 @@ impl TensorSpec {
         }
         let strides = self.strides.clone().unwrap_or_else(|| contiguous_strides(&self.shape));
         Tensor::empty_strided(&self.shape, &strides, self.dtype, self.device)
+    }
+    /// A tensor of this spec with every element `value`.
+    ///
+    /// # Errors
+    /// As [`TensorSpec::empty`].
+    pub(crate) fn full(&self, value: Scalar) -> Result<Tensor> {
+        let tensor = self.empty()?;
+        tensor.fill_new(value)?;
+        Ok(tensor)
+    }
+    /// A tensor of this spec whose elements `write` sets.
+    ///
+    /// # Errors
+    /// As [`TensorSpec::empty`].
+    pub(crate) fn written(&self, write: impl FnOnce(&mut StridedMut<'_>)) -> Result<Tensor> {
+        let tensor = self.empty()?;
+        write(&mut tensor.stored_mut());
+        Ok(tensor)
     }
     /// A tensor of zeros.
     ///

@@ -7,7 +7,7 @@
 //! tensors only.
 
 use super::shape::broadcast_strides;
-use super::{Flag, overlaps_partly};
+use super::{Cpu, Flag, overlaps_partly};
 use crate::{DType, Result, Tensor};
 use pullback_kernels::{Iter, StridedRef, elementwise};
 
@@ -52,28 +52,28 @@ impl Tensor {
         self
     }
     /// A tensor whose memory holds what this one shows: itself, or a copy. No history.
-    pub(crate) fn resolved(&self) -> Result<Tensor> {
-        if self.is_unresolved() { self.dense_copy() } else { Ok(self.clone()) }
+    pub(crate) fn resolved(&self, cpu: Cpu) -> Result<Tensor> {
+        if self.is_unresolved() { self.dense_copy(cpu) } else { Ok(self.clone()) }
     }
 
     /// [`Tensor::copy_data`] where one of the two has a bit.
     #[cold]
     #[inline(never)]
-    pub(super) fn copy_unresolved(&self, source: &Tensor) -> Result<()> {
+    pub(super) fn copy_unresolved(&self, cpu: Cpu, source: &Tensor) -> Result<()> {
         if source.is_unresolved() && overlaps_partly(self, source) {
-            return self.copy_data(&source.resolved()?);
+            return self.copy_data(cpu, &source.resolved(cpu)?);
         }
         if self.dtype() != source.dtype() {
             // Read as it is shown, converted, and written with the target's bits: at most one of these remains.
             return if source.is_unresolved() {
-                self.copy_data(&source.resolved()?)
+                self.copy_data(cpu, &source.resolved(cpu)?)
             } else {
-                self.copy_data(&source.converted(self.dtype())?)
+                self.copy_data(cpu, &source.converted(cpu, self.dtype())?)
             };
         }
         let bits = self.sign_bits() ^ source.sign_bits();
         if bits == 0 {
-            return self.copy_stored(source);
+            return self.copy_stored(cpu, source);
         }
         if bits != Flag::UNRESOLVED {
             return self.store(source, bits == Flag::CONJ);

@@ -14,7 +14,7 @@ const SIZE: i64 = 3;
 
 /// Ops that go through the examples one by one, for some of their arguments at least: places that differ between examples,
 /// fused steps of recurrent networks (whose gradients are made of plain ops), fused gradients of norms and grids (likewise).
-const ONE_BY_ONE: [&str; 42] = [
+const ONE_BY_ONE: [&str; 44] = [
     "_batch_norm_backward",
     "_foreach_norm.Scalar",
     "_grid_sampler_backward",
@@ -27,6 +27,7 @@ const ONE_BY_ONE: [&str; 42] = [
     "_layer_norm_backward",
     "_lstm_layer",
     "_lstm_step",
+    "_rnn_layer_backward",
     "_nll_loss_backward",
     "_rms_norm_backward",
     "_rnn_layer",
@@ -52,6 +53,7 @@ const ONE_BY_ONE: [&str; 42] = [
     "logspace.Tensor_Tensor",
     "masked_scatter",
     "multi_margin_loss",
+    "multi_margin_loss_backward",
     "nll_loss2d_forward",
     "nll_loss_forward",
     "nonzero_static",
@@ -67,6 +69,9 @@ fn is_left_out(def: &OpDef) -> bool {
     def.is(Traits::RANDOM)
         || def.name == "slice_inverse"
         || is_unset(def)
+        // (A NaN of the weight times the zeros of the padding is NaN where an algorithm reads the padding, and left out where it
+        // does not: which one runs depends on the sizes, so on the batch.)
+        || DIFFERENCE.get() == Difference::Nan && def.name.starts_with("conv")
         || matches!(def.kernel, pullback::dispatch::Kernel::Inplace(_)) && def.is(Traits::VIEW)
         || def.schema().args.iter().any(|arg| arg.alias.is_some_and(|a| a.is_write))
 }

@@ -86,10 +86,18 @@ pub(crate) fn glu(call: &Call<'_>) -> Result<Outcome> {
     along(call)
 }
 
-/// `cat` and `stack`: all tensors have the batch.
+/// `cat`: all tensors have the batch.
 pub(crate) fn joined(call: &Call<'_>) -> Result<Outcome> {
+    joined_along(call, false)
+}
+
+/// `stack`: all tensors have the batch, and the result has a dimension more.
+pub(crate) fn stacked(call: &Call<'_>) -> Result<Outcome> {
+    joined_along(call, true)
+}
+
+fn joined_along(call: &Call<'_>, is_stack: bool) -> Result<Outcome> {
     let Arg::Tensors(list) = call.args[0] else { return super::one_by_one(call) };
-    let is_stack = call.def.name == "stack";
     let is_legacy = |t: &Tensor| t.ndim() == 1 && t.numel() == 0;
     let kept: Vec<&Tensor> = if is_stack || list.iter().all(|t| t.ndim() == list[0].ndim()) {
         list.iter().collect()

@@ -256,11 +256,14 @@ pub(crate) fn one_hot(call: &Call<'_>) -> Result<Outcome> {
     super::pass(call)
 }
 
-/// `bucketize` and `searchsorted`: boundaries that are the same for all examples; else one by one.
-pub(crate) fn bucketize(call: &Call<'_>) -> Result<Outcome> {
-    let sorted = usize::from(call.def.name == "bucketize");
-    let is_shared = !call.is_batched(sorted) && call.tensor(sorted).ndim() == 1;
-    if is_shared && call.place("sorter").is_none_or(|s| !call.is_batched(s)) {
+/// `bucketize` and `searchsorted`: boundaries, and their order, that are the same for all examples; else one by one.
+pub(crate) fn bucketize(
+    call: &Call<'_>,
+    boundaries: &Tensor,
+    sorter: Option<&Tensor>,
+) -> Result<Outcome> {
+    let is_batched = |tensor: &Tensor| call.physical(tensor).is_some();
+    if boundaries.ndim() == 1 && !is_batched(boundaries) && !sorter.is_some_and(is_batched) {
         return super::pass(call);
     }
     one_by_one(call)

@@ -52,10 +52,14 @@ fn times_vector(call: &Call<'_>, matrix: usize, vector: usize) -> Result<Tensor>
     }
 }
 
-/// `mm` and `bmm`.
+/// `mm`.
 pub(crate) fn mm(call: &Call<'_>) -> Result<Outcome> {
-    let rank = if call.def.name == "bmm" { 3 } else { 2 };
-    Ok(product(call, 0, 1, rank)?.into())
+    Ok(product(call, 0, 1, 2)?.into())
+}
+
+/// `bmm`.
+pub(crate) fn bmm(call: &Call<'_>) -> Result<Outcome> {
+    Ok(product(call, 0, 1, 3)?.into())
 }
 
 /// `mv`.

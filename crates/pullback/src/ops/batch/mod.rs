@@ -15,7 +15,9 @@ mod random;
 mod reduce;
 mod view;
 
-pub(crate) use dims::{along, gather, glu, joined, picked, repeat, roll, scatter, windows};
+pub(crate) use dims::{
+    along, gather, glu, joined, picked, repeat, roll, scatter, stacked, windows,
+};
 pub(crate) use image::{
     attention, batches2, convolution, convolution_backward_input, convolution_backward_weight,
     image1, image2, image3,
@@ -26,14 +28,14 @@ pub(crate) use index::{
 };
 pub(crate) use loss::{elementwise_loss, nll_loss, nll_loss_backward};
 pub(crate) use matrix::{
-    addbmm, addmm, addmv, baddbmm, block_diag, diag_embed, dot, linear_solve, mm, mv, vdot,
+    addbmm, addmm, addmv, baddbmm, block_diag, bmm, diag_embed, dot, linear_solve, mm, mv, vdot,
 };
 pub(crate) use norm::{batch_norm, group_norm, layer_norm};
 pub(crate) use random::random;
-pub(crate) use reduce::reduction;
+pub(crate) use reduce::{reduction, reduction_by, reduction_of_listed};
 pub(crate) use view::{
     as_strided, as_strided_scatter, copied, expand, in_place, permute, pick_view, sizes, squeeze,
-    squeeze_dim, swapped, unsqueeze, view, view_scatter,
+    squeeze_dim, swapped, unfold, unsqueeze, view, view_scatter,
 };
 
 use crate::dispatch::Form;
@@ -259,17 +261,19 @@ pub(crate) fn pass(call: &Call<'_>) -> Result<Outcome> {
 
 /// Refuses: how large the result is, or what is done next, depends on the elements.
 pub(crate) fn data_dependent(call: &Call<'_>) -> Result<Outcome> {
-    if call.def.name == "_local_scalar_dense" {
-        bail!(
-            runtime,
-            "vmap: It looks like you're calling .item() on a Tensor, or attempting to use a Tensor in some data-dependent control flow (if, while, float()). There is one number for each of the {} examples: use ops such as torch.where instead, or return the tensor",
-            call.size
-        );
-    }
     bail!(
         runtime,
         "vmap: {}() is not possible on a batched tensor: what it gives depends on the elements (a data-dependent operation), and would differ between the examples",
         call.def.name
+    )
+}
+
+/// `item`: there is a number for each example.
+pub(crate) fn item(call: &Call<'_>) -> Result<Outcome> {
+    bail!(
+        runtime,
+        "vmap: It looks like you're calling .item() on a Tensor, or attempting to use a Tensor in some data-dependent control flow (if, while, float()). There is one number for each of the {} examples: use ops such as torch.where instead, or return the tensor",
+        call.size
     )
 }
 

@@ -3,29 +3,32 @@
 use super::ints;
 use crate::dispatch::batch::{Call, Outcome};
 use crate::dispatch::{OpDef, Outputs, TensorVec, Value};
-use crate::ops::index::sort;
-use crate::ops::reduce::{any_all, mean, min_max, scan, sum};
 use crate::tensor::shape::{wrap_dim, wrap_dims};
 use crate::{Result, Tensor};
 
-/// The op along one dimension in the place of one that has no such argument, and whether its first result is the one.
-fn along_one(name: &str) -> Option<&'static OpDef> {
-    Some(match name {
-        "sum" => &sum::SUM_DIM,
-        "mean" => &mean::MEAN_DIM,
-        "any" => &any_all::ANY_DIM,
-        "all" => &any_all::ALL_DIM,
-        "max" => &min_max::AMAX,
-        "min" => &min_max::AMIN,
-        "prod" => &scan::PROD_DIM,
-        "median" => &sort::MEDIAN_DIM,
-        "nanmedian" => &sort::NANMEDIAN_DIM,
-        _ => return None,
-    })
+/// Reductions along dimensions; of all elements where none is chosen.
+pub(crate) fn reduction(call: &Call<'_>) -> Result<Outcome> {
+    reduced(call, Empty::Everything, None)
 }
 
-/// Sums, means, extremes and the like, of all elements or along dimensions.
-pub(crate) fn reduction(call: &Call<'_>) -> Result<Outcome> {
+/// As [`reduction`], of ops that reduce nothing where the list of dimensions is empty.
+pub(crate) fn reduction_of_listed(call: &Call<'_>) -> Result<Outcome> {
+    reduced(call, Empty::Nothing, None)
+}
+
+/// Reductions of all elements: `along` is the op along one dimension, whose first result is the one.
+pub(crate) fn reduction_by(call: &Call<'_>, along: &'static OpDef) -> Result<Outcome> {
+    reduced(call, Empty::Everything, Some(along))
+}
+
+/// What an empty list of dimensions means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Empty {
+    Everything,
+    Nothing,
+}
+
+fn reduced(call: &Call<'_>, empty: Empty, along: Option<&'static OpDef>) -> Result<Outcome> {
     let tensor = call.tensor(0);
     let rank = tensor.ndim();
     let physical = call.front(tensor)?;
@@ -33,10 +36,7 @@ pub(crate) fn reduction(call: &Call<'_>) -> Result<Outcome> {
     let keeps = call.place("keepdim").is_some_and(|index| call.flag(index));
     let chosen: Option<Vec<i64>> = match dim.map(|index| &call.args[index]) {
         Some(crate::dispatch::Arg::Int(dim)) => Some(vec![*dim]),
-        // (Only `any` and `all` take no dimension for none.)
-        Some(crate::dispatch::Arg::Ints(dims))
-            if !dims.is_empty() || matches!(call.def.name, "any" | "all") =>
-        {
+        Some(crate::dispatch::Arg::Ints(dims)) if !dims.is_empty() || empty == Empty::Nothing => {
             Some(dims.to_vec())
         }
         _ => None,
@@ -55,7 +55,7 @@ pub(crate) fn reduction(call: &Call<'_>) -> Result<Outcome> {
                 }
                 super::call(call.def, &values)?
             }
-            None => whole(call, &flat, &values)?,
+            None => whole(call, along, &flat, &values)?,
         };
         let mut shape = vec![call.size];
         if keeps {
@@ -81,8 +81,13 @@ fn one_dim(def: &OpDef, index: usize) -> Value {
 }
 
 /// An op that has no dimension to choose.
-fn whole(call: &Call<'_>, flat: &Tensor, values: &[Value]) -> Result<Outputs> {
-    let Some(def) = along_one(call.def.name) else {
+fn whole(
+    call: &Call<'_>,
+    along: Option<&'static OpDef>,
+    flat: &Tensor,
+    values: &[Value],
+) -> Result<Outputs> {
+    let Some(def) = along else {
         return Err(super::unsupported(call, "has no batching rule"));
     };
     let place = |name: &str| def.args.iter().position(|arg| arg.name == name);

@@ -164,31 +164,24 @@ pub(crate) fn swapped(call: &Call<'_>) -> Result<Outcome> {
     Ok(front.transpose(a + 1, b + 1)?.into())
 }
 
-/// Ops along dimensions that need some: `select`, `slice`, `unbind`, `split`, `diagonal`; and `unfold`.
+/// Ops along dimensions that need some: `select`, `slice`, `unbind`, `split`, `diagonal`.
 pub(crate) fn pick_view(call: &Call<'_>) -> Result<Outcome> {
     let tensor = call.tensor(0);
-    if tensor.ndim() == 0 && call.def.name != "unfold" {
+    if tensor.ndim() == 0 {
         // Refused, in the words of the op.
         let plain = Tensor::empty_of(&[], tensor.dtype())?;
         let mut values: Vec<Value> = call.args.iter().map(|arg| Value::from_arg(*arg)).collect();
         values[0] = Value::Tensor(plain);
         super::call(call.def, &values)?;
     }
-    let values = dims::shifted(call, tensor.ndim())?;
-    let outputs = call.run(&values)?;
-    Ok(Outcome::Batched(if tensor.ndim() == 0 {
-        // `unfold` of a number adds the window's dimension.
-        let narrow = |t: Tensor| t.squeeze_dim(1);
-        match outputs {
-            Outputs::One(t) => Outputs::One(narrow(t)?),
-            Outputs::Tensors(all) => {
-                Outputs::Tensors(all.into_iter().map(narrow).collect::<Result<TensorVec>>()?)
-            }
-            number @ Outputs::Number(_) => number,
-        }
-    } else {
-        outputs
-    }))
+    call.run(&dims::shifted(call, tensor.ndim())?).map(Outcome::Batched)
+}
+
+/// `unfold`: of a number it adds the window's dimension.
+pub(crate) fn unfold(call: &Call<'_>) -> Result<Outcome> {
+    let tensor = call.tensor(0);
+    let windows = call.run(&dims::shifted(call, tensor.ndim())?)?.one();
+    Ok(if tensor.ndim() == 0 { windows.squeeze_dim(1)? } else { windows }.into())
 }
 
 /// `squeeze` of all dimensions of size 1.
@@ -242,18 +235,8 @@ pub(crate) fn copied(view: &'static OpDef, call: &Call<'_>) -> Result<Outcome> {
     })
 }
 
-/// Forms that change what a tensor shows of its memory: as the forms that give a view.
-pub(crate) fn in_place(call: &Call<'_>) -> Result<Outcome> {
-    use crate::ops::shape::{view, view_shape};
-    let def: &'static OpDef = match (call.def.name, call.def.overload) {
-        ("t_", _) => &view_shape::TRANSPOSED,
-        ("transpose_", _) => &view::TRANSPOSE,
-        ("squeeze_", "dim") => &view_shape::SQUEEZE_DIM,
-        ("squeeze_", "dims") => &view_shape::SQUEEZE_DIMS,
-        ("squeeze_", _) => &view_shape::SQUEEZE,
-        ("unsqueeze_", _) => &view_shape::UNSQUEEZE,
-        _ => &view::AS_STRIDED,
-    };
+/// Forms that change what a tensor shows of its memory: as the op `def`, which gives a view.
+pub(crate) fn in_place(call: &Call<'_>, def: &'static OpDef) -> Result<Outcome> {
     call.target()?;
     let Batch::Rule(rule) = def.batch else { return super::one_by_one(call) };
     let outcome = rule(&call.with_def(def))?;

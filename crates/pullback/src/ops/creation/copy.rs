@@ -3,6 +3,7 @@
 use crate::dispatch::{OpDef, check_result};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::Cpu;
 use crate::tensor::shape::broadcast_shapes;
 use crate::{DType, ErrorKind, MemoryFormat, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::{Iter, elementwise};
@@ -31,14 +32,14 @@ pub(crate) static OPS: &[&OpDef] = &[
 #[op("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", method = clone_tensor_default,
      batch = pointwise, jvp = linear, samples = unary, sparse = clone, unresolved)]
 impl CloneTensor {
-    fn cpu(self_: &Tensor, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, memory_format: Option<MemoryFormat>) -> Result<Tensor> {
         let format = memory_format.unwrap_or(MemoryFormat::Preserve);
         if format == MemoryFormat::Preserve {
-            return self_.dense_copy();
+            return self_.dense_copy(cpu);
         }
         let strides = self_.strides_in(format)?;
         let out = Tensor::empty_strided(self_.shape(), &strides, self_.dtype(), self_.device())?;
-        out.copy_data(self_)?;
+        out.copy_data(cpu, self_)?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -52,12 +53,12 @@ impl CloneTensor {
     node = "torch::autograd::CopyBackwards",
     method_only, batch = pointwise, sparse = copy, unresolved, across_devices)]
 impl Copy {
-    fn cpu_(self_: &Tensor, src: &Tensor) -> Result<()> {
+    fn cpu_(cpu: Cpu, self_: &Tensor, src: &Tensor) -> Result<()> {
         if src.shape() != self_.shape() {
             let shape = broadcast_shapes(&[self_.shape(), src.shape()])?;
             check_result(self_, &shape, self_.dtype())?;
         }
-        self_.copy_data(src)
+        self_.copy_data(cpu, src)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         TensorSpec::like(grad).zeros()
@@ -79,6 +80,7 @@ impl Copy {
      node = "ToCopy", internal, batch = pointwise, jvp = linear, samples = unary, sparse = convert, unresolved, across_devices)]
 impl Convert {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         dtype: Option<DType>,
         device: Option<crate::Device>,
@@ -87,7 +89,7 @@ impl Convert {
         let strides = self_.strides_in(memory_format.unwrap_or(MemoryFormat::Preserve))?;
         let (dtype, device) = (dtype.unwrap_or(self_.dtype()), device.unwrap_or(self_.device()));
         let out = Tensor::empty_strided(self_.shape(), &strides, dtype, device)?;
-        out.copy_data(self_)?;
+        out.copy_data(cpu, self_)?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -98,9 +100,9 @@ impl Convert {
 /// A tensor like `self` with `value` in every element.
 #[op("fill.Scalar(Tensor self, Scalar value) -> Tensor", function_only, method = filled, node = "Fill", batch = fill)]
 impl FilledScalar {
-    fn cpu(self_: &Tensor, value: Scalar) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, value: Scalar) -> Result<Tensor> {
         let out = self_.empty_as(self_.dtype())?;
-        FillScalar::cpu_(&out, value)?;
+        FillScalar::cpu_(cpu, &out, value)?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -114,9 +116,9 @@ impl FilledScalar {
 /// A tensor like `self` with the element of the 0-dim `value` in every element.
 #[op("fill.Tensor(Tensor self, Tensor value) -> Tensor", function_only, method = filled_with, node = "FillBackward1", batch = fill)]
 impl FilledTensor {
-    fn cpu(self_: &Tensor, value: &Tensor) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, value: &Tensor) -> Result<Tensor> {
         let out = self_.empty_as(self_.dtype())?;
-        FillTensor::cpu_(&out, value)?;
+        FillTensor::cpu_(cpu, &out, value)?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -136,8 +138,8 @@ impl FilledTensor {
 /// Writes `value` into every element.
 #[op("fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)", writes_one_value, method = fill_, node = "FillBackward2", batch = fill)]
 impl FillScalar {
-    fn cpu_(self_: &Tensor, value: Scalar) -> Result<()> {
-        let mut iter = Iter::new(&[self_.view_mut()], &[])?;
+    fn cpu_(cpu: Cpu, self_: &Tensor, value: Scalar) -> Result<()> {
+        let mut iter = Iter::new(&[self_.view_mut(cpu)], &[])?;
         Ok(elementwise::fill(&mut iter, value)?)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -151,14 +153,14 @@ impl FillScalar {
 /// Writes the element of the 0-dim `value` into every element.
 #[op("fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)", method = fill_tensor_, node = "FillBackward3", batch = fill)]
 impl FillTensor {
-    fn cpu_(self_: &Tensor, value: &Tensor) -> Result<()> {
+    fn cpu_(cpu: Cpu, self_: &Tensor, value: &Tensor) -> Result<()> {
         ensure!(
             value.ndim() == 0,
             runtime,
             "fill_ only supports 0-dimension value tensor but got tensor with {} dimensions.",
             value.ndim()
         );
-        self_.copy_data(&value.expand(self_.shape(), false)?)
+        self_.copy_data(cpu, &value.expand(self_.shape(), false)?)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         TensorSpec::like(grad).zeros()
@@ -181,8 +183,8 @@ impl FillTensor {
 /// Writes zero into every element.
 #[op("zero_(Tensor(a!) self) -> Tensor(a!)", writes_one_value, method = zero_, node = "Zero", samples = unary, batch = pass, sparse = zero)]
 impl Zero {
-    fn cpu_(self_: &Tensor) -> Result<()> {
-        let mut iter = Iter::new(&[self_.view_mut()], &[])?;
+    fn cpu_(cpu: Cpu, self_: &Tensor) -> Result<()> {
+        let mut iter = Iter::new(&[self_.view_mut(cpu)], &[])?;
         Ok(elementwise::fill(&mut iter, Scalar::Int(0))?)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -311,7 +313,7 @@ impl Tensor {
 }
 
 /// The only element as a number: what [`Tensor::item`] is for those who answer ops.
-#[op("_local_scalar_dense(Tensor self) -> Scalar", not_differentiable, batch = data_dependent, sparse = item)]
+#[op("_local_scalar_dense(Tensor self) -> Scalar", not_differentiable, batch = item, sparse = item)]
 impl LocalScalarDense {
     fn cpu(self_: &Tensor) -> Result<Scalar> {
         self_.element()

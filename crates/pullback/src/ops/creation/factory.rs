@@ -8,12 +8,13 @@ use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::classes::samples::values_only;
+use crate::tensor::Cpu;
 use crate::tensor::{
     TensorSpec,
     promote::{default_dtype, usual_complex},
 };
 use crate::{DType, Device, Dims, ErrorKind, Layout, MemoryFormat, Result, Scalar, Tensor};
-use pullback_kernels::{Iter, creation, elementwise};
+use pullback_kernels::creation;
 use pullback_macros::op;
 
 /// The ops of this family.
@@ -74,14 +75,6 @@ impl Options {
         Options(self.0, self.1, self.2.or(Some(tensor.device())), self.3)
             .spec(shape, tensor.dtype())
     }
-}
-
-/// A tensor of `spec` with every element `value`.
-pub(crate) fn filled(spec: &TensorSpec, value: Scalar) -> Result<Tensor> {
-    let out = spec.empty()?;
-    let mut iter = Iter::new(&[out.view_mut()], &[])?;
-    elementwise::fill(&mut iter, value)?;
-    Ok(out)
 }
 
 /// The dtype of a tensor made of `value`: bool, int64, the default floating dtype or the usual complex one.
@@ -304,10 +297,7 @@ impl Ones {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        filled(
-            &Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?,
-            Scalar::Int(1),
-        )
+        Options(dtype, layout, device, pin_memory).spec(size, default_dtype())?.full(Scalar::Int(1))
     }
     fn invalid_samples(_s: &Sampler) -> Vec<InvalidSample> {
         vec![refused([[-1].into()], "Trying to create tensor with negative dimension -1: [-1]")]
@@ -329,10 +319,7 @@ impl Full {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        filled(
-            &Options(dtype, layout, device, pin_memory).spec(size, natural(fill_value))?,
-            fill_value,
-        )
+        Options(dtype, layout, device, pin_memory).spec(size, natural(fill_value))?.full(fill_value)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         let numbers = [1.5.into(), Scalar::Int(-2), Scalar::Bool(true), Scalar::Complex(1.0, -2.0)];
@@ -368,7 +355,7 @@ impl ScalarTensor {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        filled(&Options(dtype, layout, device, pin_memory).spec(&[], default_dtype())?, s)
+        Options(dtype, layout, device, pin_memory).spec(&[], default_dtype())?.full(s)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         let sample = |v: Scalar| Sample::new([v.into()]).without_gradient();
@@ -402,7 +389,13 @@ pub(in crate::ops) fn as_size(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-fn arithmetic_series(start: Scalar, end: Scalar, step: Scalar, options: Options) -> Result<Tensor> {
+fn arithmetic_series(
+    cpu: Cpu,
+    start: Scalar,
+    end: Scalar,
+    step: Scalar,
+    options: Options,
+) -> Result<Tensor> {
     check_real(&[start, end, step])?;
     if let Some(large) = [start, end, step].iter().find(|s| matches!(s, Scalar::UInt(_))) {
         large.check_fits(DType::I64)?;
@@ -411,7 +404,7 @@ fn arithmetic_series(start: Scalar, end: Scalar, step: Scalar, options: Options)
     let size = creation::arange_size(start, end, step)?;
     let spec = options.spec(&[as_size(size)], if whole { DType::I64 } else { default_dtype() })?;
     let out = spec.empty()?;
-    creation::arange(&mut out.view_mut(), start, step)?;
+    creation::arange(&mut out.view_mut(cpu), start, step)?;
     Ok(out)
 }
 
@@ -424,6 +417,7 @@ fn arithmetic_series(start: Scalar, end: Scalar, step: Scalar, options: Options)
 )]
 impl Arange {
     fn cpu(
+        cpu: Cpu,
         end: Scalar,
         dtype: Option<DType>,
         layout: Option<Layout>,
@@ -431,6 +425,7 @@ impl Arange {
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
         arithmetic_series(
+            cpu,
             Scalar::Int(0),
             end,
             Scalar::Int(1),
@@ -465,6 +460,7 @@ impl Arange {
 )]
 impl ArangeStart {
     fn cpu(
+        cpu: Cpu,
         start: Scalar,
         end: Scalar,
         dtype: Option<DType>,
@@ -472,7 +468,13 @@ impl ArangeStart {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        arithmetic_series(start, end, Scalar::Int(1), Options(dtype, layout, device, pin_memory))
+        arithmetic_series(
+            cpu,
+            start,
+            end,
+            Scalar::Int(1),
+            Options(dtype, layout, device, pin_memory),
+        )
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![
@@ -498,6 +500,7 @@ impl ArangeStart {
 )]
 impl ArangeStartStep {
     fn cpu(
+        cpu: Cpu,
         start: Scalar,
         end: Scalar,
         step: Scalar,
@@ -506,7 +509,7 @@ impl ArangeStartStep {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        arithmetic_series(start, end, step, Options(dtype, layout, device, pin_memory))
+        arithmetic_series(cpu, start, end, step, Options(dtype, layout, device, pin_memory))
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![
@@ -524,11 +527,11 @@ impl ArangeStartStep {
     }
 }
 
-fn identity(n: i64, m: i64, options: Options) -> Result<Tensor> {
+fn identity(cpu: Cpu, n: i64, m: i64, options: Options) -> Result<Tensor> {
     ensure!(n >= 0, runtime, "n must be greater or equal to 0, got {n}");
     ensure!(m >= 0, runtime, "m must be greater or equal to 0, got {m}");
     let out = options.spec(&[n, m], default_dtype())?.empty()?;
-    creation::eye(&mut out.view_mut())?;
+    creation::eye(&mut out.view_mut(cpu))?;
     Ok(out)
 }
 
@@ -540,13 +543,14 @@ fn identity(n: i64, m: i64, options: Options) -> Result<Tensor> {
 )]
 impl Eye {
     fn cpu(
+        cpu: Cpu,
         n: i64,
         dtype: Option<DType>,
         layout: Option<Layout>,
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        identity(n, n, Options(dtype, layout, device, pin_memory))
+        identity(cpu, n, n, Options(dtype, layout, device, pin_memory))
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         let sizes = [3_i64, 1, 0].map(|n| Sample::new([n.into()]).without_gradient());
@@ -566,6 +570,7 @@ impl Eye {
 )]
 impl EyeM {
     fn cpu(
+        cpu: Cpu,
         n: i64,
         m: i64,
         dtype: Option<DType>,
@@ -573,7 +578,7 @@ impl EyeM {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        identity(n, m, Options(dtype, layout, device, pin_memory))
+        identity(cpu, n, m, Options(dtype, layout, device, pin_memory))
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         let sizes = [(3_i64, 2_i64), (2, 3), (0, 2)];
@@ -590,6 +595,7 @@ impl EyeM {
 /// Row and column numbers of the places of a `row` x `col` matrix that lie on one side of diagonal `offset`, as a
 /// (2, count) tensor.
 fn triangle(
+    cpu: Cpu,
     (row, col, offset): (i64, i64, i64),
     is_lower: bool,
     options: Options,
@@ -613,7 +619,7 @@ fn triangle(
     let spec = options.spec(&[2, count], DType::I64)?;
     spec.device.check_available()?;
     let out = Tensor::empty_of(&[2, count], DType::I64)?;
-    if let Some(numbers) = out.view_mut().as_slice_mut::<i64>() {
+    if let Some(numbers) = out.view_mut(cpu).as_slice_mut::<i64>() {
         let (to_rows, to_columns) = numbers.split_at_mut(count as usize);
         let mut at = 0;
         for i in rows {
@@ -624,7 +630,7 @@ fn triangle(
             at = end;
         }
     }
-    if spec.dtype == DType::I64 { Ok(out) } else { out.converted(spec.dtype) }
+    if spec.dtype == DType::I64 { Ok(out) } else { out.converted(cpu, spec.dtype) }
 }
 
 /// The coordinates (2, count) of the lower triangle of a `row` x `col` matrix up to diagonal `offset`.
@@ -634,6 +640,7 @@ fn triangle(
 )]
 impl TrilIndices {
     fn cpu(
+        cpu: Cpu,
         row: i64,
         col: i64,
         offset: i64,
@@ -642,7 +649,7 @@ impl TrilIndices {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        triangle((row, col, offset), true, Options(dtype, layout, device, pin_memory))
+        triangle(cpu, (row, col, offset), true, Options(dtype, layout, device, pin_memory))
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         triangle_samples()
@@ -662,6 +669,7 @@ impl TrilIndices {
 )]
 impl TriuIndices {
     fn cpu(
+        cpu: Cpu,
         row: i64,
         col: i64,
         offset: i64,
@@ -670,7 +678,7 @@ impl TriuIndices {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        triangle((row, col, offset), false, Options(dtype, layout, device, pin_memory))
+        triangle(cpu, (row, col, offset), false, Options(dtype, layout, device, pin_memory))
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         triangle_samples()

@@ -3,7 +3,7 @@
 //! The like-functions take the other tensor's shape and order of dimensions too. Options that the caller
 //! gives win over the other tensor's; nothing here has a derivative.
 
-use super::factory::{Options, filled, refused, strided};
+use super::factory::{Options, refused, strided};
 use crate::dispatch::OpDef;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::classes::samples::{creation_beside, creation_like};
@@ -85,10 +85,7 @@ impl OnesLike {
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
     ) -> Result<Tensor> {
-        filled(
-            &Options(dtype, layout, device, pin_memory).like(self_, memory_format)?,
-            Scalar::Int(1),
-        )
+        Options(dtype, layout, device, pin_memory).like(self_, memory_format)?.full(Scalar::Int(1))
     }
 }
 
@@ -108,7 +105,7 @@ impl FullLike {
         pin_memory: Option<bool>,
         memory_format: Option<MemoryFormat>,
     ) -> Result<Tensor> {
-        filled(&Options(dtype, layout, device, pin_memory).like(self_, memory_format)?, fill_value)
+        Options(dtype, layout, device, pin_memory).like(self_, memory_format)?.full(fill_value)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let fill = |sample: Sample| sample.with("fill_value", Scalar::Float(2.5));
@@ -217,7 +214,7 @@ impl NewOnes {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        filled(&Options(dtype, layout, device, pin_memory).beside(self_, size)?, Scalar::Int(1))
+        Options(dtype, layout, device, pin_memory).beside(self_, size)?.full(Scalar::Int(1))
     }
 }
 
@@ -237,7 +234,7 @@ impl NewFull {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        filled(&Options(dtype, layout, device, pin_memory).beside(self_, size)?, fill_value)
+        Options(dtype, layout, device, pin_memory).beside(self_, size)?.full(fill_value)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let fill = |sample: Sample| sample.with("fill_value", Scalar::Float(2.5));

@@ -7,6 +7,7 @@ use super::factory::{Options, as_size, check_real, refused, series};
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::Cpu;
 use crate::tensor::promote::default_dtype;
 use crate::{DType, Device, ErrorKind, Layout, Result, Scalar, Tensor};
 use pullback_kernels::creation;
@@ -89,6 +90,7 @@ fn spaced(function: &str, [start, end]: [Scalar; 2], dtype: Option<DType>) -> Re
 )]
 impl Linspace {
     fn cpu(
+        cpu: Cpu,
         start: Scalar,
         end: Scalar,
         steps: i64,
@@ -100,7 +102,7 @@ impl Linspace {
         ensure!(steps >= 0, runtime, "number of steps must be non-negative, but got {steps}");
         let natural = spaced("linspace", [start, end], dtype)?;
         let out = Options(dtype, layout, device, pin_memory).spec(&[steps], natural)?.empty()?;
-        creation::linspace(&mut out.view_mut(), start, end)?;
+        creation::linspace(&mut out.view_mut(cpu), start, end)?;
         Ok(out)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
@@ -127,6 +129,7 @@ impl Linspace {
 )]
 impl Logspace {
     fn cpu(
+        cpu: Cpu,
         start: Scalar,
         end: Scalar,
         steps: i64,
@@ -139,7 +142,7 @@ impl Logspace {
         ensure!(steps >= 0, runtime, "number of steps must be non-negative, but got {steps}");
         let natural = spaced("logspace", [start, end], dtype)?;
         let out = Options(dtype, layout, device, pin_memory).spec(&[steps], natural)?.empty()?;
-        creation::logspace(&mut out.view_mut(), start, end, base)?;
+        creation::logspace(&mut out.view_mut(cpu), start, end, base)?;
         Ok(out)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
@@ -156,6 +159,7 @@ impl Logspace {
     fills_out, not_differentiable, method = linspace_tensor_tensor)]
 impl LinspaceTensorTensor {
     fn cpu(
+        cpu: Cpu,
         start: &Tensor,
         end: &Tensor,
         steps: i64,
@@ -165,7 +169,7 @@ impl LinspaceTensorTensor {
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
         let (start, end) = numbers("linspace", start, end)?;
-        Linspace::cpu(start, end, steps, dtype, layout, device, pin_memory)
+        Linspace::cpu(cpu, start, end, steps, dtype, layout, device, pin_memory)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         bound_samples(s, true, true)
@@ -181,6 +185,7 @@ impl LinspaceTensorTensor {
     fills_out, not_differentiable, method = linspace_tensor_scalar)]
 impl LinspaceTensorScalar {
     fn cpu(
+        cpu: Cpu,
         start: &Tensor,
         end: Scalar,
         steps: i64,
@@ -190,7 +195,7 @@ impl LinspaceTensorScalar {
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
         let (start, end) = numbers("linspace", start, end)?;
-        Linspace::cpu(start, end, steps, dtype, layout, device, pin_memory)
+        Linspace::cpu(cpu, start, end, steps, dtype, layout, device, pin_memory)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         bound_samples(s, true, false)
@@ -206,6 +211,7 @@ impl LinspaceTensorScalar {
     fills_out, not_differentiable, method = linspace_scalar_tensor)]
 impl LinspaceScalarTensor {
     fn cpu(
+        cpu: Cpu,
         start: Scalar,
         end: &Tensor,
         steps: i64,
@@ -215,7 +221,7 @@ impl LinspaceScalarTensor {
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
         let (start, end) = numbers("linspace", start, end)?;
-        Linspace::cpu(start, end, steps, dtype, layout, device, pin_memory)
+        Linspace::cpu(cpu, start, end, steps, dtype, layout, device, pin_memory)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         bound_samples(s, false, true)
@@ -231,6 +237,7 @@ impl LinspaceScalarTensor {
     fills_out, not_differentiable, method = logspace_tensor_tensor)]
 impl LogspaceTensorTensor {
     fn cpu(
+        cpu: Cpu,
         start: &Tensor,
         end: &Tensor,
         steps: i64,
@@ -241,7 +248,7 @@ impl LogspaceTensorTensor {
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
         let (start, end) = numbers("logspace", start, end)?;
-        Logspace::cpu(start, end, steps, base, dtype, layout, device, pin_memory)
+        Logspace::cpu(cpu, start, end, steps, base, dtype, layout, device, pin_memory)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         bound_samples(s, true, true)
@@ -257,6 +264,7 @@ impl LogspaceTensorTensor {
     fills_out, not_differentiable, method = logspace_tensor_scalar)]
 impl LogspaceTensorScalar {
     fn cpu(
+        cpu: Cpu,
         start: &Tensor,
         end: Scalar,
         steps: i64,
@@ -267,7 +275,7 @@ impl LogspaceTensorScalar {
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
         let (start, end) = numbers("logspace", start, end)?;
-        Logspace::cpu(start, end, steps, base, dtype, layout, device, pin_memory)
+        Logspace::cpu(cpu, start, end, steps, base, dtype, layout, device, pin_memory)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         bound_samples(s, true, false)
@@ -283,6 +291,7 @@ impl LogspaceTensorScalar {
     fills_out, not_differentiable, method = logspace_scalar_tensor)]
 impl LogspaceScalarTensor {
     fn cpu(
+        cpu: Cpu,
         start: Scalar,
         end: &Tensor,
         steps: i64,
@@ -293,7 +302,7 @@ impl LogspaceScalarTensor {
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
         let (start, end) = numbers("logspace", start, end)?;
-        Logspace::cpu(start, end, steps, base, dtype, layout, device, pin_memory)
+        Logspace::cpu(cpu, start, end, steps, base, dtype, layout, device, pin_memory)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         bound_samples(s, false, true)
@@ -304,12 +313,18 @@ impl LogspaceScalarTensor {
 }
 
 /// `start + i * step` up to `end`, which is included.
-fn inclusive(start: Scalar, end: Scalar, step: Scalar, options: Options) -> Result<Tensor> {
+fn inclusive(
+    cpu: Cpu,
+    start: Scalar,
+    end: Scalar,
+    step: Scalar,
+    options: Options,
+) -> Result<Tensor> {
     check_real(&[start, end, step])?;
     let dtype = options.0.unwrap_or_else(default_dtype);
     let size = creation::range_size(start, end, step, dtype)?;
     let out = options.spec(&[as_size(size)], dtype)?.empty()?;
-    creation::range(&mut out.view_mut(), start, step)?;
+    creation::range(&mut out.view_mut(cpu), start, step)?;
     crate::warning::warn("torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range builtin. Instead, use torch.arange, which produces values in [start, end).".into());
     Ok(out)
 }
@@ -322,6 +337,7 @@ fn inclusive(start: Scalar, end: Scalar, step: Scalar, options: Options) -> Resu
 )]
 impl Range {
     fn cpu(
+        cpu: Cpu,
         start: Scalar,
         end: Scalar,
         dtype: Option<DType>,
@@ -329,7 +345,7 @@ impl Range {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        inclusive(start, end, Scalar::Int(1), Options(dtype, layout, device, pin_memory))
+        inclusive(cpu, start, end, Scalar::Int(1), Options(dtype, layout, device, pin_memory))
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![series([Scalar::Int(1), Scalar::Float(4.5)])]
@@ -357,6 +373,7 @@ impl Range {
 )]
 impl RangeStep {
     fn cpu(
+        cpu: Cpu,
         start: Scalar,
         end: Scalar,
         step: Scalar,
@@ -365,7 +382,7 @@ impl RangeStep {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        inclusive(start, end, step, Options(dtype, layout, device, pin_memory))
+        inclusive(cpu, start, end, step, Options(dtype, layout, device, pin_memory))
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![

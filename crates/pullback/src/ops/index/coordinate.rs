@@ -3,6 +3,7 @@
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::Cpu;
 use crate::{DType, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_macros::op;
 
@@ -17,17 +18,17 @@ pub(crate) static OPS: &[&OpDef] = &[&NONZERO_STATIC, &UNRAVEL_INDEX];
     not_differentiable
 )]
 impl NonzeroStatic {
-    fn cpu(self_: &Tensor, size: i64, fill_value: i64) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, size: i64, fill_value: i64) -> Result<Tensor> {
         ensure!(
             size >= 0,
             runtime,
             "nonzero_static: 'size' must be an non-negative integer, but got {size}"
         );
         let spec = TensorSpec::of(&[size, self_.ndim() as i64], DType::I64);
-        let out = crate::ops::creation::factory::filled(&spec, Scalar::Int(fill_value))?;
+        let out = spec.full(Scalar::Int(fill_value))?;
         let found = self_.nonzero()?;
         let count = size.min(found.shape()[0]);
-        out.narrow(0, 0, count)?.copy_data(&found.narrow(0, 0, count)?)?;
+        out.narrow(0, 0, count)?.copy_data(cpu, &found.narrow(0, 0, count)?)?;
         Ok(out)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

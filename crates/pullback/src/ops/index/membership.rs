@@ -4,6 +4,7 @@ use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::interrupt::{self, Pace};
+use crate::tensor::Cpu;
 use crate::tensor::promote::result_type;
 use crate::{Bool, DType, ErrorKind, Result, Scalar, Tensor};
 use pullback_kernels::memory;
@@ -56,18 +57,18 @@ fn find<T: PartialOrd + Copy>(
     Ok(())
 }
 
-fn among(elements: &Tensor, others: &Tensor, invert: bool) -> Result<Tensor> {
+fn among(cpu: Cpu, elements: &Tensor, others: &Tensor, invert: bool) -> Result<Tensor> {
     check_dtype(elements)?;
     check_dtype(others)?;
     let dtype = result_type(&[elements, others]);
     let wide = if dtype.is_floating_point() { DType::F64 } else { DType::I64 };
     // (What one dtype has no place for is not found, so numbers go through the dtype of both.)
-    let rows = |t: &Tensor| t.in_dtype(dtype)?.in_dtype(wide)?.dense();
+    let rows = |t: &Tensor| t.in_dtype(cpu, dtype)?.in_dtype(cpu, wide)?.dense(cpu);
     let (own, others) = (rows(elements)?, rows(others)?);
     let out = Tensor::empty_of(elements.shape(), DType::Bool)?;
-    let mut view = out.view_mut();
+    let mut view = out.view_mut(cpu);
     let Some(answers) = view.as_slice_mut::<Bool>() else { return Ok(out) };
-    let (own, others) = (own.view_ref(), others.view_ref());
+    let (own, others) = (own.view_ref(cpu), others.view_ref(cpu));
     if let (Some(own), Some(others)) = (own.as_slice::<f64>(), others.as_slice::<f64>()) {
         find(answers, own, others, invert)?;
     } else if let (Some(own), Some(others)) = (own.as_slice::<i64>(), others.as_slice::<i64>()) {
@@ -86,13 +87,14 @@ fn among(elements: &Tensor, others: &Tensor, invert: bool) -> Result<Tensor> {
 )]
 impl Isin {
     fn cpu(
+        cpu: Cpu,
         elements: &Tensor,
         test_elements: &Tensor,
         assume_unique: bool,
         invert: bool,
     ) -> Result<Tensor> {
         let _ = assume_unique;
-        among(elements, test_elements, invert)
+        among(cpu, elements, test_elements, invert)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let whole = |shape: &[i64]| s.integers(shape, 0, 5).into();
@@ -116,13 +118,14 @@ impl Isin {
      out, function_only, not_differentiable, method = isin_number, batch = pass)]
 impl IsinNumber {
     fn cpu(
+        cpu: Cpu,
         elements: &Tensor,
         test_element: Scalar,
         assume_unique: bool,
         invert: bool,
     ) -> Result<Tensor> {
         let _ = assume_unique;
-        among(elements, &Tensor::wrapped(test_element)?, invert)
+        among(cpu, elements, &Tensor::wrapped(test_element)?, invert)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = Sample::of(s.integers(&[2, 3], 0, 3)).with("test_element", Scalar::Int(1));
@@ -135,13 +138,14 @@ impl IsinNumber {
      out, function_only, not_differentiable, method = is_number_in)]
 impl IsNumberIn {
     fn cpu(
+        cpu: Cpu,
         element: Scalar,
         test_elements: &Tensor,
         assume_unique: bool,
         invert: bool,
     ) -> Result<Tensor> {
         let _ = assume_unique;
-        among(&Tensor::wrapped(element)?, test_elements, invert)
+        among(cpu, &Tensor::wrapped(element)?, test_elements, invert)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let others = s.integers(&[2, 3], 0, 3).into();

@@ -9,6 +9,7 @@ use super::slices::{check_copied_slices, check_slices};
 use crate::dispatch::{OpDef, Value, check_separate};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::Cpu;
 use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
 use crate::{DType, Dims, Error, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::index::{self as kernel, Reduce, ScatterSource};
@@ -59,6 +60,7 @@ fn check_dtypes(name: &str, self_: &Tensor, source: &Tensor, what: &str) -> Resu
     not_differentiable(indices), jvp = linear, batch = index_put)]
 impl IndexPut {
     fn cpu_(
+        cpu: Cpu,
         self_: &Tensor,
         indices: &[Option<Tensor>],
         values: &Tensor,
@@ -74,15 +76,15 @@ impl IndexPut {
         let values = if values.dtype() == self_.dtype() {
             values.clone()
         } else {
-            values.converted(self_.dtype())?
+            values.converted(cpu, self_.dtype())?
         };
         if !accumulate
             && let Some(mask) = whole_mask(self_, indices)
-            && put_masked(self_, mask, &values)?
+            && put_masked(cpu, self_, mask, &values)?
         {
             return Ok(());
         }
-        let plan = plan(self_, indices)?;
+        let plan = plan(cpu, self_, indices)?;
         let values = values.expand(&plan.shape, false).map_err(|error| {
             error.explained(|| {
                 Error::runtime(format!(
@@ -96,15 +98,15 @@ impl IndexPut {
             return if accumulate {
                 self_.add_(&values).map(|_| ())
             } else {
-                self_.copy_data(&values)
+                self_.copy_data(cpu, &values)
             };
         }
-        let refs: Vec<_> = plan.indices.iter().map(Tensor::view_ref).collect();
+        let refs: Vec<_> = plan.indices.iter().map(|t| t.view_ref(cpu)).collect();
         Ok(kernel::index_put(
-            &mut plan.input.view_mut(),
+            &mut plan.input.view_mut(cpu),
             &plan.dims,
             &refs,
-            values.view_ref(),
+            values.view_ref(cpu),
             accumulate,
         )?)
     }
@@ -144,21 +146,26 @@ fn is_fill(indices: &[Option<Tensor>], values: &Tensor, accumulate: bool) -> boo
 }
 
 /// Writes one value, or as many as there are, where the mask of the same shape is true; false if there are others.
-fn put_masked(self_: &Tensor, mask: &Tensor, values: &Tensor) -> Result<bool> {
+fn put_masked(cpu: Cpu, self_: &Tensor, mask: &Tensor, values: &Tensor) -> Result<bool> {
     if values.numel() == 1 && values.ndim() <= 1 {
         let values = values.view(&[])?.expand(self_.shape(), false)?;
-        let (own, value) = (self_.view_ref(), values.view_ref());
-        elementwise::where_(&mut Iter::new(&[self_.view_mut()], &[mask.view_ref(), value, own])?)?;
+        let (own, value) = (self_.view_ref(cpu), values.view_ref(cpu));
+        elementwise::where_(&mut Iter::new(
+            &[self_.view_mut(cpu)],
+            &[mask.view_ref(cpu), value, own],
+        )?)?;
         return Ok(true);
     }
-    let fits = values.ndim() == 1 && kernel::count_true(mask.view_ref()) as i64 == values.numel();
+    let fits =
+        values.ndim() == 1 && kernel::count_true(mask.view_ref(cpu)) as i64 == values.numel();
     if fits {
-        kernel::masked_scatter(&mut self_.view_mut(), mask.view_ref(), values.view_ref())?;
+        kernel::masked_scatter(&mut self_.view_mut(cpu), mask.view_ref(cpu), values.view_ref(cpu))?;
     }
     Ok(fits)
 }
 
 fn scatter(
+    cpu: Cpu,
     self_: &Tensor,
     dim: i64,
     index: &Tensor,
@@ -175,10 +182,11 @@ fn scatter(
         return Ok(());
     }
     let (target, places) = (as_vector(self_)?, as_vector(index)?);
-    Ok(kernel::scatter(&mut target.view_mut(), dim, places.view_ref(), source, how)?)
+    Ok(kernel::scatter(&mut target.view_mut(cpu), dim, places.view_ref(cpu), source, how)?)
 }
 
 pub(in crate::ops) fn scatter_tensor(
+    cpu: Cpu,
     name: &str,
     self_: &Tensor,
     dim: i64,
@@ -190,7 +198,7 @@ pub(in crate::ops) fn scatter_tensor(
     check_dtypes(name, self_, src, "src")?;
     check_rank(src, index, "src")?;
     let src = as_vector(src)?;
-    scatter(self_, dim, index, ScatterSource::Tensor(src.view_ref()), how)
+    scatter(cpu, self_, dim, index, ScatterSource::Tensor(src.view_ref(cpu)), how)
 }
 
 pub(in crate::ops) fn zero_at(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
@@ -210,8 +218,8 @@ pub(in crate::ops) fn scatter_sample(s: &Sampler) -> (Tensor, Tensor, Tensor) {
     exact_out,
     not_differentiable(index), jvp = linear, batch = scatter)]
 impl Scatter {
-    fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<()> {
-        scatter_tensor("scatter", self_, dim, index, src, (Reduce::Assign, true))
+    fn cpu_(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<()> {
+        scatter_tensor(cpu, "scatter", self_, dim, index, src, (Reduce::Assign, true))
     }
     fn vjp_self(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         zero_at(grad, dim, index)
@@ -247,8 +255,8 @@ pub(in crate::ops) fn spread_to(grad: &Tensor, shape: &[i64]) -> Result<Tensor> 
     node = "ScatterBackward1", batch = scatter
 )]
 impl ScatterValue {
-    fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<()> {
-        scatter(self_, dim, index, ScatterSource::Scalar(value), (Reduce::Assign, true))
+    fn cpu_(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<()> {
+        scatter(cpu, self_, dim, index, ScatterSource::Scalar(value), (Reduce::Assign, true))
     }
     fn vjp_self(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         zero_at(grad, dim, index)
@@ -279,8 +287,15 @@ fn simple_reduce(reduce: &str) -> Result<Reduce> {
     exact_out, batch = scatter
 )]
 impl ScatterReduceMode {
-    fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor, reduce: &str) -> Result<()> {
-        scatter_tensor("scatter", self_, dim, index, src, (simple_reduce(reduce)?, true))
+    fn cpu_(
+        cpu: Cpu,
+        self_: &Tensor,
+        dim: i64,
+        index: &Tensor,
+        src: &Tensor,
+        reduce: &str,
+    ) -> Result<()> {
+        scatter_tensor(cpu, "scatter", self_, dim, index, src, (simple_reduce(reduce)?, true))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |reduce: &str| {
@@ -297,7 +312,7 @@ impl ScatterReduceMode {
             Sample::new([t.clone().into(), dim.into(), index.clone().into(), src.clone().into()])
                 .with("reduce", reduce)
         };
-        let single = src.converted(DType::F32).expect("samples are small");
+        let single = src.copied(DType::F32).expect("samples are small");
         vec![
             InvalidSample::new(
                 sample(0, &src, "sum"),
@@ -325,8 +340,22 @@ impl ScatterReduceMode {
     exact_out, batch = scatter
 )]
 impl ScatterValueReduce {
-    fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar, reduce: &str) -> Result<()> {
-        scatter(self_, dim, index, ScatterSource::Scalar(value), (simple_reduce(reduce)?, true))
+    fn cpu_(
+        cpu: Cpu,
+        self_: &Tensor,
+        dim: i64,
+        index: &Tensor,
+        value: Scalar,
+        reduce: &str,
+    ) -> Result<()> {
+        scatter(
+            cpu,
+            self_,
+            dim,
+            index,
+            ScatterSource::Scalar(value),
+            (simple_reduce(reduce)?, true),
+        )
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |reduce: &str| {
@@ -367,8 +396,8 @@ impl ScatterValueReduce {
     exact_out,
     not_differentiable(index), jvp = linear, batch = scatter)]
 impl ScatterAdd {
-    fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<()> {
-        scatter_tensor("scatter", self_, dim, index, src, (Reduce::Sum, true))
+    fn cpu_(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<()> {
+        scatter_tensor(cpu, "scatter", self_, dim, index, src, (Reduce::Sum, true))
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         Ok(grad.clone())
@@ -396,6 +425,7 @@ fn slices(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
     not_differentiable(index), jvp = linear, batch = slices)]
 impl IndexAdd {
     fn cpu_(
+        cpu: Cpu,
         self_: &Tensor,
         dim: i64,
         index: &Tensor,
@@ -406,10 +436,10 @@ impl IndexAdd {
         alpha.check_fits(self_.dtype())?;
         let (target, places, source) = (as_vector(self_)?, as_vector(index)?, as_vector(source)?);
         Ok(kernel::index_add(
-            &mut target.view_mut(),
+            &mut target.view_mut(cpu),
             dim,
-            places.view_ref(),
-            source.view_ref(),
+            places.view_ref(cpu),
+            source.view_ref(cpu),
             alpha,
         )?)
     }
@@ -456,10 +486,15 @@ impl IndexAdd {
     jvp = linear, batch = slices
 )]
 impl IndexCopy {
-    fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Result<()> {
+    fn cpu_(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Result<()> {
         let dim = check_copied_slices(self_, dim, index, source)?;
         let (target, places, source) = (as_vector(self_)?, as_vector(index)?, as_vector(source)?);
-        Ok(kernel::index_copy(&mut target.view_mut(), dim, places.view_ref(), source.view_ref())?)
+        Ok(kernel::index_copy(
+            &mut target.view_mut(cpu),
+            dim,
+            places.view_ref(cpu),
+            source.view_ref(cpu),
+        )?)
     }
     fn vjp_self(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         grad.index_fill_scalar(dim, index, Scalar::Int(0))
@@ -492,7 +527,7 @@ impl IndexCopy {
     not_differentiable(index), batch = slices
 )]
 impl IndexFillScalar {
-    fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<()> {
+    fn cpu_(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor, value: Scalar) -> Result<()> {
         let dim = wrap_dim(dim, self_.ndim())?;
         ensure!(index.ndim() <= 1, runtime, "Index has to be a vector/scalar");
         ensure!(
@@ -508,7 +543,7 @@ impl IndexFillScalar {
             index.dtype().scalar_name()
         );
         let (target, places) = (as_vector(self_)?, as_vector(index)?);
-        Ok(kernel::index_fill(&mut target.view_mut(), dim, places.view_ref(), value)?)
+        Ok(kernel::index_fill(&mut target.view_mut(cpu), dim, places.view_ref(cpu), value)?)
     }
     fn vjp_self(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         grad.index_fill_scalar(dim, index, Scalar::Int(0))
@@ -539,7 +574,7 @@ impl IndexFillScalar {
     not_differentiable(index), batch = slices
 )]
 impl IndexFill {
-    fn cpu_(self_: &Tensor, dim: i64, index: &Tensor, value: &Tensor) -> Result<()> {
+    fn cpu_(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor, value: &Tensor) -> Result<()> {
         ensure!(
             value.ndim() == 0,
             runtime,
@@ -548,7 +583,7 @@ impl IndexFill {
         );
         check_separate(self_, index)?;
         // The value is read before anything is written: it may be an element of the target.
-        IndexFillScalar::cpu_(self_, dim, index, value.item()?)
+        IndexFillScalar::cpu_(cpu, self_, dim, index, value.item()?)
     }
     fn vjp_self(grad: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         grad.index_fill_scalar(dim, index, Scalar::Int(0))
@@ -584,7 +619,7 @@ impl IndexFill {
     inplace = method,
     not_differentiable(mask), jvp = linear)]
 impl MaskedScatter {
-    fn cpu(self_: &Tensor, mask: &Tensor, source: &Tensor) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, mask: &Tensor, source: &Tensor) -> Result<Tensor> {
         ensure!(
             mask.dtype() == DType::Bool,
             runtime,
@@ -599,8 +634,9 @@ impl MaskedScatter {
             source.dtype().scalar_name()
         );
         let shape = broadcast_shapes(&[self_.shape(), mask.shape()])?;
-        let (out, mask) = (self_.expand(&shape, false)?.dense_copy()?, mask.expand(&shape, false)?);
-        kernel::masked_scatter(&mut out.view_mut(), mask.view_ref(), source.view_ref())?;
+        let (out, mask) =
+            (self_.expand(&shape, false)?.dense_copy(cpu)?, mask.expand(&shape, false)?);
+        kernel::masked_scatter(&mut out.view_mut(cpu), mask.view_ref(cpu), source.view_ref(cpu))?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, mask: &Tensor) -> Result<Tensor> {
@@ -626,7 +662,13 @@ impl MaskedScatter {
     inplace = method,
     not_differentiable(index), jvp = linear)]
 impl Put {
-    fn cpu_(self_: &Tensor, index: &Tensor, source: &Tensor, accumulate: bool) -> Result<()> {
+    fn cpu_(
+        cpu: Cpu,
+        self_: &Tensor,
+        index: &Tensor,
+        source: &Tensor,
+        accumulate: bool,
+    ) -> Result<()> {
         ensure!(
             index.dtype() == DType::I64,
             runtime,
@@ -647,8 +689,13 @@ impl Put {
             source.numel(),
             index.numel()
         );
-        let source = source.dense()?.view(index.shape())?;
-        Ok(kernel::put(&mut self_.view_mut(), index.view_ref(), source.view_ref(), accumulate)?)
+        let source = source.dense(cpu)?.view(index.shape())?;
+        Ok(kernel::put(
+            &mut self_.view_mut(cpu),
+            index.view_ref(cpu),
+            source.view_ref(cpu),
+            accumulate,
+        )?)
     }
     fn vjp_self(
         grad: &Tensor,

@@ -7,6 +7,7 @@ use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::any_all::{all_examples, is_any_true};
+use crate::tensor::Cpu;
 use crate::tensor::shape::wrap_dim;
 use crate::{DType, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::index::Reduce;
@@ -41,6 +42,7 @@ fn way(reduce: &str) -> Result<Reduce> {
 )]
 impl ScatterReduce {
     fn cpu_(
+        cpu: Cpu,
         self_: &Tensor,
         dim: i64,
         index: &Tensor,
@@ -54,7 +56,7 @@ impl ScatterReduce {
             "\"scatter_gather_tensor_cpu_reduce_mean\" not implemented for 'Bool'"
         );
         let how = (way(reduce)?, include_self);
-        scatter_tensor("scatter_reduce", self_, dim, index, src, how)
+        scatter_tensor(cpu, "scatter_reduce", self_, dim, index, src, how)
     }
     fn vjp(
         grad: &Tensor,
@@ -122,6 +124,7 @@ fn spread_index(index: &Tensor, dim: i64, shape: &[i64]) -> Result<Tensor> {
 )]
 impl IndexReduce {
     fn cpu_(
+        cpu: Cpu,
         self_: &Tensor,
         dim: i64,
         index: &Tensor,
@@ -148,7 +151,7 @@ impl IndexReduce {
         }
         let places = spread_index(index, dim, source.shape())?;
         let how = (way(reduce)?, include_self);
-        scatter_tensor("index_reduce", self_, dim, &places, source, how)
+        scatter_tensor(cpu, "index_reduce", self_, dim, &places, source, how)
     }
     fn vjp(
         grad: &Tensor,
@@ -215,7 +218,7 @@ impl IndexReduce {
 /// Products whose groups have no, one, two and three factors that are zero, in `self`, in `src` and in both.
 fn zero_samples(s: &Sampler) -> Vec<Sample> {
     let keep = |numbers: &[i64], t: Tensor| {
-        let kept = Tensor::from_slice(numbers, t.shape()).and_then(|k| k.converted(t.dtype()));
+        let kept = Tensor::from_slice(numbers, t.shape()).and_then(|k| k.copied(t.dtype()));
         kept.and_then(|k| t.mul(&k)).expect("samples are small")
     };
     let sample = |include: bool| {
@@ -246,12 +249,8 @@ fn reduce_grads(
     match reduce {
         "sum" => Ok((grad.clone(), grad.gather(dim, index)?)),
         "mean" => {
-            let ones = crate::ops::creation::factory::filled(
-                &TensorSpec::beside(grad, index.shape()),
-                Scalar::Int(1),
-            )?;
-            let start =
-                crate::ops::creation::factory::filled(&TensorSpec::like(grad), Scalar::Int(1))?;
+            let ones = TensorSpec::beside(grad, index.shape()).full(Scalar::Int(1))?;
+            let start = TensorSpec::like(grad).full(Scalar::Int(1))?;
             let start = if include_self { start } else { zero_at(&start, dim, index)? };
             let count = start.scatter_add(dim, index, &ones)?;
             let share = grad.div(&count)?;

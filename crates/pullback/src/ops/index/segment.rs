@@ -6,8 +6,8 @@
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::tensor::TensorSpec;
 use crate::tensor::shape::{list, wrap_own_dim};
+use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor};
 use pullback_macros::op;
 
@@ -160,15 +160,15 @@ impl Way {
 #[op("_segment_ids(Tensor bounds, int size, bool offsets, bool complete) -> Tensor", internal, not_differentiable,
      method = segment_ids, batch = pass)]
 impl SegmentIds {
-    fn cpu(bounds: &Tensor, size: i64, offsets: bool, complete: bool) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, bounds: &Tensor, size: i64, offsets: bool, complete: bool) -> Result<Tensor> {
         let mut shape = Dims::from_slice(bounds.shape());
         let given = shape.pop().unwrap_or(0) as usize;
         shape.push(size);
         let lines: i64 = shape[..shape.len() - 1].iter().product();
         // (Asked for before anything else, so that sizes beyond all memory are an error.)
         let out = Tensor::empty_of(&shape, DType::I64)?;
-        let bounds = bounds.dense()?;
-        let (numbers, mut memory) = (bounds.view_ref(), out.view_mut());
+        let bounds = bounds.dense(cpu)?;
+        let (numbers, mut memory) = (bounds.view_ref(cpu), out.view_mut(cpu));
         let (Some(numbers), Some(ids)) = (numbers.as_slice::<i64>(), memory.as_slice_mut::<i64>())
         else {
             bail!(runtime, "expected scalar type Long but found {}", bounds.dtype().scalar_name())

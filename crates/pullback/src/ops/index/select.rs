@@ -8,6 +8,7 @@ use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::sparse;
+use crate::tensor::Cpu;
 use crate::tensor::promote::result_type;
 use crate::tensor::shape::{broadcast_shapes, list, wrap_dim};
 use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
@@ -131,14 +132,14 @@ pub(in crate::ops) fn whole_mask<'t>(
 }
 
 /// The elements where the mask of the same shape is true.
-fn selected(self_: &Tensor, mask: &Tensor) -> Result<Tensor> {
-    let out = Tensor::empty_of(&[kernel::count_true(mask.view_ref()) as i64], self_.dtype())?;
-    kernel::masked_select(&mut out.view_mut(), self_.view_ref(), mask.view_ref())?;
+fn selected(cpu: Cpu, self_: &Tensor, mask: &Tensor) -> Result<Tensor> {
+    let out = Tensor::empty_of(&[kernel::count_true(mask.view_ref(cpu)) as i64], self_.dtype())?;
+    kernel::masked_select(&mut out.view_mut(cpu), self_.view_ref(cpu), mask.view_ref(cpu))?;
     Ok(out)
 }
 
 /// Prepares indexing of `self_`. No history.
-pub(in crate::ops) fn plan(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Plan> {
+pub(in crate::ops) fn plan(cpu: Cpu, self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Plan> {
     let indices = expand_masks(self_, indices)?;
     ensure!(
         indices.len() <= self_.ndim(),
@@ -175,7 +176,7 @@ pub(in crate::ops) fn plan(self_: &Tensor, indices: &[Option<Tensor>]) -> Result
         let index = if index.dtype() == DType::I64 {
             (*index).clone()
         } else {
-            index.converted(DType::I64)?
+            index.converted(cpu, DType::I64)?
         };
         if index.shape() == &*common { Ok(index) } else { index.expand(&common, false) }
     };
@@ -190,9 +191,9 @@ pub(in crate::ops) fn plan(self_: &Tensor, indices: &[Option<Tensor>]) -> Result
     not_differentiable(indices),
     internal, jvp = linear, batch = index)]
 impl Index {
-    fn cpu(self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, indices: &[Option<Tensor>]) -> Result<Tensor> {
         if let Some(mask) = whole_mask(self_, indices) {
-            return selected(self_, mask);
+            return selected(cpu, self_, mask);
         }
         if let ([Some(at)], [_, rest @ ..]) = (indices, self_.shape())
             && at.dtype() == DType::I64
@@ -200,16 +201,16 @@ impl Index {
             let mut shape = Dims::from_slice(at.shape());
             shape.extend_from_slice(rest);
             let out = Tensor::empty_of(&shape, self_.dtype())?;
-            kernel::index(&mut out.view_mut(), self_.view_ref(), &[0], &[at.view_ref()])?;
+            kernel::index(&mut out.view_mut(cpu), self_.view_ref(cpu), &[0], &[at.view_ref(cpu)])?;
             return Ok(out);
         }
-        let plan = plan(self_, indices)?;
+        let plan = plan(cpu, self_, indices)?;
         if plan.dims.is_empty() {
-            return self_.dense_copy();
+            return self_.dense_copy(cpu);
         }
         let out = Tensor::empty_of(&plan.shape, self_.dtype())?;
-        let refs: SmallVec<[_; 4]> = plan.indices.iter().map(Tensor::view_ref).collect();
-        kernel::index(&mut out.view_mut(), plan.input.view_ref(), &plan.dims, &refs)?;
+        let refs: SmallVec<[_; 4]> = plan.indices.iter().map(|t| t.view_ref(cpu)).collect();
+        kernel::index(&mut out.view_mut(cpu), plan.input.view_ref(cpu), &plan.dims, &refs)?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], indices: &[Option<Tensor>]) -> Result<Tensor> {
@@ -244,7 +245,7 @@ impl Index {
     separate,
     not_differentiable(index), jvp = linear, batch = index_select, sparse = index_select)]
 impl IndexSelect {
-    fn cpu(self_: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         let dim = wrap_dim(dim, self_.ndim())?;
         ensure!(index.ndim() <= 1, index, "index_select(): Index is supposed to be a vector");
         check_index_dtype("index_select", index)?;
@@ -258,7 +259,12 @@ impl IndexSelect {
         let mut shape = Dims::from_slice(input.shape());
         shape[dim] = places.numel();
         let out = Tensor::empty_of(&shape, self_.dtype())?;
-        kernel::index_select(&mut out.view_mut(), input.view_ref(), dim, places.view_ref())?;
+        kernel::index_select(
+            &mut out.view_mut(cpu),
+            input.view_ref(cpu),
+            dim,
+            places.view_ref(cpu),
+        )?;
         if self_.ndim() == 0 { out.view(&[]) } else { Ok(out) }
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], dim: i64, index: &Tensor) -> Result<Tensor> {
@@ -307,14 +313,19 @@ impl IndexSelect {
     apart(index),
     not_differentiable(index), jvp = linear, batch = gather)]
 impl Gather {
-    fn cpu(self_: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         let dim = wrap_dim(dim, self_.ndim())?;
         check_places_dtype("gather", index)?;
         super::scatter::check_rank(self_, index, "input")?;
         let out = Tensor::empty_of(index.shape(), self_.dtype())?;
         let (target, input, places) = (as_vector(&out)?, as_vector(self_)?, as_vector(index)?);
         if index.numel() > 0 {
-            kernel::gather(&mut target.view_mut(), input.view_ref(), dim, places.view_ref())?;
+            kernel::gather(
+                &mut target.view_mut(cpu),
+                input.view_ref(cpu),
+                dim,
+                places.view_ref(cpu),
+            )?;
         }
         Ok(out)
     }
@@ -350,7 +361,7 @@ impl Gather {
     separate,
     not_differentiable(mask), jvp = linear, batch = data_dependent)]
 impl MaskedSelect {
-    fn cpu(self_: &Tensor, mask: &Tensor) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, mask: &Tensor) -> Result<Tensor> {
         ensure!(
             mask.dtype() == DType::Bool,
             runtime,
@@ -358,7 +369,7 @@ impl MaskedSelect {
         );
         let shape = broadcast_shapes(&[self_.shape(), mask.shape()])?;
         let (input, mask) = (self_.expand(&shape, false)?, mask.expand(&shape, false)?);
-        selected(&input, &mask)
+        selected(cpu, &input, &mask)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], mask: &Tensor) -> Result<Tensor> {
         let shape = broadcast_shapes(&[self_shape, mask.shape()])?;
@@ -376,7 +387,7 @@ impl MaskedSelect {
 /// Elements at row-major positions of the flattened tensor; negative ones count from the end.
 #[op("take(Tensor self, Tensor index) -> Tensor", exact_out, separate, not_differentiable(index), jvp = linear, batch = take)]
 impl Take {
-    fn cpu(self_: &Tensor, index: &Tensor) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, index: &Tensor) -> Result<Tensor> {
         ensure!(
             index.dtype() == DType::I64,
             runtime,
@@ -389,7 +400,7 @@ impl Take {
             "take(): tried to take from an empty tensor"
         );
         let out = Tensor::empty_of(index.shape(), self_.dtype())?;
-        kernel::take(&mut out.view_mut(), self_.view_ref(), index.view_ref())?;
+        kernel::take(&mut out.view_mut(cpu), self_.view_ref(cpu), index.view_ref(cpu))?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], index: &Tensor) -> Result<Tensor> {
@@ -404,11 +415,11 @@ impl Take {
 /// The coordinates of the elements that are not zero, one row each, in row-major order: (count, ndim).
 #[op("nonzero(Tensor self) -> Tensor", exact_out, not_differentiable, batch = data_dependent)]
 impl Nonzero {
-    fn cpu(self_: &Tensor) -> Result<Tensor> {
-        let count = kernel::count_true(self_.view_ref()) as i64;
+    fn cpu(cpu: Cpu, self_: &Tensor) -> Result<Tensor> {
+        let count = kernel::count_true(self_.view_ref(cpu)) as i64;
         let out = Tensor::empty_of(&[count, self_.ndim() as i64], DType::I64)?;
         if self_.ndim() > 0 {
-            kernel::nonzero(&mut out.view_mut(), self_.view_ref())?;
+            kernel::nonzero(&mut out.view_mut(cpu), self_.view_ref(cpu))?;
         }
         Ok(out)
     }
@@ -454,7 +465,7 @@ impl Argwhere {
 /// A 1 at each class number, else zeros, in a new last dimension of size `num_classes` (-1: one more than the largest).
 #[op("one_hot(Tensor self, int num_classes=-1) -> Tensor", module = "nn", not_differentiable, batch = one_hot)]
 impl OneHot {
-    fn cpu(self_: &Tensor, num_classes: i64) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, num_classes: i64) -> Result<Tensor> {
         ensure!(
             self_.dtype() == DType::I64,
             runtime,
@@ -477,7 +488,7 @@ impl OneHot {
         let mut shape = Dims::from_slice(self_.shape());
         shape.push(if num_classes < 0 { needed } else { num_classes });
         let out = Tensor::empty_of(&shape, DType::I64)?;
-        kernel::one_hot(&mut out.view_mut(), self_.view_ref())?;
+        kernel::one_hot(&mut out.view_mut(cpu), self_.view_ref(cpu))?;
         Ok(out)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -512,10 +523,11 @@ fn search_side(right: bool, side: Option<&str>) -> Result<bool> {
     function_only,
     out,
     numbers,
-    not_differentiable, batch = bucketize
+    not_differentiable, batch = bucketize(sorted_sequence, sorter)
 )]
 impl Searchsorted {
     fn cpu(
+        cpu: Cpu,
         sorted_sequence: &Tensor,
         self_: &Tensor,
         out_int32: bool,
@@ -557,16 +569,16 @@ impl Searchsorted {
             );
         }
         let bring =
-            |t: &Tensor| if t.dtype() == dtype { Ok(t.clone()) } else { t.converted(dtype) };
+            |t: &Tensor| if t.dtype() == dtype { Ok(t.clone()) } else { t.converted(cpu, dtype) };
         let (sorted, values) = (bring(sorted_sequence)?, bring(self_)?);
         let out = Tensor::empty_of(self_.shape(), search_dtype(out_int32))?;
         let (target, values) = (as_vector(&out)?, as_vector(&values)?);
         kernel::searchsorted(
-            &mut target.view_mut(),
-            sorted.view_ref(),
-            values.view_ref(),
+            &mut target.view_mut(cpu),
+            sorted.view_ref(cpu),
+            values.view_ref(cpu),
             right,
-            sorter.map(Tensor::view_ref),
+            sorter.map(|t| t.view_ref(cpu)),
         )?;
         Ok(out)
     }
@@ -584,7 +596,7 @@ impl Searchsorted {
     function_only,
     out,
     numbers,
-    not_differentiable, batch = bucketize
+    not_differentiable, batch = bucketize(boundaries, None)
 )]
 impl Bucketize {
     fn cpu(self_: &Tensor, boundaries: &Tensor, out_int32: bool, right: bool) -> Result<Tensor> {
@@ -608,7 +620,7 @@ impl Bucketize {
 /// sum of the weights of its places.
 #[op("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor", batch = data_dependent)]
 impl Bincount {
-    fn cpu(self_: &Tensor, weights: Option<&Tensor>, minlength: i64) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, weights: Option<&Tensor>, minlength: i64) -> Result<Tensor> {
         ensure!(minlength >= 0, runtime, "minlength should be >= 0");
         ensure!(
             self_.dtype().is_integral(false),
@@ -616,18 +628,18 @@ impl Bincount {
             "\"bincount_cpu\" not implemented for '{}'",
             self_.dtype().scalar_name()
         );
-        let size = kernel::bincount_size(self_.view_ref(), minlength as usize)? as i64;
+        let size = kernel::bincount_size(self_.view_ref(cpu), minlength as usize)? as i64;
         let weights = weights.map(|w| match w.dtype() {
             DType::F32 | DType::F64 => Ok(w.clone()),
-            _ => w.converted(DType::F64),
+            _ => w.converted(cpu, DType::F64),
         });
         let weights = weights.transpose()?;
         let dtype = weights.as_ref().map_or(DType::I64, Tensor::dtype);
         let out = TensorSpec::of(&[size], dtype).zeros()?;
         kernel::bincount(
-            &mut out.view_mut(),
-            self_.view_ref(),
-            weights.as_ref().map(Tensor::view_ref),
+            &mut out.view_mut(cpu),
+            self_.view_ref(cpu),
+            weights.as_ref().map(|t| t.view_ref(cpu)),
         )?;
         Ok(out)
     }

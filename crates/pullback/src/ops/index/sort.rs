@@ -7,6 +7,7 @@ use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::interrupt::{self, Pace};
+use crate::tensor::Cpu;
 use crate::tensor::shape::{wrap_dim, wrap_own_dim};
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::{index, sort as kernel};
@@ -84,8 +85,8 @@ fn sample_of_distinct(s: &Sampler, shape: &[i64]) -> Option<Tensor> {
     apart, batch = along
 )]
 impl Sort {
-    fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<[Tensor; 2]> {
-        SortStable::cpu(self_, dim, descending)
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, descending: bool) -> Result<[Tensor; 2]> {
+        SortStable::cpu(cpu, self_, dim, descending)
     }
     fn vjp_self(
         grad_values: &Tensor,
@@ -125,15 +126,15 @@ impl Sort {
     node = "SortBackward1", batch = along
 )]
 impl SortStable {
-    fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<[Tensor; 2]> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, descending: bool) -> Result<[Tensor; 2]> {
         refuse_complex("Sort", self_)?;
         let at = wrap_dim(dim, self_.ndim())?;
         let out = pair(self_, self_.shape())?;
         let (values, indices) = (as_vector(&out[0])?, as_vector(&out[1])?);
         kernel::sort(
-            &mut values.view_mut(),
-            &mut indices.view_mut(),
-            as_vector(self_)?.view_ref(),
+            &mut values.view_mut(cpu),
+            &mut indices.view_mut(cpu),
+            as_vector(self_)?.view_ref(cpu),
             at,
             descending,
         )?;
@@ -162,13 +163,13 @@ impl SortStable {
 /// The places of the elements in sorted order.
 #[op("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", not_differentiable, batch = along)]
 impl Argsort {
-    fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, descending: bool) -> Result<Tensor> {
         refuse_complex("Sort", self_)?;
         let at = wrap_dim(dim, self_.ndim())?;
         let out = Tensor::empty_of(self_.shape(), DType::I64)?;
         kernel::argsort(
-            &mut as_vector(&out)?.view_mut(),
-            as_vector(self_)?.view_ref(),
+            &mut as_vector(&out)?.view_mut(cpu),
+            as_vector(self_)?.view_ref(cpu),
             at,
             descending,
         )?;
@@ -190,8 +191,8 @@ impl Argsort {
     exact_out, not_differentiable, batch = along
 )]
 impl ArgsortStable {
-    fn cpu(self_: &Tensor, dim: i64, descending: bool) -> Result<Tensor> {
-        Argsort::cpu(self_, dim, descending)
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, descending: bool) -> Result<Tensor> {
+        Argsort::cpu(cpu, self_, dim, descending)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.integers(&[2, 3], 0, 9)).with("stable", true).without_gradient()]
@@ -217,7 +218,7 @@ impl Msort {
     apart, batch = along
 )]
 impl Topk {
-    fn cpu(self_: &Tensor, k: i64, dim: i64, largest: bool) -> Result<[Tensor; 2]> {
+    fn cpu(cpu: Cpu, self_: &Tensor, k: i64, dim: i64, largest: bool) -> Result<[Tensor; 2]> {
         refuse_complex("topk", self_)?;
         let at = wrap_dim(dim, self_.ndim())?;
         let size = self_.shape().get(at).copied().unwrap_or(1);
@@ -231,9 +232,9 @@ impl Topk {
             let (values, indices) = (as_vector(&out[0])?, as_vector(&out[1])?);
             let input = as_vector(self_)?;
             kernel::topk(
-                &mut values.view_mut(),
-                &mut indices.view_mut(),
-                input.view_ref(),
+                &mut values.view_mut(cpu),
+                &mut indices.view_mut(cpu),
+                input.view_ref(cpu),
                 (k as usize, at),
                 largest,
             )?;
@@ -268,7 +269,7 @@ impl Topk {
     separate, batch = along
 )]
 impl Kthvalue {
-    fn cpu(self_: &Tensor, k: i64, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
+    fn cpu(cpu: Cpu, self_: &Tensor, k: i64, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
         let at = wrap_dim(dim, self_.ndim())?;
         let input = as_vector(self_)?;
         ensure!(
@@ -285,9 +286,9 @@ impl Kthvalue {
         shape[at] = 1;
         let out = pair(self_, &shape)?;
         kernel::kthvalue(
-            &mut out[0].view_mut(),
-            &mut out[1].view_mut(),
-            input.view_ref(),
+            &mut out[0].view_mut(cpu),
+            &mut out[1].view_mut(cpu),
+            input.view_ref(cpu),
             k as usize,
             at,
         )?;
@@ -319,7 +320,7 @@ impl Kthvalue {
     node = "MedianBackward1", batch = along
 )]
 impl MedianDim {
-    fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
         check_ordered("median_out", self_)?;
         let at = wrap_dim(dim, self_.ndim())?;
         let input = as_vector(self_)?;
@@ -328,7 +329,12 @@ impl MedianDim {
         let mut shape = Dims::from_slice(input.shape());
         shape[at] = 1;
         let out = pair(self_, &shape)?;
-        kernel::median(&mut out[0].view_mut(), &mut out[1].view_mut(), input.view_ref(), at)?;
+        kernel::median(
+            &mut out[0].view_mut(cpu),
+            &mut out[1].view_mut(cpu),
+            input.view_ref(cpu),
+            at,
+        )?;
         picked(out, at, keepdim, self_.ndim())
     }
     fn vjp_self(
@@ -347,14 +353,14 @@ impl MedianDim {
 }
 
 /// The lower median of all elements; NaN if there is one or no element.
-#[op("median(Tensor self) -> Tensor", batch = reduction)]
+#[op("median(Tensor self) -> Tensor", batch = reduction_by(&MEDIAN_DIM))]
 impl Median {
-    fn cpu(self_: &Tensor) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor) -> Result<Tensor> {
         check_ordered("median_cpu", self_)?;
         if self_.numel() == 0 {
             return median_of_nothing(self_.dtype());
         }
-        let [value, _] = MedianDim::cpu(&self_.dense()?.view(&[-1])?, 0, false)?;
+        let [value, _] = MedianDim::cpu(cpu, &self_.dense(cpu)?.view(&[-1])?, 0, false)?;
         Ok(value)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
@@ -374,7 +380,7 @@ impl Median {
     node = "NanmedianBackward1", batch = along
 )]
 impl NanmedianDim {
-    fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
         check_ordered("median_out", self_)?;
         let at = wrap_dim(dim, self_.ndim())?;
         let input = as_vector(self_)?;
@@ -382,7 +388,12 @@ impl NanmedianDim {
         let mut shape = Dims::from_slice(input.shape());
         shape[at] = 1;
         let out = pair(self_, &shape)?;
-        kernel::nanmedian(&mut out[0].view_mut(), &mut out[1].view_mut(), input.view_ref(), at)?;
+        kernel::nanmedian(
+            &mut out[0].view_mut(cpu),
+            &mut out[1].view_mut(cpu),
+            input.view_ref(cpu),
+            at,
+        )?;
         picked(out, at, keepdim, self_.ndim())
     }
     fn vjp_self(
@@ -404,14 +415,14 @@ impl NanmedianDim {
 }
 
 /// The lower median of all elements that are not NaN; NaN if there is none.
-#[op("nanmedian(Tensor self) -> Tensor", batch = reduction)]
+#[op("nanmedian(Tensor self) -> Tensor", batch = reduction_by(&NANMEDIAN_DIM))]
 impl Nanmedian {
-    fn cpu(self_: &Tensor) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor) -> Result<Tensor> {
         check_ordered("nanmedian_cpu", self_)?;
         if self_.numel() == 0 {
             return median_of_nothing(self_.dtype());
         }
-        let [value, _] = NanmedianDim::cpu(&self_.dense()?.view(&[-1])?, 0, false)?;
+        let [value, _] = NanmedianDim::cpu(cpu, &self_.dense(cpu)?.view(&[-1])?, 0, false)?;
         Ok(value)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
@@ -432,7 +443,7 @@ impl Nanmedian {
     apart, batch = along
 )]
 impl Mode {
-    fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
         ensure!(
             !self_.dtype().is_complex(),
             not_implemented,
@@ -445,7 +456,12 @@ impl Mode {
         let mut shape = Dims::from_slice(input.shape());
         shape[at] = 1;
         let out = pair(self_, &shape)?;
-        kernel::mode(&mut out[0].view_mut(), &mut out[1].view_mut(), input.view_ref(), at)?;
+        kernel::mode(
+            &mut out[0].view_mut(cpu),
+            &mut out[1].view_mut(cpu),
+            input.view_ref(cpu),
+            at,
+        )?;
         picked(out, at, keepdim, self_.ndim())
     }
     fn vjp_self(
@@ -513,12 +529,17 @@ fn from_counts(values: &[i64], shape: &[i64], wanted: bool) -> Result<Tensor> {
 #[op("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
      method = unique, batch = data_dependent)]
 impl Unique {
-    fn cpu(self_: &Tensor, return_inverse: bool, return_counts: bool) -> Result<[Tensor; 3]> {
-        let found = kernel::unique(self_.view_ref())?;
+    fn cpu(
+        cpu: Cpu,
+        self_: &Tensor,
+        return_inverse: bool,
+        return_counts: bool,
+    ) -> Result<[Tensor; 3]> {
+        let found = kernel::unique(self_.view_ref(cpu))?;
         let count = found.positions.len() as i64;
         let places = Tensor::from_slice(&found.positions, &[count])?;
         let values = Tensor::empty_of(&[count], self_.dtype())?;
-        index::take(&mut values.view_mut(), self_.view_ref(), places.view_ref())?;
+        index::take(&mut values.view_mut(cpu), self_.view_ref(cpu), places.view_ref(cpu))?;
         Ok([
             values,
             from_counts(&found.inverse, self_.shape(), return_inverse)?,
@@ -538,8 +559,8 @@ impl Unique {
 /// The distinct elements, sorted, and for each element the number of its distinct one (empty unless asked for).
 #[op("_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)", method = unique_pair, batch = data_dependent)]
 impl UniquePair {
-    fn cpu(self_: &Tensor, return_inverse: bool) -> Result<[Tensor; 2]> {
-        let [values, inverse, _] = Unique::cpu(self_, return_inverse, false)?;
+    fn cpu(cpu: Cpu, self_: &Tensor, return_inverse: bool) -> Result<[Tensor; 2]> {
+        let [values, inverse, _] = Unique::cpu(cpu, self_, return_inverse, false)?;
         Ok([values, inverse])
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -549,9 +570,9 @@ impl UniquePair {
 }
 
 /// Slices along `dim` in one row each, elements replaced by their rank among all elements.
-fn ranked_rows(self_: &Tensor, dim: usize) -> Result<(usize, Vec<i64>)> {
+fn ranked_rows(cpu: Cpu, self_: &Tensor, dim: usize) -> Result<(usize, Vec<i64>)> {
     let front = self_.movedim_int(dim as i64, 0)?;
-    let ranks = kernel::unique(front.view_ref())?.inverse;
+    let ranks = kernel::unique(front.view_ref(cpu))?.inverse;
     Ok((self_.shape()[dim] as usize, ranks))
 }
 
@@ -578,18 +599,23 @@ fn grouped(
 
 /// The first elements of runs of equal ones; for each element the number of its run, and the lengths of runs (empty unless
 /// asked for).
-fn element_runs(self_: &Tensor, return_inverse: bool, return_counts: bool) -> Result<[Tensor; 3]> {
-    let flat = self_.dense()?.view(&[-1])?;
-    let count = kernel::count_runs(flat.view_ref())? as i64;
+fn element_runs(
+    cpu: Cpu,
+    self_: &Tensor,
+    return_inverse: bool,
+    return_counts: bool,
+) -> Result<[Tensor; 3]> {
+    let flat = self_.dense(cpu)?.view(&[-1])?;
+    let count = kernel::count_runs(flat.view_ref(cpu))? as i64;
     let values = Tensor::empty_of(&[count], self_.dtype())?;
     let inverse = Tensor::empty_of(if return_inverse { self_.shape() } else { &[0] }, DType::I64)?;
     let counts = Tensor::empty_of(&[if return_counts { count } else { 0 }], DType::I64)?;
     let lines = inverse.view(&[-1])?;
     kernel::runs(
-        &mut values.view_mut(),
-        return_inverse.then(|| lines.view_mut()).as_mut(),
-        return_counts.then(|| counts.view_mut()).as_mut(),
-        flat.view_ref(),
+        &mut values.view_mut(cpu),
+        return_inverse.then(|| lines.view_mut(cpu)).as_mut(),
+        return_counts.then(|| counts.view_mut(cpu)).as_mut(),
+        flat.view_ref(cpu),
     )?;
     Ok([values, inverse, counts])
 }
@@ -602,13 +628,14 @@ fn element_runs(self_: &Tensor, return_inverse: bool, return_counts: bool) -> Re
 )]
 impl UniqueDim {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         dim: i64,
         return_inverse: bool,
         return_counts: bool,
     ) -> Result<[Tensor; 3]> {
         let dim = wrap_own_dim(dim, self_.ndim())?;
-        let (rows, ranks) = ranked_rows(self_, dim)?;
+        let (rows, ranks) = ranked_rows(cpu, self_, dim)?;
         ensure!(
             self_.numel() > 0
                 || self_.shape().iter().filter(|&&n| n == 0).count() == 1 && rows == 0,
@@ -649,12 +676,13 @@ impl UniqueDim {
 )]
 impl UniqueConsecutive {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         return_inverse: bool,
         return_counts: bool,
         dim: Option<i64>,
     ) -> Result<[Tensor; 3]> {
-        let Some(dim) = dim else { return element_runs(self_, return_inverse, return_counts) };
+        let Some(dim) = dim else { return element_runs(cpu, self_, return_inverse, return_counts) };
         let at = wrap_own_dim(dim, self_.ndim())?;
         let input = as_vector(self_)?;
         ensure!(
@@ -663,9 +691,9 @@ impl UniqueConsecutive {
             "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
         );
         let rows = input.shape()[at];
-        let front = input.movedim_int(at as i64, 0)?.dense()?;
+        let front = input.movedim_int(at as i64, 0)?.dense(cpu)?;
         let width = front.numel() as i64 / rows.max(1);
-        let firsts = kernel::row_runs(front.view(&[rows, width])?.view_ref())?;
+        let firsts = kernel::row_runs(front.view(&[rows, width])?.view_ref(cpu))?;
         let mut inverse = memory::with_capacity(rows as usize)?;
         for (run, &first) in firsts.iter().enumerate() {
             let end = firsts.get(run + 1).copied().unwrap_or(rows);

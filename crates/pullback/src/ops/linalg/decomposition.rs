@@ -9,6 +9,7 @@ use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
 use crate::ops::reduce::any_all::{all_examples, is_any_true};
+use crate::tensor::Cpu;
 use crate::tensor::shape::wrap_dim;
 use crate::{DType, Dims, Error, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::{Iter, elementwise, linalg as kernel};
@@ -135,13 +136,13 @@ pub(in crate::ops) fn regular(s: &Sampler, shape: &[i64]) -> Tensor {
 #[op("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
      internal, node = "LinalgSvd", method = svd_kernel, batch = matrices)]
 impl SvdKernel {
-    fn cpu(a: &Tensor, full_matrices: bool, compute_uv: bool) -> Result<[Tensor; 3]> {
+    fn cpu(cpu: Cpu, a: &Tensor, full_matrices: bool, compute_uv: bool) -> Result<[Tensor; 3]> {
         check_matrix("svd", a, false)?;
         let (m, n) = sizes(a.shape());
         let k = m.min(n);
         if !compute_uv {
             let s = Tensor::empty_of(&batch_shape(a, &[k]), a.dtype().to_real())?;
-            kernel::svd(None, &mut s.view_mut(), None, a.view_ref(), false)?;
+            kernel::svd(None, &mut s.view_mut(cpu), None, a.view_ref(cpu), false)?;
             let none = Tensor::empty_of(&[0], a.dtype())?;
             return Ok([none.clone(), s, none]);
         }
@@ -150,10 +151,10 @@ impl SvdKernel {
         let s = Tensor::empty_of(&batch_shape(a, &[k]), a.dtype().to_real())?;
         let vh = Tensor::empty_of(&batch_shape(a, &[columns, n]), a.dtype())?;
         kernel::svd(
-            Some(&mut u.view_mut()),
-            &mut s.view_mut(),
-            Some(&mut vh.view_mut()),
-            a.view_ref(),
+            Some(&mut u.view_mut(cpu)),
+            &mut s.view_mut(cpu),
+            Some(&mut vh.view_mut(cpu)),
+            a.view_ref(cpu),
             full_matrices,
         )?;
         Ok([u, s, vh])
@@ -266,10 +267,7 @@ const PHASE_TOLERANCE: f64 = 1e-2;
 
 fn off_diagonal(a: &Tensor, k: i64) -> Result<Tensor> {
     let one = eye(k, a)?;
-    a.mul(
-        &crate::ops::creation::factory::filled(&TensorSpec::beside(a, &[k, k]), Scalar::Int(1))?
-            .sub(&one)?,
-    )
+    a.mul(&TensorSpec::beside(a, &[k, k]).full(Scalar::Int(1))?.sub(&one)?)
 }
 
 /// The singular value decomposition `A = U diag(S) Vh`, singular values descending. The first min(m, n) singular vectors
@@ -314,7 +312,7 @@ fn check_driver(driver: Option<&str>) -> Result<()> {
 /// `A = Q R` with orthonormal columns in `Q` and `R` upper triangular; `mode` is "reduced", "complete" or "r" (no Q).
 #[op("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", module = "linalg", node = "LinalgQr", method = linalg_qr, autocast = fp32, batch = matrices)]
 impl LinalgQr {
-    fn cpu(a: &Tensor, mode: &str) -> Result<[Tensor; 2]> {
+    fn cpu(cpu: Cpu, a: &Tensor, mode: &str) -> Result<[Tensor; 2]> {
         check_matrix("qr", a, false)?;
         ensure!(
             matches!(mode, "reduced" | "complete" | "r"),
@@ -325,11 +323,16 @@ impl LinalgQr {
         let columns = if mode == "complete" { m } else { m.min(n) };
         let r = Tensor::empty_of(&batch_shape(a, &[columns, n]), a.dtype())?;
         if mode == "r" {
-            kernel::qr(None, &mut r.view_mut(), a.view_ref(), false)?;
+            kernel::qr(None, &mut r.view_mut(cpu), a.view_ref(cpu), false)?;
             return Ok([Tensor::empty_of(&[0], a.dtype())?, r]);
         }
         let q = Tensor::empty_of(&batch_shape(a, &[m, columns]), a.dtype())?;
-        kernel::qr(Some(&mut q.view_mut()), &mut r.view_mut(), a.view_ref(), mode == "complete")?;
+        kernel::qr(
+            Some(&mut q.view_mut(cpu)),
+            &mut r.view_mut(cpu),
+            a.view_ref(cpu),
+            mode == "complete",
+        )?;
         Ok([q, r])
     }
     fn vjp_a(
@@ -427,10 +430,10 @@ fn not_positive_definite(minor: i32) -> String {
 #[op("linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
      module = "linalg", exact_out, method = linalg_cholesky_ex, autocast = fp32, batch = matrices)]
 impl LinalgCholeskyEx {
-    fn cpu(self_: &Tensor, upper: bool, check_errors: bool) -> Result<[Tensor; 2]> {
+    fn cpu(cpu: Cpu, self_: &Tensor, upper: bool, check_errors: bool) -> Result<[Tensor; 2]> {
         check_matrix("cholesky", self_, true)?;
         let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
-        let codes = kernel::cholesky(&mut out.view_mut(), self_.view_ref(), upper)?;
+        let codes = kernel::cholesky(&mut out.view_mut(cpu), self_.view_ref(cpu), upper)?;
         let info = codes_of(self_, &codes)?;
         if check_errors {
             check_codes("linalg.cholesky_ex", self_, &info, not_positive_definite)?;
@@ -466,7 +469,7 @@ fn cholesky_samples(s: &Sampler) -> Vec<Sample> {
 /// The decomposition behind `linalg_eigh`.
 #[op("_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)", internal, node = "LinalgEigh", method = eigh_kernel, batch = matrices)]
 impl EighKernel {
-    fn cpu(a: &Tensor, uplo: &str, compute_v: bool) -> Result<[Tensor; 2]> {
+    fn cpu(cpu: Cpu, a: &Tensor, uplo: &str, compute_v: bool) -> Result<[Tensor; 2]> {
         check_matrix("eigh", a, true)?;
         let side = uplo.to_uppercase();
         ensure!(
@@ -477,11 +480,16 @@ impl EighKernel {
         let n = a.shape()[a.ndim() - 1];
         let w = Tensor::empty_of(&batch_shape(a, &[n]), a.dtype().to_real())?;
         if !compute_v {
-            kernel::eigh(&mut w.view_mut(), None, a.view_ref(), side == "U")?;
+            kernel::eigh(&mut w.view_mut(cpu), None, a.view_ref(cpu), side == "U")?;
             return Ok([w, Tensor::empty_of(&[0], a.dtype())?]);
         }
         let v = Tensor::empty_of(a.shape(), a.dtype())?;
-        kernel::eigh(&mut w.view_mut(), Some(&mut v.view_mut()), a.view_ref(), side == "U")?;
+        kernel::eigh(
+            &mut w.view_mut(cpu),
+            Some(&mut v.view_mut(cpu)),
+            a.view_ref(cpu),
+            side == "U",
+        )?;
         Ok([w, v])
     }
     // V (diag(gW) + (V^H gV) / E) V^H with E_ij = w_j - w_i.
@@ -596,10 +604,7 @@ impl Polar {
         elementwise::polar(iter)
     }
     fn vjp_abs(grad: &Tensor, angle: &Tensor) -> Result<Tensor> {
-        let one = crate::ops::creation::factory::filled(
-            &TensorSpec::beside(angle, angle.shape()),
-            Scalar::Int(1),
-        )?;
+        let one = TensorSpec::beside(angle, angle.shape()).full(Scalar::Int(1))?;
         grad.conj()?.mul(&one.polar_with_angle(angle)?)?.real()
     }
     fn vjp_angle(grad: &Tensor, result: &Tensor) -> Result<Tensor> {

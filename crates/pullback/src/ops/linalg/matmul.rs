@@ -8,6 +8,7 @@ use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::pointwise::arithmetic::by_both;
+use crate::tensor::Cpu;
 use crate::tensor::shape::broadcast_shapes;
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor};
 use pullback_kernels::gemm;
@@ -79,6 +80,7 @@ fn check_scalar_type(a: &Tensor, b: &Tensor) -> Result<()> {
 /// A fresh tensor of `shape` that holds `input`, broadcast, unless `beta` says that it is not read. Refuses factors that the
 /// dtype cannot hold.
 fn start(
+    cpu: Cpu,
     input: &Tensor,
     shape: &[i64],
     (beta, alpha): (Scalar, Scalar),
@@ -97,7 +99,7 @@ fn start(
     if beta.is(0.0) {
         crate::tensor::shape::broadcast_strides(input.shape(), input.strides(), shape)?;
     } else {
-        out.copy_data(input)?;
+        out.copy_data(cpu, input)?;
     }
     Ok(out)
 }
@@ -129,10 +131,10 @@ fn matrix_samples(s: &Sampler) -> Vec<Sample> {
 /// Integers wrap; dtypes must be equal.
 #[op("mm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = mm, sparse = mm)]
 impl Mm {
-    fn cpu(self_: &Tensor, mat2: &Tensor) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, mat2: &Tensor) -> Result<Tensor> {
         check_matrices("mm", self_, mat2)?;
         let out = Tensor::empty_of(&[self_.shape()[0], mat2.shape()[1]], self_.dtype())?;
-        gemm::matmul(&mut out.view_mut(), self_.view_ref(), mat2.view_ref(), ONE, ZERO)?;
+        gemm::matmul(&mut out.view_mut(cpu), self_.view_ref(cpu), mat2.view_ref(cpu), ONE, ZERO)?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, mat2: &Tensor, self_column_major: bool) -> Result<Tensor> {
@@ -171,6 +173,7 @@ impl Mm {
     exact_out, apart(self), autocast = lower, batch = addmm, sparse = addmm)]
 impl Addmm {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         mat1: &Tensor,
         mat2: &Tensor,
@@ -178,8 +181,8 @@ impl Addmm {
         alpha: Scalar,
     ) -> Result<Tensor> {
         check_matrices("addmm", mat1, mat2)?;
-        let out = start(self_, &[mat1.shape()[0], mat2.shape()[1]], (beta, alpha), mat2)?;
-        gemm::matmul(&mut out.view_mut(), mat1.view_ref(), mat2.view_ref(), alpha, beta)?;
+        let out = start(cpu, self_, &[mat1.shape()[0], mat2.shape()[1]], (beta, alpha), mat2)?;
+        gemm::matmul(&mut out.view_mut(cpu), mat1.view_ref(cpu), mat2.view_ref(cpu), alpha, beta)?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, beta: Scalar) -> Result<Tensor> {
@@ -226,13 +229,13 @@ impl Addmm {
 }
 
 /// The products of two lists of matrices: (b, n, m) times (b, m, p) gives (b, n, p).
-#[op("bmm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = mm, sparse = bmm)]
+#[op("bmm(Tensor self, Tensor mat2) -> Tensor", exact_out, autocast = lower, batch = bmm, sparse = bmm)]
 impl Bmm {
-    fn cpu(self_: &Tensor, mat2: &Tensor) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, mat2: &Tensor) -> Result<Tensor> {
         check_batches(self_, mat2)?;
         let shape = [self_.shape()[0], self_.shape()[1], mat2.shape()[2]];
         let out = Tensor::empty_of(&shape, self_.dtype())?;
-        gemm::bmm(&mut out.view_mut(), self_.view_ref(), mat2.view_ref(), ONE, ZERO)?;
+        gemm::bmm(&mut out.view_mut(cpu), self_.view_ref(cpu), mat2.view_ref(cpu), ONE, ZERO)?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, mat2: &Tensor) -> Result<Tensor> {
@@ -265,6 +268,7 @@ impl Bmm {
 )]
 impl Baddbmm {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         batch1: &Tensor,
         batch2: &Tensor,
@@ -273,8 +277,8 @@ impl Baddbmm {
     ) -> Result<Tensor> {
         check_batches(batch1, batch2)?;
         let shape = [batch1.shape()[0], batch1.shape()[1], batch2.shape()[2]];
-        let out = start(self_, &shape, (beta, alpha), batch2)?;
-        gemm::bmm(&mut out.view_mut(), batch1.view_ref(), batch2.view_ref(), alpha, beta)?;
+        let out = start(cpu, self_, &shape, (beta, alpha), batch2)?;
+        gemm::bmm(&mut out.view_mut(cpu), batch1.view_ref(cpu), batch2.view_ref(cpu), alpha, beta)?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, beta: Scalar) -> Result<Tensor> {
@@ -311,6 +315,7 @@ impl Baddbmm {
 )]
 impl Addbmm {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         batch1: &Tensor,
         batch2: &Tensor,
@@ -320,7 +325,7 @@ impl Addbmm {
         check_batches(batch1, batch2)?;
         let (batch, out) = (
             batch1.shape()[0],
-            start(self_, &[batch1.shape()[1], batch2.shape()[2]], (beta, alpha), batch2)?,
+            start(cpu, self_, &[batch1.shape()[1], batch2.shape()[2]], (beta, alpha), batch2)?,
         );
         if batch == 0 {
             return if beta.is(0.0) { out.zero_() } else { out.times(beta) };
@@ -328,7 +333,7 @@ impl Addbmm {
         for index in 0..batch {
             let (a, b) = (batch1.select(0, index)?, batch2.select(0, index)?);
             let factor = if index == 0 { beta } else { ONE };
-            gemm::matmul(&mut out.view_mut(), a.view_ref(), b.view_ref(), alpha, factor)?;
+            gemm::matmul(&mut out.view_mut(cpu), a.view_ref(cpu), b.view_ref(cpu), alpha, factor)?;
         }
         Ok(out)
     }
@@ -393,13 +398,13 @@ fn check_vector(mat: &Tensor, vec: &Tensor, out: i64) -> Result<()> {
 /// A matrix times a vector: `out[i] = sum over k of self[i, k] * vec[k]`.
 #[op("mv(Tensor self, Tensor vec) -> Tensor", exact_out, batch = mv, sparse = mv)]
 impl Mv {
-    fn cpu(self_: &Tensor, vec: &Tensor) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, vec: &Tensor) -> Result<Tensor> {
         check_vector(self_, vec, -1)?;
         let out = Tensor::empty_of(&[self_.shape()[0]], self_.dtype())?;
         gemm::matmul(
-            &mut column(&out)?.view_mut(),
-            self_.view_ref(),
-            column(vec)?.view_ref(),
+            &mut column(&out)?.view_mut(cpu),
+            self_.view_ref(cpu),
+            column(vec)?.view_ref(cpu),
             ONE,
             ZERO,
         )?;
@@ -437,6 +442,7 @@ impl Mv {
 )]
 impl Addmv {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         mat: &Tensor,
         vec: &Tensor,
@@ -453,11 +459,11 @@ impl Addmv {
             mat.shape()[1],
             vec.shape()[0]
         );
-        let out = start(self_, &[m], (beta, alpha), vec)?;
+        let out = start(cpu, self_, &[m], (beta, alpha), vec)?;
         gemm::matmul(
-            &mut column(&out)?.view_mut(),
-            mat.view_ref(),
-            column(vec)?.view_ref(),
+            &mut column(&out)?.view_mut(cpu),
+            mat.view_ref(cpu),
+            column(vec)?.view_ref(cpu),
             alpha,
             beta,
         )?;
@@ -510,10 +516,10 @@ fn check_dot(name: &str, a: &Tensor, b: &Tensor) -> Result<()> {
 /// The sum of products of two vectors: `sum over i of self[i] * tensor[i]`.
 #[op("dot(Tensor self, Tensor tensor) -> Tensor", exact_out, batch = dot)]
 impl Dot {
-    fn cpu(self_: &Tensor, tensor: &Tensor) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, tensor: &Tensor) -> Result<Tensor> {
         check_dot("dot", self_, tensor)?;
         let out = Tensor::empty_of(&[], self_.dtype())?;
-        gemm::dot(&mut out.view_mut(), self_.view_ref(), tensor.view_ref())?;
+        gemm::dot(&mut out.view_mut(cpu), self_.view_ref(cpu), tensor.view_ref(cpu))?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, tensor: &Tensor) -> Result<Tensor> {
@@ -539,10 +545,14 @@ impl Dot {
 /// As `dot` with the first vector conjugated: `sum over i of conj(self[i]) * other[i]`.
 #[op("vdot(Tensor self, Tensor other) -> Tensor", exact_out, batch = vdot)]
 impl Vdot {
-    fn cpu(self_: &Tensor, other: &Tensor) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         check_dot("vdot", self_, other)?;
         let out = Tensor::empty_of(&[], self_.dtype())?;
-        gemm::dot(&mut out.view_mut(), self_.conj_physical()?.view_ref(), other.view_ref())?;
+        gemm::dot(
+            &mut out.view_mut(cpu),
+            self_.conj_physical()?.view_ref(cpu),
+            other.view_ref(cpu),
+        )?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, other: &Tensor) -> Result<Tensor> {

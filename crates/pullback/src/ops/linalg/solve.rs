@@ -10,6 +10,7 @@ use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::any_all::is_any_true;
+use crate::tensor::Cpu;
 use crate::tensor::shape::broadcast_shapes;
 use crate::{Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::linalg as kernel;
@@ -45,7 +46,13 @@ const UNSOLVED: &str = "The solver failed because the input matrix is singular."
 #[op("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
      module = "linalg", exact_out, method = linalg_solve_ex, batch = linear_solve)]
 impl LinalgSolveEx {
-    fn cpu(a: &Tensor, b: &Tensor, left: bool, check_errors: bool) -> Result<[Tensor; 2]> {
+    fn cpu(
+        cpu: Cpu,
+        a: &Tensor,
+        b: &Tensor,
+        left: bool,
+        check_errors: bool,
+    ) -> Result<[Tensor; 2]> {
         check_matrix("solve", a, true)?;
         ensure!(
             a.dtype() == b.dtype(),
@@ -84,7 +91,7 @@ impl LinalgSolveEx {
         };
         let (a, b) = (full(&a)?, full(&b)?);
         let x = Tensor::empty_of(b.shape(), b.dtype())?;
-        let codes = kernel::solve(&mut x.view_mut(), a.view_ref(), b.view_ref())?;
+        let codes = kernel::solve(&mut x.view_mut(cpu), a.view_ref(cpu), b.view_ref(cpu))?;
         let info = codes_of(&a, &codes)?;
         if check_errors {
             check_codes("torch.linalg.solve_ex", &a, &info, |_| UNSOLVED.to_owned())?;
@@ -165,10 +172,10 @@ fn not_invertible(pivot: i32) -> String {
 #[op("linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", module = "linalg", exact_out,
      method = linalg_inv_ex, autocast = fp32, batch = matrices)]
 impl LinalgInvEx {
-    fn cpu(a: &Tensor, check_errors: bool) -> Result<[Tensor; 2]> {
+    fn cpu(cpu: Cpu, a: &Tensor, check_errors: bool) -> Result<[Tensor; 2]> {
         check_matrix("inv", a, true)?;
         let out = Tensor::empty_of(a.shape(), a.dtype())?;
-        let codes = kernel::inv(&mut out.view_mut(), a.view_ref())?;
+        let codes = kernel::inv(&mut out.view_mut(cpu), a.view_ref(cpu))?;
         let info = codes_of(a, &codes)?;
         if check_errors {
             check_codes("linalg.inv_ex", a, &info, not_invertible)?;
@@ -187,10 +194,10 @@ impl LinalgInvEx {
 /// The determinant. Its gradient at singular matrices comes from their singular values.
 #[op("linalg_det(Tensor A) -> Tensor", module = "linalg", exact_out, alias("det"), node = "LinalgDet", method = linalg_det, batch = matrices)]
 impl LinalgDet {
-    fn cpu(a: &Tensor) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, a: &Tensor) -> Result<Tensor> {
         check_matrix("det", a, true)?;
         let out = Tensor::empty_of(&batch_shape(a, &[]), a.dtype())?;
-        kernel::det(&mut out.view_mut(), a.view_ref())?;
+        kernel::det(&mut out.view_mut(cpu), a.view_ref(cpu))?;
         Ok(out)
     }
     fn vjp_a(grad: &Tensor, a: &Tensor, result: &Tensor) -> Result<Tensor> {
@@ -203,10 +210,7 @@ impl LinalgDet {
         let [u, s, vh] = a.svd_kernel(false, true)?;
         let k = s.shape()[s.ndim() - 1];
         let one = eye(k, &s)?;
-        let mut others = crate::ops::creation::factory::filled(
-            &TensorSpec::beside(&s, s.shape()),
-            Scalar::Int(1),
-        )?;
+        let mut others = TensorSpec::beside(&s, s.shape()).full(Scalar::Int(1))?;
         for j in 0..k {
             let unit = one.select(0, j)?;
             let factor = s
@@ -230,11 +234,11 @@ impl LinalgDet {
 #[op("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", module = "linalg", exact_out, alias("slogdet"),
      method = linalg_slogdet, batch = matrices)]
 impl LinalgSlogdet {
-    fn cpu(a: &Tensor) -> Result<[Tensor; 2]> {
+    fn cpu(cpu: Cpu, a: &Tensor) -> Result<[Tensor; 2]> {
         check_matrix("slogdet", a, true)?;
         let sign = Tensor::empty_of(&batch_shape(a, &[]), a.dtype())?;
         let log = Tensor::empty_of(sign.shape(), a.dtype().to_real())?;
-        kernel::slogdet(&mut sign.view_mut(), &mut log.view_mut(), a.view_ref())?;
+        kernel::slogdet(&mut sign.view_mut(cpu), &mut log.view_mut(cpu), a.view_ref(cpu))?;
         Ok([sign, log])
     }
     // ln|det A| and the angle of the sign are the real and imaginary parts of ln det A, whose gradient is A^-H; the sign

@@ -4,6 +4,7 @@ use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::sum::{reduced, restore};
+use crate::tensor::Cpu;
 use crate::tensor::promote::{default_dtype, promote_types};
 use crate::tensor::shape::wrap_dims;
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
@@ -20,6 +21,7 @@ pub(crate) static OPS: &[&OpDef] = &[&LINALG_VECTOR_NORM, &NORM, &NORM_NAME, &LO
      out, module = "linalg", batch = reduction, sparse = norm)]
 impl LinalgVectorNorm {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         ord: Scalar,
         dim: Option<&[i64]>,
@@ -33,9 +35,11 @@ impl LinalgVectorNorm {
         );
         check_dtypes("linalg.vector_norm", self_.dtype(), dtype)?;
         let dims = wrap_dims(dim, self_.ndim())?;
-        let input = self_.in_dtype(dtype.unwrap_or(self_.dtype()))?;
+        let input = self_.in_dtype(cpu, dtype.unwrap_or(self_.dtype()))?;
         let p = ord.to_f64();
-        reduced(&input, &dims, keepdim, input.dtype().to_real(), |o, x, d| reduce::norm(o, x, d, p))
+        reduced(cpu, &input, &dims, keepdim, input.dtype().to_real(), |o, x, d| {
+            reduce::norm(o, x, d, p)
+        })
     }
     fn vjp_self(
         grad: &Tensor,
@@ -240,10 +244,11 @@ impl NormName {
 /// floating dtype; no elements give -inf.
 #[op("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", out, batch = reduction)]
 impl Logsumexp {
-    fn cpu(self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
         let dtype = if self_.dtype().is_integral(true) { default_dtype() } else { self_.dtype() };
         reduced(
-            &self_.in_dtype(dtype)?,
+            cpu,
+            &self_.in_dtype(cpu, dtype)?,
             &wrap_dims(Some(dim), self_.ndim())?,
             keepdim,
             dtype,

@@ -3,6 +3,7 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::Cpu;
 use crate::tensor::promote::{promote_types, result_type};
 use crate::tensor::shape::{broadcast_shapes, wrap_dim, wrap_own_dim};
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor};
@@ -22,12 +23,12 @@ fn pair(s: &Sampler, a: &[i64], b: &[i64]) -> Sample {
 /// dimensions broadcast.
 #[op("linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor", exact_out, module = "linalg", batch = along)]
 impl LinalgCross {
-    fn cpu(self_: &Tensor, other: &Tensor, dim: i64) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, other: &Tensor, dim: i64) -> Result<Tensor> {
         let shape = cross_shape(self_, other, dim)?;
         let out = Tensor::empty_of(&shape, self_.dtype())?;
         let (a, b) = (self_.expand(&shape, false)?, other.expand(&shape, false)?);
         let dim = wrap_own_dim(dim, shape.len())?;
-        linalg::cross(&mut out.view_mut(), a.view_ref(), b.view_ref(), dim)?;
+        linalg::cross(&mut out.view_mut(cpu), a.view_ref(cpu), b.view_ref(cpu), dim)?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, other: &Tensor, dim: i64) -> Result<Tensor> {

@@ -6,8 +6,8 @@ use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::pointwise::ternary::walk_as_is;
-use crate::tensor::TensorSpec;
 use crate::tensor::shape::wrap_dim;
+use crate::tensor::{Cpu, TensorSpec};
 use crate::{ErrorKind, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
@@ -439,10 +439,10 @@ impl Selu {
 /// The size of `dim` is even.
 #[op("glu(Tensor self, int dim=-1) -> Tensor", out, module = "nn", batch = glu)]
 impl Glu {
-    fn cpu(self_: &Tensor, dim: i64) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64) -> Result<Tensor> {
         let [a, b] = halves(self_, dim)?;
         let out = Tensor::empty_of(a.shape(), a.dtype())?;
-        walk_as_is(&out, &[a, b], elementwise::glu)?;
+        walk_as_is(cpu, &out, &[a, b], elementwise::glu)?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, dim: i64) -> Result<Tensor> {

@@ -5,8 +5,8 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::tensor::TensorSpec;
 use crate::tensor::shape::list;
+use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, Dims, ErrorKind, Result, Tensor};
 use pullback_macros::op;
 
@@ -20,6 +20,7 @@ pub(crate) static OPS: &[&OpDef] =
      module = "nn", function_only, jvp = linear, method = upsample_bilinear2d_aa, batch = batches2)]
 impl UpsampleBilinear2dAa {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         output_size: &[i64],
         align_corners: bool,
@@ -37,10 +38,10 @@ impl UpsampleBilinear2dAa {
         let factors = [scales_h, scales_w];
         let [rows, columns] = lines(self_.shape(), output_size, align_corners, factors);
         if self_.dtype() == DType::U8 {
-            return rounded(&rounded(self_, &columns)?.transpose(-2, -1)?, &rows)?
+            return rounded(cpu, &rounded(cpu, self_, &columns)?.transpose(-2, -1)?, &rows)?
                 .transpose(-2, -1);
         }
-        resized(&resized(self_, &columns, -1)?, &rows, -2)
+        resized(cpu, &resized(cpu, self_, &columns, -1)?, &rows, -2)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -102,6 +103,7 @@ impl UpsampleBilinear2dAa {
      internal, jvp = linear, method = upsample_bilinear2d_aa_backward, batch = batches2)]
 impl UpsampleBilinear2dAaBackward {
     fn cpu(
+        cpu: Cpu,
         grad_output: &Tensor,
         output_size: &[i64],
         input_size: &[i64],
@@ -130,7 +132,7 @@ impl UpsampleBilinear2dAaBackward {
         );
         let factors = [scales_h, scales_w];
         let [rows, columns] = lines(input_size, output_size, align_corners, factors);
-        spread(&spread(grad_output, &rows, -2)?, &columns, -1)
+        spread(cpu, &spread(cpu, grad_output, &rows, -2)?, &columns, -1)
     }
     fn vjp_grad_output(
         grad: &Tensor,
@@ -262,10 +264,10 @@ impl Line {
     }
 
     /// The new elements from `start` up to `end`, with what they are made of.
-    fn block(&self, start: i64, end: i64) -> Result<Block> {
+    fn block(&self, cpu: Cpu, start: i64, end: i64) -> Result<Block> {
         let (first, last) = self.seen(start, end);
         let weights = TensorSpec::of(&[end - start, last - first], DType::F64).zeros()?;
-        let mut view = weights.view_mut();
+        let mut view = weights.view_mut(cpu);
         let rows = view.as_slice_mut::<f64>().unwrap_or_default();
         let width = (last - first).max(1) as usize;
         for (row, weights) in (start..end).zip(rows.chunks_mut(width)) {
@@ -290,9 +292,9 @@ impl Line {
 
     /// The new elements in blocks. Those that lie together see old ones that do, so that their weights are a small matrix,
     /// where those of all would take the memory of as many images as there are columns.
-    fn blocks(self) -> impl Iterator<Item = Result<Block>> {
+    fn blocks(self, cpu: Cpu) -> impl Iterator<Item = Result<Block>> {
         let starts = (0..self.to).step_by(BLOCK as usize);
-        starts.map(move |start| self.block(start, self.to.min(start + BLOCK)))
+        starts.map(move |start| self.block(cpu, start, self.to.min(start + BLOCK)))
     }
 }
 
@@ -308,8 +310,8 @@ struct Block {
 
 impl Block {
     /// The weights beside `image`, in its dtype.
-    fn weights_for(&self, image: &Tensor) -> Result<Tensor> {
-        self.weights.in_dtype(image.dtype())?.brought_to(image)
+    fn weights_for(&self, cpu: Cpu, image: &Tensor) -> Result<Tensor> {
+        self.weights.in_dtype(cpu, image.dtype())?.brought_to(image)
     }
 }
 
@@ -331,14 +333,14 @@ fn part(t: &Tensor, dim: i64, start: i64, end: i64) -> Result<Tensor> {
 }
 
 /// One of the last two dimensions resized: each block of new elements is a product with a part of the image.
-fn resized(image: &Tensor, line: &Line, dim: i64) -> Result<Tensor> {
+fn resized(cpu: Cpu, image: &Tensor, line: &Line, dim: i64) -> Result<Tensor> {
     let product = |block: Result<Block>| {
         let block = block?;
         let seen = part(image, dim, block.first, block.last)?;
-        let weights = block.weights_for(image)?;
+        let weights = block.weights_for(cpu, image)?;
         if dim == -1 { seen.matmul(&weights.transpose(0, 1)?) } else { weights.matmul(&seen) }
     };
-    joined(&line.blocks().map(product).collect::<Result<Vec<_>>>()?, dim)
+    joined(&line.blocks(cpu).map(product).collect::<Result<Vec<_>>>()?, dim)
 }
 
 fn joined(parts: &[Tensor], dim: i64) -> Result<Tensor> {
@@ -349,15 +351,15 @@ fn joined(parts: &[Tensor], dim: i64) -> Result<Tensor> {
 }
 
 /// The transpose of [`resized`]: each block of gradients is spread over the old elements that its own are made of.
-fn spread(grad: &Tensor, line: &Line, dim: i64) -> Result<Tensor> {
+fn spread(cpu: Cpu, grad: &Tensor, line: &Line, dim: i64) -> Result<Tensor> {
     let mut shape = Dims::from_slice(grad.shape());
     let at = (grad.ndim() as i64 + dim) as usize;
     shape[at] = line.from;
     let out = TensorSpec::beside(grad, &shape).zeros()?;
-    for block in line.blocks() {
+    for block in line.blocks(cpu) {
         let block = block?;
         let grad = part(grad, dim, block.start, block.end)?;
-        let weights = block.weights_for(&grad)?;
+        let weights = block.weights_for(cpu, &grad)?;
         let by_seen = if dim == -1 {
             grad.matmul(&weights)?
         } else {
@@ -370,9 +372,9 @@ fn spread(grad: &Tensor, line: &Line, dim: i64) -> Result<Tensor> {
 
 /// The last dimension of bytes resized, with weights that are whole multiples of a power of two, as large as 15 bits
 /// hold: the same bytes on all machines.
-fn rounded(image: &Tensor, line: &Line) -> Result<Tensor> {
+fn rounded(cpu: Cpu, image: &Tensor, line: &Line) -> Result<Tensor> {
     let mut most = 0.0_f64;
-    for block in line.blocks() {
+    for block in line.blocks(cpu) {
         most = block?.weights.to_vec::<f64>()?.into_iter().fold(most, f64::max);
     }
     let fits = |bits: &i32| (0.5 + most * f64::from(1 << (bits + 1))) < f64::from(1 << 15);
@@ -387,5 +389,5 @@ fn rounded(image: &Tensor, line: &Line) -> Result<Tensor> {
         let bytes = sums.plus(unit / 2.0)?.over(unit)?.floor()?;
         bytes.clamp(Some(0.into()), Some(255.into()))?.to_dtype(DType::U8)
     };
-    joined(&line.blocks().map(bytes).collect::<Result<Vec<_>>>()?, -1)
+    joined(&line.blocks(cpu).map(bytes).collect::<Result<Vec<_>>>()?, -1)
 }

@@ -5,8 +5,8 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::tensor::TensorSpec;
 use crate::tensor::shape::{list, view_strides};
+use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
 use pullback_kernels::{gemm, softmax};
 use pullback_macros::op;
@@ -101,6 +101,7 @@ impl FlashAttention {
      method = flash_attention_kernel, batch = attention)]
 impl FlashAttentionKernel {
     fn cpu(
+        cpu: Cpu,
         query: &Tensor,
         key: &Tensor,
         value: &Tensor,
@@ -114,8 +115,8 @@ impl FlashAttentionKernel {
         let sums = Tensor::empty_of(&shape[..3], dtype)?;
         let output = Tensor::empty_of(&[shape[0], shape[1], shape[2], value.shape()[3]], dtype)?;
         let scores = Scores::of(&wide, is_causal, attn_mask, scale)?;
-        attend(&scores, &wide.value, &output, &sums)?;
-        Ok([output.in_dtype(wide.dtype)?, sums])
+        attend(cpu, &scores, &wide.value, &output, &sums)?;
+        Ok([output.in_dtype(cpu, wide.dtype)?, sums])
     }
     fn vjp(
         grad: &Tensor,
@@ -244,32 +245,33 @@ fn halves(size: i64) -> [(i64, i64); 2] {
 }
 
 /// Writes `softmax(scores) V` and the logarithms of the sums of the weights.
-fn attend(scores: &Scores, value: &Tensor, output: &Tensor, sums: &Tensor) -> Result<()> {
+fn attend(cpu: Cpu, scores: &Scores, value: &Tensor, output: &Tensor, sums: &Tensor) -> Result<()> {
     if let Some(dim) = scores.wide_dim() {
         for (start, count) in halves(scores.query.shape()[dim as usize]) {
             let part = |t: &Tensor| t.narrow(dim, start, count);
             let value = if dim == 2 { value.clone() } else { part(value)? };
-            attend(&scores.part(dim, start, count)?, &value, &part(output)?, &part(sums)?)?;
+            attend(cpu, &scores.part(dim, start, count)?, &value, &part(output)?, &part(sums)?)?;
         }
         return Ok(());
     }
     let (shape, dtype) = (scores.query.shape(), scores.query.dtype());
     let [batch, heads, length, keys] = [shape[0], shape[1], shape[2], scores.key.shape()[2]];
-    let (query, key, value) = (flat(&scores.query)?, flat(&scores.key)?, flat(value)?);
+    let (query, key, value) =
+        (flat(cpu, &scores.query)?, flat(cpu, &scores.key)?, flat(cpu, value)?);
     let key = key.transpose(1, 2)?;
     let mut all = Tensor::empty_of(&[batch * heads, length, keys], dtype)?;
     let (zero, scale) = (Scalar::Int(0), Scalar::Float(scores.scale));
-    gemm::bmm(&mut all.view_mut(), query.view_ref(), key.view_ref(), scale, zero)?;
+    gemm::bmm(&mut all.view_mut(cpu), query.view_ref(cpu), key.view_ref(cpu), scale, zero)?;
     if scores.first.is_some() || scores.mask.is_some() {
-        all = flat(&scores.masked(all.reshape(&[batch, heads, length, keys])?)?)?;
+        all = flat(cpu, &scores.masked(all.reshape(&[batch, heads, length, keys])?)?)?;
     }
     let weights = Tensor::empty_of(all.shape(), dtype)?;
-    softmax::safe_softmax(&mut weights.view_mut(), all.view_ref(), 2)?;
-    let rows = flat(&sums.unsqueeze(3)?)?.squeeze_dim(2)?;
-    softmax::log_of_sums(&mut rows.view_mut(), all.view_ref(), weights.view_ref())?;
-    let target = flat(output)?;
+    softmax::safe_softmax(&mut weights.view_mut(cpu), all.view_ref(cpu), 2)?;
+    let rows = flat(cpu, &sums.unsqueeze(3)?)?.squeeze_dim(2)?;
+    softmax::log_of_sums(&mut rows.view_mut(cpu), all.view_ref(cpu), weights.view_ref(cpu))?;
+    let target = flat(cpu, output)?;
     let one = Scalar::Int(1);
-    gemm::bmm(&mut target.view_mut(), weights.view_ref(), value.view_ref(), one, zero)?;
+    gemm::bmm(&mut target.view_mut(cpu), weights.view_ref(cpu), value.view_ref(cpu), one, zero)?;
     Ok(())
 }
 
@@ -314,12 +316,12 @@ fn attend_backward(
 }
 
 /// The images of a batch and the heads in one dimension, for kernels: no history.
-fn flat(t: &Tensor) -> Result<Tensor> {
+fn flat(cpu: Cpu, t: &Tensor) -> Result<Tensor> {
     let shape = t.shape();
     let merged = [shape[0] * shape[1], shape[2], shape[3]];
     match view_strides(shape, t.strides(), &merged) {
         Some(strides) => t.alias_with(&merged, &strides, t.storage_offset()),
-        None => flat(&t.dense()?),
+        None => flat(cpu, &t.dense(cpu)?),
     }
 }
 

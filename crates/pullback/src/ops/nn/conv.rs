@@ -8,6 +8,7 @@ use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
 use crate::ops::pointwise::arithmetic::by_both;
 use crate::ops::pointwise::ternary::c_name;
+use crate::tensor::Cpu;
 use crate::tensor::shape::list;
 use crate::{Dims, Result, Scalar, Tensor};
 use pullback_kernels::conv::{self as kernel, Conv};
@@ -101,6 +102,7 @@ fn check_dtypes(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Resul
 )]
 impl Convolution {
     fn cpu(
+        cpu: Cpu,
         input: &Tensor,
         weight: &Tensor,
         bias: Option<&Tensor>,
@@ -130,10 +132,10 @@ impl Convolution {
         let out = Tensor::empty_of(&shape, input.dtype())?;
         if out.numel() > 0 {
             kernel::convolution(
-                &mut out.view_mut(),
-                input.view_ref(),
-                weight.view_ref(),
-                bias.map(Tensor::view_ref),
+                &mut out.view_mut(cpu),
+                input.view_ref(cpu),
+                weight.view_ref(cpu),
+                bias.map(|t| t.view_ref(cpu)),
                 &conv,
             )?;
         }
@@ -239,6 +241,7 @@ impl Convolution {
      internal, method = convolution_backward_input, batch = convolution_backward_input)]
 impl ConvolutionBackwardInput {
     fn cpu(
+        cpu: Cpu,
         grad_output: &Tensor,
         weight: &Tensor,
         input_size: &[i64],
@@ -256,9 +259,9 @@ impl ConvolutionBackwardInput {
         let out = crate::TensorSpec::beside(grad_output, input_size).zeros()?;
         if grad_output.numel() > 0 {
             kernel::convolution_backward_input(
-                &mut out.view_mut(),
-                grad_output.view_ref(),
-                weight.view_ref(),
+                &mut out.view_mut(cpu),
+                grad_output.view_ref(cpu),
+                weight.view_ref(cpu),
                 &conv,
             )?;
         }
@@ -319,6 +322,7 @@ impl ConvolutionBackwardInput {
      internal, method = convolution_backward_weight, batch = convolution_backward_weight)]
 impl ConvolutionBackwardWeight {
     fn cpu(
+        cpu: Cpu,
         grad_output: &Tensor,
         input: &Tensor,
         weight_size: &[i64],
@@ -334,9 +338,9 @@ impl ConvolutionBackwardWeight {
         let out = crate::TensorSpec::beside(grad_output, weight_size).zeros()?;
         if grad_output.numel() > 0 {
             kernel::convolution_backward_weight(
-                &mut out.view_mut(),
-                grad_output.view_ref(),
-                input.view_ref(),
+                &mut out.view_mut(cpu),
+                grad_output.view_ref(cpu),
+                input.view_ref(cpu),
                 &conv,
             )?;
         }

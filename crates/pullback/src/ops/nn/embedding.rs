@@ -4,7 +4,7 @@ use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::sparse;
-use crate::tensor::TensorSpec;
+use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, Dims, ErrorKind, Result, Tensor};
 use pullback_kernels::index as kernel;
 use pullback_macros::op;
@@ -19,7 +19,7 @@ pub(crate) static OPS: &[&OpDef] = &[&EMBEDDING, &EMBEDDING_BACKWARD];
     function_only,
     not_differentiable(indices), jvp = linear, batch = embedding)]
 impl Embedding {
-    fn cpu(weight: &Tensor, indices: &Tensor) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, weight: &Tensor, indices: &Tensor) -> Result<Tensor> {
         ensure!(weight.ndim() == 2, runtime, "'weight' must be 2-D");
         ensure!(
             matches!(indices.dtype(), DType::I64 | DType::I32),
@@ -30,7 +30,7 @@ impl Embedding {
         let mut shape = Dims::from_slice(indices.shape());
         shape.push(weight.shape()[1]);
         let out = Tensor::empty_of(&shape, weight.dtype())?;
-        kernel::embedding(&mut out.view_mut(), weight.view_ref(), indices.view_ref())?;
+        kernel::embedding(&mut out.view_mut(cpu), weight.view_ref(cpu), indices.view_ref(cpu))?;
         Ok(out)
     }
     fn vjp_weight(
@@ -67,6 +67,7 @@ impl Embedding {
 )]
 impl EmbeddingBackward {
     fn cpu(
+        cpu: Cpu,
         grad_output: &Tensor,
         indices: &Tensor,
         num_weights: i64,
@@ -77,9 +78,9 @@ impl EmbeddingBackward {
         let out = TensorSpec::beside(grad_output, &[num_weights, width]).zeros()?;
         let padding = (padding_idx >= 0).then_some(padding_idx);
         kernel::embedding_backward(
-            &mut out.view_mut(),
-            grad_output.view_ref(),
-            indices.view_ref(),
+            &mut out.view_mut(cpu),
+            grad_output.view_ref(cpu),
+            indices.view_ref(cpu),
             padding,
             scale_grad_by_freq,
         )?;

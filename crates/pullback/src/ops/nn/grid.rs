@@ -7,8 +7,8 @@ use super::grid_derivative;
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::tensor::TensorSpec;
 use crate::tensor::shape::list;
+use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, Dims, ErrorKind, Result, Tensor};
 use pullback_kernels::grid::{self as kernel, Interpolation, Outside, Sampling};
 use pullback_macros::op;
@@ -77,13 +77,14 @@ impl GridSampler {
      function_only, method = grid_sampler_2d, batch = image2)]
 impl GridSampler2d {
     fn cpu(
+        cpu: Cpu,
         input: &Tensor,
         grid: &Tensor,
         interpolation_mode: i64,
         padding_mode: i64,
         align_corners: bool,
     ) -> Result<Tensor> {
-        sample(input, grid, sampling(interpolation_mode, padding_mode, align_corners)?, 2)
+        sample(cpu, input, grid, sampling(interpolation_mode, padding_mode, align_corners)?, 2)
     }
     fn vjp(
         grad: &Tensor,
@@ -113,13 +114,14 @@ impl GridSampler2d {
      function_only, method = grid_sampler_3d, batch = image3)]
 impl GridSampler3d {
     fn cpu(
+        cpu: Cpu,
         input: &Tensor,
         grid: &Tensor,
         interpolation_mode: i64,
         padding_mode: i64,
         align_corners: bool,
     ) -> Result<Tensor> {
-        sample(input, grid, sampling(interpolation_mode, padding_mode, align_corners)?, 3)
+        sample(cpu, input, grid, sampling(interpolation_mode, padding_mode, align_corners)?, 3)
     }
     fn vjp(
         grad: &Tensor,
@@ -143,6 +145,7 @@ impl GridSampler3d {
      internal, not_differentiable, method = grid_sampler_backward)]
 impl GridSamplerBackward {
     fn cpu(
+        cpu: Cpu,
         grad_output: &Tensor,
         input: &Tensor,
         grid: &Tensor,
@@ -159,11 +162,11 @@ impl GridSamplerBackward {
         };
         let outputs = [room(input, 1)?, room(grid, 2)?];
         kernel::grid_sample_backward(
-            wanted(1).then(|| outputs[0].view_mut()).as_mut(),
-            wanted(2).then(|| outputs[1].view_mut()).as_mut(),
-            grad_output.view_ref(),
-            input.view_ref(),
-            grid.view_ref(),
+            wanted(1).then(|| outputs[0].view_mut(cpu)).as_mut(),
+            wanted(2).then(|| outputs[1].view_mut(cpu)).as_mut(),
+            grad_output.view_ref(cpu),
+            input.view_ref(cpu),
+            grid.view_ref(cpu),
             sampling,
         )?;
         Ok(outputs)
@@ -342,12 +345,18 @@ fn check(input: &Tensor, grid: &Tensor, sampling: Sampling, rank: usize) -> Resu
     Ok(())
 }
 
-fn sample(input: &Tensor, grid: &Tensor, sampling: Sampling, rank: usize) -> Result<Tensor> {
+fn sample(
+    cpu: Cpu,
+    input: &Tensor,
+    grid: &Tensor,
+    sampling: Sampling,
+    rank: usize,
+) -> Result<Tensor> {
     check(input, grid, sampling, rank)?;
     let mut shape = Dims::from_slice(&input.shape()[..2]);
     shape.extend_from_slice(&grid.shape()[1..=rank]);
     let out = Tensor::empty_of(&shape, input.dtype())?;
-    kernel::grid_sample(&mut out.view_mut(), input.view_ref(), grid.view_ref(), sampling)?;
+    kernel::grid_sample(&mut out.view_mut(cpu), input.view_ref(cpu), grid.view_ref(cpu), sampling)?;
     Ok(out)
 }
 

@@ -8,8 +8,8 @@ use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::nn::loss::reduced;
-use crate::tensor::TensorSpec;
 use crate::tensor::shape::list;
+use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, Dims, Error, ErrorKind, Result, Tensor};
 use pullback_kernels::loss::{self, Reduction};
 use pullback_macros::op;
@@ -147,13 +147,14 @@ impl NllLossNd {
 )]
 impl NllLossForward {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         target: &Tensor,
         weight: Option<&Tensor>,
         reduction: i64,
         ignore_index: i64,
     ) -> Result<[Tensor; 2]> {
-        forward(self_, target, weight, reduction, ignore_index)
+        forward(cpu, self_, target, weight, reduction, ignore_index)
     }
     fn vjp_self(
         grad_output: &Tensor,
@@ -200,13 +201,14 @@ impl NllLossForward {
 )]
 impl NllLoss2dForward {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         target: &Tensor,
         weight: Option<&Tensor>,
         reduction: i64,
         ignore_index: i64,
     ) -> Result<[Tensor; 2]> {
-        forward(self_, target, weight, reduction, ignore_index)
+        forward(cpu, self_, target, weight, reduction, ignore_index)
     }
     fn vjp_self(
         grad_output: &Tensor,
@@ -247,6 +249,7 @@ impl NllLoss2dForward {
      internal, method = nll_loss_backward, not_differentiable(weight, total_weight), batch = nll_loss_backward)]
 impl NllLossBackward {
     fn cpu(
+        cpu: Cpu,
         grad_output: &Tensor,
         sizes: &[i64],
         target: &Tensor,
@@ -256,15 +259,15 @@ impl NllLossBackward {
         total_weight: &Tensor,
     ) -> Result<Tensor> {
         let out = TensorSpec::beside(grad_output, sizes).empty()?;
-        let weight = weight.map(|w| w.in_dtype(grad_output.dtype())).transpose()?;
+        let weight = weight.map(|w| w.in_dtype(cpu, grad_output.dtype())).transpose()?;
         loss::nll_loss_backward(
-            &mut out.view_mut(),
-            grad_output.view_ref(),
-            target.view_ref(),
-            weight.as_ref().map(Tensor::view_ref),
+            &mut out.view_mut(cpu),
+            grad_output.view_ref(cpu),
+            target.view_ref(cpu),
+            weight.as_ref().map(|t| t.view_ref(cpu)),
             kind(reduction)?,
             ignore_index,
-            total_weight.view_ref(),
+            total_weight.view_ref(cpu),
         )?;
         Ok(out)
     }
@@ -530,6 +533,7 @@ fn check(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<()> {
 }
 
 fn forward(
+    cpu: Cpu,
     x: &Tensor,
     target: &Tensor,
     weight: Option<&Tensor>,
@@ -540,13 +544,13 @@ fn forward(
     let kind = kind(reduction)?;
     let shape = if kind == Reduction::None { target.shape() } else { &[] };
     let (out, total) = (Tensor::empty_of(shape, x.dtype())?, Tensor::empty_of(&[], x.dtype())?);
-    let weight = weight.map(|w| w.in_dtype(x.dtype())).transpose()?;
+    let weight = weight.map(|w| w.in_dtype(cpu, x.dtype())).transpose()?;
     loss::nll_loss(
-        &mut out.view_mut(),
-        &mut total.view_mut(),
-        x.view_ref(),
-        target.view_ref(),
-        weight.as_ref().map(Tensor::view_ref),
+        &mut out.view_mut(cpu),
+        &mut total.view_mut(cpu),
+        x.view_ref(cpu),
+        target.view_ref(cpu),
+        weight.as_ref().map(|t| t.view_ref(cpu)),
         kind,
         ignore_index,
     )?;
@@ -573,7 +577,7 @@ fn core_samples(s: &Sampler) -> Vec<Sample> {
         let call = Sample::new([s.normal(x).into(), s.integers(t, 0, 3).into(), weight]);
         call.with("reduction", reduction).with("ignore_index", -100)
     };
-    let weight = || Value::Tensor(s.positive(&[3]).converted(DType::F32).expect("a small tensor"));
+    let weight = || Value::Tensor(s.positive(&[3]).copied(DType::F32).expect("a small tensor"));
     vec![
         sample(&[4, 3], &[4], Value::None, 1),
         sample(&[4, 3], &[4], weight(), 1),

@@ -8,6 +8,7 @@ use crate::dispatch::{OpDef, check_cast};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::min_max::lifted;
+use crate::tensor::Cpu;
 use crate::tensor::promote::default_dtype;
 use crate::tensor::shape::list;
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
@@ -15,7 +16,8 @@ use pullback_kernels::loss::{self, Margin, Reduction};
 use pullback_macros::op;
 
 /// The ops of this family.
-pub(crate) static OPS: &[&OpDef] = &[&SOFT_MARGIN_LOSS, &MULTI_MARGIN_LOSS];
+pub(crate) static OPS: &[&OpDef] =
+    &[&MULTI_MARGIN_LOSS_BACKWARD, &SOFT_MARGIN_LOSS, &MULTI_MARGIN_LOSS];
 
 /// `ln(1 + e^(-target self))` for `target` of 1 and -1, reduced.
 #[op(
@@ -72,8 +74,14 @@ fn as_rows(x: &Tensor) -> Result<Tensor> {
 }
 
 /// What the kernel wants to know of a margin loss.
-fn parts(p: Scalar, margin: Scalar, weight: Option<&Tensor>, reduction: Reduction) -> Margin<'_> {
-    let (margin, weight) = (margin.to_f64(), weight.map(Tensor::view_ref));
+fn parts<'a>(
+    cpu: Cpu,
+    p: Scalar,
+    margin: Scalar,
+    weight: Option<&'a Tensor>,
+    reduction: Reduction,
+) -> Margin<'a> {
+    let (margin, weight) = (margin.to_f64(), weight.map(|t| t.view_ref(cpu)));
     Margin { margin, square: p.is(2.0), weight, reduction }
 }
 
@@ -91,6 +99,61 @@ fn share(index: &Tensor, weight: Option<&Tensor>, columns: i64) -> Result<Option
     weight.index_select(0, &index.reshape(&[-1])?)?.over(columns)?.unsqueeze(1).map(Some)
 }
 
+/// The gradient of `multi_margin_loss` for `self` by that of the loss.
+#[op(
+    "multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar margin, Tensor? weight=None, int reduction=1) -> Tensor",
+    module = "nn",
+    internal,
+    function_only,
+    not_differentiable
+)]
+impl MultiMarginLossBackward {
+    fn cpu(
+        cpu: Cpu,
+        grad_output: &Tensor,
+        self_: &Tensor,
+        target: &Tensor,
+        p: Scalar,
+        margin: Scalar,
+        weight: Option<&Tensor>,
+        reduction: i64,
+    ) -> Result<Tensor> {
+        let (rows, classes) = (as_rows(self_)?, target.reshape(&[-1])?);
+        let losses = if kind(reduction)? == Reduction::None { rows.shape()[0] } else { 1 };
+        ensure!(
+            grad_output.numel() == losses && classes.numel() == rows.shape()[0],
+            runtime,
+            "multi_margin_loss_backward: expected {losses} gradients and {} classes, got {} and {}",
+            rows.shape()[0],
+            grad_output.numel(),
+            classes.numel()
+        );
+        let out = Tensor::empty_of(rows.shape(), self_.dtype())?;
+        let weight = weight.map(|w| w.in_dtype(cpu, self_.dtype())).transpose()?;
+        let weight = weight.as_ref().map(|w| w.reshape(&[-1])).transpose()?;
+        loss::multi_margin_loss_backward(
+            &mut out.view_mut(cpu),
+            grad_output.view_ref(cpu),
+            rows.view_ref(cpu),
+            classes.view_ref(cpu),
+            parts(cpu, p, margin, weight.as_ref(), kind(reduction)?),
+        )?;
+        out.reshape(self_.shape())
+    }
+    fn samples(s: &Sampler) -> Vec<Sample> {
+        let sample = |reduction: i64, grad: Tensor| {
+            let classes = Tensor::from_slice(&[0_i64, 2], &[2]).expect("two numbers");
+            let start = [grad.into(), s.distinct(&[2, 3]).into(), classes.into()];
+            let sample = Sample::new(start).with("p", 1_i64).with("margin", 1.0);
+            sample.with("weight", s.positive(&[3])).with("reduction", reduction).without_gradient()
+        };
+        if s.dtype.is_complex() {
+            return Vec::new();
+        }
+        vec![sample(0, s.normal(&[2])), sample(1, s.normal(&[])), sample(2, s.normal(&[]))]
+    }
+}
+
 /// `sum_(j != y) weight[y] max(0, margin - self[y] + self[j])^p / C` for class `y` of `C`, reduced; `p` is 1 or 2.
 #[op(
     "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor",
@@ -99,6 +162,7 @@ fn share(index: &Tensor, weight: Option<&Tensor>, columns: i64) -> Result<Option
 )]
 impl MultiMarginLoss {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         target: &Tensor,
         p: Scalar,
@@ -113,13 +177,13 @@ impl MultiMarginLoss {
         let (rows, classes) = (as_rows(self_)?, target.reshape(&[-1])?);
         let shape = if kind == Reduction::None { target.shape() } else { &[] };
         let out = Tensor::empty_of(shape, self_.dtype())?;
-        let weight = weight.map(|w| w.in_dtype(self_.dtype())).transpose()?;
+        let weight = weight.map(|w| w.in_dtype(cpu, self_.dtype())).transpose()?;
         let weight = weight.as_ref().map(|w| w.reshape(&[-1])).transpose()?;
         loss::multi_margin_loss(
-            &mut lifted(&out)?.view_mut(),
-            rows.view_ref(),
-            classes.view_ref(),
-            parts(p, margin, weight.as_ref(), kind),
+            &mut lifted(&out)?.view_mut(cpu),
+            rows.view_ref(cpu),
+            classes.view_ref(cpu),
+            parts(cpu, p, margin, weight.as_ref(), kind),
         )?;
         Ok(out)
     }
@@ -133,18 +197,7 @@ impl MultiMarginLoss {
         reduction: i64,
     ) -> Result<Tensor> {
         if !crate::autograd::needs_ops_to_read([Some(grad), Some(self_), Some(target), weight]) {
-            let (rows, classes) = (as_rows(self_)?, target.reshape(&[-1])?);
-            let out = Tensor::empty_of(rows.shape(), self_.dtype())?;
-            let weight = weight.map(|w| w.in_dtype(self_.dtype())).transpose()?;
-            let weight = weight.as_ref().map(|w| w.reshape(&[-1])).transpose()?;
-            loss::multi_margin_loss_backward(
-                &mut out.view_mut(),
-                grad.view_ref(),
-                rows.view_ref(),
-                classes.view_ref(),
-                parts(p, margin, weight.as_ref(), kind(reduction)?),
-            )?;
-            return out.reshape(self_.shape());
+            return grad.multi_margin_loss_backward(self_, target, p, margin, weight, reduction);
         }
         let (index, lacking) = lacking(self_, target, margin)?;
         let slope = if p.is(2.0) { lacking.times(2)? } else { lacking.sign()? };

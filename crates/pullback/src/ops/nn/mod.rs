@@ -20,6 +20,7 @@ pub(in crate::ops) mod pad;
 pub(in crate::ops) mod pixel;
 pub(in crate::ops) mod pool;
 pub(in crate::ops) mod rnn;
+pub(in crate::ops) mod rnn_backward;
 pub(in crate::ops) mod rnn_layer;
 pub(in crate::ops) mod softmax;
 
@@ -47,5 +48,6 @@ pub(super) static FAMILIES: &[Family] = &[
     norm_legit::OPS,
     rnn::OPS,
     rnn_layer::OPS,
+    rnn_backward::OPS,
     dropout::OPS,
 ];

@@ -9,6 +9,7 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::nn::norm_backward::{
     Spread, channel_shape, check_channels, mask_of, stats_dtype, wanted,
 };
+use crate::tensor::Cpu;
 use crate::tensor::shape::list;
 use crate::{Dims, ErrorKind, Result, Tensor};
 use pullback_kernels::norm;
@@ -108,6 +109,7 @@ impl NativeLayerNorm {
 )]
 impl LayerNormKernel {
     fn cpu(
+        cpu: Cpu,
         input: &Tensor,
         normalized_shape: &[i64],
         weight: Option<&Tensor>,
@@ -118,14 +120,14 @@ impl LayerNormKernel {
         let out = Tensor::empty_of(input.shape(), input.dtype())?;
         let make = || Tensor::empty_of(&stats, stats_dtype(input));
         let (mean, rstd) = (make()?, make()?);
-        let [w, b] = in_input_dtype(input, [weight, bias])?;
+        let [w, b] = in_input_dtype(cpu, input, [weight, bias])?;
         norm::layer_norm(
-            &mut out.view_mut(),
-            &mut mean.view_mut(),
-            &mut rstd.view_mut(),
-            input.view_ref(),
-            w.as_ref().map(Tensor::view_ref),
-            b.as_ref().map(Tensor::view_ref),
+            &mut out.view_mut(cpu),
+            &mut mean.view_mut(cpu),
+            &mut rstd.view_mut(cpu),
+            input.view_ref(cpu),
+            w.as_ref().map(|t| t.view_ref(cpu)),
+            b.as_ref().map(|t| t.view_ref(cpu)),
             n,
             eps,
         )?;
@@ -206,6 +208,7 @@ impl RmsNorm {
      method = fused_rms_norm, batch = layer_norm)]
 impl FusedRmsNorm {
     fn cpu(
+        cpu: Cpu,
         input: &Tensor,
         normalized_shape: &[i64],
         weight: Option<&Tensor>,
@@ -216,12 +219,12 @@ impl FusedRmsNorm {
             Tensor::empty_of(input.shape(), input.dtype())?,
             Tensor::empty_of(&stats, stats_dtype(input))?,
         );
-        let [w, _] = in_input_dtype(input, [weight, None])?;
+        let [w, _] = in_input_dtype(cpu, input, [weight, None])?;
         norm::rms_norm(
-            &mut out.view_mut(),
-            &mut rstd.view_mut(),
-            input.view_ref(),
-            w.as_ref().map(Tensor::view_ref),
+            &mut out.view_mut(cpu),
+            &mut rstd.view_mut(cpu),
+            input.view_ref(cpu),
+            w.as_ref().map(|t| t.view_ref(cpu)),
             n,
             eps.unwrap_or(epsilon(input)),
         )?;
@@ -411,6 +414,7 @@ impl NativeBatchNorm {
 )]
 impl BatchNormKernel {
     fn cpu(
+        cpu: Cpu,
         input: &Tensor,
         weight: Option<&Tensor>,
         bias: Option<&Tensor>,
@@ -455,16 +459,16 @@ impl BatchNormKernel {
         )?;
         let make = || Tensor::empty_of(&[size], stats_dtype(input));
         let (mean, rstd) = (make()?, make()?);
-        let [w, b] = in_input_dtype(input, [weight, bias])?;
-        let (mut saved_mean, mut saved_rstd) = (mean.view_mut(), rstd.view_mut());
+        let [w, b] = in_input_dtype(cpu, input, [weight, bias])?;
+        let (mut saved_mean, mut saved_rstd) = (mean.view_mut(cpu), rstd.view_mut(cpu));
         let (mut moving_mean, mut moving_var) =
-            (running_mean.map(Tensor::view_mut), running_var.map(Tensor::view_mut));
+            (running_mean.map(|t| t.view_mut(cpu)), running_var.map(|t| t.view_mut(cpu)));
         norm::batch_norm(
-            &mut out.view_mut(),
+            &mut out.view_mut(cpu),
             training.then_some((&mut saved_mean, &mut saved_rstd)),
-            input.view_ref(),
-            w.as_ref().map(Tensor::view_ref),
-            b.as_ref().map(Tensor::view_ref),
+            input.view_ref(cpu),
+            w.as_ref().map(|t| t.view_ref(cpu)),
+            b.as_ref().map(|t| t.view_ref(cpu)),
             moving_mean.as_mut(),
             moving_var.as_mut(),
             norm::BatchNorm { training, momentum, eps },
@@ -597,13 +601,10 @@ pub(in crate::ops) fn with_shown(
     let is_mixed = parameters.iter().flatten().any(|p| p.dtype() != input.dtype());
     let dtype = if is_mixed { stats_dtype(input) } else { input.dtype() };
     let shown = |statistic: Tensor| {
-        if statistic.overrides_ops() {
-            return statistic.detach()?.to_dtype(dtype);
-        }
-        if statistic.dtype() == dtype && !statistic.requires_grad() {
+        if statistic.dtype() == dtype && !statistic.requires_grad() && !statistic.overrides_ops() {
             return Ok(statistic);
         }
-        statistic.converted(dtype)
+        statistic.detach()?.to_dtype(dtype)
     };
     Ok([out, shown(mean)?, shown(rstd)?])
 }
@@ -648,10 +649,11 @@ fn rows(
 
 /// The parameters in the input's dtype.
 pub(in crate::ops) fn in_input_dtype(
+    cpu: Cpu,
     input: &Tensor,
     parameters: [Option<&Tensor>; 2],
 ) -> Result<[Option<Tensor>; 2]> {
-    let [a, b] = parameters.map(|p| p.map(|t| t.in_dtype(input.dtype())).transpose());
+    let [a, b] = parameters.map(|p| p.map(|t| t.in_dtype(cpu, input.dtype())).transpose());
     Ok([a?, b?])
 }
 

@@ -7,7 +7,7 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{Sample, Sampler};
-use crate::tensor::Dims;
+use crate::tensor::{Cpu, Dims};
 use crate::{DType, Result, Scalar, Tensor};
 use pullback_kernels::{StridedMut, norm};
 use pullback_macros::op;
@@ -21,6 +21,7 @@ pub(crate) static OPS: &[&OpDef] =
      internal, not_differentiable, method = layer_norm_backward)]
 impl LayerNormBackward {
     fn cpu(
+        cpu: Cpu,
         grad_out: &Tensor,
         input: &Tensor,
         normalized_shape: &[i64],
@@ -31,17 +32,17 @@ impl LayerNormBackward {
     ) -> Result<[Tensor; 3]> {
         check_trailing(input, normalized_shape)?;
         let outputs = outputs(input, normalized_shape, output_mask)?;
-        let weight = weight.map(|w| w.in_dtype(input.dtype())).transpose()?;
-        let [mut x, mut w, mut b] = views(&outputs, output_mask);
+        let weight = weight.map(|w| w.in_dtype(cpu, input.dtype())).transpose()?;
+        let [mut x, mut w, mut b] = views(cpu, &outputs, output_mask);
         norm::layer_norm_backward(
             x.as_mut(),
             w.as_mut(),
             b.as_mut(),
-            grad_out.view_ref(),
-            input.view_ref(),
-            mean.view_ref(),
-            rstd.view_ref(),
-            weight.as_ref().map(Tensor::view_ref),
+            grad_out.view_ref(cpu),
+            input.view_ref(cpu),
+            mean.view_ref(cpu),
+            rstd.view_ref(cpu),
+            weight.as_ref().map(|t| t.view_ref(cpu)),
             normalized_shape.iter().product::<i64>() as usize,
         )?;
         Ok(outputs)
@@ -63,6 +64,7 @@ impl LayerNormBackward {
      internal, not_differentiable, method = rms_norm_backward)]
 impl RmsNormBackward {
     fn cpu(
+        cpu: Cpu,
         grad_out: &Tensor,
         input: &Tensor,
         normalized_shape: &[i64],
@@ -72,15 +74,15 @@ impl RmsNormBackward {
     ) -> Result<[Tensor; 2]> {
         check_trailing(input, normalized_shape)?;
         let outputs = outputs(input, normalized_shape, output_mask & 3)?;
-        let weight = weight.map(|w| w.in_dtype(input.dtype())).transpose()?;
-        let [mut x, mut w, _] = views(&outputs, output_mask & 3);
+        let weight = weight.map(|w| w.in_dtype(cpu, input.dtype())).transpose()?;
+        let [mut x, mut w, _] = views(cpu, &outputs, output_mask & 3);
         norm::rms_norm_backward(
             x.as_mut(),
             w.as_mut(),
-            grad_out.view_ref(),
-            input.view_ref(),
-            rstd.view_ref(),
-            weight.as_ref().map(Tensor::view_ref),
+            grad_out.view_ref(cpu),
+            input.view_ref(cpu),
+            rstd.view_ref(cpu),
+            weight.as_ref().map(|t| t.view_ref(cpu)),
             normalized_shape.iter().product::<i64>() as usize,
         )?;
         let [x, w, _] = outputs;
@@ -99,6 +101,7 @@ impl RmsNormBackward {
      internal, not_differentiable, method = batch_norm_backward)]
 impl BatchNormBackward {
     fn cpu(
+        cpu: Cpu,
         grad_out: &Tensor,
         input: &Tensor,
         weight: Option<&Tensor>,
@@ -109,17 +112,17 @@ impl BatchNormBackward {
         output_mask: i64,
     ) -> Result<[Tensor; 3]> {
         let outputs = outputs(input, channels(input)?, output_mask)?;
-        let weight = weight.map(|w| w.in_dtype(input.dtype())).transpose()?;
-        let [mut x, mut w, mut b] = views(&outputs, output_mask);
+        let weight = weight.map(|w| w.in_dtype(cpu, input.dtype())).transpose()?;
+        let [mut x, mut w, mut b] = views(cpu, &outputs, output_mask);
         norm::batch_norm_backward(
             x.as_mut(),
             w.as_mut(),
             b.as_mut(),
-            grad_out.view_ref(),
-            input.view_ref(),
-            weight.as_ref().map(Tensor::view_ref),
-            mean.view_ref(),
-            rstd.view_ref(),
+            grad_out.view_ref(cpu),
+            input.view_ref(cpu),
+            weight.as_ref().map(|t| t.view_ref(cpu)),
+            mean.view_ref(cpu),
+            rstd.view_ref(cpu),
             norm::BatchNorm { training, momentum: 0.0, eps },
         )?;
         Ok(outputs)
@@ -140,6 +143,7 @@ impl BatchNormBackward {
      internal, not_differentiable, method = group_norm_backward)]
 impl GroupNormBackward {
     fn cpu(
+        cpu: Cpu,
         grad_out: &Tensor,
         input: &Tensor,
         mean: &Tensor,
@@ -149,17 +153,17 @@ impl GroupNormBackward {
         output_mask: i64,
     ) -> Result<[Tensor; 3]> {
         let outputs = outputs(input, channels(input)?, output_mask)?;
-        let weight = weight.map(|w| w.in_dtype(input.dtype())).transpose()?;
-        let [mut x, mut w, mut b] = views(&outputs, output_mask);
+        let weight = weight.map(|w| w.in_dtype(cpu, input.dtype())).transpose()?;
+        let [mut x, mut w, mut b] = views(cpu, &outputs, output_mask);
         norm::group_norm_backward(
             x.as_mut(),
             w.as_mut(),
             b.as_mut(),
-            grad_out.view_ref(),
-            input.view_ref(),
-            mean.view_ref(),
-            rstd.view_ref(),
-            weight.as_ref().map(Tensor::view_ref),
+            grad_out.view_ref(cpu),
+            input.view_ref(cpu),
+            mean.view_ref(cpu),
+            rstd.view_ref(cpu),
+            weight.as_ref().map(|t| t.view_ref(cpu)),
             group as usize,
         )?;
         Ok(outputs)
@@ -361,6 +365,6 @@ fn outputs(input: &Tensor, parameter: &[i64], mask: i64) -> Result<[Tensor; 3]> 
     Ok([make(1, input.shape())?, make(2, parameter)?, make(4, parameter)?])
 }
 
-fn views(outputs: &[Tensor; 3], mask: i64) -> [Option<StridedMut<'_>>; 3] {
-    [0, 1, 2].map(|i| (mask & (1 << i) != 0).then(|| outputs[i].view_mut()))
+fn views(cpu: Cpu, outputs: &[Tensor; 3], mask: i64) -> [Option<StridedMut<'_>>; 3] {
+    [0, 1, 2].map(|i| (mask & (1 << i) != 0).then(|| outputs[i].view_mut(cpu)))
 }

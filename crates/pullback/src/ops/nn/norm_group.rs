@@ -5,6 +5,7 @@ use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::nn::norm_backward::{Spread, check_channels, mask_of, stats_dtype, wanted};
+use crate::tensor::Cpu;
 use crate::tensor::shape::list;
 use crate::{Dims, ErrorKind, Result, Tensor};
 use pullback_kernels::norm;
@@ -120,6 +121,7 @@ impl NativeGroupNorm {
 )]
 impl GroupNormKernel {
     fn cpu(
+        cpu: Cpu,
         input: &Tensor,
         weight: Option<&Tensor>,
         bias: Option<&Tensor>,
@@ -141,14 +143,14 @@ impl GroupNormKernel {
         let out = Tensor::empty_of(input.shape(), input.dtype())?;
         let make = || Tensor::empty_of(&[n, group], stats_dtype(input));
         let (mean, rstd) = (make()?, make()?);
-        let [w, b] = in_input_dtype(input, [weight, bias])?;
+        let [w, b] = in_input_dtype(cpu, input, [weight, bias])?;
         norm::group_norm(
-            &mut out.view_mut(),
-            &mut mean.view_mut(),
-            &mut rstd.view_mut(),
-            input.view_ref(),
-            w.as_ref().map(Tensor::view_ref),
-            b.as_ref().map(Tensor::view_ref),
+            &mut out.view_mut(cpu),
+            &mut mean.view_mut(cpu),
+            &mut rstd.view_mut(cpu),
+            input.view_ref(cpu),
+            w.as_ref().map(|t| t.view_ref(cpu)),
+            b.as_ref().map(|t| t.view_ref(cpu)),
             group as usize,
             eps,
         )?;

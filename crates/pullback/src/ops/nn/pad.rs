@@ -6,8 +6,8 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::tensor::TensorSpec;
 use crate::tensor::shape::list;
+use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, Dims, ErrorKind, MemoryFormat, Result, Scalar, Tensor};
 use pullback_kernels::layout;
 use pullback_macros::op;
@@ -30,7 +30,7 @@ pub(crate) static OPS: &[&OpDef] = &[
 /// on; negative numbers crop.
 #[op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor", function_only, method = constant_pad_nd, batch = padded)]
 impl ConstantPadNd {
-    fn cpu(self_: &Tensor, pad: &[i64], value: Scalar) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, pad: &[i64], value: Scalar) -> Result<Tensor> {
         ensure!(
             pad.len().is_multiple_of(2),
             runtime,
@@ -65,14 +65,14 @@ impl ConstantPadNd {
             )?;
             shape[dim] = size;
         }
-        let out = crate::ops::creation::factory::filled(&TensorSpec::beside(self_, &shape), value)?;
+        let out = TensorSpec::beside(self_, &shape).full(value)?;
         let mut place = out.clone();
         for (index, sides) in pad.chunks(2).enumerate() {
             let dim = self_.ndim() - 1 - index;
             let from = sides[0].max(0);
             place = place.slice(dim as i64, Some(from), Some(from + source.shape()[dim]), 1)?;
         }
-        place.copy_data(&source)?;
+        place.copy_data(cpu, &source)?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, pad: &[i64]) -> Result<Tensor> {
@@ -143,8 +143,8 @@ fn pad_dim(x: &Tensor, dim: i64, (before, after): (i64, i64), mode: &str) -> Res
     }
 }
 
-/// The last dimensions padded by pieces of the tensor itself, in memory of its own.
-fn continued(x: &Tensor, padding: &[i64], spatial: usize, mode: &str) -> Result<Tensor> {
+/// Refuses padding of another number of dimensions than `spatial`, and tensors without elements where `mode` reads some.
+fn check_continued(x: &Tensor, padding: &[i64], spatial: usize, mode: &str) -> Result<()> {
     ensure!(
         padding.len() == 2 * spatial,
         runtime,
@@ -161,25 +161,38 @@ fn continued(x: &Tensor, padding: &[i64], spatial: usize, mode: &str) -> Result<
         spatial + 2,
         list(x.shape())
     );
-    if is_mirror {
-        check_output(x, padding, mode)?;
-    }
-    // A periodic continuation is no op of its own: what it is made of knows the gradient.
-    if !is_mirror || padding.iter().any(|&side| side < 0) {
-        let mut out = x.clone();
-        for (index, sides) in padding.chunks(2).enumerate() {
-            if sides[0] != 0 || sides[1] != 0 {
-                out = pad_dim(&out, (x.ndim() - 1 - index) as i64, (sides[0], sides[1]), mode)?;
-            }
+    if is_mirror { check_output(x, padding, mode) } else { Ok(()) }
+}
+
+/// The last dimensions padded, or cropped, by pieces of the tensor itself, in memory of its own.
+fn by_pieces(x: &Tensor, padding: &[i64], mode: &str) -> Result<Tensor> {
+    let mut out = x.clone();
+    for (index, sides) in padding.chunks(2).enumerate() {
+        if sides[0] != 0 || sides[1] != 0 {
+            out = pad_dim(&out, (x.ndim() - 1 - index) as i64, (sides[0], sides[1]), mode)?;
         }
-        return if out.is_same(x) { out.clone_tensor(None) } else { Ok(out) };
     }
-    mirrored(x, padding, mode)
+    if out.is_same(x) { out.clone_tensor(None) } else { Ok(out) }
+}
+
+/// A periodic continuation. It is no op of its own: what it is made of knows the gradient.
+fn periodic(x: &Tensor, padding: &[i64], spatial: usize) -> Result<Tensor> {
+    check_continued(x, padding, spatial, "circular")?;
+    by_pieces(x, padding, "circular")
+}
+
+/// The kernel of reflection and replication.
+fn continued(cpu: Cpu, x: &Tensor, padding: &[i64], spatial: usize, mode: &str) -> Result<Tensor> {
+    check_continued(x, padding, spatial, mode)?;
+    if padding.iter().any(|&side| side < 0) {
+        return by_pieces(x, padding, mode);
+    }
+    mirrored(cpu, x, padding, mode)
 }
 
 /// The last dimensions reflected or replicated without cropping: the tensor is copied into the middle of the result, and continued from
 /// there a dimension after the other.
-fn mirrored(x: &Tensor, padding: &[i64], mode: &str) -> Result<Tensor> {
+fn mirrored(cpu: Cpu, x: &Tensor, padding: &[i64], mode: &str) -> Result<Tensor> {
     let mut shape = Dims::from_slice(x.shape());
     let mut inside: SmallVec<[Range<i64>; 5]> = x.shape().iter().map(|&size| 0..size).collect();
     for (index, sides) in padding.chunks(2).enumerate() {
@@ -193,7 +206,7 @@ fn mirrored(x: &Tensor, padding: &[i64], mode: &str) -> Result<Tensor> {
     for (dim, range) in inside.iter().enumerate().skip(x.ndim() - padding.len() / 2) {
         middle = middle.narrow(dim as i64, range.start, range.end - range.start)?;
     }
-    middle.copy_data(x)?;
+    middle.copy_data(cpu, x)?;
     for dim in (x.ndim() - padding.len() / 2..x.ndim()).rev() {
         let (Range { start, end }, size) = (inside[dim].clone(), x.shape()[dim]);
         if size == shape[dim] {
@@ -204,7 +217,7 @@ fn mirrored(x: &Tensor, padding: &[i64], mode: &str) -> Result<Tensor> {
             "reflect" => 2 * (end - 1) - position,
             _ => position.clamp(start, end - 1),
         };
-        layout::continue_along(&mut out.view_mut(), dim, start..end, &inside[..dim], &source)?;
+        layout::continue_along(&mut out.view_mut(cpu), dim, start..end, &inside[..dim], &source)?;
     }
     Ok(out)
 }
@@ -318,8 +331,8 @@ fn pad_errors(s: &Sampler, spatial: usize) -> Vec<InvalidSample> {
 #[op("reflection_pad1d(Tensor self, int[2] padding) -> Tensor", module = "nn", jvp = linear, node = "ReflectionPad1D",
      method = reflection_pad1d, autocast = fp32, batch = image1)]
 impl ReflectionPad1d {
-    fn cpu(self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
-        continued(self_, padding, 1, "reflect")
+    fn cpu(cpu: Cpu, self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
+        continued(cpu, self_, padding, 1, "reflect")
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], padding: &[i64]) -> Result<Tensor> {
         folded(grad, self_shape, padding, "reflect")
@@ -336,8 +349,8 @@ impl ReflectionPad1d {
 #[op("reflection_pad2d(Tensor self, int[4] padding) -> Tensor", module = "nn", jvp = linear, node = "ReflectionPad2D",
      method = reflection_pad2d, autocast = fp32, batch = image2)]
 impl ReflectionPad2d {
-    fn cpu(self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
-        continued(self_, padding, 2, "reflect")
+    fn cpu(cpu: Cpu, self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
+        continued(cpu, self_, padding, 2, "reflect")
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], padding: &[i64]) -> Result<Tensor> {
         folded(grad, self_shape, padding, "reflect")
@@ -354,8 +367,8 @@ impl ReflectionPad2d {
 #[op("reflection_pad3d(Tensor self, int[6] padding) -> Tensor", module = "nn", jvp = linear, node = "ReflectionPad3D",
      method = reflection_pad3d, batch = image3)]
 impl ReflectionPad3d {
-    fn cpu(self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
-        continued(self_, padding, 3, "reflect")
+    fn cpu(cpu: Cpu, self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
+        continued(cpu, self_, padding, 3, "reflect")
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], padding: &[i64]) -> Result<Tensor> {
         folded(grad, self_shape, padding, "reflect")
@@ -372,8 +385,8 @@ impl ReflectionPad3d {
 #[op("replication_pad1d(Tensor self, int[2] padding) -> Tensor", module = "nn", jvp = linear, node = "ReplicationPad1D",
      method = replication_pad1d, autocast = fp32, batch = image1)]
 impl ReplicationPad1d {
-    fn cpu(self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
-        continued(self_, padding, 1, "replicate")
+    fn cpu(cpu: Cpu, self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
+        continued(cpu, self_, padding, 1, "replicate")
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], padding: &[i64]) -> Result<Tensor> {
         folded(grad, self_shape, padding, "replicate")
@@ -390,8 +403,8 @@ impl ReplicationPad1d {
 #[op("replication_pad2d(Tensor self, int[4] padding) -> Tensor", module = "nn", jvp = linear, node = "ReplicationPad2D",
      method = replication_pad2d, autocast = fp32, batch = image2)]
 impl ReplicationPad2d {
-    fn cpu(self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
-        continued(self_, padding, 2, "replicate")
+    fn cpu(cpu: Cpu, self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
+        continued(cpu, self_, padding, 2, "replicate")
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], padding: &[i64]) -> Result<Tensor> {
         folded(grad, self_shape, padding, "replicate")
@@ -408,8 +421,8 @@ impl ReplicationPad2d {
 #[op("replication_pad3d(Tensor self, int[6] padding) -> Tensor", module = "nn", jvp = linear, node = "ReplicationPad3D",
      method = replication_pad3d, autocast = fp32, batch = image3)]
 impl ReplicationPad3d {
-    fn cpu(self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
-        continued(self_, padding, 3, "replicate")
+    fn cpu(cpu: Cpu, self_: &Tensor, padding: &[i64]) -> Result<Tensor> {
+        continued(cpu, self_, padding, 3, "replicate")
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], padding: &[i64]) -> Result<Tensor> {
         folded(grad, self_shape, padding, "replicate")
@@ -464,7 +477,7 @@ impl Pad {
             ("replicate", 1) => self_.replication_pad1d(pad),
             ("replicate", 2) => self_.replication_pad2d(pad),
             ("replicate", _) => self_.replication_pad3d(pad),
-            _ => continued(self_, pad, spatial, mode),
+            _ => periodic(self_, pad, spatial),
         }
     }
     fn samples(s: &Sampler) -> Vec<Sample> {

@@ -6,6 +6,7 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::Cpu;
 use crate::tensor::shape::{list, wrap_own_dim};
 use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_kernels::pool::{self as kernel, AvgPool, Window};
@@ -97,6 +98,7 @@ fn check_filled(prefix: &str, what: &str, self_: &Tensor, item: usize) -> Result
      module = "nn", node = "MaxPool2DWithIndices", method = max_pool2d_with_indices, batch = image2)]
 impl MaxPool2dWithIndices {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         kernel_size: &[i64],
         stride: &[i64],
@@ -114,9 +116,9 @@ impl MaxPool2dWithIndices {
         let shape = kernel::output_shape(self_.shape(), &window)?;
         let out = [Tensor::empty_of(&shape, self_.dtype())?, Tensor::empty_of(&shape, DType::I64)?];
         kernel::max_pool(
-            &mut out[0].view_mut(),
-            Some(&mut out[1].view_mut()),
-            self_.view_ref(),
+            &mut out[0].view_mut(cpu),
+            Some(&mut out[1].view_mut(cpu)),
+            self_.view_ref(cpu),
             &window,
         )?;
         Ok(out)
@@ -142,8 +144,8 @@ impl MaxPool2dWithIndices {
 #[op("_max_pool2d_backward(Tensor grad_output, Tensor indices, int[] input_size) -> Tensor", internal,
      not_differentiable(indices), method = max_pool2d_backward, batch = image2)]
 impl MaxPool2dBackward {
-    fn cpu(grad_output: &Tensor, indices: &Tensor, input_size: &[i64]) -> Result<Tensor> {
-        spread_over_planes(grad_output, indices, input_size)
+    fn cpu(cpu: Cpu, grad_output: &Tensor, indices: &Tensor, input_size: &[i64]) -> Result<Tensor> {
+        spread_over_planes(cpu, grad_output, indices, input_size)
     }
     fn vjp_grad_output(grad: &Tensor, indices: &Tensor) -> Result<Tensor> {
         taken_from_planes(grad, indices)
@@ -160,12 +162,17 @@ impl MaxPool2dBackward {
     }
 }
 
-fn spread_over_planes(grad: &Tensor, indices: &Tensor, shape: &[i64]) -> Result<Tensor> {
+fn spread_over_planes(cpu: Cpu, grad: &Tensor, indices: &Tensor, shape: &[i64]) -> Result<Tensor> {
     if grad.numel() == 0 {
         return TensorSpec::beside(grad, shape).zeros();
     }
     let out = Tensor::empty_of(shape, grad.dtype())?;
-    kernel::max_pool_backward(&mut out.view_mut(), grad.view_ref(), indices.view_ref(), 2)?;
+    kernel::max_pool_backward(
+        &mut out.view_mut(cpu),
+        grad.view_ref(cpu),
+        indices.view_ref(cpu),
+        2,
+    )?;
     Ok(out)
 }
 
@@ -178,6 +185,7 @@ fn taken_from_planes(t: &Tensor, indices: &Tensor) -> Result<Tensor> {
      internal, function_only, not_differentiable(indices), method = max_pool2d_with_indices_backward, batch = image2)]
 impl MaxPool2dWithIndicesBackward {
     fn cpu(
+        cpu: Cpu,
         grad_output: &Tensor,
         self_: &Tensor,
         kernel_size: &[i64],
@@ -216,7 +224,7 @@ impl MaxPool2dWithIndicesBackward {
                 list(t.shape())
             );
         }
-        spread_over_planes(grad_output, indices, self_.shape())
+        spread_over_planes(cpu, grad_output, indices, self_.shape())
     }
     fn vjp_grad_output(grad: &Tensor, indices: &Tensor) -> Result<Tensor> {
         taken_from_planes(grad, indices)
@@ -419,6 +427,7 @@ fn average(count_include_pad: bool, divisor_override: Option<i64>) -> Result<Avg
      module = "nn", jvp = linear, node = "AvgPool2D", method = avg_pool2d, batch = image2)]
 impl AvgPool2d {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         kernel_size: &[i64],
         stride: &[i64],
@@ -432,8 +441,8 @@ impl AvgPool2d {
         let window = window("avg_pool2d", kernel_size, stride, padding, &[1], ceil_mode)?;
         let out = Tensor::empty_of(&kernel::output_shape(self_.shape(), &window)?, self_.dtype())?;
         kernel::avg_pool(
-            &mut out.view_mut(),
-            self_.view_ref(),
+            &mut out.view_mut(cpu),
+            self_.view_ref(cpu),
             &window,
             average(count_include_pad, divisor_override)?,
         )?;
@@ -470,6 +479,7 @@ impl AvgPool2d {
      internal, jvp = linear, method = avg_pool2d_backward, batch = image2)]
 impl AvgPool2dBackward {
     fn cpu(
+        cpu: Cpu,
         grad_output: &Tensor,
         input_size: &[i64],
         kernel_size: &[i64],
@@ -482,8 +492,8 @@ impl AvgPool2dBackward {
         let window = window("avg_pool2d", kernel_size, stride, padding, &[1], ceil_mode)?;
         let out = TensorSpec::beside(grad_output, input_size).zeros()?;
         kernel::avg_pool_backward(
-            &mut out.view_mut(),
-            grad_output.view_ref(),
+            &mut out.view_mut(cpu),
+            grad_output.view_ref(cpu),
             &window,
             average(count_include_pad, divisor_override)?,
         )?;
@@ -554,7 +564,7 @@ impl AvgPool1d {
 #[op("_adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor", internal, jvp = linear, node = "AdaptiveAvgPool2D",
      method = adaptive_avg_pool_kernel, batch = image2)]
 impl AdaptiveAvgPoolKernel {
-    fn cpu(self_: &Tensor, output_size: &[i64]) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, output_size: &[i64]) -> Result<Tensor> {
         ensure!(output_size.len() == 2, runtime, "adaptive_avg_pool2d: output_size must be 2");
         ensure!(
             output_size.iter().all(|&n| n >= 0),
@@ -572,7 +582,7 @@ impl AdaptiveAvgPoolKernel {
         shape.extend_from_slice(output_size);
         let out = Tensor::empty_of(&shape, self_.dtype())?;
         if out.numel() > 0 {
-            kernel::adaptive_avg_pool(&mut out.view_mut(), self_.view_ref(), 2)?;
+            kernel::adaptive_avg_pool(&mut out.view_mut(cpu), self_.view_ref(cpu), 2)?;
         }
         Ok(out)
     }
@@ -590,7 +600,7 @@ impl AdaptiveAvgPoolKernel {
 /// The gradient of `_adaptive_avg_pool2d`.
 #[op("_adaptive_avg_pool2d_backward(Tensor grad_output, int[] input_size) -> Tensor", internal, jvp = linear, method = adaptive_avg_pool_backward, batch = image2)]
 impl AdaptiveAvgPoolBackward {
-    fn cpu(grad_output: &Tensor, input_size: &[i64]) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, grad_output: &Tensor, input_size: &[i64]) -> Result<Tensor> {
         ensure!(
             matches!(grad_output.ndim(), 3 | 4) && grad_output.ndim() == input_size.len(),
             runtime,
@@ -600,7 +610,11 @@ impl AdaptiveAvgPoolBackward {
         );
         let out = TensorSpec::beside(grad_output, input_size).zeros()?;
         if grad_output.numel() > 0 {
-            kernel::adaptive_avg_pool_backward(&mut out.view_mut(), grad_output.view_ref(), 2)?;
+            kernel::adaptive_avg_pool_backward(
+                &mut out.view_mut(cpu),
+                grad_output.view_ref(cpu),
+                2,
+            )?;
         }
         Ok(out)
     }

@@ -7,16 +7,19 @@
 
 use crate::autograd::autocast::{self, Target};
 use crate::autograd::{self, Options};
-use crate::dispatch::{OpDef, Value};
+use crate::dispatch::{OpDef, TensorVec, Value};
 use crate::error::ensure;
 use crate::gradcheck::{Sample, Sampler};
 use crate::ops::nn::norm_backward::stats_dtype;
+use crate::ops::nn::rnn_backward::rnn_layer_backward;
 use crate::ops::shape::join::cat;
+use crate::tensor::Cpu;
 use crate::{Dims, Result, Tensor};
 use pullback_kernels::memory;
 use pullback_kernels::rnn::{self, Cell, Gradients, Operands, Outputs, Steps};
 use pullback_kernels::{StridedMut, StridedRef};
 use pullback_macros::op;
+use smallvec::SmallVec;
 
 /// The ops of this family.
 pub(crate) static OPS: &[&OpDef] =
@@ -29,6 +32,7 @@ pub(crate) static OPS: &[&OpDef] =
      internal, method = lstm_layer, autocast = lower)]
 impl LstmLayer {
     fn cpu(
+        cpu: Cpu,
         input: &Tensor,
         hx: &Tensor,
         cx: &Tensor,
@@ -43,15 +47,18 @@ impl LstmLayer {
         let layer = layer.over(batch_sizes, reverse).checked()?;
         let (output, hy, cy) = (layer.output()?, layer.like(hx)?, layer.like(cx)?);
         let (gates, cells) = (layer.kept()?, layer.kept_state()?);
-        let (mut out, mut h, mut c) = (output.view_mut(), hy.view_mut(), cy.view_mut());
-        let (mut g, mut s) = (gates.view_mut(), cells.view_mut());
-        layer.forward(Outputs {
-            output: &mut out,
-            h: Some(&mut h),
-            c: Some(&mut c),
-            gates: Some(&mut g),
-            cells: Some(&mut s),
-        })?;
+        let (mut out, mut h, mut c) = (output.view_mut(cpu), hy.view_mut(cpu), cy.view_mut(cpu));
+        let (mut g, mut s) = (gates.view_mut(cpu), cells.view_mut(cpu));
+        layer.forward(
+            cpu,
+            Outputs {
+                output: &mut out,
+                h: Some(&mut h),
+                c: Some(&mut c),
+                gates: Some(&mut g),
+                cells: Some(&mut s),
+            },
+        )?;
         Ok([output, hy, cy, gates, cells])
     }
     fn vjp(
@@ -102,6 +109,7 @@ impl LstmLayer {
      internal, method = gru_layer)]
 impl GruLayer {
     fn cpu(
+        cpu: Cpu,
         input: &Tensor,
         hx: &Tensor,
         w_ih: &Tensor,
@@ -114,14 +122,17 @@ impl GruLayer {
         let layer = Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         let layer = layer.over(batch_sizes, reverse).checked()?;
         let (output, hy, gates) = (layer.output()?, layer.like(hx)?, layer.kept()?);
-        let (mut out, mut h, mut g) = (output.view_mut(), hy.view_mut(), gates.view_mut());
-        layer.forward(Outputs {
-            output: &mut out,
-            h: Some(&mut h),
-            c: None,
-            gates: Some(&mut g),
-            cells: None,
-        })?;
+        let (mut out, mut h, mut g) = (output.view_mut(cpu), hy.view_mut(cpu), gates.view_mut(cpu));
+        layer.forward(
+            cpu,
+            Outputs {
+                output: &mut out,
+                h: Some(&mut h),
+                c: None,
+                gates: Some(&mut g),
+                cells: None,
+            },
+        )?;
         Ok([output, hy, gates])
     }
     fn vjp(
@@ -160,6 +171,7 @@ impl GruLayer {
      internal, method = rnn_layer, autocast = lower)]
 impl PlainLayer {
     fn cpu(
+        cpu: Cpu,
         input: &Tensor,
         hx: &Tensor,
         w_ih: &Tensor,
@@ -173,14 +185,11 @@ impl PlainLayer {
         let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]);
         let layer = layer.over(batch_sizes, reverse).checked()?;
         let (output, hy) = (layer.output()?, layer.like(hx)?);
-        let (mut out, mut h) = (output.view_mut(), hy.view_mut());
-        layer.forward(Outputs {
-            output: &mut out,
-            h: Some(&mut h),
-            c: None,
-            gates: None,
-            cells: None,
-        })?;
+        let (mut out, mut h) = (output.view_mut(cpu), hy.view_mut(cpu));
+        layer.forward(
+            cpu,
+            Outputs { output: &mut out, h: Some(&mut h), c: None, gates: None, cells: None },
+        )?;
         Ok([output, hy])
     }
     fn vjp(
@@ -222,6 +231,7 @@ impl PlainLayer {
      internal, method = lstm_step)]
 impl LstmStep {
     fn cpu(
+        cpu: Cpu,
         input: &Tensor,
         hx: &Tensor,
         cx: &Tensor,
@@ -233,14 +243,11 @@ impl LstmStep {
         let layer =
             Layer::new(Cell::Lstm, input, (hx, Some(cx)), [w_ih, w_hh], [b_ih, b_hh]).checked()?;
         let (hy, cy, gates) = (layer.output()?, layer.output()?, layer.kept()?);
-        let (mut h, mut c, mut g) = (hy.view_mut(), cy.view_mut(), gates.view_mut());
-        layer.forward(Outputs {
-            output: &mut h,
-            h: None,
-            c: None,
-            gates: Some(&mut g),
-            cells: Some(&mut c),
-        })?;
+        let (mut h, mut c, mut g) = (hy.view_mut(cpu), cy.view_mut(cpu), gates.view_mut(cpu));
+        layer.forward(
+            cpu,
+            Outputs { output: &mut h, h: None, c: None, gates: Some(&mut g), cells: Some(&mut c) },
+        )?;
         Ok([hy, cy, gates])
     }
     fn vjp(
@@ -274,6 +281,7 @@ impl LstmStep {
      internal, method = gru_step)]
 impl GruStep {
     fn cpu(
+        cpu: Cpu,
         input: &Tensor,
         hx: &Tensor,
         w_ih: &Tensor,
@@ -284,14 +292,11 @@ impl GruStep {
         let layer =
             Layer::new(Cell::Gru, input, (hx, None), [w_ih, w_hh], [b_ih, b_hh]).checked()?;
         let (hy, gates) = (layer.output()?, layer.kept()?);
-        let (mut h, mut g) = (hy.view_mut(), gates.view_mut());
-        layer.forward(Outputs {
-            output: &mut h,
-            h: None,
-            c: None,
-            gates: Some(&mut g),
-            cells: None,
-        })?;
+        let (mut h, mut g) = (hy.view_mut(cpu), gates.view_mut(cpu));
+        layer.forward(
+            cpu,
+            Outputs { output: &mut h, h: None, c: None, gates: Some(&mut g), cells: None },
+        )?;
         Ok([hy, gates])
     }
     fn vjp(
@@ -322,6 +327,7 @@ impl GruStep {
      internal, method = rnn_step, autocast = lower)]
 impl PlainStep {
     fn cpu(
+        cpu: Cpu,
         input: &Tensor,
         hx: &Tensor,
         w_ih: &Tensor,
@@ -333,8 +339,9 @@ impl PlainStep {
         let layer = Layer::new(plain_cell(relu), input, (hx, None), [w_ih, w_hh], [b_ih, b_hh])
             .checked()?;
         let hy = layer.output()?;
-        let mut h = hy.view_mut();
-        layer.forward(Outputs { output: &mut h, h: None, c: None, gates: None, cells: None })?;
+        let mut h = hy.view_mut(cpu);
+        layer
+            .forward(cpu, Outputs { output: &mut h, h: None, c: None, gates: None, cells: None })?;
         Ok(hy)
     }
     fn vjp(
@@ -424,7 +431,7 @@ impl<'a> Layer<'a> {
     }
 
     /// Refuses operands whose dimensions are not as many as the kernels read; sizes they check themselves.
-    fn checked(self) -> Result<Self> {
+    pub(super) fn checked(self) -> Result<Self> {
         let ranks = if self.batch_sizes.is_empty() { 2..=3 } else { 2..=2 };
         ensure!(
             ranks.contains(&self.input.ndim()),
@@ -517,18 +524,18 @@ impl<'a> Layer<'a> {
         Tensor::empty_of(&self.shape(self.hidden()), stats_dtype(self.input))
     }
 
-    fn operands(&self) -> Operands<'a> {
+    fn operands(&self, cpu: Cpu) -> Operands<'a> {
         Operands {
             cell: self.cell,
-            x: self.input.view_ref(),
-            h: self.h.view_ref(),
-            c: self.c.map(Tensor::view_ref),
-            weights: self.weights.map(Tensor::view_ref),
-            biases: self.biases.map(|b| b.map(Tensor::view_ref)),
+            x: self.input.view_ref(cpu),
+            h: self.h.view_ref(cpu),
+            c: self.c.map(|t| t.view_ref(cpu)),
+            weights: self.weights.map(|t| t.view_ref(cpu)),
+            biases: self.biases.map(|b| b.map(|t| t.view_ref(cpu))),
         }
     }
-    fn forward(&self, outputs: Outputs<'_, '_>) -> Result<()> {
-        Ok(rnn::forward(outputs, &self.operands(), &self.steps()?)?)
+    fn forward(&self, cpu: Cpu, outputs: Outputs<'_, '_>) -> Result<()> {
+        Ok(rnn::forward(outputs, &self.operands(cpu), &self.steps()?)?)
     }
 
     /// Input, states, weights and biases, in the order of the signatures.
@@ -549,22 +556,51 @@ impl<'a> Layer<'a> {
         if crate::autograd::needs_ops_to_read(read) {
             return self.differentiable_vjp(grads, needs);
         }
+        let owned = |tensors: &[Option<&Tensor>]| -> SmallVec<[Option<Tensor>; 7]> {
+            tensors.iter().map(|tensor| tensor.cloned()).collect()
+        };
+        let wanted: SmallVec<[usize; 7]> =
+            (0..7).filter(|&nr| needs[nr] && self.tensors()[nr].is_some()).collect();
+        let made = rnn_layer_backward(
+            &owned(&self.tensors()),
+            &owned(&results),
+            &owned(&grads),
+            self.cell as i64,
+            wanted.iter().fold(0, |mask, nr| mask | 1 << nr),
+            self.batch_sizes,
+            self.reverse,
+        )?;
+        let mut all = [const { None }; 7];
+        for (nr, grad) in wanted.into_iter().zip(made) {
+            all[nr] = Some(grad);
+        }
+        Ok(all)
+    }
+
+    /// The kernel of [`Layer::vjp`]: a gradient for each operand whose bit `needs` has.
+    pub(super) fn backward(
+        &self,
+        cpu: Cpu,
+        results: [Option<&Tensor>; 3],
+        grads: [Option<&Tensor>; 3],
+        needs: i64,
+    ) -> Result<TensorVec> {
         let mut made = [const { None }; 7];
-        for ((made, tensor), need) in made.iter_mut().zip(self.tensors()).zip(needs) {
-            if let (Some(tensor), true) = (tensor, need) {
+        for (nr, (made, tensor)) in made.iter_mut().zip(self.tensors()).enumerate() {
+            if let (Some(tensor), true) = (tensor, needs >> nr & 1 != 0) {
                 *made = Some(Tensor::empty_of(tensor.shape(), tensor.dtype())?);
             }
         }
         {
-            let mut views = made.each_ref().map(|t| t.as_ref().map(Tensor::view_mut));
+            let mut views = made.each_ref().map(|t| t.as_ref().map(|t| t.view_mut(cpu)));
             let wanted = views.each_mut().map(Option::<StridedMut<'_>>::as_mut);
             let [by_output, by_h, by_c]: [Option<StridedRef<'_>>; 3] =
-                grads.map(|g| g.map(Tensor::view_ref));
-            let [output, gates, cells] = results.map(|t| t.map(Tensor::view_ref));
+                grads.map(|g| g.map(|t| t.view_ref(cpu)));
+            let [output, gates, cells] = results.map(|t| t.map(|t| t.view_ref(cpu)));
             let results = Gradients { output, gates, cells, by_output, by_h, by_c };
-            rnn::backward(wanted, &self.operands(), &results, &self.steps()?)?;
+            rnn::backward(wanted, &self.operands(cpu), &results, &self.steps()?)?;
         }
-        Ok(made)
+        Ok(made.into_iter().flatten().collect())
     }
 
     /// The same from plain ops: the gradient of [`Layer::plain`] of views of the operands, so that one tensor in

@@ -6,6 +6,7 @@ use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::min_max::lifted;
+use crate::tensor::Cpu;
 use crate::tensor::shape::wrap_dim;
 use crate::{DType, ErrorKind, Result, Tensor};
 use pullback_kernels::{StridedMut, StridedRef, softmax};
@@ -62,13 +63,13 @@ impl LogSoftmaxInt {
 /// `softmax` in the input's own dtype; `half_to_float` is for devices that convert on the way.
 #[op("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", exact_out, internal, method = softmax_data, batch = along)]
 impl Softmax {
-    fn cpu(self_: &Tensor, dim: i64, half_to_float: bool) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, half_to_float: bool) -> Result<Tensor> {
         ensure!(
             !half_to_float,
             runtime,
             "softmax with half to float conversion is not supported on CPU"
         );
-        line(self_, dim, softmax::softmax)
+        line(cpu, self_, dim, softmax::softmax)
     }
     fn vjp_self(grad: &Tensor, result: &Tensor, dim: i64, self_dtype: DType) -> Result<Tensor> {
         grad.softmax_backward_data(result, dim, self_dtype)
@@ -85,8 +86,8 @@ impl Softmax {
 /// `_safe_softmax` in the input's own dtype: zeros for lines of only -inf, whose gradients are zeros too.
 #[op("_safe_softmax_data(Tensor self, int dim) -> Tensor", internal, method = safe_softmax_data, node = "SafeSoftmax", batch = along)]
 impl SafeSoftmaxData {
-    fn cpu(self_: &Tensor, dim: i64) -> Result<Tensor> {
-        line(self_, dim, softmax::safe_softmax)
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64) -> Result<Tensor> {
+        line(cpu, self_, dim, softmax::safe_softmax)
     }
     fn vjp_self(grad: &Tensor, result: &Tensor, dim: i64, self_dtype: DType) -> Result<Tensor> {
         grad.softmax_backward_data(result, dim, self_dtype)
@@ -102,13 +103,13 @@ impl SafeSoftmaxData {
 /// `log_softmax` in the input's own dtype.
 #[op("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", exact_out, internal, method = log_softmax_data, batch = along)]
 impl LogSoftmax {
-    fn cpu(self_: &Tensor, dim: i64, half_to_float: bool) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, half_to_float: bool) -> Result<Tensor> {
         ensure!(
             !half_to_float,
             runtime,
             "softmax with half to float conversion is not supported on CPU"
         );
-        line(self_, dim, softmax::log_softmax)
+        line(cpu, self_, dim, softmax::log_softmax)
     }
     fn vjp_self(grad: &Tensor, result: &Tensor, dim: i64, self_dtype: DType) -> Result<Tensor> {
         grad.log_softmax_backward_data(result, dim, self_dtype)
@@ -125,8 +126,14 @@ impl LogSoftmax {
 #[op("_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", internal,
      method = softmax_backward_data, batch = along)]
 impl SoftmaxBackwardData {
-    fn cpu(grad_output: &Tensor, output: &Tensor, dim: i64, input_dtype: DType) -> Result<Tensor> {
-        line_backward(grad_output, output, dim, input_dtype, softmax::softmax_backward)
+    fn cpu(
+        cpu: Cpu,
+        grad_output: &Tensor,
+        output: &Tensor,
+        dim: i64,
+        input_dtype: DType,
+    ) -> Result<Tensor> {
+        line_backward(cpu, grad_output, output, dim, input_dtype, softmax::softmax_backward)
     }
     fn vjp_grad_output(
         grad: &Tensor,
@@ -155,8 +162,14 @@ impl SoftmaxBackwardData {
 #[op("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", internal,
      method = log_softmax_backward_data, batch = along)]
 impl LogSoftmaxBackwardData {
-    fn cpu(grad_output: &Tensor, output: &Tensor, dim: i64, input_dtype: DType) -> Result<Tensor> {
-        line_backward(grad_output, output, dim, input_dtype, softmax::log_softmax_backward)
+    fn cpu(
+        cpu: Cpu,
+        grad_output: &Tensor,
+        output: &Tensor,
+        dim: i64,
+        input_dtype: DType,
+    ) -> Result<Tensor> {
+        line_backward(cpu, grad_output, output, dim, input_dtype, softmax::log_softmax_backward)
     }
     fn vjp_grad_output(grad: &Tensor, output: &Tensor, dim: i64) -> Result<Tensor> {
         grad.sub(&grad.mul(&output.exp()?)?.sum_dim(Some(&[dim]), true)?)
@@ -178,14 +191,15 @@ type Forward = fn(&mut StridedMut<'_>, StridedRef<'_>, usize) -> pullback_kernel
 type Backward =
     fn(&mut StridedMut<'_>, StridedRef<'_>, StridedRef<'_>, usize) -> pullback_kernels::Result<()>;
 
-fn line(x: &Tensor, dim: i64, kernel: Forward) -> Result<Tensor> {
+fn line(cpu: Cpu, x: &Tensor, dim: i64, kernel: Forward) -> Result<Tensor> {
     let dim = wrap_dim(dim, x.ndim())?;
     let out = Tensor::empty_of(x.shape(), x.dtype())?;
-    kernel(&mut lifted(&out)?.view_mut(), lifted(x)?.view_ref(), dim)?;
+    kernel(&mut lifted(&out)?.view_mut(cpu), lifted(x)?.view_ref(cpu), dim)?;
     Ok(out)
 }
 
 fn line_backward(
+    cpu: Cpu,
     grad: &Tensor,
     y: &Tensor,
     dim: i64,
@@ -194,8 +208,13 @@ fn line_backward(
 ) -> Result<Tensor> {
     let dim = wrap_dim(dim, y.ndim())?;
     let out = Tensor::empty_of(y.shape(), dtype)?;
-    let grad = grad.in_dtype(y.dtype())?;
-    kernel(&mut lifted(&out)?.view_mut(), lifted(&grad)?.view_ref(), lifted(y)?.view_ref(), dim)?;
+    let grad = grad.in_dtype(cpu, y.dtype())?;
+    kernel(
+        &mut lifted(&out)?.view_mut(cpu),
+        lifted(&grad)?.view_ref(cpu),
+        lifted(y)?.view_ref(cpu),
+        dim,
+    )?;
     Ok(out)
 }
 

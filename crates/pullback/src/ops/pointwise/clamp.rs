@@ -5,7 +5,7 @@ use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::pointwise::binary::{halved, mean_of_equal};
 use crate::ops::pointwise::ternary::walk_as_is;
-use crate::tensor::TensorSpec;
+use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
@@ -81,7 +81,7 @@ impl Clamp {
 #[op("clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", inplace, out, apart, alias("clip"),
      batch = pointwise)]
 impl ClampTensor {
-    fn cpu(self_: &Tensor, min: Option<&Tensor>, max: Option<&Tensor>) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, min: Option<&Tensor>, max: Option<&Tensor>) -> Result<Tensor> {
         let is_complex = |t: &Tensor| t.dtype().is_complex();
         ensure!(
             !is_complex(self_) && !min.is_some_and(is_complex) && !max.is_some_and(is_complex),
@@ -98,9 +98,12 @@ impl ClampTensor {
         };
         let spec = TensorSpec::broadcast(&[self_, min, max])?;
         let out = spec.empty()?;
-        let inputs =
-            [self_.in_dtype(spec.dtype)?, min.in_dtype(spec.dtype)?, max.in_dtype(spec.dtype)?];
-        walk_as_is(&out, &inputs, elementwise::clamp_tensor)?;
+        let inputs = [
+            self_.in_dtype(cpu, spec.dtype)?,
+            min.in_dtype(cpu, spec.dtype)?,
+            max.in_dtype(cpu, spec.dtype)?,
+        ];
+        walk_as_is(cpu, &out, &inputs, elementwise::clamp_tensor)?;
         Ok(out)
     }
     fn vjp_self(

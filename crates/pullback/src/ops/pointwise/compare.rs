@@ -6,7 +6,7 @@ use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::classes::samples::pairs;
-use crate::tensor::{TensorSpec, is_same_elements};
+use crate::tensor::{Cpu, TensorSpec, is_same_elements};
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
@@ -222,7 +222,7 @@ impl Allclose {
 /// Whether both tensors have the same shape and the same elements (after promotion; NaN never equals).
 #[op("equal(Tensor self, Tensor other) -> bool", not_differentiable, batch = data_dependent)]
 impl Equal {
-    fn cpu(self_: &Tensor, other: &Tensor) -> Result<bool> {
+    fn cpu(cpu: Cpu, self_: &Tensor, other: &Tensor) -> Result<bool> {
         if self_.shape() != other.shape() {
             return Ok(false);
         }
@@ -231,7 +231,7 @@ impl Equal {
         if !has_nan && is_same_elements(self_, other) {
             return Ok(true);
         }
-        match elementwise::is_equal(&self_.view_ref(), &other.view_ref()) {
+        match elementwise::is_equal(&self_.view_ref(cpu), &other.view_ref(cpu)) {
             Some(is_equal) => Ok(is_equal),
             None => Ok(!self_.eq(other)?.all()?.item()?.is(0.0)),
         }

@@ -9,8 +9,8 @@ use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::classes::samples::binary;
 use crate::ops::pointwise::arithmetic::by_both;
 use crate::ops::pointwise::ternary::walk_as_is;
-use crate::tensor::TensorSpec;
 use crate::tensor::promote::default_dtype;
+use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
@@ -172,7 +172,7 @@ impl Ldexp {
 /// are their own mantissas, with exponent 0.
 #[op("frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", exact_out, apart, batch = pointwise, samples = unary_nonzero)]
 impl Frexp {
-    fn cpu(self_: &Tensor) -> Result<[Tensor; 2]> {
+    fn cpu(cpu: Cpu, self_: &Tensor) -> Result<[Tensor; 2]> {
         ensure!(
             self_.dtype().is_floating_point(),
             runtime,
@@ -181,8 +181,8 @@ impl Frexp {
         let mantissa = TensorSpec::like(self_).empty()?;
         let exponent = TensorSpec::like(self_).with_dtype(DType::I32).empty()?;
         let input = std::slice::from_ref(self_);
-        walk_as_is(&mantissa, input, elementwise::frexp_mantissa)?;
-        walk_as_is(&exponent, input, elementwise::frexp_exponent)?;
+        walk_as_is(cpu, &mantissa, input, elementwise::frexp_mantissa)?;
+        walk_as_is(cpu, &exponent, input, elementwise::frexp_exponent)?;
         Ok([mantissa, exponent])
     }
     fn vjp_self(grad_mantissa: &Tensor, exponent: &Tensor) -> Result<Tensor> {

@@ -7,9 +7,9 @@ use super::arithmetic::by_both;
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::tensor::TensorSpec;
 use crate::tensor::promote::result_type;
 use crate::tensor::shape::{broadcast_shapes, broadcast_strides};
+use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
@@ -21,7 +21,7 @@ pub(crate) static OPS: &[&OpDef] =
 /// `self` where `condition` holds, else `other`. Shapes broadcast; the dtypes of `self` and `other` promote.
 #[op("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", out, apart, numbers, batch = pointwise)]
 impl WhereSelf {
-    fn cpu(condition: &Tensor, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, condition: &Tensor, self_: &Tensor, other: &Tensor) -> Result<Tensor> {
         let kind = condition.dtype();
         ensure!(
             matches!(kind, DType::Bool | DType::U8),
@@ -38,9 +38,12 @@ impl WhereSelf {
         let dtype = result_type(&[self_, other]);
         let shape = broadcast_shapes(&[condition.shape(), self_.shape(), other.shape()])?;
         let out = Tensor::empty_of(&shape, dtype)?;
-        let inputs =
-            [condition.in_dtype(DType::Bool)?, self_.in_dtype(dtype)?, other.in_dtype(dtype)?];
-        walk_as_is(&out, &inputs, elementwise::where_)?;
+        let inputs = [
+            condition.in_dtype(cpu, DType::Bool)?,
+            self_.in_dtype(cpu, dtype)?,
+            other.in_dtype(cpu, dtype)?,
+        ];
+        walk_as_is(cpu, &out, &inputs, elementwise::where_)?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, condition: &Tensor) -> Result<Tensor> {
@@ -80,8 +83,8 @@ impl WhereSelf {
 #[op("masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", inplace = method, out, apart, batch = pointwise,
      jvp = elementwise)]
 impl MaskedFill {
-    fn cpu(self_: &Tensor, mask: &Tensor, value: Scalar) -> Result<Tensor> {
-        fill_masked(self_, mask, value)
+    fn cpu(cpu: Cpu, self_: &Tensor, mask: &Tensor, value: Scalar) -> Result<Tensor> {
+        fill_masked(cpu, self_, mask, value)
     }
     fn vjp_self(grad: &Tensor, mask: &Tensor) -> Result<Tensor> {
         grad.masked_fill(mask, Scalar::Int(0))
@@ -124,14 +127,14 @@ impl MaskedFill {
 #[op("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", inplace = method, out, apart, node = "MaskedFillBackward1",
      batch = masked_fill)]
 impl MaskedFillTensor {
-    fn cpu(self_: &Tensor, mask: &Tensor, value: &Tensor) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, mask: &Tensor, value: &Tensor) -> Result<Tensor> {
         ensure!(
             value.ndim() == 0,
             runtime,
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {} dimension(s).",
             value.ndim()
         );
-        fill_masked(self_, mask, value.item()?)
+        fill_masked(cpu, self_, mask, value.item()?)
     }
     fn vjp_self(grad: &Tensor, mask: &Tensor) -> Result<Tensor> {
         grad.masked_fill(mask, Scalar::Int(0))
@@ -301,6 +304,7 @@ impl Addcdiv {
 
 /// Runs `kernel` over `out` and `inputs`, each repeated to the output's shape and read in its own dtype.
 pub(crate) fn walk_as_is(
+    cpu: Cpu,
     out: &Tensor,
     inputs: &[Tensor],
     kernel: impl FnOnce(&mut Iter) -> pullback_kernels::Result<()>,
@@ -310,11 +314,11 @@ pub(crate) fn walk_as_is(
         t.alias_with(out.shape(), &strides, t.storage_offset())
     };
     let inputs = inputs.iter().map(spread).collect::<Result<Vec<_>>>()?;
-    let refs: Vec<_> = inputs.iter().map(Tensor::view_ref).collect();
-    Ok(kernel(&mut Iter::new(&[out.view_mut()], &refs)?)?)
+    let refs: Vec<_> = inputs.iter().map(|t| t.view_ref(cpu)).collect();
+    Ok(kernel(&mut Iter::new(&[out.view_mut(cpu)], &refs)?)?)
 }
 
-fn fill_masked(x: &Tensor, mask: &Tensor, value: Scalar) -> Result<Tensor> {
+fn fill_masked(cpu: Cpu, x: &Tensor, mask: &Tensor, value: Scalar) -> Result<Tensor> {
     ensure!(
         mask.dtype() == DType::Bool,
         runtime,
@@ -327,7 +331,9 @@ fn fill_masked(x: &Tensor, mask: &Tensor, value: Scalar) -> Result<Tensor> {
         spec.shape = broadcast_shapes(&[x.shape(), mask.shape()])?;
     }
     let out = spec.empty()?;
-    walk_as_is(&out, &[x.clone(), mask.clone()], |iter| elementwise::masked_fill(iter, value))?;
+    walk_as_is(cpu, &out, &[x.clone(), mask.clone()], |iter| {
+        elementwise::masked_fill(iter, value)
+    })?;
     Ok(out)
 }
 
@@ -369,7 +375,7 @@ fn plain_name(dtype: DType) -> String {
 
 impl Tensor {
     /// The elements in `dtype`; the tensor itself if it has it already. No history.
-    pub(crate) fn in_dtype(&self, dtype: DType) -> Result<Tensor> {
-        if self.dtype() == dtype { Ok(self.clone()) } else { self.converted(dtype) }
+    pub(crate) fn in_dtype(&self, cpu: Cpu, dtype: DType) -> Result<Tensor> {
+        if self.dtype() == dtype { Ok(self.clone()) } else { self.converted(cpu, dtype) }
     }
 }

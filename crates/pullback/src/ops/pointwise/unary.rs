@@ -6,7 +6,7 @@
 use crate::dispatch::{OpDef, Value, check_cast};
 use crate::error::bail;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
-use crate::tensor::TensorSpec;
+use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, ErrorKind, Result, Scalar, Tensor};
 use pullback_kernels::{Iter, elementwise};
 use pullback_macros::op;
@@ -455,10 +455,10 @@ impl Polygamma {
 /// Replaces this tensor's elements by `polygamma(n, self)`.
 #[op("polygamma_(Tensor(a!) self, int n) -> Tensor(a!)", method_only, method = polygamma_, node = "PolygammaBackward1", batch = pass)]
 impl PolygammaInPlace {
-    fn cpu_(self_: &Tensor, n: i64) -> Result<()> {
+    fn cpu_(cpu: Cpu, self_: &Tensor, n: i64) -> Result<()> {
         let result = polygamma(n, self_)?;
         check_cast(result.dtype(), self_.dtype())?;
-        self_.copy_data(&result)
+        self_.copy_data(cpu, &result)
     }
     fn vjp_self(grad: &Tensor, n: i64, self_: &Tensor) -> Result<Tensor> {
         grad.mul(&polygamma(n.saturating_add(1), self_)?)

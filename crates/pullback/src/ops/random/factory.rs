@@ -9,6 +9,7 @@ use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::creation::factory::Options;
+use crate::tensor::Cpu;
 use crate::tensor::promote::default_dtype;
 use crate::tensor::shape::broadcast_shapes;
 use crate::{DType, Device, ErrorKind, Generator, Layout, MemoryFormat, Result, Tensor};
@@ -37,13 +38,14 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// A new row-major tensor, filled.
 fn fresh(
+    cpu: Cpu,
     size: &[i64],
     (options, natural): (Options, DType),
     generator: Option<&Generator>,
     fill: impl FnOnce(&mut StridedMut<'_>, &mut random::Generator) -> pullback_kernels::Result<()>,
 ) -> Result<Tensor> {
     let out = options.spec(size, natural)?.empty()?;
-    draw(&out, generator, fill)?;
+    draw(cpu, &out, generator, fill)?;
     Ok(out)
 }
 
@@ -56,6 +58,7 @@ fn fresh(
 )]
 impl Rand {
     fn cpu(
+        cpu: Cpu,
         size: &[i64],
         generator: Option<&Generator>,
         dtype: Option<DType>,
@@ -64,6 +67,7 @@ impl Rand {
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
         fresh(
+            cpu,
             size,
             (Options(dtype, layout, device, pin_memory), default_dtype()),
             generator,
@@ -84,6 +88,7 @@ impl Rand {
 )]
 impl Randn {
     fn cpu(
+        cpu: Cpu,
         size: &[i64],
         generator: Option<&Generator>,
         dtype: Option<DType>,
@@ -92,6 +97,7 @@ impl Randn {
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
         fresh(
+            cpu,
             size,
             (Options(dtype, layout, device, pin_memory), default_dtype()),
             generator,
@@ -112,6 +118,7 @@ impl Randn {
 )]
 impl Randint {
     fn cpu(
+        cpu: Cpu,
         high: i64,
         size: &[i64],
         generator: Option<&Generator>,
@@ -120,7 +127,7 @@ impl Randint {
         device: Option<Device>,
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
-        RandintLow::cpu(0, high, size, generator, dtype, layout, device, pin_memory)
+        RandintLow::cpu(cpu, 0, high, size, generator, dtype, layout, device, pin_memory)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([1_i64.into(), [2, 3].as_slice().into()])]
@@ -136,6 +143,7 @@ impl Randint {
 )]
 impl RandintLow {
     fn cpu(
+        cpu: Cpu,
         low: i64,
         high: i64,
         size: &[i64],
@@ -146,7 +154,7 @@ impl RandintLow {
         pin_memory: Option<bool>,
     ) -> Result<Tensor> {
         let out = Options(dtype, layout, device, pin_memory).spec(size, DType::I64)?.empty()?;
-        draw_whole(&out, low, Some(high), generator)?;
+        draw_whole(cpu, &out, low, Some(high), generator)?;
         Ok(out)
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
@@ -170,6 +178,7 @@ impl RandintLow {
 )]
 impl Randperm {
     fn cpu(
+        cpu: Cpu,
         n: i64,
         generator: Option<&Generator>,
         dtype: Option<DType>,
@@ -179,6 +188,7 @@ impl Randperm {
     ) -> Result<Tensor> {
         ensure!(n >= 0, runtime, "n must be non-negative, got{n}");
         fresh(
+            cpu,
             &[n],
             (Options(dtype, layout, device, pin_memory), DType::I64),
             generator,
@@ -210,6 +220,7 @@ fn like(self_: &Tensor, options: Options, format: Option<MemoryFormat>) -> Resul
 )]
 impl RandLike {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         generator: Option<&Generator>,
         dtype: Option<DType>,
@@ -219,7 +230,7 @@ impl RandLike {
         memory_format: Option<MemoryFormat>,
     ) -> Result<Tensor> {
         let out = like(self_, Options(dtype, layout, device, pin_memory), memory_format)?;
-        draw(&out, generator, random::rand)?;
+        draw(cpu, &out, generator, random::rand)?;
         Ok(out)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -236,6 +247,7 @@ impl RandLike {
 )]
 impl RandnLike {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         generator: Option<&Generator>,
         dtype: Option<DType>,
@@ -245,7 +257,7 @@ impl RandnLike {
         memory_format: Option<MemoryFormat>,
     ) -> Result<Tensor> {
         let out = like(self_, Options(dtype, layout, device, pin_memory), memory_format)?;
-        draw(&out, generator, random::randn)?;
+        draw(cpu, &out, generator, random::randn)?;
         Ok(out)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -262,6 +274,7 @@ impl RandnLike {
 )]
 impl RandintLike {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         high: i64,
         generator: Option<&Generator>,
@@ -272,6 +285,7 @@ impl RandintLike {
         memory_format: Option<MemoryFormat>,
     ) -> Result<Tensor> {
         RandintLikeLow::cpu(
+            cpu,
             self_,
             0,
             high,
@@ -297,6 +311,7 @@ impl RandintLike {
 )]
 impl RandintLikeLow {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         low: i64,
         high: i64,
@@ -308,7 +323,7 @@ impl RandintLikeLow {
         memory_format: Option<MemoryFormat>,
     ) -> Result<Tensor> {
         let out = like(self_, Options(dtype, layout, device, pin_memory), memory_format)?;
-        draw_whole(&out, low, Some(high), generator)?;
+        draw_whole(cpu, &out, low, Some(high), generator)?;
         Ok(out)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
@@ -319,9 +334,9 @@ impl RandintLikeLow {
 /// Ones with the probabilities `self`, else zeros.
 #[op("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", random, out, apart)]
 impl Bernoulli {
-    fn cpu(self_: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
         let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
-        bernoulli_of(&out, self_, generator)?;
+        bernoulli_of(cpu, &out, self_, generator)?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -364,6 +379,7 @@ impl BernoulliP {
 )]
 impl Normal {
     fn cpu(
+        cpu: Cpu,
         mean: f64,
         std: f64,
         size: &[i64],
@@ -375,7 +391,7 @@ impl Normal {
     ) -> Result<Tensor> {
         check_std(std)?;
         let kind = (Options(dtype, layout, device, pin_memory), default_dtype());
-        fresh(size, kind, generator, |out, g| random::normal(out, mean, std, g))
+        fresh(cpu, size, kind, generator, |out, g| random::normal(out, mean, std, g))
     }
     fn samples(_s: &Sampler) -> Vec<Sample> {
         vec![Sample::new([1.5.into(), 0.0.into(), [2, 3].as_slice().into()])]
@@ -385,10 +401,10 @@ impl Normal {
 /// Normal numbers around each element of `mean`.
 #[op("normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor", out, apart, random, node = "NormalBackward1", function_only, method = normal_around)]
 impl NormalMean {
-    fn cpu(mean: &Tensor, std: f64, generator: Option<&Generator>) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, mean: &Tensor, std: f64, generator: Option<&Generator>) -> Result<Tensor> {
         check_std(std)?;
         let out = mean.empty_like()?;
-        draw(&out, generator, |out, g| random::normal(out, 0.0, std, g))?;
+        draw(cpu, &out, generator, |out, g| random::normal(out, 0.0, std, g))?;
         out.add_(mean)
     }
     fn vjp_mean(grad: &Tensor) -> Result<Tensor> {
@@ -400,7 +416,7 @@ impl NormalMean {
 }
 
 /// Normal numbers around 0 in `out`, times `std`.
-fn scaled(out: Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
+fn scaled(cpu: Cpu, out: Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
     ensure!(
         !std.dtype().is_complex(),
         runtime,
@@ -409,7 +425,7 @@ fn scaled(out: Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<Te
     if std.to_vec::<f64>()?.iter().any(|&s| s < 0.0) {
         bail!(runtime, "normal expects all elements of std >= 0.0");
     }
-    draw(&out, generator, |out, g| random::normal(out, 0.0, 1.0, g))?;
+    draw(cpu, &out, generator, |out, g| random::normal(out, 0.0, 1.0, g))?;
     out.mul_(std)
 }
 
@@ -422,8 +438,8 @@ fn scaled(out: Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<Te
     node = "NormalBackward2"
 )]
 impl NormalStd {
-    fn cpu(mean: f64, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
-        scaled(std.empty_like()?, std, generator)?.add_(&Tensor::wrapped(mean)?)
+    fn cpu(cpu: Cpu, mean: f64, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
+        scaled(cpu, std.empty_like()?, std, generator)?.add_(&Tensor::wrapped(mean)?)
     }
     fn vjp_std(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -446,9 +462,9 @@ impl NormalStd {
 /// Normal numbers with means and standard deviations element by element; the shapes broadcast.
 #[op("normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor", out, apart, random, node = "NormalBackward3", function_only, method = normal_of)]
 impl NormalTensor {
-    fn cpu(mean: &Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, mean: &Tensor, std: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
         let shape = broadcast_shapes(&[mean.shape(), std.shape()])?;
-        scaled(Tensor::empty_of(&shape, mean.dtype())?, std, generator)?.add_(mean)
+        scaled(cpu, Tensor::empty_of(&shape, mean.dtype())?, std, generator)?.add_(mean)
     }
     fn vjp(grad: &Tensor) -> Result<[Option<Tensor>; 2]> {
         let zeros = grad.zeros_like()?;
@@ -471,6 +487,7 @@ impl NormalTensor {
 )]
 impl Multinomial {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         num_samples: i64,
         replacement: bool,
@@ -493,8 +510,8 @@ impl Multinomial {
         let mut shape = crate::Dims::from_slice(self_.shape());
         shape[self_.ndim() - 1] = num_samples;
         let out = Tensor::empty_of(&shape, DType::I64)?;
-        let drawn = draw(&out, generator, |out, g| {
-            random::multinomial(out, self_.view_ref(), replacement, g)
+        let drawn = draw(cpu, &out, generator, |out, g| {
+            random::multinomial(out, self_.view_ref(cpu), replacement, g)
         });
         match drawn {
             // Repeated draws go through sums, which find what is wrong by themselves.

@@ -7,6 +7,7 @@ use super::range::{check_uniform_limits, whole_range};
 use crate::dispatch::{OpDef, check_apart};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::Cpu;
 use crate::{DType, Dims, ErrorKind, Generator, Result, Tensor, default_generator};
 use pullback_kernels::{StridedMut, random};
 use pullback_macros::op;
@@ -28,37 +29,45 @@ pub(crate) static OPS: &[&OpDef] = &[
 
 /// Fills `out` from the given or the default generator.
 pub(crate) fn draw(
+    cpu: Cpu,
     out: &Tensor,
     generator: Option<&Generator>,
     fill: impl FnOnce(&mut StridedMut<'_>, &mut random::Generator) -> pullback_kernels::Result<()>,
 ) -> Result<()> {
     let mut engine = generator.unwrap_or(default_generator()).turn()?;
-    Ok(fill(&mut out.view_mut(), &mut engine)?)
+    Ok(fill(&mut out.view_mut(cpu), &mut engine)?)
 }
 
 /// Fills with whole numbers from `low` up to but not including `high`; `None`: up to the largest there is.
 pub(crate) fn draw_whole(
+    cpu: Cpu,
     out: &Tensor,
     low: i64,
     high: Option<i64>,
     generator: Option<&Generator>,
 ) -> Result<()> {
     let (low, high) = whole_range(out.dtype(), low, high)?;
-    draw(out, generator, |out, g| random::randint(out, low, high, g))
+    draw(cpu, out, generator, |out, g| random::randint(out, low, high, g))
 }
 
 /// Fills with uniform numbers in `[from, to)`.
 #[op("uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
      method = uniform_, node = "Uniform")]
 impl Uniform {
-    fn cpu_(self_: &Tensor, from: f64, to: f64, generator: Option<&Generator>) -> Result<()> {
+    fn cpu_(
+        cpu: Cpu,
+        self_: &Tensor,
+        from: f64,
+        to: f64,
+        generator: Option<&Generator>,
+    ) -> Result<()> {
         check_uniform_limits(self_.dtype(), from, to)?;
         ensure!(
             from <= to,
             runtime,
             "uniform_ expects to return a [from, to) range, but found from={from} > to={to}"
         );
-        draw(self_, generator, |out, g| random::uniform(out, from, to, g))
+        draw(cpu, self_, generator, |out, g| random::uniform(out, from, to, g))
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -91,9 +100,15 @@ pub(crate) fn check_std(std: f64) -> Result<()> {
 #[op("normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
      method = normal_, node = "Normal")]
 impl NormalFill {
-    fn cpu_(self_: &Tensor, mean: f64, std: f64, generator: Option<&Generator>) -> Result<()> {
+    fn cpu_(
+        cpu: Cpu,
+        self_: &Tensor,
+        mean: f64,
+        std: f64,
+        generator: Option<&Generator>,
+    ) -> Result<()> {
         check_std(std)?;
-        draw(self_, generator, |out, g| random::normal(out, mean, std, g))
+        draw(cpu, self_, generator, |out, g| random::normal(out, mean, std, g))
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -114,13 +129,13 @@ impl NormalFill {
 #[op("exponential_(Tensor(a!) self, float lambd=1, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
      method = exponential_, node = "Exponential")]
 impl Exponential {
-    fn cpu_(self_: &Tensor, lambd: f64, generator: Option<&Generator>) -> Result<()> {
+    fn cpu_(cpu: Cpu, self_: &Tensor, lambd: f64, generator: Option<&Generator>) -> Result<()> {
         ensure!(
             lambd > 0.0,
             runtime,
             "exponential_ expects lambda > 0.0, but found lambda={lambd}"
         );
-        draw(self_, generator, |out, g| random::exponential(out, lambd, g))
+        draw(cpu, self_, generator, |out, g| random::exponential(out, lambd, g))
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -141,9 +156,15 @@ impl Exponential {
 #[op("cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
      method = cauchy_, node = "Cauchy")]
 impl Cauchy {
-    fn cpu_(self_: &Tensor, median: f64, sigma: f64, generator: Option<&Generator>) -> Result<()> {
+    fn cpu_(
+        cpu: Cpu,
+        self_: &Tensor,
+        median: f64,
+        sigma: f64,
+        generator: Option<&Generator>,
+    ) -> Result<()> {
         ensure!(sigma > 0.0, runtime, "cauchy_ expects sigma > 0.0, but found sigma={sigma}");
-        draw(self_, generator, |out, g| random::cauchy(out, median, sigma, g))
+        draw(cpu, self_, generator, |out, g| random::cauchy(out, median, sigma, g))
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -164,9 +185,9 @@ impl Cauchy {
 #[op("geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
      method = geometric_, node = "Geometric")]
 impl Geometric {
-    fn cpu_(self_: &Tensor, p: f64, generator: Option<&Generator>) -> Result<()> {
+    fn cpu_(cpu: Cpu, self_: &Tensor, p: f64, generator: Option<&Generator>) -> Result<()> {
         ensure!(p > 0.0 && p < 1.0, runtime, "geometric_ expects p to be in (0, 1), but got p={p}");
-        draw(self_, generator, |out, g| random::geometric(out, p, g))
+        draw(cpu, self_, generator, |out, g| random::geometric(out, p, g))
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -187,9 +208,15 @@ impl Geometric {
 #[op("log_normal_(Tensor(a!) self, float mean=1, float std=2, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
      method = log_normal_, node = "LogNormal")]
 impl LogNormal {
-    fn cpu_(self_: &Tensor, mean: f64, std: f64, generator: Option<&Generator>) -> Result<()> {
+    fn cpu_(
+        cpu: Cpu,
+        self_: &Tensor,
+        mean: f64,
+        std: f64,
+        generator: Option<&Generator>,
+    ) -> Result<()> {
         ensure!(std > 0.0, runtime, "log_normal_ expects std > 0.0, but found std={std}");
-        draw(self_, generator, |out, g| random::log_normal(out, mean, std, g))
+        draw(cpu, self_, generator, |out, g| random::log_normal(out, mean, std, g))
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -209,8 +236,8 @@ impl LogNormal {
 /// Fills with whole numbers over the dtype's whole range from 0 on.
 #[op("random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)", random, method_only, method = random_, node = "Random")]
 impl Random {
-    fn cpu_(self_: &Tensor, generator: Option<&Generator>) -> Result<()> {
-        draw(self_, generator, random::random)
+    fn cpu_(cpu: Cpu, self_: &Tensor, generator: Option<&Generator>) -> Result<()> {
+        draw(cpu, self_, generator, random::random)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -224,8 +251,8 @@ impl Random {
 #[op("random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
      method = random_to_, node = "Random")]
 impl RandomTo {
-    fn cpu_(self_: &Tensor, to: i64, generator: Option<&Generator>) -> Result<()> {
-        draw_whole(self_, 0, Some(to), generator)
+    fn cpu_(cpu: Cpu, self_: &Tensor, to: i64, generator: Option<&Generator>) -> Result<()> {
+        draw_whole(cpu, self_, 0, Some(to), generator)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -247,12 +274,13 @@ impl RandomTo {
      method = random_from_, node = "Random")]
 impl RandomFrom {
     fn cpu_(
+        cpu: Cpu,
         self_: &Tensor,
         from: i64,
         to: Option<i64>,
         generator: Option<&Generator>,
     ) -> Result<()> {
-        draw_whole(self_, from, to, generator)
+        draw_whole(cpu, self_, from, to, generator)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -295,10 +323,10 @@ fn check_probability(p: f64) -> Result<()> {
 #[op("bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
      method = bernoulli_, node = "Bernoulli")]
 impl BernoulliFill {
-    fn cpu_(self_: &Tensor, p: f64, generator: Option<&Generator>) -> Result<()> {
+    fn cpu_(cpu: Cpu, self_: &Tensor, p: f64, generator: Option<&Generator>) -> Result<()> {
         check_probability(p)?;
         refuse_complex("bernoulli_scalar_cpu_", self_)?;
-        draw(self_, generator, |out, g| random::bernoulli(out, p, g))
+        draw(cpu, self_, generator, |out, g| random::bernoulli(out, p, g))
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
         grad.zeros_like()
@@ -315,7 +343,12 @@ impl BernoulliFill {
     }
 }
 
-pub(crate) fn bernoulli_of(out: &Tensor, p: &Tensor, generator: Option<&Generator>) -> Result<()> {
+pub(crate) fn bernoulli_of(
+    cpu: Cpu,
+    out: &Tensor,
+    p: &Tensor,
+    generator: Option<&Generator>,
+) -> Result<()> {
     refuse_complex("bernoulli_tensor_cpu_self_", out)?;
     ensure!(
         p.dtype().is_floating_point(),
@@ -328,16 +361,16 @@ pub(crate) fn bernoulli_of(out: &Tensor, p: &Tensor, generator: Option<&Generato
     let mut order: Dims = (0..out.ndim() as i64).collect();
     order.sort_by_key(|&dim| std::cmp::Reverse(out.strides()[dim as usize]));
     let (out, p) = (out.permute(&order)?, p.permute(&order)?);
-    draw(&out, generator, |out, g| random::bernoulli_tensor(out, p.view_ref(), g))
+    draw(cpu, &out, generator, |out, g| random::bernoulli_tensor(out, p.view_ref(cpu), g))
 }
 
 /// Fills with ones of the probabilities `p` (broadcast), else zeros.
 #[op("bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)", random, method_only,
      method = bernoulli_tensor_, node = "Bernoulli")]
 impl BernoulliFillTensor {
-    fn cpu_(self_: &Tensor, p: &Tensor, generator: Option<&Generator>) -> Result<()> {
+    fn cpu_(cpu: Cpu, self_: &Tensor, p: &Tensor, generator: Option<&Generator>) -> Result<()> {
         check_apart(self_, p)?;
-        bernoulli_of(self_, p, generator)
+        bernoulli_of(cpu, self_, p, generator)
     }
     fn vjp(grad: &Tensor) -> Result<[Option<Tensor>; 2]> {
         let zeros = grad.zeros_like()?;
@@ -357,5 +390,5 @@ pub(crate) fn real(s: &Sampler) -> Tensor {
 pub(crate) fn certain(s: &Sampler) -> Tensor {
     let rows = [0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
     let rows = Tensor::from_slice(&rows, &[2, 3]).expect("a small tensor");
-    rows.converted(s.dtype.to_real()).expect("a small tensor")
+    rows.copied(s.dtype.to_real()).expect("a small tensor")
 }

@@ -5,6 +5,7 @@
 use crate::dispatch::OpDef;
 use crate::gradcheck::{Sample, Sampler};
 use crate::ops::reduce::sum::reduced;
+use crate::tensor::Cpu;
 use crate::tensor::shape::{wrap_dim, wrap_dims};
 use crate::{DType, Result, Tensor};
 use pullback_kernels::reduce;
@@ -15,19 +16,20 @@ pub(crate) static OPS: &[&OpDef] =
     &[&ANY, &ANY_DIM, &ANY_DIMS, &ALL, &ALL_DIM, &ALL_DIMS, &COUNT_NONZERO, &COUNT_NONZERO_DIMS];
 
 /// Whether any element is not zero; false for no elements.
-#[op("any(Tensor self) -> Tensor", out, not_differentiable, batch = reduction, samples = unary, sparse = any)]
+#[op("any(Tensor self) -> Tensor", out, not_differentiable, batch = reduction_by(&ANY_DIM), samples = unary, sparse = any)]
 impl Any {
-    fn cpu(self_: &Tensor) -> Result<Tensor> {
-        reduced(self_, &wrap_dims(None, self_.ndim())?, false, truth_dtype(self_), reduce::any)
+    fn cpu(cpu: Cpu, self_: &Tensor) -> Result<Tensor> {
+        reduced(cpu, self_, &wrap_dims(None, self_.ndim())?, false, truth_dtype(self_), reduce::any)
     }
 }
 
 /// Whether any element along `dim` is not zero.
 #[op("any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction)]
 impl AnyDim {
-    fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, keepdim: bool) -> Result<Tensor> {
         wrap_dim(dim, self_.ndim())?;
         reduced(
+            cpu,
             self_,
             &wrap_dims(Some(&[dim]), self_.ndim())?,
             keepdim,
@@ -41,10 +43,10 @@ impl AnyDim {
 }
 
 /// Whether any element over the dimensions `dim` (all if `None`) is not zero.
-#[op("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction)]
+#[op("any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction_of_listed)]
 impl AnyDims {
-    fn cpu(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
-        reduced(self_, &listed(dim, self_.ndim())?, keepdim, truth_dtype(self_), reduce::any)
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+        reduced(cpu, self_, &listed(dim, self_.ndim())?, keepdim, truth_dtype(self_), reduce::any)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         dims_samples(s)
@@ -52,19 +54,20 @@ impl AnyDims {
 }
 
 /// Whether every element is not zero; true for no elements.
-#[op("all(Tensor self) -> Tensor", out, not_differentiable, batch = reduction, samples = unary)]
+#[op("all(Tensor self) -> Tensor", out, not_differentiable, batch = reduction_by(&ALL_DIM), samples = unary)]
 impl All {
-    fn cpu(self_: &Tensor) -> Result<Tensor> {
-        reduced(self_, &wrap_dims(None, self_.ndim())?, false, truth_dtype(self_), reduce::all)
+    fn cpu(cpu: Cpu, self_: &Tensor) -> Result<Tensor> {
+        reduced(cpu, self_, &wrap_dims(None, self_.ndim())?, false, truth_dtype(self_), reduce::all)
     }
 }
 
 /// Whether every element along `dim` is not zero.
 #[op("all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction)]
 impl AllDim {
-    fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, keepdim: bool) -> Result<Tensor> {
         wrap_dim(dim, self_.ndim())?;
         reduced(
+            cpu,
             self_,
             &wrap_dims(Some(&[dim]), self_.ndim())?,
             keepdim,
@@ -78,10 +81,10 @@ impl AllDim {
 }
 
 /// Whether every element over the dimensions `dim` (all if `None`) is not zero.
-#[op("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction)]
+#[op("all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", out, not_differentiable, batch = reduction_of_listed)]
 impl AllDims {
-    fn cpu(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
-        reduced(self_, &listed(dim, self_.ndim())?, keepdim, truth_dtype(self_), reduce::all)
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
+        reduced(cpu, self_, &listed(dim, self_.ndim())?, keepdim, truth_dtype(self_), reduce::all)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         dims_samples(s)
@@ -91,9 +94,9 @@ impl AllDims {
 /// How many elements are not zero, over `dim` or all dimensions, as int64.
 #[op("count_nonzero(Tensor self, int? dim=None) -> Tensor", not_differentiable, batch = reduction)]
 impl CountNonzero {
-    fn cpu(self_: &Tensor, dim: Option<i64>) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: Option<i64>) -> Result<Tensor> {
         let dims = wrap_dims(dim.as_ref().map(std::slice::from_ref), self_.ndim())?;
-        reduced(self_, &dims, false, DType::I64, reduce::count_nonzero)
+        reduced(cpu, self_, &dims, false, DType::I64, reduce::count_nonzero)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![
@@ -107,8 +110,9 @@ impl CountNonzero {
 /// How many elements are not zero over the dimensions `dim` (all if empty), as int64.
 #[op("count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", not_differentiable, batch = reduction)]
 impl CountNonzeroDims {
-    fn cpu(self_: &Tensor, dim: &[i64]) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: &[i64]) -> Result<Tensor> {
         reduced(
+            cpu,
             self_,
             &wrap_dims(Some(dim), self_.ndim())?,
             false,

@@ -4,6 +4,7 @@ use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::sum::reduced;
+use crate::tensor::Cpu;
 use crate::tensor::shape::wrap_dims;
 use crate::{DType, ErrorKind, Result, Tensor};
 use pullback_kernels::reduce;
@@ -17,7 +18,7 @@ pub(crate) static OPS: &[&OpDef] = &[&HASH_TENSOR];
 #[op("hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor", exact_out, not_differentiable,
      batch = reduction)]
 impl HashTensor {
-    fn cpu(self_: &Tensor, dim: &[i64], keepdim: bool, mode: i64) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: &[i64], keepdim: bool, mode: i64) -> Result<Tensor> {
         ensure!(mode == 0, runtime, "Unknown hash_tensor mode: {mode}");
         ensure!(
             !dim.is_empty() || self_.numel() > 0,
@@ -25,7 +26,7 @@ impl HashTensor {
             "hash_tensor(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
         );
         let dims = wrap_dims(Some(dim), self_.ndim())?;
-        reduced(self_, &dims, keepdim, DType::U64, reduce::xor_bits)
+        reduced(cpu, self_, &dims, keepdim, DType::U64, reduce::xor_bits)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let of = |shape: &[i64]| Sample::of(s.normal(shape));

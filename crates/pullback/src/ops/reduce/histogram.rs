@@ -7,6 +7,7 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::Cpu;
 use crate::tensor::shape::list;
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor, TensorSpec};
 use pullback_kernels::histogram::{self as kernel, Search};
@@ -66,7 +67,7 @@ fn evenly((low, high): Range, bins: i64, dtype: DType) -> Result<Tensor> {
     not_differentiable
 )]
 impl Histc {
-    fn cpu(self_: &Tensor, bins: i64, min: Scalar, max: Scalar) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, bins: i64, min: Scalar, max: Scalar) -> Result<Tensor> {
         let dtype = self_.dtype();
         ensure!(
             !dtype.is_complex(),
@@ -102,8 +103,9 @@ impl Histc {
         let edges = evenly((low, high), bins, dtype)?;
         // (Half-precision numbers are compared in single precision.)
         let compute = if dtype == DType::F64 { dtype } else { DType::F32 };
-        let points = self_.in_dtype(compute)?.reshape(&[-1, 1])?;
-        counted(&points, &[edges.in_dtype(compute)?], Search::Divide, None)?.in_dtype(dtype)
+        let points = self_.in_dtype(cpu, compute)?.reshape(&[-1, 1])?;
+        counted(cpu, &points, &[edges.in_dtype(cpu, compute)?], Search::Divide, None)?
+            .in_dtype(cpu, dtype)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         if s.dtype.is_complex() {
@@ -142,6 +144,7 @@ impl Histc {
 
 /// The sums of `points`, (n, d), in the boxes that the edges make.
 fn counted(
+    cpu: Cpu,
     points: &Tensor,
     edges: &[Tensor],
     search: Search,
@@ -150,10 +153,10 @@ fn counted(
     let shape: Dims = edges.iter().map(|t| t.numel() - 1).collect();
     // (Refuses sizes beyond memory before the kernel multiplies them.)
     drop(TensorSpec::of(&shape, DType::F64).empty()?);
-    let edges = edges.iter().map(Tensor::dense).collect::<Result<Vec<_>>>()?;
-    let edges: Vec<_> = edges.iter().map(Tensor::view_ref).collect();
-    let weights = weights.map(Tensor::view_ref);
-    let sums = kernel::histogram(&points.view_ref(), &edges, search, weights.as_ref())?;
+    let edges = edges.iter().map(|t| t.dense(cpu)).collect::<Result<Vec<_>>>()?;
+    let edges: Vec<_> = edges.iter().map(|t| t.view_ref(cpu)).collect();
+    let weights = weights.map(|t| t.view_ref(cpu));
+    let sums = kernel::histogram(&points.view_ref(cpu), &edges, search, weights.as_ref())?;
     Tensor::from_slice(&sums, &shape)
 }
 
@@ -269,15 +272,21 @@ fn check_edges(points: &Tensor, edges: &[Tensor]) -> Result<()> {
     Ok(())
 }
 
-fn summed(plan: &Plan, edges: &[Tensor], search: Search, density: bool) -> Result<Tensor> {
+fn summed(
+    cpu: Cpu,
+    plan: &Plan,
+    edges: &[Tensor],
+    search: Search,
+    density: bool,
+) -> Result<Tensor> {
     if edges.is_empty() {
         // Points without coordinates are all in the one bin there is, however many they are.
         let count = || Tensor::scalar_of(plan.points.shape()[0], plan.points.dtype());
         let sum = plan.weights.as_ref().map_or_else(count, Tensor::sum)?;
         return if density { sum.div(&sum) } else { Ok(sum) };
     }
-    let sums = counted(&plan.points, edges, search, plan.weights.as_ref())?;
-    let mut sums = sums.in_dtype(plan.points.dtype())?;
+    let sums = counted(cpu, &plan.points, edges, search, plan.weights.as_ref())?;
+    let mut sums = sums.in_dtype(cpu, plan.points.dtype())?;
     if density {
         sums = sums.div(&sums.sum()?)?;
         for (dim, edges) in edges.iter().enumerate() {
@@ -313,6 +322,7 @@ fn edges(values: &[f64], dtype: DType) -> Tensor {
 )]
 impl Histogram {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         bins: i64,
         range: Option<&[f64]>,
@@ -321,7 +331,7 @@ impl Histogram {
     ) -> Result<[Tensor; 2]> {
         let plan = line_plan(self_, weight)?;
         let edges = even_edges(&plan, &[bins], range)?;
-        let sums = summed(&plan, &edges, Search::DivideAndLook, density)?;
+        let sums = summed(cpu, &plan, &edges, Search::DivideAndLook, density)?;
         Ok([sums, edges[0].clone()])
     }
     fn vjp_self() -> Result<Tensor> {
@@ -373,6 +383,7 @@ impl Histogram {
 )]
 impl HistogramBins {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         bins: &Tensor,
         weight: Option<&Tensor>,
@@ -381,8 +392,8 @@ impl HistogramBins {
         let plan = line_plan(self_, weight)?;
         let edges = [bins.clone()];
         check_edges(&plan.points, &edges)?;
-        let sums = summed(&plan, &edges, Search::Halve, density)?;
-        Ok([sums, bins.dense_copy()?])
+        let sums = summed(cpu, &plan, &edges, Search::Halve, density)?;
+        Ok([sums, bins.dense_copy(cpu)?])
     }
     fn vjp_self() -> Result<Tensor> {
         no_derivative("histogram")
@@ -471,6 +482,7 @@ fn grid_samples(s: &Sampler, bins: impl Fn() -> Value) -> Vec<Sample> {
      internal, function_only, method = histogramdd_from_bin_cts)]
 impl HistogramddCounts {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         bins: &[i64],
         range: Option<&[f64]>,
@@ -478,7 +490,7 @@ impl HistogramddCounts {
         density: bool,
     ) -> Result<Tensor> {
         let plan = plan(self_, bins.len(), weight)?;
-        summed(&plan, &even_edges(&plan, bins, range)?, Search::DivideAndLook, density)
+        summed(cpu, &plan, &even_edges(&plan, bins, range)?, Search::DivideAndLook, density)
     }
     fn vjp_self() -> Result<Tensor> {
         no_derivative("_histogramdd_from_bin_cts")
@@ -496,6 +508,7 @@ impl HistogramddCounts {
      internal, function_only, method = histogramdd_from_bin_tensors)]
 impl HistogramddTensors {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         bins: &[Tensor],
         weight: Option<&Tensor>,
@@ -503,7 +516,7 @@ impl HistogramddTensors {
     ) -> Result<Tensor> {
         let plan = plan(self_, bins.len(), weight)?;
         check_edges(&plan.points, bins)?;
-        summed(&plan, bins, Search::Halve, density)
+        summed(cpu, &plan, bins, Search::Halve, density)
     }
     fn vjp_self() -> Result<Tensor> {
         no_derivative("_histogramdd_from_bin_tensors")

@@ -4,6 +4,7 @@ use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::sum::{dim_samples, reduced, unreduce};
+use crate::tensor::Cpu;
 use crate::tensor::shape::wrap_dims;
 use crate::{DType, ErrorKind, Result, Tensor};
 use pullback_kernels::reduce;
@@ -13,10 +14,10 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] = &[&MEAN, &MEAN_DIM, &NANSUM, &NANMEAN];
 
 /// The mean of all elements; NaN of none. Integers need `dtype`.
-#[op("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", out, jvp = linear, batch = reduction)]
+#[op("mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", out, jvp = linear, batch = reduction_by(&MEAN_DIM))]
 impl Mean {
-    fn cpu(self_: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
-        mean(self_, None, false, dtype)
+    fn cpu(cpu: Cpu, self_: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+        mean(cpu, self_, None, false, dtype)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
         // (The mean of nothing has no gradient to divide.)
@@ -42,12 +43,13 @@ impl Mean {
      node = "MeanBackward1", jvp = linear, batch = reduction)]
 impl MeanDim {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         dim: Option<&[i64]>,
         keepdim: bool,
         dtype: Option<DType>,
     ) -> Result<Tensor> {
-        mean(self_, dim, keepdim, dtype)
+        mean(cpu, self_, dim, keepdim, dtype)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -68,6 +70,7 @@ impl MeanDim {
 #[op("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out, batch = reduction)]
 impl Nansum {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         dim: Option<&[i64]>,
         keepdim: bool,
@@ -81,7 +84,8 @@ impl Nansum {
         let natural = if self_.dtype().is_integral(true) { DType::I64 } else { self_.dtype() };
         let dtype = dtype.unwrap_or(natural);
         reduced(
-            &self_.in_dtype(dtype)?,
+            cpu,
+            &self_.in_dtype(cpu, dtype)?,
             &wrap_dims(dim, self_.ndim())?,
             keepdim,
             dtype,
@@ -135,7 +139,13 @@ impl Nanmean {
     }
 }
 
-fn mean(x: &Tensor, dim: Option<&[i64]>, keepdim: bool, dtype: Option<DType>) -> Result<Tensor> {
+fn mean(
+    cpu: Cpu,
+    x: &Tensor,
+    dim: Option<&[i64]>,
+    keepdim: bool,
+    dtype: Option<DType>,
+) -> Result<Tensor> {
     if let Some(dtype) = dtype {
         ensure!(
             dtype.is_differentiable(),
@@ -151,5 +161,5 @@ fn mean(x: &Tensor, dim: Option<&[i64]>, keepdim: bool, dtype: Option<DType>) ->
         "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {}",
         dtype.scalar_name()
     );
-    reduced(&x.in_dtype(dtype)?, &wrap_dims(dim, x.ndim())?, keepdim, dtype, reduce::mean)
+    reduced(cpu, &x.in_dtype(cpu, dtype)?, &wrap_dims(dim, x.ndim())?, keepdim, dtype, reduce::mean)
 }

@@ -9,8 +9,8 @@ use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::sum::{kept_shape, reduced, restore, squeeze_dims, unreduce};
-use crate::tensor::TensorSpec;
 use crate::tensor::shape::{wrap_dim, wrap_dims};
+use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, ErrorKind, Result, Tensor};
 use pullback_kernels::index::{self, Reduce, ScatterSource};
 use pullback_kernels::{StridedMut, StridedRef, reduce};
@@ -35,10 +35,10 @@ pub(crate) static OPS: &[&OpDef] = &[
 ];
 
 /// The largest of all elements. Equal ones share the gradient evenly.
-#[op("max(Tensor self) -> Tensor", out, node = "MaxBackward1", batch = reduction)]
+#[op("max(Tensor self) -> Tensor", out, node = "MaxBackward1", batch = reduction_by(&AMAX))]
 impl Max {
-    fn cpu(self_: &Tensor) -> Result<Tensor> {
-        full("max", self_, reduce::amax)
+    fn cpu(cpu: Cpu, self_: &Tensor) -> Result<Tensor> {
+        full(cpu, "max", self_, reduce::amax)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
         share(grad, self_, result, &[])
@@ -62,8 +62,8 @@ impl Max {
 /// The largest elements along `dim` and the index of the first of each.
 #[op("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", exact_out, apart, batch = reduction)]
 impl MaxDim {
-    fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
-        along(self_, dim, keepdim, reduce::max_dim)
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
+        along(cpu, self_, dim, keepdim, reduce::max_dim)
     }
     fn vjp_self(
         grad_values: &Tensor,
@@ -112,10 +112,10 @@ impl MaxOther {
 }
 
 /// The smallest of all elements. Equal ones share the gradient evenly.
-#[op("min(Tensor self) -> Tensor", out, node = "MinBackward1", batch = reduction)]
+#[op("min(Tensor self) -> Tensor", out, node = "MinBackward1", batch = reduction_by(&AMIN))]
 impl Min {
-    fn cpu(self_: &Tensor) -> Result<Tensor> {
-        full("min", self_, reduce::amin)
+    fn cpu(cpu: Cpu, self_: &Tensor) -> Result<Tensor> {
+        full(cpu, "min", self_, reduce::amin)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
         share(grad, self_, result, &[])
@@ -131,8 +131,8 @@ impl Min {
 /// The smallest elements along `dim` and the index of the first of each.
 #[op("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", exact_out, apart, batch = reduction)]
 impl MinDim {
-    fn cpu(self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
-        along(self_, dim, keepdim, reduce::min_dim)
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, keepdim: bool) -> Result<[Tensor; 2]> {
+        along(cpu, self_, dim, keepdim, reduce::min_dim)
     }
     fn vjp_self(
         grad_values: &Tensor,
@@ -167,8 +167,8 @@ impl MinOther {
 /// The largest elements over the dimensions `dim` (all if empty). Equal ones share the gradient evenly.
 #[op("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", exact_out, batch = reduction)]
 impl Amax {
-    fn cpu(self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
-        over_dims("amax", self_, dim, keepdim, reduce::amax)
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
+        over_dims(cpu, "amax", self_, dim, keepdim, reduce::amax)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -215,8 +215,8 @@ impl Amax {
 /// The smallest elements over the dimensions `dim` (all if empty). Equal ones share the gradient evenly.
 #[op("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", exact_out, batch = reduction)]
 impl Amin {
-    fn cpu(self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
-        over_dims("amin", self_, dim, keepdim, reduce::amin)
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: &[i64], keepdim: bool) -> Result<Tensor> {
+        over_dims(cpu, "amin", self_, dim, keepdim, reduce::amin)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -248,7 +248,7 @@ impl Amin {
 /// The smallest and the largest elements along `dim`, or of all. Equal ones share the gradient evenly.
 #[op("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", exact_out, apart, batch = reduction)]
 impl Aminmax {
-    fn cpu(self_: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<[Tensor; 2]> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<[Tensor; 2]> {
         ensure!(
             !self_.dtype().is_complex(),
             type_error,
@@ -262,7 +262,7 @@ impl Aminmax {
             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
         );
         refuse_empty("aminmax", self_, &dims)?;
-        let one = |kernel: Kernel| reduced(self_, &dims, keepdim, self_.dtype(), kernel);
+        let one = |kernel: Kernel| reduced(cpu, self_, &dims, keepdim, self_.dtype(), kernel);
         Ok([one(reduce::amin)?, one(reduce::amax)?])
     }
     fn vjp_self(
@@ -328,13 +328,14 @@ impl Aminmax {
 /// The index of the first largest element along `dim`, or in the flattened tensor.
 #[op("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", exact_out, not_differentiable, batch = reduction)]
 impl Argmax {
-    fn cpu(self_: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<Tensor> {
         ensure!(
             !self_.dtype().is_complex(),
             type_error,
             "argmax(): does not support complex input"
         );
         reduced(
+            cpu,
             self_,
             &wrap_dims(as_list(dim.as_ref()), self_.ndim())?,
             keepdim,
@@ -367,13 +368,14 @@ impl Argmax {
 /// The index of the first smallest element along `dim`, or in the flattened tensor.
 #[op("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", exact_out, not_differentiable, batch = reduction)]
 impl Argmin {
-    fn cpu(self_: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: Option<i64>, keepdim: bool) -> Result<Tensor> {
         ensure!(
             !self_.dtype().is_complex(),
             type_error,
             "argmin(): does not support complex input"
         );
         reduced(
+            cpu,
             self_,
             &wrap_dims(as_list(dim.as_ref()), self_.ndim())?,
             keepdim,
@@ -391,14 +393,14 @@ impl Argmin {
 /// The elements that `indices` names along `dim`: the linear map that a reduction by selection is.
 #[op("_select_along(Tensor self, int dim, Tensor indices, bool keepdim) -> Tensor", internal, method = select_along, jvp = linear, batch = picked)]
 impl SelectAlong {
-    fn cpu(self_: &Tensor, dim: i64, indices: &Tensor, keepdim: bool) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, indices: &Tensor, keepdim: bool) -> Result<Tensor> {
         let (input, indices, at) = (
             lifted(self_)?.into_owned(),
             kept(indices, self_.shape(), dim, keepdim)?,
             wrap_dim(dim, self_.ndim())?,
         );
         let out = Tensor::empty_of(indices.shape(), self_.dtype())?;
-        index::gather(&mut out.view_mut(), input.view_ref(), at, indices.view_ref())?;
+        index::gather(&mut out.view_mut(cpu), input.view_ref(cpu), at, indices.view_ref(cpu))?;
         finish(out, self_.ndim(), at, keepdim)
     }
     fn vjp_self(
@@ -432,6 +434,7 @@ impl SelectAlong {
      internal, method = select_along_backward, jvp = linear, batch = picked)]
 impl SelectAlongBackward {
     fn cpu(
+        cpu: Cpu,
         grad_output: &Tensor,
         dim: i64,
         indices: &Tensor,
@@ -442,12 +445,12 @@ impl SelectAlongBackward {
         let at = wrap_dim(dim, sizes.len())?;
         let (source, indices) =
             (kept(grad_output, sizes, dim, keepdim)?, kept(indices, sizes, dim, keepdim)?);
-        let source = ScatterSource::Tensor(source.view_ref());
+        let source = ScatterSource::Tensor(source.view_ref(cpu));
         let target = lifted(&out)?;
         index::scatter(
-            &mut target.view_mut(),
+            &mut target.view_mut(cpu),
             at,
-            indices.view_ref(),
+            indices.view_ref(cpu),
             source,
             (Reduce::Assign, true),
         )?;
@@ -519,28 +522,35 @@ fn finish(out: Tensor, ndim: usize, dim: usize, keepdim: bool) -> Result<Tensor>
     squeeze_dims(out, &[dim], keepdim && ndim > 0)
 }
 
-fn along(x: &Tensor, dim: i64, keepdim: bool, kernel: DimKernel) -> Result<[Tensor; 2]> {
+fn along(cpu: Cpu, x: &Tensor, dim: i64, keepdim: bool, kernel: DimKernel) -> Result<[Tensor; 2]> {
     let at = wrap_dim(dim, x.ndim())?;
     let input = lifted(x)?;
     let shape = kept_shape(input.shape(), &[at]);
     let (values, indices) =
         (Tensor::empty_of(&shape, x.dtype())?, Tensor::empty_of(&shape, DType::I64)?);
-    kernel(&mut values.view_mut(), &mut indices.view_mut(), input.view_ref(), at)?;
+    kernel(&mut values.view_mut(cpu), &mut indices.view_mut(cpu), input.view_ref(cpu), at)?;
     Ok([finish(values, x.ndim(), at, keepdim)?, finish(indices, x.ndim(), at, keepdim)?])
 }
 
-fn full(name: &str, x: &Tensor, kernel: Kernel) -> Result<Tensor> {
+fn full(cpu: Cpu, name: &str, x: &Tensor, kernel: Kernel) -> Result<Tensor> {
     refuse_nothing(name, x)?;
-    reduced(x, &wrap_dims(None, x.ndim())?, false, x.dtype(), kernel)
+    reduced(cpu, x, &wrap_dims(None, x.ndim())?, false, x.dtype(), kernel)
 }
 
-fn over_dims(name: &str, x: &Tensor, dim: &[i64], keepdim: bool, kernel: Kernel) -> Result<Tensor> {
+fn over_dims(
+    cpu: Cpu,
+    name: &str,
+    x: &Tensor,
+    dim: &[i64],
+    keepdim: bool,
+    kernel: Kernel,
+) -> Result<Tensor> {
     if dim.is_empty() {
         refuse_nothing(name, x)?;
     }
     let dims = wrap_dims(Some(dim), x.ndim())?;
     refuse_empty(name, x, &dims)?;
-    reduced(x, &dims, keepdim, x.dtype(), kernel)
+    reduced(cpu, x, &dims, keepdim, x.dtype(), kernel)
 }
 
 /// Refuses to look for an extreme of all elements where there is none.

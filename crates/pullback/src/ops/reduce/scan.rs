@@ -7,8 +7,8 @@ use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::ops::reduce::min_max::lifted;
 use crate::ops::reduce::sum::{reduced, restore};
-use crate::tensor::TensorSpec;
 use crate::tensor::shape::{wrap_dim, wrap_dims};
+use crate::tensor::{Cpu, TensorSpec};
 use crate::{DType, Dims, ErrorKind, Result, Scalar, Tensor};
 use pullback_kernels::{StridedMut, StridedRef, reduce, scan};
 use pullback_macros::op;
@@ -32,8 +32,8 @@ pub(crate) static OPS: &[&OpDef] = &[
 /// `dtype` is given.
 #[op("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace = method, out, apart, jvp = linear, batch = along)]
 impl Cumsum {
-    fn cpu(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
-        running("cumsum", self_, dim, dtype, scan::cumsum)
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
+        running(cpu, "cumsum", self_, dim, dtype, scan::cumsum)
     }
     fn vjp_self(grad: &Tensor, dim: i64) -> Result<Tensor> {
         grad.sum_from(dim)
@@ -62,8 +62,8 @@ impl Cumsum {
 /// The sum from each place to the end of the line along `dim`: the gradient of [`Cumsum`].
 #[op("_cumsum_backward(Tensor grad_output, int dim) -> Tensor", internal, method = sum_from, jvp = linear, batch = along)]
 impl CumsumBackward {
-    fn cpu(grad_output: &Tensor, dim: i64) -> Result<Tensor> {
-        along(grad_output, grad_output.dtype(), dim, scan::cumsum_backward)
+    fn cpu(cpu: Cpu, grad_output: &Tensor, dim: i64) -> Result<Tensor> {
+        along(cpu, grad_output, grad_output.dtype(), dim, scan::cumsum_backward)
     }
     fn vjp_grad_output(grad: &Tensor, dim: i64) -> Result<Tensor> {
         grad.cumsum(dim)
@@ -76,8 +76,8 @@ impl CumsumBackward {
 /// The running product along `dim`. Integers and bools multiply in int64 unless `dtype` is given.
 #[op("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace = method, out, apart, batch = along)]
 impl Cumprod {
-    fn cpu(self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
-        running("cumprod", self_, dim, dtype, scan::cumprod)
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
+        running(cpu, "cumprod", self_, dim, dtype, scan::cumprod)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
         cumprod_grad(grad, &self_.to_dtype(result.dtype())?, result, dim)
@@ -106,12 +106,12 @@ impl Cumprod {
 #[op("_linear_recurrence(Tensor self, Tensor factor, int dim, bool reverse=False) -> Tensor", internal,
      method = linear_recurrence, batch = along)]
 impl LinearRecurrence {
-    fn cpu(self_: &Tensor, factor: &Tensor, dim: i64, reverse: bool) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, factor: &Tensor, dim: i64, reverse: bool) -> Result<Tensor> {
         let dim = wrap_dim(dim, self_.ndim())?;
         let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
         let (input, factor) = (lifted(self_)?, lifted(factor)?);
-        let inputs = (input.view_ref(), factor.view_ref());
-        scan::linear_recurrence(&mut lifted(&out)?.view_mut(), inputs, dim, reverse)?;
+        let inputs = (input.view_ref(cpu), factor.view_ref(cpu));
+        scan::linear_recurrence(&mut lifted(&out)?.view_mut(cpu), inputs, dim, reverse)?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, factor: &Tensor, dim: i64, reverse: bool) -> Result<Tensor> {
@@ -162,8 +162,8 @@ impl LinearRecurrence {
 /// `ln` of the running sum of `e^self` along `dim`, without overflow.
 #[op("logcumsumexp(Tensor self, int dim) -> Tensor", exact_out, apart, batch = along)]
 impl Logcumsumexp {
-    fn cpu(self_: &Tensor, dim: i64) -> Result<Tensor> {
-        along(self_, self_.dtype(), dim, scan::logcumsumexp)
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64) -> Result<Tensor> {
+        along(cpu, self_, self_.dtype(), dim, scan::logcumsumexp)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor, dim: i64) -> Result<Tensor> {
         log_sum_grad(grad, self_, result, dim)
@@ -190,8 +190,8 @@ impl Logcumsumexp {
 /// The running maximum along `dim` and where it was last reached; NaN stays.
 #[op("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", exact_out, batch = along)]
 impl Cummax {
-    fn cpu(self_: &Tensor, dim: i64) -> Result<[Tensor; 2]> {
-        extremes(self_, dim, scan::cummax)
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64) -> Result<[Tensor; 2]> {
+        extremes(cpu, self_, dim, scan::cummax)
     }
     fn vjp_self(grad_values: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
         grad_values.pick_backward(indices, dim)
@@ -207,8 +207,8 @@ impl Cummax {
 /// The running minimum along `dim` and where it was last reached; NaN stays.
 #[op("cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)", exact_out, batch = along)]
 impl Cummin {
-    fn cpu(self_: &Tensor, dim: i64) -> Result<[Tensor; 2]> {
-        extremes(self_, dim, scan::cummin)
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64) -> Result<[Tensor; 2]> {
+        extremes(cpu, self_, dim, scan::cummin)
     }
     fn vjp_self(grad_values: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
         grad_values.pick_backward(indices, dim)
@@ -233,13 +233,13 @@ fn extreme_samples(s: &Sampler) -> Vec<Sample> {
 #[op("_cum_extreme_backward(Tensor grad_output, Tensor indices, int dim) -> Tensor", internal,
      method = pick_backward, jvp = linear, batch = along)]
 impl PickBackward {
-    fn cpu(grad_output: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, grad_output: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
         let dim = wrap_dim(dim, grad_output.ndim())?;
         let out = Tensor::empty_of(grad_output.shape(), grad_output.dtype())?;
         scan::cumulative_extreme_backward(
-            &mut lifted(&out)?.view_mut(),
-            lifted(grad_output)?.view_ref(),
-            lifted(indices)?.view_ref(),
+            &mut lifted(&out)?.view_mut(cpu),
+            lifted(grad_output)?.view_ref(cpu),
+            lifted(indices)?.view_ref(cpu),
             dim,
         )?;
         Ok(out)
@@ -255,15 +255,15 @@ impl PickBackward {
 /// The elements that `indices` (of the input's shape) names along `dim`.
 #[op("_cum_extreme_pick(Tensor self, Tensor indices, int dim) -> Tensor", internal, method = pick, jvp = linear, batch = along)]
 impl Pick {
-    fn cpu(self_: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, indices: &Tensor, dim: i64) -> Result<Tensor> {
         let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
         let (target, input, indices) = (lifted(&out)?, lifted(self_)?, lifted(indices)?);
         let dim = wrap_dim(dim, self_.ndim())?;
         pullback_kernels::index::gather(
-            &mut target.view_mut(),
-            input.view_ref(),
+            &mut target.view_mut(cpu),
+            input.view_ref(cpu),
             dim,
-            indices.view_ref(),
+            indices.view_ref(cpu),
         )?;
         Ok(out)
     }
@@ -277,10 +277,10 @@ impl Pick {
 
 /// The product of all elements; 1 of none. Integers and bools multiply in int64 unless `dtype` is given. The
 /// gradient is exact at zeros too.
-#[op("prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", batch = reduction, autocast = fp32)]
+#[op("prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", batch = reduction_by(&PROD_DIM), autocast = fp32)]
 impl Prod {
-    fn cpu(self_: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
-        product(self_, None, false, dtype)
+    fn cpu(cpu: Cpu, self_: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+        product(cpu, self_, None, false, dtype)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
         let flat = self_.to_dtype(result.dtype())?.reshape(&[-1])?;
@@ -311,9 +311,15 @@ impl Prod {
 #[op("prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out,
      node = "ProdBackward1", batch = reduction, autocast = fp32)]
 impl ProdDim {
-    fn cpu(self_: &Tensor, dim: i64, keepdim: bool, dtype: Option<DType>) -> Result<Tensor> {
+    fn cpu(
+        cpu: Cpu,
+        self_: &Tensor,
+        dim: i64,
+        keepdim: bool,
+        dtype: Option<DType>,
+    ) -> Result<Tensor> {
         wrap_dim(dim, self_.ndim())?;
-        product(self_, Some(&[dim]), keepdim, dtype)
+        product(cpu, self_, Some(&[dim]), keepdim, dtype)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -362,14 +368,15 @@ type PairKernel = fn(
     usize,
 ) -> pullback_kernels::Result<()>;
 
-fn along(x: &Tensor, dtype: DType, dim: i64, kernel: Kernel) -> Result<Tensor> {
+fn along(cpu: Cpu, x: &Tensor, dtype: DType, dim: i64, kernel: Kernel) -> Result<Tensor> {
     let dim = wrap_dim(dim, x.ndim())?;
     let out = Tensor::empty_of(x.shape(), dtype)?;
-    kernel(&mut lifted(&out)?.view_mut(), lifted(x)?.view_ref(), dim)?;
+    kernel(&mut lifted(&out)?.view_mut(cpu), lifted(x)?.view_ref(cpu), dim)?;
     Ok(out)
 }
 
 fn running(
+    cpu: Cpu,
     name: &str,
     x: &Tensor,
     dim: i64,
@@ -383,26 +390,32 @@ fn running(
         not_implemented,
         "\"{name}_out_cpu\" not implemented for 'Bool'"
     );
-    along(&x.in_dtype(dtype)?, dtype, dim, kernel)
+    along(cpu, &x.in_dtype(cpu, dtype)?, dtype, dim, kernel)
 }
 
-fn extremes(x: &Tensor, dim: i64, kernel: PairKernel) -> Result<[Tensor; 2]> {
+fn extremes(cpu: Cpu, x: &Tensor, dim: i64, kernel: PairKernel) -> Result<[Tensor; 2]> {
     let dim = wrap_dim(dim, x.ndim())?;
     let (values, indices) =
         (Tensor::empty_of(x.shape(), x.dtype())?, Tensor::empty_of(x.shape(), DType::I64)?);
     kernel(
-        &mut lifted(&values)?.view_mut(),
-        &mut lifted(&indices)?.view_mut(),
-        lifted(x)?.view_ref(),
+        &mut lifted(&values)?.view_mut(cpu),
+        &mut lifted(&indices)?.view_mut(cpu),
+        lifted(x)?.view_ref(cpu),
         dim,
     )?;
     Ok([values, indices])
 }
 
-fn product(x: &Tensor, dim: Option<&[i64]>, keepdim: bool, dtype: Option<DType>) -> Result<Tensor> {
+fn product(
+    cpu: Cpu,
+    x: &Tensor,
+    dim: Option<&[i64]>,
+    keepdim: bool,
+    dtype: Option<DType>,
+) -> Result<Tensor> {
     let natural = if x.dtype().is_integral(true) { DType::I64 } else { x.dtype() };
     let dtype = dtype.unwrap_or(natural);
-    reduced(&x.in_dtype(dtype)?, &wrap_dims(dim, x.ndim())?, keepdim, dtype, reduce::prod)
+    reduced(cpu, &x.in_dtype(cpu, dtype)?, &wrap_dims(dim, x.ndim())?, keepdim, dtype, reduce::prod)
 }
 
 /// The product of everything before each place of the line.

@@ -6,6 +6,7 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::bail;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::Cpu;
 use crate::tensor::contiguous_strides;
 use crate::tensor::shape::{list, wrap_dims};
 use crate::{DType, Dims, ErrorKind, Result, Tensor};
@@ -16,10 +17,10 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] = &[&SUM, &SUM_DIM, &SUM_TO_SIZE];
 
 /// Sums all elements. Integer and bool inputs sum in int64 unless `dtype` is given.
-#[op("sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", jvp = linear, batch = reduction, samples = unary, sparse = sum)]
+#[op("sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", jvp = linear, batch = reduction_by(&SUM_DIM), samples = unary, sparse = sum)]
 impl Sum {
-    fn cpu(self_: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
-        sum(self_, None, false, dtype)
+    fn cpu(cpu: Cpu, self_: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+        sum(cpu, self_, None, false, dtype)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64]) -> Result<Tensor> {
         grad.expand(self_shape, false)
@@ -32,12 +33,13 @@ impl Sum {
      out, node = "SumBackward1", jvp = linear, batch = reduction, sparse = sum_dim)]
 impl SumDim {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         dim: Option<&[i64]>,
         keepdim: bool,
         dtype: Option<DType>,
     ) -> Result<Tensor> {
-        sum(self_, dim, keepdim, dtype)
+        sum(cpu, self_, dim, keepdim, dtype)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -97,7 +99,13 @@ impl SumToSize {
     }
 }
 
-fn sum(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool, dtype: Option<DType>) -> Result<Tensor> {
+fn sum(
+    cpu: Cpu,
+    self_: &Tensor,
+    dim: Option<&[i64]>,
+    keepdim: bool,
+    dtype: Option<DType>,
+) -> Result<Tensor> {
     let natural = if self_.dtype().is_integral(true) { DType::I64 } else { self_.dtype() };
     let dtype = dtype.unwrap_or(natural);
     let dims = wrap_dims(dim, self_.ndim())?;
@@ -106,14 +114,15 @@ fn sum(self_: &Tensor, dim: Option<&[i64]>, keepdim: bool, dtype: Option<DType>)
     {
         self_
     } else {
-        converted = self_.converted(dtype)?;
+        converted = self_.converted(cpu, dtype)?;
         &converted
     };
-    reduced(input, &dims, keepdim, dtype, reduce::sum)
+    reduced(cpu, input, &dims, keepdim, dtype, reduce::sum)
 }
 
 /// Reduces `dims` of `x` into a new tensor of `dtype` with `kernel`.
 pub(crate) fn reduced(
+    cpu: Cpu,
     x: &Tensor,
     dims: &[usize],
     keepdim: bool,
@@ -123,14 +132,13 @@ pub(crate) fn reduced(
     let kept = kept_shape(x.shape(), dims);
     if keepdim {
         let out = Tensor::empty_of(&kept, dtype)?;
-        kernel(&mut out.view_mut(), x.view_ref(), dims)?;
+        kernel(&mut out.view_mut(cpu), x.view_ref(cpu), dims)?;
         return Ok(out);
     }
     let out = Tensor::empty_of(&without(x.shape(), dims), dtype)?;
     let strides = contiguous_strides(&kept);
-    // SAFETY: `out` is row-major, and `kept` has its sizes and dimensions of size 1.
-    let mut view = unsafe { out.view_mut_as(&kept, &strides) };
-    kernel(&mut view, x.view_ref(), dims)?;
+    let mut view = out.view_mut_as(cpu, &kept, &strides);
+    kernel(&mut view, x.view_ref(cpu), dims)?;
     Ok(out)
 }
 

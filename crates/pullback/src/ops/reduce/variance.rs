@@ -8,6 +8,7 @@ use crate::dispatch::OpDef;
 use crate::gradcheck::{Sample, Sampler};
 use crate::ops::creation::factory::check_real;
 use crate::ops::reduce::sum::{kept_shape, reduced, restore, squeeze_dims};
+use crate::tensor::Cpu;
 use crate::tensor::shape::wrap_dims;
 use crate::{Result, Scalar, Tensor};
 use pullback_kernels::reduce;
@@ -61,13 +62,16 @@ impl VarDim {
      batch = reduction)]
 impl VarCorrection {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         dim: Option<&[i64]>,
         correction: Option<Scalar>,
         keepdim: bool,
     ) -> Result<Tensor> {
         let (dims, c) = prepared("var", self_, dim, correction)?;
-        reduced(self_, &dims, keepdim, self_.dtype().to_real(), |o, x, d| reduce::var(o, x, d, c))
+        reduced(cpu, self_, &dims, keepdim, self_.dtype().to_real(), |o, x, d| {
+            reduce::var(o, x, d, c)
+        })
     }
     fn vjp_self(
         grad: &Tensor,
@@ -124,13 +128,16 @@ impl StdDim {
      batch = reduction)]
 impl StdCorrection {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         dim: Option<&[i64]>,
         correction: Option<Scalar>,
         keepdim: bool,
     ) -> Result<Tensor> {
         let (dims, c) = prepared("std", self_, dim, correction)?;
-        reduced(self_, &dims, keepdim, self_.dtype().to_real(), |o, x, d| reduce::std(o, x, d, c))
+        reduced(cpu, self_, &dims, keepdim, self_.dtype().to_real(), |o, x, d| {
+            reduce::std(o, x, d, c)
+        })
     }
     fn vjp_self(
         grad: &Tensor,
@@ -193,12 +200,13 @@ impl VarMeanDim {
      batch = reduction)]
 impl VarMeanCorrection {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         dim: Option<&[i64]>,
         correction: Option<Scalar>,
         keepdim: bool,
     ) -> Result<[Tensor; 2]> {
-        with_mean("var_mean", self_, dim, correction, keepdim, reduce::var_mean)
+        with_mean(cpu, "var_mean", self_, dim, correction, keepdim, reduce::var_mean)
     }
     fn vjp_self(
         grad_result0: Option<&Tensor>,
@@ -262,12 +270,13 @@ impl StdMeanDim {
      batch = reduction)]
 impl StdMeanCorrection {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         dim: Option<&[i64]>,
         correction: Option<Scalar>,
         keepdim: bool,
     ) -> Result<[Tensor; 2]> {
-        with_mean("std_mean", self_, dim, correction, keepdim, reduce::std_mean)
+        with_mean(cpu, "std_mean", self_, dim, correction, keepdim, reduce::std_mean)
     }
     fn vjp_self(
         grad_result0: Option<&Tensor>,
@@ -347,6 +356,7 @@ fn count(shape: &[i64], dims: &[usize]) -> f64 {
 }
 
 fn with_mean(
+    cpu: Cpu,
     name: &str,
     x: &Tensor,
     dim: Option<&[i64]>,
@@ -358,7 +368,7 @@ fn with_mean(
     let shape = kept_shape(x.shape(), &dims);
     let (spread, mean) =
         (Tensor::empty_of(&shape, x.dtype().to_real())?, Tensor::empty_of(&shape, x.dtype())?);
-    kernel(&mut spread.view_mut(), &mut mean.view_mut(), x.view_ref(), &dims, correction)?;
+    kernel(&mut spread.view_mut(cpu), &mut mean.view_mut(cpu), x.view_ref(cpu), &dims, correction)?;
     Ok([squeeze_dims(spread, &dims, keepdim)?, squeeze_dims(mean, &dims, keepdim)?])
 }
 

@@ -5,6 +5,7 @@ use super::join::cat;
 use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::Cpu;
 use crate::tensor::promote::{default_dtype, result_type};
 use crate::tensor::shape::list;
 use crate::{ErrorKind, Result, Tensor, TensorSpec, interrupt};
@@ -79,7 +80,7 @@ fn part(matrix: &Tensor, (start, sizes): Place) -> Result<Tensor> {
 /// (1, 0).
 #[op("block_diag(Tensor[] tensors) -> Tensor", jvp = linear, batch = block_diag)]
 impl BlockDiag {
-    fn cpu(tensors: &[Tensor]) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, tensors: &[Tensor]) -> Result<Tensor> {
         for (position, tensor) in tensors.iter().enumerate() {
             ensure!(
                 tensor.ndim() <= 2,
@@ -95,7 +96,7 @@ impl BlockDiag {
         let (places, sizes) = corners(tensors.iter().map(|t| block(t.shape())));
         let out = TensorSpec::of(&sizes, dtype).zeros()?;
         for (tensor, place) in tensors.iter().zip(places) {
-            part(&out, place)?.copy_data(tensor)?;
+            part(&out, place)?.copy_data(cpu, tensor)?;
         }
         Ok(out)
     }

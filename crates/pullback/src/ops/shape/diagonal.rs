@@ -3,6 +3,7 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::Cpu;
 use crate::tensor::shape::wrap_dim;
 use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_macros::op;
@@ -14,7 +15,7 @@ pub(crate) static OPS: &[&OpDef] = &[&DIAG, &DIAG_EMBED, &DIAGFLAT, &TRACE, &LIN
 /// result's dimensions `dim1` and `dim2`.
 #[op("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor", jvp = linear, batch = diag_embed)]
 impl DiagEmbed {
-    fn cpu(self_: &Tensor, offset: i64, dim1: i64, dim2: i64) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, offset: i64, dim1: i64, dim2: i64) -> Result<Tensor> {
         let rank = self_.ndim() + 1;
         let (a, b) = (wrap_dim(dim1, rank)?, wrap_dim(dim2, rank)?);
         ensure!(a != b, runtime, "diagonal dimensions cannot be identical {dim1}, {dim2}");
@@ -26,7 +27,7 @@ impl DiagEmbed {
         shape.insert(a.min(b), size);
         shape.insert(a.max(b), size);
         let out = TensorSpec::beside(self_, &shape).zeros()?;
-        out.diagonal(offset, dim1, dim2)?.copy_data(self_)?;
+        out.diagonal(offset, dim1, dim2)?.copy_data(cpu, self_)?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, offset: i64, dim1: i64, dim2: i64) -> Result<Tensor> {

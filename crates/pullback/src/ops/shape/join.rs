@@ -7,6 +7,7 @@ use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::interrupt::{self, Pace};
+use crate::tensor::Cpu;
 use crate::tensor::promote::result_type;
 use crate::tensor::shape::{list, wrap_dim, wrap_dims, wrap_own_dim};
 use crate::{DType, Dims, ErrorKind, Result, Tensor, TensorSpec};
@@ -48,14 +49,14 @@ fn is_skipped(shape: &[i64]) -> bool {
 }
 
 /// The tensors in their common dtype.
-fn promoted(tensors: &[Tensor]) -> Result<Cow<'_, [Tensor]>> {
+fn promoted(cpu: Cpu, tensors: &[Tensor]) -> Result<Cow<'_, [Tensor]>> {
     if tensors.iter().all(|t| t.dtype() == tensors[0].dtype()) {
         return Ok(tensors.into());
     }
     let dtype = result_type(&tensors.iter().collect::<SmallVec<[&Tensor; 4]>>());
     tensors
         .iter()
-        .map(|t| if t.dtype() == dtype { Ok(t.clone()) } else { t.converted(dtype) })
+        .map(|t| if t.dtype() == dtype { Ok(t.clone()) } else { t.converted(cpu, dtype) })
         .collect()
 }
 
@@ -113,15 +114,15 @@ fn is_channels_last(tensor: &Tensor) -> bool {
 }
 
 /// `cat` of tensors whose channels lie closest together, as they will in the result.
-fn cat_channels_last(tensors: &[Tensor], shape: &[i64], at: usize) -> Result<Tensor> {
+fn cat_channels_last(cpu: Cpu, tensors: &[Tensor], shape: &[i64], at: usize) -> Result<Tensor> {
     let last = shape.len() as i64 - 1;
     let order: SmallVec<[i64; 5]> = [0].into_iter().chain(2..=last).chain([1]).collect();
     let back: SmallVec<[i64; 5]> = [0, last].into_iter().chain(1..last).collect();
     let turned = tensors.iter().map(|t| t.permute(&order)).collect::<Result<SmallVec<[_; 8]>>>()?;
     let sizes: Dims = order.iter().map(|&dim| shape[dim as usize]).collect();
     let out = Tensor::empty_of(&sizes, tensors[0].dtype())?;
-    let refs: SmallVec<[_; 8]> = turned.iter().map(Tensor::view_ref).collect();
-    layout::cat(&mut out.view_mut(), &refs, back[at] as usize)?;
+    let refs: SmallVec<[_; 8]> = turned.iter().map(|t| t.view_ref(cpu)).collect();
+    layout::cat(&mut out.view_mut(cpu), &refs, back[at] as usize)?;
     out.permute(&back)
 }
 
@@ -129,18 +130,18 @@ fn cat_channels_last(tensors: &[Tensor], shape: &[i64], at: usize) -> Result<Ten
 /// without elements are skipped. The channels of images lie together in memory if they do in all tensors.
 #[op("cat(Tensor[] tensors, int dim=0) -> Tensor", out, separate, alias("concat", "concatenate"), autocast = promote, jvp = linear, batch = joined, sparse = cat)]
 impl Cat {
-    fn cpu(tensors: &[Tensor], dim: i64) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, tensors: &[Tensor], dim: i64) -> Result<Tensor> {
         ensure!(!tensors.is_empty(), value, "torch.cat(): expected a non-empty list of Tensors");
         let (shape, at) = cat_shape(tensors, dim)?;
-        let inputs = promoted(tensors)?;
+        let inputs = promoted(cpu, tensors)?;
         if tensors.iter().all(is_channels_last) {
-            return cat_channels_last(&inputs, &shape, at);
+            return cat_channels_last(cpu, &inputs, &shape, at);
         }
         let out = Tensor::empty_of(&shape, inputs[0].dtype())?;
         let refs: SmallVec<[_; 8]> =
-            inputs.iter().filter(|t| !is_skipped(t.shape())).map(Tensor::view_ref).collect();
+            inputs.iter().filter(|t| !is_skipped(t.shape())).map(|t| t.view_ref(cpu)).collect();
         if !refs.is_empty() {
-            layout::cat(&mut out.view_mut(), &refs, at)?;
+            layout::cat(&mut out.view_mut(cpu), &refs, at)?;
         }
         Ok(out)
     }
@@ -199,9 +200,9 @@ impl Cat {
 }
 
 /// Joins tensors of equal shape along a new dimension.
-#[op("stack(Tensor[] tensors, int dim=0) -> Tensor", out, separate, autocast = promote, jvp = linear, batch = joined, sparse = stack)]
+#[op("stack(Tensor[] tensors, int dim=0) -> Tensor", out, separate, autocast = promote, jvp = linear, batch = stacked, sparse = stack)]
 impl Stack {
-    fn cpu(tensors: &[Tensor], dim: i64) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, tensors: &[Tensor], dim: i64) -> Result<Tensor> {
         let Some(first) = tensors.first() else {
             bail!(runtime, "stack expects a non-empty TensorList")
         };
@@ -215,15 +216,15 @@ impl Stack {
                 list(tensor.shape())
             );
         }
-        let columns = promoted(tensors)?
+        let columns = promoted(cpu, tensors)?
             .iter()
             .map(|t| t.unsqueeze(at))
             .collect::<Result<SmallVec<[Tensor; 4]>>>()?;
         let mut shape = Dims::from_slice(first.shape());
         shape.insert(at as usize, tensors.len() as i64);
         let out = Tensor::empty_of(&shape, columns[0].dtype())?;
-        let refs: SmallVec<[_; 8]> = columns.iter().map(Tensor::view_ref).collect();
-        layout::cat(&mut out.view_mut(), &refs, at as usize)?;
+        let refs: SmallVec<[_; 8]> = columns.iter().map(|t| t.view_ref(cpu)).collect();
+        layout::cat(&mut out.view_mut(cpu), &refs, at as usize)?;
         Ok(out)
     }
     fn vjp_tensors(grad: &Tensor, dim: i64) -> Result<Vec<Tensor>> {
@@ -379,7 +380,7 @@ impl Dstack {
 /// The tensor repeated `repeats[d]` times along each dimension; more repeats than dimensions add leading ones.
 #[op("repeat(Tensor self, int[] repeats) -> Tensor", method_only, jvp = linear, batch = repeat)]
 impl Repeat {
-    fn cpu(self_: &Tensor, repeats: &[i64]) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, repeats: &[i64]) -> Result<Tensor> {
         ensure!(
             repeats.len() >= self_.ndim(),
             runtime,
@@ -397,7 +398,7 @@ impl Repeat {
         let shape: Dims =
             repeats.iter().enumerate().map(|(i, &n)| n.saturating_mul(size(i))).collect();
         let out = Tensor::empty_of(&shape, self_.dtype())?;
-        layout::repeat(&mut out.view_mut(), self_.view_ref(), repeats)?;
+        layout::repeat(&mut out.view_mut(cpu), self_.view_ref(cpu), repeats)?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, self_shape: &[i64], repeats: &[i64]) -> Result<Tensor> {
@@ -447,7 +448,7 @@ impl Tile {
 /// The order of elements reversed along `dims`.
 #[op("flip(Tensor self, int[] dims) -> Tensor", jvp = linear, batch = along)]
 impl Flip {
-    fn cpu(self_: &Tensor, dims: &[i64]) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dims: &[i64]) -> Result<Tensor> {
         let out = Tensor::empty_strided(
             self_.shape(),
             &self_.strides_in(crate::MemoryFormat::Preserve)?,
@@ -456,7 +457,7 @@ impl Flip {
         )?;
         let dims =
             if dims.is_empty() { SmallVec::new() } else { wrap_dims(Some(dims), self_.ndim())? };
-        layout::flip(&mut out.view_mut(), self_.view_ref(), &dims)?;
+        layout::flip(&mut out.view_mut(cpu), self_.view_ref(cpu), &dims)?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, dims: &[i64]) -> Result<Tensor> {
@@ -499,14 +500,14 @@ impl Flipud {
 /// tensor is rolled as if it were flat.
 #[op("roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor", jvp = linear, batch = roll)]
 impl Roll {
-    fn cpu(self_: &Tensor, shifts: &[i64], dims: &[i64]) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, shifts: &[i64], dims: &[i64]) -> Result<Tensor> {
         ensure!(!shifts.is_empty(), runtime, "`shifts` required");
         let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
         if dims.is_empty() && shifts.len() == 1 {
-            let flat = self_.dense()?.view(&[-1])?;
+            let flat = self_.dense(cpu)?.view(&[-1])?;
             layout::roll(
-                &mut out.view(&[self_.numel()])?.view_mut(),
-                flat.view_ref(),
+                &mut out.view(&[self_.numel()])?.view_mut(cpu),
+                flat.view_ref(cpu),
                 shifts,
                 &[0],
             )?;
@@ -523,7 +524,7 @@ impl Roll {
             .iter()
             .map(|&d| wrap_own_dim(d, self_.ndim()))
             .collect::<Result<SmallVec<[usize; 5]>>>()?;
-        layout::roll(&mut out.view_mut(), self_.view_ref(), shifts, &dims)?;
+        layout::roll(&mut out.view_mut(cpu), self_.view_ref(cpu), shifts, &dims)?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, shifts: &[i64], dims: &[i64]) -> Result<Tensor> {
@@ -592,18 +593,24 @@ type Triangle = fn(
     i64,
 ) -> pullback_kernels::Result<()>;
 
-fn triangle(self_: &Tensor, name: &str, diagonal: i64, kernel: Triangle) -> Result<Tensor> {
+fn triangle(
+    cpu: Cpu,
+    self_: &Tensor,
+    name: &str,
+    diagonal: i64,
+    kernel: Triangle,
+) -> Result<Tensor> {
     ensure!(self_.ndim() >= 2, runtime, "{name}: input tensor must have at least 2 dimensions");
     let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
-    kernel(&mut out.view_mut(), self_.view_ref(), diagonal)?;
+    kernel(&mut out.view_mut(cpu), self_.view_ref(cpu), diagonal)?;
     Ok(out)
 }
 
 /// The lower triangle of each matrix up to `diagonal`, zeros above.
 #[op("tril(Tensor self, int diagonal=0) -> Tensor", inplace = method, exact_out, jvp = linear, batch = matrices)]
 impl Tril {
-    fn cpu(self_: &Tensor, diagonal: i64) -> Result<Tensor> {
-        triangle(self_, "tril", diagonal, layout::tril)
+    fn cpu(cpu: Cpu, self_: &Tensor, diagonal: i64) -> Result<Tensor> {
+        triangle(cpu, self_, "tril", diagonal, layout::tril)
     }
     fn vjp_self(grad: &Tensor, diagonal: i64) -> Result<Tensor> {
         grad.tril(diagonal)
@@ -620,8 +627,8 @@ impl Tril {
 /// The upper triangle of each matrix from `diagonal`, zeros below.
 #[op("triu(Tensor self, int diagonal=0) -> Tensor", inplace = method, exact_out, jvp = linear, batch = matrices)]
 impl Triu {
-    fn cpu(self_: &Tensor, diagonal: i64) -> Result<Tensor> {
-        triangle(self_, "triu", diagonal, layout::triu)
+    fn cpu(cpu: Cpu, self_: &Tensor, diagonal: i64) -> Result<Tensor> {
+        triangle(cpu, self_, "triu", diagonal, layout::triu)
     }
     fn vjp_self(grad: &Tensor, diagonal: i64) -> Result<Tensor> {
         grad.triu(diagonal)
@@ -638,7 +645,7 @@ impl Triu {
 #[op("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor", function_only, not_differentiable,
      method = repeat_interleave_places, batch = data_dependent)]
 impl RepeatInterleave {
-    fn cpu(repeats: &Tensor, output_size: Option<i64>) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, repeats: &Tensor, output_size: Option<i64>) -> Result<Tensor> {
         ensure!(repeats.ndim() == 1, runtime, "repeat_interleave only accept 1D vector as repeat");
         ensure!(
             matches!(repeats.dtype(), DType::I64 | DType::I32),
@@ -656,7 +663,7 @@ impl RepeatInterleave {
             output_size.unwrap_or(total)
         );
         let out = Tensor::empty_of(&[total], DType::I64)?;
-        let mut view = out.view_mut();
+        let mut view = out.view_mut(cpu);
         let mut rest = view.as_slice_mut::<i64>().unwrap_or_default();
         let mut pace = Pace::new();
         for (place, &n) in counts.iter().enumerate() {
@@ -665,7 +672,7 @@ impl RepeatInterleave {
             interrupt::parts(own.len()).for_each(|part| own[part].fill(place as i64));
             rest = after;
         }
-        out.converted(repeats.dtype())
+        out.converted(cpu, repeats.dtype())
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         vec![Sample::of(s.integers(&[3], 0, 3)).without_gradient()]

@@ -221,7 +221,7 @@ impl AsStrided {
     "as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)",
     view,
     method = as_strided_,
-    node = "AsStridedBackward1", batch = in_place
+    node = "AsStridedBackward1", batch = in_place(&AS_STRIDED)
 )]
 impl AsStridedInPlace {
     fn cpu_(

@@ -6,6 +6,7 @@
 use super::{reinterpret, split, view, view_shape};
 use crate::dispatch::{OpDef, Value};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::Cpu;
 use crate::tensor::contiguous_strides;
 use crate::tensor::shape::{infer_shape, wrap_dim};
 use crate::{ErrorKind, Result, Tensor};
@@ -140,10 +141,10 @@ impl ViewAsRealCopy {}
 #[op("view_copy(Tensor self, SymInt[] size) -> Tensor",
      exact_out, function_only, copy_of = view::VIEW, batch = view, node = "ViewBackward0_copy")]
 impl ViewCopy {
-    fn cpu(self_: &Tensor, size: &[i64]) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, size: &[i64]) -> Result<Tensor> {
         let shape = infer_shape(size, self_.numel())?;
         let strides = contiguous_strides(&shape);
-        crate::ops::classes::copy(self_)?.reshaped_fresh(shape, strides)
+        crate::ops::classes::copy(cpu, self_)?.reshaped_fresh(shape, strides)
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let mut all = view::VIEW.samples.map_or_else(Vec::new, |samples| samples(s));
@@ -165,8 +166,8 @@ impl ViewCopyDtype {}
 /// A copy of the `length` indices of dimension `dim` from `start` on.
 #[op("narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor", exact_out, jvp = linear, batch = pick_view)]
 impl NarrowCopy {
-    fn cpu(self_: &Tensor, dim: i64, start: i64, length: i64) -> Result<Tensor> {
-        crate::ops::classes::copy(&self_.narrow(dim, start, length)?)
+    fn cpu(cpu: Cpu, self_: &Tensor, dim: i64, start: i64, length: i64) -> Result<Tensor> {
+        crate::ops::classes::copy(cpu, &self_.narrow(dim, start, length)?)
     }
     fn vjp_self(
         grad: &Tensor,

@@ -8,8 +8,8 @@ use crate::dispatch::{OpDef, Value};
 use crate::error::ensure;
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
 use crate::tensor::shape::list;
-use crate::tensor::{extent, may_overlap_itself};
-use crate::{Dims, ErrorKind, Result, Tensor, TensorSpec};
+use crate::tensor::{Cpu, extent, may_overlap_itself};
+use crate::{Bool, Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_kernels::memory;
 use pullback_kernels::strided::is_contiguous;
 use pullback_macros::op;
@@ -18,10 +18,30 @@ use pullback_macros::op;
 pub(crate) static OPS: &[&OpDef] =
     &[&AS_STRIDED_SCATTER, &DIAGONAL_SCATTER, &SELECT_SCATTER, &SLICE_SCATTER];
 
+/// Which elements of a tensor of these sizes, written in order to places `stride` apart in memory of `reach` elements, are
+/// overwritten by later ones: they have no gradient.
+fn overwritten(size: &[i64], stride: &[i64], reach: i64) -> Result<Tensor> {
+    let count: i64 = size.iter().product();
+    let mut offsets = memory::filled(0_i64, count as usize)?;
+    for (number, offset) in offsets.iter_mut().enumerate() {
+        let mut rest = number as i64;
+        for (&size, &stride) in size.iter().zip(stride).rev() {
+            *offset += rest % size * stride;
+            rest /= size;
+        }
+    }
+    let mut last = memory::filled(-1_i64, reach as usize)?;
+    for (number, &offset) in offsets.iter().enumerate() {
+        last[offset as usize] = number as i64;
+    }
+    let lost = |(number, &offset): (usize, &i64)| Bool::new(last[offset as usize] != number as i64);
+    Tensor::from_slice(&memory::collect(offsets.iter().enumerate().map(lost))?, size)
+}
+
 /// Writes `src` into what `part` shows.
-fn write(part: &Tensor, src: &Tensor) -> Result<()> {
+fn write(cpu: Cpu, part: &Tensor, src: &Tensor) -> Result<()> {
     check_size(part.shape(), src)?;
-    part.copy_data(src)
+    part.copy_data(cpu, src)
 }
 
 fn check_size(part: &[i64], src: &Tensor) -> Result<()> {
@@ -57,8 +77,8 @@ fn bad<const N: usize>(
 /// A copy of `self` with `src` at `index` of dimension `dim`.
 #[op("select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", jvp = linear, batch = view_scatter)]
 impl SelectScatter {
-    fn cpu_(self_: &Tensor, src: &Tensor, dim: i64, index: i64) -> Result<()> {
-        write(&self_.select(dim, index)?, src)
+    fn cpu_(cpu: Cpu, self_: &Tensor, src: &Tensor, dim: i64, index: i64) -> Result<()> {
+        write(cpu, &self_.select(dim, index)?, src)
     }
     fn vjp_self(grad: &Tensor, src_shape: &[i64], dim: i64, index: i64) -> Result<Tensor> {
         grad.select_scatter(&zeros(src_shape, grad)?, dim, index)
@@ -96,6 +116,7 @@ impl SelectScatter {
      exact_out, jvp = linear, batch = view_scatter)]
 impl SliceScatter {
     fn cpu_(
+        cpu: Cpu,
         self_: &Tensor,
         src: &Tensor,
         dim: i64,
@@ -103,7 +124,7 @@ impl SliceScatter {
         end: Option<i64>,
         step: i64,
     ) -> Result<()> {
-        write(&self_.slice(dim, start, end, step)?, src)
+        write(cpu, &self_.slice(dim, start, end, step)?, src)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -154,8 +175,15 @@ impl SliceScatter {
 #[op("diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
      jvp = linear, batch = view_scatter)]
 impl DiagonalScatter {
-    fn cpu_(self_: &Tensor, src: &Tensor, offset: i64, dim1: i64, dim2: i64) -> Result<()> {
-        write(&self_.diagonal(offset, dim1, dim2)?, src)
+    fn cpu_(
+        cpu: Cpu,
+        self_: &Tensor,
+        src: &Tensor,
+        offset: i64,
+        dim1: i64,
+        dim2: i64,
+    ) -> Result<()> {
+        write(cpu, &self_.diagonal(offset, dim1, dim2)?, src)
     }
     fn vjp_self(
         grad: &Tensor,
@@ -214,6 +242,7 @@ fn seen(memory: &Tensor, (shape, strides, offset): Place<'_>) -> Result<Tensor> 
      jvp = linear, batch = as_strided_scatter)]
 impl AsStridedScatter {
     fn cpu(
+        cpu: Cpu,
         self_: &Tensor,
         src: &Tensor,
         size: &[i64],
@@ -225,7 +254,7 @@ impl AsStridedScatter {
         // Elements that share memory get memory of their own, of which the first counts as theirs.
         let dense;
         let self_ = if may_overlap_itself(self_.shape(), self_.strides()) {
-            dense = crate::ops::classes::copy(self_)?;
+            dense = crate::ops::classes::copy(cpu, self_)?;
             check_strided(&dense, size, stride, Some(offset))?;
             &dense
         } else {
@@ -235,8 +264,8 @@ impl AsStridedScatter {
         let (own, part, reach) = together(own, (size, stride, offset))?;
         let memory = Tensor::empty_of(&[reach], self_.dtype())?;
         let out = memory.alias_with(own.0, own.1, own.2)?;
-        out.copy_data(self_)?;
-        memory.alias_with(part.0, part.1, part.2)?.copy_data(src)?;
+        out.copy_data(cpu, self_)?;
+        memory.alias_with(part.0, part.1, part.2)?.copy_data(cpu, src)?;
         Ok(out)
     }
     fn vjp_self(
@@ -283,12 +312,8 @@ impl AsStridedScatter {
         if !may_overlap_itself(size, stride) {
             return Ok(of_part);
         }
-        // Who was overwritten has no gradient.
-        let numbers = memory::collect(0..size.iter().product())?;
-        let numbers = Tensor::from_slice(&numbers, size)?.brought_to(grad)?;
-        let last = TensorSpec::beside(&numbers, &[reach]).zeros()?;
-        seen(&last, part)?.copy_data(&numbers)?;
-        of_part.masked_fill(&seen(&last, part)?.ne(&numbers)?, crate::Scalar::Int(0))
+        let lost = overwritten(size, stride, reach)?.brought_to(grad)?;
+        of_part.masked_fill(&lost, crate::Scalar::Int(0))
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let sample = |t: Tensor, size: &[i64], stride: &[i64], offset: i64| {

@@ -6,6 +6,7 @@
 use crate::dispatch::{OpDef, Value};
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::Cpu;
 use crate::tensor::shape::{infer_shape, list, wrap_dim};
 use crate::{Dims, ErrorKind, Result, Tensor, TensorSpec};
 use pullback_macros::op;
@@ -168,7 +169,7 @@ impl Transposed {
 }
 
 /// Transposes this matrix itself.
-#[op("t_(Tensor(a!) self) -> Tensor(a!)", view, method_only, method = t_, node = "TBackward1", batch = in_place)]
+#[op("t_(Tensor(a!) self) -> Tensor(a!)", view, method_only, method = t_, node = "TBackward1", batch = in_place(&TRANSPOSED))]
 impl TInPlace {
     fn cpu_(self_: &Tensor) -> Result<()> {
         check_t(self_)?;
@@ -184,7 +185,7 @@ impl TInPlace {
 /// Swaps two dimensions of this tensor itself.
 #[op("transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", view, method_only, method = transpose_,
      node = "TransposeBackward1", alias("swapaxes_", "swapdims_"), call_as("swapaxes_(dim0 = axis0, dim1 = axis1)"),
-     batch = in_place)]
+     batch = in_place(&super::view::TRANSPOSE))]
 impl TransposeInPlace {
     fn cpu_(self_: &Tensor, dim0: i64, dim1: i64) -> Result<()> {
         let (shape, strides) = swapped(self_, dim0, dim1)?;
@@ -244,7 +245,7 @@ impl SqueezeDims {
 }
 
 /// Drops this tensor's own dimensions of size 1.
-#[op("squeeze_(Tensor(a!) self) -> Tensor(a!)", view, method_only, method = squeeze_, node = "SqueezeBackward3", batch = in_place)]
+#[op("squeeze_(Tensor(a!) self) -> Tensor(a!)", view, method_only, method = squeeze_, node = "SqueezeBackward3", batch = in_place(&SQUEEZE))]
 impl SqueezeInPlace {
     fn cpu_(self_: &Tensor) -> Result<()> {
         let (shape, strides) = squeezed(self_, None)?;
@@ -257,7 +258,7 @@ impl SqueezeInPlace {
 }
 
 /// Drops this tensor's own dimension `dim`, if its size is 1.
-#[op("squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", view, method_only, method = squeeze_dim_, node = "SqueezeBackward4", batch = in_place)]
+#[op("squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", view, method_only, method = squeeze_dim_, node = "SqueezeBackward4", batch = in_place(&SQUEEZE_DIM))]
 impl SqueezeDimInPlace {
     fn cpu_(self_: &Tensor, dim: i64) -> Result<()> {
         let (shape, strides) = squeezed(self_, Some(&[dim]))?;
@@ -270,7 +271,7 @@ impl SqueezeDimInPlace {
 }
 
 /// Drops those of this tensor's own dimensions `dim` whose size is 1.
-#[op("squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", view, method_only, method = squeeze_dims_, node = "SqueezeBackward5", batch = in_place)]
+#[op("squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", view, method_only, method = squeeze_dims_, node = "SqueezeBackward5", batch = in_place(&SQUEEZE_DIMS))]
 impl SqueezeDimsInPlace {
     fn cpu_(self_: &Tensor, dim: &[i64]) -> Result<()> {
         let (shape, strides) = squeezed(self_, Some(dim))?;
@@ -306,7 +307,7 @@ impl Unsqueeze {
 }
 
 /// Gives this tensor itself a new dimension of size 1 at `dim`.
-#[op("unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", view, method_only, method = unsqueeze_, node = "UnsqueezeBackward1", batch = in_place)]
+#[op("unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", view, method_only, method = unsqueeze_, node = "UnsqueezeBackward1", batch = in_place(&UNSQUEEZE))]
 impl UnsqueezeInPlace {
     fn cpu_(self_: &Tensor, dim: i64) -> Result<()> {
         let (shape, strides) = unsqueezed(self_, dim)?;
@@ -414,7 +415,7 @@ impl Diagonal {
 }
 
 /// Windows of `size` along `dimension`, every `step`; the elements of a window become the last dimension.
-#[op("unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", view, method_only, jvp = linear, batch = pick_view)]
+#[op("unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", view, method_only, jvp = linear, batch = unfold)]
 impl Unfold {
     fn cpu(self_: &Tensor, dimension: i64, size: i64, step: i64) -> Result<Tensor> {
         let dim = wrap_dim(dimension, self_.ndim())?;
@@ -463,6 +464,7 @@ impl Unfold {
 #[op("unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor", internal, jvp = linear, batch = windows)]
 impl UnfoldBackward {
     fn cpu(
+        cpu: Cpu,
         grad_in: &Tensor,
         input_sizes: &[i64],
         dim: i64,
@@ -471,7 +473,7 @@ impl UnfoldBackward {
     ) -> Result<Tensor> {
         let out = TensorSpec::beside(grad_in, input_sizes).zeros()?;
         if input_sizes.is_empty() {
-            return if size == 0 { Ok(out) } else { grad_in.select(0, 0)?.dense_copy() };
+            return if size == 0 { Ok(out) } else { grad_in.select(0, 0)?.dense_copy(cpu) };
         }
         let at = wrap_dim(dim, input_sizes.len())?;
         ensure!(

@@ -4,34 +4,34 @@ use super::{coo, one, parts, tensor};
 use crate::dispatch::Form;
 use crate::dispatch::{Arg, OpDef, Outputs, check_cast, receiver};
 use crate::error::ensure;
-use crate::tensor::{Compressed, Coo, Layout, Sparse, shape::list};
+use crate::tensor::{Compressed, Coo, Cpu, Layout, Sparse, shape::list};
 use crate::{DType, Result, Tensor};
 
 /// `detach`, `alias`: another handle to the same parts.
-pub(crate) fn alias(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn alias(_: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
     one(tensor(args, 0).detached()?)
 }
 
-fn copied(tensor: &Tensor, dtype: DType) -> Result<Tensor> {
+fn copied(cpu: Cpu, tensor: &Tensor, dtype: DType) -> Result<Tensor> {
     let parts = match &*parts(tensor)? {
         Sparse::Coo(coo) => Sparse::Coo(Coo {
-            indices: coo.indices.dense_copy()?,
-            values: coo.values.converted(dtype)?,
+            indices: coo.indices.dense_copy(cpu)?,
+            values: coo.values.converted(cpu, dtype)?,
             is_coalesced: coo.is_coalesced,
         }),
         Sparse::Compressed(parts) => Sparse::Compressed(Compressed {
-            compressed: parts.compressed.dense_copy()?,
-            plain: parts.plain.dense_copy()?,
-            values: parts.values.converted(dtype)?,
+            compressed: parts.compressed.dense_copy(cpu)?,
+            plain: parts.plain.dense_copy(cpu)?,
+            values: parts.values.converted(cpu, dtype)?,
         }),
     };
     Tensor::from_sparse(parts, tensor.layout(), tensor.shape())
 }
 
 /// `clone`.
-pub(crate) fn clone(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn clone(cpu: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
     let from = tensor(args, 0);
-    one(copied(from, from.dtype())?)
+    one(copied(cpu, from, from.dtype())?)
 }
 
 fn options(args: &[Arg<'_>]) -> (Option<DType>, Option<Layout>) {
@@ -41,10 +41,15 @@ fn options(args: &[Arg<'_>]) -> (Option<DType>, Option<Layout>) {
 }
 
 /// `_to_copy`: another dtype, or another layout.
-pub(crate) fn convert(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn convert(
+    cpu: Cpu,
+    _: &'static OpDef,
+    _: Form<'_>,
+    args: &[Arg<'_>],
+) -> Result<Outputs> {
     let from = tensor(args, 0);
     let (dtype, layout) = options(args);
-    let copy = copied(from, dtype.unwrap_or(from.dtype()))?;
+    let copy = copied(cpu, from, dtype.unwrap_or(from.dtype()))?;
     match layout.filter(|&layout| layout != from.layout()) {
         None => one(copy),
         Some(Layout::Strided) => one(copy.to_dense(None)?),
@@ -53,14 +58,14 @@ pub(crate) fn convert(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Resul
 }
 
 /// `zeros_like`, `empty_like`: nothing is specified. (Another layout may be asked for.)
-pub(crate) fn blank(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn blank(cpu: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
     let like = tensor(args, 0);
     let (dtype, layout) = options(args);
     let (dtype, layout) = (dtype.unwrap_or(like.dtype()), layout.unwrap_or(like.layout()));
     if layout == Layout::Strided {
         return one(crate::TensorSpec::of(like.shape(), dtype).zeros()?);
     }
-    let empty = emptied(like)?.converted(dtype)?;
+    let empty = emptied(cpu, like)?.converted(cpu, dtype)?;
     let made = Tensor::from_sparse(empty, like.layout(), like.shape())?;
     if layout == like.layout() {
         return one(made);
@@ -69,7 +74,7 @@ pub(crate) fn blank(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<
 }
 
 /// Parts of a tensor of the same kind that specifies nothing.
-fn emptied(like: &Tensor) -> Result<Sparse> {
+fn emptied(cpu: Cpu, like: &Tensor) -> Result<Sparse> {
     Ok(match &*parts(like)? {
         Sparse::Coo(coo) => {
             let sparse_dim = coo.indices.shape()[0] as usize;
@@ -80,22 +85,22 @@ fn emptied(like: &Tensor) -> Result<Sparse> {
             let batch = parts.compressed.ndim() as i64 - 1;
             Sparse::Compressed(Compressed {
                 compressed: parts.compressed.zeros_like()?,
-                plain: parts.plain.narrow(batch, 0, 0)?.dense_copy()?,
-                values: parts.values.narrow(batch, 0, 0)?.dense_copy()?,
+                plain: parts.plain.narrow(batch, 0, 0)?.dense_copy(cpu)?,
+                values: parts.values.narrow(batch, 0, 0)?.dense_copy(cpu)?,
             })
         }
     })
 }
 
 /// `zero_`: nothing is specified any more.
-pub(crate) fn zero(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn zero(cpu: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
     let target = receiver(args);
-    target.set_sparse(emptied(target)?);
+    target.set_sparse(emptied(cpu, target)?);
     one(target.clone())
 }
 
 /// `copy_`: the specified elements of another sparse tensor.
-pub(crate) fn copy(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn copy(cpu: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
     let (target, source) = (receiver(args), tensor(args, 1));
     ensure!(
         target.is_sparse() && source.is_sparse(),
@@ -119,6 +124,6 @@ pub(crate) fn copy(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<O
         list(source.shape())
     );
     check_cast(source.dtype(), target.dtype())?;
-    target.set_sparse((*parts(&copied(source, target.dtype())?)?).clone());
+    target.set_sparse((*parts(&copied(cpu, source, target.dtype())?)?).clone());
     one(target.clone())
 }

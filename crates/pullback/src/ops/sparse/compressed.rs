@@ -7,7 +7,7 @@
 use super::parts;
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
-use crate::tensor::{Compressed, Layout, Sparse, shape::list};
+use crate::tensor::{Compressed, Cpu, Layout, Sparse, shape::list};
 use crate::{DType, Result, Tensor};
 use pullback_macros::op;
 
@@ -23,6 +23,7 @@ pub(crate) static OPS: &[&OpDef] =
 )]
 impl SparseCompressedTensor {
     fn cpu(
+        cpu: Cpu,
         compressed_indices: &Tensor,
         plain_indices: &Tensor,
         values: &Tensor,
@@ -39,7 +40,7 @@ impl SparseCompressedTensor {
         };
         check(compressed_indices, plain_indices, values, size, layout)?;
         let values = match dtype.filter(|&dtype| dtype != values.dtype()) {
-            Some(dtype) => values.converted(dtype)?,
+            Some(dtype) => values.converted(cpu, dtype)?,
             None => values.detached()?,
         };
         let made = Compressed {

@@ -4,7 +4,7 @@ use super::places::{Form, Places, dense_copy, rows_of, to_dense};
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{Sample, Sampler};
-use crate::tensor::Layout;
+use crate::tensor::{Cpu, Layout};
 use crate::{DType, Dims, Result, Tensor};
 use pullback_macros::op;
 
@@ -48,10 +48,10 @@ impl ToDense {
 /// What `to_dense` is for sparse tensors.
 #[op("_to_dense(Tensor self, ScalarType? dtype=None, bool? masked_grad=None) -> Tensor", internal, method_only, node = "ToDense", method = dense_of, sparse = itself)]
 impl DenseOf {
-    fn cpu(self_: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
         let dense = if self_.is_sparse() { to_dense(self_)? } else { dense_copy(self_)? };
         match dtype.filter(|&dtype| dtype != self_.dtype()) {
-            Some(dtype) => dense.converted(dtype),
+            Some(dtype) => dense.converted(cpu, dtype),
             None => Ok(dense),
         }
     }

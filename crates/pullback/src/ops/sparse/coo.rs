@@ -9,7 +9,7 @@ use super::{check_coo, parts};
 use crate::dispatch::OpDef;
 use crate::error::ensure;
 use crate::ops::creation::factory::Options;
-use crate::tensor::{Coo, Layout, Sparse, shape::list};
+use crate::tensor::{Coo, Cpu, Layout, Sparse, shape::list};
 use crate::{DType, Device, Dims, Result, Tensor};
 use pullback_macros::op;
 
@@ -214,6 +214,7 @@ fn typed(values: &Tensor, dtype: Option<DType>) -> Result<Tensor> {
 )]
 impl SparseCooTensorUnsafe {
     fn cpu(
+        cpu: Cpu,
         indices: &Tensor,
         values: &Tensor,
         size: &[i64],
@@ -222,13 +223,13 @@ impl SparseCooTensorUnsafe {
     ) -> Result<Tensor> {
         check_fit(indices, values, size)?;
         let values = match dtype.filter(|&dtype| dtype != values.dtype()) {
-            Some(dtype) => values.converted(dtype)?,
+            Some(dtype) => values.converted(cpu, dtype)?,
             None => values.detached()?,
         };
         let indices = if indices.dtype() == DType::I64 {
             indices.detached()?
         } else {
-            indices.converted(DType::I64)?
+            indices.converted(cpu, DType::I64)?
         };
         // (Fewer than two are in order.)
         let is_coalesced = is_coalesced.unwrap_or(false) || values.shape()[0] < 2;
@@ -461,7 +462,7 @@ fn check_resize(self_: &Tensor, size: &[i64], sparse_dim: i64, dense_dim: i64) -
 /// shrink, nor the kinds of dimensions change, unless nothing is.
 #[op("sparse_resize_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) -> Tensor(a!)", method_only, sparse = itself)]
 impl SparseResize {
-    fn cpu_(self_: &Tensor, size: &[i64], sparse_dim: i64, dense_dim: i64) -> Result<()> {
+    fn cpu_(cpu: Cpu, self_: &Tensor, size: &[i64], sparse_dim: i64, dense_dim: i64) -> Result<()> {
         let sparse = check_resize(self_, size, sparse_dim, dense_dim)?;
         let old = coo("sparse_resize_", self_)?;
         if old.values.shape()[0] == 0 {
@@ -497,7 +498,7 @@ impl SparseResize {
         for (dim, &size) in old.values.shape().iter().enumerate() {
             values = values.narrow(dim as i64, 0, size)?;
         }
-        values.copy_data(&old.values)?;
+        values.copy_data(cpu, &old.values)?;
         self_.reshape_sparse(Sparse::Coo(Coo { values: whole, ..old }), size)
     }
 }

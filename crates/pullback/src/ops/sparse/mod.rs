@@ -22,7 +22,9 @@ pub(crate) use basic::{alias, blank, clone, convert, copy, zero};
 pub(crate) use gradient::{
     embedding_backward, gather_backward, index_select_backward, select_backward, slice_backward,
 };
-pub(crate) use pointwise::{add, divide, multiply, recorded_values, subtract, values};
+pub(crate) use pointwise::{
+    add, divide, multiply, power, recorded_power, recorded_values, subtract, values,
+};
 pub(crate) use product::{addmm, bmm, mm, mv};
 pub(crate) use reduce::{any, item, norm, recorded_norm, sum, sum_dim};
 pub(crate) use shape::{
@@ -32,15 +34,20 @@ pub(crate) use shape::{
 use crate::dispatch::Form;
 use crate::dispatch::{Arg, IntoOutputs, Kernel, OpDef, Outputs, receiver};
 use crate::error::{bail, ensure};
-use crate::tensor::{Layout, Sparse, shape::list};
+use crate::tensor::{Cpu, Layout, Sparse, shape::list};
 use crate::{Result, Tensor};
 
 /// The kernel of ops that know all layouts.
-pub(crate) fn itself(def: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn itself(
+    cpu: Cpu,
+    def: &'static OpDef,
+    _: Form<'_>,
+    args: &[Arg<'_>],
+) -> Result<Outputs> {
     match def.kernel {
-        Kernel::Function(function) => function(args),
+        Kernel::Function(function) => function(cpu, args),
         Kernel::Inplace(write) => {
-            write(args)?;
+            write(cpu, args)?;
             one(receiver(args).clone())
         }
         _ => bail!(runtime, "{} has no kernel of its own: this is a bug in pullback", def.name),

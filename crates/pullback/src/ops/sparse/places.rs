@@ -7,7 +7,7 @@
 use crate::error::{bail, ensure};
 use crate::interrupt::{self, Pace};
 use crate::ops::shape::join::cat;
-use crate::tensor::{Compressed, Coo, Layout, Sparse, shape::list};
+use crate::tensor::{Compressed, Coo, Cpu, Layout, Sparse, shape::list};
 use crate::{DType, Dims, Error, MemoryFormat, Result, Tensor, TensorSpec};
 use pullback_kernels::memory;
 
@@ -213,11 +213,11 @@ pub(super) fn taken(indices: &[Vec<i64>], kept: &[usize]) -> Result<Vec<Vec<i64>
 
 /// Lists of `count` numbers each, as the rows of a matrix.
 pub(super) fn table(rows: &[Vec<i64>], count: usize) -> Result<Tensor> {
-    let table = Tensor::empty_of(&[rows.len() as i64, count as i64], DType::I64)?;
-    let mut view = table.view_mut();
-    let to = view.as_slice_mut::<i64>().unwrap_or_default();
-    to.chunks_exact_mut(count.max(1)).zip(rows).for_each(|(to, row)| to.copy_from_slice(row));
-    Ok(table)
+    let spec = TensorSpec::of(&[rows.len() as i64, count as i64], DType::I64);
+    spec.written(|table| {
+        let to = table.as_slice_mut::<i64>().unwrap_or_default();
+        to.chunks_exact_mut(count.max(1)).zip(rows).for_each(|(to, row)| to.copy_from_slice(row));
+    })
 }
 
 /// The rows of a matrix of indices.
@@ -250,18 +250,18 @@ pub(super) fn numbers(indices: &[Vec<i64>], sizes: &[i64], count: usize) -> Resu
 
 /// A matrix of indices, one list after the other.
 fn in_memory(indices: &Tensor) -> Result<Tensor> {
-    indices.check_elements()?;
+    let cpu = Cpu::of(indices)?;
     if indices.dtype() == DType::I64 {
-        indices.dense()
+        indices.dense(cpu)
     } else {
-        indices.converted(DType::I64)?.dense()
+        indices.converted(cpu, DType::I64)?.dense(cpu)
     }
 }
 
 /// The least and the largest of each list of a matrix of indices; `None` where there is nothing.
 pub(super) fn extremes(indices: &Tensor) -> Result<Option<Vec<(i64, i64)>>> {
     let memory = in_memory(indices)?;
-    let view = memory.view_ref();
+    let view = memory.view_ref(Cpu::of(&memory)?);
     let count = indices.shape()[1] as usize;
     let all = view.as_slice::<i64>().filter(|_| count > 0);
     let wider = |(least, most): (i64, i64), &index: &i64| (least.min(index), most.max(index));
@@ -272,7 +272,7 @@ pub(super) fn extremes(indices: &Tensor) -> Result<Option<Vec<(i64, i64)>>> {
 /// Whether the places of a matrix of coordinates, within `sizes`, are in order and each there once.
 pub(super) fn are_in_order(indices: &Tensor, sizes: &[i64]) -> Result<bool> {
     let numbers = numbered(indices, sizes, |dim, index| written_beyond(dim, index, sizes))?;
-    Ok(is_increasing(numbers.view_ref().as_slice().unwrap_or_default()))
+    Ok(is_increasing(numbers.view_ref(Cpu::of(&numbers)?).as_slice().unwrap_or_default()))
 }
 
 /// The number in row-major order of each place of a matrix of coordinates. One beyond `sizes` is refused by what `outside`
@@ -283,11 +283,11 @@ pub(super) fn numbered(
     outside: impl Fn(usize, i64) -> Error,
 ) -> Result<Tensor> {
     let memory = in_memory(indices)?;
-    let view = memory.view_ref();
+    let view = memory.view_ref(Cpu::of(&memory)?);
     let coordinates = view.as_slice::<i64>().unwrap_or_default();
     let count = indices.shape()[1] as usize;
     let out = Tensor::empty_of(&[count as i64], DType::I64)?;
-    let mut written = out.view_mut();
+    let mut written = out.view_mut(Cpu::of(&out)?);
     let numbers = written.as_slice_mut::<i64>().unwrap_or_default();
     // (In blocks that stay in the nearest memory from one list of coordinates to the next.)
     for (block, numbers) in numbers.chunks_mut(NEAR).enumerate() {
@@ -519,8 +519,8 @@ fn packed(places: Places, layout: Layout, form: Form) -> Result<Tensor> {
     let parts = Compressed {
         compressed: starts(&kept, (batches, major, minor), each)?
             .view(&sizes_of(&[major + 1]))?
-            .converted(form.dtype)?,
-        plain: Tensor::from_slice(&minors, &sizes_of(&[each]))?.converted(form.dtype)?,
+            .copied(form.dtype)?,
+        plain: Tensor::from_slice(&minors, &sizes_of(&[each]))?.copied(form.dtype)?,
         values: values.view(&value_sizes)?,
     };
     Tensor::from_sparse(Sparse::Compressed(parts), layout, &shape)
@@ -530,7 +530,7 @@ fn packed(places: Places, layout: Layout, form: Form) -> Result<Tensor> {
 /// that many may not be there, which a tensor says.)
 fn starts(blocks: &[i64], (batches, major, minor): (i64, i64, i64), each: i64) -> Result<Tensor> {
     let starts = Tensor::empty_of(&[batches, major + 1], DType::I64)?;
-    let mut view = starts.view_mut();
+    let mut view = starts.view_mut(Cpu::of(&starts)?);
     let numbers = view.as_slice_mut::<i64>().unwrap_or_default();
     let mut lines = numbers.iter_mut();
     for at in 0..batches {

@@ -5,13 +5,18 @@ use super::{check_same_shape, one, parts, tensor};
 use crate::dispatch::Form as CallForm;
 use crate::dispatch::{Arg, OpDef, Outputs, check_cast};
 use crate::error::{bail, ensure};
-use crate::tensor::{Sparse, promote, shape::list};
+use crate::tensor::{Cpu, Sparse, promote, shape::list};
 use crate::{DType, Dims, Error, Result, Scalar, Tensor, interrupt};
 use pullback_kernels::memory;
 use smallvec::SmallVec;
 
 /// The same op on the values of the first argument. For ops that map zero to zero.
-pub(crate) fn values(def: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn values(
+    _: Cpu,
+    def: &'static OpDef,
+    _: CallForm<'_>,
+    args: &[Arg<'_>],
+) -> Result<Outputs> {
     let input = tensor(args, 0);
     let settled =
         if settled(input)? { input.clone() } else { Places::ordered(input)?.into_coo()? };
@@ -63,12 +68,29 @@ fn check_others_are_numbers(def: &OpDef, args: &[Arg<'_>]) -> Result<()> {
             );
         }
     }
-    if def.name == "pow" {
-        let exponent = match args.get(1) {
-            Some(Arg::Scalar(exponent)) => *exponent,
-            Some(Arg::Tensor(exponent)) => exponent.item()?,
-            _ => Scalar::Int(1),
-        };
+    Ok(())
+}
+
+/// `pow` by a number: as [`values`], for exponents that leave zero zero.
+pub(crate) fn power(
+    cpu: Cpu,
+    def: &'static OpDef,
+    form: CallForm<'_>,
+    args: &[Arg<'_>],
+) -> Result<Outputs> {
+    check_exponent(args)?;
+    values(cpu, def, form, args)
+}
+
+/// `pow` by a number, made of ops that are recorded one by one.
+pub(crate) fn recorded_power(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
+    check_exponent(args)?;
+    recorded_values(def, args)
+}
+
+/// Refuses exponents that make something else than zero of zero.
+fn check_exponent(args: &[Arg<'_>]) -> Result<()> {
+    if let Some(Arg::Scalar(exponent)) = args.get(1) {
         ensure!(
             exponent.to_f64() > 0.0,
             runtime,
@@ -86,20 +108,37 @@ fn alpha(args: &[Arg<'_>]) -> Scalar {
 }
 
 /// `add`, with the second operand times `alpha`.
-pub(crate) fn add(_: &'static OpDef, form: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
-    sum("add", form, tensor(args, 0), tensor(args, 1), alpha(args))
+pub(crate) fn add(
+    cpu: Cpu,
+    _: &'static OpDef,
+    form: CallForm<'_>,
+    args: &[Arg<'_>],
+) -> Result<Outputs> {
+    sum(cpu, "add", form, tensor(args, 0), tensor(args, 1), alpha(args))
 }
 
 /// `sub`, with the second operand times `alpha`.
-pub(crate) fn subtract(_: &'static OpDef, form: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn subtract(
+    cpu: Cpu,
+    _: &'static OpDef,
+    form: CallForm<'_>,
+    args: &[Arg<'_>],
+) -> Result<Outputs> {
     let alpha = match alpha(args) {
         Scalar::Bool(_) => bail!(runtime, "Boolean alpha only supported for Boolean results."),
         number => -number,
     };
-    sum("sub", form, tensor(args, 0), tensor(args, 1), alpha)
+    sum(cpu, "sub", form, tensor(args, 0), tensor(args, 1), alpha)
 }
 
-fn sum(name: &str, form: CallForm<'_>, a: &Tensor, b: &Tensor, alpha: Scalar) -> Result<Outputs> {
+fn sum(
+    cpu: Cpu,
+    name: &str,
+    form: CallForm<'_>,
+    a: &Tensor,
+    b: &Tensor,
+    alpha: Scalar,
+) -> Result<Outputs> {
     let dtype = promote::result_type(&[a, b]);
     match (a.is_sparse(), b.is_sparse()) {
         (true, true) => {
@@ -114,13 +153,13 @@ fn sum(name: &str, form: CallForm<'_>, a: &Tensor, b: &Tensor, alpha: Scalar) ->
             } else {
                 dense_copy(a)?.to_dtype(dtype)?
             };
-            add_to_dense(&target, b, alpha)?;
+            add_to_dense(cpu, &target, b, alpha)?;
             one(target)
         }
         // Of compressed layouts, in either order.
         (true, false) if a.layout().is_compressed() && a.shape() == b.shape() => {
             let sum = scaled(&b.to_dtype(dtype)?, alpha)?;
-            add_to_dense(&sum, a, Scalar::Int(1))?;
+            add_to_dense(cpu, &sum, a, Scalar::Int(1))?;
             one(sum)
         }
         (true, false) => bail!(
@@ -162,7 +201,7 @@ fn both(a: &Tensor, b: &Tensor, alpha: Scalar, dtype: DType) -> Result<Tensor> {
 }
 
 /// Adds the specified elements, times `alpha`, to a strided tensor.
-fn add_to_dense(target: &Tensor, sparse: &Tensor, alpha: Scalar) -> Result<()> {
+fn add_to_dense(cpu: Cpu, target: &Tensor, sparse: &Tensor, alpha: Scalar) -> Result<()> {
     let places = Places::of(sparse)?;
     let values = places.values.to_dtype(target.dtype())?;
     let mut flat = Dims::from_slice(&[places.sizes().iter().product()]);
@@ -174,11 +213,16 @@ fn add_to_dense(target: &Tensor, sparse: &Tensor, alpha: Scalar) -> Result<()> {
     }
     let sum = dense_copy(target)?.view(&flat)?;
     sum.index_add__with(0, &targets, &values, alpha)?;
-    target.copy_data(&sum.view(target.shape())?)
+    target.copy_data(cpu, &sum.view(target.shape())?)
 }
 
 /// `mul`: a number times the values; of two tensors the elements that are specified in each sparse one.
-pub(crate) fn multiply(_: &'static OpDef, form: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn multiply(
+    _: Cpu,
+    _: &'static OpDef,
+    form: CallForm<'_>,
+    args: &[Arg<'_>],
+) -> Result<Outputs> {
     let (a, b) = (tensor(args, 0), tensor(args, 1));
     if matches!(form, CallForm::Inplace) && !a.is_sparse() {
         // What is not specified becomes zero.
@@ -250,7 +294,12 @@ fn common(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 }
 
 /// `div` and its kin by a number, or a tensor without dimensions.
-pub(crate) fn divide(def: &'static OpDef, form: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn divide(
+    cpu: Cpu,
+    def: &'static OpDef,
+    form: CallForm<'_>,
+    args: &[Arg<'_>],
+) -> Result<Outputs> {
     let divisor = tensor(args, 1);
     ensure!(
         !divisor.is_sparse() && divisor.ndim() == 0,
@@ -258,5 +307,5 @@ pub(crate) fn divide(def: &'static OpDef, form: CallForm<'_>, args: &[Arg<'_>]) 
         "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {} for divisor)",
         list(divisor.shape())
     );
-    values(def, form, args)
+    values(cpu, def, form, args)
 }

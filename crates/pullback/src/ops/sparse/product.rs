@@ -10,8 +10,8 @@ use crate::dispatch::Form;
 use crate::dispatch::{Arg, OpDef, Outputs};
 use crate::error::ensure;
 use crate::interrupt::Pace;
-use crate::tensor::Layout;
 use crate::tensor::shape::list;
+use crate::tensor::{Cpu, Layout};
 use crate::{DType, Dims, Result, Scalar, Tensor};
 use pullback_kernels::index::{Rows, sparse_matmul};
 use pullback_kernels::memory;
@@ -59,14 +59,15 @@ fn matrix(tensor: &Tensor) -> Result<Places> {
 }
 
 /// Places in order, of `rows` rows, times a dense matrix.
-fn by_dense(places: &Places, rows: i64, dense: &Tensor) -> Result<Tensor> {
+fn by_dense(cpu: Cpu, places: &Places, rows: i64, dense: &Tensor) -> Result<Tensor> {
     let dtype = dense.dtype();
     // Sums of halves are made in single precision.
     let wide = if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype };
-    let (values, dense) = (places.values.to_dtype(wide)?.dense()?, dense.to_dtype(wide)?.dense()?);
+    let (values, dense) =
+        (places.values.to_dtype(wide)?.dense(cpu)?, dense.to_dtype(wide)?.dense(cpu)?);
     // (Memory for that many rows may not be there, which tensors say.)
     let starts = Tensor::empty_of(&[rows + 1], DType::I64)?;
-    let mut view = starts.view_mut();
+    let mut view = starts.view_mut(cpu);
     let starts = view.as_slice_mut::<i64>().unwrap_or_default();
     let mut before = 0;
     for (row, start) in (0..=rows).zip(starts.iter_mut()) {
@@ -77,7 +78,7 @@ fn by_dense(places: &Places, rows: i64, dense: &Tensor) -> Result<Tensor> {
     }
     let out = Tensor::empty_of(&[rows, dense.shape()[1]], wide)?;
     let rows = Rows { starts, columns: &places.indices[1] };
-    sparse_matmul(&mut out.view_mut(), rows, values.view_ref(), dense.view_ref())?;
+    sparse_matmul(&mut out.view_mut(cpu), rows, values.view_ref(cpu), dense.view_ref(cpu))?;
     out.to_dtype(dtype)
 }
 
@@ -90,13 +91,13 @@ fn turned(places: Places) -> Result<Places> {
 }
 
 /// The product of two matrices of which one at least is sparse.
-fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+fn product(cpu: Cpu, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     check_matrices(a, b)?;
     match (a.is_sparse(), b.is_sparse()) {
-        (true, false) => by_dense(&matrix(a)?, a.shape()[0], b),
+        (true, false) => by_dense(cpu, &matrix(a)?, a.shape()[0], b),
         (false, true) => {
             let turned = turned(matrix(b)?)?;
-            by_dense(&turned, b.shape()[1], &a.t()?)?.t()?.contiguous()
+            by_dense(cpu, &turned, b.shape()[1], &a.t()?)?.t()?.contiguous()
         }
         _ => {
             let product = sparse_product(matrix(a)?, &matrix(b)?)?;
@@ -136,12 +137,12 @@ fn sparse_product(a: Places, b: &Places) -> Result<Places> {
 }
 
 /// `mm`.
-pub(crate) fn mm(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
-    one(product(tensor(args, 0), tensor(args, 1))?)
+pub(crate) fn mm(cpu: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+    one(product(cpu, tensor(args, 0), tensor(args, 1))?)
 }
 
 /// `mv`.
-pub(crate) fn mv(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn mv(cpu: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
     let (matrix, vector) = (tensor(args, 0), tensor(args, 1));
     ensure!(
         !vector.is_sparse() && matrix.ndim() == 2 && vector.ndim() == 1,
@@ -154,17 +155,17 @@ pub(crate) fn mv(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Out
     );
     let (m, k, n) = (matrix.shape()[0], matrix.shape()[1], vector.shape()[0]);
     ensure!(k == n, runtime, "size mismatch, got input ({m}), mat ({m}x{k}), vec ({n})");
-    one(product(matrix, &vector.unsqueeze(1)?)?.view(&[m])?)
+    one(product(cpu, matrix, &vector.unsqueeze(1)?)?.view(&[m])?)
 }
 
 /// `addmm`: `beta * self + alpha * mat1 @ mat2`.
-pub(crate) fn addmm(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn addmm(cpu: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
     let number = |index: usize| match args.get(index) {
         Some(Arg::Scalar(number)) => *number,
         _ => Scalar::Int(1),
     };
     let (beta, alpha) = (number(3), number(4));
-    let (bias, product) = (tensor(args, 0), product(tensor(args, 1), tensor(args, 2))?);
+    let (bias, product) = (tensor(args, 0), product(cpu, tensor(args, 1), tensor(args, 2))?);
     check_dtypes("addmm", bias, &product)?;
     let product = scaled(&product, alpha)?;
     // (What is times zero does not take part, whatever it is.)
@@ -184,7 +185,7 @@ pub(super) fn scaled(tensor: &Tensor, factor: Scalar) -> Result<Tensor> {
 }
 
 /// `bmm`: a batch of sparse matrices times one of dense ones, as one product with the matrices along the diagonal.
-pub(crate) fn bmm(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn bmm(cpu: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
     let (a, b) = (tensor(args, 0), tensor(args, 1));
     ensure!(
         a.is_sparse() && !b.is_sparse() && a.ndim() == 3 && b.ndim() == 3,
@@ -217,7 +218,7 @@ pub(crate) fn bmm(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Ou
     let rows = along(&places.indices[0], &places.indices[1], m)?;
     let columns = along(&places.indices[0], &places.indices[2], k)?;
     places.indices = vec![rows, columns];
-    let product = by_dense(&places, batch * m, &b.reshape(&[batch * k, n])?)?;
+    let product = by_dense(cpu, &places, batch * m, &b.reshape(&[batch * k, n])?)?;
     one(product.view(&[batch, m, n])?)
 }
 
@@ -225,9 +226,9 @@ pub(crate) fn bmm(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Ou
 /// elements. (m, k) times (k, n); dense unless both are sparse.
 #[op("_sparse_mm(Tensor sparse, Tensor dense) -> Tensor", internal, function_only, sparse = itself)]
 impl SparseMm {
-    fn cpu(sparse: &Tensor, dense: &Tensor) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, sparse: &Tensor, dense: &Tensor) -> Result<Tensor> {
         if sparse.is_sparse() || dense.is_sparse() {
-            product(sparse, dense)
+            product(cpu, sparse, dense)
         } else {
             sparse.mm(dense)
         }

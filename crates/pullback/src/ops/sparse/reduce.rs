@@ -5,8 +5,8 @@ use super::{ints, one, tensor};
 use crate::dispatch::Form;
 use crate::dispatch::{Arg, OpDef, Outputs};
 use crate::error::ensure;
-use crate::tensor::Layout;
 use crate::tensor::shape::{list, wrap_dim};
+use crate::tensor::{Cpu, Layout};
 use crate::{DType, Dims, Result, Tensor};
 use pullback_kernels::memory;
 use pullback_macros::op;
@@ -39,7 +39,7 @@ impl Tensor {
 }
 
 /// `item`: the only element as a number, which is the sum of the values given for it; zero if there is none.
-pub(crate) fn item(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn item(_: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
     let values = tensor(args, 0).detach()?.values_of_any()?;
     let element = if values.numel() == 0 { values.sum()? } else { values };
     Ok(Outputs::Number(element.element()?))
@@ -159,13 +159,13 @@ fn dtype_of(args: &[Arg<'_>]) -> Option<DType> {
 }
 
 /// `sum`.
-pub(crate) fn sum(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn sum(_: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
     let values = Places::ordered(tensor(args, 0))?.values;
     one(values.sum_with(dtype_of(args))?)
 }
 
 /// `sum.dim_IntList`.
-pub(crate) fn sum_dim(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn sum_dim(_: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
     let input = tensor(args, 0);
     let keepdim = args.iter().any(|arg| matches!(arg, Arg::Bool(true)));
     let typed = match dtype_of(args) {
@@ -183,12 +183,12 @@ pub(crate) fn sum_dim(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Resul
 }
 
 /// `any`.
-pub(crate) fn any(_: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn any(_: Cpu, _: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
     one(Places::ordered(tensor(args, 0))?.values.any()?)
 }
 
 /// Norms of all elements.
-pub(crate) fn norm(def: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn norm(_: Cpu, def: &'static OpDef, _: Form<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
     let input = tensor(args, 0);
     norm_of(def, args, input, Places::ordered(input)?.values)
 }

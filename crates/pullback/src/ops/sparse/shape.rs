@@ -9,6 +9,7 @@ use crate::dispatch::Form as CallForm;
 use crate::dispatch::{Arg, OpDef, Outputs};
 use crate::error::{bail, ensure};
 use crate::interrupt::Pace;
+use crate::tensor::Cpu;
 use crate::tensor::promote;
 use crate::tensor::shape::{list, wrap_dim};
 use crate::{DType, Dims, Result, Tensor};
@@ -34,7 +35,12 @@ fn along(args: &[Arg<'_>], index: usize) -> Result<(Places, usize)> {
 }
 
 /// `t` and `transpose`.
-pub(crate) fn swapped(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn swapped(
+    _: Cpu,
+    _: &'static OpDef,
+    _: CallForm<'_>,
+    args: &[Arg<'_>],
+) -> Result<Outputs> {
     let input = tensor(args, 0);
     let rank = input.ndim();
     let (a, b) = if args.len() == 1 {
@@ -64,7 +70,12 @@ pub(crate) fn swapped(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> R
 }
 
 /// `permute`.
-pub(crate) fn permute(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn permute(
+    _: Cpu,
+    _: &'static OpDef,
+    _: CallForm<'_>,
+    args: &[Arg<'_>],
+) -> Result<Outputs> {
     let (input, dims) = (tensor(args, 0), ints(args, 1));
     ensure!(
         dims.len() == input.ndim(),
@@ -101,7 +112,12 @@ fn reordered(mut places: Places, order: &[usize]) -> Result<Places> {
 }
 
 /// `select`.
-pub(crate) fn select(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn select(
+    _: Cpu,
+    _: &'static OpDef,
+    _: CallForm<'_>,
+    args: &[Arg<'_>],
+) -> Result<Outputs> {
     ensure!(tensor(args, 0).ndim() > 0, index, "select() cannot be applied to a 0-dim tensor.");
     let (mut places, dim) = along(args, 1)?;
     let (index, size) = (int(args, 2), places.shape[dim]);
@@ -167,7 +183,12 @@ fn sliced(places: Places, dim: usize, start: i64, end: i64, step: i64) -> Result
 }
 
 /// `slice`.
-pub(crate) fn narrow(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn narrow(
+    _: Cpu,
+    _: &'static OpDef,
+    _: CallForm<'_>,
+    args: &[Arg<'_>],
+) -> Result<Outputs> {
     ensure!(tensor(args, 0).ndim() > 0, index, "slice() cannot be applied to a 0-dim tensor.");
     let (places, dim) = along(args, 1)?;
     let size = places.shape[dim];
@@ -184,7 +205,12 @@ pub(crate) fn narrow(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Re
 }
 
 /// `unsqueeze`.
-pub(crate) fn unsqueeze(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn unsqueeze(
+    _: Cpu,
+    _: &'static OpDef,
+    _: CallForm<'_>,
+    args: &[Arg<'_>],
+) -> Result<Outputs> {
     let input = tensor(args, 0);
     let dim = wrap_dim(int(args, 1), input.ndim() + 1)?;
     let mut places = Places::of(input)?;
@@ -200,7 +226,12 @@ pub(crate) fn unsqueeze(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) ->
 }
 
 /// `squeeze` along some dimensions: those of size 1 go.
-pub(crate) fn squeeze_dim(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn squeeze_dim(
+    _: Cpu,
+    _: &'static OpDef,
+    _: CallForm<'_>,
+    args: &[Arg<'_>],
+) -> Result<Outputs> {
     let input = tensor(args, 0);
     let dims: Dims = match args.get(1) {
         None => (0..input.ndim() as i64).collect(),
@@ -233,7 +264,12 @@ fn total(places: &Places) -> Result<Tensor> {
 }
 
 /// `expand`: what has size 1 is repeated.
-pub(crate) fn expand(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn expand(
+    _: Cpu,
+    _: &'static OpDef,
+    _: CallForm<'_>,
+    args: &[Arg<'_>],
+) -> Result<Outputs> {
     let (input, sizes) = (tensor(args, 0), ints(args, 1));
     let mut places = Places::of(input)?;
     ensure!(
@@ -303,6 +339,7 @@ fn repeated(places: Places, whole: &[i64]) -> Result<Places> {
 
 /// `index_select`.
 pub(crate) fn index_select(
+    _: Cpu,
     _: &'static OpDef,
     _: CallForm<'_>,
     args: &[Arg<'_>],
@@ -361,7 +398,12 @@ pub(crate) fn index_select(
 }
 
 /// `cat`.
-pub(crate) fn cat(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn cat(
+    cpu: Cpu,
+    _: &'static OpDef,
+    _: CallForm<'_>,
+    args: &[Arg<'_>],
+) -> Result<Outputs> {
     let Arg::Tensors(tensors) = args[0] else { bail!(type_error, "cat() takes tensors") };
     if let Some(dense) = tensors.iter().find(|t| !t.is_sparse()) {
         bail!(
@@ -405,14 +447,14 @@ pub(crate) fn cat(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Resul
         shape[dim] += places.shape[dim];
     }
     if let Dim::Dense(in_values) = dim_of(first, dim) {
-        values = spread(values, in_values)?;
+        values = spread(cpu, values, in_values)?;
     }
     let values = crate::ops::shape::join::cat(&values, 0)?;
     one(Places { indices, values, shape, is_coalesced: false }.into_coo()?)
 }
 
 /// Values one behind the other along a dense dimension, each with zeros where those of the others are.
-fn spread(values: Vec<Tensor>, dim: i64) -> Result<Vec<Tensor>> {
+fn spread(cpu: Cpu, values: Vec<Tensor>, dim: i64) -> Result<Vec<Tensor>> {
     // bounded: by the number of tensors.
     let widths: Vec<i64> = values.iter().map(|v| v.shape()[dim as usize]).collect();
     let total: i64 = widths.iter().sum();
@@ -422,7 +464,7 @@ fn spread(values: Vec<Tensor>, dim: i64) -> Result<Vec<Tensor>> {
         let mut sizes = Dims::from_slice(value.shape());
         sizes[dim as usize] = total;
         let wide = crate::TensorSpec::beside(&value, &sizes).zeros()?;
-        wide.narrow(dim, before, width)?.copy_data(&value)?;
+        wide.narrow(dim, before, width)?.copy_data(cpu, &value)?;
         before += width;
         all.push(wide);
     }
@@ -430,7 +472,12 @@ fn spread(values: Vec<Tensor>, dim: i64) -> Result<Vec<Tensor>> {
 }
 
 /// `stack`.
-pub(crate) fn stack(_: &'static OpDef, _: CallForm<'_>, args: &[Arg<'_>]) -> Result<Outputs> {
+pub(crate) fn stack(
+    _: Cpu,
+    _: &'static OpDef,
+    _: CallForm<'_>,
+    args: &[Arg<'_>],
+) -> Result<Outputs> {
     let Arg::Tensors(tensors) = args[0] else { bail!(type_error, "stack() takes tensors") };
     let rank = tensors.first().map_or(0, Tensor::ndim);
     let dim = wrap_dim(int(args, 1), rank + 1)? as i64;

@@ -1,0 +1,63 @@
+//! The right to read and write elements in memory, as a value that kernels are handed.
+//!
+//! A tensor's memory need not hold what the tensor means: a batched tensor shows the first example's, one whose class
+//! overrides its ops shows zeros, a meta tensor has none, a view by conjugate holds the other sign. So whoever reads or
+//! writes elements needs a [`Cpu`], and only the dispatcher hands one out: to a CPU kernel, once a call has come past all
+//! layers, so that its arguments are plain tensors in main memory. Rules, batching rules and composites get none, and
+//! `ops` forbids unsafe code: a rule that reads memory does not compile.
+
+use super::{Flag, Key};
+use crate::error::ensure;
+use crate::{Result, Tensor};
+
+/// The right to read and write the elements of plain tensors in main memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Cpu(());
+
+impl Cpu {
+    /// The right for the kernel of a call that came past all layers.
+    ///
+    /// # Safety
+    /// The tensors that it is used on have memory, which holds their elements: they are strided, and neither batched nor
+    /// meta tensors nor of a class that overrides its ops.
+    #[inline(always)]
+    pub(crate) unsafe fn grant() -> Cpu {
+        Cpu(())
+    }
+
+    /// The right to read `tensor` outside of a kernel, as the faces of the library do (`to_vec`, printing, NumPy).
+    ///
+    /// # Errors
+    /// For tensors whose memory does not hold their elements: `RuntimeError` for a batched one, `TypeError` for a sparse one,
+    /// `NotImplementedError` for one whose class overrides its ops.
+    pub(crate) fn of(tensor: &Tensor) -> Result<Cpu> {
+        tensor.check_elements()?;
+        Ok(Cpu(()))
+    }
+}
+
+impl Tensor {
+    /// Refuses to read the elements of a tensor whose memory does not hold them.
+    ///
+    /// # Errors
+    /// As [`Cpu::of`].
+    pub fn check_elements(&self) -> Result<()> {
+        ensure!(
+            !self.has_flag(Flag::BATCHED),
+            runtime,
+            "vmap: the elements of a batched tensor cannot be read (a data-dependent operation): there are some for each example. Use ops instead, or return the tensor"
+        );
+        ensure!(
+            !self.is_sparse(),
+            type_error,
+            "can't convert {} layout tensor to numpy. Use Tensor.to_dense() first.",
+            self.layout().spelled()
+        );
+        ensure!(
+            !self.has_flag(Flag::PYTHON) || Key::Python.is_excluded(),
+            not_implemented,
+            "the elements of a tensor whose class has __torch_dispatch__ can only be read by ops: it has none of its own"
+        );
+        Ok(())
+    }
+}

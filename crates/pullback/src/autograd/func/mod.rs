@@ -39,6 +39,7 @@ pub use batch::{Batched, Vmap, vmap, vmap_with};
 pub use forward::{hessian, jacfwd, jvp, linearize};
 pub use reverse::{grad, grad_and_value, grads, grads_and_value, jacrev, jacrev_by_chunks, vjp};
 
+use super::arithmetic;
 use crate::{Result, Tensor, TensorSpec};
 
 /// What a function that was made functional does without.
@@ -66,7 +67,7 @@ pub fn functionalize(
     let memory = |tensor: &Tensor| tensor.storage().map(|storage| storage.id());
     let is_view = !output.is_same(x) && memory(&output).is_some() && memory(&output) == memory(x);
     if remove == Remove::MutationsAndViews && is_view {
-        return output.clone_tensor(None);
+        return arithmetic::clone(&output);
     }
     Ok(output)
 }
@@ -76,8 +77,9 @@ fn basis(like: &Tensor) -> Result<Tensor> {
     let count = like.numel();
     let mut shape = vec![count];
     shape.extend_from_slice(like.shape());
-    let ones = TensorSpec::beside(like, &[count]).zeros()?.add(&Tensor::wrapped(1.0)?)?;
+    let ones =
+        arithmetic::add(&TensorSpec::beside(like, &[count]).zeros()?, &Tensor::wrapped(1.0)?)?;
     let zeros = TensorSpec::beside(like, &[count, count]).zeros()?;
-    zeros.diagonal(0, 0, 1)?.copy_(&ones, false)?;
-    zeros.reshape(&shape)
+    arithmetic::copy_in_place(&arithmetic::diagonal(&zeros)?, &ones)?;
+    arithmetic::reshape(&zeros, &shape)
 }

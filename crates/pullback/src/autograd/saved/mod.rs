@@ -1,0 +1,10 @@
+//! What nodes save for their rules: the values, the forms that hooks give them, and how they come back.
+//!
+//! The types are part of a node (`graph::node`). Start at [`tensor`].
+
+mod inspect;
+pub(in crate::autograd) mod packed;
+pub(in crate::autograd) mod slot;
+pub(in crate::autograd) mod tensor;
+
+pub use inspect::SavedCount;

@@ -1,10 +1,34 @@
-//! Differentiation: nodes, saved values, the engine, leaves, views, modes; tangents of forward mode.
+//! Differentiation: the graph, running it backwards, recording, forward mode, batches.
 //!
-//! The life of a recorded op: `record` makes a node with what its rules need (`saved`) and hangs the
-//! outputs onto it (`leaf`); `engine` later runs nodes in reverse order; `leaf` adds to `.grad`. `view` is
-//! about tensors that share memory and in-place writes to them. Nothing here names an op, except
-//! `arithmetic`, which has the few that the engine itself needs. Start at `node`, then `engine`; for forward mode at
-//! `forward`.
+//! The life of a recorded op: `call` begins it, `record` makes a node with what its rules need (`saved`) and hangs the outputs
+//! onto it (`variable::history`); `engine` later runs nodes in reverse order and adds to `.grad`. Nothing here names an op,
+//! except `arithmetic`, which has the few that the engine itself needs.
+//!
+//! The modules in reading order; each uses only those before it, but for `arithmetic`, whose ops are calls again
+//! (`cargo xtask tidy` has the list, down to the files, and checks it):
+//!
+//! | module | what |
+//! |---|---|
+//! | `thread` | what a thread works under: modes, levels of forward mode and of `vmap`, hooks on saved tensors, observers of writes, dispatch modes, autocast; and all of it for another thread |
+//! | `arithmetic` | the ops that the engine needs |
+//! | `graph` | nodes and edges, their counted pointer, numbers, hooks; a leaf's accumulator; what errors say of nodes |
+//! | `variable` | what a tensor keeps: history, views and their replays, tangents, `.grad` and hooks |
+//! | `saved` | what nodes save, and how it comes back |
+//! | `cycle` | leaves held by their own gradients alone |
+//! | `engine` | running a graph: rules, hooks, accumulation, one execution, threads of devices |
+//! | `batch` | batched tensors: what `vmap` is made of |
+//! | `rebase` | the history of what was written to in place |
+//! | `record` | the node of an op |
+//! | `needs` | whether derivatives may be wanted |
+//! | `call` | where calls of ops begin, and the layer that records |
+//! | `api` | `backward`, `grad` |
+//! | `forward` | forward mode: dual tensors, the derivative of an op in a direction |
+//! | `view_func` | views undone |
+//! | `function` | functions with derivatives of their own |
+//! | `transform`, `func` | transforms of functions, over closures |
+//! | `cast`, `outside`, `torch_dispatch` | layers of calls: autocast, the profiler, `__torch_dispatch__` |
+//!
+//! Start at `graph::node`, then `engine`; for forward mode at `forward`.
 
 mod api;
 mod arithmetic;

@@ -34,8 +34,8 @@ pub(crate) use key::{BACKENDS, SPARSE, UNRESOLVED};
 pub use key::{Key, KeySet};
 pub(crate) use lock::SpinLock;
 pub(crate) use overlap::{
-    capacity_of, is_same_elements, lies_as, overlaps_partly, overlaps_partly_resized,
-    shares_elements, shares_memory, shares_storage,
+    is_same_elements, overlaps_partly, overlaps_partly_resized, shares_elements, shares_memory,
+    shares_storage,
 };
 pub(crate) use raw::Flag;
 pub use raw::{Tensor, WeakTensor};

@@ -45,6 +45,7 @@ pub(super) struct State {
 
 impl State {
     /// With targets: whether its gradients are wanted.
+    #[inline]
     pub(super) fn runs(&self) -> bool {
         self.needed || self.captures != NO_CAPTURE
     }
@@ -79,17 +80,20 @@ pub(super) struct Ready {
     pub(super) at: usize,
 }
 impl PartialEq for Ready {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
         self.order == other.order
     }
 }
 impl Eq for Ready {}
 impl PartialOrd for Ready {
+    #[inline]
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 impl Ord for Ready {
+    #[inline]
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.order.cmp(&other.order)
     }

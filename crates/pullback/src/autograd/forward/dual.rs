@@ -4,7 +4,7 @@
 //! the derivative of the op in that direction: Jacobian times vector, in one pass. Tangents are ordinary tensors:
 //! they are recorded if grad mode is on, and what ops save for backward keeps its tangents, so that forward over
 //! reverse and reverse over forward both give second derivatives. `layer` is the layer of calls that does this;
-//! `pushforward` has the rules, `tangent` where tangents are kept, `level` how long.
+//! `pushforward` has the rules, `variable::tangent` where tangents are kept, `thread::level` how long.
 
 use super::pushforward::{self, Pushforward};
 use super::written::set_after_write;

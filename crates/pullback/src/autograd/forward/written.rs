@@ -1,10 +1,10 @@
 //! The tangent of what was written to: its base gets one too, of which the view's is a part.
 
 use crate::autograd::batch;
+use crate::autograd::variable::layout::lies_as;
 use crate::autograd::variable::tangent::{
     check_shape, copy, forward_base, laid_out, own, put, slice, zeros_like,
 };
-use crate::tensor::lies_as;
 use crate::{DType, Result, Tensor};
 
 /// Gives a tensor that has none, and was written to, a tangent: as it is if it lies as the tensor does, else a copy that does.

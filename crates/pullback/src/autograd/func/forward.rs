@@ -1,6 +1,6 @@
 //! Transforms of forward mode: products of a Jacobian with vectors, its columns; and what needs both modes.
 
-use super::basis;
+use super::basis::basis;
 use super::batch::{Batched, vmap};
 use super::reverse::{Point, jacrev};
 use crate::autograd::{arithmetic, forward};

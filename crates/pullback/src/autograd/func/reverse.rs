@@ -1,7 +1,7 @@
 //! Transforms of reverse mode: gradients, products of vectors with a Jacobian, its rows.
 
-use super::basis;
-use super::batch::Batched;
+use super::basis::basis;
+use super::batch::{Batched, Vmap, vmap_with};
 use crate::autograd::api::{self, Options};
 use crate::autograd::{arithmetic, mode, transform};
 use crate::error::ensure;
@@ -184,8 +184,8 @@ fn rows(
     chunk_size: Option<usize>,
 ) -> Result<Tensor> {
     let (point, value) = Point::run(&[x], None, |at| f(at[0]))?;
-    let options = super::Vmap { chunk_size, ..super::Vmap::default() };
-    let rows = super::vmap_with(
+    let options = Vmap { chunk_size, ..Vmap::default() };
+    let rows = vmap_with(
         options,
         |v| Ok(point.pull(&value, Some(v[0]))?.remove(0)),
         &[Batched::first(&basis(&value)?)],

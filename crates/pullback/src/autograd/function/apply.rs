@@ -286,7 +286,7 @@ fn once(
         if !result.dtype().is_differentiable() {
             return Ok(result);
         }
-        apply_one(Refuse, &[&result.detach()?.with_grad()?])
+        apply_one(Refuse, &[&result.detached()?.with_grad()?])
     };
     results.into_iter().map(|result| result.map(refuse).transpose()).collect()
 }

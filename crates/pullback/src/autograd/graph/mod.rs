@@ -1,6 +1,8 @@
 //! The backward graph: nodes, the edges between them, who holds them, and what is known of them.
 //!
-//! In the order in which the modules build on each other. Nothing here computes a gradient. Start at [`node`].
+//! In reading order: `counted` the pointer to a node; `numbering` and `sequence` how nodes are numbered; `input_meta` what
+//! arrives; `hook` what users do with it; `accumulator` the node that a leaf owns; `node`; `node_hook`; `current` which runs;
+//! `blame` what errors say of it; `anomaly` where it was made; `make`. Nothing here computes a gradient. Start at [`node`].
 
 pub(in crate::autograd) mod accumulator;
 pub mod anomaly;

@@ -1,6 +1,7 @@
 //! What nodes save for their rules: the values, the forms that hooks give them, and how they come back.
 //!
-//! The types are part of a node (`graph::node`). Start at [`tensor`].
+//! In reading order: `packed`, `tensor`, `slot`, `inspect`. The types are part of a node (`graph::node`), which owns them and
+//! is what they lead to. Start at [`tensor`].
 
 mod inspect;
 pub(in crate::autograd) mod packed;

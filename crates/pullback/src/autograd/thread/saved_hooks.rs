@@ -1,8 +1,7 @@
-//! Hooks on saved tensors: what a node keeps instead of a tensor, and how the tensor comes back.
+//! Hooks on saved tensors: who makes of a tensor what a node keeps in its stead.
 //!
-//! A thread has a stack of hooks; the innermost pack whatever its ops save. Invariant: the mode bit
-//! `SAVED_HOOKS` says whether the stack has any, so that saving looks at nothing else. A tensor that comes back
-//! gets the history of the one that was packed, whatever it had; versions are not compared.
+//! A thread has a stack of hooks; the innermost pack whatever its ops save (`saved::packed`). Invariant: the mode bit
+//! `SAVED_HOOKS` says whether the stack has any, so that saving looks at nothing else. Start at [`saved_tensors_hooks`].
 
 use super::mode::{self, bit};
 use crate::error::bail;

@@ -1,4 +1,4 @@
-//! What a thread works under: its modes, hooks and casts, and for which line of the program.
+//! All that a thread works under, for another thread: modes, hooks, casts, levels, and the line of the program.
 //!
 //! A backward that goes on in another thread takes all of it along. Invariant: whatever the thread that goes on computes is
 //! what the first one would have computed. What layers above keep for each thread comes along by a [`Carrier`].

@@ -51,6 +51,7 @@ impl Tensor {
     }
 
     /// The gradient that backward left here.
+    #[inline]
     pub fn grad(&self) -> Option<Tensor> {
         self.meta_if_any().and_then(|_| lock(self).grad.clone())
     }

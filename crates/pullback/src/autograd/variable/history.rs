@@ -74,6 +74,7 @@ impl Tensor {
     pub(crate) fn forget_history(&self) {
         self.clear_history();
     }
+    #[inline]
     pub(crate) fn creation_meta(&self) -> CreationMeta {
         match self.flags() >> Flag::CREATION_SHIFT & 15 {
             0 => CreationMeta::Default,
@@ -83,15 +84,18 @@ impl Tensor {
             _ => CreationMeta::Inference,
         }
     }
+    #[inline]
     pub(crate) fn set_creation_meta(&self, meta: CreationMeta) {
         self.set_flag(15 << Flag::CREATION_SHIFT, false);
         self.set_flag((meta as u32) << Flag::CREATION_SHIFT, true);
     }
     /// The tensor whose memory this view shows, if it is a view that autograd tracks.
+    #[inline]
     pub fn base(&self) -> Option<&Tensor> {
         self.base_if_any()
     }
     /// Whether autograd tracks it as a view.
+    #[inline]
     pub fn is_view(&self) -> bool {
         self.has_flag(Flag::VIEW)
     }
@@ -109,6 +113,7 @@ impl Tensor {
 
 impl Tensor {
     /// The node that adds to this leaf's `.grad`, made when needed; `None` unless its flag is set.
+    #[inline]
     pub fn accumulator(&self) -> Option<Node> {
         let flags = self.flags();
         if flags & Flag::REQUIRES_GRAD == 0 {

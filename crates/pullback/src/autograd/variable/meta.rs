@@ -38,6 +38,7 @@ pub struct Meta {
     pub(in crate::autograd) shared_accumulator: Option<Node>,
 }
 
+#[inline]
 pub(in crate::autograd) fn lock(tensor: &Tensor) -> MutexGuard<'_, Meta> {
     tensor.meta().lock().unwrap_or_else(PoisonError::into_inner)
 }

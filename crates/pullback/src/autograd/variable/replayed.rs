@@ -2,11 +2,12 @@
 //!
 //! Start at [`keep`], and for programs that replay views at [`Tensor::view_func_with`].
 
+use super::layout::lies_as;
 use super::meta::lock;
 use super::replay::{Replay, Step, Visitor};
 use crate::autograd::{arithmetic, mode};
 use crate::dispatch::{Arg, OpDef};
-use crate::tensor::{Flag, lies_as};
+use crate::tensor::Flag;
 use crate::{Result, Tensor};
 use std::sync::Arc;
 

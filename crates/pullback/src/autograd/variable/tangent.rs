@@ -4,6 +4,7 @@
 //! storage, conj and neg bits), so that a view of the tensor, made by the same numbers of the tangent, is the view's tangent. A view
 //! without tangent looks at its base each time: a write may have given the base one since. Start at [`of`] and [`set`].
 
+use super::layout::{capacity_of, lies_as};
 use super::meta::lock;
 use super::window::Window;
 use crate::autograd::graph::node::Node;
@@ -11,7 +12,7 @@ use crate::autograd::thread::level::{self, KeptTangents, Seen, Tangent};
 use crate::autograd::{arithmetic, mode};
 use crate::dispatch::{Arg, OpDef, Traits, each_tensor};
 use crate::error::{bail, ensure};
-use crate::tensor::{Flag, capacity_of, lies_as};
+use crate::tensor::Flag;
 use crate::{DType, Result, Tensor, TensorSpec};
 use std::sync::Arc;
 

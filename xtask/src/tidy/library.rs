@@ -5,7 +5,7 @@
 //! that `#[op]` makes included. Where other types have a method of that name, a call counts only on what is known to be a
 //! tensor: a parameter of that type, `self` of its methods, or a path `Tensor::name`.
 
-use super::method::{Methods, calls};
+use super::method::{Call, Methods, calls};
 use super::reference::{Reference, Token, references, tokens};
 use super::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
@@ -118,8 +118,8 @@ impl Library {
         }
         self.by_globs(&own, &tokens, &mut found);
         for call in calls(&tokens, &self.methods) {
-            let item = Some(format!("{}::{}", call.of, call.name));
-            found.insert(Arrow { line: call.line, homes: self.methods.homes(&call.name), item });
+            let Call { line, homes, spelled } = call;
+            found.insert(Arrow { line, homes, item: Some(spelled) });
         }
         found.retain(|arrow| !arrow.homes.contains(&own));
         found
@@ -322,6 +322,13 @@ mod tests {
         assert_eq!(user("fn f() { list.map(Tensor::erf) }"), ["1:crate::ops::more::Tensor::erf"]);
         assert!(user("fn f() { list.iter().any(g) }").is_empty());
         assert_eq!(user("fn f(x: &Tensor) { x.any() }"), ["1:crate::ops::unary::Tensor::any"]);
+        let node = ("graph/node.rs", "impl Node { pub fn double(&self) {} }");
+        let both = |text| arrows(&[defined, node, ("graph/node.rs", text)]);
+        assert!(both("fn f() { x.double() }").is_empty());
+        assert_eq!(
+            both("fn f(x: &Tensor) { x.double() }"),
+            ["1:crate::ops::unary::Tensor::double"]
+        );
         assert!(user("fn f(x: &Tensor) {} fn g(x: &[u8]) { x.any() }").is_empty());
         assert_eq!(
             user("impl Tensor { fn f(&self) { self.any() } }"),

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The types whose methods are looked at.
 const TYPES: [&str; 2] = ["Tensor", "Node"];
+const TENSOR: usize = 0;
 /// Methods of the standard library's types, and of those of other crates, that tensors have too.
 const STANDARD: &[&str] = &[
     "abs",
@@ -137,7 +138,8 @@ const KERNELS: &str = "crates/kernels/src/";
 /// Which modules define which methods.
 #[derive(Default)]
 pub(super) struct Methods {
-    homes: BTreeMap<String, BTreeSet<String>>,
+    /// By name, for each of the types.
+    homes: BTreeMap<String, [BTreeSet<String>; TYPES.len()]>,
     /// Functions of other types, by their names.
     others: BTreeSet<String>,
 }
@@ -145,8 +147,10 @@ pub(super) struct Methods {
 /// The call of a method.
 pub(super) struct Call {
     pub(super) line: usize,
-    pub(super) of: &'static str,
-    pub(super) name: String,
+    /// The modules that define it: of several if the type is not known, or has it in several forms.
+    pub(super) homes: Vec<String>,
+    /// As messages spell it.
+    pub(super) spelled: String,
 }
 
 impl Methods {
@@ -178,11 +182,11 @@ impl Methods {
             let opening = tokens[at..].iter().position(|t| t.text == "{");
             let Some(opening) = opening.map(|length| at + length) else { continue };
             let is_typed = tokens[at + 1..opening].len() == 1;
-            let of = TYPES.iter().find(|of| is_typed && tokens[at + 1].text == **of);
+            let of = TYPES.iter().position(|of| is_typed && tokens[at + 1].text == *of);
             for name in functions(&tokens[opening..]) {
                 match of {
-                    Some(_) => {
-                        self.homes.entry(name).or_default().insert(module.to_owned());
+                    Some(of) => {
+                        self.homes.entry(name).or_default()[of].insert(module.to_owned());
                     }
                     // The functions of an op's item are rules and kernels: nobody calls them as methods.
                     None if is_op(&tokens[..at]) => {}
@@ -193,13 +197,15 @@ impl Methods {
             }
         }
         for name in made(source, &code) {
-            self.homes.entry(name).or_default().insert(module.to_owned());
+            self.homes.entry(name).or_default()[TENSOR].insert(module.to_owned());
         }
     }
 
-    /// The modules that define a method: all of them, as one name may stand for a method of each type.
-    pub(super) fn homes(&self, name: &str) -> Vec<String> {
-        self.homes.get(name).into_iter().flatten().cloned().collect()
+    /// The modules that define a method of this type, or of any.
+    fn homes(&self, name: &str, of: Option<usize>) -> Vec<String> {
+        let all = self.homes.get(name).into_iter().flat_map(|homes| homes.iter().enumerate());
+        let those = all.filter(|(at, _)| of.is_none_or(|of| of == *at));
+        those.flat_map(|(_, homes)| homes).cloned().collect()
     }
 
     /// Whether types that are not looked at have a method of that name.
@@ -281,17 +287,21 @@ pub(super) fn calls(tokens: &[Token<'_>], methods: &Methods) -> Vec<Call> {
     for (at, token) in tokens.iter().enumerate() {
         scope.step(tokens, at);
         let text = |back: usize| at.checked_sub(back).map_or("", |at| tokens[at].text);
-        if !token.is_word() || methods.homes(token.text).is_empty() {
+        if !token.is_word() || !methods.homes.contains_key(token.text) {
             continue;
         }
-        let path = TYPES.iter().find(|of| text(1) == "::" && text(2) == **of);
+        let path = TYPES.iter().position(|of| text(1) == "::" && text(2) == *of);
         let is_call =
             text(1) == "." && tokens.get(at + 1).is_some_and(|t| matches!(t.text, "(" | "::"));
-        let is_known =
-            || !methods.is_shared(token.text) || text(3) != "." && scope.is_tensor(text(2));
-        if path.is_some() || is_call && is_known() {
-            let of = path.copied().unwrap_or(TYPES[0]);
-            found.push(Call { line: token.line, of, name: token.text.to_owned() });
+        let is_tensor = text(3) != "." && scope.is_tensor(text(2));
+        if path.is_none() && !(is_call && (is_tensor || !methods.is_shared(token.text))) {
+            continue;
+        }
+        let of = path.or(is_tensor.then_some(TENSOR));
+        let homes = methods.homes(token.text, of);
+        if !homes.is_empty() {
+            let spelled = format!("{}::{}", TYPES[of.unwrap_or(TENSOR)], token.text);
+            found.push(Call { line: token.line, homes, spelled });
         }
     }
     found

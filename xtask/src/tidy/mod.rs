@@ -55,7 +55,9 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         println!("{}:{}: {}", finding.path, finding.line, finding.message);
     }
     let outdated = outdated(&sources);
-    outdated.iter().for_each(|row| println!("xtask/src/tidy: {row}"));
+    for row in &outdated {
+        println!("xtask/src/tidy: {row}");
+    }
     if findings.is_empty() && outdated.is_empty() {
         println!("    tidy: {} files keep the rules", sources.len());
         return Ok(());

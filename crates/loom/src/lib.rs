@@ -2,7 +2,7 @@
 //!
 //! The files under test are the library's own, compiled a second time here with loom's atomics, cells and threads in
 //! place of the standard library's (`crate::sync`). What they need of the rest of the library stands in its place here,
-//! small, with the same names (`autograd/stand_in.rs`). Each `models.rs` holds tests of the files beside which it stands;
+//! small, with the same names (`autograd/graph/stand_in.rs`). Each `models.rs` holds tests of the files beside which it stands;
 //! a failing one says which order of steps broke it. For others this crate is empty.
 #![cfg(test)]
 #![allow(dead_code, reason = "a model needs only some of what a file offers")]
@@ -20,14 +20,6 @@ fn model(interruptions: usize, f: impl Fn() + Sync + Send + 'static) {
     builder.check(f);
 }
 
-/// `pullback/src/site.rs`: where the program is, which no model asks.
-mod site {
-    pub(crate) struct Site;
-    impl Site {
-        pub(crate) const UNKNOWN: Site = Site;
-    }
-}
-
 /// `pullback/src/tensor`.
 mod tensor {
     #[path = "../../../pullback/src/tensor/count.rs"]
@@ -42,17 +34,22 @@ mod tensor {
 
 /// `pullback/src/autograd`.
 mod autograd {
-    #[path = "../../../pullback/src/autograd/accumulator.rs"]
-    mod accumulator;
-    #[path = "../../../pullback/src/autograd/counted.rs"]
-    mod counted;
-    mod models;
-    #[path = "../../../pullback/src/autograd/numbering.rs"]
-    mod numbering;
-    mod stand_in;
+    pub(crate) use graph::Tensor;
 
-    pub(crate) use stand_in::Tensor;
-    use stand_in::{anomaly, node};
+    /// `graph/`.
+    mod graph {
+        #[path = "../../../../pullback/src/autograd/graph/accumulator.rs"]
+        mod accumulator;
+        #[path = "../../../../pullback/src/autograd/graph/counted.rs"]
+        mod counted;
+        mod models;
+        #[path = "../../../../pullback/src/autograd/graph/numbering.rs"]
+        mod numbering;
+        mod stand_in;
+
+        pub(crate) use stand_in::Tensor;
+        use stand_in::input_meta;
+    }
 }
 
 /// `kernels/src/parallel`.

@@ -4,7 +4,7 @@
 //! calls on ([`crate::dispatch::Call::next`]). A call without any key goes from `autograd::call` straight to the dense CPU
 //! kernel. Behind the last layer is that kernel too.
 
-use crate::autograd::{self, autocast, batch, forward, outside, torch_dispatch};
+use crate::autograd::{self, batch, cast, forward, outside, torch_dispatch};
 use crate::dispatch::{Layer, resolve, simulated, sparse, trace};
 use crate::tensor::{Key, KeySet, SPARSE, UNRESOLVED};
 
@@ -15,7 +15,7 @@ const RECORDING: KeySet = KeySet::of(Key::Autograd).with(KeySet::of(Key::ADInpla
 pub(crate) static LAYERS: [Layer; 11] = [
     Layer { keys: KeySet::of(Key::Trace), run: trace::layer },
     Layer { keys: KeySet::of(Key::Profiler), run: outside::layer },
-    Layer { keys: KeySet::of(Key::Autocast), run: autocast::layer },
+    Layer { keys: KeySet::of(Key::Autocast), run: cast::layer },
     Layer { keys: KeySet::of(Key::ForwardAD), run: forward::layer },
     Layer { keys: RECORDING, run: autograd::layer },
     Layer { keys: KeySet::of(Key::FuncTorchBatched), run: batch::layer },

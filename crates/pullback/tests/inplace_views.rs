@@ -1,7 +1,7 @@
 //! In-place changes of the shape of views: every such op of the registry, on views of every kind, between writes through
 //! the view, through its base and through other views, against differences; and in batches.
 //!
-//! Views that show another dtype or conjugates are made again by their ops, not by strides alone (`autograd::replay`).
+//! Views that show another dtype or conjugates are made again by their ops, not by strides alone (`autograd::variable::replay`).
 
 use pullback::autograd::forward::{dual_level, make_dual};
 use pullback::dispatch::{OpDef, Traits, Value};

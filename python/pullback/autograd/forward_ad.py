@@ -2,7 +2,7 @@
 
 Within a level, ``make_dual(x, v)`` is ``x`` with the tangent ``v``; for ``y = f(make_dual(x, v))``
 the tangent of ``y`` is the Jacobian of ``f`` times ``v``, computed along with ``y``. There is one
-level at a time. The work is native: see ``crates/pullback/src/autograd/forward.rs``.
+level at a time. The work is native: see ``crates/pullback/src/autograd/forward/dual.rs``.
 """
 
 from __future__ import annotations

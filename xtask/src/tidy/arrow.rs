@@ -2,94 +2,132 @@
 //!
 //! `tensor <- dispatch <- autograd <- transforms`: a layer uses itself and those before it. `ops` uses all of them and
 //! none of them names an op, with one exception: `autograd/arithmetic.rs`, the handful of ops that the engine needs.
-//! Tests are free.
+//! Names and methods count where they are defined (see `library`). Tests are free.
 
 use super::Finding;
-use super::reference::references;
+use super::library::{Arrow, module_of};
 use super::source::Source;
+use std::collections::BTreeSet;
 
-const LIBRARY: &str = "crates/pullback/src/";
 const LAYERS: [&str; 4] = ["tensor", "dispatch", "autograd", "transforms"];
+/// The module that names the ops which the engine needs.
+pub(super) const ARITHMETIC: &str = "autograd::arithmetic";
 /// The modules that may ask for the list of all ops, without naming any.
 const READS_REGISTRY: [&str; 1] = ["gradcheck"];
 
-/// The record of a tensor holds the fields of the layers above by type, without giving them meaning, so that a
-/// tensor is one allocation.
-const HOLDS_FIELDS: (&str, [&str; 3]) =
-    ("crates/pullback/src/tensor/raw.rs", ["AccumulatorSlot", "Meta", "Node"]);
+/// What a lower layer uses of a higher one all the same: module, item, reason.
+const EXCEPTIONS: [(&str, &str, &str); 7] = [
+    ("tensor::raw", "AccumulatorSlot", HOLDS),
+    ("tensor::raw", "Meta", HOLDS),
+    ("tensor::raw", "Node", HOLDS),
+    ("tensor::display", "Tensor::grad_fn", SHOWS),
+    ("tensor::display", "Tensor::requires_grad", SHOWS),
+    ("tensor::display", "Tensor::tangent", SHOWS),
+    ("tensor::display", "Tensor::batched", SHOWS),
+];
+/// Of the record of a tensor.
+const HOLDS: &str = "it holds the fields of the layers above by type, without giving them meaning: a tensor is one allocation";
 
-/// A lower layer that uses a higher one.
-pub(super) fn layers(source: &Source, findings: &mut Vec<Finding>) {
-    let Some(module) = module(source) else { return };
-    let Some(own) = module.first().and_then(|name| layer(name)) else { return };
-    for reference in references(&source.code_without_tests(), &module) {
-        let Some(used) = reference.segments.first().and_then(|name| layer(name)) else { continue };
-        let is_field = source.path == HOLDS_FIELDS.0
-            && reference
-                .segments
-                .get(1)
-                .is_some_and(|name| HOLDS_FIELDS.1.contains(&name.as_str()));
-        if used > own && !is_field {
+/// Of the text of a tensor.
+const SHOWS: &str = "what is printed says where a tensor comes from";
+
+/// A lower layer that uses a higher one, or any of them that names an op.
+pub(super) fn layers(source: &Source, arrows: &BTreeSet<Arrow>, findings: &mut Vec<Finding>) {
+    let Some(module) = module_of(source) else { return };
+    let Some(own) = layer(&module) else { return };
+    for arrow in arrows.iter().filter(|arrow| !is_exception(&module, arrow)) {
+        let is_above = |home: &String| layer(&place(home, arrow)).is_some_and(|used| used > own);
+        if arrow.homes.iter().all(is_above) {
+            let used = layer(&place(&arrow.homes[0], arrow)).unwrap_or(own);
             let message = format!(
-                "`{}` is below `{}` and must not use it: crate::{}",
+                "`{}` is below `{}` and must not use it: {}",
                 LAYERS[own],
                 LAYERS[used],
-                reference.segments.join("::")
+                arrow.spelled()
             );
-            findings.push(Finding::new(source, reference.line, message));
+            findings.push(Finding::new(source, arrow.line, message));
         }
     }
 }
 
 /// A module outside `ops` that names an op.
-pub(super) fn ops(source: &Source, findings: &mut Vec<Finding>) {
-    let Some(module) = module(source) else { return };
-    let names: Vec<&str> = module.iter().map(String::as_str).collect();
+pub(super) fn ops(source: &Source, arrows: &BTreeSet<Arrow>, findings: &mut Vec<Finding>) {
+    let Some(module) = module_of(source) else { return };
+    let first = module.split("::").next().unwrap_or_default();
     // The crate's root assembles the modules; it may re-export what they hold.
-    if matches!(names[..], [] | ["ops", ..] | ["autograd", "arithmetic", ..]) {
+    if first.is_empty() || first == "ops" || module == ARITHMETIC {
         return;
     }
-    let reads_registry = READS_REGISTRY.contains(&names[0]);
-    for reference in references(&source.code_without_tests(), &module) {
-        let segments: Vec<&str> = reference.segments.iter().map(String::as_str).collect();
-        let allowed = match segments[..] {
-            ["ops", "registry", ..] => reads_registry,
-            ["ops", ..] => false,
-            _ => true,
+    for arrow in arrows.iter().filter(|arrow| !is_exception(&module, arrow)) {
+        let is_method = arrow.item.as_ref().is_some_and(|item| item.contains("::"));
+        // Methods are for all but those layers.
+        if is_method && layer(&module).is_none() {
+            continue;
+        }
+        let spelled = arrow.spelled();
+        let is_registry = spelled.starts_with("crate::ops::registry");
+        let is_op = |home: &String| {
+            let place = place(home, arrow);
+            place == "ops" || place.starts_with("ops::")
         };
-        if !allowed {
-            let message = format!("only `ops` names an op: crate::{}", segments.join("::"));
-            findings.push(Finding::new(source, reference.line, message));
+        if arrow.homes.iter().all(is_op) && !(is_registry && READS_REGISTRY.contains(&first)) {
+            let message = format!("only `ops` names an op: {spelled}");
+            findings.push(Finding::new(source, arrow.line, message));
         }
     }
 }
 
-fn layer(name: &str) -> Option<usize> {
-    LAYERS.iter().position(|layer| *layer == name)
+/// A home, or the item itself where the home is the crate's root.
+fn place(home: &str, arrow: &Arrow) -> String {
+    if home.is_empty() { arrow.item.clone().unwrap_or_default() } else { home.to_owned() }
 }
 
-/// The module a file of the library holds, as segments from the crate's root; none for tests and other crates.
-fn module(source: &Source) -> Option<Vec<String>> {
-    let path = source.path.strip_prefix(LIBRARY)?.strip_suffix(".rs")?;
-    let mut segments: Vec<String> = path.split('/').map(str::to_owned).collect();
-    if segments.iter().any(|segment| segment == "tests") {
-        return None;
-    }
-    if segments.last().is_some_and(|last| last == "mod" || last == "lib") {
-        segments.pop();
-    }
-    Some(segments)
+fn is_exception(module: &str, arrow: &Arrow) -> bool {
+    EXCEPTIONS.iter().any(|(of, item, _)| module == *of && arrow.item.as_deref() == Some(item))
+}
+
+fn layer(module: &str) -> Option<usize> {
+    let first = module.split("::").next();
+    LAYERS.iter().position(|layer| Some(*layer) == first)
+}
+
+/// Rows of the table that nothing needs any more.
+pub(super) fn unneeded(
+    sources: &[Source],
+    arrows: impl Fn(&Source) -> BTreeSet<Arrow>,
+) -> Vec<String> {
+    let is_used = |(of, item, _): &&(&str, &str, &str)| {
+        let mut files = sources.iter().filter(|source| module_of(source).as_deref() == Some(of));
+        files.any(|source| arrows(source).iter().any(|a| a.item.as_deref() == Some(item)))
+    };
+    let rows = EXCEPTIONS.iter().filter(|row| !is_used(row));
+    rows.map(|(of, item, _)| {
+        format!("{of} does not use {item}: take its row out of `tidy/arrow.rs`")
+    })
+    .collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::library::Library;
     use super::*;
 
     fn check(path: &str, text: &str) -> Vec<String> {
-        let source = Source::new(format!("{LIBRARY}{path}"), text);
+        let sources = [
+            Source::new(
+                "crates/pullback/src/ops/unary.rs",
+                "impl Tensor { pub fn double(&self) {} }",
+            ),
+            Source::new(
+                "crates/pullback/src/autograd/api.rs",
+                "impl Tensor { pub fn backward(&self) {} }",
+            ),
+            Source::new(format!("crates/pullback/src/{path}"), text),
+        ];
+        let arrows = Library::read(&sources).arrows(&sources[2]);
         let mut findings = Vec::new();
-        layers(&source, &mut findings);
-        ops(&source, &mut findings);
+        layers(&sources[2], &arrows, &mut findings);
+        ops(&sources[2], &arrows, &mut findings);
         findings.into_iter().map(|f| format!("{}: {}", f.line, f.message)).collect()
     }
 
@@ -145,9 +183,32 @@ mod tests {
         assert!(
             check("tensor/tests/view.rs", "use crate::ops::pointwise::binary::Add;").is_empty()
         );
-        let source = Source::new("crates/kernels/src/tensor.rs", "use crate::dispatch::x;");
-        let mut findings = Vec::new();
-        layers(&source, &mut findings);
-        assert!(findings.is_empty());
+        let source = [Source::new("crates/kernels/src/tensor.rs", "use crate::dispatch::x;")];
+        assert!(Library::read(&source).arrows(&source[0]).is_empty());
+    }
+
+    #[test]
+    fn methods_that_a_higher_layer_defines_are_found() {
+        assert_eq!(
+            check("tensor/view.rs", "fn f() {\n x.backward() }"),
+            [
+                "2: `tensor` is below `autograd` and must not use it: crate::autograd::api::Tensor::backward"
+            ]
+        );
+        let found = ["1: only `ops` names an op: crate::ops::unary::Tensor::double"];
+        for path in ["tensor/view.rs", "dispatch/call.rs", "autograd/engine/task.rs"] {
+            assert_eq!(check(path, "fn f() { x.double() }"), found, "{path}");
+        }
+        for path in ["autograd/arithmetic.rs", "ops/binary.rs", "gradcheck/check.rs"] {
+            assert!(check(path, "fn f() { x.double() }").is_empty(), "{path}");
+        }
+    }
+
+    #[test]
+    fn renames_and_globs_hide_nothing() {
+        let found = ["1: only `ops` names an op: crate::ops::unary::double"];
+        assert_eq!(check("autograd/a.rs", "use crate::ops::unary::double as d;"), found);
+        let text = "use crate::ops as o;\nfn f() { o::unary::double() }";
+        assert_eq!(check("autograd/a.rs", text).len(), 2);
     }
 }

@@ -1,41 +1,123 @@
-//! The paths by which one module of a crate refers to another, use trees and expressions alike.
+//! The paths that a source writes, use trees and expressions alike, and the methods that it calls.
 //!
-//! Only paths that start with `crate`, `super` or `self` are followed; they come out absolute, as segments from the
-//! crate's root. Modules written inside a file do not shift `super`: the project has them for tests only.
+//! What they mean is `library`'s business. Modules written inside a file do not shift `super`: the project has them for
+//! tests only.
 
-/// An absolute path inside the crate, and the line of its first word.
+/// A path as it is written, its first word, and the name that it gives what it leads to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Reference {
     pub(super) line: usize,
     pub(super) segments: Vec<String>,
+    /// In a use tree: by which name the module knows it; `*` for all names.
+    pub(super) name: Option<String>,
 }
 
-/// Every reference in `code`, the code of the module `module` (its segments from the crate's root).
-pub(super) fn references(code: &str, module: &[String]) -> Vec<Reference> {
-    let tokens = tokens(code);
+/// A word of code, or a sign.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Token<'a> {
+    pub(super) text: &'a str,
+    pub(super) line: usize,
+}
+
+impl Token<'_> {
+    pub(super) fn is_word(&self) -> bool {
+        self.text.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+    }
+}
+
+/// Every path of two segments or more in code, and every use.
+pub(super) fn references(tokens: &[Token<'_>]) -> Vec<Reference> {
     let mut found = Vec::new();
-    for (at, token) in tokens.iter().enumerate() {
-        let starts = matches!(token.text, "crate" | "super" | "self")
-            && tokens.get(at + 1).is_some_and(|next| next.text == "::")
-            && (at == 0 || tokens[at - 1].text != "::");
-        if starts {
-            let mut paths = Vec::new();
-            tree(&tokens, at, &[], &mut paths);
-            let absolute = paths.into_iter().map(|path| absolute(&path, module));
-            found.extend(absolute.map(|segments| Reference { line: token.line, segments }));
+    let mut at = 0;
+    while at < tokens.len() {
+        let follows = |text| at > 0 && tokens[at - 1].text == text;
+        let is_use = tokens[at].text == "use" && tokens.get(at + 1).is_some_and(Token::is_word);
+        if is_use || tokens[at].text == "use" && tokens.get(at + 1).is_some_and(|t| t.text == "{") {
+            at = tree(tokens, at + 1, &[], &mut found);
+        } else if tokens[at].is_word() && !follows("::") && !follows(".") {
+            at = path(tokens, at, &mut found);
+        } else {
+            at += 1;
         }
     }
-    // Inside the braces of a use tree `super::x` is met twice: as a part of the tree, and by itself.
-    found.dedup();
     found
 }
 
-struct Token<'a> {
-    text: &'a str,
-    line: usize,
+/// Reads the path of an expression or a type at `at`; returns the position behind it.
+fn path(tokens: &[Token<'_>], at: usize, found: &mut Vec<Reference>) -> usize {
+    let line = tokens[at].line;
+    let mut segments = vec![tokens[at].text.to_owned()];
+    let mut end = at + 1;
+    while tokens.get(end).is_some_and(|t| t.text == "::")
+        && tokens.get(end + 1).is_some_and(Token::is_word)
+    {
+        segments.push(tokens[end + 1].text.to_owned());
+        end += 2;
+    }
+    // `pub(in crate::a)` says who may see an item.
+    let is_visibility = at > 1 && tokens[at - 1].text == "in" && tokens[at - 2].text == "(";
+    if segments.len() > 1 && !is_visibility {
+        found.push(Reference { line, segments, name: None });
+    }
+    end
 }
 
-fn tokens(code: &str) -> Vec<Token<'_>> {
+/// Reads the use tree at `at`; returns the position behind it.
+fn tree(tokens: &[Token<'_>], at: usize, prefix: &[String], found: &mut Vec<Reference>) -> usize {
+    let mut segments = prefix.to_vec();
+    let mut at = at;
+    let line = tokens.get(at).map_or(0, |token| token.line);
+    while let Some(token) = tokens.get(at) {
+        match token.text {
+            "{" => return group(tokens, at + 1, &segments, found),
+            "::" => at += 1,
+            "*" => {
+                found.push(Reference { line, segments, name: Some("*".to_owned()) });
+                return at + 1;
+            }
+            _ if token.is_word() => {
+                segments.push(token.text.to_owned());
+                at += 1;
+                if tokens.get(at).is_none_or(|next| next.text != "::") {
+                    break;
+                }
+            }
+            _ => break,
+        }
+    }
+    // `b::{self}` is `b`.
+    if segments.len() > 1 && segments.last().is_some_and(|last| last == "self") {
+        segments.pop();
+    }
+    let mut name = segments.last().cloned();
+    if tokens.get(at).is_some_and(|next| next.text == "as") {
+        name = tokens.get(at + 1).map(|next| next.text.to_owned());
+        at += 2;
+    }
+    if !segments.is_empty() {
+        found.push(Reference { line, segments, name });
+    }
+    at
+}
+
+/// The members of a use tree's braces.
+fn group(tokens: &[Token<'_>], at: usize, prefix: &[String], found: &mut Vec<Reference>) -> usize {
+    let mut at = at;
+    while let Some(token) = tokens.get(at) {
+        match token.text {
+            "}" => return at + 1,
+            "," => at += 1,
+            _ if token.is_word() || matches!(token.text, "*" | "{") => {
+                at = tree(tokens, at, prefix, found);
+            }
+            _ => return at,
+        }
+    }
+    at
+}
+
+/// The words and signs of code.
+pub(super) fn tokens(code: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let (mut at, mut line) = (0, 1);
     while let Some(c) = code[at..].chars().next() {
@@ -58,105 +140,44 @@ fn tokens(code: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// Reads the path or use tree at `at` into `paths`; returns the position behind it.
-fn tree(tokens: &[Token<'_>], at: usize, prefix: &[String], paths: &mut Vec<Vec<String>>) -> usize {
-    let mut path = prefix.to_vec();
-    let mut at = at;
-    while let Some(token) = tokens.get(at) {
-        if token.text == "{" {
-            return group(tokens, at + 1, &path, paths);
-        }
-        if token.text != "*" && !token.text.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
-            break;
-        }
-        path.push(token.text.to_owned());
-        at += 1;
-        if tokens.get(at).is_none_or(|next| next.text != "::") {
-            break;
-        }
-        at += 1;
-    }
-    paths.push(path);
-    at
-}
-
-/// The members of a use tree's braces.
-fn group(
-    tokens: &[Token<'_>],
-    at: usize,
-    prefix: &[String],
-    paths: &mut Vec<Vec<String>>,
-) -> usize {
-    let mut at = at;
-    while let Some(token) = tokens.get(at) {
-        match token.text {
-            "}" => return at + 1,
-            "," => at += 1,
-            // `x as y`: the new name is no path.
-            "as" => at += 2,
-            // Whatever else stands here is no use tree; leave it to the caller.
-            text if !text.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '*') => {
-                return at;
-            }
-            _ => at = tree(tokens, at, prefix, paths),
-        }
-    }
-    at
-}
-
-fn absolute(path: &[String], module: &[String]) -> Vec<String> {
-    let mut segments = module.to_vec();
-    for (at, word) in path.iter().enumerate() {
-        match word.as_str() {
-            "crate" => segments.clear(),
-            "super" => {
-                segments.pop();
-            }
-            "self" if at == 0 || at + 1 == path.len() => {}
-            _ => segments.push(word.clone()),
-        }
-    }
-    segments
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn found(code: &str, module: &str) -> Vec<String> {
-        let module: Vec<String> =
-            module.split("::").filter(|s| !s.is_empty()).map(str::to_owned).collect();
-        references(code, &module).iter().map(|r| r.segments.join("::")).collect()
+    fn found(code: &str) -> Vec<String> {
+        let show = |r: Reference| match r.name {
+            Some(name) if Some(&name) != r.segments.last() => {
+                format!("{} as {name}", r.segments.join("::"))
+            }
+            _ => r.segments.join("::"),
+        };
+        references(&tokens(code)).into_iter().map(show).collect()
     }
 
     #[test]
     fn use_trees_are_opened() {
         assert_eq!(
-            found("use crate::{a, b::{self, c as d}, e::*};", ""),
-            ["a", "b", "b::c", "e::*"]
+            found("use crate::{a, b::{self, c as d}, e::*};"),
+            ["crate::a", "crate::b", "crate::b::c as d", "crate::e as *"]
         );
+        assert_eq!(found("use {crate::a::b, super::c};"), ["crate::a::b", "super::c"]);
+        assert_eq!(found("pub use a::b as c; x"), ["a::b as c"]);
     }
 
     #[test]
     fn paths_in_expressions_are_seen() {
-        assert_eq!(found("let x = crate::a::f::<u8>(crate::b::C);", ""), ["a::f", "b::C"]);
-        assert_eq!(found("$crate::a::f()", ""), ["a::f"]);
+        assert_eq!(found("let x = crate::a::f::<u8>(b::C);"), ["crate::a::f", "b::C"]);
+        assert_eq!(found("$crate::a::f()"), ["crate::a::f"]);
     }
 
     #[test]
-    fn relative_paths_become_absolute() {
-        assert_eq!(found("use super::b::C; use super::super::d;", "a::x"), ["a::b::C", "d"]);
-        assert_eq!(found("use self::y::Z;", "a::x"), ["a::x::y::Z"]);
-    }
-
-    #[test]
-    fn visibility_and_other_crates_are_no_references() {
-        assert!(found("pub(crate) fn f() {} pub(super) use other::crate_name;", "a").is_empty());
-        assert!(found("fn f(self) -> std::io::Result<()> { self.x }", "a").is_empty());
+    fn visibility_captures_and_fields_are_no_references() {
+        assert!(found("pub(crate) fn f() {} pub(in crate::a) fn g() {}").is_empty());
+        assert!(found("fn f() -> impl Fn() + use<F> { x.y }").is_empty());
     }
 
     #[test]
     fn lines_are_counted_from_one() {
-        assert_eq!(references("\n\nuse crate::a;", &[])[0].line, 3);
+        assert_eq!(references(&tokens("\n\nuse crate::a;"))[0].line, 3);
     }
 }

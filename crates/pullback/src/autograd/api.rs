@@ -1,8 +1,8 @@
 //! The entry points: `backward`, `grad`, and the tensor's methods that lead there.
 
+use super::arithmetic;
 use super::engine::{Goal, Request, execute};
-use super::node::Edge;
-use super::{Node, arithmetic};
+use super::graph::node::{Edge, Node};
 use crate::error::ensure;
 use crate::{DType, Device, Error, Result, Tensor};
 

@@ -1,52 +1,53 @@
 //! The few ops that the engine itself needs. The only file outside `ops` that names one.
 
-use super::{mode, tangent};
-use crate::dispatch::{Arg, OpDef};
-use crate::tensor::Cpu;
+use super::thread::level::{self, keys_of_word};
+use super::thread::mode;
+use crate::dispatch::{Arg, Call, Form, OpDef, Outputs, keys_of};
+use crate::tensor::{Cpu, Key};
 use crate::tensor::shape::list;
 use crate::{DType, Device, Result, Tensor, TensorSpec};
 
 /// `a + b`, recorded if grad mode is on. (The op takes sparse tensors second.)
-pub(super) fn add(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+pub(in crate::autograd) fn add(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     if a.is_sparse() && !b.is_sparse() { b.add(a) } else { a.add(b) }
 }
 /// The tensors one after the other along `dim`.
-pub(super) fn cat(parts: &[Tensor], dim: i64) -> Result<Tensor> {
+pub(in crate::autograd) fn cat(parts: &[Tensor], dim: i64) -> Result<Tensor> {
     crate::ops::shape::join::cat(parts, dim)
 }
 /// The parts of these sizes along `dim`.
-pub(super) fn split(t: &Tensor, sizes: &[i64], dim: i64) -> Result<Vec<Tensor>> {
+pub(in crate::autograd) fn split(t: &Tensor, sizes: &[i64], dim: i64) -> Result<Vec<Tensor>> {
     t.split_with_sizes(sizes, dim)
 }
-/// A 0-dim tensor as one with an element, or back.
-pub(super) fn reshape(t: &Tensor, shape: &[i64]) -> Result<Tensor> {
+/// The same elements in another shape.
+pub(in crate::autograd) fn reshape(t: &Tensor, shape: &[i64]) -> Result<Tensor> {
     t.reshape(shape)
 }
 /// Whether an element is NaN.
-pub(super) fn has_nan(t: &Tensor) -> Result<bool> {
+pub(in crate::autograd) fn has_nan(t: &Tensor) -> Result<bool> {
     if !t.dtype().is_differentiable() {
         return Ok(false);
     }
     has_nonzero(&t.isnan()?)
 }
 /// Whether an element is not zero.
-pub(super) fn has_nonzero(t: &Tensor) -> Result<bool> {
+pub(in crate::autograd) fn has_nonzero(t: &Tensor) -> Result<bool> {
     Ok(t.any()?.item()? == crate::Scalar::Bool(true))
 }
 /// `a += b`.
-pub(super) fn add_in_place(a: &Tensor, b: &Tensor) -> Result<()> {
+pub(in crate::autograd) fn add_in_place(a: &Tensor, b: &Tensor) -> Result<()> {
     a.add_(b).map(|_| ())
 }
 /// A copy of `t` with history.
-pub(super) fn clone(t: &Tensor) -> Result<Tensor> {
+pub(in crate::autograd) fn clone(t: &Tensor) -> Result<Tensor> {
     t.clone_tensor(None)
 }
 /// A row-major copy.
-pub(super) fn contiguous_clone(t: &Tensor) -> Result<Tensor> {
+pub(in crate::autograd) fn contiguous_clone(t: &Tensor) -> Result<Tensor> {
     t.clone_tensor(Some(crate::MemoryFormat::Contiguous))
 }
 /// A copy of `grad` in the layout that the contract asks of `leaf`'s gradient.
-pub(super) fn clone_like(grad: &Tensor, leaf: &Tensor) -> Result<Tensor> {
+pub(in crate::autograd) fn clone_like(grad: &Tensor, leaf: &Tensor) -> Result<Tensor> {
     let shape = leaf.shape();
     if crate::tensor::is_non_overlapping_and_dense(shape, leaf.strides()) {
         return copy_with_strides(grad, shape, leaf.strides());
@@ -54,7 +55,11 @@ pub(super) fn clone_like(grad: &Tensor, leaf: &Tensor) -> Result<Tensor> {
     copy_with_strides(grad, shape, &crate::tensor::contiguous_strides(shape))
 }
 /// A copy of `t` with these strides, gaps between elements included.
-pub(super) fn copy_with_strides(t: &Tensor, shape: &[i64], strides: &[i64]) -> Result<Tensor> {
+pub(in crate::autograd) fn copy_with_strides(
+    t: &Tensor,
+    shape: &[i64],
+    strides: &[i64],
+) -> Result<Tensor> {
     if t.batched().is_some() {
         // Each example lies so.
         let out = t.new_empty_strided(shape, strides)?;
@@ -65,10 +70,7 @@ pub(super) fn copy_with_strides(t: &Tensor, shape: &[i64], strides: &[i64]) -> R
         return t.clone_tensor(None);
     }
     let out = Tensor::empty_strided(shape, strides, t.dtype(), t.device())?;
-    if t.needs_layers()
-        || mode::is_recording() && t.requires_grad()
-        || tangent::concerns(&[Arg::Tensor(t)])
-    {
+    if t.needs_layers() || mode::is_recording() && t.requires_grad() || level::is_open() {
         out.copy_(t, false)?;
     } else {
         out.copy_data(Cpu::of(t)?, t)?;
@@ -76,12 +78,12 @@ pub(super) fn copy_with_strides(t: &Tensor, shape: &[i64], strides: &[i64]) -> R
     Ok(out)
 }
 /// The op of [`as_strided`].
-pub(super) static AS_STRIDED: &OpDef = &crate::ops::shape::view::AS_STRIDED;
+pub(in crate::autograd) static AS_STRIDED: &OpDef = &crate::ops::shape::view::AS_STRIDED;
 /// The batching rules of ops that name none.
-pub(super) static DEFAULT_RULES: &crate::dispatch::batch::DefaultRules =
+pub(in crate::autograd) static DEFAULT_RULES: &crate::dispatch::batch::DefaultRules =
     &crate::ops::batch::DEFAULT_RULES;
 /// A view by sizes, strides and offset.
-pub(super) fn as_strided(
+pub(in crate::autograd) fn as_strided(
     t: &Tensor,
     shape: &[i64],
     strides: &[i64],
@@ -90,94 +92,110 @@ pub(super) fn as_strided(
     t.as_strided(shape, strides, Some(offset))
 }
 /// Complex numbers as pairs of real ones.
-pub(super) fn view_as_real(t: &Tensor) -> Result<Tensor> {
+pub(in crate::autograd) fn view_as_real(t: &Tensor) -> Result<Tensor> {
     t.view_as_real()
 }
 /// What a real tensor has of a complex gradient.
-pub(super) fn real_part(t: &Tensor) -> Result<Tensor> {
+pub(in crate::autograd) fn real_part(t: &Tensor) -> Result<Tensor> {
     t.real_view()
 }
 /// The same without history, made by the op.
-pub(super) fn detach(t: &Tensor) -> Result<Tensor> {
+pub(in crate::autograd) fn detach(t: &Tensor) -> Result<Tensor> {
     let _below = mode::exclude_recording();
     t.detach()
 }
 /// A view of everything.
-pub(super) fn alias(t: &Tensor) -> Result<Tensor> {
+pub(in crate::autograd) fn alias(t: &Tensor) -> Result<Tensor> {
     t.alias()
 }
 /// The complex conjugate.
-pub(super) fn conj(t: &Tensor) -> Result<Tensor> {
+pub(in crate::autograd) fn conj(t: &Tensor) -> Result<Tensor> {
     t.conj()
 }
 /// A view of the conjugates.
-pub(super) fn conj_view(t: &Tensor) -> Result<Tensor> {
+pub(in crate::autograd) fn conj_view(t: &Tensor) -> Result<Tensor> {
     t.conj_view()
 }
 /// Conjugates in memory.
-pub(super) fn resolve_conj(t: &Tensor) -> Result<Tensor> {
+pub(in crate::autograd) fn resolve_conj(t: &Tensor) -> Result<Tensor> {
     t.resolve_conj()
 }
 /// A view of the negatives.
-pub(super) fn neg_view(t: &Tensor) -> Result<Tensor> {
+pub(in crate::autograd) fn neg_view(t: &Tensor) -> Result<Tensor> {
     t.neg_view()
 }
 /// Repeated to a larger shape without copying.
-pub(super) fn expand(t: &Tensor, shape: &[i64]) -> Result<Tensor> {
+pub(in crate::autograd) fn expand(t: &Tensor, shape: &[i64]) -> Result<Tensor> {
     t.expand(shape, false)
 }
+/// A view whose dimension `from` is at `to`.
+pub(in crate::autograd) fn movedim(t: &Tensor, from: i64, to: i64) -> Result<Tensor> {
+    t.movedim_int(from, to)
+}
+/// A view with one more dimension, of size one.
+pub(in crate::autograd) fn unsqueeze(t: &Tensor, dim: i64) -> Result<Tensor> {
+    t.unsqueeze(dim)
+}
+/// A view of `length` places of dimension `dim`, from `start` on.
+pub(in crate::autograd) fn narrow(t: &Tensor, dim: i64, start: i64, length: i64) -> Result<Tensor> {
+    t.narrow(dim, start, length)
+}
+/// A view of a matrix's diagonal.
+pub(in crate::autograd) fn diagonal(t: &Tensor) -> Result<Tensor> {
+    t.diagonal(0, 0, 1)
+}
 /// Pairs of real numbers as complex ones.
-pub(super) fn view_as_complex(t: &Tensor) -> Result<Tensor> {
+pub(in crate::autograd) fn view_as_complex(t: &Tensor) -> Result<Tensor> {
     t.view_as_complex()
 }
 /// Writes `source` into `target`.
-pub(super) fn copy_in_place(target: &Tensor, source: &Tensor) -> Result<()> {
+pub(in crate::autograd) fn copy_in_place(target: &Tensor, source: &Tensor) -> Result<()> {
     target.copy_(source, false).map(|_| ())
 }
 /// Writes zeros.
-pub(super) fn zero_in_place(target: &Tensor) -> Result<()> {
+pub(in crate::autograd) fn zero_in_place(target: &Tensor) -> Result<()> {
     target.zero_().map(|_| ())
 }
 /// Converts, recorded if grad mode is on.
-pub(super) fn to_dtype(t: &Tensor, dtype: DType) -> Result<Tensor> {
+pub(in crate::autograd) fn to_dtype(t: &Tensor, dtype: DType) -> Result<Tensor> {
     t.to_dtype(dtype)
 }
 /// Copies to another device, recorded if grad mode is on.
-pub(super) fn to_device(t: &Tensor, device: Device) -> Result<Tensor> {
+pub(in crate::autograd) fn to_device(t: &Tensor, device: Device) -> Result<Tensor> {
     t.to(None, Some(device), false, None)
 }
 /// Ones.
-pub(super) fn ones(shape: &[i64], dtype: DType) -> Result<Tensor> {
+pub(in crate::autograd) fn ones(shape: &[i64], dtype: DType) -> Result<Tensor> {
     TensorSpec::of(shape, dtype).full(crate::Scalar::Int(1))
 }
 
 /// Ones of the same shape, dtype and device.
-pub(super) fn ones_like(t: &Tensor) -> Result<Tensor> {
+pub(in crate::autograd) fn ones_like(t: &Tensor) -> Result<Tensor> {
     let _unrecorded = mode::set_grad(false);
     t.ones_like()
 }
 
 /// Zeros of the same shape, dtype and device.
-pub(super) fn zeros_like(t: &Tensor) -> Result<Tensor> {
+pub(in crate::autograd) fn zeros_like(t: &Tensor) -> Result<Tensor> {
     t.zeros_like()
 }
 
 /// Which elements are zero.
-pub(super) fn is_zero(t: &Tensor) -> Result<Tensor> {
+pub(in crate::autograd) fn is_zero(t: &Tensor) -> Result<Tensor> {
     let _unrecorded = mode::set_grad(false);
     t.eq(&Tensor::wrapped(0)?)
 }
 /// Whether all are, as a tensor.
-pub(super) fn is_all_zero(t: &Tensor) -> Result<Tensor> {
+pub(in crate::autograd) fn is_all_zero(t: &Tensor) -> Result<Tensor> {
     let _unrecorded = mode::set_grad(false);
     is_zero(t)?.all()
 }
 /// Whether both are.
-pub(super) fn both(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+pub(in crate::autograd) fn both(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     a.logical_and(b)
 }
 /// Zeros in the places of NaN where `mask` says so.
-pub(super) fn without_nan(t: &Tensor, mask: &Tensor) -> Result<Tensor> {
+pub(in crate::autograd) fn without_nan(t: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let at = {
         let _unrecorded = mode::set_grad(false);
         t.isnan()?.logical_and(mask)?
@@ -186,7 +204,7 @@ pub(super) fn without_nan(t: &Tensor, mask: &Tensor) -> Result<Tensor> {
 }
 
 /// Sums `grad` down to `shape`, which broadcasts to the gradient's shape.
-pub(super) fn sum_to(grad: &Tensor, shape: &[i64]) -> Result<Tensor> {
+pub(in crate::autograd) fn sum_to(grad: &Tensor, shape: &[i64]) -> Result<Tensor> {
     let skip = grad.ndim() - shape.len();
     let mut dims: crate::Dims = (0..skip as i64).collect();
     for (index, &size) in shape.iter().enumerate() {
@@ -198,13 +216,25 @@ pub(super) fn sum_to(grad: &Tensor, shape: &[i64]) -> Result<Tensor> {
     if skip == 0 { Ok(summed) } else { summed.reshape(shape) }
 }
 
+/// The sum over the first dimension.
+pub(in crate::autograd) fn sum_first(t: &Tensor) -> Result<Tensor> {
+    t.sum_dim(Some(&[0]), false)
+}
+
 /// Whether `shape` broadcasts to `larger`.
-pub(super) fn is_expandable(shape: &[i64], larger: &[i64]) -> bool {
+pub(in crate::autograd) fn is_expandable(shape: &[i64], larger: &[i64]) -> bool {
     shape.len() <= larger.len()
         && shape.iter().rev().zip(larger.iter().rev()).all(|(&a, &b)| a == b || a == 1)
 }
 
 /// Messages print shapes as `[2, 3]`.
-pub(super) fn shape_text(shape: &[i64]) -> String {
+pub(in crate::autograd) fn shape_text(shape: &[i64]) -> String {
     list(shape)
+}
+
+/// Runs an op that a program called before, on other arguments, as a call of its own.
+#[track_caller]
+pub(in crate::autograd) fn run(def: &'static OpDef, args: &[Arg<'_>]) -> Result<Outputs> {
+    let keys = keys_of_word(keys_of(args)) | Key::Autograd;
+    Call::new(def, Form::Functional, args, keys, std::panic::Location::caller()).next()
 }

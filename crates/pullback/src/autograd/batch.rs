@@ -28,144 +28,26 @@
 //! # }
 //! ```
 
-use super::node::{Backward, Edge, InputMeta, Node};
-use super::{arithmetic, leaf, mode, tangent};
+use super::graph::input_meta::InputMeta;
+use super::graph::node::{Backward, Edge, Node};
+use super::thread::vmap;
+use super::variable::meta::{Batched, lock};
+use super::variable::tangent;
+use super::{arithmetic, mode};
 use crate::dispatch::batch::{Call, Outcome, Tools};
 use crate::dispatch::{self, Arg, Batch, Form, Grads, OpDef, Outputs, Traits, each_tensor};
 use crate::error::ensure;
+use crate::tensor::Flag;
 use crate::tensor::shape::wrap_dim;
-use crate::tensor::{Flag, Key};
 use crate::{Error, Result, Tensor};
 use smallvec::{SmallVec, smallvec};
-use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+pub use super::thread::vmap::{LevelGuard, enter, exit, is_any_open};
 pub use crate::dispatch::batch::Randomness;
 
-/// A level that is open.
-#[derive(Clone, Copy)]
-pub(super) struct Level {
-    id: u64,
-    size: i64,
-    randomness: Randomness,
-}
-
-/// What a batched tensor keeps.
-pub(super) struct Batched {
-    /// The tensor with the batch dimension, its first.
-    physical: Tensor,
-    level: u64,
-}
-
-impl Batched {
-    fn new(physical: Tensor, level: u64) -> Batched {
-        Batched { physical, level }
-    }
-}
-
-thread_local! {
-    /// The open levels of the thread, the outermost first. It includes the key `FuncTorchVmapMode` while there is one.
-    static OPEN: RefCell<Vec<Level>> = const { RefCell::new(Vec::new()) };
-    /// The level whose rule is running: what it calls sees those before only.
-    static RUNNING: Cell<u64> = const { Cell::new(u64::MAX) };
-}
-static NEXT: AtomicU64 = AtomicU64::new(1);
-
-/// Opens a level for batches of `size` examples; gives its number, which is larger than that of any level before.
-///
-/// # Errors
-/// `ValueError` for negative sizes.
-pub fn enter(size: i64, randomness: Randomness) -> Result<u64> {
-    ensure!(size >= 0, value, "vmap: the batch size must not be negative, got {size}");
-    let id = NEXT.fetch_add(1, Relaxed);
-    OPEN.with(|open| open.borrow_mut().push(Level { id, size, randomness }));
-    Key::FuncTorchVmapMode.include(true);
-    Ok(id)
-}
-
-/// Closes the innermost level.
-///
-/// # Errors
-/// `RuntimeError` unless it is the level of that number.
-pub fn exit(id: u64) -> Result<()> {
-    let closed = OPEN.with(|open| {
-        let mut open = open.borrow_mut();
-        open.last().is_some_and(|level| level.id == id).then(|| open.pop())
-    });
-    ensure!(closed.is_some(), runtime, "vmap: level {id} is not the innermost open level");
-    Key::FuncTorchVmapMode.include(is_any_open());
-    Ok(())
-}
-
-/// A level that is open as long as it lives.
-#[must_use = "the level lasts as long as the guard"]
-#[derive(Debug)]
-pub struct LevelGuard(u64);
-
-impl LevelGuard {
-    /// Opens a level.
-    ///
-    /// # Errors
-    /// As [`enter`].
-    pub fn new(size: i64, randomness: Randomness) -> Result<LevelGuard> {
-        enter(size, randomness).map(LevelGuard)
-    }
-    /// Its number.
-    pub fn id(&self) -> u64 {
-        self.0
-    }
-}
-
-impl Drop for LevelGuard {
-    fn drop(&mut self) {
-        // It can only fail if somebody closed this level by hand.
-        let _ = exit(self.0);
-    }
-}
-
-pub(super) fn snapshot() -> Vec<Level> {
-    OPEN.with(|open| open.borrow().clone())
-}
-
-/// Opens the same levels on a thread that has none of its own.
-pub(super) fn restore(levels: Vec<Level>) {
-    Key::FuncTorchVmapMode.include(!levels.is_empty());
-    OPEN.with(|open| *open.borrow_mut() = levels);
-}
-
-/// Whether a level is open on this thread.
-pub fn is_any_open() -> bool {
-    OPEN.with(|open| !open.borrow().is_empty())
-}
-
-fn is_open(id: u64) -> bool {
-    OPEN.with(|open| open.borrow().iter().any(|level| level.id == id))
-}
-
-/// The innermost open level before the one whose rule is running.
-fn innermost_open() -> Option<Level> {
-    let limit = RUNNING.get();
-    OPEN.with(|open| open.borrow().iter().rev().find(|level| level.id < limit).copied())
-}
-
-/// Says which level's rule is running, as long as it lives.
-struct Turn(u64);
-
-impl Turn {
-    fn of(level: u64) -> Turn {
-        Turn(RUNNING.replace(level))
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        RUNNING.set(self.0);
-    }
-}
-
 fn of(tensor: &Tensor) -> Option<Arc<Batched>> {
-    if tensor.has_flag(Flag::BATCHED) { leaf::lock(tensor).batched.clone() } else { None }
+    if tensor.has_flag(Flag::BATCHED) { lock(tensor).batched.clone() } else { None }
 }
 
 /// The innermost level at which a tensor is batched.
@@ -195,7 +77,7 @@ fn wrap(physical: Tensor, level: u64) -> Result<Tensor> {
     if let Some(later) = of(&physical)
         && later.level > level
     {
-        let earlier = wrap(later.physical.movedim_int(1, 0)?, level)?;
+        let earlier = wrap(arithmetic::movedim(&later.physical, 1, 0)?, level)?;
         return wrap(earlier, later.level);
     }
     let sizes = &physical.shape()[1..];
@@ -208,7 +90,7 @@ fn wrap(physical: Tensor, level: u64) -> Result<Tensor> {
     }
     .with_bits_of(&physical);
     tensor.set_flag(Flag::BATCHED, true);
-    leaf::lock(&tensor).batched = Some(Arc::new(Batched::new(physical, level)));
+    lock(&tensor).batched = Some(Arc::new(Batched { physical, level }));
     Ok(tensor)
 }
 
@@ -219,7 +101,7 @@ fn physical_at(tensor: &Tensor, level: u64) -> Result<Option<Tensor>> {
         return Ok(Some(batched.physical.clone()));
     }
     match physical_at(&batched.physical, level)? {
-        Some(below) => wrap(below.movedim_int(0, 1)?, batched.level).map(Some),
+        Some(below) => wrap(arithmetic::movedim(&below, 0, 1)?, batched.level).map(Some),
         None => Ok(None),
     }
 }
@@ -237,12 +119,10 @@ pub fn add_dim(tensor: &Tensor, dim: i64, level: u64) -> Result<Tensor> {
     let front = if wrap_dim(dim, tensor.ndim())? == 0 {
         tensor.clone()
     } else {
-        tensor.movedim_int(dim, 0)?
+        arithmetic::movedim(tensor, dim, 0)?
     };
     let batched = wrap(plain(&front)?, level)?;
-    tangent::each(&front, &mut |tangent| {
-        tangent::set(&batched, add_dim(&tangent, 0, level)?, false)
-    })?;
+    tangent::each(&front, &mut |tangent| tangent::set(&batched, add_dim(&tangent, 0, level)?))?;
     connect(&front, &batched, Box::new(AddDim { level, size: front.shape()[0] }))?;
     Ok(batched)
 }
@@ -257,14 +137,14 @@ pub fn remove_dim(tensor: &Tensor, level: u64, size: i64, dim: i64) -> Result<Te
     let Some(physical) = physical_at(tensor, level)? else {
         let mut sizes: crate::Dims = smallvec![-1; tensor.ndim() + 1];
         sizes[dim as usize] = size;
-        return tensor.unsqueeze(dim)?.expand(&sizes, false);
+        return arithmetic::expand(&arithmetic::unsqueeze(tensor, dim)?, &sizes);
     };
     let physical = physical.detached()?;
     tangent::each(tensor, &mut |tangent| {
-        tangent::set(&physical, remove_dim(&tangent, level, size, 0)?, false)
+        tangent::set(&physical, remove_dim(&tangent, level, size, 0)?)
     })?;
     connect(tensor, &physical, Box::new(RemoveDim { level }))?;
-    if dim == 0 { Ok(physical) } else { physical.movedim_int(0, dim) }
+    if dim == 0 { Ok(physical) } else { arithmetic::movedim(&physical, 0, dim) }
 }
 
 /// Another handle to the value, without history and tangents.
@@ -327,7 +207,7 @@ impl Backward for Lift {
     }
     fn apply(&self, _: &Node, grads: Grads) -> Result<Grads> {
         let Some(mut grad) = grads.into_iter().next().flatten() else { return Ok(one(None)) };
-        for &level in self.levels.iter().filter(|&&level| !is_open(level)) {
+        for &level in self.levels.iter().filter(|&&level| !vmap::is_open(level)) {
             grad = summed(&grad, level)?;
         }
         Ok(one(Some(grad)))
@@ -361,7 +241,7 @@ fn summed(grad: &Tensor, level: u64) -> Result<Tensor> {
     if !levels_of(grad).contains(&level) {
         return Ok(grad.clone());
     }
-    remove_dim(grad, level, 0, 0)?.sum_dim(Some(&[0]), false)
+    arithmetic::sum_first(&remove_dim(grad, level, 0, 0)?)
 }
 
 /// Where the gradients of tensors go that are the inputs of one node: through one that sums over examples for
@@ -466,8 +346,8 @@ fn show(target: &Tensor, physical: Tensor, level: u64) -> Result<()> {
     let shown = wrap(physical, level)?;
     target.set_geometry(shown.geometry().clone());
     target.set_sign_bits(shown.sign_bits());
-    let batched = leaf::lock(&shown).batched.take();
-    let old = std::mem::replace(&mut leaf::lock(target).batched, batched);
+    let batched = lock(&shown).batched.take();
+    let old = std::mem::replace(&mut lock(target).batched, batched);
     drop(old);
     Ok(())
 }
@@ -494,7 +374,7 @@ pub(crate) fn layer(call: &dispatch::Call<'_>) -> Result<Outputs> {
 /// The layer of threads with open levels: random ops draw there for each example, although no argument is batched.
 #[inline(never)]
 pub(crate) fn random_layer(call: &dispatch::Call<'_>) -> Result<Outputs> {
-    match innermost_open() {
+    match vmap::innermost_open() {
         Some(level) if call.def.is(Traits::RANDOM) => run_at(call, level.id, level.size),
         _ => call.next(),
     }
@@ -503,8 +383,7 @@ pub(crate) fn random_layer(call: &dispatch::Call<'_>) -> Result<Outputs> {
 /// Computes an op for all examples of a level.
 fn run_at(call: &dispatch::Call<'_>, level: u64, size: i64) -> Result<Outputs> {
     let dispatch::Call { def, form, args, .. } = *call;
-    let open = OPEN.with(|open| open.borrow().iter().find(|open| open.id == level).copied());
-    let randomness = open.map_or(Randomness::Error, |open| open.randomness);
+    let randomness = vmap::open(level).map_or(Randomness::Error, |open| open.randomness);
     run(&Call { def, form, args, size, randomness, level, tools: &TOOLS })
 }
 
@@ -525,7 +404,7 @@ fn run(call: &Call<'_>) -> Result<Outputs> {
         }
     };
     let outcome = {
-        let _turn = Turn::of(call.level);
+        let _turn = vmap::Turn::of(call.level);
         rule(call)?
     };
     match outcome {

@@ -7,35 +7,29 @@
 //! Invariant: when a call fails no tensor has changed its shape, its history or its version. (One that is interrupted
 //! leaves what it writes in place partly written, and the write counted.)
 
-use super::{
-    BeforeWrite, Slots, arithmetic, check_inplace, check_out, copy_into, forward, level,
-    link_views, mode, needed, record, record_constant, record_inplace, record_saved, replay,
-    rules_need_self, save_inputs, saved_hooks, tangent, view, writes,
+use super::arithmetic;
+use super::graph::node::Slots;
+use super::record::{
+    BeforeWrite, needed, record, record_constant, record_inplace, record_saved, rules_need_self,
+    save_inputs,
 };
+use super::thread::level::keys_of_word;
+use super::thread::{mode, saved_hooks, writes};
+use super::variable::view::{check_inplace, check_out, link_views, shows_leaf};
+use super::variable::{replayed, tangent};
 use crate::dispatch::{
     Arg, ArgKind, Call, Form, IntoOutputs, Kernel, OpDef, Outputs, Traits, check_apart_inputs,
     check_outs, check_result, check_writable, keys_of, keys_of_targets, receiver, run_kernel,
     run_pointwise_fast, sparse, write_kernel, write_outs,
 };
 use crate::site::{Scope, Site};
-use crate::tensor::{BACKENDS, Cpu, Flag, Key, KeySet, Writer};
+use crate::tensor::{BACKENDS, Cpu, Key, KeySet, Writer};
 use crate::{Result, Tensor};
 use smallvec::SmallVec;
 use std::panic::Location;
 
 /// Where a call comes from.
 type Caller = &'static Location<'static>;
-
-/// The layers that a call has to pass whose tensors' words together are `word`. Tangents belong to the process and may have
-/// come to a view's base after the view was made: so these are looked for while a level of forward mode is open.
-#[inline(always)]
-fn keys_of_word(word: u32) -> KeySet {
-    let keys = KeySet::joined(word);
-    if word & (Flag::DUAL | Flag::VIEW) != 0 && level::is_open() {
-        return keys | Key::ForwardAD;
-    }
-    keys
-}
 
 /// Runs an op and records it if that is due.
 #[inline]
@@ -364,7 +358,7 @@ fn write_and_record(
         written.forget();
     }
     if def.is(Traits::VIEW) {
-        replay::note_reshaped(target);
+        replayed::note_reshaped(target);
     }
     count_write(target, Writer::Inplace(&def.name));
     if needs != 0 {
@@ -378,7 +372,7 @@ fn write_and_record(
 /// Whether a write of an op without derivative counts as one: the others change leaves as if nothing were recorded.
 #[cold]
 fn is_recorded_constant(def: &OpDef, target: &Tensor) -> bool {
-    !(def.is(Traits::WRITES_LEAVES) && view::shows_leaf(target))
+    !(def.is(Traits::WRITES_LEAVES) && shows_leaf(target))
 }
 
 /// The form of an op made of others that writes into its first argument.
@@ -405,7 +399,7 @@ fn write_composite(
     let result = result.one();
     check_apart_inputs(def, args, target)?;
     check_result(target, result.shape(), result.dtype())?;
-    copy_into(target, &result).map(|()| target.clone())
+    arithmetic::copy_in_place(target, &result).map(|()| target.clone())
 }
 
 /// Says that `target` was written to; inside of an op that another layer computes, the op itself says so afterwards.
@@ -492,7 +486,7 @@ fn write_outs_and_count(
     write: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
     check_out(def, args, outs)?;
-    forward::check_out(def, args, outs)?;
+    tangent::check_out(def, args, outs)?;
     for out in outs {
         check_writable(out)?;
         out.check_version_writable()?;

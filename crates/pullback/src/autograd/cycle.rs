@@ -7,41 +7,13 @@
 //! nothing holds them any more. Invariant: a handle that is not understood (in a hook, a custom function, a program) counts as
 //! use, so that only garbage is taken apart.
 
-use super::node::Node;
+use super::graph::node::Node;
+use super::variable::history::grad_fn_of;
+use super::variable::meta::{each_held, take_grad};
+use super::variable::noted::noted;
+use crate::Tensor;
 use crate::tensor::{Flag, WeakTensor};
-use crate::{Tensor, autograd::leaf};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// The tensors with a recorded `.grad`, and with some that had one.
-static NOTED: Mutex<Vec<WeakTensor>> = Mutex::new(Vec::new());
-/// How many of them there are at which those that are gone are swept out.
-static SWEEP_AT: AtomicUsize = AtomicUsize::new(64);
-
-fn noted() -> MutexGuard<'static, Vec<WeakTensor>> {
-    NOTED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Notes a tensor whose `.grad` has a history.
-#[cold]
-pub(super) fn note(tensor: &Tensor) {
-    if tensor.has_flag(Flag::NOTED) {
-        return;
-    }
-    tensor.set_flag(Flag::NOTED, true);
-    let mut list = noted();
-    list.push(tensor.downgrade());
-    if list.len() < SWEEP_AT.load(Ordering::Relaxed) {
-        return;
-    }
-    let alive: Vec<Tensor> = list.iter().filter_map(WeakTensor::upgrade).collect();
-    *list = alive.iter().map(Tensor::downgrade).collect();
-    SWEEP_AT.store((2 * list.len()).max(64), Ordering::Relaxed);
-    drop(list);
-    // Outside of the lock: one of these handles may be the last by now.
-    drop(alive);
-}
 
 /// Whether [`collect`] has anything to look at.
 pub fn is_any() -> bool {
@@ -73,8 +45,8 @@ impl Object {
         let mut held = Vec::new();
         match self {
             Object::Tensor(tensor) => {
-                leaf::each_held(tensor, &mut |grad| held.push(Object::Tensor(grad)))?;
-                held.extend(leaf::grad_fn_of(tensor).map(Object::Node));
+                each_held(tensor, &mut |grad| held.push(Object::Tensor(grad)))?;
+                held.extend(grad_fn_of(tensor).map(Object::Node));
                 held.extend(tensor.base().cloned().map(Object::Tensor));
             }
             Object::Node(node) => {
@@ -193,7 +165,7 @@ pub fn collect(is_held: &dyn Fn(&Tensor) -> bool) -> usize {
     let mut walk = Walk::of(roots, is_held);
     let garbage = walk.garbage();
     drop(walk);
-    let grads: Vec<Tensor> = garbage.iter().filter_map(leaf::take_grad).collect();
+    let grads: Vec<Tensor> = garbage.iter().filter_map(take_grad).collect();
     let count = grads.len();
     drop(garbage);
     // Last, and outside of every lock: with these everything goes that only they led to.

@@ -1,105 +1,80 @@
-//! Differentiation: nodes, saved values, the engine, leaves, views, modes; tangents of forward mode.
+//! Differentiation: the graph, running it backwards, recording, forward mode, batches.
 //!
-//! The life of a recorded op: `record` makes a node with what its rules need (`saved`) and hangs the
-//! outputs onto it (`leaf`); `engine` later runs nodes in reverse order; `leaf` adds to `.grad`. `view` is
-//! about tensors that share memory and in-place writes to them. Nothing here names an op, except
-//! `arithmetic`, which has the few that the engine itself needs. Start at `node`, then `engine`; for forward mode at
-//! `forward`.
+//! The life of a recorded op: `call` begins it, `record` makes a node with what its rules need (`saved`) and hangs the outputs
+//! onto it (`variable::history`); `engine` later runs nodes in reverse order and adds to `.grad`. Nothing here names an op,
+//! except `arithmetic`, which has the few that the engine itself needs.
+//!
+//! The modules in reading order; each uses only those before it, but for `arithmetic`, whose ops are calls again
+//! (`cargo xtask tidy` has the list, down to the files, and checks it):
+//!
+//! | module | what |
+//! |---|---|
+//! | `thread` | what a thread works under: modes, levels of forward mode and of `vmap`, hooks on saved tensors, observers of writes, dispatch modes, autocast; and all of it for another thread |
+//! | `arithmetic` | the ops that the engine needs |
+//! | `graph` | nodes and edges, their counted pointer, numbers, hooks; a leaf's accumulator; what errors say of nodes |
+//! | `variable` | what a tensor keeps: history, views and their replays, tangents, `.grad` and hooks |
+//! | `saved` | what nodes save, and how it comes back |
+//! | `cycle` | leaves held by their own gradients alone |
+//! | `engine` | running a graph: rules, hooks, accumulation, one execution, threads of devices |
+//! | `batch` | batched tensors: what `vmap` is made of |
+//! | `rebase` | the history of what was written to in place |
+//! | `record` | the node of an op |
+//! | `needs` | whether derivatives may be wanted |
+//! | `call` | where calls of ops begin, and the layer that records |
+//! | `api` | `backward`, `grad` |
+//! | `forward` | forward mode: dual tensors, the derivative of an op in a direction |
+//! | `view_func` | views undone |
+//! | `function` | functions with derivatives of their own |
+//! | `transform`, `func` | transforms of functions, over closures |
+//! | `cast`, `outside`, `torch_dispatch` | layers of calls: autocast, the profiler, `__torch_dispatch__` |
+//!
+//! Start at `graph::node`, then `engine`; for forward mode at `forward`.
 
-mod accumulator;
-pub mod anomaly;
 mod api;
 mod arithmetic;
-pub mod autocast;
 pub mod batch;
-mod blame;
 mod call;
-mod closure;
-pub mod comm;
-mod counted;
-pub mod custom;
-pub mod custom_jvp;
+pub(crate) mod cast;
 pub mod cycle;
-mod detach;
-pub mod dispatch_mode;
 pub mod engine;
-mod fit;
 pub mod forward;
 pub mod func;
 mod function;
-pub mod hook;
-mod inspect;
-mod leaf;
-mod level;
-mod masked;
-pub mod mode;
-mod node;
-mod numbering;
+mod graph;
+mod needs;
 pub(crate) mod outside;
-mod pushforward;
+mod rebase;
 mod record;
-mod replay;
 mod saved;
-pub mod saved_hooks;
-pub mod standard;
-mod tangent;
-mod thread_state;
+mod thread;
 pub mod torch_dispatch;
 pub mod transform;
-mod view;
-pub mod writes;
+mod variable;
+mod view_func;
 
-pub(crate) use accumulator::AccumulatorSlot;
 pub use api::{Options, backward, check_start, grad, grad_of_edges, implicit_start, start};
-pub use autocast::{AutocastGuard, no_autocast};
-pub(crate) use blame::refused_resize;
 pub(crate) use call::layer;
 pub use call::{call, call_inplace, call_out, is_unchanged};
-pub use closure::{Custom, Results};
-pub use function::{Context, Function, Tensors, apply, apply_one};
-pub use leaf::Meta;
-pub use masked::{MaskedZeros, masked_zeros};
-pub use mode::{enable_grad, inference_mode, is_grad_enabled, no_grad};
-pub use node::{Backward, Edge, InputMeta, Node, SavedCount, WeakNode, peek_sequence_nr};
-pub(crate) use node::{op_name, thread_number};
-pub(crate) use pushforward::Pushforward;
-pub(crate) use record::{
-    BeforeWrite, Refusal, Slots, needed, record, record_constant, record_inplace, record_saved,
-    rules_need_self, save_inputs,
-};
-pub use replay::Visitor;
-pub use saved::{SavedTensor, freed, freed_before_hooks};
-pub use saved_hooks::{Packed, SavedTensorHooks, saved_tensors_hooks};
-pub use thread_state::{Carrier, set_carrier};
-pub(crate) use view::{check_inplace, check_out, link_views};
-
-use crate::tensor::Key;
-use crate::{Result, Tensor};
-
-/// Writes `source` into `target` with history: the in-place form of a composite op.
-pub(crate) fn copy_into(target: &Tensor, source: &Tensor) -> Result<()> {
-    arithmetic::copy_in_place(target, source)
-}
-
-/// Whether derivatives of what is computed now may be wanted, so that it must be made of ops that have some; or a mode wants to
-/// see its ops.
-fn needs_derivatives() -> bool {
-    mode::is_recording() || (level::is_open() && tangent::is_enabled()) || Key::Python.is_included()
-}
-
-/// Whether a rule must be made of ops that have derivatives and batching rules, in the place of one op without: for that reason,
-/// or because one of these tensors has its ops computed by its class or for a batch.
-pub(crate) fn needs_ops<'a>(tensors: impl IntoIterator<Item = Option<&'a Tensor>>) -> bool {
-    needs_derivatives() || tensors.into_iter().flatten().any(Tensor::overrides_ops)
-}
-
-/// As [`needs_ops`], of a rule that would otherwise read memory: this must hold what the tensors show, too.
-pub(crate) fn needs_ops_to_read<'a>(tensors: impl IntoIterator<Item = Option<&'a Tensor>>) -> bool {
-    needs_derivatives() || tensors.into_iter().flatten().any(|tensor| !tensor.keys().is_empty())
-}
-
-/// Whether derivatives by this tensor are.
-pub(crate) fn needs_derivative_of(tensor: &Tensor) -> bool {
-    let is_dual = || level::is_open() && tangent::is_enabled() && tangent::is_dual(tensor);
-    (tensor.requires_grad() && mode::is_recording()) || is_dual()
-}
+pub use engine::masked::{MaskedZeros, masked_zeros};
+pub(crate) use forward::pushforward::Pushforward;
+pub use function::{Context, Custom, Function, Results, Tensors, apply, apply_one};
+pub use function::{comm, custom, custom_jvp, standard};
+pub(crate) use graph::blame::refused_resize;
+pub use graph::input_meta::InputMeta;
+pub(crate) use graph::node::{AccumulatorSlot, op_name};
+pub use graph::node::{Backward, Edge, Node, SavedTensor, WeakNode};
+pub use graph::sequence::peek_sequence_nr;
+pub(crate) use graph::sequence::thread_number;
+pub use graph::{anomaly, hook};
+pub(crate) use needs::{needs_derivative_of, needs_ops, needs_ops_to_read};
+pub(crate) use record::Refusal;
+pub use saved::SavedCount;
+pub use saved::tensor::{freed, freed_before_hooks};
+pub use thread::autocast::{AutocastGuard, no_autocast};
+pub use thread::mode::{enable_grad, inference_mode, is_grad_enabled, no_grad};
+pub use thread::saved_hooks::{Packed, SavedTensorHooks, saved_tensors_hooks};
+pub use thread::state::{Carrier, set_carrier};
+pub use thread::{autocast, dispatch_mode, mode, saved_hooks, writes};
+pub use variable::meta::Meta;
+pub use variable::replay::Visitor;
+pub(crate) use variable::view::check_inplace;

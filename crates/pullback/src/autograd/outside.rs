@@ -1,11 +1,10 @@
-//! The profiler's layer: a range around the op's call; and around a node that runs.
+//! The profiler's layer: a range around the op's call. (`engine::evaluate` opens those of nodes.)
 //!
 //! A thread includes the key `Profiler` as long as it is observed, so that an op which nobody observes pays nothing.
 
-use super::Node;
 use crate::Result;
-use crate::dispatch::{Call, Form, Grads, Outputs};
-use crate::prof::{self, Kind, Name};
+use crate::dispatch::{Call, Form, Outputs};
+use crate::prof::{self, Name};
 
 /// The layer: the range is around all other layers.
 #[inline(never)]
@@ -16,16 +15,4 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
     };
     let _range = prof::of_op(name, call.args);
     call.next()
-}
-
-/// Runs a node as a range of the profiler.
-#[cold]
-#[inline(never)]
-pub(super) fn apply_observed(
-    node: &Node,
-    grads: Grads,
-    wanted: &dyn Fn(usize) -> bool,
-) -> Result<Grads> {
-    let _range = prof::of_node(Kind::Backward, node, &grads);
-    node.apply(grads, wanted)
 }

@@ -1,20 +1,15 @@
-//! Recording an op: what to save, where the gradients go, and running the rules when they come.
+//! Recording an op: what to save, where the gradients go, and the node that stands for it.
 
-use super::node::{Body, Edge, InputMeta, Node};
-use super::saved::{SavedTensor, Slot};
-use super::{arithmetic, batch, mode, saved_hooks, view};
-use crate::dispatch::{
-    Arg, ArgKind, Facts, Grads, OpDef, RuleCtx, SaveKind, Traits, Value, VjpRule, each_tensor,
-    keys_of,
-};
+use super::graph::input_meta::InputMeta;
+use super::graph::node::{Backward, Body, Edge, Node, SavedTensor, Slot, Slots, op_name};
+use super::thread::saved_hooks;
+use super::{arithmetic, batch, mode, rebase};
+use crate::dispatch::{Arg, Facts, Grads, OpDef, SaveKind, Traits, Value, each_tensor, keys_of};
 use crate::site::Site;
 use crate::tensor::{Flag, SpinLock, TensorSpec};
 use crate::{Error, Result, Tensor};
 use smallvec::SmallVec;
 use std::mem::MaybeUninit;
-
-/// What a node saved, in the order of [`OpDef::saves`].
-pub(crate) type Slots = SmallVec<[Slot; 2]>;
 
 #[inline]
 fn any_requires_grad(arg: &Arg<'_>) -> bool {
@@ -362,7 +357,7 @@ fn make_node(
 #[inline(always)]
 fn attach_all(def: &'static OpDef, outputs: &[Tensor], node: Node, is_inplace: bool) -> Result<()> {
     if is_inplace && def.is(Traits::VIEW) {
-        return view::replace_history(&outputs[0], node);
+        return rebase::replace_history(&outputs[0], node);
     }
     attach(outputs, node, is_inplace)
 }
@@ -405,7 +400,7 @@ fn input_metas(outputs: &[Tensor]) -> SmallVec<[Option<InputMeta>; 1]> {
 
 fn attach(outputs: &[Tensor], node: Node, is_inplace: bool) -> Result<()> {
     if is_inplace {
-        return view::rebase_history(&outputs[0], node, 0);
+        return rebase::rebase_history(&outputs[0], node, 0);
     }
     if let [output] = outputs {
         if output.dtype().is_differentiable() {
@@ -469,9 +464,9 @@ impl Refusal {
 
 /// The backward of a write whose values do not change with what was there: zero.
 struct Constant(&'static OpDef);
-impl super::Backward for Constant {
+impl Backward for Constant {
     fn name(&self) -> String {
-        super::node::op_name(self.0.node_name)
+        op_name(self.0.node_name)
     }
     fn apply(&self, _: &Node, grads: Grads) -> Result<Grads> {
         let zeros = |grad: Option<Tensor>| grad.map(|g| arithmetic::zeros_like(&g)).transpose();
@@ -481,79 +476,11 @@ impl super::Backward for Constant {
 
 /// The backward of what has no derivative: an error that names it.
 struct NotImplemented(&'static str);
-impl super::Backward for NotImplemented {
+impl Backward for NotImplemented {
     fn name(&self) -> String {
         "torch::autograd::NotImplemented".into()
     }
     fn apply(&self, _: &Node, _: Grads) -> Result<Grads> {
         Err(Error::not_implemented(format!("the derivative for {} is not implemented", self.0)))
     }
-}
-
-/// Runs the rules of an op: one gradient per edge.
-pub(super) fn apply(
-    node: &Node,
-    def: &'static OpDef,
-    (slots, facts): (&[Slot], Facts),
-    grads: &Grads,
-    wanted: &dyn Fn(usize) -> bool,
-) -> Result<Grads> {
-    let count = |index: usize| match def.args[index].kind {
-        ArgKind::Tensors | ArgKind::OptTensors => facts.list_len(),
-        _ => 1,
-    };
-    // Each argument with a rule has its edges in a row; `first` is where they start.
-    let mut first: SmallVec<[u16; 8]> = SmallVec::new();
-    let (mut needs, mut total) = (0_u64, 0_usize);
-    for (index, info) in def.args.iter().enumerate() {
-        first.push(total as u16);
-        if info.has_vjp {
-            let edges = total..total + count(index);
-            total = edges.end;
-            if edges.into_iter().any(wanted) {
-                needs |= 1 << index;
-            }
-        }
-    }
-    let mut out = Grads::new();
-    out.resize_with(total, || None);
-    let defined =
-        grads.iter().enumerate().fold(0_u64, |m, (i, g)| m | (u64::from(g.is_some()) << i.min(63)));
-    let runs = |rule: &&VjpRule| rule.args & needs != 0 && rule.grads & defined != 0;
-    if !def.vjp.iter().any(|rule| runs(&rule)) {
-        return Ok(out);
-    }
-    let tensors: SmallVec<[Value; 4]> =
-        slots.iter().map(|slot| slot.unpack(node)).collect::<Result<_>>()?;
-    let saved: SmallVec<[Arg<'_>; 4]> = slots
-        .iter()
-        .zip(&tensors)
-        .map(|(slot, tensor)| match slot {
-            Slot::Plain(value) => value.as_arg(),
-            Slot::Sizes(sizes) => Arg::Ints(sizes),
-            _ => tensor.as_arg(),
-        })
-        .collect();
-    let ctx = RuleCtx { grads, saved: &saved, facts, needs, tangents: &[] };
-    for rule in def.vjp.iter().filter(runs) {
-        let mut given = (rule.call)(&ctx)?.into_iter();
-        for index in (0..def.args.len()).filter(|i| rule.args & (1 << i) != 0) {
-            let start = first[index] as usize;
-            for edge in start..start + count(index) {
-                let Some(grad) = given.next() else { return Err(too_few(def)) };
-                if wanted(edge) {
-                    out[edge] = grad;
-                }
-            }
-        }
-    }
-    Ok(out)
-}
-
-#[cold]
-fn too_few(def: &OpDef) -> Error {
-    Error::runtime(format!(
-        "a rule of {} gave too few gradients: this is a bug in pullback",
-        def.name
-    ))
 }

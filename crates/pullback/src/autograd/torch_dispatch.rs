@@ -1,54 +1,24 @@
 //! The layer of `__torch_dispatch__`: modes of the thread and classes of tensors that compute ops, below autograd.
 //!
-//! A thread's innermost mode ([`super::dispatch_mode`]) is asked first, whatever the arguments are; then the class of the first
+//! A thread's innermost mode ([`dispatch_mode`]) is asked first, whatever the arguments are; then the class of the first
 //! argument that has one ([`Tensor::set_torch_dispatch`]). Who does not implement an op says so, and the next one is asked.
 //! History, versions and views are kept around their results as around those of a kernel. Composites are taken apart first,
 //! so that only ops with kernels are seen.
 
-use super::{dispatch_mode, leaf};
+use super::thread::dispatch_mode;
+use super::variable::meta::lock;
 use crate::dispatch::{Arg, Call, Form, OpDef, Outputs, Traits, each_tensor};
 use crate::error::ensure;
-use crate::tensor::{Flag, Key};
+use crate::tensor::Flag;
 use crate::{Error, Result, Tensor};
-use std::any::Any;
 use std::sync::Arc;
 
-/// What a `__torch_dispatch__` gives.
-pub enum Dispatched {
-    /// The results of the op; for forms that write, what they are is not looked at.
-    Results(Outputs),
-    /// That it does not implement the op; the text says who that is, for the error if nobody does.
-    NotImplemented(String),
-}
-
-/// Computes ops in the place of their kernels: a mode of a thread, or the class of a tensor.
-pub trait TorchDispatch: Any + Send + Sync {
-    /// Gives the results of an op. A mode is off as long as this runs, so that it may call the op itself.
-    ///
-    /// # Errors
-    /// Whatever went wrong; the op fails with it.
-    fn torch_dispatch(
-        &self,
-        def: &'static OpDef,
-        form: Form<'_>,
-        args: &[Arg<'_>],
-    ) -> Result<Dispatched>;
-}
-
-/// Says whether neither modes nor classes compute ops on this thread from now on; gives what held before.
-pub fn set_disabled(is_disabled: bool) -> bool {
-    Key::Python.exclude(is_disabled)
-}
-
-/// Whether neither modes nor classes compute ops on this thread now.
-pub fn is_disabled() -> bool {
-    Key::Python.is_excluded()
-}
+pub use super::thread::dispatch_mode::{Dispatched, TorchDispatch, is_disabled, set_disabled};
 
 impl Tensor {
     /// Lets `class` compute the ops on this tensor, whose own elements mean nothing from now on.
     pub fn set_torch_dispatch(&self, class: Arc<dyn TorchDispatch>) {
-        leaf::lock(self).torch_dispatch = Some(class);
+        lock(self).torch_dispatch = Some(class);
         self.set_flag(Flag::PYTHON, true);
     }
     /// Whether its class computes the ops on it, where this is not disabled.
@@ -88,7 +58,7 @@ fn of_class(call: &Call<'_>) -> Option<Result<Dispatched>> {
     let mut first = None;
     call.each_tensor(|tensor| {
         if first.is_none() && tensor.has_torch_dispatch() {
-            first.clone_from(&leaf::lock(tensor).torch_dispatch);
+            first.clone_from(&lock(tensor).torch_dispatch);
         }
     });
     Some(first?.torch_dispatch(call.def, call.form, call.args))

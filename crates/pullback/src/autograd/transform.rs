@@ -5,8 +5,9 @@
 //! the originals, so that transforms around it differentiate through them. What depends on nothing else that requires
 //! grad leaves the transform without history ([`detach`]).
 
-use super::node::{Backward, Edge, InputMeta, Node};
-use super::tangent;
+use super::graph::input_meta::InputMeta;
+use super::graph::node::{Backward, Edge, Node};
+use super::variable::tangent;
 use crate::dispatch::Grads;
 use crate::{Result, Tensor};
 use smallvec::smallvec;
@@ -74,7 +75,7 @@ fn as_input(node: &Node) -> Option<&Input> {
 /// Another handle to the value that has its tangents, but no history.
 pub(super) fn without_history(tensor: &Tensor) -> Result<Tensor> {
     let alias = tensor.detached()?;
-    tangent::each(tensor, &mut |tangent| tangent::set(&alias, tangent, false))?;
+    tangent::each(tensor, &mut |tangent| tangent::set(&alias, tangent))?;
     Ok(alias)
 }
 

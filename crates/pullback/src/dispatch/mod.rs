@@ -98,7 +98,7 @@ pub(crate) fn write_kernel(
             check_apart_inputs(def, args, target)?;
             let fits = result.shape() == target.shape();
             // (A view that grew would write to what lies behind it.)
-            if !fits && def.is(Traits::RESIZES_SELF) && target.base().is_none() {
+            if !fits && def.is(Traits::RESIZES_SELF) && target.base_if_any().is_none() {
                 check_cast(result.dtype(), target.dtype())?;
                 target.resize_to(result.shape())?;
             } else {

@@ -63,6 +63,14 @@ pub(crate) fn shares_storage(a: &Tensor, b: &Tensor) -> bool {
     }
 }
 
+/// Whether two tensors have memory in common.
+pub(crate) fn shares_memory(a: &Tensor, b: &Tensor) -> bool {
+    match (&a.geometry().storage, &b.geometry().storage) {
+        (Some(a), Some(b)) => a.ptr_eq(b),
+        _ => a.is_same(b),
+    }
+}
+
 fn is_same_geometry(a: &Fields, b: &Fields) -> bool {
     let mut dims = a.shape.iter().zip(a.strides.iter().zip(&b.strides));
     a.offset == b.offset

@@ -42,7 +42,7 @@ impl Flag {
     pub(crate) const OWNS_PYTHON: u32 = 64;
     /// A leaf whose gradients go to another leaf's accumulator.
     pub(crate) const SHARED_ACCUMULATOR: u32 = 128;
-    /// A view that keeps the ops which made it (see `autograd::replay`).
+    /// A view that keeps the ops which made it (see `autograd::variable::replay`).
     pub(crate) const REPLAYS: u32 = 1 << 12;
     /// Has a tangent, or had one until its level ended.
     pub(crate) const DUAL: u32 = 1 << 13;

@@ -6,25 +6,29 @@
 //! gradients are added up in the order in which one thread would have added them, so that the sums are the same bits
 //! however the threads took turns.
 
+use super::arrival::Arrivals;
 use super::evaluate::{explained, run_node, seen};
-use super::{
-    AtEnd, Callback, Entry, Evaluation, IN_PART, NO_CAPTURE, RUNNING, Ready, Request, StopOnUnwind,
-    Task, is_whole_backward,
+use super::request::Request;
+use super::running::{
+    AtEnd, Callback, Entry, IN_PART, RUNNING, current_task_id, is_whole_backward,
 };
+use super::state::{NO_CAPTURE, Ready};
+use super::task::Task;
+use crate::autograd::graph::current::Evaluation;
+use crate::autograd::graph::node::Node;
 use crate::autograd::mode;
-use crate::autograd::node::Node;
-use crate::autograd::thread_state::ThreadState;
+use crate::autograd::thread::state::ThreadState;
 use crate::dispatch::Grads;
 use crate::error::bail;
 use crate::interrupt;
 use crate::prof::{self, Kind};
-use crate::{Device, Result, Tensor, warning};
+use crate::{Device, Result, warning};
 use smallvec::SmallVec;
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::BinaryHeap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, Scope};
@@ -54,17 +58,6 @@ fn device_of(node: &Node) -> Device {
     let devices = node.input_meta().iter().flatten().map(|meta| meta.device);
     devices.into_iter().find(|&device| device != Device::Cpu).unwrap_or_default()
 }
-
-/// A gradient that arrived, with what says in which order one thread would have added it.
-pub(super) struct Arrival {
-    /// The sequence number of the node it is from, and which of its results it is.
-    from: (u64, usize),
-    nr: u32,
-    grad: Option<Tensor>,
-}
-
-/// What has arrived at the nodes of a task, by their places, until all of it has.
-pub(super) type Arrivals = Vec<SmallVec<[Arrival; 2]>>;
 
 /// A node to be run.
 struct Job {
@@ -230,102 +223,92 @@ impl Outcome {
     }
 }
 
-impl Task<'_> {
-    /// Notes a gradient down until all have arrived, then adds them up in order.
-    #[cold]
-    pub(super) fn arrive(
-        &mut self,
-        (from, index): (&Node, usize),
-        (at, next, nr): (usize, &Node, u32),
-        grad: Option<Tensor>,
-    ) -> Result<()> {
-        let is_last = self.states[at].missing == 1;
-        let Some(arrivals) = self.arrivals.as_mut().map(|all| &mut all[at]) else {
-            return self.add(at, next, nr, grad);
-        };
-        arrivals.push(Arrival { from: (from.sequence_nr(), index), nr, grad });
-        if is_last {
-            let mut all = std::mem::take(arrivals);
-            // bounded: by the edges of a node.
-            all.sort_by_key(|arrival| (u64::MAX - arrival.from.0, arrival.from.1));
-            for arrival in all {
-                self.add(at, next, arrival.nr, arrival.grad)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs all nodes, those of devices on their threads.
-    pub(super) fn run_on_devices(&mut self) -> Result<()> {
-        let request = self.request;
-        let id = super::current_task_id();
-        self.arrivals = Some(self.states.iter().map(|_| SmallVec::new()).collect());
-        let (done, outcomes) = channel();
-        let stop = AtomicBool::new(false);
-        let result = std::thread::scope(|scope| {
-            let stop = &stop;
-            let _stopping = StopOnUnwind(stop);
-            let mut threads = Threads { scope, request, id, done, stop, queues: Vec::new() };
-            self.drive(&mut threads, &outcomes)
-        });
-        // Those that were under way when another failed.
-        for mut outcome in outcomes.try_iter() {
-            outcome.settle();
-        }
-        result
-    }
-
-    fn drive(&mut self, threads: &mut Threads<'_, '_>, outcomes: &Receiver<Outcome>) -> Result<()> {
-        let mut here = BinaryHeap::new();
-        let mut away = 0;
-        loop {
-            while let Some(ready) = self.ready.pop() {
-                let device = device_of(&ready.node);
-                if device == Device::Cpu || served() == Some(device) {
-                    here.push(ready);
-                } else {
-                    let job = self.job(ready);
-                    threads.give(device, job)?;
-                    away += 1;
-                }
-            }
-            let next = here.pop();
-            let outcome = match &next {
-                Some(_) => outcomes.try_recv().ok(),
-                None if away == 0 => return Ok(()),
-                // (The threads live, and each job gives an outcome.)
-                None => Some(interrupt::received(outcomes)),
-            };
-            if let Some(outcome) = outcome {
-                here.extend(next);
-                away -= 1;
-                self.take_over(outcome)?;
-            } else if let Some(ready) = next {
-                self.run_one(&ready)?;
-            }
+/// Sets a flag if this thread unwinds: those that work for it stop.
+pub(super) struct StopOnUnwind<'a>(pub(super) &'a AtomicBool);
+impl Drop for StopOnUnwind<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
         }
     }
+}
 
-    fn job(&mut self, ready: Ready) -> Job {
-        let grads = std::mem::take(&mut self.states[ready.at].buffer);
-        let state = &self.states[ready.at];
-        let edges = ready.node.next_edges().iter();
-        Job {
-            grads,
-            needed: !self.trimmed || state.needed,
-            is_captured: state.captures != NO_CAPTURE,
-            wanted: edges.map(|e| e.node.as_ref().is_some_and(|n| self.runs(n))).collect(),
-            ready,
-        }
-    }
-
-    /// What a device's thread did becomes the task's.
-    fn take_over(&mut self, mut outcome: Outcome) -> Result<()> {
+/// Runs all nodes, those of devices on their threads.
+pub(super) fn run(task: &mut Task<'_>) -> Result<()> {
+    let request = task.request;
+    let id = current_task_id();
+    task.arrivals = Some(Arrivals::of(task.states.len()));
+    let (done, outcomes) = channel();
+    let stop = AtomicBool::new(false);
+    let result = std::thread::scope(|scope| {
+        let stop = &stop;
+        let _stopping = StopOnUnwind(stop);
+        let mut threads = Threads { scope, request, id, done, stop, queues: Vec::new() };
+        drive(task, &mut threads, &outcomes)
+    });
+    // Those that were under way when another failed.
+    for mut outcome in outcomes.try_iter() {
         outcome.settle();
-        let (seen, outputs) = outcome.results.unwrap_or_else(|panic| resume_unwind(panic))?;
-        if let Some(seen) = seen {
-            self.capture(self.states[outcome.ready.at].captures, &seen);
-        }
-        self.hand_on(&outcome.ready.node, outputs)
     }
+    result
+}
+
+/// Gives nodes away, runs the others, and takes over what became of those.
+fn drive(
+    task: &mut Task<'_>,
+    threads: &mut Threads<'_, '_>,
+    outcomes: &Receiver<Outcome>,
+) -> Result<()> {
+    let mut here = BinaryHeap::new();
+    let mut away = 0;
+    loop {
+        while let Some(ready) = task.ready.pop() {
+            let device = device_of(&ready.node);
+            if device == Device::Cpu || served() == Some(device) {
+                here.push(ready);
+            } else {
+                let job = job(task, ready);
+                threads.give(device, job)?;
+                away += 1;
+            }
+        }
+        let next = here.pop();
+        let outcome = match &next {
+            Some(_) => outcomes.try_recv().ok(),
+            None if away == 0 => return Ok(()),
+            // (The threads live, and each job gives an outcome.)
+            None => Some(interrupt::received(outcomes)),
+        };
+        if let Some(outcome) = outcome {
+            here.extend(next);
+            away -= 1;
+            take_over(task, outcome)?;
+        } else if let Some(ready) = next {
+            task.run_one(&ready)?;
+        }
+    }
+}
+
+/// The job of running a node, with what has arrived at it.
+fn job(task: &mut Task<'_>, ready: Ready) -> Job {
+    let grads = std::mem::take(&mut task.states[ready.at].buffer);
+    let state = &task.states[ready.at];
+    let edges = ready.node.next_edges().iter();
+    Job {
+        grads,
+        needed: !task.trimmed || state.needed,
+        is_captured: state.captures != NO_CAPTURE,
+        wanted: edges.map(|e| e.node.as_ref().is_some_and(|n| task.runs(n))).collect(),
+        ready,
+    }
+}
+
+/// What a device's thread did becomes the task's.
+fn take_over(task: &mut Task<'_>, mut outcome: Outcome) -> Result<()> {
+    outcome.settle();
+    let (seen, outputs) = outcome.results.unwrap_or_else(|panic| resume_unwind(panic))?;
+    if let Some(seen) = seen {
+        task.capture(task.states[outcome.ready.at].captures, &seen);
+    }
+    task.hand_on(&outcome.ready.node, outputs)
 }

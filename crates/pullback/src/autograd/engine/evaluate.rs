@@ -2,14 +2,19 @@
 //!
 //! Nothing here knows of a task but what was asked for, so that any thread can do it. Start at [`run_node`].
 
-use super::Request;
-use crate::autograd::fit::fit;
-use crate::autograd::node::{Body, Node};
-use crate::autograd::{anomaly, arithmetic, blame, leaf, masked, mode, outside};
+use super::accumulate;
+use super::fit::fit;
+use super::masked;
+use super::request::Request;
+use crate::autograd::graph::hook::{TensorHook, run_tensor_hook};
+use crate::autograd::graph::node::{Body, Node};
+use crate::autograd::graph::{anomaly, blame};
+use crate::autograd::variable::meta::lock;
+use crate::autograd::{arithmetic, mode};
 use crate::dispatch::{Grads, Traits};
 use crate::error::ensure;
-use crate::prof;
-use crate::{Error, Result};
+use crate::prof::{self, Kind};
+use crate::{Error, Result, Tensor};
 use std::sync::atomic::Ordering;
 
 /// An error of a node, with what is known of where the node was made.
@@ -21,10 +26,41 @@ pub(super) fn explained(error: Error, node: &Node) -> Error {
     blame::in_backward(error, node)
 }
 
+impl Node {
+    /// Tensor hooks and retain-grad: they run even if the node itself does not.
+    fn run_tensor_hooks(&self, grads: &mut Grads) -> Result<()> {
+        let (tensor, retain): (Vec<_>, Vec<_>) = self.with_hooks(|h| {
+            let retain = h.retain.iter().filter_map(|(nr, t)| Some((*nr, t.upgrade()?))).collect();
+            (h.tensor.iter().map(|(_, nr, hook)| (*nr, hook.clone())).collect(), retain)
+        });
+        for (nr, hook) in tensor {
+            run_tensor_hook(&hook, &mut grads[nr as usize])?;
+        }
+        for (nr, tensor) in retain {
+            if let Some(grad) = &grads[nr as usize] {
+                accumulate::retain(&tensor, grad)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tensor hooks of a leaf.
+fn leaf_hooks(tensor: &Tensor, grads: &mut Grads) -> Result<()> {
+    if tensor.meta_if_any().is_none() {
+        return Ok(());
+    }
+    let hooks: Vec<TensorHook> = lock(tensor).hooks.iter().map(|(_, h)| h.clone()).collect();
+    for hook in hooks {
+        run_tensor_hook(&hook, &mut grads[0])?;
+    }
+    Ok(())
+}
+
 /// Runs the hooks of the tensors whose gradients these are.
 fn run_tensor_hooks(node: &Node, grads: &mut Grads) -> Result<()> {
     if let Some(leaf) = node.leaf() {
-        leaf::leaf_hooks(leaf, grads)?;
+        leaf_hooks(leaf, grads)?;
     }
     if node.0.has_hooks.load(Ordering::Acquire) { node.run_tensor_hooks(grads) } else { Ok(()) }
 }
@@ -69,7 +105,7 @@ pub(super) fn run_node(
         node.release();
     }
     if anomaly::is_anomaly_enabled() && anomaly::is_anomaly_check_nan_enabled() {
-        anomaly::check_nan(node, &outputs)?;
+        check_nan(node, &outputs)?;
     }
     Ok(outputs)
 }
@@ -93,7 +129,7 @@ fn apply(
         // What is made in backward was caused by the line that made the node.
         let _site = request.create_graph.then(|| node.site().enter());
         if prof::is_observed() {
-            outside::apply_observed(node, grads, wanted)?
+            apply_observed(node, grads, wanted)?
         } else {
             node.apply(grads, wanted)?
         }
@@ -123,4 +159,25 @@ fn apply(
         }
     }
     Ok(outputs)
+}
+
+/// Refuses a gradient with NaN among those that `node` gives.
+#[cold]
+fn check_nan(node: &Node, outputs: &Grads) -> Result<()> {
+    let _guard = mode::no_grad();
+    for (index, output) in outputs.iter().enumerate() {
+        let has_nan = output.as_ref().map_or(Ok(false), arithmetic::has_nan)?;
+        if has_nan {
+            return Err(blame::nan(node, index));
+        }
+    }
+    Ok(())
+}
+
+/// Runs a node as a range of the profiler.
+#[cold]
+#[inline(never)]
+fn apply_observed(node: &Node, grads: Grads, wanted: &dyn Fn(usize) -> bool) -> Result<Grads> {
+    let _range = prof::of_node(Kind::Backward, node, &grads);
+    node.apply(grads, wanted)
 }

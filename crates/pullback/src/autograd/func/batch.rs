@@ -87,7 +87,7 @@ pub fn vmap_with(
         }
         let own = length.min(size - start);
         let narrowed = inputs.iter().map(|input| match input.dim {
-            Some(dim) => input.tensor.narrow(dim, start, own),
+            Some(dim) => arithmetic::narrow(input.tensor, dim, start, own),
             None => Ok(input.tensor.clone()),
         });
         let narrowed = narrowed.collect::<Result<Vec<_>>>()?;

@@ -1,9 +1,9 @@
 //! Transforms of forward mode: products of a Jacobian with vectors, its columns; and what needs both modes.
 
-use super::basis;
+use super::basis::basis;
 use super::batch::{Batched, vmap};
 use super::reverse::{Point, jacrev};
-use crate::autograd::forward;
+use crate::autograd::{arithmetic, forward};
 use crate::error::ensure;
 use crate::{Result, Tensor};
 
@@ -31,7 +31,7 @@ pub fn jvp(
     let (value, tangent) = forward::unpack_dual_at(&output, level.0)?;
     let tangent = match tangent {
         Some(tangent) => tangent,
-        None => value.zeros_like()?,
+        None => arithmetic::zeros_like(&value)?,
     };
     Ok((value, tangent))
 }
@@ -62,7 +62,7 @@ pub fn linearize<F: FnOnce(&Tensor) -> Result<Tensor>>(
             like.shape(),
             like.dtype().name()
         );
-        let start = output.zeros_like()?;
+        let start = arithmetic::zeros_like(&output)?;
         let product = |at: &[&Tensor]| Ok(point.pull(&output, Some(at[0]))?.remove(0));
         let (origin, product) = Point::run(&[&start], Some(&point), product)?;
         origin.show(origin.pull(&product, Some(t))?.remove(0))
@@ -80,7 +80,7 @@ pub fn jacfwd(f: impl FnOnce(&Tensor) -> Result<Tensor>, x: &Tensor) -> Result<T
     // bounded: by the rank.
     let mut shape = columns.shape()[1..].to_vec();
     shape.extend_from_slice(x.shape());
-    columns.movedim_int(0, -1)?.reshape(&shape)
+    arithmetic::reshape(&arithmetic::movedim(&columns, 0, -1)?, &shape)
 }
 
 /// The second derivatives of `f`, which gives a tensor without dimensions, at `x`: the shape of `x` twice.

@@ -31,53 +31,13 @@
 //! # }
 //! ```
 
+mod basis;
 mod batch;
 mod forward;
+mod functionalize;
 mod reverse;
 
 pub use batch::{Batched, Vmap, vmap, vmap_with};
 pub use forward::{hessian, jacfwd, jvp, linearize};
+pub use functionalize::{Remove, functionalize};
 pub use reverse::{grad, grad_and_value, grads, grads_and_value, jacrev, jacrev_by_chunks, vjp};
-
-use crate::{Result, Tensor, TensorSpec};
-
-/// What a function that was made functional does without.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Remove {
-    /// In-place ops.
-    Mutations,
-    /// These, and views: an output that shares memory with the input without being it is a copy.
-    MutationsAndViews,
-}
-
-/// What `f(x)` is: `functionalize` for programs that are written for PyTorch.
-///
-/// PyTorch runs `f` without in-place ops, which matters to those who trace it; an input that `f` changes is changed in
-/// the end. Nothing traces functions here, and in-place ops are differentiated and batched as they are: `f` runs as it is.
-///
-/// # Errors
-/// Those of `f`.
-pub fn functionalize(
-    f: impl FnOnce(&Tensor) -> Result<Tensor>,
-    x: &Tensor,
-    remove: Remove,
-) -> Result<Tensor> {
-    let output = f(x)?;
-    let memory = |tensor: &Tensor| tensor.storage().map(|storage| storage.id());
-    let is_view = !output.is_same(x) && memory(&output).is_some() && memory(&output) == memory(x);
-    if remove == Remove::MutationsAndViews && is_view {
-        return output.clone_tensor(None);
-    }
-    Ok(output)
-}
-
-/// A one for each element of `like` in turn: a row for each.
-fn basis(like: &Tensor) -> Result<Tensor> {
-    let count = like.numel();
-    let mut shape = vec![count];
-    shape.extend_from_slice(like.shape());
-    let ones = TensorSpec::beside(like, &[count]).zeros()?.add(&Tensor::wrapped(1.0)?)?;
-    let zeros = TensorSpec::beside(like, &[count, count]).zeros()?;
-    zeros.diagonal(0, 0, 1)?.copy_(&ones, false)?;
-    zeros.reshape(&shape)
-}

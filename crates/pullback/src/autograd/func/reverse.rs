@@ -1,8 +1,9 @@
 //! Transforms of reverse mode: gradients, products of vectors with a Jacobian, its rows.
 
-use super::basis;
-use super::batch::Batched;
-use crate::autograd::{self, Options, mode, transform};
+use super::basis::basis;
+use super::batch::{Batched, Vmap, vmap_with};
+use crate::autograd::api::{self, Options};
+use crate::autograd::{arithmetic, mode, transform};
 use crate::error::ensure;
 use crate::{Result, Tensor};
 
@@ -50,17 +51,17 @@ impl Point {
     /// They are recorded where somebody outside may ask for theirs.
     pub(super) fn pull(&self, output: &Tensor, start: Option<&Tensor>) -> Result<Vec<Tensor>> {
         if !output.requires_grad() {
-            return self.inputs.iter().map(Tensor::zeros_like).collect();
+            return self.inputs.iter().map(arithmetic::zeros_like).collect();
         }
         let create_graph = mode::is_grad_enabled()
             && (start.is_some_and(Tensor::requires_grad)
                 || transform::reaches_out(std::slice::from_ref(output), &self.known)?);
         let options = Options { create_graph, retain_graph: Some(true), allow_unused: true };
         let inputs: Vec<&Tensor> = self.inputs.iter().collect();
-        let found = autograd::grad(&[output], &inputs, &[start], options)?;
+        let found = api::grad(&[output], &inputs, &[start], options)?;
         let shown = |(grad, input): (Option<Tensor>, &Tensor)| match grad {
             Some(grad) => Ok(grad),
-            None => input.zeros_like(),
+            None => arithmetic::zeros_like(input),
         };
         found.into_iter().zip(&self.inputs).map(shown).collect()
     }
@@ -183,8 +184,8 @@ fn rows(
     chunk_size: Option<usize>,
 ) -> Result<Tensor> {
     let (point, value) = Point::run(&[x], None, |at| f(at[0]))?;
-    let options = super::Vmap { chunk_size, ..super::Vmap::default() };
-    let rows = super::vmap_with(
+    let options = Vmap { chunk_size, ..Vmap::default() };
+    let rows = vmap_with(
         options,
         |v| Ok(point.pull(&value, Some(v[0]))?.remove(0)),
         &[Batched::first(&basis(&value)?)],
@@ -192,5 +193,5 @@ fn rows(
     // bounded: by the rank.
     let mut shape = value.shape().to_vec();
     shape.extend_from_slice(x.shape());
-    point.show(rows.reshape(&shape)?)
+    point.show(arithmetic::reshape(&rows, &shape)?)
 }

@@ -1,0 +1,116 @@
+//! What backward leaves at tensors: `AccumulateGrad`, the sink of every leaf, and gradients that non-leaves retain.
+
+use crate::autograd::graph::hook::AccumulateHook;
+use crate::autograd::graph::node::Node;
+use crate::autograd::variable::meta::lock;
+use crate::autograd::{arithmetic, mode};
+use crate::dispatch::Grads;
+use crate::error::bail;
+use crate::interrupt;
+use crate::tensor::{Flag, is_non_overlapping_and_dense};
+use crate::{Result, Tensor};
+use std::sync::atomic::AtomicBool;
+
+/// Adds `grad` to the `.grad` that a non-leaf retains.
+pub(super) fn retain(tensor: &Tensor, grad: &Tensor) -> Result<()> {
+    let new = match tensor.grad() {
+        None => arithmetic::contiguous_clone(grad)?,
+        Some(old) => arithmetic::add(&old, grad)?,
+    };
+    tensor.put_grad(Some(new));
+    Ok(())
+}
+
+/// `AccumulateGrad`: the sink of every leaf.
+pub(super) fn accumulate(node: &Node, leaf: &Tensor, mut grads: Grads) -> Result<()> {
+    let Some(grad) = grads.pop().flatten() else { return Ok(()) };
+    if leaf.has_flag(Flag::HAS_GRAD_FN) {
+        bail!(runtime, "leaf variable has been moved into the graph interior");
+    }
+    if !leaf.has_flag(Flag::REQUIRES_GRAD) {
+        return Ok(());
+    }
+    // (What a signal's handler computes in the middle of an addition must find nothing locked.)
+    let hooks = if grad.numel() > ASKED {
+        interrupt::hold_off(|| take_in(node, leaf, grad))
+    } else {
+        take_in(node, leaf, grad)
+    }?;
+    for hook in hooks {
+        hook(leaf)?;
+    }
+    Ok(())
+}
+
+/// Elements up to which an addition is never asked whether it is to be given up.
+const ASKED: i64 = 1 << 12;
+
+/// Adds a gradient to the `.grad` of its leaf, and says who wants to know.
+fn take_in(node: &Node, leaf: &Tensor, grad: Tensor) -> Result<Vec<AccumulateHook>> {
+    // One thread at a time reads, adds and writes.
+    let turn = node.0.hooks.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let recording = mode::is_recording();
+    match leaf.grad() {
+        None => {
+            // (The engine holds another handle for hooks that run after the node.)
+            let held = 1 + usize::from(turn.as_ref().is_some_and(|hooks| !hooks.post.is_empty()));
+            let unshared = grad.use_count() <= held
+                && grad.geometry().storage.as_ref().is_none_or(|s| s.use_count() == 1);
+            let is_taken = if grad.is_sparse() {
+                grad.sparse().is_none_or(|parts| parts.is_unshared())
+            } else {
+                // (A `.grad` holds what it shows, so that it can be seen as real numbers or as an array.)
+                !leaf.layout().is_compressed() && obeys_layout(leaf, &grad) && !grad.is_unresolved()
+            };
+            let new = if !recording && unshared && is_taken {
+                if grad.requires_grad() { grad.detached()? } else { grad }
+            } else {
+                arithmetic::clone_like(&grad, leaf)?
+            };
+            leaf.put_grad(Some(new));
+        }
+        Some(old) if recording => leaf.put_grad(Some(arithmetic::add(&old, &grad)?)),
+        Some(old) if old.is_sparse() && !grad.is_sparse() => {
+            leaf.put_grad(Some(arithmetic::add(&old, &grad)?));
+        }
+        Some(old) => {
+            arithmetic::add_in_place(&old, &grad)?;
+            let is_strided = !old.is_sparse() && !leaf.is_sparse();
+            if is_strided && old.strides() != leaf.strides() && !obeys_layout(leaf, &old) {
+                warn_of_layout(leaf, &old);
+            }
+        }
+    }
+    drop(turn);
+    Ok(lock(leaf).accumulate_hooks.iter().map(|(_, h)| h.clone()).collect())
+}
+
+/// A `.grad` that somebody put there in another layout stays as it is.
+#[cold]
+fn warn_of_layout(leaf: &Tensor, grad: &Tensor) {
+    static GIVEN: AtomicBool = AtomicBool::new(false);
+    crate::warning::warn_once(
+        &GIVEN,
+        &format!(
+            "grad and param do not obey the gradient layout contract: this is no error, but may make steps of optimizers slower. grad has sizes {:?} and strides {:?}, param has sizes {:?} and strides {:?}",
+            grad.shape(),
+            grad.strides(),
+            leaf.shape(),
+            leaf.strides()
+        ),
+    );
+}
+
+/// The layout contract: a dense leaf's gradient has its strides, any other's is row-major.
+pub(super) fn obeys_layout(leaf: &Tensor, grad: &Tensor) -> bool {
+    if is_non_overlapping_and_dense(leaf.shape(), leaf.strides()) {
+        grad.shape() == leaf.shape()
+            && leaf
+                .shape()
+                .iter()
+                .zip(leaf.strides().iter().zip(grad.strides()))
+                .all(|(&size, (&a, &b))| if size > 1 { a == b } else { b != 0 })
+    } else {
+        grad.is_contiguous()
+    }
+}

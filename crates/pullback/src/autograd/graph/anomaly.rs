@@ -1,0 +1,125 @@
+//! Anomaly mode: backward says where in the forward the node was made that failed, and fails on NaN.
+//!
+//! While it is on, every node is noted down with the place where it is made, and with the node that is being run if it
+//! is made in backward. Who keeps the notes is up to the [`Recorder`]; without a binding they are native backtraces.
+
+use super::current::current_node;
+use super::node::Node;
+use crate::warning::warn;
+use std::backtrace::Backtrace;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock};
+
+static ENABLED: AtomicBool = AtomicBool::new(false);
+static CHECKS_NAN: AtomicBool = AtomicBool::new(true);
+static RECORDER: RwLock<&'static dyn Recorder> = RwLock::new(&Native);
+
+/// What was noted down of a node.
+pub struct Origin {
+    /// Where it was made: lines that end with a line break.
+    pub trace: String,
+    /// The node that was being run then.
+    pub parent: Option<Node>,
+}
+
+/// Notes down where nodes are made, and finds it again.
+pub trait Recorder: Send + Sync {
+    /// `node` was made now, while `parent` was being run.
+    fn record(&self, node: &Node, parent: Option<Node>);
+    /// What was noted down of it; nothing if anomaly mode was off then.
+    fn recall(&self, node: &Node) -> Option<Origin>;
+    /// Says what explains an error that is under way, and does not replace that.
+    fn warn(&self, text: String) {
+        warn(text);
+    }
+}
+
+/// Turns anomaly mode on or off, on all threads: with `check_nan` gradients with NaN are errors.
+pub fn set_detect_anomaly(enabled: bool, check_nan: bool) {
+    CHECKS_NAN.store(check_nan, Relaxed);
+    ENABLED.store(enabled, Relaxed);
+}
+/// Whether anomaly mode is on.
+#[inline(always)]
+pub fn is_anomaly_enabled() -> bool {
+    ENABLED.load(Relaxed)
+}
+/// Whether gradients with NaN are errors in anomaly mode.
+pub fn is_anomaly_check_nan_enabled() -> bool {
+    CHECKS_NAN.load(Relaxed)
+}
+/// Says who notes down where nodes are made.
+pub fn set_recorder(recorder: &'static dyn Recorder) {
+    *RECORDER.write().unwrap_or_else(PoisonError::into_inner) = recorder;
+}
+fn recorder() -> &'static dyn Recorder {
+    *RECORDER.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A node that was made now, noted down.
+#[cold]
+pub(in crate::autograd) fn made(node: Node) -> Node {
+    recorder().record(&node, current_node());
+    node
+}
+
+/// Warns where the node that failed was made, and those before it that were being run then.
+#[cold]
+pub(in crate::autograd) fn explain(failed: &Node) {
+    let mut node = failed.clone();
+    // Notes are the users' to change: they may lead in a circle.
+    let mut seen = vec![node.id()];
+    let mut text = format!("Error detected in {}. ", node.name());
+    let mut what = "Traceback of forward call that caused the error:";
+    loop {
+        let origin = recorder().recall(&node);
+        match &origin {
+            Some(origin) => {
+                text.push_str(what);
+                text.push('\n');
+                text.push_str(&origin.trace);
+            }
+            None => text.push_str(
+                "No forward pass information available. Enable detect anomaly during forward pass for more information.",
+            ),
+        }
+        recorder().warn(std::mem::take(&mut text));
+        let parent = origin.and_then(|origin| origin.parent);
+        let Some(parent) = parent.filter(|parent| !seen.contains(&parent.id())) else { return };
+        seen.push(parent.id());
+        text = format!("\n\nPrevious calculation was induced by {}. ", parent.name());
+        what = "Traceback of forward call that induced the previous calculation:";
+        node = parent;
+    }
+}
+
+/// Backtraces of the process.
+struct Native;
+
+struct Note {
+    trace: Backtrace,
+    parent: Option<Node>,
+}
+
+impl Recorder for Native {
+    fn record(&self, node: &Node, parent: Option<Node>) {
+        node.set_note(Arc::new(Note { trace: Backtrace::force_capture(), parent }));
+    }
+    fn recall(&self, node: &Node) -> Option<Origin> {
+        let note = node.note()?.downcast::<Note>().ok()?;
+        Some(Origin { trace: format!("{}\n", note.trace), parent: note.parent.clone() })
+    }
+}
+
+/// Runs `f` in anomaly mode, and puts back what was before. For tests and debugging: the mode is one for all threads.
+pub fn detect_anomaly<R>(check_nan: bool, f: impl FnOnce() -> R) -> R {
+    struct Back(bool, bool);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            set_detect_anomaly(self.0, self.1);
+        }
+    }
+    let _back = Back(is_anomaly_enabled(), is_anomaly_check_nan_enabled());
+    set_detect_anomaly(true, check_nan);
+    f()
+}

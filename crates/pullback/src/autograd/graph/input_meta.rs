@@ -1,0 +1,57 @@
+//! What a gradient that arrives at a node must look like.
+
+use crate::tensor::{Device, Layout};
+use crate::{DType, Result, Tensor, TensorSpec};
+use smallvec::SmallVec;
+
+/// The sizes of a forward output. Inline for up to three dimensions, which keeps nodes small.
+pub(crate) type Sizes = SmallVec<[i64; 3]>;
+
+/// What a gradient that arrives at a node must look like.
+#[derive(Clone, Debug)]
+pub struct InputMeta {
+    /// Sizes of the forward output.
+    pub shape: Sizes,
+    /// Its dtype.
+    pub dtype: DType,
+    /// Its device.
+    pub device: Device,
+    /// Its layout.
+    pub layout: Layout,
+}
+
+/// A copy, put together in registers if it is short.
+#[inline(always)]
+fn sizes(shape: &[i64]) -> Sizes {
+    match *shape {
+        [] => Sizes::new(),
+        [a] => Sizes::from_buf_and_len([a, 0, 0], 1),
+        [a, b] => Sizes::from_buf_and_len([a, b, 0], 2),
+        [a, b, c] => Sizes::from_buf([a, b, c]),
+        _ => Sizes::from_slice(shape),
+    }
+}
+
+impl InputMeta {
+    /// Of a forward output.
+    #[inline]
+    pub fn of(tensor: &Tensor) -> Self {
+        let g = tensor.geometry();
+        InputMeta { shape: sizes(&g.shape), dtype: g.dtype, device: g.device, layout: g.layout }
+    }
+    /// Zeros that look like it.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn zeros(&self) -> Result<Tensor> {
+        TensorSpec::of(&self.shape, self.dtype).on(self.device).zeros()
+    }
+    /// Whether it is what [`InputMeta::of`] gives.
+    pub(in crate::autograd) fn is_of(&self, tensor: &Tensor) -> bool {
+        let g = tensor.geometry();
+        self.shape.as_slice() == g.shape.as_slice()
+            && self.dtype == g.dtype
+            && self.device == g.device
+            && self.layout == g.layout
+    }
+}

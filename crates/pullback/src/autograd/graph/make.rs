@@ -1,0 +1,41 @@
+//! Making nodes: every one that is made while anomaly mode is on is noted down.
+
+use super::anomaly;
+use super::input_meta::InputMeta;
+use super::node::{AccumulatorSlot, Backward, Body, Edge, Node, block};
+use crate::Tensor;
+use crate::site::Site;
+use smallvec::SmallVec;
+use std::mem::ManuallyDrop;
+
+impl Node {
+    #[inline(always)]
+    pub(in crate::autograd) fn new(
+        body: Body,
+        edges: SmallVec<[Edge; 2]>,
+        inputs: SmallVec<[Option<InputMeta>; 1]>,
+        site: Site,
+    ) -> Node {
+        let node = Node(ManuallyDrop::new(block(body, edges, inputs, site)));
+        if anomaly::is_anomaly_enabled() { anomaly::made(node) } else { node }
+    }
+
+    /// A node written by hand: `edges` say where its gradients go, `outputs` which forward results'
+    /// gradients it takes.
+    pub fn custom(
+        backward: Box<dyn Backward>,
+        edges: SmallVec<[Edge; 2]>,
+        inputs: SmallVec<[Option<InputMeta>; 1]>,
+    ) -> Node {
+        Node::new(Body::Custom(backward), edges, inputs, Site::here())
+    }
+}
+
+impl AccumulatorSlot {
+    /// A handle to the accumulator of `leaf`, whose slot this is.
+    #[inline]
+    pub(in crate::autograd) fn get(&self, leaf: &Tensor) -> Node {
+        let (node, is_first) = self.handle(leaf);
+        if is_first && anomaly::is_anomaly_enabled() { anomaly::made(node) } else { node }
+    }
+}

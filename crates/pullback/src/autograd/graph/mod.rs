@@ -1,0 +1,18 @@
+//! The backward graph: nodes, the edges between them, who holds them, and what is known of them.
+//!
+//! In reading order: `counted` the pointer to a node; `numbering` and `sequence` how nodes are numbered; `input_meta` what
+//! arrives; `hook` what users do with it; `accumulator` the node that a leaf owns; `node`; `node_hook`; `current` which runs;
+//! `blame` what errors say of it; `anomaly` where it was made; `make`. Nothing here computes a gradient. Start at [`node`].
+
+pub(in crate::autograd) mod accumulator;
+pub mod anomaly;
+pub(in crate::autograd) mod blame;
+pub(in crate::autograd) mod counted;
+pub(in crate::autograd) mod current;
+pub mod hook;
+pub(in crate::autograd) mod input_meta;
+mod make;
+pub(in crate::autograd) mod node;
+mod node_hook;
+pub(in crate::autograd) mod numbering;
+pub(in crate::autograd) mod sequence;

@@ -1,0 +1,30 @@
+//! Whether derivatives of what is computed now may be wanted: what rules ask that could do without ops.
+
+use super::mode;
+use super::thread::level;
+use super::variable::tangent;
+use crate::Tensor;
+use crate::tensor::Key;
+
+/// Whether derivatives of what is computed now may be wanted, so that it must be made of ops that have some; or a mode wants to
+/// see its ops.
+fn needs_derivatives() -> bool {
+    mode::is_recording() || (level::is_open() && tangent::is_enabled()) || Key::Python.is_included()
+}
+
+/// Whether a rule must be made of ops that have derivatives and batching rules, in the place of one op without: for that reason,
+/// or because one of these tensors has its ops computed by its class or for a batch.
+pub(crate) fn needs_ops<'a>(tensors: impl IntoIterator<Item = Option<&'a Tensor>>) -> bool {
+    needs_derivatives() || tensors.into_iter().flatten().any(Tensor::overrides_ops)
+}
+
+/// As [`needs_ops`], of a rule that would otherwise read memory: this must hold what the tensors show, too.
+pub(crate) fn needs_ops_to_read<'a>(tensors: impl IntoIterator<Item = Option<&'a Tensor>>) -> bool {
+    needs_derivatives() || tensors.into_iter().flatten().any(|tensor| !tensor.keys().is_empty())
+}
+
+/// Whether derivatives by this tensor are.
+pub(crate) fn needs_derivative_of(tensor: &Tensor) -> bool {
+    let is_dual = || level::is_open() && tangent::is_enabled() && tangent::is_dual(tensor);
+    (tensor.requires_grad() && mode::is_recording()) || is_dual()
+}

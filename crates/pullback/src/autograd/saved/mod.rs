@@ -1,0 +1,11 @@
+//! What nodes save for their rules: the values, the forms that hooks give them, and how they come back.
+//!
+//! In reading order: `packed`, `tensor`, `slot`, `inspect`. The types are part of a node (`graph::node`), which owns them and
+//! is what they lead to. Start at [`tensor`].
+
+mod inspect;
+pub(in crate::autograd) mod packed;
+pub(in crate::autograd) mod slot;
+pub(in crate::autograd) mod tensor;
+
+pub use inspect::SavedCount;

@@ -1,0 +1,144 @@
+//! What a node keeps for its rules, each value in a slot: filling, packing, showing, freeing and unpacking it.
+
+use super::tensor::{freed, freed_before_hooks};
+use crate::autograd::graph::node::{Kept, Node, SavedTensor, Slot};
+use crate::autograd::thread::saved_hooks::SavedTensorHooks;
+use crate::autograd::variable::tangent;
+use crate::dispatch::Value;
+use crate::site::Site;
+use crate::tensor::SpinLock;
+use crate::{Error, Result, Tensor};
+
+impl Slot {
+    #[inline]
+    pub(in crate::autograd) fn tensor(saved: SavedTensor) -> Slot {
+        Slot::Tensor(SpinLock::new(Some(saved)))
+    }
+
+    /// Fills a slot that was left open for an output.
+    pub(in crate::autograd) fn fill(&self, saved: SavedTensor) {
+        if let Slot::Tensor(place) = self {
+            place.with(|place| *place = Some(saved));
+        }
+    }
+
+    /// Gives the saved output the tangent of `output`.
+    pub(in crate::autograd) fn share_tangent(&self, output: &Tensor) -> Result<()> {
+        let Slot::Tensor(place) = self else { return Ok(()) };
+        match place.with(|s| s.clone()) {
+            Some(SavedTensor(Kept::Here { tensor, .. })) => tangent::share(output, &tensor),
+            Some(SavedTensor(Kept::Packed(packed))) => packed.share_tangent(output)?,
+            Some(SavedTensor(Kept::Freed(_))) | None => {}
+        }
+        Ok(())
+    }
+
+    /// Lets hooks pack the tensor in it, or tensor `item` of the list.
+    pub(in crate::autograd) fn pack(
+        &self,
+        item: usize,
+        hooks: &dyn SavedTensorHooks,
+    ) -> Result<()> {
+        let none = || {
+            Error::runtime("Calling register_hooks on a saved tensor with value None is forbidden.")
+        };
+        // Hooks run outside of the lock; if two threads pack at once, one of the results is dropped.
+        match self {
+            Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => Err(none()),
+            Slot::Tensor(place) => {
+                let saved = place.with(|s| s.clone()).ok_or_else(freed_before_hooks)?;
+                let packed = saved.pack(hooks)?;
+                drop(place.with(|s| s.replace(packed)));
+                Ok(())
+            }
+            Slot::Tensors(place) => {
+                let saved = place.with(|l| l.as_ref().map(|l| l.get(item).cloned()));
+                let packed = saved.ok_or_else(freed_before_hooks)?.ok_or_else(none)?.pack(hooks)?;
+                drop(place.with(|l| Some(std::mem::replace(l.as_mut()?.get_mut(item)?, packed))));
+                Ok(())
+            }
+            Slot::OptTensors(place) => {
+                let saved = place.with(|l| l.as_ref().map(|l| l.get(item).cloned().flatten()));
+                let packed = saved.ok_or_else(freed_before_hooks)?.ok_or_else(none)?.pack(hooks)?;
+                drop(place.with(|l| l.as_mut()?.get_mut(item)?.replace(packed)));
+                Ok(())
+            }
+        }
+    }
+
+    /// How many tensors it keeps, if it is a list.
+    pub(in crate::autograd) fn list_len(&self) -> Option<Result<usize>> {
+        match self {
+            Slot::Tensors(l) => Some(l.with(|l| l.as_ref().map(|l| l.len())).ok_or_else(lost)),
+            Slot::OptTensors(l) => Some(l.with(|l| l.as_ref().map(|l| l.len())).ok_or_else(lost)),
+            _ => None,
+        }
+    }
+
+    /// Shows the tensors in it.
+    pub(in crate::autograd) fn each_tensor(&self, see: &mut dyn FnMut(&Tensor)) {
+        let mut one = |saved: &SavedTensor| {
+            if let SavedTensor(Kept::Here { tensor, .. }) = saved {
+                see(tensor);
+            }
+        };
+        match self {
+            Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => {}
+            Slot::Tensor(saved) => saved.with(|saved| saved.iter().for_each(&mut one)),
+            Slot::Tensors(list) => list.with(|list| {
+                list.iter().flat_map(|list| list.iter()).for_each(&mut one);
+            }),
+            Slot::OptTensors(list) => list.with(|list| {
+                list.iter().flat_map(|list| list.iter()).flatten().for_each(&mut one);
+            }),
+        }
+    }
+
+    /// Whether it is for a tensor.
+    pub(in crate::autograd) fn is_tensor(&self) -> bool {
+        matches!(self, Slot::Tensor(_))
+    }
+
+    /// Drops tensors; plain values stay: a node without saved tensors can run again.
+    /// It was `at` whose backward did it.
+    pub(in crate::autograd) fn release(&self, at: Site) {
+        // Dropped after the lock: what goes away may run code of users.
+        match self {
+            Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => {}
+            Slot::Tensor(saved) => drop(saved.with(|saved| {
+                let is_kept = saved.as_ref().is_some_and(|saved| !saved.is_freed());
+                is_kept.then(|| saved.replace(SavedTensor::freed(at)))
+            })),
+            Slot::Tensors(list) => drop(list.with(Option::take)),
+            Slot::OptTensors(list) => drop(list.with(Option::take)),
+        }
+    }
+
+    /// The tensors in it, checked and with their history; `Value::None` for what is none.
+    #[inline]
+    pub(in crate::autograd) fn unpack(&self, node: &Node) -> Result<Value> {
+        Ok(match self {
+            Slot::Empty | Slot::Plain(_) | Slot::Sizes(_) => Value::None,
+            Slot::Tensor(saved) => {
+                let freed = || freed(Some(node), Site::UNKNOWN);
+                let saved = saved.with(|s| s.clone()).ok_or_else(freed)?;
+                Value::Tensor(saved.into_tensor(node)?)
+            }
+            Slot::Tensors(list) => {
+                let freed = || freed(Some(node), Site::UNKNOWN);
+                let list = list.with(|l| l.clone()).ok_or_else(freed)?;
+                Value::Tensors(list.iter().map(|s| s.unpack(node)).collect::<Result<_>>()?)
+            }
+            Slot::OptTensors(list) => {
+                let freed = || freed(Some(node), Site::UNKNOWN);
+                let list = list.with(|l| l.clone()).ok_or_else(freed)?;
+                let one = |s: &Option<SavedTensor>| s.as_ref().map(|s| s.unpack(node)).transpose();
+                Value::OptTensors(list.iter().map(one).collect::<Result<_>>()?)
+            }
+        })
+    }
+}
+
+fn lost() -> Error {
+    freed(None, Site::UNKNOWN)
+}

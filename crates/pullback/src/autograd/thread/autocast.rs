@@ -1,0 +1,333 @@
+//! Autocast as a thread has set it: for which types of devices it is on, in which dtypes, and the weights that were converted.
+//!
+//! `cast` is the layer of calls that converts. Invariant: the bits of `bit::AUTOCAST` in the thread's modes say for which
+//! types of devices it is on; while all are off, ops look at nothing here. Start at [`autocast`].
+
+use super::mode::{self, bit};
+use crate::error::ensure;
+use crate::tensor::{Key, WeakTensor};
+use crate::{DType, Device, Error, Result, Tensor};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
+
+/// The types of devices that autocast can be turned on for, and the dtypes they have at first.
+const TARGETS: [(&str, DType); 10] = [
+    ("cpu", DType::BF16),
+    ("cuda", DType::F16),
+    ("xpu", DType::F16),
+    ("ipu", DType::F16),
+    ("hpu", DType::BF16),
+    ("xla", DType::BF16),
+    ("mps", DType::F16),
+    ("mtia", DType::F16),
+    ("maia", DType::BF16),
+    ("privateuseone", DType::F16),
+];
+/// Types of devices that exist elsewhere but have no autocast.
+const WITHOUT: [&str; 10] =
+    ["mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "lazy", "vulkan", "meta"];
+
+const _: () = assert!(bit::AUTOCAST.count_ones() as usize == TARGETS.len());
+
+/// A type of devices that autocast can be turned on for. Only the CPU's ops are in this build; for the others the
+/// settings are kept, and have no effect.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Target(u8);
+
+impl Target {
+    /// Main memory.
+    pub const CPU: Target = Target(0);
+
+    /// Reads `cpu`, `cuda`, `cuda:1`; `None` for types that have no autocast.
+    ///
+    /// # Errors
+    /// `RuntimeError` for what names no type of devices.
+    pub fn parse(text: &str) -> Result<Option<Target>> {
+        let (name, index) = text.split_once(':').map_or((text, None), |(n, i)| (n, Some(i)));
+        let is_index = index.is_none_or(|i| i.parse::<u8>().is_ok());
+        let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase());
+        ensure!(is_index && is_name, runtime, "Invalid device string: '{text}'");
+        let found = TARGETS.iter().position(|(target, _)| *target == name);
+        ensure!(
+            found.is_some() || WITHOUT.contains(&name),
+            runtime,
+            "Expected one of {}, {} device type at start of device string: {name}",
+            TARGETS.map(|(target, _)| target).join(", "),
+            WITHOUT.join(", ")
+        );
+        Ok(found.map(|index| Target(index as u8)))
+    }
+    fn of(device: Device) -> Result<Target> {
+        Target::parse(device.kind())?.ok_or_else(|| unsupported(device.kind()))
+    }
+    fn bit(self) -> u64 {
+        1 << (bit::AUTOCAST.trailing_zeros() + u32::from(self.0))
+    }
+    fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+fn unsupported(kind: &str) -> Error {
+    Error::runtime(format!("User specified an unsupported autocast device_type '{kind}'"))
+}
+
+/// What a thread has set, beside the bits.
+struct Settings {
+    /// As far as they were set; else the type's first one holds.
+    dtypes: [Cell<Option<DType>>; TARGETS.len()],
+    nesting: Cell<i32>,
+    has_no_cache: Cell<bool>,
+}
+
+thread_local! {
+    static SETTINGS: Settings = const {
+        Settings {
+            dtypes: [const { Cell::new(None) }; TARGETS.len()],
+            nesting: Cell::new(0),
+            has_no_cache: Cell::new(false),
+        }
+    };
+}
+
+/// Whether autocast is on for this type of devices.
+pub fn is_enabled(target: Target) -> bool {
+    mode::current() & target.bit() != 0
+}
+/// Turns it on or off on this thread.
+pub fn set_enabled(target: Target, enabled: bool) {
+    mode::set_bit(target.bit(), enabled);
+    Key::Autocast.include(is_any_enabled());
+}
+/// Whether it is on for any.
+#[inline(always)]
+pub fn is_any_enabled() -> bool {
+    mode::current() & bit::AUTOCAST != 0
+}
+/// The dtype that ops run in which gain by lower precision.
+pub fn dtype(target: Target) -> DType {
+    let set = SETTINGS.with(|s| s.dtypes[target.index()].get());
+    set.unwrap_or(TARGETS[target.index()].1)
+}
+/// Replaces it on this thread.
+pub fn set_dtype(target: Target, dtype: DType) {
+    SETTINGS.with(|s| s.dtypes[target.index()].set(Some(dtype)));
+}
+/// Whether converted weights are kept for the next op that wants them.
+pub fn is_cache_enabled() -> bool {
+    SETTINGS.with(|s| !s.has_no_cache.get())
+}
+/// Lets this thread keep them or not.
+pub fn set_cache_enabled(enabled: bool) {
+    SETTINGS.with(|s| s.has_no_cache.set(!enabled));
+}
+/// Notes that a region begins; gives how many there are around what follows.
+pub fn increment_nesting() -> i32 {
+    nest(1)
+}
+/// Notes that a region ends; gives how many are left. Whoever ends the last one calls [`clear_cache`].
+pub fn decrement_nesting() -> i32 {
+    nest(-1)
+}
+fn nest(step: i32) -> i32 {
+    SETTINGS.with(|s| {
+        s.nesting.set(s.nesting.get().wrapping_add(step));
+        s.nesting.get()
+    })
+}
+
+/// All that a thread has set, to be continued on another.
+#[derive(Clone, Copy)]
+pub(crate) struct State {
+    bits: u64,
+    dtypes: [Option<DType>; TARGETS.len()],
+    nesting: i32,
+    has_no_cache: bool,
+}
+
+/// What this thread has set.
+pub(crate) fn snapshot() -> State {
+    SETTINGS.with(|s| State {
+        bits: mode::current() & bit::AUTOCAST,
+        dtypes: s.dtypes.each_ref().map(Cell::get),
+        nesting: s.nesting.get(),
+        has_no_cache: s.has_no_cache.get(),
+    })
+}
+/// Lets this thread go on with it.
+pub(crate) fn restore(state: &State) {
+    set_bits(state.bits);
+    SETTINGS.with(|s| {
+        for (cell, dtype) in s.dtypes.iter().zip(state.dtypes) {
+            cell.set(dtype);
+        }
+        s.nesting.set(state.nesting);
+        s.has_no_cache.set(state.has_no_cache);
+    });
+}
+
+fn set_bits(bits: u64) {
+    mode::set_bit(bit::AUTOCAST, false);
+    mode::set_bit(bits, true);
+    Key::Autocast.include(bits != 0);
+}
+
+/// Ends a region of [`autocast`] or [`no_autocast`].
+#[must_use = "the region lasts as long as the guard"]
+pub struct AutocastGuard {
+    target: Target,
+    was_enabled: bool,
+    dtype: Option<DType>,
+    /// The settings are the thread's.
+    not_send: PhantomData<*const ()>,
+}
+
+impl AutocastGuard {
+    fn new(target: Target, enabled: bool, dtype: Option<DType>) -> Self {
+        let was_enabled = is_enabled(target);
+        let previous = SETTINGS.with(|s| s.dtypes[target.index()].get());
+        set_enabled(target, enabled);
+        if let Some(dtype) = dtype {
+            set_dtype(target, dtype);
+        }
+        increment_nesting();
+        AutocastGuard { target, was_enabled, dtype: previous, not_send: PhantomData }
+    }
+}
+
+impl Drop for AutocastGuard {
+    fn drop(&mut self) {
+        if decrement_nesting() == 0 {
+            clear_cache();
+        }
+        set_enabled(self.target, self.was_enabled);
+        SETTINGS.with(|s| s.dtypes[self.target.index()].set(self.dtype));
+    }
+}
+
+/// Runs this thread's ops on tensors of `device` in dtypes that suit them, as long as the guard lives: matrix products
+/// and convolutions in `dtype`, `bfloat16` or `float16`; losses, decompositions and other sensitive functions in
+/// `float32`; where tensors are joined, in the widest of theirs. Tensors of `float64`, complex numbers and integers stay
+/// as they are.
+///
+/// ```
+/// use pullback::{DType, Device, Tensor, autocast};
+/// # fn main() -> pullback::Result<()> {
+/// let weight = Tensor::from_slice(&[1.0_f32, 2.0, 3.0, 4.0], &[2, 2])?.with_grad()?;
+/// let loss = {
+///     let _region = autocast(Device::Cpu, DType::BF16)?;
+///     let y = weight.mm(&weight)?;
+///     assert_eq!(y.dtype(), DType::BF16);
+///     y.sum()?
+/// };
+/// loss.backward()?;
+/// assert_eq!(weight.grad().unwrap().dtype(), DType::F32);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// `RuntimeError` for other dtypes and for devices without autocast.
+pub fn autocast(device: Device, dtype: DType) -> Result<AutocastGuard> {
+    ensure!(
+        matches!(dtype, DType::BF16 | DType::F16),
+        runtime,
+        "autocast supports only bfloat16 and float16, got {}",
+        dtype.name()
+    );
+    Ok(AutocastGuard::new(Target::of(device)?, true, Some(dtype)))
+}
+
+/// Runs this thread's ops on tensors of `device` in the tensors' own dtypes, as long as the guard lives.
+///
+/// # Errors
+/// `RuntimeError` for devices without autocast.
+pub fn no_autocast(device: Device) -> Result<AutocastGuard> {
+    Ok(AutocastGuard::new(Target::of(device)?, false, None))
+}
+
+/// Turns autocast off inside of an op.
+pub(in crate::autograd) struct Paused(u64);
+
+impl Drop for Paused {
+    fn drop(&mut self) {
+        set_bits(self.0);
+    }
+}
+
+/// Autocast is off as long as this lives; nothing is done if it is off already.
+pub(in crate::autograd) fn pause() -> Option<Paused> {
+    is_any_enabled().then(paused)
+}
+
+/// As [`pause`], where it is on.
+pub(in crate::autograd) fn paused() -> Paused {
+    let bits = mode::current() & bit::AUTOCAST;
+    set_bits(0);
+    Paused(bits)
+}
+
+/// The dtype in which an op that gains by lower precision takes this tensor.
+pub(crate) fn lowered(tensor: &Tensor) -> DType {
+    let is_lowered = is_enabled(Target::CPU) && is_eligible(tensor);
+    if is_lowered { dtype(Target::CPU) } else { tensor.dtype() }
+}
+
+/// Whether a policy applies to a tensor.
+pub(in crate::autograd) fn is_eligible(tensor: &Tensor) -> bool {
+    tensor.device() == Device::Cpu
+        && tensor.dtype().is_floating_point()
+        && tensor.dtype() != DType::F64
+}
+
+/// A weight that was converted.
+struct Entry {
+    /// Keeps the weight's place in memory from being another tensor's, not the weight.
+    _weight: WeakTensor,
+    /// What the weight showed then, and what it had been written to.
+    data: usize,
+    version: u32,
+    cast: Tensor,
+}
+
+/// By the weight, the dtype, and whether the conversion is recorded.
+type CacheKey = (usize, DType, bool);
+static CACHE: Mutex<BTreeMap<CacheKey, Entry>> = Mutex::new(BTreeMap::new());
+
+/// The weight in `wanted`, made by `cast` once as long as it does not change.
+pub(in crate::autograd) fn cached(
+    weight: &Tensor,
+    wanted: DType,
+    cast: impl FnOnce() -> Result<Tensor>,
+) -> Result<Tensor> {
+    let key = (weight.id(), wanted, mode::is_recording());
+    let (data, version) = (weight.data_ptr() as usize, weight.version());
+    let is_current = |entry: &&Entry| entry.data == data && entry.version == version;
+    let found = lock().get(&key).filter(is_current).map(|entry| entry.cast.clone());
+    if let Some(cast) = found {
+        return Ok(cast);
+    }
+    let cast = cast()?;
+    let entry = Entry { _weight: weight.downgrade(), data, version, cast: cast.clone() };
+    // What goes may run anything: not while this is locked.
+    let old = lock().insert(key, entry);
+    drop(old);
+    Ok(cast)
+}
+
+fn lock() -> std::sync::MutexGuard<'static, BTreeMap<CacheKey, Entry>> {
+    CACHE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets go of all weights that were converted, on whatever thread.
+pub fn clear_cache() {
+    let old = std::mem::take(&mut *lock());
+    drop(old);
+}
+
+/// How many converted weights are kept.
+pub fn cached_count() -> usize {
+    lock().len()
+}

@@ -1,0 +1,37 @@
+//! The tensors whose `.grad` has, or had, a history, held weakly: where the search for cycles begins (`cycle`).
+
+use crate::Tensor;
+use crate::tensor::{Flag, WeakTensor};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The tensors with a recorded `.grad`, and with some that had one.
+static NOTED: Mutex<Vec<WeakTensor>> = Mutex::new(Vec::new());
+
+/// How many of them there are at which those that are gone are swept out.
+static SWEEP_AT: AtomicUsize = AtomicUsize::new(64);
+
+/// Those tensors.
+pub(in crate::autograd) fn noted() -> MutexGuard<'static, Vec<WeakTensor>> {
+    NOTED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Notes a tensor whose `.grad` has a history.
+#[cold]
+pub(in crate::autograd) fn note(tensor: &Tensor) {
+    if tensor.has_flag(Flag::NOTED) {
+        return;
+    }
+    tensor.set_flag(Flag::NOTED, true);
+    let mut list = noted();
+    list.push(tensor.downgrade());
+    if list.len() < SWEEP_AT.load(Ordering::Relaxed) {
+        return;
+    }
+    let alive: Vec<Tensor> = list.iter().filter_map(WeakTensor::upgrade).collect();
+    *list = alive.iter().map(Tensor::downgrade).collect();
+    SWEEP_AT.store((2 * list.len()).max(64), Ordering::Relaxed);
+    drop(list);
+    // Outside of the lock: one of these handles may be the last by now.
+    drop(alive);
+}

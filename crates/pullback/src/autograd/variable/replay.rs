@@ -1,0 +1,193 @@
+//! Replaying views: the ops that made a view of its base, run again on another tensor, and backwards.
+//!
+//! An ordinary view is its sizes, strides and offset, and keeps nothing of how it was made: `as_strided` makes it again.
+//! Ops are kept where that would not do (another dtype, conjugates, a class that answers ops itself) and where the program asks for
+//! them (`mode::set_view_replay_enabled`), and then for views of such views. Invariant: what is kept begins at the root
+//! base as it lies now; gaps are filled by `as_strided`, also where the base's own sizes or strides were changed. `replayed`
+//! keeps them with views. Start at [`Replay::run`].
+
+use crate::autograd::arithmetic;
+use crate::autograd::thread::autocast;
+use crate::dispatch::{Arg, OpDef, Value};
+use crate::tensor::Dims;
+use crate::{Error, Result, Tensor};
+use pullback_schema::Base;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// How a view is made of its root base.
+pub(in crate::autograd) struct Replay {
+    /// How its source is, if that is not the base itself.
+    parent: Option<Arc<Replay>>,
+    step: Step,
+    /// How the base lay when the first step was run.
+    pub(in crate::autograd) base: Arc<Layout>,
+}
+
+/// How a tensor lies in its memory.
+#[derive(PartialEq)]
+pub(in crate::autograd) struct Layout {
+    shape: Dims,
+    strides: Dims,
+    offset: i64,
+}
+
+impl Layout {
+    fn of(tensor: &Tensor) -> Arc<Layout> {
+        let geometry = tensor.geometry();
+        Arc::new(Layout {
+            shape: geometry.shape.clone(),
+            strides: geometry.strides.clone(),
+            offset: geometry.offset,
+        })
+    }
+    /// Whether `tensor` lies so.
+    pub(in crate::autograd) fn is_of(&self, tensor: &Tensor) -> bool {
+        let geometry = tensor.geometry();
+        self.offset == geometry.offset
+            && self.shape == geometry.shape
+            && self.strides == geometry.strides
+    }
+}
+
+impl Drop for Replay {
+    fn drop(&mut self) {
+        // A loop: chains are as long as programs make them.
+        let mut next = self.parent.take();
+        while let Some(replay) = next {
+            next = Arc::into_inner(replay).and_then(|mut last| last.parent.take());
+        }
+    }
+}
+
+/// One view op with its arguments, of which the first, its source, is left out.
+#[derive(Clone)]
+pub(in crate::autograd) struct Step {
+    pub(in crate::autograd) def: &'static OpDef,
+    pub(in crate::autograd) args: Vec<Value>,
+    /// Which of its outputs the view is.
+    output: usize,
+}
+
+/// Makes another number or tensor of one that is kept.
+type Visit<'a, Kept, Other> = &'a mut dyn FnMut(Kept) -> Result<Other>;
+
+/// Functions that change what a replay has kept, once for each number that stands for a size or a place, and for each tensor.
+#[derive(Default)]
+pub struct Visitor<'a> {
+    /// For numbers.
+    pub number: Option<Visit<'a, i64, i64>>,
+    /// For tensors.
+    pub tensor: Option<Visit<'a, Tensor, Tensor>>,
+}
+
+impl Visitor<'_> {
+    fn is_empty(&self) -> bool {
+        self.number.is_none() && self.tensor.is_none()
+    }
+}
+
+impl Step {
+    pub(in crate::autograd) fn new(def: &'static OpDef, args: &[Arg<'_>], output: usize) -> Step {
+        let value = |(index, arg): (usize, &Arg<'_>)| match index {
+            0 => Value::None,
+            _ => Value::from_arg(*arg),
+        };
+        Step { def, args: args.iter().enumerate().map(value).collect(), output }
+    }
+
+    /// What shows a tensor's memory as `view` does.
+    pub(in crate::autograd) fn as_strided(view: &Tensor) -> Step {
+        Step::lying(&Layout::of(view))
+    }
+
+    /// What shows a tensor's memory so.
+    fn lying(layout: &Layout) -> Step {
+        let (shape, strides) = (Arg::Ints(&layout.shape), Arg::Ints(&layout.strides));
+        Step::new(arithmetic::AS_STRIDED, &[Arg::None, shape, strides, Arg::Int(layout.offset)], 0)
+    }
+
+    pub(in crate::autograd) fn run(&self, source: &Tensor) -> Result<Tensor> {
+        let mut args: SmallVec<[Arg<'_>; 8]> = self.args.iter().map(Value::as_arg).collect();
+        args[0] = Arg::Tensor(source);
+        let outputs = arithmetic::run(self.def, &args)?;
+        outputs.as_slice().get(self.output).cloned().ok_or_else(|| {
+            Error::runtime(format!("{} gives no view {} here", self.def.name, self.output))
+        })
+    }
+
+    /// The same with what `visitor` makes of its numbers and tensors.
+    fn visited(&self, visitor: &mut Visitor<'_>) -> Result<Step> {
+        let mut step = self.clone();
+        let places = step.args.iter_mut().zip(&self.def.schema().args).skip(1);
+        for (value, info) in places {
+            match (value, &mut visitor.number, &mut visitor.tensor) {
+                (Value::Int(number), Some(visit), _) if info.ty.base == Base::SymInt => {
+                    *number = visit(*number)?;
+                }
+                (Value::Ints(numbers), Some(visit), _) if info.ty.base == Base::SymInt => {
+                    for number in numbers {
+                        *number = visit(*number)?;
+                    }
+                }
+                (Value::Tensor(tensor), _, Some(visit)) => *tensor = visit(tensor.clone())?,
+                _ => {}
+            }
+        }
+        Ok(step)
+    }
+}
+
+impl Replay {
+    /// One step more than `parent`, or the first one from `base`.
+    pub(in crate::autograd) fn after(
+        parent: Option<Arc<Replay>>,
+        step: Step,
+        base: &Tensor,
+    ) -> Replay {
+        let base = parent.as_ref().map_or_else(|| Layout::of(base), |parent| parent.base.clone());
+        Replay { parent, step, base }
+    }
+
+    /// The same from a base whose own sizes or strides were changed since.
+    #[cold]
+    pub(in crate::autograd) fn of_changed(&self, base: &Tensor) -> Replay {
+        let mut replay = Replay::after(None, Step::lying(&self.base), base);
+        for step in self.steps() {
+            replay = Replay::after(Some(Arc::new(replay)), step.clone(), base);
+        }
+        replay
+    }
+
+    /// From the root base on.
+    pub(in crate::autograd) fn steps(&self) -> Vec<&Step> {
+        let mut steps: Vec<&Step> =
+            std::iter::successors(Some(self), |replay| replay.parent.as_deref())
+                .map(|replay| &replay.step)
+                .collect();
+        steps.reverse();
+        steps
+    }
+
+    /// The view of `base`.
+    pub(in crate::autograd) fn run(&self, base: &Tensor) -> Result<Tensor> {
+        self.run_with(base, &mut Visitor::default())
+    }
+
+    pub(in crate::autograd) fn run_with(
+        &self,
+        base: &Tensor,
+        visitor: &mut Visitor<'_>,
+    ) -> Result<Tensor> {
+        let _pause = autocast::pause();
+        let mut view = base.clone();
+        for step in self.steps() {
+            view = if visitor.is_empty() {
+                step.run(&view)?
+            } else {
+                step.visited(visitor)?.run(&view)?
+            };
+        }
+        Ok(view)
+    }
+}

@@ -1,0 +1,89 @@
+//! Which elements of its base a view shows.
+
+use crate::autograd::arithmetic;
+use crate::tensor::{Dims, Flag};
+use crate::{Result, Tensor};
+
+/// Which elements of its base a view shows. Where one of the two holds complex numbers and the other real ones,
+/// sizes, strides and offset count real numbers, a complex one being a pair of them.
+pub(in crate::autograd) struct Window {
+    pub(in crate::autograd) shape: Dims,
+    strides: Dims,
+    pub(in crate::autograd) offset: i64,
+    /// The view shows a real base as complex numbers.
+    shows_pairs: bool,
+    /// The view shows the real numbers that a complex base is made of.
+    counts_parts: bool,
+    /// And the base has the conj bit.
+    pub(in crate::autograd) parts_of_conj: bool,
+    /// The conj and neg bits that turn what the base shows into what the view shows.
+    turned: u32,
+}
+
+impl Window {
+    pub(in crate::autograd) fn of(view: &Tensor, base: &Tensor) -> Self {
+        let geometry = view.geometry();
+        let shows_pairs = geometry.dtype.is_complex() && !base.dtype().is_complex();
+        let (mut shape, mut strides) = (geometry.shape.clone(), geometry.strides.clone());
+        let mut offset = geometry.offset;
+        if shows_pairs {
+            strides.iter_mut().for_each(|stride| *stride *= 2);
+            offset *= 2;
+            shape.push(2);
+            strides.push(1);
+        }
+        let counts_parts = base.dtype().is_complex() && !geometry.dtype.is_complex();
+        // (Real numbers are seen of a base whose conjugates are resolved.)
+        let of_base = if counts_parts { Flag::NEG } else { Flag::UNRESOLVED };
+        let turned = view.sign_bits() ^ base.sign_bits() & of_base;
+        let parts_of_conj = counts_parts && base.is_conj();
+        Window { shape, strides, offset, shows_pairs, counts_parts, parts_of_conj, turned }
+    }
+    /// Where the base's first element lies, counted as `offset` is.
+    pub(in crate::autograd) fn start_of(&self, base: &Tensor) -> i64 {
+        base.storage_offset() * if self.counts_parts { 2 } else { 1 }
+    }
+    /// Those elements of `whole`, which lies in memory as the base does, as the view shows them: a view of `whole`. Where
+    /// parts are counted, `whole` has a conj bit if the base has one.
+    pub(in crate::autograd) fn show(&self, whole: &Tensor) -> Result<Tensor> {
+        self.as_seen(self.elements(whole)?)
+    }
+    /// The same, but for pairs, which are left as real numbers: they need not lie where complex ones can.
+    pub(in crate::autograd) fn elements(&self, whole: &Tensor) -> Result<Tensor> {
+        let mut seen = whole.clone();
+        if self.parts_of_conj {
+            seen = arithmetic::conj_view(&seen)?;
+        }
+        if self.counts_parts {
+            seen = arithmetic::view_as_real(&seen)?;
+        }
+        seen = arithmetic::as_strided(&seen, &self.shape, &self.strides, self.offset)?;
+        if self.shows_pairs { Ok(seen) } else { self.turn(seen) }
+    }
+    /// Such elements as the view shows them.
+    pub(in crate::autograd) fn as_seen(&self, elements: Tensor) -> Result<Tensor> {
+        if self.shows_pairs {
+            self.turn(arithmetic::view_as_complex(&elements)?)
+        } else {
+            Ok(elements)
+        }
+    }
+    /// The other way: what the view shows as such elements.
+    pub(in crate::autograd) fn as_kept(&self, seen: Tensor) -> Result<Tensor> {
+        if !self.shows_pairs {
+            return Ok(seen);
+        }
+        let turned = self.turn(arithmetic::to_dtype(&seen, seen.dtype().to_complex())?)?;
+        arithmetic::view_as_real(&arithmetic::resolve_conj(&turned)?)
+    }
+    /// What the base shows as the view shows it, and back.
+    fn turn(&self, mut shown: Tensor) -> Result<Tensor> {
+        if self.turned & Flag::CONJ != 0 {
+            shown = arithmetic::conj_view(&shown)?;
+        }
+        if self.turned & Flag::NEG != 0 {
+            shown = arithmetic::neg_view(&shown)?;
+        }
+        Ok(shown)
+    }
+}

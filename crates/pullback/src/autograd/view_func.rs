@@ -1,0 +1,63 @@
+//! Views undone: what a tensor is such a view of as another one.
+
+use super::arithmetic;
+use super::forward::pushforward::Pushforward;
+use super::thread::{autocast, mode};
+use super::variable::replay::{Replay, Step};
+use super::variable::replayed;
+use crate::dispatch::{Traits, Value};
+use crate::error::ensure;
+use crate::tensor::shares_memory;
+use crate::{Error, Result, Tensor};
+
+impl Tensor {
+    /// What `new_view` is such a view of, itself a view of `new_view`; `None` if this is no view. Of a view that does not
+    /// show all elements the rest is looked for in memory around it.
+    ///
+    /// # Errors
+    /// `RuntimeError` if the view does not keep how it was made, or `new_view` does not lie in memory as it must.
+    pub fn rev_view_func(&self, new_view: &Tensor) -> Result<Option<Tensor>> {
+        let Some(base) = self.base() else { return Ok(None) };
+        let Some(replay) = replayed::of(self) else {
+            return Err(Error::runtime("No _rev_view_func() found".to_owned()));
+        };
+        undo(&replay, base, new_view).map(Some)
+    }
+}
+
+/// What `view` is a view of, laid out as `base`.
+fn undo(replay: &Replay, base: &Tensor, view: &Tensor) -> Result<Tensor> {
+    let _pause = autocast::pause();
+    let steps = replay.steps();
+    let mut sources = vec![base.clone()];
+    for step in &steps[..steps.len() - 1] {
+        let _unrecorded = mode::no_grad();
+        sources.push(step.run(&sources[sources.len() - 1])?);
+    }
+    let mut view = view.clone();
+    for (step, source) in steps.iter().zip(&sources).rev() {
+        view = undo_step(step, source, &view)?;
+    }
+    Ok(view)
+}
+
+/// The source that `view` is made of; `source` says how it lies.
+fn undo_step(step: &Step, source: &Tensor, view: &Tensor) -> Result<Tensor> {
+    if !step.def.is(Traits::BIJECTIVE) {
+        let geometry = source.geometry();
+        let (shape, strides) = (&geometry.shape, &geometry.strides);
+        return arithmetic::as_strided(view, shape, strides, geometry.offset);
+    }
+    let mut args = step.args.clone();
+    args[0] = Value::Tensor(source.clone());
+    // The gradient of a permutation is its inverse.
+    let undone = Pushforward::with_tangents(step.def, &args, &[]).pull_back(view)?;
+    ensure!(
+        shares_memory(&undone, view) || view.overrides_ops(),
+        runtime,
+        "a tensor of strides {} cannot be seen as what {} was called on, without a copy",
+        arithmetic::shape_text(view.strides()),
+        step.def.name
+    );
+    if undone.is_same(view) { arithmetic::alias(view) } else { Ok(undone) }
+}

@@ -31,7 +31,7 @@ static FOLDERS: &[&[Family]] = &[
     index::FAMILIES,
     linalg::FAMILIES,
     nn::FAMILIES,
-    &[optim::OPS],
+    optim::FAMILIES,
     sparse::FAMILIES,
 ];
 

@@ -168,25 +168,10 @@ def check_dense(grads: list[Tensor], name: str) -> None:
 def check_numbers(**lists: Sequence[Any]) -> None:
     """Raises `RuntimeError` unless the lists hold tensors."""
     for name, numbers in lists.items():
-        if not all(isinstance(number, Tensor) for number in numbers):
+        if not all(issubclass(kind, Tensor) for kind in set(map(type, numbers))):
             raise RuntimeError(
                 f"API has changed, `{name}` argument must contain a list of singleton tensors"
             )
-
-
-def are_native(grads: list[Tensor]) -> bool:
-    """Whether the kernels take the tensors that go with these gradients."""
-    return all(map(is_native, set(map(kind_of, grads))))
-
-
-def real_lists(lists: Sequence[list[Tensor]]) -> list[list[Tensor]]:
-    """The lists with complex tensors as views of their real and imaginary parts.
-
-    The optimisers treat a complex number as two real ones.
-    """
-    if not any(param.is_complex() for param in lists[0]):
-        return list(lists)
-    return [[view_as_real(t) if t.is_complex() else t for t in tensors] for tensors in lists]
 
 
 def run_step(
@@ -212,9 +197,14 @@ def run_step(
     if capturable:
         for list_ in counted:
             check_capturable(tensors[0], list_)
-    lists = real_lists(tensors)
+    lists = list(tensors)
+    kinds = set(map(kind_of, lists[1]))
+    if any(dtype.is_complex for dtype, *_ in kinds):
+        # The optimisers treat a complex number as two real ones.
+        lists = [[view_as_real(t) if t.is_complex() else t for t in list_] for list_ in lists]
+        kinds = set(map(kind_of, lists[1]))
     options = {key: scalar_of(value) for key, value in options.items()}
-    if differentiable or not are_native(lists[1]):
+    if differentiable or not all(map(is_native, kinds)):
         if not takes_sparse:
             check_dense(lists[1], name)
         rule = SimpleNamespace(**options, capturable=capturable, differentiable=differentiable)

@@ -58,9 +58,9 @@ def assert_near(found: Any, recorded: Any, tolerance: float = 1e-12) -> None:
 
 
 def tolerance_of(case: str) -> float:
-    # Muon computes its products in bfloat16, whose sums may differ in the last of eight bits;
-    # differences of gradients and line searches magnify rounding.
-    return {"muon": 1e-3, "lbfgs": 1e-7}.get(case.split("_")[0], 1e-12)
+    # Muon's products are rounded to bfloat16, so that their last bits may turn a digit of it; the
+    # directions of L-BFGS come from differences of gradients, which magnify rounding.
+    return {"muon": 1e-6, "lbfgs": 1e-9}.get(case.split("_")[0], 1e-12)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -133,7 +133,9 @@ def test_a_differentiable_step_moves_as_the_kernel_does(name: str) -> None:
             param.grad = torch.tensor([0.4, -0.2, 0.1 * (-1) ** step], dtype=torch.float64)
             optimizer.step()
     assert carried.grad_fn is not None
-    assert torch.allclose(carried.detach(), leaf.detach(), rtol=1e-12)
+    # Factors as `1 - 0.999^t` come from a count of single precision, as in PyTorch.
+    tolerance = 1e-4 if name in ("Adam", "AdamW", "NAdam") else 1e-12
+    assert torch.allclose(carried.detach(), leaf.detach(), rtol=tolerance, atol=0.0)
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -34,66 +34,89 @@ impl Rate for &Tensor {
     }
 }
 
+/// The most numbers that a parameter has.
+const NUMBERS: usize = 3;
+
+/// The numbers of one parameter, in the order in which the rule's description names them.
+#[derive(Clone, Copy)]
+pub(super) struct Numbers<'a> {
+    lists: &'a [(&'static str, &'a [Tensor])],
+    index: usize,
+}
+
+impl Numbers<'_> {
+    fn tensors(&self) -> impl Iterator<Item = &Tensor> {
+        self.lists.iter().map(move |(_, list)| &list[self.index])
+    }
+
+    fn get(&self) -> Result<[f64; NUMBERS]> {
+        let mut values = [0.0; NUMBERS];
+        for (value, tensor) in values.iter_mut().zip(self.tensors()) {
+            *value = tensor.get()?;
+        }
+        Ok(values)
+    }
+
+    fn set(&self, values: [f64; NUMBERS]) -> Result<()> {
+        for (value, tensor) in values.into_iter().zip(self.tensors()) {
+            tensor.fill_(Scalar::Float(value))?;
+        }
+        Ok(())
+    }
+}
+
 /// A rule, and what its step does with the numbers of a parameter.
 pub(super) trait Step: Copy + Into<Rule> {
     /// Whether the step writes the numbers.
     const COUNTS: bool;
 
     /// Brings the numbers up to date and gives those that the formula takes.
-    fn advance(&self, numbers: &[&Tensor]) -> Result<Vec<f64>>;
-}
-
-fn read(numbers: &[&Tensor]) -> Result<Vec<f64>> {
-    numbers.iter().map(|number| number.get()).collect()
-}
-
-fn write(number: &Tensor, value: f64) -> Result<()> {
-    number.fill_(Scalar::Float(value)).map(drop)
-}
-
-/// Counts the step, whose number is the first.
-fn count(numbers: &[&Tensor]) -> Result<f64> {
-    let step = numbers[0].get()? + 1.0;
-    write(numbers[0], step)?;
-    Ok(step)
+    fn advance(&self, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]>;
 }
 
 macro_rules! steps {
     ($counts:literal, $($rule:ident),*; |$numbers:ident| $advance:expr) => {$(
         impl Step for kernel::$rule {
             const COUNTS: bool = $counts;
-            fn advance(&self, $numbers: &[&Tensor]) -> Result<Vec<f64>> {
+            fn advance(&self, $numbers: Numbers<'_>) -> Result<[f64; NUMBERS]> {
                 $advance
             }
         }
     )*};
 }
 // The caller of these counts, as it does in PyTorch, which has the same ops.
-steps!(false, Sgd, Adam, Adagrad; |numbers| read(numbers));
-steps!(true, Adadelta, Adamax, RAdam, RmsProp, Rprop; |numbers| Ok(vec![count(numbers)?]));
+steps!(false, Sgd, Adam, Adagrad; |numbers| numbers.get());
+steps!(true, Adadelta, Adamax, RAdam, RmsProp, Rprop; |numbers| {
+    let [step, ..] = numbers.get()?;
+    let now = [step + 1.0, 0.0, 0.0];
+    numbers.set(now)?;
+    Ok(now)
+});
 
 impl Step for kernel::NAdam {
     const COUNTS: bool = true;
-    fn advance(&self, numbers: &[&Tensor]) -> Result<Vec<f64>> {
-        let step = count(numbers)?;
-        let (product, momentum) = (numbers[1].get()?, self.momentum(step));
+    fn advance(&self, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]> {
+        let [step, product, _] = numbers.get()?;
+        let momentum = self.momentum(step + 1.0);
         // The product of a number and a tensor is computed in the tensor's dtype.
-        let product = match numbers[1].dtype() {
-            DType::F64 => product * momentum,
-            _ => f64::from(product as f32 * momentum as f32),
+        let dtype = numbers.tensors().nth(1).map(Tensor::dtype);
+        let product = if dtype == Some(DType::F64) {
+            product * momentum
+        } else {
+            f64::from(product as f32 * momentum as f32)
         };
-        write(numbers[1], product)?;
-        Ok(vec![step, product])
+        let now = [step + 1.0, product, 0.0];
+        numbers.set(now)?;
+        Ok(now)
     }
 }
 
 impl Step for kernel::Asgd {
     const COUNTS: bool = true;
-    fn advance(&self, numbers: &[&Tensor]) -> Result<Vec<f64>> {
-        let now = read(numbers)?;
-        let (eta, mu) = self.rates(count(numbers)?);
-        write(numbers[1], eta)?;
-        write(numbers[2], mu)?;
+    fn advance(&self, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]> {
+        let now = numbers.get()?;
+        let (eta, mu) = self.rates(now[0] + 1.0);
+        numbers.set([now[0] + 1.0, eta, mu])?;
         Ok(now)
     }
 }
@@ -113,8 +136,7 @@ pub(super) fn run<S: Step>(
     grad_scale: Option<&Tensor>,
     found_inf: Option<&Tensor>,
 ) -> Result<()> {
-    let numbers_of = |index: usize| lists.numbers.iter().map(move |(_, list)| &list[index]);
-    let advance = |index: usize| step.advance(&numbers_of(index).collect::<Vec<_>>());
+    let numbers = |index: usize| Numbers { lists: lists.numbers, index };
     let rule: Rule = step.into();
     let used = lists.buffers.iter().zip(rule.used()).filter(|(_, used)| *used);
     let buffers: Vec<_> = used.map(|((name, list), _)| (*name, *list)).collect();
@@ -134,12 +156,15 @@ pub(super) fn run<S: Step>(
     };
     written.check(rule.kernel())?;
     if S::COUNTS {
-        (0..lists.params.len()).flat_map(numbers_of).try_for_each(check_target)?;
+        (0..lists.params.len())
+            .try_for_each(|index| numbers(index).tensors().try_for_each(check_target))?;
     }
     if found_inf.map(Rate::get).transpose()? == Some(1.0) {
         return Ok(());
     }
-    written.each(|index, state| Ok(kernel::step(&rule, &advance(index)?, grad_scale, state)?))
+    written.each(|index, state| {
+        Ok(kernel::step(&rule, &step.advance(numbers(index))?, grad_scale, state)?)
+    })
 }
 
 fn check_length(params: &[Tensor], list: &[Tensor], what: &str) -> Result<()> {

@@ -438,7 +438,7 @@ impl Formula for RAdam {
     }
 }
 
-/// RMSprop: `v = alpha * v + (1 - alpha) * g^2; d = sqrt(v) + eps`, centred `a += (1 - alpha) * (g - a);
+/// `RMSprop`: `v = alpha * v + (1 - alpha) * g^2; d = sqrt(v) + eps`, centred `a += (1 - alpha) * (g - a);
 /// d = sqrt(v - a^2) + eps`; then `p -= lr * g / d`, or with momentum `b = momentum * b + g / d;
 /// p -= lr * b`. Buffers: `v`; `a`, if it is centred; `b`, with momentum.
 /// Number: the count of steps, not used.

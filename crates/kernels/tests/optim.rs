@@ -5,7 +5,8 @@ mod tensor;
 
 use pullback_kernels::loss::{self, Reduction};
 use pullback_kernels::optim::{
-    self, Adadelta, Adagrad, Adam, Adamax, Asgd, BUFFERS, NAdam, RAdam, RmsProp, Rprop, Rule, Sgd, State,
+    self, Adadelta, Adagrad, Adam, Adamax, Asgd, BUFFERS, NAdam, RAdam, RmsProp, Rprop, Rule, Sgd,
+    State,
 };
 use pullback_kernels::{DType, Error};
 use tensor::{Rng, Tensor};
@@ -206,8 +207,8 @@ fn nadam_and_radam_follow_their_formulas() {
                 let (limit, correction) = (9.0, 1.0 - decayed);
                 let rho = limit - 2.0 * f64::from(step) * decayed / correction;
                 let rate = if rho > 5.0 {
-                    let ratio = (rho - 4.0) * (rho - 2.0) * limit
-                        / ((limit - 4.0) * (limit - 2.0) * rho);
+                    let ratio =
+                        (rho - 4.0) * (rho - 2.0) * limit / ((limit - 4.0) * (limit - 2.0) * rho);
                     (correction * ratio).sqrt() / (v.sqrt() + eps)
                 } else {
                     1.0
@@ -248,13 +249,8 @@ fn rmsprop_follows_its_formula() {
 fn rprop_follows_its_formula() {
     let mut rng = Rng(3);
     for maximize in [false, true] {
-        let o = Rprop {
-            step_size_min: 0.2,
-            step_size_max: 0.9,
-            etaminus: 0.5,
-            etaplus: 1.2,
-            maximize,
-        };
+        let o =
+            Rprop { step_size_min: 0.2, step_size_max: 0.9, etaminus: 0.5, etaplus: 1.2, maximize };
         // The last gradients of `follows` are positive, so that half of the signs change.
         follows(o, &[3.0], &|p, g, [previous, size, _]| {
             let g = signed(maximize, g);
@@ -313,11 +309,9 @@ fn an_infinite_parameter_without_penalty_stays_infinite() {
 
 #[test]
 fn a_missing_buffer_is_an_error() {
-    let (mut p, mut g) =
-        (Tensor::full(DType::F32, &[2], 1.0), Tensor::full(DType::F32, &[2], 1.0));
+    let (mut p, mut g) = (Tensor::full(DType::F32, &[2], 1.0), Tensor::full(DType::F32, &[2], 1.0));
     let o = Adagrad { lr: 0.1, lr_decay: 0.0, weight_decay: 0.0, eps: 1e-8, maximize: false };
-    let mut state =
-        State { param: &mut p.view_mut(), grad: &mut g.view_mut(), buffers: &mut [] };
+    let mut state = State { param: &mut p.view_mut(), grad: &mut g.view_mut(), buffers: &mut [] };
     let error = optim::step(&o.into(), &[1.0], None, &mut state).unwrap_err();
     let text = "fused_adagrad_kernel: expected 1 state buffers, got 0";
     assert_eq!(error, Error::runtime(text.to_owned()));

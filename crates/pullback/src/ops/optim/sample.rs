@@ -16,7 +16,7 @@ fn scalar(value: f64, dtype: DType) -> Tensor {
 pub(super) fn lists(s: &Sampler, [buffers, numbers]: [usize; 2]) -> Sample {
     let list = || Value::from(vec![s.positive(&[2, 3]), s.positive(&[]), s.positive(&[0])]);
     let counts =
-        |from: f64| Value::from([1.0, 2.0, 7.0].map(|c| scalar(c * from, DType::F32)).to_vec());
+        |by: f64| Value::Tensors([1.0, 2.0, 7.0].map(|c| scalar(c * by, DType::F32)).into());
     let tensors = (0..2 + buffers).map(|_| list());
     // The first numbers are counts, others lie below one.
     let numbers = (0..numbers).map(|k| counts(if k == 0 { 1.0 } else { 0.1 }));

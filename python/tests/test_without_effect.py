@@ -68,6 +68,22 @@ LISTED = {
     "nn.parallel.comm.reduce_add_coalesced(buffer_size)": HOST,
     "nn.utils.clip_grad.clip_grads_with_norm_(foreach)": ONE_WAY,
     "nn.utils.clip_grad.clip_grad_value_(foreach)": ONE_WAY,
+    **{
+        f"optim.{step}({flag})": ONE_WAY
+        for step in (
+            "_adafactor.adafactor",
+            "adadelta.adadelta",
+            "adagrad.adagrad",
+            "adamax.adamax",
+            "asgd.asgd",
+            "nadam.nadam",
+            "radam.radam",
+            "rmsprop.rmsprop",
+            "rprop.rprop",
+        )
+        for flag in ("foreach", "has_complex")
+    },
+    "optim.adagrad.adagrad(has_sparse_grad)": ONE_WAY,
     "optim.adam.adam(has_complex)": ONE_WAY,
     "optim.sgd.sgd(foreach)": ONE_WAY,
     "optim.sgd.sgd(has_sparse_grad)": ONE_WAY,

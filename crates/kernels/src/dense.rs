@@ -262,20 +262,6 @@ pub(crate) fn with_output<T: Compute, R: Outcome>(
     Ok(result)
 }
 
-/// As [`with_output`], but `update` sees the present elements.
-pub(crate) fn with_inout<T: Compute, R: Outcome>(
-    out: &mut StridedMut<'_>,
-    update: impl FnOnce(&mut [T]) -> R,
-) -> Result<R::Value> {
-    if let Some(slice) = out.as_slice_mut::<T>() {
-        return update(slice).outcome();
-    }
-    let mut buffer = load_owned::<T>(out.as_ref())?;
-    let result = update(&mut buffer).outcome()?;
-    store(out, &buffer);
-    Ok(result)
-}
-
 /// Writes `source`, row by row, into `out`, converting.
 pub(crate) fn store<T: Compute>(out: &mut StridedMut<'_>, source: &[T]) {
     if source.is_empty() || narrow(out, source) {

@@ -162,12 +162,6 @@ pub(crate) fn sum_pairs<T: Real>(x: &[T], y: &[T], map: impl Fn(T, T) -> T) -> T
     fold_groups([a, b, c, d], |a, b| a + b)
 }
 
-/// The larger of two, NaN if either is.
-#[inline(always)]
-pub(crate) fn maximum<T: Real>(a: T, b: T) -> T {
-    if a > b || a.is_nan() { a } else { b }
-}
-
 crate::multiversion! {
     /// `sum[i] += x[i]`.
     pub(crate) fn add_into<T: Real>(sum: &mut [T], x: &[T]) {

@@ -1,155 +1,320 @@
-//! Optimiser steps against their formulas in doubles, clipping norms, and the negative log
-//! likelihood against its naive twin.
+//! Optimiser steps against their formulas in doubles, and the negative log likelihood against its
+//! naive twin.
 
 mod tensor;
 
 use pullback_kernels::loss::{self, Reduction};
-use pullback_kernels::optim::{self, Adam, Sgd, State};
+use pullback_kernels::optim::{
+    self, Adadelta, Adagrad, Adam, Adamax, Asgd, BUFFERS, NAdam, RAdam, RmsProp, Rprop, Rule, Sgd,
+    State,
+};
 use pullback_kernels::{DType, Error};
 use tensor::{Rng, Tensor};
 
 const DTYPES: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];
 
-#[test]
-fn sgd_follows_its_formula() {
+/// One element of a step in doubles: the parameter, the gradient and the buffers, changed in place.
+type Naive<'n> = &'n dyn Fn(&mut f64, f64, &mut [f64; BUFFERS]);
+
+/// Takes one step from random tensors and compares parameter, gradient and buffers with `naive`, for
+/// every dtype, with and without a scale. Buffers that the rule does not use must stay away.
+fn follows(rule: impl Into<Rule>, numbers: &[f64], naive: Naive<'_>) {
+    let rule = rule.into();
     let mut rng = Rng(1);
     for dtype in DTYPES {
-        for bits in 0..64 {
-            let on = |b: i32| bits >> b & 1 == 1;
-            let o = Sgd {
-                lr: 0.1,
-                momentum: if on(0) { 0.9 } else { 0.0 },
-                dampening: if on(1) { 0.3 } else { 0.0 },
-                weight_decay: if on(2) { 0.2 } else { 0.0 },
-                nesterov: on(0) && on(3),
-                maximize: on(4),
-                is_first_step: on(5),
-                grad_scale: on(1).then_some(4.0),
-            };
-            let (mut p, mut g, mut b) = (
-                rng.tensor(dtype, &[7, 5]),
-                rng.tensor(dtype, &[7, 5]),
-                rng.tensor(dtype, &[7, 5]),
-            );
-            let (ps, gs, bs) = (p.reals(), g.reals(), b.reals());
-            let mut buffers = [b.view_mut()];
-            let (mut pv, mut gv) = (p.view_mut(), g.view_mut());
-            optim::sgd(&mut State { param: &mut pv, grad: &mut gv, buffers: &mut buffers }, &o)
-                .unwrap();
-            let (mut ep, mut eb) = (vec![], vec![]);
-            for i in 0..ps.len() {
-                let g = gs[i] / o.grad_scale.unwrap_or(1.0) * if o.maximize { -1.0 } else { 1.0 }
-                    + o.weight_decay * ps[i];
-                let b =
-                    if o.is_first_step { g } else { o.momentum * bs[i] + (1.0 - o.dampening) * g };
-                let step = if o.momentum == 0.0 {
+        for scale in [None, Some(4.0)] {
+            let what = format!("{dtype:?} {scale:?} {rule:?}");
+            let mut tensors: Vec<Tensor> =
+                (0..2 + BUFFERS).map(|_| rng.tensor(dtype, &[9, 3])).collect();
+            // Averages of squares and of gradients, so that the variance of the second is positive.
+            for (place, buffer) in tensors[2..].iter_mut().enumerate() {
+                let value = |v: f64| if place == 0 { 1.0 + v.abs() } else { v.abs().min(1.0) };
+                let values = buffer.reals().into_iter().map(value);
+                values.enumerate().for_each(|(i, v)| buffer.set_flat(i, v.into()));
+            }
+            let old: Vec<Vec<f64>> = tensors.iter().map(Tensor::reals).collect();
+            let (head, tail) = tensors.split_at_mut(2);
+            let [p, g] = head else { unreachable!() };
+            let used = rule.used();
+            let mut buffers: Vec<_> = tail
+                .iter_mut()
+                .zip(used)
+                .filter_map(|(buffer, used)| used.then(|| buffer.view_mut()))
+                .collect();
+            let mut state =
+                State { param: &mut p.view_mut(), grad: &mut g.view_mut(), buffers: &mut buffers };
+            optim::step(&rule, numbers, scale, &mut state).unwrap();
+            let mut new = old.clone();
+            for i in 0..old[0].len() {
+                new[1][i] /= scale.unwrap_or(1.0);
+                let mut values = std::array::from_fn(|k| old[2 + k][i]);
+                let mut param = old[0][i];
+                naive(&mut param, new[1][i], &mut values);
+                new[0][i] = param;
+                for (k, value) in values.into_iter().enumerate() {
+                    new[2 + k][i] = if used[k] { value } else { old[2 + k][i] };
+                }
+            }
+            for (k, (tensor, new)) in tensors.iter().zip(&new).enumerate() {
+                tensor.assert_reals(new, &format!("tensor {k} {what}"));
+            }
+        }
+    }
+}
+
+fn signed(maximize: bool, g: f64) -> f64 {
+    if maximize { -g } else { g }
+}
+
+#[test]
+fn sgd_follows_its_formula() {
+    for bits in 0..64 {
+        let on = |b: i32| bits >> b & 1 == 1;
+        let o = Sgd {
+            lr: 0.1,
+            momentum: if on(0) { 0.9 } else { 0.0 },
+            dampening: if on(1) { 0.3 } else { 0.0 },
+            weight_decay: if on(2) { 0.2 } else { 0.0 },
+            nesterov: on(0) && on(3),
+            maximize: on(4),
+            is_first_step: on(5),
+        };
+        follows(o, &[], &|p, g, [b, ..]| {
+            let g = signed(o.maximize, g) + o.weight_decay * *p;
+            *b = if o.is_first_step { g } else { o.momentum * *b + (1.0 - o.dampening) * g };
+            *p -= o.lr
+                * if o.momentum == 0.0 {
                     g
                 } else if o.nesterov {
-                    g + o.momentum * b
+                    g + o.momentum * *b
                 } else {
-                    b
+                    *b
                 };
-                ep.push(ps[i] - o.lr * step);
-                eb.push(if o.momentum == 0.0 { bs[i] } else { b });
-            }
-            p.assert_reals(&ep, &format!("{dtype:?} {o:?}"));
-            b.assert_reals(&eb, &format!("{dtype:?} {o:?}"));
-            if let Some(scale) = o.grad_scale {
-                g.assert_reals(
-                    &gs.iter().map(|g| g / scale).collect::<Vec<_>>(),
-                    "unscaled gradient",
-                );
-            }
-        }
+        });
     }
 }
 
 #[test]
-fn adam_and_adamw_follow_their_formulas() {
-    let mut rng = Rng(2);
-    for dtype in DTYPES {
-        for bits in 0..16 {
-            let on = |b: i32| bits >> b & 1 == 1;
-            let o = Adam {
-                lr: 0.01,
-                beta1: 0.9,
-                beta2: 0.99,
-                eps: 1e-3,
-                step: 3.0,
-                weight_decay: if on(0) { 0.2 } else { 0.0 },
-                amsgrad: on(1),
-                maximize: on(2),
-                grad_scale: on(1).then_some(2.0),
-            };
-            let mut t: Vec<Tensor> = (0..5).map(|_| rng.tensor(dtype, &[9, 3])).collect();
-            for buffer in &mut t[3..] {
-                for i in 0..27 {
-                    let v = buffer.values()[i].re.abs();
-                    buffer.set_flat(i, v.into());
-                }
+fn adam_follows_its_formula() {
+    for bits in 0..16 {
+        let on = |b: i32| bits >> b & 1 == 1;
+        let o = Adam {
+            lr: 0.01,
+            beta1: if on(1) { 0.9 } else { 0.3 },
+            beta2: 0.99,
+            eps: 1e-3,
+            weight_decay: if on(0) { 0.2 } else { 0.0 },
+            amsgrad: on(1),
+            maximize: on(2),
+            decoupled_weight_decay: on(3),
+        };
+        follows(o, &[3.0], &|p, g, [m, v, top]| {
+            let mut g = signed(o.maximize, g);
+            if o.decoupled_weight_decay {
+                *p -= o.lr * o.weight_decay * *p;
+            } else {
+                g += o.weight_decay * *p;
             }
-            let old: Vec<Vec<f64>> = t.iter().map(Tensor::reals).collect();
-            let [p, g, m, v, top] = &mut t[..] else { unreachable!() };
-            let mut buffers = [m.view_mut(), v.view_mut(), top.view_mut()];
-            let (mut pv, mut gv) = (p.view_mut(), g.view_mut());
-            let step = if on(3) { optim::adamw } else { optim::adam };
-            step(&mut State { param: &mut pv, grad: &mut gv, buffers: &mut buffers }, &o).unwrap();
-            let mut new = vec![vec![0.0; 27]; 3];
-            for i in 0..27 {
-                let mut g =
-                    old[1][i] / o.grad_scale.unwrap_or(1.0) * if o.maximize { -1.0 } else { 1.0 };
-                let mut p = old[0][i];
-                if on(3) {
-                    p -= o.lr * o.weight_decay * p;
+            *m = o.beta1 * *m + (1.0 - o.beta1) * g;
+            *v = o.beta2 * *v + (1.0 - o.beta2) * g * g;
+            *top = if o.amsgrad { v.max(*top) } else { *v };
+            let denominator = top.sqrt() / (1.0 - o.beta2.powi(3)).sqrt() + o.eps;
+            *p -= o.lr / (1.0 - o.beta1.powi(3)) * *m / denominator;
+        });
+    }
+}
+
+#[test]
+fn adagrad_and_adadelta_follow_their_formulas() {
+    for (maximize, weight_decay) in [(false, 0.0), (true, 0.2)] {
+        let o = Adagrad { lr: 0.1, lr_decay: 0.5, weight_decay, eps: 1e-3, maximize };
+        follows(o, &[3.0], &|p, g, [sum, ..]| {
+            let g = signed(maximize, g) + weight_decay * *p;
+            *sum += g * g;
+            *p -= o.lr / 2.0 * g / (sum.sqrt() + o.eps);
+        });
+        let o = Adadelta { lr: 0.5, rho: 0.8, eps: 1e-2, weight_decay, maximize };
+        follows(o, &[3.0], &|p, g, [square, update, _]| {
+            let g = signed(maximize, g) + weight_decay * *p;
+            *square = 0.8 * *square + 0.2 * g * g;
+            let delta = ((*update + o.eps) / (*square + o.eps)).sqrt() * g;
+            *update = 0.8 * *update + 0.2 * delta * delta;
+            *p -= o.lr * delta;
+        });
+    }
+}
+
+#[test]
+fn adamax_and_asgd_follow_their_formulas() {
+    for (maximize, weight_decay, mu) in [(false, 0.0, 1.0), (true, 0.2, 0.25)] {
+        let o = Adamax { lr: 0.1, beta1: 0.9, beta2: 0.99, eps: 1e-2, weight_decay, maximize };
+        follows(o, &[2.0], &|p, g, [m, largest, _]| {
+            let g = signed(maximize, g) + weight_decay * *p;
+            *m = 0.9 * *m + 0.1 * g;
+            *largest = (0.99 * *largest).max(g.abs() + o.eps);
+            *p -= o.lr / (1.0 - 0.81) * *m / *largest;
+        });
+        let o = Asgd { lr: 0.1, lambd: 0.3, alpha: 0.75, t0: 1.0, weight_decay, maximize };
+        follows(o, &[2.0, 0.5, mu], &|p, g, [average, ..]| {
+            let g = signed(maximize, g) + weight_decay * *p;
+            *p = *p * (1.0 - 0.3 * 0.5) - 0.5 * g;
+            *average += mu * (*p - *average);
+        });
+        let (eta, mu) = o.rates(5.0);
+        assert!((eta - 0.1 / 1.15_f64.powf(0.75)).abs() < 1e-15 && mu == 0.25);
+    }
+}
+
+#[test]
+fn nadam_and_radam_follow_their_formulas() {
+    for (maximize, weight_decay, decoupled_weight_decay) in
+        [(false, 0.0, false), (true, 0.2, false), (false, 0.2, true)]
+    {
+        let moments = |lr: f64, p: &mut f64, g: f64, m: &mut f64, v: &mut f64| {
+            let mut g = signed(maximize, g);
+            if decoupled_weight_decay {
+                *p *= 1.0 - lr * weight_decay;
+            } else {
+                g += weight_decay * *p;
+            }
+            *m = 0.9 * *m + 0.1 * g;
+            *v = 0.8 * *v + 0.2 * g * g;
+            g
+        };
+        let (lr, beta1, beta2, eps) = (0.1, 0.9, 0.8, 1e-2);
+        let o = NAdam {
+            lr,
+            beta1,
+            beta2,
+            eps,
+            weight_decay,
+            momentum_decay: 0.5,
+            decoupled_weight_decay,
+            maximize,
+        };
+        let mu = |t: f64| 0.9 * (1.0 - 0.5 * 0.96_f64.powf(t * 0.5));
+        follows(o, &[3.0, 0.2], &|p, g, [m, v, _]| {
+            let g = moments(lr, p, g, m, v);
+            let mean = mu(4.0) * *m / (1.0 - 0.2 * mu(4.0)) + (1.0 - mu(3.0)) * g / (1.0 - 0.2);
+            *p -= lr * mean / ((*v / (1.0 - 0.8_f64.powi(3))).sqrt() + eps);
+        });
+        // With beta2 = 0.8 the rate is rectified from the ninth step on.
+        for step in [3_i32, 30] {
+            let o = RAdam { lr, beta1, beta2, eps, weight_decay, decoupled_weight_decay, maximize };
+            follows(o, &[f64::from(step)], &|p, g, [m, v, _]| {
+                moments(lr, p, g, m, v);
+                let decayed = 0.8_f64.powi(step);
+                let (limit, correction) = (9.0, 1.0 - decayed);
+                let rho = limit - 2.0 * f64::from(step) * decayed / correction;
+                let rate = if rho > 5.0 {
+                    let ratio =
+                        (rho - 4.0) * (rho - 2.0) * limit / ((limit - 4.0) * (limit - 2.0) * rho);
+                    (correction * ratio).sqrt() / (v.sqrt() + eps)
                 } else {
-                    g += o.weight_decay * p;
-                }
-                let m = o.beta1 * old[2][i] + (1.0 - o.beta1) * g;
-                let v = o.beta2 * old[3][i] + (1.0 - o.beta2) * g * g;
-                // The third buffer is named `top`; without amsgrad it stays as it was.
-                let second = if o.amsgrad { v.max(old[4][i]) } else { v };
-                let denominator = second.sqrt() / (1.0 - o.beta2.powf(o.step)).sqrt() + o.eps;
-                new[0][i] = p - o.lr / (1.0 - o.beta1.powf(o.step)) * m / denominator;
-                new[1][i] = m;
-                new[2][i] = v;
-            }
-            for (t, new, name) in [
-                (&t[0], &new[0], "param"),
-                (&t[2], &new[1], "exp_avg"),
-                (&t[3], &new[2], "exp_avg_sq"),
-            ] {
-                t.assert_reals(new, &format!("{name} {dtype:?} {o:?}"));
-            }
+                    1.0
+                };
+                *p -= lr * *m / (1.0 - 0.9_f64.powi(step)) * rate;
+            });
         }
     }
 }
 
 #[test]
-fn norms_over_several_tensors_equal_the_naive_sum() {
-    let mut rng = Rng(3);
-    for dtype in DTYPES {
-        let mut t =
-            [rng.tensor(dtype, &[40, 30]), rng.tensor(dtype, &[7]), rng.tensor(dtype, &[0, 3])];
-        let all: Vec<f64> = t.iter().flat_map(Tensor::reals).collect();
-        let views: Vec<_> = t.iter().map(Tensor::view).collect();
-        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-4 * b, "{a} {b}");
-        near(
-            optim::total_norm(&views, 2.0).unwrap(),
-            all.iter().map(|v| v * v).sum::<f64>().sqrt(),
-        );
-        near(optim::total_norm(&views, 1.0).unwrap(), all.iter().map(|v| v.abs()).sum());
-        near(
-            optim::total_norm(&views, f64::INFINITY).unwrap(),
-            all.iter().fold(0.0, |a, v| v.abs().max(a)),
-        );
-        near(
-            optim::total_norm(&views, 3.0).unwrap(),
-            all.iter().map(|v| v.abs().powi(3)).sum::<f64>().cbrt(),
-        );
-        let before = t[0].reals();
-        optim::scale(&mut [t[0].view_mut()], 0.5).unwrap();
-        t[0].assert_reals(&before.iter().map(|v| v * 0.5).collect::<Vec<_>>(), "scale");
+fn rmsprop_follows_its_formula() {
+    for bits in 0..8 {
+        let on = |b: i32| bits >> b & 1 == 1;
+        let (centered, momentum) = (on(0), if on(1) { 0.9 } else { 0.0 });
+        let o = RmsProp {
+            lr: 0.1,
+            alpha: 0.7,
+            eps: 0.1,
+            weight_decay: if on(2) { 0.2 } else { 0.0 },
+            momentum,
+            centered,
+            maximize: on(2),
+        };
+        follows(o, &[3.0], &|p, g, [square, mean, buffer]| {
+            let g = signed(o.maximize, g) + o.weight_decay * *p;
+            *square = o.alpha * *square + (1.0 - o.alpha) * g * g;
+            *mean = o.alpha * *mean + (1.0 - o.alpha) * g;
+            let variance = if centered { *square - *mean * *mean } else { *square };
+            let move_ = g / (variance.sqrt() + o.eps);
+            *buffer = momentum * *buffer + move_;
+            *p -= o.lr * if on(1) { *buffer } else { move_ };
+        });
     }
+}
+
+#[test]
+fn rprop_follows_its_formula() {
+    let mut rng = Rng(3);
+    for maximize in [false, true] {
+        let o =
+            Rprop { step_size_min: 0.2, step_size_max: 0.9, etaminus: 0.5, etaplus: 1.2, maximize };
+        // The last gradients of `follows` are positive, so that half of the signs change.
+        follows(o, &[3.0], &|p, g, [previous, size, _]| {
+            let g = signed(maximize, g);
+            let agreement = g * *previous;
+            *size *= if agreement > 0.0 {
+                1.2
+            } else if agreement < 0.0 {
+                0.5
+            } else {
+                1.0
+            };
+            *size = size.clamp(0.2, 0.9);
+            *previous = if agreement < 0.0 { 0.0 } else { g };
+            *p -= if *previous == 0.0 { 0.0 } else { previous.signum() * *size };
+        });
+    }
+    let nan = Tensor::full(DType::F64, &[1], f64::NAN);
+    let (mut p, mut g, mut last) =
+        (rng.tensor(DType::F64, &[1]), nan, Tensor::full(DType::F64, &[1], 1.0));
+    let mut size = Tensor::full(DType::F64, &[1], 0.5);
+    let before = p.reals();
+    let mut buffers = [last.view_mut(), size.view_mut()];
+    let o = Rprop {
+        step_size_min: 0.1,
+        step_size_max: 1.0,
+        etaminus: 0.5,
+        etaplus: 1.2,
+        maximize: false,
+    };
+    let mut state =
+        State { param: &mut p.view_mut(), grad: &mut g.view_mut(), buffers: &mut buffers };
+    optim::step(&o.into(), &[1.0], None, &mut state).unwrap();
+    assert_eq!((p.reals(), size.reals()), (before, vec![0.5]), "NaN has no sign");
+}
+
+#[test]
+fn an_infinite_parameter_without_penalty_stays_infinite() {
+    let o = Adam {
+        lr: 0.1,
+        beta1: 0.9,
+        beta2: 0.99,
+        eps: 1e-8,
+        weight_decay: 0.0,
+        amsgrad: false,
+        maximize: false,
+        decoupled_weight_decay: false,
+    };
+    let full = |value: f64| Tensor::full(DType::F32, &[20], value);
+    let (mut p, mut g, mut m, mut v) = (full(f64::INFINITY), full(1.0), full(0.0), full(0.0));
+    let mut buffers = [m.view_mut(), v.view_mut()];
+    let mut state =
+        State { param: &mut p.view_mut(), grad: &mut g.view_mut(), buffers: &mut buffers };
+    optim::step(&o.into(), &[1.0], None, &mut state).unwrap();
+    assert_eq!(p.reals(), vec![f64::INFINITY; 20]);
+}
+
+#[test]
+fn a_missing_buffer_is_an_error() {
+    let (mut p, mut g) = (Tensor::full(DType::F32, &[2], 1.0), Tensor::full(DType::F32, &[2], 1.0));
+    let o = Adagrad { lr: 0.1, lr_decay: 0.0, weight_decay: 0.0, eps: 1e-8, maximize: false };
+    let mut state = State { param: &mut p.view_mut(), grad: &mut g.view_mut(), buffers: &mut [] };
+    let error = optim::step(&o.into(), &[1.0], None, &mut state).unwrap_err();
+    let text = "fused_adagrad_kernel: expected 1 state buffers, got 0";
+    assert_eq!(error, Error::runtime(text.to_owned()));
 }
 
 #[test]

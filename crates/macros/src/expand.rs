@@ -282,7 +282,6 @@ fn traits(op: &Op<'_>) -> TokenStream {
         ("numbers", "NUMBERS_AS_TENSORS"),
         ("wide_numbers", "WIDE_NUMBERS"),
         ("internal", "INTERNAL"),
-        ("whole", "WHOLE"),
         ("checks_sharing", "CHECKS_SHARING"),
         ("writes_one_value", "WRITES_ONE_VALUE"),
         ("writes_leaves", "WRITES_LEAVES"),

@@ -49,7 +49,6 @@ const WORDS: &[&str] = &[
     "wide_numbers",
     "operand",
     "internal",
-    "whole",
     "checks_sharing",
     "writes_one_value",
     "writes_leaves",

@@ -17,8 +17,11 @@ sys.path.insert(0, str(RECORDED))
 
 import optim_program as program  # noqa: E402
 
-COURSES = json.loads((RECORDED / "optim_courses.json").read_text())["optimizers"]
+RECORD = json.loads((RECORDED / "optim_courses.json").read_text())
+COURSES = RECORD["optimizers"]
 CASES = sorted(COURSES)
+# Those that have the option, which is the same kernel for all.
+FUSED = [case for case in CASES if program.name_of(case) in ("SGD", "Adam", "AdamW", "Adagrad")]
 
 
 def assert_close(found: list[list[float]], expected: list[list[float]], tolerance: float) -> None:
@@ -34,27 +37,25 @@ def test_a_course_equals_the_recorded_one(case: str, gaps: str) -> None:
         assert_close(course, COURSES[case][gaps], tolerance)
 
 
-@pytest.mark.parametrize("options", [{"fused": True}, {"foreach": True}, {"foreach": False}])
 @pytest.mark.parametrize("case", CASES)
-def test_the_choice_of_implementation_does_not_change_the_course(
-    case: str, options: dict[str, Any]
-) -> None:
-    course = program.optimizer_course(torch, case, dtype="float64", **options)
-    assert_close(course, COURSES[case]["full"], 1e-12)
+def test_the_choice_of_implementation_does_not_change_the_course(case: str) -> None:
+    choices: list[dict[str, Any]] = [{"foreach": True}, {"foreach": False}]
+    for options in [*choices, {"fused": True}] if case in FUSED else choices:
+        course = program.optimizer_course(torch, case, dtype="float64", **options)
+        assert_close(course, COURSES[case]["full"], 1e-12)
 
 
+# How far 200 steps may lead apart, in units of the dtype's precision: PyTorch fuses some products
+# with the sums that they go into, ours are rounded.
+UNITS = 10
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("case", CASES)
-def test_a_learning_rate_in_a_tensor_gives_the_same_course(case: str) -> None:
-    lr = torch.tensor(program.OPTIMIZERS[case][1]["lr"], dtype=torch.float64)
-    name, options = program.OPTIMIZERS[case]
-    params = program.make_params(torch, torch.float64)
-    groups = [{"params": params[:2]}, {"params": params[2:], "lr": torch.tensor(0.02).double()}]
-    optimizer = getattr(torch.optim, name)(groups, **{**options, "lr": lr})
-    for step in range(program.STEPS):
-        program.set_grads(torch, params, step, False)
-        optimizer.step()
-    found = [param.detach().reshape(-1).tolist() for param in params]
-    assert_close(found, COURSES[case]["full"], 1e-7)
+def test_two_hundred_steps_lead_where_they_led_when_recorded(case: str, dtype: str) -> None:
+    found = program.long_course(torch, case, dtype)
+    unit = torch.finfo(getattr(torch, dtype)).eps
+    assert_close(found, RECORD["long"][case][dtype], UNITS * unit)
 
 
 @pytest.mark.parametrize("kind", ["SGD", "Adam"])

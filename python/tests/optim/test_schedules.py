@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -197,3 +198,23 @@ def test_parts_of_a_composite_share_one_optimizer_and_take_no_metric() -> None:
             lr_scheduler.ChainedScheduler([part, wrong])
     with pytest.raises(ValueError, match="number of schedulers 1"):
         lr_scheduler.SequentialLR(optimizer, [part], [3])
+
+
+def test_a_checkpoint_with_the_function_of_a_one_cycle_schedule_can_be_loaded() -> None:
+    twins = [lr_scheduler.OneCycleLR(sgd(momentum=0.9), 2.0, total_steps=10) for _ in range(2)]
+    state = twins[0].state_dict()
+    del state["_anneal_func_type"], twins[1]._anneal_func_type
+    twins[1].load_state_dict({**state, "anneal_func": lr_scheduler.OneCycleLR._annealing_cos})
+    for _ in range(9):
+        for schedule in twins:
+            schedule.optimizer.step()
+            schedule.step()
+        assert twins[0].get_last_lr() == twins[1].get_last_lr()
+
+
+def test_warnings_about_the_order_of_calls_say_where_to_read_on() -> None:
+    schedule = lr_scheduler.ExponentialLR(sgd(), 0.9)
+    with pytest.warns(UserWarning, match="how-to-adjust-learning-rate"):
+        schedule.step()
+    with pytest.warns(UserWarning, match=re.escape(lr_scheduler.EPOCH_DEPRECATION_WARNING)):
+        schedule.step(3)

@@ -24,6 +24,16 @@ courses = {
         }
         for case in optim_program.OPTIMIZERS
     },
+    "long": {
+        case: {
+            dtype: optim_program.long_course(torch, case, dtype) for dtype in ("float32", "float64")
+        }
+        for case in optim_program.OPTIMIZERS
+    },
+    "checkpoints": {
+        case: optim_program.checkpoint_course(torch, case)
+        for case in optim_program.OPTIMIZERS | optim_program.OTHERS
+    },
     "schedules": {
         case: optim_program.schedule_course(torch, case) for case in optim_program.SCHEDULES
     },

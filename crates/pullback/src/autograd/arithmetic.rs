@@ -3,8 +3,8 @@
 use super::thread::level::{self, keys_of_word};
 use super::thread::mode;
 use crate::dispatch::{Arg, Call, Form, OpDef, Outputs, keys_of};
-use crate::tensor::{Cpu, Key};
 use crate::tensor::shape::list;
+use crate::tensor::{Cpu, Key};
 use crate::{DType, Device, Result, Tensor, TensorSpec};
 
 /// `a + b`, recorded if grad mode is on. (The op takes sparse tensors second.)

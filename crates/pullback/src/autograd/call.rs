@@ -121,10 +121,6 @@ pub(crate) fn layer(call: &Call<'_>) -> Result<Outputs> {
             Ok(Outputs::Tensors(outs.iter().map(|&out| out.clone()).collect()))
         }
         Form::Functional => match def.kernel {
-            Kernel::Composite(_) if def.is(Traits::WHOLE) && call.keys.has_any(BACKENDS) => {
-                let _below = mode::exclude_recording();
-                call.next()
-            }
             Kernel::Composite(compose) => with_tensors(def, args, compose),
             _ => with_tensors(def, args, |args| record_through_layers(&call.with_args(args))),
         },

@@ -151,8 +151,6 @@ impl Traits {
     pub const FILLS_OUT: Traits = Traits(8_388_608);
     /// Numbers beside half-precision tensors are not rounded to halves first.
     pub const WIDE_NUMBERS: Traits = Traits(1_048_576);
-    /// A composite that is made of no other ops.
-    pub const WHOLE: Traits = Traits(2_097_152);
     /// A view that shows each element of its input once: its gradient rule is its inverse.
     pub const BIJECTIVE: Traits = Traits(4_194_304);
     /// Takes tensors with a conj or neg bit as they are. (Views do without this word: their results have the bits of what they

@@ -33,7 +33,7 @@ static FOLDERS: &[&[Family]] = &[
     index::FAMILIES,
     linalg::FAMILIES,
     nn::FAMILIES,
-    &[optim::OPS],
+    optim::FAMILIES,
     sparse::FAMILIES,
 ];
 

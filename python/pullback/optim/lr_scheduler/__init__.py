@@ -20,6 +20,7 @@ from .decay import (
     StepLR,
 )
 from .plateau import ReduceLROnPlateau
+from .schedule import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from .schedule import LRScheduler
 
 _LRScheduler = LRScheduler

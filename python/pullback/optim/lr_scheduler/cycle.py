@@ -252,6 +252,8 @@ class OneCycleLR(LRScheduler):
     Source: Smith and Topin, Super-convergence, 2018.
     """
 
+    anneal_func: Callable[[Any, Any, float], Any]
+
     def __init__(
         self,
         optimizer: Optimizer,
@@ -308,10 +310,21 @@ class OneCycleLR(LRScheduler):
             _phase(last, "initial_lr min_lr", "max_momentum max_momentum"),
         ]
 
-    def _anneal(self, start: Any, end: Any, fraction: float) -> Any:
-        if self._anneal_func_type == "linear":
-            return (end - start) * fraction + start
+    @staticmethod
+    def _annealing_linear(start: Any, end: Any, fraction: float) -> Any:
+        return (end - start) * fraction + start
+
+    @staticmethod
+    def _annealing_cos(start: Any, end: Any, fraction: float) -> Any:
         return end + (start - end) / 2.0 * (math.cos(math.pi * fraction) + 1)
+
+    def _anneal(self, start: Any, end: Any, fraction: float) -> Any:
+        if not hasattr(self, "_anneal_func_type"):
+            # Checkpoints of old versions of PyTorch hold the function instead of its name.
+            return self.anneal_func(start, end, fraction)
+        is_linear = self._anneal_func_type == "linear"
+        function = self._annealing_linear if is_linear else self._annealing_cos
+        return function(start, end, fraction)
 
     def get_lr(self) -> list[Rate]:
         """The rates at `last_epoch`; sets the momentum as well with `cycle_momentum`."""

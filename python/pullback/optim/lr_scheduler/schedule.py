@@ -171,15 +171,17 @@ class LRScheduler:
             )
 
 
+EPOCH_DEPRECATION_WARNING = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where "
+    "possible. Please use `scheduler.step()` to step the scheduler. Until then, a given epoch "
+    "selects the closed form where there is one."
+)
+_ADVICE = "See https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+
+
 def warn_epoch_is_deprecated() -> None:
     """Warns that `scheduler.step(epoch)` is on its way out."""
-    warnings.warn(
-        "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated "
-        "where possible. Please use `scheduler.step()` to step the scheduler. Until then, a "
-        "given epoch selects the closed form where there is one.",
-        UserWarning,
-        stacklevel=3,
-    )
+    warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=3)
 
 
 def _step_function(optimizer: Optimizer) -> Any:
@@ -200,7 +202,7 @@ def _warn_about_order(optimizer: Optimizer) -> None:
         warnings.warn(
             "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
             "initialization. Please, make sure to call `optimizer.step()` before "
-            "`lr_scheduler.step()`.",
+            f"`lr_scheduler.step()`. {_ADVICE}",
             UserWarning,
             stacklevel=3,
         )
@@ -208,7 +210,7 @@ def _warn_about_order(optimizer: Optimizer) -> None:
         warnings.warn(
             "Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call "
             "`optimizer.step()` first: in this order the first value of the learning rate "
-            "schedule is skipped.",
+            f"schedule is skipped. {_ADVICE}",
             UserWarning,
             stacklevel=3,
         )

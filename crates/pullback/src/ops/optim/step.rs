@@ -1,0 +1,267 @@
+//! What all steps share: the checks before anything is written, the numbers of each parameter, the calls of the kernel.
+
+use crate::dispatch::{Value, check_separate, check_writable};
+use crate::error::ensure;
+use crate::tensor::{Cpu, Writer, shares_elements};
+use crate::{DType, Result, Scalar, Tensor, autograd};
+use pullback_kernels::optim::{self as kernel, Rule, State};
+
+/// A learning rate as an op takes it.
+pub(super) trait Rate {
+    fn get(self) -> Result<f64>;
+    /// One for the property tests.
+    fn sample() -> Value;
+}
+
+/// The learning rate of the samples.
+const RATE: f64 = 0.1;
+
+impl Rate for f64 {
+    fn get(self) -> Result<f64> {
+        Ok(self)
+    }
+    fn sample() -> Value {
+        RATE.into()
+    }
+}
+
+impl Rate for &Tensor {
+    fn get(self) -> Result<f64> {
+        Ok(self.item()?.to_f64())
+    }
+    fn sample() -> Value {
+        super::sample::number_tensor(RATE)
+    }
+}
+
+/// The most numbers that a parameter has.
+const NUMBERS: usize = 3;
+
+/// The numbers of one parameter, in the order in which the rule's description names them.
+#[derive(Clone, Copy)]
+pub(super) struct Numbers<'a> {
+    lists: &'a [(&'static str, &'a [Tensor])],
+    index: usize,
+}
+
+impl Numbers<'_> {
+    fn tensors(&self) -> impl Iterator<Item = &Tensor> {
+        self.lists.iter().map(move |(_, list)| &list[self.index])
+    }
+
+    fn get(&self) -> Result<[f64; NUMBERS]> {
+        let mut values = [0.0; NUMBERS];
+        for (value, tensor) in values.iter_mut().zip(self.tensors()) {
+            *value = tensor.get()?;
+        }
+        Ok(values)
+    }
+
+    fn set(&self, values: [f64; NUMBERS]) -> Result<()> {
+        for (value, tensor) in values.into_iter().zip(self.tensors()) {
+            tensor.fill_(Scalar::Float(value))?;
+        }
+        Ok(())
+    }
+}
+
+/// A rule, and what its step does with the numbers of a parameter.
+pub(super) trait Step: Copy + Into<Rule> {
+    /// Whether the step writes the numbers.
+    const COUNTS: bool;
+
+    /// Brings the numbers up to date and gives those that the formula takes.
+    fn advance(&self, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]>;
+}
+
+macro_rules! steps {
+    ($counts:literal, $($rule:ident),*; |$numbers:ident| $advance:expr) => {$(
+        impl Step for kernel::$rule {
+            const COUNTS: bool = $counts;
+            fn advance(&self, $numbers: Numbers<'_>) -> Result<[f64; NUMBERS]> {
+                $advance
+            }
+        }
+    )*};
+}
+// The caller of these counts, as it does in PyTorch, which has the same ops.
+steps!(false, Sgd, Adam, Adagrad; |numbers| numbers.get());
+steps!(true, Adadelta, Adamax, RAdam, RmsProp, Rprop; |numbers| {
+    let [step, ..] = numbers.get()?;
+    let now = [step + 1.0, 0.0, 0.0];
+    numbers.set(now)?;
+    Ok(now)
+});
+
+impl Step for kernel::NAdam {
+    const COUNTS: bool = true;
+    fn advance(&self, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]> {
+        let [step, product, _] = numbers.get()?;
+        let momentum = self.momentum(step + 1.0);
+        // The product of a number and a tensor is computed in the tensor's dtype.
+        let dtype = numbers.tensors().nth(1).map(Tensor::dtype);
+        let product = if dtype == Some(DType::F64) {
+            product * momentum
+        } else {
+            f64::from(product as f32 * momentum as f32)
+        };
+        let now = [step + 1.0, product, 0.0];
+        numbers.set(now)?;
+        Ok(now)
+    }
+}
+
+impl Step for kernel::Asgd {
+    const COUNTS: bool = true;
+    fn advance(&self, numbers: Numbers<'_>) -> Result<[f64; NUMBERS]> {
+        let now = numbers.get()?;
+        let (eta, mu) = self.rates(now[0] + 1.0);
+        numbers.set([now[0] + 1.0, eta, mu])?;
+        Ok(now)
+    }
+}
+
+/// The lists of a step, those of buffers and numbers with their names.
+pub(super) struct Lists<'a> {
+    pub(super) params: &'a [Tensor],
+    pub(super) grads: &'a [Tensor],
+    pub(super) buffers: &'a [(&'static str, &'a [Tensor])],
+    pub(super) numbers: &'a [(&'static str, &'a [Tensor])],
+}
+
+/// One step of `step`, unless `found_inf` is one.
+pub(super) fn run<S: Step>(
+    cpu: Cpu,
+    step: S,
+    lists: &Lists<'_>,
+    grad_scale: Option<&Tensor>,
+    found_inf: Option<&Tensor>,
+) -> Result<()> {
+    let numbers = |index: usize| Numbers { lists: lists.numbers, index };
+    let rule: Rule = step.into();
+    let used = lists.buffers.iter().zip(rule.used()).filter(|(_, used)| *used);
+    let buffers: Vec<_> = used.map(|((name, list), _)| (*name, *list)).collect();
+    check_list(lists.params, lists.grads, "grads")?;
+    for (name, list) in &buffers {
+        check_list(lists.params, list, name)?;
+    }
+    for (name, list) in lists.numbers {
+        check_length(lists.params, list, name)?;
+    }
+    let grad_scale = grad_scale.map(Rate::get).transpose()?;
+    let written = Written {
+        params: lists.params,
+        grads: lists.grads,
+        buffers: &buffers,
+        is_scaled: grad_scale.is_some(),
+    };
+    written.check(rule.kernel())?;
+    if S::COUNTS {
+        (0..lists.params.len())
+            .try_for_each(|index| numbers(index).tensors().try_for_each(check_target))?;
+    }
+    if found_inf.map(Rate::get).transpose()? == Some(1.0) {
+        return Ok(());
+    }
+    written.each(cpu, |index, state| {
+        Ok(kernel::step(&rule, &step.advance(numbers(index))?, grad_scale, state)?)
+    })
+}
+
+fn check_length(params: &[Tensor], list: &[Tensor], what: &str) -> Result<()> {
+    ensure!(
+        params.len() == list.len(),
+        runtime,
+        "Tensor lists must have the same number of tensors, got {} parameters and {} {what}",
+        params.len(),
+        list.len()
+    );
+    Ok(())
+}
+
+/// Checks that a list goes with the parameters: same length, shapes and dtypes.
+fn check_list(params: &[Tensor], list: &[Tensor], what: &str) -> Result<()> {
+    check_length(params, list, what)?;
+    for (index, (param, other)) in params.iter().zip(list).enumerate() {
+        ensure!(
+            param.shape() == other.shape()
+                && param.dtype() == other.dtype()
+                && param.device() == other.device(),
+            runtime,
+            "params and {what} must have same dtype, device and shape, but tensor {index} is {} {:?} on {} and {} {:?} on {}",
+            param.dtype().name(),
+            param.shape(),
+            param.device(),
+            other.dtype().name(),
+            other.shape(),
+            other.device()
+        );
+    }
+    Ok(())
+}
+
+fn check_target(target: &Tensor) -> Result<()> {
+    autograd::check_inplace(target, false)?;
+    check_writable(target)
+}
+
+/// What a step does to its lists.
+struct Written<'a> {
+    params: &'a [Tensor],
+    grads: &'a [Tensor],
+    buffers: &'a [(&'static str, &'a [Tensor])],
+    /// The gradients are divided by a scale and stored so.
+    is_scaled: bool,
+}
+
+impl Written<'_> {
+    /// The tensors that are written for one parameter.
+    fn of(&self, index: usize) -> Vec<&Tensor> {
+        let mut written: Vec<_> = self.buffers.iter().map(|(_, list)| &list[index]).collect();
+        written.push(&self.params[index]);
+        written.extend(self.is_scaled.then(|| &self.grads[index]));
+        written
+    }
+
+    /// Refuses, before anything is written, what could not be written.
+    fn check(&self, kernel: &str) -> Result<()> {
+        for (index, param) in self.params.iter().enumerate() {
+            ensure!(
+                param.dtype().is_floating_point(),
+                not_implemented,
+                "\"{kernel}\" not implemented for '{}'",
+                param.dtype().scalar_name()
+            );
+            let written = self.of(index);
+            for (place, target) in written.iter().enumerate() {
+                check_target(target)?;
+                written[..place].iter().try_for_each(|other| check_separate(target, other))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs `step` on each parameter with its gradient and buffers, and counts the writes.
+    fn each(&self, cpu: Cpu, step: impl Fn(usize, &mut State<'_, '_>) -> Result<()>) -> Result<()> {
+        for (index, (param, grad)) in self.params.iter().zip(self.grads).enumerate() {
+            // A parameter may be its own gradient, but the kernel reads and writes apart.
+            let apart = if !self.is_scaled && shares_elements(param, grad) {
+                grad.dense_copy(cpu)?
+            } else {
+                grad.clone()
+            };
+            let mut views: Vec<_> =
+                self.buffers.iter().map(|(_, list)| list[index].view_mut(cpu)).collect();
+            let mut state = State {
+                param: &mut param.view_mut(cpu),
+                grad: &mut apart.view_mut(cpu),
+                buffers: &mut views,
+            };
+            step(index, &mut state)?;
+            for written in self.of(index) {
+                written.bump_version(Writer::Inplace(&"optimizer.step()"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -12,7 +12,8 @@ __all__ = ["half_log_det", "inverse_of", "mahalanobis", "precision_to_scale_tril
 
 def solve_lower(factor: Any, right: Any) -> Any:
     """``X`` with ``factor @ X = right``, for a lower triangular factor."""
-    return linalg.solve(factor, right)
+    # (A system with a triangular matrix has no other elements, and so no gradient for them.)
+    return linalg.solve(factor.tril(), right)
 
 
 def _identity_like(matrix: Any) -> Any:

@@ -181,7 +181,7 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     # corner beyond a diagonal above the main one lacks.
     half = 1 + 2 * diag
     size = (-half + (half**2 + 8 * vec.shape[-1] + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2
-    if round(size) - size > finfo(vec.dtype).eps:
+    if abs(round(size) - size) > finfo(vec.dtype).eps:
         raise ValueError(
             f"The size of last dimension is {vec.shape[-1]} which cannot be expressed as "
             "the lower triangular part of a square D x D matrix."

@@ -1,4 +1,4 @@
-"""Distributions by mathematics: moments, integrals, gradients; what they refuse; copies and pickles."""
+"""Distributions by mathematics: moments, integrals, gradients; refusals, copies and pickles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pullback import distributions as D
 
 sys.path.insert(0, str(Path(__file__).with_name("recorded")))
 
-import distribution_program as program  # noqa: E402
+import distribution_program as program
 
 DISCRETE = "bernoulli binomial categorical geometric multinomial negative_binomial one_hot poisson"
 
@@ -31,15 +31,29 @@ def is_discrete(name: str) -> bool:
     return any(name.startswith(kind) for kind in DISCRETE.split())
 
 
-@pytest.mark.parametrize("name", program.CASES)
+def answers(distribution: Any, *questions: str) -> bool:
+    """Whether properties, or functions of a probability, are known."""
+    try:
+        for question in questions:
+            found = getattr(distribution, question)
+            if callable(found):
+                found(torch.full(distribution.batch_shape, 0.5).double())
+    except NotImplementedError:
+        return False
+    return True
+
+
+# (Categories have no distance, and the moments of angles are circular.)
+WITH_MOMENTS = [
+    name for name in program.CASES
+    if answers(made(name), "mean", "variance") and name.split("_")[0] not in ("categorical", "von")
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WITH_MOMENTS)
 def test_samples_have_the_mean_and_variance_that_are_said(name: str) -> None:
     distribution = made(name)
-    try:
-        mean, variance = distribution.mean.detach(), distribution.variance.detach()
-    except NotImplementedError:
-        pytest.skip("no moments are known")
-    if name == "von_mises":
-        pytest.skip("moments of angles are circular")
+    mean, variance = distribution.mean.detach(), distribution.variance.detach()
     torch.manual_seed(0)
     count = 4000
     samples = distribution.sample((count,))
@@ -79,11 +93,10 @@ def nodes(distribution: Any, count: int = 40001) -> tuple[Any, Any]:
     return x, of_x * slope
 
 
-@pytest.mark.parametrize("name", INTEGRABLE)
+# (Angles have a density everywhere, and rows of another support are not covered by these nodes.)
+@pytest.mark.parametrize("name", sorted({*INTEGRABLE} - {"von_mises", "transformed"}))
 def test_densities_integrate_to_one_and_to_the_entropy(name: str) -> None:
     distribution = made(name)
-    if name in ("von_mises", "transformed"):
-        pytest.skip("the support is not where the density is to be integrated")
     x, weight = nodes(distribution)
     # (Points that are rounded onto an end where the density is infinite or 0.)
     distribution._validate_args = False
@@ -98,15 +111,12 @@ def test_densities_integrate_to_one_and_to_the_entropy(name: str) -> None:
     assert terms.sum(0).tolist() == pytest.approx(entropy.tolist(), abs=1e-3)
 
 
-@pytest.mark.parametrize("name", INTEGRABLE)
+@pytest.mark.parametrize("name", [n for n in INTEGRABLE if answers(made(n), "icdf")])
 def test_distribution_functions_are_inverse_to_quantiles_and_have_the_density(name: str) -> None:
     distribution = made(name)
     p = torch.tensor([0.1, 0.4, 0.8], dtype=torch.float64)
     p = p.reshape(3, *(1 for _ in distribution.batch_shape))
-    try:
-        x = distribution.icdf(p).detach()
-    except NotImplementedError:
-        pytest.skip("no quantiles are known")
+    x = distribution.icdf(p).detach()
     if name == "continuous_bernoulli":
         x = x[..., [0, 2]]
         distribution = D.ContinuousBernoulli(torch.tensor([0.1, 0.9], dtype=torch.float64))
@@ -117,11 +127,13 @@ def test_distribution_functions_are_inverse_to_quantiles_and_have_the_density(na
     assert torch.allclose(density, distribution.log_prob(x).exp(), rtol=1e-7)
 
 
-@pytest.mark.parametrize("name", [n for n in program.CASES if made(n).has_enumerate_support])
+# (The counts of `binomial_many` differ from each other.)
+ENUMERABLE = [n for n in program.CASES if made(n).has_enumerate_support and n != "binomial_many"]
+
+
+@pytest.mark.parametrize("name", ENUMERABLE)
 def test_probabilities_of_all_values_add_up_to_one(name: str) -> None:
     distribution = made(name)
-    if name == "binomial_many":
-        pytest.skip("counts differ")
     support = distribution.enumerate_support()
     probabilities = distribution.log_prob(support).exp()
     assert torch.allclose(probabilities.sum(0), torch.ones(distribution.batch_shape).double())
@@ -147,10 +159,16 @@ def test_modes_have_the_greatest_density(distribution: Any) -> None:
     assert (distribution.log_prob(others) <= distribution.log_prob(mode) + 1e-6).all()
 
 
+# (The others have a carrier measure whose expected value is not said, or is not that of the class.)
 FAMILIES = [
-    name for name in program.CASES
-    if isinstance(made(name), D.ExponentialFamily) and name not in ("poisson", "dirichlet", "beta")
-]  # fmt: skip
+    "bernoulli",
+    "continuous_bernoulli",
+    "exponential",
+    "normal",
+    "gamma",
+    "chi2",
+    "wishart",
+]
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -158,8 +176,6 @@ def test_entropies_follow_from_the_log_normaliser(name: str) -> None:
     distribution = made(name)
     if name == "continuous_bernoulli":
         distribution = D.ContinuousBernoulli(torch.tensor([0.1, 0.3], dtype=torch.float64))
-    if name.startswith("wishart") or name.startswith("gamma") or name == "chi2":
-        pytest.skip("the carrier measure is not constant")
     found = D.ExponentialFamily.entropy(distribution)
     expected = distribution.entropy()
     assert torch.allclose(found, expected, atol=1e-6)
@@ -236,32 +252,34 @@ def test_matrices_of_a_covariance_are_the_same_whichever_is_given() -> None:
     assert torch.allclose(low.precision_matrix @ low.covariance_matrix, torch.eye(2).double())
 
 
-SMOOTH = [
-    name for name in program.CASES
-    if made(name).has_rsample and name not in ("one_hot_straight", "categorical")
-]  # fmt: skip
+SMOOTH = [n for n in WITH_MOMENTS if made(n).has_rsample and made(n).mean.requires_grad]
 
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_gradients_of_samples_are_those_of_the_expected_value(name: str) -> None:
     """The pathwise gradient of a mean is unbiased: compared with the gradient of the mean itself."""
     distribution, leaves = program.make(torch, program.CASES[name], "float64")
-    try:
-        mean, variance = distribution.mean, distribution.variance
-    except NotImplementedError:
-        pytest.skip("no mean is known")
+    if name == "continuous_bernoulli":
+        # (Samples of parameters that count as 1/2 do not move.)
+        leaves = [torch.tensor([0.1, 0.9], dtype=torch.float64, requires_grad=True)]
+        distribution = D.ContinuousBernoulli(leaves[0])
+    if name == "generalized_pareto":
+        # (Nor do those of a shape of 0 move with the shape.)
+        leaves = leaves[:2]
+    # Pathwise gradients are as wild as the samples: only where these have a variance.
+    mean, variance = distribution.mean, distribution.variance
     is_known = mean.isfinite() & variance.isfinite()
-    if not mean.requires_grad or not bool(is_known.all()):
-        pytest.skip("the mean has no gradient")
     torch.manual_seed(1)
     count = 3000
     samples = distribution.rsample((count,))
-    expected = torch.autograd.grad(mean.sum(), leaves, retain_graph=True, allow_unused=True)
+    whole, drawn = mean[is_known].sum(), samples[:, is_known].sum() / count
+    expected = torch.autograd.grad(whole, leaves, retain_graph=True, allow_unused=True)
     for leaf, gradient in zip(leaves, expected, strict=True):
         if gradient is None:
             continue
-        pathwise = torch.autograd.grad(samples.sum() / count, leaf, retain_graph=True)[0]
-        assert torch.allclose(pathwise, gradient, rtol=0.2, atol=0.15), (pathwise, gradient)
+        pathwise = torch.autograd.grad(drawn, leaf, retain_graph=True)[0]
+        is_known = gradient.isfinite()
+        assert torch.allclose(pathwise[is_known], gradient[is_known], rtol=0.2, atol=0.15)
 
 
 def test_samples_of_wishart_matrices_have_gradients() -> None:
@@ -313,17 +331,18 @@ def test_values_outside_of_the_support_are_refused(name: str) -> None:
     value = torch.full(distribution.batch_shape + distribution.event_shape, math.nan).double()
     with pytest.raises(ValueError, match="to be within the support"):
         distribution.log_prob(value)
-    with pytest.raises(ValueError, match="must be a Tensor"):
-        distribution.log_prob("1")
 
 
 def test_values_of_other_shapes_are_refused() -> None:
+    with pytest.raises(ValueError, match="must be a Tensor"):
+        D.Normal(0.0, 1.0).log_prob("1")
     with pytest.raises(ValueError, match="Value is not broadcastable with batch_shape"):
         D.Normal(torch.zeros(3), 1.0).log_prob(torch.zeros(2))
     with pytest.raises(ValueError, match="right-most size of value must match event_shape"):
         D.Dirichlet(torch.ones(3)).log_prob(torch.ones(2) / 2)
 
 
+# ruff: noqa: E501 (one case, one line)
 REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: D.Normal(0.0, -1.0), ValueError, r"Expected parameter scale .* of distribution Normal\(loc"),
     (lambda: D.Normal(torch.tensor([math.nan]), 1.0), ValueError, "constraint Real\\(\\)"),
@@ -382,7 +401,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
 def test_what_makes_no_sense_is_refused(
     make: Callable[[], Any], kind: type[Exception], phrase: str
 ) -> None:
-    with pytest.raises(kind, match=phrase):
+    with pytest.raises(kind, match=phrase or None):
         make()
 
 
@@ -421,7 +440,7 @@ def test_a_subclass_with_another_constructor_must_say_how_it_expands() -> None:
         def __init__(self, size: int) -> None:
             super().__init__(torch.zeros(size), torch.ones(size))
 
-    with pytest.raises(NotImplementedError, match="must also define a custom .expand"):
+    with pytest.raises(NotImplementedError, match=r"must also define a custom \.expand"):
         Standard(2).expand((3, 2))
 
     class Plain(D.Normal):

@@ -284,7 +284,8 @@ def test_impossible_transforms_and_shapes_are_refused() -> None:
 @pytest.mark.parametrize(
     "constraint",
     [
-        c.real, c.real_vector, c.positive, c.nonnegative, c.greater_than(2.0), c.greater_than_eq(-1),
+        c.real, c.real_vector, c.positive, c.nonnegative, c.greater_than(2.0),
+        c.greater_than_eq(-1),
         c.less_than(1.0), c.unit_interval, c.interval(-1.0, 3.0), c.half_open_interval(0.0, 2.0),
         c.simplex, c.corr_cholesky, c.independent(c.positive, 1),
         c.cat([c.positive, c.real], -1, [1, 2]), c.stack([c.positive, c.less_than(0.0)], 0),

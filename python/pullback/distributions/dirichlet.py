@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import Tensor, _sample_dirichlet, digamma, lgamma, where, xlogy
+from .. import _C, Tensor, digamma, lgamma, where, xlogy
 from ..nn.functional import one_hot
 from . import constraints
 from .exp_family import ExponentialFamily
 
 __all__ = ["Dirichlet"]
+
+_VF = _C._VariableFunctions
 
 
 class Dirichlet(ExponentialFamily):
@@ -55,7 +57,7 @@ class Dirichlet(ExponentialFamily):
         return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        return _sample_dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
+        return _VF._sample_dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
         if self._validate_args:

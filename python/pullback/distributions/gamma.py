@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import (
+    _C,
     Tensor,
-    _standard_gamma,
     as_tensor,
     digamma,
     finfo,
@@ -19,6 +19,8 @@ from . import constraints
 from .exp_family import ExponentialFamily
 
 __all__ = ["Gamma"]
+
+_VF = _C._VariableFunctions
 
 
 class Gamma(ExponentialFamily):
@@ -63,7 +65,7 @@ class Gamma(ExponentialFamily):
 
     def rsample(self, sample_shape: Any = (), generator: Any = None) -> Any:
         shape = self._extended_shape(sample_shape)
-        value = _standard_gamma(self.concentration.expand(shape), generator=generator)
+        value = _VF._standard_gamma(self.concentration.expand(shape), generator=generator)
         value = value / self.rate.expand(shape)
         # A gradient is that of the number before it was raised.
         value.detach().clamp_(min=finfo(value.dtype).tiny)

@@ -48,7 +48,7 @@ class CorrCholeskyTransform(Transform):
         z = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(rest, diag=-1).sqrt()
         return (z.log1p() - z.neg().log1p()) / 2
 
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+    def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
         # An element of column j > 0 is scaled by the root of what the ones before it have left; the
         # first column is not scaled.
         rest = tril_matrix_to_vec(1 - (y * y).cumsum(dim=-1), diag=-2)

@@ -143,7 +143,9 @@ pub fn dirichlet(
         if row > 0 {
             for row in draws.chunks_mut(row) {
                 let total: f64 = row.iter().sum();
-                row.iter_mut().for_each(|draw| *draw /= total);
+                for draw in row {
+                    *draw /= total;
+                }
             }
         }
         let lines = Lines::new(out.shape(), None, [Layout::from(&*out)]);

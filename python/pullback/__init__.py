@@ -124,6 +124,7 @@ if TYPE_CHECKING:
     from . import cpu as cpu
     from . import cuda as cuda
     from . import distributed as distributed
+    from . import distributions as distributions
     from . import func as func
     from . import linalg as linalg
     from . import masked as masked
@@ -204,6 +205,7 @@ _lazy.submodules(
     "cpu",
     "cuda",
     "distributed",
+    "distributions",
     "func",
     "linalg",
     "masked",

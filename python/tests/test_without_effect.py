@@ -30,6 +30,7 @@ ALWAYS = "all that can be recorded is always recorded"
 DECLARED = "PyTorch's own does nothing with it"
 KEPT = "a custom function whose only use is to keep its inputs"
 PASSED = "a function that callers of its kind pass everything to"
+JACOBIAN = "the derivative of this function follows from one of its two arguments, or from neither"
 WRITTEN_ALIKE = "PyTorch writes the same file by two ways"
 
 # By module, name and parameter (none where the whole function does nothing); what PyTorch means by
@@ -107,6 +108,16 @@ LISTED = {
     "utils.checkpoint._region.KeepInputs.setup_context(output)": KEPT,
     "utils.data.fetch.MapFetcher.__init__(drop_last)": PASSED,
     "utils.data.collate.collate_tensor_fn(collate_fn_map)": PASSED,
+    "distributions._matrix_transform.CorrCholeskyTransform.log_abs_det_jacobian(intermediates)": (
+        DECLARED
+    ),
+    "distributions.transforms.AffineTransform.log_abs_det_jacobian(y)": JACOBIAN,
+    "distributions.transforms.CumulativeDistributionTransform.log_abs_det_jacobian(y)": JACOBIAN,
+    "distributions.transforms.ExpTransform.log_abs_det_jacobian(y)": JACOBIAN,
+    "distributions.transforms.ReshapeTransform.log_abs_det_jacobian(y)": JACOBIAN,
+    "distributions.transforms.SigmoidTransform.log_abs_det_jacobian(y)": JACOBIAN,
+    "distributions.transforms.SoftplusTransform.log_abs_det_jacobian(y)": JACOBIAN,
+    "distributions.transforms.TanhTransform.log_abs_det_jacobian(y)": JACOBIAN,
 }
 
 

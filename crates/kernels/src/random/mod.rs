@@ -3,13 +3,15 @@
 //! A contiguous output is filled in its order; any other in the order of its memory (largest stride
 //! outermost), as PyTorch's element loops go. Draws are serial by nature, so nothing here uses threads.
 //! `generator` holds the engine, `normal` the vectorised normal numbers, this file the distributions,
-//! `sample` permutations and multinomial draws.
+//! `sample` permutations and multinomial draws, `rejection` gamma, Poisson and binomial numbers.
 
 mod generator;
 mod normal;
+mod rejection;
 mod sample;
 
 pub use generator::{DEFAULT_SEED, Generator, STATE_SIZE};
+pub use rejection::{binomial, dirichlet, poisson, standard_gamma};
 pub use sample::{multinomial, randperm};
 
 use crate::dense::{Real, load};

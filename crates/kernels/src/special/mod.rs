@@ -12,6 +12,7 @@ pub(crate) mod bessel;
 pub(crate) mod elementary;
 pub(crate) mod error;
 pub(crate) mod gamma;
+pub(crate) mod implicit;
 pub(crate) mod incomplete;
 pub(crate) mod log_gamma;
 pub(crate) mod modified;

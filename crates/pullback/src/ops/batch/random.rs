@@ -24,6 +24,9 @@ fn different(call: &Call<'_>) -> Result<Outcome> {
     match call.def.name {
         "randperm" => return one_by_one(call),
         "multinomial" if call.tensor(0).ndim() != 1 => return one_by_one(call),
+        // (The batch would be taken for the simplex, or for the other's dimension.)
+        "_sample_dirichlet" if call.tensor(0).ndim() == 0 => return one_by_one(call),
+        "binomial" if call.tensor(0).ndim() != call.tensor(1).ndim() => return one_by_one(call),
         _ => {}
     }
     if call.writes() || call.def.schema().is_inplace() {

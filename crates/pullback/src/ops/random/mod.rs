@@ -3,8 +3,9 @@
 pub mod factory;
 pub(in crate::ops) mod fill;
 pub(in crate::ops) mod range;
+pub(in crate::ops) mod rejection;
 
 use super::Family;
 
 /// The families of this folder.
-pub(super) static FAMILIES: &[Family] = &[factory::OPS, fill::OPS];
+pub(super) static FAMILIES: &[Family] = &[factory::OPS, fill::OPS, rejection::OPS];

@@ -8,6 +8,7 @@ use super::fill::{certain, draw, real};
 use crate::dispatch::OpDef;
 use crate::error::{bail, ensure};
 use crate::gradcheck::{InvalidSample, Sample, Sampler};
+use crate::tensor::Cpu;
 use crate::tensor::shape::broadcast_shapes;
 use crate::{ErrorKind, Generator, Result, Tensor};
 use pullback_kernels::random;
@@ -31,9 +32,9 @@ fn no_derivative<T>(what: &str) -> Result<T> {
 /// Poisson numbers of the rates `self`: `P(k) = rate^k e^-rate / k!`. Rates are not negative; an infinite one gives itself.
 #[op("poisson(Tensor self, Generator? generator=None) -> Tensor", random, function_only)]
 impl Poisson {
-    fn cpu(self_: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
         let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
-        draw(&out, generator, |out, g| random::poisson(out, self_.view_ref(), g))?;
+        draw(cpu, &out, generator, |out, g| random::poisson(out, self_.view_ref(cpu), g))?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor) -> Result<Tensor> {
@@ -71,7 +72,12 @@ fn zeros(s: &Sampler) -> Tensor {
     function_only
 )]
 impl Binomial {
-    fn cpu(count: &Tensor, prob: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
+    fn cpu(
+        cpu: Cpu,
+        count: &Tensor,
+        prob: &Tensor,
+        generator: Option<&Generator>,
+    ) -> Result<Tensor> {
         for (name, tensor) in [("count", count), ("prob", prob)] {
             ensure!(
                 tensor.dtype().is_floating_point(),
@@ -91,8 +97,8 @@ impl Binomial {
         let shape = broadcast_shapes(&[count.shape(), prob.shape()])?;
         let out = Tensor::empty_of(&shape, dtype)?;
         let (count, prob) = (count.expand(&shape, false)?, prob.expand(&shape, false)?);
-        draw(&out, generator, |out, g| {
-            random::binomial(out, count.view_ref(), prob.view_ref(), g)
+        draw(cpu, &out, generator, |out, g| {
+            random::binomial(out, count.view_ref(cpu), prob.view_ref(cpu), g)
         })?;
         Ok(out)
     }
@@ -101,7 +107,7 @@ impl Binomial {
     }
     fn samples(s: &Sampler) -> Vec<Sample> {
         let count = Sampler::new(s.dtype.to_real()).integers(&[2, 3], 0, 5);
-        let count = count.converted(s.dtype.to_real()).expect("a small tensor");
+        let count = count.copied(s.dtype.to_real()).expect("a small tensor");
         vec![Sample::new([count.into(), certain(s).into()]).without_gradient()]
     }
     fn invalid_samples(s: &Sampler) -> Vec<InvalidSample> {
@@ -117,9 +123,9 @@ impl Binomial {
 /// the dtype. Their derivative by the shape is implicit: that of `_standard_gamma_grad`.
 #[op("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", random, function_only)]
 impl StandardGamma {
-    fn cpu(self_: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
         let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
-        draw(&out, generator, |out, g| random::standard_gamma(out, self_.view_ref(), g))?;
+        draw(cpu, &out, generator, |out, g| random::standard_gamma(out, self_.view_ref(cpu), g))?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {
@@ -163,9 +169,9 @@ impl StandardGammaGrad {
 /// derivative by the concentrations is implicit: that of `_dirichlet_grad`.
 #[op("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", random, function_only)]
 impl SampleDirichlet {
-    fn cpu(self_: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
+    fn cpu(cpu: Cpu, self_: &Tensor, generator: Option<&Generator>) -> Result<Tensor> {
         let out = Tensor::empty_of(self_.shape(), self_.dtype())?;
-        draw(&out, generator, |out, g| random::dirichlet(out, self_.view_ref(), g))?;
+        draw(cpu, &out, generator, |out, g| random::dirichlet(out, self_.view_ref(cpu), g))?;
         Ok(out)
     }
     fn vjp_self(grad: &Tensor, self_: &Tensor, result: &Tensor) -> Result<Tensor> {

@@ -135,8 +135,8 @@ if TYPE_CHECKING:
     from . import profiler as profiler
     from . import random as random
     from . import return_types as return_types
-    from . import sparse as sparse
     from . import serialization as serialization
+    from . import sparse as sparse
     from . import special as special
     from . import storage as storage
     from . import torch_version as torch_version

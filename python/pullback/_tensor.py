@@ -78,7 +78,7 @@ def _reduced(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
     from .storage import _NAMES, _typed
 
     if tensor.layout is not _C.strided:
-        layout, shape, first, second, third = parts_of(tensor.detach())
+        layout, _, first, second, third = parts_of(tensor.detach())
         if layout is _C.sparse_coo:
             return _utils._rebuild_sparse_tensor, (layout, (first, second, tensor.size(), third))
         return _utils._rebuild_sparse_tensor, (layout, (first, second, third, tensor.size()))
@@ -91,11 +91,11 @@ def _reduced(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
         return _utils._rebuild_wrapper_subclass, (*kind, tensor.device, tensor.requires_grad)
     bits = {name: True for name, method in _BITS.items() if getattr(tensor, method)()}
     metadata = (bits,) if bits else ()
-    place = (tensor.storage_offset(), *place, tensor.requires_grad, OrderedDict())
+    rest = (tensor.storage_offset(), *place, tensor.requires_grad, OrderedDict[Any, Any]())
     storage = tensor.untyped_storage()
     if tensor.dtype not in _NAMES:
-        return _utils._rebuild_tensor_v3, (storage, *place, tensor.dtype, *metadata)
-    return _utils._rebuild_tensor_v2, (_typed(storage, tensor.dtype), *place, *metadata)
+        return _utils._rebuild_tensor_v3, (storage, *rest, tensor.dtype, *metadata)
+    return _utils._rebuild_tensor_v2, (_typed(storage, tensor.dtype), *rest, *metadata)
 
 
 def _state(tensor: Tensor) -> Any:

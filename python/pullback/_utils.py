@@ -33,15 +33,15 @@ def _finish(tensor: Tensor, requires_grad: bool, metadata: Any) -> Tensor:
         tensor = tensor._conj().detach()
     if metadata and metadata.get("neg"):
         tensor = tensor._neg_view().detach()
-    return tensor.requires_grad_() if requires_grad else tensor
+    if requires_grad:
+        tensor.requires_grad = True
+    return tensor
 
 
 def _over(storage: Any, dtype: Any, offset: int, size: Any, stride: Any) -> Tensor:
     """A tensor over a storage; one on ``meta``, where no memory is, only has the geometry."""
     if storage.device.type == "meta":
-        made: Tensor = _C._VariableFunctions.empty_strided(
-            size, stride, dtype=dtype, device="meta"
-        )
+        made: Tensor = _C._VariableFunctions.empty_strided(size, stride, dtype=dtype, device="meta")
         return made
     return _C._tensor_over(storage, dtype, offset, list(size), list(stride))
 
@@ -62,7 +62,8 @@ def _rebuild_tensor_v2(
 ) -> Tensor:
     """A tensor over a storage with a dtype."""
     tensor = _rebuild_tensor(storage, storage_offset, size, stride)
-    return _with_hooks(_finish(tensor, requires_grad, metadata), backward_hooks)
+    made: Tensor = _with_hooks(_finish(tensor, requires_grad, metadata), backward_hooks)
+    return made
 
 
 def _rebuild_tensor_v3(
@@ -78,7 +79,8 @@ def _rebuild_tensor_v3(
     """A tensor of a dtype that has no class of storages."""
     untyped = getattr(storage, "_untyped_storage", storage)
     tensor = _over(untyped, dtype, storage_offset, size, stride)
-    return _with_hooks(_finish(tensor, requires_grad, metadata), backward_hooks)
+    made: Tensor = _with_hooks(_finish(tensor, requires_grad, metadata), backward_hooks)
+    return made
 
 
 def _with_hooks(tensor: Any, hooks: Any) -> Any:
@@ -136,9 +138,7 @@ def _rebuild_device_tensor_from_numpy(
     data: Any, dtype: Any, device: Any, requires_grad: bool
 ) -> Tensor:
     """The same of an array."""
-    return _rebuild_device_tensor_from_cpu_tensor(
-        _C.from_numpy(data), dtype, device, requires_grad
-    )
+    return _rebuild_device_tensor_from_cpu_tensor(_C.from_numpy(data), dtype, device, requires_grad)
 
 
 _rebuild_xla_tensor = _rebuild_device_tensor_from_numpy
@@ -149,7 +149,7 @@ def _rebuild_meta_tensor_no_storage(
 ) -> Tensor:
     """A tensor without memory."""
     made: Tensor = _C._VariableFunctions.empty_strided(
-        size, stride, dtype=dtype, device="meta", requires_grad=requires_grad
+        list(size), list(stride), dtype=dtype, device="meta", requires_grad=requires_grad
     )
     return made
 

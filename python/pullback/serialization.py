@@ -140,8 +140,10 @@ def get_crc32_options() -> bool:
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """Says whether :func:`save` computes checksums of records. Without them :func:`load` checks
-    nothing, and other programs that read archives may complain."""
+    """Says whether :func:`save` computes checksums of records.
+
+    Without them :func:`load` checks nothing, and other programs that read archives may complain.
+    """
     _config().save.compute_crc32 = compute_crc32
 
 
@@ -185,8 +187,9 @@ class set_default_mmap_options:
 
 
 class skip_data:
-    """Within the context :func:`save` leaves the bytes of storages out (their places are zeros),
-    and :func:`load` does not read them: what tensors hold is anything.
+    """A context in which the bytes of storages are neither written nor read.
+
+    In files of :func:`save` their places are zeros; tensors of :func:`load` are zeros.
 
     Args:
         materialize_fake_tensors: accepted, and without effect: there are no fake tensors.
@@ -221,12 +224,14 @@ def clear_safe_globals() -> None:
 
 def get_safe_globals() -> list[Any]:
     """What :func:`add_safe_globals` was told."""
-    return _weights()._get_safe_globals()
+    told: list[Any] = _weights()._get_safe_globals()
+    return told
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
-    """Lets files that are loaded with ``weights_only=True`` name classes and functions: functions
-    are called, objects of classes are made and get their state.
+    """Lets files that are loaded with ``weights_only=True`` name classes and functions.
+
+    Functions are called, objects of classes are made and get their state.
 
     Args:
         safe_globals: the classes and functions; or pairs of one and the full name that files have
@@ -253,9 +258,9 @@ class safe_globals:
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
-    """The names of classes and functions that a checkpoint needs and that
-    :func:`load` with ``weights_only=True`` would refuse. The file's code is not run, so that names
-    which it would compute are missing.
+    """The classes and functions that ``weights_only=True`` refuses, of those a checkpoint names.
+
+    The file's code is not run, so that names which it would compute are missing.
 
     Args:
         f: the file's name, or an object that can be read.
@@ -551,7 +556,7 @@ def _open_zipfile_writer(name_or_buffer: Any) -> Iterator[Any]:
 
 
 def _is_zipfile(file: Any) -> bool:
-    """Whether an archive begins here. (``zipfile.is_zipfile`` would find one anywhere.)"""
+    """Whether an archive begins here: ``zipfile.is_zipfile`` would find one anywhere."""
     start = file.tell()
     first = file.read(4)
     file.seek(start)

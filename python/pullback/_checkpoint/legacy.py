@@ -1,5 +1,6 @@
-"""The formats of before PyTorch 1.6: several pickles one behind the other, then the storages; and
-the oldest, a tar archive.
+"""The formats of before PyTorch 1.6.
+
+They are several pickles one behind the other, then the storages; the oldest is a tar archive.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 from .. import _C, _weights_only_unpickler, serialization
 from ..storage import TypedStorage, UntypedStorage, _typed
-from .load import _UNSAFE, dtype_of, text, unpickler_of
+from .load import _UNSAFE, check_count, dtype_of, text, unpickler_of
 from .save import Pickled, pickled
 
 __all__ = ["load_legacy", "save_legacy"]
@@ -130,21 +131,35 @@ def _save_patch(kind: Any, file: str, saved: str, now: str) -> str:
             f"Tried to save a patch, but couldn't create a writable file {name}. Make sure it "
             "doesn't exist and your working directory is writable."
         )
-    return (
-        f"Saved a reverse patch to {name}. Run `patch -p0 < {name}` to revert your changes."
-    )
+    return f"Saved a reverse patch to {name}. Run `patch -p0 < {name}` to revert your changes."
 
 
 def load_legacy(file: Any, place: Any, module: Any, options: dict[str, Any]) -> Any:
     """Reads pickles and storages, or a tar archive."""
     start = file.tell()
-    data: bytes = file.read()
+    data = _rest(file)
     if start == 0 and tarfile_begins(data):
         file.seek(start)
         return _load_tar(data, place, module, options)
     result, end = _Stream(data, place, module, options).load()
     file.seek(start + end)
     return result
+
+
+def _rest(file: Any) -> bytes:
+    """All bytes from here on."""
+    if not hasattr(file, "readinto"):
+        data: bytes = file.read()
+        return data
+    start = file.tell()
+    file.seek(0, 2)
+    size = file.tell() - start
+    file.seek(start)
+    room = memoryview(bytearray(size))
+    done = 0
+    while done < size and (count := file.readinto(room[done:])):
+        done += count
+    return bytes(room[:done])
 
 
 def tarfile_begins(data: bytes) -> bool:
@@ -198,8 +213,7 @@ class _Survey:
         """Takes a note of a storage."""
         if type(key) is tuple and len(key) >= 5 and text(key[0]) == "storage":
             dtype, count = dtype_of(key[1]), key[4]
-            if type(count) is not int or count < 0:
-                raise pickle.UnpicklingError(f"a storage cannot have {count!r:.99} elements")
+            check_count(count)
             self.named.setdefault(text(key[2]), (dtype, count))
         return _Mark()
 
@@ -248,8 +262,9 @@ class _Stream:
         """Finds the storages, which lie behind the pickle that names them; gives the end."""
         survey = _Survey()
         _, self.at = _C._unpickle(self.data, self.at, survey, "latin-1")
-        if serialization._serialization_tls.skip_data:
-            self.raw = {key: b"" for key in survey.named}
+        skips = serialization._serialization_tls.skip_data
+        if skips:
+            self._skip(survey)
         keys = self.part()
         if not isinstance(keys, list):
             raise pickle.UnpicklingError(f"expected a list of storages, not {type(keys)}")
@@ -267,8 +282,16 @@ class _Stream:
                     f"announced and {max(len(self.data) - begin, 0)} bytes are left: the file is "
                     "damaged"
                 )
-            self.raw[key] = memoryview(self.data)[begin : self.at]
+            if not skips:
+                self.raw[key] = memoryview(self.data)[begin : self.at]
         return self.at
+
+    def _skip(self, survey: _Survey) -> None:
+        """Takes zeros for the storages, of which the file holds as many bytes."""
+        sizes = {key: dtype.itemsize * count for key, (dtype, count) in survey.named.items()}
+        if sum(sizes.values()) > len(self.data):
+            raise RuntimeError(f"the file has {len(self.data)} bytes, its storages more: {sizes}")
+        self.raw = {key: bytes(size) for key, size in sizes.items()}
 
     def persistent_load(self, saved: Any) -> Any:
         """A class of modules, or a storage."""
@@ -359,9 +382,7 @@ def _read_tar_storages(
         objects[target] = _typed(shown, root.dtype)
 
 
-def _read_tar_tensors(
-    file: io.BytesIO, part: Callable[[], Any], objects: dict[Any, Any]
-) -> None:
+def _read_tar_tensors(file: io.BytesIO, part: Callable[[], Any], objects: dict[Any, Any]) -> None:
     for _ in range(part()):
         key, storage_key, _ = part()
         storage = objects[storage_key]

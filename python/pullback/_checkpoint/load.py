@@ -21,9 +21,9 @@ __all__ = ["archive_loader", "load_checkpoint", "unpickler_of"]
 _PACKAGE = __package__.partition(".")[0]
 _UNSAFE = (
     "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` "
-    "from `False` to `True`. Re-running `torch.load` with `weights_only` set to `False` will likely "
-    "succeed, but it can result in arbitrary code execution. Do it only if you got the file from a "
-    "trusted source."
+    "from `False` to `True`. Re-running `torch.load` with `weights_only` set to `False` will "
+    "likely succeed, but it can result in arbitrary code execution. Do it only if you got the file "
+    "from a trusted source."
 )
 
 
@@ -164,6 +164,12 @@ def dtype_of(kind: Any) -> Any:
     return dtype
 
 
+def check_count(count: Any) -> None:
+    """Refuses what cannot be a number of elements."""
+    if type(count) is not int or not 0 <= count < 2**59:
+        raise pickle.UnpicklingError(f"a storage cannot have {count!r:.99} elements")
+
+
 def text(value: Any) -> str:
     """A name; those that Python 2 wrote may be bytes."""
     return value.decode("ascii") if isinstance(value, bytes) else value
@@ -194,8 +200,7 @@ def archive_loader(
         if type(saved) is not tuple or len(saved) != 5 or text(saved[0]) != "storage":
             raise pickle.UnpicklingError(f"a storage is described by five parts, not {saved!r:.99}")
         _, kind, key, location, count = saved
-        if type(count) is not int or count < 0:
-            raise pickle.UnpicklingError(f"a storage cannot have {count!r:.99} elements")
+        check_count(count)
         dtype, key, location = dtype_of(kind), text(key), text(location)
         nbytes = count * dtype.itemsize
         known = loaded.get(key)

@@ -28,7 +28,7 @@ _ELSEWHERE: dict[Any, str] = {Tensor: "torch\nTensor"}
 
 
 def _own_name(value: Any) -> str | None:
-    """The module and the name that PyTorch has for a class, function or constant of this package."""
+    """The module and the name that PyTorch has for a class, function or constant from here."""
     if isinstance(value, _CONSTANTS):
         return f"torch\n{str(value).removeprefix('torch.')}"
     if not isinstance(value, (type, FunctionType)):

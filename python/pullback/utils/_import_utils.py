@@ -8,7 +8,7 @@ __all__: list[str] = []
 
 
 def import_dill() -> ModuleType | None:
-    """The package ``dill``, without what it does to the module ``pickle``; None if it is missing."""
+    """The package ``dill``, without what it does to ``pickle``; None if it is missing."""
     try:
         import dill  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:

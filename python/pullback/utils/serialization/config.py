@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
+import mmap as _mmap
 from typing import TYPE_CHECKING
-
-try:
-    from mmap import MAP_PRIVATE
-except ImportError:  # (Windows has other maps.)
-    MAP_PRIVATE = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from ...serialization import LoadEndianness
@@ -20,7 +16,8 @@ class load:
 
     mmap: bool = False
     endianness: LoadEndianness | None = None
-    mmap_flags: int | None = MAP_PRIVATE
+    # (Windows has other maps.)
+    mmap_flags: int | None = getattr(_mmap, "MAP_PRIVATE", None)
     # Where records are is always read from the archive, which says it.
     calculate_storage_offsets: bool = False
 

@@ -170,11 +170,10 @@ fn collections_that_contain_themselves_or_each_other_without_end_are_refused() {
     assert!(error.message().contains("contains itself"), "{error}");
     let nested = [&vec![b']'; 5000][..], &vec![b'a'; 4999], b"."].concat();
     assert!(load(&nested).unwrap_err().message().contains("nested deeper than 500"));
-    // A list of two of a list of two of ...: 2^400 nones, in a few objects.
+    // 2^400 nones, in 400 objects: each list holds the one before twice.
     let mut doubled = b"]NaNa".to_vec();
     for _ in 0..400 {
-        doubled.extend(b"q\0]h\0ah\0a1".iter().filter(|&&byte| byte != b'1'));
-        doubled.extend(b"q\x01");
+        doubled.extend(b"q\0]h\0ah\0a");
     }
     doubled.push(b'.');
     assert!(load(&doubled).is_ok());
@@ -188,11 +187,9 @@ fn a_checkpoint_that_was_cut_off_or_changed_never_panics() {
     }
     let pickle_at = bytes.windows(2).position(|window| window == [0x80, 2]).unwrap();
     for at in pickle_at..pickle_at + 160 {
-        for change in [1, 0x20, 0x80] {
-            let mut broken = bytes.clone();
-            broken[at] ^= change;
-            assert!(load_from(&broken[..]).is_err(), "the checksum of data.pkl finds a changed byte at {at}");
-        }
+        let mut broken = bytes.clone();
+        broken[at] ^= 1;
+        assert!(load_from(&broken[..]).unwrap_err().message().contains("CRC-32"));
     }
 }
 
